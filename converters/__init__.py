@@ -1,0 +1,20 @@
+"""The dictionary: MXNet operators as ONNX, operator by operator. Needs hybrid, onnx and NumPy; never onnxruntime."""
+
+from .error import ConversionError, Problem, Unsupported, UnsupportedModel
+from .export import convert, default_opset, newest_opset, to_onnx
+from .registry import not_exported, one_to_one
+from .registry import to_onnx as translates
+
+__all__ = [
+    "ConversionError",
+    "Problem",
+    "Unsupported",
+    "UnsupportedModel",
+    "convert",
+    "default_opset",
+    "newest_opset",
+    "not_exported",
+    "one_to_one",
+    "to_onnx",
+    "translates",
+]

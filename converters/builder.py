@@ -1,0 +1,325 @@
+"""Builds the nodes of an ONNX graph: ``b.Clip(x, 0.0, 6.0)`` appends a node and gives its output as a Value.
+
+The builder reads onnx's own operator schemas, so that translations need not say what follows from them: the dtype of each
+result; the dtype of Python numbers (that of the sibling operand, so no float64 constant in a float32 graph); and, by the
+kernel table, casts around operators that onnxruntime has no kernel for in the dtype at hand.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+
+from hybrid.shapes import UNKNOWN, MaybeShape
+
+from . import kernels
+from .error import Unsupported
+
+Number = bool | int | float
+
+
+class Value:
+    """A tensor of the graph being built.
+
+    shape: dims with UNKNOWN for those only known at run time; None where nobody needed it (results inside a translation).
+    const: the array, when the value is a parameter or constant.
+    """
+
+    __slots__ = ("const", "dtype", "name", "shape")
+
+    def __init__(self, name: str, shape: MaybeShape, dtype: np.dtype | None, const: np.ndarray | None = None):
+        self.name, self.shape, self.dtype, self.const = name, shape, dtype, const
+
+    @property
+    def rank(self) -> int:
+        if self.shape is None:
+            raise Unsupported(f"the rank of {self.name} is not known; give the shapes of all inputs")
+        return len(self.shape)
+
+    def dim(self, axis: int) -> int:
+        """A size that has to be known when converting. Raises Unsupported when it is dynamic."""
+        size = UNKNOWN if self.shape is None else self.shape[axis]
+        if size is UNKNOWN:
+            raise Unsupported(f"needs the size of axis {axis} of {self.name}, which is dynamic")
+        return size
+
+    @property
+    def static(self) -> tuple[int, ...]:
+        """The shape, all of which has to be known when converting. Raises Unsupported otherwise."""
+        return tuple(self.dim(a) for a in range(self.rank))
+
+    def __repr__(self) -> str:
+        return f"Value({self.name}, {self.shape}, {self.dtype})"
+
+
+class OnnxNode(NamedTuple):
+    """A node to be: protobuf objects are made once at the end."""
+
+    op_type: str
+    inputs: tuple[str, ...]
+    outputs: list[str]
+    attrs: dict[str, Any]
+    owner: list[str]  # [name]; filled in when the MXNet node it came from is done
+
+
+class Schema(NamedTuple):
+    """What the builder needs of an onnx.defs.OpSchema."""
+
+    version: int
+    inputs: tuple[tuple[str, bool], ...]  # type variable or concrete type, variadic
+    outputs: tuple[tuple[str, bool], ...]
+    heterogeneous: bool
+
+
+@functools.lru_cache(maxsize=None)
+def schema_of(op_type: str, opset: int) -> Schema:
+    """The operator's schema at an opset. Raises Unsupported when ONNX does not define it there."""
+    try:
+        found = onnx.defs.get_schema(op_type, opset)
+    except onnx.defs.SchemaError:
+        raise Unsupported(f"ONNX defines no {op_type} at opset {opset}") from None
+    variadic = onnx.defs.OpSchema.FormalParameterOption.Variadic
+
+    def formal(parameters: Any) -> tuple[tuple[str, bool], ...]:
+        return tuple((p.type_str, p.option == variadic) for p in parameters)
+
+    mixed = any(p.option == variadic and not p.is_homogeneous for p in found.inputs)
+    return Schema(found.since_version, formal(found.inputs), formal(found.outputs), mixed)
+
+
+def _formal(parameters: tuple[tuple[str, bool], ...], index: int) -> str:
+    if index < len(parameters):
+        return parameters[index][0]
+    return parameters[-1][0] if parameters and parameters[-1][1] else ""
+
+
+def _concrete(type_str: str) -> np.dtype | None:
+    """The dtype of "tensor(int64)"; None for a type variable."""
+    if not type_str.startswith("tensor("):
+        return None
+    name = type_str[7:-1]
+    return np.dtype({"float": "float32", "double": "float64"}.get(name, name))
+
+
+class Builder:
+    """The graph under construction, for one opset."""
+
+    def __init__(self, opset: int):
+        self.opset = opset
+        self.nodes: list[OnnxNode] = []
+        self.initializers: dict[str, np.ndarray] = {}
+        self._taken: set[str] = set()
+        self._constants: dict[Any, Value] = {}
+        self._casts: dict[tuple[str, str], Value] = {}
+        self._scope = ""
+
+    # -- names --------------------------------------------------------------------------------------------------------
+
+    def unique(self, name: str) -> str:
+        """The name, or the name with a number when it is taken."""
+        candidate, count = name, 1
+        while candidate in self._taken or not candidate:
+            candidate, count = f"{name}_{count}", count + 1
+        self._taken.add(candidate)
+        return candidate
+
+    def enter(self, node_name: str) -> int:
+        """Begin the translation of an MXNet node; gives the position from which its ONNX nodes start."""
+        self._scope = node_name
+        self._casts.clear()
+        return len(self.nodes)
+
+    def leave(self, start: int, results: Sequence[Value], names: Sequence[str]) -> list[Value]:
+        """End it: results made since ``start`` get the names that MXNet gives the node's outputs."""
+        made = {name: node for node in self.nodes[start:] for name in node.outputs}
+        renamed: dict[str, str] = {}
+        for value, name in zip(results, names):
+            if value.name in made and value.name not in renamed:
+                renamed[value.name] = self.unique(name)
+        for position in range(start, len(self.nodes)):
+            node = self.nodes[position]
+            node.outputs[:] = [renamed.get(n, n) for n in node.outputs]
+            if any(n in renamed for n in node.inputs):
+                self.nodes[position] = node._replace(inputs=tuple(renamed.get(n, n) for n in node.inputs))
+        for node in self.nodes[start:]:
+            final = any(n in renamed.values() for n in node.outputs)
+            node.owner[0] = self.unique(self._scope if final else f"{self._scope}/{node.op_type}")
+        return [Value(renamed.get(v.name, v.name), v.shape, v.dtype, v.const) for v in results]
+
+    # -- values -------------------------------------------------------------------------------------------------------
+
+    def const(self, value: Any, dtype: Any = None, name: str | None = None) -> Value:
+        """A constant. Python numbers need a dtype unless they are integers, which become int64 (ONNX's axes and shapes)."""
+        array = np.asarray(value, dtype)
+        if dtype is None and not isinstance(value, np.ndarray | np.generic):
+            if array.size and array.dtype.kind not in "iu":
+                raise TypeError(f"a constant {value!r} needs a dtype")
+            array = array.astype(np.int64)
+        if not array.flags.c_contiguous:
+            array = np.ascontiguousarray(array)
+        key = (array.dtype.str, array.shape, array.tobytes()) if array.size <= 1024 and name is None else None
+        if key is not None and key in self._constants:
+            return self._constants[key]
+        made = Value(self.unique(name or f"{self._scope or 'const'}/const"), array.shape, array.dtype, array)
+        if key is not None:
+            self._constants[key] = made
+        return made
+
+    def like(self, value: Any, sibling: Value, name: str | None = None) -> Value:
+        """A constant of the sibling's dtype."""
+        return self.const(value, sibling.dtype, name)
+
+    # -- nodes --------------------------------------------------------------------------------------------------------
+
+    def __getattr__(self, op_type: str) -> Callable[..., Any]:
+        if not op_type[:1].isupper():
+            raise AttributeError(op_type)
+        return functools.partial(self.node, op_type)
+
+    def node(self, op_type: str, *inputs: Any, outputs: int = 1, dtype: Any = None, **attrs: Any) -> Any:
+        """Append a node; gives its Value, or a tuple when ``outputs`` is more than one.
+
+        Inputs are Values, None (an optional input left out), arrays, or Python numbers, whose dtype follows from the schema.
+        dtype: that of the results where the schema leaves it to an attribute (other than Cast's ``to``)."""
+        schema = schema_of(op_type, self.opset)
+        while inputs and inputs[-1] is None:
+            inputs = inputs[:-1]
+        variables = [_formal(schema.inputs, i) for i in range(len(inputs))]
+        bound = {v: x.dtype for v, x in zip(variables, inputs) if isinstance(x, Value) and x.dtype is not None}
+        values = [None if x is None else self._operand(x, v, bound, op_type) for x, v in zip(inputs, variables)]
+        swapped: dict[str, np.dtype] = {}
+        for variable, original in bound.items():
+            other = None if schema.heterogeneous else kernels.substitute(op_type, schema.version, variable, original)
+            if other is not None and op_type != "Cast":
+                swapped[variable] = other
+        values = [
+            self.cast(x, swapped[v]) if x is not None and v in swapped else x for x, v in zip(values, variables)
+        ]
+        for value in values:
+            if value is not None and value.const is not None:
+                self.initializers[value.name] = value.const
+        clean = {k: v for k, v in attrs.items() if v is not None}
+        names = [self.unique(f"{self._scope}/{op_type}_output") for _ in range(outputs)]
+        self.nodes.append(OnnxNode(op_type, tuple("" if v is None else v.name for v in values), names, clean, [""]))
+        results = []
+        for index, name in enumerate(names):
+            variable = _formal(schema.outputs, index)
+            own = _concrete(variable) or swapped.get(variable) or bound.get(variable) or self._declared(clean, dtype)
+            made = Value(name, None, own)
+            results.append(self.cast(made, bound[variable]) if variable in swapped else made)
+        return results[0] if outputs == 1 else tuple(results)
+
+    def _declared(self, attrs: dict[str, Any], dtype: Any) -> np.dtype | None:
+        if dtype is not None:
+            return np.dtype(dtype)
+        code = attrs.get("to", attrs.get("dtype"))
+        if code is not None:
+            return np.dtype(helper.tensor_dtype_to_np_dtype(code))
+        value = attrs.get("value")
+        return helper.tensor_dtype_to_np_dtype(value.data_type) if isinstance(value, TensorProto) else None
+
+    def _operand(self, x: Any, variable: str, bound: dict[str, np.dtype], op_type: str) -> Value:
+        if isinstance(x, Value):
+            return x
+        if isinstance(x, np.ndarray | np.generic):
+            made = self.const(x)
+        else:
+            dtype = _concrete(variable) or bound.get(variable)
+            made = self.const(x, dtype) if dtype is not None else self.const(x)
+        if made.dtype is not None:
+            bound.setdefault(variable, made.dtype)
+        return made
+
+    # -- what many translations need ------------------------------------------------------------------------------------
+
+    def cast(self, x: Value, dtype: Any) -> Value:
+        """x in another dtype: no node when it has it already, a new constant when x is one."""
+        wanted = np.dtype(dtype)
+        if x.dtype == wanted:
+            return x
+        if x.const is not None:
+            return self.const(x.const.astype(wanted), name=f"{x.name}_{wanted.name}")
+        key = (x.name, wanted.name)
+        if key not in self._casts:
+            made = self.node("Cast", x, to=helper.np_dtype_to_tensor_dtype(wanted))
+            self._casts[key] = Value(made.name, x.shape, wanted)
+        return self._casts[key]
+
+    def reshape(self, x: Value, dims: Sequence[int] | Value, *, allowzero: bool = False) -> Value:
+        """x reshaped to dims (0 copies and -1 infers a dim, as ONNX Reshape); a constant is reshaped here and now."""
+        if x.const is not None and not isinstance(dims, Value) and 0 not in dims:
+            return self._moved(x, x.const.reshape(dims))
+        return self.node("Reshape", x, dims, allowzero=int(allowzero) or None)
+
+    def unsqueeze(self, x: Value, axes: Iterable[int]) -> Value:
+        """x with new axes of size 1 at the (final) positions ``axes``."""
+        axes = list(axes)
+        if x.const is not None and axes:
+            return self._moved(x, np.expand_dims(x.const, tuple(axes)))
+        return self.node("Unsqueeze", x, axes) if axes else x
+
+    def squeeze(self, x: Value, axes: Iterable[int]) -> Value:
+        """x without the axes, which have size 1."""
+        axes = list(axes)
+        return self.node("Squeeze", x, axes) if axes else x
+
+    def transpose(self, x: Value, perm: Sequence[int]) -> Value:
+        """x with permuted axes."""
+        if list(perm) == list(range(len(perm))):
+            return x
+        if x.const is not None:
+            return self._moved(x, x.const.transpose(perm))
+        return self.node("Transpose", x, perm=list(perm))
+
+    def _moved(self, x: Value, array: np.ndarray) -> Value:
+        return self.const(array, name=f"{x.name}_{'x'.join(map(str, array.shape))}")
+
+    def slice(self, x: Value, starts: Any, ends: Any, axes: Any, steps: Any = None) -> Value:
+        """ONNX Slice; numbers become int64 constants."""
+        return self.node("Slice", x, starts, ends, axes, steps)
+
+    def reduce(self, kind: str, x: Value, axes: Sequence[int] | None, *, keepdims: bool) -> Value:
+        """ReduceSum, ReduceMean, ... by ``kind``; axes None means all. Axes are an input since 13 (Sum) or 18."""
+        op_type = f"Reduce{kind}"
+        if axes is not None and not len(axes):
+            axes = None
+        if len(schema_of(op_type, self.opset).inputs) > 1:
+            return self.node(op_type, x, None if axes is None else list(axes), keepdims=int(keepdims))
+        return self.node(op_type, x, axes=None if axes is None else list(axes), keepdims=int(keepdims))
+
+    def split(self, x: Value, sizes: Sequence[int], axis: int) -> tuple[Value, ...]:
+        """x cut along axis into pieces of the given sizes."""
+        made = self.node("Split", x, list(sizes), axis=axis, outputs=len(sizes))
+        return made if len(sizes) > 1 else (made,)
+
+    def shape_of(self, x: Value, axis: int | None = None) -> Value:
+        """The run-time shape of x as a 1-D int64 tensor, or the one size along axis as a 1-D tensor of length 1."""
+        whole = self.node("Shape", x)
+        return whole if axis is None else self.node("Gather", whole, [axis], axis=0)
+
+    def dims(self, *parts: Any) -> Value | list[int]:
+        """A shape from numbers and 1-D int64 Values: a plain list when all are numbers, else a Concat."""
+        if not any(isinstance(p, Value) for p in parts):
+            return [int(p) for p in parts]
+        values, run = [], []
+        for part in parts:
+            if isinstance(part, Value):
+                if run:
+                    values.append(self.const(run))
+                    run = []
+                values.append(part)
+            else:
+                run.append(int(part))
+        if run:
+            values.append(self.const(run))
+        return self.node("Concat", *values, axis=0) if len(values) > 1 else values[0]
+
+    def size(self, x: Value, axis: int) -> int | Value:
+        """The size along axis: a number where it is known, else a 1-D tensor of length 1 (both fit ``dims``)."""
+        known = UNKNOWN if x.shape is None else x.shape[axis]
+        return self.shape_of(x, axis) if known is UNKNOWN else known

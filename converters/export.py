@@ -1,0 +1,299 @@
+"""Writes a graph of MXNet operators as ONNX: one walk, every node through its translation, all problems collected."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+
+from hybrid.error import MXNetError
+from hybrid.graph.graph import Entry, Graph, Node
+from hybrid.graph.infer import Inference, infer
+from hybrid.graph.json import Foreign
+from hybrid.op import OPS, Spec
+from hybrid.shapes import UNKNOWN, is_known, show
+
+from . import kernels, ops  # noqa: F401  ops fills the registry
+from .builder import Builder, Value
+from .error import ConversionError, Problem, Unsupported, UnsupportedModel
+from .registry import NOT_EXPORTED, OLDEST, handler_for
+from .writer import Converted
+
+# https://github.com/onnx/onnx/blob/main/docs/Versioning.md
+_IR_VERSIONS = {13: 7, 14: 7, 15: 8, 16: 8, 17: 8, 18: 8, 19: 9, 20: 9, 21: 10, 22: 10, 23: 11, 24: 12}
+_IR_NEWEST = 13
+VERSION = "0.1.0"
+
+
+def newest_opset() -> int:
+    """The newest opset that the installed onnx defines."""
+    return onnx.defs.onnx_opset_version()
+
+
+def default_opset() -> int:
+    """The opset written when none is asked for."""
+    return min(kernels.DEFAULT_OPSET, newest_opset())
+
+
+def to_onnx(
+    symbol: Any, params: Mapping[str, np.ndarray] | None, inputs: Mapping[str, Any], opset: int | None = None
+) -> onnx.ModelProto:
+    """A symbol with parameters as an ONNX model.
+
+    symbol: hybrid Symbol or Graph. params: arrays by name, with or without ``arg:`` and ``aux:``. inputs: a shape, an
+    array or a Spec by name; dims that are strings are dynamic axes of that name. opset: 13 to the newest that the
+    installed onnx defines; by default 21.
+    Raises UnsupportedModel listing every node that does not translate, ConversionError for anything else.
+    """
+    return convert(symbol, params, inputs, opset).proto()
+
+
+def convert(
+    symbol: Any,
+    params: Mapping[str, np.ndarray] | None,
+    inputs: Mapping[str, Any],
+    opset: int | None = None,
+    *,
+    default_dtype: Any = np.float32,
+) -> Converted:
+    """As to_onnx, but the weights stay where they are until the result is saved."""
+    graph = symbol if isinstance(symbol, Graph) else symbol.graph
+    opset = default_opset() if opset is None else opset
+    if not OLDEST <= opset <= newest_opset():
+        raise ConversionError(
+            f"got opset {opset}, wanted {OLDEST} to {newest_opset()} (the newest that onnx {onnx.__version__} defines)"
+        )
+    params = {k.removeprefix("arg:").removeprefix("aux:"): v for k, v in (params or {}).items()}
+    return _Export(graph, params, inputs, opset, default_dtype).run()
+
+
+def untranslatable(graph: Graph, opset: int | None = None) -> list[Problem]:
+    """Every node that has no translation at all (whatever its inputs), without converting."""
+    opset = default_opset() if opset is None else opset
+    return [p for n in graph.nodes if n.op is not None and (p := _no_handler(n, opset))]
+
+
+def _no_handler(node: Node, opset: int) -> Problem | None:
+    assert node.op is not None
+    if isinstance(node.op, Foreign):
+        return Problem(node.name, node.op.name, node.op.reason)
+    if handler_for(node.op.name, opset) is None:
+        reason = NOT_EXPORTED.get(node.op.name, f"no translation at opset {opset}")
+        return Problem(node.name, node.op.name, reason)
+    return None
+
+
+class _Export:
+    """One conversion."""
+
+    def __init__(
+        self, graph: Graph, params: Mapping[str, np.ndarray], inputs: Mapping[str, Any], opset: int, default_dtype: Any
+    ):
+        self.graph, self.params, self.opset = graph, params, opset
+        self.default_dtype = default_dtype
+        self.axes: dict[str, tuple[str | None, ...]] = {}  # names of dynamic axes by input
+        self.given: dict[str, Spec] = {}
+        names = {n.name for n in graph.variables()}
+        for name, wanted in inputs.items():
+            if name not in names:
+                raise ConversionError(f"got input {name!r}, wanted some of {', '.join(self._free())}")
+            shape, dtype = self._read_input(wanted)
+            self.axes[name] = tuple(d if isinstance(d, str) else None for d in shape or ())
+            self.given[name] = Spec(shape and tuple(UNKNOWN if isinstance(d, str) else d for d in shape), dtype)
+        self.builder = Builder(opset)
+        self.values: dict[tuple[int, int], Value] = {}
+        self.problems: list[Problem] = []
+
+    def _free(self) -> list[str]:
+        return [n.name for n in self.graph.variables() if n.name not in self.params]
+
+    @staticmethod
+    def _read_input(wanted: Any) -> tuple[Sequence[Any] | None, np.dtype | None]:
+        if isinstance(wanted, Spec):
+            return wanted.shape, wanted.dtype
+        if isinstance(wanted, np.ndarray):
+            return wanted.shape, wanted.dtype
+        return tuple(d if isinstance(d, str) else int(d) for d in wanted), None
+
+    def run(self) -> Converted:
+        self.inference = self._infer({})
+        for node in self.graph.nodes:
+            if node.is_variable:
+                self._variable(node)
+            else:
+                self._operator(node)
+        if self.problems:
+            raise UnsupportedModel(self.problems)
+        outputs = self._outputs()
+        self._refuse_lost()
+        return self._assemble(outputs)
+
+    def _infer(self, sizes: Mapping[str, int]) -> Inference:
+        """Inference with dynamic axes unknown, or at the sizes given for their names."""
+        shapes = {k: v.shape for k, v in self.params.items()}
+        dtypes: dict[str, Any] = {k: v.dtype for k, v in self.params.items()}
+        for name, spec in self.given.items():
+            if spec.shape is not None:
+                named = self.axes[name]
+                shapes[name] = tuple(sizes.get(n, d) if n else d for n, d in zip(named, spec.shape))
+            if spec.dtype is not None:
+                dtypes[name] = spec.dtype
+        try:
+            return infer(self.graph, shapes, dtypes, default_dtype=self.default_dtype)
+        except MXNetError as error:
+            foreign = [p for n in self.graph.nodes if n.op is not None and (p := _no_handler(n, self.opset))]
+            if foreign:
+                raise UnsupportedModel(foreign) from error
+            raise ConversionError(str(error)) from error
+
+    def _variable(self, node: Node) -> None:
+        spec = self.inference.spec(Entry(node))
+        if node.name in self.params:
+            array = self.params[node.name]
+            self.values[id(node), 0] = Value(self._name(node.name), array.shape, array.dtype, array)
+        else:
+            self.values[id(node), 0] = Value(self._name(node.name), spec.shape, spec.dtype)
+
+    def _name(self, name: str) -> str:
+        """A variable's name, kept; two variables of one name are one tensor, as in MXNet's binding."""
+        self.builder._taken.add(name)
+        return name
+
+    def _operator(self, node: Node) -> None:
+        op, b = node.op, self.builder
+        assert op is not None
+        missing = _no_handler(node, self.opset)
+        specs = [self.inference.spec(Entry(node, i)) for i in range(len(node.outputs))]
+        results: list[Value] = []
+        if missing:
+            self.problems.append(missing)
+        else:
+            handler = handler_for(op.name, self.opset)
+            assert handler is not None
+            start = b.enter(node.name)
+            try:
+                made = handler(b, op, *(self.values[id(e.node), e.index] for e in node.inputs))
+                made = list(made) if isinstance(made, tuple | list) else [made]
+                made = [v if s.dtype is None else b.cast(v, s.dtype) for v, s in zip(made, specs)]
+                results = b.leave(start, made, node.outputs)
+            except Unsupported as reason:
+                self.problems.append(Problem(node.name, op.name, str(reason)))
+        for i, spec in enumerate(specs):
+            if i < len(results):
+                value = results[i]
+                shape = value.shape if value.const is not None else spec.shape
+                self.values[id(node), i] = Value(value.name, shape, spec.dtype or value.dtype, value.const)
+            else:  # a stand-in, so that the walk can go on and find further problems
+                self.values[id(node), i] = Value(node.outputs[i], spec.shape, spec.dtype)
+                if not missing and results:
+                    self._refuse_use(node, i)
+
+    def _refuse_use(self, node: Node, index: int) -> None:
+        used = any(e.node is node and e.index == index for n in self.graph.nodes for e in n.inputs)
+        if used or any(e.node is node and e.index == index for e in self.graph.outputs):
+            assert node.op is not None
+            self.problems.append(Problem(node.name, node.op.name, f"output {node.outputs[index]} has no ONNX counterpart"))
+
+    def _outputs(self) -> list[tuple[str, Entry]]:
+        """(ONNX name, entry) of every output; what is an input, a constant or listed twice gets an Identity."""
+        b = self.builder
+        made = {name for node in b.nodes for name in node.outputs}
+        out = []
+        for entry in self.graph.outputs:
+            value = self.values[id(entry.node), entry.index]
+            if value.name not in made:
+                start = b.enter(entry.name)
+                (value,) = b.leave(start, [b.node("Identity", value)], [entry.name])
+            else:
+                made.discard(value.name)
+            out.append((value.name, entry))
+        return out
+
+    def _refuse_lost(self) -> None:
+        lost = {}
+        for node in self.builder.nodes:
+            if kernels.is_lost(node.op_type, self.opset):
+                lost.setdefault(node.owner[0], node.op_type)
+        if lost:
+            what = f"nodes cannot run in onnxruntime at opset {self.opset}; opset {default_opset()} loses nothing"
+            reason = f"onnxruntime has no kernel at opset {self.opset}"
+            raise UnsupportedModel([Problem(name, op_type, reason) for name, op_type in lost.items()], what)
+
+    def _assemble(self, outputs: list[tuple[str, Entry]]) -> Converted:
+        b = self.builder
+        used = {name for node in b.nodes for name in node.inputs}
+        graph_inputs, unknown = [], []
+        for node in self.graph.variables():
+            value = self.values[id(node), 0]
+            if node.name in self.params or node.name not in used or any(i.name == node.name for i in graph_inputs):
+                continue
+            spec = self.given.get(node.name)
+            shape = value.shape if value.shape is not None else spec.shape if spec else None
+            names = self.axes.get(node.name) or (None,) * len(shape or ())
+            if shape is None or any(d is UNKNOWN and n is None for d, n in zip(shape, names)):
+                unknown.append(f"{node.name} {show(shape)}")
+                continue
+            graph_inputs.append(_tensor_info(node.name, value.dtype, shape, names))
+        if unknown:
+            raise ConversionError(
+                f"cannot tell the shape of {', '.join(unknown)}; give shapes for them"
+                " (for instance --input data:1,3,224,224), or parameters if they are weights"
+            )
+        named = self._output_axes([entry for _, entry in outputs])
+        graph_outputs = []
+        for (name, entry), names in zip(outputs, named):
+            spec = self.inference.spec(entry)
+            graph_outputs.append(_tensor_info(name, spec.dtype, spec.shape, names))
+        nodes = [
+            helper.make_node(n.op_type, n.inputs, n.outputs, name=n.owner[0] or None, **n.attrs) for n in b.nodes
+        ]
+        graph = helper.make_graph(nodes, "gluonnx", graph_inputs, graph_outputs)
+        model = helper.make_model(
+            graph,
+            opset_imports=[helper.make_opsetid("", self.opset)],
+            ir_version=_IR_VERSIONS.get(self.opset, _IR_NEWEST),
+            producer_name="gluonnx",
+            producer_version=VERSION,
+        )
+        return Converted(model, {k: v for k, v in b.initializers.items() if k in used})
+
+    def _output_axes(self, entries: Sequence[Entry]) -> list[tuple[str | None, ...]]:
+        """Names for dynamic axes of outputs: that of the input axis which they follow one to one.
+
+        Found by inferring at two sets of sizes: an output dim that equals the input dim at both follows it."""
+        axes = list(dict.fromkeys(n for names in self.axes.values() for n in names if n))
+        shapes = [self.inference.spec(e).shape for e in entries]
+        if not axes or all(is_known(s) for s in shapes):
+            return [(None,) * len(s or ()) for s in shapes]
+        probes = [{name: base + 2 * i for i, name in enumerate(axes)} for base in (101, 211)]
+        try:
+            seen = [self._infer(p) for p in probes]
+        except ConversionError:
+            return [(None,) * len(s or ()) for s in shapes]
+        named = []
+        for entry, shape in zip(entries, shapes):
+            pairs = list(zip(*(i.spec(entry).shape or () for i in seen)))
+            following = [
+                next((n for n in axes if all(d == p[n] for d, p in zip(pair, probes) if d is not UNKNOWN)), None)
+                for pair in pairs
+            ]
+            named.append(tuple(n if d is UNKNOWN else None for n, d in zip(following, shape or ())))
+        return named
+
+
+def _tensor_info(
+    name: str, dtype: np.dtype | None, shape: Sequence[Any] | None, names: Sequence[str | None]
+) -> onnx.ValueInfoProto:
+    code = TensorProto.FLOAT if dtype is None else helper.np_dtype_to_tensor_dtype(dtype)
+    dims = None if shape is None else [n if d is UNKNOWN else d for d, n in zip(shape, names or (None,) * len(shape))]
+    return helper.make_tensor_value_info(name, code, dims)
+
+
+def unexplained() -> set[str]:
+    """Operators that have neither a translation nor a reason: the completeness test wants none."""
+    from .registry import EXPORT  # noqa: PLC0415
+
+    return set(OPS) - set(EXPORT) - set(NOT_EXPORTED)

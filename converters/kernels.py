@@ -1,0 +1,60 @@
+"""What onnxruntime's CPU kernels can run, from kernels.json (made by fixtures/make/kernels.py from onnxruntime itself)."""
+
+from __future__ import annotations
+
+import functools
+import json
+from pathlib import Path
+
+import numpy as np
+
+DEFAULT_OPSET = 21
+"""The newest opset at which no operator loses its kernel in the onnxruntime that the table was made from."""
+
+_NAMES = {"float32": "float", "float64": "double"}
+
+# To what an operand is cast when there is no kernel for its dtype: the first that has one. All but the last resort keep
+# every value; float64 falls to float32, which is what onnxruntime computes such operators in at best.
+_WIDER = {
+    "bool": ("uint8", "int32", "int64", "float32"),
+    "int8": ("int32", "int64", "float32"),
+    "uint8": ("int32", "int64", "float32"),
+    "int16": ("int32", "int64", "float32"),
+    "uint16": ("int32", "int64", "float32"),
+    "int32": ("int64", "float64", "float32"),
+    "uint32": ("int64", "float64", "float32"),
+    "int64": ("float64", "int32", "float32"),
+    "float64": ("float32",),
+}
+
+
+@functools.lru_cache(maxsize=1)
+def _table() -> dict:
+    return json.loads(Path(__file__).with_name("kernels.json").read_text())
+
+
+def is_lost(onnx_op: str, opset: int) -> bool:
+    """Whether onnxruntime has no way to run the operator at this opset although ONNX defines it."""
+    return opset in _table()["lost"].get(onnx_op, ())
+
+
+@functools.lru_cache(maxsize=None)
+def runs_on(onnx_op: str, version: int, variable: str) -> frozenset[str] | None:
+    """dtypes for which there is a kernel of the operator's version, for one type variable; None when it is not known
+    (the operator is expanded as a function) or is not constrained. float16 counts as running: onnxruntime casts it."""
+    for first, last, constraints in _table()["types"].get(onnx_op, ()):
+        if first == version or (last is not None and first < version <= last):
+            names = constraints.get(variable)
+            return None if names is None else frozenset({*names, "float16"})
+    return None
+
+
+def substitute(onnx_op: str, version: int, variable: str, dtype: np.dtype) -> np.dtype | None:
+    """The dtype to cast an operand to so that onnxruntime has a kernel; None when it has one as it is (or none at all)."""
+    names = runs_on(onnx_op, version, variable)
+    if names is None or _NAMES.get(dtype.name, dtype.name) in names:
+        return None
+    for wider in _WIDER.get(dtype.name, ()):
+        if _NAMES.get(wider, wider) in names:
+            return np.dtype(wider)
+    return None

@@ -1,0 +1,143 @@
+"""Writes a converted model: as a ModelProto, or straight to a file without holding the weights twice.
+
+A protobuf message is a sequence of (tag, length, bytes) fields, so the file is the small parts as protobuf makes them with
+each initializer's bytes copied from where they lie (usually the memory-mapped .params file).
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, NamedTuple
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+
+PROTOBUF_LIMIT = 2**31 - 1
+EXTERNAL_OVER = 1024  # bytes; smaller tensors stay in the model file, where shape inference can read them
+PAGE = 4096  # external tensors start at page boundaries, so that runtimes can map them
+
+# field numbers of onnx.proto
+_MODEL_GRAPH, _GRAPH_INITIALIZER, _TENSOR_RAW = 7, 5, 9
+
+
+class Converted(NamedTuple):
+    """A model without its initializers, and the initializers."""
+
+    model: onnx.ModelProto
+    initializers: Mapping[str, np.ndarray]
+
+    def proto(self) -> onnx.ModelProto:
+        """One ModelProto with everything inside. Raises ValueError when protobuf cannot hold it (2 GB)."""
+        if self.nbytes > PROTOBUF_LIMIT:
+            raise ValueError(f"{self.nbytes} bytes of weights do not fit into one protobuf message; save to a file instead")
+        whole = onnx.ModelProto()
+        whole.CopyFrom(self.model)
+        for name, array in self.initializers.items():
+            tensor = _header(name, array)
+            tensor.raw_data = _bytes_of(array)
+            whole.graph.initializer.append(tensor)
+        return whole
+
+    @property
+    def nbytes(self) -> int:
+        return sum(a.nbytes for a in self.initializers.values())
+
+    def save(self, path: str | os.PathLike[str], *, external: bool | None = None) -> list[Path]:
+        """Write the model to path, and past 2 GB (or with external) its weights to ``path + ".data"`` beside it.
+
+        Both are written under other names and renamed at the end. Gives the files written."""
+        path = Path(path)
+        if external is None:
+            external = self.nbytes + self.model.ByteSize() > PROTOBUF_LIMIT
+        data = path.with_name(path.name + ".data")
+        if not external:
+            with replacing(path) as file:
+                self._write(file, None)
+            return [path]
+        with replacing(path) as file, replacing(data) as weights:
+            self._write(file, (weights, data.name))
+        return [path, data]
+
+    def _write(self, file: IO[bytes], external: tuple[IO[bytes], str] | None) -> None:
+        head = onnx.ModelProto()
+        head.CopyFrom(self.model)
+        graph = self.model.graph.SerializeToString()
+        head.ClearField("graph")
+        parts: list[tuple[bytes, np.ndarray | None]] = []
+        for name, array in self.initializers.items():
+            tensor = _header(name, array)
+            if external is not None and array.nbytes > EXTERNAL_OVER:
+                offset = _append_aligned(external[0], array)
+                tensor.data_location = TensorProto.EXTERNAL
+                for key, value in (("location", external[1]), ("offset", offset), ("length", array.nbytes)):
+                    tensor.external_data.add(key=key, value=str(value))
+                body, raw, size = tensor.SerializeToString(), None, 0
+            else:
+                body, raw = tensor.SerializeToString() + _tag(_TENSOR_RAW) + _varint(array.nbytes), array
+                size = array.nbytes
+            parts.append((_tag(_GRAPH_INITIALIZER) + _varint(len(body) + size) + body, raw))
+        total = len(graph) + sum(len(head_bytes) + (0 if raw is None else raw.nbytes) for head_bytes, raw in parts)
+        file.write(head.SerializeToString() + _tag(_MODEL_GRAPH) + _varint(total) + graph)
+        for head_bytes, raw in parts:
+            file.write(head_bytes)
+            if raw is not None:
+                _write_array(file, raw)
+
+
+def _header(name: str, array: np.ndarray) -> TensorProto:
+    return TensorProto(name=name, dims=array.shape, data_type=helper.np_dtype_to_tensor_dtype(array.dtype))
+
+
+def _little_endian(array: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(array, array.dtype.newbyteorder("<") if array.dtype.byteorder == ">" else array.dtype)
+
+
+def _bytes_of(array: np.ndarray) -> bytes:
+    return _little_endian(array).tobytes()
+
+
+def _write_array(file: IO[bytes], array: np.ndarray) -> None:
+    if array.size:
+        file.write(_little_endian(array).reshape(-1).view(np.uint8).data)
+
+
+def _append_aligned(file: IO[bytes], array: np.ndarray) -> int:
+    position = file.tell()
+    offset = -(-position // PAGE) * PAGE
+    file.write(b"\0" * (offset - position))
+    _write_array(file, array)
+    return offset
+
+
+def _tag(field: int) -> bytes:
+    return _varint(field << 3 | 2)  # wire type 2: length-delimited
+
+
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """A file that appears at path, complete, when the block ends without an error, and otherwise not at all."""
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(temporary, 0o666 & ~mask)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

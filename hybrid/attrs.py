@@ -1,0 +1,203 @@
+"""Attribute kinds: how a typed attribute is read from text, checked, and written as text. One place.
+
+Operators declare attributes by annotation (``kernel: Shape``, ``axis: int | None = None``); kind_of turns the annotation
+into a Kind. Symbol JSON carries attributes as text, Python callers pass values or text; both enter through Kind.read.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+import types
+import typing
+from typing import Any, Literal
+
+import numpy as np
+
+Shape = tuple[int, ...]
+OptionalInts = tuple[int | None, ...]
+Floats = tuple[float, ...]
+DType = np.dtype
+
+
+class Kind:
+    """One kind of attribute. ``read`` gives the typed value, ``write`` the text that MXNet 1.9.1 reads back."""
+
+    def __init__(self, label: str):
+        self.label = label
+
+    def read(self, value: Any) -> Any:
+        """The typed value of a text or a Python value; raises ValueError when it is neither."""
+        if isinstance(value, str):
+            return self.parse(value.strip())
+        return self.check(value)
+
+    def parse(self, text: str) -> Any:
+        raise NotImplementedError
+
+    def check(self, value: Any) -> Any:
+        raise NotImplementedError
+
+    def write(self, value: Any) -> str:
+        return str(value)
+
+
+class Int(Kind):
+    def parse(self, text: str) -> int:
+        # Python 2 wrote long integers as "2L"
+        if not re.fullmatch(r"[+-]?\d+[lL]?", text):
+            if text in ("True", "False"):
+                return int(text == "True")
+            raise ValueError
+        return int(text.rstrip("lL"))
+
+    def check(self, value: Any) -> int:
+        if isinstance(value, float | np.floating):
+            if not float(value).is_integer():
+                raise ValueError
+            return int(value)
+        return int(value.__index__() if hasattr(value, "__index__") else value)
+
+
+class Float(Kind):
+    def parse(self, text: str) -> float:
+        return float(text.rstrip("fF") if text[-1:] in "fF" and text[:-1].replace(".", "").isdigit() else text)
+
+    def check(self, value: Any) -> float:
+        return float(value)
+
+    def write(self, value: float) -> str:
+        return str(int(value)) if math.isfinite(value) and value == int(value) and abs(value) < 1e15 else repr(value)
+
+
+class Bool(Kind):
+    TEXTS = {"True": True, "true": True, "1": True, "False": False, "false": False, "0": False}
+
+    def parse(self, text: str) -> bool:
+        if text not in self.TEXTS:
+            raise ValueError
+        return self.TEXTS[text]
+
+    def check(self, value: Any) -> bool:
+        if not isinstance(value, bool | int | np.bool_ | np.integer):
+            raise ValueError
+        return bool(value)
+
+
+class Text(Kind):
+    def read(self, value: Any) -> str:
+        if not isinstance(value, str):
+            raise ValueError
+        return value
+
+
+class Choice(Kind):
+    """One of a few words."""
+
+    def __init__(self, *options: str):
+        super().__init__("one of " + ", ".join(map(repr, options)))
+        self.options = options
+
+    def parse(self, text: str) -> str:
+        if text not in self.options:
+            raise ValueError
+        return text
+
+    def check(self, value: Any) -> str:
+        return self.parse(str(value))
+
+
+class Tuple(Kind):
+    """A tuple of one element kind: ``(2, 2)``, ``[2,2]``, ``2`` (a single element), ``(2L, 2L)``, ``(None, 3)``."""
+
+    def __init__(self, item: Kind):
+        super().__init__(f"tuple of {item.label}")
+        self.item = item
+
+    def parse(self, text: str) -> tuple:
+        inner = text
+        if text[:1] in ("(", "["):
+            if text[-1:] != {"(": ")", "[": "]"}[text[0]]:
+                raise ValueError
+            inner = text[1:-1]
+        parts = [p.strip() for p in inner.split(",")]
+        if parts and not parts[-1]:
+            parts.pop()  # "(2,)", and "()" which splits into one empty part
+        return tuple(self.item.parse(p) for p in parts)
+
+    def check(self, value: Any) -> tuple:
+        if isinstance(value, int | float | np.number):
+            value = (value,)
+        return tuple(self.item.read(v) for v in value)
+
+    def write(self, value: tuple) -> str:
+        return f"({', '.join(map(self.item.write, value))}{',' if len(value) == 1 else ''})"
+
+
+class Optional(Kind):
+    """A kind or None."""
+
+    def __init__(self, kind: Kind):
+        super().__init__(f"{kind.label} or None")
+        self.kind = kind
+
+    def read(self, value: Any) -> Any:
+        if value is None or (isinstance(value, str) and value.strip() in ("None", "")):
+            return None
+        return self.kind.read(value)
+
+    parse = read
+
+    def write(self, value: Any) -> str:
+        return "None" if value is None else self.kind.write(value)
+
+
+class DTypeKind(Kind):
+    """A NumPy dtype by name. bfloat16 needs the package ml_dtypes."""
+
+    def parse(self, text: str) -> np.dtype:
+        return dtype(text)
+
+    check = parse
+
+    def write(self, value: np.dtype) -> str:
+        return value.name
+
+
+def dtype(value: Any) -> np.dtype:
+    """The NumPy dtype of a name, type or dtype, ``bfloat16`` included. Raises ValueError when there is none."""
+    if isinstance(value, str) and value == "bfloat16":
+        try:
+            import ml_dtypes  # noqa: PLC0415  optional, and only such models need it
+        except ImportError:
+            raise ValueError("dtype bfloat16 needs the package ml_dtypes: pip install ml_dtypes") from None
+        return np.dtype(ml_dtypes.bfloat16)
+    try:
+        return np.dtype(value)
+    except TypeError:
+        raise ValueError(f"{value!r} is not a dtype") from None
+
+
+_SIMPLE: dict[Any, Kind] = {
+    int: Int("int"),
+    float: Float("float"),
+    bool: Bool("bool"),
+    str: Text("text"),
+    np.dtype: DTypeKind("dtype"),
+}
+
+
+@functools.lru_cache(maxsize=None)
+def kind_of(annotation: Any) -> Kind:
+    """The Kind that an annotation stands for. Raises TypeError for one that has none."""
+    if annotation in _SIMPLE:
+        return _SIMPLE[annotation]
+    origin, args = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is Literal:
+        return Choice(*args)
+    if origin is tuple and len(args) == 2 and args[1] is Ellipsis:
+        return Tuple(kind_of(args[0]))
+    if origin in (typing.Union, types.UnionType) and type(None) in args and len(args) == 2:
+        return Optional(kind_of(args[0] if args[1] is type(None) else args[1]))
+    raise TypeError(f"no attribute kind for annotation {annotation!r}")

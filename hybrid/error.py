@@ -1,0 +1,13 @@
+"""The errors that gluonnx raises on purpose. Each is also the built-in error that a careless caller would expect."""
+
+
+class MXNetError(RuntimeError):
+    """Base of every error that gluonnx raises on purpose; the name that scripts written for MXNet catch."""
+
+
+class FormatError(MXNetError, ValueError):
+    """A file that cannot be read as what it was given for, or content that the file format cannot say."""
+
+
+class OpError(MXNetError, ValueError):
+    """An operator was given attributes or inputs that it cannot take."""

@@ -1,0 +1,1 @@
+"""Graphs of typed operators: nodes, Symbol JSON, inference, plans and their execution."""

@@ -1,0 +1,135 @@
+"""Runs graphs. A Program is a graph ready to run; it makes one plan per set of input shapes and dtypes and keeps it."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from .. import random
+from ..error import MXNetError
+from ..shapes import is_known, show
+from .graph import Graph, Node
+from .infer import infer
+from .plan import Plan, Step, make_plan
+
+Observer = Callable[[Node, tuple[np.ndarray, ...]], None]
+
+
+class _Arena:
+    """The memory of one run: concurrent runs of one plan each take their own."""
+
+    def __init__(self, plan: Plan):
+        self.memory = np.empty(plan.arena, np.uint8)
+        self.views = [b.view(self.memory) for b in plan.buffers]
+
+
+class Program:
+    """A graph that runs. Safe for concurrent inference; a training run writes to the auxiliary states it is given.
+
+    constants: arrays by variable name that stay the same from run to run (parameters).
+    """
+
+    PLANS = 32  # kept per program, least recently used dropped
+
+    def __init__(self, graph: Graph, constants: Mapping[str, np.ndarray] | None = None, *, training: bool = False):
+        self.graph = graph
+        self.training = training
+        names = {n.name for n in graph.variables()}
+        self.constants = {k: v for k, v in (constants or {}).items() if k in names}
+        self.inputs = tuple(dict.fromkeys(n.name for n in graph.variables() if n.name not in self.constants))
+        self._plans: OrderedDict[Any, tuple[Plan, list[_Arena]]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def plan(self, feeds: Mapping[str, np.ndarray]) -> Plan:
+        """The plan for inputs of these shapes and dtypes. Raises OpError when they do not fit the graph."""
+        return self._prepared(feeds)[0]
+
+    def run(self, feeds: Mapping[str, Any], observe: Observer | None = None) -> list[np.ndarray]:
+        """The outputs. ``observe(node, outputs)`` sees every step's results as they are made; it must copy what it keeps.
+
+        Raises MXNetError naming every missing or unknown input, or the node at which something failed."""
+        feeds = {k: np.asarray(v) for k, v in feeds.items()}
+        self._check(feeds)
+        plan, arenas = self._prepared(feeds)
+        try:
+            arena = arenas.pop()
+        except IndexError:
+            arena = _Arena(plan)
+        values: list[Any] = [None] * plan.slots
+        for name, slot in plan.variables:
+            values[slot] = feeds[name] if name in feeds else self.constants[name]
+        for step in plan.steps:
+            results = self._apply(step, [values[i] for i in step.inputs], arena)
+            if observe is not None:
+                observe(step.node, results)
+            for slot, result in zip(step.outputs, results):
+                values[slot] = result
+            for slot in step.dying:
+                values[slot] = None
+        outputs = [np.array(values[s]) if copy or _in(arena, values[s]) else values[s] for s, copy in plan.results]
+        arenas.append(arena)
+        return outputs
+
+    def _apply(self, step: Step, arrays: list[np.ndarray], arena: _Arena) -> tuple[np.ndarray, ...]:
+        options: dict[str, Any] = {}
+        if "training" in step.op.uses:
+            options["training"] = self.training
+        if "rng" in step.op.uses:
+            options["rng"] = random.generator()
+        if step.buffer is not None:
+            options["out"] = arena.views[step.buffer]
+        try:
+            with np.errstate(all="ignore"):  # as MXNet: inf and nan are values, not events
+                results = step.op.compute(*arrays, **options)
+        except Exception as error:
+            kind = type(error) if isinstance(error, MXNetError) else MXNetError
+            given = ", ".join(f"{a.dtype}{show(a.shape)}" for a in arrays)
+            raise kind(f"Error in operator {step.node.name}: [{step.op.name}] {error} (inputs: {given})") from error
+        if not isinstance(results, tuple | list):
+            results = (results,)
+        if step.buffer is None and not step.op.view:
+            # an operator that did not say so returned memory that will be reused: keep its numbers, not the memory
+            results = tuple(np.array(r) if _in(arena, r) else r for r in results)
+        for result, spec in zip(results, step.specs, strict=True):
+            wrong = is_known(spec.shape) and result.shape != spec.shape
+            if wrong or (spec.dtype is not None and result.dtype != spec.dtype):
+                raise MXNetError(
+                    f"Error in operator {step.node.name}: [{step.op.name}] computed {result.dtype}{show(result.shape)} where "
+                    f"inference said {spec.dtype}{show(spec.shape)}; this is a bug in the operator, please report it"
+                )
+        return tuple(results)
+
+    def _check(self, feeds: Mapping[str, np.ndarray]) -> None:
+        missing = [n for n in self.inputs if n not in feeds]
+        known = {*self.inputs, *self.constants}
+        extra = [n for n in feeds if n not in known]
+        if missing or extra:
+            problems = [f"missing {', '.join(missing)}"] if missing else []
+            problems += [f"unknown {', '.join(extra)}"] if extra else []
+            raise MXNetError(f"inputs do not fit the graph: {'; '.join(problems)}; it takes {', '.join(self.inputs)}")
+
+    def _prepared(self, feeds: Mapping[str, np.ndarray]) -> tuple[Plan, list[_Arena]]:
+        key = tuple((n, feeds[n].shape, feeds[n].dtype) for n in sorted(feeds))
+        with self._lock:
+            if key in self._plans:
+                self._plans.move_to_end(key)
+                return self._plans[key]
+        given = {**self.constants, **feeds}
+        inference = infer(
+            self.graph, {k: v.shape for k, v in given.items()}, {k: v.dtype for k, v in given.items()}
+        )
+        prepared = make_plan(self.graph, inference), []
+        with self._lock:
+            self._plans[key] = prepared
+            if len(self._plans) > self.PLANS:
+                self._plans.popitem(last=False)
+        return prepared
+
+
+def _in(arena: _Arena, array: np.ndarray) -> bool:
+    """Whether the array is memory of the arena; a view's base is always the array that owns the memory."""
+    return array is arena.memory or array.base is arena.memory

@@ -1,0 +1,254 @@
+"""Symbol JSON of every age, read and written.
+
+Generations: up to 0.8 a node has ``param`` (operator attributes) and ``attr`` (the user's), references have two numbers,
+auxiliary states are not inputs, and the file says no version; 0.9 to 0.12 have ``attr`` for both, 1.0 and later ``attrs``,
+with three-number references and ``node_row_ptr``. Where several are present ``attr`` wins, then ``attrs``, as in MXNet's own
+loader. Written files have the form of 1.9.1.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..error import FormatError, OpError
+from ..op import Op, lookup
+from .graph import Entry, Graph, Node, topological
+
+VERSION = 10901  # what written files claim: MXNet 1.9.1
+BEFORE_VERSIONS = 800  # files that name no version are of 0.8 or before
+
+# Keys that steer training and placement, not the operator; MXNet writes them as __key__ since 0.9.
+HIDDEN = ("ctx_group", "lr_mult", "wd_mult", "force_mirroring", "mirror_stage")
+
+
+class Foreign(Op):
+    """Stands for an operator that this engine cannot type, so that inspection can list all such nodes at once.
+
+    ``reason`` says why: not known at all, or attributes that it does not take. It infers and computes nothing.
+    """
+
+    def __init__(self, name: str, inputs: int, outputs: int, reason: str):
+        self.__dict__.update(name=name, _inputs=inputs, _outputs=outputs, reason=reason, _key=(Foreign, id(self)))
+
+    def takes(self) -> tuple[str, ...]:
+        return tuple(f"arg{i}" for i in range(self._inputs))
+
+    def returns(self) -> tuple[str, ...]:
+        return ("output",) if self._outputs < 2 else tuple(f"output{i}" for i in range(self._outputs))
+
+    def infer_shape(self, *shapes: Any) -> Any:
+        raise OpError(self.reason)
+
+    def infer_type(self, *dtypes: Any) -> Any:
+        return [None] * len(self.returns())
+
+    def infer_input_types(self, dtypes: Any, outputs: Any) -> Any:
+        return dtypes
+
+    def dump(self) -> dict[str, str]:
+        return {}
+
+
+def loads(text: str | bytes, *, source: str = "symbol JSON", foreign: bool = False) -> Graph:
+    """The graph of a Symbol JSON text.
+
+    With foreign, operators that cannot be typed become Foreign nodes instead of an error.
+    Raises FormatError for text that is no Symbol JSON; OpError listing every node that cannot be typed.
+    """
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise FormatError(f"{source}: not JSON ({error}); got {_glimpse(text)}, wanted a file such as model-symbol.json") from None
+    problems: list[str] = []
+    graph = _read_graph(data, source, problems, None)
+    if problems and not foreign:
+        raise OpError(f"{source}: " + "; ".join(problems))
+    return graph
+
+
+def _glimpse(text: str | bytes) -> str:
+    head = text[:40]
+    return repr(head.decode("utf-8", "replace") if isinstance(head, bytes) else head)
+
+
+def _read_graph(data: Any, source: str, problems: list[str], version: int | None) -> Graph:
+    if not isinstance(data, Mapping) or not isinstance(data.get("nodes"), list) or "heads" not in data:
+        keys = ", ".join(map(str, list(data)[:6])) if isinstance(data, Mapping) else type(data).__name__
+        raise FormatError(f"{source}: JSON but no MXNet symbol: got {keys}, wanted an object with nodes, arg_nodes and heads")
+    raw = data["nodes"]
+    version = _version(data) if version is None else version
+    _validate(raw, data["heads"], source)
+    outputs_used = [1] * len(raw)
+    for ref in (*(r for n in raw for r in n.get("inputs", ())), *data["heads"]):
+        outputs_used[ref[0]] = max(outputs_used[ref[0]], ref[1] + 1)
+    nodes: dict[int, Node] = {}
+    for index in _order(raw, source):
+        nodes[index] = _read_node(raw[index], index, nodes, outputs_used[index], version, problems, source)
+    heads = [Entry(nodes[ref[0]], ref[1]) for ref in data["heads"]]
+    graph = Graph(heads)
+    for node in graph.nodes:
+        _check_outputs(node.name, node.inputs, source)
+    _check_outputs("heads", heads, source)
+    return graph
+
+
+def _version(data: Mapping[str, Any]) -> int:
+    try:
+        return int(data["attrs"]["mxnet_version"][1])
+    except (KeyError, IndexError, TypeError, ValueError):
+        return BEFORE_VERSIONS
+
+
+def _validate(raw: list[Any], heads: Any, source: str) -> None:
+    """Raise FormatError listing everything that is structurally wrong."""
+    wrong: list[str] = []
+
+    def check_refs(refs: Any, where: str) -> None:
+        if not isinstance(refs, list):
+            wrong.append(f"{where}: references are {type(refs).__name__}, wanted a list")
+            return
+        for ref in refs:
+            if not (isinstance(ref, list) and len(ref) in (2, 3) and all(type(v) is int for v in ref)):
+                wrong.append(f"{where}: reference {ref!r}, wanted [node, output] or [node, output, version]")
+            elif not (0 <= ref[0] < len(raw) and ref[1] >= 0):
+                wrong.append(f"{where}: refers to node {ref[0]} output {ref[1]}, but nodes are 0 to {len(raw) - 1}")
+
+    for index, node in enumerate(raw):
+        if not isinstance(node, Mapping) or not isinstance(node.get("op"), str) or not isinstance(node.get("name"), str):
+            wrong.append(f"node {index}: wanted an object with op and name")
+            continue
+        check_refs(node.get("inputs", []), f"node {index} ({node['name']})")
+        for key in ("param", "attr", "attrs"):
+            if not isinstance(node.get(key) or {}, Mapping):
+                wrong.append(f"node {index} ({node['name']}): {key} is {type(node[key]).__name__}, wanted an object")
+    check_refs(heads, "heads")
+    if not wrong and not heads:
+        wrong.append("heads: empty, wanted at least one output")
+    if wrong:
+        more = f" and {len(wrong) - 20} more" if len(wrong) > 20 else ""
+        raise FormatError(f"{source}: broken graph: {'; '.join(wrong[:20])}{more}")
+
+
+def _order(raw: list[Any], source: str) -> list[int]:
+    """Node indices with inputs before users; files list them so, but need not. Raises FormatError for a cycle."""
+    waiting = [len({r[0] for r in n.get("inputs", ())}) for n in raw]
+    readers: list[list[int]] = [[] for _ in raw]
+    for index, node in enumerate(raw):
+        for source_index in {r[0] for r in node.get("inputs", ())}:
+            readers[source_index].append(index)
+    if all(r[0] < i for i, n in enumerate(raw) for r in n.get("inputs", ())):
+        return list(range(len(raw)))
+    ready = [i for i, count in enumerate(waiting) if count == 0]
+    order = []
+    while ready:
+        index = ready.pop()
+        order.append(index)
+        for reader in readers[index]:
+            waiting[reader] -= 1
+            if waiting[reader] == 0:
+                ready.append(reader)
+    if len(order) < len(raw):
+        inside = [raw[i]["name"] for i in range(len(raw)) if waiting[i] > 0]
+        raise FormatError(f"{source}: broken graph: a cycle through {', '.join(inside[:10])}")
+    return order
+
+
+def _read_node(
+    raw: Mapping[str, Any],
+    index: int,
+    nodes: dict[int, Node],
+    outputs: int,
+    version: int,
+    problems: list[str],
+    source: str,
+) -> Node:
+    attrs = {k: _text(v) for key in ("param", "attrs", "attr") for k, v in (raw.get(key) or {}).items()}
+    inputs = [Entry(nodes[ref[0]], ref[1]) for ref in raw.get("inputs", ())]
+    name = raw["name"]
+    if raw["op"] == "null":
+        for key in HIDDEN:
+            if key in attrs:
+                attrs.setdefault(f"__{key}__", attrs.pop(key))
+        return Node(None, name, (), attrs)
+    own, hidden = _split_hidden(attrs)
+    if version < 905 and raw["op"] in ("argmax", "argmin") and own.get("axis") == "-1":
+        del own["axis"]  # -1 was the way to say "flatten first" before 0.9.5; later it is the last axis
+    subgraphs = [_read_graph(s, f"{source}: subgraph of {name}", problems, version) for s in raw.get("subgraphs", ())]
+    try:
+        cls = lookup(raw["op"])
+        if cls.inputs[:1] and cls.inputs[0].startswith("*") and cls.count in cls.fields and cls.count not in own:
+            own[cls.count] = str(len(inputs))
+        op = cls.bind(**own)
+        wanted = op.takes()
+        if len(inputs) > len(wanted):
+            raise OpError(f"{op.name}: got {len(inputs)} inputs, wanted {len(wanted)} ({', '.join(wanted)})")
+    except OpError as error:
+        problems.append(f"node {name}: {error}")
+        return Node(Foreign(raw["op"], len(inputs), outputs, str(error)), name, inputs, {**own, **hidden}, subgraphs)
+    for missing in wanted[len(inputs) :]:  # auxiliary states before 0.9, and what a writer left to the loader
+        inputs.append(Entry(Node(None, f"{name}_{missing}")))
+    for key in list(hidden):
+        # "weight_lr_mult" on an operator speaks of its variable named weight
+        match = re.fullmatch(rf"(.+)_({'|'.join(HIDDEN)})", key)
+        if match and match[1] in wanted:
+            variable = inputs[wanted.index(match[1])].node
+            if variable.is_variable:
+                variable.attrs[f"__{match[2]}__"] = hidden.pop(key)
+    return Node(op, name, inputs, {**own, **hidden}, subgraphs)
+
+
+def _split_hidden(attrs: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """The operator's own attributes, and the others in their modern spelling."""
+    own, hidden = {}, {}
+    for key, value in attrs.items():
+        if key in HIDDEN:
+            hidden[f"__{key}__"] = value
+        elif (key.startswith("__") and key.endswith("__")) or key.endswith(tuple(f"_{h}" for h in HIDDEN)):
+            hidden[key] = value
+        else:
+            own[key] = value
+    return own, hidden
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value) if isinstance(value, list | dict) else str(value)
+
+
+def _check_outputs(reader: str, entries: Iterable[Entry], source: str) -> None:
+    for entry in entries:
+        if entry.index >= len(entry.node.outputs):
+            raise FormatError(
+                f"{source}: broken graph: {reader} reads output {entry.index} of {entry.node.name}, "
+                f"which has {len(entry.node.outputs)}"
+            )
+
+
+def dumps(graph: Graph) -> str:
+    """Symbol JSON text in the form of MXNet 1.9.1."""
+    return json.dumps(_write_graph(graph), indent=2)
+
+
+def _write_graph(graph: Graph) -> dict[str, Any]:
+    nodes = topological(graph.outputs)
+    number = {id(n): i for i, n in enumerate(nodes)}
+    rows = [0]
+    written = []
+    for node in nodes:
+        rows.append(rows[-1] + len(node.outputs))
+        entry: dict[str, Any] = {"op": "null" if node.op is None else node.op.name, "name": node.name}
+        if node.attrs:
+            entry["attrs"] = node.attrs
+        entry["inputs"] = [[number[id(e.node)], e.index, 0] for e in node.inputs]
+        if node.subgraphs:
+            entry["subgraphs"] = [_write_graph(s) for s in node.subgraphs]
+        written.append(entry)
+    return {
+        "nodes": written,
+        "arg_nodes": [i for i, n in enumerate(nodes) if n.is_variable],
+        "node_row_ptr": rows,
+        "heads": [[number[id(e.node)], e.index, 0] for e in graph.outputs],
+        "attrs": {"mxnet_version": ["int", VERSION]},
+    }

@@ -1,0 +1,123 @@
+"""What to do in which order for one set of input shapes: steps over numbered slots, when slots die, who gets which buffer."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..op import Op, Spec
+from ..shapes import is_known
+from .graph import Entry, Graph, Node
+from .infer import Inference
+from .memory import Lifetime, place
+
+
+class Buffer(NamedTuple):
+    """A place in the arena."""
+
+    offset: int
+    shape: tuple[int, ...]
+    dtype: np.dtype
+
+    def view(self, arena: np.ndarray) -> np.ndarray:
+        size = int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
+        return arena[self.offset : self.offset + size].view(self.dtype).reshape(self.shape)
+
+
+class Step(NamedTuple):
+    """One application of an operator."""
+
+    node: Node
+    op: Op
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    specs: tuple[Spec, ...]
+    """What inference said of the outputs; checked against what compute gives."""
+    dying: tuple[int, ...]
+    """Slots nobody reads after this step."""
+    buffer: int | None
+    """Which of the plan's buffers the output is written to; None when compute makes its own array."""
+
+
+class Plan(NamedTuple):
+    steps: tuple[Step, ...]
+    slots: int
+    variables: tuple[tuple[str, int], ...]
+    """(name, slot) of every variable."""
+    results: tuple[tuple[int, bool], ...]
+    """(slot, whether it must be copied because it may be a variable's own memory)."""
+    buffers: tuple[Buffer, ...]
+    arena: int
+    """Size of the arena in bytes."""
+
+
+def make_plan(graph: Graph, inference: Inference) -> Plan:
+    """The plan for a graph whose shapes have been inferred. Tensors of unknown shape are allocated as they come."""
+    slot: dict[tuple[int, int], int] = {}
+    for node in graph.nodes:
+        for i in range(len(node.outputs)):
+            slot[id(node), i] = len(slot)
+
+    def slot_of(entry: Entry) -> int:
+        return slot[id(entry.node), entry.index]
+
+    applied = [n for n in graph.nodes if n.op is not None]
+    last = {}  # slot -> index of the last step that reads or writes it
+    root = {}  # slot -> the slot whose memory it may be
+    for index, node in enumerate(applied):
+        assert node.op is not None
+        for entry in node.inputs:
+            last[slot_of(entry)] = index
+        for i in range(len(node.outputs)):
+            own = slot[id(node), i]
+            last.setdefault(own, index)
+            if node.op.view and node.inputs:
+                source = slot_of(node.inputs[0])
+                root[own] = root.get(source, source)
+    results = [slot_of(e) for e in graph.outputs]
+    kept = {root.get(s, s) for s in results} | set(results)
+    ends = dict(last)  # with views: memory lives as long as any view of it
+    for own, source in root.items():
+        ends[source] = max(ends.get(source, 0), last[own])
+
+    lifetimes: list[Lifetime] = []
+    wanted: dict[int, int] = {}  # slot -> index into lifetimes
+    for index, node in enumerate(applied):
+        assert node.op is not None
+        own = slot[id(node), 0]
+        spec = inference.spec(Entry(node))
+        if node.op.into and own not in kept and is_known(spec.shape) and spec.dtype is not None:
+            size = int(np.prod(spec.shape, dtype=np.int64)) * spec.dtype.itemsize  # type: ignore[arg-type]
+            if size:
+                wanted[own] = len(lifetimes)
+                lifetimes.append(Lifetime(size, index, ends[own]))
+    offsets, arena = place(lifetimes)
+
+    dying: list[list[int]] = [[] for _ in applied]
+    stay = set(results)
+    for number, index in last.items():
+        if number not in stay:
+            dying[index].append(number)
+    buffers, steps = [], []
+    for index, node in enumerate(applied):
+        assert node.op is not None
+        own = slot[id(node), 0]
+        specs = tuple(inference.spec(Entry(node, i)) for i in range(len(node.outputs)))
+        buffer = None
+        if own in wanted:
+            buffer = len(buffers)
+            buffers.append(Buffer(offsets[wanted[own]], specs[0].shape, specs[0].dtype))  # type: ignore[arg-type]
+        outputs = tuple(slot[id(node), i] for i in range(len(node.outputs)))
+        inputs = tuple(slot_of(e) for e in node.inputs)
+        steps.append(Step(node, node.op, inputs, outputs, specs, tuple(dying[index]), buffer))
+    variables = tuple((n.name, slot[id(n), 0]) for n in graph.nodes if n.is_variable)
+    borrowed = {s for _, s in variables}
+    return Plan(
+        steps=tuple(steps),
+        slots=len(slot),
+        variables=variables,
+        results=tuple((s, root.get(s, s) in borrowed) for s in results),
+        buffers=tuple(buffers),
+        arena=arena,
+    )

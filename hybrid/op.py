@@ -1,0 +1,250 @@
+"""What an operator is. The page to read first.
+
+An operator is one class: its annotated fields are its attributes, its methods are its rules. An instance is "the
+operator with its attributes": immutable, hashable, and memoised by ``bind``, so equal nodes share one instance.
+
+    @op("clip")                                   # the name in Symbol JSON; further names are aliases
+    class Clip(Elementwise):
+        \"\"\"Clip every element of data to [a_min, a_max].\"\"\"
+        a_min: float
+        a_max: float
+        def compute(self, data): return np.clip(data, self.a_min, self.a_max)
+
+Everything else (nd and sym functions, signatures, JSON, inference, the executor, tests, the support table) is derived
+from OPS. hybrid/ops fills the table; nothing outside hybrid/ops names an operator except the converters.
+
+The classes are not dataclasses although they read like them: the standard decorator compiles four methods a class
+(0.5 ms), which for 400 operators would make importing slow (docs/decisions/0002).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar, NamedTuple, TypeVar, dataclass_transform
+
+import numpy as np
+
+from .attrs import Kind, kind_of
+from .error import OpError
+from .shapes import MaybeShape
+
+MISSING: Any = type("Missing", (), {"__repr__": lambda self: "required"})()
+
+OPS: dict[str, type[Op]] = {}
+"""Every operator once, by canonical name."""
+REGISTRY: dict[str, type[Op]] = {}
+"""Every operator under every name that MXNet knows it by."""
+
+
+class Spec(NamedTuple):
+    """What inference knows of an array: its shape (see shapes.py) and its dtype, either of which may be None."""
+
+    shape: MaybeShape = None
+    dtype: np.dtype | None = None
+
+
+class Field(NamedTuple):
+    """One attribute of an operator."""
+
+    name: str
+    kind: Kind
+    default: Any
+
+
+class Example(NamedTuple):
+    """One application of an operator to arrays, from which tests are generated."""
+
+    op: Op
+    arrays: tuple[np.ndarray, ...]
+
+
+class Op:
+    """Base class of all operators; see the module's docstring. Methods below are the rules an operator may override."""
+
+    name: ClassVar[str]
+    aliases: ClassVar[tuple[str, ...]] = ()
+    fields: ClassVar[dict[str, Field]] = {}
+
+    inputs: ClassVar[tuple[str, ...]] = ("data",)
+    """Names of all inputs there can be, auxiliary states last. A single ``*name`` says that there may be any number."""
+    mutates: ClassVar[tuple[str, ...]] = ()
+    """Inputs that are auxiliary states: compute may write to them when training."""
+    uses: ClassVar[tuple[str, ...]] = ()
+    """Which keyword arguments compute wants from the executor, of "training" and "rng"."""
+    count: ClassVar[str] = "num_args"
+    """For ``*name`` inputs: the attribute that holds how many there are."""
+    legacy: ClassVar[tuple[str, ...]] = ()
+    """Attributes that other MXNet versions write and that change nothing: read and dropped."""
+    view: ClassVar[bool] = False
+    """True when compute may return memory of its first input."""
+    into: ClassVar[bool] = False
+    """True when compute takes ``out=`` and writes its single result there."""
+    data_decides: ClassVar[bool] = False
+    """True when the shape of an output depends on the values of the inputs."""
+    tolerance: ClassVar[float] = 32.0
+    """How far another correct implementation may be off, in epsilons of the dtype times the output's scale."""
+
+    def takes(self) -> tuple[str, ...]:
+        """Names of the inputs that this instance has, in order."""
+        if self.inputs[:1] and self.inputs[0].startswith("*"):
+            return tuple(f"arg{i}" for i in range(getattr(self, self.count)))
+        return self.inputs
+
+    def returns(self) -> tuple[str, ...]:
+        """Names of all outputs, those that only the engine sees included."""
+        return ("output",)
+
+    def visible(self) -> int:
+        """How many of the outputs a user sees (BatchNorm computes three and shows one)."""
+        return len(self.returns())
+
+    def infer_shape(self, *shapes: Any) -> Any:
+        """Output shape (a tuple; a list of tuples for several outputs) from input shapes, all of known rank.
+
+        Dims may be UNKNOWN. Raises OpError (or ValueError) when the inputs do not fit."""
+        raise NotImplementedError
+
+    def infer_input_shapes(self, shapes: Sequence[MaybeShape], outputs: Sequence[MaybeShape]) -> Sequence[MaybeShape]:
+        """Input shapes filled in from other inputs' and the outputs' shapes (weights from data, for instance)."""
+        return shapes
+
+    def infer_type(self, *dtypes: np.dtype) -> Any:
+        """Output dtype (a list for several outputs) from input dtypes, all known. Without inputs: from attributes."""
+        return dtypes[0] if len(self.returns()) == 1 else [dtypes[0]] * len(self.returns())
+
+    def infer_input_types(
+        self, dtypes: Sequence[np.dtype | None], outputs: Sequence[np.dtype | None]
+    ) -> Sequence[np.dtype | None]:
+        """Input dtypes filled in from what is known; by default all inputs have one dtype, that of the outputs too."""
+        known = next((d for d in (*dtypes, *outputs) if d is not None), None)
+        return [known if d is None else d for d in dtypes]
+
+    def compute(self, *arrays: Any) -> Any:
+        """The meaning, in NumPy: one array, or a tuple for several outputs. Never writes to an input but ``mutates``."""
+        raise NotImplementedError
+
+    @classmethod
+    def examples(cls, make: Any) -> Iterator[Example]:
+        """A few applications worth testing; ``make`` is tests/table's maker of seeded arrays and Examples."""
+        return iter(())
+
+    def fail(self, message: str) -> OpError:
+        """The error to raise when inputs do not fit; the caller adds the node."""
+        return OpError(f"{self.name}: {message}")
+
+    # -- instances --------------------------------------------------------------------------------------------------
+
+    def __init__(self, **attrs: Any):
+        values, problems = {}, []
+        for field in self.fields.values():
+            if field.name not in attrs:
+                if field.default is MISSING:
+                    problems.append(f"attribute {field.name} ({field.kind.label}) is required")
+                else:
+                    values[field.name] = field.default
+                continue
+            value = attrs.pop(field.name)
+            try:
+                values[field.name] = field.kind.read(value)
+            except (ValueError, TypeError) as error:
+                detail = f" ({error})" if str(error).startswith("dtype") else ""
+                problems.append(f"attribute {field.name}={value!r} is not {field.kind.label}{detail}")
+        for unknown in attrs:
+            if unknown not in self.legacy:
+                problems.append(f"unknown attribute {unknown}; it takes {', '.join(self.fields) or 'none'}")
+        if problems:
+            raise OpError(f"{self.name}: {'; '.join(problems)}")
+        self.__dict__.update(values)
+        problem = self.check()
+        if problem:
+            raise OpError(f"{self.name}: {problem}")
+        self.__dict__["_key"] = (type(self), *values.values())
+
+    def check(self) -> str | None:
+        """What is wrong with the attributes taken together, if anything."""
+        return None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"{self.name} is immutable; bind another instance to change {name}")
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Op) and self._key == other._key)
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __repr__(self) -> str:
+        return f"{self.name}({', '.join(f'{k}={v}' for k, v in self.dump().items())})"
+
+    @classmethod
+    def bind(cls, **attrs: Any) -> Op:
+        """The instance with these attributes (texts or values); equal calls give the same object."""
+        try:
+            return _bind(cls, tuple(sorted(attrs.items())))
+        except TypeError:  # an unhashable value such as a list; the plain constructor copes
+            return _share(cls(**attrs))
+
+    def dump(self) -> dict[str, str]:
+        """Attributes as texts, as Symbol JSON carries them: those required or not at their default."""
+        out = {}
+        for field in self.fields.values():
+            value = getattr(self, field.name)
+            if field.default is MISSING or value != field.default:
+                out[field.name] = field.kind.write(value)
+        return out
+
+
+@functools.lru_cache(maxsize=8192)
+def _bind(cls: type[Op], attrs: tuple[tuple[str, Any], ...]) -> Op:
+    return _share(cls(**dict(attrs)))
+
+
+@functools.lru_cache(maxsize=8192)
+def _share(op: Op) -> Op:
+    return op
+
+
+T = TypeVar("T", bound=type[Op])
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True)
+def op(name: str, *aliases: str) -> Callable[[T], T]:
+    """Register a class as the operator ``name``, also known as ``aliases``."""
+
+    def register(cls: T) -> T:
+        fields: dict[str, Field] = {}
+        for base in reversed(cls.__mro__):
+            for attr, annotation in base.__dict__.get("__annotations__", {}).items():
+                if isinstance(annotation, str):
+                    if base is Op:
+                        continue
+                    raise TypeError(f"{cls.__name__}.{attr}: annotations must be objects; drop the __future__ import")
+                if getattr(annotation, "__origin__", None) is ClassVar or annotation is ClassVar:
+                    continue
+                try:
+                    kind = kind_of(annotation)
+                    default = base.__dict__.get(attr, MISSING)
+                    fields[attr] = Field(attr, kind, default if default is MISSING else kind.read(default))
+                except (TypeError, ValueError) as error:
+                    raise TypeError(f"{cls.__name__}.{attr}: {error}") from None
+        cls.name, cls.aliases, cls.fields = name, aliases, fields
+        for known in (name, *aliases):
+            if known in REGISTRY:
+                raise TypeError(f"{known}: registered twice, by {REGISTRY[known].__module__} and {cls.__module__}")
+            REGISTRY[known] = cls
+        OPS[name] = cls
+        return cls
+
+    return register
+
+
+def lookup(name: str) -> type[Op]:
+    """The operator of that name. Raises OpError naming close matches when there is none."""
+    if name not in REGISTRY:
+        import difflib  # noqa: PLC0415  only when something went wrong
+
+        close = difflib.get_close_matches(name, REGISTRY, 3)
+        hint = f"; did you mean {' or '.join(close)}?" if close else ""
+        raise OpError(f"unknown operator {name!r}{hint}")
+    return REGISTRY[name]

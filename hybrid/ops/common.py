@@ -1,0 +1,45 @@
+"""What operator families share: bases for regular shape rules, axis arithmetic, and compute in a wider dtype."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..op import Op
+from ..shapes import MaybeShape, Shape, merge_all, show
+
+
+class Elementwise(Op):
+    """All inputs and the output have one shape; what is known of any fills the others."""
+
+    def infer_shape(self, *shapes):
+        return merge_all(shapes)
+
+    def infer_input_shapes(self, shapes: Sequence[MaybeShape], outputs: Sequence[MaybeShape]) -> Sequence[MaybeShape]:
+        return [merge_all((*shapes, *outputs))] * len(shapes)
+
+
+def axis_of(op: Op, axis: int, rank: int) -> int:
+    """axis counted from the front; raises OpError when it lies outside the rank."""
+    if not -rank <= axis < rank:
+        raise op.fail(f"got axis {axis} for {rank} dimensions, wanted {-rank} to {rank - 1}")
+    return axis % rank
+
+
+def axes_of(op: Op, axes: Sequence[int] | None, rank: int, *, exclude: bool = False) -> tuple[int, ...]:
+    """Reduction axes counted from the front, in order; None and () mean all (exclude or not), else exclude inverts."""
+    if not axes:
+        return tuple(range(rank))
+    chosen = {axis_of(op, a, rank) for a in axes}
+    return tuple(a for a in range(rank) if (a in chosen) != exclude)
+
+
+def want_rank(op: Op, shape: Shape, *ranks: int, what: str = "data") -> None:
+    """Raise OpError unless the shape has one of the ranks."""
+    if len(shape) not in ranks:
+        wanted = " or ".join(map(str, ranks))
+        raise op.fail(f"got {what} of shape {show(shape)}, wanted {wanted} dimensions")
+
+
+def widen(array: np.ndarray) -> np.ndarray:
+    """float16 and bfloat16 arrays as float32 (NumPy has no BLAS for them, and sums would round at every step)."""
+    return array.astype(np.float32) if array.dtype.itemsize == 2 and array.dtype.kind not in "iub" else array

@@ -1,0 +1,93 @@
+"""Every recorded case against every witness: inference, NumPy, and onnxruntime on the exported node."""
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pytest
+
+import converters
+from converters.registry import EXPORT, NOT_EXPORTED
+from hybrid.graph.executor import Program
+from hybrid.graph.infer import infer
+from hybrid.op import OPS
+
+from .goldens import PARAMETERS, Case, cases, close
+
+ALL = [pytest.param(c, id=f"{c.operator}-{c.id}") for c in cases()]
+every = pytest.mark.parametrize("case", ALL)
+exported = pytest.mark.parametrize("case", [p for p in ALL if p.values[0].operator in EXPORT])
+
+
+@every
+def test_infers_what_mxnet_gave(case: Case) -> None:
+    shapes = {n: a.shape for n, a in zip(case.names, case.arrays())}
+    dtypes = {n: a.dtype for n, a in zip(case.names, case.arrays())}
+    graph = case.graph()
+    result = infer(graph, shapes, dtypes)
+    got = [(s.shape, s.dtype) for s in map(result.spec, graph.outputs)]
+    want = [(a.shape, a.dtype) for a in case.outputs()]
+    for (shape, dtype), (want_shape, want_dtype) in zip(got, want, strict=True):
+        assert dtype == want_dtype
+        # an output whose shape the data decides may stay unknown
+        assert shape == want_shape or OPS[case.operator].data_decides
+
+
+@every
+def test_computes_what_mxnet_gave(case: Case) -> None:
+    feeds = dict(zip(case.names, case.arrays()))
+    got = Program(case.graph()).run(feeds)
+    for result, want in zip(got, case.outputs(), strict=True):
+        close(result, want, case.op())
+    for name, before in zip(case.names, case.arrays()):
+        np.testing.assert_array_equal(feeds[name], before, err_msg=f"inference changed its input {name}")
+
+
+@pytest.mark.parametrize("case", [p for p in ALL if {"train", "auxafter"} & p.values[0].data.keys()])
+def test_trains_as_mxnet_did(case: Case) -> None:
+    feeds = dict(zip(case.names, case.arrays()))
+    got = Program(case.graph(), training=True).run(feeds)
+    for result, want in zip(got, case.outputs("train")):
+        close(result, want, case.op())
+    for name, want in case.data.get("auxafter", {}).items():
+        close(feeds[name], want, case.op())
+
+
+def run_onnx(model: onnx.ModelProto, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
+    onnx.checker.check_model(model, full_check=True)
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = 1
+    session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    wanted = {i.name for i in session.get_inputs()}
+    return session.run(None, {k: v for k, v in feeds.items() if k in wanted})
+
+
+def check_export(case: Case, opset: int, parameters: set[str]) -> None:
+    feeds = dict(zip(case.names, case.arrays()))
+    params = {n: a for n, a in feeds.items() if n in parameters}
+    inputs = {n: a for n, a in feeds.items() if n not in parameters}
+    try:
+        model = converters.to_onnx(case.graph(), params, inputs, opset)
+    except converters.UnsupportedModel as error:
+        if all("has no kernel at opset" in p.reason for p in error.problems):
+            return  # refused with the reason, as it should be; the other opsets show that the translation is right
+        raise
+    narrowed = any(n.op_type == "Cast" and n.attribute[0].i == onnx.TensorProto.FLOAT for n in model.graph.node)
+    for result, want in zip(run_onnx(model, feeds), case.outputs(), strict=True):
+        close(result, want, case.op(), eps=float(np.finfo(np.float32).eps) if narrowed else None)
+
+
+@exported
+@pytest.mark.parametrize("opset", [13, 17, 21, 24])
+def test_exports_to_what_mxnet_gave(case: Case, opset: int) -> None:
+    check_export(case, opset, PARAMETERS)
+
+
+@exported
+def test_exports_with_parameters_as_inputs(case: Case) -> None:
+    check_export(case, converters.default_opset(), {"parameters"})
+
+
+def test_every_operator_is_exported_or_says_why_not() -> None:
+    assert not set(EXPORT) & set(NOT_EXPORTED)
+    assert set(OPS) == set(EXPORT) | set(NOT_EXPORTED)
