@@ -1,0 +1,507 @@
+"""`.params` files: what real MXNet versions wrote, round trips, and files that are cut, damaged or something else."""
+
+import builtins
+import gzip
+import io
+import json
+import os
+import re
+import struct
+import tarfile
+import time
+import tracemalloc
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from hybrid import params
+from hybrid.error import FormatError, MXNetError
+from hybrid.params import CSR, RowSparse, load, save, split
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+FOLDERS = sorted(FIXTURES.glob("params/*/"))
+EVERY = sorted([*FIXTURES.glob("params/*/*.params"), *FIXTURES.glob("json/*/*.params")])
+LATEST = FIXTURES / "params" / "1.9.1"
+GENERATION = {"0.9.5": 0, "0.10.0": 0, "0.11.0": 0xF993FAC8, "2.0.0b1": 0xF993FACA}
+
+
+def label(path: Path) -> str:
+    return "/".join(path.parts[-3:])
+
+
+def named(loaded):
+    return loaded if isinstance(loaded, dict) else {str(index): array for index, array in enumerate(loaded)}
+
+
+def dense(array):
+    return array.todense() if isinstance(array, (RowSparse, CSR)) else array
+
+
+def encoded(data) -> bytes:
+    target = io.BytesIO()
+    save(target, data)
+    return target.getvalue()
+
+
+# what MXNet wrote
+
+
+def test_fixtures_exist_for_every_generation():
+    versions = ["0.9.5", "0.10.0", "0.11.0", "0.12.1", "1.0.0", "1.2.1", "1.5.1", "1.9.1", "2.0.0b1"]
+    assert [folder.name for folder in FOLDERS] == sorted(versions)
+    assert len(EVERY) > 80
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_reads_what_each_version_wrote(folder):
+    expected = np.load(folder / "expected.npz")
+    assert expected.files
+    for key in expected.files:
+        file, name = key.split("/", 1)
+        array = named(load(folder / f"{file}.params"))[name]
+        if name == "bfloat16":
+            array = array.astype(np.float32)
+        np.testing.assert_array_equal(dense(array), expected[key], strict=True)
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_each_version_wrote_the_generation_it_is_known_for(folder):
+    magic = struct.unpack_from("<I", (folder / "list.params").read_bytes(), 24)[0]
+    assert magic == GENERATION.get(folder.name, 0xF993FAC9) or (magic == 1 and GENERATION[folder.name] == 0)
+
+
+def test_none_arrays_are_none():
+    for version in ("0.9.5", "0.10.0", "0.11.0"):
+        loaded = load(FIXTURES / "params" / version / "none.params")
+        assert loaded["nothing"] is None
+        assert loaded["z"].shape == (2, 3)
+
+
+def writes_v2(path: Path) -> bool:
+    return path.parent.name in {"0.12.1", "1.0.0", "1.2.1", "1.5.1", "1.9.1"} and path.stem != "zero_v2"
+
+
+@pytest.mark.parametrize("path", [path for path in EVERY if writes_v2(path)], ids=label)
+def test_writes_the_bytes_of_1_9_1_and_those_before_it(path):
+    assert encoded(load(path)) == path.read_bytes()
+
+
+@pytest.mark.parametrize("path", EVERY, ids=label)
+def test_everything_MXNet_wrote_survives_a_rewrite(path):  # noqa: N802
+    first = load(path)
+    given = named(first)
+    if any(array is None for array in given.values()):
+        with pytest.raises(TypeError, match="NoneType"):
+            save(io.BytesIO(), first)
+        given = {name: array for name, array in given.items() if array is not None}
+    again = named(load(encoded(given)))
+    if given:
+        assert list(again) == list(given)
+    for name, array in given.items():
+        np.testing.assert_array_equal(dense(again[name]), dense(array), strict=True)
+
+
+def test_mxnet_2_writes_npz_under_the_name_params():
+    path = FIXTURES / "json" / "2.0.0b1" / "gluon-0000.params"
+    loaded = load(path)
+    with np.load(path) as expected:
+        assert list(loaded) == expected.files
+        for name in expected.files:
+            np.testing.assert_array_equal(loaded[name], expected[name], strict=True)
+            assert not loaded[name].flags.writeable
+
+
+def test_npz_layouts():
+    arrays = {"i": np.arange(3, dtype=">i2"), "b": np.array([True, False]), "s": np.float32(2).reshape(())}
+    arrays |= {"f": np.asfortranarray(np.arange(6.0).reshape(2, 3)), "e": np.zeros((0, 3))}
+    loaded = load(packed(np.savez, **arrays))
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(loaded[name], array, strict=True)
+        assert loaded[name].flags.aligned
+
+
+# round trips
+
+NAMES = st.text(st.characters(codec="utf-8"), max_size=12)
+DTYPES = st.sampled_from([*params.DTYPES.values()])
+SHAPES = hnp.array_shapes(min_dims=0, max_dims=5, min_side=0, max_side=4)
+ARRAYS = DTYPES.flatmap(lambda dtype: hnp.arrays(dtype, SHAPES))
+
+
+@given(st.dictionaries(NAMES, ARRAYS, min_size=1, max_size=4))
+def test_round_trip_named(data):
+    again = load(encoded(data))
+    assert list(again) == list(data)
+    for name, array in data.items():
+        np.testing.assert_array_equal(again[name], array, strict=True)
+        assert again[name].flags.aligned
+        assert not again[name].flags.writeable
+    assert encoded(again) == encoded(data)
+
+
+@given(st.lists(ARRAYS, max_size=4))
+def test_round_trip_list(data):
+    again = load(encoded(data))
+    assert isinstance(again, list)
+    assert len(again) == len(data)
+    for one, other in zip(again, data, strict=True):
+        np.testing.assert_array_equal(one, other, strict=True)
+
+
+@st.composite
+def sparse(draw):
+    rows, columns = draw(st.integers(1, 6)), draw(st.integers(1, 5))
+    dtype = draw(st.sampled_from(["f4", "f8", "i4"]))
+    full = draw(hnp.arrays(dtype, (rows, columns), elements=st.integers(0, 2)))
+    if draw(st.booleans()):
+        index = np.flatnonzero(full.any(axis=1))
+        return full, RowSparse(full[index], index, full.shape)
+    at = np.nonzero(full)
+    return full, CSR(full[at], np.concatenate([[0], np.cumsum((full != 0).sum(axis=1))]), at[1], full.shape)
+
+
+@given(sparse())
+def test_round_trip_sparse(case):
+    full, array = case
+    np.testing.assert_array_equal(array.todense(), full, strict=True)
+    again = load(encoded({"x": array}))["x"]
+    assert type(again) is type(array)
+    np.testing.assert_array_equal(again.todense(), full, strict=True)
+
+
+def test_one_array_layouts_and_byte_orders():
+    array = np.arange(12, dtype=np.float32).reshape(3, 4)
+    for given_ in (array, np.asfortranarray(array), array.astype(">f4"), np.repeat(array, 2, axis=1)[:, ::2]):
+        assert encoded(given_) == encoded([array])
+    np.testing.assert_array_equal(load(encoded(array))[0], array, strict=True)
+
+
+def test_bfloat16():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    array = np.array([1, -2.5, 1e30], ml_dtypes.bfloat16)
+    np.testing.assert_array_equal(load(encoded([array]))[0], array, strict=True)
+
+
+def test_bfloat16_without_ml_dtypes_is_a_clear_error(monkeypatch):
+    real = builtins.__import__
+
+    def missing(name, *args, **kwargs):
+        if name == "ml_dtypes":
+            raise ImportError(name)
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", missing)
+    with pytest.raises(FormatError, match=r"array 0 of 9, offset 60: .*pip install ml_dtypes"):
+        load(LATEST / "dtypes.params")
+
+
+def test_sources(tmp_path):
+    path = LATEST / "dict.params"
+    first = load(path)
+    file = io.BytesIO(b"before" + path.read_bytes())
+    file.seek(6)
+    with open(path, "rb") as opened:
+        for source in (str(path), path.read_bytes(), bytearray(path.read_bytes()), file, opened):
+            again = load(source)
+            assert list(again) == list(first)
+            np.testing.assert_array_equal(again["arg:w"], first["arg:w"])
+    assert list(load(path, mmap=False)) == list(first)
+    with pytest.raises(TypeError, match="binary mode"), open(FIXTURES / "README.md") as text:
+        load(text)
+    with pytest.raises(TypeError, match="wanted a path"):
+        load(3)
+    with pytest.raises(FileNotFoundError):
+        load(tmp_path / "absent.params")
+
+
+def test_split():
+    arrays = dict.fromkeys(["arg:w", "aux:m", "0.weight", "0.running_mean", "odd:name"])
+    arguments, states = split(arrays, aux=["0.running_mean"])
+    assert list(arguments) == ["w", "0.weight", "odd:name"]
+    assert list(states) == ["m", "0.running_mean"]
+    with pytest.raises(FormatError, match="two arrays are called 'w'"):
+        split(dict.fromkeys(["arg:w", "w"]))
+    with pytest.raises(FormatError, match="without names"):
+        split([None])
+    assert split(load(FIXTURES / "json" / "1.9.1" / "argmax-0000.params")) == ({}, {})
+
+
+# speed and memory
+
+
+def test_opening_half_a_gigabyte_is_a_matter_of_milliseconds(tmp_path):
+    path, count = tmp_path / "big.params", 125_000_000
+    head = struct.pack("<QQQIiIqiii", 0x112, 0, 1, 0xF993FAC9, 0, 1, count, 1, 0, 0)
+    with open(path, "wb") as file:  # a hole: takes no disk
+        file.write(head)
+        file.seek(len(head) + 4 * count)
+        file.write(struct.pack("<QQ", 1, 1) + b"x")
+    tracemalloc.start()
+    begin = time.perf_counter()
+    array = load(path)["x"]
+    took = time.perf_counter() - begin
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert array.shape == (count,)
+    assert array[-1] == 0
+    assert took < 0.1
+    assert peak < 1 << 20
+
+
+def test_float32_files_are_views_and_mixed_ones_are_still_aligned():
+    raw = np.frombuffer(encoded({"a": np.ones(3, np.float32), "b": np.ones((2, 3), np.float32)}), np.uint8)
+    loaded = load(raw.tobytes())
+    assert all(array.base is not None for array in loaded.values())
+    loaded = load(encoded({"a": np.ones(3, np.int8), "b": np.arange(5.0), "c": np.arange(3, dtype=np.float32)}))
+    assert all(array.flags.aligned for array in loaded.values())
+    np.testing.assert_array_equal(loaded["b"], np.arange(5.0))
+
+
+# damage
+
+
+@pytest.mark.parametrize("path", [p for p in EVERY if p.stat().st_size < 700 and p.stem != "empty"], ids=label)
+def test_cut_off_anywhere_is_a_format_error(path):
+    whole = path.read_bytes()
+    for size in range(0, len(whole), 1 if path.parent == LATEST else 7):
+        with pytest.raises(FormatError, match=r"offset|zip"):
+            load(whole[:size])
+
+
+def test_a_cut_names_file_array_offset_got_and_wanted(tmp_path):
+    path = tmp_path / "cut.params"
+    path.write_bytes((LATEST / "dict.params").read_bytes()[:183])
+    with pytest.raises(FormatError) as problem:
+        load(path)
+    text = str(problem.value)
+    assert str(path) in text
+    assert "array 2 of 3, offset 180: data float32[1, 2, 1] wants 8 bytes, got 3" in text
+    assert "fetch it again" in text
+    assert isinstance(problem.value, MXNetError)
+
+
+def test_damage_anywhere_is_never_another_exception():
+    """Every byte of files with all kinds of records, set to several values: read, or FormatError, never another."""
+    npz = FIXTURES / "json" / "2.0.0b1" / "gluon-save_parameters.params"
+    for path in (LATEST / "dtypes.params", LATEST / "sparse.params", LATEST / "np_shape.params", npz):
+        whole = path.read_bytes()
+        for at in range(len(whole)):
+            for value in (0, 1, 0x7F, 0xFF):
+                changed = bytearray(whole)
+                changed[at] = value
+                try:
+                    load(bytes(changed))
+                except FormatError as problem:
+                    assert str(problem)
+
+
+def record(*, magic=0xF993FAC9, storage=0, ndim=1, dims=(1,), dtype=0, data=b"\0" * 4) -> bytes:
+    return struct.pack(f"<IiI{len(dims)}qiii", magic, storage, ndim, *dims, 1, 0, dtype) + data
+
+
+def listed(*records: bytes, count=None, names=()) -> bytes:
+    body = b"".join(records) + struct.pack("<Q", len(names))
+    for name in names:
+        body += struct.pack("<Q", len(name)) + name
+    return struct.pack("<QQQ", 0x112, 0, len(records) if count is None else count) + body
+
+
+ABSURD = {
+    "arrays": (listed(count=2**60), "1152921504606846976 arrays promised"),
+    "more arrays than fit": (listed(count=3), "3 arrays promised, but 8 bytes hold at most 2"),
+    "ndim": (listed(record(ndim=10**6)), "got 1000000 dimensions"),
+    "ndim in V0": (listed(struct.pack("<I", 77) + b"\0" * 400), "got record magic 0x4d"),
+    "negative ndim in V3": (listed(record(magic=0xF993FACA, ndim=0xFFFFFFF0)), "got -16 dimensions"),
+    "size": (listed(record(dims=(2**62,))), f"wants {2**64} bytes, got"),
+    "product past 64 bits": (listed(record(ndim=2, dims=(2**40, 2**40))), f"wants {2**82} bytes"),
+    "negative size": (listed(record(dims=(-5,))), r"got \(-5,\), wanted no negative size"),
+    "zero-size past addressing": (listed(record(ndim=3, dims=(0, 2**62, 2**62), data=b"")), "got shape"),
+    "dtype": (listed(record(dtype=99)), "got dtype flag 99"),
+    "storage": (listed(record(storage=7)), "got storage type 7"),
+    "sparse in V3": (listed(record(magic=0xF993FACA, storage=1)), "got storage type 1"),
+    "magic": (listed(record(magic=0xF993FACB)), "got record magic 0xf993facb"),
+    "bool byte": (listed(record(dtype=7, data=b"\2")), "a byte other than 0 and 1"),
+    "name count": (listed(record(), names=(b"a", b"b")), "got 2 names for 1 arrays"),
+    "huge name count": (listed(record())[:-8] + struct.pack("<Q", 2**63), f"got {2**63} names promised"),
+    "huge name": (listed(record())[:-8] + struct.pack("<QQ", 1, 2**62), f"text wants {2**62} bytes"),
+    "twice": (listed(record(), record(), names=(b"a", b"a")), "got 'a' twice"),
+    "not UTF-8": (listed(record(), names=(b"\xff",)), "not UTF-8"),
+    "trailing bytes": (listed(record()) + b"more", "got 4 bytes after the last name"),
+}
+
+
+@pytest.mark.parametrize("case", ABSURD)
+def test_absurd_claims_cost_no_memory(case):
+    data, message = ABSURD[case]
+    tracemalloc.start()
+    with pytest.raises(FormatError, match=message):
+        load(data)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1 << 20
+
+
+def test_an_absurd_zip_directory_costs_no_memory():
+    whole = bytearray(packed(np.savez, x=np.ones(3)))
+    at = whole.rindex(b"PK\5\6")
+    struct.pack_into("<I", whole, at + 12, 0xFFFFFFF0)  # size of the directory
+    tracemalloc.start()
+    with pytest.raises(FormatError, match="a damaged or cut zip"):
+        load(bytes(whole))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1 << 20
+
+
+def test_zip_members_that_overlap():
+    whole = packed(np.savez, x=np.ones(300))
+    at, end = whole.rindex(b"PK\1\2"), whole.rindex(b"PK\5\6")
+    entry, tail = whole[at:end], bytearray(whole[end:])
+    entries = entry + entry.replace(b"x.npy", b"y.npy")
+    struct.pack_into("<HHI", tail, 8, 2, 2, len(entries))
+    with pytest.raises(FormatError, match="members larger than"):
+        load(whole[:at] + entries + bytes(tail))
+
+
+def sparse_record(storage, stored, shape, parts, data) -> bytes:
+    head = struct.pack(f"<IiI{len(stored)}q", 0xF993FAC9, storage, len(stored), *stored)
+    head += struct.pack(f"<I{len(shape)}qiii", len(shape), *shape, 1, 0, 0)
+    for part in parts:
+        head += struct.pack("<iIq", 6, 1, len(part))
+    return head + np.asarray(data, "<f4").tobytes() + b"".join(np.asarray(part, "<i8").tobytes() for part in parts)
+
+
+@pytest.mark.parametrize(
+    ("bytes_", "message"),
+    [
+        (sparse_record(1, (2, 2), (5, 2), [[1, 5]], [1, 2, 3, 4]), "row indices: got one outside, wanted 0 to 4"),
+        (sparse_record(1, (2, 2), (5, 2), [[-1, 2]], [1, 2, 3, 4]), "row indices: got one outside"),
+        (sparse_record(1, (2, 2), (5, 2), [[3, 3]], [1, 2, 3, 4]), "row indices: got one twice"),
+        (sparse_record(1, (2, 2), (5, 2), [[3]], [1, 2, 3, 4]), "row data: got"),
+        (sparse_record(2, (2,), (2, 3), [[0, 1, 2], [0, 3]], [1, 2]), "column indices: got one outside, wanted 0 to 2"),
+        (sparse_record(2, (2,), (2, 3), [[0, 3, 2], [0, 1]], [1, 2]), "indptr: got other bounds"),
+        (sparse_record(2, (2,), (2, 3), [[0, 2], [0, 1]], [1, 2]), "indptr: got"),
+        (sparse_record(2, (2,), (6,), [[0, 2], [0, 1]], [1, 2]), "CSR shape"),
+    ],
+)
+def test_sparse_parts_must_fit(bytes_, message):
+    with pytest.raises(FormatError, match=message):
+        load(listed(bytes_))
+
+
+# other files
+
+
+def zipped(**members: bytes) -> bytes:
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(name.replace("__", "/").replace("_dot_", "."), data)
+    return target.getvalue()
+
+
+def packed(write, *args, **kwargs) -> bytes:
+    target = io.BytesIO()
+    write(target, *args, **kwargs)
+    return target.getvalue()
+
+
+def tarred() -> bytes:
+    target = io.BytesIO()
+    with tarfile.open(fileobj=target, mode="w") as archive:
+        archive.addfile(tarfile.TarInfo("a.params"), io.BytesIO(b""))
+    return target.getvalue()
+
+
+FOREIGN = {
+    "empty": (b"", "an empty file"),
+    "LFS": (b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n", "git lfs pull"),
+    "HTML": (b"\n<!DOCTYPE html><html>", "a web page"),
+    "gzip": (gzip.compress(b"x"), "gunzip"),
+    "tar": (tarred(), "a tar archive"),
+    "zip": (zipped(a_dot_params=b""), r"a zip file holding \['a.params'\]"),
+    "Torch": (zipped(archive__data_dot_pkl=b""), "a Torch file"),
+    "old Torch": (b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.", "pickles are never opened"),
+    "npy": (packed(np.save, np.ones(3)), "numpy.load"),
+    "compressed npz": (packed(np.savez_compressed, x=np.ones(999)), "is compressed"),
+    "npz of objects": (packed(np.savez, x=np.array([{}], object)), "wanted one as MXNet 2.0 writes"),
+    "cut npz": (packed(np.savez, x=np.ones(3))[:-40], "a damaged or cut zip"),
+    "HDF5": (b"\x89HDF\r\n\x1a\n", "HDF5"),
+    "JSON": (json.dumps({"nodes": []}).encode(), "a JSON file"),
+    "ONNX": (b"\x08\x07\x12\x07pytorch\x1a\x031.3", "an ONNX model"),
+    "safetensors": (struct.pack("<Q", 60) + b'{"__metadata__":{}}', "safetensors"),
+    "RecordIO": (struct.pack("<I", 0xCED7230A) + b"\0" * 9, "RecordIO"),
+    "big-endian": (struct.pack(">QQQ", 0x112, 0, 0), "big-endian"),
+    "magic cut": (b"\x12\x01", "the first bytes of a .params file"),
+    "text": (b"hello", "an unknown kind of file starting with 68 65 6c 6c 6f"),
+}
+
+
+@pytest.mark.parametrize("kind", FOREIGN)
+def test_other_files_are_recognised(kind, tmp_path):
+    data, message = FOREIGN[kind]
+    path = tmp_path / "model.params"
+    path.write_bytes(data)
+    for source in (path, data, io.BytesIO(data)):
+        with pytest.raises(FormatError, match=message) as problem:
+            load(source)
+        assert re.search("wanted (a|one) ", str(problem.value))
+    with pytest.raises(FormatError, match=re.escape(str(path))):
+        load(path)
+
+
+def test_a_real_onnx_file_is_recognised():
+    helper = pytest.importorskip("onnx").helper
+    model = helper.make_model(helper.make_graph([], "empty", [], []))
+    with pytest.raises(FormatError, match="an ONNX model"):
+        load(model.SerializeToString())
+
+
+# writing
+
+
+def test_an_error_leaves_the_old_file_and_nothing_beside_it(tmp_path, monkeypatch):
+    path = tmp_path / "model.params"
+    save(path, [np.ones(3, np.float32)])
+    old = path.read_bytes()
+    mapped = load(path)[0]
+    for bad in ({"x": None}, [np.array(["text"])], {3: np.ones(2)}, [np.ones(2, np.complex64)], ["x"], [[1, 2]], 5):
+        with pytest.raises((TypeError, FormatError)):
+            save(path, bad)
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="disk full"):
+        patch.setattr(os, "fsync", lambda fd: (_ for _ in ()).throw(OSError("disk full")))
+        save(path, [np.zeros(9, np.float32)])
+    assert path.read_bytes() == old
+    assert os.listdir(tmp_path) == ["model.params"]
+    save(path, [np.zeros(2, np.float32)])  # over a file that is mapped
+    np.testing.assert_array_equal(mapped, np.ones(3))
+    np.testing.assert_array_equal(load(path)[0], np.zeros(2))
+
+
+def test_a_link_and_permissions_survive(tmp_path):
+    path, link = tmp_path / "model.params", tmp_path / "link.params"
+    path.write_bytes(b"")
+    path.chmod(0o640)
+    link.symlink_to(path)
+    save(link, [np.ones(3)])
+    assert link.is_symlink()
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert len(load(path)) == 1
+
+
+def test_saving_what_was_loaded_over_itself(tmp_path):
+    path = tmp_path / "model.params"
+    path.write_bytes((LATEST / "dict.params").read_bytes())
+    save(path, load(path))
+    assert path.read_bytes() == (LATEST / "dict.params").read_bytes()
+
+
+def test_sparse_and_scalar_cannot_share_a_file():
+    rows = RowSparse(np.ones((1, 2), np.float32), np.array([1]), (3, 2))
+    with pytest.raises(FormatError, match=r"array 'r' is sparse, .*use \.todense\(\)"):
+        save(io.BytesIO(), {"r": rows, "s": np.float32(3).reshape(())})
