@@ -66,6 +66,9 @@ class OnnxNode(NamedTuple):
     attrs: dict[str, Any]
     owner: list[str]  # [name]; filled in when the MXNet node it came from is done
 
+    def proto(self) -> onnx.NodeProto:
+        return helper.make_node(self.op_type, self.inputs, self.outputs, name=self.owner[0] or None, **self.attrs)
+
 
 class Schema(NamedTuple):
     """What the builder needs of an onnx.defs.OpSchema."""
@@ -76,7 +79,7 @@ class Schema(NamedTuple):
     heterogeneous: bool
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def schema_of(op_type: str, opset: int) -> Schema:
     """The operator's schema at an opset. Raises Unsupported when ONNX does not define it there."""
     try:
@@ -85,8 +88,10 @@ def schema_of(op_type: str, opset: int) -> Schema:
         raise Unsupported(f"ONNX defines no {op_type} at opset {opset}") from None
     variadic = onnx.defs.OpSchema.FormalParameterOption.Variadic
 
+    single = {c.type_param_str: c.allowed_type_strs[0] for c in found.type_constraints if len(c.allowed_type_strs) == 1}
+
     def formal(parameters: Any) -> tuple[tuple[str, bool], ...]:
-        return tuple((p.type_str, p.option == variadic) for p in parameters)
+        return tuple((single.get(p.type_str, p.type_str), p.option == variadic) for p in parameters)
 
     mixed = any(p.option == variadic and not p.is_homogeneous for p in found.inputs)
     return Schema(found.since_version, formal(found.inputs), formal(found.outputs), mixed)
@@ -197,9 +202,7 @@ class Builder:
             other = None if schema.heterogeneous else kernels.substitute(op_type, schema.version, variable, original)
             if other is not None and op_type != "Cast":
                 swapped[variable] = other
-        values = [
-            self.cast(x, swapped[v]) if x is not None and v in swapped else x for x, v in zip(values, variables)
-        ]
+        values = [self.cast(x, swapped[v]) if x is not None and v in swapped else x for x, v in zip(values, variables)]
         for value in values:
             if value is not None and value.const is not None:
                 self.initializers[value.name] = value.const
@@ -240,7 +243,7 @@ class Builder:
     def cast(self, x: Value, dtype: Any) -> Value:
         """x in another dtype: no node when it has it already, a new constant when x is one."""
         wanted = np.dtype(dtype)
-        if x.dtype == wanted:
+        if x.dtype is not None and x.dtype == wanted:  # None == float64 is True in NumPy
             return x
         if x.const is not None:
             return self.const(x.const.astype(wanted), name=f"{x.name}_{wanted.name}")
@@ -323,3 +326,25 @@ class Builder:
         """The size along axis: a number where it is known, else a 1-D tensor of length 1 (both fit ``dims``)."""
         known = UNKNOWN if x.shape is None else x.shape[axis]
         return self.shape_of(x, axis) if known is UNKNOWN else known
+
+    # -- control flow ---------------------------------------------------------------------------------------------------
+
+    def body(self, make: Callable[..., Iterable[Value]], *dtypes: Any) -> onnx.GraphProto:
+        """A subgraph for Scan, Loop or If: ``make(inner builder, one input Value per dtype)`` gives its outputs.
+
+        It may read values of the graph around it; its constants are stored there. An output has to be made inside."""
+        inner = Builder(self.opset)
+        inner.initializers, inner._taken, inner._constants = self.initializers, self._taken, self._constants
+        inner._scope = f"{self._scope}/body"
+        given = [Value(self.unique(f"{inner._scope}/input"), None, np.dtype(d)) for d in dtypes]
+        results = list(make(inner, *given))
+        for node in inner.nodes:
+            if kernels.is_lost(node.op_type, self.opset):
+                raise Unsupported(f"onnxruntime has no kernel at opset {self.opset} for {node.op_type}")
+            node.owner[0] = self.unique(f"{inner._scope}/{node.op_type}")
+
+        def declare(value: Value) -> onnx.ValueInfoProto:
+            return helper.make_tensor_value_info(value.name, helper.np_dtype_to_tensor_dtype(value.dtype), None)
+
+        protos = [node.proto() for node in inner.nodes]
+        return helper.make_graph(protos, inner._scope, [*map(declare, given)], [*map(declare, results)])

@@ -195,7 +195,9 @@ class _Export:
         used = any(e.node is node and e.index == index for n in self.graph.nodes for e in n.inputs)
         if used or any(e.node is node and e.index == index for e in self.graph.outputs):
             assert node.op is not None
-            self.problems.append(Problem(node.name, node.op.name, f"output {node.outputs[index]} has no ONNX counterpart"))
+            self.problems.append(
+                Problem(node.name, node.op.name, f"output {node.outputs[index]} has no ONNX counterpart")
+            )
 
     def _outputs(self) -> list[tuple[str, Entry]]:
         """(ONNX name, entry) of every output; what is an input, a constant or listed twice gets an Identity."""
@@ -247,9 +249,7 @@ class _Export:
         for (name, entry), names in zip(outputs, named):
             spec = self.inference.spec(entry)
             graph_outputs.append(_tensor_info(name, spec.dtype, spec.shape, names))
-        nodes = [
-            helper.make_node(n.op_type, n.inputs, n.outputs, name=n.owner[0] or None, **n.attrs) for n in b.nodes
-        ]
+        nodes = [n.proto() for n in b.nodes]
         graph = helper.make_graph(nodes, "gluonnx", graph_inputs, graph_outputs)
         model = helper.make_model(
             graph,
@@ -294,6 +294,6 @@ def _tensor_info(
 
 def unexplained() -> set[str]:
     """Operators that have neither a translation nor a reason: the completeness test wants none."""
-    from .registry import EXPORT  # noqa: PLC0415
+    from .registry import EXPORT
 
     return set(OPS) - set(EXPORT) - set(NOT_EXPORTED)

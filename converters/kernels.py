@@ -38,7 +38,7 @@ def is_lost(onnx_op: str, opset: int) -> bool:
     return opset in _table()["lost"].get(onnx_op, ())
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def runs_on(onnx_op: str, version: int, variable: str) -> frozenset[str] | None:
     """dtypes for which there is a kernel of the operator's version, for one type variable; None when it is not known
     (the operator is expanded as a function) or is not constrained. float16 counts as running: onnxruntime casts it."""

@@ -34,7 +34,9 @@ class Converted(NamedTuple):
     def proto(self) -> onnx.ModelProto:
         """One ModelProto with everything inside. Raises ValueError when protobuf cannot hold it (2 GB)."""
         if self.nbytes > PROTOBUF_LIMIT:
-            raise ValueError(f"{self.nbytes} bytes of weights do not fit into one protobuf message; save to a file instead")
+            raise ValueError(
+                f"{self.nbytes} bytes of weights do not fit into one protobuf message; save to a file instead"
+            )
         whole = onnx.ModelProto()
         whole.CopyFrom(self.model)
         for name, array in self.initializers.items():

@@ -169,7 +169,7 @@ def dtype(value: Any) -> np.dtype:
     """The NumPy dtype of a name, type or dtype, ``bfloat16`` included. Raises ValueError when there is none."""
     if isinstance(value, str) and value == "bfloat16":
         try:
-            import ml_dtypes  # noqa: PLC0415  optional, and only such models need it
+            import ml_dtypes
         except ImportError:
             raise ValueError("dtype bfloat16 needs the package ml_dtypes: pip install ml_dtypes") from None
         return np.dtype(ml_dtypes.bfloat16)
@@ -188,7 +188,7 @@ _SIMPLE: dict[Any, Kind] = {
 }
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def kind_of(annotation: Any) -> Kind:
     """The Kind that an annotation stands for. Raises TypeError for one that has none."""
     if annotation in _SIMPLE:

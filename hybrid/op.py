@@ -59,6 +59,14 @@ class Example(NamedTuple):
     arrays: tuple[np.ndarray, ...]
 
 
+class Domain(NamedTuple):
+    """Values from low to high, both inclusive; whole numbers with integer."""
+
+    low: float
+    high: float
+    integer: bool = False
+
+
 class Op:
     """Base class of all operators; see the module's docstring. Methods below are the rules an operator may override."""
 
@@ -70,12 +78,22 @@ class Op:
     """Names of all inputs there can be, auxiliary states last. A single ``*name`` says that there may be any number."""
     mutates: ClassVar[tuple[str, ...]] = ()
     """Inputs that are auxiliary states: compute may write to them when training."""
+    initial: ClassVar[dict[str, str]] = {}
+    """How inputs want to be initialised, as the text that MXNet writes into ``__init__`` of variables it creates."""
     uses: ClassVar[tuple[str, ...]] = ()
     """Which keyword arguments compute wants from the executor, of "training" and "rng"."""
+    parameters: ClassVar[frozenset[str]] = frozenset(
+        ("weight", "bias", "gamma", "beta", "moving_mean", "moving_var", "parameters")
+    )
+    """Names of inputs that a model stores; a variable there that no file fills is a missing parameter, not an input."""
+    ignored: ClassVar[frozenset[str]] = frozenset()
+    """Names of inputs that inference does not read (the label of a loss head)."""
     count: ClassVar[str] = "num_args"
     """For ``*name`` inputs: the attribute that holds how many there are."""
     legacy: ClassVar[tuple[str, ...]] = ()
     """Attributes that other MXNet versions write and that change nothing: read and dropped."""
+    moves: ClassVar[bool] = False
+    """True when the output holds the values of the first input, moved or converted (Reshape, Cast)."""
     view: ClassVar[bool] = False
     """True when compute may return memory of its first input."""
     into: ClassVar[bool] = False
@@ -119,6 +137,10 @@ class Op:
         """Input dtypes filled in from what is known; by default all inputs have one dtype, that of the outputs too."""
         known = next((d for d in (*dtypes, *outputs) if d is not None), None)
         return [known if d is None else d for d in dtypes]
+
+    def domain(self, name: str, shapes: Sequence[MaybeShape]) -> Domain | None:
+        """Which values an input has to hold to mean something (indices, lengths); None when any number will do."""
+        return None
 
     def compute(self, *arrays: Any) -> Any:
         """The meaning, in NumPy: one array, or a tuple for several outputs. Never writes to an input but ``mutates``."""
@@ -215,7 +237,7 @@ def op(name: str, *aliases: str) -> Callable[[T], T]:
     def register(cls: T) -> T:
         fields: dict[str, Field] = {}
         for base in reversed(cls.__mro__):
-            for attr, annotation in base.__dict__.get("__annotations__", {}).items():
+            for attr, annotation in getattr(base, "__annotations__", {}).items():
                 if isinstance(annotation, str):
                     if base is Op:
                         continue
@@ -242,7 +264,7 @@ def op(name: str, *aliases: str) -> Callable[[T], T]:
 def lookup(name: str) -> type[Op]:
     """The operator of that name. Raises OpError naming close matches when there is none."""
     if name not in REGISTRY:
-        import difflib  # noqa: PLC0415  only when something went wrong
+        import difflib
 
         close = difflib.get_close_matches(name, REGISTRY, 3)
         hint = f"; did you mean {' or '.join(close)}?" if close else ""

@@ -119,9 +119,7 @@ class Program:
                 self._plans.move_to_end(key)
                 return self._plans[key]
         given = {**self.constants, **feeds}
-        inference = infer(
-            self.graph, {k: v.shape for k, v in given.items()}, {k: v.dtype for k, v in given.items()}
-        )
+        inference = infer(self.graph, {k: v.shape for k, v in given.items()}, {k: v.dtype for k, v in given.items()})
         prepared = make_plan(self.graph, inference), []
         with self._lock:
             self._plans[key] = prepared

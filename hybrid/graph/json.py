@@ -61,7 +61,9 @@ def loads(text: str | bytes, *, source: str = "symbol JSON", foreign: bool = Fal
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise FormatError(f"{source}: not JSON ({error}); got {_glimpse(text)}, wanted a file such as model-symbol.json") from None
+        raise FormatError(
+            f"{source}: not JSON ({error}); got {_glimpse(text)}, wanted a file such as model-symbol.json"
+        ) from None
     problems: list[str] = []
     graph = _read_graph(data, source, problems, None)
     if problems and not foreign:
@@ -77,7 +79,9 @@ def _glimpse(text: str | bytes) -> str:
 def _read_graph(data: Any, source: str, problems: list[str], version: int | None) -> Graph:
     if not isinstance(data, Mapping) or not isinstance(data.get("nodes"), list) or "heads" not in data:
         keys = ", ".join(map(str, list(data)[:6])) if isinstance(data, Mapping) else type(data).__name__
-        raise FormatError(f"{source}: JSON but no MXNet symbol: got {keys}, wanted an object with nodes, arg_nodes and heads")
+        raise FormatError(
+            f"{source}: JSON but no MXNet symbol: got {keys}, wanted an object with nodes, arg_nodes and heads"
+        )
     raw = data["nodes"]
     version = _version(data) if version is None else version
     _validate(raw, data["heads"], source)
@@ -117,7 +121,11 @@ def _validate(raw: list[Any], heads: Any, source: str) -> None:
                 wrong.append(f"{where}: refers to node {ref[0]} output {ref[1]}, but nodes are 0 to {len(raw) - 1}")
 
     for index, node in enumerate(raw):
-        if not isinstance(node, Mapping) or not isinstance(node.get("op"), str) or not isinstance(node.get("name"), str):
+        if (
+            not isinstance(node, Mapping)
+            or not isinstance(node.get("op"), str)
+            or not isinstance(node.get("name"), str)
+        ):
             wrong.append(f"node {index}: wanted an object with op and name")
             continue
         check_refs(node.get("inputs", []), f"node {index} ({node['name']})")

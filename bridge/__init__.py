@@ -1,0 +1,29 @@
+"""The job: convert an exported MXNet model to ONNX, prove that both agree, look inside, run. Functions here, commands in cli."""
+
+from .compare import TOLERANCES, Difference, Tolerance, compare
+from .convert import ConvertResult, NotEquivalent, convert
+from .engines import EngineError
+from .inspect import InspectResult, inspect
+from .models import BadInput, Model, open_model
+from .run import run
+from .verify import Divergence, VerifyResult, verify
+
+__all__ = [
+    "TOLERANCES",
+    "BadInput",
+    "ConvertResult",
+    "Difference",
+    "Divergence",
+    "EngineError",
+    "InspectResult",
+    "Model",
+    "NotEquivalent",
+    "Tolerance",
+    "VerifyResult",
+    "compare",
+    "convert",
+    "inspect",
+    "open_model",
+    "run",
+    "verify",
+]

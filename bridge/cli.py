@@ -1,0 +1,235 @@
+"""The command ``gluonnx``. No logic: arguments to functions of this package, results to report, errors to exit codes.
+
+Exit codes: 0 done (equivalent), 1 not equivalent, 2 bad input or not supported.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+import bridge
+import converters
+from converters.writer import replacing
+from hybrid.error import MXNetError
+
+from . import report
+from .convert import Progress as Tell
+from .inputs import load_feeds, parse_dynamic, parse_inputs
+from .models import BadInput, split_inputs
+
+app = typer.Typer(
+    help="Run and convert Apache MXNet models with no MXNet installed.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+InputOption = Annotated[
+    list[str] | None, typer.Option("--input", help="NAME:D1,D2,...[:DTYPE], such as data:1,3,224,224. May be repeated.")
+]
+FeedsOption = Annotated[Path | None, typer.Option("--inputs", help="Arrays by name (.npz), or the one input's (.npy).")]
+OutputsOption = Annotated[
+    list[str] | None, typer.Option("--outputs", help="Cut the graph here, such as fc1_output. May be repeated.")
+]
+Seed = Annotated[int, typer.Option(help="Seed of the inputs that are drawn.")]
+Atol = Annotated[float | None, typer.Option(help="Absolute tolerance, times the output's scale.")]
+Rtol = Annotated[float | None, typer.Option(help="Relative tolerance.")]
+Repro = Annotated[Path | None, typer.Option(help="Folder for a minimal reproduction when the models differ.")]
+
+
+@app.command()
+def convert(
+    symbol: Annotated[str, typer.Argument(help="PREFIX-symbol.json, or PREFIX.")],
+    params: Annotated[Path | None, typer.Argument(help="By default the newest PREFIX-NNNN.params.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="By default PREFIX.onnx.")] = None,
+    input: InputOption = None,
+    inputs: FeedsOption = None,
+    dynamic: Annotated[
+        list[str] | None, typer.Option(help="NAME:AXIS=LABEL,..., such as data:0=batch. May be repeated.")
+    ] = None,
+    opset: Annotated[
+        int | None, typer.Option(help="13 to the newest that onnx defines; by default 21 or less.")
+    ] = None,
+    outputs: OutputsOption = None,
+    verify: Annotated[bool, typer.Option(help="Compare with onnxruntime before the file appears.")] = True,
+    external_data: Annotated[
+        bool | None,
+        typer.Option("--external-data/--no-external-data", help="Weights beside the file; by itself past 2 GB."),
+    ] = None,
+    seed: Seed = 0,
+    atol: Atol = None,
+    rtol: Rtol = None,
+    repro: Repro = None,
+    as_json: AsJson = False,
+) -> None:
+    """Convert an exported symbol with its parameters to ONNX; the file appears only when both give the same numbers."""
+    with _errors(as_json), _progress(as_json) as tell:
+        model = bridge.open_model(symbol, params, foreign=True)
+        specs: dict[str, Any] = dict(parse_inputs(input or ()))
+        if inputs is not None:
+            specs |= load_feeds(inputs, split_inputs(model, specs)[0])
+        target = output if output is not None else (model.path or Path(model.name)).with_name(f"{model.name}.onnx")
+        result = bridge.convert(
+            model,
+            inputs=specs,
+            output=target,
+            dynamic=parse_dynamic(dynamic or ()),
+            opset=opset,
+            outputs=outputs,
+            verify=verify,
+            seed=seed,
+            tolerance=_tolerance(atol, rtol),
+            external_data=external_data,
+            repro=repro,
+            progress=tell,
+        )
+    _print(result.as_dict(), as_json, lambda: report.converted(result))
+
+
+@app.command()
+def verify(
+    a: Annotated[str, typer.Argument(help="A symbol file, prefix or ONNX file.")],
+    b: Annotated[str, typer.Argument(help="The other one.")],
+    params: Annotated[Path | None, typer.Option(help="Parameters of the symbol(s); by default the newest.")] = None,
+    input: InputOption = None,
+    inputs: FeedsOption = None,
+    runs: Annotated[int, typer.Option(min=1, help="How many sets of drawn inputs.")] = 1,
+    outputs: OutputsOption = None,
+    seed: Seed = 0,
+    atol: Atol = None,
+    rtol: Rtol = None,
+    repro: Repro = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare two models on the same inputs; when they differ, name the first node that does."""
+    with _errors(as_json), _progress(as_json) as tell:
+        first = bridge.open_model(a, None if str(a).endswith(".onnx") else params)
+        second = bridge.open_model(b, None if str(b).endswith(".onnx") else params)
+        specs: dict[str, Any] = dict(parse_inputs(input or ()))
+        if inputs is not None:
+            specs |= load_feeds(inputs, [] if first.is_onnx else split_inputs(first, specs)[0])
+        result = bridge.verify(
+            first,
+            second,
+            inputs=specs,
+            seed=seed,
+            runs=runs,
+            tolerance=_tolerance(atol, rtol),
+            outputs=outputs,
+            repro=repro,
+            progress=tell,
+        )
+    _print(result.as_dict(), as_json, lambda: report.verified(result))
+    if not result.equivalent:
+        raise typer.Exit(1)
+
+
+@app.command()
+def inspect(
+    model: Annotated[str, typer.Argument(help="A symbol file, prefix or ONNX file.")],
+    params: Annotated[Path | None, typer.Argument(help="By default the newest PREFIX-NNNN.params.")] = None,
+    input: InputOption = None,
+    opset: Annotated[int | None, typer.Option(help="The opset to judge convertibility by.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show inputs, outputs, parameters, operators, and every node that does not convert with the reason."""
+    with _errors(as_json):
+        result = bridge.inspect(model, params, inputs=parse_inputs(input or ()), opset=opset)
+    _print(result.as_dict(), as_json, lambda: report.inspected(result))
+    if result.problems:
+        raise typer.Exit(2)
+
+
+@app.command()
+def run(
+    model: Annotated[str, typer.Argument(help="A symbol file, prefix or ONNX file.")],
+    params: Annotated[Path | None, typer.Argument(help="By default the newest PREFIX-NNNN.params.")] = None,
+    inputs: FeedsOption = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write outputs here (.npz).")] = None,
+    engine: Annotated[str | None, typer.Option(help="native or onnxruntime; by default what the model is for.")] = None,
+    outputs: OutputsOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a model on arrays from a file."""
+    with _errors(as_json), _progress(as_json) as tell:
+        opened = bridge.open_model(model, params)
+        names = list(bridge.inspect(opened).inputs)
+        if inputs is None:
+            raise BadInput(f"give --inputs FILE.npz with arrays named {', '.join(names)}")
+        tell(f"running {opened.name}")
+        results = bridge.run(opened, load_feeds(inputs, names), engine=engine, outputs=outputs)  # type: ignore[arg-type]
+        if output is not None:
+            with replacing(output) as file:
+                np.savez(file, **results)
+    facts = {n: {"shape": list(v.shape), "dtype": v.dtype.name} for n, v in results.items()}
+    _print({"outputs": facts, "file": output and str(output)}, as_json, lambda: report.arrays(results))
+
+
+def _tolerance(atol: float | None, rtol: float | None) -> tuple[float, float] | None:
+    if atol is None and rtol is None:
+        return None
+    return (atol or 0.0, rtol or 0.0)
+
+
+def _print(data: dict[str, Any], as_json: bool, text: Any) -> None:
+    if as_json:
+        print(json.dumps(data, default=str))
+    else:
+        report.show(text())
+
+
+@contextmanager
+def _progress(as_json: bool) -> Iterator[Tell]:
+    """A line on the terminal that says what is being done and for how long; nothing in a pipe."""
+    console = Console(stderr=True)
+    if as_json or not console.is_terminal:
+        yield lambda _text: None
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("starting")
+        yield lambda text: progress.update(task, description=text)
+
+
+@contextmanager
+def _errors(as_json: bool) -> Iterator[None]:
+    """Known errors become a message and an exit code; anything else is a bug and keeps its traceback."""
+    try:
+        yield
+    except bridge.NotEquivalent as error:
+        _print(
+            {"error": str(error), "verification": error.result.as_dict()},
+            as_json,
+            lambda: report.verified(error.result),
+        )
+        raise typer.Exit(1) from None
+    except bridge.EngineError as error:
+        _fail(str(error), as_json)
+        raise typer.Exit(1) from None
+    except (BadInput, converters.ConversionError, MXNetError, OSError) as error:
+        problems = getattr(error, "problems", ())
+        _fail(str(error), as_json, [p._asdict() if hasattr(p, "_asdict") else str(p) for p in problems])
+        raise typer.Exit(2) from None
+
+
+def _fail(message: str, as_json: bool, problems: list[Any] | None = None) -> None:
+    if as_json:
+        print(json.dumps({"error": message, "problems": problems or []}))
+    else:
+        Console(stderr=True, soft_wrap=True).print(f"[bold red]error:[/] {escape(message)}", highlight=False)
+
+
+def main() -> None:
+    """The entry point."""
+    app(prog_name="gluonnx", windows_expand_args=False)

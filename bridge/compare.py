@@ -1,0 +1,120 @@
+"""Are two arrays the same numbers? Tolerances by dtype, and measures that a person can judge by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Tolerance(NamedTuple):
+    """|got - want| may be atol * (largest |want|) + rtol * |want|, element by element."""
+
+    atol: float
+    rtol: float
+
+
+# float64 as float32: onnxruntime lacks float64 kernels (Conv, LSTM, ...) and such nodes run in float32
+TOLERANCES: Mapping[str, Tolerance] = {
+    "float64": Tolerance(1e-5, 1e-4),
+    "float32": Tolerance(1e-5, 1e-4),
+    "float16": Tolerance(2.5e-3, 1e-3),
+    "bfloat16": Tolerance(2e-2, 1e-2),
+}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How far ``got`` is from ``want``. Measures cover the elements that are finite on both sides."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    equal: bool
+    reason: str
+    """Why not equal; empty when equal."""
+    max_abs: float = 0.0
+    max_rel: float = 0.0
+    """max_abs over the largest |want|."""
+    cosine: float = 1.0
+    top1: float | None = None
+    """Share of rows whose largest element is at the same place (2-D and up, last axis of 2 or more)."""
+    not_finite: int = 0
+    """How many elements of want are NaN or infinite."""
+    constant: bool = False
+    """want is one value everywhere: agreement says little."""
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def compare(name: str, got: np.ndarray, want: np.ndarray, tolerance: Tolerance | None = None) -> Difference:
+    """got against want, with the tolerance of want's dtype unless one is given."""
+    got, want = np.asarray(got), np.asarray(want)
+    dtype, shape = want.dtype.name, want.shape
+    if got.shape != want.shape:
+        return Difference(name, dtype, shape, False, f"shape {got.shape}, wanted {want.shape}")
+    if got.dtype != want.dtype:
+        return Difference(name, dtype, shape, False, f"dtype {got.dtype}, wanted {want.dtype}")
+    if want.size == 0:
+        return Difference(name, dtype, shape, True, "")
+    limits = tolerance or TOLERANCES.get(dtype)
+    if limits is None:
+        return _compare_exact(name, got, want)
+    a, b = got.astype(np.float64), want.astype(np.float64)
+    finite_a, finite_b = np.isfinite(a), np.isfinite(b)
+    misplaced = ~((finite_a & finite_b) | (a == b) | (np.isnan(a) & np.isnan(b)))
+    both = finite_a & finite_b
+    a, b, total = a[both], b[both], want.size
+    delta, scale = np.abs(a - b), float(np.abs(b).max(initial=0))
+    beyond = int((delta > limits.atol * scale + limits.rtol * np.abs(b)).sum())
+    reasons = []
+    if misplaced.any():
+        where = tuple(int(i) for i in np.argwhere(misplaced)[0])
+        reasons.append(
+            f"NaN or infinity differ at {int(misplaced.sum())} of {total}, first at {where}: {got[where]} for {want[where]}"
+        )
+    if beyond:
+        reasons.append(f"{beyond} of {total} beyond atol {limits.atol:g} x {scale:.3g} + rtol {limits.rtol:g}")
+    norm = float(np.linalg.norm(a) * np.linalg.norm(b))
+    max_abs = float(delta.max(initial=0))
+    return Difference(
+        name,
+        dtype,
+        shape,
+        not reasons,
+        "; ".join(reasons),
+        max_abs=max_abs,
+        max_rel=max_abs / scale if scale else max_abs,
+        cosine=float(a @ b) / norm if norm else float(np.array_equal(a, b)),
+        top1=_top1(got, want),
+        not_finite=int((~finite_b).sum()),
+        constant=total > 1 and b.size == total and bool((b == b[0]).all()),
+    )
+
+
+def _compare_exact(name: str, got: np.ndarray, want: np.ndarray) -> Difference:
+    wrong = int((got != want).sum())
+    delta = np.abs(got.astype(np.float64) - want.astype(np.float64)) if want.dtype.kind in "iub" else np.zeros(1)
+    reason = f"{wrong} of {want.size} differ" if wrong else ""
+    return Difference(name, want.dtype.name, want.shape, not wrong, reason, max_abs=float(delta.max()))
+
+
+def _top1(got: np.ndarray, want: np.ndarray) -> float | None:
+    if want.ndim < 2 or want.shape[-1] < 2 or not want.size:
+        return None
+    return float((got.argmax(-1) == want.argmax(-1)).mean())
+
+
+def statistics(array: np.ndarray) -> dict[str, Any]:
+    """What a person wants to know of a tensor: shape, dtype, range, mean, NaNs and infinities."""
+    out: dict[str, Any] = {"shape": list(array.shape), "dtype": array.dtype.name}
+    if array.size and array.dtype.kind in "fiu":
+        values = array.astype(np.float64)
+        finite = values[np.isfinite(values)]
+        if finite.size:
+            out |= {"min": float(finite.min()), "max": float(finite.max()), "mean": float(finite.mean())}
+        out |= {"nan": int(np.isnan(values).sum()), "inf": int(np.isinf(values).sum())}
+    return out

@@ -1,0 +1,306 @@
+"""An exported MXNet model becomes a verified ONNX file."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+
+import converters
+from converters.writer import EXTERNAL_OVER, Converted
+from hybrid.error import MXNetError
+from hybrid.graph.graph import Entry
+from hybrid.graph.infer import infer
+from hybrid.op import Spec
+from hybrid.shapes import is_known
+
+from .compare import Tolerance
+from .engines import NativeEngine, OnnxEngine, ignored_inputs
+from .inputs import Inputs, as_specs
+from .models import BadInput, Model, check_params, open_model, split_inputs
+from .opsets import default_opset
+from .verify import VerifyResult, _named, check, make_case
+
+Progress = Callable[[str], None]
+
+
+class NotEquivalent(RuntimeError):
+    """The converted model gives other numbers; nothing was written. ``result`` says which and from which node on."""
+
+    def __init__(self, result: VerifyResult):
+        self.result = result
+        worst = next((d for d in result.differences if not d.equal), None)
+        where = result.divergence
+        at = f"; the first node that differs is {where.node} ({where.operator})" if where else ""
+        super().__init__(f"not equivalent: output {worst.name}: {worst.reason}{at}" if worst else "not equivalent")
+
+
+@dataclass(frozen=True)
+class ConvertResult:
+    """What convert did."""
+
+    model: str
+    files: tuple[str, ...]
+    """Files written; empty when no output was asked for."""
+    opset: int
+    inputs: dict[str, dict[str, Any]]
+    outputs: dict[str, dict[str, Any]]
+    operators: dict[str, int]
+    """ONNX operators and how often each occurs."""
+    parameters: int
+    bytes: int
+    verified: bool
+    verification: VerifyResult | None
+    pruned: tuple[str, ...]
+    """Inputs of the symbol that inference does not read (labels)."""
+    unused: tuple[str, ...]
+    """Parameters in the file that the graph does not mention."""
+    warnings: tuple[str, ...]
+    seconds: dict[str, float]
+
+    def as_dict(self) -> dict[str, Any]:
+        out = asdict(self)
+        if self.verification is not None:
+            out["verification"] = self.verification.as_dict()
+        return out
+
+
+def convert(
+    symbol: Any,
+    params: Any = None,
+    *,
+    inputs: Inputs | None = None,
+    output: str | os.PathLike[str] | None = None,
+    dynamic: Mapping[str, Mapping[int, str]] | None = None,
+    opset: int | None = None,
+    outputs: Sequence[str] | None = None,
+    verify: bool = True,
+    seed: int = 0,
+    tolerance: Tolerance | tuple[float, float] | None = None,
+    external_data: bool | None = None,
+    repro: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> ConvertResult:
+    """Convert a symbol with parameters to ONNX and prove with onnxruntime that the numbers stayed.
+
+    symbol: a path, prefix, Symbol or SymbolBlock. params: a path or dict; by default the newest ``PREFIX-NNNN.params``.
+    inputs: a shape, array or Spec by name, for what the model does not tell by itself. output: the file to write; it
+    appears only when the models are equivalent. dynamic: names of axes that may vary, ``{"data": {0: "batch"}}``; verified
+    at two sizes. opset: 13 to the newest that onnx defines; by default the newest at which the installed onnxruntime has all
+    kernels. outputs: cut the graph at these. tolerance: (atol, rtol). external_data: weights beside the file (by itself
+    past 2 GB). repro: a folder for a minimal reproduction when the models differ.
+
+    Raises BadInput, converters.UnsupportedModel (listing every node), NotEquivalent, EngineError, hybrid's FormatError.
+    """
+    tell = progress or (lambda _text: None)
+    clock = _Clock()
+    tell("reading the model")
+    model = open_model(symbol, params, foreign=True).select(list(outputs) if outputs else None)
+    if model.is_onnx:
+        raise BadInput(f"{model.name} is ONNX already; convert takes an MXNet symbol")
+    specs, arrays = as_specs(inputs)
+    specs = _settle_inputs(model, specs, dynamic or {})
+    warnings = _warnings(model)
+    clock.lap("read")
+    tell("converting")
+    opset = default_opset() if opset is None else opset
+    axes = dynamic or {}
+    shaped = {n: _with_axes(s, axes.get(n, {})) for n, s in specs.items()}
+    converted = converters.convert(model.graph, model.params, shaped, opset)
+    tell("checking")
+    check_model(converted)
+    clock.lap("convert")
+    target = Path(output) if output is not None else None
+    if target is not None and not target.parent.is_dir():
+        raise BadInput(f"{target.parent}: no such folder to write {target.name} to")
+    result, files = None, []
+    with tempfile.TemporaryDirectory(prefix=".gluonnx-", dir=target.parent if target else None) as folder:
+        if target is not None or verify:
+            tell("writing")
+            prepared = converted.save(Path(folder) / (target.name if target else "model.onnx"), external=external_data)
+            clock.lap("write")
+            if verify:
+                result = _verify(model, prepared[0], converted, specs, arrays, axes, seed, tolerance, repro, tell)
+                clock.lap("verify")
+                if not result.equivalent:
+                    raise NotEquivalent(result)
+                warnings += result.warnings
+            if target is not None:
+                files = [_publish(f, target.with_name(f.name)) for f in prepared]
+    return ConvertResult(
+        model=model.name,
+        files=tuple(map(str, files)),
+        opset=opset,
+        inputs=_describe(converted.model.graph.input),
+        outputs=_describe(converted.model.graph.output),
+        operators=dict(Counter(n.op_type for n in converted.model.graph.node).most_common()),
+        parameters=sum(a.size for a in converted.initializers.values()),
+        bytes=sum(Path(f).stat().st_size for f in files) or converted.nbytes,
+        verified=result is not None,
+        verification=result,
+        pruned=tuple(n for n in model.variables() if n not in {i.name for i in converted.model.graph.input}),
+        unused=tuple(model.extra_params()),
+        warnings=tuple(dict.fromkeys(warnings)),
+        seconds=clock.laps,
+    )
+
+
+class _Clock:
+    def __init__(self) -> None:
+        self.laps: dict[str, float] = {}
+        self._last = time.perf_counter()
+
+    def lap(self, name: str) -> None:
+        now = time.perf_counter()
+        self.laps[name] = round(now - self._last, 4)
+        self._last = now
+
+
+def _settle_inputs(model: Model, specs: dict[str, Spec], dynamic: Mapping[str, Mapping[int, str]]) -> dict[str, Spec]:
+    """Specs for all inputs. Raises BadInput listing every missing parameter, unknown name and input without a shape."""
+    assert model.graph is not None
+    free, missing = split_inputs(model, specs)
+    problems = [
+        f"missing parameter {n}: neither in {model.params_path or 'the parameters given'} nor an input" for n in missing
+    ]
+    if missing and model.params_path is None and not model.params:
+        problems.append("no .params file was found beside the symbol; give it as the second argument")
+    elif missing and model.extra_params():
+        problems.append(
+            f"the file has {len(model.extra_params())} other parameters: {', '.join(model.extra_params()[:5])} ..."
+        )
+    problems += [
+        f"unknown input {n}: the model takes {', '.join(free) or 'none'}" for n in (*specs, *dynamic) if n not in free
+    ]
+    if problems:
+        raise BadInput(*dict.fromkeys(problems))
+    problems = check_params(model, {n: s.shape for n, s in specs.items()})
+    if problems:
+        raise BadInput(*problems)
+    ignored = ignored_inputs(model.graph)
+    given = {
+        **{k: v.shape for k, v in model.params.items()},
+        **{n: s.shape for n, s in specs.items() if s.shape is not None},
+    }
+    dtypes = {
+        **{k: v.dtype for k, v in model.params.items()},
+        **{n: s.dtype for n, s in specs.items() if s.dtype is not None},
+    }
+    try:
+        inferred = infer(model.graph, given, dtypes, default_dtype=np.float32)
+    except MXNetError as error:
+        if any(p for p in converters.export.untranslatable(model.graph)):
+            return specs  # conversion lists all those nodes, which says more
+        raise BadInput(str(error)) from error
+    nodes = {n.name: n for n in model.graph.variables()}
+    out = dict(specs)
+    for name in free:
+        found = inferred.spec(Entry(nodes[name]))
+        have = out.get(name, Spec())
+        spec = Spec(have.shape if have.shape is not None else found.shape, have.dtype or found.dtype)
+        if is_known(spec.shape) and name not in ignored:
+            out[name] = spec
+        elif name not in ignored and not converters.export.untranslatable(model.graph):
+            problems.append(f"cannot tell the shape of input {name}; give it, for instance --input {name}:1,3,224,224")
+    for name, axes in dynamic.items():
+        rank = len(out[name].shape or ()) if name in out else 0
+        problems += [
+            f"dynamic axis {a} of {name}: it has {rank} dimensions" for a in axes if name in out and not 0 <= a < rank
+        ]
+    if problems:
+        raise BadInput(*problems)
+    return out
+
+
+def _with_axes(spec: Spec, axes: Mapping[int, str]) -> Spec:
+    assert spec.shape is not None
+    return Spec(tuple(axes.get(i, d) for i, d in enumerate(spec.shape)), spec.dtype)
+
+
+def _warnings(model: Model) -> list[str]:
+    out = []
+    for name, array in model.params.items():
+        if array.dtype.kind == "f" and not np.isfinite(np.sum(array, dtype=np.float64)):
+            count = int((~np.isfinite(array)).sum())
+            if count:
+                out.append(f"parameter {name} holds {count} NaN or infinite values")
+    return out
+
+
+def check_model(converted: Converted) -> None:
+    """onnx.checker with shape inference. Large weights stand in as inputs: their values matter to neither."""
+    model = onnx.ModelProto()
+    model.CopyFrom(converted.model)
+    for name, array in converted.initializers.items():
+        code = onnx.helper.np_dtype_to_tensor_dtype(array.dtype)
+        if array.nbytes <= EXTERNAL_OVER:
+            model.graph.initializer.append(onnx.numpy_helper.from_array(np.ascontiguousarray(array), name))
+        else:
+            model.graph.input.append(onnx.helper.make_tensor_value_info(name, code, array.shape))
+    onnx.checker.check_model(model, full_check=True)
+
+
+def _verify(
+    model: Model,
+    path: Path,
+    converted: Converted,
+    specs: Mapping[str, Spec],
+    arrays: Mapping[str, np.ndarray],
+    dynamic: Mapping[str, Mapping[int, str]],
+    seed: int,
+    tolerance: Tolerance | tuple[float, float] | None,
+    repro: str | os.PathLike[str] | None,
+    tell: Progress,
+) -> VerifyResult:
+    start = time.perf_counter()
+    written = Model(model.name, proto=converted.model, path=path)
+    one, two = NativeEngine(model, specs), OnnxEngine(written)
+    used = {n: s for n, s in specs.items() if n in one.inputs}
+    cases = [make_case(model, one, written, two, used, {n: a for n, a in arrays.items() if n in one.inputs}, seed)]
+    if dynamic:
+        cases.append(make_case(model, one, written, two, _other_sizes(used, dynamic), {}, seed + 1))
+    limits = Tolerance(*tolerance) if tolerance is not None else None
+    result = check(one, two, cases, tolerance=limits, repro=repro, progress=tell)
+    return _named(result, model.name, path.name, time.perf_counter() - start)
+
+
+def _other_sizes(specs: Mapping[str, Spec], dynamic: Mapping[str, Mapping[int, str]]) -> dict[str, Spec]:
+    """The same inputs with every dynamic axis at another size: leading ones one up, others twice as long.
+
+    Axes of one label keep one size, wherever they stand."""
+    sizes: dict[str, int] = {}
+    out = {}
+    for name, spec in specs.items():
+        assert spec.shape is not None
+        axes = dynamic.get(name, {})
+        for axis, label in axes.items():
+            size = spec.shape[axis]
+            sizes.setdefault(label, size + 1 if axis == 0 else size * 2)
+        out[name] = Spec(tuple(sizes[axes[i]] if i in axes else d for i, d in enumerate(spec.shape)), spec.dtype)
+    return out
+
+
+def _publish(prepared: Path, target: Path) -> Path:
+    try:
+        os.replace(prepared, target)
+    except OSError:  # another file system
+        shutil.move(prepared, target)
+    return target
+
+
+def _describe(infos: Any) -> dict[str, dict[str, Any]]:
+    out = {}
+    for info in infos:
+        kind = info.type.tensor_type
+        dims = [d.dim_value if d.HasField("dim_value") else d.dim_param or "?" for d in kind.shape.dim]
+        out[info.name] = {"shape": dims, "dtype": onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type).name}
+    return out

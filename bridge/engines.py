@@ -1,0 +1,259 @@
+"""The two ways to run a model - our own engine and onnxruntime - behind one face that can also show every tensor inside."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import onnx
+import onnxruntime
+
+from hybrid.graph.executor import Program
+from hybrid.graph.graph import Entry, Graph, Node
+from hybrid.graph.infer import infer
+from hybrid.op import Spec
+from hybrid.shapes import is_known
+
+from .models import BadInput, Model, specs_of_onnx, split_inputs
+
+Arrays = dict[str, np.ndarray]
+
+
+class EngineError(RuntimeError):
+    """An engine could not load or run the model; the text is the engine's own."""
+
+
+class Tensor(NamedTuple):
+    """A tensor inside a model: who makes it, from which others."""
+
+    name: str
+    node: str
+    operator: str
+    inputs: tuple[str, ...]
+
+
+class Engine(Protocol):
+    """What verification needs of a side."""
+
+    label: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+    def run(self, feeds: Mapping[str, np.ndarray]) -> Arrays: ...
+
+    def inside(self) -> list[Tensor]:
+        """Every tensor in the order it is made."""
+        ...
+
+    def expose(self, feeds: Mapping[str, np.ndarray], names: Iterable[str]) -> Arrays:
+        """The values of tensors inside."""
+        ...
+
+    def alone(self, tensor: Tensor, given: Mapping[str, np.ndarray]) -> np.ndarray | None:
+        """The tensor computed from values given for some others; None when they do not determine it."""
+        ...
+
+
+class NativeEngine:
+    """Our own engine, on a symbol with parameters."""
+
+    label = "gluonnx"
+
+    def __init__(self, model: Model, named: Mapping[str, Any] | None = None):
+        if model.graph is None:
+            raise BadInput(f"{model.name}: ONNX models run on onnxruntime; choose --engine onnxruntime")
+        self.model, self.graph = model, model.graph
+        self.program = Program(model.graph, model.params)
+        free, missing = split_inputs(model, named or {})
+        if missing:
+            raise BadInput(*(f"missing parameter {n}" for n in missing))
+        self.inputs = tuple(free)
+        self.outputs = unique(e.name for e in self.graph.outputs)
+
+    def run(self, feeds: Mapping[str, np.ndarray]) -> Arrays:
+        return dict(zip(self.outputs, self.program.run(self.complete(feeds))))
+
+    def complete(self, feeds: Mapping[str, np.ndarray]) -> Arrays:
+        """feeds with zeros for what inference does not read (labels). Raises BadInput naming every other missing input."""
+        lacking = [n for n in self.inputs if n not in feeds]
+        if not lacking:
+            return dict(feeds)
+        ignored = ignored_inputs(self.graph)
+        given = {**self.model.params, **feeds}
+        inferred = infer(
+            self.graph,
+            {k: v.shape for k, v in given.items()},
+            {k: v.dtype for k, v in given.items()},
+            default_dtype=np.float32,
+        )
+        out, missing = dict(feeds), []
+        nodes = {n.name: n for n in self.graph.variables()}
+        for name in lacking:
+            spec = inferred.spec(Entry(nodes[name]))
+            if name in ignored and is_known(spec.shape):
+                out[name] = np.zeros(spec.shape, spec.dtype)  # type: ignore[arg-type]
+            else:
+                missing.append(name)
+        if missing:
+            raise BadInput(*(f"missing input {n}" for n in missing))
+        return out
+
+    def inside(self) -> list[Tensor]:
+        return [
+            Tensor(Entry(n, i).name, n.name, n.op.name, tuple(e.name for e in n.inputs))
+            for n in self.graph.nodes
+            if n.op is not None
+            for i in range(n.visible)
+        ]
+
+    def expose(self, feeds: Mapping[str, np.ndarray], names: Iterable[str]) -> Arrays:
+        wanted = set(names)
+        seen = {k: v for k, v in feeds.items() if k in wanted}
+
+        def observe(node: Node, outputs: tuple[np.ndarray, ...]) -> None:
+            for name, value in zip(node.outputs, outputs):
+                if name in wanted:
+                    seen[name] = np.array(value)
+
+        self.program.run(self.complete(feeds), observe)
+        return seen
+
+    def alone(self, tensor: Tensor, given: Mapping[str, np.ndarray]) -> np.ndarray | None:
+        node = next(n for n in self.graph.nodes if n.op is not None and n.name == tensor.node)
+        variables = [Node(None, f"input{i}") for i in range(len(node.inputs))]
+        feeds = {}
+        for variable, entry in zip(variables, node.inputs):
+            value = given.get(entry.name, self.model.params.get(entry.name))
+            if value is not None:
+                feeds[variable.name] = value
+        copy = Node(node.op, node.name, [Entry(v) for v in variables], node.attrs)
+        index = node.outputs.index(tensor.name)
+        if len(feeds) < len(variables):
+            return None
+        return Program(Graph([Entry(copy, index)])).run(feeds)[0]
+
+
+def ignored_inputs(graph: Graph) -> set[str]:
+    """Variables that only feed positions which inference does not read (labels of loss heads)."""
+    readers = graph.uses()
+    out = set()
+    for node in graph.variables():
+        roles = readers.get((id(node), 0), ())
+        if roles and all(r.op is not None and r.op.takes()[i] in r.op.ignored for r, i in roles):
+            out.add(node.name)
+    return out
+
+
+class OnnxEngine:
+    """onnxruntime on an ONNX model: from its file where there is one, so that the weights are read once."""
+
+    label = "onnxruntime"
+
+    def __init__(self, model: Model, *, threads: int = 0):
+        assert model.proto is not None
+        self.model, self.proto, self.threads = model, model.proto, threads
+        self._session = self._open(str(model.path) if model.path else model.proto.SerializeToString())
+        self.inputs = tuple(i.name for i in self._session.get_inputs())
+        self.outputs = tuple(o.name for o in self._session.get_outputs())
+        self.specs: dict[str, Spec] = specs_of_onnx(model.proto)
+
+    def _open(self, source: str | bytes) -> onnxruntime.InferenceSession:
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 3
+        if self.threads:
+            options.intra_op_num_threads = self.threads
+        try:
+            return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+        except Exception as error:  # onnxruntime's exceptions share no base class
+            raise EngineError(f"onnxruntime {onnxruntime.__version__} refused {self.model.name}: {error}") from error
+
+    @staticmethod
+    def _run(session: onnxruntime.InferenceSession, feeds: Mapping[str, np.ndarray]) -> Arrays:
+        names = {i.name for i in session.get_inputs()}
+        try:
+            results = session.run(None, {k: v for k, v in feeds.items() if k in names})
+        except Exception as error:
+            raise EngineError(f"onnxruntime {onnxruntime.__version__} failed: {error}") from error
+        return dict(zip((o.name for o in session.get_outputs()), results))
+
+    def run(self, feeds: Mapping[str, np.ndarray]) -> Arrays:
+        missing = [n for n in self.inputs if n not in feeds]
+        if missing:
+            raise BadInput(*(f"missing input {n}" for n in missing))
+        return self._run(self._session, feeds)
+
+    def inside(self) -> list[Tensor]:
+        stored = {i.name for i in self.proto.graph.initializer}
+        return [
+            Tensor(name, node.name or name, node.op_type, tuple(i for i in node.input if i and i not in stored))
+            for node in self.proto.graph.node
+            for name in node.output
+            if name
+        ]
+
+    def _with_weights(self) -> onnx.ModelProto:
+        return onnx.load(os.fspath(self.model.path)) if self.model.path else self.proto
+
+    def expose(self, feeds: Mapping[str, np.ndarray], names: Iterable[str]) -> Arrays:
+        wanted = list(dict.fromkeys(names))
+        copy = onnx.ModelProto()
+        copy.CopyFrom(self._with_weights())
+        known = set(self.outputs)
+        copy.graph.output.extend(onnx.helper.make_empty_tensor_value_info(n) for n in wanted if n not in known)
+        return {k: v for k, v in self._run(self._open(copy.SerializeToString()), feeds).items() if k in set(wanted)}
+
+    def alone(self, tensor: Tensor, given: Mapping[str, np.ndarray]) -> np.ndarray | None:
+        model = self.cut(tensor, given)
+        return None if model is None else self._run(self._open(model.SerializeToString()), given)[tensor.name]
+
+    def cut(self, tensor: Tensor, given: Mapping[str, np.ndarray]) -> onnx.ModelProto | None:
+        """The part of the model that makes a tensor from others; None when they do not determine it."""
+        whole = self._with_weights()
+        listed = list(whole.graph.node)
+        maker = {name: i for i, node in enumerate(listed) for name in node.output}
+        stored = {i.name: i for i in whole.graph.initializer}
+        feeds: Arrays = {}
+        weights, chosen, stack, seen = {}, set(), [tensor.name], set()
+        while stack:
+            name = stack.pop()
+            if not name or name in seen:
+                continue
+            seen.add(name)
+            if name in given and name != tensor.name:
+                feeds[name] = given[name]
+            elif name in stored:
+                weights[name] = stored[name]
+            elif name in maker:
+                chosen.add(maker[name])
+                stack.extend(listed[maker[name]].input)
+            else:
+                return None
+        graph = onnx.helper.make_graph(
+            [listed[i] for i in sorted(chosen)],
+            "alone",
+            [
+                onnx.helper.make_tensor_value_info(k, onnx.helper.np_dtype_to_tensor_dtype(v.dtype), v.shape)
+                for k, v in feeds.items()
+            ],
+            [onnx.helper.make_empty_tensor_value_info(tensor.name)],
+            list(weights.values()),
+        )
+        return onnx.helper.make_model(graph, opset_imports=whole.opset_import, ir_version=whole.ir_version)
+
+
+def engine_for(model: Model, named: Mapping[str, Any] | None = None) -> Engine:
+    """The engine that runs a model as it is: symbols natively, ONNX in onnxruntime."""
+    return OnnxEngine(model) if model.is_onnx else NativeEngine(model, named)
+
+
+def unique(names: Iterable[str]) -> tuple[str, ...]:
+    """Names with a number after those that come again, as the converter names such outputs."""
+    taken: dict[str, int] = {}
+    out = []
+    for name in names:
+        count = taken.get(name, 0)
+        taken[name] = count + 1
+        out.append(f"{name}_{count}" if count else name)
+    return tuple(out)

@@ -1,0 +1,147 @@
+"""What models are fed: shapes as users write them, and seeded arrays inside each input's domain."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hybrid.attrs import dtype as read_dtype
+from hybrid.graph.graph import Graph
+from hybrid.graph.infer import infer
+from hybrid.op import Domain, Spec
+from hybrid.shapes import UNKNOWN, MaybeShape
+
+from .models import BadInput
+
+Inputs = Mapping[str, Any]
+
+
+def parse_inputs(texts: Iterable[str]) -> dict[str, Spec]:
+    """``data:1,3,224,224`` or ``data:1,3,224,224:float16`` -> {"data": Spec}. Raises BadInput for all that are wrong."""
+    out, problems = {}, []
+    for text in texts:
+        name, colon, rest = text.partition(":")
+        dims, _, dtype = rest.partition(":")
+        try:
+            shape = tuple(int(d) for d in dims.split(",")) if dims else ()
+            if not colon or not name or any(d < 0 for d in shape):
+                raise ValueError
+            out[name] = Spec(shape, read_dtype(dtype) if dtype else None)
+        except ValueError as error:
+            detail = f" ({error})" if "dtype" in str(error) else ""
+            problems.append(
+                f"input {text!r}: wanted NAME:D1,D2,... or NAME:D1,D2,...:DTYPE, such as data:1,3,224,224{detail}"
+            )
+    if problems:
+        raise BadInput(*problems)
+    return out
+
+
+def parse_dynamic(texts: Iterable[str]) -> dict[str, dict[int, str]]:
+    """``data:0=batch,2=height`` -> {"data": {0: "batch", 2: "height"}}. Raises BadInput for all that are wrong."""
+    out: dict[str, dict[int, str]] = {}
+    problems = []
+    for text in texts:
+        name, _, rest = text.partition(":")
+        try:
+            for part in rest.split(","):
+                axis, equals, label = part.partition("=")
+                if not equals or not label.isidentifier() or not name:
+                    raise ValueError
+                out.setdefault(name, {})[int(axis)] = label
+        except ValueError:
+            problems.append(f"dynamic {text!r}: wanted NAME:AXIS=LABEL,..., such as data:0=batch")
+    if problems:
+        raise BadInput(*problems)
+    return out
+
+
+def as_specs(inputs: Inputs | None) -> tuple[dict[str, Spec], dict[str, np.ndarray]]:
+    """(specs, arrays) from a mapping of names to shapes, arrays or Specs."""
+    specs, arrays = {}, {}
+    for name, value in (inputs or {}).items():
+        if isinstance(value, Spec):
+            specs[name] = value
+        elif (
+            isinstance(value, Sequence)
+            and not isinstance(value, str)
+            and all(isinstance(d, int | np.integer) for d in value)
+        ):
+            specs[name] = Spec(tuple(int(d) for d in value))
+        elif hasattr(value, "shape") or hasattr(value, "__array__"):
+            arrays[name] = np.asarray(value.asnumpy() if hasattr(value, "asnumpy") else value)
+            specs[name] = Spec(arrays[name].shape, arrays[name].dtype)
+        else:
+            raise BadInput(f"input {name}: got {value!r}, wanted a shape, an array or a Spec")
+    return specs, arrays
+
+
+def load_feeds(path: str | os.PathLike[str], names: Sequence[str]) -> dict[str, np.ndarray]:
+    """Arrays by name from an .npz; or the one input's array from a .npy. Raises BadInput."""
+    path = Path(path)
+    if not path.exists():
+        raise BadInput(f"{path}: no such file; wanted an .npz with arrays named {', '.join(names)}")
+    try:
+        loaded = np.load(path, allow_pickle=False)
+    except (ValueError, OSError, EOFError) as error:
+        raise BadInput(f"{path}: not an .npz or .npy file ({error})") from None
+    if isinstance(loaded, np.ndarray):
+        if len(names) != 1:
+            raise BadInput(f"{path}: one array for {len(names)} inputs; wanted an .npz with {', '.join(names)}")
+        return {names[0]: loaded}
+    with loaded:
+        try:
+            return {k: loaded[k] for k in loaded.files}
+        except ValueError as error:
+            raise BadInput(f"{path}: {error}") from None
+
+
+def domains(graph: Graph, shapes: Mapping[str, MaybeShape]) -> dict[str, Domain]:
+    """What each variable has to hold, from the operators that read it, also through operators that only move values."""
+    inference = infer(graph, shapes, default_dtype=np.float32)
+    found: dict[tuple[int, int], Domain] = {}
+    for node in reversed(graph.nodes):  # readers before what they read
+        if node.op is None:
+            continue
+        ins = [inference.spec(e).shape for e in node.inputs]
+        passed = found.get((id(node), 0)) if node.op.moves else None
+        for position, entry in enumerate(node.inputs):
+            name = node.op.takes()[position]
+            domain = node.op.domain(name, ins) or (passed if position == 0 else None)
+            if domain is not None:
+                key = (id(entry.node), entry.index)
+                have = found.get(key)
+                found[key] = domain if have is None else _both(have, domain)
+    return {n.name: found[id(n), 0] for n in graph.variables() if (id(n), 0) in found}
+
+
+def _both(a: Domain, b: Domain) -> Domain:
+    return Domain(max(a.low, b.low), min(a.high, b.high), a.integer or b.integer)
+
+
+def draw(specs: Mapping[str, Spec], known: Mapping[str, Domain], seed: int = 0) -> dict[str, np.ndarray]:
+    """Seeded arrays: standard normal numbers, or values evenly from the input's domain."""
+    feeds = {}
+    for name, spec in specs.items():
+        rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
+        shape, dtype = tuple(spec.shape or ()), spec.dtype or np.dtype(np.float32)
+        if any(d is UNKNOWN for d in shape):
+            raise BadInput(f"input {name}: the shape has unknown dims; give it")
+        domain = known.get(name)
+        if domain is not None and domain.integer:
+            values = rng.integers(int(domain.low), int(domain.high) + 1, shape)
+        elif domain is not None:
+            values = rng.uniform(domain.low, domain.high, shape)
+        elif dtype.kind == "b":
+            values = rng.integers(0, 2, shape)
+        elif dtype.kind in "iu":
+            values = rng.integers(0, 5, shape)
+        else:
+            values = rng.standard_normal(shape)
+        feeds[name] = values.astype(dtype)
+    return feeds

@@ -1,0 +1,155 @@
+"""What is in a model, and what of it converts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import onnx
+
+import converters
+from converters.export import untranslatable
+from hybrid.error import MXNetError
+from hybrid.graph.graph import Entry
+from hybrid.graph.infer import infer
+from hybrid.op import Spec
+from hybrid.shapes import UNKNOWN, is_known
+
+from .engines import ignored_inputs
+from .inputs import Inputs, as_specs
+from .models import Model, open_model, specs_of_onnx, split_inputs
+from .opsets import default_opset
+
+
+@dataclass(frozen=True)
+class InspectResult:
+    """A model's inside. ``problems`` lists every node that does not convert, with node, operator and reason."""
+
+    model: str
+    kind: str
+    inputs: dict[str, dict[str, Any]]
+    outputs: dict[str, dict[str, Any]]
+    labels: tuple[str, ...]
+    """Inputs that inference does not read."""
+    parameters: int
+    parameter_bytes: int
+    dtypes: dict[str, int]
+    """Parameter arrays by dtype."""
+    missing: tuple[str, ...]
+    """Parameters that the graph wants and no file gives."""
+    unused: tuple[str, ...]
+    operators: dict[str, int]
+    opset: int | None
+    problems: tuple[converters.Problem, ...]
+    checked: str
+    """How far convertibility was looked at: "whole" (every node, with shapes), "operators" (no shapes), or ""."""
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "problems": [p._asdict() for p in self.problems]}
+
+
+def inspect(model: Any, params: Any = None, *, inputs: Inputs | None = None, opset: int | None = None) -> InspectResult:
+    """Inputs, outputs, parameters, operators, and what keeps a model from converting.
+
+    With shapes for its inputs (given, or stored in the model) every node is translated on trial, attributes and all;
+    without, operators are looked up by name. Raises BadInput or hybrid's FormatError.
+    """
+    opened = open_model(model, params, foreign=True)
+    return _inspect_onnx(opened) if opened.is_onnx else _inspect_symbol(opened, inputs, opset)
+
+
+def _inspect_onnx(model: Model) -> InspectResult:
+    proto = model.proto
+    assert proto is not None
+    weights = proto.graph.initializer
+    names = Counter(onnx.TensorProto.DataType.Name(t.data_type).lower() for t in weights)
+    outputs = {}
+    for info in proto.graph.output:
+        kind = info.type.tensor_type
+        dims = [d.dim_value if d.HasField("dim_value") else d.dim_param or "?" for d in kind.shape.dim]
+        outputs[info.name] = {"shape": dims, "dtype": onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type).name}
+    return InspectResult(
+        model=model.name,
+        kind="onnx",
+        inputs={n: _spec(s) for n, s in specs_of_onnx(proto).items()},
+        outputs=outputs,
+        labels=(),
+        parameters=sum(int(np.prod(t.dims)) for t in weights),
+        parameter_bytes=sum(
+            int(np.prod(t.dims)) * onnx.helper.tensor_dtype_to_np_dtype(t.data_type).itemsize for t in weights
+        ),
+        dtypes=dict(names),
+        missing=(),
+        unused=(),
+        operators=dict(Counter(n.op_type for n in proto.graph.node).most_common()),
+        opset=next((i.version for i in proto.opset_import if i.domain in ("", "ai.onnx")), None),
+        problems=(),
+        checked="",
+    )
+
+
+def _inspect_symbol(model: Model, inputs: Inputs | None, opset: int | None) -> InspectResult:
+    graph = model.graph
+    assert graph is not None
+    opset = default_opset() if opset is None else opset
+    specs, _ = as_specs(inputs)
+    free, missing = split_inputs(model, specs)
+    ignored = ignored_inputs(graph)
+    given = {
+        **{k: v.shape for k, v in model.params.items()},
+        **{k: s.shape for k, s in specs.items() if s.shape is not None},
+    }
+    dtypes = {
+        **{k: v.dtype for k, v in model.params.items()},
+        **{k: s.dtype for k, s in specs.items() if s.dtype is not None},
+    }
+    problems: Sequence[converters.Problem] = untranslatable(graph, opset)
+    checked = "operators"
+    seen: dict[str, Spec] = dict(specs)
+    outputs: dict[str, dict[str, Any]] = {e.name: {} for e in graph.outputs}
+    try:
+        inferred = infer(graph, given, dtypes, default_dtype=np.float32)
+    except MXNetError as error:
+        if not problems:
+            problems = [converters.Problem(model.name, "", str(error))]
+    else:
+        nodes = {n.name: n for n in graph.variables()}
+        seen = {n: inferred.spec(Entry(nodes[n])) for n in free}
+        outputs = {e.name: _spec(inferred.spec(e)) for e in graph.outputs}
+        if not missing and all(is_known(s.shape) for n, s in seen.items() if n not in ignored):
+            checked = "whole"
+            problems = _try(model, {n: s for n, s in seen.items() if n not in ignored}, opset)
+    return InspectResult(
+        model=model.name,
+        kind="symbol",
+        inputs={n: _spec(seen.get(n, Spec())) for n in free if n not in ignored},
+        outputs=outputs,
+        labels=tuple(n for n in free if n in ignored),
+        parameters=sum(a.size for a in model.params.values()),
+        parameter_bytes=sum(a.nbytes for a in model.params.values()),
+        dtypes=dict(Counter(a.dtype.name for a in model.params.values())),
+        missing=tuple(missing),
+        unused=tuple(model.extra_params()),
+        operators=dict(Counter(n.op.name for n in graph.nodes if n.op is not None).most_common()),
+        opset=opset,
+        problems=tuple(problems),
+        checked=checked,
+    )
+
+
+def _try(model: Model, specs: dict[str, Spec], opset: int) -> Sequence[converters.Problem]:
+    try:
+        converters.convert(model.graph, model.params, specs, opset)
+    except converters.UnsupportedModel as error:
+        return error.problems
+    except converters.ConversionError as error:
+        return [converters.Problem(model.name, "", str(error))]
+    return ()
+
+
+def _spec(spec: Spec) -> dict[str, Any]:
+    shape = None if spec.shape is None else ["?" if d is UNKNOWN else d for d in spec.shape]
+    return {"shape": shape, "dtype": None if spec.dtype is None else spec.dtype.name}

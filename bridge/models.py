@@ -1,0 +1,232 @@
+"""Opens anything a user may hold in hand - an exported symbol with parameters, an ONNX file, objects - as one Model."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+
+import hybrid.params
+from hybrid.error import FormatError, MXNetError
+from hybrid.graph import json as symbol_json
+from hybrid.graph.graph import Entry, Graph
+from hybrid.graph.infer import infer
+from hybrid.op import Spec
+from hybrid.shapes import MaybeShape, is_known, show
+
+
+class BadInput(ValueError):
+    """What the user gave cannot be used: what was got, what was wanted, what to do. ``problems`` lists them all."""
+
+    def __init__(self, *problems: str):
+        self.problems = problems
+        super().__init__("\n".join(problems))
+
+
+@dataclass(frozen=True)
+class Model:
+    """An opened model: either a graph with parameters (``graph``) or an ONNX model (``proto`` or ``path``)."""
+
+    name: str
+    graph: Graph | None = None
+    params: Mapping[str, np.ndarray] = field(default_factory=dict)
+    """By bare name, ``arg:`` and ``aux:`` taken off; usually memory-mapped."""
+    proto: onnx.ModelProto | None = None
+    """Without the weights when it was opened from a path."""
+    path: Path | None = None
+    params_path: Path | None = None
+
+    @property
+    def is_onnx(self) -> bool:
+        return self.graph is None
+
+    @property
+    def kind(self) -> str:
+        return "onnx" if self.is_onnx else "symbol"
+
+    def variables(self) -> list[str]:
+        """Names of the graph's variables that no parameter fills, in order."""
+        assert self.graph is not None
+        names = dict.fromkeys(n.name for n in self.graph.variables())
+        return [n for n in names if n not in self.params]
+
+    def extra_params(self) -> list[str]:
+        """Parameters that the graph does not mention."""
+        if self.graph is None:
+            return []
+        names = {n.name for n in self.graph.variables()}
+        return [n for n in self.params if n not in names]
+
+    def select(self, outputs: list[str] | None) -> Model:
+        """The model cut at the named outputs (``fc1_output``, or ``fc1`` for a node's first). Raises BadInput."""
+        if not outputs:
+            return self
+        if self.graph is None:
+            raise BadInput("outputs can be chosen in symbols only; this is an ONNX model")
+        internals = {e.name: e for e in self.graph.internals().outputs}
+        by_node = {n.name: Entry(n) for n in self.graph.nodes}
+        unknown = [o for o in outputs if o not in internals and o not in by_node]
+        if unknown:
+            import difflib
+
+            raise BadInput(
+                *(
+                    f"no output {name!r} in the graph; the nearest are "
+                    f"{', '.join(difflib.get_close_matches(name, internals, 3, 0.3)) or ', '.join(list(internals)[-3:])}"
+                    for name in unknown
+                )
+            )
+        graph = Graph(internals.get(o, by_node.get(o)) for o in outputs)  # type: ignore[misc]
+        return Model(self.name, graph, self.params, None, self.path, self.params_path)
+
+
+def open_model(source: Any, params: Any = None, *, foreign: bool = False) -> Model:
+    """A Model from a path (``x-symbol.json``, ``x.onnx``, or the prefix ``x``), a Symbol, Graph, ModelProto or block.
+
+    params: a path, a dict of arrays, or None to take the newest ``PREFIX-NNNN.params`` beside a symbol file.
+    foreign: keep operators that are not known, so that they can be listed.
+    Raises BadInput or hybrid's FormatError and OpError.
+    """
+    if isinstance(source, Model):
+        return source
+    if isinstance(source, str | os.PathLike):
+        return _open_path(Path(source), params, foreign)
+    if isinstance(source, onnx.ModelProto):
+        return Model(source.graph.name or "model", proto=source)
+    if isinstance(source, bytes):
+        return Model("model", proto=_parse_onnx(source, "bytes"))
+    graph = source if isinstance(source, Graph) else getattr(source, "graph", None)
+    if not isinstance(graph, Graph):
+        raise BadInput(f"got {type(source).__name__}, wanted a path, a Symbol, a SymbolBlock or an ONNX ModelProto")
+    if params is None and hasattr(source, "collect_params"):
+        params = {k: v.data() for k, v in source.collect_params().items()}
+    arrays, path = _read_params(params)
+    return Model(getattr(source, "name", None) or "model", graph, arrays, params_path=path)
+
+
+def _open_path(path: Path, params: Any, foreign: bool) -> Model:
+    if not path.exists():
+        prefixed = path.with_name(f"{path.name}-symbol.json")
+        if not prefixed.exists():
+            raise BadInput(f"{path}: no such file; wanted a -symbol.json or .onnx file, or the prefix of one")
+        path = prefixed
+    if path.is_dir():
+        found = sorted(path.glob("*-symbol.json"))
+        if len(found) != 1:
+            raise BadInput(f"{path}: a folder with {len(found)} -symbol.json files; name the one you mean")
+        path = found[0]
+    if path.suffix == ".params":
+        raise BadInput(f"{path}: these are parameters; give the -symbol.json file first and the parameters second")
+    with open(path, "rb") as file:
+        head = file.read(64)
+    if path.suffix == ".onnx" or not (path.suffix == ".json" or head.lstrip()[:1] == b"{"):
+        if params is not None:
+            raise BadInput(f"{path}: an ONNX file holds its parameters; do not give {params}")
+        return Model(path.stem, proto=_parse_onnx(path.read_bytes(), str(path)), path=path)
+    graph = symbol_json.loads(path.read_bytes(), source=str(path), foreign=foreign)
+    arrays, params_path = _read_params(params if params is not None else newest_params(path))
+    return Model(path.name.removesuffix(".json").removesuffix("-symbol"), graph, arrays, None, path, params_path)
+
+
+def _parse_onnx(data: bytes, source: str) -> onnx.ModelProto:
+    from google.protobuf.message import DecodeError
+
+    proto = onnx.ModelProto()
+    try:
+        proto.ParseFromString(data)
+    except DecodeError:
+        raise FormatError(f"{source}: not an ONNX model and not a symbol JSON; it starts with {data[:32]!r}") from None
+    if not proto.graph.node and not proto.graph.output:
+        raise FormatError(f"{source}: holds no ONNX graph; it starts with {data[:32]!r}")
+    return proto
+
+
+def newest_params(symbol: Path) -> Path | None:
+    """``PREFIX-NNNN.params`` with the highest number beside ``PREFIX-symbol.json``, else ``PREFIX.params``, else None."""
+    prefix = symbol.name.removesuffix(".json").removesuffix("-symbol")
+    numbered = []
+    for candidate in symbol.parent.iterdir():
+        match = re.fullmatch(rf"{re.escape(prefix)}-(\d+)\.params", candidate.name)
+        if match:
+            numbered.append((int(match[1]), candidate))
+    if numbered:
+        return max(numbered)[1]
+    plain = symbol.with_name(f"{prefix}.params")
+    return plain if plain.exists() else None
+
+
+def _read_params(params: Any) -> tuple[dict[str, np.ndarray], Path | None]:
+    if params is None:
+        return {}, None
+    path = None
+    if isinstance(params, str | os.PathLike):
+        path = Path(params)
+        if not path.exists():
+            raise BadInput(f"{path}: no such parameter file")
+        params = hybrid.params.load(path)
+        if not isinstance(params, dict):
+            raise BadInput(
+                f"{path}: holds a list of {len(params)} unnamed arrays, wanted named parameters (arg:..., aux:...)"
+            )
+    out = {}
+    for name, value in params.items():
+        dense = value.todense() if hasattr(value, "todense") else value
+        dense = dense.asnumpy() if hasattr(dense, "asnumpy") else dense
+        out[name.removeprefix("arg:").removeprefix("aux:")] = np.asarray(dense)
+    return out, path
+
+
+def split_inputs(model: Model, named: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """(inputs, missing parameters) among the variables that nothing fills.
+
+    A variable that stands where an operator takes a parameter (weight, bias, gamma, ...) is missing, unless the user
+    named it as an input; any other is an input."""
+    assert model.graph is not None
+    readers = model.graph.uses()
+    nodes = {n.name: n for n in model.graph.variables()}
+    inputs, missing = [], []
+    for name in model.variables():
+        roles = []
+        for reader, position in readers.get((id(nodes[name]), 0), ()):
+            assert reader.op is not None
+            roles.append(position < len(reader.op.takes()) and reader.op.takes()[position] in reader.op.parameters)
+        (missing if roles and all(roles) and name not in named else inputs).append(name)
+    return inputs, missing
+
+
+def check_params(model: Model, shapes: Mapping[str, MaybeShape]) -> list[str]:
+    """Everything that is wrong with the parameters given the inputs' shapes: those whose shapes the graph contradicts."""
+    assert model.graph is not None
+    try:
+        inferred = infer(model.graph, shapes)
+    except MXNetError:
+        return []  # the graph itself does not fit the inputs; conversion says where
+    problems = []
+    for node in model.graph.variables():
+        stored = model.params.get(node.name)
+        wanted = inferred.spec(Entry(node)).shape
+        if stored is not None and is_known(wanted) and stored.shape != wanted:
+            problems.append(f"parameter {node.name}: got shape {show(stored.shape)}, wanted {show(wanted)}")
+    return problems
+
+
+def specs_of_onnx(proto: onnx.ModelProto) -> dict[str, Spec]:
+    """Shape and dtype of every input that is not an initializer; dims without a value are strings (their name or ``?``)."""
+    stored = {i.name for i in proto.graph.initializer}
+    out = {}
+    for info in proto.graph.input:
+        if info.name not in stored:
+            kind = info.type.tensor_type
+            dims = (
+                tuple(d.dim_value if d.HasField("dim_value") else d.dim_param or "?" for d in kind.shape.dim)
+                if kind.HasField("shape")
+                else None
+            )
+            out[info.name] = Spec(dims, np.dtype(onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type)))
+    return out

@@ -1,0 +1,165 @@
+"""Results as a person reads them on a terminal. Machines get ``as_dict`` as JSON instead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from .compare import Difference
+from .convert import ConvertResult
+from .inspect import InspectResult
+from .verify import VerifyResult
+
+
+def _shape(spec: Mapping[str, Any]) -> str:
+    dims = spec.get("shape")
+    shape = "shape unknown" if dims is None else " x ".join(map(str, dims)) or "scalar"
+    return f"{spec.get('dtype') or 'dtype unknown'} {shape}"
+
+
+def _facts(rows: Sequence[tuple[str, str]]) -> Table:
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in rows:
+        table.add_row(name, Text(value))
+    return table
+
+
+def _size(count: int) -> str:
+    value = float(count)
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if value < 1000 or unit == "GB":
+            return f"{value:.0f} {unit}" if unit == "bytes" else f"{value:.1f} {unit}"
+        value /= 1000
+    raise AssertionError
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in counts.items()) or "none"
+
+
+def _differences(differences: Sequence[Difference]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for column in ("output", "max abs", "max rel", "cosine", "top-1", "verdict"):
+        table.add_column(column, justify="left" if column in ("output", "verdict") else "right")
+    for d in differences:
+        verdict = Text("equal", style="green") if d.equal else Text(d.reason, style="red")
+        top1 = "" if d.top1 is None else f"{d.top1:.2%}"
+        table.add_row(d.name, f"{d.max_abs:.2e}", f"{d.max_rel:.2e}", f"{d.cosine:.7f}", top1, verdict)
+    return table
+
+
+def _notes(warnings: Sequence[str]) -> list[RenderableType]:
+    return [Text(f"note: {w}", style="yellow") for w in warnings]
+
+
+def converted(result: ConvertResult) -> RenderableType:
+    """What convert did, as a short table."""
+    rows = [(f"input {n}", _shape(s)) for n, s in result.inputs.items()]
+    rows += [(f"output {n}", _shape(s)) for n, s in result.outputs.items()]
+    if result.pruned:
+        rows.append(("left out", f"{', '.join(result.pruned)} (not read at inference)"))
+    rows += [
+        ("operators", _counts(result.operators)),
+        ("opset", str(result.opset)),
+        ("parameters", f"{result.parameters:,} ({_size(result.bytes)})"),
+        ("seconds", ", ".join(f"{k} {v:.2f}" for k, v in result.seconds.items())),
+    ]
+    parts: list[RenderableType] = [_facts(rows)]
+    if result.verification is not None:
+        parts += [Text(), _differences(result.verification.differences)]
+    if result.unused:
+        shown = ", ".join(result.unused[:5]) + (" ..." if len(result.unused) > 5 else "")
+        parts.append(Text(f"note: {len(result.unused)} parameters are not in the graph: {shown}", style="yellow"))
+    parts += _notes(result.warnings)
+    files = " and ".join(result.files)
+    verdict = "equivalent" if result.verified else "not verified"
+    parts.append(
+        Text(f"{verdict}{f': wrote {files}' if files else ''}", style="bold green" if result.verified else "bold")
+    )
+    return Group(*parts)
+
+
+def verified(result: VerifyResult) -> RenderableType:
+    """What verify found; where the models part, if they do."""
+    parts: list[RenderableType] = [
+        Text(f"{result.a} against {result.b}, {len(result.runs)} run(s), {result.seconds:.2f} s")
+    ]
+    parts += [_differences(result.differences), *_notes(result.warnings)]
+    found = result.divergence
+    if found is not None:
+        parts.append(
+            Text(f"first difference at node {found.node} ({found.operator}), tensor {found.tensor}", style="bold red")
+        )
+        rows = [("accumulated", f"max abs {found.accumulated.max_abs:.2e}, {found.accumulated.reason}")]
+        if found.local is not None:
+            text = found.local.reason or "within tolerance"
+            rows.append(("local", f"max abs {found.local.max_abs:.2e}, {text}"))
+        meaning = {
+            "local": "this node computes something else from the same inputs",
+            "accumulated": "this node is right; rounding before it grew beyond the tolerance",
+            "unknown": "the node could not be run alone",
+        }
+        rows.append(("so", meaning[found.kind]))
+        rows += [(f"input {n}", ", ".join(f"{k} {v}" for k, v in s.items())) for n, s in found.inputs.items()]
+        parts.append(_facts(rows))
+    if result.repro:
+        parts.append(Text(f"reproduction in {result.repro}"))
+    parts.append(
+        Text("equivalent", style="bold green") if result.equivalent else Text("not equivalent", style="bold red")
+    )
+    return Group(*parts)
+
+
+def inspected(result: InspectResult) -> RenderableType:
+    """A model's inside and what keeps it from converting."""
+    rows = [(f"input {n}", _shape(s)) for n, s in result.inputs.items()]
+    rows += [(f"output {n}", _shape(s)) for n, s in result.outputs.items()]
+    if result.labels:
+        rows.append(("labels", f"{', '.join(result.labels)} (not read at inference)"))
+    rows += [
+        ("parameters", f"{result.parameters:,} ({_size(result.parameter_bytes)}; {_counts(result.dtypes)})"),
+        ("operators", _counts(result.operators)),
+    ]
+    if result.missing:
+        rows.append(("missing", ", ".join(result.missing)))
+    if result.unused:
+        rows.append(("unused", ", ".join(result.unused)))
+    parts: list[RenderableType] = [
+        Text(f"{result.model} ({result.kind}, opset {result.opset})", style="bold"),
+        _facts(rows),
+    ]
+    if result.problems:
+        table = Table(title=f"{len(result.problems)} do not convert", title_justify="left", box=None, pad_edge=False)
+        for column in ("node", "operator", "reason"):
+            table.add_column(column, overflow="fold")
+        for problem in result.problems:
+            table.add_row(*problem)
+        parts += [Text(), table]
+    elif result.checked == "whole":
+        parts.append(Text("every node converts", style="bold green"))
+    elif result.checked:
+        parts.append(Text("every operator is known; give input shapes (--input) to try every node", style="green"))
+    return Group(*parts)
+
+
+def arrays(results: Mapping[str, Any]) -> RenderableType:
+    """Outputs of a run by name, shape and range."""
+    rows = []
+    for name, value in results.items():
+        span = f", {value.min():.6g} to {value.max():.6g}" if value.size and value.dtype.kind in "fiu" else ""
+        rows.append((name, f"{value.dtype} {' x '.join(map(str, value.shape)) or 'scalar'}{span}"))
+    return _facts(rows)
+
+
+def show(renderable: RenderableType) -> None:
+    """Print to standard output; in a pipe without colours and without folding to a guessed width."""
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=200)
+    console.print(renderable)

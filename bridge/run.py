@@ -1,0 +1,59 @@
+"""Runs a model on given inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+import converters
+from hybrid.op import Spec
+
+from .engines import Arrays, NativeEngine, OnnxEngine
+from .models import BadInput, Model, open_model
+from .opsets import default_opset
+
+
+def run(
+    model: Any,
+    inputs: Mapping[str, Any],
+    *,
+    params: Any = None,
+    engine: Literal["native", "onnxruntime"] | None = None,
+    outputs: Sequence[str] | None = None,
+) -> Arrays:
+    """Outputs by name.
+
+    model: what open_model takes. inputs: arrays by name. engine: "native" (symbols) or "onnxruntime" (ONNX models, and
+    symbols, which are converted in memory); by default the one that the model is for. outputs: cut a symbol at these.
+    Raises BadInput, EngineError or hybrid's errors.
+    """
+    if engine not in (None, "native", "onnxruntime"):
+        raise BadInput(f"got engine {engine!r}, wanted native or onnxruntime")
+    opened = open_model(model, params)
+    feeds = {k: np.asarray(v.asnumpy() if hasattr(v, "asnumpy") else v) for k, v in inputs.items()}
+    if not opened.is_onnx:
+        opened = opened.select(list(outputs) if outputs else None)
+        native = NativeEngine(opened, feeds)
+        unknown = [n for n in feeds if n not in native.inputs]
+        if unknown:
+            raise BadInput(*(f"unknown input {n}: the model takes {', '.join(native.inputs)}" for n in unknown))
+        if engine != "onnxruntime":
+            return native.run(feeds)
+        specs = {n: Spec(v.shape, v.dtype) for n, v in native.complete(feeds).items()}
+        proto = converters.to_onnx(opened.graph, opened.params, specs, default_opset())
+        return OnnxEngine(Model(opened.name, proto=proto)).run(feeds)
+    if engine == "native":
+        raise BadInput(f"{opened.name}: ONNX models run on onnxruntime; leave the engine out or choose onnxruntime")
+    runtime = OnnxEngine(opened)
+    unknown = [n for n in feeds if n not in runtime.inputs]
+    if unknown:
+        raise BadInput(*(f"unknown input {n}: the model takes {', '.join(runtime.inputs)}" for n in unknown))
+    results = runtime.run(feeds)
+    if outputs:
+        missing = [n for n in outputs if n not in results]
+        if missing:
+            raise BadInput(*(f"no output {n}: the model gives {', '.join(results)}" for n in missing))
+        results = {n: results[n] for n in outputs}
+    return results

@@ -1,0 +1,313 @@
+"""Do two models give the same numbers? And if not, where do they part?"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+
+from hybrid.graph import json as symbol_json
+from hybrid.graph.graph import Entry, Graph, Node
+from hybrid.op import Spec
+from hybrid.shapes import MaybeShape
+
+from .compare import Difference, Tolerance, compare, statistics
+from .engines import Arrays, Engine, EngineError, NativeEngine, OnnxEngine, Tensor, engine_for, ignored_inputs
+from .inputs import Inputs, as_specs, domains, draw
+from .models import BadInput, Model, open_model
+
+EXPOSED_BYTES = 256 << 20  # of tensors held at a time while looking for the first that differs
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """The first tensor that differs beyond tolerance, and whether its own node is to blame."""
+
+    tensor: str
+    node: str
+    operator: str
+    accumulated: Difference
+    """The difference in the whole model."""
+    local: Difference | None
+    """The difference when both sides' node gets the same inputs; None when it cannot be run alone."""
+    inputs: dict[str, dict[str, Any]]
+    """Statistics of the node's inputs."""
+
+    @property
+    def kind(self) -> str:
+        """ "local" when the node itself computes something else, "accumulated" when earlier rounding grew."""
+        return "unknown" if self.local is None else "accumulated" if self.local.equal else "local"
+
+
+@dataclass(frozen=True)
+class VerifyResult:
+    """What verify found. ``equivalent`` is the verdict over every output of every run."""
+
+    a: str
+    b: str
+    equivalent: bool
+    runs: tuple[dict[str, Any], ...]
+    """Per run: input shapes, seed and differences by output."""
+    differences: tuple[Difference, ...]
+    """The worst of each output over the runs."""
+    divergence: Divergence | None = None
+    warnings: tuple[str, ...] = ()
+    seconds: float = 0.0
+    repro: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        out = asdict(self)
+        if self.divergence is not None:
+            out["divergence"]["kind"] = self.divergence.kind
+        return out
+
+
+@dataclass
+class Case:
+    """One run: feeds by input name, and how they were made."""
+
+    feeds: Arrays
+    seed: int | None = None
+    shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.shapes = {k: v.shape for k, v in self.feeds.items()}
+
+
+def verify(
+    a: Any,
+    b: Any,
+    *,
+    inputs: Inputs | None = None,
+    params: Any = None,
+    seed: int = 0,
+    runs: int = 1,
+    tolerance: Tolerance | tuple[float, float] | None = None,
+    outputs: Sequence[str] | None = None,
+    repro: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> VerifyResult:
+    """Run both models on the same inputs and compare every output.
+
+    a, b: what open_model takes (a symbol runs on our engine, an ONNX model on onnxruntime). b is held against a. inputs:
+    arrays, or shapes to draw seeded numbers for, by name; what is not given comes from the models' own shapes. tolerance:
+    (atol, rtol) in place of the dtype's. repro: a folder to write a minimal reproduction to when they differ.
+    Raises BadInput, EngineError, or hybrid's errors.
+    """
+    start = time.perf_counter()
+    first, second = open_model(a, params), open_model(b, params if not str(b).endswith(".onnx") else None)
+    if outputs:
+        first, second = (m if m.is_onnx else m.select(list(outputs)) for m in (first, second))
+    specs, arrays = as_specs(inputs)
+    one, two = engine_for(first, specs), engine_for(second, specs)
+    cases = [make_case(first, one, second, two, specs, arrays, seed + i) for i in range(max(1, runs))]
+    limits = Tolerance(*tolerance) if tolerance is not None else None
+    result = check(one, two, cases, tolerance=limits, repro=repro, progress=progress)
+    return _named(result, first.name, second.name, time.perf_counter() - start)
+
+
+def _named(result: VerifyResult, a: str, b: str, seconds: float) -> VerifyResult:
+    return VerifyResult(**{**result.__dict__, "a": a, "b": b, "seconds": seconds})
+
+
+def make_case(
+    first: Model,
+    one: Engine,
+    second: Model,
+    two: Engine,
+    specs: Mapping[str, Spec],
+    arrays: Mapping[str, np.ndarray],
+    seed: int,
+) -> Case:
+    """Feeds for both engines: the arrays given, and seeded ones for the rest."""
+    wanted: dict[str, Spec] = {}
+    known: dict[str, Any] = {}
+    for model, engine in ((first, one), (second, two)):
+        if isinstance(engine, OnnxEngine):
+            for name, spec in engine.specs.items():
+                if name not in wanted or wanted[name].shape is None:
+                    wanted[name] = spec
+        else:
+            ignored = ignored_inputs(model.graph)  # type: ignore[arg-type]
+            for name in engine.inputs:
+                if name not in ignored:
+                    wanted.setdefault(name, Spec())
+    for name, spec in specs.items():
+        if name not in wanted:
+            raise BadInput(f"got input {name!r}, wanted some of {', '.join(wanted) or 'none'}")
+        wanted[name] = Spec(spec.shape, spec.dtype or wanted[name].dtype)
+    open_dims = [
+        n
+        for n, s in wanted.items()
+        if n not in arrays and (s.shape is None or any(isinstance(d, str) for d in s.shape))
+    ]
+    if open_dims:
+        raise BadInput(*(f"give the shape of input {n}, for instance --input {n}:1,3,224,224" for n in open_dims))
+    shapes: dict[str, MaybeShape] = {n: s.shape for n, s in wanted.items()}
+    for model in (first, second):
+        if model.graph is not None:
+            given = {**{k: v.shape for k, v in model.params.items()}, **shapes}
+            known |= domains(model.graph, given)
+    drawn = draw({n: s for n, s in wanted.items() if n not in arrays}, known, seed)
+    return Case({**drawn, **arrays}, None if not drawn else seed)
+
+
+def check(
+    one: Engine,
+    two: Engine,
+    cases: Sequence[Case],
+    *,
+    tolerance: Tolerance | None = None,
+    repro: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> VerifyResult:
+    """Compare two engines on cases; two is held against one. Looks for the first diverging tensor when they differ."""
+    tell = progress or (lambda _text: None)
+    runs, worst, warnings = [], {}, []
+    failed: Case | None = None
+    for case in cases:
+        shapes = ", ".join(f"{k} {v}" for k, v in case.shapes.items())
+        tell(f"running {one.label} on {shapes}")
+        want = one.run(case.feeds)
+        tell(f"running {two.label} on {shapes}")
+        got = two.run(case.feeds)
+        pairs = pair_outputs(list(want), list(got))
+        differences = [compare(name, got[other], want[name], tolerance) for name, other in pairs]
+        runs.append({"shapes": case.shapes, "seed": case.seed, "differences": [d.as_dict() for d in differences]})
+        for d in differences:
+            if d.name not in worst or (worst[d.name].equal, -worst[d.name].max_rel) > (d.equal, -d.max_rel):
+                worst[d.name] = d
+            if d.not_finite:
+                warnings.append(
+                    f"output {d.name} holds {d.not_finite} NaN or infinite values of {int(np.prod(d.shape))}"
+                )
+            elif d.constant:
+                warnings.append(f"output {d.name} is one value everywhere: agreement there says little")
+        if failed is None and not all(d.equal for d in differences):
+            failed = case
+    divergence = None
+    if failed is not None:
+        tell("looking for the first node that differs")
+        divergence = first_divergence(one, two, failed, tolerance)
+    written = None
+    if divergence is not None and repro is not None and failed is not None:
+        written = str(write_repro(Path(repro), one, two, divergence, failed))
+    return VerifyResult(
+        one.label,
+        two.label,
+        failed is None,
+        tuple(runs),
+        tuple(worst.values()),
+        divergence,
+        tuple(dict.fromkeys(warnings)),
+        repro=written,
+    )
+
+
+def pair_outputs(first: Sequence[str], second: Sequence[str]) -> list[tuple[str, str]]:
+    """Outputs that belong together: by name where the names agree, else by position. Raises BadInput."""
+    if set(first) == set(second):
+        return [(n, n) for n in first]
+    if len(first) != len(second):
+        raise BadInput(f"got {len(first)} outputs ({', '.join(first)}) against {len(second)} ({', '.join(second)})")
+    return list(zip(first, second))
+
+
+def first_divergence(one: Engine, two: Engine, case: Case, tolerance: Tolerance | None = None) -> Divergence | None:
+    """The first tensor, in the order in which one makes them, that both have by name and that differs."""
+    theirs = {t.name: t for t in two.inside()}
+    common = [t for t in one.inside() if t.name in theirs]
+    for group in _groups(one, case, common):
+        want = one.expose(case.feeds, [t.name for t in group])
+        try:
+            got = two.expose(case.feeds, [t.name for t in group])
+        except EngineError:
+            continue  # a runtime may refuse to show some tensors; the others still tell
+        for tensor in group:
+            if tensor.name not in want or tensor.name not in got:
+                continue
+            difference = compare(tensor.name, got[tensor.name], want[tensor.name], tolerance)
+            if not difference.equal:
+                return _explain(one, two, case, tensor, theirs[tensor.name], difference, tolerance)
+    return None
+
+
+def _groups(one: Engine, case: Case, tensors: list[Tensor]) -> Iterator[list[Tensor]]:
+    """Tensors in order, in groups whose values fit EXPOSED_BYTES."""
+    if isinstance(one, NativeEngine):
+        sizes = {
+            Entry(step.node, i).name: 4 * int(np.prod([d if isinstance(d, int) else 1 for d in spec.shape or ()]))
+            for step in one.program.plan(one.complete(case.feeds)).steps
+            for i, spec in enumerate(step.specs)
+        }
+    else:
+        sizes = {}
+    group: list[Tensor] = []
+    held = 0
+    for tensor in tensors:
+        size = sizes.get(tensor.name, EXPOSED_BYTES // 32)
+        if group and held + size > EXPOSED_BYTES:
+            yield group
+            group, held = [], 0
+        group.append(tensor)
+        held += size
+    if group:
+        yield group
+
+
+def _explain(
+    one: Engine,
+    two: Engine,
+    case: Case,
+    mine: Tensor,
+    theirs: Tensor,
+    difference: Difference,
+    tolerance: Tolerance | None,
+) -> Divergence:
+    names = list(dict.fromkeys(mine.inputs))
+    given = {**one.expose(case.feeds, names), **{k: v for k, v in case.feeds.items() if k in names}}
+    try:
+        want, got = one.alone(mine, given), two.alone(theirs, given)
+    except EngineError:
+        want = got = None
+    local = None if want is None or got is None else compare(mine.name, got, want, tolerance)
+    stats = {name: statistics(value) for name, value in given.items()}
+    return Divergence(mine.name, mine.node, mine.operator, difference, local, stats)
+
+
+def write_repro(folder: Path, one: Engine, two: Engine, found: Divergence, case: Case) -> Path:
+    """A folder with the node alone: its inputs, what each side gives, and the models as far as they are ours to cut."""
+    folder.mkdir(parents=True, exist_ok=True)
+    mine = next(t for t in one.inside() if t.name == found.tensor)
+    theirs = next(t for t in two.inside() if t.name == found.tensor)
+    given = {**one.expose(case.feeds, mine.inputs), **{k: v for k, v in case.feeds.items() if k in mine.inputs}}
+    np.savez(folder / "inputs.npz", **given)
+    expected = one.expose(case.feeds, [found.tensor])
+    np.savez(folder / "expected.npz", **expected)
+    np.savez(folder / "got.npz", **two.expose(case.feeds, [found.tensor]))
+    if isinstance(one, NativeEngine):
+        node = next(n for n in one.graph.nodes if n.op is not None and n.name == found.node)
+        variables = [Entry(Node(None, e.name)) for e in node.inputs]
+        index = node.outputs.index(found.tensor)
+        alone = Graph([Entry(Node(node.op, node.name, variables, node.attrs), index)])
+        (folder / "node-symbol.json").write_text(symbol_json.dumps(alone))
+        stored = {e.name: one.model.params[e.name] for e in node.inputs if e.name in one.model.params}
+        if stored:
+            np.savez(folder / "params.npz", **stored)
+    if isinstance(two, OnnxEngine):
+        cut = two.cut(theirs, given)
+        if cut is not None:
+            onnx.save(cut, os.fspath(folder / "node.onnx"))
+    report = {"tensor": found.tensor, "node": found.node, "operator": found.operator, "kind": found.kind}
+    report |= {"accumulated": found.accumulated.as_dict(), "local": found.local and found.local.as_dict()}
+    (folder / "report.json").write_text(json.dumps(report, indent=2))
+    return folder
