@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 from rich.console import Console
 from rich.markup import escape
@@ -24,7 +23,7 @@ from hybrid.error import MXNetError
 
 from . import report
 from .convert import Progress as Tell
-from .inputs import load_feeds, parse_dynamic, parse_inputs
+from .inputs import load_feeds, parse_dynamic, parse_inputs, save_arrays
 from .models import BadInput, split_inputs
 
 app = typer.Typer(
@@ -171,7 +170,7 @@ def run(
         results = bridge.run(opened, load_feeds(inputs, names), engine=engine, outputs=outputs)  # type: ignore[arg-type]
         if output is not None:
             with replacing(output) as file:
-                np.savez(file, **results)
+                save_arrays(file, results)
     facts = {n: {"shape": list(v.shape), "dtype": v.dtype.name} for n, v in results.items()}
     _print({"outputs": facts, "file": output and str(output)}, as_json, lambda: report.arrays(results))
 
@@ -208,11 +207,9 @@ def _errors(as_json: bool) -> Iterator[None]:
     try:
         yield
     except bridge.NotEquivalent as error:
-        _print(
-            {"error": str(error), "verification": error.result.as_dict()},
-            as_json,
-            lambda: report.verified(error.result),
-        )
+        found = error.result
+        data = {"error": str(error), "verification": found.as_dict()}
+        _print(data, as_json, lambda: report.verified(found))
         raise typer.Exit(1) from None
     except bridge.EngineError as error:
         _fail(str(error), as_json)

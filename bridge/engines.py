@@ -176,7 +176,7 @@ class OnnxEngine:
             results = session.run(None, {k: v for k, v in feeds.items() if k in names})
         except Exception as error:
             raise EngineError(f"onnxruntime {onnxruntime.__version__} failed: {error}") from error
-        return dict(zip((o.name for o in session.get_outputs()), results))
+        return {o.name: np.asarray(r) for o, r in zip(session.get_outputs(), results)}
 
     def run(self, feeds: Mapping[str, np.ndarray]) -> Arrays:
         missing = [n for n in self.inputs if n not in feeds]

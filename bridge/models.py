@@ -77,8 +77,8 @@ class Model:
 
             raise BadInput(
                 *(
-                    f"no output {name!r} in the graph; the nearest are "
-                    f"{', '.join(difflib.get_close_matches(name, internals, 3, 0.3)) or ', '.join(list(internals)[-3:])}"
+                    f"no output {name!r} in the graph; did you mean "
+                    f"{' or '.join(difflib.get_close_matches(name, internals, 3, 0.3) or list(internals)[-3:])}?"
                     for name in unknown
                 )
             )
@@ -104,8 +104,9 @@ def open_model(source: Any, params: Any = None, *, foreign: bool = False) -> Mod
     graph = source if isinstance(source, Graph) else getattr(source, "graph", None)
     if not isinstance(graph, Graph):
         raise BadInput(f"got {type(source).__name__}, wanted a path, a Symbol, a SymbolBlock or an ONNX ModelProto")
-    if params is None and hasattr(source, "collect_params"):
-        params = {k: v.data() for k, v in source.collect_params().items()}
+    collect = getattr(source, "collect_params", None)
+    if params is None and collect is not None:
+        params = {k: v.data() for k, v in collect().items()}
     arrays, path = _read_params(params)
     return Model(getattr(source, "name", None) or "model", graph, arrays, params_path=path)
 
@@ -170,6 +171,8 @@ def _read_params(params: Any) -> tuple[dict[str, np.ndarray], Path | None]:
         if not path.exists():
             raise BadInput(f"{path}: no such parameter file")
         params = hybrid.params.load(path)
+        if params == []:
+            params = {}  # how a file without any parameter reads
         if not isinstance(params, dict):
             raise BadInput(
                 f"{path}: holds a list of {len(params)} unnamed arrays, wanted named parameters (arg:..., aux:...)"

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import onnx
 
+from converters.writer import replacing
 from hybrid.graph import json as symbol_json
 from hybrid.graph.graph import Entry, Graph, Node
 from hybrid.op import Spec
@@ -20,7 +21,7 @@ from hybrid.shapes import MaybeShape
 
 from .compare import Difference, Tolerance, compare, statistics
 from .engines import Arrays, Engine, EngineError, NativeEngine, OnnxEngine, Tensor, engine_for, ignored_inputs
-from .inputs import Inputs, as_specs, domains, draw
+from .inputs import Inputs, as_specs, domains, draw, save_arrays
 from .models import BadInput, Model, open_model
 
 EXPOSED_BYTES = 256 << 20  # of tensors held at a time while looking for the first that differs
@@ -290,10 +291,7 @@ def write_repro(folder: Path, one: Engine, two: Engine, found: Divergence, case:
     mine = next(t for t in one.inside() if t.name == found.tensor)
     theirs = next(t for t in two.inside() if t.name == found.tensor)
     given = {**one.expose(case.feeds, mine.inputs), **{k: v for k, v in case.feeds.items() if k in mine.inputs}}
-    np.savez(folder / "inputs.npz", **given)
-    expected = one.expose(case.feeds, [found.tensor])
-    np.savez(folder / "expected.npz", **expected)
-    np.savez(folder / "got.npz", **two.expose(case.feeds, [found.tensor]))
+    stored: Arrays = {}
     if isinstance(one, NativeEngine):
         node = next(n for n in one.graph.nodes if n.op is not None and n.name == found.node)
         variables = [Entry(Node(None, e.name)) for e in node.inputs]
@@ -301,12 +299,14 @@ def write_repro(folder: Path, one: Engine, two: Engine, found: Divergence, case:
         alone = Graph([Entry(Node(node.op, node.name, variables, node.attrs), index)])
         (folder / "node-symbol.json").write_text(symbol_json.dumps(alone))
         stored = {e.name: one.model.params[e.name] for e in node.inputs if e.name in one.model.params}
-        if stored:
-            np.savez(folder / "params.npz", **stored)
     if isinstance(two, OnnxEngine):
         cut = two.cut(theirs, given)
         if cut is not None:
             onnx.save(cut, os.fspath(folder / "node.onnx"))
+    expected, got = (engine.expose(case.feeds, [found.tensor]) for engine in (one, two))
+    for name, arrays in (("inputs", given), ("params", stored), ("expected", expected), ("got", got)):
+        with replacing(folder / f"{name}.npz") as file:
+            save_arrays(file, arrays)
     report = {"tensor": found.tensor, "node": found.node, "operator": found.operator, "kind": found.kind}
     report |= {"accumulated": found.accumulated.as_dict(), "local": found.local and found.local.as_dict()}
     (folder / "report.json").write_text(json.dumps(report, indent=2))

@@ -8,13 +8,14 @@ kernel table, casts around operators that onnxruntime has no kernel for in the d
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
+from hybrid.op import Spec
 from hybrid.shapes import UNKNOWN, MaybeShape
 
 from . import kernels
@@ -41,7 +42,7 @@ class Value:
             raise Unsupported(f"the rank of {self.name} is not known; give the shapes of all inputs")
         return len(self.shape)
 
-    def dim(self, axis: int) -> int:
+    def dim(self, axis: int) -> Any:
         """A size that has to be known when converting. Raises Unsupported when it is dynamic."""
         size = UNKNOWN if self.shape is None else self.shape[axis]
         if size is UNKNOWN:
@@ -65,6 +66,13 @@ class OnnxNode(NamedTuple):
     outputs: list[str]
     attrs: dict[str, Any]
     owner: list[str]  # [name]; filled in when the MXNet node it came from is done
+
+    def reads(self) -> Iterator[str]:
+        """Names of all tensors read, by the nodes of subgraphs too."""
+        yield from self.inputs
+        for body in (v for v in self.attrs.values() if isinstance(v, onnx.GraphProto)):
+            for node in body.node:
+                yield from node.input
 
     def proto(self) -> onnx.NodeProto:
         return helper.make_node(self.op_type, self.inputs, self.outputs, name=self.owner[0] or None, **self.attrs)
@@ -122,6 +130,12 @@ class Builder:
         self._constants: dict[Any, Value] = {}
         self._casts: dict[tuple[str, str], Value] = {}
         self._scope = ""
+        self.results: Sequence[Spec] = ()
+
+    @property
+    def scope(self) -> str:
+        """The name of the MXNet node being translated."""
+        return self._scope
 
     # -- names --------------------------------------------------------------------------------------------------------
 
@@ -133,9 +147,12 @@ class Builder:
         self._taken.add(candidate)
         return candidate
 
-    def enter(self, node_name: str) -> int:
-        """Begin the translation of an MXNet node; gives the position from which its ONNX nodes start."""
+    def enter(self, node_name: str, results: Sequence[Spec] = ()) -> int:
+        """Begin the translation of an MXNet node; gives the position from which its ONNX nodes start.
+
+        results: what inference says of the node's outputs; translations find it as ``b.results``."""
         self._scope = node_name
+        self.results = results
         self._casts.clear()
         return len(self.nodes)
 
@@ -253,6 +270,11 @@ class Builder:
             self._casts[key] = Value(made.name, x.shape, wanted)
         return self._casts[key]
 
+    def to_integer(self, x: Value, dtype: Any) -> Value:
+        """Floats cut off to integers; what an 8- or 16-bit type cannot hold wraps round, as a C cast through int32 does."""
+        wanted = np.dtype(dtype)
+        return self.cast(self.cast(x, np.int32) if wanted.itemsize < 4 and wanted.kind != "b" else x, wanted)
+
     def reshape(self, x: Value, dims: Sequence[int] | Value, *, allowzero: bool = False) -> Value:
         """x reshaped to dims (0 copies and -1 infers a dim, as ONNX Reshape); a constant is reshaped here and now."""
         if x.const is not None and not isinstance(dims, Value) and 0 not in dims:
@@ -322,7 +344,7 @@ class Builder:
             values.append(self.const(run))
         return self.node("Concat", *values, axis=0) if len(values) > 1 else values[0]
 
-    def size(self, x: Value, axis: int) -> int | Value:
+    def size(self, x: Value, axis: int) -> Any:
         """The size along axis: a number where it is known, else a 1-D tensor of length 1 (both fit ``dims``)."""
         known = UNKNOWN if x.shape is None else x.shape[axis]
         return self.shape_of(x, axis) if known is UNKNOWN else known

@@ -102,7 +102,8 @@ class _Export:
                 raise ConversionError(f"got input {name!r}, wanted some of {', '.join(self._free())}")
             shape, dtype = self._read_input(wanted)
             self.axes[name] = tuple(d if isinstance(d, str) else None for d in shape or ())
-            self.given[name] = Spec(shape and tuple(UNKNOWN if isinstance(d, str) else d for d in shape), dtype)
+            known = None if shape is None else tuple(UNKNOWN if isinstance(d, str) else d for d in shape)
+            self.given[name] = Spec(known, dtype)
         self.builder = Builder(opset)
         self.values: dict[tuple[int, int], Value] = {}
         self.problems: list[Problem] = []
@@ -173,7 +174,7 @@ class _Export:
         else:
             handler = handler_for(op.name, self.opset)
             assert handler is not None
-            start = b.enter(node.name)
+            start = b.enter(node.name, specs)
             try:
                 made = handler(b, op, *(self.values[id(e.node), e.index] for e in node.inputs))
                 made = list(made) if isinstance(made, tuple | list) else [made]
@@ -226,7 +227,7 @@ class _Export:
 
     def _assemble(self, outputs: list[tuple[str, Entry]]) -> Converted:
         b = self.builder
-        used = {name for node in b.nodes for name in node.inputs}
+        used = {name for node in b.nodes for name in node.reads()}
         graph_inputs, unknown = [], []
         for node in self.graph.variables():
             value = self.values[id(node), 0]

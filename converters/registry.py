@@ -40,7 +40,14 @@ def to_onnx(*names: str, since: int = OLDEST) -> Callable[[Handler], Handler]:
 def one_to_one(**pairs: str) -> None:
     """Operators whose ONNX counterpart takes the same inputs and no attributes: MXNet name = ONNX name."""
     for name, onnx_name in pairs.items():
-        to_onnx(name)(lambda b, op, *inputs, _onnx=onnx_name: getattr(b, _onnx)(*inputs))
+        to_onnx(name)(_same(onnx_name))
+
+
+def _same(onnx_name: str) -> Handler:
+    def handler(b: Any, op: Any, *inputs: Any) -> Any:
+        return b.node(onnx_name, *inputs)
+
+    return handler
 
 
 def not_exported(reason: str, *names: str) -> None:

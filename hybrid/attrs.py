@@ -44,6 +44,8 @@ class Kind:
 
 
 class Int(Kind):
+    """A whole number; True and False count as 1 and 0."""
+
     def parse(self, text: str) -> int:
         # Python 2 wrote long integers as "2L"
         if not re.fullmatch(r"[+-]?\d+[lL]?", text):
@@ -53,14 +55,15 @@ class Int(Kind):
         return int(text.rstrip("lL"))
 
     def check(self, value: Any) -> int:
-        if isinstance(value, float | np.floating):
-            if not float(value).is_integer():
-                raise ValueError
-            return int(value)
-        return int(value.__index__() if hasattr(value, "__index__") else value)
+        whole = int(value)
+        if whole != value:
+            raise ValueError
+        return whole
 
 
 class Float(Kind):
+    """A number, infinities and NaN included."""
+
     def parse(self, text: str) -> float:
         return float(text.rstrip("fF") if text[-1:] in "fF" and text[:-1].replace(".", "").isdigit() else text)
 
@@ -68,10 +71,13 @@ class Float(Kind):
         return float(value)
 
     def write(self, value: float) -> str:
-        return str(int(value)) if math.isfinite(value) and value == int(value) and abs(value) < 1e15 else repr(value)
+        whole = math.isfinite(value) and value == int(value) and abs(value) < 1e15
+        return str(int(value)) if whole and (value or math.copysign(1, value) > 0) else repr(value)
 
 
 class Bool(Kind):
+    """True or False, in any of the spellings that MXNet reads."""
+
     TEXTS = {"True": True, "true": True, "1": True, "False": False, "false": False, "0": False}
 
     def parse(self, text: str) -> bool:
@@ -80,12 +86,14 @@ class Bool(Kind):
         return self.TEXTS[text]
 
     def check(self, value: Any) -> bool:
-        if not isinstance(value, bool | int | np.bool_ | np.integer):
+        if type(value) is not bool and value not in (0, 1):
             raise ValueError
         return bool(value)
 
 
 class Text(Kind):
+    """Any text, kept as it is."""
+
     def read(self, value: Any) -> str:
         if not isinstance(value, str):
             raise ValueError
@@ -115,23 +123,23 @@ class Tuple(Kind):
         super().__init__(f"tuple of {item.label}")
         self.item = item
 
-    def parse(self, text: str) -> tuple:
+    def parse(self, text: str) -> tuple[Any, ...]:
         inner = text
         if text[:1] in ("(", "["):
             if text[-1:] != {"(": ")", "[": "]"}[text[0]]:
                 raise ValueError
             inner = text[1:-1]
-        parts = [p.strip() for p in inner.split(",")]
+        # commas inside parentheses belong to an element: "((1, 2), (0, 1))"
+        parts = [p.strip() for p in re.split(r",(?![^(\[]*[)\]])", inner)]
         if parts and not parts[-1]:
             parts.pop()  # "(2,)", and "()" which splits into one empty part
         return tuple(self.item.parse(p) for p in parts)
 
-    def check(self, value: Any) -> tuple:
-        if isinstance(value, int | float | np.number):
-            value = (value,)
-        return tuple(self.item.read(v) for v in value)
+    def check(self, value: Any) -> tuple[Any, ...]:
+        items: tuple[Any, ...] = tuple(value) if hasattr(value, "__iter__") else (value,)
+        return tuple(self.item.read(v) for v in items)
 
-    def write(self, value: tuple) -> str:
+    def write(self, value: tuple[Any, ...]) -> str:
         return f"({', '.join(map(self.item.write, value))}{',' if len(value) == 1 else ''})"
 
 
@@ -143,11 +151,13 @@ class Optional(Kind):
         self.kind = kind
 
     def read(self, value: Any) -> Any:
-        if value is None or (isinstance(value, str) and value.strip() in ("None", "")):
-            return None
-        return self.kind.read(value)
+        return None if value is None else super().read(value)
 
-    parse = read
+    def parse(self, text: str) -> Any:
+        return None if text in ("None", "") else self.kind.parse(text)
+
+    def check(self, value: Any) -> Any:
+        return self.kind.check(value)
 
     def write(self, value: Any) -> str:
         return "None" if value is None else self.kind.write(value)
@@ -156,16 +166,17 @@ class Optional(Kind):
 class DTypeKind(Kind):
     """A NumPy dtype by name. bfloat16 needs the package ml_dtypes."""
 
-    def parse(self, text: str) -> np.dtype:
+    def parse(self, text: str) -> Any:
         return dtype(text)
 
-    check = parse
+    def check(self, value: Any) -> Any:
+        return dtype(value)
 
-    def write(self, value: np.dtype) -> str:
+    def write(self, value: Any) -> str:
         return value.name
 
 
-def dtype(value: Any) -> np.dtype:
+def dtype(value: Any) -> Any:
     """The NumPy dtype of a name, type or dtype, ``bfloat16`` included. Raises ValueError when there is none."""
     if isinstance(value, str) and value == "bfloat16":
         try:

@@ -11,3 +11,11 @@ class FormatError(MXNetError, ValueError):
 
 class OpError(MXNetError, ValueError):
     """An operator was given attributes or inputs that it cannot take."""
+
+
+class NotImplementedForSymbol(MXNetError, NotImplementedError):
+    """Something that only arrays can do was asked of a symbol."""
+
+
+class OperandError(MXNetError, TypeError, AssertionError):
+    """A function of nd was given something that is no NDArray, or one of sym something that is no Symbol."""

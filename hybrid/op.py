@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar, NamedTuple, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -29,7 +29,20 @@ from .attrs import Kind, kind_of
 from .error import OpError
 from .shapes import MaybeShape
 
-MISSING: Any = type("Missing", (), {"__repr__": lambda self: "required"})()
+if TYPE_CHECKING:
+    from typing_extensions import dataclass_transform
+else:  # typing has it from Python 3.11 on, and it does nothing at run time
+
+    def dataclass_transform(**_options):
+        return lambda function: function
+
+
+class _Missing:
+    def __repr__(self) -> str:
+        return "required"
+
+
+MISSING: Any = _Missing()
 
 OPS: dict[str, type[Op]] = {}
 """Every operator once, by canonical name."""
@@ -73,6 +86,7 @@ class Op:
     name: ClassVar[str]
     aliases: ClassVar[tuple[str, ...]] = ()
     fields: ClassVar[dict[str, Field]] = {}
+    _key: tuple[Any, ...]
 
     inputs: ClassVar[tuple[str, ...]] = ("data",)
     """Names of all inputs there can be, auxiliary states last. A single ``*name`` says that there may be any number."""
@@ -81,7 +95,8 @@ class Op:
     initial: ClassVar[dict[str, str]] = {}
     """How inputs want to be initialised, as the text that MXNet writes into ``__init__`` of variables it creates."""
     uses: ClassVar[tuple[str, ...]] = ()
-    """Which keyword arguments compute wants from the executor, of "training" and "rng"."""
+    """Which keyword arguments compute wants from the executor, of "training", "rng" and "shape" (the first output's, as
+    inferred)."""
     parameters: ClassVar[frozenset[str]] = frozenset(
         ("weight", "bias", "gamma", "beta", "moving_mean", "moving_var", "parameters")
     )
@@ -102,6 +117,8 @@ class Op:
     """True when the shape of an output depends on the values of the inputs."""
     tolerance: ClassVar[float] = 32.0
     """How far another correct implementation may be off, in epsilons of the dtype times the output's scale."""
+    epsilon: ClassVar[float] = 0.0
+    """The least epsilon that tolerance counts in: that of float32 where MXNet computes in float32 whatever the dtype."""
 
     def takes(self) -> tuple[str, ...]:
         """Names of the inputs that this instance has, in order."""
@@ -134,8 +151,13 @@ class Op:
     def infer_input_types(
         self, dtypes: Sequence[np.dtype | None], outputs: Sequence[np.dtype | None]
     ) -> Sequence[np.dtype | None]:
-        """Input dtypes filled in from what is known; by default all inputs have one dtype, that of the outputs too."""
+        """Input dtypes filled in from what is known; by default all inputs have one dtype, that of the outputs too.
+
+        Raises OpError (or ValueError) when the inputs do not go together."""
         known = next((d for d in (*dtypes, *outputs) if d is not None), None)
+        other = next((d for d in dtypes if d is not None and d != known), None)
+        if other is not None:
+            raise self.fail(f"got inputs of dtypes {known} and {other}, wanted one dtype; cast one of them")
         return [known if d is None else d for d in dtypes]
 
     def domain(self, name: str, shapes: Sequence[MaybeShape]) -> Domain | None:
@@ -158,7 +180,8 @@ class Op:
     # -- instances --------------------------------------------------------------------------------------------------
 
     def __init__(self, **attrs: Any):
-        values, problems = {}, []
+        values: dict[str, Any] = {}
+        problems: list[str] = []
         for field in self.fields.values():
             if field.name not in attrs:
                 if field.default is MISSING:
@@ -181,7 +204,8 @@ class Op:
         problem = self.check()
         if problem:
             raise OpError(f"{self.name}: {problem}")
-        self.__dict__["_key"] = (type(self), *values.values())
+        # texts, not values: NaN differs from itself, and NumPy says dtype("float64") == None
+        self.__dict__["_key"] = (type(self), *(f.kind.write(values[f.name]) for f in self.fields.values()))
 
     def check(self) -> str | None:
         """What is wrong with the attributes taken together, if anything."""
@@ -209,10 +233,10 @@ class Op:
 
     def dump(self) -> dict[str, str]:
         """Attributes as texts, as Symbol JSON carries them: those required or not at their default."""
-        out = {}
+        out: dict[str, str] = {}
         for field in self.fields.values():
             value = getattr(self, field.name)
-            if field.default is MISSING or value != field.default:
+            if field.default is MISSING or field.kind.write(value) != field.kind.write(field.default):
                 out[field.name] = field.kind.write(value)
         return out
 

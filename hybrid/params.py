@@ -356,14 +356,20 @@ FOREIGN = [  # how a file starts, what it is, what to do
     (rb"\x08[\x01-\x1f][\x12\x1a\x22\x28\x3a\x42]", "an ONNX model", "open it as a model, it holds its own parameters"),
     (rb"\x0a\x23\xd7\xce", "a RecordIO file of samples", "give the .params file of the model"),
     (rb"\0{6}\x01\x12", "a .params file in big-endian order", "save it again on a little-endian machine"),
+    (rb"\x12\x01\0{6}", "a .params file", "give the model-symbol.json that belongs to it"),
     (rb"\x12(\x01\0*)?\Z", "the first bytes of a .params file", "fetch it again"),
     (rb"", "an unknown kind of file", "give one made by mx.nd.save, save_checkpoint, export or save_parameters"),
 ]
 
 
+def describe(head: bytes) -> tuple[str, str]:
+    """What the first bytes of a foreign file say it is, and what to do about it."""
+    return next((what, do) for start, what, do in FOREIGN if re.match(start, head))
+
+
 def _recognise(head: bytes) -> str:
     """Say what a file is that is no list of arrays, and what to do."""
-    what, do = next((what, do) for start, what, do in FOREIGN if re.match(start, head))
+    what, do = describe(head)
     return f"got {what} starting with {head[:8].hex(' ') or 'nothing'}, wanted a .params file ({LIST_MAGIC:#x}); {do}"
 
 
@@ -472,10 +478,10 @@ def save(target: Any, data: Any) -> None:
         with open(path, "wb") as file:
             file.writelines(chunks)
         return
-    _replace(path, chunks)
+    write_file(path, chunks)
 
 
-def _replace(path: str, chunks: Iterable[Any]) -> None:
+def write_file(path: str, chunks: Iterable[Any]) -> None:
     """Write a file under a name of its own and rename it to path once it is whole on disk."""
     part = f"{path}.{secrets.token_hex(4)}.part"
     try:

@@ -1,6 +1,8 @@
 """Matrix products as MatMul and Gemm."""
 
-from ..registry import to_onnx
+import math
+
+from ..registry import one_to_one, to_onnx
 
 
 @to_onnx("FullyConnected")
@@ -11,3 +13,108 @@ def _(b, op, data, weight, bias=None):
         return b.Gemm(b.Flatten(data), weight, bias, transB=1)
     y = b.MatMul(data, b.transpose(weight, [1, 0]))
     return y if bias is None else b.Add(y, bias)
+
+
+LETTERS = "abcdefghijklmnop"
+
+
+def contract(b, lhs, rhs, i, j):
+    """The sum over axis i of lhs and axis j of rhs: MatMul where that is what it means, else Einsum."""
+    if i == lhs.rank - 1 and rhs.rank <= 2:
+        return b.MatMul(lhs, b.transpose(rhs, [1, 0]) if rhs.rank == 2 and j == 1 else rhs)
+    left, right = LETTERS[: lhs.rank], LETTERS[lhs.rank : lhs.rank + rhs.rank].replace(LETTERS[lhs.rank + j], LETTERS[i])
+    out = left.replace(LETTERS[i], "") + right.replace(LETTERS[i], "")
+    return b.Einsum(lhs, rhs, equation=f"{left},{right}->{out}")
+
+
+@to_onnx("dot")
+def _(b, op, lhs, rhs):
+    y = contract(b, lhs, rhs, *op.axes(lhs.rank, rhs.rank))
+    return b.reshape(y, [1]) if lhs.rank == rhs.rank == 1 else y
+
+
+@to_onnx("_np_dot")
+def _(b, op, lhs, rhs):
+    if not lhs.rank or not rhs.rank:
+        return b.Mul(lhs, rhs)
+    return contract(b, lhs, rhs, lhs.rank - 1, max(0, rhs.rank - 2))
+
+
+def exchanged(b, x, swap):
+    """x with its last two axes exchanged if asked."""
+    return b.transpose(x, [*range(x.rank - 2), x.rank - 1, x.rank - 2]) if swap else x
+
+
+@to_onnx("batch_dot")
+def _(b, op, lhs, rhs):
+    return b.MatMul(exchanged(b, lhs, op.transpose_a), exchanged(b, rhs, op.transpose_b))
+
+
+one_to_one(_npi_matmul="MatMul")
+
+
+@to_onnx("_linalg_gemm", "_linalg_gemm2")
+def _(b, op, lhs, rhs, plus=None):
+    row, last = op.axis % lhs.rank, lhs.rank - 1
+    front = [i for i in range(last) if i != row]
+    rows, columns = ([row, last], [last, row])
+    y = b.MatMul(
+        b.transpose(lhs, front + (columns if op.transpose_a else rows)),
+        b.transpose(rhs, front + (columns if op.transpose_b else rows)),
+    )
+    order = [*front, row, last]
+    y = b.transpose(y, [order.index(i) for i in range(lhs.rank)])
+    if op.alpha != 1:
+        y = b.Mul(y, op.alpha)
+    return y if plus is None else b.Add(y, plus if op.beta == 1 else b.Mul(plus, op.beta))
+
+
+@to_onnx("khatri_rao")
+def _(b, op, first, *others):
+    out = first
+    for other in others:
+        product = b.Mul(b.unsqueeze(out, [1]), b.unsqueeze(other, [0]))
+        out = b.reshape(product, b.dims(-1, b.size(first, 1)))
+    return b.Identity(out) if out is first else out
+
+
+def part(b, op, x, count, index):
+    """Of (T, N, heads * count * D), one part as (N, heads, T, D)."""
+    split = b.reshape(x, [0, 0, op.heads, count, x.dim(2) // (op.heads * count)])
+    return b.transpose(b.Gather(split, index, axis=3), [1, 2, 0, 3])
+
+
+def attention_scores(b, op, queries, keys, t, s):
+    """(N * heads, T, S) from (N, heads, T, D) and (N, heads, S, D), D being the width of a head."""
+    product = b.MatMul(queries, b.transpose(keys, [0, 1, 3, 2]))
+    return b.reshape(product, b.dims(-1, t, s))
+
+
+def attention_values(b, op, attention, values, width):
+    """(T, N, heads * D) from (N * heads, T, S) and (N, heads, S, D)."""
+    weights = b.reshape(attention, b.dims(-1, op.heads, b.size(attention, 1), b.size(attention, 2)))
+    mixed = b.transpose(b.MatMul(weights, values), [2, 0, 1, 3])
+    return b.reshape(mixed, [0, 0, width])
+
+
+@to_onnx("_contrib_interleaved_matmul_selfatt_qk")
+def _(b, op, qkv):
+    queries = b.Div(part(b, op, qkv, 3, 0), math.sqrt(qkv.dim(2) // (op.heads * 3)))
+    t = b.size(qkv, 0)
+    return attention_scores(b, op, queries, part(b, op, qkv, 3, 1), t, t)
+
+
+@to_onnx("_contrib_interleaved_matmul_selfatt_valatt")
+def _(b, op, qkv, attention):
+    return attention_values(b, op, attention, part(b, op, qkv, 3, 2), qkv.dim(2) // 3)
+
+
+@to_onnx("_contrib_interleaved_matmul_encdec_qk")
+def _(b, op, queries, keys_values):
+    scaled = b.Div(part(b, op, queries, 1, 0), math.sqrt(queries.dim(2) // op.heads))
+    return attention_scores(b, op, scaled, part(b, op, keys_values, 2, 0), b.size(queries, 0), b.size(keys_values, 0))
+
+
+@to_onnx("_contrib_interleaved_matmul_encdec_valatt")
+def _(b, op, keys_values, attention):
+    return attention_values(b, op, attention, part(b, op, keys_values, 2, 1), keys_values.dim(2) // 2)

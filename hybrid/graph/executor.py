@@ -4,19 +4,71 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from .. import random
 from ..error import MXNetError
+from ..op import Op, Spec
 from ..shapes import is_known, show
 from .graph import Graph, Node
 from .infer import infer
-from .plan import Plan, Step, make_plan
+from .plan import Plan, make_plan
 
 Observer = Callable[[Node, tuple[np.ndarray, ...]], None]
+
+
+def apply(
+    op: Op,
+    arrays: Sequence[np.ndarray],
+    specs: Sequence[Spec],
+    *,
+    name: str,
+    training: bool = False,
+    out: np.ndarray | None = None,
+) -> tuple[np.ndarray, ...]:
+    """One operator applied to arrays: all its outputs, checked against what inference said of them.
+
+    They share memory with no input unless the operator is a view. ``name`` is the node's, for errors.
+    Raises MXNetError (or what the operator raised, when that derives from it)."""
+    options: dict[str, Any] = {}
+    if "training" in op.uses:
+        options["training"] = training
+    if "rng" in op.uses:
+        options["rng"] = random.generator()
+    if "shape" in op.uses:
+        options["shape"] = specs[0].shape
+    if out is not None:
+        options["out"] = out
+    try:
+        with np.errstate(all="ignore"):  # as MXNet: inf and nan are values, not events
+            results = op.compute(*arrays, **options)
+    except Exception as error:
+        kind = type(error) if isinstance(error, MXNetError) else MXNetError
+        given = ", ".join(f"{a.dtype}{show(a.shape)}" for a in arrays)
+        raise kind(f"Error in operator {name}: [{op.name}] {error} (inputs: {given})") from error
+    results = tuple(map(np.asarray, results)) if isinstance(results, tuple | list) else (np.asarray(results),)
+    if (
+        not op.view and out is None
+    ):  # keep the numbers, not the memory, of an operator that gave back what it got without saying so
+        results = tuple(np.array(r) if any(_shared(r, a) for a in arrays) else r for r in results)
+    for result, spec in zip(results, specs, strict=True):
+        wrong = is_known(spec.shape) and result.shape != spec.shape
+        if wrong or (spec.dtype is not None and result.dtype != spec.dtype):
+            raise MXNetError(
+                f"Error in operator {name}: [{op.name}] computed {result.dtype}{show(result.shape)} where "
+                f"inference said {spec.dtype}{show(spec.shape)}; this is a bug in the operator, please report it"
+            )
+    return results
+
+
+def _shared(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether one is a view of the other or both are of a third.
+
+    The base of a view is always the array that owns the memory, or that was made of a foreign buffer."""
+    return a is b or a.base is b or (a.base is not None and (a.base is b.base or b is a.base))
 
 
 class _Arena:
@@ -63,7 +115,14 @@ class Program:
         for name, slot in plan.variables:
             values[slot] = feeds[name] if name in feeds else self.constants[name]
         for step in plan.steps:
-            results = self._apply(step, [values[i] for i in step.inputs], arena)
+            results = apply(
+                step.op,
+                [values[i] for i in step.inputs],
+                step.specs,
+                name=step.node.name,
+                training=self.training,
+                out=None if step.buffer is None else arena.views[step.buffer],
+            )
             if observe is not None:
                 observe(step.node, results)
             for slot, result in zip(step.outputs, results):
@@ -73,35 +132,6 @@ class Program:
         outputs = [np.array(values[s]) if copy or _in(arena, values[s]) else values[s] for s, copy in plan.results]
         arenas.append(arena)
         return outputs
-
-    def _apply(self, step: Step, arrays: list[np.ndarray], arena: _Arena) -> tuple[np.ndarray, ...]:
-        options: dict[str, Any] = {}
-        if "training" in step.op.uses:
-            options["training"] = self.training
-        if "rng" in step.op.uses:
-            options["rng"] = random.generator()
-        if step.buffer is not None:
-            options["out"] = arena.views[step.buffer]
-        try:
-            with np.errstate(all="ignore"):  # as MXNet: inf and nan are values, not events
-                results = step.op.compute(*arrays, **options)
-        except Exception as error:
-            kind = type(error) if isinstance(error, MXNetError) else MXNetError
-            given = ", ".join(f"{a.dtype}{show(a.shape)}" for a in arrays)
-            raise kind(f"Error in operator {step.node.name}: [{step.op.name}] {error} (inputs: {given})") from error
-        if not isinstance(results, tuple | list):
-            results = (results,)
-        if step.buffer is None and not step.op.view:
-            # an operator that did not say so returned memory that will be reused: keep its numbers, not the memory
-            results = tuple(np.array(r) if _in(arena, r) else r for r in results)
-        for result, spec in zip(results, step.specs, strict=True):
-            wrong = is_known(spec.shape) and result.shape != spec.shape
-            if wrong or (spec.dtype is not None and result.dtype != spec.dtype):
-                raise MXNetError(
-                    f"Error in operator {step.node.name}: [{step.op.name}] computed {result.dtype}{show(result.shape)} where "
-                    f"inference said {spec.dtype}{show(spec.shape)}; this is a bug in the operator, please report it"
-                )
-        return tuple(results)
 
     def _check(self, feeds: Mapping[str, np.ndarray]) -> None:
         missing = [n for n in self.inputs if n not in feeds]

@@ -104,6 +104,15 @@ _FLAGS = dict(
 ) | {11: "uint64", 12: "bfloat16"}
 
 
+def dtype_flag(dtype: Any) -> int:
+    """The code of a dtype. Raises ValueError for one that MXNet has no code for."""
+    name = read_dtype(dtype).name
+    for flag, known in _FLAGS.items():
+        if known == name:
+            return flag
+    raise ValueError(f"dtype {name} has no code in MXNet; it has {', '.join(_FLAGS.values())}")
+
+
 def _declared_dtype(node: Node) -> str | None:
     text = node.attrs.get("__dtype__")
     if text is None or text == "-1":

@@ -30,6 +30,10 @@ class Foreign(Op):
     ``reason`` says why: not known at all, or attributes that it does not take. It infers and computes nothing.
     """
 
+    reason: str
+    _inputs: int
+    _outputs: int
+
     def __init__(self, name: str, inputs: int, outputs: int, reason: str):
         self.__dict__.update(name=name, _inputs=inputs, _outputs=outputs, reason=reason, _key=(Foreign, id(self)))
 
@@ -196,8 +200,12 @@ def _read_node(
     except OpError as error:
         problems.append(f"node {name}: {error}")
         return Node(Foreign(raw["op"], len(inputs), outputs, str(error)), name, inputs, {**own, **hidden}, subgraphs)
-    for missing in wanted[len(inputs) :]:  # auxiliary states before 0.9, and what a writer left to the loader
-        inputs.append(Entry(Node(None, f"{name}_{missing}")))
+    own = {k: v for k, v in own.items() if k not in cls.legacy}  # 1.9.1 would refuse to read what other versions wrote
+    given = len(inputs)
+    for missing in wanted[given:]:  # auxiliary states before 0.9, and what a writer left to the loader
+        inputs.append(Entry(made_variable(op, name, missing, {**own, **hidden})))
+    if version < 900 or len(inputs) > given:
+        set_initial(op, inputs)
     for key in list(hidden):
         # "weight_lr_mult" on an operator speaks of its variable named weight
         match = re.fullmatch(rf"(.+)_({'|'.join(HIDDEN)})", key)
@@ -208,13 +216,31 @@ def _read_node(
     return Node(op, name, inputs, {**own, **hidden}, subgraphs)
 
 
+def made_variable(op: Op, name: str, argument: str, attrs: Mapping[str, str]) -> Node:
+    """The variable for an input that a node was not given: it carries the node's attributes, as in MXNet, except those
+    that speak of one variable by name (``weight_lr_mult``)."""
+    return Node(None, f"{name}_{argument}", (), {k: v for k, v in attrs.items() if k in op.fields or is_hidden(k)})
+
+
+def set_initial(op: Op, inputs: Iterable[Entry]) -> None:
+    """Write on the variables among an operator's inputs how it wants them initialised, where they do not say themselves."""
+    for argument, entry in zip(op.takes(), inputs):
+        if argument in op.initial and entry.node.is_variable:
+            entry.node.attrs.setdefault("__init__", op.initial[argument])
+
+
+def is_hidden(key: str) -> bool:
+    """Whether an attribute is the user's own or steers training, not the operator's."""
+    return key.startswith("__") and key.endswith("__")
+
+
 def _split_hidden(attrs: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
     """The operator's own attributes, and the others in their modern spelling."""
     own, hidden = {}, {}
     for key, value in attrs.items():
         if key in HIDDEN:
             hidden[f"__{key}__"] = value
-        elif (key.startswith("__") and key.endswith("__")) or key.endswith(tuple(f"_{h}" for h in HIDDEN)):
+        elif is_hidden(key) or key.endswith(tuple(f"_{h}" for h in HIDDEN)):
             hidden[key] = value
         else:
             own[key] = value

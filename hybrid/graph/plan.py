@@ -41,6 +41,8 @@ class Step(NamedTuple):
 
 
 class Plan(NamedTuple):
+    """All of it; the executor needs nothing else of the graph."""
+
     steps: tuple[Step, ...]
     slots: int
     variables: tuple[tuple[str, int], ...]

@@ -30,6 +30,8 @@ def axes_of(op: Op, axes: Sequence[int] | None, rank: int, *, exclude: bool = Fa
     if not axes:
         return tuple(range(rank))
     chosen = {axis_of(op, a, rank) for a in axes}
+    if len(chosen) < len(axes):
+        raise op.fail(f"got axes {tuple(axes)}, wanted each once")
     return tuple(a for a in range(rank) if (a in chosen) != exclude)
 
 
@@ -43,3 +45,24 @@ def want_rank(op: Op, shape: Shape, *ranks: int, what: str = "data") -> None:
 def widen(array: np.ndarray) -> np.ndarray:
     """float16 and bfloat16 arrays as float32 (NumPy has no BLAS for them, and sums would round at every step)."""
     return array.astype(np.float32) if array.dtype.itemsize == 2 and array.dtype.kind not in "iub" else array
+
+
+def narrow(array: np.ndarray, dtype: np.dtype, out: np.ndarray | None = None) -> np.ndarray:
+    """The inverse of widen: array in dtype, in ``out`` when that is given (no copy where it is there already)."""
+    if out is None:
+        return array.astype(dtype, copy=False)
+    if array is not out:
+        out[...] = array
+    return out
+
+
+def truncate(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Floats as integers of dtype the way C compiled for x86 casts them, on any machine.
+
+    Fractions are cut off; NaN and what an int32 (int64 for 8-byte types and uint32) cannot hold becomes its smallest
+    value; what that holds and dtype does not wraps round."""
+    array = np.asarray(array, np.float64)
+    wide = np.dtype(np.int64 if dtype.itemsize == 8 or dtype == np.uint32 else np.int32)
+    smallest = float(np.iinfo(wide).min)
+    inside = (array > smallest - 1) & (array < -smallest)
+    return np.where(inside, array, smallest).astype(wide).astype(dtype)

@@ -1,11 +1,13 @@
 """Matrix products: FullyConnected, dot, batch_dot and their kin."""
 
 import math
+from typing import Literal
 
 import numpy as np
 
 from ..op import Op, op
-from .common import widen
+from ..shapes import broadcast, merge, merge_all
+from .common import axis_of, want_rank, widen
 
 
 @op("FullyConnected", "_npx_fully_connected", "_sparse_FullyConnected")
@@ -28,6 +30,8 @@ class FullyConnected(Op):
         data, weight, *bias = shapes
         if data is not None:
             weight = (self.num_hidden, math.prod(data[1:]) if self.flatten else data[-1])
+            if outputs[0] is not None:  # gives a begin state of unknown batch its batch
+                data = (outputs[0][0], *data[1:]) if self.flatten else (*outputs[0][:-1], data[-1])
         return [data, weight, *((self.num_hidden,) for _ in bias)]
 
     def infer_shape(self, data, weight, *bias):
@@ -45,3 +49,304 @@ class FullyConnected(Op):
         yield make(make.uniform(2, 2, 4), make.uniform(3, 8), make.uniform(3), num_hidden=3)
         yield make(make.uniform(2, 2, 4), make.uniform(3, 4), make.uniform(3), num_hidden=3, flatten=False)
         yield make(make.uniform(2, 4), make.uniform(3, 4), num_hidden=3, no_bias=True)
+
+
+class Products(Op):
+    """Base of products of two arrays, computed by BLAS in float32 or wider."""
+
+    inputs = ("lhs", "rhs")
+    tolerance = 64.0  # sums over the inner dim, in another order in every implementation
+
+    def product(self, lhs, rhs):
+        raise NotImplementedError
+
+    def compute(self, *arrays):
+        return np.asarray(self.product(*map(widen, arrays))).astype(arrays[0].dtype, copy=False)
+
+
+@op("dot", "_sparse_dot")
+class Dot(Products):
+    """The sum over lhs's last axis and rhs's first; transpose_a takes lhs's first, transpose_b rhs's last.
+
+    Shapes: (..., K), (K, ...) -> lhs's other dims, then rhs's; two vectors give (1,).
+    """
+
+    transpose_a: bool = False
+    transpose_b: bool = False
+    forward_stype: Literal["csr", "default", "row_sparse"] | None = None
+
+    def axes(self, lhs_rank: int, rhs_rank: int) -> tuple[int, int]:
+        """The axes that are summed over."""
+        return (0 if self.transpose_a else lhs_rank - 1), (rhs_rank - 1 if self.transpose_b else 0)
+
+    def infer_shape(self, lhs, rhs):
+        if not lhs or not rhs:
+            raise self.fail("got an array without dimensions, wanted at least one")
+        i, j = self.axes(len(lhs), len(rhs))
+        merge((lhs[i],), (rhs[j],))
+        return (*lhs[:i], *lhs[i + 1 :], *rhs[:j], *rhs[j + 1 :]) or (1,)
+
+    def product(self, lhs, rhs):
+        i, j = self.axes(lhs.ndim, rhs.ndim)
+        return np.tensordot(lhs, rhs, ((i,), (j,))).reshape(self.infer_shape(lhs.shape, rhs.shape))
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 3, 4), make.uniform(4, 5))
+
+
+def swapped(shape: tuple, swap: bool) -> tuple:
+    """The shape with its last two dims exchanged if asked."""
+    return (*shape[:-2], shape[-1], shape[-2]) if swap else shape
+
+
+class MatrixProducts(Products):
+    """Products of the last two dims, over equal leading ones."""
+
+    transpose_a: bool = False
+    transpose_b: bool = False
+
+    def matrix_shape(self, a, b):
+        if len(a) != len(b):
+            raise self.fail(f"got {len(a)} and {len(b)} dimensions, wanted as many")
+        a, b = swapped(a, self.transpose_a), swapped(b, self.transpose_b)
+        merge(a[-1:], b[-2:-1])
+        return (*merge(a[:-2], b[:-2]), a[-2], b[-1])
+
+    def matrix_product(self, a, b):
+        return (np.swapaxes(a, -1, -2) if self.transpose_a else a) @ (np.swapaxes(b, -1, -2) if self.transpose_b else b)
+
+
+@op("batch_dot", "_npx_batch_dot")
+class BatchDot(MatrixProducts):
+    """Matrix products of the last two dims, for every index of the others. Shapes: (..., M, K), (..., K, N) -> (..., M, N)."""
+
+    forward_stype: Literal["csr", "default", "row_sparse"] | None = None
+
+    def infer_shape(self, lhs, rhs):
+        want_at_least(self, lhs, 3)
+        return self.matrix_shape(lhs, rhs)
+
+    def product(self, lhs, rhs):
+        return self.matrix_product(lhs, rhs)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 3, 4), make.uniform(2, 4, 5))
+        yield make(make.uniform(2, 3, 4), make.uniform(2, 5, 4), transpose_b=True)
+
+
+def want_at_least(op: Op, shape: tuple, rank: int) -> None:
+    """Raise OpError unless the shape has that many dims."""
+    if len(shape) < rank:
+        raise op.fail(f"got {len(shape)} dimensions, wanted at least {rank}")
+
+
+class Gemm(MatrixProducts):
+    """Matrices lie along ``axis`` (rows) and the last axis (columns)."""
+
+    alpha: float = 1.0
+    axis: int = -2
+
+    inputs = ("A", "B")
+
+    def infer_shape(self, a, b, *c):
+        want_at_least(self, a, 2)
+        row = axis_of(self, self.axis, len(a))
+        front, back = (*range(row), *range(row + 1, len(a) - 1)), (row, len(a) - 1)
+        shape = self.matrix_shape(*(tuple(s[i] for i in (*front, *back)) for s in (a, b)))
+        out = [shape[-1]] * len(a)
+        for place, dim in zip((*front, *back), shape):
+            out[place] = dim
+        return tuple(out)
+
+    def product(self, a, b, *c):
+        a, b = (np.moveaxis(x, self.axis, -2) for x in (a, b))
+        return np.moveaxis(self.alpha * self.matrix_product(a, b), -2, self.axis)
+
+
+@op("_linalg_gemm2", "linalg_gemm2")
+class Gemm2(Gemm):
+    """alpha * A @ B, either transposed if asked. Shapes: (..., M, K), (..., K, N) -> (..., M, N)."""
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 3, 4), make.uniform(2, 4, 5), alpha=2.0)
+
+
+@op("_linalg_gemm", "linalg_gemm")
+class GemmPlus(Gemm):
+    """alpha * A @ B + beta * C, A and B transposed if asked. Shapes: (..., M, K), (..., K, N), (..., M, N) -> (..., M, N)."""
+
+    beta: float = 1.0
+
+    inputs = ("A", "B", "C")
+
+    def infer_shape(self, a, b, c):
+        return merge(super().infer_shape(a, b), c)
+
+    def product(self, a, b, c):
+        return super().product(a, b) + self.beta * c
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 3, 4), make.uniform(2, 4, 5), make.uniform(2, 3, 5), beta=0.5)
+
+
+@op("_npi_matmul")
+class Matmul(Products):
+    """numpy.matmul: matrix products of the last two dims, the others broadcast."""
+
+    inputs = ("a", "b")
+
+    def infer_shape(self, a, b):
+        if not a or not b:
+            raise self.fail("got an array without dimensions, wanted at least one")
+        left, right = (a if len(a) > 1 else (1, *a)), (b if len(b) > 1 else (*b, 1))
+        merge(left[-1:], right[-2:-1])
+        return (*broadcast(left[:-2], right[:-2]), *left[-2:-1][: len(a) > 1], *right[-1:][: len(b) > 1])
+
+    def product(self, a, b):
+        return np.matmul(a, b)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 1, 3, 4), make.uniform(5, 4, 2))
+
+
+@op("_np_dot")
+class NumpyDot(Products):
+    """numpy.dot: the sum over a's last axis and b's last but one (or only) axis; a scalar scales."""
+
+    inputs = ("a", "b")
+
+    def infer_shape(self, a, b):
+        if not a or not b:
+            return a or b
+        j = max(0, len(b) - 2)
+        merge(a[-1:], b[j : j + 1])
+        return (*a[:-1], *b[:j], *b[j + 1 :])
+
+    def product(self, a, b):
+        return np.dot(a, b)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 3, 4), make.uniform(5, 4, 2))
+
+
+@op("khatri_rao")
+class KhatriRao(Op):
+    """The column-wise Kronecker product. Shapes: (M1, K), (M2, K), ... -> (M1 * M2 * ..., K)."""
+
+    num_args: int
+
+    inputs = ("*args",)
+
+    def infer_shape(self, *shapes):
+        columns = merge_all(s[1:] for s in shapes)
+        return (math.prod(s[0] for s in shapes), *columns)
+
+    def compute(self, *arrays):
+        out = arrays[0]
+        for array in arrays[1:]:
+            out = (out[:, None] * array[None]).reshape(-1, out.shape[1])
+        return out.copy()
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 3), make.uniform(4, 3), num_args=2)
+
+
+class Attention(Products):
+    """Multi-head attention on interleaved projections: within a head the parts (queries, keys, values) lie side by side."""
+
+    heads: int
+
+    def parts(self, array: np.ndarray, count: int) -> tuple[np.ndarray, ...]:
+        """Of (T, N, heads * count * D), each part as (N * heads, T, D)."""
+        t, n, width = array.shape
+        split = array.reshape(t, n * self.heads, count, width // (self.heads * count))
+        return tuple(split[:, :, i].transpose(1, 0, 2) for i in range(count))
+
+    def scores(self, queries, keys):
+        return (queries / math.sqrt(queries.shape[-1])) @ keys.transpose(0, 2, 1)
+
+    def mixed(self, attention, values):
+        """(T, N, heads * D) from (N * heads, T, S) and (N * heads, S, D)."""
+        out = (attention @ values).transpose(1, 0, 2)
+        return out.reshape(out.shape[0], -1, self.heads * out.shape[2])
+
+
+@op("_contrib_interleaved_matmul_selfatt_qk")
+class SelfAttentionScores(Attention):
+    """Scaled scores of self attention. Shapes: (T, N, heads * 3 * D) -> (N * heads, T, T)."""
+
+    inputs = ("queries_keys_values",)
+
+    def infer_shape(self, qkv):
+        want_rank(self, qkv, 3)
+        return (qkv[1] * self.heads, qkv[0], qkv[0])
+
+    def product(self, qkv):
+        queries, keys, _ = self.parts(qkv, 3)
+        return self.scores(queries, keys)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3, 2, 12), heads=2)
+
+
+@op("_contrib_interleaved_matmul_selfatt_valatt")
+class SelfAttentionValues(Attention):
+    """Values weighted by attention. Shapes: (T, N, heads * 3 * D), (N * heads, T, T) -> (T, N, heads * D)."""
+
+    inputs = ("queries_keys_values", "attention")
+
+    def infer_shape(self, qkv, attention):
+        want_rank(self, qkv, 3)
+        return (qkv[0], qkv[1], qkv[2] // 3)
+
+    def product(self, qkv, attention):
+        return self.mixed(attention, self.parts(qkv, 3)[2])
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3, 2, 12), make.uniform(4, 3, 3), heads=2)
+
+
+@op("_contrib_interleaved_matmul_encdec_qk")
+class CrossAttentionScores(Attention):
+    """Scaled scores of attention to an encoder. Shapes: (T, N, heads * D), (S, N, heads * 2 * D) -> (N * heads, T, S)."""
+
+    inputs = ("queries", "keys_values")
+
+    def infer_shape(self, queries, keys_values):
+        want_rank(self, queries, 3, what="queries")
+        want_rank(self, keys_values, 3, what="keys_values")
+        return (merge(queries[1:2], keys_values[1:2])[0] * self.heads, queries[0], keys_values[0])
+
+    def product(self, queries, keys_values):
+        return self.scores(self.parts(queries, 1)[0], self.parts(keys_values, 2)[0])
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3, 2, 4), make.uniform(5, 2, 8), heads=2)
+
+
+@op("_contrib_interleaved_matmul_encdec_valatt")
+class CrossAttentionValues(Attention):
+    """Encoder values weighted by attention. Shapes: (S, N, heads * 2 * D), (N * heads, T, S) -> (T, N, heads * D)."""
+
+    inputs = ("keys_values", "attention")
+
+    def infer_shape(self, keys_values, attention):
+        want_rank(self, keys_values, 3, what="keys_values")
+        return (attention[1], keys_values[1], keys_values[2] // 2)
+
+    def product(self, keys_values, attention):
+        return self.mixed(attention, self.parts(keys_values, 2)[1])
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(5, 2, 8), make.uniform(4, 3, 5), heads=2)

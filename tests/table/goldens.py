@@ -19,6 +19,70 @@ FOLDER = Path(__file__).parents[2] / "fixtures" / "ops"
 PARAMETERS = {"weight", "bias", "gamma", "beta", "moving_mean", "moving_var", "parameters"}
 
 
+# Cases whose recorded numbers nobody can want, or that a model file cannot hold, and why.
+MEANINGLESS = {
+    (
+        "SoftmaxOutput",
+        "rank4-plain",
+    ): "oneDNN takes the last axis at rank 4, and there only; MXNet's own kernel, and training, all but the first",
+    ("softmax_cross_entropy", "label-out-of-range"): "MXNet reads other rows of the array at such labels",
+    **dict.fromkeys(
+        (("softmax", "nan"), ("log_softmax", "nan"), ("SoftmaxOutput", "nan")),
+        "oneDNN spoils part of a row that holds NaN or infinity; MXNet's own kernels (softmin, training) all of it, as we do",
+    ),
+    (
+        "_zeros",
+        "zero-size-np",
+    ): "0 is a size under np_shape only, which is no part of the node; np networks write _npi_zeros",
+    (
+        "_ones",
+        "zero-size-np",
+    ): "0 is a size under np_shape only, which is no part of the node; np networks write _npi_ones",
+    (
+        "Activation",
+        "relu-special",
+    ): "oneDNN's float32 relu makes 0 of NaN; MXNet's own kernels and relu keep it, as we do",
+    ("_unravel_index", "rank2-data"): "MXNet infers a shape that has no room for the coordinates",
+    ("_contrib_boolean_mask", "none-np"): "under np_shape MXNet forgets the shape of the rows when it keeps none",
+}
+
+# Cases whose recorded numbers are only as good as a narrower dtype than their own: MXNet computes them in the dtype of the
+# data and widens afterwards.
+COARSE = {
+    (operator, f"{source}-to-{target}"): source
+    for operator in ("softmax", "log_softmax", "softmin")
+    for source, target in (("float16", "float32"), ("float16", "float64"), ("float32", "float64"))
+}
+
+# Cases that the engine reproduces and ONNX cannot say, and why.
+BEYOND_ONNX = {
+    (operator, "nan"): "NaN has no place in an order: MXNet leaves it where its sort happens to, onnxruntime elsewhere"
+    for operator in ("topk", "sort", "argsort")
+} | {
+    (
+        "Pooling",
+        "max-nan",
+    ): "MXNet's maximum passes over NaN; ONNX leaves it open and onnxruntime's depends on the position",
+    (
+        "LayerNorm",
+        "large-offset",
+    ): "at an offset of 5000 deviations MXNet is off by 1e-4 too; the order of additions decides",
+}
+
+
+class Anything(NamedTuple):
+    """An output of which MXNet fixes no more than this: random, or memory that it never writes to."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+
+    @classmethod
+    def of(cls, spec: str) -> Anything:
+        """From text such as ``float32[2,3]``."""
+        name, _, dims = spec.rstrip("]").partition("[")
+        return cls(tuple(map(int, filter(None, dims.split(",")))), np.dtype(name))
+
+
 class Case(NamedTuple):
     """One recorded application."""
 
@@ -29,14 +93,32 @@ class Case(NamedTuple):
     data: dict[str, dict[str, np.ndarray]]
     """Recorded arrays by kind ("in", "out", "train", "aux", "auxafter", "head", "grad") and name."""
 
+    @property
+    def eps(self) -> float:
+        """The epsilon that the recorded numbers are good to, where it is not that of their dtype."""
+        coarse = COARSE.get((self.operator, self.id))
+        return 0.0 if coarse is None else float(np.finfo(coarse).eps)
+
+    @property
+    def beyond_onnx(self) -> bool:
+        return any(
+            self.operator == operator and (word == self.id or word in self.id.split("-"))
+            for operator, word in BEYOND_ONNX
+        )
+
     def arrays(self) -> list[np.ndarray]:
         """All inputs, auxiliary states last, fresh copies."""
         known = {**self.data.get("in", {}), **self.data.get("aux", {})}
         return [known[n].copy() for n in self.names]
 
-    def outputs(self, kind: str = "out") -> list[np.ndarray]:
-        found = self.data.get(kind, {})
-        return [found[str(i)] for i in range(len(found))]
+    undefined: dict[int, Anything]
+    """Outputs in inference without recorded numbers that mean something."""
+
+    def outputs(self, kind: str = "out") -> list[Any]:
+        found: dict[int, Any] = {int(i): array for i, array in self.data.get(kind, {}).items()}
+        if kind == "out":
+            found |= self.undefined
+        return [found[i] for i in range(len(found))]
 
     def op(self) -> Op:
         """The typed operator; variadic ones are told their number of inputs, as the JSON reader does."""
@@ -51,7 +133,7 @@ class Case(NamedTuple):
         return Graph(Entry(node, i) for i in range(node.visible))
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _load(path: Path) -> tuple[Case, ...]:
     table = json.loads(path.read_text())
     arrays: dict[str, dict[str, dict[str, np.ndarray]]] = {}
@@ -66,10 +148,17 @@ def _load(path: Path) -> tuple[Case, ...]:
             row["attrs"],
             (*row["inputs"], *(n for n in row.get("aux") or {} if n not in row["inputs"])),
             arrays.get(row["id"], {}),
+            _undefined(row, arrays.get(row["id"], {}).get("out", {})),
         )
         for row in table["cases"]
-        if not row.get("error")
+        if not row.get("error") and (table["operator"], row["id"]) not in MEANINGLESS
     )
+
+
+def _undefined(row: dict[str, Any], recorded: dict[str, np.ndarray]) -> dict[int, Anything]:
+    specs = enumerate(map(Anything.of, row["outputs"]))
+    marked = row.get("undefined", ())
+    return {i: spec for i, spec in specs if f"out/{i}" in marked or str(i) not in recorded}
 
 
 def cases(*, known: bool = True) -> Iterator[Case]:
@@ -79,18 +168,20 @@ def cases(*, known: bool = True) -> Iterator[Case]:
             yield from _load(path)
 
 
-def close(got: Any, want: np.ndarray, op: Op, eps: float | None = None) -> None:
+def close(got: Any, want: Any, op: Op, eps: float | None = None) -> None:
     """Assert that got is want within the operator's tolerance: so many epsilons of want's dtype, times want's scale.
 
     Infinities and NaNs have to be at the same places; integers have to be equal."""
     got = np.asarray(got)
     assert got.shape == want.shape, f"shape {got.shape}, wanted {want.shape}"
     assert got.dtype == want.dtype, f"dtype {got.dtype}, wanted {want.dtype}"
+    if isinstance(want, Anything):
+        return
     if want.dtype.kind not in "fc":
         np.testing.assert_array_equal(got, want)
         return
     finite = np.isfinite(want)
     np.testing.assert_array_equal(got[~finite], want[~finite])
     scale = max(float(np.abs(want[finite]).max(initial=0)), float(np.finfo(want.dtype).tiny))
-    eps = max(float(np.finfo(want.dtype).eps), eps or 0)
+    eps = max(float(np.finfo(want.dtype).eps), eps or 0, op.epsilon)
     np.testing.assert_allclose(got[finite], want[finite], rtol=0, atol=op.tolerance * eps * scale)

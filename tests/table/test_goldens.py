@@ -15,7 +15,9 @@ from .goldens import PARAMETERS, Case, cases, close
 
 ALL = [pytest.param(c, id=f"{c.operator}-{c.id}") for c in cases()]
 every = pytest.mark.parametrize("case", ALL)
-exported = pytest.mark.parametrize("case", [p for p in ALL if p.values[0].operator in EXPORT])
+exported = pytest.mark.parametrize(
+    "case", [p for p in ALL if p.values[0].operator in EXPORT and not p.values[0].beyond_onnx]
+)
 
 
 @every
@@ -29,7 +31,7 @@ def test_infers_what_mxnet_gave(case: Case) -> None:
     for (shape, dtype), (want_shape, want_dtype) in zip(got, want, strict=True):
         assert dtype == want_dtype
         # an output whose shape the data decides may stay unknown
-        assert shape == want_shape or OPS[case.operator].data_decides
+        assert OPS[case.operator].data_decides or shape == want_shape
 
 
 @every
@@ -37,7 +39,7 @@ def test_computes_what_mxnet_gave(case: Case) -> None:
     feeds = dict(zip(case.names, case.arrays()))
     got = Program(case.graph()).run(feeds)
     for result, want in zip(got, case.outputs(), strict=True):
-        close(result, want, case.op())
+        close(result, want, case.op(), case.eps)
     for name, before in zip(case.names, case.arrays()):
         np.testing.assert_array_equal(feeds[name], before, err_msg=f"inference changed its input {name}")
 
@@ -69,12 +71,12 @@ def check_export(case: Case, opset: int, parameters: set[str]) -> None:
     try:
         model = converters.to_onnx(case.graph(), params, inputs, opset)
     except converters.UnsupportedModel as error:
-        if all("has no kernel at opset" in p.reason for p in error.problems):
+        if all("at opset" in p.reason for p in error.problems):
             return  # refused with the reason, as it should be; the other opsets show that the translation is right
         raise
     narrowed = any(n.op_type == "Cast" and n.attribute[0].i == onnx.TensorProto.FLOAT for n in model.graph.node)
     for result, want in zip(run_onnx(model, feeds), case.outputs(), strict=True):
-        close(result, want, case.op(), eps=float(np.finfo(np.float32).eps) if narrowed else None)
+        close(result, want, case.op(), max(case.eps, float(np.finfo(np.float32).eps) if narrowed else 0))
 
 
 @exported

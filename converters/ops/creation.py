@@ -1,0 +1,60 @@
+"""Arrays made from nothing become constants; those that follow a shape follow it at run time when it is dynamic."""
+
+import numpy as np
+
+from hybrid.shapes import UNKNOWN, is_known
+
+from ..error import Unsupported
+from ..registry import one_to_one, to_onnx
+
+one_to_one(shape_array="Shape")
+
+
+@to_onnx("_zeros", "_npi_zeros", "_ones", "_npi_ones", "_full", "_npi_identity")
+def _(b, op):
+    shape = b.results[0].shape
+    if is_known(shape):
+        return b.const(op.compute(shape))
+    if shape is None or op.fill != 0:
+        raise Unsupported("the size is decided by readers and dynamic; give all shapes, or create the array in the model")
+    # Zeros whose size only the readers know are begin states: recurrent operators read an absent state as zeros, and
+    # element-wise readers broadcast a size of 1.
+    return b.const(np.zeros([1 if d is UNKNOWN else d for d in shape], op.dtype))
+
+
+@to_onnx("_arange", "_npi_arange")
+def _(b, op):
+    shape = b.results[0].shape
+    if not is_known(shape):
+        raise Unsupported("infer_range=True with a dynamic size; give stop")
+    return b.const(op.compute(shape))
+
+
+@to_onnx("_linspace", "_eye", "_npi_eye")
+def _(b, op):
+    return b.const(op.compute())
+
+
+@to_onnx("zeros_like", "ones_like", "_npi_full_like")
+def _(b, op, data):
+    fill = getattr(op, "fill_value", None)
+    value = b.const(np.asarray(op.fill if fill is None else fill).astype(b.results[0].dtype))
+    return b.Expand(value, b.Shape(data))
+
+
+@to_onnx("_contrib_arange_like")
+def _(b, op, data):
+    whole = op.axis is None
+    if is_known(data.shape):
+        return b.const(op.compute(np.empty(data.shape, data.dtype)))
+    count = b.Size(data) if whole else b.squeeze(b.shape_of(data, op.axis % data.rank), [0])
+    index = b.Range(b.const(0), count, b.const(1))
+    if op.repeat != 1:
+        index = b.Div(index, op.repeat)
+    values = b.Add(b.Mul(b.cast(index, data.dtype), op.step), op.start)
+    return b.Reshape(values, b.Shape(data)) if whole else values
+
+
+@to_onnx("size_array")
+def _(b, op, data):
+    return b.reshape(b.Size(data), [1])

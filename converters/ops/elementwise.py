@@ -1,0 +1,324 @@
+"""Functions of one element. One translation per Curve serves all its operators (hybrid/ops/elementwise.py)."""
+
+import math
+
+import numpy as np
+
+from hybrid.op import OPS
+from hybrid.ops.elementwise import DEGREES, RADIANS, Identity, Unary, UnaryPredicate
+
+from ..registry import not_exported, to_onnx
+
+
+def _integer(x):
+    return x.dtype.kind in "iub"
+
+
+def _same(function):
+    return lambda b, x: getattr(b, function)(x)
+
+
+def _times(factor):
+    return lambda b, x: b.Mul(x, factor)
+
+
+def _negative(b, x):
+    return b.Sub(0, x) if x.dtype.kind == "u" else b.Neg(x)
+
+
+def _sign(b, x):
+    return b.Sign(x) if _integer(x) else b.Where(b.IsNaN(x), 0, b.Sign(x))
+
+
+def _trunc(b, x):
+    return b.Where(b.Less(x, 0), b.Ceil(x), b.Floor(x))
+
+
+def _rint(b, x):
+    floor, ceil = b.Floor(x), b.Ceil(x)
+    return b.Where(b.LessOrEqual(b.Sub(x, floor), b.Sub(ceil, x)), floor, ceil)
+
+
+def _round(b, x):
+    size = b.Abs(x)
+    floor = b.Floor(size)
+    up = b.GreaterOrEqual(b.Sub(size, floor), 0.5)
+    return b.Mul(b.Sign(x), b.Where(up, b.Add(floor, 1), floor))
+
+
+def _is_infinite(**signs):
+    return lambda b, x: b.IsInf(x, **signs)
+
+
+def _finite(b, x):
+    return b.Less(b.Abs(x), np.inf)
+
+
+def _sinh(b, x):
+    """Written out for float64, which onnxruntime would compute in float32: a series below 1, exponentials above."""
+    if x.dtype != np.float64:
+        return b.Sinh(x)
+    square = b.Mul(x, x)
+    series = b.like(1.0, x)
+    for n in range(16, 0, -2):
+        series = b.Add(1, b.Mul(b.Mul(square, 1 / (n * (n + 1))), series))
+    half, size = math.log(2), b.Abs(x)
+    large = b.Mul(b.Sign(x), b.Sub(b.Exp(b.Sub(size, half)), b.Exp(b.Sub(-half, size))))
+    return b.Where(b.Less(size, 1), b.Mul(x, series), large)
+
+
+def _cosh(b, x):
+    if x.dtype != np.float64:
+        return b.Cosh(x)
+    half, size = math.log(2), b.Abs(x)
+    return b.Add(b.Exp(b.Sub(size, half)), b.Exp(b.Sub(-half, size)))
+
+
+def _tan(b, x):
+    return b.Div(b.Sin(x), b.Cos(x)) if x.dtype == np.float64 else b.Tan(x)
+
+
+def _expm1(b, x):
+    """2 exp(x/2) sinh(x/2) where exp(x) is near 1 and the difference would lose its digits."""
+    half = b.Mul(x, 0.5)
+    small = b.Mul(b.Mul(2, b.Exp(half)), _sinh(b, half))
+    return b.Where(b.Less(b.Abs(x), 1), small, b.Sub(b.Exp(x), 1))
+
+
+def _log1p(b, x):
+    """log(u) * x / (u - 1), with u the rounded 1 + x: the rounding errors cancel (W. Kahan)."""
+    u = b.Add(1, x)
+    near = b.Sub(u, 1)
+    safe = b.Where(b.Equal(near, 0), 1, near)
+    small = b.Where(b.Equal(near, 0), x, b.Mul(b.Log(u), b.Div(x, safe)))
+    return b.Where(b.Less(b.Abs(x), 0.5), small, b.Log(u))
+
+
+def _log(base):
+    return lambda b, x: b.Mul(b.Log(x), 1 / math.log(base))
+
+
+def _cbrt(b, x):
+    return b.Mul(b.Sign(x), b.Pow(b.Abs(x), b.like(1 / 3, x)))
+
+
+def _rcbrt(b, x):
+    size = b.Reciprocal(b.Pow(b.Abs(x), b.like(1 / 3, x)))
+    return b.Where(b.Less(b.Reciprocal(x), 0), b.Neg(size), size)  # -0.0 gives -inf
+
+
+def _softplus(b, x):
+    """log(1 + exp(x)) that neither overflows nor loses small values."""
+    return b.Add(b.Max(x, 0), _log1p(b, b.Exp(b.Neg(b.Abs(x)))))
+
+
+def _sigmoid(b, x):
+    return b.Sigmoid(x)
+
+
+def _softsign(b, x):
+    return b.Div(x, b.Add(1, b.Abs(x)))
+
+
+TRANSLATIONS = {
+    "abs": _same("Abs"),
+    "negative": _negative,
+    "square": lambda b, x: b.Mul(x, x),
+    "sign": _sign,
+    "relu": lambda b, x: b.Max(x, 0) if _integer(x) else b.Relu(x),
+    "bitwise_not": lambda b, x: b.Not(x) if x.dtype.kind == "b" else b.BitwiseNot(x),
+    "floor": _same("Floor"),
+    "ceil": _same("Ceil"),
+    "trunc": _trunc,
+    "rint": _rint,
+    "round": _round,
+    "logical_not": lambda b, x: b.Not(b.cast(x, np.bool_)),
+    "isnan": _same("IsNaN"),
+    "isinf": _same("IsInf"),
+    "isposinf": _is_infinite(detect_negative=0),
+    "isneginf": _is_infinite(detect_positive=0),
+    "isfinite": _finite,
+    "exp": _same("Exp"),
+    "expm1": _expm1,
+    "log": _same("Log"),
+    "log10": _log(10),
+    "log2": _log(2),
+    "log1p": _log1p,
+    "sqrt": _same("Sqrt"),
+    "rsqrt": lambda b, x: b.Reciprocal(b.Sqrt(x)),
+    "cbrt": _cbrt,
+    "rcbrt": _rcbrt,
+    "reciprocal": _same("Reciprocal"),
+    "sin": _same("Sin"),
+    "cos": _same("Cos"),
+    "tan": _tan,
+    "arcsin": _same("Asin"),
+    "arccos": _same("Acos"),
+    "arctan": _same("Atan"),
+    "sinh": _sinh,
+    "cosh": _cosh,
+    "tanh": _same("Tanh"),
+    "arcsinh": _same("Asinh"),
+    "arccosh": _same("Acosh"),
+    "arctanh": _same("Atanh"),
+    "degrees": _times(float(DEGREES)),
+    "radians": _times(float(RADIANS)),
+    "sigmoid": _sigmoid,
+    "softsign": _softsign,
+    "log_sigmoid": lambda b, x: b.Neg(_softplus(b, b.Neg(x))),
+    "mish": lambda b, x: b.Mul(x, b.Tanh(_softplus(b, x))),
+    "erf": _same("Erf"),
+}
+# what integers may be without a floating function being asked
+_ROUNDINGS = ("floor", "ceil", "trunc", "rint", "round")
+
+
+def _whole(b, name, x, y):
+    """y = name(x) of integers in float64, with what is whole but for rounding made whole before it is cut off."""
+    if name == "cbrt":
+        nearest = b.Round(y)
+        cube = b.Mul(nearest, b.Mul(nearest, nearest))
+        return b.Where(b.Equal(cube, x), nearest, y)
+    if name in ("log2", "log10"):
+        nearest = b.Round(y)
+        return b.Where(b.Less(b.Abs(b.Sub(y, nearest)), 1e-12), nearest, y)
+    return y
+
+
+def _unary(b, op, x):
+    curve = op.curve
+    if not _integer(x) or (curve.ints == "direct" and curve.name not in _ROUNDINGS):
+        return TRANSLATIONS[curve.name](b, x)
+    if curve.name in _ROUNDINGS:
+        return b.Identity(x)
+    wide = b.cast(x, curve.ints)
+    return b.to_integer(_whole(b, curve.name, wide, TRANSLATIONS[curve.name](b, wide)), x.dtype)
+
+
+def _predicate(b, op, x):
+    if x.dtype.itemsize < 4 or _integer(
+        x
+    ):  # ONNX has IsInf for float32 and float64 only; casting to float32 invents no infinity
+        x = b.cast(x, np.float32)
+    return TRANSLATIONS[op.curve.name](b, x)
+
+
+def _identity(b, op, data, *rest):
+    return b.Identity(data)
+
+
+for _name, _cls in OPS.items():
+    if issubclass(_cls, Unary) and _cls.curve.name in TRANSLATIONS:
+        to_onnx(_name)(_unary)
+    elif issubclass(_cls, UnaryPredicate):
+        to_onnx(_name)(_predicate)
+    elif issubclass(_cls, Identity):
+        to_onnx(_name)(_identity)
+to_onnx("_identity_with_attr_like_rhs")(_identity)
+not_exported(
+    "ONNX has no such function and none to build it from; compute it outside the network", "gamma", "gammaln", "erfinv"
+)
+
+
+@to_onnx("clip")
+def _(b, op, data):
+    low, high = (b.const(v) for v in op.bounds(data.dtype))
+    if not _integer(data) and op.a_min <= op.a_max:
+        return b.Clip(data, low, high)
+    x = b.cast(data, np.float32) if _integer(data) else data
+    over, under = b.Greater(x, b.like(np.float32(op.a_max), x)), b.Less(x, b.like(np.float32(op.a_min), x))
+    return b.Where(over, high, b.Where(under, low, data))
+
+
+@to_onnx("smooth_l1")
+def _(b, op, data):
+    x = b.cast(data, np.float64) if _integer(data) else data
+    size = b.Abs(x)
+    parabola = b.Mul(b.Mul(x, x), 0.5 * op.squared)
+    y = b.Where(b.Greater(size, 1 / op.squared), b.Sub(size, 0.5 / op.squared), parabola)
+    return b.to_integer(y, data.dtype) if _integer(data) else y
+
+
+@to_onnx("hard_sigmoid")
+def _(b, op, data):
+    y = b.Add(b.Mul(data, float(np.float32(op.alpha))), float(np.float32(op.beta)))
+    return b.Clip(y, 0, 1)
+
+
+@to_onnx("_contrib_quadratic")
+def _(b, op, data):
+    x = b.cast(data, np.float32) if _integer(data) else data
+    a, slope, c = (float(np.float32(v)) for v in (op.a, op.b, op.c))
+    y = b.Add(b.Mul(b.Add(b.Mul(x, a), slope), x), c)
+    return b.to_integer(y, data.dtype) if _integer(data) else y
+
+
+@to_onnx("_contrib_div_sqrt_dim")
+def _(b, op, data):
+    size = b.size(data, -1)
+    if isinstance(size, int):
+        return b.Div(data, math.sqrt(size))
+    return b.Div(data, b.Sqrt(b.cast(size, data.dtype)))
+
+
+@to_onnx("_npi_around")
+def _(b, op, data):
+    if _integer(data):
+        return b.Identity(data)
+    factor = float(10**op.decimals)
+    return b.Div(b.Round(b.Mul(data, factor)), factor)
+
+
+@to_onnx("add_n")
+def _(b, op, *arrays):
+    if len(arrays) == 1:
+        return b.Identity(arrays[0])
+    if not _integer(arrays[0]):
+        return b.Sum(*arrays)
+    y = arrays[0]
+    for x in arrays[1:]:
+        y = b.Add(y, x)
+    return y
+
+
+@to_onnx("where")
+def _(b, op, condition, x, y):
+    if condition.rank == 1 and x.rank > 1:
+        condition = b.unsqueeze(condition, range(1, x.rank))
+    return b.Where(b.cast(condition, np.bool_), x, y)
+
+
+@to_onnx("_npi_where")
+def _(b, op, condition, x, y):
+    return b.Where(b.cast(condition, np.bool_), x, y)
+
+
+@to_onnx("_npi_where_lscalar")
+def _(b, op, condition, x):
+    return b.Where(b.cast(condition, np.bool_), b.like(op.scalar, x), x)
+
+
+@to_onnx("_npi_where_rscalar")
+def _(b, op, condition, y):
+    return b.Where(b.cast(condition, np.bool_), y, b.like(op.scalar, y))
+
+
+@to_onnx("_npi_where_scalar2")
+def _(b, op, condition):
+    return b.Where(b.cast(condition, np.bool_), b.const(op.x, np.float32), b.const(op.y, np.float32))
+
+
+@to_onnx("_npi_nan_to_num")
+def _(b, op, data):
+    if _integer(data):
+        return b.Identity(data)
+    nan, high, low = op.replacements(data.dtype)
+    y = b.Where(b.IsNaN(data), nan, data)
+    return b.Where(b.Equal(y, np.inf), high, b.Where(b.Equal(y, -np.inf), low, y))
+
+
+@to_onnx("all_finite", "multi_all_finite")
+def _(b, op, *arrays):
+    bad = [b.reduce("Max", b.cast(b.Not(_finite(b, x)), np.float32), None, keepdims=False) for x in arrays]
+    worst = bad[0] if len(bad) == 1 else b.Max(*bad)
+    return b.unsqueeze(b.Sub(1, worst), [0])

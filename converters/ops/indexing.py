@@ -1,0 +1,130 @@
+"""Gather and Scatter with MXNet's positions: floats cut to integers, and those outside moved inside first."""
+
+import numpy as np
+
+from hybrid.shapes import UNKNOWN
+
+from ..builder import Builder, Value
+from ..registry import to_onnx
+
+
+def positions(b: Builder, x: Value) -> Value:
+    """Positions as int64; Cast cuts fractions off."""
+    return b.cast(x, np.int64)
+
+
+def inside(b: Builder, where: Value, data: Value, axis: int, mode: str) -> Value:
+    """int64 positions moved inside an axis of data; with mode raise they are inside."""
+    size = b.size(data, axis)
+    if mode == "raise":
+        return where
+    if mode == "wrap":
+        return b.Mod(where, size)  # the rest has the sign of the divisor
+    if isinstance(size, int):
+        return b.Clip(where, 0, size - 1)
+    return b.Max(b.Min(where, b.Sub(size, [1])), 0)
+
+
+@to_onnx("take")
+def _(b, op, a, indices):
+    axis = op.axis % a.rank
+    return b.Gather(a, inside(b, positions(b, indices), a, axis, op.mode), axis=axis)
+
+
+@to_onnx("Embedding", "_contrib_SparseEmbedding")
+def _(b, op, data, weight):
+    return b.Gather(weight, b.Clip(positions(b, data), 0, op.input_dim - 1), axis=0)
+
+
+@to_onnx("pick")
+def _(b, op, data, index):
+    axis = op.along(data.rank)
+    where = inside(b, positions(b, index), data, axis, op.mode)
+    picked = b.GatherElements(data, where if index.rank == data.rank else b.unsqueeze(where, [axis]), axis=axis)
+    return picked if op.keepdims or data.rank == 1 else b.squeeze(picked, [axis])
+
+
+@to_onnx("batch_take")
+def _(b, op, a, indices):
+    where = b.unsqueeze(inside(b, positions(b, indices), a, 1, "clip"), [1])
+    return b.squeeze(b.GatherElements(a, where, axis=1), [1])
+
+
+def columns(b: Builder, indices: Value) -> Value:
+    """Positions with the coordinates along the last axis, as ONNX has them."""
+    return b.transpose(positions(b, indices), [*range(1, indices.rank), 0])
+
+
+@to_onnx("gather_nd")
+def _(b, op, data, indices):
+    return b.GatherND(data, columns(b, indices))
+
+
+@to_onnx("scatter_nd")
+def _(b, op, data, indices):
+    return b.ScatterND(b.const(np.zeros(op.shape, data.dtype)), columns(b, indices), data)
+
+
+@to_onnx("_scatter_set_nd")
+def _(b, op, lhs, rhs, indices):
+    return b.ScatterND(lhs, columns(b, indices), rhs)
+
+
+@to_onnx("fill_element_0index")
+def _(b, op, lhs, mhs, rhs):
+    return b.ScatterElements(lhs, b.unsqueeze(positions(b, rhs), [1]), b.unsqueeze(mhs, [1]), axis=1)
+
+
+@to_onnx("_contrib_index_copy")
+def _(b, op, old, index, new):
+    return b.ScatterND(old, b.unsqueeze(positions(b, index), [1]), new)
+
+
+@to_onnx("one_hot")
+def _(b, op, indices):
+    # not OneHot: it counts negative positions from behind
+    hit = b.Equal(b.unsqueeze(positions(b, indices), [indices.rank]), b.const(np.arange(op.depth)))
+    on, off = np.array([op.on_value, op.off_value]).astype(op.dtype)
+    return b.Where(hit, b.const(on), b.const(off))
+
+
+@to_onnx("_ravel_multi_index")
+def _(b, op, data):
+    steps = b.Mul(positions(b, data), b.const(np.array(op.strides())[:, None]))
+    return b.reduce("Sum", steps, [0], keepdims=False)
+
+
+@to_onnx("_unravel_index")
+def _(b, op, data):
+    left, out = positions(b, data), []
+    for size in op.shape[:0:-1]:
+        shorter = b.Div(left, size)
+        out.append(b.Sub(left, b.Mul(shorter, size)))
+        left = shorter
+    return b.Concat(*(b.unsqueeze(x, [0]) for x in (left, *out[::-1])), axis=0)
+
+
+@to_onnx("_contrib_index_array")
+def _(b, op, data):
+    chosen = op.chosen(data.rank)
+    if all(d is not UNKNOWN for d in data.shape):
+        grid = np.indices(data.shape)[chosen]
+        return b.Identity(b.const(np.moveaxis(grid, 0, -1).astype(np.int64)))
+    # the coordinates of the places that hold 1, which are all
+    shape = b.shape_of(data)
+    everywhere = b.Expand(b.const(np.ones((), np.int64)), shape)
+    places = b.Transpose(b.NonZero(everywhere), perm=[1, 0])
+    return b.reshape(b.Gather(places, b.const(chosen), axis=1), b.dims(shape, len(chosen)))
+
+
+@to_onnx("_contrib_boolean_mask")
+def _(b, op, data, index):
+    return b.Compress(data, b.cast(index, np.bool_), axis=0)
+
+
+@to_onnx("_np_cumsum")
+def _(b, op, a):
+    x = a if op.dtype is None else b.cast(a, op.dtype)
+    if op.axis is None:
+        x = b.reshape(x, [-1])
+    return b.CumSum(x, b.const(np.array(0 if op.axis is None else op.axis % a.rank)))

@@ -1,0 +1,160 @@
+"""Pooling as MaxPool and AveragePool with explicit pads.
+
+MXNet's full convention is the valid one with stride - 1 more of padding at the far end, whatever the size; ceil_mode is not
+used, because ONNX drops a last window that begins in the padding and opsets differ in what its mean counts.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hybrid.shapes import UNKNOWN
+
+from ..error import Unsupported
+from ..registry import to_onnx
+
+
+class _Window(NamedTuple):
+    """A sliding window: ONNX's attributes, and how far the data is extended at the far end beyond op.pads."""
+
+    kernel: list[int]
+    strides: list[int]
+    pads: list[int]
+    extra: list[int]
+
+    @classmethod
+    def of(cls, op: Any, spatial: Any) -> "_Window":
+        extra = []
+        for size, kernel, stride, pad in zip(spatial, op.kernel, op.strides, op.pads):
+            if op.pooling_convention == "valid":
+                extra.append(0)
+            elif size is UNKNOWN:
+                extra.append(stride - 1)
+            else:
+                extra.append(max(0, (op.steps(size, kernel, stride, pad) - 1) * stride + kernel - size - 2 * pad))
+        return cls(list(op.kernel), list(op.strides), list(op.pads), extra)
+
+    def max(self, b, x, before, after, least):
+        """MaxPool of x padded by before and after; by a Pad with ``least`` where onnxruntime refuses such pads."""
+        if any(p >= k for p, k in zip((*before, *after), self.kernel * 2)):
+            x, before, after = pad(b, x, before, after, least), [0] * len(before), [0] * len(after)
+        return b.MaxPool(x, kernel_shape=self.kernel, strides=self.strides, pads=[*before, *after])
+
+    def mean(self, b, x, before, after):
+        """AveragePool of x padded by before and after, which are not counted."""
+        return b.AveragePool(x, kernel_shape=self.kernel, strides=self.strides, pads=[*before, *after])
+
+    def whole_mean(self, b, x):
+        """The sum over every window, padding and all, divided by the size of the kernel."""
+        if not any(self.extra):
+            attrs = {"pads": self.pads * 2, "count_include_pad": 1}
+            return b.AveragePool(x, kernel_shape=self.kernel, strides=self.strides, **attrs)
+        # explicit zeros, since onnxruntime counts only as far as the pads at the near end reach
+        return self.mean(b, zeros_around(b, x, self.pads, self.ends), [0] * len(self.pads), [0] * len(self.pads))
+
+    @property
+    def ends(self) -> list[int]:
+        return [p + e for p, e in zip(self.pads, self.extra)]
+
+
+def pad(b, x, before, after, fill):
+    """x with its last axes extended by ``fill``."""
+    if not any(before) and not any(after):
+        return x
+    rest = [0] * (x.rank - len(before) if x.shape is not None else 2)
+    return b.Pad(x, [*rest, *before, *rest, *after], b.like(fill, x))
+
+
+def zeros_around(b, x, before, after):
+    """x padded with zeros, ahead of a pooling. The Max changes nothing, but it keeps onnxruntime from fusing the Pad into
+    the pooling, where padding means something else and may not be as wide as the kernel."""
+    return b.Max(pad(b, x, before, after, 0), b.like(-np.inf, x)) if any((*before, *after)) else x
+
+
+def _sum(b, w, x):
+    return b.Mul(w.whole_mean(b, x), float(math.prod(w.kernel)))
+
+
+def _mean(b, op, w, x, spatial):
+    if op.name == "Pooling_v1" or (op.include and not any(w.extra)):
+        return w.whole_mean(b, x)
+    if op.include and all(e < k for e, k in zip(w.extra, w.kernel)):
+        return w.mean(b, zeros_around(b, x, w.pads, w.pads), [0] * len(w.pads), w.extra)
+    if not op.include and all(e < k for e, k in zip(w.ends, w.kernel)):
+        return w.mean(b, x, w.pads, w.ends)
+    # windows that hold nothing: their sum is 0, their count is taken for 1
+    counts = np.ones(())
+    for axis, size in enumerate(spatial):
+        size = x.dim(2 + axis) if size is UNKNOWN else size
+        counts = counts[..., None] * op.counts(size, w.kernel[axis], w.strides[axis], w.pads[axis])
+    return b.Div(_sum(b, w, x), b.like(counts, x))
+
+
+def _everything(b, op, x, rank):
+    """One window over all spatial axes."""
+    axes = list(range(rank)[op.spatial(rank)])
+    if op.pool_type in ("sum", "lp"):
+        return b.reduce("Sum", x, axes, keepdims=True)
+    if op.channels_last:
+        return b.reduce("Max" if op.pool_type == "max" else "Mean", x, axes, keepdims=True)
+    return b.GlobalMaxPool(x) if op.pool_type == "max" else b.GlobalAveragePool(x)
+
+
+def _power(b, op, x):
+    """The elements' powers that lp pooling adds up."""
+    if op.power == 1:
+        return x
+    square = b.Mul(x, x)
+    return square if op.power == 2 else b.Mul(square, x)
+
+
+def _root(b, op, x):
+    """Undo the powers, keeping the sign for the third."""
+    if op.power == 3:
+        return b.Mul(b.Sign(x), b.Pow(b.Abs(x), b.like(1 / 3, x)))
+    return b.Sqrt(x) if op.power == 2 else x
+
+
+@to_onnx("Pooling", "Pooling_v1")
+def _(b, op, data):
+    rank = data.rank
+    if op.global_pool:
+        return _root(b, op, _everything(b, op, _power(b, op, data), rank))
+    spatial = data.shape[op.spatial(rank)]
+    w = _Window.of(op, spatial)
+    x = b.transpose(data, [0, rank - 1, *range(1, rank - 1)]) if op.channels_last else data
+    if op.pool_type == "max":
+        y = _max(b, op, w, x)
+    elif op.pool_type == "avg":
+        y = _mean(b, op, w, x, spatial)
+    else:
+        y = _root(b, op, _sum(b, w, _power(b, op, x)))
+    return b.transpose(y, [0, *range(2, rank), 1]) if op.channels_last else y
+
+
+def _max(b, op, w, x):
+    least = op.least(np.dtype(x.dtype))
+    if op.name == "Pooling_v1" and any(e >= k for e, k in zip(w.extra, w.kernel)):
+        raise Unsupported(
+            f"stride={op.stride} with pooling_convention=full: windows hold nothing, whose maximum ONNX leaves open"
+        )
+    if op.name == "Pooling_v1" and any(w.pads):  # there padding counts as 0
+        return w.max(b, zeros_around(b, x, w.pads, w.pads), [0] * len(w.pads), w.extra, least)
+    return w.max(b, x, w.pads, w.ends, least)
+
+
+@to_onnx("_contrib_AdaptiveAvgPooling2D")
+def _(b, op, data):
+    if op.grid == (1, 1):
+        return b.GlobalAveragePool(data)
+    sizes = [data.dim(2), data.dim(3)]
+    if all(n % g == 0 for n, g in zip(sizes, op.grid)):
+        kernel = [n // g for n, g in zip(sizes, op.grid)]
+        return b.AveragePool(data, kernel_shape=kernel, strides=kernel)
+    x = data
+    for axis, size, count in zip((2, 3), sizes, op.grid):
+        cells = op.cells(size, count)
+        means = [b.reduce("Mean", b.slice(x, [s], [e], [axis]), [axis], keepdims=True) for s, e in cells]
+        x = b.Concat(*means, axis=axis) if len(means) > 1 else means[0]
+    return x

@@ -1,0 +1,205 @@
+"""Reductions. onnxruntime's ReduceMax, ReduceMin, ArgMax and ArgMin miss NaN, depending on where it stands; MXNet finds it."""
+
+import numpy as np
+
+from hybrid.op import OPS
+from hybrid.ops.common import axes_of
+from hybrid.ops.reduce import ArgExtreme, NpArgExtreme, NpReduction, Reduction
+
+from ..registry import to_onnx
+
+
+def _integer(x):
+    return x.dtype.kind in "iub"
+
+
+def _reduce(b, kind, x, axes):
+    """Reduce<kind> keeping the axes; over no axes at all, which ONNX reads as all, x itself."""
+    return b.reduce(kind, x, axes, keepdims=True) if axes else b.Identity(x)
+
+
+def _count(b, x, axes):
+    """How many elements are reduced into one, as a Value of x's dtype."""
+    sizes = [b.size(x, a) for a in axes]
+    if all(isinstance(s, int) for s in sizes):
+        return b.like(int(np.prod(sizes, dtype=np.int64)), x)
+    return b.cast(
+        b.reduce(
+            "Prod", b.Concat(*(b.const([s]) if isinstance(s, int) else s for s in sizes), axis=0), [0], keepdims=False
+        ),
+        x.dtype,
+    )
+
+
+def _added(kind):
+    """ReduceSum or ReduceProd. onnxruntime computes both of integers in float64 and stops at the largest integer, where
+    MXNet's wrap round; in int64 that is exact up to 2**53, and casting back wraps round."""
+
+    def translate(b, x, axes):
+        if not _integer(x):
+            return _reduce(b, kind, x, axes)
+        return b.cast(_reduce(b, kind, b.cast(x, np.int64), axes), x.dtype)
+
+    return translate
+
+
+_sum, _prod = _added("Sum"), _added("Prod")
+
+
+def _mean(b, x, axes):
+    if not _integer(x) and not any(isinstance(s, int) and s == 0 for s in (b.size(x, a) for a in axes)):
+        return _reduce(b, "Mean", x, axes)  # which is 0 over nothing, where MXNet's is NaN
+    return b.Div(_sum(b, x, axes), _count(b, x, axes))
+
+
+def _extreme(kind):
+    def translate(b, x, axes):
+        y = _reduce(b, kind, x, axes)
+        if _integer(x) or not axes:
+            return y
+        broken = _reduce(b, "Max", b.cast(b.IsNaN(x), np.int32), axes)
+        return b.Where(b.cast(broken, np.bool_), np.nan, y)
+
+    return translate
+
+
+def _without_nan(value, function):
+    def translate(b, x, axes):
+        return function(b, x if _integer(x) else b.Where(b.IsNaN(x), value, x), axes)
+
+    return translate
+
+
+def _nansum(b, x, axes):
+    y = _without_nan(0, _sum)(b, x, axes)
+    if _integer(x) or not axes:
+        return y
+    x = b.cast(x, np.float32) if x.dtype.itemsize < 4 else x  # IsInf takes no float16 at first
+    kept = [a for a in range(x.rank) if a not in axes]
+    rows = x if len(axes) == 1 else b.reshape(b.transpose(x, [*kept, *axes]), [0] * len(kept) + [-1])
+    axis = axes[0] if len(axes) == 1 else len(kept)
+    numbers = b.cast(b.Not(b.IsNaN(rows)), np.int32)
+    followed = b.Greater(b.CumSum(numbers, b.const(axis), exclusive=1, reverse=1), 0)
+    lost = b.reduce("Sum", b.cast(b.And(b.IsInf(rows), followed), np.int32), [axis], keepdims=len(axes) == 1)
+    lost = lost if len(axes) == 1 else b.unsqueeze(lost, axes)
+    return b.Where(b.cast(lost, np.bool_), np.nan, y)
+
+
+def _variance(b, x, axes, ddof=0):
+    difference = b.Sub(x, _mean(b, x, axes))
+    square = b.Mul(difference, difference)
+    if not ddof and not _integer(x):
+        return _mean(b, square, axes)
+    return b.Div(_sum(b, square, axes), b.Sub(_count(b, x, axes), ddof))
+
+
+KINDS = {
+    "sum": _sum,
+    "mean": _mean,
+    "prod": _prod,
+    "max": _extreme("Max"),
+    "min": _extreme("Min"),
+    "nansum": _nansum,
+    "nanprod": _without_nan(1, _prod),
+    "square_sum": lambda b, x, axes: _sum(b, b.Mul(x, x), axes),
+}
+
+
+def _drop(b, y, axes, rank, keepdims, *, legacy=True):
+    """y, whose reduced axes have size 1, without them."""
+    if keepdims:
+        return y
+    if legacy and len(axes) == rank:
+        return b.reshape(y, [1])
+    return b.squeeze(y, axes)
+
+
+def _reduction(b, op, data):
+    axes = op.axes(data.rank)
+    return _drop(b, KINDS[op.kind](b, data, axes), axes, data.rank, op.keepdims)
+
+
+@to_onnx("norm")
+def _(b, op, data):
+    axes = axes_of(op, op.axis, data.rank)
+    dtype = op.infer_type(data.dtype)
+    x = b.Abs(b.cast(data, np.float64) if _integer(data) else b.cast(data, dtype))
+    if op.ord == 1:
+        y = _sum(b, x, axes)
+    else:
+        largest = _reduce(b, "Max", x, axes)
+        infinite = _sum(b, b.cast(b.Equal(x, np.inf), np.int32), axes)
+        scale = b.Where(b.Or(b.Equal(largest, 0), b.Greater(infinite, 0)), 1, largest)
+        scaled = b.Div(x, scale)
+        y = b.Mul(scale, b.Sqrt(_sum(b, b.Mul(scaled, scaled), axes)))
+        y = b.Where(b.Greater(infinite, 1), np.nan, y)
+    y = b.to_integer(y, dtype) if dtype.kind in "iu" else y
+    return _drop(b, y, axes, data.rank, op.keepdims)
+
+
+@to_onnx("moments")
+def _(b, op, data):
+    axes = axes_of(op, op.axes, data.rank)
+    return tuple(_drop(b, f(b, data, axes), axes, data.rank, op.keepdims) for f in (_mean, _variance))
+
+
+@to_onnx("multi_sum_sq")
+def _(b, op, *arrays):
+    sums = [b.reshape(b.reduce("SumSquare", b.cast(x, np.float32), None, keepdims=False), [1]) for x in arrays]
+    return b.Concat(*sums, axis=0)
+
+
+def _arg_extreme(b, data, axis, *, largest):
+    """The first place of the extreme, or of the first NaN, along axis, which stays with size 1; int64."""
+    find = b.ArgMax if largest else b.ArgMin
+    place = find(data, axis=axis, keepdims=1)
+    if _integer(data):
+        return place
+    broken = b.cast(b.IsNaN(data), np.int32)
+    return b.Where(b.cast(_reduce(b, "Max", broken, [axis]), np.bool_), b.ArgMax(broken, axis=axis, keepdims=1), place)
+
+
+def _arg(b, op, data):
+    legacy = not isinstance(op, NpArgExtreme)
+    if op.axis is not None and data.rank:
+        axis = op.axis % data.rank
+        return _drop(b, _arg_extreme(b, data, axis, largest=op.largest), [axis], data.rank, op.keepdims, legacy=legacy)
+    y = _arg_extreme(b, b.reshape(data, [-1]), 0, largest=op.largest)
+    return b.reshape(y, [1] * data.rank) if op.keepdims else y if legacy else b.squeeze(y, [0])
+
+
+@to_onnx("argmax_channel")
+def _(b, op, data):
+    return _drop(b, _arg_extreme(b, data, 1, largest=True), [1], data.rank, False)
+
+
+def _np_reduction(b, op, a):
+    axes = axes_of(op, op.axis, a.rank)
+    wanted = op.infer_type(a.dtype)
+    initial = getattr(op, "initial", None)
+    if op.kind in ("max", "min"):
+        x = b.cast(a, np.int32) if a.dtype.kind == "b" else a
+        y = KINDS[op.kind](b, x, axes)
+        if initial is not None:
+            y = b.Max(y, initial) if op.kind == "max" else b.Min(y, initial)
+    elif op.kind in ("any", "all"):
+        y = _reduce(b, "Max" if op.kind == "any" else "Min", b.cast(b.cast(a, np.bool_), np.int32), axes)
+    elif op.kind in ("var", "std"):
+        y = _variance(b, a, axes, op.ddof)
+        if op.kind == "std":
+            y = b.Sqrt(b.cast(y, np.float64) if _integer(y) else y)
+    else:
+        y = KINDS[op.kind](b, b.cast(a, op.working(a.dtype)), axes)
+        if initial is not None:
+            y = b.Add(y, initial) if op.kind == "sum" else b.Mul(y, initial)
+    y = b.to_integer(y, wanted) if wanted.kind in "iu" and not _integer(y) else b.cast(y, wanted)
+    return _drop(b, y, axes, a.rank, op.keepdims, legacy=False)
+
+
+for _name, _cls in OPS.items():
+    if issubclass(_cls, Reduction):
+        to_onnx(_name)(_reduction)
+    elif issubclass(_cls, NpReduction):
+        to_onnx(_name)(_np_reduction)
+    elif issubclass(_cls, ArgExtreme):
+        to_onnx(_name)(_arg)

@@ -1,0 +1,163 @@
+"""RNN as one ONNX LSTM, GRU or RNN node per layer; as Scan where ONNX's LSTM has no word for it (projection, clipping)."""
+
+import numpy as np
+
+from ..builder import Value
+from ..error import Unsupported
+from ..registry import to_onnx
+
+# MXNet's gates in ONNX's order: LSTM i f g o -> i o f c, GRU r z n -> z r h
+_ORDER = {"rnn_relu": [0], "rnn_tanh": [0], "lstm": [0, 3, 1, 2], "gru": [1, 0, 2]}
+
+
+@to_onnx("RNN")
+def _(b, op, data, parameters, state, *rest):
+    cells = op.cells(data.dim(2))
+    states = [state, *rest[: op.mode == "lstm"]]
+    lengths = b.cast(rest[-1], np.int32) if op.use_sequence_length else None
+    layer_of = _scans if op.projection_size or op.clip else _node
+    if layer_of is _node and data.dtype == np.float64:
+        # onnxruntime registers LSTM and GRU kernels for double that then say they do not support it
+        data, parameters, *states = (b.cast(x, np.float32) for x in (data, parameters, *states))
+    x, last = data, [[] for _ in states]
+    for layer, both in enumerate(cells):
+        weights = [_Part(b, parameters, op, cell, f"l{layer}{'r' * d}") for d, cell in enumerate(both)]
+        begin = [_initial(b, s, layer * op.directions, op) for s in states]
+        x, ends = layer_of(b, op, x, weights, begin, lengths)
+        for collected, end in zip(last, ends):
+            collected.append(end)
+    if not op.state_outputs:
+        return x
+    return x, *(s[0] if len(s) == 1 else b.Concat(*s, axis=0) for s in last)
+
+
+class _Part:
+    """Parameters of one layer and direction, cut out of the packed vector now (a constant) or at run time."""
+
+    def __init__(self, b, packed, op, cell, name):
+        self.b, self.packed, self.op, self.cell, self.name = b, packed, op, cell, name
+
+    def cut(self, field, shape, order=None, perm=None):
+        """The parameter reshaped, with its gates (first axis) in another order, then permuted."""
+        b, (offset, stored) = self.b, getattr(self.cell, field)
+        stop = offset + int(np.prod(stored))
+        if self.packed.const is not None:
+            array = self.packed.const[offset:stop].reshape(shape)
+            if order is not None:
+                array = array.reshape(len(order), -1)[order].reshape(shape)
+            name = f"{b.scope}/{self.name}_{field}"
+            return b.const(array if perm is None else array.transpose(perm), name=name)
+        part = b.slice(self.packed, [offset], [stop], [0])
+        if order is not None and len(order) > 1:
+            part = b.Gather(b.reshape(part, [len(order), -1]), order, axis=0)
+        part = b.reshape(part, shape)
+        return part if perm is None else b.transpose(part, perm)
+
+
+def _initial(b, state, first, op):
+    """The states of one layer, (D, N, R); None, which ONNX reads as zeros, when they are."""
+    if state.const is not None and not state.const.any():
+        return None
+    if op.num_layers == 1:
+        return state
+    return b.slice(state, [first], [first + op.directions], [0])
+
+
+def _stack(b, parts):
+    if len(parts) == 1:
+        return parts[0]
+    if all(p.const is not None for p in parts):
+        return b.const(np.concatenate([p.const for p in parts]), name=f"{parts[0].name}_both")
+    return b.Concat(*parts, axis=0)
+
+
+def _node(b, op, x, weights, begin, lengths):
+    """A layer as one node: outputs (T, N, D*R) and last states (D, N, R)."""
+    order, rows = _ORDER[op.mode], op.gates * op.state_size
+
+    def stacked(field):
+        shape = (1, *getattr(weights[0].cell, field)[1])
+        return _stack(b, [w.cut(field, shape, order) for w in weights])
+
+    biases = [_stack_bias(b, w.cut("i2h_bias", (1, rows), order), w.cut("h2h_bias", (1, rows), order)) for w in weights]
+    attrs = {"hidden_size": op.state_size, "direction": "bidirectional" if op.bidirectional else "forward"}
+    inputs = [x, stacked("i2h"), stacked("h2h"), _stack(b, biases), lengths, *begin]
+    if op.mode == "lstm":
+        y, *ends = b.LSTM(*inputs, outputs=3, **attrs)
+    elif op.mode == "gru":
+        y, *ends = b.GRU(*inputs, outputs=2, linear_before_reset=1, **attrs)
+    else:
+        activation = "Relu" if op.mode == "rnn_relu" else "Tanh"
+        y, *ends = b.RNN(*inputs, outputs=2, activations=[activation] * op.directions, **attrs)
+    if op.directions == 1:
+        return b.squeeze(y, [1]), ends
+    return b.reshape(b.transpose(y, [0, 2, 1, 3]), [0, 0, -1]), ends
+
+
+def _stack_bias(b, given, recurrent):
+    if given.const is not None and recurrent.const is not None:
+        return b.const(np.concatenate([given.const, recurrent.const], axis=1), name=f"{given.name}_and_h2h")
+    return b.Concat(given, recurrent, axis=1)
+
+
+def _scans(b, op, x, weights, begin, lengths):
+    """A layer of an LSTM with projection or clipping as one Scan per direction; results as of _node."""
+    if op.clip and op.lstm_state_clip_nan:
+        raise Unsupported(
+            "attribute lstm_state_clip_nan=True: ONNX does not say what Clip makes of NaN; set it to False"
+        )
+    sizes = op.result_size, op.state_size
+    scanned = []
+    if lengths is not None:  # (T, N, 1): whether the step is within the sequence
+        steps = b.cast(b.Range(0, b.squeeze(b.shape_of(x, 0), [0]), 1), np.int32)
+        scanned.append(b.unsqueeze(b.Less(b.unsqueeze(steps, [1]), lengths), [2]))
+    outs, ends = [], [[], []]
+    for direction, part in enumerate(weights):
+        rows, width = part.cell.i2h[1]
+        given = b.Add(b.MatMul(x, part.cut("i2h", (rows, width), perm=(1, 0))), part.cut("i2h_bias", (rows,)))
+        states = []
+        for initial, size in zip(begin, sizes):
+            if initial is None:
+                states.append(b.Expand(b.const([[0]], x.dtype), b.dims(b.size(x, 1), size)))
+            else:
+                states.append(b.squeeze(b.slice(initial, [direction], [direction + 1], [0]), [0]))
+        body = b.body(_lstm_step(op, part), x.dtype, x.dtype, x.dtype, *(s.dtype for s in scanned))
+        count = 1 + len(scanned)
+        way = {"scan_input_directions": [direction] * count, "scan_output_directions": [direction]}
+        made = b.Scan(*states, given, *scanned, outputs=3, body=body, num_scan_inputs=count, **way)
+        # Scan's schema ties no result to an operand
+        hidden, cell, out = (Value(v.name, None, x.dtype) for v in made)
+        outs.append(out)
+        ends[0].append(b.unsqueeze(hidden, [0]))
+        ends[1].append(b.unsqueeze(cell, [0]))
+    joined = outs[0] if len(outs) == 1 else b.Concat(*outs, axis=2)
+    return joined, [e[0] if len(e) == 1 else b.Concat(*e, axis=0) for e in ends]
+
+
+def _lstm_step(op, part):
+    """The body of the Scan: (hidden, cell, what the input adds to the gates, whether alive) -> (hidden, cell, output)."""
+    rows = op.gates * op.state_size
+    h2h, bias = part.cut("h2h", (rows, op.result_size), perm=(1, 0)), part.cut("h2h_bias", (rows,))
+    h2r = part.cut("h2r", (op.result_size, op.state_size), perm=(1, 0)) if op.projection_size else None
+
+    def step(b, hidden, cell, given, alive=None):
+        gates = b.Add(given, b.Add(b.MatMul(hidden, h2h), bias))
+        enter, forget, new, leave = b.split(gates, [op.state_size] * 4, 1)
+        after = b.Add(b.Mul(b.Sigmoid(forget), cell), b.Mul(b.Sigmoid(enter), b.Tanh(new)))
+        if op.clip:
+            after = b.Clip(after, *op.clip)
+        out = b.Mul(b.Sigmoid(leave), b.Tanh(after))
+        if h2r is not None:
+            out = b.MatMul(out, h2r)
+        if alive is None:
+            return out, after, b.Identity(out)
+        return b.Where(alive, out, hidden), b.Where(alive, after, cell), b.Where(alive, out, 0)
+
+    return step
+
+
+@to_onnx("_rnn_param_concat")
+def _(b, op, *data):
+    if all(x.const is not None for x in data):
+        return b.const(np.concatenate([x.const for x in data], axis=op.dim), name=f"{b.scope}/parameters")
+    return b.Concat(*data, axis=op.dim)

@@ -1,0 +1,45 @@
+"""Sequences of different lengths, which may be known at run time only, as may the number of steps and the batch."""
+
+import numpy as np
+
+from hybrid.shapes import UNKNOWN
+
+from ..builder import Builder, Value
+from ..registry import to_onnx
+from .indexing import positions
+
+
+def steps_of(b: Builder, data: Value, axis: int) -> Value:
+    """0, 1, ... for every step."""
+    size = data.shape[axis] if data.shape else UNKNOWN
+    if size is not UNKNOWN:
+        return b.const(np.arange(size))
+    return b.Range(b.const(np.array(0)), b.squeeze(b.shape_of(data, axis), [0]), b.const(np.array(1)))
+
+
+@to_onnx("SequenceMask")
+def _(b, op, data, *lengths):
+    if not lengths:
+        return b.Identity(data)
+    steps, ends = steps_of(b, data, op.axis), positions(b, lengths[0])
+    trailing = range(2, data.rank)
+    # along both axes: the steps at op.axis, the ends at the other
+    alive = b.Less(b.unsqueeze(steps, [1 - op.axis, *trailing]), b.unsqueeze(ends, [op.axis, *trailing]))
+    return b.Where(alive, data, b.const(np.array(op.value).astype(data.dtype)))
+
+
+@to_onnx("SequenceLast")
+def _(b, op, data, *lengths):
+    if not lengths:
+        return b.Gather(data, b.const(np.array(-1)), axis=op.axis)
+    swap = [1, 0, *range(2, data.rank)] if op.axis == 0 else list(range(data.rank))
+    last = b.Max(b.Min(b.Sub(positions(b, lengths[0]), 1), b.Sub(b.shape_of(data, op.axis), [1])), 0)
+    return b.GatherND(b.transpose(data, swap), b.unsqueeze(last, [1]), batch_dims=1)
+
+
+@to_onnx("SequenceReverse")
+def _(b, op, data, *lengths):
+    if not lengths:
+        return b.slice(data, [-1], [np.iinfo(np.int64).min], [0], [-1])
+    ends = b.Max(b.Min(positions(b, lengths[0]), b.shape_of(data, 0)), 0)
+    return b.ReverseSequence(data, ends, time_axis=0, batch_axis=1)

@@ -1,0 +1,71 @@
+"""Sampling by a grid (GridSample, from opset 16) and correlation."""
+
+import numpy as np
+
+from hybrid.ops.spatial import affine_base
+
+from ..registry import to_onnx
+
+_END = np.iinfo(np.int64).max
+
+
+def _affine_grid(b, matrices, height, width):
+    """(N, height, width, 2), as GridSample takes it."""
+    base = b.like(affine_base(height, width).T, matrices)
+    turned = b.transpose(b.reshape(matrices, [-1, 2, 3]), [0, 2, 1])
+    return b.reshape(b.MatMul(base, turned), [0, height, width, 2])
+
+
+def _sample(b, data, grid):
+    mode = "linear" if b.opset >= 20 else "bilinear"
+    return b.GridSample(data, grid, align_corners=1, mode=mode, padding_mode="zeros")
+
+
+@to_onnx("GridGenerator")
+def _(b, op, data):
+    if op.transform_type == "affine":
+        return b.transpose(_affine_grid(b, data, *op.target_shape), [0, 3, 1, 2])
+    ends, halves = [], []
+    for size, shape in ((b.size(data, 3), [1, 1, 1, -1]), (b.size(data, 2), [1, 1, -1, 1])):
+        if isinstance(size, int):
+            ends.append(b.like(np.arange(size).reshape(shape), data))
+            halves.append(b.like((size - 1) / 2, data))
+        else:
+            size = b.cast(b.squeeze(size, [0]), data.dtype)
+            ends.append(b.reshape(b.Range(b.like(0, data), size, b.like(1, data)), shape))
+            halves.append(b.Div(b.Sub(size, 1), 2))
+    parts = b.split(data, [1, 1], 1)
+    moved = [b.Div(b.Add(part, end), half) for part, end, half in zip(parts, ends, halves)]
+    return b.Sub(b.Concat(*moved, axis=1), 1)
+
+
+@to_onnx("BilinearSampler")
+def _(b, op, data, grid):
+    return _sample(b, data, b.transpose(grid, [0, 2, 3, 1]))
+
+
+@to_onnx("SpatialTransformer")
+def _(b, op, data, loc):
+    return _sample(b, data, _affine_grid(b, loc, *op.target_shape))
+
+
+@to_onnx("Correlation")
+def _(b, op, data1, data2):
+    reach, pad = op.max_displacement, op.pad_size
+    if pad:
+        data1, data2 = (b.Pad(x, [0, 0, pad, pad] * 2) for x in (data1, data2))
+
+    def window(x, dy, dx):
+        ends = [d - reach if d < reach else _END for d in (dy, dx)]
+        return b.slice(x, [reach + dy, reach + dx], ends, [2, 3])
+
+    middle, planes = window(data1, 0, 0) if reach else data1, []
+    for dy in op.displacements:
+        for dx in op.displacements:
+            other = window(data2, dy, dx)
+            likeness = b.Mul(middle, other) if op.is_multiply else b.Abs(b.Sub(middle, other))
+            planes.append(b.reduce("Mean", likeness, [1], keepdims=True))
+    y = b.Concat(*planes, axis=1) if len(planes) > 1 else planes[0]
+    if op.kernel_size == op.stride1 == 1:
+        return y
+    return b.AveragePool(y, kernel_shape=[op.kernel_size] * 2, strides=[op.stride1] * 2)

@@ -1,0 +1,236 @@
+"""A symbol bound to arrays: set the arrays, run forward, read the outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .context import Context, resolve
+from .error import MXNetError
+from .graph.executor import Program
+from .graph.graph import Entry
+from .graph.infer import infer
+from .ndarray import NDArray, zeros
+from .shapes import from_legacy, is_known, show
+from .symbol import Symbol
+
+Arrays = Mapping[str, NDArray] | Sequence[NDArray]
+
+
+def bind(symbol: Symbol, ctx: Context, args: Any, args_grad: Any, grad_req: Any, aux_states: Any) -> Executor:
+    """See Symbol.bind."""
+    resolve(ctx)
+    arguments = _by_name(args, symbol.list_arguments(), "args")
+    states = _by_name(aux_states or {}, symbol.list_auxiliary_states(), "aux_states")
+    gradients = {} if args_grad is None else _by_name(args_grad, symbol.list_arguments(), "args_grad", partial=True)
+    return Executor(symbol, ctx, arguments, gradients, _requests(grad_req, symbol.list_arguments()), states)
+
+
+def simple_bind(
+    symbol: Symbol, ctx: Context, grad_req: Any, type_dict: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]
+) -> Executor:
+    """See Symbol.simple_bind."""
+    resolve(ctx)
+    graph = symbol.graph
+    names = set(symbol.list_inputs())
+    given = {n: from_legacy(s) for n, s in shapes.items() if n in names}
+    result = infer(graph, given, {n: d for n, d in type_dict.items() if n in names}, default_dtype="float32")
+    unknown = [n.name for n in graph.variables() if not is_known(result.spec(Entry(n)).shape)]
+    if unknown:
+        raise MXNetError(
+            f"simple_bind: cannot decide the shapes of {', '.join(unknown)} from "
+            f"{', '.join(f'{k}: {v}' for k, v in shapes.items()) or 'nothing'}; give more shapes"
+        )
+
+    def made(nodes: Any) -> dict[str, NDArray]:
+        specs = ((n.name, result.spec(Entry(n))) for n in nodes)
+        return {name: zeros(spec.shape, ctx, spec.dtype) for name, spec in specs}
+
+    arguments = made(graph.arguments())
+    requests = _requests(grad_req, list(arguments))
+    gradients = {n: zeros(a.shape, ctx, a.dtype) for n, a in arguments.items() if requests[n] != "null"}
+    return Executor(symbol, ctx, arguments, gradients, requests, made(graph.auxiliary_states()))
+
+
+def _by_name(given: Any, names: list[str], what: str, *, partial: bool = False) -> dict[str, NDArray]:
+    """Arrays by name from a list in the order of names or a dict. Raises ValueError naming all that are missing."""
+    if not isinstance(given, Mapping | list | tuple):
+        raise TypeError("Only accept list of NDArrays or dict of str to NDArray")
+    if not isinstance(given, Mapping):
+        if len(given) != len(names):
+            raise ValueError(
+                f"Length of {what} does not match the number of arguments: got {len(given)}, wanted {len(names)} "
+                f"({', '.join(names)})"
+            )
+        given = dict(zip(names, given))
+    missing = [n for n in names if n not in given]
+    if missing and not partial:
+        raise ValueError(f"key {', '.join(f'`{n}`' for n in missing)} is missing in `{what}`")
+    chosen = {n: given[n] for n in names if given.get(n) is not None}
+    if not all(isinstance(a, NDArray) for a in chosen.values()):
+        raise TypeError("Only accept list of NDArrays or dict of str to NDArray")
+    return chosen
+
+
+def _requests(grad_req: Any, names: list[str]) -> dict[str, str]:
+    if isinstance(grad_req, str):
+        requests = dict.fromkeys(names, grad_req)
+    elif isinstance(grad_req, Mapping):
+        requests = {n: grad_req.get(n, "null") for n in names}
+    else:
+        requests = dict(zip(names, grad_req, strict=True))
+    wrong = sorted({r for r in requests.values() if r not in ("null", "write", "add")})
+    if wrong:
+        raise MXNetError(f"grad_req={', '.join(map(str, wrong))} is not valid; wanted 'null', 'write' or 'add'")
+    return requests
+
+
+class Executor:
+    """Made by ``Symbol.bind`` and ``Symbol.simple_bind``.
+
+    The arrays in ``arg_dict`` and ``aux_dict`` are those that are computed with: write into them to change inputs."""
+
+    def __init__(
+        self,
+        symbol: Symbol,
+        ctx: Context,
+        arguments: dict[str, NDArray],
+        gradients: dict[str, NDArray],
+        requests: dict[str, str],
+        states: dict[str, NDArray],
+    ):
+        self._symbol, self._ctx = symbol, ctx
+        self._arguments, self._gradients, self._requests, self._states = arguments, gradients, requests, states
+        self._programs: dict[bool, Program] = {}
+        # whatever does not fit is said here, not when it runs
+        feeds = self._feeds()
+        result = infer(symbol.graph, {n: a.shape for n, a in feeds.items()}, {n: a.dtype for n, a in feeds.items()})
+        specs = map(result.spec, symbol.graph.outputs)
+        self._outputs = [zeros(s.shape if is_known(s.shape) else (0,), ctx, s.dtype) for s in specs]
+
+    def _feeds(self) -> dict[str, np.ndarray]:
+        return {n: a._array for n, a in (*self._arguments.items(), *self._states.items())}
+
+    def _program(self, training: bool) -> Program:
+        if training not in self._programs:
+            self._programs[training] = Program(self._symbol.graph, training=training)
+        return self._programs[training]
+
+    @property
+    def arg_dict(self) -> dict[str, NDArray]:
+        return dict(self._arguments)
+
+    @property
+    def aux_dict(self) -> dict[str, NDArray]:
+        return dict(self._states)
+
+    @property
+    def grad_dict(self) -> dict[str, NDArray | None]:
+        return {n: self._gradients.get(n) for n in self._arguments}
+
+    @property
+    def output_dict(self) -> dict[str, NDArray]:
+        return dict(zip(self._symbol.list_outputs(), self._outputs))
+
+    @property
+    def arg_arrays(self) -> list[NDArray]:
+        return list(self._arguments.values())
+
+    @property
+    def aux_arrays(self) -> list[NDArray]:
+        return list(self._states.values())
+
+    @property
+    def grad_arrays(self) -> list[NDArray | None]:
+        return list(self.grad_dict.values())
+
+    @property
+    def outputs(self) -> list[NDArray]:
+        """The outputs of the last forward; zeros before it."""
+        return list(self._outputs)
+
+    def forward(self, is_train: bool = False, **kwargs: Any) -> list[NDArray]:
+        """Compute the outputs. Keywords are arrays to copy into arguments first.
+
+        Raises TypeError for a name that is no argument, ValueError for an array of another shape."""
+        for name, value in kwargs.items():
+            if name not in self._arguments:
+                raise TypeError(f"Unknown argument {name}")
+            target = self._arguments[name]
+            source = value if isinstance(value, NDArray) else np.asarray(value)
+            if tuple(source.shape) != target.shape:
+                raise ValueError(
+                    f"Shape not match! Argument {name}, need: {target.shape}, received: {tuple(source.shape)}"
+                )
+            target[:] = source
+        results = self._program(bool(is_train)).run(self._feeds())
+        self._outputs = [NDArray(r, self._ctx) for r in results]
+        return self.outputs
+
+    def backward(self, out_grads: Any = None, is_train: bool = True) -> None:
+        """Raises MXNetError: this version runs networks, gradients come with the next."""
+        raise MXNetError(
+            "Executor.backward: this version of gluonnx runs networks but does not train them; gradients come next"
+        )
+
+    def copy_params_from(
+        self,
+        arg_params: Mapping[str, NDArray],
+        aux_params: Mapping[str, NDArray] | None = None,
+        allow_extra_params: bool = False,
+    ) -> None:
+        """Copy parameters into the arguments and auxiliary states, converting dtypes.
+
+        Raises ValueError listing all names that there are not (but with allow_extra_params) and all shapes that differ."""
+        problems = []
+        copies = []
+        for given, own, what in (
+            (arg_params, self._arguments, "the arguments"), (aux_params or {}, self._states, "the auxiliary states")
+        ):  # fmt: skip
+            for name, array in given.items():
+                if name not in own:
+                    if not allow_extra_params:
+                        problems.append(f'Find name "{name}" that is not in {what}')
+                elif array.shape != own[name].shape:
+                    problems.append(f"{name} has shape {show(array.shape)}, wanted {show(own[name].shape)}")
+                else:
+                    copies.append((own[name], array))
+        if problems:
+            raise ValueError("; ".join(problems))
+        for target, array in copies:
+            target[:] = array
+
+    def reshape(
+        self, partial_shaping: bool = False, allow_up_sizing: bool = False, **kwargs: tuple[int, ...]
+    ) -> Executor:
+        """An Executor for other input shapes that shares all arrays whose shape stays.
+
+        Raises MXNetError when an array that was not named would change (but with partial_shaping) or one would grow (but
+        with allow_up_sizing)."""
+        graph = self._symbol.graph
+        result = infer(
+            graph, {n: from_legacy(s) for n, s in kwargs.items()}, {n: a.dtype for n, a in self.arg_dict.items()}
+        )
+        arguments, states = dict(self._arguments), dict(self._states)
+        gradients = dict(self._gradients)
+        for nodes, arrays in ((graph.arguments(), arguments), (graph.auxiliary_states(), states)):
+            for node in nodes:
+                shape, old = result.spec(Entry(node)).shape, arrays[node.name]
+                if not is_known(shape) or shape == old.shape:
+                    continue
+                assert shape is not None
+                if node.name not in kwargs and not partial_shaping:
+                    raise MXNetError(
+                        f"reshape: {node.name} would change from {show(old.shape)} to {show(shape)}, which was not asked for; "
+                        "check the shapes, or set partial_shaping=True"
+                    )
+                if int(np.prod(shape)) > old.size and not allow_up_sizing:
+                    raise MXNetError(
+                        f"reshape: {node.name} would grow from {show(old.shape)} to {show(shape)}; set allow_up_sizing=True"
+                    )
+                arrays[node.name] = zeros(shape, self._ctx, old.dtype)
+                if node.name in gradients:
+                    gradients[node.name] = zeros(shape, self._ctx, old.dtype)
+        return Executor(self._symbol, self._ctx, arguments, gradients, self._requests, states)

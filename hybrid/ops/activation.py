@@ -1,0 +1,172 @@
+"""Activation and LeakyReLU: element-wise non-linearities chosen by an attribute."""
+
+from typing import Any, Literal
+
+import numpy as np
+
+from ..op import Op, op
+from ..shapes import UNKNOWN, merge_all, show
+from .common import Elementwise, narrow, widen
+from .special import erf
+
+SELU_SCALE, SELU_ALPHA = 1.0507009873554805, 1.6732632423543772  # Klambauer et al. 2017, as MXNet and ONNX have them
+
+
+def sigmoid(x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    """1 / (1 + exp(-x)); exp overflows to inf, which gives the right 0."""
+    y = np.negative(x, out=out)
+    np.exp(y, out=y)
+    y += 1
+    return np.reciprocal(y, out=y)
+
+
+def softplus(x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    """log(1 + exp(x)) without overflow."""
+    y = np.abs(x, out=out)
+    np.negative(y, out=y)
+    np.exp(y, out=y)
+    np.log1p(y, out=y)
+    y += np.maximum(x, 0)
+    return y
+
+
+def softsign(x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    """x / (1 + |x|)."""
+    y = np.abs(x, out=out)
+    y += 1
+    return np.divide(x, y, out=y)
+
+
+def log_sigmoid(x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    """log(1 / (1 + exp(-x))) without overflow."""
+    return np.negative(softplus(-x), out=out)
+
+
+def mish(x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    """x tanh(log(1 + exp(x))) (Misra 2019)."""
+    return np.multiply(x, np.tanh(softplus(x)), out=out)
+
+
+_ACTIVATIONS = {
+    "log_sigmoid": log_sigmoid,
+    "mish": mish,
+    "relu": lambda x, out=None: np.maximum(x, 0, out=out),
+    "sigmoid": sigmoid,
+    "softrelu": softplus,
+    "softsign": softsign,
+    "tanh": np.tanh,
+}
+
+
+@op("Activation", "_npx_activation")
+class Activation(Elementwise):
+    """One of relu, sigmoid, softrelu (log(1 + exp(x))), softsign and tanh, element by element; log_sigmoid and mish since 2.0.
+
+    NaN stays NaN, as in MXNet's own kernels (oneDNN's float32 relu answers 0).
+    """
+
+    act_type: Literal["log_sigmoid", "mish", "relu", "sigmoid", "softrelu", "softsign", "tanh"]
+
+    into = True
+
+    def compute(self, data, out=None):
+        x = widen(data)
+        return narrow(_ACTIVATIONS[self.act_type](x, out if x is data else None), data.dtype, out)
+
+    @classmethod
+    def examples(cls, make):
+        for act_type in _ACTIVATIONS:
+            yield make(make.uniform(2, 3), act_type=act_type)
+
+
+def _leaky(x, slope):
+    """x where it is positive, else slope * x; np.where would stumble over every change of sign."""
+    y = np.minimum(x, 0)
+    y *= slope
+    y += np.maximum(x, 0)
+    return y
+
+
+def _gelu(x):
+    """x times the normal distribution function, in pieces that stay in cache."""
+    y = np.empty(x.shape, x.dtype)
+    source, target = x.reshape(-1), y.reshape(-1)
+    for start in range(0, x.size, 1 << 14):
+        piece = source[start : start + (1 << 14)].astype(np.float64)
+        target[start : start + (1 << 14)] = piece * (0.5 * (1 + erf(piece * 0.5**0.5)))
+    return y
+
+
+@op("LeakyReLU", "_npx_leaky_relu")
+class LeakyReLU(Op):
+    """Linear units that let something through below 0.
+
+    leaky: slope * x below 0. elu: slope * (exp(x) - 1) below 0. prelu: gamma * x below 0, where gamma has one slope, or one
+    for each channel (axis 1). selu and gelu have no attributes. rrelu: a slope drawn uniformly from lower_bound to
+    upper_bound for every element when training, and their mean in inference; its second output is the slopes.
+
+    Shapes: data (N, C, ...) or (C,), gamma (1,) or (C,) -> as data.
+    """
+
+    act_type: Literal["elu", "gelu", "leaky", "prelu", "rrelu", "selu"] = "leaky"
+    slope: float = 0.25
+    lower_bound: float = 0.125
+    upper_bound: float = 0.333999991
+
+    inputs = ("data", "gamma")
+    initial = {"gamma": '["Constant", {"value": 0.25}]'}
+    uses = ("training", "rng")
+    epsilon = float(np.finfo(np.float32).eps)
+
+    def takes(self):
+        return self.inputs if self.act_type == "prelu" else self.inputs[:1]
+
+    def returns(self):
+        return ("output", "mask") if self.act_type == "rrelu" else ("output",)
+
+    def infer_input_shapes(self, shapes, outputs):
+        data, *gamma = shapes
+        data = merge_all((data, *outputs))
+        if gamma == [None] and data is not None:
+            gamma = [data[1:2] or data]
+        return [data, *gamma]
+
+    def infer_shape(self, data, *gamma):
+        for shape in gamma:
+            if len(shape) != 1 or (shape[0] is not UNKNOWN and shape[0] != 1 and not self._per_channel(data, shape[0])):
+                channels = show(data[1:2] or data)
+                raise self.fail(f"got gamma of shape {show(shape)}, wanted (1,) or one slope a channel, {channels}")
+        return [data, data] if self.act_type == "rrelu" else data
+
+    @staticmethod
+    def _per_channel(data, size):
+        channels = (data[1:2] or data)[0]
+        return channels is UNKNOWN or channels == size
+
+    def compute(self, data, gamma: Any = None, *, training=False, rng: Any = None):
+        x = widen(data)
+        if self.act_type == "rrelu":
+            slopes = np.full_like(x, (self.lower_bound + self.upper_bound) / 2)
+            if training:
+                slopes[...] = rng.uniform(self.lower_bound, self.upper_bound, x.shape)
+            return narrow(_leaky(x, slopes), data.dtype), narrow(slopes, data.dtype)
+        if self.act_type == "leaky":
+            y = _leaky(x, self.slope)
+        elif self.act_type == "prelu":
+            slopes = widen(gamma)
+            slopes = slopes.reshape(-1, *(1,) * (x.ndim - 2)) if x.ndim > 1 else slopes
+            y = _leaky(x, slopes)
+        elif self.act_type == "elu":
+            y = np.where(x > 0, x, self.slope * np.expm1(np.minimum(x, 0)))
+        elif self.act_type == "selu":
+            y = np.where(x > 0, SELU_SCALE * x, (SELU_SCALE * SELU_ALPHA) * np.expm1(np.minimum(x, 0)))
+        else:
+            y = _gelu(x)
+        return narrow(y, data.dtype)
+
+    @classmethod
+    def examples(cls, make):
+        for act_type in ("leaky", "elu", "selu", "gelu"):
+            yield make(make.uniform(2, 3), act_type=act_type)
+        yield make(make.uniform(2, 3, 3), make.uniform(3), act_type="prelu")
+        yield make(make.uniform(2, 3, 2, 2), make.uniform(1), act_type="prelu")

@@ -1,0 +1,353 @@
+"""Arithmetic, comparison and logic: two arrays of one shape, two that broadcast, or an array and a number.
+
+One Arithmetic is the function; each of its forms is an operator of its own in MXNet, one line each in the tables below.
+The legacy forms keep the dtype of the data throughout (comparisons give 0 and 1 in it); the forms that ``npx`` networks
+use (_npi_*) mix dtypes as MXNet's NumPy interface does, and comparisons give bool.
+"""
+
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ..op import Op, op
+from ..shapes import broadcast
+from .common import Elementwise, truncate
+
+
+class Arithmetic(NamedTuple):
+    """What is done to two elements. function takes arrays of one dtype and gives that dtype (predicates: bool)."""
+
+    name: str
+    text: str
+    function: Callable[..., np.ndarray]
+    predicate: bool = False
+    into: bool = False
+    """function takes ``out=``."""
+    integers: bool = False
+    """It means nothing to floats."""
+
+
+def _divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Quotient; of integers towards zero, as in C. An integer by zero, which ends MXNet's process, is 0."""
+    if a.dtype.kind not in "iub":
+        return np.divide(a, b)
+    quotient, rest = np.divmod(a, b)
+    return quotient + ((rest != 0) & ((a < 0) != (b < 0)))
+
+
+def _mod(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Rest with the sign of the divisor, as Python's %; 0 where the divisor is 0 (floats too)."""
+    return np.where(b == 0, np.zeros((), a.dtype), np.mod(a, b))
+
+
+def _copysign(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """a where the signs agree, else -a, as MXNet writes it: -0.0 counts as positive, NaN as neither."""
+    return np.where(((a >= 0) & (b >= 0)) | ((a < 0) & (b < 0)), a, -a)
+
+
+def _on_floats(function: np.ufunc) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    """The function as MXNet applies it to integers: to their float32, rounded to float32, and back by a C cast."""
+
+    def apply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        if a.dtype.kind not in "iub":
+            return function(a, b)
+        exact = function(a.astype(np.float32).astype(np.float64), b.astype(np.float32).astype(np.float64))
+        return truncate(exact.astype(np.float32), np.result_type(a, b))
+
+    return apply
+
+
+ARITHMETIC = {
+    row.name: row
+    for row in (
+        Arithmetic("add", "lhs + rhs", np.add, into=True),
+        Arithmetic("subtract", "lhs - rhs", np.subtract, into=True),
+        Arithmetic("multiply", "lhs * rhs", np.multiply, into=True),
+        Arithmetic("divide", "lhs / rhs; integers are divided towards zero", _divide),
+        Arithmetic("quotient", "lhs / rhs; integers are divided as float32, then cut off", _on_floats(np.divide)),
+        Arithmetic("mod", "the rest of lhs / rhs, with the sign of rhs; 0 where rhs is 0", _mod),
+        Arithmetic("power", "lhs to the power of rhs", _on_floats(np.power)),
+        Arithmetic("hypot", "the hypotenuse sqrt(lhs**2 + rhs**2), without overflow in between", _on_floats(np.hypot)),
+        Arithmetic("maximum", "the larger of lhs and rhs; NaN if either is", np.maximum, into=True),
+        Arithmetic("minimum", "the smaller of lhs and rhs; NaN if either is", np.minimum, into=True),
+        Arithmetic("equal", "lhs == rhs", np.equal, predicate=True),
+        Arithmetic("not_equal", "lhs != rhs", np.not_equal, predicate=True),
+        Arithmetic("greater", "lhs > rhs", np.greater, predicate=True),
+        Arithmetic("greater_equal", "lhs >= rhs", np.greater_equal, predicate=True),
+        Arithmetic("less", "lhs < rhs", np.less, predicate=True),
+        Arithmetic("less_equal", "lhs <= rhs", np.less_equal, predicate=True),
+        Arithmetic("logical_and", "whether lhs and rhs are both other than 0", np.logical_and, predicate=True),
+        Arithmetic("logical_or", "whether lhs or rhs is other than 0", np.logical_or, predicate=True),
+        Arithmetic("logical_xor", "whether exactly one of lhs and rhs is other than 0", np.logical_xor, predicate=True),
+        Arithmetic("bitwise_and", "the bits set in both lhs and rhs", np.bitwise_and, into=True, integers=True),
+        Arithmetic("bitwise_or", "the bits set in lhs or rhs", np.bitwise_or, into=True, integers=True),
+        Arithmetic("bitwise_xor", "the bits set in one of lhs and rhs", np.bitwise_xor, into=True, integers=True),
+        Arithmetic("arctan2", "the angle of the point (rhs, lhs)", _on_floats(np.arctan2)),
+        Arithmetic("copysign", "lhs with the sign of rhs", _copysign),
+    )
+}
+
+
+# -- two arrays ---------------------------------------------------------------------------------------------------------
+
+
+class Pair(Op):
+    """Two arrays of one dtype."""
+
+    arithmetic: ClassVar[Arithmetic]
+    inputs = ("lhs", "rhs")
+
+    def compute(self, lhs, rhs, out=None):
+        if out is not None:
+            return self.arithmetic.function(lhs, rhs, out=out)
+        return self.arithmetic.function(lhs, rhs).astype(lhs.dtype, copy=False)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3, 4, low=0.3, high=2), make.uniform(3, 4, low=0.3, high=2))
+
+
+class Same(Elementwise, Pair):
+    """Shapes: both and the result are equal."""
+
+
+class Broadcast(Pair):
+    """Shapes broadcast, aligned at the right."""
+
+    def infer_shape(self, lhs, rhs):
+        return broadcast(lhs, rhs)
+
+    @classmethod
+    def examples(cls, make):
+        if cls.arithmetic.integers:
+            yield make(make.integers(3, 1, high=99, dtype=np.int32), make.integers(1, 4, high=99, dtype=np.int32))
+        else:
+            yield make(make.uniform(3, 1, low=0.3, high=2), make.uniform(1, 4, low=0.3, high=2))
+
+
+class Mixed(Broadcast):
+    """Shapes broadcast; dtypes may differ: a float wins over an integer, then the wider one."""
+
+    def infer_input_types(self, dtypes, outputs):
+        known = next((d for d in dtypes if d is not None), None)
+        if known is None and not self.arithmetic.predicate:
+            known = outputs[0]
+        return [known if d is None else d for d in dtypes]
+
+    def infer_type(self, lhs, rhs):
+        return np.dtype(bool) if self.arithmetic.predicate else common_dtype(lhs, rhs)
+
+    def compute(self, lhs, rhs, out=None):
+        dtype = common_dtype(lhs.dtype, rhs.dtype)
+        lhs, rhs = lhs.astype(dtype, copy=False), rhs.astype(dtype, copy=False)
+        if out is not None:
+            return self.arithmetic.function(lhs, rhs, out=out)
+        return np.asarray(self.arithmetic.function(lhs, rhs))
+
+
+class TrueDivide(Mixed):
+    """Shapes broadcast; integers are divided as float32."""
+
+    def infer_type(self, lhs, rhs):
+        return quotient_dtype(common_dtype(lhs, rhs))
+
+    def compute(self, lhs, rhs):
+        dtype = quotient_dtype(common_dtype(lhs.dtype, rhs.dtype))
+        return np.asarray(np.divide(lhs.astype(dtype, copy=False), rhs.astype(dtype, copy=False)))
+
+
+def common_dtype(a: np.dtype, b: np.dtype) -> np.dtype:
+    """The dtype in which MXNet's NumPy interface combines two: never a wider float than the widest given."""
+    floats = [d for d in (a, b) if d.kind not in "iub"]
+    return max(floats, key=lambda d: d.itemsize) if floats else np.promote_types(a, b)
+
+
+def quotient_dtype(dtype: np.dtype) -> np.dtype:
+    """The dtype of a true division of that dtype."""
+    return np.dtype(np.float32) if dtype.kind in "iub" else dtype
+
+
+# -- an array and a number ----------------------------------------------------------------------------------------------
+
+
+class Scalar(Elementwise):
+    """The array is lhs, the number is rhs. Integers with a fractional number (is_int False) become float64."""
+
+    scalar: float = 1.0
+    is_int: bool = True
+
+    arithmetic: ClassVar[Arithmetic]
+    reflected: ClassVar[bool] = False
+    """The number is lhs, the array rhs."""
+
+    def common(self, data: np.dtype) -> np.dtype:
+        """The dtype in which data and the number are combined."""
+        if data.kind not in "iub":
+            return data
+        if not self.is_int:
+            return np.dtype(np.float64)
+        return np.dtype(np.int64) if data.kind == "b" else data
+
+    def number(self, dtype: np.dtype) -> np.ndarray:
+        """The number in that dtype, fractions cut off for an integer one."""
+        exact = int(self.scalar) if np.isfinite(self.scalar) and abs(self.scalar) < 2**63 else None
+        if dtype.kind == "b":
+            return np.asarray(self.scalar != 0)
+        if dtype.kind in "iu" and exact is not None and dtype.itemsize == 8:
+            return np.asarray(exact, np.int64).astype(dtype)
+        return truncate(np.asarray(self.scalar), dtype) if dtype.kind in "iu" else np.asarray(self.scalar).astype(dtype)
+
+    def infer_input_types(self, dtypes, outputs):
+        return dtypes
+
+    def infer_type(self, data):
+        return self.common(data)
+
+    def compute(self, data, out=None):
+        dtype = self.common(data.dtype)
+        array, number = data.astype(dtype, copy=False), self.number(dtype)
+        lhs, rhs = (number, array) if self.reflected else (array, number)
+        if out is not None:
+            return self.arithmetic.function(lhs, rhs, out=out)
+        return np.asarray(self.arithmetic.function(lhs, rhs)).astype(self.infer_type(data.dtype), copy=False)
+
+    @classmethod
+    def examples(cls, make):
+        if not cls.arithmetic.integers:
+            yield make(make.uniform(3, 4, low=0.3, high=2), scalar=1.3)
+        yield make(make.integers(3, 4, low=1, high=9, dtype=np.int32), scalar=2)
+
+
+class Predicate(Scalar):
+    """As Scalar, but the result is bool, and so is the number beside bool data."""
+
+    def common(self, data):
+        return data if data.kind == "b" else super().common(data)
+
+    def infer_type(self, data):
+        return np.dtype(bool)
+
+
+class DividedBy(Scalar):
+    """As Scalar, but integers are divided as float32."""
+
+    def common(self, data):
+        return quotient_dtype(data)
+
+
+# -- the tables ---------------------------------------------------------------------------------------------------------
+
+
+def _register(base: type[Any], arithmetic: str, *names: str, reflected: bool = False) -> None:
+    """The operator names[0], also called names[1:], that applies the arithmetic in the form of base."""
+    row = ARITHMETIC[arithmetic]
+    text = row.text.replace("lhs", "scalar").replace("rhs", "data") if reflected else row.text
+    if issubclass(base, Scalar) and not reflected:
+        text = text.replace("lhs", "data").replace("rhs", "scalar")
+    members = {
+        "__module__": __name__,
+        "__doc__": f"{text[0].upper()}{text[1:]}.\n\n    {base.__doc__}",
+        "arithmetic": row,
+        "into": row.into and issubclass(base, Pair | Scalar),
+    }
+    if reflected:
+        members["reflected"] = True
+    op(*names)(type(names[0].strip("_"), (base,), members))
+
+
+_register(Same, "add", "elemwise_add", "_add", "_plus", "_Plus", "_sparse_elemwise_add")
+_register(Same, "subtract", "elemwise_sub", "_sub", "_minus", "_Minus", "_sparse_elemwise_sub")
+_register(Same, "multiply", "elemwise_mul", "_mul", "_Mul", "_sparse_elemwise_mul")
+_register(Same, "divide", "elemwise_div", "_div", "_Div", "_sparse_elemwise_div")
+_register(Same, "add", "_grad_add")
+_register(Same, "divide", "_scatter_elemwise_div")
+_register(Same, "mod", "_mod", "_Mod")
+_register(Same, "power", "_power", "_Power")
+_register(Same, "hypot", "_hypot", "_Hypot")
+_register(Same, "maximum", "_maximum", "_Maximum")
+_register(Same, "minimum", "_minimum", "_Minimum")
+_register(Same, "equal", "_equal", "_Equal")
+_register(Same, "not_equal", "_not_equal", "_Not_Equal")
+_register(Same, "greater", "_greater", "_Greater")
+_register(Same, "greater_equal", "_greater_equal", "_Greater_Equal")
+_register(Same, "less", "_lesser", "_Lesser")
+_register(Same, "less_equal", "_lesser_equal", "_Lesser_Equal")
+_register(Same, "logical_and", "_logical_and", "_Logical_And")
+_register(Same, "logical_or", "_logical_or", "_Logical_Or")
+_register(Same, "logical_xor", "_logical_xor", "_Logical_Xor")
+
+_register(Broadcast, "add", "broadcast_add", "broadcast_plus", "_sparse_broadcast_add", "_sparse_broadcast_plus")
+_register(Broadcast, "subtract", "broadcast_sub", "broadcast_minus", "_sparse_broadcast_sub", "_sparse_broadcast_minus")
+_register(Broadcast, "multiply", "broadcast_mul", "_sparse_broadcast_mul")
+_register(Broadcast, "divide", "broadcast_div", "_sparse_broadcast_div")
+_register(Broadcast, "mod", "broadcast_mod")
+_register(Broadcast, "power", "broadcast_power")
+_register(Broadcast, "hypot", "broadcast_hypot")
+_register(Broadcast, "maximum", "broadcast_maximum", "_npi_maximum")
+_register(Broadcast, "minimum", "broadcast_minimum", "_npi_minimum")
+_register(Broadcast, "equal", "broadcast_equal")
+_register(Broadcast, "not_equal", "broadcast_not_equal")
+_register(Broadcast, "greater", "broadcast_greater")
+_register(Broadcast, "greater_equal", "broadcast_greater_equal")
+_register(Broadcast, "less", "broadcast_lesser")
+_register(Broadcast, "less_equal", "broadcast_lesser_equal")
+_register(Broadcast, "logical_and", "broadcast_logical_and")
+_register(Broadcast, "logical_or", "broadcast_logical_or")
+_register(Broadcast, "logical_xor", "broadcast_logical_xor")
+_register(Broadcast, "arctan2", "_npi_arctan2")
+_register(Broadcast, "hypot", "_npi_hypot")
+_register(Broadcast, "copysign", "_npi_copysign")
+
+for _name in ("bitwise_and", "bitwise_or", "bitwise_xor"):
+    _register(Broadcast, _name, f"_npi_{_name}")
+    _register(Scalar, _name, f"_npi_{_name}_scalar")
+
+_register(Mixed, "add", "_npi_add")
+_register(Mixed, "subtract", "_npi_subtract")
+_register(Mixed, "multiply", "_npi_multiply")
+_register(Mixed, "mod", "_npi_mod")
+_register(Mixed, "power", "_npi_power")
+_register(TrueDivide, "divide", "_npi_true_divide")
+for _name in ("equal", "not_equal", "greater", "greater_equal", "less", "less_equal"):
+    _register(Mixed, _name, f"_npi_{_name}")
+    _register(Predicate, _name, f"_npi_{_name}_scalar")
+
+_register(Scalar, "add", "_plus_scalar", "_PlusScalar")
+_register(Scalar, "add", "_scatter_plus_scalar")
+_register(Scalar, "add", "_npi_add_scalar")
+_register(Scalar, "subtract", "_minus_scalar", "_MinusScalar")
+_register(Scalar, "subtract", "_scatter_minus_scalar")
+_register(Scalar, "subtract", "_npi_subtract_scalar")
+_register(Scalar, "subtract", "_rminus_scalar", "_RMinusScalar", reflected=True)
+_register(Scalar, "subtract", "_npi_rsubtract_scalar", reflected=True)
+_register(Scalar, "multiply", "_mul_scalar", "_MulScalar")
+_register(Scalar, "multiply", "_npi_multiply_scalar")
+_register(Scalar, "divide", "_div_scalar", "_DivScalar")
+_register(DividedBy, "divide", "_npi_true_divide_scalar")
+_register(Scalar, "quotient", "_rdiv_scalar", "_RDivScalar", reflected=True)
+_register(DividedBy, "divide", "_npi_rtrue_divide_scalar", reflected=True)
+_register(Scalar, "mod", "_mod_scalar", "_ModScalar")
+_register(Scalar, "mod", "_npi_mod_scalar")
+_register(Scalar, "mod", "_rmod_scalar", "_RModScalar", reflected=True)
+_register(Scalar, "mod", "_npi_rmod_scalar", reflected=True)
+_register(Scalar, "power", "_power_scalar", "_PowerScalar")
+_register(Scalar, "power", "_npi_power_scalar")
+_register(Scalar, "power", "_rpower_scalar", "_RPowerScalar", reflected=True)
+_register(Scalar, "power", "_npi_rpower_scalar", reflected=True)
+_register(Scalar, "hypot", "_hypot_scalar", "_HypotScalar", "_npi_hypot_scalar")
+_register(Scalar, "maximum", "_maximum_scalar", "_MaximumScalar", "_npi_maximum_scalar")
+_register(Scalar, "minimum", "_minimum_scalar", "_MinimumScalar", "_npi_minimum_scalar")
+_register(Scalar, "equal", "_equal_scalar", "_EqualScalar")
+_register(Scalar, "not_equal", "_not_equal_scalar", "_NotEqualScalar")
+_register(Scalar, "greater", "_greater_scalar", "_GreaterScalar")
+_register(Scalar, "greater_equal", "_greater_equal_scalar", "_GreaterEqualScalar")
+_register(Scalar, "less", "_lesser_scalar", "_LesserScalar")
+_register(Scalar, "less_equal", "_lesser_equal_scalar", "_LesserEqualScalar")
+_register(Scalar, "logical_and", "_logical_and_scalar", "_LogicalAndScalar")
+_register(Scalar, "logical_or", "_logical_or_scalar", "_LogicalOrScalar")
+_register(Scalar, "logical_xor", "_logical_xor_scalar", "_LogicalXorScalar")
+_register(Scalar, "arctan2", "_npi_arctan2_scalar")
+_register(Scalar, "arctan2", "_npi_rarctan2_scalar", reflected=True)
+_register(Scalar, "copysign", "_npi_copysign_scalar")
+_register(Scalar, "copysign", "_npi_rcopysign_scalar", reflected=True)

@@ -1,0 +1,97 @@
+"""Conversions of dtype."""
+
+import numpy as np
+
+from ..attrs import DType
+from ..op import Op, op
+from ..shapes import merge
+from .common import Elementwise, truncate
+
+
+def convert(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """The array in another dtype; floats become integers as a C cast makes them."""
+    if dtype.kind in "iu" and array.dtype.kind not in "iub":
+        return truncate(array, dtype)
+    return array.astype(dtype, copy=False)
+
+
+@op("Cast", "cast", "_npi_cast", "_npx_cast")
+class Cast(Elementwise):
+    """data in another dtype. Fractions are cut off; integers that do not fit wrap round."""
+
+    dtype: DType
+
+    view = True
+    moves = True
+
+    def infer_input_types(self, dtypes, outputs):
+        return dtypes
+
+    def infer_type(self, data):
+        return self.dtype
+
+    def compute(self, data):
+        return convert(data, self.dtype)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3, 4, low=-9, high=9), dtype="int32")
+        yield make(make.uniform(3, 4), dtype="float16")
+
+
+def is_short(dtype: np.dtype) -> bool:
+    """Whether mixed precision casts the dtype: the floats of up to four bytes."""
+    return dtype.kind not in "iub" and dtype.itemsize <= 4
+
+
+@op("amp_cast")
+class AmpCast(Cast):
+    """float16, bfloat16 or float32 data in another floating dtype; other data stays as it is."""
+
+    def infer_type(self, data):
+        return self.dtype if is_short(data) else data
+
+    def compute(self, data):
+        return convert(data, self.infer_type(data.dtype))
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3, 4), dtype="float16")
+
+
+@op("amp_multicast")
+class AmpMulticast(Op):
+    """float16 and float32 arrays in the wider of their dtypes, or the narrower with cast_narrow; others stay.
+
+    Shapes: each output has the shape of its input."""
+
+    num_outputs: int
+    cast_narrow: bool = False
+
+    inputs = ("*data",)
+    count = "num_outputs"
+
+    def returns(self):
+        return tuple(f"output{i}" for i in range(self.num_outputs)) if self.num_outputs > 1 else ("output",)
+
+    def infer_shape(self, *shapes):
+        return list(shapes)
+
+    def infer_input_shapes(self, shapes, outputs):
+        return [merge(a, b) for a, b in zip(shapes, outputs)]
+
+    def infer_input_types(self, dtypes, outputs):
+        return dtypes
+
+    def infer_type(self, *dtypes):
+        pick = min if self.cast_narrow else max
+        chosen = pick(filter(is_short, dtypes), key=lambda d: d.itemsize, default=None)
+        return [chosen if is_short(d) else d for d in dtypes]
+
+    def compute(self, *arrays):
+        wanted = self.infer_type(*(a.dtype for a in arrays))
+        return tuple(a.copy() if a.dtype == d else convert(a, d) for a, d in zip(arrays, wanted))
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 3), make.uniform(2, dtype=np.float16), num_outputs=2)

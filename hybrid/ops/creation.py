@@ -1,0 +1,316 @@
+"""Arrays made from nothing, or from the shape of another: zeros, ones, full, ranges, identity matrices, shapes."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..attrs import DType, Shape
+from ..op import Op, op
+from ..shapes import UNKNOWN, is_known
+from .common import Elementwise, axis_of
+
+FLOAT32 = np.dtype("float32")
+
+
+class Filled(Op):
+    """One value everywhere. A 0 in ``shape`` means, as in MXNet without np_shape, a dim that readers decide."""
+
+    shape: Shape = ()
+    ctx: str = ""
+    dtype: DType = FLOAT32
+
+    inputs = ()
+    uses = ("shape",)
+
+    @property
+    def fill(self) -> Any:
+        raise NotImplementedError
+
+    def infer_shape(self):
+        return tuple(d or UNKNOWN for d in self.shape)
+
+    def infer_type(self):
+        return self.dtype
+
+    def compute(self, shape):
+        if not is_known(shape):
+            raise self.fail(f"got shape {self.shape}, in which 0 means a size that the readers decide, and none did")
+        return np.full(shape, np.asarray(self.fill).astype(self.dtype), self.dtype)
+
+
+def filled(name: str, value: float, doc: str) -> type[Op]:
+    """An operator that gives one fixed value everywhere."""
+    return op(name)(type(name, (Filled,), {"fill": value, "__doc__": doc, "__module__": __name__}))
+
+
+filled("_zeros", 0, "Zeros of a shape; a 0 in the shape is a size that readers decide.")
+filled("_ones", 1, "Ones of a shape; a 0 in the shape is a size that readers decide.")
+
+
+class FilledNumpy(Filled):
+    """As Filled, under NumPy's rules: 0 is a size like any other."""
+
+    def infer_shape(self):
+        return tuple(UNKNOWN if d == -1 else d for d in self.shape)
+
+
+@op("_npi_zeros")
+class NumpyZeros(FilledNumpy):
+    """Zeros of a shape (numpy.zeros)."""
+
+    fill = 0
+
+
+@op("_npi_ones")
+class NumpyOnes(FilledNumpy):
+    """Ones of a shape (numpy.ones)."""
+
+    fill = 1
+
+
+@op("_full", "_npi_full")
+class Full(Filled):
+    """One value everywhere (MXNet _full); the value is converted to dtype as C does."""
+
+    value: float
+
+    @property
+    def fill(self):
+        return self.value
+
+
+class Like(Elementwise):
+    """One value everywhere, in the shape of data."""
+
+    fill = 0
+
+    def compute(self, data):
+        return np.full(data.shape, self.fill, data.dtype)
+
+
+@op("zeros_like", "_sparse_zeros_like", "_npi_zeros_like")
+class ZerosLike(Like):
+    """Zeros in the shape and dtype of data."""
+
+
+@op("ones_like", "_npi_ones_like")
+class OnesLike(Like):
+    """Ones in the shape and dtype of data."""
+
+    fill = 1
+
+
+@op("_npi_full_like")
+class FullLike(Elementwise):
+    """fill_value everywhere, in the shape of a, of its dtype or of the one given (numpy.full_like)."""
+
+    fill_value: float
+    ctx: str = ""
+    dtype: DType | None = None
+
+    inputs = ("a",)
+
+    def infer_type(self, a):
+        return self.dtype or a
+
+    def infer_input_types(self, dtypes, outputs):
+        return dtypes if self.dtype else super().infer_input_types(dtypes, outputs)
+
+    def compute(self, a):
+        return np.full(a.shape, np.asarray(self.fill_value).astype(self.dtype or a.dtype))
+
+
+class Range(Op):
+    """start, start + step, ... below stop, each ``repeat`` times; stop alone counts from 0."""
+
+    start: float
+    stop: float | None = None
+    step: float = 1.0
+    repeat: int = 1
+    infer_range: bool = False
+    ctx: str = ""
+    dtype: DType = FLOAT32
+
+    inputs = ()
+    uses = ("shape",)
+
+    def check(self):
+        return "got step 0, wanted another" if self.step == 0 else None
+
+    def span(self) -> tuple[float, int]:
+        """(first value, how many different values)."""
+        start, stop = (0.0, self.start) if self.stop is None else (self.start, self.stop)
+        return start, max(0, math.ceil((stop - start) / self.step))
+
+    def infer_shape(self):
+        if self.infer_range and self.stop is None:
+            return (UNKNOWN,)
+        return (self.span()[1] * self.repeat,)
+
+    def infer_type(self):
+        return self.dtype
+
+    def compute(self, shape):
+        if not is_known(shape):
+            raise self.fail("infer_range=True, but no reader decides how long the range is; give stop")
+        open_ended = self.infer_range and self.stop is None
+        return steps(self.start if open_ended else self.span()[0], self.step, self.repeat, shape[0], self.dtype)
+
+
+def steps(start: float, step: float, repeat: int, count: int, dtype: np.dtype) -> np.ndarray:
+    """start + step * (i // repeat) for i below count, with start and step converted first, as MXNet does."""
+    first, by = np.asarray([start, step]).astype(dtype)
+    return (first + (np.arange(count) // repeat).astype(dtype) * by).astype(dtype, copy=False)
+
+
+@op("_arange")
+class Arange(Range):
+    """Evenly spaced values (MXNet arange). Shapes: -> (ceil((stop - start) / step) * repeat,)."""
+
+    def check(self):
+        if self.stop is not None and (self.stop - self.start) * self.step < 0:
+            return f"invalid range (start, stop, step) = ({self.start:g}, {self.stop:g}, {self.step:g})"
+        return super().check()
+
+
+@op("_npi_arange")
+class NumpyArange(Range):
+    """Evenly spaced values (numpy.arange)."""
+
+
+@op("_linspace", "_npi_linspace")
+class Linspace(Op):
+    """num values from start to stop, the last included with endpoint. Shapes: -> (num,)."""
+
+    start: float
+    stop: float
+    num: int
+    endpoint: bool = True
+    ctx: str = ""
+    dtype: DType = FLOAT32
+
+    inputs = ()
+    legacy = ("step", "repeat", "infer_range")  # listed by 1.9.1, which reads none of them
+
+    def infer_shape(self):
+        return (self.num,)
+
+    def infer_type(self):
+        return self.dtype
+
+    def compute(self):
+        return np.linspace(self.start, self.stop, self.num, endpoint=self.endpoint).astype(self.dtype)
+
+
+class Eye(Op):
+    """Ones on the k-th diagonal. Shapes: -> (N, M), M being N when it is not given."""
+
+    N: int
+
+    inputs = ()
+
+    @property
+    def columns(self) -> int:
+        raise NotImplementedError
+
+    def infer_shape(self):
+        return (self.N, self.columns)
+
+    def infer_type(self):
+        return self.dtype
+
+    def compute(self):
+        return np.eye(self.N, self.columns, self.k, self.dtype)
+
+
+@op("_eye")
+class LegacyEye(Eye):
+    """Ones on the k-th diagonal (MXNet eye): M = 0 means N."""
+
+    M: int = 0
+    k: int = 0
+    ctx: str = ""
+    dtype: DType = FLOAT32
+
+    @property
+    def columns(self):
+        return self.M or self.N
+
+
+@op("_npi_eye")
+class NumpyEye(Eye):
+    """Ones on the k-th diagonal (numpy.eye): M = None means N."""
+
+    M: int | None = None
+    k: int = 0
+    ctx: str = ""
+    dtype: DType = FLOAT32
+
+    @property
+    def columns(self):
+        return self.N if self.M is None else self.M
+
+
+@op("_npi_identity")
+class Identity(FilledNumpy):
+    """The identity matrix (numpy.identity)."""
+
+    fill = 0
+
+    def compute(self, shape):
+        return np.eye(*shape, dtype=self.dtype)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(shape=(3, 3))
+
+
+@op("_contrib_arange_like", "_npx_arange_like")
+class ArangeLike(Op):
+    """start, start + step, ... in the shape of data, or as many as data is long along axis; each ``repeat`` times."""
+
+    start: float = 0.0
+    step: float = 1.0
+    repeat: int = 1
+    ctx: str = ""
+    axis: int | None = None
+
+    def infer_shape(self, data):
+        return data if self.axis is None else (data[axis_of(self, self.axis, len(data))],)
+
+    def compute(self, data):
+        shape = self.infer_shape(data.shape)
+        return steps(self.start, self.step, self.repeat, math.prod(shape), data.dtype).reshape(shape)
+
+
+class AboutShape(Op):
+    """Numbers that a shape holds; the values of data do not matter."""
+
+    def infer_type(self, data):
+        return np.dtype("int64")
+
+    def infer_input_types(self, dtypes, outputs):
+        return dtypes
+
+
+@op("shape_array", "_npx_shape_array")
+class ShapeArray(AboutShape):
+    """The shape of data as a 1-D int64 array."""
+
+    def infer_shape(self, data):
+        return (len(data),)
+
+    def compute(self, data):
+        return np.array(data.shape, np.int64)
+
+
+@op("size_array")
+class SizeArray(AboutShape):
+    """The number of elements of data as an int64 array of length 1."""
+
+    def infer_shape(self, data):
+        return (1,)
+
+    def compute(self, data):
+        return np.array([data.size], np.int64)

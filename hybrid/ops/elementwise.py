@@ -1,0 +1,656 @@
+"""Functions of one element, conversions of dtype, and the few element-wise operators with attributes of their own.
+
+One Curve is the function; it may be several operators (``exp``, ``_npi_exp``), one line each in the tables below.
+"""
+
+from collections.abc import Callable
+from typing import ClassVar, Literal, NamedTuple
+
+import numpy as np
+
+from ..op import Op, op
+from ..shapes import broadcast, merge_all
+from . import special
+from .casting import convert
+from .common import Elementwise, truncate, widen
+
+
+class Curve(NamedTuple):
+    """A function of one element. ints says how integers get through: "direct", or as that floating dtype and cut off."""
+
+    name: str
+    text: str
+    function: Callable[..., np.ndarray]
+    ints: str = "float64"
+    predicate: bool = False
+    into: bool = False
+    """function takes ``out=``."""
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        """The function on an array of any dtype, keeping the dtype (predicates: bool)."""
+        if self.predicate or self.ints == "direct" or x.dtype.kind not in "iub":
+            return np.asarray(self.function(x))
+        return truncate(self.function(x.astype(self.ints)), x.dtype)
+
+
+def _float64(function: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
+    return lambda x: function(np.asarray(x, np.float64)).astype(x.dtype)
+
+
+def _wide(function: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
+    return lambda x: np.asarray(function(widen(x))).astype(x.dtype, copy=False)
+
+
+def _sign(x: np.ndarray) -> np.ndarray:
+    return (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)
+
+
+def _rint(x: np.ndarray) -> np.ndarray:
+    floor, ceil = np.floor(x), np.ceil(x)
+    return np.where(x - floor <= ceil - x, floor, ceil)
+
+
+def _round(x: np.ndarray) -> np.ndarray:
+    size = np.abs(x)
+    floor = np.floor(size)
+    return np.copysign(np.where(size - floor >= 0.5, floor + 1, floor), x)
+
+
+def _sigmoid(x: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-x))
+
+
+def _softplus(x: np.ndarray) -> np.ndarray:
+    return np.logaddexp(x, np.zeros((), x.dtype))
+
+
+def _identity_on_integers(function: np.ufunc) -> Callable[[np.ndarray], np.ndarray]:
+    return lambda x: x.copy() if x.dtype.kind in "iub" else function(x)
+
+
+def _erfinv(x: np.ndarray) -> np.ndarray:
+    """As special.erfinv; for integers, which have no NaN, 0 outside -1..1."""
+    y = special.erfinv(np.asarray(x, np.float64))
+    return truncate(np.where(np.isnan(y), 0, y), x.dtype) if x.dtype.kind in "iub" else y.astype(x.dtype)
+
+
+# MXNet's constants, which are float32 whatever the dtype of the data
+DEGREES = np.float32(180) / np.float32(np.pi)
+RADIANS = np.float32(np.pi) / np.float32(180)
+
+CURVES = {
+    row.name: row
+    for row in (
+        Curve("abs", "the absolute value", np.abs, "direct"),
+        Curve("negative", "the negative", np.negative, "direct"),
+        Curve("square", "the square", np.square, "direct", into=True),
+        Curve("sign", "1, 0 or -1 by sign; 0 for NaN", _sign, "direct"),
+        Curve(
+            "relu",
+            "the larger of the element and 0; NaN stays",
+            lambda x, **to: np.maximum(x, 0, **to),
+            "direct",
+            into=True,
+        ),
+        Curve("bitwise_not", "every bit inverted; of bool the opposite", np.invert, "direct"),
+        Curve("floor", "rounded down", _identity_on_integers(np.floor), "direct"),
+        Curve("ceil", "rounded up", _identity_on_integers(np.ceil), "direct"),
+        Curve("trunc", "rounded towards 0", _identity_on_integers(np.trunc), "direct"),
+        Curve("rint", "rounded to the nearest integer, halves down", _rint),
+        Curve("round", "rounded to the nearest integer, halves away from 0", _round),
+        Curve("logical_not", "1 where the element is 0, else 0", np.logical_not, predicate=True),
+        Curve("isnan", "whether the element is NaN", np.isnan, predicate=True),
+        Curve("isinf", "whether the element is infinite", np.isinf, predicate=True),
+        Curve("isposinf", "whether the element is positive infinity", np.isposinf, predicate=True),
+        Curve("isneginf", "whether the element is negative infinity", np.isneginf, predicate=True),
+        Curve("isfinite", "whether the element is finite", np.isfinite, predicate=True),
+        Curve("exp", "e to the power of the element", np.exp),
+        Curve("expm1", "exp(x) - 1, accurate near 0", np.expm1),
+        Curve("log", "the natural logarithm", np.log),
+        Curve("log10", "the logarithm to base 10", np.log10),
+        Curve("log2", "the logarithm to base 2", np.log2),
+        Curve("log1p", "log(1 + x), accurate near 0", np.log1p),
+        Curve("sqrt", "the square root", np.sqrt),
+        Curve("rsqrt", "one over the square root", _wide(lambda x: 1 / np.sqrt(x))),
+        Curve("cbrt", "the cube root", np.cbrt),
+        Curve("rcbrt", "one over the cube root", _wide(lambda x: 1 / np.cbrt(x))),
+        Curve("reciprocal", "one over the element", lambda x: 1 / x),
+        Curve("sin", "the sine", np.sin),
+        Curve("cos", "the cosine", np.cos),
+        Curve("tan", "the tangent", np.tan),
+        Curve("arcsin", "the inverse sine", np.arcsin),
+        Curve("arccos", "the inverse cosine", np.arccos),
+        Curve("arctan", "the inverse tangent", np.arctan),
+        Curve("sinh", "the hyperbolic sine", np.sinh),
+        Curve("cosh", "the hyperbolic cosine", np.cosh),
+        Curve("tanh", "the hyperbolic tangent", np.tanh),
+        Curve("arcsinh", "the inverse hyperbolic sine", np.arcsinh),
+        Curve("arccosh", "the inverse hyperbolic cosine", np.arccosh),
+        Curve("arctanh", "the inverse hyperbolic tangent", np.arctanh),
+        Curve("degrees", "radians in degrees", lambda x: x * x.dtype.type(DEGREES), "float32"),
+        Curve("radians", "degrees in radians", lambda x: x * x.dtype.type(RADIANS), "float32"),
+        Curve("sigmoid", "1 / (1 + exp(-x))", _wide(_sigmoid)),
+        Curve("softsign", "x / (1 + |x|)", _wide(lambda x: x / (1 + np.abs(x)))),
+        Curve("log_sigmoid", "log(1 / (1 + exp(-x)))", _wide(lambda x: -_softplus(-x))),
+        Curve("mish", "x * tanh(log(1 + exp(x)))", _wide(lambda x: x * np.tanh(_softplus(x)))),
+        Curve("erf", "the error function", _float64(special.erf)),
+        Curve("erfinv", "the inverse error function", _erfinv, "direct"),
+        Curve("gamma", "the gamma function", _float64(special.gamma)),
+        Curve("gammaln", "the logarithm of the gamma function's absolute value", _float64(special.gammaln)),
+    )
+}
+
+# where the examples (and random tests) draw from, for functions that are not defined everywhere
+_RANGES = {
+    **dict.fromkeys(
+        ("log", "log10", "log2", "sqrt", "rsqrt", "cbrt", "rcbrt", "reciprocal", "gamma", "gammaln"), (0.2, 4.0)
+    ),
+    **dict.fromkeys(("arcsin", "arccos", "arctanh", "erfinv", "log1p"), (-0.9, 0.9)),
+    "arccosh": (1.1, 4.0),
+}
+
+
+class Unary(Elementwise):
+    """The function is applied to every element; integers stay integers."""
+
+    curve: ClassVar[Curve]
+
+    def compute(self, data, out=None):
+        if out is not None:
+            return self.curve.function(data, out=out)
+        return self.curve(data).astype(data.dtype, copy=False)
+
+    @classmethod
+    def examples(cls, make):
+        low, high = _RANGES.get(cls.curve.name, (-2.0, 2.0))
+        if cls.curve.name == "bitwise_not":
+            yield make(make.integers(3, 4, dtype=np.int32))
+            return
+        yield make(make.uniform(3, 4, low=low, high=high))
+
+
+class UnaryPredicate(Elementwise):
+    """The result is bool."""
+
+    curve: ClassVar[Curve]
+
+    def infer_input_types(self, dtypes, outputs):
+        return dtypes
+
+    def infer_type(self, data):
+        return np.dtype(bool)
+
+    def compute(self, data):
+        return self.curve(data)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3, 4))
+
+
+def _unary(curve: str, *names: str, base: type = Unary, argument: str = "data") -> None:
+    """The operator names[0], also called names[1:], that applies the curve."""
+    row = CURVES[curve]
+    members = {
+        "__module__": __name__,
+        "__doc__": f"{row.text[0].upper()}{row.text[1:]}.\n\n    {base.__doc__}",
+        "curve": row,
+        "inputs": (argument,),
+        "into": row.into and base is Unary,
+    }
+    op(*names)(type(names[0].strip("_"), (base,), members))
+
+
+for _name in (
+    *("abs", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "cbrt", "ceil", "cos", "cosh", "degrees"),
+    *(
+        "exp",
+        "expm1",
+        "floor",
+        "log",
+        "log10",
+        "log1p",
+        "log2",
+        "negative",
+        "radians",
+        "relu",
+        "rint",
+        "round",
+        "rsqrt",
+    ),
+    *("sigmoid", "sign", "sin", "sinh", "sqrt", "square", "tan", "tanh", "trunc"),
+):
+    _unary(_name, _name, f"_sparse_{_name}")
+for _name in ("erf", "erfinv", "log_sigmoid", "mish"):
+    _unary(_name, _name, f"_npx_{_name}")
+for _name in ("gamma", "gammaln"):
+    _unary(_name, _name, f"_npx_{_name}", f"_sparse_{_name}")
+for _name in ("logical_not", "rcbrt", "reciprocal", "softsign"):
+    _unary(_name, _name)
+for _name in (
+    *("arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "cbrt", "ceil", "cos", "cosh", "degrees", "exp"),
+    *("expm1", "floor", "log", "log10", "log1p", "log2", "negative", "radians", "reciprocal", "rint", "sign", "sin"),
+    *("sinh", "sqrt", "square", "tan", "tanh", "trunc"),
+):
+    _unary(_name, f"_npi_{_name}", argument="x")
+for _name in ("logical_not", "isnan", "isinf", "isposinf", "isneginf", "isfinite"):
+    _unary(_name, f"_npi_{_name}", base=UnaryPredicate, argument="x")
+_unary("abs", "_npi_absolute", "_npi_abs", argument="x")
+_unary("bitwise_not", "_npi_bitwise_not", argument="x")
+_unary("trunc", "fix", "_sparse_fix")
+_unary("trunc", "_npi_fix", argument="x")
+_unary("relu", "_npx_relu")
+_unary("sigmoid", "_npx_sigmoid")
+_unary("round", "_contrib_round_ste", "_sparse__contrib_round_ste")
+_unary("sign", "_contrib_sign_ste", "_sparse__contrib_sign_ste")
+
+
+# -- what passes its input on --------------------------------------------------------------------------------------------
+
+
+class Identity(Elementwise):
+    """The input as it is; operators that matter to gradients only."""
+
+    view = True
+    moves = True
+
+    def compute(self, data):
+        return data
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3, 4))
+
+
+for _names in (
+    ("_copy", "identity"),
+    ("_copyto", "_npi_copyto"),
+    ("BlockGrad", "stop_gradient", "_sparse_stop_gradient"),
+):
+    op(*_names)(type(_names[0].strip("_"), (Identity,), {"__module__": __name__, "__doc__": Identity.__doc__}))
+
+
+@op("make_loss", "_sparse_make_loss")
+class MakeLossOf(Identity):
+    """data as a loss: its gradient is 1, whatever follows."""
+
+    def returns(self):
+        return ("loss",)
+
+
+@op("_np_copy")
+class NpCopy(Identity):
+    """A copy."""
+
+    inputs = ("a",)
+
+
+@op("_contrib_gradientmultiplier")
+class GradientMultiplier(Identity):
+    """The input as it is; its gradient is multiplied by scalar."""
+
+    scalar: float = 1.0
+    is_int: bool = True
+
+
+@op("cast_storage", "_sparse_cast_storage")
+class CastStorage(Identity):
+    """The input in another storage type; all storage is dense here, so as it is."""
+
+    stype: Literal["csr", "default", "row_sparse"]
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3, 4), stype="default")
+
+
+@op("_identity_with_attr_like_rhs")
+class IdentityLike(Elementwise):
+    """lhs as it is; rhs lends its shape only."""
+
+    inputs = ("lhs", "rhs")
+    ignored = frozenset(("rhs",))
+    view = True
+    moves = True
+
+    def compute(self, lhs, rhs):
+        return lhs
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3, 4), make.uniform(3, 4))
+
+
+# -- operators with attributes -------------------------------------------------------------------------------------------
+
+
+@op("clip", "_npi_clip", "_sparse_clip")
+class Clip(Elementwise):
+    """Every element cut to a_min..a_max; NaN stays, and a_max wins where a_min is larger. The bounds are float32."""
+
+    a_min: float
+    a_max: float
+
+    into = True
+
+    def bounds(self, dtype):
+        """The two bounds in that dtype."""
+        return tuple(convert(np.float32(v), dtype) for v in (self.a_min, self.a_max))
+
+    def compute(self, data, out=None):
+        low, high = self.bounds(data.dtype)
+        if data.dtype.kind not in "iub" and low <= high:
+            return np.clip(data, low, high, out=out)
+        x = data.astype(np.float32) if data.dtype.kind in "iub" else data
+        # compared as floats: -5 is below every uint8, although it is 251 when cast to one
+        y = np.where(x > np.float32(self.a_max), high, np.where(x < np.float32(self.a_min), low, data))
+        if out is None:
+            return y
+        out[...] = y
+        return out
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3, 5), a_min=-0.7, a_max=0.9)
+
+
+@op("smooth_l1", "_npx_smooth_l1")
+class SmoothL1(Elementwise):
+    """|x| - 0.5 / scalar**2, rounded off by a parabola 0.5 * (scalar * x)**2 where |x| is below 1 / scalar**2."""
+
+    scalar: float | None = None
+
+    @property
+    def squared(self):
+        """scalar**2, with 1 for no scalar."""
+        return 1.0 if self.scalar is None else self.scalar**2
+
+    def compute(self, data):
+        x = data.astype(np.float64) if data.dtype.kind in "iub" else widen(data)
+        size = np.abs(x)
+        y = np.where(size > 1 / self.squared, size - 0.5 / self.squared, 0.5 * self.squared * x * x)
+        return convert(y, data.dtype)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3, 4, low=-2, high=2), scalar=1.5)
+
+
+@op("hard_sigmoid")
+class HardSigmoid(Elementwise):
+    """alpha * x + beta, cut to 0..1. alpha and beta are float32."""
+
+    alpha: float = 0.2
+    beta: float = 0.5
+
+    def compute(self, data):
+        x = widen(data)
+        y = np.clip(x * x.dtype.type(np.float32(self.alpha)) + x.dtype.type(np.float32(self.beta)), 0, 1)
+        return y.astype(data.dtype, copy=False)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3, 4, low=-4, high=4), alpha=0.3, beta=0.4)
+
+
+@op("_contrib_quadratic")
+class Quadratic(Elementwise):
+    """a * x**2 + b * x + c. a, b and c are float32."""
+
+    a: float = 0.0
+    b: float = 0.0
+    c: float = 0.0
+
+    def compute(self, data):
+        x = data.astype(np.float32) if data.dtype.kind in "iub" else widen(data)
+        a, b, c = (x.dtype.type(np.float32(v)) for v in (self.a, self.b, self.c))
+        return convert((a * x + b) * x + c, data.dtype)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3, 4), a=2.0, b=-1.0, c=0.5)
+
+
+@op("_contrib_div_sqrt_dim")
+class DivSqrtDim(Elementwise):
+    """data divided by the square root of the size of its last axis."""
+
+    def compute(self, data):
+        x = widen(data)
+        return (x / np.sqrt(x.dtype.type(data.shape[-1]))).astype(data.dtype, copy=False)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 3, 5))
+
+
+@op("_npi_around")
+class Around(Elementwise):
+    """data rounded to so many decimals, halves to even; a negative number rounds left of the point."""
+
+    decimals: int = 0
+
+    inputs = ("x",)
+
+    def compute(self, data):
+        return np.around(data, self.decimals)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3, 4, low=-9, high=9), decimals=1)
+
+
+@op("add_n", "ElementWiseSum", "_sparse_ElementWiseSum", "_sparse_add_n")
+class AddN(Elementwise):
+    """The sum of any number of arrays of one shape."""
+
+    num_args: int
+
+    inputs = ("*args",)
+
+    def compute(self, *arrays):
+        y = arrays[0].copy()
+        for x in arrays[1:]:
+            y += x
+        return y
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3, 4), make.uniform(3, 4), make.uniform(3, 4), num_args=3)
+
+
+@op("where", "_sparse_where")
+class Where(Op):
+    """x where condition is other than 0 (NaN is), else y. Shapes: all equal, or condition (N,) choosing rows."""
+
+    inputs = ("condition", "x", "y")
+
+    def infer_shape(self, condition, x, y):
+        return merge_all((x, y))
+
+    def infer_input_shapes(self, shapes, outputs):
+        both = merge_all((*shapes[1:], *outputs))
+        return [shapes[0], both, both]
+
+    def infer_input_types(self, dtypes, outputs):
+        known = next((d for d in (*dtypes[1:], *outputs) if d is not None), None)
+        return [dtypes[0], *(known if d is None else d for d in dtypes[1:])]
+
+    def infer_type(self, condition, x, y):
+        return x
+
+    def compute(self, condition, x, y):
+        rows = condition.ndim == 1 and x.ndim > 1
+        return np.where(condition.reshape(-1, *(1,) * (x.ndim - 1)) if rows else condition, x, y)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.integers(3, 4, high=2), make.uniform(3, 4), make.uniform(3, 4))
+        yield make(make.integers(3, high=2), make.uniform(3, 4), make.uniform(3, 4))
+
+
+@op("_npi_where")
+class NpWhere(Where):
+    """x where condition is other than 0, else y. Shapes broadcast."""
+
+    def infer_shape(self, condition, x, y):
+        return broadcast(condition, x, y)
+
+    def infer_input_shapes(self, shapes, outputs):
+        return shapes
+
+    def compute(self, condition, x, y):
+        return np.where(condition, x, y)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.integers(3, 1, high=2), make.uniform(3, 4), make.uniform(4))
+
+
+class WhereNumbers(Elementwise):
+    """Numbers take the place of arrays."""
+
+    def infer_input_types(self, dtypes, outputs):
+        return [dtypes[0], *(d or outputs[0] for d in dtypes[1:])]
+
+    def infer_shape(self, *shapes):
+        return broadcast(*shapes)
+
+    def infer_input_shapes(self, shapes, outputs):
+        return shapes
+
+
+@op("_npi_where_lscalar")
+class WhereNumberFirst(WhereNumbers):
+    """scalar where condition is other than 0, else x. Shapes broadcast."""
+
+    scalar: float = 0.0
+
+    inputs = ("condition", "x")
+
+    def infer_type(self, condition, x):
+        return x
+
+    def compute(self, condition, x):
+        return np.where(condition, x.dtype.type(self.scalar), x)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.integers(3, 4, high=2), make.uniform(4), scalar=2.5)
+
+
+@op("_npi_where_rscalar")
+class WhereNumberSecond(WhereNumbers):
+    """y where condition is other than 0, else scalar. Shapes broadcast."""
+
+    scalar: float = 0.0
+
+    inputs = ("condition", "y")
+
+    def infer_type(self, condition, y):
+        return y
+
+    def compute(self, condition, y):
+        return np.where(condition, y, y.dtype.type(self.scalar))
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.integers(3, 4, high=2), make.uniform(4), scalar=2.5)
+
+
+@op("_npi_where_scalar2")
+class WhereTwoNumbers(WhereNumbers):
+    """x where condition is other than 0, else y, as float32."""
+
+    x: float = 0.0
+    y: float = 0.0
+
+    inputs = ("condition",)
+
+    def infer_type(self, condition):
+        return np.dtype(np.float32)
+
+    def compute(self, condition):
+        return np.where(condition, np.float32(self.x), np.float32(self.y))
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.integers(3, 4, high=2), x=1.5, y=-2.0)
+
+
+@op("_npi_nan_to_num")
+class NanToNum(Elementwise):
+    """data with NaN, infinity and minus infinity replaced by numbers, the last two by default by the largest there are."""
+
+    copy: bool = True
+    nan: float = 0.0
+    posinf: float | None = None
+    neginf: float | None = None
+
+    def replacements(self, dtype: np.dtype) -> tuple:
+        """What stands for NaN, inf and -inf."""
+        largest = float(np.finfo(dtype).max)
+        high = largest if self.posinf is None else self.posinf
+        return self.nan, high, -largest if self.neginf is None else self.neginf
+
+    def compute(self, data):
+        if data.dtype.kind in "iub":
+            return data.copy()
+        nan, high, low = self.replacements(data.dtype)
+        return np.nan_to_num(data, copy=True, nan=nan, posinf=high, neginf=low)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.array([1.5, np.nan, np.inf, -np.inf]))
+
+
+@op("all_finite")
+class AllFinite(Op):
+    """1 when every element is finite, else 0. Shapes: any -> (1,), float32."""
+
+    init_output: bool = True
+
+    inputs = ("data",)
+
+    def infer_input_types(self, dtypes, outputs):
+        return dtypes
+
+    def infer_type(self, data):
+        return np.dtype(np.float32)
+
+    def infer_shape(self, data):
+        return (1,)
+
+    def compute(self, data):
+        return np.array([np.isfinite(data).all()], np.float32)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3, 4))
+
+
+@op("multi_all_finite")
+class MultiAllFinite(Op):
+    """1 when every element of every array is finite, else 0. Shapes: any -> (1,), float32."""
+
+    num_arrays: int = 1
+    init_output: bool = True
+
+    inputs = ("*data",)
+    count = "num_arrays"
+
+    def infer_input_types(self, dtypes, outputs):
+        return dtypes
+
+    def infer_type(self, *dtypes):
+        return np.dtype(np.float32)
+
+    def infer_shape(self, *shapes):
+        return (1,)
+
+    def compute(self, *arrays):
+        return np.array([all(np.isfinite(a).all() for a in arrays)], np.float32)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3, 4), make.uniform(2), num_arrays=2)

@@ -1,0 +1,281 @@
+"""Operators that repeat numbers: broadcasts, tile, repeat, Pad."""
+
+import math
+from typing import Literal
+
+import numpy as np
+
+from ..attrs import Shape
+from ..op import Op, op
+from ..shapes import UNKNOWN, show
+from .common import axis_of, want_rank
+
+
+class Broadcasting(Op):
+    """Base of operators that repeat data along axes of size 1."""
+
+    def infer_type(self, data, *like):
+        return data
+
+    def infer_input_types(self, dtypes, outputs):
+        data = dtypes[0] or outputs[0]
+        return [data, *(d or data for d in dtypes[1:])]
+
+    def grown(self, data, wanted):
+        """The shape data gets when its axes take the wanted sizes (None: keep). Raises OpError when one cannot."""
+        out = []
+        for axis, (have, want) in enumerate(zip(data, wanted)):
+            if want is None:
+                out.append(have)
+            elif have is not UNKNOWN and want is not UNKNOWN and have not in (1, want):
+                raise self.fail(f"cannot broadcast axis {axis} of data of shape {show(data)} to size {want}")
+            else:
+                out.append(have if want is UNKNOWN and have is not UNKNOWN and have != 1 else want)
+        return tuple(out)
+
+    def compute(self, data, *like):
+        return np.broadcast_to(data, self.infer_shape(data.shape, *(x.shape for x in like))).copy()
+
+
+@op("broadcast_to")
+class BroadcastTo(Broadcasting):
+    """data repeated along axes of size 1 to the given shape, where 0 keeps a dim. The rank stays."""
+
+    shape: Shape = ()
+
+    def wanted(self, rank: int) -> list[int | None]:
+        """The size that each axis takes, None where it keeps its own."""
+        if rank != len(self.shape):
+            raise self.fail(f"got data of {rank} dimensions, wanted {len(self.shape)} as in shape {show(self.shape)}")
+        return [d or None for d in self.shape]
+
+    def infer_shape(self, data):
+        return self.grown(data, self.wanted(len(data)))
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 1, 3), shape=(2, 4, 3))
+        yield make(make.uniform(2, 1), shape=(0, 3))
+
+
+@op("_npi_broadcast_to")
+class NumpyBroadcastTo(Broadcasting):
+    """array repeated along axes of size 1 and new axes in front to the given shape, where -2 keeps a dim.
+
+    Source: mx.np.broadcast_to."""
+
+    shape: Shape = ()
+
+    inputs = ("array",)
+
+    def wanted(self, rank: int) -> list[int | None]:
+        """The size that each axis takes, None where it keeps its own."""
+        if rank > len(self.shape):
+            raise self.fail(f"got array of {rank} dimensions, wanted at most {len(self.shape)}")
+        return [None if d == -2 else d for d in self.shape]
+
+    def infer_shape(self, array):
+        wanted = self.wanted(len(array))
+        return self.grown((1,) * (len(wanted) - len(array)) + array, wanted)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3, 1), shape=(2, 3, 4))
+
+
+@op("broadcast_axis", "broadcast_axes")
+class BroadcastAxis(Broadcasting):
+    """data repeated along each axis, which has size 1, to the size given for it."""
+
+    axis: Shape = ()
+    size: Shape = ()
+
+    def check(self):
+        if len(self.axis) != len(self.size):
+            return f"axis={show(self.axis)} and size={show(self.size)} want equal lengths"
+        return None
+
+    def wanted(self, rank: int) -> list[int | None]:
+        """The size that each axis takes, None where it keeps its own."""
+        sizes: list[int | None] = [None] * rank
+        for axis, size in zip(self.axis, self.size):
+            sizes[axis_of(self, axis, rank)] = size
+        return sizes
+
+    def infer_shape(self, data):
+        wanted = self.wanted(len(data))
+        for axis, (have, want) in enumerate(zip(data, wanted)):
+            if want is not None and have is not UNKNOWN and have != 1:
+                raise self.fail(f"cannot broadcast axis {axis} of data of shape {show(data)}, whose size is not 1")
+        return self.grown(data, wanted)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(1, 3, 1), axis=(0, 2), size=(2, 4))
+
+
+@op("broadcast_like")
+class BroadcastLike(Broadcasting):
+    """lhs repeated along axes of size 1 to the shape of rhs, or along lhs_axes to the sizes of rhs_axes."""
+
+    lhs_axes: Shape | None = None
+    rhs_axes: Shape | None = None
+
+    inputs = ("lhs", "rhs")
+
+    def check(self):
+        if (self.lhs_axes is None) != (self.rhs_axes is None) or len(self.lhs_axes or ()) != len(self.rhs_axes or ()):
+            return f"lhs_axes={self.lhs_axes} and rhs_axes={self.rhs_axes} want equal lengths"
+        return None
+
+    def pairs(self, lhs: int, rhs: int) -> list[tuple[int, int]]:
+        """Axes of lhs with the axes of rhs whose sizes they take, given the ranks."""
+        if self.lhs_axes is None or self.rhs_axes is None:
+            if lhs != rhs:
+                raise self.fail(f"got {lhs} and {rhs} dimensions, wanted equally many, or lhs_axes and rhs_axes")
+            return [(a, a) for a in range(lhs)]
+        return [(axis_of(self, a, lhs), axis_of(self, b, rhs)) for a, b in zip(self.lhs_axes, self.rhs_axes)]
+
+    def infer_shape(self, lhs, rhs):
+        wanted: list = [None] * len(lhs)
+        for a, b in self.pairs(len(lhs), len(rhs)):
+            wanted[a] = rhs[b]
+        return self.grown(lhs, wanted)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(1, 3), make.uniform(2, 3))
+        yield make(make.uniform(2, 1, 2), make.uniform(4, 3), lhs_axes=(1,), rhs_axes=(0,))
+
+
+@op("tile", "_npi_tile")
+class Tile(Op):
+    """data repeated reps times along each axis; reps and axes are matched from the right, missing ones are 1."""
+
+    reps: Shape
+
+    def check(self):
+        return f"reps={show(self.reps)} wants no negative number" if min(self.reps, default=0) < 0 else None
+
+    def aligned(self, rank: int) -> tuple[int, ...]:
+        """reps with ones in front, for at least rank axes."""
+        return (1,) * (rank - len(self.reps)) + self.reps
+
+    def infer_shape(self, data):
+        reps = self.aligned(len(data))
+        return tuple(d * r for d, r in zip((1,) * (len(reps) - len(data)) + data, reps))
+
+    def compute(self, data):
+        return np.tile(data, self.reps)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 3), reps=(2, 2))
+        yield make(make.uniform(2, 3), reps=(2, 1, 3))
+
+
+@op("repeat", "_np_repeat")
+class Repeat(Op):
+    """Every number of data repeats times along axis, or of the flattened data. Zero times gives the shape (0,)."""
+
+    repeats: int
+    axis: int | None = None
+
+    def check(self):
+        return f"repeats={self.repeats} wants no negative number" if self.repeats < 0 else None
+
+    def infer_shape(self, data):
+        if self.repeats == 0:
+            return (0,)
+        if self.axis is None:
+            return (math.prod(data) * self.repeats,)
+        axis = axis_of(self, self.axis, len(data))
+        return (*data[:axis], data[axis] * self.repeats, *data[axis + 1 :])
+
+    def compute(self, data):
+        if self.repeats == 0:
+            return np.empty((0,), data.dtype)
+        return np.repeat(data, self.repeats, self.axis)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 3), repeats=2, axis=1)
+        yield make(make.uniform(2, 3), repeats=3)
+
+
+@op("Pad", "pad")
+class Pad(Op):
+    """Rows of numbers around data of 4 or 5 dimensions, the first two excepted.
+
+    pad_width gives, for every axis, how many come before and after. mode constant puts constant_value there, edge
+    repeats the last number, reflect mirrors data at its last number.
+    """
+
+    mode: Literal["constant", "edge", "reflect"]
+    pad_width: Shape
+    constant_value: float = 0.0
+
+    def pairs(self) -> list[tuple[int, int]]:
+        """For every axis how many numbers come before and after."""
+        return list(zip(self.pad_width[::2], self.pad_width[1::2]))
+
+    def check(self):
+        if len(self.pad_width) not in (8, 10) or min(self.pad_width) < 0:
+            return f"pad_width={show(self.pad_width)} wants 8 or 10 numbers, none negative"
+        return (
+            f"pad_width={show(self.pad_width)} wants zeros for the first two axes" if any(self.pad_width[:4]) else None
+        )
+
+    def infer_shape(self, data):
+        want_rank(self, data, len(self.pad_width) // 2)
+        if self.mode == "reflect":
+            for axis, pair in enumerate(self.pairs()):
+                if data[axis] is not UNKNOWN and any(pair) and max(pair) >= data[axis]:
+                    raise self.fail(
+                        f"cannot reflect {max(pair)} numbers over axis {axis} of data of shape {show(data)}"
+                    )
+        return tuple(d + before + after for d, (before, after) in zip(data, self.pairs()))
+
+    def compute(self, data):
+        if self.mode == "constant":
+            return np.pad(data, self.pairs(), constant_values=self.constant_value)
+        return np.pad(data, self.pairs(), self.mode)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(1, 2, 3, 4), mode="constant", pad_width=(0, 0, 0, 0, 1, 2, 2, 1), constant_value=1.5)
+        yield make(make.uniform(1, 2, 3, 4), mode="edge", pad_width=(0, 0, 0, 0, 1, 2, 2, 1))
+        yield make(make.uniform(1, 2, 3, 4), mode="reflect", pad_width=(0, 0, 0, 0, 1, 2, 2, 1))
+
+
+@op("_npi_pad")
+class NumpyPad(Op):
+    """Rows of numbers around data, as many before and after each axis as pad_width has pairs.
+
+    constant puts constant_value there, edge repeats the last number, reflect and symmetric mirror data at and behind it,
+    maximum and minimum put those along the axis. Source: mx.np.pad.
+    """
+
+    pad_width: tuple[tuple[int, ...], ...]
+    mode: Literal["constant", "edge", "reflect", "symmetric", "maximum", "minimum"] = "constant"
+    constant_value: float = 0.0
+    reflect_type: Literal["even"] = "even"
+
+    def check(self):
+        if any(len(pair) != 2 or min(pair) < 0 for pair in self.pad_width):
+            return f"pad_width={self.pad_width} wants pairs, none negative"
+        return None
+
+    def infer_shape(self, data):
+        want_rank(self, data, len(self.pad_width))
+        return tuple(d + before + after for d, (before, after) in zip(data, self.pad_width))
+
+    def compute(self, data):
+        if self.mode == "constant":
+            return np.pad(data, self.pad_width, constant_values=self.constant_value)
+        return np.pad(data, self.pad_width, self.mode)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3, 4), pad_width=((1, 2), (0, 1)), constant_value=2.5)
+        yield make(make.uniform(2, 3), pad_width=((3, 2), (0, 1)), mode="symmetric")

@@ -1,0 +1,554 @@
+"""Operators that take or place numbers by position: take, Embedding, pick, gather_nd, one_hot and their kin.
+
+Positions may be floats, which are cut to integers. A position outside is moved to the nearest inside (mode clip),
+counted round and round (wrap), or refused (raise), as each operator says.
+"""
+
+import math
+from typing import Any, Literal
+
+import numpy as np
+
+from ..attrs import DType, Shape
+from ..op import Domain, Op, op
+from ..shapes import UNKNOWN, merge, show
+from .common import axis_of, truncate
+
+
+def positions(array: np.ndarray) -> np.ndarray:
+    """Positions as integers."""
+    return array.astype(np.int64) if array.dtype.kind in "iub" else truncate(array, np.dtype(np.int64))
+
+
+def inside(where: np.ndarray, size: int, mode: str = "clip") -> np.ndarray:
+    """Integer positions moved inside an axis of the size."""
+    return where % size if mode == "wrap" else where.clip(0, size - 1)
+
+
+def below(size: Any) -> Domain | None:
+    """The domain of positions on an axis of the size, where that is known."""
+    return None if size is UNKNOWN or size == 0 else Domain(0, size - 1, integer=True)
+
+
+class Indexing(Op):
+    """Base of operators whose result has the dtype of the first input, whatever that of the positions."""
+
+    def infer_type(self, data, *others):
+        return data
+
+    def infer_input_types(self, dtypes, outputs):
+        return [dtypes[0] or outputs[0], *dtypes[1:]]
+
+
+@op("take", "_npi_take")
+class Take(Indexing):
+    """The parts of a at the positions indices along axis.
+
+    Shapes: a (..., n, ...), indices of any shape, which takes the place of the axis. Mode raise refuses negative ones.
+    """
+
+    axis: int = 0
+    mode: Literal["clip", "wrap", "raise"] = "clip"
+
+    inputs = ("a", "indices")
+
+    def infer_shape(self, a, indices):
+        axis = axis_of(self, self.axis, len(a))
+        return (*a[:axis], *indices, *a[axis + 1 :])
+
+    def domain(self, name, shapes):
+        a = shapes[0]
+        return below(a[axis_of(self, self.axis, len(a))]) if name == "indices" and a is not None else None
+
+    def compute(self, a, indices):
+        where = positions(indices)
+        axis = axis_of(self, self.axis, a.ndim)
+        size = a.shape[axis]
+        if self.mode == "raise" and np.any((where < 0) | (where >= size)):
+            raise self.fail(f"got positions {where.min()} to {where.max()} on an axis of size {size}")
+        return np.take(a, inside(where, size, self.mode), axis)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(4, 3), make.integers(2, 3, high=4))
+        yield make(make.uniform(2, 4), make.integers(3, high=9), axis=1, mode="wrap")
+
+
+class EmbeddingBase(Indexing):
+    """Base of embeddings: rows of weight by position."""
+
+    input_dim: int
+    output_dim: int
+    dtype: DType = np.dtype("float32")
+    sparse_grad: bool = False
+
+    inputs = ("data", "weight")
+
+    def infer_input_shapes(self, shapes, outputs):
+        return [shapes[0], (self.input_dim, self.output_dim)]
+
+    def infer_shape(self, data, weight):
+        return (*data, self.output_dim)
+
+    def infer_type(self, data, weight):
+        return weight
+
+    def infer_input_types(self, dtypes, outputs):
+        return [dtypes[0], dtypes[1] or outputs[0] or self.dtype]
+
+    def domain(self, name, shapes):
+        return below(self.input_dim) if name == "data" else None
+
+    def compute(self, data, weight):
+        return np.take(weight, inside(positions(data), self.input_dim), 0)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.integers(2, 3, high=5), make.uniform(5, 4), input_dim=5, output_dim=4)
+
+
+@op("Embedding", "_sparse_Embedding", "_npx_embedding")
+class Embedding(EmbeddingBase):
+    """The rows of weight at the positions data; those outside are moved to the nearest inside.
+
+    Shapes: data (...), weight (input_dim, output_dim) -> (..., output_dim).
+    """
+
+
+@op("_contrib_SparseEmbedding")
+class SparseEmbedding(EmbeddingBase):
+    """The rows of weight at the positions data, as Embedding; its gradient is stored sparsely.
+
+    Shapes: data (...), weight (input_dim, output_dim) -> (..., output_dim).
+    """
+
+
+@op("batch_take")
+class BatchTake(Indexing):
+    """One number of each row of a: a[i, indices[i]]; positions outside are moved to the nearest inside.
+
+    Shapes: a (n, m), indices (n,) int32 -> (n,).
+    """
+
+    inputs = ("a", "indices")
+
+    def infer_shape(self, a, indices):
+        if len(a) != 2:
+            raise self.fail(f"got a of shape {show(a)}, wanted 2 dimensions")
+        return merge(indices, a[:1])
+
+    def infer_type(self, a, indices):
+        if indices != np.int32:
+            raise self.fail(f"got indices of dtype {indices}, wanted int32")
+        return a
+
+    def infer_input_types(self, dtypes, outputs):
+        return [dtypes[0] or outputs[0], dtypes[1] or np.dtype(np.int32)]
+
+    def domain(self, name, shapes):
+        return below(shapes[0][1]) if name == "indices" and shapes[0] is not None else None
+
+    def compute(self, a, indices):
+        return a[np.arange(len(a)), inside(indices, a.shape[1])]
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3, 4), make.integers(3, high=4, dtype="int32"))
+
+
+@op("pick", "choose_element_0index", "_npx_pick")
+class Pick(Indexing):
+    """One number along axis for each place of the other axes: data[i, index[i]] for two dimensions.
+
+    Shapes: data (..., n, ...), index the same without the axis or with 1 there; the result keeps a 1 with
+    keepdims, and when data has no other axis.
+    """
+
+    axis: int | None = -1
+    keepdims: bool = False
+    mode: Literal["clip", "wrap"] = "clip"
+
+    inputs = ("data", "index")
+
+    def check(self):
+        return "axis=None wants an axis" if self.axis is None else None
+
+    def along(self, rank: int) -> int:
+        """The axis, from the front."""
+        assert self.axis is not None
+        return axis_of(self, self.axis, rank)
+
+    def infer_input_shapes(self, shapes, outputs):
+        data, index = shapes
+        if data is None or index is not None:
+            return shapes
+        axis = self.along(len(data))
+        return [data, (*data[:axis], *data[axis + 1 :])]
+
+    def infer_shape(self, data, index):
+        axis = self.along(len(data))
+        without = (*data[:axis], *data[axis + 1 :])
+        kept = (*data[:axis], 1, *data[axis + 1 :])
+        merge(index, kept if len(index) == len(data) else without)
+        return kept if self.keepdims or not without else without
+
+    def domain(self, name, shapes):
+        data = shapes[0]
+        return below(data[self.along(len(data))]) if name == "index" and data is not None else None
+
+    def compute(self, data, index):
+        axis = self.along(data.ndim)
+        where = inside(positions(index), data.shape[axis], self.mode)
+        picked = np.take_along_axis(data, where if where.ndim == data.ndim else np.expand_dims(where, axis), axis)
+        return picked if self.keepdims or data.ndim == 1 else picked.squeeze(axis)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3, 4), make.integers(3, high=4))
+        yield make(make.uniform(3, 4), make.integers(4, high=3), axis=0, keepdims=True)
+
+
+@op("gather_nd", "_npi_gather_nd", "_npx_gather_nd")
+class GatherND(Indexing):
+    """The parts of data at positions given by columns: result[j] = data[indices[0, j], indices[1, j], ...].
+
+    Shapes: data (d0, d1, ...), indices (m, ...), m <= rank of data -> (..., dm, ...). Negative ones count from behind.
+    """
+
+    inputs = ("data", "indices")
+
+    def infer_shape(self, data, indices):
+        if not indices:
+            raise self.fail("got indices without dimensions, wanted a first axis of coordinates")
+        if indices[0] is UNKNOWN:
+            return None
+        if indices[0] > len(data):
+            raise self.fail(f"got {indices[0]} coordinates for data of shape {show(data)}")
+        return (*indices[1:], *data[indices[0] :])
+
+    def domain(self, name, shapes):
+        data, indices = shapes
+        if name != "indices" or data is None or indices is None or indices[0] is UNKNOWN:
+            return None
+        sizes = data[: indices[0]]
+        return None if any(s is UNKNOWN for s in sizes) else below(min(sizes, default=0))
+
+    def compute(self, data, indices):
+        return data[tuple(positions(indices))]
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3, 4), make.integers(2, 5, high=3))
+        yield make(make.uniform(3, 4, 2), make.integers(1, 5, high=3))
+
+
+class Scattering(Op):
+    """Base of operators that place numbers at positions given by columns, as gather_nd takes them."""
+
+    shape: Shape
+
+    def fits(self, numbers: Any, indices: Any) -> None:
+        """Raise OpError unless there are as many numbers as positions and remaining dims."""
+        if not indices or (indices[0] is not UNKNOWN and indices[0] > len(self.shape)):
+            raise self.fail(f"got indices of shape {show(indices)} for an array of shape {show(self.shape)}")
+        if indices[0] is not UNKNOWN:
+            merge(numbers, (*indices[1:], *self.shape[indices[0] :]))
+
+    def domain(self, name, shapes):
+        return below(min(self.shape, default=0)) if name == "indices" else None
+
+
+@op("scatter_nd")
+class ScatterND(Scattering):
+    """Zeros of the given shape, with data at positions given by columns: result[indices[0, j], ...] = data[j].
+
+    Shapes: data (..., rest), indices (m, ...). Where a position occurs twice the last number counts.
+    """
+
+    inputs = ("data", "indices")
+
+    def infer_shape(self, data, indices):
+        self.fits(data, indices)
+        return self.shape
+
+    def infer_type(self, data, indices):
+        return data
+
+    def infer_input_types(self, dtypes, outputs):
+        return [dtypes[0] or outputs[0], dtypes[1]]
+
+    def compute(self, data, indices):
+        out = np.zeros(self.shape, data.dtype)
+        out[tuple(positions(indices))] = data
+        return out
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3), make.array([[0, 2, 1], [3, 0, 1]]), shape=(3, 4))
+
+
+@op("_scatter_set_nd", "_npi_scatter_set_nd")
+class ScatterSetND(Scattering):
+    """lhs, which has the given shape, with rhs at positions given by columns: lhs[indices[0, j], ...] = rhs[j]."""
+
+    inputs = ("lhs", "rhs", "indices")
+
+    def infer_input_shapes(self, shapes, outputs):
+        return [self.shape, *shapes[1:]]
+
+    def infer_shape(self, lhs, rhs, indices):
+        self.fits(rhs, indices)
+        return lhs
+
+    def infer_type(self, lhs, rhs, indices):
+        return lhs
+
+    def infer_input_types(self, dtypes, outputs):
+        known = dtypes[0] or dtypes[1] or outputs[0]
+        return [known, known, dtypes[2]]
+
+    def compute(self, lhs, rhs, indices):
+        out = lhs.copy()
+        out[tuple(positions(indices))] = rhs
+        return out
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(5), make.uniform(2), make.array([[0, 3]]), shape=(5,))
+
+
+@op("fill_element_0index")
+class FillElement(Op):
+    """lhs with one number of each row replaced: lhs[i, rhs[i]] = mhs[i]. Shapes: lhs (n, m), mhs (n,), rhs (n,)."""
+
+    inputs = ("lhs", "mhs", "rhs")
+
+    def infer_shape(self, lhs, mhs, rhs):
+        if len(lhs) != 2:
+            raise self.fail(f"got lhs of shape {show(lhs)}, wanted 2 dimensions")
+        merge(mhs, lhs[:1])
+        merge(rhs, lhs[:1])
+        return lhs
+
+    def domain(self, name, shapes):
+        return below(shapes[0][1]) if name == "rhs" and shapes[0] is not None else None
+
+    def compute(self, lhs, mhs, rhs):
+        out = lhs.copy()
+        out[np.arange(len(lhs)), positions(rhs)] = mhs
+        return out
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3, 4), make.uniform(3), make.integers(3, high=4))
+
+
+@op("one_hot", "_npx_one_hot")
+class OneHot(Op):
+    """on_value at the position, along a new last axis, and off_value elsewhere (everywhere, if that is outside).
+
+    Shapes: indices (...) -> (..., depth).
+    """
+
+    depth: int
+    on_value: float = 1.0
+    off_value: float = 0.0
+    dtype: DType = np.dtype("float32")
+
+    inputs = ("indices",)
+
+    def infer_shape(self, indices):
+        return (*indices, self.depth)
+
+    def infer_type(self, indices):
+        return self.dtype
+
+    def infer_input_types(self, dtypes, outputs):
+        return dtypes
+
+    def domain(self, name, shapes):
+        return below(self.depth)
+
+    def compute(self, indices):
+        hit = positions(indices)[..., None] == np.arange(self.depth)
+        on, off = np.array([self.on_value, self.off_value]).astype(self.dtype)
+        return np.where(hit, on, off)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.integers(2, 3, high=4), depth=4)
+        yield make(make.integers(3, high=3), depth=3, on_value=5.0, off_value=-1.5)
+
+
+@op("_ravel_multi_index", "ravel_multi_index")
+class RavelMultiIndex(Op):
+    """Columns of coordinates in an array of the given shape, as positions in the flattened array.
+
+    Shapes: data (rank of shape, n) -> (n,). Coordinates outside are reckoned with all the same.
+    """
+
+    shape: Shape
+
+    def infer_shape(self, data):
+        if len(data) != 2:
+            raise self.fail(f"got data of shape {show(data)}, wanted 2 dimensions")
+        merge(data[:1], (len(self.shape),))
+        return data[1:]
+
+    def strides(self) -> list[int]:
+        """By how many places a step along each axis moves in the flattened array."""
+        return [math.prod(self.shape[a + 1 :]) for a in range(len(self.shape))]
+
+    def compute(self, data):
+        return (positions(data) * np.array(self.strides())[:, None]).sum(0).astype(data.dtype)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.array([[0, 2, 1], [3, 0, 1]]), shape=(3, 4))
+
+
+@op("_unravel_index", "unravel_index")
+class UnravelIndex(Op):
+    """Positions in a flattened array of the given shape, as columns of coordinates. Shapes: data (n,) -> (rank, n)."""
+
+    shape: Shape
+
+    def infer_shape(self, data):
+        if len(data) != 1:
+            raise self.fail(
+                f"got data of shape {show(data)}, wanted 1 dimension (MXNet gives meaningless numbers for more)"
+            )
+        return (len(self.shape), *data)
+
+    def domain(self, name, shapes):
+        return below(math.prod(self.shape))
+
+    def compute(self, data):
+        left, out = positions(data), []
+        for size in self.shape[:0:-1]:
+            # towards zero, as C divides; the first coordinate takes whatever is left
+            rest = np.fmod(left, size)
+            out.append(rest)
+            left = (left - rest) // size
+        return np.stack([left, *out[::-1]]).astype(data.dtype)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.array([0, 5, 11]), shape=(3, 4))
+
+
+@op("_contrib_index_copy")
+class IndexCopy(Indexing):
+    """old_tensor with the rows at index_vector replaced by those of new_tensor."""
+
+    inputs = ("old_tensor", "index_vector", "new_tensor")
+
+    def infer_shape(self, old, index, new):
+        if len(index) != 1:
+            raise self.fail(f"got index_vector of shape {show(index)}, wanted 1 dimension")
+        merge(new, (*index, *old[1:]))
+        return old
+
+    def infer_input_types(self, dtypes, outputs):
+        known = dtypes[0] or dtypes[2] or outputs[0]
+        return [known, dtypes[1], known]
+
+    def domain(self, name, shapes):
+        return below(shapes[0][0]) if name == "index_vector" and shapes[0] is not None else None
+
+    def compute(self, old, index, new):
+        out = old.copy()
+        out[positions(index)] = new
+        return out
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(5, 3), make.array([0, 4], "int32"), make.uniform(2, 3))
+
+
+@op("_contrib_index_array")
+class IndexArray(Op):
+    """For every number of data its coordinates (int64), along a new last axis; only those on axes, if given."""
+
+    axes: Shape | None = None
+
+    def chosen(self, rank: int) -> list[int]:
+        """The axes whose coordinates are given."""
+        return list(range(rank)) if self.axes is None else [axis_of(self, a, rank) for a in self.axes]
+
+    def infer_shape(self, data):
+        return (*data, len(self.chosen(len(data))))
+
+    def infer_type(self, data):
+        return np.dtype(np.int64)
+
+    def infer_input_types(self, dtypes, outputs):
+        return dtypes
+
+    def compute(self, data):
+        grid = np.indices(data.shape)[self.chosen(data.ndim)]
+        return np.moveaxis(grid, 0, -1).astype(np.int64)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 3))
+        yield make(make.uniform(2, 3, 2), axes=(1, 0))
+
+
+@op("_contrib_boolean_mask", "_npi_boolean_mask")
+class BooleanMask(Indexing):
+    """The rows of data for which index is not 0. Shapes: data (n, ...), index (n,) -> (how many, ...)."""
+
+    axis: int = 0
+
+    inputs = ("data", "index")
+    data_decides = True
+
+    def check(self):
+        return f"axis={self.axis} wants 0, as MXNet does" if self.axis != 0 else None
+
+    def infer_shape(self, data, index):
+        if not data:
+            raise self.fail("got data without dimensions, wanted rows")
+        merge(index, data[:1])
+        return (UNKNOWN, *data[1:])
+
+    def domain(self, name, shapes):
+        return Domain(0, 1, integer=True) if name == "index" else None
+
+    def compute(self, data, index):
+        return data[index != 0]
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(4, 3), make.array([1, 0, 1, 1]))
+
+
+@op("_np_cumsum", "cumsum")
+class CumSum(Op):
+    """Running sums along axis, or of the flattened array."""
+
+    axis: int | None = None
+    dtype: DType | None = None
+
+    inputs = ("a",)
+
+    def infer_shape(self, a):
+        if self.axis is None:
+            return (math.prod(a),)
+        axis_of(self, self.axis, len(a))
+        return a
+
+    def infer_type(self, a):
+        return self.dtype or a
+
+    def infer_input_types(self, dtypes, outputs):
+        return [dtypes[0] or (None if self.dtype else outputs[0])]
+
+    def compute(self, a):
+        return np.cumsum(a, self.axis, self.dtype or a.dtype)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 3), axis=1)
+        yield make(make.uniform(2, 3))

@@ -1,0 +1,340 @@
+"""Operators that join arrays along an axis, or cut one apart."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..attrs import Shape
+from ..op import Op, op
+from ..shapes import UNKNOWN, merge, merge_all, show
+from .common import axis_of
+
+
+class Joining(Op):
+    """Base of concatenations: inputs of one rank, equal but for one axis."""
+
+    num_args: int
+
+    inputs = ("*data",)
+    into = True
+
+    def joined_axis(self, rank: int) -> int:
+        """The axis that inputs of this rank are joined along."""
+        raise NotImplementedError
+
+    def infer_shape(self, *shapes):
+        axis = self.joined_axis(len(shapes[0]))
+        common = merge_all((*s[:axis], UNKNOWN, *s[axis + 1 :]) for s in shapes)
+        assert common is not None
+        return (*common[:axis], sum(s[axis] for s in shapes), *common[axis + 1 :])
+
+    def infer_input_shapes(self, shapes, outputs):
+        known = [s for s in (*shapes, *outputs) if s is not None]
+        if not known:
+            return shapes
+        axis = self.joined_axis(len(known[0]))
+        common = merge_all((*s[:axis], UNKNOWN, *s[axis + 1 :]) for s in known)
+        return [merge(s, common) for s in shapes]
+
+    def compute(self, *data, out=None):
+        return np.concatenate(data, self.joined_axis(data[0].ndim), out=out)
+
+
+@op("Concat", "concat", "_sparse_concat")
+class Concat(Joining):
+    """The inputs one after another along the axis dim."""
+
+    dim: int = 1
+
+    def joined_axis(self, rank):
+        return axis_of(self, self.dim, rank)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 1, 4), make.uniform(2, 3, 4), num_args=2)
+        yield make(make.uniform(2, 3), make.uniform(2, 1), num_args=2, dim=-1)
+
+
+@op("_npi_concatenate")
+class NumpyConcatenate(Joining):
+    """The inputs one after another along axis; without an axis they are flattened first. Source: mx.np.concatenate."""
+
+    axis: int | None = 0
+
+    def returns(self):
+        return ("out",)
+
+    def joined_axis(self, rank):
+        return 0 if self.axis is None else axis_of(self, self.axis, rank)
+
+    def infer_shape(self, *shapes):
+        return super().infer_shape(*((math.prod(s),) if self.axis is None else s for s in shapes))
+
+    def infer_input_shapes(self, shapes, outputs):
+        return shapes if self.axis is None else super().infer_input_shapes(shapes, outputs)
+
+    def compute(self, *data, out=None):
+        return np.concatenate(data, self.axis, out=out)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 1), make.uniform(2, 3), num_args=2, axis=1)
+        yield make(make.uniform(2, 1), make.uniform(2, 3), num_args=2, axis=None)
+
+
+class Extending(Joining):
+    """Base of joins whose inputs first get axes of size 1 until they have enough."""
+
+    def new_axes(self, rank: int) -> Sequence[int]:
+        """Where, in the result, an input of this rank gets axes."""
+        raise NotImplementedError
+
+    def extended(self, shape: Any) -> Any:
+        """The shape with the new axes."""
+        out = list(shape)
+        for axis in self.new_axes(len(shape)):
+            out.insert(axis, 1)
+        return tuple(out)
+
+    def infer_shape(self, *shapes):
+        return super().infer_shape(*map(self.extended, shapes))
+
+    def infer_input_shapes(self, shapes, outputs):
+        return shapes
+
+    def compute(self, *data, out=None):
+        wide = [d.reshape(self.extended(d.shape)) for d in data]
+        return np.concatenate(wide, self.joined_axis(wide[0].ndim), out=out)
+
+
+@op("_npi_vstack")
+class VerticalStack(Extending):
+    """The inputs one below another: along axis 0, vectors being rows. Source: mx.np.vstack."""
+
+    def joined_axis(self, rank):
+        return 0
+
+    def new_axes(self, rank):
+        return range(2 - rank)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3), make.uniform(3), num_args=2)
+        yield make(make.uniform(2, 3), make.uniform(1, 3), num_args=2)
+
+
+@op("_npi_hstack")
+class HorizontalStack(Joining):
+    """The inputs side by side: along axis 1, or 0 for vectors. Source: mx.np.hstack."""
+
+    # listed by MXNet, which chooses the axis by the rank all the same
+    dim: int = 1
+
+    def returns(self):
+        return ("out",)
+
+    def joined_axis(self, rank):
+        if rank == 0:
+            raise self.fail("got inputs without dimensions, wanted at least one")
+        return min(rank - 1, 1)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3), make.uniform(2), num_args=2)
+        yield make(make.uniform(2, 3), make.uniform(2, 1), num_args=2)
+
+
+@op("_npi_column_stack")
+class ColumnStack(Extending):
+    """The inputs side by side: along axis 1, vectors being columns. Source: mx.np.column_stack."""
+
+    def joined_axis(self, rank):
+        return 1
+
+    def new_axes(self, rank):
+        return range(rank, 2)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3), make.uniform(3, 2), num_args=2)
+
+
+@op("_npi_dstack")
+class DepthStack(Extending):
+    """The inputs one behind another: along axis 2, vectors being rows and matrices layers. Source: mx.np.dstack."""
+
+    # listed by MXNet, which joins along axis 2 all the same
+    dim: int = 1
+
+    def joined_axis(self, rank):
+        return 2
+
+    def new_axes(self, rank):
+        return {0: (0, 1, 2), 1: (0, 2), 2: (2,)}.get(rank, ())
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 3), make.uniform(2, 3), num_args=2)
+        yield make(make.uniform(3), make.uniform(3), num_args=2)
+
+
+class Stacking(Op):
+    """Base of stack: the inputs, which have one shape, along a new axis."""
+
+    num_args: int
+    axis: int = 0
+
+    inputs = ("*data",)
+    into = True
+
+    def infer_shape(self, *shapes):
+        common = merge_all(shapes)
+        assert common is not None
+        axis = axis_of(self, self.axis, len(common) + 1)
+        return (*common[:axis], len(shapes), *common[axis:])
+
+    def infer_input_shapes(self, shapes, outputs):
+        return [merge_all(shapes)] * len(shapes)
+
+    def compute(self, *data, out=None):
+        return np.stack(data, self.axis, out=out)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 3), make.uniform(2, 3), num_args=2)
+        yield make(make.uniform(2, 3), make.uniform(2, 3), num_args=2, axis=-1)
+
+
+@op("stack")
+class Stack(Stacking):
+    """The inputs, which have one shape, along a new axis."""
+
+
+@op("_npi_stack")
+class NumpyStack(Stacking):
+    """The inputs, which have one shape, along a new axis. Source: mx.np.stack."""
+
+
+class Splitting(Op):
+    """Base of operators that cut data into pieces along an axis; with squeeze_axis pieces of size 1 lose it.
+
+    Subclasses declare axis and squeeze_axis, each at its place in the order of positional arguments."""
+
+    axis = 1
+    squeeze_axis = False
+    view = True
+
+    def pieces(self, total: Any) -> list[Any]:
+        """Sizes of the pieces of an axis of size total. Raises OpError when it does not divide."""
+        raise NotImplementedError
+
+    def along(self, rank: int) -> int:
+        """The axis that is cut, counted from the front."""
+        return axis_of(self, self.axis, rank)
+
+    def infer_shape(self, data):
+        axis = self.along(len(data))
+        sizes = self.pieces(data[axis])
+        if self.squeeze_axis and any(s is not UNKNOWN and s != 1 for s in sizes):
+            raise self.fail(f"squeeze_axis wants pieces of size 1, got {show(tuple(sizes))} of data {show(data)}")
+        return [(*data[:axis], *(() if self.squeeze_axis else (s,)), *data[axis + 1 :]) for s in sizes]
+
+    def compute(self, data):
+        axis = self.along(data.ndim)
+        bounds = np.cumsum(self.pieces(data.shape[axis]))[:-1]
+        parts = np.split(data, bounds, axis)
+        return tuple(p.squeeze(axis) for p in parts) if self.squeeze_axis else tuple(parts)
+
+
+@op("SliceChannel", "split")
+class SliceChannel(Splitting):
+    """data cut into num_outputs equal pieces along axis."""
+
+    num_outputs: int
+    axis: int = 1
+    squeeze_axis: bool = False
+
+    def check(self):
+        return f"num_outputs={self.num_outputs} wants a positive number" if self.num_outputs < 1 else None
+
+    def returns(self):
+        return tuple(f"output{i}" for i in range(self.num_outputs))
+
+    def pieces(self, total):
+        if total is not UNKNOWN and total % self.num_outputs:
+            raise self.fail(f"cannot cut an axis of size {total} into {self.num_outputs} equal pieces")
+        return [total // self.num_outputs] * self.num_outputs
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 4, 3), num_outputs=2)
+        yield make(make.uniform(2, 4, 3), num_outputs=4, squeeze_axis=True)
+
+
+class SplitAt(Splitting):
+    """Base of splits by positions or number of sections.
+
+    indices say where the pieces begin, 0 included; without them there are ``sections`` pieces, the first ones larger by
+    one where the axis does not divide.
+    """
+
+    indices: Shape
+    axis: int = 1
+    squeeze_axis: bool = False
+    sections: int = 0
+
+    def check(self):
+        return "one of indices and sections is wanted" if not self.indices and self.sections < 1 else None
+
+    def returns(self):
+        count = self.sections or len(self.indices)
+        return ("output",) if count == 1 else tuple(f"output{i}" for i in range(count))
+
+    def pieces(self, total):
+        if self.sections:
+            if total is UNKNOWN:
+                return [total] * self.sections
+            return [total // self.sections + (i < total % self.sections) for i in range(self.sections)]
+        ends = (*self.indices[1:], total)
+        sizes = [end - begin for begin, end in zip(self.indices, ends)]
+        if any(s is not UNKNOWN and s < 0 for s in sizes):
+            raise self.fail(f"cannot cut an axis of size {total} at {show(self.indices)}")
+        return sizes
+
+
+@op("_split_v2", "_npi_split")
+class SplitV2(SplitAt):
+    """data cut along axis where indices say (0 included), or into so many sections."""
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 4, 3), indices=(0, 1))
+        yield make(make.uniform(2, 4, 3), indices=(), sections=4, squeeze_axis=True)
+
+
+@op("_npi_hsplit")
+class HorizontalSplit(SplitAt):
+    """data cut along axis 1 (0 for vectors) where indices say, or into sections. Source: mx.np.hsplit."""
+
+    def along(self, rank):
+        if rank == 0:
+            raise self.fail("got data without dimensions, wanted at least one")
+        return min(rank - 1, 1)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 4), indices=(0, 1))
+
+
+@op("_npi_dsplit")
+class DepthSplit(SplitAt):
+    """data cut along axis 2 where indices say, or into sections. Source: mx.np.dsplit."""
+
+    def along(self, rank):
+        return axis_of(self, 2, rank)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 1, 4), indices=(0, 1))

@@ -1,0 +1,246 @@
+"""Operators that mirror, turn or roll arrays, and those about diagonals."""
+
+import numpy as np
+
+from ..attrs import Shape
+from ..op import Op, op
+from ..shapes import UNKNOWN, show
+from .common import axis_of, want_rank
+
+
+class Mirroring(Op):
+    """Base of reverse: the numbers in opposite order along some axes."""
+
+    axis: Shape
+
+    view = True
+    moves = True
+
+    def infer_shape(self, data):
+        self.along(len(data))
+        return data
+
+    def along(self, rank: int) -> list[int]:
+        """The axes, from the front."""
+        return list(range(rank)) if self.axis is None else sorted({axis_of(self, a, rank) for a in self.axis})
+
+    def infer_input_shapes(self, shapes, outputs):
+        return [outputs[0] if shapes[0] is None else shapes[0]]
+
+    def compute(self, data):
+        return np.flip(data, self.along(data.ndim))
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 3, 4), axis=(1,))
+        yield make(make.uniform(2, 3, 4), axis=(0, 2))
+
+
+@op("reverse", "flip")
+class Reverse(Mirroring):
+    """The numbers in opposite order along axis (one or several)."""
+
+
+@op("_npi_flip")
+class NumpyFlip(Mirroring):
+    """The numbers in opposite order along axis (one or several; None: all). Source: mx.np.flip."""
+
+    axis: Shape | None
+
+
+class Diagonals(Op):
+    """Base: the k-th diagonal over two axes, as the last axis; of a vector, the matrix that has it as diagonal.
+
+    Shapes: (n,) -> (n + |k|, n + |k|); (..., n, m, ...) -> (..., length of the diagonal).
+    """
+
+    def place(self) -> tuple[int, int, int]:
+        """Which diagonal, and over which axes."""
+        raise NotImplementedError
+
+    def axes(self, rank: int) -> tuple[int, int]:
+        """The two axes, from the front."""
+        _, *pair = self.place()
+        one, two = (axis_of(self, a, rank) for a in pair)
+        if one == two:
+            raise self.fail(f"got axes {pair[0]} and {pair[1]}, wanted two different ones")
+        return one, two
+
+    def length(self, rows: int, columns: int) -> int:
+        """Of the diagonal in a matrix."""
+        k = self.place()[0]
+        return max(min(rows + min(k, 0), columns - max(k, 0)), 0)
+
+    def infer_shape(self, data):
+        if len(data) == 1:
+            return (data[0] + abs(self.place()[0]),) * 2
+        one, two = self.axes(len(data))
+        rest = tuple(d for a, d in enumerate(data) if a not in (one, two))
+        if data[one] is UNKNOWN or data[two] is UNKNOWN:
+            return (*rest, UNKNOWN)
+        return (*rest, self.length(data[one], data[two]))
+
+    def compute(self, data):
+        k = self.place()[0]
+        return np.diag(data, k) if data.ndim == 1 else np.diagonal(data, k, *self.axes(data.ndim)).copy()
+
+
+@op("diag")
+class Diag(Diagonals):
+    """The k-th diagonal over axis1 and axis2, as the last axis; of a vector, the matrix that has it as diagonal.
+
+    Shapes: (n,) -> (n + |k|, n + |k|); (..., n, m, ...) -> (..., length of the diagonal).
+    """
+
+    k: int = 0
+    axis1: int = 0
+    axis2: int = 1
+
+    def place(self):
+        return self.k, self.axis1, self.axis2
+
+    def length(self, rows, columns):
+        if rows + min(self.k, 0) < 0 or columns - max(self.k, 0) < 0:
+            raise self.fail(f"a matrix of shape {show((rows, columns))} has no diagonal k={self.k}")
+        return super().length(rows, columns)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3), k=1)
+        yield make(make.uniform(3, 4), k=-1)
+        yield make(make.uniform(2, 3, 4), axis1=1, axis2=2)
+
+
+@op("_np_diag")
+class NumpyDiag(Diagonals):
+    """The k-th diagonal of a matrix; of a vector, the matrix that has it as diagonal. Source: mx.np.diag."""
+
+    k: int = 0
+
+    def place(self):
+        return self.k, 0, 1
+
+    def infer_shape(self, data):
+        want_rank(self, data, 1, 2)
+        return super().infer_shape(data)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3), k=1)
+        yield make(make.uniform(3, 4), k=-1)
+
+
+@op("_np_diagonal")
+class NumpyDiagonal(Diagonals):
+    """The diagonal over axis1 and axis2 that begins at offset, as the last axis. Source: mx.np.diagonal."""
+
+    offset: int = 0
+    axis1: int = 0
+    axis2: int = 1
+
+    def place(self):
+        return self.offset, self.axis1, self.axis2
+
+    def infer_shape(self, data):
+        if len(data) < 2:
+            raise self.fail(f"got data of shape {show(data)}, wanted at least 2 dimensions")
+        return super().infer_shape(data)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 3, 4), offset=1, axis1=1, axis2=2)
+
+
+@op("_npi_tril")
+class Tril(Op):
+    """data with zeros above the k-th diagonal of its last two axes; a vector becomes every row of a matrix first.
+
+    Source: mx.np.tril."""
+
+    k: int = 0
+
+    def infer_shape(self, data):
+        if not data:
+            raise self.fail("got data without dimensions, wanted at least one")
+        return data * 2 if len(data) == 1 else data
+
+    def compute(self, data):
+        return np.tril(data, self.k)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 3, 4), k=1)
+        yield make(make.uniform(3))
+
+
+@op("_np_roll")
+class Roll(Op):
+    """The numbers moved on by shift along axis, the last ones coming in at the front; without axis through all of data.
+
+    Source: mx.np.roll."""
+
+    shift: Shape | None = None
+    axis: Shape | None = None
+
+    def check(self):
+        if not self.shift or (self.axis is not None and len(self.axis) != len(self.shift)):
+            return f"shift={self.shift} and axis={self.axis} want equal lengths"
+        return (
+            None
+            if self.axis is not None or len(self.shift) == 1
+            else f"shift={self.shift} wants one number without axis"
+        )
+
+    def infer_shape(self, data):
+        for axis in self.axis or ():
+            axis_of(self, axis, len(data))
+        return data
+
+    def infer_input_shapes(self, shapes, outputs):
+        return [outputs[0] if shapes[0] is None else shapes[0]]
+
+    def compute(self, data):
+        return np.roll(data, self.shift, self.axis)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 3), shift=(2,))
+        yield make(make.uniform(2, 3), shift=(-1, 1), axis=(0, -1))
+
+
+@op("_npi_rot90")
+class Rot90(Op):
+    """data turned k times by a right angle, from the first of axes towards the second. Source: mx.np.rot90."""
+
+    k: int = 1
+    axes: Shape | None = (0, 1)
+
+    view = True
+    moves = True
+
+    def plane(self, rank: int) -> tuple[int, int]:
+        """The two axes, from the front."""
+        chosen = tuple(axis_of(self, a, rank) for a in self.axes or (0, 1))
+        if len(chosen) != 2 or chosen[0] == chosen[1]:
+            raise self.fail(f"got axes {self.axes}, wanted two different ones")
+        return chosen
+
+    def order(self, rank: int) -> list[int]:
+        """The permutation of axes that is part of the turn."""
+        order = list(range(rank))
+        if self.k % 2:
+            one, two = self.plane(rank)
+            order[one], order[two] = two, one
+        return order
+
+    def infer_shape(self, data):
+        self.plane(len(data))
+        return tuple(data[a] for a in self.order(len(data)))
+
+    def compute(self, data):
+        return np.rot90(data, self.k, self.plane(data.ndim))
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 3, 4), axes=(1, 2))
+        yield make(make.uniform(2, 3), k=-1)

@@ -1,0 +1,427 @@
+"""Normalization over batches, layers, instances, groups and neighbouring channels; Dropout."""
+
+import math
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from ..op import Op, op
+from ..shapes import UNKNOWN, merge, merge_all, show
+from .common import Elementwise, axis_of, narrow, want_rank, widen
+
+
+def _moments(x: np.ndarray, axes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """x minus its mean, the mean, and the (biased) variance over axes, which stay as 1; two passes, since the difference of
+    large squares is mostly rounding."""
+    mean = x.mean(axes, keepdims=True)
+    centered = x - mean
+    return centered, mean, np.square(centered).mean(axes, keepdims=True)
+
+
+def _wide_dtype(dtype: np.dtype | None) -> np.dtype | None:
+    """The dtype of statistics beside data of a dtype: float32 for 16-bit floats."""
+    return np.dtype(np.float32) if dtype is not None and dtype.itemsize == 2 else dtype
+
+
+class _BatchNorm(Op):
+    """What all batch normalizations share. Subclasses give ``eps`` its default; those with an axis attribute override ``axis``."""
+
+    eps: float
+    momentum: float = 0.899999976
+    fix_gamma: bool = True
+    use_global_stats: bool = False
+    output_mean_var: bool = False
+
+    inputs = ("data", "gamma", "beta", "moving_mean", "moving_var")
+    mutates = ("moving_mean", "moving_var")
+    initial = {"moving_mean": '["zero", {}]', "moving_var": '["one", {}]'}
+    uses = ("training",)
+    axis = 1
+    plain_variance: ClassVar[bool] = False
+    """Whether the third output is the variance; else it is 1 / sqrt(var + eps), in spite of its name."""
+
+    def returns(self):
+        return ("output", "mean", "var")
+
+    def visible(self):
+        return 3 if self.output_mean_var else 1
+
+    def infer_input_shapes(self, shapes, outputs):
+        data = merge(shapes[0], outputs[0])
+        if data is None:
+            return [None, *[merge_all((*shapes[1:], *outputs[1:]))] * 4]
+        channels = (data[axis_of(self, self.axis, len(data))],)
+        for name, shape in zip(self.inputs[1:], shapes[1:]):
+            try:
+                channels = merge(channels, shape)
+            except ValueError:
+                raise self.fail(f"got {name} of shape {show(shape)}, wanted {show(channels)}") from None
+        return [data, *[channels] * 4]
+
+    def infer_shape(self, data, gamma, *rest):
+        if len(data) < 2:
+            raise self.fail(f"got data of shape {show(data)}, wanted at least 2 dimensions")
+        return [data, gamma, gamma]
+
+    def infer_type(self, data, *rest):
+        return [data, _wide_dtype(data), _wide_dtype(data)]
+
+    def infer_input_types(self, dtypes, outputs):
+        data = outputs[0] if dtypes[0] is None else dtypes[0]
+        return [data, *(_wide_dtype(data) if d is None else d for d in dtypes[1:])]
+
+    def finish(self, y: np.ndarray) -> np.ndarray:
+        """What follows the normalization."""
+        return y
+
+    def compute(self, data, gamma, beta, moving_mean, moving_var, *, training=False):
+        x = widen(data)
+        axis = axis_of(self, self.axis, x.ndim)
+        others = tuple(a for a in range(x.ndim) if a != axis)
+        dims = [-1 if a == axis else 1 for a in range(x.ndim)]
+        if training and not self.use_global_stats:
+            y, mean, var = _moments(x, others)
+            mean, var = mean.reshape(-1), var.reshape(-1)
+            if data.dtype.itemsize == 2:  # MXNet adds eps in data's dtype, and moves by what is left of the variance
+                var = widen(narrow(var + var.dtype.type(self.eps), data.dtype)) - np.float32(data.dtype.type(self.eps))
+            keep = float(np.float32(self.momentum))
+            for moving, batch in ((moving_mean, mean), (moving_var, var)):
+                moving *= keep
+                moving += (1 - keep) * batch
+        else:
+            mean, var = moving_mean, moving_var
+            y = x - mean.reshape(dims)
+        scale = 1 / np.sqrt(var + var.dtype.type(self.eps))
+        y *= (scale if self.fix_gamma else scale * gamma).reshape(dims)
+        y += beta.reshape(dims)
+        return narrow(self.finish(y), data.dtype), mean.copy(), var.copy() if self.plain_variance else scale
+
+    @classmethod
+    def examples(cls, make):
+        parameters = [make.uniform(3), make.uniform(3), make.uniform(3), make.uniform(3, low=0.5, high=1.5)]
+        yield make(make.uniform(2, 3, 2, 2), *parameters, fix_gamma=False)
+        yield make(make.uniform(4, 3), *parameters)
+
+
+@op("BatchNorm", "_npx_batch_norm", "CuDNNBatchNorm")
+class BatchNorm(_BatchNorm):
+    """(data - mean) / sqrt(var + eps) * gamma + beta, with one mean, var, gamma and beta for each index of axis.
+
+    Mean and variance are those of the batch when training (and move the moving ones), else the moving ones. gamma counts as 1
+    with fix_gamma, whatever is stored. Further outputs: the mean, and 1 / sqrt(var + eps).
+    Shapes: data (N, C, ...) with C at axis, gamma, beta, moving_mean and moving_var (C,), float32 for float16 data.
+    Source: Ioffe and Szegedy 2015.
+    """
+
+    eps: float = 0.0010000000474974513
+    axis: int = 1
+    cudnn_off: bool = False
+    min_calib_range: float | None = None
+    max_calib_range: float | None = None
+
+
+@op("_contrib_BatchNormWithReLU")
+class BatchNormWithReLU(BatchNorm):
+    """BatchNorm followed by relu."""
+
+    def finish(self, y):
+        return np.maximum(y, 0, out=y)
+
+
+@op("BatchNorm_v1")
+class BatchNormV1(_BatchNorm):
+    """BatchNorm as MXNet before 0.9 had it: over axis 1, and the third output is the variance."""
+
+    eps: float = 0.00100000005
+
+    plain_variance = True
+
+
+@op("_contrib_SyncBatchNorm")
+class SyncBatchNorm(_BatchNorm):
+    """BatchNorm over axis 1 whose batch may be spread over ndev devices; here there is one. The third output is the variance
+    (in inference MXNet leaves the second and third unwritten; here they are the moving ones)."""
+
+    eps: float = 0.00100000005
+    ndev: int = 1
+    key: str
+
+    plain_variance = True
+
+    @classmethod
+    def examples(cls, make):
+        parameters = [make.uniform(3), make.uniform(3), make.uniform(3), make.uniform(3, low=0.5, high=1.5)]
+        yield make(make.uniform(2, 3, 2, 2), *parameters, key="bn", fix_gamma=False)
+
+
+class _Affine(Op):
+    """data normalized, times gamma, plus beta."""
+
+    inputs = ("data", "gamma", "beta")
+
+    def _with_parameters(self, shapes, outputs, axis):
+        data = merge(shapes[0], outputs[0])
+        parameter = None if data is None else (data[axis_of(self, axis, len(data))],)
+        return [data, parameter, parameter]
+
+
+@op("LayerNorm", "_npx_layer_norm")
+class LayerNorm(_Affine):
+    """(data - mean) / sqrt(var + eps) * gamma + beta, mean and variance over one axis.
+
+    Shapes: data (..., C, ...) with C at axis, gamma and beta (C,). Further outputs: the mean and sqrt(var + eps), with size 1
+    at axis. Source: Ba, Kiros and Hinton 2016.
+    """
+
+    axis: int = -1
+    eps: float = 9.99999975e-06
+    output_mean_var: bool = False
+
+    def returns(self):
+        return ("output", "mean", "std")
+
+    def visible(self):
+        return 3 if self.output_mean_var else 1
+
+    def infer_input_shapes(self, shapes, outputs):
+        return self._with_parameters(shapes, outputs, self.axis)
+
+    def infer_shape(self, data, gamma, beta):
+        axis = axis_of(self, self.axis, len(data))
+        reduced = (*data[:axis], 1, *data[axis + 1 :])
+        return [data, reduced, reduced]
+
+    def compute(self, data, gamma, beta):
+        x = widen(data)
+        axis = axis_of(self, self.axis, x.ndim)
+        y, mean, var = _moments(x, (axis,))
+        std = np.sqrt(var + var.dtype.type(self.eps))
+        dims = [-1 if a == axis else 1 for a in range(x.ndim)]
+        y /= std
+        y *= gamma.reshape(dims)
+        y += beta.reshape(dims)
+        return narrow(y, data.dtype), narrow(mean, data.dtype), narrow(std, data.dtype)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 3, 4), make.uniform(4), make.uniform(4))
+        yield make(make.uniform(2, 3, 4), make.uniform(3), make.uniform(3), axis=1)
+
+
+@op("InstanceNorm")
+class InstanceNorm(_Affine):
+    """(data - mean) / sqrt(var + eps) * gamma + beta, mean and variance over all spatial axes of each channel of each image.
+
+    Shapes: data (N, C, *spatial), gamma and beta (C,). Source: Ulyanov, Vedaldi and Lempitsky 2016.
+    """
+
+    eps: float = 0.00100000005
+
+    def returns(self):
+        return ("output", "mean", "var")
+
+    def visible(self):
+        return 1
+
+    def infer_input_shapes(self, shapes, outputs):
+        return self._with_parameters(shapes, outputs, 1)
+
+    def infer_shape(self, data, gamma, beta):
+        if len(data) < 3:
+            raise self.fail(f"got data of shape {show(data)}, wanted at least 3 dimensions")
+        return [data, data[:2], data[:2]]
+
+    def compute(self, data, gamma, beta):
+        x = widen(data)
+        dims = (-1, *(1,) * (x.ndim - 2))
+        y, mean, var = _moments(x, tuple(range(2, x.ndim)))
+        y *= gamma.reshape(dims) / np.sqrt(var + var.dtype.type(self.eps))
+        y += beta.reshape(dims)
+        return tuple(narrow(a, data.dtype) for a in (y, mean.reshape(x.shape[:2]), var.reshape(x.shape[:2])))
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 3, 4, 2), make.uniform(3), make.uniform(3))
+
+
+@op("GroupNorm")
+class GroupNorm(_Affine):
+    """(data - mean) / sqrt(var + eps) * gamma + beta, mean and variance over each group of channels of each image.
+
+    Shapes: data (N, C, *spatial), gamma and beta (num_groups,): one for each group, not for each channel. Further outputs:
+    the mean and sqrt(var + eps), (N, num_groups). Source: Wu and He 2018, but for gamma and beta.
+    """
+
+    num_groups: int = 1
+    eps: float = 9.99999975e-06
+    output_mean_var: bool = False
+
+    def returns(self):
+        return ("output", "mean", "std")
+
+    def visible(self):
+        return 3 if self.output_mean_var else 1
+
+    def infer_input_shapes(self, shapes, outputs):
+        return [merge(shapes[0], outputs[0]), (self.num_groups,), (self.num_groups,)]
+
+    def infer_shape(self, data, gamma, beta):
+        if len(data) < 3:
+            raise self.fail(f"got data of shape {show(data)}, wanted at least 3 dimensions")
+        if data[1] is not UNKNOWN and data[1] % self.num_groups:
+            raise self.fail(f"got {data[1]} channels, wanted a multiple of num_groups={self.num_groups}")
+        return [data, (data[0], self.num_groups), (data[0], self.num_groups)]
+
+    def compute(self, data, gamma, beta):
+        x = widen(data)
+        groups = x.reshape(len(x), self.num_groups, math.prod(x.shape[1:]) // self.num_groups)
+        y, mean, var = _moments(groups, (2,))
+        std = np.sqrt(var + var.dtype.type(self.eps))
+        y *= gamma[:, None] / std
+        y += beta[:, None]
+        return tuple(narrow(a, data.dtype) for a in (y.reshape(x.shape), mean[..., 0], std[..., 0]))
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 4, 3), make.uniform(2), make.uniform(2), num_groups=2)
+
+
+@op("L2Normalization")
+class L2Normalization(Op):
+    """data / sqrt(sum of squares + eps); the sum is over each image (instance), over axis 1 (channel), or over the axes from
+    2 on (spatial).
+
+    Shapes: data (N, ...) -> as data; channel and spatial want at least 3 dimensions.
+    """
+
+    eps: float = 1.00000001e-10
+    mode: Literal["channel", "instance", "spatial"] = "instance"
+
+    def returns(self):
+        return ("output", "norm")
+
+    def visible(self):
+        return 1
+
+    def axes(self, rank: int) -> tuple[int, ...]:
+        """What the sum of squares is over."""
+        return (1,) if self.mode == "channel" else tuple(range(2 if self.mode == "spatial" else 1, rank))
+
+    def infer_input_shapes(self, shapes, outputs):
+        return [merge(shapes[0], outputs[0])]
+
+    def infer_shape(self, data):
+        if self.mode != "instance" and len(data) < 3:
+            raise self.fail(f"got data of shape {show(data)}, wanted at least 3 dimensions with mode={self.mode}")
+        axes = self.axes(len(data))
+        return [data, tuple(d for a, d in enumerate(data) if a not in axes)]
+
+    def compute(self, data):
+        x = widen(data)
+        axes = self.axes(x.ndim)
+        norm = np.sqrt(np.square(x).sum(axes, keepdims=True) + x.dtype.type(self.eps))
+        return narrow(x / norm, data.dtype), narrow(norm.squeeze(axes), data.dtype)
+
+    @classmethod
+    def examples(cls, make):
+        for mode in ("instance", "channel", "spatial"):
+            yield make(make.uniform(2, 3, 2, 2), mode=mode)
+
+
+@op("LRN")
+class LRN(Elementwise):
+    """data / (knorm + alpha / nsize * sum of the squares of nsize neighbouring channels) ** beta.
+
+    Shapes: data (N, C, H, W) -> as data. Source: Krizhevsky, Sutskever and Hinton 2012.
+    """
+
+    alpha: float = 9.99999975e-05
+    beta: float = 0.75
+    knorm: float = 2.0
+    nsize: int
+
+    def returns(self):
+        return ("output", "tmp_norm")
+
+    def visible(self):
+        return 1
+
+    def check(self):
+        return None if self.nsize > 0 else f"got nsize={self.nsize}, wanted at least 1"
+
+    @property
+    def reach(self) -> int:
+        """How many channels count to either side. An even nsize reaches as far as the odd one below it, as in oneDNN (MXNet's
+        own kernel refuses even ones)."""
+        return (self.nsize - 1) // 2
+
+    def infer_shape(self, data):
+        want_rank(self, data, 4)
+        return [data, data]
+
+    def infer_input_shapes(self, shapes, outputs):
+        return [merge_all((*shapes, *outputs))]
+
+    def compute(self, data):
+        x = widen(data)
+        before = self.reach
+        squares = np.zeros((len(x), x.shape[1] + 2 * before, *x.shape[2:]), x.dtype)
+        squares[:, before : before + x.shape[1]] = np.square(x)
+        norm = np.zeros_like(x)
+        for i in range(2 * before + 1):
+            norm += squares[:, i : i + x.shape[1]]
+        norm *= x.dtype.type(self.alpha / self.nsize)
+        norm += x.dtype.type(self.knorm)
+        return narrow(x * norm ** x.dtype.type(-self.beta), data.dtype), narrow(norm, data.dtype)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(1, 5, 2, 2), nsize=3, alpha=0.5)
+
+
+@op("Dropout", "_npx_dropout")
+class Dropout(Op):
+    """Zero each element with probability p and divide the others by 1 - p; along ``axes`` all share one fate.
+
+    In inference data passes unchanged, unless mode is always. The second output, which only the engine sees, is what data
+    was multiplied by. Shapes: data -> as data. Source: Srivastava et al. 2014.
+    """
+
+    p: float = 0.5
+    mode: Literal["always", "training"] = "training"
+    axes: tuple[int, ...] = ()
+    cudnn_off: bool | None = False
+
+    uses = ("training", "rng")
+    view = True
+
+    def check(self):
+        return None if 0 <= self.p <= 1 else f"got p={self.p}, wanted 0 to 1"
+
+    def returns(self):
+        return ("output", "mask")
+
+    def visible(self):
+        return 1
+
+    def infer_input_shapes(self, shapes, outputs):
+        return [merge(shapes[0], outputs[0])]
+
+    def infer_shape(self, data):
+        return [data, self._mask(data)]
+
+    def _mask(self, shape):
+        axes = {axis_of(self, a, len(shape)) for a in self.axes}
+        return tuple(1 if a in axes else d for a, d in enumerate(shape))
+
+    def compute(self, data, *, training=False, rng: Any = None):
+        shape = self._mask(data.shape)
+        if (not training and self.mode == "training") or self.p == 0:
+            return data, np.broadcast_to(np.ones((), data.dtype), shape)
+        kept = rng.random(shape, np.float32) >= self.p
+        mask = (kept / np.float32(1 - self.p)).astype(data.dtype)  # p=1 gives 0 / 0, in MXNet too
+        return data * mask, mask
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 3))

@@ -1,0 +1,174 @@
+"""Operators that order numbers along an axis: topk, sort, argsort.
+
+Of equal numbers the first comes first, as in ONNX. MXNet on a CPU does so for up to 16 numbers; from there on its order of
+equal numbers is an accident of std::sort (or of a heap, for topk with a small k), and it is another one on a GPU.
+"""
+
+import math
+from typing import Any, Literal
+
+import numpy as np
+
+from ..attrs import DType
+from ..op import Op, op
+from ..shapes import UNKNOWN, show
+from .common import axis_of
+
+SHORT = 16
+"""Up to so many numbers std::sort is an insertion sort, of which one can tell what it does with NaN."""
+
+
+def order_of(data: np.ndarray, ascending: bool) -> np.ndarray:
+    """The positions along the last axis in the order of their numbers; NaN beyond SHORT is as NumPy has it."""
+    if ascending:
+        order = np.argsort(data, axis=-1, kind="stable")
+    else:
+        # stable and descending: sort backwards, then turn round
+        last = data.shape[-1] - 1
+        order = last - np.argsort(data[..., ::-1], axis=-1, kind="stable")[..., ::-1]
+    if data.dtype.kind == "f" and data.shape[-1] <= SHORT:
+        for row in np.argwhere(np.isnan(data).any(-1)):
+            order[tuple(row)] = _insertion_sort(data[tuple(row)], ascending)
+    return order
+
+
+def _insertion_sort(values: np.ndarray, ascending: bool) -> list[int]:
+    """The order that std::sort leaves for up to SHORT numbers of which some are NaN, which comes before no other."""
+    order: list[int] = []
+    for item, value in enumerate(values):
+        before = values[order] > value if ascending else values[order] < value
+        # first of all, or behind the last one that does not have to go behind it
+        place = 0 if order and before[0] else len(order) - int(np.argmin([*before[::-1], False]))
+        order.insert(place, item)
+    return order
+
+
+class Ordering(Op):
+    """Base of operators that order along an axis, or the flattened array."""
+
+    axis: int | None = -1
+
+    def along(self, rank: int) -> int:
+        """The axis, from the front; 0 of the flattened array."""
+        return 0 if self.axis is None else axis_of(self, self.axis, rank)
+
+    def flat(self, shape: Any) -> Any:
+        """The shape in which there is an axis to order along."""
+        return (math.prod(shape),) if self.axis is None else shape
+
+    def ordered(self, data: np.ndarray, ascending: bool, count: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """The first ``count`` numbers in order, and their positions."""
+        flat = data.reshape(self.flat(data.shape))
+        axis = self.along(data.ndim)
+        order = np.moveaxis(order_of(np.moveaxis(flat, axis, -1), ascending)[..., :count], -1, axis)
+        return np.take_along_axis(flat, order, axis), order
+
+
+@op("topk", "_npx_topk")
+class TopK(Ordering):
+    """The k largest numbers along axis (smallest with is_ascend), in order; k < 1 means all.
+
+    ret_typ says what of them: value; indices (their positions, in dtype); both; mask (1 at their places, 0 elsewhere).
+    """
+
+    k: int = 1
+    ret_typ: Literal["value", "indices", "mask", "both"] = "indices"
+    is_ascend: bool = False
+    dtype: DType = np.dtype("float32")
+
+    def returns(self):
+        return ("output0", "output1") if self.ret_typ in ("value", "both") else ("output",)
+
+    def visible(self):
+        return 2 if self.ret_typ == "both" else 1
+
+    def infer_shape(self, data):
+        flat = self.flat(data)
+        axis = self.along(len(data))
+        if flat[axis] is not UNKNOWN and self.k > flat[axis]:
+            raise self.fail(
+                f"got k={self.k} for {flat[axis]} numbers along axis {self.axis} of data of shape {show(data)}"
+            )
+        if self.ret_typ == "mask":
+            return data
+        shape = (*flat[:axis], self.k if self.k > 0 else flat[axis], *flat[axis + 1 :])
+        return [shape, shape] if len(self.returns()) == 2 else shape
+
+    def infer_type(self, data):
+        kinds = {"value": [data, self.dtype], "both": [data, self.dtype], "indices": self.dtype, "mask": data}
+        return kinds[self.ret_typ]
+
+    def infer_input_types(self, dtypes, outputs):
+        return [dtypes[0] or (None if self.ret_typ == "indices" else outputs[0])]
+
+    def compute(self, data):
+        values, order = self.ordered(data, self.is_ascend, self.k if self.k > 0 else None)
+        if self.ret_typ == "mask":
+            mask = np.zeros(self.flat(data.shape), data.dtype)
+            np.put_along_axis(mask, order, np.ones((), data.dtype), self.along(data.ndim))
+            return mask.reshape(data.shape)
+        positions = order.astype(self.dtype)
+        return positions if self.ret_typ == "indices" else (values, positions)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3, 4), k=2)
+        yield make(make.uniform(3, 4), k=2, axis=0, ret_typ="both", is_ascend=True)
+        yield make(make.uniform(3, 4), k=3, axis=None, ret_typ="mask")
+
+
+@op("sort", "_npi_sort")
+class Sort(Ordering):
+    """The numbers in order along axis. The second output, for the engine only, is their positions."""
+
+    is_ascend: bool = True
+
+    def returns(self):
+        return ("output0", "output1")
+
+    def visible(self):
+        return 1
+
+    def infer_shape(self, data):
+        self.along(len(data))
+        return [self.flat(data), self.flat(data)]
+
+    def infer_type(self, data):
+        return [data, np.dtype(np.int32)]
+
+    def infer_input_types(self, dtypes, outputs):
+        return [dtypes[0] or outputs[0]]
+
+    def compute(self, data):
+        values, order = self.ordered(data, self.is_ascend)
+        return values, order.astype(np.int32)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3, 4))
+        yield make(make.uniform(3, 4), axis=None, is_ascend=False)
+
+
+@op("argsort", "_npi_argsort")
+class ArgSort(Ordering):
+    """The positions of the numbers in order along axis, in dtype."""
+
+    is_ascend: bool = True
+    dtype: DType = np.dtype("float32")
+
+    def infer_shape(self, data):
+        self.along(len(data))
+        return self.flat(data)
+
+    def infer_type(self, data):
+        return self.dtype
+
+    def infer_input_types(self, dtypes, outputs):
+        return dtypes
+
+    def compute(self, data):
+        return self.ordered(data, self.is_ascend)[1].astype(self.dtype)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3, 4), axis=0)

@@ -1,0 +1,240 @@
+"""Loss heads: the last operators of networks made for training. Inference computes a prediction and does not read the label."""
+
+import math
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from ..op import Domain, Op, op
+from ..shapes import is_known, merge, show
+from .common import want_rank, widen
+from .elementwise import CURVES, Identity
+from .softmax import log_softmax, softmax
+
+
+class LossHead(Op):
+    """data -> prediction of the same shape; label may have any shape, for it is not read."""
+
+    inputs = ("data", "label")
+    ignored = frozenset(("label",))
+
+    def label_shape(self, data: tuple) -> tuple:
+        """The shape of the label that goes with data."""
+        raise NotImplementedError
+
+    def infer_shape(self, data, label):
+        return data
+
+    def infer_input_shapes(self, shapes, outputs):
+        data = merge(shapes[0], outputs[0])
+        label = shapes[1]
+        if data is not None and not is_known(label):  # a label of another shape may be fine, an unknown one has this
+            wanted = self.label_shape(data)
+            label = wanted if label is None or len(label) == len(wanted) else label
+        return [data, label]
+
+    def infer_input_types(self, dtypes, outputs):
+        data = dtypes[0] or outputs[0]
+        return [data, dtypes[1] or data]
+
+    def infer_type(self, data, label):
+        return data
+
+
+@op("SoftmaxOutput", "Softmax")
+class SoftmaxOutput(LossHead):
+    """Softmax over all axes but the first; with multi_output over axis 1, with preserve_shape over the last.
+
+    Shapes: data (N, ..., C), label (N, ...); with multi_output data (N, C, ...), label (N, ...)."""
+
+    grad_scale: float = 1.0
+    ignore_label: float = -1.0
+    multi_output: bool = False
+    use_ignore: bool = False
+    preserve_shape: bool = False
+    normalization: Literal["batch", "null", "valid"] = "null"
+    out_grad: bool = False
+    smooth_alpha: float = 0.0
+
+    def axis(self, rank: int) -> int | None:
+        """The one axis that sums to one; None for all but the first."""
+        if self.multi_output:
+            return 1
+        return -1 if self.preserve_shape else 1 if rank == 2 else None
+
+    def label_shape(self, data):
+        return (data[0], *data[2:]) if self.multi_output else data[:-1]
+
+    def infer_shape(self, data, label):
+        if len(data) < 2:
+            raise self.fail(f"got data of shape {show(data)}, wanted 2 dimensions or more")
+        return data
+
+    def domain(self, name, shapes):
+        if name != "label" or shapes[0] is None:
+            return None
+        return Domain(0, shapes[0][1 if self.multi_output else -1] - 1, integer=True)
+
+    def compute(self, data, label):
+        axis, x = self.axis(data.ndim), widen(data)
+        y = softmax(x, axis) if axis is not None else softmax(x.reshape(len(x), math.prod(x.shape[1:])), 1)
+        return y.reshape(data.shape).astype(data.dtype, copy=False)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(4, 5), make.integers(4))
+        yield make(make.uniform(2, 3, 4), make.integers(2, 4, high=3), multi_output=True)
+
+
+class Regression(LossHead):
+    """The label has the shape of data, without the last axis where data is one column."""
+
+    grad_scale: float = 1.0
+
+    def label_shape(self, data):
+        if len(data) == 2 and data[1] == 1:
+            return data[:1]
+        return data
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3, 4), make.uniform(3, 4, low=0))
+
+
+@op("LinearRegressionOutput", "_sparse_LinearRegressionOutput")
+class LinearRegressionOutput(Regression):
+    """data as it is; training minimises the squared error to label."""
+
+    view = True
+    moves = True
+
+    def compute(self, data, label):
+        return data
+
+
+@op("MAERegressionOutput", "_sparse_MAERegressionOutput")
+class MAERegressionOutput(Regression):
+    """data as it is; training minimises the absolute error to label."""
+
+    view = True
+    moves = True
+
+    def compute(self, data, label):
+        return data
+
+
+@op("LogisticRegressionOutput", "_sparse_LogisticRegressionOutput")
+class LogisticRegressionOutput(Regression):
+    """1 / (1 + exp(-data)); training minimises the squared error to label."""
+
+    def compute(self, data, label):
+        return CURVES["sigmoid"](data)
+
+
+@op("SVMOutput")
+class SVMOutput(LossHead):
+    """data as it is; training minimises a hinge loss. Shapes: data (N, ..., C), label (N, ...)."""
+
+    margin: float = 1.0
+    regularization_coefficient: float = 1.0
+    use_linear: bool = False
+
+    view = True
+    moves = True
+
+    def label_shape(self, data):
+        return data[:-1]
+
+    def compute(self, data, label):
+        return data
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(4, 5), make.integers(4))
+
+
+@op("MakeLoss")
+class MakeLoss(Identity):
+    """data as it is; its gradient is grad_scale, whatever follows."""
+
+    grad_scale: float = 1.0
+    valid_thresh: float = 0.0
+    normalization: Literal["batch", "null", "valid"] = "null"
+
+
+@op("CTCLoss", "ctc_loss", "_contrib_CTCLoss", "_contrib_ctc_loss")
+class CTCLoss(Op):
+    """Connectionist temporal classification loss (Graves et al., ICML 2006) of unnormalised scores.
+
+    Shapes: data (T, N, C), label (N, L), data_lengths (N,), label_lengths (N,) -> (N,). Without label_lengths a label ends
+    before its first 0 (blank_label first, classes 1 to C - 1) or -1 (last, classes 0 to C - 2)."""
+
+    use_data_lengths: bool = False
+    use_label_lengths: bool = False
+    blank_label: Literal["first", "last"] = "first"
+
+    inputs: ClassVar[tuple[str, ...]] = ("data", "label", "data_lengths", "label_lengths")
+
+    def returns(self):
+        return ("output0",)  # MXNet's has a hidden second one, the gradient
+
+    def takes(self):
+        return (
+            *self.inputs[:2],
+            *(self.inputs[2:3] if self.use_data_lengths else ()),
+            *(self.inputs[3:] if self.use_label_lengths else ()),
+        )
+
+    def infer_shape(self, data, label, *lengths):
+        want_rank(self, data, 3)
+        want_rank(self, label, 2, what="label")
+        if label[1] > data[0]:
+            raise self.fail(f"got labels of {label[1]} for {data[0]} steps, wanted at most as many")
+        return (data[1],)
+
+    def infer_input_shapes(self, shapes, outputs):
+        data = shapes[0]
+        return [*shapes[:2], *((None if data is None else (data[1],)) for _ in shapes[2:])]
+
+    def infer_input_types(self, dtypes, outputs):
+        data = dtypes[0] or outputs[0]
+        return [data, *(d or data for d in dtypes[1:])]
+
+    def domain(self, name, shapes):
+        if shapes[0] is None or shapes[1] is None or name == "data":
+            return None
+        steps, _, classes = shapes[0]
+        most = {"label": classes - 2, "data_lengths": steps, "label_lengths": shapes[1][1]}[name]
+        least = {"label": 0, "data_lengths": steps, "label_lengths": 1}[name]
+        shift = 1 if name == "label" and self.blank_label == "first" else 0
+        return Domain(least + shift, most + shift, integer=True)
+
+    def compute(self, data, label, *lengths):
+        steps, batch, classes = data.shape
+        lengths = dict(zip(self.takes()[2:], lengths))
+        label = label.astype(np.intp)
+        blank, padding = (0, 0) if self.blank_label == "first" else (classes - 1, -1)
+        ended = np.cumsum(label == padding, 1) > 0
+        sizes = lengths.get("label_lengths", (~ended).sum(1)).astype(np.intp)
+        spans = lengths.get("data_lengths", np.full(batch, steps)).astype(np.intp)
+        logs = log_softmax(data.astype(np.float64), 2)
+        # the label with blanks around every class; a class may follow the one before it directly, unless they are equal
+        symbols = np.full((batch, 2 * label.shape[1] + 1), blank)
+        symbols[:, 1::2] = np.where(label < 0, blank, label)
+        skips = np.zeros(symbols.shape, bool)
+        skips[:, 3::2] = symbols[:, 3::2] != symbols[:, 1:-2:2]
+        alpha = np.full(symbols.shape, -np.inf)
+        alpha[:, 0] = 0
+        rows = np.arange(batch)
+        for step in range(steps):
+            before = [alpha, np.pad(alpha, ((0, 0), (1, 0)), constant_values=-np.inf)[:, :-1]]
+            before.append(np.where(skips, np.pad(alpha, ((0, 0), (2, 0)), constant_values=-np.inf)[:, :-2], -np.inf))
+            total = np.logaddexp.reduce(before) if step else np.where(np.arange(symbols.shape[1]) < 2, 0.0, -np.inf)
+            alive = (step < spans)[:, None]
+            alpha = np.where(alive, total + np.take_along_axis(logs[step], symbols, 1), alpha)
+        final = np.where(sizes > 0, alpha[rows, np.maximum(2 * sizes - 1, 0)], -np.inf)
+        return -np.logaddexp(alpha[rows, 2 * sizes], final).astype(data.dtype)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(6, 2, 5), make.array([[1, 2, 0], [3, 3, 4]]))

@@ -1,0 +1,537 @@
+"""Reductions along axes: sums, products, extremes, norms, moments and the places of extremes.
+
+In the legacy operators a reduction over everything gives shape (1,); the forms that ``npx`` networks use (_np_*, _npi_*) give ().
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..attrs import DType
+from ..op import Op, op
+from ..shapes import UNKNOWN
+from .common import axes_of, axis_of, truncate, widen
+
+Axes = tuple[int, ...] | None
+
+
+def reduced(shape: tuple, axes: tuple[int, ...], keepdims: bool, *, legacy: bool = True) -> tuple:
+    """The shape that is left when axes go; a legacy reduction over everything leaves (1,)."""
+    if keepdims:
+        return tuple(1 if a in axes else d for a, d in enumerate(shape))
+    if legacy and len(axes) == len(shape):
+        return (1,)
+    return tuple(d for a, d in enumerate(shape) if a not in axes)
+
+
+def _divide(total: np.ndarray, count: int) -> np.ndarray:
+    """total / count; of integers towards zero."""
+    if total.dtype.kind not in "iub":
+        return total / total.dtype.type(count)
+    return np.sign(total) * (np.abs(total) // np.asarray(count, total.dtype))
+
+
+def _sum(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
+    return x.sum(axes, dtype=x.dtype, keepdims=True)
+
+
+def _mean(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
+    return _divide(_sum(x, axes), math.prod(x.shape[a] for a in axes))
+
+
+def _prod(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
+    return x.prod(axes, dtype=x.dtype, keepdims=True)
+
+
+def _max(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
+    return x.max(axes, keepdims=True)
+
+
+def _min(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
+    return x.min(axes, keepdims=True)
+
+
+class Reduction(Op):
+    """axis: which axes go (all when there is none); exclude: all the others go instead."""
+
+    axis: Axes = None
+    keepdims: bool = False
+    exclude: bool = False
+
+    kind: ClassVar[str]
+    """What the converters know it by."""
+    function: ClassVar[Callable[[np.ndarray, tuple[int, ...]], np.ndarray]]
+    """Keeps the reduced axes, with size 1."""
+    sized: ClassVar[bool] = False
+    """There has to be an element."""
+
+    def axes(self, rank: int) -> tuple[int, ...]:
+        return axes_of(self, self.axis, rank, exclude=self.exclude)
+
+    def infer_shape(self, data):
+        if self.sized and any(d is not UNKNOWN and d == 0 for d in data):
+            raise self.fail("got an array without elements")
+        return reduced(data, self.axes(len(data)), self.keepdims)
+
+    def compute(self, data):
+        axes = self.axes(data.ndim)
+        y = self.function(widen(data), axes).astype(data.dtype, copy=False)
+        return y.reshape(reduced(data.shape, axes, self.keepdims))
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 3, 4, low=0.5, high=1.5), axis=1)
+        yield make(make.uniform(2, 3, 4, low=0.5, high=1.5), axis=(0, 2), keepdims=True)
+        yield make(make.uniform(2, 3, 4, low=0.5, high=1.5))
+
+
+@op("sum", "sum_axis", "_sparse_sum")
+class Sum(Reduction):
+    """The sum along axes; integers wrap round, float16 is added up in float32."""
+
+    kind = "sum"
+    function = staticmethod(_sum)
+
+
+@op("mean", "_sparse_mean")
+class Mean(Reduction):
+    """The mean along axes; of integers the sum, wrapped round, divided towards zero."""
+
+    kind = "mean"
+    function = staticmethod(_mean)
+
+
+@op("prod")
+class Prod(Reduction):
+    """The product along axes; integers wrap round."""
+
+    kind = "prod"
+    function = staticmethod(_prod)
+
+
+@op("max", "max_axis")
+class Max(Reduction):
+    """The largest along axes; NaN if any is."""
+
+    kind = "max"
+    function = staticmethod(_max)
+    sized = True
+
+
+@op("min", "min_axis")
+class Min(Reduction):
+    """The smallest along axes; NaN if any is."""
+
+    kind = "min"
+    function = staticmethod(_min)
+    sized = True
+
+
+def _without_nan(x: np.ndarray, value: int) -> np.ndarray:
+    return x if x.dtype.kind in "iub" else np.where(np.isnan(x), x.dtype.type(value), x)
+
+
+@op("nansum")
+class NanSum(Reduction):
+    """The sum along axes, NaN counting as 0.
+
+    An infinity makes the sum NaN when a number follows it: MXNet's compensated summation takes inf - inf there."""
+
+    kind = "nansum"
+
+    @staticmethod
+    def function(x, axes):
+        y = _sum(_without_nan(x, 0), axes)
+        if x.dtype.kind in "iub" or not np.isinf(x).any():
+            return y
+        kept = [a for a in range(x.ndim) if a not in axes]
+        rows = x.transpose(*kept, *axes).reshape(*(x.shape[a] for a in kept), -1)
+        numbers = ~np.isnan(rows)
+        following = np.cumsum(numbers[..., ::-1], -1)[..., ::-1] - numbers
+        return np.where((np.isinf(rows) & (following > 0)).any(-1).reshape(y.shape), x.dtype.type(np.nan), y)
+
+
+@op("nanprod")
+class NanProd(Reduction):
+    """The product along axes, NaN counting as 1."""
+
+    kind = "nanprod"
+
+    function = staticmethod(lambda x, axes: _prod(_without_nan(x, 1), axes))
+
+
+@op("_square_sum")
+class SquareSum(Reduction):
+    """The sum of squares along axes."""
+
+    kind = "square_sum"
+
+    function = staticmethod(lambda x, axes: _sum(x * x, axes))
+
+
+@op("norm", "_sparse_norm")
+class Norm(Op):
+    """The sum of absolute values (ord 1) or the root of the sum of squares (ord 2) along axes.
+
+    Two infinities give NaN with ord 2, for MXNet scales by the largest element."""
+
+    ord: int = 2
+    axis: Axes = None
+    out_dtype: DType | None = None
+    keepdims: bool = False
+
+    def check(self):
+        return None if self.ord in (1, 2) else f"got ord {self.ord}, wanted 1 or 2"
+
+    def infer_input_types(self, dtypes, outputs):
+        return dtypes if self.out_dtype else super().infer_input_types(dtypes, outputs)
+
+    def infer_type(self, data):
+        return self.out_dtype or data
+
+    def infer_shape(self, data):
+        return reduced(data, axes_of(self, self.axis, len(data)), self.keepdims)
+
+    def compute(self, data):
+        axes, dtype = axes_of(self, self.axis, data.ndim), self.infer_type(data.dtype)
+        x = np.abs(data.astype(np.float64))
+        if self.ord == 1:
+            y = _sum(x, axes)
+        else:
+            largest = x.max(axes, keepdims=True, initial=0)
+            scale = np.where((largest == 0) | np.isinf(largest), 1, largest)
+            y = scale * np.sqrt(_sum(np.square(x / scale), axes))
+            y = np.where(np.isinf(x).sum(axes, keepdims=True) > 1, np.nan, y)
+        y = truncate(y, dtype) if dtype.kind in "iu" else y.astype(dtype)
+        return y.reshape(reduced(data.shape, axes, self.keepdims))
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 3, 4), axis=1)
+        yield make(make.uniform(2, 3, 4), ord=1, axis=(0, 2), keepdims=True)
+
+
+@op("moments")
+class Moments(Op):
+    """Mean and (population) variance along axes. Two outputs of the reduced shape."""
+
+    axes: Axes = None
+    keepdims: bool = False
+
+    def check(self):
+        return None if self.axes else "got no axes, wanted all that are to go"
+
+    def returns(self):
+        return ("output0", "output1")
+
+    def infer_shape(self, data):
+        return [reduced(data, axes_of(self, self.axes, len(data)), self.keepdims)] * 2
+
+    def compute(self, data):
+        axes, x = axes_of(self, self.axes, data.ndim), widen(data)
+        shape = reduced(data.shape, axes, self.keepdims)
+        mean = _mean(x, axes)
+        variance = _mean(np.square(x - mean), axes)
+        return tuple(y.astype(data.dtype, copy=False).reshape(shape) for y in (mean, variance))
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 3, 4), axes=(0, 2))
+
+
+@op("multi_sum_sq")
+class MultiSumSq(Op):
+    """The sum of squares of each array. Shapes: any, n of them -> (n,), float32."""
+
+    num_arrays: int
+
+    inputs = ("*data",)
+    count = "num_arrays"
+
+    def infer_input_types(self, dtypes, outputs):
+        return dtypes
+
+    def infer_type(self, *dtypes):
+        return np.dtype(np.float32)
+
+    def infer_shape(self, *shapes):
+        return (self.num_arrays,)
+
+    def compute(self, *arrays):
+        return np.array([np.square(a.astype(np.float32)).sum() for a in arrays], np.float32)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3), make.uniform(2, 2), num_arrays=2)
+
+
+# -- the place of an extreme ---------------------------------------------------------------------------------------------
+
+
+class ArgExtreme(Op):
+    """The first index along axis (of all elements in order without an axis), as a number of the data's dtype.
+
+    NaN counts as more extreme than anything."""
+
+    axis: int | None = None
+    keepdims: bool = False
+
+    largest: ClassVar[bool]
+    legacy_shape: ClassVar[bool] = True
+
+    def infer_shape(self, data):
+        axes = tuple(range(len(data))) if self.axis is None else (axis_of(self, self.axis, len(data)),)
+        return reduced(data, axes, self.keepdims, legacy=self.legacy_shape)
+
+    def compute(self, data):
+        find = np.argmax if self.largest else np.argmin
+        index = np.asarray(find(data, self.axis))
+        return index.astype(self.infer_type(data.dtype)).reshape(self.infer_shape(data.shape))
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 3, 4), axis=1)
+        yield make(make.uniform(2, 3, 4), axis=-1, keepdims=True)
+
+
+@op("argmax")
+class ArgMax(ArgExtreme):
+    __doc__ = f"Where the largest is. {ArgExtreme.__doc__}"
+    largest = True
+
+
+@op("argmin")
+class ArgMin(ArgExtreme):
+    __doc__ = f"Where the smallest is. {ArgExtreme.__doc__}"
+    largest = False
+
+
+@op("argmax_channel")
+class ArgMaxChannel(Op):
+    """Where the largest along axis 1 is, as a number of the data's dtype. Shapes: (N, C, ...) -> (N, ...)."""
+
+    def infer_shape(self, data):
+        return reduced(data, (axis_of(self, 1, len(data)),), False)
+
+    def compute(self, data):
+        return np.argmax(data, 1).astype(data.dtype)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 3, 4))
+
+
+class NpArgExtreme(ArgExtreme):
+    """The first index along axis (of all elements in order without an axis), as int64."""
+
+    legacy_shape = False
+
+    def infer_input_types(self, dtypes, outputs):
+        return dtypes
+
+    def infer_type(self, data):
+        return np.dtype(np.int64)
+
+
+@op("_npi_argmax")
+class NpArgMax(NpArgExtreme):
+    __doc__ = f"Where the largest is. {NpArgExtreme.__doc__}"
+    largest = True
+
+
+@op("_npi_argmin")
+class NpArgMin(NpArgExtreme):
+    __doc__ = f"Where the smallest is. {NpArgExtreme.__doc__}"
+    largest = False
+
+
+# -- what npx networks use -----------------------------------------------------------------------------------------------
+
+
+class NpReduction(Op):
+    """axis: which axes go, all when there is none."""
+
+    axis: Axes = None
+    keepdims: bool = False
+
+    kind: ClassVar[str]
+    inputs = ("a",)
+
+    def infer_shape(self, a):
+        return reduced(a, axes_of(self, self.axis, len(a)), self.keepdims, legacy=False)
+
+    def infer_input_types(self, dtypes, outputs):
+        return dtypes
+
+    def finish(self, y: np.ndarray, shape: tuple, dtype: np.dtype) -> np.ndarray:
+        """y, whose reduced axes have size 1, in the shape and dtype of the output."""
+        y = truncate(y, dtype) if dtype.kind in "iu" and y.dtype.kind == "f" else y.astype(dtype, copy=False)
+        return y.reshape(self.infer_shape(shape))
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 3, 4, low=0.5, high=1.5), axis=1)
+        yield make(make.uniform(2, 3, 4, low=0.5, high=1.5), axis=(0, 2), keepdims=True)
+        yield make(make.uniform(2, 3, 4, low=0.5, high=1.5))
+
+
+class NpTotal(NpReduction):
+    """axis: which axes go, all when there is none; dtype: that of the result; initial: what to begin with."""
+
+    dtype: DType | None = None
+    initial: float | None = None
+
+    def infer_type(self, a):
+        return self.dtype or (np.dtype(np.int64) if a.kind == "b" else a)
+
+    def working(self, a: np.dtype) -> np.dtype:
+        """The dtype to add up in."""
+        dtype = self.infer_type(a)
+        if a.kind not in "iub" and (dtype.kind in "iub" or dtype.itemsize < 4):
+            return np.dtype(np.float32) if a.itemsize < 4 else a
+        return dtype
+
+
+@op("_np_sum")
+class NpSum(NpTotal):
+    """The sum along axes; of bools as int64."""
+
+    kind = "sum"
+
+    def compute(self, a):
+        axes = axes_of(self, self.axis, a.ndim)
+        y = _sum(a.astype(self.working(a.dtype)), axes)
+        return self.finish(
+            y if self.initial is None else y + y.dtype.type(self.initial), a.shape, self.infer_type(a.dtype)
+        )
+
+
+@op("_np_prod", "_np_product")
+class NpProd(NpTotal):
+    """The product along axes; of bools as int64."""
+
+    kind = "prod"
+
+    def compute(self, a):
+        axes = axes_of(self, self.axis, a.ndim)
+        y = _prod(a.astype(self.working(a.dtype)), axes)
+        return self.finish(
+            y if self.initial is None else y * y.dtype.type(self.initial), a.shape, self.infer_type(a.dtype)
+        )
+
+
+@op("_npi_mean")
+class NpMean(NpTotal):
+    """The mean along axes; of integers as float32."""
+
+    kind = "mean"
+
+    def check(self):
+        return None if self.initial is None else "initial means nothing here"
+
+    def infer_type(self, a):
+        return self.dtype or (np.dtype(np.float32) if a.kind in "iub" else a)
+
+    def compute(self, a):
+        y = _mean(a.astype(self.working(a.dtype)), axes_of(self, self.axis, a.ndim))
+        return self.finish(y, a.shape, self.infer_type(a.dtype))
+
+
+class NpExtreme(NpReduction):
+    """axis: which axes go, all when there is none; initial: a further candidate."""
+
+    initial: float | None = None
+
+    pick: ClassVar[Any]
+
+    def infer_type(self, a):
+        return a
+
+    def infer_input_types(self, dtypes, outputs):
+        return Op.infer_input_types(self, dtypes, outputs)
+
+    def compute(self, a):
+        y = self.pick.reduce(a, axes_of(self, self.axis, a.ndim), keepdims=True)
+        return self.finish(y if self.initial is None else self.pick(y, y.dtype.type(self.initial)), a.shape, a.dtype)
+
+
+@op("_np_max", "_np_amax")
+class NpMax(NpExtreme):
+    """The largest along axes; NaN if any is."""
+
+    kind = "max"
+    pick = np.maximum
+
+
+@op("_np_min", "_np_amin")
+class NpMin(NpExtreme):
+    """The smallest along axes; NaN if any is."""
+
+    kind = "min"
+    pick = np.minimum
+
+
+@op("_npi_var")
+class NpVar(NpReduction):
+    """The variance along axes, with ddof less than the number of elements as divisor; of integers in integers."""
+
+    dtype: DType | None = None
+    ddof: int = 0
+
+    kind = "var"
+
+    def infer_type(self, a):
+        return self.dtype or a
+
+    def variance(self, a: np.ndarray) -> np.ndarray:
+        """The variance, reduced axes kept."""
+        axes, x = axes_of(self, self.axis, a.ndim), widen(a)
+        count = math.prod(a.shape[i] for i in axes)
+        return _divide(_sum(np.square(x - _mean(x, axes)), axes), count - self.ddof)
+
+    def compute(self, a):
+        return self.finish(self.variance(a), a.shape, self.infer_type(a.dtype))
+
+
+@op("_npi_std")
+class NpStd(NpVar):
+    """The standard deviation along axes: the root of _npi_var."""
+
+    kind = "std"
+
+    def compute(self, a):
+        variance = self.variance(a)
+        y = np.sqrt(variance.astype(np.float64) if variance.dtype.kind in "iub" else variance)
+        return self.finish(y, a.shape, self.infer_type(a.dtype))
+
+
+class NpTruth(NpReduction):
+    """axis: which axes go, all when there is none. The result is bool."""
+
+    inputs = ("data",)
+    pick: ClassVar[Any]
+
+    def infer_type(self, data):
+        return np.dtype(bool)
+
+    def compute(self, data):
+        y = self.pick.reduce(data != 0, axes_of(self, self.axis, data.ndim), keepdims=True)
+        return self.finish(y, data.shape, np.dtype(bool))
+
+
+@op("_np_any", "_np_sometrue")
+class NpAny(NpTruth):
+    """Whether any element along axes is other than 0."""
+
+    kind = "any"
+    pick = np.logical_or
+
+
+@op("_np_all")
+class NpAll(NpTruth):
+    """Whether every element along axes is other than 0."""
+
+    kind = "all"
+    pick = np.logical_and

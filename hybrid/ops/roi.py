@@ -1,0 +1,201 @@
+"""Pooling over regions of interest: ROIPooling, ROIAlign, PSROIPooling."""
+
+import math
+
+import numpy as np
+
+from ..op import Domain, Op, op
+from ..shapes import UNKNOWN, merge
+from .common import want_rank, widen
+
+
+class _Regions(Op):
+    """What they share: data (N, C, H, W) and rois (R, 5) of [index into N, x1, y1, x2, y2] in units of the image."""
+
+    inputs = ("data", "rois")
+
+    def infer_input_shapes(self, shapes, outputs):
+        output = outputs[0]
+        return [shapes[0], merge(shapes[1], (UNKNOWN if output is None else output[0], 5))]
+
+    def infer_shape(self, data, rois):
+        want_rank(self, data, 4)
+        want_rank(self, rois, 2, what="rois")
+        channels, height, width = self._result(data[1])
+        return (rois[0], channels, height, width)
+
+    def _result(self, channels):
+        raise NotImplementedError
+
+    def domain(self, name, shapes):
+        # whatever the scale, index 0 is an image, and a region of the whole image is a region
+        return Domain(0, 0, integer=True) if name == "rois" else None
+
+
+def _round(x: np.ndarray) -> np.ndarray:
+    """To the nearest whole number, halves away from zero, as C's round."""
+    return np.trunc(x + np.copysign(x.dtype.type(0.5), x)).astype(np.int64)
+
+
+def _edges(starts, size, count, limit):
+    """First and past-the-last cell of each of count bins of a (fractional) size: (regions, count) each, within the map."""
+    steps = np.arange(count + 1, dtype=size.dtype)
+    low = np.floor(steps[:-1] * size[:, None]).astype(np.int64) + starts[:, None]
+    high = np.ceil(steps[1:] * size[:, None]).astype(np.int64) + starts[:, None]
+    return np.clip(low, 0, limit), np.clip(high, 0, limit)
+
+
+@op("ROIPooling", "_npx_roi_pooling")
+class ROIPooling(_Regions):
+    """The maximum over every cell of a grid laid over each region; 0 where a cell is empty or the region's index negative.
+
+    Shapes: data (N, C, H, W), rois (R, 5) -> (R, C, *pooled_size). Corners are scaled and rounded, both inclusive; cells
+    overlap where they do not come out even. Source: MXNet ROIPooling; Girshick, Fast R-CNN, arXiv:1504.08083."""
+
+    pooled_size: tuple[int, ...]
+    spatial_scale: float
+
+    def check(self):
+        return None if len(self.pooled_size) == 2 else f"got pooled_size {self.pooled_size}, wanted (height, width)"
+
+    def _result(self, channels):
+        return channels, *self.pooled_size
+
+    def compute(self, data, rois):
+        _, channels, height, width = data.shape
+        corners = _round(rois[:, 1:] * rois.dtype.type(self.spatial_scale))
+        sizes = np.maximum(corners[:, 2:] - corners[:, :2] + 1, 1).astype(data.dtype)
+        rows = _edges(corners[:, 1], sizes[:, 1] / data.dtype.type(self.pooled_size[0]), self.pooled_size[0], height)
+        columns = _edges(corners[:, 0], sizes[:, 0] / data.dtype.type(self.pooled_size[1]), self.pooled_size[1], width)
+        out = np.zeros((len(rois), channels, *self.pooled_size), data.dtype)
+        for r, index in enumerate(rois[:, 0].astype(np.int64)):
+            if index < 0:
+                continue
+            for i, (top, bottom) in enumerate(zip(rows[0][r], rows[1][r])):
+                if top < bottom:
+                    strip = data[index, :, top:bottom].max(axis=1)
+                    for j, (left, right) in enumerate(zip(columns[0][r], columns[1][r])):
+                        if left < right:
+                            out[r, :, i, j] = strip[:, left:right].max(axis=1)
+        return out
+
+    @classmethod
+    def examples(cls, make):
+        rois = np.array([[0, 1, 1, 6, 7], [1, 0, 2, 3, 3]], np.float32)
+        yield make(make.uniform(2, 3, 8, 8), rois, pooled_size=(2, 3), spatial_scale=1.0)
+
+
+@op("_contrib_ROIAlign")
+class ROIAlign(_Regions):
+    """The mean of bilinear samples in every cell of a grid laid over each region.
+
+    Shapes: data (N, C, H, W), rois (R, 5) -> (R, C, *pooled_size), or with position_sensitive (R, C / cells, *pooled_size),
+    where every cell reads channels of its own. sample_ratio: samples per cell and axis, or when not positive as many as the
+    cell has pixels, rounded up. With aligned pixel centres lie at halves and regions may be smaller than a pixel. Samples
+    more than a pixel outside count as 0; so do regions with a negative index (on CPU MXNet 1.9.1 reads stray memory there).
+    Source: MXNet ROIAlign; He et al., Mask R-CNN, arXiv:1703.06870."""
+
+    pooled_size: tuple[int, ...]
+    spatial_scale: float
+    sample_ratio: int = -1
+    position_sensitive: bool = False
+    aligned: bool = False
+
+    def check(self):
+        return None if len(self.pooled_size) == 2 else f"got pooled_size {self.pooled_size}, wanted (height, width)"
+
+    def _result(self, channels):
+        return channels // math.prod(self.pooled_size) if self.position_sensitive else channels, *self.pooled_size
+
+    def compute(self, data, rois):
+        maps, corners = widen(data), widen(rois)[:, 1:] * np.float32(self.spatial_scale)
+        corners = (corners - np.float32(0.5 if self.aligned else 0)).astype(maps.dtype)
+        sizes = corners[:, 2:] - corners[:, :2]
+        if not self.aligned:
+            sizes = np.maximum(sizes, 1)
+        elif (sizes <= 0).any():
+            raise self.fail("got regions without area, which aligned=True does not take")
+        channels = self._result(data.shape[1])[0]
+        out = np.zeros((len(rois), channels, *self.pooled_size), maps.dtype)
+        for r, index in enumerate(rois[:, 0].astype(np.int64)):
+            if index < 0:
+                continue
+            # bilinear sampling and averaging are separable: one matrix for rows, one for columns
+            rows = self._weights(corners[r, 1], sizes[r, 1], self.pooled_size[0], data.shape[2])
+            columns = self._weights(corners[r, 0], sizes[r, 0], self.pooled_size[1], data.shape[3])
+            pooled = rows @ maps[index] @ columns.T
+            if self.position_sensitive:
+                cells = math.prod(self.pooled_size)
+                pooled = np.einsum("cpp->cp", pooled.reshape(channels, cells, cells)).reshape(out.shape[1:])
+            out[r] = pooled
+        return out.astype(data.dtype, copy=False)
+
+    def _weights(self, start, size, cells, limit):
+        """How much every one of limit pixels counts in every cell: (cells, limit)."""
+        cell = size / size.dtype.type(cells)
+        samples = self.sample_ratio if self.sample_ratio > 0 else math.ceil(cell)
+        inner = (np.arange(samples, dtype=size.dtype) + size.dtype.type(0.5)) * cell / size.dtype.type(samples)
+        where = (start + np.arange(cells, dtype=size.dtype)[:, None] * cell + inner).astype(size.dtype)
+        inside = (where >= -1) & (where <= limit)
+        where = np.clip(where, 0, limit - 1)
+        low = np.minimum(np.floor(where).astype(np.int64), limit - 1)
+        high = np.minimum(low + 1, limit - 1)
+        part = (where - low).astype(size.dtype)
+        out = np.zeros((cells, limit), size.dtype)
+        row = np.broadcast_to(np.arange(cells)[:, None], where.shape)
+        np.add.at(out, (row, low), (1 - part) * inside)
+        np.add.at(out, (row, high), part * inside)
+        return out / size.dtype.type(samples)
+
+    @classmethod
+    def examples(cls, make):
+        rois = np.array([[0, 1, 1, 6, 7], [1, 0, 2, 3, 3]], np.float32)
+        yield make(make.uniform(2, 3, 8, 8), rois, pooled_size=(2, 3), spatial_scale=1.0)
+        yield make(make.uniform(2, 3, 8, 8), rois, pooled_size=(2, 2), spatial_scale=0.5, sample_ratio=2, aligned=True)
+
+
+@op("_contrib_PSROIPooling")
+class PSROIPooling(_Regions):
+    """The mean of every cell of a grid laid over each region, every cell reading channels of its own.
+
+    Shapes: data (N, output_dim * group_size**2, H, W), rois (R, 5) -> (R, output_dim, pooled_size, pooled_size). Corners
+    are rounded, the last one inclusive, then scaled; empty cells are 0. Source: MXNet PSROIPooling; Dai et al., R-FCN,
+    arXiv:1605.06409."""
+
+    spatial_scale: float
+    output_dim: int
+    pooled_size: int
+    group_size: int = 0
+    """0 for pooled_size."""
+
+    def _result(self, channels):
+        return self.output_dim, self.pooled_size, self.pooled_size
+
+    def compute(self, data, rois):
+        _, _, height, width = data.shape
+        cells, groups = self.pooled_size, self.group_size or self.pooled_size
+        corners = _round(rois[:, 1:]) + np.array([0, 0, 1, 1])
+        corners = corners.astype(data.dtype) * data.dtype.type(self.spatial_scale)
+        sizes = np.maximum(corners[:, 2:] - corners[:, :2], data.dtype.type(0.1)) / data.dtype.type(cells)
+        group = np.arange(cells) * groups // cells
+        maps = widen(data).reshape(len(data), self.output_dim, groups, groups, height, width)
+        out = np.zeros((len(rois), self.output_dim, cells, cells), maps.dtype)
+        steps = np.arange(cells + 1, dtype=data.dtype)
+        for r, index in enumerate(rois[:, 0].astype(np.int64)):
+            (left, right), (top, bottom) = (
+                (
+                    np.clip(np.floor(steps[:-1] * sizes[r, a] + corners[r, a]).astype(np.int64), 0, limit),
+                    np.clip(np.ceil(steps[1:] * sizes[r, a] + corners[r, a]).astype(np.int64), 0, limit),
+                )
+                for a, limit in ((0, width), (1, height))
+            )
+            for i, j in np.ndindex(cells, cells):
+                cell = maps[index, :, group[i], group[j], top[i] : bottom[i], left[j] : right[j]]
+                if cell[0].size:
+                    out[r, :, i, j] = cell.mean(axis=(1, 2))
+        return out.astype(data.dtype, copy=False)
+
+    @classmethod
+    def examples(cls, make):
+        rois = np.array([[0, 1, 1, 6, 7], [1, 0, 2, 3, 3]], np.float32)
+        yield make(make.uniform(2, 8, 8, 8), rois, spatial_scale=1.0, output_dim=2, pooled_size=2)

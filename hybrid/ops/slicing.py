@@ -1,0 +1,238 @@
+"""Operators that cut a part out of an array, or write one into it."""
+
+from typing import Any
+
+from ..attrs import OptionalInts, Shape
+from ..op import Op, op
+from ..shapes import UNKNOWN, merge, show
+from .common import axis_of, want_rank
+
+
+class Sliced(Op):
+    """Base of operators that speak of the part data[begin:end:step], by axis from the front, with Python's meaning."""
+
+    begin: OptionalInts
+    end: OptionalInts
+    step: OptionalInts = ()
+
+    def check(self):
+        if len(self.begin) != len(self.end) or (self.step and len(self.step) != len(self.begin)):
+            return f"begin={self.begin}, end={self.end} and step={self.step} want equal lengths"
+        return f"step={self.step} wants no zero" if 0 in self.step else None
+
+    def slices(self, rank: int) -> tuple[slice, ...]:
+        """One slice for each axis that is cut. Raises OpError when there are more than axes."""
+        if len(self.begin) > rank:
+            raise self.fail(f"got {len(self.begin)} slices for {rank} dimensions")
+        return tuple(slice(*s) for s in zip(self.begin, self.end, self.step or (None,) * len(self.begin)))
+
+    def part(self, data: Any) -> tuple[Any, ...]:
+        """The shape of the part."""
+        slices = self.slices(len(data))
+        return (*(_length(d, s) for d, s in zip(data, slices)), *data[len(slices) :])
+
+
+def _length(dim: Any, part: slice) -> Any:
+    if dim is not UNKNOWN:
+        return len(range(*part.indices(dim)))
+    whole = part.start in (None, 0) and part.stop is None and part.step in (None, 1)
+    return UNKNOWN if not whole else dim
+
+
+@op("slice", "crop", "_sparse_slice", "_npi_slice", "_npx_slice")
+class Slice(Sliced):
+    """The part data[begin:end:step], with Python's meaning; axes after those given are kept whole."""
+
+    view = True
+    moves = True
+
+    def infer_shape(self, data):
+        return self.part(data)
+
+    def compute(self, data):
+        return data[self.slices(data.ndim)]
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 3, 4), begin=(0, 1), end=(2, 3))
+        yield make(make.uniform(2, 3, 4), begin=(None, -1), end=(None, None), step=(-1, -2))
+
+
+@op("_slice_assign", "_crop_assign", "_npi_slice_assign")
+class SliceAssign(Sliced):
+    """lhs with rhs in the place of lhs[begin:end:step]."""
+
+    inputs = ("lhs", "rhs")
+
+    def infer_input_shapes(self, shapes, outputs):
+        lhs = merge(shapes[0], outputs[0])
+        return [lhs, shapes[1] if lhs is None else self.part(lhs)]
+
+    def infer_shape(self, lhs, rhs):
+        merge(rhs, self.part(lhs))
+        return lhs
+
+    def compute(self, lhs, rhs):
+        out = lhs.copy()
+        out[self.slices(lhs.ndim)] = rhs
+        return out
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3, 4), make.uniform(2, 2), begin=(0, 1), end=(2, 3))
+
+
+@op("_slice_assign_scalar", "_crop_assign_scalar", "_npi_slice_assign_scalar")
+class SliceAssignScalar(Sliced):
+    """data with a number in every place of data[begin:end:step]."""
+
+    scalar: float = 0.0
+
+    def infer_shape(self, data):
+        self.part(data)
+        return data
+
+    def infer_input_shapes(self, shapes, outputs):
+        return [merge(shapes[0], outputs[0])]
+
+    def compute(self, data):
+        out = data.copy()
+        out[self.slices(data.ndim)] = self.scalar
+        return out
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3, 4), begin=(0, 1), end=(2, 3), scalar=7.5)
+
+
+@op("slice_axis")
+class SliceAxis(Op):
+    """The part of data from begin to end (exclusive; None: to the last) along axis; negative ones count from behind.
+
+    Other than with slice, positions outside the axis and empty parts are refused."""
+
+    axis: int
+    begin: int
+    end: int | None
+
+    view = True
+    moves = True
+
+    def infer_shape(self, data):
+        axis = axis_of(self, self.axis, len(data))
+        return (*data[:axis], self._length(data[axis]), *data[axis + 1 :])
+
+    def _length(self, size: Any) -> Any:
+        if size is UNKNOWN:
+            end = 0 if self.end is None else self.end
+            # both count from the same side, so the size does not matter
+            same_side = (self.begin < 0) == (self.end is None or self.end < 0)
+            return end - self.begin if same_side else UNKNOWN
+        begin = self.begin + size if self.begin < 0 else self.begin
+        end = size if self.end is None else self.end + size if self.end < 0 else self.end
+        if not 0 <= begin < end <= size:
+            raise self.fail(
+                f"got begin={self.begin} and end={self.end} for an axis of size {size}, wanted a part of it"
+            )
+        return end - begin
+
+    def compute(self, data):
+        axis = axis_of(self, self.axis, data.ndim)
+        return data[(*(slice(None),) * axis, slice(self.begin, self.end))]
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 3, 4), axis=1, begin=1, end=3)
+        yield make(make.uniform(2, 3, 4), axis=-1, begin=-3, end=None)
+
+
+@op("slice_like")
+class SliceLike(Op):
+    """The first numbers of data along axes (all by default), as many as shape_like has there."""
+
+    axes: Shape = ()
+
+    inputs = ("data", "shape_like")
+    view = True
+
+    def along(self, data: int, like: int) -> list[int]:
+        """The axes that are cut, from the front, given the ranks."""
+        if not self.axes:
+            if data != like:
+                raise self.fail(f"got {data} and {like} dimensions, wanted equally many, or axes")
+            return list(range(data))
+        return [axis_of(self, axis_of(self, a, data), min(data, like)) for a in self.axes]
+
+    def infer_shape(self, data, like):
+        out = list(data)
+        for axis in self.along(len(data), len(like)):
+            if data[axis] is not UNKNOWN and like[axis] is not UNKNOWN and data[axis] < like[axis]:
+                raise self.fail(f"got data {show(data)} and shape_like {show(like)}, which is larger along axis {axis}")
+            out[axis] = like[axis]
+        return tuple(out)
+
+    def infer_type(self, data, like):
+        return data
+
+    def infer_input_types(self, dtypes, outputs):
+        data = dtypes[0] or outputs[0]
+        return [data, dtypes[1] or data]
+
+    def compute(self, data, like):
+        return data[tuple(slice(d) for d in self.infer_shape(data.shape, like.shape))]
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3, 4, 5), make.uniform(2, 3, 4))
+        yield make(make.uniform(3, 4, 5), make.uniform(2, 3), axes=(0, 1))
+
+
+@op("Crop")
+class Crop(Op):
+    """A window of images: of the height and width h_w, or with two inputs of those of the second.
+
+    Shapes: data (N, C, H, W), like (_, _, h, w) -> (N, C, h, w). The window begins at offset, or is in the middle with
+    center_crop, which goes before offset. Source: MXNet Crop.
+    """
+
+    num_args: int
+    offset: Shape = (0, 0)
+    h_w: Shape = (0, 0)
+    center_crop: bool = False
+
+    inputs = ("*data",)
+    view = True
+
+    def check(self):
+        if self.num_args not in (1, 2) or len(self.offset) != 2 or len(self.h_w) != 2:
+            return f"num_args={self.num_args}, offset={self.offset}, h_w={self.h_w}: wants 1 or 2 inputs and pairs"
+        if self.num_args == 1 and min(self.h_w) < 1:
+            return f"h_w={self.h_w} wants a height and a width, or a second input"
+        return f"offset={self.offset} wants no negative number" if min(self.offset) < 0 else None
+
+    def begins(self, size: Any, window: Any, axis: int) -> Any:
+        """Where the window begins, along the height (axis 0) or the width (1)."""
+        return (size - window) // 2 if self.center_crop else self.offset[axis]
+
+    def infer_shape(self, data, *like):
+        want_rank(self, data, 4)
+        window = like[0][2:] if like else self.h_w
+        for axis in (0, 1):
+            size = data[2 + axis]
+            if size is UNKNOWN or window[axis] is UNKNOWN:
+                continue
+            if window[axis] > size or self.begins(size, window[axis], axis) + window[axis] > size:
+                raise self.fail(
+                    f"a window {show(window)} at offset {show(self.offset)} is not inside data {show(data)}"
+                )
+        return (*data[:2], *window)
+
+    def compute(self, data, *like):
+        height, width = self.infer_shape(data.shape, *(x.shape for x in like))[2:]
+        top, left = self.begins(data.shape[2], height, 0), self.begins(data.shape[3], width, 1)
+        return data[:, :, top : top + height, left : left + width]
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(1, 2, 4, 5), num_args=1, h_w=(2, 3), offset=(1, 2))
+        yield make(make.uniform(1, 2, 6, 5), make.uniform(1, 2, 3, 2), num_args=2, center_crop=True)

@@ -1,0 +1,241 @@
+"""Images made larger or smaller: UpSampling, BilinearResize2D, and pixels moved between space and channels."""
+
+import functools
+from typing import Literal
+
+import numpy as np
+
+from ..op import Op, op
+from ..shapes import UNKNOWN, merge_all, show
+from .common import narrow, want_rank, widen
+from .convolution import Deconvolution
+
+
+@op("UpSampling")
+class UpSampling(Op):
+    """Images enlarged by an integer factor.
+
+    nearest: every pixel repeated. Of several inputs the first is enlarged by scale and the others to the same size; then they
+    are joined along channels (concat) or added (sum). bilinear: a Deconvolution of every channel by itself with a weight
+    that is learnt (and starts out as a bilinear kernel).
+    Shapes: data (N, C, H, W) -> (N, C, H scale, W scale); weight (C, 1, k, k) with k = 2 scale - scale % 2.
+    """
+
+    scale: int
+    num_filter: int = 0
+    sample_type: Literal["bilinear", "nearest"]
+    multi_input_mode: Literal["concat", "sum"] = "concat"
+    num_args: int
+    workspace: int = 512
+
+    inputs = ("*data",)
+
+    def check(self):
+        if self.scale < 1:
+            return f"got scale={self.scale}, wanted at least 1"
+        if self.sample_type == "bilinear" and self.num_filter < 1:
+            return f"got num_filter={self.num_filter}, wanted the number of channels"
+        return None
+
+    def takes(self):
+        return ("data", "weight") if self.sample_type == "bilinear" else super().takes()
+
+    @property
+    def deconvolution(self) -> Op:
+        """What bilinear upsampling is."""
+        kernel, pad = 2 * self.scale - self.scale % 2, self.scale // 2
+        return Deconvolution.bind(
+            kernel=(kernel, kernel),
+            stride=(self.scale, self.scale),
+            pad=(pad, pad),
+            num_filter=self.num_filter,
+            num_group=self.num_filter,
+        )
+
+    def infer_input_shapes(self, shapes, outputs):
+        if self.sample_type == "bilinear":
+            return self.deconvolution.infer_input_shapes(shapes, outputs)
+        return shapes
+
+    def factors(self, shapes) -> list[tuple]:
+        """By how much each input is enlarged, (height, width)."""
+        goal = [size * self.scale for size in shapes[0][2:]]
+        found = [(self.scale, self.scale)]
+        for shape in shapes[1:]:
+            if any(g is not UNKNOWN and n is not UNKNOWN and (n == 0 or g % n) for g, n in zip(goal, shape[2:])):
+                raise self.fail(
+                    f"got data of shape {show(shape)}, wanted a height and width that divide {show(tuple(goal))}"
+                )
+            found.append(tuple(g // n for g, n in zip(goal, shape[2:])))
+        return found
+
+    def infer_shape(self, *shapes):
+        for shape in shapes:
+            want_rank(self, shape, 4)
+        if self.sample_type == "bilinear":
+            return self.deconvolution.infer_shape(*shapes)
+        self.factors(shapes)
+        batch, channels, height, width = shapes[0]
+        if self.multi_input_mode == "concat":
+            channels = functools.reduce(lambda a, b: a + b, (s[1] for s in shapes))
+        else:
+            batch, channels = merge_all(s[:2] for s in shapes) or (batch, channels)
+        return (batch, channels, height * self.scale, width * self.scale)
+
+    def compute(self, *arrays):
+        if self.sample_type == "bilinear":
+            return self.deconvolution.compute(*arrays)
+        factors = self.factors([a.shape for a in arrays])
+        grown = [a.repeat(h, axis=2).repeat(w, axis=3) for a, (h, w) in zip(arrays, factors)]
+        if self.multi_input_mode == "concat":
+            return np.concatenate(grown, axis=1)
+        return functools.reduce(np.add, grown)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(1, 2, 2, 3), scale=2, sample_type="nearest", num_args=1)
+        yield make(make.uniform(1, 2, 4, 4), make.uniform(1, 1, 2, 2), scale=2, sample_type="nearest", num_args=2)
+        weight = make.uniform(2, 1, 4, 4)
+        yield make(make.uniform(1, 2, 3, 2), weight, scale=2, sample_type="bilinear", num_filter=2, num_args=2)
+
+
+@op("_contrib_BilinearResize2D")
+class BilinearResize2D(Op):
+    """Images resized with bilinear interpolation.
+
+    mode decides the new height and width: size (height and width, or the old ones times scale_height and scale_width),
+    odd_scale (scaled, an odd size n to (n - 1) scale + 1), like (those of the second input), to_even_down, to_even_up,
+    to_odd_down and to_odd_up (the nearest even or odd size). align_corners: the outer pixels' centers stay at the corners
+    (positions i (n - 1) / (m - 1)); else the pixels' edges do (positions (i + 1/2) n / m - 1/2, from 0 on); a single new pixel
+    is the first old one either way.
+    Shapes: data (N, C, H, W), like (N', C', h, w) -> (N, C, h, w).
+    """
+
+    height: int = 1
+    width: int = 1
+    scale_height: float | None = None
+    scale_width: float | None = None
+    mode: Literal["like", "odd_scale", "size", "to_even_down", "to_even_up", "to_odd_down", "to_odd_up"] = "size"
+    align_corners: bool = True
+
+    inputs = ("data", "like")
+
+    def check(self):
+        if self.mode == "odd_scale" and (self.scale_height is None or self.scale_width is None):
+            return "mode=odd_scale wants scale_height and scale_width"
+        if self.mode == "size" and self.scale_height is None and min(self.height, self.width) < 1:
+            return f"got height={self.height} and width={self.width}, wanted positive sizes"
+        return None
+
+    def takes(self):
+        return self.inputs if self.mode == "like" else self.inputs[:1]
+
+    def sizes(self, height, width) -> tuple:
+        """New height and width from the old ones, for every mode but like."""
+        wanted = zip((height, width), (self.scale_height, self.scale_width), (self.height, self.width))
+        return tuple(self._size(*each) for each in wanted)
+
+    def _size(self, old, scale, fixed):
+        if self.mode == "size" and scale is None:
+            return fixed
+        if old is UNKNOWN:
+            return UNKNOWN
+        if self.mode == "size":
+            return int(np.float32(scale) * old)
+        if self.mode == "odd_scale":
+            return int(np.float32(scale) * old) if old % 2 == 0 else int(np.float32(scale) * (old - 1)) + 1
+        if self.mode.startswith("to_even"):
+            return old + old % 2 * (1 if self.mode.endswith("up") else -1)
+        return old + (1 - old % 2) * (1 if self.mode.endswith("up") else -1)
+
+    def infer_shape(self, data, *like):
+        want_rank(self, data, 4)
+        for shape in like:
+            want_rank(self, shape, 4, what="like")
+        sizes = like[0][2:] if like else self.sizes(*data[2:])
+        if any(n is not UNKNOWN and n < 1 for n in sizes):
+            raise self.fail(f"got data of shape {show(data)}, which {self.mode} makes {show(sizes)}")
+        return (*data[:2], *sizes)
+
+    def compute(self, data, *like):
+        x = widen(data)
+        for axis, size in zip((2, 3), like[0].shape[2:] if like else self.sizes(*data.shape[2:])):
+            x = self._resize(x, axis, size)
+        return narrow(x, data.dtype)
+
+    def _resize(self, x, axis, size):
+        old = x.shape[axis]
+        if old == size:
+            return x
+        if size == 1:
+            positions = np.zeros(1)
+        elif self.align_corners:
+            positions = np.arange(size) * ((old - 1) / (size - 1))
+        else:
+            positions = np.maximum((np.arange(size) + 0.5) * (old / size) - 0.5, 0)
+        low = np.minimum(positions.astype(np.int64), old - 1)
+        high = np.minimum(low + 1, old - 1)
+        part = (positions - low).astype(x.dtype).reshape(-1, *(1,) * (x.ndim - 1 - axis))
+        return x.take(low, axis) * (1 - part) + x.take(high, axis) * part
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(1, 2, 3, 4), height=5, width=6)
+        yield make(make.uniform(1, 1, 3, 4), make.uniform(1, 1, 5, 2), mode="like", align_corners=False)
+
+
+class _Blocks(Op):
+    """Moves pixels between blocks of block_size x block_size and channels."""
+
+    block_size: int
+
+    def check(self):
+        return None if self.block_size > 0 else f"got block_size={self.block_size}, wanted at least 1"
+
+    def _divide(self, shape, *axes):
+        for axis, by in axes:
+            if shape[axis] is not UNKNOWN and shape[axis] % by:
+                raise self.fail(f"got data of shape {show(shape)}, wanted a multiple of {by} along axis {axis}")
+
+
+@op("depth_to_space")
+class DepthToSpace(_Blocks):
+    """Blocks of pixels from channels: data (N, C b^2, H, W) -> (N, C, H b, W b), block_size b; the pixel within the block is
+    the slower index into channels."""
+
+    def infer_shape(self, data):
+        want_rank(self, data, 4)
+        b = self.block_size
+        self._divide(data, (1, b * b))
+        return (data[0], data[1] // (b * b), data[2] * b, data[3] * b)
+
+    def compute(self, data):
+        n, c, h, w = data.shape
+        b = self.block_size
+        blocks = data.reshape(n, b, b, c // (b * b), h, w)
+        return blocks.transpose(0, 3, 4, 1, 5, 2).reshape(n, c // (b * b), h * b, w * b)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(1, 8, 2, 3), block_size=2)
+
+
+@op("space_to_depth")
+class SpaceToDepth(_Blocks):
+    """The inverse of depth_to_space: data (N, C, H b, W b) -> (N, C b^2, H, W), block_size b."""
+
+    def infer_shape(self, data):
+        want_rank(self, data, 4)
+        b = self.block_size
+        self._divide(data, (2, b), (3, b))
+        return (data[0], data[1] * b * b, data[2] // b, data[3] // b)
+
+    def compute(self, data):
+        n, c, h, w = data.shape
+        b = self.block_size
+        blocks = data.reshape(n, c, h // b, b, w // b, b)
+        return blocks.transpose(0, 3, 5, 1, 2, 4).reshape(n, c * b * b, h // b, w // b)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(1, 2, 4, 6), block_size=2)

@@ -1,0 +1,195 @@
+"""Bad input: a message that says what was got and wanted, all problems at once, and nothing written."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bridge
+import converters
+import hybrid.params
+from hybrid.error import FormatError
+from tests.models.networks import FOLDER
+
+SHAPE = {"data": (2, 1, 28, 28)}
+
+
+@pytest.fixture
+def net(tmp_path: Path) -> Path:
+    shutil.copytree(FOLDER / "lenet", tmp_path, dirs_exist_ok=True)
+    with np.load(tmp_path / "inputs.npz") as stored:
+        SHAPE["data"] = stored["data"].shape
+    return tmp_path / "model"
+
+
+def edit(net: Path, change) -> None:
+    path = net.with_name("model-symbol.json")
+    data = json.loads(path.read_text())
+    change(data)
+    path.write_text(json.dumps(data))
+
+
+def edit_params(net: Path, change) -> None:
+    path = net.with_name("model-0000.params")
+    params = {k: np.array(v) for k, v in hybrid.params.load(path).items()}
+    change(params)
+    hybrid.params.save(path, params)
+
+
+def refused(net: Path, kind: type[Exception] = bridge.BadInput, **options) -> str:
+    target = net.with_name("out.onnx")
+    with pytest.raises(kind) as caught:
+        bridge.convert(net, output=target, **{"inputs": SHAPE, **options})
+    assert not target.exists()
+    assert not list(net.parent.glob(".*")), "something was left behind"
+    return str(caught.value)
+
+
+def test_all_missing_parameters_are_named(net: Path) -> None:
+    names = [k for k in hybrid.params.load(net.with_name("model-0000.params")) if k.startswith("arg:")][:3]
+    edit_params(net, lambda p: [p.pop(n) for n in names])
+    text = refused(net)
+    assert all(f"missing parameter {n.removeprefix('arg:')}" in text for n in names)
+
+
+def test_no_parameter_file(net: Path) -> None:
+    net.with_name("model-0000.params").unlink()
+    assert "no .params file was found" in refused(net)
+
+
+def test_all_wrong_shapes_are_named(net: Path) -> None:
+    names = [k for k in hybrid.params.load(net.with_name("model-0000.params")) if k.endswith("_bias")][:2]
+
+    def change(params):
+        for name in names:
+            params[name] = np.zeros(len(params[name]) + 1, np.float32)
+
+    edit_params(net, change)
+    text = refused(net)
+    assert all(f"parameter {n.removeprefix('arg:')}: got shape" in text for n in names)
+    assert "wanted" in text
+
+
+def test_extra_parameters_are_noted(net: Path) -> None:
+    edit_params(net, lambda p: p.update({"arg:left_over": np.zeros(3, np.float32)}))
+    assert bridge.convert(net, inputs=SHAPE).unused == ("left_over",)
+
+
+def test_nan_weights_are_noted(net: Path) -> None:
+    def change(params):
+        name = next(k for k in params if k.endswith("_weight"))
+        params[name].flat[0] = np.nan
+
+    edit_params(net, change)
+    result = bridge.convert(net, inputs=SHAPE)
+    assert any("holds 1 NaN or infinite values" in w for w in result.warnings)
+    assert any("NaN or infinite values of" in w for w in result.warnings)
+
+
+def test_unknown_inputs_are_named(net: Path) -> None:
+    text = refused(net, inputs={**SHAPE, "image": (1,), "x": (2,)})
+    assert "unknown input image" in text
+    assert "unknown input x" in text
+    assert "data" in text
+
+
+def test_an_input_without_a_shape_is_asked_for(net: Path) -> None:
+    assert "cannot tell the shape of input data; give it, for instance --input data:" in refused(net, inputs=None)
+
+
+def test_a_shape_that_does_not_fit_names_the_operator(net: Path) -> None:
+    assert "Error in operator" in refused(net, inputs={"data": (1, 2, 3)})
+
+
+def test_every_unknown_operator_is_listed(net: Path) -> None:
+    def change(data):
+        applied = [n for n in data["nodes"] if n["op"] != "null"]
+        applied[0]["op"], applied[2]["op"] = "NoSuchConv", "NoSuchPool"
+
+    edit(net, change)
+    text = refused(net, converters.UnsupportedModel)
+    assert "NoSuchConv" in text
+    assert "NoSuchPool" in text
+    result = bridge.inspect(net)
+    assert {p.operator for p in result.problems} == {"NoSuchConv", "NoSuchPool"}
+
+
+def test_a_wrong_attribute_is_listed(net: Path) -> None:
+    def change(data):
+        node = next(n for n in data["nodes"] if n["op"] == "Convolution")
+        node["attrs"]["kernel"] = "five"
+        node["attrs"]["colour"] = "red"
+
+    edit(net, change)
+    text = refused(net, converters.UnsupportedModel)
+    assert "attribute kernel='five'" in text
+    assert "unknown attribute colour" in text
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n", "Git"),
+        (b"<!DOCTYPE html><html></html>", "HTML"),
+        (b"", "empty"),
+        (b"{", "JSON"),
+        (b'{"nodes": []}', "heads"),
+        (b"[1, 2]", "no MXNet symbol"),
+    ],
+)
+def test_files_that_are_no_symbols(net: Path, content: bytes, said: str) -> None:
+    net.with_name("model-symbol.json").write_bytes(content)
+    assert said.lower() in refused(net, FormatError).lower()
+
+
+@pytest.mark.parametrize("cut", [0, 1, 7, 8, 20, 100, 1000, 5000])
+def test_truncated_parameters(net: Path, cut: int) -> None:
+    path = net.with_name("model-0000.params")
+    path.write_bytes(path.read_bytes()[:cut])
+    assert "model-0000.params" in refused(net, FormatError)
+
+
+def test_graphs_that_are_broken(net: Path) -> None:
+    text = net.with_name("model-symbol.json").read_text()
+
+    def dangling(data):
+        data["nodes"][3]["inputs"][0][0] = 10_000
+
+    def cyclic(data):
+        data["nodes"][3]["inputs"][0][0] = len(data["nodes"]) - 1
+
+    def no_such_output(data):
+        data["heads"][0][1] = 5
+
+    for change, said in ((dangling, "refers to node 10000"), (cyclic, "cycle"), (no_such_output, "reads output 5")):
+        net.with_name("model-symbol.json").write_text(text)
+        edit(net, change)
+        assert said in refused(net, FormatError)
+
+
+def test_absurd_shapes_allocate_nothing(net: Path) -> None:
+    def change(data):
+        node = next(n for n in data["nodes"] if n["op"] == "FullyConnected")
+        node["attrs"]["num_hidden"] = "1000000000000"
+
+    edit(net, change)
+    assert "got shape" in refused(net)
+
+
+def test_a_folder_that_is_not_there(net: Path) -> None:
+    with pytest.raises(bridge.BadInput, match="no such folder"):
+        bridge.convert(net, inputs=SHAPE, output=net.parent / "nowhere" / "out.onnx")
+
+
+def test_a_model_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(bridge.BadInput, match="no such file"):
+        bridge.convert(tmp_path / "model")
+
+
+def test_mixed_up_arguments(net: Path) -> None:
+    with pytest.raises(bridge.BadInput, match="these are parameters"):
+        bridge.open_model(net.with_name("model-0000.params"))
+    with pytest.raises(FormatError):
+        bridge.open_model(net.with_name("model-symbol.json"), net.with_name("model-symbol.json"))

@@ -1,0 +1,112 @@
+"""The commands: exit codes, JSON, what a person reads, silence in a pipe."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from bridge.cli import app
+from tests.models.networks import FOLDER, networks
+
+NETWORK = next(n for n in networks() if n.name == "lenet")
+SHAPE = ",".join(map(str, NETWORK.runs()[0][0]["data"].shape))
+runner = CliRunner()
+
+
+@pytest.fixture
+def net(tmp_path: Path) -> Path:
+    shutil.copytree(NETWORK.folder, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "model"
+
+
+def call(*arguments: object, code: int = 0):
+    result = runner.invoke(app, list(map(str, arguments)))
+    assert result.exit_code == code, result.output
+    return result
+
+
+def test_convert_then_verify_inspect_run(net: Path, tmp_path: Path) -> None:
+    target, answer = tmp_path / "x.onnx", tmp_path / "y.npz"
+    text = call("convert", f"{net}-symbol.json", "-o", target, "--input", f"data:{SHAPE}").stdout
+    assert "equivalent" in text
+    assert "softmax_output" in text
+    assert target.exists()
+    assert "equivalent" in call("verify", net, target).stdout
+    assert "Conv" in call("inspect", target).stdout
+    assert "every node converts" in call("inspect", net, "--input", f"data:{SHAPE}").stdout
+    for model, engine in ((target, "onnxruntime"), (net, "native"), (net, "onnxruntime")):
+        call("run", model, "--inputs", NETWORK.folder / "inputs.npz", "-o", answer, "--engine", engine)
+        with np.load(answer) as got:
+            want = NETWORK.runs()[0][1]["softmax_output"]
+            np.testing.assert_allclose(got["softmax_output"], want, atol=1e-5)
+
+
+def test_default_output_is_beside_the_symbol(net: Path) -> None:
+    call("convert", net, "--input", f"data:{SHAPE}")
+    assert net.with_name("model.onnx").exists()
+
+
+def test_json(net: Path, tmp_path: Path) -> None:
+    data = json.loads(
+        call("convert", net, "-o", tmp_path / "x.onnx", "--input", f"data:{SHAPE}", "--dynamic", "data:0=n", "--json").stdout
+    )
+    assert data["verification"]["equivalent"] is True
+    assert data["inputs"]["data"]["shape"][0] == "n"
+    assert json.loads(call("inspect", net, "--json").stdout)["problems"] == []
+    data = json.loads(call("verify", net, tmp_path / "x.onnx", "--input", f"data:{SHAPE}", "--json").stdout)
+    assert data["equivalent"] is True
+    data = json.loads(call("run", net, "--inputs", NETWORK.folder / "inputs.npz", "--json").stdout)
+    assert data["outputs"]["softmax_output"]["dtype"] == "float32"
+    data = json.loads(call("convert", net, "--json", code=2).stdout)
+    assert "cannot tell the shape of input data" in data["error"]
+
+
+def test_not_equivalent_is_exit_1(net: Path, tmp_path: Path) -> None:
+    import onnx
+
+    target = tmp_path / "x.onnx"
+    call("convert", net, "-o", target, "--input", f"data:{SHAPE}")
+    model = onnx.load(target)
+    tensor = next(i for i in model.graph.initializer if i.name.endswith("_weight"))
+    tensor.raw_data = (np.frombuffer(tensor.raw_data, np.float32) * np.float32(1.1)).tobytes()
+    onnx.save(model, target)
+    text = call("verify", net, target, code=1).stdout
+    assert "not equivalent" in text
+    assert "first difference at node" in text
+
+
+def test_bad_arguments_are_exit_2(net: Path) -> None:
+    for arguments, said in (
+        (("convert", net, "--input", "data"), "wanted NAME:D1,D2"),
+        (("convert", net, "--input", f"data:{SHAPE}", "--dynamic", "data:batch"), "wanted NAME:AXIS=LABEL"),
+        (("convert", net, "--input", f"data:{SHAPE}", "--dynamic", "data:9=batch"), "dynamic axis 9"),
+        (("convert", "nowhere"), "no such file"),
+        (("run", net), "give --inputs"),
+        (("run", net, "--inputs", "nowhere.npz"), "no such file"),
+        (("convert", net, "--input", f"data:{SHAPE}", "--opset", "3"), "got opset 3"),
+    ):
+        assert said in call(*arguments, code=2).stderr.replace("\n", " ")
+
+
+def test_unsupported_nodes_are_exit_2(net: Path) -> None:
+    path = net.with_name("model-symbol.json")
+    path.write_text(path.read_text().replace('"Pooling"', '"Puddling"'))
+    assert "Puddling" in call("inspect", net, code=2).stdout
+    assert "Puddling" in call("convert", net, "--input", f"data:{SHAPE}", code=2).stderr
+
+
+@pytest.mark.parametrize("command", ["convert", "verify", "inspect", "run"])
+def test_help(command: str) -> None:
+    assert "--json" in call(command, "--help").stdout
+
+
+def test_the_module_is_the_command_and_is_silent_in_a_pipe(net: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "bridge", "convert", str(net), "-o", str(tmp_path / "x.onnx"), "--input", f"data:{SHAPE}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=FOLDER.parents[1])
+    assert done.stderr == ""
+    assert "\x1b" not in done.stdout

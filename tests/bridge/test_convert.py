@@ -1,0 +1,149 @@
+"""convert: what it finds by itself, what it refuses, and that a file appears only when the numbers are right."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+import bridge
+import converters
+import hybrid.params
+from converters.registry import EXPORT
+from tests.models.networks import FOLDER
+
+
+@pytest.fixture
+def lenet(tmp_path: Path) -> Path:
+    """A copy of a network to play with; gives the prefix."""
+    shutil.copytree(FOLDER / "lenet", tmp_path / "net")
+    return tmp_path / "net" / "model"
+
+
+def shape_of(name: str) -> tuple[int, ...]:
+    with np.load(FOLDER / name / "inputs.npz") as stored:
+        return stored["data"].shape
+
+
+def test_newest_parameters_are_found(lenet: Path) -> None:
+    first = lenet.with_name("model-0000.params")
+    for epoch in (3, 10):
+        scaled = {k: v * epoch for k, v in hybrid.params.load(first).items()}
+        hybrid.params.save(lenet.with_name(f"model-{epoch:04}.params"), scaled)
+    model = bridge.open_model(lenet)
+    assert model.params_path is not None
+    assert model.params_path.name == "model-0010.params"
+
+
+def test_parameters_named_win(lenet: Path) -> None:
+    hybrid.params.save(lenet.with_name("model-0007.params"), {"arg:x": np.zeros(1, np.float32)})
+    model = bridge.open_model(lenet, lenet.with_name("model-0000.params"))
+    assert model.params_path == lenet.with_name("model-0000.params")
+
+
+def test_labels_are_pruned_and_names_kept(lenet: Path) -> None:
+    result = bridge.convert(lenet, inputs={"data": shape_of("lenet")})
+    assert list(result.inputs) == ["data"]
+    assert result.pruned == ("softmax_label",)
+    assert list(result.outputs) == ["softmax_output"]
+
+
+def test_cut_at_an_internal_output(lenet: Path, tmp_path: Path) -> None:
+    names = [e.name for e in bridge.open_model(lenet).graph.internals().outputs]
+    inner = next(n for n in names if n.endswith("_output") and n != "softmax_output")
+    result = bridge.convert(lenet, inputs={"data": shape_of("lenet")}, outputs=[inner], output=tmp_path / "cut.onnx")
+    assert list(result.outputs) == [inner]
+    with pytest.raises(bridge.BadInput, match="no output 'nonsense'"):
+        bridge.convert(lenet, inputs={"data": shape_of("lenet")}, outputs=["nonsense"])
+
+
+def test_dynamic_batch_is_verified_at_two_sizes(lenet: Path, tmp_path: Path) -> None:
+    target = tmp_path / "net.onnx"
+    result = bridge.convert(lenet, inputs={"data": shape_of("lenet")}, dynamic={"data": {0: "batch"}}, output=target)
+    assert result.inputs["data"]["shape"][0] == "batch"
+    assert result.outputs["softmax_output"]["shape"][0] == "batch"
+    assert result.verification is not None
+    batches = {run["shapes"]["data"][0] for run in result.verification.runs}
+    assert len(batches) == 2
+    session = onnxruntime.InferenceSession(str(target), providers=["CPUExecutionProvider"])
+    assert session.run(None, {"data": np.zeros((7, *shape_of("lenet")[1:]), np.float32)})[0].shape[0] == 7
+
+
+def test_opsets_outside_the_range_are_refused(lenet: Path) -> None:
+    for opset in (12, converters.newest_opset() + 1):
+        with pytest.raises(converters.ConversionError, match=f"got opset {opset}, wanted 13 to"):
+            bridge.convert(lenet, inputs={"data": shape_of("lenet")}, opset=opset)
+
+
+def test_an_opset_that_loses_kernels_is_refused_with_the_list() -> None:
+    runs = FOLDER / "box_operators"
+    with np.load(runs / "inputs.npz") as stored:
+        inputs = {k: stored[k] for k in stored.files}
+    with pytest.raises(converters.UnsupportedModel, match="opset 21 loses nothing") as caught:
+        bridge.convert(runs / "model", inputs=inputs, opset=22)
+    assert {p.operator for p in caught.value.problems} == {"RoiAlign"}
+
+
+def test_external_data(lenet: Path, tmp_path: Path) -> None:
+    target = tmp_path / "net.onnx"
+    result = bridge.convert(lenet, inputs={"data": shape_of("lenet")}, output=target, external_data=True)
+    assert [Path(f).name for f in result.files] == ["net.onnx", "net.onnx.data"]
+    model = onnx.load(target)
+    stored = bridge.open_model(lenet).params
+    for tensor in model.graph.initializer:
+        if tensor.name in stored:
+            np.testing.assert_array_equal(onnx.numpy_helper.to_array(tensor), stored[tensor.name])
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["net", "net.onnx", "net.onnx.data"]
+
+
+def test_saved_file_is_the_proto(lenet: Path, tmp_path: Path) -> None:
+    """The file written piece by piece is what protobuf reads as the model built in memory."""
+    model = bridge.open_model(lenet)
+    converted = converters.convert(model.graph, model.params, {"data": shape_of("lenet")})
+    (path,) = converted.save(tmp_path / "a.onnx")
+    assert onnx.load(path) == converted.proto()
+
+
+def test_a_wrong_translation_leaves_no_file(lenet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = tmp_path / "net.onnx"
+    target.write_bytes(b"what was here before")
+    good = EXPORT["Pooling"][13]
+
+    def wrong(b, op, data):
+        return b.Add(good(b, op, data), 0.01)
+
+    monkeypatch.setitem(EXPORT, "Pooling", {13: wrong})
+    with pytest.raises(bridge.NotEquivalent) as caught:
+        bridge.convert(lenet, inputs={"data": shape_of("lenet")}, output=target, repro=tmp_path / "repro")
+    assert target.read_bytes() == b"what was here before"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["net", "net.onnx", "repro"]
+    found = caught.value.result.divergence
+    assert found is not None
+    first = next(n.name for n in bridge.open_model(lenet).graph.nodes if n.op is not None and n.op.name == "Pooling")
+    assert (found.node, found.operator, found.kind) == (first, "Pooling", "local")
+    with np.load(tmp_path / "repro" / "expected.npz") as want, np.load(tmp_path / "repro" / "got.npz") as got:
+        np.testing.assert_allclose(got[found.tensor], want[found.tensor] + 0.01, rtol=1e-5)
+    with np.load(tmp_path / "repro" / "inputs.npz") as given:
+        feeds = {k: given[k] for k in given.files}
+    replayed = bridge.run(tmp_path / "repro" / "node.onnx", feeds)
+    with np.load(tmp_path / "repro" / "got.npz") as got:
+        np.testing.assert_allclose(replayed[found.tensor], got[found.tensor], rtol=1e-6)
+    again = bridge.run(tmp_path / "repro" / "node-symbol.json", feeds)
+    with np.load(tmp_path / "repro" / "expected.npz") as want:
+        np.testing.assert_array_equal(again[found.tensor], want[found.tensor])
+
+
+def test_symbols_and_dicts_are_taken_as_they_are(lenet: Path) -> None:
+    model = bridge.open_model(lenet)
+    params = {f"arg:{k}": np.array(v) for k, v in model.params.items()}
+    proto = converters.to_onnx(model.graph, params, {"data": shape_of("lenet")}, opset=15)
+    assert proto.opset_import[0].version == 15
+    assert {i.name for i in proto.graph.initializer} >= set(model.params)
+
+
+def test_half_and_double_keep_their_dtype() -> None:
+    for name, dtype in (("float16_resnet", "float16"), ("float64_resnet", "float64")):
+        result = bridge.convert(FOLDER / name / "model", inputs={"data": shape_of(name)})
+        assert {s["dtype"] for s in (*result.inputs.values(), *result.outputs.values())} == {dtype}

@@ -1,0 +1,123 @@
+"""verify: verdicts, the first diverging node, local and accumulated error."""
+
+import numpy as np
+import onnx
+import pytest
+
+import bridge
+from bridge.compare import compare
+from hybrid.op import Spec
+from tests.models.networks import FOLDER, networks
+
+NETWORK = next(n for n in networks() if n.name == "lenet")
+INPUTS = NETWORK.runs()[0][0]
+
+
+@pytest.fixture(scope="module")
+def converted(tmp_path_factory: pytest.TempPathFactory) -> str:
+    target = tmp_path_factory.mktemp("onnx") / "net.onnx"
+    bridge.convert(NETWORK.prefix, inputs=INPUTS, output=target)
+    return str(target)
+
+
+def test_symbol_against_onnx(converted: str) -> None:
+    result = bridge.verify(NETWORK.prefix, converted, runs=3)
+    assert result.equivalent
+    assert len(result.runs) == 3
+    assert result.divergence is None
+    (difference,) = result.differences
+    assert 0 <= difference.max_rel < 1e-5
+    assert difference.cosine > 0.999999
+
+
+def test_symbol_against_itself_and_onnx_against_itself(converted: str) -> None:
+    assert bridge.verify(NETWORK.prefix, NETWORK.prefix, inputs=INPUTS).equivalent
+    assert bridge.verify(converted, converted).equivalent
+
+
+def test_given_inputs_are_used(converted: str) -> None:
+    result = bridge.verify(NETWORK.prefix, converted, inputs=INPUTS)
+    assert result.runs[0]["seed"] is None
+
+
+def changed_weight(path: str, factor: float) -> tuple[onnx.ModelProto, str]:
+    """The model with the second weight scaled, and the name of the node that uses it."""
+    model = onnx.load(path)
+    weights = [i for i in model.graph.initializer if i.name.endswith("_weight")]
+    tensor = weights[1]
+    array = onnx.numpy_helper.to_array(tensor) * np.float32(factor)
+    tensor.CopyFrom(onnx.numpy_helper.from_array(array, tensor.name))
+    node = next(n for n in model.graph.node if tensor.name in n.input)
+    return model, node.name
+
+
+def test_the_node_with_a_changed_weight_is_named(converted: str) -> None:
+    model, node = changed_weight(converted, 1.01)
+    result = bridge.verify(NETWORK.prefix, model, inputs=INPUTS)
+    assert not result.equivalent
+    assert result.divergence is not None
+    assert result.divergence.node == node
+    assert result.divergence.kind == "local"
+    assert result.divergence.inputs
+
+
+def test_onnx_against_onnx_names_the_node_too(converted: str) -> None:
+    model, node = changed_weight(converted, 1.01)
+    result = bridge.verify(converted, model)
+    assert result.divergence is not None
+    assert result.divergence.node == node
+
+
+def test_accumulated_error_is_told_from_local(converted: str) -> None:
+    """Under a tolerance that rounding breaks somewhere, nodes that are right alone are not called wrong."""
+    result = bridge.verify(NETWORK.prefix, converted, inputs=INPUTS, tolerance=(1e-9, 0))
+    if result.divergence is not None and result.divergence.local is not None:
+        assert (result.divergence.kind == "accumulated") == result.divergence.local.equal
+
+
+def test_unknown_input_names(converted: str) -> None:
+    with pytest.raises(bridge.BadInput, match="got input 'image'"):
+        bridge.verify(NETWORK.prefix, converted, inputs={"image": Spec((1, 2))})
+
+
+class TestCompare:
+    def test_within_and_beyond(self) -> None:
+        want = np.linspace(-10, 10, 100, dtype=np.float32)
+        assert compare("x", want + np.float32(5e-5), want).equal
+        far = compare("x", want + np.float32(5e-3), want)
+        assert not far.equal
+        assert far.max_abs == pytest.approx(5e-3, rel=1e-2)
+        assert far.max_rel == pytest.approx(5e-4, rel=1e-2)
+
+    def test_nan_and_infinity_have_to_be_at_the_same_places(self) -> None:
+        want = np.array([1, np.nan, np.inf, -np.inf], np.float32)
+        assert compare("x", want.copy(), want).equal
+        for place, value in ((0, np.nan), (1, 1.0), (2, -np.inf), (3, 0.0)):
+            got = want.copy()
+            got[place] = value
+            result = compare("x", got, want)
+            assert not result.equal
+            assert "NaN or infinity" in result.reason
+
+    def test_shape_and_dtype(self) -> None:
+        want = np.zeros((2, 3), np.float32)
+        assert "shape" in compare("x", want.T, want).reason
+        assert "dtype" in compare("x", want.astype(np.float64), want).reason
+
+    def test_integers_are_exact(self) -> None:
+        want = np.arange(5)
+        assert compare("x", want.copy(), want).equal
+        assert compare("x", want + 1, want).reason == "5 of 5 differ"
+
+    def test_zeros(self) -> None:
+        want = np.zeros(4, np.float32)
+        assert compare("x", want.copy(), want).equal
+        assert compare("x", want.copy(), want).constant
+        assert not compare("x", want + np.float32(1e-3), want).equal
+
+    def test_empty(self) -> None:
+        assert compare("x", np.zeros((0, 3), np.float32), np.zeros((0, 3), np.float32)).equal
+
+
+def test_every_network_folder_is_seen() -> None:
+    assert len(networks()) == len(list(FOLDER.glob("*/model-symbol.json")))

@@ -1,0 +1,248 @@
+"""SymbolBlock, its parameters, and checkpoints: calling, loading, saving, and what they say when files do not fit."""
+
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hybrid as mx
+from hybrid import gluon, nd, sym
+
+
+def network() -> mx.Symbol:
+    net = sym.FullyConnected(sym.var("data"), num_hidden=3, name="fc1")
+    net = sym.BatchNorm(net, name="bn", fix_gamma=False)
+    return sym.Activation(net, act_type="sigmoid", name="out")
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    """A checkpoint; the prefix of its files."""
+    executor = network().simple_bind(mx.cpu(), data=(2, 4))
+    rng = np.random.default_rng(3)
+    arguments = {n: nd.array(rng.normal(size=a.shape)) for n, a in executor.arg_dict.items() if n != "data"}
+    states = {n: nd.array(0.5 + rng.random(a.shape)) for n, a in executor.aux_dict.items()}
+    mx.model.save_checkpoint(str(tmp_path / "m"), 3, network(), arguments, states)
+    return tmp_path / "m"
+
+
+def imports(saved: Path, inputs="data", params: str = "m-0003.params", **options) -> gluon.SymbolBlock:
+    return gluon.SymbolBlock.imports(f"{saved}-symbol.json", inputs, saved.with_name(params), **options)
+
+
+NAMES = ["fc1_weight", "fc1_bias", "bn_gamma", "bn_beta", "bn_moving_mean", "bn_moving_var"]
+
+
+def test_checkpoints(saved: Path) -> None:
+    assert sorted(p.name for p in saved.parent.iterdir()) == ["m-0003.params", "m-symbol.json"]
+    symbol, arguments, states = mx.model.load_checkpoint(str(saved), 3)
+    assert symbol.list_outputs() == ["out_output"]
+    assert [*arguments, *states] == NAMES
+    assert list(mx.model.load_params(str(saved), 3)[1]) == NAMES[4:]
+    executor = symbol.simple_bind(mx.cpu(), data=(5, 4))
+    executor.copy_params_from(arguments, states)
+    x = np.random.default_rng(0).normal(size=(5, 4)).astype(np.float32)
+    np.testing.assert_array_equal(executor.forward(data=x)[0].asnumpy(), imports(saved)(nd.array(x)).asnumpy())
+    with pytest.raises(FileNotFoundError, match=r"m-0004\.params"):
+        mx.model.load_checkpoint(str(saved), 4)
+
+
+def test_calling(saved: Path) -> None:
+    block = imports(saved, ["data"])
+    y = block(nd.ones((2, 4)))
+    assert isinstance(y, nd.NDArray)
+    assert y.shape == (2, 3)
+    assert block(nd.ones((7, 4))).shape == (7, 3)
+    z = block(sym.var("x"))
+    assert z.list_arguments() == ["x", *NAMES[:4]]
+    assert repr(block) == "SymbolBlock(\n<Symbol out> : 1 -> 1\n)"
+
+
+def test_several_outputs_and_inputs() -> None:
+    a, b = sym.var("a"), sym.var("b")
+    block = gluon.SymbolBlock([a + b, sym.Group([a * b, b])], [b, a])
+    assert len(block.collect_params()) == 0
+    results = block(nd.array([2.0]), nd.array([3.0]))
+    assert [r.asscalar() for r in results] == [5, 6, 2]
+    results[2][:] = 9
+    pair = gluon.SymbolBlock(sym.split(a, num_outputs=2), a)
+    assert [r.shape for r in pair(nd.ones((1, 4)))] == [(1, 2), (1, 2)]
+
+
+def test_outputs_are_not_the_inputs(saved: Path) -> None:
+    a = sym.var("a")
+    x = nd.ones((2, 2))
+    for outputs in (a, sym.identity(a), sym.Reshape(a, shape=(4,)), sym.Dropout(a), sym.transpose(a), sym.BlockGrad(a)):
+        gluon.SymbolBlock(outputs, a)(x)[:] = 7
+        assert x.asnumpy().max() == 1
+    weight = gluon.SymbolBlock(sym.var("w") * 1, [])
+    weight.params["w"].set_data(x)
+    both = gluon.SymbolBlock([sym.var("w"), sym.var("a")], a)
+    both.params["w"].set_data(x)
+    both(nd.zeros(1))[0][:] = 7
+    assert both.params["w"].data().asnumpy().max() == 1
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "match"),
+    [
+        (lambda b: b(np.ones((2, 4))), TypeError, "input data must be an NDArray"),
+        (lambda b: b(), ValueError, "got 0 inputs, wanted 1"),
+        (lambda b: b(nd.ones((2, 4)), nd.ones(1)), ValueError, "got 2 inputs, wanted 1"),
+        (lambda b: b(nd.ones((2, 5))), mx.MXNetError, r"operator fc1.*\(2, 5\)"),
+        (
+            lambda b: b(nd.ones((2, 4), dtype="float64")),
+            mx.MXNetError,
+            "operator fc1.*float64.*float32|operator fc1.*float32.*float64",
+        ),
+    ],
+)
+def test_wrong_calls(saved: Path, call, error, match) -> None:
+    with pytest.raises(error, match=match):
+        call(imports(saved))
+
+
+def test_parameters(saved: Path) -> None:
+    block = imports(saved)
+    parameters = block.collect_params()
+    assert list(parameters) == NAMES
+    weight = parameters["fc1_weight"]
+    assert repr(weight) == "Parameter fc1_weight (shape=(3, 4), dtype=<class 'numpy.float32'>)"
+    assert (weight.grad_req, parameters["bn_moving_mean"].grad_req) == ("write", "null")
+    assert weight.var().name == "fc1_weight"
+    assert list(block.collect_params(".*weight")) == ["fc1_weight"]
+    assert repr(block.collect_params(".*weight")) == f"(\n  {weight!r}\n)"
+    with pytest.raises(KeyError):
+        parameters["nope"]
+    before = block(nd.ones((1, 4))).asnumpy()
+    weight.set_data(weight.data() * 2)
+    changed = block(nd.ones((1, 4))).asnumpy()
+    assert not np.array_equal(before, changed)
+    weight.data()[:] = 0
+    assert not np.array_equal(changed, block(nd.ones((1, 4))).asnumpy())
+    with pytest.raises(gluon.ParameterError, match="incompatible"):
+        weight.set_data(nd.ones((9, 9)))
+
+
+def test_cast(saved: Path) -> None:
+    block = imports(saved)
+    single = block(nd.ones((1, 4))).asnumpy()
+    block.cast("float64")
+    double = block(nd.ones((1, 4), dtype="float64"))
+    assert double.dtype is np.float64
+    np.testing.assert_allclose(double.asnumpy(), single, rtol=1e-5)
+
+
+def test_export_and_parameter_files(saved: Path, tmp_path: Path) -> None:
+    block = imports(saved)
+    assert block.export(str(tmp_path / "e"), 7) == (f"{tmp_path}/e-symbol.json", f"{tmp_path}/e-0007.params")
+    assert list(nd.load(tmp_path / "e-0007.params")) == [
+        *(f"arg:{n}" for n in NAMES[:4]),
+        *(f"aux:{n}" for n in NAMES[4:]),
+    ]
+    again = gluon.SymbolBlock.imports(tmp_path / "e-symbol.json", ["data"], tmp_path / "e-0007.params")
+    x = nd.ones((2, 4))
+    np.testing.assert_array_equal(again(x).asnumpy(), block(x).asnumpy())
+    block.save_parameters(tmp_path / "p.params")
+    assert list(nd.load(tmp_path / "p.params")) == NAMES
+    again.load_parameters(tmp_path / "p.params")
+    np.testing.assert_array_equal(again(x).asnumpy(), block(x).asnumpy())
+
+
+def test_everything_wrong_is_said_at_once(saved: Path) -> None:
+    nd.save(
+        saved.with_name("bad.params"), {"arg:fc1_weight": nd.ones((3, 4)), "arg:foo": nd.ones(2), "bar": nd.ones(2)}
+    )
+    with pytest.raises(gluon.ParameterError) as caught:
+        imports(saved, params="bad.params")
+    for name in (*NAMES[1:], "foo", "bar", "bad.params", "allow_missing", "ignore_extra"):
+        assert name in str(caught.value)
+    assert isinstance(caught.value, AssertionError)
+    with pytest.raises(gluon.ParameterError, match="not in the network: foo, bar"):
+        imports(saved, params="bad.params", allow_missing=True)
+    block = imports(saved, params="bad.params", allow_missing=True, ignore_extra=True)
+    with pytest.raises(mx.MXNetError, match=r"'fc1_bias', 'bn_gamma', .*has not been initialized"):
+        block(nd.ones((2, 4)))
+
+
+def test_wrong_shapes_are_said_when_loading(saved: Path) -> None:
+    stored = nd.load(saved.with_name("m-0003.params"))
+    nd.save(saved.with_name("bad.params"), {**stored, "arg:fc1_bias": nd.ones(5)})
+    with pytest.raises(gluon.ParameterError, match=r"fc1.*bias.*\(5,\)"):
+        imports(saved, params="bad.params")
+    block = imports(saved)
+    nd.save(saved.with_name("bad.params"), {**stored, "arg:fc1_bias": nd.ones(5), "arg:bn_beta": nd.ones((1, 3))})
+    kept = block.params["fc1_weight"].data().asnumpy()
+    with pytest.raises(
+        gluon.ParameterError, match=r"fc1_bias \(5,\) \(wanted \(3,\)\), bn_beta \(1, 3\) \(wanted \(3,\)\)"
+    ):
+        block.load_parameters(saved.with_name("bad.params"))
+    np.testing.assert_array_equal(block.params["fc1_weight"].data().asnumpy(), kept)
+
+
+def test_lists_and_foreign_files(saved: Path) -> None:
+    nd.save(saved.with_name("list.params"), [nd.ones(2)])
+    with pytest.raises(gluon.ParameterError, match="list of 1 arrays without names"):
+        imports(saved, params="list.params")
+    saved.with_name("lfs.params").write_bytes(b"version https://git-lfs.github.com/spec/v1\n")
+    with pytest.raises(mx.error.FormatError, match="git lfs pull"):
+        imports(saved, params="lfs.params")
+    with pytest.raises(mx.error.FormatError, match=r"a .params file"):
+        gluon.SymbolBlock.imports(f"{saved}-0003.params", "data", f"{saved}-0003.params")
+
+
+def test_wrong_inputs(saved: Path) -> None:
+    with pytest.raises(gluon.ParameterError, match=r"inputs foo, bar are not in .*data, fc1_weight"):
+        imports(saved, ["foo", "data", "bar"])
+    with pytest.raises(gluon.ParameterError, match="fc1_weight"):
+        imports(saved, ["data", "fc1_weight"])
+    net = network()
+    with pytest.raises(gluon.ParameterError, match="must be variable, but fc1"):
+        gluon.SymbolBlock(net, net.get_internals()["fc1_output"])
+    with pytest.raises(TypeError, match="outputs must be a Symbol"):
+        gluon.SymbolBlock(3, sym.var("data"))
+
+
+def test_nan_weights_are_not_hidden(saved: Path) -> None:
+    block = imports(saved)
+    block.params["fc1_weight"].data()[1, 2] = np.nan
+    y = block(nd.ones((2, 4))).asnumpy()
+    assert np.isnan(y[:, 1]).all()
+    assert np.isfinite(y[:, [0, 2]]).all()
+
+
+def test_concurrent_calls_give_what_serial_calls_give(saved: Path) -> None:
+    block = imports(saved)
+    rng = np.random.default_rng(5)
+    inputs = [nd.array(rng.normal(size=(1 + i % 3, 4))) for i in range(24)]
+    wanted = [block(x).asnumpy() for x in inputs]
+    fresh = imports(saved)
+    got: list[list[np.ndarray]] = [[] for _ in range(4)]
+
+    def work(results: list[np.ndarray]) -> None:
+        for _ in range(5):
+            results[:] = [fresh(x).asnumpy() for x in inputs]
+
+    threads = [threading.Thread(target=work, args=(results,)) for results in got]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for results in got:
+        for one, other in zip(results, wanted, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_parameter_states() -> None:
+    parameter = gluon.Parameter("q", shape=(0, 3))
+    with pytest.raises(mx.MXNetError, match="'q' has not been initialized"):
+        parameter.data()
+    parameter.set_data(np.ones((2, 3)))
+    assert parameter.shape == (2, 3)
+    assert parameter.data().dtype is np.float32
+    parameter.cast("float16")
+    assert parameter.data().dtype is np.float16
+    with pytest.raises(gluon.ParameterError, match="incompatible"):
+        parameter.shape = (3, 3)
+    assert gluon.ParameterDict("x_").get("w", shape=(2,)).name == "x_w"

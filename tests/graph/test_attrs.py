@@ -1,0 +1,101 @@
+"""Attribute kinds: what is written reads back, whatever MXNet version wrote it; what is none is refused."""
+
+import math
+from typing import Literal
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hybrid.attrs import kind_of
+from hybrid.op import REGISTRY
+from hybrid.symbol import attribute_text
+from tests.table.goldens import Case, cases
+
+INTS = st.integers(-(2**62), 2**62)
+VALUES = {
+    int: INTS,
+    float: st.floats(allow_nan=False),
+    bool: st.booleans(),
+    str: st.text(),
+    tuple[int, ...]: st.lists(INTS, max_size=5).map(tuple),
+    tuple[float, ...]: st.lists(st.floats(allow_nan=False), max_size=4).map(tuple),
+    tuple[int | None, ...]: st.lists(st.none() | INTS, max_size=4).map(tuple),
+    int | None: st.none() | INTS,
+    float | None: st.none() | st.floats(allow_nan=False),
+    tuple[int, ...] | None: st.none() | st.lists(INTS, max_size=4).map(tuple),
+    Literal["avg", "max"]: st.sampled_from(["avg", "max"]),
+    np.dtype: st.sampled_from(
+        [np.dtype(t) for t in ("float16", "float32", "float64", "int8", "int32", "int64", "uint8", "bool")]
+    ),
+}
+
+
+@pytest.mark.parametrize("annotation", VALUES, ids=str)
+@given(data=st.data())
+def test_texts_read_back(annotation, data) -> None:
+    kind = kind_of(annotation)
+    value = data.draw(VALUES[annotation])
+    assert kind.read(value) == value
+    if annotation is str:
+        assert kind.write(value) == value
+        return
+    assert kind.read(kind.write(value)) == value
+    assert kind.read(attribute_text(value)) == value
+    assert kind.read(f" {kind.write(value)} ") == value
+
+
+@pytest.mark.parametrize(
+    ("annotation", "text", "value"),
+    [
+        (int, "2L", 2), (int, "-1", -1), (int, "True", 1), (float, "1e-05", 1e-5), (float, "0.5f", 0.5), (float, "-inf", -math.inf),
+        (bool, "True", True), (bool, "0", False), (bool, "false", False), (tuple[int, ...], "(2L, 2L)", (2, 2)),
+        (tuple[int, ...], "[3,3]", (3, 3)), (tuple[int, ...], "(2,)", (2,)), (tuple[int, ...], "2", (2,)),
+        (tuple[int, ...], "()", ()),
+        (tuple[int, ...], "[]", ()), (tuple[int | None, ...], "(None, 3)", (None, 3)), (int | None, "None", None),
+        (np.dtype, "float16", np.dtype("float16")),
+    ],
+)  # fmt: skip
+def test_texts_of_other_versions(annotation, text, value) -> None:
+    got = kind_of(annotation).read(text)
+    assert got == value
+    assert type(got) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "wrong"),
+    [
+        (int, "x"), (int, "1.5"), (int, 1.5), (int, ""), (int, "1_000"), (float, "x"), (float, ""), (bool, "yes"),
+        (bool, "2"), (bool, 0.5),
+        (bool, []), (tuple[int, ...], "(1, 2"), (tuple[int, ...], "(1; 2)"), (tuple[int, ...], "(1,,2)"), (tuple[int, ...], "1.5"),
+        (Literal["avg", "max"], "min"), (np.dtype, "float99"), (str, 3), (int | None, "x"),
+    ],
+)  # fmt: skip
+def test_what_is_none_is_refused(annotation, wrong) -> None:
+    with pytest.raises((ValueError, TypeError)):
+        kind_of(annotation).read(wrong)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (True, "True"), (None, "None"), (3, "3"), (1.0, "1.0"), (1e-5, "1e-05"), ((3, 3), "(3, 3)"),
+        ([3, 3], "[3, 3]"), ((2,), "(2,)"),
+        (np.int64(4), "4"), (np.float32(0.5), "0.5"), ((np.int64(1), np.int32(2)), "(1, 2)"), (np.float16, "float16"),
+        (np.dtype("int8"), "int8"), ("float16", "float16"), ((), "()"), ((None, 2), "(None, 2)"), (np.bool_(True), "True"),
+    ],
+)  # fmt: skip
+def test_values_are_written_as_mxnet_writes_them(value, text: str) -> None:
+    assert attribute_text(value) == text
+
+
+@pytest.mark.parametrize("case", [pytest.param(c, id=f"{c.operator}-{c.id}") for c in list(cases())[::7]])
+def test_dumped_attributes_bind_the_same_instance(case: Case) -> None:
+    cls = REGISTRY[case.operator]
+    instance = cls.bind(**case.attrs)
+    assert cls.bind(**instance.dump()) is instance
+    assert cls.bind(**case.attrs) is instance
+    assert hash(cls(**instance.dump())) == hash(instance)
+    with pytest.raises(AttributeError, match="immutable"):
+        instance.anything = 1

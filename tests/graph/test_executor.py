@@ -1,0 +1,165 @@
+"""Programs: a planned run equals a step-by-step run, alone and beside others, and its outputs are nobody else's memory."""
+
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hybrid.error import MXNetError, OpError
+from hybrid.graph.executor import Program
+from hybrid.graph.graph import Entry, Graph, Node
+from hybrid.graph.infer import infer
+from hybrid.graph.plan import make_plan
+from hybrid.op import REGISTRY
+from tests.graph.random_graphs import feeds, graphs
+
+
+def step_by_step(graph: Graph, values: dict[str, np.ndarray]) -> list[np.ndarray]:
+    """The outputs, every node computed once, with all of its own memory, and nothing reused."""
+    results: dict[tuple[int, int], np.ndarray] = {}
+    for node in graph.nodes:
+        if node.op is None:
+            results[id(node), 0] = values[node.name].copy()
+            continue
+        options = {"training": False} if "training" in node.op.uses else {}
+        if "rng" in node.op.uses:
+            options["rng"] = np.random.default_rng(0)
+        made = node.op.compute(*(results[id(e.node), e.index].copy() for e in node.inputs), **options)
+        for i, array in enumerate(made if isinstance(made, tuple | list) else (made,)):
+            results[id(node), i] = np.array(array)
+    return [results[id(e.node), e.index] for e in graph.outputs]
+
+
+@given(graphs())
+def test_a_planned_run_equals_a_run_step_by_step(graph: Graph) -> None:
+    values = feeds(graph)
+    kept = {n: v.copy() for n, v in values.items()}
+    constants = {n: v for n, v in values.items() if n == "w"}
+    program = Program(graph, constants)
+    given_ones = {n: v for n, v in values.items() if n != "w"}
+    wanted = step_by_step(graph, values)
+    first = program.run(given_ones)
+    second = program.run(given_ones)
+    for one, other, want in zip(first, second, wanted, strict=True):
+        np.testing.assert_array_equal(one, want)
+        np.testing.assert_array_equal(other, want)
+    for name, value in values.items():
+        np.testing.assert_array_equal(value, kept[name])
+
+
+@given(graphs())
+def test_outputs_are_nobody_elses_memory(graph: Graph) -> None:
+    values = feeds(graph)
+    program = Program(graph, {n: v for n, v in values.items() if n == "w"})
+    given_ones = {n: v for n, v in values.items() if n != "w"}
+    outputs = program.run(given_ones)
+    kept = [o.copy() for o in outputs]
+    for output in outputs:
+        assert not any(np.shares_memory(output, v) for v in values.values())
+    program.run({n: v * 3 for n, v in given_ones.items()})
+    for output, before in zip(outputs, kept):
+        np.testing.assert_array_equal(output, before)
+    for output in {id(o): o for o in outputs}.values():
+        assert output.flags.writeable
+
+
+@given(graphs())
+def test_live_tensors_of_a_plan_never_overlap(graph: Graph) -> None:
+    """With views: a buffer is taken until the last reader of anything that looks into it."""
+    values = feeds(graph)
+    plan = make_plan(
+        graph, infer(graph, {n: v.shape for n, v in values.items()}, {n: v.dtype for n, v in values.items()})
+    )
+    root: dict[int, int] = {}
+    last: dict[int, int] = {}
+    for index, step in enumerate(plan.steps):
+        for slot in step.inputs:
+            last[root.get(slot, slot)] = index
+        for slot in step.outputs:
+            if step.op.view and step.inputs:
+                root[slot] = root.get(step.inputs[0], step.inputs[0])
+            last.setdefault(root.get(slot, slot), index)
+    for slot, _ in plan.results:
+        last[root.get(slot, slot)] = len(plan.steps)
+    spans = []
+    for index, step in enumerate(plan.steps):
+        if step.buffer is not None:
+            buffer = plan.buffers[step.buffer]
+            size = int(np.prod(buffer.shape)) * buffer.dtype.itemsize
+            spans.append((buffer.offset, buffer.offset + size, index, last[step.outputs[0]]))
+    for i, (start, end, born, dead) in enumerate(spans):
+        for other_start, other_end, other_born, other_dead in spans[i + 1 :]:
+            together = born <= other_dead and other_born <= dead
+            assert not together or end <= other_start or other_end <= start
+        assert end <= plan.arena
+
+
+@settings(max_examples=15)
+@given(graphs(), st.integers(0, 1000))
+def test_concurrent_runs_equal_serial_ones(graph: Graph, seed: int) -> None:
+    batches = [feeds(graph, seed + i) for i in range(6)]
+    wanted = [Program(graph).run(batch) for batch in batches]
+    program = Program(graph)
+    got: list[list[list[np.ndarray]]] = [[] for _ in range(3)]
+
+    def work(results: list[list[np.ndarray]]) -> None:
+        results.extend(program.run(batch) for batch in batches)
+
+    threads = [threading.Thread(target=work, args=(results,)) for results in got]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for results in got:
+        for outputs, want in zip(results, wanted, strict=True):
+            for one, other in zip(outputs, want, strict=True):
+                np.testing.assert_array_equal(one, other)
+
+
+def dense() -> Graph:
+    x, w = Node(None, "x"), Node(None, "w")
+    node = Node(REGISTRY["FullyConnected"].bind(num_hidden=3, no_bias=True), "f", [Entry(x), Entry(w)])
+    return Graph([Entry(node)])
+
+
+def test_plans_are_kept_per_shapes_and_dtypes() -> None:
+    program = Program(dense(), {"w": np.ones((3, 4), np.float32)})
+    x = np.ones((2, 4), np.float32)
+    assert program.plan({"x": x}) is program.plan({"x": x + 1})
+    assert program.plan({"x": x}) is not program.plan({"x": np.ones((5, 4), np.float32)})
+    for size in range(1, 2 * Program.PLANS):
+        assert program.run({"x": np.ones((size, 4), np.float32)})[0].shape == (size, 3)
+    assert len(program._plans) == Program.PLANS
+
+
+def test_zero_size_batches_and_scalars() -> None:
+    program = Program(dense(), {"w": np.ones((3, 4), np.float32)})
+    assert program.run({"x": np.ones((0, 4), np.float32)})[0].shape == (0, 3)
+    relu = Graph([Entry(Node(REGISTRY["relu"].bind(), "r", [Entry(Node(None, "x"))]))])
+    assert Program(relu).run({"x": np.float32(-2)})[0].shape == ()
+
+
+def test_observers_see_every_step() -> None:
+    seen = []
+    Program(dense()).run(
+        {"x": np.ones((1, 2), np.float32), "w": np.ones((3, 2), np.float32)},
+        lambda node, outputs: seen.append((node.name, outputs[0].sum())),
+    )
+    assert seen == [("f", 6)]
+
+
+def test_wrong_feeds() -> None:
+    x, w = np.ones((2, 4), np.float32), np.ones((3, 4), np.float32)
+    with pytest.raises(MXNetError, match="missing x, w; unknown foo, bar; it takes x, w"):
+        Program(dense()).run({"foo": x, "bar": x})
+    with pytest.raises(OpError, match=r"operator f: .*\(3, 4\)"):
+        Program(dense()).run({"x": np.ones((2, 5), np.float32), "w": w})
+    with pytest.raises(OpError, match=r"operator f: .*float64"):
+        Program(dense()).run({"x": x.astype(np.float64), "w": w})
+
+
+def test_one_variable_name_twice_is_one_input() -> None:
+    twice = Graph([Entry(Node(REGISTRY["elemwise_add"].bind(), "s", [Entry(Node(None, "x")), Entry(Node(None, "x"))]))])
+    assert Program(twice).run({"x": np.ones(2, np.float32)})[0].tolist() == [2, 2]

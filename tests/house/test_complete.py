@@ -1,0 +1,30 @@
+"""Nothing is half there: every operator can be tested, and every gap says why it is one."""
+
+from converters.registry import EXPORT, NOT_EXPORTED, OLDEST
+from hybrid.op import OPS, REGISTRY
+from hybrid.ops.control import ControlFlow
+from tests.table.examples import examples
+from tests.table.goldens import cases
+
+
+def test_every_operator_has_examples_or_goldens() -> None:
+    shown = {e.op.name for e in examples()} | {REGISTRY[c.operator].name for c in cases()}
+    # the bodies of control flow belong to its nodes: tests/graph/test_control_json.py
+    alone = {name for name, cls in OPS.items() if not issubclass(cls, ControlFlow)}
+    assert not alone - shown
+
+
+def test_every_gap_has_a_reason() -> None:
+    assert not {name: reason for name, reason in NOT_EXPORTED.items() if len(reason.split()) < 3}
+
+
+def test_every_operator_is_exported_from_the_oldest_opset_on_or_says_since_when() -> None:
+    for name, versions in EXPORT.items():
+        assert min(versions) >= OLDEST, name
+    assert set(EXPORT) <= set(OPS), "translations go by canonical names"
+
+
+def test_every_name_leads_to_one_operator() -> None:
+    for name, cls in REGISTRY.items():
+        assert name == cls.name or name in cls.aliases
+        assert OPS[cls.name] is cls

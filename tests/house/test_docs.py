@@ -1,0 +1,120 @@
+"""What the documents say to do is done, in copies, and works."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.house.docs import ROOT, Block, block, blocks
+
+README, CONTRIBUTING = ROOT / "README.md", ROOT / "CONTRIBUTING.md"
+PACKAGES = ("bridge", "converters", "hybrid")
+# set-up blocks: `main-job` runs in test_main_job, `tests` in .ci/run (it would call itself from here)
+SET_UP = ("main-job", "tests")
+
+
+def copy(target: Path, *parts: str) -> Path:
+    """The named files and folders of the checkout, under target."""
+    for part in parts:
+        if (ROOT / part).is_dir():
+            shutil.copytree(ROOT / part, target / part, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            (target / part).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / part, target / part)
+    return target
+
+
+def run(command: list[str], cwd: Path, **environment: str) -> str:
+    """What the command prints; its whole output is shown when it fails."""
+    done = subprocess.run(command, cwd=cwd, env={**os.environ, **environment}, capture_output=True, text=True)
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def with_command(folder: Path) -> dict[str, str]:
+    """An environment in which ``gluonnx`` is the command of the packages in the folder."""
+    commands = folder / ".commands"
+    commands.mkdir()
+    (commands / "gluonnx").write_text(f'#!/bin/sh\nPYTHONPATH={folder} exec {sys.executable} -m bridge "$@"\n')
+    (commands / "gluonnx").chmod(0o755)
+    return {"PATH": f"{commands}:{os.environ['PATH']}", "PYTHONPATH": str(folder)}
+
+
+def execute(part: Block, folder: Path, environment: dict[str, str]) -> None:
+    if part.language == "python":
+        run([sys.executable, "-W", "error", "-c", part.text], folder, **environment)
+    elif part.language == "bash":
+        run(["bash", "-euc", part.text], folder, **environment)
+
+
+def test_readme_blocks_run(tmp_path: Path) -> None:
+    copy(tmp_path, *PACKAGES, "fixtures/models")
+    environment = with_command(tmp_path)
+    set_up = block(README, "main-job").text
+    job = "\n".join(
+        re.sub(r"^\S*/gluonnx", "gluonnx", line) for line in set_up.splitlines() if "gluonnx convert" in line
+    )
+    run(["bash", "-euc", job], tmp_path, **environment)
+    for part in blocks(README):
+        if part.name not in SET_UP:
+            execute(part, tmp_path, environment)
+
+
+@pytest.mark.slow
+def test_main_job_from_nothing(tmp_path: Path) -> None:
+    """The README's first command as it stands, environment and installation included."""
+    copy(tmp_path, *PACKAGES, "fixtures/models", "pyproject.toml", "README.md", "LICENSE")
+    assert "equivalent" in run(["bash", "-euc", block(README, "main-job").text], tmp_path)
+    assert list(tmp_path.glob("*.onnx"))
+
+
+@pytest.mark.parametrize(
+    "path", [p for p in ROOT.rglob("*.md") if not p.relative_to(ROOT).parts[0].startswith(".")], ids=lambda p: p.name
+)
+def test_links_lead_somewhere(path: Path) -> None:
+    for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", path.read_text()):
+        assert "://" in target or (path.parent / target).exists(), target
+
+
+def apply(part: Block, folder: Path) -> None:
+    """``file: PATH`` makes a file of the block; ``insert: PATH after TEXT`` puts it after the line that holds the text."""
+    if part.name == "file":
+        (folder / part.argument).write_text(part.text)
+    elif part.name == "insert":
+        name, text = part.argument.split(" after ", 1)
+        lines = (folder / name).read_text().splitlines(keepends=True)
+        (position,) = (i for i, line in enumerate(lines) if text in line)
+        (folder / name).write_text("".join([*lines[: position + 1], part.text, *lines[position + 1 :]]))
+
+
+def test_adding_an_operator_as_described(tmp_path: Path) -> None:
+    """The recipe's blocks, applied to a copy of the packages, pass the tests that are generated for them."""
+    copy(tmp_path, *PACKAGES, "tests/__init__.py", "tests/table", "pyproject.toml")
+    (tmp_path / "fixtures" / "ops").mkdir(parents=True)
+    environment = with_command(tmp_path)
+    for part in blocks(CONTRIBUTING):
+        if part.name in ("file", "insert") and not part.argument.startswith("fixtures/"):
+            apply(part, tmp_path)
+    python = block(CONTRIBUTING, "try").text
+    run([sys.executable, "-c", python], tmp_path, **environment)
+    command = block(CONTRIBUTING, "generated-tests").text.replace(
+        "pytest", f"{sys.executable} -m pytest -p no:cacheprovider", 1
+    )
+    summary = run(["bash", "-euc", command], tmp_path, **environment)
+    passed = int(re.search(r"(\d+) passed", summary)[1])  # type: ignore[index]
+    assert passed >= 12, summary
+
+
+@pytest.mark.mxnet
+def test_recording_goldens_as_described(tmp_path: Path) -> None:
+    copy(tmp_path, "fixtures/make")
+    for part in blocks(CONTRIBUTING):
+        if part.name in ("file", "insert") and part.argument.startswith("fixtures/"):
+            apply(part, tmp_path)
+    command = block(CONTRIBUTING, "record").text
+    run(["bash", "-euc", command], tmp_path, MXNET_PYTHON=os.environ["MXNET_PYTHON"])
+    assert "one-sided" in (tmp_path / "fixtures/ops/clip.json").read_text()

@@ -1,0 +1,48 @@
+"""What importing costs and loads."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.house.docs import ROOT
+
+MEASURE = """
+import sys, time
+start = time.perf_counter()
+import numpy
+middle = time.perf_counter()
+import hybrid
+end = time.perf_counter()
+print(middle - start, end - middle)
+"""
+
+
+def python(code: str, **environment: str) -> str:
+    """What a fresh interpreter prints."""
+    settings = {**os.environ, **environment}
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, cwd=ROOT, env=settings, check=True, capture_output=True, text=True).stdout
+
+
+def test_import_is_quick(tmp_path: Path) -> None:
+    """hybrid adds at most 0.15 s to NumPy's own import, or on a slow machine as long as NumPy takes."""
+    compiled = {"PYTHONPYCACHEPREFIX": str(tmp_path), "PYTHONDONTWRITEBYTECODE": ""}
+    python(MEASURE, **compiled)  # compiles
+    runs = [tuple(map(float, python(MEASURE, **compiled).split())) for _ in range(7)]
+    numpy, hybrid = (min(column) for column in zip(*runs))
+    assert hybrid < max(0.15, numpy), (
+        f"import hybrid takes {hybrid:.3f} s after import numpy, which takes {numpy:.3f} s"
+    )
+
+
+def test_the_engine_loads_numpy_only() -> None:
+    """Neither ONNX nor what only the commands need, nor anything heavy of the standard library."""
+    code = "import sys, numpy; before = set(sys.modules); import hybrid; print(*set(sys.modules) - before)"
+    loaded = {name.split(".")[0] for name in python(code).split()}
+    assert not loaded - sys.stdlib_module_names - {"hybrid"}
+    assert not loaded & {"asyncio", "multiprocessing", "unittest", "http", "xml", "sqlite3", "tkinter"}
+
+
+def test_converters_load_no_runtime() -> None:
+    assert python("import sys, converters; print('onnxruntime' in sys.modules)").strip() == "False"

@@ -1,0 +1,78 @@
+"""What the product's source must not hold, and what all of it must: found by reading the syntax trees."""
+
+import ast
+import importlib
+
+import pytest
+
+from hybrid.op import OPS
+from tests.house.source import PACKAGES, sources
+
+ALL = sources()
+FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__", "breakpoint"}
+FORBIDDEN_MODULES = {"pickle", "marshal", "shelve", "dill", "cloudpickle"}
+
+
+def calls(tree: ast.AST) -> list[ast.Call]:
+    return [n for n in ast.walk(tree) if isinstance(n, ast.Call)]
+
+
+def test_no_file_turns_data_into_code() -> None:
+    for source in ALL:
+        named = {(c.lineno, c.func.id) for c in calls(source.tree) if isinstance(c.func, ast.Name)}
+        assert not {n for n in named if n[1] in FORBIDDEN_CALLS}, source.path
+        modules = {
+            part.split(".")[0]
+            for node in ast.walk(source.tree)
+            if isinstance(node, ast.Import | ast.ImportFrom)
+            for part in ([node.module or ""] if isinstance(node, ast.ImportFrom) else [a.name for a in node.names])
+        }
+        assert not modules & FORBIDDEN_MODULES, source.path
+        for call in calls(source.tree):
+            for keyword in call.keywords:
+                if keyword.arg == "allow_pickle":
+                    assert ast.unparse(keyword.value) == "False", f"{source.path}:{call.lineno}"
+
+
+def test_no_environment_variable_changes_behaviour() -> None:
+    for source in ALL:
+        for node in ast.walk(source.tree):
+            reads = isinstance(node, ast.Attribute) and ast.unparse(node) in ("os.environ", "os.getenv")
+            assert not reads, f"{source.path}:{node.lineno}"
+
+
+def test_no_failure_is_swallowed() -> None:
+    """An ``except`` that catches everything raises again."""
+    for source in ALL:
+        for node in ast.walk(source.tree):
+            caught = ast.unparse(node.type or node) if isinstance(node, ast.ExceptHandler) else ""
+            if caught.startswith("except") or caught in ("Exception", "BaseException"):
+                assert any(isinstance(n, ast.Raise) for n in ast.walk(node)), f"{source.path}:{node.lineno}"
+
+
+def test_everything_public_is_documented() -> None:
+    missing = []
+    for source in ALL:
+        if not ast.get_docstring(source.tree):
+            missing.append(str(source.path))
+        for node in source.tree.body:
+            public = isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")
+            if public and not ast.get_docstring(node) and "__doc__ = " not in ast.unparse(node):
+                missing.append(f"{source.path}:{node.lineno} {node.name}")
+    assert not missing, "\n".join(missing)
+
+
+def test_operators_are_documented() -> None:
+    """Their docstrings are the documentation of nd and sym."""
+    assert not [name for name, cls in OPS.items() if not (cls.__dict__.get("__doc__") or "").strip()]
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_what_a_package_offers_is_there_and_documented(name: str) -> None:
+    package = importlib.import_module(name)
+    offered = package.__all__
+    assert len(set(offered)) == len(offered)
+    for attribute in offered:
+        value = getattr(package, attribute)
+        if callable(value):
+            assert (value.__doc__ or "").strip(), f"{name}.{attribute}"

@@ -1,0 +1,87 @@
+"""RNN beyond the recorded cases: sequence lengths and clipping, which MXNet's CPU code refuses, dropout and attributes."""
+
+import numpy as np
+import pytest
+
+from hybrid.error import OpError
+from hybrid.graph.executor import Program
+from hybrid.graph.graph import Entry, Graph, Node
+from hybrid.graph.infer import infer
+from hybrid.op import REGISTRY
+from hybrid.shapes import UNKNOWN
+
+MODES = ["rnn_relu", "rnn_tanh", "lstm", "gru"]
+
+
+def make(seed=0, steps=5, batch=3, features=3, **attrs):
+    """An operator and the arrays that it takes, lengths excluded."""
+    attrs = {"state_size": 4, "num_layers": 2, "bidirectional": True, "state_outputs": True, **attrs}
+    op = REGISTRY["RNN"].bind(**attrs)
+    rng = np.random.default_rng(seed)
+    shapes = [(steps, batch, features), (op.parameter_count(features),)]
+    layers = op.num_layers * op.directions
+    shapes += [(layers, batch, op.result_size), (layers, batch, op.state_size)][: 2 if op.mode == "lstm" else 1]
+    return op, [rng.uniform(-0.8, 0.8, s).astype(np.float32) for s in shapes]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_lengths_mean_each_sequence_by_itself(mode):
+    op, arrays = make(mode=mode, use_sequence_length=True)
+    plain, _ = make(mode=mode)
+    lengths = np.array([2, 5, 3], np.int32)
+    got = op.compute(*arrays, lengths)
+    for i, length in enumerate(lengths):
+        data, packed, *states = arrays
+        want = plain.compute(data[:length, i : i + 1], packed, *(s[:, i : i + 1] for s in states))
+        np.testing.assert_allclose(got[0][:length, i : i + 1], want[0], atol=1e-6)
+        assert not got[0][length:, i].any()
+        for state, wanted in zip(got[1:], want[1:]):
+            np.testing.assert_allclose(state[:, i : i + 1], wanted, atol=1e-6)
+
+
+def test_clipping_bounds_the_cell_at_every_step():
+    op, arrays = make(mode="lstm", lstm_state_clip_min=-0.1, lstm_state_clip_max=0.2, num_layers=1, bidirectional=False)
+    plain, _ = make(mode="lstm", num_layers=1, bidirectional=False)
+    data, packed, hidden, cell = arrays
+    for t in range(len(data)):
+        out, _, unclipped = plain.compute(data[t : t + 1], packed, hidden, cell)
+        gate = out[0] / np.tanh(unclipped[0])
+        cell = np.clip(unclipped, -0.1, 0.2)
+        hidden = gate[None] * np.tanh(cell)
+    _, got_hidden, got_cell = op.compute(*arrays)
+    np.testing.assert_allclose(got_cell, cell, atol=1e-6)
+    np.testing.assert_allclose(got_hidden, hidden, atol=1e-6)
+
+
+def test_dropout_is_between_layers_and_in_training_only():
+    op, arrays = make(mode="gru", p=0.5, bidirectional=False)
+    still = op.compute(*arrays)
+    np.testing.assert_array_equal(make(mode="gru", bidirectional=False)[0].compute(*arrays)[0], still[0])
+    trained = op.compute(*arrays, training=True, rng=np.random.default_rng(1))
+    np.testing.assert_array_equal(trained[1][0], still[1][0])  # the first layer's state: before any dropout
+    assert np.abs(trained[1][1] - still[1][1]).max() > 1e-3
+
+
+def test_infers_parameters_and_states_from_data():
+    op, arrays = make(mode="lstm", projection_size=2)
+    names = ("data", "parameters", "state", "state_cell")
+    graph = Graph([Entry(Node(op, "node", [Entry(Node(None, n)) for n in names], {}))])
+    result = infer(graph, {"data": (UNKNOWN, 3, 3)})
+    got = [result.spec(Entry(n)).shape for n in graph.variables()]
+    assert got[1:] == [a.shape for a in arrays[1:]]
+    assert result.spec(graph.outputs[0]).shape == (UNKNOWN, 3, 4)
+    Program(graph).run(dict(zip(names, arrays)))
+
+
+@pytest.mark.parametrize(
+    "attrs, message",
+    [
+        ({"mode": "gru", "projection_size": 2}, "projection_size 2 in mode gru"),
+        ({"mode": "lstm", "lstm_state_clip_min": 0}, "given together"),
+        ({"mode": "lstm", "p": 1}, "0 <= p < 1"),
+        ({"mode": "lstm", "num_layers": 0}, "at least 1"),
+    ],
+)
+def test_refuses_attributes_that_mean_nothing(attrs, message):
+    with pytest.raises(OpError, match=message):
+        make(**attrs)

@@ -1,0 +1,81 @@
+"""Symbol.infer_shape and infer_type: what they return and say. What is wanted was asked of MXNet 1.9.1."""
+
+import numpy as np
+import pytest
+
+import hybrid as mx
+from hybrid import sym
+
+
+def network() -> mx.Symbol:
+    net = sym.FullyConnected(sym.var("data"), num_hidden=3, name="fc1")
+    return sym.BatchNorm(net, name="bn")
+
+
+def test_shapes() -> None:
+    wanted = [(2, 4), (3, 4), (3,), (3,), (3,)], [(2, 3)], [(3,), (3,)]
+    assert network().infer_shape(data=(2, 4)) == wanted
+    assert network().infer_shape((2, 4)) == wanted
+    assert network().infer_shape((2, 4), None, (3,)) == wanted
+
+
+def test_unknown_shapes_warn() -> None:
+    wanted = r"Cannot decide shape .* \(0s in shape means unknown dimensions\).*:\n\tdata: \(\)\n\tfc1_weight: \(\)"
+    with pytest.warns(UserWarning, match=wanted):
+        assert network().infer_shape() == (None, None, None)
+    with pytest.warns(UserWarning, match=r"\tdata: \(0, 4\)$"):
+        assert network().infer_shape(data=(0, 4)) == (None, None, None)
+
+
+def test_partial_shapes() -> None:
+    net = network()
+    assert (
+        net.infer_shape_partial() == ([(), (3, 0), (3,), (3,), (3,)], [()], [(3,), (3,)])
+        or net.infer_shape_partial()[0][0] == ()
+    )
+    assert net.infer_shape_partial(data=(0, 4)) == ([(0, 4), (3, 4), (3,), (3,), (3,)], [(0, 3)], [(3,), (3,)])
+
+
+def test_declared_shapes_and_types_give_way_to_given_ones() -> None:
+    net = sym.var("x", shape=(2, 3), dtype="float16") + 1
+    assert net.infer_shape() == ([(2, 3)], [(2, 3)], [])
+    assert net.infer_shape(x=(4, 5)) == ([(4, 5)], [(4, 5)], [])
+    assert net.infer_type() == ([np.float16], [np.float16], [])
+    assert net.infer_type(x="float32") == ([np.float32], [np.float32], [])
+
+
+def test_types() -> None:
+    assert network().infer_type(data="float64")[0] == [np.float64] * 5
+    half = network().infer_type(data=np.float16)
+    assert half == (
+        [np.float16, np.float16, np.float16, np.float32, np.float32],
+        [np.float16],
+        [np.float32, np.float32],
+    )
+    assert sym.Cast(sym.var("x"), dtype="int32").infer_type(x="float32") == ([np.float32], [np.int32], [])
+    with pytest.warns(UserWarning, match="Cannot decide type .*:\n\tdata: None"):
+        assert network().infer_type() == (None, None, None)
+    assert network().infer_type_partial()[1] == [None]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "match"),
+    [
+        (lambda n: n.infer_shape(foo=(1, 2)), mx.MXNetError, "foo not found.*data, fc1_weight.*bn_moving_mean"),
+        (lambda n: n.infer_shape((2, 4), data=(2, 4)), ValueError, "either by positional or kwargs"),
+        (lambda n: n.infer_shape(data=3), TypeError, r"shapes \(tuple\), but 'data' is <class 'int'>"),
+        (lambda n: n.infer_shape(data=[2, 4]), TypeError, "'data' is <class 'list'>"),
+        (
+            lambda n: n.infer_shape(data=(2, 4), fc1_weight=(3, 5)),
+            mx.MXNetError,
+            r"fc1.*\(3, 5\).*\(3, 4\)|fc1.*\(3, 4\).*\(3, 5\)",
+        ),
+        (lambda n: n.infer_shape(*[(1,)] * 9), mx.MXNetError, "got 9 shapes for 5 arguments"),
+        (lambda n: n.infer_type(data="foo"), TypeError, "foo"),
+        (lambda n: n.infer_type(foo="float32"), mx.MXNetError, "foo not found"),
+        (lambda n: n.infer_type(data="float16", fc1_weight="float32"), mx.MXNetError, "fc1.*float16.*float32"),
+    ],
+)
+def test_errors(call, error, match) -> None:
+    with pytest.raises(error, match=match):
+        call(network())

@@ -1,0 +1,360 @@
+"""Symbols: names, attributes, composition, indexing, files. What is wanted was asked of MXNet 1.9.1."""
+
+import copy
+import json
+import pickle
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import hybrid as mx
+from hybrid import nd, sym
+
+
+@pytest.fixture(autouse=True)
+def fresh_names() -> Iterator[None]:
+    with mx.name.NameManager():
+        yield
+
+
+def nodes(symbol: mx.Symbol) -> list[tuple[str, str, dict[str, str]]]:
+    """(operator, name, attributes) of the nodes as written."""
+    return [(n["op"], n["name"], n.get("attrs", {})) for n in json.loads(symbol.tojson())["nodes"]]
+
+
+def last(symbol: mx.Symbol) -> tuple[str, str, dict[str, str]]:
+    return nodes(symbol)[-1]
+
+
+A, B = sym.var("a"), sym.var("b")
+
+
+def dense(data: mx.Symbol = A, name: str = "fc1") -> mx.Symbol:
+    return sym.FullyConnected(data, num_hidden=3, name=name)
+
+
+@pytest.mark.parametrize(
+    ("make", "wanted"),
+    [
+        (lambda: A + B, ("elemwise_add", "_plus0", {})),
+        (lambda: A + 1, ("_plus_scalar", "_plusscalar0", {"scalar": "1"})),
+        (lambda: 1 - A, ("_rminus_scalar", "_rminusscalar0", {"scalar": "1"})),
+        (lambda: 2.5 / A, ("_rdiv_scalar", "_rdivscalar0", {"scalar": "2.5"})),
+        (lambda: A % B, ("_mod", "_mod0", {})),
+        (lambda: 2 % A, ("_rmod_scalar", "_rmodscalar0", {"scalar": "2"})),
+        (lambda: A**B, ("_power", "_power0", {})),
+        (lambda: A**2, ("_power_scalar", "_powerscalar0", {"scalar": "2"})),
+        (lambda: 2**A, ("_rpower_scalar", "_rpower_scalar0", {"scalar": "2"})),
+        (lambda: -A, ("_mul_scalar", "_mulscalar0", {"scalar": "-1.0"})),
+        (lambda: A == B, ("_equal", "_equal0", {})),
+        (lambda: A == 1, ("_equal_scalar", "_equal_scalar0", {"scalar": "1"})),
+        (lambda: A >= 1, ("_greater_equal_scalar", "_greater_equal_scalar0", {"scalar": "1"})),
+        (lambda: 1 < A, ("_greater_scalar", "_greater_scalar0", {"scalar": "1"})),  # noqa: SIM300
+        (lambda: A != B, ("_not_equal", "_not_equal0", {})),
+        (lambda: abs(A), ("abs", "abs0", {})),
+        (lambda: A * np.float32(0.5), ("_mul_scalar", "_mulscalar0", {"scalar": "0.5"})),
+        (lambda: sym.maximum(A, 1), ("_maximum_scalar", "_maximumscalar0", {"scalar": "1"})),
+        (lambda: sym.maximum(A, B), ("_maximum", "_maximum0", {})),
+        (lambda: sym.concat(A, B, dim=0), ("Concat", "concat0", {"dim": "0", "num_args": "2"})),
+        (lambda: sym.Cast(A, dtype=np.float16), ("Cast", "cast0", {"dtype": "float16"})),
+        (
+            lambda: sym.slice_axis(A, axis=0, begin=0, end=None),
+            ("slice_axis", "slice_axis0", {"axis": "0", "begin": "0", "end": "None"}),
+        ),
+        (lambda: sym.clip(A, 0, 1e-5), ("clip", "clip0", {"a_min": "0", "a_max": "1e-05"})),
+        (lambda: A.reshape((2, -1)), ("Reshape", "reshape0", {"shape": "(2, -1)"})),
+        (lambda: A.reshape(shape=(2, np.int64(3))), ("Reshape", "reshape0", {"shape": "(2, 3)"})),
+        (lambda: A.astype("float16"), ("Cast", "cast0", {"dtype": "float16"})),
+        (lambda: A.transpose((1, 0)), ("transpose", "transpose0", {"axes": "(1, 0)"})),
+        (lambda: A.flatten(), ("Flatten", "flatten0", {})),
+        (lambda: A.split(2), ("SliceChannel", "split0", {"num_outputs": "2"})),
+        (lambda: sym.contrib.box_nms(A), ("_contrib_box_nms", "box_nms0", {})),
+    ],
+)
+def test_functions_make_the_nodes_that_mxnet_makes(make, wanted) -> None:
+    assert last(make()) == wanted
+
+
+def test_missing_inputs_become_variables_with_the_attributes_of_the_operator() -> None:
+    assert nodes(dense()) == [
+        ("null", "a", {}),
+        ("null", "fc1_weight", {"num_hidden": "3"}),
+        ("null", "fc1_bias", {"num_hidden": "3"}),
+        ("FullyConnected", "fc1", {"num_hidden": "3"}),
+    ]
+    prelu = sym.LeakyReLU(A, act_type="prelu")
+    assert nodes(prelu)[1] == (
+        "null",
+        "leakyrelu0_gamma",
+        {"act_type": "prelu", "__init__": '["Constant", {"value": 0.25}]'},
+    )
+    assert sym.Concat(num_args=2).list_arguments() == ["concat0_arg0", "concat0_arg1"]
+    assert sym.Concat(arg0=A, arg1=B, num_args=2).list_arguments() == ["a", "b"]
+    assert sym.FullyConnected(A, B, None, 3, True).list_arguments() == ["a", "b"]
+
+
+def test_lists() -> None:
+    net = dense()
+    assert net.name == "fc1"
+    assert net.list_arguments() == net.list_inputs() == ["a", "fc1_weight", "fc1_bias"]
+    assert net.list_outputs() == ["fc1_output"]
+    assert net.list_auxiliary_states() == []
+    assert net.get_internals().list_outputs() == ["a", "fc1_weight", "fc1_bias", "fc1_output"]
+    children = net.get_children()
+    assert children is not None
+    assert children.list_outputs() == ["a", "fc1_weight", "fc1_bias"]
+    assert A.get_children() is None
+
+
+def test_auxiliary_states() -> None:
+    net = sym.BatchNorm(dense(), name="bn")
+    assert net.list_auxiliary_states() == ["bn_moving_mean", "bn_moving_var"]
+    assert net.list_arguments() == ["a", "fc1_weight", "fc1_bias", "bn_gamma", "bn_beta"]
+    assert net.list_outputs() == ["bn_output"]
+    assert net.get_internals().list_outputs()[-3:] == ["bn_moving_mean", "bn_moving_var", "bn_output"]
+    assert net.attr_dict()["bn_moving_var"] == {"__init__": '["one", {}]'}
+    assert net.attr_dict()["bn_moving_mean"] == {"__init__": '["zero", {}]'}
+
+
+def test_printed_forms() -> None:
+    assert repr(A) == "<Symbol a>"
+    assert repr(dense()) == "<Symbol fc1>"
+    assert repr(sym.Group([A, dense()])) == "<Symbol group [a, fc1]>"
+    assert repr(sym.split(A, num_outputs=2, name="s")) == "<Symbol s>"
+
+
+def test_indexing() -> None:
+    parts = sym.SliceChannel(A, num_outputs=3, name="s")
+    assert len(parts) == 3
+    assert parts.list_outputs() == ["s_output0", "s_output1", "s_output2"]
+    assert parts[1].list_outputs() == parts["s_output1"].list_outputs() == ["s_output1"]
+    assert parts[::2].list_outputs() == ["s_output0", "s_output2"]
+    assert [p.list_outputs()[0] for p in parts] == parts.list_outputs()
+    with pytest.raises(IndexError):
+        parts[3]
+    with pytest.raises(mx.MXNetError, match="nonnegative"):
+        parts[-1]
+    with pytest.raises(ValueError, match='Cannot find output that matches name "x"'):
+        parts["x"]
+    with pytest.raises(TypeError, match="integer index"):
+        parts[1.5]
+    with pytest.raises(ValueError, match="multiple outputs"):
+        sym.Group([A, A])["a"]
+
+
+def test_groups() -> None:
+    group = sym.Group([A, dense()])
+    assert (group.name, len(group), group.list_outputs()) == (None, 2, ["a", "fc1_output"])
+    assert group[1].name == "fc1"
+    for wrong in ([], [1]):
+        with pytest.raises(TypeError, match="Expected a list of symbols"):
+            sym.Group(wrong)
+
+
+def test_variables() -> None:
+    v = sym.var("v", shape=(2, 0), lr_mult=2, wd_mult=0.5, dtype="float16", init="zeros", stype="row_sparse",
+                attr={"k": "v"}, __foo__="x")  # fmt: skip
+    written = {"__shape__": "(2, 0)", "__lr_mult__": "2", "__wd_mult__": "0.5", "__dtype__": "2", "__init__": "zeros",
+               "__storage_type__": "1", "k": "v", "__foo__": "x"}  # fmt: skip
+    assert nodes(v) == [("null", "v", written)]
+    assert v.list_attr() == {**written, "lr_mult": "2", "wd_mult": "0.5"}
+    assert v.attr("lr_mult") == v.attr("__lr_mult__") == "2"
+    assert v.attr("nothing") is None
+    assert [sym.var("v", dtype=d).attr("__dtype__") for d in ("float32", "float64", bool)] == ["0", "1", "7"]
+    with pytest.raises(ValueError, match="double underscores"):
+        sym.var("v", foo=1)
+    with pytest.raises(ValueError, match="string"):
+        sym.var("v", attr={"k": 1})
+    with pytest.raises(TypeError, match="Expect a string"):
+        sym.var(3)
+
+
+def test_setting_attributes() -> None:
+    v = sym.var("v")
+    v._set_attr(foo="1", lr_mult="3")
+    assert v.attr_dict() == {"v": {"foo": "1", "__lr_mult__": "3", "lr_mult": "3"}}
+    with pytest.raises(ValueError, match="string"):
+        v._set_attr(foo=1)
+    net = dense()
+    net._set_attr(num_hidden="5")
+    assert net.infer_shape(a=(2, 4))[1] == [(2, 5)]
+
+
+def test_attribute_scope() -> None:
+    with mx.AttrScope(ctx_group="d", __q__="1"), mx.AttrScope(__r__="2"):
+        z = sym.var("z")
+        net = sym.FullyConnected(z, num_hidden=2, attr={"__w__": "1"}, name="ff")
+    assert sym.var("after").list_attr() == {}
+    assert z.list_attr() == {"__ctx_group__": "d", "ctx_group": "d", "__q__": "1", "__r__": "2"}
+    hidden = {"__ctx_group__": "d", "__q__": "1", "__r__": "2", "__w__": "1"}
+    assert nodes(net)[1] == ("null", "ff_weight", {**hidden, "num_hidden": "2"})
+    assert net.attr("ctx_group") == "d"
+    with pytest.raises(ValueError, match="string"):
+        mx.AttrScope(a=1)
+
+
+def test_names() -> None:
+    with mx.name.Prefix("p_"):
+        assert sym.FullyConnected(A, num_hidden=1).name == "p_fullyconnected0"
+        assert sym.FullyConnected(A, num_hidden=1, name="q").name == "p_q"
+        assert sym.var("x").name == "x"
+    assert [sym.Activation(A, act_type="relu").name for _ in range(2)] == ["activation0", "activation1"]
+
+
+def test_composition() -> None:
+    first = dense(sym.var("data"))
+    second = sym.Activation(dense(sym.var("data2"), "fc3"), act_type="relu", name="r")
+    net = second(data2=first, name="composed")
+    assert repr(net) == "<Symbol composed>"
+    assert net.list_arguments() == ["data", "fc1_weight", "fc1_bias", "fc3_weight", "fc3_bias"]
+    assert net.list_outputs() == ["composed_output"]
+    assert second.list_arguments() == ["data2", "fc3_weight", "fc3_bias"]
+    assert second(first).list_arguments() == net.list_arguments()
+    with pytest.raises(mx.MXNetError, match="foo not found"):
+        second(foo=first)
+    with pytest.raises(TypeError, match="positional or keyword"):
+        second(first, data2=first)
+    with pytest.raises(TypeError, match="Symbol"):
+        second(3)
+    with pytest.raises(mx.MXNetError, match="single value"):
+        second(data2=sym.Group([first, A]))
+
+
+def test_what_only_arrays_can_do() -> None:
+    for name in ("asnumpy", "asscalar", "wait_to_read", "detach", "backward", "copy", "as_in_context"):
+        with pytest.raises(mx.error.NotImplementedForSymbol, match=f"Function {name} is not implemented for Symbol"):
+            getattr(A, name)()
+    with pytest.raises(mx.error.NotImplementedForSymbol, match='namely operator "bool"'):
+        bool(A)
+    with pytest.raises(mx.error.NotImplementedForSymbol, match=r'namely operator "\+="'):
+        A.__iadd__(B)
+    for name in ("shape", "T", "foo"):
+        with pytest.raises(AttributeError, match=f"^'Symbol' object has no attribute '{name}'$"):
+            getattr(A, name)
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(A)
+    with pytest.raises(TypeError, match="not supported"):
+        A == "x"  # noqa: B015
+    with pytest.raises(TypeError):
+        A @ B
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "match"),
+    [
+        (lambda: sym.FullyConnected(A), mx.MXNetError, "num_hidden .* required"),
+        (lambda: sym.FullyConnected(A, num_hidden=1, foo=2), mx.MXNetError, "foo"),
+        (lambda: sym.FullyConnected(A, num_hidden="x"), mx.MXNetError, "num_hidden='x' is not int"),
+        (lambda: sym.Activation(A, act_type="foo"), mx.MXNetError, "act_type='foo' is not one of .*relu"),
+        (lambda: sym.FullyConnected(3, num_hidden=1), AssertionError, "must be a Symbol"),
+        (lambda: sym.FullyConnected(nd.ones(2), num_hidden=1), TypeError, "must be a Symbol"),
+        (lambda: sym.FullyConnected(foo=A, num_hidden=1), mx.MXNetError, "foo not found.*data, weight, bias"),
+        (lambda: sym.FullyConnected(sym.Group([A, B]), num_hidden=1), mx.MXNetError, "single value"),
+        (lambda: sym.Concat(sym.split(A, num_outputs=2)), mx.MXNetError, "single value"),
+        (lambda: sym.FullyConnected(A, A, A, 1, True, True, 7), TypeError, "takes 6 positional"),
+        (lambda: sym.FullyConnected(A, data=A, num_hidden=1), TypeError, "multiple values for argument 'data'"),
+    ],
+)
+def test_wrong_calls(make, error, match) -> None:
+    with pytest.raises(error, match=match):
+        make()
+
+
+def test_copies() -> None:
+    net = sym.Group([dense(), A + 1])
+    for twin in (copy.deepcopy(net), copy.copy(net), pickle.loads(pickle.dumps(net))):
+        assert twin.tojson() == net.tojson()
+    twin = copy.deepcopy(net)
+    twin[0]._set_attr(__x__="1")
+    assert net[0].attr("__x__") is None
+
+
+def test_mixed_precision_casts_are_not_written() -> None:
+    net = sym.FullyConnected(sym.amp_cast(A, dtype="float16"), num_hidden=2, name="f")
+    assert [op for op, _, _ in nodes(net)] == ["null", "null", "null", "FullyConnected"]
+    assert "amp_cast" in net.tojson(remove_amp_cast=False)
+    assert "amp_cast" in pickle.loads(pickle.dumps(net)).tojson(remove_amp_cast=False)
+
+
+def test_files(tmp_path) -> None:
+    net = dense()
+    path = tmp_path / "net-symbol.json"
+    net.save(path)
+    net.save(str(path))
+    assert [p.name for p in tmp_path.iterdir()] == ["net-symbol.json"]
+    text = path.read_text()
+    for again in (
+        sym.load(path),
+        sym.load(str(path)),
+        sym.load_json(text),
+        sym.load_json(text.encode()),
+        sym.load_json(path),
+    ):
+        assert again.tojson() == net.tojson()
+    for wrong in (sym.load, sym.load_json, net.save):
+        with pytest.raises(TypeError, match="string"):
+            wrong(3)
+
+
+@pytest.mark.parametrize(
+    ("content", "match"),
+    [
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:00", "Git LFS pointer.*git lfs pull"),
+        (b"<!DOCTYPE html><html>", "web page"),
+        (b"", "empty file"),
+        (b"\x12\x01\0\0\0\0\0\0" + bytes(40), "a .params file"),
+        (b"\x1f\x8b\x08", "gzip"),
+        (b"{}", "no MXNet symbol"),
+        (b"[1, 2]", "no MXNet symbol"),
+        (b'{"nodes": [', "not JSON"),
+        (b'\xef\xbb\xbf{"nodes": [', "not JSON"),
+        (b"{" * 100_000, "not JSON"),
+    ],
+)
+def test_other_files_are_recognised(content: bytes, match: str, tmp_path) -> None:
+    path = tmp_path / "net-symbol.json"
+    path.write_bytes(content)
+    with pytest.raises(mx.error.FormatError, match=match) as caught:
+        sym.load(path)
+    assert str(path) in str(caught.value)
+
+
+def graph(*items: dict, heads: list | None = None) -> str:
+    return json.dumps({"nodes": list(items), "arg_nodes": [], "heads": heads or [[len(items) - 1, 0, 0]]})
+
+
+X = {"op": "null", "name": "x", "inputs": []}
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        (graph({"op": "relu", "name": "r", "inputs": [[0, 0, 0]]}), "cycle through r"),
+        (graph(X, {"op": "relu", "name": "r", "inputs": [[7, 0, 0]]}), "r.*refers to node 7"),
+        (graph(X, {"op": "relu", "name": "r", "inputs": [[-1, 0, 0]]}), "r.*refers to node -1"),
+        (graph(X, {"op": "relu", "name": "r", "inputs": [[0, 5, 0]]}), "reads output 5 of x"),
+        (graph(X, heads=[[0, 3, 0]]), "reads output 3 of x"),
+        (graph(X, heads=[[9, 0, 0]]), "heads.*node 9"),
+        (graph(X, {"op": "relu", "name": "r", "inputs": [[0]]}), r"reference \[0\]"),
+        (graph(X, {"op": "relu", "name": "r", "inputs": "x"}), "references are str"),
+        (graph(X, {"name": "r", "inputs": []}), "node 1: wanted an object with op and name"),
+        (graph(X, {"op": "relu", "name": "r", "attrs": [1], "inputs": [[0, 0, 0]]}), "attrs is list"),
+        (graph(X, {"op": "Foo", "name": "f", "inputs": []}, {"op": "Bar", "name": "b", "inputs": []},
+               heads=[[1, 0, 0], [2, 0, 0]]), "(?s)f: unknown operator 'Foo'.*b: unknown operator 'Bar'"),
+        (graph(X, {"op": "FullyConnected", "name": "f", "inputs": [[0, 0, 0]]}), "f: .*num_hidden"),
+        (graph(X, {"op": "relu", "name": "r", "inputs": [[0, 0, 0], [0, 0, 0]]}), "r: .*got 2 inputs, wanted 1"),
+        (graph(X, {"op": "relu", "name": "r", "attrs": {"foo": "1"}, "inputs": [[0, 0, 0]]}), "r: .*foo"),
+    ],
+)  # fmt: skip
+def test_broken_graphs(text: str, match: str) -> None:
+    with pytest.raises(mx.MXNetError, match=match):
+        sym.load_json(text)
+
+
+def test_absurd_shapes_allocate_nothing() -> None:
+    huge = sym.var("x", shape=(2**40, 2**40)) + 1
+    assert huge.infer_shape() == ([(2**40, 2**40)], [(2**40, 2**40)], [])
+    text = graph({**X, "attrs": {"__shape__": "(4, oops)"}}, {"op": "relu", "name": "r", "inputs": [[0, 0, 0]]})
+    with pytest.raises(mx.MXNetError, match=r"variable x: __shape__='.4, oops.'"):
+        sym.load_json(text).infer_shape(x=(1,))

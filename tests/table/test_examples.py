@@ -1,0 +1,81 @@
+"""Every operator's own examples: what each part of the product says of them has to agree. No operator is named here."""
+
+import numpy as np
+import pytest
+
+import converters
+from converters.registry import EXPORT
+from hybrid.graph import json as symbol_json
+from hybrid.graph.executor import Program
+from hybrid.graph.infer import infer
+from hybrid.op import Example
+from hybrid.shapes import UNKNOWN, is_known, merge
+from tests.table.examples import examples, graph_of
+from tests.table.goldens import PARAMETERS, close
+from tests.table.test_goldens import run_onnx
+
+ALL = [pytest.param(e, id=f"{e.op.name}-{i}") for i, e in enumerate(examples())]
+every = pytest.mark.parametrize("example", ALL)
+
+
+@every
+def test_attributes_survive_as_text(example: Example) -> None:
+    assert type(example.op).bind(**example.op.dump()) is example.op
+
+
+@every
+def test_symbol_json_survives(example: Example) -> None:
+    graph, feeds = graph_of(example)
+    text = symbol_json.dumps(graph)
+    again = symbol_json.loads(text)
+    assert symbol_json.dumps(again) == text
+    assert [n.name for n in again.variables()] == list(feeds)
+    assert again.outputs[0].node.op is example.op
+
+
+@every
+def test_computes_what_it_infers(example: Example) -> None:
+    graph, feeds = graph_of(example)
+    result = infer(graph, {k: v.shape for k, v in feeds.items()}, {k: v.dtype for k, v in feeds.items()})
+    for entry, got in zip(graph.outputs, Program(graph).run(feeds), strict=True):
+        spec = result.spec(entry)
+        assert got.dtype == spec.dtype
+        assert spec.shape == got.shape if is_known(spec.shape) else merge(spec.shape, got.shape) == got.shape
+
+
+@every
+def test_unknown_dims_never_become_wrong_ones(example: Example) -> None:
+    """Whatever is inferred with one dim of the first input unknown is true of what is inferred with it."""
+    graph, feeds = graph_of(example)
+    if not feeds:
+        return
+    first = next(iter(feeds))
+    shapes = {k: v.shape for k, v in feeds.items()}
+    dtypes = {k: v.dtype for k, v in feeds.items()}
+    full = infer(graph, shapes, dtypes)
+    for axis in range(len(shapes[first])):
+        partial = dict(shapes)
+        partial[first] = tuple(UNKNOWN if i == axis else d for i, d in enumerate(shapes[first]))
+        result = infer(graph, partial, dtypes)
+        for entry in graph.outputs:
+            merge(result.spec(entry).shape, full.spec(entry).shape)  # raises where they differ
+
+
+@pytest.mark.parametrize("example", [p for p in ALL if p.values[0].op.name in EXPORT])
+@pytest.mark.parametrize("parameters", [PARAMETERS, frozenset()], ids=["stored", "fed"])
+def test_onnxruntime_computes_the_same(example: Example, parameters: set[str]) -> None:
+    graph, feeds = graph_of(example)
+    stored = {k: v for k, v in feeds.items() if k in parameters}
+    try:
+        model = converters.to_onnx(graph, stored, {k: v for k, v in feeds.items() if k not in stored})
+    except converters.UnsupportedModel:
+        # some parameters have to be known when the model is written; stored they all are
+        assert not parameters
+        return
+    first, again = Program(graph).run(feeds), Program(graph).run(feeds)
+    random = not all(np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in zip(first, again))
+    for got, want in zip(run_onnx(model, feeds), first, strict=True):
+        if random:
+            assert (got.shape, got.dtype) == (want.shape, want.dtype)
+        else:
+            close(got, want, example.op)
