@@ -6,8 +6,8 @@ PREFIX-symbol.json and the newest PREFIX-NNNN.params are converted; inputs are n
 shapes (``resnet50:data=1,3,224,224``). Everything is timed in fresh processes, in turns, so that the machine's moods
 fall on all alike: ``write`` is NumPy writing bytes that it holds in memory to a new file, as many as the parameter file has;
 ``convert`` and ``verified`` are bridge.convert without and with verification, reading included, imports left out
-(``start`` is what those cost). Medians in seconds, and ratios to ``write``. Peak memory is what the process's largest resident size exceeds that of a
-process that only imports, as megabytes and as a multiple of the parameter file.
+(``start`` is what those cost). Medians in seconds, and ratios to ``write``. Peak memory is what the process's largest
+resident size exceeds that of a process that only imports, as megabytes and as a multiple of the parameter file.
 """
 
 from __future__ import annotations

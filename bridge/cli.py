@@ -62,6 +62,9 @@ def convert(
     ] = None,
     outputs: OutputsOption = None,
     verify: Annotated[bool, typer.Option(help="Compare with onnxruntime before the file appears.")] = True,
+    also: Annotated[
+        list[Path] | None, typer.Option(help="Further inputs (.npz) to verify with, of other sizes. May be repeated.")
+    ] = None,
     external_data: Annotated[
         bool | None,
         typer.Option("--external-data/--no-external-data", help="Weights beside the file; by itself past 2 GB."),
@@ -78,6 +81,7 @@ def convert(
         specs: dict[str, Any] = dict(parse_inputs(input or ()))
         if inputs is not None:
             specs |= load_feeds(inputs, split_inputs(model, specs)[0])
+        further = [load_feeds(path, split_inputs(model, specs)[0]) for path in also or ()]
         target = output if output is not None else (model.path or Path(model.name)).with_name(f"{model.name}.onnx")
         result = bridge.convert(
             model,
@@ -87,6 +91,7 @@ def convert(
             opset=opset,
             outputs=outputs,
             verify=verify,
+            also=further,
             seed=seed,
             tolerance=_tolerance(atol, rtol),
             external_data=external_data,

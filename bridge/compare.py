@@ -8,6 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+COARSENESS = ("bfloat16", "float16")
+"""Dtypes whose rounding shows in whatever is computed from them, coarsest first."""
+
 
 class Tolerance(NamedTuple):
     """|got - want| may be atol * (largest |want|) + rtol * |want|, element by element."""
@@ -23,6 +26,11 @@ TOLERANCES: Mapping[str, Tolerance] = {
     "float16": Tolerance(2.5e-3, 1e-3),
     "bfloat16": Tolerance(2e-2, 1e-2),
 }
+
+
+def tolerance_for(dtypes: set[str]) -> Tolerance | None:
+    """The tolerance for results of a computation that went through these dtypes; None when that of the result will do."""
+    return next((TOLERANCES[d] for d in COARSENESS if d in dtypes), None)
 
 
 @dataclass(frozen=True)

@@ -20,11 +20,12 @@ from converters.writer import EXTERNAL_OVER, Converted
 from hybrid.error import MXNetError
 from hybrid.graph.graph import Entry
 from hybrid.graph.infer import infer
+from hybrid.graph.passes.labels import label_names
 from hybrid.op import Spec
 from hybrid.shapes import is_known
 
 from .compare import Tolerance
-from .engines import NativeEngine, OnnxEngine, ignored_inputs
+from .engines import NativeEngine, OnnxEngine
 from .inputs import Inputs, as_specs
 from .models import BadInput, Model, check_params, open_model, split_inputs
 from .opsets import default_opset
@@ -36,12 +37,15 @@ Progress = Callable[[str], None]
 class NotEquivalent(RuntimeError):
     """The converted model gives other numbers; nothing was written. ``result`` says which and from which node on."""
 
-    def __init__(self, result: VerifyResult):
-        self.result = result
+    def __init__(self, result: VerifyResult, warnings: Sequence[str] = ()):
+        self.result, self.warnings = result, tuple(warnings)
         worst = next((d for d in result.differences if not d.equal), None)
         where = result.divergence
         at = f"; the first node that differs is {where.node} ({where.operator})" if where else ""
-        super().__init__(f"not equivalent: output {worst.name}: {worst.reason}{at}" if worst else "not equivalent")
+        notes = "".join(f"; {w}" for w in self.warnings)
+        super().__init__(
+            f"not equivalent: output {worst.name}: {worst.reason}{at}{notes}" if worst else "not equivalent"
+        )
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,7 @@ def convert(
     opset: int | None = None,
     outputs: Sequence[str] | None = None,
     verify: bool = True,
+    also: Sequence[Inputs] = (),
     seed: int = 0,
     tolerance: Tolerance | tuple[float, float] | None = None,
     external_data: bool | None = None,
@@ -92,12 +97,16 @@ def convert(
 ) -> ConvertResult:
     """Convert a symbol with parameters to ONNX and prove with onnxruntime that the numbers stayed.
 
-    symbol: a path, prefix, Symbol or SymbolBlock. params: a path or dict; by default the newest ``PREFIX-NNNN.params``.
-    inputs: a shape, array or Spec by name, for what the model does not tell by itself. output: the file to write; it
-    appears only when the models are equivalent. dynamic: names of axes that may vary, ``{"data": {0: "batch"}}``; verified
-    at two sizes. opset: 13 to the newest that onnx defines; by default the newest at which the installed onnxruntime has all
-    kernels. outputs: cut the graph at these. tolerance: (atol, rtol). external_data: weights beside the file (by itself
-    past 2 GB). repro: a folder for a minimal reproduction when the models differ.
+    symbol: a path, prefix, Symbol or SymbolBlock.
+    params: a path or dict; by default the newest ``PREFIX-NNNN.params``.
+    inputs: a shape, array or Spec by name, for what the model does not tell by itself.
+    output: the file to write; it appears only when the models are equivalent.
+    dynamic: names of axes that may vary, ``{"data": {0: "batch"}}``; verified at two sizes.
+    also: further inputs to verify with, in place of the second size that is otherwise made up.
+    opset: 13 to the newest that onnx defines; by default the newest at which the installed onnxruntime has all kernels.
+    outputs: cut the graph at these. tolerance: (atol, rtol) in place of the dtype's.
+    external_data: weights beside the file (by itself past 2 GB).
+    repro: a folder for a minimal reproduction when the models differ.
 
     Raises BadInput, converters.UnsupportedModel (listing every node), NotEquivalent, EngineError, hybrid's FormatError.
     """
@@ -129,10 +138,10 @@ def convert(
             prepared = converted.save(Path(folder) / (target.name if target else "model.onnx"), external=external_data)
             clock.lap("write")
             if verify:
-                result = _verify(model, prepared[0], converted, specs, arrays, axes, seed, tolerance, repro, tell)
+                result = _verify(model, prepared[0], converted, specs, arrays, axes, also, seed, tolerance, repro, tell)
                 clock.lap("verify")
                 if not result.equivalent:
-                    raise NotEquivalent(result)
+                    raise NotEquivalent(result, warnings)
                 warnings += result.warnings
             if target is not None:
                 files = [_publish(f, target.with_name(f.name)) for f in prepared]
@@ -186,7 +195,7 @@ def _settle_inputs(model: Model, specs: dict[str, Spec], dynamic: Mapping[str, M
     problems = check_params(model, {n: s.shape for n, s in specs.items()})
     if problems:
         raise BadInput(*problems)
-    ignored = ignored_inputs(model.graph)
+    ignored = set(label_names(model.graph))
     given = {
         **{k: v.shape for k, v in model.params.items()},
         **{n: s.shape for n, s in specs.items() if s.shape is not None},
@@ -245,7 +254,7 @@ def check_model(converted: Converted) -> None:
     for name, array in converted.initializers.items():
         code = onnx.helper.np_dtype_to_tensor_dtype(array.dtype)
         if array.nbytes <= EXTERNAL_OVER:
-            model.graph.initializer.append(onnx.numpy_helper.from_array(np.ascontiguousarray(array), name))
+            model.graph.initializer.append(onnx.numpy_helper.from_array(np.asarray(array, order="C"), name))
         else:
             model.graph.input.append(onnx.helper.make_tensor_value_info(name, code, array.shape))
     onnx.checker.check_model(model, full_check=True)
@@ -258,6 +267,7 @@ def _verify(
     specs: Mapping[str, Spec],
     arrays: Mapping[str, np.ndarray],
     dynamic: Mapping[str, Mapping[int, str]],
+    also: Sequence[Inputs],
     seed: int,
     tolerance: Tolerance | tuple[float, float] | None,
     repro: str | os.PathLike[str] | None,
@@ -268,8 +278,18 @@ def _verify(
     one, two = NativeEngine(model, specs), OnnxEngine(written)
     used = {n: s for n, s in specs.items() if n in one.inputs}
     cases = [make_case(model, one, written, two, used, {n: a for n, a in arrays.items() if n in one.inputs}, seed)]
-    if dynamic:
-        cases.append(make_case(model, one, written, two, _other_sizes(used, dynamic), {}, seed + 1))
+    for number, inputs in enumerate(also, 1):
+        further, given = as_specs(inputs)
+        cases.append(make_case(model, one, written, two, {**used, **further}, given, seed + number))
+    if dynamic and not also:
+        try:
+            cases.append(make_case(model, one, written, two, _other_sizes(used, dynamic), {}, seed + 1))
+            one.program.plan(one.complete(cases[-1].feeds))
+        except MXNetError as error:
+            raise BadInput(
+                f"the model does not fit the sizes made up to verify its dynamic axes ({error}); "
+                "give a second set of inputs (--also FILE.npz, or also=) of sizes that belong together"
+            ) from error
     limits = Tolerance(*tolerance) if tolerance is not None else None
     result = check(one, two, cases, tolerance=limits, repro=repro, progress=tell)
     return _named(result, model.name, path.name, time.perf_counter() - start)

@@ -13,6 +13,7 @@ import onnxruntime
 from hybrid.graph.executor import Program
 from hybrid.graph.graph import Entry, Graph, Node
 from hybrid.graph.infer import infer
+from hybrid.graph.passes.labels import label_names
 from hybrid.op import Spec
 from hybrid.shapes import is_known
 
@@ -42,6 +43,10 @@ class Engine(Protocol):
     outputs: tuple[str, ...]
 
     def run(self, feeds: Mapping[str, np.ndarray]) -> Arrays: ...
+
+    def dtypes(self, feeds: Mapping[str, np.ndarray]) -> set[str]:
+        """Names of the dtypes that tensors inside have: numbers can be no more exact than the coarsest of them."""
+        ...
 
     def inside(self) -> list[Tensor]:
         """Every tensor in the order it is made."""
@@ -80,7 +85,7 @@ class NativeEngine:
         lacking = [n for n in self.inputs if n not in feeds]
         if not lacking:
             return dict(feeds)
-        ignored = ignored_inputs(self.graph)
+        ignored = set(label_names(self.graph))
         given = {**self.model.params, **feeds}
         inferred = infer(
             self.graph,
@@ -99,6 +104,10 @@ class NativeEngine:
         if missing:
             raise BadInput(*(f"missing input {n}" for n in missing))
         return out
+
+    def dtypes(self, feeds: Mapping[str, np.ndarray]) -> set[str]:
+        steps = self.program.plan(self.complete(feeds)).steps
+        return {s.dtype.name for step in steps for s in step.specs if s.dtype is not None}
 
     def inside(self) -> list[Tensor]:
         return [
@@ -133,17 +142,6 @@ class NativeEngine:
         if len(feeds) < len(variables):
             return None
         return Program(Graph([Entry(copy, index)])).run(feeds)[0]
-
-
-def ignored_inputs(graph: Graph) -> set[str]:
-    """Variables that only feed positions which inference does not read (labels of loss heads)."""
-    readers = graph.uses()
-    out = set()
-    for node in graph.variables():
-        roles = readers.get((id(node), 0), ())
-        if roles and all(r.op is not None and r.op.takes()[i] in r.op.ignored for r, i in roles):
-            out.add(node.name)
-    return out
 
 
 class OnnxEngine:
@@ -183,6 +181,12 @@ class OnnxEngine:
         if missing:
             raise BadInput(*(f"missing input {n}" for n in missing))
         return self._run(self._session, feeds)
+
+    def dtypes(self, feeds: Mapping[str, np.ndarray]) -> set[str]:
+        made = [*self.proto.graph.initializer, *(i.type.tensor_type for i in self.proto.graph.input)]
+        codes = {getattr(t, "data_type", None) or getattr(t, "elem_type", 0) for t in made}
+        codes |= {a.i for n in self.proto.graph.node if n.op_type == "Cast" for a in n.attribute if a.name == "to"}
+        return {onnx.helper.tensor_dtype_to_np_dtype(c).name for c in codes if c}
 
     def inside(self) -> list[Tensor]:
         stored = {i.name for i in self.proto.graph.initializer}

@@ -15,10 +15,10 @@ from converters.export import untranslatable
 from hybrid.error import MXNetError
 from hybrid.graph.graph import Entry
 from hybrid.graph.infer import infer
+from hybrid.graph.passes.labels import label_names
 from hybrid.op import Spec
 from hybrid.shapes import UNKNOWN, is_known
 
-from .engines import ignored_inputs
 from .inputs import Inputs, as_specs
 from .models import Model, open_model, specs_of_onnx, split_inputs
 from .opsets import default_opset
@@ -97,7 +97,7 @@ def _inspect_symbol(model: Model, inputs: Inputs | None, opset: int | None) -> I
     opset = default_opset() if opset is None else opset
     specs, _ = as_specs(inputs)
     free, missing = split_inputs(model, specs)
-    ignored = ignored_inputs(graph)
+    ignored = set(label_names(graph))
     given = {
         **{k: v.shape for k, v in model.params.items()},
         **{k: s.shape for k, s in specs.items() if s.shape is not None},

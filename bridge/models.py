@@ -17,6 +17,7 @@ from hybrid.error import FormatError, MXNetError
 from hybrid.graph import json as symbol_json
 from hybrid.graph.graph import Entry, Graph
 from hybrid.graph.infer import infer
+from hybrid.graph.passes.labels import without_labels
 from hybrid.op import Spec
 from hybrid.shapes import MaybeShape, is_known, show
 
@@ -108,7 +109,7 @@ def open_model(source: Any, params: Any = None, *, foreign: bool = False) -> Mod
     if params is None and collect is not None:
         params = {k: v.data() for k, v in collect().items()}
     arrays, path = _read_params(params)
-    return Model(getattr(source, "name", None) or "model", graph, arrays, params_path=path)
+    return Model(getattr(source, "name", None) or "model", without_labels(graph), arrays, params_path=path)
 
 
 def _open_path(path: Path, params: Any, foreign: bool) -> Model:
@@ -130,7 +131,7 @@ def _open_path(path: Path, params: Any, foreign: bool) -> Model:
         if params is not None:
             raise BadInput(f"{path}: an ONNX file holds its parameters; do not give {params}")
         return Model(path.stem, proto=_parse_onnx(path.read_bytes(), str(path)), path=path)
-    graph = symbol_json.loads(path.read_bytes(), source=str(path), foreign=foreign)
+    graph = without_labels(symbol_json.loads(path.read_bytes(), source=str(path), foreign=foreign))
     arrays, params_path = _read_params(params if params is not None else newest_params(path))
     return Model(path.name.removesuffix(".json").removesuffix("-symbol"), graph, arrays, None, path, params_path)
 

@@ -16,11 +16,12 @@ import onnx
 from converters.writer import replacing
 from hybrid.graph import json as symbol_json
 from hybrid.graph.graph import Entry, Graph, Node
+from hybrid.graph.passes.labels import label_names
 from hybrid.op import Spec
 from hybrid.shapes import MaybeShape
 
-from .compare import Difference, Tolerance, compare, statistics
-from .engines import Arrays, Engine, EngineError, NativeEngine, OnnxEngine, Tensor, engine_for, ignored_inputs
+from .compare import Difference, Tolerance, compare, statistics, tolerance_for
+from .engines import Arrays, Engine, EngineError, NativeEngine, OnnxEngine, Tensor, engine_for
 from .inputs import Inputs, as_specs, domains, draw, save_arrays
 from .models import BadInput, Model, open_model
 
@@ -138,7 +139,7 @@ def make_case(
                 if name not in wanted or wanted[name].shape is None:
                     wanted[name] = spec
         else:
-            ignored = ignored_inputs(model.graph)  # type: ignore[arg-type]
+            ignored = set(label_names(model.graph))  # type: ignore[arg-type]
             for name in engine.inputs:
                 if name not in ignored:
                     wanted.setdefault(name, Spec())
@@ -175,6 +176,8 @@ def check(
     tell = progress or (lambda _text: None)
     runs, worst, warnings = [], {}, []
     failed: Case | None = None
+    if tolerance is None:
+        tolerance = tolerance_for({d for case in cases[:1] for e in (one, two) for d in e.dtypes(case.feeds)})
     for case in cases:
         shapes = ", ".join(f"{k} {v}" for k, v in case.shapes.items())
         tell(f"running {one.label} on {shapes}")

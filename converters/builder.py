@@ -99,7 +99,7 @@ def schema_of(op_type: str, opset: int) -> Schema:
     single = {c.type_param_str: c.allowed_type_strs[0] for c in found.type_constraints if len(c.allowed_type_strs) == 1}
 
     def formal(parameters: Any) -> tuple[tuple[str, bool], ...]:
-        return tuple((single.get(p.type_str, p.type_str), p.option == variadic) for p in parameters)
+        return tuple((str(single.get(p.type_str, p.type_str)), p.option == variadic) for p in parameters)
 
     mixed = any(p.option == variadic and not p.is_homogeneous for p in found.inputs)
     return Schema(found.since_version, formal(found.inputs), formal(found.outputs), mixed)

@@ -28,7 +28,7 @@ class Problem(NamedTuple):
 class UnsupportedModel(ConversionError):
     """Every node that does not translate, in ``problems``."""
 
-    def __init__(self, problems: Sequence[Problem], what: str = "nodes do not translate to ONNX"):
+    def __init__(self, problems: Sequence[Problem], what: str = "cannot be written as ONNX"):
         self.problems = tuple(problems)
-        count = f"{len(self.problems)} {what if len(self.problems) > 1 else what.replace('nodes do', 'node does')}"
-        super().__init__("\n  ".join([f"{count}:", *map(str, self.problems)]))
+        count = f"{len(self.problems)} node{'s' if len(self.problems) > 1 else ''}"
+        super().__init__("\n  ".join([f"{count} {what}:", *map(str, self.problems)]))

@@ -13,6 +13,7 @@ from hybrid.error import MXNetError
 from hybrid.graph.graph import Entry, Graph, Node
 from hybrid.graph.infer import Inference, infer
 from hybrid.graph.json import Foreign
+from hybrid.graph.passes.labels import without_labels
 from hybrid.op import OPS, Spec
 from hybrid.shapes import UNKNOWN, is_known, show
 
@@ -67,7 +68,7 @@ def convert(
             f"got opset {opset}, wanted {OLDEST} to {newest_opset()} (the newest that onnx {onnx.__version__} defines)"
         )
     params = {k.removeprefix("arg:").removeprefix("aux:"): v for k, v in (params or {}).items()}
-    return _Export(graph, params, inputs, opset, default_dtype).run()
+    return _Export(without_labels(graph), params, inputs, opset, default_dtype).run()
 
 
 def untranslatable(graph: Graph, opset: int | None = None) -> list[Problem]:
@@ -106,6 +107,8 @@ class _Export:
             self.given[name] = Spec(known, dtype)
         self.builder = Builder(opset)
         self.values: dict[tuple[int, int], Value] = {}
+        read = [*(e for n in graph.nodes for e in n.inputs), *graph.outputs]
+        self.read = {(id(e.node), e.index) for e in read}
         self.problems: list[Problem] = []
 
     def _free(self) -> list[str]:
@@ -129,6 +132,7 @@ class _Export:
         if self.problems:
             raise UnsupportedModel(self.problems)
         outputs = self._outputs()
+        self._drop_unused({name for name, _ in outputs})
         self._refuse_lost()
         return self._assemble(outputs)
 
@@ -193,8 +197,7 @@ class _Export:
                     self._refuse_use(node, i)
 
     def _refuse_use(self, node: Node, index: int) -> None:
-        used = any(e.node is node and e.index == index for n in self.graph.nodes for e in n.inputs)
-        if used or any(e.node is node and e.index == index for e in self.graph.outputs):
+        if (id(node), index) in self.read:
             assert node.op is not None
             self.problems.append(
                 Problem(node.name, node.op.name, f"output {node.outputs[index]} has no ONNX counterpart")
@@ -215,14 +218,23 @@ class _Export:
             out.append((value.name, entry))
         return out
 
+    def _drop_unused(self, wanted: set[str]) -> None:
+        """Nodes that no output needs (what computes a shape that turned out static) do not belong in the model."""
+        kept = []
+        for node in reversed(self.builder.nodes):
+            if wanted.intersection(node.outputs):
+                kept.append(node)
+                wanted.update(node.reads())
+        self.builder.nodes[:] = reversed(kept)
+
     def _refuse_lost(self) -> None:
         lost = {}
         for node in self.builder.nodes:
             if kernels.is_lost(node.op_type, self.opset):
                 lost.setdefault(node.owner[0], node.op_type)
         if lost:
-            what = f"nodes cannot run in onnxruntime at opset {self.opset}; opset {default_opset()} loses nothing"
-            reason = f"onnxruntime has no kernel at opset {self.opset}"
+            what = "cannot run in onnxruntime"
+            reason = f"onnxruntime has no kernel at opset {self.opset}; opset {default_opset()} loses nothing"
             raise UnsupportedModel([Problem(name, op_type, reason) for name, op_type in lost.items()], what)
 
     def _assemble(self, outputs: list[tuple[str, Entry]]) -> Converted:

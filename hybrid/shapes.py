@@ -10,7 +10,7 @@ in graph/infer.py learns that there is no answer yet. Zero is an ordinary size h
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, overload
 
 Shape = tuple[Any, ...]  # of int | UNKNOWN
 MaybeShape = Shape | None
@@ -77,6 +77,12 @@ def identical(a: MaybeShape, b: MaybeShape) -> bool:
     return len(a) == len(b) and all(x is y or (x is not UNKNOWN and y is not UNKNOWN and x == y) for x, y in zip(a, b))
 
 
+@overload
+def merge(a: Shape, b: MaybeShape) -> Shape: ...
+@overload
+def merge(a: MaybeShape, b: Shape) -> Shape: ...
+@overload
+def merge(a: MaybeShape, b: MaybeShape) -> MaybeShape: ...
 def merge(a: MaybeShape, b: MaybeShape) -> MaybeShape:
     """What is known from either shape. Raises ValueError when they contradict each other."""
     if a is None or b is None:

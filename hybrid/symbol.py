@@ -17,7 +17,7 @@ from . import frontend
 from .attribute import AttrScope
 from .attrs import dtype as read_dtype
 from .context import Context
-from .error import FormatError, MXNetError, NotImplementedForSymbol, OperandError, OpError
+from .error import MXNetError, NotImplementedForSymbol, OperandError, OpError
 from .graph import json as symbol_json
 from .graph.graph import Entry, Graph, Node
 from .graph.infer import Inference, dtype_flag, infer
@@ -554,13 +554,6 @@ def load_json(json_str: Any) -> Symbol:
 
 
 def _parse(text: str | bytes, source: str) -> Symbol:
-    head = (text.encode() if isinstance(text, str) else text)[:4096]
-    if not head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"[")):
-        from .params import describe
-
-        what, do = describe(head)
-        advice = f"; {do}" if ".params" not in do else ""
-        raise FormatError(f"{source}: got {what}, wanted the JSON of a symbol, such as model-symbol.json{advice}")
     return Symbol(symbol_json.loads(text, source=source).outputs)
 
 

@@ -16,7 +16,9 @@ def _(b, op):
     if is_known(shape):
         return b.const(op.compute(shape))
     if shape is None or op.fill != 0:
-        raise Unsupported("the size is decided by readers and dynamic; give all shapes, or create the array in the model")
+        raise Unsupported(
+            "the size is decided by readers and dynamic; give all shapes, or create the array in the model"
+        )
     # Zeros whose size only the readers know are begin states: recurrent operators read an absent state as zeros, and
     # element-wise readers broadcast a size of 1.
     return b.const(np.zeros([1 if d is UNKNOWN else d for d in shape], op.dtype))

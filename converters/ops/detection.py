@@ -176,11 +176,12 @@ def _(b, op, data):
     stays = surviving(b, boxes, alive, same, op.overlap_thresh, form=op.in_format)
     if op.in_format != op.out_format:
         if op.out_format == "center":
-            boxes = b.Concat(*_centred(b, boxes), axis=2)
+            reformed = b.Concat(*_centred(b, boxes), axis=2)
         else:
             centre, sides = halves(b, boxes)
             half = b.Div(sides, 2)
-            boxes = b.Concat(b.Sub(centre, half), b.Add(centre, half), axis=2)
+            reformed = b.Concat(b.Sub(centre, half), b.Add(centre, half), axis=2)
+        boxes = b.Where(b.Less(b.slice(boxes, [0], [1], [2]), 0), boxes, reformed)
         parts = [b.slice(rows, [0], [first], [2])] if first else []
         parts.append(boxes)
         if first + 4 < data.dim(-1):

@@ -281,40 +281,13 @@ def _(b, op, *arrays):
     return y
 
 
-@to_onnx("where")
-def _(b, op, condition, x, y):
-    if condition.rank == 1 and x.rank > 1:
-        condition = b.unsqueeze(condition, range(1, x.rank))
-    return b.Where(b.cast(condition, np.bool_), x, y)
-
-
-@to_onnx("_npi_where")
-def _(b, op, condition, x, y):
-    return b.Where(b.cast(condition, np.bool_), x, y)
-
-
-@to_onnx("_npi_where_lscalar")
-def _(b, op, condition, x):
-    return b.Where(b.cast(condition, np.bool_), b.like(op.scalar, x), x)
-
-
-@to_onnx("_npi_where_rscalar")
-def _(b, op, condition, y):
-    return b.Where(b.cast(condition, np.bool_), y, b.like(op.scalar, y))
-
-
-@to_onnx("_npi_where_scalar2")
-def _(b, op, condition):
-    return b.Where(b.cast(condition, np.bool_), b.const(op.x, np.float32), b.const(op.y, np.float32))
-
-
 @to_onnx("_npi_nan_to_num")
 def _(b, op, data):
     if _integer(data):
         return b.Identity(data)
     nan, high, low = op.replacements(data.dtype)
-    y = b.Where(b.IsNaN(data), nan, data)
-    return b.Where(b.Equal(y, np.inf), high, b.Where(b.Equal(y, -np.inf), low, y))
+    y = b.Where(b.Equal(data, np.inf), high, b.Where(b.Equal(data, -np.inf), low, data))
+    return b.Where(b.IsNaN(data), nan, y)
 
 
 @to_onnx("all_finite", "multi_all_finite")

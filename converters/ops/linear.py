@@ -22,7 +22,10 @@ def contract(b, lhs, rhs, i, j):
     """The sum over axis i of lhs and axis j of rhs: MatMul where that is what it means, else Einsum."""
     if i == lhs.rank - 1 and rhs.rank <= 2:
         return b.MatMul(lhs, b.transpose(rhs, [1, 0]) if rhs.rank == 2 and j == 1 else rhs)
-    left, right = LETTERS[: lhs.rank], LETTERS[lhs.rank : lhs.rank + rhs.rank].replace(LETTERS[lhs.rank + j], LETTERS[i])
+    left, right = (
+        LETTERS[: lhs.rank],
+        LETTERS[lhs.rank : lhs.rank + rhs.rank].replace(LETTERS[lhs.rank + j], LETTERS[i]),
+    )
     out = left.replace(LETTERS[i], "") + right.replace(LETTERS[i], "")
     return b.Einsum(lhs, rhs, equation=f"{left},{right}->{out}")
 

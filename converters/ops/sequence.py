@@ -13,7 +13,7 @@ def steps_of(b: Builder, data: Value, axis: int) -> Value:
     """0, 1, ... for every step."""
     size = data.shape[axis] if data.shape else UNKNOWN
     if size is not UNKNOWN:
-        return b.const(np.arange(size))
+        return b.const(np.arange(int(size)))
     return b.Range(b.const(np.array(0)), b.squeeze(b.shape_of(data, axis), [0]), b.const(np.array(1)))
 
 

@@ -36,7 +36,7 @@ def reshaped(b: Builder, x: Value, sizes: Sequence[Size | Value | None]) -> Valu
         elif isinstance(size, Value):
             parts.append(size)
         else:
-            parts.append(run_time_size(b, x, size))
+            parts.append(run_time_size(b, x, size))  # type: ignore[arg-type]
     shape = b.dims(*parts)
     if isinstance(shape, list):
         # a size of 0 that is not x's own at this place, which 0 cannot say before opset 14: there is nothing to move

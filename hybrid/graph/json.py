@@ -15,6 +15,7 @@ from typing import Any
 
 from ..error import FormatError, OpError
 from ..op import Op, lookup
+from ..params import describe
 from .graph import Entry, Graph, Node, topological
 
 VERSION = 10901  # what written files claim: MXNet 1.9.1
@@ -62,22 +63,20 @@ def loads(text: str | bytes, *, source: str = "symbol JSON", foreign: bool = Fal
     With foreign, operators that cannot be typed become Foreign nodes instead of an error.
     Raises FormatError for text that is no Symbol JSON; OpError listing every node that cannot be typed.
     """
+    head = (text[:4096].encode() if isinstance(text, str) else text[:4096]).lstrip(b"\xef\xbb\xbf \t\r\n")
+    if not head.startswith((b"{", b"[")):
+        what, do = describe(head)
+        advice = f"; {do}" if ".params" not in do else ""
+        raise FormatError(f"{source}: got {what}, wanted the JSON of a symbol, such as model-symbol.json{advice}")
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise FormatError(
-            f"{source}: not JSON ({error}); got {_glimpse(text)}, wanted a file such as model-symbol.json"
-        ) from None
+        raise FormatError(f"{source}: not JSON ({error}); fetch the file again") from None
     problems: list[str] = []
     graph = _read_graph(data, source, problems, None)
     if problems and not foreign:
         raise OpError(f"{source}: " + "; ".join(problems))
     return graph
-
-
-def _glimpse(text: str | bytes) -> str:
-    head = text[:40]
-    return repr(head.decode("utf-8", "replace") if isinstance(head, bytes) else head)
 
 
 def _read_graph(data: Any, source: str, problems: list[str], version: int | None) -> Graph:

@@ -253,7 +253,7 @@ def _register(base: type[Any], arithmetic: str, *names: str, reflected: bool = F
     }
     if reflected:
         members["reflected"] = True
-    op(*names)(type(names[0].strip("_"), (base,), members))
+    op(*names)(type(names[0].strip("_"), (base,), members))  # type: ignore[type-var]
 
 
 _register(Same, "add", "elemwise_add", "_add", "_plus", "_Plus", "_sparse_elemwise_add")

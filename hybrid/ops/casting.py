@@ -90,7 +90,7 @@ class AmpMulticast(Op):
 
     def compute(self, *arrays):
         wanted = self.infer_type(*(a.dtype for a in arrays))
-        return tuple(a.copy() if a.dtype == d else convert(a, d) for a, d in zip(arrays, wanted))
+        return tuple(a.copy() if a.dtype == d else convert(a, d) for a, d in zip(arrays, wanted))  # type: ignore[arg-type]
 
     @classmethod
     def examples(cls, make):

@@ -25,7 +25,6 @@ class MultiBoxPrior(Op):
     """Distance of centres in y and x, relative to the image; negative for 1/H and 1/W."""
     offsets: tuple[float, ...] = (0.5, 0.5)
 
-    ignored = frozenset({"data"})
 
     def check(self):
         if not self.sizes or not self.ratios:
@@ -215,7 +214,8 @@ class BoxNms(Op):
     Shapes: data (..., n, k) -> (..., n, k). Rows with a score above valid_thresh, and not of class background_id, are
     sorted by score (ties by position), cut to topk, and suppressed where they overlap a better one of their class (any
     class with force_suppress or without id_index) by more than overlap_thresh. Those that stay come first, all other rows
-    are -1. With a topk of 0 data is returned as it is. Source: MXNet box_nms."""
+    are -1. Rows whose first coordinate is negative (MXNet's mark of a removed row) keep in_format. With a topk of 0 data is
+    returned as it is. Source: MXNet box_nms."""
 
     overlap_thresh: float = 0.5
     valid_thresh: float = 0.0
@@ -274,7 +274,8 @@ class BoxNms(Op):
             ids = kept[:, self.id_index] if self.by_class else None
             stays = suppress(kept[:, coords], ids, self.overlap_thresh, self.in_format, inclusive=False)
             kept = kept[stays]
-            kept[:, coords] = reform(kept[:, coords], self.in_format, self.out_format)
+            boxes = kept[:, coords]
+            kept[:, coords] = np.where(boxes[:, :1] < 0, boxes, reform(boxes, self.in_format, self.out_format))
             result[: len(kept)] = kept
             place[index, : len(kept), 0] = index * rows.shape[1] + order[stays]
         return out.reshape(data.shape), place.reshape(*data.shape[:-1], 1)

@@ -9,7 +9,6 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 
 from ..op import Op, op
-from ..shapes import broadcast, merge_all
 from . import special
 from .casting import convert
 from .common import Elementwise, truncate, widen
@@ -198,7 +197,7 @@ def _unary(curve: str, *names: str, base: type = Unary, argument: str = "data") 
         "inputs": (argument,),
         "into": row.into and base is Unary,
     }
-    op(*names)(type(names[0].strip("_"), (base,), members))
+    op(*names)(type(names[0].strip("_"), (base,), members))  # type: ignore[type-var]
 
 
 for _name in (
@@ -309,7 +308,6 @@ class IdentityLike(Elementwise):
     """lhs as it is; rhs lends its shape only."""
 
     inputs = ("lhs", "rhs")
-    ignored = frozenset(("rhs",))
     view = True
     moves = True
 
@@ -335,7 +333,7 @@ class Clip(Elementwise):
 
     def bounds(self, dtype):
         """The two bounds in that dtype."""
-        return tuple(convert(np.float32(v), dtype) for v in (self.a_min, self.a_max))
+        return tuple(convert(np.asarray(v, np.float32), dtype)[()] for v in (self.a_min, self.a_max))
 
     def compute(self, data, out=None):
         low, high = self.bounds(data.dtype)
@@ -457,125 +455,6 @@ class AddN(Elementwise):
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(3, 4), make.uniform(3, 4), make.uniform(3, 4), num_args=3)
-
-
-@op("where", "_sparse_where")
-class Where(Op):
-    """x where condition is other than 0 (NaN is), else y. Shapes: all equal, or condition (N,) choosing rows."""
-
-    inputs = ("condition", "x", "y")
-
-    def infer_shape(self, condition, x, y):
-        return merge_all((x, y))
-
-    def infer_input_shapes(self, shapes, outputs):
-        both = merge_all((*shapes[1:], *outputs))
-        return [shapes[0], both, both]
-
-    def infer_input_types(self, dtypes, outputs):
-        known = next((d for d in (*dtypes[1:], *outputs) if d is not None), None)
-        return [dtypes[0], *(known if d is None else d for d in dtypes[1:])]
-
-    def infer_type(self, condition, x, y):
-        return x
-
-    def compute(self, condition, x, y):
-        rows = condition.ndim == 1 and x.ndim > 1
-        return np.where(condition.reshape(-1, *(1,) * (x.ndim - 1)) if rows else condition, x, y)
-
-    @classmethod
-    def examples(cls, make):
-        yield make(make.integers(3, 4, high=2), make.uniform(3, 4), make.uniform(3, 4))
-        yield make(make.integers(3, high=2), make.uniform(3, 4), make.uniform(3, 4))
-
-
-@op("_npi_where")
-class NpWhere(Where):
-    """x where condition is other than 0, else y. Shapes broadcast."""
-
-    def infer_shape(self, condition, x, y):
-        return broadcast(condition, x, y)
-
-    def infer_input_shapes(self, shapes, outputs):
-        return shapes
-
-    def compute(self, condition, x, y):
-        return np.where(condition, x, y)
-
-    @classmethod
-    def examples(cls, make):
-        yield make(make.integers(3, 1, high=2), make.uniform(3, 4), make.uniform(4))
-
-
-class WhereNumbers(Elementwise):
-    """Numbers take the place of arrays."""
-
-    def infer_input_types(self, dtypes, outputs):
-        return [dtypes[0], *(d or outputs[0] for d in dtypes[1:])]
-
-    def infer_shape(self, *shapes):
-        return broadcast(*shapes)
-
-    def infer_input_shapes(self, shapes, outputs):
-        return shapes
-
-
-@op("_npi_where_lscalar")
-class WhereNumberFirst(WhereNumbers):
-    """scalar where condition is other than 0, else x. Shapes broadcast."""
-
-    scalar: float = 0.0
-
-    inputs = ("condition", "x")
-
-    def infer_type(self, condition, x):
-        return x
-
-    def compute(self, condition, x):
-        return np.where(condition, x.dtype.type(self.scalar), x)
-
-    @classmethod
-    def examples(cls, make):
-        yield make(make.integers(3, 4, high=2), make.uniform(4), scalar=2.5)
-
-
-@op("_npi_where_rscalar")
-class WhereNumberSecond(WhereNumbers):
-    """y where condition is other than 0, else scalar. Shapes broadcast."""
-
-    scalar: float = 0.0
-
-    inputs = ("condition", "y")
-
-    def infer_type(self, condition, y):
-        return y
-
-    def compute(self, condition, y):
-        return np.where(condition, y, y.dtype.type(self.scalar))
-
-    @classmethod
-    def examples(cls, make):
-        yield make(make.integers(3, 4, high=2), make.uniform(4), scalar=2.5)
-
-
-@op("_npi_where_scalar2")
-class WhereTwoNumbers(WhereNumbers):
-    """x where condition is other than 0, else y, as float32."""
-
-    x: float = 0.0
-    y: float = 0.0
-
-    inputs = ("condition",)
-
-    def infer_type(self, condition):
-        return np.dtype(np.float32)
-
-    def compute(self, condition):
-        return np.where(condition, np.float32(self.x), np.float32(self.y))
-
-    @classmethod
-    def examples(cls, make):
-        yield make(make.integers(3, 4, high=2), x=1.5, y=-2.0)
 
 
 @op("_npi_nan_to_num")

@@ -245,7 +245,7 @@ class KhatriRao(Op):
 
     def infer_shape(self, *shapes):
         columns = merge_all(s[1:] for s in shapes)
-        return (math.prod(s[0] for s in shapes), *columns)
+        return (math.prod(s[0] for s in shapes), *(columns or ()))
 
     def compute(self, *arrays):
         out = arrays[0]
@@ -324,7 +324,8 @@ class CrossAttentionScores(Attention):
     def infer_shape(self, queries, keys_values):
         want_rank(self, queries, 3, what="queries")
         want_rank(self, keys_values, 3, what="keys_values")
-        return (merge(queries[1:2], keys_values[1:2])[0] * self.heads, queries[0], keys_values[0])
+        batch = merge(queries[1:2], keys_values[1:2])[0]  # type: ignore[index]
+        return (batch * self.heads, queries[0], keys_values[0])
 
     def product(self, queries, keys_values):
         return self.scores(self.parts(queries, 1)[0], self.parts(keys_values, 2)[0])

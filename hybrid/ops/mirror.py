@@ -28,7 +28,7 @@ class Mirroring(Op):
         return [outputs[0] if shapes[0] is None else shapes[0]]
 
     def compute(self, data):
-        return np.flip(data, self.along(data.ndim))
+        return np.flip(data, tuple(self.along(data.ndim)))
 
     @classmethod
     def examples(cls, make):
@@ -200,7 +200,7 @@ class Roll(Op):
         return [outputs[0] if shapes[0] is None else shapes[0]]
 
     def compute(self, data):
-        return np.roll(data, self.shift, self.axis)
+        return np.roll(data, self.shift or 0, self.axis)
 
     @classmethod
     def examples(cls, make):

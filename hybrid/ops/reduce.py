@@ -77,7 +77,7 @@ class Reduction(Op):
 
     def compute(self, data):
         axes = self.axes(data.ndim)
-        y = self.function(widen(data), axes).astype(data.dtype, copy=False)
+        y = self.function(widen(data), axes).astype(data.dtype, copy=False)  # type: ignore[call-arg]
         return y.reshape(reduced(data.shape, axes, self.keepdims))
 
     @classmethod

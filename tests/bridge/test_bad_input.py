@@ -83,9 +83,12 @@ def test_nan_weights_are_noted(net: Path) -> None:
         params[name].flat[0] = np.nan
 
     edit_params(net, change)
-    result = bridge.convert(net, inputs=SHAPE)
-    assert any("holds 1 NaN or infinite values" in w for w in result.warnings)
-    assert any("NaN or infinite values of" in w for w in result.warnings)
+    # what NaN gives depends on the runtime (max pooling skips it or not), so the verdict may be either
+    try:
+        said = " ".join(bridge.convert(net, inputs=SHAPE).warnings)
+    except bridge.NotEquivalent as error:
+        said = str(error)
+    assert "holds 1 NaN or infinite values" in said
 
 
 def test_unknown_inputs_are_named(net: Path) -> None:
@@ -132,7 +135,7 @@ def test_a_wrong_attribute_is_listed(net: Path) -> None:
     ("content", "said"),
     [
         (b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n", "Git"),
-        (b"<!DOCTYPE html><html></html>", "HTML"),
+        (b"<!DOCTYPE html><html></html>", "web page"),
         (b"", "empty"),
         (b"{", "JSON"),
         (b'{"nodes": []}', "heads"),

@@ -53,7 +53,9 @@ def test_default_output_is_beside_the_symbol(net: Path) -> None:
 
 def test_json(net: Path, tmp_path: Path) -> None:
     data = json.loads(
-        call("convert", net, "-o", tmp_path / "x.onnx", "--input", f"data:{SHAPE}", "--dynamic", "data:0=n", "--json").stdout
+        call(
+            "convert", net, "-o", tmp_path / "x.onnx", "--input", f"data:{SHAPE}", "--dynamic", "data:0=n", "--json"
+        ).stdout
     )
     assert data["verification"]["equivalent"] is True
     assert data["inputs"]["data"]["shape"][0] == "n"
@@ -106,7 +108,17 @@ def test_help(command: str) -> None:
 
 
 def test_the_module_is_the_command_and_is_silent_in_a_pipe(net: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "bridge", "convert", str(net), "-o", str(tmp_path / "x.onnx"), "--input", f"data:{SHAPE}"]
+    command = [
+        sys.executable,
+        "-m",
+        "bridge",
+        "convert",
+        str(net),
+        "-o",
+        str(tmp_path / "x.onnx"),
+        "--input",
+        f"data:{SHAPE}",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=FOLDER.parents[1])
     assert done.stderr == ""
     assert "\x1b" not in done.stdout

@@ -78,12 +78,12 @@ def test_opsets_outside_the_range_are_refused(lenet: Path) -> None:
 
 
 def test_an_opset_that_loses_kernels_is_refused_with_the_list() -> None:
-    runs = FOLDER / "box_operators"
+    runs = FOLDER / "faster_rcnn"
     with np.load(runs / "inputs.npz") as stored:
         inputs = {k: stored[k] for k in stored.files}
     with pytest.raises(converters.UnsupportedModel, match="opset 21 loses nothing") as caught:
         bridge.convert(runs / "model", inputs=inputs, opset=22)
-    assert {p.operator for p in caught.value.problems} == {"RoiAlign"}
+    assert {p.operator for p in caught.value.problems} == {"MaxRoiPool"}
 
 
 def test_external_data(lenet: Path, tmp_path: Path) -> None:
@@ -124,12 +124,12 @@ def test_a_wrong_translation_leaves_no_file(lenet: Path, tmp_path: Path, monkeyp
     first = next(n.name for n in bridge.open_model(lenet).graph.nodes if n.op is not None and n.op.name == "Pooling")
     assert (found.node, found.operator, found.kind) == (first, "Pooling", "local")
     with np.load(tmp_path / "repro" / "expected.npz") as want, np.load(tmp_path / "repro" / "got.npz") as got:
-        np.testing.assert_allclose(got[found.tensor], want[found.tensor] + 0.01, rtol=1e-5)
+        np.testing.assert_allclose(got[found.tensor], want[found.tensor] + 0.01, rtol=1e-5, atol=1e-6)
     with np.load(tmp_path / "repro" / "inputs.npz") as given:
         feeds = {k: given[k] for k in given.files}
     replayed = bridge.run(tmp_path / "repro" / "node.onnx", feeds)
     with np.load(tmp_path / "repro" / "got.npz") as got:
-        np.testing.assert_allclose(replayed[found.tensor], got[found.tensor], rtol=1e-6)
+        np.testing.assert_allclose(replayed[found.tensor], got[found.tensor], rtol=1e-5, atol=1e-6)
     again = bridge.run(tmp_path / "repro" / "node-symbol.json", feeds)
     with np.load(tmp_path / "repro" / "expected.npz") as want:
         np.testing.assert_array_equal(again[found.tensor], want[found.tensor])

@@ -4,10 +4,14 @@ import onnx
 import pytest
 
 import bridge
+import converters
+from hybrid.error import MXNetError
 from tests.models.networks import Network, agree, networks
 
-ALL = [pytest.param(n, id=n.name) for n in networks()]
-every = pytest.mark.parametrize("network", ALL)
+# what reads and survives a round trip, but is neither executed nor exported yet
+NOT_YET = {"foreach_loop": "control flow"}
+
+every = pytest.mark.parametrize("network", [pytest.param(n, id=n.name) for n in networks() if n.name not in NOT_YET])
 
 
 @every
@@ -20,9 +24,11 @@ def test_native_engine_gives_what_mxnet_gave(network: Network) -> None:
 def test_converted_model_gives_what_mxnet_gave(network: Network, tmp_path) -> None:
     runs = network.runs()
     target = tmp_path / "model.onnx"
-    result = bridge.convert(network.prefix, inputs=runs[0][0], output=target, dynamic=network.dynamic())
+    result = bridge.convert(
+        network.prefix, inputs=runs[0][0], output=target, dynamic=network.dynamic(), also=[i for i, _ in runs[1:]]
+    )
     assert result.verification is not None and result.verification.equivalent
-    assert len(result.verification.runs) == (2 if network.dynamic() else 1)
+    assert len(result.verification.runs) == len(runs)
     for inputs, outputs in runs:
         agree(bridge.run(target, {k: v for k, v in inputs.items() if k in result.inputs}), outputs, network.limit)
 
@@ -40,9 +46,17 @@ def test_every_opset_gives_what_mxnet_gave(network: Network, opset: int) -> None
 
 
 def bridge_to_onnx(model: bridge.Model, inputs, opset: int) -> onnx.ModelProto:
-    import converters
-
     return converters.to_onnx(model.graph, model.params, inputs, opset)
+
+
+@pytest.mark.parametrize("network", [pytest.param(n, id=n.name) for n in networks() if n.name in NOT_YET])
+def test_what_is_not_there_yet_says_so(network: Network, tmp_path) -> None:
+    """Delete the network's name from NOT_YET when this fails."""
+    inputs, _ = network.runs()[0]
+    with pytest.raises(MXNetError, match=NOT_YET[network.name]):
+        bridge.run(network.prefix, inputs)
+    with pytest.raises(converters.UnsupportedModel, match=NOT_YET[network.name]):
+        bridge.convert(network.prefix, inputs=inputs, output=tmp_path / "model.onnx")
 
 
 def test_initializers_are_never_inputs(tmp_path) -> None:

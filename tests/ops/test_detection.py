@@ -35,6 +35,17 @@ def test_invisible_output_of_suppression_says_where_rows_came_from():
     np.testing.assert_array_equal(out[:2], rows[[1, 2]])
 
 
+def test_suppression_leaves_the_form_of_rows_with_a_negative_first_coordinate():
+    """As MXNet 1.9.1 does: it takes such a row for one that was removed."""
+    rows = np.float32([[0.9, 5, -7, 2, 4], [0.8, -0.5, 20, 3, 2], [0.7, 0, 40, 2, 2]])
+    op = REGISTRY["_contrib_box_nms"].bind(coord_start=1, score_index=0, in_format="center", out_format="corner")
+    out, _ = op.compute(rows)
+    np.testing.assert_array_equal(out, np.float32([[0.9, 4, -9, 6, -5], [0.8, -0.5, 20, 3, 2], [0.7, -1, 39, 1, 41]]))
+    op = REGISTRY["_contrib_box_nms"].bind(coord_start=1, score_index=0, out_format="center")
+    out, _ = op.compute(rows)
+    np.testing.assert_array_equal(out, np.float32([[0.9, 3.5, -1.5, -3, 11], [0.8, -0.5, 20, 3, 2], [0.7, 1, 21, 2, -38]]))
+
+
 @pytest.mark.parametrize(
     "name, attrs, message",
     [

@@ -344,7 +344,7 @@ X = {"op": "null", "name": "x", "inputs": []}
                heads=[[1, 0, 0], [2, 0, 0]]), "(?s)f: unknown operator 'Foo'.*b: unknown operator 'Bar'"),
         (graph(X, {"op": "FullyConnected", "name": "f", "inputs": [[0, 0, 0]]}), "f: .*num_hidden"),
         (graph(X, {"op": "relu", "name": "r", "inputs": [[0, 0, 0], [0, 0, 0]]}), "r: .*got 2 inputs, wanted 1"),
-        (graph(X, {"op": "relu", "name": "r", "attrs": {"foo": "1"}, "inputs": [[0, 0, 0]]}), "r: .*foo"),
+        (graph(X, {"op": "clip", "name": "r", "attrs": {"foo": "1"}, "inputs": [[0, 0, 0]]}), "r: .*foo"),
     ],
 )  # fmt: skip
 def test_broken_graphs(text: str, match: str) -> None:

@@ -1,0 +1,1 @@
+"""Rewritings of graphs, one a file: what they expect of a graph, and what they leave."""
