@@ -33,6 +33,8 @@ from .verify import VerifyResult, _named, check, make_case
 
 Progress = Callable[[str], None]
 
+MAPPED_OVER = 64 << 20  # bytes of weights; beyond, verification maps the written file's bytes instead of loading copies
+
 
 class NotEquivalent(RuntimeError):
     """The converted model gives other numbers; nothing was written. ``result`` says which and from which node on."""
@@ -274,8 +276,12 @@ def _verify(
     tell: Progress,
 ) -> VerifyResult:
     start = time.perf_counter()
-    written = Model(model.name, proto=converted.model, path=path)
-    one, two = NativeEngine(model, specs), OnnxEngine(written)
+    opened = path
+    if converted.nbytes > MAPPED_OVER and converted.nbytes <= path.stat().st_size:
+        opened = path.with_name("mapped.onnx")
+        opened.write_bytes(converted.mapped(path.name).SerializeToString())
+    written = Model(model.name, proto=converted.model, path=opened)
+    one, two = NativeEngine(model, specs), OnnxEngine(written, frugal=True)
     used = {n: s for n, s in specs.items() if n in one.inputs}
     cases = [make_case(model, one, written, two, used, {n: a for n, a in arrays.items() if n in one.inputs}, seed)]
     for number, inputs in enumerate(also, 1):

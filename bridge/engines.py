@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Protocol
@@ -149,17 +150,26 @@ class OnnxEngine:
 
     label = "onnxruntime"
 
-    def __init__(self, model: Model, *, threads: int = 0):
+    def __init__(self, model: Model, *, threads: int = 0, frugal: bool = False):
+        self.frugal = frugal
         assert model.proto is not None
         self.model, self.proto, self.threads = model, model.proto, threads
-        self._session = self._open(str(model.path) if model.path else model.proto.SerializeToString())
-        self.inputs = tuple(i.name for i in self._session.get_inputs())
-        self.outputs = tuple(o.name for o in self._session.get_outputs())
         self.specs: dict[str, Spec] = specs_of_onnx(model.proto)
+        self.inputs = tuple(self.specs)
+        self.outputs = tuple(o.name for o in model.proto.graph.output)
+
+    @functools.cached_property
+    def _session(self) -> onnxruntime.InferenceSession:
+        """Opened when it is first run, so that two engines need not hold the weights at once."""
+        assert self.model.proto is not None
+        return self._open(str(self.model.path) if self.model.path else self.model.proto.SerializeToString())
 
     def _open(self, source: str | bytes) -> onnxruntime.InferenceSession:
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 3
+        if self.frugal:
+            # packed copies of the weights pay off over many runs, here there are few
+            options.add_session_config_entry("session.disable_prepacking", "1")
         if self.threads:
             options.intra_op_num_threads = self.threads
         try:

@@ -18,6 +18,7 @@ from hybrid.graph import json as symbol_json
 from hybrid.graph.graph import Entry, Graph, Node
 from hybrid.graph.passes.labels import label_names
 from hybrid.op import Spec
+from hybrid.params import release
 from hybrid.shapes import MaybeShape
 
 from .compare import Difference, Tolerance, compare, statistics, tolerance_for
@@ -178,12 +179,15 @@ def check(
     failed: Case | None = None
     if tolerance is None:
         tolerance = tolerance_for({d for case in cases[:1] for e in (one, two) for d in e.dtypes(case.feeds)})
-    for case in cases:
-        shapes = ", ".join(f"{k} {v}" for k, v in case.shapes.items())
-        tell(f"running {one.label} on {shapes}")
-        want = one.run(case.feeds)
-        tell(f"running {two.label} on {shapes}")
-        got = two.run(case.feeds)
+    results: list[list[Arrays]] = []
+    for engine in (one, two):  # one after the other, so that only one holds the weights in memory
+        results.append([])
+        for case in cases:
+            tell(f"running {engine.label} on {', '.join(f'{k} {v}' for k, v in case.shapes.items())}")
+            results[-1].append(engine.run(case.feeds))
+        if isinstance(engine, NativeEngine):
+            release(engine.model.params.values())
+    for case, want, got in zip(cases, *results):
         pairs = pair_outputs(list(want), list(got))
         differences = [compare(name, got[other], want[name], tolerance) for name, other in pairs]
         runs.append({"shapes": case.shapes, "seed": case.seed, "differences": [d.as_dict() for d in differences]})

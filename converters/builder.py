@@ -351,14 +351,15 @@ class Builder:
 
     # -- control flow ---------------------------------------------------------------------------------------------------
 
-    def body(self, make: Callable[..., Iterable[Value]], *dtypes: Any) -> onnx.GraphProto:
-        """A subgraph for Scan, Loop or If: ``make(inner builder, one input Value per dtype)`` gives its outputs.
+    def body(self, make: Callable[..., Iterable[Value]], *inputs: Any) -> onnx.GraphProto:
+        """A subgraph for Scan, Loop or If: ``make(inner builder, one Value per input)`` gives its outputs.
 
-        It may read values of the graph around it; its constants are stored there. An output has to be made inside."""
+        inputs: the dtype of each, or its Spec (Loop insists on the shapes of its counter and condition). It may read values of the graph around it; its constants are stored there. An output has to be made inside."""
         inner = Builder(self.opset)
         inner.initializers, inner._taken, inner._constants = self.initializers, self._taken, self._constants
         inner._scope = f"{self._scope}/body"
-        given = [Value(self.unique(f"{inner._scope}/input"), None, np.dtype(d)) for d in dtypes]
+        specs = [i if isinstance(i, Spec) else Spec(None, np.dtype(i)) for i in inputs]
+        given = [Value(self.unique(f"{inner._scope}/input"), *spec) for spec in specs]
         results = list(make(inner, *given))
         for node in inner.nodes:
             if kernels.is_lost(node.op_type, self.opset):
@@ -366,7 +367,8 @@ class Builder:
             node.owner[0] = self.unique(f"{inner._scope}/{node.op_type}")
 
         def declare(value: Value) -> onnx.ValueInfoProto:
-            return helper.make_tensor_value_info(value.name, helper.np_dtype_to_tensor_dtype(value.dtype), None)
+            dims = None if value.shape is None else [None if d is UNKNOWN else d for d in value.shape]
+            return helper.make_tensor_value_info(value.name, helper.np_dtype_to_tensor_dtype(value.dtype), dims)
 
         protos = [node.proto() for node in inner.nodes]
         return helper.make_graph(protos, inner._scope, [*map(declare, given)], [*map(declare, results)])

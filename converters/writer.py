@@ -59,36 +59,73 @@ class Converted(NamedTuple):
         data = path.with_name(path.name + ".data")
         if not external:
             with replacing(path) as file:
-                self._write(file, None)
+                self._write_embedded(file)
             return [path]
         with replacing(path) as file, replacing(data) as weights:
-            self._write(file, (weights, data.name))
+            self._write_external(file, weights, data.name)
         return [path, data]
 
-    def _write(self, file: IO[bytes], external: tuple[IO[bytes], str] | None) -> None:
+    def mapped(self, file_name: str) -> onnx.ModelProto:
+        """The model with its larger weights as external data *inside* the file that save wrote under this name.
+
+        A runtime that opens it maps the very bytes of that file instead of copying them."""
+        whole = onnx.ModelProto()
+        whole.CopyFrom(self.model)
+        prefix, parts = self._embedded()
+        position = len(prefix)
+        for (name, array), head in zip(self.initializers.items(), parts):
+            tensor = _header(name, array)
+            if array.nbytes > EXTERNAL_OVER:
+                _refer(tensor, file_name, position + len(head), array.nbytes)
+            else:
+                tensor.raw_data = _bytes_of(array)
+            whole.graph.initializer.append(tensor)
+            position += len(head) + array.nbytes
+        return whole
+
+    def _embedded(self) -> tuple[bytes, list[bytes]]:
+        """How the file begins, and what stands before the bytes of each initializer."""
+        parts = []
+        for name, array in self.initializers.items():
+            body = _header(name, array).SerializeToString() + _tag(_TENSOR_RAW) + _varint(array.nbytes)
+            parts.append(_tag(_GRAPH_INITIALIZER) + _varint(len(body) + array.nbytes) + body)
+        return self._prefix(sum(map(len, parts)) + self.nbytes), parts
+
+    def _prefix(self, initializers: int) -> bytes:
+        """Everything before the initializers, which take so many bytes: the model, and its graph as the last field."""
         head = onnx.ModelProto()
         head.CopyFrom(self.model)
-        graph = self.model.graph.SerializeToString()
         head.ClearField("graph")
-        parts: list[tuple[bytes, np.ndarray | None]] = []
+        graph = self.model.graph.SerializeToString()
+        return head.SerializeToString() + _tag(_MODEL_GRAPH) + _varint(len(graph) + initializers) + graph
+
+    def _write_embedded(self, file: IO[bytes]) -> None:
+        prefix, parts = self._embedded()
+        file.write(prefix)
+        for head, array in zip(parts, self.initializers.values()):
+            file.write(head)
+            _write_array(file, array)
+
+    def _write_external(self, file: IO[bytes], weights: IO[bytes], weights_name: str) -> None:
+        parts = []
         for name, array in self.initializers.items():
             tensor = _header(name, array)
-            if external is not None and array.nbytes > EXTERNAL_OVER:
-                offset = _append_aligned(external[0], array)
-                tensor.data_location = TensorProto.EXTERNAL
-                for key, value in (("location", external[1]), ("offset", offset), ("length", array.nbytes)):
-                    tensor.external_data.add(key=key, value=str(value))
-                body, raw, size = tensor.SerializeToString(), None, 0
+            if array.nbytes > EXTERNAL_OVER:
+                _refer(tensor, weights_name, _append_aligned(weights, array), array.nbytes)
             else:
-                body, raw = tensor.SerializeToString() + _tag(_TENSOR_RAW) + _varint(array.nbytes), array
-                size = array.nbytes
-            parts.append((_tag(_GRAPH_INITIALIZER) + _varint(len(body) + size) + body, raw))
-        total = len(graph) + sum(len(head_bytes) + (0 if raw is None else raw.nbytes) for head_bytes, raw in parts)
-        file.write(head.SerializeToString() + _tag(_MODEL_GRAPH) + _varint(total) + graph)
-        for head_bytes, raw in parts:
-            file.write(head_bytes)
-            if raw is not None:
-                _write_array(file, raw)
+                tensor.raw_data = _bytes_of(array)
+            body = tensor.SerializeToString()
+            parts.append(_tag(_GRAPH_INITIALIZER) + _varint(len(body)) + body)
+        file.write(self._prefix(sum(map(len, parts))))
+        for part in parts:
+            file.write(part)
+
+
+def _refer(tensor: TensorProto, location: str, offset: int, length: int) -> None:
+    """Say that the tensor's bytes lie in another file."""
+    tensor.data_location = TensorProto.EXTERNAL
+    for key, value in (("location", location), ("offset", offset), ("length", length)):
+        tensor.external_data.add(key=key, value=str(value))
 
 
 def _header(name: str, array: np.ndarray) -> TensorProto:

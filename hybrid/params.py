@@ -19,6 +19,7 @@ are multiples of 4); the odd ones in mixed files are copied once, because NumPy 
 """
 
 import io
+import mmap as mmap_module
 import os
 import re
 import secrets
@@ -130,6 +131,24 @@ def load(source: Any, *, mmap: bool = True) -> dict[str, Array] | list[Array]:
     if bytes(data[:4]) == b"PK\x03\x04":
         return _load_npz(data, name)
     return _Reader(data, name).load()
+
+
+def release(arrays: Iterable[Any]) -> None:
+    """Give back the memory that reading mapped arrays has filled; they stay valid and are read again when needed.
+
+    Arrays that are no views of a mapped file are left alone. Does nothing where the system cannot (other than Linux).
+    """
+    files = {}
+    for array in arrays:
+        owner = getattr(array, "base", None)
+        while isinstance(owner, np.ndarray):
+            owner = owner.base
+        mapped = getattr(owner, "obj", owner)
+        if isinstance(mapped, map_file):
+            files[id(mapped)] = mapped
+    for mapped in files.values():
+        if hasattr(mmap_module, "MADV_DONTNEED"):
+            mapped.madvise(mmap_module.MADV_DONTNEED)
 
 
 def split(named: Named | list[Array], aux: Iterable[str] = ()) -> tuple[dict[str, Array], dict[str, Array]]:

@@ -36,7 +36,7 @@ def halves(b, boxes):
     return b.slice(boxes, [0], [2], [-1]), b.slice(boxes, [2], [4], [-1])
 
 
-def _centred(b, boxes):
+def centred(b, boxes):
     """Centres and sizes of corners."""
     low, high = halves(b, boxes)
     return b.Div(b.Add(low, high), 2), b.Sub(high, low)
@@ -44,7 +44,7 @@ def _centred(b, boxes):
 
 def _decode(b, offsets, anchors, scales, form, clip=-1.0):
     """As hybrid.ops.detection.decode, in the same order of operations."""
-    centres, sides = _centred(b, anchors) if form == "corner" else halves(b, anchors)
+    centres, sides = centred(b, anchors) if form == "corner" else halves(b, anchors)
     moves, growth = halves(b, offsets)
     growth = b.Mul(growth, b.like(scales[2:], offsets))
     if clip > 0:
@@ -176,7 +176,7 @@ def _(b, op, data):
     stays = surviving(b, boxes, alive, same, op.overlap_thresh, form=op.in_format)
     if op.in_format != op.out_format:
         if op.out_format == "center":
-            reformed = b.Concat(*_centred(b, boxes), axis=2)
+            reformed = b.Concat(*centred(b, boxes), axis=2)
         else:
             centre, sides = halves(b, boxes)
             half = b.Div(sides, 2)
@@ -195,32 +195,35 @@ def _(b, op, data):
     return out if data.rank == 3 else b.reshape(out, b.Shape(data))
 
 
-@to_onnx("_contrib_box_iou")
-def _(b, op, lhs, rhs):
-    left = b.reshape(lhs, [-1, 1, 4])
-    right = b.reshape(rhs, [1, -1, 4])
+def overlaps(b, lhs, rhs, form="corner"):
+    """Intersection over union of boxes lhs (..., 4) with rhs (..., 4), broadcast; 0 where both are empty."""
 
     def edges(boxes):
-        if op.format == "corner":
+        if form == "corner":
             return halves(b, boxes)
         centre, sides = halves(b, boxes)
         half = b.Div(sides, 2)
         return b.Sub(centre, half), b.Add(centre, half)
 
     def product(sides):
-        wide, high = b.split(sides, [1, 1], 2)
-        return b.squeeze(b.Mul(wide, high), [2])
+        wide, high = b.split(sides, [1, 1], -1)
+        return b.squeeze(b.Mul(wide, high), [-1])
 
     def area(boxes):
         low, high = halves(b, boxes)
-        sides = b.Sub(high, low) if op.format == "corner" else high
-        empty = b.Less(b.squeeze(b.reduce("Min", sides, [2], keepdims=True), [2]), 0)
+        sides = b.Sub(high, low) if form == "corner" else high
+        empty = b.Less(b.squeeze(b.reduce("Min", sides, [-1], keepdims=True), [-1]), 0)
         return b.Where(empty, b.like(0, lhs), product(sides))
 
-    (low_a, high_a), (low_b, high_b) = edges(left), edges(right)
+    (low_a, high_a), (low_b, high_b) = edges(lhs), edges(rhs)
     inner = product(b.Max(b.Sub(b.Min(high_a, high_b), b.Max(low_a, low_b)), b.like(0, lhs)))
-    iou = b.Div(inner, b.Sub(b.Add(area(left), area(right)), inner))
-    iou = b.Where(b.IsNaN(iou), b.like(0, lhs), iou)
+    iou = b.Div(inner, b.Sub(b.Add(area(lhs), area(rhs)), inner))
+    return b.Where(b.IsNaN(iou), b.like(0, lhs), iou)
+
+
+@to_onnx("_contrib_box_iou")
+def _(b, op, lhs, rhs):
+    iou = overlaps(b, b.reshape(lhs, [-1, 1, 4]), b.reshape(rhs, [1, -1, 4]), op.format)
     sizes = [b.size(x, a) for x in (lhs, rhs) for a in range(x.rank - 1)]
     return iou if lhs.rank == rhs.rank == 2 else b.reshape(iou, b.dims(*sizes) if sizes else [])
 

@@ -15,24 +15,24 @@ def _(b, op, data, weight, bias=None):
     return y if bias is None else b.Add(y, bias)
 
 
-LETTERS = "abcdefghijklmnop"
+LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-def contract(b, lhs, rhs, i, j):
-    """The sum over axis i of lhs and axis j of rhs: MatMul where that is what it means, else Einsum."""
-    if i == lhs.rank - 1 and rhs.rank <= 2:
-        return b.MatMul(lhs, b.transpose(rhs, [1, 0]) if rhs.rank == 2 and j == 1 else rhs)
-    left, right = (
-        LETTERS[: lhs.rank],
-        LETTERS[lhs.rank : lhs.rank + rhs.rank].replace(LETTERS[lhs.rank + j], LETTERS[i]),
-    )
-    out = left.replace(LETTERS[i], "") + right.replace(LETTERS[i], "")
-    return b.Einsum(lhs, rhs, equation=f"{left},{right}->{out}")
+def contract(b, lhs, rhs, left_axes, right_axes):
+    """The sum over pairs of axes, listed for lhs and for rhs: MatMul where that is what it means, else Einsum."""
+    if left_axes == [lhs.rank - 1] and rhs.rank <= 2:
+        return b.MatMul(lhs, b.transpose(rhs, [1, 0]) if rhs.rank == 2 and right_axes == [1] else rhs)
+    left, right = list(LETTERS[: lhs.rank]), list(LETTERS[lhs.rank : lhs.rank + rhs.rank])
+    for i, j in zip(left_axes, right_axes):
+        right[j] = left[i]
+    out = [c for c in (*left, *right) if (c in left) != (c in right)]
+    return b.Einsum(lhs, rhs, equation=f"{''.join(left)},{''.join(right)}->{''.join(out)}")
 
 
 @to_onnx("dot")
 def _(b, op, lhs, rhs):
-    y = contract(b, lhs, rhs, *op.axes(lhs.rank, rhs.rank))
+    i, j = op.axes(lhs.rank, rhs.rank)
+    y = contract(b, lhs, rhs, [i], [j])
     return b.reshape(y, [1]) if lhs.rank == rhs.rank == 1 else y
 
 
@@ -40,7 +40,7 @@ def _(b, op, lhs, rhs):
 def _(b, op, lhs, rhs):
     if not lhs.rank or not rhs.rank:
         return b.Mul(lhs, rhs)
-    return contract(b, lhs, rhs, lhs.rank - 1, max(0, rhs.rank - 2))
+    return contract(b, lhs, rhs, [lhs.rank - 1], [max(0, rhs.rank - 2)])
 
 
 def exchanged(b, x, swap):

@@ -1,10 +1,123 @@
-"""Training targets have no translation: nothing of a detector that runs needs them."""
+"""Training targets of detectors: greedy matching is a Loop that takes the best free pair of every batch at each step."""
 
-from ..registry import not_exported
+import numpy as np
 
-not_exported(
-    "makes targets for training; export the outputs that inference uses",
-    "_contrib_MultiBoxTarget",
-    "_contrib_box_encode",
-    "_contrib_bipartite_matching",
-)
+from hybrid.op import Spec
+
+from ..registry import to_onnx
+from .detection import centred, overlaps, take_rows
+
+
+def greedy(b, key, rows, columns, limit=0):
+    """Pair rows with columns, each at most once, highest key first, earlier pairs first among equals.
+
+    key: (N, R, C) floats, -inf for pairs that may not be. rows, columns: R and C, numbers or 1-D Values. limit: how many
+    pairs at most, if positive. Gives the column of each row (N, R) and the row of each column (N, C), int64, -1 for none."""
+
+    def scalar(size):
+        return b.const(size) if isinstance(size, int) else b.squeeze(size, [0])
+
+    counts = [scalar(rows), scalar(columns)]
+    spans = [b.unsqueeze(b.Range(0, n, 1), [0]) for n in counts]  # (1, R), (1, C)
+    steps = b.Min(*counts, b.const(limit)) if limit > 0 else b.Min(*counts)
+    images = b.shape_of(key, 0)
+    none = [b.Expand(b.const([[-1]]), b.dims(images, n)) for n in (rows, columns)]
+    flat = b.reshape(key, b.dims(images, -1))
+
+    def step(inner, _, going, flat, to_column, to_row):
+        place = inner.ArgMax(flat, axis=1)  # (N, 1), the first of equals
+        real = inner.Greater(inner.reduce("Max", flat, [1], keepdims=True), -np.inf)
+        pair = [inner.Div(place, counts[1]), inner.Mod(place, counts[1])]
+        row, column = (inner.And(inner.Equal(span, at), real) for span, at in zip(spans, pair))
+        used = inner.reshape(inner.Or(inner.unsqueeze(row, [2]), inner.unsqueeze(column, [1])), inner.Shape(flat))
+        return (
+            inner.Identity(going),
+            inner.Where(used, inner.like(-np.inf, flat), flat),
+            inner.Where(row, pair[1], to_column),
+            inner.Where(column, pair[0], to_row),
+        )
+
+    body = b.body(step, Spec((), np.dtype(np.int64)), Spec((), np.dtype(np.bool_)), key.dtype, np.int64, np.int64)
+    _, to_column, to_row = b.Loop(steps, b.const(True, np.bool_), flat, *none, outputs=3, body=body)
+    return to_column, to_row
+
+
+@to_onnx("_contrib_bipartite_matching")
+def _(b, op, data):
+    rows, columns = (b.size(data, data.rank + i) for i in (-2, -1))
+    limit = b.like(op.threshold, data)
+    beyond = b.Less(data, limit) if op.is_ascend else b.Greater(data, limit)
+    wide = np.float64 if data.dtype.kind in "iu" or data.dtype.itemsize == 8 else np.float32
+    key = b.cast(data, wide)
+    key = b.Where(beyond, b.Neg(key) if op.is_ascend else key, b.like(-np.inf, key))
+    key = b.reshape(key, b.dims(-1, rows, columns))
+    to_column, to_row = greedy(b, key, rows, columns, op.topk + 1 if op.topk > 0 else 0)
+    lead = [b.size(data, axis) for axis in range(data.rank - 2)]
+    return b.reshape(to_column, b.dims(*lead, rows)), b.reshape(to_row, b.dims(*lead, columns))
+
+
+def _encode(b, anchors, boxes):
+    """As hybrid.ops.matching.encode, not yet scaled."""
+    (anchor_centres, anchor_sides), (centres, sides) = centred(b, anchors), centred(b, boxes)
+    moves = b.Div(b.Sub(centres, anchor_centres), anchor_sides)
+    return b.Concat(moves, b.Log(b.Div(sides, anchor_sides)), axis=-1)
+
+
+@to_onnx("_contrib_box_encode")
+def _(b, op, samples, matches, anchors, refs, means, stds):
+    raw = _encode(b, anchors, take_rows(b, refs, b.cast(matches, np.int64)))
+    valid = b.unsqueeze(b.Greater(samples, 0.5), [2])
+    targets = b.Where(valid, b.Div(b.Sub(raw, means), stds), 0)
+    return targets, b.Expand(b.cast(valid, samples.dtype), b.Shape(raw))
+
+
+@to_onnx("_contrib_MultiBoxTarget")
+def _(b, op, anchor, label, scores):
+    kinds = b.Gather(label, 0, axis=2)  # (N, M)
+    ended = b.CumSum(b.cast(b.Equal(kinds, -1), np.int32), b.const(1))
+    real = b.unsqueeze(b.Equal(ended, 0), [1])  # (N, 1, M)
+    some = b.slice(b.squeeze(real, [1]), [0], [1], [1])  # (N, 1): whether there is any object
+    boxes = b.slice(label, [1], [5], [2])
+    iou = overlaps(b, b.unsqueeze(anchor, [2]), b.unsqueeze(boxes, [1]))  # (N, A, M)
+    iou = b.Where(real, iou, b.like(-1, iou))
+    able = b.Greater(iou, 1e-6)
+    paired, _ = greedy(b, b.Where(able, iou, b.like(-np.inf, iou)), b.size(anchor, 1), b.size(label, 1))
+    matched = b.GreaterOrEqual(paired, 0)
+    best = b.Where(matched, paired, b.ArgMax(iou, axis=2, keepdims=0))
+    highest = b.reduce("Max", iou, [2], keepdims=False)
+    if op.overlap_threshold > 0:
+        matched = b.Or(matched, b.Greater(highest, op.overlap_threshold))
+    background = b.Not(matched)
+    if op.negative_mining_ratio > 0:
+        able = b.And(background, b.Less(highest, op.negative_mining_thresh))
+        background = _least_sure(b, op, scores, able, background, matched)
+    kind = b.Add(b.squeeze(take_rows(b, b.unsqueeze(kinds, [2]), best), [2]), 1)
+    ignored = b.like(op.ignore_label, kind)
+    classes = b.Where(matched, kind, b.Where(b.And(background, some), b.like(0, kind), ignored))
+    raw = b.Div(_encode(b, anchor, take_rows(b, boxes, best)), b.like(op.variances, anchor))
+    chosen = b.unsqueeze(matched, [2])
+    targets = b.Where(chosen, raw, b.like(0, raw))
+    masks = b.Expand(b.cast(chosen, anchor.dtype), b.Shape(raw))
+    flat = b.dims(0, -1)
+    return b.reshape(targets, flat), b.reshape(masks, flat), classes
+
+
+def _least_sure(b, op, scores, able, free, matched):
+    """Of the anchors in able those (N, A) that look least like background: negative_mining_ratio for each that is matched,
+    no more than there are free."""
+
+    def count(which):
+        return b.reduce("Sum", b.cast(which, np.int64), [1], keepdims=True)
+
+    wanted = b.Mul(b.cast(count(matched), np.float64), op.negative_mining_ratio)
+    wanted = b.Min(b.cast(wanted, np.int64), count(free))
+    raised = b.Exp(b.Sub(scores, b.reduce("Max", scores, [1], keepdims=True)))
+    sure = b.Div(b.Gather(raised, 0, axis=1), b.reduce("Sum", raised, [1], keepdims=False))
+    sure = b.Where(b.IsNaN(sure), b.like(2, sure), sure)  # last, as NumPy sorts it
+    sure = b.Where(able, sure, b.like(np.inf, sure))
+    size = b.size(scores, 2)
+    size = b.const([size]) if isinstance(size, int) else size
+    _, order = b.TopK(sure, size, axis=1, largest=0, outputs=2)  # the first of equals first
+    place = b.unsqueeze(b.Range(0, b.squeeze(size, [0]), 1), [0])
+    rank = b.ScatterElements(order, order, b.Expand(place, b.Shape(order)), axis=1)
+    return b.And(able, b.Less(rank, wanted))

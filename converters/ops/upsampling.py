@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from hybrid.shapes import UNKNOWN
+from hybrid.shapes import UNKNOWN, is_known
 
+from ..builder import Value
 from ..registry import to_onnx
 from .convolution import deconvolution
 
@@ -12,18 +13,21 @@ from .convolution import deconvolution
 def _(b, op, data, *others):
     if op.sample_type == "bilinear":
         return deconvolution(b, op.deconvolution, data, *others)
-    # how much the others have to grow depends on the sizes of all
-    factors = op.factors([x.static for x in (data, *others)] if others else [data.shape])
-    grown = [_repeated(b, x, each) for x, each in zip((data, *others), factors)]
+    factors = op.factors([x.shape for x in (data, *others)])
+    grown = [_repeated(b, x, each, data, op.scale) for x, each in zip((data, *others), factors)]
     if len(grown) == 1:
         return grown[0]
     return b.Concat(*grown, axis=1) if op.multi_input_mode == "concat" else b.Sum(*grown)
 
 
-def _repeated(b, x, factors):
-    """Every pixel repeated (height, width) times."""
-    scales = b.const(np.array([1, 1, *factors], np.float32))
-    return b.Resize(x, None, scales, mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor")
+def _repeated(b, x, factors, data, scale):
+    """Every pixel repeated (height, width) times; where these are unknown, as often as makes x scale times as large as data."""
+    how = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    if is_known(factors):
+        return b.Resize(x, None, b.const(np.array([1, 1, *factors], np.float32)), **how)
+    sizes = (b.size(data, axis) for axis in (2, 3))
+    goal = (b.Mul(n, scale) if isinstance(n, Value) else n * scale for n in sizes)
+    return b.Resize(x, None, None, b.dims(b.size(x, 0), b.size(x, 1), *goal), **how)
 
 
 @to_onnx("_contrib_BilinearResize2D")
@@ -31,11 +35,25 @@ def _(b, op, data, like=None):
     if like is not None:
         sizes = [b.size(like, 2), b.size(like, 3)]
     else:
-        fixed = op.mode == "size" and op.scale_height is None and op.scale_width is None
-        sizes = op.sizes(*((UNKNOWN, UNKNOWN) if fixed else (data.dim(2), data.dim(3))))
+        known = op.sizes(*data.shape[2:])
+        scales = op.scale_height, op.scale_width
+        sizes = [_size(b, op, data, a, scales[a - 2]) if n is UNKNOWN else n for a, n in zip((2, 3), known)]
     sizes = b.dims(b.size(data, 0), b.size(data, 1), *sizes)
     how = "align_corners" if op.align_corners else "pytorch_half_pixel"  # which differ for a single new pixel
     return b.Resize(data, None, None, sizes, mode="linear", coordinate_transformation_mode=how)
+
+
+def _size(b, op, data, axis, scale):
+    """The new size along an axis, from the one at run time; as BilinearResize2D.sizes."""
+    old = b.size(data, axis)
+    if op.mode in ("size", "odd_scale"):
+        # in float32, as MXNet multiplies; Cast cuts off the fraction
+        even = old if op.mode == "size" else b.Sub(old, b.Mod(old, 2))
+        new = b.cast(b.Mul(b.cast(even, np.float32), scale), np.int64)
+        return new if op.mode == "size" else b.Add(new, b.Mod(old, 2))
+    odd = b.Mod(old, 2)
+    change = odd if op.mode.startswith("to_even") else b.Sub(b.const([1]), odd)
+    return b.Add(old, change) if op.mode.endswith("up") else b.Sub(old, change)
 
 
 @to_onnx("depth_to_space")

@@ -1,6 +1,7 @@
 """convert: what it finds by itself, what it refuses, and that a file appears only when the numbers are right."""
 
 import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,8 @@ import bridge
 import converters
 import hybrid.params
 from converters.registry import EXPORT
+from hybrid.graph.graph import Entry, Graph, Node
+from hybrid.op import lookup
 from tests.models.networks import FOLDER
 
 
@@ -147,3 +150,37 @@ def test_half_and_double_keep_their_dtype() -> None:
     for name, dtype in (("float16_resnet", "float16"), ("float64_resnet", "float64")):
         result = bridge.convert(FOLDER / name / "model", inputs={"data": shape_of(name)})
         assert {s["dtype"] for s in (*result.inputs.values(), *result.outputs.values())} == {dtype}
+
+
+def test_large_models_are_verified_in_place(lenet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Past a size, onnxruntime maps the bytes of the written file; what it sees is the model that was written."""
+    monkeypatch.setattr(sys.modules["bridge.convert"], "MAPPED_OVER", 0)
+    target = tmp_path / "net.onnx"
+    assert bridge.convert(lenet, inputs={"data": shape_of("lenet")}, output=target).verified
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["net", "net.onnx"]
+    model = bridge.open_model(lenet)
+    converted = converters.convert(model.graph, model.params, {"data": shape_of("lenet")})
+    (tmp_path / "mapped.onnx").write_bytes(converted.mapped("net.onnx").SerializeToString())
+    mapped = {i.name: onnx.numpy_helper.to_array(i) for i in onnx.load(tmp_path / "mapped.onnx").graph.initializer}
+    written = {i.name: onnx.numpy_helper.to_array(i) for i in onnx.load(target).graph.initializer}
+    assert mapped.keys() == written.keys()
+    for name, array in written.items():
+        np.testing.assert_array_equal(mapped[name], array)
+
+
+@pytest.mark.slow
+def test_weights_past_two_gigabytes_go_beside_the_file(tmp_path: Path) -> None:
+    data = Node(None, "data")
+    weight = Node(None, "fc_weight")
+    attrs = {"num_hidden": "33000", "no_bias": "True"}
+    fc = Node(lookup("FullyConnected").bind(**attrs), "fc", [Entry(data), Entry(weight)], attrs)
+    shape = (33000, 16384)
+    with open(tmp_path / "weights", "wb") as file:
+        file.truncate(33000 * 16384 * 4)  # a hole: zeros that take no room
+    weights = np.memmap(tmp_path / "weights", np.float32, "r+", shape=shape)
+    weights[::1000, ::1000] = 1.5
+    target = tmp_path / "big.onnx"
+    result = bridge.convert(Graph([Entry(fc)]), {"fc_weight": weights}, inputs={"data": (2, 16384)}, output=target)
+    assert result.verified
+    assert [Path(f).name for f in result.files] == ["big.onnx", "big.onnx.data"]
+    assert target.stat().st_size < 10_000

@@ -102,6 +102,15 @@ CASES = [
     ),
     ("_contrib_BilinearResize2D", {"height": 5, "width": 20}, IMAGE, {}),
     ("_contrib_BilinearResize2D", {"height": 1, "width": 20, "align_corners": False}, IMAGE, {}),
+    *(
+        ("_contrib_BilinearResize2D", {"mode": f"to_{parity}_{way}"}, IMAGE, {})
+        for parity in ("even", "odd")
+        for way in ("up", "down")
+    ),
+    *(
+        ("_contrib_BilinearResize2D", {"mode": mode, "scale_height": 1.3, "scale_width": 0.7}, IMAGE, {})
+        for mode in ("size", "odd_scale")
+    ),
     ("depth_to_space", {"block_size": 2}, IMAGE, {}),
 ]
 
@@ -121,11 +130,19 @@ def test_one_model_for_every_size(name, attrs, axes, parameters, stored):
             close(got, want, graph.outputs[0].node.op)
 
 
-@pytest.mark.parametrize("mode", ["to_even_down", "to_odd_up", "odd_scale"])
-def test_resizing_relative_to_a_dynamic_size_is_refused(mode):
-    scales = {"scale_height": 2, "scale_width": 2} if mode == "odd_scale" else {}
-    with pytest.raises(converters.UnsupportedModel, match="axis 2 of data, which is dynamic"):
-        converters.to_onnx(graph_of("_contrib_BilinearResize2D", {"mode": mode, **scales}), {}, {"data": IMAGE})
+@pytest.mark.parametrize("sizes", [(3, 4), ("h", "w")], ids=["fixed", "dynamic"])
+@pytest.mark.parametrize("mode", ["concat", "sum"])
+def test_upsampling_of_several_images_to_one_size(mode, sizes):
+    op = REGISTRY["UpSampling"].bind(scale=2, sample_type="nearest", num_args=3, multi_input_mode=mode)
+    graph = Graph([Entry(Node(op, "node", [Entry(Node(None, x)) for x in "abc"]))])
+    larger = {(3, 4): (6, 8), ("h", "w"): ("h2", "w2")}[sizes]
+    axes = {"a": ("n", 2, *sizes), "b": ("n", 2, *larger), "c": ("n", 2, *sizes)}
+    model = converters.to_onnx(graph, {}, axes)
+    for h, w in ((3, 4), *(((5, 2),) if "h" in sizes else ())):
+        known = {"n": h, "h": h, "w": w, "h2": 2 * h, "w2": 2 * w}
+        rng = np.random.default_rng(h)
+        feeds = {k: rng.normal(size=[known.get(d, d) for d in v]).astype(np.float32) for k, v in axes.items()}
+        close(run_onnx(model, feeds)[0], Program(graph).run(feeds)[0], op)
 
 
 def test_resizing_like_another_dynamic_image():

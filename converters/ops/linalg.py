@@ -1,0 +1,77 @@
+"""Sums over named axes as Einsum, diagonals as masks, determinants as Det."""
+
+import numpy as np
+
+from ..registry import not_exported, to_onnx
+from .linear import contract, exchanged
+
+
+@to_onnx("_npi_einsum")
+def _(b, op, *arrays):
+    terms, right = op.terms()
+    return b.Einsum(*arrays, equation=",".join(terms) + "->" + right)
+
+
+@to_onnx("_npi_tensordot", "_npi_tensordot_int_axes")
+def _(b, op, lhs, rhs):
+    return contract(b, lhs, rhs, *op.pairs(lhs.rank, rhs.rank))
+
+
+@to_onnx("_linalg_syrk")
+def _(b, op, a):
+    y = b.MatMul(exchanged(b, a, op.transpose), exchanged(b, a, not op.transpose))
+    return y if op.alpha == 1 else b.Mul(y, op.alpha)
+
+
+def diagonal_mask(b, size, offset):
+    """bool (size, size): True along the diagonal offset above the main one. size: a number, or a 1-D tensor."""
+    if isinstance(size, int):
+        return b.const(np.eye(size, k=offset, dtype=np.bool_))
+    places = b.Range(0, b.squeeze(size, [0]), 1)
+    return b.Equal(b.unsqueeze(b.Add(places, offset), [1]), b.unsqueeze(places, [0]))
+
+
+def pad_front_back(b, a, before, after):
+    """A with zeros before and after its last axis."""
+    return b.Pad(a, [*[0] * (a.rank - 1), before, *[0] * (a.rank - 1), after]) if before or after else a
+
+
+@to_onnx("_linalg_makediag")
+def _(b, op, a):
+    # element i of A goes to row i + max(-offset, 0), which the padding puts it at
+    padded = pad_front_back(b, a, max(-op.offset, 0), max(op.offset, 0))
+    size = b.size(a, -1)
+    size = size + abs(op.offset) if isinstance(size, int) else b.Add(size, abs(op.offset))
+    return b.Where(diagonal_mask(b, size, op.offset), b.unsqueeze(padded, [a.rank]), 0)
+
+
+def extracted(b, a, offset):
+    """The diagonal of (..., N, N), offset above the main one."""
+    masked = b.Where(diagonal_mask(b, b.size(a, -1), offset), a, 0)
+    rows = b.reduce("Sum", masked, [a.rank - 1], keepdims=False)
+    if not offset:
+        return rows
+    start, end = max(-offset, 0), -max(offset, 0) or np.iinfo(np.int64).max
+    return b.slice(rows, [start], [end], [a.rank - 2])
+
+
+@to_onnx("_linalg_extractdiag")
+def _(b, op, a):
+    return extracted(b, a, op.offset)
+
+
+def _per_matrix(b, a, y):
+    return b.reshape(y, [1]) if a.rank == 2 else y
+
+
+@to_onnx("_linalg_sumlogdiag")
+def _(b, op, a):
+    return _per_matrix(b, a, b.reduce("Sum", b.Log(extracted(b, a, 0)), [-1], keepdims=False))
+
+
+@to_onnx("_linalg_det")
+def _(b, op, a):
+    return _per_matrix(b, a, b.Det(a))
+
+
+not_exported("ONNX has no decomposition of matrices", "_linalg_inverse", "_linalg_potrf")

@@ -1,0 +1,279 @@
+"""Linear algebra: sums over named axes (einsum, tensordot), diagonals, and decompositions of square matrices."""
+
+import numpy as np
+
+from ..op import Op, op
+from ..shapes import Shape, broadcast, is_known, merge, show
+from .common import axis_of, widen
+from .linear import Products, want_at_least
+
+
+@op("_npi_einsum")
+class Einsum(Op):
+    """numpy.einsum: the product of all inputs, summed over every subscript that the output lacks.
+
+    Without ``->`` the output has the ellipsis, then the subscripts that occur once, in alphabetical order. Shapes: each input
+    has a dim for each of its subscripts, dims of one subscript are equal or 1."""
+
+    num_args: int
+    subscripts: str = ""
+    optimize: int = 0
+
+    inputs = ("*data",)
+    tolerance = Products.tolerance
+
+    def terms(self) -> tuple[list[str], str]:
+        """Subscripts of the inputs and of the output, always spelled out, with ``...`` for an ellipsis."""
+        left, arrow, right = self.subscripts.replace(" ", "").partition("->")
+        terms = left.split(",")
+        if not arrow:
+            letters = left.replace("...", "").replace(",", "")
+            right = "..." * ("..." in left) + "".join(sorted(c for c in set(letters) if letters.count(c) == 1))
+        return terms, right
+
+    def check(self):
+        terms, right = self.terms()
+        if len(terms) != self.num_args:
+            return f"got subscripts {self.subscripts!r} for {self.num_args} inputs"
+        for term in (*terms, right):
+            letters = term.replace("...", "", 1)
+            if not all(c.isascii() and c.isalpha() for c in letters):
+                return f"got subscripts {self.subscripts!r}, wanted letters and at most one ... per input"
+        lost = set(right.replace("...", "")) - set("".join(terms))
+        if lost or len(set(right) - {"."}) < len(right.replace("...", "")):
+            return f"got output subscripts {right!r}, wanted subscripts of the inputs, each once"
+        if "..." not in right and any("..." in t for t in terms):
+            return f"got subscripts {self.subscripts!r}, wanted the ellipsis in the output too"
+        return None
+
+    def infer_shape(self, *shapes):
+        terms, right = self.terms()
+        dims: dict[str, list[Shape]] = {}
+        rest: list[Shape] = []
+        for term, shape in zip(terms, shapes):
+            head, dots, tail = term.partition("...")
+            if len(shape) < len(head + tail) or (not dots and len(shape) != len(head)):
+                raise self.fail(f"got an array of shape {show(shape)} for the subscripts {term!r}")
+            end = len(shape) - len(tail)
+            rest.append(shape[len(head) : end])
+            for letter, dim in zip(head + tail, (*shape[: len(head)], *shape[end:])):
+                dims.setdefault(letter, []).append((dim,))
+        sizes = {letter: broadcast(*found) for letter, found in dims.items()}  # all of them, since they may not fit
+        ahead, dots, behind = right.partition("...")
+        middle = broadcast(*rest) if dots else ()
+        return (*(sizes[c][0] for c in ahead), *middle, *(sizes[c][0] for c in behind))
+
+    def compute(self, *arrays):
+        terms, right = self.terms()
+        y = np.einsum(",".join(terms) + "->" + right, *map(widen, arrays), optimize=len(arrays) > 1)
+        return np.array(y, arrays[0].dtype, copy=None if len(arrays) > 1 else True)  # alone it may be a view
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 3, 4), make.uniform(4, 5), num_args=2, subscripts="...i,ij->...j")
+        yield make(make.uniform(3, 3), num_args=1, subscripts="ii->i")
+
+
+class Tensordot(Products):
+    """The sum of products over pairs of axes. Shapes: a's other dims, then b's."""
+
+    inputs = ("a", "b")
+
+    def pairs(self, a_rank: int, b_rank: int) -> tuple[list[int], list[int]]:
+        """The axes of a and of b that are summed over, paired in order."""
+        raise NotImplementedError
+
+    def infer_shape(self, a, b):
+        left, right = self.pairs(len(a), len(b))
+        merge(tuple(a[i] for i in left), tuple(b[j] for j in right))
+        return (*(n for i, n in enumerate(a) if i not in left), *(n for j, n in enumerate(b) if j not in right))
+
+    def product(self, a, b):
+        return np.tensordot(a, b, self.pairs(a.ndim, b.ndim))
+
+
+@op("_npi_tensordot")
+class TensordotAxes(Tensordot):
+    """numpy.tensordot over the axes listed: a_axes_summed of a with b_axes_summed of b."""
+
+    a_axes_summed: tuple[int, ...]
+    b_axes_summed: tuple[int, ...]
+
+    def check(self):
+        if len(self.a_axes_summed) != len(self.b_axes_summed):
+            return f"got axes {self.a_axes_summed} and {self.b_axes_summed}, wanted as many"
+        return None
+
+    def pairs(self, a_rank, b_rank):
+        return [axis_of(self, i, a_rank) for i in self.a_axes_summed], [
+            axis_of(self, j, b_rank) for j in self.b_axes_summed
+        ]
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 3, 4), make.uniform(3, 2, 5), a_axes_summed=(1, 0), b_axes_summed=(0, 1))
+
+
+@op("_npi_tensordot_int_axes")
+class TensordotCount(Tensordot):
+    """numpy.tensordot over the last ``axes`` axes of a and the first of b."""
+
+    axes: int
+
+    def pairs(self, a_rank, b_rank):
+        if not 0 <= self.axes <= min(a_rank, b_rank):
+            raise self.fail(f"got axes={self.axes} for {a_rank} and {b_rank} dimensions")
+        return [*range(a_rank - self.axes, a_rank)], [*range(self.axes)]
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 3, 4), make.uniform(3, 4, 5), axes=2)
+
+
+@op("_linalg_syrk", "linalg_syrk")
+class Syrk(Products):
+    """alpha A A^T, or with transpose alpha A^T A. Shapes: (..., M, N) -> (..., M, M) or (..., N, N)."""
+
+    transpose: bool = False
+    alpha: float = 1.0
+
+    inputs = ("A",)
+
+    def infer_shape(self, a):
+        want_at_least(self, a, 2)
+        size = a[-1] if self.transpose else a[-2]
+        return (*a[:-2], size, size)
+
+    def product(self, a):
+        flipped = np.swapaxes(a, -1, -2)
+        return self.alpha * (flipped @ a if self.transpose else a @ flipped)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 3, 4), transpose=True, alpha=2.0)
+
+
+@op("_linalg_makediag", "linalg_makediag")
+class MakeDiag(Op):
+    """Matrices that hold A along a diagonal, offset above the main one. Shapes: (..., N) -> (..., N + |offset|, same)."""
+
+    offset: int = 0
+
+    inputs = ("A",)
+
+    def infer_shape(self, a):
+        want_at_least(self, a, 1)
+        size = a[-1] + abs(self.offset)
+        return (*a[:-1], size, size)
+
+    def compute(self, a):
+        out = np.zeros(self.infer_shape(a.shape), a.dtype)
+        places = np.arange(a.shape[-1])
+        out[..., places + max(-self.offset, 0), places + max(self.offset, 0)] = a
+        return out
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 3), offset=1)
+
+
+class Square(Op):
+    """Works on square matrices A (..., N, N)."""
+
+    inputs = ("A",)
+
+    def side(self, a: Shape):
+        """N. Raises OpError when the matrices are not square."""
+        want_at_least(self, a, 2)
+        if is_known(a[-2:]) and a[-2] != a[-1]:
+            raise self.fail(f"got A of shape {show(a)}, wanted square matrices")
+        return merge(a[-2:-1], a[-1:])[0]
+
+
+@op("_linalg_extractdiag", "linalg_extractdiag")
+class ExtractDiag(Square):
+    """A diagonal of every matrix, offset above the main one. Shapes: (..., N, N) -> (..., N - |offset|)."""
+
+    offset: int = 0
+
+    def infer_shape(self, a):
+        return (*a[:-2], self.side(a) - abs(self.offset))
+
+    def compute(self, a):
+        return np.diagonal(a, self.offset, -2, -1).copy()
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 3, 3), offset=-1)
+
+
+def positive_definite(make, *shape):
+    """Symmetric matrices with positive eigenvalues, for examples."""
+    a = make.uniform(*shape)
+    return a @ np.swapaxes(a, -1, -2) + np.eye(shape[-1], dtype=a.dtype)
+
+
+class Decomposed(Square):
+    """Works on a decomposition, by LAPACK in float32 or wider."""
+
+    tolerance = 256.0  # errors grow with the condition of the matrix
+
+    def infer_shape(self, a):
+        self.side(a)
+        return a
+
+    def decomposed(self, a):
+        raise NotImplementedError
+
+    def compute(self, a):
+        try:
+            return np.asarray(self.decomposed(widen(a))).astype(a.dtype, copy=False)
+        except np.linalg.LinAlgError as error:
+            raise self.fail(f"got a matrix that has none ({error})") from None
+
+    @classmethod
+    def examples(cls, make):
+        yield make(positive_definite(make, 2, 3, 3))
+
+
+class Reduced(Decomposed):
+    """One number for each matrix."""
+
+    def infer_shape(self, a):
+        self.side(a)
+        return a[:-2] or (1,)
+
+
+@op("_linalg_sumlogdiag", "linalg_sumlogdiag")
+class SumLogDiag(Reduced):
+    """The sum of the logarithms of the main diagonal. Shapes: (..., N, N) -> (...); a single matrix gives (1,)."""
+
+    def decomposed(self, a):
+        return np.log(np.diagonal(a, 0, -2, -1)).sum(-1).reshape(self.infer_shape(a.shape))
+
+
+@op("_linalg_det", "linalg_det", "_npi_det")
+class Det(Reduced):
+    """The determinant. Shapes: (..., N, N) -> (...); a single matrix gives (1,). MXNet's hidden outputs are left out."""
+
+    def returns(self):
+        return ("output0",)
+
+    def decomposed(self, a):
+        return np.reshape(np.linalg.det(a), self.infer_shape(a.shape))
+
+
+@op("_linalg_inverse", "linalg_inverse", "_npi_inv")
+class Inverse(Decomposed):
+    """The inverse. Shapes: (..., N, N) -> as A."""
+
+    def decomposed(self, a):
+        return np.linalg.inv(a)
+
+
+@op("_linalg_potrf", "linalg_potrf")
+class Potrf(Decomposed):
+    """The lower triangular L with A = L L^T (Cholesky). Shapes: (..., N, N) -> as A."""
+
+    def decomposed(self, a):
+        return np.linalg.cholesky(a)

@@ -1,0 +1,60 @@
+"""Linear algebra: what the recorded cases do not show."""
+
+import numpy as np
+import pytest
+
+from hybrid.error import OpError
+from hybrid.op import REGISTRY
+from hybrid.shapes import UNKNOWN
+
+
+def einsum(subscripts, count=2):
+    return REGISTRY["_npi_einsum"].bind(num_args=count, subscripts=subscripts)
+
+
+@pytest.mark.parametrize(
+    "subscripts, shapes",
+    [
+        ("ij , jk", [(2, 3), (3, 4)]),
+        ("Ba,ab", [(2, 3), (3, 4)]),
+        ("...ij,jk", [(5, 6, 2, 3), (3, 4)]),
+        ("i...j,j...->...i", [(2, 5, 1, 3), (3, 1, 7)]),
+        ("ij,jk->ik", [(2, 1), (3, 4)]),
+        ("iij->ij", [(3, 3, 2)]),
+        ("i,i,i->", [(3,), (3,), (3,)]),
+    ],
+)
+def test_einsum_is_numpys(subscripts, shapes):
+    rng = np.random.default_rng(0)
+    arrays = [rng.normal(size=s).astype(np.float32) for s in shapes]
+    op, want = einsum(subscripts, len(arrays)), np.einsum(subscripts, *arrays)
+    assert op.infer_shape(*shapes) == want.shape
+    np.testing.assert_allclose(op.compute(*arrays), want, rtol=1e-5, atol=1e-6)
+
+
+def test_einsum_with_unknown_sizes():
+    assert einsum("bij,bjk->bik").infer_shape((UNKNOWN, 2, UNKNOWN), (4, 3, UNKNOWN)) == (4, 2, UNKNOWN)
+
+
+@pytest.mark.parametrize("subscripts", ["ij->ij", "ij,jk->il", "ij,jk->ii", "i!,jk", "...ij,...jk->ik"])
+def test_einsum_refuses_subscripts_that_mean_nothing(subscripts):
+    with pytest.raises(OpError, match="subscripts"):
+        einsum(subscripts)
+
+
+def test_einsum_refuses_arrays_that_do_not_fit():
+    with pytest.raises(OpError, match="'ij'"):
+        einsum("ij,jk").infer_shape((2, 3, 4), (3, 4))
+    with pytest.raises(ValueError, match="broadcast"):
+        einsum("ij,jk->ik").infer_shape((2, 3), (4, 5))
+
+
+@pytest.mark.parametrize("name, matrix", [("_linalg_inverse", np.zeros((2, 2))), ("_linalg_potrf", -np.eye(2))])
+def test_a_matrix_without_the_decomposition_is_refused(name, matrix):
+    with pytest.raises(OpError, match="that has none"):
+        REGISTRY[name].bind().compute(matrix)
+
+
+def test_matrices_are_square():
+    with pytest.raises(OpError, match="square"):
+        REGISTRY["_linalg_det"].bind().infer_shape((2, 3, 4))
