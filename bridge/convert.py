@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnxruntime
 
 import converters
 from converters.writer import EXTERNAL_OVER, Converted
@@ -28,7 +29,7 @@ from .compare import Tolerance
 from .engines import NativeEngine, OnnxEngine
 from .inputs import Inputs, as_specs
 from .models import BadInput, Model, check_params, open_model, split_inputs
-from .opsets import default_opset
+from .opsets import default_opset, newest, opens
 from .verify import VerifyResult, _named, check, make_case
 
 Progress = Callable[[str], None]
@@ -124,6 +125,11 @@ def convert(
     clock.lap("read")
     tell("converting")
     opset = default_opset() if opset is None else opset
+    if verify and converters.OLDEST <= opset <= converters.newest_opset() and not opens(opset):
+        raise BadInput(
+            f"onnxruntime {onnxruntime.__version__} opens no model of opset {opset} to verify it (the newest is {newest()}); "
+            "choose an older opset, or leave verification out (--no-verify)"
+        )
     axes = dynamic or {}
     shaped = {n: _with_axes(s, axes.get(n, {})) for n, s in specs.items()}
     converted = converters.convert(model.graph, model.params, shaped, opset)

@@ -1,20 +1,44 @@
-"""Which opset to write when nobody says: the newest at which the installed onnxruntime has all kernels."""
+"""Which opsets the installed onnxruntime opens at all, and which one to write when nobody says."""
 
 from __future__ import annotations
 
-import re
+import functools
 
+import numpy as np
 import onnxruntime
+from onnx import TensorProto, helper
 
 import converters
+from converters.export import ir_version
 
-# The newest opset that a release of onnxruntime runs, from its own table of compatible versions:
-# https://onnxruntime.ai/docs/reference/compatibility.html
-_NEWEST_BY_MINOR = {14: 18, 15: 19, 16: 19, 17: 20}
+
+@functools.cache
+def opens(opset: int) -> bool:
+    """Whether onnxruntime opens a model of this opset. Found by trying: releases differ, and so do their own tables."""
+    info = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        [helper.make_node("Identity", ["x"], ["y"])],
+        "probe",
+        [info("x", TensorProto.FLOAT, [1])],
+        [info("y", TensorProto.FLOAT, [1])],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=ir_version(opset))
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    try:
+        session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime's exceptions share no base class
+        if "pset" in str(error) or "IR version" in str(error):
+            return False
+        raise
+    return bool(session.run(None, {"x": np.ones(1, np.float32)})[0] == 1)
+
+
+def newest() -> int:
+    """The newest opset that onnxruntime opens and converters write."""
+    return next(o for o in range(converters.newest_opset(), 0, -1) if opens(o))
 
 
 def default_opset() -> int:
-    """21 with onnxruntime 1.18 and later, less before; never above what the installed onnx defines."""
-    match = re.match(r"1\.(\d+)", onnxruntime.__version__)
-    minor = int(match[1]) if match else max(_NEWEST_BY_MINOR) + 1
-    return min(converters.default_opset(), _NEWEST_BY_MINOR.get(minor, converters.default_opset()))
+    """The newest opset, 21 at most, that onnxruntime opens: from 22 on its newer releases lose kernels."""
+    return next(o for o in range(converters.default_opset(), 0, -1) if opens(o))

@@ -2,10 +2,11 @@
 
 from .error import ConversionError, Problem, Unsupported, UnsupportedModel
 from .export import convert, default_opset, newest_opset, to_onnx
-from .registry import not_exported, one_to_one
+from .registry import OLDEST, not_exported, one_to_one
 from .registry import to_onnx as translates
 
 __all__ = [
+    "OLDEST",
     "ConversionError",
     "Problem",
     "Unsupported",

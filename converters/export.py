@@ -29,6 +29,11 @@ _IR_NEWEST = 13
 VERSION = "0.1.0"
 
 
+def ir_version(opset: int) -> int:
+    """The IR version that came with an opset: what older readers of that opset still understand."""
+    return _IR_VERSIONS.get(opset, _IR_NEWEST)
+
+
 def newest_opset() -> int:
     """The newest opset that the installed onnx defines."""
     return onnx.defs.onnx_opset_version()
@@ -267,7 +272,7 @@ class _Export:
         model = helper.make_model(
             graph,
             opset_imports=[helper.make_opsetid("", self.opset)],
-            ir_version=_IR_VERSIONS.get(self.opset, _IR_NEWEST),
+            ir_version=ir_version(self.opset),
             producer_name="gluonnx",
             producer_version=VERSION,
         )

@@ -14,8 +14,9 @@ from ..op import Op, op
 from ..shapes import UNKNOWN, merge, show
 from .common import narrow, want_rank, widen
 
-BUFFER = 4 << 20
-"""Bytes of unfolded windows that are made at a time: enough for BLAS, few enough to stay in cache."""
+BUFFER = 4 << 20, 16 << 20
+"""Bytes of unfolded windows that are made at a time, at least and at most: few enough to stay in cache, but some times as
+many as the weights have, which BLAS reads anew for every piece."""
 
 
 class Windowed(Op):
@@ -116,7 +117,8 @@ def convolve(x, weight, stride, dilate, pad, groups, out=None):
     view = windows(x, kernel, stride, dilate, steps)
     depth = channels // groups * math.prod(kernel)
     inner = math.prod(steps[1:])  # columns made by one step along the first spatial axis
-    rows = max(1, min(steps[0], BUFFER // (groups * depth * inner * x.itemsize)))
+    budget = min(max(BUFFER[0], 4 * weight.nbytes), BUFFER[1])
+    rows = max(1, min(steps[0], budget // (groups * depth * inner * x.itemsize)))
     buffer = np.empty(groups * depth * rows * inner, x.dtype)
     lead = (slice(None),) * (1 + len(kernel))
     for n in range(batch):

@@ -158,12 +158,13 @@ class BilinearResize2D(Op):
         return (*data[:2], *sizes)
 
     def compute(self, data, *like):
-        x = widen(data)
-        for axis, size in zip((2, 3), like[0].shape[2:] if like else self.sizes(*data.shape[2:])):
-            x = self._resize(x, axis, size)
-        return narrow(x, data.dtype)
+        height, width = like[0].shape[2:] if like else self.sizes(*data.shape[2:])
+        x = widen(data).reshape(-1, *data.shape[2:])
+        x = self._resize(self._resize(x, 2, width), 1, height)
+        return narrow(x.reshape(*data.shape[:2], height, width), data.dtype)
 
     def _resize(self, x, axis, size):
+        """Images (N, H, W) with another size along an axis, a few at a time so that what is added up stays in cache."""
         old = x.shape[axis]
         if old == size:
             return x
@@ -175,8 +176,19 @@ class BilinearResize2D(Op):
             positions = np.maximum((np.arange(size) + 0.5) * (old / size) - 0.5, 0)
         low = np.minimum(positions.astype(np.int64), old - 1)
         high = np.minimum(low + 1, old - 1)
-        part = (positions - low).astype(x.dtype).reshape(-1, *(1,) * (x.ndim - 1 - axis))
-        return x.take(low, axis) * (1 - part) + x.take(high, axis) * part
+        part = (positions - low).astype(x.dtype).reshape(-1, *(1,) * (2 - axis))
+        out = np.empty((*x.shape[:axis], size, *x.shape[axis + 1 :]), x.dtype)
+        count = max(1, (256 << 10) // max(1, out[:1].nbytes))
+        far = np.empty_like(out[:count])
+        for start in range(0, len(x), count):
+            source, target = x[start : start + count], out[start : start + count]
+            other = far[: len(target)]
+            np.take(source, low, axis, out=target, mode="clip")  # "raise" would copy through a buffer
+            np.take(source, high, axis, out=other, mode="clip")
+            target *= 1 - part
+            other *= part
+            target += other
+        return out
 
     @classmethod
     def examples(cls, make):

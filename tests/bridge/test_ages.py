@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import bridge
-from hybrid.error import MXNetError
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "json"
-ALL = sorted(p for p in FOLDER.glob("*/*-symbol.json") if p.with_name(p.name.replace("-symbol.json", "-input.npz")).exists())
+ALL = sorted(
+    p for p in FOLDER.glob("*/*-symbol.json") if p.with_name(p.name.replace("-symbol.json", "-input.npz")).exists()
+)
 
 
 def arrays(path: Path) -> dict[str, np.ndarray]:
@@ -17,7 +18,9 @@ def arrays(path: Path) -> dict[str, np.ndarray]:
         return {k: stored[k] for k in stored.files}
 
 
-@pytest.mark.parametrize("symbol", [pytest.param(p, id=f"{p.parent.name}-{p.name.removesuffix('-symbol.json')}") for p in ALL])
+@pytest.mark.parametrize(
+    "symbol", [pytest.param(p, id=f"{p.parent.name}-{p.name.removesuffix('-symbol.json')}") for p in ALL]
+)
 def test_every_generation_converts(symbol: Path, tmp_path: Path) -> None:
     inputs = arrays(symbol.with_name(symbol.name.replace("-symbol.json", "-input.npz")))
     recorded = symbol.with_name(symbol.name.replace("-symbol.json", "-output.npz"))

@@ -12,6 +12,7 @@ import pytest
 import bridge
 import converters
 import hybrid.params
+from bridge import opsets
 from converters.registry import EXPORT
 from hybrid.graph.graph import Entry, Graph, Node
 from hybrid.op import lookup
@@ -78,6 +79,19 @@ def test_opsets_outside_the_range_are_refused(lenet: Path) -> None:
     for opset in (12, converters.newest_opset() + 1):
         with pytest.raises(converters.ConversionError, match=f"got opset {opset}, wanted 13 to"):
             bridge.convert(lenet, inputs={"data": shape_of("lenet")}, opset=opset)
+
+
+def test_an_opset_that_onnxruntime_does_not_open(lenet: Path, tmp_path: Path) -> None:
+    if opsets.opens(converters.newest_opset()):
+        return  # this onnxruntime keeps up with onnx
+    target = tmp_path / "net.onnx"
+    with pytest.raises(bridge.BadInput, match=f"the newest is {opsets.newest()}"):
+        bridge.convert(lenet, inputs={"data": shape_of("lenet")}, opset=converters.newest_opset(), output=target)
+    assert not target.exists()
+    bridge.convert(
+        lenet, inputs={"data": shape_of("lenet")}, opset=converters.newest_opset(), output=target, verify=False
+    )
+    assert onnx.load(target).opset_import[0].version == converters.newest_opset()
 
 
 def test_an_opset_that_loses_kernels_is_refused_with_the_list() -> None:

@@ -133,16 +133,16 @@ def test_one_model_for_every_size(name, attrs, axes, parameters, stored):
 @pytest.mark.parametrize("sizes", [(3, 4), ("h", "w")], ids=["fixed", "dynamic"])
 @pytest.mark.parametrize("mode", ["concat", "sum"])
 def test_upsampling_of_several_images_to_one_size(mode, sizes):
-    op = REGISTRY["UpSampling"].bind(scale=2, sample_type="nearest", num_args=3, multi_input_mode=mode)
-    graph = Graph([Entry(Node(op, "node", [Entry(Node(None, x)) for x in "abc"]))])
+    attrs = {"scale": 2, "sample_type": "nearest", "num_args": 3, "multi_input_mode": mode}
+    graph = graph_of("UpSampling", attrs)
     larger = {(3, 4): (6, 8), ("h", "w"): ("h2", "w2")}[sizes]
-    axes = {"a": ("n", 2, *sizes), "b": ("n", 2, *larger), "c": ("n", 2, *sizes)}
+    axes = {"arg0": ("n", 2, *sizes), "arg1": ("n", 2, *larger), "arg2": ("n", 2, *sizes)}
     model = converters.to_onnx(graph, {}, axes)
     for h, w in ((3, 4), *(((5, 2),) if "h" in sizes else ())):
         known = {"n": h, "h": h, "w": w, "h2": 2 * h, "w2": 2 * w}
         rng = np.random.default_rng(h)
         feeds = {k: rng.normal(size=[known.get(d, d) for d in v]).astype(np.float32) for k, v in axes.items()}
-        close(run_onnx(model, feeds)[0], Program(graph).run(feeds)[0], op)
+        close(run_onnx(model, feeds)[0], Program(graph).run(feeds)[0], graph.outputs[0].node.op)
 
 
 def test_resizing_like_another_dynamic_image():

@@ -54,7 +54,7 @@ def test_convolution_is_its_definition(geometry, seed, buffer):
     op, rng = REGISTRY["Convolution"].bind(**attrs, no_bias=True), np.random.default_rng(seed)
     x = rng.integers(-4, 5, (2, each * groups, *sizes)).astype(np.float32)
     weight = rng.integers(-4, 5, (op.num_filter, each, *op.kernel)).astype(np.float32)
-    usual, convolution.BUFFER = convolution.BUFFER, buffer  # 1: as many pieces as there can be
+    usual, convolution.BUFFER = convolution.BUFFER, (buffer, buffer)  # 1: as many pieces as there can be
     try:
         got = op.compute(x, weight)
     finally:
