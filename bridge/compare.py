@@ -53,6 +53,8 @@ class Difference:
     """How many elements of want are NaN or infinite."""
     constant: bool = False
     """want is one value everywhere: agreement says little."""
+    saturated: bool = False
+    """want is 0 or 1 everywhere, as a softmax of large scores gives: agreement hides how far the scores are apart."""
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -100,6 +102,10 @@ def compare(name: str, got: np.ndarray, want: np.ndarray, tolerance: Tolerance |
         top1=_top1(got, want),
         not_finite=int((~finite_b).sum()),
         constant=total > 1 and b.size == total and bool((b == b[0]).all()),
+        saturated=total > 1
+        and b.size == total
+        and bool((np.abs(b * (b - 1)) < 1e-9).all())
+        and bool((b != b[0]).any()),
     )
 
 

@@ -295,7 +295,7 @@ def _verify(
         cases.append(make_case(model, one, written, two, {**used, **further}, given, seed + number))
     if dynamic and not also:
         try:
-            cases.append(make_case(model, one, written, two, _other_sizes(used, dynamic), {}, seed + 1))
+            cases.append(make_case(model, one, written, two, _other_sizes(used, dynamic), {}, seed + 1, arrays))
             one.program.plan(one.complete(cases[-1].feeds))
         except MXNetError as error:
             raise BadInput(

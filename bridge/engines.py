@@ -138,7 +138,7 @@ class NativeEngine:
             value = given.get(entry.name, self.model.params.get(entry.name))
             if value is not None:
                 feeds[variable.name] = value
-        copy = Node(node.op, node.name, [Entry(v) for v in variables], node.attrs)
+        copy = Node(node.op, node.name, [Entry(v) for v in variables], node.attrs, node.subgraphs)
         index = node.outputs.index(tensor.name)
         if len(feeds) < len(variables):
             return None

@@ -133,8 +133,11 @@ def _both(a: Domain, b: Domain) -> Domain:
     return Domain(max(a.low, b.low), min(a.high, b.high), a.integer or b.integer)
 
 
-def draw(specs: Mapping[str, Spec], known: Mapping[str, Domain], seed: int = 0) -> dict[str, np.ndarray]:
-    """Seeded arrays: standard normal numbers, or values evenly from the input's domain."""
+def draw(
+    specs: Mapping[str, Spec], known: Mapping[str, Domain], seed: int = 0, like: Mapping[str, np.ndarray] | None = None
+) -> dict[str, np.ndarray]:
+    """Seeded arrays: values evenly from the input's domain, or else values of the array in ``like`` (an image whose range the
+    model counts on), or else standard normal numbers."""
     feeds = {}
     for name, spec in specs.items():
         rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
@@ -146,6 +149,8 @@ def draw(specs: Mapping[str, Spec], known: Mapping[str, Domain], seed: int = 0) 
             values = rng.integers(int(domain.low), int(domain.high) + 1, shape)
         elif domain is not None:
             values = rng.uniform(domain.low, domain.high, shape)
+        elif like and name in like and like[name].size:
+            values = rng.choice(like[name].reshape(-1), shape)
         elif dtype.kind == "b":
             values = rng.integers(0, 2, shape)
         elif dtype.kind in "iu":

@@ -130,8 +130,9 @@ def make_case(
     specs: Mapping[str, Spec],
     arrays: Mapping[str, np.ndarray],
     seed: int,
+    like: Mapping[str, np.ndarray] | None = None,
 ) -> Case:
-    """Feeds for both engines: the arrays given, and seeded ones for the rest."""
+    """Feeds for both engines: the arrays given, and seeded ones for the rest (with values of those in ``like``)."""
     wanted: dict[str, Spec] = {}
     known: dict[str, Any] = {}
     for model, engine in ((first, one), (second, two)):
@@ -160,7 +161,7 @@ def make_case(
         if model.graph is not None:
             given = {**{k: v.shape for k, v in model.params.items()}, **shapes}
             known |= domains(model.graph, given)
-    drawn = draw({n: s for n, s in wanted.items() if n not in arrays}, known, seed)
+    drawn = draw({n: s for n, s in wanted.items() if n not in arrays}, known, seed, like)
     return Case({**drawn, **arrays}, None if not drawn else seed)
 
 
@@ -197,6 +198,11 @@ def check(
             if d.not_finite:
                 warnings.append(
                     f"output {d.name} holds {d.not_finite} NaN or infinite values of {int(np.prod(d.shape))}"
+                )
+            elif d.saturated:
+                warnings.append(
+                    f"output {d.name} is 0 or 1 everywhere, which hides differences of the scores; "
+                    "verify at the output before it too (--outputs)"
                 )
             elif d.constant:
                 warnings.append(f"output {d.name} is one value everywhere: agreement there says little")

@@ -71,11 +71,17 @@ class OnnxNode(NamedTuple):
         """Names of all tensors read, by the nodes of subgraphs too."""
         yield from self.inputs
         for body in (v for v in self.attrs.values() if isinstance(v, onnx.GraphProto)):
-            for node in body.node:
-                yield from node.input
+            yield from _reads(body)
 
     def proto(self) -> onnx.NodeProto:
         return helper.make_node(self.op_type, self.inputs, self.outputs, name=self.owner[0] or None, **self.attrs)
+
+
+def _reads(body: onnx.GraphProto) -> Iterator[str]:
+    for node in body.node:
+        yield from node.input
+        for inner in (a.g for a in node.attribute if a.type == onnx.AttributeProto.GRAPH):
+            yield from _reads(inner)
 
 
 class Schema(NamedTuple):
@@ -117,6 +123,14 @@ def _concrete(type_str: str) -> np.dtype | None:
         return None
     name = type_str[7:-1]
     return np.dtype({"float": "float32", "double": "float64"}.get(name, name))
+
+
+def _carried(attrs: dict[str, Any], outputs: int) -> list[np.dtype] | None:
+    """dtypes of what Scan, Loop and If give: those of the last outputs of their body."""
+    body = next((v for v in attrs.values() if isinstance(v, onnx.GraphProto)), None)
+    if body is None:
+        return None
+    return [helper.tensor_dtype_to_np_dtype(o.type.tensor_type.elem_type) for o in body.output[-outputs:]]
 
 
 class Builder:
@@ -170,7 +184,7 @@ class Builder:
                 self.nodes[position] = node._replace(inputs=tuple(renamed.get(n, n) for n in node.inputs))
         for node in self.nodes[start:]:
             final = any(n in renamed.values() for n in node.outputs)
-            node.owner[0] = self.unique(self._scope if final else f"{self._scope}/{node.op_type}")
+            node.owner[0] = node.owner[0] or self.unique(self._scope if final else f"{self._scope}/{node.op_type}")
         return [Value(renamed.get(v.name, v.name), v.shape, v.dtype, v.const) for v in results]
 
     # -- values -------------------------------------------------------------------------------------------------------
@@ -227,9 +241,11 @@ class Builder:
         names = [self.unique(f"{self._scope}/{op_type}_output") for _ in range(outputs)]
         self.nodes.append(OnnxNode(op_type, tuple("" if v is None else v.name for v in values), names, clean, [""]))
         results = []
+        carried = _carried(clean, outputs)
         for index, name in enumerate(names):
             variable = _formal(schema.outputs, index)
-            own = _concrete(variable) or swapped.get(variable) or bound.get(variable) or self._declared(clean, dtype)
+            own = carried[index] if carried else _concrete(variable) or swapped.get(variable) or bound.get(variable)
+            own = own or self._declared(clean, dtype)
             made = Value(name, None, own)
             results.append(self.cast(made, bound[variable]) if variable in swapped else made)
         return results[0] if outputs == 1 else tuple(results)
@@ -269,6 +285,10 @@ class Builder:
             made = self.node("Cast", x, to=helper.np_dtype_to_tensor_dtype(wanted))
             self._casts[key] = Value(made.name, x.shape, wanted)
         return self._casts[key]
+
+    def renamed(self, x: Value) -> Value:
+        """x under another name: what is an input, a constant or an output already cannot be an output (again)."""
+        return Value(self.node("Identity", x).name, x.shape, x.dtype)
 
     def to_integer(self, x: Value, dtype: Any) -> Value:
         """Floats cut off to integers; what an 8- or 16-bit type cannot hold wraps round, as a C cast through int32 does."""
@@ -354,21 +374,26 @@ class Builder:
     def body(self, make: Callable[..., Iterable[Value]], *inputs: Any) -> onnx.GraphProto:
         """A subgraph for Scan, Loop or If: ``make(inner builder, one Value per input)`` gives its outputs.
 
-        inputs: the dtype of each, or its Spec (Loop insists on the shapes of its counter and condition). It may read values of the graph around it; its constants are stored there. An output has to be made inside."""
+        inputs: the dtype of each, or its Spec (Loop insists on the shapes of its counter and condition). It may read values
+        of the graph around it; its constants are stored there."""
         inner = Builder(self.opset)
         inner.initializers, inner._taken, inner._constants = self.initializers, self._taken, self._constants
-        inner._scope = f"{self._scope}/body"
+        inner._scope = scope = f"{self._scope}/body"
         specs = [i if isinstance(i, Spec) else Spec(None, np.dtype(i)) for i in inputs]
         given = [Value(self.unique(f"{inner._scope}/input"), *spec) for spec in specs]
-        results = list(make(inner, *given))
+        results = []
+        for value in make(inner, *given):
+            inner._scope = scope
+            distinct = any(value.name in n.outputs for n in inner.nodes) and all(value.name != r.name for r in results)
+            results.append(value if distinct else inner.renamed(value))
         for node in inner.nodes:
             if kernels.is_lost(node.op_type, self.opset):
                 raise Unsupported(f"onnxruntime has no kernel at opset {self.opset} for {node.op_type}")
-            node.owner[0] = self.unique(f"{inner._scope}/{node.op_type}")
+            node.owner[0] = node.owner[0] or self.unique(f"{scope}/{node.op_type}")
 
         def declare(value: Value) -> onnx.ValueInfoProto:
             dims = None if value.shape is None else [None if d is UNKNOWN else d for d in value.shape]
             return helper.make_tensor_value_info(value.name, helper.np_dtype_to_tensor_dtype(value.dtype), dims)
 
         protos = [node.proto() for node in inner.nodes]
-        return helper.make_graph(protos, inner._scope, [*map(declare, given)], [*map(declare, results)])
+        return helper.make_graph(protos, scope, [*map(declare, given)], [*map(declare, results)])

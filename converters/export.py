@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import copy
+import functools
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -79,7 +81,7 @@ def convert(
 def untranslatable(graph: Graph, opset: int | None = None) -> list[Problem]:
     """Every node that has no translation at all (whatever its inputs), without converting."""
     opset = default_opset() if opset is None else opset
-    return [p for n in graph.nodes if n.op is not None and (p := _no_handler(n, opset))]
+    return [p for n in _everywhere(graph) if (p := _no_handler(n, opset))]
 
 
 def _no_handler(node: Node, opset: int) -> Problem | None:
@@ -90,6 +92,20 @@ def _no_handler(node: Node, opset: int) -> Problem | None:
         reason = NOT_EXPORTED.get(node.op.name, f"no translation at opset {opset}")
         return Problem(node.name, node.op.name, reason)
     return None
+
+
+def _everywhere(graph: Graph) -> Iterator[Node]:
+    """The nodes that apply an operator, those of subgraphs too."""
+    for node in graph.nodes:
+        if node.op is not None:
+            yield node
+        for inner in node.subgraphs:
+            yield from _everywhere(inner)
+
+
+def _read(graph: Graph) -> set[tuple[int, int]]:
+    """(id of node, output index) of everything that a node or the graph itself reads."""
+    return {(id(e.node), e.index) for e in (*(e for n in graph.nodes for e in n.inputs), *graph.outputs)}
 
 
 class _Export:
@@ -112,8 +128,7 @@ class _Export:
             self.given[name] = Spec(known, dtype)
         self.builder = Builder(opset)
         self.values: dict[tuple[int, int], Value] = {}
-        read = [*(e for n in graph.nodes for e in n.inputs), *graph.outputs]
-        self.read = {(id(e.node), e.index) for e in read}
+        self.read = _read(graph)
         self.problems: list[Problem] = []
 
     def _free(self) -> list[str]:
@@ -135,7 +150,7 @@ class _Export:
             else:
                 self._operator(node)
         if self.problems:
-            raise UnsupportedModel(self.problems)
+            raise UnsupportedModel(list(dict.fromkeys(self.problems)))  # a loop's condition is written twice
         outputs = self._outputs()
         self._drop_unused({name for name, _ in outputs})
         self._refuse_lost()
@@ -154,7 +169,7 @@ class _Export:
         try:
             return infer(self.graph, shapes, dtypes, default_dtype=self.default_dtype)
         except MXNetError as error:
-            foreign = [p for n in self.graph.nodes if n.op is not None and (p := _no_handler(n, self.opset))]
+            foreign = untranslatable(self.graph, self.opset)
             if foreign:
                 raise UnsupportedModel(foreign) from error
             raise ConversionError(str(error)) from error
@@ -185,7 +200,9 @@ class _Export:
             assert handler is not None
             start = b.enter(node.name, specs)
             try:
-                made = handler(b, op, *(self.values[id(e.node), e.index] for e in node.inputs))
+                bodies = [functools.partial(self._body, graph) for graph in node.subgraphs]
+                options = {"bodies": bodies} if "bodies" in op.uses else {}
+                made = handler(b, op, *(self.values[id(e.node), e.index] for e in node.inputs), **options)
                 made = list(made) if isinstance(made, tuple | list) else [made]
                 made = [v if s.dtype is None else b.cast(v, s.dtype) for v, s in zip(made, specs)]
                 results = b.leave(start, made, node.outputs)
@@ -200,6 +217,21 @@ class _Export:
                 self.values[id(node), i] = Value(node.outputs[i], spec.shape, spec.dtype)
                 if not missing and results:
                     self._refuse_use(node, i)
+
+    def _body(self, graph: Graph, b: Builder, held: Sequence[Value]) -> list[Value]:
+        """A subgraph of control flow, translated into b: its outputs when its variables hold these values."""
+        inner = copy.copy(self)  # problems are shared
+        inner.graph, inner.builder = graph, b
+        given = graph.feeds(held)
+        inner.inference = infer(graph, {n: v.shape for n, v in given.items()}, {n: v.dtype for n, v in given.items()})
+        inner.values = {(id(n), 0): given[n.name] for n in graph.variables()}
+        inner.read = _read(graph)
+        scope, results = b.scope, b.results
+        for node in graph.nodes:
+            if not node.is_variable:
+                inner._operator(node)
+        b.enter(scope, results)
+        return [inner.values[id(e.node), e.index] for e in graph.outputs]
 
     def _refuse_use(self, node: Node, index: int) -> None:
         if (id(node), index) in self.read:

@@ -3,17 +3,12 @@
 import math
 
 from ..registry import to_onnx
-
-_ACTIVATIONS = {"relu": "Relu", "sigmoid": "Sigmoid", "softrelu": "Softplus", "softsign": "Softsign", "tanh": "Tanh"}
+from .elementwise import TRANSLATIONS
 
 
 @to_onnx("Activation")
 def _(b, op, data):
-    if op.act_type == "log_sigmoid":
-        return b.Neg(b.Softplus(b.Neg(data)))
-    if op.act_type == "mish":
-        return b.Mul(data, b.Tanh(b.Softplus(data)))
-    return b.node(_ACTIVATIONS[op.act_type], data)
+    return b.Softplus(data) if op.act_type == "softrelu" else TRANSLATIONS[op.act_type](b, data)
 
 
 @to_onnx("LeakyReLU")

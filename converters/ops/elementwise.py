@@ -107,19 +107,6 @@ def _rcbrt(b, x):
     return b.Where(b.Less(b.Reciprocal(x), 0), b.Neg(size), size)  # -0.0 gives -inf
 
 
-def _softplus(b, x):
-    """log(1 + exp(x)) that neither overflows nor loses small values."""
-    return b.Add(b.Max(x, 0), _log1p(b, b.Exp(b.Neg(b.Abs(x)))))
-
-
-def _sigmoid(b, x):
-    return b.Sigmoid(x)
-
-
-def _softsign(b, x):
-    return b.Div(x, b.Add(1, b.Abs(x)))
-
-
 TRANSLATIONS = {
     "abs": _same("Abs"),
     "negative": _negative,
@@ -163,10 +150,10 @@ TRANSLATIONS = {
     "arctanh": _same("Atanh"),
     "degrees": _times(float(DEGREES)),
     "radians": _times(float(RADIANS)),
-    "sigmoid": _sigmoid,
-    "softsign": _softsign,
-    "log_sigmoid": lambda b, x: b.Neg(_softplus(b, b.Neg(x))),
-    "mish": lambda b, x: b.Mul(x, b.Tanh(_softplus(b, x))),
+    "sigmoid": _same("Sigmoid"),
+    "softsign": _same("Softsign"),
+    "log_sigmoid": lambda b, x: b.Neg(b.Softplus(b.Neg(x))),
+    "mish": lambda b, x: b.Mul(x, b.Tanh(b.Softplus(x))),
     "erf": _same("Erf"),
 }
 # what integers may be without a floating function being asked

@@ -31,7 +31,7 @@ def greedy(b, key, rows, columns, limit=0):
         row, column = (inner.And(inner.Equal(span, at), real) for span, at in zip(spans, pair))
         used = inner.reshape(inner.Or(inner.unsqueeze(row, [2]), inner.unsqueeze(column, [1])), inner.Shape(flat))
         return (
-            inner.Identity(going),
+            going,
             inner.Where(used, inner.like(-np.inf, flat), flat),
             inner.Where(row, pair[1], to_column),
             inner.Where(column, pair[0], to_row),

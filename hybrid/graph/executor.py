@@ -18,6 +18,7 @@ from .infer import infer
 from .plan import Plan, make_plan
 
 Observer = Callable[[Node, tuple[np.ndarray, ...]], None]
+Body = Callable[[Sequence[np.ndarray]], list[np.ndarray]]
 
 
 def apply(
@@ -28,6 +29,7 @@ def apply(
     name: str,
     training: bool = False,
     out: np.ndarray | None = None,
+    bodies: Sequence[Body] = (),
 ) -> tuple[np.ndarray, ...]:
     """One operator applied to arrays: all its outputs, checked against what inference said of them.
 
@@ -40,6 +42,8 @@ def apply(
         options["rng"] = random.generator()
     if "shape" in op.uses:
         options["shape"] = specs[0].shape
+    if "bodies" in op.uses:
+        options["bodies"] = bodies
     if out is not None:
         options["out"] = out
     try:
@@ -93,8 +97,13 @@ class Program:
         names = {n.name for n in graph.variables()}
         self.constants = {k: v for k, v in (constants or {}).items() if k in names}
         self.inputs = tuple(dict.fromkeys(n.name for n in graph.variables() if n.name not in self.constants))
+        self._bodies = {id(n): tuple(map(self._body, n.subgraphs)) for n in graph.nodes if n.subgraphs}
         self._plans: OrderedDict[Any, tuple[Plan, list[_Arena]]] = OrderedDict()
         self._lock = threading.Lock()
+
+    def _body(self, graph: Graph) -> Body:
+        program = Program(graph, training=self.training)
+        return lambda arrays: program.run(graph.feeds(arrays))
 
     def plan(self, feeds: Mapping[str, np.ndarray]) -> Plan:
         """The plan for inputs of these shapes and dtypes. Raises OpError when they do not fit the graph."""
@@ -122,6 +131,7 @@ class Program:
                 name=step.node.name,
                 training=self.training,
                 out=None if step.buffer is None else arena.views[step.buffer],
+                bodies=self._bodies.get(id(step.node), ()),
             )
             if observe is not None:
                 observe(step.node, results)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
+from ..error import OpError
 from ..op import Op
+
+T = TypeVar("T")
 
 
 class Node:
@@ -109,6 +112,16 @@ class Graph:
 
     def auxiliary_states(self) -> list[Node]:
         return [n for n in self.nodes if n.is_variable and self.is_auxiliary(n)]
+
+    def feeds(self, values: Sequence[T]) -> dict[str, T]:
+        """By name what the variables hold, from their order: how control flow calls its subgraphs. Raises OpError when there
+        are not as many, or when two variables go by one name."""
+        names = [n.name for n in self.variables()]
+        if len(names) != len(values) or len(set(names)) < len(names):
+            raise OpError(
+                f"a subgraph with inputs {', '.join(names)} got {len(values)}, wanted one for each distinct name"
+            )
+        return dict(zip(names, values))
 
     def internals(self) -> Graph:
         """The graph whose outputs are all visible outputs of all nodes, variables included."""

@@ -6,7 +6,8 @@ infer_input_shapes and infer_input_types, until nothing new is learnt. What stay
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -154,14 +155,15 @@ def _shapes_of_node(node: Node, ins: list[MaybeShape], outs: list[MaybeShape]) -
     op = node.op
     assert op is not None
     try:
+        options = _with_bodies(node, _shapes_through)
         try:
-            filled = op.infer_input_shapes(tuple(ins), tuple(outs))
+            filled = op.infer_input_shapes(tuple(ins), tuple(outs), **options)
             ins = [merge(a, b) for a, b in zip(ins, filled, strict=True)]
         except Undecided:
             pass
         if all(s is not None for s in ins):
             try:
-                got = op.infer_shape(*ins)
+                got = op.infer_shape(*ins, **options)
                 got = got if isinstance(got, list) else [got]
                 outs = [merge(a, b) for a, b in zip(outs, got, strict=True)]
             except Undecided:
@@ -175,16 +177,39 @@ def _dtypes_of_node(node: Node, ins: list[Any], outs: list[Any]) -> list[Any]:
     op = node.op
     assert op is not None
     try:
-        filled = op.infer_input_types(tuple(ins), tuple(outs))
+        options = _with_bodies(node, _dtypes_through)
+        filled = op.infer_input_types(tuple(ins), tuple(outs), **options)
         ins = [_agree(a, b) for a, b in zip(ins, filled, strict=True)]
         if all(d is not None for d in ins):
-            got = op.infer_type(*ins)
+            got = op.infer_type(*ins, **options)
             got = got if isinstance(got, list) else [got]
             assert len(got) == len(outs)
             outs = got  # forward decides; what a reader of the output assumed was a default
     except ValueError as error:
         raise _at(node, error, "input dtypes", [str(d) for d in ins]) from error
     return ins + outs
+
+
+def _with_bodies(node: Node, through: Callable[[Graph, Sequence[Any]], Any]) -> dict[str, Any]:
+    """The keyword argument for operators with subgraphs: what inference through each says."""
+    assert node.op is not None
+    if "bodies" not in node.op.uses:
+        return {}
+    return {"bodies": tuple(functools.partial(through, graph) for graph in node.subgraphs)}
+
+
+def _shapes_through(graph: Graph, given: Sequence[MaybeShape]) -> tuple[list[MaybeShape], list[MaybeShape]]:
+    """Shapes of a subgraph's variables and outputs, from what is known of the former."""
+    result = Inference(graph)
+    _infer_shapes(result, graph.feeds(given))
+    return [result.spec(Entry(n)).shape for n in graph.variables()], [result.spec(e).shape for e in graph.outputs]
+
+
+def _dtypes_through(graph: Graph, given: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """As _shapes_through, for dtypes."""
+    result = Inference(graph)
+    _infer_dtypes(result, {name: d for name, d in graph.feeds(given).items() if d is not None}, None)
+    return [result.spec(Entry(n)).dtype for n in graph.variables()], [result.spec(e).dtype for e in graph.outputs]
 
 
 def _same_dtype(a: np.dtype | None, b: np.dtype | None) -> bool:

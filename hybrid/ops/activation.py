@@ -14,7 +14,7 @@ SELU_SCALE, SELU_ALPHA = 1.0507009873554805, 1.6732632423543772  # Klambauer et 
 
 def sigmoid(x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
     """1 / (1 + exp(-x)); exp overflows to inf, which gives the right 0."""
-    y = np.negative(x, out=out)
+    y = np.asarray(np.negative(x, out=out))  # without dimensions it would be a scalar, which nothing can write to
     np.exp(y, out=y)
     y += 1
     return np.reciprocal(y, out=y)
@@ -22,7 +22,7 @@ def sigmoid(x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
 
 def softplus(x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
     """log(1 + exp(x)) without overflow."""
-    y = np.abs(x, out=out)
+    y = np.asarray(np.abs(x, out=out))
     np.negative(y, out=y)
     np.exp(y, out=y)
     np.log1p(y, out=y)
@@ -32,7 +32,7 @@ def softplus(x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
 
 def softsign(x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
     """x / (1 + |x|)."""
-    y = np.abs(x, out=out)
+    y = np.asarray(np.abs(x, out=out))
     y += 1
     return np.divide(x, y, out=y)
 

@@ -1,70 +1,179 @@
 """Control flow: _foreach, _while_loop and _cond, whose bodies are subgraphs of their nodes.
 
-A graph that holds them can be read, inspected and written again. Nothing is inferred for them and they do not run: that
-needs the subgraphs, which belong to the node and not to the operator.
+Rules get the subgraphs as ``bodies``, one function each (see Op.uses). A subgraph's inputs are its variables in order; the
+attributes called locations say what each of them is, so all that happens here is putting things in the right places.
 """
+
+import numpy as np
 
 from ..error import OpError
 from ..op import Op, op
+from ..shapes import UNKNOWN, identical, merge, merge_all
 
 Locations = tuple[int, ...]
 
 
 class ControlFlow(Op):
-    """Base: any number of outputs, nothing inferred, and an error when it is to run."""
+    """Base: any number of outputs, and errors for attributes and subgraphs that do not fit each other."""
 
     num_args: int
     num_outputs: int
 
     inputs = ("*data",)
-    bodies = 1
+    uses = ("bodies",)
+    data_decides = True
+    count_bodies = 1
     """How many of the num_args are subgraphs, which are no inputs."""
 
     def check(self):
-        if self.num_args < self.bodies or self.num_outputs < 1:
-            return f"num_args={self.num_args} and num_outputs={self.num_outputs} want {self.bodies} and 1 at least"
-        return None
+        if self.num_args < self.count_bodies or self.num_outputs < 1:
+            return (
+                f"num_args={self.num_args} and num_outputs={self.num_outputs} want {self.count_bodies} and 1 at least"
+            )
+        return self.misplaced(self.num_args - self.count_bodies)
+
+    def misplaced(self, given: int) -> str | None:
+        """What is wrong with the locations of so many inputs, if anything."""
+        raise NotImplementedError
+
+    def within(self, limit: int, *names: str) -> str | None:
+        """What is wrong when the locations of these names have to be less than limit."""
+        wrong = [f"{n}={getattr(self, n)}" for n in names if not all(0 <= i < limit for i in getattr(self, n))]
+        return f"got {' and '.join(wrong)} with {limit} to choose from" if wrong else None
 
     def takes(self):
-        return tuple(f"arg{i}" for i in range(self.num_args - self.bodies))
+        return tuple(f"arg{i}" for i in range(self.num_args - self.count_bodies))
 
     def returns(self):
         return ("output",) if self.num_outputs == 1 else tuple(f"output{i}" for i in range(self.num_outputs))
 
-    def infer_shape(self, *shapes):
-        return [None] * self.num_outputs
+    def those(self, bodies):
+        """The bodies, if there are as many as there have to be."""
+        if len(bodies) != self.count_bodies:
+            raise self.fail(
+                f"got {len(bodies)} subgraphs, wanted {self.count_bodies}, which only a node of a graph has"
+            )
+        return bodies
 
-    def infer_type(self, *dtypes):
-        return [None] * self.num_outputs
+    def results(self, found, wanted=None):
+        """The outputs found of a body, if there are as many as there have to be."""
+        wanted = self.num_outputs if wanted is None else wanted
+        if len(found) != wanted:
+            raise self.fail(f"got a subgraph of {len(found)} outputs, wanted {wanted}")
+        return list(found)
 
-    def infer_input_types(self, dtypes, outputs):
+    def kept(self, before, after, what):
+        """dtypes of states after a step, which have to be those before it."""
+        for index, (old, new) in enumerate(zip(before, after, strict=True)):
+            if old is not None and new is not None and old != new:
+                raise self.fail(f"{what} {index} is {old} before a step and {new} after it; cast it in the body")
+        return list(before)
+
+    def infer_input_types(self, dtypes, outputs, bodies=()):
         return dtypes
 
-    def compute(self, *arrays):
-        raise OpError("running control flow comes with a later version of gluonnx; unroll the loop in the model")
+    def infer_input_shapes(self, shapes, outputs, bodies=()):
+        return shapes
 
 
 @op("_foreach")
 class ForEach(ControlFlow):
     """A body applied to each slice of some inputs along axis 0, with states handed from step to step.
 
-    The locations say, for the inputs, which variables of the body they are: slices, states, and those that stay the same.
-    Outputs are the body's, stacked, then the last states. Source: MXNet contrib.foreach.
-    """
+    The locations say which of the body's variables are slices, states, and what stays the same; the inputs come in that
+    order. Outputs are the body's, stacked (T, ...), then the last states, which keep shape and dtype. Slices of data of rank
+    1 have shape (1,). Source: MXNet contrib.foreach."""
 
     num_out_data: int
     in_state_locs: Locations
     in_data_locs: Locations
     remain_locs: Locations
 
+    def misplaced(self, given):
+        places = (*self.in_data_locs, *self.in_state_locs, *self.remain_locs)
+        if sorted(places) != list(range(given)):
+            return f"got locations {places}, wanted each of the {given} inputs once"
+        if not self.in_data_locs:
+            return "got no data to iterate over"
+        states = self.num_outputs - self.num_out_data
+        if len(self.in_state_locs) != states:
+            return f"got {len(self.in_state_locs)} states, but {states} outputs for them"
+        return None
+
+    def split(self, inputs):
+        """Data, states and the rest of the inputs."""
+        data, states = len(self.in_data_locs), len(self.in_state_locs)
+        return list(inputs[:data]), list(inputs[data : data + states]), list(inputs[data + states :])
+
+    def placed(self, slices, states, rest):
+        """What the body's variables hold, in their order."""
+        places = (*self.in_data_locs, *self.in_state_locs, *self.remain_locs)
+        return [value for _, value in sorted(zip(places, (*slices, *states, *rest)), key=lambda pair: pair[0])]
+
+    def found(self, held):
+        """The inverse of placed: slices, states, rest."""
+        return self.split([held[i] for i in (*self.in_data_locs, *self.in_state_locs, *self.remain_locs)])
+
+    @staticmethod
+    def slice_shape(shape):
+        """The shape of one slice of data."""
+        return None if shape is None else tuple(shape[1:]) or (1,)
+
+    def infer_input_shapes(self, shapes, outputs, bodies=()):
+        (body,) = self.those(bodies)
+        data, states, rest = self.split(shapes)
+        if () in data:
+            raise self.fail("got data of no dimension, wanted an axis to iterate over")
+        held, results = body(self.placed(map(self.slice_shape, data), states, rest))
+        results = self.results(results)
+        slices, states, rest = self.found(held)
+        count = self.num_out_data
+        states = [merge_all(known) for known in zip(states, results[count:], outputs[count:])]
+        length = merge_all([(UNKNOWN,), *(s[:1] for s in (*data, *outputs[:count]) if s is not None)])
+        slices = [s if d is None or len(d) > 1 else () for d, s in zip(data, slices)]
+        data = [d if d is None or s is None else merge(d, (*length, *s)) for d, s in zip(data, slices)]
+        return [*data, *states, *rest]
+
+    def infer_shape(self, *shapes, bodies=()):
+        (body,) = self.those(bodies)
+        data, states, rest = self.split(shapes)
+        _, results = body(self.placed(map(self.slice_shape, data), states, rest))
+        results = self.results(results)
+        stacked = [None if s is None else (data[0][0], *s) for s in results[: self.num_out_data]]
+        return stacked + [merge(s, r) for s, r in zip(states, results[self.num_out_data :])]
+
+    def infer_input_types(self, dtypes, outputs, bodies=()):
+        held, _ = self.those(bodies)[0](self.placed(*self.split(dtypes)))
+        slices, states, rest = self.found(held)
+        return [*slices, *states, *rest]
+
+    def infer_type(self, *dtypes, bodies=()):
+        _, states, _ = self.split(dtypes)
+        results = self.results(self.those(bodies)[0](self.placed(*self.split(dtypes)))[1])
+        return results[: self.num_out_data] + self.kept(states, results[self.num_out_data :], "state")
+
+    def compute(self, *arrays, bodies=()):
+        (body,) = self.those(bodies)
+        data, states, rest = self.split(arrays)
+        data = [d[:, None] if d.ndim == 1 else d for d in data]
+        if self.num_out_data and not len(data[0]):
+            raise self.fail("got data of length 0, wanted one step at least")
+        steps = []
+        for slices in zip(*data, strict=True):
+            results = self.results(body(self.placed(slices, states, rest)))
+            steps.append(results[: self.num_out_data])
+            states = results[self.num_out_data :]
+        return [*map(np.stack, zip(*steps)), *states]
+
 
 @op("_while_loop")
 class WhileLoop(ControlFlow):
     """A body applied to loop variables as long as a condition on them holds, max_iterations times at most.
 
-    The locations say which inputs the condition and the body take, and which of the latter are loop variables. Outputs are
-    the body's, stacked and filled up to max_iterations, then the last loop variables. Source: MXNet contrib.while_loop.
-    """
+    The locations say which inputs the condition and the body take, and which of the body's variables are loop variables,
+    which may change shape but not dtype. Outputs are the body's, stacked and filled up to (max_iterations, ...), then the
+    last loop variables. Rows of steps not taken are 0, where MXNet leaves what was in memory; without any step taken there
+    is no output to fill, an error as in MXNet. Source: MXNet contrib.while_loop."""
 
     num_out_data: int
     max_iterations: int
@@ -72,18 +181,120 @@ class WhileLoop(ControlFlow):
     func_input_locs: Locations
     func_var_locs: Locations
 
-    bodies = 2
+    count_bodies = 2
+
+    def misplaced(self, given):
+        count = self.num_outputs - self.num_out_data
+        if len(self.func_var_locs) != count:
+            return f"got {len(self.func_var_locs)} loop variables, but {count} outputs for them"
+        if len(set(self.func_var_locs)) < count or len(set(self.func_input_locs)) < len(self.func_input_locs):
+            return f"got func_var_locs={self.func_var_locs} of func_input_locs={self.func_input_locs}, wanted each once"
+        return self.within(given, "cond_input_locs", "func_input_locs") or self.within(
+            len(self.func_input_locs), "func_var_locs"
+        )
+
+    def variables(self, inputs):
+        """The loop variables among the inputs."""
+        return [inputs[self.func_input_locs[i]] for i in self.func_var_locs]
+
+    def placed(self, inputs, variables):
+        """What the variables of the condition and of the body hold, with these loop variables."""
+        now = list(inputs)
+        for place, value in zip(self.func_var_locs, variables):
+            now[self.func_input_locs[place]] = value
+        return [now[i] for i in self.cond_input_locs], [now[i] for i in self.func_input_locs]
+
+    def infer_shape(self, *shapes, bodies=()):
+        condition, body = self.those(bodies)
+        variables = self.variables(shapes)
+        while True:
+            asked, held = self.placed(shapes, variables)
+            self.results(condition(asked)[1], 1)
+            results = self.results(body(held)[1])
+            after = [common(a, b) for a, b in zip(variables, results[self.num_out_data :])]
+            if all(map(identical, variables, after)):
+                break
+            variables = after
+        stacked = [None if s is None else (self.max_iterations, *s) for s in results[: self.num_out_data]]
+        return stacked + variables
+
+    def infer_type(self, *dtypes, bodies=()):
+        variables = self.variables(dtypes)
+        results = self.results(self.those(bodies)[1](self.placed(dtypes, variables)[1])[1])
+        return results[: self.num_out_data] + self.kept(variables, results[self.num_out_data :], "loop variable")
+
+    def compute(self, *arrays, bodies=()):
+        condition, body = self.those(bodies)
+        variables, steps = self.variables(arrays), []
+        while len(steps) < self.max_iterations:
+            asked, held = self.placed(arrays, variables)
+            if not truth(self, *self.results(condition(asked), 1)):
+                break
+            results = self.results(body(held))
+            steps.append(results[: self.num_out_data])
+            variables = results[self.num_out_data :]
+        if self.num_out_data and not steps:
+            raise self.fail("the condition does not hold at the start, so there are no outputs")
+        stacked = []
+        for column in zip(*steps):
+            if len({array.shape for array in column}) > 1:
+                raise self.fail(f"an output changes its shape from step to step: {[a.shape for a in column]}")
+            rows = np.zeros((self.max_iterations, *column[0].shape), column[0].dtype)
+            rows[: len(column)] = column
+            stacked.append(rows)
+        return stacked + variables
 
 
 @op("_cond")
 class Cond(ControlFlow):
-    """One of two bodies, chosen by a condition. The locations say which inputs each of the three takes.
+    """One of two bodies, chosen by a condition of one element (0 chooses the second; NaN is not 0).
 
-    Source: MXNet contrib.cond.
-    """
+    The locations say which inputs each of the three takes. The two give the same dtypes, and shapes that may differ.
+    Source: MXNet contrib.cond."""
 
     cond_input_locs: Locations
     then_input_locs: Locations
     else_input_locs: Locations
 
-    bodies = 3
+    count_bodies = 3
+
+    def misplaced(self, given):
+        return self.within(given, "cond_input_locs", "then_input_locs", "else_input_locs")
+
+    def placed(self, inputs):
+        """What the variables of the condition and of the two bodies hold."""
+        return [[inputs[i] for i in one] for one in (self.cond_input_locs, self.then_input_locs, self.else_input_locs)]
+
+    def _both(self, values, bodies):
+        found = [body(held)[1] for body, held in zip(self.those(bodies), self.placed(values))]
+        self.results(found[0], 1)
+        return zip(*map(self.results, found[1:]))
+
+    def infer_shape(self, *shapes, bodies=()):
+        return [common(a, b) for a, b in self._both(shapes, bodies)]
+
+    def infer_type(self, *dtypes, bodies=()):
+        pairs = list(self._both(dtypes, bodies))
+        for index, (a, b) in enumerate(pairs):
+            if a is not None and b is not None and a != b:
+                raise self.fail(f"output {index} is {a} in one body and {b} in the other; cast one of them")
+        return [b if a is None else a for a, b in pairs]
+
+    def compute(self, *arrays, bodies=()):
+        bodies, held = self.those(bodies), self.placed(arrays)
+        chosen = 1 if truth(self, *self.results(bodies[0](held[0]), 1)) else 2
+        return self.results(bodies[chosen](held[chosen]))
+
+
+def truth(op: Op, condition: np.ndarray) -> bool:
+    """Whether a condition holds. Raises OpError unless it is of one element."""
+    if condition.size != 1:
+        raise OpError(f"{op.name}: got a condition of shape {condition.shape}, wanted one element")
+    return bool(condition.item())
+
+
+def common(a, b):
+    """The shape that fits both: dims that differ are unknown, as is everything when the ranks differ."""
+    if a is None or b is None or len(a) != len(b):
+        return None
+    return tuple(x if x is not UNKNOWN and y is not UNKNOWN and x == y else UNKNOWN for x, y in zip(a, b))

@@ -14,9 +14,9 @@ from ..op import Op, op
 from ..shapes import UNKNOWN, merge, show
 from .common import narrow, want_rank, widen
 
-BUFFER = 4 << 20, 16 << 20
-"""Bytes of unfolded windows that are made at a time, at least and at most: few enough to stay in cache, but some times as
-many as the weights have, which BLAS reads anew for every piece."""
+BUFFER = 4 << 20, 64 << 20
+"""Bytes of unfolded windows that are made at a time, at least and at most: few enough to stay in cache, but twice as many as
+the weights have, which BLAS reads anew for every piece."""
 
 
 class Windowed(Op):
@@ -117,7 +117,7 @@ def convolve(x, weight, stride, dilate, pad, groups, out=None):
     view = windows(x, kernel, stride, dilate, steps)
     depth = channels // groups * math.prod(kernel)
     inner = math.prod(steps[1:])  # columns made by one step along the first spatial axis
-    budget = min(max(BUFFER[0], 4 * weight.nbytes), BUFFER[1])
+    budget = min(max(BUFFER[0], 2 * weight.nbytes), BUFFER[1])
     rows = max(1, min(steps[0], budget // (groups * depth * inner * x.itemsize)))
     buffer = np.empty(groups * depth * rows * inner, x.dtype)
     lead = (slice(None),) * (1 + len(kernel))
@@ -205,6 +205,12 @@ def _channels_first(array: np.ndarray, last: bool) -> np.ndarray:
     return np.moveaxis(array, -1, 1) if last else array
 
 
+def _check_groups(filters: int, groups: int) -> str | None:
+    if groups < 1 or filters < 1 or filters % groups:
+        return f"got num_filter={filters} and num_group={groups}, wanted a positive multiple"
+    return None
+
+
 @op("Convolution", "_npx_convolution")
 class Convolution(Windowed):
     """Cross-correlation of data with num_filter filters, plus bias; channels and filters in num_group separate groups.
@@ -226,11 +232,9 @@ class Convolution(Windowed):
     into = True
 
     def check(self):
-        problem = super().check()
+        problem = super().check() or _check_groups(self.num_filter, self.num_group)
         if problem:
             return problem
-        if self.num_group < 1 or self.num_filter < 1 or self.num_filter % self.num_group:
-            return f"got num_filter={self.num_filter} and num_group={self.num_group}, wanted a positive multiple"
         if self.layout and len(self.layout) != len(self.kernel) + 2:
             return f"got layout={self.layout} for kernel={show(self.kernel)}, wanted {len(self.kernel) + 2} letters"
         return None
@@ -340,12 +344,7 @@ class Deconvolution(Windowed):
     into = True
 
     def check(self):
-        problem = super().check()
-        if problem:
-            return problem
-        if self.num_group < 1 or self.num_filter < 1 or self.num_filter % self.num_group:
-            return f"got num_filter={self.num_filter} and num_group={self.num_group}, wanted a positive multiple"
-        return None
+        return super().check() or _check_groups(self.num_filter, self.num_group)
 
     def takes(self):
         return self.inputs[: 2 if self.no_bias else 3]

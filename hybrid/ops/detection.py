@@ -25,7 +25,6 @@ class MultiBoxPrior(Op):
     """Distance of centres in y and x, relative to the image; negative for 1/H and 1/W."""
     offsets: tuple[float, ...] = (0.5, 0.5)
 
-
     def check(self):
         if not self.sizes or not self.ratios:
             return "needs at least one size and one ratio"

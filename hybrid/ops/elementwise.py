@@ -9,7 +9,7 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 
 from ..op import Op, op
-from . import special
+from . import activation, special
 from .casting import convert
 from .common import Elementwise, truncate, widen
 
@@ -53,14 +53,6 @@ def _round(x: np.ndarray) -> np.ndarray:
     size = np.abs(x)
     floor = np.floor(size)
     return np.copysign(np.where(size - floor >= 0.5, floor + 1, floor), x)
-
-
-def _sigmoid(x: np.ndarray) -> np.ndarray:
-    return 1 / (1 + np.exp(-x))
-
-
-def _softplus(x: np.ndarray) -> np.ndarray:
-    return np.logaddexp(x, np.zeros((), x.dtype))
 
 
 def _identity_on_integers(function: np.ufunc) -> Callable[[np.ndarray], np.ndarray]:
@@ -128,10 +120,10 @@ CURVES = {
         Curve("arctanh", "the inverse hyperbolic tangent", np.arctanh),
         Curve("degrees", "radians in degrees", lambda x: x * x.dtype.type(DEGREES), "float32"),
         Curve("radians", "degrees in radians", lambda x: x * x.dtype.type(RADIANS), "float32"),
-        Curve("sigmoid", "1 / (1 + exp(-x))", _wide(_sigmoid)),
-        Curve("softsign", "x / (1 + |x|)", _wide(lambda x: x / (1 + np.abs(x)))),
-        Curve("log_sigmoid", "log(1 / (1 + exp(-x)))", _wide(lambda x: -_softplus(-x))),
-        Curve("mish", "x * tanh(log(1 + exp(x)))", _wide(lambda x: x * np.tanh(_softplus(x)))),
+        Curve("sigmoid", "1 / (1 + exp(-x))", _wide(activation.sigmoid)),
+        Curve("softsign", "x / (1 + |x|)", _wide(activation.softsign)),
+        Curve("log_sigmoid", "log(1 / (1 + exp(-x)))", _wide(activation.log_sigmoid)),
+        Curve("mish", "x * tanh(log(1 + exp(x)))", _wide(activation.mish)),
         Curve("erf", "the error function", _float64(special.erf)),
         Curve("erfinv", "the inverse error function", _erfinv, "direct"),
         Curve("gamma", "the gamma function", _float64(special.gamma)),

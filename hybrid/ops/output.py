@@ -101,26 +101,24 @@ class Regression(LossHead):
         yield make(make.uniform(3, 4), make.uniform(3, 4, low=0))
 
 
-@op("LinearRegressionOutput", "_sparse_LinearRegressionOutput")
-class LinearRegressionOutput(Regression):
-    """data as it is; training minimises the squared error to label."""
+class PlainRegression(Regression):
+    """Gives data as it is."""
 
     view = True
     moves = True
 
     def compute(self, data, label):
         return data
+
+
+@op("LinearRegressionOutput", "_sparse_LinearRegressionOutput")
+class LinearRegressionOutput(PlainRegression):
+    """data as it is; training minimises the squared error to label."""
 
 
 @op("MAERegressionOutput", "_sparse_MAERegressionOutput")
-class MAERegressionOutput(Regression):
+class MAERegressionOutput(PlainRegression):
     """data as it is; training minimises the absolute error to label."""
-
-    view = True
-    moves = True
-
-    def compute(self, data, label):
-        return data
 
 
 @op("LogisticRegressionOutput", "_sparse_LogisticRegressionOutput")

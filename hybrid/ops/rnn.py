@@ -7,6 +7,7 @@ import numpy as np
 
 from ..op import Domain, Op, op
 from ..shapes import UNKNOWN, merge, merge_all
+from .activation import sigmoid
 from .common import axis_of, want_rank, widen
 
 Place = tuple[int, tuple[int, ...]]
@@ -213,15 +214,15 @@ class RNN(Op):
             return [np.tanh(given + recalled)]
         if self.mode == "gru":
             gx, gh = np.split(given, 3, axis=1), np.split(recalled, 3, axis=1)
-            reset, update = _sigmoid(gx[0] + gh[0]), _sigmoid(gx[1] + gh[1])
+            reset, update = sigmoid(gx[0] + gh[0]), sigmoid(gx[1] + gh[1])
             return [(1 - update) * np.tanh(gx[2] + reset * gh[2]) + update * states[0]]
         enter, forget, new, leave = np.split(given + recalled, 4, axis=1)
-        cell = _sigmoid(forget) * states[1] + _sigmoid(enter) * np.tanh(new)
+        cell = sigmoid(forget) * states[1] + sigmoid(enter) * np.tanh(new)
         if self.clip:
             # fmin and fmax drop NaN, minimum and maximum keep it
             low, high = (np.fmax, np.fmin) if self.lstm_state_clip_nan else (np.maximum, np.minimum)
             cell = high(low(cell, self.clip[0]), self.clip[1]).astype(cell.dtype, copy=False)
-        hidden = _sigmoid(leave) * np.tanh(cell)
+        hidden = sigmoid(leave) * np.tanh(cell)
         return [hidden if project is None else hidden @ project, cell]
 
     @classmethod
@@ -232,11 +233,6 @@ class RNN(Op):
         h = make.uniform(4, 2, 3)
         yield make(x, make.uniform(114), h, mode="rnn_tanh", state_size=3, num_layers=2, bidirectional=True)
         yield make(x, make.uniform(36), make.uniform(1, 2, 4), mode="rnn_relu", state_size=4, num_layers=1)
-
-
-def _sigmoid(x):
-    # through tanh, which cannot overflow
-    return 0.5 * np.tanh(0.5 * x) + 0.5
 
 
 @op("_rnn_param_concat", "_npi_rnn_param_concat")

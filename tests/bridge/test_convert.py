@@ -13,9 +13,10 @@ import bridge
 import converters
 import hybrid.params
 from bridge import opsets
+from bridge.inputs import draw
 from converters.registry import EXPORT
 from hybrid.graph.graph import Entry, Graph, Node
-from hybrid.op import lookup
+from hybrid.op import Spec, lookup
 from tests.models.networks import FOLDER
 
 
@@ -73,6 +74,14 @@ def test_dynamic_batch_is_verified_at_two_sizes(lenet: Path, tmp_path: Path) -> 
     assert len(batches) == 2
     session = onnxruntime.InferenceSession(str(target), providers=["CPUExecutionProvider"])
     assert session.run(None, {"data": np.zeros((7, *shape_of("lenet")[1:]), np.float32)})[0].shape[0] == 7
+
+
+def test_the_second_size_has_the_values_of_the_first() -> None:
+    """A model that normalises images by itself is not to be judged by noise around 0."""
+    given = {"x": np.array([[128.0, 255.0]], np.float32)}
+    (drawn,) = draw({"x": Spec((3, 4))}, {}, like=given).values()
+    assert set(drawn.ravel().tolist()) <= {128.0, 255.0}
+    assert np.array_equal(drawn, draw({"x": Spec((3, 4))}, {}, like=given)["x"])
 
 
 def test_opsets_outside_the_range_are_refused(lenet: Path) -> None:

@@ -115,6 +115,12 @@ class TestCompare:
         assert compare("x", want.copy(), want).constant
         assert not compare("x", want + np.float32(1e-3), want).equal
 
+    def test_saturated(self) -> None:
+        want = np.eye(3, dtype=np.float32)
+        assert compare("x", want.copy(), want).saturated
+        assert not compare("x", want * 0.9, want * 0.9).saturated
+        assert not compare("x", np.ones(3, np.float32), np.ones(3, np.float32)).saturated
+
     def test_empty(self) -> None:
         assert compare("x", np.zeros((0, 3), np.float32), np.zeros((0, 3), np.float32)).equal
 

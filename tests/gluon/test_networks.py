@@ -7,15 +7,6 @@ import hybrid as mx
 from hybrid import gluon, nd
 from tests.models.networks import Network, agree, networks
 
-CONTROL_FLOW = "running control flow comes with a later version"
-
-
-def loops(network: Network) -> bool:
-    """Whether the network has control flow, which this version reads but does not run."""
-    graph = mx.sym.load(f"{network.prefix}-symbol.json").graph
-    return any(node.subgraphs for node in graph.nodes)
-
-
 ALL = pytest.mark.parametrize("network", [pytest.param(n, id=n.name) for n in networks()])
 
 
@@ -25,14 +16,6 @@ def array(value: np.ndarray) -> mx.nd.NDArray:
 
 @ALL
 def test_symbol_block(network: Network) -> None:
-    if loops(network):
-        with pytest.raises(mx.error.OpError, match=CONTROL_FLOW):
-            run_block(network)
-        return
-    run_block(network)
-
-
-def run_block(network: Network) -> None:
     birth = network.birth
     block = gluon.SymbolBlock.imports(
         f"{network.prefix}-symbol.json",
@@ -62,7 +45,7 @@ def labels(network: Network, run: int, inputs: dict[str, np.ndarray]) -> dict[st
 
 @ALL
 def test_checkpoint(network: Network) -> None:
-    if network.birth["how"] != "mx.model.save_checkpoint" or loops(network):
+    if network.birth["how"] != "mx.model.save_checkpoint":
         return  # test_symbol_block has them
     symbol = mx.sym.load(f"{network.prefix}-symbol.json")
     stored = nd.load(f"{network.prefix}-0000.params")

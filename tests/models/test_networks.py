@@ -5,13 +5,9 @@ import pytest
 
 import bridge
 import converters
-from hybrid.error import MXNetError
 from tests.models.networks import Network, agree, networks
 
-# what reads and survives a round trip, but is neither executed nor exported yet
-NOT_YET = {"foreach_loop": "control flow"}
-
-every = pytest.mark.parametrize("network", [pytest.param(n, id=n.name) for n in networks() if n.name not in NOT_YET])
+every = pytest.mark.parametrize("network", [pytest.param(n, id=n.name) for n in networks()])
 
 
 @every
@@ -47,16 +43,6 @@ def test_every_opset_gives_what_mxnet_gave(network: Network, opset: int) -> None
 
 def bridge_to_onnx(model: bridge.Model, inputs, opset: int) -> onnx.ModelProto:
     return converters.to_onnx(model.graph, model.params, inputs, opset)
-
-
-@pytest.mark.parametrize("network", [pytest.param(n, id=n.name) for n in networks() if n.name in NOT_YET])
-def test_what_is_not_there_yet_says_so(network: Network, tmp_path) -> None:
-    """Delete the network's name from NOT_YET when this fails."""
-    inputs, _ = network.runs()[0]
-    with pytest.raises(MXNetError, match=NOT_YET[network.name]):
-        bridge.run(network.prefix, inputs)
-    with pytest.raises(converters.UnsupportedModel, match=NOT_YET[network.name]):
-        bridge.convert(network.prefix, inputs=inputs, output=tmp_path / "model.onnx")
 
 
 def test_initializers_are_never_inputs(tmp_path) -> None:

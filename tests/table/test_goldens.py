@@ -80,7 +80,9 @@ def check_export(case: Case, opset: int, parameters: set[str]) -> None:
 
 
 @exported
-@pytest.mark.parametrize("opset", [13, 17, 21, 24])
+@pytest.mark.parametrize(
+    "opset", [13, pytest.param(17, marks=pytest.mark.slow), 21, pytest.param(24, marks=pytest.mark.slow)]
+)
 def test_exports_to_what_mxnet_gave(case: Case, opset: int) -> None:
     check_export(case, opset, PARAMETERS)
 
