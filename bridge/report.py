@@ -102,7 +102,7 @@ def verified(result: VerifyResult) -> RenderableType:
             rows.append(("local", f"max abs {found.local.max_abs:.2e}, {text}"))
         meaning = {
             "local": "this node computes something else from the same inputs",
-            "accumulated": "this node is right by itself; rounding before it grew beyond the tolerance (--atol, --rtol to accept it)",
+            "accumulated": "the node is right by itself; rounding before it grew beyond the tolerance (--atol, --rtol accept it)",
             "unknown": "the node could not be run alone",
         }
         rows.append(("so", meaning[found.kind]))

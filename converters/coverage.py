@@ -1,6 +1,6 @@
 """The table of operators: what the engine has, and what of it is written as ONNX. Derived from the registries.
 
-    python -m converters.coverage > docs/operators.md
+``python -m converters.coverage > docs/operators.md`` writes it anew.
 """
 
 from __future__ import annotations

@@ -14,6 +14,8 @@ from ..registry import to_onnx
 @to_onnx("_foreach")
 def _(b, op, *inputs, bodies):
     (body,) = bodies
+    if any(result.shape is None for result in b.results):  # Scan does not take it
+        raise Unsupported("a state or an output of the body has no known rank; give the shapes of all inputs")
     data, states, rest = op.split(inputs)
     data = [b.unsqueeze(d, [1]) if d.rank == 1 else d for d in data]
     slices = [Spec(op.slice_shape(d.shape), d.dtype) for d in op.split(inputs)[0]]

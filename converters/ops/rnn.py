@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from ..builder import Value
 from ..error import Unsupported
 from ..registry import to_onnx
 
@@ -124,9 +123,7 @@ def _scans(b, op, x, weights, begin, lengths):
         body = b.body(_lstm_step(op, part), x.dtype, x.dtype, x.dtype, *(s.dtype for s in scanned))
         count = 1 + len(scanned)
         way = {"scan_input_directions": [direction] * count, "scan_output_directions": [direction]}
-        made = b.Scan(*states, given, *scanned, outputs=3, body=body, num_scan_inputs=count, **way)
-        # Scan's schema ties no result to an operand
-        hidden, cell, out = (Value(v.name, None, x.dtype) for v in made)
+        hidden, cell, out = b.Scan(*states, given, *scanned, outputs=3, body=body, num_scan_inputs=count, **way)
         outs.append(out)
         ends[0].append(b.unsqueeze(hidden, [0]))
         ends[1].append(b.unsqueeze(cell, [0]))
@@ -150,7 +147,7 @@ def _lstm_step(op, part):
         if h2r is not None:
             out = b.MatMul(out, h2r)
         if alive is None:
-            return out, after, b.Identity(out)
+            return out, after, out
         return b.Where(alive, out, hidden), b.Where(alive, after, cell), b.Where(alive, out, 0)
 
     return step

@@ -1,11 +1,15 @@
-"""Pooling over regions of interest as MaxRoiPool and RoiAlign (which onnxruntime has up to opset 21)."""
+"""Pooling over regions of interest as MaxRoiPool and RoiAlign (which onnxruntime has up to opset 21), and as Scan."""
 
 import math
 
 import numpy as np
 
+from hybrid.op import Spec
+
+from ..builder import Value
 from ..error import Unsupported
-from ..registry import not_exported, to_onnx
+from ..registry import to_onnx
+from .detection import halves
 
 
 def _regions(b, rois):
@@ -52,7 +56,40 @@ def _(b, op, data, rois):
     return b.Where(real, y, 0)
 
 
-not_exported(
-    "ONNX has no position-sensitive pooling over whole cells; _contrib_ROIAlign with position_sensitive=True exports",
-    "_contrib_PSROIPooling",
-)
+@to_onnx("_contrib_PSROIPooling")
+def _(b, op, data, rois):
+    cells, groups = op.pooled_size, op.group_size or op.pooled_size
+    sizes = b.size(data, 2), b.size(data, 3)
+    maps = b.cast(data, np.float32) if data.dtype.itemsize == 2 else data
+    maps = b.reshape(maps, b.dims(b.size(data, 0), op.output_dim, groups, groups, *sizes))
+    for axis in (2, 3) if groups != cells else ():
+        maps = b.Gather(maps, np.arange(cells) * groups // cells, axis=axis)
+    corners = b.slice(rois, [1], [5], [1])
+    half = b.Where(b.Less(corners, 0), b.like(-0.5, corners), 0.5)
+    corners = b.Add(b.cast(b.Add(corners, half), np.int64), [0, 0, 1, 1])
+    low, high = halves(b, b.Mul(b.cast(corners, data.dtype), op.spatial_scale))
+    steps = b.Div(b.Max(b.Sub(high, low), b.like(0.1, data)), cells)
+
+    def inside(axis, size):
+        """Which of the pixels along an axis belong to which cell: (R, cells, size) bool."""
+        start, step = (b.slice(v, [axis], [axis + 1], [1]) for v in (low, steps))
+        first, last = (b.Add(b.Mul(b.like(np.arange(cells) + i, data), step), start) for i in (0, 1))
+        pixels = b.cast(b.const(np.arange(size)) if isinstance(size, int) else _range(b, size), data.dtype)
+        after = b.GreaterOrEqual(pixels, b.unsqueeze(b.Floor(first), [2]))
+        return b.And(after, b.Less(pixels, b.unsqueeze(b.Ceil(last), [2])))
+
+    def region(inner, index, rows, columns):
+        mask = inner.And(inner.unsqueeze(rows, [1, 3]), inner.unsqueeze(columns, [0, 2]))  # cells, cells, H, W
+        values = inner.Where(mask, inner.Gather(maps, index, axis=0), 0)
+        total = inner.reduce("Sum", values, [3, 4], keepdims=False)
+        count = inner.reduce("Sum", inner.cast(mask, maps.dtype), [2, 3], keepdims=False)
+        means = inner.Where(inner.Equal(count, 0), 0, inner.Div(total, count))
+        return [Value(means.name, (op.output_dim, cells, cells), maps.dtype)]  # Scan wants to know
+
+    index = b.cast(b.Gather(rois, 0, axis=1), np.int64)
+    body = b.body(region, Spec((), index.dtype), np.bool_, np.bool_)
+    return b.Scan(index, inside(1, sizes[0]), inside(0, sizes[1]), body=body, num_scan_inputs=3)
+
+
+def _range(b, size):
+    return b.Range(0, b.squeeze(size, [0]), 1)

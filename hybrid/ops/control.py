@@ -129,7 +129,7 @@ class ForEach(ControlFlow):
         slices, states, rest = self.found(held)
         count = self.num_out_data
         states = [merge_all(known) for known in zip(states, results[count:], outputs[count:])]
-        length = merge_all([(UNKNOWN,), *(s[:1] for s in (*data, *outputs[:count]) if s is not None)])
+        length = merge((UNKNOWN,), merge_all(s[:1] for s in (*data, *outputs[:count]) if s is not None))
         slices = [s if d is None or len(d) > 1 else () for d, s in zip(data, slices)]
         data = [d if d is None or s is None else merge(d, (*length, *s)) for d, s in zip(data, slices)]
         return [*data, *states, *rest]

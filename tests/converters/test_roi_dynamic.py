@@ -15,8 +15,10 @@ from .test_detection_dynamic import check, graph_of
         ("_contrib_ROIAlign", {"pooled_size": (3, 2), "spatial_scale": 0.5}),
         ("_contrib_ROIAlign", {"pooled_size": (2, 2), "spatial_scale": 0.25, "sample_ratio": 2, "aligned": True}),
         ("_contrib_ROIAlign", {"pooled_size": (2, 2), "spatial_scale": 1, "position_sensitive": True}),
+        ("_contrib_PSROIPooling", {"pooled_size": 2, "output_dim": 2, "spatial_scale": 0.5}),
+        ("_contrib_PSROIPooling", {"pooled_size": 3, "output_dim": 2, "group_size": 2, "spatial_scale": 0.25}),
     ],
-    ids=["pool", "align", "aligned", "sensitive"],
+    ids=["pool", "align", "aligned", "sensitive", "cells", "groups"],
 )
 def test_dynamic_batch_map_and_regions(name, attrs):
     graph = graph_of(name, attrs)

@@ -99,6 +99,13 @@ def test_adding_an_operator_as_described(tmp_path: Path) -> None:
     for part in blocks(CONTRIBUTING):
         if part.name in ("file", "insert") and not part.argument.startswith("fixtures/"):
             apply(part, tmp_path)
+    (tmp_path / "docs").mkdir()
+    run(
+        ["bash", "-euc", block(CONTRIBUTING, "operator-table").text.replace("python", sys.executable, 1)],
+        tmp_path,
+        **environment,
+    )
+    assert "soft_shrink" in (tmp_path / "docs/operators.md").read_text()
     python = block(CONTRIBUTING, "try").text
     run([sys.executable, "-c", python], tmp_path, **environment)
     command = block(CONTRIBUTING, "generated-tests").text.replace(
