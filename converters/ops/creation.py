@@ -53,7 +53,8 @@ def _(b, op, data):
     index = b.Range(b.const(0), count, b.const(1))
     if op.repeat != 1:
         index = b.Div(index, op.repeat)
-    values = b.Add(b.Mul(b.cast(index, data.dtype), op.step), op.start)
+    counting = np.int64 if data.dtype == np.float16 else data.dtype  # whole numbers in float16, see hybrid's steps
+    values = b.cast(b.Add(b.Mul(b.cast(index, counting), op.step), op.start), data.dtype)
     return b.Reshape(values, b.Shape(data)) if whole else values
 
 

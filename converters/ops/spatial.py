@@ -1,4 +1,4 @@
-"""Sampling by a grid (GridSample, from opset 16) and correlation."""
+"""Sampling by a grid (GridSample; gathered pixels below opset 16, which has none) and correlation."""
 
 import numpy as np
 
@@ -17,8 +17,29 @@ def _affine_grid(b, matrices, height, width):
 
 
 def _sample(b, data, grid):
+    if b.opset < 16:
+        return _gather(b, data, grid)
     mode = "linear" if b.opset >= 20 else "bilinear"
     return b.GridSample(data, grid, align_corners=1, mode=mode, padding_mode="zeros")
+
+
+def _gather(b, data, grid):
+    """What GridSample gives: of the four pixels around each point those inside, weighted by how near they are."""
+    pixels = b.transpose(data, [0, 2, 3, 1])
+    ends = b.Sub(b.cast(b.slice(b.Shape(data), [2], [4], [0]), data.dtype), 1)  # H - 1, W - 1
+    points = b.Mul(b.Add(b.Gather(grid, [1, 0], axis=3), 1), b.Div(ends, 2))  # rows and columns
+    low = b.Floor(points)
+    rest = b.Sub(points, low)
+    terms = []
+    for row in (0, 1):
+        for column in (0, 1):
+            at = b.Add(low, b.like([row, column], data))
+            within = b.And(b.GreaterOrEqual(at, 0), b.LessOrEqual(at, ends))
+            inside = b.Equal(b.reduce("Min", b.cast(within, np.int32), [3], keepdims=True), 1)
+            found = b.GatherND(pixels, b.cast(b.Where(inside, at, 0), np.int64), batch_dims=1)
+            weight = b.reduce("Prod", b.Abs(b.Sub(b.like([1 - row, 1 - column], data), rest)), [3], keepdims=True)
+            terms.append(b.Where(inside, b.Mul(found, weight), b.like(0, data)))
+    return b.transpose(b.Sum(*terms), [0, 3, 1, 2])
 
 
 @to_onnx("GridGenerator")

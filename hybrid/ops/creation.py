@@ -157,9 +157,12 @@ class Range(Op):
 
 
 def steps(start: float, step: float, repeat: int, count: int, dtype: np.dtype) -> np.ndarray:
-    """start + step * (i // repeat) for i below count, with start and step converted first, as MXNet does."""
-    first, by = np.asarray([start, step]).astype(dtype)
-    return (first + (np.arange(count) // repeat).astype(dtype) * by).astype(dtype, copy=False)
+    """start + step * (i // repeat) for i below count, with start and step converted first, as MXNet does.
+
+    In float16 MXNet counts in whole numbers: start and step lose their fractions."""
+    counting = np.dtype(np.int64) if dtype == np.float16 else dtype
+    first, by = np.asarray([start, step]).astype(counting)
+    return (first + (np.arange(count) // repeat).astype(counting) * by).astype(dtype, copy=False)
 
 
 @op("_arange")

@@ -30,10 +30,11 @@ CASES = {
 }
 
 
+@pytest.mark.parametrize("opset", [13, 21])
 @pytest.mark.parametrize("name, attrs, axes", CASES.values(), ids=CASES)
-def test_dynamic_sizes(name, attrs, axes):
+def test_dynamic_sizes(name, attrs, axes, opset):
     graph = graph_of(name, attrs)
-    model = converters.to_onnx(graph, {}, axes)
+    model = converters.to_onnx(graph, {}, axes, opset)
     for seed, sizes in enumerate([{"n": 1, "h": 7, "w": 5, "a": 3, "b": 4}, {"n": 3, "h": 4, "w": 9, "a": 6, "b": 2}]):
         rng = np.random.default_rng(seed)
         feeds = {k: rng.uniform(-1.3, 1.3, [sizes.get(d, d) for d in v]).astype(np.float32) for k, v in axes.items()}
