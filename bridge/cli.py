@@ -6,6 +6,8 @@ Exit codes: 0 done (equivalent), 1 not equivalent, 2 bad input or not supported.
 from __future__ import annotations
 
 import json
+import shlex
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -46,6 +48,8 @@ Atol = Annotated[float | None, typer.Option(help="Absolute tolerance, times the 
 Rtol = Annotated[float | None, typer.Option(help="Relative tolerance.")]
 Repro = Annotated[Path | None, typer.Option(help="Folder for a minimal reproduction when the models differ.")]
 
+Report = Annotated[Path | None, typer.Option("--report", help="Also write what is printed to a .md or .html file.")]
+
 
 @app.command()
 def convert(
@@ -73,10 +77,11 @@ def convert(
     atol: Atol = None,
     rtol: Rtol = None,
     repro: Repro = None,
+    report_to: Report = None,
     as_json: AsJson = False,
 ) -> None:
     """Convert an exported symbol with its parameters to ONNX; the file appears only when both give the same numbers."""
-    with _errors(as_json), _progress(as_json) as tell:
+    with _errors(as_json, report_to), _progress(as_json) as tell:
         model = bridge.open_model(symbol, params, foreign=True)
         specs: dict[str, Any] = dict(parse_inputs(input or ()))
         if inputs is not None:
@@ -98,7 +103,8 @@ def convert(
             repro=repro,
             progress=tell,
         )
-    _print(result.as_dict(), as_json, lambda: report.converted(result))
+    with _errors(as_json):
+        _print(result.as_dict(), as_json, lambda: report.converted(result), report_to)
 
 
 @app.command()
@@ -114,10 +120,11 @@ def verify(
     atol: Atol = None,
     rtol: Rtol = None,
     repro: Repro = None,
+    report_to: Report = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare two models on the same inputs; when they differ, name the first node that does."""
-    with _errors(as_json), _progress(as_json) as tell:
+    with _errors(as_json, report_to), _progress(as_json) as tell:
         first = bridge.open_model(a, None if str(a).endswith(".onnx") else params)
         second = bridge.open_model(b, None if str(b).endswith(".onnx") else params)
         specs: dict[str, Any] = dict(parse_inputs(input or ()))
@@ -134,7 +141,8 @@ def verify(
             repro=repro,
             progress=tell,
         )
-    _print(result.as_dict(), as_json, lambda: report.verified(result))
+    with _errors(as_json):
+        _print(result.as_dict(), as_json, lambda: report.verified(result), report_to)
     if not result.equivalent:
         raise typer.Exit(1)
 
@@ -145,12 +153,14 @@ def inspect(
     params: Annotated[Path | None, typer.Argument(help="By default the newest PREFIX-NNNN.params.")] = None,
     input: InputOption = None,
     opset: Annotated[int | None, typer.Option(help="The opset to judge convertibility by.")] = None,
+    report_to: Report = None,
     as_json: AsJson = False,
 ) -> None:
     """Show inputs, outputs, parameters, operators, and every node that does not convert with the reason."""
     with _errors(as_json):
         result = bridge.inspect(model, params, inputs=parse_inputs(input or ()), opset=opset)
-    _print(result.as_dict(), as_json, lambda: report.inspected(result))
+    with _errors(as_json):
+        _print(result.as_dict(), as_json, lambda: report.inspected(result), report_to)
     if result.problems:
         raise typer.Exit(2)
 
@@ -186,7 +196,9 @@ def _tolerance(atol: float | None, rtol: float | None) -> tuple[float, float] | 
     return (atol or 0.0, rtol or 0.0)
 
 
-def _print(data: dict[str, Any], as_json: bool, text: Any) -> None:
+def _print(data: dict[str, Any], as_json: bool, text: Any, report_to: Path | None = None) -> None:
+    if report_to is not None:
+        report.save(text(), report_to, shlex.join(["gluonnx", *sys.argv[1:]]))
     if as_json:
         print(json.dumps(data, default=str))
     else:
@@ -207,14 +219,14 @@ def _progress(as_json: bool) -> Iterator[Tell]:
 
 
 @contextmanager
-def _errors(as_json: bool) -> Iterator[None]:
+def _errors(as_json: bool, report_to: Path | None = None) -> Iterator[None]:
     """Known errors become a message and an exit code; anything else is a bug and keeps its traceback."""
     try:
         yield
     except bridge.NotEquivalent as error:
         found = error.result
         data = {"error": str(error), "verification": found.as_dict()}
-        _print(data, as_json, lambda: report.verified(found))
+        _print(data, as_json, lambda: report.verified(found), report_to)
         raise typer.Exit(1) from None
     except bridge.EngineError as error:
         _fail(str(error), as_json)

@@ -28,6 +28,15 @@ TOLERANCES: Mapping[str, Tolerance] = {
 }
 
 
+def as_tolerance(limits: tuple[float, float] | None) -> Tolerance | None:
+    """(atol, rtol) as a Tolerance. Raises ValueError for limits that nothing or everything would meet (NaN)."""
+    if limits is None:
+        return None
+    if not all(0 <= v < np.inf for v in limits):
+        raise ValueError(f"got tolerance atol {limits[0]:g}, rtol {limits[1]:g}, wanted finite numbers of 0 or more")
+    return Tolerance(*limits)
+
+
 def tolerance_for(dtypes: set[str]) -> Tolerance | None:
     """The tolerance for results of a computation that went through these dtypes; None when that of the result will do."""
     return next((TOLERANCES[d] for d in COARSENESS if d in dtypes), None)
@@ -126,7 +135,8 @@ def statistics(array: np.ndarray) -> dict[str, Any]:
     """What a person wants to know of a tensor: shape, dtype, range, mean, NaNs and infinities."""
     out: dict[str, Any] = {"shape": list(array.shape), "dtype": array.dtype.name}
     if array.size and array.dtype.kind in "fiu":
-        values = array.astype(np.float64)
+        with np.errstate(invalid="ignore"):  # NaN of some bit patterns
+            values = array.astype(np.float64)
         finite = values[np.isfinite(values)]
         if finite.size:
             out |= {"min": float(finite.min()), "max": float(finite.max()), "mean": float(finite.mean())}

@@ -25,10 +25,10 @@ from hybrid.graph.passes.labels import label_names
 from hybrid.op import Spec
 from hybrid.shapes import is_known
 
-from .compare import Tolerance
+from .compare import Tolerance, as_tolerance
 from .engines import NativeEngine, OnnxEngine
 from .inputs import Inputs, as_specs
-from .models import BadInput, Model, check_params, open_model, split_inputs
+from .models import BadInput, Model, check_dtypes, check_params, open_model, split_inputs, too_large
 from .opsets import default_opset, newest, opens
 from .verify import VerifyResult, _named, check, make_case
 
@@ -137,8 +137,8 @@ def convert(
     check_model(converted)
     clock.lap("convert")
     target = Path(output) if output is not None else None
-    if target is not None and not target.parent.is_dir():
-        raise BadInput(f"{target.parent}: no such folder to write {target.name} to")
+    if target is not None:
+        check_target(target)
     result, files = None, []
     with tempfile.TemporaryDirectory(prefix=".gluonnx-", dir=target.parent if target else None) as folder:
         if target is not None or verify:
@@ -160,7 +160,7 @@ def convert(
         inputs=_describe(converted.model.graph.input),
         outputs=_describe(converted.model.graph.output),
         operators=dict(Counter(n.op_type for n in converted.model.graph.node).most_common()),
-        parameters=sum(a.size for a in converted.initializers.values()),
+        parameters=sum(a.size for n, a in model.params.items() if n in {v.name for v in model.graph.variables()}),
         bytes=sum(Path(f).stat().st_size for f in files) or converted.nbytes,
         verified=result is not None,
         verification=result,
@@ -217,7 +217,15 @@ def _settle_inputs(model: Model, specs: dict[str, Spec], dynamic: Mapping[str, M
     except MXNetError as error:
         if any(p for p in converters.export.untranslatable(model.graph)):
             return specs  # conversion lists all those nodes, which says more
-        raise BadInput(str(error)) from error
+        raise BadInput(*(check_dtypes(model, specs) or [str(error)])) from error
+    problems = too_large(
+        (f"node {n.name} ({n.op.name})", inferred.spec(Entry(n, i)))
+        for n in model.graph.nodes
+        if n.op is not None
+        for i in range(len(n.outputs))
+    )
+    if problems:
+        raise BadInput(*problems)
     nodes = {n.name: n for n in model.graph.variables()}
     out = dict(specs)
     for name in free:
@@ -300,9 +308,10 @@ def _verify(
         except MXNetError as error:
             raise BadInput(
                 f"the model does not fit the sizes made up to verify its dynamic axes ({error}); "
+                "make the axes that vary together dynamic under one label, or "
                 "give a second set of inputs (--also FILE.npz, or also=) of sizes that belong together"
             ) from error
-    limits = Tolerance(*tolerance) if tolerance is not None else None
+    limits = as_tolerance(tolerance)
     result = check(one, two, cases, tolerance=limits, repro=repro, progress=tell)
     return _named(result, model.name, path.name, time.perf_counter() - start)
 
@@ -321,6 +330,14 @@ def _other_sizes(specs: Mapping[str, Spec], dynamic: Mapping[str, Mapping[int, s
             sizes.setdefault(label, size + 1 if axis == 0 else size * 2)
         out[name] = Spec(tuple(sizes[axes[i]] if i in axes else d for i, d in enumerate(spec.shape)), spec.dtype)
     return out
+
+
+def check_target(target: Path) -> None:
+    """Raise BadInput when no file can be written there."""
+    if not target.parent.is_dir():
+        raise BadInput(f"{target.parent}: no such folder to write {target.name} to")
+    if target.is_dir():
+        raise BadInput(f"{target}: a folder; give the name of the file to write")
 
 
 def _publish(prepared: Path, target: Path) -> Path:

@@ -16,9 +16,9 @@ from hybrid.graph.graph import Entry, Graph, Node
 from hybrid.graph.infer import infer
 from hybrid.graph.passes.labels import label_names
 from hybrid.op import Spec
-from hybrid.shapes import is_known
+from hybrid.shapes import is_known, show
 
-from .models import BadInput, Model, specs_of_onnx, split_inputs
+from .models import BadInput, Model, specs_of_onnx, split_inputs, too_large
 
 Arrays = dict[str, np.ndarray]
 
@@ -79,7 +79,12 @@ class NativeEngine:
         self.outputs = unique(e.name for e in self.graph.outputs)
 
     def run(self, feeds: Mapping[str, np.ndarray]) -> Arrays:
-        return dict(zip(self.outputs, self.program.run(self.complete(feeds))))
+        complete = self.complete(feeds)
+        steps = self.program.plan(complete).steps
+        problems = too_large((f"node {s.node.name} ({s.op.name})", spec) for s in steps for spec in s.specs)
+        if problems:
+            raise BadInput(*problems)
+        return dict(zip(self.outputs, self.program.run(complete)))
 
     def complete(self, feeds: Mapping[str, np.ndarray]) -> Arrays:
         """feeds with zeros for what inference does not read (labels). Raises BadInput naming every other missing input."""
@@ -190,6 +195,18 @@ class OnnxEngine:
         missing = [n for n in self.inputs if n not in feeds]
         if missing:
             raise BadInput(*(f"missing input {n}" for n in missing))
+        problems = []
+        for name, wanted in self.specs.items():
+            got, shape = feeds[name], wanted.shape
+            if got.dtype != wanted.dtype:
+                problems.append(f"input {name}: got {got.dtype}, wanted {wanted.dtype}; convert it with astype")
+            fits = shape is None or (
+                len(shape) == got.ndim and all(isinstance(w, str) or w == g for w, g in zip(shape, got.shape))
+            )
+            if not fits:
+                problems.append(f"input {name}: got shape {show(got.shape)}, {self.model.name} wants {show(shape)}")
+        if problems:
+            raise BadInput(*problems)
         return self._run(self._session, feeds)
 
     def dtypes(self, feeds: Mapping[str, np.ndarray]) -> set[str]:

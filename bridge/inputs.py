@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,27 +18,34 @@ from hybrid.graph.infer import infer
 from hybrid.op import Domain, Spec
 from hybrid.shapes import UNKNOWN, MaybeShape
 
-from .models import BadInput
+from .models import BadInput, too_large
 
 Inputs = Mapping[str, Any]
 
 
 def parse_inputs(texts: Iterable[str]) -> dict[str, Spec]:
     """``data:1,3,224,224`` or ``data:1,3,224,224:float16`` -> {"data": Spec}. Raises BadInput for all that are wrong."""
-    out, problems = {}, []
+    out: dict[str, Spec] = {}
+    problems = []
     for text in texts:
-        name, colon, rest = text.partition(":")
-        dims, _, dtype = rest.partition(":")
-        try:
-            shape = tuple(int(d) for d in dims.split(",")) if dims else ()
-            if not colon or not name or any(d < 0 for d in shape):
-                raise ValueError
-            out[name] = Spec(shape, read_dtype(dtype) if dtype else None)
-        except ValueError as error:
-            detail = f" ({error})" if "dtype" in str(error) else ""
+        # names may hold colons themselves (data:0), so the text is read from its end
+        match = re.fullmatch(r"(?P<name>.+):(?P<dims>(-?\d+(,-?\d+)*)?)(:(?P<dtype>[A-Za-z]\w*))?", text)
+        if match is None:
+            problems.append(f"input {text!r}: wanted NAME:D1,D2,... or NAME:D1,D2,...:DTYPE, such as data:1,3,224,224")
+            continue
+        name = match["name"]
+        shape = tuple(int(d) for d in match["dims"].split(",")) if match["dims"] else ()
+        if any(d < 1 for d in shape):
             problems.append(
-                f"input {text!r}: wanted NAME:D1,D2,... or NAME:D1,D2,...:DTYPE, such as data:1,3,224,224{detail}"
+                f"input {text!r}: wanted sizes of 1 or more; for an axis of any size give one size here "
+                f"and its name in --dynamic {name}:{next(i for i, d in enumerate(shape) if d < 1)}=batch"
             )
+        elif name in out:
+            problems.append(f"input {text!r}: {name} is given twice")
+        try:
+            out[name] = Spec(shape, read_dtype(match["dtype"]) if match["dtype"] else None)
+        except ValueError as error:
+            problems.append(f"input {text!r}: {error}")
     if problems:
         raise BadInput(*problems)
     return out
@@ -48,15 +56,15 @@ def parse_dynamic(texts: Iterable[str]) -> dict[str, dict[int, str]]:
     out: dict[str, dict[int, str]] = {}
     problems = []
     for text in texts:
-        name, _, rest = text.partition(":")
-        try:
-            for part in rest.split(","):
-                axis, equals, label = part.partition("=")
-                if not equals or not label.isidentifier() or not name:
-                    raise ValueError
-                out.setdefault(name, {})[int(axis)] = label
-        except ValueError:
-            problems.append(f"dynamic {text!r}: wanted NAME:AXIS=LABEL,..., such as data:0=batch")
+        name, _, rest = text.rpartition(":")
+        for part in rest.split(","):
+            match = re.fullmatch(r"(-?\d+)=(.+)", part)
+            if not name or match is None or not match[2].isidentifier():
+                problems.append(f"dynamic {text!r}: wanted NAME:AXIS=LABEL,..., such as data:0=batch")
+                break
+            label = out.setdefault(name, {}).setdefault(int(match[1]), match[2])
+            if label != match[2]:
+                problems.append(f"dynamic {text!r}: axis {match[1]} of {name} is called {label} too, wanted one label")
     if problems:
         raise BadInput(*problems)
     return out
@@ -74,8 +82,12 @@ def as_specs(inputs: Inputs | None) -> tuple[dict[str, Spec], dict[str, np.ndarr
             and all(isinstance(d, int | np.integer) for d in value)
         ):
             specs[name] = Spec(tuple(int(d) for d in value))
+            if any(d < 1 for d in value):
+                raise BadInput(f"input {name}: got shape {tuple(value)}, wanted sizes of 1 or more")
         elif hasattr(value, "shape") or hasattr(value, "__array__"):
             arrays[name] = np.asarray(value)
+            if arrays[name].dtype.kind not in "biufV":  # V: bfloat16
+                raise BadInput(f"input {name}: got an array of {arrays[name].dtype}, wanted numbers")
             specs[name] = Spec(arrays[name].shape, arrays[name].dtype)
         else:
             raise BadInput(f"input {name}: got {value!r}, wanted a shape, an array or a Spec")
@@ -91,23 +103,29 @@ def save_arrays(file: IO[bytes], arrays: Mapping[str, np.ndarray]) -> None:
 
 
 def load_feeds(path: str | os.PathLike[str], names: Sequence[str]) -> dict[str, np.ndarray]:
-    """Arrays by name from an .npz; or the one input's array from a .npy. Raises BadInput."""
+    """Arrays by name from an .npz; or the one input's array from a .npy. Nothing is unpickled. Raises BadInput."""
     path = Path(path)
-    if not path.exists():
+    if not path.is_file():
         raise BadInput(f"{path}: no such file; wanted an .npz with arrays named {', '.join(names)}")
+    with open(path, "rb") as file:
+        head = file.read(6)
+    if head != b"\x93NUMPY" and not head.startswith(b"PK"):
+        raise BadInput(f"{path}: not an .npz or .npy file; it starts with {head!r}")
     try:
-        loaded = np.load(path, allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
-        raise BadInput(f"{path}: not an .npz or .npy file ({error})") from None
-    if isinstance(loaded, np.ndarray):
-        if len(names) != 1:
-            raise BadInput(f"{path}: one array for {len(names)} inputs; wanted an .npz with {', '.join(names)}")
-        return {names[0]: loaded}
-    with loaded:
-        try:
+        # mapping a .npy holds the size that its header promises against the file's
+        loaded = np.load(path, allow_pickle=False, mmap_mode=None if head.startswith(b"PK") else "r")
+        if isinstance(loaded, np.ndarray):
+            if len(names) != 1:
+                raise BadInput(f"{path}: one array for {len(names)} inputs; wanted an .npz with {', '.join(names)}")
+            return {names[0]: np.array(loaded)}
+        with loaded:
             return {k: loaded[k] for k in loaded.files}
-        except ValueError as error:
-            raise BadInput(f"{path}: {error}") from None
+    except BadInput:
+        raise
+    except (ValueError, OSError, EOFError, MemoryError, zipfile.BadZipFile, zlib.error) as error:
+        objects = "allow_pickle" in str(error)
+        problem = "it holds Python objects, wanted arrays of numbers" if objects else f"damaged ({error})"
+        raise BadInput(f"{path}: {problem}") from None
 
 
 def domains(graph: Graph, shapes: Mapping[str, MaybeShape]) -> dict[str, Domain]:
@@ -139,6 +157,11 @@ def draw(
     """Seeded arrays: values evenly from the input's domain, or else values of the array in ``like`` (an image whose range the
     model counts on), or else standard normal numbers."""
     feeds = {}
+    if seed < 0:
+        raise BadInput(f"got seed {seed}, wanted 0 or more")
+    problems = too_large((f"input {name}", spec) for name, spec in specs.items())
+    if problems:
+        raise BadInput(*problems)
     for name, spec in specs.items():
         rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
         shape, dtype = tuple(spec.shape or ()), spec.dtype or np.dtype(np.float32)

@@ -20,7 +20,7 @@ from hybrid.op import Spec
 from hybrid.shapes import UNKNOWN, is_known
 
 from .inputs import Inputs, as_specs
-from .models import Model, open_model, specs_of_onnx, split_inputs
+from .models import BadInput, Model, open_model, specs_of_onnx, split_inputs
 from .opsets import default_opset
 
 
@@ -65,7 +65,7 @@ def _inspect_onnx(model: Model) -> InspectResult:
     proto = model.proto
     assert proto is not None
     weights = proto.graph.initializer
-    names = Counter(onnx.TensorProto.DataType.Name(t.data_type).lower() for t in weights)
+    names = Counter(onnx.helper.tensor_dtype_to_np_dtype(t.data_type).name for t in weights)
     outputs = {}
     for info in proto.graph.output:
         kind = info.type.tensor_type
@@ -95,6 +95,8 @@ def _inspect_symbol(model: Model, inputs: Inputs | None, opset: int | None) -> I
     graph = model.graph
     assert graph is not None
     opset = default_opset() if opset is None else opset
+    if not converters.OLDEST <= opset <= converters.newest_opset():
+        raise BadInput(f"got opset {opset}, wanted {converters.OLDEST} to {converters.newest_opset()}")
     specs, _ = as_specs(inputs)
     free, missing = split_inputs(model, specs)
     ignored = set(label_names(graph))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
+import functools
+import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +23,11 @@ from hybrid.graph.infer import infer
 from hybrid.graph.passes.labels import without_labels
 from hybrid.op import Spec
 from hybrid.shapes import MaybeShape, is_known, show
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
 
 
 class BadInput(ValueError):
@@ -74,8 +82,6 @@ class Model:
         by_node = {n.name: Entry(n) for n in self.graph.nodes}
         unknown = [o for o in outputs if o not in internals and o not in by_node]
         if unknown:
-            import difflib
-
             raise BadInput(
                 *(
                     f"no output {name!r} in the graph; did you mean "
@@ -125,6 +131,8 @@ def _open_path(path: Path, params: Any, foreign: bool) -> Model:
         path = found[0]
     if path.suffix == ".params":
         raise BadInput(f"{path}: these are parameters; give the -symbol.json file first and the parameters second")
+    if not path.is_file():
+        raise BadInput(f"{path}: not a regular file; wanted a -symbol.json or .onnx file, or the prefix of one")
     with open(path, "rb") as file:
         head = file.read(64)
     if path.suffix == ".onnx" or not (path.suffix == ".json" or head.lstrip()[:1] == b"{"):
@@ -217,6 +225,54 @@ def check_params(model: Model, shapes: Mapping[str, MaybeShape]) -> list[str]:
         wanted = inferred.spec(Entry(node)).shape
         if stored is not None and is_known(wanted) and stored.shape != wanted:
             problems.append(f"parameter {node.name}: got shape {show(stored.shape)}, wanted {show(wanted)}")
+    return problems
+
+
+def check_dtypes(model: Model, specs: Mapping[str, Spec]) -> list[str]:
+    """Inputs whose dtype is another than the one that the parameters ask for; NumPy's own float64, most of the time."""
+    assert model.graph is not None
+    given = {**{k: v.shape for k, v in model.params.items()}, **{n: s.shape for n, s in specs.items()}}
+    try:
+        inferred = infer(model.graph, given, {k: v.dtype for k, v in model.params.items()}, default_dtype=np.float32)
+    except MXNetError:
+        return []
+    problems = []
+    for node in model.graph.variables():
+        got = specs[node.name].dtype if node.name in specs else None
+        wanted = inferred.spec(Entry(node)).dtype
+        if got is not None and wanted is not None and got != wanted:
+            problems.append(
+                f"input {node.name}: got {got}, wanted {wanted}; convert it, as in array.astype({str(wanted)!r})"
+            )
+    return problems
+
+
+@functools.cache
+def memory() -> int:
+    """Bytes of memory that this process may ever hold: the machine's, or less where a limit is set."""
+    limits = []
+    if hasattr(os, "sysconf"):
+        limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    if resource is not None and resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
+        limits.append(resource.getrlimit(resource.RLIMIT_AS)[0])
+    group = Path("/sys/fs/cgroup/memory.max")  # a container's limit
+    if group.exists() and group.read_text().strip().isdigit():
+        limits.append(int(group.read_text()))
+    return min(limits, default=1 << 62)
+
+
+def too_large(tensors: Iterable[tuple[str, Spec]]) -> list[str]:
+    """A problem for every tensor (what it is, its spec) that alone is larger than the memory there is."""
+    problems = []
+    for what, spec in tensors:
+        size = (
+            math.prod(spec.shape or ()) * (spec.dtype or np.dtype(np.float32)).itemsize if is_known(spec.shape) else 0
+        )
+        if size > memory():
+            problems.append(
+                f"{what}: {show(spec.shape)} takes {size / 1e9:,.0f} GB, there are {memory() / 1e9:.0f} GB of memory; "
+                "give smaller sizes"
+            )
     return problems
 
 

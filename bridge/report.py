@@ -1,17 +1,22 @@
-"""Results as a person reads them on a terminal. Machines get ``as_dict`` as JSON instead."""
+"""Results as a person reads them: on a terminal, or in a Markdown or HTML file. Machines get ``as_dict`` as JSON instead."""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from converters.writer import replacing
+
 from .compare import Difference
 from .convert import ConvertResult
 from .inspect import InspectResult
+from .models import BadInput
 from .verify import VerifyResult
 
 
@@ -155,6 +160,23 @@ def arrays(results: Mapping[str, Any]) -> RenderableType:
         span = f", {value.min():.6g} to {value.max():.6g}" if value.size and value.dtype.kind in "fiu" else ""
         rows.append((name, f"{value.dtype} {' x '.join(map(str, value.shape)) or 'scalar'}{span}"))
     return _facts(rows)
+
+
+def save(renderable: RenderableType, path: Path, command: str) -> None:
+    """Write a report with the command that repeats it: HTML or Markdown, by the file's ending. Raises BadInput for another."""
+    if path.suffix not in (".md", ".html"):
+        raise BadInput(f"report {path}: wanted a file that ends in .md or .html")
+    console = Console(record=True, file=io.StringIO(), width=120)
+    if path.suffix == ".html":
+        console.print(Text(f"$ {command}\n", style="bold"))
+    console.print(renderable)
+    if path.suffix == ".html":
+        text = console.export_html()
+    else:
+        body = "\n".join(line.rstrip() for line in console.export_text().splitlines())
+        text = f"# gluonnx\n\n```bash\n{command}\n```\n\n```text\n{body}\n```\n"
+    with replacing(path) as file:
+        file.write(text.encode())
 
 
 def show(renderable: RenderableType) -> None:

@@ -8,10 +8,13 @@ from typing import Any, Literal
 import numpy as np
 
 import converters
+from hybrid.error import MXNetError
+from hybrid.graph.passes.labels import label_names
 from hybrid.op import Spec
 
 from .engines import Arrays, NativeEngine, OnnxEngine
-from .models import BadInput, Model, open_model
+from .inputs import as_specs
+from .models import BadInput, Model, check_dtypes, open_model
 from .opsets import default_opset
 
 
@@ -32,15 +35,21 @@ def run(
     if engine not in (None, "native", "onnxruntime"):
         raise BadInput(f"got engine {engine!r}, wanted native or onnxruntime")
     opened = open_model(model, params)
-    feeds = {k: np.asarray(v.asnumpy() if hasattr(v, "asnumpy") else v) for k, v in inputs.items()}
+    feeds = as_specs({k: np.asarray(v.asnumpy() if hasattr(v, "asnumpy") else v) for k, v in inputs.items()})[1]
     if not opened.is_onnx:
         opened = opened.select(list(outputs) if outputs else None)
         native = NativeEngine(opened, feeds)
         unknown = [n for n in feeds if n not in native.inputs]
         if unknown:
-            raise BadInput(*(f"unknown input {n}: the model takes {', '.join(native.inputs)}" for n in unknown))
+            labels = label_names(native.graph)
+            takes = ", ".join(n for n in native.inputs if n not in labels)
+            raise BadInput(*(f"unknown input {n}: the model takes {takes or 'none'}" for n in unknown))
         if engine != "onnxruntime":
-            return native.run(feeds)
+            try:
+                return native.run(feeds)
+            except MXNetError as error:
+                problems = check_dtypes(opened, {n: Spec(v.shape, v.dtype) for n, v in feeds.items()})
+                raise BadInput(*problems) from error if problems else error
         specs = {n: Spec(v.shape, v.dtype) for n, v in native.complete(feeds).items()}
         proto = converters.to_onnx(opened.graph, opened.params, specs, default_opset())
         return OnnxEngine(Model(opened.name, proto=proto)).run(feeds)

@@ -21,7 +21,7 @@ from hybrid.op import Spec
 from hybrid.params import release
 from hybrid.shapes import MaybeShape
 
-from .compare import Difference, Tolerance, compare, statistics, tolerance_for
+from .compare import Difference, Tolerance, as_tolerance, compare, statistics, tolerance_for
 from .engines import Arrays, Engine, EngineError, NativeEngine, OnnxEngine, Tensor, engine_for
 from .inputs import Inputs, as_specs, domains, draw, save_arrays
 from .models import BadInput, Model, open_model
@@ -113,7 +113,7 @@ def verify(
     specs, arrays = as_specs(inputs)
     one, two = engine_for(first, specs), engine_for(second, specs)
     cases = [make_case(first, one, second, two, specs, arrays, seed + i) for i in range(max(1, runs))]
-    limits = Tolerance(*tolerance) if tolerance is not None else None
+    limits = as_tolerance(tolerance)
     result = check(one, two, cases, tolerance=limits, repro=repro, progress=progress)
     return _named(result, first.name, second.name, time.perf_counter() - start)
 
@@ -155,7 +155,10 @@ def make_case(
         if n not in arrays and (s.shape is None or any(isinstance(d, str) for d in s.shape))
     ]
     if open_dims:
-        raise BadInput(*(f"give the shape of input {n}, for instance --input {n}:1,3,224,224" for n in open_dims))
+        problems = [f"give the shape of input {n}, for instance --input {n}:1,3,224,224" for n in open_dims]
+        if set(one.inputs) != set(two.inputs):
+            problems += [f"{m.name} takes {', '.join(e.inputs)}" for m, e in ((first, one), (second, two))]
+        raise BadInput(*problems)
     shapes: dict[str, MaybeShape] = {n: s.shape for n, s in wanted.items()}
     for model in (first, second):
         if model.graph is not None:
@@ -195,7 +198,9 @@ def check(
         for d in differences:
             if d.name not in worst or (worst[d.name].equal, -worst[d.name].max_rel) > (d.equal, -d.max_rel):
                 worst[d.name] = d
-            if d.not_finite:
+            if d.equal and not np.prod(d.shape):
+                warnings.append(f"output {d.name} is empty: nothing was compared")
+            elif d.not_finite:
                 warnings.append(
                     f"output {d.name} holds {d.not_finite} NaN or infinite values of {int(np.prod(d.shape))}"
                 )

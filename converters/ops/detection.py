@@ -17,7 +17,8 @@ def _(b, op, data):
     centres = []
     for size, offset, step in zip(sizes, op.offsets, op.steps):
         ticks = b.Range(b.const(0, np.float32), b.squeeze(size, [0]), b.const(1, np.float32))
-        moved = b.Add(ticks, b.const(offset, np.float32))
+        # onnxruntime 1.31 loses the tensor when it removes an addition of 0 here
+        moved = b.Add(ticks, b.const(offset, np.float32)) if offset else ticks
         centres.append(b.Mul(moved, step if step > 0 else b.Div(b.const(1, np.float32), size)))
     y, x = b.unsqueeze(centres[0], [1, 2]), b.unsqueeze(centres[1], [0, 2])
     size, root = op.half_sizes()

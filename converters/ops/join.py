@@ -1,5 +1,7 @@
 """Concat, stack and Split."""
 
+import numpy as np
+
 from hybrid.shapes import UNKNOWN
 
 from ..registry import to_onnx
@@ -44,10 +46,15 @@ def _(b, op, data):
 
 
 def _equal(b, op, data, axis):
-    """As many pieces as the operator has outputs, of a size that is computed at run time."""
+    """As many pieces as the operator has outputs, of sizes computed at run time; Split refuses what does not fill the axis."""
     count = len(op.returns())
+    if count == 1:
+        return (data,)
     if op.squeeze_axis:  # the pieces are of size 1, or MXNet refuses
         return b.split(data, [1] * count, axis)
-    size = b.Div(b.shape_of(data, axis), [count])
-    bounds = [b.Mul(size, [i]) for i in range(count + 1)]
-    return tuple(b.slice(data, bounds[i], bounds[i + 1], [axis]) for i in range(count))
+    total = b.shape_of(data, axis)
+    sizes = b.Expand(b.Div(total, [count]), [count])
+    if hasattr(op, "sections"):  # the first pieces are larger by one where the axis does not divide
+        larger = b.Less(b.const(range(count)), b.Mod(total, [count]))
+        sizes = b.Add(sizes, b.cast(larger, np.int64))
+    return b.Split(data, sizes, axis=axis, outputs=count)

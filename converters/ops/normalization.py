@@ -54,7 +54,7 @@ def _(b, op, data, gamma, beta, mean, var):
 def _layer_norm(b, op, data, gamma, beta):
     rank, axis = data.rank, op.axis % data.rank
     centered, mean, var = _moments(b, _wide(b, data), [axis])
-    std = b.Sqrt(b.Add(var, op.eps))
+    std = b.Sqrt(b.Add(var, float(np.float32(op.eps))))
     gamma, beta = (_along(b, _wide(b, v), axis, rank) for v in (gamma, beta))
     y = b.Add(b.Mul(b.Div(centered, std), gamma), beta)
     return (y, mean, std) if op.output_mean_var else y
@@ -83,7 +83,7 @@ def _(b, op, data, gamma, beta):
     if not op.output_mean_var:
         return y
     _, mean, var = _moments(b, groups, [2])
-    return y, b.squeeze(mean, [2]), b.squeeze(b.Sqrt(b.Add(var, op.eps)), [2])
+    return y, b.squeeze(mean, [2]), b.squeeze(b.Sqrt(b.Add(var, float(np.float32(op.eps)))), [2])
 
 
 @to_onnx("L2Normalization")
@@ -92,7 +92,7 @@ def _(b, op, data):
     squares, axes = b.Mul(x, x), op.axes(data.rank)
     if axes:  # with rank 1 there is nothing to sum over
         squares = b.reduce("Sum", squares, axes, keepdims=True)
-    return b.Div(x, b.Sqrt(b.Add(squares, op.eps)))
+    return b.Div(x, b.Sqrt(b.Add(squares, float(np.float32(op.eps)))))
 
 
 @to_onnx("LRN")

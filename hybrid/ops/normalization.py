@@ -195,7 +195,7 @@ class LayerNorm(_Affine):
         x = widen(data)
         axis = axis_of(self, self.axis, x.ndim)
         y, mean, var = _moments(x, (axis,))
-        std = np.sqrt(var + var.dtype.type(self.eps))
+        std = np.sqrt(var + var.dtype.type(np.float32(self.eps)))  # MXNet holds eps as float32
         dims = [-1 if a == axis else 1 for a in range(x.ndim)]
         y /= std
         y *= gamma.reshape(dims)
@@ -276,7 +276,7 @@ class GroupNorm(_Affine):
         x = widen(data)
         groups = x.reshape(len(x), self.num_groups, math.prod(x.shape[1:]) // self.num_groups)
         y, mean, var = _moments(groups, (2,))
-        std = np.sqrt(var + var.dtype.type(self.eps))
+        std = np.sqrt(var + var.dtype.type(np.float32(self.eps)))  # MXNet holds eps as float32
         y *= gamma[:, None] / std
         y += beta[:, None]
         return tuple(narrow(a, data.dtype) for a in (y.reshape(x.shape), mean[..., 0], std[..., 0]))
@@ -319,7 +319,7 @@ class L2Normalization(Op):
     def compute(self, data):
         x = widen(data)
         axes = self.axes(x.ndim)
-        norm = np.sqrt(np.square(x).sum(axes, keepdims=True) + x.dtype.type(self.eps))
+        norm = np.sqrt(np.square(x).sum(axes, keepdims=True) + x.dtype.type(np.float32(self.eps)))
         return narrow(x / norm, data.dtype), narrow(norm.squeeze(axes), data.dtype)
 
     @classmethod

@@ -46,6 +46,21 @@ def test_convert_then_verify_inspect_run(net: Path, tmp_path: Path) -> None:
             np.testing.assert_allclose(got["softmax_output"], want, atol=1e-5)
 
 
+@pytest.mark.parametrize("ending", ["md", "html"])
+def test_reports_are_written_as_files(net: Path, tmp_path: Path, ending: str) -> None:
+    file = tmp_path / f"report.{ending}"
+    call("convert", net, "--input", f"data:{SHAPE}", "--report", file)
+    assert "equivalent" in file.read_text()
+    assert "gluonnx" in file.read_text()
+    call("inspect", net, "--input", f"data:{SHAPE}", "--report", file)
+    assert "every node converts" in file.read_text()
+    call("verify", net, net.with_name("model.onnx"), "--atol", "0", "--report", file, code=1)
+    assert "first difference at node" in file.read_text()
+    assert "wanted a file that ends in" in call("inspect", net, "--report", tmp_path / "x.pdf", code=2).stderr.replace(
+        "\n", " "
+    )
+
+
 def test_default_output_is_beside_the_symbol(net: Path) -> None:
     call("convert", net, "--input", f"data:{SHAPE}")
     assert net.with_name("model.onnx").exists()

@@ -34,8 +34,9 @@ def boxes_of(rng, *shape):
     [
         {"sizes": (0.3, 0.4), "ratios": (1, 2, 0.5)},
         {"sizes": (0.8,), "clip": True, "steps": (0.2, 0.3), "offsets": (0.25, 0.75)},
+        {"steps": (1, 1), "offsets": (0, 0)},
     ],
-    ids=["sizes", "steps"],
+    ids=["sizes", "steps", "offset0"],
 )
 @pytest.mark.parametrize("axes", [("n", 2, "h", "w"), (1, 2, 3, "w"), ("n", 2, 3, 5)], ids=str)
 def test_anchors(attrs, axes):

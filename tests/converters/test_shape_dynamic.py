@@ -131,6 +131,8 @@ ROWS = [
     row("SliceChannel", ("n", 4, "t"), num_outputs=4, squeeze_axis=True),
     row("_split_v2", ("n", "w"), indices=(0, 1, 3), axis=1),
     row("_split_v2", ("n", "w"), indices=(), sections=4, axis=1),
+    row("_split_v2", ("n", "t"), indices=(), sections=2, axis=1),
+    row("_split_v2", ("h", "t"), indices=(), sections=4, axis=0),
     row("slice", BT, begin=(0, 1), end=(1, None)),
     row("slice", BT, begin=(None, None), end=(None, None), step=(-1, 2)),
     row("slice", BT, begin=(None, -2, 3), end=(None, -1, 0), step=(None, None, -1)),
