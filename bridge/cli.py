@@ -25,6 +25,7 @@ from hybrid.error import MXNetError
 
 from . import report
 from .convert import Progress as Tell
+from .convert import check_target
 from .inputs import load_feeds, parse_dynamic, parse_inputs, save_arrays
 from .models import BadInput, split_inputs
 
@@ -43,7 +44,7 @@ FeedsOption = Annotated[Path | None, typer.Option("--inputs", help="Arrays by na
 OutputsOption = Annotated[
     list[str] | None, typer.Option("--outputs", help="Cut the graph here, such as fc1_output. May be repeated.")
 ]
-Seed = Annotated[int, typer.Option(help="Seed of the inputs that are drawn.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of the inputs that are drawn.")]
 Atol = Annotated[float | None, typer.Option(help="Absolute tolerance, times the output's scale.")]
 Rtol = Annotated[float | None, typer.Option(help="Relative tolerance.")]
 Repro = Annotated[Path | None, typer.Option(help="Folder for a minimal reproduction when the models differ.")]
@@ -181,6 +182,8 @@ def run(
         names = list(bridge.inspect(opened).inputs)
         if inputs is None:
             raise BadInput(f"give --inputs FILE.npz with arrays named {', '.join(names)}")
+        if output is not None:
+            check_target(output)
         tell(f"running {opened.name}")
         results = bridge.run(opened, load_feeds(inputs, names), engine=engine, outputs=outputs)  # type: ignore[arg-type]
         if output is not None:
@@ -227,6 +230,8 @@ def _errors(as_json: bool, report_to: Path | None = None) -> Iterator[None]:
         found = error.result
         data = {"error": str(error), "verification": found.as_dict()}
         _print(data, as_json, lambda: report.verified(found), report_to)
+        if not as_json:
+            _fail(f"{error}; nothing was written", as_json)
         raise typer.Exit(1) from None
     except bridge.EngineError as error:
         _fail(str(error), as_json)
@@ -234,6 +239,9 @@ def _errors(as_json: bool, report_to: Path | None = None) -> Iterator[None]:
     except (BadInput, converters.ConversionError, MXNetError, OSError) as error:
         problems = getattr(error, "problems", ())
         _fail(str(error), as_json, [p._asdict() if hasattr(p, "_asdict") else str(p) for p in problems])
+        raise typer.Exit(2) from None
+    except MemoryError as error:
+        _fail(f"out of memory ({str(error) or 'no details'}); give smaller input shapes", as_json)
         raise typer.Exit(2) from None
 
 

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .models import BadInput
+
 COARSENESS = ("bfloat16", "float16")
 """Dtypes whose rounding shows in whatever is computed from them, coarsest first."""
 
@@ -29,11 +31,11 @@ TOLERANCES: Mapping[str, Tolerance] = {
 
 
 def as_tolerance(limits: tuple[float, float] | None) -> Tolerance | None:
-    """(atol, rtol) as a Tolerance. Raises ValueError for limits that nothing or everything would meet (NaN)."""
+    """(atol, rtol) as a Tolerance. Raises BadInput for limits that nothing or everything would meet (NaN)."""
     if limits is None:
         return None
     if not all(0 <= v < np.inf for v in limits):
-        raise ValueError(f"got tolerance atol {limits[0]:g}, rtol {limits[1]:g}, wanted finite numbers of 0 or more")
+        raise BadInput(f"got tolerance atol {limits[0]:g}, rtol {limits[1]:g}, wanted finite numbers of 0 or more")
     return Tolerance(*limits)
 
 
@@ -65,6 +67,9 @@ class Difference:
     saturated: bool = False
     """want is 0 or 1 everywhere, as a softmax of large scores gives: agreement hides how far the scores are apart."""
 
+    compared: bool = True
+    """False when the shapes or dtypes differ: then there are no measures."""
+
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
 
@@ -74,9 +79,9 @@ def compare(name: str, got: np.ndarray, want: np.ndarray, tolerance: Tolerance |
     got, want = np.asarray(got), np.asarray(want)
     dtype, shape = want.dtype.name, want.shape
     if got.shape != want.shape:
-        return Difference(name, dtype, shape, False, f"shape {got.shape}, wanted {want.shape}")
+        return Difference(name, dtype, shape, False, f"shape {got.shape}, wanted {want.shape}", compared=False)
     if got.dtype != want.dtype:
-        return Difference(name, dtype, shape, False, f"dtype {got.dtype}, wanted {want.dtype}")
+        return Difference(name, dtype, shape, False, f"dtype {got.dtype}, wanted {want.dtype}", compared=False)
     if want.size == 0:
         return Difference(name, dtype, shape, True, "")
     limits = tolerance or TOLERANCES.get(dtype)

@@ -55,7 +55,8 @@ def _differences(differences: Sequence[Difference]) -> Table:
     for d in differences:
         verdict = Text("equal", style="green") if d.equal else Text(d.reason, style="red")
         top1 = "" if d.top1 is None else f"{d.top1:.2%}"
-        table.add_row(d.name, f"{d.max_abs:.2e}", f"{d.max_rel:.2e}", f"{d.cosine:.7f}", top1, verdict)
+        measures = (f"{d.max_abs:.2e}", f"{d.max_rel:.2e}", f"{d.cosine:.7f}", top1)
+        table.add_row(d.name, *(measures if d.compared else ("", "", "", "")), verdict)
     return table
 
 
@@ -107,7 +108,8 @@ def verified(result: VerifyResult) -> RenderableType:
             rows.append(("local", f"max abs {found.local.max_abs:.2e}, {text}"))
         meaning = {
             "local": "this node computes something else from the same inputs",
-            "accumulated": "the node is right by itself; rounding before it grew beyond the tolerance (--atol, --rtol accept it)",
+            "accumulated": "the node is right by itself; rounding before it grew beyond the tolerance (--atol, --rtol accept it), "
+            "or swapped near ties if the node ranks or selects (try another --seed, and verify what it reads: --outputs)",
             "unknown": "the node could not be run alone",
         }
         rows.append(("so", meaning[found.kind]))
@@ -182,6 +184,11 @@ def save(renderable: RenderableType, path: Path, command: str) -> None:
 def show(renderable: RenderableType) -> None:
     """Print to standard output; in a pipe without colours and without folding to a guessed width."""
     console = Console()
-    if not console.is_terminal:
-        console = Console(width=200)
-    console.print(renderable)
+    if console.is_terminal:
+        console.print(renderable)
+        return
+    console = Console(width=10_000)
+    with console.capture() as captured:
+        console.print(renderable)
+    for line in captured.get().splitlines():
+        print(line.rstrip())

@@ -49,7 +49,9 @@ def run(
                 return native.run(feeds)
             except MXNetError as error:
                 problems = check_dtypes(opened, {n: Spec(v.shape, v.dtype) for n, v in feeds.items()})
-                raise BadInput(*problems) from error if problems else error
+                if problems:
+                    raise BadInput(*problems) from error
+                raise
         specs = {n: Spec(v.shape, v.dtype) for n, v in native.complete(feeds).items()}
         proto = converters.to_onnx(opened.graph, opened.params, specs, default_opset())
         return OnnxEngine(Model(opened.name, proto=proto)).run(feeds)

@@ -46,7 +46,7 @@ def _(b, op, data):
 
 
 def _equal(b, op, data, axis):
-    """As many pieces as the operator has outputs, of sizes computed at run time; Split refuses what does not fill the axis."""
+    """As many pieces as the operator has outputs, of sizes from run time; Split refuses what does not fill the axis."""
     count = len(op.returns())
     if count == 1:
         return (data,)

@@ -85,7 +85,10 @@ def _infer_dtypes(result: Inference, given: Mapping[str, Any], default: Any) -> 
             known[id(node), i] = None
         if node.is_variable:
             chosen = given.get(node.name, _declared_dtype(node))
-            known[id(node), 0] = None if chosen is None else read_dtype(chosen)
+            try:
+                known[id(node), 0] = None if chosen is None else read_dtype(chosen)
+            except ValueError as error:
+                raise OpError(f"variable {node.name}: {error}") from None
             variables.append(node)
 
     def settle() -> None:

@@ -131,7 +131,16 @@ def _validate(raw: list[Any], heads: Any, source: str) -> None:
         ):
             wrong.append(f"node {index}: wanted an object with op and name")
             continue
+        try:
+            node["name"].encode()
+        except UnicodeEncodeError:
+            wrong.append(f"node {index}: the name {node['name']!r} is not text")
+            continue
         check_refs(node.get("inputs", []), f"node {index} ({node['name']})")
+        if not isinstance(node.get("subgraphs", []), list):
+            wrong.append(
+                f"node {index} ({node['name']}): subgraphs is {type(node['subgraphs']).__name__}, wanted a list"
+            )
         for key in ("param", "attr", "attrs"):
             if not isinstance(node.get(key) or {}, Mapping):
                 wrong.append(f"node {index} ({node['name']}): {key} is {type(node[key]).__name__}, wanted an object")
@@ -193,6 +202,10 @@ def _read_node(
         if cls.inputs[:1] and cls.inputs[0].startswith("*") and cls.count in cls.fields and cls.count not in own:
             own[cls.count] = str(len(inputs))
         op = cls.bind(**own)
+        declared = getattr(op, cls.count, 0) if cls.inputs[:1] and cls.inputs[0].startswith("*") else 0
+        # before they are named one by one, for the number may be absurd; control flow counts its subgraphs too
+        if declared > len(inputs) + len(subgraphs):
+            raise OpError(f"{op.name}: got {len(inputs)} inputs, wanted {declared} ({cls.count})")
         wanted = op.takes()
         if len(inputs) > len(wanted):
             raise OpError(f"{op.name}: got {len(inputs)} inputs, wanted {len(wanted)} ({', '.join(wanted)})")
