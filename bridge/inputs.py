@@ -119,11 +119,13 @@ def load_feeds(path: str | os.PathLike[str], names: Sequence[str]) -> dict[str, 
                 raise BadInput(f"{path}: one array for {len(names)} inputs; wanted an .npz with {', '.join(names)}")
             return {names[0]: np.array(loaded)}
         with loaded:
+            if not loaded.files:
+                raise BadInput(f"{path}: holds no arrays; wanted {', '.join(names)}")
             return {k: loaded[k] for k in loaded.files}
     except BadInput:
         raise
     except (ValueError, OSError, EOFError, MemoryError, zipfile.BadZipFile, zlib.error) as error:
-        objects = "allow_pickle" in str(error)
+        objects = "allow_pickle" in str(error) or "Python objects" in str(error)
         problem = "it holds Python objects, wanted arrays of numbers" if objects else f"damaged ({error})"
         raise BadInput(f"{path}: {problem}") from None
 

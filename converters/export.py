@@ -74,7 +74,7 @@ def convert(
         raise ConversionError(
             f"got opset {opset}, wanted {OLDEST} to {newest_opset()} (the newest that onnx {onnx.__version__} defines)"
         )
-    params = {k.removeprefix("arg:").removeprefix("aux:"): v for k, v in (params or {}).items()}
+    params = {k.removeprefix("arg:").removeprefix("aux:"): np.asarray(v) for k, v in (params or {}).items()}
     return _Export(without_labels(graph), params, inputs, opset, default_dtype).run()
 
 

@@ -11,7 +11,7 @@ from .. import model, symbol
 from ..context import Context
 from ..error import MXNetError, OpError
 from ..graph.executor import Program
-from ..graph.graph import Entry
+from ..graph.graph import Entry, Graph
 from ..graph.infer import infer
 from ..name import NameManager
 from ..ndarray import NDArray
@@ -127,6 +127,11 @@ class SymbolBlock(Block):
 
     def __repr__(self) -> str:
         return f"SymbolBlock(\n{self._symbol} : {len(self._inputs)} -> {len(self._symbol)}\n)"
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that it runs."""
+        return self._symbol.graph
 
     @staticmethod
     def imports(

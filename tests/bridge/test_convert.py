@@ -11,6 +11,7 @@ import pytest
 
 import bridge
 import converters
+import hybrid
 import hybrid.params
 from bridge import opsets
 from bridge.inputs import draw
@@ -207,3 +208,14 @@ def test_weights_past_two_gigabytes_go_beside_the_file(tmp_path: Path) -> None:
     assert result.verified
     assert [Path(f).name for f in result.files] == ["big.onnx", "big.onnx.data"]
     assert target.stat().st_size < 10_000
+
+
+def test_what_the_engine_loads_converts_as_it_is(lenet: Path) -> None:
+    """A Symbol with its checkpoint's arrays, and a SymbolBlock."""
+    symbol, arg_params, aux_params = hybrid.model.load_checkpoint(str(lenet), 0)
+    params = {**arg_params, **aux_params}
+    assert bridge.convert(symbol, params, inputs={"data": shape_of("lenet")}).verified
+    names = {i.name for i in converters.to_onnx(symbol, params, {"data": shape_of("lenet")}).graph.initializer}
+    assert set(arg_params) <= names
+    block = hybrid.gluon.SymbolBlock.imports(f"{lenet}-symbol.json", ["data", "softmax_label"], f"{lenet}-0000.params")
+    assert bridge.convert(block, inputs={"data": shape_of("lenet")}).verified
