@@ -15,8 +15,8 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
 import bridge
 import converters
@@ -215,7 +215,7 @@ def _progress(as_json: bool) -> Iterator[Tell]:
     if as_json or not console.is_terminal:
         yield lambda _text: None
         return
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("starting")
         yield lambda text: progress.update(task, description=text)
@@ -249,7 +249,8 @@ def _fail(message: str, as_json: bool, problems: list[Any] | None = None) -> Non
     if as_json:
         print(json.dumps({"error": message, "problems": problems or []}))
     else:
-        Console(stderr=True, soft_wrap=True).print(f"[bold red]error:[/] {escape(message)}", highlight=False)
+        text = Text.assemble(("error:", "bold red"), f" {message}")
+        Console(stderr=True, soft_wrap=True, **report.PLAIN).print(text)
 
 
 def main() -> None:

@@ -28,7 +28,7 @@ from hybrid.shapes import is_known
 from .compare import Tolerance, as_tolerance
 from .engines import NativeEngine, OnnxEngine
 from .inputs import Inputs, as_specs
-from .models import BadInput, Model, check_dtypes, check_params, open_model, split_inputs, too_large
+from .models import BadInput, Model, check_dtypes, check_params, check_sizes, open_model, split_inputs
 from .opsets import default_opset, newest, opens
 from .verify import VerifyResult, _named, check, make_case
 
@@ -146,6 +146,7 @@ def convert(
             prepared = converted.save(Path(folder) / (target.name if target else "model.onnx"), external=external_data)
             clock.lap("write")
             if verify:
+                tell("preparing inputs")
                 result = _verify(model, prepared[0], converted, specs, arrays, axes, also, seed, tolerance, repro, tell)
                 clock.lap("verify")
                 if not result.equivalent:
@@ -153,6 +154,7 @@ def convert(
                 warnings += result.warnings
             if target is not None:
                 files = [_publish(f, target.with_name(f.name)) for f in prepared]
+    unused = model.extra_params()
     return ConvertResult(
         model=model.name,
         files=tuple(map(str, files)),
@@ -160,12 +162,12 @@ def convert(
         inputs=_describe(converted.model.graph.input),
         outputs=_describe(converted.model.graph.output),
         operators=dict(Counter(n.op_type for n in converted.model.graph.node).most_common()),
-        parameters=sum(a.size for n, a in model.params.items() if n in {v.name for v in model.graph.variables()}),
+        parameters=sum(a.size for n, a in model.params.items() if n not in unused),
         bytes=sum(Path(f).stat().st_size for f in files) or converted.nbytes,
         verified=result is not None,
         verification=result,
         pruned=tuple(n for n in model.variables() if n not in {i.name for i in converted.model.graph.input}),
-        unused=tuple(model.extra_params()),
+        unused=tuple(unused),
         warnings=tuple(dict.fromkeys(warnings)),
         seconds=clock.laps,
     )
@@ -218,12 +220,7 @@ def _settle_inputs(model: Model, specs: dict[str, Spec], dynamic: Mapping[str, M
         if any(p for p in converters.export.untranslatable(model.graph)):
             return specs  # conversion lists all those nodes, which says more
         raise BadInput(*(check_dtypes(model, specs) or [str(error)])) from error
-    problems = too_large(
-        (f"node {n.name} ({n.op.name})", inferred.spec(Entry(n, i)))
-        for n in model.graph.nodes
-        if n.op is not None
-        for i in range(len(n.outputs))
-    )
+    problems = check_sizes(model.graph, inferred)
     if problems:
         raise BadInput(*problems)
     nodes = {n.name: n for n in model.graph.variables()}
@@ -264,7 +261,9 @@ def _warnings(model: Model) -> list[str]:
 
 
 def check_model(converted: Converted) -> None:
-    """onnx.checker with shape inference. Large weights stand in as inputs: their values matter to neither."""
+    """onnx.checker with shape inference. Large weights stand in as inputs: their values matter to neither.
+
+    Raises ConversionError."""
     model = onnx.ModelProto()
     model.CopyFrom(converted.model)
     for name, array in converted.initializers.items():
@@ -273,7 +272,12 @@ def check_model(converted: Converted) -> None:
             model.graph.initializer.append(onnx.numpy_helper.from_array(np.asarray(array, order="C"), name))
         else:
             model.graph.input.append(onnx.helper.make_tensor_value_info(name, code, array.shape))
-    onnx.checker.check_model(model, full_check=True)
+    try:
+        onnx.checker.check_model(model, full_check=True)
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
+        raise converters.ConversionError(
+            f"the converted model is not valid ONNX, a fault of gluonnx: {error}"
+        ) from error
 
 
 def _verify(
@@ -301,7 +305,7 @@ def _verify(
     for number, inputs in enumerate(also, 1):
         further, given = as_specs(inputs)
         cases.append(make_case(model, one, written, two, {**used, **further}, given, seed + number))
-    if dynamic and not also:
+    if dynamic and all(case.shapes == cases[0].shapes for case in cases):
         try:
             cases.append(make_case(model, one, written, two, _other_sizes(used, dynamic), {}, seed + 1, arrays))
             one.program.plan(one.complete(cases[-1].feeds))

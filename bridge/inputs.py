@@ -107,21 +107,21 @@ def load_feeds(path: str | os.PathLike[str], names: Sequence[str]) -> dict[str, 
     path = Path(path)
     if not path.is_file():
         raise BadInput(f"{path}: no such file; wanted an .npz with arrays named {', '.join(names)}")
-    with open(path, "rb") as file:
-        head = file.read(6)
-    if head != b"\x93NUMPY" and not head.startswith(b"PK"):
-        raise BadInput(f"{path}: not an .npz or .npy file; it starts with {head!r}")
     try:
-        # mapping a .npy holds the size that its header promises against the file's
-        loaded = np.load(path, allow_pickle=False, mmap_mode=None if head.startswith(b"PK") else "r")
-        if isinstance(loaded, np.ndarray):
-            if len(names) != 1:
-                raise BadInput(f"{path}: one array for {len(names)} inputs; wanted an .npz with {', '.join(names)}")
-            return {names[0]: np.array(loaded)}
-        with loaded:
-            if not loaded.files:
-                raise BadInput(f"{path}: holds no arrays; wanted {', '.join(names)}")
-            return {k: loaded[k] for k in loaded.files}
+        with open(path, "rb") as file:
+            head = file.read(6)
+            file.seek(0)
+            if head == b"\x93NUMPY":
+                if len(names) != 1:
+                    raise BadInput(f"{path}: one array for {len(names)} inputs; wanted an .npz with {', '.join(names)}")
+                # mapping holds the size that the header promises against the file's
+                return {names[0]: np.array(np.load(path, allow_pickle=False, mmap_mode="r"))}
+            if not head.startswith(b"PK"):
+                raise BadInput(f"{path}: not an .npz or .npy file; it starts with {head!r}")
+            with np.load(file, allow_pickle=False) as loaded:
+                if not loaded.files:
+                    raise BadInput(f"{path}: holds no arrays; wanted {', '.join(names)}")
+                return {k: loaded[k] for k in loaded.files}
     except BadInput:
         raise
     except (ValueError, OSError, EOFError, MemoryError, zipfile.BadZipFile, zlib.error) as error:

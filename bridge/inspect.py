@@ -20,7 +20,7 @@ from hybrid.op import Spec
 from hybrid.shapes import UNKNOWN, is_known
 
 from .inputs import Inputs, as_specs
-from .models import BadInput, Model, open_model, specs_of_onnx, split_inputs
+from .models import BadInput, Model, check_sizes, open_model, specs_of_onnx, split_inputs
 from .opsets import default_opset
 
 
@@ -123,7 +123,8 @@ def _inspect_symbol(model: Model, inputs: Inputs | None, opset: int | None) -> I
         outputs = {e.name: _spec(inferred.spec(e)) for e in graph.outputs}
         if not missing and all(is_known(s.shape) for n, s in seen.items() if n not in ignored):
             checked = "whole"
-            problems = _try(model, {n: s for n, s in seen.items() if n not in ignored}, opset)
+            problems = [converters.Problem(model.name, "", p) for p in check_sizes(graph, inferred)]
+            problems = problems or _try(model, {n: s for n, s in seen.items() if n not in ignored}, opset)
     return InspectResult(
         model=model.name,
         kind="symbol",

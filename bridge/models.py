@@ -19,7 +19,7 @@ import hybrid.params
 from hybrid.error import FormatError, MXNetError
 from hybrid.graph import json as symbol_json
 from hybrid.graph.graph import Entry, Graph
-from hybrid.graph.infer import infer
+from hybrid.graph.infer import Inference, infer
 from hybrid.graph.passes.labels import without_labels
 from hybrid.op import Spec
 from hybrid.shapes import MaybeShape, is_known, show
@@ -186,8 +186,14 @@ def _read_params(params: Any) -> tuple[dict[str, np.ndarray], Path | None]:
             raise BadInput(
                 f"{path}: holds a list of {len(params)} unnamed arrays, wanted named parameters (arg:..., aux:...)"
             )
+    if not isinstance(params, Mapping):
+        raise BadInput(
+            f"params: got {type(params).__name__}, wanted a path or a dict of arrays, as in {{**arg_params, **aux_params}}"
+        )
     out = {}
     for name, value in params.items():
+        if value is None:  # MXNet wrote an array that was never given a shape
+            continue
         dense = value.todense() if hasattr(value, "todense") else value
         dense = dense.asnumpy() if hasattr(dense, "asnumpy") else dense
         out[name.removeprefix("arg:").removeprefix("aux:")] = np.asarray(dense)
@@ -245,6 +251,16 @@ def check_dtypes(model: Model, specs: Mapping[str, Spec]) -> list[str]:
                 f"input {node.name}: got {got}, wanted {wanted}; convert it, as in array.astype({str(wanted)!r})"
             )
     return problems
+
+
+def check_sizes(graph: Graph, inference: Inference) -> list[str]:
+    """Tensors that cannot be computed here because they do not fit into memory: an absurd attribute or input shape."""
+    return too_large(
+        (f"node {n.name} ({n.op.name})", inference.spec(Entry(n, i)))
+        for n in graph.nodes
+        if n.op is not None
+        for i in range(len(n.outputs))
+    )
 
 
 @functools.cache

@@ -19,6 +19,9 @@ from .inspect import InspectResult
 from .models import BadInput
 from .verify import VerifyResult
 
+PLAIN: dict[str, Any] = {"markup": False, "emoji": False, "highlight": False}
+"""Names of nodes and files are shown as they are: ``a[0]:x:`` is neither a style nor an emoji."""
+
 
 def _shape(spec: Mapping[str, Any]) -> str:
     dims = spec.get("shape")
@@ -73,7 +76,7 @@ def converted(result: ConvertResult) -> RenderableType:
     rows += [
         ("operators", _counts(result.operators)),
         ("opset", str(result.opset)),
-        ("parameters", f"{result.parameters:,} ({_size(result.bytes)})"),
+        ("parameters", f"{result.parameters:,}"),
         ("seconds", ", ".join(f"{k} {v:.2f}" for k, v in result.seconds.items())),
     ]
     parts: list[RenderableType] = [_facts(rows)]
@@ -86,7 +89,10 @@ def converted(result: ConvertResult) -> RenderableType:
     files = " and ".join(result.files)
     verdict = "equivalent" if result.verified else "not verified"
     parts.append(
-        Text(f"{verdict}{f': wrote {files}' if files else ''}", style="bold green" if result.verified else "bold")
+        Text(
+            f"{verdict}{f': wrote {files} ({_size(result.bytes)})' if files else ''}",
+            style="bold green" if result.verified else "bold",
+        )
     )
     return Group(*parts)
 
@@ -102,10 +108,11 @@ def verified(result: VerifyResult) -> RenderableType:
         parts.append(
             Text(f"first difference at node {found.node} ({found.operator}), tensor {found.tensor}", style="bold red")
         )
-        rows = [("accumulated", f"max abs {found.accumulated.max_abs:.2e}, {found.accumulated.reason}")]
-        if found.local is not None:
-            text = found.local.reason or "within tolerance"
-            rows.append(("local", f"max abs {found.local.max_abs:.2e}, {text}"))
+        rows = [
+            (kind, f"max abs {d.max_abs:.2e}, {d.reason or 'within tolerance'}" if d.compared else d.reason)
+            for kind, d in (("accumulated", found.accumulated), ("local", found.local))
+            if d is not None
+        ]
         meaning = {
             "local": "this node computes something else from the same inputs",
             "accumulated": "the node is right by itself; rounding before it grew beyond the tolerance (--atol, --rtol accept it), "
@@ -168,7 +175,7 @@ def save(renderable: RenderableType, path: Path, command: str) -> None:
     """Write a report with the command that repeats it: HTML or Markdown, by the file's ending. Raises BadInput for another."""
     if path.suffix not in (".md", ".html"):
         raise BadInput(f"report {path}: wanted a file that ends in .md or .html")
-    console = Console(record=True, file=io.StringIO(), width=120)
+    console = Console(record=True, file=io.StringIO(), width=120, **PLAIN)
     if path.suffix == ".html":
         console.print(Text(f"$ {command}\n", style="bold"))
     console.print(renderable)
@@ -183,11 +190,11 @@ def save(renderable: RenderableType, path: Path, command: str) -> None:
 
 def show(renderable: RenderableType) -> None:
     """Print to standard output; in a pipe without colours and without folding to a guessed width."""
-    console = Console()
+    console = Console(**PLAIN)
     if console.is_terminal:
         console.print(renderable)
         return
-    console = Console(width=10_000)
+    console = Console(width=10_000, **PLAIN)
     with console.capture() as captured:
         console.print(renderable)
     for line in captured.get().splitlines():

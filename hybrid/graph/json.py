@@ -20,6 +20,7 @@ from .graph import Entry, Graph, Node, topological
 
 VERSION = 10901  # what written files claim: MXNet 1.9.1
 BEFORE_VERSIONS = 800  # files that name no version are of 0.8 or before
+MOST_OUTPUTS = 1 << 16  # of one node: far beyond any network, and few enough to name each
 
 # Keys that steer training and placement, not the operator; MXNet writes them as __key__ since 0.9.
 HIDDEN = ("ctx_group", "lr_mult", "wd_mult", "force_mirroring", "mirror_stage")
@@ -206,6 +207,8 @@ def _read_node(
         # before they are named one by one, for the number may be absurd; control flow counts its subgraphs too
         if declared > len(inputs) + len(subgraphs):
             raise OpError(f"{op.name}: got {len(inputs)} inputs, wanted {declared} ({cls.count})")
+        if getattr(op, "num_outputs", 0) > MOST_OUTPUTS:
+            raise OpError(f"{op.name}: got {op.num_outputs} outputs, wanted at most {MOST_OUTPUTS}")  # type: ignore[attr-defined]
         wanted = op.takes()
         if len(inputs) > len(wanted):
             raise OpError(f"{op.name}: got {len(inputs)} inputs, wanted {len(wanted)} ({', '.join(wanted)})")

@@ -258,6 +258,8 @@ class RnnParamConcat(Op):
         known = next((s for s in (*shapes, *outputs) if s is not None), None)
         if known is None:
             return shapes
+        if any(s is not None and len(s) != len(known) for s in (*shapes, *outputs)):
+            raise self.fail("the inputs differ in rank")
         axis = axis_of(self, self.dim, len(known))
         rest = (*known[:axis], UNKNOWN, *known[axis + 1 :])
         filled = [rest if s is None else s for s in shapes]

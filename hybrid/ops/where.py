@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..op import Op, op
-from ..shapes import broadcast, merge_all
+from ..shapes import broadcast, merge, merge_all
 
 
 @op("where", "_sparse_where")
@@ -13,6 +13,7 @@ class Where(Op):
     inputs = ("condition", "x", "y")
 
     def infer_shape(self, condition, x, y):
+        merge(x[:1] if len(condition) == 1 else x, condition)
         return merge_all((x, y))
 
     def infer_input_shapes(self, shapes, outputs):

@@ -10,6 +10,7 @@ import pytest
 import bridge
 import converters
 import hybrid.params
+from bridge.inputs import load_feeds
 from hybrid.error import FormatError
 from tests.models.networks import FOLDER
 
@@ -196,3 +197,135 @@ def test_mixed_up_arguments(net: Path) -> None:
         bridge.open_model(net.with_name("model-0000.params"))
     with pytest.raises(FormatError):
         bridge.open_model(net.with_name("model-symbol.json"), net.with_name("model-symbol.json"))
+
+
+def replace(net: Path, key: str, value: object, op: str = "Convolution") -> None:
+    def change(data):
+        next(n for n in data["nodes"] if n["op"] == op)[key] = value
+
+    edit(net, change)
+
+
+def test_names_that_are_no_text(net: Path) -> None:
+    replace(net, "name", "\ud800")
+    assert "is not text" in refused(net, FormatError)
+
+
+def test_subgraphs_that_are_no_list(net: Path) -> None:
+    replace(net, "subgraphs", None)
+    assert "subgraphs is NoneType, wanted a list" in refused(net, FormatError)
+
+
+def test_a_dtype_that_is_none(net: Path) -> None:
+    replace(net, "attrs", {"__dtype__": "float31"}, op="null")
+    assert "'float31' is not a dtype" in refused(net)
+
+
+@pytest.mark.parametrize(
+    ("op", "attrs", "said"),
+    [
+        ("Concat", {"num_args": "4294967296"}, "got 1 inputs, wanted 4294967296"),
+        ("SliceChannel", {"num_outputs": "1000000000000"}, "got 1000000000000 outputs, wanted at most"),
+        ("tile", {"reps": "(1000000,1000000)"}, "of memory; give smaller sizes"),
+        ("_zeros", {"shape": "(1000000,1000000)"}, "of memory; give smaller sizes"),
+    ],
+)
+def test_absurd_attributes_allocate_nothing(tmp_path: Path, op: str, attrs: dict[str, str], said: str) -> None:
+    """Neither names nor arrays are made on the word of an attribute."""
+    data = {"op": "null", "name": "data", "inputs": []}
+    node = {"op": op, "name": "big", "attrs": attrs, "inputs": [] if op == "_zeros" else [[0, 0, 0]]}
+    head = {"op": "broadcast_add", "name": "sum", "inputs": [[0, 0, 0], [1, 0, 0]]}
+    path = tmp_path / "big-symbol.json"
+    path.write_text(json.dumps({"nodes": [data, node, head], "arg_nodes": [0], "heads": [[2, 0, 0]]}))
+    with pytest.raises((bridge.BadInput, converters.UnsupportedModel), match=said):
+        bridge.convert(path, inputs={"data": (1, 1)})
+    assert said in " ".join(p.reason for p in bridge.inspect(path, inputs={"data": (1, 1)}).problems)
+
+
+def test_inputs_larger_than_memory(net: Path) -> None:
+    assert "of memory; give smaller sizes" in refused(net, inputs={"data": (10**9, *SHAPE["data"][1:])})
+
+
+def test_arrays_of_other_dtypes_say_which_is_wanted(net: Path) -> None:
+    """np.random gives float64, which is the first thing a new user feeds."""
+    feeds = {"data": np.zeros(SHAPE["data"])}
+    assert "input data: got float64, wanted float32; convert it" in refused(net, inputs=feeds)
+    bridge.convert(net, inputs=SHAPE, output=net.with_name("out.onnx"))
+    for model in (net, net.with_name("out.onnx")):
+        with pytest.raises(bridge.BadInput, match="input data: got float64, wanted float32"):
+            bridge.run(model, feeds)
+        for array in (np.array(["a"]), np.array([{}]), np.zeros(SHAPE["data"], complex)):
+            with pytest.raises(bridge.BadInput, match="wanted numbers"):
+                bridge.run(model, {"data": array})
+
+
+def test_arrays_that_do_not_fit_an_onnx_model(net: Path) -> None:
+    bridge.convert(net, inputs=SHAPE, output=net.with_name("out.onnx"), dynamic={"data": {0: "batch"}})
+    for shape in ((3, 1), (3, *SHAPE["data"][1:-1], 99)):
+        with pytest.raises(bridge.BadInput, match="input data: got shape"):
+            bridge.run(net.with_name("out.onnx"), {"data": np.zeros(shape, np.float32)})
+
+
+@pytest.mark.parametrize("limits", [(np.nan, 0), (0, np.inf), (-1, 0)])
+def test_tolerances_that_everything_or_nothing_meets(net: Path, limits: tuple[float, float]) -> None:
+    assert "got tolerance" in refused(net, tolerance=limits)
+
+
+def test_zero_and_negative_sizes(net: Path) -> None:
+    for size in (0, -1):
+        assert "wanted sizes of 1 or more" in refused(net, inputs={"data": (size, *SHAPE["data"][1:])})
+
+
+def test_an_output_that_is_a_folder(net: Path) -> None:
+    with pytest.raises(bridge.BadInput, match="a folder; give the name of the file"):
+        bridge.convert(net, inputs=SHAPE, output=net.parent)
+    assert not list(net.parent.glob(f"{net.parent.name}*"))
+
+
+def test_an_opset_that_is_none(net: Path) -> None:
+    for opset in (0, 12, 99):
+        with pytest.raises(bridge.BadInput, match=f"got opset {opset}, wanted 13 to"):
+            bridge.inspect(net, opset=opset)
+
+
+def test_files_that_are_no_files() -> None:
+    with pytest.raises(bridge.BadInput, match="not a regular file"):
+        bridge.open_model("/dev/zero")
+
+
+def test_files_of_arrays_that_are_damaged(tmp_path: Path) -> None:
+    whole = tmp_path / "whole.npz"
+    np.savez(whole, data=np.zeros((100, 100)))
+    flipped = bytearray(whole.read_bytes())
+    flipped[200] ^= 1
+    header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (1000000, 1000000)}".ljust(117) + b"\n"
+    np.save(tmp_path / "objects.npy", np.array([{}]), allow_pickle=True)
+    np.savez(tmp_path / "objects.npz", data=np.array([{}]))
+    np.savez(tmp_path / "none.npz")
+    cases = {
+        "cut.npz": (whole.read_bytes()[:300], "damaged"),
+        "flipped.npz": (bytes(flipped), "damaged"),
+        "huge.npy": (b"\x93NUMPY\x01\x00v\x00" + header, "damaged"),
+        "text.npz": (b"data 1 2 3", "not an .npz or .npy file"),
+        "objects.npy": (None, "it holds Python objects"),
+        "objects.npz": (None, "it holds Python objects"),
+        "none.npz": (None, "holds no arrays"),
+    }
+    for name, (content, said) in cases.items():
+        if content is not None:
+            (tmp_path / name).write_bytes(content)
+        with pytest.raises(bridge.BadInput, match=said):
+            load_feeds(tmp_path / name, ["data"])
+
+
+def test_parameters_that_are_no_dict(net: Path) -> None:
+    """What load_checkpoint returns, taken for one thing."""
+    params = hybrid.params.split(hybrid.params.load(net.with_name("model-0000.params")))
+    with pytest.raises(bridge.BadInput, match="got tuple, wanted a path or a dict"):
+        bridge.open_model(net, params)
+
+
+def test_an_array_without_a_value_is_missing(net: Path) -> None:
+    params = dict(hybrid.params.load(net.with_name("model-0000.params")))
+    name = next(n for n in params if n.endswith("_weight"))
+    assert f"missing parameter {name.removeprefix('arg:')}" in refused(net, params={**params, name: None})

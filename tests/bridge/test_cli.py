@@ -103,6 +103,15 @@ def test_bad_arguments_are_exit_2(net: Path) -> None:
         (("convert", net, "--input", f"data:{SHAPE}", "--dynamic", "data:batch"), "wanted NAME:AXIS=LABEL"),
         (("convert", net, "--input", f"data:{SHAPE}", "--dynamic", "data:9=batch"), "dynamic axis 9"),
         (("convert", "nowhere"), "no such file"),
+        (("convert", net, "--input", "data:-1,1,28,28"), "give one size here and its name in --dynamic data:0=batch"),
+        (("convert", net, "--input", f"data:{SHAPE}", "--input", f"data:{SHAPE}"), "data is given twice"),
+        (("convert", net, "--input", f"data:{SHAPE}", "--dynamic", "data:0=a,0=b"), "axis 0 of data is called a too"),
+        (("convert", net, "--input", f"data:{SHAPE}:float31"), "'float31' is not a dtype"),
+        (
+            ("run", net, "--inputs", NETWORK.folder / "inputs.npz", "-o", net.parent),
+            "a folder; give the name of the file",
+        ),
+        (("run", net, "--inputs", f"{net}-symbol.json"), "not an .npz or .npy file"),
         (("run", net), "give --inputs"),
         (("run", net, "--inputs", "nowhere.npz"), "no such file"),
         (("convert", net, "--input", f"data:{SHAPE}", "--opset", "3"), "got opset 3"),
@@ -137,3 +146,29 @@ def test_the_module_is_the_command_and_is_silent_in_a_pipe(net: Path, tmp_path: 
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=FOLDER.parents[1])
     assert done.stderr == ""
     assert "\x1b" not in done.stdout
+
+
+def test_any_name_is_shown_as_it_is(net: Path, tmp_path: Path) -> None:
+    """Names with colons are told from shapes; brackets are no style, and ``:x:`` is no emoji."""
+    path = net.with_name("model-symbol.json")
+    path.write_text(path.read_text().replace('"data"', '"a[/b]:x:0"').replace('"softmax"', '"out[red]:x:"'))
+    shape = ("--input", f"a[/b]:x:0:{SHAPE}", "--dynamic", "a[/b]:x:0:0=batch")
+    said = call("convert", net, "-o", tmp_path / "x.onnx", *shape).stdout
+    assert "input a[/b]:x:0" in said
+    assert "out[red]:x:_output" in said
+    assert "a[/b]:x:0" in call("convert", net, code=2).stderr
+
+
+def test_lines_in_a_pipe_are_whole(net: Path) -> None:
+    """No padding, and nothing is folded, however long: grep finds it."""
+    lines = call("inspect", net).stdout.splitlines()
+    assert all(line == line.rstrip() for line in lines)
+
+
+def test_not_equivalent_says_that_nothing_was_written(net: Path, tmp_path: Path) -> None:
+    target = tmp_path / "x.onnx"
+    tight = ("--atol", "0", "--rtol", "1e-12")
+    assert (
+        "nothing was written" in call("convert", net, "-o", target, "--input", f"data:{SHAPE}", *tight, code=1).stderr
+    )
+    assert not target.exists()

@@ -36,6 +36,11 @@ def test_the_arena_is_no_larger_than_everything_at_once(tensors: list[Lifetime])
     assert total <= sum(-(-t.size // ALIGNMENT) * ALIGNMENT for t in tensors)
 
 
+def test_many_tensors_alive_together_are_placed_in_seconds() -> None:
+    offsets, _ = place([Lifetime(64, i, 8000) for i in range(8000)])
+    assert len(set(offsets)) == 8000
+
+
 def relu(name: str, source: Entry) -> Entry:
     return Entry(Node(REGISTRY["Activation"].bind(act_type="relu"), name, [source]))
 

@@ -85,3 +85,9 @@ def test_infers_parameters_and_states_from_data():
 def test_refuses_attributes_that_mean_nothing(attrs, message):
     with pytest.raises(OpError, match=message):
         make(**attrs)
+
+
+def test_parts_of_the_parameters_that_differ_in_rank():
+    op = REGISTRY["_rnn_param_concat"].bind(num_args="2", dim="0")
+    with pytest.raises(OpError, match="differ in rank"):
+        op.infer_input_shapes(((3,), ()), (None,))
