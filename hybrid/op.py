@@ -114,6 +114,8 @@ class Op:
     """True when compute may return memory of its first input."""
     into: ClassVar[bool] = False
     """True when compute takes ``out=`` and writes its single result there."""
+    ranks: ClassVar[bool] = False
+    """True when the output holds who is greatest (argmax, topk, suppression): rounding alone may swap near ties."""
     data_decides: ClassVar[bool] = False
     """True when the shape of an output depends on the values of the inputs."""
     tolerance: ClassVar[float] = 32.0

@@ -126,6 +126,8 @@ class MultiBoxDetection(Op):
     nms_threshold in (0, 1] rows stay in the order of anchors. background_id is read and not used.
     Source: MXNet MultiBoxDetection."""
 
+    ranks = True
+
     clip: bool = True
     threshold: float = 0.01
     background_id: int = 0
@@ -215,6 +217,8 @@ class BoxNms(Op):
     class with force_suppress or without id_index) by more than overlap_thresh. Those that stay come first, all other rows
     are -1. Rows whose first coordinate is negative (MXNet's mark of a removed row) keep in_format. With a topk of 0 data is
     returned as it is. Source: MXNet box_nms."""
+
+    ranks = True
 
     overlap_thresh: float = 0.5
     valid_thresh: float = 0.0

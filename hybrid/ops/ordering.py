@@ -71,6 +71,8 @@ class TopK(Ordering):
     ret_typ says what of them: value; indices (their positions, in dtype); both; mask (1 at their places, 0 elsewhere).
     """
 
+    ranks = True
+
     k: int = 1
     ret_typ: Literal["value", "indices", "mask", "both"] = "indices"
     is_ascend: bool = False
@@ -152,6 +154,8 @@ class Sort(Ordering):
 @op("argsort", "_npi_argsort")
 class ArgSort(Ordering):
     """The positions of the numbers in order along axis, in dtype."""
+
+    ranks = True
 
     is_ascend: bool = True
     dtype: DType = np.dtype("float32")

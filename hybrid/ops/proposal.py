@@ -17,6 +17,8 @@ class _Proposals(Op):
     than wanted stay they are repeated in order. Corners are inclusive pixels. Source: MXNet Proposal, MultiProposal; Ren et
     al., Faster R-CNN, arXiv:1506.01497."""
 
+    ranks = True
+
     rpn_pre_nms_top_n: int = 6000
     rpn_post_nms_top_n: int = 300
     threshold: float = 0.7

@@ -275,6 +275,8 @@ class ArgExtreme(Op):
 
     NaN counts as more extreme than anything."""
 
+    ranks = True
+
     axis: int | None = None
     keepdims: bool = False
 
@@ -311,6 +313,8 @@ class ArgMin(ArgExtreme):
 @op("argmax_channel")
 class ArgMaxChannel(Op):
     """Where the largest along axis 1 is, as a number of the data's dtype. Shapes: (N, C, ...) -> (N, ...)."""
+
+    ranks = True
 
     def infer_shape(self, data):
         return reduced(data, (axis_of(self, 1, len(data)),), False)

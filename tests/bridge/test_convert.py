@@ -219,3 +219,48 @@ def test_what_the_engine_loads_converts_as_it_is(lenet: Path) -> None:
     assert set(arg_params) <= names
     block = hybrid.gluon.SymbolBlock.imports(f"{lenet}-symbol.json", ["data", "softmax_label"], f"{lenet}-0000.params")
     assert bridge.convert(block, inputs={"data": shape_of("lenet")}).verified
+
+
+def ranking() -> Graph:
+    """The place of the largest of a few coarse numbers: ties are common."""
+    steps = [("_mul_scalar", {"scalar": "3"}), ("floor", {}), ("argmax", {"axis": "1"})]
+    entry = Entry(Node(None, "data"))
+    for name, attrs in steps:
+        entry = Entry(Node(lookup(name).bind(**attrs), name, [entry], attrs))
+    return Graph([entry])
+
+
+def later_by_rounding(b, op, data):
+    """floor, with later numbers larger by less than any tolerance: what other rounding does to ties."""
+    return b.Add(b.Floor(data), b.like(np.arange(8) * 1e-6, data))
+
+
+@pytest.mark.parametrize("translation", [later_by_rounding, None])
+def test_near_ties_in_a_ranking_are_drawn_again(translation, monkeypatch: pytest.MonkeyPatch) -> None:
+    tied, clear = [], []
+    for seed in range(40):
+        data = np.floor(draw({"data": Spec((1, 8), np.dtype("float32"))}, {}, seed)["data"] * 3)
+        (tied if (data == data.max()).sum() > 1 else clear).append(seed)
+    assert tied and clear
+    if translation is not None:
+        monkeypatch.setitem(EXPORT, "floor", {13: translation})
+    verdicts = set()
+    for seed in tied[:4]:
+        try:
+            result = bridge.convert(ranking(), inputs={"data": (1, 8)}, seed=seed)
+            verdicts.add("near ties" in " ".join(result.warnings))
+        except bridge.NotEquivalent as error:
+            assert error.result.divergence is not None
+            assert (error.result.divergence.operator, error.result.divergence.kind) == ("argmax", "accumulated")
+            verdicts.add("refused")
+    # with ties in all the draws it stays refused; without other rounding there is nothing to draw again
+    assert verdicts <= ({True, "refused"} if translation else {False})
+    assert translation is None or True in verdicts
+
+
+def test_a_wrong_ranking_is_not_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(EXPORT, "argmax", {13: lambda b, op, data: b.ArgMin(data, axis=1, keepdims=0)})
+    with pytest.raises(bridge.NotEquivalent) as caught:
+        bridge.convert(ranking(), inputs={"data": (1, 8)})
+    assert caught.value.result.divergence is not None
+    assert caught.value.result.divergence.kind == "local"
