@@ -29,7 +29,17 @@ from hybrid.shapes import is_known
 from .compare import Tolerance, as_tolerance
 from .engines import NativeEngine, OnnxEngine
 from .inputs import Inputs, as_specs
-from .models import BadInput, Model, check_dtypes, check_params, check_sizes, open_model, split_inputs
+from .models import (
+    BadInput,
+    Model,
+    check_dtypes,
+    check_params,
+    check_sizes,
+    describe,
+    onnx_spec,
+    open_model,
+    split_inputs,
+)
 from .opsets import default_opset, newest, opens
 from .verify import Case, VerifyResult, _named, check, make_case
 
@@ -161,8 +171,8 @@ def convert(
         model=model.name,
         files=tuple(map(str, files)),
         opset=opset,
-        inputs=_describe(converted.model.graph.input),
-        outputs=_describe(converted.model.graph.output),
+        inputs={i.name: describe(onnx_spec(i)) for i in converted.model.graph.input},
+        outputs={o.name: describe(onnx_spec(o)) for o in converted.model.graph.output},
         operators=dict(Counter(n.op_type for n in converted.model.graph.node).most_common()),
         parameters=sum(a.size for n, a in model.params.items() if n not in unused),
         bytes=sum(Path(f).stat().st_size for f in files) or converted.nbytes,
@@ -377,12 +387,3 @@ def _publish(prepared: Path, target: Path) -> Path:
     except OSError:  # another file system
         shutil.move(prepared, target)
     return target
-
-
-def _describe(infos: Any) -> dict[str, dict[str, Any]]:
-    out = {}
-    for info in infos:
-        kind = info.type.tensor_type
-        dims = [d.dim_value if d.HasField("dim_value") else d.dim_param or "?" for d in kind.shape.dim]
-        out[info.name] = {"shape": dims, "dtype": onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type).name}
-    return out

@@ -17,10 +17,10 @@ from hybrid.graph.graph import Entry
 from hybrid.graph.infer import infer
 from hybrid.graph.passes.labels import label_names
 from hybrid.op import Spec
-from hybrid.shapes import UNKNOWN, is_known
+from hybrid.shapes import is_known
 
 from .inputs import Inputs, as_specs
-from .models import BadInput, Model, check_sizes, open_model, specs_of_onnx, split_inputs
+from .models import BadInput, Model, check_sizes, describe, onnx_spec, open_model, specs_of_onnx, split_inputs
 from .opsets import default_opset
 
 
@@ -66,16 +66,11 @@ def _inspect_onnx(model: Model) -> InspectResult:
     assert proto is not None
     weights = proto.graph.initializer
     names = Counter(onnx.helper.tensor_dtype_to_np_dtype(t.data_type).name for t in weights)
-    outputs = {}
-    for info in proto.graph.output:
-        kind = info.type.tensor_type
-        dims = [d.dim_value if d.HasField("dim_value") else d.dim_param or "?" for d in kind.shape.dim]
-        outputs[info.name] = {"shape": dims, "dtype": onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type).name}
     return InspectResult(
         model=model.name,
         kind="onnx",
-        inputs={n: _spec(s) for n, s in specs_of_onnx(proto).items()},
-        outputs=outputs,
+        inputs={n: describe(s) for n, s in specs_of_onnx(proto).items()},
+        outputs={o.name: describe(onnx_spec(o)) for o in proto.graph.output},
         labels=(),
         parameters=sum(int(np.prod(t.dims)) for t in weights),
         parameter_bytes=sum(
@@ -120,7 +115,7 @@ def _inspect_symbol(model: Model, inputs: Inputs | None, opset: int | None) -> I
     else:
         nodes = {n.name: n for n in graph.variables()}
         seen = {n: inferred.spec(Entry(nodes[n])) for n in free}
-        outputs = {e.name: _spec(inferred.spec(e)) for e in graph.outputs}
+        outputs = {e.name: describe(inferred.spec(e)) for e in graph.outputs}
         if not missing and all(is_known(s.shape) for n, s in seen.items() if n not in ignored):
             checked = "whole"
             problems = [converters.Problem(model.name, "", p) for p in check_sizes(graph, inferred)]
@@ -128,7 +123,7 @@ def _inspect_symbol(model: Model, inputs: Inputs | None, opset: int | None) -> I
     return InspectResult(
         model=model.name,
         kind="symbol",
-        inputs={n: _spec(seen.get(n, Spec())) for n in free if n not in ignored},
+        inputs={n: describe(seen.get(n, Spec())) for n in free if n not in ignored},
         outputs=outputs,
         labels=tuple(n for n in free if n in ignored),
         parameters=sum(a.size for a in model.params.values()),
@@ -151,8 +146,3 @@ def _try(model: Model, specs: dict[str, Spec], opset: int) -> Sequence[converter
     except converters.ConversionError as error:
         return [converters.Problem(model.name, "", str(error))]
     return ()
-
-
-def _spec(spec: Spec) -> dict[str, Any]:
-    shape = None if spec.shape is None else ["?" if d is UNKNOWN else d for d in spec.shape]
-    return {"shape": shape, "dtype": None if spec.dtype is None else spec.dtype.name}

@@ -22,7 +22,7 @@ from hybrid.graph.graph import Entry, Graph
 from hybrid.graph.infer import Inference, infer
 from hybrid.graph.passes.labels import without_labels
 from hybrid.op import Spec
-from hybrid.shapes import MaybeShape, is_known, show
+from hybrid.shapes import UNKNOWN, MaybeShape, is_known, show
 
 try:
     import resource
@@ -293,16 +293,20 @@ def too_large(tensors: Iterable[tuple[str, Spec]]) -> list[str]:
 
 
 def specs_of_onnx(proto: onnx.ModelProto) -> dict[str, Spec]:
-    """Shape and dtype of every input that is not an initializer; dims without a value are strings (their name or ``?``)."""
+    """Shape and dtype of every input that is not an initializer, as onnx_spec gives them."""
     stored = {i.name for i in proto.graph.initializer}
-    out = {}
-    for info in proto.graph.input:
-        if info.name not in stored:
-            kind = info.type.tensor_type
-            dims = (
-                tuple(d.dim_value if d.HasField("dim_value") else d.dim_param or "?" for d in kind.shape.dim)
-                if kind.HasField("shape")
-                else None
-            )
-            out[info.name] = Spec(dims, np.dtype(onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type)))
-    return out
+    return {info.name: onnx_spec(info) for info in proto.graph.input if info.name not in stored}
+
+
+def onnx_spec(info: onnx.ValueInfoProto) -> Spec:
+    """A declared tensor's shape and dtype; dims without a value are strings (their name or ``?``)."""
+    kind = info.type.tensor_type
+    dims = tuple(d.dim_value if d.HasField("dim_value") else d.dim_param or "?" for d in kind.shape.dim)
+    dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type))
+    return Spec(dims if kind.HasField("shape") else None, dtype)
+
+
+def describe(spec: Spec) -> dict[str, Any]:
+    """A shape and dtype as reports and JSON hold them; None where not known."""
+    shape = None if spec.shape is None else ["?" if d is UNKNOWN else d for d in spec.shape]
+    return {"shape": shape, "dtype": None if spec.dtype is None else spec.dtype.name}
