@@ -21,7 +21,6 @@ import converters
 from converters.writer import EXTERNAL_OVER, Converted
 from hybrid.error import MXNetError
 from hybrid.graph.graph import Entry
-from hybrid.graph.infer import infer
 from hybrid.graph.passes.labels import label_names
 from hybrid.op import OPS, Spec
 from hybrid.shapes import is_known
@@ -218,18 +217,10 @@ def _settle_inputs(model: Model, specs: dict[str, Spec], dynamic: Mapping[str, M
     if problems:
         raise BadInput(*problems)
     ignored = set(label_names(model.graph))
-    given = {
-        **{k: v.shape for k, v in model.params.items()},
-        **{n: s.shape for n, s in specs.items() if s.shape is not None},
-    }
-    dtypes = {
-        **{k: v.dtype for k, v in model.params.items()},
-        **{n: s.dtype for n, s in specs.items() if s.dtype is not None},
-    }
     try:
-        inferred = infer(model.graph, given, dtypes, default_dtype=np.float32)
+        inferred = model.infer(specs)
     except MXNetError as error:
-        if any(p for p in converters.export.untranslatable(model.graph)):
+        if converters.export.untranslatable(model.graph):
             return specs  # conversion lists all those nodes, which says more
         raise BadInput(*(check_dtypes(model, specs) or [str(error)])) from error
     problems = check_sizes(model.graph, inferred)

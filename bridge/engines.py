@@ -13,7 +13,6 @@ import onnxruntime
 
 from hybrid.graph.executor import Program
 from hybrid.graph.graph import Entry, Graph, Node
-from hybrid.graph.infer import infer
 from hybrid.graph.passes.labels import label_names
 from hybrid.op import Spec
 from hybrid.shapes import is_known, show
@@ -92,13 +91,7 @@ class NativeEngine:
         if not lacking:
             return dict(feeds)
         ignored = set(label_names(self.graph))
-        given = {**self.model.params, **feeds}
-        inferred = infer(
-            self.graph,
-            {k: v.shape for k, v in given.items()},
-            {k: v.dtype for k, v in given.items()},
-            default_dtype=np.float32,
-        )
+        inferred = self.model.infer({n: Spec(a.shape, a.dtype) for n, a in feeds.items()})
         out, missing = dict(feeds), []
         nodes = {n.name: n for n in self.graph.variables()}
         for name in lacking:

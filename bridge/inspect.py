@@ -14,7 +14,6 @@ import converters
 from converters.export import untranslatable
 from hybrid.error import MXNetError
 from hybrid.graph.graph import Entry
-from hybrid.graph.infer import infer
 from hybrid.graph.passes.labels import label_names
 from hybrid.op import Spec
 from hybrid.shapes import is_known
@@ -95,20 +94,12 @@ def _inspect_symbol(model: Model, inputs: Inputs | None, opset: int | None) -> I
     specs, _ = as_specs(inputs)
     free, missing = split_inputs(model, specs)
     ignored = set(label_names(graph))
-    given = {
-        **{k: v.shape for k, v in model.params.items()},
-        **{k: s.shape for k, s in specs.items() if s.shape is not None},
-    }
-    dtypes = {
-        **{k: v.dtype for k, v in model.params.items()},
-        **{k: s.dtype for k, s in specs.items() if s.dtype is not None},
-    }
     problems: Sequence[converters.Problem] = untranslatable(graph, opset)
     checked = "operators"
     seen: dict[str, Spec] = dict(specs)
     outputs: dict[str, dict[str, Any]] = {e.name: {} for e in graph.outputs}
     try:
-        inferred = infer(graph, given, dtypes, default_dtype=np.float32)
+        inferred = model.infer(specs)
     except MXNetError as error:
         if not problems:
             problems = [converters.Problem(model.name, "", str(error))]

@@ -72,6 +72,16 @@ class Model:
         names = {n.name for n in self.graph.variables()}
         return [n for n in self.params if n not in names]
 
+    def infer(self, specs: Mapping[str, Spec]) -> Inference:
+        """Shapes and dtypes of all tensors, from the parameters and what is known of the inputs; float32 where nothing decides.
+
+        Raises OpError, with the node's name, when they do not fit the graph."""
+        assert self.graph is not None
+        known = {**{n: Spec(a.shape, a.dtype) for n, a in self.params.items()}, **specs}
+        shapes = {n: s.shape for n, s in known.items() if s.shape is not None}
+        dtypes = {n: s.dtype for n, s in known.items() if s.dtype is not None}
+        return infer(self.graph, shapes, dtypes, default_dtype=np.float32)
+
     def select(self, outputs: list[str] | None) -> Model:
         """The model cut at the named outputs (``fc1_output``, or ``fc1`` for a node's first). Raises BadInput."""
         if not outputs:
@@ -237,9 +247,8 @@ def check_params(model: Model, shapes: Mapping[str, MaybeShape]) -> list[str]:
 def check_dtypes(model: Model, specs: Mapping[str, Spec]) -> list[str]:
     """Inputs whose dtype is another than the one that the parameters ask for; NumPy's own float64, most of the time."""
     assert model.graph is not None
-    given = {**{k: v.shape for k, v in model.params.items()}, **{n: s.shape for n, s in specs.items()}}
     try:
-        inferred = infer(model.graph, given, {k: v.dtype for k, v in model.params.items()}, default_dtype=np.float32)
+        inferred = model.infer({n: Spec(s.shape) for n, s in specs.items()})
     except MXNetError:
         return []
     problems = []
