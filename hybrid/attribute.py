@@ -23,6 +23,16 @@ class AttrScope(Scope):
         """The attributes in force with ``attr`` on top."""
         return {**self._attr, **(attr or {})}
 
+    @staticmethod
+    def clean() -> AttrScope:
+        """A scope in which no attribute of outer blocks is in force."""
+        return _Clean()
+
     def __enter__(self) -> AttrScope:
         self._attr = {**AttrScope.current._attr, **self._own}
         return super().__enter__()
+
+
+class _Clean(AttrScope):
+    def __enter__(self) -> AttrScope:
+        return super(AttrScope, self).__enter__()

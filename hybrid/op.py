@@ -48,6 +48,8 @@ OPS: dict[str, type[Op]] = {}
 """Every operator once, by canonical name."""
 REGISTRY: dict[str, type[Op]] = {}
 """Every operator under every name that MXNet knows it by."""
+BACKWARD = "_backward_"
+"""Operators whose name starts so are parts of gradient rules: registered, but no operators of their own in OPS."""
 
 
 class Spec(NamedTuple):
@@ -167,6 +169,15 @@ class Op:
         """Which values an input has to hold to mean something (indices, lengths); None when any number will do."""
         return None
 
+    def gradient(self, F: Any, dy: Any, *arrays: Any) -> Any:  # noqa: N803  MXNet's name for "nd or sym"
+        """The gradients of the inputs, as symbols: one for each input in order (the thing itself when there is one input).
+
+        F makes operators of symbols (``F.exp``, ``F._backward_Pooling``); dy is the gradient of the output (a tuple, one for
+        each of ``returns()``, when there are several); arrays are the inputs, then the outputs. None stands for zeros; None
+        alone says that all gradients are zero. Traced once per operator and then run, as graph or step by step, and
+        differentiated in turn. Raises OpError when the operator has no derivative."""
+        raise OpError(f"{self.name} is non-differentiable: it has no gradient rule")
+
     def compute(self, *arrays: Any) -> Any:
         """The meaning, in NumPy: one array, or a tuple for several outputs. Never writes to an input but ``mutates``."""
         raise NotImplementedError
@@ -282,7 +293,8 @@ def op(name: str, *aliases: str) -> Callable[[T], T]:
             if known in REGISTRY:
                 raise TypeError(f"{known}: registered twice, by {REGISTRY[known].__module__} and {cls.__module__}")
             REGISTRY[known] = cls
-        OPS[name] = cls
+        if not name.startswith(BACKWARD):
+            OPS[name] = cls
         return cls
 
     return register
