@@ -12,7 +12,9 @@ from .error import MXNetError
 if TYPE_CHECKING:
     from . import (
         attribute,
+        autograd,
         context,
+        engine,
         error,
         executor,
         gluon,
@@ -32,7 +34,9 @@ if TYPE_CHECKING:
 
 _MODULES = (
     "attribute",
+    "autograd",
     "context",
+    "engine",
     "error",
     "executor",
     "gluon",
@@ -62,10 +66,12 @@ __all__ = [
     "MXNetError",
     "Symbol",
     "attribute",
+    "autograd",
     "context",
     "cpu",
     "cpu_pinned",
     "current_context",
+    "engine",
     "error",
     "executor",
     "gluon",

@@ -89,12 +89,20 @@ Call = Callable[[type[Op], str, dict[str, Any] | list[Any], dict[str, Any]], Any
 them, else those given by name) and everything else given by keyword."""
 
 
+class Fast(NamedTuple):
+    """A way round ``Call`` for calls like earlier ones: same attributes, and all inputs by position."""
+
+    array: type
+    """What inputs are instances of (exactly; others go the long way)."""
+    invoke: Callable[[Op, tuple[Any, ...]], Any]
+
+
 class Namespace:
     """A module of operator functions, made as they are asked for."""
 
-    def __init__(self, name: str, prefix: str, call: Call, tail: tuple[str, ...]):
+    def __init__(self, name: str, prefix: str, call: Call, tail: tuple[str, ...], fast: Fast | None = None):
         self.__name__ = name
-        self._prefix, self._call, self._tail = prefix, call, tail
+        self._prefix, self._call, self._tail, self._fast = prefix, call, tail, fast
 
     def __getattr__(self, name: str) -> Any:
         cls = REGISTRY.get(self._prefix + name)
@@ -102,7 +110,7 @@ class Namespace:
             cls = REGISTRY.get(name)  # _internal shows names with their underscore
         if cls is None or (not self._prefix and name.startswith("_")):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        made = make(cls, name, self.__name__, self._call, self._tail)
+        made = make(cls, name, self.__name__, self._call, self._tail, self._fast)
         self.__dict__[name] = made
         return made
 
@@ -120,7 +128,9 @@ class Namespace:
         return f"<module {self.__name__!r} of operators>"
 
 
-def make(cls: type[Op], name: str, module: str, call: Call, tail: tuple[str, ...]) -> Callable[..., Any]:
+def make(
+    cls: type[Op], name: str, module: str, call: Call, tail: tuple[str, ...], fast: Fast | None = None
+) -> Callable[..., Any]:
     """The function ``name`` for an operator: inputs and attributes by position or keyword, then the frontend's own."""
     variadic = cls.inputs[:1] != () and cls.inputs[0].startswith("*")
     inputs = () if variadic else cls.inputs
@@ -143,11 +153,61 @@ def make(cls: type[Op], name: str, module: str, call: Call, tail: tuple[str, ...
             given = {key: kwargs.pop(key) for key in inputs if key in kwargs}
             return call(cls, name, {key: value for key, value in given.items() if value is not None}, kwargs)
 
+    if fast is not None:
+        function = _remembering(function, cls, positions if inputs else None, tail, fast)
     function.__name__ = function.__qualname__ = name
     function.__module__ = module
     function.__doc__ = document(cls)
     function.__signature__ = signature(cls, tail)  # type: ignore[attr-defined]
     return function
+
+
+def _remembering(
+    function: Callable[..., Any], cls: type[Op], positions: tuple[str, ...] | None, tail: tuple[str, ...], fast: Fast
+) -> Callable[..., Any]:
+    """The function, remembering which operator its attributes mean. positions: names of positional arguments, None for
+    operators that take any number of inputs."""
+    array, invoke = fast
+    known: dict[Any, Op] = {}
+    slow = {*cls.inputs, *tail}
+
+    def remembering(*args: Any, **kwargs: Any) -> Any:
+        count = 0
+        for arg in args:
+            if type(arg) is not array:
+                break
+            count += 1
+        key = (count, args[count:], *kwargs.items())
+        try:
+            op = known.get(key)
+        except TypeError:  # a list among the attributes
+            return function(*args, **kwargs)
+        if op is not None:
+            return invoke(op, args[:count])
+        if count and slow.isdisjoint(kwargs) and not any(_varies(v) for v in (*args[count:], *kwargs.values())):
+            rest = args[count:]
+            if positions is None:
+                given: dict[str, Any] | None = dict(kwargs) if not rest else None
+            else:
+                fits = count == len(positions) - len(cls.fields) or not rest
+                given = {**dict(zip(positions[count:], rest)), **kwargs} if fits and len(args) <= len(positions) else None
+            if given is not None and all(k in cls.fields for k in given):
+                op = cls.bind(**attributes(cls, given, count))
+                if len(op.takes()) == count:
+                    if len(known) >= 256:
+                        known.clear()
+                    known[key] = op
+                    return invoke(op, args[:count])
+        return function(*args, **kwargs)
+
+    return remembering
+
+
+def _varies(value: Any) -> bool:
+    """Whether equal values may mean something else: 0.0 and -0.0, or anything but plain constants."""
+    if type(value) is tuple:
+        return any(map(_varies, value))
+    return not (value is None or type(value) in (str, int, bool, type) or (type(value) is float and value != 0.0))
 
 
 def signature(cls: type[Op], tail: tuple[str, ...]) -> inspect.Signature:

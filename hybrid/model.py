@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import params, symbol
-from .ndarray import NDArray, _wrap, save
+from .ndarray import NDArray, save, wrap
 
 
 def save_checkpoint(
@@ -31,7 +31,7 @@ def load_params(prefix: str, epoch: int) -> tuple[dict[str, NDArray], dict[str, 
 def _load_params(prefix: str, epoch: int, states: Any) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
     loaded = params.load(f"{prefix}-{epoch:04d}.params")
     arguments, auxiliary = params.split(loaded or {}, states)  # of no parameters MXNet writes an empty list
-    return _wrap(arguments), _wrap(auxiliary)
+    return wrap(arguments), wrap(auxiliary)
 
 
 def load_checkpoint(prefix: str, epoch: int) -> tuple[symbol.Symbol, dict[str, NDArray], dict[str, NDArray]]:

@@ -89,6 +89,8 @@ class Op:
     aliases: ClassVar[tuple[str, ...]] = ()
     fields: ClassVar[dict[str, Field]] = {}
     _key: tuple[Any, ...]
+    calls: dict[tuple[Any, ...], Any]
+    """What eager calls have found out about this instance, by the shapes and dtypes of the inputs."""
 
     inputs: ClassVar[tuple[str, ...]] = ("data",)
     """Names of all inputs there can be, auxiliary states last. A single ``*name`` says that there may be any number."""
@@ -218,6 +220,7 @@ class Op:
         problem = self.check()
         if problem:
             raise OpError(f"{self.name}: {problem}")
+        self.__dict__["calls"] = {}
         # texts, not values: NaN differs from itself, and NumPy says dtype("float64") == None
         self.__dict__["_key"] = (type(self), *(f.kind.write(values[f.name]) for f in self.fields.values()))
 
@@ -240,6 +243,8 @@ class Op:
     @classmethod
     def bind(cls, **attrs: Any) -> Op:
         """The instance with these attributes (texts or values); equal calls give the same object."""
+        if any(type(v) is float and v == 0.0 for v in attrs.values()):
+            return _share(cls(**attrs))  # the memo holds 0.0 and -0.0 for equal
         try:
             return _bind(cls, tuple(sorted(attrs.items())))
         except TypeError:  # an unhashable value such as a list; the plain constructor copes

@@ -8,7 +8,7 @@ import numpy as np
 
 from .context import Context, resolve
 from .error import MXNetError
-from .ndarray import NDArray
+from .array import NDArray
 from .params import CSR, RowSparse
 
 
@@ -50,10 +50,10 @@ class BaseSparseNDArray(NDArray):
         return NDArray(self._array, self._ctx)[key]
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        raise MXNetError(f"{type(self).__name__} cannot be written to; use tostype('default') first")
+        self._check_writable()
 
-    def _overwrite(self, values: np.ndarray, what: str) -> None:
-        self[:] = values
+    def _check_writable(self) -> None:
+        raise MXNetError(f"{type(self).__name__} cannot be written to; use tostype('default') first")
 
 
 class RowSparseNDArray(BaseSparseNDArray):

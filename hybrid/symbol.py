@@ -109,6 +109,47 @@ def _call(cls: type[Op], name: str, inputs: dict[str, Any] | list[Any], given: d
     return create(cls, name, inputs, given, node_name, attr)
 
 
+def from_tape(origin: Any) -> Symbol:
+    """The Symbol of a recorded computation (see tape.py): its operators, and variables where it starts.
+
+    Raises MXNetError for what was not recorded, or not as operators."""
+    if origin is None:
+        raise MXNetError("get_symbol: the array was not recorded; compute it inside autograd.record()")
+    made: dict[int, Node] = {}
+
+    def node_of(source: Any, name: str) -> Entry:
+        if not isinstance(source, tuple):
+            key = id(source) if source is not None else None
+            if key is None or key not in made:
+                variable = Node(None, name)
+                if key is None:
+                    return Entry(variable)
+                made[key] = variable
+            return Entry(made[key])
+        step, index = source
+        return Entry(made[id(step)], index)
+
+    stack = [origin]
+    while stack:
+        source = stack[-1]
+        if not isinstance(source, tuple) or id(source[0]) in made:
+            stack.pop()
+            continue
+        step = source[0]
+        op = getattr(step, "op", None)
+        if op is None:
+            raise MXNetError("get_symbol: the computation went through a step that is no operator (a Function or CachedOp)")
+        waiting = [p for p in step.parents if isinstance(p, tuple) and id(p[0]) not in made]
+        if waiting:
+            stack += waiting
+            continue
+        stack.pop()
+        name = NameManager.current.get(None, op.name.lower().lstrip("_"))
+        inputs = [node_of(p, NameManager.current.get(None, "var")) for p in step.parents]
+        made[id(step)] = Node(op, name, inputs, op.dump())
+    return Symbol([node_of(origin, "var0")])
+
+
 class Symbol:
     """Outputs of a graph, with all that leads to them. Made by ``mx.sym.var``, the functions of ``mx.sym``, and ``load``."""
 

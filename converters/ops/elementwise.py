@@ -5,7 +5,8 @@ import math
 import numpy as np
 
 from hybrid.op import OPS
-from hybrid.ops.elementwise import DEGREES, RADIANS, Identity, Unary, UnaryPredicate
+from hybrid.ops.curves import DEGREES, RADIANS
+from hybrid.ops.elementwise import Identity, Unary, UnaryPredicate
 
 from ..registry import not_exported, to_onnx
 

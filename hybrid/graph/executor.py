@@ -30,16 +30,18 @@ def apply(
     training: bool = False,
     out: np.ndarray | None = None,
     bodies: Sequence[Body] = (),
+    rng: np.random.Generator | None = None,
 ) -> tuple[np.ndarray, ...]:
     """One operator applied to arrays: all its outputs, checked against what inference said of them.
 
-    They share memory with no input unless the operator is a view. ``name`` is the node's, for errors.
+    They share memory with no input unless the operator is a view. ``name`` is the node's, for errors; rng is this thread's
+    generator when none is given.
     Raises MXNetError (or what the operator raised, when that derives from it)."""
     options: dict[str, Any] = {}
     if "training" in op.uses:
         options["training"] = training
     if "rng" in op.uses:
-        options["rng"] = random.generator()
+        options["rng"] = rng or random.generator()
     if "shape" in op.uses:
         options["shape"] = specs[0].shape
     if "bodies" in op.uses:
@@ -50,9 +52,7 @@ def apply(
         with np.errstate(all="ignore"):  # as MXNet: inf and nan are values, not events
             results = op.compute(*arrays, **options)
     except Exception as error:
-        kind = type(error) if isinstance(error, MXNetError) else MXNetError
-        given = ", ".join(f"{a.dtype}{show(a.shape)}" for a in arrays)
-        raise kind(f"Error in operator {name}: [{op.name}] {error} (inputs: {given})") from error
+        raise failure(op, arrays, name, error) from error
     results = tuple(map(np.asarray, results)) if isinstance(results, tuple | list) else (np.asarray(results),)
     if (
         not op.view and out is None
@@ -66,6 +66,13 @@ def apply(
                 f"inference said {spec.dtype}{show(spec.shape)}; this is a bug in the operator, please report it"
             )
     return results
+
+
+def failure(op: Op, arrays: Sequence[np.ndarray], name: str, error: Exception) -> MXNetError:
+    """What to raise when an operator's compute has raised: with the operator's name and what it was given."""
+    kind = type(error) if isinstance(error, MXNetError) else MXNetError
+    given = ", ".join(f"{a.dtype}{show(a.shape)}" for a in arrays)
+    return kind(f"Error in operator {name}: [{op.name}] {error} (inputs: {given})")
 
 
 def _shared(a: np.ndarray, b: np.ndarray) -> bool:
@@ -109,8 +116,11 @@ class Program:
         """The plan for inputs of these shapes and dtypes. Raises OpError when they do not fit the graph."""
         return self._prepared(feeds)[0]
 
-    def run(self, feeds: Mapping[str, Any], observe: Observer | None = None) -> list[np.ndarray]:
+    def run(
+        self, feeds: Mapping[str, Any], observe: Observer | None = None, rng: np.random.Generator | None = None
+    ) -> list[np.ndarray]:
         """The outputs. ``observe(node, outputs)`` sees every step's results as they are made; it must copy what it keeps.
+        rng: where random operators draw from, this thread's generator if None.
 
         Raises MXNetError naming every missing or unknown input, or the node at which something failed."""
         feeds = {k: np.asarray(v) for k, v in feeds.items()}
@@ -132,6 +142,7 @@ class Program:
                 training=self.training,
                 out=None if step.buffer is None else arena.views[step.buffer],
                 bodies=self._bodies.get(id(step.node), ()),
+                rng=rng,
             )
             if observe is not None:
                 observe(step.node, results)

@@ -1,6 +1,7 @@
 """Activation and LeakyReLU: element-wise non-linearities chosen by an attribute."""
 
-from typing import Any, Literal
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -47,14 +48,104 @@ def mish(x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
     return np.multiply(x, np.tanh(softplus(x)), out=out)
 
 
+def relu(x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    """The larger of x and 0."""
+    return np.maximum(x, 0, out=out)
+
+
+# -- derivatives: (F, dy, x, y) -> the gradient of x, all symbols ----------------------------------------------------------
+
+
+def relu_derivative(F: Any, dy: Any, x: Any, y: Any) -> Any:
+    return F._backward_relu(dy, y)
+
+
+def sigmoid_derivative(F: Any, dy: Any, x: Any, y: Any) -> Any:
+    return F._backward_sigmoid(dy, y)
+
+
+def tanh_derivative(F: Any, dy: Any, x: Any, y: Any) -> Any:
+    return F._backward_tanh(dy, y)
+
+
+def softplus_derivative(F: Any, dy: Any, x: Any, y: Any) -> Any:
+    return F.expm1(-y) * -dy
+
+
+def softsign_derivative(F: Any, dy: Any, x: Any, y: Any) -> Any:
+    return dy / F.square(F.abs(x) + 1)
+
+
+def log_sigmoid_derivative(F: Any, dy: Any, x: Any, y: Any) -> Any:
+    return F.expm1(y) * -dy
+
+
+def mish_derivative(F: Any, dy: Any, x: Any, y: Any) -> Any:
+    t = F.tanh(F.Activation(x, act_type="softrelu"))
+    return dy * (t + x * F.sigmoid(x) * (1 - F.square(t)))
+
+
+class OfOutput(Elementwise):
+    """A derivative in terms of the function's output y, times the gradient dy of that."""
+
+    inputs = ("dy", "y")
+    into = True
+
+
+@op("_backward_relu")
+class ReluBackward(OfOutput):
+    """dy where y is above 0, else 0; NaN where y is."""
+
+    def compute(self, dy, y, out=None):
+        return np.multiply(np.sign(y, out=out), dy, out=out)
+
+    def gradient(self, F, dy, head, y, gradient):
+        return F._backward_relu(dy, y), None
+
+
+@op("_backward_sigmoid")
+class SigmoidBackward(OfOutput):
+    """dy * y * (1 - y)."""
+
+    def compute(self, dy, y, out=None):
+        slope = np.asarray(np.subtract(1, y, out=out))
+        slope *= y
+        slope *= dy
+        return slope
+
+    def gradient(self, F, dy, head, y, gradient):
+        return F._backward_sigmoid(dy, y), dy * head * (1 - y * 2)
+
+
+@op("_backward_tanh")
+class TanhBackward(OfOutput):
+    """dy * (1 - y**2)."""
+
+    def compute(self, dy, y, out=None):
+        slope = np.asarray(np.multiply(y, y, out=out))
+        np.subtract(1, slope, out=slope)
+        slope *= dy
+        return slope
+
+    def gradient(self, F, dy, head, y, gradient):
+        return F._backward_tanh(dy, y), dy * head * y * -2
+
+
+class Nonlinearity(NamedTuple):
+    """A function that takes ``out=``, and its derivative."""
+
+    function: Callable[..., np.ndarray]
+    derivative: Callable[[Any, Any, Any, Any], Any]
+
+
 _ACTIVATIONS = {
-    "log_sigmoid": log_sigmoid,
-    "mish": mish,
-    "relu": lambda x, out=None: np.maximum(x, 0, out=out),
-    "sigmoid": sigmoid,
-    "softrelu": softplus,
-    "softsign": softsign,
-    "tanh": np.tanh,
+    "log_sigmoid": Nonlinearity(log_sigmoid, log_sigmoid_derivative),
+    "mish": Nonlinearity(mish, mish_derivative),
+    "relu": Nonlinearity(relu, relu_derivative),
+    "sigmoid": Nonlinearity(sigmoid, sigmoid_derivative),
+    "softrelu": Nonlinearity(softplus, softplus_derivative),
+    "softsign": Nonlinearity(softsign, softsign_derivative),
+    "tanh": Nonlinearity(np.tanh, tanh_derivative),
 }
 
 
@@ -71,7 +162,10 @@ class Activation(Elementwise):
 
     def compute(self, data, out=None):
         x = widen(data)
-        return narrow(_ACTIVATIONS[self.act_type](x, out if x is data else None), data.dtype, out)
+        return narrow(_ACTIVATIONS[self.act_type].function(x, out if x is data else None), data.dtype, out)
+
+    def gradient(self, F, dy, x, y):
+        return _ACTIVATIONS[self.act_type].derivative(F, dy, x, y)
 
     @classmethod
     def examples(cls, make):
@@ -95,6 +189,45 @@ def _gelu(x):
         piece = source[start : start + (1 << 14)].astype(np.float64)
         target[start : start + (1 << 14)] = piece * (0.5 * (1 + erf(piece * 0.5**0.5)))
     return y
+
+
+@op("_backward_leaky")
+class LeakyBackward(Elementwise):
+    """dy, times slope where x is 0 or below."""
+
+    slope: float
+
+    inputs = ("dy", "x")
+
+    def compute(self, dy, x):
+        # a table of the two slopes: choosing between arrays would stumble over every change of sign
+        return np.array([1, self.slope], dy.dtype).take((x <= 0).view(np.int8), mode="clip") * dy
+
+    def gradient(self, F, dy, head, x, y):
+        return F._backward_leaky(dy, x, slope=self.slope), None
+
+
+def _along_channels(gamma: np.ndarray, rank: int) -> np.ndarray:
+    """One slope, or one a channel, so that it broadcasts with data of that rank."""
+    return gamma.reshape(-1, *(1,) * (rank - 2)) if rank > 1 else gamma
+
+
+@op("_backward_slopes")
+class Slopes(Op):
+    """gamma of LeakyReLU so that it broadcasts with data. Shapes: gamma (C,), data (N, C, ...) -> (C, 1, ...)."""
+
+    inputs = ("gamma", "data")
+    view = True
+    moves = True
+
+    def infer_shape(self, gamma, data):
+        return (*gamma, *(1,) * (len(data) - 2))
+
+    def compute(self, gamma, data):
+        return _along_channels(gamma, data.ndim)
+
+    def gradient(self, F, dy, gamma, data, slopes):
+        return F._backward_reshape_like(dy, gamma), None
 
 
 @op("LeakyReLU", "_npx_leaky_relu")
@@ -153,9 +286,7 @@ class LeakyReLU(Op):
         if self.act_type == "leaky":
             y = _leaky(x, self.slope)
         elif self.act_type == "prelu":
-            slopes = widen(gamma)
-            slopes = slopes.reshape(-1, *(1,) * (x.ndim - 2)) if x.ndim > 1 else slopes
-            y = _leaky(x, slopes)
+            y = _leaky(x, _along_channels(widen(gamma), x.ndim))
         elif self.act_type == "elu":
             y = np.where(x > 0, x, self.slope * np.expm1(np.minimum(x, 0)))
         elif self.act_type == "selu":
@@ -163,6 +294,25 @@ class LeakyReLU(Op):
         else:
             y = _gelu(x)
         return narrow(y, data.dtype)
+
+    def gradient(self, F, dy, x, *arrays):
+        if self.act_type == "prelu":
+            gamma = arrays[0]
+            slopes = F._backward_slopes(gamma, x)
+            below = F._backward_sum_like(dy * F._minimum_scalar(x, scalar=0), slopes)
+            return F.where(x > 0, dy, F.broadcast_mul(dy, slopes)), F._backward_reshape_like(below, gamma)
+        if self.act_type == "rrelu":
+            return F.where(x > 0, dy[0], dy[0] * arrays[-1])
+        if self.act_type == "leaky":
+            return F._backward_leaky(dy, x, slope=self.slope)
+        if self.act_type == "gelu":
+            likely = (F.erf(x * 0.5**0.5) + 1) * 0.5
+            return dy * (likely + x * F.exp(F.square(x) * -0.5) * (2 * np.pi) ** -0.5)
+        # where x is above 0 the other branch is not taken, but it must not overflow: its derivative counts as 0 times that
+        e = F.exp(F._minimum_scalar(x, scalar=0))
+        if self.act_type == "elu":
+            return F.where(x > 0, dy, dy * e * self.slope)
+        return F.where(x > 0, dy * SELU_SCALE, dy * e * (SELU_SCALE * SELU_ALPHA))
 
     @classmethod
     def examples(cls, make):

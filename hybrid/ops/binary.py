@@ -5,6 +5,7 @@ The legacy forms keep the dtype of the data throughout (comparisons give 0 and 1
 use (_npi_*) mix dtypes as MXNet's NumPy interface does, and comparisons give bool.
 """
 
+import operator
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
@@ -15,12 +16,79 @@ from ..shapes import broadcast
 from .common import Elementwise, truncate
 
 
+class Term:
+    """A symbol or a number in a derivative. Arithmetic on two symbols broadcasts; on two numbers it never raises."""
+
+    __slots__ = ("F", "value")
+
+    def __init__(self, F, value):
+        self.F, self.value = F, value
+
+    @property
+    def is_number(self) -> bool:
+        return isinstance(self.value, int | float)
+
+    def _with(self, other: Any, plain: Callable[[Any, Any], Any], both: str) -> "Term":
+        other = other if isinstance(other, Term) else Term(self.F, other)
+        if self.is_number and other.is_number:
+            return Term(self.F, float(plain(np.float64(self.value), np.float64(other.value))))
+        if self.is_number or other.is_number:
+            return Term(self.F, plain(self.value, other.value))
+        return Term(self.F, getattr(self.F, both)(self.value, other.value))
+
+    def __add__(self, other):
+        return self._with(other, operator.add, "broadcast_add")
+
+    def __sub__(self, other):
+        return self._with(other, operator.sub, "broadcast_sub")
+
+    def __mul__(self, other):
+        return self._with(other, operator.mul, "broadcast_mul")
+
+    def __truediv__(self, other):
+        return self._with(other, operator.truediv, "broadcast_div")
+
+    def __pow__(self, other):
+        return self._with(other, operator.pow, "broadcast_power")
+
+    def __ge__(self, other):
+        return self._with(other, operator.ge, "broadcast_greater_equal")
+
+    def __gt__(self, other):
+        return self._with(other, operator.gt, "broadcast_greater")
+
+    def __le__(self, other):
+        return self._with(other, operator.le, "broadcast_lesser_equal")
+
+    def __lt__(self, other):
+        return self._with(other, operator.lt, "broadcast_lesser")
+
+    def __neg__(self):
+        return Term(self.F, -self.value)
+
+    def log(self):
+        """The natural logarithm."""
+        return Term(self.F, float(np.log(self.value)) if self.is_number else self.F.log(self.value))
+
+    def floor(self):
+        """Rounded down."""
+        return Term(self.F, float(np.floor(self.value)) if self.is_number else self.F.floor(self.value))
+
+
+Derivative = Callable[[Term, Term, Term, Term], Term]
+"""(dy, lhs, rhs, y) -> the gradient of lhs, or of rhs, before it is summed down to that one's shape."""
+
+
 class Arithmetic(NamedTuple):
     """What is done to two elements. function takes arrays of one dtype and gives that dtype (predicates: bool)."""
 
     name: str
     text: str
     function: Callable[..., np.ndarray]
+    left: Derivative | None = None
+    """How the result changes with lhs,"""
+    right: Derivative | None = None
+    """and with rhs; None when it does not, or MXNet takes it so."""
     predicate: bool = False
     into: bool = False
     """function takes ``out=``."""
@@ -58,19 +126,27 @@ def _on_floats(function: np.ufunc) -> Callable[[np.ndarray, np.ndarray], np.ndar
     return apply
 
 
+# fmt: off
 ARITHMETIC = {
     row.name: row
     for row in (
-        Arithmetic("add", "lhs + rhs", np.add, into=True),
-        Arithmetic("subtract", "lhs - rhs", np.subtract, into=True),
-        Arithmetic("multiply", "lhs * rhs", np.multiply, into=True),
-        Arithmetic("divide", "lhs / rhs; integers are divided towards zero", _divide),
-        Arithmetic("quotient", "lhs / rhs; integers are divided as float32, then cut off", _on_floats(np.divide)),
-        Arithmetic("mod", "the rest of lhs / rhs, with the sign of rhs; 0 where rhs is 0", _mod),
-        Arithmetic("power", "lhs to the power of rhs", _on_floats(np.power)),
-        Arithmetic("hypot", "the hypotenuse sqrt(lhs**2 + rhs**2), without overflow in between", _on_floats(np.hypot)),
-        Arithmetic("maximum", "the larger of lhs and rhs; NaN if either is", np.maximum, into=True),
-        Arithmetic("minimum", "the smaller of lhs and rhs; NaN if either is", np.minimum, into=True),
+        Arithmetic("add", "lhs + rhs", np.add, lambda dy, a, b, y: dy, lambda dy, a, b, y: dy, into=True),
+        Arithmetic("subtract", "lhs - rhs", np.subtract, lambda dy, a, b, y: dy, lambda dy, a, b, y: -dy, into=True),
+        Arithmetic("multiply", "lhs * rhs", np.multiply, lambda dy, a, b, y: dy * b, lambda dy, a, b, y: dy * a, into=True),
+        Arithmetic("divide", "lhs / rhs; integers are divided towards zero", _divide,
+                   lambda dy, a, b, y: dy / b, lambda dy, a, b, y: -dy * (a / (b * b))),
+        Arithmetic("quotient", "lhs / rhs; integers are divided as float32, then cut off", _on_floats(np.divide),
+                   lambda dy, a, b, y: dy / b, lambda dy, a, b, y: -dy * (a / (b * b))),
+        Arithmetic("mod", "the rest of lhs / rhs, with the sign of rhs; 0 where rhs is 0", _mod,
+                   lambda dy, a, b, y: dy, lambda dy, a, b, y: -dy * (a / b).floor()),
+        Arithmetic("power", "lhs to the power of rhs", _on_floats(np.power),
+                   lambda dy, a, b, y: dy * (a ** (b - 1) * b), lambda dy, a, b, y: dy * (y * a.log())),
+        Arithmetic("hypot", "the hypotenuse sqrt(lhs**2 + rhs**2), without overflow in between", _on_floats(np.hypot),
+                   lambda dy, a, b, y: dy * (a / y), lambda dy, a, b, y: dy * (b / y)),
+        Arithmetic("maximum", "the larger of lhs and rhs; NaN if either is", np.maximum,
+                   lambda dy, a, b, y: dy * (a >= b), lambda dy, a, b, y: dy * (a < b), into=True),
+        Arithmetic("minimum", "the smaller of lhs and rhs; NaN if either is", np.minimum,
+                   lambda dy, a, b, y: dy * (a <= b), lambda dy, a, b, y: dy * (a > b), into=True),
         Arithmetic("equal", "lhs == rhs", np.equal, predicate=True),
         Arithmetic("not_equal", "lhs != rhs", np.not_equal, predicate=True),
         Arithmetic("greater", "lhs > rhs", np.greater, predicate=True),
@@ -83,10 +159,13 @@ ARITHMETIC = {
         Arithmetic("bitwise_and", "the bits set in both lhs and rhs", np.bitwise_and, into=True, integers=True),
         Arithmetic("bitwise_or", "the bits set in lhs or rhs", np.bitwise_or, into=True, integers=True),
         Arithmetic("bitwise_xor", "the bits set in one of lhs and rhs", np.bitwise_xor, into=True, integers=True),
-        Arithmetic("arctan2", "the angle of the point (rhs, lhs)", _on_floats(np.arctan2)),
-        Arithmetic("copysign", "lhs with the sign of rhs", _copysign),
+        Arithmetic("arctan2", "the angle of the point (rhs, lhs)", _on_floats(np.arctan2),
+                   lambda dy, a, b, y: dy * (b / (a * a + b * b)), lambda dy, a, b, y: -dy * (a / (a * a + b * b))),
+        Arithmetic("copysign", "lhs with the sign of rhs", _copysign,
+                   lambda dy, a, b, y: dy * (((a >= 0) * (b >= 0) + (a < 0) * (b < 0)) * 2 - 1)),
     )
 }
+# fmt: on
 
 
 # -- two arrays ---------------------------------------------------------------------------------------------------------
@@ -103,6 +182,14 @@ class Pair(Op):
             return self.arithmetic.function(lhs, rhs, out=out)
         return self.arithmetic.function(lhs, rhs).astype(lhs.dtype, copy=False)
 
+    def gradient(self, F, dy, lhs, rhs, y):
+        rules, terms = (self.arithmetic.left, self.arithmetic.right), [Term(F, s) for s in (dy, lhs, rhs, y)]
+        return tuple(rule and self.fitted(F, rule(*terms).value, s) for rule, s in zip(rules, (lhs, rhs)))
+
+    def fitted(self, F, gradient, like):
+        """A gradient in the form of an input."""
+        return gradient
+
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(3, 4, low=0.3, high=2), make.uniform(3, 4, low=0.3, high=2))
@@ -118,6 +205,9 @@ class Broadcast(Pair):
     def infer_shape(self, lhs, rhs):
         return broadcast(lhs, rhs)
 
+    def fitted(self, F, gradient, like):
+        return F._backward_sum_like(gradient, like)
+
     @classmethod
     def examples(cls, make):
         if cls.arithmetic.integers:
@@ -128,6 +218,11 @@ class Broadcast(Pair):
 
 class Mixed(Broadcast):
     """Shapes broadcast; dtypes may differ: a float wins over an integer, then the wider one."""
+
+    def gradient(self, F, dy, lhs, rhs, y):
+        # derivatives are computed in the dtype of the result
+        found = super().gradient(F, dy, F._backward_cast_like(lhs, y), F._backward_cast_like(rhs, y), y)
+        return tuple(None if g is None else F._backward_cast_like(g, s) for g, s in zip(found, (lhs, rhs)))
 
     def infer_input_types(self, dtypes, outputs):
         known = next((d for d in dtypes if d is not None), None)
@@ -211,6 +306,17 @@ class Scalar(Elementwise):
         if out is not None:
             return self.arithmetic.function(lhs, rhs, out=out)
         return np.asarray(self.arithmetic.function(lhs, rhs)).astype(self.infer_type(data.dtype), copy=False)
+
+    def gradient(self, F, dy, data, y):
+        rule = self.arithmetic.right if self.reflected else self.arithmetic.left
+        if rule is None:
+            return None
+        converts = not self.is_int or isinstance(self, DividedBy)
+        array = Term(F, F._backward_cast_like(data, y) if converts else data)
+        number = Term(F, self.scalar)
+        with np.errstate(all="ignore"):
+            found = rule(Term(F, dy), *((number, array) if self.reflected else (array, number)), Term(F, y)).value
+        return F._backward_cast_like(found, data) if converts else found
 
     @classmethod
     def examples(cls, make):

@@ -33,6 +33,9 @@ class Cast(Elementwise):
     def compute(self, data):
         return convert(data, self.dtype)
 
+    def gradient(self, F, dy, data, y):
+        return F._backward_cast_like(dy, data)
+
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(3, 4, low=-9, high=9), dtype="int32")
@@ -91,6 +94,10 @@ class AmpMulticast(Op):
     def compute(self, *arrays):
         wanted = self.infer_type(*(a.dtype for a in arrays))
         return tuple(a.copy() if a.dtype == d else convert(a, d) for a, d in zip(arrays, wanted))  # type: ignore[arg-type]
+
+    def gradient(self, F, dy, *arrays):
+        heads = dy if isinstance(dy, tuple) else (dy,)
+        return tuple(F._backward_cast_like(head, array) for head, array in zip(heads, arrays))
 
     @classmethod
     def examples(cls, make):

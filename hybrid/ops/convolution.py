@@ -1,11 +1,10 @@
-"""Convolution, its transpose, and the rearrangements im2col and col2im.
+"""Convolution, its transpose, and the rearrangements im2col and col2im, with the operators that their gradients consist of.
 
-All compute works on channels-first arrays of any number of spatial axes: data (N, C, *spatial), weight (O, C/groups, *kernel).
+A convolution is bilinear, so the derivatives of the three products in windows.py are these products again: data and weight
+to output, output and weight to data (``_backward_*_data``), data and output to weight (``_backward_*_weight``).
 """
 
 import math
-from collections.abc import Iterator
-from itertools import product
 from typing import Literal
 
 import numpy as np
@@ -13,10 +12,7 @@ import numpy as np
 from ..op import Op, op
 from ..shapes import UNKNOWN, merge, show
 from .common import narrow, want_rank, widen
-
-BUFFER = 4 << 20, 64 << 20
-"""Bytes of unfolded windows that are made at a time, at least and at most: few enough to stay in cache, but twice as many as
-the weights have, which BLAS reads anew for every piece."""
+from .windows import convolve, correlate, deconvolve, fold, pad_spatial, windows
 
 
 class Windowed(Op):
@@ -61,144 +57,6 @@ class Windowed(Op):
                 window = f"window of {show(self.reach)} (kernel with dilate)"
                 raise self.fail(f"got a {window} for data of {show(spatial)} padded by {show(self.pads)}")
         return tuple((size + 2 * p - r) // s + 1 for size, r, s, p in zip(spatial, self.reach, self.strides, self.pads))
-
-
-def pad_spatial(x: np.ndarray, before: tuple[int, ...], after: tuple[int, ...], fill: float = 0) -> np.ndarray:
-    """x with its last axes extended by ``fill``; x itself where nothing is to be added."""
-    if not any(before) and not any(after):
-        return x
-    rest = x.shape[: x.ndim - len(before)]
-    spatial = x.shape[x.ndim - len(before) :]
-    out = np.full((*rest, *(b + n + a for b, n, a in zip(before, spatial, after))), fill, x.dtype)
-    out[(..., *(slice(b, b + n) for b, n in zip(before, spatial)))] = x
-    return out
-
-
-def windows(x: np.ndarray, kernel: tuple, stride: tuple, dilate: tuple, steps: tuple) -> np.ndarray:
-    """All windows of x (..., *spatial) as a view (..., *kernel, *steps)."""
-    lead = x.ndim - len(kernel)
-    inner = [s * d for s, d in zip(x.strides[lead:], dilate)]
-    outer = [s * d for s, d in zip(x.strides[lead:], stride)]
-    shape = (*x.shape[:lead], *kernel, *steps)
-    return np.lib.stride_tricks.as_strided(x, shape, (*x.strides[:lead], *inner, *outer), writeable=False)
-
-
-def taps(kernel: tuple, stride: tuple, dilate: tuple, steps: tuple) -> Iterator[tuple[tuple, tuple]]:
-    """(position in the kernel, index of what it meets at every step) for each tap of the kernel."""
-    for tap in product(*map(range, kernel)):
-        begin = [k * d for k, d in zip(tap, dilate)]
-        yield tap, (..., *(slice(b, b + (n - 1) * s + 1, s) for b, n, s in zip(begin, steps, stride)))
-
-
-def convolve(x, weight, stride, dilate, pad, groups, out=None):
-    """The cross-correlation of x (N, C, *spatial) with weight (O, C/groups, *kernel), without bias."""
-    kernel = weight.shape[2:]
-    batch, channels = x.shape[:2]
-    filters = len(weight)
-    reach = [d * (k - 1) + 1 for k, d in zip(kernel, dilate)]
-    steps = tuple((n + 2 * p - r) // s + 1 for n, p, r, s in zip(x.shape[2:], pad, reach, stride))
-    if out is None:
-        out = np.empty((batch, filters, *steps), x.dtype)
-    if not out.size:
-        return out
-    if not channels:
-        out[...] = 0
-        return out
-    x = pad_spatial(x, pad, pad)
-    if channels == groups and math.prod(kernel) > 1:
-        return _depthwise(x, weight, stride, dilate, steps, out)
-    weight = weight.reshape(groups, filters // groups, -1)
-    result = out.reshape(batch, groups, filters // groups, math.prod(steps))
-    if math.prod(kernel) == 1:
-        x = x[(..., *(slice(None, (n - 1) * s + 1, s) for n, s in zip(steps, stride)))]
-        columns = x.reshape(batch, groups, channels // groups, -1)
-        _multiply(weight, columns, result)
-        return out
-    view = windows(x, kernel, stride, dilate, steps)
-    depth = channels // groups * math.prod(kernel)
-    inner = math.prod(steps[1:])  # columns made by one step along the first spatial axis
-    budget = min(max(BUFFER[0], 2 * weight.nbytes), BUFFER[1])
-    rows = max(1, min(steps[0], budget // (groups * depth * inner * x.itemsize)))
-    buffer = np.empty(groups * depth * rows * inner, x.dtype)
-    lead = (slice(None),) * (1 + len(kernel))
-    for n in range(batch):
-        for row in range(0, steps[0], rows):
-            piece = view[n][(*lead, slice(row, row + rows))]
-            columns = buffer[: piece.size].reshape(piece.shape)
-            columns[...] = piece
-            columns = columns.reshape(groups, depth, -1)
-            _multiply(weight, columns, result[n, :, :, row * inner : row * inner + columns.shape[-1]])
-    return out
-
-
-def _multiply(weight: np.ndarray, columns: np.ndarray, out: np.ndarray) -> None:
-    """out = weight @ columns over the leading axes. One group is multiplied as matrices, which needs no broadcasting."""
-    if len(weight) > 1 or columns.ndim > 3:
-        np.matmul(weight, columns, out=out)
-    else:
-        np.matmul(weight[0], columns[0], out=out[0])
-
-
-def _depthwise(x, weight, stride, dilate, steps, out):
-    """One input channel for each filter: a sum over the kernel's taps, channels in pieces that stay in cache."""
-    kernel = weight.shape[2:]
-    channels = x.shape[1]
-    each = len(weight) // channels
-    weight = weight.reshape(channels, each, *kernel, *(1,) * len(kernel))
-    size = math.prod(steps) * each * x.itemsize
-    piece = max(1, (256 << 10) // size)
-    scratch = np.empty((min(piece, channels), each, *steps), x.dtype)
-    for n in range(len(x)):
-        result = out[n].reshape(channels, each, *steps)
-        for c in range(0, channels, piece):
-            source = x[n, c : c + piece, None]
-            target = result[c : c + piece]
-            product_ = scratch[: len(target)]
-            for i, (tap, index) in enumerate(taps(kernel, stride, dilate, steps)):
-                factor = weight[(slice(c, c + piece), slice(None), *tap)]
-                if i == 0:
-                    np.multiply(source[index], factor, out=target)
-                else:
-                    np.multiply(source[index], factor, out=product_)
-                    target += product_
-    return out
-
-
-def fold(columns, size, kernel, stride, dilate, steps):
-    """The sum of windows (..., *kernel, *steps) placed where they came from: the transpose of ``windows``, (..., *size).
-
-    Elements whose positions leave the same rest by the stride are kept together until the end, so that every tap adds to
-    memory in one run."""
-    rank = len(kernel)
-    lead = columns.shape[: columns.ndim - 2 * rank]
-    rows = [n + (k - 1) * d // s for n, k, d, s in zip(steps, kernel, dilate, stride)]
-    out = np.zeros((*lead, *stride, *rows), columns.dtype)
-    for tap in product(*map(range, kernel)):
-        whole, rest = zip(*(divmod(t * d, s) for t, d, s in zip(tap, dilate, stride)))
-        target = out[(*(slice(None),) * len(lead), *rest, *(slice(q, q + n) for q, n in zip(whole, steps)))]
-        target += columns[(*(slice(None),) * len(lead), *tap)]
-    first = len(lead)
-    out = out.transpose(*range(first), *(a for i in range(rank) for a in (first + rank + i, first + i)))
-    out = out.reshape(*lead, *(n * s for n, s in zip(rows, stride)))
-    short = [max(0, n - have) for n, have in zip(size, out.shape[first:])]
-    out = pad_spatial(out, (0,) * rank, tuple(short))
-    return out[(..., *map(slice, size))]
-
-
-def deconvolve(x, weight, stride, dilate, groups):
-    """The transpose of a convolution, nothing cut off: x (N, C, *spatial), weight (C, O/groups, *kernel)."""
-    kernel = weight.shape[2:]
-    batch, channels, *steps = x.shape
-    steps = tuple(steps)
-    each = weight.shape[1]
-    size = tuple((n - 1) * s + d * (k - 1) + 1 for n, s, k, d in zip(steps, stride, kernel, dilate))
-    out = np.empty((batch, groups * each, *size), x.dtype)
-    flat = weight.reshape(groups, channels // groups, -1).swapaxes(1, 2)
-    for n in range(batch):
-        pixels = x[n].reshape(groups, channels // groups, -1)
-        columns = flat * pixels if channels == groups else flat @ pixels
-        out[n] = fold(columns.reshape(groups * each, *kernel, *steps), size, kernel, stride, dilate, steps)
-    return out
 
 
 def _channels_first(array: np.ndarray, last: bool) -> np.ndarray:
@@ -282,6 +140,18 @@ class Convolution(Windowed):
             y += bias[0].reshape(-1, *(1,) * len(self.kernel))
         return narrow(np.moveaxis(y, 1, -1) if self.channels_last else y, data.dtype, out)
 
+    def gradient(self, F, dy, data, weight, *rest):
+        attrs = self.dump()
+        return (
+            F._backward_Convolution_data(dy, weight, data, **attrs),
+            F._backward_Convolution_weight(dy, data, weight, **attrs),
+            *([] if self.no_bias else [F.sum(dy, axis=-1 if self.channels_last else 1, exclude=True)]),
+        )
+
+    def plain(self) -> dict[str, str]:
+        """Its attributes without bias, for gradients of gradients."""
+        return self.dump() | {"no_bias": "True"}
+
     @classmethod
     def examples(cls, make):
         yield make(
@@ -310,6 +180,54 @@ class Convolution(Windowed):
             num_group=3,
             no_bias=True,
         )
+
+
+class _Product(Op):
+    """One of the two other products of a convolution: (dy, the other factor, what the result is for) -> as the last."""
+
+    into = False
+
+    def takes(self):
+        return self.inputs
+
+    def infer_input_shapes(self, shapes, outputs):
+        return [*shapes[:2], merge(shapes[2], outputs[0])]
+
+    def infer_shape(self, dy, factor, like):
+        return like
+
+
+@op("_backward_Convolution_data")
+class BackwardConvolutionData(_Product, Convolution):
+    """What a convolution's data gets: dy and weight to the shape of data, whose values are not read."""
+
+    inputs = ("dy", "weight", "data")
+
+    def compute(self, dy, weight, data):
+        y, w = (_channels_first(widen(a), self.channels_last) for a in (dy, weight))
+        size = self._split(data.shape)[2]
+        x = deconvolve(y, w, self.strides, self.dilations, self.pads, self.num_group, size)
+        return narrow(np.moveaxis(x, 1, -1) if self.channels_last else x, data.dtype)
+
+    def gradient(self, F, g, dy, weight, data, dx):
+        attrs = self.plain()
+        return F.Convolution(g, weight, **attrs), F._backward_Convolution_weight(dy, g, weight, **attrs), None
+
+
+@op("_backward_Convolution_weight")
+class BackwardConvolutionWeight(_Product, Convolution):
+    """What a convolution's weight gets: dy and data to the shape of weight, whose values are not read."""
+
+    inputs = ("dy", "data", "weight")
+
+    def compute(self, dy, data, weight):
+        y, x = (_channels_first(widen(a), self.channels_last) for a in (dy, data))
+        w = correlate(x, y, self.kernel, self.strides, self.dilations, self.pads, self.num_group)
+        return narrow(np.moveaxis(w, 1, -1) if self.channels_last else w, weight.dtype)
+
+    def gradient(self, F, g, dy, data, weight, dw):
+        attrs = self.plain()
+        return F.Convolution(data, g, **attrs), F._backward_Convolution_data(dy, g, data, **attrs), None
 
 
 @op("Convolution_v1")
@@ -391,15 +309,32 @@ class Deconvolution(Windowed):
         return (data[0], self.num_filter, *spatial)
 
     def compute(self, data, weight, *bias, out=None):
-        y = deconvolve(widen(data), widen(weight), self.strides, self.dilations, self.num_group)
-        pad, adj = self.borders(data.shape[2:])
-        short = tuple(max(0, a - p) for p, a in zip(pad, adj))
-        y = pad_spatial(y, (0,) * len(pad), short)
-        sizes = (w - 2 * p + a for w, p, a in zip(self._whole(data.shape[2:]), pad, adj))
-        y = y[(..., *(slice(p, p + n) for p, n in zip(pad, sizes)))]
+        spatial = data.shape[2:]
+        size = self.infer_shape(data.shape, weight.shape)[2:]
+        pad, _ = self.borders(spatial)
+        y = deconvolve(widen(data), widen(weight), self.strides, self.dilations, pad, self.num_group, size)
         if bias:
             y += bias[0].reshape(-1, *(1,) * len(self.kernel))
         return narrow(y, data.dtype, out)
+
+    def uncut(self, y, spatial):
+        """y (N, O, *size), made from data of that spatial size, as it was before anything was cut off or added."""
+        pad, _ = self.borders(spatial)
+        whole = self._whole(spatial)
+        y = y[(..., *(slice(0, w - p) for w, p in zip(whole, pad)))]
+        return pad_spatial(y, pad, tuple(w - p - n for w, p, n in zip(whole, pad, y.shape[2:])))
+
+    def gradient(self, F, dy, data, weight, *rest):
+        attrs = self.dump()
+        return (
+            F._backward_Deconvolution_data(dy, weight, data, **attrs),
+            F._backward_Deconvolution_weight(dy, data, weight, **attrs),
+            *([] if self.no_bias else [F.sum(dy, axis=1, exclude=True)]),
+        )
+
+    def plain(self) -> dict[str, str]:
+        """Its attributes without bias, for gradients of gradients."""
+        return self.dump() | {"no_bias": "True"}
 
     @classmethod
     def examples(cls, make):
@@ -410,6 +345,39 @@ class Deconvolution(Windowed):
             make.uniform(2, 2, 3), make.uniform(2, 1, 3), make.uniform(2), kernel=(3,), stride=(2,), adj=(1,),
             num_filter=2, num_group=2, no_bias=False,
         )  # fmt: skip
+
+
+@op("_backward_Deconvolution_data")
+class BackwardDeconvolutionData(_Product, Deconvolution):
+    """What a deconvolution's data gets: dy and weight to the shape of data, whose values are not read."""
+
+    inputs = ("dy", "weight", "data")
+
+    def compute(self, dy, weight, data):
+        none = (0,) * len(self.kernel)
+        y = self.uncut(widen(dy), data.shape[2:])
+        return narrow(convolve(y, widen(weight), self.strides, self.dilations, none, self.num_group), data.dtype)
+
+    def gradient(self, F, g, dy, weight, data, dx):
+        attrs = self.plain()
+        return F.Deconvolution(g, weight, **attrs), F._backward_Deconvolution_weight(dy, g, weight, **attrs), None
+
+
+@op("_backward_Deconvolution_weight")
+class BackwardDeconvolutionWeight(_Product, Deconvolution):
+    """What a deconvolution's weight gets: dy and data to the shape of weight, whose values are not read."""
+
+    inputs = ("dy", "data", "weight")
+
+    def compute(self, dy, data, weight):
+        none = (0,) * len(self.kernel)
+        y = self.uncut(widen(dy), data.shape[2:])
+        w = correlate(y, widen(data), self.kernel, self.strides, self.dilations, none, self.num_group)
+        return narrow(w, weight.dtype)
+
+    def gradient(self, F, g, dy, data, weight, dw):
+        attrs = self.plain()
+        return F.Deconvolution(data, g, **attrs), F._backward_Deconvolution_data(dy, g, data, **attrs), None
 
 
 @op("im2col")
@@ -427,9 +395,37 @@ class Im2Col(Windowed):
         view = windows(x, self.kernel, self.strides, self.dilations, steps)
         return view.reshape(len(data), data.shape[1] * math.prod(self.kernel), math.prod(steps))
 
+    def gradient(self, F, dy, data, y):
+        return F._backward_im2col(dy, data, **self.dump())
+
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(1, 2, 4, 4), kernel=(2, 2), stride=(2, 1), pad=(1, 0))
+
+
+@op("_backward_im2col")
+class BackwardIm2Col(Windowed):
+    """Columns put back and added up: (dy, data) -> as data, whose values are not read."""
+
+    inputs = ("dy", "data")
+
+    def infer_shape(self, dy, data):
+        return data
+
+    def compute(self, dy, data):
+        return _put_back(self, dy, data.shape[2:])
+
+    def gradient(self, F, g, dy, data, dx):
+        return F.im2col(g, **self.dump()), None
+
+
+def _put_back(op: Windowed, data, size):
+    """The columns of windows over an image of that size, each element added where it came from."""
+    steps = op.steps(size)
+    pieces = widen(data).reshape(len(data), data.shape[1] // math.prod(op.kernel), *op.kernel, *steps)
+    padded = tuple(n + 2 * p for n, p in zip(size, op.pads))
+    y = fold(pieces, padded, op.kernel, op.strides, op.dilations, steps)
+    return narrow(y[(..., *(slice(p, p + n) for p, n in zip(op.pads, size)))], data.dtype)
 
 
 @op("col2im")
@@ -448,12 +444,12 @@ class Col2Im(Windowed):
         return (data[0], data[1] // math.prod(self.kernel), *self.output_size)
 
     def compute(self, data):
-        steps = self.steps(self.output_size)
-        columns = widen(data).reshape(len(data), -1, *self.kernel, *steps)
-        size = tuple(n + 2 * p for n, p in zip(self.output_size, self.pads))
-        y = fold(columns, size, self.kernel, self.strides, self.dilations, steps)
-        y = y[(..., *(slice(p, p + n) for p, n in zip(self.pads, self.output_size)))]
-        return narrow(y, data.dtype)
+        return _put_back(self, data, self.output_size)
+
+    def gradient(self, F, dy, data, y):
+        attrs = self.dump()
+        del attrs["output_size"]
+        return F.im2col(dy, **attrs)
 
     @classmethod
     def examples(cls, make):

@@ -86,6 +86,9 @@ class Like(Elementwise):
     def compute(self, data):
         return np.full(data.shape, self.fill, data.dtype)
 
+    def gradient(self, F, dy, data, y):
+        return None
+
 
 @op("zeros_like", "_sparse_zeros_like", "_npi_zeros_like")
 class ZerosLike(Like):
@@ -117,6 +120,9 @@ class FullLike(Elementwise):
 
     def compute(self, a):
         return np.full(a.shape, np.asarray(self.fill_value).astype(self.dtype or a.dtype))
+
+    def gradient(self, F, dy, a, y):
+        return None
 
 
 class Range(Op):
@@ -284,6 +290,9 @@ class ArangeLike(Op):
         shape = self.infer_shape(data.shape)
         return steps(self.start, self.step, self.repeat, math.prod(shape), data.dtype).reshape(shape)
 
+    def gradient(self, F, dy, data, y):
+        return None
+
 
 class AboutShape(Op):
     """Numbers that a shape holds; the values of data do not matter."""
@@ -293,6 +302,9 @@ class AboutShape(Op):
 
     def infer_input_types(self, dtypes, outputs):
         return dtypes
+
+    def gradient(self, F, dy, data, y):
+        return None
 
 
 @op("shape_array", "_npx_shape_array")

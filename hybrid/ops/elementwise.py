@@ -3,133 +3,14 @@
 One Curve is the function; it may be several operators (``exp``, ``_npi_exp``), one line each in the tables below.
 """
 
-from collections.abc import Callable
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from ..op import Op, op
-from . import activation, special
 from .casting import convert
-from .common import Elementwise, truncate, widen
-
-
-class Curve(NamedTuple):
-    """A function of one element. ints says how integers get through: "direct", or as that floating dtype and cut off."""
-
-    name: str
-    text: str
-    function: Callable[..., np.ndarray]
-    ints: str = "float64"
-    predicate: bool = False
-    into: bool = False
-    """function takes ``out=``."""
-
-    def __call__(self, x: np.ndarray) -> np.ndarray:
-        """The function on an array of any dtype, keeping the dtype (predicates: bool)."""
-        if self.predicate or self.ints == "direct" or x.dtype.kind not in "iub":
-            return np.asarray(self.function(x))
-        return truncate(self.function(x.astype(self.ints)), x.dtype)
-
-
-def _float64(function: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
-    return lambda x: function(np.asarray(x, np.float64)).astype(x.dtype)
-
-
-def _wide(function: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
-    return lambda x: np.asarray(function(widen(x))).astype(x.dtype, copy=False)
-
-
-def _sign(x: np.ndarray) -> np.ndarray:
-    return (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)
-
-
-def _rint(x: np.ndarray) -> np.ndarray:
-    floor, ceil = np.floor(x), np.ceil(x)
-    return np.where(x - floor <= ceil - x, floor, ceil)
-
-
-def _round(x: np.ndarray) -> np.ndarray:
-    size = np.abs(x)
-    floor = np.floor(size)
-    return np.copysign(np.where(size - floor >= 0.5, floor + 1, floor), x)
-
-
-def _identity_on_integers(function: np.ufunc) -> Callable[[np.ndarray], np.ndarray]:
-    return lambda x: x.copy() if x.dtype.kind in "iub" else function(x)
-
-
-def _erfinv(x: np.ndarray) -> np.ndarray:
-    """As special.erfinv; for integers, which have no NaN, 0 outside -1..1."""
-    y = special.erfinv(np.asarray(x, np.float64))
-    return truncate(np.where(np.isnan(y), 0, y), x.dtype) if x.dtype.kind in "iub" else y.astype(x.dtype)
-
-
-# MXNet's constants, which are float32 whatever the dtype of the data
-DEGREES = np.float32(180) / np.float32(np.pi)
-RADIANS = np.float32(np.pi) / np.float32(180)
-
-CURVES = {
-    row.name: row
-    for row in (
-        Curve("abs", "the absolute value", np.abs, "direct"),
-        Curve("negative", "the negative", np.negative, "direct"),
-        Curve("square", "the square", np.square, "direct", into=True),
-        Curve("sign", "1, 0 or -1 by sign; 0 for NaN", _sign, "direct"),
-        Curve(
-            "relu",
-            "the larger of the element and 0; NaN stays",
-            lambda x, **to: np.maximum(x, 0, **to),
-            "direct",
-            into=True,
-        ),
-        Curve("bitwise_not", "every bit inverted; of bool the opposite", np.invert, "direct"),
-        Curve("floor", "rounded down", _identity_on_integers(np.floor), "direct"),
-        Curve("ceil", "rounded up", _identity_on_integers(np.ceil), "direct"),
-        Curve("trunc", "rounded towards 0", _identity_on_integers(np.trunc), "direct"),
-        Curve("rint", "rounded to the nearest integer, halves down", _rint),
-        Curve("round", "rounded to the nearest integer, halves away from 0", _round),
-        Curve("logical_not", "1 where the element is 0, else 0", np.logical_not, predicate=True),
-        Curve("isnan", "whether the element is NaN", np.isnan, predicate=True),
-        Curve("isinf", "whether the element is infinite", np.isinf, predicate=True),
-        Curve("isposinf", "whether the element is positive infinity", np.isposinf, predicate=True),
-        Curve("isneginf", "whether the element is negative infinity", np.isneginf, predicate=True),
-        Curve("isfinite", "whether the element is finite", np.isfinite, predicate=True),
-        Curve("exp", "e to the power of the element", np.exp),
-        Curve("expm1", "exp(x) - 1, accurate near 0", np.expm1),
-        Curve("log", "the natural logarithm", np.log),
-        Curve("log10", "the logarithm to base 10", np.log10),
-        Curve("log2", "the logarithm to base 2", np.log2),
-        Curve("log1p", "log(1 + x), accurate near 0", np.log1p),
-        Curve("sqrt", "the square root", np.sqrt),
-        Curve("rsqrt", "one over the square root", _wide(lambda x: 1 / np.sqrt(x))),
-        Curve("cbrt", "the cube root", np.cbrt),
-        Curve("rcbrt", "one over the cube root", _wide(lambda x: 1 / np.cbrt(x))),
-        Curve("reciprocal", "one over the element", lambda x: 1 / x),
-        Curve("sin", "the sine", np.sin),
-        Curve("cos", "the cosine", np.cos),
-        Curve("tan", "the tangent", np.tan),
-        Curve("arcsin", "the inverse sine", np.arcsin),
-        Curve("arccos", "the inverse cosine", np.arccos),
-        Curve("arctan", "the inverse tangent", np.arctan),
-        Curve("sinh", "the hyperbolic sine", np.sinh),
-        Curve("cosh", "the hyperbolic cosine", np.cosh),
-        Curve("tanh", "the hyperbolic tangent", np.tanh),
-        Curve("arcsinh", "the inverse hyperbolic sine", np.arcsinh),
-        Curve("arccosh", "the inverse hyperbolic cosine", np.arccosh),
-        Curve("arctanh", "the inverse hyperbolic tangent", np.arctanh),
-        Curve("degrees", "radians in degrees", lambda x: x * x.dtype.type(DEGREES), "float32"),
-        Curve("radians", "degrees in radians", lambda x: x * x.dtype.type(RADIANS), "float32"),
-        Curve("sigmoid", "1 / (1 + exp(-x))", _wide(activation.sigmoid)),
-        Curve("softsign", "x / (1 + |x|)", _wide(activation.softsign)),
-        Curve("log_sigmoid", "log(1 / (1 + exp(-x)))", _wide(activation.log_sigmoid)),
-        Curve("mish", "x * tanh(log(1 + exp(x)))", _wide(activation.mish)),
-        Curve("erf", "the error function", _float64(special.erf)),
-        Curve("erfinv", "the inverse error function", _erfinv, "direct"),
-        Curve("gamma", "the gamma function", _float64(special.gamma)),
-        Curve("gammaln", "the logarithm of the gamma function's absolute value", _float64(special.gammaln)),
-    )
-}
+from .common import Elementwise, widen
+from .curves import CURVES, Curve
 
 # where the examples (and random tests) draw from, for functions that are not defined everywhere
 _RANGES = {
@@ -146,6 +27,11 @@ class Unary(Elementwise):
 
     curve: ClassVar[Curve]
 
+    def gradient(self, F, dy, x, y):
+        if self.curve.derivative is None:
+            return super().gradient(F, dy, x, y)
+        return self.curve.derivative(F, dy, x, y)
+
     def compute(self, data, out=None):
         if out is not None:
             return self.curve.function(data, out=out)
@@ -160,6 +46,13 @@ class Unary(Elementwise):
         yield make(make.uniform(3, 4, low=low, high=high))
 
 
+class StraightThrough(Unary):
+    """The function is applied to every element; the gradient passes as if it were not."""
+
+    def gradient(self, F, dy, x, y):
+        return dy
+
+
 class UnaryPredicate(Elementwise):
     """The result is bool."""
 
@@ -170,6 +63,9 @@ class UnaryPredicate(Elementwise):
 
     def infer_type(self, data):
         return np.dtype(bool)
+
+    def gradient(self, F, dy, x, y):
+        return None
 
     def compute(self, data):
         return self.curve(data)
@@ -232,8 +128,10 @@ _unary("trunc", "fix", "_sparse_fix")
 _unary("trunc", "_npi_fix", argument="x")
 _unary("relu", "_npx_relu")
 _unary("sigmoid", "_npx_sigmoid")
-_unary("round", "_contrib_round_ste", "_sparse__contrib_round_ste")
-_unary("sign", "_contrib_sign_ste", "_sparse__contrib_sign_ste")
+_unary("round", "_contrib_round_ste", "_sparse__contrib_round_ste", base=StraightThrough)
+_unary("sign", "_contrib_sign_ste", "_sparse__contrib_sign_ste", base=StraightThrough)
+_unary("digamma", "_backward_digamma")
+_unary("trigamma", "_backward_trigamma")
 
 
 # -- what passes its input on --------------------------------------------------------------------------------------------
@@ -248,17 +146,24 @@ class Identity(Elementwise):
     def compute(self, data):
         return data
 
+    def gradient(self, F, dy, x, y):
+        return dy
+
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(3, 4))
 
 
-for _names in (
-    ("_copy", "identity"),
-    ("_copyto", "_npi_copyto"),
-    ("BlockGrad", "stop_gradient", "_sparse_stop_gradient"),
-):
+for _names in (("_copy", "identity"), ("_copyto", "_npi_copyto")):
     op(*_names)(type(_names[0].strip("_"), (Identity,), {"__module__": __name__, "__doc__": Identity.__doc__}))
+
+
+@op("BlockGrad", "stop_gradient", "_sparse_stop_gradient")
+class BlockGrad(Identity):
+    """The input as it is; no gradient passes."""
+
+    def gradient(self, F, dy, x, y):
+        return None
 
 
 @op("make_loss", "_sparse_make_loss")
@@ -267,6 +172,9 @@ class MakeLossOf(Identity):
 
     def returns(self):
         return ("loss",)
+
+    def gradient(self, F, dy, x, y):
+        return F.ones_like(x)
 
 
 @op("_np_copy")
@@ -282,6 +190,9 @@ class GradientMultiplier(Identity):
 
     scalar: float = 1.0
     is_int: bool = True
+
+    def gradient(self, F, dy, x, y):
+        return dy * self.scalar
 
 
 @op("cast_storage", "_sparse_cast_storage")
@@ -305,6 +216,9 @@ class IdentityLike(Elementwise):
 
     def compute(self, lhs, rhs):
         return lhs
+
+    def gradient(self, F, dy, lhs, rhs, y):
+        return dy, None
 
     @classmethod
     def examples(cls, make):
@@ -339,9 +253,31 @@ class Clip(Elementwise):
         out[...] = y
         return out
 
+    def gradient(self, F, dy, x, y):
+        return F._backward_clip(dy, x, a_min=self.a_min, a_max=self.a_max)
+
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(3, 5), a_min=-0.7, a_max=0.9)
+
+
+@op("_backward_clip")
+class ClipBackward(Elementwise):
+    """dy where x lies in a_min..a_max, both included, else 0."""
+
+    a_min: float
+    a_max: float
+
+    inputs = ("dy", "x")
+    into = True
+
+    def compute(self, dy, x, out=None):
+        wide = x.astype(np.float32) if x.dtype.kind in "iub" else x
+        outside = (wide < np.float32(self.a_min)) | (wide > np.float32(self.a_max))  # which NaN is not
+        return np.multiply(dy, ~outside, out=out)
+
+    def gradient(self, F, dy, head, x, y):
+        return F._backward_clip(dy, x, a_min=self.a_min, a_max=self.a_max), None
 
 
 @op("smooth_l1", "_npx_smooth_l1")
@@ -361,6 +297,9 @@ class SmoothL1(Elementwise):
         y = np.where(size > 1 / self.squared, size - 0.5 / self.squared, 0.5 * self.squared * x * x)
         return convert(y, data.dtype)
 
+    def gradient(self, F, dy, x, y):
+        return dy * F.clip(x * self.squared, a_min=-1, a_max=1)
+
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(3, 4, low=-2, high=2), scalar=1.5)
@@ -377,6 +316,9 @@ class HardSigmoid(Elementwise):
         x = widen(data)
         y = np.clip(x * x.dtype.type(np.float32(self.alpha)) + x.dtype.type(np.float32(self.beta)), 0, 1)
         return y.astype(data.dtype, copy=False)
+
+    def gradient(self, F, dy, x, y):
+        return dy * (y > 0) * (y < 1) * np.float32(self.alpha)
 
     @classmethod
     def examples(cls, make):
@@ -396,6 +338,9 @@ class Quadratic(Elementwise):
         a, b, c = (x.dtype.type(np.float32(v)) for v in (self.a, self.b, self.c))
         return convert((a * x + b) * x + c, data.dtype)
 
+    def gradient(self, F, dy, x, y):
+        return dy * (x * (2 * np.float32(self.a)) + np.float32(self.b))
+
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(3, 4), a=2.0, b=-1.0, c=0.5)
@@ -408,6 +353,9 @@ class DivSqrtDim(Elementwise):
     def compute(self, data):
         x = widen(data)
         return (x / np.sqrt(x.dtype.type(data.shape[-1]))).astype(data.dtype, copy=False)
+
+    def gradient(self, F, dy, x, y):
+        return F.contrib.div_sqrt_dim(dy)
 
     @classmethod
     def examples(cls, make):
@@ -424,6 +372,9 @@ class Around(Elementwise):
 
     def compute(self, data):
         return np.around(data, self.decimals)
+
+    def gradient(self, F, dy, x, y):
+        return None
 
     @classmethod
     def examples(cls, make):
@@ -443,6 +394,9 @@ class AddN(Elementwise):
         for x in arrays[1:]:
             y += x
         return y
+
+    def gradient(self, F, dy, *arrays):
+        return (dy,) * self.num_args
 
     @classmethod
     def examples(cls, make):
@@ -469,6 +423,9 @@ class NanToNum(Elementwise):
             return data.copy()
         nan, high, low = self.replacements(data.dtype)
         return np.nan_to_num(data, copy=True, nan=nan, posinf=high, neginf=low)
+
+    def gradient(self, F, dy, x, y):
+        return dy * F._backward_cast_like(F._npi_isfinite(x), dy)
 
     @classmethod
     def examples(cls, make):

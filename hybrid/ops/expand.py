@@ -1,6 +1,7 @@
 """Operators that repeat numbers: broadcasts, tile, repeat, Pad."""
 
 import math
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -8,6 +9,7 @@ import numpy as np
 from ..attrs import Shape
 from ..op import Op, op
 from ..shapes import UNKNOWN, show
+from .adjoint import added_up, linear
 from .common import axis_of, want_rank
 
 
@@ -35,6 +37,9 @@ class Broadcasting(Op):
 
     def compute(self, data, *like):
         return np.broadcast_to(data, self.infer_shape(data.shape, *(x.shape for x in like))).copy()
+
+    def gradient(self, F, dy, data, *like_and_y):
+        return F._backward_sum_like(dy, data), *(None for _ in like_and_y[1:])
 
 
 @op("broadcast_to")
@@ -148,6 +153,7 @@ class BroadcastLike(Broadcasting):
         yield make(make.uniform(2, 1, 2), make.uniform(4, 3), lhs_axes=(1,), rhs_axes=(0,))
 
 
+@linear(0)
 @op("tile", "_npi_tile")
 class Tile(Op):
     """data repeated reps times along each axis; reps and axes are matched from the right, missing ones are 1."""
@@ -168,12 +174,19 @@ class Tile(Op):
     def compute(self, data):
         return np.tile(data, self.reps)
 
+    def adjoint(self, of, dy, data):
+        reps = self.aligned(data.ndim)
+        shape = (1,) * (len(reps) - data.ndim) + data.shape
+        split = dy.reshape([n for pair in zip(reps, shape) for n in pair])
+        return split.sum(tuple(range(0, split.ndim, 2))).reshape(data.shape)
+
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(2, 3), reps=(2, 2))
         yield make(make.uniform(2, 3), reps=(2, 1, 3))
 
 
+@linear(0)
 @op("repeat", "_np_repeat")
 class Repeat(Op):
     """Every number of data repeats times along axis, or of the flattened data. Zero times gives the shape (0,)."""
@@ -197,12 +210,31 @@ class Repeat(Op):
             return np.empty((0,), data.dtype)
         return np.repeat(data, self.repeats, self.axis)
 
+    def adjoint(self, of, dy, data):
+        if self.repeats == 0:
+            return np.zeros(data.shape, dy.dtype)
+        after = 1 if self.axis is None else math.prod(data.shape[axis_of(self, self.axis, data.ndim) + 1 :])
+        split = dy.reshape(data.size // after if after else 0, self.repeats, after)
+        return split.sum(1).reshape(data.shape)
+
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(2, 3), repeats=2, axis=1)
         yield make(make.uniform(2, 3), repeats=3)
 
 
+def unpadded(dy: np.ndarray, shape: tuple[int, ...], pairs: Sequence[Sequence[int]], mode: str) -> np.ndarray:
+    """The gradient of an array of that shape from that of the array padded."""
+    if mode == "constant":
+        return dy[tuple(slice(before, before + size) for size, (before, _) in zip(shape, pairs))]
+    for axis, (size, pair) in enumerate(zip(shape, pairs)):
+        if any(pair):
+            sources = np.pad(np.arange(size), tuple(pair), mode)  # type: ignore[call-overload]
+            dy = np.moveaxis(added_up(np.moveaxis(dy, axis, 0), sources, size), 0, axis)
+    return dy
+
+
+@linear(0, constant_value=0)
 @op("Pad", "pad")
 class Pad(Op):
     """Rows of numbers around data of 4 or 5 dimensions, the first two excepted.
@@ -241,6 +273,9 @@ class Pad(Op):
             return np.pad(data, self.pairs(), constant_values=self.constant_value)
         return np.pad(data, self.pairs(), self.mode)
 
+    def adjoint(self, of, dy, data):
+        return unpadded(dy, data.shape, self.pairs(), self.mode)
+
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(1, 2, 3, 4), mode="constant", pad_width=(0, 0, 0, 0, 1, 2, 2, 1), constant_value=1.5)
@@ -248,6 +283,7 @@ class Pad(Op):
         yield make(make.uniform(1, 2, 3, 4), mode="reflect", pad_width=(0, 0, 0, 0, 1, 2, 2, 1))
 
 
+@linear(0, constant_value=0)
 @op("_npi_pad")
 class NumpyPad(Op):
     """Rows of numbers around data, as many before and after each axis as pad_width has pairs.
@@ -274,6 +310,9 @@ class NumpyPad(Op):
         if self.mode == "constant":
             return np.pad(data, self.pad_width, constant_values=self.constant_value)
         return np.pad(data, self.pad_width, self.mode)
+
+    def adjoint(self, of, dy, data):
+        return unpadded(dy, data.shape, self.pad_width, self.mode)
 
     @classmethod
     def examples(cls, make):

@@ -9,6 +9,7 @@ import numpy as np
 from ..attrs import Shape
 from ..op import Op, op
 from ..shapes import UNKNOWN, merge, merge_all, show
+from .adjoint import linear
 from .common import axis_of
 
 
@@ -38,10 +39,22 @@ class Joining(Op):
         common = merge_all((*s[:axis], UNKNOWN, *s[axis + 1 :]) for s in known)
         return [merge(s, common) for s in shapes]
 
+    def extended(self, shape: Any) -> Any:
+        """An input's shape as it is joined."""
+        return shape
+
     def compute(self, *data, out=None):
         return np.concatenate(data, self.joined_axis(data[0].ndim), out=out)
 
+    def adjoint(self, of, dy, *data):
+        # a join may change the rank of its inputs, but asks for the axis by the rank that they have when joined
+        axis = self.joined_axis(dy.ndim)
+        ends = np.cumsum([self.extended(d.shape)[axis] for d in data])
+        part = dy[(*(slice(None),) * axis, slice(ends[of] - self.extended(data[of].shape)[axis], ends[of]))]
+        return part.reshape(data[of].shape)
 
+
+@linear(jointly=True)
 @op("Concat", "concat", "_sparse_concat")
 class Concat(Joining):
     """The inputs one after another along the axis dim."""
@@ -57,6 +70,7 @@ class Concat(Joining):
         yield make(make.uniform(2, 3), make.uniform(2, 1), num_args=2, dim=-1)
 
 
+@linear(jointly=True)
 @op("_npi_concatenate")
 class NumpyConcatenate(Joining):
     """The inputs one after another along axis; without an axis they are flattened first. Source: mx.np.concatenate."""
@@ -70,7 +84,10 @@ class NumpyConcatenate(Joining):
         return 0 if self.axis is None else axis_of(self, self.axis, rank)
 
     def infer_shape(self, *shapes):
-        return super().infer_shape(*((math.prod(s),) if self.axis is None else s for s in shapes))
+        return super().infer_shape(*map(self.extended, shapes))
+
+    def extended(self, shape):
+        return (math.prod(shape),) if self.axis is None else shape
 
     def infer_input_shapes(self, shapes, outputs):
         return shapes if self.axis is None else super().infer_input_shapes(shapes, outputs)
@@ -91,8 +108,7 @@ class Extending(Joining):
         """Where, in the result, an input of this rank gets axes."""
         raise NotImplementedError
 
-    def extended(self, shape: Any) -> Any:
-        """The shape with the new axes."""
+    def extended(self, shape):
         out = list(shape)
         for axis in self.new_axes(len(shape)):
             out.insert(axis, 1)
@@ -109,6 +125,7 @@ class Extending(Joining):
         return np.concatenate(wide, self.joined_axis(wide[0].ndim), out=out)
 
 
+@linear(jointly=True)
 @op("_npi_vstack")
 class VerticalStack(Extending):
     """The inputs one below another: along axis 0, vectors being rows. Source: mx.np.vstack."""
@@ -125,6 +142,7 @@ class VerticalStack(Extending):
         yield make(make.uniform(2, 3), make.uniform(1, 3), num_args=2)
 
 
+@linear(jointly=True)
 @op("_npi_hstack")
 class HorizontalStack(Joining):
     """The inputs side by side: along axis 1, or 0 for vectors. Source: mx.np.hstack."""
@@ -146,6 +164,7 @@ class HorizontalStack(Joining):
         yield make(make.uniform(2, 3), make.uniform(2, 1), num_args=2)
 
 
+@linear(jointly=True)
 @op("_npi_column_stack")
 class ColumnStack(Extending):
     """The inputs side by side: along axis 1, vectors being columns. Source: mx.np.column_stack."""
@@ -161,6 +180,7 @@ class ColumnStack(Extending):
         yield make(make.uniform(3), make.uniform(3, 2), num_args=2)
 
 
+@linear(jointly=True)
 @op("_npi_dstack")
 class DepthStack(Extending):
     """The inputs one behind another: along axis 2, vectors being rows and matrices layers. Source: mx.np.dstack."""
@@ -201,17 +221,22 @@ class Stacking(Op):
     def compute(self, *data, out=None):
         return np.stack(data, self.axis, out=out)
 
+    def adjoint(self, of, dy, *data):
+        return dy.take(of, axis_of(self, self.axis, dy.ndim))
+
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(2, 3), make.uniform(2, 3), num_args=2)
         yield make(make.uniform(2, 3), make.uniform(2, 3), num_args=2, axis=-1)
 
 
+@linear(jointly=True)
 @op("stack")
 class Stack(Stacking):
     """The inputs, which have one shape, along a new axis."""
 
 
+@linear(jointly=True)
 @op("_npi_stack")
 class NumpyStack(Stacking):
     """The inputs, which have one shape, along a new axis. Source: mx.np.stack."""
@@ -246,6 +271,16 @@ class Splitting(Op):
         bounds = np.cumsum(self.pieces(data.shape[axis]))[:-1]
         parts = np.split(data, bounds, axis)
         return tuple(p.squeeze(axis) for p in parts) if self.squeeze_axis else tuple(parts)
+
+    def gradient(self, F, dy, *data_and_pieces):
+        pieces = dy if isinstance(dy, tuple) else (dy,)
+        return self.put_together(F, pieces)
+
+    def put_together(self, F: Any, pieces: Sequence[Any]) -> Any:  # noqa: N803
+        """The inverse, as a symbol."""
+        if self.squeeze_axis:
+            return F.stack(*pieces, axis=self.axis)
+        return F.Concat(*pieces, dim=self.axis)
 
 
 @op("SliceChannel", "split")
@@ -323,6 +358,9 @@ class HorizontalSplit(SplitAt):
             raise self.fail("got data without dimensions, wanted at least one")
         return min(rank - 1, 1)
 
+    def put_together(self, F, pieces):
+        return F._npi_hstack(*pieces)
+
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(2, 4), indices=(0, 1))
@@ -334,6 +372,9 @@ class DepthSplit(SplitAt):
 
     def along(self, rank):
         return axis_of(self, 2, rank)
+
+    def put_together(self, F, pieces):
+        return F.Concat(*pieces, dim=2)
 
     @classmethod
     def examples(cls, make):

@@ -1,15 +1,19 @@
 """Matrix products: FullyConnected, dot, batch_dot and their kin."""
 
 import math
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 
 from ..op import Op, op
 from ..shapes import broadcast, merge, merge_all
+from .adjoint import linear
+from .backward import SumLike
 from .common import axis_of, want_rank, widen
 
 
+@linear(0, 1, no_bias=True)
 @op("FullyConnected", "_npx_fully_connected", "_sparse_FullyConnected")
 class FullyConnected(Op):
     """data @ weight.T + bias, over the last axis, or with flatten over all axes but the first.
@@ -44,6 +48,17 @@ class FullyConnected(Op):
             y += bias[0]
         return y.astype(data.dtype, copy=False)
 
+    def gradient(self, F, dy, data, weight, *bias_and_y):
+        attrs = self.dump() | {"no_bias": True}
+        found = [F._backward_FullyConnected(dy, data, weight, **attrs, of=i) for i in (0, 1)]
+        return found if self.no_bias else [*found, F._backward_sum_like(dy, bias_and_y[0])]
+
+    def adjoint(self, of, dy, data, weight):
+        rows = dy.reshape(math.prod(dy.shape[:-1]), self.num_hidden)
+        if of == 0:
+            return (rows @ weight).reshape(data.shape)
+        return rows.T @ data.reshape(len(rows), weight.shape[1])
+
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(2, 2, 4), make.uniform(3, 8), make.uniform(3), num_hidden=3)
@@ -64,6 +79,21 @@ class Products(Op):
         return np.asarray(self.product(*map(widen, arrays))).astype(arrays[0].dtype, copy=False)
 
 
+def contraction_adjoint(of: int, dy, a, b, left: Sequence[int], right: Sequence[int]):
+    """The gradient of a or b in tensordot(a, b, (left, right)), whose axes are counted from the front."""
+    free_a, free_b = [i for i in range(a.ndim) if i not in left], [j for j in range(b.ndim) if j not in right]
+    dy = dy.reshape([a.shape[i] for i in free_a] + [b.shape[j] for j in free_b])
+    if of == 0:
+        given = np.tensordot(dy, b, (range(len(free_a), dy.ndim), free_b))
+        # what is left of b comes in b's order
+        axes = free_a + [left[right.index(j)] for j in sorted(right)]
+    else:
+        given = np.tensordot(a, dy, (free_a, range(len(free_a))))
+        axes = [right[left.index(i)] for i in sorted(left)] + free_b
+    return given.transpose(np.argsort(axes)) if axes else given
+
+
+@linear()
 @op("dot", "_sparse_dot")
 class Dot(Products):
     """The sum over lhs's last axis and rhs's first; transpose_a takes lhs's first, transpose_b rhs's last.
@@ -89,6 +119,10 @@ class Dot(Products):
     def product(self, lhs, rhs):
         i, j = self.axes(lhs.ndim, rhs.ndim)
         return np.tensordot(lhs, rhs, ((i,), (j,))).reshape(self.infer_shape(lhs.shape, rhs.shape))
+
+    def adjoint(self, of, dy, lhs, rhs):
+        i, j = self.axes(lhs.ndim, rhs.ndim)
+        return contraction_adjoint(of, dy, lhs, rhs, [i], [j])
 
     @classmethod
     def examples(cls, make):
@@ -116,7 +150,15 @@ class MatrixProducts(Products):
     def matrix_product(self, a, b):
         return (np.swapaxes(a, -1, -2) if self.transpose_a else a) @ (np.swapaxes(b, -1, -2) if self.transpose_b else b)
 
+    def matrix_adjoint(self, of, dy, a, b):
+        if of == 0:
+            given = dy @ (b if self.transpose_b else np.swapaxes(b, -1, -2))
+        else:
+            given = (a if self.transpose_a else np.swapaxes(a, -1, -2)) @ dy
+        return np.swapaxes(given, -1, -2) if (self.transpose_a, self.transpose_b)[of] else given
 
+
+@linear()
 @op("batch_dot", "_npx_batch_dot")
 class BatchDot(MatrixProducts):
     """Matrix products of the last two dims, for every index of the others. Shapes: (..., M, K), (..., K, N) -> (..., M, N)."""
@@ -129,6 +171,9 @@ class BatchDot(MatrixProducts):
 
     def product(self, lhs, rhs):
         return self.matrix_product(lhs, rhs)
+
+    def adjoint(self, of, dy, lhs, rhs):
+        return self.matrix_adjoint(of, dy, lhs, rhs)
 
     @classmethod
     def examples(cls, make):
@@ -164,7 +209,12 @@ class Gemm(MatrixProducts):
         a, b = (np.moveaxis(x, self.axis, -2) for x in (a, b))
         return np.moveaxis(self.alpha * self.matrix_product(a, b), -2, self.axis)
 
+    def adjoint(self, of, dy, a, b):
+        dy, a, b = (np.moveaxis(x, self.axis, -2) for x in (dy, a, b))
+        return np.moveaxis(self.alpha * self.matrix_adjoint(of, dy, a, b), -2, self.axis)
 
+
+@linear()
 @op("_linalg_gemm2", "linalg_gemm2")
 class Gemm2(Gemm):
     """alpha * A @ B, either transposed if asked. Shapes: (..., M, K), (..., K, N) -> (..., M, N)."""
@@ -188,11 +238,18 @@ class GemmPlus(Gemm):
     def product(self, a, b, c):
         return super().product(a, b) + self.beta * c
 
+    def gradient(self, F, dy, a, b, c, y):
+        attrs = self.dump()
+        attrs.pop("beta", None)
+        da, db = (F._backward__linalg_gemm2(dy, a, b, of=i, **attrs) for i in (0, 1))
+        return da, db, dy * self.beta
+
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(2, 3, 4), make.uniform(2, 4, 5), make.uniform(2, 3, 5), beta=0.5)
 
 
+@linear()
 @op("_npi_matmul")
 class Matmul(Products):
     """numpy.matmul: matrix products of the last two dims, the others broadcast."""
@@ -209,11 +266,21 @@ class Matmul(Products):
     def product(self, a, b):
         return np.matmul(a, b)
 
+    def adjoint(self, of, dy, a, b):
+        left, right = (a if a.ndim > 1 else a[None]), (b if b.ndim > 1 else b[:, None])
+        if a.ndim == 1:
+            dy = np.expand_dims(dy, -1 if b.ndim == 1 else -2)
+        if b.ndim == 1:
+            dy = dy[..., None]
+        given = dy @ np.swapaxes(right, -1, -2) if of == 0 else np.swapaxes(left, -1, -2) @ dy
+        return SumLike.bind().compute(given, (left, right)[of]).reshape((a, b)[of].shape)
+
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(2, 1, 3, 4), make.uniform(5, 4, 2))
 
 
+@linear()
 @op("_np_dot")
 class NumpyDot(Products):
     """numpy.dot: the sum over a's last axis and b's last but one (or only) axis; a scalar scales."""
@@ -229,6 +296,11 @@ class NumpyDot(Products):
 
     def product(self, a, b):
         return np.dot(a, b)
+
+    def adjoint(self, of, dy, a, b):
+        if not a.ndim or not b.ndim:
+            return SumLike.bind().compute(dy * (b, a)[of], (a, b)[of])
+        return contraction_adjoint(of, dy, a, b, [a.ndim - 1], [max(0, b.ndim - 2)])
 
     @classmethod
     def examples(cls, make):
@@ -277,6 +349,21 @@ class Attention(Products):
         out = (attention @ values).transpose(1, 0, 2)
         return out.reshape(out.shape[0], -1, self.heads * out.shape[2])
 
+    def joined(self, *parts: np.ndarray | None) -> np.ndarray:
+        """The inverse of parts; None stands for zeros."""
+        some = next(p for p in parts if p is not None)
+        rows, t, d = some.shape
+        out = np.zeros((t, rows, len(parts), d), some.dtype)
+        for i, part in enumerate(parts):
+            if part is not None:
+                out[:, :, i] = part.transpose(1, 0, 2)
+        return out.reshape(t, rows // self.heads, self.heads * len(parts) * d)
+
+    def mixed_adjoint(self, dy: np.ndarray, attention: np.ndarray, values: np.ndarray | None) -> np.ndarray:
+        """The gradient of attention in mixed given the values, else that of the values."""
+        (rows,) = self.parts(dy, 1)
+        return attention.transpose(0, 2, 1) @ rows if values is None else rows @ values.transpose(0, 2, 1)
+
 
 @op("_contrib_interleaved_matmul_selfatt_qk")
 class SelfAttentionScores(Attention):
@@ -292,11 +379,30 @@ class SelfAttentionScores(Attention):
         queries, keys, _ = self.parts(qkv, 3)
         return self.scores(queries, keys)
 
+    def gradient(self, F, dy, qkv, y):
+        return F._backward__contrib_interleaved_matmul_selfatt_qk(dy, qkv, heads=self.heads)
+
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(3, 2, 12), heads=2)
 
 
+@op("_backward__contrib_interleaved_matmul_selfatt_qk")
+class SelfAttentionScoresBackward(Attention):
+    """The gradient of the projections. Shapes: dy (N * heads, T, T), projections (T, N, heads * 3 * D) -> as these."""
+
+    inputs = ("dy", "queries_keys_values")
+
+    def infer_shape(self, dy, qkv):
+        return qkv
+
+    def product(self, dy, qkv):
+        queries, keys, _ = self.parts(qkv, 3)
+        dy = dy / math.sqrt(queries.shape[-1])
+        return self.joined(dy @ keys, dy.transpose(0, 2, 1) @ queries, None)
+
+
+@linear()
 @op("_contrib_interleaved_matmul_selfatt_valatt")
 class SelfAttentionValues(Attention):
     """Values weighted by attention. Shapes: (T, N, heads * 3 * D), (N * heads, T, T) -> (T, N, heads * D)."""
@@ -310,11 +416,17 @@ class SelfAttentionValues(Attention):
     def product(self, qkv, attention):
         return self.mixed(attention, self.parts(qkv, 3)[2])
 
+    def adjoint(self, of, dy, qkv, attention):
+        if of == 0:
+            return self.joined(None, None, self.mixed_adjoint(dy, attention, None))
+        return self.mixed_adjoint(dy, attention, self.parts(qkv, 3)[2])
+
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(3, 2, 12), make.uniform(4, 3, 3), heads=2)
 
 
+@linear()
 @op("_contrib_interleaved_matmul_encdec_qk")
 class CrossAttentionScores(Attention):
     """Scaled scores of attention to an encoder. Shapes: (T, N, heads * D), (S, N, heads * 2 * D) -> (N * heads, T, S)."""
@@ -330,11 +442,17 @@ class CrossAttentionScores(Attention):
     def product(self, queries, keys_values):
         return self.scores(self.parts(queries, 1)[0], self.parts(keys_values, 2)[0])
 
+    def adjoint(self, of, dy, queries, keys_values):
+        (rows,), keys = self.parts(queries, 1), self.parts(keys_values, 2)[0]
+        dy = dy / math.sqrt(rows.shape[-1])
+        return self.joined(dy @ keys) if of == 0 else self.joined(dy.transpose(0, 2, 1) @ rows, None)
+
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(3, 2, 4), make.uniform(5, 2, 8), heads=2)
 
 
+@linear()
 @op("_contrib_interleaved_matmul_encdec_valatt")
 class CrossAttentionValues(Attention):
     """Encoder values weighted by attention. Shapes: (S, N, heads * 2 * D), (N * heads, T, S) -> (T, N, heads * D)."""
@@ -347,6 +465,11 @@ class CrossAttentionValues(Attention):
 
     def product(self, keys_values, attention):
         return self.mixed(attention, self.parts(keys_values, 2)[1])
+
+    def adjoint(self, of, dy, keys_values, attention):
+        if of == 0:
+            return self.joined(None, self.mixed_adjoint(dy, attention, None))
+        return self.mixed_adjoint(dy, attention, self.parts(keys_values, 2)[1])
 
     @classmethod
     def examples(cls, make):

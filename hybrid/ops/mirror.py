@@ -5,6 +5,7 @@ import numpy as np
 from ..attrs import Shape
 from ..op import Op, op
 from ..shapes import UNKNOWN, show
+from .adjoint import linear
 from .common import axis_of, want_rank
 
 
@@ -30,17 +31,22 @@ class Mirroring(Op):
     def compute(self, data):
         return np.flip(data, tuple(self.along(data.ndim)))
 
+    def adjoint(self, of, dy, data):
+        return self.compute(dy)
+
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(2, 3, 4), axis=(1,))
         yield make(make.uniform(2, 3, 4), axis=(0, 2))
 
 
+@linear(0)
 @op("reverse", "flip")
 class Reverse(Mirroring):
     """The numbers in opposite order along axis (one or several)."""
 
 
+@linear(0)
 @op("_npi_flip")
 class NumpyFlip(Mirroring):
     """The numbers in opposite order along axis (one or several; None: all). Source: mx.np.flip."""
@@ -84,7 +90,19 @@ class Diagonals(Op):
         k = self.place()[0]
         return np.diag(data, k) if data.ndim == 1 else np.diagonal(data, k, *self.axes(data.ndim)).copy()
 
+    def adjoint(self, of, dy, data):
+        k = self.place()[0]
+        if data.ndim == 1:
+            return np.diagonal(dy, k)
+        out = np.zeros(data.shape, dy.dtype)
+        places = np.arange(dy.shape[-1])
+        # the two axes to the front, behind which those of dy are in order
+        by_place = np.moveaxis(out, self.axes(data.ndim), (0, 1))
+        by_place[places + max(-k, 0), places + max(k, 0)] = np.moveaxis(dy, -1, 0)
+        return out
 
+
+@linear(0)
 @op("diag")
 class Diag(Diagonals):
     """The k-th diagonal over axis1 and axis2, as the last axis; of a vector, the matrix that has it as diagonal.
@@ -111,6 +129,7 @@ class Diag(Diagonals):
         yield make(make.uniform(2, 3, 4), axis1=1, axis2=2)
 
 
+@linear(0)
 @op("_np_diag")
 class NumpyDiag(Diagonals):
     """The k-th diagonal of a matrix; of a vector, the matrix that has it as diagonal. Source: mx.np.diag."""
@@ -130,6 +149,7 @@ class NumpyDiag(Diagonals):
         yield make(make.uniform(3, 4), k=-1)
 
 
+@linear(0)
 @op("_np_diagonal")
 class NumpyDiagonal(Diagonals):
     """The diagonal over axis1 and axis2 that begins at offset, as the last axis. Source: mx.np.diagonal."""
@@ -151,6 +171,7 @@ class NumpyDiagonal(Diagonals):
         yield make(make.uniform(2, 3, 4), offset=1, axis1=1, axis2=2)
 
 
+@linear(0)
 @op("_npi_tril")
 class Tril(Op):
     """data with zeros above the k-th diagonal of its last two axes; a vector becomes every row of a matrix first.
@@ -167,12 +188,17 @@ class Tril(Op):
     def compute(self, data):
         return np.tril(data, self.k)
 
+    def adjoint(self, of, dy, data):
+        kept = np.tril(dy, self.k)
+        return kept.sum(0) if data.ndim == 1 else kept
+
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(2, 3, 4), k=1)
         yield make(make.uniform(3))
 
 
+@linear(0)
 @op("_np_roll")
 class Roll(Op):
     """The numbers moved on by shift along axis, the last ones coming in at the front; without axis through all of data.
@@ -202,12 +228,16 @@ class Roll(Op):
     def compute(self, data):
         return np.roll(data, self.shift or 0, self.axis)
 
+    def adjoint(self, of, dy, data):
+        return np.roll(dy, [-s for s in self.shift or (0,)], self.axis)
+
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(2, 3), shift=(2,))
         yield make(make.uniform(2, 3), shift=(-1, 1), axis=(0, -1))
 
 
+@linear(0)
 @op("_npi_rot90")
 class Rot90(Op):
     """data turned k times by a right angle, from the first of axes towards the second. Source: mx.np.rot90."""
@@ -239,6 +269,9 @@ class Rot90(Op):
 
     def compute(self, data):
         return np.rot90(data, self.k, self.plane(data.ndim))
+
+    def adjoint(self, of, dy, data):
+        return np.rot90(dy, -self.k, self.plane(data.ndim))
 
     @classmethod
     def examples(cls, make):

@@ -8,7 +8,7 @@ from ..error import OpError
 from ..op import Op, op
 from ..shapes import UNKNOWN, show
 from .common import narrow, want_rank, widen
-from .convolution import pad_spatial
+from .windows import pad_spatial
 
 
 @op("Pooling", "_npx_pooling")
@@ -124,6 +124,12 @@ class Pooling(Op):
             y = np.sqrt(y) if self.power == 2 else np.cbrt(y)
         return narrow(y, data.dtype)
 
+    def gradient(self, F, dy, data, y):
+        if self.power == 1:
+            return F._backward_Pooling(dy, data, y, **self.dump())
+        attrs = self.dump() | {"pool_type": "sum"}
+        return F._backward_Pooling(dy * y ** (1 - self.power), data, y, **attrs) * data ** (self.power - 1)
+
     def _everything(self, x, axes):
         if self.pool_type == "max":
             return self.larger.reduce(x, axes, keepdims=True, initial=self.least(x.dtype))
@@ -184,6 +190,9 @@ class PoolingV1(Pooling):
     def _slide(self, x, axes, pads):
         return super()._slide(pad_spatial(x, pads, pads), axes, (0, 0))
 
+    def gradient(self, F, dy, data, y):
+        return F._backward_Pooling_v1(dy, data, y, **self.dump())
+
     def counts(self, size, kernel, stride, pad):
         return np.full(self.steps(size, kernel, stride, pad), kernel)
 
@@ -228,6 +237,9 @@ class AdaptiveAvgPooling2D(Op):
             means = [x[(*lead, slice(*cell))].mean(axis) for cell in self.cells(x.shape[axis], count)]
             x = np.stack(means, axis)
         return narrow(x, data.dtype)
+
+    def gradient(self, F, dy, data, y):
+        return F._backward_contrib_AdaptiveAvgPooling2D(dy, data, **self.dump())
 
     @classmethod
     def examples(cls, make):

@@ -4,9 +4,12 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
+
 from ..attrs import Shape
 from ..op import Op, op
 from ..shapes import UNKNOWN, show
+from .adjoint import linear
 from .common import axis_of
 
 
@@ -74,6 +77,9 @@ class Reshaping(Op):
 
     def compute(self, data, *others):
         return data.reshape(self.infer_shape(data.shape, *(o.shape for o in others)))
+
+    def gradient(self, F, dy, data, *others_and_y):
+        return F._backward_reshape_like(dy, data), *(None for _ in others_and_y[1:])
 
     def completed(self, sizes: list[Size], data: Any, wanted: Any) -> list[Size]:
         """Sizes with INFERRED worked out where that is possible, checked against the data's shape."""
@@ -424,7 +430,11 @@ class Permutation(Op):
     def compute(self, data):
         return data.transpose(self.order(data.ndim))
 
+    def adjoint(self, of, dy, data):
+        return dy.transpose(np.argsort(self.order(data.ndim)))
 
+
+@linear(0)
 @op("transpose")
 class Transpose(Permutation):
     """Axes reordered: axis i of the result is axis axes[i] of data; by default all axes reversed."""
@@ -445,6 +455,7 @@ class Transpose(Permutation):
         yield make(make.uniform(2, 3))
 
 
+@linear(0)
 @op("_np_transpose")
 class NumpyTranspose(Transpose):
     """Axes reordered: axis i of the result is axis axes[i] of a; by default all reversed. Source: mx.np.transpose."""
@@ -455,6 +466,7 @@ class NumpyTranspose(Transpose):
     inputs = ("a",)
 
 
+@linear(0)
 @op("SwapAxis", "swapaxes", "_npi_swapaxes")
 class SwapAxis(Permutation):
     """Axes dim1 and dim2 exchanged."""
@@ -473,6 +485,7 @@ class SwapAxis(Permutation):
         yield make(make.uniform(2, 3, 4), dim1=0, dim2=2)
 
 
+@linear(0)
 @op("_np_moveaxis")
 class MoveAxis(Permutation):
     """The axes source moved to the positions destination, the others in order. Source: MXNet mx.np.moveaxis."""

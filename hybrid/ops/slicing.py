@@ -2,9 +2,12 @@
 
 from typing import Any
 
+import numpy as np
+
 from ..attrs import OptionalInts, Shape
 from ..op import Op, op
 from ..shapes import UNKNOWN, merge, show
+from .adjoint import linear
 from .common import axis_of, want_rank
 
 
@@ -32,6 +35,13 @@ class Sliced(Op):
         return (*(_length(d, s) for d, s in zip(data, slices)), *data[len(slices) :])
 
 
+def within(data: np.ndarray, part: tuple[slice, ...], dy: np.ndarray) -> np.ndarray:
+    """The gradient of data whose part has the gradient dy."""
+    out = np.zeros(data.shape, dy.dtype)
+    out[part] = dy
+    return out
+
+
 def _length(dim: Any, part: slice) -> Any:
     if dim is not UNKNOWN:
         return len(range(*part.indices(dim)))
@@ -39,6 +49,7 @@ def _length(dim: Any, part: slice) -> Any:
     return UNKNOWN if not whole else dim
 
 
+@linear(0)
 @op("slice", "crop", "_sparse_slice", "_npi_slice", "_npx_slice")
 class Slice(Sliced):
     """The part data[begin:end:step], with Python's meaning; axes after those given are kept whole."""
@@ -51,6 +62,9 @@ class Slice(Sliced):
 
     def compute(self, data):
         return data[self.slices(data.ndim)]
+
+    def adjoint(self, of, dy, data):
+        return within(data, self.slices(data.ndim), dy)
 
     @classmethod
     def examples(cls, make):
@@ -105,6 +119,7 @@ class SliceAssignScalar(Sliced):
         yield make(make.uniform(3, 4), begin=(0, 1), end=(2, 3), scalar=7.5)
 
 
+@linear(0)
 @op("slice_axis")
 class SliceAxis(Op):
     """The part of data from begin to end (exclusive; None: to the last) along axis; negative ones count from behind.
@@ -137,8 +152,14 @@ class SliceAxis(Op):
         return end - begin
 
     def compute(self, data):
-        axis = axis_of(self, self.axis, data.ndim)
-        return data[(*(slice(None),) * axis, slice(self.begin, self.end))]
+        return data[self.part(data.ndim)]
+
+    def part(self, rank: int) -> tuple[slice, ...]:
+        """What is taken of data of this rank."""
+        return (*(slice(None),) * axis_of(self, self.axis, rank), slice(self.begin, self.end))
+
+    def adjoint(self, of, dy, data):
+        return within(data, self.part(data.ndim), dy)
 
     @classmethod
     def examples(cls, make):
@@ -146,6 +167,7 @@ class SliceAxis(Op):
         yield make(make.uniform(2, 3, 4), axis=-1, begin=-3, end=None)
 
 
+@linear(0)
 @op("slice_like")
 class SliceLike(Op):
     """The first numbers of data along axes (all by default), as many as shape_like has there."""
@@ -181,12 +203,16 @@ class SliceLike(Op):
     def compute(self, data, like):
         return data[tuple(slice(d) for d in self.infer_shape(data.shape, like.shape))]
 
+    def adjoint(self, of, dy, data, like):
+        return within(data, tuple(slice(d) for d in dy.shape), dy)
+
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(3, 4, 5), make.uniform(2, 3, 4))
         yield make(make.uniform(3, 4, 5), make.uniform(2, 3), axes=(0, 1))
 
 
+@linear(0)
 @op("Crop")
 class Crop(Op):
     """A window of images: of the height and width h_w, or with two inputs of those of the second.
@@ -228,9 +254,15 @@ class Crop(Op):
         return (*data[:2], *window)
 
     def compute(self, data, *like):
-        height, width = self.infer_shape(data.shape, *(x.shape for x in like))[2:]
-        top, left = self.begins(data.shape[2], height, 0), self.begins(data.shape[3], width, 1)
-        return data[:, :, top : top + height, left : left + width]
+        return data[self.window(data.shape, self.infer_shape(data.shape, *(x.shape for x in like)))]
+
+    def window(self, data: Shape, out: Shape) -> tuple[slice, ...]:
+        """What is taken of data, given its shape and the result's."""
+        begins = [self.begins(data[2 + axis], out[2 + axis], axis) for axis in (0, 1)]
+        return (slice(None), slice(None), *(slice(b, b + size) for b, size in zip(begins, out[2:])))
+
+    def adjoint(self, of, dy, data, *like):
+        return within(data, self.window(data.shape, dy.shape), dy)
 
     @classmethod
     def examples(cls, make):

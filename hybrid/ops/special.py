@@ -1,4 +1,4 @@
-"""Functions that NumPy lacks, in float64 to within a few units in the last place: erf, erfinv, gamma, gammaln."""
+"""Functions that NumPy lacks, in float64 to within a few units in the last place: erf, erfinv, gamma and its kin."""
 
 import math
 
@@ -163,3 +163,32 @@ def gamma(x: np.ndarray) -> np.ndarray:
     value = np.where(whole, _FACTORIALS[np.where(whole, x, 1).astype(np.intp) - 1], value)
     reflected = np.pi / (_sine(x) * value)
     return np.where(x < 0, np.where(x == np.floor(x), np.nan, reflected), value)
+
+
+# B(2k) / 2k for k = 8 ... 1: digamma's asymptotic series in 1 / x**2 (6.3.18); B(2k) for trigamma's (6.4.12)
+_DIGAMMA = (-3617 / 8160, 1 / 12, -691 / 32760, 1 / 132, -1 / 240, 1 / 252, -1 / 120, 1 / 12)
+_TRIGAMMA = (-3617 / 510, 7 / 6, -691 / 2730, 5 / 66, -1 / 30, 1 / 42, -1 / 30, 1 / 6)
+
+
+def digamma(x: np.ndarray) -> np.ndarray:
+    """The derivative of gammaln of a float64 array; the largest number at 0, -1, -2, ..., as in MXNet."""
+    y, total = np.where(x < 0, 1 - x, x), np.zeros_like(x)
+    for _ in range(int(_ASYMPTOTIC)):
+        small = y < _ASYMPTOTIC
+        total = np.where(small, total - 1 / y, total)
+        y = np.where(small, y + 1, y)
+    value = np.log(y) - 0.5 / y - np.polyval(_DIGAMMA, 1 / (y * y)) / (y * y) + total
+    reflected = value - np.pi * np.cos(np.pi * (x - np.rint(x))) / np.sin(np.pi * (x - np.rint(x)))
+    pole = (x <= 0) & ((x == np.floor(x)) | np.isinf(x))
+    return np.where(pole, np.finfo(np.float64).max, np.where(x < 0, reflected, value))
+
+
+def trigamma(x: np.ndarray) -> np.ndarray:
+    """The derivative of digamma of a float64 array; infinite at 0, -1, -2, ..."""
+    y, total = np.where(x < 0, 1 - x, x), np.zeros_like(x)
+    for _ in range(int(_ASYMPTOTIC)):
+        small = y < _ASYMPTOTIC
+        total = np.where(small, total + 1 / (y * y), total)
+        y = np.where(small, y + 1, y)
+    value = 1 / y + 0.5 / (y * y) + np.polyval(_TRIGAMMA, 1 / (y * y)) / (y * y * y) + total
+    return np.where(x < 0, np.square(np.pi / np.sin(np.pi * (x - np.rint(x)))) - value, value)

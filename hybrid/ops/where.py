@@ -31,6 +31,10 @@ class Where(Op):
         rows = condition.ndim == 1 and x.ndim > 1
         return np.where(condition.reshape(-1, *(1,) * (x.ndim - 1)) if rows else condition, x, y)
 
+    def gradient(self, F, dy, condition, x, y, output):
+        zeros = F.zeros_like(dy)
+        return None, F.where(condition, dy, zeros), F.where(condition, zeros, dy)
+
     @classmethod
     def examples(cls, make):
         yield make(make.integers(3, 4, high=2), make.uniform(3, 4), make.uniform(3, 4))
@@ -49,6 +53,10 @@ class NpWhere(Where):
 
     def compute(self, condition, x, y):
         return np.where(condition, x, y)
+
+    def gradient(self, F, dy, condition, x, y, output):
+        taken, other = F._npi_where_rscalar(condition, dy), F._npi_where_lscalar(condition, dy)
+        return None, F._backward_sum_like(taken, x), F._backward_sum_like(other, y)
 
     @classmethod
     def examples(cls, make):
@@ -82,6 +90,9 @@ class WhereNumberFirst(WhereNumbers):
     def compute(self, condition, x):
         return np.where(condition, x.dtype.type(self.scalar), x)
 
+    def gradient(self, F, dy, condition, x, y):
+        return None, F._backward_sum_like(F._npi_where_lscalar(condition, dy), x)
+
     @classmethod
     def examples(cls, make):
         yield make(make.integers(3, 4, high=2), make.uniform(4), scalar=2.5)
@@ -100,6 +111,9 @@ class WhereNumberSecond(WhereNumbers):
 
     def compute(self, condition, y):
         return np.where(condition, y, y.dtype.type(self.scalar))
+
+    def gradient(self, F, dy, condition, y, output):
+        return None, F._backward_sum_like(F._npi_where_rscalar(condition, dy), y)
 
     @classmethod
     def examples(cls, make):
@@ -120,6 +134,9 @@ class WhereTwoNumbers(WhereNumbers):
 
     def compute(self, condition):
         return np.where(condition, np.float32(self.x), np.float32(self.y))
+
+    def gradient(self, F, dy, condition, y):
+        return None
 
     @classmethod
     def examples(cls, make):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hybrid.error import OpError
 from hybrid.op import REGISTRY
-from hybrid.ops import convolution
+from hybrid.ops import windows
 
 
 @st.composite
@@ -54,11 +54,11 @@ def test_convolution_is_its_definition(geometry, seed, buffer):
     op, rng = REGISTRY["Convolution"].bind(**attrs, no_bias=True), np.random.default_rng(seed)
     x = rng.integers(-4, 5, (2, each * groups, *sizes)).astype(np.float32)
     weight = rng.integers(-4, 5, (op.num_filter, each, *op.kernel)).astype(np.float32)
-    usual, convolution.BUFFER = convolution.BUFFER, (buffer, buffer)  # 1: as many pieces as there can be
+    usual, windows.BUFFER = windows.BUFFER, (buffer, buffer)  # 1: as many pieces as there can be
     try:
         got = op.compute(x, weight)
     finally:
-        convolution.BUFFER = usual
+        windows.BUFFER = usual
     np.testing.assert_array_equal(got, definition(x, weight, op, op.infer_shape(x.shape, weight.shape)))
 
 

@@ -1,0 +1,789 @@
+"""Arrays, and how operators are applied to them. Everything that computes eagerly goes through ``invoke``.
+
+An NDArray holds a NumPy array of its own, C-contiguous and writable; slices that MXNet gives as views (whole rows, or
+anything contiguous) and reshapes share it, so writing to one shows in the other; everything else is a copy.
+
+Small operations on arrays that are ready are computed at once. Others are handed to the engine: the call returns an array
+whose shape and dtype are known and whose memory comes later. Views share a Var, so that the engine sees one memory.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import math
+import operator
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import frontend, random
+from .attrs import dtype as read_dtype
+from .context import Context, resolve
+from .engine import ENGINE, Var
+from .error import MXNetError, OpError
+from .graph.executor import apply, failure
+from .graph.gradient import Rule, rule
+from .graph.graph import Entry, Graph, Node
+from .graph.infer import infer
+from .op import Op, Spec, lookup
+from .shapes import is_known, show
+from .tape import STATE, OpStep, Variable
+
+SMALL = 1 << 15
+"""Elements that an operation may read and write in all to be done at once: less than a hand-over costs."""
+
+
+class _Quiet(threading.local):
+    """``run(function, *arrays)`` without NumPy's warnings: inf and nan are values, not events, as in MXNet.
+
+    NumPy 2 keeps that setting in a context variable, and entering a context of our own is fifteen times cheaper than its
+    own ``errstate``."""
+
+    run: Callable[..., Any]
+
+    def __init__(self) -> None:
+        if int(np.__version__.partition(".")[0]) >= 2:
+            context = contextvars.Context()
+            context.run(np.seterr, all="ignore")
+            self.run = context.run
+        else:
+            self.run = np.errstate(all="ignore")(lambda function, *arrays: function(*arrays))
+
+
+_QUIET = _Quiet()
+
+
+class Call:
+    """What is known of calls of an operator with inputs of certain shapes and dtypes."""
+
+    __slots__ = ("known", "proven", "shape", "simple", "size", "small", "specs")
+
+    def __init__(self, specs: tuple[Spec, ...], known: bool, small: bool, simple: bool, size: int):
+        self.specs = specs
+        self.known = known
+        """Whether all shapes are; else the data decides."""
+        self.small = small
+        self.simple = simple
+        """One output, small, and compute wants nothing but arrays."""
+        self.size = size
+        """Bytes of the outputs."""
+        self.proven = False
+        """Whether compute has been seen to give what specs say."""
+
+
+def _examine(op: Op, key: tuple[Any, ...]) -> Call:
+    """The Call for inputs of these shapes and dtypes, remembered. Raises OpError when they do not fit."""
+    wanted = op.takes()
+    if len(key) != 2 * len(wanted):
+        raise OpError(f"{op.name}: got {len(key) // 2} inputs, wanted {len(wanted)} ({', '.join(wanted)})")
+    specs = specs_of(op, key[::2], key[1::2])
+    known = all(is_known(s.shape) and s.dtype is not None for s in specs)
+    counts = [math.prod(s.shape) for s in specs] if known else []  # type: ignore[arg-type]
+    small = sum(map(math.prod, key[::2])) + sum(counts) <= SMALL
+    call = Call(
+        specs,
+        known,
+        small,
+        small and len(specs) == 1 and known and not op.uses and not op.mutates,
+        sum(c * s.dtype.itemsize for c, s in zip(counts, specs)),  # type: ignore[union-attr]
+    )
+    if len(op.calls) >= 1024:
+        op.calls.clear()
+    op.calls[key] = call
+    return call
+
+
+def specs_of(op: Op, shapes: Sequence[tuple[int, ...]], dtypes: Sequence[np.dtype]) -> tuple[Spec, ...]:
+    """What the operator gives for such inputs; by the same inference that graphs get. Raises OpError when they do not fit."""
+    inputs = [Node(None, f"{i}") for i in range(len(shapes))]
+    node = Node(op, op.name, map(Entry, inputs))
+    graph = Graph([Entry(node, i) for i in range(len(node.outputs))])
+    result = infer(graph, {n.name: s for n, s in zip(inputs, shapes)}, {n.name: d for n, d in zip(inputs, dtypes)})
+    return tuple(map(result.spec, graph.outputs))
+
+
+def invoke(op: Op, inputs: Sequence[NDArray], out: Any = None, *, name: str = "") -> Any:
+    """Apply an operator: an NDArray, or a list of them when it has several visible outputs.
+
+    inputs in the order of ``op.takes()``. out: an NDArray or a list of them to write the results to. name: what errors call
+    the operation. Raises OpError when inputs (or out) do not fit the operator, MXNetError when it fails."""
+    arrays: list[Any] = []
+    key: list[Any] = []
+    ready = True
+    for x in inputs:
+        memory, var = x._memory, x._var
+        if var is not None and (var.writer is not None or var.error is not None):
+            ready = False
+        if memory is None:
+            memory = x._memory  # it may have come this moment
+        if memory is None:
+            key += (var.shape, var.dtype)  # type: ignore[union-attr]
+        else:
+            key += (memory.shape, memory.dtype)
+        arrays.append(memory)
+    known = tuple(key)
+    call = op.calls.get(known) or _examine(op, known)
+    if ready and out is None and call.simple:
+        try:
+            result = _QUIET.run(op.compute, *arrays)
+        except Exception as error:
+            raise failure(op, arrays, name or op.name, error) from error
+        if not call.proven:
+            result = _prove(op, name, result, call)
+        elif type(result) is tuple:
+            (result,) = result
+        if type(result) is not np.ndarray or result.base is not None or not result.flags.c_contiguous:
+            result = np.array(result, order="C")
+        else:
+            for array in arrays:
+                if array is result:
+                    result = result.copy()
+                    break
+        made = NDArray.__new__(NDArray)
+        made._memory, made._var, made._node = result, None, None
+        made._ctx = inputs[0]._ctx if inputs else resolve(None)
+        if STATE.recording:
+            record(op, inputs, [made], call.specs)
+        return made
+    return _invoke(op, inputs, out, call, ready, name or op.name)
+
+
+def _invoke(op: Op, inputs: Sequence[NDArray], out: Any, call: Call, ready: bool, name: str) -> Any:
+    """invoke for all but the simplest case."""
+    visible = op.visible()
+    targets: list[NDArray] | None = None
+    if out is not None:
+        targets = [out] if isinstance(out, NDArray) else list(out)
+        _check_targets(op, targets, call.specs[:visible])
+        if STATE.recording and any(x._node is not None for x in inputs) and any(t._node is not None for t in targets):
+            raise MXNetError(
+                f"{name}: Inplace operations (+=, -=, x[:]=, etc) are not supported when recording with autograd."
+            )
+    changed = [x for x, n in zip(inputs, op.takes()) if n in op.mutates]
+    options = {"training": STATE.training, "rng": random.fork() if "rng" in op.uses and (inputs or not call.small) else None}
+    wait = not call.known or (call.small and ready and not any(_busy(x) for x in (*changed, *(targets or ()))))
+    ctx = targets[0]._ctx if targets else inputs[0]._ctx if inputs else resolve(None)
+    if wait:
+        for x in changed:
+            x.wait_to_write()
+        arrays = [x._values for x in inputs]
+        results = apply(op, arrays, call.specs, name=name, **options)
+        made = _adopt(results, targets, visible, ctx)
+    else:
+        made = [_pending(s, ctx) for s in call.specs]
+        if targets is not None:
+            made[:visible] = targets
+
+        def run() -> None:
+            arrays = [x._settled() for x in inputs]
+            results = apply(op, arrays, call.specs, name=name, **options)
+            for y, result in zip(made, results):
+                y._settle(result)
+
+        writes = [y._shared_var() for y in (*made, *changed)]
+        ENGINE.push(run, [x._shared_var() for x in inputs], writes, call.size)
+    if STATE.recording:
+        record(op, inputs, made, call.specs)
+    if out is not None:
+        return out
+    return made[0] if visible == 1 else made[:visible]
+
+
+def _adopt(results: Sequence[np.ndarray], targets: list[NDArray] | None, visible: int, ctx: Context) -> list[NDArray]:
+    """NDArrays of results: the targets, for as many as are visible, and new ones."""
+    made = []
+    for i, result in enumerate(results):
+        if targets is not None and i < visible:
+            targets[i]._array[...] = result
+            made.append(targets[i])
+        else:
+            made.append(NDArray._own(_owned(result), ctx))
+    return made
+
+
+def _check_targets(op: Op, targets: Sequence[NDArray], specs: Sequence[Spec]) -> None:
+    if len(targets) != len(specs):
+        raise OpError(f"{op.name}: got {len(targets)} arrays in out, wanted {len(specs)}")
+    for target, spec in zip(targets, specs):
+        wrong = is_known(spec.shape) and target.shape != spec.shape
+        if wrong or (spec.dtype is not None and target._dtype != spec.dtype):
+            raise OpError(
+                f"{op.name}: result is {spec.dtype}{show(spec.shape)}, but out is {target._dtype}{show(target.shape)}; "
+                "wanted the same"
+            )
+        target._check_writable()
+
+
+def _prove(op: Op, name: str, result: Any, call: Call) -> np.ndarray:
+    """The single result of a first call, if it is as inference said. Raises MXNetError otherwise."""
+    (result,) = result if isinstance(result, tuple | list) else (result,)
+    result, (spec,) = np.asarray(result), call.specs
+    if result.shape != spec.shape or result.dtype != spec.dtype:
+        raise MXNetError(
+            f"Error in operator {name or op.name}: [{op.name}] computed {result.dtype}{show(result.shape)} where "
+            f"inference said {spec.dtype}{show(spec.shape)}; this is a bug in the operator, please report it"
+        )
+    call.proven = True
+    return result
+
+
+def _busy(x: NDArray) -> bool:
+    """Whether something is still to be written to, or read from, its memory."""
+    return x._var is not None and (x._var.writer is not None or bool(x._var.readers))
+
+
+def _pending(spec: Spec, ctx: Context) -> NDArray:
+    """An array whose memory comes later."""
+    made = NDArray.__new__(NDArray)
+    made._memory, made._node, made._ctx = None, None, ctx
+    made._var = Var(spec.shape, spec.dtype)
+    return made
+
+
+def _owned(result: np.ndarray) -> np.ndarray:
+    """The result, or a copy where it is a view (of an input, say) or laid out otherwise than NDArrays are."""
+    plain = result.base is None and result.flags.c_contiguous and result.flags.writeable
+    return result if plain else np.array(result, order="C")
+
+
+def traced(op: Op) -> Rule | OpError:
+    """The operator's gradient rule, or why it has none."""
+    from . import symbol
+
+    try:
+        return rule(op, symbol)
+    except OpError as error:
+        return error
+
+
+def record(op: Op, inputs: Sequence[NDArray], outputs: Sequence[NDArray], specs: Sequence[Spec]) -> None:
+    """Note on the tape that an operator made outputs of inputs, when a gradient may be asked for through one of them."""
+    parents = [x._node for x in inputs]
+    if not any(p is not None for p in parents):
+        return
+    found = traced(op)
+    if isinstance(found, OpError):
+        step = OpStep(op, parents, {}, {}, specs)
+    else:
+        kept = {i: inputs[i]._kept() for _, i in found.reads}
+        step = OpStep(op, parents, kept, {i: outputs[i]._kept() for _, i in found.results}, specs)
+    for i, y in enumerate(outputs):
+        y._node = (step, i)
+
+
+class NDArray:
+    """An array of numbers on a device. Made by ``mx.nd.array`` and its kin."""
+
+    __slots__ = ("__weakref__", "_ctx", "_memory", "_node", "_var")
+    __array_priority__ = 1000.0  # NumPy's operators leave mixed operands to ours
+
+    _memory: np.ndarray | None
+    """The values; None while they are to come and nobody needs a place for them yet."""
+    _var: Var | None
+    """What the engine knows this memory by, once it had to do with it."""
+    _node: Any
+    """Where it comes from, for autograd: see tape.py."""
+
+    stype = "default"
+
+    def __init__(self, source: Any, ctx: Context | None = None, dtype: Any = None):
+        self._memory = np.array(source, dtype=dtype, order="C")
+        self._ctx = resolve(ctx)
+        self._var = self._node = None
+
+    @staticmethod
+    def _own(memory: np.ndarray, ctx: Context) -> NDArray:
+        """The NDArray of this very memory, which must be C-contiguous and writable."""
+        made = NDArray.__new__(NDArray)
+        made._memory, made._ctx = memory, ctx
+        made._var = made._node = None
+        return made
+
+    # -- memory -------------------------------------------------------------------------------------------------------
+
+    @property
+    def _values(self) -> np.ndarray:
+        """The memory once it holds its values, to be read. Raises what kept it from that."""
+        if self._var is not None:
+            ENGINE.wait(self._var)
+        return self._memory  # type: ignore[return-value]
+
+    @property
+    def _array(self) -> np.ndarray:
+        """The memory once nobody else has to read it or write to it. Raises what kept it from being written."""
+        if self._var is not None:
+            ENGINE.wait(self._var, write=True)
+        return self._memory  # type: ignore[return-value]
+
+    def _shared_var(self) -> Var:
+        """What the engine is to know the memory by."""
+        if self._var is None:
+            self._var = Var()
+        return self._var
+
+    def _settled(self) -> np.ndarray:
+        """The memory, where it will be, whether it holds its values or not."""
+        if self._memory is None:
+            assert self._var is not None
+            with ENGINE.lock:
+                if self._memory is None:
+                    self._memory = np.empty(self._var.shape, self._var.dtype)
+        return self._memory
+
+    def _settle(self, result: np.ndarray) -> None:
+        """Take over what an operator has computed."""
+        if self._memory is None:
+            with ENGINE.lock:
+                if self._memory is None:
+                    self._memory = _owned(result)
+                    return
+        self._memory[...] = result
+
+    def _view(self, memory: np.ndarray) -> NDArray:
+        """An NDArray of part of this one's memory."""
+        made = NDArray._own(memory, self._ctx)
+        made._var = self._shared_var()
+        return made
+
+    def _kept(self) -> NDArray:
+        """The same values for the tape: without history, so that no array keeps itself."""
+        return self if self._memory is None else self._view(self._memory)
+
+    def _check_writable(self) -> None:
+        """Raise MXNetError when this kind of array cannot be written to."""
+
+    @property
+    def _dtype(self) -> np.dtype:
+        memory = self._memory
+        return self._var.dtype if memory is None else memory.dtype  # type: ignore[union-attr]
+
+    # -- what it is ---------------------------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        memory = self._memory
+        return self._var.shape if memory is None else memory.shape  # type: ignore[union-attr]
+
+    @property
+    def dtype(self) -> type:
+        return self._dtype.type
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def context(self) -> Context:
+        return self._ctx
+
+    ctx = context
+
+    @property
+    def T(self) -> NDArray:  # noqa: N802  MXNet's and NumPy's name
+        return self.transpose()
+
+    def __len__(self) -> int:
+        if not self.ndim:
+            raise TypeError("len() of a 0-d NDArray")
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        return f"\n{self._values!s}\n<{type(self).__name__} {'x'.join(map(str, self.shape))} @{self._ctx}>"
+
+    def __bool__(self) -> bool:
+        if self.size != 1:
+            if self.size == 0:
+                return False
+            raise ValueError("The truth value of an NDArray with multiple elements is ambiguous.")
+        return bool(self._values.reshape(())[()])
+
+    def __hash__(self) -> int:
+        return id(self) // 16
+
+    def __float__(self) -> float:
+        return float(self.asscalar())
+
+    def __int__(self) -> int:
+        return int(self.asscalar())
+
+    def __index__(self) -> int:
+        return operator.index(self.asscalar())
+
+    def __iter__(self) -> Iterator[NDArray]:
+        return (self[i] for i in range(len(self)))
+
+    # -- gradients ----------------------------------------------------------------------------------------------------
+
+    def attach_grad(self, grad_req: str = "write", stype: str | None = None) -> None:
+        """Make room for a gradient, of zeros for now, which ``backward`` puts there. Cuts the array off its history."""
+        if grad_req not in ("write", "add", "null"):
+            raise ValueError(f"grad_req={grad_req!r} is not 'write', 'add' or 'null'")
+        self._node = Variable(NDArray._own(np.zeros(self.shape, self._dtype), self._ctx), grad_req)
+
+    @property
+    def grad(self) -> NDArray | None:
+        """Where gradients arrive, or None without attach_grad."""
+        node = self._node
+        return node.grad if isinstance(node, Variable) and node.request != "null" else None
+
+    @property
+    def _fresh_grad(self) -> bool:
+        """Whether the gradient has come since this was last set to False."""
+        return isinstance(self._node, Variable) and self._node.fresh
+
+    @_fresh_grad.setter
+    def _fresh_grad(self, fresh: bool) -> None:
+        if isinstance(self._node, Variable):
+            self._node.fresh = bool(fresh)
+
+    def detach(self) -> NDArray:
+        """The same memory without history."""
+        return self._view(self._settled())
+
+    def backward(self, out_grad: NDArray | None = None, retain_graph: bool = False, train_mode: bool = True) -> None:
+        """Compute gradients of everything that this was computed of and that has room for one; see autograd.backward."""
+        from .autograd import backward
+
+        backward([self], None if out_grad is None else [out_grad], retain_graph, train_mode)
+
+    # -- to and fro ---------------------------------------------------------------------------------------------------
+
+    def asnumpy(self) -> np.ndarray:
+        """A NumPy array with a copy of the values, which it waits for."""
+        return self._values.copy()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if copy is False:
+            raise ValueError("an NDArray gives its values as a copy only")
+        return np.array(self._values, dtype=dtype)
+
+    def asscalar(self) -> Any:
+        """The only value. Raises ValueError when there is not exactly one."""
+        if self.size != 1:
+            raise ValueError("The current array is not a scalar")
+        return self._values.reshape(())[()]
+
+    item = asscalar
+
+    def astype(self, dtype: Any, copy: bool = True) -> NDArray:
+        wanted = read_dtype(dtype)
+        if not copy and wanted == self._dtype:
+            return self
+        return invoke(lookup("Cast").bind(dtype=wanted), [self])
+
+    def copy(self) -> NDArray:
+        return invoke(_COPY, [self])
+
+    def copyto(self, other: NDArray | Context) -> NDArray:
+        """Copy the values into another array of the same shape (its dtype stays), or into a new one on a device."""
+        if isinstance(other, Context):
+            ctx = resolve(other)
+            copied = self.copy()
+            copied._ctx = ctx
+            return copied
+        if not isinstance(other, NDArray):
+            raise TypeError(f"copyto does not support type {type(other)}")
+        if other is self:
+            warnings.warn("You are attempting to copy an array to itself", RuntimeWarning, stacklevel=2)
+            return self
+        if other.shape != self.shape:
+            raise MXNetError(f"copyto: got an array of shape {show(other.shape)}, wanted {show(self.shape)}")
+        if STATE.recording and self._node is not None and other._dtype == self._dtype:
+            return invoke(_COPY, [self], other)
+        other._assign(..., self)
+        return other
+
+    def as_in_context(self, context: Context) -> NDArray:
+        return self if context == self._ctx else self.copyto(context)
+
+    as_in_ctx = as_in_context
+
+    def as_nd_ndarray(self) -> NDArray:
+        return self
+
+    def wait_to_read(self) -> None:
+        """Return when the values are there. Raises what kept them from being computed."""
+        if self._var is not None:
+            ENGINE.wait(self._var)
+
+    def wait_to_write(self) -> None:
+        """Return when nobody has to read the values any more."""
+        if self._var is not None:
+            ENGINE.wait(self._var, write=True)
+
+    def tostype(self, stype: str) -> Any:
+        """The array as ``default``, ``row_sparse`` or ``csr``."""
+        from .sparse import from_dense
+
+        return from_dense(self, stype)
+
+    def _stored(self) -> Any:
+        """What params.save writes."""
+        return self._values
+
+    def __reduce__(self) -> Any:
+        return type(self), (self._values, self._ctx)
+
+    def __copy__(self) -> NDArray:
+        return self.copy()
+
+    def __deepcopy__(self, memo: Any) -> NDArray:
+        return self.copy()
+
+    # -- parts --------------------------------------------------------------------------------------------------------
+
+    def __getitem__(self, key: Any) -> NDArray:
+        index, basic = _index(key, self.ndim)
+        if STATE.recording and self._node is not None:
+            return _recorded_part(self, index, basic)
+        memory = self._settled() if basic else self._values
+        part = memory[index]
+        if part.ndim == 0 and self.ndim:
+            part = part.reshape(1)  # MXNet has no 0-d arrays outside of its NumPy mode
+        if basic and part.flags.c_contiguous:
+            return self._view(part)
+        self.wait_to_read()
+        return NDArray._own(np.array(part, order="C"), self._ctx)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if STATE.recording and self._node is not None:
+            raise MXNetError("Inplace operations (+=, -=, x[:]=, etc) are not supported when recording with autograd.")
+        index, _ = _index(key, self.ndim)
+        self._assign(index, value)
+
+    def _assign(self, index: Any, value: Any) -> None:
+        """self[index] = value, broadcast and cast to the dtype of this array as MXNet does."""
+        self._check_writable()
+        waits = isinstance(value, NDArray) and value._var is not None and value._var.writer is not None
+        if not (waits or _busy(self)):
+            _put(self._array, index, value._values if isinstance(value, NDArray) else value)
+            return
+        source = value if isinstance(value, NDArray) else np.array(value)
+        reads = [value._shared_var()] if isinstance(value, NDArray) else []
+        own = self._shared_var()
+        target = self._settled()
+        np.broadcast_to(np.empty(()), np.broadcast_shapes(target[index].shape, source.shape))  # raises at the call
+
+        def run() -> None:
+            _put(target, index, source._settled() if isinstance(source, NDArray) else source)
+
+        ENGINE.push(run, [*reads, own], [own])
+
+    def reshape(self, *shape: Any, **kwargs: Any) -> NDArray:
+        """The same memory in another shape; 0, -1, -2, -3 and -4 as in the operator Reshape."""
+        if len(shape) == 1 and isinstance(shape[0], tuple | list):
+            shape = tuple(shape[0])
+        elif not shape:
+            shape = kwargs.pop("shape", ())
+            shape = (shape,) if isinstance(shape, int) else tuple(shape)
+            if not shape:
+                raise AssertionError("Shape must be provided.")
+        reverse = kwargs.pop("reverse", False)
+        if kwargs:
+            raise TypeError(f"reshape() takes the keywords shape and reverse, got {', '.join(kwargs)}")
+        return self._alias(lookup("Reshape").bind(shape=shape, reverse=reverse))
+
+    def _alias(self, op: Op) -> NDArray:
+        """The array in the shape that an operator would give it, sharing memory."""
+        key = (self.shape, self._dtype)
+        call = op.calls.get(key) or _examine(op, key)
+        made = self._view(self._settled().reshape(call.specs[0].shape))  # type: ignore[arg-type]
+        if STATE.recording:
+            record(op, [self], [made], call.specs)
+        return made
+
+    def expand_dims(self, axis: int, inplace: bool = False) -> NDArray:
+        op = lookup("expand_dims").bind(axis=axis)
+        return self._alias(op) if inplace else invoke(op, [self])
+
+    def flatten(self, inplace: bool = False) -> NDArray:
+        op = lookup("Flatten").bind()
+        return self._alias(op) if inplace else invoke(op, [self])
+
+    def squeeze(self, axis: Any = None, inplace: bool = False) -> NDArray:
+        op = lookup("squeeze").bind(axis=axis)
+        return self._alias(op) if inplace else invoke(op, [self])
+
+    def transpose(self, *axes: Any, **kwargs: Any) -> NDArray:
+        chosen = kwargs.get("axes", axes[0] if len(axes) == 1 and isinstance(axes[0], tuple | list) else axes)
+        return invoke(lookup("transpose").bind(axes=tuple(chosen or ())), [self])
+
+    def broadcast_to(self, shape: Any) -> NDArray:
+        shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        return invoke(lookup("broadcast_to").bind(shape=shape), [self if self.ndim >= len(shape) else self.reshape((1,) * (len(shape) - self.ndim) + self.shape)])
+
+    def broadcast_like(self, other: NDArray) -> NDArray:
+        return self.broadcast_to(other.shape)
+
+    def diag(self, k: int = 0, **kwargs: Any) -> NDArray:
+        return invoke(lookup("diag").bind(k=k, **kwargs), [self])
+
+    # -- arithmetic ---------------------------------------------------------------------------------------------------
+
+    def __neg__(self) -> NDArray:
+        return binary(frontend.BINARY["multiply"], self, -1.0)
+
+    def __abs__(self) -> NDArray:
+        return invoke(lookup("abs").bind(), [self])
+
+    def __iadd__(self, other: Any) -> NDArray:
+        return self._inplace("add", other)
+
+    def __isub__(self, other: Any) -> NDArray:
+        return self._inplace("subtract", other)
+
+    def __imul__(self, other: Any) -> NDArray:
+        return self._inplace("multiply", other)
+
+    def __itruediv__(self, other: Any) -> NDArray:
+        return self._inplace("divide", other)
+
+    def __imod__(self, other: Any) -> NDArray:
+        return self._inplace("modulo", other)
+
+    def _inplace(self, name: str, other: Any) -> NDArray:
+        return binary(frontend.BINARY[name], self, other, out=self)
+
+
+
+def _index(key: Any, ndim: int) -> tuple[tuple[Any, ...], bool]:
+    """A key as NumPy takes it, ending in or holding an Ellipsis (so that even one element comes as an array), and
+    whether it is basic: without index arrays. Arrays and lists are integer indices in MXNet, also boolean ones."""
+    parts = key if isinstance(key, tuple) else (key,)
+    index: list[Any] = []
+    basic = True
+    for part in parts:
+        if isinstance(part, NDArray | np.ndarray | list):
+            array = np.asarray(part._array if isinstance(part, NDArray) else part)
+            if array.dtype.kind not in "iufb":
+                raise IndexError(f"index array of dtype {array.dtype}, wanted integers")
+            index.append(array.astype(np.int64))
+            basic = False
+        elif part is None or part is Ellipsis or isinstance(part, slice):
+            index.append(part)
+        elif hasattr(part, "__index__") and not isinstance(part, str):
+            index.append(operator.index(part))
+        else:
+            raise ValueError(f"NDArray does not support slicing with key {part} of type {type(part)}.")
+    if not any(p is Ellipsis for p in index):
+        used = sum(p is not None for p in index)
+        if used > ndim:
+            raise IndexError(f"too many indices ({used}) for array with {ndim} dimensions")
+        index.append(Ellipsis)
+    return tuple(index), basic
+
+
+
+_COPY = lookup("_copy").bind()
+
+
+def _recorded_part(array: NDArray, index: tuple[Any, ...], basic: bool) -> NDArray:
+    """array[index] by operators, so that the tape knows of it."""
+    if not basic:
+        return _gathered(array, index)
+    begin, end, step, shape = [], [], [], []
+    place = index.index(Ellipsis)
+    used = sum(p is not None and p is not Ellipsis for p in index)
+    full = (*index[:place], *[slice(None)] * (array.ndim - used), *index[place + 1 :])
+    axis = 0
+    for part in full:
+        if part is None:
+            shape.append(1)
+            continue
+        dim = array.shape[axis]
+        axis += 1
+        if isinstance(part, slice):
+            start, stop, stride = part.indices(dim)
+            count = len(range(start, stop, stride))
+            begin.append(start)
+            end.append(None if stop < 0 or not count else stop)
+            step.append(stride)
+            shape.append(count)
+        else:
+            if not -dim <= part < dim:
+                raise IndexError(f"index {part} is out of bounds for axis {axis - 1} with size {dim}")
+            begin.append(part % dim)
+            end.append(part % dim + 1)
+            step.append(1)
+    sliced = invoke(lookup("slice").bind(begin=tuple(begin), end=tuple(end), step=tuple(step)), [array])
+    shape = tuple(shape) or (1,)
+    return sliced if sliced.shape == shape else sliced._alias(lookup("_np_reshape").bind(newshape=shape))
+
+
+def _gathered(array: NDArray, index: tuple[Any, ...]) -> NDArray:
+    """array[index] for index arrays, by gather_nd on the numbers of the elements."""
+    numbers = np.arange(array.size).reshape(array.shape)[index]
+    flat = array.reshape((-1,))
+    taken = invoke(lookup("take").bind(axis=0, mode="clip"), [flat, NDArray._own(np.array(numbers, order="C"), array._ctx)])
+    return taken
+
+
+def _put(target: np.ndarray, index: Any, value: Any) -> None:
+    """target[index] = value, broadcast and cast to the dtype of target as MXNet does."""
+    with np.errstate(all="ignore"):
+        target[index] = np.asarray(value).astype(target.dtype, copy=False)
+
+
+_SCALARS: dict[tuple[str, float], Op] = {}
+
+
+def _scalar(name: str, number: Any) -> Op:
+    """The operator of a number, remembered (0.0 and -0.0 are equal, so they are not)."""
+    value = float(number)
+    key = (name, value)
+    found = _SCALARS.get(key) if value else None
+    if found is None:
+        found = lookup(name).bind(scalar=value)
+        if len(_SCALARS) > 4096:
+            _SCALARS.clear()
+        if value:
+            _SCALARS[key] = found
+    return found
+
+
+def binary(row: frontend.Binary, lhs: Any, rhs: Any, out: NDArray | None = None) -> Any:
+    """A function of two arguments of which either may be a number. Raises TypeError for anything else."""
+    if isinstance(lhs, NDArray):
+        if isinstance(rhs, NDArray):
+            a, b = lhs._memory, rhs._memory
+            if a is None or b is None or a.ndim != b.ndim:
+                rank = lhs.ndim - rhs.ndim
+                if rank > 0:
+                    rhs = rhs.reshape((1,) * rank + rhs.shape)
+                elif rank < 0:
+                    lhs = lhs.reshape((1,) * -rank + lhs.shape)
+            return invoke(_default(row.array), (lhs, rhs), out)
+        if isinstance(rhs, _NUMBERS):
+            return invoke(_scalar(row.scalar, rhs), (lhs,), out)
+    elif isinstance(lhs, _NUMBERS):
+        if isinstance(rhs, NDArray):
+            return invoke(_scalar(row.reflected, lhs), (rhs,), out)
+        if isinstance(rhs, _NUMBERS):
+            return row.plain(lhs, rhs)
+        lhs = rhs
+    wrong = rhs if isinstance(lhs, NDArray) else lhs
+    raise TypeError(f"type {type(wrong)} not supported")
+
+
+_NUMBERS = (int, float, np.number, np.bool_)
+
+
+_DEFAULTS: dict[str, Op] = {}
+
+
+def _default(name: str) -> Op:
+    """The operator with no attribute given."""
+    found = _DEFAULTS.get(name)
+    if found is None:
+        found = _DEFAULTS[name] = lookup(name).bind()
+    return found
+
+
+frontend.add_operators(NDArray, binary)

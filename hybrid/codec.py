@@ -1,0 +1,80 @@
+"""Images to and from compressed bytes. The one place that uses Pillow, which is optional: ``pip install gluonnx[image]``."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+
+from .error import FormatError, MXNetError
+
+LARGEST = 1 << 28
+"""Images of more pixels are refused, whatever a header claims."""
+FORMATS = {".jpg": "JPEG", ".jpeg": "JPEG", ".png": "PNG", ".bmp": "BMP", ".webp": "WEBP", ".tif": "TIFF", ".tiff": "TIFF"}
+
+
+def _pillow() -> Any:
+    """Pillow's module Image. Raises MXNetError where Pillow is not installed."""
+    try:
+        from PIL import Image
+    except ImportError:
+        raise MXNetError("images need the package Pillow: pip install 'gluonnx[image]'") from None
+    return Image
+
+
+def decode(data: Any, color: int = 1) -> np.ndarray:
+    """The pixels of an image as uint8: (height, width, 3) in the order red, green, blue, or (height, width) for gray.
+
+    color: 1 always three channels, 0 gray, -1 as stored (gray, three, or with opacity four).
+    Raises FormatError for bytes that are no image or are cut off, MXNetError without Pillow."""
+    images = _pillow()
+    import struct
+    import warnings
+
+    data = bytes(data)
+    if not data:
+        raise FormatError("an image of 0 bytes")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", images.DecompressionBombWarning)
+            image = images.open(io.BytesIO(data))
+            if image.width * image.height > LARGEST:
+                raise FormatError(f"an image of {image.width}x{image.height} pixels; the most is 2**28")
+            image.load()
+    except (OSError, SyntaxError, ValueError, struct.error, images.DecompressionBombError) as error:
+        if isinstance(error, FormatError):
+            raise
+        raise FormatError(f"cannot decode an image of {len(data)} bytes: {error}") from error
+    if image.mode.startswith("I;16") or image.mode in ("I", "F"):
+        # 16 bits a channel: the upper 8 count
+        image = images.fromarray((np.asarray(image, np.float64) / 256).clip(0, 255).astype(np.uint8))
+    if color < 0:
+        color_of_mode = {"1": "L", "L": "L", "LA": "RGBA", "PA": "RGBA", "RGBA": "RGBA"}
+        transparent = "transparency" in image.info and image.mode in ("P", "RGB", "L")
+        wanted = "RGBA" if transparent else color_of_mode.get(image.mode, "RGB")
+    else:
+        wanted = "RGB" if color else "L"
+    return np.array(image if image.mode == wanted else image.convert(wanted))
+
+
+def encode(pixels: np.ndarray, extension: str = ".jpg", quality: int = 95) -> bytes:
+    """Pixels (uint8, as ``decode`` gives them) compressed as the file extension says.
+
+    Raises MXNetError for another extension, shape or dtype, or without Pillow."""
+    images = _pillow()
+    kind = FORMATS.get(extension.lower())
+    if kind is None:
+        raise MXNetError(f"cannot encode images as {extension!r}; wanted one of {', '.join(FORMATS)}")
+    if pixels.ndim == 3 and pixels.shape[2] == 1:
+        pixels = pixels[:, :, 0]
+    if pixels.dtype != np.uint8 or not (pixels.ndim == 2 or (pixels.ndim == 3 and pixels.shape[2] in (3, 4))):
+        raise MXNetError(
+            f"cannot encode an image of {pixels.dtype}{pixels.shape}; wanted uint8, (height, width) or (height, width, 3 or 4)"
+        )
+    if kind == "JPEG" and pixels.ndim == 3:
+        pixels = pixels[:, :, :3]
+    options = {"JPEG": {"quality": quality}, "PNG": {"compress_level": min(quality, 9)}, "WEBP": {"quality": quality}}
+    out = io.BytesIO()
+    images.fromarray(np.ascontiguousarray(pixels)).save(out, kind, **options.get(kind, {}))
+    return out.getvalue()

@@ -1,0 +1,234 @@
+"""Runs work later, in the order that what it reads and writes demands, and in parallel where it does not.
+
+A Var stands for a piece of memory. ``push`` hands over a function with the Vars it reads and those it writes; it runs
+when everything before it that writes what it reads, or touches what it writes, has finished. An error stays with the
+Vars that the failed work should have written, and reaches whoever waits for them.
+
+Who waits helps: a waiting thread runs tasks itself, so nothing stands still while another thread wakes up.
+"""
+
+from __future__ import annotations
+
+import atexit
+import copy
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+PENDING_TASKS = 1000
+PENDING_BYTES = 1 << 28
+"""How far work that has not been done may run ahead of a program; ``push`` waits beyond."""
+
+
+class Var:
+    """A piece of memory: who writes it, who reads it, and which error kept it from being written.
+
+    shape and dtype are those of an array that has no memory yet."""
+
+    __slots__ = ("dtype", "error", "readers", "shape", "writer")
+
+    def __init__(self, shape: Any = None, dtype: Any = None):
+        self.shape, self.dtype = shape, dtype
+        self.writer: Task | None = None
+        self.readers: list[Task] = []
+        self.error: BaseException | None = None
+
+
+class Task:
+    """Work that was handed over."""
+
+    __slots__ = ("done", "reads", "run", "size", "users", "waits", "writes")
+
+    def __init__(self, run: Callable[[], None], reads: tuple[Var, ...], writes: tuple[Var, ...], size: int):
+        self.run, self.reads, self.writes, self.size = run, reads, writes, size
+        self.waits = 0
+        self.users: list[Task] = []
+        self.done = False
+
+
+class Engine:
+    """A pool of threads and the tasks they have to do."""
+
+    def __init__(self, workers: int):
+        self.workers = workers
+        self.naive = False
+        """Do everything at once, in the calling thread (MXNet's NaiveEngine)."""
+        self.bulk = 1
+        """How many tasks are collected before a thread is woken."""
+        self._reset()
+
+    def _reset(self) -> None:
+        self.lock = threading.RLock()
+        self._changed = threading.Condition(self.lock)
+        self._ready: deque[Task] = deque()
+        self._threads: list[threading.Thread] = []
+        self._idle = 0
+        self._collected = 0
+        self._pending = 0
+        self._bytes = 0
+        self._failures: list[BaseException] = []
+
+    def push(self, run: Callable[[], None], reads: Iterable[Var], writes: Iterable[Var], size: int = 0) -> None:
+        """Run ``run()`` when its turn comes. size: bytes of new memory that it holds until then."""
+        written = tuple(dict.fromkeys(writes))
+        task = Task(run, tuple(dict.fromkeys(reads)), written, size)
+        with self.lock:
+            before: dict[int, Task] = {}
+            for var in task.reads:
+                if var.writer is not None:
+                    before[id(var.writer)] = var.writer
+                if var not in written:
+                    var.readers.append(task)
+            for var in written:
+                for other in (var.writer, *var.readers):
+                    if other is not None:
+                        before[id(other)] = other
+                var.writer, var.readers = task, []
+            task.waits = len(before)
+            for other in before.values():
+                other.users.append(task)
+            self._pending += 1
+            self._bytes += size
+            if not task.waits:
+                self._ready.append(task)
+            if not self.naive:
+                self._collected += 1
+                if self._collected >= self.bulk:
+                    self._wake()
+        if self.naive:
+            self._wait(lambda: task.done)
+        elif self._pending > PENDING_TASKS or self._bytes > PENDING_BYTES:
+            self._wait(lambda: self._pending <= PENDING_TASKS // 2 and self._bytes <= PENDING_BYTES // 2)
+
+    def wait(self, var: Var, *, write: bool = False) -> None:
+        """Return when the memory has been written (for ``write``: also read by everyone who has to).
+
+        Raises the error that kept it from being written."""
+        if var.writer is not None or (write and var.readers):
+            self._wait(lambda: var.writer is None and not (write and var.readers))
+        if var.error is not None:
+            self._raise(var.error)
+
+    def wait_all(self) -> None:
+        """Return when nothing is left to do. Raises the first error that nobody has seen yet."""
+        if self._pending:
+            self._wait(lambda: not self._pending)
+        if self._failures:
+            first = self._failures[0]
+            self._failures.clear()
+            self._raise(first)
+
+    def _raise(self, error: BaseException) -> None:
+        with self.lock:
+            self._failures = [e for e in self._failures if e is not error]
+        raise copy.copy(error).with_traceback(None) from error
+
+    def _wake(self) -> None:
+        self._collected = 0
+        if not self._ready:
+            return
+        if self._idle:
+            self._changed.notify(len(self._ready))
+        elif len(self._threads) < self.workers:
+            thread = threading.Thread(target=self._work, name=f"hybrid-engine-{len(self._threads)}", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def _work(self) -> None:
+        while True:
+            with self.lock:
+                while not self._ready:
+                    self._idle += 1
+                    self._changed.wait()
+                    self._idle -= 1
+                task = self._ready.popleft()
+            self._execute(task)
+
+    def _wait(self, over: Callable[[], bool]) -> None:
+        """Run tasks in this thread until it is over."""
+        while True:
+            with self.lock:
+                while not self._ready:
+                    if over():
+                        return
+                    self._changed.wait()
+                if over():
+                    return
+                task = self._ready.popleft()
+                if self._ready:
+                    self._wake()
+            self._execute(task)
+
+    def _execute(self, task: Task) -> None:
+        error = next((v.error for v in task.reads if v.error is not None), None)
+        inherited = error is not None
+        if error is None:
+            try:
+                task.run()
+            except BaseException as raised:  # whatever it is, it belongs to who waits for the result
+                error = raised
+        with self.lock:
+            if error is not None and not inherited:
+                self._failures.append(error)
+            for var in task.writes:
+                if var.writer is task:
+                    var.writer = None
+                var.error = error
+            for var in task.reads:
+                if task in var.readers:
+                    var.readers.remove(task)
+            task.done = True
+            for user in task.users:
+                user.waits -= 1
+                if not user.waits:
+                    self._ready.append(user)
+            self._pending -= 1
+            self._bytes -= task.size
+            self._changed.notify_all()
+
+
+ENGINE = Engine(max(2, os.cpu_count() or 1))
+
+# a forked child has none of the threads
+os.register_at_fork(before=lambda: _quietly(ENGINE.wait_all), after_in_child=ENGINE._reset)
+atexit.register(lambda: _quietly(ENGINE.wait_all))
+
+
+def _quietly(function: Callable[[], None]) -> None:
+    """Errors of abandoned work end here: nobody is left to read the results."""
+    try:
+        function()
+    except Exception:
+        ENGINE._failures.clear()
+
+
+def set_bulk_size(size: int) -> int:
+    """Collect up to ``size`` small operations before handing them over together; gives the size before."""
+    if size < 0:
+        raise ValueError(f"set_bulk_size: got {size}, wanted 0 (no bulking) or more")
+    before, ENGINE.bulk = ENGINE.bulk, max(1, size)
+    return before
+
+
+@contextmanager
+def bulk(size: int) -> Iterator[None]:
+    """``with bulk(16):`` collects operations as set_bulk_size does."""
+    before = set_bulk_size(size)
+    try:
+        yield
+    finally:
+        set_bulk_size(before)
+
+
+def set_engine_type(name: str) -> str:
+    """Choose the engine by MXNet's name, ``NaiveEngine`` (everything at once, for debugging), ``ThreadedEngine`` or
+    ``ThreadedEnginePerDevice``; gives the name before. MXNet reads it from the variable MXNET_ENGINE_TYPE."""
+    if name not in ("NaiveEngine", "ThreadedEngine", "ThreadedEnginePerDevice"):
+        raise ValueError(f"engine type {name!r} is not NaiveEngine, ThreadedEngine or ThreadedEnginePerDevice")
+    ENGINE.wait_all()
+    before = "NaiveEngine" if ENGINE.naive else "ThreadedEnginePerDevice"
+    ENGINE.naive = name == "NaiveEngine"
+    return before

@@ -1,0 +1,254 @@
+"""The base class of blocks: children and parameters by attribute, names, hooks, files."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .. import initializer, ndarray
+from . import model_files
+from .base_parameter import Parameter, ParameterError
+from .naming import _BlockScope
+from .parameter_dict import ParameterDict, load_all, read_file
+from .summary import print_summary
+from .utils import HookHandle, _indent
+
+
+class Block:
+    """Base class of layers and networks: ``forward`` computes, attributes that are blocks or parameters belong to it.
+
+    prefix: what its name and those of its parameters start with, made up when it is None. params: the parameters of
+    another block to share.
+    """
+
+    _active = False  # hybridized; see HybridBlock
+
+    def __init__(self, prefix: str | None = None, params: ParameterDict | None = None):
+        self._empty_prefix = prefix == ""
+        self._prefix, self._params = _BlockScope.create(prefix, params, self._alias())
+        self._name = self._prefix.removesuffix("_")
+        self._scope = _BlockScope(self)
+        self._children: OrderedDict[str, Any] = OrderedDict()
+        self._reg_params: dict[str, Parameter] = {}
+        self._forward_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
+        self._forward_pre_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
+
+    def __repr__(self) -> str:
+        children = [(k, b) for k, b in self.__dict__.items() if isinstance(b, Block)]
+        lines = "\n".join(f"  ({key}): {_indent(repr(block), 2)}" for key, block in children)
+        return f"{type(self).__name__}(\n{lines}\n)"
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        existing = getattr(self, name, None)
+        if isinstance(existing, Parameter | Block) and not isinstance(value, type(existing)):
+            raise TypeError(
+                f"Changing attribute type for {name} from {type(existing)} to {type(value)} is not allowed."
+            )
+        if isinstance(value, Block):
+            self.register_child(value, name)
+        elif isinstance(value, Parameter):
+            if name in self._reg_params:
+                raise ParameterError(
+                    f"Overriding Parameter attribute {name} is not allowed. If you want to share parameters between "
+                    "blocks, please set 'params' at Block construction instead."
+                )
+            self._reg_params[name] = value
+        super().__setattr__(name, value)
+
+    def _alias(self) -> str:
+        """What automatic names start with."""
+        return type(self).__name__.lower()
+
+    # -- names, children and parameters -------------------------------------------------------------------------------
+
+    @property
+    def prefix(self) -> str:
+        """What names of parameters and of blocks made in its name_scope start with."""
+        return self._prefix
+
+    @property
+    def name(self) -> str:
+        """The prefix without the underscore at its end."""
+        return self._name
+
+    def name_scope(self) -> _BlockScope:
+        """``with self.name_scope():`` blocks made inside have names that start with this one's prefix."""
+        return self._scope
+
+    @property
+    def params(self) -> ParameterDict:
+        """This block's own parameters, those of children left out."""
+        return self._params
+
+    def register_child(self, block: Any, name: str | None = None) -> None:
+        """Make a block a child; assigning it to an attribute does so too."""
+        self._children[str(len(self._children)) if name is None else name] = block
+
+    def apply(self, fn: Callable[[Any], Any]) -> Any:
+        """Call ``fn(block)`` for all children, theirs first, and then for this block; gives the block."""
+        for child in self._children.values():
+            child.apply(fn)
+        fn(self)
+        return self
+
+    def collect_params(self, select: str | None = None) -> ParameterDict:
+        """All parameters of the block and its children, or those whose name a regular expression matches at its start."""
+        self._check_container_with_block()
+        chosen = ParameterDict(self._params.prefix)
+        pattern = re.compile(select) if select else None
+        chosen.update({n: p for n, p in self.params.items() if pattern is None or pattern.match(n)})
+        for child in self._children.values():
+            chosen.update(child.collect_params(select=select))
+        return chosen
+
+    def _check_container_with_block(self) -> None:
+        """Warn of blocks in attributes that are lists or dicts: they are no children."""
+        children = {id(child) for child in self._children.values()}
+        for name, value in self.__dict__.items():
+            if name.startswith("__") or name == "_children" or not isinstance(value, list | tuple | dict):
+                continue
+            if any(id(block) not in children for block in _blocks_in(value)):
+                warnings.warn(
+                    f'"{type(self).__name__}.{name}" is an unregistered container with Blocks. Note that Blocks inside the '
+                    "list, tuple or dict will not be registered automatically. Make sure to register them using "
+                    "register_child() or switching to nn.Sequential/nn.HybridSequential instead. ",
+                    stacklevel=3,
+                )
+
+    def _collect_params_with_prefix(self, prefix: str = "") -> dict[str, Parameter]:
+        """All parameters by where they are, such as ``features.0.weight``; shared ones under each of their places."""
+        prefix = f"{prefix}." if prefix else ""
+        found = {prefix + key: parameter for key, parameter in self._reg_params.items()}
+        for name, child in self._children.items():
+            found.update(child._collect_params_with_prefix(prefix + name))
+        return found
+
+    def initialize(
+        self,
+        init: Any = initializer.Uniform(),  # noqa: B008  MXNet's default; it holds no state
+        ctx: Any = None,
+        verbose: bool = False,
+        force_reinit: bool = False,
+    ) -> None:
+        """Initialize all parameters; those with an initializer of their own use that."""
+        self.collect_params().initialize(init, ctx, verbose, force_reinit)
+
+    def cast(self, dtype: Any) -> None:
+        """Convert all parameters to a dtype."""
+        for child in self._children.values():
+            child.cast(dtype)
+        for parameter in self.params.values():
+            parameter.cast(dtype)
+
+    def hybridize(self, active: bool = True, **kwargs: Any) -> None:
+        """Hybridize all children; see HybridBlock.hybridize."""
+        for child in self._children.values():
+            child.hybridize(active, **kwargs)
+
+    # -- running ------------------------------------------------------------------------------------------------------
+
+    def __call__(self, *args: Any) -> Any:
+        for hook in tuple(self._forward_pre_hooks.values()):
+            hook(self, args)
+        out = self.forward(*args)
+        for hook in tuple(self._forward_hooks.values()):
+            hook(self, args, out)
+        return out
+
+    def forward(self, *args: Any) -> Any:
+        """What the block computes; for subclasses to define."""
+        raise NotImplementedError(f"{type(self).__name__} must define forward")
+
+    def register_forward_pre_hook(self, hook: Callable[..., Any]) -> HookHandle:
+        """Call ``hook(block, inputs)`` before every forward pass."""
+        handle = HookHandle()
+        handle.attach(self._forward_pre_hooks, hook)
+        return handle
+
+    def register_forward_hook(self, hook: Callable[..., Any]) -> HookHandle:
+        """Call ``hook(block, inputs, output)`` after every forward pass."""
+        handle = HookHandle()
+        handle.attach(self._forward_hooks, hook)
+        return handle
+
+    def register_op_hook(self, callback: Callable[..., Any], monitor_all: bool = False) -> None:
+        """See HybridBlock.register_op_hook; for all children."""
+        for child in self._children.values():
+            child.register_op_hook(callback, monitor_all)
+
+    def summary(self, *inputs: Any) -> None:
+        """Print the layers with their outputs' shapes and numbers of parameters, for such inputs.
+
+        Raises AssertionError when the block or a child is hybridized."""
+        print_summary(self, inputs)
+
+    # -- files --------------------------------------------------------------------------------------------------------
+
+    def save_parameters(self, filename: Any, deduplicate: bool = False) -> None:
+        """Write all parameters to a file, named by where they are; with deduplicate shared ones once."""
+        parameters = self._collect_params_with_prefix()
+        if deduplicate:
+            places = {parameter: place for place, parameter in parameters.items()}  # the last place of each
+            parameters = {place: parameter for parameter, place in places.items()}
+        ndarray.save(filename, {place: parameter._reduce() for place, parameter in parameters.items()})
+
+    def load_parameters(
+        self,
+        filename: Any,
+        ctx: Any = None,
+        allow_missing: bool = False,
+        ignore_extra: bool = False,
+        cast_dtype: bool = False,
+        dtype_source: str = "current",
+    ) -> None:
+        """Read parameters from a file of save_parameters, or one with full names as older versions wrote them.
+
+        For what is raised see ParameterDict.load_dict."""
+        loaded = read_file(filename)
+        parameters = self._collect_params_with_prefix()
+        if not loaded and not parameters:
+            return
+        if not any("." in name for name in loaded) and not (loaded and set(loaded) <= set(parameters)):
+            self.collect_params().load_dict(
+                loaded, ctx, allow_missing, ignore_extra, self.prefix, filename, cast_dtype, dtype_source
+            )
+            return
+        filled = {id(parameters[n]) for n in loaded if n in parameters}  # shared ones may be stored once
+        missing = [] if allow_missing else [n for n, p in parameters.items() if id(p) not in filled]
+        load_all(parameters, loaded, missing, ignore_extra, f"file: {filename}", ctx, cast_dtype, dtype_source)
+
+    def save_params(self, filename: Any) -> None:
+        """The old save_parameters: full names without the prefix."""
+        warnings.warn("save_params is deprecated. Please use save_parameters.", stacklevel=2)
+        self.collect_params().save(filename, strip_prefix=self.prefix)
+
+    def load_params(
+        self, filename: Any, ctx: Any = None, allow_missing: bool = False, ignore_extra: bool = False
+    ) -> None:
+        """The old name of load_parameters."""
+        warnings.warn("load_params is deprecated. Please use load_parameters.", stacklevel=2)
+        self.load_parameters(filename, ctx, allow_missing, ignore_extra)
+
+    def save(self, prefix: str) -> None:
+        """Write ``PREFIX-model.json``, the names and traced graphs of all blocks, and ``PREFIX-model.params``."""
+        model_files.save(self, prefix)
+
+    def load(self, prefix: str) -> None:
+        """Read what ``save`` wrote into a block that was made the same way."""
+        model_files.load(self, prefix)
+
+    def _trace_description(self) -> dict[str, Any]:
+        """What ``save`` writes of a traced block."""
+        return {}
+
+
+def _blocks_in(value: Any) -> Iterator[Block]:
+    """All blocks in nested lists and dicts."""
+    if isinstance(value, Block):
+        yield value
+    elif isinstance(value, list | tuple | dict):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _blocks_in(item)

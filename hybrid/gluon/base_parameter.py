@@ -1,0 +1,468 @@
+"""Parameters of blocks: named arrays with gradients, one copy a context, made when their shapes are known."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from .. import autograd, ndarray, symbol
+from ..attrs import dtype as read_dtype
+from ..context import Context, cpu, current_context, resolve
+from ..error import MXNetError
+from ..ndarray import NDArray
+from ..shapes import show
+from .utils import shape_is_known
+
+try:
+    from .. import initializer
+except ImportError:  # TEMPORARY until RANDOM delivers
+    from . import _initializer_shim as initializer
+
+_STYPES = ("default", "row_sparse", "csr")
+_REQUESTS = ("write", "add", "null")
+
+
+class ParameterError(MXNetError, AssertionError, ValueError):
+    """Parameters and a network that do not fit together; says everything that does not."""
+
+
+class DeferredInitializationError(MXNetError):
+    """A parameter was read before its shape was known."""
+
+
+class _Deferred(NamedTuple):
+    """An initialisation that waits for the shape."""
+
+    init: Any
+    contexts: list[Context]
+    default_init: Any
+    data: NDArray | None = None
+
+
+def _contexts(ctx: Any) -> list[Context]:
+    """The contexts that a script names: none is the current one. Raises MXNetError for one that there is not."""
+    return [resolve(c) for c in (ctx if isinstance(ctx, list | tuple) else [ctx])]
+
+
+def _place(ctx: Context) -> tuple[int, int]:
+    """What an array's context is looked up by: all kinds of CPU memory are one."""
+    return ctx.device_typeid & 1, ctx.device_id
+
+
+class Parameter:
+    """A named array of a block, with a copy and a gradient on each of its contexts.
+
+    Its shape may hold 0 for what is not known, or be None; then its initialisation is deferred until it is. Raises
+    ParameterError when it is given an array of another shape."""
+
+    def __init__(
+        self,
+        name: str,
+        grad_req: str = "write",
+        shape: Any = None,
+        dtype: Any = np.float32,
+        lr_mult: float = 1.0,
+        wd_mult: float = 1.0,
+        init: Any = None,
+        allow_deferred_init: bool = False,
+        differentiable: bool = True,
+        stype: str = "default",
+        grad_stype: str = "default",
+    ):
+        self._var: symbol.Symbol | None = None
+        self._data: list[NDArray] | None = None
+        self._grad: list[NDArray] | None = None
+        self._ctx_list: list[Context] = []
+        self._places: dict[tuple[int, int], int] = {}
+        self._trainer: Any = None
+        self._deferred_init: _Deferred | None = None
+        self._differentiable = differentiable
+        self._allow_deferred_init = allow_deferred_init
+        self._grad_req: str | None = None
+        self._shape = (shape,) if isinstance(shape, int) else shape
+        self.name = name
+        self._dtype = dtype
+        self.lr_mult, self.wd_mult = lr_mult, wd_mult
+        self.grad_req = grad_req
+        self.init = init
+        for what, value in (("grad_stype", grad_stype), ("stype", stype)):
+            if value not in _STYPES:
+                raise AssertionError(
+                    f"{what} for Parameter '{name}' must be one of 'default', 'row_sparse', or 'csr', but got '{value}'"
+                )
+        self._grad_stype, self._stype = grad_stype, stype
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__} {self.name} (shape={self.shape}, dtype={self.dtype})"
+
+    # -- what it is ---------------------------------------------------------------------------------------------------
+
+    @property
+    def grad_req(self) -> str:
+        """How gradients arrive: "write", "add", or "null" for not at all."""
+        return self._grad_req or "null"
+
+    @grad_req.setter
+    def grad_req(self, req: str) -> None:
+        if req not in _REQUESTS:
+            raise AssertionError(f"grad_req must be one of 'write', 'add', or 'null', but got '{req}'")
+        req = req if self._differentiable else "null"
+        if req == self._grad_req:
+            return
+        self._grad_req = req
+        if req == "null" and self._grad is not None:
+            self._grad = None
+            self._data = [array.detach() for array in self._data or []]
+        elif self._data is not None:
+            self._init_grad()
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype as it was given; setting it converts the values."""
+        return self._dtype
+
+    @dtype.setter
+    def dtype(self, dtype: Any) -> None:
+        self.cast(dtype)
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """The shape, 0 for an unknown dimension, None when nothing is known."""
+        return self._shape
+
+    @shape.setter
+    def shape(self, new: Any) -> None:
+        if self._shape is not None and not self._accepts(new):
+            raise ParameterError(
+                f"Parameter '{self.name}': Expected shape {tuple(new)} is incompatible with given shape {self._shape}."
+            )
+        self._shape = new if new is None else tuple(new)
+
+    @property
+    def stype(self) -> str:
+        """How the values are stored: "default", "row_sparse" or "csr"."""
+        return self._stype
+
+    @property
+    def grad_stype(self) -> str:
+        """How the gradient is stored."""
+        return self._grad_stype
+
+    def _accepts(self, shape: Sequence[int]) -> bool:
+        """Whether an array of that shape fits what is known of this parameter's."""
+        if self._shape is None:
+            return True
+        return len(self._shape) == len(shape) and all(own in (0, -1, given) for own, given in zip(self._shape, shape))
+
+    # -- initialisation -----------------------------------------------------------------------------------------------
+
+    def initialize(
+        self,
+        init: Any = None,
+        ctx: Any = None,
+        default_init: Any = initializer.Uniform(),  # noqa: B008  MXNet's default; it holds no state
+        force_reinit: bool = False,
+    ) -> None:
+        """Make the arrays: by init, else the parameter's own initializer, else default_init.
+
+        When the shape is not known yet, that waits for the first forward pass. Raises ValueError where it must not."""
+        if self._data is not None and not force_reinit:
+            warnings.warn(
+                f"Parameter '{self.name}' is already initialized, ignoring. Set force_reinit=True to re-initialize.",
+                stacklevel=2,
+            )
+            return
+        self._data = self._grad = None
+        if init is None:
+            init = default_init if self.init is None else self.init
+        if not shape_is_known(self.shape) and not self._allow_deferred_init:
+            raise ValueError(f"Cannot initialize Parameter '{self.name}' because it has invalid shape: {self.shape}.")
+        self._deferred_init = _Deferred(init, _contexts(ctx), default_init)
+        if shape_is_known(self.shape):
+            self._finish_deferred_init()
+
+    def _finish_deferred_init(self) -> None:
+        """Do what waited for the shape. Raises ParameterError when it is still not known."""
+        if self._deferred_init is None:
+            return
+        waiting, self._deferred_init = self._deferred_init, None
+        if not shape_is_known(self.shape):
+            raise ParameterError(
+                f"Cannot initialize Parameter '{self.name}' because it has invalid shape: {self.shape}. "
+                "Please specify in_units, in_channels, etc for `Block`s."
+            )
+        with autograd.pause():
+            data = self._initial(waiting) if waiting.data is None else waiting.data
+            self._init_impl(data, waiting.contexts)
+
+    def _initial(self, waiting: _Deferred) -> NDArray:
+        data = ndarray.zeros(self.shape, dtype=self.dtype, ctx=cpu())
+        initializer.create(waiting.default_init)(initializer.InitDesc(self.name, {"__init__": waiting.init}), data)
+        return data if self._stype == "default" else data.tostype(self._stype)
+
+    def _init_impl(self, data: NDArray, ctx_list: Sequence[Context]) -> None:
+        """Copy the values to all contexts and make gradients."""
+        self._ctx_list = list(ctx_list)
+        self._places = {_place(ctx): i for i, ctx in enumerate(self._ctx_list)}
+        self._data = [data.copyto(ctx) for ctx in self._ctx_list]
+        self._init_grad()
+
+    def _init_grad(self) -> None:
+        if self.grad_req == "null" or self._data is None:
+            self._grad = None
+            return
+        self._grad = [
+            ndarray.zeros(a.shape, dtype=a.dtype, ctx=a.context, stype=self._grad_stype) for a in self._data
+        ]
+        autograd.mark_variables(self._data, self._grad, self.grad_req)
+
+    def _load_init(self, data: NDArray, ctx: Any, cast_dtype: bool = False, dtype_source: str = "current") -> None:
+        """Take values from a file. Raises ParameterError when shape, dtype or contexts do not fit."""
+        problem = self._unfit(data, ctx, cast_dtype, dtype_source)
+        if problem is not None:
+            raise ParameterError(f"Failed loading Parameter '{self.name}' from saved params: {problem}")
+        self.shape = data.shape
+        if self.dtype and read_dtype(self.dtype).type is not data.dtype:
+            if dtype_source == "current":
+                data = data.astype(self.dtype, copy=False)
+            else:
+                self.dtype = data.dtype
+        data = data.tostype(self._stype)
+        if self._data is not None:
+            self.set_data(data)
+        else:
+            contexts = self._deferred_init.contexts if self._deferred_init else [cpu()] if ctx is None else _contexts(ctx)
+            self._init_impl(data, contexts)
+        self._deferred_init = None
+
+    def _unfit(self, data: NDArray, ctx: Any, cast_dtype: bool, dtype_source: str) -> str | None:
+        """Why values from a file cannot become this parameter's; None when they can."""
+        if cast_dtype and dtype_source not in ("current", "saved"):
+            return f"dtype_source must be 'current' or 'saved', got {dtype_source!r}"
+        if not self._accepts(data.shape):
+            return f"shape incompatible expected {show(self.shape)} vs saved {show(data.shape)}"
+        if self.dtype and not cast_dtype and read_dtype(self.dtype).type is not data.dtype:
+            return (
+                f"dtype incompatible expected {self.dtype} vs saved {data.dtype}. "
+                "Set cast_dtype=True to cast the dtype of saved params."
+            )
+        if ctx is not None and (self._data is not None or self._deferred_init is not None):
+            wanted, there = _contexts(ctx), self.list_ctx()
+            if set(wanted) != set(there):
+                return f"cannot load on {wanted} because it was previously initialized on {there}"
+        return None
+
+    def reset_ctx(self, ctx: Any) -> None:
+        """Move to other contexts; copies that differ are averaged. Raises ValueError when there is nothing to move."""
+        contexts = _contexts(ctx)
+        if self._data is not None:
+            data = self._reduce()
+            with autograd.pause():
+                self._init_impl(data, contexts)
+        elif self._deferred_init is not None:
+            self._deferred_init = self._deferred_init._replace(contexts=contexts)
+        else:
+            raise ValueError(
+                f"Cannot reset context for Parameter '{self.name}' because it has not been initialized."
+            )
+
+    def _reduce(self) -> NDArray:
+        """A copy of the values, the mean of all contexts' copies."""
+        if self._stype != "default":
+            return self._check_and_get(self._data, None).copyto(cpu())
+        arrays = [array.copyto(cpu()) for array in self.list_data()]
+        return arrays[0] if len(arrays) == 1 else ndarray.add_n(*arrays) / len(arrays)
+
+    # -- values and gradients -----------------------------------------------------------------------------------------
+
+    def _check_and_get(self, arrays: list[NDArray] | None, ctx: Context | None) -> NDArray:
+        if arrays is None:
+            self._refuse()
+        if ctx is None:
+            if len(arrays) == 1:
+                return arrays[0]
+            ctx = current_context()
+        at = self._places.get(_place(ctx))
+        if at is None:
+            raise MXNetError(
+                f"Parameter '{self.name}' was not initialized on context {ctx}. It was only initialized on {self._ctx_list}."
+            )
+        return arrays[at]
+
+    def _refuse(self) -> NoReturn:
+        """Say why there are no arrays."""
+        if self._deferred_init is not None:
+            raise DeferredInitializationError(
+                f"Parameter '{self.name}' has not been initialized yet because initialization was deferred: its shape "
+                f"{self.shape} is not known before data has passed through the network. Do one forward pass first, or "
+                "give the layers in_units, in_channels, etc."
+            )
+        raise MXNetError(
+            f"Parameter '{self.name}' has not been initialized. Call initialize() or load_parameters() of the whole "
+            "block, or initialize() of its collect_params(); Block.params leaves its children's parameters out"
+        )
+
+    def _dense_only(self, call: str) -> None:
+        if self._stype != "default":
+            raise MXNetError(
+                f"Cannot return a copy of Parameter '{self.name}' via {call} because its storage type is {self._stype}. "
+                "Please use row_sparse_data() instead."
+            )
+
+    def data(self, ctx: Context | None = None) -> NDArray:
+        """The array on a context; writing into it changes the parameter.
+
+        Raises DeferredInitializationError when it waits for its shape, MXNetError when it is not on that context, not
+        initialized, or sparse."""
+        if self._stype != "default":
+            self._dense_only("data()")
+        return self._check_and_get(self._data, ctx)
+
+    def list_data(self) -> list[NDArray]:
+        """The arrays on all contexts; see data."""
+        self._dense_only("list_data()")
+        if self._data is None:
+            self._refuse()
+        return self._data
+
+    def set_data(self, data: Any) -> None:
+        """Give the parameter its values on all contexts; one that was never initialized becomes it, on the current one."""
+        array = data if isinstance(data, NDArray) else ndarray.array(data, dtype=self.dtype)
+        self.shape = array.shape
+        if self._data is not None:
+            trainer = self._trainer
+            if trainer is not None and trainer._kv_initialized and trainer._update_on_kvstore:
+                trainer._reset_kvstore()  # its own copy would overwrite what is set here
+            for own in self._data:
+                own[:] = array
+        elif self._deferred_init is not None:
+            self._deferred_init = self._deferred_init._replace(data=array)
+        else:
+            with autograd.pause():
+                self._init_impl(array.astype(self.dtype, copy=False), [current_context()])
+
+    def row_sparse_data(self, row_id: NDArray) -> NDArray:
+        """The rows of a row_sparse parameter that row_id lists. Raises MXNetError without a Trainer."""
+        return self._rows(row_id, "row_sparse_data()")[0]
+
+    def list_row_sparse_data(self, row_id: NDArray) -> list[NDArray]:
+        """row_sparse_data on all contexts."""
+        return self._rows(row_id, "list_row_sparse_data()")
+
+    def _rows(self, row_id: NDArray, call: str) -> list[NDArray]:
+        if self._stype != "row_sparse":
+            raise MXNetError(
+                f"Cannot return a copy of Parameter '{self.name}' via {call} because its storage type is {self._stype}. "
+                "Please use data() instead."
+            )
+        if not isinstance(row_id, NDArray):
+            raise TypeError(f"row_id must have NDArray type, but {type(row_id)} is given")
+        if self._trainer is None:
+            raise MXNetError(
+                f"Cannot get row_sparse data for Parameter '{self.name}' when no Trainer is created with it."
+            )
+        if self._data is None:
+            self._refuse()
+        rows = row_id.asnumpy().astype(np.int64)
+        kept = []
+        for array in self._data:
+            values = np.zeros(array.shape, array.dtype)
+            values[rows] = array.asnumpy()[rows]
+            kept.append(ndarray.array(values, ctx=array.context, dtype=array.dtype).tostype("row_sparse"))
+        return kept
+
+    def _no_gradient(self) -> None:
+        if self._data is not None and self._grad is None:
+            raise MXNetError(f"Cannot get gradient array for Parameter '{self.name}' because grad_req='null'")
+
+    def grad(self, ctx: Context | None = None) -> NDArray:
+        """The gradient on a context. Raises MXNetError when grad_req is "null"; else as data."""
+        self._no_gradient()
+        return self._check_and_get(self._grad, ctx)
+
+    def list_grad(self) -> list[NDArray]:
+        """The gradients on all contexts."""
+        self._no_gradient()
+        if self._grad is None:
+            self._refuse()
+        return self._grad
+
+    def list_ctx(self) -> list[Context]:
+        """The contexts that it is, or will be, initialized on."""
+        if self._data is not None:
+            return self._ctx_list
+        if self._deferred_init is not None:
+            return self._deferred_init.contexts
+        raise MXNetError(f"Parameter '{self.name}' has not been initialized")
+
+    def zero_grad(self) -> None:
+        """Set the gradients to 0, if there are any."""
+        for gradient in self._grad or ():
+            ndarray.zeros_like(gradient, out=gradient)
+
+    def cast(self, dtype: Any) -> None:
+        """Convert values and gradients to a dtype."""
+        self._dtype = dtype
+        if self._data is None:
+            return
+        with autograd.pause():
+            self._data = [array.astype(dtype) for array in self._data]
+            if self._grad is not None:
+                self._grad = [array.astype(dtype) for array in self._grad]
+                autograd.mark_variables(self._data, self._grad, self.grad_req)
+
+    def var(self) -> symbol.Symbol:
+        """The variable that stands for the parameter in symbols; always the same one."""
+        if self._var is None:
+            self._var = symbol.var(
+                self.name,
+                shape=self.shape,
+                dtype=self.dtype,
+                lr_mult=self.lr_mult,
+                wd_mult=self.wd_mult,
+                init=self.init,
+                stype=self._stype,
+            )
+        return self._var
+
+    def _set_trainer(self, trainer: Any) -> None:
+        if self._stype != "default" and self._trainer and trainer and self._trainer is not trainer:
+            raise MXNetError(
+                f"Failed to set the trainer for Parameter '{self.name}' because it was already set. "
+                f"More than one trainers for a {self._stype} Parameter is not supported."
+            )
+        self._trainer = trainer
+
+
+class Constant(Parameter):
+    """A parameter that training leaves as it is; ``set_data`` still changes it."""
+
+    def __init__(self, name: str, value: Any):
+        self.value: NDArray = value if isinstance(value, NDArray) else ndarray.array(value)
+        super().__init__(
+            name,
+            grad_req="null",
+            shape=self.value.shape,
+            dtype=self.value.dtype,
+            init=f"Constant_{name}_{id(self)}",  # a name for the symbol's file; the values are not the initializer's
+        )
+
+    def _initial(self, waiting: _Deferred) -> NDArray:
+        return self.value if waiting.init == self.init else super()._initial(waiting)
+
+    @property
+    def grad_req(self) -> str:
+        """Always "null"."""
+        return "null"
+
+    @grad_req.setter
+    def grad_req(self, req: str) -> None:
+        if req != "null":
+            warnings.warn(
+                f'Constant parameter "{self.name}" does not support grad_req other than "null", '
+                f'and new value "{req}" is ignored.',
+                stacklevel=2,
+            )

@@ -1,0 +1,62 @@
+"""``Block.save`` and ``Block.load``: the names of all blocks and the graphs they were traced to, as JSON.
+
+Blocks are told apart by their class and by the order in which a walk meets them, so a network that is to be loaded must
+have been made as the saved one was.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from .. import symbol
+
+if TYPE_CHECKING:
+    from .base_block import Block
+
+
+def save(block: Block, prefix: str) -> None:
+    """Write ``PREFIX-model.json`` and ``PREFIX-model.params``."""
+    structure: dict[str, Any] = {}
+    _describe(block, itertools.count(), structure)
+    with open(f"{prefix}-model.json", "w") as file:
+        json.dump(structure, file)
+    block.save_parameters(f"{prefix}-model.params")
+
+
+def _key(block: Block, numbers: Iterator[int]) -> str:
+    return f"{type(block).__name__.lower()}{next(numbers)}"
+
+
+def _describe(block: Block, numbers: Iterator[int], structure: dict[str, Any]) -> None:
+    own: dict[str, Any] = {"orig_name": block.name}
+    structure[_key(block, numbers)] = own
+    own.update(block._trace_description())
+    own["children"] = {child.name: key for key, child in block._children.items()}
+    for child in block._children.values():
+        _describe(child, numbers, own)
+
+
+def load(block: Block, prefix: str) -> None:
+    """Read what save wrote. Raises KeyError for a block that the file does not have."""
+    with open(f"{prefix}-model.json") as file:
+        structure = json.load(file)
+    _restore(block, itertools.count(), structure)
+    block.load_parameters(f"{prefix}-model.params")
+
+
+def _restore(block: Block, numbers: Iterator[int], structure: dict[str, Any]) -> None:
+    own = structure[_key(block, numbers)]
+    block._name = own["orig_name"]
+    if own.get("hybridized"):
+        inputs = [symbol.load_json(text) for text in own["inputs"]]
+        block._restore_trace(inputs, symbol.load_json(own["symbol"]), own["in_format"], own["out_format"])
+    parameters = block.params
+    renamed = {f"{block.name}_{n[len(parameters.prefix) :]}": p for n, p in parameters.items()}
+    parameters._params = OrderedDict(renamed)
+    for child in block._children.values():
+        _restore(child, numbers, own)
+    block._children = OrderedDict((own["children"][child.name], child) for child in block._children.values())

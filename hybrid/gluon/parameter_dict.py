@@ -1,0 +1,266 @@
+"""Sets of parameters by name: what a block owns, what all of it needs, and what files hold."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
+from typing import Any
+
+import numpy as np
+
+from .. import ndarray
+from ..attrs import dtype as read_dtype
+from ..context import Context
+from ..ndarray import NDArray
+from ..shapes import show
+from .base_parameter import Constant, Parameter, ParameterError
+from .utils import _indent
+
+try:
+    from .. import initializer
+except ImportError:  # TEMPORARY until RANDOM delivers
+    from . import _initializer_shim as initializer
+
+
+class ParameterDict:
+    """Parameters by name, in order. Names made by ``get`` start with the prefix."""
+
+    def __init__(self, prefix: str = "", shared: ParameterDict | None = None):
+        self._prefix, self._shared = prefix, shared
+        self._params: OrderedDict[str, Parameter] = OrderedDict()
+
+    def __repr__(self) -> str:
+        lines = "\n".join(_indent(f"  {p!r}", 2) for p in self.values())
+        return f"{self._prefix + ' ' if self._prefix else ''}(\n{lines}\n)"
+
+    def __getitem__(self, key: str) -> Parameter:
+        return self._params[key]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._params
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._params)
+
+    def __len__(self) -> int:
+        return len(self._params)
+
+    def __bool__(self) -> bool:
+        return True  # as MXNet's, which has no len
+
+    def keys(self) -> KeysView[str]:
+        """The full names."""
+        return self._params.keys()
+
+    def values(self) -> ValuesView[Parameter]:
+        """The parameters."""
+        return self._params.values()
+
+    def items(self) -> ItemsView[str, Parameter]:
+        """(full name, parameter), in order."""
+        return self._params.items()
+
+    @property
+    def prefix(self) -> str:
+        """What the names of parameters made by ``get`` start with."""
+        return self._prefix
+
+    # -- getting and putting ------------------------------------------------------------------------------------------
+
+    def _find(self, full: str) -> Parameter | None:
+        """The parameter of that name, taken over from the shared dict if it is there."""
+        if full not in self._params and self._shared is not None and full in self._shared._params:
+            self._params[full] = self._shared._params[full]
+        return self._params.get(full)
+
+    def get(self, name: str, **kwargs: Any) -> Parameter:
+        """The parameter ``prefix + name``, made with these properties if there is none.
+
+        One that exists gets those it has not, and dimensions it does not know. Raises AssertionError for others that differ."""
+        full = self._prefix + name
+        found = self._find(full)
+        if found is None:
+            self._params[full] = found = Parameter(full, **kwargs)
+            return found
+        for key, wanted in kwargs.items():
+            stored = getattr(found, key, None)
+            if stored is None:
+                setattr(found, key, wanted)
+            elif key == "shape" and (merged := _merge(wanted, stored)) is not None:
+                found._shape = merged
+            elif key == "dtype" and wanted is not None and read_dtype(wanted) == read_dtype(stored):
+                continue
+            elif wanted is not None and wanted != stored:
+                raise ParameterError(
+                    f"Cannot retrieve Parameter '{full}' because desired attribute does not match with stored for "
+                    f"attribute '{key}': desired '{wanted}' vs stored '{stored}'."
+                )
+        return found
+
+    def get_constant(self, name: str, value: Any = None) -> Parameter:
+        """The constant ``prefix + name``, made of the value if there is none.
+
+        Raises KeyError when there is none and no value, AssertionError when there is another."""
+        full = self._prefix + name
+        found = self._find(full)
+        if found is None:
+            if value is None:
+                raise KeyError(f"No constant named '{full}'. Please specify value if you want to create a new constant.")
+            self._params[full] = found = Constant(full, value)
+        elif value is not None:
+            if not isinstance(found, Constant):
+                raise ParameterError(f"Parameter '{full}' already exists but it is not a constant.")
+            if not np.array_equal(found.value.asnumpy(), np.asarray(value)):
+                raise ParameterError(f"Constant '{full}' already exists but it's value doesn't match new value")
+        return found
+
+    def update(self, other: Mapping[str, Parameter] | ParameterDict) -> None:
+        """Take over all parameters of another. Raises ParameterError when a name stands for two different ones."""
+        double = [n for n, p in other.items() if self._params.get(n, p) is not p]
+        if double:
+            raise ParameterError(
+                "Cannot update self with other because they have different Parameters with the same name "
+                + ", ".join(f"'{n}'" for n in double)
+            )
+        self._params.update(other.items())
+
+    # -- all of them --------------------------------------------------------------------------------------------------
+
+    def initialize(
+        self,
+        init: Any = initializer.Uniform(),  # noqa: B008  MXNet's default; it holds no state
+        ctx: Any = None,
+        verbose: bool = False,
+        force_reinit: bool = False,
+    ) -> None:
+        """Initialize all parameters; those with an initializer of their own use that."""
+        if verbose:
+            init.set_verbosity(verbose=verbose)
+        for parameter in self.values():
+            parameter.initialize(None, ctx, init, force_reinit=force_reinit)
+
+    def zero_grad(self) -> None:
+        """Set all gradients to 0."""
+        for parameter in self.values():
+            parameter.zero_grad()
+
+    def reset_ctx(self, ctx: Any) -> None:
+        """Move all parameters to other contexts."""
+        for parameter in self.values():
+            parameter.reset_ctx(ctx)
+
+    def list_ctx(self) -> list[Context]:
+        """All contexts that any parameter is on."""
+        return list({ctx for parameter in self.values() for ctx in parameter.list_ctx()})
+
+    def setattr(self, name: str, value: Any) -> None:
+        """Set an attribute of all parameters: ``setattr("grad_req", "null")``."""
+        for parameter in self.values():
+            setattr(parameter, name, value)
+
+    # -- files --------------------------------------------------------------------------------------------------------
+
+    def save(self, filename: Any, strip_prefix: str = "") -> None:
+        """Write all parameters to a file, names without the prefix. Raises ParameterError where one does not start so."""
+        wrong = [p.name for p in self.values() if not p.name.startswith(strip_prefix)]
+        if wrong:
+            raise ParameterError(
+                f"Prefix '{strip_prefix}' is to be striped before saving, but {', '.join(wrong)} do not start with it; "
+                "parameters are shared with another block, or children were made outside of name_scope()"
+            )
+        ndarray.save(filename, {p.name[len(strip_prefix) :]: p._reduce() for p in self.values()})
+
+    def load(
+        self,
+        filename: Any,
+        ctx: Any = None,
+        allow_missing: bool = False,
+        ignore_extra: bool = False,
+        restore_prefix: str = "",
+        cast_dtype: bool = False,
+        dtype_source: str = "current",
+    ) -> None:
+        """load_dict from a file."""
+        wrong = [name for name in self.keys() if not name.startswith(restore_prefix)]
+        if wrong:
+            raise ParameterError(f"restore_prefix is '{restore_prefix}' but {', '.join(wrong)} do not start with it")
+        self.load_dict(
+            read_file(filename), ctx, allow_missing, ignore_extra, restore_prefix, filename, cast_dtype, dtype_source
+        )
+
+    def load_dict(
+        self,
+        param_dict: Mapping[str, NDArray],
+        ctx: Any = None,
+        allow_missing: bool = False,
+        ignore_extra: bool = False,
+        restore_prefix: str = "",
+        filename: Any = None,
+        cast_dtype: bool = False,
+        dtype_source: str = "current",
+    ) -> None:
+        """Give the parameters values by name; ``arg:`` and ``aux:`` in front of names are ignored.
+
+        With cast_dtype values are converted to the dtypes the parameters have, or with dtype_source="saved" parameters to
+        the dtypes of the values. Raises ParameterError listing all that is missing, not wanted, or does not fit; then
+        nothing changed."""
+        given = {
+            restore_prefix + (n[4:] if n.startswith(("arg:", "aux:")) else n): a for n, a in param_dict.items()
+        }
+        missing = [] if allow_missing else [n[len(restore_prefix) :] for n in self if n not in given]
+        source = f"file: {filename}" if filename is not None else "param_dict"
+        load_all(self._params, given, missing, ignore_extra, source, ctx, cast_dtype, dtype_source)
+
+
+def _merge(wanted: Any, stored: tuple[int, ...]) -> tuple[int, ...] | None:
+    """What two shapes know together; None when they contradict each other."""
+    if wanted is None or isinstance(wanted, int) or len(wanted) != len(stored):
+        return None
+    if any(a != b and a > 0 and b > 0 for a, b in zip(wanted, stored)):
+        return None
+    return tuple(b if a in (0, -1) else a for a, b in zip(wanted, stored))
+
+
+def read_file(filename: Any) -> dict[str, NDArray]:
+    """The arrays of a parameter file by name. Raises ParameterError when they have no names."""
+    loaded = ndarray.load(filename)
+    if loaded and not isinstance(loaded, dict):
+        raise ParameterError(f"{filename}: got a list of {len(loaded)} arrays without names, wanted named parameters")
+    return dict(loaded)
+
+
+def load_all(
+    parameters: Mapping[str, Parameter],
+    given: Mapping[str, NDArray],
+    missing: Sequence[str],
+    ignore_extra: bool,
+    source: str,
+    ctx: Any,
+    cast_dtype: bool,
+    dtype_source: str,
+) -> None:
+    """Give parameters the values of the same names.
+
+    Raises ParameterError listing all that is missing, extra, or does not fit; then nothing changed."""
+    problems = []
+    extra = [] if ignore_extra else [n for n in given if n not in parameters]
+    if missing:
+        problems.append(f"missing in {source}: {', '.join(missing)}; set allow_missing=True to leave them as they are")
+    if extra:
+        problems.append(
+            f"in {source} but not in the network: {', '.join(extra)}; set ignore_extra=True to ignore them "
+            f"(the network has {', '.join(parameters) or 'none'})"
+        )
+    pairs = [(n, parameters[n], a) for n, a in given.items() if n in parameters]
+    wrong_shapes = [(n, p, a) for n, p, a in pairs if not p._accepts(a.shape)]
+    if wrong_shapes:
+        differing = ", ".join(f"{n} {show(a.shape)} (wanted {show(p.shape)})" for n, p, a in wrong_shapes)
+        problems.append(f"shapes that do not fit: {differing}")
+    for name, parameter, array in pairs:
+        other = parameter._unfit(array, ctx, cast_dtype, dtype_source) if parameter._accepts(array.shape) else None
+        if other is not None:
+            problems.append(f"{name}: {other}")
+    if problems:
+        raise ParameterError(f"parameters do not fit the network: {'. '.join(problems)}")
+    for _, parameter, array in pairs:
+        parameter._load_init(array, ctx, cast_dtype=cast_dtype, dtype_source=dtype_source)

@@ -1,0 +1,83 @@
+"""The table that ``Block.summary`` prints."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..ndarray import NDArray
+
+if TYPE_CHECKING:
+    from .base_block import Block
+
+
+class _Row(NamedTuple):
+    layer: str
+    shape: str
+    parameters: int = 0
+    trainable: int = 0
+    shared: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.layer:>20}  {self.shape:>42} {self.parameters:>15}"
+
+
+def _shapes(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_shapes(v) for v in value]
+    return value.shape if isinstance(value, NDArray) else value
+
+
+def _shape_text(value: Any) -> str:
+    shapes = _shapes(value)
+    return str(shapes)[1:-1] if isinstance(shapes, list) else str(shapes)
+
+
+def print_summary(block: Block, inputs: tuple[Any, ...]) -> None:
+    """Run the block once on inputs and print a line for every layer but containers, then the sums.
+
+    Raises AssertionError when the block or a child is hybridized."""
+    from .nn import HybridSequential, Sequential
+
+    rows = [_Row("Input", _shape_text(inputs))]
+    seen: set[Any] = set()
+    handles = []
+
+    def record(layer: Block, _: Any, output: Any) -> None:
+        sizes = [(p, p.data().size) for p in layer.params.values()]
+        rows.append(
+            _Row(
+                f"{type(layer).__name__}-{len(rows)}",
+                _shape_text(output),
+                sum(size for _, size in sizes),
+                sum(size for p, size in sizes if p.grad_req != "null"),
+                sum(size for p, size in sizes if p in seen),
+            )
+        )
+        seen.update(p for p, _ in sizes)
+
+    def watch(layer: Block) -> None:
+        if layer._active:
+            raise AssertionError(f'"{layer.name}" must not be hybridized to print summary.')
+        if not isinstance(layer, Sequential | HybridSequential):
+            handles.append(layer.register_forward_hook(record))
+
+    try:
+        block.apply(watch)
+        block(*inputs)
+    finally:
+        for handle in handles:
+            handle.detach()
+    total, trainable, shared = (sum(getattr(r, f) for r in rows) for f in ("parameters", "trainable", "shared"))
+    print("-" * 80)
+    print(f"{'Layer (type)':>20}  {'Output Shape':>42} {'Param #':>15}")
+    print("=" * 80)
+    for row in rows:
+        print(row)
+    print("=" * 80)
+    print("Parameters in forward computation graph, duplicate included")
+    print(f"   Total params: {total}")
+    print(f"   Trainable params: {trainable}")
+    print(f"   Non-trainable params: {total - trainable}")
+    print(f"Shared params in forward computation graph: {shared}")
+    print(f"Unique parameters in model: {total - shared}")
+    print("-" * 80)

@@ -1,0 +1,175 @@
+"""Small helpers of training scripts: batches over several contexts, gradient clipping, hooks, files."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import warnings
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import ndarray
+from ..context import Context
+from ..error import MXNetError
+from ..ndarray import NDArray
+
+__all__ = ["check_sha1", "clip_global_norm", "download", "replace_file", "split_and_load", "split_data"]
+
+
+def split_data(data: NDArray, num_slice: int, batch_axis: int = 0, even_split: bool = True) -> list[NDArray]:
+    """The array in num_slice parts along an axis; without even_split the first ones may be longer by one.
+
+    Raises ValueError when it does not divide evenly but should."""
+    size = data.shape[batch_axis]
+    if even_split and size % num_slice != 0:
+        raise ValueError(
+            f"data with shape {data.shape} cannot be evenly split into {num_slice} slices along axis {batch_axis}. "
+            f"Use a batch size that's multiple of {num_slice} or set even_split=False to allow uneven parts."
+        )
+    length, longer = divmod(size, num_slice)
+    ends = [length * (i + 1) + min(i + 1, longer) for i in range(num_slice)]
+    ranges = zip([0, *ends], ends)
+    if batch_axis == 0:
+        return [data[begin:end] for begin, end in ranges]
+    return [ndarray.slice_axis(data, axis=batch_axis, begin=begin, end=end) for begin, end in ranges]
+
+
+def split_and_load(data: Any, ctx_list: Sequence[Context], batch_axis: int = 0, even_split: bool = True) -> list[NDArray]:
+    """split_data with one part to each context."""
+    if not isinstance(data, NDArray):
+        data = ndarray.array(data, ctx=ctx_list[0])
+    if len(ctx_list) == 1:
+        return [data.as_in_context(ctx_list[0])]
+    parts = split_data(data, len(ctx_list), batch_axis, even_split)
+    return [part.as_in_context(ctx) for part, ctx in zip(parts, ctx_list)]
+
+
+def clip_global_norm(arrays: Sequence[NDArray], max_norm: float, check_isfinite: bool = True) -> Any:
+    """Scale arrays in place so that the 2-norm of all their elements together is at most max_norm; gives that norm.
+
+    With check_isfinite the norm is a number, and a warning tells when it is nan or inf; else an array of shape (1,)."""
+    if not arrays:
+        raise AssertionError("clip_global_norm: got no arrays")
+    ctx = arrays[0].context
+    squares = [_square_norm(array).as_in_context(ctx) for array in arrays]
+    norm = ndarray.sqrt(ndarray.add_n(*squares))
+    value = norm.asscalar() if check_isfinite else None
+    if value is not None and not np.isfinite(value):
+        warnings.warn("nan or inf is detected. Clipping results will be undefined.", stacklevel=2)
+    scale = ndarray.minimum(max_norm / (norm + 1e-8), 1.0)
+    for array in arrays:
+        array *= scale.as_in_context(array.context)
+    return norm if value is None else value
+
+
+def _square_norm(array: NDArray) -> NDArray:
+    if array.stype != "default":
+        return array.norm().square()
+    flat = array.reshape((-1,))
+    return ndarray.dot(flat, flat)
+
+
+def check_sha1(filename: Any, sha1_hash: str) -> bool:
+    """Whether a file's SHA-1 digest is the one given in hexadecimal digits."""
+    digest = hashlib.sha1()
+    with open(filename, "rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest() == sha1_hash
+
+
+def replace_file(src: Any, dst: Any) -> None:
+    """Move a file over another in one step; src is removed when that fails. Raises OSError."""
+    try:
+        os.replace(src, dst)
+    except OSError as error:
+        if os.path.exists(src):
+            os.remove(src)
+        raise OSError(f"Moving downloaded temp file - {src}, to {dst} failed. Please retry the download.") from error
+
+
+def download(
+    url: str,
+    path: str | None = None,
+    overwrite: bool = False,
+    sha1_hash: str | None = None,
+    retries: int = 5,
+    verify_ssl: bool = True,
+) -> str:
+    """The path of the file that a URL would be stored at, when it is there already with the right digest.
+
+    Nothing is ever fetched: raises MXNetError saying which file to put where."""
+    name = url.split("/")[-1]
+    if path is None and not name:
+        raise AssertionError(f"download: {url} does not end in a file name; set path")
+    if retries < 0:
+        raise AssertionError(f"Number of retries should be at least 0, currently it's {retries}")
+    target = name if path is None else os.path.expanduser(path)
+    if path is not None and os.path.isdir(target):
+        target = os.path.join(target, name)
+    if not overwrite and os.path.exists(target):
+        if sha1_hash is None or check_sha1(target, sha1_hash):
+            return target
+        raise MXNetError(f"{target} is not what {url} was: its SHA-1 is not {sha1_hash}. Put the right file there.")
+    raise MXNetError(f"{url} is not downloaded: this engine never uses the network. Put the file at {target} yourself.")
+
+
+class HookHandle:
+    """What registering a hook gives: ``detach()`` removes it again, and so does leaving a ``with`` block."""
+
+    def __init__(self) -> None:
+        self._hooks_dict_ref: weakref.ref[Any] | None = None
+        self._id: int | None = None
+
+    def attach(self, hooks_dict: OrderedDict[int, Callable[..., Any]], hook: Callable[..., Any]) -> None:
+        """Add the hook to a dict of hooks. Raises AssertionError the second time."""
+        if self._hooks_dict_ref is not None:
+            raise AssertionError("The same handle cannot be attached twice.")
+        self._id = id(hook)
+        hooks_dict[self._id] = hook
+        self._hooks_dict_ref = weakref.ref(hooks_dict)
+
+    def detach(self) -> None:
+        """Remove the hook."""
+        hooks = self._hooks_dict_ref() if self._hooks_dict_ref is not None else None
+        if hooks is not None:
+            hooks.pop(self._id, None)
+
+    def __getstate__(self) -> tuple[Any, Any]:
+        return self._hooks_dict_ref() if self._hooks_dict_ref is not None else None, self._id
+
+    def __setstate__(self, state: tuple[Any, Any]) -> None:
+        hooks, self._id = state
+        self._hooks_dict_ref = weakref.ref(OrderedDict() if hooks is None else hooks)
+
+    def __enter__(self) -> HookHandle:
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self.detach()
+
+
+def shape_is_known(shape: Sequence[int] | None) -> bool:
+    """Whether no dimension is 0, which stands for unknown; neither None nor () is known. Raises AssertionError below 0."""
+    if not shape:
+        return False
+    if min(shape) < 0 and 0 not in shape:
+        raise AssertionError(f"shape dimension size cannot be less than 0, while received {min(shape)}")
+    return 0 not in shape
+
+
+def _indent(text: str, spaces: int) -> str:
+    """All lines but the first moved to the right."""
+    return text.replace("\n", "\n" + " " * spaces)
+
+
+def _brief_print_list(items: Iterable[Any], limit: int = 7) -> str:
+    """Items in quotes with commas; the middle of a long list left out."""
+    texts = [f"'{item}'" for item in items]
+    if len(texts) > limit:
+        texts = [*texts[: limit // 2], "...", *texts[-(limit // 2) :]]
+    return ", ".join(texts)

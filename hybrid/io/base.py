@@ -1,0 +1,254 @@
+"""What an iterator is and gives, and iterators made of others."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+
+class DataDesc(namedtuple("DataDesc", ["name", "shape"])):  # noqa: PYI024  dtype and layout are no part of the tuple
+    """Name, shape, dtype and layout of an array that an iterator gives. As a tuple: the name and the shape.
+
+    layout: a letter for each axis; N is the axis along which the examples of a batch stand."""
+
+    dtype: Any
+    layout: str | None
+
+    def __new__(cls, name: str, shape: Any, dtype: Any = np.float32, layout: str | None = "NCHW") -> DataDesc:
+        made = super().__new__(cls, name, shape)
+        made.dtype = dtype
+        made.layout = layout
+        return made
+
+    def __repr__(self) -> str:
+        return f"DataDesc[{self.name},{self.shape},{self.dtype},{self.layout}]"
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return self.name, self.shape, self.dtype, self.layout
+
+    @staticmethod
+    def get_batch_axis(layout: str | None) -> int:
+        """Which axis N is: 0 without a layout, -1 where it has none."""
+        return 0 if layout is None else layout.find("N")
+
+    @staticmethod
+    def get_list(shapes: Any, types: Any) -> list[DataDesc]:
+        """Descriptions from (name, shape) pairs and (name, dtype) pairs, the latter None for float32."""
+        if types is None:
+            return [DataDesc(name, shape) for name, shape in shapes]
+        dtypes = dict(types)
+        return [DataDesc(name, shape, dtypes[name]) for name, shape in shapes]
+
+
+class DataBatch:
+    """One batch: lists of arrays for data and label, and how many examples at its end only pad it."""
+
+    def __init__(
+        self,
+        data: Any,
+        label: Any = None,
+        pad: int | None = None,
+        index: Any = None,
+        bucket_key: Any = None,
+        provide_data: Any = None,
+        provide_label: Any = None,
+    ):
+        if data is not None:
+            assert isinstance(data, list | tuple), "Data must be list of NDArrays"
+        if label is not None:
+            assert isinstance(label, list | tuple), "Label must be list of NDArrays"
+        self.data = data
+        self.label = label
+        self.pad = pad
+        self.index = index
+        self.bucket_key = bucket_key
+        self.provide_data = provide_data
+        self.provide_label = provide_label
+
+    def __str__(self) -> str:
+        data = [array.shape for array in self.data]
+        label = [array.shape for array in self.label] if self.label else None
+        return f"{type(self).__name__}: data shapes: {data} label shapes: {label}"
+
+
+class DataIter:
+    """Base class of iterators over batches: define ``next``, or ``iter_next`` and the getters it uses.
+
+    ``provide_data`` and ``provide_label`` are lists of DataDesc."""
+
+    def __init__(self, batch_size: int = 0):
+        self.batch_size = batch_size
+
+    def __iter__(self) -> DataIter:
+        return self
+
+    def __next__(self) -> DataBatch:
+        return self.next()
+
+    def reset(self) -> None:
+        """Start again from the first batch."""
+
+    def next(self) -> DataBatch:
+        """The next batch. Raises StopIteration after the last."""
+        if not self.iter_next():
+            raise StopIteration
+        return DataBatch(data=self.getdata(), label=self.getlabel(), pad=self.getpad(), index=self.getindex())
+
+    def iter_next(self) -> Any:
+        """Go to the next batch; False when there is none."""
+
+    def getdata(self) -> Any:
+        """The data of the current batch, a list of arrays."""
+
+    def getlabel(self) -> Any:
+        """The labels of the current batch, a list of arrays."""
+
+    def getindex(self) -> Any:
+        """Which examples are in the current batch, or None."""
+        return None
+
+    def getpad(self) -> Any:
+        """How many examples at the end of the current batch only pad it."""
+
+
+class _Holding(DataIter):
+    """An iterator that holds the batch it is at."""
+
+    current_batch: Any = None
+
+    def getdata(self) -> Any:
+        return self.current_batch.data
+
+    def getlabel(self) -> Any:
+        return self.current_batch.label
+
+    def getindex(self) -> Any:
+        return self.current_batch.index
+
+    def getpad(self) -> Any:
+        return self.current_batch.pad
+
+
+class ResizeIter(_Holding):
+    """Another iterator with a number of batches of its own an epoch: cut off, or started again in between.
+
+    reset_internal: whether ``reset`` resets the other iterator too."""
+
+    def __init__(self, data_iter: Any, size: int, reset_internal: bool = True):
+        super().__init__(data_iter.batch_size)
+        self.data_iter = data_iter
+        self.size = size
+        self.reset_internal = reset_internal
+        self.cur = 0
+        self.provide_data = data_iter.provide_data
+        self.provide_label = data_iter.provide_label
+        if hasattr(data_iter, "default_bucket_key"):
+            self.default_bucket_key = data_iter.default_bucket_key
+
+    def reset(self) -> None:
+        """Count from 0 again."""
+        self.cur = 0
+        if self.reset_internal:
+            self.data_iter.reset()
+
+    def iter_next(self) -> bool:
+        """Go to the next batch; False after ``size`` of them."""
+        if self.cur == self.size:
+            return False
+        try:
+            self.current_batch = self.data_iter.next()
+        except StopIteration:
+            self.data_iter.reset()
+            self.current_batch = self.data_iter.next()
+        self.cur += 1
+        return True
+
+
+class PrefetchingIter(_Holding):
+    """Other iterators side by side, each read one batch ahead by a thread of its own.
+
+    rename_data, rename_label: a dict from old to new names for each iterator. An error in an iterator is raised by the
+    ``next`` that would have given its batch."""
+
+    def __init__(self, iters: Any, rename_data: Any = None, rename_label: Any = None):
+        self.iters = iters if isinstance(iters, list) else [iters]
+        self.n_iter = len(self.iters)
+        assert self.n_iter > 0, "PrefetchingIter needs an iterator"
+        self.rename_data = rename_data
+        self.rename_label = rename_label
+        super().__init__(self.provide_data[0].shape[0])
+        self._pool = ThreadPoolExecutor(self.n_iter, "PrefetchingIter")
+        self._pending: list[Future[Any]] = []
+        self._fetch()
+
+    def _fetch(self) -> None:
+        """Have every iterator read its next batch."""
+        self._pending = [self._pool.submit(_next_or_none, i.next) for i in self.iters]
+
+    @property
+    def provide_data(self) -> list[DataDesc]:
+        """Descriptions of the data of all iterators, renamed."""
+        return _renamed([i.provide_data for i in self.iters], self.rename_data)
+
+    @property
+    def provide_label(self) -> list[DataDesc]:
+        """Descriptions of the labels of all iterators, renamed."""
+        return _renamed([i.provide_label for i in self.iters], self.rename_label)
+
+    def reset(self) -> None:
+        """Start all iterators again; batches read ahead are dropped."""
+        for future in self._pending:
+            future.exception()  # waits; the error of a batch that nobody asked for is nobody's
+        for iterator in self.iters:
+            iterator.reset()
+        self._fetch()
+
+    def iter_next(self) -> bool:
+        """Go to the next batch. Raises AssertionError where one iterator ends before another."""
+        batches = [future.result() for future in self._pending]
+        if batches[0] is None:
+            assert all(b is None for b in batches), "Number of entry mismatches between iterators"
+            return False
+        assert all(b is not None and b.pad == batches[0].pad for b in batches), (
+            "Different pad number in the data batches"
+        )
+        self.current_batch = DataBatch(
+            [array for b in batches for array in b.data],
+            [array for b in batches for array in b.label],
+            batches[0].pad,
+            batches[0].index,
+            provide_data=self.provide_data,
+            provide_label=self.provide_label,
+        )
+        self._fetch()
+        return True
+
+    def next(self) -> DataBatch:
+        """The next batch, of all iterators together."""
+        if not self.iter_next():
+            raise StopIteration
+        return self.current_batch
+
+
+def _next_or_none(step: Callable[[], Any]) -> Any:
+    """What it gives, None for StopIteration (which a Future would not pass on)."""
+    try:
+        return step()
+    except StopIteration:
+        return None
+
+
+def _renamed(provided: Sequence[Any], names: Any) -> list[DataDesc]:
+    """Descriptions with new names: one dict for each iterator."""
+    if names is None:
+        return [d for descriptions in provided for d in descriptions]
+    out = []
+    for descriptions, new in zip(provided, names):
+        for d in descriptions:
+            d = d if isinstance(d, DataDesc) else DataDesc(*d)
+            out.append(DataDesc(new[d.name], d.shape, d.dtype, d.layout))
+    return out

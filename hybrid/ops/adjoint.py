@@ -1,0 +1,135 @@
+"""Gradients of operators that are linear in some of their inputs, which is most of those that move, join or multiply arrays.
+
+Such an operator says with ``adjoint`` how the gradient of its output comes back to an input, in NumPy. The decorators below
+make its gradient rule of that, and the rule of that rule: what is linear is differentiated by applying it again.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+
+from ..op import BACKWARD, Op, op
+from ..shapes import merge
+from .common import widen
+
+T = TypeVar("T", bound=type[Op])
+
+
+class Adjoint(Op):
+    """Base of ``_backward_X``: the gradient of input ``of`` of the operator X, from that of its output and X's inputs.
+
+    Of the input itself only shape and dtype count. Shapes: dy, X's inputs -> as that input."""
+
+    forward: ClassVar[type[Op]]
+    """X,"""
+    linear_in: ClassVar[tuple[int, ...]]
+    """the inputs that it is linear in (none: all of them),"""
+    jointly: ClassVar[bool]
+    """whether that means all of them together (joining arrays) or one by one (products),"""
+    homogeneous: ClassVar[dict[str, Any]]
+    """and attributes with which X adds no constant."""
+
+    def check(self):
+        return None if 0 <= self.index < len(self.source.takes()) else f"got of={self.index}, wanted an input"
+
+    @functools.cached_property
+    def source(self) -> Op:
+        """X with its attributes."""
+        return self.forward.bind(**{name: getattr(self, name) for name in self.forward.fields})
+
+    @property
+    def index(self) -> int:
+        """Which input the gradient is of."""
+        return getattr(self, "of")  # noqa: B009  a field, which the decorators add
+
+    def takes(self):
+        return ("dy", *self.source.takes())
+
+    def infer_shape(self, dy, *shapes):
+        return shapes[self.index]
+
+    def infer_type(self, dy, *dtypes):
+        return dtypes[self.index]
+
+    def infer_input_shapes(self, shapes, outputs):
+        filled = list(shapes)
+        filled[1 + self.index] = merge(filled[1 + self.index], outputs[0])
+        return filled
+
+    def infer_input_types(self, dtypes, outputs):
+        filled = list(dtypes)
+        filled[1 + self.index] = dtypes[1 + self.index] or outputs[0] or dtypes[0]
+        return filled
+
+    def compute(self, dy, *arrays):
+        wide = [widen(a) for a in (dy, *arrays)]
+        result = self.source.adjoint(self.index, *wide)  # type: ignore[attr-defined]
+        return np.asarray(result).astype(arrays[self.index].dtype, copy=False)
+
+    def gradient(self, F, ddx, dy, *arrays_and_dx):
+        arrays, own = arrays_and_dx[:-1], self.index
+        again = [*arrays[:own], ddx, *arrays[own + 1 :]]
+        first = [F.zeros_like(a) if self.jointly and i != own else a for i, a in enumerate(again)]
+        attrs = self.source.dump()
+        found: list[Any] = [getattr(F, self.forward.name)(*first, **{**attrs, **self.homogeneous})]
+        for other in range(len(arrays)):
+            if self.jointly or other == own or (self.linear_in and other not in self.linear_in):
+                found.append(None)
+            else:
+                found.append(getattr(F, self.name)(dy, *again, **attrs, of=other))
+        return found
+
+
+def linear(*inputs: int, jointly: bool = False, **homogeneous: Any) -> Callable[[T], T]:
+    """Gives an operator its gradient rule (unless it has one), by its method ``adjoint(of, dy, *inputs)``.
+
+    inputs: those that it is linear in, each for itself, or jointly; the others have no gradient. Without any it is linear in
+    all of them. homogeneous: attributes with other values that take away a constant it adds (Pad's constant_value).
+    """
+
+    def decorate(cls: T) -> T:
+        name = BACKWARD + cls.name
+        variadic = cls.inputs[:1] and cls.inputs[0].startswith("*")
+        members = {
+            "__doc__": f"The gradient of an input of {cls.name}.",
+            "__annotations__": {"of": int},
+            "of": 0,
+            "inputs": cls.inputs if variadic else ("dy", *cls.inputs),
+            "forward": cls,
+            "linear_in": inputs,
+            "jointly": jointly,
+            "homogeneous": homogeneous,
+        }
+        made = op(name)(type(f"{cls.__name__}Backward", (Adjoint,), members))
+        made.fields = {**cls.fields, **made.fields}
+        made.count = cls.count
+
+        def gradient(self, F, dy, *arrays):
+            given = arrays[: len(self.takes())]
+            attrs = self.dump()
+            if variadic:
+                attrs.setdefault(cls.count, str(len(given)))
+            return [
+                getattr(F, name)(dy, *given, **attrs, of=i) if not inputs or i in inputs else None
+                for i in range(len(given))
+            ]
+
+        if "gradient" not in cls.__dict__:
+            cls.gradient = gradient  # type: ignore[method-assign]
+        return cls
+
+    return decorate
+
+
+def added_up(values: np.ndarray, where: np.ndarray, size: int) -> np.ndarray:
+    """Rows of values (n, ...) added up at their positions where (n,) in zeros (size, ...)."""
+    out = np.zeros((size, *values.shape[1:]), values.dtype)
+    if len(where):
+        # by groups of equal positions: faster than np.add.at, which goes row by row
+        order = np.argsort(where, kind="stable")
+        places = where[order]
+        starts = np.flatnonzero(np.concatenate([[True], places[1:] != places[:-1]]))
+        out[places[starts]] = np.add.reduceat(values[order], starts, axis=0)
+    return out

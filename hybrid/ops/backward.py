@@ -1,0 +1,87 @@
+"""Operators that only gradient rules use and that several families need: one array brought to the form of another."""
+
+import math
+
+import numpy as np
+
+from ..op import Op, op
+from .casting import convert
+from .common import narrow, widen
+
+
+class FormOf(Op):
+    """data in a form that like lends; the values of like do not matter. The dtypes may differ."""
+
+    inputs = ("data", "like")
+
+    def infer_input_types(self, dtypes, outputs):
+        return dtypes
+
+    def infer_shape(self, data, like):
+        return like
+
+
+@op("_backward_sum_like")
+class SumLike(FormOf):
+    """data, whose shape like broadcasts to, summed down to the shape of like: what broadcasting has for a gradient.
+
+    Shapes: any that NumPy broadcasts like to, like -> like. The dtype stays."""
+
+    view = True
+
+    def compute(self, data, like):
+        if data.shape == like.shape:
+            return data
+        extra = data.ndim - like.ndim
+        axes = (*range(extra), *(extra + i for i, d in enumerate(like.shape) if d == 1 != data.shape[extra + i]))
+        return narrow(widen(data).sum(axes), data.dtype).reshape(like.shape)
+
+    def gradient(self, F, dy, data, like, y):
+        return F._backward_broadcast_like(dy, data), None
+
+
+@op("_backward_broadcast_like")
+class BroadcastLike(FormOf):
+    """data repeated to the shape of like by NumPy's rules (broadcast_like wants equal ranks). The dtype stays."""
+
+    def compute(self, data, like):
+        return np.broadcast_to(data, like.shape).copy()
+
+    def gradient(self, F, dy, data, like, y):
+        return F._backward_sum_like(dy, data), None
+
+
+@op("_backward_reshape_like")
+class ReshapeLike(FormOf):
+    """data in the shape of like, which has as many elements. The dtype stays."""
+
+    view = True
+    moves = True
+
+    def compute(self, data, like):
+        if data.size != math.prod(like.shape):
+            raise self.fail(f"got {data.size} elements for shape {like.shape}, wanted as many as it holds")
+        return data.reshape(like.shape)
+
+    def gradient(self, F, dy, data, like, y):
+        return F._backward_reshape_like(dy, data), None
+
+
+@op("_backward_cast_like")
+class CastLike(FormOf):
+    """data in the dtype of like. Shapes: data, any -> data."""
+
+    view = True
+    moves = True
+
+    def infer_shape(self, data, like):
+        return data
+
+    def infer_type(self, data, like):
+        return like
+
+    def compute(self, data, like):
+        return convert(data, like.dtype)
+
+    def gradient(self, F, dy, data, like, y):
+        return F._backward_cast_like(dy, data), None

@@ -1,0 +1,228 @@
+"""What pooling's data gets: gradients spread over windows, or given to the maxima."""
+
+import math
+from typing import ClassVar
+
+import numpy as np
+
+from ..op import op
+from ..shapes import merge
+from .common import narrow, widen
+from .pooling import AdaptiveAvgPooling2D, Pooling, PoolingV1
+from .windows import pad_spatial, taps
+
+PIECE = 1 << 19
+"""Bytes of data that are treated at a time: what is made of them stays in cache."""
+
+
+class _OfWindows(Pooling):
+    """(dy, data, y) -> as data. With images and channels innermost, whatever the size of the images."""
+
+    inputs = ("dy", "data", "y")
+    shared: ClassVar[bool] = False
+    """Whether all equal maxima of a window get its gradient; else the first does."""
+    border: ClassVar[float | None] = None
+    """What counts for padding in a maximum; None for nothing."""
+
+    def infer_input_shapes(self, shapes, outputs):
+        same = merge(shapes[0], shapes[2])
+        return [same, merge(shapes[1], outputs[0]), same]
+
+    def infer_shape(self, dy, data, y):
+        return data
+
+    def compute(self, dy, data, y):
+        return narrow(self.first_channels(data.shape, self._give, widen(dy), widen(data), widen(y)), data.dtype)
+
+    def first_channels(self, shape, work, *arrays):
+        """work(*arrays) on arrays (N, C, *spatial), whatever the layout; its result in the layout, of that shape."""
+        if not self.channels_last:
+            return work(*arrays).reshape(shape)
+        result = work(*(np.moveaxis(a, -1, 1) for a in arrays))
+        return np.moveaxis(result.reshape(shape[0], shape[-1], *shape[1:-1]), 1, -1)
+
+    def _give(self, dy, x, y):
+        if self.pool_type == "max":
+            return self._to_largest(dy, x, y)
+        if not self.global_pool:
+            return self._spread(dy, x.shape[2:])
+        count = math.prod(x.shape[2:]) if self.pool_type == "avg" else 1
+        return np.broadcast_to(dy / x.dtype.type(count), x.shape)
+
+    def _spread(self, dy, spatial):
+        """Every element of a window gets what the window got, divided by what a mean counts."""
+        geometry = list(zip(spatial, self.kernel, self.strides, self.pads))
+        if self.pool_type == "avg":
+            count = np.ones((), dy.dtype)
+            for one in geometry:
+                count = np.expand_dims(count, -1) * self.counts(*one)
+            dy = dy / count.astype(dy.dtype)
+        dy = dy.reshape(-1, *dy.shape[2:])
+        out = np.empty((len(dy), *spatial), dy.dtype)
+        for piece in pieces(out):
+            part = np.ascontiguousarray(np.moveaxis(dy[piece], 0, -1))
+            for axis, (size, kernel, stride, pad) in enumerate(geometry):
+                lead = (slice(None),) * axis
+                last = (part.shape[axis] - 1) * stride
+                whole = np.zeros(
+                    (*part.shape[:axis], max(last + kernel, pad + size), *part.shape[axis + 1 :]), dy.dtype
+                )
+                for i in range(kernel):
+                    whole[(*lead, slice(i, i + last + 1, stride))] += part
+                part = whole[(*lead, slice(pad, pad + size))]
+            out[piece] = np.moveaxis(part, -1, 0)
+        return out
+
+    def _chosen(self, x, y):
+        """(images and channels, their data (*spatial, n) with borders, [(index of a tap, where it is the maximum chosen)])
+        for x (N, C, *spatial) piece by piece."""
+        steps = y.shape[2:]
+        x, y = x.reshape(-1, *x.shape[2:]), y.reshape(-1, *steps)
+        beyond = [
+            max(0, (n - 1) * s + k - size - 2 * p)
+            for n, s, k, size, p in zip(steps, self.strides, self.kernel, x.shape[1:], self.pads)
+        ]
+        least = self.least(x.dtype)
+        pads, none = (*self.pads, 0), (0,) * (len(steps) + 1)
+        for piece in pieces(x):
+            part = np.ascontiguousarray(np.moveaxis(x[piece], 0, -1))
+            part = pad_spatial(part, pads, pads, least if self.border is None else self.border)
+            part = pad_spatial(part, none, (*beyond, 0), least)
+            yield piece, part, self._hits(part, np.ascontiguousarray(np.moveaxis(y[piece], 0, -1)))
+
+    def _hits(self, part, y):
+        free = np.ones(y.shape, bool)
+        for _, index in taps(self.kernel, self.strides, (1,) * len(self.kernel), y.shape[:-1]):
+            index = (*index, slice(None))
+            hit = part[index] == y
+            if not self.shared:
+                hit &= free
+                free ^= hit
+            yield index, hit
+
+    def _to_largest(self, dy, x, y):
+        if self.global_pool:
+            hit = largest(x, y, shared=self.shared)
+            return np.where(hit, dy, dy.dtype.type(0))
+        out = np.empty((math.prod(x.shape[:2]), *x.shape[2:]), x.dtype)
+        dy = dy.reshape(-1, *dy.shape[2:])
+        inside = tuple(slice(p, p + n) for p, n in zip(self.pads, x.shape[2:]))
+        for piece, part, hits in self._chosen(x, y):
+            arriving = np.ascontiguousarray(np.moveaxis(dy[piece], 0, -1))
+            given = np.zeros_like(part)
+            for index, hit in hits:
+                given[index] += np.where(hit, arriving, arriving.dtype.type(0))
+            out[piece] = np.moveaxis(given[inside], -1, 0)
+        return out
+
+
+def pieces(array: np.ndarray):
+    """Slices along the first axis, of PIECE bytes each; long enough to copy well."""
+    size = max(16, PIECE // max(1, math.prod(array.shape[1:]) * array.itemsize))
+    return (slice(n, n + size) for n in range(0, len(array), size))
+
+
+def largest(x: np.ndarray, y: np.ndarray, *, shared: bool) -> np.ndarray:
+    """Where x (N, C, *spatial) is the maximum y (N, C, 1...) of its image and channel: everywhere, or the first only."""
+    hit = x == y
+    if not shared:
+        flat = hit.reshape(*hit.shape[:2], -1)
+        first = flat.argmax(2)[..., None] if flat.size else np.zeros((*flat.shape[:2], 1), np.intp)
+        hit = (flat & (np.arange(flat.shape[2]) == first)).reshape(hit.shape)
+    return hit
+
+
+class _Pick(_OfWindows):
+    """(g, data, y) -> as y: the sum of g (shaped as data) over those elements of each window that its gradient goes to."""
+
+    def infer_input_shapes(self, shapes, outputs):
+        return [merge(shapes[0], shapes[1]), merge(shapes[0], shapes[1]), merge(shapes[2], outputs[0])]
+
+    def infer_shape(self, dy, data, y):
+        return y
+
+    def compute(self, g, data, y):
+        return narrow(self.first_channels(y.shape, self._pick, *map(widen, (g, data, y))), data.dtype)
+
+    def _pick(self, g, x, y):
+        zero = g.dtype.type(0)
+        if self.global_pool:
+            hit = largest(x, y, shared=self.shared)
+            return np.where(hit, g, zero).sum(tuple(range(2, x.ndim)), keepdims=True)
+        out = np.empty((math.prod(y.shape[:2]), *y.shape[2:]), g.dtype)
+        g = g.reshape(-1, *g.shape[2:])
+        for piece, part, hits in self._chosen(x, y):
+            source = np.zeros_like(part)
+            inside = tuple(slice(p, p + n) for p, n in zip(self.pads, x.shape[2:]))
+            source[inside] = np.moveaxis(g[piece], 0, -1)
+            total = 0
+            for index, hit in hits:
+                total = total + np.where(hit, source[index], zero)
+            out[piece] = np.moveaxis(total, -1, 0)
+        return out
+
+
+@op("_backward_Pooling")
+class BackwardPooling(_OfWindows):
+    """What the data of Pooling gets: (dy, data, y) -> as data. The first of equal maxima gets all."""
+
+    def gradient(self, F, g, dy, data, y, dx):
+        attrs = self.dump()
+        back = F._backward_Pooling_pick(g, data, y, **attrs) if self.pool_type == "max" else F.Pooling(g, **attrs)
+        return back, None, None
+
+
+@op("_backward_Pooling_pick")
+class BackwardPoolingPick(_Pick):
+    """What the dy of _backward_Pooling gets when that chooses maxima."""
+
+    def gradient(self, F, dy, g, data, y, out):
+        return F._backward_Pooling(dy, data, y, **self.dump()), None, None
+
+
+class _OfV1(PoolingV1):
+    """Its data is extended by zeros, which may be the maximum; all equal maxima get the gradient."""
+
+    shared = True
+    border = 0.0
+
+
+@op("_backward_Pooling_v1")
+class BackwardPoolingV1(_OfV1, _OfWindows):
+    """What the data of Pooling_v1 gets: (dy, data, y) -> as data."""
+
+    def gradient(self, F, g, dy, data, y, dx):
+        attrs = self.dump()
+        back = F._backward_Pooling_v1_pick(g, data, y, **attrs) if self.pool_type == "max" else F.Pooling_v1(g, **attrs)
+        return back, None, None
+
+
+@op("_backward_Pooling_v1_pick")
+class BackwardPoolingV1Pick(_OfV1, _Pick):
+    """What the dy of _backward_Pooling_v1 gets when that chooses maxima."""
+
+    def gradient(self, F, dy, g, data, y, out):
+        return F._backward_Pooling_v1(dy, data, y, **self.dump()), None, None
+
+
+@op("_backward_contrib_AdaptiveAvgPooling2D")
+class BackwardAdaptiveAvgPooling2D(AdaptiveAvgPooling2D):
+    """What the data of _contrib_AdaptiveAvgPooling2D gets: (dy, data) -> as data, whose values are not read."""
+
+    inputs = ("dy", "data")
+
+    def infer_shape(self, dy, data):
+        return data
+
+    def compute(self, dy, data):
+        x = widen(dy)
+        for axis in (2, 3):
+            lead, size = (slice(None),) * axis, data.shape[axis]
+            out = np.zeros((*x.shape[:axis], size, *x.shape[axis + 1 :]), x.dtype)
+            for i, (start, end) in enumerate(self.cells(size, self.grid[axis - 2])):
+                out[(*lead, slice(start, end))] += x[(*lead, slice(i, i + 1))] / x.dtype.type(end - start)
+            x = out
+        return narrow(x, data.dtype)
+
+    def gradient(self, F, g, dy, data, dx):
+        return F._contrib_AdaptiveAvgPooling2D(g, **self.dump()), None
