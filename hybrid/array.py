@@ -9,12 +9,10 @@ whose shape and dtype are known and whose memory comes later. Views share a Var,
 
 from __future__ import annotations
 
-import contextvars
 import math
 import operator
-import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,31 +27,12 @@ from .graph.gradient import Rule, rule
 from .graph.graph import Entry, Graph, Node
 from .graph.infer import infer
 from .op import Op, Spec, lookup
+from .quiet import QUIET
 from .shapes import is_known, show
 from .tape import STATE, OpStep, Variable
 
-SMALL = 1 << 15
+SMALL = 1 << 18
 """Elements that an operation may read and write in all to be done at once: less than a hand-over costs."""
-
-
-class _Quiet(threading.local):
-    """``run(function, *arrays)`` without NumPy's warnings: inf and nan are values, not events, as in MXNet.
-
-    NumPy 2 keeps that setting in a context variable, and entering a context of our own is fifteen times cheaper than its
-    own ``errstate``."""
-
-    run: Callable[..., Any]
-
-    def __init__(self) -> None:
-        if int(np.__version__.partition(".")[0]) >= 2:
-            context = contextvars.Context()
-            context.run(np.seterr, all="ignore")
-            self.run = context.run
-        else:
-            self.run = np.errstate(all="ignore")(lambda function, *arrays: function(*arrays))
-
-
-_QUIET = _Quiet()
 
 
 class Call:
@@ -128,7 +107,7 @@ def invoke(op: Op, inputs: Sequence[NDArray], out: Any = None, *, name: str = ""
     call = op.calls.get(known) or _examine(op, known)
     if ready and out is None and call.simple:
         try:
-            result = _QUIET.run(op.compute, *arrays)
+            result = QUIET.run(op.compute, *arrays)
         except Exception as error:
             raise failure(op, arrays, name or op.name, error) from error
         if not call.proven:

@@ -11,7 +11,15 @@ from .error import FormatError, MXNetError
 
 LARGEST = 1 << 28
 """Images of more pixels are refused, whatever a header claims."""
-FORMATS = {".jpg": "JPEG", ".jpeg": "JPEG", ".png": "PNG", ".bmp": "BMP", ".webp": "WEBP", ".tif": "TIFF", ".tiff": "TIFF"}
+FORMATS = {
+    ".jpg": "JPEG",
+    ".jpeg": "JPEG",
+    ".png": "PNG",
+    ".bmp": "BMP",
+    ".webp": "WEBP",
+    ".tif": "TIFF",
+    ".tiff": "TIFF",
+}
 
 
 def _pillow() -> Any:

@@ -169,7 +169,7 @@ def _remembering(
     operators that take any number of inputs."""
     array, invoke = fast
     known: dict[Any, Op] = {}
-    slow = {*cls.inputs, *tail}
+    slow = {*cls.inputs, *tail, "ctx"}
 
     def remembering(*args: Any, **kwargs: Any) -> Any:
         count = 0

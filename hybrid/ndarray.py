@@ -52,7 +52,7 @@ def _call(cls: type[Op], name: str, inputs: dict[str, Any] | list[Any], given: d
     return result if ctx is None else result.as_in_context(ctx)
 
 
-_TAIL = ("out", "name", "ctx")
+_TAIL = ("out", "name")
 _FAST = frontend.Fast(NDArray, invoke)
 _OP = frontend.Namespace(f"{__name__}.op", "", _call, _TAIL, _FAST)
 frontend.add_methods(NDArray, _OP)

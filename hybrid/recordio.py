@@ -101,13 +101,13 @@ class MXRecordIO:
             raise TypeError("a record must be bytes, got str; encode it first")
         buf = bytes(buf)
         if len(buf) >= 1 << LENGTH_BITS:
-            raise MXNetError(f"record file {self.uri!r}: a record of {len(buf)} bytes is too long, the most is 2**29 - 1")
+            raise MXNetError(
+                f"record file {self.uri!r}: a record of {len(buf)} bytes is too long, the most is 2**29 - 1"
+            )
         parts = _parts(buf)
         for number, part in enumerate(parts):
-            if len(parts) == 1:
-                kind = WHOLE
-            else:
-                kind = FIRST if number == 0 else LAST if number == len(parts) - 1 else MIDDLE
+            kind = FIRST if number == 0 else MIDDLE if number < len(parts) - 1 else LAST
+            kind = kind if len(parts) > 1 else WHOLE
             self._file.write(HEADER.pack(MAGIC, kind << LENGTH_BITS | len(part)))
             self._file.write(part)
         self._file.write(bytes(-len(parts[-1]) % 4))
@@ -237,7 +237,7 @@ class MXIndexedRecordIO(MXRecordIO):
         self.keys.append(key)
 
 
-IRHeader = namedtuple("HEADER", ["flag", "label", "id", "id2"])  # noqa: PYI024  its printed form is MXNet's
+IRHeader = namedtuple("HEADER", ["flag", "label", "id", "id2"])  # its printed form is MXNet's
 """What stands before an image in a record: flag (how many labels follow; 0: the one in the header), label (a number or an
 array), id and id2 (any numbers that identify it)."""
 _IMAGE_HEADER = struct.Struct("<IfQQ")

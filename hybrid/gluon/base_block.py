@@ -8,13 +8,18 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .. import initializer, ndarray
+from .. import ndarray
 from . import model_files
 from .base_parameter import Parameter, ParameterError
 from .naming import _BlockScope
 from .parameter_dict import ParameterDict, load_all, read_file
 from .summary import print_summary
 from .utils import HookHandle, _indent
+
+try:
+    from .. import initializer
+except ImportError:  # TEMPORARY until RANDOM delivers
+    from . import _initializer_shim as initializer
 
 
 class Block:

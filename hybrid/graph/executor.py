@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import random
 from ..error import MXNetError
 from ..op import Op, Spec
+from ..quiet import quietly
 from ..shapes import is_known, show
 from .graph import Graph, Node
 from .infer import infer
@@ -49,8 +49,7 @@ def apply(
     if out is not None:
         options["out"] = out
     try:
-        with np.errstate(all="ignore"):  # as MXNet: inf and nan are values, not events
-            results = op.compute(*arrays, **options)
+        results = quietly(lambda: op.compute(*arrays, **options))
     except Exception as error:
         raise failure(op, arrays, name, error) from error
     results = tuple(map(np.asarray, results)) if isinstance(results, tuple | list) else (np.asarray(results),)
@@ -88,6 +87,15 @@ class _Arena:
     def __init__(self, plan: Plan):
         self.memory = np.empty(plan.arena, np.uint8)
         self.views = [b.view(self.memory) for b in plan.buffers]
+        self.proven = False
+        """Whether a run has shown that every step gives what inference said."""
+
+
+class Prepared(NamedTuple):
+    """A plan, and arenas that no run is using at the moment."""
+
+    plan: Plan
+    arenas: list[_Arena]
 
 
 class Program:
@@ -104,8 +112,10 @@ class Program:
         names = {n.name for n in graph.variables()}
         self.constants = {k: v for k, v in (constants or {}).items() if k in names}
         self.inputs = tuple(dict.fromkeys(n.name for n in graph.variables() if n.name not in self.constants))
+        self.names = tuple(dict.fromkeys(n.name for n in graph.variables()))
+        """All variables, in the order that prepare and execute take them."""
         self._bodies = {id(n): tuple(map(self._body, n.subgraphs)) for n in graph.nodes if n.subgraphs}
-        self._plans: OrderedDict[Any, tuple[Plan, list[_Arena]]] = OrderedDict()
+        self._plans: dict[Any, Prepared] = {}
         self._lock = threading.Lock()
 
     def _body(self, graph: Graph) -> Body:
@@ -114,7 +124,7 @@ class Program:
 
     def plan(self, feeds: Mapping[str, np.ndarray]) -> Plan:
         """The plan for inputs of these shapes and dtypes. Raises OpError when they do not fit the graph."""
-        return self._prepared(feeds)[0]
+        return self._prepared([feeds[n] if n in feeds else self.constants[n] for n in self.names]).plan
 
     def run(
         self, feeds: Mapping[str, Any], observe: Observer | None = None, rng: np.random.Generator | None = None
@@ -125,34 +135,85 @@ class Program:
         Raises MXNetError naming every missing or unknown input, or the node at which something failed."""
         feeds = {k: np.asarray(v) for k, v in feeds.items()}
         self._check(feeds)
-        plan, arenas = self._prepared(feeds)
+        arrays = [feeds[n] if n in feeds else self.constants[n] for n in self.names]
+        return self.execute(self._prepared(arrays), arrays, observe, rng)
+
+    def prepare(self, shapes: Sequence[tuple[int, ...]], dtypes: Sequence[np.dtype]) -> Prepared:
+        """The plan for inputs of such shapes and dtypes, in the order of ``names``. Raises OpError when they do not fit."""
+        key = (*shapes, *dtypes)
+        found = self._plans.get(key)
+        if found is None:
+            inference = infer(self.graph, dict(zip(self.names, shapes)), dict(zip(self.names, dtypes)))
+            found = Prepared(make_plan(self.graph, inference), [])
+            with self._lock:
+                self._plans[key] = found
+                if len(self._plans) > self.PLANS:
+                    self._plans.pop(next(iter(self._plans)))
+        return found
+
+    def execute(
+        self,
+        prepared: Prepared,
+        arrays: Sequence[np.ndarray],
+        observe: Observer | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> list[np.ndarray]:
+        """The outputs for arrays in the order of ``names``; what it was prepared for has to be what they are."""
+        plan, arenas = prepared
         try:
             arena = arenas.pop()
         except IndexError:
             arena = _Arena(plan)
         values: list[Any] = [None] * plan.slots
+        held = dict(zip(self.names, arrays))
         for name, slot in plan.variables:
-            values[slot] = feeds[name] if name in feeds else self.constants[name]
-        for step in plan.steps:
-            results = apply(
-                step.op,
-                [values[i] for i in step.inputs],
-                step.specs,
-                name=step.node.name,
-                training=self.training,
-                out=None if step.buffer is None else arena.views[step.buffer],
-                bodies=self._bodies.get(id(step.node), ()),
-                rng=rng,
-            )
-            if observe is not None:
-                observe(step.node, results)
-            for slot, result in zip(step.outputs, results):
-                values[slot] = result
-            for slot in step.dying:
-                values[slot] = None
+            values[slot] = held[name]
+        quietly(self._steps, plan, arena, values, observe, rng)
         outputs = [np.array(values[s]) if copy or _in(arena, values[s]) else values[s] for s, copy in plan.results]
         arenas.append(arena)
         return outputs
+
+    def _steps(
+        self,
+        plan: Plan,
+        arena: _Arena,
+        values: list[Any],
+        observe: Observer | None,
+        rng: np.random.Generator | None,
+    ) -> None:
+        proven = arena.proven
+        for step in plan.steps:
+            inputs = [values[i] for i in step.inputs]
+            out = None if step.buffer is None else arena.views[step.buffer]
+            if proven and step.plain:
+                try:
+                    result = step.op.compute(*inputs) if out is None else step.op.compute(*inputs, out=out)
+                except Exception as error:
+                    raise failure(step.op, inputs, step.node.name, error) from error
+                if type(result) is not np.ndarray:
+                    (result,) = result if isinstance(result, tuple | list) else (np.asarray(result),)
+                if out is None and (result.base is not None or any(result is i for i in inputs)) and not step.op.view:
+                    result = np.array(result) if any(_shared(result, a) for a in inputs) else result
+                values[step.outputs[0]] = result
+                results: tuple[np.ndarray, ...] = (result,)
+            else:
+                results = apply(
+                    step.op,
+                    inputs,
+                    step.specs,
+                    name=step.node.name,
+                    training=self.training,
+                    out=out,
+                    bodies=self._bodies.get(id(step.node), ()),
+                    rng=rng,
+                )
+                for slot, result in zip(step.outputs, results):
+                    values[slot] = result
+            if observe is not None:
+                observe(step.node, results)
+            for slot in step.dying:
+                values[slot] = None
+        arena.proven = True
 
     def _check(self, feeds: Mapping[str, np.ndarray]) -> None:
         missing = [n for n in self.inputs if n not in feeds]
@@ -163,20 +224,8 @@ class Program:
             problems += [f"unknown {', '.join(extra)}"] if extra else []
             raise MXNetError(f"inputs do not fit the graph: {'; '.join(problems)}; it takes {', '.join(self.inputs)}")
 
-    def _prepared(self, feeds: Mapping[str, np.ndarray]) -> tuple[Plan, list[_Arena]]:
-        key = tuple((n, feeds[n].shape, feeds[n].dtype) for n in sorted(feeds))
-        with self._lock:
-            if key in self._plans:
-                self._plans.move_to_end(key)
-                return self._plans[key]
-        given = {**self.constants, **feeds}
-        inference = infer(self.graph, {k: v.shape for k, v in given.items()}, {k: v.dtype for k, v in given.items()})
-        prepared = make_plan(self.graph, inference), []
-        with self._lock:
-            self._plans[key] = prepared
-            if len(self._plans) > self.PLANS:
-                self._plans.popitem(last=False)
-        return prepared
+    def _prepared(self, arrays: Sequence[np.ndarray]) -> Prepared:
+        return self.prepare([a.shape for a in arrays], [a.dtype for a in arrays])
 
 
 def _in(arena: _Arena, array: np.ndarray) -> bool:

@@ -38,6 +38,8 @@ class Step(NamedTuple):
     """Slots nobody reads after this step."""
     buffer: int | None
     """Which of the plan's buffers the output is written to; None when compute makes its own array."""
+    plain: bool
+    """One output, and compute wants nothing but arrays (and ``out`` when there is a buffer)."""
 
 
 class Plan(NamedTuple):
@@ -52,6 +54,10 @@ class Plan(NamedTuple):
     buffers: tuple[Buffer, ...]
     arena: int
     """Size of the arena in bytes."""
+    outputs: tuple[Spec, ...]
+    """What inference said of the results."""
+    work: int
+    """Elements that all steps read and write, as far as shapes are known: how long a run takes, roughly."""
 
 
 def make_plan(graph: Graph, inference: Inference) -> Plan:
@@ -111,8 +117,9 @@ def make_plan(graph: Graph, inference: Inference) -> Plan:
             buffer = len(buffers)
             buffers.append(Buffer(offsets[wanted[own]], specs[0].shape, specs[0].dtype))  # type: ignore[arg-type]
         outputs = tuple(slot[id(node), i] for i in range(len(node.outputs)))
+        plain = len(outputs) == 1 and not node.op.uses and not node.op.mutates
         inputs = tuple(slot_of(e) for e in node.inputs)
-        steps.append(Step(node, node.op, inputs, outputs, specs, tuple(dying[index]), buffer))
+        steps.append(Step(node, node.op, inputs, outputs, specs, tuple(dying[index]), buffer, plain))
     variables = tuple((n.name, slot[id(n), 0]) for n in graph.nodes if n.is_variable)
     borrowed = {s for _, s in variables}
     return Plan(
@@ -122,4 +129,11 @@ def make_plan(graph: Graph, inference: Inference) -> Plan:
         results=tuple((s, root.get(s, s) in borrowed) for s in results),
         buffers=tuple(buffers),
         arena=arena,
+        outputs=tuple(map(inference.spec, graph.outputs)),
+        work=sum(_elements(inference, e) for n in applied for e in (*n.inputs, *(Entry(n, i) for i in range(len(n.outputs))))),
     )
+
+
+def _elements(inference: Inference, entry: Entry) -> int:
+    shape = inference.spec(entry).shape
+    return int(np.prod(shape, dtype=np.int64)) if is_known(shape) else 0  # type: ignore[arg-type]

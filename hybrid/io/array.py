@@ -165,7 +165,7 @@ class NDArrayIter(DataIter):
 
     def _shuffle_data(self) -> None:
         """Draw the next order, and put the arrays into it."""
-        np.random.shuffle(self.idx)  # noqa: NPY002  scripts seed this generator, and expect MXNet's order
+        np.random.shuffle(self.idx)  # scripts seed this generator, and expect MXNet's order
         self.data = [(name, self._reordered(array)) for name, array in self.data]
         self.label = [(name, self._reordered(array)) for name, array in self.label]
 

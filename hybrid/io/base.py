@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 
-class DataDesc(namedtuple("DataDesc", ["name", "shape"])):  # noqa: PYI024  dtype and layout are no part of the tuple
+class DataDesc(namedtuple("DataDesc", ["name", "shape"])):  # dtype and layout are no part of the tuple
     """Name, shape, dtype and layout of an array that an iterator gives. As a tuple: the name and the shape.
 
     layout: a letter for each axis; N is the axis along which the examples of a batch stand."""

@@ -1,7 +1,7 @@
 """Gradients of operators that are linear in some of their inputs, which is most of those that move, join or multiply arrays.
 
-Such an operator says with ``adjoint`` how the gradient of its output comes back to an input, in NumPy. The decorators below
-make its gradient rule of that, and the rule of that rule: what is linear is differentiated by applying it again.
+Such an operator says with ``adjoint`` how the gradient of its output comes back to an input, in NumPy. The decorator below
+makes its gradient rule of that, and the rule of that rule: what is linear is differentiated by applying it again.
 """
 
 import functools
@@ -22,6 +22,8 @@ class Adjoint(Op):
 
     Of the input itself only shape and dtype count. Shapes: dy, X's inputs -> as that input."""
 
+    of: int = 0
+
     forward: ClassVar[type[Op]]
     """X,"""
     linear_in: ClassVar[tuple[int, ...]]
@@ -31,51 +33,45 @@ class Adjoint(Op):
     homogeneous: ClassVar[dict[str, Any]]
     """and attributes with which X adds no constant."""
 
-    def check(self):
-        return None if 0 <= self.index < len(self.source.takes()) else f"got of={self.index}, wanted an input"
-
     @functools.cached_property
-    def source(self) -> Op:
+    def original(self) -> Op:
         """X with its attributes."""
         return self.forward.bind(**{name: getattr(self, name) for name in self.forward.fields})
 
-    @property
-    def index(self) -> int:
-        """Which input the gradient is of."""
-        return getattr(self, "of")  # noqa: B009  a field, which the decorators add
-
     def takes(self):
-        return ("dy", *self.source.takes())
+        return ("dy", *self.original.takes())
 
     def infer_shape(self, dy, *shapes):
-        return shapes[self.index]
+        return shapes[self.of]
 
     def infer_type(self, dy, *dtypes):
-        return dtypes[self.index]
+        return dtypes[self.of]
 
     def infer_input_shapes(self, shapes, outputs):
         filled = list(shapes)
-        filled[1 + self.index] = merge(filled[1 + self.index], outputs[0])
+        filled[1 + self.of] = merge(filled[1 + self.of], outputs[0])
         return filled
 
     def infer_input_types(self, dtypes, outputs):
         filled = list(dtypes)
-        filled[1 + self.index] = dtypes[1 + self.index] or outputs[0] or dtypes[0]
+        filled[1 + self.of] = dtypes[1 + self.of] or outputs[0] or dtypes[0]
         return filled
 
     def compute(self, dy, *arrays):
         wide = [widen(a) for a in (dy, *arrays)]
-        result = self.source.adjoint(self.index, *wide)  # type: ignore[attr-defined]
-        return np.asarray(result).astype(arrays[self.index].dtype, copy=False)
+        result = self.original.adjoint(self.of, *wide)  # type: ignore[attr-defined]
+        return np.asarray(result).astype(arrays[self.of].dtype, copy=False)
 
     def gradient(self, F, ddx, dy, *arrays_and_dx):
-        arrays, own = arrays_and_dx[:-1], self.index
+        arrays, own = arrays_and_dx[:-1], self.of
         again = [*arrays[:own], ddx, *arrays[own + 1 :]]
-        first = [F.zeros_like(a) if self.jointly and i != own else a for i, a in enumerate(again)]
-        attrs = self.source.dump()
+        linear_in = self.linear_in or range(len(arrays))
+        # a jointly linear operator is applied to ddx alone
+        first = [F.zeros_like(a) if self.jointly and i in linear_in and i != own else a for i, a in enumerate(again)]
+        attrs = self.original.dump()
         found: list[Any] = [getattr(F, self.forward.name)(*first, **{**attrs, **self.homogeneous})]
         for other in range(len(arrays)):
-            if self.jointly or other == own or (self.linear_in and other not in self.linear_in):
+            if self.jointly or other == own or other not in linear_in:
                 found.append(None)
             else:
                 found.append(getattr(F, self.name)(dy, *again, **attrs, of=other))
@@ -94,8 +90,6 @@ def linear(*inputs: int, jointly: bool = False, **homogeneous: Any) -> Callable[
         variadic = cls.inputs[:1] and cls.inputs[0].startswith("*")
         members = {
             "__doc__": f"The gradient of an input of {cls.name}.",
-            "__annotations__": {"of": int},
-            "of": 0,
             "inputs": cls.inputs if variadic else ("dy", *cls.inputs),
             "forward": cls,
             "linear_in": inputs,
@@ -106,7 +100,7 @@ def linear(*inputs: int, jointly: bool = False, **homogeneous: Any) -> Callable[
         made.fields = {**cls.fields, **made.fields}
         made.count = cls.count
 
-        def gradient(self, F, dy, *arrays):
+        def gradient(self, F, dy, *arrays):  # noqa: N803
             given = arrays[: len(self.takes())]
             attrs = self.dump()
             if variadic:

@@ -12,6 +12,7 @@ import numpy as np
 from ..attrs import DType, Shape
 from ..op import Domain, Op, op
 from ..shapes import UNKNOWN, merge, show
+from .adjoint import added_up, linear
 from .common import axis_of, truncate
 
 
@@ -40,6 +41,7 @@ class Indexing(Op):
         return [dtypes[0] or outputs[0], *dtypes[1:]]
 
 
+@linear(0)
 @op("take", "_npi_take")
 class Take(Indexing):
     """The parts of a at the positions indices along axis.
@@ -67,6 +69,13 @@ class Take(Indexing):
         if self.mode == "raise" and np.any((where < 0) | (where >= size)):
             raise self.fail(f"got positions {where.min()} to {where.max()} on an axis of size {size}")
         return np.take(a, inside(where, size, self.mode), axis)
+
+    def adjoint(self, of, dy, a, indices):
+        axis = axis_of(self, self.axis, a.ndim)
+        before, size, after = a.shape[:axis], a.shape[axis], a.shape[axis + 1 :]
+        where = inside(positions(indices).ravel(), size, self.mode)
+        parts = np.moveaxis(dy.reshape(*before, len(where), *after), axis, 0)
+        return np.moveaxis(added_up(parts, where, size), 0, axis)
 
     @classmethod
     def examples(cls, make):
@@ -102,11 +111,16 @@ class EmbeddingBase(Indexing):
     def compute(self, data, weight):
         return np.take(weight, inside(positions(data), self.input_dim), 0)
 
+    def adjoint(self, of, dy, data, weight):
+        where = inside(positions(data), self.input_dim).ravel()
+        return added_up(dy.reshape(len(where), self.output_dim), where, self.input_dim)
+
     @classmethod
     def examples(cls, make):
         yield make(make.integers(2, 3, high=5), make.uniform(5, 4), input_dim=5, output_dim=4)
 
 
+@linear(1)
 @op("Embedding", "_sparse_Embedding", "_npx_embedding")
 class Embedding(EmbeddingBase):
     """The rows of weight at the positions data; those outside are moved to the nearest inside.
@@ -115,6 +129,7 @@ class Embedding(EmbeddingBase):
     """
 
 
+@linear(1)
 @op("_contrib_SparseEmbedding")
 class SparseEmbedding(EmbeddingBase):
     """The rows of weight at the positions data, as Embedding; its gradient is stored sparsely.
@@ -156,6 +171,7 @@ class BatchTake(Indexing):
         yield make(make.uniform(3, 4), make.integers(3, high=4, dtype="int32"))
 
 
+@linear(0)
 @op("pick", "choose_element_0index", "_npx_pick")
 class Pick(Indexing):
     """One number along axis for each place of the other axes: data[i, index[i]] for two dimensions.
@@ -198,9 +214,19 @@ class Pick(Indexing):
 
     def compute(self, data, index):
         axis = self.along(data.ndim)
-        where = inside(positions(index), data.shape[axis], self.mode)
-        picked = np.take_along_axis(data, where if where.ndim == data.ndim else np.expand_dims(where, axis), axis)
+        picked = np.take_along_axis(data, self.where(data, index), axis)
         return picked if self.keepdims or data.ndim == 1 else picked.squeeze(axis)
+
+    def where(self, data: np.ndarray, index: np.ndarray) -> np.ndarray:
+        """The positions, with a 1 at the axis."""
+        axis = self.along(data.ndim)
+        where = inside(positions(index), data.shape[axis], self.mode)
+        return where if where.ndim == data.ndim else np.expand_dims(where, axis)
+
+    def adjoint(self, of, dy, data, index):
+        out, where = np.zeros(data.shape, dy.dtype), self.where(data, index)
+        np.put_along_axis(out, where, dy.reshape(where.shape), self.along(data.ndim))
+        return out
 
     @classmethod
     def examples(cls, make):
@@ -208,6 +234,7 @@ class Pick(Indexing):
         yield make(make.uniform(3, 4), make.integers(4, high=3), axis=0, keepdims=True)
 
 
+@linear(0)
 @op("gather_nd", "_npi_gather_nd", "_npx_gather_nd")
 class GatherND(Indexing):
     """The parts of data at positions given by columns: result[j] = data[indices[0, j], indices[1, j], ...].
@@ -235,6 +262,14 @@ class GatherND(Indexing):
 
     def compute(self, data, indices):
         return data[tuple(positions(indices))]
+
+    def adjoint(self, of, dy, data, indices):
+        sizes = data.shape[: len(indices)]
+        flat = np.zeros(indices.shape[1:], np.int64)
+        for size, where in zip(sizes, positions(indices)):
+            flat = flat * size + np.where(where < 0, where + size, where)
+        parts = dy.reshape(flat.size, *data.shape[len(sizes) :])
+        return added_up(parts, flat.ravel(), math.prod(sizes)).reshape(data.shape)
 
     @classmethod
     def examples(cls, make):
@@ -281,6 +316,9 @@ class ScatterND(Scattering):
         out = np.zeros(self.shape, data.dtype)
         out[tuple(positions(indices))] = data
         return out
+
+    def gradient(self, F, dy, data, indices, y):
+        return F.gather_nd(dy, indices), None
 
     @classmethod
     def examples(cls, make):
@@ -374,6 +412,9 @@ class OneHot(Op):
         on, off = np.array([self.on_value, self.off_value]).astype(self.dtype)
         return np.where(hit, on, off)
 
+    def gradient(self, F, dy, *arrays):
+        return None
+
     @classmethod
     def examples(cls, make):
         yield make(make.integers(2, 3, high=4), depth=4)
@@ -401,6 +442,9 @@ class RavelMultiIndex(Op):
 
     def compute(self, data):
         return (positions(data) * np.array(self.strides())[:, None]).sum(0).astype(data.dtype)
+
+    def gradient(self, F, dy, *arrays):
+        return None
 
     @classmethod
     def examples(cls, make):
@@ -432,11 +476,15 @@ class UnravelIndex(Op):
             left = (left - rest) // size
         return np.stack([left, *out[::-1]]).astype(data.dtype)
 
+    def gradient(self, F, dy, *arrays):
+        return None
+
     @classmethod
     def examples(cls, make):
         yield make(make.array([0, 5, 11]), shape=(3, 4))
 
 
+@linear(0, 2, jointly=True)
 @op("_contrib_index_copy")
 class IndexCopy(Indexing):
     """old_tensor with the rows at index_vector replaced by those of new_tensor."""
@@ -459,6 +507,14 @@ class IndexCopy(Indexing):
     def compute(self, old, index, new):
         out = old.copy()
         out[positions(index)] = new
+        return out
+
+    def adjoint(self, of, dy, old, index, new):
+        where = positions(index)
+        if of == 2:
+            return dy[where]
+        out = dy.copy()
+        out[where] = 0
         return out
 
     @classmethod
@@ -489,12 +545,16 @@ class IndexArray(Op):
         grid = np.indices(data.shape)[self.chosen(data.ndim)]
         return np.moveaxis(grid, 0, -1).astype(np.int64)
 
+    def gradient(self, F, dy, *arrays):
+        return None
+
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(2, 3))
         yield make(make.uniform(2, 3, 2), axes=(1, 0))
 
 
+@linear(0)
 @op("_contrib_boolean_mask", "_npi_boolean_mask")
 class BooleanMask(Indexing):
     """The rows of data for which index is not 0. Shapes: data (n, ...), index (n,) -> (how many, ...)."""
@@ -519,11 +579,17 @@ class BooleanMask(Indexing):
     def compute(self, data, index):
         return data[index != 0]
 
+    def adjoint(self, of, dy, data, index):
+        out = np.zeros(data.shape, dy.dtype)
+        out[index != 0] = dy
+        return out
+
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(4, 3), make.array([1, 0, 1, 1]))
 
 
+@linear(0)
 @op("_np_cumsum", "cumsum")
 class CumSum(Op):
     """Running sums along axis, or of the flattened array."""
@@ -547,6 +613,9 @@ class CumSum(Op):
 
     def compute(self, a):
         return np.cumsum(a, self.axis, self.dtype or a.dtype)
+
+    def adjoint(self, of, dy, a):
+        return np.flip(np.cumsum(np.flip(dy, self.axis), self.axis), self.axis).reshape(a.shape)
 
     @classmethod
     def examples(cls, make):

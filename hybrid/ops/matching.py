@@ -61,6 +61,9 @@ class MultiBoxTarget(Op):
             targets[i, matched] = encode(anchor[0][matched], objects[best[matched], 1:5], self.variances)
         return targets.reshape(batch, -1), masks.reshape(batch, -1), classes
 
+    def gradient(self, F, dy, *arrays):
+        return None
+
     def _match(self, iou):
         """Which anchors stand for an object, and for which one."""
         matched, best = np.zeros(len(iou), bool), iou.argmax(axis=1)
@@ -134,6 +137,9 @@ class BoxEncode(Op):
         masks = np.broadcast_to(valid, raw.shape)
         return np.where(valid, (raw - means) / stds, 0).astype(samples.dtype), masks.astype(samples.dtype)
 
+    def gradient(self, F, dy, *arrays):
+        return None
+
     @classmethod
     def examples(cls, make):
         boxes = np.array([[[0.1, 0.1, 0.4, 0.4], [0.5, 0.5, 0.9, 0.9]]], np.float32)
@@ -179,6 +185,9 @@ class BipartiteMatching(Op):
                         break
         shape = data.shape[:-2]
         return to_column.reshape(*shape, rows).astype(data.dtype), to_row.reshape(*shape, columns).astype(data.dtype)
+
+    def gradient(self, F, dy, *arrays):
+        return None
 
     @classmethod
     def examples(cls, make):

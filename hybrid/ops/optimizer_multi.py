@@ -360,13 +360,13 @@ class ResetArrays(Writer):
         return tuple(f"output{i}" for i in range(self.num_arrays))
 
     def infer_shape(self, *shapes):
-        return list(shapes) if len(shapes) > 1 else shapes[0]
+        return [*shapes] if self.num_arrays > 1 else shapes[0]
 
     def infer_input_types(self, dtypes, outputs):
         return dtypes
 
     def infer_type(self, *dtypes):
-        return list(dtypes) if len(dtypes) > 1 else dtypes[0]
+        return [*dtypes] if self.num_arrays > 1 else dtypes[0]
 
     def compute(self, *arrays):
         for array in arrays:

@@ -112,6 +112,14 @@ class TopK(Ordering):
         positions = order.astype(self.dtype)
         return positions if self.ret_typ == "indices" else (values, positions)
 
+    def gradient(self, F, dy, data, *results):
+        if len(results) == 1:
+            return None
+        order = results[1]
+        if self.dtype.itemsize < 4:  # too narrow to count far
+            order = F.topk(data, **self.dump() | {"ret_typ": "indices", "dtype": "int32"})
+        return F._backward_sort(dy[0], order, data, axis=self.axis)
+
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(3, 4), k=2)
@@ -145,10 +153,57 @@ class Sort(Ordering):
         values, order = self.ordered(data, self.is_ascend)
         return values, order.astype(np.int32)
 
+    def gradient(self, F, dy, data, values, order):
+        return F._backward_sort(dy[0], order, data, axis=self.axis)
+
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(3, 4))
         yield make(make.uniform(3, 4), axis=None, is_ascend=False)
+
+
+class Positioned(Ordering):
+    """Base of parts of gradient rules: numbers that go with the positions that an ordering found in data."""
+
+    def infer_type(self, *dtypes):
+        return dtypes[0]
+
+    def infer_input_types(self, dtypes, outputs):
+        return [dtypes[0] or outputs[0], *dtypes[1:]]
+
+
+@op("_backward_sort")
+class SortBackward(Positioned):
+    """The numbers dy put at their positions order along axis, in zeros of the shape of data."""
+
+    inputs = ("dy", "order", "data")
+
+    def infer_shape(self, dy, order, data):
+        return data
+
+    def compute(self, dy, order, data):
+        out = np.zeros(self.flat(data.shape), dy.dtype)
+        np.put_along_axis(out, order.astype(np.int64), dy, self.along(data.ndim))
+        return out.reshape(data.shape)
+
+    def gradient(self, F, ddx, dy, order, data, dx):
+        return F._backward_taken(ddx, order, axis=self.axis), None, None
+
+
+@op("_backward_taken")
+class Taken(Positioned):
+    """The numbers of data at the positions order along axis."""
+
+    inputs = ("data", "order")
+
+    def infer_shape(self, data, order):
+        return order
+
+    def compute(self, data, order):
+        return np.take_along_axis(data.reshape(self.flat(data.shape)), order.astype(np.int64), self.along(data.ndim))
+
+    def gradient(self, F, dy, data, order, y):
+        return F._backward_sort(dy, order, data, axis=self.axis), None
 
 
 @op("argsort", "_npi_argsort")
@@ -172,6 +227,9 @@ class ArgSort(Ordering):
 
     def compute(self, data):
         return self.ordered(data, self.is_ascend)[1].astype(self.dtype)
+
+    def gradient(self, F, dy, *arrays):
+        return None
 
     @classmethod
     def examples(cls, make):

@@ -127,8 +127,8 @@ class Pooling(Op):
     def gradient(self, F, dy, data, y):
         if self.power == 1:
             return F._backward_Pooling(dy, data, y, **self.dump())
-        attrs = self.dump() | {"pool_type": "sum"}
-        return F._backward_Pooling(dy * y ** (1 - self.power), data, y, **attrs) * data ** (self.power - 1)
+        each = F.where(y == 0, F.zeros_like(y), dy * y ** (1 - self.power))  # a window of zeros gives none, as in MXNet
+        return F._backward_Pooling(each, data, y, **self.dump() | {"pool_type": "sum"}) * data ** (self.power - 1)
 
     def _everything(self, x, axes):
         if self.pool_type == "max":

@@ -1,6 +1,7 @@
 """What pooling's data gets: gradients spread over windows, or given to the maxima."""
 
 import math
+from itertools import product
 from typing import ClassVar
 
 import numpy as np
@@ -9,7 +10,7 @@ from ..op import op
 from ..shapes import merge
 from .common import narrow, widen
 from .pooling import AdaptiveAvgPooling2D, Pooling, PoolingV1
-from .windows import pad_spatial, taps
+from .windows import pad_spatial
 
 PIECE = 1 << 19
 """Bytes of data that are treated at a time: what is made of them stays in cache."""
@@ -74,26 +75,43 @@ class _OfWindows(Pooling):
         return out
 
     def _chosen(self, x, y):
-        """(images and channels, their data (*spatial, n) with borders, [(index of a tap, where it is the maximum chosen)])
-        for x (N, C, *spatial) piece by piece."""
+        """Of x (N, C, *spatial) piece by piece: (images and channels, their data parted, [(index of a tap, where it is the
+        maximum chosen)])."""
         steps = y.shape[2:]
         x, y = x.reshape(-1, *x.shape[2:]), y.reshape(-1, *steps)
-        beyond = [
-            max(0, (n - 1) * s + k - size - 2 * p)
-            for n, s, k, size, p in zip(steps, self.strides, self.kernel, x.shape[1:], self.pads)
-        ]
-        least = self.least(x.dtype)
-        pads, none = (*self.pads, 0), (0,) * (len(steps) + 1)
+        border = self.least(x.dtype) if self.border is None else self.border
         for piece in pieces(x):
-            part = np.ascontiguousarray(np.moveaxis(x[piece], 0, -1))
-            part = pad_spatial(part, pads, pads, least if self.border is None else self.border)
-            part = pad_spatial(part, none, (*beyond, 0), least)
+            part = self._part(x[piece], steps, border, self.least(x.dtype))
             yield piece, part, self._hits(part, np.ascontiguousarray(np.moveaxis(y[piece], 0, -1)))
+
+    def _part(self, x, steps, border, beyond):
+        """x (n, *spatial) with borders, elements that leave the same rest by the stride together: (*stride, *rows, n). What a
+        tap meets is then one run of memory."""
+        x = np.moveaxis(x, 0, -1)
+        strides, spatial = self.strides, x.shape[:-1]
+        rows = [
+            max(n + (k - 1) // s, -(-(size + 2 * p) // s))
+            for n, k, s, size, p in zip(steps, self.kernel, strides, spatial, self.pads)
+        ]
+        more = tuple(r * s - size - 2 * p for r, s, size, p in zip(rows, strides, spatial, self.pads))
+        x = pad_spatial(pad_spatial(x, (*self.pads, 0), (*self.pads, 0), border), (0,) * x.ndim, (*more, 0), beyond)
+        rank = len(rows)
+        x = x.reshape(*(n for pair in zip(rows, strides) for n in pair), x.shape[-1])
+        return np.ascontiguousarray(x.transpose(*range(1, 2 * rank, 2), *range(0, 2 * rank, 2), 2 * rank))
+
+    def _join_parts(self, x, spatial):
+        """The inverse of _part, as (n, *spatial)."""
+        rank = len(spatial)
+        rows = x.shape[rank:-1]
+        x = x.transpose(*(a for i in range(rank) for a in (rank + i, i)), 2 * rank)
+        x = x.reshape(*(r * s for r, s in zip(rows, self.strides)), x.shape[-1])
+        return np.moveaxis(x[tuple(slice(p, p + n) for p, n in zip(self.pads, spatial))], -1, 0)
 
     def _hits(self, part, y):
         free = np.ones(y.shape, bool)
-        for _, index in taps(self.kernel, self.strides, (1,) * len(self.kernel), y.shape[:-1]):
-            index = (*index, slice(None))
+        for tap in product(*map(range, self.kernel)):
+            whole, rest = zip(*map(divmod, tap, self.strides))
+            index = (*rest, *(slice(q, q + n) for q, n in zip(whole, y.shape)))
             hit = part[index] == y
             if not self.shared:
                 hit &= free
@@ -106,13 +124,12 @@ class _OfWindows(Pooling):
             return np.where(hit, dy, dy.dtype.type(0))
         out = np.empty((math.prod(x.shape[:2]), *x.shape[2:]), x.dtype)
         dy = dy.reshape(-1, *dy.shape[2:])
-        inside = tuple(slice(p, p + n) for p, n in zip(self.pads, x.shape[2:]))
         for piece, part, hits in self._chosen(x, y):
             arriving = np.ascontiguousarray(np.moveaxis(dy[piece], 0, -1))
             given = np.zeros_like(part)
             for index, hit in hits:
-                given[index] += np.where(hit, arriving, arriving.dtype.type(0))
-            out[piece] = np.moveaxis(given[inside], -1, 0)
+                given[index] += _masked(arriving, hit)
+            out[piece] = self._join_parts(given, x.shape[2:])
         return out
 
 
@@ -120,6 +137,12 @@ def pieces(array: np.ndarray):
     """Slices along the first axis, of PIECE bytes each; long enough to copy well."""
     size = max(16, PIECE // max(1, math.prod(array.shape[1:]) * array.itemsize))
     return (slice(n, n + size) for n in range(0, len(array), size))
+
+
+def _masked(values: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """values where chosen, else 0 (by their bits: NaN times 0 would be NaN, and np.where takes three times as long)."""
+    bits = np.dtype(f"i{values.itemsize}")
+    return (np.negative(chosen.view(np.int8), dtype=bits) & values.view(bits)).view(values.dtype)
 
 
 def largest(x: np.ndarray, y: np.ndarray, *, shared: bool) -> np.ndarray:
@@ -145,19 +168,15 @@ class _Pick(_OfWindows):
         return narrow(self.first_channels(y.shape, self._pick, *map(widen, (g, data, y))), data.dtype)
 
     def _pick(self, g, x, y):
-        zero = g.dtype.type(0)
         if self.global_pool:
-            hit = largest(x, y, shared=self.shared)
-            return np.where(hit, g, zero).sum(tuple(range(2, x.ndim)), keepdims=True)
+            return _masked(g, largest(x, y, shared=self.shared)).sum(tuple(range(2, x.ndim)), keepdims=True)
         out = np.empty((math.prod(y.shape[:2]), *y.shape[2:]), g.dtype)
         g = g.reshape(-1, *g.shape[2:])
-        for piece, part, hits in self._chosen(x, y):
-            source = np.zeros_like(part)
-            inside = tuple(slice(p, p + n) for p, n in zip(self.pads, x.shape[2:]))
-            source[inside] = np.moveaxis(g[piece], 0, -1)
-            total = 0
+        for piece, _, hits in self._chosen(x, y):
+            source = self._part(g[piece], y.shape[2:], 0, 0)
+            total = np.zeros((*y.shape[2:], source.shape[-1]), g.dtype)
             for index, hit in hits:
-                total = total + np.where(hit, source[index], zero)
+                total += _masked(source[index], hit)
             out[piece] = np.moveaxis(total, -1, 0)
         return out
 

@@ -53,6 +53,70 @@ def _min(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
     return x.min(axes, keepdims=True)
 
 
+# -- what gradient rules use ---------------------------------------------------------------------------------------------
+
+
+class AlongAxes(Op):
+    """Something of the axes that a reduction of x has: axis lists them (all when there is none), exclude inverts."""
+
+    axis: Axes = None
+    exclude: bool = False
+
+    inputs = ("data", "x")
+
+    def infer_input_types(self, dtypes, outputs):
+        return dtypes
+
+
+@op("_backward_restore")
+class Restore(AlongAxes):
+    """data, of the shape that reducing x gives, with the reduced axes as axes of size 1, so that it broadcasts with x."""
+
+    view = True
+    moves = True
+
+    def infer_shape(self, data, x):
+        return reduced(x, axes_of(self, self.axis, len(x), exclude=self.exclude), True)
+
+    def compute(self, data, x):
+        return data.reshape(self.infer_shape(data.shape, x.shape))
+
+    def gradient(self, F, dy, data, x, y):
+        return F._backward_reshape_like(dy, data), None
+
+
+@op("_backward_over_count")
+class OverCount(AlongAxes):
+    """data divided by how many elements of x each reduced one stands for, less ddof."""
+
+    ddof: int = 0
+
+    def infer_shape(self, data, x):
+        return data
+
+    def compute(self, data, x):
+        axes = axes_of(self, self.axis, x.ndim, exclude=self.exclude)
+        with np.errstate(all="ignore"):
+            return _divide(data, math.prod(x.shape[a] for a in axes) - self.ddof)
+
+    def gradient(self, F, dy, data, x, y):
+        return F._backward_over_count(dy, x, **self.dump()), None
+
+
+def restored(F, y, x, axis: Axes, exclude: bool = False):
+    """A symbol of the shape that reducing x gives, in a shape that broadcasts with x."""
+    return F._backward_restore(y, x, axis=axis, exclude=exclude)
+
+
+def deviation_gradient(F, dy, x, axis: Axes, ddof: int = 0):
+    """The gradient of x by way of its variance along axes; dy is restored, and halved for the sum of squares."""
+    away = F.broadcast_sub(x, F._npi_mean(x, axis=axis, keepdims=True))
+    return F.broadcast_mul(F._backward_over_count(dy, x, axis=axis, ddof=ddof) * 2, away)
+
+
+# -- the legacy reductions -----------------------------------------------------------------------------------------------
+
+
 class Reduction(Op):
     """axis: which axes go (all when there is none); exclude: all the others go instead."""
 
@@ -80,6 +144,10 @@ class Reduction(Op):
         y = self.function(widen(data), axes).astype(data.dtype, copy=False)  # type: ignore[call-arg]
         return y.reshape(reduced(data.shape, axes, self.keepdims))
 
+    def restored(self, F, y, data):
+        """A symbol of the shape of the output so that it broadcasts with data."""
+        return restored(F, y, data, self.axis, self.exclude)
+
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(2, 3, 4, low=0.5, high=1.5), axis=1)
@@ -94,6 +162,9 @@ class Sum(Reduction):
     kind = "sum"
     function = staticmethod(_sum)
 
+    def gradient(self, F, dy, data, y):
+        return F._backward_broadcast_like(self.restored(F, dy, data), data)
+
 
 @op("mean", "_sparse_mean")
 class Mean(Reduction):
@@ -101,6 +172,10 @@ class Mean(Reduction):
 
     kind = "mean"
     function = staticmethod(_mean)
+
+    def gradient(self, F, dy, data, y):
+        each = F._backward_over_count(self.restored(F, dy, data), data, axis=self.axis, exclude=self.exclude)
+        return F._backward_broadcast_like(each, data)
 
 
 @op("prod")
@@ -110,23 +185,33 @@ class Prod(Reduction):
     kind = "prod"
     function = staticmethod(_prod)
 
+    def gradient(self, F, dy, data, y):
+        return F.broadcast_div(self.restored(F, dy * y, data), data)
+
+
+class Extreme(Reduction):
+    """An extreme along axes; all elements that equal it get its gradient."""
+
+    sized = True
+
+    def gradient(self, F, dy, data, y):
+        return F.broadcast_mul(F.broadcast_equal(data, self.restored(F, y, data)), self.restored(F, dy, data))
+
 
 @op("max", "max_axis")
-class Max(Reduction):
+class Max(Extreme):
     """The largest along axes; NaN if any is."""
 
     kind = "max"
     function = staticmethod(_max)
-    sized = True
 
 
 @op("min", "min_axis")
-class Min(Reduction):
+class Min(Extreme):
     """The smallest along axes; NaN if any is."""
 
     kind = "min"
     function = staticmethod(_min)
-    sized = True
 
 
 def _without_nan(x: np.ndarray, value: int) -> np.ndarray:
@@ -152,6 +237,9 @@ class NanSum(Reduction):
         following = np.cumsum(numbers[..., ::-1], -1)[..., ::-1] - numbers
         return np.where((np.isinf(rows) & (following > 0)).any(-1).reshape(y.shape), x.dtype.type(np.nan), y)
 
+    def gradient(self, F, dy, data, y):
+        return F.broadcast_mul(data == data, self.restored(F, dy, data))  # which NaN is not
+
 
 @op("nanprod")
 class NanProd(Reduction):
@@ -161,6 +249,10 @@ class NanProd(Reduction):
 
     function = staticmethod(lambda x, axes: _prod(_without_nan(x, 1), axes))
 
+    def gradient(self, F, dy, data, y):
+        each = F.broadcast_div(self.restored(F, dy * y, data), data)
+        return F.where(data == data, each, F.zeros_like(each))
+
 
 @op("_square_sum")
 class SquareSum(Reduction):
@@ -169,6 +261,9 @@ class SquareSum(Reduction):
     kind = "square_sum"
 
     function = staticmethod(lambda x, axes: _sum(x * x, axes))
+
+    def gradient(self, F, dy, data, y):
+        return F.broadcast_mul(data * 2, self.restored(F, dy, data))
 
 
 @op("norm", "_sparse_norm")
@@ -207,6 +302,14 @@ class Norm(Op):
         y = truncate(y, dtype) if dtype.kind in "iu" else y.astype(dtype)
         return y.reshape(reduced(data.shape, axes, self.keepdims))
 
+    def gradient(self, F, dy, data, y):
+        x = data if self.out_dtype is None else F._backward_cast_like(data, y)
+        if self.ord == 1:
+            found = F.broadcast_mul(F.sign(x), restored(F, dy, x, self.axis))
+        else:
+            found = F.broadcast_mul(x, restored(F, dy / y, x, self.axis))
+        return found if self.out_dtype is None else F._backward_cast_like(found, data)
+
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(2, 3, 4), axis=1)
@@ -235,6 +338,10 @@ class Moments(Op):
         mean = _mean(x, axes)
         variance = _mean(np.square(x - mean), axes)
         return tuple(y.astype(data.dtype, copy=False).reshape(shape) for y in (mean, variance))
+
+    def gradient(self, F, dy, data, mean, variance):
+        each = F._backward_over_count(restored(F, dy[0], data, self.axes), data, axis=self.axes)
+        return F.broadcast_add(deviation_gradient(F, restored(F, dy[1], data, self.axes), data, self.axes), each)
 
     @classmethod
     def examples(cls, make):
@@ -292,6 +399,9 @@ class ArgExtreme(Op):
         index = np.asarray(find(data, self.axis))
         return index.astype(self.infer_type(data.dtype)).reshape(self.infer_shape(data.shape))
 
+    def gradient(self, F, dy, data, y):
+        return None
+
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(2, 3, 4), axis=1)
@@ -321,6 +431,9 @@ class ArgMaxChannel(Op):
 
     def compute(self, data):
         return np.argmax(data, 1).astype(data.dtype)
+
+    def gradient(self, F, dy, data, y):
+        return None
 
     @classmethod
     def examples(cls, make):
@@ -374,6 +487,10 @@ class NpReduction(Op):
         y = truncate(y, dtype) if dtype.kind in "iu" and y.dtype.kind == "f" else y.astype(dtype, copy=False)
         return y.reshape(self.infer_shape(shape))
 
+    def restored(self, F, y, a):
+        """A symbol of the shape of the output so that it broadcasts with a."""
+        return restored(F, y, a, self.axis)
+
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(2, 3, 4, low=0.5, high=1.5), axis=1)
@@ -411,6 +528,9 @@ class NpSum(NpTotal):
             y if self.initial is None else y + y.dtype.type(self.initial), a.shape, self.infer_type(a.dtype)
         )
 
+    def gradient(self, F, dy, a, y):
+        return F._backward_broadcast_like(self.restored(F, F._backward_cast_like(dy, a), a), a)
+
 
 @op("_np_prod", "_np_product")
 class NpProd(NpTotal):
@@ -424,6 +544,10 @@ class NpProd(NpTotal):
         return self.finish(
             y if self.initial is None else y * y.dtype.type(self.initial), a.shape, self.infer_type(a.dtype)
         )
+
+    def gradient(self, F, dy, a, y):
+        product = F._backward_cast_like(dy, a) * F._backward_cast_like(y, a)
+        return F.broadcast_div(self.restored(F, product, a), a)
 
 
 @op("_npi_mean")
@@ -442,6 +566,10 @@ class NpMean(NpTotal):
         y = _mean(a.astype(self.working(a.dtype)), axes_of(self, self.axis, a.ndim))
         return self.finish(y, a.shape, self.infer_type(a.dtype))
 
+    def gradient(self, F, dy, a, y):
+        each = F._backward_over_count(self.restored(F, F._backward_cast_like(dy, a), a), a, axis=self.axis)
+        return F._backward_broadcast_like(each, a)
+
 
 class NpExtreme(NpReduction):
     """axis: which axes go, all when there is none; initial: a further candidate."""
@@ -459,6 +587,9 @@ class NpExtreme(NpReduction):
     def compute(self, a):
         y = self.pick.reduce(a, axes_of(self, self.axis, a.ndim), keepdims=True)
         return self.finish(y if self.initial is None else self.pick(y, y.dtype.type(self.initial)), a.shape, a.dtype)
+
+    def gradient(self, F, dy, a, y):
+        return F.broadcast_mul(F.broadcast_equal(a, self.restored(F, y, a)), self.restored(F, dy, a))
 
 
 @op("_np_max", "_np_amax")
@@ -498,6 +629,10 @@ class NpVar(NpReduction):
     def compute(self, a):
         return self.finish(self.variance(a), a.shape, self.infer_type(a.dtype))
 
+    def gradient(self, F, dy, a, y):
+        x = F._backward_cast_like(a, y)
+        return F._backward_cast_like(deviation_gradient(F, self.restored(F, dy, a), x, self.axis, self.ddof), a)
+
 
 @op("_npi_std")
 class NpStd(NpVar):
@@ -509,6 +644,9 @@ class NpStd(NpVar):
         variance = self.variance(a)
         y = np.sqrt(variance.astype(np.float64) if variance.dtype.kind in "iub" else variance)
         return self.finish(y, a.shape, self.infer_type(a.dtype))
+
+    def gradient(self, F, dy, a, y):
+        return super().gradient(F, dy / y * 0.5, a, y)
 
 
 class NpTruth(NpReduction):
@@ -523,6 +661,9 @@ class NpTruth(NpReduction):
     def compute(self, data):
         y = self.pick.reduce(data != 0, axes_of(self, self.axis, data.ndim), keepdims=True)
         return self.finish(y, data.shape, np.dtype(bool))
+
+    def gradient(self, F, dy, data, y):
+        return None
 
 
 @op("_np_any", "_np_sometrue")

@@ -8,6 +8,7 @@ import numpy as np
 from ..op import Domain, Op, op
 from ..shapes import UNKNOWN, merge, merge_all
 from .activation import sigmoid
+from .adjoint import linear
 from .common import axis_of, want_rank, widen
 
 Place = tuple[int, tuple[int, ...]]
@@ -88,12 +89,25 @@ class RNN(Op):
         return self.lstm_state_clip_min, self.lstm_state_clip_max
 
     def takes(self):
-        cell = ("state_cell",) if self.mode == "lstm" else ()
-        return (*self.inputs[:3], *cell, *(("sequence_length",) if self.use_sequence_length else ()))
+        lengths = ("sequence_length",) if self.use_sequence_length else ()
+        return ("data", "parameters", *self.kept, *lengths)
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """Names of the states."""
+        return ("state", "state_cell") if self.mode == "lstm" else ("state",)
+
+    @property
+    def drops(self) -> bool:
+        """Whether there is dropout, between layers. Its masks come from a seed, the last output, hidden."""
+        return self.p > 0 and self.num_layers > 1
 
     def returns(self):
-        states = ("state_output", "statecell_output")[: 2 if self.mode == "lstm" else 1]
-        return ("output", *(states if self.state_outputs else ()))
+        states = ("state_output", "statecell_output")[: len(self.kept)] if self.state_outputs else ()
+        return ("output", *states, *(("dropout_seed",) if self.drops else ()))
+
+    def visible(self):
+        return 1 + len(self.kept) * self.state_outputs
 
     def parameter_count(self, features: Any) -> Any:
         """Length of the packed parameters for data of that many features."""
@@ -128,7 +142,7 @@ class RNN(Op):
 
     def _states(self, batch):
         layers = self.num_layers * self.directions
-        return [(layers, batch, self.result_size), (layers, batch, self.state_size)][: 2 if self.mode == "lstm" else 1]
+        return [(layers, batch, self.result_size), (layers, batch, self.state_size)][: len(self.kept)]
 
     def infer_input_shapes(self, shapes, outputs):
         data, parameters, *rest = shapes
@@ -150,10 +164,15 @@ class RNN(Op):
     def infer_shape(self, data, parameters, *rest):
         want_rank(self, data, 3)
         states = self._states(data[1])
-        return [(*data[:2], self.result_size * self.directions), *(states if self.state_outputs else ())]
+        seed = [(1,)] if self.drops else []
+        return [(*data[:2], self.result_size * self.directions), *(states if self.state_outputs else ()), *seed]
+
+    def infer_type(self, data, *others):
+        return [data] * self.visible() + [np.dtype(np.int64)] * self.drops
 
     def infer_input_types(self, dtypes, outputs):
-        known = next((d for d in (*dtypes[: len(dtypes) - self.use_sequence_length], *outputs) if d is not None), None)
+        given = (*dtypes[: len(dtypes) - self.use_sequence_length], *outputs[: self.visible()])
+        known = next((d for d in given if d is not None), None)
         lengths = dtypes[-1:] if self.use_sequence_length else ()
         return [known if d is None else d for d in dtypes[: len(dtypes) - len(lengths)]] + list(lengths)
 
@@ -165,29 +184,41 @@ class RNN(Op):
 
     def compute(self, data, parameters, state, *rest, training=False, rng: Any = None):
         packed, x = widen(parameters), widen(data)
-        cells = self.cells(data.shape[2])
-        initial = [widen(s) for s in (state, *rest[: self.mode == "lstm"])]
+        initial = [widen(s) for s in (state, *rest[: len(self.kept) - 1])]
         lengths = rest[-1].astype(np.int64) if self.use_sequence_length else None
+        seed = rng.integers(1, 2**63 - 1, 1) if training and self.drops else np.zeros(1, np.int64)
         last: list[list[np.ndarray]] = [[] for _ in initial]
-        for layer, both in enumerate(cells):
-            if training and self.p and layer:
-                x = x * ((rng.random(x.shape) >= self.p) / (1 - self.p)).astype(x.dtype)
-            results = []
-            for direction, cell in enumerate(both):
-                begin = [s[layer * self.directions + direction] for s in initial]
-                out, end = self._run(x, packed, cell, begin, lengths, backward=direction == 1)
-                results.append(out)
+        for layer, both in enumerate(self.cells(data.shape[2])):
+            x, ends = self._layer(self._dropped(x, layer, seed), layer, both, packed, initial, lengths)
+            for end in ends:
                 for collected, one in zip(last, end):
                     collected.append(one)
-            x = results[0] if len(results) == 1 else np.concatenate(results, axis=2)
         states = [np.stack(s) for s in last] if self.state_outputs else []
-        return tuple(a.astype(data.dtype, copy=False) for a in (x, *states))
+        results = tuple(a.astype(data.dtype, copy=False) for a in (x, *states))
+        return (*results, seed) if self.drops else results
+
+    def _dropped(self, x, layer, seed):
+        """What goes into a layer, after dropout. The seed, which is 0 out of training, gives the same mask every time."""
+        if not layer or not self.drops or not seed[0]:
+            return x
+        keeps = np.random.default_rng((int(seed[0]), layer)).random(x.shape) >= self.p
+        return x * (keeps / (1 - self.p)).astype(x.dtype)
+
+    def _layer(self, x, layer, both, packed, initial, lengths):
+        """One layer: its outputs (T, N, D*R), and for each direction the last states."""
+        results, ends = [], []
+        for direction, cell in enumerate(both):
+            begin = [s[layer * self.directions + direction] for s in initial]
+            out, end = self._run(x, packed, cell, begin, lengths, backward=direction == 1)
+            results.append(out)
+            ends.append(end)
+        return (results[0] if len(results) == 1 else np.concatenate(results, axis=2)), ends
 
     def _run(self, x, packed, cell, states, lengths, *, backward):
         """One layer in one direction: outputs (T, N, R) and the last states."""
 
         def part(place):
-            return packed[place[0] : place[0] + math.prod(place[1])].reshape(place[1])
+            return _part(packed, place)
 
         steps, batch, features = x.shape
         recurrent, bias = part(cell.h2h).T, part(cell.h2h_bias)
@@ -217,13 +248,24 @@ class RNN(Op):
             reset, update = sigmoid(gx[0] + gh[0]), sigmoid(gx[1] + gh[1])
             return [(1 - update) * np.tanh(gx[2] + reset * gh[2]) + update * states[0]]
         enter, forget, new, leave = np.split(given + recalled, 4, axis=1)
-        cell = sigmoid(forget) * states[1] + sigmoid(enter) * np.tanh(new)
-        if self.clip:
-            # fmin and fmax drop NaN, minimum and maximum keep it
-            low, high = (np.fmax, np.fmin) if self.lstm_state_clip_nan else (np.maximum, np.minimum)
-            cell = high(low(cell, self.clip[0]), self.clip[1]).astype(cell.dtype, copy=False)
+        cell = self._clipped(sigmoid(forget) * states[1] + sigmoid(enter) * np.tanh(new))
         hidden = sigmoid(leave) * np.tanh(cell)
         return [hidden if project is None else hidden @ project, cell]
+
+    def _clipped(self, cell):
+        if not self.clip:
+            return cell
+        # fmin and fmax drop NaN, minimum and maximum keep it
+        low, high = (np.fmax, np.fmin) if self.lstm_state_clip_nan else (np.maximum, np.minimum)
+        return high(low(cell, self.clip[0]), self.clip[1]).astype(cell.dtype, copy=False)
+
+    def gradient(self, F, dy, *arrays):
+        inputs, results = arrays[: len(self.takes())], arrays[len(self.takes()) :]
+        heads = dy if isinstance(dy, tuple) else (dy,)
+        given = dict(zip(_HEADS, heads[: self.visible()])) | dict(zip(self.takes(), inputs)) | {"output": results[0]}
+        if self.drops:
+            given["dropout_seed"] = results[-1]
+        return [*F._backward_RNN(**given, **self.dump()), *(None,) * self.use_sequence_length]
 
     @classmethod
     def examples(cls, make):
@@ -235,6 +277,212 @@ class RNN(Op):
         yield make(x, make.uniform(36), make.uniform(1, 2, 4), mode="rnn_relu", state_size=4, num_layers=1)
 
 
+def _part(packed: np.ndarray, place: Place) -> np.ndarray:
+    """The view of the packed parameters that lies at a place."""
+    return packed[place[0] : place[0] + math.prod(place[1])].reshape(place[1])
+
+
+_HEADS = ("dy", "dy_state", "dy_state_cell")
+
+
+@op("_backward_RNN")
+class RNNBackward(RNN):
+    """The gradients of data, parameters and states: backpropagation through time.
+
+    Shapes: the gradients of the outputs, then RNN's inputs, its output and the seed of its dropout -> as data, parameters,
+    state and state_cell. The hidden layers run again; within a layer the outputs are known, so all that its steps share is
+    one product, and only what depends on the gradient of the next step is done step by step."""
+
+    inputs = (*_HEADS, *RNN.inputs, "output", "dropout_seed")
+    uses = ()
+
+    def takes(self):
+        heads = _HEADS[: 1 + len(self.kept) * self.state_outputs]
+        return (*heads, *super().takes(), "output", *(("dropout_seed",) if self.drops else ()))
+
+    def returns(self):
+        return ("data", "parameters", *self.kept)
+
+    def visible(self):
+        return len(self.returns())
+
+    def infer_shape(self, *shapes):
+        named = dict(zip(self.takes(), shapes))
+        return [named[n] for n in self.returns()]
+
+    def infer_type(self, *dtypes):
+        return self.infer_shape(*dtypes)
+
+    def infer_input_shapes(self, shapes, outputs):
+        return shapes
+
+    def infer_input_types(self, dtypes, outputs):
+        return dtypes
+
+    def compute(self, *arrays):
+        given = dict(zip(self.takes(), arrays))
+        packed, x = widen(given["parameters"]), widen(given["data"])
+        initial = [widen(given[n]) for n in self.kept]
+        ends = [widen(given[f"dy_{n}"]) if self.state_outputs else np.zeros_like(s) for n, s in zip(self.kept, initial)]
+        lengths = given["sequence_length"].astype(np.int64) if self.use_sequence_length else None
+        seed = given["dropout_seed"] if self.drops else None
+
+        cells, fed, made = self.cells(x.shape[2]), [], []
+        for layer, both in enumerate(cells):
+            fed.append(self._dropped(x, layer, seed))
+            if layer == self.num_layers - 1:
+                x = widen(given["output"])
+            else:
+                x, _ = self._layer(fed[-1], layer, both, packed, initial, lengths)
+            made.append(x)
+
+        dpacked, dinitial = np.zeros_like(packed), [np.zeros_like(s) for s in initial]
+        dy, size = widen(given["dy"]), self.result_size
+        for layer in reversed(range(self.num_layers)):
+            dx = np.zeros_like(fed[layer])
+            for direction, cell in enumerate(cells[layer]):
+                own, index = slice(direction * size, (direction + 1) * size), layer * self.directions + direction
+                run = _Run(self, fed[layer], made[layer][:, :, own], packed, cell, [s[index] for s in initial], lengths)
+                dstates = run.back(dy[:, :, own], [s[index] for s in ends], dpacked, dx, backward=direction == 1)
+                for all_of_them, one in zip(dinitial, dstates):
+                    all_of_them[index] = one
+            dy = self._dropped(dx, layer, seed)
+        found = (dy, dpacked, *dinitial)
+        return tuple(a.astype(given[n].dtype, copy=False) for n, a in zip(self.returns(), found))
+
+
+class _Run(NamedTuple):
+    """One layer in one direction, as it ran: x (T, N, C) gave out (T, N, R)."""
+
+    op: RNN
+    x: np.ndarray
+    out: np.ndarray
+    packed: np.ndarray
+    cell: Cell
+    begin: list[np.ndarray]
+    lengths: np.ndarray | None
+
+    def back(self, dy, dstates, dpacked, dx, *, backward):
+        """The gradients of the states at the beginning, given those of the outputs and of the states at the end.
+
+        Those of the parameters are put into dpacked, those of x are added to dx."""
+        steps, batch, _ = self.x.shape
+        order = range(steps - 1, -1, -1) if backward else range(steps)
+        valid = None if self.lengths is None else (np.arange(steps)[:, None] < self.lengths)[:, :, None]
+        before = self._before(backward, valid)
+        weights = _part(self.packed, self.cell.i2h), _part(self.packed, self.cell.h2h)
+        given = self._linear(self.x, weights[0], self.cell.i2h_bias)
+        recalled = self._linear(before, weights[1], self.cell.h2h_bias)
+        step, hidden = self._steps(given, recalled, before, order, valid)
+        project = None if self.cell.h2r is None else _part(self.packed, self.cell.h2r)
+
+        dgiven = np.zeros_like(given)
+        drecalled = dgiven if self.op.mode != "gru" else np.zeros_like(given)
+        dresult = np.zeros_like(self.out)
+        for t in reversed(order):
+            first = dstates[0] + dy[t]
+            if project is not None:
+                dresult[t] = first if valid is None else np.where(valid[t], first, 0)
+            new = step(t, first if project is None else first @ project, dstates[1:], dgiven[t], drecalled[t])
+            if valid is not None:
+                for array in (dgiven[t], drecalled[t]):
+                    array[~valid[t, :, 0]] = 0
+            new[0] = new[0] + drecalled[t] @ weights[1]
+            dstates = new if valid is None else [np.where(valid[t], n, s) for n, s in zip(new, dstates)]
+
+        rows = steps * batch
+        flat, flat_recalled = dgiven.reshape(rows, -1), drecalled.reshape(rows, -1)
+        _part(dpacked, self.cell.i2h)[...] = flat.T @ self.x.reshape(rows, -1)
+        _part(dpacked, self.cell.h2h)[...] = flat_recalled.T @ before.reshape(rows, -1)
+        _part(dpacked, self.cell.i2h_bias)[...] = flat.sum(0)
+        _part(dpacked, self.cell.h2h_bias)[...] = flat_recalled.sum(0)
+        if self.cell.h2r is not None:
+            _part(dpacked, self.cell.h2r)[...] = dresult.reshape(rows, -1).T @ hidden.reshape(rows, -1)
+        dx += (flat @ weights[0]).reshape(dx.shape)
+        return dstates
+
+    def _before(self, backward, valid):
+        """The hidden state that each step began with (T, N, R)."""
+        before = np.empty_like(self.out)
+        if not backward:
+            before[:1], before[1:] = self.begin[0], self.out[:-1]
+            return before
+        before[-1:], before[:-1] = self.begin[0], self.out[1:]
+        if valid is not None:  # a sequence that ends early begins at its end
+            before[:-1] = np.where(valid[1:], before[:-1], self.begin[0])
+        return before
+
+    def _linear(self, x, weight, bias):
+        """x of all steps times weight, plus bias: (T, N, rows)."""
+        rows = x.reshape(-1, x.shape[2]) @ weight.T + _part(self.packed, bias)
+        return rows.reshape(*x.shape[:2], len(weight))
+
+    def _steps(self, given, recalled, before, order, valid):
+        """The function that goes back over step t, and the hidden states before a projection.
+
+        It takes t, the gradient of the hidden state, and of the other states; fills the gradients of given[t] and
+        recalled[t]; and gives those of the states before, as far as they do not come through recalled."""
+        if self.op.mode == "lstm":
+            return self._lstm(given + recalled, order, valid)
+        if self.op.mode == "gru":
+            return self._gru(given, recalled, before), self.out
+        slope = (self.out > 0).astype(self.out.dtype) if self.op.mode == "rnn_relu" else 1 - self.out**2
+
+        def step(t, dhidden, _, dgiven, drecalled):
+            np.multiply(dhidden, slope[t], out=dgiven)
+            return [0]
+
+        return step, self.out
+
+    def _gru(self, given, recalled, before):
+        (gr, gz, gn), (hr, hz, hn) = np.split(given, 3, axis=2), np.split(recalled, 3, axis=2)
+        reset, update = sigmoid(gr + hr), sigmoid(gz + hz)
+        new = np.tanh(gn + reset * hn)
+        by_new, by_update = (1 - update) * (1 - new**2), (before - new) * update * (1 - update)
+        by_reset = hn * reset * (1 - reset)
+        size = new.shape[2]
+
+        def step(t, dhidden, _, dgiven, drecalled):
+            dnew = dhidden * by_new[t]
+            dgiven[:, :size] = dnew * by_reset[t]
+            dgiven[:, size : 2 * size] = dhidden * by_update[t]
+            dgiven[:, 2 * size :] = dnew
+            drecalled[...] = dgiven
+            drecalled[:, 2 * size :] *= reset[t]
+            return [dhidden * update[t]]
+
+        return step
+
+    def _lstm(self, gates, order, valid):
+        enter, forget, new, leave = np.split(gates, 4, axis=2)
+        enter, forget, new, leave = sigmoid(enter), sigmoid(forget), np.tanh(new), sigmoid(leave)
+        cells, before, state = np.empty_like(new), np.empty_like(new), self.begin[1]
+        for t in order:
+            before[t] = state
+            cells[t] = forget[t] * state + enter[t] * new[t]
+            clipped = self.op._clipped(cells[t])
+            state = clipped if valid is None else np.where(valid[t], clipped, state)
+        shut = self.op._clipped(cells)
+        out = np.tanh(shut)
+        by_cell = leave * (1 - out**2)
+        # the cell's gradient, gate by gate
+        slopes = np.concatenate([new * enter * (1 - enter), before * forget * (1 - forget), enter * (1 - new**2)], axis=2)
+        by_leave = out * leave * (1 - leave)
+        passes = None if shut is cells else shut == cells
+        size = new.shape[2]
+
+        def step(t, dhidden, others, dgiven, drecalled):
+            dcell = others[0] + dhidden * by_cell[t]
+            if passes is not None:
+                dcell = dcell * passes[t]
+            np.multiply(slopes[t].reshape(-1, 3, size), dcell[:, None], out=dgiven[:, : 3 * size].reshape(-1, 3, size))
+            np.multiply(dhidden, by_leave[t], out=dgiven[:, 3 * size :])
+            return [0, dcell * forget[t]]
+
+        return step, leave * out
+
+
+@linear(jointly=True)
 @op("_rnn_param_concat", "_npi_rnn_param_concat")
 class RnnParamConcat(Op):
     """Parameters of all layers joined along ``dim`` into the vector that RNN takes.
@@ -273,6 +521,10 @@ class RnnParamConcat(Op):
 
     def compute(self, *data):
         return np.concatenate(data, axis=self.dim)
+
+    def adjoint(self, of, dy, *data):
+        ends = np.cumsum([d.shape[self.dim] for d in data])
+        return np.split(dy, ends[:-1], self.dim)[of]
 
     @classmethod
     def examples(cls, make):

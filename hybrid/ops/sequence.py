@@ -4,6 +4,7 @@ import numpy as np
 
 from ..op import Domain, Op, op
 from ..shapes import UNKNOWN, merge, show
+from .adjoint import linear
 from .indexing import positions
 
 
@@ -49,6 +50,7 @@ class Sequences(Op):
         return Domain(1, data[self.axis], integer=True)
 
 
+@linear(0, value=0)
 @op("SequenceMask", "_npx_sequence_mask")
 class SequenceMask(Sequences):
     """data with value in all steps that come after the end of their sequence.
@@ -62,12 +64,17 @@ class SequenceMask(Sequences):
     def compute(self, data, *lengths):
         if not lengths:
             return data.copy()
+        return np.where(self.alive(data, lengths[0]), data, np.array(self.value).astype(data.dtype))
+
+    def alive(self, data: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        """Which steps are not behind the end, for data's rank."""
         steps = np.arange(data.shape[self.axis])
-        ends = positions(lengths[0])
+        ends = positions(lengths)
         alive = steps[:, None] < ends if self.axis == 0 else steps < ends[:, None]
-        return np.where(
-            alive.reshape(alive.shape + (1,) * (data.ndim - 2)), data, np.array(self.value).astype(data.dtype)
-        )
+        return alive.reshape(alive.shape + (1,) * (data.ndim - 2))
+
+    def adjoint(self, of, dy, data, *lengths):
+        return np.where(self.alive(data, lengths[0]), dy, 0) if lengths else dy
 
     @classmethod
     def examples(cls, make):
@@ -75,6 +82,7 @@ class SequenceMask(Sequences):
         yield make(make.uniform(2, 4), make.array([2, 4]), use_sequence_length=True, axis=1)
 
 
+@linear(0)
 @op("SequenceLast")
 class SequenceLast(Sequences):
     """The last step of every sequence.
@@ -93,8 +101,19 @@ class SequenceLast(Sequences):
         by_step = data if self.axis == 0 else data.swapaxes(0, 1)
         if not lengths:
             return by_step[-1].copy()
-        last = (positions(lengths[0]) - 1).clip(0, len(by_step) - 1)
-        return by_step[last, np.arange(len(last))]
+        return by_step[self.last(by_step, lengths[0])]
+
+    @staticmethod
+    def last(by_step: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The positions (step, sequence) of the last steps."""
+        last = (positions(lengths) - 1).clip(0, len(by_step) - 1)
+        return last, np.arange(len(last))
+
+    def adjoint(self, of, dy, data, *lengths):
+        out = np.zeros(data.shape, dy.dtype)
+        by_step = out if self.axis == 0 else out.swapaxes(0, 1)
+        by_step[self.last(by_step, lengths[0]) if lengths else -1] = dy
+        return out
 
     @classmethod
     def examples(cls, make):
@@ -102,6 +121,7 @@ class SequenceLast(Sequences):
         yield make(make.uniform(2, 4), axis=1)
 
 
+@linear(0)
 @op("SequenceReverse")
 class SequenceReverse(Sequences):
     """Every sequence backwards; steps after its end stay where they are.
@@ -120,6 +140,9 @@ class SequenceReverse(Sequences):
         steps = np.arange(len(data))[:, None]
         ends = positions(lengths[0]).clip(0, len(data))
         return data[np.where(steps < ends, ends - 1 - steps, steps), np.arange(data.shape[1])]
+
+    def adjoint(self, of, dy, data, *lengths):
+        return self.compute(dy, *lengths)
 
     @classmethod
     def examples(cls, make):

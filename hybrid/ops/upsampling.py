@@ -7,10 +7,12 @@ import numpy as np
 
 from ..op import Op, op
 from ..shapes import UNKNOWN, merge_all, show
+from .adjoint import linear
 from .common import narrow, want_rank, widen
 from .convolution import Deconvolution
 
 
+@linear(jointly=True)
 @op("UpSampling")
 class UpSampling(Op):
     """Images enlarged by an integer factor.
@@ -91,6 +93,21 @@ class UpSampling(Op):
             return np.concatenate(grown, axis=1)
         return functools.reduce(np.add, grown)
 
+    def gradient(self, F, dy, *arrays):
+        if self.sample_type == "bilinear":
+            return self.deconvolution.gradient(F, dy, *arrays)
+        count = len(arrays) - 1
+        attrs = {"num_args": count} | self.dump()
+        return [F._backward_UpSampling(dy, *arrays[:count], **attrs, of=i) for i in range(count)]
+
+    def adjoint(self, of, dy, *arrays):
+        if self.multi_input_mode == "concat":
+            first = sum(a.shape[1] for a in arrays[:of])
+            dy = dy[:, first : first + arrays[of].shape[1]]
+        height, width = self.factors([a.shape for a in arrays])[of]
+        n, c, h, w = arrays[of].shape
+        return dy.reshape(n, c, h, height, w, width).sum((3, 5))
+
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(1, 2, 2, 3), scale=2, sample_type="nearest", num_args=1)
@@ -99,6 +116,7 @@ class UpSampling(Op):
         yield make(make.uniform(1, 2, 3, 2), weight, scale=2, sample_type="bilinear", num_filter=2, num_args=2)
 
 
+@linear(0)
 @op("_contrib_BilinearResize2D")
 class BilinearResize2D(Op):
     """Images resized with bilinear interpolation.
@@ -163,11 +181,24 @@ class BilinearResize2D(Op):
         x = self._resize(self._resize(x, 2, width), 1, height)
         return narrow(x.reshape(*data.shape[:2], height, width), data.dtype)
 
-    def _resize(self, x, axis, size):
-        """Images (N, H, W) with another size along an axis, a few at a time so that what is added up stays in cache."""
-        old = x.shape[axis]
+    def adjoint(self, of, dy, data, *like):
+        rows, columns = (self._weights(old, new) for old, new in zip(data.shape[2:], dy.shape[2:]))
+        return rows.T.astype(dy.dtype) @ dy @ columns.astype(dy.dtype)
+
+    def _weights(self, old, size):
+        """What each of the old pixels contributes to each new one, (size, old)."""
+        out = np.zeros((size, old))
         if old == size:
-            return x
+            np.fill_diagonal(out, 1)
+            return out
+        low, high, part = self._sources(old, size)
+        places = np.arange(size)
+        out[places, low] = 1 - part
+        out[places, high] += part
+        return out
+
+    def _sources(self, old, size):
+        """For every new pixel along an axis the two old ones it lies between, and its part of the way."""
         if size == 1:
             positions = np.zeros(1)
         elif self.align_corners:
@@ -175,8 +206,15 @@ class BilinearResize2D(Op):
         else:
             positions = np.maximum((np.arange(size) + 0.5) * (old / size) - 0.5, 0)
         low = np.minimum(positions.astype(np.int64), old - 1)
-        high = np.minimum(low + 1, old - 1)
-        part = (positions - low).astype(x.dtype).reshape(-1, *(1,) * (2 - axis))
+        return low, np.minimum(low + 1, old - 1), positions - low
+
+    def _resize(self, x, axis, size):
+        """Images (N, H, W) with another size along an axis, a few at a time so that what is added up stays in cache."""
+        old = x.shape[axis]
+        if old == size:
+            return x
+        low, high, part = self._sources(old, size)
+        part = part.astype(x.dtype).reshape(-1, *(1,) * (2 - axis))
         out = np.empty((*x.shape[:axis], size, *x.shape[axis + 1 :]), x.dtype)
         count = max(1, (256 << 10) // max(1, out[:1].nbytes))
         far = np.empty_like(out[:count])
@@ -227,6 +265,9 @@ class DepthToSpace(_Blocks):
         blocks = data.reshape(n, b, b, c // (b * b), h, w)
         return blocks.transpose(0, 3, 4, 1, 5, 2).reshape(n, c // (b * b), h * b, w * b)
 
+    def gradient(self, F, dy, data, y):
+        return F.space_to_depth(dy, block_size=self.block_size)
+
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(1, 8, 2, 3), block_size=2)
@@ -247,6 +288,9 @@ class SpaceToDepth(_Blocks):
         b = self.block_size
         blocks = data.reshape(n, c, h // b, b, w // b, b)
         return blocks.transpose(0, 3, 5, 1, 2, 4).reshape(n, c * b * b, h // b, w // b)
+
+    def gradient(self, F, dy, data, y):
+        return F.depth_to_space(dy, block_size=self.block_size)
 
     @classmethod
     def examples(cls, make):

@@ -213,5 +213,5 @@ def test_images_are_packed_and_unpacked(extension: str, difference: int) -> None
         recordio.unpack_img(recordio.pack((0, 1.0, 0, 0), b"abc"))
     with pytest.raises(FormatError, match="image of 0 bytes"):
         recordio.unpack_img(recordio.pack((0, 1.0, 0, 0), b""))
-    with pytest.raises(MXNetError, match="cannot encode images as '.xyz'"):
+    with pytest.raises(MXNetError, match=r"cannot encode images as '\.xyz'"):
         recordio.pack_img((0, 1.0, 0, 0), image, img_fmt=".xyz")

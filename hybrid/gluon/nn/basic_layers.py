@@ -124,9 +124,7 @@ class Dense(HybridBlock):
     def hybrid_forward(self, F: Any, x: Any, weight: Any, bias: Any = None) -> Any:  # noqa: N803
         """The layer applied to x."""
         inputs = (x, weight) if bias is None else (x, weight, bias)
-        out = F.FullyConnected(
-            *inputs, num_hidden=self._units, no_bias=bias is None, flatten=self._flatten, name="fwd"
-        )
+        out = F.FullyConnected(*inputs, num_hidden=self._units, no_bias=bias is None, flatten=self._flatten, name="fwd")
         return out if self.act is None else self.act(out)
 
     def __repr__(self) -> str:
@@ -154,9 +152,7 @@ class Dropout(HybridBlock):
 
 
 class _BatchNorm(HybridBlock):
-    """What BatchNorm and BatchNormReLU share."""
-
-    _operator = "BatchNorm"
+    """What the batch normalizations share: parameters, and how the operator is called."""
 
     def __init__(
         self,
@@ -213,8 +209,10 @@ class _BatchNorm(HybridBlock):
         running_var: Any,
     ) -> Any:
         """x normalized by the batch's statistics when training, else by the running ones."""
-        operator = getattr(F.contrib if self._operator.startswith("BatchNormW") else F, self._operator)
-        return operator(x, gamma, beta, running_mean, running_var, name="fwd", **self._kwargs)
+        return self._normalize(F, x, gamma, beta, running_mean, running_var)
+
+    def _normalize(self, F: Any, *arrays: Any) -> Any:  # noqa: N803
+        return F.BatchNorm(*arrays, name="fwd", **self._kwargs)
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{k}={v}" for k, v in self._kwargs.items())
@@ -227,51 +225,12 @@ class BatchNorm(_BatchNorm):
     axis is that of the channels; scale off fixes gamma at 1 and center off beta at 0. Parameters, all (in_channels,): gamma,
     beta, and the states running_mean and running_var. Ioffe and Szegedy 2015, arXiv:1502.03167. Operator BatchNorm."""
 
-    def __init__(
-        self,
-        axis: int = 1,
-        momentum: float = 0.9,
-        epsilon: float = 1e-5,
-        center: bool = True,
-        scale: bool = True,
-        use_global_stats: bool = False,
-        beta_initializer: Any = "zeros",
-        gamma_initializer: Any = "ones",
-        running_mean_initializer: Any = "zeros",
-        running_variance_initializer: Any = "ones",
-        in_channels: int = 0,
-        **kwargs: Any,
-    ):
-        super().__init__(
-            axis, momentum, epsilon, center, scale, use_global_stats, beta_initializer, gamma_initializer,
-            running_mean_initializer, running_variance_initializer, in_channels, **kwargs,
-        )  # fmt: skip
-
 
 class BatchNormReLU(_BatchNorm):
     """BatchNorm, then the greater of that and 0. Operator _contrib_BatchNormWithReLU."""
 
-    _operator = "BatchNormWithReLU"
-
-    def __init__(
-        self,
-        axis: int = 1,
-        momentum: float = 0.9,
-        epsilon: float = 1e-5,
-        center: bool = True,
-        scale: bool = True,
-        use_global_stats: bool = False,
-        beta_initializer: Any = "zeros",
-        gamma_initializer: Any = "ones",
-        running_mean_initializer: Any = "zeros",
-        running_variance_initializer: Any = "ones",
-        in_channels: int = 0,
-        **kwargs: Any,
-    ):
-        super().__init__(
-            axis, momentum, epsilon, center, scale, use_global_stats, beta_initializer, gamma_initializer,
-            running_mean_initializer, running_variance_initializer, in_channels, **kwargs,
-        )  # fmt: skip
+    def _normalize(self, F: Any, *arrays: Any) -> Any:  # noqa: N803
+        return F.contrib.BatchNormWithReLU(*arrays, name="fwd", **self._kwargs)
 
 
 class _Norm(HybridBlock):

@@ -1,0 +1,260 @@
+"""A symbol as one operator: what ``hybridize`` and bound executors run, forward and backward.
+
+With gradients, the graph is cut in two. The forward part gives the outputs and what the backward part reads of the steps in
+between (residuals); the backward part turns gradients of the outputs into those of the inputs. Both are planned once per
+set of shapes, and the backward part is a CachedOp too, so that gradients can be differentiated again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import random, symbol
+from .array import SMALL, NDArray, _busy, _pending
+from .context import resolve
+from .engine import ENGINE
+from .error import MXNetError, OpError
+from .graph.executor import Program
+from .graph.gradient import gradients
+from .graph.graph import Entry, Graph, Node
+from .symbol import Symbol
+from .tape import STATE, Step
+
+
+class Backward(NamedTuple):
+    """The backward part for certain gradients that arrive and certain inputs that want theirs."""
+
+    op: CachedOp
+    reads: tuple[tuple[str, int], ...]
+    """What it takes, in order: an "input", a "residual", or the gradient of an output ("head"), and which."""
+    results: tuple[int | None, ...]
+    """For each wanted input, which of its outputs is the gradient."""
+
+
+class Split(NamedTuple):
+    """The forward part with residuals."""
+
+    program: Program
+    graph: Graph
+    residuals: tuple[Entry, ...]
+
+
+class CachedOp:
+    """Calls take arrays in the order of ``sym.list_inputs()``.
+
+    flags: pairs of names and values, as HybridBlock.hybridize takes them (static_alloc, static_shape, inline_limit, ...): memory
+    and shapes are planned once per set of input shapes in any case, so that they change nothing.
+    Source: MXNet CachedOp."""
+
+    def __init__(self, sym: Symbol, flags: Any = ()):
+        self.symbol = sym
+        self.graph = sym.graph
+        self.flags = dict(flags)
+        self.names = tuple(n.name for n in self.graph.variables())
+        if len(set(self.names)) < len(self.names):
+            twice = sorted({n for n in self.names if self.names.count(n) > 1})
+            raise OpError(f"variables of one name: {', '.join(twice)}; give each its own")
+        self._mark = "_"  # of the names of variables that stand for residuals and heads, unlike any of our own
+        while any(n.startswith((f"{self._mark}residual", f"{self._mark}head")) for n in self.names):
+            self._mark += "_"
+        states = {n.name for n in self.graph.auxiliary_states()}
+        self.states = tuple(i for i, n in enumerate(self.names) if n in states)
+        self.random = any(n.op is not None and ("rng" in n.op.uses or n.subgraphs) for n in self.graph.nodes)
+        self._programs: dict[bool, Program] = {}
+        self._splits: dict[Any, Split] = {}
+        self._backwards: dict[Any, Backward] = {}
+
+    def program(self, training: bool) -> Program:
+        """What runs without gradients."""
+        if training not in self._programs:
+            self._programs[training] = Program(self.graph, training=training)
+        return self._programs[training]
+
+    def split(self, wanted: tuple[int, ...], training: bool) -> Split:
+        """The forward part for gradients of the wanted inputs."""
+        key = wanted, training
+        if key not in self._splits:
+            nodes, found = self._differentiated(tuple(range(len(self.graph.outputs))), (), wanted)
+            inside = {id(n) for n in self.graph.nodes if not n.is_variable}
+            residuals: dict[tuple[int, int], Entry] = {}
+            backward = Graph(e for e in found if e is not None)
+            for node in backward.nodes:
+                if id(node) in inside:
+                    continue
+                for entry in node.inputs:
+                    if id(entry.node) in inside:
+                        residuals.setdefault((id(entry.node), entry.index), entry)
+            for entry in backward.outputs:
+                if id(entry.node) in inside:
+                    residuals.setdefault((id(entry.node), entry.index), entry)
+            graph = Graph((*self.graph.outputs, *residuals.values()))
+            self._splits[key] = Split(Program(graph, training=training), graph, tuple(residuals.values()))
+        return self._splits[key]
+
+    def _differentiated(
+        self, heads: tuple[int, ...], residuals: tuple[Entry, ...], wanted: tuple[int, ...]
+    ) -> tuple[list[Node], list[Entry | None]]:
+        """Variables for the gradients of heads, and the gradients of wanted inputs as entries."""
+        ends = (*self.graph.outputs, *residuals)
+        nodes = [Node(None, f"{self._mark}head{i}") for i in heads]
+        variables = self.graph.variables()
+        found = gradients(
+            symbol, [(ends[i], Entry(n)) for i, n in zip(heads, nodes)], [variables[i] for i in wanted]
+        )
+        return nodes, found
+
+    def backward(self, heads: tuple[int, ...], wanted: tuple[int, ...], split: Split) -> Backward:
+        """The backward part for gradients that arrive at heads (outputs, then residuals)."""
+        key = heads, wanted, split.program.training
+        if key in self._backwards:
+            return self._backwards[key]
+        nodes, found = self._differentiated(heads, split.residuals, wanted)
+        given = {(id(e.node), e.index): (f"{self._mark}residual{i}", i) for i, e in enumerate(split.residuals)}
+        stand: dict[str, Entry] = {}
+
+        def change(node: Node, inputs: tuple[Entry, ...]) -> Sequence[Entry] | None:
+            if not any((id(node), i) in given for i in range(len(node.outputs))):
+                return None
+            same = all(a.node is b.node for a, b in zip(inputs, node.inputs))
+            kept = node if same else Node(node.op, node.name, inputs, node.attrs, node.subgraphs)
+            entries = []
+            for i in range(len(node.outputs)):
+                name, _ = given.get((id(node), i), ("", 0))
+                entries.append(stand.setdefault(name, Entry(Node(None, name))) if name else Entry(kept, i))
+            return entries
+
+        present = [e for e in found if e is not None]
+        graph = Graph(present).rewrite(change)
+        op = CachedOp(Symbol(graph.outputs))
+        sources = {n: ("input", i) for i, n in enumerate(self.names)}
+        sources |= {name: ("residual", i) for name, i in given.values()}
+        sources |= {n.name: ("head", i) for n, i in zip(nodes, heads)}
+        position = iter(range(len(present)))
+        made = Backward(
+            op,
+            tuple(sources[n] for n in op.names),
+            tuple(None if e is None else next(position) for e in found),
+        )
+        self._backwards[key] = made
+        return made
+
+    def __call__(self, *args: NDArray, out: Any = None) -> Any:
+        """The outputs: an NDArray, or a list of them when there are several.
+
+        Raises ValueError for too few or many inputs, OpError when their shapes or dtypes do not fit."""
+        if len(args) != len(self.names):
+            raise ValueError(f"got {len(args)} inputs, wanted {len(self.names)} ({', '.join(self.names)})")
+        made = self._run(args)
+        if out is not None:
+            targets = [out] if isinstance(out, NDArray) else list(out)
+            for target, result in zip(targets, made, strict=True):
+                target._assign(..., result)
+            return out
+        return made[0] if len(made) == 1 else made
+
+    def _run(self, args: Sequence[NDArray]) -> list[NDArray]:
+        wanted = ()
+        if STATE.recording:
+            wanted = tuple(i for i, x in enumerate(args) if x._node is not None and i not in self.states)
+        training = STATE.training
+        if not wanted:
+            return launch(self.program(training), args, self.states, self.random)
+        split = self.split(wanted, training)
+        places = {n: i for i, n in enumerate(self.names)}
+        order = [places[n] for n in split.program.names]
+        states = [order.index(i) for i in self.states if i in order]
+        made = launch(split.program, [args[i] for i in order], states, self.random)
+        count = len(self.graph.outputs)
+        step = _CachedStep(self, split, wanted, args, made[count:], [x._node for x in args], made)
+        for i, y in enumerate(made):
+            y._node = (step, i)
+        return made[:count]
+
+
+def launch(program: Program, args: Sequence[NDArray], states: Sequence[int], draws: bool) -> list[NDArray]:
+    """The outputs of a program: at once when that is quick and everything is ready, else by the engine.
+
+    args in the order of ``program.names``; states: those that training writes to."""
+    prepared = program.prepare([x.shape for x in args], [x._dtype for x in args])
+    plan = prepared.plan
+    ctx = args[0]._ctx if args else resolve(None)
+    rng = random.fork() if draws else None
+    written = [args[i] for i in states] if program.training else []
+    known = all(s.shape is not None and s.dtype is not None and all(isinstance(d, int) for d in s.shape) for s in plan.outputs)
+    ready = all(x._var is None or (x._var.writer is None and x._var.error is None) for x in args)
+    if not known or (plan.work <= SMALL and ready and not any(map(_busy, written))):
+        for x in written:
+            x.wait_to_write()
+        results = program.execute(prepared, [x._values for x in args], rng=rng)
+        return [NDArray._own(_plain(r), ctx) for r in results]
+    made = [_pending(s, ctx) for s in plan.outputs]
+
+    def run() -> None:
+        for y, result in zip(made, program.execute(prepared, [x._settled() for x in args], rng=rng)):
+            y._settle(result)
+
+    size = sum(int(np.prod(s.shape)) * s.dtype.itemsize for s in plan.outputs)  # type: ignore[arg-type,union-attr]
+    ENGINE.push(run, [x._shared_var() for x in args], [y._shared_var() for y in (*made, *written)], size)
+    return made
+
+
+def _plain(result: np.ndarray) -> np.ndarray:
+    own = result.base is None and result.flags.c_contiguous and result.flags.writeable
+    return result if own else np.array(result, order="C")
+
+
+class _CachedStep(Step):
+    """A recorded call of a CachedOp. Its outputs on the tape are those of the call, then the residuals."""
+
+    __slots__ = ("args", "op", "residuals", "specs", "split", "wanted")
+
+    def __init__(
+        self,
+        op: CachedOp,
+        split: Split,
+        wanted: tuple[int, ...],
+        args: Sequence[NDArray],
+        residuals: Sequence[NDArray],
+        parents: Sequence[Any],
+        made: Sequence[NDArray],
+    ):
+        super().__init__(parents, len(made))
+        self.op, self.split, self.wanted = op, split, wanted
+        self.args: list[NDArray] | None = [x._kept() for x in args]
+        self.residuals: list[NDArray] | None = [r._kept() for r in residuals]
+
+    def release(self) -> None:
+        self.args = self.residuals = None
+
+    def backward(self, dys: Sequence[NDArray | None]) -> Sequence[NDArray | None]:
+        if self.args is None or self.residuals is None:
+            raise MXNetError("the graph was already gone through; pass retain_graph=True to backward to do it again")
+        heads = tuple(i for i, dy in enumerate(dys) if dy is not None)
+        found = self.op.backward(heads, self.wanted, self.split)
+        count = len(self.op.graph.outputs)
+        given: list[Any] = []
+        for place, (source, i) in enumerate(found.reads):
+            if source == "head":
+                given.append(dys[i])
+            elif source == "residual":
+                given.append(_known(self.residuals[i], (self, count + i)))
+            else:  # what is computed again for gradients of gradients must not update running statistics again
+                array = _known(self.args[i], self.parents[i])
+                given.append(array.copy() if place in found.op.states else array)
+        results = found.op._run(given) if found.op.graph.outputs else []
+        out: list[NDArray | None] = [None] * len(self.parents)
+        for i, place in zip(self.wanted, found.results):
+            out[i] = None if place is None else results[place]
+        return out
+
+
+def _known(array: NDArray, node: Any) -> NDArray:
+    """The array with its history, when that may be asked for."""
+    if not STATE.recording:
+        return array
+    alias = array._view(array._settled())
+    alias._node = node
+    return alias

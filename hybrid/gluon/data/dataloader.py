@@ -1,0 +1,165 @@
+"""The DataLoader: batches of a dataset, made here or by worker processes or threads ahead of time."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ... import ndarray as nd
+from ...context import Context, cpu_pinned
+from ...ndarray import NDArray
+from .sampler import BatchSampler, RandomSampler, SequentialSampler
+from .workers import ProcessWorkers, ThreadWorkers
+
+__all__ = ["DataLoader", "default_batchify_fn", "default_mp_batchify_fn"]
+
+
+def default_batchify_fn(data: Any) -> Any:
+    """A batch of samples: arrays stacked, numbers as an array of their dtype, tuples part by part (a list)."""
+    if isinstance(data[0], NDArray):
+        return nd.stack(*data)
+    if isinstance(data[0], tuple):
+        return [default_batchify_fn(part) for part in zip(*data)]
+    array = np.asarray(data)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(
+            f"cannot make a batch of {type(data[0]).__name__} such as {data[0]!r:.60}; give the DataLoader a batchify_fn"
+        )
+    return nd.array(array, dtype=array.dtype)
+
+
+default_mp_batchify_fn = default_batchify_fn
+"""MXNet's name for the one that worker processes use; shared memory is the DataLoader's own business here."""
+
+
+def _as_in_context(data: Any, ctx: Context) -> Any:
+    """The batch with its arrays on a device."""
+    if isinstance(data, NDArray):
+        return data.as_in_context(ctx)
+    if isinstance(data, list | tuple):
+        return [_as_in_context(d, ctx) for d in data]
+    return data
+
+
+class DataLoader:
+    """Batches of a dataset, epoch after epoch.
+
+    batch_size, shuffle (or sampler) and last_batch ("keep", "discard", "rollover") say what is in a batch, or batch_sampler
+    does alone. batchify_fn makes a batch of a list of samples. num_workers processes (with thread_pool: threads) make batches
+    ahead, prefetch of them (by default two for each worker), and have timeout seconds for each. auto_reload: begin the
+    next epoch as soon as one ends. pin_memory gives batches in the context ``cpu_pinned(pin_device_id)``.
+
+    Worker processes start in the way that multiprocessing is set to; with "spawn" the dataset and batchify_fn must be
+    picklable. Each has random numbers of its own, which follow from ``numpy.random.seed``.
+
+    Raises ValueError for arguments that contradict each other; in iteration what dataset and batchify_fn raise (from a
+    process with its traceback as cause), multiprocessing.TimeoutError, and RuntimeError for a worker that died.
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: int | None = None,
+        shuffle: bool = False,
+        sampler: Any = None,
+        last_batch: str | None = None,
+        batch_sampler: Any = None,
+        batchify_fn: Callable[[list[Any]], Any] | None = None,
+        num_workers: int = 0,
+        pin_memory: bool = False,
+        pin_device_id: int = 0,
+        prefetch: int | None = None,
+        thread_pool: bool = False,
+        timeout: float = 120,
+        auto_reload: bool = False,
+    ):
+        assert timeout > 0, f"timeout must be positive, given {timeout}"
+        if batch_sampler is None:
+            if batch_size is None:
+                raise ValueError("batch_size must be specified unless batch_sampler is specified")
+            if sampler is None:
+                sampler = RandomSampler(len(dataset)) if shuffle else SequentialSampler(len(dataset))
+            elif shuffle:
+                raise ValueError("shuffle must not be specified if sampler is specified")
+            batch_sampler = BatchSampler(sampler, batch_size, last_batch or "keep")
+        elif batch_size is not None or shuffle or sampler is not None or last_batch is not None:
+            raise ValueError(
+                "batch_size, shuffle, sampler and last_batch must not be specified if batch_sampler is specified."
+            )
+        self._dataset = dataset
+        self._batch_sampler = batch_sampler
+        self._batchify_fn = default_batchify_fn if batchify_fn is None else batchify_fn
+        self._num_workers = max(0, num_workers)
+        self._pinned = cpu_pinned(pin_device_id) if pin_memory else None
+        self._prefetch = 2 * self._num_workers if prefetch is None else max(0, int(prefetch))
+        self._thread_pool = thread_pool
+        self._timeout = timeout
+        self._workers: Any = None
+        if self._num_workers:
+            self._start_workers()
+        self.auto_reload = auto_reload
+        self._iter: Iterator[Any] | None = None
+        if auto_reload:
+            self.refresh()
+
+    def __len__(self) -> int:
+        return len(self._batch_sampler)
+
+    def __iter__(self) -> Iterator[Any]:
+        if self._iter is None:
+            self.refresh()
+        batches, self._iter = self._iter, None  # what was prefetched serves one pass
+        assert batches is not None
+        for batch in batches:
+            yield batch if self._pinned is None else _as_in_context(batch, self._pinned)
+        if self._iter is None and self.auto_reload:
+            self.refresh()
+
+    def refresh(self) -> None:
+        """Begin another epoch: with workers, have its first batches made now."""
+        if not self._num_workers:
+            self._iter = (self._batchify_fn([self._dataset[i] for i in indices]) for indices in self._batch_sampler)
+            return
+        if not self._workers.alive:  # after an error
+            self._start_workers()
+        self._iter = _Ahead(self._workers, self._batch_sampler, self._prefetch, self._timeout)
+
+    def clean(self) -> None:
+        """Forget the batches that were made ahead for the next epoch."""
+        self._iter = None
+
+    def _start_workers(self) -> None:
+        kind = ThreadWorkers if self._thread_pool else ProcessWorkers
+        self._workers = kind(self._num_workers, self._dataset, self._batchify_fn)
+
+
+class _Ahead:
+    """One epoch's batches, a few of which the workers make ahead."""
+
+    def __init__(self, workers: Any, batch_sampler: Any, prefetch: int, timeout: float):
+        self._workers, self._timeout = workers, timeout
+        self._indices = iter(batch_sampler)
+        self._pending: deque[Any] = deque()
+        for _ in range(prefetch):
+            self._submit()
+
+    def _submit(self) -> None:
+        indices = next(self._indices, None)
+        if indices is not None:
+            self._pending.append(self._workers.submit(indices))
+
+    def __iter__(self) -> _Ahead:
+        return self
+
+    def __next__(self) -> Any:
+        self._submit()
+        if not self._pending:
+            raise StopIteration
+        return self._workers.result(self._pending.popleft(), self._timeout)
+
+    def __del__(self) -> None:
+        for key in getattr(self, "_pending", ()):  # the pass was left before its end
+            self._workers.drop(key)

@@ -1,0 +1,145 @@
+"""Datasets: examples by index, from arrays and from record files, and what can be made of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from ... import recordio
+from ...ndarray import NDArray
+from .sampler import FilterSampler, Sampler, SequentialSampler
+
+__all__ = ["ArrayDataset", "Dataset", "RecordFileDataset", "SimpleDataset"]
+
+
+class Dataset:
+    """Base class: ``dataset[i]`` is an example (a tuple where it has several parts), and there are ``len()`` of them."""
+
+    def __getitem__(self, idx: int) -> Any:
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    def filter(self, fn: Callable[[Any], Any]) -> Dataset:
+        """The examples that a function says True for; it is asked once for each, now."""
+        return _SampledDataset(self, FilterSampler(fn, self))
+
+    def shard(self, num_shards: int, index: int) -> Dataset:
+        """One of num_shards parts of nearly equal size, the longer ones first."""
+        assert index < num_shards, f"Shard index of out bound: {index} out of {num_shards}"
+        assert num_shards > 0, "Number of shards must be greater than 0"
+        assert index >= 0, "Index must be non-negative"
+        size, rest = divmod(len(self), num_shards)
+        start = size * index + min(index, rest)
+        return _SampledDataset(self, SequentialSampler(size + (index < rest), start))
+
+    def take(self, count: int | None) -> Dataset:
+        """The first ``count`` examples; all where there are fewer, or for None. Raises ValueError below 0."""
+        if count is not None and count < 0:
+            raise ValueError(f"take: got {count}, wanted how many examples to take")
+        return _SampledDataset(self, SequentialSampler(len(self) if count is None else min(count, len(self))))
+
+    def sample(self, sampler: Sampler) -> Dataset:
+        """The examples that a sampler gives, drawn now."""
+        if not isinstance(sampler, Sampler):
+            raise TypeError(f"Invalid sampler type: {type(sampler)}. Expected gluon.data.Sampler instead.")
+        return _SampledDataset(self, sampler)
+
+    def transform(self, fn: Callable[..., Any], lazy: bool = True) -> Dataset:
+        """``fn`` of every example (its parts are fn's arguments), when it is asked for, or with lazy=False all now."""
+        made = _TransformedDataset(self, fn)
+        return made if lazy else SimpleDataset([made[i] for i in range(len(made))])
+
+    def transform_first(self, fn: Callable[[Any], Any], lazy: bool = True) -> Dataset:
+        """``fn`` of the first part of every example; the others (labels) stay."""
+        return self.transform(_First(fn), lazy)
+
+
+class SimpleDataset(Dataset):
+    """Anything that has ``len()`` and ``[]``."""
+
+    def __init__(self, data: Any):
+        self._data = data
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    def __getitem__(self, idx: int) -> Any:
+        return self._data[idx]
+
+
+class _TransformedDataset(SimpleDataset):
+    """A function of another dataset's examples."""
+
+    def __init__(self, data: Any, fn: Callable[..., Any]):
+        super().__init__(data)
+        self._fn = fn
+
+    def __getitem__(self, idx: int) -> Any:
+        item = self._data[idx]
+        return self._fn(*item) if isinstance(item, tuple) else self._fn(item)
+
+
+class _First:
+    """A function of the first argument only. A class, since functions inside functions cannot be sent to a process."""
+
+    def __init__(self, fn: Callable[[Any], Any]):
+        self._fn = fn
+
+    def __call__(self, x: Any, *args: Any) -> Any:
+        return (self._fn(x), *args) if args else self._fn(x)
+
+
+class _SampledDataset(SimpleDataset):
+    """The examples of another dataset that a sampler chose."""
+
+    def __init__(self, data: Any, sampler: Sampler):
+        super().__init__(data)
+        self._indices = list(sampler)
+
+    def __len__(self) -> int:
+        return len(self._indices)
+
+    def __getitem__(self, idx: int) -> Any:
+        return self._data[self._indices[idx]]
+
+
+class ArrayDataset(Dataset):
+    """Several arrays, lists or datasets of one length side by side: example i is ``(a[i], b[i], ...)``.
+
+    Vectors (labels, mostly) give numbers rather than arrays."""
+
+    def __init__(self, *args: Any):
+        assert args, "Needs at least 1 arrays"
+        self._length = len(args[0])
+        self._data = []
+        for i, data in enumerate(args):
+            assert len(data) == self._length, (
+                f"All arrays must have the same length; array[0] has length {self._length} "
+                f"while array[{i}] has {len(data)}."
+            )
+            self._data.append(data.asnumpy() if isinstance(data, NDArray) and data.ndim == 1 else data)
+
+    def __getitem__(self, idx: int) -> Any:
+        parts = tuple(data[idx] for data in self._data)
+        return parts if len(parts) > 1 else parts[0]
+
+    def __len__(self) -> int:
+        return self._length
+
+
+class RecordFileDataset(Dataset):
+    """The records of a .rec file as bytes, in the order of the .idx file beside it."""
+
+    def __init__(self, filename: Any):
+        self.filename = os.fspath(filename)
+        self.idx_file = os.path.splitext(self.filename)[0] + ".idx"
+        self._record = recordio.MXIndexedRecordIO(self.idx_file, self.filename, "r")
+
+    def __getitem__(self, idx: int) -> Any:
+        return self._record.read_idx(self._record.keys[idx])
+
+    def __len__(self) -> int:
+        return len(self._record.keys)

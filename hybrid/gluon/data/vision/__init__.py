@@ -1,0 +1,1 @@
+"""Image datasets and transforms (``mx.gluon.data.vision``)."""

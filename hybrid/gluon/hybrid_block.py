@@ -1,0 +1,347 @@
+"""Blocks that run as written, or traced once into a graph that runs in their stead."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from .. import ndarray, symbol
+from ..error import MXNetError
+from ..graph.graph import Entry
+from ..graph.infer import infer
+from ..ndarray import NDArray
+from ..shapes import is_known, to_legacy
+from ..symbol import Symbol
+from .base_block import Block
+from .base_parameter import DeferredInitializationError, Parameter
+from .monitor import run_watched
+from .nested import Format, _flatten, _regroup, kinds
+from .parameter_dict import ParameterDict
+
+try:
+    from .. import cached_op
+except ImportError:  # TEMPORARY until the lead delivers
+    from . import _cached_op_shim as cached_op
+
+Graph = tuple[list[Symbol], Symbol]
+"""The variables for the inputs, and the outputs as one symbol."""
+
+
+class HybridBlock(Block):
+    """A block whose ``hybrid_forward(F, x, *args, **parameters)`` computes with arrays and symbols alike.
+
+    After ``hybridize()`` the first call traces it: hybrid_forward gets symbols once, and from then on the graph that this
+    gave runs instead. All children must be HybridBlocks.
+    """
+
+    def __init__(self, prefix: str | None = None, params: ParameterDict | None = None):
+        super().__init__(prefix=prefix, params=params)
+        self._cached_graph: Graph | tuple[()] = ()
+        self._cached_op: Any = None
+        self._cached_op_args: list[tuple[bool, Any]] = []
+        self._traced: tuple[Any, ...] = ()
+        self._in_format: Format = None
+        self._out_format: Format = None
+        self._active = False
+        self._flags: list[tuple[str, Any]] = []
+        self._callback: Callable[..., Any] | None = None
+        self._monitor_all = False
+        self._backend: str | None = None
+        self._backend_opts: dict[str, Any] = {}
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if isinstance(value, HybridBlock):
+            self._clear_cached_op()
+
+    def register_child(self, block: Any, name: str | None = None) -> None:
+        """Make a HybridBlock a child. Raises ValueError for any other."""
+        if not isinstance(block, HybridBlock):
+            raise ValueError(
+                f"Children of HybridBlock must also be HybridBlock, but {block} has type {type(block)}. "
+                "If you are using Sequential, please try HybridSequential instead."
+            )
+        super().register_child(block, name)
+        self._clear_cached_op()
+
+    def hybridize(
+        self,
+        active: bool = True,
+        backend: str | None = None,
+        clear: bool = True,
+        static_alloc: bool = False,
+        static_shape: bool = False,
+        inline_limit: int = 2,
+        forward_bulk_size: int | None = None,
+        backward_bulk_size: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Switch running as a graph on or off, for the block and its children.
+
+        static_alloc: keep the memory of a run for the next. The other options are MXNet's and change no results; backend
+        is a partitioner of its graphs, of which there is none here: a warning says so."""
+        if kwargs:
+            self._backend_opts = kwargs
+        if backend is not None:
+            warnings.warn(
+                f"there are no graph backends here: {backend!r} is ignored, the graph runs as it is", stacklevel=2
+            )
+        self._backend = backend
+        self._active = active
+        sizes = {"forward_bulk_size": forward_bulk_size, "backward_bulk_size": backward_bulk_size}
+        options = {"static_alloc": static_alloc, "static_shape": static_shape, "inline_limit": inline_limit}
+        self._flags = [*options.items(), *((k, v) for k, v in sizes.items() if v is not None)]
+        if clear:
+            self._clear_cached_op()
+        if active and (self._forward_hooks or self._forward_pre_hooks):
+            warnings.warn(
+                f'"{self}" is being hybridized while still having forward hook/pre-hook. If "{self}" is a child of '
+                "HybridBlock, the hooks will not take effect.",
+                stacklevel=2,
+            )
+        super().hybridize(active, **options, **sizes)
+
+    def cast(self, dtype: Any) -> None:
+        """Convert all parameters to a dtype; the graph is traced anew."""
+        self._clear_cached_op()
+        super().cast(dtype)
+
+    # -- tracing ------------------------------------------------------------------------------------------------------
+
+    def _clear_cached_op(self) -> None:
+        self._cached_graph = ()
+        self._cached_op = None
+        self._cached_op_args = []
+
+    def _get_graph(self, *args: Any) -> Graph:
+        """The graph for inputs of that structure, traced if there is none yet."""
+        if not self._cached_graph:
+            flat, self._in_format = _flatten(args, "input")
+            given = [arg for arg in flat if arg is not None]
+            if not given:
+                raise ValueError(f"All args are None and we do not support such a case. Received args={args}")
+            names = iter(["data"] if len(given) == 1 else [f"data{i}" for i in range(len(given))])
+            variables = [None if arg is None else symbol.var(next(names)) for arg in flat]
+            out = self._symbolic(_regroup(variables, self._in_format))
+            outputs, self._out_format = _flatten(out, "output")
+            self._cached_graph = [v for v in variables if v is not None], symbol.Group(outputs)
+        return self._cached_graph
+
+    def _symbolic(self, args: Sequence[Any]) -> Any:
+        """hybrid_forward on symbols, its operators named after the block."""
+        variables = {name: parameter.var() for name, parameter in self._reg_params.items()}
+        with self.name_scope():
+            return self.hybrid_forward(symbol, *args, **variables)
+
+    def _build_cache(self, *args: Any) -> None:
+        """Trace the block and make the graph ready to run, its parameters initialized."""
+        variables, out = self._get_graph(*args)
+        positions = {variable.name: i for i, variable in enumerate(variables)}
+        names = out.list_inputs()
+        parameters = dict(self.collect_params().items())
+        unknown = [n for n in names if n not in positions and n not in parameters]
+        if unknown:
+            raise AssertionError(f"Unknown input to HybridBlock: {', '.join(unknown)}")
+        self._warn_of_unused(names, positions, parameters)
+        used = {name: parameters[name] for name in names if name not in positions}
+        try:
+            for parameter in used.values():
+                parameter.data()
+        except DeferredInitializationError:
+            self._deferred_infer_shape(*args)
+            for parameter in used.values():
+                parameter._finish_deferred_init()
+        self._cached_op_args = [(True, positions[n]) if n in positions else (False, used[n]) for n in names]
+        self._cached_op = cached_op.CachedOp(out, tuple(self._flags))
+
+    @staticmethod
+    def _warn_of_unused(names: Sequence[str], positions: Mapping[Any, int], parameters: Mapping[str, Parameter]) -> None:
+        inputs = ", ".join(f"{i}-th" for name, i in positions.items() if name not in names)
+        if inputs:
+            warnings.warn(
+                f"The {inputs} input to HybridBlock is not used by any computation. Is this intended?", stacklevel=4
+            )
+        unused = ", ".join(name for name in parameters if name not in names)
+        if unused:
+            warnings.warn(f"Parameter {unused} is not used by any computation. Is this intended?", stacklevel=4)
+
+    def _deferred_infer_shape(self, *args: Any) -> None:
+        try:
+            self.infer_shape(*args)
+        except (MXNetError, ValueError) as error:
+            raise ValueError(f"Deferred initialization failed because shape cannot be inferred. {error}") from error
+
+    def infer_shape(self, *args: Any) -> None:
+        """Give all parameters the shapes that follow from those of inputs. Raises OpError when they do not."""
+        variables, out = self._get_graph(*args)
+        found = infer(out.graph, {v.name: a.shape for v, a in zip(variables, _arrays(args))})
+        shapes = {node.name: found.spec(Entry(node)).shape for node in out.graph.variables()}
+        open_ones = [f"{n}: {to_legacy(s)}" for n, s in shapes.items() if not is_known(s)]
+        if open_ones:
+            raise ValueError(
+                "Cannot decide shape for the following arguments (0s in shape means unknown dimensions). "
+                f"Consider providing them as input: {', '.join(open_ones)}"
+            )
+        for parameter in self.collect_params().values():
+            if parameter.name in shapes:
+                parameter.shape = shapes[parameter.name]
+
+    def infer_type(self, *args: Any) -> None:
+        """Give all parameters the dtypes that follow from those of inputs."""
+        variables, out = self._get_graph(*args)
+        arguments, _, states = out.infer_type_partial(**{v.name: a.dtype for v, a in zip(variables, _arrays(args))})
+        dtypes = dict(zip([*out.list_arguments(), *out.list_auxiliary_states()], [*arguments, *states]))
+        for parameter in self.collect_params().values():
+            if dtypes.get(parameter.name) is not None:
+                parameter.dtype = dtypes[parameter.name]
+
+    def _trace_description(self) -> dict[str, Any]:
+        if not self._cached_graph:
+            return {"hybridized": False}
+        variables, out = self._cached_graph
+        return {
+            "in_format": self._in_format,
+            "out_format": self._out_format,
+            "inputs": [variable.tojson() for variable in variables],
+            "symbol": out.tojson(),
+            "hybridized": True,
+        }
+
+    def _restore_trace(self, inputs: list[Symbol], out: Symbol, in_format: Format, out_format: Format) -> None:
+        self._cached_graph = inputs, out
+        self._in_format, self._out_format = in_format, out_format
+        self._active = True
+
+    # -- running ------------------------------------------------------------------------------------------------------
+
+    def forward(self, x: Any, *args: Any) -> Any:
+        """The outputs for arrays, or for symbols; they may be nested in lists, and None.
+
+        Raises ValueError when both kinds are mixed or there is neither; when hybridized also for arrays on different
+        contexts, and for inputs of another structure than it was traced with."""
+        if isinstance(x, NDArray) and not args:
+            contexts = [x._ctx]
+        else:
+            symbols, arrays, contexts = kinds((x, *args))
+            if symbols and arrays:
+                raise ValueError(
+                    "In HybridBlock, we do not support mixed NDArrays and Symbols types for the input. "
+                    "Please check the type of the args."
+                )
+            if not symbols and not arrays:
+                raise ValueError(
+                    "In HybridBlock, there must be one NDArray or one Symbol in the input. Please check the type of the args."
+                )
+            if symbols:
+                return self._symbolic((x, *args))
+        if self._active and len(contexts) > 1:
+            raise ValueError(
+                "Find multiple contexts in the input, After hybridized, the HybridBlock only supports one input context. "
+                f"Find all contexts = {contexts}"
+            )
+        ctx = contexts[0]
+        with ctx:
+            if self._active:
+                return self._call_cached_op(x, *args)
+            try:
+                parameters = {name: p.data(ctx) for name, p in self._reg_params.items()}
+            except DeferredInitializationError:
+                self._deferred_infer_shape(x, *args)
+                for parameter in self.params.values():
+                    parameter._finish_deferred_init()
+                parameters = {name: p.data(ctx) for name, p in self._reg_params.items()}
+            return self.hybrid_forward(ndarray, x, *args, **parameters)
+
+    def hybrid_forward(self, F: Any, x: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N803  MXNet's name
+        """What the block computes, with F the module of functions for what x is; for subclasses to define.
+
+        kwargs: the block's own parameters, as arrays or variables."""
+        raise NotImplementedError(f"{type(self).__name__} must define hybrid_forward")
+
+    def _call_cached_op(self, *args: Any) -> Any:
+        if self._cached_op is None:
+            self._build_cache(*args)
+        flat, form = _flatten(args, "input")
+        if form != self._in_format and not _same_but_for_none(form, self._in_format):
+            raise ValueError(
+                "The argument structure of HybridBlock does not match the cached version. "
+                f"Stored format = {self._in_format}, input format = {form}"
+            )
+        given = [arg for arg in flat if arg is not None]
+        inputs = [given[which] if is_input else which.data() for is_input, which in self._cached_op_args]
+        if self._callback is not None and self._cached_graph:
+            out = run_watched(self._cached_graph[1], inputs, self._callback, self._monitor_all)
+        else:
+            out = self._cached_op(*inputs)
+        if self._out_format == [0] or self._out_format == 0:
+            return out if self._out_format == 0 else [out]
+        return _regroup([out] if isinstance(out, NDArray) else out, self._out_format)
+
+    def register_op_hook(self, callback: Callable[..., Any], monitor_all: bool = False) -> None:
+        """Call ``callback(name, array)`` for every output of every operator when it runs as a graph.
+
+        monitor_all: for every input too."""
+        self._callback, self._monitor_all = callback, monitor_all
+        for child in self._children.values():
+            child._callback, child._monitor_all = callback, monitor_all
+
+    def optimize_for(
+        self,
+        x: Any,
+        *args: Any,
+        backend: str | None = None,
+        clear: bool = False,
+        static_alloc: bool = False,
+        static_shape: bool = False,
+        inline_limit: int = 2,
+        forward_bulk_size: int | None = None,
+        backward_bulk_size: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Hybridize and trace for such inputs. backend: as in hybridize, but ValueError without one."""
+        if not backend:
+            raise ValueError('Must specify "backend" to optimize_for')
+        self.hybridize(
+            True, backend, clear, static_alloc, static_shape, inline_limit, forward_bulk_size, backward_bulk_size, **kwargs
+        )
+        symbols, arrays, contexts = kinds((x, *args))
+        if not symbols and not arrays:
+            raise ValueError("In HybridBlock, there must be one NDArray or one Symbol in the input.")
+        if len(contexts) > 1:
+            raise ValueError(f"Found multiple contexts in the input, wanted one. Find all contexts = {contexts}")
+        self._build_cache(x, *args)
+
+    # -- files --------------------------------------------------------------------------------------------------------
+
+    def export(self, path: str, epoch: int = 0, remove_amp_cast: bool = True) -> tuple[str, str]:
+        """Write ``PATH-symbol.json`` and ``PATH-NNNN.params``, for SymbolBlock.imports, Module and other languages.
+
+        Gives their names. Raises MXNetError when the block was never traced."""
+        if not self._cached_graph:
+            raise MXNetError(
+                "Please first call block.hybridize() and then run forward with this block at least once before calling export."
+            )
+        variables, out = self._cached_graph
+        inputs = {variable.name for variable in variables}
+        parameters = self.collect_params()
+        states = set(out.list_auxiliary_states())
+        stored = {
+            f"{'aux' if name in states else 'arg'}:{name}": parameters[name]._reduce()
+            for name in out.list_inputs()
+            if name not in inputs
+        }
+        files = f"{path}-symbol.json", f"{path}-{epoch:04d}.params"
+        out.save(files[0], remove_amp_cast=remove_amp_cast)
+        ndarray.save(files[1], stored)
+        return files
+
+
+def _arrays(args: Any) -> list[Any]:
+    return [arg for arg in _flatten(args, "input")[0] if arg is not None]
+
+
+def _same_but_for_none(a: Format, b: Format) -> bool:
+    """Whether one list of formats is the other with Nones at the end, which defaults stand for."""
+    short, long = sorted((a, b), key=len)
+    return long[: len(short)] == short and all(form == -1 for form in long[len(short) :])

@@ -1,0 +1,198 @@
+"""Blocks made of a symbol: networks that were exported to files, or parts of others."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from .. import symbol
+from ..attrs import dtype as read_dtype
+from ..context import Context
+from ..error import MXNetError, OperandError, OpError
+from ..graph.graph import Entry, Graph
+from ..graph.infer import infer
+from ..ndarray import NDArray
+from ..shapes import is_known
+from ..symbol import Symbol
+from .base_parameter import ParameterError
+from .hybrid_block import HybridBlock
+from .nested import _flatten, _regroup
+from .parameter_dict import ParameterDict
+
+
+class SymbolBlock(HybridBlock):
+    """The network of a symbol. Safe to call from several threads at once.
+
+    outputs: a symbol or a (nested) list of them; inputs: the variables to call it with, in order. All other variables are
+    parameters, shared with those of ``params``. Raises TypeError or ParameterError for inputs that are no variables of the
+    outputs.
+    """
+
+    def __init__(self, outputs: Any, inputs: Any, params: ParameterDict | None = None):
+        super().__init__(prefix=None, params=None)
+        self._prefix = ""
+        self._params = ParameterDict("", params)
+        heads, variables = list(_symbols(outputs, "outputs")), []
+        for entry in (e for s in _symbols(inputs, "inputs") for e in s._entries):
+            if not entry.node.is_variable:
+                raise ParameterError(f"Input symbols must be variable, but {entry.node.name} is an output of operators")
+            variables.append(Symbol([entry]))
+        out = heads[0] if len(heads) == 1 else symbol.Group(heads)
+        shape = outputs[0] if isinstance(outputs, list | tuple) and len(outputs) == 1 else outputs
+        self._out_format = _flatten(shape, "output")[1]
+        self._in_format = [0] * len(variables) if _flat(inputs) else _flatten(list(inputs), "input")[1]
+        self._cached_graph = variables, out
+        self._lock = threading.Lock()
+        self._make_parameters(out.graph, {v.name for v in variables})
+        common = len(_common_prefix(list(self._params.keys())))
+        self._reg_params = {name[common:]: p for name, p in self._params.items()}
+
+    def _make_parameters(self, graph: Graph, inputs: set[str | None]) -> None:
+        """A parameter for each variable that is no input, with what the graph says of it."""
+        declared = infer(graph)
+        for node in (*graph.arguments(), *graph.auxiliary_states()):
+            if node.name in inputs:
+                continue
+            spec = declared.spec(Entry(node))
+            found = self._params._find(node.name)
+            if found is not None:  # shared: it knows better
+                continue
+            self._params.get(
+                node.name,
+                shape=spec.shape if is_known(spec.shape) else None,
+                dtype="float32" if spec.dtype is None else spec.dtype.type,
+                grad_req="null" if graph.is_auxiliary(node) else "write",
+                lr_mult=float(node.attrs.get("__lr_mult__", 1.0)),
+                wd_mult=float(node.attrs.get("__wd_mult__", 1.0)),
+                allow_deferred_init=True,
+            )
+
+    def __repr__(self) -> str:
+        variables, out = self._get_graph()
+        return f"SymbolBlock(\n{out} : {len(variables)} -> {len(out)}\n)"
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that it runs."""
+        return self._get_graph()[1].graph
+
+    @staticmethod
+    def imports(
+        symbol_file: Any,
+        input_names: Any,
+        param_file: Any = None,
+        ctx: Context | None = None,
+        allow_missing: bool = False,
+        ignore_extra: bool = False,
+    ) -> SymbolBlock:
+        """The network of a symbol file, with the parameters of a parameter file.
+
+        Raises ParameterError naming every input that the symbol lacks, and every parameter that is missing, not wanted, or
+        of a shape that does not fit the others."""
+        loaded = symbol.load(symbol_file)
+        names = [input_names] if isinstance(input_names, str) else list(input_names)
+        known = loaded.list_inputs()
+        unknown = [n for n in names if n not in known]
+        if unknown:
+            raise ParameterError(
+                f"inputs {', '.join(unknown)} are not in {symbol_file}; its variables are {', '.join(known)}"
+            )
+        block = SymbolBlock(loaded, [symbol.var(n) for n in names])
+        if param_file is not None:
+            block.collect_params().load(
+                param_file, ctx, allow_missing, ignore_extra, cast_dtype=True, dtype_source="saved"
+            )
+            block._check_shapes()
+        return block
+
+    def _check_shapes(self) -> None:
+        """Raise ParameterError where the loaded parameters contradict the network, as far as they alone can tell."""
+        arrays = {n: p.data() for n, p in self._params.items() if p._data is not None}
+        try:
+            infer(self.graph, {n: a.shape for n, a in arrays.items()}, {n: a.dtype for n, a in arrays.items()})
+        except OpError as error:
+            raise ParameterError(f"parameters do not fit the network: {error}") from error
+
+    def _clear_cached_op(self) -> None:
+        kept = self._cached_graph
+        super()._clear_cached_op()
+        self._cached_graph = kept
+
+    def _build_cache(self, *args: Any) -> None:
+        with self._lock:
+            if self._cached_op is not None:
+                return
+            parameters = {n: self._params[n] for n in self._get_graph()[1].list_inputs() if n in self._params}
+            missing = [n for n, p in parameters.items() if p._data is None and p._deferred_init is None]
+            if missing:
+                raise MXNetError(
+                    f"Parameter {', '.join(map(repr, missing))} has not been initialized; load the network's parameters first"
+                )
+            super()._build_cache(*args)
+
+    def forward(self, x: Any = None, *args: Any) -> Any:
+        """The outputs for arrays, or for symbols.
+
+        Raises TypeError for other inputs, ValueError for too few or many, MXNetError when shapes or dtypes do not fit."""
+        given = () if x is None and not args else (x, *args)
+        flat = _flatten(list(given), "input")[0] if _nested(given) else list(given)
+        variables, out = self._get_graph()
+        names = [str(v.name) for v in variables]
+        if len(flat) != len(names):
+            raise ValueError(f"got {len(flat)} inputs, wanted {len(names)} ({', '.join(names)})")
+        if flat and all(isinstance(a, Symbol) for a in flat):
+            return _regroup(list(out(**dict(zip(names, flat)))), self._out_format)
+        for name, arg in zip(names, flat):
+            if not isinstance(arg, NDArray):
+                raise OperandError(
+                    f"input {name} must be an NDArray (or all inputs Symbols), got {type(arg).__name__}; use mx.nd.array"
+                )
+        if not flat:
+            return self._call_cached_op()
+        with flat[0].context:
+            return self._call_cached_op(*given)
+
+    def cast(self, dtype: Any) -> None:
+        """Convert all parameters to a dtype; those of BatchNorm stay in float32 when it is float16."""
+        super().cast(dtype)
+        if read_dtype(dtype).name != "float16":
+            return
+        for name in self._params:
+            for ending, mean in (("running_var", "running_mean"), ("moving_var", "moving_mean")):
+                group = [name.removesuffix(ending) + part for part in (mean, "gamma", "beta")]
+                if name.endswith(ending) and all(n in self._params for n in group):
+                    for one in (name, *group):
+                        self._params[one].cast("float32")
+
+    def reset_ctx(self, ctx: Any) -> None:
+        """Move all parameters to other contexts."""
+        self.collect_params().reset_ctx(ctx)
+
+
+def _symbols(given: Any, what: str) -> Iterator[Symbol]:
+    """All symbols of a symbol or a (nested) list of them."""
+    if isinstance(given, Symbol):
+        yield given
+    elif isinstance(given, Sequence) and not isinstance(given, str):
+        for item in given:
+            yield from _symbols(item, what)
+    else:
+        raise TypeError(f"SymbolBlock: {what} must be a Symbol or a (nested) list of them, got {type(given).__name__}")
+
+
+def _nested(given: Sequence[Any]) -> bool:
+    return any(isinstance(g, list | tuple) for g in given)
+
+
+def _flat(inputs: Any) -> bool:
+    return isinstance(inputs, Symbol) or not _nested(inputs)
+
+
+def _common_prefix(names: Sequence[str]) -> str:
+    """What all names start with."""
+    low, high = min(names, default=""), max(names, default="")
+    for i, (a, b) in enumerate(zip(low, high)):
+        if a != b:
+            return low[:i]
+    return low[: len(high)]
