@@ -17,7 +17,7 @@ from .array import SMALL, NDArray, _busy, _pending
 from .context import resolve
 from .engine import ENGINE
 from .error import MXNetError, OpError
-from .graph.executor import Program
+from .graph.executor import Observer, Program
 from .graph.gradient import gradients
 from .graph.graph import Entry, Graph, Node
 from .symbol import Symbol
@@ -155,18 +155,18 @@ class CachedOp:
             return out
         return made[0] if len(made) == 1 else made
 
-    def _run(self, args: Sequence[NDArray]) -> list[NDArray]:
+    def _run(self, args: Sequence[NDArray], observe: Observer | None = None) -> list[NDArray]:
         wanted = ()
         if STATE.recording:
             wanted = tuple(i for i, x in enumerate(args) if x._node is not None and i not in self.states)
         training = STATE.training
         if not wanted:
-            return launch(self.program(training), args, self.states, self.random)
+            return launch(self.program(training), args, self.states, self.random, observe)
         split = self.split(wanted, training)
         places = {n: i for i, n in enumerate(self.names)}
         order = [places[n] for n in split.program.names]
         states = [order.index(i) for i in self.states if i in order]
-        made = launch(split.program, [args[i] for i in order], states, self.random)
+        made = launch(split.program, [args[i] for i in order], states, self.random, observe)
         count = len(self.graph.outputs)
         step = _CachedStep(self, split, wanted, args, made[count:], [x._node for x in args], made)
         for i, y in enumerate(made):
@@ -174,10 +174,16 @@ class CachedOp:
         return made[:count]
 
 
-def launch(program: Program, args: Sequence[NDArray], states: Sequence[int], draws: bool) -> list[NDArray]:
+def launch(
+    program: Program,
+    args: Sequence[NDArray],
+    states: Sequence[int],
+    draws: bool,
+    observe: Observer | None = None,
+) -> list[NDArray]:
     """The outputs of a program: at once when that is quick and everything is ready, else by the engine.
 
-    args in the order of ``program.names``; states: those that training writes to."""
+    args in the order of ``program.names``; states: those that training writes to; observe: see Program.run."""
     prepared = program.prepare([x.shape for x in args], [x._dtype for x in args])
     plan = prepared.plan
     ctx = args[0]._ctx if args else resolve(None)
@@ -185,10 +191,10 @@ def launch(program: Program, args: Sequence[NDArray], states: Sequence[int], dra
     written = [args[i] for i in states] if program.training else []
     known = all(s.shape is not None and s.dtype is not None and all(isinstance(d, int) for d in s.shape) for s in plan.outputs)
     ready = all(x._var is None or (x._var.writer is None and x._var.error is None) for x in args)
-    if not known or (plan.work <= SMALL and ready and not any(map(_busy, written))):
+    if not known or observe is not None or (plan.work <= SMALL and ready and not any(map(_busy, written))):
         for x in written:
             x.wait_to_write()
-        results = program.execute(prepared, [x._values for x in args], rng=rng)
+        results = program.execute(prepared, [x._values for x in args], observe, rng)
         return [NDArray._own(_plain(r), ctx) for r in results]
     made = [_pending(s, ctx) for s in plan.outputs]
 

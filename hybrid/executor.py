@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from . import autograd
+from .array import NDArray, traced
+from .cached_op import CachedOp
 from .context import Context, resolve
-from .error import MXNetError
-from .graph.executor import Program
-from .graph.graph import Entry
+from .error import MXNetError, OpError
+from .graph.executor import Observer
+from .graph.graph import Entry, Node
 from .graph.infer import infer
-from .ndarray import NDArray, zeros
+from .ndarray import zeros
 from .shapes import from_legacy, is_known, show
 from .symbol import Symbol
+from .tape import STATE, Variable
 
 Arrays = Mapping[str, NDArray] | Sequence[NDArray]
 
@@ -103,20 +107,56 @@ class Executor:
     ):
         self._symbol, self._ctx = symbol, ctx
         self._arguments, self._gradients, self._requests, self._states = arguments, gradients, requests, states
-        self._programs: dict[bool, Program] = {}
+        self._op = CachedOp(symbol)
+        self._recorded: list[NDArray] | None = None
+        """The outputs of the last forward as the tape knows them."""
+        self._monitor: tuple[Callable[[str, NDArray], None], bool] | None = None
         # whatever does not fit is said here, not when it runs
         feeds = self._feeds()
         result = infer(symbol.graph, {n: a.shape for n, a in feeds.items()}, {n: a.dtype for n, a in feeds.items()})
         specs = map(result.spec, symbol.graph.outputs)
         self._outputs = [zeros(s.shape if is_known(s.shape) else (0,), ctx, s.dtype) for s in specs]
 
-    def _feeds(self) -> dict[str, np.ndarray]:
-        return {n: a._array for n, a in (*self._arguments.items(), *self._states.items())}
+    def _feeds(self) -> dict[str, NDArray]:
+        return {**self._arguments, **self._states}
 
-    def _program(self, training: bool) -> Program:
-        if training not in self._programs:
-            self._programs[training] = Program(self._symbol.graph, training=training)
-        return self._programs[training]
+    def _run(self, training: bool, record: bool) -> list[NDArray]:
+        """The outputs; with ``record`` such that gradients go where the executor wants them."""
+        feeds = self._feeds()
+        args = []
+        for name in self._op.names:
+            array = feeds[name].detach()
+            if record and name in self._gradients:
+                array._node = Variable(self._gradients[name], self._requests[name])
+            args.append(array)
+        before = STATE.recording, STATE.training
+        STATE.recording, STATE.training = record, training
+        try:
+            return self._op._run(args, self._observer())
+        finally:
+            STATE.recording, STATE.training = before
+
+    def set_monitor_callback(self, callback: Callable[[str, NDArray], None], monitor_all: bool = False) -> None:
+        """Call ``callback(name, array)`` with every output of every operator as forward computes it; with monitor_all with
+        the inputs too."""
+        self._monitor = (callback, bool(monitor_all))
+
+    def _observer(self) -> Observer | None:
+        if self._monitor is None:
+            return None
+        callback, everything = self._monitor
+        feeds = self._feeds()
+        seen: set[str] = set()
+
+        def observe(node: Node, outputs: tuple[np.ndarray, ...]) -> None:
+            for entry in node.inputs if everything else ():
+                if entry.node.is_variable and entry.node.name in feeds and entry.node.name not in seen:
+                    seen.add(entry.node.name)
+                    callback(entry.node.name, feeds[entry.node.name])
+            for name, output in zip(node.outputs[: node.visible], outputs):
+                callback(name, NDArray(output, self._ctx))
+
+        return observe
 
     @property
     def arg_dict(self) -> dict[str, NDArray]:
@@ -165,15 +205,41 @@ class Executor:
                     f"Shape not match! Argument {name}, need: {target.shape}, received: {tuple(source.shape)}"
                 )
             target[:] = source
-        results = self._program(bool(is_train)).run(self._feeds())
-        self._outputs = [NDArray(r, self._ctx) for r in results]
+        record = bool(is_train) and bool(self._gradients)
+        made = self._run(bool(is_train), record)
+        self._recorded = made if record else None
+        self._outputs = [y.detach() for y in made] if record else made
         return self.outputs
 
     def backward(self, out_grads: Any = None, is_train: bool = True) -> None:
-        """Raises MXNetError: this version runs networks, gradients come with the next."""
-        raise MXNetError(
-            "Executor.backward: this version of gluonnx runs networks but does not train them; gradients come next"
-        )
+        """Compute the gradients of all arguments that have an array for it, as grad_req says.
+
+        out_grads: gradients of the outputs (an NDArray, a list or a dict by name); outputs of losses, which have a gradient of
+        their own, need none. Raises MXNetError where one is needed and missing."""
+        names = self._symbol.list_outputs()
+        if out_grads is None:
+            given: list[NDArray | None] = [None] * len(names)
+        elif isinstance(out_grads, Mapping):
+            given = [out_grads.get(n) for n in names]
+        else:
+            given = [out_grads] if isinstance(out_grads, NDArray) else list(out_grads)
+            given += [None] * (len(names) - len(given))
+        missing = [n for n, e, g in zip(names, self._symbol.graph.outputs, given) if g is None and _needs_head(e)]
+        if missing and self._gradients:
+            raise MXNetError(
+                f"Because the last operator is not Loss function, head_gradient is required when calling backward: "
+                f"{', '.join(missing)} got none. If you are attempting to minimize the output as an objective, please modify "
+                "your network and apply mx.sym.make_loss on the output."
+            )
+        made, self._recorded = self._recorded, None
+        if made is None:
+            if not self._gradients:
+                return
+            made = self._run(False, True)
+        heads = [(y, g) for y, g in zip(made, given) if y._node is not None]
+        if heads:
+            autograd.backward([y for y, _ in heads], [g for _, g in heads], retain_graph=True)
+            self._recorded = made
 
     def copy_params_from(
         self,
@@ -234,3 +300,11 @@ class Executor:
                 if node.name in gradients:
                     gradients[node.name] = zeros(shape, self._ctx, old.dtype)
         return Executor(self._symbol, self._ctx, arguments, gradients, self._requests, states)
+
+
+def _needs_head(entry: Entry) -> bool:
+    """Whether the gradient of an output depends on one that is given to it: not so for losses."""
+    if entry.node.op is None:
+        return True
+    found = traced(entry.node.op)
+    return isinstance(found, OpError) or any(i == entry.index for _, i in found.heads)

@@ -96,7 +96,7 @@ class Op:
     """Names of all inputs there can be, auxiliary states last. A single ``*name`` says that there may be any number."""
     mutates: ClassVar[tuple[str, ...]] = ()
     """Inputs that are auxiliary states: compute may write to them when training."""
-    initial: ClassVar[dict[str, str]] = {}
+    initializers: ClassVar[dict[str, str]] = {}
     """How inputs want to be initialised, as the text that MXNet writes into ``__init__`` of variables it creates."""
     uses: ClassVar[tuple[str, ...]] = ()
     """Which keyword arguments compute wants from the executor, of "training", "rng", "shape" (the first output's, as

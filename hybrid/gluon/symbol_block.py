@@ -6,6 +6,8 @@ import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from .. import symbol
 from ..attrs import dtype as read_dtype
 from ..context import Context
@@ -61,7 +63,7 @@ class SymbolBlock(HybridBlock):
             self._params.get(
                 node.name,
                 shape=spec.shape if is_known(spec.shape) else None,
-                dtype="float32" if spec.dtype is None else spec.dtype.type,
+                dtype=np.float32 if spec.dtype is None else spec.dtype.type,
                 grad_req="null" if graph.is_auxiliary(node) else "write",
                 lr_mult=float(node.attrs.get("__lr_mult__", 1.0)),
                 wd_mult=float(node.attrs.get("__wd_mult__", 1.0)),

@@ -240,8 +240,8 @@ def made_variable(op: Op, name: str, argument: str, attrs: Mapping[str, str]) ->
 def set_initial(op: Op, inputs: Iterable[Entry]) -> None:
     """Write on the variables among an operator's inputs how it wants them initialised, where they do not say themselves."""
     for argument, entry in zip(op.takes(), inputs):
-        if argument in op.initial and entry.node.is_variable:
-            entry.node.attrs.setdefault("__init__", op.initial[argument])
+        if argument in op.initializers and entry.node.is_variable:
+            entry.node.attrs.setdefault("__init__", op.initializers[argument])
 
 
 def is_hidden(key: str) -> bool:

@@ -247,7 +247,7 @@ class LeakyReLU(Op):
     upper_bound: float = 0.333999991
 
     inputs = ("data", "gamma")
-    initial = {"gamma": '["Constant", {"value": 0.25}]'}
+    initializers = {"gamma": '["Constant", {"value": 0.25}]'}
     uses = ("training", "rng")
     epsilon = float(np.finfo(np.float32).eps)
 

@@ -85,3 +85,14 @@ class CastLike(FormOf):
 
     def gradient(self, F, dy, data, like, y):
         return F._backward_cast_like(dy, data), None
+
+
+@op("_backward_widen_like")
+class WidenLike(CastLike):
+    """data in the wider of its own floating dtype and that of like. Shapes: data, any -> data."""
+
+    def infer_type(self, data, like):
+        return max(data, like, key=lambda d: d.itemsize)
+
+    def compute(self, data, like):
+        return convert(data, self.infer_type(data.dtype, like.dtype))

@@ -34,7 +34,7 @@ class _BatchNorm(Op):
 
     inputs = ("data", "gamma", "beta", "moving_mean", "moving_var")
     mutates = ("moving_mean", "moving_var")
-    initial = {"moving_mean": '["zero", {}]', "moving_var": '["one", {}]'}
+    initializers = {"moving_mean": '["zero", {}]', "moving_var": '["one", {}]'}
     uses = ("training",)
     axis = 1
     plain_variance: ClassVar[bool] = False
@@ -96,6 +96,22 @@ class _BatchNorm(Op):
         y += beta.reshape(dims)
         return narrow(self.finish(y), data.dtype), mean.copy(), var.copy() if self.plain_variance else scale
 
+    def gradient(self, F, dy, data, gamma, beta, moving_mean, moving_var, y, mean, third):
+        attrs = {
+            "over": "batch",
+            "axis": self.axis,
+            "third": "var" if self.plain_variance else "rstd",
+            "eps": self.eps,
+            "fixed": self.use_global_stats,
+            "fix_gamma": self.fix_gamma,
+        }
+        found = F._backward_normalization(self.unfinish(dy[0], y), data, gamma, mean, third, **attrs)
+        return found[0], found[1], found[2], None, None
+
+    def unfinish(self, dy, y):
+        """The gradient of what ``finish`` was given, as a symbol."""
+        return dy
+
     @classmethod
     def examples(cls, make):
         parameters = [make.uniform(3), make.uniform(3), make.uniform(3), make.uniform(3, low=0.5, high=1.5)]
@@ -126,6 +142,9 @@ class BatchNormWithReLU(BatchNorm):
 
     def finish(self, y):
         return np.maximum(y, 0, out=y)
+
+    def unfinish(self, dy, y):
+        return dy * (y > 0)
 
 
 @op("BatchNorm_v1")
@@ -202,6 +221,10 @@ class LayerNorm(_Affine):
         y += beta.reshape(dims)
         return narrow(y, data.dtype), narrow(mean, data.dtype), narrow(std, data.dtype)
 
+    def gradient(self, F, dy, data, gamma, beta, y, mean, std):
+        found = F._backward_normalization(dy[0], data, gamma, mean, std, over="layer", axis=self.axis, third="std")
+        return found[0], found[1], found[2]
+
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(2, 3, 4), make.uniform(4), make.uniform(4))
@@ -238,6 +261,10 @@ class InstanceNorm(_Affine):
         y *= gamma.reshape(dims) / np.sqrt(var + var.dtype.type(self.eps))
         y += beta.reshape(dims)
         return tuple(narrow(a, data.dtype) for a in (y, mean.reshape(x.shape[:2]), var.reshape(x.shape[:2])))
+
+    def gradient(self, F, dy, data, gamma, beta, y, mean, var):
+        found = F._backward_normalization(dy[0], data, gamma, mean, var, over="instance", third="var", eps=self.eps)
+        return found[0], found[1], found[2]
 
     @classmethod
     def examples(cls, make):
@@ -281,6 +308,11 @@ class GroupNorm(_Affine):
         y += beta[:, None]
         return tuple(narrow(a, data.dtype) for a in (y.reshape(x.shape), mean[..., 0], std[..., 0]))
 
+    def gradient(self, F, dy, data, gamma, beta, y, mean, std):
+        attrs = {"over": "instance", "groups": self.num_groups, "third": "std"}
+        found = F._backward_normalization(dy[0], data, gamma, mean, std, **attrs)
+        return found[0], found[1], found[2]
+
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(2, 4, 3), make.uniform(2), make.uniform(2), num_groups=2)
@@ -321,6 +353,9 @@ class L2Normalization(Op):
         axes = self.axes(x.ndim)
         norm = np.sqrt(np.square(x).sum(axes, keepdims=True) + x.dtype.type(np.float32(self.eps)))
         return narrow(x / norm, data.dtype), narrow(norm.squeeze(axes), data.dtype)
+
+    def gradient(self, F, dy, data, y, norm):
+        return F._backward_L2Normalization(dy[0], y, norm, mode=self.mode)
 
     @classmethod
     def examples(cls, make):
@@ -374,6 +409,9 @@ class LRN(Elementwise):
         norm += x.dtype.type(self.knorm)
         return narrow(x * norm ** x.dtype.type(-self.beta), data.dtype), narrow(norm, data.dtype)
 
+    def gradient(self, F, dy, data, y, norm):
+        return F._backward_LRN(dy[0], data, norm, **self.dump())
+
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(1, 5, 2, 2), nsize=3, alpha=0.5)
@@ -421,6 +459,9 @@ class Dropout(Op):
         kept = rng.random(shape, np.float32) >= self.p
         mask = (kept / np.float32(1 - self.p)).astype(data.dtype)  # p=1 gives 0 / 0, in MXNet too
         return data * mask, mask
+
+    def gradient(self, F, dy, data, y, mask):
+        return F.broadcast_mul(dy[0], mask) if self.axes else dy[0] * mask
 
     @classmethod
     def examples(cls, make):

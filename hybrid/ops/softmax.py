@@ -7,7 +7,7 @@ import numpy as np
 from ..attrs import DType
 from ..op import Domain, Op, op
 from ..shapes import merge
-from .common import Elementwise, axis_of, want_rank, widen
+from .common import Elementwise, axis_of, narrow, want_rank, widen
 
 
 def softmax(x: np.ndarray, axis: int, out: np.ndarray | None = None) -> np.ndarray:
@@ -24,6 +24,53 @@ def log_softmax(x: np.ndarray, axis: int) -> np.ndarray:
         return x.copy()
     y = x - x.max(axis, keepdims=True)
     return y - np.log(np.exp(y).sum(axis, keepdims=True))
+
+
+@op("_backward_softmax")
+class SoftmaxBackward(Elementwise):
+    """The gradient of softmax along axis from that of its result y: y * (dy - sum(dy * y))."""
+
+    axis: int = -1
+
+    inputs = ("dy", "y")
+    into = True
+
+    def compute(self, dy, y, out=None):
+        head, p = widen(dy), widen(y)
+        slope = np.multiply(head, p, out=out if head is dy else None)
+        total = slope.sum(self.axis, keepdims=True)
+        slope -= p * total
+        return narrow(slope, dy.dtype, out)
+
+    def gradient(self, F, dy, head, y, gradient):
+        # with s = sum(head * y) and t = sum(dy * y): dy * (head - s) - head * t
+        s = F.sum(head * y, axis=self.axis, keepdims=True)
+        t = F.sum(dy * y, axis=self.axis, keepdims=True)
+        change = dy * F.broadcast_sub(head, s) - F.broadcast_mul(head, t)
+        return F._backward_softmax(dy, y, axis=self.axis), change
+
+
+@op("_backward_log_softmax")
+class LogSoftmaxBackward(Elementwise):
+    """The gradient of log_softmax along axis from that of its result y: dy - exp(y) * sum(dy)."""
+
+    axis: int = -1
+
+    inputs = ("dy", "y")
+    into = True
+
+    def compute(self, dy, y, out=None):
+        head, p = widen(dy), widen(y)
+        slope = np.exp(p, out=out if head is dy else None)
+        slope *= -head.sum(self.axis, keepdims=True)
+        slope += head
+        return narrow(slope, dy.dtype, out)
+
+    def gradient(self, F, dy, head, y, gradient):
+        p = F.exp(y)
+        t = F.sum(dy * p, axis=self.axis, keepdims=True)
+        change = -F.broadcast_mul(dy * p, F.sum(head, axis=self.axis, keepdims=True))
+        return F.broadcast_sub(dy, t), change
 
 
 class SoftmaxLike(Op):
@@ -53,6 +100,14 @@ class SoftmaxLike(Op):
         if self.dtype is not None and self.dtype.itemsize > x.dtype.itemsize:
             x = x.astype(self.dtype)
         return x if self.temperature in (None, 1.0) else x / x.dtype.type(self.temperature)
+
+    def through(self, F, function, dy, data, y):
+        """The gradient of data by the gradient function of what scaled makes of it."""
+        if self.dtype is not None:
+            dy, y = F._backward_widen_like(dy, data), F._backward_widen_like(y, data)
+        g = function(dy, y, axis=self.axis)
+        g = g if self.temperature in (None, 1.0) else g / self.temperature
+        return g if self.dtype is None else F._backward_cast_like(g, data)
 
     @classmethod
     def examples(cls, make):
@@ -103,6 +158,10 @@ class Softmax(SoftmaxLike):
         inside = places < np.expand_dims(length, axis)
         return np.where(inside, softmax(np.where(inside, x, -np.inf), axis), 0).astype(dtype)
 
+    def gradient(self, F, dy, data, *arrays):
+        g = self.through(F, F._backward_softmax, dy, data, arrays[-1])
+        return (g, None) if self.use_length else g
+
     @classmethod
     def examples(cls, make):
         yield from super().examples(make)
@@ -116,6 +175,9 @@ class LogSoftmax(SoftmaxLike):
     def compute(self, data):
         return log_softmax(self.scaled(data), self.axis).astype(self.infer_type(data.dtype), copy=False)
 
+    def gradient(self, F, dy, data, y):
+        return self.through(F, F._backward_log_softmax, dy, data, y)
+
 
 @op("softmin")
 class Softmin(SoftmaxLike):
@@ -124,6 +186,9 @@ class Softmin(SoftmaxLike):
     def compute(self, data):
         return softmax(-self.scaled(data), self.axis).astype(self.infer_type(data.dtype), copy=False)
 
+    def gradient(self, F, dy, data, y):
+        return self.through(F, F._backward_softmax, -dy, data, y)
+
 
 @op("SoftmaxActivation")
 class SoftmaxActivation(Elementwise):
@@ -131,18 +196,54 @@ class SoftmaxActivation(Elementwise):
 
     mode: Literal["channel", "instance"] = "instance"
 
+    @property
+    def axis(self) -> int:
+        """The axis that sums to one."""
+        return 1 if self.mode == "channel" else -1
+
     def infer_shape(self, data):
         if self.mode == "channel" and len(data) < 3:
             want_rank(self, data, 3, 4, 5)
         return data
 
     def compute(self, data):
-        return softmax(widen(data), 1 if self.mode == "channel" else -1).astype(data.dtype, copy=False)
+        return softmax(widen(data), self.axis).astype(data.dtype, copy=False)
+
+    def gradient(self, F, dy, data, y):
+        return F._backward_softmax(dy, y, axis=self.axis)
 
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(2, 3, 4))
         yield make(make.uniform(2, 3, 4), mode="channel")
+
+
+def _chosen(label: np.ndarray, classes: int) -> np.ndarray:
+    return np.clip(label.astype(np.intp), 0, classes - 1)
+
+
+@op("_backward_softmax_cross_entropy")
+class SoftmaxCrossEntropyBackward(Op):
+    """dy * (softmax(data) - onehot(label)). Shapes: dy (1,), data (N, C), label (N,) -> as data."""
+
+    inputs = ("dy", "data", "label")
+
+    def infer_shape(self, dy, data, label):
+        return data
+
+    def compute(self, dy, data, label):
+        y = softmax(widen(data), 1)
+        y[np.arange(len(y)), _chosen(label, y.shape[1])] -= 1
+        return (y * widen(dy)).astype(data.dtype, copy=False)
+
+    def gradient(self, F, dy, head, data, label, y):
+        p = F.softmax(data, axis=1)
+        there = F._backward_softmax_cross_entropy(F.ones_like(head), data, label)
+        return (
+            F._backward_reshape_like(F.sum(dy * there), head),
+            F._backward_softmax(F.broadcast_mul(dy, head), p, axis=1),
+            None,
+        )
 
 
 @op("softmax_cross_entropy")
@@ -165,9 +266,11 @@ class SoftmaxCrossEntropy(Op):
         return Domain(0, shapes[0][1] - 1, integer=True) if name == "label" and shapes[0] is not None else None
 
     def compute(self, data, label):
-        chosen = np.clip(label.astype(np.intp), 0, data.shape[1] - 1)
-        likely = np.take_along_axis(softmax(widen(data), 1), chosen[:, None], 1)
+        likely = np.take_along_axis(softmax(widen(data), 1), _chosen(label, data.shape[1])[:, None], 1)
         return -np.log(np.maximum(likely, 1e-8)).sum(keepdims=True)[0].astype(data.dtype)
+
+    def gradient(self, F, dy, data, label, y):
+        return F._backward_softmax_cross_entropy(dy, data, label), None
 
     @classmethod
     def examples(cls, make):

@@ -63,9 +63,9 @@ def test_several_outputs_and_inputs() -> None:
     a, b = sym.var("a"), sym.var("b")
     block = gluon.SymbolBlock([a + b, sym.Group([a * b, b])], [b, a])
     assert len(block.collect_params()) == 0
-    results = block(nd.array([2.0]), nd.array([3.0]))
-    assert [r.asscalar() for r in results] == [5, 6, 2]
-    results[2][:] = 9
+    total, (product, second) = block(nd.array([2.0]), nd.array([3.0]))  # grouped as the outputs were, as in MXNet
+    assert [r.asscalar() for r in (total, product, second)] == [5, 6, 2]
+    second[:] = 9
     pair = gluon.SymbolBlock(sym.split(a, num_outputs=2), a)
     assert [r.shape for r in pair(nd.ones((1, 4)))] == [(1, 2), (1, 2)]
 

@@ -20,12 +20,11 @@ ALLOWED = {
 # hybrid from the bottom up. What is not named here is the top: what users call, which may use everything.
 LAYERS = (
     {"error", "scope"},
-    {"attrs", "shapes", "params", "context", "attribute", "name", "random", "engine", "native", "recordio"},
+    {"attrs", "shapes", "params", "context", "attribute", "name", "random", "engine", "quiet", "tape", "native", "recordio"},
     {"op"},
     {"ops"},
     {"graph"},
-    {"frontend", "ndarray", "sparse", "symbol", "executor", "nd", "sym"},
-    {"autograd"},
+    {"frontend", "array", "ndarray", "sparse", "symbol", "autograd", "cached_op", "executor", "nd", "sym"},
 )
 EVERY = [i for source in sources() for i in imports(source)]
 

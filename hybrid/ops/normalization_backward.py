@@ -1,0 +1,219 @@
+"""What the inputs of normalizations get, and what the inputs of that get.
+
+All normalizations that have gamma and beta are one thing over data seen as (A, B, C): gamma and beta belong to the middle
+axis, mean and variance are taken over the batch (A and C), the layer (B) or the instance (C). With h the normalized data,
+s = 1 / sqrt(var + eps), M the mean over those axes and P(v) = v - M(v) - h M(v h),
+
+    dx = s P(gamma dy)   dgamma = sum of dy h   dbeta = sum of dy
+
+(P is its own transpose, and the derivative of h by x is s P). With mean and variance given P is the identity.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import Literal
+
+import numpy as np
+
+from ..op import Op, op
+from .common import Elementwise, axis_of, narrow, widen
+
+PIECE = 1 << 20
+"""Bytes of data that are treated at a time: what is made of them stays in cache."""
+
+AXES = {"batch": (0, 2), "layer": (1,), "instance": (2,)}
+
+
+class _Backward(Op):
+    """What both share: the attributes of the normalization, and how its arrays are seen."""
+
+    over: Literal["batch", "instance", "layer"]
+    axis: int = 1
+    groups: int = 0
+    """How many gammas there are along axis; 0 for as many as the axis is long."""
+    third: Literal["rstd", "std", "var"]
+    """What the third output of the normalization is."""
+    eps: float = 0.0
+    """Added to the variance where that is the third output."""
+    fixed: bool = False
+    """Whether mean and variance are given even when training."""
+    fix_gamma: bool = False
+    """Whether gamma counts as 1."""
+
+    uses = ("training",)
+
+    def constant(self, training: bool) -> bool:
+        """Whether mean and variance do not depend on the data."""
+        return self.over == "batch" and (self.fixed or not training)
+
+    def shape3(self, shape: tuple[int, ...]) -> tuple[int, int, int]:
+        """(A, B, C) for data of a shape."""
+        axis = axis_of(self, self.axis, len(shape))
+        if self.groups or self.over == "instance":
+            middle = self.groups or shape[1]
+            return shape[0], middle, math.prod(shape[1:]) // max(1, middle)
+        return math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
+
+    def seen(self, data, gamma, mean, spread):
+        """(gamma, mean, s), each ready to be broadcast against (A, B, C)."""
+        a, b, c = self.shape3(data.shape)
+        statistics = tuple(1 if i in AXES[self.over] else n for i, n in enumerate((a, b, c)))
+        spread = widen(spread)
+        if self.third == "var":
+            spread = np.sqrt(spread + spread.dtype.type(self.eps))
+        scale = spread if self.third == "rstd" else 1 / spread
+        gamma = np.ones((1, b, 1), scale.dtype) if self.fix_gamma else widen(gamma).reshape(1, b, 1)
+        return gamma, widen(mean).reshape(statistics), scale.reshape(statistics)
+
+    def pieces(self, shape: tuple[int, int, int], itemsize: int) -> Iterator[tuple[slice, slice]]:
+        """Which A and B to treat at a time: never part of what a mean is taken over."""
+        a, b, c = shape
+        if self.over == "batch":
+            step = max(1, PIECE // max(1, a * c * itemsize)) if c >= 16 else max(1, b)
+            yield from ((slice(None), slice(i, i + step)) for i in range(0, b, step))
+        else:
+            step = max(1, PIECE // max(1, b * c * itemsize))
+            yield from ((slice(i, i + step), slice(None)) for i in range(0, a, step))
+
+
+def _cut(array: np.ndarray, piece: tuple[slice, slice]) -> np.ndarray:
+    """A piece of an array to be broadcast: axes of one element stay as they are."""
+    return array[tuple(s if n > 1 else slice(None) for s, n in zip(piece, array.shape))]
+
+
+@op("_backward_normalization")
+class BackwardNormalization(_Backward):
+    """(dy, data, gamma, mean, third) -> (dx, dgamma, dbeta), where mean and spread are the normalization's outputs."""
+
+    inputs = ("dy", "data", "gamma", "mean", "spread")
+
+    def returns(self):
+        return ("data", "gamma", "beta")
+
+    def infer_shape(self, dy, data, gamma, mean, spread):
+        return [data, gamma, gamma]
+
+    def infer_type(self, dy, data, gamma, mean, spread):
+        return [data, gamma, gamma]
+
+    def infer_input_types(self, dtypes, outputs):
+        return dtypes
+
+    def compute(self, dy, data, gamma, mean, spread, *, training=False):
+        shape, constant, axes = self.shape3(data.shape), self.constant(training), AXES[self.over]
+        gammas, means, scales = self.seen(data, gamma, mean, spread)
+        y, x = widen(dy).reshape(shape), widen(data).reshape(shape)
+        dx = np.empty(shape, x.dtype)
+        sums = np.zeros((2, shape[1]), x.dtype)
+        for piece in self.pieces(shape, x.itemsize):
+            part, g, m, s = (_cut(a, piece) for a in (y, gammas, means, scales))
+            h = x[piece] - m
+            h *= s
+            parts = (part * h).sum((0, 2)), part.sum((0, 2))
+            sums[:, piece[1]] += parts
+            v = part if self.fix_gamma else part * g
+            if constant:
+                np.multiply(v, s, out=dx[piece])
+                continue
+            if self.over == "batch":
+                by_h, by_1 = (g * p[:, None] / x.dtype.type(shape[0] * shape[2]) for p in parts)
+            else:
+                by_h, by_1 = (v * h).mean(axes, keepdims=True), v.mean(axes, keepdims=True)
+            h *= by_h
+            h += by_1
+            np.subtract(v, h, out=h)
+            np.multiply(h, s, out=dx[piece])
+        if self.fix_gamma:
+            sums[0] = 0
+        return narrow(dx.reshape(data.shape), data.dtype), *(a.astype(gamma.dtype, copy=False) for a in sums)
+
+    def gradient(self, F, g, dy, data, gamma, mean, spread, *outputs):
+        found = F._backward_normalization_twice(*g, dy, data, gamma, mean, spread, **self.dump())
+        return found[0], found[1], found[2], None, None
+
+
+@op("_backward_normalization_twice")
+class BackwardNormalizationTwice(_Backward):
+    """What dy, data and gamma of _backward_normalization get; gx, ggamma and gbeta are the gradients of its outputs."""
+
+    inputs = ("gx", "ggamma", "gbeta", "dy", "data", "gamma", "mean", "spread")
+
+    def returns(self):
+        return ("dy", "data", "gamma")
+
+    def infer_shape(self, gx, ggamma, gbeta, dy, data, gamma, mean, spread):
+        return [data, data, gamma]
+
+    def infer_type(self, gx, ggamma, gbeta, dy, data, gamma, mean, spread):
+        return [data, data, gamma]
+
+    def infer_input_types(self, dtypes, outputs):
+        return dtypes
+
+    def compute(self, gx, ggamma, gbeta, dy, data, gamma, mean, spread, *, training=False):
+        shape, constant, axes = self.shape3(data.shape), self.constant(training), AXES[self.over]
+        gammas, means, scales = self.seen(data, gamma, mean, spread)
+        u, y, x = (widen(a).reshape(shape) for a in (gx, dy, data))
+        a, b = ((widen(v) * (i or not self.fix_gamma)).reshape(1, -1, 1) for i, v in enumerate((ggamma, gbeta)))
+        h = (x - means) * scales
+
+        def over(v):
+            return v.mean(axes, keepdims=True)
+
+        def project(v):
+            return v if constant else v - over(v) - h * over(v * h)
+
+        into = scales * project(u)
+        v = gammas * y
+        to_dy = gammas * into + a * h + b
+        to_gamma = 0 * gammas if self.fix_gamma else (y * into).sum((0, 2))
+        if constant:
+            to_x = a * y * scales
+        else:
+            w = a * y - scales * (u * over(v * h) + v * over(u * h))
+            to_x = scales * project(w) - scales**2 * h * over(u * project(v))
+        return (
+            *(narrow(t.reshape(data.shape), data.dtype) for t in (to_dy, to_x)),
+            to_gamma.reshape(gamma.shape).astype(gamma.dtype, copy=False),
+        )
+
+
+@op("_backward_L2Normalization")
+class BackwardL2Normalization(Op):
+    """What the data of L2Normalization gets: (dy, y, norm) -> as dy."""
+
+    mode: Literal["channel", "instance", "spatial"] = "instance"
+
+    inputs = ("dy", "y", "norm")
+
+    def infer_shape(self, dy, y, norm):
+        return y
+
+    def compute(self, dy, y, norm):
+        axes = tuple(range(1, y.ndim)) if self.mode == "instance" else (1,)
+        if self.mode == "spatial":
+            axes = tuple(range(2, y.ndim))
+        g, unit, norm = widen(dy), widen(y), np.expand_dims(widen(norm), axes)
+        return narrow((g - unit * (g * unit).sum(axes, keepdims=True)) / norm, y.dtype)
+
+
+@op("_backward_LRN")
+class BackwardLRN(Elementwise):
+    """What the data of LRN gets: (dy, data, norm) -> as data."""
+
+    alpha: float = 9.99999975e-05
+    beta: float = 0.75
+    knorm: float = 2.0
+    nsize: int
+
+    inputs = ("dy", "data", "norm")
+
+    def compute(self, dy, data, norm):
+        g, x, norm = map(widen, (dy, data, norm))
+        reach, beta = (self.nsize - 1) // 2, x.dtype.type(self.beta)
+        power = norm**-beta
+        weighted = g * x * power / norm
+        padded = np.zeros((len(x), x.shape[1] + 2 * reach, *x.shape[2:]), x.dtype)
+        padded[:, reach : reach + x.shape[1]] = weighted
+        near = sum(padded[:, i : i + x.shape[1]] for i in range(2 * reach + 1))
+        return narrow(g * power - x.dtype.type(2 * self.alpha * self.beta / self.nsize) * x * near, data.dtype)
