@@ -142,7 +142,10 @@ def _invoke(op: Op, inputs: Sequence[NDArray], out: Any, call: Call, ready: bool
                 f"{name}: Inplace operations (+=, -=, x[:]=, etc) are not supported when recording with autograd."
             )
     changed = [x for x, n in zip(inputs, op.takes()) if n in op.mutates]
-    options = {"training": STATE.training, "rng": random.fork() if "rng" in op.uses and (inputs or not call.small) else None}
+    options = {
+        "training": STATE.training,
+        "rng": random.fork() if "rng" in op.uses and (inputs or not call.small) else None,
+    }
     wait = not call.known or (call.small and ready and not any(_busy(x) for x in (*changed, *(targets or ()))))
     ctx = targets[0]._ctx if targets else inputs[0]._ctx if inputs else resolve(None)
     if wait:
@@ -233,7 +236,7 @@ def traced(op: Op) -> Rule | OpError:
     from . import symbol
 
     try:
-        return rule(op, symbol)
+        return rule(op, symbol)  # type: ignore[arg-type]  modules can be hashed
     except OpError as error:
         return error
 
@@ -310,7 +313,7 @@ class NDArray:
             with ENGINE.lock:
                 if self._memory is None:
                     self._memory = np.empty(self._var.shape, self._var.dtype)
-        return self._memory
+        return self._memory  # type: ignore[return-value]
 
     def _settle(self, result: np.ndarray) -> None:
         """Take over what an operator has computed."""
@@ -596,7 +599,9 @@ class NDArray:
 
     def broadcast_to(self, shape: Any) -> NDArray:
         shape = (shape,) if isinstance(shape, int) else tuple(shape)
-        return invoke(lookup("broadcast_to").bind(shape=shape), [self if self.ndim >= len(shape) else self.reshape((1,) * (len(shape) - self.ndim) + self.shape)])
+        missing = len(shape) - self.ndim
+        source = self if missing <= 0 else self.reshape((1,) * missing + self.shape)
+        return invoke(lookup("broadcast_to").bind(shape=shape), [source])
 
     def broadcast_like(self, other: NDArray) -> NDArray:
         return self.broadcast_to(other.shape)
@@ -631,7 +636,6 @@ class NDArray:
         return binary(frontend.BINARY[name], self, other, out=self)
 
 
-
 def _index(key: Any, ndim: int) -> tuple[tuple[Any, ...], bool]:
     """A key as NumPy takes it, ending in or holding an Ellipsis (so that even one element comes as an array), and
     whether it is basic: without index arrays. Arrays and lists are integer indices in MXNet, also boolean ones."""
@@ -657,7 +661,6 @@ def _index(key: Any, ndim: int) -> tuple[tuple[Any, ...], bool]:
             raise IndexError(f"too many indices ({used}) for array with {ndim} dimensions")
         index.append(Ellipsis)
     return tuple(index), basic
-
 
 
 _COPY = lookup("_copy").bind()
@@ -699,9 +702,8 @@ def _recorded_part(array: NDArray, index: tuple[Any, ...], basic: bool) -> NDArr
 def _gathered(array: NDArray, index: tuple[Any, ...]) -> NDArray:
     """array[index] for index arrays, by gather_nd on the numbers of the elements."""
     numbers = np.arange(array.size).reshape(array.shape)[index]
-    flat = array.reshape((-1,))
-    taken = invoke(lookup("take").bind(axis=0, mode="clip"), [flat, NDArray._own(np.array(numbers, order="C"), array._ctx)])
-    return taken
+    places = NDArray._own(np.array(numbers, order="C"), array._ctx)
+    return invoke(lookup("take").bind(axis=0, mode="clip"), [array.reshape((-1,)), places])
 
 
 def _put(target: np.ndarray, index: Any, value: Any) -> None:

@@ -233,7 +233,9 @@ def _accumulate(
         if head._node is None:
             raise MXNetError(f"Check failed: {_NOT_RECORDED}")
         if given is not None and given.shape != head.shape:
-            raise MXNetError(f"backward: head gradient {i} has shape {given.shape}, wanted that of the head, {head.shape}")
+            raise MXNetError(
+                f"backward: head gradient {i} has shape {given.shape}, wanted that of the head, {head.shape}"
+            )
         arrive(head._node, invoke(_ONES, [head.detach()]) if given is None else given)
 
     kept = {(id(n), 0) if isinstance(n, Variable) else (id(n[0]), n[1]) for n in wanted if n is not None}
@@ -277,7 +279,9 @@ def _heads(heads: Any, head_grads: Any) -> tuple[list[NDArray], list[NDArray | N
         heads = [heads]
         head_grads = None if head_grads is None else [head_grads] if isinstance(head_grads, NDArray) else head_grads
     if head_grads is not None and len(head_grads) != len(heads):
-        raise ValueError(f"heads and head_gradients must be lists of the same length, got {len(heads)} and {len(head_grads)}")
+        raise ValueError(
+            f"heads and head_gradients must be lists of the same length, got {len(heads)} and {len(head_grads)}"
+        )
     return list(heads), None if head_grads is None else list(head_grads)
 
 
@@ -361,9 +365,7 @@ class Function:
 
     def __call__(self, *inputs: NDArray) -> Any:
         if self._used:
-            raise MXNetError(
-                "Each Function instance can only be called once. Please create another instance."
-            )
+            raise MXNetError("Each Function instance can only be called once. Please create another instance.")
         self._used = True
         with pause():
             outputs = self.forward(*inputs)

@@ -40,6 +40,8 @@ class Split(NamedTuple):
     program: Program
     graph: Graph
     residuals: tuple[Entry, ...]
+    error: OpError | None = None
+    """Why there are no gradients, if so; said when somebody asks for them."""
 
 
 class CachedOp:
@@ -77,7 +79,11 @@ class CachedOp:
         """The forward part for gradients of the wanted inputs."""
         key = wanted, training
         if key not in self._splits:
-            nodes, found = self._differentiated(tuple(range(len(self.graph.outputs))), (), wanted)
+            try:
+                _, found = self._differentiated(tuple(range(len(self.graph.outputs))), (), wanted)
+            except OpError as error:
+                self._splits[key] = Split(self.program(training), self.graph, (), error)
+                return self._splits[key]
             inside = {id(n) for n in self.graph.nodes if not n.is_variable}
             residuals: dict[tuple[int, int], Entry] = {}
             backward = Graph(e for e in found if e is not None)
@@ -101,13 +107,13 @@ class CachedOp:
         ends = (*self.graph.outputs, *residuals)
         nodes = [Node(None, f"{self._mark}head{i}") for i in heads]
         variables = self.graph.variables()
-        found = gradients(
-            symbol, [(ends[i], Entry(n)) for i, n in zip(heads, nodes)], [variables[i] for i in wanted]
-        )
+        found = gradients(symbol, [(ends[i], Entry(n)) for i, n in zip(heads, nodes)], [variables[i] for i in wanted])
         return nodes, found
 
     def backward(self, heads: tuple[int, ...], wanted: tuple[int, ...], split: Split) -> Backward:
         """The backward part for gradients that arrive at heads (outputs, then residuals)."""
+        if split.error is not None:
+            raise split.error
         key = heads, wanted, split.program.training
         if key in self._backwards:
             return self._backwards[key]
@@ -189,7 +195,9 @@ def launch(
     ctx = args[0]._ctx if args else resolve(None)
     rng = random.fork() if draws else None
     written = [args[i] for i in states] if program.training else []
-    known = all(s.shape is not None and s.dtype is not None and all(isinstance(d, int) for d in s.shape) for s in plan.outputs)
+    known = all(
+        s.shape is not None and s.dtype is not None and all(isinstance(d, int) for d in s.shape) for s in plan.outputs
+    )
     ready = all(x._var is None or (x._var.writer is None and x._var.error is None) for x in args)
     if not known or observe is not None or (plan.work <= SMALL and ready and not any(map(_busy, written))):
         for x in written:

@@ -66,6 +66,7 @@ class Engine:
         self._ready: deque[Task] = deque()
         self._threads: list[threading.Thread] = []
         self._idle = 0
+        self._stopping = False
         self._collected = 0
         self._pending = 0
         self._bytes = 0
@@ -121,6 +122,16 @@ class Engine:
             self._failures.clear()
             self._raise(first)
 
+    def stop(self) -> None:
+        """Let all threads end; the next work starts new ones."""
+        with self.lock:
+            threads, self._threads = self._threads, []
+            self._stopping = True
+            self._changed.notify_all()
+        for thread in threads:
+            thread.join()
+        self._stopping = False
+
     def _raise(self, error: BaseException) -> None:
         with self.lock:
             self._failures = [e for e in self._failures if e is not error]
@@ -141,6 +152,8 @@ class Engine:
         while True:
             with self.lock:
                 while not self._ready:
+                    if self._stopping:
+                        return
                     self._idle += 1
                     self._changed.wait()
                     self._idle -= 1
@@ -192,9 +205,11 @@ class Engine:
 
 ENGINE = Engine(max(2, os.cpu_count() or 1))
 
-# a forked child has none of the threads
-os.register_at_fork(before=lambda: _quietly(ENGINE.wait_all), after_in_child=ENGINE._reset)
-atexit.register(lambda: _quietly(ENGINE.wait_all))
+
+def _settle() -> None:
+    """Finish and stop: a fork copies this thread only, and what others hold stays held in the child."""
+    _quietly(ENGINE.wait_all)
+    ENGINE.stop()
 
 
 def _quietly(function: Callable[[], None]) -> None:
@@ -203,6 +218,11 @@ def _quietly(function: Callable[[], None]) -> None:
         function()
     except Exception:
         ENGINE._failures.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_settle, after_in_child=ENGINE._reset)
+atexit.register(lambda: _quietly(ENGINE.wait_all))
 
 
 def set_bulk_size(size: int) -> int:

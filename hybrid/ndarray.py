@@ -19,6 +19,7 @@ from .engine import ENGINE
 from .error import OperandError, OpError
 from .op import Op, lookup
 
+
 def _call(cls: type[Op], name: str, inputs: dict[str, Any] | list[Any], given: dict[str, Any]) -> Any:
     """What an nd function does; see frontend.Call."""
     out = given.pop("out", None)
@@ -237,9 +238,7 @@ def save(fname: Any, data: Any) -> None:
 
 # -- functions made from the operators --------------------------------------------------------------------------------------
 
-_submodules = {
-    n: frontend.Namespace(f"{__name__}.{n}", p, _call, _TAIL, _FAST) for n, p in frontend.SUBMODULES.items()
-}
+_submodules = {n: frontend.Namespace(f"{__name__}.{n}", p, _call, _TAIL, _FAST) for n, p in frontend.SUBMODULES.items()}
 _submodules["op"] = _OP
 
 

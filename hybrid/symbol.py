@@ -138,7 +138,9 @@ def from_tape(origin: Any) -> Symbol:
         step = source[0]
         op = getattr(step, "op", None)
         if op is None:
-            raise MXNetError("get_symbol: the computation went through a step that is no operator (a Function or CachedOp)")
+            raise MXNetError(
+                "get_symbol: the computation went through a step that is no operator (a Function or CachedOp)"
+            )
         waiting = [p for p in step.parents if isinstance(p, tuple) and id(p[0]) not in made]
         if waiting:
             stack += waiting

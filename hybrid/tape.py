@@ -64,7 +64,9 @@ class OpStep(Step):
 
     __slots__ = ("inputs", "op", "results", "specs")
 
-    def __init__(self, op: Op, parents: Sequence[Node], inputs: dict[int, NDArray], results: dict[int, NDArray], specs: Any):
+    def __init__(
+        self, op: Op, parents: Sequence[Node], inputs: dict[int, NDArray], results: dict[int, NDArray], specs: Any
+    ):
         super().__init__(parents, len(specs))
         self.op, self.specs = op, specs
         self.inputs: dict[int, NDArray] | None = inputs

@@ -187,7 +187,7 @@ class Program:
             out = None if step.buffer is None else arena.views[step.buffer]
             if proven and step.plain:
                 try:
-                    result = step.op.compute(*inputs) if out is None else step.op.compute(*inputs, out=out)
+                    result = step.op.compute(*inputs) if out is None else step.op.compute(*inputs, out=out)  # type: ignore[call-arg]
                 except Exception as error:
                     raise failure(step.op, inputs, step.node.name, error) from error
                 if type(result) is not np.ndarray:

@@ -130,7 +130,9 @@ def make_plan(graph: Graph, inference: Inference) -> Plan:
         buffers=tuple(buffers),
         arena=arena,
         outputs=tuple(map(inference.spec, graph.outputs)),
-        work=sum(_elements(inference, e) for n in applied for e in (*n.inputs, *(Entry(n, i) for i in range(len(n.outputs))))),
+        work=sum(
+            _elements(inference, e) for n in applied for e in (*n.inputs, *(Entry(n, i) for i in range(len(n.outputs))))
+        ),
     )
 
 

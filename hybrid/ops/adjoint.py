@@ -100,7 +100,7 @@ def linear(*inputs: int, jointly: bool = False, **homogeneous: Any) -> Callable[
         made.fields = {**cls.fields, **made.fields}
         made.count = cls.count
 
-        def gradient(self, F, dy, *arrays):  # noqa: N803
+        def gradient(self, F, dy, *arrays):
             given = arrays[: len(self.takes())]
             attrs = self.dump()
             if variadic:

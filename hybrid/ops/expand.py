@@ -312,6 +312,8 @@ class NumpyPad(Op):
         return np.pad(data, self.pad_width, self.mode)
 
     def adjoint(self, of, dy, data):
+        if self.mode in ("maximum", "minimum"):
+            raise self.fail(f"got mode={self.mode!r}, which has no gradient; pad with another mode")
         return unpadded(dy, data.shape, self.pad_width, self.mode)
 
     @classmethod

@@ -276,7 +276,7 @@ class Splitting(Op):
         pieces = dy if isinstance(dy, tuple) else (dy,)
         return self.put_together(F, pieces)
 
-    def put_together(self, F: Any, pieces: Sequence[Any]) -> Any:  # noqa: N803
+    def put_together(self, F: Any, pieces: Sequence[Any]) -> Any:
         """The inverse, as a symbol."""
         if self.squeeze_axis:
             return F.stack(*pieces, axis=self.axis)

@@ -1,13 +1,17 @@
 """Linear algebra: sums over named axes (einsum, tensordot), diagonals, and decompositions of square matrices."""
 
+import string
+
 import numpy as np
 
 from ..op import Op, op
 from ..shapes import Shape, broadcast, is_known, merge, show
+from .adjoint import linear
 from .common import axis_of, widen
-from .linear import Products, want_at_least
+from .linear import Products, contraction_adjoint, want_at_least
 
 
+@linear()
 @op("_npi_einsum")
 class Einsum(Op):
     """numpy.einsum: the product of all inputs, summed over every subscript that the output lacks.
@@ -68,6 +72,33 @@ class Einsum(Op):
         y = np.einsum(",".join(terms) + "->" + right, *map(widen, arrays), optimize=len(arrays) > 1)
         return np.array(y, arrays[0].dtype, copy=None if len(arrays) > 1 else True)  # alone it may be a view
 
+    def adjoint(self, of, dy, *arrays):
+        terms, right = self._spelled_out([a.ndim for a in arrays])
+        own, others = arrays[of], [*arrays[:of], *arrays[of + 1 :]]
+        left = [right, *terms[:of], *terms[of + 1 :]]
+        sizes: dict[str, int] = {}
+        for term, array in zip(left, (dy, *others)):
+            for letter, size in zip(term, array.shape):
+                sizes[letter] = max(size, sizes.get(letter, 1)) if size else 0
+        dims = dict(zip(terms[of], own.shape))
+        # an axis of size 1 that others are wider along takes their sum; one that no other has gets the same everywhere
+        kept = [c for c in dims if c in sizes and not dims[c] == 1 != sizes[c]]
+        given = np.einsum(",".join(left) + "->" + "".join(kept), dy, *others, optimize=True)
+        where = dict(zip(kept, given.shape))
+        out = np.zeros(own.shape, given.dtype)
+        diagonal = np.einsum(terms[of] + "->" + "".join(dims), out)  # a view
+        diagonal[...] = given.reshape([where.get(c, 1) for c in dims])
+        return out
+
+    def _spelled_out(self, ranks: list[int]) -> tuple[list[str], str]:
+        """Subscripts of the inputs and of the output with letters for the axes of the ellipsis."""
+        terms, right = self.terms()
+        free = [c for c in string.ascii_letters if c not in self.subscripts]
+        counts = [rank - len(t.replace("...", "")) for t, rank in zip(terms, ranks)]
+        most = max((n for t, n in zip(terms, counts) if "..." in t), default=0)
+        spelled = [t.replace("...", "".join(free[most - n : most])) for t, n in zip(terms, counts)]
+        return spelled, right.replace("...", "".join(free[:most]))
+
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(2, 3, 4), make.uniform(4, 5), num_args=2, subscripts="...i,ij->...j")
@@ -91,7 +122,11 @@ class Tensordot(Products):
     def product(self, a, b):
         return np.tensordot(a, b, self.pairs(a.ndim, b.ndim))
 
+    def adjoint(self, of, dy, a, b):
+        return contraction_adjoint(of, dy, a, b, *self.pairs(a.ndim, b.ndim))
 
+
+@linear()
 @op("_npi_tensordot")
 class TensordotAxes(Tensordot):
     """numpy.tensordot over the axes listed: a_axes_summed of a with b_axes_summed of b."""
@@ -114,6 +149,7 @@ class TensordotAxes(Tensordot):
         yield make(make.uniform(2, 3, 4), make.uniform(3, 2, 5), a_axes_summed=(1, 0), b_axes_summed=(0, 1))
 
 
+@linear()
 @op("_npi_tensordot_int_axes")
 class TensordotCount(Tensordot):
     """numpy.tensordot over the last ``axes`` axes of a and the first of b."""
@@ -148,6 +184,11 @@ class Syrk(Products):
         flipped = np.swapaxes(a, -1, -2)
         return self.alpha * (flipped @ a if self.transpose else a @ flipped)
 
+    def gradient(self, F, dy, a, y):
+        both = dy + F.SwapAxis(dy, dim1=-1, dim2=-2)
+        pair = (a, both) if self.transpose else (both, a)
+        return F._linalg_gemm2(*pair, alpha=self.alpha)
+
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(2, 3, 4), transpose=True, alpha=2.0)
@@ -171,6 +212,9 @@ class MakeDiag(Op):
         places = np.arange(a.shape[-1])
         out[..., places + max(-self.offset, 0), places + max(self.offset, 0)] = a
         return out
+
+    def gradient(self, F, dy, a, y):
+        return F._linalg_extractdiag(dy, offset=self.offset)
 
     @classmethod
     def examples(cls, make):
@@ -201,6 +245,9 @@ class ExtractDiag(Square):
 
     def compute(self, a):
         return np.diagonal(a, self.offset, -2, -1).copy()
+
+    def gradient(self, F, dy, a, y):
+        return F._linalg_makediag(dy, offset=self.offset)
 
     @classmethod
     def examples(cls, make):
@@ -251,6 +298,9 @@ class SumLogDiag(Reduced):
     def decomposed(self, a):
         return np.log(np.diagonal(a, 0, -2, -1)).sum(-1).reshape(self.infer_shape(a.shape))
 
+    def gradient(self, F, dy, a, y):
+        return F._linalg_makediag(F._backward_per_matrix(dy, F._linalg_extractdiag(a)) / F._linalg_extractdiag(a))
+
 
 @op("_linalg_det", "linalg_det", "_npi_det")
 class Det(Reduced):
@@ -262,6 +312,9 @@ class Det(Reduced):
     def decomposed(self, a):
         return np.reshape(np.linalg.det(a), self.infer_shape(a.shape))
 
+    def gradient(self, F, dy, a, y):
+        return F._backward__linalg_det(dy, a, y)
+
 
 @op("_linalg_inverse", "linalg_inverse", "_npi_inv")
 class Inverse(Decomposed):
@@ -270,6 +323,9 @@ class Inverse(Decomposed):
     def decomposed(self, a):
         return np.linalg.inv(a)
 
+    def gradient(self, F, dy, a, y):
+        return F._linalg_gemm2(F._linalg_gemm2(y, dy, transpose_a=True, alpha=-1), y, transpose_b=True)
+
 
 @op("_linalg_potrf", "linalg_potrf")
 class Potrf(Decomposed):
@@ -277,3 +333,67 @@ class Potrf(Decomposed):
 
     def decomposed(self, a):
         return np.linalg.cholesky(a)
+
+    def gradient(self, F, dy, a, y):
+        return F._backward__linalg_potrf(dy, y)
+
+
+class DecompositionBackward(Decomposed):
+    """Base of parts of the gradient rules of decompositions. The result has the shape of the last input but y."""
+
+    def infer_shape(self, *shapes):
+        return shapes[1]
+
+    def compute(self, *arrays):
+        return self.back(*map(widen, arrays)).astype(arrays[0].dtype, copy=False)
+
+    def back(self, dy: np.ndarray, *arrays: np.ndarray) -> np.ndarray:
+        """The gradient."""
+        raise NotImplementedError
+
+
+@op("_backward__linalg_det")
+class DetBackward(DecompositionBackward):
+    """dy times the determinant times the inverse, transposed; 0 for singular matrices, as in MXNet.
+
+    Shapes: dy (...) or (1,), A (..., N, N), y as dy -> as A."""
+
+    inputs = ("dy", "A", "y")
+
+    def back(self, dy, a, y):
+        singular = y.reshape(*a.shape[:-2], 1, 1) == 0
+        inverse = np.linalg.inv(np.where(singular, np.eye(a.shape[-1], dtype=a.dtype), a))
+        return np.where(singular, 0, (dy * y).reshape(singular.shape) * np.swapaxes(inverse, -1, -2))
+
+
+@op("_backward__linalg_potrf")
+class PotrfBackward(DecompositionBackward):
+    """The gradient of A, symmetric, from that of its Cholesky factor. Shapes: dy, y (..., N, N) -> the same.
+
+    Source: Murray 2016, arXiv:1602.07527."""
+
+    inputs = ("dy", "y")
+
+    def back(self, dy, y):
+        flipped = np.swapaxes(y, -1, -2)
+        lower = np.tril(flipped @ dy)
+        middle = lower + np.swapaxes(np.tril(lower, -1), -1, -2)
+        half = np.linalg.solve(flipped, middle)
+        return np.swapaxes(np.linalg.solve(flipped, np.swapaxes(half, -1, -2)), -1, -2) / 2
+
+
+@linear(0)
+@op("_backward_per_matrix")
+class PerMatrix(Op):
+    """A number for every matrix, repeated along its diagonal. Shapes: data (...) or (1,), diagonal (..., N) -> (..., N)."""
+
+    inputs = ("data", "diagonal")
+
+    def infer_shape(self, data, diagonal):
+        return diagonal
+
+    def compute(self, data, diagonal):
+        return np.broadcast_to(data.reshape(*diagonal.shape[:-1], 1), diagonal.shape).copy()
+
+    def adjoint(self, of, dy, data, diagonal):
+        return dy.sum(-1).reshape(data.shape)

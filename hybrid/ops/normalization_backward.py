@@ -55,13 +55,14 @@ class _Backward(Op):
         return math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
 
     def seen(self, data, gamma, mean, spread):
-        """(gamma, mean, s), each ready to be broadcast against (A, B, C)."""
+        """(gamma, mean, s over a batch and else 1 / s), each ready to be broadcast against (A, B, C): MXNet multiplies by the
+        one and divides by the other, which shows where nearly everything cancels."""
         a, b, c = self.shape3(data.shape)
         statistics = tuple(1 if i in AXES[self.over] else n for i, n in enumerate((a, b, c)))
         spread = widen(spread)
         if self.third == "var":
             spread = np.sqrt(spread + spread.dtype.type(self.eps))
-        scale = spread if self.third == "rstd" else 1 / spread
+        scale = spread if (self.third == "rstd") == (self.over == "batch") else 1 / spread
         gamma = np.ones((1, b, 1), scale.dtype) if self.fix_gamma else widen(gamma).reshape(1, b, 1)
         return gamma, widen(mean).reshape(statistics), scale.reshape(statistics)
 
@@ -105,24 +106,30 @@ class BackwardNormalization(_Backward):
         y, x = widen(dy).reshape(shape), widen(data).reshape(shape)
         dx = np.empty(shape, x.dtype)
         sums = np.zeros((2, shape[1]), x.dtype)
+        batch = self.over == "batch"
         for piece in self.pieces(shape, x.itemsize):
             part, g, m, s = (_cut(a, piece) for a in (y, gammas, means, scales))
             h = x[piece] - m
-            h *= s
-            parts = (part * h).sum((0, 2)), part.sum((0, 2))
-            sums[:, piece[1]] += parts
-            v = part if self.fix_gamma else part * g
+            by_gamma = None
+            if batch and data.dtype == np.float16:  # MXNet rounds what it adds up to float16
+                by_gamma = (s * widen(narrow(h, data.dtype) * dy.reshape(shape)[piece])).sum((0, 2))
+            h = np.multiply(h, s, out=h) if batch else np.divide(h, s, out=h)
+            if by_gamma is None:
+                by_gamma = (part * h).sum((0, 2))
+            by_beta = part.sum((0, 2))
+            sums[:, piece[1]] += by_gamma, by_beta
+            v = part * (g * s) if batch else part * g / s
             if constant:
-                np.multiply(v, s, out=dx[piece])
+                dx[piece] = v
                 continue
-            if self.over == "batch":
-                by_h, by_1 = (g * p[:, None] / x.dtype.type(shape[0] * shape[2]) for p in parts)
+            if batch:
+                count = x.dtype.type(shape[0] * shape[2])
+                mean_h, mean_1 = (g * s * p[:, None] / count for p in (by_gamma, by_beta))
             else:
-                by_h, by_1 = (v * h).mean(axes, keepdims=True), v.mean(axes, keepdims=True)
-            h *= by_h
-            h += by_1
-            np.subtract(v, h, out=h)
-            np.multiply(h, s, out=dx[piece])
+                mean_h, mean_1 = (v * h).mean(axes, keepdims=True), v.mean(axes, keepdims=True)
+            v -= mean_1
+            h *= mean_h
+            np.subtract(v, h, out=dx[piece])
         if self.fix_gamma:
             sums[0] = 0
         return narrow(dx.reshape(data.shape), data.dtype), *(a.astype(gamma.dtype, copy=False) for a in sums)
@@ -153,6 +160,7 @@ class BackwardNormalizationTwice(_Backward):
     def compute(self, gx, ggamma, gbeta, dy, data, gamma, mean, spread, *, training=False):
         shape, constant, axes = self.shape3(data.shape), self.constant(training), AXES[self.over]
         gammas, means, scales = self.seen(data, gamma, mean, spread)
+        scales = scales if self.over == "batch" else 1 / scales
         u, y, x = (widen(a).reshape(shape) for a in (gx, dy, data))
         a, b = ((widen(v) * (i or not self.fix_gamma)).reshape(1, -1, 1) for i, v in enumerate((ggamma, gbeta)))
         h = (x - means) * scales

@@ -100,10 +100,18 @@ def lamb_scaled(op: Any, lr: Any, weight: Any, step: Any, r1: Any, r2: Any) -> A
 # -- bases ----------------------------------------------------------------------------------------------------------------
 
 
+KNOWN: dict[tuple[Any, int], dict[tuple[Any, ...], Any]] = {}
+"""``calls`` of update operators: their rates change at every step, what is known of shapes does not."""
+
+
 class Writer(Op):
     """An operator that writes to its states whenever it runs."""
 
     writes: ClassVar[bool] = True
+
+    def __init__(self, **attrs: Any):
+        super().__init__(**attrs)
+        self.__dict__["calls"] = KNOWN.setdefault((type(self), len(self.takes())), {})
 
 
 class Update(Writer):

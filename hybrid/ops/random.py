@@ -390,9 +390,9 @@ class SampleMultinomial(Op):
     def examples(cls, make):
         rows = make.uniform(2, 3, low=0.1)
         rows /= rows.sum(1, keepdims=True)
-        yield make(rows, shape=(4,))
-        yield make(rows[0])
-        yield make(rows, get_prob=True, dtype="uint8")
+        yield make(rows, shape=(8, 4))  # so many that two draws differ
+        yield make(rows[0], shape=(64,), dtype="float32")
+        yield make(rows, shape=(32,), get_prob=True, dtype="uint8")
 
 
 @op("_backward_sample_multinomial")

@@ -1,7 +1,8 @@
 """Images of another size, pixel for pixel as OpenCV 3.4 resizes them, which is what MXNet's image operators call.
 
 Every method is separable: a new row (column) is a weighted sum of a few old ones. uint8 images are computed in whole
-numbers of 1/2048 by the linear, cubic and Lanczos methods; floats, and uint8 by area, in float32.
+numbers of 1/2048 by the linear, cubic and Lanczos methods; floats, and uint8 by area, in float32. Cubic can be 1 off:
+OpenCV's last rounding there depends on the place in the row.
 """
 
 from __future__ import annotations
@@ -40,6 +41,8 @@ def resize(image: np.ndarray, width: int, height: int, method: int = LINEAR) -> 
     if method == AREA and all(o >= n for n, o in zip(new, old)):
         return _area(image, new)
     taps = [_TAPS[method](n, o) for n, o in zip(new, old)]
+    if method == LINEAR:
+        taps[0] = _rows(*_places(height, old[0]), old[0])
     if method == LINEAR_EXACT:
         return _exact(image, taps) if image.dtype == np.uint8 else _floats(image, taps)
     return _fixed(image, taps, method) if image.dtype == np.uint8 else _floats(image, taps)
@@ -71,6 +74,11 @@ def _pair(before: np.ndarray, after: np.ndarray, old: int) -> Taps:
     after = np.where((before < 0) | (before >= old - 1), np.float32(0), after)
     before = before.clip(0, old - 1)
     return np.stack([before, np.minimum(before + 1, old - 1)], 1), np.stack([1 - after, after], 1).astype(np.float32)
+
+
+def _rows(before: np.ndarray, after: np.ndarray, old: int) -> Taps:
+    """As _pair for rows: beyond the border the outermost row twice, which in whole numbers is not the same as once."""
+    return np.stack([before, before + 1], 1).clip(0, old - 1), np.stack([1 - after, after], 1).astype(np.float32)
 
 
 def _stretched(new: int, old: int) -> Taps:

@@ -426,10 +426,13 @@ class _Run(NamedTuple):
             return self._lstm(given + recalled, order, valid)
         if self.op.mode == "gru":
             return self._gru(given, recalled, before), self.out
-        slope = (self.out > 0).astype(self.out.dtype) if self.op.mode == "rnn_relu" else 1 - self.out**2
+        relu = self.op.mode == "rnn_relu"
+        slope = (self.out > 0).astype(self.out.dtype) if relu else 1 - self.out**2
 
         def step(t, dhidden, _, dgiven, drecalled):
             np.multiply(dhidden, slope[t], out=dgiven)
+            if relu:  # float32 in MXNet like the ReLU itself
+                dgiven[...] = dgiven.astype(np.float32)
             return [0]
 
         return step, self.out
@@ -466,7 +469,9 @@ class _Run(NamedTuple):
         out = np.tanh(shut)
         by_cell = leave * (1 - out**2)
         # the cell's gradient, gate by gate
-        slopes = np.concatenate([new * enter * (1 - enter), before * forget * (1 - forget), enter * (1 - new**2)], axis=2)
+        slopes = np.concatenate(
+            [new * enter * (1 - enter), before * forget * (1 - forget), enter * (1 - new**2)], axis=2
+        )
         by_leave = out * leave * (1 - leave)
         passes = None if shut is cells else shut == cells
         size = new.shape[2]

@@ -1,0 +1,246 @@
+"""What optimizers share: rates and their multipliers, counts of updates, float32 masters of float16 weights."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+
+from ..ndarray import NDArray, invoke, zeros
+from ..op import lookup
+
+T = TypeVar("T", bound=type)
+
+
+class Optimizer:
+    """Base class: ``create_state(index, weight)``, then ``update(index, weight, grad, state)`` for every gradient.
+
+    param_idx2name names the weights; by default names that do not end in _weight or _gamma get no decay. sym: a symbol
+    whose ``__lr_mult__`` and ``__wd_mult__`` attributes count. param_dict: index to Gluon parameter, whose multipliers
+    count before all others."""
+
+    opt_registry: ClassVar[dict[str, type[Optimizer]]] = {}
+
+    def __init__(
+        self,
+        rescale_grad: float = 1.0,
+        param_idx2name: dict[int, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        learning_rate: float | None = None,
+        lr_scheduler: Any = None,
+        sym: Any = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: dict[Any, Any] | None = None,
+    ) -> None:
+        if not isinstance(param_idx2name or {}, dict):
+            raise AssertionError("param_idx2name should be a dict of param indexes to names.")
+        if lr_scheduler is None and learning_rate is None:
+            learning_rate = 0.01
+        self.rescale_grad = rescale_grad
+        self.lr_scheduler = lr_scheduler
+        self.lr = learning_rate
+        if lr_scheduler is not None and learning_rate is not None and lr_scheduler.base_lr != learning_rate:
+            print(
+                UserWarning("learning rate from ``lr_scheduler`` has been overwritten by ``learning_rate`` in optimizer.")
+            )
+            lr_scheduler.base_lr = learning_rate
+        self.wd = wd
+        self.lr_mult: dict[Any, float] = {}
+        self.wd_mult: dict[Any, float] = {}
+        self.begin_num_update = begin_num_update
+        self.num_update = begin_num_update
+        self._all_index_update_counts: dict[int, dict[Any, int]] = {0: {}}
+        self._index_update_count = self._all_index_update_counts[0]
+        self.clip_gradient = clip_gradient
+        self.multi_precision = multi_precision
+        self.aggregate_num = 0
+        self.idx2name = dict(param_idx2name or {})
+        self.sym_info: tuple[Any, ...] = (sym.attr_dict(), sym.list_arguments()) if sym is not None else ()
+        self.param_dict = param_dict or {}
+        self.allow_np_array = False
+        self.set_lr_mult({})
+        self.set_wd_mult({})
+
+    @staticmethod
+    def register(klass: T) -> T:
+        """Make a class known to ``create`` by its name in small letters. Decorator."""
+        if not isinstance(klass, type):
+            raise AssertionError(f"register: got {klass!r}, wanted a class")
+        known = Optimizer.opt_registry.get(klass.__name__.lower())
+        if known is not None:
+            warnings.warn(
+                f"WARNING: New optimizer {klass.__module__}.{klass.__name__} is overriding existing optimizer "
+                f"{known.__module__}.{known.__name__}",
+                stacklevel=2,
+            )
+        Optimizer.opt_registry[klass.__name__.lower()] = klass
+        return klass
+
+    @staticmethod
+    def create_optimizer(name: str, **kwargs: Any) -> Optimizer:
+        """The optimizer of that name, in any letters. Raises ValueError when there is none."""
+        known = Optimizer.opt_registry.get(name.lower())
+        if known is None:
+            raise ValueError(f"Cannot find optimizer {name}; there are {', '.join(sorted(Optimizer.opt_registry))}")
+        return known(**kwargs)
+
+    # -- what a subclass defines --------------------------------------------------------------------------------------
+
+    def create_state(self, index: Any, weight: NDArray) -> Any:
+        """What is remembered of a weight from update to update: an array, a tuple of them, or None."""
+
+    def update(self, index: Any, weight: NDArray, grad: NDArray, state: Any) -> None:
+        """Change the weight (and its state) by one gradient."""
+        raise NotImplementedError
+
+    # -- float32 masters ----------------------------------------------------------------------------------------------
+
+    def _masters(self, weight: NDArray) -> bool:
+        """Whether the weight is kept in float32 beside. Warns when a float16 weight is not."""
+        half = weight.dtype == np.float16
+        if half and not self.multi_precision:
+            warnings.warn(
+                "Accumulating with float16 in optimizer can lead to poor accuracy or slow convergence. "
+                "Consider using multi_precision=True option of the optimizer",
+                stacklevel=4,
+            )
+        return bool(half and self.multi_precision)
+
+    def create_state_multi_precision(self, index: Any, weight: NDArray) -> Any:
+        """create_state; of a float16 weight under multi_precision (float32 master, its state)."""
+        if not self._masters(weight):
+            return self.create_state(index, weight)
+        master = weight.astype(np.float32)
+        return master, self.create_state(index, master)
+
+    def update_multi_precision(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
+        """update, through the float32 master where create_state_multi_precision made one."""
+        if not (self.multi_precision and weight.dtype == np.float16):
+            self.update(index, weight, grad, state)
+            return
+        master, own = state
+        self.update(index, master, grad.astype(np.float32), own)
+        invoke(lookup("Cast").bind(dtype=np.float16), [master], weight)
+
+    # -- rates --------------------------------------------------------------------------------------------------------
+
+    @property
+    def learning_rate(self) -> float:
+        """The rate now: the scheduler's, when there is one."""
+        return self.lr if self.lr_scheduler is None else self.lr_scheduler(self.num_update)  # type: ignore[return-value]
+
+    def set_learning_rate(self, lr: float) -> None:
+        """Set the rate. Raises UserWarning when a scheduler decides it."""
+        if self.lr_scheduler is not None:
+            raise UserWarning(
+                "LRScheduler of the optimizer has already been defined. Note that set_learning_rate can mutate the value "
+                "of the learning rate of the optimizer only when the LRScheduler of the optimizer is undefined."
+            )
+        self.lr = lr
+
+    def set_lr_scale(self, args_lrscale: Any) -> None:
+        """Gone from MXNet; raises DeprecationWarning. Use set_lr_mult."""
+        raise DeprecationWarning("set_lr_scale is gone; use set_lr_mult")
+
+    def set_lr_mult(self, args_lr_mult: dict[Any, float]) -> None:
+        """Multipliers of the learning rate by name or index, over those of the symbol's attributes."""
+        self.lr_mult = {**self._declared("__lr_mult__"), **args_lr_mult}
+
+    def set_wd_mult(self, args_wd_mult: dict[Any, float]) -> None:
+        """Multipliers of the weight decay by name or index, over those of the symbol's attributes and of the names."""
+        undecayed = {n: 0.0 for n in self.idx2name.values() if not self._decays(n)}
+        self.wd_mult = {**undecayed, **self._declared("__wd_mult__"), **args_wd_mult}
+
+    def _decays(self, name: str) -> bool:
+        return name.endswith(("_weight", "_gamma"))
+
+    def _declared(self, key: str) -> dict[str, float]:
+        attrs, names = self.sym_info or ({}, ())
+        return {n: float(attrs[n][key]) for n in names if key in attrs.get(n, {})}
+
+    def _get_lrs(self, indices: Any) -> list[float]:
+        """The learning rate of each index, with its multiplier."""
+        rate = self.learning_rate
+        return [rate * self._multiplier(i, "lr_mult") for i in indices]
+
+    def _get_lr(self, index: Any) -> float:
+        return self._get_lrs([index])[0]
+
+    def _get_wds(self, indices: Any) -> list[float]:
+        """The weight decay of each index, with its multiplier."""
+        return [self.wd * self._multiplier(i, "wd_mult") for i in indices]
+
+    def _get_wd(self, index: Any) -> float:
+        return self._get_wds([index])[0]
+
+    def _multiplier(self, index: Any, which: str) -> float:
+        if index in self.param_dict:
+            return getattr(self.param_dict[index], which)
+        table = getattr(self, which)
+        return table[index] if index in table else table.get(self.idx2name.get(index), 1.0)
+
+    # -- counts -------------------------------------------------------------------------------------------------------
+
+    def _set_current_context(self, device_id: int) -> None:
+        """Count updates of that device from now on; each has counts of its own."""
+        self._index_update_count = self._all_index_update_counts.setdefault(device_id, {})
+
+    def _update_count(self, index: Any) -> None:
+        """Count an update of one index, or of several."""
+        for i in index if isinstance(index, list | tuple) else [index]:
+            count = self._index_update_count.get(i, self.begin_num_update) + 1
+            self._index_update_count[i] = count
+            self.num_update = max(count, self.num_update)
+
+    # -- help for subclasses --------------------------------------------------------------------------------------------
+
+    def _start(self, index: Any, weight: NDArray, grad: NDArray) -> tuple[float, float]:
+        """Count the update and give (learning rate, weight decay). Raises AssertionError for what are no arrays."""
+        if not (isinstance(weight, NDArray) and isinstance(grad, NDArray)):
+            raise AssertionError(f"update: got {type(weight).__name__} and {type(grad).__name__}, wanted NDArrays")
+        self._update_count(index)
+        return self._get_lr(index), self._get_wd(index)
+
+    def _options(self, **more: Any) -> dict[str, Any]:
+        """Attributes that every update operator takes, and those of ``more`` that are not None or 0."""
+        given = {"clip_gradient": self.clip_gradient, **more}
+        return {"rescale_grad": self.rescale_grad, **{k: v for k, v in given.items() if v}}
+
+    def _scaled(self, grad: NDArray) -> NDArray:
+        """The gradient times rescale_grad, clipped to clip_gradient."""
+        return self._clipped(grad * self.rescale_grad)
+
+    def _clipped(self, grad: NDArray) -> NDArray:
+        return grad if self.clip_gradient is None else grad.clip(-self.clip_gradient, self.clip_gradient)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in self.__dict__.items() if k != "param_dict"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ = {**state, "param_dict": {}}
+
+
+register = Optimizer.register
+create = Optimizer.create_optimizer
+
+
+def nothing_yet(weight: NDArray) -> NDArray:
+    """A state of zeros, like the weight."""
+    return zeros(weight.shape, weight.context, weight.dtype)
+
+
+@register
+class Test(Optimizer):
+    """weight + grad * rescale_grad, for tests of what surrounds optimizers. The state is the weight."""
+
+    __test__ = False  # no test case of pytest
+
+    def create_state(self, index: Any, weight: NDArray) -> NDArray:
+        return nothing_yet(weight)
+
+    def update(self, index: Any, weight: NDArray, grad: NDArray, state: NDArray) -> None:
+        weight += grad * self.rescale_grad
+        state[:] = weight

@@ -1,0 +1,204 @@
+"""The engine: any interleaving equals the serial order, errors reach the reader, and nothing runs far ahead."""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import threading
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import hybrid as mx
+from hybrid import autograd, engine, nd
+from hybrid.engine import ENGINE, Engine, Var
+from hybrid.op import Op
+
+BIG = 600  # matrices of that side are too large to be multiplied at once
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sets(st.integers(0, 4), max_size=3), st.sets(st.integers(0, 4), min_size=1, max_size=2), st.booleans()
+        ),
+        min_size=1,
+        max_size=25,
+    )
+)
+@settings(max_examples=60, deadline=None)
+def test_any_interleaving_equals_the_serial_order(program: list[tuple[set[int], set[int], bool]]) -> None:
+    def run(push) -> list[int]:
+        cells = [1, 2, 3, 4, 5]
+
+        def work(number: int, reads: set[int], writes: set[int], slow: bool):
+            def task() -> None:
+                seen = sum(cells[r] for r in sorted(reads))
+                if slow:
+                    time.sleep(0.0005)
+                for w in sorted(writes):
+                    cells[w] = (cells[w] * 31 + seen * 7 + number) % 1000003
+
+            return task
+
+        for number, (reads, writes, slow) in enumerate(program):
+            push(work(number, reads, writes, slow), reads, writes)
+        return cells
+
+    serial = run(lambda task, reads, writes: task())
+    own = Engine(3)
+    held = [Var() for _ in range(5)]
+    cells = run(lambda task, reads, writes: own.push(task, [held[r] for r in reads], [held[w] for w in writes]))
+    own.wait_all()
+    assert cells == serial
+    assert all(v.writer is None and not v.readers for v in held)
+
+
+def test_independent_work_runs_in_parallel() -> None:
+    meeting = threading.Barrier(2, timeout=20)
+    for _ in range(2):
+        ENGINE.push(meeting.wait, [], [Var()])
+    nd.waitall()  # a barrier that is not met breaks, and raises here
+
+
+def test_operations_return_at_once() -> None:
+    gate = threading.Event()
+    x = nd.ones((BIG, BIG))
+    ENGINE.push(lambda: gate.wait(20), [], [x._shared_var()])
+    y = nd.dot(x, x)
+    z = y.reshape((-1,))[:3] + 1
+    assert (y.shape, y.dtype, z.shape) == ((BIG, BIG), np.float32, (3,))
+    gate.set()
+    assert z.asnumpy().tolist() == [BIG + 1] * 3
+
+
+def test_views_and_writes_keep_their_order() -> None:
+    gate = threading.Event()
+    x = nd.zeros((4, 3))
+    row = x[1]
+    ENGINE.push(lambda: gate.wait(20), [], [x._shared_var()])
+    before = x + 0
+    row[:] = 5
+    x[2:] += row
+    after = x.copy()
+    x[:] = -1
+    gate.set()
+    assert before.asnumpy().sum() == 0
+    assert after.asnumpy().tolist() == [[0] * 3, [5] * 3, [5] * 3, [5] * 3]
+    assert x.asnumpy().tolist() == [[-1] * 3] * 4
+
+
+def test_shape_errors_raise_at_the_call() -> None:
+    with pytest.raises(mx.MXNetError, match=r"dot.*600"):
+        nd.dot(nd.ones((BIG, BIG)), nd.ones((BIG + 1, BIG)))
+
+
+def failing() -> nd.NDArray:
+    """An array of which the computation fails later."""
+    data = nd.array(np.full((BIG, BIG), 7.0))
+    return nd.linalg.potrf(0 - data)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda y: y.asnumpy(),
+        lambda y: y.wait_to_read(),
+        lambda y: print(y),
+        lambda y: (y + 1).sum().asscalar(),
+        lambda y: y[0].asnumpy(),
+        lambda y: nd.waitall(),
+    ],
+)
+def test_an_error_reaches_the_reader(read) -> None:
+    y = failing()
+    with pytest.raises(mx.MXNetError, match=r"_linalg_potrf.*\(600, 600\)|_linalg_potrf.*600,600|_linalg_potrf.*600"):
+        read(y)
+    nd.waitall()  # it was seen, so it is not told again
+
+
+def test_naive_engine_does_everything_at_once() -> None:
+    assert engine.set_engine_type("NaiveEngine") == "ThreadedEnginePerDevice"
+    try:
+        x = nd.ones((BIG, BIG))
+        y = nd.dot(x, x)
+        assert y._memory is not None and y._var.writer is None
+    finally:
+        assert engine.set_engine_type("ThreadedEnginePerDevice") == "NaiveEngine"
+    with pytest.raises(ValueError, match="FooEngine"):
+        engine.set_engine_type("FooEngine")
+
+
+def test_bulk_size() -> None:
+    before = engine.set_bulk_size(8)
+    try:
+        assert engine.set_bulk_size(4) == 8
+        with engine.bulk(100):
+            x = nd.ones((BIG, BIG))
+            for _ in range(5):
+                x = x + 1
+            assert x[0, 0].asscalar() == 6
+        assert engine.set_bulk_size(before) == 4
+    finally:
+        engine.set_bulk_size(before)
+
+
+def test_memory_stays_bounded_when_a_loop_runs_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "PENDING_BYTES", 8 * 4 * BIG * BIG)
+    ahead = 0
+    x = nd.ones((BIG, BIG))
+    for _ in range(60):
+        y = nd.dot(x, x)
+        ahead = max(ahead, ENGINE._bytes)
+    y.wait_to_read()
+    assert ahead <= 9 * 4 * BIG * BIG
+    nd.waitall()
+    assert ENGINE._bytes == ENGINE._pending == 0
+
+
+def forget_calls() -> None:
+    """Let eager calls find out anew what to do at once and what later."""
+    for op in gc.get_objects():
+        if isinstance(op, Op):
+            op.calls.clear()
+
+
+def test_results_do_not_depend_on_who_computes(monkeypatch: pytest.MonkeyPatch) -> None:
+    def train() -> np.ndarray:
+        mx.random.seed(3)
+        rng = np.random.default_rng(0)
+        w, x = nd.array(rng.normal(size=(40, 30))), nd.array(rng.normal(size=(20, 30)))
+        w.attach_grad()
+        for _ in range(4):
+            with autograd.record():
+                y = nd.Dropout(nd.tanh(nd.dot(x, w.T)), p=0.5)
+                loss = (y * y).sum()
+            loss.backward()
+            w -= 0.1 * w.grad
+        return w.asnumpy()
+
+    inline = train()
+    monkeypatch.setattr("hybrid.array.SMALL", -1)
+    forget_calls()
+    np.testing.assert_array_equal(train(), inline)
+    monkeypatch.undo()
+    forget_calls()
+
+
+def _child(queue) -> None:
+    x = nd.ones((BIG, BIG))
+    queue.put(float(nd.dot(x, x)[0, 0].asscalar()))
+
+
+def test_a_forked_child_has_an_engine_of_its_own() -> None:
+    nd.dot(nd.ones((BIG, BIG)), nd.ones((BIG, BIG))).wait_to_read()
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    child = context.Process(target=_child, args=(queue,))
+    child.start()
+    assert queue.get(timeout=60) == BIG
+    child.join(20)
+    assert child.exitcode == 0
