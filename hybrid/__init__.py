@@ -1,9 +1,10 @@
-"""gluonnx: the engine. ``import hybrid as mx``.
+"""gluonnx: the engine, and MXNet's Python API. ``import hybrid as mx``.
 
 Modules load when they are first used; importing this fills the table of operators and no more.
 """
 
 import importlib
+import pkgutil
 from typing import TYPE_CHECKING, Any
 
 from . import ops  # fills the operator tables
@@ -13,102 +14,95 @@ if TYPE_CHECKING:
     from . import (
         attribute,
         autograd,
+        callback,
         context,
+        contrib,
         engine,
         error,
         executor,
         gluon,
         image,
+        initializer,
         io,
+        kvstore,
+        lr_scheduler,
+        metric,
         model,
+        module,
+        monitor,
         name,
         ndarray,
+        operator,
+        optimizer,
         params,
         random,
         recordio,
+        registry,
         sparse,
         symbol,
+        test_utils,
+        util,
+        visualization,
     )
+    from . import initializer as init
+    from . import kvstore as kv
+    from . import module as mod
     from . import ndarray as nd
     from . import symbol as sym
+    from . import visualization as viz
     from .attribute import AttrScope
+    from .compat import install_as_mxnet
     from .context import Context, cpu, cpu_pinned, current_context, gpu, num_gpus
     from .symbol import Symbol
 
-_MODULES = (
-    "attribute",
-    "autograd",
-    "context",
-    "engine",
-    "error",
-    "executor",
-    "gluon",
-    "image",
-    "io",
-    "model",
-    "name",
-    "ndarray",
-    "params",
-    "random",
-    "recordio",
-    "sparse",
-    "symbol",
-)
-_SHORT = {"nd": "ndarray", "sym": "symbol"}
-_FROM = {
+__version__ = "1.9.1"
+"""The version of MXNet whose API this is, for programs that ask."""
+
+SHORT = {
+    "img": "image",
+    "init": "initializer",
+    "kv": "kvstore",
+    "mod": "module",
+    "mon": "monitor",
+    "nd": "ndarray",
+    "rnd": "random",
+    "sym": "symbol",
+    "viz": "visualization",
+}
+"""Modules that MXNet knows by a second name."""
+FROM = {
     "AttrScope": "attribute",
     "Context": "context",
+    "Symbol": "symbol",
     "cpu": "context",
     "cpu_pinned": "context",
     "current_context": "context",
     "gpu": "context",
+    "install_as_mxnet": "compat",
     "num_gpus": "context",
-    "Symbol": "symbol",
 }
+"""Names of other modules that are to be had here."""
+ELSEWHERE = {"onnx": "bridge.mxnet_onnx"}
+"""Modules of MXNet that are built on this engine, in packages that know ONNX; loaded when they are asked for."""
 
-__all__ = [
-    "AttrScope",
-    "Context",
-    "MXNetError",
-    "Symbol",
-    "attribute",
-    "autograd",
-    "context",
-    "cpu",
-    "cpu_pinned",
-    "current_context",
-    "engine",
-    "error",
-    "executor",
-    "gluon",
-    "gpu",
-    "image",
-    "io",
-    "model",
-    "name",
-    "nd",
-    "ndarray",
-    "num_gpus",
-    "ops",
-    "params",
-    "random",
-    "recordio",
-    "sparse",
-    "sym",
-    "symbol",
-]
+__all__ = ["MXNetError", "ops", *SHORT, *FROM]  # noqa: PLE0604  pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _FROM:
-        found = getattr(importlib.import_module(f"{__name__}.{_FROM[name]}"), name)
-    elif name in _SHORT or name in _MODULES:
-        found = importlib.import_module(f"{__name__}.{_SHORT.get(name, name)}")
+    if name in FROM:
+        found = getattr(importlib.import_module(f"{__name__}.{FROM[name]}"), name)
     else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        path = ELSEWHERE.get(name) or f"{__name__}.{SHORT.get(name, name)}"
+        try:
+            found = importlib.import_module(path)
+        except ModuleNotFoundError as error:
+            if error.name != path or name.startswith("_"):
+                raise
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
     globals()[name] = found
     return found
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    modules = {m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_")}
+    return sorted({*globals(), *__all__, *ELSEWHERE, *modules})

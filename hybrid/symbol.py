@@ -25,6 +25,9 @@ from .name import NameManager
 from .op import Op, lookup
 from .shapes import from_legacy, is_known, to_legacy
 
+__path__: list[str] = []  # so that "import mxnet.symbol.contrib" may look inside (compat.py)
+
+
 
 def attribute_text(value: Any) -> str:
     """A Python value as attribute text, as MXNet's frontend writes it (``str``, whatever NumPy types are inside)."""

@@ -3,8 +3,9 @@
 import numpy as np
 
 from hybrid.op import OPS
+from hybrid.ops.arg_extremes import ArgExtreme, NpArgExtreme
 from hybrid.ops.common import axes_of
-from hybrid.ops.reduce import ArgExtreme, NpArgExtreme, NpReduction, Reduction
+from hybrid.ops.reduce import NpReduction, Reduction
 
 from ..registry import to_onnx
 

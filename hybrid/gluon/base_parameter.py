@@ -55,8 +55,9 @@ def _place(ctx: Context) -> tuple[int, int]:
 class Parameter:
     """A named array of a block, with a copy and a gradient on each of its contexts.
 
-    Its shape may hold 0 for what is not known, or be None; then its initialisation is deferred until it is. Raises
-    ParameterError when it is given an array of another shape."""
+    Its shape may hold 0 for what is not known, or be None; then its initialisation is deferred until it is. stype and
+    grad_stype say as what values and gradients show; the memory behind both is dense. Raises ParameterError when it is given
+    an array of another shape."""
 
     def __init__(
         self,
@@ -201,7 +202,7 @@ class Parameter:
     def _initial(self, waiting: _Deferred) -> NDArray:
         data = ndarray.zeros(self.shape, dtype=self.dtype, ctx=cpu())
         initializer.create(waiting.default_init)(initializer.InitDesc(self.name, {"__init__": waiting.init}), data)
-        return data if self._stype == "default" else data.tostype(self._stype)
+        return data
 
     def _init_impl(self, data: NDArray, ctx_list: Sequence[Context]) -> None:
         """Copy the values to all contexts and make gradients."""
@@ -214,9 +215,7 @@ class Parameter:
         if self.grad_req == "null" or self._data is None:
             self._grad = None
             return
-        self._grad = [
-            ndarray.zeros(a.shape, dtype=a.dtype, ctx=a.context, stype=self._grad_stype) for a in self._data
-        ]
+        self._grad = [ndarray.zeros(a.shape, dtype=a.dtype, ctx=a.context) for a in self._data]
         autograd.mark_variables(self._data, self._grad, self.grad_req)
 
     def _load_init(self, data: NDArray, ctx: Any, cast_dtype: bool = False, dtype_source: str = "current") -> None:
@@ -230,7 +229,7 @@ class Parameter:
                 data = data.astype(self.dtype, copy=False)
             else:
                 self.dtype = data.dtype
-        data = data.tostype(self._stype)
+        data = data.tostype("default")
         if self._data is not None:
             self.set_data(data)
         else:
@@ -270,11 +269,12 @@ class Parameter:
             )
 
     def _reduce(self) -> NDArray:
-        """A copy of the values, the mean of all contexts' copies."""
-        if self._stype != "default":
-            return self._check_and_get(self._data, None).copyto(cpu())
-        arrays = [array.copyto(cpu()) for array in self.list_data()]
-        return arrays[0] if len(arrays) == 1 else ndarray.add_n(*arrays) / len(arrays)
+        """A copy of the values, the mean of all contexts' copies, as files hold it."""
+        if self._data is None:
+            self._refuse()
+        arrays = [array.copyto(cpu()) for array in self._data]
+        mean = arrays[0] if len(arrays) == 1 else ndarray.add_n(*arrays) / len(arrays)
+        return mean.tostype(self._stype)
 
     # -- values and gradients -----------------------------------------------------------------------------------------
 
@@ -379,16 +379,19 @@ class Parameter:
             raise MXNetError(f"Cannot get gradient array for Parameter '{self.name}' because grad_req='null'")
 
     def grad(self, ctx: Context | None = None) -> NDArray:
-        """The gradient on a context. Raises MXNetError when grad_req is "null"; else as data."""
+        """The gradient on a context. Raises MXNetError when grad_req is "null"; else as data.
+
+        With a sparse grad_stype it is a copy that holds the rows that are not zero."""
         self._no_gradient()
-        return self._check_and_get(self._grad, ctx)
+        gradient = self._check_and_get(self._grad, ctx)
+        return gradient if self._grad_stype == "default" else gradient.tostype(self._grad_stype)
 
     def list_grad(self) -> list[NDArray]:
-        """The gradients on all contexts."""
+        """The gradients on all contexts; see grad."""
         self._no_gradient()
         if self._grad is None:
             self._refuse()
-        return self._grad
+        return self._grad if self._grad_stype == "default" else [g.tostype(self._grad_stype) for g in self._grad]
 
     def list_ctx(self) -> list[Context]:
         """The contexts that it is, or will be, initialized on."""

@@ -279,9 +279,9 @@ class HybridBlock(Block):
         return _regroup([out] if isinstance(out, NDArray) else out, self._out_format)
 
     def register_op_hook(self, callback: Callable[..., Any], monitor_all: bool = False) -> None:
-        """Call ``callback(name, array)`` for every output of every operator when it runs as a graph.
+        """Call ``callback(name, operator, array)`` for every output of every operator when it runs as a graph.
 
-        monitor_all: for every input too."""
+        monitor_all: for every input too. MXNet passes the address of the array."""
         self._callback, self._monitor_all = callback, monitor_all
         for child in self._children.values():
             child._callback, child._monitor_all = callback, monitor_all

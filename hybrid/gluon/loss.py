@@ -336,10 +336,7 @@ class PoissonNLLLoss(Loss):
     ) -> Any:
         """The loss of the batch."""
         target = _reshape_like(F, target, pred)
-        if self._from_logits:
-            loss = F.exp(pred) - target * pred
-        else:
-            loss = pred - target * F.log(pred + epsilon)
+        loss = F.exp(pred) - target * pred if self._from_logits else pred - target * F.log(pred + epsilon)
         if self._compute_full:
             stirling = target * F.log(target) - target + 0.5 * F.log(2 * target * math.pi)
             loss = loss + stirling * (target > 1)
@@ -356,16 +353,17 @@ class CosineEmbeddingLoss(Loss):
     def hybrid_forward(self, F: Any, input1: Any, input2: Any, label: Any, sample_weight: Any = None) -> Any:  # noqa: N803
         """The loss of each pair."""
         input1 = _reshape_like(F, input1, input2)
-        cosine = self._cosine_similarity(F, input1, input2)
         label = label.reshape((-1, 1))
-        alike, other = label == 1, label == -1
-        loss = alike * (1 - cosine) + other * F.relu(cosine - self._margin)
+        cosine = self._cosine_similarity(F, input1, input2)
+        alike = (1 - cosine) * (label == 1)
+        other = F.broadcast_maximum(F.zeros((1, 1)), (label == -1) * (cosine - self._margin))
+        loss = alike + other
         return self._weighted(F, loss, sample_weight)
 
     def _cosine_similarity(self, F: Any, x: Any, y: Any, axis: int = -1) -> Any:  # noqa: N803
         """(N, 1); 0 where either is 0."""
-        products = F.sum(x * y, axis=axis).reshape((-1, 1))
         norms = F.norm(x, axis=axis).reshape((-1, 1)) * F.norm(y, axis=axis).reshape((-1, 1))
+        products = F.sum(x * y, axis=axis).reshape((-1, 1))
         return products / F.broadcast_maximum(norms, F.full((1, 1), 1e-12))
 
 

@@ -11,11 +11,12 @@ from ..symbol import Symbol
 
 
 def run_watched(
-    graph: Symbol, inputs: Sequence[NDArray], callback: Callable[[str, NDArray], Any], monitor_all: bool
+    graph: Symbol, inputs: Sequence[NDArray], callback: Callable[[str, str, NDArray], Any], monitor_all: bool
 ) -> Any:
     """What the graph computes of inputs in the order of list_inputs, recorded by autograd as any operators.
 
-    callback gets ``name_output`` and the array; monitor_all: before that the operator's inputs too."""
+    callback gets the name of each output as ``Symbol.list_outputs`` has it, the operator's name and the array; with
+    monitor_all it gets the operator's inputs before that, named after the node too."""
     values = {node.name: array for node, array in zip(graph.graph.variables(), inputs, strict=True)}
     results: dict[tuple[int, int], NDArray] = {}
     for node in graph.graph.nodes:
@@ -26,12 +27,12 @@ def run_watched(
             raise MXNetError(f"operator hooks cannot look into {node.name}: control flow runs as a whole")
         arrays = [results[id(e.node), e.index] for e in node.inputs]
         if monitor_all:
-            for entry, array in zip(node.inputs, arrays):
-                callback(entry.name, array)
+            for name, array in zip(node.op.takes(), arrays):
+                callback(f"{node.name}_{name}", node.op.name, array)
         out = invoke(node.op, arrays)
         made = [out] if isinstance(out, NDArray) else out
         results.update({(id(node), i): array for i, array in enumerate(made)})
-        for entry, array in zip(node.outputs, made):
-            callback(entry, array)
+        for name, array in zip(node.outputs, made):
+            callback(name, node.op.name, array)
     outs = [results[id(e.node), e.index] for e in graph._entries]
     return outs[0] if len(outs) == 1 else outs

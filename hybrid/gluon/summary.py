@@ -33,8 +33,9 @@ def _shape_text(value: Any) -> str:
 
 
 def print_summary(block: Block, inputs: tuple[Any, ...]) -> None:
-    """Run the block once on inputs and print a line for every layer but containers, then the sums.
+    """Run the block once on inputs and print a line for every use of every layer but containers, then the sums.
 
+    MXNet counts a layer that is registered twice four times: it hooks itself to it twice, and both hooks see both uses.
     Raises AssertionError when the block or a child is hybridized."""
     from .nn import HybridSequential, Sequential
 

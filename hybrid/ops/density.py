@@ -5,7 +5,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..op import Op, op
+from ..op import Domain, Op, op
 from ..shapes import merge, merge_all, show
 from .random import wrong_float
 from .special import digamma, gammaln
@@ -21,6 +21,8 @@ class Density(NamedTuple):
     slopes: Callable[..., tuple[Any, ...]]
     """The derivatives of log by the sample and by each parameter."""
     doc: str
+    counts: bool = False
+    """Whether samples are whole numbers; then there is no derivative by them, and it is given as 0."""
 
 
 def _uniform(x, low, high):
@@ -95,13 +97,14 @@ DENSITIES = (
     Density("normal", ("mu", "sigma"), _normal, _normal_slopes, "The normal density"),
     Density("gamma", ("alpha", "beta"), _gamma, _gamma_slopes, "The gamma density of shape alpha and rate beta"),
     Density("exponential", ("lam",), _exponential, _exponential_slopes, "The exponential density of rate lam"),
-    Density("poisson", ("lam",), _poisson, _poisson_slopes, "Poisson's probability of a count, of mean lam"),
+    Density("poisson", ("lam",), _poisson, _poisson_slopes, "Poisson's probability of a count, of mean lam", True),
     Density(
         "negative_binomial",
         ("k", "p"),
         _negative_binomial,
         _negative_binomial_slopes,
         "The probability of so many successes before k failures, each of probability p",
+        True,
     ),
     Density(
         "generalized_negative_binomial",
@@ -109,6 +112,7 @@ DENSITIES = (
         _generalized,
         _generalized_slopes,
         "The negative binomial probability of a count, of mean mu and dispersion alpha",
+        True,
     ),
     Density("dirichlet", ("alpha",), _dirichlet, _dirichlet_slopes, "Dirichlet's density, over the last axis"),
 )
@@ -122,6 +126,7 @@ class DensityOp(Op):
 
     density: ClassVar[Density]
     tolerance = 256.0  # logarithms of gamma functions that nearly cancel, then exponentiated
+    epsilon = float(np.finfo(np.float32).eps)  # MXNet's constants and digamma function are float32 whatever the dtype
 
     is_log: bool = False
 
@@ -144,6 +149,9 @@ class DensityOp(Op):
         if own:
             merge(sample[-1:], shape[-1:])
         return (sample[:-1] or (1,)) if own else sample
+
+    def domain(self, name, shapes):
+        return Domain(0, 5, True) if name == "sample" and self.density.counts else None
 
     def infer_type(self, *dtypes):
         problem = wrong_float(dtypes[0])
@@ -207,11 +215,11 @@ class DensityBackward(DensityOp):
         if self.own_axes:
             factor = factor.reshape((*sample.shape[:-1], 1))
         gradients = []
-        for array, like, slope in zip((sample, *parameters), (x, *wide), self.density.slopes(x, *wide)):
+        for array, slope in zip((sample, *parameters), self.density.slopes(x, *wide)):
             full = np.broadcast_to(factor * slope, sample.shape)
             lead = array.ndim - self.own_axes
             spread = tuple(range(lead, lead + sample.ndim - array.ndim))
-            gradients.append(full.sum(spread).reshape(array.shape).astype(array.dtype) if like is not x else full.astype(array.dtype))
+            gradients.append(full.sum(spread).reshape(array.shape).astype(array.dtype))
         return tuple(gradients)
 
 

@@ -1,6 +1,7 @@
 """Loss heads: the last operators of networks made for training. Inference computes a prediction and does not read the label."""
 
 import math
+from collections.abc import Iterator
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -80,6 +81,9 @@ class SoftmaxOutput(LossHead):
         y = softmax(x, axis) if axis is not None else softmax(x.reshape(len(x), math.prod(x.shape[1:])), 1)
         return y.reshape(data.shape).astype(data.dtype, copy=False)
 
+    def gradient(self, F, dy, data, label, y):
+        return F._backward_SoftmaxOutput(y, label, dy, **self.dump()), None
+
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(4, 5), make.integers(4))
@@ -95,6 +99,9 @@ class Regression(LossHead):
         if len(data) == 2 and data[1] == 1:
             return data[:1]
         return data
+
+    def gradient(self, F, dy, data, label, y):
+        return F._backward_LinearRegressionOutput(y, label, grad_scale=self.grad_scale), None
 
     @classmethod
     def examples(cls, make):
@@ -119,6 +126,9 @@ class LinearRegressionOutput(PlainRegression):
 @op("MAERegressionOutput", "_sparse_MAERegressionOutput")
 class MAERegressionOutput(PlainRegression):
     """data as it is; training minimises the absolute error to label."""
+
+    def gradient(self, F, dy, data, label, y):
+        return F._backward_MAERegressionOutput(y, label, grad_scale=self.grad_scale), None
 
 
 @op("LogisticRegressionOutput", "_sparse_LogisticRegressionOutput")
@@ -146,6 +156,9 @@ class SVMOutput(LossHead):
     def compute(self, data, label):
         return data
 
+    def gradient(self, F, dy, data, label, y):
+        return F._backward_SVMOutput(y, label, **self.dump()), None
+
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(4, 5), make.integers(4))
@@ -158,6 +171,9 @@ class MakeLoss(Identity):
     grad_scale: float = 1.0
     valid_thresh: float = 0.0
     normalization: Literal["batch", "null", "valid"] = "null"
+
+    def gradient(self, F, dy, data, y):
+        return F._backward_MakeLoss(data, **self.dump())
 
 
 @op("CTCLoss", "ctc_loss", "_contrib_CTCLoss", "_contrib_ctc_loss")
@@ -207,31 +223,46 @@ class CTCLoss(Op):
         shift = 1 if name == "label" and self.blank_label == "first" else 0
         return Domain(least + shift, most + shift, integer=True)
 
-    def compute(self, data, label, *lengths):
+    def lattice(self, data, label, *lengths):
+        """(log probabilities (T, N, C), symbols (N, 2L + 1), whether each may follow the one before the last directly, sizes
+        of the labels (N,), numbers of steps (N,)). Symbols are the label with blanks around every class."""
         steps, batch, classes = data.shape
-        lengths = dict(zip(self.takes()[2:], lengths))
+        given = dict(zip(CTCLoss.takes(self)[2:], lengths))
         label = label.astype(np.intp)
         blank, padding = (0, 0) if self.blank_label == "first" else (classes - 1, -1)
         ended = np.cumsum(label == padding, 1) > 0
-        sizes = lengths.get("label_lengths", (~ended).sum(1)).astype(np.intp)
-        spans = lengths.get("data_lengths", np.full(batch, steps)).astype(np.intp)
-        logs = log_softmax(data.astype(np.float64), 2)
-        # the label with blanks around every class; a class may follow the one before it directly, unless they are equal
+        sizes = given.get("label_lengths", (~ended).sum(1)).astype(np.intp)
+        spans = given.get("data_lengths", np.full(batch, steps)).astype(np.intp)
+        # a class may follow the one before it directly, unless they are equal
         symbols = np.full((batch, 2 * label.shape[1] + 1), blank)
         symbols[:, 1::2] = np.where(label < 0, blank, label)
         skips = np.zeros(symbols.shape, bool)
         skips[:, 3::2] = symbols[:, 3::2] != symbols[:, 1:-2:2]
-        alpha = np.full(symbols.shape, -np.inf)
-        alpha[:, 0] = 0
-        rows = np.arange(batch)
-        for step in range(steps):
-            before = [alpha, np.pad(alpha, ((0, 0), (1, 0)), constant_values=-np.inf)[:, :-1]]
-            before.append(np.where(skips, np.pad(alpha, ((0, 0), (2, 0)), constant_values=-np.inf)[:, :-2], -np.inf))
-            total = np.logaddexp.reduce(before) if step else np.where(np.arange(symbols.shape[1]) < 2, 0.0, -np.inf)
-            alive = (step < spans)[:, None]
-            alpha = np.where(alive, total + np.take_along_axis(logs[step], symbols, 1), alpha)
+        return log_softmax(data.astype(np.float64), 2), symbols, skips, sizes, spans
+
+    @staticmethod
+    def forward(lattice) -> Iterator[np.ndarray]:
+        """Log probabilities (N, 2L + 1) of having come to each symbol, after every step."""
+        logs, symbols, skips, _, spans = lattice
+        alpha = np.where(np.arange(symbols.shape[1]) < 2, 0.0, np.full(symbols.shape, -np.inf))
+        for step, log in enumerate(logs):
+            total = alpha
+            if step:
+                before = np.pad(alpha, ((0, 0), (2, 0)), constant_values=-np.inf)
+                total = np.logaddexp.reduce([alpha, before[:, 1:-1], np.where(skips, before[:, :-2], -np.inf)])
+            alpha = np.where((step < spans)[:, None], total + np.take_along_axis(log, symbols, 1), alpha)
+            yield alpha
+
+    def compute(self, data, label, *lengths):
+        lattice = self.lattice(data, label, *lengths)
+        *_, alpha = self.forward(lattice)
+        sizes, rows = lattice[3], np.arange(data.shape[1])
         final = np.where(sizes > 0, alpha[rows, np.maximum(2 * sizes - 1, 0)], -np.inf)
         return -np.logaddexp(alpha[rows, 2 * sizes], final).astype(data.dtype)
+
+    def gradient(self, F, dy, data, label, *rest):
+        lengths = rest[:-1]
+        return F._backward_CTCLoss(dy, data, label, *lengths, **self.dump()), None, *(None for _ in lengths)
 
     @classmethod
     def examples(cls, make):

@@ -17,7 +17,11 @@ class Updater:
         self.optimizer = optimizer
         self.states: dict[Any, Any] = {}
         self.states_synced: dict[Any, bool] = {}
-        self.aggregate_updates = optimizer.aggregate_num > 0
+
+    @property
+    def aggregate_updates(self) -> bool:
+        """Whether the optimizer takes several weights at once."""
+        return self.optimizer.aggregate_num > 0
 
     def __call__(self, index: Any, grad: Any, weight: Any) -> None:
         if not isinstance(index, list | tuple):

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from hybrid import symbol
 from hybrid.error import OpError
 from hybrid.graph.executor import Program
+from hybrid.graph.gradient import gradients
 from hybrid.graph.graph import Entry, Graph, Node
 from hybrid.graph.infer import infer
 from hybrid.op import REGISTRY
@@ -71,6 +73,43 @@ def test_infers_parameters_and_states_from_data():
     assert got[1:] == [a.shape for a in arrays[1:]]
     assert result.spec(graph.outputs[0]).shape == (UNKNOWN, 3, 4)
     Program(graph).run(dict(zip(names, arrays)))
+
+
+@pytest.mark.parametrize(
+    "attrs",
+    [
+        *({"mode": mode, "use_sequence_length": True} for mode in MODES[1:]),
+        *({"mode": mode, "p": 0.4, "num_layers": 3} for mode in MODES[1:]),
+        {"mode": "lstm", "projection_size": 2},
+        {"mode": "lstm", "projection_size": 2, "use_sequence_length": True},
+        {"mode": "lstm", "lstm_state_clip_min": -0.1, "lstm_state_clip_max": 0.2, "state_outputs": False},
+    ],
+    ids=str,
+)
+def test_gradients_are_slopes(attrs):
+    op, arrays = make(**attrs)
+    feeds = {n: a.astype(np.float64) for n, a in zip(op.takes(), arrays)}
+    variables = [Node(None, n) for n in feeds]
+    if op.use_sequence_length:
+        feeds["sequence_length"] = np.array([2, 5, 3], np.int32)
+    inputs = [*variables, *([Node(None, "sequence_length")] if op.use_sequence_length else [])]
+    node = Node(op, "node", map(Entry, inputs))
+    outputs = [Entry(node, i) for i in range(node.visible)]
+    forward, rng = Program(Graph(outputs), training=True), np.random.default_rng(0)
+
+    def run(program, given):
+        return program.run(given, rng=np.random.default_rng(7))  # the same dropout every time
+
+    heads = {f"head{i}": rng.uniform(-1, 1, y.shape) for i, y in enumerate(run(forward, feeds))}
+    found = gradients(symbol, [(e, Entry(Node(None, n))) for e, n in zip(outputs, heads)], variables)
+    got = run(Program(Graph(found), training=True), feeds | heads)
+    for variable, gradient in zip(variables, got):
+        direction = rng.uniform(-1, 1, gradient.shape)
+        ends = []
+        for step in (1e-6, -1e-6):
+            moved = feeds | {variable.name: feeds[variable.name] + step * direction}
+            ends.append(sum((h * y).sum() for h, y in zip(heads.values(), run(forward, moved))))
+        np.testing.assert_allclose((gradient * direction).sum(), (ends[0] - ends[1]) / 2e-6, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,9 @@ from ..block import HybridBlock
 __all__ = ["ELU", "GELU", "SELU", "Activation", "LeakyReLU", "PReLU", "Swish"]
 
 
+_QUARTER = initializer.Constant(0.25)
+
+
 class Activation(HybridBlock):
     """The function that ``activation`` names: relu, sigmoid, tanh, softrelu or softsign. Operator Activation."""
 
@@ -50,7 +53,7 @@ class PReLU(HybridBlock):
 
     Parameter: alpha (in_channels,). He et al. 2015, arXiv:1502.01852."""
 
-    def __init__(self, alpha_initializer: Any = initializer.Constant(0.25), in_channels: int = 1, **kwargs: Any):
+    def __init__(self, alpha_initializer: Any = _QUARTER, in_channels: int = 1, **kwargs: Any):
         super().__init__(**kwargs)
         with self.name_scope():
             self.alpha = self.params.get("alpha", shape=(in_channels,), init=alpha_initializer)

@@ -1,0 +1,74 @@
+"""``import mxnet as mx`` for programs written for MXNet: every module named mxnet is one of these, under a second name."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
+
+from . import ELSEWHERE
+
+_HERE = __package__ or "hybrid"
+_RENAMED = {
+    "mxnet.contrib.onnx": ELSEWHERE["onnx"] + "_contrib",
+    "mxnet.gluon.model_zoo.model_store": f"{_HERE}.gluon.model_zoo.model_store",
+    "mxnet.ndarray.ndarray": f"{_HERE}.ndarray",
+    "mxnet.symbol.symbol": f"{_HERE}.symbol",
+    **{f"mxnet.{short}": f"{_HERE}.{full}" for short, full in (("io.io", "io"), ("image.image", "image"))},
+}
+"""Modules of MXNet that are called otherwise here, beyond what ``hybrid.X`` for ``mxnet.X`` says."""
+
+
+class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds ``mxnet`` and its modules here, and "loads" them by handing out the modules that there are."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if fullname != "mxnet" and not fullname.startswith("mxnet."):
+            return None
+        found = _find(fullname)
+        return None if found is None else importlib.machinery.ModuleSpec(fullname, self, is_package=True)
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> Any:
+        found = _find(spec.name)
+        # the import system is about to write a spec and a loader of its own into it
+        spec.loader_state = {k: getattr(found, k, None) for k in ("__spec__", "__loader__", "__path__", "__package__")}
+        return found
+
+    def exec_module(self, module: ModuleType) -> None:
+        state = module.__spec__.loader_state if module.__spec__ is not None else None
+        for name, value in (state or {}).items():
+            setattr(module, name, value if name != "__path__" or value is not None else [])
+
+
+def _find(fullname: str) -> Any:
+    """The module here that ``fullname`` means, or None."""
+    own = _RENAMED.get(fullname, _HERE + fullname.removeprefix("mxnet"))
+    try:
+        return importlib.import_module(own)
+    except ModuleNotFoundError as error:
+        if error.name is None or not own.startswith(error.name):
+            raise
+    parent, _, name = fullname.rpartition(".")
+    held = _find(parent) if parent else None
+    part = getattr(held, name, None)
+    return part if hasattr(part, "__name__") and not callable(part) else None
+
+
+def install_as_mxnet() -> None:
+    """Make ``import mxnet``, and every module of it, mean this package from now on. Doing it again changes nothing.
+
+    Raises ImportError when the real MXNet has been imported already: one process cannot have both under one name."""
+    present = sys.modules.get("mxnet")
+    if present is not None and present is not sys.modules[_HERE]:
+        where = getattr(present, "__file__", None) or "somewhere else"
+        raise ImportError(
+            f"install_as_mxnet: another mxnet has been imported already, from {where}; call this before anything imports it"
+        )
+    if not any(isinstance(f, _Finder) for f in sys.meta_path):
+        sys.meta_path.insert(0, _Finder())

@@ -1,0 +1,96 @@
+"""The place of an extreme: argmax and argmin. They have gradient 0."""
+
+from typing import ClassVar
+
+import numpy as np
+
+from ..op import Op, op
+from .common import axis_of
+from .reduce import reduced
+
+
+class ArgExtreme(Op):
+    """The first index along axis (of all elements in order without an axis), as a number of the data's dtype.
+
+    NaN counts as more extreme than anything."""
+
+    ranks = True
+
+    axis: int | None = None
+    keepdims: bool = False
+
+    largest: ClassVar[bool]
+    legacy_shape: ClassVar[bool] = True
+
+    def infer_shape(self, data):
+        axes = tuple(range(len(data))) if self.axis is None else (axis_of(self, self.axis, len(data)),)
+        return reduced(data, axes, self.keepdims, legacy=self.legacy_shape)
+
+    def compute(self, data):
+        find = np.argmax if self.largest else np.argmin
+        index = np.asarray(find(data, self.axis))
+        return index.astype(self.infer_type(data.dtype)).reshape(self.infer_shape(data.shape))
+
+    def gradient(self, F, dy, data, y):
+        return None
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 3, 4), axis=1)
+        yield make(make.uniform(2, 3, 4), axis=-1, keepdims=True)
+
+
+@op("argmax")
+class ArgMax(ArgExtreme):
+    __doc__ = f"Where the largest is. {ArgExtreme.__doc__}"
+    largest = True
+
+
+@op("argmin")
+class ArgMin(ArgExtreme):
+    __doc__ = f"Where the smallest is. {ArgExtreme.__doc__}"
+    largest = False
+
+
+@op("argmax_channel")
+class ArgMaxChannel(Op):
+    """Where the largest along axis 1 is, as a number of the data's dtype. Shapes: (N, C, ...) -> (N, ...)."""
+
+    ranks = True
+
+    def infer_shape(self, data):
+        return reduced(data, (axis_of(self, 1, len(data)),), False)
+
+    def compute(self, data):
+        return np.argmax(data, 1).astype(data.dtype)
+
+    def gradient(self, F, dy, data, y):
+        return None
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 3, 4))
+
+
+class NpArgExtreme(ArgExtreme):
+    """The first index along axis (of all elements in order without an axis), as int64."""
+
+    legacy_shape = False
+
+    def infer_input_types(self, dtypes, outputs):
+        return dtypes
+
+    def infer_type(self, data):
+        return np.dtype(np.int64)
+
+
+@op("_npi_argmax")
+class NpArgMax(NpArgExtreme):
+    __doc__ = f"Where the largest is. {NpArgExtreme.__doc__}"
+    largest = True
+
+
+@op("_npi_argmin")
+class NpArgMin(NpArgExtreme):
+    __doc__ = f"Where the smallest is. {NpArgExtreme.__doc__}"
+    largest = False

@@ -1,0 +1,171 @@
+"""What the data of loss heads gets. Most heads start the backward pass and do not read what arrives at their output."""
+
+import math
+
+import numpy as np
+
+from ..op import Op, op
+from .common import narrow, widen
+from .output import CTCLoss, LinearRegressionOutput, MakeLoss, SoftmaxOutput, SVMOutput
+from .softmax import softmax
+
+
+class _OfHead(Op):
+    """(..., y, label) -> as y; nothing is inferred back from it."""
+
+    inputs = ("y", "label")
+
+    def infer_shape(self, y, label):
+        return y
+
+    def infer_input_shapes(self, shapes, outputs):
+        return shapes
+
+    def infer_input_types(self, dtypes, outputs):
+        return dtypes
+
+    def infer_type(self, y, label):
+        return y
+
+
+@op("_backward_SoftmaxOutput")
+class BackwardSoftmaxOutput(_OfHead, SoftmaxOutput):
+    """(y, label, dy) -> as y: y less 1 at the label (less what smoothing makes of that), times grad_scale, and times dy with
+    out_grad. A label of y's shape holds probabilities."""
+
+    inputs = ("y", "label", "dy")
+
+    def infer_shape(self, y, label, dy):
+        return y
+
+    def infer_type(self, y, label, dy):
+        return y
+
+    def compute(self, y, label, dy):
+        out, rank = widen(y), y.ndim
+        if label.shape == y.shape:
+            dx = (out - label.astype(out.dtype)) * out.dtype.type(self.grad_scale)
+            return narrow(dx * dy if self.out_grad else dx, y.dtype)
+        # as (rows, classes, columns), with one label for each row and column
+        axis = self.axis(rank)
+        if self.multi_output:
+            shape = (y.shape[0], y.shape[1], math.prod(y.shape[2:]))
+        elif axis is None or rank == 2:
+            shape = (y.shape[0], math.prod(y.shape[1:]), 1)
+        else:
+            shape = (math.prod(y.shape[:-1]), y.shape[-1], 1)
+        wanted = shape[0] * shape[2]
+        classes = label.reshape(-1)[:wanted].reshape(shape[0], 1, shape[2])
+        at = np.arange(shape[1])[:, None] == classes.astype(np.int64)
+        alpha = out.dtype.type(0 if self.multi_output else self.smooth_alpha)
+        dx = out.reshape(shape) - np.where(at, 1 - alpha, alpha / out.dtype.type(max(1, shape[1] - 1)))
+        ignored = classes.astype(np.int64) == int(self.ignore_label)
+        if self.use_ignore:
+            dx = np.where(ignored, 0, dx)
+        count = 1
+        if self.normalization == "batch":
+            count = shape[0]
+        elif self.normalization == "valid":
+            count = max(1, int(ignored.size - ignored.sum()))
+        if self.multi_output and self.normalization != "valid":
+            count *= shape[2]
+        dx = dx.reshape(y.shape) * out.dtype.type(self.grad_scale / count)
+        return narrow(dx * dy if self.out_grad else dx, y.dtype)
+
+
+class _OfRegression(_OfHead, LinearRegressionOutput):
+    """(y, label) -> as y: what the loss of each element changes by, times grad_scale over the elements of one example."""
+
+    def compute(self, y, label):
+        out, want = widen(y), label.reshape(y.shape).astype(widen(y).dtype)
+        each = max(1, label.size // max(1, len(label)))
+        return narrow(self._error(out, want) * out.dtype.type(self.grad_scale / each), y.dtype)
+
+    def _error(self, y, label):
+        return y - label
+
+
+@op("_backward_LinearRegressionOutput")
+class BackwardLinearRegressionOutput(_OfRegression):
+    """What the data of LinearRegressionOutput and LogisticRegressionOutput gets."""
+
+
+@op("_backward_MAERegressionOutput")
+class BackwardMAERegressionOutput(_OfRegression):
+    """What the data of MAERegressionOutput gets."""
+
+    def _error(self, y, label):
+        return np.sign(y - label)
+
+
+@op("_backward_SVMOutput")
+class BackwardSVMOutput(_OfHead, SVMOutput):
+    """(y, label) -> as y: a class counts when its score is within margin of the wrong side; linearly or, else, squared."""
+
+    view = moves = False
+
+    def compute(self, y, label):
+        scores = widen(y).reshape(len(y), -1)
+        sign = np.where(np.arange(scores.shape[1]) == label.reshape(len(y), -1)[:, :1].astype(np.int64), -1, 1)
+        sign = sign.astype(scores.dtype)
+        short = self.margin + sign * scores
+        weight = np.where(short > 0, 1 if self.use_linear else 2 * short, 0).astype(scores.dtype)
+        dx = scores.dtype.type(self.regularization_coefficient) * sign * weight
+        return narrow(dx.reshape(y.shape), y.dtype)
+
+
+@op("_backward_MakeLoss")
+class BackwardMakeLoss(MakeLoss):
+    """data -> as data: grad_scale everywhere, over the size of the batch or the number of elements above valid_thresh."""
+
+    def compute(self, data):
+        count = 1
+        if self.normalization == "batch":
+            count = len(data)
+        elif self.normalization == "valid":
+            count = max(1, int((data > data.dtype.type(self.valid_thresh)).sum()))
+        return np.full(data.shape, self.grad_scale / count, data.dtype)
+
+
+@op("_backward_CTCLoss")
+class BackwardCTCLoss(CTCLoss):
+    """(dy, data, label, lengths...) -> as data: the softmax less the probability of being at a class, given the label."""
+
+    inputs = ("dy", *CTCLoss.inputs)
+
+    def takes(self):
+        return ("dy", *CTCLoss.takes(self))
+
+    def infer_input_shapes(self, shapes, outputs):
+        return shapes
+
+    def infer_shape(self, dy, data, *rest):
+        return data
+
+    def infer_input_types(self, dtypes, outputs):
+        return dtypes
+
+    def infer_type(self, dy, data, *rest):
+        return data
+
+    def compute(self, dy, data, label, *lengths):
+        lattice = self.lattice(data, label, *lengths)
+        alphas = list(self.forward(lattice))
+        logs, symbols, skips, sizes, spans = lattice
+        steps, batch, _ = data.shape
+        rows, places = np.arange(batch), np.arange(symbols.shape[1])
+        ends = (places == 2 * sizes[:, None]) | (places == 2 * sizes[:, None] - 1)
+        beta = np.where(ends, 0.0, -np.inf)
+        total = np.logaddexp.reduce(np.where(ends, alphas[-1], -np.inf), axis=1)[:, None]
+        ahead = np.pad(skips, ((0, 0), (0, 2)))[:, 2:]
+        dx = softmax(data.astype(np.float64), 2)
+        for step in range(steps - 1, -1, -1):
+            if step + 1 < steps:
+                later = beta + np.take_along_axis(logs[step + 1], symbols, 1)
+                later = np.pad(later, ((0, 0), (0, 2)), constant_values=-np.inf)
+                found = np.logaddexp.reduce([later[:, :-2], later[:, 1:-1], np.where(ahead, later[:, 2:], -np.inf)])
+                beta = np.where((step + 1 < spans)[:, None], found, beta)
+            share = np.exp(alphas[step] + beta - total)
+            np.subtract.at(dx[step], (rows[:, None], symbols), share)
+            dx[step, step >= spans] = 0
+        return (dx * dy[:, None]).astype(data.dtype)

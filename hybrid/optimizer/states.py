@@ -1,0 +1,302 @@
+"""Optimizer states as bytes, as MXNet's Updater writes and reads them.
+
+MXNet pickles them. Reading a pickle with Python's own reader runs whatever it says, so neither that reader nor its writer is
+used: ``load`` goes through the operations (pickletools lists them without doing any) and builds numbers, texts, containers,
+arrays, optimizers and schedulers, nothing else; ``dump`` writes the same few operations.
+"""
+
+from __future__ import annotations
+
+import io
+import pickletools
+import struct
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import lr_scheduler, params
+from ..error import FormatError
+from ..ndarray import NDArray, load_frombuffer
+from .base import Optimizer
+
+HEAD, TAIL = struct.pack("<QQQ", params.LIST_MAGIC, 0, 1), struct.pack("<Q", 0)
+"""What a .params file of one unnamed array has before and after it."""
+
+
+class _Name(NamedTuple):
+    """Something that a pickle refers to by name."""
+
+    module: str
+    name: str
+
+
+class _Pending:
+    """An array whose content comes later in the file. ``places`` are where the reader remembers it."""
+
+    def __init__(self) -> None:
+        self.places: list[int] = []
+
+
+# -- writing ----------------------------------------------------------------------------------------------------------------
+
+
+def dump(value: Any) -> bytes:
+    """The bytes of states. Raises TypeError for what is none of numbers, texts, containers, arrays, optimizers, schedulers."""
+    writer = _Writer()
+    return b"".join((b"\x80\x04", *writer.write(value, "states"), b"."))
+
+
+def _class(cls: type) -> bytes:
+    """The name of a class; those that MXNet has, by its name there."""
+    module = cls.__module__
+    package = __name__.rpartition(".")[0]
+    if module == lr_scheduler.__name__:
+        module = "mxnet.lr_scheduler"
+    elif module.startswith(f"{package}."):
+        module = "mxnet.optimizer.contrib" if module == f"{package}.contrib" else "mxnet.optimizer.optimizer"
+    return f"c{module}\n{cls.__qualname__}\n".encode()
+
+
+class _Writer:
+    """Turns values into operations, things that are referred to twice into references."""
+
+    def __init__(self) -> None:
+        self.seen: dict[int, int] = {}
+        self.alive: list[Any] = []
+
+    def write(self, value: Any, where: str) -> Iterator[bytes]:
+        """The operations that put a value on the reader's stack. where: for errors."""
+        if isinstance(value, np.generic):
+            value = value.item()
+        if id(value) in self.seen:
+            yield b"j" + struct.pack("<I", self.seen[id(value)])
+        elif value is None or isinstance(value, bool):
+            yield {None: b"N", True: b"\x88", False: b"\x89"}[value]
+        elif isinstance(value, int):
+            size = value.bit_length() // 8 + 1
+            yield b"\x8b" + struct.pack("<i", size) + value.to_bytes(size, "little", signed=True)
+        elif isinstance(value, float):
+            yield b"G" + struct.pack(">d", value)
+        elif isinstance(value, str):
+            text = value.encode("utf-8", "surrogatepass")
+            yield b"X" + struct.pack("<I", len(text)) + text
+        elif isinstance(value, tuple):
+            yield b"("
+            for i, part in enumerate(value):
+                yield from self.write(part, f"{where}[{i}]")
+            yield b"t"
+        elif isinstance(value, list):
+            yield self.remembered(value, b"]") + b"("
+            for i, part in enumerate(value):
+                yield from self.write(part, f"{where}[{i}]")
+            yield b"e"
+        elif isinstance(value, dict):
+            yield self.remembered(value, b"}") + b"("
+            for key, part in value.items():
+                yield from self.write(key, f"a key of {where}")
+                yield from self.write(part, f"{where}[{key!r}]")
+            yield b"u"
+        elif isinstance(value, NDArray):
+            record = _record(value)
+            yield self.remembered(value, b"cmxnet.ndarray.ndarray\nNDArray\nN\x85R") + b"}"
+            yield from self.write("handle", where)
+            yield b"cbuiltins\nbytearray\n\x8e" + struct.pack("<Q", len(record)) + record + b"\x85Rsb"
+        elif isinstance(value, Optimizer | lr_scheduler.LRScheduler):
+            yield self.remembered(value, _class(type(value)) + b")\x81")
+            held = value.__getstate__() if isinstance(value, Optimizer) else vars(value)
+            yield from self.write(held, type(value).__name__)
+            yield b"b"
+        else:
+            raise TypeError(f"{where}: got {type(value).__name__}, which a file of optimizer states cannot hold")
+
+    def remembered(self, value: Any, operations: bytes) -> bytes:
+        """The operations that make a thing, and one by which the reader keeps it for references."""
+        self.seen[id(value)] = len(self.seen)
+        self.alive.append(value)
+        return operations + b"\x94"
+
+
+def _record(array: NDArray) -> bytes:
+    """One array as a .params file has it."""
+    buffer = io.BytesIO()
+    params.save(buffer, [array._stored()])
+    return buffer.getvalue()[len(HEAD) : -len(TAIL)]
+
+
+# -- reading ----------------------------------------------------------------------------------------------------------------
+
+
+def load(data: bytes) -> Any:
+    """What dump (or MXNet) wrote: a dict of states, or (states, optimizer). Nothing in it is executed.
+
+    Raises FormatError for other bytes, and for references to classes that are no optimizers or schedulers known here."""
+    try:
+        result = _Reader().run(data)
+    except (IndexError, KeyError, TypeError, ValueError, AttributeError, struct.error) as error:
+        if isinstance(error, FormatError):
+            raise
+        raise FormatError(f"optimizer states: the bytes are damaged, or no states: {error}") from error
+    held, optimizer = result if isinstance(result, tuple) and len(result) == 2 else (result, None)
+    if not isinstance(held, dict) or not isinstance(optimizer, Optimizer | None):
+        raise FormatError(f"optimizer states: got {type(result).__name__}, wanted a dict of states, or one with an optimizer")
+    return result
+
+
+class _Reader:
+    """A stack machine that can build data, and only data."""
+
+    def __init__(self) -> None:
+        self.stack: list[Any] = []
+        self.marks: list[int] = []
+        self.memo: dict[int, Any] = {}
+
+    def run(self, data: bytes) -> Any:
+        """The value that the operations leave."""
+        for code, argument, _ in pickletools.genops(data):
+            name = code.name
+            if name == "STOP":
+                break
+            if name in _LITERALS:
+                self.stack.append(_LITERALS[name]() if callable(_LITERALS[name]) else _LITERALS[name])
+            elif name in _VALUES:
+                self.stack.append(argument)
+            elif name == "GLOBAL":
+                self.stack.append(_Name(*argument.split(" ", 1)))
+            elif name in ("PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE"):
+                self.keep(len(self.memo) if argument is None else int(argument))
+            elif name in ("GET", "BINGET", "LONG_BINGET"):
+                self.stack.append(self.memo[int(argument)])
+            elif name not in ("PROTO", "FRAME"):
+                self.step(name)
+        (value,) = self.stack
+        return value
+
+    def keep(self, place: int) -> None:
+        self.memo[place] = value = self.stack[-1]
+        if isinstance(value, _Pending):
+            value.places.append(place)
+
+    def marked(self) -> list[Any]:
+        """What was put on the stack since the last mark, taken off it."""
+        at = self.marks.pop()
+        values = self.stack[at:]
+        del self.stack[at:]
+        return values
+
+    def step(self, name: str) -> None:
+        """One operation that takes from the stack."""
+        stack = self.stack
+        if name == "MARK":
+            self.marks.append(len(stack))
+        elif name in ("TUPLE1", "TUPLE2", "TUPLE3"):
+            count = int(name[-1])
+            stack[-count:] = [tuple(stack[-count:])]
+        elif name in ("TUPLE", "LIST", "DICT"):
+            values = self.marked()
+            made = {"TUPLE": tuple, "LIST": list, "DICT": _paired}[name](values)
+            stack.append(made)
+        elif name == "APPEND":
+            value = stack.pop()
+            stack[-1].append(value)
+        elif name == "APPENDS":
+            values = self.marked()
+            stack[-1].extend(values)
+        elif name == "SETITEM":
+            value, key = stack.pop(), stack.pop()
+            stack[-1][key] = value
+        elif name == "SETITEMS":
+            values = self.marked()
+            stack[-1].update(_paired(values))
+        elif name == "STACK_GLOBAL":
+            last, module = stack.pop(), stack.pop()
+            stack.append(_Name(module, last))
+        elif name == "REDUCE":
+            arguments, function = stack.pop(), stack.pop()
+            stack.append(_applied(function, arguments))
+        elif name == "NEWOBJ":
+            arguments, cls = stack.pop(), stack.pop()
+            if arguments != ():
+                raise FormatError(f"optimizer states: {cls} is made of arguments, which no optimizer is")
+            stack.append(object.__new__(_known(cls)))
+        elif name == "BUILD":
+            state = stack.pop()
+            self.fill(stack[-1], state)
+        else:
+            raise FormatError(f"optimizer states: the operation {name} is not one that states need")
+
+    def fill(self, target: Any, state: Any) -> None:
+        """Give an object its content."""
+        if isinstance(target, _Pending):
+            array = _array(state["handle"])
+            self.stack[-1] = array
+            for place in target.places:
+                self.memo[place] = array
+        elif isinstance(target, np.dtype):
+            if state[1] not in ("<", "|"):
+                raise FormatError(f"optimizer states: a number of byte order {state[1]!r}, wanted little-endian")
+        elif isinstance(target, Optimizer):
+            target.__dict__.update({**vars(Optimizer()), **state})
+        elif isinstance(target, lr_scheduler.LRScheduler):
+            target.__dict__.update(state)
+        else:
+            raise FormatError(f"optimizer states: {type(target).__name__} cannot be given a state")
+
+
+_VALUES = frozenset(
+    ("INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT", "UNICODE", "BINUNICODE")
+    + ("SHORT_BINUNICODE", "BINUNICODE8", "STRING", "BINSTRING", "SHORT_BINSTRING", "BINBYTES", "SHORT_BINBYTES")
+    + ("BINBYTES8", "BYTEARRAY8")
+)
+_LITERALS: dict[str, Any] = {
+    "NONE": None,
+    "NEWTRUE": True,
+    "NEWFALSE": False,
+    "EMPTY_TUPLE": (),
+    "EMPTY_LIST": list,
+    "EMPTY_DICT": dict,
+}
+
+
+def _paired(values: list[Any]) -> dict[Any, Any]:
+    return dict(zip(values[::2], values[1::2], strict=True))
+
+
+def _array(handle: Any) -> NDArray:
+    """The array of one record."""
+    return load_frombuffer(HEAD + bytes(handle) + TAIL)[0]
+
+
+def _applied(function: Any, arguments: Any) -> Any:
+    """What one of the few functions that states are made with gives. Raises FormatError for any other."""
+    module, name = function
+    if name in ("NDArray", "RowSparseNDArray", "CSRNDArray") and module.split(".")[:2] == ["mxnet", "ndarray"]:
+        return _Pending()
+    if (module, name) in (("builtins", "bytearray"), ("__builtin__", "bytearray"), ("_codecs", "encode")):
+        content = arguments[0] if arguments else b""
+        return content.encode("latin-1") if isinstance(content, str) else bytes(content)
+    if (module, name) == ("numpy", "dtype") and str(arguments[0]) in ("f2", "f4", "f8", "i4", "i8", "b1"):
+        return np.dtype(arguments[0])
+    if name == "scalar" and module in ("numpy.core.multiarray", "numpy._core.multiarray"):
+        return np.frombuffer(arguments[1], arguments[0], 1)[0]
+    raise FormatError(f"optimizer states: they call {module}.{name}, which is not done; only states can be loaded")
+
+
+def _known(cls: Any) -> type:
+    """The class of an optimizer or scheduler, ours or the program's own. Raises FormatError when there is none."""
+    module, name = cls
+    ours = module.split(".")[0] == "mxnet"
+    for found in (*Optimizer.opt_registry.values(), *_subclasses(Optimizer), *_subclasses(lr_scheduler.LRScheduler)):
+        home = found.__module__
+        if found.__qualname__ == name and (home.split(".")[0] == __name__.split(".")[0] if ours else home == module):
+            return found
+    raise FormatError(
+        f"optimizer states: they hold an object of {module}.{name}, which is no optimizer or scheduler known here; "
+        "define its class before loading"
+    )
+
+
+def _subclasses(cls: type) -> Iterator[type]:
+    for sub in cls.__subclasses__():
+        yield sub
+        yield from _subclasses(sub)
