@@ -7,6 +7,7 @@ set of shapes, and the backward part is a CachedOp too, so that gradients can be
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -190,16 +191,26 @@ def launch(
     """The outputs of a program: at once when that is quick and everything is ready, else by the engine.
 
     args in the order of ``program.names``; states: those that training writes to; observe: see Program.run."""
-    prepared = program.prepare([x.shape for x in args], [x._dtype for x in args])
+    arrays: list[Any] = []
+    key: list[Any] = []
+    ready = True
+    for x in args:
+        memory, var = x._memory, x._var
+        if var is not None and (var.writer is not None or var.error is not None):
+            ready = False
+        if memory is None:
+            key += (x.shape, x._dtype)
+        else:
+            key += (memory.shape, memory.dtype)
+        arrays.append(memory)
+    prepared = program.prepare(tuple(key))
     plan = prepared.plan
     ctx = args[0]._ctx if args else resolve(None)
     rng = random.fork() if draws else None
     written = [args[i] for i in states] if program.training else []
-    known = all(
-        s.shape is not None and s.dtype is not None and all(isinstance(d, int) for d in s.shape) for s in plan.outputs
-    )
-    ready = all(x._var is None or (x._var.writer is None and x._var.error is None) for x in args)
-    if not known or observe is not None or (plan.work <= SMALL and ready and not any(map(_busy, written))):
+    if ready and plan.work <= SMALL and observe is None and not any(map(_busy, written)):
+        return [NDArray._own(_plain(r), ctx) for r in program.execute(prepared, arrays, None, rng)]
+    if not plan.known or observe is not None:
         for x in written:
             x.wait_to_write()
         results = program.execute(prepared, [x._values for x in args], observe, rng)
@@ -210,7 +221,7 @@ def launch(
         for y, result in zip(made, program.execute(prepared, [x._settled() for x in args], rng=rng)):
             y._settle(result)
 
-    size = sum(int(np.prod(s.shape)) * s.dtype.itemsize for s in plan.outputs)  # type: ignore[arg-type,union-attr]
+    size = sum(math.prod(s.shape) * s.dtype.itemsize for s in plan.outputs)  # type: ignore[arg-type,union-attr]
     ENGINE.push(run, [x._shared_var() for x in args], [y._shared_var() for y in (*made, *written)], size)
     return made
 

@@ -252,6 +252,10 @@ def __getattr__(name: str) -> Any:
         from . import sparse
 
         return sparse
+    if name == "random":
+        from .sampling import ARRAYS
+
+        return ARRAYS.random
     if name.startswith("__"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:

@@ -6,8 +6,10 @@ under a seed however the engine orders them.
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import threading
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +19,8 @@ _state = {"seed": None, "version": 0, "threads": itertools.count(1)}
 
 def seed(seed_state: int, ctx: object = "all") -> None:
     """Seed the generators of all threads (MXNet's ``mx.random.seed``; ctx is accepted, there is one CPU here)."""
+    if not isinstance(seed_state, int | np.integer):
+        raise ValueError("seed_state must be int")
     _state["seed"] = int(seed_state)
     _state["threads"] = itertools.count(1)
     _state["version"] += 1
@@ -36,3 +40,12 @@ def generator() -> np.random.Generator:
 def fork() -> np.random.Generator:
     """A generator of its own, decided by where this thread's stands."""
     return np.random.Generator(np.random.Philox(key=int(generator().integers(2**63))))
+
+
+def __getattr__(name: str) -> Any:
+    """The functions of ``mx.nd.random``, which ``mx.random`` shows too; they lie layers above this module."""
+    if not name.startswith("_"):
+        sampling = importlib.import_module(".sampling", __package__)
+        if name in sampling.FUNCTIONS:
+            return getattr(sampling.ARRAYS.random, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -695,6 +695,10 @@ frontend.add_methods(Symbol, sym_op)
 def __getattr__(name: str) -> Any:
     if name in _submodules:
         return _submodules[name]
+    if name == "random":
+        from .sampling import SYMBOLS
+
+        return SYMBOLS.random
     if name.startswith("__"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:

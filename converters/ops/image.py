@@ -3,10 +3,15 @@
 import numpy as np
 
 from hybrid.ops.image import LIGHT
-from hybrid.ops.resample import LINEAR, NEAREST
+from hybrid.ops.resample import LINEAR, LINEAR_EXACT, NEAREST, matrices
+from hybrid.shapes import is_known
 
 from ..error import Unsupported
 from ..registry import not_exported, to_onnx
+
+
+def _wide(b, data):
+    return data if data.dtype == np.float64 else b.cast(data, np.float32)
 
 
 @to_onnx("_image_to_tensor")
@@ -17,11 +22,9 @@ def _(b, op, data):
 
 @to_onnx("_image_normalize")
 def _(b, op, data):
-    if data.dtype.kind in "iu":
-        raise Unsupported(f"data of {data.dtype}, whose results MXNet cuts off; cast it to float32 before")
     mean, std = op.columns()
-    x = b.cast(data, np.float32)
-    return b.cast(b.Div(b.Sub(x, b.const(mean)), b.const(std)), data.dtype)
+    y = b.Div(b.Sub(_wide(b, data), b.const(mean)), b.const(std))
+    return b.cast(y if data.dtype.kind == "f" else b.cast(y, np.int64), data.dtype)  # by way of int64 they wrap round
 
 
 @to_onnx("_image_crop")
@@ -47,29 +50,38 @@ def _flipped(b, data, axis):
 
 @to_onnx("_image_adjust_lighting")
 def _(b, op, data):
-    if data.dtype.kind in "iu":
-        raise Unsupported(f"data of {data.dtype}, whose results MXNet cuts off; cast it to float32 before")
-    change = (LIGHT @ np.array(op.alpha)).astype(np.float32)
-    return b.cast(b.Add(b.cast(data, np.float32), b.const(change)), data.dtype)
+    if data.dims[2] == 1:
+        return b.Identity(data)
+    y = b.Add(_wide(b, data), b.const((LIGHT @ np.array(op.alpha)).astype(np.float32)))
+    y = b.Max(b.Min(y, 255), 0) if data.dtype == np.uint8 else y
+    return b.cast(y if data.dtype.kind == "f" else b.cast(y, np.int64), data.dtype)
 
 
 @to_onnx("_image_resize")
 def _(b, op, data):
-    """Channels are moved to the front, since onnxruntime resizes the last two axes."""
+    """Nearest and linear are ONNX's Resize; the others two matrices, which need known sizes."""
     sizes = op.infer_shape(data.shape)[-3:-1]
-    if not all(isinstance(n, int) for n in sizes):
+    if not is_known(sizes):
         raise Unsupported("keep_ratio with images of unknown size; give the shape of the input, or both sizes")
-    if op.interp not in (NEAREST, LINEAR) or data.dtype.kind != "f":
-        raise Unsupported(f"interp={op.interp} on {data.dtype}: ONNX's Resize gives these numbers only for 0 and 1, on floats")
-    batch = data if data.rank == 4 else b.unsqueeze(data, [0])
-    first = b.Transpose(batch, perm=(0, 3, 1, 2))
-    sizes = b.dims(b.size(first, 0), b.size(first, 1), *sizes)
-    if op.interp == NEAREST:
-        how = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
-    else:
+    if op.interp != NEAREST and data.dtype.kind != "f":
+        raise Unsupported(
+            f"interp={op.interp} on {data.dtype}, which OpenCV rounds in its own way; cast it to float32 before"
+        )
+    # channels to the front: onnxruntime resizes the last two axes
+    first = b.Transpose(data, perm=(2, 0, 1) if data.rank == 3 else (0, 3, 1, 2))
+    if op.interp in (NEAREST, LINEAR, LINEAR_EXACT):
+        batch = b.unsqueeze(first, [0]) if data.rank == 3 else first
         how = {"mode": "linear", "coordinate_transformation_mode": "half_pixel"}
-    last = b.Transpose(b.Resize(first, None, None, sizes, **how), perm=(0, 2, 3, 1))
-    return last if data.rank == 4 else b.squeeze(last, [0])
+        if op.interp == NEAREST:
+            how = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+        y = b.Resize(batch, None, None, b.dims(b.size(batch, 0), b.size(batch, 1), *sizes), **how)
+        y = b.squeeze(y, [0]) if data.rank == 3 else y
+    elif is_known(data.shape[-3:-1]):
+        rows, columns = (m.astype(data.dtype) for m in matrices(data.shape[-3:-1], sizes, op.interp))
+        y = b.MatMul(b.MatMul(b.const(rows), first), b.const(columns.T))
+    else:
+        raise Unsupported(f"interp={op.interp} with images of unknown size; give the shape of the input")
+    return b.Transpose(y, perm=(1, 2, 0) if data.rank == 3 else (0, 2, 3, 1))
 
 
 not_exported(

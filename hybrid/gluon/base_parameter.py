@@ -233,7 +233,9 @@ class Parameter:
         if self._data is not None:
             self.set_data(data)
         else:
-            contexts = self._deferred_init.contexts if self._deferred_init else [cpu()] if ctx is None else _contexts(ctx)
+            contexts = (
+                self._deferred_init.contexts if self._deferred_init else [cpu()] if ctx is None else _contexts(ctx)
+            )
             self._init_impl(data, contexts)
         self._deferred_init = None
 
@@ -264,9 +266,7 @@ class Parameter:
         elif self._deferred_init is not None:
             self._deferred_init = self._deferred_init._replace(contexts=contexts)
         else:
-            raise ValueError(
-                f"Cannot reset context for Parameter '{self.name}' because it has not been initialized."
-            )
+            raise ValueError(f"Cannot reset context for Parameter '{self.name}' because it has not been initialized.")
 
     def _reduce(self) -> NDArray:
         """A copy of the values, the mean of all contexts' copies, as files hold it."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .. import ndarray, symbol
+from ..cached_op import CachedOp
 from ..error import MXNetError
 from ..graph.graph import Entry
 from ..graph.infer import infer
@@ -19,13 +21,11 @@ from .monitor import run_watched
 from .nested import Format, _flatten, _regroup, kinds
 from .parameter_dict import ParameterDict
 
-try:
-    from .. import cached_op
-except ImportError:  # TEMPORARY until the lead delivers
-    from . import _cached_op_shim as cached_op
-
 Graph = tuple[list[Symbol], Symbol]
 """The variables for the inputs, and the outputs as one symbol."""
+_changes = itertools.count(1)
+_last_change = 0
+"""Grows whenever any block gets a child, so that all others know when to look whether theirs are still the same."""
 
 
 class HybridBlock(Block):
@@ -38,9 +38,10 @@ class HybridBlock(Block):
     def __init__(self, prefix: str | None = None, params: ParameterDict | None = None):
         super().__init__(prefix=prefix, params=params)
         self._cached_graph: Graph | tuple[()] = ()
-        self._cached_op: Any = None
+        self._cached_op: CachedOp | None = None
         self._cached_op_args: list[tuple[bool, Any]] = []
-        self._traced: tuple[Any, ...] = ()
+        self._traced: list[Any] = []
+        self._seen_changes = -1
         self._in_format: Format = None
         self._out_format: Format = None
         self._active = False
@@ -110,13 +111,25 @@ class HybridBlock(Block):
     # -- tracing ------------------------------------------------------------------------------------------------------
 
     def _clear_cached_op(self) -> None:
+        global _last_change
+        _last_change = next(_changes)
         self._cached_graph = ()
         self._cached_op = None
         self._cached_op_args = []
 
+    def _check_structure(self) -> None:
+        """Forget the graph when there are other blocks below this one than when it was traced.
+
+        MXNet forgets it only when this block itself gets a child, and else goes on with what is no longer there."""
+        self._seen_changes = _last_change
+        if self._cached_graph and list(map(id, _below(self))) != list(map(id, self._traced)):
+            self._clear_cached_op()
+            self._seen_changes = _last_change
+
     def _get_graph(self, *args: Any) -> Graph:
         """The graph for inputs of that structure, traced if there is none yet."""
         if not self._cached_graph:
+            self._traced = _below(self)
             flat, self._in_format = _flatten(args, "input")
             given = [arg for arg in flat if arg is not None]
             if not given:
@@ -134,7 +147,7 @@ class HybridBlock(Block):
         with self.name_scope():
             return self.hybrid_forward(symbol, *args, **variables)
 
-    def _build_cache(self, *args: Any) -> None:
+    def _build_cache(self, *args: Any) -> CachedOp:
         """Trace the block and make the graph ready to run, its parameters initialized."""
         variables, out = self._get_graph(*args)
         positions = {variable.name: i for i, variable in enumerate(variables)}
@@ -153,10 +166,13 @@ class HybridBlock(Block):
             for parameter in used.values():
                 parameter._finish_deferred_init()
         self._cached_op_args = [(True, positions[n]) if n in positions else (False, used[n]) for n in names]
-        self._cached_op = cached_op.CachedOp(out, tuple(self._flags))
+        self._cached_op = CachedOp(out, tuple(self._flags))
+        return self._cached_op
 
     @staticmethod
-    def _warn_of_unused(names: Sequence[str], positions: Mapping[Any, int], parameters: Mapping[str, Parameter]) -> None:
+    def _warn_of_unused(
+        names: Sequence[str], positions: Mapping[Any, int], parameters: Mapping[str, Parameter]
+    ) -> None:
         inputs = ", ".join(f"{i}-th" for name, i in positions.items() if name not in names)
         if inputs:
             warnings.warn(
@@ -175,7 +191,7 @@ class HybridBlock(Block):
     def infer_shape(self, *args: Any) -> None:
         """Give all parameters the shapes that follow from those of inputs. Raises OpError when they do not."""
         variables, out = self._get_graph(*args)
-        found = infer(out.graph, {v.name: a.shape for v, a in zip(variables, _arrays(args))})
+        found = infer(out.graph, {str(v.name): a.shape for v, a in zip(variables, _arrays(args))})
         shapes = {node.name: found.spec(Entry(node)).shape for node in out.graph.variables()}
         open_ones = [f"{n}: {to_legacy(s)}" for n, s in shapes.items() if not is_known(s)]
         if open_ones:
@@ -190,7 +206,9 @@ class HybridBlock(Block):
     def infer_type(self, *args: Any) -> None:
         """Give all parameters the dtypes that follow from those of inputs."""
         variables, out = self._get_graph(*args)
-        arguments, _, states = out.infer_type_partial(**{v.name: a.dtype for v, a in zip(variables, _arrays(args))})
+        arguments, _, states = out.infer_type_partial(
+            **{str(v.name): a.dtype for v, a in zip(variables, _arrays(args))}
+        )
         dtypes = dict(zip([*out.list_arguments(), *out.list_auxiliary_states()], [*arguments, *states]))
         for parameter in self.collect_params().values():
             if dtypes.get(parameter.name) is not None:
@@ -209,7 +227,7 @@ class HybridBlock(Block):
         }
 
     def _restore_trace(self, inputs: list[Symbol], out: Symbol, in_format: Format, out_format: Format) -> None:
-        self._cached_graph = inputs, out
+        self._cached_graph, self._traced = (inputs, out), _below(self)
         self._in_format, self._out_format = in_format, out_format
         self._active = True
 
@@ -260,8 +278,9 @@ class HybridBlock(Block):
         raise NotImplementedError(f"{type(self).__name__} must define hybrid_forward")
 
     def _call_cached_op(self, *args: Any) -> Any:
-        if self._cached_op is None:
-            self._build_cache(*args)
+        if self._seen_changes != _last_change:
+            self._check_structure()
+        run = self._cached_op or self._build_cache(*args)
         flat, form = _flatten(args, "input")
         if form != self._in_format and not _same_but_for_none(form, self._in_format):
             raise ValueError(
@@ -273,7 +292,7 @@ class HybridBlock(Block):
         if self._callback is not None and self._cached_graph:
             out = run_watched(self._cached_graph[1], inputs, self._callback, self._monitor_all)
         else:
-            out = self._cached_op(*inputs)
+            out = run(*inputs)
         if self._out_format == [0] or self._out_format == 0:
             return out if self._out_format == 0 else [out]
         return _regroup([out] if isinstance(out, NDArray) else out, self._out_format)
@@ -303,7 +322,15 @@ class HybridBlock(Block):
         if not backend:
             raise ValueError('Must specify "backend" to optimize_for')
         self.hybridize(
-            True, backend, clear, static_alloc, static_shape, inline_limit, forward_bulk_size, backward_bulk_size, **kwargs
+            True,
+            backend,
+            clear,
+            static_alloc,
+            static_shape,
+            inline_limit,
+            forward_bulk_size,
+            backward_bulk_size,
+            **kwargs,
         )
         symbols, arrays, contexts = kinds((x, *args))
         if not symbols and not arrays:
@@ -317,7 +344,9 @@ class HybridBlock(Block):
     def export(self, path: str, epoch: int = 0, remove_amp_cast: bool = True) -> tuple[str, str]:
         """Write ``PATH-symbol.json`` and ``PATH-NNNN.params``, for SymbolBlock.imports, Module and other languages.
 
-        Gives their names. Raises MXNetError when the block was never traced."""
+        Gives their names. Raises MXNetError when the block was not traced as it is now."""
+        if self._seen_changes != _last_change:
+            self._check_structure()
         if not self._cached_graph:
             raise MXNetError(
                 "Please first call block.hybridize() and then run forward with this block at least once before calling export."
@@ -335,6 +364,12 @@ class HybridBlock(Block):
         out.save(files[0], remove_amp_cast=remove_amp_cast)
         ndarray.save(files[1], stored)
         return files
+
+
+def _below(block: Block) -> list[Block]:
+    """All blocks below one."""
+    found = list(block._children.values())
+    return [*found, *(inner for child in found for inner in _below(child))]
 
 
 def _arrays(args: Any) -> list[Any]:

@@ -48,7 +48,7 @@ def load(block: Block, prefix: str) -> None:
     block.load_parameters(f"{prefix}-model.params")
 
 
-def _restore(block: Block, numbers: Iterator[int], structure: dict[str, Any]) -> None:
+def _restore(block: Any, numbers: Iterator[int], structure: dict[str, Any]) -> None:
     own = structure[_key(block, numbers)]
     block._name = own["orig_name"]
     if own.get("hybridized"):

@@ -53,7 +53,9 @@ def _take(args: list[Any], at: int, fmt: Format) -> tuple[Any, int]:
     if fmt > 0:
         return args[at : at + fmt], at + fmt
     if fmt == -1 and args[at] is not None:
-        raise ValueError(f"got {args[at]} where the block was traced with None; call hybridize() again to trace it anew")
+        raise ValueError(
+            f"got {args[at]} where the block was traced with None; call hybridize() again to trace it anew"
+        )
     return args[at], at + 1
 
 

@@ -105,7 +105,9 @@ class ParameterDict:
         found = self._find(full)
         if found is None:
             if value is None:
-                raise KeyError(f"No constant named '{full}'. Please specify value if you want to create a new constant.")
+                raise KeyError(
+                    f"No constant named '{full}'. Please specify value if you want to create a new constant."
+                )
             self._params[full] = found = Constant(full, value)
         elif value is not None:
             if not isinstance(found, Constant):
@@ -204,9 +206,7 @@ class ParameterDict:
         With cast_dtype values are converted to the dtypes the parameters have, or with dtype_source="saved" parameters to
         the dtypes of the values. Raises ParameterError listing all that is missing, not wanted, or does not fit; then
         nothing changed."""
-        given = {
-            restore_prefix + (n[4:] if n.startswith(("arg:", "aux:")) else n): a for n, a in param_dict.items()
-        }
+        given = {restore_prefix + (n[4:] if n.startswith(("arg:", "aux:")) else n): a for n, a in param_dict.items()}
         missing = [] if allow_missing else [n[len(restore_prefix) :] for n in self if n not in given]
         source = f"file: {filename}" if filename is not None else "param_dict"
         load_all(self._params, given, missing, ignore_extra, source, ctx, cast_dtype, dtype_source)

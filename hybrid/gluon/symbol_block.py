@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import symbol
 from ..attrs import dtype as read_dtype
+from ..cached_op import CachedOp
 from ..context import Context
 from ..error import MXNetError, OperandError, OpError
 from ..graph.graph import Entry, Graph
@@ -121,24 +122,24 @@ class SymbolBlock(HybridBlock):
         super()._clear_cached_op()
         self._cached_graph = kept
 
-    def _build_cache(self, *args: Any) -> None:
+    def _build_cache(self, *args: Any) -> CachedOp:
         with self._lock:
             if self._cached_op is not None:
-                return
+                return self._cached_op
             parameters = {n: self._params[n] for n in self._get_graph()[1].list_inputs() if n in self._params}
             missing = [n for n, p in parameters.items() if p._data is None and p._deferred_init is None]
             if missing:
                 raise MXNetError(
                     f"Parameter {', '.join(map(repr, missing))} has not been initialized; load the network's parameters first"
                 )
-            super()._build_cache(*args)
+            return super()._build_cache(*args)
 
     def forward(self, x: Any = None, *args: Any) -> Any:
         """The outputs for arrays, or for symbols.
 
         Raises TypeError for other inputs, ValueError for too few or many, MXNetError when shapes or dtypes do not fit."""
         given = () if x is None and not args else (x, *args)
-        flat = _flatten(list(given), "input")[0] if _nested(given) else list(given)
+        flat: list[Any] = _flatten(list(given), "input")[0] if _nested(given) else list(given)
         variables, out = self._get_graph()
         names = [str(v.name) for v in variables]
         if len(flat) != len(names):

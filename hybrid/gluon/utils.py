@@ -38,7 +38,9 @@ def split_data(data: NDArray, num_slice: int, batch_axis: int = 0, even_split: b
     return [ndarray.slice_axis(data, axis=batch_axis, begin=begin, end=end) for begin, end in ranges]
 
 
-def split_and_load(data: Any, ctx_list: Sequence[Context], batch_axis: int = 0, even_split: bool = True) -> list[NDArray]:
+def split_and_load(
+    data: Any, ctx_list: Sequence[Context], batch_axis: int = 0, even_split: bool = True
+) -> list[NDArray]:
     """split_data with one part to each context."""
     if not isinstance(data, NDArray):
         data = ndarray.array(data, ctx=ctx_list[0])
@@ -66,7 +68,7 @@ def clip_global_norm(arrays: Sequence[NDArray], max_norm: float, check_isfinite:
     return norm if value is None else value
 
 
-def _square_norm(array: NDArray) -> NDArray:
+def _square_norm(array: Any) -> NDArray:
     if array.stype != "default":
         return array.norm().square()
     flat = array.reshape((-1,))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -15,7 +16,7 @@ from ..quiet import quietly
 from ..shapes import is_known, show
 from .graph import Graph, Node
 from .infer import infer
-from .plan import Plan, make_plan
+from .plan import Plan, Step, make_plan
 
 Observer = Callable[[Node, tuple[np.ndarray, ...]], None]
 Body = Callable[[Sequence[np.ndarray]], list[np.ndarray]]
@@ -35,8 +36,21 @@ def apply(
     """One operator applied to arrays: all its outputs, checked against what inference said of them.
 
     They share memory with no input unless the operator is a view. ``name`` is the node's, for errors; rng is this thread's
-    generator when none is given.
-    Raises MXNetError (or what the operator raised, when that derives from it)."""
+    generator when none is given. Raises MXNetError (or what the operator raised, when that derives from it)."""
+    return _applied(op, arrays, specs, name, training, out, bodies, rng)[0]
+
+
+def _applied(
+    op: Op,
+    arrays: Sequence[np.ndarray],
+    specs: Sequence[Spec],
+    name: str,
+    training: bool,
+    out: np.ndarray | None,
+    bodies: Sequence[Body],
+    rng: np.random.Generator | None,
+) -> tuple[tuple[np.ndarray, ...], bool]:
+    """See apply; and whether compute handed out memory of an input, so that it had to be copied."""
     options: dict[str, Any] = {}
     if "training" in op.uses:
         options["training"] = training
@@ -53,10 +67,11 @@ def apply(
     except Exception as error:
         raise failure(op, arrays, name, error) from error
     results = tuple(map(np.asarray, results)) if isinstance(results, tuple | list) else (np.asarray(results),)
-    if (
-        not op.view and out is None
-    ):  # keep the numbers, not the memory, of an operator that gave back what it got without saying so
-        results = tuple(np.array(r) if any(_shared(r, a) for a in arrays) else r for r in results)
+    copied = False
+    if not op.view and out is None:
+        shared = [any(_shared(r, a) for a in arrays) for r in results]
+        copied = any(shared)
+        results = tuple(np.array(r) if s else r for r, s in zip(results, shared))
     for result, spec in zip(results, specs, strict=True):
         wrong = is_known(spec.shape) and result.shape != spec.shape
         if wrong or (spec.dtype is not None and result.dtype != spec.dtype):
@@ -64,7 +79,7 @@ def apply(
                 f"Error in operator {name}: [{op.name}] computed {result.dtype}{show(result.shape)} where "
                 f"inference said {spec.dtype}{show(spec.shape)}; this is a bug in the operator, please report it"
             )
-    return results
+    return results, copied
 
 
 def failure(op: Op, arrays: Sequence[np.ndarray], name: str, error: Exception) -> MXNetError:
@@ -82,13 +97,30 @@ def _shared(a: np.ndarray, b: np.ndarray) -> bool:
 
 
 class _Arena:
-    """The memory of one run: concurrent runs of one plan each take their own."""
+    """The memory of one run, and the steps with their places in it: concurrent runs of one plan each take their own."""
 
     def __init__(self, plan: Plan):
         self.memory = np.empty(plan.arena, np.uint8)
         self.views = [b.view(self.memory) for b in plan.buffers]
-        self.proven = False
-        """Whether a run has shown that every step gives what inference said."""
+        self.code: list[_Instruction] = []
+        """The steps as a first run has found them to be; empty before."""
+
+    def outs(self, step: Step) -> np.ndarray | None:
+        """Where the step's output goes, if that is in the arena."""
+        return None if step.buffer is None else self.views[step.buffer]
+
+
+class _Instruction(NamedTuple):
+    """A step that has been proven: what it computes is what inference said."""
+
+    compute: Callable[..., Any] | None
+    """None for what needs more than arrays, and goes through ``apply``."""
+    inputs: tuple[int, ...]
+    output: int
+    dying: tuple[int, ...]
+    copies: bool
+    """Whether the result is memory of an input that it must not be."""
+    step: Step
 
 
 class Prepared(NamedTuple):
@@ -138,13 +170,14 @@ class Program:
         arrays = [feeds[n] if n in feeds else self.constants[n] for n in self.names]
         return self.execute(self._prepared(arrays), arrays, observe, rng)
 
-    def prepare(self, shapes: Sequence[tuple[int, ...]], dtypes: Sequence[np.dtype]) -> Prepared:
-        """The plan for inputs of such shapes and dtypes, in the order of ``names``. Raises OpError when they do not fit."""
-        key = (*shapes, *dtypes)
+    def prepare(self, key: tuple[Any, ...]) -> Prepared:
+        """The plan for inputs of such shapes and dtypes: shape, dtype, shape, ... in the order of ``names``.
+
+        Raises OpError when they do not fit the graph."""
         found = self._plans.get(key)
         if found is None:
-            inference = infer(self.graph, dict(zip(self.names, shapes)), dict(zip(self.names, dtypes)))
-            found = Prepared(make_plan(self.graph, inference), [])
+            inference = infer(self.graph, dict(zip(self.names, key[::2])), dict(zip(self.names, key[1::2])))
+            found = Prepared(make_plan(self.graph, inference, self.names), [])
             with self._lock:
                 self._plans[key] = found
                 if len(self._plans) > self.PLANS:
@@ -165,15 +198,29 @@ class Program:
         except IndexError:
             arena = _Arena(plan)
         values: list[Any] = [None] * plan.slots
-        held = dict(zip(self.names, arrays))
-        for name, slot in plan.variables:
-            values[slot] = held[name]
-        quietly(self._steps, plan, arena, values, observe, rng)
+        for slot, place in plan.variables:
+            values[slot] = arrays[place]
+        if arena.code and observe is None:
+            quietly(self._again, arena, values, rng)
+        else:
+            quietly(self._first, plan, arena, values, observe, rng)
         outputs = [np.array(values[s]) if copy or _in(arena, values[s]) else values[s] for s, copy in plan.results]
         arenas.append(arena)
         return outputs
 
-    def _steps(
+    def _apply(
+        self, step: Step, arena: _Arena, values: list[Any], rng: np.random.Generator | None
+    ) -> tuple[tuple[np.ndarray, ...], bool]:
+        """Run a step with all checks: its results, and whether they had to be copied out of its inputs."""
+        inputs, bodies = [values[i] for i in step.inputs], self._bodies.get(id(step.node), ())
+        results, copied = _applied(
+            step.op, inputs, step.specs, step.node.name, self.training, arena.outs(step), bodies, rng
+        )
+        for slot, result in zip(step.outputs, results):
+            values[slot] = result
+        return results, copied
+
+    def _first(
         self,
         plan: Plan,
         arena: _Arena,
@@ -181,39 +228,43 @@ class Program:
         observe: Observer | None,
         rng: np.random.Generator | None,
     ) -> None:
-        proven = arena.proven
+        """Run every step with all checks, and note what ``_again`` need not find out again."""
+        code = []
         for step in plan.steps:
-            inputs = [values[i] for i in step.inputs]
-            out = None if step.buffer is None else arena.views[step.buffer]
-            if proven and step.plain:
-                try:
-                    result = step.op.compute(*inputs) if out is None else step.op.compute(*inputs, out=out)  # type: ignore[call-arg]
-                except Exception as error:
-                    raise failure(step.op, inputs, step.node.name, error) from error
-                if type(result) is not np.ndarray:
-                    (result,) = result if isinstance(result, tuple | list) else (np.asarray(result),)
-                if out is None and (result.base is not None or any(result is i for i in inputs)) and not step.op.view:
-                    result = np.array(result) if any(_shared(result, a) for a in inputs) else result
-                values[step.outputs[0]] = result
-                results: tuple[np.ndarray, ...] = (result,)
-            else:
-                results = apply(
-                    step.op,
-                    inputs,
-                    step.specs,
-                    name=step.node.name,
-                    training=self.training,
-                    out=out,
-                    bodies=self._bodies.get(id(step.node), ()),
-                    rng=rng,
-                )
-                for slot, result in zip(step.outputs, results):
-                    values[slot] = result
+            results, copies = self._apply(step, arena, values, rng)
             if observe is not None:
                 observe(step.node, results)
             for slot in step.dying:
                 values[slot] = None
-        arena.proven = True
+            compute = None
+            if step.plain:
+                out = arena.outs(step)
+                compute = step.op.compute if out is None else functools.partial(step.op.compute, out=out)
+            code.append(_Instruction(compute, step.inputs, step.outputs[0], step.dying, copies, step))
+        arena.code = code
+
+    def _again(self, arena: _Arena, values: list[Any], rng: np.random.Generator | None) -> None:
+        """Run every step as the first run has found it to be."""
+        step: Step | None = None
+        array = np.ndarray
+        try:
+            for compute, inputs, output, dying, copies, step in arena.code:
+                if compute is None:
+                    self._apply(step, arena, values, rng)
+                else:
+                    result = compute(*[values[i] for i in inputs])
+                    if type(result) is not array:
+                        result = _single(result)
+                    values[output] = result.copy() if copies else result
+                for slot in dying:
+                    values[slot] = None
+        except MXNetError as error:
+            if step is None or str(error).startswith("Error in operator"):
+                raise
+            raise failure(step.op, [values[i] for i in step.inputs], step.node.name, error) from error
+        except Exception as error:
+            assert step is not None
+            raise failure(step.op, [values[i] for i in step.inputs], step.node.name, error) from error
 
     def _check(self, feeds: Mapping[str, np.ndarray]) -> None:
         missing = [n for n in self.inputs if n not in feeds]
@@ -225,7 +276,14 @@ class Program:
             raise MXNetError(f"inputs do not fit the graph: {'; '.join(problems)}; it takes {', '.join(self.inputs)}")
 
     def _prepared(self, arrays: Sequence[np.ndarray]) -> Prepared:
-        return self.prepare([a.shape for a in arrays], [a.dtype for a in arrays])
+        return self.prepare(tuple(x for a in arrays for x in (a.shape, a.dtype)))
+
+
+def _single(result: Any) -> np.ndarray:
+    """The array of an operator with one output, however compute gave it."""
+    if isinstance(result, tuple | list):
+        (result,) = result
+    return np.asarray(result)
 
 
 def _in(arena: _Arena, array: np.ndarray) -> bool:

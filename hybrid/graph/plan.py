@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -47,8 +48,8 @@ class Plan(NamedTuple):
 
     steps: tuple[Step, ...]
     slots: int
-    variables: tuple[tuple[str, int], ...]
-    """(name, slot) of every variable."""
+    variables: tuple[tuple[int, int], ...]
+    """(slot, place among the program's inputs) of every variable."""
     results: tuple[tuple[int, bool], ...]
     """(slot, whether it must be copied because it may be a variable's own memory)."""
     buffers: tuple[Buffer, ...]
@@ -56,12 +57,17 @@ class Plan(NamedTuple):
     """Size of the arena in bytes."""
     outputs: tuple[Spec, ...]
     """What inference said of the results."""
+    known: bool
+    """Whether their shapes and dtypes are known before it runs."""
     work: int
     """Elements that all steps read and write, as far as shapes are known: how long a run takes, roughly."""
 
 
-def make_plan(graph: Graph, inference: Inference) -> Plan:
-    """The plan for a graph whose shapes have been inferred. Tensors of unknown shape are allocated as they come."""
+def make_plan(graph: Graph, inference: Inference, names: Sequence[str]) -> Plan:
+    """The plan for a graph whose shapes have been inferred. Tensors of unknown shape are allocated as they come.
+
+    names: of the variables, in the order in which their arrays will be given."""
+    place_of = {name: i for i, name in enumerate(names)}
     slot: dict[tuple[int, int], int] = {}
     for node in graph.nodes:
         for i in range(len(node.outputs)):
@@ -120,8 +126,8 @@ def make_plan(graph: Graph, inference: Inference) -> Plan:
         plain = len(outputs) == 1 and not node.op.uses and not node.op.mutates
         inputs = tuple(slot_of(e) for e in node.inputs)
         steps.append(Step(node, node.op, inputs, outputs, specs, tuple(dying[index]), buffer, plain))
-    variables = tuple((n.name, slot[id(n), 0]) for n in graph.nodes if n.is_variable)
-    borrowed = {s for _, s in variables}
+    variables = tuple((slot[id(n), 0], place_of[n.name]) for n in graph.nodes if n.is_variable)
+    borrowed = {s for s, _ in variables}
     return Plan(
         steps=tuple(steps),
         slots=len(slot),
@@ -130,6 +136,7 @@ def make_plan(graph: Graph, inference: Inference) -> Plan:
         buffers=tuple(buffers),
         arena=arena,
         outputs=tuple(map(inference.spec, graph.outputs)),
+        known=all(is_known(s.shape) and s.dtype is not None for s in map(inference.spec, graph.outputs)),
         work=sum(
             _elements(inference, e) for n in applied for e in (*n.inputs, *(Entry(n, i) for i in range(len(n.outputs))))
         ),

@@ -57,30 +57,37 @@ def relu(x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
 
 
 def relu_derivative(F: Any, dy: Any, x: Any, y: Any) -> Any:
+    """dy where y is above 0."""
     return F._backward_relu(dy, y)
 
 
 def sigmoid_derivative(F: Any, dy: Any, x: Any, y: Any) -> Any:
+    """dy y (1 - y)."""
     return F._backward_sigmoid(dy, y)
 
 
 def tanh_derivative(F: Any, dy: Any, x: Any, y: Any) -> Any:
+    """dy (1 - y**2)."""
     return F._backward_tanh(dy, y)
 
 
 def softplus_derivative(F: Any, dy: Any, x: Any, y: Any) -> Any:
+    """dy (1 - exp(-y)), which is dy sigmoid(x)."""
     return F.expm1(-y) * -dy
 
 
 def softsign_derivative(F: Any, dy: Any, x: Any, y: Any) -> Any:
+    """dy / (1 + |x|)**2."""
     return dy / F.square(F.abs(x) + 1)
 
 
 def log_sigmoid_derivative(F: Any, dy: Any, x: Any, y: Any) -> Any:
+    """dy (1 - exp(y)), which is dy sigmoid(-x)."""
     return F.expm1(y) * -dy
 
 
 def mish_derivative(F: Any, dy: Any, x: Any, y: Any) -> Any:
+    """dy (t + x sigmoid(x) (1 - t**2)) with t = tanh(log(1 + exp(x)))."""
     t = F.tanh(F.Activation(x, act_type="softrelu"))
     return dy * (t + x * F.sigmoid(x) * (1 - F.square(t)))
 

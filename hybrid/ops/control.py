@@ -24,6 +24,8 @@ class ControlFlow(Op):
     data_decides = True
     count_bodies = 1
     """How many of the num_args are subgraphs, which are no inputs."""
+    differentiated = (0,)
+    """Those of them that results come from, not only decisions."""
 
     def check(self):
         if self.num_args < self.count_bodies or self.num_outputs < 1:
@@ -182,6 +184,7 @@ class WhileLoop(ControlFlow):
     func_var_locs: Locations
 
     count_bodies = 2
+    differentiated = (1,)
 
     def misplaced(self, given):
         count = self.num_outputs - self.num_out_data
@@ -257,6 +260,7 @@ class Cond(ControlFlow):
     else_input_locs: Locations
 
     count_bodies = 3
+    differentiated = (1, 2)
 
     def misplaced(self, given):
         return self.within(given, "cond_input_locs", "then_input_locs", "else_input_locs")
@@ -284,6 +288,114 @@ class Cond(ControlFlow):
         bodies, held = self.those(bodies), self.placed(arrays)
         chosen = 1 if truth(self, *self.results(bodies[0](held[0]), 1)) else 2
         return self.results(bodies[chosen](held[chosen]))
+
+
+class Backward(ControlFlow):
+    """Base of the gradients of control flow: from those of the outputs, and the inputs, to those of the inputs.
+
+    The subgraphs are those of the forward operator, then for each that is differentiated one with the gradients of its
+    variables. These read, of the body's variables and then the gradients of its outputs, those at ``reads``, and give the
+    gradients of the variables at ``reaches``."""
+
+    reads: tuple[Locations, ...]
+    reaches: tuple[Locations, ...]
+
+    def takes(self):
+        return (*(f"dy{i}" for i in range(self.num_outputs)), *super().takes())
+
+    def returns(self):
+        return tuple(f"d{name}" for name in super().takes())
+
+    def infer_shape(self, *shapes, bodies=()):
+        return list(shapes[self.num_outputs :])
+
+    def infer_type(self, *dtypes, bodies=()):
+        return list(dtypes[self.num_outputs :])
+
+    def infer_input_shapes(self, shapes, outputs, bodies=()):
+        return shapes
+
+    def infer_input_types(self, dtypes, outputs, bodies=()):
+        return dtypes
+
+    def compute(self, *arrays, bodies=()):
+        forward, backs = bodies[: self.count_bodies], bodies[self.count_bodies :]
+        if len(forward) + len(self.differentiated) != len(bodies):
+            raise self.fail(f"got {len(bodies)} subgraphs, which only a node of a graph has")
+        inputs = arrays[self.num_outputs :]
+        gradients = [np.zeros_like(x) for x in inputs]
+        self.back(arrays[: self.num_outputs], inputs, gradients, forward, backs)
+        return gradients
+
+    def back(self, dy, inputs, gradients, forward, backs):
+        """Add to the gradients of the inputs."""
+        raise NotImplementedError
+
+    def through(self, backs, which, held, heads):
+        """The gradients of what a body's variables held, in their order."""
+        values = (*held, *heads)
+        found = dict(zip(self.reaches[which], backs[which]([values[i] for i in self.reads[which]])))
+        return [found[i] if i in found else np.zeros_like(value) for i, value in enumerate(held)]
+
+
+@op("_backward__foreach")
+class ForEachBackward(Backward, ForEach):
+    """The gradients of the inputs of _foreach."""
+
+    def back(self, dy, inputs, gradients, forward, backs):
+        data, states, rest = self.split(inputs)
+        data = [d[:, None] if d.ndim == 1 else d for d in data]
+        steps = []
+        for slices in zip(*data, strict=True):
+            steps.append(self.placed(slices, states, rest))
+            states = self.results(forward[0](steps[-1]))[self.num_out_data :]
+        ddata, first, drest = self.split(gradients)
+        dstates = dy[self.num_out_data :]
+        for t in reversed(range(len(steps))):
+            heads = (*(one[t] for one in dy[: self.num_out_data]), *dstates)
+            slices, dstates, others = self.found(self.through(backs, 0, steps[t], heads))
+            for total, part in zip(ddata, slices):
+                total[t] = part.reshape(total[t].shape)
+            for total, part in zip(drest, others):
+                total += part
+        for total, part in zip(first, dstates):
+            total += part
+
+
+@op("_backward__while_loop")
+class WhileLoopBackward(Backward, WhileLoop):
+    """The gradients of the inputs of _while_loop."""
+
+    def back(self, dy, inputs, gradients, forward, backs):
+        condition, body = forward
+        variables, steps = self.variables(inputs), []
+        while len(steps) < self.max_iterations:
+            asked, held = self.placed(inputs, variables)
+            if not truth(self, *self.results(condition(asked), 1)):
+                break
+            steps.append(held)
+            variables = self.results(body(held))[self.num_out_data :]
+        dvariables = dy[self.num_out_data :]
+        for t in reversed(range(len(steps))):
+            parts = self.through(backs, 0, steps[t], (*(one[t] for one in dy[: self.num_out_data]), *dvariables))
+            dvariables = [parts[i] for i in self.func_var_locs]
+            for place, part in enumerate(parts):
+                if place not in self.func_var_locs:
+                    gradients[self.func_input_locs[place]] += part
+        for place, part in zip(self.func_var_locs, dvariables):
+            gradients[self.func_input_locs[place]] += part
+
+
+@op("_backward__cond")
+class CondBackward(Backward, Cond):
+    """The gradients of the inputs of _cond."""
+
+    def back(self, dy, inputs, gradients, forward, backs):
+        held = self.placed(inputs)
+        chosen = 1 if truth(self, *self.results(forward[0](held[0]), 1)) else 2
+        places = self.then_input_locs if chosen == 1 else self.else_input_locs
+        for place, part in zip(places, self.through(backs, chosen - 1, held[chosen], dy)):
+            gradients[place] += part
 
 
 def truth(op: Op, condition: np.ndarray) -> bool:

@@ -196,6 +196,8 @@ class DensityOp(Op):
 class DensityBackward(DensityOp):
     """Base: gradients of a density by the sample and each parameter, which are summed over what they were spread over."""
 
+    gradient = Op.gradient  # differentiable once, as in MXNet
+
     def returns(self):
         return tuple(f"output{i}" for i in range(1 + len(self.density.parameters)))
 

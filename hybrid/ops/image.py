@@ -2,7 +2,7 @@
 
 Images are (height, width, channels), or a batch of them where it says so; what ``_image_normalize`` takes has its
 channels first, as ``_image_to_tensor`` gives it. MXNet computes in float32, whatever the dtype; results in whole numbers lose
-their fraction, and stop at the limits of their dtype.
+their fraction, and uint8 stops at its limits.
 
 MXNet hands the gradient of flips and of everything random on as it is, which is wrong. Here flips flip it, and what is
 random has none.
@@ -14,7 +14,7 @@ import numpy as np
 
 from ..attrs import Floats, Shape
 from ..op import Op, op
-from ..shapes import UNKNOWN, show
+from ..shapes import UNKNOWN, is_known, show
 from .adjoint import linear
 from .common import truncate, want_rank
 from .resample import DTYPES, LINEAR, METHODS, resize
@@ -23,16 +23,24 @@ from .slicing import within
 FLOAT32 = float(np.finfo(np.float32).eps)
 GRAY = np.array([0.299, 0.587, 0.114], np.float32)
 """How much red, green and blue weigh in the brightness that the eye sees."""
-LIGHT = np.array([[-0.5675, 0.7192, 0.4009], [-0.5808, -0.0045, -0.8140], [-0.5836, -0.6948, 0.4203]]) * [55.46, 4.794, 1.148]
+LIGHT = np.array([[-0.5675, 0.7192, 0.4009], [-0.5808, -0.0045, -0.8140], [-0.5836, -0.6948, 0.4203]]) * [
+    55.46,
+    4.794,
+    1.148,
+]
 """The principal components of ImageNet's colors times their deviations (Krizhevsky et al. 2012), one a column."""
 
 
+def _wide(data: np.ndarray) -> np.ndarray:
+    """The numbers as float32, or float64 where they are."""
+    return data.astype(np.float64 if data.dtype == np.float64 else np.float32)
+
+
 def _saturated(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """float32 results in a dtype: whole numbers stop at its limits and lose their fraction."""
-    if dtype.kind in "iu":
-        limits = np.iinfo(dtype)
-        return truncate(np.clip(values, limits.min, limits.max, dtype=np.float64), dtype)
-    return values.astype(dtype, copy=False)
+    """Results in a dtype: whole numbers lose their fraction, and uint8 stops at its limits."""
+    if dtype == np.uint8:
+        values = values.clip(0, 255)
+    return truncate(values, dtype) if dtype.kind in "iu" else values.astype(dtype, copy=False)
 
 
 class Picture(Op):
@@ -43,8 +51,10 @@ class Picture(Op):
 
     def infer_shape(self, data):
         want_rank(self, data, 3)
-        if data[2] not in (1, 3, UNKNOWN):
-            raise self.fail(f"got an image of shape {show(data)}, wanted (height, width, channels) with 1 or 3 channels")
+        if data[2] is not UNKNOWN and data[2] not in (1, 3):
+            raise self.fail(
+                f"got an image of shape {show(data)}, wanted (height, width, channels) with 1 or 3 channels"
+            )
         return data
 
 
@@ -67,7 +77,10 @@ class ToTensor(Op):
         return dtypes
 
     def compute(self, data):
-        return np.ascontiguousarray(np.moveaxis(data, -1, -3).astype(np.float32) / np.float32(255))
+        values = np.ascontiguousarray(np.moveaxis(data, -1, -3))
+        if values.dtype == np.float16:  # which stays what MXNet computes in
+            return (values / np.float16(255)).astype(np.float32)
+        return values.astype(np.float32) / np.float32(255)
 
     @classmethod
     def examples(cls, make):
@@ -108,7 +121,7 @@ class Normalize(Op):
     def compute(self, data):
         mean, std = self.columns()
         with np.errstate(divide="ignore", invalid="ignore"):
-            values = (data.astype(np.float32) - mean) / std
+            values = (_wide(data) - mean) / std
         return truncate(values, data.dtype) if data.dtype.kind in "iu" else values.astype(data.dtype, copy=False)
 
     def gradient(self, F, dy, data, y):
@@ -198,7 +211,7 @@ class ImageResize(Op):
             width, height = self.size
         elif not self.keep_ratio:
             width = height = self.size[0]
-        elif UNKNOWN not in (height, width):
+        elif is_known((height, width)):
             short = self.size[0]
             height, width = (height * short // width, short) if height > width else (short, width * short // height)
         else:
@@ -293,38 +306,44 @@ def contrasted(x: np.ndarray, factor: float) -> np.ndarray:
 
 
 def saturated(x: np.ndarray, factor: float) -> np.ndarray:
-    """The distance of every number from its pixel's brightness times the factor; gray stays."""
+    """The distance of every number from its pixel's brightness times the factor; gray stays.
+
+    For brightness MXNet's operator takes that of blue alone (its SaturationJitterAug has it right), and so it is here."""
     if x.shape[2] == 1:
         return x
-    return x * np.float32(factor) + (x @ GRAY)[:, :, None] * np.float32(1 - factor)
+    return x * np.float32(factor) + x[:, :, 2:].astype(np.float32) * GRAY[2] * np.float32(1 - factor)
 
 
 def turned(x: np.ndarray, turns: float) -> np.ndarray:
-    """Hues moved on round the color circle; gray stays. By way of hue, lightness and saturation."""
+    """Hues moved on round the color circle; gray stays. By way of hue, lightness and saturation, in float32."""
     if x.shape[2] == 1:
         return x
-    x = x / np.float32(255)
+    x = x.astype(np.float32) / np.float32(255)
     highest, lowest = x.max(axis=2), x.min(axis=2)
-    span, light = highest - lowest, (highest + lowest) / 2
+    span, light = highest - lowest, (highest + lowest) * np.float32(0.5)
+    red, green, blue = np.moveaxis(x, 2, 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         saturation = np.where(light < 0.5, span / (highest + lowest), span / (2 - highest - lowest))
-        red, green, blue = np.moveaxis(x, 2, 0)
-        sixth = np.where(
+        degrees = np.float32(60) / span
+        hue = np.where(
             highest == red,
-            (green - blue) / span,
-            np.where(highest == green, (blue - red) / span + 2, (red - green) / span + 4),
+            (green - blue) * degrees,
+            np.where(highest == green, (blue - red) * degrees + 120, (red - green) * degrees + 240),
         )
     colored = span > np.finfo(np.float32).eps
-    sixth = np.where(colored, sixth + np.float32(6 * turns), 0) % 6
+    hue = np.where(colored, np.where(hue < 0, hue + 360, hue), 0) + np.float32(turns * 360)
     saturation = np.where(colored, saturation, 0)
     top = np.where(light <= 0.5, light * (1 + saturation), light + saturation - light * saturation)
     bottom = 2 * light - top
-    channels = []
-    for shift in (2, 0, -2):  # red is full around 0, green around 2, blue around 4 sixths
-        place = (sixth + shift) % 6
-        ramp = np.clip(np.where(place < 3, place, 4 - place), 0, 1)
-        channels.append(bottom + (top - bottom) * ramp)
-    return np.where(colored[:, :, None], np.stack(channels, axis=2), light[:, :, None]).astype(np.float32) * np.float32(255)
+    sixths = (hue * np.float32(6 / 360)) % 6
+    sector = np.floor(sixths)
+    rising = bottom + (top - bottom) * (sixths - sector)
+    falling = bottom + (top - bottom) * (1 - (sixths - sector))
+    levels = np.stack([top, rising, bottom, falling])
+    # which of the levels red, green and blue have in each sixth of the circle
+    places = np.array([[0, 1, 2], [3, 0, 2], [2, 0, 1], [2, 3, 0], [1, 2, 0], [0, 2, 3]])[sector.astype(np.int64) % 6]
+    colors = np.take_along_axis(levels, np.moveaxis(places, 2, 0), axis=0)
+    return np.where(colored[:, :, None], np.moveaxis(colors, 0, 2), light[:, :, None]) * np.float32(255)
 
 
 class RandomFactor(Picture):
@@ -346,7 +365,7 @@ class RandomFactor(Picture):
 
     def compute(self, data, *, rng: Any = None):
         factor = rng.uniform(self.min_factor, self.max_factor)
-        return _saturated(self.vary(data.astype(np.float32), factor), data.dtype)
+        return _saturated(self.vary(_wide(data), factor), data.dtype)
 
     @classmethod
     def examples(cls, make):
@@ -413,7 +432,7 @@ class RandomColorJitter(Picture):
         ]
         for step in rng.permutation(len(steps)):
             amount, start, vary = steps[step]
-            data = _saturated(vary(data.astype(np.float32), start + rng.uniform(-amount, amount)), data.dtype)
+            data = _saturated(vary(_wide(data), start + rng.uniform(-amount, amount)), data.dtype)
         return data.copy()
 
     @classmethod
@@ -425,7 +444,7 @@ def lit(data: np.ndarray, alpha: np.ndarray) -> np.ndarray:
     """The image with alpha's combination of the principal components added to every pixel; gray stays."""
     if data.shape[2] == 1:
         return data.copy()
-    return _saturated(data.astype(np.float32) + (LIGHT @ alpha).astype(np.float32), data.dtype)
+    return _saturated(_wide(data) + (LIGHT @ alpha).astype(np.float32), data.dtype)
 
 
 @op("_image_adjust_lighting", "_npx__image_adjust_lighting")

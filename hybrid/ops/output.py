@@ -194,9 +194,9 @@ class CTCLoss(Op):
 
     def takes(self):
         return (
-            *self.inputs[:2],
-            *(self.inputs[2:3] if self.use_data_lengths else ()),
-            *(self.inputs[3:] if self.use_label_lengths else ()),
+            *CTCLoss.inputs[:2],
+            *(CTCLoss.inputs[2:3] if self.use_data_lengths else ()),
+            *(CTCLoss.inputs[3:] if self.use_label_lengths else ()),
         )
 
     def infer_shape(self, data, label, *lengths):
@@ -261,8 +261,8 @@ class CTCLoss(Op):
         return -np.logaddexp(alpha[rows, 2 * sizes], final).astype(data.dtype)
 
     def gradient(self, F, dy, data, label, *rest):
-        lengths = rest[:-1]
-        return F._backward_CTCLoss(dy, data, label, *lengths, **self.dump()), None, *(None for _ in lengths)
+        lengths = dict(zip(self.takes()[2:], rest))
+        return F._backward_CTCLoss(dy, data, label, **lengths, **self.dump()), None, *(None for _ in lengths)
 
     @classmethod
     def examples(cls, make):

@@ -14,6 +14,7 @@ class _OfHead(Op):
     """(..., y, label) -> as y; nothing is inferred back from it."""
 
     inputs = ("y", "label")
+    gradient = Op.gradient
 
     def infer_shape(self, y, label):
         return y
@@ -54,19 +55,18 @@ class BackwardSoftmaxOutput(_OfHead, SoftmaxOutput):
             shape = (y.shape[0], math.prod(y.shape[1:]), 1)
         else:
             shape = (math.prod(y.shape[:-1]), y.shape[-1], 1)
-        wanted = shape[0] * shape[2]
-        classes = label.reshape(-1)[:wanted].reshape(shape[0], 1, shape[2])
-        at = np.arange(shape[1])[:, None] == classes.astype(np.int64)
+        labels = label.reshape(-1).astype(np.int64)  # there may be more than rows: those count, and are not read
+        classes = labels[: shape[0] * shape[2]].reshape(shape[0], 1, shape[2])
+        at = np.arange(shape[1])[:, None] == classes
         alpha = out.dtype.type(0 if self.multi_output else self.smooth_alpha)
         dx = out.reshape(shape) - np.where(at, 1 - alpha, alpha / out.dtype.type(max(1, shape[1] - 1)))
-        ignored = classes.astype(np.int64) == int(self.ignore_label)
         if self.use_ignore:
-            dx = np.where(ignored, 0, dx)
+            dx[np.broadcast_to(classes == int(self.ignore_label), dx.shape)] = 0
         count = 1
         if self.normalization == "batch":
-            count = shape[0]
+            count = shape[0] if self.multi_output else labels.size
         elif self.normalization == "valid":
-            count = max(1, int(ignored.size - ignored.sum()))
+            count = max(1, int((labels != int(self.ignore_label)).sum()))
         if self.multi_output and self.normalization != "valid":
             count *= shape[2]
         dx = dx.reshape(y.shape) * out.dtype.type(self.grad_scale / count)
@@ -95,7 +95,7 @@ class BackwardMAERegressionOutput(_OfRegression):
     """What the data of MAERegressionOutput gets."""
 
     def _error(self, y, label):
-        return np.sign(y - label)
+        return np.where(y > label, 1, -1).astype(y.dtype)  # where they are equal MXNet takes the left one
 
 
 @op("_backward_SVMOutput")
@@ -118,6 +118,11 @@ class BackwardSVMOutput(_OfHead, SVMOutput):
 class BackwardMakeLoss(MakeLoss):
     """data -> as data: grad_scale everywhere, over the size of the batch or the number of elements above valid_thresh."""
 
+    view = moves = False
+
+    def gradient(self, F, g, data, dx):
+        return None
+
     def compute(self, data):
         count = 1
         if self.normalization == "batch":
@@ -132,6 +137,7 @@ class BackwardCTCLoss(CTCLoss):
     """(dy, data, label, lengths...) -> as data: the softmax less the probability of being at a class, given the label."""
 
     inputs = ("dy", *CTCLoss.inputs)
+    gradient = Op.gradient
 
     def takes(self):
         return ("dy", *CTCLoss.takes(self))

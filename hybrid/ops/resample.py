@@ -23,7 +23,9 @@ def resize(image: np.ndarray, width: int, height: int, method: int = LINEAR) -> 
     method: 0 nearest, 1 linear, 2 cubic, 3 area, 4 Lanczos, 5 linear with exact rounding.
     Raises ValueError for another method, dtype, or a size of 0."""
     if method not in range(len(METHODS)):
-        raise ValueError(f"interpolation method {method}; wanted one of " + ", ".join(f"{i} {m}" for i, m in enumerate(METHODS)))
+        raise ValueError(
+            f"interpolation method {method}; wanted one of " + ", ".join(f"{i} {m}" for i, m in enumerate(METHODS))
+        )
     if image.dtype.name not in DTYPES:
         raise ValueError(f"images of {image.dtype} cannot be resized; wanted {', '.join(DTYPES)}")
     old = image.shape[:2]
@@ -50,6 +52,19 @@ def resize(image: np.ndarray, width: int, height: int, method: int = LINEAR) -> 
 
 Taps = tuple[np.ndarray, np.ndarray]
 """For every new place: which old ones it is made of, and their weights (float32), both (new, taps)."""
+
+
+def matrices(old: tuple[int, int], new: tuple[int, int], method: int) -> list[np.ndarray]:
+    """What floats are multiplied with: R and C of R @ image @ C.T, float32, (new, old) each."""
+    if method == AREA and all(o >= n for n, o in zip(new, old)):
+        return [_cover(n, o) for n, o in zip(new, old)]
+    out = []
+    for n, o in zip(new, old):
+        places, weights = _TAPS[method](n, o)
+        matrix = np.zeros((n, o), np.float32)
+        np.add.at(matrix, (np.arange(n)[:, None], places), weights)
+        out.append(matrix)
+    return out
 
 
 def _nearest(new: int, old: int) -> np.ndarray:
@@ -204,7 +219,9 @@ def _cover(new: int, old: int) -> np.ndarray:
     return (covered / np.minimum(scale, old - start)).astype(np.float32)
 
 
-def pad(image: np.ndarray, top: int, bottom: int, left: int, right: int, kind: int = 0, values: object = 0) -> np.ndarray:
+def pad(
+    image: np.ndarray, top: int, bottom: int, left: int, right: int, kind: int = 0, values: object = 0
+) -> np.ndarray:
     """The image with a border. kind: 0 of ``values`` (one, or one a channel), 1 the outermost pixels repeated, 2 mirrored with
     the outermost pixels, 3 wrapped round, 4 mirrored without them. Raises ValueError for another kind."""
     modes = {0: "constant", 1: "edge", 2: "symmetric", 3: "wrap", 4: "reflect"}

@@ -19,7 +19,8 @@ def affine_base(height: int, width: int) -> np.ndarray:
     return np.stack(grid).reshape(3, -1)
 
 
-def _affine_grid(matrices, height, width):
+def affine_grid(matrices, height, width):
+    """The grids (N, 2, height, width) of matrices (N, 6)."""
     return (matrices.reshape(-1, 2, 3) @ affine_base(height, width)).reshape(-1, 2, height, width)
 
 
@@ -59,11 +60,14 @@ class GridGenerator(Op):
 
     def compute(self, data):
         if self.transform_type == "affine":
-            return _affine_grid(data, *self.target_shape)
+            return affine_grid(data, *self.target_shape)
         height, width = data.shape[2:]
         x = (data[:, 0] + np.arange(width, dtype=data.dtype)) / data.dtype.type((width - 1) / 2)
         y = (data[:, 1] + np.arange(height, dtype=data.dtype)[:, None]) / data.dtype.type((height - 1) / 2)
         return np.stack([x, y], axis=1) - data.dtype.type(1)
+
+    def gradient(self, F, dy, data, y):
+        return F._backward_GridGenerator(dy, data, **self.dump())
 
     @classmethod
     def examples(cls, make):
@@ -114,6 +118,10 @@ class BilinearSampler(Op):
     def compute(self, data, grid):
         return sample(data, grid)
 
+    def gradient(self, F, dy, data, grid, y):
+        found = F._backward_BilinearSampler(dy, data, grid)
+        return found[0], found[1]
+
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(2, 3, 4, 5), make.uniform(2, 2, 3, 3))
@@ -146,7 +154,11 @@ class SpatialTransformer(Op):
         return (*data[:2], *self.target_shape)
 
     def compute(self, data, loc):
-        return sample(data, _affine_grid(widen(loc), *self.target_shape))
+        return sample(data, affine_grid(widen(loc), *self.target_shape))
+
+    def gradient(self, F, dy, data, loc, y):
+        found = F._backward_SpatialTransformer(dy, data, loc, **self.dump())
+        return found[0], found[1]
 
     @classmethod
     def examples(cls, make):
@@ -208,6 +220,10 @@ class Correlation(Op):
                 planes.append(likeness.mean(axis=1))
         out = np.lib.stride_tricks.sliding_window_view(np.stack(planes, axis=1), (self.kernel_size,) * 2, axis=(2, 3))
         return out[:, :, :: self.stride1, :: self.stride1].mean(axis=(4, 5)).astype(data1.dtype, copy=False)
+
+    def gradient(self, F, dy, data1, data2, y):
+        found = F._backward_Correlation(dy, data1, data2, **self.dump())
+        return found[0], found[1]
 
     @classmethod
     def examples(cls, make):

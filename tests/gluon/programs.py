@@ -4,6 +4,7 @@ Each gets the package, a function that shows something (its text is compared), o
 one that shows the warnings of a call, and an empty folder.
 """
 
+# ruff: noqa: N803, N806  F and classes are called as in every MXNet program
 from __future__ import annotations
 
 import contextlib
@@ -93,9 +94,11 @@ def layers(s: Stage) -> tuple[Any, Any, Any]:
                     self.params.get("bias", shape=(units,), init="zeros", allow_deferred_init=True) if bias else None
                 )
 
-        def hybrid_forward(self, F: Any, x: Any, weight: Any, bias: Any = None) -> Any:  # noqa: N803
+        def hybrid_forward(self, F: Any, x: Any, weight: Any, bias: Any = None) -> Any:
             options = {"num_hidden": self._units, "no_bias": bias is None, "name": "fwd"}
-            return F.FullyConnected(x, weight, **options) if bias is None else F.FullyConnected(x, weight, bias, **options)
+            return (
+                F.FullyConnected(x, weight, **options) if bias is None else F.FullyConnected(x, weight, bias, **options)
+            )
 
     class Norm(s.gluon.HybridBlock):
         def __init__(self, **kwargs: Any):
@@ -117,7 +120,7 @@ def layers(s: Stage) -> tuple[Any, Any, Any]:
                     )
                     setattr(self, name, parameter)
 
-        def hybrid_forward(self, F: Any, x: Any, **parameters: Any) -> Any:  # noqa: N803
+        def hybrid_forward(self, F: Any, x: Any, **parameters: Any) -> Any:
             ordered = [parameters[n] for n in ("gamma", "beta", "running_mean", "running_var")]
             return F.BatchNorm(x, *ordered, fix_gamma=False, name="fwd")
 
@@ -126,7 +129,7 @@ def layers(s: Stage) -> tuple[Any, Any, Any]:
             for block in blocks:
                 self.register_child(block)
 
-        def hybrid_forward(self, F: Any, x: Any) -> Any:  # noqa: N803
+        def hybrid_forward(self, F: Any, x: Any) -> Any:
             for block in self._children.values():
                 x = block(x)
             return x
@@ -136,7 +139,7 @@ def layers(s: Stage) -> tuple[Any, Any, Any]:
 
 def network(s: Stage, **kwargs: Any) -> Any:
     """Two dense layers with a norm between, as attributes."""
-    Dense, Norm, _ = layers(s)  # noqa: N806
+    Dense, Norm, _ = layers(s)
 
     class HybridNet(s.gluon.HybridBlock):
         def __init__(self, **kwargs: Any):
@@ -146,7 +149,7 @@ def network(s: Stage, **kwargs: Any) -> Any:
                 self.norm = Norm()
                 self.output = Dense(2, bias=False)
 
-        def hybrid_forward(self, F: Any, x: Any) -> Any:  # noqa: N803
+        def hybrid_forward(self, F: Any, x: Any) -> Any:
             s.show("forward", type(x).__name__, x.name if isinstance(x, s.sym.Symbol) else x.shape)
             x = F.relu(self.hidden(x))
             x = self.norm(F.relu(x) + 1)
@@ -160,7 +163,7 @@ def network(s: Stage, **kwargs: Any) -> Any:
 
 @program
 def names(s: Stage) -> None:
-    Dense, _, Sequential = layers(s)  # noqa: N806
+    Dense, _, Sequential = layers(s)
     with s.mx.name.NameManager():
         first, second = Dense(2), Dense(2)
         s.show(first.name, first.prefix, second.prefix, first.weight.name)
@@ -191,7 +194,7 @@ def names(s: Stage) -> None:
 
 @program
 def sharing(s: Stage) -> None:
-    Dense, _, Sequential = layers(s)  # noqa: N806
+    Dense, _, Sequential = layers(s)
     first = Dense(2, 3, prefix="a_")
     second = Dense(2, 3, prefix="b_", params=first.params)
     s.show(second.prefix, second.params.prefix, second.weight is first.weight, second.collect_params())
@@ -221,7 +224,7 @@ def sharing(s: Stage) -> None:
 
 @program
 def parameter(s: Stage) -> None:
-    Parameter = s.gluon.Parameter  # noqa: N806
+    Parameter = s.gluon.Parameter
     p = Parameter("w", shape=(2, 3), init=s.mx.init.One())
     s.show(p, p.grad_req, p.lr_mult, p.wd_mult, p.init is not None)
     s.raises(p.data)
@@ -329,7 +332,7 @@ def constant(s: Stage) -> None:
             with self.name_scope():
                 self.shift = self.params.get_constant("shift", s.nd.array([[1.0, 2.0]]))
 
-        def hybrid_forward(self, F: Any, x: Any, shift: Any) -> Any:  # noqa: N803
+        def hybrid_forward(self, F: Any, x: Any, shift: Any) -> Any:
             return F.broadcast_add(x, shift)
 
     net = Net(prefix="n_")
@@ -346,7 +349,7 @@ def constant(s: Stage) -> None:
 def parameter_dict(s: Stage) -> None:
     d = s.gluon.ParameterDict("net_")
     w = d.get("w", shape=(2, 0), init="ones")
-    s.show(d, repr(d), d.prefix, list(d), list(d.keys()), "net_w" in d.keys())
+    s.show(d, repr(d), d.prefix, list(d), list(d.keys()), "net_w" in d)
     s.show(d.get("w", shape=(0, 3)) is w, w)
     s.raises(lambda: d.get("w", shape=(5, 3)))
     s.raises(lambda: d.get("w", shape=(2, 3, 1)))
@@ -403,7 +406,7 @@ def parameter_dict(s: Stage) -> None:
 
 @program
 def block(s: Stage) -> None:
-    Dense, _, _ = layers(s)  # noqa: N806
+    Dense, _, _ = layers(s)
 
     class Model(s.gluon.Block):
         def __init__(self, **kwargs: Any):
@@ -502,7 +505,7 @@ def parameter_files(s: Stage) -> None:
     net.collect_params().save(old)
     s.raises(lambda: make().load_parameters(old))
     make().collect_params().load(old)
-    Dense, _, Sequential = layers(s)  # noqa: N806
+    Dense, _, Sequential = layers(s)
     alone = Dense(2, 3)
     alone.initialize()
     alone.save_parameters(filename)
@@ -530,7 +533,7 @@ def model_files(s: Stage) -> None:
 
 @program
 def summary(s: Stage) -> None:
-    Dense, Norm, _ = layers(s)  # noqa: N806
+    Dense, Norm, _ = layers(s)
     nn = s.gluon.nn
     net = nn.HybridSequential()
     net.add(Dense(4), Norm(), Dense(4, 4))
@@ -610,7 +613,7 @@ def training_mode(s: Stage) -> None:
 @program
 def structures(s: Stage) -> None:
     class Net(s.gluon.HybridBlock):
-        def hybrid_forward(self, F: Any, x: Any, states: Any, extra: Any = None) -> Any:  # noqa: N803
+        def hybrid_forward(self, F: Any, x: Any, states: Any, extra: Any = None) -> Any:
             s.show("forward", type(x).__name__, type(states).__name__, extra is None)
             first, (second,) = states
             total = x + first if extra is None else x + first + extra
@@ -648,7 +651,7 @@ def structures(s: Stage) -> None:
             super().__init__(**kwargs)
             self.spare = self.params.get("spare", shape=(1,))
 
-        def hybrid_forward(self, F: Any, x: Any, y: Any, spare: Any) -> Any:  # noqa: N803
+        def hybrid_forward(self, F: Any, x: Any, y: Any, spare: Any) -> Any:
             return x * 2
 
     net = Unused(prefix="u_")
@@ -661,7 +664,7 @@ def structures(s: Stage) -> None:
 def pitfalls(s: Stage) -> None:
     def net(function: Callable[[Any, Any], Any]) -> Any:
         class Net(s.gluon.HybridBlock):
-            def hybrid_forward(self, F: Any, x: Any) -> Any:  # noqa: N803
+            def hybrid_forward(self, F: Any, x: Any) -> Any:
                 return function(F, x)
 
         return Net()
@@ -677,7 +680,7 @@ def pitfalls(s: Stage) -> None:
         lambda F, x: F.broadcast_add(x, F.ones((1, 2))),
         lambda F, x: F.concat(x, x, dim=1),
         lambda F, x: x.__iadd__(1),
-        lambda F, x: x if x else x,
+        lambda F, x: x if x else x * 2,
         lambda F, x: 3,
     ):
         for active in (False, True):
@@ -692,7 +695,7 @@ def pitfalls(s: Stage) -> None:
 
 @program
 def partial(s: Stage) -> None:
-    Dense, _, _ = layers(s)  # noqa: N806
+    Dense, _, _ = layers(s)
 
     class Model(s.gluon.Block):
         def __init__(self, **kwargs: Any):
@@ -779,7 +782,9 @@ def symbol_block(s: Stage) -> None:
     s.show(block.collect_params()["net_dense1_weight"].grad().shape)
     internals = block(s.sym.var("data")).get_internals()
     s.show(internals.list_outputs())
-    part = s.gluon.SymbolBlock([internals["net_relu0_output"], internals["net_norm0_fwd_output"]], s.sym.var("data"), net.collect_params())
+    part = s.gluon.SymbolBlock(
+        [internals["net_relu0_output"], internals["net_norm0_fwd_output"]], s.sym.var("data"), net.collect_params()
+    )
     s.show([y.shape for y in part(x)], part.collect_params())
     s.show(part.collect_params()["net_dense0_weight"] is net.hidden.weight)
 
@@ -790,7 +795,7 @@ def symbol_block(s: Stage) -> None:
                 self.features = part
                 self.head = net.output
 
-        def hybrid_forward(self, F: Any, x: Any) -> Any:  # noqa: N803
+        def hybrid_forward(self, F: Any, x: Any) -> Any:
             low, high = self.features(x)
             return self.head(low + high)
 
@@ -824,7 +829,9 @@ def utilities(s: Stage) -> None:
     s.warned(lambda: utils.clip_global_norm([nd.array([float("nan")])], 1.0), "nan or inf")
     path = s.folder / "x.txt"
     path.write_text("gluon")
-    s.show(utils.check_sha1(str(path), "a" * 40), utils.check_sha1(str(path), "4eb84b8b3d5d4c1fba1d0b9c1b23a8b6d5c1ab5d"))
+    s.show(
+        utils.check_sha1(str(path), "a" * 40), utils.check_sha1(str(path), "4eb84b8b3d5d4c1fba1d0b9c1b23a8b6d5c1ab5d")
+    )
     s.show([utils.shape_is_known(shape) for shape in (None, (), (0, 2), (1, 2))])
     s.raises(lambda: utils.shape_is_known((1, -1)))
     handle = utils.HookHandle()

@@ -69,9 +69,8 @@ def test_outputs_are_nobody_elses_memory(graph: Graph) -> None:
 def test_live_tensors_of_a_plan_never_overlap(graph: Graph) -> None:
     """With views: a buffer is taken until the last reader of anything that looks into it."""
     values = feeds(graph)
-    plan = make_plan(
-        graph, infer(graph, {n: v.shape for n, v in values.items()}, {n: v.dtype for n, v in values.items()})
-    )
+    known = infer(graph, {n: v.shape for n, v in values.items()}, {n: v.dtype for n, v in values.items()})
+    plan = make_plan(graph, known, [n.name for n in graph.variables()])
     root: dict[int, int] = {}
     last: dict[int, int] = {}
     for index, step in enumerate(plan.steps):

@@ -24,7 +24,7 @@ LAYERS = (
     {"op"},
     {"ops"},
     {"graph"},
-    {"frontend", "array", "ndarray", "sparse", "symbol", "autograd", "cached_op", "executor", "nd", "sym"},
+    {"frontend", "array", "ndarray", "sparse", "symbol", "autograd", "cached_op", "executor", "nd", "sym", "sampling"},
 )
 EVERY = [i for source in sources() for i in imports(source)]
 

@@ -67,6 +67,10 @@ BEYOND_ONNX = {
         "LayerNorm",
         "large-offset",
     ): "at an offset of 5000 deviations MXNet is off by 1e-4 too; the order of additions decides",
+    (
+        "_image_resize",
+        "uint8",
+    ): "OpenCV resizes uint8 in whole numbers with roundings of its own; ONNX refuses all but nearest",
 }
 
 

@@ -1,0 +1,65 @@
+"""Derivatives of control flow: the gradient rule of a node whose operator applies subgraphs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ..error import OpError
+from ..op import BACKWARD, lookup
+from .gradient import Rule, gradients
+from .graph import Entry, Graph, Node
+
+
+def rule_through(node: Node, F: Any) -> Rule:  # noqa: N803
+    """The gradient rule of a node with subgraphs: as its operator's ``_backward_X``, which runs them and their gradients.
+
+    Raises OpError when one has no derivative, or does something that cannot be repeated."""
+    op = node.op
+    assert op is not None
+    bodies = [node.subgraphs[i] for i in getattr(op, "differentiated", ())]
+    if not bodies:
+        raise OpError(f"{op.name} is non-differentiable: it has no gradient rule")
+    for body in bodies:
+        _check(op.name, body)
+    backs, reads, reaches = zip(*(_back(F, body) for body in bodies))
+    fields = {name: getattr(op, name) for name in op.fields}
+    back = lookup(BACKWARD + op.name).bind(**fields, reads=reads, reaches=reaches)
+    heads, inputs = [f"dy{i}" for i in range(len(op.returns()))], [f"x{i}" for i in range(len(op.takes()))]
+    made = Node(back, back.name, [Entry(Node(None, n)) for n in (*heads, *inputs)], {}, (*node.subgraphs, *backs))
+    return Rule(
+        Graph(Entry(made, i) for i in range(len(inputs))),
+        tuple(range(len(inputs))),
+        tuple((n, i) for i, n in enumerate(heads)),
+        tuple((n, i) for i, n in enumerate(inputs)),
+        (),
+    )
+
+
+def _check(name: str, body: Graph) -> None:
+    # the way back runs the body once more
+    for node in _all_nodes(body):
+        if node.op is not None and ("rng" in node.op.uses or node.op.mutates):
+            what = "is random" if "rng" in node.op.uses else "changes its auxiliary states"
+            raise OpError(
+                f"{name}: the gradient runs the body again, whose node {node.name} ({node.op.name}) {what} each time; "
+                "take it out of the body"
+            )
+
+
+def _all_nodes(graph: Graph) -> Iterator[Node]:
+    for node in graph.nodes:
+        yield node
+        for body in node.subgraphs:
+            yield from _all_nodes(body)
+
+
+def _back(F: Any, body: Graph) -> tuple[Graph, Sequence[int], Sequence[int]]:  # noqa: N803
+    """The gradients of a body's variables; what it reads, as places among the body's variables and then the gradients of
+    its outputs; and which of the body's variables have a gradient."""
+    variables = body.variables()
+    heads = [Node(None, f"gradient of output {i}") for i in range(len(body.outputs))]
+    found = gradients(F, [(e, Entry(h)) for e, h in zip(body.outputs, heads)], variables)
+    graph = Graph(e for e in found if e is not None)
+    places = {id(n): i for i, n in enumerate((*variables, *heads))}
+    return graph, [places[id(n)] for n in graph.variables()], [i for i, e in enumerate(found) if e is not None]
