@@ -179,6 +179,7 @@ def check(
 ) -> VerifyResult:
     """Compare two engines on cases; two is held against one. Looks for the first diverging tensor when they differ."""
     tell = progress or (lambda _text: None)
+    _refuse_random(one, two)
     runs, worst, warnings = [], {}, []
     failed: Case | None = None
     if tolerance is None:
@@ -230,6 +231,35 @@ def check(
         tuple(dict.fromkeys(warnings)),
         repro=written,
     )
+
+
+RANDOM = frozenset(("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"))
+"""ONNX operators that draw random numbers."""
+
+
+def samplers(graph: Graph) -> Iterator[Node]:
+    """Nodes that draw random numbers in inference too, those of bodies included."""
+    for node in graph.nodes:
+        op = node.op
+        if op is not None and "rng" in op.uses and ("training" not in op.uses or getattr(op, "mode", "") == "always"):
+            yield node
+        for body in node.subgraphs:
+            yield from samplers(body)
+
+
+def _refuse_random(*engines: Engine) -> None:
+    """Raise BadInput naming the nodes that draw random numbers: two runs of such a model never agree, and if they seem to
+    (because what is drawn hardly matters) that proves nothing."""
+    found = [f"{n.name} ({n.op.name})" for e in engines if isinstance(e, NativeEngine) for n in samplers(e.graph) if n.op]
+    if not any(isinstance(e, NativeEngine) for e in engines):
+        nodes = (n for e in engines if isinstance(e, OnnxEngine) for n in e.proto.graph.node)
+        found = [f"{n.name or n.output[0]} ({n.op_type})" for n in nodes if n.op_type in RANDOM]
+    if found:
+        raise BadInput(
+            f"the model draws random numbers, at {', '.join(dict.fromkeys(found))}: runs differ by themselves, so nothing can "
+            "be said of equivalence; verify at outputs before these nodes (--outputs), or convert without verification "
+            "(--no-verify)"
+        )
 
 
 def pair_outputs(first: Sequence[str], second: Sequence[str]) -> list[tuple[str, str]]:

@@ -85,7 +85,7 @@ FROM = {
 ELSEWHERE = {"onnx": "bridge.mxnet_onnx"}
 """Modules of MXNet that are built on this engine, in packages that know ONNX; loaded when they are asked for."""
 
-__all__ = ["MXNetError", "ops", *SHORT, *FROM]  # noqa: PLE0604  pyright: ignore[reportUnsupportedDunderAll]
+__all__ = ["MXNetError", "ops", *SHORT, *FROM]
 
 
 def __getattr__(name: str) -> Any:

@@ -21,7 +21,9 @@ __all__ = [
 ]
 
 
-def module_checkpoint(mod: Any, prefix: str, period: int = 1, save_optimizer_states: bool = False) -> Callable[..., None]:
+def module_checkpoint(
+    mod: Any, prefix: str, period: int = 1, save_optimizer_states: bool = False
+) -> Callable[..., None]:
     """An epoch-end callback that saves a Module every ``period`` epochs."""
     period = int(max(1, period))
 

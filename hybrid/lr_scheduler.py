@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 from math import cos, pi
 
@@ -105,7 +106,7 @@ class MultiFactorScheduler(LRScheduler):
         super().__init__(base_lr, warmup_steps, warmup_begin_lr, warmup_mode)
         if not (isinstance(step, list) and step):
             raise AssertionError(f"step={step!r}, wanted a list of at least one number of updates")
-        if any(after <= before for before, after in zip(step, step[1:])):
+        if any(after <= before for before, after in itertools.pairwise(step)):
             raise ValueError("Schedule step must be an increasing integer list")
         if step[0] < 1:
             raise ValueError("Schedule step must be greater or equal than 1 round")

@@ -27,7 +27,7 @@ def _call(cls: type[Op], name: str, inputs: dict[str, Any] | list[Any], given: d
     """What an nd function does; see frontend.Call."""
     out = given.pop("out", None)
     given.pop("name", None)
-    ctx = given.pop("ctx", None) if "ctx" not in cls.fields else None
+    ctx = given.pop("ctx", None)  # a Context, or the text that an attribute of that name holds
     arrays = {k: given.pop(k) for k in list(given) if isinstance(given[k], NDArray)}
     if isinstance(inputs, list):
         inputs = [
@@ -53,7 +53,7 @@ def _call(cls: type[Op], name: str, inputs: dict[str, Any] | list[Any], given: d
             raise OpError(f"{op.name}: {'; '.join(problems)}; its inputs are {', '.join(wanted) or 'none'}")
         values = [inputs[n] for n in wanted]
     result = invoke(op, values, out)
-    return result if ctx is None else result.as_in_context(ctx)
+    return result.as_in_context(ctx) if isinstance(ctx, Context) else result
 
 
 _TAIL = ("out", "name")

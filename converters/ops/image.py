@@ -23,7 +23,8 @@ def _(b, op, data):
 @to_onnx("_image_normalize")
 def _(b, op, data):
     mean, std = op.columns()
-    y = b.Div(b.Sub(_wide(b, data), b.const(mean)), b.const(std))
+    x = _wide(b, data)
+    y = b.Div(b.Sub(x, b.const(mean.astype(x.dtype))), b.const(std.astype(x.dtype)))
     return b.cast(y if data.dtype.kind == "f" else b.cast(y, np.int64), data.dtype)  # by way of int64 they wrap round
 
 
@@ -50,9 +51,10 @@ def _flipped(b, data, axis):
 
 @to_onnx("_image_adjust_lighting")
 def _(b, op, data):
-    if data.dims[2] == 1:
+    if data.shape[2] == 1:
         return b.Identity(data)
-    y = b.Add(_wide(b, data), b.const((LIGHT @ np.array(op.alpha)).astype(np.float32)))
+    x = _wide(b, data)
+    y = b.Add(x, b.const((LIGHT @ np.array(op.alpha)).astype(np.float32).astype(x.dtype)))
     y = b.Max(b.Min(y, 255), 0) if data.dtype == np.uint8 else y
     return b.cast(y if data.dtype.kind == "f" else b.cast(y, np.int64), data.dtype)
 

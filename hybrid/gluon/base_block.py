@@ -5,21 +5,16 @@ from __future__ import annotations
 import re
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from .. import ndarray
+from .. import initializer, ndarray
 from . import model_files
 from .base_parameter import Parameter, ParameterError
 from .naming import _BlockScope
 from .parameter_dict import ParameterDict, load_all, read_file
 from .summary import print_summary
 from .utils import HookHandle, _indent
-
-try:
-    from .. import initializer
-except ImportError:  # TEMPORARY until RANDOM delivers
-    from . import _initializer_shim as initializer
 
 
 class Block:
@@ -42,7 +37,10 @@ class Block:
         self._forward_pre_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
 
     def __repr__(self) -> str:
-        children = [(k, b) for k, b in self.__dict__.items() if isinstance(b, Block)]
+        return self._listing((k, b) for k, b in self.__dict__.items() if isinstance(b, Block))
+
+    def _listing(self, children: Iterable[tuple[str, Any]]) -> str:
+        """The class's name, and in lines below it the children."""
         lines = "\n".join(f"  ({key}): {_indent(repr(block), 2)}" for key, block in children)
         return f"{type(self).__name__}(\n{lines}\n)"
 
@@ -113,7 +111,7 @@ class Block:
         """Warn of blocks in attributes that are lists or dicts: they are no children."""
         children = {id(child) for child in self._children.values()}
         for name, value in self.__dict__.items():
-            if name.startswith("__") or name == "_children" or not isinstance(value, list | tuple | dict):
+            if name.startswith("__") or name in ("_children", "_traced") or not isinstance(value, list | tuple | dict):
                 continue
             if any(id(block) not in children for block in _blocks_in(value)):
                 warnings.warn(

@@ -8,18 +8,13 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from .. import autograd, ndarray, symbol
+from .. import autograd, initializer, ndarray, symbol
 from ..attrs import dtype as read_dtype
 from ..context import Context, cpu, current_context, resolve
 from ..error import MXNetError
 from ..ndarray import NDArray
 from ..shapes import show
 from .utils import shape_is_known
-
-try:
-    from .. import initializer
-except ImportError:  # TEMPORARY until RANDOM delivers
-    from . import _initializer_shim as initializer
 
 _STYPES = ("default", "row_sparse", "csr")
 _REQUESTS = ("write", "add", "null")

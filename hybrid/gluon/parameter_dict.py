@@ -8,18 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import ndarray
+from .. import initializer, ndarray
 from ..attrs import dtype as read_dtype
 from ..context import Context
 from ..ndarray import NDArray
 from ..shapes import show
 from .base_parameter import Constant, Parameter, ParameterError
 from .utils import _indent
-
-try:
-    from .. import initializer
-except ImportError:  # TEMPORARY until RANDOM delivers
-    from . import _initializer_shim as initializer
 
 
 class ParameterDict:

@@ -7,7 +7,7 @@ import os
 import warnings
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -167,11 +167,3 @@ def shape_is_known(shape: Sequence[int] | None) -> bool:
 def _indent(text: str, spaces: int) -> str:
     """All lines but the first moved to the right."""
     return text.replace("\n", "\n" + " " * spaces)
-
-
-def _brief_print_list(items: Iterable[Any], limit: int = 7) -> str:
-    """Items in quotes with commas; the middle of a long list left out."""
-    texts = [f"'{item}'" for item in items]
-    if len(texts) > limit:
-        texts = [*texts[: limit // 2], "...", *texts[-(limit // 2) :]]
-    return ", ".join(texts)

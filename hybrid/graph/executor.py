@@ -63,7 +63,7 @@ def _applied(
     if out is not None:
         options["out"] = out
     try:
-        results = quietly(lambda: op.compute(*arrays, **options))
+        results = quietly(lambda: op.compute(*arrays, **options))  # type: ignore[call-arg]
     except Exception as error:
         raise failure(op, arrays, name, error) from error
     results = tuple(map(np.asarray, results)) if isinstance(results, tuple | list) else (np.asarray(results),)
@@ -239,7 +239,7 @@ class Program:
             compute = None
             if step.plain:
                 out = arena.outs(step)
-                compute = step.op.compute if out is None else functools.partial(step.op.compute, out=out)
+                compute = step.op.compute if out is None else functools.partial(step.op.compute, out=out)  # type: ignore[call-arg]
             code.append(_Instruction(compute, step.inputs, step.outputs[0], step.dying, copies, step))
         arena.code = code
 

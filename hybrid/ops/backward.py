@@ -9,6 +9,12 @@ from .casting import convert
 from .common import narrow, widen
 
 
+class Once(Op):
+    """Part of a gradient rule that has no gradient itself, whatever operator it has its attributes from."""
+
+    gradient = Op.gradient
+
+
 class FormOf(Op):
     """data in a form that like lends; the values of like do not matter. The dtypes may differ."""
 

@@ -77,6 +77,9 @@ class ControlFlow(Op):
     def infer_input_shapes(self, shapes, outputs, bodies=()):
         return shapes
 
+    def gradient(self, F, dy, *arrays):
+        raise self.fail("its gradient is made of its subgraphs (graph/loops.py), which only a node of a graph has")
+
 
 @op("_foreach")
 class ForEach(ControlFlow):
@@ -299,6 +302,8 @@ class Backward(ControlFlow):
 
     reads: tuple[Locations, ...]
     reaches: tuple[Locations, ...]
+
+    data_decides = False
 
     def takes(self):
         return (*(f"dy{i}" for i in range(self.num_outputs)), *super().takes())

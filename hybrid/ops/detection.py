@@ -69,6 +69,9 @@ class MultiBoxPrior(Op):
     def compute(self, data):
         return self.anchors(*data.shape[2:])
 
+    def gradient(self, F, dy, *arrays):
+        return None  # in MXNet too
+
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(1, 2, 3, 4), sizes=(0.3, 0.4), ratios=(1, 2, 0.5), clip=True)
@@ -183,6 +186,9 @@ class MultiBoxDetection(Op):
                 result[len(kept) :, 0] = -1
         return out
 
+    def gradient(self, F, dy, *arrays):
+        return None  # in MXNet too
+
     @classmethod
     def examples(cls, make):
         anchor = MultiBoxPrior.bind(sizes=(0.5, 0.4)).compute(np.zeros((1, 1, 2, 2), np.float32))
@@ -283,10 +289,30 @@ class BoxNms(Op):
             place[index, : len(kept), 0] = index * rows.shape[1] + order[stays]
         return out.reshape(data.shape), place.reshape(*data.shape[:-1], 1)
 
+    def gradient(self, F, dy, data, y, place):
+        return F._backward_box_nms(dy[0], place)
+
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(2, 6, 6), overlap_thresh=0.2, id_index=0)
         yield make(make.uniform(6, 5), coord_start=1, score_index=0, topk=3)
+
+
+@op("_backward_box_nms")
+class BackwardBoxNms(Op):
+    """What the data of box_nms gets: (dy, place) -> as dy. Rows go back to where they came from, whatever became of their
+    coordinates; place is the second output, -1 for rows that come from nowhere."""
+
+    inputs = ("dy", "place")
+
+    def infer_shape(self, dy, place):
+        return dy
+
+    def compute(self, dy, place):
+        rows, place = dy.reshape(-1, dy.shape[-1]), place.reshape(-1).astype(np.int64)
+        dx = np.zeros_like(rows)
+        dx[place[place >= 0]] = rows[place >= 0]
+        return dx.reshape(dy.shape)
 
 
 def reform(boxes: np.ndarray, source: str, target: str) -> np.ndarray:
@@ -322,6 +348,9 @@ class BoxIou(Op):
         a, b = widen(lhs).reshape(-1, 1, 4), widen(rhs).reshape(1, -1, 4)
         out = overlaps(a, b, self.format)
         return np.where(np.isnan(out), 0, out).astype(lhs.dtype).reshape(*lhs.shape[:-1], *rhs.shape[:-1])
+
+    def gradient(self, F, dy, *arrays):
+        return None  # in MXNet too
 
     @classmethod
     def examples(cls, make):
@@ -360,6 +389,9 @@ class BoxDecode(Op):
     def compute(self, data, anchors):
         out = decode(widen(data), widen(anchors), self.stds, self.format, self.clip)
         return out.astype(data.dtype, copy=False)
+
+    def gradient(self, F, dy, *arrays):
+        return None  # in MXNet too
 
     @classmethod
     def examples(cls, make):

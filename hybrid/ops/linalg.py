@@ -365,6 +365,13 @@ class DetBackward(DecompositionBackward):
         inverse = np.linalg.inv(np.where(singular, np.eye(a.shape[-1], dtype=a.dtype), a))
         return np.where(singular, 0, (dy * y).reshape(singular.shape) * np.swapaxes(inverse, -1, -2))
 
+    def gradient(self, F, ddx, dy, a, y, dx):
+        inverse = F.SwapAxis(F._linalg_inverse(a), dim1=-1, dim2=-2)
+        inner = F.sum(ddx * inverse, axis=(-2, -1))
+        scales = F._linalg_makediag(F._backward_per_matrix(dy * y, F._linalg_extractdiag(a)))
+        turned = F._linalg_gemm2(F._linalg_gemm2(inverse, ddx, transpose_b=True), inverse)
+        return inner * y, F._linalg_gemm2(scales, turned, alpha=-1), inner * dy
+
 
 @op("_backward__linalg_potrf")
 class PotrfBackward(DecompositionBackward):

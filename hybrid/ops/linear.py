@@ -1,5 +1,6 @@
 """Matrix products: FullyConnected, dot, batch_dot and their kin."""
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Literal
@@ -400,6 +401,13 @@ class SelfAttentionScoresBackward(Attention):
         queries, keys, _ = self.parts(qkv, 3)
         dy = dy / math.sqrt(queries.shape[-1])
         return self.joined(dy @ keys, dy.transpose(0, 2, 1) @ queries, None)
+
+    def gradient(self, F, ddx, dy, qkv, dx):
+        # the scores are a quadratic form, so what is bilinear in two projections is had from three scores
+        scores = functools.partial(F._contrib_interleaved_matmul_selfatt_qk, heads=self.heads)
+        return scores(qkv + ddx) - scores(qkv) - scores(ddx), F._backward__contrib_interleaved_matmul_selfatt_qk(
+            dy, ddx, heads=self.heads
+        )
 
 
 @linear()

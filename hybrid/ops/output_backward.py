@@ -4,17 +4,17 @@ import math
 
 import numpy as np
 
-from ..op import Op, op
+from ..op import op
+from .backward import Once
 from .common import narrow, widen
 from .output import CTCLoss, LinearRegressionOutput, MakeLoss, SoftmaxOutput, SVMOutput
 from .softmax import softmax
 
 
-class _OfHead(Op):
+class _OfHead(Once):
     """(..., y, label) -> as y; nothing is inferred back from it."""
 
     inputs = ("y", "label")
-    gradient = Op.gradient
 
     def infer_shape(self, y, label):
         return y
@@ -133,11 +133,10 @@ class BackwardMakeLoss(MakeLoss):
 
 
 @op("_backward_CTCLoss")
-class BackwardCTCLoss(CTCLoss):
+class BackwardCTCLoss(Once, CTCLoss):
     """(dy, data, label, lengths...) -> as data: the softmax less the probability of being at a class, given the label."""
 
     inputs = ("dy", *CTCLoss.inputs)
-    gradient = Op.gradient
 
     def takes(self):
         return ("dy", *CTCLoss.takes(self))

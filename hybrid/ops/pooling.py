@@ -1,5 +1,7 @@
 """Pooling: maxima, means, sums and p-norms over windows."""
 
+import math
+from collections.abc import Iterator
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -9,6 +11,16 @@ from ..op import Op, op
 from ..shapes import UNKNOWN, show
 from .common import narrow, want_rank, widen
 from .windows import pad_spatial
+
+
+PIECE = 1 << 19
+"""Bytes of data that are treated at a time: what is made of them stays in cache."""
+
+
+def pieces(array: np.ndarray) -> Iterator[slice]:
+    """Slices along the first axis, of PIECE bytes each; long enough to copy well."""
+    size = max(16, PIECE // max(1, math.prod(array.shape[1:]) * array.itemsize))
+    return (slice(n, n + size) for n in range(0, len(array), size))
 
 
 @op("Pooling", "_npx_pooling")
@@ -119,7 +131,15 @@ class Pooling(Op):
         if self.power > 1:
             x = x**self.power
         axes = range(x.ndim)[self.spatial(x.ndim)]
-        y = self._everything(x, tuple(axes)) if self.global_pool else self._slide(x, axes, self.pads)
+        if self.global_pool:
+            y = self._everything(x, tuple(axes))
+        elif self.channels_last:
+            y = self._slide(x, axes, self.pads)
+        else:
+            y = np.empty(self.infer_shape(x.shape), x.dtype)
+            flat, target = x.reshape(-1, *x.shape[2:]), y.reshape(-1, *y.shape[2:])
+            for piece in pieces(flat):
+                target[piece] = self._slide(flat[piece], range(1, flat.ndim), self.pads)
         if self.power > 1:
             y = np.sqrt(y) if self.power == 2 else np.cbrt(y)
         return narrow(y, data.dtype)

@@ -9,11 +9,8 @@ import numpy as np
 from ..op import op
 from ..shapes import merge
 from .common import narrow, widen
-from .pooling import AdaptiveAvgPooling2D, Pooling, PoolingV1
+from .pooling import AdaptiveAvgPooling2D, Pooling, PoolingV1, pieces
 from .windows import pad_spatial
-
-PIECE = 1 << 19
-"""Bytes of data that are treated at a time: what is made of them stays in cache."""
 
 
 class _OfWindows(Pooling):
@@ -131,12 +128,6 @@ class _OfWindows(Pooling):
                 given[index] += _masked(arriving, hit)
             out[piece] = self._join_parts(given, x.shape[2:])
         return out
-
-
-def pieces(array: np.ndarray):
-    """Slices along the first axis, of PIECE bytes each; long enough to copy well."""
-    size = max(16, PIECE // max(1, math.prod(array.shape[1:]) * array.itemsize))
-    return (slice(n, n + size) for n in range(0, len(array), size))
 
 
 def _masked(values: np.ndarray, chosen: np.ndarray) -> np.ndarray:

@@ -132,6 +132,9 @@ class _Proposals(Op):
             alive[i + 1 :] &= ~(shared / (areas[i] + areas[i + 1 :] - shared) > np.float32(self.threshold))
         return np.array(found)
 
+    def gradient(self, F, dy, *arrays):
+        return None  # in MXNet too
+
     @classmethod
     def examples(cls, make):
         small = {"scales": (1, 2), "ratios": (0.5, 1), "rpn_post_nms_top_n": 4, "rpn_min_size": 4}

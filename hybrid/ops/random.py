@@ -150,13 +150,13 @@ class Scalars(Sampler):
     """Base of samplers whose parameters are attributes."""
 
     def check(self):
-        values = self.parameters()
+        values = self.values()
         problems = (p.wrong(v, True) for p, v in zip(self.law.parameters, values))
         if self.law.name == "uniform" and not values[0] <= values[1]:
             return f"got low={values[0]:g} and high={values[1]:g}, wanted low not above high"
         return next((p for p in problems if p), None)
 
-    def parameters(self) -> list[float]:
+    def values(self) -> list[float]:
         """Those of the law, in order."""
         return [getattr(self, p.name) for p in self.law.parameters]
 
@@ -180,7 +180,7 @@ class Free(Scalars):
         return self.dtype or FLOAT32
 
     def compute(self, shape, rng: Any = None):
-        return self.drawn(rng, decided(self, shape), self.infer_type(), self.parameters())
+        return self.drawn(rng, decided(self, shape), self.infer_type(), self.values())
 
     @classmethod
     def examples(cls, make):
@@ -207,7 +207,7 @@ class Like(Scalars, Elementwise):
         return data
 
     def compute(self, data, rng: Any = None):
-        return self.drawn(rng, data.shape, data.dtype, self.parameters())
+        return self.drawn(rng, data.shape, data.dtype, self.values())
 
     @classmethod
     def examples(cls, make):

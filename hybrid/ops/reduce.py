@@ -96,8 +96,7 @@ class OverCount(AlongAxes):
 
     def compute(self, data, x):
         axes = axes_of(self, self.axis, x.ndim, exclude=self.exclude)
-        with np.errstate(all="ignore"):
-            return _divide(data, math.prod(x.shape[a] for a in axes) - self.ddof)
+        return _divide(data, math.prod(x.shape[a] for a in axes) - self.ddof)
 
     def gradient(self, F, dy, data, x, y):
         return F._backward_over_count(dy, x, **self.dump()), None

@@ -1,12 +1,14 @@
 """Pooling over regions of interest: ROIPooling, ROIAlign, PSROIPooling."""
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
 from ..op import Domain, Op, op
 from ..shapes import UNKNOWN, merge
-from .common import want_rank, widen
+from .backward import Once
+from .common import narrow, want_rank, widen
 
 
 class _Regions(Op):
@@ -30,6 +32,21 @@ class _Regions(Op):
     def domain(self, name, shapes):
         # whatever the scale, index 0 is an image, and a region of the whole image is a region
         return Domain(0, 0, integer=True) if name == "rois" else None
+
+
+class _OfRegions(Once, _Regions):
+    """What data gets: (dy, data, rois) -> as data."""
+
+    inputs = ("dy", "data", "rois")
+
+    def infer_input_shapes(self, shapes, outputs):
+        return shapes
+
+    def infer_shape(self, dy, data, rois):
+        return data
+
+    def infer_type(self, dy, data, rois):
+        return data
 
 
 def _round(x: np.ndarray) -> np.ndarray:
@@ -61,28 +78,47 @@ class ROIPooling(_Regions):
     def _result(self, channels):
         return channels, *self.pooled_size
 
-    def compute(self, data, rois):
-        _, channels, height, width = data.shape
+    def cells(self, data, rois) -> Iterator[tuple[tuple[int, int, int], tuple[int, slice, slice]]]:
+        """(region, row, column) of every cell that is not empty, and its (image, rows, columns)."""
+        height, width = data.shape[2:]
         corners = _round(rois[:, 1:] * rois.dtype.type(self.spatial_scale))
         sizes = np.maximum(corners[:, 2:] - corners[:, :2] + 1, 1).astype(data.dtype)
         rows = _edges(corners[:, 1], sizes[:, 1] / data.dtype.type(self.pooled_size[0]), self.pooled_size[0], height)
         columns = _edges(corners[:, 0], sizes[:, 0] / data.dtype.type(self.pooled_size[1]), self.pooled_size[1], width)
-        out = np.zeros((len(rois), channels, *self.pooled_size), data.dtype)
         for r, index in enumerate(rois[:, 0].astype(np.int64)):
             if index < 0:
                 continue
             for i, (top, bottom) in enumerate(zip(rows[0][r], rows[1][r])):
-                if top < bottom:
-                    strip = data[index, :, top:bottom].max(axis=1)
-                    for j, (left, right) in enumerate(zip(columns[0][r], columns[1][r])):
-                        if left < right:
-                            out[r, :, i, j] = strip[:, left:right].max(axis=1)
+                for j, (left, right) in enumerate(zip(columns[0][r], columns[1][r])):
+                    if top < bottom and left < right:
+                        yield (r, i, j), (index, slice(top, bottom), slice(left, right))
+
+    def compute(self, data, rois):
+        out = np.zeros((len(rois), data.shape[1], *self.pooled_size), data.dtype)
+        for (r, i, j), (index, rows, columns) in self.cells(data, rois):
+            out[r, :, i, j] = data[index, :, rows, columns].max(axis=(1, 2))
         return out
+
+    def gradient(self, F, dy, data, rois, y):
+        return F._backward_ROIPooling(dy, data, rois, **self.dump()), None
 
     @classmethod
     def examples(cls, make):
         rois = np.array([[0, 1, 1, 6, 7], [1, 0, 2, 3, 3]], np.float32)
         yield make(make.uniform(2, 3, 8, 8), rois, pooled_size=(2, 3), spatial_scale=1.0)
+
+
+@op("_backward_ROIPooling")
+class BackwardROIPooling(_OfRegions, ROIPooling):
+    """The first maximum of every cell gets what the cell gets."""
+
+    def compute(self, dy, data, rois):
+        dx, channel = np.zeros(data.shape, widen(data).dtype), np.arange(data.shape[1])
+        for (r, i, j), (index, rows, columns) in self.cells(data, rois):
+            cell = data[index, :, rows, columns]
+            at = np.unravel_index(cell.reshape(len(cell), -1).argmax(1), cell.shape[1:])
+            dx[index, channel, rows.start + at[0], columns.start + at[1]] += dy[r, :, i, j]
+        return narrow(dx, data.dtype)
 
 
 @op("_contrib_ROIAlign")
@@ -107,28 +143,35 @@ class ROIAlign(_Regions):
     def _result(self, channels):
         return channels // math.prod(self.pooled_size) if self.position_sensitive else channels, *self.pooled_size
 
-    def compute(self, data, rois):
-        maps, corners = widen(data), widen(rois)[:, 1:] * np.float32(self.spatial_scale)
-        corners = (corners - np.float32(0.5 if self.aligned else 0)).astype(maps.dtype)
+    def matrices(self, data, rois) -> Iterator[tuple[int, int, np.ndarray, np.ndarray]]:
+        """(region, image, how much its rows count in rows of cells, the same of columns): bilinear sampling and averaging
+        are separable."""
+        dtype = widen(data).dtype
+        corners = widen(rois)[:, 1:] * np.float32(self.spatial_scale)
+        corners = (corners - np.float32(0.5 if self.aligned else 0)).astype(dtype)
         sizes = corners[:, 2:] - corners[:, :2]
         if not self.aligned:
             sizes = np.maximum(sizes, 1)
         elif (sizes <= 0).any():
             raise self.fail("got regions without area, which aligned=True does not take")
-        channels = self._result(data.shape[1])[0]
-        out = np.zeros((len(rois), channels, *self.pooled_size), maps.dtype)
         for r, index in enumerate(rois[:, 0].astype(np.int64)):
-            if index < 0:
-                continue
-            # bilinear sampling and averaging are separable: one matrix for rows, one for columns
-            rows = self._weights(corners[r, 1], sizes[r, 1], self.pooled_size[0], data.shape[2])
-            columns = self._weights(corners[r, 0], sizes[r, 0], self.pooled_size[1], data.shape[3])
+            if index >= 0:
+                rows = self._weights(corners[r, 1], sizes[r, 1], self.pooled_size[0], data.shape[2])
+                yield r, index, rows, self._weights(corners[r, 0], sizes[r, 0], self.pooled_size[1], data.shape[3])
+
+    def compute(self, data, rois):
+        maps, channels = widen(data), self._result(data.shape[1])[0]
+        out = np.zeros((len(rois), channels, *self.pooled_size), maps.dtype)
+        for r, index, rows, columns in self.matrices(data, rois):
             pooled = rows @ maps[index] @ columns.T
             if self.position_sensitive:
                 cells = math.prod(self.pooled_size)
                 pooled = np.einsum("cpp->cp", pooled.reshape(channels, cells, cells)).reshape(out.shape[1:])
             out[r] = pooled
         return out.astype(data.dtype, copy=False)
+
+    def gradient(self, F, dy, data, rois, y):
+        return F._backward_ROIAlign(dy, data, rois, **self.dump()), None
 
     def _weights(self, start, size, cells, limit):
         """How much every one of limit pixels counts in every cell: (cells, limit)."""
@@ -154,6 +197,23 @@ class ROIAlign(_Regions):
         yield make(make.uniform(2, 3, 8, 8), rois, pooled_size=(2, 2), spatial_scale=0.5, sample_ratio=2, aligned=True)
 
 
+@op("_backward_ROIAlign")
+class BackwardROIAlign(_OfRegions, ROIAlign):
+    """The transpose of ROIAlign, for given regions."""
+
+    def compute(self, dy, data, rois):
+        dx = np.zeros(data.shape, widen(data).dtype)
+        arriving, cells = widen(dy), math.prod(self.pooled_size)
+        for r, index, rows, columns in self.matrices(data, rois):
+            pooled = arriving[r]
+            if self.position_sensitive:
+                each = np.zeros((len(pooled), cells, cells), pooled.dtype)
+                each[:, range(cells), range(cells)] = pooled.reshape(-1, cells)
+                pooled = each.reshape(-1, *self.pooled_size)
+            dx[index] += rows.T @ pooled @ columns
+        return narrow(dx, data.dtype)
+
+
 @op("_contrib_PSROIPooling")
 class PSROIPooling(_Regions):
     """The mean of every cell of a grid laid over each region, every cell reading channels of its own.
@@ -171,15 +231,14 @@ class PSROIPooling(_Regions):
     def _result(self, channels):
         return self.output_dim, self.pooled_size, self.pooled_size
 
-    def compute(self, data, rois):
-        _, _, height, width = data.shape
-        cells, groups = self.pooled_size, self.group_size or self.pooled_size
+    def cells(self, data, rois) -> Iterator[tuple[tuple, tuple]]:
+        """Where every cell that is not empty is in the output, and in data with its channels as (output_dim, groups, groups)."""
+        height, width = data.shape[2:]
+        cells, groups = self.pooled_size, self._groups
         corners = _round(rois[:, 1:]) + np.array([0, 0, 1, 1])
         corners = corners.astype(data.dtype) * data.dtype.type(self.spatial_scale)
         sizes = np.maximum(corners[:, 2:] - corners[:, :2], data.dtype.type(0.1)) / data.dtype.type(cells)
         group = np.arange(cells) * groups // cells
-        maps = widen(data).reshape(len(data), self.output_dim, groups, groups, height, width)
-        out = np.zeros((len(rois), self.output_dim, cells, cells), maps.dtype)
         steps = np.arange(cells + 1, dtype=data.dtype)
         for r, index in enumerate(rois[:, 0].astype(np.int64)):
             (left, right), (top, bottom) = (
@@ -190,12 +249,40 @@ class PSROIPooling(_Regions):
                 for a, limit in ((0, width), (1, height))
             )
             for i, j in np.ndindex(cells, cells):
-                cell = maps[index, :, group[i], group[j], top[i] : bottom[i], left[j] : right[j]]
-                if cell[0].size:
-                    out[r, :, i, j] = cell.mean(axis=(1, 2))
+                if top[i] < bottom[i] and left[j] < right[j]:
+                    where = slice(top[i], bottom[i]), slice(left[j], right[j])
+                    yield (r, slice(None), i, j), (index, slice(None), group[i], group[j], *where)
+
+    @property
+    def _groups(self) -> int:
+        return self.group_size or self.pooled_size
+
+    def _grouped(self, data):
+        return data.reshape(len(data), self.output_dim, self._groups, self._groups, *data.shape[2:])
+
+    def compute(self, data, rois):
+        maps = self._grouped(widen(data))
+        out = np.zeros((len(rois), self.output_dim, self.pooled_size, self.pooled_size), maps.dtype)
+        for place, cell in self.cells(data, rois):
+            out[place] = maps[cell].mean(axis=(1, 2))
         return out.astype(data.dtype, copy=False)
+
+    def gradient(self, F, dy, data, rois, y):
+        return F._backward_PSROIPooling(dy, data, rois, **self.dump()), None
 
     @classmethod
     def examples(cls, make):
         rois = np.array([[0, 1, 1, 6, 7], [1, 0, 2, 3, 3]], np.float32)
         yield make(make.uniform(2, 8, 8, 8), rois, spatial_scale=1.0, output_dim=2, pooled_size=2)
+
+
+@op("_backward_PSROIPooling")
+class BackwardPSROIPooling(_OfRegions, PSROIPooling):
+    """Every element of a cell gets its share."""
+
+    def compute(self, dy, data, rois):
+        dx = self._grouped(np.zeros(data.shape, widen(data).dtype))
+        for place, cell in self.cells(data, rois):
+            target = dx[cell]
+            target += (widen(dy[place]) / dx.dtype.type(target[0].size))[:, None, None]
+        return narrow(dx.reshape(data.shape), data.dtype)

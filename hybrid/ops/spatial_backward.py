@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..op import Op, op
+from .backward import Once
 from .common import narrow, widen
 from .spatial import Correlation, GridGenerator, SpatialTransformer, affine_base, affine_grid
 
@@ -14,11 +15,10 @@ def to_affine(dy: np.ndarray) -> np.ndarray:
 
 
 @op("_backward_GridGenerator")
-class BackwardGridGenerator(GridGenerator):
+class BackwardGridGenerator(Once, GridGenerator):
     """(dy, data) -> as data, whose values are not read."""
 
     inputs = ("dy", "data")
-    gradient = Op.gradient
 
     def infer_input_shapes(self, shapes, outputs):
         return shapes
@@ -84,11 +84,10 @@ class BackwardBilinearSampler(Op):
 
 
 @op("_backward_SpatialTransformer")
-class BackwardSpatialTransformer(SpatialTransformer):
+class BackwardSpatialTransformer(Once, SpatialTransformer):
     """(dy, data, loc) -> (as data, as loc)."""
 
     inputs = ("dy", "data", "loc")
-    gradient = Op.gradient
 
     def returns(self):
         return ("data", "loc")
@@ -109,11 +108,10 @@ class BackwardSpatialTransformer(SpatialTransformer):
 
 
 @op("_backward_Correlation")
-class BackwardCorrelation(Correlation):
+class BackwardCorrelation(Once, Correlation):
     """(dy, data1, data2) -> (as data1, as data2)."""
 
     inputs = ("dy", "data1", "data2")
-    gradient = Op.gradient
 
     def returns(self):
         return ("data1", "data2")

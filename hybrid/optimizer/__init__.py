@@ -1,7 +1,7 @@
 """Optimizers: how gradients change weights. ``mx.optimizer``."""
 
 from . import contrib, optimizer
-from .adaptive import LAMB, AdaDelta, AdaGrad, Adam, Adamax, Ftrl, FTML, Nadam, RMSProp
+from .adaptive import FTML, LAMB, AdaDelta, AdaGrad, Adam, Adamax, Ftrl, Nadam, RMSProp
 from .base import Optimizer, Test, create, register
 from .contrib import GroupAdaGrad
 from .descent import DCASGD, LARS, LBSGD, NAG, SGD, SGLD, Signum, ccSGD

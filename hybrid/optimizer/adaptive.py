@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import ndarray as nd
 from ..ndarray import NDArray
-from .base import Optimizer, nothing_yet, register
+from .base import Array, Optimizer, nothing_yet, register
 from .sparse import by_rows
 
 
@@ -30,11 +30,11 @@ class Adam(Optimizer):
         self.beta1, self.beta2, self.epsilon = beta1, beta2, epsilon
         self.lazy_update = lazy_update
 
-    def create_state(self, index: Any, weight: NDArray) -> tuple[NDArray, NDArray]:
+    def create_state(self, index: Any, weight: Array) -> tuple[NDArray, NDArray]:
         """(mean, variance) of gradients."""
         return nothing_yet(weight), nothing_yet(weight)
 
-    def update(self, index: Any, weight: NDArray, grad: NDArray, state: Any) -> None:
+    def update(self, index: Any, weight: Array, grad: Array, state: Any) -> None:
         lr, wd = self._start(index, weight, grad)
         t = self._index_update_count[index]
         lr *= math.sqrt(1.0 - self.beta2**t) / (1.0 - self.beta1**t)
@@ -50,11 +50,11 @@ class AdaGrad(Optimizer):
         super().__init__(**kwargs)
         self.float_stable_eps = eps
 
-    def create_state(self, index: Any, weight: NDArray) -> NDArray:
+    def create_state(self, index: Any, weight: Array) -> NDArray:
         """The sum of squares of gradients."""
         return nothing_yet(weight)
 
-    def update(self, index: Any, weight: NDArray, grad: NDArray, state: NDArray) -> None:
+    def update(self, index: Any, weight: Array, grad: Array, state: Array) -> None:
         lr, wd = self._start(index, weight, grad)
         if grad.stype == "row_sparse":
             options = self._options(epsilon=self.float_stable_eps)
@@ -83,11 +83,11 @@ class RMSProp(Optimizer):
         self.gamma1, self.gamma2, self.epsilon = gamma1, gamma2, epsilon
         self.centered, self.clip_weights = centered, clip_weights
 
-    def create_state(self, index: Any, weight: NDArray) -> tuple[NDArray, ...]:
+    def create_state(self, index: Any, weight: Array) -> tuple[NDArray, ...]:
         """(mean square,), and with centered (mean square, mean, last step)."""
         return tuple(nothing_yet(weight) for _ in range(3 if self.centered else 1))
 
-    def update(self, index: Any, weight: NDArray, grad: NDArray, state: Any) -> None:
+    def update(self, index: Any, weight: Array, grad: Array, state: Any) -> None:
         lr, wd = self._start(index, weight, grad)
         options = {"gamma1": self.gamma1, "epsilon": self.epsilon, **self._options(clip_weights=self.clip_weights)}
         if self.centered:
@@ -104,11 +104,11 @@ class AdaDelta(Optimizer):
         super().__init__(**kwargs)
         self.rho, self.epsilon = rho, epsilon
 
-    def create_state(self, index: Any, weight: NDArray) -> tuple[NDArray, NDArray]:
+    def create_state(self, index: Any, weight: Array) -> tuple[NDArray, NDArray]:
         """Mean squares of gradients and of steps."""
         return nothing_yet(weight), nothing_yet(weight)
 
-    def update(self, index: Any, weight: NDArray, grad: NDArray, state: Any) -> None:
+    def update(self, index: Any, weight: Array, grad: Array, state: Any) -> None:
         _, wd = self._start(index, weight, grad)
         gradients, steps = state
         grad = self._scaled(grad)
@@ -129,11 +129,11 @@ class Ftrl(Optimizer):
         self.lamda1, self.beta = lamda1, beta
         self.lr = learning_rate
 
-    def create_state(self, index: Any, weight: NDArray) -> tuple[NDArray, NDArray]:
+    def create_state(self, index: Any, weight: Array) -> tuple[NDArray, NDArray]:
         """(z, n) of the paper."""
         return nothing_yet(weight), nothing_yet(weight)
 
-    def update(self, index: Any, weight: NDArray, grad: NDArray, state: Any) -> None:
+    def update(self, index: Any, weight: Array, grad: Array, state: Any) -> None:
         lr, wd = self._start(index, weight, grad)
         options = {"lamda1": self.lamda1, "beta": self.beta, **self._options()}
         by_rows(nd.ftrl_update, weight, grad, state, lr=lr, wd=wd, **options)
@@ -147,11 +147,11 @@ class FTML(Optimizer):
         super().__init__(**kwargs)
         self.beta1, self.beta2, self.epsilon = beta1, beta2, epsilon
 
-    def create_state(self, index: Any, weight: NDArray) -> tuple[NDArray, ...]:
+    def create_state(self, index: Any, weight: Array) -> tuple[NDArray, ...]:
         """(d, v, z) of the paper."""
         return nothing_yet(weight), nothing_yet(weight), nothing_yet(weight)
 
-    def update(self, index: Any, weight: NDArray, grad: NDArray, state: Any) -> None:
+    def update(self, index: Any, weight: Array, grad: Array, state: Any) -> None:
         lr, wd = self._start(index, weight, grad)
         options = {"beta1": self.beta1, "beta2": self.beta2, "epsilon": self.epsilon, "rescale_grad": self.rescale_grad}
         if self.clip_gradient:
@@ -168,11 +168,11 @@ class Adamax(Optimizer):
         super().__init__(learning_rate=learning_rate, **kwargs)
         self.beta1, self.beta2 = beta1, beta2
 
-    def create_state(self, index: Any, weight: NDArray) -> tuple[NDArray, NDArray]:
+    def create_state(self, index: Any, weight: Array) -> tuple[NDArray, NDArray]:
         """(mean, greatest)."""
         return nothing_yet(weight), nothing_yet(weight)
 
-    def update(self, index: Any, weight: NDArray, grad: NDArray, state: Any) -> None:
+    def update(self, index: Any, weight: Array, grad: Array, state: Any) -> None:
         lr, wd = self._start(index, weight, grad)
         lr /= 1.0 - self.beta1 ** self._index_update_count[index]
         grad = self._clipped(grad * self.rescale_grad + wd * weight)
@@ -201,11 +201,11 @@ class Nadam(Optimizer):
         self.schedule_decay = schedule_decay
         self.m_schedule = 1.0
 
-    def create_state(self, index: Any, weight: NDArray) -> tuple[NDArray, NDArray]:
+    def create_state(self, index: Any, weight: Array) -> tuple[NDArray, NDArray]:
         """(mean, variance) of gradients."""
         return nothing_yet(weight), nothing_yet(weight)
 
-    def update(self, index: Any, weight: NDArray, grad: NDArray, state: Any) -> None:
+    def update(self, index: Any, weight: Array, grad: Array, state: Any) -> None:
         lr, wd = self._start(index, weight, grad)
         t = self._index_update_count[index]
         grad = self._clipped(grad * self.rescale_grad + wd * weight)
@@ -242,7 +242,7 @@ class LAMB(Optimizer):
         self.bias_correction = bias_correction
         self.aggregate_num = 45  # MXNet's most
 
-    def create_state(self, index: Any, weight: NDArray) -> tuple[NDArray, NDArray]:
+    def create_state(self, index: Any, weight: Array) -> tuple[NDArray, NDArray]:
         """(mean, variance) of gradients."""
         return nothing_yet(weight), nothing_yet(weight)
 
@@ -274,7 +274,7 @@ class LAMB(Optimizer):
             part = slice(start, start + self.aggregate_num)
             self._several(index[part], list(weight[part]), grad[part], state[part], multi)
 
-    def _one(self, index: Any, weight: NDArray, grad: NDArray, state: Any, multi: bool) -> None:
+    def _one(self, index: Any, weight: Array, grad: Array, state: Any, multi: bool) -> None:
         lr, wd = self._start(index, weight, grad)
         master, (mean, var) = state if multi else (None, state)
         extra = [] if master is None else [master]
@@ -287,7 +287,7 @@ class LAMB(Optimizer):
 
     def _several(self, indices: Any, weights: list[NDArray], grads: Any, states: Any, multi: bool) -> None:
         rates = [self._start(i, w, g) for i, w, g in zip(indices, weights, grads)]
-        blocks: list[NDArray] = []
+        blocks: list[Array] = []
         for weight, grad, state in zip(weights, grads, states):
             master, (mean, var) = state if multi else (None, state)
             blocks += [weight, grad, mean, var, *([] if master is None else [master])]

@@ -11,6 +11,8 @@ from ..ndarray import NDArray, invoke, zeros
 from ..op import lookup
 
 T = TypeVar("T", bound=type)
+Array = Any
+"""An NDArray. Its operators are added when its class is made, where type checkers do not see them."""
 
 
 class Optimizer:
@@ -44,7 +46,9 @@ class Optimizer:
         self.lr = learning_rate
         if lr_scheduler is not None and learning_rate is not None and lr_scheduler.base_lr != learning_rate:
             print(
-                UserWarning("learning rate from ``lr_scheduler`` has been overwritten by ``learning_rate`` in optimizer.")
+                UserWarning(
+                    "learning rate from ``lr_scheduler`` has been overwritten by ``learning_rate`` in optimizer."
+                )
             )
             lr_scheduler.base_lr = learning_rate
         self.wd = wd
@@ -89,16 +93,16 @@ class Optimizer:
 
     # -- what a subclass defines --------------------------------------------------------------------------------------
 
-    def create_state(self, index: Any, weight: NDArray) -> Any:
+    def create_state(self, index: Any, weight: Array) -> Any:
         """What is remembered of a weight from update to update: an array, a tuple of them, or None."""
 
-    def update(self, index: Any, weight: NDArray, grad: NDArray, state: Any) -> None:
+    def update(self, index: Any, weight: Array, grad: Array, state: Any) -> None:
         """Change the weight (and its state) by one gradient."""
         raise NotImplementedError
 
     # -- float32 masters ----------------------------------------------------------------------------------------------
 
-    def _masters(self, weight: NDArray) -> bool:
+    def _masters(self, weight: Array) -> bool:
         """Whether the weight is kept in float32 beside. Warns when a float16 weight is not."""
         half = weight.dtype == np.float16
         if half and not self.multi_precision:
@@ -109,7 +113,7 @@ class Optimizer:
             )
         return bool(half and self.multi_precision)
 
-    def create_state_multi_precision(self, index: Any, weight: NDArray) -> Any:
+    def create_state_multi_precision(self, index: Any, weight: Array) -> Any:
         """create_state; of a float16 weight under multi_precision (float32 master, its state)."""
         if not self._masters(weight):
             return self.create_state(index, weight)
@@ -197,7 +201,7 @@ class Optimizer:
 
     # -- help for subclasses --------------------------------------------------------------------------------------------
 
-    def _start(self, index: Any, weight: NDArray, grad: NDArray) -> tuple[float, float]:
+    def _start(self, index: Any, weight: Array, grad: Array) -> tuple[float, float]:
         """Count the update and give (learning rate, weight decay). Raises AssertionError for what are no arrays."""
         if not (isinstance(weight, NDArray) and isinstance(grad, NDArray)):
             raise AssertionError(f"update: got {type(weight).__name__} and {type(grad).__name__}, wanted NDArrays")
@@ -209,11 +213,11 @@ class Optimizer:
         given = {"clip_gradient": self.clip_gradient, **more}
         return {"rescale_grad": self.rescale_grad, **{k: v for k, v in given.items() if v}}
 
-    def _scaled(self, grad: NDArray) -> NDArray:
+    def _scaled(self, grad: Array) -> NDArray:
         """The gradient times rescale_grad, clipped to clip_gradient."""
         return self._clipped(grad * self.rescale_grad)
 
-    def _clipped(self, grad: NDArray) -> NDArray:
+    def _clipped(self, grad: Array) -> NDArray:
         return grad if self.clip_gradient is None else grad.clip(-self.clip_gradient, self.clip_gradient)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -227,7 +231,7 @@ register = Optimizer.register
 create = Optimizer.create_optimizer
 
 
-def nothing_yet(weight: NDArray) -> NDArray:
+def nothing_yet(weight: Array) -> NDArray:
     """A state of zeros, like the weight."""
     return zeros(weight.shape, weight.context, weight.dtype)
 
@@ -238,9 +242,9 @@ class Test(Optimizer):
 
     __test__ = False  # no test case of pytest
 
-    def create_state(self, index: Any, weight: NDArray) -> NDArray:
+    def create_state(self, index: Any, weight: Array) -> NDArray:
         return nothing_yet(weight)
 
-    def update(self, index: Any, weight: NDArray, grad: NDArray, state: NDArray) -> None:
+    def update(self, index: Any, weight: Array, grad: Array, state: Array) -> None:
         weight += grad * self.rescale_grad
         state[:] = weight

@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import ndarray as nd
 from ..ndarray import NDArray, zeros
-from .base import Optimizer, register
+from .base import Array, Optimizer, register
 from .sparse import by_rows
 
 __all__ = ["GroupAdaGrad"]
@@ -20,13 +20,13 @@ class GroupAdaGrad(Optimizer):
         super().__init__(**kwargs)
         self.float_stable_eps = eps
 
-    def create_state(self, index: Any, weight: NDArray) -> NDArray:
+    def create_state(self, index: Any, weight: Array) -> NDArray:
         """One number for each row. Raises AssertionError for a weight that is no matrix."""
         if weight.ndim != 2:
             raise AssertionError(f"GroupAdaGrad: got a weight of shape {weight.shape}, wanted a matrix")
         return zeros((weight.shape[0], 1), weight.context, weight.dtype)
 
-    def update(self, index: Any, weight: NDArray, grad: NDArray, state: NDArray) -> None:
+    def update(self, index: Any, weight: Array, grad: Array, state: Array) -> None:
         lr, wd = self._start(index, weight, grad)
         if wd:
             raise AssertionError("Weight decay is not supported for GroupAdaGrad")

@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import ndarray as nd
 from ..ndarray import NDArray
-from .base import Optimizer, nothing_yet, register
+from .base import Array, Optimizer, nothing_yet, register
 from .sparse import by_rows
 
 AGGREGATE = 4
@@ -26,19 +26,17 @@ class _Momentum(Optimizer):
         super().__init__(**kwargs)
         self.momentum = momentum
 
-    def create_state(self, index: Any, weight: NDArray) -> NDArray | None:
+    def create_state(self, index: Any, weight: Array) -> NDArray | None:
         return nothing_yet(weight) if self.momentum != 0.0 else None
 
-    def create_state_multi_precision(self, index: Any, weight: NDArray) -> Any:
+    def create_state_multi_precision(self, index: Any, weight: Array) -> Any:
         """create_state; of a float16 weight under multi_precision (state, float32 master)."""
         if not self._masters(weight):
             return self.create_state(index, weight)
         master = weight.astype(np.float32)
         return self.create_state(index, master), master
 
-    def _one(
-        self, weight: NDArray, grad: NDArray, state: Any, multi: bool, plain: str = "sgd", **options: Any
-    ) -> None:
+    def _one(self, weight: Array, grad: Array, state: Any, multi: bool, plain: str = "sgd", **options: Any) -> None:
         """One update of one weight, by the operator that its state calls for. plain: that with momentum."""
         mom, master = state if multi else (state, None)
         rule = f"{'mp_' if multi else ''}{'sgd' if mom is None else f'{plain}_mom'}_update"
@@ -178,15 +176,15 @@ class LARS(_Aggregated):
 class NAG(_Momentum):
     """Nesterov's accelerated gradient."""
 
-    def _update(self, index: Any, weight: NDArray, grad: NDArray, state: Any, multi: bool) -> None:
+    def _update(self, index: Any, weight: Array, grad: Array, state: Any, multi: bool) -> None:
         lr, wd = self._start(index, weight, grad)
         options = self._options(momentum=self.momentum if self.momentum > 0 else None)
         self._one(weight, grad, state, multi, "nag", lr=lr, wd=wd, **options)
 
-    def update(self, index: Any, weight: NDArray, grad: NDArray, state: Any) -> None:
+    def update(self, index: Any, weight: Array, grad: Array, state: Any) -> None:
         self._update(index, weight, grad, state, False)
 
-    def update_multi_precision(self, index: Any, weight: NDArray, grad: NDArray, state: Any) -> None:
+    def update_multi_precision(self, index: Any, weight: Array, grad: Array, state: Any) -> None:
         multi = self.multi_precision and weight.dtype == np.float16 and isinstance(state, tuple | list)
         self._update(index, weight, grad, state, multi)
 
@@ -199,10 +197,10 @@ class Signum(Optimizer):
         super().__init__(learning_rate=learning_rate, **kwargs)
         self.momentum, self.wd_lh = momentum, wd_lh
 
-    def create_state(self, index: Any, weight: NDArray) -> NDArray | None:
+    def create_state(self, index: Any, weight: Array) -> NDArray | None:
         return nothing_yet(weight) if self.momentum != 0.0 else None
 
-    def update(self, index: Any, weight: NDArray, grad: NDArray, state: Any) -> None:
+    def update(self, index: Any, weight: Array, grad: Array, state: Any) -> None:
         lr, wd = self._start(index, weight, grad)
         if state is None:
             nd.signsgd_update(weight, grad, out=weight, lr=lr, wd=wd, **self._options())
@@ -215,7 +213,7 @@ class Signum(Optimizer):
 class SGLD(Optimizer):
     """Gradient descent with Gaussian noise of variance lr, which samples from the posterior (Welling and Teh, 2011)."""
 
-    def update(self, index: Any, weight: NDArray, grad: NDArray, state: Any) -> None:
+    def update(self, index: Any, weight: Array, grad: Array, state: Any) -> None:
         lr, wd = self._start(index, weight, grad)
         weight += (self._scaled(grad) + wd * weight) * (-lr / 2)
         weight += nd.random.normal(0, math.sqrt(lr), shape=weight.shape, dtype=weight.dtype, ctx=weight.context)
@@ -230,10 +228,10 @@ class DCASGD(Optimizer):
         self.momentum, self.lamda = momentum, lamda
         self.weight_previous: dict[Any, Any] = {}
 
-    def create_state(self, index: Any, weight: NDArray) -> Any:
+    def create_state(self, index: Any, weight: Array) -> Any:
         return None if self.momentum == 0.0 else nothing_yet(weight), weight.copy()
 
-    def update(self, index: Any, weight: NDArray, grad: NDArray, state: Any) -> None:
+    def update(self, index: Any, weight: Array, grad: Array, state: Any) -> None:
         lr, wd = self._start(index, weight, grad)
         mom, previous = state
         grad = self._scaled(grad)
@@ -282,7 +280,7 @@ class LBSGD(_Momentum):
         self.adaptive = False
         self.admult = 1
 
-    def create_state(self, index: Any, weight: NDArray) -> Any:
+    def create_state(self, index: Any, weight: Array) -> Any:
         """The momentum, or of a float16 weight under multi_precision (momentum, float32 master)."""
         if not self._masters(weight):
             return super().create_state(index, weight)
@@ -301,12 +299,12 @@ class LBSGD(_Momentum):
         exponent = {"linear": 1.0, "power2": 2.0, "sqrt": 0.5}[self.warmup_strategy]
         return 1.0 + (most - 1) * (nup / warm) ** exponent
 
-    def _get_lars(self, weight: NDArray, grad: NDArray, wd: float) -> float:
+    def _get_lars(self, weight: Array, grad: Array, wd: float) -> float:
         """What the norms say the rate should be multiplied with, from 0.01 to 100."""
         w, g = (float(np.square(a.asnumpy()).sum()) for a in (weight, grad))
         return min(max(math.sqrt(w / (g + wd * w + 1e-18)), 0.01), 100)
 
-    def _cumulate(self, index: Any, grad: NDArray) -> dict[str, Any]:
+    def _cumulate(self, index: Any, grad: Array) -> dict[str, Any]:
         """The gradients of an index added up so far, and how many they are."""
         held = self.cumgrads.get(index)
         if held and held["num_cums"] > 0:
@@ -316,7 +314,7 @@ class LBSGD(_Momentum):
         self.cumgrads[index] = held
         return held
 
-    def update(self, index: Any, weight: NDArray, grad: NDArray, state: Any) -> None:
+    def update(self, index: Any, weight: Array, grad: Array, state: Any) -> None:
         lr, wd = self._get_lr(index), self._get_wd(index)
         self._start(index, weight, grad)
         held = self._cumulate(index, grad)

@@ -1,6 +1,6 @@
 """The name under which MXNet has what this package holds: ``mx.optimizer.optimizer``."""
 
-from .adaptive import LAMB, AdaDelta, AdaGrad, Adam, Adamax, Ftrl, FTML, Nadam, RMSProp
+from .adaptive import FTML, LAMB, AdaDelta, AdaGrad, Adam, Adamax, Ftrl, Nadam, RMSProp
 from .base import Optimizer, Test, create, register
 from .descent import DCASGD, LARS, LBSGD, NAG, SGD, SGLD, Signum, ccSGD
 from .updater import Updater, get_updater

@@ -127,8 +127,8 @@ def _record(array: NDArray) -> bytes:
 # -- reading ----------------------------------------------------------------------------------------------------------------
 
 
-def load(data: bytes) -> Any:
-    """What dump (or MXNet) wrote: a dict of states, or (states, optimizer). Nothing in it is executed.
+def load(data: bytes) -> tuple[dict[Any, Any], Optimizer | None]:
+    """What dump (or MXNet) wrote: the states, and the optimizer if there is one. Nothing in it is executed.
 
     Raises FormatError for other bytes, and for references to classes that are no optimizers or schedulers known here."""
     try:
@@ -139,8 +139,10 @@ def load(data: bytes) -> Any:
         raise FormatError(f"optimizer states: the bytes are damaged, or no states: {error}") from error
     held, optimizer = result if isinstance(result, tuple) and len(result) == 2 else (result, None)
     if not isinstance(held, dict) or not isinstance(optimizer, Optimizer | None):
-        raise FormatError(f"optimizer states: got {type(result).__name__}, wanted a dict of states, or one with an optimizer")
-    return result
+        raise FormatError(
+            f"optimizer states: got {type(result).__name__}, wanted a dict of states, or one with an optimizer"
+        )
+    return held, optimizer
 
 
 class _Reader:
@@ -153,6 +155,7 @@ class _Reader:
 
     def run(self, data: bytes) -> Any:
         """The value that the operations leave."""
+        argument: Any
         for code, argument, _ in pickletools.genops(data):
             name = code.name
             if name == "STOP":
@@ -244,9 +247,11 @@ class _Reader:
 
 
 _VALUES = frozenset(
-    ("INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT", "UNICODE", "BINUNICODE")
-    + ("SHORT_BINUNICODE", "BINUNICODE8", "STRING", "BINSTRING", "SHORT_BINSTRING", "BINBYTES", "SHORT_BINBYTES")
-    + ("BINBYTES8", "BYTEARRAY8")
+    (
+        *("INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT"),
+        *("UNICODE", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8", "STRING", "BINSTRING", "SHORT_BINSTRING"),
+        *("BINBYTES", "SHORT_BINBYTES", "BINBYTES8", "BYTEARRAY8"),
+    )
 )
 _LITERALS: dict[str, Any] = {
     "NONE": None,

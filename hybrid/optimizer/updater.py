@@ -67,11 +67,8 @@ class Updater:
         """Take over states (and the optimizer, if there is one) from bytes of get_states, here or in MXNet.
 
         Nothing that the bytes say is executed. Raises FormatError for anything but states."""
-        loaded = files.load(states)
-        if isinstance(loaded, tuple) and len(loaded) == 2:
-            self.states, self.optimizer = loaded
-        else:
-            self.states = loaded
+        self.states, optimizer = files.load(states)
+        self.optimizer = optimizer or self.optimizer
         self.states_synced = dict.fromkeys(self.states, False)
 
 

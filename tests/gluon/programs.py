@@ -158,6 +158,18 @@ def network(s: Stage, **kwargs: Any) -> Any:
     return HybridNet(**kwargs)
 
 
+def filled(s: Stage) -> Any:
+    """The network with weights that a formula gives."""
+    net = network(s, prefix="net_")
+    net.initialize()
+    net(s.nd.zeros((1, 4)))
+    for number, parameter in enumerate(net.collect_params().values()):
+        count = parameter.data().size
+        values = [(7 * i + 3 * number) % 11 / 8 + 0.125 for i in range(count)]  # exact in float32, variances positive
+        parameter.set_data(s.nd.array(values).reshape(parameter.shape))
+    return net
+
+
 # -- names ----------------------------------------------------------------------------------------------------------------
 
 

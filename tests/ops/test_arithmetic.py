@@ -55,6 +55,21 @@ def test_gammaln_keeps_its_digits_near_its_zeros() -> None:
     )
 
 
+def test_digamma_and_trigamma_at_known_points() -> None:
+    # A&S 6.3.2-6.3.4, 6.3.7, 6.4.2-6.4.4, 6.4.7; the pole as MXNet has it
+    euler, two = 0.5772156649015329, 2 * math.log(2)
+    x = np.array([1, 2, 0.5, 10, -0.5, -2.5, 0])
+    harmonic = sum(1 / k for k in range(1, 10))
+    want = [-euler, 1 - euler, -euler - two, harmonic - euler, 2 - euler - two, 2 + 2 / 3 + 2 / 5 - euler - two]
+    with np.errstate(all="ignore"):  # as operators are run
+        first, second = special.digamma(x), special.trigamma(x[:-1])
+    np.testing.assert_allclose(first, [*want, np.finfo(np.float64).max], rtol=16 * EPS, atol=4 * EPS)
+    root = math.pi**2 / 6
+    squares = sum(1 / k**2 for k in range(1, 10))
+    want = [root, root - 1, 3 * root, root - squares, 3 * root + 4, 3 * root + 4 + 4 / 9 + 4 / 25]
+    np.testing.assert_allclose(second, want, rtol=64 * EPS)
+
+
 def test_erfinv_inverts_erf_and_its_complement() -> None:
     x = np.random.default_rng(6).uniform(-1, 1, 4000)
     np.testing.assert_allclose([math.erf(v) for v in special.erfinv(x)], x, rtol=0, atol=4 * EPS)

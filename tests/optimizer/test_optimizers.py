@@ -17,7 +17,8 @@ STORE = np.load(FOLDER / "optimizers.npz")
 
 # Cases in which MXNet does not do what it means to, and why.
 WRONG = {
-    f"lamb-{i}-float16-direct": "mp_lamb_update_phase2 forgets the float32 master, which stands still for ever" for i in range(3)
+    f"lamb-{i}-float16-direct": "mp_lamb_update_phase2 forgets the float32 master, which stands still for ever"
+    for i in range(3)
 }
 
 

@@ -52,7 +52,7 @@ COARSE = {
     (operator, f"{source}-to-{target}"): source
     for operator in ("softmax", "log_softmax", "softmin")
     for source, target in (("float16", "float32"), ("float16", "float64"), ("float32", "float64"))
-}
+} | {("_image_to_tensor", "float16"): "float16"}
 
 # Cases that the engine reproduces and ONNX cannot say, and why.
 BEYOND_ONNX = {

@@ -32,6 +32,9 @@ __all__ = [
 class _Container(Block):
     """Blocks in order, as a list."""
 
+    def __repr__(self) -> str:
+        return self._listing(self._children.items())
+
     def add(self, *blocks: Any) -> None:
         """Append blocks."""
         for block in blocks:
@@ -215,7 +218,7 @@ class _BatchNorm(HybridBlock):
         return F.BatchNorm(*arrays, name="fwd", **self._kwargs)
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{k}={v}" for k, v in self._kwargs.items())
+        shown = ", ".join(f"{k}={v!r}" for k, v in self._kwargs.items())
         return f"{type(self).__name__}({shown}, in_channels={self.gamma.shape[0] or None})"
 
 

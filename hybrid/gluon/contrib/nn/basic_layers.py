@@ -138,19 +138,47 @@ class _PixelShuffle(HybridBlock):
         if len(self._factors) != self._rank:
             raise AssertionError(f"wrong length {len(self._factors)} of factor, wanted {self._rank}")
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._factors[0] if self._rank == 1 else self._factors})"
+
+
+class PixelShuffle1D(_PixelShuffle):
+    """(N, f*C, W) -> (N, C, W*f)."""
+
     def hybrid_forward(self, F: Any, x: Any) -> Any:  # noqa: N803
         """x rearranged."""
-        x = F.reshape(x, (0, -4, -1, prod(self._factors), *(0,) * self._rank))  # (N, C, f1*f2*f3, W1, W2, W3)
-        for done in range(self._rank):  # f1*f2*f3 -> f1, f2*f3 -> f1, f2, f3; each factor goes behind its axis
-            rest = prod(self._factors[done + 1 :])
-            first = 2 + 2 * done
-            x = F.reshape(x, (*(0,) * first, -4, self._factors[done], rest, *(0,) * (self._rank - done)))
-            order = [*range(first), first + 1, first + 2, first, *range(first + 3, 3 + done + self._rank)]
-            x = F.transpose(x, order)  # the rest of the factors, the axis, its factor
-            order = [*range(first), first + 1, first + 2, first, *range(first + 3, 3 + done + self._rank)]
-            x = F.transpose(x, order)
-        return x
+        x = F.reshape(x, (0, -4, -1, *self._factors, 0))  # (N, C, f, W)
+        x = F.transpose(x, (0, 1, 3, 2))
+        return F.reshape(x, (0, 0, -3))
 
-    def __repr__(self) -> str:
-        shown = self._factors[0] if self._rank == 1 else self._factors
-        return f"{type(self).__name__}({shown})"
+
+class PixelShuffle2D(_PixelShuffle):
+    """(N, f1*f2*C, H, W) -> (N, C, H*f1, W*f2)."""
+
+    _rank = 2
+
+    def hybrid_forward(self, F: Any, x: Any) -> Any:  # noqa: N803
+        """x rearranged."""
+        x = F.reshape(x, (0, -4, -1, prod(self._factors), 0, 0))
+        x = F.reshape(x, (0, 0, -4, *self._factors, 0, 0))  # (N, C, f1, f2, H, W)
+        x = F.transpose(x, (0, 1, 4, 2, 5, 3))
+        return F.reshape(x, (0, 0, -3, -3))
+
+
+class PixelShuffle3D(_PixelShuffle):
+    """(N, f1*f2*f3*C, D, H, W) -> (N, C, D*f1, H*f2, W*f3)."""
+
+    _rank = 3
+
+    def hybrid_forward(self, F: Any, x: Any) -> Any:  # noqa: N803
+        """x rearranged, one factor at a time: reshape codes split and join at most six axes."""
+        first, second, third = self._factors
+        x = F.reshape(x, (0, -4, -1, first * second * third, 0, 0, 0))
+        x = F.swapaxes(x, 2, 3)  # (N, C, D, f1*f2*f3, H, W)
+        x = F.reshape(x, (0, 0, 0, -4, first, second * third, 0, 0))
+        x = F.reshape(x, (0, 0, -3, 0, 0, 0))
+        x = F.swapaxes(x, 3, 4)  # (N, C, D*f1, H, f2*f3, W)
+        x = F.reshape(x, (0, 0, 0, 0, -4, second, third, 0))
+        x = F.reshape(x, (0, 0, 0, -3, 0, 0))
+        x = F.swapaxes(x, 4, 5)  # (N, C, D*f1, H*f2, W, f3)
+        return F.reshape(x, (0, 0, 0, 0, -3))

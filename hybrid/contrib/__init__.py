@@ -1,0 +1,23 @@
+"""``mx.contrib``: the contributed operators under their second names, ONNX, and a DataLoader as a DataIter (``io``)."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+_ELSEWHERE = {"onnx": "bridge.mxnet_onnx_contrib"}
+"""Built on this engine by a package that knows ONNX; loaded when it is asked for."""
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("nd", "ndarray", "sym", "symbol"):
+        from .. import ndarray, symbol
+
+        return (ndarray if name.startswith("n") else symbol).contrib
+    path = _ELSEWHERE.get(name, f"{__name__}.{name}")
+    try:
+        return importlib.import_module(path)
+    except ModuleNotFoundError as error:
+        if error.name != path:
+            raise
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None

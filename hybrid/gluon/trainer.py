@@ -1,0 +1,260 @@
+"""The Trainer: gradients of parameters, added up over devices, change them by an optimizer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .. import optimizer as opt
+from ..kvstore import KVStore, create
+from ..kvstore.base import choose
+from ..ndarray import NDArray
+from .parameter import Parameter, ParameterDict
+
+__all__ = ["Trainer"]
+
+
+class Trainer:
+    """``step(batch_size)`` after each ``backward``.
+
+    params: a ParameterDict, a dict, or a list of parameters. optimizer: its name with optimizer_params, or an Optimizer.
+    kvstore: a store or its name, used with several contexts only; update_on_kvstore: whether the weights are updated in it."""
+
+    def __init__(
+        self,
+        params: Any,
+        optimizer: Any,
+        optimizer_params: dict[str, Any] | None = None,
+        kvstore: Any = "device",
+        compression_params: dict[str, Any] | None = None,
+        update_on_kvstore: bool | None = None,
+    ) -> None:
+        if isinstance(params, Mapping | ParameterDict):
+            params = [params[key] for key in sorted(params.keys())]
+        if not isinstance(params, list | tuple):
+            raise ValueError(f"First argument must be a list or dict of Parameters, got {type(params)}.")
+        self._params: list[Parameter] = []
+        self._param2idx: dict[str, int] = {}
+        for i, param in enumerate(params):
+            if not isinstance(param, Parameter):
+                raise ValueError(f"First argument must be a list or dict of Parameters, got list of {type(param)}.")
+            self._param2idx[param.name] = i
+            self._params.append(param)
+            param._set_trainer(self)
+        self._contains_sparse_weight = any(p.stype != "default" for p in self._params)
+        self._contains_sparse_grad = any(p.grad_stype != "default" for p in self._params)
+        self._compression_params = compression_params
+        self._contexts = self._check_contexts()
+        self._init_optimizer(optimizer, optimizer_params or {})
+        self._scale = self._optimizer.rescale_grad
+        self._kvstore_params = {"kvstore": kvstore, "update_on_kvstore": update_on_kvstore}
+        self._reset_kvstore()
+
+    def _check_contexts(self) -> Any:
+        contexts = None
+        for param in self._params:
+            own = param.list_ctx()
+            if contexts is not None and contexts != own:
+                raise AssertionError(
+                    "All Parameters must be initialized on the same set of contexts, but Parameter "
+                    f"{param.name} is initialized on {own} while previous Parameters are initialized on {contexts}."
+                )
+            contexts = own
+        return contexts or []
+
+    def _init_optimizer(self, optimizer: Any, optimizer_params: dict[str, Any]) -> None:
+        by_index = dict(enumerate(self._params))
+        if isinstance(optimizer, opt.Optimizer):
+            if optimizer_params:
+                raise AssertionError(
+                    "optimizer_params must be None if optimizer is an instance of Optimizer instead of str"
+                )
+            self._optimizer = optimizer
+            optimizer.param_dict = by_index
+        else:
+            self._optimizer = opt.create(optimizer, param_dict=by_index, **optimizer_params)
+        self._updaters = [opt.get_updater(self._optimizer) for _ in self._contexts]
+
+    # -- the store ------------------------------------------------------------------------------------------------------
+
+    def _reset_kvstore(self) -> None:
+        """Make a store anew at the next step."""
+        self._kv_initialized = False
+        self._kvstore: Any = None
+        self._distributed: bool | None = None
+        self._update_on_kvstore: bool | None = None
+        self._params_to_init = list(self._params)
+
+    def _init_kvstore(self) -> None:
+        wanted, on_store = self._kvstore_params["kvstore"], self._kvstore_params["update_on_kvstore"]
+        if self._contains_sparse_weight:
+            if on_store is False:
+                raise ValueError("Cannot set update_on_kvstore=False when sparse weights are present.")
+            store, update = (wanted if isinstance(wanted, KVStore) else create(wanted)), True
+        else:
+            arrays = {p.name: p.data(self._contexts[0]) for p in self._params}
+            store, update = choose(wanted, len(self._contexts), arrays)
+            if self._contains_sparse_grad:
+                if store is not None and not isinstance(store, KVStore):
+                    raise ValueError(f"Cannot use {type(store)} for multi-device training with sparse gradients")
+                update = False
+            update = update if on_store is None else on_store
+            if store is not None and update and not store.is_capable("optimizer"):
+                if on_store:
+                    raise ValueError(f"Please set update_on_kvstore=False when training with {type(store)}")
+                update = False
+        self._kvstore = store
+        self._distributed = False
+        self._update_on_kvstore = update if store is not None else None
+        if store is not None:
+            if self._compression_params:
+                store.set_gradient_compression(self._compression_params)
+            if update:
+                store.set_optimizer(self._optimizer)
+        self._kv_initialized = True
+
+    def _init_params(self) -> None:
+        """Put the values of parameters that have come to have some into the store."""
+        waiting = []
+        for param in self._params_to_init if self._kvstore is not None else ():
+            if param._deferred_init:
+                waiting.append(param)
+                continue
+            arrays = _values(param)
+            self._kvstore.broadcast(self._param2idx[param.name], arrays[0], arrays)
+        self._params_to_init = waiting
+
+    def _prepare(self) -> None:
+        if not self._kv_initialized:
+            self._init_kvstore()
+        if self._params_to_init:
+            self._init_params()
+
+    def _only_here(self, call: str) -> None:
+        if self._kvstore is not None and self._update_on_kvstore:
+            raise AssertionError(
+                f"{call}() when parameters are updated on kvstore is not supported. Try setting `update_on_kvstore` to "
+                "False when creating trainer."
+            )
+
+    # -- rates ----------------------------------------------------------------------------------------------------------
+
+    @property
+    def learning_rate(self) -> float:
+        """The learning rate now."""
+        return self._optimizer.learning_rate
+
+    @property
+    def optimizer(self) -> opt.Optimizer:
+        """The optimizer."""
+        return self._optimizer
+
+    def set_learning_rate(self, lr: float) -> None:
+        """Set the learning rate. Raises UserWarning when a scheduler decides it."""
+        self._optimizer.set_learning_rate(lr)
+
+    # -- training ---------------------------------------------------------------------------------------------------------
+
+    def step(self, batch_size: float, ignore_stale_grad: bool = False) -> None:
+        """Add up gradients over devices, divide them by batch_size, and update.
+
+        Raises UserWarning for a parameter whose gradient has not come since the last step; with ignore_stale_grad it
+        is left alone."""
+        self._check_and_rescale_grad(self._scale / batch_size)
+        self._prepare()
+        self._allreduce_grads()
+        self._update(ignore_stale_grad)
+
+    def allreduce_grads(self) -> None:
+        """Add up gradients over devices only; ``update`` does the rest of a step."""
+        self._prepare()
+        self._only_here("allreduce_grads")
+        self._allreduce_grads()
+
+    def update(self, batch_size: float, ignore_stale_grad: bool = False) -> None:
+        """Update by gradients that allreduce_grads added up; see step."""
+        self._prepare()
+        self._only_here("update")
+        self._check_and_rescale_grad(self._scale / batch_size)
+        self._update(ignore_stale_grad)
+
+    def _check_and_rescale_grad(self, scale: float) -> None:
+        self._optimizer.rescale_grad = scale
+
+    def _allreduce_grads(self) -> None:
+        if self._kvstore is None:
+            return
+        for i, param in enumerate(self._params):
+            if param.grad_req == "null":
+                continue
+            if self._update_on_kvstore:
+                self._kvstore.pushpull(i, param.list_grad(), out=_values(param), priority=-i)
+            else:
+                # not list_grad, which copies sparse gradients: the sums have to arrive
+                self._kvstore.pushpull(i, param._grad, priority=-i)
+
+    def _update(self, ignore_stale_grad: bool = False) -> None:
+        scaler = getattr(self, "_amp_loss_scaler", None)
+        if scaler is not None and scaler.has_overflow(self._params):
+            return
+        updates: list[list[tuple[int, NDArray, NDArray]]] = [[] for _ in self._updaters]
+        for i, param in enumerate(self._params):
+            if param.grad_req == "null":
+                continue
+            arrays = _values(param)
+            for array in arrays if not ignore_stale_grad else ():
+                if not array._fresh_grad:
+                    raise UserWarning(
+                        f"Gradient of Parameter `{param.name}` on context {array.context} has not been updated by backward "
+                        "since last `step`. This could mean a bug in your model that made it only use a subset of the "
+                        "Parameters (Blocks) for this iteration. If you are intentionally only using a subset, call step "
+                        "with ignore_stale_grad=True to suppress this warning and skip updating of Parameters with stale "
+                        "gradient"
+                    )
+            if self._kvstore is not None and self._update_on_kvstore:
+                continue
+            for update, array, gradient in zip(updates, arrays, param.list_grad()):
+                if not ignore_stale_grad or array._fresh_grad:
+                    update.append((i, gradient, array))
+                    array._fresh_grad = False
+        for updater, update in zip(self._updaters, updates):
+            if update:
+                updater(*map(list, zip(*update)))
+
+    # -- files ------------------------------------------------------------------------------------------------------------
+
+    def save_states(self, fname: str) -> None:
+        """Write the optimizer and its states to a file, which MXNet 1.9.1 reads too."""
+        self._prepare()
+        if self._update_on_kvstore:
+            if self._params_to_init:
+                raise AssertionError(
+                    "Cannot save trainer states when some parameters are not yet initialized in kvstore."
+                )
+            self._kvstore.save_optimizer_states(fname, dump_optimizer=True)
+            return
+        states = self._updaters[0].get_states(dump_optimizer=True)
+        with open(fname, "wb") as file:
+            file.write(states)
+
+    def load_states(self, fname: str) -> None:
+        """Read the optimizer and its states from a file of save_states, here or in MXNet.
+
+        Nothing in it is executed. Raises FormatError when it holds no states."""
+        self._prepare()
+        if self._update_on_kvstore:
+            self._kvstore.load_optimizer_states(fname)
+            self._optimizer = self._kvstore._updater.optimizer
+        else:
+            with open(fname, "rb") as file:
+                states = file.read()
+            for updater in self._updaters:
+                updater.set_states(states)
+                updater.optimizer = self._updaters[0].optimizer
+            self._optimizer = self._updaters[0].optimizer
+        self._optimizer.param_dict = dict(enumerate(self._params))
+
+
+def _values(param: Parameter) -> list[NDArray]:
+    """A parameter's arrays on all contexts, also when it is sparse. Raises as list_data when there are none."""
+    return param.list_data() if param._data is None else param._data

@@ -1,0 +1,324 @@
+"""Augmenters: objects that vary an image (an NDArray of height, width, channels), for ImageIter and ImageDetIter.
+
+They draw from Python's ``random`` (and lighting from ``numpy.random``), in MXNet's order: a seed gives MXNet's images."""
+
+from __future__ import annotations
+
+import json
+import random
+import warnings
+from typing import Any
+
+import numpy as np
+
+from .. import ndarray as nd
+from ..ndarray import NDArray
+from ..ops.image import GRAY
+from . import image
+
+
+class Augmenter:
+    """Base class: called with an image it gives another. Keywords are what ``dumps`` shows."""
+
+    def __init__(self, **kwargs: Any):
+        self._kwargs = {}
+        for key, value in kwargs.items():
+            value = value.asnumpy() if isinstance(value, NDArray) else value
+            self._kwargs[key] = value.tolist() if isinstance(value, np.ndarray) else value
+
+    def dumps(self) -> Any:
+        """Its name and settings, as JSON."""
+        return json.dumps([type(self).__name__.lower(), self._kwargs])
+
+    def __call__(self, src: NDArray) -> NDArray:
+        raise NotImplementedError("Must override implementation.")
+
+
+class SequentialAug(Augmenter):
+    """Several one after the other."""
+
+    def __init__(self, ts: list[Any]):
+        super().__init__()
+        self.ts = ts
+
+    def dumps(self) -> Any:
+        """Its name and those it has."""
+        return [type(self).__name__.lower(), [t.dumps() for t in self.ts]]
+
+    def __call__(self, src: NDArray) -> NDArray:
+        for t in self.ts:
+            src = t(src)
+        return src
+
+
+class RandomOrderAug(SequentialAug):
+    """Several, in an order drawn anew each time."""
+
+    def __call__(self, src: NDArray) -> NDArray:
+        random.shuffle(self.ts)
+        return super().__call__(src)
+
+
+class ResizeAug(Augmenter):
+    """The shorter side made ``size`` long."""
+
+    def __init__(self, size: int, interp: int = 2):
+        super().__init__(size=size, interp=interp)
+        self.size, self.interp = size, interp
+
+    def __call__(self, src: NDArray) -> NDArray:
+        return image.resize_short(src, self.size, self.interp)
+
+
+class ForceResizeAug(Augmenter):
+    """Resized to (width, height), whatever the proportions."""
+
+    def __init__(self, size: tuple[int, int], interp: int = 2):
+        super().__init__(size=size, interp=interp)
+        self.size, self.interp = size, interp
+
+    def __call__(self, src: NDArray) -> NDArray:
+        method = image.interp_method(self.interp, (*src.shape[:2], self.size[1], self.size[0]))
+        return image.imresize(src, *self.size, interp=method)
+
+
+class RandomCropAug(Augmenter):
+    """A part of a size from anywhere."""
+
+    def __init__(self, size: tuple[int, int], interp: int = 2):
+        super().__init__(size=size, interp=interp)
+        self.size, self.interp = size, interp
+
+    def __call__(self, src: NDArray) -> NDArray:
+        return image.random_crop(src, self.size, self.interp)[0]
+
+
+class RandomSizedCropAug(Augmenter):
+    """A part of random area and proportions, resized."""
+
+    def __init__(self, size: tuple[int, int], area: Any, ratio: tuple[float, float], interp: int = 2, **kwargs: Any):
+        super().__init__(size=size, area=area, ratio=ratio, interp=interp)
+        if "min_area" in kwargs:
+            warnings.warn("`min_area` is deprecated. Please use `area` instead.", DeprecationWarning, stacklevel=2)
+            area = kwargs.pop("min_area")
+        assert not kwargs, f"unexpected keyword arguments for `RandomSizedCropAug`: {', '.join(kwargs)}"
+        self.size, self.area, self.ratio, self.interp = size, area, ratio, interp
+
+    def __call__(self, src: NDArray) -> NDArray:
+        return image.random_size_crop(src, self.size, self.area, self.ratio, self.interp)[0]
+
+
+class CenterCropAug(Augmenter):
+    """The part of a size in the middle."""
+
+    def __init__(self, size: tuple[int, int], interp: int = 2):
+        super().__init__(size=size, interp=interp)
+        self.size, self.interp = size, interp
+
+    def __call__(self, src: NDArray) -> NDArray:
+        return image.center_crop(src, self.size, self.interp)[0]
+
+
+class BrightnessJitterAug(Augmenter):
+    """Times 1 - brightness to 1 + brightness."""
+
+    def __init__(self, brightness: float):
+        super().__init__(brightness=brightness)
+        self.brightness = brightness
+
+    def __call__(self, src: NDArray) -> NDArray:
+        src *= 1.0 + random.uniform(-self.brightness, self.brightness)
+        return src
+
+
+class ContrastJitterAug(Augmenter):
+    """The distance from the mean brightness times 1 - contrast to 1 + contrast."""
+
+    def __init__(self, contrast: float):
+        super().__init__(contrast=contrast)
+        self.contrast = contrast
+
+    def __call__(self, src: NDArray) -> NDArray:
+        alpha = 1.0 + random.uniform(-self.contrast, self.contrast)
+        mean = (src.asnumpy() @ GRAY).mean()
+        src *= alpha
+        src += (1.0 - alpha) * float(mean)
+        return src
+
+
+class SaturationJitterAug(Augmenter):
+    """The distance from each pixel's brightness times 1 - saturation to 1 + saturation."""
+
+    def __init__(self, saturation: float):
+        super().__init__(saturation=saturation)
+        self.saturation = saturation
+
+    def __call__(self, src: NDArray) -> NDArray:
+        alpha = 1.0 + random.uniform(-self.saturation, self.saturation)
+        gray = nd.array(src.asnumpy() @ GRAY * (1.0 - alpha), dtype=src.dtype).expand_dims(axis=2)
+        src *= alpha
+        src += gray
+        return src
+
+
+class HueJitterAug(Augmenter):
+    """Colors turned about the gray axis, by up to ``hue`` half turns, in the color space YIQ."""
+
+    TO_YIQ = np.array([[0.299, 0.587, 0.114], [0.596, -0.274, -0.321], [0.211, -0.523, 0.311]])
+    FROM_YIQ = np.array([[1.0, 0.956, 0.621], [1.0, -0.272, -0.647], [1.0, -1.107, 1.705]])
+
+    def __init__(self, hue: float):
+        super().__init__(hue=hue)
+        self.hue = hue
+
+    def __call__(self, src: NDArray) -> NDArray:
+        angle = random.uniform(-self.hue, self.hue) * np.pi
+        u, w = np.cos(angle), np.sin(angle)
+        turn = np.array([[1.0, 0.0, 0.0], [0.0, u, -w], [0.0, w, u]])
+        return nd.dot(src, nd.array((self.FROM_YIQ @ turn @ self.TO_YIQ).T))
+
+
+class ColorJitterAug(RandomOrderAug):
+    """Brightness, contrast and saturation varied, in random order."""
+
+    def __init__(self, brightness: float, contrast: float, saturation: float):
+        kinds = ((BrightnessJitterAug, brightness), (ContrastJitterAug, contrast), (SaturationJitterAug, saturation))
+        super().__init__([kind(amount) for kind, amount in kinds if amount > 0])
+
+
+class LightingAug(Augmenter):
+    """AlexNet's change of lighting: principal components of colors times normal random numbers."""
+
+    def __init__(self, alphastd: float, eigval: Any, eigvec: Any):
+        super().__init__(alphastd=alphastd, eigval=eigval, eigvec=eigvec)
+        self.alphastd, self.eigval, self.eigvec = alphastd, eigval, eigvec
+
+    def __call__(self, src: NDArray) -> NDArray:
+        alpha = np.random.normal(0, self.alphastd, size=(3,))
+        src += nd.array(np.dot(self.eigvec * alpha, self.eigval))
+        return src
+
+
+class ColorNormalizeAug(Augmenter):
+    """(image - mean) / std."""
+
+    def __init__(self, mean: Any, std: Any):
+        super().__init__(mean=mean, std=std)
+        self.mean, self.std = (v if v is None or isinstance(v, NDArray) else nd.array(v) for v in (mean, std))
+
+    def __call__(self, src: NDArray) -> NDArray:
+        return image.color_normalize(src, self.mean, self.std)
+
+
+class RandomGrayAug(Augmenter):
+    """Gray with probability p."""
+
+    WEIGHTS = ([0.21] * 3, [0.72] * 3, [0.07] * 3)
+
+    def __init__(self, p: float):
+        super().__init__(p=p)
+        self.p = p
+
+    def __call__(self, src: NDArray) -> NDArray:
+        return nd.dot(src, nd.array(self.WEIGHTS)) if random.random() < self.p else src
+
+
+class HorizontalFlipAug(Augmenter):
+    """Mirrored left to right with probability p."""
+
+    def __init__(self, p: float):
+        super().__init__(p=p)
+        self.p = p
+
+    def __call__(self, src: NDArray) -> NDArray:
+        return nd.flip(src, axis=1) if random.random() < self.p else src
+
+
+class CastAug(Augmenter):
+    """Converted to a dtype."""
+
+    def __init__(self, typ: str = "float32"):
+        super().__init__(type=typ)
+        self.typ = typ
+
+    def __call__(self, src: NDArray) -> NDArray:
+        return src.astype(self.typ)
+
+
+IMAGENET_MEAN, IMAGENET_STD = (123.68, 116.28, 103.53), (58.395, 57.12, 57.375)
+COLORS = (
+    np.array([55.46, 4.794, 1.148]),
+    np.array([[-0.5675, 0.7192, 0.4009], [-0.5808, -0.0045, -0.8140], [-0.5836, -0.6948, 0.4203]]),
+)
+"""Deviations and principal components of ImageNet's colors."""
+
+
+def channels(given: Any, imagenet: tuple[float, ...]) -> Any:
+    """mean or std as CreateAugmenter takes it: True for ImageNet's, an array of 1 or 3 numbers, or None."""
+    if given is True:
+        return nd.array(imagenet)
+    if given is not None:
+        assert isinstance(given, np.ndarray | NDArray) and given.shape[0] in (1, 3), (
+            f"got {given!r}, wanted True or an array of 1 or 3 numbers"
+        )
+    return given
+
+
+def CreateAugmenter(  # noqa: N802  MXNet's name
+    data_shape: tuple[int, int, int],
+    resize: int = 0,
+    rand_crop: bool = False,
+    rand_resize: bool = False,
+    rand_mirror: bool = False,
+    mean: Any = None,
+    std: Any = None,
+    brightness: float = 0,
+    contrast: float = 0,
+    saturation: float = 0,
+    hue: float = 0,
+    pca_noise: float = 0,
+    rand_gray: float = 0,
+    inter_method: int = 2,
+) -> list[Augmenter]:
+    """The usual augmenters for images that shall become (channels, height, width), in the usual order.
+
+    resize: the shorter side first; mean and std: True for ImageNet's."""
+    made: list[Augmenter] = []
+    if resize > 0:
+        made.append(ResizeAug(resize, inter_method))
+    size = (data_shape[2], data_shape[1])
+    if rand_resize:
+        assert rand_crop, "rand_resize needs rand_crop"
+        made.append(RandomSizedCropAug(size, 0.08, (3.0 / 4.0, 4.0 / 3.0), inter_method))
+    else:
+        made.append((RandomCropAug if rand_crop else CenterCropAug)(size, inter_method))
+    if rand_mirror:
+        made.append(HorizontalFlipAug(0.5))
+    made.append(CastAug())
+    return made + color_augmenters(mean, std, brightness, contrast, saturation, hue, pca_noise, rand_gray)
+
+
+def color_augmenters(
+    mean: Any,
+    std: Any,
+    brightness: float,
+    contrast: float,
+    saturation: float,
+    hue: float,
+    pca_noise: float,
+    rand_gray: float,
+) -> list[Augmenter]:
+    """Those that vary colors, and then normalize them."""
+    made: list[Augmenter] = []
+    if brightness or contrast or saturation:
+        made.append(ColorJitterAug(brightness, contrast, saturation))
+    if hue:
+        made.append(HueJitterAug(hue))
+    if pca_noise > 0:
+        made.append(LightingAug(pca_noise, *COLORS))
+    if rand_gray > 0:
+        made.append(RandomGrayAug(rand_gray))
+    mean, std = channels(mean, IMAGENET_MEAN), channels(std, IMAGENET_STD)
+    if mean is not None or std is not None:
+        made.append(ColorNormalizeAug(mean, std))
+    return made

@@ -1,0 +1,228 @@
+"""Functions on images: NDArrays (height, width, channels). Sizes are (width, height), as OpenCV has them."""
+
+from __future__ import annotations
+
+import numbers
+import random
+import warnings
+from typing import Any
+
+import numpy as np
+
+from .. import codec
+from .. import ndarray as nd
+from ..error import MXNetError
+from ..ndarray import NDArray
+from ..ops import resample
+
+Box = tuple[int, int, int, int]
+"""x, y, width, height."""
+
+
+def imdecode(buf: Any, flag: int = 1, to_rgb: int = 1, out: NDArray | None = None) -> NDArray:
+    """The image in bytes (or an array of them), uint8.
+
+    flag: 1 three channels, 0 one (gray). to_rgb: 1 red first, 0 blue first. Raises ValueError for what are no bytes,
+    MXNetError for what is no image or without Pillow."""
+    if isinstance(buf, NDArray):
+        buf = buf.asnumpy()
+    if not isinstance(buf, bytes | bytearray | memoryview | np.ndarray):
+        raise ValueError(
+            "buf must be of type bytes, bytearray or numpy.ndarray,"
+            f"if you would like to input type str, please convert to bytes; got {type(buf).__name__}"
+        )
+    pixels = codec.decode(buf, flag)
+    pixels = pixels[:, :, None] if pixels.ndim == 2 else pixels
+    if not to_rgb and pixels.shape[2] == 3:
+        pixels = np.ascontiguousarray(pixels[:, :, ::-1])
+    return _given(pixels, out)
+
+
+def imread(filename: Any, flag: int = 1, to_rgb: int = 1, out: NDArray | None = None) -> NDArray:
+    """The image in a file; see ``imdecode``. Raises MXNetError also where the file cannot be read."""
+    try:
+        with open(filename, "rb") as file:
+            data = file.read()
+    except OSError as error:
+        raise MXNetError(f"Imread: '{filename}' couldn't open file: {error.strerror}") from error
+    try:
+        return imdecode(data, flag, to_rgb, out)
+    except MXNetError as error:
+        raise type(error)(f"Imread: {filename}: {error}") from error
+
+
+def imresize(src: NDArray, w: int, h: int, interp: int = 1, out: NDArray | None = None) -> NDArray:
+    """The image in another size. interp: 0 nearest, 1 linear, 2 cubic, 3 area, 4 Lanczos, 9 what suits, 10 any.
+
+    Raises MXNetError for another method, a size of 0, or a dtype that images do not have."""
+    method = interp_method(interp, (*src.shape[:2], h, w)) if interp in (9, 10) else interp
+    try:
+        return _given(resample.resize(src.asnumpy(), w, h, method), out)
+    except ValueError as error:
+        raise MXNetError(f"imresize: {error}") from error
+
+
+def copyMakeBorder(  # noqa: N802  OpenCV's name
+    src: NDArray,
+    top: int,
+    bot: int,
+    left: int,
+    right: int,
+    type: int = 0,
+    value: float = 0,
+    values: Any = (),
+    out: NDArray | None = None,
+) -> NDArray:
+    """The image with a border. type: 0 of values (one a channel, or ``value`` for all), 1 the outermost pixels repeated,
+    2 mirrored with them, 3 wrapped round, 4 mirrored without them. Raises MXNetError for another type."""
+    try:
+        bordered = resample.pad(src.asnumpy(), top, bot, left, right, type, values if len(values) else value)
+    except ValueError as error:
+        raise MXNetError(f"copyMakeBorder: {error}") from error
+    return _given(bordered, out)
+
+
+def _given(pixels: np.ndarray, out: NDArray | None) -> NDArray:
+    """The pixels as an NDArray, in ``out`` when that is given."""
+    if out is None:
+        return nd.array(pixels, dtype=pixels.dtype)
+    if out.shape != pixels.shape:
+        raise MXNetError(f"got an array of shape {out.shape} in out, wanted {pixels.shape}")
+    out[:] = pixels
+    return out
+
+
+def interp_method(interp: int, sizes: tuple[int, ...] = ()) -> int:
+    """A method that imresize knows, for 9 (cubic to enlarge, area to shrink, else linear) and 10 (drawn).
+
+    sizes: old height and width, new height and width. Raises ValueError for a method that there is not."""
+    if interp == 9:
+        if not sizes:
+            return resample.CUBIC
+        old_height, old_width, height, width = sizes
+        if height > old_height and width > old_width:
+            return resample.CUBIC
+        return resample.AREA if height < old_height and width < old_width else resample.LINEAR
+    if interp == 10:
+        return random.randint(0, 4)
+    if interp not in range(5):
+        raise ValueError(f"Unknown interp method {interp}")
+    return interp
+
+
+def scale_down(src_size: tuple[int, int], size: tuple[int, int]) -> tuple[int, int]:
+    """A size made smaller, with its proportions, until it fits into an image's."""
+    width, height = size
+    most_width, most_height = src_size
+    if most_height < height:
+        width, height = width * most_height / height, most_height
+    if most_width < width:
+        width, height = most_width, height * most_width / width
+    return int(width), int(height)
+
+
+def resize_short(src: NDArray, size: int, interp: int = 2) -> NDArray:
+    """The image in its proportions, its shorter side ``size`` long."""
+    height, width = src.shape[:2]
+    new_height, new_width = (size * height // width, size) if height > width else (size, size * width // height)
+    return imresize(src, new_width, new_height, interp_method(interp, (height, width, new_height, new_width)))
+
+
+def fixed_crop(src: NDArray, x0: int, y0: int, w: int, h: int, size: Any = None, interp: int = 2) -> NDArray:
+    """A part of the image, in another size where that is given."""
+    out = src[y0 : y0 + h, x0 : x0 + w]
+    if size is not None and (w, h) != tuple(size):
+        out = imresize(out, *size, interp=interp_method(interp, (h, w, size[1], size[0])))
+    return out
+
+
+def random_crop(src: NDArray, size: tuple[int, int], interp: int = 2) -> tuple[NDArray, Box]:
+    """A part of that size (or smaller, and then enlarged) from anywhere, and where it is."""
+    height, width = src.shape[:2]
+    new_width, new_height = scale_down((width, height), size)
+    x0 = random.randint(0, width - new_width)
+    y0 = random.randint(0, height - new_height)
+    return fixed_crop(src, x0, y0, new_width, new_height, size, interp), (x0, y0, new_width, new_height)
+
+
+def center_crop(src: NDArray, size: tuple[int, int], interp: int = 2) -> tuple[NDArray, Box]:
+    """The part of that size (or smaller, and then enlarged) in the middle, and where it is."""
+    height, width = src.shape[:2]
+    new_width, new_height = scale_down((width, height), size)
+    x0, y0 = (width - new_width) // 2, (height - new_height) // 2
+    return fixed_crop(src, x0, y0, new_width, new_height, size, interp), (x0, y0, new_width, new_height)
+
+
+def random_size_crop(
+    src: NDArray, size: tuple[int, int], area: Any, ratio: tuple[float, float], interp: int = 2, **kwargs: Any
+) -> tuple[NDArray, Box]:
+    """A part of random area and proportions, resized to ``size``, and where it is.
+
+    area: the least and greatest share of the image (or the least alone); ratio: of width to height. After ten tries that do
+    not fit it is the part in the middle."""
+    if "min_area" in kwargs:
+        warnings.warn("`min_area` is deprecated. Please use `area` instead.", DeprecationWarning, stacklevel=2)
+        area = kwargs.pop("min_area")
+    assert not kwargs, f"unexpected keyword arguments for `random_size_crop`: {', '.join(kwargs)}"
+    height, width = src.shape[:2]
+    least, most = (area, 1.0) if isinstance(area, numbers.Number) else area
+    for _ in range(10):
+        wanted = random.uniform(least, most) * height * width
+        proportion = np.exp(random.uniform(np.log(ratio[0]), np.log(ratio[1])))
+        new_width, new_height = round(np.sqrt(wanted * proportion)), round(np.sqrt(wanted / proportion))
+        if 0 < new_width <= width and 0 < new_height <= height:
+            x0 = random.randint(0, width - new_width)
+            y0 = random.randint(0, height - new_height)
+            return fixed_crop(src, x0, y0, new_width, new_height, size, interp), (x0, y0, new_width, new_height)
+    return center_crop(src, size, interp)
+
+
+def color_normalize(src: NDArray, mean: Any, std: Any = None) -> NDArray:
+    """(src - mean) / std, in the memory of src; either may be None."""
+    if mean is not None:
+        src -= mean
+    if std is not None:
+        src /= std
+    return src
+
+
+def imrotate(src: NDArray, rotation_degrees: Any, zoom_in: bool = False, zoom_out: bool = False) -> NDArray:
+    """An image (channels, height, width), or a batch of them with an angle each, turned about its middle.
+
+    zoom_in: enlarged until no corner is empty; zoom_out: made smaller until nothing is cut off; else 0 beyond the border.
+    Raises TypeError for dtypes but float32, ValueError for both zooms, other ranks, or too few angles."""
+    if zoom_in and zoom_out:
+        raise ValueError("`zoom_in` and `zoom_out` cannot be both True")
+    if src.dtype is not np.float32:
+        raise TypeError("Only `float32` images are supported by this function")
+    if src.ndim not in (3, 4):
+        raise ValueError("Only 3D and 4D are supported by this function")
+    single = isinstance(rotation_degrees, numbers.Number)
+    if src.ndim == 3:
+        if not single:
+            raise TypeError("When a single image is passed the rotation angle is required to be a scalar.")
+        return imrotate(src.expand_dims(axis=0), rotation_degrees, zoom_in, zoom_out)[0]
+    angles = rotation_degrees.asnumpy() if isinstance(rotation_degrees, NDArray) else rotation_degrees
+    angles = np.full(len(src), angles) if single else np.asarray(angles)
+    if len(src) != len(angles):
+        raise ValueError("The number of images must be equal to the number of rotation angles")
+    height, width = src.shape[2:]
+    sine, cosine = (f(np.deg2rad(angles.astype(np.float64))).reshape(-1, 1, 1) for f in (np.sin, np.cos))
+    middle_x, middle_y = (width - 1) / 2, (height - 1) / 2
+    y, x = np.mgrid[0:height, 0:width]
+    x, y = x - middle_x, y - middle_y
+    grid = np.stack([(x * cosine - y * sine) / middle_x, (x * sine + y * cosine) / middle_y], axis=1)
+    # the box around the turned image, in sizes of the image
+    across = abs(cosine) + abs(sine) * height / width
+    down = abs(cosine) + abs(sine) * width / height
+    if zoom_out:
+        grid *= np.maximum(across, down)[:, None]
+    elif zoom_in:
+        grid /= np.maximum(across, down)[:, None]
+    return nd.BilinearSampler(src, nd.array(grid, ctx=src.context))
+
+
+def random_rotate(src: NDArray, angle_limits: Any, zoom_in: bool = False, zoom_out: bool = False) -> NDArray:
+    """As ``imrotate`` by random angles between two limits."""
+    size = None if src.ndim == 3 else src.shape[0]
+    return imrotate(src, np.random.uniform(*angle_limits, size=size), zoom_in, zoom_out)

@@ -1,0 +1,454 @@
+"""Initializers: what parameters hold before training. ``mx.initializer``, also ``mx.init``.
+
+An initializer is called with a descriptor (a name with attributes) and an array. An ``__init__`` attribute names the
+initializer that a variable wants for itself; else the end of the name decides: weights are what classes here define,
+biases and betas are 0, gammas 1.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import re
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import ndarray, registry
+from .array import NDArray
+from .op import lookup
+
+
+class InitDesc(str):
+    """The name of a variable, with its attributes and the initializer to fall back on."""
+
+    attrs: dict[str, str]
+    global_init: Any
+
+    def __new__(cls, name: str, attrs: dict[str, str] | None = None, global_init: Any = None) -> InitDesc:
+        made = super().__new__(cls, name)
+        made.attrs = attrs or {}
+        made.global_init = global_init
+        return made
+
+
+def _size_of(array: NDArray) -> str:
+    """The root mean square, what verbose initializers print."""
+    return str((ndarray.norm(array) / math.sqrt(array.size)).asscalar())
+
+
+_BY_NAME = (
+    ("weight", "_init_weight"),
+    ("bias", "_init_bias"),
+    ("gamma", "_init_gamma"),
+    ("beta", "_init_beta"),
+    ("min", "_init_zero"),
+    ("max", "_init_one"),
+    ("weight_quantize", "_init_quantized_weight"),
+    ("bias_quantize", "_init_quantized_bias"),
+)
+"""Ends of names and the methods that they mean."""
+
+_BY_PLAIN_NAME = (
+    ("bias", "_init_bias"),
+    ("gamma", "_init_gamma"),
+    ("beta", "_init_beta"),
+    ("weight", "_init_weight"),
+    ("moving_mean", "_init_zero"),
+    ("moving_var", "_init_one"),
+    ("moving_inv_var", "_init_zero"),
+    ("moving_avg", "_init_zero"),
+    ("min", "_init_zero"),
+    ("max", "_init_one"),
+)
+"""The same for names that are plain texts, as programs before InitDesc gave them."""
+
+
+class Initializer:
+    """Base class. Subclasses define ``_init_weight(desc, array)``, which writes to the array.
+
+    Keyword arguments are what ``dumps`` writes, so that ``create`` can make the same initializer again."""
+
+    def __init__(self, **kwargs: Any):
+        self._kwargs = kwargs
+        self._verbose = False
+        self._print_func: Callable[[NDArray], str] | None = None
+
+    def set_verbosity(self, verbose: bool = False, print_func: Callable[[NDArray], str] | None = None) -> Initializer:
+        """Log every array that is initialized, with what print_func makes of it (its root mean square by default)."""
+        self._verbose = verbose
+        self._print_func = print_func or _size_of
+        return self
+
+    def _verbose_print(self, desc: str, init: str, array: NDArray) -> None:
+        if self._verbose and self._print_func:
+            logging.info("Initialized %s as %s: %s", desc, init, self._print_func(array))
+
+    def dumps(self) -> str:
+        """The initializer as JSON, ``["normal", {"sigma": 0.01}]``; ``create`` reads it."""
+        return json.dumps([type(self).__name__.lower(), self._kwargs])
+
+    def __call__(self, desc: Any, arr: NDArray) -> None:
+        """Initialize an array. Raises ValueError for a name that says nothing."""
+        if not isinstance(desc, InitDesc):
+            self._legacy_init(desc, arr)
+            return
+        if desc.global_init is None:
+            desc.global_init = self
+        own = desc.attrs.get("__init__", "")
+        if own:
+            create(own)._init_weight(desc, arr)
+            self._verbose_print(desc, own, arr)
+            return
+        for end, method in _BY_NAME:
+            if desc.endswith(end):
+                getattr(self, method)(desc, arr)
+                self._verbose_print(desc, end, arr)
+                return
+        self._init_default(desc, arr)
+
+    def _legacy_init(self, name: Any, arr: Any) -> None:
+        """What a plain text for a name means."""
+        warnings.warn(
+            "Calling initializer with init(str, NDArray) has been deprecated."
+            "please use init(mx.init.InitDesc(...), NDArray) instead.",
+            DeprecationWarning,
+            stacklevel=3,
+        )
+        if not isinstance(name, str):
+            raise TypeError("name must be string")
+        if not isinstance(arr, NDArray):
+            raise TypeError("arr must be NDArray")
+        if name.startswith("upsampling"):
+            self._init_bilinear(name, arr)
+        elif name.startswith("stn_loc") and name.endswith("weight"):
+            self._init_zero(name, arr)
+        elif name.startswith("stn_loc") and name.endswith("bias"):
+            self._init_loc_bias(name, arr)
+        else:
+            method = next((m for end, m in _BY_PLAIN_NAME if name.endswith(end)), "_init_default")
+            getattr(self, method)(name, arr)
+
+    def _init_bilinear(self, name: Any, arr: NDArray) -> None:
+        """The weights of bilinear interpolation, for every pair of channels."""
+        height, width = arr.shape[2], arr.shape[3]
+        half = np.ceil(width / 2.0)
+        centre = (2 * half - 1 - half % 2) / (2.0 * half)
+        rows, columns = (1 - np.abs(np.arange(n) / half - centre) for n in (height, width))
+        arr[:] = np.broadcast_to(np.outer(rows, columns).astype(np.float32), arr.shape)
+
+    def _init_loc_bias(self, name: Any, arr: NDArray) -> None:
+        """The identity, for a spatial transformer."""
+        assert arr.shape[0] == 6
+        arr[:] = np.array([1.0, 0, 0, 0, 1.0, 0])
+
+    def _init_zero(self, name: Any, arr: NDArray) -> None:
+        arr[:] = 0.0
+
+    def _init_one(self, name: Any, arr: NDArray) -> None:
+        arr[:] = 1.0
+
+    def _init_bias(self, name: Any, arr: NDArray) -> None:
+        arr[:] = 0.0
+
+    def _init_quantized_bias(self, name: Any, arr: NDArray) -> None:
+        arr[:] = 0
+
+    def _init_gamma(self, name: Any, arr: NDArray) -> None:
+        arr[:] = 1.0
+
+    def _init_beta(self, name: Any, arr: NDArray) -> None:
+        arr[:] = 0.0
+
+    def _init_weight(self, name: Any, arr: NDArray) -> None:
+        raise NotImplementedError("Must override it")
+
+    def _init_quantized_weight(self, name: Any, arr: NDArray) -> None:
+        """One whole number everywhere, drawn from -127 to 126, as MXNet does."""
+        arr[:] = ndarray.random.randint(-127, 127, dtype="int32").asscalar()
+
+    def _init_default(self, name: Any, arr: NDArray) -> None:
+        raise ValueError(
+            f"Unknown initialization pattern for {name}. Default initialization is now limited to "
+            '"weight", "bias", "gamma" (1.0), and "beta" (0.0).'
+            "Please use mx.sym.Variable(init=mx.init.*) to set initialization pattern"
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Initializer):
+            return NotImplemented
+        return type(self) is type(other) and self._kwargs == other._kwargs
+
+    __hash__ = None  # type: ignore[assignment]  # they compare by what they hold, which may change
+
+
+register = registry.get_register_func(Initializer, "initializer")
+alias = registry.get_alias_func(Initializer, "initializer")
+create = registry.get_create_func(Initializer, "initializer")
+
+
+class Load:
+    """Takes arrays from a file or a dict by name (``arg:`` and ``aux:`` dropped), and default_init for the others."""
+
+    def __init__(self, param: Any, default_init: Any = None, verbose: bool = False):
+        if isinstance(param, str):
+            param = ndarray.load(param)
+        assert isinstance(param, dict)
+        self.param = {k[4:] if k.startswith(("arg:", "aux:")) else k: v for k, v in param.items()}
+        self.default_init = default_init
+        self.verbose = verbose
+
+    def __call__(self, name: str, arr: NDArray) -> None:
+        """Initialize an array. Raises AssertionError for another shape, and for unknown names without default_init."""
+        if name in self.param:
+            loaded = self.param[name]
+            assert arr.shape == loaded.shape, (
+                f"Parameter {name} cannot be initialized from loading. "
+                f"Shape mismatch, target {arr.shape} vs loaded {loaded.shape}"
+            )
+            arr[:] = loaded
+        else:
+            assert self.default_init is not None, (
+                f"Cannot Initialize {name}. Not found in loaded param and no default Initializer is provided."
+            )
+            self.default_init(name, arr)
+        if self.verbose:
+            logging.info("Initialized %s by %s", name, "loading" if name in self.param else "default")
+
+
+class Mixed:
+    """One initializer for each of several patterns: the first whose regular expression begins the name is taken."""
+
+    def __init__(self, patterns: Sequence[str], initializers: Sequence[Any]):
+        assert len(patterns) == len(initializers)
+        self.map = [(re.compile(p), i) for p, i in zip(patterns, initializers)]
+
+    def __call__(self, name: str, arr: NDArray) -> None:
+        """Initialize an array. Raises ValueError when no pattern fits."""
+        for pattern, init in self.map:
+            if pattern.match(name):
+                init(name, arr)
+                return
+        raise ValueError(
+            f'Parameter name {name} did not match any pattern. Consider adding a ".*" pattern at the end with a default '
+            "Initializer."
+        )
+
+
+@alias("zeros")
+@register
+class Zero(Initializer):
+    """Zeros."""
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def _init_weight(self, name: Any, arr: NDArray) -> None:
+        arr[:] = 0
+
+
+@alias("ones")
+@register
+class One(Initializer):
+    """Ones."""
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def _init_weight(self, name: Any, arr: NDArray) -> None:
+        arr[:] = 1
+
+
+@register
+class Constant(Initializer):
+    """A number, or an array of values of the parameter's shape."""
+
+    def __init__(self, value: Any):
+        super().__init__(value=value)
+        self.value = value
+
+    def _init_weight(self, name: Any, arr: NDArray) -> None:
+        arr[:] = self.value
+
+    def dumps(self) -> str:
+        """As JSON; arrays become lists."""
+        value = self._kwargs["value"]
+        if isinstance(value, NDArray | np.ndarray | np.generic):
+            self._kwargs["value"] = np.asarray(value.asnumpy() if isinstance(value, NDArray) else value).tolist()
+        return super().dumps()
+
+
+@register
+class Uniform(Initializer):
+    """Uniformly from -scale to scale."""
+
+    def __init__(self, scale: float = 0.07):
+        super().__init__(scale=scale)
+        self.scale = scale
+
+    def _init_weight(self, name: Any, arr: NDArray) -> None:
+        ndarray.random.uniform(-self.scale, self.scale, arr.shape, out=arr)
+
+
+@register
+class Normal(Initializer):
+    """Normally distributed around 0, with standard deviation sigma."""
+
+    def __init__(self, sigma: float = 0.01):
+        super().__init__(sigma=sigma)
+        self.sigma = sigma
+
+    def _init_weight(self, name: Any, arr: NDArray) -> None:
+        ndarray.random.normal(0, self.sigma, arr.shape, out=arr)
+
+
+@register
+class Orthogonal(Initializer):
+    """Orthogonal rows (or columns, when there are more rows) of length scale. Source: Saxe et al., arXiv 1312.6120."""
+
+    def __init__(self, scale: float = 1.414, rand_type: str = "uniform"):
+        super().__init__(scale=scale, rand_type=rand_type)
+        self.scale = scale
+        self.rand_type = rand_type
+
+    def _init_weight(self, name: Any, arr: NDArray) -> None:
+        shape = (arr.shape[0], math.prod(arr.shape[1:]))
+        if self.rand_type == "uniform":
+            drawn = ndarray.random.uniform(-1.0, 1.0, shape).asnumpy()
+        elif self.rand_type == "normal":
+            drawn = ndarray.random.normal(0.0, 1.0, shape).asnumpy()
+        else:
+            raise ValueError(f"Unknown random type {self.rand_type!r}, wanted 'uniform' or 'normal'")
+        left, _, right = np.linalg.svd(drawn, full_matrices=False)
+        arr[:] = self.scale * (left if left.shape == shape else right).reshape(arr.shape)
+
+
+@register
+class Xavier(Initializer):
+    """Random numbers that keep the size of gradients about the same in all layers. Source: Glorot and Bengio 2010.
+
+    They are uniform within, or (rnd_type="gaussian") normal with standard deviation, sqrt(magnitude / n), where n is how
+    many numbers go into each output ("in"), how many each input goes to ("out"), or the mean of both ("avg")."""
+
+    def __init__(self, rnd_type: str = "uniform", factor_type: str = "avg", magnitude: float = 3):
+        super().__init__(rnd_type=rnd_type, factor_type=factor_type, magnitude=magnitude)
+        self.rnd_type = rnd_type
+        self.factor_type = factor_type
+        self.magnitude = float(magnitude)
+
+    def _init_weight(self, name: Any, arr: NDArray) -> None:
+        shape = arr.shape
+        if len(shape) < 2:
+            raise ValueError(f"Xavier initializer cannot be applied to vector {name}. It requires at least 2D.")
+        area = math.prod(shape[2:])
+        fan_in, fan_out = shape[1] * area, shape[0] * area
+        factors = {"avg": (fan_in + fan_out) / 2.0, "in": fan_in, "out": fan_out}
+        if self.factor_type not in factors:
+            raise ValueError("Incorrect factor type")
+        scale = math.sqrt(self.magnitude / factors[self.factor_type])
+        if self.rnd_type == "uniform":
+            ndarray.random.uniform(-scale, scale, shape, out=arr)
+        elif self.rnd_type == "gaussian":
+            ndarray.random.normal(0, scale, shape, out=arr)
+        else:
+            raise ValueError("Unknown random type")
+
+
+@register
+class MSRAPrelu(Xavier):
+    """Xavier's normal numbers of magnitude 2 / (1 + slope^2), for PReLU units of that slope. Source: He et al. 2015."""
+
+    def __init__(self, factor_type: str = "avg", slope: float = 0.25):
+        super().__init__("gaussian", factor_type, 2.0 / (1 + slope**2))
+        self._kwargs = {"factor_type": factor_type, "slope": slope}
+
+
+@register
+class Bilinear(Initializer):
+    """The weights of bilinear interpolation, for a Deconvolution that enlarges."""
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def _init_weight(self, name: Any, arr: NDArray) -> None:
+        self._init_bilinear(name, arr)
+
+
+@register
+class LSTMBias(Initializer):
+    """Zeros, with forget_bias for the forget gates, the second quarter."""
+
+    def __init__(self, forget_bias: float = 1.0):
+        super().__init__(forget_bias=forget_bias)
+        self.forget_bias = forget_bias
+
+    def _init_weight(self, name: Any, arr: NDArray) -> None:
+        arr[:] = 0.0
+        quarter = arr.shape[0] // 4
+        arr[quarter : 2 * quarter] = self.forget_bias
+
+
+GATES = {"lstm": ("_i", "_f", "_c", "_o"), "gru": ("_r", "_z", "_o"), "rnn_tanh": ("",), "rnn_relu": ("",)}
+
+
+@register
+class FusedRNN(Initializer):
+    """Initializes the packed parameters of a fused RNN, gate by gate, by init (None: the initializer called first).
+
+    Forget gates of an LSTM get forget_bias. The other arguments are those of the network."""
+
+    def __init__(
+        self,
+        init: Any,
+        num_hidden: int,
+        num_layers: int,
+        mode: str,
+        bidirectional: bool = False,
+        forget_bias: float = 1.0,
+    ):
+        if isinstance(init, str):
+            init = create(init)
+        super().__init__(
+            init=None if init is None else init.dumps(),
+            num_hidden=num_hidden,
+            num_layers=num_layers,
+            mode=mode,
+            bidirectional=bidirectional,
+            forget_bias=forget_bias,
+        )
+        self._init = init
+        self._rnn = lookup("RNN").bind(
+            state_size=num_hidden, num_layers=num_layers, mode=mode, bidirectional=bidirectional
+        )
+        self._gates = GATES[mode]
+        self._forget_bias = forget_bias
+
+    def _init_weight(self, desc: Any, arr: NDArray) -> None:
+        rnn: Any = self._rnn
+        none, one = rnn.parameter_count(0), rnn.parameter_count(1)
+        features, rest = divmod(arr.size - none, one - none)
+        if rest or features < 1:
+            raise ValueError(f"{desc}: got {arr.size} packed parameters, which fit no input of a {rnn}")
+        packed = arr.asnumpy()
+        for layer, directions in enumerate(rnn.cells(features)):
+            for letter, cell in zip("lr", directions):
+                prefix = f"{letter}{layer}"
+                weights = (("i2h", "weight", cell.i2h), ("h2h", "weight", cell.h2h))
+                biases = (("i2h", "bias", cell.i2h_bias), ("h2h", "bias", cell.h2h_bias))
+                for source, kind, (offset, shape) in (*weights, *biases):
+                    self._fill(desc, packed[offset : offset + math.prod(shape)].reshape(shape), f"{prefix}_{source}", kind)
+        arr[:] = packed
+
+    def _fill(self, desc: Any, part: np.ndarray, prefix: str, kind: str) -> None:
+        """Initialize what all gates have of one array, whose rows they share."""
+        for gate, values in zip(self._gates, np.split(part, len(self._gates))):
+            if gate == "_f" and kind == "bias":
+                values[...] = self._forget_bias
+                continue
+            array = ndarray.array(values, dtype=values.dtype)
+            init = desc.global_init if self._init is None else self._init
+            init(InitDesc(f"{prefix}{gate}_{kind}", global_init=desc.global_init), array)
+            values[...] = array.asnumpy()

@@ -1,0 +1,159 @@
+"""What every store of arrays can do, and how stores are made by name."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, ClassVar, TypeVar
+
+from ..error import MXNetError
+from ..ndarray import NDArray
+
+T = TypeVar("T", bound=type)
+
+LOCAL = ("local", "device", "local_update_cpu", "local_allreduce_cpu", "local_allreduce_device")
+"""Stores within one process. On a CPU they are all the same."""
+
+
+class KVStoreBase:
+    """Base of stores; programs may define and register their own."""
+
+    OPTIMIZER: ClassVar[str] = "optimizer"
+    kv_registry: ClassVar[dict[str, Any]] = {}
+
+    def broadcast(self, key: Any, value: Any, out: Any, priority: int = 0) -> None:
+        """Keep a value under a key and copy it to all of out."""
+        raise NotImplementedError
+
+    def pushpull(self, key: Any, value: Any, out: Any = None, priority: int = 0) -> None:
+        """Add up values and copy the sum to out, or over the values."""
+        raise NotImplementedError
+
+    def set_optimizer(self, optimizer: Any) -> None:
+        """Update what is kept by an optimizer when gradients are pushed."""
+        raise NotImplementedError
+
+    def is_capable(self, capability: str) -> bool:
+        """Whether the store can do something; ``KVStoreBase.OPTIMIZER`` is all that can be asked."""
+        raise NotImplementedError
+
+    def save_optimizer_states(self, fname: str, dump_optimizer: bool = False) -> None:
+        """Write the states of the optimizer to a file."""
+        raise NotImplementedError
+
+    def load_optimizer_states(self, fname: str) -> None:
+        """Read the states of the optimizer from a file."""
+        raise NotImplementedError
+
+    @property
+    def type(self) -> str:
+        """The name it was made by."""
+        raise NotImplementedError
+
+    @property
+    def rank(self) -> int:
+        """The number of this worker."""
+        raise NotImplementedError
+
+    @property
+    def num_workers(self) -> int:
+        """How many workers there are."""
+        raise NotImplementedError
+
+    @staticmethod
+    def register(klass: T) -> T:
+        """Make a class known to ``create`` by its name in small letters. Decorator."""
+        if not isinstance(klass, type):
+            raise AssertionError(f"register: got {klass!r}, wanted a class")
+        name = klass.__name__.lower()
+        if name in KVStoreBase.kv_registry:
+            before = KVStoreBase.kv_registry[name]
+            warnings.warn(
+                f"WARNING: New kvstore {klass.__module__}.{klass.__name__} is overriding existing kvstore "
+                f"{before.__module__}.{before.__name__}",
+                stacklevel=2,
+            )
+        KVStoreBase.kv_registry[name] = klass
+        return klass
+
+
+def as_list(value: Any) -> list[Any]:
+    """A list of one, unless it is a list or tuple already."""
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def added(values: list[NDArray]) -> NDArray:
+    """The sum of arrays of one shape, on the device of the first; sparse when they all are."""
+    if len(values) == 1:
+        return values[0]
+    total: Any = values[0]
+    for value in values[1:]:
+        total = total + value.as_in_context(values[0].context)
+    kinds = {v.stype for v in values}
+    return total.tostype(kinds.pop()) if len(kinds) == 1 and total.stype not in kinds else total
+
+
+@KVStoreBase.register
+class TestStore(KVStoreBase):
+    """A store that keeps nothing: it only adds up and copies."""
+
+    __test__ = False  # no test case of pytest
+
+    def broadcast(self, key: Any, value: Any, out: Any, priority: int = 0) -> None:
+        for target in as_list(out):
+            target[:] = value
+
+    def pushpull(self, key: Any, value: Any, out: Any = None, priority: int = 0) -> None:
+        values = as_list(value)
+        total = added(values).copy()
+        for target in values if out is None else as_list(out):
+            target[:] = total
+
+    def is_capable(self, capability: str) -> bool:
+        if capability.lower() != KVStoreBase.OPTIMIZER:
+            raise ValueError(f"Unknown capability: {capability}")
+        return False
+
+    @property
+    def type(self) -> str:
+        return "teststore"
+
+    @property
+    def rank(self) -> int:
+        return 0
+
+    @property
+    def num_workers(self) -> int:
+        return 1
+
+
+def create(name: str = "local") -> Any:
+    """The store of that name. Raises MXNetError for those that need several machines or GPUs."""
+    if not isinstance(name, str):
+        raise TypeError("name must be a string")
+    word = name.lower()
+    if word in KVStoreBase.kv_registry:
+        return KVStoreBase.kv_registry[word]()
+    if word not in LOCAL:
+        reason = (
+            "it joins several machines" if word.startswith(("dist", "p3", "horovod", "byteps")) else "it needs GPUs"
+        )
+        reason = reason if word.startswith(("dist", "p3", "horovod", "byteps", "nccl")) else "there is no such store"
+        raise MXNetError(f"kvstore {name!r}: {reason}; this engine has {', '.join(LOCAL)}, within one process")
+    from .kvstore import KVStore
+
+    return KVStore(word)
+
+
+def choose(kvstore: Any, devices: int, arrays: dict[str, NDArray]) -> tuple[Any, bool]:
+    """(store or None, whether to update weights in it) for training on so many devices.
+
+    One device in one process needs no store. Raises TypeError for what is neither store nor name nor None."""
+    if kvstore is None or isinstance(kvstore, KVStoreBase):
+        store = kvstore
+    elif isinstance(kvstore, str):
+        store = None if devices == 1 and "dist" not in kvstore else create(kvstore)
+    else:
+        raise TypeError("kvstore must be KVStore, str or None")
+    # MXNet does not copy arrays of more than 16M numbers back and forth
+    large = kvstore == "local" and max((a.size for a in arrays.values()), default=0) > 1024 * 1024 * 16
+    return store, store is not None and not large and store.is_capable(KVStoreBase.OPTIMIZER)

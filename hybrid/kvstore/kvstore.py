@@ -1,0 +1,158 @@
+"""The store within one process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from .. import optimizer as opt
+from ..error import MXNetError
+from ..ndarray import NDArray
+from ..params import RowSparse
+from .base import KVStoreBase, added, as_list
+
+Updater = Callable[[Any, NDArray, NDArray], None]
+
+
+def _pairs(keys: Any, values: Any) -> Iterator[tuple[Any, list[NDArray]]]:
+    """(key, arrays) for one key or a list of them. Raises AssertionError for other keys, or not as many values."""
+    if isinstance(keys, list | tuple):
+        if len(keys) != len(values):
+            raise AssertionError(f"got {len(keys)} keys and {len(values)} values, wanted as many")
+        if len({isinstance(k, str) for k in keys}) > 1:
+            raise AssertionError("inconsistent types of keys detected.")
+        for key, value in zip(keys, values):
+            yield from _pairs(key, value)
+        return
+    if not isinstance(keys, int | str):
+        raise AssertionError(f"unexpected type for keys: {type(keys)}")
+    arrays = as_list(values)
+    if not arrays or not all(isinstance(a, NDArray) for a in arrays):
+        raise AssertionError(f"key {keys}: wanted an NDArray or a list of them")
+    yield keys, arrays
+
+
+class KVStore(KVStoreBase):
+    """Arrays by key. What is pushed from several devices is added up; with an optimizer it updates what is kept."""
+
+    def __init__(self, kind: str = "local") -> None:
+        self._type = kind
+        self._kept: dict[Any, NDArray] = {}
+        self._updater: Any = None
+
+    def init(self, key: Any, value: Any) -> None:
+        """Keep the first values. Raises MXNetError for a key that is there already."""
+        for name, arrays in _pairs(key, value):
+            if name in self._kept:
+                raise MXNetError(f"duplicate init of key {name}")
+            self._kept[name] = arrays[0].copy()
+
+    def push(self, key: Any, value: Any, priority: int = 0) -> None:
+        """Add up values; the sum is kept, or given to the updater as a gradient."""
+        for name, arrays in _pairs(key, value):
+            kept, total = self._of(name), added(arrays)
+            if self._updater is not None:
+                self._updater(name, total, kept)
+            else:
+                self._kept[name] = total.copy()
+
+    def pull(self, key: Any, out: Any = None, priority: int = 0, ignore_sparse: bool = True) -> None:
+        """Copy what is kept to arrays."""
+        if out is None:
+            raise AssertionError("pull: wanted arrays in out")
+        for name, arrays in _pairs(key, out):
+            for array in arrays:
+                if not (ignore_sparse and array.stype != "default"):
+                    self._of(name).copyto(array)
+
+    def pushpull(self, key: Any, value: Any, out: Any = None, priority: int = 0) -> None:
+        """push, then pull to out, or over the values."""
+        self.push(key, value, priority)
+        self.pull(key, value if out is None else out, priority)
+
+    def broadcast(self, key: Any, value: Any, out: Any, priority: int = 0) -> None:
+        """init, then pull."""
+        self.init(key, value)
+        self.pull(key, out, priority)
+
+    def row_sparse_pull(self, key: Any, out: Any = None, priority: int = 0, row_ids: Any = None) -> None:
+        """Copy the rows that row_ids lists; all others become zero. One row_ids for all of out, or one each."""
+        if out is None or row_ids is None:
+            raise AssertionError("row_sparse_pull: wanted arrays in out, and row_ids")
+        wanted = as_list(row_ids)
+        place = 0
+        for name, arrays in _pairs(key, out):
+            for array in arrays:
+                rows = wanted[0] if len(wanted) == 1 else wanted[place]
+                place += 1
+                self._rows(name, array, np.unique(rows.asnumpy().astype(np.int64)))
+
+    def _rows(self, name: Any, out: Any, rows: np.ndarray) -> None:
+        values = self._of(name).asnumpy()
+        if out.stype == "row_sparse":
+            out.__init__(RowSparse(values[rows], rows, values.shape), out.context)
+            return
+        kept = np.zeros_like(values)
+        kept[rows] = values[rows]
+        out[:] = kept
+
+    def _of(self, name: Any) -> NDArray:
+        if name not in self._kept:
+            raise MXNetError(f"key {name} has not been inited")
+        return self._kept[name]
+
+    # -- optimizer ----------------------------------------------------------------------------------------------------
+
+    def is_capable(self, capability: str) -> bool:
+        if capability.lower() != KVStoreBase.OPTIMIZER:
+            raise ValueError(f"Unknown capability: {capability}")
+        return True
+
+    def set_optimizer(self, optimizer: opt.Optimizer) -> None:
+        """Pushed sums are gradients from now on, by which the optimizer updates what is kept."""
+        self.set_updater(opt.get_updater(optimizer))
+
+    def set_updater(self, updater: Updater) -> None:
+        """``updater(key, pushed, kept)`` is called for every push from now on."""
+        self._updater = updater
+
+    _set_updater = set_updater
+
+    def save_optimizer_states(self, fname: str, dump_optimizer: bool = False) -> None:
+        """Write the states of the optimizer (and itself, with dump_optimizer) to a file."""
+        states = self._with_states("save").get_states(dump_optimizer)
+        with open(fname, "wb") as file:
+            file.write(states)
+
+    def load_optimizer_states(self, fname: str) -> None:
+        """Read the states of the optimizer from a file. Raises FormatError when it holds none."""
+        with open(fname, "rb") as file:
+            self._with_states("load").set_states(file.read())
+
+    def _with_states(self, what: str) -> opt.Updater:
+        if not isinstance(self._updater, opt.Updater):
+            raise AssertionError(f"Cannot {what} states: there is no optimizer; call set_optimizer first")
+        return self._updater
+
+    def set_gradient_compression(self, compression_params: dict[str, Any]) -> None:
+        """Raises MXNetError: within one process nothing is sent that could be compressed."""
+        raise MXNetError("Gradient compression is not supported for this type of kvstore")
+
+    # -- this process ---------------------------------------------------------------------------------------------------
+
+    @property
+    def type(self) -> str:
+        return self._type
+
+    @property
+    def rank(self) -> int:
+        return 0
+
+    @property
+    def num_workers(self) -> int:
+        return 1
+
+    def _barrier(self) -> None:
+        """Wait for all other workers; there are none."""

@@ -1,0 +1,640 @@
+"""How good predictions are. ``mx.metric``.
+
+Every metric keeps a sum and a count since the last ``reset_local``, and both again since the last ``reset`` ("global").
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy
+
+from . import ndarray, registry
+from .ndarray import NDArray
+
+Pair = tuple[numpy.ndarray, numpy.ndarray]
+
+
+def check_label_shapes(labels: Any, preds: Any, wrap: bool = False, shape: bool = False) -> tuple[Any, Any]:
+    """labels and preds; with wrap, single arrays as lists. Raises ValueError when their lengths (shapes) differ."""
+    found = (labels.shape, preds.shape) if shape else (len(labels), len(preds))
+    if found[0] != found[1]:
+        raise ValueError(f"Shape of labels {found[0]} does not match shape of predictions {found[1]}")
+    if wrap:
+        labels, preds = ([x] if isinstance(x, NDArray) else x for x in (labels, preds))
+    return labels, preds
+
+
+def _pairs(labels: Any, preds: Any) -> Iterator[Pair]:
+    """(label, prediction) as NumPy arrays."""
+    for label, pred in zip(*check_label_shapes(labels, preds, True)):
+        yield label.asnumpy(), pred.asnumpy()
+
+
+class EvalMetric:
+    """Base class: ``update(labels, preds)`` adds to the sums, ``get()`` gives (name, sum / count)."""
+
+    num_inst: Any
+    sum_metric: Any
+    global_num_inst: Any
+    global_sum_metric: Any
+
+    def __init__(self, name: str, output_names: Any = None, label_names: Any = None, **kwargs: Any) -> None:
+        self.name = str(name)
+        self.output_names = output_names
+        self.label_names = label_names
+        self._has_global_stats = kwargs.pop("has_global_stats", False)
+        self._kwargs = kwargs
+        self.reset()
+
+    def __str__(self) -> str:
+        return f"EvalMetric: {dict(self.get_name_value())}"
+
+    def get_config(self) -> dict[str, Any]:
+        """What ``create`` makes an equal metric of."""
+        own = {"metric": type(self).__name__, "name": self.name}
+        return {**self._kwargs, **own, "output_names": self.output_names, "label_names": self.label_names}
+
+    def update_dict(self, label: dict[str, Any], pred: dict[str, Any]) -> None:
+        """update with arrays by name, those of output_names and label_names or all."""
+        preds = list(pred.values()) if self.output_names is None else [pred[n] for n in self.output_names]
+        labels = list(label.values()) if self.label_names is None else [label[n] for n in self.label_names]
+        self.update(labels, preds)
+
+    def update(self, labels: Any, preds: Any) -> None:
+        """Take predictions and their labels into account."""
+        raise NotImplementedError
+
+    def _add(self, value: Any, count: int) -> None:
+        self.sum_metric += float(value)
+        self.global_sum_metric += float(value)
+        self.num_inst += count
+        self.global_num_inst += count
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self.global_num_inst = 0
+        self.global_sum_metric = 0.0
+        self.reset_local()
+
+    def reset_local(self) -> None:
+        """Forget all but the global sums."""
+        self.num_inst = 0
+        self.sum_metric = 0.0
+
+    def get(self) -> tuple[Any, Any]:
+        """(name, value since reset_local); NaN when nothing came."""
+        return self.name, self._value(self.sum_metric, self.num_inst) if self.num_inst else math.nan
+
+    def get_global(self) -> tuple[Any, Any]:
+        """(name, value since reset)."""
+        if not self._has_global_stats:
+            return self.get()
+        return self.name, self._value(
+            self.global_sum_metric, self.global_num_inst
+        ) if self.global_num_inst else math.nan
+
+    def _value(self, total: Any, count: Any) -> Any:
+        return total / count
+
+    def get_name_value(self) -> list[tuple[str, Any]]:
+        """get as a list of pairs."""
+        return _listed(*self.get())
+
+    def get_global_name_value(self) -> list[tuple[str, Any]]:
+        """get_global as a list of pairs."""
+        return _listed(*self.get_global())
+
+
+def _listed(name: Any, value: Any) -> list[tuple[str, Any]]:
+    names, values = (x if isinstance(x, list) else [x] for x in (name, value))
+    return list(zip(names, values))
+
+
+register = registry.get_register_func(EvalMetric, "metric")
+alias = registry.get_alias_func(EvalMetric, "metric")
+_create = registry.get_create_func(EvalMetric, "metric")
+
+
+def create(metric: Any, *args: Any, **kwargs: Any) -> Any:
+    """The metric of a name, of a function (label, prediction) -> value, or of a list of these."""
+    if callable(metric):
+        return CustomMetric(metric, *args, **kwargs)
+    if isinstance(metric, list):
+        return CompositeEvalMetric([create(child, *args, **kwargs) for child in metric])
+    return _create(metric, *args, **kwargs)
+
+
+@register
+@alias("composite")
+class CompositeEvalMetric(EvalMetric):
+    """Several metrics as one; its names and values are lists."""
+
+    def __init__(
+        self, metrics: Any = None, name: str = "composite", output_names: Any = None, label_names: Any = None
+    ) -> None:
+        self.metrics: list[EvalMetric] = []
+        super().__init__(name, output_names, label_names, has_global_stats=True)
+        self.metrics = [create(m) for m in metrics or ()]
+
+    def add(self, metric: Any) -> None:
+        """Add a metric."""
+        self.metrics.append(create(metric))
+
+    def get_metric(self, index: int) -> EvalMetric:
+        """One of the metrics. Raises ValueError (MXNet gives it back instead) when there are not as many."""
+        try:
+            return self.metrics[index]
+        except IndexError:
+            raise ValueError(f"Metric index {index} is out of range 0 and {len(self.metrics)}") from None
+
+    def update_dict(self, labels: dict[str, Any], preds: dict[str, Any]) -> None:  # type: ignore[override]  # MXNet's names
+        if self.label_names is not None:
+            labels = {k: v for k, v in labels.items() if k in self.label_names}
+        if self.output_names is not None:
+            preds = {k: v for k, v in preds.items() if k in self.output_names}
+        for metric in self.metrics:
+            metric.update_dict(labels, preds)
+
+    def update(self, labels: Any, preds: Any) -> None:
+        for metric in self.metrics:
+            metric.update(labels, preds)
+
+    def reset(self) -> None:
+        for metric in self.metrics:
+            metric.reset()
+
+    def reset_local(self) -> None:
+        for metric in self.metrics:
+            metric.reset_local()
+
+    def get(self) -> tuple[list[str], list[Any]]:
+        return _joined([m.get() for m in self.metrics])
+
+    def get_global(self) -> tuple[list[str], list[Any]]:
+        return _joined([m.get_global() for m in self.metrics])
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "metrics": [m.get_config() for m in self.metrics]}
+
+
+def _joined(results: Sequence[tuple[Any, Any]]) -> tuple[list[str], list[Any]]:
+    pairs = [pair for name, value in results for pair in _listed(name, value)]
+    return [n for n, _ in pairs], [v for _, v in pairs]
+
+
+class _Plain(EvalMetric):
+    """Base of those with sums and counts, and no arguments but names."""
+
+    def __init__(self, name: str, output_names: Any = None, label_names: Any = None, **kwargs: Any) -> None:
+        super().__init__(name, output_names, label_names, has_global_stats=True, **kwargs)
+
+
+# -- classification ---------------------------------------------------------------------------------------------------------
+
+
+@register
+@alias("acc")
+class Accuracy(_Plain):
+    """The part of predictions that are right; of scores the greatest along axis counts."""
+
+    def __init__(
+        self, axis: int = 1, name: str = "accuracy", output_names: Any = None, label_names: Any = None
+    ) -> None:
+        super().__init__(name, output_names, label_names, axis=axis)
+        self.axis = axis
+
+    def update(self, labels: Any, preds: Any) -> None:
+        for label, pred in zip(*check_label_shapes(labels, preds, True)):
+            chosen = pred if pred.shape == label.shape else pred.argmax(axis=self.axis)
+            got, want = (x.asnumpy().astype("int32").ravel() for x in (chosen, label))
+            check_label_shapes(want, got)
+            self._add((got == want).sum(), len(got))
+
+
+@register
+@alias("top_k_accuracy", "top_k_acc")
+class TopKAccuracy(_Plain):
+    """The part of samples whose label is among the top_k greatest scores."""
+
+    def __init__(
+        self, top_k: int = 1, name: str = "top_k_accuracy", output_names: Any = None, label_names: Any = None
+    ) -> None:
+        super().__init__(name, output_names, label_names, top_k=top_k)
+        self.top_k = top_k
+        if top_k <= 1:
+            raise AssertionError("Please use Accuracy if top_k is no more than 1")
+        self.name += f"_{top_k}"
+
+    def update(self, labels: Any, preds: Any) -> None:
+        for label, pred in _pairs(labels, preds):
+            if pred.ndim > 2:
+                raise AssertionError("Predictions should be no more than 2 dims")
+            order = numpy.argpartition(pred.astype("float32"), -self.top_k)
+            want = label.astype("int32")
+            check_label_shapes(want, order)
+            best = order.reshape(len(order), -1)[:, -self.top_k :]
+            self._add((best == want.reshape(-1, 1)).sum(), len(order))
+
+
+class _Counts:
+    """True and false positives and negatives, since reset_local and since reset."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        self.all = numpy.zeros((2, 2))
+        self.reset_local()
+
+    def reset_local(self) -> None:
+        self.recent = numpy.zeros((2, 2))
+
+    def add(self, label: numpy.ndarray, pred: numpy.ndarray) -> None:
+        label = label.astype("int32")
+        check_label_shapes(label, pred)
+        if len(numpy.unique(label)) > 2:
+            raise ValueError("this metric currently only supports binary classification.")
+        chosen = numpy.argmax(pred, axis=1) == 1
+        counts = numpy.zeros((2, 2))
+        numpy.add.at(counts, ((label == 1).ravel().astype(int), chosen.astype(int)), 1)
+        self.recent += counts
+        self.all += counts
+
+
+def _fscore(counts: numpy.ndarray) -> float:
+    """The harmonic mean of precision and recall; counts by [label, prediction]."""
+    hits = counts[1, 1]
+    precision = hits / counts[:, 1].sum() if counts[:, 1].any() else 0.0
+    recall = hits / counts[1].sum() if counts[1].any() else 0.0
+    return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+
+
+def _matthews(counts: numpy.ndarray) -> float:
+    """Matthews' correlation coefficient; sums that are zero count as 1."""
+    sums = [s for s in (*counts.sum(axis=0), *counts.sum(axis=1)) if s]
+    if not sums:
+        return 0.0
+    return (counts[1, 1] * counts[0, 0] - counts[0, 1] * counts[1, 0]) / math.sqrt(math.prod(sums))
+
+
+class _Binary(_Plain):
+    """Base of scores of two classes. average: 'macro' for the mean over updates, 'micro' for one score of all samples."""
+
+    score: Callable[[numpy.ndarray], float]
+
+    def __init__(self, name: str, output_names: Any, label_names: Any, average: str) -> None:
+        self.average = average
+        self._counts = _Counts()
+        super().__init__(name, output_names, label_names)
+
+    def update(self, labels: Any, preds: Any) -> None:
+        for label, pred in _pairs(labels, preds):
+            self._counts.add(label, pred)
+        score, counts = type(self).score, self._counts
+        if self.average == "macro":
+            self._add(score(counts.recent), 1)
+            counts.reset()
+            return
+        self.num_inst, self.global_num_inst = counts.recent.sum(), counts.all.sum()
+        self.sum_metric = score(counts.recent) * self.num_inst
+        self.global_sum_metric = score(counts.all) * self.global_num_inst
+
+    def reset(self) -> None:
+        super().reset()
+        self._counts.reset()
+
+    def reset_local(self) -> None:
+        super().reset_local()
+        self._counts.reset_local()
+
+
+@register
+class F1(_Binary):
+    """The F1 score of two classes: the harmonic mean of precision and recall of class 1."""
+
+    score = staticmethod(_fscore)
+
+    def __init__(
+        self, name: str = "f1", output_names: Any = None, label_names: Any = None, average: str = "macro"
+    ) -> None:
+        super().__init__(name, output_names, label_names, average)
+
+
+@register
+class MCC(_Binary):
+    """Matthews' correlation coefficient of two classes (see PCC for more)."""
+
+    score = staticmethod(_matthews)
+
+    def __init__(
+        self, name: str = "mcc", output_names: Any = None, label_names: Any = None, average: str = "macro"
+    ) -> None:
+        super().__init__(name, output_names, label_names, average)
+
+
+@register
+class PCC(EvalMetric):
+    """Pearson's correlation coefficient of a confusion matrix: MCC for any number of classes (Gorodkin, 2004)."""
+
+    def __init__(
+        self, name: str = "pcc", output_names: Any = None, label_names: Any = None, has_global_stats: bool = True
+    ) -> None:
+        self.k = 2
+        super().__init__(name, output_names, label_names, has_global_stats=has_global_stats)
+
+    @staticmethod
+    def _correlation(counts: numpy.ndarray) -> float:
+        total, x, y = counts.sum(), counts.sum(axis=1), counts.sum(axis=0)
+        xx, yy = numpy.sum(x * (total - x)), numpy.sum(y * (total - y))
+        if xx == 0 or yy == 0:
+            return math.nan
+        return float(numpy.sum(counts.diagonal() * total - x * y) / (xx * yy) ** 0.5)
+
+    def update(self, labels: Any, preds: Any) -> None:
+        for label, pred in _pairs(labels, preds):
+            want = label.astype("int32")
+            got = pred.astype("int32") if pred.shape == want.shape else pred.argmax(axis=1)
+            more = int(max(got.max(), want.max())) + 1 - self.k
+            if more > 0:
+                self.k += more
+                self.lcm, self.gcm = (numpy.pad(m, (0, more)) for m in (self.lcm, self.gcm))
+            numpy.add.at(self.lcm, (got.ravel(), want.ravel()), 1)
+            numpy.add.at(self.gcm, (got.ravel(), want.ravel()), 1)
+        self.num_inst += 1
+        self.global_num_inst += 1
+
+    @property
+    def sum_metric(self) -> float:  # type: ignore[override]
+        return self._correlation(self.lcm) * self.num_inst
+
+    @property
+    def global_sum_metric(self) -> float:  # type: ignore[override]
+        return self._correlation(self.gcm) * self.global_num_inst
+
+    def reset(self) -> None:
+        self.global_num_inst = 0.0
+        self.gcm = numpy.zeros((self.k, self.k))
+        self.reset_local()
+
+    def reset_local(self) -> None:
+        self.num_inst = 0.0
+        self.lcm = numpy.zeros((self.k, self.k))
+
+
+# -- distances --------------------------------------------------------------------------------------------------------------
+
+
+class _Distance(_Plain):
+    """Base of the mean of a distance over updates."""
+
+    def update(self, labels: Any, preds: Any) -> None:
+        for label, pred in _pairs(labels, preds):
+            label, pred = (x.reshape(-1, 1) if x.ndim == 1 else x for x in (label, pred))
+            self._add(self.distance(label - pred), 1)
+
+    def distance(self, difference: numpy.ndarray) -> Any:
+        raise NotImplementedError
+
+
+@register
+class MAE(_Distance):
+    """Mean absolute error."""
+
+    def __init__(self, name: str = "mae", output_names: Any = None, label_names: Any = None) -> None:
+        super().__init__(name, output_names, label_names)
+
+    def distance(self, difference: numpy.ndarray) -> Any:
+        return numpy.abs(difference).mean()
+
+
+@register
+class MSE(_Distance):
+    """Mean squared error."""
+
+    def __init__(self, name: str = "mse", output_names: Any = None, label_names: Any = None) -> None:
+        super().__init__(name, output_names, label_names)
+
+    def distance(self, difference: numpy.ndarray) -> Any:
+        return (difference**2.0).mean()
+
+
+@register
+class RMSE(_Distance):
+    """Root of the mean squared error, averaged over updates."""
+
+    def __init__(self, name: str = "rmse", output_names: Any = None, label_names: Any = None) -> None:
+        super().__init__(name, output_names, label_names)
+
+    def distance(self, difference: numpy.ndarray) -> Any:
+        return numpy.sqrt((difference**2.0).mean())
+
+
+# -- probabilities ------------------------------------------------------------------------------------------------------------
+
+
+class _Likelihood(_Plain):
+    """Base of the mean of -log(probability of the label + eps)."""
+
+    def __init__(self, eps: float, name: str, output_names: Any, label_names: Any) -> None:
+        super().__init__(name, output_names, label_names, eps=eps)
+        self.eps = eps
+
+    def update(self, labels: Any, preds: Any) -> None:
+        for label, pred in _pairs(labels, preds):
+            label = label.ravel()
+            if len(label) != len(pred):
+                raise AssertionError(f"got {len(label)} labels for {len(pred)} predictions")
+            probability = pred[numpy.arange(len(label)), label.astype("int64")]
+            self._add((-numpy.log(probability + self.eps)).sum(), len(label))
+
+
+@register
+@alias("ce")
+class CrossEntropy(_Likelihood):
+    """Cross entropy of predicted probabilities."""
+
+    def __init__(
+        self, eps: float = 1e-12, name: str = "cross-entropy", output_names: Any = None, label_names: Any = None
+    ) -> None:
+        super().__init__(eps, name, output_names, label_names)
+
+
+@register
+@alias("nll_loss")
+class NegativeLogLikelihood(_Likelihood):
+    """Negative log-likelihood of predicted probabilities."""
+
+    def __init__(
+        self, eps: float = 1e-12, name: str = "nll-loss", output_names: Any = None, label_names: Any = None
+    ) -> None:
+        super().__init__(eps, name, output_names, label_names)
+
+
+@register
+class Perplexity(_Plain):
+    """exp of the mean of -log(probability of the label), labels that are ignore_label left out."""
+
+    def __init__(
+        self,
+        ignore_label: int | None,
+        axis: int = -1,
+        name: str = "perplexity",
+        output_names: Any = None,
+        label_names: Any = None,
+    ) -> None:
+        super().__init__(name, output_names, label_names, ignore_label=ignore_label)
+        self.ignore_label = ignore_label
+        self.axis = axis
+
+    def update(self, labels: Any, preds: Any) -> None:
+        if len(labels) != len(preds):
+            raise AssertionError(f"got {len(labels)} labels and {len(preds)} predictions, wanted as many")
+        loss, count = 0.0, 0
+        for label, pred in zip(labels, preds):
+            if label.size != pred.size / pred.shape[-1]:
+                raise AssertionError(f"shape mismatch: {label.shape} vs. {pred.shape}")
+            label = label.as_in_context(pred.context).reshape((label.size,))
+            chosen = pred.pick(label.astype("int32"), axis=self.axis).asnumpy()
+            count += chosen.size
+            if self.ignore_label is not None:
+                ignored = label.asnumpy() == self.ignore_label
+                count -= int(ignored.sum())
+                chosen = numpy.where(ignored, numpy.ones((), chosen.dtype), chosen)
+            loss -= float(numpy.log(numpy.maximum(1e-10, chosen)).sum())
+        self._add(loss, count)
+
+    def _value(self, total: Any, count: Any) -> float:
+        return math.exp(total / count)
+
+
+# -- correlation, losses, own functions ------------------------------------------------------------------------------------------
+
+
+@register
+@alias("pearsonr")
+class PearsonCorrelation(_Plain):
+    """Pearson's correlation. average: 'macro' for the mean over updates, 'micro' for one over all samples."""
+
+    def __init__(
+        self, name: str = "pearsonr", output_names: Any = None, label_names: Any = None, average: str = "macro"
+    ) -> None:
+        self.average = average
+        super().__init__(name, output_names, label_names)
+
+    def reset_micro(self) -> None:
+        """Forget the running means and variances."""
+        self._count = 0
+        self._label, self._pred = (0.0, 0.0), (0.0, 0.0)  # mean, sum of squared differences
+        self._conv = 0.0
+
+    def reset(self) -> None:
+        super().reset()
+        self.reset_micro()
+
+    def update_variance(self, new_values: numpy.ndarray, *aggregate: Any) -> tuple[Any, Any, Any]:
+        """(count, mean, sum of squared differences) with new values taken in (Welford, 1962)."""
+        count, mean, squares = aggregate
+        count += len(new_values)
+        delta = new_values - mean
+        mean += numpy.sum(delta / count)
+        return count, mean, squares + numpy.sum(delta * (new_values - mean))
+
+    def update_cov(self, label: numpy.ndarray, pred: numpy.ndarray) -> None:
+        """Take new values into the covariance; the mean of the labels has them already, that of the predictions not yet."""
+        self._conv += numpy.sum((label - self._label[0]) * (pred - self._pred[0]))
+
+    def update(self, labels: Any, preds: Any) -> None:
+        for label, pred in _pairs(labels, preds):
+            check_label_shapes(label, pred, False, True)
+            label, pred = (x.ravel().astype(numpy.float64) for x in (label, pred))
+            if self.average == "macro":
+                with numpy.errstate(all="ignore"):
+                    self._add(numpy.corrcoef(pred, label)[0, 1], 1)
+                continue
+            self._add(0.0, 1)
+            _, *taken = self.update_variance(label, self._count, *self._label)
+            self._label = tuple(taken)
+            self.update_cov(label, pred)
+            self._count, *taken = self.update_variance(pred, self._count, *self._pred)
+            self._pred = tuple(taken)
+
+    def get(self) -> tuple[str, Any]:
+        if self.average == "macro" or not self.num_inst:
+            return super().get()
+        n = self._count - 1
+        deviations = [numpy.sqrt(squares / n) for _, squares in (self._pred, self._label)]
+        return self.name, float(self._conv / (n * deviations[0] * deviations[1]))
+
+
+@register
+class Loss(_Plain):
+    """The mean of the outputs, for networks that end in their loss."""
+
+    def __init__(self, name: str = "loss", output_names: Any = None, label_names: Any = None) -> None:
+        super().__init__(name, output_names, label_names)
+
+    def update(self, _: Any, preds: Any) -> None:
+        for pred in [preds] if isinstance(preds, NDArray) else preds:
+            self._add(ndarray.sum(pred).asscalar(), pred.size)
+
+
+@register
+class Torch(Loss):
+    """Loss under another name."""
+
+    def __init__(self, name: str = "torch", output_names: Any = None, label_names: Any = None) -> None:
+        super().__init__(name, output_names, label_names)
+
+
+@register
+class Caffe(Loss):
+    """Loss under another name."""
+
+    def __init__(self, name: str = "caffe", output_names: Any = None, label_names: Any = None) -> None:
+        super().__init__(name, output_names, label_names)
+
+
+@register
+class CustomMetric(_Plain):
+    """The mean of feval(label, prediction), which gives a value, or a sum with a count, of NumPy arrays."""
+
+    def __init__(
+        self,
+        feval: Callable[[Any, Any], Any],
+        name: str | None = None,
+        allow_extra_outputs: bool = False,
+        output_names: Any = None,
+        label_names: Any = None,
+    ) -> None:
+        if name is None:
+            name = feval.__name__
+            if "<" in name:
+                name = f"custom({name})"
+        super().__init__(name, output_names, label_names, feval=feval, allow_extra_outputs=allow_extra_outputs)
+        self._feval = feval
+        self._allow_extra_outputs = allow_extra_outputs
+
+    def update(self, labels: Any, preds: Any) -> None:
+        if not self._allow_extra_outputs:
+            labels, preds = check_label_shapes(labels, preds, True)
+        for pred, label in zip(preds, labels):
+            value = self._feval(label.asnumpy(), pred.asnumpy())
+            self._add(*(value if isinstance(value, tuple) else (value, 1)))
+
+    def get_config(self) -> dict[str, Any]:
+        raise NotImplementedError("CustomMetric cannot be serialized")
+
+
+def np(
+    numpy_feval: Callable[[Any, Any], Any], name: str | None = None, allow_extra_outputs: bool = False
+) -> CustomMetric:
+    """A CustomMetric of a function of NumPy arrays, with its name."""
+
+    def feval(label: Any, pred: Any) -> Any:
+        return numpy_feval(label, pred)
+
+    feval.__name__ = numpy_feval.__name__
+    return CustomMetric(feval, name, allow_extra_outputs)

@@ -1,0 +1,89 @@
+"""Gradients of control flow, against difference quotients."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+from hybrid import symbol
+from hybrid.error import OpError
+from hybrid.graph.executor import Program
+from hybrid.graph.gradient import gradients
+from hybrid.graph.graph import Entry, Graph, Node
+from tests.graph.control import apply, choice, counting, foreach, growing, one, outputs, rank_one, two_of_each, variable
+
+
+def check(graph: Graph, feeds: Mapping[str, np.ndarray], *moving: str) -> None:
+    """The gradients of the variables that move."""
+    values = {k: np.asarray(v, np.float64) for k, v in feeds.items()}
+    forward, rng = Program(graph), np.random.default_rng(0)
+    heads = {f"head{i}": rng.uniform(-1, 1, y.shape) for i, y in enumerate(forward.run(values))}
+    wanted = [n for n in graph.variables() if n.name in moving]
+    found = gradients(symbol, [(e, Entry(Node(None, h))) for e, h in zip(graph.outputs, heads)], wanted)
+    back = Program(Graph(e for e in found if e is not None))
+    got = back.run({k: v for k, v in (values | heads).items() if k in back.inputs})
+    assert len(got) == len(moving)
+
+    def total(name: str, step: np.ndarray) -> float:
+        moved = values | {name: values[name] + step}
+        return sum(float((h * y).sum()) for h, y in zip(heads.values(), forward.run(moved)))
+
+    for node, gradient in zip(wanted, got):
+        step = rng.uniform(-1e-6, 1e-6, gradient.shape)
+        slope = (total(node.name, step) - total(node.name, -step)) / 2
+        np.testing.assert_allclose((gradient * step).sum(), slope, rtol=1e-5, atol=1e-12)
+
+
+def recurrent() -> Graph:
+    """A cell with weights from outside, whose output depends on the states before and after."""
+    data, weight, state = map(variable, ("data-0", "weight-0", "state-0"))
+    product = one("FullyConnected", data, weight, num_hidden=4, no_bias=True)
+    new = one("tanh", one("elemwise_add", product, state, name="sum"), name="new")
+    body = Graph([one("elemwise_mul", new, state, name="out"), new])
+    return foreach(body, ["data", "state", "weight"], (0,), (2,), (1,))
+
+
+def test_foreach_hands_gradients_from_step_to_step() -> None:
+    rng = np.random.default_rng(1)
+    shapes = {"data": (3, 2, 5), "state": (2, 4), "weight": (4, 5)}
+    check(recurrent(), {k: rng.uniform(-1, 1, s) for k, s in shapes.items()}, *shapes)
+
+
+@pytest.mark.parametrize("make", [two_of_each, rank_one])
+def test_foreach_puts_gradients_in_their_places(make) -> None:
+    case = make()
+    check(case.graph, case.feeds, *case.feeds)
+
+
+@pytest.mark.parametrize("start", [0.3, 2.5, -1.5, -5.5])
+def test_while_loop_goes_back_over_the_steps_that_it_took(start: float) -> None:
+    check(counting(start), {"start": np.array([start]), "state": np.array([1.0, 3.0])}, "start", "state")
+
+
+def test_while_loop_whose_variable_grows() -> None:
+    check(growing().graph, {"start": np.array([2.5]), "s": np.array([1.0, 2.0])}, "start", "s")
+
+
+@pytest.mark.parametrize("p", [0, 2])
+def test_cond_goes_back_through_the_body_that_was_chosen(p: float) -> None:
+    case = choice(p, (5, 6, 7))
+    check(case.graph, case.feeds, "a", "b")
+
+
+def test_what_cannot_run_again_is_refused() -> None:
+    data, state = variable("data-0"), variable("state-0")
+    drop = one("Dropout", one("elemwise_add", data, state, name="sum"), name="drop")
+    graph = foreach(Graph([drop, drop]), ["data", "state"], (0,), (1,))
+    heads = [(e, None) for e in graph.outputs]
+    with pytest.raises(OpError, match=r"whose node drop .* is random each time"):
+        gradients(symbol, heads, graph.variables())
+
+
+def test_a_body_without_derivative() -> None:
+    data, state = variable("data-0"), variable("state-0")
+    node = apply("khatri_rao", data, state, name="product", num_args=2)
+    graph = foreach(Graph([*outputs(node).outputs, state]), ["data", "state"], (0,), (1,))
+    with pytest.raises(OpError, match="product: khatri_rao is non-differentiable"):
+        gradients(symbol, [(graph.outputs[0], None)], graph.variables())

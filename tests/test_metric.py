@@ -1,0 +1,88 @@
+"""Metrics against what MXNet 1.9.1's said after every update."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hybrid as mx
+
+CASES = json.loads((Path(__file__).parents[1] / "fixtures" / "metric" / "values.json").read_text())["cases"]
+
+
+def listed(pair: Any) -> tuple[Any, list[float]]:
+    name, value = pair
+    return name, value if isinstance(value, list) else [value]
+
+
+@pytest.mark.parametrize("case", [pytest.param(c, id=f"{c['metric']}-{i}") for i, c in enumerate(CASES)])
+def test_says_what_mxnet_said(case: dict[str, Any]) -> None:
+    metric = mx.metric.create(case["metric"], **case["attrs"])
+    if case["config"]:
+        assert metric.get_config() == case["config"]
+    for step, (label, pred, *wanted) in enumerate(case["updates"]):
+        if step == len(case["updates"]) - 1:
+            metric.reset_local()
+        metric.update([mx.nd.array(label)], [mx.nd.array(pred)])
+        for got, want in zip((metric.get(), metric.get_global()), wanted):
+            (got_name, got_value), (want_name, want_value) = listed(got), listed(want)
+            assert got_name == want_name
+            np.testing.assert_allclose(got_value, want_value, rtol=2e-6, equal_nan=True)
+
+
+def test_every_metric_of_mxnet_was_asked() -> None:
+    asked = {type(mx.metric.create(c["metric"], **c["attrs"])) for c in CASES}
+    assert set(mx.registry.get_registry(mx.metric.EvalMetric).values()) - asked == {mx.metric.CustomMetric}
+
+
+def test_nothing_yet() -> None:
+    metric = mx.metric.Accuracy()
+    assert math.isnan(metric.get()[1])
+    assert str(mx.metric.MSE()) == "EvalMetric: {'mse': nan}"
+    assert mx.metric.create(["acc", "mse"]).get_name_value()[0][0] == "accuracy"
+
+
+def test_functions_are_metrics() -> None:
+    metric = mx.metric.np(lambda label, pred: (float((label - pred).sum()), 2))
+    metric.update([mx.nd.ones((2,))], [mx.nd.zeros((2,))])
+    assert metric.get() == ("custom(<lambda>)", 1.0)
+    assert mx.metric.create(lambda label, pred: 3).name == "custom(<lambda>)"
+    with pytest.raises(NotImplementedError):
+        metric.get_config()
+
+
+def test_arrays_by_name() -> None:
+    metric = mx.metric.MAE(output_names=["out"], label_names=["label"])
+    metric.update_dict({"label": mx.nd.ones((2,)), "other": mx.nd.ones((3,))}, {"out": mx.nd.zeros((2,))})
+    assert metric.get() == ("mae", 1.0)
+
+
+def test_what_does_not_fit() -> None:
+    with pytest.raises(ValueError, match="Shape of labels 2 does not match shape of predictions 1"):
+        mx.metric.Accuracy().update([mx.nd.ones((2,))] * 2, [mx.nd.ones((2,))])
+    with pytest.raises(AssertionError, match="not registered"):
+        mx.metric.create("nonsense")
+    with pytest.raises(ValueError, match="only supports binary"):
+        mx.metric.F1().update([mx.nd.array([0, 1, 2])], [mx.nd.ones((3, 2))])
+    with pytest.raises(AssertionError, match="Please use Accuracy"):
+        mx.metric.TopKAccuracy()
+    with pytest.raises(ValueError, match="out of range"):
+        mx.metric.create(["acc"]).get_metric(3)
+
+
+def test_metrics_of_the_program_itself() -> None:
+    @mx.metric.register
+    @mx.metric.alias("my_own")
+    class Mine(mx.metric.EvalMetric):
+        def __init__(self, scale: float = 1.0) -> None:
+            super().__init__("mine", scale=scale)
+
+    assert isinstance(mx.metric.create("Mine"), Mine)
+    assert isinstance(mx.metric.create("my_own", scale=2.0), Mine)
+    assert isinstance(mx.metric.create('["mine", {"scale": 2}]'), Mine)
+    assert mx.metric.create({"metric": "mine"}).name == "mine"
+    table = mx.registry._TABLES[mx.metric.EvalMetric]
+    del table["mine"], table["my_own"]
