@@ -233,7 +233,9 @@ def check(
     )
 
 
-RANDOM = frozenset(("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"))
+RANDOM = frozenset(
+    ("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")
+)
 """ONNX operators that draw random numbers."""
 
 
@@ -250,7 +252,9 @@ def samplers(graph: Graph) -> Iterator[Node]:
 def _refuse_random(*engines: Engine) -> None:
     """Raise BadInput naming the nodes that draw random numbers: two runs of such a model never agree, and if they seem to
     (because what is drawn hardly matters) that proves nothing."""
-    found = [f"{n.name} ({n.op.name})" for e in engines if isinstance(e, NativeEngine) for n in samplers(e.graph) if n.op]
+    found = [
+        f"{n.name} ({n.op.name})" for e in engines if isinstance(e, NativeEngine) for n in samplers(e.graph) if n.op
+    ]
     if not any(isinstance(e, NativeEngine) for e in engines):
         nodes = (n for e in engines if isinstance(e, OnnxEngine) for n in e.proto.graph.node)
         found = [f"{n.name or n.output[0]} ({n.op_type})" for n in nodes if n.op_type in RANDOM]

@@ -25,7 +25,7 @@ FORMATS = {
 def _pillow() -> Any:
     """Pillow's module Image. Raises MXNetError where Pillow is not installed."""
     try:
-        from PIL import Image
+        from PIL import Image  # type: ignore[import-not-found]
     except ImportError:
         raise MXNetError("images need the package Pillow: pip install 'gluonnx[image]'") from None
     return Image
@@ -49,6 +49,9 @@ def decode(data: Any, color: int = 1) -> np.ndarray:
             image = images.open(io.BytesIO(data))
             if image.width * image.height > LARGEST:
                 raise FormatError(f"an image of {image.width}x{image.height} pixels; the most is 2**28")
+            kind = image.format
+            if not color:
+                image.draft("L", image.size)  # brightness is what a JPEG holds
             image.load()
     except (OSError, SyntaxError, ValueError, struct.error, images.DecompressionBombError) as error:
         if isinstance(error, FormatError):
@@ -62,8 +65,17 @@ def decode(data: Any, color: int = 1) -> np.ndarray:
         transparent = "transparency" in image.info and image.mode in ("P", "RGB", "L")
         wanted = "RGBA" if transparent else color_of_mode.get(image.mode, "RGB")
     else:
-        wanted = "RGB" if color else "L"
-    return np.array(image if image.mode == wanted else image.convert(wanted))
+        wanted = "RGB" if color or image.mode not in ("1", "L") else "L"
+    pixels = np.array(image if image.mode == wanted else image.convert(wanted))
+    return pixels if color or pixels.ndim == 2 else _gray(pixels, kind)
+
+
+def _gray(pixels: np.ndarray, kind: str | None) -> np.ndarray:
+    """The brightness of colors, rounded as OpenCV's readers do: that of PNG cuts off."""
+    red, green, blue = np.moveaxis(pixels.astype(np.int64), 2, 0)
+    if kind == "PNG":
+        return (red * 9797 + green * 19234 + blue * 3737 >> 15).astype(np.uint8)
+    return (red * 4899 + green * 9617 + blue * 1868 + 8192 >> 14).astype(np.uint8)
 
 
 def encode(pixels: np.ndarray, extension: str = ".jpg", quality: int = 95) -> bytes:

@@ -439,7 +439,9 @@ class FusedRNN(Initializer):
                 weights = (("i2h", "weight", cell.i2h), ("h2h", "weight", cell.h2h))
                 biases = (("i2h", "bias", cell.i2h_bias), ("h2h", "bias", cell.h2h_bias))
                 for source, kind, (offset, shape) in (*weights, *biases):
-                    self._fill(desc, packed[offset : offset + math.prod(shape)].reshape(shape), f"{prefix}_{source}", kind)
+                    self._fill(
+                        desc, packed[offset : offset + math.prod(shape)].reshape(shape), f"{prefix}_{source}", kind
+                    )
         arr[:] = packed
 
     def _fill(self, desc: Any, part: np.ndarray, prefix: str, kind: str) -> None:

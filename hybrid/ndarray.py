@@ -22,7 +22,6 @@ from .op import Op, lookup
 __path__: list[str] = []  # so that "import mxnet.ndarray.contrib" may look inside (compat.py)
 
 
-
 def _call(cls: type[Op], name: str, inputs: dict[str, Any] | list[Any], given: dict[str, Any]) -> Any:
     """What an nd function does; see frontend.Call."""
     out = given.pop("out", None)

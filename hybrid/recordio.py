@@ -137,6 +137,21 @@ class MXRecordIO:
             if kind in (WHOLE, LAST):
                 return MAGIC.join(parts)
 
+    def positions(self) -> list[int]:
+        """Where the records start that ``read`` would give from here on; leaves the file at its end."""
+        assert not self.writable, f"record file {self.uri!r} was opened for writing"
+        found = [self._file.tell()]
+        while self.read() is not None:
+            found.append(self._file.tell())
+        return found[:-1]
+
+    def read_at(self, position: int) -> bytes | None:
+        """The record that starts at a position."""
+        self._check_process(reopen=True)
+        with self._lock:
+            self._file.seek(position)
+            return self.read()
+
     def _broken(self, position: int, what: str) -> FormatError:
         return FormatError(f"Invalid RecordIO File {self.uri!r}: at byte {position} it {what}")
 

@@ -61,7 +61,10 @@ DISTRIBUTIONS: dict[str, tuple[dict[str, Any], str]] = {
         {"mu": 1, "alpha": 1},
         "Counts of the negative binomial distribution of mean mu and dispersion alpha (1 / k), as floating-point numbers.",
     ),
-    "randint": ({"low": inspect.Parameter.empty, "high": inspect.Parameter.empty}, "Whole numbers from low to high - 1."),
+    "randint": (
+        {"low": inspect.Parameter.empty, "high": inspect.Parameter.empty},
+        "Whole numbers from low to high - 1.",
+    ),
 }
 """Functions with a scalar and an array form: parameters with defaults, and what they draw."""
 
@@ -79,8 +82,7 @@ def draw(side: Side, name: str, parameters: dict[str, Any], given: dict[str, Any
         raise ValueError(f"Distribution parameters must be either {kind} or numbers, but got {type(values[0])}.")
     for value in values[1:]:
         assert isinstance(value, side.kind if arrays else scalar), (
-            "Distribution parameters must all have the same type, but got "
-            f"both {type(values[0])} and {type(value)}."
+            f"Distribution parameters must all have the same type, but got both {type(values[0])} and {type(value)}."
         )
     if name == "randint" and arrays:
         raise TypeError("randint takes numbers for low and high, not arrays")
@@ -111,14 +113,19 @@ def distribution(side: Side, name: str) -> Callable[..., Any]:
     listed = [inspect.Parameter(key, kind, default=value) for key, value in own.items()]
     signature = inspect.Signature([*listed, inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD)])
 
+    names, required = tuple(own), [key for key, value in parameters.items() if value is inspect.Parameter.empty]
+
     def function(*args: Any, **kwargs: Any) -> Any:
-        try:
-            bound = signature.bind(*args, **kwargs)
-        except TypeError as error:
-            raise TypeError(f"{name}(): {error}") from None
-        bound.apply_defaults()
-        given = {**bound.arguments, **bound.arguments["kwargs"]}
-        del given["kwargs"]
+        # Signature.bind would do, and takes longer than drawing a few numbers
+        if len(args) > len(names):
+            raise TypeError(f"{name}() takes {len(names)} positional arguments but {len(args)} were given")
+        given = dict(zip(names, args))
+        twice = [key for key in given if key in kwargs]
+        missing = [key for key in required if key not in given and key not in kwargs]
+        if twice or missing:
+            problem = f"got multiple values for argument {twice[0]!r}" if twice else f"misses argument {missing[0]!r}"
+            raise TypeError(f"{name}() {problem}")
+        given = {**own, **given, **kwargs}
         values = {key: given.pop(key) for key in parameters}
         if name == "exponential":
             values = {"lam": 1.0 / values["scale"]}

@@ -12,7 +12,7 @@ import pytest
 import hybrid as mx
 from hybrid import init, nd
 from hybrid.error import MXNetError
-from hybrid.init import InitDesc
+from hybrid.initializer import InitDesc
 
 
 @pytest.fixture(autouse=True)
@@ -62,7 +62,9 @@ def test_create_takes_names_texts_dicts_and_objects() -> None:
     assert init.create("zeros") == init.create("Zero") == init.Zero()
     assert init.create("ones") == init.One() != init.Zero()
     assert init.create("constant", 3) == init.create("constant", value=3) == init.Constant(3)
-    assert init.create({"initializer": "normal", "sigma": 0.5}) == init.create('{"initializer": "normal", "sigma": 0.5}')
+    assert init.create({"initializer": "normal", "sigma": 0.5}) == init.create(
+        '{"initializer": "normal", "sigma": 0.5}'
+    )
     one = init.One()
     assert init.create(one) is one
     for wrong in ("foo", None, 3):

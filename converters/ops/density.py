@@ -11,6 +11,7 @@ def spread(b, sample, *parameters):
 
 
 def finished(b, op, log):
+    """The density of its logarithm, unless that is wanted."""
     return log if op.is_log else b.Exp(log)
 
 

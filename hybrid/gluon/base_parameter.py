@@ -329,7 +329,12 @@ class Parameter:
         self.shape = array.shape
         if self._data is not None:
             trainer = self._trainer
-            if trainer is not None and trainer._kv_initialized and trainer._update_on_kvstore:
+            if (
+                trainer is not None
+                and trainer._kv_initialized
+                and trainer._update_on_kvstore
+                and all(waiting is not self for waiting in trainer._params_to_init)
+            ):
                 trainer._reset_kvstore()  # its own copy would overwrite what is set here
             for own in self._data:
                 own[:] = array

@@ -185,7 +185,7 @@ class HybridBlock(Block):
     def _deferred_infer_shape(self, *args: Any) -> None:
         try:
             self.infer_shape(*args)
-        except (MXNetError, ValueError) as error:
+        except Exception as error:  # whatever hybrid_forward raises when it is given symbols, too
             raise ValueError(f"Deferred initialization failed because shape cannot be inferred. {error}") from error
 
     def infer_shape(self, *args: Any) -> None:

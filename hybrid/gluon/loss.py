@@ -356,14 +356,15 @@ class CosineEmbeddingLoss(Loss):
         label = label.reshape((-1, 1))
         cosine = self._cosine_similarity(F, input1, input2)
         alike = (1 - cosine) * (label == 1)
-        other = F.broadcast_maximum(F.zeros((1, 1)), (label == -1) * (cosine - self._margin))
+        other = F.broadcast_maximum(F.zeros((1, 1)), (label == -1) * (cosine - self._margin), axis=1)
         loss = alike + other
         return self._weighted(F, loss, sample_weight)
 
     def _cosine_similarity(self, F: Any, x: Any, y: Any, axis: int = -1) -> Any:  # noqa: N803
         """(N, 1); 0 where either is 0."""
-        norms = F.norm(x, axis=axis).reshape((-1, 1)) * F.norm(y, axis=axis).reshape((-1, 1))
+        first, second = F.norm(x, axis=axis).reshape((-1, 1)), F.norm(y, axis=axis).reshape((-1, 1))
         products = F.sum(x * y, axis=axis).reshape((-1, 1))
+        norms = first * second
         return products / F.broadcast_maximum(norms, F.full((1, 1), 1e-12))
 
 
@@ -395,4 +396,4 @@ class SDMLLoss(Loss):
             raise AssertionError(f"SDMLLoss wants two arrays of one shape, got {x1.shape} and {x2.shape}")
         labels = self._compute_labels(F, x1.shape[0])
         logs = F.log_softmax(-self._compute_distances(x1, x2), axis=1)
-        return self.kl_loss(logs, labels.as_in_context(logs.context)) * x1.shape[0]
+        return self.kl_loss(logs, labels.as_in_context(logs.context))

@@ -90,7 +90,8 @@ class Trainer:
         if self._contains_sparse_weight:
             if on_store is False:
                 raise ValueError("Cannot set update_on_kvstore=False when sparse weights are present.")
-            store, update = (wanted if isinstance(wanted, KVStore) else create(wanted)), True
+            store: Any = wanted if isinstance(wanted, KVStore) else create(wanted)
+            update = True
         else:
             arrays = {p.name: p.data(self._contexts[0]) for p in self._params}
             store, update = choose(wanted, len(self._contexts), arrays)
@@ -115,14 +116,16 @@ class Trainer:
 
     def _init_params(self) -> None:
         """Put the values of parameters that have come to have some into the store."""
-        waiting = []
-        for param in self._params_to_init if self._kvstore is not None else ():
+        waiting = self._params_to_init
+        self._params_to_init = []
+        if self._kvstore is None:
+            return
+        for param in waiting:
             if param._deferred_init:
-                waiting.append(param)
-                continue
-            arrays = _values(param)
-            self._kvstore.broadcast(self._param2idx[param.name], arrays[0], arrays)
-        self._params_to_init = waiting
+                self._params_to_init.append(param)
+            else:
+                arrays = _values(param)
+                self._kvstore.broadcast(self._param2idx[param.name], arrays[0], arrays)
 
     def _prepare(self) -> None:
         if not self._kv_initialized:
@@ -197,22 +200,14 @@ class Trainer:
         scaler = getattr(self, "_amp_loss_scaler", None)
         if scaler is not None and scaler.has_overflow(self._params):
             return
+        trained = [(i, param, _values(param)) for i, param in enumerate(self._params) if param.grad_req != "null"]
+        if not ignore_stale_grad:
+            for _, param, arrays in trained:
+                _want_fresh(param, arrays)
+        if self._kvstore is not None and self._update_on_kvstore:
+            return
         updates: list[list[tuple[int, NDArray, NDArray]]] = [[] for _ in self._updaters]
-        for i, param in enumerate(self._params):
-            if param.grad_req == "null":
-                continue
-            arrays = _values(param)
-            for array in arrays if not ignore_stale_grad else ():
-                if not array._fresh_grad:
-                    raise UserWarning(
-                        f"Gradient of Parameter `{param.name}` on context {array.context} has not been updated by backward "
-                        "since last `step`. This could mean a bug in your model that made it only use a subset of the "
-                        "Parameters (Blocks) for this iteration. If you are intentionally only using a subset, call step "
-                        "with ignore_stale_grad=True to suppress this warning and skip updating of Parameters with stale "
-                        "gradient"
-                    )
-            if self._kvstore is not None and self._update_on_kvstore:
-                continue
+        for i, param, arrays in trained:
             for update, array, gradient in zip(updates, arrays, param.list_grad()):
                 if not ignore_stale_grad or array._fresh_grad:
                     update.append((i, gradient, array))
@@ -258,3 +253,15 @@ class Trainer:
 def _values(param: Parameter) -> list[NDArray]:
     """A parameter's arrays on all contexts, also when it is sparse. Raises as list_data when there are none."""
     return param.list_data() if param._data is None else param._data
+
+
+def _want_fresh(param: Parameter, arrays: list[NDArray]) -> None:
+    """Raise UserWarning when a gradient has not come since the last step."""
+    for array in arrays:
+        if not array._fresh_grad:
+            raise UserWarning(
+                f"Gradient of Parameter `{param.name}` on context {array.context} has not been updated by backward since "
+                "last `step`. This could mean a bug in your model that made it only use a subset of the Parameters (Blocks) "
+                "for this iteration. If you are intentionally only using a subset, call step with ignore_stale_grad=True to "
+                "suppress this warning and skip updating of Parameters with stale gradient"
+            )

@@ -83,6 +83,8 @@ def gradients(
 
     heads: outputs, each with the gradient it gets (None: ones).
     Raises OpError at a node that has no derivative and lies between heads and wanted."""
+    from .loops import rule_through  # which differentiates the bodies by this function
+
     forward = Graph(e for e, _ in heads)
     # only nodes that lead to a wanted variable take part
     leads = {id(n) for n in wanted}
@@ -109,7 +111,7 @@ def gradients(
         if all(a is None for a in arriving):
             continue
         try:
-            traced = rule(node.op, F)
+            traced = rule_through(node, F) if node.subgraphs else rule(node.op, F)
         except OpError as error:
             raise OpError(f"Error in operator {node.name}: {error}") from error
         if not any(id(node.inputs[i].node) in leads for i in traced.inputs):

@@ -3,7 +3,7 @@
 Reading and writing compressed images needs Pillow (``pip install gluonnx[image]``); all else is NumPy. Pixels are
 (height, width, channels), red first, and resized as OpenCV does it, which MXNet uses."""
 
-from . import detection, image
+from . import augment, detection, image, iterator
 from . import detection as det
 from .augment import (
     Augmenter,
@@ -84,6 +84,7 @@ __all__ = [
     "ResizeAug",
     "SaturationJitterAug",
     "SequentialAug",
+    "augment",
     "center_crop",
     "color_normalize",
     "copyMakeBorder",
@@ -95,6 +96,7 @@ __all__ = [
     "imread",
     "imresize",
     "imrotate",
+    "iterator",
     "random_crop",
     "random_rotate",
     "random_size_crop",

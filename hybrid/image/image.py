@@ -31,6 +31,8 @@ def imdecode(buf: Any, flag: int = 1, to_rgb: int = 1, out: NDArray | None = Non
             "buf must be of type bytes, bytearray or numpy.ndarray,"
             f"if you would like to input type str, please convert to bytes; got {type(buf).__name__}"
         )
+    if flag not in (0, 1):
+        raise MXNetError(f"imdecode: got flag={flag}, wanted 0 for gray or 1 for color")
     pixels = codec.decode(buf, flag)
     pixels = pixels[:, :, None] if pixels.ndim == 2 else pixels
     if not to_rgb and pixels.shape[2] == 3:
@@ -165,7 +167,7 @@ def random_size_crop(
         area = kwargs.pop("min_area")
     assert not kwargs, f"unexpected keyword arguments for `random_size_crop`: {', '.join(kwargs)}"
     height, width = src.shape[:2]
-    least, most = (area, 1.0) if isinstance(area, numbers.Number) else area
+    least, most = area if isinstance(area, tuple | list) else (area, 1.0)
     for _ in range(10):
         wanted = random.uniform(least, most) * height * width
         proportion = np.exp(random.uniform(np.log(ratio[0]), np.log(ratio[1])))

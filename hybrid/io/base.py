@@ -61,8 +61,8 @@ class DataBatch:
             assert isinstance(data, list | tuple), "Data must be list of NDArrays"
         if label is not None:
             assert isinstance(label, list | tuple), "Label must be list of NDArrays"
-        self.data = data
-        self.label = label
+        self.data: Any = data
+        self.label: Any = label
         self.pad = pad
         self.index = index
         self.bucket_key = bucket_key
@@ -79,6 +79,9 @@ class DataIter:
     """Base class of iterators over batches: define ``next``, or ``iter_next`` and the getters it uses.
 
     ``provide_data`` and ``provide_label`` are lists of DataDesc."""
+
+    provide_data: Any
+    provide_label: Any
 
     def __init__(self, batch_size: int = 0):
         self.batch_size = batch_size

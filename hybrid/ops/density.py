@@ -144,7 +144,9 @@ class DensityOp(Op):
         assert shape is not None
         lead = len(shape) - own
         if len(shape) < own or len(sample) < len(shape):
-            raise self.fail(f"got samples of shape {show(sample)} and parameters of {show(shape)}, wanted no fewer axes")
+            raise self.fail(
+                f"got samples of shape {show(sample)} and parameters of {show(shape)}, wanted no fewer axes"
+            )
         merge(sample[:lead], shape[:lead])
         if own:
             merge(sample[-1:], shape[-1:])
@@ -176,9 +178,8 @@ class DensityOp(Op):
             out = 1 / (wide[1] - wide[0]) + 0 * x  # also where high lies below low
         return out.reshape(self.infer_shape(sample.shape, *(p.shape for p in parameters))).astype(sample.dtype)
 
-    def gradient(self, F, dy, sample, *parameters_and_y):
-        *parameters, y = parameters_and_y
-        made = getattr(F, f"_backward_pdf_{self.density.name}")(dy, sample, *parameters, y, is_log=self.is_log)
+    def gradient(self, F, dy, *arrays):
+        made = getattr(F, f"_backward_pdf_{self.density.name}")(dy, *arrays, is_log=self.is_log)
         return tuple(made)
 
     @classmethod
@@ -189,14 +190,17 @@ class DensityOp(Op):
                 yield make(rows / rows.sum(-1, keepdims=True), make.uniform(2, 4, low=0.3, high=2), is_log=is_log)
                 continue
             ranges = {"p": (0.2, 0.8), "high": (2, 3)}
-            arrays = [make.uniform(2, low=ranges.get(n, (0.3, 1))[0], high=ranges.get(n, (0.3, 2))[1]) for n in cls.inputs[1:]]
+            arrays = [
+                make.uniform(2, low=ranges.get(n, (0.3, 1))[0], high=ranges.get(n, (0.3, 2))[1]) for n in cls.inputs[1:]
+            ]
             yield make(make.integers(2, 3, low=1), *arrays, is_log=is_log)
 
 
 class DensityBackward(DensityOp):
     """Base: gradients of a density by the sample and each parameter, which are summed over what they were spread over."""
 
-    gradient = Op.gradient  # differentiable once, as in MXNet
+    def gradient(self, F, dy, *arrays):
+        return Op.gradient(self, F, dy, *arrays)  # none: differentiable once, as in MXNet
 
     def returns(self):
         return tuple(f"output{i}" for i in range(1 + len(self.density.parameters)))

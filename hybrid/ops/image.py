@@ -224,7 +224,7 @@ class ImageResize(Op):
         return data
 
     def compute(self, data):
-        height, width = self.infer_shape(data.shape)[-3:-1]
+        height, width = map(int, self.infer_shape(data.shape)[-3:-1])
         if data.ndim == 3:
             return resize(data, width, height, self.interp)
         return np.stack([resize(image, width, height, self.interp) for image in data])

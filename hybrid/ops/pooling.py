@@ -12,7 +12,6 @@ from ..shapes import UNKNOWN, show
 from .common import narrow, want_rank, widen
 from .windows import pad_spatial
 
-
 PIECE = 1 << 19
 """Bytes of data that are treated at a time: what is made of them stays in cache."""
 
@@ -137,7 +136,7 @@ class Pooling(Op):
             y = self._slide(x, axes, self.pads)
         else:
             y = np.empty(self.infer_shape(x.shape), x.dtype)
-            flat, target = x.reshape(-1, *x.shape[2:]), y.reshape(-1, *y.shape[2:])
+            flat, target = (a.reshape(math.prod(a.shape[:2]), *a.shape[2:]) for a in (x, y))
             for piece in pieces(flat):
                 target[piece] = self._slide(flat[piece], range(1, flat.ndim), self.pads)
         if self.power > 1:

@@ -55,7 +55,7 @@ class _OfWindows(Pooling):
             for one in geometry:
                 count = np.expand_dims(count, -1) * self.counts(*one)
             dy = dy / count.astype(dy.dtype)
-        dy = dy.reshape(-1, *dy.shape[2:])
+        dy = _flat(dy)
         out = np.empty((len(dy), *spatial), dy.dtype)
         for piece in pieces(out):
             part = np.ascontiguousarray(np.moveaxis(dy[piece], 0, -1))
@@ -75,7 +75,7 @@ class _OfWindows(Pooling):
         """Of x (N, C, *spatial) piece by piece: (images and channels, their data parted, [(index of a tap, where it is the
         maximum chosen)])."""
         steps = y.shape[2:]
-        x, y = x.reshape(-1, *x.shape[2:]), y.reshape(-1, *steps)
+        x, y = _flat(x), _flat(y)
         border = self.least(x.dtype) if self.border is None else self.border
         for piece in pieces(x):
             part = self._part(x[piece], steps, border, self.least(x.dtype))
@@ -120,7 +120,7 @@ class _OfWindows(Pooling):
             hit = largest(x, y, shared=self.shared)
             return np.where(hit, dy, dy.dtype.type(0))
         out = np.empty((math.prod(x.shape[:2]), *x.shape[2:]), x.dtype)
-        dy = dy.reshape(-1, *dy.shape[2:])
+        dy = _flat(dy)
         for piece, part, hits in self._chosen(x, y):
             arriving = np.ascontiguousarray(np.moveaxis(dy[piece], 0, -1))
             given = np.zeros_like(part)
@@ -128,6 +128,11 @@ class _OfWindows(Pooling):
                 given[index] += _masked(arriving, hit)
             out[piece] = self._join_parts(given, x.shape[2:])
         return out
+
+
+def _flat(x: np.ndarray) -> np.ndarray:
+    """Images and channels as one axis."""
+    return x.reshape(math.prod(x.shape[:2]), *x.shape[2:])
 
 
 def _masked(values: np.ndarray, chosen: np.ndarray) -> np.ndarray:
@@ -162,7 +167,7 @@ class _Pick(_OfWindows):
         if self.global_pool:
             return _masked(g, largest(x, y, shared=self.shared)).sum(tuple(range(2, x.ndim)), keepdims=True)
         out = np.empty((math.prod(y.shape[:2]), *y.shape[2:]), g.dtype)
-        g = g.reshape(-1, *g.shape[2:])
+        g = _flat(g)
         for piece, _, hits in self._chosen(x, y):
             source = self._part(g[piece], y.shape[2:], 0, 0)
             total = np.zeros((*y.shape[2:], source.shape[-1]), g.dtype)

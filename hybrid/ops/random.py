@@ -54,9 +54,7 @@ class Law(NamedTuple):
 
 
 def _uniform(rng, size, dtype, low, high):
-    drawn = low + (high - low) * rng.random(size, dtype)
-    # rounding may reach high, which the interval excludes
-    return np.where(high > low, np.minimum(drawn, np.nextafter(high, low, dtype=drawn.dtype)), drawn)
+    return low + (high - low) * rng.random(size, dtype)
 
 
 def _normal(rng, size, dtype, loc, scale):
@@ -139,11 +137,12 @@ class Sampler(Op):
     def drawn(self, rng: Any, size: tuple, dtype: np.dtype, parameters: Any) -> np.ndarray:
         """Samples of a size and dtype."""
         working = FLOAT32 if dtype == np.float16 else dtype
-        samples = self.law.draw(rng, size, working, *parameters)
-        if dtype == np.float16 and self.law.name == "uniform":  # float16 rounds further than float32 did
-            low, high = (np.asarray(p).astype(dtype) for p in parameters)
-            return np.where(high > low, np.minimum(samples.astype(dtype), np.nextafter(high, low)), low)
-        return np.asarray(samples).astype(dtype, copy=False)
+        samples = np.asarray(self.law.draw(rng, size, working, *parameters)).astype(dtype, copy=False)
+        if self.law.draw is not _uniform:
+            return samples
+        low, high = (np.asarray(p).astype(dtype) for p in parameters)
+        last = np.where(high > low, np.nextafter(high, low), low)  # rounding may reach high, which is excluded
+        return np.minimum(samples, last, out=samples)
 
 
 class Scalars(Sampler):
@@ -174,7 +173,7 @@ class Free(Scalars):
         return wrong_float(self.dtype) or super().check()
 
     def infer_shape(self):
-        return tuple(d or UNKNOWN for d in self.shape) if self.shape else None
+        return wanted(self.shape)
 
     def infer_type(self):
         return self.dtype or FLOAT32
@@ -186,6 +185,11 @@ class Free(Scalars):
     def examples(cls, make):
         yield make(shape=(3, 4))
         yield make(shape=(5,), dtype="float64")
+
+
+def wanted(shape: Shape | None) -> tuple[Any, ...] | None:
+    """What inference knows of a shape attribute: a dim of 0, or no shape at all, is what readers decide."""
+    return tuple(d or UNKNOWN for d in shape) if shape else None
 
 
 def decided(op: Op, shape: Any) -> tuple[int, ...]:
@@ -259,7 +263,9 @@ OLD_NAMES = {"uniform": ("uniform",), "normal": ("normal",)}
 ARRAY_NAMES = {"normal": ("mu", "sigma")}  # 1.9.1 calls them otherwise where they are inputs
 
 
-def sampler(name: str, base: type[Sampler], law: Law, doc: str, fields: dict[str, tuple[Any, Any]], **values: Any) -> Any:
+def sampler(
+    name: str, base: type[Sampler], law: Law, doc: str, fields: dict[str, tuple[Any, Any]], **values: Any
+) -> Any:
     """A class of operators that draw from a law, with fields (kind, default) in MXNet's order."""
     kinds, defaults = {k: kind for k, (kind, _) in fields.items()}, {k: default for k, (_, default) in fields.items()}
     made = {"law": law, "__doc__": doc, "__module__": __name__, "__annotations__": kinds, **defaults, **values}
@@ -291,8 +297,6 @@ class RandomInteger(Op):
     inputs = ()
     uses = ("rng", "shape")
 
-    infer_shape = Free.infer_shape
-
     def check(self):
         if self.dtype not in (None, np.dtype("int32"), np.dtype("int64")):
             return f"got dtype {self.dtype}, wanted int32 or int64"
@@ -302,6 +306,9 @@ class RandomInteger(Op):
         if self.low < limits.min or self.high - 1 > limits.max:
             return f"got low={self.low} and high={self.high}, which {self.infer_type()} cannot hold; give dtype='int64'"
         return None
+
+    def infer_shape(self):
+        return wanted(self.shape)
 
     def infer_type(self):
         return self.dtype or np.dtype("int32")
@@ -368,7 +375,9 @@ class SampleMultinomial(Op):
         rows = data.reshape(-1, data.shape[-1]).astype(np.float64)
         totals = rows.sum(1)
         if not (np.all(rows >= 0) and np.all((totals > 0) & np.isfinite(totals))):
-            raise self.fail("got data that is no probabilities, wanted numbers of at least 0 that sum to 1 in the last axis")
+            raise self.fail(
+                "got data that is no probabilities, wanted numbers of at least 0 that sum to 1 in the last axis"
+            )
         ends = np.cumsum(rows / totals[:, None], 1)
         ends /= ends[:, -1:]
         # one search for all rows: row i lies between i and i + 1

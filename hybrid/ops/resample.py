@@ -8,6 +8,7 @@ OpenCV's last rounding there depends on the place in the row.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -224,7 +225,7 @@ def pad(
 ) -> np.ndarray:
     """The image with a border. kind: 0 of ``values`` (one, or one a channel), 1 the outermost pixels repeated, 2 mirrored with
     the outermost pixels, 3 wrapped round, 4 mirrored without them. Raises ValueError for another kind."""
-    modes = {0: "constant", 1: "edge", 2: "symmetric", 3: "wrap", 4: "reflect"}
+    modes: dict[int, Any] = {0: "constant", 1: "edge", 2: "symmetric", 3: "wrap", 4: "reflect"}
     if kind not in modes:
         raise ValueError(f"border type {kind}; wanted 0 constant, 1 edge, 2 symmetric, 3 wrap or 4 reflect")
     widths = [(top, bottom), (left, right), *[(0, 0)] * (image.ndim - 2)]

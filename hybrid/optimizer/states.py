@@ -133,7 +133,7 @@ def load(data: bytes) -> tuple[dict[Any, Any], Optimizer | None]:
     Raises FormatError for other bytes, and for references to classes that are no optimizers or schedulers known here."""
     try:
         result = _Reader().run(data)
-    except (IndexError, KeyError, TypeError, ValueError, AttributeError, struct.error) as error:
+    except (IndexError, KeyError, TypeError, ValueError, AttributeError, ArithmeticError, struct.error) as error:
         if isinstance(error, FormatError):
             raise
         raise FormatError(f"optimizer states: the bytes are damaged, or no states: {error}") from error

@@ -11,7 +11,7 @@ import pytest
 import hybrid as mx
 from hybrid import gluon, nd, sym
 from hybrid.gluon.utils import HookHandle
-from tests.gluon.programs import Stage, layers, network
+from tests.gluon.stage import Stage, layers, network
 
 Dense, Norm, Sequential = layers(Stage(mx, Path()))
 

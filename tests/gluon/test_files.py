@@ -1,4 +1,4 @@
-"""Files that MXNet wrote (fixtures/gluon) load here, and what is written here is what MXNet writes."""
+"""Files that MXNet wrote (fixtures/gluon/programs) load here, and what is written here is what MXNet writes."""
 
 import json
 import os
@@ -10,9 +10,9 @@ import pytest
 
 import hybrid as mx
 from hybrid import gluon, nd
-from tests.gluon.programs import Stage, filled, network
+from tests.gluon.stage import Stage, filled, network
 
-FOLDER = Path(__file__).parents[2] / "fixtures" / "gluon"
+FOLDER = Path(__file__).parents[2] / "fixtures" / "gluon" / "programs"
 RUN = json.loads((FOLDER / "net.json").read_text())
 
 

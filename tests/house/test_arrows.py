@@ -13,6 +13,7 @@ ALLOWED = {
     "onnxruntime": ("bridge",),
     "typer": ("bridge",),
     "rich": ("bridge",),
+    "PIL": ("hybrid",),
     "ml_dtypes": ("hybrid", "converters", "bridge"),
     "mxnet": (),
 }
@@ -20,7 +21,7 @@ ALLOWED = {
 # hybrid from the bottom up. What is not named here is the top: what users call, which may use everything.
 LAYERS = (
     {"error", "scope"},
-    {"attrs", "shapes", "params", "context", "attribute", "name", "random", "engine", "quiet", "tape", "native", "recordio"},
+    {"attrs", "shapes", "params", "context", "attribute", "name", "random", "engine", "quiet", "tape", "native", "codec", "recordio"},
     {"op"},
     {"ops"},
     {"graph"},

@@ -136,3 +136,36 @@ def test_unfolding_needs_little_memory():
 def test_what_does_not_fit_is_refused(name, attrs, shapes, message):
     with pytest.raises(OpError, match=message):
         REGISTRY[name].bind(**attrs).infer_shape(*shapes)
+
+
+@given(geometries(), st.integers(0, 99), st.sampled_from([1, 4 << 20]), st.sampled_from([1, 4096]))
+@settings(max_examples=80, deadline=None)
+def test_gradients_are_transposes(geometry, seed, buffer, wide):
+    """<conv(x, w), dy> = <x, what data gets> = <w, what weight gets>, exactly, however the work is cut into pieces."""
+    attrs, sizes, each, groups = geometry
+    op, rng = REGISTRY["Convolution"].bind(**attrs, no_bias=True), np.random.default_rng(seed)
+    x = rng.integers(-4, 5, (3, each * groups, *sizes)).astype(np.float64)
+    weight = rng.integers(-4, 5, (op.num_filter, each, *op.kernel)).astype(np.float64)
+    dy = rng.integers(-4, 5, op.infer_shape(x.shape, weight.shape)).astype(np.float64)
+    usual = windows.BUFFER, windows.WIDE
+    windows.BUFFER, windows.WIDE = (buffer, buffer), (wide, wide)
+    try:
+        want = (op.compute(x, weight) * dy).sum()
+        to_data = REGISTRY["_backward_Convolution_data"].bind(**op.dump()).compute(dy, weight, x)
+        to_weight = REGISTRY["_backward_Convolution_weight"].bind(**op.dump()).compute(dy, x, weight)
+    finally:
+        windows.BUFFER, windows.WIDE = usual
+    assert to_data.shape == x.shape
+    assert to_weight.shape == weight.shape
+    assert (to_data * x).sum() == want
+    assert (to_weight * weight).sum() == want
+
+
+def test_gradients_of_channels_last_are_those_of_channels_first_moved():
+    rng = np.random.default_rng(0)
+    x, weight, dy = (rng.uniform(-1, 1, s) for s in ((2, 4, 6, 5), (6, 2, 3, 2), (2, 6, 3, 4)))
+    attrs = {"kernel": (3, 2), "stride": (2, 1), "pad": (1, 0), "num_filter": 6, "num_group": 2}
+    for name, factors in (("data", (dy, weight, x)), ("weight", (dy, x, weight))):
+        first, last = (REGISTRY[f"_backward_Convolution_{name}"].bind(**attrs, layout=k) for k in ("NCHW", "NHWC"))
+        want = np.moveaxis(first.compute(*factors), 1, -1)
+        np.testing.assert_allclose(last.compute(*(np.moveaxis(a, 1, -1) for a in factors)), want, rtol=1e-12)

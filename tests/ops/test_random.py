@@ -104,7 +104,7 @@ def test_multinomial_draws_with_the_given_probabilities() -> None:
     ((3,), 4, (4,)), ((2, 4, 3), (5, 6), (2, 4, 5, 6)), ((2, 3), 0, (2, 0))])  # fmt: skip
 def test_multinomial_shapes(data: tuple[int, ...], shape: Any, want: tuple[int, ...]) -> None:
     given = {} if shape is None else {"shape": shape}
-    assert nd.random.multinomial(nd.ones(data) / 3, **given).shape == want
+    assert nd.random.multinomial(nd.full(data, 1 / 3), **given).shape == want
 
 
 def test_multinomial_gradient_is_that_of_the_logarithms() -> None:
@@ -231,7 +231,15 @@ def test_out_decides_dtype_and_shape(dtype: str) -> None:
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_likes_follow_their_data(dtype: str) -> None:
     data = nd.zeros((3, 4), dtype=dtype)
-    for name in ("uniform", "normal", "gamma", "exponential", "poisson", "negative_binomial", "generalized_negative_binomial"):
+    for name in (
+        "uniform",
+        "normal",
+        "gamma",
+        "exponential",
+        "poisson",
+        "negative_binomial",
+        "generalized_negative_binomial",
+    ):
         drawn = getattr(nd.random, f"{name}_like")(data)
         assert (drawn.shape, drawn.dtype) == ((3, 4), data.dtype)
     with pytest.raises(OpError, match="float16, float32 or float64"):
@@ -241,6 +249,8 @@ def test_likes_follow_their_data(dtype: str) -> None:
 def test_the_upper_end_is_never_drawn() -> None:
     drawn = nd.random.uniform(1, np.nextafter(np.float16(1), np.float16(2)), shape=1000, dtype="float16").asnumpy()
     assert set(drawn) == {np.float16(1)}
+    ends = nd.array([1]), nd.array([np.nextafter(np.float32(1), np.float32(2))])
+    assert set(nd.random.uniform(*ends, shape=1000).asnumpy().ravel()) == {1}
     assert set(nd.random.randint(3, 5, shape=1000).asnumpy()) == {3, 4}
     assert nd.random.uniform(2, 2, shape=3).asnumpy().tolist() == [2, 2, 2]
 
@@ -327,7 +337,8 @@ def test_mx_random_shows_the_functions() -> None:
     assert mx.random.uniform is nd.random.uniform
     assert mx.random.multinomial is nd.random.multinomial
     assert not hasattr(mx.random, "uniform_like")
-    assert str(mx.random.normal.__signature__) == "(loc=0, scale=1, shape=_Null, dtype=_Null, ctx=None, out=None, **kwargs)"
     assert (
-        str(mx.sym.random.normal.__signature__) == "(loc=0, scale=1, shape=_Null, dtype=_Null, **kwargs)"
+        str(mx.random.normal.__signature__)
+        == "(loc=0, scale=1, shape=_Null, dtype=_Null, ctx=None, out=None, **kwargs)"
     )
+    assert str(mx.sym.random.normal.__signature__) == "(loc=0, scale=1, shape=_Null, dtype=_Null, **kwargs)"

@@ -112,7 +112,8 @@ class ArrayDataset(Dataset):
     Vectors (labels, mostly) give numbers rather than arrays."""
 
     def __init__(self, *args: Any):
-        assert args, "Needs at least 1 arrays"
+        if not args:
+            raise AssertionError("Needs at least 1 arrays")
         self._length = len(args[0])
         self._data = []
         for i, data in enumerate(args):
@@ -123,8 +124,9 @@ class ArrayDataset(Dataset):
             self._data.append(data.asnumpy() if isinstance(data, NDArray) and data.ndim == 1 else data)
 
     def __getitem__(self, idx: int) -> Any:
-        parts = tuple(data[idx] for data in self._data)
-        return parts if len(parts) > 1 else parts[0]
+        if len(self._data) == 1:
+            return self._data[0][idx]
+        return tuple(data[idx] for data in self._data)
 
     def __len__(self) -> int:
         return self._length

@@ -110,7 +110,7 @@ def _receive_array(pipe: Any, form: _Shared) -> np.ndarray:
 def _sendable(error: BaseException) -> BaseException:
     """The error, or where it cannot be sent one that says the same."""
     try:
-        reduction.ForkingPickler.loads(reduction.ForkingPickler.dumps(error))
+        reduction.ForkingPickler.loads(reduction.ForkingPickler.dumps(error))  # type: ignore[attr-defined]
     except Exception:
         return RuntimeError(f"{type(error).__name__}: {error}")
     return error

@@ -79,7 +79,7 @@ class MNIST(_InMemory):
 
     def __init__(
         self,
-        root: Any = os.path.join("~", ".mxnet", "datasets", "mnist"),
+        root: Any = "~/.mxnet/datasets/mnist",
         train: bool = True,
         transform: Transform | None = None,
     ):
@@ -106,7 +106,7 @@ class FashionMNIST(MNIST):
 
     def __init__(
         self,
-        root: Any = os.path.join("~", ".mxnet", "datasets", "fashion-mnist"),
+        root: Any = "~/.mxnet/datasets/fashion-mnist",
         train: bool = True,
         transform: Transform | None = None,
     ):
@@ -125,7 +125,7 @@ class CIFAR10(_InMemory):
 
     def __init__(
         self,
-        root: Any = os.path.join("~", ".mxnet", "datasets", "cifar10"),
+        root: Any = "~/.mxnet/datasets/cifar10",
         train: bool = True,
         transform: Transform | None = None,
     ):
@@ -174,7 +174,7 @@ class CIFAR100(CIFAR10):
 
     def __init__(
         self,
-        root: Any = os.path.join("~", ".mxnet", "datasets", "cifar100"),
+        root: Any = "~/.mxnet/datasets/cifar100",
         fine_label: bool = False,
         train: bool = True,
         transform: Transform | None = None,

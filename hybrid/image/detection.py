@@ -1,0 +1,426 @@
+"""Augmenters and an iterator for object detection: boxes are kept in step with their images.
+
+A label is an array of objects (class, left, top, right, bottom, ...), the places as shares of width and height."""
+
+from __future__ import annotations
+
+import logging
+import math
+import random
+import warnings
+from typing import Any
+
+import numpy as np
+
+from .. import io
+from .. import ndarray as nd
+from ..ndarray import NDArray
+from .augment import Augmenter, CastAug, ForceResizeAug, ResizeAug, color_augmenters
+from .image import copyMakeBorder, fixed_crop
+from .iterator import ImageIter
+
+Sample = tuple[NDArray, np.ndarray]
+
+
+class DetAugmenter(Augmenter):
+    """Base class: called with an image and its label it gives both anew."""
+
+    def __call__(self, src: NDArray, label: np.ndarray) -> Sample:  # type: ignore[override]
+        raise NotImplementedError("Must override implementation.")
+
+
+class DetBorrowAug(DetAugmenter):
+    """An augmenter that moves nothing, so that labels stay. Raises TypeError for what is none."""
+
+    def __init__(self, augmenter: Augmenter):
+        if not isinstance(augmenter, Augmenter):
+            raise TypeError(f"Borrowing from invalid Augmenter: {type(augmenter).__name__}")
+        super().__init__(augmenter=augmenter.dumps())
+        self.augmenter = augmenter
+
+    def dumps(self) -> Any:
+        """Its name and the augmenter's."""
+        return [type(self).__name__.lower(), self.augmenter.dumps()]
+
+    def __call__(self, src: NDArray, label: np.ndarray) -> Sample:
+        return self.augmenter(src), label
+
+
+class DetRandomSelectAug(DetAugmenter):
+    """One of several, drawn each time, or with probability skip_prob none. Raises ValueError for others than DetAugmenters."""
+
+    def __init__(self, aug_list: Any, skip_prob: float = 0):
+        super().__init__(skip_prob=skip_prob)
+        aug_list = aug_list if isinstance(aug_list, list | tuple) else [aug_list]
+        if not all(isinstance(a, DetAugmenter) for a in aug_list):
+            raise ValueError("Allow DetAugmenter in list only")
+        self.aug_list = list(aug_list)
+        self.skip_prob = skip_prob if aug_list else 1
+
+    def dumps(self) -> Any:
+        """Its name and those it has."""
+        return [type(self).__name__.lower(), [a.dumps() for a in self.aug_list]]
+
+    def __call__(self, src: NDArray, label: np.ndarray) -> Sample:
+        if random.random() < self.skip_prob:
+            return src, label
+        random.shuffle(self.aug_list)
+        return self.aug_list[0](src, label)
+
+
+class DetHorizontalFlipAug(DetAugmenter):
+    """Mirrored left to right with probability p."""
+
+    def __init__(self, p: float):
+        super().__init__(p=p)
+        self.p = p
+
+    def __call__(self, src: NDArray, label: np.ndarray) -> Sample:
+        if random.random() < self.p:
+            src = nd.flip(src, axis=1)
+            label = label.copy()
+            label[:, [1, 3]] = 1.0 - label[:, [3, 1]]
+        return src, label
+
+
+def _range(value: Any) -> tuple[float, float]:
+    """Limits, both the same for a single number."""
+    low, high = value if isinstance(value, tuple | list) else (value, value)
+    return low, high
+
+
+def _areas(boxes: np.ndarray) -> np.ndarray:
+    """Areas of boxes (left, top, right, bottom), 0 for those that are inside out."""
+    return (boxes[:, 2] - boxes[:, 0]).clip(0) * (boxes[:, 3] - boxes[:, 1]).clip(0)
+
+
+class _RandomBox(DetAugmenter):
+    """Base of those that draw a box of random area and proportions until one fits."""
+
+    def __init__(self, aspect_ratio_range: Any, area_range: Any, max_attempts: int, **kwargs: Any):
+        self.aspect_ratio_range, self.area_range = _range(aspect_ratio_range), _range(area_range)
+        super().__init__(
+            aspect_ratio_range=self.aspect_ratio_range,
+            area_range=self.area_range,
+            max_attempts=max_attempts,
+            **kwargs,
+        )
+        self.max_attempts = max_attempts
+        low, high = self.aspect_ratio_range
+        problems = [] if self._possible() else [f"area_range: {self.area_range}"]
+        problems += [] if 0 < low <= high else [f"aspect_ratio_range: {self.aspect_ratio_range}"]
+        self.enabled = not problems
+        if problems:
+            warnings.warn(f"Skip {type(self).__name__} due to invalid {' and '.join(problems)}", stacklevel=3)
+
+    def _possible(self) -> bool:
+        """Whether boxes of such areas can be there."""
+        raise NotImplementedError
+
+
+class DetRandomCropAug(_RandomBox):
+    """A part of random area and proportions that covers more than min_object_covered of every object that it touches.
+
+    Objects of which no more than min_eject_coverage is left are dropped. After max_attempts the image stays as it is."""
+
+    def __init__(
+        self,
+        min_object_covered: float = 0.1,
+        aspect_ratio_range: Any = (0.75, 1.33),
+        area_range: Any = (0.05, 1.0),
+        min_eject_coverage: float = 0.3,
+        max_attempts: int = 50,
+    ):
+        super().__init__(
+            aspect_ratio_range,
+            area_range,
+            max_attempts,
+            min_object_covered=min_object_covered,
+            min_eject_coverage=min_eject_coverage,
+        )
+        self.min_object_covered = min_object_covered
+        self.min_eject_coverage = min_eject_coverage
+
+    def _possible(self) -> bool:
+        return self.area_range[1] > 0 and self.area_range[0] <= self.area_range[1]
+
+    def __call__(self, src: NDArray, label: np.ndarray) -> Sample:
+        height, width = src.shape[:2]
+        for _ in range(self.max_attempts if self.enabled else 0):
+            size = self._size(height, width)
+            if size is None:
+                continue
+            w, h = size
+            y, x = random.randint(0, height - h), random.randint(0, width - w)
+            if w * h >= 2 and self._covers(
+                label, x / width, y / height, (x + w) / width, (y + h) / height, height * width
+            ):
+                kept = self._kept(label, x / width, y / height, w / width, h / height)
+                if len(kept):
+                    return fixed_crop(src, x, y, w, h), kept
+        return src, label
+
+    def _size(self, height: int, width: int) -> tuple[int, int] | None:
+        """A width and height, or None where the proportions drawn do not fit."""
+        least, most = (share * height * width for share in self.area_range)
+        ratio = random.uniform(*self.aspect_ratio_range)
+        highest = round(math.sqrt(most / ratio))
+        if round(highest * ratio) > width:
+            highest = int((width + 0.4999999) / ratio)
+        highest = min(highest, height)
+        h = min(round(math.sqrt(least / ratio)), highest)
+        if h < highest:
+            h = random.randint(h, highest)
+        if h * round(h * ratio) < least:
+            h += 1
+        if h * round(h * ratio) > most:
+            h -= 1
+        w = round(h * ratio)
+        fits = least <= w * h <= most and 0 <= w <= width and 0 <= h <= height
+        return (w, h) if fits else None
+
+    def _covers(self, label: np.ndarray, left: float, top: float, right: float, bottom: float, pixels: int) -> bool:
+        """Whether enough of every object that the part touches is in it, and it touches one."""
+        boxes = label[:, 1:5]
+        areas = _areas(boxes)
+        boxes, areas = boxes[areas * pixels > 2], areas[areas * pixels > 2]
+        low, high = np.maximum(boxes[:, :2], (left, top)), np.minimum(boxes[:, 2:], (right, bottom))
+        covered = _areas(np.concatenate([low, high], axis=1)) / areas
+        covered = covered[covered > 0]
+        return covered.size > 0 and bool(covered.min() > self.min_object_covered)
+
+    def _kept(self, label: np.ndarray, left: float, top: float, width: float, height: float) -> np.ndarray:
+        """The objects that stay, as shares of the part."""
+        out = label.copy()
+        out[:, [1, 3]] = (out[:, [1, 3]] - left) / width
+        out[:, [2, 4]] = (out[:, [2, 4]] - top) / height
+        out[:, 1:5] = out[:, 1:5].clip(0, 1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            coverage = _areas(out[:, 1:5]) * width * height / _areas(label[:, 1:5])
+        return out[(out[:, 3] > out[:, 1]) & (out[:, 4] > out[:, 2]) & (coverage > self.min_eject_coverage)]
+
+
+class DetRandomPadAug(_RandomBox):
+    """The image somewhere on a larger area of one color, of random size and proportions."""
+
+    def __init__(
+        self,
+        aspect_ratio_range: Any = (0.75, 1.33),
+        area_range: Any = (1.0, 3.0),
+        max_attempts: int = 50,
+        pad_val: Any = (128, 128, 128),
+    ):
+        super().__init__(aspect_ratio_range, area_range, max_attempts, pad_val=pad_val)
+        self.pad_val = pad_val if isinstance(pad_val, list | tuple) else (pad_val,) * 3
+
+    def _possible(self) -> bool:
+        return self.area_range[1] > 1.0 and self.area_range[0] <= self.area_range[1]
+
+    def __call__(self, src: NDArray, label: np.ndarray) -> Sample:
+        height, width = src.shape[:2]
+        for _ in range(self.max_attempts if self.enabled else 0):
+            least, most = (share * height * width for share in self.area_range)
+            ratio = random.uniform(*self.aspect_ratio_range)
+            h, highest = round(math.sqrt(least / ratio)), round(math.sqrt(most / ratio))
+            if round(h * ratio) < width:
+                h = int((width + 0.499999) / ratio)
+            h = min(max(h, height), highest)
+            if h < highest:
+                h = random.randint(h, highest)
+            w = round(h * ratio)
+            if h - height < 2 or w - width < 2:
+                continue
+            y, x = random.randint(0, h - height), random.randint(0, w - width)
+            out = label.copy()
+            out[:, [1, 3]] = (out[:, [1, 3]] * width + x) / w
+            out[:, [2, 4]] = (out[:, [2, 4]] * height + y) / h
+            return copyMakeBorder(src, y, h - y - height, x, w - x - width, 0, values=self.pad_val), out
+        return src, label
+
+
+def CreateMultiRandCropAugmenter(  # noqa: N802  MXNet's name
+    min_object_covered: Any = 0.1,
+    aspect_ratio_range: Any = (0.75, 1.33),
+    area_range: Any = (0.05, 1.0),
+    min_eject_coverage: Any = 0.3,
+    max_attempts: Any = 50,
+    skip_prob: float = 0,
+) -> DetRandomSelectAug:
+    """One of several random crops; every setting may be a list with one value for each."""
+    settings = [
+        value if isinstance(value, list) else [value]
+        for value in (min_object_covered, aspect_ratio_range, area_range, min_eject_coverage, max_attempts)
+    ]
+    count = max(map(len, settings))
+    assert all(len(s) in (1, count) for s in settings), "lists of settings must have one length"
+    rows = zip(*(s * count if len(s) == 1 else s for s in settings))
+    return DetRandomSelectAug([DetRandomCropAug(*row) for row in rows], skip_prob=skip_prob)
+
+
+def CreateDetAugmenter(  # noqa: N802  MXNet's name
+    data_shape: tuple[int, int, int],
+    resize: int = 0,
+    rand_crop: float = 0,
+    rand_pad: float = 0,
+    rand_gray: float = 0,
+    rand_mirror: bool = False,
+    mean: Any = None,
+    std: Any = None,
+    brightness: float = 0,
+    contrast: float = 0,
+    saturation: float = 0,
+    pca_noise: float = 0,
+    hue: float = 0,
+    inter_method: int = 2,
+    min_object_covered: Any = 0.1,
+    aspect_ratio_range: Any = (0.75, 1.33),
+    area_range: Any = (0.05, 3.0),
+    min_eject_coverage: Any = 0.3,
+    max_attempts: Any = 50,
+    pad_val: Any = (127, 127, 127),
+) -> list[DetAugmenter]:
+    """The usual augmenters for detection, in the usual order; rand_crop and rand_pad are probabilities."""
+    made: list[DetAugmenter] = []
+    if resize > 0:
+        made.append(DetBorrowAug(ResizeAug(resize, inter_method)))
+    if rand_crop > 0:
+        crops = (min_object_covered, aspect_ratio_range, area_range, min_eject_coverage, max_attempts)
+        made.append(CreateMultiRandCropAugmenter(*crops, skip_prob=1 - rand_crop))
+    if rand_mirror:
+        made.append(DetHorizontalFlipAug(0.5))
+    if rand_pad > 0:
+        pad = DetRandomPadAug(aspect_ratio_range, (1.0, area_range[1]), max_attempts, pad_val)
+        made.append(DetRandomSelectAug([pad], 1 - rand_pad))
+    made.append(DetBorrowAug(ForceResizeAug((data_shape[2], data_shape[1]), inter_method)))
+    made.append(DetBorrowAug(CastAug()))
+    colors = color_augmenters(mean, std, brightness, contrast, saturation, hue, pca_noise, rand_gray)
+    return made + [DetBorrowAug(augmenter) for augmenter in colors]
+
+
+class ImageDetIter(ImageIter):
+    """As ImageIter, for detection: labels are (batch, objects, width), filled up with -1.
+
+    A label in a file is: how many numbers its header has (itself included), how many an object has, the rest of the header, and
+    the objects. Images without a proper object are left out."""
+
+    def __init__(
+        self,
+        batch_size: int,
+        data_shape: tuple[int, int, int],
+        path_imgrec: Any = None,
+        path_imglist: Any = None,
+        path_root: Any = None,
+        path_imgidx: Any = None,
+        shuffle: bool = False,
+        part_index: int = 0,
+        num_parts: int = 1,
+        aug_list: Any = None,
+        imglist: Any = None,
+        data_name: str = "data",
+        label_name: str = "label",
+        last_batch_handle: str = "pad",
+        **kwargs: Any,
+    ):
+        super().__init__(
+            batch_size=batch_size,
+            data_shape=data_shape,
+            path_imgrec=path_imgrec,
+            path_imglist=path_imglist,
+            path_root=path_root,
+            path_imgidx=path_imgidx,
+            shuffle=shuffle,
+            part_index=part_index,
+            num_parts=num_parts,
+            aug_list=[],
+            imglist=imglist,
+            data_name=data_name,
+            label_name=label_name,
+            last_batch_handle=last_batch_handle,
+        )
+        self.auglist = CreateDetAugmenter(data_shape, **kwargs) if aug_list is None else aug_list
+        self.label_shape = self._largest_label()
+        self._describe(label_name, self.label_shape)
+
+    def _describe(self, name: str, shape: tuple[int, int]) -> None:
+        self.provide_label = [io.DataDesc(name, (self.batch_size, *shape))]
+
+    def _largest_label(self) -> tuple[int, int]:
+        """The most objects that an image has, and how many numbers an object."""
+        count = width = 0
+        while True:
+            try:
+                objects = self._objects(self.next_sample()[0])
+            except StopIteration:
+                break
+            count, width = max(count, len(objects)), objects.shape[1]
+        self.reset()
+        return count, width
+
+    def _objects(self, label: Any) -> np.ndarray:
+        """The objects of a label that have an area. Raises RuntimeError where there are none or the numbers do not add up."""
+        raw = np.asarray(label, np.float32).ravel()
+        if raw.size < 7:
+            raise RuntimeError(f"Label shape is invalid: {raw.shape}")
+        header, width = int(raw[0]), int(raw[1])
+        if header < 2 or width < 5 or (raw.size - header) % width:
+            raise RuntimeError(f"Label shape {raw.shape} inconsistent with annotation width {width}.")
+        objects = raw[header:].reshape(-1, width)
+        objects = objects[(objects[:, 3] > objects[:, 1]) & (objects[:, 4] > objects[:, 2])]
+        if not len(objects):
+            raise RuntimeError("Encounter sample with no valid label.")
+        return objects
+
+    def example(self, label: Any, image: NDArray) -> tuple[Any, NDArray] | None:
+        """An image ready for a batch, with its objects; None for one to leave out."""
+        try:
+            self.check_valid_image([image])
+            image, objects = self.augmentation_transform(image, self._objects(label))
+            proper = (objects[:, 0] >= 0) & (objects[:, 3] > objects[:, 1]) & (objects[:, 4] > objects[:, 2])
+            if not proper.any():
+                raise RuntimeError("Invalid label occurs.")
+        except RuntimeError as error:
+            logging.debug("Invalid image, skipping: %s", error)
+            return None
+        full = np.full(self.label_shape, -1, np.float32)
+        full[: len(objects)] = objects
+        return full, self.postprocess_data(image)
+
+    def augmentation_transform(self, data: NDArray, label: np.ndarray) -> Sample:  # type: ignore[override]
+        """The image and its objects through all augmenters."""
+        for augmenter in self.auglist:
+            data, label = augmenter(data, label)
+        return data, label
+
+    def reshape(self, data_shape: Any = None, label_shape: Any = None) -> None:
+        """Other shapes of images or labels from the next batch on."""
+        if data_shape is not None:
+            self.check_data_shape(data_shape)
+            self.provide_data = [io.DataDesc(self.provide_data[0].name, (self.batch_size, *data_shape))]
+            self.data_shape = data_shape
+        if label_shape is not None:
+            self.check_label_shape(label_shape)
+            self.label_shape = tuple(label_shape)
+            self._describe(self.provide_label[0].name, self.label_shape)
+
+    def check_label_shape(self, label_shape: Any) -> None:
+        """Raise ValueError unless it has room for all objects and is as wide as they are."""
+        if len(label_shape) != 2:
+            raise ValueError("label_shape should have length 2")
+        if label_shape[0] < self.label_shape[0]:
+            raise ValueError(
+                f"Attempts to reduce label count from {self.label_shape[0]} to {label_shape[0]}, not allowed."
+            )
+        if label_shape[1] != self.label_shape[1]:
+            raise ValueError(f"label_shape object width inconsistent: {self.label_shape[1]} vs {label_shape[1]}.")
+
+    def sync_label_shape(self, it: ImageDetIter, verbose: bool = False) -> ImageDetIter:
+        """Give both iterators labels of the same shape, the larger."""
+        assert isinstance(it, ImageDetIter), "Synchronize with invalid iterator."
+        assert self.label_shape[1] == it.label_shape[1], "object width mismatch."
+        count = max(self.label_shape[0], it.label_shape[0])
+        for one in (self, it):
+            if count > one.label_shape[0]:
+                one.reshape(None, (count, one.label_shape[1]))
+                if verbose:
+                    logging.info("Resized label_shape to (%d, %d).", count, one.label_shape[1])
+        return it

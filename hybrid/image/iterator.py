@@ -1,0 +1,245 @@
+"""ImageIter: batches of augmented images from a record file or from image files that a list names."""
+
+from __future__ import annotations
+
+import logging
+import numbers
+import os
+import random
+from typing import Any
+
+import numpy as np
+
+from .. import io, recordio
+from .. import ndarray as nd
+from ..ndarray import NDArray
+from .augment import CreateAugmenter
+from .image import imdecode
+
+LABELS = ("int32", "float32", "int64", "float64")
+
+
+class ImageIter(io.DataIter):
+    """Batches of images (batch, 3, height, width), float32, and labels.
+
+    Images come from path_imgrec (with path_imgidx for shuffle and parts), or from files under path_root that path_imglist
+    names (lines of number, labels, file, with tabs) or imglist ([label, ..., file] each). aug_list: augmenters, by default
+    CreateAugmenter(data_shape, **kwargs). last_batch_handle: "pad", "discard" or "roll_over" as in NDArrayIter. num_parts and
+    part_index: one of several equal parts. dtype: that of labels.
+
+    Raises RuntimeError that names an image which cannot be read."""
+
+    def __init__(
+        self,
+        batch_size: int,
+        data_shape: tuple[int, int, int],
+        label_width: int = 1,
+        path_imgrec: Any = None,
+        path_imglist: Any = None,
+        path_root: Any = None,
+        path_imgidx: Any = None,
+        shuffle: bool = False,
+        part_index: int = 0,
+        num_parts: int = 1,
+        aug_list: Any = None,
+        imglist: Any = None,
+        data_name: str = "data",
+        label_name: str = "softmax_label",
+        dtype: str = "float32",
+        last_batch_handle: str = "pad",
+        **kwargs: Any,
+    ):
+        super().__init__(batch_size)
+        assert path_imgrec or path_imglist or isinstance(imglist, list), "give path_imgrec, path_imglist or imglist"
+        assert dtype in LABELS, f"{dtype} label not supported"
+        self.check_data_shape(data_shape)
+        self.imgrec: Any = None
+        self.seq: list[Any] | None = None
+        if path_imgrec and path_imgidx:
+            self.imgrec = recordio.MXIndexedRecordIO(path_imgidx, path_imgrec, "r")
+            self.seq = list(self.imgrec.keys)
+        elif path_imgrec:
+            self.imgrec = recordio.MXRecordIO(path_imgrec, "r")
+            assert not shuffle and num_parts == 1, "shuffle and num_parts need path_imgidx"
+        self.imglist: dict[Any, tuple[np.ndarray, str]] | None = None
+        if path_imglist:
+            self.imglist = read_list(path_imglist, dtype)
+        elif isinstance(imglist, list):
+            self.imglist = {str(i): _entry(item, dtype) for i, item in enumerate(imglist, 1)}
+        if self.imgrec is None:
+            assert self.imglist is not None
+            self.seq = list(self.imglist)
+        if num_parts > 1:
+            assert 0 <= part_index < num_parts, f"part_index={part_index} of num_parts={num_parts}"
+            assert self.seq is not None
+            size = len(self.seq) // num_parts
+            self.seq = self.seq[part_index * size : (part_index + 1) * size]
+        self.path_root = path_root
+        self.data_shape = data_shape
+        self.label_width = label_width
+        self.shuffle = shuffle
+        self.last_batch_handle = last_batch_handle
+        self.auglist = CreateAugmenter(data_shape, **kwargs) if aug_list is None else aug_list
+        self.provide_data = [io.DataDesc(data_name, (batch_size, *data_shape))]
+        shape = (batch_size, label_width) if label_width > 1 else (batch_size,)
+        self.provide_label = [io.DataDesc(label_name, shape)]
+        self.num_image = None if self.seq is None else len(self.seq)
+        self.cur = 0
+        self._last: Any = None
+        """What the current sample is called."""
+        self._ended = False
+        self._kept: list[tuple[Any, NDArray]] = []
+        self.reset()
+
+    def reset(self) -> None:
+        """Start again; with "roll_over" from the images left over."""
+        if self.seq is not None and self.shuffle:
+            random.shuffle(self.seq)
+        self.cur = 0
+        self._ended = False
+        if self.imgrec is not None:
+            self.imgrec.reset()
+
+    def hard_reset(self) -> None:
+        """Start again, without the images left over."""
+        self._kept = []
+        self.reset()
+
+    def next_sample(self) -> tuple[Any, bytes]:
+        """The next label and compressed image. Raises StopIteration after the last."""
+        if self.seq is None:
+            record = self.imgrec.read()
+            self._last = f"index: {self.cur}"
+            self.cur += 1
+            if record is None:
+                raise StopIteration
+            header, data = recordio.unpack(record)
+            return header.label, data
+        if self.cur >= len(self.seq):
+            raise StopIteration
+        key = self.seq[self.cur]
+        self.cur += 1
+        if self.imgrec is None:
+            assert self.imglist is not None
+            label, name = self.imglist[key]
+            self._last = f"filename: {name}"
+            return label, self.read_image(name)
+        self._last = f"index: {key}"
+        header, data = recordio.unpack(self.imgrec.read_idx(key))
+        return header.label if self.imglist is None else self.imglist[key][0], data
+
+    def _examples(self, count: int) -> list[tuple[Any, NDArray]]:
+        """Up to so many labels and images, augmented; fewer at the end. Images that cannot be used are left out."""
+        found: list[tuple[Any, NDArray]] = []
+        while len(found) < count:
+            try:
+                label, data = self.next_sample()
+            except StopIteration:
+                break
+            example = self.example(label, self.imdecode(data))
+            if example is not None:
+                found.append(example)
+        return found
+
+    def example(self, label: Any, image: NDArray) -> tuple[Any, NDArray] | None:
+        """An image ready for a batch, with its label; None for one to leave out."""
+        try:
+            self.check_valid_image([image])
+        except RuntimeError as error:
+            logging.debug("Invalid image, skipping: %s", error)
+            return None
+        return label, self.postprocess_data(self.augmentation_transform(image))
+
+    def next(self) -> io.DataBatch:
+        """The next batch. Raises StopIteration after the last."""
+        if self._ended:
+            raise StopIteration
+        examples, self._kept = self._kept, []
+        examples += self._examples(self.batch_size - len(examples))
+        pad = self.batch_size - len(examples)
+        if pad:
+            self._ended = True
+            if not examples or self.last_batch_handle == "discard":
+                raise StopIteration
+            if self.last_batch_handle == "roll_over":
+                self._kept = examples
+                raise StopIteration
+            while len(examples) < self.batch_size:
+                self._again()
+                more = self._examples(self.batch_size - len(examples))
+                if not more:
+                    raise StopIteration
+                examples += more
+        return self.batch(examples, pad)
+
+    def _again(self) -> None:
+        """Go back to the first image, to fill a batch."""
+        self.cur = 0
+        if self.seq is None:
+            self.imgrec.reset()
+
+    def batch(self, examples: list[tuple[Any, NDArray]], pad: int) -> io.DataBatch:
+        """A batch of labels and images."""
+        data = nd.stack(*[image.astype("float32") for _, image in examples])
+        if data.shape[1:] != tuple(self.data_shape):
+            raise RuntimeError(f"the augmenters gave images of {data.shape[1:]}, wanted {self.data_shape}")
+        labels = np.stack([np.asarray(label, np.float32).reshape(-1) for label, _ in examples])
+        wanted = self.provide_label[0].shape
+        if labels.size != np.prod(wanted):
+            raise RuntimeError(f"{labels.shape[1]} labels an image, wanted label_width={self.label_width}")
+        return io.DataBatch([data], [nd.array(labels.reshape(wanted))], pad=pad)
+
+    def check_data_shape(self, data_shape: Any) -> None:
+        """Raise ValueError unless it is (3, height, width)."""
+        if len(data_shape) != 3:
+            raise ValueError("data_shape should have length 3, with dimensions CxHxW")
+        if data_shape[0] != 3:
+            raise ValueError("This iterator expects inputs to have 3 channels.")
+
+    def check_valid_image(self, data: Any) -> None:
+        """Raise RuntimeError for what is no image."""
+        if not data[0].shape:
+            raise RuntimeError("Data shape is wrong")
+
+    def imdecode(self, s: bytes) -> NDArray:
+        """The image in bytes. Raises RuntimeError that names it."""
+        try:
+            return imdecode(s)
+        except (ValueError, RuntimeError) as error:
+            raise RuntimeError(f"Broken image {self._last}, {error}") from error
+
+    def read_image(self, fname: str) -> bytes:
+        """The content of a file under path_root."""
+        with open(os.path.join(self.path_root or "", fname), "rb") as file:
+            return file.read()
+
+    def augmentation_transform(self, data: NDArray) -> NDArray:
+        """The image through all augmenters."""
+        for augmenter in self.auglist:
+            data = augmenter(data)
+        return data
+
+    def postprocess_data(self, datum: NDArray) -> NDArray:
+        """Channels first."""
+        return nd.transpose(datum, axes=(2, 0, 1))
+
+
+def read_list(path: Any, dtype: str = "float32") -> dict[int, tuple[np.ndarray, str]]:
+    """Labels and file by number from an image list (im2rec's .lst). Raises ValueError that names a line it cannot read."""
+    out: dict[int, tuple[np.ndarray, str]] = {}
+    with open(path) as file:
+        for number, line in enumerate(file, 1):
+            fields = line.strip().split("\t")
+            try:
+                out[int(fields[0])] = np.array([float(f) for f in fields[1:-1]], dtype), fields[-1]
+            except (ValueError, IndexError):
+                raise ValueError(
+                    f"{path}, line {number}: got {line[:80]!r}, wanted number, labels and file with tabs between"
+                ) from None
+    return out
+
+
+def _entry(item: Any, dtype: str) -> tuple[np.ndarray, str]:
+    """Labels and file of an element of imglist: [label, ..., file] or [[labels], file]."""
+    labels = item[:-1] if len(item) > 2 or isinstance(item[0], numbers.Number) else item[0]
+    return np.array(labels, dtype), item[-1]

@@ -1,0 +1,314 @@
+"""Iterators over files: CSV, LibSVM and MNIST's. All of a file is read at once."""
+
+from __future__ import annotations
+
+import logging
+import os
+from typing import Any
+
+import numpy as np
+
+from .. import ndarray as nd
+from ..error import FormatError, MXNetError
+from ..ndarray import NDArray
+from ..sparse import csr_matrix
+from .base import DataBatch, DataDesc, DataIter
+
+DTYPES = ("float32", "float64", "int32", "int64", "int8", "uint8")
+
+
+class MXDataIter(DataIter):
+    """Base class of iterators over files: batches of what ``_batch`` gives for the numbers of examples.
+
+    round_batch: the last batch is filled up from the start, and the next epoch begins behind what filled it; else it is filled
+    up with what stood there in the batch before. Raises MXNetError where a batch is larger than all there is."""
+
+    def __init__(
+        self,
+        count: int,
+        batch_size: int,
+        round_batch: bool = True,
+        data_name: str = "data",
+        label_name: str = "softmax_label",
+        **ignored: Any,
+    ):
+        unknown = [name for name in ignored if name not in ("prefetch_buffer", "ctx", "verbose", "preprocess_threads")]
+        if unknown:
+            raise MXNetError(f"{type(self).__name__}: Cannot find argument {', '.join(map(repr, unknown))}")
+        if batch_size < 1:
+            raise MXNetError(f"{type(self).__name__}: got batch_size={batch_size}, wanted at least 1")
+        if round_batch and count < batch_size:
+            raise MXNetError(f"{type(self).__name__}: got {count} examples, wanted at least batch_size={batch_size}")
+        super().__init__(batch_size)
+        self._count, self._round = count, round_batch
+        self._names = data_name, label_name
+        self._order = np.arange(count)
+        self._start = 0
+        self._before = np.zeros(batch_size, np.int64)
+        self._skip = False
+        self._current: Any = None
+        self._rewind()
+        data, label = (arrays[0] for arrays in self._batch(np.arange(batch_size) % max(count, 1)))
+        self.provide_data = [DataDesc(data_name, data.shape, data.dtype)]
+        self.provide_label = [DataDesc(label_name, label.shape, label.dtype)]
+
+    def _batch(self, places: np.ndarray) -> tuple[list[NDArray], list[NDArray]]:
+        """Data and labels of the examples with these numbers."""
+        raise NotImplementedError
+
+    def _rewind(self) -> None:
+        self._place, self._ended = self._start, False
+
+    def debug_skip_load(self) -> None:
+        """Give the first batch over and over, to time what comes after."""
+        self._skip = True
+        logging.info("Set debug_skip_load to be true, will simply return first batch")
+
+    def reset(self) -> None:
+        """Start again, behind the examples that filled up the last batch."""
+        self._rewind()
+
+    def iter_next(self) -> bool:
+        """Go to the next batch; False when none is left."""
+        if self._skip and self._current is not None:
+            return True
+        if self._ended or self._place >= self._count:
+            return False
+        places = np.arange(self._place, self._place + self.batch_size)
+        self._place += self.batch_size
+        pad = max(0, self._place - self._count)
+        if pad and self._round:
+            places %= self._count
+        elif pad:
+            places[-pad:] = self._before[-pad:]
+        self._ended = pad > 0
+        self._start = pad if self._round else 0
+        self._before = places
+        chosen = self._order[places]
+        self._current = DataBatch(*self._batch(chosen), pad, chosen.astype(np.uint64))
+        return True
+
+    def getdata(self) -> list[NDArray]:
+        """The data of the current batch."""
+        return self._current.data
+
+    def getlabel(self) -> list[NDArray]:
+        """The labels of the current batch."""
+        return self._current.label
+
+    def getindex(self) -> Any:
+        """The numbers of the examples in the current batch."""
+        return self._current.index
+
+    def getpad(self) -> int:
+        """How many examples at the end of the current batch fill it up."""
+        return self._current.pad
+
+
+def _shape(shape: Any) -> tuple[int, ...]:
+    return (int(shape),) if isinstance(shape, int) else tuple(int(n) for n in shape)
+
+
+def _files(path: Any) -> list[str]:
+    """The file, or all files of a folder in order. Raises MXNetError where there is none."""
+    path = os.fspath(path)
+    if os.path.isdir(path):
+        return sorted(os.path.join(path, name) for name in os.listdir(path))
+    if not os.path.exists(path):
+        raise MXNetError(f"{path}: No such file or directory")
+    return [path]
+
+
+class CSVIter(MXDataIter):
+    """Batches of the rows of CSV files (a file or a folder of them), each an example of data_shape.
+
+    label_csv: rows of label_shape; without it labels are 0. dtype: float32, int32 or int64 for both.
+    Raises FormatError that names a row which does not fit, MXNetError for files that are not there or of another length."""
+
+    def __init__(
+        self,
+        data_csv: Any,
+        data_shape: Any,
+        label_csv: Any = "NULL",
+        label_shape: Any = (1,),
+        batch_size: int = 0,
+        round_batch: bool = True,
+        dtype: Any = None,
+        **kwargs: Any,
+    ):
+        dtype = np.dtype("float32" if dtype is None or dtype == "None" else dtype)
+        if dtype.name not in ("float32", "int32", "int64"):
+            raise MXNetError(f"CSVIter: {dtype} is not supported; wanted float32, int32 or int64")
+        self._data = _read_csv(data_csv, _shape(data_shape), dtype)
+        label_shape = _shape(label_shape)
+        if label_csv in (None, "NULL"):
+            self._label = np.zeros((len(self._data), *label_shape), dtype)
+        else:
+            self._label = _read_csv(label_csv, label_shape, dtype)
+        if len(self._data) != len(self._label):
+            raise MXNetError(f"CSVIter: {len(self._data)} rows of data, but {len(self._label)} of labels")
+        if label_shape == (1,):
+            self._label = self._label[:, 0]
+        super().__init__(len(self._data), batch_size, round_batch, **kwargs)
+
+    def _batch(self, places: np.ndarray) -> tuple[list[NDArray], list[NDArray]]:
+        return (
+            [nd.array(self._data[places], dtype=self._data.dtype)],
+            [nd.array(self._label[places], dtype=self._label.dtype)],
+        )
+
+
+def _read_csv(path: Any, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """All rows, (rows, *shape)."""
+    rows = []
+    width = int(np.prod(shape))
+    for name in _files(path):
+        with open(name) as file:
+            for number, line in enumerate(file, 1):
+                if not line.strip():
+                    continue
+                try:
+                    row = np.array([float(f) for f in line.split(",")], np.float64)
+                except ValueError as error:
+                    raise FormatError(f"{name}, line {number}: {error}") from error
+                if len(row) != width:
+                    raise FormatError(
+                        f"{name}, line {number}: got {len(row)} numbers, wanted {width} for shape {shape}"
+                    )
+                if dtype.kind == "i" and (row != np.trunc(row)).any():
+                    raise FormatError(f"{name}, line {number}: got fractions, wanted whole numbers for {dtype}")
+                rows.append(row.astype(dtype))
+    return np.array(rows, dtype).reshape(-1, *shape)
+
+
+class LibSVMIter(MXDataIter):
+    """Batches of the rows of a LibSVM file as csr matrices: lines ``label index:value ...``, indices from 0.
+
+    label_libsvm: a file in the same form (what stands first in a line is passed over), for labels of label_shape. num_parts,
+    part_index: one of several parts. Raises FormatError that names a line it cannot read."""
+
+    def __init__(
+        self,
+        data_libsvm: Any,
+        data_shape: Any,
+        label_libsvm: Any = "NULL",
+        label_shape: Any = (1,),
+        num_parts: int = 1,
+        part_index: int = 0,
+        batch_size: int = 0,
+        round_batch: bool = True,
+        dtype: Any = None,
+        **kwargs: Any,
+    ):
+        if not round_batch:
+            raise MXNetError("LibSVMIter: round_batch=False is not supported")
+        if dtype not in (None, "None", "float32", np.float32):
+            raise MXNetError(f"LibSVMIter: got dtype={dtype}, wanted float32")
+        rows = _read_libsvm(data_libsvm, _shape(data_shape))
+        self._labels: Any = None
+        if label_libsvm not in (None, "NULL"):
+            self._labels = _read_libsvm(label_libsvm, _shape(label_shape))
+            if len(self._labels) != len(rows):
+                raise MXNetError(f"LibSVMIter: {len(rows)} rows of data, but {len(self._labels)} of labels")
+        chosen = _part(len(rows), num_parts, part_index)
+        self._rows = rows[chosen]
+        self._labels = None if self._labels is None else self._labels[chosen]
+        self._widths = int(np.prod(_shape(data_shape))), int(np.prod(_shape(label_shape)))
+        super().__init__(len(self._rows), batch_size, True, **kwargs)
+
+    def _batch(self, places: np.ndarray) -> tuple[list[NDArray], list[NDArray]]:
+        data = _csr([self._rows[i] for i in places], self._widths[0])
+        if self._labels is None:
+            return [data], [nd.array([self._rows[i][0] for i in places])]
+        return [data], [_csr([self._labels[i] for i in places], self._widths[1])]
+
+
+Row = tuple[float, np.ndarray, np.ndarray]
+"""Label, indices, values."""
+
+
+def _read_libsvm(path: Any, shape: tuple[int, ...]) -> list[Row]:
+    rows: list[Row] = []
+    width = int(np.prod(shape))
+    for name in _files(path):
+        with open(name) as file:
+            for number, line in enumerate(file, 1):
+                fields = line.split()
+                if not fields:
+                    continue
+                try:
+                    label = float(fields.pop(0).split(":")[0])  # a weight may follow it
+                    pairs = [field.split(":") for field in fields]
+                    indices = np.array([int(i) for i, _ in pairs], np.int64)
+                    values = np.array([float(v) for _, v in pairs], np.float32)
+                except ValueError as error:
+                    raise FormatError(
+                        f"{name}, line {number}: got {line[:80]!r}, wanted label index:value ..."
+                    ) from error
+                if ((indices < 0) | (indices >= width)).any():
+                    raise FormatError(f"{name}, line {number}: got an index outside of 0 to {width - 1}")
+                rows.append((label, indices, values))
+    return rows
+
+
+def _csr(rows: list[Row], width: int) -> NDArray:
+    starts = np.concatenate([[0], np.cumsum([len(r[1]) for r in rows])])
+    parts = (np.concatenate([r[2] for r in rows]), np.concatenate([r[1] for r in rows]), starts)
+    return csr_matrix(parts, (len(rows), width))
+
+
+def _part(count: int, num_parts: int, part_index: int) -> slice:
+    """The examples of one part of several."""
+    if not 0 <= part_index < num_parts:
+        raise MXNetError(f"got part_index={part_index}, num_parts={num_parts}; wanted an index below the number")
+    size = count // num_parts
+    return slice(part_index * size, count if part_index == num_parts - 1 else (part_index + 1) * size)
+
+
+class MNISTIter(MXDataIter):
+    """Batches of MNIST's files: images (batch, 1, 28, 28), or with flat (batch, 784), from 0 to 1; and labels.
+
+    What does not fill a batch is left out. shuffle: one order for good, drawn with seed. num_parts, part_index: one of
+    several parts. Raises FormatError for files that are none of MNIST's, MXNetError for those that are not there."""
+
+    def __init__(
+        self,
+        image: Any = "./train-images-idx3-ubyte",
+        label: Any = "./train-labels-idx1-ubyte",
+        batch_size: int = 128,
+        shuffle: bool = True,
+        flat: bool = False,
+        seed: int = 0,
+        silent: bool = False,
+        num_parts: int = 1,
+        part_index: int = 0,
+        dtype: Any = None,
+        **kwargs: Any,
+    ):
+        from ..gluon.data.vision.datasets import read_idx
+
+        if dtype not in (None, "None", "float32", np.float32):
+            raise MXNetError(f"MNISTIter: got dtype={dtype}, wanted float32")
+        images, labels = read_idx(_files(image)[0], 3), read_idx(_files(label)[0], 1)
+        if len(images) != len(labels):
+            raise MXNetError(f"MNISTIter: {len(images)} images, but {len(labels)} labels")
+        if not 0 <= part_index < num_parts:
+            raise MXNetError(f"MNISTIter: got part_index={part_index}, num_parts={num_parts}")
+        chosen = slice(len(images) * part_index // num_parts, len(images) * (part_index + 1) // num_parts)
+        self._images, self._labels, self._flat = images[chosen], labels[chosen], bool(flat)
+        count = len(self._images) // batch_size * batch_size
+        super().__init__(count, batch_size, **kwargs)
+        self._order = np.arange(len(self._images))
+        if shuffle:
+            np.random.RandomState(seed).shuffle(self._order)
+        if not silent:
+            logging.info("MNISTIter: load %d images, shuffle=%d, shape=%s", len(images), shuffle, images.shape)
+
+    def getindex(self) -> Any:
+        """Zeros, as in MXNet."""
+        return np.zeros(self.batch_size, np.uint64)
+
+    def _batch(self, places: np.ndarray) -> tuple[list[NDArray], list[NDArray]]:
+        images = self._images[places].astype(np.float32) / np.float32(256)
+        images = images.reshape(len(images), -1) if self._flat else images[:, None]
+        return [nd.array(images)], [nd.array(self._labels[places].astype(np.float32))]

@@ -1,0 +1,55 @@
+"""Losses, against MXNet's recorded answers."""
+
+import pytest
+
+from hybrid import nd
+from hybrid.gluon import loss
+from tests.gluon import recorded
+from tests.gluon.recorded import Case
+
+CASES = recorded.cases("loss")
+ALL = pytest.mark.parametrize("case", [pytest.param(c, id=c.said["id"]) for c in CASES])
+TRAINED = pytest.mark.parametrize("case", [pytest.param(c, id=c.said["id"]) for c in CASES if c.said.get("train", True)])
+
+
+def modes(case: Case) -> tuple[bool, ...]:
+    """SDMLLoss needs the number of rows: arrays only."""
+    return (False,) if case.said["id"] == "SDMLLoss" else (False, True)
+
+
+@ALL
+def test_description(case: Case) -> None:
+    recorded.check_description(case)
+
+
+@ALL
+def test_inference(case: Case) -> None:
+    for hybridize in modes(case):
+        recorded.check_inference(case, hybridize)
+
+
+@TRAINED
+def test_training(case: Case) -> None:
+    for hybridize in modes(case):
+        recorded.check_training(case, hybridize)
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: loss.LogisticLoss(label_format="x"), ValueError, "signed or binary"),
+        (lambda: loss.CTCLoss(layout="x"), AssertionError, "'NTC' and 'TNC'"),
+        (lambda: loss.CTCLoss(label_layout="x"), AssertionError, "'NT' and 'TN'"),
+        (lambda: loss.L1Loss(weight="a")(nd.ones((2,)), nd.ones((2,))), AssertionError, "weight must be a number"),
+        (lambda: loss.SDMLLoss()(nd.ones((2, 3)), nd.ones((3, 3))), AssertionError, "of one shape"),
+    ],
+)
+def test_what_losses_refuse(make, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        make()
+
+
+def test_names() -> None:
+    assert loss.SoftmaxCELoss is loss.SoftmaxCrossEntropyLoss
+    assert loss.SigmoidBCELoss is loss.SigmoidBinaryCrossEntropyLoss
+    assert repr(loss.L2Loss()) == "L2Loss(batch_axis=0, w=1.0)"

@@ -1,0 +1,177 @@
+"""gluon.Trainer: the same numbers as MXNet 1.9.1's, its errors, and its files."""
+
+import importlib.util
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hybrid as mx
+from hybrid import autograd, gluon
+from hybrid.error import FormatError, MXNetError
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+TABLE = json.loads((FIXTURES / "optimizer" / "trainer.json").read_text())
+CASES = TABLE["cases"]
+
+
+def program() -> Any:
+    """The script that recorded the fixture; its function train runs on either engine."""
+    spec = importlib.util.spec_from_file_location("make_trainer", FIXTURES / "make" / "trainer.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("case", [pytest.param(c, id="-".join(map(str, c["case"]))) for c in CASES])
+def test_trains_as_mxnet_does(case: dict[str, Any], tmp_path: Path) -> None:
+    got = program().train(mx, *case["case"], tmp_path)
+    for mine, want in zip(got, case["values"], strict=True):
+        np.testing.assert_allclose(mine, want, rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("case", [pytest.param(c, id=f"{c['case'][0]}-{i}") for i, c in enumerate(TABLE["sparse"])])
+def test_sparse_gradients_as_in_mxnet(case: dict[str, Any]) -> None:
+    got = program().by_rows(mx, *case["case"])
+    np.testing.assert_allclose(got, case["values"], rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("case", [pytest.param(c, id=f"{c['case'][0]}-{i}") for i, c in enumerate(TABLE["schedules"])])
+def test_schedules_as_in_mxnet(case: dict[str, Any]) -> None:
+    got, left = program().rates(mx, *case["case"])
+    assert got == case["values"][0]
+    assert left == case["values"][1]
+
+
+def test_schedules_that_cannot_be() -> None:
+    for name, args, attrs, wrong in (
+        ("LRScheduler", (), {"warmup_begin_lr": 1}, "Base lr has to be higher"),
+        ("LRScheduler", (), {"warmup_steps": -1}, "positive or 0"),
+        ("LRScheduler", (), {"warmup_mode": "x"}, "Supports only linear and constant"),
+        ("FactorScheduler", (0,), {}, "greater or equal than 1"),
+        ("FactorScheduler", (1, 2), {}, "Factor must be no more than 1"),
+        ("MultiFactorScheduler", ([3, 3],), {}, "increasing"),
+        ("PolyScheduler", (0,), {}, "strictly positive"),
+    ):
+        with pytest.raises(ValueError, match=wrong):
+            getattr(mx.lr_scheduler, name)(*args, **attrs)
+    with pytest.raises(AssertionError):
+        mx.lr_scheduler.MultiFactorScheduler([])
+    with pytest.raises(NotImplementedError):
+        mx.lr_scheduler.LRScheduler()(1)
+
+
+def parameters(count: int = 2, contexts: int = 1, **attrs: Any) -> list[gluon.Parameter]:
+    params = [gluon.Parameter(f"p{i}", shape=(2,), **attrs) for i in range(count)]
+    for param in params:
+        param.initialize(init=mx.init.One(), ctx=[mx.cpu(i) for i in range(contexts)])
+    return params
+
+
+def backward(*params: gluon.Parameter) -> None:
+    with autograd.record():
+        losses = [param.data(c).sum() for param in params for c in param.list_ctx()]
+    for loss in losses:
+        loss.backward()
+
+
+def test_stale_gradients() -> None:
+    used, unused = parameters()
+    trainer = gluon.Trainer([used, unused], "sgd", {"learning_rate": 0.5})
+    backward(used)
+    with pytest.raises(UserWarning, match="Gradient of Parameter `p1` on context cpu\\(0\\) has not been updated"):
+        trainer.step(1)
+    trainer.step(1, ignore_stale_grad=True)
+    assert used.data().asnumpy().tolist() == [0.5, 0.5]
+    assert unused.data().asnumpy().tolist() == [1, 1]
+    trainer.step(1, ignore_stale_grad=True)
+    assert used.data().asnumpy().tolist() == [0.5, 0.5]
+    with pytest.raises(UserWarning, match="`p0`"):
+        trainer.step(1)
+
+
+def test_what_it_takes() -> None:
+    one, two = parameters()
+    with pytest.raises(ValueError, match="list or dict of Parameters, got <class 'int'>"):
+        gluon.Trainer(3, "sgd")
+    with pytest.raises(ValueError, match="got list of <class 'int'>"):
+        gluon.Trainer([3], "sgd")
+    with pytest.raises(AssertionError, match="optimizer_params must be None"):
+        gluon.Trainer([one], mx.optimizer.SGD(), {"learning_rate": 1})
+    trainer = gluon.Trainer({"b": two, "a": one}, mx.optimizer.SGD(learning_rate=0.25))
+    assert [p.name for p in trainer._params] == ["p0", "p1"]
+    assert trainer.learning_rate == 0.25
+    trainer.set_learning_rate(1.0)
+    assert trainer.optimizer.lr == 1.0
+    apart = parameters(1, 2)
+    with pytest.raises(AssertionError, match="All Parameters must be initialized on the same set of contexts"):
+        gluon.Trainer([one, *apart], "sgd")
+
+
+def test_a_scheduler_decides_the_rate() -> None:
+    (param,) = parameters(1)
+    scheduler = mx.lr_scheduler.FactorScheduler(1, 0.5, base_lr=1.0)
+    trainer = gluon.Trainer([param], "sgd", {"lr_scheduler": scheduler})
+    with pytest.raises(UserWarning, match="LRScheduler of the optimizer has already been defined"):
+        trainer.set_learning_rate(1)
+    for want in (1.0, 0.5, 0.25):
+        backward(param)
+        trainer.step(1)
+        assert trainer.learning_rate == want
+
+
+def test_parts_of_a_step_are_for_weights_outside_the_store() -> None:
+    trainer = gluon.Trainer(parameters(1, 2), "sgd")
+    for call in (trainer.allreduce_grads, lambda: trainer.update(1)):
+        with pytest.raises(AssertionError, match="when parameters are updated on kvstore is not supported"):
+            call()
+
+
+def test_no_store_joins_several_machines() -> None:
+    trainer = gluon.Trainer(parameters(1), "sgd", kvstore="dist_sync")
+    with pytest.raises(MXNetError, match="'dist_sync': it joins several machines"):
+        trainer.step(1)
+
+
+def test_files_of_states(tmp_path: Path) -> None:
+    (param,) = parameters(1)
+    trainer = gluon.Trainer([param], "adam")
+    backward(param)
+    trainer.step(1)
+    trainer.save_states(str(tmp_path / "states"))
+    again = gluon.Trainer([param], "sgd")
+    again.load_states(str(tmp_path / "states"))
+    assert type(again.optimizer) is mx.optimizer.Adam
+    assert again.optimizer.param_dict == {0: param}
+    (tmp_path / "states").write_bytes(b"cos\nsystem\n(S'ls'\ntR.")
+    with pytest.raises(FormatError, match=r"they call os\.system"):
+        again.load_states(str(tmp_path / "states"))
+
+
+@pytest.mark.parametrize("contexts", [1, 2])
+def test_sparse_gradients_change_their_rows_only(contexts: int) -> None:
+    param = gluon.Parameter("weight", shape=(4, 2), grad_stype="row_sparse")
+    param.initialize(init=mx.init.One(), ctx=[mx.cpu(i) for i in range(contexts)])
+    trainer = gluon.Trainer([param], "sgd", {"learning_rate": 1, "momentum": 0.5, "wd": 0.1})
+    for rows in ([0, 1], [1]):
+        with autograd.record():
+            losses = [mx.nd.take(param.data(c), mx.nd.array(rows, ctx=c)).sum() for c in param.list_ctx()]
+        for loss in losses:
+            loss.backward()
+        trainer.step(contexts)
+    first = 1 - 1.1
+    want = [first, first - 0.5 * 1.1 - (1 + 0.1 * first), 1, 1]
+    for context in param.list_ctx():
+        np.testing.assert_allclose(param.data(context).asnumpy()[:, 0], want, rtol=1e-6, atol=1e-6)
+
+
+def test_a_store_that_sparse_weights_need() -> None:
+    param = gluon.Parameter("weight", shape=(4, 2), stype="row_sparse", grad_stype="row_sparse")
+    param.initialize(init=mx.init.One())
+    trainer = gluon.Trainer([param], "sgd", update_on_kvstore=False)
+    with pytest.raises(ValueError, match="sparse weights are present"):
+        trainer.step(1)
