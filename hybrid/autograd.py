@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from .array import NDArray, invoke, traced
 from .error import MXNetError, OpError
-from .graph.graph import Entry
+from .graph.graph import Entry, Graph
 from .op import Op, lookup
 from .symbol import Symbol
 from .tape import STATE, Node, OpStep, Step, Variable
@@ -117,15 +117,17 @@ class _Compiled(NamedTuple):
 
 
 @functools.lru_cache(maxsize=4096)
-def _compiled(op: Op) -> _Compiled:
-    """The operator's rule. Raises OpError when it has none."""
+def _compiled(op: Op, asked: tuple[bool, ...]) -> _Compiled:
+    """The operator's rule, as far as it is about the inputs whose gradients are asked for. Raises OpError when it has none."""
     found = traced(op)
     if isinstance(found, OpError):
         raise found
+    wanted = [(e, i) for e, i in zip(found.graph.outputs, found.inputs) if asked[i]]
+    graph = Graph(e for e, _ in wanted)
     slots: dict[tuple[int, int], int] = {}
     names: dict[str, int] = {}
     steps = []
-    for node in found.graph.nodes:
+    for node in graph.nodes:
         first = len(slots)
         for i in range(len(node.outputs)):
             slots[id(node), i] = len(slots)
@@ -135,7 +137,7 @@ def _compiled(op: Op) -> _Compiled:
             steps.append((node.op, tuple(slots[id(e.node), e.index] for e in node.inputs), first))
 
     def places(pairs: Sequence[tuple[str, int]]) -> tuple[tuple[int, int], ...]:
-        return tuple((names[name], i) for name, i in pairs)
+        return tuple((names[name], i) for name, i in pairs if name in names)
 
     def slot(entry: Entry) -> int:
         return slots[id(entry.node), entry.index]
@@ -146,7 +148,7 @@ def _compiled(op: Op) -> _Compiled:
         places(found.heads),
         places(found.reads),
         places(found.results),
-        tuple((slot(e), i) for e, i in zip(found.graph.outputs, found.inputs)),
+        tuple((slot(e), i) for e, i in wanted),
     )
 
 
@@ -154,7 +156,7 @@ def _op_backward(step: OpStep, dys: Sequence[NDArray | None]) -> list[NDArray | 
     """Gradients of an operator's inputs, by its rule. What was kept has its history back, for gradients of gradients."""
     if step.inputs is None or step.results is None:
         raise MXNetError(f"Check failed: {_NOT_RECORDED}")
-    plan = _compiled(step.op)
+    plan = _compiled(step.op, tuple(p is not None for p in step.parents))
     values: list[Any] = [None] * plan.slots
     for slot, i in plan.reads:
         values[slot] = _with_node(step.inputs[i], step.parents[i])

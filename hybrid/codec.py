@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import struct
 from typing import Any
 
 import numpy as np
@@ -37,23 +38,26 @@ def decode(data: Any, color: int = 1) -> np.ndarray:
     color: 1 always three channels, 0 gray, -1 as stored (gray, three, or with opacity four).
     Raises FormatError for bytes that are no image or are cut off, MXNetError without Pillow."""
     images = _pillow()
-    import struct
-    import warnings
-
     data = bytes(data)
     if not data:
         raise FormatError("an image of 0 bytes")
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", images.DecompressionBombWarning)
-            image = images.open(io.BytesIO(data))
-            if image.width * image.height > LARGEST:
-                raise FormatError(f"an image of {image.width}x{image.height} pixels; the most is 2**28")
-            kind = image.format
-            if not color:
-                image.draft("L", image.size)  # brightness is what a JPEG holds
-            image.load()
-    except (OSError, SyntaxError, ValueError, struct.error, images.DecompressionBombError) as error:
+        image = images.open(io.BytesIO(data))
+        if image.width * image.height > LARGEST:
+            raise FormatError(f"an image of {image.width}x{image.height} pixels; the most is 2**28")
+        kind = image.format
+        if not color:
+            image.draft("L", image.size)  # brightness is what a JPEG holds
+        image.load()
+    except (
+        OSError,
+        SyntaxError,
+        ValueError,
+        EOFError,
+        LookupError,
+        struct.error,
+        images.DecompressionBombError,
+    ) as error:
         if isinstance(error, FormatError):
             raise
         raise FormatError(f"cannot decode an image of {len(data)} bytes: {error}") from error

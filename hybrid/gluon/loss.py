@@ -356,7 +356,7 @@ class CosineEmbeddingLoss(Loss):
         label = label.reshape((-1, 1))
         cosine = self._cosine_similarity(F, input1, input2)
         alike = (1 - cosine) * (label == 1)
-        other = F.broadcast_maximum(F.zeros((1, 1)), (label == -1) * (cosine - self._margin), axis=1)
+        other = F.broadcast_maximum(F.zeros((1, 1)), (label == -1) * (cosine - self._margin))
         loss = alike + other
         return self._weighted(F, loss, sample_weight)
 

@@ -155,21 +155,23 @@ class ImageIter(io.DataIter):
         if self._ended:
             raise StopIteration
         examples, self._kept = self._kept, []
-        examples += self._examples(self.batch_size - len(examples))
+        wanted = self.batch_size - len(examples)
+        examples += self._examples(wanted)
+        if len(examples) == self.batch_size:
+            return self.batch(examples, wanted % self.batch_size)  # the pad after a roll-over is MXNet's
         pad = self.batch_size - len(examples)
-        if pad:
-            self._ended = True
-            if not examples or self.last_batch_handle == "discard":
+        self._ended = True
+        if not examples or self.last_batch_handle == "discard":
+            raise StopIteration
+        if self.last_batch_handle == "roll_over":
+            self._kept = examples
+            raise StopIteration
+        while len(examples) < self.batch_size:
+            self._again()
+            more = self._examples(self.batch_size - len(examples))
+            if not more:
                 raise StopIteration
-            if self.last_batch_handle == "roll_over":
-                self._kept = examples
-                raise StopIteration
-            while len(examples) < self.batch_size:
-                self._again()
-                more = self._examples(self.batch_size - len(examples))
-                if not more:
-                    raise StopIteration
-                examples += more
+            examples += more
         return self.batch(examples, pad)
 
     def _again(self) -> None:

@@ -213,12 +213,11 @@ class PrefetchingIter(_Holding):
     def iter_next(self) -> bool:
         """Go to the next batch. Raises AssertionError where one iterator ends before another."""
         batches = [future.result() for future in self._pending]
-        if batches[0] is None:
-            assert all(b is None for b in batches), "Number of entry mismatches between iterators"
+        ended = [b is None for b in batches]
+        assert all(ended) or not any(ended), "Number of entry mismatches between iterators"
+        if all(ended):
             return False
-        assert all(b is not None and b.pad == batches[0].pad for b in batches), (
-            "Different pad number in the data batches"
-        )
+        assert len({b.pad for b in batches}) == 1, "Different pad number in the data batches"
         self.current_batch = DataBatch(
             [array for b in batches for array in b.data],
             [array for b in batches for array in b.label],

@@ -492,8 +492,8 @@ class _Run(NamedTuple):
 class RnnParamConcat(Op):
     """Parameters of all layers joined along ``dim`` into the vector that RNN takes.
 
-    Shapes: (..., k, ...) each, alike but for axis dim -> (..., sum of k, ...). One input's unknown size along dim follows
-    from the output's. Source: MXNet _rnn_param_concat."""
+    Shapes: (..., k, ...) each, alike but for axis dim -> (..., sum of k, ...). Unknown sizes along dim follow from the
+    output's: they are equal, those of the first layer's i2h weights in both directions. Source: MXNet _rnn_param_concat."""
 
     num_args: int
     dim: int = 1
@@ -519,9 +519,10 @@ class RnnParamConcat(Op):
         open_ = [i for i, s in enumerate(filled) if s[axis] is UNKNOWN]
         output = outputs[0]
         total = UNKNOWN if output is None else output[axis]
-        if len(open_) == 1 and total is not UNKNOWN:
+        if open_ and total is not UNKNOWN:
             missing = total - sum(s[axis] for s in filled if s[axis] is not UNKNOWN)
-            filled[open_[0]] = (*rest[:axis], missing, *rest[axis + 1 :])
+            for i in open_ if missing % len(open_) == 0 else ():
+                filled[i] = (*rest[:axis], missing // len(open_), *rest[axis + 1 :])
         return filled
 
     def compute(self, *data):

@@ -1,5 +1,6 @@
 """Operators that give the same numbers another shape: Reshape and its kin, and permutations of axes."""
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple
@@ -8,7 +9,7 @@ import numpy as np
 
 from ..attrs import Shape
 from ..op import Op, op
-from ..shapes import UNKNOWN, show
+from ..shapes import UNKNOWN, is_known, show
 from .adjoint import linear
 from .common import axis_of
 
@@ -196,6 +197,17 @@ class Reshape(Reshaping):
         if sizes.count(INFERRED) > 1:
             raise self.fail(f"got {wanted}, wanted at most one dimension to infer")
         return self.completed(sizes, data, wanted)
+
+    def infer_input_shapes(self, shapes, outputs):
+        """One unknown dim of the data follows from the size of the output (MXNet's ReverseReshapeInferShape)."""
+        data, output = shapes[0], outputs[0]
+        if data is None or not is_known(output) or sum(d is UNKNOWN for d in data) != 1:
+            return shapes
+        known = math.prod(d for d in data if d is not UNKNOWN)
+        size = math.prod(output)
+        if known == 0 or size % known:
+            return shapes
+        return [tuple(size // known if d is UNKNOWN else d for d in data), *shapes[1:]]
 
     @classmethod
     def examples(cls, make):

@@ -25,8 +25,9 @@ def data() -> np.ndarray:
 def check(path: str, feed: np.ndarray) -> None:
     session = ort.InferenceSession(path, providers=["CPUExecutionProvider"])
     (got,) = session.run(None, {"data": feed})
-    block = mx.gluon.SymbolBlock.imports(FILES[0], ["data"], FILES[1])
-    np.testing.assert_allclose(got, block(mx.nd.array(feed)).asnumpy(), rtol=1e-4, atol=1e-5)
+    block = mx.gluon.SymbolBlock.imports(FILES[0], ["data", "softmax_label"], FILES[1])
+    want = block(mx.nd.array(feed), mx.nd.zeros(len(feed)))
+    np.testing.assert_allclose(got, want.asnumpy(), rtol=1e-4, atol=1e-5)
 
 
 def test_signature() -> None:

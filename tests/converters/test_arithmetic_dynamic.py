@@ -10,7 +10,8 @@ import converters
 from hybrid.graph.executor import Program
 from hybrid.graph.graph import Entry, Graph, Node
 from hybrid.op import OPS, REGISTRY
-from hybrid.ops.reduce import ArgExtreme, NpReduction, Reduction
+from hybrid.ops.arg_extremes import ArgExtreme
+from hybrid.ops.reduce import NpReduction, Reduction
 from tests.table.goldens import close
 from tests.table.test_goldens import run_onnx
 

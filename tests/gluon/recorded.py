@@ -15,7 +15,10 @@ from hybrid import autograd, gluon, nd
 FOLDER = Path(__file__).parents[2] / "fixtures" / "gluon"
 MEANINGLESS = {
     "SELU": ("grad-in/0", "MXNet's gradient of selu is wrong: finite differences of its own outputs disagree"),
-    "AvgPool3D-ceil": ("grad-in/0", "MXNet divides by another window's size than forwards: finite differences disagree"),
+    "AvgPool3D-ceil": (
+        "grad-in/0",
+        "MXNet divides by another window's size than forwards: finite differences disagree",
+    ),
     "BatchNorm-fixed": ("after/batchnorm0_gamma", "MXNet writes 1 into a gamma that it does not use"),
     "BatchNormReLU-fixed": ("after/batchnormrelu0_gamma", "MXNet writes 1 into a gamma that it does not use"),
 }
@@ -165,7 +168,8 @@ def check_training(case: Case, hybridize: bool) -> None:
         outputs = list(flat(invoke(block, case, inputs)))
     for i, output in enumerate(outputs):
         close(output, case.arrays[f"train/{i}"], f"output {i}")
-    autograd.backward(outputs, [case.array(f"head/{i}") for i in range(len(outputs))])
+    heads = case.named("head")
+    autograd.backward([outputs[int(i)] for i in heads], [nd.array(head) for head in heads.values()])
     for i, want in case.named("grad-in").items():
         close(inputs[int(i)].grad, want, f"gradient of input {i}", 256)
     parameters = block.collect_params()

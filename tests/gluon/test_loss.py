@@ -9,7 +9,9 @@ from tests.gluon.recorded import Case
 
 CASES = recorded.cases("loss")
 ALL = pytest.mark.parametrize("case", [pytest.param(c, id=c.said["id"]) for c in CASES])
-TRAINED = pytest.mark.parametrize("case", [pytest.param(c, id=c.said["id"]) for c in CASES if c.said.get("train", True)])
+TRAINED = pytest.mark.parametrize(
+    "case", [pytest.param(c, id=c.said["id"]) for c in CASES if c.said.get("train", True)]
+)
 
 
 def modes(case: Case) -> tuple[bool, ...]:

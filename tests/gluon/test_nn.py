@@ -12,7 +12,9 @@ from tests.gluon.recorded import Case
 
 CASES = recorded.cases("nn")
 ALL = pytest.mark.parametrize("case", [pytest.param(c, id=c.said["id"]) for c in CASES])
-TRAINED = pytest.mark.parametrize("case", [pytest.param(c, id=c.said["id"]) for c in CASES if c.said.get("train", True)])
+TRAINED = pytest.mark.parametrize(
+    "case", [pytest.param(c, id=c.said["id"]) for c in CASES if c.said.get("train", True)]
+)
 MODE = pytest.mark.parametrize("hybridize", [False, True], ids=["imperative", "hybrid"])
 
 
@@ -46,7 +48,8 @@ def test_containers(kind: type) -> None:
     assert net[0] is next(iter(net)) and net[-1].prefix == "net_dense1_"
     part = net[1:]
     assert type(part) is kind and part.prefix == "net_" and part[1] is net[2]
-    assert repr(net) == f"{kind.__name__}(\n  (0): Dense(None -> 3, linear)\n  (1): Dropout(p = 0.2, axes=())\n  (2): Dense(None -> 2, linear)\n)"
+    lines = ("(0): Dense(None -> 3, linear)", "(1): Dropout(p = 0.2, axes=())", "(2): Dense(None -> 2, linear)")
+    assert repr(net) == "\n  ".join((f"{kind.__name__}(", *lines)) + "\n)"
     with pytest.raises(IndexError):
         net[3]
 
@@ -90,7 +93,7 @@ def test_what_layers_refuse(make, error: type[Exception], message: str) -> None:
 def test_functions_as_layers() -> None:
     x = nd.array([[-1.0, 2.0]])
     assert (nn.Lambda(lambda a: a * 2)(x).asnumpy() == [[-2, 4]]).all()
-    net = nn.HybridLambda(lambda F, a: F.relu(a))
+    net = nn.HybridLambda(lambda F, a: F.relu(a))  # noqa: N803
     net.hybridize()
     assert (net(x).asnumpy() == [[0, 2]]).all()
     assert repr(net) == "HybridLambda(<lambda>)"

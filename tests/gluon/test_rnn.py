@@ -11,7 +11,9 @@ from tests.gluon.recorded import Case
 
 CASES = [*recorded.cases("cells"), *recorded.cases("layers")]
 ALL = pytest.mark.parametrize("case", [pytest.param(c, id=c.said["id"]) for c in CASES])
-TRAINED = pytest.mark.parametrize("case", [pytest.param(c, id=c.said["id"]) for c in CASES if c.said.get("train", True)])
+TRAINED = pytest.mark.parametrize(
+    "case", [pytest.param(c, id=c.said["id"]) for c in CASES if c.said.get("train", True)]
+)
 MODE = pytest.mark.parametrize("hybridize", [False, True], ids=["imperative", "hybrid"])
 
 
@@ -103,7 +105,7 @@ def test_states_of_layers() -> None:
 def test_saved_layers_load_into_layers_only_by_structure(tmp_path) -> None:
     layer = filled(rnn.LSTM(3, bidirectional=True, input_size=2))
     layer.save_parameters(str(tmp_path / "x.params"))
-    assert list(nd.load(str(tmp_path / "x.params")))[0] == "_unfused.0.l_cell.i2h_weight"
+    assert next(iter(nd.load(str(tmp_path / "x.params")))) == "_unfused.0.l_cell.i2h_weight"
     other = rnn.LSTM(3, bidirectional=True)
     other.load_parameters(str(tmp_path / "x.params"))
     x = nd.ones((4, 2, 2))
@@ -132,7 +134,11 @@ def test_sequence_lengths_of_layers() -> None:
         (lambda: rnn.RNN(3, activation="x"), KeyError, "rnn_x"),
         (lambda: rnn.DropoutCell("a"), AssertionError, "rate must be a number"),
         (lambda: rnn.ZoneoutCell(rnn.BidirectionalCell(rnn.RNNCell(1), rnn.RNNCell(1))), AssertionError, "zoneout"),
-        (lambda: rnn.BidirectionalCell(rnn.RNNCell(1), rnn.RNNCell(1))(nd.ones((1, 1)), []), NotImplementedError, "unroll"),
+        (
+            lambda: rnn.BidirectionalCell(rnn.RNNCell(1), rnn.RNNCell(1))(nd.ones((1, 1)), []),
+            NotImplementedError,
+            "unroll",
+        ),
         (lambda: rnn.LSTM(3, projection_size=2)._unfuse(), AssertionError, "projection"),
         (lambda: gluon.contrib.rnn.Conv1DRNNCell((2, 8), 3, 3, 2), AssertionError, "odd number"),
         (lambda: rnn.RNNCell(3).unroll(3, nd.ones((2, 4, 5))), AssertionError, "wanted length=3"),

@@ -50,6 +50,8 @@ def test_gives_what_mxnet_gave(name: str) -> None:
             assert result.dtype == want.dtype, number
         if want.dtype.kind == "f":
             scale = max(1.0, np.abs(want).max(initial=0.0))
-            np.testing.assert_allclose(result, want, rtol=0, atol=64 * np.finfo(np.float32).eps * scale, err_msg=str(number))
+            np.testing.assert_allclose(
+                result, want, rtol=0, atol=64 * np.finfo(np.float32).eps * scale, err_msg=str(number)
+            )
         else:
             np.testing.assert_array_equal(result, want, err_msg=str(number))

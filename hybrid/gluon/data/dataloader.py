@@ -52,8 +52,8 @@ class DataLoader:
     ahead, prefetch of them (by default two for each worker), and have timeout seconds for each. auto_reload: begin the
     next epoch as soon as one ends. pin_memory gives batches in the context ``cpu_pinned(pin_device_id)``.
 
-    Worker processes start in the way that multiprocessing is set to; with "spawn" the dataset and batchify_fn must be
-    picklable. Each has random numbers of its own, which follow from ``numpy.random.seed``.
+    Worker processes start in the way that multiprocessing is set to (forks on Linux, where it is not); with "spawn" the
+    dataset and batchify_fn must be picklable. Each has random numbers of its own, which follow from ``numpy.random.seed``.
 
     Raises ValueError for arguments that contradict each other; in iteration what dataset and batchify_fn raise (from a
     process with its traceback as cause), multiprocessing.TimeoutError, and RuntimeError for a worker that died.

@@ -16,6 +16,7 @@ import os
 import queue
 import random as python_random
 import signal
+import sys
 import threading
 import traceback
 import warnings
@@ -111,8 +112,8 @@ def _sendable(error: BaseException) -> BaseException:
     """The error, or where it cannot be sent one that says the same."""
     try:
         reduction.ForkingPickler.loads(reduction.ForkingPickler.dumps(error))  # type: ignore[attr-defined]
-    except Exception:
-        return RuntimeError(f"{type(error).__name__}: {error}")
+    except Exception as why:
+        return RuntimeError(f"{type(error).__name__}: {error} (the error itself cannot be sent: {why})")
     return error
 
 
@@ -173,7 +174,9 @@ class ProcessWorkers:
     multiprocessing.TimeoutError for a batch that takes too long; RuntimeError for a process that died."""
 
     def __init__(self, count: int, dataset: Any, batchify: Callable[[list[Any]], Any]):
-        context = multiprocessing.get_context()
+        chosen = multiprocessing.get_start_method(allow_none=True)
+        # MXNet's programs count on forks, which Python 3.14 no longer starts with by itself
+        context: Any = multiprocessing.get_context("fork" if chosen is None and sys.platform == "linux" else chosen)
         seeds = np.random.RandomState()  # a copy: drawing from it leaves the program's own numbers as they are
         seeds.set_state(np.random.get_state())
         self._processes: list[Any] = []

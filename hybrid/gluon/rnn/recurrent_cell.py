@@ -8,7 +8,7 @@ from typing import Any
 from ... import ndarray
 from ..block import Block, HybridBlock
 from ..nn import LeakyReLU
-from .sequences import _format_sequence, _mask_sequence_variable_length, last_valid
+from .sequences import _format_sequence, _mask_sequence_variable_length, last_valid, make_state
 
 States = list[Any]
 
@@ -60,7 +60,8 @@ class RecurrentCell(Block):
         states = []
         for info in self.state_info(batch_size):
             self._init_counter += 1
-            states.append(func(name=f"{self._prefix}begin_state_{self._init_counter}", **{**(info or {}), **kwargs}))
+            name = f"{self._prefix}begin_state_{self._init_counter}"
+            states.append(make_state(func, name, {**(info or {}), **kwargs}))
         return states
 
     def unroll(

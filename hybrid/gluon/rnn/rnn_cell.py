@@ -410,13 +410,14 @@ class ZoneoutCell(ModifierCell):
     def hybrid_forward(self, F: Any, inputs: Any, states: States) -> tuple[Any, States]:  # noqa: N803
         """One step."""
         output, following = self.base_cell(inputs, states)
+        before = self._prev_output if type(self._prev_output) is type(output) else None  # none of a run's in a trace
 
         def mix(rate: float, new: Any, old: Any) -> Any:  # Dropout of ones is zero where the old value stays
             kept = F.Dropout(F.ones_like(new), p=rate)
             return F.where(kept, new, F.zeros_like(new) if old is None else old)
 
         if self.zoneout_outputs:
-            output = mix(self.zoneout_outputs, output, self._prev_output)
+            output = mix(self.zoneout_outputs, output, before)
         if self.zoneout_states:
             following = [mix(self.zoneout_states, new, old) for new, old in zip(following, states)]
         self._prev_output = output

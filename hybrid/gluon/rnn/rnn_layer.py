@@ -11,6 +11,7 @@ from ...ndarray import NDArray
 from ...symbol import Symbol
 from ..block import HybridBlock
 from . import rnn_cell
+from .sequences import make_state
 
 __all__ = ["GRU", "LSTM", "RNN"]
 
@@ -109,7 +110,7 @@ class _RNNLayer(HybridBlock):
     def begin_state(self, batch_size: int = 0, func: Any = ndarray.zeros, **kwargs: Any) -> list[Any]:
         """The states before the first step: func of each one's shape, dtype and name, and of kwargs."""
         return [
-            func(name=f"{self.prefix}h0_{i}", **{**info, **kwargs})
+            make_state(func, f"{self.prefix}h0_{i}", {**info, **kwargs})
             for i, info in enumerate(self.state_info(batch_size))
         ]
 

@@ -98,3 +98,11 @@ def last_valid(F: Any, states: list[list[Any]], valid_length: Any) -> list[Any]:
         F.SequenceLast(F.stack(*steps, axis=0), sequence_length=valid_length, use_sequence_length=True, axis=0)
         for steps in zip(*states)
     ]
+
+
+def make_state(func: Any, name: str, info: dict[str, Any]) -> Any:
+    """What func (a maker of arrays or of symbols) makes of a state's description."""
+    info = dict(info)
+    if getattr(func, "__module__", None) == symbol.__name__ and "__layout__" in info:
+        info["attr"] = {"__layout__": info.pop("__layout__")}
+    return func(name=name, **info)

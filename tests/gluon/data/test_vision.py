@@ -1,0 +1,191 @@
+"""Image datasets from local files, and transforms in a DataLoader."""
+
+import gzip
+import io as bytes_io
+import struct
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hybrid import nd
+from hybrid.error import FormatError
+from hybrid.gluon import data
+from hybrid.gluon.data import vision
+from hybrid.gluon.data.vision import transforms
+
+FIXTURES = Path(__file__).parents[3] / "fixtures/data"
+
+
+def mnist(folder: Path, compress: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Write five images and labels as MNIST's training files."""
+    images = np.random.default_rng(0).integers(0, 256, (5, 28, 28)).astype(np.uint8)
+    labels = np.arange(5, dtype=np.uint8)
+    for name, array, code in (("train-images-idx3-ubyte", images, 3), ("train-labels-idx1-ubyte", labels, 1)):
+        content = struct.pack(f">BBBB{code}I", 0, 0, 8, code, *array.shape) + array.tobytes()
+        if compress:
+            (folder / f"{name}.gz").write_bytes(gzip.compress(content))
+        else:
+            (folder / name).write_bytes(content)
+    return images, labels
+
+
+@pytest.mark.parametrize("compress", [True, False])
+@pytest.mark.parametrize("kind", [vision.MNIST, vision.FashionMNIST])
+def test_mnist(tmp_path: Path, compress: bool, kind: type[vision.MNIST]) -> None:
+    images, labels = mnist(tmp_path, compress)
+    dataset = kind(tmp_path)
+    assert len(dataset) == 5
+    image, label = dataset[3]
+    assert (image.shape, image.dtype) == ((28, 28, 1), np.uint8)
+    assert (image.asnumpy()[:, :, 0] == images[3]).all()
+    assert label == 3 and label.dtype == np.int32
+    scaled = kind(tmp_path, transform=lambda x, y: (x.astype("float32") / 255, y + 1))
+    assert scaled[3][1] == 4
+    (batch, numbers) = next(iter(data.DataLoader(dataset, 5)))
+    assert batch.shape == (5, 28, 28, 1)
+    assert numbers.asnumpy().tolist() == labels.tolist()
+    with pytest.raises(FileNotFoundError, match=r"holds no t10k-images-idx3-ubyte.gz or t10k-images-idx3-ubyte"):
+        kind(tmp_path, train=False)
+
+
+def test_broken_mnist_files(tmp_path: Path) -> None:
+    mnist(tmp_path, True)
+    path = tmp_path / "train-labels-idx1-ubyte.gz"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-9])
+    with pytest.raises(FormatError, match="train-labels"):
+        vision.MNIST(tmp_path)
+    path.write_bytes(b"nonsense")
+    with pytest.raises(FormatError, match="train-labels"):
+        vision.MNIST(tmp_path)
+    path.write_bytes(gzip.compress(struct.pack(">BBBBI", 0, 0, 8, 1, 4) + b"abcd"))
+    with pytest.raises(FormatError, match="5 images, but 4 labels"):
+        vision.MNIST(tmp_path)
+
+
+@pytest.mark.parametrize("archive", [True, False])
+def test_cifar(tmp_path: Path, archive: bool) -> None:
+    rng = np.random.default_rng(0)
+    images = rng.integers(0, 256, (2, 3, 32, 32)).astype(np.uint8)
+
+    def write(name: str, files: dict[str, bytes]) -> None:
+        if not archive:
+            for file, content in files.items():
+                (tmp_path / file).write_bytes(content)
+            return
+        with tarfile.open(tmp_path / name, "w:gz") as tar:
+            for file, content in files.items():
+                member = tarfile.TarInfo(f"folder/{file}")
+                member.size = len(content)
+                tar.addfile(member, bytes_io.BytesIO(content))
+
+    batch = b"".join(bytes([label]) + image.tobytes() for label, image in zip((7, 2), images))
+    write("cifar-10-binary.tar.gz", {f"data_batch_{i}.bin": batch for i in range(1, 6)} | {"test_batch.bin": batch})
+    dataset = vision.CIFAR10(tmp_path)
+    assert len(dataset) == 10
+    image, label = dataset[8]
+    assert label == 7
+    assert (image.asnumpy() == images[0].transpose(1, 2, 0)).all()
+    assert len(vision.CIFAR10(tmp_path, train=False)) == 2
+    rows = b"".join(bytes([coarse, fine]) + image.tobytes() for coarse, fine, image in zip((1, 2), (50, 60), images))
+    write("cifar-100-binary.tar.gz", {"train.bin": rows, "test.bin": rows})
+    assert vision.CIFAR100(tmp_path)[1][1] == 2
+    assert vision.CIFAR100(tmp_path, fine_label=True)[1][1] == 60
+
+
+def test_missing_and_broken_cifar(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"holds no data_batch_1.bin or cifar-10-binary.tar.gz"):
+        vision.CIFAR10(tmp_path)
+    (tmp_path / "train.bin").write_bytes(b"123")
+    with pytest.raises(FormatError, match=r"train.bin has 3 bytes, which is no multiple of 3074"):
+        vision.CIFAR100(tmp_path)
+
+
+def test_image_folders(tmp_path: Path) -> None:
+    pytest.importorskip("PIL")
+    for name in ("cat/1.png", "cat/2.JPG", "ant/3.png", "ant/readme.txt", "loose.png"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        source = "a.jpg" if name.endswith("JPG") else "a.png"
+        (tmp_path / name).write_bytes((FIXTURES / source).read_bytes())
+    with pytest.warns(UserWarning, match="Ignoring") as warned:
+        dataset = vision.ImageFolderDataset(str(tmp_path))
+    assert len(warned) == 2
+    assert dataset.synsets == ["ant", "cat"]
+    assert [(Path(file).name, label) for file, label in dataset.items] == [("3.png", 0), ("1.png", 1), ("2.JPG", 1)]
+    image, label = dataset[2]
+    assert image.shape == (29, 37, 3) and label == 1
+    with pytest.warns(UserWarning, match="Ignoring"):
+        gray = vision.ImageFolderDataset(str(tmp_path), flag=0, transform=lambda x, y: (x, -y))
+    assert gray[1][0].shape == (29, 37, 1) and gray[1][1] == -1
+
+
+def test_images_through_worker_processes() -> None:
+    pytest.importorskip("PIL")
+    prepare = transforms.Compose([transforms.CenterCrop(12), transforms.ToTensor(), transforms.Normalize(0.5, 0.25)])
+    dataset = vision.ImageRecordDataset(FIXTURES / "images.rec").transform_first(prepare)
+    batches = [list(data.DataLoader(dataset, 2, num_workers=n)) for n in (0, 2)]
+    for alone, together in zip(*batches, strict=True):
+        assert alone[0].shape[1:] == (3, 12, 12)
+        assert (alone[0].asnumpy() == together[0].asnumpy()).all()
+        assert (alone[1].asnumpy() == together[1].asnumpy()).all()
+
+
+def test_compose_groups_what_can_be_a_graph() -> None:
+    steps: list[Any] = [
+        transforms.Cast("float32"),
+        transforms.ToTensor(),
+        transforms.Rotate(10),
+        transforms.Normalize(),
+    ]
+    block = transforms.Compose(steps)
+    assert len(block) == 3
+    assert len(steps) == 4  # MXNet appends to the caller's list
+    image = nd.array(np.arange(48).reshape(4, 4, 3), dtype="uint8")
+    want = transforms.Rotate(10)(transforms.ToTensor()(image))
+    np.testing.assert_allclose(block(image).asnumpy(), want.asnumpy(), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        transforms.RandomBrightness(0.3),
+        transforms.RandomContrast(0.3),
+        transforms.RandomSaturation(0.3),
+        transforms.RandomHue(0.1),
+        transforms.RandomColorJitter(0.1, 0.1, 0.1, 0.1),
+        transforms.RandomLighting(0.1),
+        transforms.RandomFlipLeftRight(),
+        transforms.RandomFlipTopBottom(),
+        transforms.RandomResizedCrop((8, 6)),
+        transforms.RandomApply(transforms.RandomFlipLeftRight(), 0.5),
+    ],
+    ids=lambda t: type(t).__name__,
+)
+def test_random_transforms_vary_and_repeat(transform: Any) -> None:
+    import random
+
+    import hybrid as mx
+
+    image = nd.array(np.random.default_rng(0).integers(0, 256, (9, 8, 3)), dtype="uint8")
+
+    def run() -> list[np.ndarray]:
+        random.seed(1)
+        mx.random.seed(1)
+        return [transform(image).asnumpy() for _ in range(8)]
+
+    first, second = run(), run()
+    assert all((a == b).all() for a, b in zip(first, second, strict=True))
+    assert len({a.tobytes() for a in first}) > 1
+    assert all(a.dtype == np.uint8 for a in first)
+
+
+def test_random_transforms_refuse() -> None:
+    with pytest.raises(ValueError, match="ordered tuple"):
+        transforms.RandomRotation((3, 3))
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        transforms.RandomRotation((1, 3), rotate_with_proba=2)
+    with pytest.raises(TypeError, match="only supports float32"):
+        transforms.Rotate(3)(nd.zeros((3, 4, 4), dtype="uint8"))

@@ -1,0 +1,231 @@
+"""What iterators refuse, how they print, and what MXNet does wrong."""
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hybrid as mx
+from hybrid import io, nd
+from hybrid.error import FormatError, MXNetError
+
+DATA = np.arange(20, dtype=np.float32).reshape(10, 2)
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+
+
+def test_descriptions() -> None:
+    desc = io.DataDesc("x", (1, 2))
+    assert repr(desc) == "DataDesc[x,(1, 2),<class 'numpy.float32'>,NCHW]"
+    assert tuple(desc) == ("x", (1, 2))
+    assert desc == io.DataDesc("x", (1, 2), "int8")
+    assert [io.DataDesc.get_batch_axis(x) for x in ("TNC", None, "TC")] == [1, 0, -1]
+    assert repr(io.DataDesc.get_list([("a", (1,))], [("a", "int8")])) == "[DataDesc[a,(1,),int8,NCHW]]"
+    assert repr(io.DataDesc.get_list([("a", (1,))], None)) == "[DataDesc[a,(1,),<class 'numpy.float32'>,NCHW]]"
+
+
+def test_batches_print_their_shapes() -> None:
+    iterator = io.NDArrayIter([DATA, DATA], None, 5)
+    assert [d.name for d in iterator.provide_data] == ["_0_data", "_1_data"]
+    assert iterator.provide_label == []
+    assert str(next(iterator)) == "DataBatch: data shapes: [(5, 2), (5, 2)] label shapes: None"
+    with pytest.raises(AssertionError, match="Data must be list of NDArrays"):
+        io.DataBatch(DATA)
+
+
+def test_descriptions_of_ndarray_iter() -> None:
+    iterator = io.NDArrayIter({"b": DATA, "a": nd.array(DATA, dtype="int32")}, {"l": np.arange(10)}, 5)
+    assert [(d.name, d.shape, d.dtype) for d in iterator.provide_data] == [
+        ("a", (5, 2), np.int32),
+        ("b", (5, 2), np.float32),
+    ]
+    assert [(d.name, d.shape, d.dtype) for d in iterator.provide_label] == [("l", (5,), np.float32)]
+
+
+def test_shuffling_keeps_dtypes() -> None:
+    """MXNet makes float32 of everything that it shuffles."""
+    iterator = io.NDArrayIter(nd.array(DATA, dtype="float16"), nd.arange(10, dtype="int32"), 5, shuffle=True)
+    batch = next(iterator)
+    assert (batch.data[0].dtype, batch.label[0].dtype) == (np.float16, np.int32)
+    assert (batch.data[0].asnumpy()[:, 0] == 2 * batch.label[0].asnumpy()).all()
+
+
+def test_the_batch_axis_may_be_another() -> None:
+    """MXNet counts examples along the first axis whatever the layout, and drops half of these."""
+    values = np.arange(24, dtype=np.float32).reshape(3, 8)
+    iterator = io.NDArrayIter(values, np.arange(8), 4, layout="TN")
+    assert iterator.provide_data[0].shape == (3, 4)
+    got = np.concatenate([b.data[0].asnumpy() for b in iterator], axis=1)
+    assert (got == values).all()
+
+
+def test_batches_are_copies() -> None:
+    array = nd.array(DATA)
+    batch = next(io.NDArrayIter(array, None, 5))
+    batch.data[0][:] = -1
+    assert (array.asnumpy() == DATA).all()
+
+
+def test_csr_data() -> None:
+    csr = nd.array(DATA).tostype("csr")
+    batches = list(io.NDArrayIter(csr, None, 4, last_batch_handle="discard"))
+    assert [b.data[0].asnumpy()[0, 0] for b in batches] == [0, 8]
+    with pytest.raises(NotImplementedError, match="only supports ``CSRNDArray``"):
+        io.NDArrayIter(csr, None, 4)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "error", "message"),
+    [
+        (("x",), {}, TypeError, "Input must be NDArray"),
+        (({"a": "x"},), {}, TypeError, "Invalid type '<class 'str'>' for a"),
+        ((None,), {}, AssertionError, "needs data"),
+        (([],), {}, AssertionError, "needs data"),
+        ((DATA, np.arange(5), 4), {}, ValueError, "softmax_label has 5 examples, data has 10"),
+        ((DATA,), {"last_batch_handle": "zz"}, ValueError, "last_batch_handle='zz'"),
+    ],
+)
+def test_ndarray_iter_refuses(arguments: Any, options: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        io.NDArrayIter(*arguments, **options)
+
+
+def test_more_left_over_than_fills_a_batch() -> None:
+    iterator = io.NDArrayIter(DATA, None, 25, last_batch_handle="roll_over")
+    assert list(iterator) == []
+    iterator.reset()
+    with pytest.raises(ValueError, match="10 examples left over and all 10 do not fill a batch of 25"):
+        next(iterator)
+
+
+class Failing(io.NDArrayIter):
+    """Raises in its second batch."""
+
+    def next(self) -> io.DataBatch:
+        if self.cursor == 0:
+            raise ZeroDivisionError("second batch")
+        return super().next()
+
+
+def test_prefetching_passes_errors_on() -> None:
+    iterator = io.PrefetchingIter(Failing(DATA, None, 5))
+    next(iterator)
+    with pytest.raises(ZeroDivisionError, match="second batch"):
+        next(iterator)
+    iterator.reset()
+    assert next(iterator).data[0].shape == (5, 2)
+
+
+def test_prefetching_checks_that_iterators_go_together() -> None:
+    iterator = io.PrefetchingIter([io.NDArrayIter(DATA, None, 5), io.NDArrayIter(DATA[:5], None, 5)])
+    next(iterator)
+    with pytest.raises(AssertionError, match="Number of entry mismatches"):
+        next(iterator)
+
+
+def test_prefetching_leaves_no_thread() -> None:
+    before = threading.active_count()
+    iterator = io.PrefetchingIter(io.NDArrayIter(DATA, None, 5))
+    next(iterator)
+    del iterator
+    for thread in threading.enumerate():
+        if thread.name.startswith("PrefetchingIter"):
+            thread.join(10)
+    assert threading.active_count() <= before
+
+
+def test_csv_refuses(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("1,2\n3,4\n")
+    good = {"data_csv": str(path), "data_shape": (2,), "batch_size": 1}
+    for change, error, message in (
+        ({"data_shape": (3,)}, FormatError, "x.csv, line 1: got 2 numbers, wanted 3"),
+        ({"data_csv": str(tmp_path / "nope")}, MXNetError, "nope: No such file"),
+        ({"bla": 3}, MXNetError, "Cannot find argument 'bla'"),
+        ({"dtype": "float16"}, MXNetError, "float16 is not supported"),
+        ({"batch_size": 3}, MXNetError, "got 2 examples, wanted at least batch_size=3"),
+        ({"batch_size": 0}, MXNetError, "batch_size=0"),
+        ({"label_csv": str(FIXTURES / "data/label.csv")}, MXNetError, "2 rows of data, but 10 of labels"),
+    ):
+        with pytest.raises(error, match=message):
+            io.CSVIter(**{**good, **change})
+    path.write_text("1,x\n")
+    with pytest.raises(FormatError, match="line 1: could not convert"):
+        io.CSVIter(**good)
+    path.write_text("1,2.5\n")
+    with pytest.raises(FormatError, match="got fractions"):
+        io.CSVIter(**good, dtype="int32")
+    path.write_text("1,2e1\n")
+    assert next(io.CSVIter(**good, dtype="int32")).data[0].asnumpy().tolist() == [[1, 20]]  # MXNet reads 2
+
+
+def test_libsvm_refuses(tmp_path: Path) -> None:
+    path = tmp_path / "x.svm"
+    good = {"data_libsvm": str(path), "data_shape": (4,), "batch_size": 1}
+    for text, message in (
+        ("1 2", "wanted label index:value"),
+        ("1 4:1", "outside of 0 to 3"),
+        ("x 1:1", "wanted label"),
+    ):
+        path.write_text(text)
+        with pytest.raises(FormatError, match=f"line 1.*{message}"):
+            io.LibSVMIter(**good)
+    path.write_text("1 0:1\n")
+    with pytest.raises(MXNetError, match="round_batch=False is not supported"):
+        io.LibSVMIter(**good, round_batch=False)
+
+
+def test_mnist_files_that_are_none(tmp_path: Path) -> None:
+    images, labels = FIXTURES / "data/train-images-idx3-ubyte", FIXTURES / "data/train-labels-idx1-ubyte"
+    with pytest.raises(FormatError, match="no IDX file of 3-dimensional"):
+        io.MNISTIter(image=labels, label=labels)
+    (tmp_path / "cut").write_bytes(images.read_bytes()[:-3])
+    with pytest.raises(FormatError, match="not as long as an array of shape"):
+        io.MNISTIter(image=tmp_path / "cut", label=labels)
+    (tmp_path / "huge").write_bytes(bytes([0, 0, 8, 3]) + b"\xff" * 12)
+    with pytest.raises(FormatError, match="not as long as"):
+        io.MNISTIter(image=tmp_path / "huge", label=labels)
+    one, two = (io.MNISTIter(image=images, label=labels, batch_size=5, seed=s, silent=True) for s in (1, 1))
+    assert (next(one).label[0].asnumpy() == next(two).label[0].asnumpy()).all()
+
+
+def test_image_record_iter_refuses() -> None:
+    pytest.importorskip("PIL")
+    good = {"path_imgrec": str(FIXTURES / "data/images.rec"), "data_shape": (3, 12, 16), "batch_size": 2}
+    for change, error, message in (
+        ({"max_rotate_angle": 10, "random_h": 3}, MXNetError, "max_rotate_angle=10, random_h=3 cannot be had here"),
+        ({"path_imgrec": ""}, MXNetError, "Required parameter path_imgrec"),
+        ({"data_shape": (2, 5, 5)}, MXNetError, "wanted .1 or 3, height, width"),
+        ({"data_shape": (3, 100, 100)}, FormatError, "input image size smaller than input shape"),
+        ({"label_width": 2}, FormatError, "1-dimensional label but label_width is set to 2"),
+        ({"dtype": "int8"}, MXNetError, "got dtype=int8"),
+    ):
+        with pytest.raises(error, match=message):
+            io.ImageRecordIter(**{**good, **change})
+
+
+def test_image_record_iter_at_random() -> None:
+    pytest.importorskip("PIL")
+    options: dict[str, Any] = {
+        "path_imgrec": str(FIXTURES / "data/images.rec"),
+        "data_shape": (3, 10, 12),
+        "batch_size": 5,
+        "shuffle": True,
+        "rand_crop": True,
+        "rand_mirror": True,
+        "seed": 4,
+    }
+    iterators = [mx.io.ImageRecordIter(**options) for _ in range(2)]
+    for _ in range(3):
+        one, two = (next(i) for i in iterators)
+        assert sorted(one.label[0].asnumpy()) == [0, 1, 2, 3, 4]
+        assert (one.label[0].asnumpy() == two.label[0].asnumpy()).all()
+        assert (one.data[0].asnumpy() == two.data[0].asnumpy()).all()
+        for iterator in iterators:
+            iterator.reset()
+    small = mx.io.ImageRecordInt8Iter(path_imgrec=options["path_imgrec"], data_shape=(3, 12, 16), batch_size=2)
+    plain = mx.io.ImageRecordUInt8Iter(path_imgrec=options["path_imgrec"], data_shape=(3, 12, 16), batch_size=2)
+    one, two = next(small).data[0], next(plain).data[0]
+    assert one.dtype == np.int8
+    assert (one.asnumpy().astype(int) + 128 == two.asnumpy()).all()
