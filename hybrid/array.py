@@ -89,6 +89,61 @@ def invoke(op: Op, inputs: Sequence[NDArray], out: Any = None, *, name: str = ""
 
     inputs in the order of ``op.takes()``. out: an NDArray or a list of them to write the results to. name: what errors call
     the operation. Raises OpError when inputs (or out) do not fit the operator, MXNetError when it fails."""
+    arrays: Sequence[Any]
+    count = len(inputs)
+    if count == 1:
+        memory, var = inputs[0]._memory, inputs[0]._var
+        if memory is not None and (var is None or (var.writer is None and var.error is None)):
+            arrays, known, ready = (memory,), (memory.shape, memory.dtype), True
+        else:
+            arrays, known, ready = _survey(inputs)
+    elif count == 2:
+        first, second = inputs
+        memory, other = first._memory, second._memory
+        var, second_var = first._var, second._var
+        if (
+            memory is not None
+            and other is not None
+            and (var is None or (var.writer is None and var.error is None))
+            and (second_var is None or (second_var.writer is None and second_var.error is None))
+        ):
+            arrays, known, ready = (memory, other), (memory.shape, memory.dtype, other.shape, other.dtype), True
+        else:
+            arrays, known, ready = _survey(inputs)
+    else:
+        arrays, known, ready = _survey(inputs)
+    call = op.calls.get(known) or _examine(op, known)
+    if ready and out is None and call.simple:
+        try:
+            result = QUIET.run(op.compute, *arrays)
+        except Exception as error:
+            raise failure(op, arrays, name or op.name, error) from error
+        if not call.proven:
+            result = _prove(op, name, result, call)
+        elif type(result) is tuple:
+            (result,) = result
+        if type(result) is not _ARRAY or result.base is not None or not result.flags.c_contiguous:
+            result = np.array(result, order="C")
+        else:
+            for array in arrays:
+                if array is result:
+                    result = result.copy()
+                    break
+        made = _NEW(NDArray)
+        made._memory = result
+        made._var = made._node = None
+        made._ctx = inputs[0]._ctx if inputs else resolve(None)
+        if STATE.recording:
+            record(op, inputs, [made], call.specs)
+        return made
+    return _invoke(op, inputs, out, call, ready, name or op.name)
+
+
+_ARRAY, _NEW = np.ndarray, object.__new__
+
+
+def _survey(inputs: Sequence[NDArray]) -> tuple[list[Any], tuple[Any, ...], bool]:
+    """The inputs' memory, their shapes and dtypes in turns, and whether all hold their values."""
     arrays: list[Any] = []
     key: list[Any] = []
     ready = True
@@ -103,31 +158,7 @@ def invoke(op: Op, inputs: Sequence[NDArray], out: Any = None, *, name: str = ""
         else:
             key += (memory.shape, memory.dtype)
         arrays.append(memory)
-    known = tuple(key)
-    call = op.calls.get(known) or _examine(op, known)
-    if ready and out is None and call.simple:
-        try:
-            result = QUIET.run(op.compute, *arrays)
-        except Exception as error:
-            raise failure(op, arrays, name or op.name, error) from error
-        if not call.proven:
-            result = _prove(op, name, result, call)
-        elif type(result) is tuple:
-            (result,) = result
-        if type(result) is not np.ndarray or result.base is not None or not result.flags.c_contiguous:
-            result = np.array(result, order="C")
-        else:
-            for array in arrays:
-                if array is result:
-                    result = result.copy()
-                    break
-        made = NDArray.__new__(NDArray)
-        made._memory, made._var, made._node = result, None, None
-        made._ctx = inputs[0]._ctx if inputs else resolve(None)
-        if STATE.recording:
-            record(op, inputs, [made], call.specs)
-        return made
-    return _invoke(op, inputs, out, call, ready, name or op.name)
+    return arrays, tuple(key), ready
 
 
 def _invoke(op: Op, inputs: Sequence[NDArray], out: Any, call: Call, ready: bool, name: str) -> Any:

@@ -17,5 +17,13 @@ class NotImplementedForSymbol(MXNetError, NotImplementedError):
     """Something that only arrays can do was asked of a symbol."""
 
 
+class NotSupportedForSparseNDArray(MXNetError, NotImplementedError):
+    """Something that only dense arrays can do was asked of a sparse one."""
+
+
+class InternalError(MXNetError):
+    """A bug of the engine itself, not of the program that uses it."""
+
+
 class OperandError(MXNetError, TypeError, AssertionError):
     """A function of nd was given something that is no NDArray, or one of sym something that is no Symbol."""

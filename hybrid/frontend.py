@@ -169,6 +169,7 @@ def _remembering(
     operators that take any number of inputs."""
     array, invoke = fast
     known: dict[Any, Op] = {}
+    plain: dict[int, Op] = {}  # by how many inputs, for calls with nothing else
     slow = {*cls.inputs, *tail, "ctx"}
 
     def remembering(*args: Any, **kwargs: Any) -> Any:
@@ -177,6 +178,9 @@ def _remembering(
             if type(arg) is not array:
                 break
             count += 1
+        else:
+            if not kwargs and count in plain:
+                return invoke(plain[count], args)
         key = (count, args[count:], *kwargs.items())
         try:
             op = known.get(key)
@@ -199,6 +203,8 @@ def _remembering(
                     if len(known) >= 256:
                         known.clear()
                     known[key] = op
+                    if not given:
+                        plain[count] = op
                     return invoke(op, args[:count])
         return function(*args, **kwargs)
 

@@ -91,6 +91,8 @@ class Op:
     _key: tuple[Any, ...]
     calls: dict[tuple[Any, ...], Any]
     """What eager calls have found out about this instance, by the shapes and dtypes of the inputs."""
+    memo: dict[Any, Any]
+    """For compute to keep what follows from attributes, shapes and dtypes alone."""
 
     inputs: ClassVar[tuple[str, ...]] = ("data",)
     """Names of all inputs there can be, auxiliary states last. A single ``*name`` says that there may be any number."""
@@ -221,6 +223,7 @@ class Op:
         if problem:
             raise OpError(f"{self.name}: {problem}")
         self.__dict__["calls"] = {}
+        self.__dict__["memo"] = {}
         # texts, not values: NaN differs from itself, and NumPy says dtype("float64") == None
         self.__dict__["_key"] = (type(self), *(f.kind.write(values[f.name]) for f in self.fields.values()))
 

@@ -300,12 +300,16 @@ class Scalar(Elementwise):
         return self.common(data)
 
     def compute(self, data, out=None):
-        dtype = self.common(data.dtype)
-        array, number = data.astype(dtype, copy=False), self.number(dtype)
-        lhs, rhs = (number, array) if self.reflected else (array, number)
+        if data.dtype not in self.memo:
+            dtype = self.common(data.dtype)
+            self.memo[data.dtype] = dtype, self.number(dtype), self.infer_type(data.dtype)
+        dtype, number, result = self.memo[data.dtype]
+        array = data if data.dtype is dtype else data.astype(dtype, copy=False)
+        function = self.arithmetic.function
         if out is not None:
-            return self.arithmetic.function(lhs, rhs, out=out)
-        return np.asarray(self.arithmetic.function(lhs, rhs)).astype(self.infer_type(data.dtype), copy=False)
+            return function(number, array, out=out) if self.reflected else function(array, number, out=out)
+        y = np.asarray(function(number, array) if self.reflected else function(array, number))
+        return y if y.dtype is result else y.astype(result, copy=False)
 
     def gradient(self, F, dy, data, y):
         rule = self.arithmetic.right if self.reflected else self.arithmetic.left

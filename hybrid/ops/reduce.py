@@ -139,9 +139,11 @@ class Reduction(Op):
         return reduced(data, self.axes(len(data)), self.keepdims)
 
     def compute(self, data):
-        axes = self.axes(data.ndim)
-        y = self.function(widen(data), axes).astype(data.dtype, copy=False)  # type: ignore[call-arg]
-        return y.reshape(reduced(data.shape, axes, self.keepdims))
+        if data.shape not in self.memo:
+            axes = self.axes(data.ndim)
+            self.memo[data.shape] = axes, reduced(data.shape, axes, self.keepdims)
+        axes, shape = self.memo[data.shape]
+        return self.function(widen(data), axes).astype(data.dtype, copy=False).reshape(shape)  # type: ignore[call-arg]
 
     def restored(self, F, y, data):
         """A symbol of the shape of the output so that it broadcasts with data."""

@@ -114,7 +114,7 @@ class Dense(HybridBlock):
         super().__init__(**kwargs)
         self._units, self._in_units, self._flatten = units, in_units, flatten
         with self.name_scope():
-            self.weight = self.params.get(
+            self.weight: Any = self.params.get(
                 "weight", shape=(units, in_units), init=weight_initializer, dtype=dtype, allow_deferred_init=True
             )
             self.bias = (
@@ -238,6 +238,9 @@ class BatchNormReLU(_BatchNorm):
 
 class _Norm(HybridBlock):
     """gamma and beta of a normalization; scale and center off leave them as they were initialized."""
+
+    gamma: Any
+    beta: Any
 
     def _add_parameters(
         self, size: int, center: bool, scale: bool, beta_initializer: Any, gamma_initializer: Any

@@ -92,7 +92,7 @@ class _Conv(HybridBlock):
                 self._kwargs["adj"] = adj
             first, second = (channels, in_channels) if op_name == "Convolution" else (in_channels, channels)
             inner = (*kernel_size, second // groups) if layout.endswith("C") else (second // groups, *kernel_size)
-            self.weight = self.params.get(
+            self.weight: Any = self.params.get(
                 "weight", shape=(first, *inner), init=weight_initializer, allow_deferred_init=True
             )
             self.bias = (

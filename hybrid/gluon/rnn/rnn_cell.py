@@ -39,6 +39,7 @@ class _GatedCell(HybridRecurrentCell):
     h2h_bias (G*H,). input_size 0 is taken from the first input."""
 
     _gates = 1
+    i2h_weight: Any
 
     def __init__(
         self,

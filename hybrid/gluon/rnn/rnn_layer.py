@@ -27,6 +27,8 @@ class _RNNLayer(HybridBlock):
     l0_i2h_bias, l0_h2h_bias (G*H,), and with a projection l0_h2r_weight (R, H); R is projection_size or H. dropout lies
     between layers. Raises AssertionError for another layout."""
 
+    l0_i2h_weight: Any
+
     def __init__(
         self,
         hidden_size: int,

@@ -1,6 +1,6 @@
-"""Samplers that MXNet had on trial (``mx.gluon.contrib.data``). Its text corpora are not here: they only downloaded."""
+"""Samplers on trial."""
 
-from . import sampler
-from .sampler import IntervalSampler
+from ...data import sampler
+from ...data.sampler import IntervalSampler
 
 __all__ = ["IntervalSampler", "sampler"]

@@ -38,6 +38,7 @@ class _BaseConvRNNCell(HybridRecurrentCell):
     *h2h_kernel), channels last where the layout has them last; i2h_bias and h2h_bias (G*hidden_channels,)."""
 
     _gate_count, _kind = 1, "rnn"
+    i2h_weight: Any
 
     def __init__(
         self,

@@ -100,6 +100,8 @@ class LSTMPCell(HybridRecurrentCell):
     Parameters: i2h_weight (4*H, C), h2h_weight (4*H, P), h2r_weight (P, H), i2h_bias and h2h_bias (4*H,). Sak et al. 2014,
     arXiv:1402.1128."""
 
+    i2h_weight: Any
+
     def __init__(
         self,
         hidden_size: int,

@@ -68,6 +68,9 @@ class Cast(HybridBlock):
 class ToTensor(HybridBlock):
     """Images of 0 to 255 as float32 of 0 to 1, channels first: (H, W, C) -> (C, H, W), or with a batch axis before."""
 
+    def __init__(self):
+        super().__init__()
+
     def hybrid_forward(self, F: Any, x: Any) -> Any:  # noqa: N803
         return F.image.to_tensor(x)
 
@@ -183,12 +186,18 @@ class Resize(HybridBlock):
 class RandomFlipLeftRight(HybridBlock):
     """Mirrored left to right with probability 1/2."""
 
+    def __init__(self):
+        super().__init__()
+
     def hybrid_forward(self, F: Any, x: Any) -> Any:  # noqa: N803
         return F.image.random_flip_left_right(x)
 
 
 class RandomFlipTopBottom(HybridBlock):
     """Mirrored top to bottom with probability 1/2."""
+
+    def __init__(self):
+        super().__init__()
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:  # noqa: N803
         return F.image.random_flip_top_bottom(x)

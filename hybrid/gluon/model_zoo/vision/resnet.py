@@ -139,6 +139,9 @@ class BottleneckV2(HybridBlock):
 class _ResNet(HybridBlock):
     """Stages of residual blocks of one kind, features first, then a dense layer."""
 
+    features: Any
+    output: Any
+
     def _check(self, layers: list[int], channels: list[int]) -> None:
         if len(layers) != len(channels) - 1:
             raise AssertionError(
@@ -158,7 +161,7 @@ class _ResNet(HybridBlock):
             nn.MaxPool2D(3, 2, 1),
         )
 
-    def _add_stages(self, block: type[HybridBlock], layers: list[int], channels: list[int]) -> None:
+    def _add_stages(self, block: Any, layers: list[int], channels: list[int]) -> None:
         for number, count in enumerate(layers, 1):
             before, after = channels[number - 1], channels[number]
             stage = nn.HybridSequential(prefix=f"stage{number}_")
@@ -239,7 +242,7 @@ resnet_block_versions = [
 
 def get_resnet(
     version: int, num_layers: int, pretrained: bool = False, ctx: Any = _CPU, root: str = ROOT, **kwargs: Any
-) -> ResNetV1 | ResNetV2:
+) -> Any:
     """The ResNet of version 1 or 2 with 18, 34, 50, 101 or 152 layers; pretrained reads root, see model_store.
 
     Raises AssertionError for others."""

@@ -1,0 +1,73 @@
+"""Names that programs import from ``mxnet.base``: the errors, and which Python types count as what."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .error import MXNetError, NotImplementedForSymbol, NotSupportedForSparseNDArray
+
+__all__ = [
+    "MXNetError",
+    "NotImplementedForSymbol",
+    "NotSupportedForSparseNDArray",
+    "classproperty",
+    "data_dir",
+    "data_dir_default",
+    "integer_types",
+    "numeric_types",
+    "py_str",
+    "string_types",
+    "with_metaclass",
+]
+
+numeric_types = (float, int, np.generic)
+integer_types = (int, np.int32, np.int64)
+string_types = (str,)
+
+
+def py_str(x: bytes) -> str:
+    """The text of UTF-8 bytes."""
+    return x.decode("utf-8")
+
+
+def data_dir_default() -> str:
+    """Where data sets and parameters are looked for: ``~/.mxnet``."""
+    return str(Path("~", ".mxnet").expanduser())
+
+
+def data_dir() -> str:
+    """As data_dir_default: no environment variable moves it, the functions that read from it take ``root=``."""
+    return data_dir_default()
+
+
+class _ClassProperty:
+    """What classproperty gives: a property of the class itself."""
+
+    def __init__(self, get: Any):
+        self._get = get
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        return self._get.__get__(instance, owner)()
+
+
+def classproperty(func: Any) -> Any:
+    """Decorator: a property that is read from the class, without an instance."""
+    return _ClassProperty(func if isinstance(func, classmethod | staticmethod) else classmethod(func))
+
+
+def with_metaclass(meta: type, *bases: type) -> Any:
+    """A base class for ``class X(with_metaclass(Meta, Base)):``, which makes X with ``meta`` from ``bases`` alone."""
+
+    class Vanishing(type):
+        def __new__(cls, name: str, _: Any, namespace: dict[str, Any]) -> Any:
+            return meta(name, bases, namespace)
+
+    return type.__new__(Vanishing, "vanishing", (), {})
+
+
+def _as_list(obj: Any) -> list[Any]:
+    """The object as a list: itself when it is one or a tuple, else a list of it."""
+    return list(obj) if isinstance(obj, list | tuple) else [obj]

@@ -1,0 +1,31 @@
+"""What programs ask about the library that is in use: its version and where it lies. ``mx.libinfo``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from . import __version__
+from .error import MXNetError
+
+__all__ = ["find_conf_path", "find_include_path", "find_lib_path"]
+
+
+def _none(what: str, wanted: str) -> MXNetError:
+    return MXNetError(
+        f"{what}: gluonnx has no {wanted}; it is the Python package at {Path(__file__).parent}, version {__version__}"
+    )
+
+
+def find_lib_path(prefix: str = "libmxnet") -> list[str]:
+    """Raises MXNetError: there is no shared library of MXNet's C API here."""
+    raise _none("find_lib_path", f"{prefix}.so")
+
+
+def find_include_path() -> str:
+    """Raises MXNetError: there are no C headers here."""
+    raise _none("find_include_path", "C headers")
+
+
+def find_conf_path(prefix: str = "tvmop") -> str:
+    """Raises MXNetError: there are no TVM operators here."""
+    raise _none("find_conf_path", f"{prefix}.conf")

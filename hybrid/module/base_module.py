@@ -1,0 +1,417 @@
+"""What all modules can do: train, predict and score over iterators, by the few steps that each kind defines."""
+
+from __future__ import annotations
+
+import logging
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import metric, ndarray, params
+from ..initializer import Uniform
+from ..io import DataBatch, DataDesc, DataIter
+from ..model import BatchEndParam
+from ..ndarray import NDArray
+
+Params = dict[str, NDArray]
+DEFAULT = (("learning_rate", 0.01),)
+"""Parameters of the optimizer when none are given."""
+
+
+def as_list(value: Any) -> list[Any]:
+    """A list of one, unless it is a list or tuple already."""
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def call(callbacks: Any, *args: Any) -> None:
+    """Call a callback, or each of a list of them; None is no callback."""
+    for callback in as_list(callbacks) if callbacks is not None else ():
+        callback(*args)
+
+
+def check_names(arguments: Sequence[str], names: Sequence[str], kind: str, required: bool) -> None:
+    """Raise ValueError, or warn when not required, for a name that no argument of the symbol has."""
+    parameters = ("_weight", "_bias", "_gamma", "_beta")
+    for name in names:
+        if name in arguments:
+            continue
+        inputs = [a for a in arguments if not a.endswith(parameters)]
+        text = (
+            f"\033[91mYou created Module with Module(..., {kind}_names={names}) but input with name '{name}' is not found in "
+            "symbol.list_arguments(). Did you mean one of:\n\t" + "\n\t".join(inputs) + "\033[0m"
+        )
+        if required:
+            raise ValueError(text)
+        warnings.warn(text, stacklevel=4)
+
+
+def descriptions(shapes: Any) -> list[DataDesc] | None:
+    """DataDescs of them, or of (name, shape) pairs; None for nothing."""
+    if not shapes:
+        return None
+    return [d if isinstance(d, DataDesc) else DataDesc(*d) for d in shapes]
+
+
+class BaseModule:
+    """Base class. Bind it to shapes, initialize parameters and optimizer, then step by step: forward, backward, update.
+
+    ``fit``, ``score`` and ``predict`` do these steps over iterators."""
+
+    def __init__(self, logger: Any = logging):
+        self.logger = logger
+        self.binded = False
+        self.for_training = False
+        self.inputs_need_grad = False
+        self.params_initialized = False
+        self.optimizer_initialized = False
+        self._symbol: Any = None
+
+    def _want(self, *steps: str) -> None:
+        """Raise AssertionError unless these steps (bind, init_params, init_optimizer) were done."""
+        done = {
+            "bind": self.binded,
+            "init_params": self.params_initialized,
+            "init_optimizer": self.optimizer_initialized,
+        }
+        missing = [s for s in steps if not done[s]]
+        if missing:
+            raise AssertionError(f"{type(self).__name__}: call {', '.join(missing)} first")
+
+    # -- over iterators -----------------------------------------------------------------------------------------------
+
+    def forward_backward(self, data_batch: Any) -> None:
+        """forward in training mode, then backward."""
+        self.forward(data_batch, is_train=True)
+        self.backward()
+
+    def _run(self, eval_data: Any, num_batch: int | None, reset: bool, sparse_row_id_fn: Any) -> Iterator[Any]:
+        """(number, batch) of every batch, once forward has run on it."""
+        self._want("bind", "init_params")
+        if reset:
+            eval_data.reset()
+        for nbatch, eval_batch in enumerate(eval_data):
+            if nbatch == num_batch:
+                break
+            self.prepare(eval_batch, sparse_row_id_fn=sparse_row_id_fn)
+            self.forward(eval_batch, is_train=False)
+            yield nbatch, eval_batch
+
+    def _measure(self, eval_metric: Any, batch: Any) -> None:
+        """update_metric with the labels of a batch, or of a list of batches, one for each context."""
+        if isinstance(batch, list):
+            self.update_metric(eval_metric, [b.label for b in batch], pre_sliced=True)
+        else:
+            self.update_metric(eval_metric, batch.label)
+
+    def score(
+        self,
+        eval_data: Any,
+        eval_metric: Any,
+        num_batch: int | None = None,
+        batch_end_callback: Any = None,
+        score_end_callback: Any = None,
+        reset: bool = True,
+        epoch: int = 0,
+        sparse_row_id_fn: Any = None,
+    ) -> list[tuple[str, float]]:
+        """The metric over an iterator (its first num_batch batches), as (name, value) pairs."""
+        self._want("bind", "init_params")
+        if not isinstance(eval_metric, metric.EvalMetric):
+            eval_metric = metric.create(eval_metric)
+        eval_metric.reset()
+        actual_num_batch = 0
+        for nbatch, eval_batch in self._run(eval_data, num_batch, reset, sparse_row_id_fn):
+            self._measure(eval_metric, eval_batch)
+            call(batch_end_callback, BatchEndParam(epoch, nbatch, eval_metric, locals()))
+            actual_num_batch += 1
+        call(score_end_callback, BatchEndParam(epoch, actual_num_batch, eval_metric, locals()))
+        return eval_metric.get_name_value()
+
+    def _unpadded(self, batch: Any) -> list[NDArray]:
+        return [out[0 : out.shape[0] - (batch.pad or 0)] for out in self.get_outputs()]
+
+    def iter_predict(
+        self, eval_data: Any, num_batch: int | None = None, reset: bool = True, sparse_row_id_fn: Any = None
+    ) -> Iterator[tuple[list[NDArray], int, Any]]:
+        """(outputs, number, batch) of every batch; outputs without those of padding."""
+        for nbatch, eval_batch in self._run(eval_data, num_batch, reset, sparse_row_id_fn):
+            yield self._unpadded(eval_batch), nbatch, eval_batch
+
+    def predict(
+        self,
+        eval_data: Any,
+        num_batch: int | None = None,
+        merge_batches: bool = True,
+        reset: bool = True,
+        always_output_list: bool = False,
+        sparse_row_id_fn: Any = None,
+    ) -> Any:
+        """Outputs for an iterator, or for an array.
+
+        All batches joined, and the array alone when there is one output only (but with always_output_list); a list for each
+        batch without merge_batches. Raises AssertionError when batches have different numbers of outputs and cannot be joined."""
+        self._want("bind", "init_params")
+        if isinstance(eval_data, NDArray | np.ndarray):
+            array = eval_data if isinstance(eval_data, NDArray) else ndarray.array(eval_data)
+            self.forward(DataBatch([array]))
+            return self.get_outputs()[0]
+        if not isinstance(eval_data, DataIter):
+            raise ValueError("eval_data must be of type NDArray or DataIter")
+        batches = [
+            [out.copy() for out in self._unpadded(batch)]
+            for _, batch in self._run(eval_data, num_batch, reset, sparse_row_id_fn)
+        ]
+        if not batches or not merge_batches:
+            return batches
+        if len({len(outputs) for outputs in batches}) > 1:
+            raise AssertionError(
+                "Cannot merge batches, as num of outputs is not the same in mini-batches. Maybe bucketing is used?"
+            )
+        joined = [ndarray.concat(*column, dim=0) for column in zip(*batches)]
+        return joined[0] if len(joined) == 1 and not always_output_list else joined
+
+    def fit(
+        self,
+        train_data: Any,
+        eval_data: Any = None,
+        eval_metric: Any = "acc",
+        epoch_end_callback: Any = None,
+        batch_end_callback: Any = None,
+        kvstore: Any = "local",
+        optimizer: Any = "sgd",
+        optimizer_params: Any = DEFAULT,
+        eval_end_callback: Any = None,
+        eval_batch_end_callback: Any = None,
+        initializer: Any = Uniform(0.01),  # noqa: B008  shown in the signature, and not changed
+        arg_params: Params | None = None,
+        aux_params: Params | None = None,
+        allow_missing: bool = False,
+        force_rebind: bool = False,
+        force_init: bool = False,
+        begin_epoch: int = 0,
+        num_epoch: int | None = None,
+        validation_metric: Any = None,
+        monitor: Any = None,
+        sparse_row_id_fn: Any = None,
+    ) -> None:
+        """Bind, initialize, and train for epochs begin_epoch to num_epoch, logging metrics and times.
+
+        Callbacks (or lists of them) get a BatchEndParam after each batch, and (epoch, symbol, arguments, auxiliary states)
+        after each epoch."""
+        if num_epoch is None:
+            raise AssertionError("please specify number of epochs")
+        self.bind(train_data.provide_data, train_data.provide_label, for_training=True, force_rebind=force_rebind)
+        if monitor is not None:
+            self.install_monitor(monitor)
+        self.init_params(
+            initializer=initializer,
+            arg_params=arg_params,
+            aux_params=aux_params,
+            allow_missing=allow_missing,
+            force_init=force_init,
+        )
+        self.init_optimizer(kvstore=kvstore, optimizer=optimizer, optimizer_params=optimizer_params)
+        if validation_metric is None:
+            validation_metric = eval_metric
+        if not isinstance(eval_metric, metric.EvalMetric):
+            eval_metric = metric.create(eval_metric)
+
+        for epoch in range(begin_epoch, num_epoch):
+            started = time.time()
+            eval_metric.reset()
+            values: list[tuple[str, float]] = []
+            nbatch = 0
+            data_iter = iter(train_data)
+            next_data_batch = next(data_iter)
+            while next_data_batch is not None:
+                data_batch = next_data_batch
+                if monitor is not None:
+                    monitor.tic()
+                self.forward_backward(data_batch)
+                self.update()
+                self._measure(eval_metric, data_batch)
+                # asked for only now: iterators may reuse the arrays of the batch before
+                next_data_batch = next(data_iter, None)
+                if next_data_batch is not None:
+                    self.prepare(next_data_batch, sparse_row_id_fn=sparse_row_id_fn)
+                if monitor is not None:
+                    monitor.toc_print()
+                if next_data_batch is None:  # before callbacks, which may reset the metric
+                    values = eval_metric.get_global_name_value()
+                call(batch_end_callback, BatchEndParam(epoch, nbatch, eval_metric, locals()))
+                nbatch += 1
+            for name, value in values:
+                self.logger.info("Epoch[%d] Train-%s=%f", epoch, name, value)
+            self.logger.info("Epoch[%d] Time cost=%.3f", epoch, time.time() - started)
+            # auxiliary states may differ between contexts: all get the mean
+            arg_params, aux_params = self.get_params()
+            self.set_params(arg_params, aux_params)
+            call(epoch_end_callback, epoch, self.symbol, arg_params, aux_params)
+            if eval_data is not None:
+                found = self.score(
+                    eval_data,
+                    validation_metric,
+                    score_end_callback=eval_end_callback,
+                    batch_end_callback=eval_batch_end_callback,
+                    epoch=epoch,
+                )
+                for name, value in found:
+                    self.logger.info("Epoch[%d] Validation-%s=%f", epoch, name, value)
+            train_data.reset()
+
+    # -- what it is bound to ------------------------------------------------------------------------------------------
+
+    @property
+    def symbol(self) -> Any:
+        """The symbol that it runs, None for modules without one."""
+        return self._symbol
+
+    @property
+    def data_names(self) -> Any:
+        """Names of the inputs."""
+        raise NotImplementedError
+
+    @property
+    def output_names(self) -> Any:
+        """Names of the outputs."""
+        raise NotImplementedError
+
+    @property
+    def data_shapes(self) -> Any:
+        """Names and shapes of the inputs."""
+        raise NotImplementedError
+
+    @property
+    def label_shapes(self) -> Any:
+        """Names and shapes of the labels; nothing without them."""
+        raise NotImplementedError
+
+    @property
+    def output_shapes(self) -> Any:
+        """Names and shapes of the outputs."""
+        raise NotImplementedError
+
+    # -- parameters ---------------------------------------------------------------------------------------------------
+
+    def get_params(self) -> tuple[Params, Params]:
+        """(arguments, auxiliary states) by name."""
+        raise NotImplementedError
+
+    def init_params(
+        self,
+        initializer: Any = Uniform(0.01),  # noqa: B008  shown in the signature, and not changed
+        arg_params: Params | None = None,
+        aux_params: Params | None = None,
+        allow_missing: bool = False,
+        force_init: bool = False,
+        allow_extra: bool = False,
+    ) -> None:
+        """Give parameters their values: those given, with allow_missing the initializer's for others."""
+        raise NotImplementedError
+
+    def set_params(
+        self,
+        arg_params: Params,
+        aux_params: Params,
+        allow_missing: bool = False,
+        force_init: bool = True,
+        allow_extra: bool = False,
+    ) -> None:
+        """Assign parameters; with allow_missing those that are not given keep their values."""
+        self.init_params(
+            initializer=None,
+            arg_params=arg_params,
+            aux_params=aux_params,
+            allow_missing=allow_missing,
+            force_init=force_init,
+            allow_extra=allow_extra,
+        )
+
+    def save_params(self, fname: str) -> None:
+        """Write all parameters to a .params file."""
+        arguments, states = self.get_params()
+        named = {f"arg:{k}": v for k, v in arguments.items()} | {f"aux:{k}": v for k, v in states.items()}
+        ndarray.save(fname, named)
+
+    def load_params(self, fname: str) -> None:
+        """Assign the parameters of a .params file. Raises ValueError for a name that is neither ``arg:`` nor ``aux:``."""
+        loaded = params.load(fname)
+        kinds: dict[str, Params] = {"arg": {}, "aux": {}}
+        for key, value in ndarray.wrap(loaded).items() if isinstance(loaded, dict) else [("", None)]:
+            kind, _, name = key.partition(":")
+            if kind not in kinds or not name:
+                raise ValueError(f"Invalid param file {fname}: {key!r} is neither arg:NAME nor aux:NAME")
+            kinds[kind][name] = value
+        self.set_params(kinds["arg"], kinds["aux"])
+
+    def get_states(self, merge_multi_context: bool = True) -> list[Any]:
+        """The states that are carried over batches, for modules that have some."""
+        self._want("bind", "init_params")
+        return []
+
+    def set_states(self, states: Any = None, value: Any = None) -> None:
+        """Set the states that are carried over batches: all to a value, or each to an array."""
+        self._want("bind", "init_params")
+        if states or value:
+            raise AssertionError(f"{type(self).__name__} has no states")
+
+    def install_monitor(self, mon: Any) -> None:
+        """Have a Monitor watch everything that is computed."""
+        raise NotImplementedError
+
+    # -- steps --------------------------------------------------------------------------------------------------------
+
+    def prepare(self, data_batch: Any, sparse_row_id_fn: Callable[[Any], Any] | None = None) -> None:
+        """Get ready for a batch that comes next."""
+
+    def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
+        """Compute outputs for a batch; is_train None means for_training, as it was bound."""
+        raise NotImplementedError
+
+    def backward(self, out_grads: Any = None) -> None:
+        """Compute gradients; out_grads are those of outputs that are no losses."""
+        raise NotImplementedError
+
+    def get_outputs(self, merge_multi_context: bool = True) -> list[Any]:
+        """The outputs of the last forward; for each a list over contexts without merge_multi_context."""
+        raise NotImplementedError
+
+    def get_input_grads(self, merge_multi_context: bool = True) -> list[Any]:
+        """The gradients of the inputs after backward; for each a list over contexts without merge_multi_context."""
+        raise NotImplementedError
+
+    def update(self) -> None:
+        """Change parameters by their gradients, as the optimizer says."""
+        raise NotImplementedError
+
+    def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:
+        """Tell a metric the labels and the outputs. pre_sliced: labels are a list for each context."""
+        raise NotImplementedError
+
+    # -- set-up -------------------------------------------------------------------------------------------------------
+
+    def bind(
+        self,
+        data_shapes: Any,
+        label_shapes: Any = None,
+        for_training: bool = True,
+        inputs_need_grad: bool = False,
+        force_rebind: bool = False,
+        shared_module: Any = None,
+        grad_req: Any = "write",
+    ) -> None:
+        """Make arrays for such inputs and labels, and what computes with them."""
+        raise NotImplementedError
+
+    def init_optimizer(
+        self,
+        kvstore: Any = "local",
+        optimizer: Any = "sgd",
+        optimizer_params: Any = DEFAULT,
+        force_init: bool = False,
+    ) -> None:
+        """Choose how update changes parameters: an Optimizer, or the name of one with its parameters."""
+        raise NotImplementedError

@@ -1,0 +1,468 @@
+"""A symbol with its parameters, trained on one context or several."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from .. import optimizer as opt
+from ..context import Context, cpu, resolve
+from ..error import MXNetError
+from ..initializer import InitDesc, Uniform
+from ..io import DataDesc
+from ..kvstore.base import choose
+from ..model import load_checkpoint
+from ..ndarray import NDArray, zeros
+from ..symbol import Symbol
+from .base_module import DEFAULT, BaseModule, Params, as_list, check_names, descriptions
+from .executor_group import DataParallelExecutorGroup
+
+
+class Module(BaseModule):
+    """A symbol, with names of the arguments that are data, labels, states that are carried over, and parameters not to train.
+
+    context: one or a list of them, each of which computes a part of every batch, in proportion to work_load_list. group2ctxs:
+    places for groups of operators; accepted, as there is but one kind of place. compression_params: of gradients sent between
+    machines. Source: MXNet Module."""
+
+    def __init__(
+        self,
+        symbol: Symbol,
+        data_names: Any = ("data",),
+        label_names: Any = ("softmax_label",),
+        logger: Any = logging,
+        context: Any = cpu(),  # noqa: B008  shown in the signature, and not changed
+        work_load_list: Any = None,
+        fixed_param_names: Any = None,
+        state_names: Any = None,
+        group2ctxs: Any = None,
+        compression_params: Any = None,
+    ):
+        super().__init__(logger=logger)
+        self._context = [resolve(c) for c in ([context] if isinstance(context, Context) else context)]
+        self._work_load_list = [1] * len(self._context) if work_load_list is None else list(work_load_list)
+        if len(self._work_load_list) != len(self._context):
+            raise AssertionError(
+                f"work_load_list has {len(self._work_load_list)} entries for {len(self._context)} contexts"
+            )
+        self._group2ctxs = _check_groups(group2ctxs, len(self._context))
+        self._symbol = symbol
+        self._data_names = list(data_names or ())
+        self._label_names = list(label_names or ())
+        self._state_names = list(state_names or ())
+        self._fixed_param_names = list(fixed_param_names or ())
+        arguments = symbol.list_arguments()
+        check_names(arguments, self._data_names, "data", True)
+        check_names(arguments, self._label_names, "label", False)
+        check_names(arguments, self._state_names, "state", True)
+        check_names(arguments, self._fixed_param_names, "fixed_param", True)
+        given = {*self._data_names, *self._label_names, *self._state_names}
+        self._param_names = [n for n in arguments if n not in given]
+        self._aux_names = symbol.list_auxiliary_states()
+        self._output_names = symbol.list_outputs()
+        self._arg_params: Params | None = None
+        self._aux_params: Params | None = None
+        self._params_dirty = False
+        """Whether the contexts have newer parameters than _arg_params and _aux_params."""
+        self._compression_params = compression_params
+        self._optimizer: Any = None
+        self._kvstore: Any = None
+        self._update_on_kvstore = False
+        self._updater: Any = None
+        self._preload_opt_states: str | None = None
+        self._reset_bind()
+
+    def _reset_bind(self) -> None:
+        self.binded = False
+        self._exec_group: Any = None
+        self._data_shapes: Any = None
+        self._label_shapes: Any = None
+
+    # -- files --------------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def load(prefix: str, epoch: int, load_optimizer_states: bool = False, **kwargs: Any) -> Module:
+        """A Module of a checkpoint; other keywords are those of Module. States of the optimizer load with init_optimizer."""
+        symbol, arguments, states = load_checkpoint(prefix, epoch)
+        made = Module(symbol=symbol, **kwargs)
+        made._arg_params, made._aux_params = arguments, states
+        made.params_initialized = True
+        if load_optimizer_states:
+            made._preload_opt_states = f"{prefix}-{epoch:04d}.states"
+        return made
+
+    def save_checkpoint(
+        self, prefix: str, epoch: int, save_optimizer_states: bool = False, remove_amp_cast: bool = True
+    ) -> None:
+        """Write ``PREFIX-symbol.json``, ``PREFIX-NNNN.params`` and, if wished, ``PREFIX-NNNN.states``."""
+        self._symbol.save(f"{prefix}-symbol.json", remove_amp_cast=remove_amp_cast)
+        name = f"{prefix}-{epoch:04d}.params"
+        self.save_params(name)
+        logging.info('Saved checkpoint to "%s"', name)
+        if save_optimizer_states:
+            name = f"{prefix}-{epoch:04d}.states"
+            self.save_optimizer_states(name)
+            logging.info('Saved optimizer state to "%s"', name)
+
+    def save_optimizer_states(self, fname: str) -> None:
+        """Write the states of the optimizer to a file, which MXNet 1.9.1 reads too."""
+        self._want("init_optimizer")
+        if self._update_on_kvstore:
+            self._kvstore.save_optimizer_states(fname)
+        else:
+            states = self._updater.get_states()
+            with open(fname, "wb") as file:
+                file.write(states)
+
+    def load_optimizer_states(self, fname: str) -> None:
+        """Read the states of the optimizer from a file. Raises FormatError when it holds none."""
+        self._want("init_optimizer")
+        if self._update_on_kvstore:
+            self._kvstore.load_optimizer_states(fname)
+        else:
+            with open(fname, "rb") as file:
+                self._updater.set_states(file.read())
+
+    # -- what it is bound to ------------------------------------------------------------------------------------------
+
+    @property
+    def data_names(self) -> list[str]:
+        return self._data_names
+
+    @property
+    def label_names(self) -> list[str]:
+        """Names of the labels."""
+        return self._label_names
+
+    @property
+    def output_names(self) -> list[str]:
+        return self._output_names
+
+    @property
+    def data_shapes(self) -> list[DataDesc]:
+        self._want("bind")
+        return self._data_shapes
+
+    @property
+    def label_shapes(self) -> list[DataDesc] | None:
+        self._want("bind")
+        return self._label_shapes
+
+    @property
+    def output_shapes(self) -> list[tuple[str, tuple[int, ...]]]:
+        self._want("bind")
+        return self._exec_group.get_output_shapes()
+
+    # -- parameters ---------------------------------------------------------------------------------------------------
+
+    def get_params(self) -> tuple[Params, Params]:
+        self._want("bind", "init_params")
+        assert self._arg_params is not None
+        assert self._aux_params is not None
+        if self._params_dirty:
+            self._exec_group.get_params(self._arg_params, self._aux_params)
+            self._params_dirty = False
+        return self._arg_params, self._aux_params
+
+    def _allocate(self) -> tuple[Params, Params]:
+        """Arrays for parameters on the CPU, made when there are none."""
+        group = self._exec_group
+
+        def made(names: Any, held: Any) -> Params:
+            return {n: zeros(arrays[0].shape, dtype=arrays[0].dtype) for n, arrays in zip(names, held)}
+
+        if self._arg_params is None:
+            self._arg_params = made(group.param_names, group.param_arrays)
+        if self._aux_params is None:
+            self._aux_params = made(group.aux_names, group.aux_arrays)
+        return self._arg_params, self._aux_params
+
+    def init_params(
+        self,
+        initializer: Any = Uniform(0.01),  # noqa: B008  shown in the signature, and not changed
+        arg_params: Params | None = None,
+        aux_params: Params | None = None,
+        allow_missing: bool = False,
+        force_init: bool = False,
+        allow_extra: bool = False,
+    ) -> None:
+        if self.params_initialized and not force_init:
+            warnings.warn(
+                "Parameters already initialized and force_init=False. init_params call ignored.", stacklevel=2
+            )
+            return
+        if not self.binded:
+            raise AssertionError("call bind before initializing the parameters")
+        attributes = self._symbol.attr_dict()
+        for own, given in zip(self._allocate(), (arg_params, aux_params)):
+            for name, array in sorted(own.items()):
+                if given is not None and name in given:
+                    if given[name] is not array:
+                        array[:] = given[name]
+                    continue
+                if given is not None and not allow_missing:
+                    raise RuntimeError(f"{name} is not presented")
+                if initializer is not None:
+                    initializer(InitDesc(name, attributes.get(name)), array)
+        self.params_initialized = True
+        self._params_dirty = False
+        assert self._arg_params is not None
+        assert self._aux_params is not None
+        extra = {} if arg_params is None else {n: a for n, a in arg_params.items() if n not in self._arg_params}
+        if extra and not allow_extra:
+            raise ValueError(f'Find name "{", ".join(extra)}" that is not in the arguments')
+        self._exec_group.set_params(self._arg_params, self._aux_params, allow_extra=allow_extra)
+
+    def set_params(
+        self,
+        arg_params: Params,
+        aux_params: Params,
+        allow_missing: bool = False,
+        force_init: bool = True,
+        allow_extra: bool = False,
+    ) -> None:
+        if not allow_missing:
+            super().set_params(arg_params, aux_params, allow_missing, force_init, allow_extra)
+            return
+        if self.params_initialized and not force_init:
+            warnings.warn("Parameters already initialized and force_init=False. set_params call ignored.", stacklevel=2)
+            return
+        self._exec_group.set_params(arg_params, aux_params, allow_extra=allow_extra)
+        # the contexts have them now, and those that were not given as before
+        self._params_dirty = True
+        self.params_initialized = True
+
+    # -- set-up -------------------------------------------------------------------------------------------------------
+
+    def bind(
+        self,
+        data_shapes: Any,
+        label_shapes: Any = None,
+        for_training: bool = True,
+        inputs_need_grad: bool = False,
+        force_rebind: bool = False,
+        shared_module: Any = None,
+        grad_req: Any = "write",
+    ) -> None:
+        if force_rebind:
+            self._reset_bind()
+        if self.binded:
+            self.logger.warning("Already bound, ignoring bind()")
+            return
+        if inputs_need_grad and not for_training:
+            raise AssertionError("inputs_need_grad needs for_training=True")
+        data, labels = self._described(data_shapes, label_shapes)
+        shared = None
+        if shared_module is not None:
+            if not (isinstance(shared_module, Module) and shared_module.binded and shared_module.params_initialized):
+                raise AssertionError("shared_module must be a Module that is bound and initialized")
+            shared = shared_module._exec_group
+            if len(shared.execs) < len(self._context):
+                raise AssertionError(f"shared_module is bound to {len(shared.execs)} contexts, not {len(self._context)}")
+        self.for_training, self.inputs_need_grad = for_training, inputs_need_grad
+        self._grad_req = grad_req
+        self._data_shapes, self._label_shapes = data, labels
+        self._exec_group = DataParallelExecutorGroup(
+            self._symbol, self._context, self._work_load_list, data, labels, self._param_names, for_training,
+            inputs_need_grad, shared, self.logger, self._fixed_param_names, grad_req, self._state_names, self._group2ctxs,
+        )  # fmt: skip
+        self.binded = True
+        if shared_module is not None:
+            self.params_initialized = True
+            self._arg_params, self._aux_params = shared_module._arg_params, shared_module._aux_params
+            if shared_module.optimizer_initialized:
+                self.borrow_optimizer(shared_module)
+        elif self.params_initialized:  # loaded, or bound again
+            self._exec_group.set_params(*self._allocate())
+
+    def _described(self, data_shapes: Any, label_shapes: Any) -> tuple[list[DataDesc], list[DataDesc] | None]:
+        """DataDescs of inputs and labels. Raises ValueError (labels: warns) when their names are others than the Module's."""
+        data, labels = descriptions(data_shapes) or [], descriptions(label_shapes)
+        for kind, described, names in (("data", data, self._data_names), ("label", labels, self._label_names)):
+            if described is None and kind == "label":
+                continue
+            if sorted(d.name for d in described or ()) != sorted(names):
+                text = f"Data provided by {kind}_shapes don't match names specified by {kind}_names ({described} vs. {names})"
+                if kind == "data":
+                    raise ValueError(text)
+                warnings.warn(text, stacklevel=4)
+        return data, labels
+
+    def reshape(self, data_shapes: Any, label_shapes: Any = None) -> None:
+        """Go on with inputs of other shapes, and the same parameters."""
+        self._want("bind")
+        self._data_shapes, self._label_shapes = self._described(data_shapes, label_shapes)
+        self._exec_group.reshape(self._data_shapes, self._label_shapes)
+
+    def init_optimizer(
+        self,
+        kvstore: Any = "local",
+        optimizer: Any = "sgd",
+        optimizer_params: Any = DEFAULT,
+        force_init: bool = False,
+    ) -> None:
+        self._want("bind", "init_params")
+        if self.optimizer_initialized and not force_init:
+            self.logger.warning("optimizer already initialized, ignoring...")
+            return
+        arguments, _ = self.get_params()
+        group = self._exec_group
+        count = len(self._context)
+        store, on_store = choose(kvstore, count, arguments)
+        scale = 1.0 / group.batch_size
+        # the store knows weights by name; an updater here by a number for each weight on each context
+        names = {
+            i * (1 if on_store else count) + k: n
+            for i, n in enumerate(group.param_names)
+            for k in range(1 if on_store else count)
+        }
+        if isinstance(optimizer, str):
+            settings = {"rescale_grad": scale, **dict(optimizer_params)}
+            optimizer = opt.create(optimizer, sym=self._symbol, param_idx2name=names, **settings)
+        else:
+            if not isinstance(optimizer, opt.Optimizer):
+                raise AssertionError(f"optimizer: got {type(optimizer).__name__}, wanted a name or an Optimizer")
+            if optimizer.rescale_grad != scale:
+                warnings.warn(
+                    "Optimizer created manually outside Module but rescale_grad is not normalized to 1.0/batch_size/num_workers "
+                    f"({optimizer.rescale_grad} vs. {scale}). Is this intended?",
+                    stacklevel=2,
+                )
+            if not optimizer.idx2name:
+                optimizer.idx2name = names
+        self._optimizer, self._kvstore, self._update_on_kvstore = optimizer, store, on_store
+        self._updater = None
+        if store is not None:
+            if self._compression_params:
+                store.set_gradient_compression(self._compression_params)
+            if on_store:
+                store.set_optimizer(optimizer)
+            for i, (name, arrays) in enumerate(zip(group.param_names, group.param_arrays)):
+                store.init(name, arguments[name])
+                if on_store:
+                    store.pull(name, arrays, priority=-i)
+        if not on_store:
+            self._updater = opt.get_updater(optimizer)
+        self.optimizer_initialized = True
+        if self._preload_opt_states is not None:
+            self.load_optimizer_states(self._preload_opt_states)
+            self._preload_opt_states = None
+
+    def borrow_optimizer(self, shared_module: Module) -> None:
+        """Use the optimizer of another Module, states included."""
+        if not shared_module.optimizer_initialized:
+            raise AssertionError("borrow_optimizer: the other Module has no optimizer; call its init_optimizer first")
+        self._optimizer = shared_module._optimizer
+        self._kvstore = shared_module._kvstore
+        self._update_on_kvstore = shared_module._update_on_kvstore
+        self._updater = shared_module._updater
+        self.optimizer_initialized = True
+
+    # -- steps --------------------------------------------------------------------------------------------------------
+
+    def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
+        self._want("bind", "init_params")
+        self._fit_shapes(data_batch)
+        self._exec_group.forward(data_batch, is_train)
+
+    def _fit_shapes(self, data_batch: Any) -> None:
+        """reshape when a batch is of other shapes than the last. A list of batches, one for each context, is one batch."""
+        if isinstance(data_batch, list):
+            if not data_batch:
+                raise AssertionError("Encountered empty data batch")
+            shapes = [tuple(a.shape for a in b.data) for b in data_batch]
+            if len(set(shapes)) > 1:
+                raise AssertionError(f"All data batches in a list need to have the same shape, got {shapes}")
+            total = len(data_batch)
+            new = [
+                s if axis < 0 else (*s[:axis], s[axis] * total, *s[axis + 1 :])
+                for s, axis in zip(shapes[0], self._exec_group.data_axes)
+            ]
+            labels = provided = provided_label = None
+        else:
+            new = [tuple(a.shape) for a in data_batch.data]
+            labels = data_batch.label
+            provided = getattr(data_batch, "provide_data", None)
+            provided_label = getattr(data_batch, "provide_label", None)
+        if new == [tuple(d.shape) for d in self._data_shapes]:
+            return
+
+        def moved(old: list[DataDesc], shapes: Any) -> list[DataDesc]:
+            return [DataDesc(d.name, s, d.dtype, d.layout) for d, s in zip(old, shapes)]
+
+        label_shapes = provided_label
+        if not label_shapes and labels:
+            label_shapes = moved(self._label_shapes or [], [tuple(a.shape) for a in labels])
+        self.reshape(provided or moved(self._data_shapes, new), label_shapes)
+
+    def backward(self, out_grads: Any = None) -> None:
+        self._want("bind", "init_params")
+        self._exec_group.backward(out_grads)
+
+    def update(self) -> None:
+        self._want("bind", "init_params", "init_optimizer")
+        self._params_dirty = True
+        group, store = self._exec_group, self._kvstore
+        count = len(self._context)
+        updates: list[list[tuple[int, NDArray, NDArray]]] = [[] for _ in range(count)]
+        for i, (name, weights, gradients) in enumerate(zip(group.param_names, group.param_arrays, group.grad_arrays or ())):
+            if gradients[0] is None:
+                continue
+            if store is not None:  # the store adds up, and updates or gives the sums back
+                store.push(name, gradients, priority=-i)
+                store.pull(name, weights if self._update_on_kvstore else gradients, priority=-i)
+            for k, (weight, gradient) in enumerate(zip(weights, gradients)):
+                updates[k].append((i * count + k, gradient, weight))
+        if self._update_on_kvstore:
+            return
+        for update in filter(None, updates):
+            self._updater(*map(list, zip(*update)))
+
+    def get_outputs(self, merge_multi_context: bool = True) -> list[Any]:
+        self._want("bind", "init_params")
+        return self._exec_group.get_outputs(merge_multi_context)
+
+    def get_input_grads(self, merge_multi_context: bool = True) -> list[Any]:
+        self._want("bind", "init_params")
+        return self._exec_group.get_input_grads(merge_multi_context)
+
+    def get_states(self, merge_multi_context: bool = True) -> list[Any]:
+        self._want("bind", "init_params")
+        return self._exec_group.get_states(merge_multi_context)
+
+    def set_states(self, states: Any = None, value: Any = None) -> None:
+        self._want("bind", "init_params")
+        self._exec_group.set_states(states, value)
+
+    def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:
+        self._exec_group.update_metric(eval_metric, labels, pre_sliced)
+
+    def install_monitor(self, mon: Any) -> None:
+        self._want("bind")
+        self._exec_group.install_monitor(mon)
+
+    def prepare(self, data_batch: Any, sparse_row_id_fn: Callable[[Any], Any] | None = None) -> None:
+        """Weights are whole on every context, so that there are no rows to fetch before they are used."""
+        self._want("bind")
+        if sparse_row_id_fn is not None and not self._update_on_kvstore:
+            warnings.warn(
+                "Parameters are not updated in the KVStore. No need to call sparse_row_id_fn.", UserWarning, stacklevel=2
+            )
+
+
+def _check_groups(group2ctxs: Any, contexts: int) -> Any:
+    """group2ctxs if every context in it can be used. Raises AssertionError unless it is a dict, or one for each context."""
+    if group2ctxs is None:
+        return None
+    groups = [group2ctxs] * contexts if isinstance(group2ctxs, Mapping) else list(group2ctxs)
+    if len(groups) != contexts:
+        raise AssertionError(f"group2ctxs has {len(groups)} entries for {contexts} contexts")
+    for group in groups:
+        for places in (group or {}).values():
+            for place in as_list(places):
+                if not isinstance(place, Context):
+                    raise MXNetError(f"group2ctxs: got {place!r}, wanted Contexts such as mx.cpu(1)")
+                resolve(place)
+    return groups

@@ -1,0 +1,142 @@
+"""Images that cannot be read, and what the image functions and iterators refuse."""
+
+import random
+import struct
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hybrid as mx
+from hybrid import codec, image, nd
+from hybrid.error import FormatError, MXNetError
+
+pytest.importorskip("PIL")
+DATA = Path(__file__).parents[2] / "fixtures/data"
+
+
+def chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def png(width: int, height: int) -> bytes:
+    """A PNG file that claims a size and holds next to nothing."""
+    header = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
+    return b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", zlib.compress(b"0" * 100)) + chunk(b"IEND", b"")
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # Pillow's, of broken notes in a file
+@pytest.mark.parametrize("name", ["a.jpg", "gray.jpg", "a.png", "a.bmp"])
+def test_broken_files_are_refused_or_read(name: str) -> None:
+    rng = random.Random(name)
+    whole = (DATA / name).read_bytes()
+    refused = 0
+    for _ in range(100):
+        content = bytearray(whole)
+        if rng.random() < 0.3:
+            del content[rng.randrange(len(content)) :]
+        for _ in range(rng.choice((0, 1, 20))):
+            if content:
+                content[rng.randrange(len(content))] = rng.randrange(256)
+        try:
+            assert codec.decode(bytes(content), rng.choice((-1, 0, 1))).dtype == np.uint8
+        except FormatError:
+            refused += 1
+    assert refused
+
+
+def test_sizes_that_a_header_only_claims() -> None:
+    for size in ((100000, 100000), (2**31 - 1, 1)):
+        with pytest.raises(FormatError):
+            codec.decode(png(*size))
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "error", "message"),
+    [
+        (image.imdecode, ("text",), ValueError, "buf must be of type bytes"),
+        (image.imdecode, (b"",), FormatError, "image of 0 bytes"),
+        (image.imdecode, (b"abc", 3), MXNetError, "flag=3"),
+        (image.imread, ("/nope.png",), MXNetError, "Imread: '/nope.png' couldn't open file: No such file"),
+        (image.imread, (DATA / "data.csv",), FormatError, "Imread: .*data.csv: cannot decode"),
+        (image.imresize, (nd.zeros((2, 2, 3), dtype="uint8"), 0, 1), MXNetError, "a size is 0"),
+        (image.imresize, (nd.zeros((2, 2, 3), dtype="uint8"), 3, 3, 7), MXNetError, "interpolation method 7"),
+        (image.imresize, (nd.zeros((2, 2, 3), dtype="int32"), 3, 3), MXNetError, "images of int32 cannot be resized"),
+        (image.copyMakeBorder, (nd.zeros((2, 2, 3)), 1, 1, 1, 1, 9), MXNetError, "border type 9"),
+        (image.resize_short, (nd.zeros((2, 2, 3)), 3, 11), ValueError, "Unknown interp method 11"),
+        (image.imrotate, (nd.zeros((3, 2, 2)), 1, True, True), ValueError, "cannot be both True"),
+        (image.imrotate, (nd.zeros((3, 2, 2), dtype="uint8"), 1), TypeError, "Only `float32`"),
+        (image.imrotate, (nd.zeros((2, 2)), 1), ValueError, "Only 3D and 4D"),
+        (image.imrotate, (nd.zeros((2, 3, 2, 2)), [1]), ValueError, "must be equal to the number"),
+    ],
+)
+def test_refusals(function: Any, arguments: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        function(*arguments)
+
+
+def test_results_in_given_arrays() -> None:
+    source = image.imread(DATA / "a.png")
+    out = nd.zeros((5, 6, 3), dtype="uint8")
+    assert image.imresize(source, 6, 5, out=out) is out
+    assert (out.asnumpy() == image.imresize(source, 6, 5).asnumpy()).all()
+    with pytest.raises(MXNetError, match="in out, wanted"):
+        image.imresize(source, 5, 6, out=out)
+
+
+def test_encoding_and_decoding() -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (5, 7, 4)).astype(np.uint8)
+    for part in (pixels, pixels[:, :, :3], pixels[:, :, 0]):
+        assert (codec.decode(codec.encode(part, ".png"), -1) == part).all()
+    with pytest.raises(MXNetError, match="cannot encode an image of float32"):
+        codec.encode(pixels.astype(np.float32))
+
+
+def test_augmenters_say_what_they_are() -> None:
+    made = image.CreateAugmenter((3, 4, 5), rand_mirror=True, mean=np.array([1.0, 2, 3]))
+    assert [a.dumps() for a in made] == [
+        '["centercropaug", {"size": [5, 4], "interp": 2}]',
+        '["horizontalflipaug", {"p": 0.5}]',
+        '["castaug", {"type": "float32"}]',
+        '["colornormalizeaug", {"mean": [1.0, 2.0, 3.0], "std": null}]',
+    ]
+    with pytest.raises(NotImplementedError):
+        image.Augmenter()(nd.zeros((2, 2, 3)))
+    with pytest.raises(TypeError, match="Borrowing from invalid Augmenter"):
+        image.DetBorrowAug(3)  # type: ignore[arg-type]
+    with pytest.warns(UserWarning, match="Skip DetRandomCropAug due to invalid area_range"):
+        assert not image.DetRandomCropAug(area_range=(0.5, 0.2)).enabled
+
+
+def test_iterators_name_the_image_they_cannot_read(tmp_path: Path) -> None:
+    (tmp_path / "bad.png").write_bytes(b"bad")
+    iterator = mx.image.ImageIter(1, (3, 4, 4), path_root=str(tmp_path), imglist=[[1, "bad.png"]])
+    with pytest.raises(RuntimeError, match=r"Broken image filename: bad.png, cannot decode"):
+        next(iterator)
+    with pytest.raises(ValueError, match="3 channels"):
+        mx.image.ImageIter(1, (1, 4, 4), imglist=[[1, "x"]])
+    with pytest.raises(AssertionError, match="int8 label not supported"):
+        mx.image.ImageIter(1, (3, 4, 4), imglist=[[1, "x"]], dtype="int8")
+    (tmp_path / "x.lst").write_text("1\tcat\ta.png\n")
+    with pytest.raises(ValueError, match=r"x.lst, line 1: got '1\\tcat"):
+        mx.image.ImageIter(1, (3, 4, 4), path_imglist=tmp_path / "x.lst")
+
+
+def test_detection_labels_that_do_not_add_up() -> None:
+    for label, message in (
+        ([2, 5, 0, 0.1, 0.1], "Label shape is invalid"),
+        ([2, 5, 0, 0.1, 0.1, 0.5, 0.5, 7], "inconsistent with annotation width 5"),
+        ([2, 5, 0, 0.5, 0.5, 0.1, 0.1], "no valid label"),
+    ):
+        with pytest.raises(RuntimeError, match=message):
+            mx.image.ImageDetIter(1, (3, 8, 8), path_root=str(DATA), imglist=[[label, "a.png"]])
+    label = [2, 5, 0, 0.1, 0.1, 0.5, 0.5]
+    one = mx.image.ImageDetIter(1, (3, 8, 8), path_root=str(DATA), imglist=[[label, "a.png"]])
+    two = mx.image.ImageDetIter(1, (3, 8, 8), path_root=str(DATA), imglist=[[[*label, *label[2:]], "a.png"]])
+    assert one.sync_label_shape(two) is two
+    assert one.provide_label[0].shape == two.provide_label[0].shape == (1, 2, 5)
+    assert next(one).label[0].asnumpy()[0, 1].tolist() == [-1] * 5
+    with pytest.raises(ValueError, match="reduce label count from 2 to 1"):
+        one.reshape(label_shape=(1, 5))
