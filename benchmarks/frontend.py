@@ -15,6 +15,7 @@ the machine's moods fall on all alike. Reported are medians, and ratios; on a bu
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import statistics
 import subprocess
@@ -165,12 +166,8 @@ JOBS = {f.__name__: f for f in (mlp, lenet, lstm, eager, memory)}
 
 def child(engine: str, job: str, hybridize: bool) -> None:
     """Run one job in this process and print its numbers."""
-    if engine == "mxnet":
-        import mxnet as mx  # type: ignore[import-not-found]
-    else:
-        sys.path.insert(0, str(ROOT))
-        import hybrid as mx
-    print(json.dumps(JOBS[job](mx, hybridize)))
+    sys.path.insert(0, str(ROOT))
+    print(json.dumps(JOBS[job](importlib.import_module(engine), hybridize)))
 
 
 def run(python: str, engine: str, job: str, hybridize: bool) -> dict[str, float]:

@@ -70,6 +70,9 @@ class CachedOp:
         self._splits: dict[Any, Split] = {}
         self._backwards: dict[Any, Backward] = {}
 
+    def __reduce__(self) -> Any:
+        return CachedOp, (self.symbol, tuple(self.flags.items()))
+
     def program(self, training: bool) -> Program:
         """What runs without gradients."""
         if training not in self._programs:

@@ -113,10 +113,14 @@ class Engine:
         if var.error is not None:
             self._raise(var.error)
 
-    def wait_all(self) -> None:
-        """Return when nothing is left to do. Raises the first error that nobody has seen yet."""
+    def drain(self) -> None:
+        """Return when nothing is left to do. Errors stay with the results: whoever reads those will meet them."""
         if self._pending:
             self._wait(lambda: not self._pending)
+
+    def wait_all(self) -> None:
+        """Return when nothing is left to do. Raises the first error that nobody has seen yet."""
+        self.drain()
         if self._failures:
             first = self._failures[0]
             self._failures.clear()
@@ -208,21 +212,13 @@ ENGINE = Engine(max(2, os.cpu_count() or 1))
 
 def _settle() -> None:
     """Finish and stop: a fork copies this thread only, and what others hold stays held in the child."""
-    _quietly(ENGINE.wait_all)
+    ENGINE.drain()
     ENGINE.stop()
-
-
-def _quietly(function: Callable[[], None]) -> None:
-    """Errors of abandoned work end here: nobody is left to read the results."""
-    try:
-        function()
-    except Exception:
-        ENGINE._failures.clear()
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_settle, after_in_child=ENGINE._reset)
-atexit.register(lambda: _quietly(ENGINE.wait_all))
+atexit.register(ENGINE.drain)
 
 
 def set_bulk_size(size: int) -> int:

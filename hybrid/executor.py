@@ -33,7 +33,13 @@ def bind(symbol: Symbol, ctx: Context, args: Any, args_grad: Any, grad_req: Any,
 
 
 def simple_bind(
-    symbol: Symbol, ctx: Context, grad_req: Any, type_dict: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]
+    symbol: Symbol,
+    ctx: Context,
+    grad_req: Any,
+    type_dict: Mapping[str, Any],
+    shapes: Mapping[str, tuple[int, ...]],
+    shared_arg_names: Sequence[str] = (),
+    shared_exec: Executor | None = None,
 ) -> Executor:
     """See Symbol.simple_bind."""
     resolve(ctx)
@@ -52,10 +58,27 @@ def simple_bind(
         specs = ((n.name, result.spec(Entry(n))) for n in nodes)
         return {name: zeros(spec.shape, ctx, spec.dtype) for name, spec in specs}
 
-    arguments = made(graph.arguments())
+    arguments, states = made(graph.arguments()), made(graph.auxiliary_states())
     requests = _requests(grad_req, list(arguments))
     gradients = {n: zeros(a.shape, ctx, a.dtype) for n, a in arguments.items() if requests[n] != "null"}
-    return Executor(symbol, ctx, arguments, gradients, requests, made(graph.auxiliary_states()))
+    if shared_exec is not None:
+        _share(arguments, shared_exec._arguments, shared_arg_names)
+        _share(gradients, shared_exec._gradients, shared_arg_names)
+        _share(states, shared_exec._states, list(states))
+    return Executor(symbol, ctx, arguments, gradients, requests, states)
+
+
+def _share(own: dict[str, NDArray], other: Mapping[str, NDArray], names: Sequence[str]) -> None:
+    """Replace arrays by those of another executor. Raises MXNetError where shape or dtype differ."""
+    for name in names:
+        if name not in own or name not in other:
+            continue
+        if (own[name].shape, own[name].dtype) != (other[name].shape, other[name].dtype):
+            raise MXNetError(
+                f"simple_bind: {name} is {own[name].dtype.__name__}{show(own[name].shape)}, but shared_exec has it as "
+                f"{other[name].dtype.__name__}{show(other[name].shape)}; wanted the same"
+            )
+        own[name] = other[name]
 
 
 def _by_name(given: Any, names: list[str], what: str, *, partial: bool = False) -> dict[str, NDArray]:

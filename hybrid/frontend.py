@@ -7,6 +7,7 @@ symbols, into inputs and attributes; what is then done with them is the business
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import operator
 from collections.abc import Callable, Iterator
@@ -100,11 +101,19 @@ class Fast(NamedTuple):
 class Namespace:
     """A module of operator functions, made as they are asked for."""
 
-    def __init__(self, name: str, prefix: str, call: Call, tail: tuple[str, ...], fast: Fast | None = None):
+    def __init__(
+        self, name: str, prefix: str, call: Call, tail: tuple[str, ...], fast: Fast | None = None, more: str | None = None
+    ):
+        """more: a module of functions that are not, or more than, one operator; what it has in __all__ is to be had here."""
         self.__name__ = name
-        self._prefix, self._call, self._tail, self._fast = prefix, call, tail, fast
+        self._prefix, self._call, self._tail, self._fast, self._more = prefix, call, tail, fast, more
 
     def __getattr__(self, name: str) -> Any:
+        if self._more is not None and not name.startswith("_"):
+            module = importlib.import_module(self._more)
+            if name in module.__all__:
+                self.__dict__[name] = found = getattr(module, name)
+                return found
         cls = REGISTRY.get(self._prefix + name)
         if cls is None and self._prefix == "_":
             cls = REGISTRY.get(name)  # _internal shows names with their underscore
@@ -123,6 +132,8 @@ class Namespace:
         for name in REGISTRY:
             if name.startswith(self._prefix) and (self._prefix or not name.startswith("_")):
                 yield name[skipped:]
+        if self._more is not None:
+            yield from importlib.import_module(self._more).__all__
 
     def __repr__(self) -> str:
         return f"<module {self.__name__!r} of operators>"

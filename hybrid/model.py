@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from typing import Any
 
 from . import params, symbol
 from .ndarray import NDArray, save, wrap
+
+BatchEndParam = namedtuple("BatchEndParams", ["epoch", "nbatch", "eval_metric", "locals"])
+"""What callbacks of training get after each batch."""
 
 
 def save_checkpoint(

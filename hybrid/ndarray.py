@@ -193,6 +193,7 @@ def waitall() -> None:
 
 
 def wrap(loaded: Any) -> Any:
+    """What params.load gives, as NDArrays: a dict or a list."""
     from . import params
 
     def one(value: Any) -> Any:
@@ -242,6 +243,9 @@ def save(fname: Any, data: Any) -> None:
 
 _submodules = {n: frontend.Namespace(f"{__name__}.{n}", p, _call, _TAIL, _FAST) for n, p in frontend.SUBMODULES.items()}
 _submodules["op"] = _OP
+_submodules["contrib"] = frontend.Namespace(
+    f"{__name__}.contrib", "_contrib_", _call, _TAIL, _FAST, f"{__package__}.contrib.eager"
+)
 
 
 def __getattr__(name: str) -> Any:

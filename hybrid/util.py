@@ -5,8 +5,6 @@ changes nothing."""
 
 from __future__ import annotations
 
-import functools
-import inspect
 import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -25,7 +23,6 @@ __all__ = [
     "makedirs",
     "np_array",
     "np_shape",
-    "np_ufunc_legal_option",
     "py_str",
     "reset_np",
     "set_module",
@@ -35,8 +32,6 @@ __all__ = [
     "use_np",
     "use_np_array",
     "use_np_shape",
-    "wrap_np_binary_func",
-    "wrap_np_unary_func",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -58,6 +53,17 @@ def setenv(name: str, value: str | None) -> None:
 def makedirs(d: Any) -> None:
     """Make a folder and those above it; one that is there already is left alone. ``~`` is the home folder."""
     os.makedirs(os.path.expanduser(d), exist_ok=True)
+
+
+def set_module(module: str | None) -> Callable[[F], F]:
+    """Decorator that makes ``__module__`` of a function or class say another module."""
+
+    def decorate(func: F) -> F:
+        if module is not None:
+            func.__module__ = module
+        return func
+
+    return decorate
 
 
 def get_gpu_count() -> int:

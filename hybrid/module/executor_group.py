@@ -178,7 +178,10 @@ class DataParallelExecutorGroup:
 
     def reshape(self, data_shapes: Sequence[DataDesc], label_shapes: Sequence[DataDesc] | None) -> None:
         """Go on with inputs of other shapes, and the same parameters."""
-        if list(data_shapes) == self.data_shapes and (list(label_shapes) if label_shapes else None) == self.label_shapes:
+        if (
+            list(data_shapes) == self.data_shapes
+            and (list(label_shapes) if label_shapes else None) == self.label_shapes
+        ):
             return
         self._place(data_shapes, label_shapes)
         self.execs = [e.reshape(allow_up_sizing=True, **self._shapes(i)[0]) for i, e in enumerate(self.execs)]
@@ -242,7 +245,7 @@ class DataParallelExecutorGroup:
         self._load(data, self.data_arrays, self.data_axes, self.data_names)
         if self.label_arrays is not None and labels:
             given = [b.label for b in data_batch] if several else data_batch.label
-            if (all(given) if several else given):
+            if all(given) if several else given:
                 label = list(zip(*given)) if several else given
                 self._load(label, self.label_arrays, self.label_axes, self.label_names)
 
@@ -290,11 +293,8 @@ class DataParallelExecutorGroup:
     def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:
         """Tell a metric the labels and outputs of each context. pre_sliced: labels are a list for each context."""
         for k, (executor, part) in enumerate(zip(self.execs, self.slices)):
-            if pre_sliced:
-                own = list(labels[k])
-            else:
-                own = [_cut(label, part, axis) for label, axis in zip(labels or (), self.label_axes)]
-            eval_metric.update_dict(dict(zip(self.label_names, own)), dict(zip(self.output_names, executor.outputs)))
+            given = labels[k] if pre_sliced else [_cut(x, part, axis) for x, axis in zip(labels or (), self.label_axes)]
+            eval_metric.update_dict(dict(zip(self.label_names, given)), dict(zip(self.output_names, executor.outputs)))
 
     def install_monitor(self, mon: Any) -> None:
         """Have a Monitor watch all executors."""

@@ -260,7 +260,9 @@ class Module(BaseModule):
                 raise AssertionError("shared_module must be a Module that is bound and initialized")
             shared = shared_module._exec_group
             if len(shared.execs) < len(self._context):
-                raise AssertionError(f"shared_module is bound to {len(shared.execs)} contexts, not {len(self._context)}")
+                raise AssertionError(
+                    f"shared_module is bound to {len(shared.execs)} contexts, not {len(self._context)}"
+                )
         self.for_training, self.inputs_need_grad = for_training, inputs_need_grad
         self._grad_req = grad_req
         self._data_shapes, self._label_shapes = data, labels
@@ -407,7 +409,9 @@ class Module(BaseModule):
         group, store = self._exec_group, self._kvstore
         count = len(self._context)
         updates: list[list[tuple[int, NDArray, NDArray]]] = [[] for _ in range(count)]
-        for i, (name, weights, gradients) in enumerate(zip(group.param_names, group.param_arrays, group.grad_arrays or ())):
+        for i, (name, weights, gradients) in enumerate(
+            zip(group.param_names, group.param_arrays, group.grad_arrays or ())
+        ):
             if gradients[0] is None:
                 continue
             if store is not None:  # the store adds up, and updates or gives the sums back
@@ -448,7 +452,9 @@ class Module(BaseModule):
         self._want("bind")
         if sparse_row_id_fn is not None and not self._update_on_kvstore:
             warnings.warn(
-                "Parameters are not updated in the KVStore. No need to call sparse_row_id_fn.", UserWarning, stacklevel=2
+                "Parameters are not updated in the KVStore. No need to call sparse_row_id_fn.",
+                UserWarning,
+                stacklevel=2,
             )
 
 

@@ -82,7 +82,8 @@ class SoftmaxOutput(LossHead):
         return y.reshape(data.shape).astype(data.dtype, copy=False)
 
     def gradient(self, F, dy, data, label, y):
-        return F._backward_SoftmaxOutput(y, label, dy, **self.dump()), None
+        heads = (dy,) if self.out_grad else ()  # else it starts the backward pass, and wants no head
+        return F._backward_SoftmaxOutput(y, label, *heads, **self.dump()), None
 
     @classmethod
     def examples(cls, make):

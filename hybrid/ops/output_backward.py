@@ -31,18 +31,21 @@ class _OfHead(Once):
 
 @op("_backward_SoftmaxOutput")
 class BackwardSoftmaxOutput(_OfHead, SoftmaxOutput):
-    """(y, label, dy) -> as y: y less 1 at the label (less what smoothing makes of that), times grad_scale, and times dy with
-    out_grad. A label of y's shape holds probabilities."""
+    """(y, label) -> as y: y less 1 at the label (less what smoothing makes of that), times grad_scale; with out_grad there is
+    a third input, dy, to multiply by. A label of y's shape holds probabilities."""
 
     inputs = ("y", "label", "dy")
 
-    def infer_shape(self, y, label, dy):
+    def takes(self):
+        return self.inputs if self.out_grad else self.inputs[:2]
+
+    def infer_shape(self, y, label, dy=None):
         return y
 
-    def infer_type(self, y, label, dy):
+    def infer_type(self, y, label, dy=None):
         return y
 
-    def compute(self, y, label, dy):
+    def compute(self, y, label, dy=None):
         out, rank = widen(y), y.ndim
         if label.shape == y.shape:
             dx = (out - label.astype(out.dtype)) * out.dtype.type(self.grad_scale)

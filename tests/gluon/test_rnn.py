@@ -184,3 +184,44 @@ def test_random_cells_in_training() -> None:
         outputs, _ = drop.unroll(6, x, merge_outputs=True)
     dropped = outputs.asnumpy() == 0
     assert (dropped == dropped[:, :1]).all() and 0.3 < dropped.mean() < 0.7
+
+
+def test_dynamic_unroll_is_unroll() -> None:
+    cell = filled(rnn.LSTMCell(3, input_size=2))
+    x = nd.array(np.random.default_rng(1).normal(size=(2, 5, 2)))
+    for lengths in (None, nd.array([2, 5])):
+        want, want_states = cell.unroll(5, x, cell.begin_state(2), merge_outputs=True, valid_length=lengths)
+        got, states = gluon.contrib.rnn.rnn_cell.dynamic_unroll(
+            cell, x, cell.begin_state(2), layout="NTC", valid_length=lengths
+        )
+        np.testing.assert_allclose(got.asnumpy(), want.asnumpy(), atol=1e-6)
+        for a, b in zip(states, want_states):
+            np.testing.assert_allclose(a.asnumpy(), b.asnumpy(), atol=1e-6)
+    with pytest.raises(AssertionError, match="begin_state"):
+        gluon.contrib.rnn.rnn_cell.dynamic_unroll(cell, x, None)
+
+
+def test_cells_inside_a_hybrid_block() -> None:
+    class Net(gluon.HybridBlock):
+        def __init__(self) -> None:
+            super().__init__()
+            with self.name_scope():
+                self.cell = rnn.HybridSequentialRNNCell()
+                self.cell.add(rnn.LSTMCell(3))
+                self.cell.add(rnn.ResidualCell(rnn.GRUCell(3)))
+                self.layer = rnn.GRU(4, bidirectional=True, layout="NTC")
+
+        def hybrid_forward(self, F, x):  # noqa: N803
+            outputs, _ = self.cell.unroll(4, x, merge_outputs=True)
+            return self.layer(outputs)
+
+    net, x = Net(), nd.array(np.random.default_rng(1).normal(size=(2, 4, 5)))
+    filled(net, x)
+    want = net(x).asnumpy()
+    net.hybridize()
+    np.testing.assert_allclose(net(x).asnumpy(), want, atol=1e-6)
+    assert net(x).shape == (2, 4, 8)
+    fresh = Net()  # shapes of everything follow from the graph
+    fresh.initialize()
+    fresh.hybridize()
+    assert fresh(x).shape == (2, 4, 8)

@@ -1,14 +1,15 @@
 """Parts of Gluon that MXNet had on trial."""
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-_MODULES = ("cnn", "data", "nn", "rnn")
+if TYPE_CHECKING:
+    from . import data, nn, rnn
 
-__all__ = ["cnn", "data", "nn", "rnn"]
+__all__ = ["data", "nn", "rnn"]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
+    if name in __all__:
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

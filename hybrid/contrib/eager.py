@@ -1,0 +1,148 @@
+"""Functions of ``nd.contrib`` that are more than one operator: control flow on arrays, tests for infinities and NaN, ...
+
+Control flow on arrays is Python's own: loops and branches, whose steps autograd records one by one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import ndarray as nd
+from ..context import Context
+from ..ndarray import NDArray
+from .nest import flatten, regroup
+
+__all__ = ["adamw_update", "cond", "foreach", "isfinite", "isinf", "isnan", "mp_adamw_update", "rand_zipfian", "while_loop"]
+
+
+def foreach(body: Callable[..., Any], data: Any, init_states: Any) -> tuple[Any, Any]:
+    """``body(slice, states)`` for each slice of data along axis 0; gives (outputs, states).
+
+    data: an array, or a list of arrays of one length (then the body gets a list of slices). The body returns the outputs
+    of a step and the new states, each an array or nested lists; the outputs of all steps are stacked, (T, ...).
+    Source: MXNet contrib.foreach."""
+    arrays, _ = flatten(NDArray, data, "foreach input")
+    flatten(NDArray, init_states, "foreach states")
+    if not arrays:
+        raise ValueError("foreach: got no data, wanted at least one array to go through")
+    single = isinstance(data, NDArray)
+    states, form = init_states, []
+    steps: list[list[Any]] = []
+    for i in range(arrays[0].shape[0]):
+        outs, states = body(data[i] if single else [d[i] for d in data], states)
+        flat, form = flatten(NDArray, outs, "foreach output")
+        steps.append(flat)
+    stacked = [nd.op.stack(*column) for column in zip(*steps)]
+    return regroup(stacked, form), states
+
+
+def while_loop(
+    cond: Callable[..., Any], func: Callable[..., Any], loop_vars: Any, max_iterations: Any = None
+) -> tuple[Any, Any]:
+    """``func(*loop_vars)`` while ``cond(*loop_vars)`` holds, max_iterations times at most; gives (outputs, loop_vars).
+
+    The function returns the outputs of a step (or None) and the new loop variables. The outputs of all steps are stacked
+    and filled up with zeros to (max_iterations, ...); without a step there are none. Source: MXNet contrib.while_loop.
+
+    Raises ValueError without max_iterations or loop variables, and when their number or that of the outputs changes."""
+    if max_iterations is None:
+        raise ValueError("max_iterations should be specified")
+    limit = _plain(max_iterations, int, "max_iteration")
+    if len(loop_vars) == 0:
+        raise ValueError("loop_vars should contain at least one element")
+    single = isinstance(loop_vars, NDArray)
+    now: list[Any] = [loop_vars] if single else list(loop_vars)
+    steps: list[list[Any]] = []
+    form: Any = []
+    while len(steps) < limit and _plain(cond(*now), bool, "Return value of cond"):
+        outs, new = func(*now)
+        flat, form = flatten(NDArray, [] if outs is None else outs, "while output")
+        new = [] if new is None else [new] if isinstance(new, NDArray) else list(new)
+        if len(new) != len(now):
+            raise ValueError("The length of loop_vars should be consistent during the loop")
+        if steps and len(flat) != len(steps[0]):
+            raise ValueError("Number of elements in step_output should be the same in each step")
+        steps.append(flat)
+        now = new
+    stacked = []
+    for number, column in enumerate(zip(*steps), 1):
+        if len({x.shape for x in column}) > 1:
+            lines = "".join(f"\n  Step {i}, shape is {x.shape}" for i, x in enumerate(column))
+            raise ValueError(f"Shapes of {number}-th elements in step_outputs are inconsistent, which are:{lines}")
+        rows = [x.expand_dims(0) for x in column]
+        if len(steps) < limit:
+            rows.append(nd.zeros((limit - len(steps), *column[0].shape), column[0].context, column[0].dtype))
+        stacked.append(nd.concatenate(rows))
+    return regroup(stacked, form), now[0] if single else now
+
+
+def cond(pred: Any, then_func: Callable[[], Any], else_func: Callable[[], Any]) -> Any:
+    """What ``then_func()`` gives if pred, of one element, is not zero, else what ``else_func()`` does.
+
+    Source: MXNet contrib.cond."""
+    return then_func() if _plain(pred, bool, "pred") else else_func()
+
+
+def _plain(value: Any, kind: type, what: str) -> Any:
+    """A number, array or the like as a Python value of that type."""
+    if hasattr(value, "asscalar"):
+        value = value.asscalar()
+    try:
+        return kind(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"Cannot convert {what} to python {kind.__name__}") from None
+
+
+def isinf(data: NDArray) -> NDArray:
+    """1 where an element is infinite, else 0."""
+    return data.abs() == np.inf
+
+
+def isfinite(data: NDArray) -> NDArray:
+    """1 where an element is neither infinite nor NaN, else 0."""
+    return (data.abs() != np.inf) * (data == data)
+
+
+def isnan(data: NDArray) -> NDArray:
+    """1 where an element is NaN, else 0."""
+    return data != data
+
+
+def rand_zipfian(
+    true_classes: NDArray, num_sampled: int, range_max: int, ctx: Context | None = None
+) -> tuple[NDArray, NDArray, NDArray]:
+    """num_sampled classes below range_max, drawn log-uniformly (class k with (log(k + 2) - log(k + 1)) / log(range_max + 1)).
+
+    Gives them, int64, then how often each of the true classes and each of the sampled ones is expected among them, float64.
+    Source: MXNet contrib.rand_zipfian."""
+    scale = math.log(range_max + 1)
+    ctx = true_classes.context if ctx is None else ctx
+    drawn = nd.random.uniform(0, scale, shape=(num_sampled,), dtype="float64", ctx=ctx)
+    sampled = (drawn.exp() - 1).astype("int64") % range_max
+
+    def expected(classes: NDArray) -> NDArray:
+        k = classes.astype("float64")
+        return ((k + 2.0) / (k + 1.0)).log() / scale * num_sampled
+
+    return sampled, expected(true_classes.as_in_context(ctx)), expected(sampled)
+
+
+def _adamw(name: str) -> Callable[..., NDArray]:
+    def function(*args: Any, rescale_grad: Any = None, **kwargs: Any) -> NDArray:
+        count = 4 + name.startswith("mp_")  # weight, grad, mean, var and the float32 weight come first
+        if rescale_grad is None:
+            rescale_grad, args = args[count], (*args[:count], *args[count + 1 :])
+        if not isinstance(rescale_grad, NDArray):
+            rescale_grad = nd.full((1,), rescale_grad, args[0].context)
+        return getattr(nd._internal, f"_{name}")(*args[:count], rescale_grad, *args[count:], **kwargs)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"``_{name}``, whose rescale_grad, an array, may be a number here."
+    return function
+
+
+adamw_update, mp_adamw_update = _adamw("adamw_update"), _adamw("mp_adamw_update")

@@ -1,0 +1,319 @@
+"""One Module for each kind of input, of symbols that share their parameters."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from ..context import cpu
+from ..initializer import Uniform
+from ..model import load_params, save_checkpoint
+from ..symbol import Symbol
+from .base_module import DEFAULT, BaseModule, Params, check_names
+from .module import Module
+
+_SETTINGS = (
+    "logger", "context", "work_load_list", "fixed_param_names", "state_names", "group2ctxs", "compression_params",
+)  # fmt: skip
+
+
+class BucketingModule(BaseModule):
+    """sym_gen(bucket_key) gives (symbol, data names, label names); batches say by bucket_key which one they are for.
+
+    default_bucket_key: of the symbol with all parameters, and the largest inputs. Source: MXNet BucketingModule."""
+
+    def __init__(
+        self,
+        sym_gen: Callable[[Any], tuple[Symbol, Any, Any]],
+        default_bucket_key: Any = None,
+        logger: Any = logging,
+        context: Any = cpu(),  # noqa: B008  shown in the signature, and not changed
+        work_load_list: Any = None,
+        fixed_param_names: Any = None,
+        state_names: Any = None,
+        group2ctxs: Any = None,
+        compression_params: Any = None,
+    ):
+        super().__init__(logger=logger)
+        if default_bucket_key is None:
+            raise AssertionError("BucketingModule: give a default_bucket_key")
+        self._default_bucket_key = default_bucket_key
+        self._sym_gen = sym_gen
+        symbol, data_names, label_names = sym_gen(default_bucket_key)
+        arguments = symbol.list_arguments()
+        check_names(arguments, list(data_names or ()), "data", True)
+        check_names(arguments, list(label_names or ()), "label", False)
+        check_names(arguments, list(state_names or ()), "state", True)
+        check_names(arguments, list(fixed_param_names or ()), "fixed_param", True)
+        values = (
+            logger, context, work_load_list, fixed_param_names, state_names, group2ctxs, compression_params,
+        )  # fmt: skip
+        self._settings = dict(zip(_SETTINGS, values))
+        self._buckets: dict[Any, Module] = {}
+        self._curr_module: Any = None
+        self._curr_bucket_key: Any = None
+        self._params_dirty = False
+        """Whether the contexts have newer parameters than the modules' dicts."""
+        self._monitor: Any = None
+        self._loaded: tuple[Params | None, Params | None] | None = None
+        """Parameters of a checkpoint, until there is a module for them."""
+
+    def _made(self, symbol: Symbol, data_names: Any, label_names: Any) -> Module:
+        return Module(symbol, data_names, label_names, **self._settings)
+
+    # -- files --------------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def load(
+        prefix: str, epoch: int, sym_gen: Any = None, default_bucket_key: Any = None, **kwargs: Any
+    ) -> BucketingModule:
+        """A BucketingModule of a checkpoint; other keywords are those of BucketingModule."""
+        if sym_gen is None:
+            raise AssertionError("sym_gen is required for loading BucketingModule")
+        if default_bucket_key is None:
+            raise AssertionError("default_bucket_key is required for loading BucketingModule")
+        made = BucketingModule(sym_gen, default_bucket_key, **kwargs)
+        made._loaded = load_params(prefix, epoch)
+        made.params_initialized = True
+        return made
+
+    @staticmethod
+    def load_dict(
+        sym_dict: dict[Any, Symbol] | None = None,
+        sym_gen: Any = None,
+        default_bucket_key: Any = None,
+        arg_params: Params | None = None,
+        aux_params: Params | None = None,
+        **kwargs: Any,
+    ) -> BucketingModule:
+        """A BucketingModule with these parameters. sym_dict: symbols by bucket, of names that sym_gen gives; may be left out."""
+        if sym_gen is None:
+            raise AssertionError("sym_gen is required for loading BucketingModule")
+        if default_bucket_key is None:
+            raise AssertionError("default_bucket_key is required for loading BucketingModule")
+
+        def generate(key: Any) -> tuple[Symbol, Any, Any]:
+            symbol, data_names, label_names = sym_gen(key)
+            return (sym_dict or {}).get(key, symbol), data_names, label_names
+
+        made = BucketingModule(generate, default_bucket_key, **kwargs)
+        if arg_params is not None:
+            made._loaded = arg_params, aux_params or {}
+            made.params_initialized = True
+        return made
+
+    def save_checkpoint(self, prefix: str, epoch: int, remove_amp_cast: bool = False) -> None:
+        """Write the parameters, and the symbol of every bucket that there is as ``PREFIX-KEY-symbol.json``."""
+        self._want("bind", "init_params")
+        arguments, states = self.get_params()
+        save_checkpoint(prefix, epoch, None, arguments, states, remove_amp_cast=remove_amp_cast)
+        for key, module in self._buckets.items():
+            module.symbol.save(f"{prefix}-{key}-symbol.json", remove_amp_cast=remove_amp_cast)
+
+    # -- what it is bound to ------------------------------------------------------------------------------------------
+
+    @property
+    def symbol(self) -> Any:
+        self._want("bind")
+        return self._curr_module.symbol
+
+    @property
+    def data_names(self) -> Any:
+        if self.binded:
+            return self._curr_module.data_names
+        return self._sym_gen(self._default_bucket_key)[1]
+
+    @property
+    def output_names(self) -> Any:
+        if self.binded:
+            return self._curr_module.output_names
+        return self._sym_gen(self._default_bucket_key)[0].list_outputs()
+
+    @property
+    def data_shapes(self) -> Any:
+        self._want("bind")
+        return self._curr_module.data_shapes
+
+    @property
+    def label_shapes(self) -> Any:
+        self._want("bind")
+        return self._curr_module.label_shapes
+
+    @property
+    def output_shapes(self) -> Any:
+        self._want("bind")
+        return self._curr_module.output_shapes
+
+    # -- parameters ---------------------------------------------------------------------------------------------------
+
+    def get_params(self) -> tuple[Params, Params]:
+        self._want("bind", "init_params")
+        default = self._buckets[self._default_bucket_key]  # it has all parameters
+        default._params_dirty = self._params_dirty
+        self._params_dirty = False
+        return default.get_params()
+
+    def init_params(
+        self,
+        initializer: Any = Uniform(0.01),  # noqa: B008  shown in the signature, and not changed
+        arg_params: Params | None = None,
+        aux_params: Params | None = None,
+        allow_missing: bool = False,
+        force_init: bool = False,
+        allow_extra: bool = False,
+    ) -> None:
+        if self.params_initialized and not force_init:
+            return
+        if not self.binded:
+            raise AssertionError("call bind before initializing the parameters")
+        self._curr_module.init_params(
+            initializer=initializer,
+            arg_params=arg_params,
+            aux_params=aux_params,
+            allow_missing=allow_missing,
+            force_init=force_init,
+            allow_extra=allow_extra,
+        )
+        self._params_dirty = False
+        self.params_initialized = True
+
+    def set_params(
+        self,
+        arg_params: Params,
+        aux_params: Params,
+        allow_missing: bool = False,
+        force_init: bool = True,
+        allow_extra: bool = False,
+    ) -> None:
+        if not allow_missing:
+            super().set_params(arg_params, aux_params, allow_missing, force_init, allow_extra)
+            return
+        if self.params_initialized and not force_init:
+            warnings.warn("Parameters already initialized and force_init=False. set_params call ignored.", stacklevel=2)
+            return
+        self._curr_module.set_params(
+            arg_params, aux_params, allow_missing=allow_missing, force_init=force_init, allow_extra=allow_extra
+        )
+        self._params_dirty = True
+        self.params_initialized = True
+
+    def get_states(self, merge_multi_context: bool = True) -> list[Any]:
+        self._want("bind", "init_params")
+        return self._curr_module.get_states(merge_multi_context)
+
+    def set_states(self, states: Any = None, value: Any = None) -> None:
+        self._want("bind", "init_params")
+        self._curr_module.set_states(states, value)
+
+    # -- set-up -------------------------------------------------------------------------------------------------------
+
+    def bind(
+        self,
+        data_shapes: Any,
+        label_shapes: Any = None,
+        for_training: bool = True,
+        inputs_need_grad: bool = False,
+        force_rebind: bool = False,
+        shared_module: Any = None,
+        grad_req: Any = "write",
+    ) -> None:
+        """Make the module of the default bucket; the others come as they are needed."""
+        if shared_module is not None:
+            raise AssertionError("shared_module for BucketingModule is not supported")
+        kept = self.get_params() if self.params_initialized and self.binded else self._loaded
+        if force_rebind:
+            self.binded = False
+            self._buckets = {}
+            self._curr_module = self._curr_bucket_key = None
+        if self.binded:
+            self.logger.warning("Already bound, ignoring bind()")
+            return
+        self.for_training, self.inputs_need_grad = for_training, inputs_need_grad
+        self._grad_req = grad_req
+        module = self._made(*self._sym_gen(self._default_bucket_key))
+        module.bind(data_shapes, label_shapes, for_training, inputs_need_grad, grad_req=grad_req)
+        self._curr_module, self._curr_bucket_key = module, self._default_bucket_key
+        self._buckets[self._default_bucket_key] = module
+        self.binded = True
+        if self.params_initialized and kept is not None:
+            self.set_params(*kept)  # type: ignore[arg-type]
+
+    def switch_bucket(self, bucket_key: Any, data_shapes: Any, label_shapes: Any = None) -> None:
+        """Go on with another bucket, bound to such inputs if it is not yet."""
+        self._want("bind")
+        if bucket_key not in self._buckets:
+            module = self._made(*self._sym_gen(bucket_key))
+            module.bind(
+                data_shapes,
+                label_shapes,
+                self._curr_module.for_training,
+                self._curr_module.inputs_need_grad,
+                shared_module=self._buckets[self._default_bucket_key],
+                grad_req=self._grad_req,
+            )
+            if self._monitor is not None:
+                module.install_monitor(self._monitor)
+            self._buckets[bucket_key] = module
+        self._curr_module, self._curr_bucket_key = self._buckets[bucket_key], bucket_key
+
+    def init_optimizer(
+        self,
+        kvstore: Any = "local",
+        optimizer: Any = "sgd",
+        optimizer_params: Any = DEFAULT,
+        force_init: bool = False,
+    ) -> None:
+        self._want("bind", "init_params")
+        if self.optimizer_initialized and not force_init:
+            self.logger.warning("optimizer already initialized, ignoring.")
+            return
+        default = self._buckets[self._default_bucket_key]
+        default.init_optimizer(kvstore, optimizer, optimizer_params, force_init=force_init)
+        for module in self._buckets.values():
+            if module is not default:
+                module.borrow_optimizer(default)
+        self.optimizer_initialized = True
+
+    # -- steps --------------------------------------------------------------------------------------------------------
+
+    def prepare(self, data_batch: Any, sparse_row_id_fn: Callable[[Any], Any] | None = None) -> None:
+        """Bind the bucket of a batch that comes next; the current one stays."""
+        self._want("bind", "init_params")
+        before = self._curr_bucket_key
+        self.switch_bucket(data_batch.bucket_key, data_batch.provide_data, data_batch.provide_label)
+        self._curr_module.prepare(data_batch, sparse_row_id_fn=sparse_row_id_fn)
+        self.switch_bucket(before, None, None)
+
+    def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
+        self._want("bind", "init_params")
+        self.switch_bucket(data_batch.bucket_key, data_batch.provide_data, data_batch.provide_label)
+        self._curr_module.forward(data_batch, is_train=is_train)
+
+    def backward(self, out_grads: Any = None) -> None:
+        self._want("bind", "init_params")
+        self._curr_module.backward(out_grads)
+
+    def update(self) -> None:
+        self._want("bind", "init_params", "init_optimizer")
+        self._params_dirty = True
+        self._curr_module.update()
+
+    def get_outputs(self, merge_multi_context: bool = True) -> list[Any]:
+        self._want("bind", "init_params")
+        return self._curr_module.get_outputs(merge_multi_context)
+
+    def get_input_grads(self, merge_multi_context: bool = True) -> list[Any]:
+        self._want("bind", "init_params")
+        return self._curr_module.get_input_grads(merge_multi_context)
+
+    def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:
+        self._want("bind", "init_params")
+        self._curr_module.update_metric(eval_metric, labels, pre_sliced)
+
+    def install_monitor(self, mon: Any) -> None:
+        self._want("bind")
+        self._monitor = mon
+        for module in self._buckets.values():
+            module.install_monitor(mon)

@@ -1,0 +1,242 @@
+"""How far two arrays may be apart: defaults by dtype, and assertions that say where the largest difference is."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..ndarray import NDArray
+
+Tolerance = float | Mapping[Any, float] | None
+"""One for all, one for each dtype, or None: the default of the dtype."""
+
+_EXACT = tuple(np.dtype(d) for d in ("bool", "int8", "uint8", "int32", "uint32", "int64", "uint64"))
+
+
+def _by_dtype(half: float, single: float, double: float) -> dict[np.dtype, float]:
+    floats = {np.dtype("float16"): half, np.dtype("float32"): single, np.dtype("float64"): double}
+    return floats | dict.fromkeys(_EXACT, 0)
+
+
+def default_dtype() -> type:
+    """float32."""
+    return np.float32
+
+
+def default_rtols() -> dict[np.dtype, float]:
+    """Relative tolerances by dtype."""
+    return _by_dtype(1e-2, 1e-4, 1e-5)
+
+
+def default_atols() -> dict[np.dtype, float]:
+    """Absolute tolerances by dtype."""
+    return _by_dtype(1e-1, 1e-3, 1e-20)
+
+
+def default_numeric_eps() -> dict[np.dtype, float]:
+    """Steps of finite differences by dtype; powers of two, so that adding them to an input drops no bits."""
+    return {np.dtype("float16"): 2.0**-6, np.dtype("float32"): 2.0**-9, np.dtype("float64"): 2.0**-14}
+
+
+def effective_dtype(dat: Any) -> np.dtype:
+    """The dtype that decides about tolerances: that of the array."""
+    return np.dtype(dat.dtype)
+
+
+def get_tolerance(dat: Any, tol: Tolerance, default_tol: Mapping[Any, float]) -> float:
+    """tol when it is a number, else what it has for the dtype of dat, else the default."""
+    if isinstance(tol, numbers.Number):
+        return tol  # type: ignore[return-value]
+    dtype = effective_dtype(dat)
+    return (tol or {}).get(dtype, default_tol[dtype])  # type: ignore[union-attr]
+
+
+def get_tols(x: Any, y: Any, rtol: Tolerance, atol: Tolerance) -> tuple[float, float]:
+    """(rtol, atol) for comparing x with y: those of the less precise of the two."""
+    pair = [v if hasattr(v, "dtype") else np.asarray(v) for v in (x, y)]
+    return (
+        max(get_tolerance(v, rtol, default_rtols()) for v in pair),
+        max(get_tolerance(v, atol, default_atols()) for v in pair),
+    )
+
+
+def get_atol(atol: float | None = None, dtype: Any = np.dtype("float64")) -> float:
+    """atol, or the dtype's default for None."""
+    return default_atols()[np.dtype(dtype)] if atol is None else atol
+
+
+def get_rtol(rtol: float | None = None, dtype: Any = np.dtype("float64")) -> float:
+    """rtol, or the dtype's default for None."""
+    return default_rtols()[np.dtype(dtype)] if rtol is None else rtol
+
+
+def get_etol(etol: float | None = None) -> float:
+    """Which part of all elements may be wrong: etol, or none."""
+    return 0 if etol is None else etol
+
+
+# -- comparing --------------------------------------------------------------------------------------------------------------
+
+
+def _values(a: Any) -> np.ndarray:
+    return a.asnumpy() if isinstance(a, NDArray) else np.asarray(a)
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two arrays have the same shape and elements."""
+    return np.array_equal(_values(a), _values(b))
+
+
+def almost_equal(
+    a: Any, b: Any, rtol: float | None = None, atol: float | None = None, equal_nan: bool = False, use_broadcast: bool = True
+) -> bool:
+    """Whether |a - b| <= atol + rtol |b| everywhere; tolerances that are not given are those of float64."""
+    if not use_broadcast:
+        checkShapes(a, b)
+    return np.allclose(_values(a), _values(b), rtol=get_rtol(rtol), atol=get_atol(atol), equal_nan=equal_nan)
+
+
+def _message(a: np.ndarray, b: np.ndarray, text: str) -> str:
+    with np.printoptions(threshold=4, suppress=True):
+        return np.testing.build_err_msg([a, b], err_msg=text)
+
+
+def checkShapes(a: Any, b: Any) -> None:  # noqa: N802  MXNet's name
+    """Raises AssertionError unless the shapes are equal."""
+    if a.shape != b.shape:
+        raise AssertionError(_message(_values(a), _values(b), f"a.shape = {a.shape} and b.shape = {b.shape} are not equal"))
+
+
+def locationError(a: Any, b: Any, index: Any, names: tuple[str, ...], maxError: bool = False) -> str:  # noqa: N802, N803
+    """What the arrays hold at an index, in words."""
+    what = "maximum error" if maxError else "error"
+    return f"Location of {what}: {index}, {names[0]}={a[index]:.8f}, {names[1]}={b[index]:.8f}"
+
+
+def _worst(a: np.ndarray, b: np.ndarray, rtol: float, atol: float) -> tuple[tuple[int, ...], float]:
+    """Where the difference is largest in tolerances, and how large."""
+    with np.errstate(invalid="ignore"):
+        apart = np.where(np.equal(a, b), 0, np.abs(a - b))  # infinities are equal, although their difference is nan
+    errors = apart / (atol + rtol * np.abs(b) + 1e-20)
+    index = tuple(int(i) for i in np.unravel_index(np.argmax(errors), errors.shape))
+    return index, errors.max()
+
+
+def _report(
+    a: np.ndarray, b: np.ndarray, rtol: float, atol: float, names: tuple[str, ...], equal_nan: bool, mismatches: tuple[int, int]
+) -> AssertionError:
+    """Print up to mismatches[0] of the largest differences, counting up to mismatches[1], and give the error to raise."""
+    a, b = (np.array(x) for x in np.broadcast_arrays(a, b))
+    first, worst = _worst(a, b, rtol, atol)
+    limits = f"rtol={rtol:e}, atol={atol:e}"
+    if not a.ndim:
+        return AssertionError(_message(a, b, f"Error {worst:f} exceeds tolerance {limits}.\n"))
+    print(f"\n*** Maximum errors for vector of size {a.size}:  rtol={rtol}, atol={atol}\n")
+    shown, listed = mismatches
+    left, right = a.copy(), b.copy()
+    index, error, count = first, worst, 1
+    while count <= a.size:
+        if count <= shown:
+            print(f"{count:3d}: Error {error:f}  {locationError(a, b, index, names)}")
+        left[index] = right[index] = 0
+        if np.allclose(left, right, rtol=rtol, atol=atol, equal_nan=equal_nan):
+            break
+        count += 1
+        if 0 < listed < count:
+            break
+        index, error = _worst(left, right, rtol, atol)
+    least = "at least " if 0 < listed < count else ""
+    text = f"Error {worst:f} exceeds tolerance {limits} (mismatch {least}{100 * count / a.size:f}%).\n"
+    return AssertionError(_message(a, b, text + locationError(a, b, first, names, maxError=True)))
+
+
+def assert_almost_equal(
+    a: Any,
+    b: Any,
+    rtol: Tolerance = None,
+    atol: Tolerance = None,
+    names: tuple[str, ...] = ("a", "b"),
+    equal_nan: bool = False,
+    use_broadcast: bool = True,
+    mismatches: tuple[int, int] = (10, 10),
+) -> None:
+    """Raises AssertionError, saying where and how far, unless |a - b| <= atol + rtol |b| everywhere.
+
+    Tolerances that are not given are the defaults of the less precise dtype. The largest differences are printed:
+    mismatches is how many of them, and how many are counted at most."""
+    if not use_broadcast:
+        checkShapes(a, b)
+    rtol, atol = get_tols(a, b, rtol, atol)
+    a, b = _values(a), _values(b)
+    if a.dtype == b.dtype == np.bool_:
+        np.testing.assert_equal(a, b)
+    elif not np.allclose(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan):
+        raise _report(a, b, rtol, atol, names, equal_nan, mismatches)
+
+
+def assert_allclose(a: Any, b: Any, rtol: Tolerance = 1e-07, atol: Tolerance = 0, equal_nan: bool = True) -> None:
+    """assert_almost_equal with the defaults of numpy.testing.assert_allclose."""
+    assert_almost_equal(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan)
+
+
+def assert_almost_equal_with_err(
+    a: Any,
+    b: Any,
+    rtol: Tolerance = None,
+    atol: Tolerance = None,
+    etol: float | None = None,
+    names: tuple[str, ...] = ("a", "b"),
+    equal_nan: bool = False,
+    mismatches: tuple[int, int] = (10, 10),
+) -> None:
+    """assert_almost_equal that lets the part etol of all elements be wrong."""
+    allowed = get_etol(etol)
+    if allowed <= 0:
+        assert_almost_equal(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan)
+        return
+    rtol, atol = get_tols(a, b, rtol, atol)
+    a, b = _values(a), _values(b)
+    right = np.isclose(a, b, rtol=rtol, atol=atol)
+    if 1 - np.count_nonzero(right) / right.size > allowed:
+        raise _report(a, b, rtol, atol, names, equal_nan, mismatches)
+
+
+def assert_almost_equal_ignore_nan(
+    a: Any, b: Any, rtol: Tolerance = None, atol: Tolerance = None, names: tuple[str, ...] = ("a", "b")
+) -> None:
+    """assert_almost_equal where neither is nan."""
+    a, b = np.array(_values(a)), np.array(_values(b))
+    unknown = np.isnan(a) | np.isnan(b)
+    a[unknown] = b[unknown] = 0
+    assert_almost_equal(a, b, rtol, atol, names)
+
+
+def compare_ndarray_tuple(t1: Any, t2: Any, rtol: Tolerance = None, atol: Tolerance = None) -> None:
+    """assert_almost_equal of arrays in nested tuples; where either is None nothing is compared."""
+    if t1 is None or t2 is None:
+        return
+    if isinstance(t1, tuple):
+        for one, other in zip(t1, t2):
+            compare_ndarray_tuple(one, other, rtol, atol)
+    else:
+        assert_almost_equal(t1, t2, rtol=rtol, atol=atol)
+
+
+def same_array(array1: NDArray, array2: NDArray) -> bool:
+    """Whether two NDArrays share their memory: writing to one shows in the other."""
+    array1[:] += 1
+    shared = same(array1, array2)
+    array1[:] -= 1
+    return shared and same(array1, array2)
+
+
+def assert_exception(f: Callable[..., Any], exception_type: Any, *args: Any, **kwargs: Any) -> None:
+    """Raises AssertionError unless ``f(*args, **kwargs)`` raises exception_type."""
+    try:
+        f(*args, **kwargs)
+    except exception_type:
+        return
+    raise AssertionError(f"{getattr(f, '__name__', f)} raised nothing, wanted {exception_type}")
