@@ -222,13 +222,17 @@ class RNN(Op):
 
         steps, batch, features = x.shape
         recurrent, bias = part(cell.h2h).T, part(cell.h2h_bias)
+        apart = self.mode == "gru"  # whose reset gate is between the two
         project = None if cell.h2r is None else part(cell.h2r).T
         # one product for all steps: only what depends on the state has to wait for it
         given = x.reshape(steps * batch, features) @ part(cell.i2h).T + part(cell.i2h_bias)
+        if not apart:
+            given += bias
         given = given.reshape(steps, batch, given.shape[1])
         out = np.zeros((steps, batch, self.result_size), x.dtype)
         for t in range(steps - 1, -1, -1) if backward else range(steps):
-            new = self._step(given[t], states[0] @ recurrent + bias, states, project)
+            recalled = states[0] @ recurrent
+            new = self._step(given[t], recalled + bias if apart else recalled, states, project)
             if lengths is None:
                 states, out[t] = new, new[0]
             else:
@@ -244,12 +248,16 @@ class RNN(Op):
         if self.mode == "rnn_tanh":
             return [np.tanh(given + recalled)]
         if self.mode == "gru":
-            gx, gh = np.split(given, 3, axis=1), np.split(recalled, 3, axis=1)
-            reset, update = sigmoid(gx[0] + gh[0]), sigmoid(gx[1] + gh[1])
-            return [(1 - update) * np.tanh(gx[2] + reset * gh[2]) + update * states[0]]
-        enter, forget, new, leave = np.split(given + recalled, 4, axis=1)
-        cell = self._clipped(sigmoid(forget) * states[1] + sigmoid(enter) * np.tanh(new))
-        hidden = sigmoid(leave) * np.tanh(cell)
+            two, size = 2 * self.state_size, self.state_size
+            gates = sigmoid(given[:, :two] + recalled[:, :two])
+            reset, update = gates[:, :size], gates[:, size:]
+            return [(1 - update) * np.tanh(given[:, two:] + reset * recalled[:, two:]) + update * states[0]]
+        recalled += given
+        size = self.state_size
+        gates = sigmoid(recalled)  # the third is none, but one call for all four is quicker than three
+        new = np.tanh(recalled[:, 2 * size : 3 * size])
+        cell = self._clipped(gates[:, size : 2 * size] * states[1] + gates[:, :size] * new)
+        hidden = gates[:, 3 * size :] * np.tanh(cell)
         return [hidden if project is None else hidden @ project, cell]
 
     def _clipped(self, cell):
