@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 
 from .scope import Scope
+
+_SUBGRAPHS: dict[str, int] = {}
+_LOCK = threading.Lock()
 
 
 class AttrScope(Scope):
@@ -18,6 +22,15 @@ class AttrScope(Scope):
             raise ValueError("Attributes need to be string")
         self._own = kwargs
         self._attr = dict(kwargs)
+
+    @staticmethod
+    def subgraph_name(name: str) -> str:
+        """A name for the subgraph of an operator that nobody has: with a number, behind that of the subgraph it is in."""
+        outer = AttrScope.current._attr.get("__subgraph_name__")
+        name = f"{outer}${name}" if outer else name
+        with _LOCK:
+            number = _SUBGRAPHS[name] = _SUBGRAPHS.get(name, -1) + 1
+        return f"{name}{number}"
 
     def get(self, attr: Mapping[str, str] | None) -> dict[str, str]:
         """The attributes in force with ``attr`` on top."""

@@ -156,7 +156,12 @@ def _op_backward(step: OpStep, dys: Sequence[NDArray | None]) -> list[NDArray | 
     """Gradients of an operator's inputs, by its rule. What was kept has its history back, for gradients of gradients."""
     if step.inputs is None or step.results is None:
         raise MXNetError(f"Check failed: {_NOT_RECORDED}")
+    zero = all(dy is None for dy in dys)
+    if zero and isinstance(traced(step.op), OpError):
+        return [None] * len(step.parents)
     plan = _compiled(step.op, tuple(p is not None for p in step.parents))
+    if zero and plan.heads:  # a loss head reads no dy, and has a gradient whatever comes
+        return [None] * len(step.parents)
     values: list[Any] = [None] * plan.slots
     for slot, i in plan.reads:
         values[slot] = _with_node(step.inputs[i], step.parents[i])
@@ -202,14 +207,14 @@ def _accumulate(
     wanted: Sequence[Node],
     retain_graph: bool,
     create_graph: bool,
-) -> tuple[dict[int, tuple[Variable, NDArray]], list[NDArray | None]]:
-    """Gradients by Variable, and those of wanted nodes."""
+) -> tuple[list[tuple[Variable, NDArray | None]], list[NDArray | None]]:
+    """Gradients of every Variable that the heads depend on (None: zeros), and those of wanted nodes."""
     arrived: dict[tuple[int, int], tuple[NDArray, bool]] = {}  # (id of step or variable, output) -> (sum, whether ours)
     variables: dict[int, Variable] = {}
     steps: dict[int, Step] = {}
     queue: list[int] = []
 
-    def arrive(node: Node, gradient: NDArray) -> None:
+    def arrive(node: Node, gradient: NDArray | None) -> None:
         if node is None:
             return
         if isinstance(node, Variable):
@@ -221,6 +226,8 @@ def _accumulate(
             if step.number not in steps:
                 steps[step.number] = step
                 heapq.heappush(queue, -step.number)
+        if gradient is None:  # zeros, which have to reach variables but change no sum
+            return
         if key not in arrived:
             arrived[key] = gradient, False
         else:
@@ -255,8 +262,7 @@ def _accumulate(
                     results[id(step), i] = found[0]
             STATE.training = step.training
             for parent, gradient in zip(step.parents, step.backward(dys)):
-                if gradient is not None and parent is not None:
-                    arrive(parent, gradient)
+                arrive(parent, gradient)
             done.append(step)
     finally:
         STATE.training = training
@@ -268,7 +274,7 @@ def _accumulate(
     gathered = [
         None if n is None else results.get((id(n), 0) if isinstance(n, Variable) else (id(n[0]), n[1])) for n in wanted
     ]
-    return {k: (v, results[k, 0]) for k, v in variables.items()}, gathered
+    return [(v, results.get((k, 0))) for k, v in variables.items()], gathered
 
 
 _ADD = lookup("elemwise_add").bind()
@@ -295,19 +301,20 @@ def backward(heads: Any, head_grads: Any = None, retain_graph: bool = False, tra
     arrays, grads = _heads(heads, head_grads)
     with pause(train_mode):
         found, _ = _accumulate(arrays, grads, (), retain_graph, False)
-        for variable, gradient in found.values():
+        for variable, gradient in found:
             _put(variable, gradient)
 
 
-def _put(variable: Variable, gradient: NDArray) -> None:
-    """Bring a gradient to its place, as the variable requests."""
+def _put(variable: Variable, gradient: NDArray | None) -> None:
+    """Bring a gradient (None: zeros) to its place, as the variable requests."""
     if variable.request == "null":
         return
     variable.fresh = True
     if variable.request == "add":
-        invoke(_ADD, [variable.grad, gradient], variable.grad)
+        if gradient is not None:
+            invoke(_ADD, [variable.grad, gradient], variable.grad)
     else:
-        variable.grad._assign(..., gradient)
+        variable.grad._assign(..., 0 if gradient is None else gradient)
 
 
 def grad(

@@ -57,6 +57,7 @@ def create(
     given: Mapping[str, Any],
     name: str | None = None,
     attr: Mapping[str, str] | None = None,
+    subgraphs: Sequence[Graph] = (),
 ) -> Symbol:
     """A symbol that applies an operator. Inputs that are missing become variables named after it.
 
@@ -89,7 +90,7 @@ def create(
 
     filled = [entries.get(n) or Entry(symbol_json.made_variable(op, full_name, n, attrs)) for n in wanted]
     symbol_json.set_initial(op, filled)
-    node = Node(op, full_name, filled, attrs)
+    node = Node(op, full_name, filled, attrs, subgraphs)
     return Symbol(Entry(node, i) for i in range(node.visible))
 
 
@@ -202,7 +203,10 @@ class Symbol:
     # -- attributes ---------------------------------------------------------------------------------------------------
 
     def attr(self, key: str) -> str | None:
-        """The text of an attribute; ``lr_mult`` finds ``__lr_mult__`` too."""
+        """The text of an attribute; ``lr_mult`` finds ``__lr_mult__`` too, ``_value_index`` is which of its node's outputs
+        a single output is."""
+        if key == "_value_index" and len(self._entries) == 1:
+            return str(self._entries[0].index)
         return self.list_attr().get(key)
 
     def list_attr(self, recursive: bool = False) -> dict[str, str]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from . import frontend
 from .attribute import AttrScope
+from .error import MXNetError
 from .expression import _TAIL as _TAIL
 from .expression import SUBMODULES, Symbol, _binary, attribute_text, create, sym_op
 from .expression import _call as _call

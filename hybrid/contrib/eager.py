@@ -131,18 +131,22 @@ def rand_zipfian(
     return sampled, expected(true_classes.as_in_context(ctx)), expected(sampled)
 
 
-def _adamw(name: str) -> Callable[..., NDArray]:
-    def function(*args: Any, rescale_grad: Any = None, **kwargs: Any) -> NDArray:
-        count = 4 + name.startswith("mp_")  # weight, grad, mean, var and the float32 weight come first
-        if rescale_grad is None:
-            rescale_grad, args = args[count], (*args[:count], *args[count + 1 :])
-        if not isinstance(rescale_grad, NDArray):
-            rescale_grad = nd.full((1,), rescale_grad, args[0].context)
-        return getattr(nd._internal, f"_{name}")(*args[:count], rescale_grad, *args[count:], **kwargs)
+_ADAMW = ("rescale_grad", "lr", "eta", "beta1", "beta2", "epsilon", "wd", "clip_gradient")
+
+
+def _adamw(name: str, *arrays: str) -> Callable[..., NDArray]:
+    names = (*arrays, *_ADAMW)
+
+    def function(*args: Any, **kwargs: Any) -> NDArray:
+        given = {**dict(zip(names, args, strict=False)), **kwargs}
+        if not isinstance(given["rescale_grad"], NDArray):
+            given["rescale_grad"] = nd.full((1,), given["rescale_grad"], given["weight"].context)
+        return getattr(nd._internal, f"_{name}")(**given)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"``_{name}``, whose rescale_grad, an array, may be a number here."
     return function
 
 
-adamw_update, mp_adamw_update = _adamw("adamw_update"), _adamw("mp_adamw_update")
+adamw_update = _adamw("adamw_update", "weight", "grad", "mean", "var")
+mp_adamw_update = _adamw("mp_adamw_update", "weight", "grad", "mean", "var", "weight32")

@@ -276,8 +276,26 @@ def _check_outputs(reader: str, entries: Iterable[Entry], source: str) -> None:
 
 
 def dumps(graph: Graph) -> str:
-    """Symbol JSON text in the form of MXNet 1.9.1."""
-    return json.dumps(_write_graph(graph), indent=2)
+    """Symbol JSON text in the form of MXNet 1.9.1, to the blank."""
+    return _layout({**_write_graph(graph), "attrs": {"mxnet_version": ["int", VERSION]}}, "\n")
+
+
+def _layout(value: Any, line: str) -> str:
+    """JSON text, of which long lists, lists of objects and objects of several members get a line per member.
+
+    line: what starts one at this depth."""
+    if not isinstance(value, dict | list):
+        return json.dumps(value, ensure_ascii=False)
+    inner = f"{line}  "
+    if isinstance(value, dict):
+        start, end, apart = "{", "}", len(value) > 1
+        members = [f"{json.dumps(k, ensure_ascii=False)}: {_layout(v, inner)}" for k, v in value.items()]
+    else:
+        start, end, apart = "[", "]", len(value) > 10 or any(isinstance(v, dict) for v in value)
+        members = [_layout(v, inner) for v in value]
+    if not apart:
+        return f"{start}{', '.join(members)}{end}"
+    return f"{start}{inner}{f', {inner}'.join(members)}{line}{end}"
 
 
 def _write_graph(graph: Graph) -> dict[str, Any]:
@@ -289,7 +307,7 @@ def _write_graph(graph: Graph) -> dict[str, Any]:
         rows.append(rows[-1] + len(node.outputs))
         entry: dict[str, Any] = {"op": "null" if node.op is None else node.op.name, "name": node.name}
         if node.attrs:
-            entry["attrs"] = node.attrs
+            entry["attrs"] = dict(sorted(node.attrs.items()))
         entry["inputs"] = [[number[id(e.node)], e.index, 0] for e in node.inputs]
         if node.subgraphs:
             entry["subgraphs"] = [_write_graph(s) for s in node.subgraphs]
@@ -299,5 +317,4 @@ def _write_graph(graph: Graph) -> dict[str, Any]:
         "arg_nodes": [i for i, n in enumerate(nodes) if n.is_variable],
         "node_row_ptr": rows,
         "heads": [[number[id(e.node)], e.index, 0] for e in graph.outputs],
-        "attrs": {"mxnet_version": ["int", VERSION]},
     }

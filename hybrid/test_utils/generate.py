@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import random
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -42,21 +42,21 @@ def random_sample(population: Sequence[Any], k: int) -> list[Any]:
 
 def rand_shape_2d(dim0: int = 10, dim1: int = 10, allow_zero_size: bool = False) -> Shape:
     """Two dimensions from 1 (or 0) to the given ones."""
-    return rand_shape_3d(dim0, dim1, 0, allow_zero_size=True)[:2] if allow_zero_size else _dims((dim0, dim1), 1)
+    return _dims((dim0, dim1), allow_zero_size)
 
 
 def rand_shape_3d(dim0: int = 10, dim1: int = 10, dim2: int = 10, allow_zero_size: bool = False) -> Shape:
     """Three dimensions from 1 (or 0) to the given ones."""
-    return _dims((dim0, dim1, dim2), 0 if allow_zero_size else 1)
+    return _dims((dim0, dim1, dim2), allow_zero_size)
 
 
 def rand_shape_nd(num_dim: int, dim: int = 10, allow_zero_size: bool = False) -> Shape:
     """num_dim dimensions from 1 (or 0) to dim."""
-    return tuple(int(n) for n in np.random.randint(0 if allow_zero_size else 1, dim + 1, size=num_dim))
+    return _dims([dim] * num_dim, allow_zero_size)
 
 
-def _dims(limits: Sequence[int], low: int) -> Shape:
-    return tuple(np.random.randint(low, limit + 1) for limit in limits)
+def _dims(limits: Sequence[int], allow_zero_size: bool) -> Shape:
+    return tuple(np.random.randint(0 if allow_zero_size else 1, limit + 1) for limit in limits)
 
 
 def rand_coord_2d(x_low: int, x_high: int, y_low: int, y_high: int) -> tuple[Any, Any]:
@@ -133,7 +133,13 @@ def rand_sparse_ndarray(
 
 
 def _csr(
-    shape: Shape, density: float, dtype: Any, distribution: str, value: float | None, shuffled: bool, ctx: Context | None
+    shape: Shape,
+    density: float,
+    dtype: Any,
+    distribution: str,
+    value: float | None,
+    shuffled: bool,
+    ctx: Context | None,
 ) -> Any:
     if not 0 <= density <= 1:
         raise ValueError("density has to be between 0 and 1")
@@ -148,7 +154,7 @@ def _csr(
     starts = np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=shape[0]))))
     data = np.random.rand(stored) if value is None else np.full(stored, value)
     if shuffled:
-        for start, end in zip(starts, starts[1:]):
+        for start, end in itertools.pairwise(starts):
             np.random.shuffle(columns[start:end])
     return csr_matrix((data.astype(dtype), columns, starts), shape=shape, dtype=dtype, ctx=ctx)
 
@@ -254,18 +260,18 @@ def create_vector(size: int, dtype: Any = np.int64) -> NDArray:
 
 
 def create_2d_tensor(rows: int, columns: int, dtype: Any = np.int64) -> NDArray:
-    """A matrix whose rows all hold 0, 1, ... columns - 1... of their row: row i is full of i."""
+    """A matrix whose row i is full of i."""
     return array(np.repeat(np.arange(rows)[:, None], columns, axis=1), dtype=dtype)
 
 
-def get_identity_mat(size: int) -> np.ndarray:
+def get_identity_mat(size: int) -> NDArray:
     """The identity matrix, float32."""
-    return np.eye(size, dtype=np.float32)
+    return array(np.eye(size))
 
 
-def get_identity_mat_batch(size: int) -> np.ndarray:
+def get_identity_mat_batch(size: int) -> NDArray:
     """Two identity matrices, (2, size, size), float32."""
-    return np.stack([get_identity_mat(size)] * 2)
+    return array(np.stack([np.eye(size)] * 2))
 
 
 def new_orthonormal_matrix_2d(n: int) -> np.ndarray:

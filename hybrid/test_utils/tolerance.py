@@ -63,12 +63,12 @@ def get_tols(x: Any, y: Any, rtol: Tolerance, atol: Tolerance) -> tuple[float, f
     )
 
 
-def get_atol(atol: float | None = None, dtype: Any = np.dtype("float64")) -> float:
+def get_atol(atol: float | None = None, dtype: Any = np.float64) -> float:
     """atol, or the dtype's default for None."""
     return default_atols()[np.dtype(dtype)] if atol is None else atol
 
 
-def get_rtol(rtol: float | None = None, dtype: Any = np.dtype("float64")) -> float:
+def get_rtol(rtol: float | None = None, dtype: Any = np.float64) -> float:
     """rtol, or the dtype's default for None."""
     return default_rtols()[np.dtype(dtype)] if rtol is None else rtol
 
@@ -91,7 +91,12 @@ def same(a: Any, b: Any) -> bool:
 
 
 def almost_equal(
-    a: Any, b: Any, rtol: float | None = None, atol: float | None = None, equal_nan: bool = False, use_broadcast: bool = True
+    a: Any,
+    b: Any,
+    rtol: float | None = None,
+    atol: float | None = None,
+    equal_nan: bool = False,
+    use_broadcast: bool = True,
 ) -> bool:
     """Whether |a - b| <= atol + rtol |b| everywhere; tolerances that are not given are those of float64."""
     if not use_broadcast:
@@ -107,7 +112,9 @@ def _message(a: np.ndarray, b: np.ndarray, text: str) -> str:
 def checkShapes(a: Any, b: Any) -> None:  # noqa: N802  MXNet's name
     """Raises AssertionError unless the shapes are equal."""
     if a.shape != b.shape:
-        raise AssertionError(_message(_values(a), _values(b), f"a.shape = {a.shape} and b.shape = {b.shape} are not equal"))
+        raise AssertionError(
+            _message(_values(a), _values(b), f"a.shape = {a.shape} and b.shape = {b.shape} are not equal")
+        )
 
 
 def locationError(a: Any, b: Any, index: Any, names: tuple[str, ...], maxError: bool = False) -> str:  # noqa: N802, N803
@@ -126,21 +133,27 @@ def _worst(a: np.ndarray, b: np.ndarray, rtol: float, atol: float) -> tuple[tupl
 
 
 def _report(
-    a: np.ndarray, b: np.ndarray, rtol: float, atol: float, names: tuple[str, ...], equal_nan: bool, mismatches: tuple[int, int]
+    a: np.ndarray,
+    b: np.ndarray,
+    rtol: float,
+    atol: float,
+    names: tuple[str, ...],
+    equal_nan: bool,
+    mismatches: tuple[int, int],
 ) -> AssertionError:
     """Print up to mismatches[0] of the largest differences, counting up to mismatches[1], and give the error to raise."""
-    a, b = (np.array(x) for x in np.broadcast_arrays(a, b))
-    first, worst = _worst(a, b, rtol, atol)
+    left, right = (np.array(x) for x in np.broadcast_arrays(a, b))
+    first, worst = _worst(left, right, rtol, atol)
     limits = f"rtol={rtol:e}, atol={atol:e}"
-    if not a.ndim:
+    if not left.ndim:
         return AssertionError(_message(a, b, f"Error {worst:f} exceeds tolerance {limits}.\n"))
-    print(f"\n*** Maximum errors for vector of size {a.size}:  rtol={rtol}, atol={atol}\n")
+    print(f"\n*** Maximum errors for vector of size {left.size}:  rtol={rtol}, atol={atol}\n")
     shown, listed = mismatches
-    left, right = a.copy(), b.copy()
+    where = locationError(left, right, first, names, maxError=True)
     index, error, count = first, worst, 1
-    while count <= a.size:
+    while count <= left.size:
         if count <= shown:
-            print(f"{count:3d}: Error {error:f}  {locationError(a, b, index, names)}")
+            print(f"{count:3d}: Error {error:f}  {locationError(left, right, index, names)}")
         left[index] = right[index] = 0
         if np.allclose(left, right, rtol=rtol, atol=atol, equal_nan=equal_nan):
             break
@@ -149,8 +162,8 @@ def _report(
             break
         index, error = _worst(left, right, rtol, atol)
     least = "at least " if 0 < listed < count else ""
-    text = f"Error {worst:f} exceeds tolerance {limits} (mismatch {least}{100 * count / a.size:f}%).\n"
-    return AssertionError(_message(a, b, text + locationError(a, b, first, names, maxError=True)))
+    text = f"Error {worst:f} exceeds tolerance {limits} (mismatch {least}{100 * count / left.size:f}%).\n"
+    return AssertionError(_message(a, b, text + where))
 
 
 def assert_almost_equal(

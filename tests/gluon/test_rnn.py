@@ -197,6 +197,14 @@ def test_dynamic_unroll_is_unroll() -> None:
         np.testing.assert_allclose(got.asnumpy(), want.asnumpy(), atol=1e-6)
         for a, b in zip(states, want_states):
             np.testing.assert_allclose(a.asnumpy(), b.asnumpy(), atol=1e-6)
+        data, sizes = mx.sym.var("data"), None if lengths is None else mx.sym.var("sizes")
+        begin = [mx.sym.var("h"), mx.sym.var("c")]
+        loop, _ = gluon.contrib.rnn.rnn_cell.dynamic_unroll(cell, data, begin, layout="NTC", valid_length=sizes)
+        feeds = {name: parameter.data() for name, parameter in cell.collect_params().items()}
+        feeds |= {"data": x, "h": nd.zeros((2, 3)), "c": nd.zeros((2, 3))} | (
+            {} if lengths is None else {"sizes": lengths}
+        )
+        np.testing.assert_allclose(loop.eval(**feeds)[0].asnumpy(), want.asnumpy(), atol=1e-6)
     with pytest.raises(AssertionError, match="begin_state"):
         gluon.contrib.rnn.rnn_cell.dynamic_unroll(cell, x, None)
 

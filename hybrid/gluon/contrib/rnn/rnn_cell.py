@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from .... import ndarray
 from ...rnn.recurrent_cell import HybridRecurrentCell, States
 from ...rnn.rnn_cell import BidirectionalCell, ModifierCell, SequentialRNNCell
 from ...rnn.sequences import _format_sequence, _mask_sequence_variable_length, functions_of
@@ -176,30 +175,29 @@ def dynamic_unroll(
     layout: str = "TNC",
     valid_length: Any = None,
 ) -> tuple[Any, States]:
-    """The outputs as one array, and the last states, of a cell over arrays of any length, step by step.
+    """The outputs as one array, and the last states, of a cell over inputs of any length: a loop, in the graph too.
 
     inputs: one array in the layout; begin_state must be given. valid_length (N,): outputs after it are zeros and states are
-    those at it. drop_inputs, drop_outputs: dropout with one mask for all steps. Raises AssertionError for missing states,
-    NotImplementedError for symbols."""
+    those at it. drop_inputs, drop_outputs: dropout with one mask for all steps. Raises AssertionError for missing states."""
     if begin_state is None:
         raise AssertionError("dynamic_unroll needs begin_state: make it with cell.begin_state(batch_size)")
     F = functions_of(inputs)  # noqa: N806
-    if F is not ndarray:
-        raise NotImplementedError("dynamic_unroll makes no loops of symbols; use cell.unroll with a fixed length")
     axis = layout.find("T")
     wanted = [axis, *(i for i in range(len(layout)) if i != axis)]  # time first; the same again undoes it
 
     def dropped(data: Any, rate: float) -> Any:
         return F.Dropout(data, p=rate, axes=(axis,)) if rate else data
 
-    states, outputs = begin_state, []
-    for number, step in enumerate(F.transpose(dropped(inputs, drop_inputs), axes=wanted)):
-        output, following = cell(step, states)
-        if valid_length is None:
-            states = following
-        else:
-            alive = valid_length > number
-            states = [F.where(alive, new, old) for new, old in zip(following, states)]
+    def step(data: Any, carried: Any) -> Any:
+        number, states = carried
+        output, following = cell(data, states)
+        if valid_length is not None:
+            alive = F.broadcast_lesser(number, valid_length)
+            following = [F.where(alive, new, old) for new, old in zip(following, states)]
             output = F.where(alive, output, F.zeros_like(output))
-        outputs.append(output)
-    return dropped(F.transpose(F.stack(*outputs, axis=0), axes=wanted), drop_outputs), states
+        return output, [number + 1, following]
+
+    data = F.transpose(dropped(inputs, drop_inputs), axes=wanted)
+    number = F.zeros((1,)) if valid_length is None else F.zeros_like(valid_length)
+    outputs, (_, states) = F.contrib.foreach(step, data, [number, begin_state])
+    return dropped(F.transpose(outputs, axes=wanted), drop_outputs), states

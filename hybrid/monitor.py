@@ -1,0 +1,88 @@
+"""Watching what executors compute. ``mx.monitor``, also ``mx.mon``."""
+
+from __future__ import annotations
+
+import logging
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+from . import ndarray
+from .executor import Executor
+from .ndarray import NDArray
+
+
+def _size_of(array: NDArray) -> Any:
+    """The root mean square."""
+    return ndarray.norm(array) / math.sqrt(array.size)
+
+
+class Monitor:
+    """Every ``interval`` batches, stat_func (by default the root mean square) of what operators give, and of arguments and
+    auxiliary states.
+
+    pattern: a regular expression that names start with; sort: by name; monitor_all: inputs of operators too.
+    ``tic()`` before a batch and ``toc()`` after it, which gives (batch, name, text) triples. Source: MXNet Monitor."""
+
+    def __init__(
+        self,
+        interval: int,
+        stat_func: Callable[[NDArray], Any] | None = None,
+        pattern: str = ".*",
+        sort: bool = False,
+        monitor_all: bool = False,
+    ):
+        self.interval = interval
+        self.stat_func = stat_func or _size_of
+        self.re_prog = re.compile(pattern)
+        self.sort = sort
+        self.monitor_all = monitor_all
+        self.activated = False
+        self.queue: list[tuple[int, str, Any]] = []
+        self.step = 0
+        self.exes: list[Executor] = []
+
+    def stat_helper(self, name: str, array: NDArray) -> None:
+        """Take note of one array; what executors call."""
+        if self.activated and self.re_prog.match(name):
+            self.queue.append((self.step, name, self.stat_func(array)))
+
+    def install(self, exe: Executor) -> None:
+        """Watch an executor."""
+        exe.set_monitor_callback(self.stat_helper, self.monitor_all)
+        self.exes.append(exe)
+
+    def tic(self) -> None:
+        """A batch begins: watch it if its turn has come."""
+        if self.step % self.interval == 0:
+            self.queue = []
+            self.activated = True
+        self.step += 1
+
+    def toc(self) -> list[tuple[int, str, str]]:
+        """What was seen of the batch, and stop watching; nothing when its turn had not come.
+
+        Raises AssertionError when stat_func gives anything but an NDArray or a list of them."""
+        if not self.activated:
+            return []
+        for exe in self.exes:
+            for name, array in (*exe.arg_dict.items(), *exe.aux_dict.items()):
+                self.stat_helper(name, array)
+        self.activated = False
+        seen = sorted(self.queue, key=lambda entry: entry[1]) if self.sort else self.queue
+        self.queue = []
+        return [(step, name, _text(value)) for step, name, value in seen]
+
+    def toc_print(self) -> None:
+        """toc, logged line by line."""
+        for step, name, text in self.toc():
+            logging.info("Batch: %7d %30s %s", step, name, text)
+
+
+def _text(value: Any) -> str:
+    """Statistics as text, each followed by a tab."""
+    values = [value] if isinstance(value, NDArray) else value
+    if not isinstance(values, list) or not all(isinstance(v, NDArray) for v in values):
+        raise AssertionError(f"stat_func gave {type(value).__name__}, wanted an NDArray or a list of them")
+    return "".join(f"{v.asscalar() if v.shape == (1,) else v.asnumpy()}\t" for v in values)

@@ -1,0 +1,209 @@
+"""Networks to look at: as a table of layers, and as a drawing. ``mx.visualization``, also ``mx.viz``."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from .attrs import Int, Tuple
+from .symbol import Symbol
+
+_SIZES = Tuple(Int("int"))
+
+class _Layers(NamedTuple):
+    """A symbol as its JSON shows it."""
+
+    nodes: list[dict[str, Any]]
+    heads: set[int]
+    """What MXNet takes for the nodes that matter though they are variables: all numbers of the first head, of which the last
+    is 0, so that the first node, which mostly is the data, is among them."""
+
+
+def _layers(symbol: Any) -> _Layers:
+    if not isinstance(symbol, Symbol):
+        raise TypeError(f"symbol must be Symbol, got {type(symbol).__name__}")
+    conf = json.loads(symbol.tojson())
+    return _Layers(conf["nodes"], set(conf["heads"][0]))
+
+
+def _shapes(symbol: Symbol, shape: Mapping[str, tuple[int, ...]] | None) -> dict[str, tuple[int, ...]]:
+    """The shape of everything that is computed, by its name; nothing for None. Raises ValueError when shape is not enough."""
+    if shape is None:
+        return {}
+    internals = symbol.get_internals()
+    _, found, _ = internals.infer_shape(**shape)
+    if found is None:
+        raise ValueError("Input shape is incomplete")
+    return dict(zip(internals.list_outputs(), found))
+
+
+def _key(node: Mapping[str, Any]) -> str:
+    """What the first output of a node is called."""
+    return node["name"] if node["op"] == "null" else f"{node['name']}_output"
+
+
+def _parameters(node: Mapping[str, Any], channels: int, shapes: Mapping[str, tuple[int, ...]]) -> int:
+    """How many parameters a layer has, as MXNet counts: of four kinds of layers only."""
+    attrs = node.get("attrs", {})
+    bias = attrs.get("no_bias") not in ("True", "1", "true")
+    if node["op"] == "Convolution":
+        count = channels * int(attrs["num_filter"]) // int(attrs.get("num_group", 1))
+        for size in _SIZES.parse(attrs["kernel"]):
+            count *= size
+        return count + (int(attrs["num_filter"]) if bias else 0)
+    if node["op"] == "FullyConnected":
+        return (channels + bias) * int(attrs["num_hidden"])
+    if node["op"] == "BatchNorm":
+        return 2 * shapes[_key(node)][1] if shapes else 0
+    if node["op"] == "Embedding":
+        return int(attrs["input_dim"]) * int(attrs["output_dim"])
+    return 0
+
+
+def print_summary(
+    symbol: Symbol,
+    shape: Mapping[str, tuple[int, ...]] | None = None,
+    line_length: int = 120,
+    positions: Sequence[float] = (0.44, 0.64, 0.74, 1.0),
+) -> None:
+    """Print a table of the layers: names, shapes (if there are any, without the batch), numbers of parameters, inputs.
+
+    positions: where columns end, as parts of line_length or, when the last is above 1, in characters."""
+    nodes, heads = _layers(symbol)
+    shapes = _shapes(symbol, shape)
+    ends = [int(line_length * p) for p in positions] if positions[-1] <= 1 else [int(p) for p in positions]
+
+    def row(*fields: Any) -> None:
+        line = ""
+        for field, end in zip(fields, ends):
+            line = (line + str(field))[:end].ljust(end)
+        print(line)
+
+    print("_" * line_length)
+    row("Layer (type)", "Output Shape", "Param #", "Previous Layer")
+    print("=" * line_length)
+    total = 0
+    for i, node in enumerate(nodes):
+        if node["op"] == "null" and i > 0:
+            continue
+        before = [(k, nodes[k]) for k, *_ in node["inputs"]]
+        before = [n for k, n in before if n["op"] != "null" or k in heads]
+        channels = sum(shapes[_key(n)][1] for n in before if _key(n) in shapes)
+        count = _parameters(node, channels, shapes)
+        total += count
+        shown = shapes.get(_key(node), ())[1:] if node["op"] != "null" or i in heads else ()
+        first, *others = [n["name"] for n in before] or [""]
+        row(f"{node['name']}({node['op']})", "x".join(map(str, shown)), count, first)
+        for name in others:
+            row("", "", "", name)
+        print(("=" if i == len(nodes) - 1 else "_") * line_length)
+    print(f"Total params: {total}")
+    print("_" * line_length)
+
+
+_COLORS = ("#8dd3c7", "#fb8072", "#ffffb3", "#bebada", "#80b1d3", "#fdb462", "#b3de69", "#fccde5")
+_OF_OPERATOR = {
+    "Convolution": 1,
+    "FullyConnected": 1,
+    "Activation": 2,
+    "LeakyReLU": 2,
+    "BatchNorm": 3,
+    "Pooling": 4,
+    "Concat": 5,
+    "Flatten": 5,
+    "Reshape": 5,
+    "Softmax": 6,
+}
+"""Colors of operators; variables have the first, other operators the last."""
+_WEIGHTS = (
+    "_weight", "_bias", "_beta", "_gamma", "_moving_var", "_moving_mean", "_running_var", "_running_mean",
+)  # fmt: skip
+
+
+def _label(node: Mapping[str, Any]) -> str:
+    """What a box says: for some operators what they are, for others their name."""
+    kind, attrs = node["op"], node.get("attrs", {})
+
+    def sizes(key: str, default: str) -> str:
+        return "x".join(map(str, _SIZES.parse(attrs[key]))) if key in attrs else default
+
+    if kind == "Convolution":
+        return f"{kind}\n{sizes('kernel', '')}/{sizes('stride', '1')}, {attrs['num_filter']}"
+    if kind == "FullyConnected":
+        return f"{kind}\n{attrs['num_hidden']}"
+    if kind == "Activation":
+        return f"{kind}\n{attrs['act_type']}"
+    if kind == "LeakyReLU":
+        return f"{kind}\n{attrs.get('act_type', 'Leaky')}"
+    if kind == "Pooling":
+        return f"{kind}\n{attrs.get('pool_type', 'max')}, {sizes('kernel', '[]')}/{sizes('stride', '1')}"
+    return attrs["op_type"] if kind == "Custom" else node["name"]
+
+
+def plot_network(
+    symbol: Symbol,
+    title: str = "plot",
+    save_format: str = "pdf",
+    shape: Mapping[str, tuple[int, ...]] | None = None,
+    dtype: Mapping[str, Any] | None = None,
+    node_attrs: Mapping[str, str] | None = None,
+    hide_weights: bool = True,
+) -> Any:
+    """A graphviz.Digraph of the network; its ``view()`` or ``render()`` needs the program dot, its ``source`` does not.
+
+    shape, dtype: of the inputs, to be shown (with what follows from them) at the arrows. node_attrs: Graphviz attributes of all
+    boxes. Raises ImportError without the Python package graphviz."""
+    try:
+        from graphviz import Digraph
+    except ImportError as error:
+        raise ImportError(
+            "Draw network requires graphviz library: pip install graphviz, or gluonnx[viz] which brings it"
+        ) from error
+    nodes, _ = _layers(symbol)
+    shapes = _shapes(symbol, shape)
+    types: dict[str, Any] = {}
+    if dtype is not None:
+        internals = symbol.get_internals()
+        _, found, _ = internals.infer_type(**dtype)
+        if found is None:
+            raise ValueError("Input type is incomplete")
+        types = dict(zip(internals.list_outputs(), found))
+    names = [n["name"] for n in nodes]
+    twice = sorted({n for n in names if names.count(n) > 1})
+    if twice:
+        warnings.warn(
+            "There are multiple variables with the same name in your graph, this may result in cyclic graph. "
+            f"Repeated names: {','.join(twice)}",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    box = {"shape": "box", "fixedsize": "true", "width": "1.3", "height": "0.8034", "style": "filled"}
+    box.update(node_attrs or {})
+    dot = Digraph(name=title, format=save_format)
+    hidden = set()
+    for node in nodes:
+        own = dict(box)
+        if node["op"] == "null":
+            if node["name"].endswith(_WEIGHTS):
+                # when they are not to be hidden, Graphviz makes a node where an arrow leads to one
+                if hide_weights:
+                    hidden.add(node["name"])
+                continue
+            own["shape"] = "oval"
+        own["fillcolor"] = _COLORS[0 if node["op"] == "null" else _OF_OPERATOR.get(node["op"], 7)]
+        dot.node(name=node["name"], label=_label(node), **own)
+    for node in nodes:
+        for place, *_ in node["inputs"]:
+            source = nodes[place]
+            if source["name"] in hidden:
+                continue
+            key = _key(source)
+            if key not in shapes and key not in types and "num_outputs" in source.get("attrs", {}):
+                key += str(int(source["attrs"]["num_outputs"]) - 1)  # MXNet shows the last of several
+            text = "x".join(map(str, shapes[key][1:])) if key in shapes else ""
+            if key in types:
+                text += f"({types[key].__name__})"
+            dot.edge(tail_name=node["name"], head_name=source["name"], dir="back", arrowtail="open", label=text)
+    return dot

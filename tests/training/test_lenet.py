@@ -1,0 +1,43 @@
+"""LeNet learns what it learned in MXNet, in all three ways of training it: fixtures/make/lenet.py ran there, and runs here."""
+
+import importlib.util
+import json
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+import hybrid as mx
+from tests.house.docs import ROOT
+
+FOLDER = ROOT / "fixtures" / "training"
+
+# Losses are means over 32 examples of float32 logarithms. The two engines add up the products of convolutions and dense
+# layers (up to 800 of them) in different orders, so that gradients differ by some 1e-7 of themselves; 30 steps of momentum
+# 0.9, each of which remembers about ten, add up such differences to 1e-6. Ten times that is allowed, where a wrong rate,
+# decay, momentum, padding or rescaling shows as 1e-3 or more within three steps.
+TOLERANCE = 1e-5
+
+
+@pytest.fixture(scope="module")
+def lenet() -> ModuleType:
+    """The script."""
+    spec = importlib.util.spec_from_file_location("lenet", ROOT / "fixtures" / "make" / "lenet.py")
+    assert spec is not None
+    assert spec.loader is not None
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    return script
+
+
+@pytest.mark.parametrize("way", ["imperative", "hybridized", "module"])
+def test_losses_are_those_of_mxnet(lenet: ModuleType, way: str) -> None:
+    weights = {k: v.asnumpy() for k, v in mx.nd.load(str(FOLDER / "lenet-0000.params")).items()}
+    recorded = json.loads((FOLDER / "lenet.json").read_text())[way]
+    if way == "module":
+        losses = lenet.train_module(mx, weights)
+    else:
+        losses = lenet.train_gluon(mx, weights, hybridize=way == "hybridized")
+    assert len(losses) == lenet.STEPS
+    np.testing.assert_allclose(losses, recorded, rtol=TOLERANCE)
+    assert losses[-1] < losses[0] / 2
