@@ -19,70 +19,17 @@ import numpy as np
 
 from . import frontend, random
 from .attrs import dtype as read_dtype
+from .calls import SMALL, Call, check_targets, examine, owned, prove
 from .context import Context, resolve
 from .engine import ENGINE, Var
 from .error import MXNetError, OpError
 from .graph.executor import apply, failure
 from .graph.gradient import Rule, rule
-from .graph.graph import Entry, Graph, Node
-from .graph.infer import infer
+from .indexing import gather_numbers, put, read_key, slicing
 from .op import Op, Spec, lookup
 from .quiet import QUIET
-from .shapes import is_known, show
+from .shapes import show
 from .tape import STATE, OpStep, Variable
-
-SMALL = 1 << 18
-"""Elements that an operation may read and write in all to be done at once: less than a hand-over costs."""
-
-
-class Call:
-    """What is known of calls of an operator with inputs of certain shapes and dtypes."""
-
-    __slots__ = ("known", "proven", "shape", "simple", "size", "small", "specs")
-
-    def __init__(self, specs: tuple[Spec, ...], known: bool, small: bool, simple: bool, size: int):
-        self.specs = specs
-        self.known = known
-        """Whether all shapes are; else the data decides."""
-        self.small = small
-        self.simple = simple
-        """One output, small, and compute wants nothing but arrays."""
-        self.size = size
-        """Bytes of the outputs."""
-        self.proven = False
-        """Whether compute has been seen to give what specs say."""
-
-
-def _examine(op: Op, key: tuple[Any, ...]) -> Call:
-    """The Call for inputs of these shapes and dtypes, remembered. Raises OpError when they do not fit."""
-    wanted = op.takes()
-    if len(key) != 2 * len(wanted):
-        raise OpError(f"{op.name}: got {len(key) // 2} inputs, wanted {len(wanted)} ({', '.join(wanted)})")
-    specs = specs_of(op, key[::2], key[1::2])
-    known = all(is_known(s.shape) and s.dtype is not None for s in specs)
-    counts = [math.prod(s.shape) for s in specs] if known else []  # type: ignore[arg-type]
-    small = sum(map(math.prod, key[::2])) + sum(counts) <= SMALL
-    call = Call(
-        specs,
-        known,
-        small,
-        small and len(specs) == 1 and known and not op.uses and not op.mutates,
-        sum(c * s.dtype.itemsize for c, s in zip(counts, specs)),  # type: ignore[union-attr]
-    )
-    if len(op.calls) >= 1024:
-        op.calls.clear()
-    op.calls[key] = call
-    return call
-
-
-def specs_of(op: Op, shapes: Sequence[tuple[int, ...]], dtypes: Sequence[np.dtype]) -> tuple[Spec, ...]:
-    """What the operator gives for such inputs; by the same inference that graphs get. Raises OpError when they do not fit."""
-    inputs = [Node(None, f"{i}") for i in range(len(shapes))]
-    node = Node(op, op.name, map(Entry, inputs))
-    graph = Graph([Entry(node, i) for i in range(len(node.outputs))])
-    result = infer(graph, {n.name: s for n, s in zip(inputs, shapes)}, {n.name: d for n, d in zip(inputs, dtypes)})
-    return tuple(map(result.spec, graph.outputs))
-
 
 def invoke(op: Op, inputs: Sequence[NDArray], out: Any = None, *, name: str = "") -> Any:
     """Apply an operator: an NDArray, or a list of them when it has several visible outputs.
@@ -112,14 +59,14 @@ def invoke(op: Op, inputs: Sequence[NDArray], out: Any = None, *, name: str = ""
             arrays, known, ready = _survey(inputs)
     else:
         arrays, known, ready = _survey(inputs)
-    call = op.calls.get(known) or _examine(op, known)
+    call = op.calls.get(known) or examine(op, known)
     if ready and out is None and call.simple:
         try:
             result = QUIET.run(op.compute, *arrays)
         except Exception as error:
             raise failure(op, arrays, name or op.name, error) from error
         if not call.proven:
-            result = _prove(op, name, result, call)
+            result = prove(op, name, result, call)
         elif type(result) is tuple:
             (result,) = result
         if type(result) is not _ARRAY or result.base is not None or not result.flags.c_contiguous:
@@ -167,7 +114,7 @@ def _invoke(op: Op, inputs: Sequence[NDArray], out: Any, call: Call, ready: bool
     targets: list[NDArray] | None = None
     if out is not None:
         targets = [out] if isinstance(out, NDArray) else list(out)
-        _check_targets(op, targets, call.specs[:visible])
+        check_targets(op, targets, call.specs[:visible])
         if STATE.recording and any(x._node is not None for x in inputs) and any(t._node is not None for t in targets):
             raise MXNetError(
                 f"{name}: Inplace operations (+=, -=, x[:]=, etc) are not supported when recording with autograd."
@@ -213,34 +160,8 @@ def _adopt(results: Sequence[np.ndarray], targets: list[NDArray] | None, visible
             targets[i]._array[...] = result
             made.append(targets[i])
         else:
-            made.append(NDArray._own(_owned(result), ctx))
+            made.append(NDArray._own(owned(result), ctx))
     return made
-
-
-def _check_targets(op: Op, targets: Sequence[NDArray], specs: Sequence[Spec]) -> None:
-    if len(targets) != len(specs):
-        raise OpError(f"{op.name}: got {len(targets)} arrays in out, wanted {len(specs)}")
-    for target, spec in zip(targets, specs):
-        wrong = is_known(spec.shape) and target.shape != spec.shape
-        if wrong or (spec.dtype is not None and target._dtype != spec.dtype):
-            raise OpError(
-                f"{op.name}: result is {spec.dtype}{show(spec.shape)}, but out is {target._dtype}{show(target.shape)}; "
-                "wanted the same"
-            )
-        target._check_writable()
-
-
-def _prove(op: Op, name: str, result: Any, call: Call) -> np.ndarray:
-    """The single result of a first call, if it is as inference said. Raises MXNetError otherwise."""
-    (result,) = result if isinstance(result, tuple | list) else (result,)
-    result, (spec,) = np.asarray(result), call.specs
-    if result.shape != spec.shape or result.dtype != spec.dtype:
-        raise MXNetError(
-            f"Error in operator {name or op.name}: [{op.name}] computed {result.dtype}{show(result.shape)} where "
-            f"inference said {spec.dtype}{show(spec.shape)}; this is a bug in the operator, please report it"
-        )
-    call.proven = True
-    return result
 
 
 def _busy(x: NDArray) -> bool:
@@ -254,12 +175,6 @@ def _pending(spec: Spec, ctx: Context) -> NDArray:
     made._memory, made._node, made._ctx = None, None, ctx
     made._var = Var(spec.shape, spec.dtype)
     return made
-
-
-def _owned(result: np.ndarray) -> np.ndarray:
-    """The result, or a copy where it is a view (of an input, say) or laid out otherwise than NDArrays are."""
-    plain = result.base is None and result.flags.c_contiguous and result.flags.writeable
-    return result if plain else np.array(result, order="C")
 
 
 def traced(op: Op) -> Rule | OpError:
@@ -351,7 +266,7 @@ class NDArray:
         if self._memory is None:
             with ENGINE.lock:
                 if self._memory is None:
-                    self._memory = _owned(result)
+                    self._memory = owned(result)
                     return
         self._memory[...] = result
 
@@ -606,7 +521,7 @@ class NDArray:
     def _alias(self, op: Op) -> NDArray:
         """The array in the shape that an operator would give it, sharing memory."""
         key = (self.shape, self._dtype)
-        call = op.calls.get(key) or _examine(op, key)
+        call = op.calls.get(key) or examine(op, key)
         made = self._view(self._settled().reshape(call.specs[0].shape))  # type: ignore[arg-type]
         if STATE.recording:
             record(op, [self], [made], call.specs)
@@ -667,80 +582,7 @@ class NDArray:
         return binary(frontend.BINARY[name], self, other, out=self)
 
 
-def _index(key: Any, ndim: int) -> tuple[tuple[Any, ...], bool]:
-    """A key as NumPy takes it, ending in or holding an Ellipsis (so that even one element comes as an array), and
-    whether it is basic: without index arrays. Arrays and lists are integer indices in MXNet, also boolean ones."""
-    parts = key if isinstance(key, tuple) else (key,)
-    index: list[Any] = []
-    basic = True
-    for part in parts:
-        if isinstance(part, NDArray | np.ndarray | list):
-            array = np.asarray(part._array if isinstance(part, NDArray) else part)
-            if array.dtype.kind not in "iufb":
-                raise IndexError(f"index array of dtype {array.dtype}, wanted integers")
-            index.append(array.astype(np.int64))
-            basic = False
-        elif part is None or part is Ellipsis or isinstance(part, slice):
-            index.append(part)
-        elif hasattr(part, "__index__") and not isinstance(part, str):
-            index.append(operator.index(part))
-        else:
-            raise ValueError(f"NDArray does not support slicing with key {part} of type {type(part)}.")
-    if not any(p is Ellipsis for p in index):
-        used = sum(p is not None for p in index)
-        if used > ndim:
-            raise IndexError(f"too many indices ({used}) for array with {ndim} dimensions")
-        index.append(Ellipsis)
-    return tuple(index), basic
-
-
 _COPY = lookup("_copy").bind()
-
-
-def _recorded_part(array: NDArray, index: tuple[Any, ...], basic: bool) -> NDArray:
-    """array[index] by operators, so that the tape knows of it."""
-    if not basic:
-        return _gathered(array, index)
-    begin, end, step, shape = [], [], [], []
-    place = index.index(Ellipsis)
-    used = sum(p is not None and p is not Ellipsis for p in index)
-    full = (*index[:place], *[slice(None)] * (array.ndim - used), *index[place + 1 :])
-    axis = 0
-    for part in full:
-        if part is None:
-            shape.append(1)
-            continue
-        dim = array.shape[axis]
-        axis += 1
-        if isinstance(part, slice):
-            start, stop, stride = part.indices(dim)
-            count = len(range(start, stop, stride))
-            begin.append(start)
-            end.append(None if stop < 0 or not count else stop)
-            step.append(stride)
-            shape.append(count)
-        else:
-            if not -dim <= part < dim:
-                raise IndexError(f"index {part} is out of bounds for axis {axis - 1} with size {dim}")
-            begin.append(part % dim)
-            end.append(part % dim + 1)
-            step.append(1)
-    sliced = invoke(lookup("slice").bind(begin=tuple(begin), end=tuple(end), step=tuple(step)), [array])
-    shape = tuple(shape) or (1,)
-    return sliced if sliced.shape == shape else sliced._alias(lookup("_np_reshape").bind(newshape=shape))
-
-
-def _gathered(array: NDArray, index: tuple[Any, ...]) -> NDArray:
-    """array[index] for index arrays, by gather_nd on the numbers of the elements."""
-    numbers = np.arange(array.size).reshape(array.shape)[index]
-    places = NDArray._own(np.array(numbers, order="C"), array._ctx)
-    return invoke(lookup("take").bind(axis=0, mode="clip"), [array.reshape((-1,)), places])
-
-
-def _put(target: np.ndarray, index: Any, value: Any) -> None:
-    """target[index] = value, broadcast and cast to the dtype of target as MXNet does."""
-    with np.errstate(all="ignore"):
-        target[index] = np.asarray(value).astype(target.dtype, copy=False)
 
 
 _SCALARS: dict[tuple[str, float], Op] = {}

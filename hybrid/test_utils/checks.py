@@ -146,7 +146,7 @@ def check_numeric_gradient(
     for name, stype in (grad_stype_dict or {}).items():
         if name in gradients and stype != "default":
             gradients[name] = zeros(gradients[name].shape, ctx, dtype, stype)
-    executor = symbol.make_loss(sym * symbol.Variable(weights)).bind(
+    executor = symbol.make_loss(symbol.elemwise_mul(sym, symbol.Variable(weights))).bind(
         ctx, grad_req=requests, args=arguments, args_grad=gradients, aux_states=states
     )
     executor.forward(is_train=True)
@@ -425,7 +425,7 @@ def check_gluon_hybridize_consistency(
                 wanted = out.asnumpy()
             assert_almost_equal(out, wanted, rtol=rtol, atol=atol)
             if recording:
-                gradients = [x.grad.asnumpy() for x in inputs]
+                gradients = [x.grad.asnumpy() for x in inputs]  # type: ignore[union-attr]
                 wanted_gradients = wanted_gradients or gradients
                 for got, other in zip(gradients, wanted_gradients):
                     assert_almost_equal(got, other, rtol=rtol, atol=atol)

@@ -1,0 +1,100 @@
+"""What is known of an eager call before and after it runs: shapes, dtypes, and whether its results are as they should be."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .error import MXNetError, OpError
+from .graph.graph import Entry, Graph, Node
+from .graph.infer import infer
+from .op import Op, Spec
+from .shapes import is_known, show
+
+SMALL = 1 << 18
+"""Elements that an operation may read and write in all to be done at once: less than a hand-over costs."""
+
+
+class Call:
+    """What is known of calls of an operator with inputs of certain shapes and dtypes."""
+
+    __slots__ = ("known", "proven", "shape", "simple", "size", "small", "specs")
+
+    def __init__(self, specs: tuple[Spec, ...], known: bool, small: bool, simple: bool, size: int):
+        self.specs = specs
+        self.known = known
+        """Whether all shapes are; else the data decides."""
+        self.small = small
+        self.simple = simple
+        """One output, small, and compute wants nothing but arrays."""
+        self.size = size
+        """Bytes of the outputs."""
+        self.proven = False
+        """Whether compute has been seen to give what specs say."""
+
+
+def examine(op: Op, key: tuple[Any, ...]) -> Call:
+    """The Call for inputs of these shapes and dtypes, remembered. Raises OpError when they do not fit."""
+    wanted = op.takes()
+    if len(key) != 2 * len(wanted):
+        raise OpError(f"{op.name}: got {len(key) // 2} inputs, wanted {len(wanted)} ({', '.join(wanted)})")
+    specs = specs_of(op, key[::2], key[1::2])
+    known = all(is_known(s.shape) and s.dtype is not None for s in specs)
+    counts = [math.prod(s.shape) for s in specs] if known else []  # type: ignore[arg-type]
+    small = sum(map(math.prod, key[::2])) + sum(counts) <= SMALL
+    call = Call(
+        specs,
+        known,
+        small,
+        small and len(specs) == 1 and known and not op.uses and not op.mutates,
+        sum(c * s.dtype.itemsize for c, s in zip(counts, specs)),  # type: ignore[union-attr]
+    )
+    if len(op.calls) >= 1024:
+        op.calls.clear()
+    op.calls[key] = call
+    return call
+
+
+def specs_of(op: Op, shapes: Sequence[tuple[int, ...]], dtypes: Sequence[np.dtype]) -> tuple[Spec, ...]:
+    """What the operator gives for such inputs; by the same inference that graphs get. Raises OpError when they do not fit."""
+    inputs = [Node(None, f"{i}") for i in range(len(shapes))]
+    node = Node(op, op.name, map(Entry, inputs))
+    graph = Graph([Entry(node, i) for i in range(len(node.outputs))])
+    result = infer(graph, {n.name: s for n, s in zip(inputs, shapes)}, {n.name: d for n, d in zip(inputs, dtypes)})
+    return tuple(map(result.spec, graph.outputs))
+
+
+def prove(op: Op, name: str, result: Any, call: Call) -> np.ndarray:
+    """The single result of a first call, if it is as inference said. Raises MXNetError otherwise."""
+    (result,) = result if isinstance(result, tuple | list) else (result,)
+    result, (spec,) = np.asarray(result), call.specs
+    if result.shape != spec.shape or result.dtype != spec.dtype:
+        raise MXNetError(
+            f"Error in operator {name or op.name}: [{op.name}] computed {result.dtype}{show(result.shape)} where "
+            f"inference said {spec.dtype}{show(spec.shape)}; this is a bug in the operator, please report it"
+        )
+    call.proven = True
+    return result
+
+
+def check_targets(op: Op, targets: Sequence[Any], specs: Sequence[Spec]) -> None:
+    """Raise OpError unless the arrays given as ``out`` are as the results will be, MXNetError for one that is read-only."""
+    if len(targets) != len(specs):
+        raise OpError(f"{op.name}: got {len(targets)} arrays in out, wanted {len(specs)}")
+    for target, spec in zip(targets, specs):
+        wrong = is_known(spec.shape) and target.shape != spec.shape
+        if wrong or (spec.dtype is not None and target._dtype != spec.dtype):
+            raise OpError(
+                f"{op.name}: result is {spec.dtype}{show(spec.shape)}, but out is {target._dtype}{show(target.shape)}; "
+                "wanted the same"
+            )
+        target._check_writable()
+
+
+def owned(result: np.ndarray) -> np.ndarray:
+    """The result, or a copy where it is a view (of an input, say) or laid out otherwise than NDArrays are."""
+    plain = result.base is None and result.flags.c_contiguous and result.flags.writeable
+    return result if plain else np.array(result, order="C")

@@ -1,0 +1,95 @@
+"""What stands in the brackets of ``x[...]``: keys as MXNet reads them, for NumPy and for the operators that gradients need."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+Index = tuple[Any, ...]
+"""A key as NumPy takes it, with an Ellipsis in it: so that even one element comes as an array."""
+
+
+def read_key(key: Any, ndim: int, array: type) -> tuple[Index, bool]:
+    """A key for an array of ndim dimensions, and whether it is basic: without index arrays. array: the class of arrays.
+
+    Arrays and lists are integer indices in MXNet, also boolean ones. Raises IndexError when there are too many indices or
+    index arrays hold no numbers, ValueError for anything that is no key or index arrays that do not broadcast."""
+    index: list[Any] = []
+    arrays: list[np.ndarray] = []
+    for part in key if isinstance(key, tuple) else (key,):
+        if part is None or part is Ellipsis or isinstance(part, slice):
+            index.append(part)
+        elif isinstance(part, array | np.ndarray | list):
+            numbers = np.asarray(part._values if isinstance(part, array) else part)  # type: ignore[attr-defined]
+            if numbers.dtype.kind not in "iufb":
+                raise IndexError(f"index array of dtype {numbers.dtype}, wanted integers")
+            arrays.append(numbers.astype(np.int64))
+            index.append(arrays[-1])
+        elif hasattr(part, "__index__") and not isinstance(part, str):
+            index.append(operator.index(part))
+        else:
+            raise ValueError(f"NDArray does not support slicing with key {part} of type {type(part)}.")
+    used = sum(p is not None and p is not Ellipsis for p in index)
+    if used > ndim:
+        raise IndexError(f"too many indices ({used}) for array with {ndim} dimensions")
+    if not any(p is Ellipsis for p in index):
+        index.append(Ellipsis)
+    if len(arrays) > 1:
+        _check_broadcast(arrays)
+    return tuple(index), not arrays
+
+
+def _check_broadcast(arrays: Sequence[np.ndarray]) -> None:
+    shape = arrays[0].shape
+    for other in arrays[1:]:
+        try:
+            shape = np.broadcast_shapes(shape, other.shape)
+        except ValueError:
+            raise ValueError(f"shape1={shape} is not broadcastable to shape2={other.shape}") from None
+
+
+def slicing(index: Index, shape: tuple[int, ...]) -> tuple[dict[str, tuple[Any, ...]], tuple[int, ...]] | None:
+    """A basic index as the attributes of the operator ``slice`` and the shape to give its result; None for an empty part.
+
+    Raises IndexError for a number beyond its axis."""
+    begin, end, step, wanted = [], [], [], []
+    place = index.index(Ellipsis)
+    used = sum(p is not None and p is not Ellipsis for p in index)
+    full = (*index[:place], *[slice(None)] * (len(shape) - used), *index[place + 1 :])
+    axis = 0
+    for part in full:
+        if part is None:
+            wanted.append(1)
+            continue
+        dim = shape[axis]
+        axis += 1
+        if isinstance(part, slice):
+            start, stop, stride = part.indices(dim)
+            count = len(range(start, stop, stride))
+            if not count:
+                return None
+            begin.append(start)
+            end.append(None if stop < 0 else stop)
+            step.append(stride)
+            wanted.append(count)
+        else:
+            if not -dim <= part < dim:
+                raise IndexError(f"index {part} is out of bounds for axis {axis - 1} with size {dim}")
+            begin.append(part % dim)
+            end.append(part % dim + 1)
+            step.append(1)
+    return {"begin": tuple(begin), "end": tuple(end), "step": tuple(step)}, tuple(wanted) or (1,)
+
+
+def gather_numbers(index: Index, shape: tuple[int, ...]) -> np.ndarray:
+    """Which elements of an array, counted through, an index takes."""
+    return np.array(np.arange(int(np.prod(shape))).reshape(shape)[index], order="C")
+
+
+def put(target: np.ndarray, index: Any, value: Any) -> None:
+    """target[index] = value, broadcast and cast to the dtype of target as MXNet does."""
+    with np.errstate(all="ignore"):
+        target[index] = np.asarray(value).astype(target.dtype, copy=False)
