@@ -19,17 +19,18 @@ import numpy as np
 
 from . import frontend, random
 from .attrs import dtype as read_dtype
-from .calls import SMALL, Call, check_targets, examine, owned, prove
+from .calls import Call, check_targets, examine, owned, prove
 from .context import Context, resolve
 from .engine import ENGINE, Var
-from .error import MXNetError, OpError
+from .error import MXNetError, OperandError, OpError
 from .graph.executor import apply, failure
 from .graph.gradient import Rule, rule
-from .indexing import gather_numbers, put, read_key, slicing
+from .indexing import Index, gather_numbers, put, read_key, slicing
 from .op import Op, Spec, lookup
 from .quiet import QUIET
 from .shapes import show
 from .tape import STATE, OpStep, Variable
+
 
 def invoke(op: Op, inputs: Sequence[NDArray], out: Any = None, *, name: str = "") -> Any:
     """Apply an operator: an NDArray, or a list of them when it has several visible outputs.
@@ -86,6 +87,7 @@ def invoke(op: Op, inputs: Sequence[NDArray], out: Any = None, *, name: str = ""
     return _invoke(op, inputs, out, call, ready, name or op.name)
 
 
+_INPLACE = "Inplace operations (+=, -=, x[:]=, etc) are not supported when recording with autograd."
 _ARRAY, _NEW = np.ndarray, object.__new__
 
 
@@ -116,9 +118,7 @@ def _invoke(op: Op, inputs: Sequence[NDArray], out: Any, call: Call, ready: bool
         targets = [out] if isinstance(out, NDArray) else list(out)
         check_targets(op, targets, call.specs[:visible])
         if STATE.recording and any(x._node is not None for x in inputs) and any(t._node is not None for t in targets):
-            raise MXNetError(
-                f"{name}: Inplace operations (+=, -=, x[:]=, etc) are not supported when recording with autograd."
-            )
+            raise MXNetError(f"{name}: {_INPLACE}")
     changed = [x for x, n in zip(inputs, op.takes()) if n in op.mutates]
     options = {
         "training": STATE.training,
@@ -353,7 +353,8 @@ class NDArray:
         """Make room for a gradient, of zeros for now, which ``backward`` puts there. Cuts the array off its history."""
         if grad_req not in ("write", "add", "null"):
             raise ValueError(f"grad_req={grad_req!r} is not 'write', 'add' or 'null'")
-        self._node = Variable(NDArray._own(np.zeros(self.shape, self._dtype), self._ctx), grad_req)
+        grad = NDArray._own(np.zeros(self.shape, self._dtype), self._ctx)
+        self._node = Variable(grad if stype is None else grad.tostype(stype), grad_req)
 
     @property
     def grad(self) -> NDArray | None:
@@ -401,7 +402,7 @@ class NDArray:
     item = asscalar
 
     def astype(self, dtype: Any, copy: bool = True) -> NDArray:
-        wanted = read_dtype(dtype)
+        wanted = read_dtype("float32" if dtype is None else dtype)
         if not copy and wanted == self._dtype:
             return self
         return invoke(lookup("Cast").bind(dtype=wanted), [self])
@@ -436,6 +437,48 @@ class NDArray:
     def as_nd_ndarray(self) -> NDArray:
         return self
 
+    def slice_assign(self, rhs: NDArray, begin: Any, end: Any, step: Any) -> NDArray:
+        """Write rhs over self[begin:end:step], each a tuple of numbers or None, one for each axis; gives the array."""
+        return invoke(lookup("_slice_assign").bind(begin=begin, end=end, step=step), [self, rhs], self)
+
+    def slice_assign_scalar(self, value: float, begin: Any, end: Any, step: Any) -> NDArray:
+        """Write a number over self[begin:end:step], as slice_assign does."""
+        op = lookup("_slice_assign_scalar").bind(scalar=value, begin=begin, end=end, step=step)
+        return invoke(op, [self], self)
+
+    def _at(self, idx: int) -> NDArray:
+        return self[idx]
+
+    def _slice(self, start: int, stop: int) -> NDArray:
+        return self[start:stop]
+
+    def _sync_copyfrom(self, source_array: Any) -> None:
+        """Write what is in a NumPy array or the like over this one. Raises ValueError unless the shapes are the same."""
+        source = np.asarray(source_array)
+        if source.shape != self.shape:
+            raise ValueError(f"Shape inconsistent: expected {source.shape} vs got {self.shape}")
+        self._assign(..., source)
+
+    @property
+    def writable(self) -> bool:
+        return True
+
+    # -- DLPack: memory shared with other libraries ---------------------------------------------------------------------
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._array.__dlpack__(**{k: v for k, v in options.items() if v is not None})
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+    def to_dlpack_for_read(self) -> Any:
+        """A DLPack capsule of the memory once it holds its values, to be read."""
+        return self._values.__dlpack__()
+
+    def to_dlpack_for_write(self) -> Any:
+        """A DLPack capsule of the memory once nobody else has to read it, to be written to."""
+        return self._array.__dlpack__()
+
     def wait_to_read(self) -> None:
         """Return when the values are there. Raises what kept them from being computed."""
         if self._var is not None:
@@ -459,6 +502,12 @@ class NDArray:
     def __reduce__(self) -> Any:
         return type(self), (self._values, self._ctx)
 
+    def __setstate__(self, state: Any) -> None:
+        """Become what MXNet pickled: ``handle`` is a record as in parameter files."""
+        from .params import load_record
+
+        self._memory = np.array(load_record(bytes(state["handle"])))
+
     def __copy__(self) -> NDArray:
         return self.copy()
 
@@ -468,9 +517,9 @@ class NDArray:
     # -- parts --------------------------------------------------------------------------------------------------------
 
     def __getitem__(self, key: Any) -> NDArray:
-        index, basic = _index(key, self.ndim)
+        index, basic = ((key, ...), True) if type(key) is int else read_key(key, self.ndim, NDArray)
         if STATE.recording and self._node is not None:
-            return _recorded_part(self, index, basic)
+            return self._recorded(index, basic)
         memory = self._settled() if basic else self._values
         part = memory[index]
         if part.ndim == 0 and self.ndim:
@@ -480,10 +529,32 @@ class NDArray:
         self.wait_to_read()
         return NDArray._own(np.array(part, order="C"), self._ctx)
 
+    def _recorded(self, index: Index, basic: bool) -> NDArray:
+        """self[index] by operators, so that the tape knows of it."""
+        if not basic:
+            places = NDArray._own(gather_numbers(index, self.shape), self._ctx)
+            return invoke(lookup("take").bind(axis=0, mode="clip"), [self.reshape((-1,)), places])
+        found = slicing(index, self.shape)
+        if found is None:
+            return NDArray._own(self._values[index].copy(), self._ctx)
+        sliced = invoke(lookup("slice").bind(**found[0]), [self])
+        return sliced if sliced.shape == found[1] else sliced._alias(lookup("_np_reshape").bind(newshape=found[1]))
+
     def __setitem__(self, key: Any, value: Any) -> None:
-        if STATE.recording and self._node is not None:
-            raise MXNetError("Inplace operations (+=, -=, x[:]=, etc) are not supported when recording with autograd.")
-        index, _ = _index(key, self.ndim)
+        index: Index = (...,) if key is True or key is False else read_key(key, self.ndim, NDArray)[0]
+        if STATE.recording:
+            if self._node is not None:
+                raise MXNetError(
+                    "Assigning to NDArrays that are already in a computational graph will cause undefined behavior when "
+                    f"evaluating gradients. {_INPLACE}"
+                )
+            if isinstance(value, NDArray) and value._node is not None:
+                if any(p is not Ellipsis and p != slice(None) for p in index):
+                    raise MXNetError(_INPLACE)
+                self._check_writable()
+                value = value if value.shape == self.shape else value.broadcast_to(self.shape)
+                invoke(_COPY, [value if value._dtype == self._dtype else value.astype(self._dtype)], self)
+                return
         self._assign(index, value)
 
     def _assign(self, index: Any, value: Any) -> None:
@@ -491,7 +562,7 @@ class NDArray:
         self._check_writable()
         waits = isinstance(value, NDArray) and value._var is not None and value._var.writer is not None
         if not (waits or _busy(self)):
-            _put(self._array, index, value._values if isinstance(value, NDArray) else value)
+            put(self._array, index, value._values if isinstance(value, NDArray) else value)
             return
         source = value if isinstance(value, NDArray) else np.array(value)
         reads = [value._shared_var()] if isinstance(value, NDArray) else []
@@ -500,7 +571,7 @@ class NDArray:
         np.broadcast_to(np.empty(()), np.broadcast_shapes(target[index].shape, source.shape))  # raises at the call
 
         def run() -> None:
-            _put(target, index, source._settled() if isinstance(source, NDArray) else source)
+            put(target, index, source._settled() if isinstance(source, NDArray) else source)
 
         ENGINE.push(run, [*reads, own], [own])
 
@@ -540,11 +611,16 @@ class NDArray:
         return self._alias(op) if inplace else invoke(op, [self])
 
     def transpose(self, *axes: Any, **kwargs: Any) -> NDArray:
+        unknown = kwargs.keys() - {"axes"}
+        if unknown:
+            raise OpError(f"transpose: Cannot find argument {', '.join(sorted(unknown))}, wanted axes")
         chosen = kwargs.get("axes", axes[0] if len(axes) == 1 and isinstance(axes[0], tuple | list) else axes)
         return invoke(lookup("transpose").bind(axes=tuple(chosen or ())), [self])
 
     def broadcast_to(self, shape: Any) -> NDArray:
         shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        if 0 in shape and shape != self.shape:
+            raise OpError(f"broadcast_to: array of shape {self.shape} cannot be broadcast to {shape}")
         missing = len(shape) - self.ndim
         source = self if missing <= 0 else self.reshape((1,) * missing + self.shape)
         return invoke(lookup("broadcast_to").bind(shape=shape), [source])
@@ -603,7 +679,7 @@ def _scalar(name: str, number: Any) -> Op:
 
 
 def binary(row: frontend.Binary, lhs: Any, rhs: Any, out: NDArray | None = None) -> Any:
-    """A function of two arguments of which either may be a number. Raises TypeError for anything else."""
+    """A function of two arguments of which either may be a number. Raises OperandError for anything else."""
     if isinstance(lhs, NDArray):
         if isinstance(rhs, NDArray):
             a, b = lhs._memory, rhs._memory
@@ -623,7 +699,7 @@ def binary(row: frontend.Binary, lhs: Any, rhs: Any, out: NDArray | None = None)
             return row.plain(lhs, rhs)
         lhs = rhs
     wrong = rhs if isinstance(lhs, NDArray) else lhs
-    raise TypeError(f"type {type(wrong)} not supported")
+    raise OperandError(f"type {type(wrong)} not supported")
 
 
 _NUMBERS = (int, float, np.number, np.bool_)

@@ -64,7 +64,7 @@ def create(
     inputs: by name, or in order where there can be any number of them; given: attributes as values or texts.
     Raises OpError for attributes or inputs that the operator does not take."""
     texts = {k: attribute_text(v) for k, v in given.items()}
-    kept = {}
+    kept = {k: texts.pop(k) for k in list(texts) if symbol_json.is_hidden(k)}  # of the node, not of the operator
     for key, value in AttrScope.current.get(attr).items():
         if not isinstance(value, str):
             raise ValueError(f"attribute {key}={value!r}: attributes need to be strings")

@@ -102,7 +102,13 @@ class Namespace:
     """A module of operator functions, made as they are asked for."""
 
     def __init__(
-        self, name: str, prefix: str, call: Call, tail: tuple[str, ...], fast: Fast | None = None, more: str | None = None
+        self,
+        name: str,
+        prefix: str,
+        call: Call,
+        tail: tuple[str, ...],
+        fast: Fast | None = None,
+        more: str | None = None,
     ):
         """more: a module of functions that are not, or more than, one operator; what it has in __all__ is to be had here."""
         self.__name__ = name
@@ -260,8 +266,9 @@ def document(cls: type[Op]) -> str:
 def attributes(cls: type[Op], given: dict[str, Any], inputs: int) -> dict[str, Any]:
     """The attributes of an operator among keyword arguments, with the number of inputs where it is an attribute.
 
-    Raises OpError for a keyword that is neither an attribute nor an input."""
-    unknown = [k for k in given if k not in cls.fields and k not in cls.legacy]
+    Raises OpError for a keyword that is neither an attribute nor an input; an operator without attributes takes any, and
+    ignores them, as in MXNet."""
+    unknown = [k for k in given if k not in cls.fields and k not in cls.legacy] if cls.fields else []
     if unknown:
         raise OpError(
             f"{cls.name}: Cannot find argument {', '.join(map(repr, unknown))}; "

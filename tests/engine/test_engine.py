@@ -181,7 +181,7 @@ def test_results_do_not_depend_on_who_computes(monkeypatch: pytest.MonkeyPatch) 
         return w.asnumpy()
 
     inline = train()
-    monkeypatch.setattr("hybrid.array.SMALL", -1)
+    monkeypatch.setattr("hybrid.calls.SMALL", -1)
     forget_calls()
     np.testing.assert_array_equal(train(), inline)
     monkeypatch.undo()

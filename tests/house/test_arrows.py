@@ -25,7 +25,7 @@ LAYERS = (
     {"op"},
     {"ops"},
     {"graph"},
-    {"frontend", "array", "ndarray", "sparse", "expression", "symbol", "autograd", "cached_op", "executor", "nd", "sym", "sampling"},
+    {"frontend", "calls", "indexing", "array", "ndarray", "sparse", "expression", "symbol", "autograd", "cached_op", "executor", "nd", "sym", "sampling"},
 )
 EVERY = [i for source in sources() for i in imports(source)]
 
