@@ -15,7 +15,9 @@ from tests.house.docs import ROOT
 def python(*arguments: str, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run Python on this checkout."""
     settings = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error", **environment}
-    return subprocess.run([sys.executable, *arguments], cwd=cwd, env=settings, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=cwd, env=settings, capture_output=True, text=True, check=False
+    )
 
 
 SCRIPT = """
@@ -87,7 +89,9 @@ def test_errors_of_the_script_are_its_own(tmp_path: Path) -> None:
 def test_installing_twice_and_beside_another() -> None:
     code = "import hybrid; hybrid.install_as_mxnet(); hybrid.install_as_mxnet(); import mxnet; assert mxnet is hybrid"
     assert python("-c", code).returncode == 0
-    code = "import sys, types; sys.modules['mxnet'] = types.ModuleType('mxnet'); import hybrid; hybrid.install_as_mxnet()"
+    code = (
+        "import sys, types; sys.modules['mxnet'] = types.ModuleType('mxnet'); import hybrid; hybrid.install_as_mxnet()"
+    )
     done = python("-c", code)
     assert "another mxnet has been imported already" in done.stderr
     assert done.returncode == 1
