@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from .compat import install_as_mxnet
     from .context import Context, cpu, cpu_pinned, current_context, gpu, num_gpus
     from .symbol import Symbol
+    from .util import is_np_array, is_np_shape, np_array, np_shape, set_np_shape, use_np, use_np_array, use_np_shape
 
 __version__ = "1.9.1"
 """The version of MXNet whose API this is, for programs that ask."""
@@ -79,7 +80,15 @@ FROM = {
     "current_context": "context",
     "gpu": "context",
     "install_as_mxnet": "compat",
+    "is_np_array": "util",
+    "is_np_shape": "util",
+    "np_array": "util",
+    "np_shape": "util",
     "num_gpus": "context",
+    "set_np_shape": "util",
+    "use_np": "util",
+    "use_np_array": "util",
+    "use_np_shape": "util",
 }
 """Names of other modules that are to be had here."""
 ELSEWHERE = {"onnx": "bridge.mxnet_onnx"}

@@ -311,7 +311,9 @@ def _put(variable: Variable, gradient: NDArray | None) -> None:
         return
     variable.fresh = True
     if variable.request == "add":
-        if gradient is not None:
+        if gradient is not None and variable.grad.stype != "default":
+            variable.grad._assign(..., invoke(_ADD, [variable.grad, gradient]))
+        elif gradient is not None:
             invoke(_ADD, [variable.grad, gradient], variable.grad)
     else:
         variable.grad._assign(..., 0 if gradient is None else gradient)
@@ -325,7 +327,7 @@ def grad(
     create_graph: bool = False,
     train_mode: bool = True,
 ) -> Any:
-    """The gradients of heads with respect to variables, as new arrays (a list when variables is one).
+    """The gradients of heads with respect to variables, as a list of new arrays, also when variables is one array.
 
     create_graph: record their computation, so that they can be differentiated in turn. retain_graph: as create_graph when
     None. Raises MXNetError for a head that was not recorded, or a variable that no head depends on."""
@@ -341,11 +343,10 @@ def grad(
     retain = create_graph if retain_graph is None else retain_graph
     with _Scope(create_graph, train_mode):
         _, found = _accumulate(arrays, grads, [v._node for v in wanted], retain or create_graph, create_graph)
-        results = [
+        return [
             _filled(0, v, type("", (), {"shape": v.shape, "dtype": v._dtype})) if g is None else g
             for v, g in zip(wanted, found)
         ]
-    return results[0] if isinstance(variables, NDArray) else results
 
 
 def get_symbol(x: NDArray) -> Symbol:

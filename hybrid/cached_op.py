@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import random, symbol
-from .array import SMALL, NDArray, _busy, _pending
+from .array import NDArray, _busy, _pending
+from .calls import SMALL
 from .context import resolve
 from .engine import ENGINE
 from .error import MXNetError, OpError

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, ClassVar
 
 from .error import MXNetError
@@ -71,9 +72,14 @@ def current_context() -> Context:
 
 
 def resolve(ctx: Any) -> Context:
-    """The context to use: the current one for None. Raises TypeError for no Context, MXNetError for a GPU."""
+    """The context to use: the current one for None, texts like ``cpu(0)`` by their meaning.
+
+    Raises TypeError for no Context, MXNetError for a GPU."""
     if ctx is None:
         return Context.current
+    found = re.fullmatch(r"(\w+)\((\d+)\)", ctx) if isinstance(ctx, str) else None
+    if found and found[1] in Context.devstr2type:  # as attributes of operators say it
+        ctx = Context(found[1], int(found[2]))
     if not isinstance(ctx, Context):
         raise TypeError(f"Context type error: got {type(ctx).__name__} {ctx!r}, wanted a Context such as mx.cpu()")
     if ctx.device_type == "gpu":

@@ -107,10 +107,12 @@ def _requests(grad_req: Any, names: list[str]) -> dict[str, str]:
     elif isinstance(grad_req, Mapping):
         requests = {n: grad_req.get(n, "null") for n in names}
     else:
-        requests = dict(zip(names, grad_req, strict=True))
+        requests = dict(zip(names, grad_req))
+        if len(grad_req) != len(names):
+            raise ValueError(f"grad_req: got {len(grad_req)} entries for {len(names)} arguments ({', '.join(names)})")
     wrong = sorted({r for r in requests.values() if r not in ("null", "write", "add")})
     if wrong:
-        raise MXNetError(f"grad_req={', '.join(map(str, wrong))} is not valid; wanted 'null', 'write' or 'add'")
+        raise ValueError(f"grad_req={', '.join(map(str, wrong))} is not valid; wanted 'null', 'write' or 'add'")
     return requests
 
 
@@ -169,17 +171,32 @@ class Executor:
             return None
         callback, everything = self._monitor
         feeds = self._feeds()
-        seen: set[str] = set()
+        made: dict[tuple[int, int], NDArray] = {}
 
         def observe(node: Node, outputs: tuple[np.ndarray, ...]) -> None:
-            for entry in node.inputs if everything else ():
-                if entry.node.is_variable and entry.node.name in feeds and entry.node.name not in seen:
-                    seen.add(entry.node.name)
-                    callback(entry.node.name, feeds[entry.node.name])
-            for name, output in zip(node.outputs[: node.visible], outputs):
-                callback(name, NDArray(output, self._ctx))
+            for entry, what in zip(node.inputs, node.op.takes()) if everything and node.op is not None else ():
+                if entry.node.is_variable and entry.node.name in feeds:
+                    value = feeds[entry.node.name]
+                    callback(entry.node.name, value)
+                else:
+                    value = made.get((id(entry.node), entry.index))
+                if value is not None:
+                    callback(f"{node.name}_{what}", value)
+            for i, (name, output) in enumerate(zip(node.outputs, outputs)):
+                value = NDArray(output, self._ctx)
+                callback(name, value)
+                if everything:
+                    made[id(node), i] = value
 
         return observe
+
+    def debug_str(self) -> str:
+        """The graph as text, see Symbol.debug_str; memory is planned for each set of shapes, and not shown."""
+        return self._symbol.debug_str()
+
+    def get_optimized_symbol(self) -> Symbol:
+        """The symbol that runs: as it was bound, since operators are joined as it runs."""
+        return self._symbol
 
     @property
     def arg_dict(self) -> dict[str, NDArray]:

@@ -29,7 +29,7 @@ from .shapes import from_legacy, is_known, to_legacy
 def attribute_text(value: Any) -> str:
     """A Python value as attribute text, as MXNet's frontend writes it (``str``, whatever NumPy types are inside)."""
     if isinstance(value, np.generic):
-        return str(value.item())
+        return str(value)
     if isinstance(value, np.dtype | type):
         return read_dtype(value).name
     if isinstance(value, tuple | list):
@@ -65,9 +65,9 @@ def create(
     Raises OpError for attributes or inputs that the operator does not take."""
     texts = {k: attribute_text(v) for k, v in given.items()}
     kept = {k: texts.pop(k) for k in list(texts) if symbol_json.is_hidden(k)}  # of the node, not of the operator
+    kept |= {f"__{k}__": texts.pop(k) for k in symbol_json.HIDDEN if k in texts}
     for key, value in AttrScope.current.get(attr).items():
-        if not isinstance(value, str):
-            raise ValueError(f"attribute {key}={value!r}: attributes need to be strings")
+        value = attribute_text(value)  # GluonCV gives {"__init__": an Initializer}
         if key in symbol_json.HIDDEN:
             kept[f"__{key}__"] = value
         elif symbol_json.is_hidden(key):
@@ -114,6 +114,7 @@ class Symbol:
     """Outputs of a graph, with all that leads to them. Made by ``mx.sym.var``, the functions of ``mx.sym``, and ``load``."""
 
     __slots__ = ("_entries", "_graph")
+    __array_priority__ = 1000.0  # NumPy's operators leave mixed operands to ours
     __hash__ = None  # type: ignore[assignment]  == makes a symbol
 
     def __init__(self, entries: Any):
@@ -210,10 +211,12 @@ class Symbol:
         return self.list_attr().get(key)
 
     def list_attr(self, recursive: bool = False) -> dict[str, str]:
-        """All attributes of the node; of all nodes, as ``node_key``, when recursive (attr_dict says it better)."""
+        """All attributes of the (first) node. Raises DeprecationWarning when recursive: attr_dict does that."""
         if recursive:
-            return {f"{n.name}_{k}": v for n in self.graph.nodes for k, v in _all_attrs(n).items()}
-        return _all_attrs(self._entries[0].node) if self.name is not None else {}
+            raise DeprecationWarning(
+                "Symbol.list_attr with recursive=True has been deprecated. Please use attr_dict instead."
+            )
+        return _all_attrs(self._entries[0].node) if self._entries else {}
 
     def attr_dict(self) -> dict[str, dict[str, str]]:
         """Attributes of all nodes that have any, by the node's name."""
@@ -301,6 +304,43 @@ class Symbol:
 
     def as_nd_ndarray(self) -> Symbol:
         return self
+
+    def as_np_ndarray(self) -> Symbol:
+        """Refuses: there are no symbols of mx.np here."""
+        raise MXNetError("as_np_ndarray: mx.np and mx.sym.np are not part of gluonnx; stay with mx.sym")
+
+    def gradient(self, wrt: Any) -> Symbol:
+        """Refuses, as MXNet does: gradients come from autograd.grad, or from the backward of a bound executor."""
+        raise MXNetError("Symbol.gradient is not implemented; use autograd, or bind with args_grad and call backward")
+
+    def get_backend_symbol(self, backend: str) -> Symbol:
+        """Refuses: MXNet's backends fuse nodes into operators of a library's own, which nothing else can run."""
+        raise MXNetError(
+            f"get_backend_symbol: there is no backend {backend!r}; this engine runs every symbol as it is, leave the call out"
+        )
+
+    def optimize_for(
+        self,
+        backend: str,
+        args: Any = None,
+        aux: Any = None,
+        ctx: Any = None,
+        shape_dict: Any = None,
+        type_dict: Any = None,
+        stype_dict: Any = None,
+        skip_infer: bool = False,
+        **kwargs: Any,
+    ) -> Symbol:
+        """The symbol itself, with a warning: there are no backends, and what one would compute is the same."""
+        warnings.warn(
+            f"optimize_for: there is no backend {backend!r}; the symbol stays as it is, which changes no result",
+            stacklevel=2,
+        )
+        return self
+
+    def debug_str(self) -> str:
+        """The graph as text: outputs, then every node with its inputs and attributes."""
+        return symbol_json.describe_graph(self.graph)
 
     # -- files --------------------------------------------------------------------------------------------------------
 
@@ -416,11 +456,14 @@ class Symbol:
         shared_buffer: Any = None,
         **kwargs: tuple[int, ...],
     ) -> Any:
-        """An Executor on arrays of zeros, of shapes inferred from those given by name. Raises MXNetError when they are not
-        enough."""
+        """An Executor on arrays of zeros, of shapes inferred from those given by name.
+
+        With shared_buffer (a dict) and shared_exec, arguments of shared_arg_names and all auxiliary states are those of the other
+        Executor; memory that they could share besides is not. Raises MXNetError when the shapes are not enough."""
         from .executor import simple_bind
 
-        return simple_bind(self, ctx, grad_req, type_dict or {}, kwargs, shared_arg_names or (), shared_exec)
+        other = None if shared_buffer is None else shared_exec  # MXNet too shares arrays only with a buffer
+        return simple_bind(self, ctx, grad_req, type_dict or {}, kwargs, shared_arg_names or (), other)
 
     def eval(self, ctx: Context | None = None, **kwargs: Any) -> list[Any]:
         """The outputs for arrays given by name of argument."""

@@ -59,6 +59,11 @@ class Binary(NamedTuple):
     """For two numbers."""
 
 
+def _whole(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], int]:
+    """The comparison with 1 and 0 for its answers, as arrays have them."""
+    return lambda a, b: int(compare(a, b))
+
+
 BINARY = {
     row.name: row
     for row in (
@@ -70,17 +75,32 @@ BINARY = {
         Binary("power", "pow", "broadcast_power", "_Power", "_PowerScalar", "_rpower_scalar", operator.pow),
         Binary("maximum", None, "broadcast_maximum", "_Maximum", "_MaximumScalar", "_MaximumScalar", max),
         Binary("minimum", None, "broadcast_minimum", "_Minimum", "_MinimumScalar", "_MinimumScalar", min),
-        Binary("equal", "eq", "broadcast_equal", "_equal", "_equal_scalar", "_equal_scalar", operator.eq),
-        Binary("not_equal", "ne", "broadcast_not_equal", "_not_equal", "_not_equal_scalar", "_not_equal_scalar", operator.ne),
-        Binary("greater", "gt", "broadcast_greater", "_greater", "_greater_scalar", "_lesser_scalar", operator.gt),
+        Binary(
+            "logical_and", None, "broadcast_logical_and",
+            "_logical_and", "_logical_and_scalar", "_logical_and_scalar", lambda a, b: int(bool(a and b)),
+        ),
+        Binary(
+            "logical_or", None, "broadcast_logical_or",
+            "_logical_or", "_logical_or_scalar", "_logical_or_scalar", lambda a, b: int(bool(a or b)),
+        ),
+        Binary(
+            "logical_xor", None, "broadcast_logical_xor",
+            "_logical_xor", "_logical_xor_scalar", "_logical_xor_scalar", lambda a, b: int(bool(a) != bool(b)),
+        ),
+        Binary("equal", "eq", "broadcast_equal", "_equal", "_equal_scalar", "_equal_scalar", _whole(operator.eq)),
+        Binary(
+            "not_equal", "ne",
+            "broadcast_not_equal", "_not_equal", "_not_equal_scalar", "_not_equal_scalar", _whole(operator.ne),
+        ),
+        Binary("greater", "gt", "broadcast_greater", "_greater", "_greater_scalar", "_lesser_scalar", _whole(operator.gt)),
         Binary(
             "greater_equal", "ge",
-            "broadcast_greater_equal", "_greater_equal", "_greater_equal_scalar", "_lesser_equal_scalar", operator.ge,
+            "broadcast_greater_equal", "_greater_equal", "_greater_equal_scalar", "_lesser_equal_scalar", _whole(operator.ge),
         ),
-        Binary("lesser", "lt", "broadcast_lesser", "_lesser", "_lesser_scalar", "_greater_scalar", operator.lt),
+        Binary("lesser", "lt", "broadcast_lesser", "_lesser", "_lesser_scalar", "_greater_scalar", _whole(operator.lt)),
         Binary(
             "lesser_equal", "le",
-            "broadcast_lesser_equal", "_lesser_equal", "_lesser_equal_scalar", "_greater_equal_scalar", operator.le,
+            "broadcast_lesser_equal", "_lesser_equal", "_lesser_equal_scalar", "_greater_equal_scalar", _whole(operator.le),
         ),
     )
 }  # fmt: skip
@@ -118,7 +138,8 @@ class Namespace:
         if self._more is not None and not name.startswith("_"):
             module = importlib.import_module(self._more)
             if name in module.__all__:
-                self.__dict__[name] = found = getattr(module, name)
+                found = getattr(module, name)
+                setattr(self, name, found)
                 return found
         cls = REGISTRY.get(self._prefix + name)
         if cls is None and self._prefix == "_":
@@ -126,11 +147,16 @@ class Namespace:
         if cls is None or (not self._prefix and name.startswith("_")):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         made = make(cls, name, self.__name__, self._call, self._tail, self._fast)
-        self.__dict__[name] = made
+        setattr(self, name, made)
         return made
 
+    @property
+    def __dict__(self) -> dict[str, Any]:
+        """All functions, made by now: programs ask ``"box_decode" in F.contrib.__dict__``, as they may of a module."""
+        return {name: getattr(self, name) for name in self.names()}
+
     def __dir__(self) -> list[str]:
-        return sorted({*self.names(), *self.__dict__})
+        return sorted(set(self.names()))
 
     def names(self) -> Iterator[str]:
         """Names of all functions there are."""
@@ -269,7 +295,7 @@ def attributes(cls: type[Op], given: dict[str, Any], inputs: int) -> dict[str, A
     Raises OpError for a keyword that is neither an attribute nor an input; an operator without attributes takes any, and
     ignores them, as in MXNet."""
     unknown = [k for k in given if k not in cls.fields and k not in cls.legacy] if cls.fields else []
-    if unknown:
+    if unknown and not cls.anything:
         raise OpError(
             f"{cls.name}: Cannot find argument {', '.join(map(repr, unknown))}; "
             f"its inputs are {', '.join(cls.inputs) or 'none'}, its attributes {', '.join(cls.fields) or 'none'}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import namedtuple
 from typing import Any
 
@@ -24,7 +25,9 @@ def save_checkpoint(
     if symbol is not None:
         symbol.save(f"{prefix}-symbol.json", remove_amp_cast=remove_amp_cast)
     named = {f"arg:{k}": v for k, v in arg_params.items()} | {f"aux:{k}": v for k, v in aux_params.items()}
-    save(f"{prefix}-{epoch:04d}.params", named)
+    name = f"{prefix}-{epoch:04d}.params"
+    save(name, named)
+    logging.info('Saved checkpoint to "%s"', name)
 
 
 def load_params(prefix: str, epoch: int) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
@@ -42,3 +45,11 @@ def load_checkpoint(prefix: str, epoch: int) -> tuple[symbol.Symbol, dict[str, N
     """(symbol, arguments, auxiliary states) of a model's two files."""
     loaded = symbol.load(f"{prefix}-symbol.json")
     return (loaded, *_load_params(prefix, epoch, loaded.list_auxiliary_states()))
+
+
+def __getattr__(name: str) -> Any:
+    if name != "FeedForward":  # which needs the modules that are built on this one
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from .feed_forward import FeedForward
+
+    return FeedForward

@@ -6,6 +6,7 @@ The arrays themselves are in array.py.
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +19,8 @@ from .context import Context, resolve
 from .engine import ENGINE
 from .error import OperandError, OpError
 from .op import Op, lookup
+from .params import DTYPES
+from .tape import STATE
 
 __path__: list[str] = []  # so that "import mxnet.ndarray.contrib" may look inside (compat.py)
 
@@ -36,7 +39,11 @@ def _call(cls: type[Op], name: str, inputs: dict[str, Any] | list[Any], given: d
         values: Sequence[Any] = inputs
     else:
         values = list(inputs.values())
+    sparse = False
     for value in values:
+        if type(value) is NDArray:
+            continue
+        sparse = True
         if not isinstance(value, NDArray):
             raise OperandError(
                 f"{name}: inputs must be NDArrays, got {type(value).__name__}; make one with mx.nd.array"
@@ -51,8 +58,19 @@ def _call(cls: type[Op], name: str, inputs: dict[str, Any] | list[Any], given: d
             problems += [f"{', '.join(extra)} not taken with these attributes"] if extra else []
             raise OpError(f"{op.name}: {'; '.join(problems)}; its inputs are {', '.join(wanted) or 'none'}")
         values = [inputs[n] for n in wanted]
-    result = invoke(op, values, out)
+    odd = sparse or (out is not None and type(out) is not NDArray)
+    result = _sparsely(op, values, out) if odd else invoke(op, values, out)
     return result.as_in_context(ctx) if isinstance(ctx, Context) else result
+
+
+def _sparsely(op: Op, values: Sequence[Any], out: Any) -> Any:
+    """invoke for inputs or an ``out`` that may be sparse."""
+    given = [] if out is None else [out] if isinstance(out, NDArray) else list(out)
+    if any(x.stype != "default" for x in (*values, *given)):
+        from .sparse import apply
+
+        return apply(op, values, out)
+    return invoke(op, values, out)
 
 
 _TAIL = ("out", "name")
@@ -65,6 +83,11 @@ def _function(name: str) -> Any:
     row = frontend.BINARY[name]
 
     def function(lhs: Any, rhs: Any) -> Any:
+        for side in (lhs, rhs):
+            if isinstance(side, NDArray) and side.stype != "default":
+                from .sparse import _binary
+
+                return _binary(row, lhs, rhs)
         return binary(row, lhs, rhs)
 
     function.__name__ = function.__qualname__ = name
@@ -73,22 +96,49 @@ def _function(name: str) -> Any:
 
 
 add, subtract, multiply, divide = map(_function, ("add", "subtract", "multiply", "divide"))
-modulo, power, maximum, minimum = map(_function, ("modulo", "power", "maximum", "minimum"))
+modulo, maximum, minimum = map(_function, ("modulo", "maximum", "minimum"))
 equal, not_equal, greater, greater_equal = map(_function, ("equal", "not_equal", "greater", "greater_equal"))
 lesser, lesser_equal = map(_function, ("lesser", "lesser_equal"))
+
+
+def power(base: Any, exp: Any) -> Any:
+    """base to the power of exp; arrays broadcast, either may be a number."""
+    return binary(frontend.BINARY["power"], base, exp)
+
+
+logical_and, logical_or, logical_xor = map(_function, ("logical_and", "logical_or", "logical_xor"))
 true_divide = divide
 
 
 # -- making arrays --------------------------------------------------------------------------------------------------------
 
 
+def _dtype(dtype: Any) -> np.dtype:
+    """The dtype meant, float32 for None. Raises TypeError for one that arrays cannot have."""
+    try:
+        found = read_dtype("float32" if dtype is None else dtype)
+    except ValueError as error:
+        raise TypeError(str(error)) from None
+    if found.kind not in "biufV":
+        raise TypeError(f"dtype {found} is none that an NDArray can have; wanted numbers or bool, and not complex ones")
+    return found
+
+
 def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> Any:
     """An NDArray of the values. dtype: that of an NDArray or sparse source, else float32."""
     if isinstance(source_array, NDArray):
+        if source_array.stype != "default":
+            from .sparse import array as sparse_array
+
+            return sparse_array(source_array, ctx, dtype)
+        wanted = source_array._dtype if dtype is None else _dtype(dtype)
+        if STATE.recording and source_array._node is not None:
+            made = source_array.copy() if wanted == source_array._dtype else source_array.astype(wanted)
+            made._ctx = resolve(ctx)
+            return made
         memory: Any = source_array._values
-        wanted = memory.dtype if dtype is None else read_dtype(dtype)
     else:
-        wanted = read_dtype("float32" if dtype is None else dtype)
+        wanted = _dtype(dtype)
         try:
             memory = np.asarray(source_array)
             if memory.dtype.kind not in "biufV":
@@ -101,24 +151,79 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> A
 
 def from_numpy(ndarray: np.ndarray, zero_copy: bool = True) -> NDArray:
     """An NDArray of a NumPy array; with zero_copy sharing its memory, which must then be C-contiguous and writable."""
+    if ndarray.dtype.kind not in "biuf":
+        raise ValueError(f"{ndarray.dtype} is not supported.")
     if zero_copy and not (ndarray.flags.c_contiguous and ndarray.flags.writeable):
         raise ValueError("from_numpy: only C-contiguous, writable arrays can be shared; use zero_copy=False")
     return NDArray._own(ndarray if zero_copy else np.array(ndarray, order="C"), resolve(None))
 
 
+class _Capsule:
+    """A DLPack capsule as the object that NumPy wants to take it from."""
+
+    def __init__(self, capsule: Any):
+        self._capsule = capsule
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+
+def from_dlpack(dlpack: Any) -> NDArray:
+    """An NDArray of a DLPack capsule, or of anything with ``__dlpack__``, sharing its memory where that can be written to."""
+    found = np.from_dlpack(dlpack if hasattr(dlpack, "__dlpack__") else _Capsule(dlpack))
+    return from_numpy(found, zero_copy=bool(found.flags.c_contiguous and found.flags.writeable))
+
+
+def to_dlpack_for_read(data: NDArray) -> Any:
+    """A DLPack capsule of an array once it holds its values, to be read."""
+    return data.to_dlpack_for_read()
+
+
+def to_dlpack_for_write(data: NDArray) -> Any:
+    """A DLPack capsule of an array once nobody else has to read it, to be written to."""
+    return data.to_dlpack_for_write()
+
+
 def _shape(shape: Any) -> tuple[int, ...]:
-    return (operator.index(shape),) if hasattr(shape, "__index__") else tuple(map(operator.index, shape))
+    try:
+        found = (operator.index(shape),) if hasattr(shape, "__index__") else tuple(map(operator.index, shape))
+    except TypeError:
+        raise OpError(
+            f"Invalid Parameter format for shape, wanted a number or a tuple of them, got {shape!r}"
+        ) from None
+    if any(n < 0 for n in found):
+        raise OpError(f"shape {found}: wanted no negative dimensions")
+    return found
+
+
+def _made(values: np.ndarray, ctx: Context | None, given: dict[str, Any]) -> NDArray:
+    """An NDArray of these values, or the array ``out`` with them written to it. Raises OpError for unknown keywords."""
+    out = given.pop("out", None)
+    given.pop("name", None)
+    given = {n: v for n, v in given.items() if not (n.startswith("__") and n.endswith("__"))}  # hints: __layout__
+    if given:
+        raise OpError(f"Cannot find argument {', '.join(map(repr, given))}, wanted shape, ctx, dtype or out")
+    if out is None:
+        return NDArray._own(values, resolve(ctx))
+    out[:] = values
+    return out
 
 
 def zeros(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str | None = None, **kwargs: Any) -> Any:
     """An array of zeros, float32 when dtype is None; ``stype`` as for tostype."""
-    made = NDArray._own(np.zeros(_shape(shape), read_dtype(dtype or "float32")), resolve(ctx))
-    return made if stype in (None, "default") else made.tostype(stype)
+    if stype not in (None, "default"):
+        from .sparse import zeros as sparse_zeros
+
+        return sparse_zeros(stype, shape, ctx, dtype, **kwargs)
+    return _made(np.zeros(_shape(shape), _dtype(dtype)), ctx, kwargs)
 
 
 def ones(shape: Any, ctx: Context | None = None, dtype: Any = None, **kwargs: Any) -> NDArray:
     """An array of ones, float32 when dtype is None."""
-    return NDArray._own(np.ones(_shape(shape), read_dtype(dtype or "float32")), resolve(ctx))
+    return _made(np.ones(_shape(shape), _dtype(dtype)), ctx, kwargs)
 
 
 def full(
@@ -147,41 +252,116 @@ def arange(
     """start, start + step, ... up to but not including stop, each ``repeat`` times; arange(n) counts from 0."""
     if stop is None:
         start, stop = 0, start
+    if stop is None or not step:
+        raise OpError(f"arange: got start {start}, stop {stop}, step {step}, wanted numbers, and no step of 0")
     values = np.repeat(np.arange(start, stop, step, dtype=np.float64), repeat)
-    return NDArray._own(values.astype(read_dtype(dtype)), resolve(ctx))
+    return NDArray._own(values.astype(_dtype(dtype or "float64")), resolve(ctx))
 
 
 def linspace(
     start: float, stop: float, num: int, endpoint: bool = True, ctx: Context | None = None, dtype: Any = np.float32
 ) -> NDArray:
     """num numbers from start to stop, evenly spaced; stop is the last of them with endpoint."""
-    return NDArray._own(np.linspace(start, stop, num, endpoint=endpoint).astype(read_dtype(dtype)), resolve(ctx))
+    return NDArray._own(np.linspace(start, stop, num, endpoint=endpoint).astype(_dtype(dtype or "float64")), resolve(ctx))
 
 
 def eye(N: int, M: int = 0, k: int = 0, ctx: Context | None = None, dtype: Any = None, **kwargs: Any) -> NDArray:  # noqa: N803
     """(N, M) zeros, or (N, N), with ones on the k-th diagonal."""
-    return NDArray._own(np.eye(N, M or None, k, read_dtype(dtype or "float32")), resolve(ctx))
+    return _made(np.eye(N, M or None, k, _dtype(dtype)), ctx, kwargs)
 
 
 def concatenate(arrays: Sequence[NDArray], axis: int = 0, always_copy: bool = True) -> NDArray:
-    """Arrays joined along an axis."""
+    """Arrays joined along an axis; with one of them and not always_copy, that one."""
+    if not isinstance(arrays, list | tuple) or not arrays or not all(isinstance(a, NDArray) for a in arrays):
+        raise OperandError("concatenate: wanted a list of at least one NDArray")
     if len(arrays) == 1 and not always_copy:
         return arrays[0]
     return invoke(lookup("Concat").bind(dim=axis, num_args=len(arrays)), list(arrays))
 
 
 def moveaxis(tensor: NDArray, source: Any, destination: Any) -> NDArray:
-    """The array with axes at other places, the others in their order."""
-    return NDArray._own(np.array(np.moveaxis(tensor._values, source, destination), order="C"), tensor._ctx)
+    """The array with axes at other places, the others in their order.
+
+    Raises ValueError when the lists of axes do not go together or name an axis that is not there."""
+
+    def read(axes: Any, what: str) -> list[int]:
+        given = [axes] if isinstance(axes, int) else list(axes)
+        if not all(-tensor.ndim <= axis < tensor.ndim for axis in given):
+            raise ValueError(f"{what} should verify 0 <= axis < tensor.ndim ({tensor.ndim}). Got {axes}")
+        return [axis % tensor.ndim for axis in given]
+
+    where, to = read(source, "Source"), read(destination, "Destination")
+    if len(where) != len(to):
+        raise ValueError("`source` and `destination` arguments must have the same number of elements")
+    if len({*where}) != len(where) or len({*to}) != len(to):
+        raise ValueError(f"moveaxis: got {source} and {destination}, wanted every axis once")
+    order = [axis for axis in range(tensor.ndim) if axis not in where]
+    for place, axis in sorted(zip(to, where)):
+        order.insert(place, axis)
+    return tensor.transpose(order)
 
 
 def split_v2(ary: NDArray, indices_or_sections: Any, axis: int = 0, squeeze_axis: bool = False) -> Any:
-    """Parts of an array: so many equal ones, or cut before the given indices."""
-    even = isinstance(indices_or_sections, int)
-    indices = () if even else (0, *indices_or_sections)
-    sections = indices_or_sections if even else 0
+    """Parts of an array: so many equal ones, or cut before the given indices.
+
+    Raises ValueError unless the axis can be cut into so many equal parts, or for what is neither a number nor a tuple."""
+    if isinstance(indices_or_sections, int):
+        indices, sections = (), indices_or_sections
+        if ary.shape[axis] % sections:
+            raise ValueError("array split does not result in an equal division")
+    elif isinstance(indices_or_sections, tuple):
+        indices, sections = (0, *indices_or_sections), 0
+    else:
+        raise ValueError("indices_or_sections must either int or tuple of ints")
     op = lookup("_split_v2").bind(indices=indices, axis=axis, squeeze_axis=squeeze_axis, sections=sections)
     return invoke(op, [ary])
+
+
+def histogram(a: NDArray, bins: Any = 10, range: tuple[float, float] | None = None) -> Any:
+    """How many values fall into each bin, and the (bins + 1,) edges between the bins.
+
+    bins: an array of edges, or how many bins of equal width there are from the least to the greatest value (then both
+    results are float32), or over the given range. The last bin includes its end; values beyond the range are not counted."""
+    values = a.asnumpy().ravel()
+    if isinstance(bins, NDArray):
+        counts, _ = np.histogram(values, bins.asnumpy())
+        edges = bins.copy()
+    elif not isinstance(bins, int):
+        raise ValueError("bins argument should be either an integer or an NDArray")
+    elif range is None:
+        found = np.histogram(values, bins)
+        return tuple(array(part, a.context) for part in found)
+    else:
+        counts, where = np.histogram(values, bins, range)
+        edges = array(where, a.context, a.dtype)
+    return [array(counts, a.context, "int64"), edges]
+
+
+def onehot_encode(indices: NDArray, out: NDArray) -> NDArray:
+    """Write into each row of ``out``, (n, classes), a one at the index given for the row and zeros elsewhere."""
+    rows = indices.asnumpy().astype(np.int64)
+    out[:] = np.arange(out.shape[1]) == rows[:, None]
+    return out
+
+
+NDArray.split_v2 = split_v2  # type: ignore[attr-defined]  no operator that a method could be made from
+
+
+def Custom(*args: NDArray, op_type: str, out: Any = None, name: str | None = None, **kwargs: Any) -> Any:  # noqa: N802
+    """An operator registered with mx.operator.register, applied to arrays in order or by name: its inputs, then its
+    auxiliary states. Other keywords are what its CustomOpProp is made with.
+
+    Raises OpError when inputs are missing or too many."""
+    arrays = {k: v for k, v in kwargs.items() if isinstance(v, NDArray)}
+    op = lookup("Custom").bind(op_type=op_type, **{k: v for k, v in kwargs.items() if k not in arrays})
+    wanted = op.takes()
+    given = {**dict(zip(wanted, args)), **arrays}
+    if len(args) + len(arrays) != len(wanted) or set(given) != set(wanted):
+        raise OpError(
+            f"Custom: {op_type} got {len(args)} inputs{f' and {list(arrays)}' if arrays else ''}, "
+            f"wanted {', '.join(wanted)}"
+        )
+    return invoke(op, [given[n] for n in wanted], out)
 
 
 def waitall() -> None:
@@ -243,18 +423,32 @@ def save(fname: Any, data: Any) -> None:
 
 _submodules = {n: frontend.Namespace(f"{__name__}.{n}", p, _call, _TAIL, _FAST) for n, p in frontend.SUBMODULES.items()}
 _submodules["op"] = _OP
+_submodules["sparse"] = frontend.Namespace(
+    f"{__name__}.sparse", "_sparse_", _call, _TAIL, _FAST, f"{__package__}.sparse"
+)
 _submodules["contrib"] = frontend.Namespace(
     f"{__name__}.contrib", "_contrib_", _call, _TAIL, _FAST, f"{__package__}.contrib.eager"
 )
 
 
+_DTYPE_MX_TO_NP = {-1: None, **{flag: dtype.type for flag, dtype in DTYPES.items() if flag < 8}}
+_DTYPE_NP_TO_MX = {v: k for k, v in _DTYPE_MX_TO_NP.items()}
+_GRAD_REQ_MAP = {"null": 0, "write": 1, "add": 3}
+_STORAGE_TYPE_STR_TO_ID = {"undefined": -1, "default": 0, "row_sparse": 1, "csr": 2}
+_STORAGE_TYPE_ID_TO_STR = {v: k for k, v in _STORAGE_TYPE_STR_TO_ID.items()}
+
+
 def __getattr__(name: str) -> Any:
+    if name in ("ndarray", "utils"):  # modules of MXNet with parts of what is here
+        return sys.modules[__name__]
+    if name.startswith("gen_"):
+        return _submodules[name.removeprefix("gen_")]
+    if name == "CachedOp":
+        from .cached_op import CachedOp
+
+        return CachedOp
     if name in _submodules:
         return _submodules[name]
-    if name == "sparse":
-        from . import sparse
-
-        return sparse
     if name == "random":
         from .sampling import ARRAYS
 

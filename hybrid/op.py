@@ -112,8 +112,14 @@ class Op:
     """Names of inputs that inference does not read (the label of a loss head)."""
     count: ClassVar[str] = "num_args"
     """For ``*name`` inputs: the attribute that holds how many there are."""
+    leading: ClassVar[tuple[str, ...]] = ()
+    """Attributes that come first in positional calls, where that is not the order in which classes declare them."""
     legacy: ClassVar[tuple[str, ...]] = ()
     """Attributes that other MXNet versions write and that change nothing: read and dropped."""
+    anything: ClassVar[bool] = False
+    """True when it takes attributes of any name."""
+    unknown: ClassVar[int] = 0
+    """How many of the last outputs are this engine's own, which MXNet does not know of and files do not count."""
     moves: ClassVar[bool] = False
     """True when the output holds the values of the first input, moved or converted (Reshape, Cast)."""
     view: ClassVar[bool] = False
@@ -296,6 +302,7 @@ def op(name: str, *aliases: str) -> Callable[[T], T]:
                     fields[attr] = Field(attr, kind, default if default is MISSING else kind.read(default))
                 except (TypeError, ValueError) as error:
                     raise TypeError(f"{cls.__name__}.{attr}: {error}") from None
+        fields = {attr: fields[attr] for attr in dict.fromkeys((*cls.leading, *fields))}
         cls.name, cls.aliases, cls.fields = name, aliases, fields
         for known in (name, *aliases):
             if known in REGISTRY:

@@ -133,6 +133,11 @@ def load(source: Any, *, mmap: bool = True) -> dict[str, Array] | list[Array]:
     return _Reader(data, name).load()
 
 
+def load_record(data: bytes) -> Array:
+    """The one array of a record without a file around it, as MXNet pickles arrays. Raises FormatError as load does."""
+    return load(struct.pack("<QQQ", LIST_MAGIC, 0, 1) + data + struct.pack("<Q", 0))[0]  # type: ignore[index]
+
+
 def release(arrays: Iterable[Any]) -> None:
     """Give back the memory that reading mapped arrays has filled; they stay valid and are read again when needed.
 

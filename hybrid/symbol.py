@@ -5,12 +5,13 @@ Symbols themselves are in expression.py.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from . import frontend
 from .attribute import AttrScope
-from .error import MXNetError
+from .error import MXNetError, OpError
 from .expression import _TAIL as _TAIL
 from .expression import SUBMODULES, Symbol, _binary, attribute_text, create, sym_op
 from .expression import _call as _call
@@ -22,6 +23,7 @@ from .graph.infer import dtype_flag
 from .name import NameManager
 from .op import lookup
 
+_STYPES = ("default", "row_sparse", "csr")
 __path__: list[str] = []  # so that "import mxnet.symbol.contrib" may look inside (compat.py)
 
 
@@ -85,13 +87,19 @@ def var(
         raise TypeError(f"Expect a string for variable `name`, got {type(name).__name__}")
     attrs = AttrScope.current.get(attr)
     attrs = {f"__{k}__" if k in symbol_json.HIDDEN else k: v for k, v in attrs.items()}
+    if stype is not None and stype not in _STYPES:
+        raise KeyError(f"storage type {stype!r} is none of {', '.join(_STYPES)}")
+    try:
+        flag = None if dtype is None else str(dtype_flag(dtype))
+    except ValueError as error:
+        raise TypeError(str(error)) from None
     known = {
-        "__shape__": None if shape is None else attribute_text(tuple(shape) if isinstance(shape, list) else shape),
+        "__shape__": None if shape is None else attribute_text(shape),
         "__lr_mult__": None if lr_mult is None else str(lr_mult),
         "__wd_mult__": None if wd_mult is None else str(wd_mult),
-        "__dtype__": None if dtype is None else str(dtype_flag(dtype)),
+        "__dtype__": flag,
         "__init__": None if init is None else init if isinstance(init, str) else init.dumps(),
-        "__storage_type__": None if stype is None else str(("default", "row_sparse", "csr").index(stype)),
+        "__storage_type__": None if stype is None else str(_STYPES.index(stype)),
         "__profiler_scope__": profiler_scope,
     }
     attrs.update({k: v for k, v in known.items() if v is not None})
@@ -124,6 +132,8 @@ def Group(symbols: Sequence[Symbol]) -> Symbol:  # noqa: N802  MXNet's name
 
 def pow(base: Any, exp: Any) -> Any:
     """base to the power of exp; either may be a number."""
+    if isinstance(exp, Symbol) and not isinstance(base, Symbol):  # named otherwise than base ** exp
+        return _binary(frontend.BINARY["power"]._replace(reflected="_RPowerScalar"), base, exp)
     return _binary(frontend.BINARY["power"], base, exp)
 
 
@@ -138,6 +148,30 @@ def maximum(left: Any, right: Any) -> Any:
 def minimum(left: Any, right: Any) -> Any:
     """The smaller, element by element; either may be a number."""
     return _binary(frontend.BINARY["minimum"], left, right)
+
+
+_HYPOT = frontend.Binary("hypot", None, "", "_Hypot", "_HypotScalar", "_HypotScalar", math.hypot)
+
+
+def hypot(left: Any, right: Any) -> Any:
+    """The hypotenuse of a right triangle with these legs; either may be a number."""
+    return _binary(_HYPOT, left, right)
+
+
+def histogram(a: Symbol, bins: Any = 10, range: tuple[float, float] | None = None, **kwargs: Any) -> Symbol:
+    """How many elements are in each bin, and the edges of the bins: so many equal ones over range, or between edges given as
+    a symbol. Raises ValueError for a number of bins without range, TypeError for other bins."""
+    node_name, attr = kwargs.pop("name", None), kwargs.pop("attr", None)
+    inputs: dict[str, Symbol] = {"data": a}
+    if isinstance(bins, Symbol):
+        inputs["bins"] = bins
+    elif not isinstance(bins, int):
+        raise TypeError(f"bins argument should be either an integer or an NDArray, got {type(bins).__name__}")
+    elif range is None:
+        raise ValueError("null range is not supported in symbol mode")
+    else:
+        kwargs |= {"bin_cnt": bins, "range": range}
+    return create(lookup("_histogram"), "_histogram", inputs, kwargs, node_name, attr)
 
 
 def _constant(name: str, given: dict[str, Any], kwargs: dict[str, Any]) -> Symbol:
@@ -196,6 +230,24 @@ def split_v2(ary: Symbol, indices_or_sections: Any, axis: int = 0, squeeze_axis:
         "sections": indices_or_sections if even else 0,
     }
     return create(lookup("_split_v2"), "_split_v2", {"data": ary}, given)
+
+
+def custom(hint: str, args: Sequence[Symbol], kwargs: dict[str, Any]) -> Symbol:
+    """Custom (see ops/custom.py) applied to symbols in order or by name; hint: what nodes without a name are called."""
+    name, attr = kwargs.pop("name", None), kwargs.pop("attr", None)
+    symbols = {k: v for k, v in kwargs.items() if isinstance(v, Symbol)}
+    given = {k: v for k, v in kwargs.items() if k not in symbols}
+    cls = lookup("Custom")
+    wanted = cls.bind(**given).takes()
+    if len(args) > len(wanted):
+        raise OpError(f"Custom: got {len(args)} inputs, wanted {len(wanted)} ({', '.join(wanted)})")
+    return create(cls, hint, {**dict(zip(wanted, args)), **symbols}, given, name, attr)
+
+
+def Custom(*args: Symbol, op_type: str, **kwargs: Any) -> Symbol:  # noqa: N802  MXNet's name
+    """An operator registered with mx.operator.register, applied to symbols in order or by name. Other keywords are what its
+    CustomOpProp is made with."""
+    return custom("Custom", args, {"op_type": op_type, **kwargs})
 
 
 # -- functions made from the operators ----------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from .symbol import Symbol
 
 _SIZES = Tuple(Int("int"))
 
+
 class _Layers(NamedTuple):
     """A symbol as its JSON shows it."""
 
@@ -156,7 +157,7 @@ def plot_network(
     shape, dtype: of the inputs, to be shown (with what follows from them) at the arrows. node_attrs: Graphviz attributes of all
     boxes. Raises ImportError without the Python package graphviz."""
     try:
-        from graphviz import Digraph
+        from graphviz import Digraph  # type: ignore[import-not-found]
     except ImportError as error:
         raise ImportError(
             "Draw network requires graphviz library: pip install graphviz, or gluonnx[viz] which brings it"

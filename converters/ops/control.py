@@ -8,7 +8,7 @@ import numpy as np
 from hybrid.op import Spec
 
 from ..error import Unsupported
-from ..registry import to_onnx
+from ..registry import not_exported, to_onnx
 
 
 @to_onnx("_foreach")
@@ -75,3 +75,10 @@ def _(b, op, *inputs, bodies):
     condition = _truth(b, condition)
     graphs = [b.body(lambda inner, make=make, h=h: make(inner, h)) for make, h in zip(bodies[1:], held)]
     return b.If(condition, then_branch=graphs[0], else_branch=graphs[1], outputs=op.num_outputs)
+
+
+not_exported(
+    "its code is Python, which no ONNX operator holds; register a translation of your own with "
+    'converters.registry.to_onnx("Custom"), which gets the operator with its op_type',
+    "Custom",
+)

@@ -16,7 +16,21 @@ from ..context import Context
 from ..ndarray import NDArray
 from .nest import flatten, regroup
 
-__all__ = ["adamw_update", "cond", "foreach", "isfinite", "isinf", "isnan", "mp_adamw_update", "rand_zipfian", "while_loop"]
+__all__ = [
+    "adamw_update",
+    "cond",
+    "foreach",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "mp_adamw_update",
+    "multi_adamw_update",
+    "multi_lamb_update",
+    "multi_mp_adamw_update",
+    "multi_mp_lamb_update",
+    "rand_zipfian",
+    "while_loop",
+]
 
 
 def foreach(body: Callable[..., Any], data: Any, init_states: Any) -> tuple[Any, Any]:
@@ -150,3 +164,32 @@ def _adamw(name: str, *arrays: str) -> Callable[..., NDArray]:
 
 adamw_update = _adamw("adamw_update", "weight", "grad", "mean", "var")
 mp_adamw_update = _adamw("mp_adamw_update", "weight", "grad", "mean", "var", "weight32")
+
+
+def _multi(name: str, arrays: tuple[str, ...], numbers: dict[str, str], counter: str) -> Callable[..., Any]:
+    """The operator ``_name`` over lists of arrays. numbers: the arguments after them, and what the operator calls those."""
+
+    def function(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+        given = {**dict(zip((*arrays, *numbers), args, strict=False)), **kwargs}
+        lists = [given.pop(array) for array in arrays]
+        inputs = [array for block in zip(*lists, strict=True) for array in block]
+        if "rescale_grad" in numbers:
+            scale = given.pop("rescale_grad")
+            inputs.append(scale if isinstance(scale, NDArray) else nd.full((1,), scale, inputs[0].context))
+        given = {numbers.get(key, key): value for key, value in given.items()}
+        given[counter] = given.get(counter) or len(lists[0])
+        return getattr(nd._internal, f"_{name}")(*inputs, out=out, **given)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"``_{name}`` of lists: {', '.join((*arrays, *numbers))}."
+    return function
+
+
+_MEANS = ("weights", "grads", "mean", "var")
+_FOR_ADAMW = {"rescale_grad": "rescale_grad", "lrs": "lrs", "wds": "wds", "etas": "etas", "size": "num_weights"}
+_FOR_LAMB = {"step_count": "step_count", "lrs": "learning_rates", "wds": "wds"}
+
+multi_adamw_update = _multi("multi_adamw_update", _MEANS, _FOR_ADAMW, "num_weights")
+multi_mp_adamw_update = _multi("multi_mp_adamw_update", (*_MEANS, "weights32"), _FOR_ADAMW, "num_weights")
+multi_lamb_update = _multi("multi_lamb_update", _MEANS, _FOR_LAMB, "num_tensors")
+multi_mp_lamb_update = _multi("multi_mp_lamb_update", (*_MEANS, "weights32"), _FOR_LAMB, "num_tensors")

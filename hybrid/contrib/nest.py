@@ -17,9 +17,7 @@ def flatten(cls: type, things: Any, what: str) -> tuple[list[Any], Form]:
         count = len(things) if cls.__name__ == "Symbol" else 1
         return ([things], 0) if count == 1 else (list(things), count)
     if not isinstance(things, list | tuple):
-        raise AssertionError(
-            f"{what} must be (nested) list of {cls.__name__}, but got {things} of type {type(things)}"
-        )
+        raise AssertionError(f"{what} must be (nested) list of {cls.__name__}, but got {things} of type {type(things)}")
     flat: list[Any] = []
     forms = []
     for thing in things:

@@ -49,7 +49,9 @@ class _Body:
     def sources(self) -> list[Entry]:
         """What the graph's variables stand for, in their order."""
         return [
-            self.held.get(id(n)) or self.cut.get(id(n)) or Entry(n)  # the last: made in the body, so an input of its own
+            self.held.get(id(n))
+            or self.cut.get(id(n))
+            or Entry(n)  # the last: made in the body, so an input of its own
             for n in self.graph.variables()
         ]
 
@@ -136,7 +138,11 @@ def foreach(body: Callable[..., Any], data: Any, init_states: Any, name: str = "
 
 
 def while_loop(
-    cond: Callable[..., Any], func: Callable[..., Any], loop_vars: Any, max_iterations: Any = None, name: str = "while_loop"
+    cond: Callable[..., Any],
+    func: Callable[..., Any],
+    loop_vars: Any,
+    max_iterations: Any = None,
+    name: str = "while_loop",
 ) -> tuple[Any, Any]:
     """``func(*loop_vars)`` while ``cond(*loop_vars)`` holds; gives (outputs, loop_vars), as nd.contrib.while_loop does.
 

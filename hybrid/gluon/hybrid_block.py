@@ -341,10 +341,10 @@ class HybridBlock(Block):
 
     # -- files --------------------------------------------------------------------------------------------------------
 
-    def export(self, path: str, epoch: int = 0, remove_amp_cast: bool = True) -> tuple[str, str]:
+    def export(self, path: str, epoch: int = 0, remove_amp_cast: bool = True) -> None:
         """Write ``PATH-symbol.json`` and ``PATH-NNNN.params``, for SymbolBlock.imports, Module and other languages.
 
-        Gives their names. Raises MXNetError when the block was not traced as it is now."""
+        Raises MXNetError when the block was not traced as it is now."""
         if self._seen_changes != _last_change:
             self._check_structure()
         if not self._cached_graph:
@@ -360,10 +360,8 @@ class HybridBlock(Block):
             for name in out.list_inputs()
             if name not in inputs
         }
-        files = f"{path}-symbol.json", f"{path}-{epoch:04d}.params"
-        out.save(files[0], remove_amp_cast=remove_amp_cast)
-        ndarray.save(files[1], stored)
-        return files
+        out.save(f"{path}-symbol.json", remove_amp_cast=remove_amp_cast)
+        ndarray.save(f"{path}-{epoch:04d}.params", stored)
 
 
 def _below(block: Block) -> list[Block]:

@@ -120,6 +120,15 @@ def download(
     raise MXNetError(f"{url} is not downloaded: this engine never uses the network. Put the file at {target} yourself.")
 
 
+def _get_repo_url() -> str:
+    """Where MXNet's files were published; packages on MXNet build addresses with it, which ``download`` then looks up."""
+    return "https://apache-mxnet.s3-accelerate.dualstack.amazonaws.com/"
+
+
+def _get_repo_file_url(namespace: str, filename: str) -> str:
+    return f"{_get_repo_url()}{namespace}/{filename}"
+
+
 class HookHandle:
     """What registering a hook gives: ``detach()`` removes it again, and so does leaving a ``with`` block."""
 

@@ -298,17 +298,44 @@ def _layout(value: Any, line: str) -> str:
     return f"{start}{inner}{f', {inner}'.join(members)}{line}{end}"
 
 
+def describe_graph(graph: Graph) -> str:
+    """A graph as text to read, in the form of MXNet's Symbol.debug_str."""
+    written = _write_graph(graph)["nodes"]
+    lines = ["Symbol Outputs:"]
+    lines += [f"\toutput[{i}]={e.node.name}({e.index})" for i, e in enumerate(graph.outputs)]
+    for node, entry in zip(topological(graph.outputs), written, strict=True):
+        if node.op is None:
+            lines.append(f"Variable:{node.name}")
+            continue
+        lines += ["-" * 20, f"Op:{node.op.name}, Name={node.name}", "Inputs:"]
+        for i, (source, (_, index, version)) in enumerate(zip(node.inputs, entry["inputs"])):
+            seen = f" version={version}" if source.node.is_variable else ""
+            lines.append(f"\targ[{i}]={source.node.name}({index}){seen}")
+        if node.attrs:
+            lines += ["Attrs:", *(f"\t{k}={v}" for k, v in sorted(node.attrs.items()))]
+    return "\n".join(lines) + "\n"
+
+
 def _write_graph(graph: Graph) -> dict[str, Any]:
     nodes = topological(graph.outputs)
     number = {id(n): i for i, n in enumerate(nodes)}
     rows = [0]
     written = []
+    versions: dict[int, int] = {}  # of variables: how many nodes so far have them as an auxiliary state
+
+    def reference(entry: Entry) -> list[int]:
+        return [number[id(entry.node)], entry.index, versions.get(id(entry.node), 0)]
+
     for node in nodes:
-        rows.append(rows[-1] + len(node.outputs))
+        changed = node.op.mutates if node.op is not None else ()
+        for name, entry in zip(node.op.takes(), node.inputs) if node.op is not None and changed else ():
+            if name in changed and entry.node.is_variable:
+                versions[id(entry.node)] = versions.get(id(entry.node), 0) + 1
+        rows.append(rows[-1] + len(node.outputs) - (0 if node.op is None else node.op.unknown))
         entry: dict[str, Any] = {"op": "null" if node.op is None else node.op.name, "name": node.name}
         if node.attrs:
             entry["attrs"] = dict(sorted(node.attrs.items()))
-        entry["inputs"] = [[number[id(e.node)], e.index, 0] for e in node.inputs]
+        entry["inputs"] = list(map(reference, node.inputs))
         if node.subgraphs:
             entry["subgraphs"] = [_write_graph(s) for s in node.subgraphs]
         written.append(entry)
@@ -316,5 +343,5 @@ def _write_graph(graph: Graph) -> dict[str, Any]:
         "nodes": written,
         "arg_nodes": [i for i, n in enumerate(nodes) if n.is_variable],
         "node_row_ptr": rows,
-        "heads": [[number[id(e.node)], e.index, 0] for e in graph.outputs],
+        "heads": list(map(reference, graph.outputs)),
     }

@@ -112,6 +112,10 @@ def interp_method(interp: int, sizes: tuple[int, ...] = ()) -> int:
     return interp
 
 
+_get_interp_method = interp_method
+"""MXNet's name, which GluonCV imports."""
+
+
 def scale_down(src_size: tuple[int, int], size: tuple[int, int]) -> tuple[int, int]:
     """A size made smaller, with its proportions, until it fits into an image's."""
     width, height = size

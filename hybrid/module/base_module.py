@@ -340,7 +340,9 @@ class BaseModule:
         """Assign the parameters of a .params file. Raises ValueError for a name that is neither ``arg:`` nor ``aux:``."""
         loaded = params.load(fname)
         kinds: dict[str, Params] = {"arg": {}, "aux": {}}
-        for key, value in ndarray.wrap(loaded).items() if isinstance(loaded, dict) else [("", None)]:
+        if not isinstance(loaded, dict):
+            raise ValueError(f"Invalid param file {fname}: its arrays have no names")
+        for key, value in ndarray.wrap(loaded).items():
             kind, _, name = key.partition(":")
             if kind not in kinds or not name:
                 raise ValueError(f"Invalid param file {fname}: {key!r} is neither arg:NAME nor aux:NAME")

@@ -10,6 +10,7 @@ from typing import Any
 from ..context import cpu
 from ..initializer import Uniform
 from ..model import load_params, save_checkpoint
+from ..ndarray import array, save
 from ..symbol import Symbol
 from .base_module import DEFAULT, BaseModule, Params, check_names
 from .module import Module
@@ -94,7 +95,7 @@ class BucketingModule(BaseModule):
         if default_bucket_key is None:
             raise AssertionError("default_bucket_key is required for loading BucketingModule")
 
-        def generate(key: Any) -> tuple[Symbol, Any, Any]:
+        def generate(key: Any) -> tuple[Any, Any, Any]:
             symbol, data_names, label_names = sym_gen(key)
             return (sym_dict or {}).get(key, symbol), data_names, label_names
 
@@ -105,12 +106,15 @@ class BucketingModule(BaseModule):
         return made
 
     def save_checkpoint(self, prefix: str, epoch: int, remove_amp_cast: bool = False) -> None:
-        """Write the parameters, and the symbol of every bucket that there is as ``PREFIX-KEY-symbol.json``."""
+        """Write the parameters, and the symbol of every bucket that there is as ``PREFIX-KEY-symbol.json``; the keys are
+        in ``PREFIX.buckets``, if they are whole numbers."""
         self._want("bind", "init_params")
         arguments, states = self.get_params()
         save_checkpoint(prefix, epoch, None, arguments, states, remove_amp_cast=remove_amp_cast)
         for key, module in self._buckets.items():
             module.symbol.save(f"{prefix}-{key}-symbol.json", remove_amp_cast=remove_amp_cast)
+        if all(isinstance(key, int) for key in self._buckets):  # MXNet cannot write others
+            save(f"{prefix}.buckets", [array(list(self._buckets), dtype="int32")])
 
     # -- what it is bound to ------------------------------------------------------------------------------------------
 

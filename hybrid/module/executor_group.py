@@ -92,6 +92,7 @@ class DataParallelExecutorGroup:
                 type_dict=types,
                 shared_arg_names=self.param_names,
                 shared_exec=shared,
+                shared_buffer={},
                 **shapes,
             )
             self.execs.append(made)
@@ -184,7 +185,11 @@ class DataParallelExecutorGroup:
         ):
             return
         self._place(data_shapes, label_shapes)
-        self.execs = [e.reshape(allow_up_sizing=True, **self._shapes(i)[0]) for i, e in enumerate(self.execs)]
+        for i, executor in enumerate(self.execs):
+            found, _, _ = self.symbol.infer_shape_partial(**self._shapes(i)[0])
+            # labels that are not given change with the data
+            moved = {n: s for n, s in zip(self.arg_names, found) if n not in self.param_names and s and 0 not in s}
+            self.execs[i] = executor.reshape(False, True, **moved)
         self._collect()
 
     # -- parameters ---------------------------------------------------------------------------------------------------

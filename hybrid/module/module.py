@@ -128,11 +128,11 @@ class Module(BaseModule):
     # -- what it is bound to ------------------------------------------------------------------------------------------
 
     @property
-    def data_names(self) -> list[str]:
+    def data_names(self) -> list[Any]:
         return self._data_names
 
     @property
-    def label_names(self) -> list[str]:
+    def label_names(self) -> list[Any]:
         """Names of the labels."""
         return self._label_names
 
@@ -210,9 +210,6 @@ class Module(BaseModule):
         self._params_dirty = False
         assert self._arg_params is not None
         assert self._aux_params is not None
-        extra = {} if arg_params is None else {n: a for n, a in arg_params.items() if n not in self._arg_params}
-        if extra and not allow_extra:
-            raise ValueError(f'Find name "{", ".join(extra)}" that is not in the arguments')
         self._exec_group.set_params(self._arg_params, self._aux_params, allow_extra=allow_extra)
 
     def set_params(

@@ -434,6 +434,8 @@ class Col2Im(Windowed):
 
     output_size: tuple[int, ...]
 
+    leading = ("output_size",)
+
     def infer_shape(self, data):
         want_rank(self, data, 3)
         want = math.prod(self.steps(self.output_size))

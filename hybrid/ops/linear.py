@@ -232,6 +232,7 @@ class GemmPlus(Gemm):
     beta: float = 1.0
 
     inputs = ("A", "B", "C")
+    leading = ("transpose_a", "transpose_b", "alpha", "beta")
 
     def infer_shape(self, a, b, c):
         return merge(super().infer_shape(a, b), c)

@@ -1,30 +1,14 @@
 """Recurrent layers: RNN (vanilla, LSTM, GRU; layers, directions, projection) and the concatenation of its parameters."""
 
-import math
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ..op import Domain, Op, op
 from ..shapes import UNKNOWN, merge, merge_all
-from .activation import sigmoid
 from .adjoint import linear
 from .common import axis_of, want_rank, widen
-
-Place = tuple[int, tuple[int, ...]]
-
-_GATES = {"rnn_relu": 1, "rnn_tanh": 1, "lstm": 4, "gru": 3}
-
-
-class Cell(NamedTuple):
-    """Where one layer's and direction's parameters lie in the packed vector, as (offset, shape)."""
-
-    i2h: Place
-    h2h: Place
-    h2r: Place | None
-    """The projection of the hidden state, where there is one."""
-    i2h_bias: Place
-    h2h_bias: Place
+from .recurrence import GATES, KEPT, Cell, Mode, Pass
 
 
 @op("RNN", "_npx_rnn")
@@ -46,7 +30,7 @@ class RNN(Op):
     state_size: int
     num_layers: int
     bidirectional: bool = False
-    mode: Literal["rnn_relu", "rnn_tanh", "lstm", "gru"]
+    mode: Mode
     p: float = 0.0
     state_outputs: bool = False
     projection_size: int | None = None
@@ -70,7 +54,7 @@ class RNN(Op):
     @property
     def gates(self) -> int:
         """Rows of a weight, in units of state_size."""
-        return _GATES[self.mode]
+        return GATES[self.mode]
 
     @property
     def directions(self) -> int:
@@ -99,15 +83,21 @@ class RNN(Op):
 
     @property
     def drops(self) -> bool:
-        """Whether there is dropout, between layers. Its masks come from a seed, the last output, hidden."""
+        """Whether there is dropout, between layers. Its masks come from a seed, the last output, hidden too."""
         return self.p > 0 and self.num_layers > 1
 
     def returns(self):
         states = ("state_output", "statecell_output")[: len(self.kept)] if self.state_outputs else ()
-        return ("output", *states, *(("dropout_seed",) if self.drops else ()))
+        return ("output", *states, "memory", *(("dropout_seed",) if self.drops else ()))
 
     def visible(self):
         return 1 + len(self.kept) * self.state_outputs
+
+    def memory_count(self, steps: Any, batch: Any) -> Any:
+        """Length of the hidden output that training leaves for the gradient: the outputs of all layers but the last, what
+        their steps keep, and whether that is there (1) or not (0)."""
+        own = self.num_layers * KEPT[self.mode] * self.state_size + (self.num_layers - 1) * self.result_size
+        return steps * batch * self.directions * own + 1
 
     def parameter_count(self, features: Any) -> Any:
         """Length of the packed parameters for data of that many features."""
@@ -164,11 +154,12 @@ class RNN(Op):
     def infer_shape(self, data, parameters, *rest):
         want_rank(self, data, 3)
         states = self._states(data[1])
-        seed = [(1,)] if self.drops else []
-        return [(*data[:2], self.result_size * self.directions), *(states if self.state_outputs else ()), *seed]
+        hidden = [(self.memory_count(*data[:2]),), *([(1,)] if self.drops else [])]
+        return [(*data[:2], self.result_size * self.directions), *(states if self.state_outputs else ()), *hidden]
 
     def infer_type(self, data, *others):
-        return [data] * self.visible() + [np.dtype(np.int64)] * self.drops
+        memory = widen(np.empty(0, data)).dtype
+        return [data] * self.visible() + [memory] + [np.dtype(np.int64)] * self.drops
 
     def infer_input_types(self, dtypes, outputs):
         given = (*dtypes[: len(dtypes) - self.use_sequence_length], *outputs[: self.visible()])
@@ -187,15 +178,14 @@ class RNN(Op):
         initial = [widen(s) for s in (state, *rest[: len(self.kept) - 1])]
         lengths = rest[-1].astype(np.int64) if self.use_sequence_length else None
         seed = rng.integers(1, 2**63 - 1, 1) if training and self.drops else np.zeros(1, np.int64)
-        last: list[list[np.ndarray]] = [[] for _ in initial]
-        for layer, both in enumerate(self.cells(data.shape[2])):
-            x, ends = self._layer(self._dropped(x, layer, seed), layer, both, packed, initial, lengths)
-            for end in ends:
-                for collected, one in zip(last, end):
-                    collected.append(one)
-        states = [np.stack(s) for s in last] if self.state_outputs else []
-        results = tuple(a.astype(data.dtype, copy=False) for a in (x, *states))
-        return (*results, seed) if self.drops else results
+        count = self.memory_count(*x.shape[:2])
+        memory = (
+            np.empty(count, x.dtype) if training else np.zeros(count, x.dtype)
+        )  # zeros that nobody touches cost nothing
+        out, last = self._forward(x, packed, initial, lengths, seed, memory if training else np.empty(count, x.dtype))
+        states = [np.stack(s) for s in zip(*last)] if self.state_outputs else []
+        results = tuple(a.astype(data.dtype, copy=False) for a in (out, *states))
+        return (*results, memory, seed) if self.drops else (*results, memory)
 
     def _dropped(self, x, layer, seed):
         """What goes into a layer, after dropout. The seed, which is 0 out of training, gives the same mask every time."""
@@ -204,61 +194,35 @@ class RNN(Op):
         keeps = np.random.default_rng((int(seed[0]), layer)).random(x.shape) >= self.p
         return x * (keeps / (1 - self.p)).astype(x.dtype)
 
-    def _layer(self, x, layer, both, packed, initial, lengths):
-        """One layer: its outputs (T, N, D*R), and for each direction the last states."""
-        results, ends = [], []
-        for direction, cell in enumerate(both):
-            begin = [s[layer * self.directions + direction] for s in initial]
-            out, end = self._run(x, packed, cell, begin, lengths, backward=direction == 1)
-            results.append(out)
-            ends.append(end)
-        return (results[0] if len(results) == 1 else np.concatenate(results, axis=2)), ends
+    def _rooms(self, memory, steps, batch):
+        """Views of the memory: the outputs of all layers but the last, and what each layer and direction keeps."""
+        width, last = self.directions * self.result_size, self.num_layers - 1
+        between = steps * batch * width * last
+        own = memory[between:-1].reshape(self.num_layers, self.directions, -1)
+        return memory[:between].reshape(last, steps, batch, width), own
 
-    def _run(self, x, packed, cell, states, lengths, *, backward):
-        """One layer in one direction: outputs (T, N, R) and the last states."""
+    def _passes(self, packed, cells, layer, initial, lengths, kept):
+        """The passes of a layer, with the part of the outputs that each makes and its place among the states."""
+        for direction, cell in enumerate(cells[layer]):
+            own = slice(direction * self.result_size, (direction + 1) * self.result_size)
+            index = layer * self.directions + direction
+            begin = [s[index] for s in initial]
+            going = Pass(self.mode, self._clipped, packed, cell, begin, lengths, direction == 1, kept[layer, direction])
+            yield going, own, index
 
-        def part(place):
-            return _part(packed, place)
-
-        steps, batch, features = x.shape
-        recurrent, bias = part(cell.h2h).T, part(cell.h2h_bias)
-        apart = self.mode == "gru"  # whose reset gate is between the two
-        project = None if cell.h2r is None else part(cell.h2r).T
-        # one product for all steps: only what depends on the state has to wait for it
-        given = x.reshape(steps * batch, features) @ part(cell.i2h).T + part(cell.i2h_bias)
-        if not apart:
-            given += bias
-        given = given.reshape(steps, batch, given.shape[1])
-        out = np.zeros((steps, batch, self.result_size), x.dtype)
-        for t in range(steps - 1, -1, -1) if backward else range(steps):
-            recalled = states[0] @ recurrent
-            new = self._step(given[t], recalled + bias if apart else recalled, states, project)
-            if lengths is None:
-                states, out[t] = new, new[0]
-            else:
-                valid = (t < lengths)[:, None]
-                states = [np.where(valid, n, s) for n, s in zip(new, states)]
-                out[t] = np.where(valid, new[0], 0)
-        return out, states
-
-    def _step(self, given, recalled, states, project):
-        if self.mode == "rnn_relu":
-            # MXNet's CPU ReLU returns float32 whatever it is given
-            return [np.maximum(given + recalled, 0).astype(np.float32).astype(given.dtype, copy=False)]
-        if self.mode == "rnn_tanh":
-            return [np.tanh(given + recalled)]
-        if self.mode == "gru":
-            two, size = 2 * self.state_size, self.state_size
-            gates = sigmoid(given[:, :two] + recalled[:, :two])
-            reset, update = gates[:, :size], gates[:, size:]
-            return [(1 - update) * np.tanh(given[:, two:] + reset * recalled[:, two:]) + update * states[0]]
-        recalled += given
-        size = self.state_size
-        gates = sigmoid(recalled)  # the third is none, but one call for all four is quicker than three
-        new = np.tanh(recalled[:, 2 * size : 3 * size])
-        cell = self._clipped(gates[:, size : 2 * size] * states[1] + gates[:, :size] * new)
-        hidden = gates[:, 3 * size :] * np.tanh(cell)
-        return [hidden if project is None else hidden @ project, cell]
+    def _forward(self, x, packed, initial, lengths, seed, memory):
+        """The outputs (T, N, D*R) and the last states of every layer and direction; fills the memory."""
+        between, kept = self._rooms(memory, *x.shape[:2])
+        cells, last = self.cells(x.shape[2]), []
+        for layer in range(self.num_layers):
+            x = self._dropped(x, layer, seed)
+            final = layer == self.num_layers - 1
+            out = np.empty((*x.shape[:2], self.directions * self.result_size), x.dtype) if final else between[layer]
+            for going, own, _ in self._passes(packed, cells, layer, initial, lengths, kept):
+                last.append(going.forward(x, out[:, :, own]))
+            x = out
+        memory[-1] = 1
+        return x, last
 
     def _clipped(self, cell):
         if not self.clip:
@@ -270,7 +234,8 @@ class RNN(Op):
     def gradient(self, F, dy, *arrays):
         inputs, results = arrays[: len(self.takes())], arrays[len(self.takes()) :]
         heads = dy if isinstance(dy, tuple) else (dy,)
-        given = dict(zip(_HEADS, heads[: self.visible()])) | dict(zip(self.takes(), inputs)) | {"output": results[0]}
+        given = dict(zip(_HEADS, heads[: self.visible()])) | dict(zip(self.takes(), inputs))
+        given |= {"output": results[0], "memory": results[self.visible()]}
         if self.drops:
             given["dropout_seed"] = results[-1]
         return [*F._backward_RNN(**given, **self.dump()), *(None,) * self.use_sequence_length]
@@ -285,11 +250,6 @@ class RNN(Op):
         yield make(x, make.uniform(36), make.uniform(1, 2, 4), mode="rnn_relu", state_size=4, num_layers=1)
 
 
-def _part(packed: np.ndarray, place: Place) -> np.ndarray:
-    """The view of the packed parameters that lies at a place."""
-    return packed[place[0] : place[0] + math.prod(place[1])].reshape(place[1])
-
-
 _HEADS = ("dy", "dy_state", "dy_state_cell")
 
 
@@ -297,16 +257,15 @@ _HEADS = ("dy", "dy_state", "dy_state_cell")
 class RNNBackward(RNN):
     """The gradients of data, parameters and states: backpropagation through time.
 
-    Shapes: the gradients of the outputs, then RNN's inputs, its output and the seed of its dropout -> as data, parameters,
-    state and state_cell. The hidden layers run again; within a layer the outputs are known, so all that its steps share is
-    one product, and only what depends on the gradient of the next step is done step by step."""
+    Shapes: the gradients of the outputs, then RNN's inputs, its output, its memory and the seed of its dropout -> as data,
+    parameters, state and state_cell. Without a memory (out of training) the layers run again."""
 
-    inputs = (*_HEADS, *RNN.inputs, "output", "dropout_seed")
+    inputs = (*_HEADS, *RNN.inputs, "output", "memory", "dropout_seed")
     uses = ()
 
     def takes(self):
         heads = _HEADS[: 1 + len(self.kept) * self.state_outputs]
-        return (*heads, *super().takes(), "output", *(("dropout_seed",) if self.drops else ()))
+        return (*heads, *super().takes(), "output", "memory", *(("dropout_seed",) if self.drops else ()))
 
     def returns(self):
         return ("data", "parameters", *self.kept)
@@ -335,164 +294,25 @@ class RNNBackward(RNN):
         lengths = given["sequence_length"].astype(np.int64) if self.use_sequence_length else None
         seed = given["dropout_seed"] if self.drops else None
 
-        cells, fed, made = self.cells(x.shape[2]), [], []
-        for layer, both in enumerate(cells):
-            fed.append(self._dropped(x, layer, seed))
-            if layer == self.num_layers - 1:
-                x = widen(given["output"])
-            else:
-                x, _ = self._layer(fed[-1], layer, both, packed, initial, lengths)
-            made.append(x)
+        memory = given["memory"]
+        if not memory[-1]:
+            memory = np.empty_like(memory)
+            self._forward(x, packed, initial, lengths, seed, memory)
+        between, kept = self._rooms(memory, *x.shape[:2])
 
-        dpacked, dinitial = np.zeros_like(packed), [np.zeros_like(s) for s in initial]
-        dy, size = widen(given["dy"]), self.result_size
+        dpacked, dinitial = np.empty_like(packed), [np.empty_like(s) for s in initial]
+        dy, cells = widen(given["dy"]), self.cells(x.shape[2])
         for layer in reversed(range(self.num_layers)):
-            dx = np.zeros_like(fed[layer])
-            for direction, cell in enumerate(cells[layer]):
-                own, index = slice(direction * size, (direction + 1) * size), layer * self.directions + direction
-                run = _Run(self, fed[layer], made[layer][:, :, own], packed, cell, [s[index] for s in initial], lengths)
-                dstates = run.back(dy[:, :, own], [s[index] for s in ends], dpacked, dx, backward=direction == 1)
+            fed = self._dropped(between[layer - 1] if layer else x, layer, seed)
+            out = widen(given["output"]) if layer == self.num_layers - 1 else between[layer]
+            dx = np.zeros_like(fed)
+            for going, own, index in self._passes(packed, cells, layer, initial, lengths, kept):
+                dstates = going.back(fed, out[:, :, own], dy[:, :, own], [s[index] for s in ends], dpacked, dx)
                 for all_of_them, one in zip(dinitial, dstates):
                     all_of_them[index] = one
             dy = self._dropped(dx, layer, seed)
         found = (dy, dpacked, *dinitial)
         return tuple(a.astype(given[n].dtype, copy=False) for n, a in zip(self.returns(), found))
-
-
-class _Run(NamedTuple):
-    """One layer in one direction, as it ran: x (T, N, C) gave out (T, N, R)."""
-
-    op: RNN
-    x: np.ndarray
-    out: np.ndarray
-    packed: np.ndarray
-    cell: Cell
-    begin: list[np.ndarray]
-    lengths: np.ndarray | None
-
-    def back(self, dy, dstates, dpacked, dx, *, backward):
-        """The gradients of the states at the beginning, given those of the outputs and of the states at the end.
-
-        Those of the parameters are put into dpacked, those of x are added to dx."""
-        steps, batch, _ = self.x.shape
-        order = range(steps - 1, -1, -1) if backward else range(steps)
-        valid = None if self.lengths is None else (np.arange(steps)[:, None] < self.lengths)[:, :, None]
-        before = self._before(backward, valid)
-        weights = _part(self.packed, self.cell.i2h), _part(self.packed, self.cell.h2h)
-        given = self._linear(self.x, weights[0], self.cell.i2h_bias)
-        recalled = self._linear(before, weights[1], self.cell.h2h_bias)
-        step, hidden = self._steps(given, recalled, before, order, valid)
-        project = None if self.cell.h2r is None else _part(self.packed, self.cell.h2r)
-
-        dgiven = np.zeros_like(given)
-        drecalled = dgiven if self.op.mode != "gru" else np.zeros_like(given)
-        dresult = np.zeros_like(self.out)
-        for t in reversed(order):
-            first = dstates[0] + dy[t]
-            if project is not None:
-                dresult[t] = first if valid is None else np.where(valid[t], first, 0)
-            new = step(t, first if project is None else first @ project, dstates[1:], dgiven[t], drecalled[t])
-            if valid is not None:
-                for array in (dgiven[t], drecalled[t]):
-                    array[~valid[t, :, 0]] = 0
-            new[0] = new[0] + drecalled[t] @ weights[1]
-            dstates = new if valid is None else [np.where(valid[t], n, s) for n, s in zip(new, dstates)]
-
-        rows = steps * batch
-        flat, flat_recalled = dgiven.reshape(rows, -1), drecalled.reshape(rows, -1)
-        _part(dpacked, self.cell.i2h)[...] = flat.T @ self.x.reshape(rows, -1)
-        _part(dpacked, self.cell.h2h)[...] = flat_recalled.T @ before.reshape(rows, -1)
-        _part(dpacked, self.cell.i2h_bias)[...] = flat.sum(0)
-        _part(dpacked, self.cell.h2h_bias)[...] = flat_recalled.sum(0)
-        if self.cell.h2r is not None:
-            _part(dpacked, self.cell.h2r)[...] = dresult.reshape(rows, -1).T @ hidden.reshape(rows, -1)
-        dx += (flat @ weights[0]).reshape(dx.shape)
-        return dstates
-
-    def _before(self, backward, valid):
-        """The hidden state that each step began with (T, N, R)."""
-        before = np.empty_like(self.out)
-        if not backward:
-            before[:1], before[1:] = self.begin[0], self.out[:-1]
-            return before
-        before[-1:], before[:-1] = self.begin[0], self.out[1:]
-        if valid is not None:  # a sequence that ends early begins at its end
-            before[:-1] = np.where(valid[1:], before[:-1], self.begin[0])
-        return before
-
-    def _linear(self, x, weight, bias):
-        """x of all steps times weight, plus bias: (T, N, rows)."""
-        rows = x.reshape(-1, x.shape[2]) @ weight.T + _part(self.packed, bias)
-        return rows.reshape(*x.shape[:2], len(weight))
-
-    def _steps(self, given, recalled, before, order, valid):
-        """The function that goes back over step t, and the hidden states before a projection.
-
-        It takes t, the gradient of the hidden state, and of the other states; fills the gradients of given[t] and
-        recalled[t]; and gives those of the states before, as far as they do not come through recalled."""
-        if self.op.mode == "lstm":
-            return self._lstm(given + recalled, order, valid)
-        if self.op.mode == "gru":
-            return self._gru(given, recalled, before), self.out
-        relu = self.op.mode == "rnn_relu"
-        slope = (self.out > 0).astype(self.out.dtype) if relu else 1 - self.out**2
-
-        def step(t, dhidden, _, dgiven, drecalled):
-            np.multiply(dhidden, slope[t], out=dgiven)
-            if relu:  # float32 in MXNet like the ReLU itself
-                dgiven[...] = dgiven.astype(np.float32)
-            return [0]
-
-        return step, self.out
-
-    def _gru(self, given, recalled, before):
-        (gr, gz, gn), (hr, hz, hn) = np.split(given, 3, axis=2), np.split(recalled, 3, axis=2)
-        reset, update = sigmoid(gr + hr), sigmoid(gz + hz)
-        new = np.tanh(gn + reset * hn)
-        by_new, by_update = (1 - update) * (1 - new**2), (before - new) * update * (1 - update)
-        by_reset = hn * reset * (1 - reset)
-        size = new.shape[2]
-
-        def step(t, dhidden, _, dgiven, drecalled):
-            dnew = dhidden * by_new[t]
-            dgiven[:, :size] = dnew * by_reset[t]
-            dgiven[:, size : 2 * size] = dhidden * by_update[t]
-            dgiven[:, 2 * size :] = dnew
-            drecalled[...] = dgiven
-            drecalled[:, 2 * size :] *= reset[t]
-            return [dhidden * update[t]]
-
-        return step
-
-    def _lstm(self, gates, order, valid):
-        enter, forget, new, leave = np.split(gates, 4, axis=2)
-        enter, forget, new, leave = sigmoid(enter), sigmoid(forget), np.tanh(new), sigmoid(leave)
-        cells, before, state = np.empty_like(new), np.empty_like(new), self.begin[1]
-        for t in order:
-            before[t] = state
-            cells[t] = forget[t] * state + enter[t] * new[t]
-            clipped = self.op._clipped(cells[t])
-            state = clipped if valid is None else np.where(valid[t], clipped, state)
-        shut = self.op._clipped(cells)
-        out = np.tanh(shut)
-        by_cell = leave * (1 - out**2)
-        # the cell's gradient, gate by gate
-        slopes = np.concatenate(
-            [new * enter * (1 - enter), before * forget * (1 - forget), enter * (1 - new**2)], axis=2
-        )
-        by_leave = out * leave * (1 - leave)
-        passes = None if shut is cells else shut == cells
-        size = new.shape[2]
-
-        def step(t, dhidden, others, dgiven, drecalled):
-            dcell = others[0] + dhidden * by_cell[t]
-            if passes is not None:
-                dcell = dcell * passes[t]
-            np.multiply(slopes[t].reshape(-1, 3, size), dcell[:, None], out=dgiven[:, : 3 * size].reshape(-1, 3, size))
-            np.multiply(dhidden, by_leave[t], out=dgiven[:, 3 * size :])
-            return [0, dcell * forget[t]]
-
-        return step, leave * out
 
 
 @linear(jointly=True)

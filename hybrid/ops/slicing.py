@@ -102,6 +102,8 @@ class SliceAssignScalar(Sliced):
 
     scalar: float = 0.0
 
+    leading = ("scalar",)
+
     def infer_shape(self, data):
         self.part(data)
         return data

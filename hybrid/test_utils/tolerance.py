@@ -13,6 +13,7 @@ from ..ndarray import NDArray
 Tolerance = float | Mapping[Any, float] | None
 """One for all, one for each dtype, or None: the default of the dtype."""
 
+_DOUBLE = np.dtype("float64")
 _EXACT = tuple(np.dtype(d) for d in ("bool", "int8", "uint8", "int32", "uint32", "int64", "uint64"))
 
 
@@ -63,12 +64,12 @@ def get_tols(x: Any, y: Any, rtol: Tolerance, atol: Tolerance) -> tuple[float, f
     )
 
 
-def get_atol(atol: float | None = None, dtype: Any = np.float64) -> float:
+def get_atol(atol: float | None = None, dtype: Any = _DOUBLE) -> float:
     """atol, or the dtype's default for None."""
     return default_atols()[np.dtype(dtype)] if atol is None else atol
 
 
-def get_rtol(rtol: float | None = None, dtype: Any = np.float64) -> float:
+def get_rtol(rtol: float | None = None, dtype: Any = _DOUBLE) -> float:
     """rtol, or the dtype's default for None."""
     return default_rtols()[np.dtype(dtype)] if rtol is None else rtol
 
@@ -248,8 +249,9 @@ def same_array(array1: NDArray, array2: NDArray) -> bool:
 
 def assert_exception(f: Callable[..., Any], exception_type: Any, *args: Any, **kwargs: Any) -> None:
     """Raises AssertionError unless ``f(*args, **kwargs)`` raises exception_type."""
+    wanted = exception_type
     try:
         f(*args, **kwargs)
-    except exception_type:
+    except wanted:
         return
     raise AssertionError(f"{getattr(f, '__name__', f)} raised nothing, wanted {exception_type}")

@@ -111,9 +111,9 @@ def test_grad_to_any_order() -> None:
     value = x.asnumpy().astype(np.float64)
     with autograd.record():
         y = x * x * x * x
-        first = autograd.grad(y, x, create_graph=True, retain_graph=True)
-        second = autograd.grad(first, x, create_graph=True, retain_graph=True)
-        third = autograd.grad(second, x, create_graph=True, retain_graph=True)
+        (first,) = autograd.grad(y, x, create_graph=True, retain_graph=True)
+        (second,) = autograd.grad(first, x, create_graph=True, retain_graph=True)
+        (third,) = autograd.grad(second, x, create_graph=True, retain_graph=True)
         total = (third * third).sum()
     np.testing.assert_allclose(first.asnumpy(), 4 * value**3, rtol=1e-6)
     np.testing.assert_allclose(second.asnumpy(), 12 * value**2, rtol=1e-6)
@@ -130,7 +130,7 @@ def test_grad_leaves_attached_gradients_alone() -> None:
         n = m * y
     assert autograd.grad(z, [x, y])[1].asscalar() == 2
     assert x.grad.asscalar() == 0
-    assert autograd.grad(n, m).asscalar() == 3  # of something in between
+    assert autograd.grad(n, m)[0].asscalar() == 3  # of something in between
     with pytest.raises(mx.MXNetError, match="2-th variable"):
         with autograd.record():
             z = x * y

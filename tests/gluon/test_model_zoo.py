@@ -92,7 +92,7 @@ def test_pretrained_reads_a_local_file_or_says_which(tmp_path: Path, monkeypatch
         vision.get_model(name, pretrained=True, root=str(tmp_path))
     found = hashlib.sha1(file.read_bytes()).hexdigest()
     file.rename(tmp_path / f"{name}-{found[:8]}.params")
-    monkeypatch.setitem(model_store._SHA1, name, found)
+    monkeypatch.setitem(model_store._model_sha1, name, found)
     net = vision.get_model(name, pretrained=True, root=str(tmp_path))
     weights = [b.collect_params().values() for b in (net, source)]
     assert all((a.data().asnumpy() == b.data().asnumpy()).all() for a, b in zip(*weights, strict=True))

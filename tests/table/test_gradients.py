@@ -148,7 +148,10 @@ BY_DESIGN = {
     "_contrib_MultiBoxTarget": "makes labels: it has none",
 }
 # Operators of symmetric matrices, of which they read one half: both halves change at once.
-SYMMETRIC = ("_linalg_potrf",)
+SYMMETRIC = (
+    "_linalg_potrf",
+    "_linalg_syevd",
+)
 STEP = 1e-6
 
 

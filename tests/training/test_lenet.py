@@ -1,5 +1,6 @@
 """LeNet learns what it learned in MXNet, in all three ways of training it: fixtures/make/lenet.py ran there, and runs here."""
 
+import functools
 import importlib.util
 import json
 from types import ModuleType
@@ -34,10 +35,10 @@ def lenet() -> ModuleType:
 def test_losses_are_those_of_mxnet(lenet: ModuleType, way: str) -> None:
     weights = {k: v.asnumpy() for k, v in mx.nd.load(str(FOLDER / "lenet-0000.params")).items()}
     recorded = json.loads((FOLDER / "lenet.json").read_text())[way]
-    if way == "module":
-        losses = lenet.train_module(mx, weights)
-    else:
-        losses = lenet.train_gluon(mx, weights, hybridize=way == "hybridized")
+    train = (
+        lenet.train_module if way == "module" else functools.partial(lenet.train_gluon, hybridize=way == "hybridized")
+    )
+    losses = train(mx, weights)
     assert len(losses) == lenet.STEPS
     np.testing.assert_allclose(losses, recorded, rtol=TOLERANCE)
     assert losses[-1] < losses[0] / 2

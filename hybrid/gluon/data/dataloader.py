@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 import numpy as np
@@ -163,3 +164,63 @@ class _Ahead:
     def __del__(self) -> None:
         for key in getattr(self, "_pending", ()):  # the pass was left before its end
             self._workers.drop(key)
+
+
+class _MultiWorkerIter:
+    """Batches that a pool of the caller's makes; not used here: loaders of GluonCV and others derive from it.
+
+    worker_fn(indices, batchify_fn, dataset) gives a pickled batch, or with a dataset (threads) the batch itself. Derived
+    classes replace ``_push_next``, which hands the pool one more batch to make."""
+
+    def __init__(
+        self,
+        worker_pool: Any,
+        batchify_fn: Callable[[list[Any]], Any],
+        batch_sampler: Any,
+        pin_memory: bool = False,
+        pin_device_id: int = 0,
+        worker_fn: Callable[..., Any] | None = None,
+        prefetch: int = 0,
+        dataset: Any = None,
+        data_loader: Any = None,
+        timeout: float = 120,
+    ):
+        if worker_fn is None:
+            raise TypeError("_MultiWorkerIter: needs worker_fn; DataLoader has workers of its own")
+        self._worker_pool = worker_pool
+        self._batchify_fn = batchify_fn
+        self._batch_sampler = batch_sampler
+        self._data_buffer: dict[int, Any] = {}
+        self._rcvd_idx = self._sent_idx = 0
+        self._iter = iter(batch_sampler)
+        self._worker_fn = worker_fn
+        self._pin_memory, self._pin_device_id = pin_memory, pin_device_id
+        self._dataset, self._data_loader, self._timeout = dataset, data_loader, timeout
+        for _ in range(prefetch):
+            self._push_next()
+
+    def __len__(self) -> int:
+        return len(self._batch_sampler)
+
+    def _push_next(self) -> None:
+        indices = next(self._iter, None)
+        if indices is None:
+            return
+        task = (indices, self._batchify_fn, self._dataset)
+        self._data_buffer[self._sent_idx] = self._worker_pool.apply_async(self._worker_fn, task)
+        self._sent_idx += 1
+
+    def __iter__(self) -> _MultiWorkerIter:
+        return self
+
+    def __next__(self) -> Any:
+        self._push_next()
+        if self._rcvd_idx == self._sent_idx:
+            raise StopIteration
+        batch = self._data_buffer.pop(self._rcvd_idx).get(self._timeout)
+        self._rcvd_idx += 1
+        if self._dataset is None:
+            batch = ForkingPickler.loads(batch)  # type: ignore[attr-defined]
+        return _as_in_context(batch, cpu_pinned(self._pin_device_id)) if self._pin_memory else batch
+
+    next = __next__

@@ -11,7 +11,7 @@ __all__ = ["get_model_file", "purge"]
 
 ROOT = str(Path("~", ".mxnet", "models").expanduser())
 
-_SHA1 = {
+_model_sha1 = {
     "alexnet": "44335d1f0046b328243b32a26a4fbd62d9057b45",
     "densenet121": "f27dbf2dbd5ce9a80b102d89c7483342cd33cb31",
     "densenet161": "b6c8a95717e3e761bd88d145f4d0a214aaa515dc",
@@ -47,14 +47,14 @@ _SHA1 = {
     "vgg19": "ad2f660d101905472b83590b59708b71ea22b2e5",
     "vgg19_bn": "f360b758e856f1074a85abd5fd873ed1d98297c3",
 }
-"""SHA-1 of the files that MXNet published, by the network's name."""
+"""SHA-1 of the files that MXNet published, by the network's name. GluonNLP adds its own under this name of MXNet's."""
 
 
 def short_hash(name: str) -> str:
     """The eight digits that the file of a network has in its name. Raises ValueError for an unknown network."""
-    if name not in _SHA1:
+    if name not in _model_sha1:
         raise ValueError(f"Pretrained model for {name} is not available.")
-    return _SHA1[name][:8]
+    return _model_sha1[name][:8]
 
 
 def get_model_file(name: str, root: str = ROOT) -> str:
@@ -66,12 +66,12 @@ def get_model_file(name: str, root: str = ROOT) -> str:
     if not file.exists():
         raise FileNotFoundError(
             f"pretrained parameters of {name} are not at {file}, and nothing is ever downloaded; put the file there "
-            f"(MXNet's repository has it as gluon/models/{name}-{short_hash(name)}.zip: unpack it, SHA-1 {_SHA1[name]}), "
+            f"(MXNet's repository has it as gluon/models/{name}-{short_hash(name)}.zip: unpack it, SHA-1 {_model_sha1[name]}), "
             f"or build the network with pretrained=False and load your own with load_parameters"
         )
-    if not check_sha1(str(file), _SHA1[name]):
+    if not check_sha1(str(file), _model_sha1[name]):
         raise ValueError(
-            f"{file} is not the file that MXNet published (its SHA-1 is not {_SHA1[name]}); replace it, "
+            f"{file} is not the file that MXNet published (its SHA-1 is not {_model_sha1[name]}); replace it, "
             f"or build the network with pretrained=False and load yours with load_parameters"
         )
     return str(file)

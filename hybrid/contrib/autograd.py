@@ -1,0 +1,96 @@
+"""Gradients as MXNet 0.9 had them: recording and training mode are one. Use ``mx.autograd`` in new programs."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .. import autograd
+from ..autograd import mark_variables
+from ..ndarray import NDArray, zeros_like
+
+__all__ = [
+    "TrainingStateScope",
+    "backward",
+    "compute_gradient",
+    "grad",
+    "grad_and_loss",
+    "mark_variables",
+    "set_is_training",
+    "test_section",
+    "train_section",
+]
+
+
+def set_is_training(is_train: bool) -> bool:
+    """Switch recording and training mode on or off, giving what recording was."""
+    autograd.set_training(is_train)
+    return autograd.set_recording(is_train)
+
+
+class TrainingStateScope:
+    """``with TrainingStateScope(True):`` switches recording and training mode on (or off) for a block."""
+
+    def __init__(self, enter_state: bool):
+        self._enter_state = enter_state
+        self._prev: bool | None = None
+
+    def __enter__(self) -> None:
+        self._prev = set_is_training(self._enter_state)
+
+    def __exit__(self, ptype: Any, value: Any, trace: Any) -> None:
+        if self._prev is not None:
+            set_is_training(self._prev)
+
+
+def train_section() -> TrainingStateScope:
+    """A block that is recorded, in training mode."""
+    return TrainingStateScope(True)
+
+
+def test_section() -> TrainingStateScope:
+    """A block that is not recorded, in inference mode."""
+    return TrainingStateScope(False)
+
+
+def backward(outputs: Sequence[NDArray], out_grads: Any = None, retain_graph: bool = False) -> None:
+    """Compute the gradients of marked variables. Raises AssertionError unless outputs are in a list."""
+    if not isinstance(outputs, list | tuple):
+        raise AssertionError("outputs must be a list or tuple of NDArrays")
+    autograd.backward(outputs, out_grads, retain_graph=retain_graph)
+
+
+def compute_gradient(outputs: Sequence[NDArray]) -> None:
+    """backward under its first name."""
+    backward(outputs)
+
+
+def grad_and_loss(func: Callable[..., Any], argnum: Any = None) -> Callable[..., tuple[list[NDArray], Any]]:
+    """A function that gives the gradients of func's arguments (those numbered argnum), and what func gives."""
+
+    @functools.wraps(func)
+    def wrapped(*args: NDArray) -> tuple[list[NDArray], Any]:
+        numbers = range(len(args)) if argnum is None else argnum if isinstance(argnum, list) else [argnum]
+        variables = [args[i] for i in numbers]
+        if not all(isinstance(x, NDArray) for x in variables):
+            raise AssertionError("type of autograd input should NDArray.")
+        gradients = [zeros_like(x) for x in variables]
+        mark_variables(variables, gradients)
+        with train_section():
+            outputs = func(*args)
+        backward([outputs] if isinstance(outputs, NDArray) else outputs)
+        return gradients, outputs
+
+    return wrapped
+
+
+def grad(func: Callable[..., Any], argnum: Any = None) -> Callable[..., list[NDArray]]:
+    """A function that gives the gradients of func's arguments (those numbered argnum)."""
+    both = grad_and_loss(func, argnum)
+
+    @functools.wraps(func)
+    def wrapped(*args: NDArray) -> list[NDArray]:
+        return both(*args)[0]
+
+    return wrapped

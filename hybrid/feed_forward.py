@@ -1,0 +1,241 @@
+"""FeedForward, which MXNet had before Module: a symbol with its parameters, trained and run by single calls."""
+
+from __future__ import annotations
+
+import logging
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+
+from . import metric
+from .callback import LogValidationMetricsCallback
+from .context import Context, current_context
+from .initializer import Uniform
+from .io import DataIter, NDArrayIter
+from .model import BatchEndParam, load_checkpoint, save_checkpoint
+from .module import Module
+from .module.base_module import Params, call
+from .ndarray import NDArray
+from .symbol import Symbol
+
+
+class FeedForward:
+    """Deprecated; use Module. Other keywords are parameters of the optimizer.
+
+    epoch_size: batches in an epoch, all by default; numpy_batch_size: of arrays that are given as data.
+    Source: MXNet FeedForward."""
+
+    def __init__(
+        self,
+        symbol: Symbol,
+        ctx: Any = None,
+        num_epoch: int | None = None,
+        epoch_size: int | None = None,
+        optimizer: Any = "sgd",
+        initializer: Any = Uniform(0.01),  # noqa: B008  shown in the signature, and not changed
+        numpy_batch_size: int = 128,
+        arg_params: Params | None = None,
+        aux_params: Params | None = None,
+        allow_extra_params: bool = False,
+        begin_epoch: int = 0,
+        **kwargs: Any,
+    ):
+        warnings.warn(
+            "\033[91mmxnet.model.FeedForward has been deprecated. Please use mxnet.mod.Module instead.\033[0m",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        self.symbol = symbol
+        self.ctx = [current_context()] if ctx is None else [ctx] if isinstance(ctx, Context) else list(ctx)
+        self.num_epoch, self.begin_epoch, self.epoch_size = num_epoch, begin_epoch, epoch_size
+        self.optimizer, self.initializer, self.kwargs = optimizer, initializer, dict(kwargs)
+        self.numpy_batch_size = numpy_batch_size
+        self.allow_extra_params = allow_extra_params
+        self.arg_params, self.aux_params = arg_params, aux_params
+
+    # -- data ---------------------------------------------------------------------------------------------------------
+
+    def _iterator(self, data: Any, label: Any, is_train: bool) -> Any:
+        """An iterator over arrays, or the one that is given. Raises ValueError for labels that are missing or not one number
+        for each example."""
+        if not isinstance(data, np.ndarray | NDArray):
+            if not isinstance(data, DataIter):
+                raise TypeError(f"X must be DataIter, NDArray or numpy.ndarray, got {type(data).__name__}")
+            return data
+        if label is None:
+            if is_train:
+                raise ValueError("y must be specified when X is numpy.ndarray")
+            label = np.zeros(data.shape[0])
+        label = label.asnumpy() if isinstance(label, NDArray) else np.asarray(label)
+        if data.shape[0] != label.shape[0]:
+            raise ValueError(f"The numbers of data points and labels not equal: {data.shape[0]} and {label.shape[0]}")
+        if label.ndim == 2 and label.shape[1] == 1:
+            label = label.ravel()
+        if label.ndim != 1:
+            raise ValueError(f"Label must be 1D or 2D (with 2nd dimension being 1), got shape {label.shape}")
+        size = min(data.shape[0], self.numpy_batch_size)
+        # what is left over of an epoch waits for the next; predictions are to be complete
+        rest = "roll_over" if is_train else "pad"
+        return NDArrayIter(data, label, size, shuffle=is_train, last_batch_handle=rest)
+
+    def _bound(self, data: Any, is_train: bool, workload: Any = None, fresh: bool = False) -> Module:
+        """A Module for the data, with the parameters that there are; others are initialized when fresh."""
+        names = [d[0] for d in data.provide_data]
+        arguments = self.symbol.list_arguments()
+        labels = [d for d in data.provide_label or () if d[0] in arguments]
+        label_names = [d[0] for d in labels]
+        if not fresh:  # then any other argument is a label that prediction does without
+            known = {*names, *(self.arg_params or {})}
+            label_names = [a for a in arguments if a not in known]
+            labels = [d for d in labels if d[0] in label_names]
+        module = Module(self.symbol, names, label_names, context=self.ctx, work_load_list=workload)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # label names that are not bound are meant
+            module.bind(data.provide_data, labels, for_training=is_train)
+        module.init_params(
+            initializer=self.initializer if fresh else None,
+            arg_params=self.arg_params,
+            aux_params=self.aux_params,
+            allow_missing=fresh,
+            allow_extra=self.allow_extra_params,
+        )
+        return module
+
+    # -- running ------------------------------------------------------------------------------------------------------
+
+    def predict(self, X: Any, num_batch: int | None = None, return_data: bool = False, reset: bool = True) -> Any:  # noqa: N803
+        """Outputs as NumPy arrays, the array itself when there is one; with return_data (outputs, data, labels)."""
+        data = self._iterator(X, None, is_train=False)
+        if reset:
+            data.reset()
+        module = self._bound(data, is_train=False)
+        parts: list[list[list[np.ndarray]]] = [[], [], []]
+        for number, batch in enumerate(data):
+            if number == num_batch:
+                break
+            module.forward(batch, is_train=False)
+            for part, arrays in zip(parts, (module.get_outputs(), batch.data, batch.label or ())):
+                part.append([a.asnumpy()[: a.shape[0] - (batch.pad or 0)] for a in arrays])
+        joined = [[np.concatenate(column) for column in zip(*part)] for part in parts]
+        outputs, inputs, labels = (arrays[0] if len(arrays) == 1 else arrays for arrays in joined)
+        return (outputs, inputs, labels) if return_data else outputs
+
+    def score(
+        self,
+        X: Any,  # noqa: N803
+        eval_metric: Any = "acc",
+        num_batch: int | None = None,
+        batch_end_callback: Any = None,
+        reset: bool = True,
+    ) -> Any:
+        """The metric over an iterator."""
+        data = self._iterator(X, None, is_train=False)
+        module = self._bound(data, is_train=False)
+        pairs = module.score(data, eval_metric, num_batch, batch_end_callback, reset=reset)
+        return pairs[0][1] if len(pairs) == 1 else [value for _, value in pairs]
+
+    def fit(
+        self,
+        X: Any,  # noqa: N803
+        y: Any = None,
+        eval_data: Any = None,
+        eval_metric: Any = "acc",
+        epoch_end_callback: Any = None,
+        batch_end_callback: Any = None,
+        kvstore: Any = "local",
+        logger: Any = None,
+        work_load_list: Any = None,
+        monitor: Any = None,
+        eval_end_callback: Any = LogValidationMetricsCallback(),  # noqa: B008  shown in the signature, and not changed
+        eval_batch_end_callback: Any = None,
+    ) -> None:
+        """Train on an iterator, or on arrays X with labels y; eval_data may be a pair of arrays too."""
+        if self.num_epoch is None:
+            raise AssertionError("FeedForward: give num_epoch to train")
+        logger = logger or logging
+        train_data = self._iterator(X, y, is_train=True)
+        if isinstance(eval_data, tuple | list) and len(eval_data) == 2:
+            eval_data = self._iterator(eval_data[0], eval_data[1], is_train=False)
+        module = self._bound(train_data, True, work_load_list, fresh=True)
+        if monitor is not None:
+            module.install_monitor(monitor)
+        module.init_optimizer(kvstore, self.optimizer, self.kwargs)
+        eval_metric = metric.create(eval_metric)
+        logger.info("Start training with %s", str(self.ctx))
+        train_data.reset()
+        for epoch in range(self.begin_epoch, self.num_epoch):
+            started = time.time()
+            eval_metric.reset()
+            nbatch = 0
+            while not nbatch or (self.epoch_size is not None and nbatch < self.epoch_size):
+                before = nbatch
+                for data_batch in train_data:
+                    if monitor is not None:
+                        monitor.tic()
+                    module.forward_backward(data_batch)
+                    module.update()
+                    if monitor is not None:
+                        monitor.toc_print()
+                    module.update_metric(eval_metric, data_batch.label)
+                    nbatch += 1
+                    call(batch_end_callback, BatchEndParam(epoch, nbatch, eval_metric, locals()))
+                    if nbatch == self.epoch_size:
+                        break
+                else:
+                    logger.info("Epoch[%d] Resetting Data Iterator", epoch)
+                    train_data.reset()
+                if nbatch == before:
+                    raise ValueError("FeedForward: the iterator gives no batches")
+            logger.info("Epoch[%d] Time cost=%.3f", epoch, time.time() - started)
+            self.arg_params, self.aux_params = module.get_params()
+            call(epoch_end_callback, epoch, self.symbol, self.arg_params, self.aux_params)
+            if eval_data is not None:
+                module.score(
+                    eval_data, eval_metric, None, eval_batch_end_callback, eval_end_callback, epoch=epoch
+                )  # fmt: skip
+
+    # -- files --------------------------------------------------------------------------------------------------------
+
+    def save(self, prefix: str, epoch: int | None = None, remove_amp_cast: bool = True) -> None:
+        """Write a checkpoint; of num_epoch when no epoch is given."""
+        number = self.num_epoch if epoch is None else epoch
+        if number is None:
+            raise AssertionError("FeedForward: give an epoch to save")
+        save_checkpoint(prefix, number, self.symbol, self.arg_params or {}, self.aux_params or {}, remove_amp_cast)
+
+    @staticmethod
+    def load(prefix: str, epoch: int, ctx: Any = None, **kwargs: Any) -> FeedForward:
+        """The model of a checkpoint, to go on with at that epoch."""
+        symbol, arguments, states = load_checkpoint(prefix, epoch)
+        return FeedForward(symbol, ctx=ctx, arg_params=arguments, aux_params=states, begin_epoch=epoch, **kwargs)
+
+    @staticmethod
+    def create(
+        symbol: Symbol,
+        X: Any,  # noqa: N803
+        y: Any = None,
+        ctx: Any = None,
+        num_epoch: int | None = None,
+        epoch_size: int | None = None,
+        optimizer: Any = "sgd",
+        initializer: Any = Uniform(0.01),  # noqa: B008  shown in the signature, and not changed
+        eval_data: Any = None,
+        eval_metric: Any = "acc",
+        epoch_end_callback: Any = None,
+        batch_end_callback: Any = None,
+        kvstore: Any = "local",
+        logger: Any = None,
+        work_load_list: Any = None,
+        eval_end_callback: Any = LogValidationMetricsCallback(),  # noqa: B008  shown in the signature, and not changed
+        eval_batch_end_callback: Any = None,
+        **kwargs: Any,
+    ) -> FeedForward:
+        """A new model, trained."""
+        model = FeedForward(symbol, ctx, num_epoch, epoch_size, optimizer, initializer, **kwargs)
+        model.fit(
+            X, y, eval_data, eval_metric, epoch_end_callback, batch_end_callback, kvstore, logger, work_load_list,
+            eval_end_callback=eval_end_callback, eval_batch_end_callback=eval_batch_end_callback,
+        )  # fmt: skip
+        return model

@@ -1,0 +1,368 @@
+"""Operators written in Python: ``mx.operator``.
+
+A CustomOpProp says what an operator takes and gives, a CustomOp computes it. ``register("name")`` makes it known, and
+``nd.Custom(x, op_type="name")`` and ``sym.Custom`` apply it: eagerly, in symbols, and in hybridized blocks.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple, TypeVar
+
+import numpy as np
+
+from . import symbol
+from .array import NDArray
+from .context import Context, resolve
+from .error import MXNetError, OpError
+from .graph.infer import dtype_flag
+from .op import REGISTRY, lookup
+from .ops.custom import KNOWN
+from .symbol import Symbol
+from .tape import STATE
+
+
+class CustomOp:
+    """What a custom operator computes. ``forward`` and ``backward`` read and fill the arrays they are given.
+
+    One is made for every forward call, and that call's backward gets the same: what it stores in itself in forward is there
+    in backward. (A bound executor of MXNet keeps one for all calls.)"""
+
+    def forward(
+        self, is_train: bool, req: list[str], in_data: list[NDArray], out_data: list[NDArray], aux: list[NDArray]
+    ) -> None:
+        """Compute out_data from in_data; req says how each is to be put there (see assign). aux may be changed."""
+
+    def backward(
+        self,
+        req: list[str],
+        out_grad: list[NDArray],
+        in_data: list[NDArray],
+        out_data: list[NDArray],
+        in_grad: list[NDArray],
+        aux: list[NDArray],
+    ) -> None:
+        """Compute in_grad from the others."""
+
+    def assign(self, dst: NDArray, req: str, src: Any) -> None:
+        """Bring src into dst as req says: "write" and "inplace" replace, "add" adds, "null" does nothing."""
+        if req in ("write", "inplace"):
+            dst[:] = src
+        elif req == "add":
+            dst[:] += src
+
+
+class CustomOpProp:
+    """What a custom operator takes and gives. Its attributes are the arguments of ``__init__``, all of them texts.
+
+    need_top_grad: whether the gradients depend on those of the outputs; False for losses."""
+
+    def __init__(self, need_top_grad: bool = True):
+        self.need_top_grad_ = need_top_grad
+
+    def infer_shape(self, in_shape: list[list[int]]) -> Any:
+        """(shapes of arguments, of outputs, of auxiliary states) from those of the arguments; the last may be left out."""
+        return in_shape, (in_shape[0],) * len(self.list_outputs()), ()
+
+    def infer_type(self, in_type: list[Any]) -> Any:
+        """As infer_shape, for dtypes."""
+        return in_type, [in_type[0]] * len(self.list_outputs()), [in_type[0]] * len(self.list_auxiliary_states())
+
+    def infer_storage_type(self, in_stype: list[str]) -> Any:
+        """As infer_shape, for storage types. Arrays are dense here, whatever it says."""
+        dense = "default"
+        return in_stype, [dense] * len(self.list_outputs()), [dense] * len(self.list_auxiliary_states())
+
+    def infer_storage_type_backward(
+        self,
+        ograd_stype: list[str],
+        in_stype: list[str],
+        out_stype: list[str],
+        igrad_stype: list[str],
+        aux_stype: list[str],
+    ) -> Any:
+        """Storage types of what backward takes and gives. Arrays are dense here, whatever it says."""
+        return tuple(["default"] * len(s) for s in (ograd_stype, in_stype, out_stype, igrad_stype, aux_stype))
+
+    def list_outputs(self) -> list[str]:
+        """Names of the outputs."""
+        return ["output"]
+
+    def list_arguments(self) -> list[str]:
+        """Names of the inputs."""
+        return ["data"]
+
+    def list_auxiliary_states(self) -> list[str]:
+        """Names of the auxiliary states."""
+        return []
+
+    def declare_backward_dependency(self, out_grad: list[int], in_data: list[int], out_data: list[int]) -> list[int]:
+        """Which of these numbers of arrays backward reads; without any of out_grad the operator is a loss."""
+        return [*(out_grad if self.need_top_grad_ else ()), *in_data, *out_data]
+
+    def create_operator(self, ctx: Context, in_shapes: list[list[int]], in_dtypes: list[int]) -> Any:
+        """The CustomOp for inputs of such shapes and dtypes (as MXNet's codes)."""
+        return CustomOp()
+
+
+T = TypeVar("T", bound=type[CustomOpProp])
+
+
+def register(reg_name: str) -> Callable[[T], T]:
+    """``@register("name")`` on a CustomOpProp makes it known as ``op_type="name"``; what had the name before loses it."""
+
+    def do_register(prop_cls: T) -> T:
+        KNOWN[reg_name] = lambda texts: _Adapter(reg_name, prop_cls(**texts))
+        return prop_cls
+
+    return do_register
+
+
+class _Adapter:
+    """See ops.custom.Adapter."""
+
+    def __init__(self, name: str, prop: CustomOpProp):
+        self.name, self.prop = name, prop
+        self.arguments, self.outputs = tuple(prop.list_arguments()), tuple(prop.list_outputs())
+        self.states = tuple(prop.list_auxiliary_states())
+        numbers = iter(range(len(self.arguments) + 2 * len(self.outputs)))
+        heads, inputs, outputs = ([next(numbers) for _ in part] for part in (self.outputs, self.arguments, self.outputs))
+        self.top = not set(heads).isdisjoint(prop.declare_backward_dependency(heads, inputs, outputs))
+
+    def infer_shape(self, shapes: list[list[int]]) -> tuple[list[Any], list[Any], list[Any]]:
+        return _three(self.prop.infer_shape(shapes))
+
+    def infer_type(self, dtypes: list[type]) -> tuple[list[Any], list[Any], list[Any]]:
+        return _three(self.prop.infer_type(dtypes))
+
+    def forward(
+        self, inputs: list[np.ndarray], outputs: list[np.ndarray], states: list[np.ndarray], training: bool
+    ) -> _Call:
+        ctx = resolve(None)
+        op = self.prop.create_operator(ctx, [list(x.shape) for x in inputs], [dtype_flag(x.dtype) for x in inputs])
+        # copies: what the operator keeps for backward has to stay what it is when this memory is used again
+        given = [_reading(x.copy()) for x in inputs]
+        wanted, auxiliary = _writing(outputs), _writing(states)
+        with _Unrecorded(training):
+            op.forward(
+                is_train=training, req=["write"] * len(outputs), in_data=given, out_data=wanted, aux=auxiliary
+            )
+        _finish(wanted, auxiliary)
+        return _Call(op)
+
+
+class _Call:
+    """What a forward call leaves for its backward call."""
+
+    def __init__(self, op: Any):
+        self.op = op
+
+    def backward(
+        self,
+        heads: list[np.ndarray],
+        inputs: list[np.ndarray],
+        outputs: list[np.ndarray],
+        gradients: list[np.ndarray],
+        states: list[np.ndarray],
+    ) -> None:
+        wanted = _writing(gradients)
+        with _Unrecorded(True):
+            self.op.backward(
+                req=["write"] * len(gradients),
+                out_grad=[*map(_reading, heads)],
+                in_data=[*map(_reading, inputs)],
+                out_data=[*map(_reading, outputs)],
+                in_grad=wanted,
+                aux=[*map(_reading, states)],
+            )
+        _finish(wanted)
+
+
+class _Unrecorded:
+    """``with`` block for a user's code that runs inside an operator: it is no part of what is being recorded."""
+
+    def __init__(self, training: bool):
+        self.training = training
+
+    def __enter__(self) -> None:
+        self.before = STATE.recording, STATE.training
+        STATE.recording, STATE.training = False, self.training
+
+    def __exit__(self, *exception: object) -> None:
+        STATE.recording, STATE.training = self.before
+
+
+def _reading(memory: np.ndarray) -> NDArray:
+    """An NDArray of the memory that refuses to be written to."""
+    view = memory.view()
+    view.flags.writeable = False
+    return NDArray._own(view, resolve(None))
+
+
+def _writing(memories: list[np.ndarray]) -> list[NDArray]:
+    return [NDArray._own(m, resolve(None)) for m in memories]
+
+
+def _finish(*groups: list[NDArray]) -> None:
+    for group in groups:
+        for array in group:
+            array.wait_to_read()
+
+
+def _three(found: Any) -> tuple[list[Any], list[Any], list[Any]]:
+    if len(found) not in (2, 3):
+        raise ValueError(f"got {len(found)} lists, wanted 2 or 3: arguments, outputs, auxiliary states")
+    return list(found[0]), list(found[1]), list(found[2]) if len(found) == 3 else []
+
+
+# -- before CustomOp --------------------------------------------------------------------------------------------------
+
+
+class PythonOp:
+    """What NumpyOp and NDArrayOp have in common: one object that says what it takes and computes it.
+
+    Calling it with symbols gives the symbol of its output. Kept for programs of MXNet 0.x; CustomOp is its successor."""
+
+    _kind: ClassVar[str] = ""
+    _count: ClassVar[int] = 0
+
+    def __init__(self, need_top_grad: bool = True):
+        self.need_top_grad_ = need_top_grad
+        warnings.warn(f"{type(self).__name__} has been deprecated. Please use CustomOp", stacklevel=2)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Symbol:
+        return self.get_symbol(*args, **kwargs)
+
+    def get_symbol(self, *args: Symbol, **kwargs: Any) -> Symbol:
+        """The symbol of the operator applied to symbols; inputs that are missing become variables."""
+        if not self._kind:
+            raise NotImplementedError("Must override this")
+        PythonOp._count += 1
+        name = f"{type(self).__name__}-{PythonOp._count}"
+        adapter = _OldAdapter(self)
+        KNOWN[name] = lambda texts: adapter
+        return _applied(self._kind, args, kwargs, {"op_type": name})
+
+    def forward(self, in_data: list[Any], out_data: list[Any]) -> None:
+        """Fill out_data."""
+        out_data[0][:] = in_data[0]
+
+    def backward(self, out_grad: list[Any], in_data: list[Any], out_data: list[Any], in_grad: list[Any]) -> None:
+        """Fill in_grad."""
+        in_grad[0][:] = 1.0
+
+    def infer_shape(self, in_shape: list[list[int]]) -> Any:
+        """(shapes of the inputs, of the outputs) from those of the inputs."""
+        return in_shape, [in_shape[0]]
+
+    def list_outputs(self) -> list[str]:
+        """Names of the outputs."""
+        return ["output"]
+
+    def list_arguments(self) -> list[str]:
+        """Names of the inputs."""
+        return ["data"]
+
+    def need_top_grad(self) -> bool:
+        """Whether the gradients depend on those of the outputs."""
+        return self.need_top_grad_
+
+
+class NumpyOp(PythonOp):
+    """A PythonOp that computes with NumPy arrays, all float32."""
+
+    _kind = "_Native"
+
+
+class NDArrayOp(PythonOp):
+    """A PythonOp that computes with NDArrays, all float32."""
+
+    _kind = "_NDArray"
+
+    def declare_backward_dependency(self, out_grad: list[int], in_data: list[int], out_data: list[int]) -> list[int]:
+        """Which of these numbers of arrays backward reads."""
+        return [*(out_grad if self.need_top_grad() else ()), *in_data, *out_data]
+
+
+class _OldAdapter:
+    """See ops.custom.Adapter; it is what backward comes back to, too."""
+
+    def __init__(self, op: PythonOp):
+        self.op = op
+        self.arguments, self.outputs = tuple(op.list_arguments()), tuple(op.list_outputs())
+        self.states: tuple[str, ...] = ()
+        self.top = op.need_top_grad()
+        self.arrays = isinstance(op, NDArrayOp)
+
+    def infer_shape(self, shapes: list[list[int]]) -> tuple[list[Any], list[Any], list[Any]]:
+        return _three(self.op.infer_shape(shapes))
+
+    def infer_type(self, dtypes: list[type]) -> tuple[list[Any], list[Any], list[Any]]:
+        return [np.float32] * len(self.arguments), [np.float32] * len(self.outputs), []
+
+    def forward(
+        self, inputs: list[np.ndarray], outputs: list[np.ndarray], states: list[np.ndarray], training: bool
+    ) -> _OldAdapter:
+        wanted: list[Any] = _writing(outputs) if self.arrays else outputs
+        with _Unrecorded(training):
+            self.op.forward(in_data=[self._given(x.copy()) for x in inputs], out_data=wanted)
+        _finish(wanted if self.arrays else [])
+        return self
+
+    def backward(
+        self,
+        heads: list[np.ndarray],
+        inputs: list[np.ndarray],
+        outputs: list[np.ndarray],
+        gradients: list[np.ndarray],
+        states: list[np.ndarray],
+    ) -> None:
+        wanted: list[Any] = _writing(gradients) if self.arrays else gradients
+        given = ([self._given(a) for a in part] for part in (heads, inputs, outputs))
+        with _Unrecorded(True):
+            self.op.backward(**dict(zip(("out_grad", "in_data", "out_data"), given)), in_grad=wanted)
+        _finish(wanted if self.arrays else [])
+
+    def _given(self, memory: np.ndarray) -> Any:
+        """An input as the operator wants it, not to be written to."""
+        if self.arrays:
+            return _reading(memory)
+        view = memory.view()
+        view.flags.writeable = False
+        return view
+
+
+def _applied(hint: str, args: Any, kwargs: dict[str, Any], given: dict[str, Any]) -> Symbol:
+    return symbol.custom(hint, args, {**kwargs, **given})
+
+
+# -- what operators there are -----------------------------------------------------------------------------------------
+
+
+class OperatorArguments(NamedTuple):
+    """Inputs and attributes of an operator."""
+
+    narg: int
+    names: list[str]
+    types: list[str]
+
+
+def get_all_registered_operators() -> list[str]:
+    """Names of all operators, aliases included."""
+    return list(REGISTRY)
+
+
+def get_operator_arguments(op_name: str) -> OperatorArguments:
+    """Names of an operator's inputs, then of its attributes, with what each may be. Raises MXNetError for an unknown name."""
+    try:
+        cls = lookup(op_name)
+    except OpError as error:
+        raise MXNetError(str(error)) from None
+    names = [n.lstrip("*") for n in cls.inputs]
+    types = ["NDArray-or-Symbol[]" if n.startswith("*") else "NDArray-or-Symbol" for n in cls.inputs]
+    return OperatorArguments(
+        len(names) + len(cls.fields),
+        [*names, *cls.fields],
+        [*types, *(field.kind.label for field in cls.fields.values())],
+    )

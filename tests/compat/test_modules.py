@@ -1,0 +1,90 @@
+"""Small modules that programs import names from."""
+
+import logging
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import hybrid as mx
+
+
+def test_numpy_mode_is_refused() -> None:
+    assert not mx.is_np_array() and not mx.is_np_shape() and not mx.util.is_np_shape()
+    assert mx.set_np_shape(False) is False
+    mx.util.set_np(False, False)
+    mx.util.reset_np()
+    with mx.np_shape(False), mx.np_array(False):
+        pass
+    for switch in (mx.util.set_np, lambda: mx.set_np_shape(True), mx.np_shape, mx.np_array, lambda: mx.use_np(Counter)):
+        with pytest.raises(mx.MXNetError, match="no NumPy mode"):
+            switch()
+
+
+def test_names_of_base() -> None:
+    from hybrid.base import classproperty, integer_types, numeric_types, py_str, string_types, with_metaclass
+
+    assert (
+        isinstance(np.float32(1), numeric_types) and isinstance(np.int64(1), integer_types) and string_types == (str,)
+    )
+    assert not isinstance(np.float32(1), integer_types)
+    assert py_str("é".encode()) == "é"
+    assert issubclass(mx.base.NotSupportedForSparseNDArray, mx.base.MXNetError)
+
+    class Meta(type):
+        pass
+
+    class Made(with_metaclass(Meta, dict)):
+        @classproperty
+        def kind(cls) -> str:  # noqa: N805
+            return cls.__name__
+
+    assert type(Made) is Meta and Made.__bases__ == (dict,) and Made.kind == Made().kind == "Made"
+
+
+def test_features() -> None:
+    features = mx.runtime.Features()
+    assert features is mx.runtime.Features() and len(features) == len(mx.runtime.feature_list()) == 32
+    assert (
+        not features.is_enabled("cuda")
+        and repr(features["CUDA"]) == "✖ CUDA"
+        and repr(features).startswith("[✖ CUDA, ")
+    )
+    with pytest.raises(RuntimeError, match="Feature 'NO' is unknown, known features are: "):
+        features.is_enabled("no")
+
+
+def test_loggers(tmp_path, capsys: pytest.CaptureFixture[str]) -> None:
+    logger = mx.log.get_logger("gluonnx-test", level=mx.log.INFO)
+    logger.info("said")
+    assert mx.log.get_logger("gluonnx-test", level=mx.log.ERROR) is logger and logger.level == logging.INFO
+    err = capsys.readouterr().err
+    assert err.startswith("\x1b[32mI") and err.endswith("\x1b[0m said\n") and ":test_loggers:" in err
+    mx.log.get_logger("gluonnx-file", str(tmp_path / "log")).warning("written")
+    assert (tmp_path / "log").read_text() == "written\n"
+    with pytest.warns(DeprecationWarning):
+        assert mx.log.getLogger() is logging.getLogger()
+
+
+def test_there_is_no_library_and_no_gpu() -> None:
+    with pytest.raises(mx.MXNetError, match=r"no libmxnet\.so"):
+        mx.libinfo.find_lib_path()
+    assert mx.util.get_gpu_count() == 0
+    with pytest.raises(mx.MXNetError):
+        mx.util.get_gpu_memory(0)
+    with pytest.raises(ValueError, match="gpu context"):
+        mx.util.get_cuda_compute_capability(mx.cpu())
+
+
+def test_old_autograd() -> None:
+    from hybrid.contrib import autograd
+
+    x = mx.nd.array([1.0, 2.0])
+    (dx,), y = autograd.grad_and_loss(lambda x, c: x * x * c, 0)(x, mx.nd.array([3.0, 1.0]))
+    assert dx.asnumpy().tolist() == [6, 4] and y.asnumpy().tolist() == [3, 4]
+    assert autograd.grad(lambda x: x * 2)(x)[0].asnumpy().tolist() == [2, 2]
+    with autograd.train_section():
+        assert mx.autograd.is_recording() and mx.autograd.is_training()
+        with autograd.test_section():
+            assert not mx.autograd.is_recording()
+    assert not mx.autograd.is_recording() and not mx.autograd.is_training()

@@ -1,0 +1,141 @@
+"""The Estimator: the loss curve of a small network is that of real MXNet 1.9.1, and handlers do what they say."""
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hybrid as mx
+from hybrid import gluon
+from hybrid.gluon.contrib.estimator import (
+    BatchProcessor,
+    CheckpointHandler,
+    EarlyStoppingHandler,
+    EpochEnd,
+    Estimator,
+    LoggingHandler,
+    ValidationHandler,
+)
+
+LOSS = gluon.loss.SoftmaxCrossEntropyLoss
+
+# (training accuracy, training loss, validation accuracy, validation loss) after 4 epochs: MXNet 1.9.1 from this program
+RECORDED = (1.0, 0.05850317132785676, 1.0, 0.019757763712682674)
+
+
+def network() -> tuple[gluon.nn.HybridSequential, gluon.data.DataLoader]:
+    rng = np.random.RandomState(3)
+    x = rng.randn(32, 5).astype("float32")
+    data = gluon.data.DataLoader(gluon.data.ArrayDataset(x, (x.sum(1) > 0).astype("float32")), 8)
+    net = gluon.nn.HybridSequential()
+    net.add(gluon.nn.Dense(8, activation="relu", in_units=5), gluon.nn.Dense(2, in_units=8))
+    net.initialize()
+    net[0].weight.set_data(mx.nd.array(rng.randn(8, 5)))
+    net[1].weight.set_data(mx.nd.array(rng.randn(2, 8)))
+    net.hybridize()
+    return net, data
+
+
+def estimator(net: gluon.nn.HybridSequential) -> Estimator:
+    trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.5, "momentum": 0.9})
+    return Estimator(net, LOSS(), trainer=trainer, context=mx.cpu())
+
+
+def values(fitted: Estimator) -> list[float]:
+    return [m.get()[1] for m in (*fitted.train_metrics, *fitted.val_metrics)]
+
+
+def test_fits_as_mxnet_does(capsys: pytest.CaptureFixture[str]) -> None:
+    net, data = network()
+    fitted = estimator(net)
+    fitted.fit(data, data, epochs=4)
+    np.testing.assert_allclose(values(fitted), RECORDED, rtol=1e-3)
+    assert [m.get()[0] for m in fitted.train_metrics] == ["training accuracy", "training softmaxcrossentropyloss"]
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == "Training begin: using optimizer SGD with current learning rate 0.5000 "
+    assert said[1:4] == ["Train for 4 epochs.", "[Epoch 0] Begin, current learning rate: 0.5000", "Validation Begin"]
+    assert "training accuracy: 1.0000, training softmaxcrossentropyloss: 0.0585" in said[-1]
+
+
+def test_batches_and_logging(capsys: pytest.CaptureFixture[str]) -> None:
+    net, data = network()
+    fitted = estimator(net)
+    fitted.fit(data, batches=6, event_handlers=LoggingHandler(2, metrics=fitted.train_metrics))
+    said = capsys.readouterr().out
+    assert [line[:20] for line in said.splitlines() if "[Batch" in line] == [
+        "[Epoch 0][Batch 0][S",
+        "[Epoch 0][Batch 2][S",
+        "[Epoch 1][Batch 0][S",
+    ]
+    assert "with 2 epochs" in said
+
+
+def test_checkpoints_are_kept_and_resumed(tmp_path: Path) -> None:
+    net, data = network()
+    fitted = estimator(net)
+    best = CheckpointHandler(
+        str(tmp_path), monitor=fitted.val_metrics[0], save_best=True, mode="max", max_checkpoints=2, verbose=1
+    )
+    fitted.fit(data, data, epochs=4, event_handlers=best)
+    names = {f"model-{n}.{kind}" for n in ("best", "epoch2batch12", "epoch3batch16") for kind in ("params", "states")}
+    assert {p.name for p in tmp_path.iterdir()} == {"model-symbol.json", *names}
+
+    net, _ = network()
+    resumed = estimator(net)
+    resumed.fit(data, epochs=6, event_handlers=CheckpointHandler(str(tmp_path), resume_from_checkpoint=True))
+    assert resumed.max_epoch == 2 and (tmp_path / "model-epoch5batch24.params").exists()
+    whole = estimator(network()[0])
+    whole.fit(data, epochs=6)
+    np.testing.assert_allclose(values(resumed)[:2], values(whole)[:2], rtol=1e-4)
+    with pytest.raises(ValueError, match="maximum number of epochs 6 reached"):
+        resumed.fit(data, epochs=6, event_handlers=CheckpointHandler(str(tmp_path), resume_from_checkpoint=True))
+
+
+def test_stops_early() -> None:
+    net, data = network()
+    fitted = estimator(net)
+    stop = EarlyStoppingHandler(fitted.train_metrics[0], patience=2, mode="max", baseline=2.0)
+    fitted.fit(data, epochs=50, event_handlers=stop)
+    assert stop.stopped_epoch == 1 and stop.current_epoch == 2
+
+
+def test_auto_mode_goes_by_the_name_of_the_metric() -> None:
+    fitted = estimator(network()[0])
+    with pytest.warns(UserWarning, match="`greater` operator will be used to determine if training accuracy"):
+        assert EarlyStoppingHandler(fitted.train_metrics[0]).monitor_op(2, 1)
+    with pytest.warns(UserWarning, match="`less` operator"):
+        assert EarlyStoppingHandler(fitted.train_metrics[1]).monitor_op(1, 2)
+
+
+def test_validation_by_batches_and_own_handlers() -> None:
+    net, data = network()
+    fitted = estimator(net)
+    seen: list[int] = []
+
+    class Stop(EpochEnd):
+        def epoch_end(self, estimator, *args, **kwargs):
+            seen.append(len(evaluated))
+            return len(seen) == 3
+
+    evaluated: list[int] = []
+    check = ValidationHandler(data, lambda **kwargs: evaluated.append(1), epoch_period=None, batch_period=2)
+    fitted.fit(data, epochs=10, event_handlers=[check, Stop()])
+    assert seen == [2, 4, 6]
+
+
+def test_what_is_refused() -> None:
+    net, data = network()
+    with pytest.raises(ValueError, match="loss must be a Loss"):
+        Estimator(net, "softmax")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="Customized Batch Processor"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        Estimator(net, LOSS(), batch_processor=object())
+    with pytest.warns(UserWarning, match="default SGD optimizer with learning rate 0.001"):
+        fitted = Estimator(net, LOSS(), batch_processor=BatchProcessor())
+    with pytest.raises(ValueError, match="exactly one type of iteration"):
+        fitted.fit(data)
+    with pytest.raises(ValueError, match="only support input as Gluon DataLoader"):
+        fitted.evaluate([])  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="outside of the known training and validation metrics"):
+        fitted.fit(data, epochs=1, event_handlers=LoggingHandler(metrics=[mx.metric.Accuracy()]))
