@@ -18,14 +18,13 @@ from typing import Any
 import numpy as np
 
 from . import frontend, random
-from .attrs import dtype as read_dtype
-from .calls import Call, check_targets, examine, owned, prove
+from .calls import Call, apart, array_dtype, check_targets, examine, prove
 from .context import Context, resolve
 from .engine import ENGINE, Var
 from .error import MXNetError, OperandError, OpError
 from .graph.executor import apply, failure
 from .graph.gradient import Rule, rule
-from .indexing import Index, gather_numbers, put, read_key, slicing
+from .indexing import Index, gather, gather_numbers, put, read_key, slicing
 from .op import Op, Spec, lookup
 from .quiet import QUIET
 from .shapes import show
@@ -61,7 +60,7 @@ def invoke(op: Op, inputs: Sequence[NDArray], out: Any = None, *, name: str = ""
     else:
         arrays, known, ready = _survey(inputs)
     call = op.calls.get(known) or examine(op, known)
-    if ready and out is None and call.simple:
+    if ready and call.simple and (out is None or _takes(out, call.specs[0])):
         try:
             result = QUIET.run(op.compute, *arrays)
         except Exception as error:
@@ -70,6 +69,9 @@ def invoke(op: Op, inputs: Sequence[NDArray], out: Any = None, *, name: str = ""
             result = prove(op, name, result, call)
         elif type(result) is tuple:
             (result,) = result
+        if out is not None:
+            out._memory[...] = result
+            return out
         if type(result) is not _ARRAY or result.base is not None or not result.flags.c_contiguous:
             result = np.array(result, order="C")
         else:
@@ -88,7 +90,20 @@ def invoke(op: Op, inputs: Sequence[NDArray], out: Any = None, *, name: str = ""
 
 
 _INPLACE = "Inplace operations (+=, -=, x[:]=, etc) are not supported when recording with autograd."
-_ARRAY, _NEW = np.ndarray, object.__new__
+_ARRAY, _NEW, _ALL = np.ndarray, object.__new__, slice(None)
+
+
+def _takes(out: Any, spec: Spec) -> bool:
+    """Whether the result can be written to ``out`` at once, and that is all there is to do."""
+    if type(out) is not NDArray or STATE.recording:
+        return False
+    memory, var = out._memory, out._var
+    return (
+        memory is not None
+        and memory.shape == spec.shape
+        and memory.dtype == spec.dtype
+        and (var is None or not (var.writer is not None or var.readers or var.error is not None))
+    )
 
 
 def _survey(inputs: Sequence[NDArray]) -> tuple[list[Any], tuple[Any, ...], bool]:
@@ -119,7 +134,7 @@ def _invoke(op: Op, inputs: Sequence[NDArray], out: Any, call: Call, ready: bool
         check_targets(op, targets, call.specs[:visible])
         if STATE.recording and any(x._node is not None for x in inputs) and any(t._node is not None for t in targets):
             raise MXNetError(f"{name}: {_INPLACE}")
-    changed = [x for x, n in zip(inputs, op.takes()) if n in op.mutates]
+    changed = [inputs[i] for i in call.changed]
     options = {
         "training": STATE.training,
         "rng": random.fork() if "rng" in op.uses and (inputs or not call.small) else None,
@@ -131,7 +146,7 @@ def _invoke(op: Op, inputs: Sequence[NDArray], out: Any, call: Call, ready: bool
             x.wait_to_write()
         arrays = [x._values for x in inputs]
         results = apply(op, arrays, call.specs, name=name, **options)
-        made = _adopt(results, targets, visible, ctx)
+        made = _adopt(apart(results, arrays), targets, visible, ctx)
     else:
         made = [_pending(s, ctx) for s in call.specs]
         if targets is not None:
@@ -140,7 +155,7 @@ def _invoke(op: Op, inputs: Sequence[NDArray], out: Any, call: Call, ready: bool
         def run() -> None:
             arrays = [x._settled() for x in inputs]
             results = apply(op, arrays, call.specs, name=name, **options)
-            for y, result in zip(made, results):
+            for y, result in zip(made, apart(results, arrays)):
                 y._settle(result)
 
         writes = [y._shared_var() for y in (*made, *changed)]
@@ -153,14 +168,14 @@ def _invoke(op: Op, inputs: Sequence[NDArray], out: Any, call: Call, ready: bool
 
 
 def _adopt(results: Sequence[np.ndarray], targets: list[NDArray] | None, visible: int, ctx: Context) -> list[NDArray]:
-    """NDArrays of results: the targets, for as many as are visible, and new ones."""
+    """NDArrays of results in memory of their own: the targets, for as many as are visible, and new ones."""
     made = []
     for i, result in enumerate(results):
         if targets is not None and i < visible:
-            targets[i]._array[...] = result
+            targets[i]._anew[...] = result
             made.append(targets[i])
         else:
-            made.append(NDArray._own(owned(result), ctx))
+            made.append(NDArray._own(result, ctx))
     return made
 
 
@@ -179,12 +194,16 @@ def _pending(spec: Spec, ctx: Context) -> NDArray:
 
 def traced(op: Op) -> Rule | OpError:
     """The operator's gradient rule, or why it has none."""
-    from . import symbol
+    found = op.memo.get("rule")
+    if found is None:
+        from . import symbol
 
-    try:
-        return rule(op, symbol)  # type: ignore[arg-type]  modules can be hashed
-    except OpError as error:
-        return error
+        try:
+            found = rule(op, symbol)  # type: ignore[arg-type]  modules can be hashed
+        except OpError as error:
+            found = error
+        op.memo["rule"] = found
+    return found
 
 
 def record(op: Op, inputs: Sequence[NDArray], outputs: Sequence[NDArray], specs: Sequence[Spec]) -> None:
@@ -246,6 +265,19 @@ class NDArray:
             ENGINE.wait(self._var, write=True)
         return self._memory  # type: ignore[return-value]
 
+    @property
+    def _anew(self) -> np.ndarray:
+        """_array, all of which is to be written: what kept it from being written so far is forgotten."""
+        memory = self._settled()
+        if self._var is not None:
+            ENGINE.wait(self._var, write=True, whole=self._is_all_of(memory))
+        return memory
+
+    @staticmethod
+    def _is_all_of(memory: np.ndarray) -> bool:
+        """Whether the memory is no part of a larger one, of which a Var would tell as well."""
+        return memory.base is None or memory.base.size == memory.size
+
     def _shared_var(self) -> Var:
         """What the engine is to know the memory by."""
         if self._var is None:
@@ -262,11 +294,11 @@ class NDArray:
         return self._memory  # type: ignore[return-value]
 
     def _settle(self, result: np.ndarray) -> None:
-        """Take over what an operator has computed."""
+        """Take over what an operator has computed, in memory of its own."""
         if self._memory is None:
             with ENGINE.lock:
                 if self._memory is None:
-                    self._memory = owned(result)
+                    self._memory = result
                     return
         self._memory[...] = result
 
@@ -402,7 +434,7 @@ class NDArray:
     item = asscalar
 
     def astype(self, dtype: Any, copy: bool = True) -> NDArray:
-        wanted = read_dtype("float32" if dtype is None else dtype)
+        wanted = array_dtype(dtype)
         if not copy and wanted == self._dtype:
             return self
         return invoke(lookup("Cast").bind(dtype=wanted), [self])
@@ -521,7 +553,7 @@ class NDArray:
         if STATE.recording and self._node is not None:
             return self._recorded(index, basic)
         memory = self._settled() if basic else self._values
-        part = memory[index]
+        part = memory[index] if basic else gather(memory, index)
         if part.ndim == 0 and self.ndim:
             part = part.reshape(1)  # MXNet has no 0-d arrays outside of its NumPy mode
         if basic and part.flags.c_contiguous:
@@ -560,9 +592,10 @@ class NDArray:
     def _assign(self, index: Any, value: Any) -> None:
         """self[index] = value, broadcast and cast to the dtype of this array as MXNet does."""
         self._check_writable()
+        whole = index is Ellipsis or all(p is Ellipsis or (type(p) is slice and p == _ALL) for p in index)
         waits = isinstance(value, NDArray) and value._var is not None and value._var.writer is not None
         if not (waits or _busy(self)):
-            put(self._array, index, value._values if isinstance(value, NDArray) else value)
+            put(self._anew if whole else self._array, index, value._values if isinstance(value, NDArray) else value)
             return
         source = value if isinstance(value, NDArray) else np.array(value)
         reads = [value._shared_var()] if isinstance(value, NDArray) else []
@@ -573,7 +606,7 @@ class NDArray:
         def run() -> None:
             put(target, index, source._settled() if isinstance(source, NDArray) else source)
 
-        ENGINE.push(run, [*reads, own], [own])
+        ENGINE.push(run, reads if whole and self._is_all_of(target) else [*reads, own], [own])
 
     def reshape(self, *shape: Any, **kwargs: Any) -> NDArray:
         """The same memory in another shape; 0, -1, -2, -3 and -4 as in the operator Reshape."""

@@ -113,7 +113,7 @@ class Choice(Kind):
         return text
 
     def check(self, value: Any) -> str:
-        return self.parse(str(value))
+        return self.parse(dtype(value).name if isinstance(value, type) else str(value))  # numpy.int32 for "int32"
 
 
 class Tuple(Kind):

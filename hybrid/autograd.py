@@ -7,7 +7,6 @@ so that it can be recorded too: with ``create_graph`` gradients have gradients, 
 
 from __future__ import annotations
 
-import functools
 import heapq
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -116,9 +115,15 @@ class _Compiled(NamedTuple):
     """(slot, which input it is the gradient of)"""
 
 
-@functools.lru_cache(maxsize=4096)
 def _compiled(op: Op, asked: tuple[bool, ...]) -> _Compiled:
     """The operator's rule, as far as it is about the inputs whose gradients are asked for. Raises OpError when it has none."""
+    known = op.memo.get(("backward", asked))
+    if known is None:
+        known = op.memo["backward", asked] = _compile(op, asked)
+    return known
+
+
+def _compile(op: Op, asked: tuple[bool, ...]) -> _Compiled:
     found = traced(op)
     if isinstance(found, OpError):
         raise found
@@ -159,14 +164,20 @@ def _op_backward(step: OpStep, dys: Sequence[NDArray | None]) -> list[NDArray | 
     zero = all(dy is None for dy in dys)
     if zero and isinstance(traced(step.op), OpError):
         return [None] * len(step.parents)
-    plan = _compiled(step.op, tuple(p is not None for p in step.parents))
+    plan = _compiled(step.op, tuple([p is not None for p in step.parents]))
     if zero and plan.heads:  # a loss head reads no dy, and has a gradient whatever comes
         return [None] * len(step.parents)
     values: list[Any] = [None] * plan.slots
-    for slot, i in plan.reads:
-        values[slot] = _with_node(step.inputs[i], step.parents[i])
-    for slot, i in plan.results:
-        values[slot] = _with_node(step.results[i], (step, i))
+    if STATE.recording:
+        for slot, i in plan.reads:
+            values[slot] = _with_node(step.inputs[i], step.parents[i])
+        for slot, i in plan.results:
+            values[slot] = _with_node(step.results[i], (step, i))
+    else:
+        for slot, i in plan.reads:
+            values[slot] = step.inputs[i]
+        for slot, i in plan.results:
+            values[slot] = step.results[i]
     for slot, i in plan.heads:
         dy = dys[i]
         if dy is None:
@@ -186,8 +197,8 @@ def _op_backward(step: OpStep, dys: Sequence[NDArray | None]) -> list[NDArray | 
 
 
 def _with_node(array: NDArray, node: Node) -> NDArray:
-    """The array with its history, when that may be asked for."""
-    if not STATE.recording or array._node is node:
+    """The array with its history."""
+    if array._node is node:
         return array
     alias = array._view(array._settled())
     alias._node = node

@@ -11,11 +11,9 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from . import random, symbol
 from .array import NDArray, _busy, _pending
-from .calls import SMALL
+from .calls import SMALL, apart
 from .context import resolve
 from .engine import ENGINE
 from .error import MXNetError, OpError
@@ -213,26 +211,21 @@ def launch(
     rng = random.fork() if draws else None
     written = [args[i] for i in states] if program.training else []
     if ready and plan.work <= SMALL and observe is None and not any(map(_busy, written)):
-        return [NDArray._own(_plain(r), ctx) for r in program.execute(prepared, arrays, None, rng)]
+        return [NDArray._own(r, ctx) for r in apart(program.execute(prepared, arrays, None, rng))]
     if not plan.known or observe is not None:
         for x in written:
             x.wait_to_write()
         results = program.execute(prepared, [x._values for x in args], observe, rng)
-        return [NDArray._own(_plain(r), ctx) for r in results]
+        return [NDArray._own(r, ctx) for r in apart(results)]
     made = [_pending(s, ctx) for s in plan.outputs]
 
     def run() -> None:
-        for y, result in zip(made, program.execute(prepared, [x._settled() for x in args], rng=rng)):
+        for y, result in zip(made, apart(program.execute(prepared, [x._settled() for x in args], rng=rng))):
             y._settle(result)
 
     size = sum(math.prod(s.shape) * s.dtype.itemsize for s in plan.outputs)  # type: ignore[arg-type,union-attr]
     ENGINE.push(run, [x._shared_var() for x in args], [y._shared_var() for y in (*made, *written)], size)
     return made
-
-
-def _plain(result: np.ndarray) -> np.ndarray:
-    own = result.base is None and result.flags.c_contiguous and result.flags.writeable
-    return result if own else np.array(result, order="C")
 
 
 class _CachedStep(Step):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .attrs import dtype as read_dtype
 from .error import MXNetError, OpError
 from .graph.graph import Entry, Graph, Node
 from .graph.infer import infer
@@ -21,9 +22,11 @@ SMALL = 1 << 18
 class Call:
     """What is known of calls of an operator with inputs of certain shapes and dtypes."""
 
-    __slots__ = ("known", "proven", "shape", "simple", "size", "small", "specs")
+    __slots__ = ("changed", "known", "proven", "simple", "size", "small", "specs")
 
-    def __init__(self, specs: tuple[Spec, ...], known: bool, small: bool, simple: bool, size: int):
+    def __init__(
+        self, specs: tuple[Spec, ...], known: bool, small: bool, simple: bool, size: int, changed: tuple[int, ...]
+    ):
         self.specs = specs
         self.known = known
         """Whether all shapes are; else the data decides."""
@@ -32,6 +35,8 @@ class Call:
         """One output, small, and compute wants nothing but arrays."""
         self.size = size
         """Bytes of the outputs."""
+        self.changed = changed
+        """Which inputs are written to."""
         self.proven = False
         """Whether compute has been seen to give what specs say."""
 
@@ -44,13 +49,14 @@ def examine(op: Op, key: tuple[Any, ...]) -> Call:
     specs = specs_of(op, key[::2], key[1::2])
     known = all(is_known(s.shape) and s.dtype is not None for s in specs)
     counts = [math.prod(s.shape) for s in specs] if known else []  # type: ignore[arg-type]
-    small = sum(map(math.prod, key[::2])) + sum(counts) <= SMALL
+    small = sum(map(math.prod, key[::2])) + sum(counts[: op.visible()]) <= SMALL
     call = Call(
         specs,
         known,
         small,
         small and len(specs) == 1 and known and not op.uses and not op.mutates,
         sum(c * s.dtype.itemsize for c, s in zip(counts, specs)),  # type: ignore[union-attr]
+        tuple(i for i, n in enumerate(wanted) if n in op.mutates),
     )
     if len(op.calls) >= 1024:
         op.calls.clear()
@@ -85,8 +91,9 @@ def check_targets(op: Op, targets: Sequence[Any], specs: Sequence[Spec]) -> None
     if len(targets) != len(specs):
         raise OpError(f"{op.name}: got {len(targets)} arrays in out, wanted {len(specs)}")
     for target, spec in zip(targets, specs):
-        wrong = is_known(spec.shape) and target.shape != spec.shape
-        if wrong or (spec.dtype is not None and target._dtype != spec.dtype):
+        shape, dtype = spec
+        wrong = is_known(shape) and target.shape != shape
+        if wrong or (dtype is not None and target._dtype != dtype):
             raise OpError(
                 f"{op.name}: result is {spec.dtype}{show(spec.shape)}, but out is {target._dtype}{show(target.shape)}; "
                 "wanted the same"
@@ -98,3 +105,24 @@ def owned(result: np.ndarray) -> np.ndarray:
     """The result, or a copy where it is a view (of an input, say) or laid out otherwise than NDArrays are."""
     plain = result.base is None and result.flags.c_contiguous and result.flags.writeable
     return result if plain else np.array(result, order="C")
+
+
+def apart(results: Sequence[np.ndarray], arrays: Sequence[np.ndarray] = ()) -> list[np.ndarray]:
+    """The results, each in memory of its own: neither that of one of arrays (the inputs) nor another result's."""
+    taken = {id(a) for a in arrays}
+    made = []
+    for result in map(owned, results):
+        made.append(result.copy() if id(result) in taken else result)
+        taken.add(id(result))
+    return made
+
+
+def array_dtype(dtype: Any) -> np.dtype:
+    """The dtype meant, float32 for None. Raises TypeError for one that arrays cannot have."""
+    try:
+        found = read_dtype("float32" if dtype is None else dtype)
+    except ValueError as error:
+        raise TypeError(str(error)) from None
+    if found.kind not in "biufV":
+        raise TypeError(f"dtype {found} is none that an NDArray can have; wanted numbers or bool, and not complex ones")
+    return found

@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from .error import MXNetError
+
 PENDING_TASKS = 1000
 PENDING_BYTES = 1 << 28
 """How far work that has not been done may run ahead of a program; ``push`` waits beyond."""
@@ -104,12 +106,15 @@ class Engine:
         elif self._pending > PENDING_TASKS or self._bytes > PENDING_BYTES:
             self._wait(lambda: self._pending <= PENDING_TASKS // 2 and self._bytes <= PENDING_BYTES // 2)
 
-    def wait(self, var: Var, *, write: bool = False) -> None:
+    def wait(self, var: Var, *, write: bool = False, whole: bool = False) -> None:
         """Return when the memory has been written (for ``write``: also read by everyone who has to).
 
-        Raises the error that kept it from being written."""
+        Raises the error that kept it from being written; ``whole`` says that all of it is about to be written anew, so
+        that such an error is of no interest any more."""
         if var.writer is not None or (write and var.readers):
             self._wait(lambda: var.writer is None and not (write and var.readers))
+        if whole:
+            var.error = None
         if var.error is not None:
             self._raise(var.error)
 
@@ -182,9 +187,17 @@ class Engine:
     def _execute(self, task: Task) -> None:
         error = next((v.error for v in task.reads if v.error is not None), None)
         inherited = error is not None
+        interrupt: KeyboardInterrupt | None = None
         if error is None:
             try:
                 task.run()
+            except KeyboardInterrupt as raised:  # meant for the program, which happens to work here while it waits
+                interrupt = raised
+                if not any(v in task.reads for v in task.writes):
+                    with self.lock:
+                        self._ready.appendleft(task)
+                    raise
+                error = MXNetError("interrupted while changing an array in place, of which only a part may be done")
             except BaseException as raised:  # whatever it is, it belongs to who waits for the result
                 error = raised
         with self.lock:
@@ -205,6 +218,8 @@ class Engine:
             self._pending -= 1
             self._bytes -= task.size
             self._changed.notify_all()
+        if interrupt is not None:
+            raise interrupt
 
 
 ENGINE = Engine(max(2, os.cpu_count() or 1))

@@ -168,16 +168,6 @@ class Symbol:
     def __bool__(self) -> bool:
         raise _only_arrays("__bool__", "bool")
 
-    def __getattr__(self, name: str) -> Any:
-        if name in _ONLY_ARRAYS:
-            alias = _ONLY_ARRAYS[name]
-
-            def refuse(*args: Any, **kwargs: Any) -> Any:
-                raise _only_arrays(name, alias)
-
-            return refuse
-        raise AttributeError(f"'Symbol' object has no attribute '{name}'")
-
     def list_arguments(self) -> list[str]:
         return [n.name for n in self.graph.arguments()]
 
@@ -282,7 +272,7 @@ class Symbol:
         return _binary(frontend.BINARY["multiply"], self, -1.0)
 
     def __abs__(self) -> Symbol:
-        return self.abs()
+        return sym_op.abs(self)
 
     def astype(self, dtype: Any) -> Symbol:
         return sym_op.cast(self, dtype=dtype)
@@ -399,8 +389,9 @@ class Symbol:
 
     def infer_type_partial(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
         """As infer_type, with None for a dtype that is unknown."""
+        named = self._given(args, kwargs, "type")
         try:
-            given = {n: read_dtype(d) for n, d in self._given(args, kwargs, "type").items()}
+            given = {n: read_dtype(d) for n, d in named.items()}
         except ValueError as error:
             raise TypeError(str(error)) from None
         result = infer(self.graph, {}, given)
@@ -473,10 +464,6 @@ class Symbol:
         return self.bind(ctx or current_context(), kwargs, grad_req="null", aux_states=states or None).forward()
 
 
-# What arrays can do and symbols cannot, with the operator that means it.
-_ONLY_ARRAYS: dict[str, str | None] = dict.fromkeys(
-    ("asnumpy", "asscalar", "wait_to_read", "detach", "backward", "copy", "as_in_context"), None
-)
 _INPLACE = {"iadd": "+=", "isub": "-=", "imul": "*=", "itruediv": "/=", "imod": "%="}
 
 
@@ -494,8 +481,18 @@ def _refuse_inplace(dunder: str, alias: str) -> Any:
     return refuse
 
 
+def _refuse(name: str) -> Any:
+    def refuse(self: Symbol, *args: Any, **kwargs: Any) -> Any:
+        raise _only_arrays(name)
+
+    refuse.__name__, refuse.__doc__ = name, "Refuses: only arrays can do this."
+    return refuse
+
+
 for _name, _alias in _INPLACE.items():
     setattr(Symbol, f"__{_name}__", _refuse_inplace(f"__{_name}__", _alias))
+for _name in ("asnumpy", "asscalar", "wait_to_read", "detach", "backward", "copy", "as_in_context"):
+    setattr(Symbol, _name, _refuse(_name))
 
 
 def _all_attrs(node: Node) -> dict[str, str]:

@@ -115,7 +115,8 @@ class Fast(NamedTuple):
 
     array: type
     """What inputs are instances of (exactly; others go the long way)."""
-    invoke: Callable[[Op, tuple[Any, ...]], Any]
+    invoke: Callable[..., Any]
+    """Takes the operator, the inputs, and ``out`` if there is one."""
 
 
 class Namespace:
@@ -224,13 +225,16 @@ def _remembering(
         else:
             if not kwargs and count in plain:
                 return invoke(plain[count], args)
+        out = None
+        if type(kwargs.get("out")) is array:
+            out = kwargs.pop("out")
         key = (count, args[count:], *kwargs.items())
         try:
             op = known.get(key)
         except TypeError:  # a list among the attributes
-            return function(*args, **kwargs)
+            return function(*args, **kwargs) if out is None else function(*args, **kwargs, out=out)
         if op is not None:
-            return invoke(op, args[:count])
+            return invoke(op, args[:count], out)
         if count and slow.isdisjoint(kwargs) and not any(_varies(v) for v in (*args[count:], *kwargs.values())):
             rest = args[count:]
             if positions is None:
@@ -248,8 +252,8 @@ def _remembering(
                     known[key] = op
                     if not given:
                         plain[count] = op
-                    return invoke(op, args[:count])
-        return function(*args, **kwargs)
+                    return invoke(op, args[:count], out)
+        return function(*args, **kwargs) if out is None else function(*args, **kwargs, out=out)
 
     return remembering
 

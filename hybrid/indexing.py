@@ -84,9 +84,24 @@ def slicing(index: Index, shape: tuple[int, ...]) -> tuple[dict[str, tuple[Any, 
     return {"begin": tuple(begin), "end": tuple(end), "step": tuple(step)}, tuple(wanted) or (1,)
 
 
+def gather(values: np.ndarray, index: Index) -> np.ndarray:
+    """values[index] for an index with arrays; as in NumPy but for a None behind index arrays that stand side by side:
+    MXNet puts the new axis as many places too early as the index arrays make axes."""
+    arrays = [i for i, part in enumerate(index) if not (part is None or part is Ellipsis or isinstance(part, slice))]
+    late = [i for i, part in enumerate(index) if part is None and i > arrays[-1]]
+    if not late or len(arrays) != arrays[-1] - arrays[0] + 1:
+        return values[index]
+    used = sum(part is not None and part is not Ellipsis for part in index)
+    sizes = [0 if i in arrays else values.ndim - used if part is Ellipsis else 1 for i, part in enumerate(index)]
+    part = values[tuple(part for i, part in enumerate(index) if i not in late)]
+    for i in late:
+        part = np.expand_dims(part, sum(sizes[:i]))
+    return part
+
+
 def gather_numbers(index: Index, shape: tuple[int, ...]) -> np.ndarray:
-    """Which elements of an array, counted through, an index takes."""
-    return np.array(np.arange(int(np.prod(shape))).reshape(shape)[index], order="C")
+    """Which elements of an array, counted through, an index with arrays takes."""
+    return np.array(gather(np.arange(int(np.prod(shape))).reshape(shape), index), order="C")
 
 
 def put(target: np.ndarray, index: Any, value: Any) -> None:

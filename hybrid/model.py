@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 from collections import namedtuple
 from typing import Any
@@ -11,6 +12,8 @@ from .ndarray import NDArray, save, wrap
 
 BatchEndParam = namedtuple("BatchEndParams", ["epoch", "nbatch", "eval_metric", "locals"])
 """What callbacks of training get after each batch."""
+_ABOVE = {"DataParallelExecutorManager": "executor_manager", "FeedForward": "feed_forward"}
+"""Classes that need the modules that are built on this one; loaded when they are asked for."""
 
 
 def save_checkpoint(
@@ -48,8 +51,6 @@ def load_checkpoint(prefix: str, epoch: int) -> tuple[symbol.Symbol, dict[str, N
 
 
 def __getattr__(name: str) -> Any:
-    if name != "FeedForward":  # which needs the modules that are built on this one
+    if name not in _ABOVE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from .feed_forward import FeedForward
-
-    return FeedForward
+    return getattr(importlib.import_module(f"{__package__}.{_ABOVE[name]}"), name)

@@ -14,7 +14,7 @@ import numpy as np
 
 from . import frontend
 from .array import NDArray, binary, invoke
-from .attrs import dtype as read_dtype
+from .calls import array_dtype
 from .context import Context, resolve
 from .engine import ENGINE
 from .error import OperandError, OpError
@@ -113,17 +113,6 @@ true_divide = divide
 # -- making arrays --------------------------------------------------------------------------------------------------------
 
 
-def _dtype(dtype: Any) -> np.dtype:
-    """The dtype meant, float32 for None. Raises TypeError for one that arrays cannot have."""
-    try:
-        found = read_dtype("float32" if dtype is None else dtype)
-    except ValueError as error:
-        raise TypeError(str(error)) from None
-    if found.kind not in "biufV":
-        raise TypeError(f"dtype {found} is none that an NDArray can have; wanted numbers or bool, and not complex ones")
-    return found
-
-
 def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> Any:
     """An NDArray of the values. dtype: that of an NDArray or sparse source, else float32."""
     if isinstance(source_array, NDArray):
@@ -131,14 +120,14 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> A
             from .sparse import array as sparse_array
 
             return sparse_array(source_array, ctx, dtype)
-        wanted = source_array._dtype if dtype is None else _dtype(dtype)
+        wanted = source_array._dtype if dtype is None else array_dtype(dtype)
         if STATE.recording and source_array._node is not None:
             made = source_array.copy() if wanted == source_array._dtype else source_array.astype(wanted)
             made._ctx = resolve(ctx)
             return made
         memory: Any = source_array._values
     else:
-        wanted = _dtype(dtype)
+        wanted = array_dtype(dtype)
         try:
             memory = np.asarray(source_array)
             if memory.dtype.kind not in "biufV":
@@ -159,7 +148,9 @@ def from_numpy(ndarray: np.ndarray, zero_copy: bool = True) -> NDArray:
 
 
 class _Capsule:
-    """A DLPack capsule as the object that NumPy wants to take it from."""
+    """A DLPack capsule as the object that NumPy wants to take it from.
+
+    Then also what keeps its memory: NumPy calls that read-only, because such a capsule cannot say whether it is."""
 
     def __init__(self, capsule: Any):
         self._capsule = capsule
@@ -170,10 +161,17 @@ class _Capsule:
     def __dlpack_device__(self) -> tuple[int, int]:
         return 1, 0
 
+    def shared(self) -> np.ndarray:
+        """The memory as a writable array."""
+        self._array = np.from_dlpack(self)
+        described = dict(self._array.__array_interface__)
+        self.__array_interface__ = {**described, "data": (described["data"][0], False)}
+        return np.asarray(self)
+
 
 def from_dlpack(dlpack: Any) -> NDArray:
     """An NDArray of a DLPack capsule, or of anything with ``__dlpack__``, sharing its memory where that can be written to."""
-    found = np.from_dlpack(dlpack if hasattr(dlpack, "__dlpack__") else _Capsule(dlpack))
+    found = np.from_dlpack(dlpack) if hasattr(dlpack, "__dlpack__") else _Capsule(dlpack).shared()
     return from_numpy(found, zero_copy=bool(found.flags.c_contiguous and found.flags.writeable))
 
 
@@ -218,12 +216,12 @@ def zeros(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str 
         from .sparse import zeros as sparse_zeros
 
         return sparse_zeros(stype, shape, ctx, dtype, **kwargs)
-    return _made(np.zeros(_shape(shape), _dtype(dtype)), ctx, kwargs)
+    return _made(np.zeros(_shape(shape), array_dtype(dtype)), ctx, kwargs)
 
 
 def ones(shape: Any, ctx: Context | None = None, dtype: Any = None, **kwargs: Any) -> NDArray:
     """An array of ones, float32 when dtype is None."""
-    return _made(np.ones(_shape(shape), _dtype(dtype)), ctx, kwargs)
+    return _made(np.ones(_shape(shape), array_dtype(dtype)), ctx, kwargs)
 
 
 def full(
@@ -255,19 +253,21 @@ def arange(
     if stop is None or not step:
         raise OpError(f"arange: got start {start}, stop {stop}, step {step}, wanted numbers, and no step of 0")
     values = np.repeat(np.arange(start, stop, step, dtype=np.float64), repeat)
-    return NDArray._own(values.astype(_dtype(dtype or "float64")), resolve(ctx))
+    return NDArray._own(values.astype(array_dtype(dtype or "float64")), resolve(ctx))
 
 
 def linspace(
     start: float, stop: float, num: int, endpoint: bool = True, ctx: Context | None = None, dtype: Any = np.float32
 ) -> NDArray:
     """num numbers from start to stop, evenly spaced; stop is the last of them with endpoint."""
-    return NDArray._own(np.linspace(start, stop, num, endpoint=endpoint).astype(_dtype(dtype or "float64")), resolve(ctx))
+    return NDArray._own(
+        np.linspace(start, stop, num, endpoint=endpoint).astype(array_dtype(dtype or "float64")), resolve(ctx)
+    )
 
 
 def eye(N: int, M: int = 0, k: int = 0, ctx: Context | None = None, dtype: Any = None, **kwargs: Any) -> NDArray:  # noqa: N803
     """(N, M) zeros, or (N, N), with ones on the k-th diagonal."""
-    return _made(np.eye(N, M or None, k, _dtype(dtype)), ctx, kwargs)
+    return _made(np.eye(N, M or None, k, array_dtype(dtype)), ctx, kwargs)
 
 
 def concatenate(arrays: Sequence[NDArray], axis: int = 0, always_copy: bool = True) -> NDArray:

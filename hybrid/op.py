@@ -20,6 +20,7 @@ The classes are not dataclasses although they read like them: the standard decor
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
@@ -89,6 +90,7 @@ class Op:
     aliases: ClassVar[tuple[str, ...]] = ()
     fields: ClassVar[dict[str, Field]] = {}
     _key: tuple[Any, ...]
+    _hash: int
     calls: dict[tuple[Any, ...], Any]
     """What eager calls have found out about this instance, by the shapes and dtypes of the inputs."""
     memo: dict[Any, Any]
@@ -228,10 +230,12 @@ class Op:
         problem = self.check()
         if problem:
             raise OpError(f"{self.name}: {problem}")
-        self.__dict__["calls"] = {}
-        self.__dict__["memo"] = {}
         # texts, not values: NaN differs from itself, and NumPy says dtype("float64") == None
-        self.__dict__["_key"] = (type(self), *(f.kind.write(values[f.name]) for f in self.fields.values()))
+        self._seal((type(self), *(f.kind.write(values[f.name]) for f in self.fields.values())))
+
+    def _seal(self, key: tuple[Any, ...]) -> None:
+        """Set what instances have besides attributes. Those of one key are equal."""
+        self.__dict__.update(calls={}, memo={}, _key=key, _hash=hash(key))
 
     def check(self) -> str | None:
         """What is wrong with the attributes taken together, if anything."""
@@ -244,7 +248,7 @@ class Op:
         return self is other or (isinstance(other, Op) and self._key == other._key)
 
     def __hash__(self) -> int:
-        return hash(self._key)
+        return self._hash
 
     def __repr__(self) -> str:
         return f"{self.name}({', '.join(f'{k}={v}' for k, v in self.dump().items())})"
@@ -252,8 +256,8 @@ class Op:
     @classmethod
     def bind(cls, **attrs: Any) -> Op:
         """The instance with these attributes (texts or values); equal calls give the same object."""
-        if any(type(v) is float and v == 0.0 for v in attrs.values()):
-            return _share(cls(**attrs))  # the memo holds 0.0 and -0.0 for equal
+        if any(type(v) is float and v == 0.0 and math.copysign(1, v) < 0 for v in attrs.values()):
+            return _share(cls(**attrs))  # the memo holds 0.0, which it knows, and -0.0 for equal
         try:
             return _bind(cls, tuple(sorted(attrs.items())))
         except TypeError:  # an unhashable value such as a list; the plain constructor copes

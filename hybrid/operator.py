@@ -113,7 +113,8 @@ def register(reg_name: str) -> Callable[[T], T]:
     """``@register("name")`` on a CustomOpProp makes it known as ``op_type="name"``; what had the name before loses it."""
 
     def do_register(prop_cls: T) -> T:
-        KNOWN[reg_name] = lambda texts: _Adapter(reg_name, prop_cls(**texts))
+        make: Any = prop_cls  # whose own __init__ takes the attributes
+        KNOWN[reg_name] = lambda texts: _Adapter(make(**texts))
         return prop_cls
 
     return do_register
@@ -122,12 +123,14 @@ def register(reg_name: str) -> Callable[[T], T]:
 class _Adapter:
     """See ops.custom.Adapter."""
 
-    def __init__(self, name: str, prop: CustomOpProp):
-        self.name, self.prop = name, prop
+    def __init__(self, prop: CustomOpProp):
+        self.prop = prop
         self.arguments, self.outputs = tuple(prop.list_arguments()), tuple(prop.list_outputs())
         self.states = tuple(prop.list_auxiliary_states())
         numbers = iter(range(len(self.arguments) + 2 * len(self.outputs)))
-        heads, inputs, outputs = ([next(numbers) for _ in part] for part in (self.outputs, self.arguments, self.outputs))
+        heads, inputs, outputs = (
+            [next(numbers) for _ in part] for part in (self.outputs, self.arguments, self.outputs)
+        )
         self.top = not set(heads).isdisjoint(prop.declare_backward_dependency(heads, inputs, outputs))
 
     def infer_shape(self, shapes: list[list[int]]) -> tuple[list[Any], list[Any], list[Any]]:
@@ -145,9 +148,7 @@ class _Adapter:
         given = [_reading(x.copy()) for x in inputs]
         wanted, auxiliary = _writing(outputs), _writing(states)
         with _Unrecorded(training):
-            op.forward(
-                is_train=training, req=["write"] * len(outputs), in_data=given, out_data=wanted, aux=auxiliary
-            )
+            op.forward(is_train=training, req=["write"] * len(outputs), in_data=given, out_data=wanted, aux=auxiliary)
         _finish(wanted, auxiliary)
         return _Call(op)
 
@@ -165,9 +166,10 @@ class _Call:
         outputs: list[np.ndarray],
         gradients: list[np.ndarray],
         states: list[np.ndarray],
+        training: bool,
     ) -> None:
         wanted = _writing(gradients)
-        with _Unrecorded(True):
+        with _Unrecorded(training):
             self.op.backward(
                 req=["write"] * len(gradients),
                 out_grad=[*map(_reading, heads)],
@@ -317,10 +319,11 @@ class _OldAdapter:
         outputs: list[np.ndarray],
         gradients: list[np.ndarray],
         states: list[np.ndarray],
+        training: bool,
     ) -> None:
         wanted: list[Any] = _writing(gradients) if self.arrays else gradients
         given = ([self._given(a) for a in part] for part in (heads, inputs, outputs))
-        with _Unrecorded(True):
+        with _Unrecorded(training):
             self.op.backward(**dict(zip(("out_grad", "in_data", "out_data"), given)), in_grad=wanted)
         _finish(wanted if self.arrays else [])
 

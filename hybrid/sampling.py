@@ -140,7 +140,7 @@ def _named(function: Callable[..., Any], side: Side, name: str, doc: str) -> Non
     function.__name__ = function.__qualname__ = name
     function.__module__ = side.random.__name__
     function.__doc__ = doc
-    side.random.__dict__[name] = function
+    setattr(side.random, name, function)
 
 
 def _fill(side: Side, get_prob: bool) -> None:

@@ -15,9 +15,9 @@ import numpy as np
 
 from . import frontend
 from .array import NDArray, binary, invoke
-from .attrs import dtype as read_dtype
+from .calls import array_dtype
 from .context import Context, resolve
-from .error import MXNetError, NotSupportedForSparseNDArray, OpError
+from .error import MXNetError, NotSupportedForSparseNDArray, OperandError, OpError
 from .op import lookup
 from .params import CSR, RowSparse
 
@@ -102,7 +102,7 @@ class BaseSparseNDArray(NDArray):
         return dense
 
     def astype(self, dtype: Any, copy: bool = True) -> NDArray:
-        wanted = read_dtype(dtype)
+        wanted = array_dtype(dtype)
         if not copy and wanted == self._dtype:
             return self
         return type(self)(_with_data(self._parts, self._parts.data.astype(wanted)), self._ctx)
@@ -146,7 +146,7 @@ class BaseSparseNDArray(NDArray):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if not isinstance(key, slice) or key != slice(None):
-            raise MXNetError(f"{type(self).__name__} only supports [:] for assignment, got {key!r}")
+            raise OperandError(f"{type(self).__name__} only supports [:] for assignment, got {key!r}")
         if isinstance(value, np.ndarray):
             value = NDArray(value, dtype=self._dtype)
         self._assign(..., value)
@@ -448,8 +448,8 @@ def _values(source: Any, dtype: Any) -> np.ndarray:
     """An array's values; in its own dtype, but float32 for lists, unless one is given."""
     given = source if isinstance(source, np.ndarray) else source.asnumpy() if isinstance(source, NDArray) else None
     if given is not None:
-        return given if dtype is None else given.astype(read_dtype(dtype))
-    return np.asarray(source, read_dtype("float32" if dtype is None else dtype))
+        return given if dtype is None else given.astype(array_dtype(dtype))
+    return np.asarray(source, array_dtype(dtype))
 
 
 def _places(source: Any) -> np.ndarray:
@@ -521,7 +521,7 @@ def row_sparse_array(arg1: Any, shape: Any = None, ctx: Context | None = None, d
 
 def zeros(stype: str, shape: Any, ctx: Context | None = None, dtype: Any = None, **kwargs: Any) -> Any:
     """Zeros in a storage type, none of them stored. Raises ValueError for a type that there is not."""
-    wanted = read_dtype("float32" if dtype is None else dtype)
+    wanted = array_dtype(dtype)
     if stype == "default":
         from .ndarray import zeros as dense_zeros
 
@@ -544,5 +544,6 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> B
         return csr_matrix(source_array, None, ctx, dtype)
     if isinstance(source_array, RowSparseNDArray):
         return row_sparse_array(source_array, None, ctx, dtype)
-    how = "use tostype" if isinstance(source_array, NDArray) else "use mx.nd.array"
-    raise ValueError(f"sparse.array: got {type(source_array).__name__}, wanted a sparse array; {how} for others")
+    if isinstance(source_array, NDArray):
+        raise OperandError("sparse.array: got a dense array, wanted a sparse one; use tostype")
+    raise ValueError(f"sparse.array: got {type(source_array).__name__}, wanted a sparse array; use mx.nd.array")

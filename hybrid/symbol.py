@@ -79,7 +79,6 @@ def var(
     dtype: Any = None,
     init: Any = None,
     stype: str | None = None,
-    profiler_scope: str | None = None,
     **kwargs: str,
 ) -> Symbol:
     """A variable: something that gets its value when the graph runs. Other keywords must look ``__like_this__``."""
@@ -100,7 +99,6 @@ def var(
         "__dtype__": flag,
         "__init__": None if init is None else init if isinstance(init, str) else init.dumps(),
         "__storage_type__": None if stype is None else str(_STYPES.index(stype)),
-        "__profiler_scope__": profiler_scope,
     }
     attrs.update({k: v for k, v in known.items() if v is not None})
     for key, value in kwargs.items():

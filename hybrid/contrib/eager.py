@@ -111,17 +111,17 @@ def _plain(value: Any, kind: type, what: str) -> Any:
         raise ValueError(f"Cannot convert {what} to python {kind.__name__}") from None
 
 
-def isinf(data: NDArray) -> NDArray:
+def isinf(data: Any) -> NDArray:
     """1 where an element is infinite, else 0."""
     return data.abs() == np.inf
 
 
-def isfinite(data: NDArray) -> NDArray:
+def isfinite(data: Any) -> NDArray:
     """1 where an element is neither infinite nor NaN, else 0."""
     return (data.abs() != np.inf) * (data == data)
 
 
-def isnan(data: NDArray) -> NDArray:
+def isnan(data: Any) -> NDArray:
     """1 where an element is NaN, else 0."""
     return data != data
 
@@ -138,7 +138,7 @@ def rand_zipfian(
     drawn = nd.random.uniform(0, scale, shape=(num_sampled,), dtype="float64", ctx=ctx)
     sampled = (drawn.exp() - 1).astype("int64") % range_max
 
-    def expected(classes: NDArray) -> NDArray:
+    def expected(classes: Any) -> NDArray:
         k = classes.astype("float64")
         return ((k + 2.0) / (k + 1.0)).log() / scale * num_sampled
 

@@ -252,7 +252,7 @@ def rand_zipfian(true_classes: Symbol, num_sampled: int, range_max: int) -> tupl
     drawn = sym.random.uniform(0, scale, shape=(num_sampled,), dtype="float64")
     sampled = (drawn.exp() - 1).astype("int64") % range_max
 
-    def expected(classes: Symbol) -> Symbol:
+    def expected(classes: Any) -> Symbol:
         k = classes.astype("float64")
         return ((k + 2.0) / (k + 1.0)).log() / scale * num_sampled
 

@@ -72,7 +72,7 @@ class Parameter:
         self._data: list[NDArray] | None = None
         self._grad: list[NDArray] | None = None
         self._ctx_list: list[Context] = []
-        self._places: dict[tuple[int, int], int] = {}
+        self._ctx_map: dict[tuple[int, int], int] = {}
         self._trainer: Any = None
         self._deferred_init: _Deferred | None = None
         self._differentiable = differentiable
@@ -202,7 +202,7 @@ class Parameter:
     def _init_impl(self, data: NDArray, ctx_list: Sequence[Context]) -> None:
         """Copy the values to all contexts and make gradients."""
         self._ctx_list = list(ctx_list)
-        self._places = {_place(ctx): i for i, ctx in enumerate(self._ctx_list)}
+        self._ctx_map = {_place(ctx): i for i, ctx in enumerate(self._ctx_list)}
         self._data = [data.copyto(ctx) for ctx in self._ctx_list]
         self._init_grad()
 
@@ -280,7 +280,7 @@ class Parameter:
             if len(arrays) == 1:
                 return arrays[0]
             ctx = current_context()
-        at = self._places.get(_place(ctx))
+        at = self._ctx_map.get(_place(ctx))
         if at is None:
             raise MXNetError(
                 f"Parameter '{self.name}' was not initialized on context {ctx}. It was only initialized on {self._ctx_list}."

@@ -52,14 +52,15 @@ def _applied(
 ) -> tuple[tuple[np.ndarray, ...], bool]:
     """See apply; and whether compute handed out memory of an input, so that it had to be copied."""
     options: dict[str, Any] = {}
-    if "training" in op.uses:
-        options["training"] = training
-    if "rng" in op.uses:
-        options["rng"] = rng or random.generator()
-    if "shape" in op.uses:
-        options["shape"] = specs[0].shape
-    if "bodies" in op.uses:
-        options["bodies"] = bodies
+    if op.uses:
+        if "training" in op.uses:
+            options["training"] = training
+        if "rng" in op.uses:
+            options["rng"] = rng or random.generator()
+        if "shape" in op.uses:
+            options["shape"] = specs[0].shape
+        if "bodies" in op.uses:
+            options["bodies"] = bodies
     if out is not None:
         options["out"] = out
     try:
@@ -69,12 +70,14 @@ def _applied(
     results = tuple(map(np.asarray, results)) if isinstance(results, tuple | list) else (np.asarray(results),)
     copied = False
     if not op.view and out is None:
-        shared = [any(_shared(r, a) for a in arrays) for r in results]
-        copied = any(shared)
-        results = tuple(np.array(r) if s else r for r, s in zip(results, shared))
+        shared = [_borrowed(r, arrays) for r in results]
+        copied = True in shared
+        if copied:
+            results = tuple(np.array(r) if s else r for r, s in zip(results, shared))
     for result, spec in zip(results, specs, strict=True):
-        wrong = is_known(spec.shape) and result.shape != spec.shape
-        if wrong or (spec.dtype is not None and result.dtype != spec.dtype):
+        shape, dtype = spec
+        wrong = is_known(shape) and result.shape != shape
+        if wrong or (dtype is not None and result.dtype != dtype):
             raise MXNetError(
                 f"Error in operator {name}: [{op.name}] computed {result.dtype}{show(result.shape)} where "
                 f"inference said {spec.dtype}{show(spec.shape)}; this is a bug in the operator, please report it"
@@ -89,11 +92,23 @@ def failure(op: Op, arrays: Sequence[np.ndarray], name: str, error: Exception) -
     return kind(f"Error in operator {name}: [{op.name}] {error} (inputs: {given})")
 
 
-def _shared(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether one is a view of the other or both are of a third.
+def _borrowed(result: np.ndarray, arrays: Sequence[np.ndarray]) -> bool:
+    """Whether a result is one of the arrays, a view of one, or of what one is a view of.
 
     The base of a view is always the array that owns the memory, or that was made of a foreign buffer."""
-    return a is b or a.base is b or (a.base is not None and (a.base is b.base or b is a.base))
+    base = result.base
+    if base is None:
+        return any(result is a for a in arrays)
+    return any(result is a or base is a or base is a.base for a in arrays)
+
+
+_exchanges = 0
+
+
+def look_up_again() -> None:
+    """To be called when operators' ``compute`` has been exchanged (by the profiler): no run reuses what it had looked up."""
+    global _exchanges
+    _exchanges += 1
 
 
 class _Arena:
@@ -104,6 +119,8 @@ class _Arena:
         self.views = [b.view(self.memory) for b in plan.buffers]
         self.code: list[_Instruction] = []
         """The steps as a first run has found them to be; empty before."""
+        self.exchange = -1
+        """How often operators' compute had been exchanged by then."""
 
     def outs(self, step: Step) -> np.ndarray | None:
         """Where the step's output goes, if that is in the arena."""
@@ -200,7 +217,7 @@ class Program:
         values: list[Any] = [None] * plan.slots
         for slot, place in plan.variables:
             values[slot] = arrays[place]
-        if arena.code and observe is None:
+        if arena.exchange == _exchanges and observe is None:
             quietly(self._again, arena, values, rng)
         else:
             quietly(self._first, plan, arena, values, observe, rng)
@@ -241,7 +258,7 @@ class Program:
                 out = arena.outs(step)
                 compute = step.op.compute if out is None else functools.partial(step.op.compute, out=out)  # type: ignore[call-arg]
             code.append(_Instruction(compute, step.inputs, step.outputs[0], step.dying, copies, step))
-        arena.code = code
+        arena.code, arena.exchange = code, _exchanges
 
     def _again(self, arena: _Arena, values: list[Any], rng: np.random.Generator | None) -> None:
         """Run every step as the first run has found it to be."""

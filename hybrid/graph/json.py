@@ -37,7 +37,8 @@ class Foreign(Op):
     _outputs: int
 
     def __init__(self, name: str, inputs: int, outputs: int, reason: str):
-        self.__dict__.update(name=name, _inputs=inputs, _outputs=outputs, reason=reason, _key=(Foreign, id(self)))
+        self.__dict__.update(name=name, _inputs=inputs, _outputs=outputs, reason=reason)
+        self._seal((Foreign, id(self)))
 
     def takes(self) -> tuple[str, ...]:
         return tuple(f"arg{i}" for i in range(self._inputs))
@@ -328,9 +329,9 @@ def _write_graph(graph: Graph) -> dict[str, Any]:
 
     for node in nodes:
         changed = node.op.mutates if node.op is not None else ()
-        for name, entry in zip(node.op.takes(), node.inputs) if node.op is not None and changed else ():
-            if name in changed and entry.node.is_variable:
-                versions[id(entry.node)] = versions.get(id(entry.node), 0) + 1
+        for name, source in zip(node.op.takes(), node.inputs) if node.op is not None and changed else ():
+            if name in changed and source.node.is_variable:
+                versions[id(source.node)] = versions.get(id(source.node), 0) + 1
         rows.append(rows[-1] + len(node.outputs) - (0 if node.op is None else node.op.unknown))
         entry: dict[str, Any] = {"op": "null" if node.op is None else node.op.name, "name": node.name}
         if node.attrs:

@@ -138,7 +138,7 @@ def make_plan(graph: Graph, inference: Inference, names: Sequence[str]) -> Plan:
         outputs=tuple(map(inference.spec, graph.outputs)),
         known=all(is_known(s.shape) and s.dtype is not None for s in map(inference.spec, graph.outputs)),
         work=sum(
-            _elements(inference, e) for n in applied for e in (*n.inputs, *(Entry(n, i) for i in range(len(n.outputs))))
+            _elements(inference, e) for n in applied for e in (*n.inputs, *(Entry(n, i) for i in range(n.op.visible())))
         ),
     )
 

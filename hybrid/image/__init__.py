@@ -38,6 +38,7 @@ from .detection import (
     ImageDetIter,
 )
 from .image import (
+    _get_interp_method,  # noqa: F401
     center_crop,
     color_normalize,
     copyMakeBorder,

@@ -382,7 +382,7 @@ class Module(BaseModule):
             labels = provided = provided_label = None
         else:
             new = [tuple(a.shape) for a in data_batch.data]
-            labels = data_batch.label
+            labels = getattr(data_batch, "label", None)
             provided = getattr(data_batch, "provide_data", None)
             provided_label = getattr(data_batch, "provide_label", None)
         if new == [tuple(d.shape) for d in self._data_shapes]:

@@ -1,5 +1,6 @@
 """Activation and LeakyReLU: element-wise non-linearities chosen by an attribute."""
 
+import functools
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
@@ -255,8 +256,11 @@ class LeakyReLU(Op):
 
     inputs = ("data", "gamma")
     initializers = {"gamma": '["Constant", {"value": 0.25}]'}
-    uses = ("training", "rng")
     epsilon = float(np.finfo(np.float32).eps)
+
+    @functools.cached_property
+    def uses(self):  # type: ignore[override]  # only one of them is random
+        return ("training", "rng") if self.act_type == "rrelu" else ()
 
     def takes(self):
         return self.inputs if self.act_type == "prelu" else self.inputs[:1]

@@ -61,8 +61,11 @@ def truncate(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
     Fractions are cut off; NaN and what an int32 (int64 for 8-byte types and uint32) cannot hold becomes its smallest
     value; what that holds and dtype does not wraps round."""
-    array = np.asarray(array, np.float64)
     wide = np.dtype(np.int64 if dtype.itemsize == 8 or dtype == np.uint32 else np.int32)
+    array = np.asarray(array)
+    if array.dtype.kind == "f" and array.dtype.itemsize > 2 and (np.abs(array) < 2.0 ** (8 * wide.itemsize - 1)).all():
+        return array.astype(wide).astype(dtype, copy=False)  # nothing is out of bounds
+    array = np.asarray(array, np.float64)
     smallest = float(np.iinfo(wide).min)
     inside = (array > smallest - 1) & (array < -smallest)
     return np.where(inside, array, smallest).astype(wide).astype(dtype)

@@ -71,12 +71,12 @@ class Custom(Op):
             op_type=kind,
             fields={k: Field(k, Text("text"), MISSING) for k in texts},
             adapter=maker({k: v for k, v in texts.items() if k != "op_type"}),
-            calls={},
-            _texts=texts,
-            _key=(Custom, maker, tuple(sorted(texts.items()))),
+            texts=texts,
         )
+        self._seal((Custom, maker, *sorted(texts.items())))
 
-    adapter: ClassVar[Adapter]  # of each instance; annotations that are no ClassVar are attributes
+    adapter: ClassVar[Adapter]  # of each instance, as are texts; annotations that are no ClassVar are attributes
+    texts: ClassVar[dict[str, str]]
 
     @classmethod
     def bind(cls, **attrs: Any) -> Op:
@@ -84,7 +84,7 @@ class Custom(Op):
         return cls(**attrs)
 
     def dump(self):
-        return dict(self._texts)
+        return dict(self.texts)
 
     @property
     def mutates(self):  # type: ignore[override]
@@ -113,12 +113,16 @@ class Custom(Op):
         wanted = (self.adapter.arguments, self.adapter.outputs, self.adapter.states)
         for part, names, kind in zip(found, wanted, ("inputs", "outputs", "auxiliary states"), strict=True):
             if len(part) != len(names):
-                raise self.fail(f"{self.op_type}.{what} gave {len(part)} {kind}, wanted {len(names)} ({', '.join(names)})")
+                raise self.fail(
+                    f"{self.op_type}.{what} gave {len(part)} {kind}, wanted {len(names)} ({', '.join(names)})"
+                )
         return found
 
     def _shapes(self, arguments):
         if all(map(is_known, arguments)):
-            return [[tuple(map(int, s)) for s in part] for part in self._asked("infer_shape", [list(s) for s in arguments])]
+            return [
+                [tuple(map(int, s)) for s in part] for part in self._asked("infer_shape", [list(s) for s in arguments])
+            ]
         try:  # with 0 for what is not known yet, as MXNet asks; most can say nothing then
             found = self._asked("infer_shape", [list(to_legacy(s)) for s in arguments])
         except OpError:
@@ -151,7 +155,8 @@ class Custom(Op):
     def compute(self, *arrays, training=False):
         inputs, states = self._split(arrays)
         shapes = self._shapes([x.shape for x in inputs])[1]
-        outputs = [np.zeros(s, d) for s, d in zip(shapes, self._types([x.dtype for x in inputs])[1], strict=True)]
+        dtypes = self._types([x.dtype for x in inputs])[1]
+        outputs = [np.zeros(s, d) for s, d in zip(shapes, dtypes, strict=True)]  # type: ignore[call-overload,arg-type]
         kept = np.empty((), STATE)
         kept[()] = self.adapter.forward(inputs, outputs, states, training)
         return (*outputs, kept)
@@ -179,6 +184,7 @@ class CustomBackward(Op):
     top: bool
 
     inputs = ("*data",)
+    uses = ("training",)
 
     def takes(self):
         count = self.arguments + self.outputs * (1 + self.top) + 1 + self.states
@@ -204,9 +210,9 @@ class CustomBackward(Op):
     def infer_input_types(self, dtypes, outputs):
         return dtypes
 
-    def compute(self, *arrays):
+    def compute(self, *arrays, training=False):
         heads, arguments, outputs, kept, states = self._parts(arrays)
         gradients = [np.zeros_like(x) for x in arguments]
         heads = heads if self.top else [np.zeros_like(y) for y in outputs]
-        kept[()].backward(heads, arguments, outputs, gradients, states)
+        kept[()].backward(heads, arguments, outputs, gradients, states, training)
         return tuple(gradients)

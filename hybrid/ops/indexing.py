@@ -23,7 +23,7 @@ def positions(array: np.ndarray) -> np.ndarray:
 
 def inside(where: np.ndarray, size: int, mode: str = "clip") -> np.ndarray:
     """Integer positions moved inside an axis of the size."""
-    return where % size if mode == "wrap" else where.clip(0, size - 1)
+    return where % size if mode == "wrap" else np.minimum(np.maximum(where, 0), size - 1)
 
 
 def below(size: Any) -> Domain | None:
@@ -68,7 +68,7 @@ class Take(Indexing):
         size = a.shape[axis]
         if self.mode == "raise" and np.any((where < 0) | (where >= size)):
             raise self.fail(f"got positions {where.min()} to {where.max()} on an axis of size {size}")
-        return np.take(a, inside(where, size, self.mode), axis)
+        return a.take(where, axis, mode="wrap" if self.mode == "wrap" else "clip")
 
     def adjoint(self, of, dy, a, indices):
         axis = axis_of(self, self.axis, a.ndim)
@@ -109,7 +109,7 @@ class EmbeddingBase(Indexing):
         return below(self.input_dim) if name == "data" else None
 
     def compute(self, data, weight):
-        return np.take(weight, inside(positions(data), self.input_dim), 0)
+        return weight.take(positions(data), 0, mode="clip")
 
     def adjoint(self, of, dy, data, weight):
         where = inside(positions(data), self.input_dim).ravel()
@@ -214,7 +214,12 @@ class Pick(Indexing):
 
     def compute(self, data, index):
         axis = self.along(data.ndim)
-        picked = np.take_along_axis(data, self.where(data, index), axis)
+        where = self.where(data, index)
+        if axis == data.ndim - 1 and data.size and where.size == data.size // data.shape[axis]:
+            rows = np.arange(0, data.size, data.shape[axis])  # where each begins
+            picked = data.reshape(-1).take(rows + where.reshape(-1)).reshape(where.shape)
+        else:
+            picked = np.take_along_axis(data, where, axis)
         return picked if self.keepdims or data.ndim == 1 else picked.squeeze(axis)
 
     def where(self, data: np.ndarray, index: np.ndarray) -> np.ndarray:

@@ -43,7 +43,7 @@ class FullyConnected(Op):
         return (*(data[:1] if self.flatten else data[:-1]), self.num_hidden)
 
     def compute(self, data, weight, *bias):
-        x = data.reshape(len(data), math.prod(data.shape[1:])) if self.flatten else data
+        x = data.reshape(len(data), math.prod(data.shape[1:])) if self.flatten and data.ndim != 2 else data
         y = widen(x) @ widen(weight).T
         if bias:
             y += bias[0]
@@ -118,6 +118,8 @@ class Dot(Products):
         return (*lhs[:i], *lhs[i + 1 :], *rhs[:j], *rhs[j + 1 :]) or (1,)
 
     def product(self, lhs, rhs):
+        if lhs.ndim == 2 and rhs.ndim == 2:
+            return np.dot(lhs.T if self.transpose_a else lhs, rhs.T if self.transpose_b else rhs)
         i, j = self.axes(lhs.ndim, rhs.ndim)
         return np.tensordot(lhs, rhs, ((i,), (j,))).reshape(self.infer_shape(lhs.shape, rhs.shape))
 

@@ -39,17 +39,28 @@ def power(weight: np.ndarray, beta: float, t: int) -> Any:
     return weight.dtype.type(single(beta)) ** t
 
 
+def decayed(op: Any, wd: Any, weight: np.ndarray, grad: np.ndarray) -> np.ndarray:
+    """The scaled gradient plus wd times the weight, in memory of its own."""
+    grad = np.asarray(scaled(op, grad))
+    grad += wd * weight
+    return grad
+
+
 # -- rules ----------------------------------------------------------------------------------------------------------------
 
 
 def sgd(op: Any, lr: Any, wd: Any, weight: Any, grad: Any) -> Any:
     """Gradient descent."""
-    return (weight - lr * (scaled(op, grad) + wd * weight),)
+    step = decayed(op, wd, weight, grad)
+    step *= lr
+    return (np.subtract(weight, step, out=step),)
 
 
 def sgd_momentum(op: Any, lr: Any, wd: Any, weight: Any, grad: Any, mom: Any) -> Any:
     """Gradient descent with momentum; the learning rate is part of what is remembered."""
-    mom = single(op.momentum) * mom - lr * (scaled(op, grad) + wd * weight)
+    step = decayed(op, wd, weight, grad)
+    step *= lr
+    mom = np.subtract(single(op.momentum) * mom, step, out=step)
     return weight + mom, mom
 
 

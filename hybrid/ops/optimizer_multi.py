@@ -83,16 +83,17 @@ class MultiUpdate(Writer):
 
     def compute(self, *arrays):
         tail = arrays[len(arrays) - len(self.tail) :]
+        place = self.block.index("weight32") if "weight32" in self.block else None
         results = []
         for i, block in enumerate(self.blocks(arrays)):
-            given = dict(zip(self.block, block))
-            master = given.pop("weight32", None)
-            weight, grad, *states = map(widen, given.values())
+            given = list(block)
+            master = None if place is None else given.pop(place)
+            weight, grad, *states = map(widen, given)
             if master is not None:
                 weight, grad = master, grad.astype(np.float32, copy=False)
             new, *changed = self.one(i, (*tail, block[0]), weight, grad, *states)
-            for name, value in zip(list(given)[2:], changed):
-                given[name][...] = value
+            for state, value in zip(given[2:], changed):
+                state[...] = value
             if master is not None:
                 master[...] = new
             results.append(new.astype(block[0].dtype, copy=False))

@@ -34,7 +34,7 @@ def _divide(total: np.ndarray, count: int) -> np.ndarray:
 
 
 def _sum(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
-    return x.sum(axes, dtype=x.dtype, keepdims=True)
+    return np.add.reduce(x, axes, x.dtype, keepdims=True)
 
 
 def _mean(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
@@ -46,7 +46,7 @@ def _prod(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
 
 
 def _max(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
-    return x.max(axes, keepdims=True)
+    return np.maximum.reduce(x, axes, keepdims=True)
 
 
 def _min(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:

@@ -1,5 +1,6 @@
 """Recurrent layers: RNN (vanilla, LSTM, GRU; layers, directions, projection) and the concatenation of its parameters."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -92,6 +93,10 @@ class RNN(Op):
 
     def visible(self):
         return 1 + len(self.kept) * self.state_outputs
+
+    @property
+    def unknown(self):  # type: ignore[override]
+        return len(self.returns()) - self.visible()
 
     def memory_count(self, steps: Any, batch: Any) -> Any:
         """Length of the hidden output that training leaves for the gradient: the outputs of all layers but the last, what

@@ -77,7 +77,11 @@ class Reshaping(Op):
         return tuple(UNKNOWN if s is INFERRED else s.dim for s in self.sizes(*shapes))
 
     def compute(self, data, *others):
-        return data.reshape(self.infer_shape(data.shape, *(o.shape for o in others)))
+        key = (data.shape, *(o.shape for o in others)) if others else data.shape
+        shape = self.memo.get(key)
+        if shape is None:
+            shape = self.memo[key] = self.infer_shape(data.shape, *(o.shape for o in others))
+        return data.reshape(shape)
 
     def gradient(self, F, dy, data, *others_and_y):
         return F._backward_reshape_like(dy, data), *(None for _ in others_and_y[1:])

@@ -15,15 +15,16 @@ def softmax(x: np.ndarray, axis: int, out: np.ndarray | None = None) -> np.ndarr
     if not x.size:
         return x.copy()
     y = np.exp(np.subtract(x, x.max(axis, keepdims=True), out=out), out=out)
-    return np.divide(y, y.sum(axis, keepdims=True), out=y)
+    return np.divide(y, np.add.reduce(y, axis, keepdims=True), out=y)
 
 
 def log_softmax(x: np.ndarray, axis: int) -> np.ndarray:
     """The logarithm of softmax, without loss for the improbable."""
     if not x.size:
         return x.copy()
-    y = x - x.max(axis, keepdims=True)
-    return y - np.log(np.exp(y).sum(axis, keepdims=True))
+    y = x - np.maximum.reduce(x, axis, keepdims=True)
+    y -= np.log(np.add.reduce(np.exp(y), axis, keepdims=True))
+    return y
 
 
 @op("_backward_softmax")
@@ -92,6 +93,8 @@ class SoftmaxLike(Op):
         return super().infer_input_types(dtypes, outputs) if self.dtype is None else dtypes
 
     def infer_type(self, data):
+        if self.dtype is None and data.kind in "iub":
+            raise self.fail(f"got data of {data}, wanted floating-point numbers; cast it or give a dtype")
         return self.dtype or data
 
     def scaled(self, data: np.ndarray) -> np.ndarray:

@@ -38,8 +38,8 @@ class Adam(Optimizer):
         lr, wd = self._start(index, weight, grad)
         t = self._index_update_count[index]
         lr *= math.sqrt(1.0 - self.beta2**t) / (1.0 - self.beta1**t)
-        options = {"beta1": self.beta1, "beta2": self.beta2, "epsilon": self.epsilon, **self._options()}
-        by_rows(nd.adam_update, weight, grad, state, lr=lr, wd=wd, lazy_update=self.lazy_update, **options)
+        options = {"beta1": self.beta1, "beta2": self.beta2, "epsilon": self.epsilon, **self._options(wd=wd)}
+        by_rows(nd.adam_update, weight, grad, state, lr=lr, lazy_update=self.lazy_update, **options)
 
 
 @register
@@ -89,11 +89,11 @@ class RMSProp(Optimizer):
 
     def update(self, index: Any, weight: Array, grad: Array, state: Any) -> None:
         lr, wd = self._start(index, weight, grad)
-        options = {"gamma1": self.gamma1, "epsilon": self.epsilon, **self._options(clip_weights=self.clip_weights)}
+        options = {"gamma1": self.gamma1, "epsilon": self.epsilon, **self._options(clip_weights=self.clip_weights, wd=wd)}
         if self.centered:
-            nd.rmspropalex_update(weight, grad, *state, out=weight, lr=lr, wd=wd, gamma2=self.gamma2, **options)
+            nd.rmspropalex_update(weight, grad, *state, out=weight, lr=lr, gamma2=self.gamma2, **options)
         else:
-            nd.rmsprop_update(weight, grad, *state, out=weight, lr=lr, wd=wd, **options)
+            nd.rmsprop_update(weight, grad, *state, out=weight, lr=lr, **options)
 
 
 @register
@@ -135,8 +135,8 @@ class Ftrl(Optimizer):
 
     def update(self, index: Any, weight: Array, grad: Array, state: Any) -> None:
         lr, wd = self._start(index, weight, grad)
-        options = {"lamda1": self.lamda1, "beta": self.beta, **self._options()}
-        by_rows(nd.ftrl_update, weight, grad, state, lr=lr, wd=wd, **options)
+        options = {"lamda1": self.lamda1, "beta": self.beta, **self._options(wd=wd)}
+        by_rows(nd.ftrl_update, weight, grad, state, lr=lr, **options)
 
 
 @register

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from .. import ndarray as nd
-from ..ndarray import NDArray
+from ..ndarray import NDArray, invoke
+from ..op import lookup
 from .base import Array, Optimizer, nothing_yet, register
 from .sparse import by_rows
 
@@ -83,9 +84,9 @@ def _blocks(weights: Any, grads: Any, states: Any, multi: bool, momentum: bool) 
     return list(chain.from_iterable((w, g, *s) for w, g, s in zip(weights, grads, kept)))
 
 
-def _several(prefix: str, multi: bool, momentum: bool) -> Callable[..., Any]:
-    """The operator for several weights."""
-    return getattr(nd, f"{prefix}multi_{'mp_' if multi else ''}sgd_{'mom_' if momentum else ''}update")
+def _several(prefix: str, multi: bool, momentum: bool) -> str:
+    """The name of the operator for several weights."""
+    return f"{prefix}multi_{'mp_' if multi else ''}sgd_{'mom_' if momentum else ''}update"
 
 
 @register
@@ -98,15 +99,11 @@ class SGD(_Aggregated):
         options = self._options(momentum=self.momentum if momentum else None)
         if _dense((*weights, *grads)):
             blocks = _blocks(weights, grads, states, multi, momentum)
-            operator = _several("", multi, momentum)
-            operator(*blocks, out=_out(weights), num_weights=len(weights), lrs=lrs, wds=wds, **options)
+            operator = lookup(_several("", multi, momentum))
+            invoke(operator.bind(num_weights=len(weights), lrs=tuple(lrs), wds=tuple(wds), **options), blocks, weights)
             return
         for weight, grad, state, lr, wd in zip(weights, grads, states, lrs, wds):
             self._one(weight, grad, state, multi, lr=lr, wd=wd, lazy_update=self.lazy_update, **options)
-
-
-def _out(weights: Any) -> Any:
-    return weights[0] if len(weights) == 1 else list(weights)
 
 
 @register
@@ -164,12 +161,12 @@ class LARS(_Aggregated):
             rates[:scaled] = nd.multi_lars(
                 rates[:scaled], *squares, decays[:scaled], eta=self.eta, eps=self.eps, rescale_grad=self.rescale_grad
             )
-        operator = _several("preloaded_", multi, momentum)
+        operator = getattr(nd, _several("preloaded_", multi, momentum))
         for start in range(0, len(indices), self.aggregate_num):
             part = slice(start, start + self.aggregate_num)
             blocks = _blocks(weights[part], grads[part], states[part], multi, momentum)
-            count = len(weights[part])
-            operator(*blocks, rates[part], decays[part], out=_out(weights[part]), num_weights=count, **options)
+            out = weights[part] if len(weights[part]) > 1 else weights[part][0]
+            operator(*blocks, rates[part], decays[part], out=out, num_weights=len(weights[part]), **options)
 
 
 @register
@@ -178,8 +175,8 @@ class NAG(_Momentum):
 
     def _update(self, index: Any, weight: Array, grad: Array, state: Any, multi: bool) -> None:
         lr, wd = self._start(index, weight, grad)
-        options = self._options(momentum=self.momentum if self.momentum > 0 else None)
-        self._one(weight, grad, state, multi, "nag", lr=lr, wd=wd, **options)
+        options = self._options(momentum=self.momentum if self.momentum > 0 else None, wd=wd)
+        self._one(weight, grad, state, multi, "nag", lr=lr, **options)
 
     def update(self, index: Any, weight: Array, grad: Array, state: Any) -> None:
         self._update(index, weight, grad, state, False)
@@ -203,10 +200,10 @@ class Signum(Optimizer):
     def update(self, index: Any, weight: Array, grad: Array, state: Any) -> None:
         lr, wd = self._start(index, weight, grad)
         if state is None:
-            nd.signsgd_update(weight, grad, out=weight, lr=lr, wd=wd, **self._options())
+            nd.signsgd_update(weight, grad, out=weight, lr=lr, **self._options(wd=wd))
             return
-        options = self._options(momentum=max(self.momentum, 0), wd_lh=self.wd_lh)
-        nd.signum_update(weight, grad, state, out=weight, lr=lr, wd=wd, **options)
+        options = self._options(momentum=max(self.momentum, 0), wd_lh=self.wd_lh, wd=wd)
+        nd.signum_update(weight, grad, state, out=weight, lr=lr, **options)
 
 
 @register

@@ -271,3 +271,27 @@ def test_gradients_of_large_arrays_are_those_of_small_ones() -> None:
     dy = (np.tanh(y64) + y64 * (1 - np.tanh(y64) ** 2)) / y64.size
     np.testing.assert_allclose(x.grad.asnumpy(), dy @ b.T, rtol=1e-3, atol=1e-6)
     np.testing.assert_allclose(w.grad.asnumpy(), a.T @ dy, rtol=1e-3, atol=1e-6)
+
+
+@pytest.mark.parametrize("request_", ["write", "add"])
+@pytest.mark.parametrize(
+    "function",
+    [lambda x: x.argmax(axis=0), lambda x: (x * 2).floor() * 3, nd.BlockGrad, lambda x: x > 1, lambda x: nd.sort(x).sign()],
+)  # fmt: skip
+def test_zero_gradients_arrive(function, request_: str) -> None:
+    x = nd.array([3, 1, 2])
+    x.attach_grad(request_)
+    with autograd.record():
+        y = function(x)
+    x.grad[:] = 5
+    y.backward()
+    assert x.grad.asnumpy().tolist() == [0 if request_ == "write" else 5] * 3
+
+
+def test_loss_heads_have_gradients_whatever_comes_after() -> None:
+    x = nd.array([[1, 1]])
+    x.attach_grad()
+    with autograd.record():
+        y = nd.SoftmaxOutput(x, nd.array([0])).argmax(axis=1)
+    y.backward()
+    assert x.grad.asnumpy().tolist() == [[-0.5, 0.5]]

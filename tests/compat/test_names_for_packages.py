@@ -40,8 +40,40 @@ def test_a_package_may_add_its_own_published_networks():
 
 
 def test_interpolation_by_sizes():
-    assert mx.image.image._get_interp_method(9, (10, 10, 20, 20)) == 2
-    assert mx.image.image._get_interp_method(9, (20, 20, 10, 10)) == 3
+    assert mx.image._get_interp_method(9, (10, 10, 20, 20)) == 2
+    assert mx.image._get_interp_method(9, (20, 20, 10, 10)) == 3
+
+
+@pytest.mark.parametrize("dtype", ["int32", np.int32, np.dtype("int32")])
+def test_a_choice_of_dtypes_may_be_given_as_a_type(dtype):
+    drawn = mx.nd.sample_multinomial(mx.nd.array([[0.0, 1.0]]), dtype=dtype)
+    assert drawn.dtype == np.int32
+    with pytest.raises(mx.MXNetError, match="is not one of"):
+        mx.nd.sample_multinomial(mx.nd.array([[0.0, 1.0]]), dtype=np.complex64)
+
+
+class Doubled(mx.gluon.Parameter):
+    """As GluonNLP's WeightDropParameter: takes over another one's arrays, and gives them out changed."""
+
+    def __init__(self, other):
+        super().__init__(other.name, shape=other.shape)
+        self._var, self._data, self._grad = other._var, other._data, other._grad
+        self._ctx_list, self._ctx_map = other._ctx_list, other._ctx_map
+
+    def data(self, ctx=None):
+        """Twice the values."""
+        return self._check_and_get(self._data, ctx) * 2
+
+
+@pytest.mark.parametrize("hybrid", [False, True])
+def test_a_parameter_may_be_replaced_by_one_that_changes_its_values(hybrid):
+    net = mx.gluon.nn.Dense(2, in_units=2, use_bias=False)
+    net.initialize(mx.init.One())
+    doubled = Doubled(net.weight)
+    net.params._params[doubled.name] = net._reg_params["weight"] = doubled
+    object.__setattr__(net, "weight", doubled)
+    net.hybridize(hybrid)
+    np.testing.assert_array_equal(net(mx.nd.ones((1, 2))).asnumpy(), [[4, 4]])
 
 
 def _pickled(indices, batchify_fn, dataset):

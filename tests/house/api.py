@@ -4,13 +4,14 @@ fixtures/api/mxnet-1.9.1.json holds the names. ``python -m tests.house.api > doc
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import json
 import re
 import sys
-from collections.abc import Iterator
-from fnmatch import fnmatchcase
+from collections.abc import Iterable, Iterator
+from fnmatch import translate
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -44,30 +45,49 @@ def public() -> Iterator[Public]:
                 yield Public(module, f"{name}.{member}", kind, what if kind == "method" else None)
 
 
+@functools.cache
 def find(item: Public) -> Any:
     """What the name is here, or _ABSENT."""
+    found = _module(item.module)
+    *owner, name = item.name.split(".")
+    for part in owner:
+        found = getattr(found, part, _ABSENT)
+    if item.name and owner == ["Symbol"] and not hasattr(found, name):
+        found = importlib.import_module("hybrid.symbol").var(
+            "x"
+        )  # what symbols refuse is refused when it is asked of one
     try:
-        found: Any = importlib.import_module("hybrid" + item.module.removeprefix("mxnet"))
-    except ImportError:
-        found = _module(item.module)
-    for part in item.name.split(".") if item.name else ():
-        found = getattr(found, part, _ABSENT)
-    return found
+        return getattr(found, name, _ABSENT) if item.name else found
+    except NotImplementedError:
+        return NotImplementedError
 
 
+@functools.cache
 def _module(name: str) -> Any:
-    """A module that is made of attributes (nd.contrib), or lies in another package (onnx)."""
-    found: Any = importlib.import_module("hybrid")
-    for part in name.split(".")[1:]:
-        found = getattr(found, part, _ABSENT)
-    return found
+    """The module of that name: a file, or made of attributes (nd.contrib), or in another package (onnx)."""
+    try:
+        return importlib.import_module("hybrid" + name.removeprefix("mxnet"))
+    except ImportError:
+        found: Any = importlib.import_module("hybrid")
+        for part in name.split(".")[1:]:
+            found = getattr(found, part, _ABSENT)
+        return found
 
 
-def reason_for(item: Public) -> str | None:
-    """Why a name is missing, as the first pattern that fits says."""
-    return next((reason for pattern, reason in MISSING.items() if fnmatchcase(str(item), pattern)), None)
+def _compiled(patterns: Iterable[str]) -> dict[str, re.Pattern[str]]:
+    return {p: re.compile(translate(p)) for p in patterns}
 
 
+_MISSING, _DIFFERENT = _compiled(MISSING), _compiled(DIFFERENT)
+
+
+@functools.cache
+def pattern_for(item: Public) -> str | None:
+    """The first pattern of MISSING that fits a name."""
+    return next((p for p, compiled in _MISSING.items() if compiled.match(str(item))), None)
+
+
+@functools.cache
 def missing() -> list[Public]:
     """All names that are not here; of a missing module or class only itself."""
     out: list[Public] = []
@@ -101,7 +121,9 @@ def parse(signature: str) -> list[Parameter]:
         if character == "," and not depth:
             parts.append(text[start:i].strip())
             start = i + 1
-    return [Parameter(n, d if eq else None) for n, eq, d in (p.partition("=") for p in parts if p not in ("", "*", "/"))]
+    return [
+        Parameter(n, d if eq else None) for n, eq, d in (p.partition("=") for p in parts if p not in ("", "*", "/"))
+    ]
 
 
 def parameters(function: Any) -> list[Parameter] | None:
@@ -163,6 +185,7 @@ def _plain(default: str | None) -> str | None:
     return re.sub(r"^(-?\d+)\.0$", r"\1", text)
 
 
+@functools.cache
 def differences() -> dict[str, str]:
     """Every signature that differs: its name, and how."""
     found = {str(item): difference(item) for item in public()}
@@ -170,6 +193,23 @@ def differences() -> dict[str, str]:
 
 
 # -- the document -----------------------------------------------------------------------------------------------------------
+
+
+def unexplained() -> list[str]:
+    """Names that are missing, and signatures that differ, without a reason."""
+    gaps = [str(g) for g in missing() if pattern_for(g) is None]
+    return gaps + [
+        f"{n}: {how}" for n, how in differences().items() if not any(p.match(n) for p in _DIFFERENT.values())
+    ]
+
+
+def outdated() -> list[str]:
+    """Reasons for what is there after all."""
+    used = {pattern_for(g) for g in missing()}
+    differ = differences()
+    return [p for p in MISSING if p not in used] + [
+        p for p, compiled in _DIFFERENT.items() if not any(compiled.match(n) for n in differ)
+    ]
 
 
 def document() -> str:
@@ -182,24 +222,24 @@ def document() -> str:
         "# MXNet 1.9.1's public names",
         "",
         "Written by `python -m tests.house.api > docs/api.md`; `tests/house/test_api.py` fails when it is out of date. Names and",
-        "signatures were read from MXNet 1.9.1 itself (`fixtures/api`). Members of classes count, too.",
+        "signatures were read from MXNet 1.9.1 itself (`fixtures/api`). Members of classes count as names.",
         "",
         "| module | names | here | missing |",
-        "|---|---:|---:|---|",
+        "|---|---:|---:|---:|",
     ]
     gone = {g.module for g in gaps if not g.name}
+    total = [0, 0]
     for module, items in by_module.items():
-        absent = [g for g in gaps if g.module == module]
         count = len(items) - 1
-        here = 0 if module in gone else count - sum(_size(g, items) for g in absent)
-        what = "the module" if module in gone else ", ".join(f"`{g.name}`" for g in absent if not _internal(g)) or ""
-        hidden = sum(_internal(g) for g in absent)
-        what += f"{', ' if what else ''}{hidden} by-products" if hidden and module not in gone else ""
-        lines.append(f"| {module} | {count} | {here} | {what} |")
-    lines += ["", "## Why", ""]
-    for pattern, reason in MISSING.items():
-        names = [str(g) for g in gaps if reason_for(g) == reason and fnmatchcase(str(g), pattern)]
-        lines.append(f"- `{pattern}` ({len(names)}): {reason}")
+        absent = count if module in gone else sum(_size(g, items) for g in gaps if g.module == module)
+        lines.append(f"| {module} | {count} | {count - absent} | {absent or ''} |")
+        total = [total[0] + count, total[1] + absent]
+    lines += [f"| all | {total[0]} | {total[0] - total[1]} | {total[1]} |", "", "## What is missing, and why", ""]
+    reasons: dict[str, list[str]] = {}
+    for gap in sorted(gaps, key=lambda g: list(MISSING).index(pattern_for(g) or "")):
+        reasons.setdefault(MISSING[pattern_for(gap) or ""], []).append(str(gap).removeprefix("mxnet."))
+    for reason, names in reasons.items():
+        lines.append(f"- {reason}: {_listed(sorted(set(names)))}")
     lines += ["", "## Signatures that differ on purpose", ""]
     lines += [f"- `{pattern}`: {reason}" for pattern, reason in DIFFERENT.items()]
     return "\n".join(lines) + "\n"
@@ -210,9 +250,13 @@ def _size(gap: Public, items: list[Public]) -> int:
     return sum(i.name == gap.name or i.name.startswith(gap.name + ".") for i in items if i.name)
 
 
-def _internal(item: Public) -> bool:
-    """Whether a name is one that a module shows by accident."""
-    return (reason_for(item) or "").startswith("by-product")
+def _listed(names: list[str]) -> str:
+    """The names, those of one module together."""
+    parts: dict[str, list[str]] = {}
+    for name in names:
+        module, _, last = name.rpartition(".")
+        parts.setdefault(module, []).append(f"`{last}`")
+    return "; ".join(f"{module + ': ' if module else ''}{', '.join(shown)}" for module, shown in parts.items())
 
 
 if __name__ == "__main__":

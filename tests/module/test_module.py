@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import hybrid as mx
+from hybrid.executor_manager import _split_input_slice
 
 SHAPES = ([("data", (4, 3))], [("softmax_label", (4,))])
 
@@ -152,3 +153,23 @@ def test_plot_network_warns_of_names_that_are_there_twice() -> None:
     twice = mx.sym.var("x") + mx.sym.var("x")
     with pytest.warns(RuntimeWarning, match="Repeated names: x"):
         mx.viz.plot_network(twice)
+
+
+def test_executor_manager_does_what_training_loops_of_old_did() -> None:
+    batches = mx.io.NDArrayIter(batch(8).data[0], batch(8).label[0], 4)
+    manager = mx.model.DataParallelExecutorManager(network(), [mx.cpu(0), mx.cpu(1)], batches, None, None, None)
+    weights = {"fc_weight": mx.nd.ones((2, 3)), "fc_bias": mx.nd.zeros(2)}
+    manager.set_params(weights, {})
+    manager.load_data_batch(next(batches))
+    manager.forward(is_train=True)
+    manager.backward()
+    found = sum(g.asnumpy() for g in manager.grad_arrays[0])
+    module = mx.mod.Module(network())
+    module.bind(*SHAPES)
+    module.init_params(mx.init.One())
+    batches.reset()
+    module.forward_backward(next(batches))
+    np.testing.assert_allclose(found, module._exec_group.grad_arrays[0][0].asnumpy(), rtol=1e-6)
+    manager.copy_to(weights, {})
+    assert (weights["fc_weight"].asnumpy() == 1).all()
+    assert _split_input_slice(10, [1, 3]) == [slice(0, 2), slice(2, 10)]

@@ -51,3 +51,35 @@ def test_mxnet_reads_what_we_write(tmp_path: Path) -> None:
             symbol.list_auxiliary_states(),
         )
         assert attributes == symbol.attr_dict()
+
+
+RUN = """
+import json, sys, mxnet as mx
+out = []
+for path in sys.argv[1:]:
+    s = mx.sym.load(path)
+    feeds = {k: mx.nd.array(v) for k, v in json.load(open(path + ".feeds")).items()}
+    out.append([y.asnumpy().tolist() for y in s.eval(ctx=mx.cpu(), **feeds)])
+print(json.dumps(out))
+"""
+
+
+@pytest.mark.mxnet
+def test_mxnet_runs_our_control_flow(tmp_path: Path) -> None:
+    """Loops and choices that were traced here compute the same there."""
+    a, b, w = map(sym.var, "abw")
+    outs, (state,) = sym.contrib.foreach(lambda x, s: (sym.broadcast_mul(x + s[0], w * 2), [s[0] + x]), a, [b])
+    rows, variables = sym.contrib.while_loop(lambda i, s: i < 3, lambda i, s: (i * s, [i + 1, s + w]), [w * 0, b], 3)
+    chosen = sym.contrib.cond(w > 0, lambda: a * 2, lambda: sym.broadcast_add(a, w))
+    feeds = {"a": [[1.0], [2.0], [3.0]], "b": [0.5], "w": [2.0]}
+    symbols = [sym.Group([outs, state]), sym.Group([rows, *variables]), chosen]
+    paths = [tmp_path / f"{i}.json" for i in range(len(symbols))]
+    for symbol, path in zip(symbols, paths):
+        symbol.save(path)
+        used = {k: v for k, v in feeds.items() if k in symbol.list_arguments()}
+        Path(f"{path}.feeds").write_text(json.dumps(used))
+    command = [os.environ["MXNET_PYTHON"], "-c", RUN, *map(str, paths)]
+    there = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1])
+    for symbol, wanted in zip(symbols, there, strict=True):
+        used = {k: mx.nd.array(v) for k, v in feeds.items() if k in symbol.list_arguments()}
+        assert [y.asnumpy().tolist() for y in symbol.eval(**used)] == wanted

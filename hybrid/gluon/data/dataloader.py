@@ -94,7 +94,7 @@ class DataLoader:
         self._batch_sampler = batch_sampler
         self._batchify_fn = default_batchify_fn if batchify_fn is None else batchify_fn
         self._num_workers = max(0, num_workers)
-        self._pinned = cpu_pinned(pin_device_id) if pin_memory else None
+        self._pin_memory, self._pin_device_id = pin_memory, pin_device_id  # read by GluonCV's loaders, as MXNet's names are
         self._prefetch = 2 * self._num_workers if prefetch is None else max(0, int(prefetch))
         self._thread_pool = thread_pool
         self._timeout = timeout
@@ -115,7 +115,7 @@ class DataLoader:
         batches, self._iter = self._iter, None  # what was prefetched serves one pass
         assert batches is not None
         for batch in batches:
-            yield batch if self._pinned is None else _as_in_context(batch, self._pinned)
+            yield _as_in_context(batch, cpu_pinned(self._pin_device_id)) if self._pin_memory else batch
         if self._iter is None and self.auto_reload:
             self.refresh()
 

@@ -1,0 +1,105 @@
+"""What trained networks before Module did; ``mx.model.DataParallelExecutorManager``, for programs of that time."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .context import Context
+from .io import DataDesc
+from .module.base_module import Params, descriptions
+from .module.executor_group import DataParallelExecutorGroup
+from .module.executor_group import parts as _split_input_slice  # the name that programs use
+from .symbol import Symbol
+
+__all__ = ["DataParallelExecutorManager", "_split_input_slice"]
+
+
+class DataParallelExecutorManager:
+    """Executors of a symbol on several contexts; with sym_gen of one symbol for each ``bucket_key`` of train_data's batches.
+
+    train_data: an iterator, of which only the descriptions are read. Source: MXNet DataParallelExecutorManager."""
+
+    def __init__(
+        self,
+        symbol: Symbol,
+        ctx: Sequence[Context],
+        train_data: Any,
+        arg_names: Sequence[str] | None = None,
+        param_names: Sequence[str] | None = None,
+        aux_names: Sequence[str] | None = None,
+        work_load_list: Sequence[float] | None = None,
+        logger: Any = None,
+        sym_gen: Callable[[Any], Symbol] | None = None,
+    ):
+        self.ctx, self.symbol, self.sym_gen, self.logger = list(ctx), symbol, sym_gen, logger or logging
+        self.work_load_list = [1] * len(self.ctx) if work_load_list is None else list(work_load_list)
+        if len(self.work_load_list) != len(self.ctx):
+            raise AssertionError(f"work_load_list has {len(self.work_load_list)} entries for {len(self.ctx)} contexts")
+        data, labels = (descriptions(d) or [] for d in (train_data.provide_data, train_data.provide_label))
+        self.arg_names = symbol.list_arguments() if arg_names is None else list(arg_names)
+        self.aux_names = symbol.list_auxiliary_states() if aux_names is None else list(aux_names)
+        given = {d.name for d in (*data, *labels)}
+        self.param_names = [n for n in self.arg_names if n not in given] if param_names is None else list(param_names)
+        self.execgrp = self.curr_execgrp = self._group(symbol, data, labels, None)
+        self.execgrp_bucket = {getattr(train_data, "default_bucket_key", None): self.execgrp}
+
+    def _group(
+        self, symbol: Symbol, data: list[DataDesc], labels: list[DataDesc], shared: Any
+    ) -> DataParallelExecutorGroup:
+        return DataParallelExecutorGroup(
+            symbol, self.ctx, self.work_load_list, data, labels, self.param_names, True, False, shared, self.logger
+        )
+
+    def install_monitor(self, monitor: Any) -> None:
+        """Have a Monitor watch everything. Raises NotImplementedError with sym_gen."""
+        if self.sym_gen is not None:
+            raise NotImplementedError("Monitoring is not implemented for bucketing")
+        self.execgrp.install_monitor(monitor)
+
+    def set_params(self, arg_params: Params, aux_params: Params) -> None:
+        """Copy parameters to all contexts."""
+        self.execgrp.set_params(arg_params, aux_params)
+
+    def copy_to(self, arg_params: Params, aux_params: Params) -> None:
+        """Copy the means of the parameters over contexts to the arrays given."""
+        self.execgrp.get_params(arg_params, aux_params)
+
+    @property
+    def param_arrays(self) -> list[Any]:
+        """For each parameter a list over contexts."""
+        return self.execgrp.param_arrays
+
+    @property
+    def grad_arrays(self) -> Any:
+        """For the gradient of each parameter a list over contexts."""
+        return self.execgrp.grad_arrays
+
+    @property
+    def aux_arrays(self) -> list[Any]:
+        """For each auxiliary state a list over contexts."""
+        return self.execgrp.aux_arrays
+
+    def load_data_batch(self, data_batch: Any) -> None:
+        """Copy a batch where it is computed with, in the executors of its bucket."""
+        if self.sym_gen is not None:
+            key = data_batch.bucket_key
+            if key not in self.execgrp_bucket:
+                data, labels = (descriptions(d) or [] for d in (data_batch.provide_data, data_batch.provide_label))
+                self.execgrp_bucket[key] = self._group(self.sym_gen(key), data, labels, self.execgrp)
+            self.curr_execgrp = self.execgrp_bucket[key]
+        self.curr_execgrp.load(data_batch)
+
+    def forward(self, is_train: bool = False) -> None:
+        """Compute the outputs for the batch that was loaded."""
+        for executor in self.curr_execgrp.execs:
+            executor.forward(is_train=is_train)
+
+    def backward(self) -> None:
+        """Compute the gradients."""
+        self.curr_execgrp.backward()
+
+    def update_metric(self, metric: Any, labels: Any, pre_sliced: bool = False) -> None:
+        """Tell a metric the labels and outputs."""
+        self.curr_execgrp.update_metric(metric, labels, pre_sliced)

@@ -1,0 +1,409 @@
+"""How long operators take: ``mx.profiler``. ``dump`` writes a trace for chrome://tracing, ``dumps`` gives a table.
+
+While the profiler runs, ``compute`` of every operator is timed, in whichever thread it runs; while it does not, nothing costs
+anything. Memory and calls of an interface between languages, which MXNet can record too, are not: there is no such interface.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+import os
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from .attrs import kind_of
+from .engine import ENGINE
+from .error import MXNetError
+from .graph import executor
+from .op import REGISTRY, Op
+
+__all__ = [
+    "Counter",
+    "Domain",
+    "Event",
+    "Frame",
+    "Marker",
+    "Task",
+    "dump",
+    "dump_profile",
+    "dumps",
+    "pause",
+    "profiler_set_config",
+    "profiler_set_state",
+    "resume",
+    "set_config",
+    "set_state",
+]
+
+
+class _Record(NamedTuple):
+    """Something that happened: times in ns; end is None for what has no duration (then value or scope says more)."""
+
+    category: str
+    name: str
+    thread: int
+    start: int
+    end: int | None = None
+    value: float | None = None
+    scope: str | None = None
+
+
+class _Profiler:
+    """Settings, state and records; there is one."""
+
+    def __init__(self) -> None:
+        self.settings: dict[str, Any] = {
+            **dict.fromkeys(
+                ("profile_all", "profile_memory", "profile_api", "aggregate_stats", "continuous_dump"), False
+            ),
+            **dict.fromkeys(("profile_symbolic", "profile_imperative"), True),
+            "filename": "profile.json",
+            "dump_period": 1.0,
+            "profile_process": "worker",
+        }
+        self.running = self.paused = False
+        self.records: list[_Record] = []
+        self.inside = threading.local()
+
+    @property
+    def recording(self) -> bool:
+        return self.running and not self.paused
+
+    def note(self, *record: Any, **more: Any) -> None:
+        """Add a record, when recording."""
+        if self.recording:
+            self.records.append(_Record(*record, **more))
+
+
+_PROFILER = _Profiler()
+
+
+# -- settings ---------------------------------------------------------------------------------------------------------------
+
+
+def set_config(**kwargs: Any) -> None:
+    """Settings: filename (profile.json), aggregate_stats (needed for dumps), profile_all, profile_symbolic and
+    profile_imperative (operators: without all three none is recorded).
+
+    profile_memory, profile_api, continuous_dump, dump_period and profile_process are taken and change nothing. Raises
+    MXNetError for others and for values that fit no setting."""
+    settings = _PROFILER.settings
+    for name, value in kwargs.items():
+        if name not in settings:
+            raise MXNetError(f"Cannot find argument '{name}', Possible Arguments: {', '.join(sorted(settings))}")
+        try:
+            kind = type(settings[name])
+            settings[name] = kind_of(kind).read(str(value)) if kind is bool else kind(value)
+        except (TypeError, ValueError) as error:
+            raise MXNetError(f"Invalid Parameter format for {name} but value={value!r}") from error
+
+
+def profiler_set_config(mode: str = "symbolic", filename: str = "profile.json") -> None:
+    """Deprecated: mode is "symbolic" or "all"."""
+    warnings.warn(
+        "profiler.profiler_set_config() is deprecated. Please use profiler.set_config() instead", stacklevel=2
+    )
+    set_config(profile_symbolic=True, profile_all=mode == "all", filename=filename)
+
+
+def set_state(state: str = "stop", profile_process: str = "worker") -> None:
+    """ "run" starts recording, "stop" ends it. Raises KeyError for anything else."""
+    start = {"run": True, "stop": False}[state]
+    if start == _PROFILER.running:
+        return
+    ENGINE.wait_all()
+    _PROFILER.running, _PROFILER.paused = start, False
+    if start:
+        _PROFILER.records = []
+        if any(_PROFILER.settings[f"profile_{what}"] for what in ("all", "symbolic", "imperative")):
+            _watch()
+    else:
+        _unwatch()
+
+
+def profiler_set_state(state: str = "stop") -> None:
+    """Deprecated: set_state."""
+    warnings.warn("profiler.profiler_set_state() is deprecated. Please use profiler.set_state() instead", stacklevel=2)
+    set_state(state)
+
+
+def pause(profile_process: str = "worker") -> None:
+    """Record nothing until resume."""
+    ENGINE.wait_all()
+    _PROFILER.paused = True
+
+
+def resume(profile_process: str = "worker") -> None:
+    """Go on after pause."""
+    ENGINE.wait_all()
+    _PROFILER.paused = False
+
+
+# -- operators --------------------------------------------------------------------------------------------------------------
+
+_ORIGINALS: dict[type[Op], Any] = {}
+"""compute of the classes that have one of their own; the others inherit it."""
+
+
+def _timed(raw: Any) -> Callable[..., Any]:
+    """compute, timed where no other operator's is running in this thread."""
+    bind = getattr(raw, "__get__", None)
+
+    def compute(self: Op, *arrays: Any, **options: Any) -> Any:
+        run = raw if bind is None else bind(self, type(self))
+        if getattr(_PROFILER.inside, "operator", False):
+            return run(*arrays, **options)
+        _PROFILER.inside.operator = True
+        start = time.perf_counter_ns()
+        try:
+            return run(*arrays, **options)
+        finally:
+            _PROFILER.inside.operator = False
+            _PROFILER.note("operator", self.name, threading.get_ident(), start, time.perf_counter_ns())
+
+    return compute if isinstance(raw, staticmethod) or bind is None else functools.wraps(raw)(compute)
+
+
+def _watch() -> None:
+    """Time every operator from now on."""
+    classes = dict.fromkeys(REGISTRY.values())
+    _ORIGINALS.update({cls: inspect.getattr_static(cls, "compute") for cls in classes})
+    own = {cls for cls in classes if "compute" in cls.__dict__}
+    for cls, raw in _ORIGINALS.items():
+        cls.compute = _timed(raw)  # type: ignore[method-assign]
+    for cls in _ORIGINALS.keys() - own:
+        _ORIGINALS[cls] = None
+    executor.look_up_again()
+
+
+def _unwatch() -> None:
+    """Give every operator its own compute again."""
+    for cls, raw in _ORIGINALS.items():
+        if raw is None:
+            del cls.compute
+        else:
+            cls.compute = raw
+    _ORIGINALS.clear()
+    executor.look_up_again()
+
+
+# -- results ----------------------------------------------------------------------------------------------------------------
+
+
+def _events() -> Iterator[dict[str, Any]]:
+    """The records as trace events, times in microseconds."""
+    processes = {c: i for i, c in enumerate(dict.fromkeys(r.category for r in _PROFILER.records))}
+    for category, number in processes.items():
+        yield {"ph": "M", "args": {"name": category}, "pid": number, "name": "process_name"}
+    for r in _PROFILER.records:
+        event = {"name": r.name, "cat": r.category, "pid": processes[r.category], "tid": r.thread, "ts": r.start / 1000}
+        if r.end is not None:
+            yield {**event, "ph": "X", "dur": (r.end - r.start) / 1000}
+        elif r.scope is not None:
+            yield {**event, "ph": "i", "s": r.scope}
+        else:
+            yield {**event, "ph": "C", "args": {r.name: r.value}}
+
+
+def dump(finished: bool = True, profile_process: str = "worker") -> None:
+    """Write what has been recorded to the file that set_config named, for chrome://tracing; finished ends the recording."""
+    if finished:
+        set_state("stop")
+    else:
+        ENGINE.wait_all()
+    with open(os.path.expanduser(_PROFILER.settings["filename"]), "w") as file:
+        json.dump({"traceEvents": list(_events()), "displayTimeUnit": "ms"}, file, indent=1)
+
+
+def dump_profile() -> None:
+    """Deprecated: dump."""
+    warnings.warn("profiler.dump_profile() is deprecated. Please use profiler.dump() instead", stacklevel=2)
+    dump(True)
+
+
+_ORDERS: dict[str, Callable[[list[float]], float]] = {
+    "total": sum,
+    "avg": lambda times: sum(times) / len(times),
+    "min": min,
+    "max": max,
+    "count": len,
+}
+
+
+def dumps(reset: bool = False, format: str = "table", sort_by: str = "total", ascending: bool = False) -> str:
+    """How often and how long (ms) everything ran, by category, as a table or as JSON; empty without aggregate_stats.
+
+    reset forgets all records. Raises AssertionError for a format but "table" and "json", or an unknown sort_by."""
+    for name, value, known in (("format", format, ("table", "json")), ("sort_by", sort_by, tuple(_ORDERS))):
+        if value not in known:
+            raise AssertionError(
+                f"Invalid value provided for {name}: {value}. Support: {', '.join(f'{k!r}' for k in known)}"
+            )
+    if not _PROFILER.settings["aggregate_stats"]:
+        return ""
+    ENGINE.wait_all()
+    found: dict[str, dict[str, list[float]]] = {}
+    for r in _PROFILER.records:
+        if r.end is not None:
+            found.setdefault(r.category, {}).setdefault(r.name, []).append((r.end - r.start) / 1e6)
+    if reset:
+        _PROFILER.records.clear()
+    order = _ORDERS[sort_by]
+    tables = {
+        category: sorted(rows.items(), key=lambda row: order(row[1]), reverse=not ascending)
+        for category, rows in sorted(found.items())
+    }
+    return _json(tables) if format == "json" else _table(tables)
+
+
+_Tables = dict[str, list[tuple[str, list[float]]]]
+
+
+def _statistics(times: list[float]) -> tuple[float, ...]:
+    return sum(times), min(times), max(times), sum(times) / len(times)
+
+
+def _table(tables: _Tables) -> str:
+    lines = ["", "Profile Statistics:", "\tNote the difference in units for different entries."]
+    titles = ("Total Count", "Time (ms)", "Min Time (ms)", "Max Time (ms)", "Avg Time (ms)")
+    for category, rows in tables.items():
+        lines += [category, "=" * 17, f"{'Name':25}" + " ".join(f"{t:>16}" for t in titles)]
+        lines.append(f"{'----':25}" + " ".join(f"{'-' * len(t):>16}" for t in titles))
+        for name, times in rows:
+            numbers = " ".join(f"{n:16.4f}" for n in _statistics(times))
+            lines.append(f"{name:25}{len(times):16d} {numbers}")
+        lines.append("")
+    return "\n".join(lines) + "\n"
+
+
+def _json(tables: _Tables) -> str:
+    keys = ("Total", "Min", "Max", "Avg")
+    shown = {
+        c: {n: {"Count": len(t), **dict(zip(keys, _statistics(t)))} for n, t in rows} for c, rows in tables.items()
+    }
+    return json.dumps({"Time": shown, "Memory": {}, "Unit": {"Time": "ms", "Memory": "kB"}}, indent=4)
+
+
+# -- what programs record themselves ----------------------------------------------------------------------------------------
+
+
+class Domain:
+    """A category of tasks, frames, counters and markers."""
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __str__(self) -> str:
+        return self.name
+
+    def new_task(self, name: str) -> Task:
+        """A Task of this domain."""
+        return Task(self, name)
+
+    def new_frame(self, name: str) -> Frame:
+        """A Frame of this domain."""
+        return Frame(self, name)
+
+    def new_counter(self, name: str, value: float | None = None) -> Counter:
+        """A Counter of this domain."""
+        return Counter(self, name, value)
+
+    def new_marker(self, name: str) -> Marker:
+        """A Marker of this domain."""
+        return Marker(self, name)
+
+
+class _Span:
+    """Base of what lasts from start to stop."""
+
+    def __init__(self, category: str, name: str):
+        self.name = name
+        self._category = category
+        self._start: int | None = None
+
+    def __str__(self) -> str:
+        return self.name
+
+    def start(self) -> None:
+        """It begins."""
+        self._start = time.perf_counter_ns()
+
+    def stop(self) -> None:
+        """It ends; without a start nothing is recorded."""
+        if self._start is not None:
+            _PROFILER.note(self._category, self.name, threading.get_ident(), self._start, time.perf_counter_ns())
+            self._start = None
+
+
+class Task(_Span):
+    """Work of a domain, from start to stop."""
+
+    def __init__(self, domain: Domain, name: str):
+        super().__init__(domain.name, name)
+
+
+class Frame(_Span):
+    """A step of a series (a frame, a batch) of a domain, from start to stop."""
+
+    def __init__(self, domain: Domain, name: str):
+        super().__init__(f"{domain.name},frame", name)
+
+
+class Event(_Span):
+    """Something of no domain, from start to stop."""
+
+    def __init__(self, name: str):
+        super().__init__("event", name)
+
+
+class Counter:
+    """A number that changes, of a domain."""
+
+    def __init__(self, domain: Domain, name: str, value: float | None = None):
+        self.name = name
+        self._category = domain.name
+        self._value: float = 0
+        if value is not None:
+            self.set_value(value)
+
+    def __str__(self) -> str:
+        return self.name
+
+    def set_value(self, value: float) -> None:
+        """It is this much now."""
+        self._value = value
+        _PROFILER.note(self._category, self.name, threading.get_ident(), time.perf_counter_ns(), value=value)
+
+    def increment(self, delta: float = 1) -> None:
+        """It is so much more."""
+        self.set_value(self._value + delta)
+
+    def decrement(self, delta: float = 1) -> None:
+        """It is so much less."""
+        self.set_value(self._value - delta)
+
+    def __iadd__(self, delta: float) -> Counter:
+        self.increment(delta)
+        return self
+
+    def __isub__(self, delta: float) -> Counter:
+        self.decrement(delta)
+        return self
+
+
+class Marker:
+    """A moment, of a domain."""
+
+    def __init__(self, domain: Domain, name: str):
+        self.name = name
+        self._category = f"{domain.name},instant_marker"
+
+    def mark(self, scope: str = "process") -> None:
+        """Now. scope: what it concerns, "global", "process", "thread", "task" or "marker"."""
+        note = {"global": "g", "process": "p", "thread": "t", "task": "t", "marker": "t"}[scope]
+        _PROFILER.note(self._category, self.name, threading.get_ident(), time.perf_counter_ns(), scope=note)

@@ -1,0 +1,335 @@
+"""mx.operator: operators written in Python, in every place that an operator can be."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hybrid as mx
+from converters import export
+from hybrid import autograd, gluon, nd, sym
+
+
+class Sigmoid(mx.operator.CustomOp):
+    def forward(self, is_train: bool, req: Any, in_data: Any, out_data: Any, aux: Any) -> None:
+        self.assign(out_data[0], req[0], 1 / (1 + nd.exp(-in_data[0])))
+
+    def backward(self, req: Any, out_grad: Any, in_data: Any, out_data: Any, in_grad: Any, aux: Any) -> None:
+        y = out_data[0].asnumpy()
+        self.assign(in_grad[0], req[0], nd.array(out_grad[0].asnumpy() * (1 - y) * y))
+
+
+@mx.operator.register("test_sigmoid")
+class SigmoidProp(mx.operator.CustomOpProp):
+    def create_operator(self, ctx: Any, in_shapes: Any, in_dtypes: Any) -> Sigmoid:
+        assert isinstance(ctx, mx.Context) and all(isinstance(s, list) for s in in_shapes)
+        return Sigmoid()
+
+
+class Loss(mx.operator.CustomOp):
+    def __init__(self, scale: float):
+        self.scale = scale
+
+    def forward(self, is_train: bool, req: Any, in_data: Any, out_data: Any, aux: Any) -> None:
+        self.assign(out_data[0], req[0], nd.softmax(in_data[0]))
+        aux[0][:] = aux[0] + (1 if is_train else 100)
+
+    def backward(self, req: Any, out_grad: Any, in_data: Any, out_data: Any, in_grad: Any, aux: Any) -> None:
+        label = in_data[1].asnumpy().astype(int)
+        dy = out_data[0].asnumpy()
+        dy[np.arange(len(label)), label] -= 1
+        self.assign(in_grad[0], req[0], nd.array(dy * self.scale))
+
+
+@mx.operator.register("test_loss")
+class LossProp(mx.operator.CustomOpProp):
+    def __init__(self, scale: str = "1"):
+        super().__init__(need_top_grad=False)
+        assert isinstance(scale, str)
+        self.scale = float(scale)
+
+    def list_arguments(self) -> list[str]:
+        return ["data", "label"]
+
+    def list_auxiliary_states(self) -> list[str]:
+        return ["calls"]
+
+    def infer_shape(self, in_shape: Any) -> Any:
+        return [in_shape[0], (in_shape[0][0],)], [in_shape[0]], [(1,)]
+
+    def create_operator(self, ctx: Any, in_shapes: Any, in_dtypes: Any) -> Loss:
+        return Loss(self.scale)
+
+
+class Mask(mx.operator.CustomOp):
+    """Two outputs, and something kept from forward to backward."""
+
+    def forward(self, is_train: bool, req: Any, in_data: Any, out_data: Any, aux: Any) -> None:
+        self.input = in_data[0]
+        self.mask = in_data[0] > 0
+        self.assign(out_data[0], req[0], in_data[0] * self.mask)
+        self.assign(out_data[1], req[1], self.mask)
+
+    def backward(self, req: Any, out_grad: Any, in_data: Any, out_data: Any, in_grad: Any, aux: Any) -> None:
+        assert (self.input.asnumpy() == in_data[0].asnumpy()).all()
+        self.assign(in_grad[0], req[0], out_grad[0] * self.mask)
+
+
+@mx.operator.register("test_mask")
+class MaskProp(mx.operator.CustomOpProp):
+    def list_outputs(self) -> list[str]:
+        return ["kept", "mask"]
+
+    def infer_type(self, in_type: Any) -> Any:
+        return in_type, [in_type[0], in_type[0]], []
+
+    def create_operator(self, ctx: Any, in_shapes: Any, in_dtypes: Any) -> Mask:
+        return Mask()
+
+
+X = np.array([[-1.0, 0.5, 2.0]], np.float32)
+
+
+def sigmoid(x: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-x))
+
+
+class Block(gluon.HybridBlock):
+    def hybrid_forward(self, F: Any, x: Any) -> Any:  # noqa: N803
+        return F.Custom(x * 2, op_type="test_sigmoid") * 3
+
+
+@pytest.mark.parametrize("hybridized", [False, True])
+def test_forward_and_backward(hybridized: bool) -> None:
+    block = Block()
+    if hybridized:
+        block.hybridize()
+    for _ in range(2):
+        x = nd.array(X)
+        x.attach_grad()
+        with autograd.record():
+            y = block(x)
+        y.backward()
+        s = sigmoid(2 * X)
+        np.testing.assert_allclose(y.asnumpy(), 3 * s, rtol=1e-6)
+        np.testing.assert_allclose(x.grad.asnumpy(), 6 * s * (1 - s), rtol=1e-5)
+
+
+def test_large_arrays_go_through_the_engine() -> None:
+    x = nd.array(np.linspace(-3, 3, 600_000))
+    x.attach_grad()
+    with autograd.record():
+        y = nd.Custom(x + 0, op_type="test_sigmoid")
+    y.backward()
+    s = sigmoid(x.asnumpy())
+    np.testing.assert_allclose(x.grad.asnumpy(), s * (1 - s), rtol=1e-4, atol=1e-7)
+
+
+def test_several_outputs_and_what_forward_leaves_for_backward() -> None:
+    first, second = nd.array(X), nd.array(-X)
+    for x in (first, second):
+        x.attach_grad()
+    with autograd.record():
+        outputs = [nd.Custom(x * 1, op_type="test_mask") for x in (first, second)]
+        loss = sum(kept.sum() for kept, _ in outputs)
+    loss.backward()
+    for x, (kept, mask) in zip((first, second), outputs):
+        np.testing.assert_array_equal(mask.asnumpy(), x.asnumpy() > 0)
+        np.testing.assert_array_equal(kept.asnumpy(), np.maximum(x.asnumpy(), 0))
+        np.testing.assert_array_equal(x.grad.asnumpy(), x.asnumpy() > 0)
+
+
+def network() -> mx.Symbol:
+    net = sym.FullyConnected(sym.var("data"), num_hidden=3, name="fc")
+    return sym.Custom(data=net, op_type="test_loss", name="loss", scale=2)
+
+
+def test_symbol() -> None:
+    net = network()
+    assert net.list_arguments() == ["data", "fc_weight", "fc_bias", "loss_label"]
+    assert net.list_auxiliary_states() == ["loss_calls"] and net.list_outputs() == ["loss_output"]
+    assert net.infer_shape(data=(4, 5)) == ([(4, 5), (3, 5), (3,), (4,)], [(4, 3)], [(1,)])
+    assert net.attr_dict()["loss"] == {"op_type": "test_loss", "scale": "2"}
+    with mx.name.NameManager():
+        assert sym.Custom(sym.var("x"), op_type="test_mask").list_outputs() == ["custom0_kept", "custom0_mask"]
+    again = sym.load_json(net.tojson())
+    assert again.tojson() == net.tojson() and '"node_row_ptr": [0, 1, 2, 3, 4, 5, 6, 7]' in net.tojson()
+
+
+def test_a_loss_needs_no_gradient_and_states_are_updated() -> None:
+    executor = network().simple_bind(mx.cpu(), data=(4, 5))
+    rng = np.random.default_rng(0)
+    data, weight = rng.normal(size=(4, 5)).astype("float32"), rng.normal(size=(3, 5)).astype("float32")
+    executor.arg_dict["data"][:], executor.arg_dict["fc_weight"][:] = data, weight
+    executor.arg_dict["loss_label"][:] = [0, 1, 2, 1]
+    for _ in range(3):
+        executor.forward(is_train=True)
+        executor.backward()
+    assert executor.aux_dict["loss_calls"].asscalar() == 3
+    e = np.exp(data @ weight.T)
+    dy = 2 * (e / e.sum(1, keepdims=True) - np.eye(3)[[0, 1, 2, 1]])
+    np.testing.assert_allclose(executor.grad_dict["fc_weight"].asnumpy(), dy.T @ data, rtol=1e-4, atol=1e-5)
+    assert not executor.grad_dict["loss_label"].asnumpy().any()
+    executor.forward(is_train=False)
+    assert executor.aux_dict["loss_calls"].asscalar() == 103
+
+
+def test_export_and_import(tmp_path: Path) -> None:
+    block = Block()
+    block.hybridize()
+    wanted = block(nd.array(X)).asnumpy()
+    block.export(str(tmp_path / "m"))
+    back = gluon.SymbolBlock.imports(str(tmp_path / "m-symbol.json"), ["data"])
+    np.testing.assert_array_equal(back(nd.array(X)).asnumpy(), wanted)
+
+
+def test_inside_a_loop() -> None:
+    def body(x: Any, s: Any) -> Any:
+        y = sym.Custom(x, op_type="test_sigmoid")
+        return y, s + y
+
+    out, last = sym.contrib.foreach(body, sym.var("x"), sym.var("s"))
+    x = nd.array(np.vstack([X, 2 * X]))
+    s = sigmoid(x.asnumpy())
+    executor = sym.Group([out, last]).bind(mx.cpu(), {"x": x, "s": nd.zeros(3)}, args_grad={"x": nd.zeros((2, 3))})
+    outputs = executor.forward(is_train=True)
+    np.testing.assert_allclose(outputs[0].asnumpy(), s, rtol=1e-6)
+    np.testing.assert_allclose(outputs[1].asnumpy(), s.sum(0), rtol=1e-6)
+    executor.backward([nd.ones((2, 3)), nd.ones(3)])
+    np.testing.assert_allclose(executor.grad_dict["x"].asnumpy(), 2 * s * (1 - s), rtol=1e-5)
+
+
+def test_registering_again_changes_later_nodes_only() -> None:
+    def named(value: float) -> None:
+        class Constant(mx.operator.CustomOp):
+            def forward(self, is_train: bool, req: Any, in_data: Any, out_data: Any, aux: Any) -> None:
+                out_data[0][:] = value
+
+        class ConstantProp(mx.operator.CustomOpProp):
+            def create_operator(self, ctx: Any, in_shapes: Any, in_dtypes: Any) -> Constant:
+                return Constant()
+
+        mx.operator.register("test_again")(ConstantProp)
+
+    named(1)
+    first = sym.Custom(sym.var("x"), op_type="test_again")
+    named(2)
+    second = sym.Custom(sym.var("x"), op_type="test_again")
+    assert first.eval(x=nd.zeros(1))[0].asscalar() == 1
+    assert second.eval(x=nd.zeros(1))[0].asscalar() == 2 == nd.Custom(nd.zeros(1), op_type="test_again").asscalar()
+
+
+def test_errors() -> None:
+    x = nd.array(X)
+    with pytest.raises(mx.MXNetError, match=r"register its CustomOpProp with mx.operator.register\('nobody'\)"):
+        nd.Custom(x, op_type="nobody")
+    with pytest.raises(mx.MXNetError, match="nobody"):
+        sym.load_json(network().tojson().replace("test_loss", "nobody"))
+    with pytest.raises(mx.MXNetError, match="got 2 inputs, wanted data"):
+        nd.Custom(x, x, op_type="test_sigmoid")
+    with pytest.raises(mx.MXNetError, match="wanted data, label, calls"):
+        nd.Custom(x, op_type="test_loss")
+    with pytest.raises(TypeError):
+        nd.Custom(x, op_type="test_sigmoid", unknown=1)
+
+    class Wrong(mx.operator.CustomOp):
+        def forward(self, is_train: bool, req: Any, in_data: Any, out_data: Any, aux: Any) -> None:
+            in_data[0][:] = 0
+
+    class WrongProp(mx.operator.CustomOpProp):
+        def __init__(self, shapes: str = "1") -> None:
+            super().__init__()
+            self.shapes = int(shapes)
+
+        def infer_shape(self, in_shape: Any) -> Any:
+            if self.shapes == 0:
+                raise KeyError("oops")
+            return in_shape, [in_shape[0]] * self.shapes, []
+
+        def create_operator(self, ctx: Any, in_shapes: Any, in_dtypes: Any) -> Wrong:
+            return Wrong()
+
+    mx.operator.register("test_wrong")(WrongProp)
+    with pytest.raises(mx.MXNetError, match="read-only"):
+        nd.Custom(x, op_type="test_wrong").asnumpy()
+    with pytest.raises(mx.MXNetError, match=r"test_wrong\.infer_shape gave 2 outputs, wanted 1"):
+        nd.Custom(x, op_type="test_wrong", shapes=2)
+    with pytest.raises(mx.MXNetError, match=r"test_wrong\.infer_shape raised KeyError: 'oops'"):
+        nd.Custom(x, op_type="test_wrong", shapes=0)
+
+
+def test_the_code_is_not_recorded() -> None:
+    seen = []
+
+    class Spy(Sigmoid):
+        def forward(self, is_train: bool, req: Any, in_data: Any, out_data: Any, aux: Any) -> None:
+            seen.append((autograd.is_recording(), autograd.is_training(), is_train))
+            super().forward(is_train, req, in_data, out_data, aux)
+
+    class SpyProp(SigmoidProp):
+        def create_operator(self, ctx: Any, in_shapes: Any, in_dtypes: Any) -> Spy:
+            return Spy()
+
+    mx.operator.register("test_spy")(SpyProp)
+    with autograd.record():
+        nd.Custom(nd.array(X), op_type="test_spy")
+        assert autograd.is_recording()
+    nd.Custom(nd.array(X), op_type="test_spy")
+    assert seen == [(False, True, True), (False, False, False)]
+
+
+def test_not_exported_to_onnx_with_a_way_out() -> None:
+    net = sym.Custom(sym.var("data"), op_type="test_sigmoid", name="mine")
+    with pytest.raises(Exception, match=r'converters\.registry\.to_onnx\("Custom"\)'):
+        export.to_onnx(net, {}, {"data": (1, 3)})
+
+
+class Square(mx.operator.NumpyOp):
+    def list_arguments(self) -> list[str]:
+        return ["x", "y"]
+
+    def infer_shape(self, in_shape: Any) -> Any:
+        return [in_shape[0], in_shape[0]], [in_shape[0]]
+
+    def forward(self, in_data: Any, out_data: Any) -> None:
+        assert type(in_data[0]) is np.ndarray
+        out_data[0][:] = in_data[0] ** 2 + in_data[1]
+
+    def backward(self, out_grad: Any, in_data: Any, out_data: Any, in_grad: Any) -> None:
+        in_grad[0][:] = 2 * in_data[0] * out_grad[0]
+        in_grad[1][:] = out_grad[0]
+
+
+class SquareArrays(mx.operator.NDArrayOp):
+    list_arguments, infer_shape = Square.list_arguments, Square.infer_shape
+
+    def forward(self, in_data: Any, out_data: Any) -> None:
+        assert isinstance(in_data[0], nd.NDArray)
+        out_data[0][:] = in_data[0] ** 2 + in_data[1]
+
+    def backward(self, out_grad: Any, in_data: Any, out_data: Any, in_grad: Any) -> None:
+        in_grad[0][:] = 2 * in_data[0] * out_grad[0]
+        in_grad[1][:] = out_grad[0]
+
+
+@pytest.mark.parametrize(("kind", "hint"), [(Square, "_native0"), (SquareArrays, "_ndarray0")])
+def test_operators_from_before_custom_op(kind: Any, hint: str) -> None:
+    with pytest.warns(UserWarning, match="deprecated. Please use CustomOp"):
+        op = kind()
+    with mx.name.NameManager():
+        net = op(sym.var("a"), y=sym.var("b") * 2)
+        assert net.name == hint and net.list_arguments() == ["a", "b"]
+    executor = net.bind(mx.cpu(), [nd.array(X), nd.array(X)], [nd.zeros((1, 3)), nd.zeros((1, 3))])
+    np.testing.assert_allclose(executor.forward(is_train=True)[0].asnumpy(), X**2 + 2 * X)
+    executor.backward(nd.ones((1, 3)))
+    np.testing.assert_allclose(executor.grad_arrays[0].asnumpy(), 2 * X)
+    np.testing.assert_allclose(executor.grad_arrays[1].asnumpy(), np.full((1, 3), 2))
+
+
+def test_what_operators_there_are() -> None:
+    names = mx.operator.get_all_registered_operators()
+    assert {"Custom", "FullyConnected", "Concat"} <= set(names)
+    assert mx.operator.get_operator_arguments("FullyConnected").names[:4] == ["data", "weight", "bias", "num_hidden"]
+    with pytest.raises(mx.MXNetError):
+        mx.operator.get_operator_arguments("nothing")
