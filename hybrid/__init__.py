@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from . import ops  # fills the operator tables
 from .error import MXNetError
 
+# ruff: noqa: F401  what follows is for type checkers; the names load when they are asked for
 if TYPE_CHECKING:
     from . import (
         attribute,

@@ -347,7 +347,7 @@ class NDArray:
 
     @property
     def T(self) -> NDArray:  # noqa: N802  MXNet's and NumPy's name
-        return self.transpose()
+        return self if self.ndim < 2 else self.transpose()
 
     def __len__(self) -> int:
         if not self.ndim:
@@ -549,6 +549,8 @@ class NDArray:
     # -- parts --------------------------------------------------------------------------------------------------------
 
     def __getitem__(self, key: Any) -> NDArray:
+        if type(key) is slice and key.start is None and key.stop is None and (key.step is None or key.step == 1):
+            return self
         index, basic = ((key, ...), True) if type(key) is int else read_key(key, self.ndim, NDArray)
         if STATE.recording and self._node is not None:
             return self._recorded(index, basic)

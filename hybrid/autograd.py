@@ -282,6 +282,12 @@ def _accumulate(
             step.release()
     for key in list(arrived):
         results[key] = arrived[key][0]
+    reached = {*variables, *map(id, done)}
+    for i, node in enumerate(wanted):
+        if node is not None and id(node if isinstance(node, Variable) else node[0]) not in reached:
+            raise MXNetError(
+                f"Cannot differentiate with respect to the {i + 1}-th variable because it is unreachable from the outputs."
+            )
     gathered = [
         None if n is None else results.get((id(n), 0) if isinstance(n, Variable) else (id(n[0]), n[1])) for n in wanted
     ]

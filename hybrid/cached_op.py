@@ -64,6 +64,8 @@ class CachedOp:
             self._mark += "_"
         states = {n.name for n in self.graph.auxiliary_states()}
         self.states = tuple(i for i, n in enumerate(self.names) if n in states)
+        self.derived = False
+        """Whether this is the backward part of another."""
         self.random = any(n.op is not None and ("rng" in n.op.uses or n.subgraphs) for n in self.graph.nodes)
         self._programs: dict[bool, Program] = {}
         self._splits: dict[Any, Split] = {}
@@ -138,6 +140,7 @@ class CachedOp:
         present = [e for e in found if e is not None]
         graph = Graph(present).rewrite(change)
         op = CachedOp(Symbol(graph.outputs))
+        op.derived = True
         sources = {n: ("input", i) for i, n in enumerate(self.names)}
         sources |= {name: ("residual", i) for name, i in given.values()}
         sources |= {n.name: ("head", i) for n, i in zip(nodes, heads)}
@@ -263,9 +266,9 @@ class _CachedStep(Step):
                 given.append(dys[i])
             elif source == "residual":
                 given.append(_known(self.residuals[i], (self, count + i)))
-            else:  # what is computed again for gradients of gradients must not update running statistics again
+            else:  # what is computed again for gradients of gradients must not move running statistics again
                 array = _known(self.args[i], self.parents[i])
-                given.append(array.copy() if place in found.op.states else array)
+                given.append(array.copy() if self.op.derived and place in found.op.states else array)
         results = found.op._run(given) if found.op.graph.outputs else []
         out: list[NDArray | None] = [None] * len(self.parents)
         for i, place in zip(self.wanted, found.results):

@@ -168,6 +168,10 @@ class Symbol:
     def __bool__(self) -> bool:
         raise _only_arrays("__bool__", "bool")
 
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        """Refused: NumPy's functions (np.exp, for instance) cannot compute with what has no values yet."""
+        raise _only_arrays("__array__", "np.array")
+
     def list_arguments(self) -> list[str]:
         return [n.name for n in self.graph.arguments()]
 

@@ -456,9 +456,11 @@ def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        return getattr(_submodules["_internal"] if name.startswith("_") else _OP, name)
+        found = getattr(_submodules["_internal"] if name.startswith("_") else _OP, name)
     except AttributeError:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+    globals()[name] = found  # coming here takes as long as half a call
+    return found
 
 
 def __dir__() -> list[str]:

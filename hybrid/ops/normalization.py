@@ -82,12 +82,10 @@ class _BatchNorm(Op):
         if training and not self.use_global_stats:
             y, mean, var = _moments(x, others)
             mean, var = mean.reshape(-1), var.reshape(-1)
-            if data.dtype.itemsize == 2:  # MXNet adds eps in data's dtype, and moves by what is left of the variance
+            if (
+                data.dtype.itemsize == 2
+            ):  # MXNet adds eps in data's dtype, and goes on with what is left of the variance
                 var = widen(narrow(var + var.dtype.type(self.eps), data.dtype)) - np.float32(data.dtype.type(self.eps))
-            keep = float(np.float32(self.momentum))
-            for moving, batch in ((moving_mean, mean), (moving_var, var)):
-                moving *= keep
-                moving += (1 - keep) * batch
         else:
             mean, var = moving_mean, moving_var
             y = x - mean.reshape(dims)
@@ -102,10 +100,12 @@ class _BatchNorm(Op):
             "axis": self.axis,
             "third": "var" if self.plain_variance else "rstd",
             "eps": self.eps,
+            "momentum": self.momentum,
             "fixed": self.use_global_stats,
             "fix_gamma": self.fix_gamma,
         }
-        found = F._backward_normalization(self.unfinish(dy[0], y), data, gamma, mean, third, **attrs)
+        dy = self.unfinish(dy[0], y)
+        found = F._backward_batch_normalization(dy, data, gamma, mean, third, moving_mean, moving_var, **attrs)
         return found[0], found[1], found[2], None, None
 
     def unfinish(self, dy, y):
@@ -123,8 +123,9 @@ class _BatchNorm(Op):
 class BatchNorm(_BatchNorm):
     """(data - mean) / sqrt(var + eps) * gamma + beta, with one mean, var, gamma and beta for each index of axis.
 
-    Mean and variance are those of the batch when training (and move the moving ones), else the moving ones. gamma counts as 1
-    with fix_gamma, whatever is stored. Further outputs: the mean, and 1 / sqrt(var + eps).
+    Mean and variance are those of the batch when training, else the moving ones, which the backward pass moves, as in MXNet:
+    without one they stay. gamma counts as 1 with fix_gamma, whatever is stored. Further outputs: the mean, and
+    1 / sqrt(var + eps).
     Shapes: data (N, C, ...) with C at axis, gamma, beta, moving_mean and moving_var (C,), float32 for float16 data.
     Source: Ioffe and Szegedy 2015.
     """

@@ -139,6 +139,39 @@ class BackwardNormalization(_Backward):
         return found[0], found[1], found[2], None, None
 
 
+@op("_backward_batch_normalization")
+class BackwardBatchNormalization(BackwardNormalization):
+    """_backward_normalization of a batch, which also moves the moving mean and variance towards those of the batch.
+
+    MXNet moves them here and not in the forward pass: those of frozen layers, and of passes that are only looked at, stay."""
+
+    momentum: float = 0.899999976
+
+    inputs = (*BackwardNormalization.inputs, "moving_mean", "moving_var")
+    mutates = ("moving_mean", "moving_var")
+
+    def infer_shape(self, dy, data, gamma, mean, spread, *moving):
+        return [data, gamma, gamma]
+
+    def infer_type(self, dy, data, gamma, mean, spread, *moving):
+        return [data, gamma, gamma]
+
+    def compute(self, dy, data, gamma, mean, spread, moving_mean, moving_var, *, training=False):
+        gradients = super().compute(dy, data, gamma, mean, spread, training=training)
+        if not self.constant(training):
+            var = spread if self.third == "var" else 1 / np.square(spread) - spread.dtype.type(self.eps)
+            keep = float(np.float32(self.momentum))
+            for moving, batch in ((moving_mean, mean), (moving_var, var)):
+                moving *= keep
+                moving += (1 - keep) * batch
+        return gradients
+
+    def gradient(self, F, g, dy, data, gamma, mean, spread, moving_mean, moving_var, *outputs):
+        attrs = {k: v for k, v in self.dump().items() if k != "momentum"}
+        found = F._backward_normalization_twice(*g, dy, data, gamma, mean, spread, **attrs)
+        return found[0], found[1], found[2], None, None, None, None
+
+
 @op("_backward_normalization_twice")
 class BackwardNormalizationTwice(_Backward):
     """What dy, data and gamma of _backward_normalization get; gx, ggamma and gbeta are the gradients of its outputs."""

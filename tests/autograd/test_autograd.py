@@ -295,3 +295,49 @@ def test_loss_heads_have_gradients_whatever_comes_after() -> None:
         y = nd.SoftmaxOutput(x, nd.array([0])).argmax(axis=1)
     y.backward()
     assert x.grad.asnumpy().tolist() == [[-0.5, 0.5]]
+
+
+@pytest.mark.parametrize("hybridized", [False, True])
+def test_it_is_the_backward_pass_that_moves_running_statistics(hybridized: bool) -> None:
+    x = nd.array(np.arange(12).reshape(4, 3))
+
+    def network(grad_req: str = "write") -> Any:
+        net = nn.HybridSequential()
+        net.add(nn.Dense(3, in_units=3, weight_initializer="one"), nn.BatchNorm(in_channels=3, momentum=0.5))
+        net.initialize()
+        net.collect_params().setattr("grad_req", grad_req)
+        net.hybridize(hybridized)
+        return net
+
+    def moved(net: Any) -> float:
+        return float(net[1].running_mean.data().asnumpy()[0])  # halfway to 16.5 after one pass
+
+    net = network()
+    with autograd.record():
+        y = net(x).sum()
+        net(x)
+    assert moved(net) == 0
+    y.backward()
+    assert moved(net) == 8.25
+    frozen = network("null")
+    with autograd.record():
+        frozen(x)
+    assert moved(frozen) == 0
+    x.attach_grad()
+    with autograd.record():
+        y = frozen(x).sum()
+    y.backward()
+    assert moved(frozen) == 8.25
+
+
+def test_grad_refuses_what_no_head_depends_on() -> None:
+    """As MXNet; a gradient that is zero because an operator has none is zeros."""
+    x, other = nd.ones((2,)), nd.ones((2,))
+    x.attach_grad()
+    other.attach_grad()
+    with autograd.record():
+        y, between = nd.BlockGrad(x) * 3, other * 2
+    np.testing.assert_array_equal(autograd.grad(y, x, retain_graph=True)[0].asnumpy(), np.zeros(2))
+    for variable in (other, between):
+        with pytest.raises(mx.MXNetError, match="1-th variable because it is unreachable from the outputs"):
+            autograd.grad(y, variable, retain_graph=True)

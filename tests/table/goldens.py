@@ -118,6 +118,9 @@ class Case(NamedTuple):
     undefined: dict[int, Anything]
     """Outputs in inference without recorded numbers that mean something."""
 
+    moves_backward: bool
+    """Whether it is the backward pass that changes the auxiliary states."""
+
     def outputs(self, kind: str = "out") -> list[Any]:
         found: dict[int, Any] = {int(i): array for i, array in self.data.get(kind, {}).items()}
         if kind == "out":
@@ -153,6 +156,7 @@ def _load(path: Path) -> tuple[Case, ...]:
             (*row["inputs"], *(n for n in row.get("aux") or {} if n not in row["inputs"])),
             arrays.get(row["id"], {}),
             _undefined(row, arrays.get(row["id"], {}).get("out", {})),
+            row.get("aux_updated_by") == "backward",
         )
         for row in table["cases"]
         if not row.get("error") and (table["operator"], row["id"]) not in MEANINGLESS

@@ -12,6 +12,7 @@ from hybrid.graph.infer import infer
 from hybrid.op import OPS
 
 from .goldens import PARAMETERS, Case, cases, close
+from .test_gradients import gradient_graph
 
 ALL = [pytest.param(c, id=f"{c.operator}-{c.id}") for c in cases()]
 every = pytest.mark.parametrize("case", ALL)
@@ -44,12 +45,25 @@ def test_computes_what_mxnet_gave(case: Case) -> None:
         np.testing.assert_array_equal(feeds[name], before, err_msg=f"inference changed its input {name}")
 
 
+def pass_back(case: Case, feeds: dict[str, np.ndarray]) -> None:
+    """Run the backward part with gradients of ones; it may write to feeds."""
+    _, graph = gradient_graph(case.op(), case.names, [0])
+    used = {n.name for n in graph.variables()}
+    Program(graph, training=True).run(
+        {k: v for k, v in feeds.items() if k in used} | {"head0": np.ones_like(feeds["data"])}
+    )
+
+
 @pytest.mark.parametrize("case", [p for p in ALL if {"train", "auxafter"} & p.values[0].data.keys()])
 def test_trains_as_mxnet_did(case: Case) -> None:
     feeds = dict(zip(case.names, case.arrays()))
     got = Program(case.graph(), training=True).run(feeds)
     for result, want in zip(got, case.outputs("train")):
         close(result, want, case.op())
+    if case.moves_backward:
+        for name, before in case.data["aux"].items():
+            np.testing.assert_array_equal(feeds[name], before, err_msg=f"the forward pass changed {name}")
+        pass_back(case, feeds)
     for name, want in case.data.get("auxafter", {}).items():
         close(feeds[name], want, case.op())
 
@@ -81,13 +95,20 @@ def check_export(case: Case, opset: int, parameters: set[str]) -> None:
 
 @exported
 @pytest.mark.parametrize(
-    "opset", [13, pytest.param(17, marks=pytest.mark.slow), 21, pytest.param(24, marks=pytest.mark.slow)]
+    "opset",
+    [
+        pytest.param(13, marks=pytest.mark.slow),
+        pytest.param(17, marks=pytest.mark.slow),
+        21,
+        pytest.param(24, marks=pytest.mark.slow),
+    ],
 )
 def test_exports_to_what_mxnet_gave(case: Case, opset: int) -> None:
     check_export(case, opset, PARAMETERS)
 
 
 @exported
+@pytest.mark.slow
 def test_exports_with_parameters_as_inputs(case: Case) -> None:
     check_export(case, converters.default_opset(), {"parameters"})
 
