@@ -9,7 +9,8 @@ the machine's moods fall on all alike. Reported are medians, and ratios; on a bu
 - ``lenet``, ``lstm``: a training step (forward, backward, update), milliseconds: LeNet on 32 images of 28x28, and a two-layer LSTM
   of 64 units over 16 steps of 16 sequences.
 - ``eager``: one operator on tiny arrays, microseconds a call.
-- ``memory``: what a forward pass of a deep MLP allocates at its peak (tracemalloc, MB): imperative, and hybridized with static_alloc.
+- ``memory``: what a forward pass of a deep MLP allocates at its peak (tracemalloc, MB): imperative, and hybridized with
+  static_alloc.
 """
 
 from __future__ import annotations

@@ -54,7 +54,9 @@ def export_model(
     listed = list(types) if isinstance(types, list | tuple) else [types] * len(names)
     if shapes is None or len(shapes) != len(names) or len(listed) != len(names):
         got = "none" if shapes is None else f"{len(shapes)} shapes and {len(listed)} types"
-        raise BadInput(f"export_model: got {got}, wanted one of each for the inputs {', '.join(names) or '(there are none)'}")
+        raise BadInput(
+            f"export_model: got {got}, wanted one of each for the inputs {', '.join(names) or '(there are none)'}"
+        )
     specs = {n: Spec(tuple(s), read_dtype(t)) for n, s, t in zip(names, shapes, listed)}
     target = os.fspath(onnx_file_path)
     axes = _axes(specs, dynamic_input_shapes) if dynamic else {}

@@ -15,17 +15,21 @@ if TYPE_CHECKING:
     from . import (
         attribute,
         autograd,
+        base,
         callback,
         context,
         contrib,
         engine,
         error,
         executor,
+        executor_manager,
         gluon,
         image,
         initializer,
         io,
         kvstore,
+        libinfo,
+        log,
         lr_scheduler,
         metric,
         model,
@@ -36,19 +40,25 @@ if TYPE_CHECKING:
         operator,
         optimizer,
         params,
+        profiler,
         random,
         recordio,
         registry,
+        rnn,
+        runtime,
         sparse,
         symbol,
         test_utils,
         util,
         visualization,
     )
+    from . import image as img
     from . import initializer as init
     from . import kvstore as kv
     from . import module as mod
+    from . import monitor as mon
     from . import ndarray as nd
+    from . import random as rnd
     from . import symbol as sym
     from . import visualization as viz
     from .attribute import AttrScope

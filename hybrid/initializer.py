@@ -35,9 +35,14 @@ class InitDesc(str):
         return made
 
 
+def root_mean_square(array: NDArray) -> NDArray:
+    """The root of the mean of the squares of all elements, (1,): how large the numbers of a parameter are."""
+    return ndarray.norm(array) / math.sqrt(array.size)
+
+
 def _size_of(array: NDArray) -> str:
-    """The root mean square, what verbose initializers print."""
-    return str((ndarray.norm(array) / math.sqrt(array.size)).asscalar())
+    """What verbose initializers print."""
+    return str(root_mean_square(array).asscalar())
 
 
 _BY_NAME = (
@@ -141,8 +146,9 @@ class Initializer:
         arr[:] = np.broadcast_to(np.outer(rows, columns).astype(np.float32), arr.shape)
 
     def _init_loc_bias(self, name: Any, arr: NDArray) -> None:
-        """The identity, for a spatial transformer."""
-        assert arr.shape[0] == 6
+        """The identity, for a spatial transformer. Raises AssertionError for other than 6 numbers."""
+        if arr.shape[0] != 6:
+            raise AssertionError(f"{name}: got shape {arr.shape}, wanted 6 numbers, those of an affine transformation")
         arr[:] = np.array([1.0, 0, 0, 0, 1.0, 0])
 
     def _init_zero(self, name: Any, arr: NDArray) -> None:
@@ -196,7 +202,8 @@ class Load:
     def __init__(self, param: Any, default_init: Any = None, verbose: bool = False):
         if isinstance(param, str):
             param = ndarray.load(param)
-        assert isinstance(param, dict)
+        if not isinstance(param, dict):
+            raise AssertionError(f"Load: got a {type(param).__name__}, wanted a dict of arrays or a file of named ones")
         self.param = {k[4:] if k.startswith(("arg:", "aux:")) else k: v for k, v in param.items()}
         self.default_init = default_init
         self.verbose = verbose
@@ -205,15 +212,17 @@ class Load:
         """Initialize an array. Raises AssertionError for another shape, and for unknown names without default_init."""
         if name in self.param:
             loaded = self.param[name]
-            assert arr.shape == loaded.shape, (
-                f"Parameter {name} cannot be initialized from loading. "
-                f"Shape mismatch, target {arr.shape} vs loaded {loaded.shape}"
-            )
+            if arr.shape != loaded.shape:
+                raise AssertionError(
+                    f"Parameter {name} cannot be initialized from loading. "
+                    f"Shape mismatch, target {arr.shape} vs loaded {loaded.shape}"
+                )
             arr[:] = loaded
         else:
-            assert self.default_init is not None, (
-                f"Cannot Initialize {name}. Not found in loaded param and no default Initializer is provided."
-            )
+            if self.default_init is None:
+                raise AssertionError(
+                    f"Cannot Initialize {name}. Not found in loaded param and no default Initializer is provided."
+                )
             self.default_init(name, arr)
         if self.verbose:
             logging.info("Initialized %s by %s", name, "loading" if name in self.param else "default")
@@ -223,7 +232,8 @@ class Mixed:
     """One initializer for each of several patterns: the first whose regular expression begins the name is taken."""
 
     def __init__(self, patterns: Sequence[str], initializers: Sequence[Any]):
-        assert len(patterns) == len(initializers)
+        if len(patterns) != len(initializers):
+            raise AssertionError(f"Mixed: got {len(patterns)} patterns and {len(initializers)} initializers")
         self.map = [(re.compile(p), i) for p, i in zip(patterns, initializers)]
 
     def __call__(self, name: str, arr: NDArray) -> None:

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import logging
-import math
 import re
 from collections.abc import Callable
 from typing import Any
 
-from . import ndarray
 from .executor import Executor
+from .initializer import root_mean_square
 from .ndarray import NDArray
-
-
-def _size_of(array: NDArray) -> Any:
-    """The root mean square."""
-    return ndarray.norm(array) / math.sqrt(array.size)
 
 
 class Monitor:
@@ -34,7 +28,7 @@ class Monitor:
         monitor_all: bool = False,
     ):
         self.interval = interval
-        self.stat_func = stat_func or _size_of
+        self.stat_func = stat_func or root_mean_square
         self.re_prog = re.compile(pattern)
         self.sort = sort
         self.monitor_all = monitor_all

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from .codec import decode, encode
 from .error import FormatError, MXNetError
 
 MAGIC = struct.pack("<I", 0xCED7230A)
@@ -82,6 +83,11 @@ class MXRecordIO:
         if was_open:
             self.open()
 
+    def _want(self, writing: bool) -> None:
+        """Raise AssertionError where the file was opened for the other direction."""
+        if self.writable != writing:
+            raise AssertionError(f"record file {self.uri!r} was opened for {'writing' if self.writable else 'reading'}")
+
     def _check_process(self, reopen: bool = False) -> None:
         """Raise RuntimeError where the file is closed or was opened by another process, or open it anew."""
         if self.pid == os.getpid():
@@ -95,7 +101,7 @@ class MXRecordIO:
 
     def write(self, buf: bytes) -> None:
         """Append a record. Raises MXNetError for one of 512 MiB or more."""
-        assert self.writable, f"record file {self.uri!r} was opened for reading"
+        self._want(writing=True)
         self._check_process()
         if isinstance(buf, str):
             raise TypeError("a record must be bytes, got str; encode it first")
@@ -114,7 +120,7 @@ class MXRecordIO:
 
     def read(self) -> bytes | None:
         """The next record, None at the end. Raises FormatError where the file is cut off or is no record file."""
-        assert not self.writable, f"record file {self.uri!r} was opened for writing"
+        self._want(writing=False)
         self._check_process()
         parts: list[bytes] = []
         while True:
@@ -139,7 +145,7 @@ class MXRecordIO:
 
     def positions(self) -> list[int]:
         """Where the records start that ``read`` would give from here on; leaves the file at its end."""
-        assert not self.writable, f"record file {self.uri!r} was opened for writing"
+        self._want(writing=False)
         found = [self._file.tell()]
         while self.read() is not None:
             found.append(self._file.tell())
@@ -219,7 +225,7 @@ class MXIndexedRecordIO(MXRecordIO):
 
     def seek(self, idx: Any) -> None:
         """Make the record of a key the next one to be read. Raises KeyError for a key that the index does not hold."""
-        assert not self.writable, f"record file {self.uri!r} was opened for writing"
+        self._want(writing=False)
         self._check_process(reopen=True)
         position = self.idx[idx]
         if not 0 <= position <= self._size:
@@ -231,12 +237,12 @@ class MXIndexedRecordIO(MXRecordIO):
 
     def tell(self) -> int:
         """Where the next record will be written."""
-        assert self.writable, f"record file {self.uri!r} was opened for reading"
+        self._want(writing=True)
         return self._file.tell()
 
     def read_idx(self, idx: Any) -> bytes | None:
         """The record of a key. Raises KeyError for a key that the index does not hold."""
-        assert not self.writable, f"record file {self.uri!r} was opened for writing"
+        self._want(writing=False)
         self._check_process(reopen=True)
         with self._lock:
             self.seek(idx)
@@ -290,8 +296,6 @@ def unpack_img(s: bytes, iscolor: int = -1) -> tuple[Any, np.ndarray]:
 
     iscolor: 1 always color, 0 always gray, -1 as stored (with opacity as the fourth channel).
     Raises FormatError for what is no image; needs Pillow."""
-    from .codec import decode
-
     header, data = unpack(s)
     return header, _swap(decode(data, iscolor))
 
@@ -300,8 +304,6 @@ def pack_img(header: Any, img: Any, quality: int = 95, img_fmt: str = ".jpg") ->
     """A record of a header and an image as ``unpack_img`` gives it, compressed.
 
     quality: 1 to 100 for .jpg, 0 to 9 (the effort) for .png. Needs Pillow."""
-    from .codec import encode
-
     return pack(header, encode(_swap(np.asarray(img)), img_fmt, quality))
 
 

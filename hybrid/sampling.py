@@ -81,9 +81,10 @@ def draw(side: Side, name: str, parameters: dict[str, Any], given: dict[str, Any
         kind = side.kind.__name__
         raise ValueError(f"Distribution parameters must be either {kind} or numbers, but got {type(values[0])}.")
     for value in values[1:]:
-        assert isinstance(value, side.kind if arrays else scalar), (
-            f"Distribution parameters must all have the same type, but got both {type(values[0])} and {type(value)}."
-        )
+        if not isinstance(value, side.kind if arrays else scalar):
+            raise AssertionError(
+                f"Distribution parameters must all have the same type, but got both {type(values[0])} and {type(value)}."
+            )
     if name == "randint" and arrays:
         raise TypeError("randint takes numbers for low and high, not arrays")
     if given.get("dtype", UNSET) is not UNSET:

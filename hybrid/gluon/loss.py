@@ -218,14 +218,11 @@ class CTCLoss(Loss):
             pred = F.swapaxes(pred, dim1=0, dim2=1)
         if self._batch_axis == 1:
             label = F.swapaxes(label, dim1=0, dim2=1)
-        lengths = [n for n in (pred_lengths, label_lengths) if n is not None]
-        names = [
-            n for n, given in (("data_lengths", pred_lengths), ("label_lengths", label_lengths)) if given is not None
-        ]
+        lengths = {"data_lengths": pred_lengths, "label_lengths": label_lengths}
         loss = F.CTCLoss(
             pred,
             label,
-            **dict(zip(names, lengths)),
+            **{name: given for name, given in lengths.items() if given is not None},
             use_data_lengths=pred_lengths is not None,
             use_label_lengths=label_lengths is not None,
             blank_label="last",

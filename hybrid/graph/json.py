@@ -95,7 +95,7 @@ def _read_graph(data: Any, source: str, problems: list[str], version: int | None
         outputs_used[ref[0]] = max(outputs_used[ref[0]], ref[1] + 1)
     nodes: dict[int, Node] = {}
     for index in _order(raw, source):
-        nodes[index] = _read_node(raw[index], index, nodes, outputs_used[index], version, problems, source)
+        nodes[index] = _read_node(raw[index], nodes, outputs_used[index], version, problems, source)
     heads = [Entry(nodes[ref[0]], ref[1]) for ref in data["heads"]]
     graph = Graph(heads)
     for node in graph.nodes:
@@ -180,7 +180,6 @@ def _order(raw: list[Any], source: str) -> list[int]:
 
 def _read_node(
     raw: Mapping[str, Any],
-    index: int,
     nodes: dict[int, Node],
     outputs: int,
     version: int,

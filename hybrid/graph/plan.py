@@ -137,10 +137,13 @@ def make_plan(graph: Graph, inference: Inference, names: Sequence[str]) -> Plan:
         arena=arena,
         outputs=tuple(map(inference.spec, graph.outputs)),
         known=all(is_known(s.shape) and s.dtype is not None for s in map(inference.spec, graph.outputs)),
-        work=sum(
-            _elements(inference, e) for n in applied for e in (*n.inputs, *(Entry(n, i) for i in range(n.op.visible())))
-        ),
+        work=sum(_elements(inference, e) for s in steps for e in (*s.node.inputs, *_shown(s))),
     )
+
+
+def _shown(step: Step) -> list[Entry]:
+    """What a step gives that others than its gradient read."""
+    return [Entry(step.node, i) for i in range(step.op.visible())]
 
 
 def _elements(inference: Inference, entry: Entry) -> int:

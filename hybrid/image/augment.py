@@ -101,7 +101,8 @@ class RandomSizedCropAug(Augmenter):
         if "min_area" in kwargs:
             warnings.warn("`min_area` is deprecated. Please use `area` instead.", DeprecationWarning, stacklevel=2)
             area = kwargs.pop("min_area")
-        assert not kwargs, f"unexpected keyword arguments for `RandomSizedCropAug`: {', '.join(kwargs)}"
+        if kwargs:
+            raise AssertionError(f"unexpected keyword arguments for `RandomSizedCropAug`: {', '.join(kwargs)}")
         self.size, self.area, self.ratio, self.interp = size, area, ratio, interp
 
     def __call__(self, src: NDArray) -> NDArray:
@@ -257,10 +258,8 @@ def channels(given: Any, imagenet: tuple[float, ...]) -> Any:
     """mean or std as CreateAugmenter takes it: True for ImageNet's, an array of 1 or 3 numbers, or None."""
     if given is True:
         return nd.array(imagenet)
-    if given is not None:
-        assert isinstance(given, np.ndarray | NDArray) and given.shape[0] in (1, 3), (
-            f"got {given!r}, wanted True or an array of 1 or 3 numbers"
-        )
+    if given is not None and (not isinstance(given, np.ndarray | NDArray) or given.shape[0] not in (1, 3)):
+        raise AssertionError(f"got {given!r}, wanted True or an array of 1 or 3 numbers")
     return given
 
 
@@ -288,7 +287,8 @@ def CreateAugmenter(  # noqa: N802  MXNet's name
         made.append(ResizeAug(resize, inter_method))
     size = (data_shape[2], data_shape[1])
     if rand_resize:
-        assert rand_crop, "rand_resize needs rand_crop"
+        if not rand_crop:
+            raise AssertionError("rand_resize needs rand_crop")
         made.append(RandomSizedCropAug(size, 0.08, (3.0 / 4.0, 4.0 / 3.0), inter_method))
     else:
         made.append((RandomCropAug if rand_crop else CenterCropAug)(size, inter_method))

@@ -252,7 +252,8 @@ def CreateMultiRandCropAugmenter(  # noqa: N802  MXNet's name
         for value in (min_object_covered, aspect_ratio_range, area_range, min_eject_coverage, max_attempts)
     ]
     count = max(map(len, settings))
-    assert all(len(s) in (1, count) for s in settings), "lists of settings must have one length"
+    if not all(len(s) in (1, count) for s in settings):
+        raise AssertionError("lists of settings must have one length")
     rows = zip(*(s * count if len(s) == 1 else s for s in settings))
     return DetRandomSelectAug([DetRandomCropAug(*row) for row in rows], skip_prob=skip_prob)
 
@@ -415,8 +416,10 @@ class ImageDetIter(ImageIter):
 
     def sync_label_shape(self, it: ImageDetIter, verbose: bool = False) -> ImageDetIter:
         """Give both iterators labels of the same shape, the larger."""
-        assert isinstance(it, ImageDetIter), "Synchronize with invalid iterator."
-        assert self.label_shape[1] == it.label_shape[1], "object width mismatch."
+        if not isinstance(it, ImageDetIter):
+            raise AssertionError("Synchronize with invalid iterator.")
+        if self.label_shape[1] != it.label_shape[1]:
+            raise AssertionError("object width mismatch.")
         count = max(self.label_shape[0], it.label_shape[0])
         for one in (self, it):
             if count > one.label_shape[0]:

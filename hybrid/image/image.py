@@ -169,7 +169,8 @@ def random_size_crop(
     if "min_area" in kwargs:
         warnings.warn("`min_area` is deprecated. Please use `area` instead.", DeprecationWarning, stacklevel=2)
         area = kwargs.pop("min_area")
-    assert not kwargs, f"unexpected keyword arguments for `random_size_crop`: {', '.join(kwargs)}"
+    if kwargs:
+        raise AssertionError(f"unexpected keyword arguments for `random_size_crop`: {', '.join(kwargs)}")
     height, width = src.shape[:2]
     least, most = area if isinstance(area, tuple | list) else (area, 1.0)
     for _ in range(10):

@@ -50,8 +50,10 @@ class ImageIter(io.DataIter):
         **kwargs: Any,
     ):
         super().__init__(batch_size)
-        assert path_imgrec or path_imglist or isinstance(imglist, list), "give path_imgrec, path_imglist or imglist"
-        assert dtype in LABELS, f"{dtype} label not supported"
+        if not path_imgrec and not path_imglist and not isinstance(imglist, list):
+            raise AssertionError("give path_imgrec, path_imglist or imglist")
+        if dtype not in LABELS:
+            raise AssertionError(f"{dtype} label not supported")
         self.check_data_shape(data_shape)
         self.imgrec: Any = None
         self.seq: list[Any] | None = None
@@ -60,7 +62,8 @@ class ImageIter(io.DataIter):
             self.seq = list(self.imgrec.keys)
         elif path_imgrec:
             self.imgrec = recordio.MXRecordIO(path_imgrec, "r")
-            assert not shuffle and num_parts == 1, "shuffle and num_parts need path_imgidx"
+            if shuffle or num_parts != 1:
+                raise AssertionError("shuffle and num_parts need path_imgidx")
         self.imglist: dict[Any, tuple[np.ndarray, str]] | None = None
         if path_imglist:
             self.imglist = read_list(path_imglist, dtype)
@@ -70,7 +73,8 @@ class ImageIter(io.DataIter):
             assert self.imglist is not None
             self.seq = list(self.imglist)
         if num_parts > 1:
-            assert 0 <= part_index < num_parts, f"part_index={part_index} of num_parts={num_parts}"
+            if not 0 <= part_index < num_parts:
+                raise AssertionError(f"part_index={part_index} of num_parts={num_parts}")
             assert self.seq is not None
             size = len(self.seq) // num_parts
             self.seq = self.seq[part_index * size : (part_index + 1) * size]

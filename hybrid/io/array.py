@@ -38,11 +38,11 @@ class NDArrayIter(DataIter):
         super().__init__(batch_size)
         if last_batch_handle not in LAST_BATCH:
             raise ValueError(f"last_batch_handle={last_batch_handle!r}, wanted one of {', '.join(LAST_BATCH)}")
-        assert data is not None, "NDArrayIter needs data"
         self.layout = layout
         self.data = _named(data, data_name)
         self.label = _named(label, label_name)
-        assert self.data, "NDArrayIter needs data"
+        if not self.data:
+            raise AssertionError("NDArrayIter needs data")
         if last_batch_handle != "discard" and any(a.stype == "csr" for _, a in (*self.data, *self.label)):
             raise NotImplementedError(
                 "`NDArrayIter` only supports ``CSRNDArray`` with `last_batch_handle` set to `discard`."
@@ -147,7 +147,8 @@ class NDArrayIter(DataIter):
 
     def _batch(self, arrays: list[tuple[str, NDArray]], which: str) -> list[NDArray]:
         """The examples at the cursor: of each array a new one."""
-        assert self.cursor < self.num_data, "DataIter needs reset."
+        if self.cursor >= self.num_data:
+            raise AssertionError("DataIter needs reset.")
         stop = self.cursor + self.batch_size
         if stop > self.num_data and self.last_batch_handle == "pad":
             places = nd.array(np.arange(self.cursor, stop) % self.num_data, dtype="int32")
@@ -160,7 +161,8 @@ class NDArrayIter(DataIter):
         chosen = [nd.slice_axis(a, axis=self._axis(a), begin=begin, end=stop) for _, a in arrays]
         if self.cursor >= 0 or not arrays:
             return chosen
-        assert which in self._kept, "the first batch after a roll-over was asked for twice"
+        if which not in self._kept:
+            raise AssertionError("the first batch after a roll-over was asked for twice")
         return [nd.concat(old, new, dim=self._axis(new)) for old, new in zip(self._kept.pop(which), chosen)]
 
     def _shuffle_data(self) -> None:

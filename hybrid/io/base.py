@@ -57,10 +57,10 @@ class DataBatch:
         provide_data: Any = None,
         provide_label: Any = None,
     ):
-        if data is not None:
-            assert isinstance(data, list | tuple), "Data must be list of NDArrays"
-        if label is not None:
-            assert isinstance(label, list | tuple), "Label must be list of NDArrays"
+        if data is not None and not isinstance(data, list | tuple):
+            raise AssertionError("Data must be list of NDArrays")
+        if label is not None and not isinstance(label, list | tuple):
+            raise AssertionError("Label must be list of NDArrays")
         self.data: Any = data
         self.label: Any = label
         self.pad = pad
@@ -180,7 +180,8 @@ class PrefetchingIter(_Holding):
     def __init__(self, iters: Any, rename_data: Any = None, rename_label: Any = None):
         self.iters = iters if isinstance(iters, list) else [iters]
         self.n_iter = len(self.iters)
-        assert self.n_iter > 0, "PrefetchingIter needs an iterator"
+        if self.n_iter <= 0:
+            raise AssertionError("PrefetchingIter needs an iterator")
         self.rename_data = rename_data
         self.rename_label = rename_label
         super().__init__(self.provide_data[0].shape[0])
@@ -214,10 +215,12 @@ class PrefetchingIter(_Holding):
         """Go to the next batch. Raises AssertionError where one iterator ends before another."""
         batches = [future.result() for future in self._pending]
         ended = [b is None for b in batches]
-        assert all(ended) or not any(ended), "Number of entry mismatches between iterators"
+        if not all(ended) and any(ended):
+            raise AssertionError("Number of entry mismatches between iterators")
         if all(ended):
             return False
-        assert len({b.pad for b in batches}) == 1, "Different pad number in the data batches"
+        if len({b.pad for b in batches}) != 1:
+            raise AssertionError("Different pad number in the data batches")
         self.current_batch = DataBatch(
             [array for b in batches for array in b.data],
             [array for b in batches for array in b.label],

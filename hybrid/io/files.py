@@ -257,10 +257,15 @@ def _csr(rows: list[Row], width: int) -> NDArray:
     return csr_matrix(parts, (len(rows), width))
 
 
-def _part(count: int, num_parts: int, part_index: int) -> slice:
-    """The examples of one part of several."""
+def _want_part(num_parts: int, part_index: int) -> None:
+    """Raise MXNetError when there is no such part."""
     if not 0 <= part_index < num_parts:
         raise MXNetError(f"got part_index={part_index}, num_parts={num_parts}; wanted an index below the number")
+
+
+def _part(count: int, num_parts: int, part_index: int) -> slice:
+    """The examples of one part of several, as CSV, LibSVM and record files are divided: the last takes what is left over."""
+    _want_part(num_parts, part_index)
     size = count // num_parts
     return slice(part_index * size, count if part_index == num_parts - 1 else (part_index + 1) * size)
 
@@ -285,15 +290,14 @@ class MNISTIter(MXDataIter):
         dtype: Any = None,
         **kwargs: Any,
     ):
-        from ..gluon.data.vision.datasets import read_idx
+        from ..gluon.data.vision.datasets import read_idx  # gluon takes long to load, and only this iterator needs it
 
         if dtype not in (None, "None", "float32", np.float32):
             raise MXNetError(f"MNISTIter: got dtype={dtype}, wanted float32")
         images, labels = read_idx(_files(image)[0], 3), read_idx(_files(label)[0], 1)
         if len(images) != len(labels):
             raise MXNetError(f"MNISTIter: {len(images)} images, but {len(labels)} labels")
-        if not 0 <= part_index < num_parts:
-            raise MXNetError(f"MNISTIter: got part_index={part_index}, num_parts={num_parts}")
+        _want_part(num_parts, part_index)
         chosen = slice(len(images) * part_index // num_parts, len(images) * (part_index + 1) // num_parts)
         self._images, self._labels, self._flat = images[chosen], labels[chosen], bool(flat)
         count = len(self._images) // batch_size * batch_size

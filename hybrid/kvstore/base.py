@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any, ClassVar, TypeVar
 
+from ..base import _as_list
 from ..error import MXNetError
 from ..ndarray import NDArray
 
@@ -76,11 +77,6 @@ class KVStoreBase:
         return klass
 
 
-def as_list(value: Any) -> list[Any]:
-    """A list of one, unless it is a list or tuple already."""
-    return list(value) if isinstance(value, list | tuple) else [value]
-
-
 def added(values: list[NDArray]) -> NDArray:
     """The sum of arrays of one shape, on the device of the first; sparse when they all are."""
     if len(values) == 1:
@@ -99,13 +95,13 @@ class TestStore(KVStoreBase):
     __test__ = False  # no test case of pytest
 
     def broadcast(self, key: Any, value: Any, out: Any, priority: int = 0) -> None:
-        for target in as_list(out):
+        for target in _as_list(out):
             target[:] = value
 
     def pushpull(self, key: Any, value: Any, out: Any = None, priority: int = 0) -> None:
-        values = as_list(value)
+        values = _as_list(value)
         total = added(values).copy()
-        for target in values if out is None else as_list(out):
+        for target in values if out is None else _as_list(out):
             target[:] = total
 
     def is_capable(self, capability: str) -> bool:
@@ -134,10 +130,10 @@ def create(name: str = "local") -> Any:
     if word in KVStoreBase.kv_registry:
         return KVStoreBase.kv_registry[word]()
     if word not in LOCAL:
-        reason = (
-            "it joins several machines" if word.startswith(("dist", "p3", "horovod", "byteps")) else "it needs GPUs"
-        )
-        reason = reason if word.startswith(("dist", "p3", "horovod", "byteps", "nccl")) else "there is no such store"
+        if word.startswith(("dist", "p3", "horovod", "byteps")):
+            reason = "it joins several machines"
+        else:
+            reason = "it needs GPUs" if word.startswith("nccl") else "there is no such store"
         raise MXNetError(f"kvstore {name!r}: {reason}; this engine has {', '.join(LOCAL)}, within one process")
     from .kvstore import KVStore
 

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from .. import optimizer as opt
+from ..base import _as_list
 from ..error import MXNetError
 from ..ndarray import NDArray
 from ..params import RowSparse
-from .base import KVStoreBase, added, as_list
+from .base import KVStoreBase, added
 
 Updater = Callable[[Any, NDArray, NDArray], None]
 
@@ -28,7 +29,7 @@ def _pairs(keys: Any, values: Any) -> Iterator[tuple[Any, list[NDArray]]]:
         return
     if not isinstance(keys, int | str):
         raise AssertionError(f"unexpected type for keys: {type(keys)}")
-    arrays = as_list(values)
+    arrays = _as_list(values)
     if not arrays or not all(isinstance(a, NDArray) for a in arrays):
         raise AssertionError(f"key {keys}: wanted an NDArray or a list of them")
     yield keys, arrays
@@ -81,7 +82,7 @@ class KVStore(KVStoreBase):
         """Copy the rows that row_ids lists; all others become zero. One row_ids for all of out, or one each."""
         if out is None or row_ids is None:
             raise AssertionError("row_sparse_pull: wanted arrays in out, and row_ids")
-        wanted = as_list(row_ids)
+        wanted = _as_list(row_ids)
         place = 0
         for name, arrays in _pairs(key, out):
             for array in arrays:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import metric, ndarray, params
+from ..base import _as_list
 from ..initializer import Uniform
 from ..io import DataBatch, DataDesc, DataIter
 from ..model import BatchEndParam
@@ -21,14 +22,9 @@ DEFAULT = (("learning_rate", 0.01),)
 """Parameters of the optimizer when none are given."""
 
 
-def as_list(value: Any) -> list[Any]:
-    """A list of one, unless it is a list or tuple already."""
-    return list(value) if isinstance(value, list | tuple) else [value]
-
-
 def call(callbacks: Any, *args: Any) -> None:
     """Call a callback, or each of a list of them; None is no callback."""
-    for callback in as_list(callbacks) if callbacks is not None else ():
+    for callback in _as_list(callbacks) if callbacks is not None else ():
         callback(*args)
 
 
@@ -79,6 +75,13 @@ class BaseModule:
         missing = [s for s in steps if not done[s]]
         if missing:
             raise AssertionError(f"{type(self).__name__}: call {', '.join(missing)} first")
+
+    def _ignored(self, call: str, force_init: bool) -> bool:
+        """Whether parameters have been initialized, so that a call must not change them; then warns."""
+        if force_init or not self.params_initialized:
+            return False
+        warnings.warn(f"Parameters already initialized and force_init=False. {call} call ignored.", stacklevel=3)
+        return True
 
     # -- over iterators -----------------------------------------------------------------------------------------------
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -71,10 +70,7 @@ class BucketingModule(BaseModule):
         prefix: str, epoch: int, sym_gen: Any = None, default_bucket_key: Any = None, **kwargs: Any
     ) -> BucketingModule:
         """A BucketingModule of a checkpoint; other keywords are those of BucketingModule."""
-        if sym_gen is None:
-            raise AssertionError("sym_gen is required for loading BucketingModule")
-        if default_bucket_key is None:
-            raise AssertionError("default_bucket_key is required for loading BucketingModule")
+        _want_given(sym_gen=sym_gen, default_bucket_key=default_bucket_key)
         made = BucketingModule(sym_gen, default_bucket_key, **kwargs)
         made._loaded = load_params(prefix, epoch)
         made.params_initialized = True
@@ -90,10 +86,7 @@ class BucketingModule(BaseModule):
         **kwargs: Any,
     ) -> BucketingModule:
         """A BucketingModule with these parameters. sym_dict: symbols by bucket, of names that sym_gen gives; may be left out."""
-        if sym_gen is None:
-            raise AssertionError("sym_gen is required for loading BucketingModule")
-        if default_bucket_key is None:
-            raise AssertionError("default_bucket_key is required for loading BucketingModule")
+        _want_given(sym_gen=sym_gen, default_bucket_key=default_bucket_key)
 
         def generate(key: Any) -> tuple[Any, Any, Any]:
             symbol, data_names, label_names = sym_gen(key)
@@ -170,8 +163,7 @@ class BucketingModule(BaseModule):
     ) -> None:
         if self.params_initialized and not force_init:
             return
-        if not self.binded:
-            raise AssertionError("call bind before initializing the parameters")
+        self._want("bind")
         self._curr_module.init_params(
             initializer=initializer,
             arg_params=arg_params,
@@ -194,8 +186,7 @@ class BucketingModule(BaseModule):
         if not allow_missing:
             super().set_params(arg_params, aux_params, allow_missing, force_init, allow_extra)
             return
-        if self.params_initialized and not force_init:
-            warnings.warn("Parameters already initialized and force_init=False. set_params call ignored.", stacklevel=2)
+        if self._ignored("set_params", force_init):
             return
         self._curr_module.set_params(
             arg_params, aux_params, allow_missing=allow_missing, force_init=force_init, allow_extra=allow_extra
@@ -321,3 +312,10 @@ class BucketingModule(BaseModule):
         self._monitor = mon
         for module in self._buckets.values():
             module.install_monitor(mon)
+
+
+def _want_given(**values: Any) -> None:
+    """Raise AssertionError for a value that is None."""
+    for name, value in values.items():
+        if value is None:
+            raise AssertionError(f"{name} is required for loading BucketingModule")

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from .. import optimizer as opt
+from ..base import _as_list
 from ..context import Context, cpu, resolve
 from ..error import MXNetError
 from ..initializer import InitDesc, Uniform
@@ -16,7 +17,7 @@ from ..kvstore.base import choose
 from ..model import load_checkpoint
 from ..ndarray import NDArray, zeros
 from ..symbol import Symbol
-from .base_module import DEFAULT, BaseModule, Params, as_list, check_names, descriptions
+from .base_module import DEFAULT, BaseModule, Params, check_names, descriptions
 from .executor_group import DataParallelExecutorGroup
 
 
@@ -188,13 +189,9 @@ class Module(BaseModule):
         force_init: bool = False,
         allow_extra: bool = False,
     ) -> None:
-        if self.params_initialized and not force_init:
-            warnings.warn(
-                "Parameters already initialized and force_init=False. init_params call ignored.", stacklevel=2
-            )
+        if self._ignored("init_params", force_init):
             return
-        if not self.binded:
-            raise AssertionError("call bind before initializing the parameters")
+        self._want("bind")
         attributes = self._symbol.attr_dict()
         for own, given in zip(self._allocate(), (arg_params, aux_params)):
             for name, array in sorted(own.items()):
@@ -223,8 +220,7 @@ class Module(BaseModule):
         if not allow_missing:
             super().set_params(arg_params, aux_params, allow_missing, force_init, allow_extra)
             return
-        if self.params_initialized and not force_init:
-            warnings.warn("Parameters already initialized and force_init=False. set_params call ignored.", stacklevel=2)
+        if self._ignored("set_params", force_init):
             return
         self._exec_group.set_params(arg_params, aux_params, allow_extra=allow_extra)
         # the contexts have them now, and those that were not given as before
@@ -464,7 +460,7 @@ def _check_groups(group2ctxs: Any, contexts: int) -> Any:
         raise AssertionError(f"group2ctxs has {len(groups)} entries for {contexts} contexts")
     for group in groups:
         for places in (group or {}).values():
-            for place in as_list(places):
+            for place in _as_list(places):
                 if not isinstance(place, Context):
                     raise MXNetError(f"group2ctxs: got {place!r}, wanted Contexts such as mx.cpu(1)")
                 resolve(place)

@@ -237,7 +237,7 @@ class DeformedBackward(Op):
         filters = forward.filters(weight)
         dw = np.matmul(dy, np.swapaxes(forward.columns(samples * factor), -1, -2)).sum(0).reshape(weight.shape)
         back = np.matmul(np.swapaxes(filters, -1, -2), dy).reshape(samples.shape)
-        results = [self._of_data(data.shape, corners, back * factor, forward)]
+        results = [self._of_data(data.shape, corners, back * factor)]
         moved = [
             sum(
                 (forward._read(data, c.index) * back * factor).sum(2) * slope
@@ -250,7 +250,7 @@ class DeformedBackward(Op):
             results.append((samples * back).sum(2).reshape(mask[0].shape))
         return tuple(r.astype(a.dtype, copy=False) for r, a in zip([*results, dw], given))
 
-    def _of_data(self, shape, corners, back, forward):
+    def _of_data(self, shape, corners, back):
         """Every sample's gradient added to its neighbours."""
         size = math.prod(shape[2:])
         planes = np.arange(shape[0] * shape[1]).reshape(*back.shape[:3], 1, 1) * size

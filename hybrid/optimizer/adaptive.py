@@ -89,7 +89,11 @@ class RMSProp(Optimizer):
 
     def update(self, index: Any, weight: Array, grad: Array, state: Any) -> None:
         lr, wd = self._start(index, weight, grad)
-        options = {"gamma1": self.gamma1, "epsilon": self.epsilon, **self._options(clip_weights=self.clip_weights, wd=wd)}
+        options = {
+            "gamma1": self.gamma1,
+            "epsilon": self.epsilon,
+            **self._options(clip_weights=self.clip_weights, wd=wd),
+        }
         if self.centered:
             nd.rmspropalex_update(weight, grad, *state, out=weight, lr=lr, gamma2=self.gamma2, **options)
         else:

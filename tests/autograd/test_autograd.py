@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
 
 import hybrid as mx
 from hybrid import autograd, nd
+from hybrid.gluon import nn
 
 
 def leaf(values, **kwargs) -> nd.NDArray:

@@ -142,7 +142,7 @@ def test_wrong_calls() -> None:
     op = CachedOp(network())
     with pytest.raises(ValueError, match=r"got 1 inputs, wanted 3 \(x, w, b\)"):
         op(nd.ones(1))
-    with pytest.raises(OpError, match="FullyConnected|fullyconnected"):
+    with pytest.raises(OpError, match=r"FullyConnected|fullyconnected"):
         op(nd.ones((3, 5)), nd.ones((4, 7)), nd.ones(4))
     with pytest.raises(OpError, match="one name: x"):
         CachedOp(sym.var("x") + sym.var("x"))

@@ -10,7 +10,9 @@ from tests.house.source import PACKAGES, sources
 
 ALL = sources()
 # Who may touch environment variables, and why.
-ENVIRONMENT = {("hybrid", "util"): "mx.util.getenv and setenv are functions for that; nothing here acts on what they read"}
+ENVIRONMENT = {
+    ("hybrid", "util"): "mx.util.getenv and setenv are functions for that; nothing here acts on what they read"
+}
 FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__", "breakpoint"}
 FORBIDDEN_MODULES = {"pickle", "marshal", "shelve", "dill", "cloudpickle"}
 

@@ -332,3 +332,10 @@ def test_basic_indexing_is_that_of_numpy(case) -> None:
     x[key] = -1
     plain[key] = -1
     np.testing.assert_array_equal(x.asnumpy(), plain)
+
+
+def test_what_is_the_array_itself() -> None:
+    """As MXNet: x[:] and the transpose of one dimension are no new arrays, and share even the gradient."""
+    x = nd.arange(3)
+    assert x[:] is x and x[::1] is x and x.T is x
+    assert x[...] is not x and x[0:3] is not x and nd.ones((2, 3)).T.shape == (3, 2)

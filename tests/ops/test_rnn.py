@@ -130,3 +130,17 @@ def test_parts_of_the_parameters_that_differ_in_rank():
     op = REGISTRY["_rnn_param_concat"].bind(num_args="2", dim="0")
     with pytest.raises(OpError, match="differ in rank"):
         op.infer_input_shapes(((3,), ()), (None,))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_gradient_without_a_memory_is_the_same(mode):
+    """Training leaves a memory of all steps for the gradient; out of training the layers run again instead."""
+    op, arrays = make(mode=mode)
+    backward = REGISTRY["_backward_RNN"].bind(**op.dump())
+    found = []
+    for training in (True, False):
+        output, *states, memory = op.compute(*arrays, training=training)
+        assert memory[-1] == training
+        found.append(backward.compute(output, *states, *arrays, output, memory))
+    for kept, again in zip(*found):
+        np.testing.assert_array_equal(kept, again)

@@ -358,3 +358,11 @@ def test_absurd_shapes_allocate_nothing() -> None:
     text = graph({**X, "attrs": {"__shape__": "(4, oops)"}}, {"op": "relu", "name": "r", "inputs": [[0, 0, 0]]})
     with pytest.raises(mx.MXNetError, match=r"variable x: __shape__='.4, oops.'"):
         sym.load_json(text).infer_shape(x=(1,))
+
+
+def test_numpy_cannot_compute_with_symbols() -> None:
+    """A clear refusal instead of arrays nested without end."""
+    for compute in (np.exp, np.array, lambda s: np.array([s])):
+        with pytest.raises(mx.base.NotImplementedForSymbol, match="only available in NDArray"):
+            compute(mx.sym.var("x"))
+    assert isinstance(np.float32(2) * mx.sym.var("x"), mx.sym.Symbol)

@@ -77,7 +77,8 @@ class DataLoader:
         timeout: float = 120,
         auto_reload: bool = False,
     ):
-        assert timeout > 0, f"timeout must be positive, given {timeout}"
+        if timeout <= 0:
+            raise AssertionError(f"timeout must be positive, given {timeout}")
         if batch_sampler is None:
             if batch_size is None:
                 raise ValueError("batch_size must be specified unless batch_sampler is specified")
@@ -94,7 +95,7 @@ class DataLoader:
         self._batch_sampler = batch_sampler
         self._batchify_fn = default_batchify_fn if batchify_fn is None else batchify_fn
         self._num_workers = max(0, num_workers)
-        self._pin_memory, self._pin_device_id = pin_memory, pin_device_id  # read by GluonCV's loaders, as MXNet's names are
+        self._pin_memory, self._pin_device_id = pin_memory, pin_device_id  # GluonCV's loaders read these names
         self._prefetch = 2 * self._num_workers if prefetch is None else max(0, int(prefetch))
         self._thread_pool = thread_pool
         self._timeout = timeout

@@ -28,9 +28,12 @@ class Dataset:
 
     def shard(self, num_shards: int, index: int) -> Dataset:
         """One of num_shards parts of nearly equal size, the longer ones first."""
-        assert index < num_shards, f"Shard index of out bound: {index} out of {num_shards}"
-        assert num_shards > 0, "Number of shards must be greater than 0"
-        assert index >= 0, "Index must be non-negative"
+        if index >= num_shards:
+            raise AssertionError(f"Shard index of out bound: {index} out of {num_shards}")
+        if num_shards <= 0:
+            raise AssertionError("Number of shards must be greater than 0")
+        if index < 0:
+            raise AssertionError("Index must be non-negative")
         size, rest = divmod(len(self), num_shards)
         start = size * index + min(index, rest)
         return _SampledDataset(self, SequentialSampler(size + (index < rest), start))
@@ -117,10 +120,11 @@ class ArrayDataset(Dataset):
         self._length = len(args[0])
         self._data = []
         for i, data in enumerate(args):
-            assert len(data) == self._length, (
-                f"All arrays must have the same length; array[0] has length {self._length} "
-                f"while array[{i}] has {len(data)}."
-            )
+            if len(data) != self._length:
+                raise AssertionError(
+                    f"All arrays must have the same length; array[0] has length {self._length} "
+                    f"while array[{i}] has {len(data)}."
+                )
             self._data.append(data.asnumpy() if isinstance(data, NDArray) and data.ndim == 1 else data)
 
     def __getitem__(self, idx: int) -> Any:

@@ -66,7 +66,8 @@ class IntervalSampler(Sampler):
     """Every interval-th index: 0, interval, ...; with rollover then 1, 1 + interval, ... until all were there."""
 
     def __init__(self, length: int, interval: int, rollover: bool = True):
-        assert interval <= length, f"Interval {interval} must be smaller than or equal to length {length}"
+        if interval > length:
+            raise AssertionError(f"Interval {interval} must be smaller than or equal to length {length}")
         self._length = length
         self._interval = interval
         self._rollover = rollover

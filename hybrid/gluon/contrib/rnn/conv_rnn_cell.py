@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...nn.conv_layers import _repeat
 from ...rnn.recurrent_cell import HybridRecurrentCell, States
 
 __all__ = [
@@ -17,16 +18,6 @@ __all__ = [
     "Conv3DLSTMCell",
     "Conv3DRNNCell",
 ]
-
-
-def _repeat(value: Any, count: int) -> tuple[int, ...]:
-    """One number for each spatial axis. Raises AssertionError for another count."""
-    numbers = (value,) * count if isinstance(value, int) else tuple(value)
-    if len(numbers) != count:
-        raise AssertionError(
-            f"For {count}D convolution, the convolution settings can only be either int or list/tuple of length {count}"
-        )
-    return numbers
 
 
 class _BaseConvRNNCell(HybridRecurrentCell):
@@ -62,14 +53,15 @@ class _BaseConvRNNCell(HybridRecurrentCell):
         super().__init__(prefix=prefix, params=params)
         self._hidden_channels, self._input_shape = hidden_channels, tuple(input_shape)
         self._conv_layout, self._activation = conv_layout, activation
-        self._h2h_kernel = _repeat(h2h_kernel, dims)
+        self._h2h_kernel = _repeat(h2h_kernel, dims, "h2h_kernel")
         if not all(size % 2 for size in self._h2h_kernel):
             raise AssertionError(f"Only support odd number, get h2h_kernel= {h2h_kernel}")
-        self._h2h_dilate = _repeat(h2h_dilate, dims)
+        self._h2h_dilate = _repeat(h2h_dilate, dims, "h2h_dilate")
         self._h2h_pad = tuple(d * (k - 1) // 2 for d, k in zip(self._h2h_dilate, self._h2h_kernel))
-        self._i2h_kernel = _repeat(i2h_kernel, dims)
+        self._i2h_kernel = _repeat(i2h_kernel, dims, "i2h_kernel")
         self._stride = (1,) * dims
-        self._i2h_pad, self._i2h_dilate = _repeat(i2h_pad, dims), _repeat(i2h_dilate, dims)
+        self._i2h_pad = _repeat(i2h_pad, dims, "i2h_pad")
+        self._i2h_dilate = _repeat(i2h_dilate, dims, "i2h_dilate")
         self._channel_axis = conv_layout.find("C")
         last = self._channel_axis != 1
         channels = self._input_shape[-1 if last else 0]
@@ -224,253 +216,85 @@ class _ConvGRUCell(_BaseConvRNNCell):
         return output, [output]
 
 
-class Conv1DRNNCell(_ConvRNNCell):
-    """RNN cell over one spatial axis; see _BaseConvRNNCell."""
+def _constructor(dims: int, layout: str) -> Any:
+    """The __init__ of cells over so many spatial axes, with MXNet's defaults for them."""
 
-    def __init__(
-        self,
+    def __init__(  # noqa: N807  it is one
+        self: _BaseConvRNNCell,
         input_shape: Any,
         hidden_channels: int,
         i2h_kernel: Any,
         h2h_kernel: Any,
-        i2h_pad: Any = (0,),
-        i2h_dilate: Any = (1,),
-        h2h_dilate: Any = (1,),
+        i2h_pad: Any = (0,) * dims,
+        i2h_dilate: Any = (1,) * dims,
+        h2h_dilate: Any = (1,) * dims,
         i2h_weight_initializer: Any = None,
         h2h_weight_initializer: Any = None,
         i2h_bias_initializer: Any = "zeros",
         h2h_bias_initializer: Any = "zeros",
-        conv_layout: str = "NCW",
+        conv_layout: str = layout,
         activation: Any = "tanh",
         prefix: str | None = None,
         params: Any = None,
-    ):
-        super().__init__(
-            input_shape, hidden_channels, i2h_kernel, h2h_kernel, i2h_pad, i2h_dilate, h2h_dilate,
-            i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer, 1,
+    ) -> None:
+        _BaseConvRNNCell.__init__(
+            self, input_shape, hidden_channels, i2h_kernel, h2h_kernel, i2h_pad, i2h_dilate, h2h_dilate,
+            i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer, dims,
             conv_layout, activation, prefix, params,
         )  # fmt: skip
+
+    return __init__
+
+
+class Conv1DRNNCell(_ConvRNNCell):
+    """RNN cell over one spatial axis; see _BaseConvRNNCell."""
+
+    __init__ = _constructor(1, "NCW")
 
 
 class Conv2DRNNCell(_ConvRNNCell):
     """RNN cell over 2 spatial axes; see _BaseConvRNNCell."""
 
-    def __init__(
-        self,
-        input_shape: Any,
-        hidden_channels: int,
-        i2h_kernel: Any,
-        h2h_kernel: Any,
-        i2h_pad: Any = (0, 0),
-        i2h_dilate: Any = (1, 1),
-        h2h_dilate: Any = (1, 1),
-        i2h_weight_initializer: Any = None,
-        h2h_weight_initializer: Any = None,
-        i2h_bias_initializer: Any = "zeros",
-        h2h_bias_initializer: Any = "zeros",
-        conv_layout: str = "NCHW",
-        activation: Any = "tanh",
-        prefix: str | None = None,
-        params: Any = None,
-    ):
-        super().__init__(
-            input_shape, hidden_channels, i2h_kernel, h2h_kernel, i2h_pad, i2h_dilate, h2h_dilate,
-            i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer, 2,
-            conv_layout, activation, prefix, params,
-        )  # fmt: skip
+    __init__ = _constructor(2, "NCHW")
 
 
 class Conv3DRNNCell(_ConvRNNCell):
     """RNN cell over 3 spatial axes; see _BaseConvRNNCell."""
 
-    def __init__(
-        self,
-        input_shape: Any,
-        hidden_channels: int,
-        i2h_kernel: Any,
-        h2h_kernel: Any,
-        i2h_pad: Any = (0, 0, 0),
-        i2h_dilate: Any = (1, 1, 1),
-        h2h_dilate: Any = (1, 1, 1),
-        i2h_weight_initializer: Any = None,
-        h2h_weight_initializer: Any = None,
-        i2h_bias_initializer: Any = "zeros",
-        h2h_bias_initializer: Any = "zeros",
-        conv_layout: str = "NCDHW",
-        activation: Any = "tanh",
-        prefix: str | None = None,
-        params: Any = None,
-    ):
-        super().__init__(
-            input_shape, hidden_channels, i2h_kernel, h2h_kernel, i2h_pad, i2h_dilate, h2h_dilate,
-            i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer, 3,
-            conv_layout, activation, prefix, params,
-        )  # fmt: skip
+    __init__ = _constructor(3, "NCDHW")
 
 
 class Conv1DLSTMCell(_ConvLSTMCell):
     """LSTM cell over one spatial axis; see _BaseConvRNNCell."""
 
-    def __init__(
-        self,
-        input_shape: Any,
-        hidden_channels: int,
-        i2h_kernel: Any,
-        h2h_kernel: Any,
-        i2h_pad: Any = (0,),
-        i2h_dilate: Any = (1,),
-        h2h_dilate: Any = (1,),
-        i2h_weight_initializer: Any = None,
-        h2h_weight_initializer: Any = None,
-        i2h_bias_initializer: Any = "zeros",
-        h2h_bias_initializer: Any = "zeros",
-        conv_layout: str = "NCW",
-        activation: Any = "tanh",
-        prefix: str | None = None,
-        params: Any = None,
-    ):
-        super().__init__(
-            input_shape, hidden_channels, i2h_kernel, h2h_kernel, i2h_pad, i2h_dilate, h2h_dilate,
-            i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer, 1,
-            conv_layout, activation, prefix, params,
-        )  # fmt: skip
+    __init__ = _constructor(1, "NCW")
 
 
 class Conv2DLSTMCell(_ConvLSTMCell):
     """LSTM cell over 2 spatial axes; see _BaseConvRNNCell."""
 
-    def __init__(
-        self,
-        input_shape: Any,
-        hidden_channels: int,
-        i2h_kernel: Any,
-        h2h_kernel: Any,
-        i2h_pad: Any = (0, 0),
-        i2h_dilate: Any = (1, 1),
-        h2h_dilate: Any = (1, 1),
-        i2h_weight_initializer: Any = None,
-        h2h_weight_initializer: Any = None,
-        i2h_bias_initializer: Any = "zeros",
-        h2h_bias_initializer: Any = "zeros",
-        conv_layout: str = "NCHW",
-        activation: Any = "tanh",
-        prefix: str | None = None,
-        params: Any = None,
-    ):
-        super().__init__(
-            input_shape, hidden_channels, i2h_kernel, h2h_kernel, i2h_pad, i2h_dilate, h2h_dilate,
-            i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer, 2,
-            conv_layout, activation, prefix, params,
-        )  # fmt: skip
+    __init__ = _constructor(2, "NCHW")
 
 
 class Conv3DLSTMCell(_ConvLSTMCell):
     """LSTM cell over 3 spatial axes; see _BaseConvRNNCell."""
 
-    def __init__(
-        self,
-        input_shape: Any,
-        hidden_channels: int,
-        i2h_kernel: Any,
-        h2h_kernel: Any,
-        i2h_pad: Any = (0, 0, 0),
-        i2h_dilate: Any = (1, 1, 1),
-        h2h_dilate: Any = (1, 1, 1),
-        i2h_weight_initializer: Any = None,
-        h2h_weight_initializer: Any = None,
-        i2h_bias_initializer: Any = "zeros",
-        h2h_bias_initializer: Any = "zeros",
-        conv_layout: str = "NCDHW",
-        activation: Any = "tanh",
-        prefix: str | None = None,
-        params: Any = None,
-    ):
-        super().__init__(
-            input_shape, hidden_channels, i2h_kernel, h2h_kernel, i2h_pad, i2h_dilate, h2h_dilate,
-            i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer, 3,
-            conv_layout, activation, prefix, params,
-        )  # fmt: skip
+    __init__ = _constructor(3, "NCDHW")
 
 
 class Conv1DGRUCell(_ConvGRUCell):
     """GRU cell over one spatial axis; see _BaseConvRNNCell."""
 
-    def __init__(
-        self,
-        input_shape: Any,
-        hidden_channels: int,
-        i2h_kernel: Any,
-        h2h_kernel: Any,
-        i2h_pad: Any = (0,),
-        i2h_dilate: Any = (1,),
-        h2h_dilate: Any = (1,),
-        i2h_weight_initializer: Any = None,
-        h2h_weight_initializer: Any = None,
-        i2h_bias_initializer: Any = "zeros",
-        h2h_bias_initializer: Any = "zeros",
-        conv_layout: str = "NCW",
-        activation: Any = "tanh",
-        prefix: str | None = None,
-        params: Any = None,
-    ):
-        super().__init__(
-            input_shape, hidden_channels, i2h_kernel, h2h_kernel, i2h_pad, i2h_dilate, h2h_dilate,
-            i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer, 1,
-            conv_layout, activation, prefix, params,
-        )  # fmt: skip
+    __init__ = _constructor(1, "NCW")
 
 
 class Conv2DGRUCell(_ConvGRUCell):
     """GRU cell over 2 spatial axes; see _BaseConvRNNCell."""
 
-    def __init__(
-        self,
-        input_shape: Any,
-        hidden_channels: int,
-        i2h_kernel: Any,
-        h2h_kernel: Any,
-        i2h_pad: Any = (0, 0),
-        i2h_dilate: Any = (1, 1),
-        h2h_dilate: Any = (1, 1),
-        i2h_weight_initializer: Any = None,
-        h2h_weight_initializer: Any = None,
-        i2h_bias_initializer: Any = "zeros",
-        h2h_bias_initializer: Any = "zeros",
-        conv_layout: str = "NCHW",
-        activation: Any = "tanh",
-        prefix: str | None = None,
-        params: Any = None,
-    ):
-        super().__init__(
-            input_shape, hidden_channels, i2h_kernel, h2h_kernel, i2h_pad, i2h_dilate, h2h_dilate,
-            i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer, 2,
-            conv_layout, activation, prefix, params,
-        )  # fmt: skip
+    __init__ = _constructor(2, "NCHW")
 
 
 class Conv3DGRUCell(_ConvGRUCell):
     """GRU cell over 3 spatial axes; see _BaseConvRNNCell."""
 
-    def __init__(
-        self,
-        input_shape: Any,
-        hidden_channels: int,
-        i2h_kernel: Any,
-        h2h_kernel: Any,
-        i2h_pad: Any = (0, 0, 0),
-        i2h_dilate: Any = (1, 1, 1),
-        h2h_dilate: Any = (1, 1, 1),
-        i2h_weight_initializer: Any = None,
-        h2h_weight_initializer: Any = None,
-        i2h_bias_initializer: Any = "zeros",
-        h2h_bias_initializer: Any = "zeros",
-        conv_layout: str = "NCDHW",
-        activation: Any = "tanh",
-        prefix: str | None = None,
-        params: Any = None,
-    ):
-        super().__init__(
-            input_shape, hidden_channels, i2h_kernel, h2h_kernel, i2h_pad, i2h_dilate, h2h_dilate,
-            i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer, 3,
-            conv_layout, activation, prefix, params,
-        )  # fmt: skip
+    __init__ = _constructor(3, "NCDHW")

@@ -1,0 +1,24 @@
+"""Counting tokens."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+__all__ = ["count_tokens_from_str"]
+
+
+def count_tokens_from_str(
+    source_str: str,
+    token_delim: str = " ",
+    seq_delim: str = "\n",
+    to_lower: bool = False,
+    counter_to_update: Counter[str] | None = None,
+) -> Counter[str]:
+    """How often each token is in a text; added to counter_to_update, which is then what is given.
+
+    Both delimiters are regular expressions, as in MXNet: what is between two matches is a token."""
+    tokens = filter(None, re.split(f"{token_delim}|{seq_delim}", source_str.lower() if to_lower else source_str))
+    counter = Counter() if counter_to_update is None else counter_to_update
+    counter.update(tokens)
+    return counter
