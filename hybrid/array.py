@@ -28,6 +28,7 @@ from .indexing import Index, gather, gather_numbers, put, read_key, slicing
 from .op import Op, Spec, lookup
 from .quiet import QUIET
 from .shapes import show
+from .single import as_number
 from .tape import STATE, OpStep, Variable
 
 
@@ -417,8 +418,10 @@ class NDArray:
     # -- to and fro ---------------------------------------------------------------------------------------------------
 
     def asnumpy(self) -> np.ndarray:
-        """A NumPy array with a copy of the values, which it waits for."""
-        return self._values.copy()
+        """A NumPy array with a copy of the values, which it waits for.
+
+        One of a single element is a number to ``float``, ``int`` and formatting under any NumPy (single.py)."""
+        return as_number(self._values.copy())
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if copy is False:

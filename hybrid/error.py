@@ -9,6 +9,10 @@ class FormatError(MXNetError, ValueError):
     """A file that cannot be read as what it was given for, or content that the file format cannot say."""
 
 
+class MissingFile(MXNetError, FileNotFoundError):
+    """A file that was to be read and is not there."""
+
+
 class OpError(MXNetError, ValueError):
     """An operator was given attributes or inputs that it cannot take."""
 

@@ -23,6 +23,7 @@ from .graph.graph import Entry, Graph, Node
 from .graph.infer import Inference, infer
 from .name import NameManager
 from .op import Op, lookup
+from .params import open_file
 from .shapes import from_legacy, is_known, to_legacy
 
 
@@ -537,7 +538,7 @@ def load(fname: Any) -> Symbol:
     """The symbol of a JSON file. Raises FormatError, saying what it is, for a file that is none."""
     if not isinstance(fname, str | os.PathLike):
         raise TypeError(f"fname need to be string or path, got {type(fname).__name__}")
-    with open(fname, "rb") as file:
+    with open_file(fname) as file:
         return _parse(file.read(), os.fspath(fname))
 
 

@@ -31,11 +31,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from mmap import ACCESS_READ
 from mmap import mmap as map_file
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
-from .error import FormatError
+from .error import FormatError, MissingFile
 
 LIST_MAGIC = 0x112
 V1, V2, V3 = 0xF993FAC8, 0xF993FAC9, 0xF993FACA
@@ -178,10 +178,18 @@ def split(named: Named | list[Array], aux: Iterable[str] = ()) -> tuple[dict[str
     return parts["arg"], parts["aux"]
 
 
+def open_file(path: Any) -> IO[bytes]:
+    """A file to read from. Raises MissingFile, which is an MXNetError too, when there is none of that name."""
+    try:
+        return open(path, "rb")
+    except FileNotFoundError as error:
+        raise MissingFile(f"cannot read {os.fspath(path)!r}: there is no such file") from error
+
+
 def _open(source: Any, mmap: bool) -> tuple[memoryview, str]:
     """All bytes of a source, and what to call it in errors."""
     if isinstance(source, (str, os.PathLike)):
-        with open(source, "rb") as file:
+        with open_file(source) as file:
             # only a regular file with something in it can be mapped
             mapped = mmap and os.path.isfile(source) and os.fstat(file.fileno()).st_size
             data = map_file(file.fileno(), 0, access=ACCESS_READ) if mapped else file.read()

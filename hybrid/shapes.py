@@ -10,7 +10,7 @@ in graph/infer.py learns that there is no answer yet. Zero is an ordinary size h
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, overload
+from typing import Any, TypeGuard, overload
 
 Shape = tuple[Any, ...]  # of int | UNKNOWN
 MaybeShape = Shape | None
@@ -65,7 +65,7 @@ class Unknown:
 UNKNOWN = Unknown()
 
 
-def is_known(shape: MaybeShape) -> bool:
+def is_known(shape: MaybeShape) -> TypeGuard[tuple[int, ...]]:
     """True when the rank and every dim are known."""
     return shape is not None and not any(d is UNKNOWN for d in shape)
 

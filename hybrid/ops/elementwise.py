@@ -318,7 +318,7 @@ class HardSigmoid(Elementwise):
         return y.astype(data.dtype, copy=False)
 
     def gradient(self, F, dy, x, y):
-        return dy * (y > 0) * (y < 1) * np.float32(self.alpha)
+        return dy * (y > 0) * (y < 1) * float(np.float32(self.alpha))
 
     @classmethod
     def examples(cls, make):

@@ -42,7 +42,7 @@ def test_files_are_those_of_mxnet(tmp_path: Path) -> None:
     agrees(net)
     net.save_parameters(tmp_path / "net.params")
     net.collect_params().save(tmp_path / "old.params")
-    assert net.export(f"{tmp_path}/net", 7) == (f"{tmp_path}/net-symbol.json", f"{tmp_path}/net-0007.params")
+    net.export(f"{tmp_path}/net", 7)
     for name in ("net.params", "old.params", "net-0007.params"):
         assert (tmp_path / name).read_bytes() == (FOLDER / name).read_bytes(), name
     ours, theirs = (json.loads((f / "net-symbol.json").read_text()) for f in (tmp_path, FOLDER))

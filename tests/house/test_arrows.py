@@ -32,6 +32,7 @@ LAYERS = (
         "random",
         "engine",
         "quiet",
+        "single",
         "tape",
         "native",
         "codec",

@@ -61,7 +61,7 @@ def differences(got: Any, want: Any, path: str) -> list[str]:
 
 @pytest.mark.parametrize("name", SCRIPT.PROGRAMS)
 def test_program_shows_what_it_showed_in_mxnet(name: str, tmp_path: Path) -> None:
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), mx.name.NameManager():  # automatic names count from 0, whatever ran before
         warnings.simplefilter("ignore")
         shown = SCRIPT.PROGRAMS[name](mx, tmp_path)
     found = differences(shown, RECORD[name], name)
@@ -88,7 +88,7 @@ print(json.dumps(script.encoded(script.resumed(mx, sys.argv[2], {"learning_rate"
 @pytest.mark.mxnet
 def test_mxnet_goes_on_from_a_checkpoint_of_ours(tmp_path: Path) -> None:
     """MXNET_PYTHON names the Python of an environment with MXNet 1.9.1."""
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), mx.name.NameManager():  # automatic names count from 0, whatever ran before
         warnings.simplefilter("ignore")
         shown = SCRIPT.PROGRAMS["checkpoints"](mx, tmp_path)
     path = ROOT / "fixtures" / "make" / "module.py"

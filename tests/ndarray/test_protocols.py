@@ -120,3 +120,20 @@ def test_empty_parts() -> None:
     assert x[1:1].shape == (0, 3)
     with autograd.record():
         assert x[:, 3:].shape == (2, 0)
+
+
+def test_one_element_is_a_number_under_any_numpy() -> None:
+    """As programs take it: NumPy 2.4 refuses to convert arrays of shape (1,)."""
+    loss = nd.array([2.5]).asnumpy()
+    assert ("%.2f %d" % (loss, loss), f"{float(loss)} {int(loss)}", round(float(loss), 1)) == ("2.50 2", "2.5 2", 2.5)
+    assert (repr(loss), str(loss), loss.shape, loss.dtype) == ("array([2.5], dtype=float32)", "[2.5]", (1,), np.float32)
+    for derived in (loss + 1, loss * np.ones(3), loss[0], loss[:1], np.concatenate([loss, loss]), loss.sum(), -loss):
+        assert type(derived) in (np.ndarray, np.float32)
+    again = pickle.loads(pickle.dumps(loss))
+    assert type(again) is np.ndarray
+    assert again == 2.5
+    assert isinstance(loss, np.ndarray)
+    loss += 1
+    assert float(loss) == 3.5
+    with pytest.raises(TypeError):
+        float(nd.ones(2).asnumpy())
