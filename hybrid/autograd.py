@@ -170,9 +170,9 @@ def _op_backward(step: OpStep, dys: Sequence[NDArray | None]) -> list[NDArray | 
     values: list[Any] = [None] * plan.slots
     if STATE.recording:
         for slot, i in plan.reads:
-            values[slot] = _with_node(step.inputs[i], step.parents[i])
+            values[slot] = with_node(step.inputs[i], step.parents[i])
         for slot, i in plan.results:
-            values[slot] = _with_node(step.results[i], (step, i))
+            values[slot] = with_node(step.results[i], (step, i))
     else:
         for slot, i in plan.reads:
             values[slot] = step.inputs[i]
@@ -182,7 +182,8 @@ def _op_backward(step: OpStep, dys: Sequence[NDArray | None]) -> list[NDArray | 
         dy = dys[i]
         if dy is None:
             spec = step.specs[i]
-            dy = _filled(0, step.results.get(i), spec)
+            kept = step.results.get(i)
+            dy = _zeros(spec.shape if kept is None else kept.shape, spec.dtype)
         values[slot] = dy
     for op, inputs, first in plan.steps:
         made = invoke(op, [values[i] for i in inputs])
@@ -196,7 +197,7 @@ def _op_backward(step: OpStep, dys: Sequence[NDArray | None]) -> list[NDArray | 
     return gradients
 
 
-def _with_node(array: NDArray, node: Node) -> NDArray:
+def with_node(array: NDArray, node: Node) -> NDArray:
     """The array with its history."""
     if array._node is node:
         return array
@@ -205,11 +206,10 @@ def _with_node(array: NDArray, node: Node) -> NDArray:
     return alias
 
 
-def _filled(value: int, like: NDArray | None, spec: Any) -> NDArray:
-    from .ndarray import full
+def _zeros(shape: Any, dtype: Any) -> NDArray:
+    from .ndarray import zeros  # which needs this module
 
-    shape = spec.shape if like is None else like.shape
-    return full(shape, value, dtype=spec.dtype or "float32")
+    return zeros(shape, dtype=dtype or "float32")
 
 
 def _accumulate(
@@ -360,10 +360,7 @@ def grad(
     retain = create_graph if retain_graph is None else retain_graph
     with _Scope(create_graph, train_mode):
         _, found = _accumulate(arrays, grads, [v._node for v in wanted], retain or create_graph, create_graph)
-        return [
-            _filled(0, v, type("", (), {"shape": v.shape, "dtype": v._dtype})) if g is None else g
-            for v, g in zip(wanted, found)
-        ]
+        return [_zeros(v.shape, v._dtype) if g is None else g for v, g in zip(wanted, found)]
 
 
 def get_symbol(x: NDArray) -> Symbol:
@@ -425,9 +422,7 @@ class _FunctionStep(Step):
         self.function, self.specs = function, specs
 
     def backward(self, dys: Sequence[NDArray | None]) -> Sequence[NDArray | None]:
-        from .ndarray import zeros
-
-        given = [zeros(s, dtype=d) if dy is None else dy for dy, (s, d) in zip(dys, self.specs)]
+        given = [_zeros(s, d) if dy is None else dy for dy, (s, d) in zip(dys, self.specs)]
         with pause(STATE.training):
             found = self.function(*given)
         gradients = [found] if isinstance(found, NDArray) else list(found)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from . import random, symbol
 from .array import NDArray, _busy, _pending
+from .autograd import with_node
 from .calls import SMALL, apart
 from .context import resolve
 from .engine import ENGINE
@@ -234,7 +235,7 @@ def launch(
 class _CachedStep(Step):
     """A recorded call of a CachedOp. Its outputs on the tape are those of the call, then the residuals."""
 
-    __slots__ = ("args", "op", "residuals", "specs", "split", "wanted")
+    __slots__ = ("args", "op", "residuals", "split", "wanted")
 
     def __init__(
         self,
@@ -278,8 +279,4 @@ class _CachedStep(Step):
 
 def _known(array: NDArray, node: Any) -> NDArray:
     """The array with its history, when that may be asked for."""
-    if not STATE.recording:
-        return array
-    alias = array._view(array._settled())
-    alias._node = node
-    return alias
+    return with_node(array, node) if STATE.recording else array

@@ -22,7 +22,7 @@ def _refused() -> bool:
 class Single(np.ndarray):
     """An array of one element that ``float``, ``int`` and formatting take. What is computed of it is an ordinary array."""
 
-    __array_priority__ = -1.0
+    __array_priority__ = -1.0  # type: ignore[assignment]  NumPy's stubs make it a property
 
     def __float__(self) -> float:
         return float(self.item())

@@ -79,7 +79,9 @@ def _(b, op, data):
         y = b.Resize(batch, None, None, b.dims(b.size(batch, 0), b.size(batch, 1), *sizes), **how)
         y = b.squeeze(y, [0]) if data.rank == 3 else y
     elif is_known(data.shape[-3:-1]):
-        rows, columns = (m.astype(data.dtype) for m in matrices(data.shape[-3:-1], sizes, op.interp))
+        (height, width), (new_height, new_width) = data.shape[-3:-1], sizes
+        pair = matrices((height, width), (new_height, new_width), op.interp)
+        rows, columns = (m.astype(data.dtype) for m in pair)
         y = b.MatMul(b.MatMul(b.const(rows), first), b.const(columns.T))
     else:
         raise Unsupported(f"interp={op.interp} with images of unknown size; give the shape of the input")

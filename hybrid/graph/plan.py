@@ -102,7 +102,7 @@ def make_plan(graph: Graph, inference: Inference, names: Sequence[str]) -> Plan:
         own = slot[id(node), 0]
         spec = inference.spec(Entry(node))
         if node.op.into and own not in kept and is_known(spec.shape) and spec.dtype is not None:
-            size = int(np.prod(spec.shape, dtype=np.int64)) * spec.dtype.itemsize  # type: ignore[arg-type]
+            size = int(np.prod(spec.shape, dtype=np.int64)) * spec.dtype.itemsize
             if size:
                 wanted[own] = len(lifetimes)
                 lifetimes.append(Lifetime(size, index, ends[own]))
@@ -148,4 +148,4 @@ def _shown(step: Step) -> list[Entry]:
 
 def _elements(inference: Inference, entry: Entry) -> int:
     shape = inference.spec(entry).shape
-    return int(np.prod(shape, dtype=np.int64)) if is_known(shape) else 0  # type: ignore[arg-type]
+    return int(np.prod(shape, dtype=np.int64)) if is_known(shape) else 0

@@ -64,7 +64,7 @@ MISSING: dict[str, str] = {
     "mxnet.contrib.quant*": _INT8,
     "mxnet.contrib.svrg_optimization": "the optimizer and Module of one paper (SVRG); not written yet",
     "mxnet.contrib.tensorboard": "writes through mxboard, a package that this engine would have to require",
-    "mxnet.contrib.text": "vocabularies and word vectors, of which the vectors are downloaded; not written yet",
+    "mxnet.contrib.text.embedding": "word vectors, which MXNet downloads; not written yet (contrib.text.vocab is there)",
     "mxnet.gluon.contrib.data.text": "WikiText, which is only to be downloaded; not written yet",
     # -- by-products of MXNet's own making
     "mxnet.*.check_call": _C,
@@ -100,6 +100,7 @@ MISSING: dict[str, str] = {
     "mxnet.*.is_np_shape": _IMPORTED,
     "mxnet.*.cv2": _IMPORTED,
     **_of("mxnet.contrib.io", "nd", _IMPORTED),
+    **_of("mxnet.monitor", "ndarray", _IMPORTED),
     **_of("mxnet.executor", "ndarray", _IMPORTED),
     **_of(
         "mxnet.gluon.block",

@@ -125,7 +125,8 @@ def test_empty_parts() -> None:
 def test_one_element_is_a_number_under_any_numpy() -> None:
     """As programs take it: NumPy 2.4 refuses to convert arrays of shape (1,)."""
     loss = nd.array([2.5]).asnumpy()
-    assert ("%.2f %d" % (loss, loss), f"{float(loss)} {int(loss)}", round(float(loss), 1)) == ("2.50 2", "2.5 2", 2.5)
+    shown = "%.2f %d" % (loss, loss)  # noqa: UP031  as programs do
+    assert (shown, f"{float(loss)} {int(loss)}", round(float(loss), 1)) == ("2.50 2", "2.5 2", 2.5)
     assert (repr(loss), str(loss), loss.shape, loss.dtype) == ("array([2.5], dtype=float32)", "[2.5]", (1,), np.float32)
     for derived in (loss + 1, loss * np.ones(3), loss[0], loss[:1], np.concatenate([loss, loss]), loss.sum(), -loss):
         assert type(derived) in (np.ndarray, np.float32)
