@@ -360,7 +360,7 @@ def grad(
     retain = create_graph if retain_graph is None else retain_graph
     with _Scope(create_graph, train_mode):
         _, found = _accumulate(arrays, grads, [v._node for v in wanted], retain or create_graph, create_graph)
-        return [_zeros(v.shape, v._dtype) if g is None else g for v, g in zip(wanted, found)]
+        return [_zeros(v.shape, v.dtype) if g is None else g for v, g in zip(wanted, found)]
 
 
 def get_symbol(x: NDArray) -> Symbol:

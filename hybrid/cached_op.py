@@ -181,7 +181,7 @@ class CachedOp:
         states = [order.index(i) for i in self.states if i in order]
         made = launch(split.program, [args[i] for i in order], states, self.random, observe)
         count = len(self.graph.outputs)
-        step = _CachedStep(self, split, wanted, args, made[count:], [x._node for x in args], made)
+        step = _CachedStep(self, split, wanted, args, made[count:], [x._node for x in args], len(made))
         for i, y in enumerate(made):
             y._node = (step, i)
         return made[:count]
@@ -245,9 +245,9 @@ class _CachedStep(Step):
         args: Sequence[NDArray],
         residuals: Sequence[NDArray],
         parents: Sequence[Any],
-        made: Sequence[NDArray],
+        outputs: int,
     ):
-        super().__init__(parents, len(made))
+        super().__init__(parents, outputs)
         self.op, self.split, self.wanted = op, split, wanted
         self.args: list[NDArray] | None = [x._kept() for x in args]
         self.residuals: list[NDArray] | None = [r._kept() for r in residuals]
