@@ -235,6 +235,7 @@ def test_threads_train_networks_of_their_own(deferred: None) -> None:
             np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hybrid", [False, True])
 @pytest.mark.parametrize("backward", [False, True])
 def test_training_keeps_nothing(hybrid: bool, backward: bool) -> None:

@@ -125,14 +125,15 @@ def test_prefetching_checks_that_iterators_go_together() -> None:
 
 
 def test_prefetching_leaves_no_thread() -> None:
-    before = threading.active_count()
+    before = threading.enumerate()  # other tests may have iterators that are still alive
     iterator = io.PrefetchingIter(io.NDArrayIter(DATA, None, 5))
     next(iterator)
+    own = [t for t in threading.enumerate() if t not in before and t.name.startswith("PrefetchingIter")]
+    assert own
     del iterator
-    for thread in threading.enumerate():
-        if thread.name.startswith("PrefetchingIter"):
-            thread.join(10)
-    assert threading.active_count() <= before
+    for thread in own:
+        thread.join(10)
+    assert not any(t.is_alive() for t in own)
 
 
 def test_csv_refuses(tmp_path: Path) -> None:
