@@ -212,6 +212,11 @@ def _zeros(shape: Any, dtype: Any) -> NDArray:
     return zeros(shape, dtype=dtype or "float32")
 
 
+def _place(node: Node) -> tuple[int, int]:
+    """What the gradient of a Variable, or of a step's output, is found by."""
+    return (id(node), 0) if isinstance(node, Variable) else (id(node[0]), node[1])
+
+
 def _accumulate(
     heads: Sequence[NDArray],
     head_grads: Sequence[NDArray | None] | None,
@@ -228,12 +233,11 @@ def _accumulate(
     def arrive(node: Node, gradient: NDArray | None) -> None:
         if node is None:
             return
+        key = _place(node)
         if isinstance(node, Variable):
-            key = (id(node), 0)
             variables[id(node)] = node
         else:
-            step, index = node
-            key = (id(step), index)
+            step = node[0]
             if step.number not in steps:
                 steps[step.number] = step
                 heapq.heappush(queue, -step.number)
@@ -258,7 +262,7 @@ def _accumulate(
             )
         arrive(head._node, invoke(_ONES, [head.detach()]) if given is None else given)
 
-    kept = {(id(n), 0) if isinstance(n, Variable) else (id(n[0]), n[1]) for n in wanted if n is not None}
+    kept = {_place(n) for n in wanted if n is not None}
     results: dict[tuple[int, int], NDArray] = {}
     done: list[Step] = []
     training = STATE.training
@@ -284,13 +288,11 @@ def _accumulate(
         results[key] = arrived[key][0]
     reached = {*variables, *map(id, done)}
     for i, node in enumerate(wanted):
-        if node is not None and id(node if isinstance(node, Variable) else node[0]) not in reached:
+        if node is not None and _place(node)[0] not in reached:
             raise MXNetError(
                 f"Cannot differentiate with respect to the {i + 1}-th variable because it is unreachable from the outputs."
             )
-    gathered = [
-        None if n is None else results.get((id(n), 0) if isinstance(n, Variable) else (id(n[0]), n[1])) for n in wanted
-    ]
+    gathered = [None if n is None else results.get(_place(n)) for n in wanted]
     return [(v, results.get((k, 0))) for k, v in variables.items()], gathered
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from . import random, symbol
-from .array import NDArray, _busy, _pending
+from .array import NDArray, _busy, _pending, _survey
 from .autograd import with_node
 from .calls import SMALL, apart
 from .context import resolve
@@ -39,8 +39,11 @@ class Split(NamedTuple):
     """The forward part with residuals."""
 
     program: Program
-    graph: Graph
     residuals: tuple[Entry, ...]
+    order: tuple[int, ...]
+    """Which of the CachedOp's inputs the program takes, in its order,"""
+    states: tuple[int, ...]
+    """and which of those are auxiliary states."""
     error: OpError | None = None
     """Why there are no gradients, if so; said when somebody asks for them."""
 
@@ -88,23 +91,23 @@ class CachedOp:
             try:
                 _, found = self._differentiated(tuple(range(len(self.graph.outputs))), (), wanted)
             except OpError as error:
-                self._splits[key] = Split(self.program(training), self.graph, (), error)
+                self._splits[key] = self._split(self.program(training), (), error)
                 return self._splits[key]
             inside = {id(n) for n in self.graph.nodes if not n.is_variable}
             residuals: dict[tuple[int, int], Entry] = {}
             backward = Graph(e for e in found if e is not None)
-            for node in backward.nodes:
-                if id(node) in inside:
-                    continue
-                for entry in node.inputs:
-                    if id(entry.node) in inside:
-                        residuals.setdefault((id(entry.node), entry.index), entry)
-            for entry in backward.outputs:
+            read = [e for n in backward.nodes if id(n) not in inside for e in n.inputs]
+            for entry in (*read, *backward.outputs):
                 if id(entry.node) in inside:
                     residuals.setdefault((id(entry.node), entry.index), entry)
             graph = Graph((*self.graph.outputs, *residuals.values()))
-            self._splits[key] = Split(Program(graph, training=training), graph, tuple(residuals.values()))
+            self._splits[key] = self._split(Program(graph, training=training), tuple(residuals.values()))
         return self._splits[key]
+
+    def _split(self, program: Program, residuals: tuple[Entry, ...], error: OpError | None = None) -> Split:
+        order = tuple(map(self.names.index, program.names))
+        states = tuple(order.index(i) for i in self.states if i in order)
+        return Split(program, residuals, order, states, error)
 
     def _differentiated(
         self, heads: tuple[int, ...], residuals: tuple[Entry, ...], wanted: tuple[int, ...]
@@ -176,10 +179,7 @@ class CachedOp:
         if not wanted:
             return launch(self.program(training), args, self.states, self.random, observe)
         split = self.split(wanted, training)
-        places = {n: i for i, n in enumerate(self.names)}
-        order = [places[n] for n in split.program.names]
-        states = [order.index(i) for i in self.states if i in order]
-        made = launch(split.program, [args[i] for i in order], states, self.random, observe)
+        made = launch(split.program, [args[i] for i in split.order], split.states, self.random, observe)
         count = len(self.graph.outputs)
         step = _CachedStep(self, split, wanted, args, made[count:], [x._node for x in args], len(made))
         for i, y in enumerate(made):
@@ -197,19 +197,8 @@ def launch(
     """The outputs of a program: at once when that is quick and everything is ready, else by the engine.
 
     args in the order of ``program.names``; states: those that training writes to; observe: see Program.run."""
-    arrays: list[Any] = []
-    key: list[Any] = []
-    ready = True
-    for x in args:
-        memory, var = x._memory, x._var
-        if var is not None and (var.writer is not None or var.error is not None):
-            ready = False
-        if memory is None:
-            key += (x.shape, x._dtype)
-        else:
-            key += (memory.shape, memory.dtype)
-        arrays.append(memory)
-    prepared = program.prepare(tuple(key))
+    arrays, key, ready = _survey(args)
+    prepared = program.prepare(key)
     plan = prepared.plan
     ctx = args[0]._ctx if args else resolve(None)
     rng = random.fork() if draws else None
