@@ -15,6 +15,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
+from hybrid.attrs import DTypeKind, Kind, Optional
 from hybrid.op import Spec
 from hybrid.shapes import UNKNOWN, MaybeShape
 
@@ -66,6 +67,7 @@ class OnnxNode(NamedTuple):
     outputs: list[str]
     attrs: dict[str, Any]
     owner: list[str]  # [name]; filled in when the MXNet node it came from is done
+    domain: str = ""
 
     def reads(self) -> Iterator[str]:
         """Names of all tensors read, by the nodes of subgraphs too."""
@@ -74,7 +76,7 @@ class OnnxNode(NamedTuple):
             yield from _reads(body)
 
     def proto(self) -> onnx.NodeProto:
-        return helper.make_node(self.op_type, self.inputs, self.outputs, name=self.owner[0] or None, **self.attrs)
+        return helper.make_node(self.op_type, self.inputs, self.outputs, name=self.owner[0] or None, domain=self.domain or None, **self.attrs)
 
 
 def _reads(body: onnx.GraphProto) -> Iterator[str]:
@@ -93,13 +95,30 @@ class Schema(NamedTuple):
     heterogeneous: bool
 
 
-@functools.cache
-def schema_of(op_type: str, opset: int) -> Schema:
-    """The operator's schema at an opset. Raises Unsupported when ONNX does not define it there."""
+# opsets of the other standard domains that are written: each with the newest that came no later than the model's opset
+DOMAINS = {"ai.onnx.ml": {13: 2, 15: 3, 20: 4, 22: 5}, "ai.onnx.preview.training": {13: 1}, "com.microsoft": {13: 1}}
+
+
+def domain_opset(domain: str, opset: int) -> int:
+    """The version of a domain that goes with an opset of the standard's own."""
+    if not domain:
+        return opset
+    return max((v for since, v in DOMAINS.get(domain, {}).items() if since <= opset), default=1)
+
+
+def _defined(op_type: str, opset: int, domain: str) -> onnx.defs.OpSchema | None:
     try:
-        found = onnx.defs.get_schema(op_type, opset)
+        return onnx.defs.get_schema(op_type, domain_opset(domain, opset), domain)
     except onnx.defs.SchemaError:
-        raise Unsupported(f"ONNX defines no {op_type} at opset {opset}") from None
+        return None
+
+
+@functools.cache
+def schema_of(op_type: str, opset: int, domain: str = "") -> Schema:
+    """The operator's schema at an opset of its domain. Raises Unsupported when ONNX does not define it there."""
+    found = _defined(op_type, opset, domain)
+    if found is None:
+        raise Unsupported(f"ONNX defines no {op_type} at opset {opset}{f' of {domain}' if domain else ''}")
     variadic = onnx.defs.OpSchema.FormalParameterOption.Variadic
 
     single = {c.type_param_str: c.allowed_type_strs[0] for c in found.type_constraints if len(c.allowed_type_strs) == 1}
@@ -109,6 +128,21 @@ def schema_of(op_type: str, opset: int) -> Schema:
 
     mixed = any(p.option == variadic and not p.is_homogeneous for p in found.inputs)
     return Schema(found.since_version, formal(found.inputs), formal(found.outputs), mixed)
+
+
+_FOREIGN = Schema(1, (), (), True)
+"""Of an operator whose schema onnx does not have."""
+
+
+def _attribute(value: Any, kind: Kind) -> Any:
+    """What helper.make_node makes an attribute of the field's type from."""
+    if isinstance(kind, Optional):
+        kind = kind.kind
+    if isinstance(kind, DTypeKind):
+        return TensorProto.STRING if value == np.dtype(object) else helper.np_dtype_to_tensor_dtype(value)
+    if isinstance(value, np.ndarray):
+        return onnx.numpy_helper.from_array(value)
+    return int(value) if isinstance(value, bool) else list(value) if isinstance(value, tuple) else value
 
 
 def _formal(parameters: tuple[tuple[str, bool], ...], index: int) -> str:
@@ -217,12 +251,14 @@ class Builder:
             raise AttributeError(op_type)
         return functools.partial(self.node, op_type)
 
-    def node(self, op_type: str, *inputs: Any, outputs: int = 1, dtype: Any = None, **attrs: Any) -> Any:
+    def node(
+        self, op_type: str, *inputs: Any, outputs: int = 1, dtype: Any = None, domain: str = "", **attrs: Any
+    ) -> Any:
         """Append a node; gives its Value, or a tuple when ``outputs`` is more than one.
 
         Inputs are Values, None (an optional input left out), arrays, or Python numbers, whose dtype follows from the schema.
         dtype: that of the results where the schema leaves it to an attribute (other than Cast's ``to``)."""
-        schema = schema_of(op_type, self.opset)
+        schema = _FOREIGN if domain == "com.microsoft" else schema_of(op_type, self.opset, domain)
         while inputs and inputs[-1] is None:
             inputs = inputs[:-1]
         variables = [_formal(schema.inputs, i) for i in range(len(inputs))]
@@ -230,7 +266,7 @@ class Builder:
         values = [None if x is None else self._operand(x, v, bound, op_type) for x, v in zip(inputs, variables)]
         swapped: dict[str, np.dtype] = {}
         for variable, original in bound.items():
-            other = None if schema.heterogeneous else kernels.substitute(op_type, schema.version, variable, original)
+            other = None if schema.heterogeneous or domain else kernels.substitute(op_type, schema.version, variable, original)
             if other is not None and op_type != "Cast":
                 swapped[variable] = other
         values = [self.cast(x, swapped[v]) if x is not None and v in swapped else x for x, v in zip(values, variables)]
@@ -239,7 +275,8 @@ class Builder:
                 self.initializers[value.name] = value.const
         clean = {k: v for k, v in attrs.items() if v is not None}
         names = [self.unique(f"{self._scope}/{op_type}_output") for _ in range(outputs)]
-        self.nodes.append(OnnxNode(op_type, tuple("" if v is None else v.name for v in values), names, clean, [""]))
+        read = tuple("" if v is None else v.name for v in values)
+        self.nodes.append(OnnxNode(op_type, read, names, clean, [""], domain))
         results = []
         carried = _carried(clean, outputs)
         for index, name in enumerate(names):
@@ -270,6 +307,29 @@ class Builder:
         if made.dtype is not None:
             bound.setdefault(variable, made.dtype)
         return made
+
+    def itself(self, domain: str, op_type: str, op: Any, inputs: Sequence[Value]) -> Any:
+        """An operator of the family ``_onnx_`` as the ONNX operator that it is: fields are attributes, optional inputs keep their
+        places. Raises Unsupported when the opset does not know an attribute that is not at its default."""
+        schema = _defined(op_type, self.opset, domain)
+        if schema is None and domain != "com.microsoft":
+            raise Unsupported(f"ONNX defines no {op_type} at opset {self.opset}{f' of {domain}' if domain else ''}")
+        attrs, wrong = {}, []
+        for field in op.fields.values():
+            value = getattr(op, field.name)
+            if field.name in ("given", "num_outputs", op.count) and (schema is None or field.name not in schema.attributes):
+                continue
+            if value is None or (schema is not None and field.name not in schema.attributes):
+                if value != field.default:
+                    wrong.append(field.name)
+                continue
+            attrs[field.name] = _attribute(value, field.kind)
+        if wrong:
+            raise Unsupported(f"{op_type} has no attribute {', '.join(wrong)} at opset {self.opset}; choose a newer opset")
+        placed = op.placed(inputs)
+        while placed and placed[-1] is None:
+            placed.pop()
+        return self.node(op_type, *placed, outputs=op.visible(), domain=domain, dtype=self.results[0].dtype, **attrs)
 
     # -- what many translations need ------------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from hybrid.op import OPS, Spec
 from hybrid.shapes import UNKNOWN, is_known, show
 
 from . import kernels, ops  # noqa: F401  ops fills the registry
-from .builder import Builder, Value
+from .builder import Builder, Value, domain_opset
 from .error import ConversionError, Problem, Unsupported, UnsupportedModel
 from .registry import NOT_EXPORTED, OLDEST, handler_for
 from .writer import Converted
@@ -300,10 +300,11 @@ class _Export:
             spec = self.inference.spec(entry)
             graph_outputs.append(_tensor_info(name, spec.dtype, spec.shape, names))
         nodes = [n.proto() for n in b.nodes]
+        domains = list(dict.fromkeys(["", *(n.domain for n in b.nodes)]))
         graph = helper.make_graph(nodes, "gluonnx", graph_inputs, graph_outputs)
         model = helper.make_model(
             graph,
-            opset_imports=[helper.make_opsetid("", self.opset)],
+            opset_imports=[helper.make_opsetid(d, domain_opset(d, self.opset)) for d in domains],
             ir_version=ir_version(self.opset),
             producer_name="gluonnx",
             producer_version=VERSION,

@@ -1,4 +1,5 @@
-"""Who translates what: one table from MXNet operators to the functions that write them as ONNX.
+"""Who translates what: from MXNet operators to the functions that write them as ONNX, and from ONNX operators to those that
+read them.
 
     @to_onnx("clip")
     def _(b, op, data):
@@ -8,12 +9,24 @@
 them, one per output (those after the visible ones may be left out). A translation that depends on the opset is
 registered once per ``since``; the newest not above the model's opset is taken. What ONNX cannot say has an entry in
 NOT_EXPORTED with the reason, or raises Unsupported for the attributes in question.
+
+    @from_onnx("Clip", since=11)
+    def _(g, x, min=None, max=None):
+        ...
+        return g.clip(x, a_min=..., a_max=...)
+
+``g`` is the Importer; then one Value per input, None for those left out; keyword-only parameters are the ONNX attributes by name,
+with ONNX's defaults (those without a default are required). The newest ``since`` not above the model's opset is taken.
+
+``itself("Gelu", since=20)`` says both for an operator of the family ``_onnx_``: it is read as it stands, and written as it stands.
 """
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 OLDEST = 13
 """The oldest opset that is written: below it axes are attributes and Softmax means something else."""
@@ -60,3 +73,98 @@ def handler_for(name: str, opset: int) -> Handler | None:
     """The translation of an operator at an opset; None when there is none (never an older meaning by accident)."""
     versions = [v for v in EXPORT.get(name, {}) if v <= opset]
     return EXPORT[name][max(versions)] if versions else None
+
+
+# -- reading ----------------------------------------------------------------------------------------------------------
+
+FAMILY = "_onnx_"
+"""How the names of operators start that stand for the ONNX operator of the same name."""
+_FAMILIES = {"": FAMILY, "ai.onnx.ml": "_onnx_ml_", "ai.onnx.preview.training": "_onnx_training_", "com.microsoft": "_onnx_ms_"}
+
+IMPORT: dict[tuple[str, str], dict[int, Reading]] = {}
+"""By (domain, operator): the functions that read it, by the opset from which they hold."""
+NOT_IMPORTED: dict[tuple[str, str], str] = {}
+"""Operators of the ONNX standard that are not read, with the reason."""
+STANDING: dict[str, tuple[str, str]] = {}
+"""Operators of the family by name: the (domain, operator) that they are."""
+
+
+class Reading(NamedTuple):
+    """A function that reads an ONNX operator, and what its signature says."""
+
+    handler: Handler
+    attributes: frozenset[str]
+    """Attributes it takes."""
+    required: frozenset[str]
+    everything: bool
+    """Whether it takes attributes of any name."""
+    least: int
+    """How many inputs it takes at least,"""
+    most: int | None
+    """and at most; None for any number."""
+
+    @classmethod
+    def of(cls, handler: Handler) -> Reading:
+        parameters = list(inspect.signature(handler).parameters.values())[1:]
+        named = [p for p in parameters if p.kind is p.KEYWORD_ONLY]
+        positional = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+        variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+        return cls(
+            handler,
+            frozenset(p.name for p in named),
+            frozenset(p.name for p in named if p.default is p.empty),
+            any(p.kind is p.VAR_KEYWORD for p in parameters),
+            sum(p.default is p.empty for p in positional),
+            None if variadic else len(positional),
+        )
+
+
+def from_onnx(*names: str, since: int = 1, domain: str = "") -> Callable[[Handler], Handler]:
+    """Register a function that reads ONNX operators of a domain, valid from an opset (of that domain) on."""
+
+    def register(handler: Handler) -> Handler:
+        reading = Reading.of(handler)
+        for name in names:
+            versions = IMPORT.setdefault((domain, name), {})
+            if since in versions:
+                raise TypeError(f"{name}: imported twice since opset {since}")
+            versions[since] = reading
+        return handler
+
+    return register
+
+
+def family_name(name: str, domain: str = "") -> str:
+    """What the operator of the family is called that stands for an ONNX operator."""
+    return _FAMILIES.get(domain, f"{FAMILY}{domain.replace('.', '_')}_") + name
+
+
+def itself(*names: str, since: int = 1, domain: str = "", write: bool = True) -> None:
+    """Operators of the family that are read, from an opset on, as they stand, and written so (unless ``write`` is off because a
+    translation of its own is registered)."""
+    for name in names:
+        from_onnx(name, since=since, domain=domain)(_keep)
+        own = family_name(name, domain)
+        if write and own not in STANDING:
+            STANDING[own] = (domain, name)
+            to_onnx(own, since=max(OLDEST, since if not domain else 1))(functools.partial(_write, domain, name))
+
+
+def _keep(g: Any, *inputs: Any, **attributes: Any) -> Any:
+    return g.itself(*inputs, **attributes)
+
+
+def _write(domain: str, name: str, b: Any, op: Any, *inputs: Any) -> Any:
+    return b.itself(domain, name, op, inputs)
+
+
+def not_imported(reason: str, *names: str, domain: str = "") -> None:
+    """Say why ONNX operators are not read."""
+    for name in names:
+        NOT_IMPORTED[domain, name] = reason
+
+
+def reading_of(domain: str, name: str, opset: int) -> Reading | None:
+    """What reads an ONNX operator at an opset; None when there is nothing (never an older meaning by accident)."""
+    versions = [v for v in IMPORT.get((domain, name), {}) if v <= opset]
+    return IMPORT[domain, name][max(versions)] if versions else None

@@ -87,8 +87,8 @@ class Converted(NamedTuple):
         """How the file begins, and what stands before the bytes of each initializer."""
         parts = []
         for name, array in self.initializers.items():
-            body = _header(name, array).SerializeToString() + _tag(_TENSOR_RAW) + _varint(array.nbytes)
-            parts.append(_tag(_GRAPH_INITIALIZER) + _varint(len(body) + array.nbytes) + body)
+            body = _header(name, array).SerializeToString() + tag(_TENSOR_RAW) + varint(array.nbytes)
+            parts.append(tag(_GRAPH_INITIALIZER) + varint(len(body) + array.nbytes) + body)
         return self._prefix(sum(map(len, parts)) + self.nbytes), parts
 
     def _prefix(self, initializers: int) -> bytes:
@@ -97,7 +97,7 @@ class Converted(NamedTuple):
         head.CopyFrom(self.model)
         head.ClearField("graph")
         graph = self.model.graph.SerializeToString()
-        return head.SerializeToString() + _tag(_MODEL_GRAPH) + _varint(len(graph) + initializers) + graph
+        return head.SerializeToString() + tag(_MODEL_GRAPH) + varint(len(graph) + initializers) + graph
 
     def _write_embedded(self, file: IO[bytes]) -> None:
         prefix, parts = self._embedded()
@@ -115,7 +115,7 @@ class Converted(NamedTuple):
             else:
                 tensor.raw_data = _bytes_of(array)
             body = tensor.SerializeToString()
-            parts.append(_tag(_GRAPH_INITIALIZER) + _varint(len(body)) + body)
+            parts.append(tag(_GRAPH_INITIALIZER) + varint(len(body)) + body)
         file.write(self._prefix(sum(map(len, parts))))
         for part in parts:
             file.write(part)
@@ -153,11 +153,13 @@ def _append_aligned(file: IO[bytes], array: np.ndarray) -> int:
     return offset
 
 
-def _tag(field: int) -> bytes:
-    return _varint(field << 3 | 2)  # wire type 2: length-delimited
+def tag(field: int) -> bytes:
+    """How a field of counted bytes (a message, bytes, text) starts; its length follows."""
+    return varint(field << 3 | 2)  # wire type 2: length-delimited
 
 
-def _varint(value: int) -> bytes:
+def varint(value: int) -> bytes:
+    """A number as protobuf writes it: 7 bits a byte, lowest first."""
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)

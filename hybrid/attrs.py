@@ -7,6 +7,7 @@ into a Kind. Symbol JSON carries attributes as text, Python callers pass values 
 from __future__ import annotations
 
 import functools
+import json
 import math
 import re
 import types
@@ -164,7 +165,7 @@ class Optional(Kind):
 
 
 class DTypeKind(Kind):
-    """A NumPy dtype by name. bfloat16 needs the package ml_dtypes."""
+    """A NumPy dtype by name. Those that NumPy lacks need the package ml_dtypes; "object" is strings, and no tensors."""
 
     def parse(self, text: str) -> Any:
         return dtype(text)
@@ -176,18 +177,96 @@ class DTypeKind(Kind):
         return value.name
 
 
+class ArrayKind(Kind):
+    """A whole array, small enough to be written out: ``int64(2) [3, 4]``; the numbers come in C order.
+
+    Floats are written exactly, types that NumPy has not itself as their bits, complex numbers as pairs.
+    Values are read-only arrays."""
+
+    def parse(self, text: str) -> np.ndarray:
+        match = re.fullmatch(r"(\w+)\(((?:\d+,? ?)*)\) (\[.*\])", text, re.DOTALL)
+        if match is None:
+            raise ValueError
+        kind, shape = dtype(match[1]), tuple(int(d) for d in match[2].split(",") if d.strip())
+        flat = np.array(json.loads(match[3]), _carrier(kind))
+        return self.check((flat if kind.kind == "O" else flat.view(kind)).reshape(shape))
+
+    def check(self, value: Any) -> np.ndarray:
+        array = np.array(value, order="C")
+        array.flags.writeable = False
+        return array
+
+    def write(self, value: np.ndarray) -> str:
+        flat = np.array(value, order="C").reshape(-1)
+        flat = flat if value.dtype.kind == "O" else flat.view(_carrier(value.dtype))
+        return f"{value.dtype.name}({', '.join(map(str, value.shape))}) {json.dumps(flat.tolist())}"
+
+
+def _carrier(kind: np.dtype) -> np.dtype:
+    """The dtype in which an array's numbers are written: one that JSON has numbers for."""
+    if kind.kind == "c":
+        return np.dtype(f"f{kind.itemsize // 2}")
+    return np.dtype(f"u{kind.itemsize}") if kind.isbuiltin == 2 else kind
+
+
+MXNET_DTYPES = ("float32", "float64", "float16", "uint8", "int32", "int8", "int64", "bool",
+                "int16", "uint16", "uint32", "uint64", "bfloat16")  # fmt: skip
+"""The dtypes that MXNet has, each at its code (mshadow's type flag) in files and in ``__dtype__`` of variables."""
+OWN_DTYPES = ("complex64", "complex128", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz",
+              "float8_e8m0fnu", "float4_e2m1fn", "int4", "uint4", "int2", "uint2", "object")  # fmt: skip
+"""Those that only this engine has, for what comes from ONNX. "object" stands for strings, and for values that are no tensors."""
+OWN_FLAGS = 64
+"""The code of the first of OWN_DTYPES in `.params` files, far from what MXNet might give out. Codes never change."""
+DTYPE_FLAGS = {name: flag for flag, name in enumerate(MXNET_DTYPES)} | {
+    name: flag for flag, name in enumerate(OWN_DTYPES, OWN_FLAGS)
+}
+"""The code of every dtype, by name. The one table: `.params` and Symbol JSON read it."""
+_EXTRA = frozenset(name for name in DTYPE_FLAGS if re.match(r"bfloat|float[48]_|u?int[24]$", name))
+
+
 def dtype(value: Any) -> Any:
-    """The NumPy dtype of a name, type or dtype, ``bfloat16`` included. Raises ValueError when there is none."""
-    if isinstance(value, str) and value == "bfloat16":
+    """The NumPy dtype of a name, type or dtype; bfloat16, the 8- and 4-bit floats and the 4- and 2-bit integers included.
+
+    Raises ValueError when there is none."""
+    if isinstance(value, str) and value in _EXTRA:
         try:
             import ml_dtypes
         except ImportError:
-            raise ValueError("dtype bfloat16 needs the package ml_dtypes: pip install ml_dtypes") from None
-        return np.dtype(ml_dtypes.bfloat16)
+            raise ValueError(f"dtype {value} needs the package ml_dtypes: pip install ml_dtypes") from None
+        if not hasattr(ml_dtypes, value):
+            raise ValueError(f"dtype {value} needs a newer ml_dtypes: pip install -U ml_dtypes")
+        return np.dtype(getattr(ml_dtypes, value))
     try:
         return np.dtype(value)
     except TypeError:
         raise ValueError(f"{value!r} is not a dtype") from None
+
+
+def dtype_flag(value: Any) -> int:
+    """The code that MXNet has for a dtype. Raises ValueError for one that it has no code for."""
+    name = dtype(value).name
+    if name not in MXNET_DTYPES:
+        raise ValueError(f"dtype {name} has no code in MXNet; it has {', '.join(MXNET_DTYPES)}")
+    return DTYPE_FLAGS[name]
+
+
+def declare_dtype(value: Any) -> str:
+    """How ``__dtype__`` of a variable says a dtype: by MXNet's code, or by name where MXNet has none.
+
+    Raises ValueError for what no file can say."""
+    name = dtype(value).name
+    if name not in DTYPE_FLAGS:
+        raise ValueError(f"dtype {name} is not known to symbols; they know {', '.join(DTYPE_FLAGS)}")
+    return str(DTYPE_FLAGS[name]) if name in MXNET_DTYPES else name
+
+
+def declared_dtype(text: str | None) -> str | None:
+    """The name of the dtype that ``__dtype__`` says, by code or by name; None when it says nothing."""
+    if text is None or text == "-1":
+        return None
+    if text.isdigit():
+        return MXNET_DTYPES[int(text)] if int(text) < len(MXNET_DTYPES) else None
+    return text
 
 
 _SIMPLE: dict[Any, Kind] = {
@@ -196,6 +275,7 @@ _SIMPLE: dict[Any, Kind] = {
     bool: Bool("bool"),
     str: Text("text"),
     np.dtype: DTypeKind("dtype"),
+    np.ndarray: ArrayKind("array"),
 }
 
 

@@ -14,12 +14,12 @@ import numpy as np
 
 from . import frontend
 from .array import NDArray, binary, invoke
+from .attrs import MXNET_DTYPES
 from .calls import array_dtype
 from .context import Context, resolve
 from .engine import ENGINE
 from .error import OperandError, OpError
 from .op import Op, lookup
-from .params import DTYPES
 from .tape import STATE
 
 __path__: list[str] = []  # so that "import mxnet.ndarray.contrib" may look inside (compat.py)
@@ -431,7 +431,7 @@ _submodules["contrib"] = frontend.Namespace(
 )
 
 
-_DTYPE_MX_TO_NP = {-1: None, **{flag: dtype.type for flag, dtype in DTYPES.items() if flag < 8}}
+_DTYPE_MX_TO_NP = {-1: None, **{flag: np.dtype(name).type for flag, name in enumerate(MXNET_DTYPES[:8])}}
 _DTYPE_NP_TO_MX = {v: k for k, v in _DTYPE_MX_TO_NP.items()}
 _GRAD_REQ_MAP = {"null": 0, "write": 1, "add": 3}
 _STORAGE_TYPE_STR_TO_ID = {"undefined": -1, "default": 0, "row_sparse": 1, "csr": 2}

@@ -105,7 +105,8 @@ class Op:
     uses: ClassVar[tuple[str, ...]] = ()
     """Which keyword arguments compute wants from the executor, of "training", "rng", "shape" (the first output's, as
     inferred) and "bodies": one function per subgraph of the node, from the arrays that its variables hold to its outputs.
-    The infer methods get bodies too, which give (what is inferred of the variables, what of the outputs)."""
+    The infer methods get bodies too, which give (what is inferred of the variables, what of the outputs). "values" is for
+    infer_shape alone: an array for each input whose values are known before anything runs, else None."""
     parameters: ClassVar[frozenset[str]] = frozenset(
         ("weight", "bias", "gamma", "beta", "moving_mean", "moving_var", "parameters")
     )
@@ -160,6 +161,13 @@ class Op:
     def infer_input_shapes(self, shapes: Sequence[MaybeShape], outputs: Sequence[MaybeShape]) -> Sequence[MaybeShape]:
         """Input shapes filled in from other inputs' and the outputs' shapes (weights from data, for instance)."""
         return shapes
+
+    def infer_value(self, values: Sequence[np.ndarray | None], shapes: Sequence[MaybeShape]) -> np.ndarray | None:
+        """The single output where it follows from what is known of the inputs before anything runs: all values, or for an
+        operator that asks for nothing but the shape, the shapes. None where it does not."""
+        if self.uses or self.mutates or len(self.returns()) != 1 or any(v is None for v in values):
+            return None
+        return np.asarray(self.compute(*values))
 
     def infer_type(self, *dtypes: np.dtype) -> Any:
         """Output dtype (a list for several outputs) from input dtypes, all known. Without inputs: from attributes."""

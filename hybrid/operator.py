@@ -14,9 +14,9 @@ import numpy as np
 
 from . import symbol
 from .array import NDArray
+from .attrs import dtype_flag
 from .context import Context, resolve
 from .error import MXNetError, OpError
-from .graph.infer import dtype_flag
 from .op import REGISTRY, lookup
 from .ops.custom import KNOWN
 from .symbol import Symbol

@@ -9,6 +9,9 @@ little-endian. A record, by generation (dims are i64 but in V0; context and dtyp
                             auxiliary array,] data [, auxiliary data]
     V3  np_shape 0xF993FACA as V2 and dense only; ndim is signed: 0 is a scalar, -1 is none, 0 is a real dimension
 
+The dtype is one of attrs.DTYPE_FLAGS: 0 to 12 are MXNet's, those from 64 on are our own and only hybrid reads them. Types of
+4 and 2 bits take a byte an element. The data of strings is the u64 length of each, then the UTF-8 of all.
+
 In V0 to V2 ndim 0 says "none": an array that was never given a shape, read as None. MXNet 2.0's Gluon writes an
 uncompressed `.npz` under the same name, which is read too.
 
@@ -18,15 +21,14 @@ are multiples of 4); the odd ones in mixed files are copied once, because NumPy 
 (measured: a float32 matrix-vector product 6 times slower, 0.49 ms for 0.08) and native code may not take one at all.
 """
 
-import io
+import math
 import mmap as mmap_module
 import os
 import re
 import secrets
 import shutil
 import struct
-import zipfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from mmap import ACCESS_READ
@@ -35,19 +37,19 @@ from typing import IO, Any
 
 import numpy as np
 
+from .attrs import DTYPE_FLAGS
+from .attrs import dtype as read_dtype
 from .error import FormatError, MissingFile
+from .npz import load_npz, view
 
 LIST_MAGIC = 0x112
 V1, V2, V3 = 0xF993FAC8, 0xF993FAC9, 0xF993FACA
 MAX_NDIM = 32  # what every NumPy can hold; also tells a V0 ndim from an unknown magic
 CPU0 = struct.pack("<ii", 1, 0)
 DENSE, ROW_SPARSE, CSR_STORAGE = 0, 1, 2
-BFLOAT16 = 12
-DTYPES = {
-    flag: np.dtype(name)
-    for flag, name in enumerate(["<f4", "<f8", "<f2", "u1", "<i4", "i1", "<i8", "bool", "<i2", "<u2", "<u4", "<u8"])
-}  # mshadow's type flags
-FLAGS = {dtype: flag for flag, dtype in DTYPES.items()}
+NAMES = {flag: name for name, flag in DTYPE_FLAGS.items()}
+HIGHEST = {"bool": 1, "int2": 3, "uint2": 3, "int4": 15, "uint4": 15, "float4_e2m1fn": 15}
+"""The highest byte of dtypes that hold fewer than 8 bits, one element a byte."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,9 +129,9 @@ def load(source: Any, *, mmap: bool = True) -> dict[str, Array] | list[Array]:
     rewritten in place while they live (`save` never does; it renames). A none array is None.
     Raises FormatError, naming the file, the array and the offset, for anything but a whole and sane file.
     """
-    data, name = _open(source, mmap)
+    data, name = open_bytes(source, mmap)
     if bytes(data[:4]) == b"PK\x03\x04":
-        return _load_npz(data, name)
+        return {**load_npz(data, name)}
     return _Reader(data, name).load()
 
 
@@ -186,7 +188,7 @@ def open_file(path: Any) -> IO[bytes]:
         raise MissingFile(f"cannot read {os.fspath(path)!r}: there is no such file") from error
 
 
-def _open(source: Any, mmap: bool) -> tuple[memoryview, str]:
+def open_bytes(source: Any, mmap: bool) -> tuple[memoryview, str]:
     """All bytes of a source, and what to call it in errors."""
     if isinstance(source, (str, os.PathLike)):
         with open_file(source) as file:
@@ -306,6 +308,8 @@ class _Reader:
     def sparse(self, storage: int, shape: tuple[int, ...], stored: tuple[int, ...], dtype: np.dtype) -> Array:
         names = ("indices",) if storage == ROW_SPARSE else ("indptr", "indices")
         heads = [(self.dtype(), self.shape(f"shape of {name}") or (), name) for name in names]
+        if any(kind.hasobject for kind in (dtype, *(head[0] for head in heads))):
+            raise self.fail("got strings in a sparse array, wanted numbers; the file is damaged")
         data = self.array(dtype, stored, "data")
         parts = [self.array(*head) for head in heads]
         try:
@@ -333,46 +337,50 @@ class _Reader:
     def dtype(self) -> np.dtype:
         at = self.at
         flag = self.number("i", "dtype")
-        if flag == BFLOAT16:
-            return self.bfloat16(at)
-        if flag not in DTYPES:
-            raise self.fail(f"got dtype flag {flag}, wanted 0 to {BFLOAT16}; the file is damaged or too new", at)
-        return DTYPES[flag]
-
-    def bfloat16(self, at: int) -> np.dtype:
+        if flag not in NAMES:
+            raise self.fail(f"got dtype flag {flag}, wanted one of {min(NAMES)} to {max(NAMES)} that is known; "
+                            "the file is damaged or too new", at)  # fmt: skip
         try:
-            from ml_dtypes import bfloat16
-        except ImportError:
-            raise self.fail("the array is bfloat16, which NumPy cannot hold alone; pip install ml_dtypes", at) from None
-        return np.dtype(bfloat16)
+            return read_dtype(NAMES[flag]).newbyteorder("<")
+        except ValueError as problem:  # one that NumPy cannot hold alone
+            raise self.fail(str(problem), at) from None
 
     def array(self, dtype: np.dtype, shape: tuple[int, ...], what: str) -> np.ndarray:
-        size = dtype.itemsize
-        for dim in shape:  # in Python's integers: NumPy's would overflow on an absurd shape
-            size *= dim
+        if dtype.hasobject:
+            return self.strings(shape, what)
+        size = dtype.itemsize * math.prod(shape)  # Python's integers: NumPy's would overflow on an absurd shape
         start = self.skip(size, f"{what} {dtype.name}{list(shape)}")
-        if dtype == np.bool_ and size and np.frombuffer(self.data, np.uint8, size, start).max() > 1:
-            raise self.fail(f"{what}: got a byte other than 0 and 1 in a bool array; the file is damaged", start)
+        highest = HIGHEST.get(dtype.name, 255)
+        if highest < 255 and size and np.frombuffer(self.data, np.uint8, size, start).max() > highest:
+            raise self.fail(
+                f"{what}: got a byte above {highest} in an array of {dtype.name}; the file is damaged", start
+            )
         try:
-            return _view(self.data, dtype, shape, start)
+            return view(self.data, dtype, shape, start)
         except ValueError as problem:  # zero-size with other dims past what NumPy can address
             raise self.fail(f"{what}: got shape {shape}: {problem}", start) from None
 
+    def strings(self, shape: tuple[int, ...], what: str) -> np.ndarray:
+        """An array of str: the u64 lengths of all, then their UTF-8."""
+        count = math.prod(shape)
+        start = self.skip(8 * count, f"{what}: lengths of strings {list(shape)}")
+        lengths = struct.unpack_from(f"<{count}Q", self.data, start)
+        at = self.skip(sum(lengths), f"{what}: text of strings {list(shape)}")
+        array = np.empty(count, object)
+        for index, length in enumerate(lengths):
+            try:
+                array[index] = str(self.data[at : at + length], "utf-8")
+            except UnicodeDecodeError as problem:
+                raise self.fail(f"{what}: got a string that is not UTF-8: {problem.reason}", at) from None
+            at += length
+        try:
+            array = array.reshape(shape)
+        except ValueError as problem:  # as in array()
+            raise self.fail(f"{what}: got shape {shape}: {problem}", start) from None
+        array.flags.writeable = False
+        return array
 
-def _view(data: memoryview, dtype: np.dtype, shape: tuple[int, ...], start: int, order: Any = "C") -> np.ndarray:
-    """The read-only array at an offset: a view, or a copy where the offset does not suit the dtype."""
-    array = np.ndarray(shape, dtype, data, start if start < len(data) else 0, order=order)
-    if not array.flags.aligned:
-        array = array.copy(order)
-    array.flags.writeable = False
-    return array
 
-
-NPY_HEADER = re.compile(
-    rb"\x93NUMPY(?:\x01\0..|[\x02\x03]\0....)\{'descr': '([<>|=]?[biuf]\d+)', "
-    rb"'fortran_order': (True|False), 'shape': \(([\d, ]*)\), \} *\n",
-    re.DOTALL,
-)
 FOREIGN = [  # how a file starts, what it is, what to do
     (rb"\Z", "an empty file", "the copy or download failed, fetch it again"),
     (rb"version https://git-lfs", "a Git LFS pointer, not the file it points to", "run `git lfs pull`"),
@@ -405,99 +413,13 @@ def _recognise(head: bytes) -> str:
     return f"got {what} starting with {head[:8].hex(' ') or 'nothing'}, wanted a .params file ({LIST_MAGIC:#x}); {do}"
 
 
-def _load_npz(data: memoryview, name: str) -> dict[str, Array]:
-    """The arrays of an uncompressed .npz, which is what Gluon of MXNet 2.0 calls .params. Nothing is unpickled."""
-
-    def refuse(problem: str) -> FormatError:
-        return FormatError(f"{name}: {problem}")
-
-    try:
-        with zipfile.ZipFile(_Seekable(data)) as archive:
-            entries = archive.infolist()
-    except (zipfile.BadZipFile, ValueError, NotImplementedError, struct.error, OSError) as problem:
-        raise refuse(f"got a damaged or cut zip file ({problem}), wanted a .params file; fetch it again") from None
-    members = [entry.filename for entry in entries]
-    if any(member.endswith("data.pkl") for member in members):
-        raise refuse("got a Torch file, wanted a .params file; convert it in Torch, pickles are never opened here")
-    if not members or not all(member.endswith(".npy") for member in members):
-        raise refuse(f"got a zip file holding {members[:5]}, wanted a .params file; unpack it, give the .params inside")
-    arrays: dict[str, Array] = {}
-    left = len(data)
-    for entry in entries:
-        key = entry.filename[: -len(".npy")]
-        if entry.compress_type != zipfile.ZIP_STORED or entry.flag_bits & 1:
-            raise refuse(f"{key!r} is compressed or encrypted, wanted a plain .npz as MXNet 2.0 writes; "
-                         "read it with numpy.load and write it with hybrid.params.save")  # fmt: skip
-        left -= entry.file_size
-        if left < 0:  # members that overlap: their copies could outgrow the file
-            raise refuse(f"got members larger than the {len(data)} bytes that hold them; the file is damaged")
-        if key in arrays:
-            raise refuse(f"got {key!r} twice, wanted each name once")
-        arrays[key] = _npy_member(data, entry, lambda problem, key=key: refuse(f"array {key!r}: {problem}"))
-    return arrays
-
-
-def _npy_member(data: memoryview, entry: zipfile.ZipInfo, refuse: Callable[[str], FormatError]) -> np.ndarray:
-    local = bytes(data[entry.header_offset : entry.header_offset + 30])
-    if len(local) < 30 or local[:4] != b"PK\x03\x04":
-        raise refuse(f"no zip header at offset {entry.header_offset}; the file is damaged")
-    start = entry.header_offset + 30 + sum(struct.unpack_from("<HH", local, 26))
-    stop = start + entry.file_size
-    if stop > len(data):
-        raise refuse(f"wants bytes up to {stop}, got {len(data)}; the file is cut short or damaged, fetch it again")
-    header = NPY_HEADER.match(bytes(data[start : min(stop, start + 4096)]))
-    if not header:
-        raise refuse(
-            "no .npy header of plain numbers, wanted one as MXNet 2.0 writes; objects are never unpickled here"
-        )
-    kind, fortran, sizes = (part.decode() for part in header.groups())
-    try:
-        dtype, shape = np.dtype(kind), tuple(int(size) for size in sizes.split(",") if size.strip())
-    except (TypeError, ValueError) as problem:
-        raise refuse(f"no readable .npy header: {problem}") from None
-    start += header.end()
-    size = dtype.itemsize
-    for dim in shape:
-        size *= dim
-    if size != stop - start:
-        raise refuse(f"{dtype}{list(shape)} wants {size} bytes, got {stop - start}; the file is damaged")
-    return _view(data, dtype, shape, start, "F" if fortran == "True" else "C")
-
-
-class _Seekable(io.RawIOBase):
-    """A memoryview as a file: zipfile wants one, and io.BytesIO would copy a mapped file into memory.
-
-    read is bounded by what there is, because zipfile asks for as much as the archive's directory claims.
-    """
-
-    def __init__(self, data: memoryview) -> None:
-        self.data, self.at = data, 0
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        at = offset + (0, self.at, len(self.data))[whence]
-        if at < 0:
-            raise OSError(f"seek to {at}")
-        self.at = at
-        return at
-
-    def tell(self) -> int:
-        return self.at
-
-    def read(self, size: int = -1) -> bytes:
-        chunk = bytes(self.data[self.at :] if size < 0 else self.data[self.at : self.at + size])
-        self.at += len(chunk)
-        return chunk
-
-
 def save(target: Any, data: Any) -> None:
     """Write arrays as MXNet 1.9.1 does, byte for byte: V2, or V3 throughout when one is 0-d or zero-size.
 
     target: a path or a binary file object. data: a dict of name to array, a list of arrays, or one array; each a NumPy
     array (or anything with a dtype and __array__), RowSparse or CSR. A path is written beside itself and renamed, so on
-    any error the old file stands as it was. MXNet 1.9.1 itself has no int16 and no unsigned integer but uint8; 2.0 has.
+    any error the old file stands as it was. MXNet 1.9.1 itself has no int16 and no unsigned integer but uint8; 2.0 has. Dtypes with
+    flags of our own (attrs.OWN_DTYPES; object arrays hold str) are for hybrid alone.
     Raises TypeError for other data, FormatError for what the format cannot say.
     """
     chunks = _encode(data)
@@ -544,7 +466,8 @@ def _encode(data: Any) -> list[Any]:
     for array, label in zip(arrays, labels, strict=True):
         if isinstance(array, np.ndarray):
             chunks += [struct.pack("<Ii", magic, DENSE), _shape(array.shape), CPU0]
-            chunks += [struct.pack("<i", _flag(array.dtype)), _bytes(array)]
+            chunks.append(struct.pack("<i", DTYPE_FLAGS[array.dtype.name]))
+            chunks += _strings(array, label) if array.dtype.hasobject else [_bytes(array)]
         elif magic == V3 or 0 in array.shape:
             raise FormatError(
                 f"array {label} is sparse, and it or another is 0-d or zero-size, which one file cannot say; "
@@ -565,18 +488,19 @@ def _sparse_chunks(array: RowSparse | CSR) -> list[Any]:
     csr = isinstance(array, CSR)
     parts = (array.indptr, array.indices) if csr else (array.indices,)
     chunks = [struct.pack("<Ii", V2, CSR_STORAGE if csr else ROW_SPARSE), _shape(array.data.shape)]
-    chunks += [_shape(array.shape), CPU0, struct.pack("<i", _flag(array.data.dtype))]
+    chunks += [_shape(array.shape), CPU0, struct.pack("<i", DTYPE_FLAGS[array.data.dtype.name])]
     for part in parts:
-        chunks += [struct.pack("<i", _flag(part.dtype)), _shape(part.shape)]
+        chunks += [struct.pack("<i", DTYPE_FLAGS[part.dtype.name]), _shape(part.shape)]
     return [*chunks, _bytes(array.data), *map(_bytes, parts)]
 
 
 def _settle(value: Any, label: str) -> np.ndarray | RowSparse | CSR:
     """A value as what the format can say: little-endian, C order, of a dtype with a flag."""
     if isinstance(value, RowSparse):
-        return RowSparse(_plain(value.data, label), _plain(value.indices, label), tuple(value.shape))
+        data, indices = (_numbers(part, label) for part in (value.data, value.indices))
+        return RowSparse(data, indices, tuple(value.shape))
     if isinstance(value, CSR):
-        data, indptr, indices = (_plain(part, label) for part in (value.data, value.indptr, value.indices))
+        data, indptr, indices = (_numbers(part, label) for part in (value.data, value.indptr, value.indices))
         return CSR(data, indptr, indices, tuple(value.shape))
     return _plain(value, label)
 
@@ -586,14 +510,18 @@ def _plain(value: Any, label: str) -> np.ndarray:
         raise TypeError(f"array {label}: got {type(value).__name__}, wanted a NumPy array, RowSparse or CSR")
     array = np.asarray(value)
     array = array.astype(array.dtype.newbyteorder("<"), order="C", copy=False)
-    if array.ndim > MAX_NDIM or _flag(array.dtype) is None:
-        wanted = f"{', '.join(dtype.name for dtype in FLAGS)} or bfloat16, up to {MAX_NDIM}-d"
+    if array.ndim > MAX_NDIM or array.dtype.name not in DTYPE_FLAGS:
+        wanted = f"{', '.join(DTYPE_FLAGS)} (object: of str), up to {MAX_NDIM}-d"
         raise FormatError(f"array {label}: got {array.dtype}{list(array.shape)}, wanted {wanted}")
     return array
 
 
-def _flag(dtype: np.dtype) -> int | None:
-    return BFLOAT16 if dtype.name == "bfloat16" else FLAGS.get(dtype)
+def _numbers(value: Any, label: str) -> np.ndarray:
+    """A part of a sparse array, which cannot hold strings: where it holds nothing it is zero."""
+    array = _plain(value, label)
+    if array.dtype.hasobject:
+        raise FormatError(f"array {label}: got strings in a sparse array, wanted numbers; save it dense")
+    return array
 
 
 def _shape(shape: tuple[int, ...]) -> bytes:
@@ -601,4 +529,19 @@ def _shape(shape: tuple[int, ...]) -> bytes:
 
 
 def _bytes(array: np.ndarray) -> memoryview:
-    return array.reshape(-1).view(np.uint8).data
+    raw = array.reshape(-1).view(np.uint8)
+    highest = HIGHEST.get(array.dtype.name, 1)
+    return (
+        raw & highest if highest > 1 else raw
+    ).data  # the bits that a narrow dtype does not look at are zeros in files
+
+
+def _strings(array: np.ndarray, label: str) -> list[bytes]:
+    for text in array.flat:
+        if not isinstance(text, str):
+            raise FormatError(f"array {label}: got {type(text).__name__} in an array of objects, wanted str only")
+    try:
+        texts = [text.encode() for text in array.flat]
+    except UnicodeEncodeError as problem:
+        raise FormatError(f"array {label}: got {problem.object!r}, which is not Unicode: {problem.reason}") from None
+    return [struct.pack(f"<{len(texts)}Q", *map(len, texts)), *texts]

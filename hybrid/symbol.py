@@ -11,6 +11,7 @@ from typing import Any
 
 from . import frontend
 from .attribute import AttrScope
+from .attrs import declare_dtype
 from .error import MXNetError, OpError
 from .expression import _TAIL as _TAIL
 from .expression import SUBMODULES, Symbol, _binary, attribute_text, create, sym_op
@@ -19,7 +20,6 @@ from .expression import load as load
 from .expression import load_json as load_json
 from .graph import json as symbol_json
 from .graph.graph import Entry, Node
-from .graph.infer import dtype_flag
 from .name import NameManager
 from .op import lookup
 
@@ -89,7 +89,7 @@ def var(
     if stype is not None and stype not in _STYPES:
         raise KeyError(f"storage type {stype!r} is none of {', '.join(_STYPES)}")
     try:
-        flag = None if dtype is None else str(dtype_flag(dtype))
+        flag = None if dtype is None else declare_dtype(dtype)
     except ValueError as error:
         raise TypeError(str(error)) from None
     known = {

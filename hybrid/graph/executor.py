@@ -193,7 +193,8 @@ class Program:
         Raises OpError when they do not fit the graph."""
         found = self._plans.get(key)
         if found is None:
-            inference = infer(self.graph, dict(zip(self.names, key[::2])), dict(zip(self.names, key[1::2])))
+            shapes, dtypes = dict(zip(self.names, key[::2])), dict(zip(self.names, key[1::2]))
+            inference = infer(self.graph, shapes, dtypes, values=self.constants)
             found = Prepared(make_plan(self.graph, inference, self.names), [])
             with self._lock:
                 self._plans[key] = found

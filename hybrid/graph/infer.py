@@ -7,15 +7,17 @@ infer_input_shapes and infer_input_types, until nothing new is learnt. What stay
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from ..attrs import declared_dtype, kind_of
 from ..attrs import dtype as read_dtype
-from ..attrs import kind_of
 from ..error import OpError
 from ..op import Spec
+from ..quiet import quietly
 from ..shapes import MaybeShape, Undecided, from_legacy, identical, is_known, merge, show
 from .graph import Entry, Graph, Node
 
@@ -29,6 +31,8 @@ class Inference:
         self.graph = graph
         self.shapes: dict[Key, MaybeShape] = {}
         self.dtypes: dict[Key, np.dtype | None] = {}
+        self.values: dict[Key, np.ndarray] | None = None
+        """Small tensors whose values follow from shapes and constants (graphs with operators that ask for values)."""
 
     def spec(self, entry: Entry) -> Spec:
         key = (id(entry.node), entry.index)
@@ -46,20 +50,28 @@ def infer(
     dtypes: Mapping[str, Any] | None = None,
     *,
     default_dtype: Any = None,
+    values: Mapping[str, np.ndarray] | None = None,
 ) -> Inference:
     """Infer from shapes and dtypes of variables by name; a variable's own ``__shape__`` and ``__dtype__`` count too.
 
+    values: of variables that are constant, for operators whose output shapes depend on them.
     With default_dtype, variables whose dtype nothing decides get it, as MXNet's binding does with float32.
     Raises OpError, with the node's name, where the graph contradicts itself.
     """
     result = Inference(graph)
     _infer_dtypes(result, dtypes or {}, default_dtype)
-    _infer_shapes(result, shapes or {})
+    _infer_shapes(result, shapes or {}, values or {})
     return result
 
 
-def _infer_shapes(result: Inference, given: Mapping[str, MaybeShape]) -> None:
+def _infer_shapes(
+    result: Inference, given: Mapping[str, MaybeShape], values: Mapping[str, np.ndarray] | None = None
+) -> None:
     known = result.shapes
+    if any(n.op is not None and "values" in n.op.uses for n in result.graph.nodes):
+        result.values = {
+            (id(n), 0): values[n.name] for n in result.graph.variables() if values and _small(values.get(n.name))
+        }
     for node in result.graph.nodes:
         for i in range(len(node.outputs)):
             known[id(node), i] = None
@@ -74,7 +86,8 @@ def _infer_shapes(result: Inference, given: Mapping[str, MaybeShape]) -> None:
             except ValueError:
                 # what is given wins over what was declared when the model was written (another batch size)
                 known[id(node), 0] = given[node.name]
-    _settle(result.graph.nodes, known, identical, is_known, _shapes_of_node)
+    step = node_shapes if result.values is None else functools.partial(_with_values, values=result.values)
+    _settle(result.graph.nodes, known, identical, is_known, step)
 
 
 def _infer_dtypes(result: Inference, given: Mapping[str, Any], default: Any) -> None:
@@ -84,7 +97,7 @@ def _infer_dtypes(result: Inference, given: Mapping[str, Any], default: Any) -> 
         for i in range(len(node.outputs)):
             known[id(node), i] = None
         if node.is_variable:
-            chosen = given.get(node.name, _declared_dtype(node))
+            chosen = given.get(node.name, declared_dtype(node.attrs.get("__dtype__")))
             try:
                 known[id(node), 0] = None if chosen is None else read_dtype(chosen)
             except ValueError as error:
@@ -92,7 +105,7 @@ def _infer_dtypes(result: Inference, given: Mapping[str, Any], default: Any) -> 
             variables.append(node)
 
     def settle() -> None:
-        _settle(result.graph.nodes, known, _same_dtype, lambda d: d is not None, _dtypes_of_node)
+        _settle(result.graph.nodes, known, _same_dtype, lambda d: d is not None, node_dtypes)
 
     settle()
     if default is not None:
@@ -100,28 +113,6 @@ def _infer_dtypes(result: Inference, given: Mapping[str, Any], default: Any) -> 
             if known[id(node), 0] is None:
                 known[id(node), 0] = read_dtype(default)
                 settle()
-
-
-# the codes under which `__dtype__` is written on variables (mshadow's type flags)
-_FLAGS = dict(
-    enumerate(("float32", "float64", "float16", "uint8", "int32", "int8", "int64", "bool", "int16", "uint16", "uint32"))
-) | {11: "uint64", 12: "bfloat16"}
-
-
-def dtype_flag(dtype: Any) -> int:
-    """The code of a dtype. Raises ValueError for one that MXNet has no code for."""
-    name = read_dtype(dtype).name
-    for flag, known in _FLAGS.items():
-        if known == name:
-            return flag
-    raise ValueError(f"dtype {name} has no code in MXNet; it has {', '.join(_FLAGS.values())}")
-
-
-def _declared_dtype(node: Node) -> str | None:
-    text = node.attrs.get("__dtype__")
-    if text is None or text == "-1":
-        return None
-    return _FLAGS.get(int(text)) if text.isdigit() else text
 
 
 def _settle(nodes: Sequence[Node], known: dict[Key, Any], same: Any, complete: Any, step: Any) -> None:
@@ -154,9 +145,23 @@ def _settle(nodes: Sequence[Node], known: dict[Key, Any], same: Any, complete: A
             break
 
 
-def _shapes_of_node(node: Node, ins: list[MaybeShape], outs: list[MaybeShape]) -> list[MaybeShape]:
+MOST_KNOWN = 1024
+"""Elements of a tensor whose values are worth knowing: shapes, axes, sizes."""
+
+
+def _small(array: np.ndarray | None) -> bool:
+    return array is not None and array.size <= MOST_KNOWN and array.dtype.kind in "iubO"
+
+
+def node_shapes(
+    node: Node, ins: Sequence[MaybeShape], outs: Sequence[MaybeShape], values: Sequence[np.ndarray | None] = ()
+) -> list[MaybeShape]:
+    """Shapes of a node's inputs and outputs, from what is known of either. values: what is known of the inputs' values.
+
+    Raises OpError, with the node's name, where they contradict each other."""
     op = node.op
     assert op is not None
+    ins, outs = list(ins), list(outs)
     try:
         options = _with_bodies(node, _shapes_through)
         try:
@@ -165,6 +170,8 @@ def _shapes_of_node(node: Node, ins: list[MaybeShape], outs: list[MaybeShape]) -
         except Undecided:
             pass
         if all(s is not None for s in ins):
+            if "values" in op.uses:
+                options["values"] = values or [None] * len(ins)
             try:
                 got = op.infer_shape(*ins, **options)
                 got = got if isinstance(got, list) else [got]
@@ -176,9 +183,26 @@ def _shapes_of_node(node: Node, ins: list[MaybeShape], outs: list[MaybeShape]) -
     return ins + outs
 
 
-def _dtypes_of_node(node: Node, ins: list[Any], outs: list[Any]) -> list[Any]:
+def _with_values(
+    node: Node, ins: list[MaybeShape], outs: list[MaybeShape], *, values: dict[Key, np.ndarray]
+) -> list[MaybeShape]:
+    """As node_shapes, and notes the node's value if that is known now."""
+    assert node.op is not None
+    known = [values.get((id(e.node), e.index)) for e in node.inputs]
+    found = node_shapes(node, ins, outs, known)
+    key, shape = (id(node), 0), found[len(ins)]
+    if key not in values and is_known(shape) and math.prod(shape) <= MOST_KNOWN:
+        value = quietly(node.op.infer_value, known, found[: len(ins)])
+        if _small(value):
+            values[key] = value  # type: ignore[assignment]
+    return found
+
+
+def node_dtypes(node: Node, ins: Sequence[Any], outs: Sequence[Any]) -> list[Any]:
+    """As node_shapes, for dtypes."""
     op = node.op
     assert op is not None
+    ins, outs = list(ins), list(outs)
     try:
         options = _with_bodies(node, _dtypes_through)
         filled = op.infer_input_types(tuple(ins), tuple(outs), **options)

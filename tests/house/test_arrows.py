@@ -26,6 +26,7 @@ LAYERS = (
         "attrs",
         "shapes",
         "params",
+        "npz",
         "context",
         "attribute",
         "name",

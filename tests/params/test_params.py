@@ -19,7 +19,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from hybrid import params
+from hybrid.attrs import (
+    DTYPE_FLAGS,
+    MXNET_DTYPES,
+    OWN_DTYPES,
+    DTypeKind,
+    declare_dtype,
+    declared_dtype,
+    dtype,
+    dtype_flag,
+)
 from hybrid.error import FormatError, MXNetError
 from hybrid.params import CSR, RowSparse, load, save, split
 
@@ -128,7 +137,7 @@ def test_npz_layouts():
 # round trips
 
 NAMES = st.text(st.characters(codec="utf-8"), max_size=12)
-DTYPES = st.sampled_from([*params.DTYPES.values()])
+DTYPES = st.sampled_from([dtype(name) for name in DTYPE_FLAGS if dtype(name).isbuiltin == 1 and name != "object"])
 SHAPES = hnp.array_shapes(min_dims=0, max_dims=5, min_side=0, max_side=4)
 ARRAYS = DTYPES.flatmap(lambda dtype: hnp.arrays(dtype, SHAPES))
 
@@ -231,6 +240,90 @@ def test_split():
     assert split(load(FIXTURES / "json" / "1.9.1" / "argmax-0000.params")) == ({}, {})
 
 
+# dtypes that MXNet lacks
+
+NARROW = {"int2": 3, "uint2": 3, "int4": 15, "uint4": 15, "float4_e2m1fn": 15}
+
+
+def test_codes_are_those_of_mshadow_and_never_change():
+    assert dict(zip(MXNET_DTYPES, range(13), strict=True)) == {name: dtype_flag(name) for name in MXNET_DTYPES}
+    assert [DTYPE_FLAGS[name] for name in OWN_DTYPES] == list(range(64, 77))
+    assert OWN_DTYPES[0] == "complex64"
+    assert OWN_DTYPES[-1] == "object"
+    with pytest.raises(ValueError, match="complex64 has no code in MXNet"):
+        dtype_flag("complex64")
+
+
+@pytest.mark.parametrize("name", DTYPE_FLAGS)
+def test_names_of_dtypes_round_trip(name):
+    kind = DTypeKind("dtype")
+    assert kind.write(kind.read(name)) == name
+    assert kind.read(kind.read(name)) == kind.read(name)
+    assert declared_dtype(declare_dtype(name)) == name
+
+
+def every_value(name: str) -> np.ndarray:
+    """One of each of the values that a dtype of up to eight bits has, others as random bytes."""
+    wanted = dtype(name)
+    bits = NARROW.get(name, 255)
+    rng = np.random.default_rng(0)
+    raw = np.arange(bits + 1, dtype=np.uint8) if wanted.itemsize == 1 else rng.integers(0, 2, 64, np.uint8)
+    return raw.view(wanted)
+
+
+@pytest.mark.parametrize("name", [name for name in OWN_DTYPES if name != "object"])
+def test_arrays_of_own_dtypes(name):
+    array = every_value(name)
+    for given_ in (array, array[:1].reshape(()), array[:0], array[::-2], array[:4].reshape(2, 2).T):
+        again = load(encoded({"x": given_, "y": np.ones(3, np.int8)}))["x"]
+        assert again.dtype == array.dtype
+        assert again.shape == given_.shape
+        assert again.tobytes() == given_.tobytes()
+        assert again.flags.aligned
+        assert not again.flags.writeable
+
+
+@pytest.mark.parametrize("name", NARROW)
+def test_narrow_dtypes_keep_to_their_bits(name):
+    loose = np.array([0xF0 | 1, 0xFC, 3], np.uint8)  # what stands above the bits changes no value
+    kept = load(encoded([loose.view(dtype(name))]))[0]
+    assert kept.view(np.uint8).tolist() == (loose & NARROW[name]).tolist()
+    bytes_ = listed(record(dtype=DTYPE_FLAGS[name], data=bytes([NARROW[name] + 1])))
+    with pytest.raises(FormatError, match=f"a byte above {NARROW[name]} in an array of {name}"):
+        load(bytes_)
+
+
+TEXTS = st.text(st.characters(codec="utf-8"), max_size=6)
+
+
+@given(hnp.arrays(object, SHAPES, elements=TEXTS))
+def test_arrays_of_strings(array):
+    again = load(encoded({"s": array, "x": np.ones(2, np.float32)}))
+    assert again["s"].dtype == object
+    assert again["s"].shape == array.shape
+    assert again["s"].ravel().tolist() == array.ravel().tolist()
+    assert not again["s"].flags.writeable
+    np.testing.assert_array_equal(again["x"], np.ones(2, np.float32))
+
+
+def test_only_unicode_strings_are_written():
+    for bad, message in (
+        (np.array(["a", 3], object), "got int in an array of objects"),
+        (np.array([b"a"], object), "got bytes in an array of objects"),
+        (np.array(["\ud800"], object), "not Unicode"),
+        (RowSparse(np.array(["a"], object), np.array([1]), (3,)), "strings in a sparse array"),
+    ):
+        with pytest.raises(FormatError, match=message):
+            encoded({"x": bad})
+
+
+def test_strings_cut_off_anywhere():
+    whole = encoded({"s": np.array([["one", ""], ["zwölf", "水"]], object)})
+    for size in range(len(whole)):
+        with pytest.raises(FormatError, match="offset"):
+            load(whole[:size])
+
+
 # speed and memory
 
 
@@ -288,8 +381,9 @@ def test_a_cut_names_file_array_offset_got_and_wanted(tmp_path):
 def test_damage_anywhere_is_never_another_exception():
     """Every byte of files with all kinds of records, set to several values: read, or FormatError, never another."""
     npz = FIXTURES / "json" / "2.0.0b1" / "gluon-save_parameters.params"
-    for path in (LATEST / "dtypes.params", LATEST / "sparse.params", LATEST / "np_shape.params", npz):
-        whole = path.read_bytes()
+    words = encoded({"s": np.array([["one", ""], ["zwölf", "水"]], object), "n": every_value("int2")})
+    files = (LATEST / "dtypes.params", LATEST / "sparse.params", LATEST / "np_shape.params", npz)
+    for whole in (*(path.read_bytes() for path in files), words):
         for at in range(len(whole)):
             for value in (0, 1, 0x7F, 0xFF):
                 changed = bytearray(whole)
@@ -325,7 +419,27 @@ ABSURD = {
     "storage": (listed(record(storage=7)), "got storage type 7"),
     "sparse in V3": (listed(record(magic=0xF993FACA, storage=1)), "got storage type 1"),
     "magic": (listed(record(magic=0xF993FACB)), "got record magic 0xf993facb"),
-    "bool byte": (listed(record(dtype=7, data=b"\2")), "a byte other than 0 and 1"),
+    "bool byte": (listed(record(dtype=7, data=b"\2")), "a byte above 1 in an array of bool"),
+    "strings": (listed(record(dtype=76, dims=(2**40,))), f"lengths of strings .* wants {2**43} bytes"),
+    "length of a string": (
+        listed(record(dtype=76, data=struct.pack("<Q", 2**63))),
+        f"text of strings .* wants {2**63} bytes",
+    ),
+    "lengths past 64 bits": (
+        listed(record(dtype=76, dims=(4,), data=struct.pack("<4Q", *[2**64 - 1] * 4))),
+        f"text of strings .* wants {2**66 - 4} bytes",
+    ),
+    "string not UTF-8": (listed(record(dtype=76, data=struct.pack("<Q", 1) + b"\xff")), "a string that is not UTF-8"),
+    "zero-size strings past addressing": (
+        listed(record(dtype=76, ndim=3, dims=(0, 2**62, 2**62), data=b"")),
+        "got shape",
+    ),
+    "strings in a sparse array": (
+        listed(
+            struct.pack("<IiIqIqiiiiIq", 0xF993FAC9, 1, 1, 1, 1, 3, 1, 0, 76, 6, 1, 1) + bytes(16),
+        ),
+        "strings in a sparse array",
+    ),
     "name count": (listed(record(), names=(b"a", b"b")), "got 2 names for 1 arrays"),
     "huge name count": (listed(record())[:-8] + struct.pack("<Q", 2**63), f"got {2**63} names promised"),
     "huge name": (listed(record())[:-8] + struct.pack("<QQ", 1, 2**62), f"text wants {2**62} bytes"),
@@ -470,7 +584,15 @@ def test_an_error_leaves_the_old_file_and_nothing_beside_it(tmp_path, monkeypatc
     save(path, [np.ones(3, np.float32)])
     old = path.read_bytes()
     mapped = load(path)[0]
-    for bad in ({"x": None}, [np.array(["text"])], {3: np.ones(2)}, [np.ones(2, np.complex64)], ["x"], [[1, 2]], 5):
+    for bad in (
+        {"x": None},
+        [np.array(["text"])],
+        {3: np.ones(2)},
+        [np.ones(2, np.dtype([("a", "f4")]))],
+        ["x"],
+        [[1, 2]],
+        5,
+    ):
         with pytest.raises((TypeError, FormatError)):
             save(path, bad)
     with monkeypatch.context() as patch, pytest.raises(OSError, match="disk full"):

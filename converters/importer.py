@@ -1,0 +1,684 @@
+"""Reads an ONNX model as a graph of MXNet operators: one walk, every node through its reading, all problems collected.
+
+What is known when reading - shapes, dtypes, values that follow from constants and static shapes - is known to the readings, so that
+axes and shapes which arrive as tensors become attributes of MXNet's own operators wherever they are constant. Where they are not,
+an operator of the family ``_onnx_`` takes them as they come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import onnx
+from onnx import AttributeProto
+
+from hybrid.attrs import DTypeKind
+from hybrid.error import MXNetError
+from hybrid.graph.executor import apply
+from hybrid.graph.graph import Entry, Graph, Node
+from hybrid.graph.infer import node_dtypes, node_shapes
+from hybrid.graph.json import Foreign
+from hybrid.op import REGISTRY, Op, Spec
+from hybrid.shapes import UNKNOWN, MaybeShape, is_known
+
+from . import ops  # noqa: F401  fills the registry
+from .error import ConversionError, Problem, Unsupported, UnsupportedModel
+from .reader import OnnxFile, read_model
+from .registry import FAMILY, NOT_IMPORTED, family_name, reading_of
+
+FOLDED = 4096
+"""Elements up to which the result of an operator on constants is computed when reading."""
+INLINE = 1024
+"""Elements up to which whole numbers, truth values and words that the family reads are part of the graph."""
+DEPTH = 32
+"""Functions within functions, at most."""
+
+_IGNORED = frozenset(("consumed_inputs",))  # attributes of opset 1 that helped to plan memory
+
+
+class Value:
+    """A tensor of the model being read.
+
+    shape: dims with UNKNOWN for those only known at run time; None when the rank is not known. const: the array, when it is known
+    now. weight: whether that is a parameter, which training changes, and not a number that belongs to the model's structure.
+    partial: for small tensors of whole numbers, an object array in which what is not known is UNKNOWN. kind: the declared type of
+    what is no tensor.
+    """
+
+    __slots__ = ("const", "dtype", "entry", "kind", "name", "partial", "shape", "weight")
+
+    def __init__(
+        self,
+        name: str,
+        shape: MaybeShape = None,
+        dtype: np.dtype | None = None,
+        const: np.ndarray | None = None,
+        entry: Entry | None = None,
+        *,
+        weight: bool = False,
+        kind: onnx.TypeProto | None = None,
+    ):
+        self.name, self.shape, self.dtype, self.const, self.entry = name, shape, dtype, const, entry
+        self.weight, self.kind = weight, kind
+        self.partial: np.ndarray | None = None
+
+    @property
+    def rank(self) -> int:
+        """Raises Unsupported when it is not known."""
+        if self.shape is None:
+            raise Unsupported(f"the rank of {self.name} is not known")
+        return len(self.shape)
+
+    @property
+    def fixed(self) -> bool:
+        """Whether it is a constant that training does not change."""
+        return self.const is not None and not self.weight
+
+    def ints(self) -> list[int]:
+        """The whole numbers that a constant holds. Raises Unsupported when it is none."""
+        if self.const is None:
+            raise Unsupported(f"{self.name} is only known at run time")
+        return [int(v) for v in self.const.reshape(-1)]
+
+    def __repr__(self) -> str:
+        return f"Value({self.name}, {self.shape}, {self.dtype})"
+
+
+class Body(NamedTuple):
+    """A subgraph as a node of control flow holds it."""
+
+    graph: Graph
+    reads: tuple[int, ...]
+    """What the graph's variables are, in their order: places in the subgraph's inputs followed by ``captured``."""
+    captured: tuple[Value, ...]
+    """What it reads of the graph around it."""
+    inputs: int
+    """How many inputs the subgraph has."""
+    results: tuple[Value, ...]
+
+
+class Imported(NamedTuple):
+    """A model that has been read."""
+
+    graph: Graph
+    params: dict[str, np.ndarray]
+    inputs: dict[str, Spec]
+    """Of the model, in order, those that nothing reads included; dims without a value are strings (their name or "?")."""
+    outputs: tuple[str, ...]
+    """The names that the model gives its outputs."""
+    tensors: dict[str, Entry]
+    """Where the model's tensors are in the graph."""
+    repairs: tuple[str, ...]
+    """What was wrong with the file and has been put right."""
+    opset: int
+    kinds: dict[str, onnx.TypeProto]
+    """The declared types of inputs and outputs."""
+
+
+def from_onnx(model: Any, *, folder: Any = None) -> tuple[Any, dict[str, Any], dict[str, Any]]:
+    """An ONNX model (a path, bytes, ModelProto) as ``(symbol, arg_params, aux_params)``, as mx.model.load_checkpoint gives them.
+
+    folder: where external data lies, for a model that is no path.
+    Raises UnsupportedModel listing every node that cannot be read, ConversionError or hybrid's FormatError for a broken model."""
+    from hybrid import nd
+    from hybrid.symbol import Symbol
+
+    found = import_model(model, folder=folder)
+    auxiliary = {n.name for n in found.graph.auxiliary_states()}
+    arrays = {name: nd.from_numpy(array, zero_copy=False) for name, array in found.params.items()}
+    return (
+        Symbol(list(found.graph.outputs)),
+        {n: a for n, a in arrays.items() if n not in auxiliary},
+        {n: a for n, a in arrays.items() if n in auxiliary},
+    )
+
+
+def import_model(model: Any, *, folder: Any = None) -> Imported:
+    """As from_onnx, but the weights stay where they are, and everything else that is known of the model."""
+    file = model if isinstance(model, OnnxFile) else read_model(model, folder=folder)
+    return _Import(file).run()
+
+
+class _Shared:
+    """What the walks through a model, its subgraphs and its functions have in common."""
+
+    def __init__(self, file: OnnxFile):
+        proto = file.proto
+        self.file = file
+        self.repairs: list[str] = []
+        self.problems: list[Problem] = []
+        self.opsets = {("" if o.domain == "ai.onnx" else o.domain): o.version for o in proto.opset_import}
+        if not self.opsets:
+            self.opsets = {"": 1}
+            if proto.ir_version >= 3:
+                self.repairs.append("the file names no opset: it is read as opset 1")
+        self.functions = {(f.domain, f.name, getattr(f, "overload", "")): f for f in proto.functions}
+        self.params: dict[str, np.ndarray] = {}
+        self.parameters: dict[str, Entry] = {}
+        """The variables that hold them."""
+        self.reserved = {t.name for t in proto.graph.initializer} | {i.name for i in proto.graph.input}
+        self.taken = set(self.reserved)
+
+    def unique(self, name: str) -> str:
+        """The name, or the name with a number when it is taken."""
+        candidate, count = name, 1
+        while candidate in self.taken or not candidate:
+            candidate, count = f"{name}_{count}", count + 1
+        self.taken.add(candidate)
+        return candidate
+
+
+class Importer:
+    """What readings write with, for one graph: ``g.relu(x)`` applies MXNet's operator and gives its output as a Value.
+
+    Its scope holds the tensors by name; what it does not hold is looked for in the graph around it."""
+
+    def __init__(self, shared: _Shared, opsets: Mapping[str, int], outer: Importer | None = None, *, inline: bool = False):
+        self.shared, self.opsets, self.outer = shared, opsets, outer
+        self.inline = inline
+        """Whether this is a function's body, whose nodes belong to the graph around it."""
+        self.scope: dict[str, Value] = {}
+        self.captured: dict[tuple[int, int], tuple[Value, Node]] = {}
+        self.node: onnx.NodeProto = onnx.NodeProto()
+        self.domain = ""
+        self.depth = 0 if outer is None else outer.depth + 1
+        self.absent: frozenset[str] = frozenset()
+        """Inputs of a function that its call leaves out."""
+        self._made: list[Node] = []
+        self._references: Mapping[str, AttributeProto] = {} if outer is None or inline else outer._references
+
+    # -- what readings ask -----------------------------------------------------------------------------------------------
+
+    @property
+    def opset(self) -> int:
+        """The version of the standard's operators that the model is written in."""
+        return self.opsets.get("", 1)
+
+    @property
+    def outputs(self) -> int:
+        """How many outputs of the node are named; those left out in between count."""
+        return len(self.node.output)
+
+    def wants(self, index: int) -> bool:
+        """Whether an output of the node is named."""
+        return index < len(self.node.output) and bool(self.node.output[index])
+
+    def repaired(self, what: str) -> None:
+        """Note that something in the file was wrong, and how it was put right."""
+        self.shared.repairs.append(f"{self.label}: {what}")
+
+    @property
+    def label(self) -> str:
+        """The node being read, for messages: its name or that of its first output."""
+        return self.node.name or next((o for o in self.node.output if o), "") or self.node.op_type
+
+    # -- values ----------------------------------------------------------------------------------------------------------
+
+    def const(self, value: Any, dtype: Any = None, name: str = "") -> Value:
+        """A constant; part of the graph only when something reads it as a tensor."""
+        array = np.asarray(value, dtype)
+        return Value(name, array.shape, array.dtype, array)
+
+    def entry(self, value: Value, *, family: bool = False) -> Entry:
+        """Where the value is in the graph. A constant becomes a parameter, or for the family's own operators a constant node if
+        it is small and no float, or not to be trained and of one element."""
+        if value.entry is not None:
+            return value.entry
+        array = value.const
+        if array is None:
+            raise Unsupported(f"{value.name} has no value")
+        inlined = family and not value.weight and array.size <= INLINE and (array.dtype.kind in "iubO" or array.size == 1)
+        if inlined or array.dtype.kind == "O":
+            op = REGISTRY[f"{FAMILY}Constant"].bind(value=array)
+            made = Entry(Node(op, self.shared.unique(value.name or f"{self.label}_constant"), (), op.dump()))
+            return made
+        return self._parameter(value)
+
+    def _parameter(self, value: Value) -> Entry:
+        """The variable of a stored array, as this graph sees it. Parameters belong to the graph around everything."""
+        shared, array, name = self.shared, value.const, value.name
+        assert array is not None
+        known = shared.parameters.get(name)
+        if known is None or shared.params[known.name] is not array:
+            name = name if name in shared.reserved and known is None else shared.unique(name or f"{self.label}_constant")
+            attrs = {"__shape__": str(array.shape), "__dtype__": array.dtype.name}
+            if not value.weight:
+                attrs |= {"__lr_mult__": "0.0", "__wd_mult__": "0.0"}  # a number of the model's structure is not for training
+            shared.params[name] = array
+            known = shared.parameters[name] = Entry(Node(None, name, (), attrs))
+        return self._brought(Value(name, value.shape, value.dtype, None, known))
+
+    def _brought(self, value: Value) -> Entry:
+        """What stands for a value of the outermost graph here: every graph in between captures it."""
+        if self.outer is None:
+            assert value.entry is not None
+            return value.entry
+        if self.inline:
+            return self.outer._brought(value)
+        return self._capture(Value(value.name, value.shape, value.dtype, None, self.outer._brought(value)))
+
+    def find(self, name: str) -> Value | None:
+        """The tensor of that name, here or in the graph around; None for a name that nothing has."""
+        here = self.scope.get(name)
+        if here is not None or self.outer is None or self.inline:
+            return here
+        found = self.outer.find(name)
+        if found is None or found.const is not None:
+            return found
+        return self._captured(found)
+
+    def _captured(self, found: Value) -> Value:
+        inside = Value(found.name, found.shape, found.dtype, None, self._capture(found), kind=found.kind)
+        inside.partial = found.partial
+        self.scope[found.name] = inside
+        return inside
+
+    def _capture(self, found: Value) -> Entry:
+        """The variable by which this subgraph takes a value of the graph around it."""
+        assert found.entry is not None
+        key = id(found.entry.node), found.entry.index
+        if key not in self.captured:
+            self.captured[key] = found, Node(None, self.shared.unique(f"{found.name or 'value'}_outer"))
+        return Entry(self.captured[key][1])
+
+    # -- nodes -----------------------------------------------------------------------------------------------------------
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name.startswith("__") or name not in REGISTRY:
+            raise AttributeError(name)
+        return lambda *inputs, **attrs: self.apply(name, *inputs, **attrs)
+
+    def apply(self, name: str, *inputs: Value, bodies: Sequence[Body] = (), **attrs: Any) -> Any:
+        """Append a node that applies an operator; gives its Value, or a tuple when it has several visible outputs.
+
+        Constants in, constant out: small results are computed here and now, unless a parameter is among the inputs."""
+        cls = REGISTRY[name]
+        if cls.inputs[:1] and cls.inputs[0].startswith("*") and cls.count in cls.fields:
+            attrs.setdefault(cls.count, len(inputs) + len(bodies))
+        op = cls.bind(**attrs)
+        if len(op.takes()) != len(inputs):
+            raise Unsupported(f"{name} takes {len(op.takes())} inputs ({', '.join(op.takes())}), got {len(inputs)}")
+        folded = None if bodies else self._fold(op, inputs)
+        if folded is not None:
+            return folded[0] if op.visible() == 1 else tuple(folded[: op.visible()])
+        family = name.startswith(FAMILY)
+        node = Node(op, self.label, [self.entry(v, family=family) for v in inputs], op.dump(), [b.graph for b in bodies])
+        self._made.append(node)
+        specs = self._specs(node, inputs)
+        results = [Value("", s.shape, s.dtype, None, Entry(node, i)) for i, s in enumerate(specs)]
+        return results[0] if op.visible() == 1 else tuple(results[: op.visible()])
+
+    def _fold(self, op: Op, inputs: Sequence[Value]) -> list[Value] | None:
+        if op.uses and set(op.uses) - {"values", "training"} or op.mutates:
+            return None
+        if not inputs or any(v.const is None or v.weight for v in inputs):
+            return self._from_shapes(op, inputs)
+        if sum(v.const.size for v in inputs if v.const is not None) > FOLDED:
+            return None
+        shapes = self._infer(Node(op, self.label, [Entry(Node(None, "")) for _ in inputs]), inputs)
+        if any(s.shape is not None and is_known(s.shape) and np.prod(s.shape, dtype=float) > FOLDED for s in shapes):
+            return None
+        blank = [Spec()] * len(op.returns())
+        arrays = apply(op, [v.const for v in inputs if v.const is not None], blank, name=self.label)
+        return [Value("", a.shape, a.dtype, a) for a in arrays]
+
+    def _from_shapes(self, op: Op, inputs: Sequence[Value]) -> list[Value] | None:
+        """What follows from the shapes of the inputs alone, or from them and constants (Shape, Size)."""
+        if type(op).infer_value is Op.infer_value or any(v.weight for v in inputs[1:]):
+            return None
+        found = op.infer_value([v.const for v in inputs], [v.shape for v in inputs])
+        return None if found is None else [Value("", found.shape, found.dtype, found)]
+
+    def _specs(self, node: Node, inputs: Sequence[Value]) -> list[Spec]:
+        return self._infer(node, inputs)[: len(node.outputs)]
+
+    def _infer(self, node: Node, inputs: Sequence[Value]) -> list[Spec]:
+        """What is known of a node's outputs. Raises Unsupported when the inputs do not fit it."""
+        count = len(node.outputs)
+        try:
+            dtypes = node_dtypes(node, [v.dtype for v in inputs], [None] * count)[len(inputs) :]
+            known = [v.const if v.const is not None and v.const.size <= INLINE else None for v in inputs]
+            shapes = node_shapes(node, [v.shape for v in inputs], [None] * count, known)[len(inputs) :]
+        except MXNetError as error:
+            raise Unsupported(str(error)) from error
+        return [Spec(s, d) for s, d in zip(shapes, dtypes)]
+
+    def itself(self, *inputs: Value | None, **attributes: Any) -> Any:
+        """The node as it stands: the operator of the family by its name, with these inputs and ONNX attributes."""
+        name = family_name(self.node.op_type, self.domain)
+        cls = REGISTRY[name]
+        given = list(inputs)
+        while given and given[-1] is None:
+            given.pop()
+        fields = {}
+        for key, value in attributes.items():
+            if key not in cls.fields:
+                raise Unsupported(f"attribute {key} is not known to {self.node.op_type}; it takes {', '.join(cls.fields)}")
+            if isinstance(cls.fields[key].kind, DTypeKind) and isinstance(value, int):
+                value = dtype_of(value)
+            fields[key] = value
+        optional = getattr(cls, "optional", ())
+        if optional:
+            fields["given"] = tuple(n for n, v in zip(cls.inputs, given) if n in optional and v is not None)
+        if "num_outputs" in cls.fields and "num_outputs" not in fields:
+            fields["num_outputs"] = self.outputs
+        if not cls.inputs[:1] or not cls.inputs[0].startswith("*"):
+            missing = [n for n, v in zip(cls.inputs, [*given, *[None] * len(cls.inputs)]) if v is None and n not in optional]
+            if missing or len(given) > len(cls.inputs):
+                raise Unsupported(f"got {len(given)} inputs, wanted {', '.join(cls.inputs)}")
+        return self.apply(name, *(v for v in given if v is not None), **fields)
+
+    # -- subgraphs ---------------------------------------------------------------------------------------------------------
+
+    def body(self, proto: onnx.GraphProto, specs: Sequence[Spec | Value | None] = ()) -> Body:
+        """A subgraph, read. specs: what is known of its inputs beyond what it declares."""
+        inner = Importer(self.shared, self.opsets, self)
+        if inner.depth > DEPTH:
+            raise Unsupported(f"graphs are nested deeper than {DEPTH}")
+        formal = []
+        for index, info in enumerate(proto.input):
+            spec = specs[index] if index < len(specs) else None
+            declared = declared_spec(info.type)
+            node = Node(None, self.shared.unique(info.name))
+            shape = known_dims(declared.shape) if spec is None or spec.shape is None else spec.shape
+            dtype = declared.dtype if spec is None or spec.dtype is None else spec.dtype
+            formal.append(node)
+            inner.scope[info.name] = Value(info.name, shape, dtype, None, Entry(node), kind=info.type)
+        inner.initializers(proto)
+        inner.walk(proto.node)
+        results = []
+        for info in proto.output:
+            value = inner.find(info.name)
+            if value is None:
+                raise Unsupported(f"the subgraph's output {info.name} is made by nothing")
+            results.append(value)
+        graph = Graph(inner._result(v) for v in results)
+        captured = inner.captured.values()
+        place = {id(n): i for i, n in enumerate((*formal, *(node for _, node in captured)))}
+        return Body(
+            graph,
+            tuple(place[id(n)] for n in graph.variables()),
+            tuple(value for value, _ in captured),
+            len(formal),
+            tuple(results),
+        )
+
+    def _result(self, value: Value) -> Entry:
+        return self.entry(value, family=True)
+
+    # -- the walk ----------------------------------------------------------------------------------------------------------
+
+    def initializers(self, graph: onnx.GraphProto) -> None:
+        """Put the graph's stored tensors into the scope. In a subgraph they are constants, as everywhere else weights."""
+        for tensor in graph.initializer:
+            self._store(tensor.name, self.shared.file.array(tensor))
+        for sparse in graph.sparse_initializer:
+            self._store(sparse.values.name, self.shared.file.sparse(sparse))
+
+    def _store(self, name: str, array: np.ndarray) -> None:
+        trained = array.dtype.kind == "f" or array.dtype.name == "bfloat16"
+        self.scope[name] = Value(name, array.shape, array.dtype, array, weight=trained and array.ndim > 0)
+
+    def walk(self, nodes: Iterable[onnx.NodeProto]) -> None:
+        """Read nodes, inputs before users whatever their order in the file."""
+        for node in _ordered(list(nodes), self):
+            self._read(node)
+
+    def _read(self, proto: onnx.NodeProto) -> None:
+        self.node, self._made = proto, []
+        self.domain = "" if proto.domain == "ai.onnx" else proto.domain
+        try:
+            inputs = [self._input(name) for name in proto.input]
+            attributes = {a.name: self._attribute(a) for a in proto.attribute}
+            attributes = {k: v for k, v in attributes.items() if v is not None and k not in _IGNORED}
+            found = self._translate(inputs, attributes)
+            results = list(found) if isinstance(found, tuple | list) else [found]
+            if any(self.wants(i) for i in range(len(results), len(proto.output))):
+                raise Unsupported(f"output {proto.output[len(results)]} is not computed")
+        except (Unsupported, MXNetError) as error:
+            self.shared.problems.append(Problem(self.label, proto.op_type, str(error)))
+            foreign = Foreign(proto.op_type, 0, len(proto.output), str(error))
+            node = Node(foreign, self.label)
+            results = [Value(n, None, None, None, Entry(node, i)) for i, n in enumerate(proto.output)]
+        self._leave(proto, results)
+
+    def _input(self, name: str) -> Value | None:
+        if not name or name in self.absent:
+            return None
+        found = self.find(name)
+        if found is None:
+            raise Unsupported(f"its input {name} is neither an input of the model, a parameter, nor made by a node")
+        return found
+
+    def _leave(self, proto: onnx.NodeProto, results: Sequence[Value | None]) -> None:
+        """Name what has been made: the node after itself or its first output, and its parts after it."""
+        final = {id(v.entry.node) for v in results if v is not None and v.entry is not None}
+        if self._made:
+            first = next((o for o in proto.output if o), "")
+            base = proto.name or (first.removesuffix("_output") if len(first) > 7 else first)
+            for node in reversed(self._made):
+                # the node that gives the results goes by the name; others are its parts
+                assert node.op is not None
+                node.name = self.shared.unique(base if id(node) in final else f"{base}/{node.op.name.strip('_')}")
+        for name, value in zip(proto.output, results):
+            if name and value is not None:
+                known = Value(name, value.shape, value.dtype, value.const, value.entry, weight=value.weight, kind=value.kind)
+                known.partial = value.partial
+                self.scope[name] = known
+
+    def _attribute(self, attribute: AttributeProto) -> Any:
+        if attribute.ref_attr_name:
+            referred = self._references.get(attribute.ref_attr_name)
+            return None if referred is None else self._attribute(referred)
+        kind = attribute.type
+        if kind == AttributeProto.STRING:
+            return attribute.s.decode("utf-8", "surrogateescape")
+        if kind == AttributeProto.STRINGS:
+            return tuple(s.decode("utf-8", "surrogateescape") for s in attribute.strings)
+        if kind == AttributeProto.TENSOR:
+            return self.shared.file.array(attribute.t)
+        if kind == AttributeProto.SPARSE_TENSOR:
+            return self.shared.file.sparse(attribute.sparse_tensor)
+        value = onnx.helper.get_attribute_value(attribute)
+        return tuple(value) if isinstance(value, list | tuple) or hasattr(value, "append") else value
+
+    def _translate(self, inputs: list[Value | None], attributes: dict[str, Any]) -> Any:
+        name = self.node.op_type
+        function = self.shared.functions.get((self.node.domain, name, getattr(self.node, "overload", "")))
+        if function is not None:
+            return self._expand(function, inputs)
+        opset = self.opsets.get(self.domain, self.shared.opsets.get(self.domain, 1))
+        reading = reading_of(self.domain, name, opset)
+        if reading is None:
+            standard = self._standard(name, opset)
+            if standard is not None:
+                return self._expand(standard, inputs)
+            reason = NOT_IMPORTED.get((self.domain, name))
+            where = f" of domain {self.domain}" if self.domain else ""
+            raise Unsupported(reason or f"no reading for {name}{where} at opset {opset}")
+        while inputs and inputs[-1] is None:
+            inputs.pop()
+        problems = []
+        unknown = [a for a in attributes if a not in reading.attributes]
+        if unknown and not reading.everything:
+            known = ", ".join(sorted(reading.attributes)) or "none"
+            problems.append(f"unknown attribute {', '.join(unknown)} (at opset {opset} it takes {known})")
+        missing = sorted(reading.required - set(attributes))
+        if missing:
+            problems.append(f"attribute {', '.join(missing)} is required")
+        if not reading.least <= len(inputs) <= (reading.most or len(inputs)):
+            problems.append(f"got {len(inputs)} inputs, wanted {reading.least} to {reading.most or 'any number'}")
+        if problems:
+            raise Unsupported("; ".join(problems))
+        return reading.handler(self, *inputs, **attributes)
+
+    def _standard(self, name: str, opset: int) -> onnx.FunctionProto | None:
+        """The body of an operator that onnx defines by others; None when it does not."""
+        try:
+            schema = onnx.defs.get_schema(name, opset, self.domain)
+        except onnx.defs.SchemaError:
+            return None
+        if schema.has_function:
+            return schema.function_body  # type: ignore[return-value]
+        if schema.has_context_dependent_function:
+            types = [_type_of(self._input(n)).SerializeToString() for n in self.node.input]
+            body = schema.get_context_dependent_function(self.node.SerializeToString(), types)
+            return onnx.FunctionProto.FromString(body)
+        return None
+
+    def _expand(self, function: onnx.FunctionProto, inputs: Sequence[Value | None]) -> list[Value | None]:
+        """The outputs of a function's nodes, read in a scope of their own that belongs to this graph."""
+        opsets = {("" if o.domain == "ai.onnx" else o.domain): o.version for o in function.opset_import}
+        inner = Importer(self.shared, {**self.opsets, **opsets}, self, inline=True)
+        if inner.depth > DEPTH:
+            raise Unsupported(f"functions call each other deeper than {DEPTH}")
+        references = {a.name: a for a in function.attribute_proto}
+        for attribute in self.node.attribute:
+            resolved = attribute
+            if attribute.ref_attr_name:
+                if attribute.ref_attr_name not in self._references:
+                    continue
+                resolved = self._references[attribute.ref_attr_name]
+            references[attribute.name] = resolved
+        inner._references = references
+        for formal, value in zip(function.input, inputs):
+            if value is not None:
+                inner.scope[formal] = value
+        inner.absent = frozenset(function.input) - set(inner.scope)
+        problems = len(self.shared.problems)
+        inner.walk(function.node)
+        if len(self.shared.problems) > problems:
+            inside = self.shared.problems[problems:]
+            del self.shared.problems[problems:]
+            raise Unsupported(f"in the function {function.name}: {'; '.join(map(str, inside))}")
+        return [inner.find(name) for name in function.output]
+
+
+class _Import(Importer):
+    """One import."""
+
+    def __init__(self, file: OnnxFile):
+        shared = _Shared(file)
+        super().__init__(shared, shared.opsets)
+
+    def run(self) -> Imported:
+        proto = self.shared.file.proto.graph
+        self.initializers(proto)
+        inputs: dict[str, Spec] = {}
+        kinds = {}
+        for info in proto.input:
+            if info.name in self.scope:
+                continue  # before IR 4 initializers are inputs too, with that value for a default
+            spec = inputs[info.name] = declared_spec(info.type)
+            kinds[info.name] = info.type
+            attrs = {} if spec.dtype is None else {"__dtype__": spec.dtype.name}
+            shape = known_dims(spec.shape)
+            if shape and 0 not in (d for d in shape if d is not UNKNOWN):
+                attrs["__shape__"] = str(tuple(0 if d is UNKNOWN else d for d in shape))
+            entry = Entry(Node(None, info.name, (), attrs))
+            self.scope[info.name] = Value(info.name, shape, spec.dtype, None, entry, kind=info.type)
+        self.walk(proto.node)
+        outputs = []
+        for info in proto.output:
+            kinds.setdefault(info.name, info.type)
+            value = self.find(info.name)
+            if value is None:
+                self.shared.problems.append(Problem(info.name, "output", "no node makes it"))
+            else:
+                outputs.append(value)
+        if self.shared.problems:
+            raise UnsupportedModel(self.shared.problems, "cannot be imported")
+        if not outputs:
+            raise ConversionError("the model has no outputs, wanted one at least")
+        graph = Graph(self._result(v) for v in outputs)
+        used = {n.name for n in graph.variables()}
+        tensors = {name: v.entry for name, v in self.scope.items() if v.entry is not None}
+        return Imported(
+            graph,
+            {n: a for n, a in self.shared.params.items() if n in used},
+            inputs,
+            tuple(i.name for i in proto.output),
+            tensors,
+            tuple(dict.fromkeys(self.shared.repairs)),
+            self.opset,
+            kinds,
+        )
+
+
+def dtype_of(code: int) -> np.dtype:
+    """The dtype of an ONNX element type; strings are objects. Raises Unsupported for one that is not known."""
+    try:
+        if code == onnx.TensorProto.STRING:
+            return np.dtype(object)
+        return np.dtype(onnx.helper.tensor_dtype_to_np_dtype(code))
+    except KeyError:
+        raise Unsupported(f"element type {code} is not known to onnx {onnx.__version__}") from None
+
+
+def declared_spec(kind: onnx.TypeProto) -> Spec:
+    """Shape and dtype of a declared tensor; dims without a value are strings (their name or ``?``). What is no tensor is an
+    object of no dimension."""
+    which = kind.WhichOneof("value")
+    if which == "optional_type" and kind.optional_type.elem_type.WhichOneof("value") == "tensor_type":
+        return Spec()
+    if which != "tensor_type":
+        return Spec() if which is None else Spec((), np.dtype(object))
+    tensor = kind.tensor_type
+    dims = tuple(d.dim_value if d.HasField("dim_value") else d.dim_param or "?" for d in tensor.shape.dim)
+    dtype = dtype_of(tensor.elem_type) if tensor.elem_type else None
+    return Spec(dims if tensor.HasField("shape") else None, dtype)
+
+
+def known_dims(shape: MaybeShape) -> MaybeShape:
+    """The shape with UNKNOWN for dims that only have a name."""
+    return None if shape is None else tuple(d if isinstance(d, int) and d >= 0 else UNKNOWN for d in shape)
+
+
+def _type_of(value: Value | None) -> onnx.TypeProto:
+    if value is None:
+        return onnx.TypeProto()
+    if value.kind is not None:
+        return value.kind
+    if value.dtype is None:
+        raise Unsupported(f"the dtype of {value.name} is not known")
+    dims = None if value.shape is None else [None if d is UNKNOWN else d for d in value.shape]
+    return onnx.helper.make_tensor_type_proto(onnx.helper.np_dtype_to_tensor_dtype(value.dtype), dims)
+
+
+def _reads(node: onnx.NodeProto) -> Iterator[str]:
+    """Names that a node reads, and its subgraphs of the graph around them."""
+    yield from (n for n in node.input if n)
+    for attribute in node.attribute:
+        for body in (attribute.g, *attribute.graphs) if attribute.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS) else ():
+            own = {i.name for i in (*body.input, *body.initializer)} | {o for n in body.node for o in n.output}
+            yield from (name for inner in body.node for name in _reads(inner) if name not in own)
+            yield from (o.name for o in body.output if o.name not in own)
+
+
+def _ordered(nodes: list[onnx.NodeProto], g: Importer) -> list[onnx.NodeProto]:
+    """The nodes, inputs before users; as they stand when that is so already. Raises ConversionError for a cycle."""
+    maker = {name: i for i, node in enumerate(nodes) for name in node.output if name}
+    needs = [{maker[n] for n in _reads(node) if n in maker} for node in nodes]
+    if all(all(j < i for j in need) for i, need in enumerate(needs)):
+        return nodes
+    readers: list[list[int]] = [[] for _ in nodes]
+    waiting = [len(need) for need in needs]
+    for i, need in enumerate(needs):
+        for j in need:
+            readers[j].append(i)
+    ready = [i for i, count in enumerate(waiting) if not count][::-1]
+    order = []
+    while ready:
+        i = ready.pop()
+        order.append(i)
+        for reader in readers[i]:
+            waiting[reader] -= 1
+            if not waiting[reader]:
+                ready.append(reader)
+    if len(order) < len(nodes):
+        stuck = [nodes[i].name or nodes[i].output[0] for i in range(len(nodes)) if waiting[i]]
+        raise ConversionError(f"broken model: a cycle through {', '.join(stuck[:10])}")
+    g.shared.repairs.append("nodes stood before what they read: put in order")
+    return [nodes[i] for i in order]

@@ -1,0 +1,424 @@
+"""Reads an ONNX file without loading its weights: they stay in the mapped file until an array is asked for.
+
+A protobuf message is a sequence of (key, length, bytes) fields (protobuf.dev, "Encoding"). The walk below goes into the
+large ones only and puts a reference in place of every tensor's large content; the little that is left is parsed as usual.
+The reference is what ONNX has for content that lies elsewhere, external data: location, offset and length, here of the
+model file itself. So one mechanism reads both, and any other tool that sees such a tensor knows that its data is not there.
+
+Field numbers, the layout of each data type and the rules of external and sparse tensors are those of onnx.proto (IR version
+14). Nothing is allocated on the word of a header: every length and every product of dims is first compared with the bytes
+at hand.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PureWindowsPath
+from typing import Any, NamedTuple
+
+import numpy as np
+import onnx
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import DecodeError, Message
+from onnx import SparseTensorProto, TensorProto
+
+from hybrid.attrs import dtype as read_dtype
+from hybrid.error import FormatError, MissingFile
+from hybrid.npz import view
+from hybrid.params import describe, open_bytes
+
+from .writer import PROTOBUF_LIMIT, tag, varint
+
+STAYS_BELOW = 4096  # bytes of content that a tensor keeps in the parsed message
+MOST_DENSE = PROTOBUF_LIMIT  # bytes that a sparse tensor may become: what a dense one could have inside the model
+MOST_DEPTH = 100  # messages inside one another; protobuf's own limit
+DAMAGED = "the model is damaged, export or fetch it again"
+
+VARINT, EIGHT_BYTES, COUNTED, FOUR_BYTES = 0, 1, 2, 5  # wire types
+
+# For each message the fields that hold messages in which tensors may stand; a `!` marks one that may stand there once.
+INSIDE = {
+    "model": {7: "graph", 20: "training", 25: "function"},
+    "training": {1: "graph", 2: "graph"},
+    "function": {7: "node", 11: "attribute"},
+    "graph": {1: "node", 5: "tensor", 15: "sparse"},
+    "node": {5: "attribute"},
+    "attribute": {5: "tensor!", 6: "graph", 10: "tensor", 11: "graph", 22: "sparse!", 23: "sparse"},
+    "sparse": {1: "tensor!", 2: "tensor!"},
+}
+DATA_TYPE, RAW_DATA = 2, 9
+CONTENT = {  # TensorProto's fields that hold elements
+    4: "float_data",
+    5: "int32_data",
+    6: "string_data",
+    7: "int64_data",
+    9: "raw_data",
+    10: "double_data",
+    11: "uint64_data",
+}
+ELSEWHERE = (3, 13, 14)  # segment, external_data, data_location
+AS_IN_MEMORY = (4, 10)  # typed fields whose elements stand there as they stand in memory
+STRING = 8
+
+
+class Kind(NamedTuple):
+    """How a data type is stored: the dtype of its array, bits an element, and the field beside raw_data."""
+
+    dtype: str
+    bits: int
+    field: str
+
+
+# By TensorProto.DataType, in numbers because an old onnx package lacks the newer names; 27 and 28 have no dtype in the engine.
+KINDS = {
+    1: Kind("float32", 32, "float_data"),
+    2: Kind("uint8", 8, "int32_data"),
+    3: Kind("int8", 8, "int32_data"),
+    4: Kind("uint16", 16, "int32_data"),
+    5: Kind("int16", 16, "int32_data"),
+    6: Kind("int32", 32, "int32_data"),
+    7: Kind("int64", 64, "int64_data"),
+    STRING: Kind("object", 64, "string_data"),
+    9: Kind("bool", 8, "int32_data"),
+    10: Kind("float16", 16, "int32_data"),
+    11: Kind("float64", 64, "double_data"),
+    12: Kind("uint32", 32, "uint64_data"),
+    13: Kind("uint64", 64, "uint64_data"),
+    14: Kind("complex64", 64, "float_data"),
+    15: Kind("complex128", 128, "double_data"),
+    16: Kind("bfloat16", 16, "int32_data"),
+    17: Kind("float8_e4m3fn", 8, "int32_data"),
+    18: Kind("float8_e4m3fnuz", 8, "int32_data"),
+    19: Kind("float8_e5m2", 8, "int32_data"),
+    20: Kind("float8_e5m2fnuz", 8, "int32_data"),
+    21: Kind("uint4", 4, "int32_data"),
+    22: Kind("int4", 4, "int32_data"),
+    23: Kind("float4_e2m1fn", 4, "int32_data"),
+    24: Kind("float8_e8m0fnu", 8, "int32_data"),
+    25: Kind("uint2", 2, "int32_data"),
+    26: Kind("int2", 2, "int32_data"),
+}
+FIELDS = {"float_data": "<f4", "double_data": "<f8", "int32_data": "<i4", "int64_data": "<i8", "uint64_data": "<u8"}
+
+
+def read_model(source: Any, *, folder: str | os.PathLike[str] | None = None) -> OnnxFile:
+    """Open an ONNX model: a path (mapped, and not to be rewritten in place while its arrays live), bytes, or a ModelProto.
+
+    folder: where files with external data lie; by default the folder of the path.
+    Raises MissingFile when there is no such file, FormatError for anything but a whole ONNX model.
+    """
+    if isinstance(source, onnx.ModelProto):
+        name = "<ModelProto>"
+        try:
+            _check_text(source)
+        except ValueError as problem:
+            raise FormatError(f"{name}: {problem}; {DAMAGED}") from None
+        return OnnxFile(source, name, None if folder is None else Path(folder))
+    is_path = isinstance(source, str | os.PathLike)
+    if is_path and os.path.isdir(source):
+        raise FormatError(f"{source}: got a folder, wanted an ONNX model; give the .onnx file inside")
+    data, name = open_bytes(source, mmap=True)
+    here = "<the model>"
+    if is_path and folder is None:
+        folder, here = Path(source).parent, Path(source).name.encode(errors="replace").decode()
+    proto = onnx.ModelProto()
+    try:
+        pieces = _without_content(data, 0, len(data), "model", here) or [data]
+        size = sum(map(len, pieces))
+        if size > PROTOBUF_LIMIT:
+            raise ValueError(f"{size} bytes beside the weights, wanted at most {PROTOBUF_LIMIT}")
+        proto.ParseFromString(b"".join(pieces))
+        if not proto.graph.node and not proto.graph.output:
+            raise ValueError("it holds no graph")
+        _check_text(proto)
+    except (ValueError, DecodeError) as problem:
+        raise _foreign(name, bytes(data[:4096]), problem) from None
+    return OnnxFile(proto, name, None if folder is None else Path(folder), data, here)
+
+
+@dataclass(frozen=True, eq=False)
+class OnnxFile:
+    """An opened model. ``proto`` says everything but the content of large tensors, which ``array`` gives."""
+
+    proto: onnx.ModelProto
+    name: str
+    """What to call it in errors."""
+    folder: Path | None = None
+    data: memoryview = dataclasses.field(default=memoryview(b""), repr=False)
+    """The bytes that the references to ``here`` point into."""
+    here: str | None = None
+    _files: dict[str, memoryview] = dataclasses.field(default_factory=dict, repr=False)
+
+    def array(self, tensor: TensorProto) -> np.ndarray:
+        """The array (*dims) of any dense tensor of the model, read-only; strings as objects of type str.
+
+        A view of the mapped file where the offset suits the dtype, else a copy made by this call. Raises FormatError,
+        naming the tensor, when dims, data type and content do not fit; MissingFile for a file of external data.
+        """
+        kind = KINDS.get(tensor.data_type)
+        if kind is None:
+            raise self._fail(tensor, f"got data type {tensor.data_type}, wanted one of 1 to {max(KINDS)}; "
+                                     "the model is damaged, or needs a newer gluonnx")  # fmt: skip
+        if tensor.HasField("segment"):
+            raise self._fail(tensor, "got one segment of a tensor, wanted a whole one; export the model again")
+        dims = tuple(tensor.dims)
+        if min(dims, default=0) < 0:
+            raise self._fail(tensor, f"got dims {dims}, wanted none negative; {DAMAGED}")
+        read = self._strings if tensor.data_type == STRING else self._numbers
+        elements = read(tensor, kind, math.prod(dims))  # Python's integers: NumPy's would overflow on absurd dims
+        try:
+            array = elements.reshape(dims)
+        except ValueError as problem:  # too many dims for NumPy, or no element but absurd sizes
+            raise self._fail(tensor, f"got dims {dims}: {problem}; {DAMAGED}") from None
+        array.flags.writeable = False
+        return array
+
+    def sparse(self, tensor: SparseTensorProto) -> np.ndarray:
+        """The dense array (*dims) of a sparse tensor: values (n,) at indices (n,) into the flat array, or (n, rank).
+
+        Raises FormatError as array does, and when an index is outside, stands twice, or the array would pass 2 GB.
+        """
+        values, indices, dims = self.array(tensor.values), self.array(tensor.indices), tuple(tensor.dims)
+        size = math.prod(dims)
+        if min(dims, default=0) < 0 or size * values.itemsize > MOST_DENSE:
+            raise self._fail(tensor.values, f"got a sparse tensor of dims {dims}, wanted none negative and at most "
+                                            f"{MOST_DENSE} bytes; {DAMAGED}")  # fmt: skip
+        fits = indices.shape in (values.shape, (*values.shape, len(dims)))
+        if values.ndim != 1 or indices.dtype != np.int64 or not fits:
+            raise self._fail(tensor.values, f"got sparse values {values.shape} at {indices.dtype} indices {indices.shape}, "
+                                            f"wanted (n,) at int64 (n,) or (n, {len(dims)}); {DAMAGED}")  # fmt: skip
+        try:
+            dense = np.full(dims, "", object) if values.dtype == object else np.zeros(dims, values.dtype)
+        except ValueError as problem:  # as in array
+            raise self._fail(tensor.values, f"got sparse dims {dims}: {problem}; {DAMAGED}") from None
+        limits = dims if indices.ndim == 2 else (size,)
+        if ((indices < 0) | (indices >= np.array(limits, np.int64))).any():
+            raise self._fail(tensor.values, f"got a sparse index outside of dims {dims}; {DAMAGED}")
+        steps = np.array([math.prod(limits[i + 1 :]) for i in range(len(limits))], np.int64)
+        positions = indices.reshape(len(values), len(limits)) @ steps
+        if len(np.unique(positions)) != len(positions):
+            raise self._fail(tensor.values, f"got a sparse index twice, wanted each once; {DAMAGED}")
+        dense.reshape(-1)[positions] = values
+        dense.flags.writeable = False
+        return dense
+
+    def _fail(self, tensor: TensorProto, problem: str) -> FormatError:
+        return FormatError(f"{self.name}: tensor {tensor.name!r}: {problem}")
+
+    def _strings(self, tensor: TensorProto, kind: Kind, count: int) -> np.ndarray:
+        """All elements of a tensor of strings, in one dimension."""
+        texts = getattr(tensor, kind.field)
+        self._expect(tensor, kind.field, len(texts), count)
+        try:
+            return np.fromiter((text.decode("utf-8") for text in texts), object, count)
+        except UnicodeDecodeError as problem:
+            raise self._fail(tensor, f"got a string that is not UTF-8: {problem.reason}; export it again") from None
+
+    def _numbers(self, tensor: TensorProto, kind: Kind, count: int) -> np.ndarray:
+        """All elements of a tensor of numbers, in one dimension."""
+        try:
+            dtype = read_dtype(kind.dtype).newbyteorder("<")
+        except ValueError as problem:  # one that NumPy cannot hold alone
+            raise self._fail(tensor, str(problem)) from None
+        size = -(-count * kind.bits // 8)
+        if tensor.data_location == TensorProto.EXTERNAL:
+            data, start = self._external(tensor, size)
+        elif raw := tensor.raw_data:
+            self._expect(tensor, "raw_data", len(raw), size)
+            data, start = memoryview(raw), 0
+        else:
+            return self._typed(tensor, kind, dtype, count)
+        if kind.bits < 8:
+            return _unpacked(view(data, np.dtype("u1"), (size,), start), kind.bits, count).view(dtype)
+        return self._valid(tensor, view(data, dtype, (count,), start))
+
+    def _typed(self, tensor: TensorProto, kind: Kind, dtype: np.dtype, count: int) -> np.ndarray:
+        """The same from float_data, int32_data and so on, where bits of narrower types stand in whole numbers."""
+        # two numbers make a complex one; two elements of 4 bits, or four of 2, share a number
+        length = 2 * count if dtype.kind == "c" else -(-count * kind.bits // 8) if kind.bits < 8 else count
+        values = getattr(tensor, kind.field)
+        self._expect(tensor, kind.field, len(values), length)
+        wide = np.array(values, FIELDS[kind.field])
+        if wide.dtype.kind == "f":
+            return wide.view(dtype)
+        bits = max(kind.bits, 8)
+        if bits < 8 * wide.itemsize and ((wide < -(1 << bits - 1)) | (wide >= 1 << bits)).any():
+            raise self._fail(
+                tensor, f"got {wide.min()} to {wide.max()} in {kind.field}, wanted {bits} bits each; {DAMAGED}"
+            )
+        codes = wide.astype(f"<u{bits // 8}")
+        return self._valid(tensor, (codes if kind.bits >= 8 else _unpacked(codes, kind.bits, count)).view(dtype))
+
+    def _expect(self, tensor: TensorProto, name: str, got: int, wanted: int) -> None:
+        """Raise FormatError unless a field holds as many elements (or raw bytes) as wanted, and no other field any."""
+        others = [other for other in CONTENT.values() if other != name and len(getattr(tensor, other))]
+        if got != wanted or others:
+            also = f" and content in {', '.join(others)}" if others else ""
+            raise self._fail(tensor, f"got {name} of length {got}{also}, wanted length {wanted} and no other content for "
+                                     f"dims {list(tensor.dims)}; {DAMAGED}")  # fmt: skip
+
+    def _valid(self, tensor: TensorProto, array: np.ndarray) -> np.ndarray:
+        if array.dtype == np.bool_ and array.size and array.view(np.uint8).max() > 1:
+            raise self._fail(tensor, f"got a byte other than 0 and 1 in a bool tensor; {DAMAGED}")
+        return array
+
+    def _external(self, tensor: TensorProto, size: int) -> tuple[memoryview, int]:
+        """The file that holds a tensor's content, and where in it the `size` bytes start."""
+        entries = {entry.key: entry.value for entry in tensor.external_data}
+        if len(entries) != len(tensor.external_data) or not entries.get("location"):
+            raise self._fail(tensor, "got external data with no location, or one key twice; export the model again")
+        numbers = [entries.get(key, "0") for key in ("offset", "length")]
+        if not all(text.isascii() and text.isdigit() and len(text) < 20 for text in numbers):
+            raise self._fail(tensor, f"got offset and length {numbers} of external data, wanted whole numbers; "
+                                     "export the model again")  # fmt: skip
+        start, length = map(int, numbers)
+        location = entries["location"]
+        data = self.data if location == self.here else self._file(tensor, location)
+        if (length or size) != size or start + size > len(data):  # length 0 says no more than a missing one
+            raise self._fail(tensor, f"got {length or 'all'} bytes at {start} of {location!r} ({len(data)} bytes), wanted "
+                                     f"{size} for dims {list(tensor.dims)}; fetch model and data again")  # fmt: skip
+        return data, start
+
+    def _file(self, tensor: TensorProto, location: str) -> memoryview:
+        """All bytes of a file of external data, which must be a regular one inside the model's folder."""
+        if self.folder is None:
+            raise self._fail(tensor, f"its data lies in the file {location!r}; say with folder= where that is")
+        parts = PureWindowsPath(location)  # knows both separators, and drives
+        if parts.drive or parts.root or ".." in parts.parts or "\0" in location:
+            raise self._fail(tensor, f"got external data at {location!r}, wanted a path inside the model's folder; "
+                                     "do not trust this model, or export it again")  # fmt: skip
+        folder = os.path.realpath(self.folder)
+        path = os.path.realpath(os.path.join(folder, location))
+        if not Path(path).is_relative_to(folder):
+            raise self._fail(tensor, f"got external data at {location!r}, a link out of the model's folder to {path!r}; "
+                                     "copy that file into the folder")  # fmt: skip
+        if not os.path.exists(path):
+            raise MissingFile(f"{self.name}: tensor {tensor.name!r}: its data lies in {path!r} and there is no such file; "
+                              "copy it there, it belongs to the model")  # fmt: skip
+        if not os.path.isfile(path):
+            raise self._fail(tensor, f"got external data at {location!r}, which is no regular file; export it again")
+        if path not in self._files:
+            self._files[path] = open_bytes(path, mmap=True)[0]
+        return self._files[path]
+
+
+def _unpacked(packed: np.ndarray, bits: int, count: int) -> np.ndarray:
+    """uint8 (count,) from bytes that hold elements of 2 or 4 bits, the first in the lowest."""
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)
+    return ((packed[:, None] >> shifts) & np.uint8((1 << bits) - 1)).reshape(-1)[:count]
+
+
+def _without_content(
+    data: memoryview, start: int, end: int, message: str, here: str, depth: int = 0
+) -> list[memoryview | bytes] | None:
+    """A message in pieces, a reference to `here` in place of each tensor's large content; None where there is none.
+
+    Small messages are passed over whole, which makes this linear in the large ones. Raises ValueError for a message that
+    is damaged or too deep.
+    """
+    if depth > MOST_DEPTH:
+        raise ValueError(f"more than {MOST_DEPTH} messages inside one another")
+    pieces: list[memoryview | bytes] = []
+    kept, seen = start, set()
+    for number, wire, at, body, stop in _fields(data, start, end):
+        inside = INSIDE[message].get(number) if wire == COUNTED else None
+        if inside is None:
+            continue
+        if inside.endswith("!"):
+            if number in seen:  # protobuf would merge them, and mix the content of one with the reference to the other
+                raise ValueError(f"field {number} of {message} twice")
+            seen.add(number)
+            inside = inside[:-1]
+        if stop - body <= STAYS_BELOW:
+            continue
+        if inside == "tensor":
+            parts = _reference(data, body, stop, here)
+        else:
+            parts = _without_content(data, body, stop, inside, here, depth + 1)
+        if parts is not None:
+            pieces += [data[kept:at], tag(number), varint(sum(map(len, parts))), *parts]
+            kept = stop
+    return [*pieces, data[kept:end]] if pieces else None
+
+
+def _reference(data: memoryview, start: int, end: int, here: str) -> list[memoryview | bytes] | None:
+    """A tensor in pieces, a reference in place of its content; None where that is small or must be decoded."""
+    kind, content = 0, None
+    for number, wire, at, body, stop in _fields(data, start, end):
+        if number in ELSEWHERE:
+            return None
+        if number == DATA_TYPE and wire == VARINT:
+            kind = _read_varint(data, body, stop)[0]
+        elif number in CONTENT:
+            if content or wire != COUNTED:  # in parts, or in two fields
+                return None
+            content = number, at, body, stop
+    if content is None or kind not in KINDS:
+        return None
+    number, at, body, stop = content
+    fits = kind != STRING if number == RAW_DATA else number in AS_IN_MEMORY and CONTENT[number] == KINDS[kind].field
+    if not fits or stop - body <= STAYS_BELOW:
+        return None
+    tensor = TensorProto(data_location=TensorProto.EXTERNAL)
+    for key, value in (("location", here), ("offset", body), ("length", stop - body)):
+        tensor.external_data.add(key=key, value=str(value))
+    return [data[start:at], tensor.SerializeToString(), data[stop:end]]
+
+
+def _fields(data: memoryview, at: int, end: int) -> Iterator[tuple[int, int, int, int, int]]:
+    """Of each field of a message: number, wire type, and where it, its content and the next one start."""
+    while at < end:
+        start = at
+        key, at = _read_varint(data, at, end)
+        number, wire = key >> 3, key & 7
+        if wire == COUNTED:
+            size, at = _read_varint(data, at, end)
+        elif wire == VARINT:
+            size = _read_varint(data, at, end)[1] - at
+        elif wire in (FOUR_BYTES, EIGHT_BYTES):
+            size = 4 if wire == FOUR_BYTES else 8
+        else:
+            raise ValueError(f"no field that ONNX has, at offset {start}")
+        if size > end - at:
+            raise ValueError(f"field {number} at offset {start} wants {size} bytes, {end - at} are left")
+        yield number, wire, start, at, at + size
+        at += size
+
+
+def _read_varint(data: memoryview, at: int, end: int) -> tuple[int, int]:
+    """A number of 7 bits a byte, lowest first, and where it ends."""
+    value = 0
+    for position in range(at, min(at + 10, end)):
+        byte = data[position]
+        value |= (byte & 0x7F) << 7 * (position - at)
+        if byte < 0x80:
+            return value, position + 1
+    raise ValueError(f"no whole number at offset {at}")
+
+
+def _check_text(message: Message) -> None:
+    """Raise ValueError for names that are not UTF-8: protobuf gives them as bytes, where everybody expects str."""
+    if isinstance(message, TensorProto):  # whose ListFields would copy its content
+        message = TensorProto(name=message.name, external_data=message.external_data)
+    for field, value in message.ListFields():
+        if field.name in ("doc_string", "metadata_props"):
+            continue
+        if field.type == FieldDescriptor.TYPE_MESSAGE:
+            for part in [value] if isinstance(value, Message) else value:
+                _check_text(part)
+        elif field.type == FieldDescriptor.TYPE_STRING:
+            for text in [value] if isinstance(value, str | bytes) else value:
+                if isinstance(text, bytes):
+                    raise ValueError(f"{field.full_name} {text!r} is not UTF-8")
+
+
+def _foreign(name: str, head: bytes, problem: Exception) -> FormatError:
+    what, do = describe(head)
+    if what in ("an ONNX model", "an unknown kind of file"):
+        return FormatError(f"{name}: got {head[:8].hex(' ')}..., wanted a whole ONNX model ({problem}); {DAMAGED}")
+    advice = "" if ".params" in do else f"; {do}"
+    return FormatError(f"{name}: got {what}, wanted an ONNX model{advice}")

@@ -1,0 +1,99 @@
+"""What the operators of the family ``_onnx_`` share: optional inputs, and inputs whose values decide about shapes."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...op import Op
+from ...shapes import Shape, broadcast
+
+
+class Standard(Op):
+    """Base of the family. Rules get one argument per entry of ``inputs`` - None for an optional one that is not there.
+
+    Write ``meaning`` for compute, ``shape`` for infer_shape and ``dtype`` for infer_type; compute, infer_shape and infer_type themselves
+    only put what arrives in its place. An operator with any number of inputs (``inputs = ("*data",)``) gets them all."""
+
+    given: tuple[str, ...] = ()
+    """Names of the optional inputs that are there."""
+
+    optional: ClassVar[tuple[str, ...]] = ()
+    """Names of inputs that may be left out."""
+
+    def check(self):
+        wrong = [n for n in self.given if n not in self.optional]
+        if wrong:
+            return f"got given={self.given}, wanted some of {', '.join(self.optional) or 'none'}"
+        return None
+
+    def takes(self):
+        if self.inputs[:1] and self.inputs[0].startswith("*"):
+            return super().takes()
+        return tuple(n for n in self.inputs if n not in self.optional or n in self.given)
+
+    def placed(self, values: Sequence[Any]) -> list[Any]:
+        """One value per entry of ``inputs``, from one per entry of ``takes()``."""
+        if not self.optional:
+            return list(values)
+        there = dict(zip(self.takes(), values))
+        return [there.get(n) for n in self.inputs]
+
+    # -- what an operator writes ---------------------------------------------------------------------------------------
+
+    def meaning(self, *arrays: Any, **options: Any) -> Any:
+        """The results, in NumPy; see Op.compute."""
+        raise NotImplementedError
+
+    def shape(self, *shapes: Any, **options: Any) -> Any:
+        """See Op.infer_shape; a result may be None (rank not known). With "values" in ``uses``, gets ``values``: one array or None
+        per entry of ``inputs``."""
+        raise NotImplementedError
+
+    def dtype(self, *dtypes: Any) -> Any:
+        """See Op.infer_type; by default all outputs have the dtype of the first input."""
+        return dtypes[0] if len(self.returns()) == 1 else [dtypes[0]] * len(self.returns())
+
+    # -- Op ------------------------------------------------------------------------------------------------------------
+
+    def compute(self, *arrays, **options):
+        return self.meaning(*self.placed(arrays), **options)
+
+    def infer_shape(self, *shapes, **options):
+        if "values" in self.uses:
+            options["values"] = self.placed(options.get("values") or [None] * len(shapes))
+        return self.shape(*self.placed(shapes), **options)
+
+    def infer_type(self, *dtypes):
+        return self.dtype(*self.placed(dtypes))
+
+    def infer_input_types(self, dtypes, outputs, **_options):
+        return dtypes
+
+    def infer_input_shapes(self, shapes, outputs, **_options):
+        return shapes
+
+
+class Pointwise(Standard):
+    """Base of operators whose output has the shape of its inputs broadcast."""
+
+    def shape(self, *shapes):
+        return broadcast(*(s for s in shapes if s is not None))
+
+
+def hold(value: Any) -> np.ndarray:
+    """What is no tensor (a sequence as a list of arrays, an optional without value as None, a map as a dict), as the array of no
+    dimension and dtype object in which the executor carries it."""
+    array = np.empty((), object)
+    array[()] = value
+    return array
+
+
+def held(array: np.ndarray) -> Any:
+    """What such an array holds."""
+    return array[()]
+
+
+def ints(values: np.ndarray | None) -> Shape | None:
+    """The whole numbers of a 0-d or 1-d array; None for None."""
+    return None if values is None else tuple(int(v) for v in np.asarray(values).reshape(-1))

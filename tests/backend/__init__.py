@@ -1,0 +1,1 @@
+"""The backend suite that the onnx package ships, on our engine."""
