@@ -3,6 +3,7 @@
 from .compare import TOLERANCES, Difference, Tolerance, compare
 from .convert import ConvertResult, NotEquivalent, convert
 from .engines import EngineError
+from .importing import ImportResult, import_onnx
 from .inspect import InspectResult, inspect
 from .models import BadInput, Model, open_model
 from .run import run
@@ -15,6 +16,7 @@ __all__ = [
     "Difference",
     "Divergence",
     "EngineError",
+    "ImportResult",
     "InspectResult",
     "Model",
     "NotEquivalent",
@@ -22,6 +24,7 @@ __all__ = [
     "VerifyResult",
     "compare",
     "convert",
+    "import_onnx",
     "inspect",
     "open_model",
     "run",

@@ -41,6 +41,9 @@ InputOption = Annotated[
     list[str] | None, typer.Option("--input", help="NAME:D1,D2,...[:DTYPE], such as data:1,3,224,224. May be repeated.")
 ]
 FeedsOption = Annotated[Path | None, typer.Option("--inputs", help="Arrays by name (.npz), or the one input's (.npy).")]
+AlsoOption = Annotated[
+    list[Path] | None, typer.Option(help="Further inputs (.npz) to verify with, of other sizes. May be repeated.")
+]
 OutputsOption = Annotated[
     list[str] | None, typer.Option("--outputs", help="Cut the graph here, such as fc1_output. May be repeated.")
 ]
@@ -67,9 +70,7 @@ def convert(
     ] = None,
     outputs: OutputsOption = None,
     verify: Annotated[bool, typer.Option(help="Compare with onnxruntime before the file appears.")] = True,
-    also: Annotated[
-        list[Path] | None, typer.Option(help="Further inputs (.npz) to verify with, of other sizes. May be repeated.")
-    ] = None,
+    also: AlsoOption = None,
     external_data: Annotated[
         bool | None,
         typer.Option("--external-data/--no-external-data", help="Weights beside the file; by itself past 2 GB."),
@@ -106,6 +107,45 @@ def convert(
         )
     with _errors(as_json):
         _print(result.as_dict(), as_json, lambda: report.converted(result), report_to)
+
+
+@app.command("import")
+def import_(
+    model: Annotated[Path, typer.Argument(help="An ONNX file.")],
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="The prefix; by default the file's name.")] = None,
+    input: InputOption = None,
+    inputs: FeedsOption = None,
+    verify: Annotated[bool, typer.Option(help="Compare with onnxruntime before the files appear.")] = True,
+    also: AlsoOption = None,
+    seed: Seed = 0,
+    atol: Atol = None,
+    rtol: Rtol = None,
+    repro: Repro = None,
+    report_to: Report = None,
+    as_json: AsJson = False,
+) -> None:
+    """Read an ONNX model as a symbol with parameters; the files appear only when both give the same numbers."""
+    with _errors(as_json, report_to), _progress(as_json) as tell:
+        opened = bridge.open_model(model)
+        if not opened.is_onnx:
+            raise BadInput(f"{model}: an MXNet symbol already; import takes an ONNX file")
+        names = list(bridge.inspect(opened).inputs)
+        specs: dict[str, Any] = dict(parse_inputs(input or ()))
+        if inputs is not None:
+            specs |= load_feeds(inputs, names)
+        result = bridge.import_onnx(
+            model,
+            output=output if output is not None else model.with_suffix(""),
+            inputs=specs,
+            verify=verify,
+            also=[load_feeds(path, names) for path in also or ()],
+            seed=seed,
+            tolerance=_tolerance(atol, rtol),
+            repro=repro,
+            progress=tell,
+        )
+    with _errors(as_json):
+        _print(result.as_dict(), as_json, lambda: report.imported(result), report_to)
 
 
 @app.command()

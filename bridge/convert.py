@@ -40,7 +40,7 @@ from .models import (
     split_inputs,
 )
 from .opsets import default_opset, newest, opens
-from .verify import Case, VerifyResult, _named, check, make_case
+from .verify import Case, VerifyResult, named, check, make_case
 
 Progress = Callable[[str], None]
 
@@ -125,7 +125,7 @@ def convert(
     Raises BadInput, converters.UnsupportedModel (listing every node), NotEquivalent, EngineError, hybrid's FormatError.
     """
     tell = progress or (lambda _text: None)
-    clock = _Clock()
+    clock = Clock()
     tell("reading the model")
     model = open_model(symbol, params, foreign=True).select(list(outputs) if outputs else None)
     if model.is_onnx:
@@ -135,7 +135,7 @@ def convert(
     warnings = _warnings(model)
     clock.lap("read")
     tell("converting")
-    opset = default_opset() if opset is None else opset
+    opset = converters.export.opset_for(model.graph, default_opset()) if opset is None else opset
     if verify and converters.OLDEST <= opset <= converters.newest_opset() and not opens(opset):
         raise BadInput(
             f"onnxruntime {onnxruntime.__version__} opens no model of opset {opset} to verify it (the newest is {newest()}); "
@@ -164,7 +164,7 @@ def convert(
                     raise NotEquivalent(result, warnings)
                 warnings += result.warnings
             if target is not None:
-                files = [_publish(f, target.with_name(f.name)) for f in prepared]
+                files = [publish(f, target.with_name(f.name)) for f in prepared]
     unused = model.extra_params()
     return ConvertResult(
         model=model.name,
@@ -184,12 +184,15 @@ def convert(
     )
 
 
-class _Clock:
+class Clock:
+    """Seconds by what they were spent on."""
+
     def __init__(self) -> None:
         self.laps: dict[str, float] = {}
         self._last = time.perf_counter()
 
     def lap(self, name: str) -> None:
+        """Note the time since the last lap under a name."""
         now = time.perf_counter()
         self.laps[name] = round(now - self._last, 4)
         self._last = now
@@ -336,7 +339,7 @@ def _verify(
                 f"seed {seed + 1000 * attempt} agrees throughout"
             )
             result = dataclasses.replace(again, warnings=(note, *again.warnings))
-    return _named(result, model.name, path.name, time.perf_counter() - start)
+    return named(result, model.name, path.name, time.perf_counter() - start)
 
 
 def _only_swapped(result: VerifyResult) -> bool:
@@ -372,7 +375,8 @@ def check_target(target: Path) -> None:
         raise BadInput(f"{target}: a folder; give the name of the file to write")
 
 
-def _publish(prepared: Path, target: Path) -> Path:
+def publish(prepared: Path, target: Path) -> Path:
+    """Move a finished file to its place; gives the place."""
     try:
         os.replace(prepared, target)
     except OSError:  # another file system

@@ -75,7 +75,11 @@ class NativeEngine:
         if missing:
             raise BadInput(*(f"missing parameter {n}" for n in missing))
         self.inputs = tuple(free)
-        self.outputs = unique(e.name for e in self.graph.outputs)
+        self.outputs = unique(map(self._name, self.graph.outputs))
+
+    def _name(self, entry: Entry) -> str:
+        """What an output of a node is called: as in the model that the graph was read from."""
+        return self.model.names.get(entry.name, entry.name)
 
     def run(self, feeds: Mapping[str, np.ndarray]) -> Arrays:
         complete = self.complete(feeds)
@@ -83,13 +87,15 @@ class NativeEngine:
         problems = too_large((f"node {s.node.name} ({s.op.name})", spec) for s in steps for spec in s.specs)
         if problems:
             raise BadInput(*problems)
-        return dict(zip(self.outputs, self.program.run(complete)))
+        return tensors(zip(self.outputs, self.program.run(complete)))
 
     def complete(self, feeds: Mapping[str, np.ndarray]) -> Arrays:
-        """feeds with zeros for what inference does not read (labels). Raises BadInput naming every other missing input."""
+        """feeds with zeros for what inference does not read (labels), without those that the graph does not have (inputs that an
+        ONNX model declares and nothing reads). Raises BadInput naming every other missing input."""
+        feeds = {n: a for n, a in feeds.items() if n in self.inputs}
         lacking = [n for n in self.inputs if n not in feeds]
         if not lacking:
-            return dict(feeds)
+            return feeds
         ignored = set(label_names(self.graph))
         inferred = self.model.infer({n: Spec(a.shape, a.dtype) for n, a in feeds.items()})
         out, missing = dict(feeds), []
@@ -110,7 +116,7 @@ class NativeEngine:
 
     def inside(self) -> list[Tensor]:
         return [
-            Tensor(Entry(n, i).name, n.name, n.op.name, tuple(e.name for e in n.inputs))
+            Tensor(self._name(Entry(n, i)), n.name, n.op.name, tuple(map(self._name, n.inputs)))
             for n in self.graph.nodes
             if n.op is not None
             for i in range(n.visible)
@@ -121,7 +127,8 @@ class NativeEngine:
         seen = {k: v for k, v in feeds.items() if k in wanted}
 
         def observe(node: Node, outputs: tuple[np.ndarray, ...]) -> None:
-            for name, value in zip(node.outputs, outputs):
+            for index, value in enumerate(outputs):
+                name = self._name(Entry(node, index))
                 if name in wanted:
                     seen[name] = np.array(value)
 
@@ -133,11 +140,11 @@ class NativeEngine:
         variables = [Node(None, f"input{i}") for i in range(len(node.inputs))]
         feeds = {}
         for variable, entry in zip(variables, node.inputs):
-            value = given.get(entry.name, self.model.params.get(entry.name))
+            value = given.get(self._name(entry), self.model.params.get(entry.name))
             if value is not None:
                 feeds[variable.name] = value
         copy = Node(node.op, node.name, [Entry(v) for v in variables], node.attrs, node.subgraphs)
-        index = node.outputs.index(tensor.name)
+        index = next(i for i in range(len(node.outputs)) if self._name(Entry(node, i)) == tensor.name)
         if len(feeds) < len(variables):
             return None
         return Program(Graph([Entry(copy, index)])).run(feeds)[0]
@@ -162,6 +169,10 @@ class OnnxEngine:
         assert self.model.proto is not None
         return self._open(str(self.model.path) if self.model.path else self.model.proto.SerializeToString())
 
+    def open(self) -> None:
+        """Load the model now. Raises EngineError when that is not possible."""
+        _ = self._session
+
     def _open(self, source: str | bytes) -> onnxruntime.InferenceSession:
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 3
@@ -182,7 +193,7 @@ class OnnxEngine:
             results = session.run(None, {k: v for k, v in feeds.items() if k in names})
         except Exception as error:
             raise EngineError(f"onnxruntime {onnxruntime.__version__} failed: {error}") from error
-        return {o.name: np.asarray(r) for o, r in zip(session.get_outputs(), results)}
+        return tensors((o.name, r) for o, r in zip(session.get_outputs(), results))
 
     def run(self, feeds: Mapping[str, np.ndarray]) -> Arrays:
         missing = [n for n in self.inputs if n not in feeds]
@@ -265,6 +276,44 @@ class OnnxEngine:
             list(weights.values()),
         )
         return onnx.helper.make_model(graph, opset_imports=whole.opset_import, ir_version=whole.ir_version)
+
+
+class ReferenceEngine(OnnxEngine):
+    """The evaluator that the onnx package ships, for models that onnxruntime does not open."""
+
+    label = "onnx's reference evaluator"
+
+    def _open(self, source: str | bytes) -> Any:
+        from onnx.reference import ReferenceEvaluator
+
+        try:
+            return ReferenceEvaluator(onnx.load_from_string(source) if isinstance(source, bytes) else source)
+        except Exception as error:  # it raises whatever NumPy or protobuf do
+            raise EngineError(f"onnx {onnx.__version__} refused {self.model.name}: {error}") from error
+
+    @staticmethod
+    def _run(session: Any, feeds: Mapping[str, np.ndarray]) -> Arrays:
+        try:
+            results = session.run(None, {k: v for k, v in feeds.items() if k in session.input_names})
+        except Exception as error:
+            raise EngineError(f"onnx's reference evaluator failed: {error}") from error
+        return tensors(zip(session.output_names, results))
+
+
+def tensors(results: Iterable[tuple[str, Any]]) -> Arrays:
+    """Results by name; of what is no tensor its parts: ``scores[0]`` of a sequence, ``scores[0]['cat']`` of its maps."""
+    out: Arrays = {}
+    for name, value in results:
+        if isinstance(value, np.ndarray) and value.dtype == object and not value.ndim:
+            value = value[()]
+        if isinstance(value, list):
+            out |= {f"{name}[{len(value)}]": np.array(len(value))}
+            out |= tensors((f"{name}[{i}]", v) for i, v in enumerate(value))
+        elif isinstance(value, Mapping):
+            out |= tensors((f"{name}[{key!r}]", value[key]) for key in sorted(value))
+        elif value is not None:
+            out[name] = np.asarray(value)
+    return out
 
 
 def engine_for(model: Model, named: Mapping[str, Any] | None = None) -> Engine:

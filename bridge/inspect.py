@@ -18,6 +18,7 @@ from hybrid.graph.passes.labels import label_names
 from hybrid.op import Spec
 from hybrid.shapes import is_known
 
+from .importing import not_in_mxnet
 from .inputs import Inputs, as_specs
 from .models import BadInput, Model, check_sizes, describe, onnx_spec, open_model, specs_of_onnx, split_inputs
 from .opsets import default_opset
@@ -25,7 +26,8 @@ from .opsets import default_opset
 
 @dataclass(frozen=True)
 class InspectResult:
-    """A model's inside. ``problems`` lists every node that does not convert, with node, operator and reason."""
+    """A model's inside. ``problems`` lists every node that does not convert (a symbol to ONNX, an ONNX model to a symbol), with node,
+    operator and reason."""
 
     model: str
     kind: str
@@ -44,7 +46,11 @@ class InspectResult:
     opset: int | None
     problems: tuple[converters.Problem, ...]
     checked: str
-    """How far convertibility was looked at: "whole" (every node, with shapes), "operators" (no shapes), or ""."""
+    """How far convertibility was looked at: "whole" (every node, with shapes) or "operators" (no shapes)."""
+    mxnet: tuple[str, ...] = ()
+    """What keeps MXNet 1.9.1 from loading the symbol (of an ONNX model: the one that it imports to)."""
+    repairs: tuple[str, ...] = ()
+    """What is wrong with an ONNX model and put right when it is imported."""
 
     def as_dict(self) -> dict[str, Any]:
         return {**asdict(self), "problems": [p._asdict() for p in self.problems]}
@@ -64,6 +70,14 @@ def _inspect_onnx(model: Model) -> InspectResult:
     proto = model.proto
     assert proto is not None
     weights = proto.graph.initializer
+    problems: Sequence[converters.Problem] = ()
+    mxnet: tuple[str, ...] = ()
+    repairs: tuple[str, ...] = ()
+    try:
+        found = converters.import_model(model.path if model.path is not None else proto)
+        mxnet, repairs = tuple(not_in_mxnet(found.graph, found.params)), found.repairs
+    except converters.UnsupportedModel as error:
+        problems = error.problems
     names = Counter(onnx.helper.tensor_dtype_to_np_dtype(t.data_type).name for t in weights)
     return InspectResult(
         model=model.name,
@@ -80,15 +94,17 @@ def _inspect_onnx(model: Model) -> InspectResult:
         unused=(),
         operators=dict(Counter(n.op_type for n in proto.graph.node).most_common()),
         opset=next((i.version for i in proto.opset_import if i.domain in ("", "ai.onnx")), None),
-        problems=(),
-        checked="",
+        problems=tuple(problems),
+        checked="whole",
+        mxnet=mxnet,
+        repairs=repairs,
     )
 
 
 def _inspect_symbol(model: Model, inputs: Inputs | None, opset: int | None) -> InspectResult:
     graph = model.graph
     assert graph is not None
-    opset = default_opset() if opset is None else opset
+    opset = converters.export.opset_for(graph, default_opset()) if opset is None else opset
     if not converters.OLDEST <= opset <= converters.newest_opset():
         raise BadInput(f"got opset {opset}, wanted {converters.OLDEST} to {converters.newest_opset()}")
     specs, _ = as_specs(inputs)
@@ -126,6 +142,7 @@ def _inspect_symbol(model: Model, inputs: Inputs | None, opset: int | None) -> I
         opset=opset,
         problems=tuple(problems),
         checked=checked,
+        mxnet=tuple(not_in_mxnet(graph, model.params)),
     )
 
 

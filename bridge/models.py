@@ -16,6 +16,8 @@ import numpy as np
 import onnx
 
 import hybrid.params
+from converters.importer import declared_spec
+from converters.reader import read_model
 from hybrid.error import FormatError, MXNetError
 from hybrid.graph import json as symbol_json
 from hybrid.graph.graph import Entry, Graph
@@ -50,6 +52,8 @@ class Model:
     """Without the weights when it was opened from a path."""
     path: Path | None = None
     params_path: Path | None = None
+    names: Mapping[str, str] = field(default_factory=dict)
+    """What tensors of the graph are called in the ONNX model that it was read from, where that is another name."""
 
     @property
     def is_onnx(self) -> bool:
@@ -117,7 +121,8 @@ def open_model(source: Any, params: Any = None, *, foreign: bool = False) -> Mod
     if isinstance(source, onnx.ModelProto):
         return Model(source.graph.name or "model", proto=source)
     if isinstance(source, bytes):
-        return Model("model", proto=_parse_onnx(source, "bytes"))
+        read_model(source)  # says what is wrong with it; the whole message is what engines take
+        return Model("model", proto=onnx.load_from_string(source))
     graph = source if isinstance(source, Graph) else getattr(source, "graph", None)
     if not isinstance(graph, Graph):
         raise BadInput(f"got {type(source).__name__}, wanted a path, a Symbol, a SymbolBlock or an ONNX ModelProto")
@@ -148,23 +153,10 @@ def _open_path(path: Path, params: Any, foreign: bool) -> Model:
     if path.suffix == ".onnx" or not (path.suffix == ".json" or head.lstrip()[:1] == b"{"):
         if params is not None:
             raise BadInput(f"{path}: an ONNX file holds its parameters; do not give {params}")
-        return Model(path.stem, proto=_parse_onnx(path.read_bytes(), str(path)), path=path)
+        return Model(path.stem, proto=read_model(path).proto, path=path)
     graph = without_labels(symbol_json.loads(path.read_bytes(), source=str(path), foreign=foreign))
     arrays, params_path = _read_params(params if params is not None else newest_params(path))
     return Model(path.name.removesuffix(".json").removesuffix("-symbol"), graph, arrays, None, path, params_path)
-
-
-def _parse_onnx(data: bytes, source: str) -> onnx.ModelProto:
-    from google.protobuf.message import DecodeError
-
-    proto = onnx.ModelProto()
-    try:
-        proto.ParseFromString(data)
-    except DecodeError:
-        raise FormatError(f"{source}: not an ONNX model and not a symbol JSON; it starts with {data[:32]!r}") from None
-    if not proto.graph.node and not proto.graph.output:
-        raise FormatError(f"{source}: holds no ONNX graph; it starts with {data[:32]!r}")
-    return proto
 
 
 def newest_params(symbol: Path) -> Path | None:
@@ -309,10 +301,7 @@ def specs_of_onnx(proto: onnx.ModelProto) -> dict[str, Spec]:
 
 def onnx_spec(info: onnx.ValueInfoProto) -> Spec:
     """A declared tensor's shape and dtype; dims without a value are strings (their name or ``?``)."""
-    kind = info.type.tensor_type
-    dims = tuple(d.dim_value if d.HasField("dim_value") else d.dim_param or "?" for d in kind.shape.dim)
-    dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type))
-    return Spec(dims if kind.HasField("shape") else None, dtype)
+    return declared_spec(info.type)
 
 
 def describe(spec: Spec) -> dict[str, Any]:

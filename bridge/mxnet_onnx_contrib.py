@@ -1,4 +1,5 @@
-"""``mx.contrib.onnx`` as MXNet 1.9.1 has it: the older place of export_model, and what is known of an ONNX file."""
+"""``mx.contrib.onnx`` as MXNet 1.9.1 has it: the older place of export_model, ONNX models as symbols, and what is known of an ONNX
+file."""
 
 from __future__ import annotations
 
@@ -7,10 +8,37 @@ from typing import Any
 
 import onnx
 
+from converters.importer import from_onnx
+from hybrid import symbol
+from hybrid.context import Context
+from hybrid.gluon import SymbolBlock
+from hybrid.ndarray import NDArray
+
 from .models import BadInput, open_model
 from .mxnet_onnx import export_model
 
-__all__ = ["export_model", "get_model_metadata"]
+__all__ = ["export_model", "get_model_metadata", "import_model", "import_to_gluon"]
+
+
+def import_model(model_file: Any) -> tuple[symbol.Symbol, dict[str, NDArray], dict[str, NDArray]]:
+    """An ONNX file as (symbol, arg_params, aux_params). ``bridge.import_onnx`` compares the numbers with onnxruntime too.
+
+    Raises UnsupportedModel listing every node that cannot be read. Source: MXNet contrib.onnx.import_model."""
+    return from_onnx(model_file)
+
+
+def import_to_gluon(model_file: Any, ctx: Context | None = None) -> SymbolBlock:
+    """An ONNX file as a SymbolBlock, with its parameters; called with the model's inputs in their order.
+
+    Raises as import_model does. Source: MXNet contrib.onnx.import_to_gluon."""
+    out, arguments, auxiliary = from_onnx(model_file)
+    given = {**arguments, **auxiliary}
+    # in the model's order, which is not always that in which the graph reads them
+    order = [i.name for i in open_model(model_file).proto.graph.input]  # type: ignore[union-attr]
+    free = [n for n in out.list_inputs() if n not in given]
+    block = SymbolBlock(out, [symbol.var(n) for n in sorted(free, key=order.index)])
+    block.collect_params().load_dict(given, ctx, cast_dtype=True, dtype_source="saved")
+    return block
 
 
 def get_model_metadata(model_file: Any) -> dict[str, list[tuple[str, tuple[int, ...]]]]:

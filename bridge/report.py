@@ -15,6 +15,7 @@ from converters.writer import replacing
 
 from .compare import Difference
 from .convert import ConvertResult
+from .importing import ImportResult
 from .inspect import InspectResult
 from .models import BadInput
 from .verify import VerifyResult
@@ -49,6 +50,10 @@ def _size(count: int) -> str:
 
 def _counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {count}" for name, count in counts.items()) or "none"
+
+
+def _loads(lacking: Sequence[str]) -> str:
+    return f"does not load: it lacks {', '.join(lacking)}" if lacking else "loads"
 
 
 def _differences(differences: Sequence[Difference]) -> Table:
@@ -88,6 +93,33 @@ def converted(result: ConvertResult) -> RenderableType:
     parts += _notes(result.warnings)
     files = " and ".join(result.files)
     verdict = "equivalent" if result.verified else "not verified"
+    parts.append(
+        Text(
+            f"{verdict}{f': wrote {files} ({_size(result.bytes)})' if files else ''}",
+            style="bold green" if result.verified else "bold",
+        )
+    )
+    return Group(*parts)
+
+
+def imported(result: ImportResult) -> RenderableType:
+    """What import did, as a short table."""
+    rows = [(f"input {n}", _shape(s)) for n, s in result.inputs.items()]
+    rows += [
+        ("outputs", ", ".join(result.outputs)),
+        ("operators", _counts(result.operators)),
+        ("opset", str(result.opset)),
+        ("parameters", f"{result.parameters:,}"),
+        ("in MXNet 1.9.1", _loads(result.mxnet)),
+        ("seconds", ", ".join(f"{k} {v:.2f}" for k, v in result.seconds.items())),
+    ]
+    parts: list[RenderableType] = [_facts(rows)]
+    parts += [Text(f"repaired: {r}", style="yellow") for r in result.repairs]
+    if result.verification is not None:
+        parts += [Text(), _differences(result.verification.differences)]
+    parts += _notes(result.warnings)
+    files = " and ".join(result.files)
+    verdict = f"equivalent to {result.witness}" if result.verified else "not verified"
     parts.append(
         Text(
             f"{verdict}{f': wrote {files} ({_size(result.bytes)})' if files else ''}",
@@ -140,6 +172,7 @@ def inspected(result: InspectResult) -> RenderableType:
         ("parameters", f"{result.parameters:,} ({_size(result.parameter_bytes)}; {_counts(result.dtypes)})"),
         ("operators", _counts(result.operators)),
     ]
+    rows.append(("in MXNet 1.9.1", _loads(result.mxnet)))
     if result.missing:
         rows.append(("missing", ", ".join(result.missing)))
     if result.unused:
@@ -148,6 +181,7 @@ def inspected(result: InspectResult) -> RenderableType:
         Text(f"{result.model} ({result.kind}, opset {result.opset})", style="bold"),
         _facts(rows),
     ]
+    parts += [Text(f"to repair: {r}", style="yellow") for r in result.repairs]
     if result.problems:
         table = Table(title=f"{len(result.problems)} do not convert", title_justify="left", box=None, pad_edge=False)
         for column in ("node", "operator", "reason"):

@@ -8,13 +8,15 @@ from typing import Any, Literal
 import numpy as np
 
 import converters
+from converters.export import opset_for
 from hybrid.error import MXNetError
 from hybrid.graph.passes.labels import label_names
 from hybrid.op import Spec
 
 from .engines import Arrays, NativeEngine, OnnxEngine
+from .importing import opened_natively
 from .inputs import as_specs
-from .models import BadInput, Model, check_dtypes, open_model
+from .models import BadInput, Model, check_dtypes, open_model, specs_of_onnx
 from .opsets import default_opset
 
 
@@ -28,8 +30,8 @@ def run(
 ) -> Arrays:
     """Outputs by name.
 
-    model: what open_model takes. inputs: arrays by name. engine: "native" (symbols) or "onnxruntime" (ONNX models, and
-    symbols, which are converted in memory); by default the one that the model is for. outputs: cut a symbol at these.
+    model: what open_model takes. inputs: arrays by name. engine: "native" or "onnxruntime"; by default the one that the model is
+    for (symbols are converted in memory for the other, ONNX models are imported). outputs: cut a symbol at these.
     Raises BadInput, EngineError or hybrid's errors.
     """
     if engine not in (None, "native", "onnxruntime"):
@@ -53,14 +55,13 @@ def run(
                     raise BadInput(*problems) from error
                 raise
         specs = {n: Spec(v.shape, v.dtype) for n, v in native.complete(feeds).items()}
-        proto = converters.to_onnx(opened.graph, opened.params, specs, default_opset())
+        proto = converters.to_onnx(opened.graph, opened.params, specs, opset_for(opened.graph, default_opset()))
         return OnnxEngine(Model(opened.name, proto=proto)).run(feeds)
-    if engine == "native":
-        raise BadInput(f"{opened.name}: ONNX models run on onnxruntime; leave the engine out or choose onnxruntime")
-    runtime = OnnxEngine(opened)
-    unknown = [n for n in feeds if n not in runtime.inputs]
+    runtime = NativeEngine(opened_natively(opened), feeds) if engine == "native" else OnnxEngine(opened)
+    takes = specs_of_onnx(opened.proto)  # type: ignore[arg-type]
+    unknown = [n for n in feeds if n not in takes]
     if unknown:
-        raise BadInput(*(f"unknown input {n}: the model takes {', '.join(runtime.inputs)}" for n in unknown))
+        raise BadInput(*(f"unknown input {n}: the model takes {', '.join(takes)}" for n in unknown))
     results = runtime.run(feeds)
     if outputs:
         missing = [n for n in outputs if n not in results]

@@ -115,10 +115,11 @@ def verify(
     cases = [make_case(first, one, second, two, specs, arrays, seed + i) for i in range(max(1, runs))]
     limits = as_tolerance(tolerance)
     result = check(one, two, cases, tolerance=limits, repro=repro, progress=progress)
-    return _named(result, first.name, second.name, time.perf_counter() - start)
+    return named(result, first.name, second.name, time.perf_counter() - start)
 
 
-def _named(result: VerifyResult, a: str, b: str, seconds: float) -> VerifyResult:
+def named(result: VerifyResult, a: str, b: str, seconds: float) -> VerifyResult:
+    """The result, with the names of the models and the time it took."""
     return VerifyResult(**{**result.__dict__, "a": a, "b": b, "seconds": seconds})
 
 

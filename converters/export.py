@@ -22,7 +22,7 @@ from hybrid.shapes import UNKNOWN, is_known, show
 from . import kernels, ops  # noqa: F401  ops fills the registry
 from .builder import Builder, Value, domain_opset
 from .error import ConversionError, Problem, Unsupported, UnsupportedModel
-from .registry import NOT_EXPORTED, OLDEST, handler_for
+from .registry import EXPORT, NOT_EXPORTED, OLDEST, handler_for
 from .writer import Converted
 
 # https://github.com/onnx/onnx/blob/main/docs/Versioning.md
@@ -44,6 +44,12 @@ def newest_opset() -> int:
 def default_opset() -> int:
     """The opset written when none is asked for."""
     return min(kernels.DEFAULT_OPSET, newest_opset())
+
+
+def opset_for(graph: Graph, default: int | None = None) -> int:
+    """The opset to write a graph in when none is asked for: the default, or the first that has all its operators."""
+    needed = [min(EXPORT[n.op.name]) for n in _everywhere(graph) if n.op is not None and n.op.name in EXPORT]
+    return min(max([default_opset() if default is None else default, *needed]), newest_opset())
 
 
 def to_onnx(
@@ -69,7 +75,7 @@ def convert(
 ) -> Converted:
     """As to_onnx, but the weights stay where they are until the result is saved."""
     graph = symbol if isinstance(symbol, Graph) else symbol.graph
-    opset = default_opset() if opset is None else opset
+    opset = opset_for(graph) if opset is None else opset
     if not OLDEST <= opset <= newest_opset():
         raise ConversionError(
             f"got opset {opset}, wanted {OLDEST} to {newest_opset()} (the newest that onnx {onnx.__version__} defines)"
@@ -80,7 +86,7 @@ def convert(
 
 def untranslatable(graph: Graph, opset: int | None = None) -> list[Problem]:
     """Every node that has no translation at all (whatever its inputs), without converting."""
-    opset = default_opset() if opset is None else opset
+    opset = opset_for(graph) if opset is None else opset
     return [p for n in _everywhere(graph) if (p := _no_handler(n, opset))]
 
 
@@ -345,6 +351,4 @@ def _tensor_info(
 
 def unexplained() -> set[str]:
     """Operators that have neither a translation nor a reason: the completeness test wants none."""
-    from .registry import EXPORT
-
     return set(OPS) - set(EXPORT) - set(NOT_EXPORTED)

@@ -122,12 +122,13 @@ def from_onnx(model: Any, *, folder: Any = None) -> tuple[Any, dict[str, Any], d
 
     folder: where external data lies, for a model that is no path.
     Raises UnsupportedModel listing every node that cannot be read, ConversionError or hybrid's FormatError for a broken model."""
-    from hybrid import nd
+    from hybrid.context import cpu
+    from hybrid.ndarray import NDArray
     from hybrid.symbol import Symbol
 
     found = import_model(model, folder=folder)
     auxiliary = {n.name for n in found.graph.auxiliary_states()}
-    arrays = {name: nd.from_numpy(array, zero_copy=False) for name, array in found.params.items()}
+    arrays = {name: NDArray._own(np.array(array, order="C"), cpu()) for name, array in found.params.items()}
     return (
         Symbol(list(found.graph.outputs)),
         {n: a for n, a in arrays.items() if n not in auxiliary},

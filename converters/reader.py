@@ -24,7 +24,7 @@ import numpy as np
 import onnx
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError, Message
-from onnx import SparseTensorProto, TensorProto
+from onnx import AttributeProto, NodeProto, SparseTensorProto, TensorProto
 
 from hybrid.attrs import dtype as read_dtype
 from hybrid.error import FormatError, MissingFile
@@ -62,6 +62,7 @@ CONTENT = {  # TensorProto's fields that hold elements
 }
 ELSEWHERE = (3, 13, 14)  # segment, external_data, data_location
 AS_IN_MEMORY = (4, 10)  # typed fields whose elements stand there as they stand in memory
+PLAIN = (AttributeProto.FLOAT, AttributeProto.INT, AttributeProto.STRING, AttributeProto.FLOATS, AttributeProto.INTS)
 STRING = 8
 
 
@@ -402,18 +403,27 @@ def _read_varint(data: memoryview, at: int, end: int) -> tuple[int, int]:
 
 def _check_text(message: Message) -> None:
     """Raise ValueError for names that are not UTF-8: protobuf gives them as bytes, where everybody expects str."""
-    if isinstance(message, TensorProto):  # whose ListFields would copy its content
-        message = TensorProto(name=message.name, external_data=message.external_data)
-    for field, value in message.ListFields():
-        if field.name in ("doc_string", "metadata_props"):
-            continue
-        if field.type == FieldDescriptor.TYPE_MESSAGE:
-            for part in [value] if isinstance(value, Message) else value:
-                _check_text(part)
-        elif field.type == FieldDescriptor.TYPE_STRING:
-            for text in [value] if isinstance(value, str | bytes) else value:
-                if isinstance(text, bytes):
-                    raise ValueError(f"{field.full_name} {text!r} is not UTF-8")
+    texts, parts = [], []
+    if isinstance(message, NodeProto):  # not by ListFields, which takes three times as long: 0.15 s for 10,000 nodes
+        texts += [message.name, message.op_type, message.domain, *message.input, *message.output]
+        for attribute in message.attribute:
+            texts.append(attribute.name)
+            if attribute.type not in PLAIN:
+                parts.append(attribute)
+    elif isinstance(message, TensorProto):  # nor here, where it would copy the content
+        texts.append(message.name)
+        parts += message.external_data
+    else:
+        for field, value in message.ListFields():
+            if field.type == FieldDescriptor.TYPE_MESSAGE and field.name != "metadata_props":
+                parts += [value] if isinstance(value, Message) else value
+            elif field.type == FieldDescriptor.TYPE_STRING and field.name != "doc_string":
+                texts += [value] if isinstance(value, str | bytes) else value
+    for text in texts:
+        if isinstance(text, bytes):
+            raise ValueError(f"the text {text!r} is not UTF-8")
+    for part in parts:
+        _check_text(part)
 
 
 def _foreign(name: str, head: bytes, problem: Exception) -> FormatError:

@@ -10,7 +10,7 @@ little-endian. A record, by generation (dims are i64 but in V0; context and dtyp
     V3  np_shape 0xF993FACA as V2 and dense only; ndim is signed: 0 is a scalar, -1 is none, 0 is a real dimension
 
 The dtype is one of attrs.DTYPE_FLAGS: 0 to 12 are MXNet's, those from 64 on are our own and only hybrid reads them. Types of
-4 and 2 bits take a byte an element. The data of strings is the u64 length of each, then the UTF-8 of all.
+6, 4 and 2 bits take a byte an element. The data of strings is the u64 length of each, then the UTF-8 of all.
 
 In V0 to V2 ndim 0 says "none": an array that was never given a shape, read as None. MXNet 2.0's Gluon writes an
 uncompressed `.npz` under the same name, which is read too.
@@ -48,7 +48,16 @@ MAX_NDIM = 32  # what every NumPy can hold; also tells a V0 ndim from an unknown
 CPU0 = struct.pack("<ii", 1, 0)
 DENSE, ROW_SPARSE, CSR_STORAGE = 0, 1, 2
 NAMES = {flag: name for name, flag in DTYPE_FLAGS.items()}
-HIGHEST = {"bool": 1, "int2": 3, "uint2": 3, "int4": 15, "uint4": 15, "float4_e2m1fn": 15}
+HIGHEST = {
+    "bool": 1,
+    "int2": 3,
+    "uint2": 3,
+    "int4": 15,
+    "uint4": 15,
+    "float4_e2m1fn": 15,
+    "float6_e2m3fn": 63,
+    "float6_e3m2fn": 63,
+}
 """The highest byte of dtypes that hold fewer than 8 bits, one element a byte."""
 
 

@@ -1,9 +1,12 @@
-"""RNN as one ONNX LSTM, GRU or RNN node per layer; as Scan where ONNX's LSTM has no word for it (projection, clipping)."""
+"""RNN as one ONNX LSTM, GRU or RNN node per layer; as Scan where ONNX's LSTM has no word for it (projection, clipping). Read, such
+a node is MXNet's RNN where that has words for it, else the family's own (converters/ops/onnx/rnn.py)."""
 
 import numpy as np
 
+from hybrid.shapes import UNKNOWN
+
 from ..error import Unsupported
-from ..registry import to_onnx
+from ..registry import from_onnx, to_onnx
 
 # MXNet's gates in ONNX's order: LSTM i f g o -> i o f c, GRU r z n -> z r h
 _ORDER = {"rnn_relu": [0], "rnn_tanh": [0], "lstm": [0, 3, 1, 2], "gru": [1, 0, 2]}
@@ -158,3 +161,148 @@ def _(b, op, *data):
     if all(x.const is not None for x in data):
         return b.const(np.concatenate([x.const for x in data], axis=op.dim), name=f"{b.scope}/parameters")
     return b.Concat(*data, axis=op.dim)
+
+
+# -- reading ---------------------------------------------------------------------------------------------------------------
+
+_DIRECTIONS = {"foward": "forward"}  # the default that the first version of GRU names
+
+
+@from_onnx("RNN")
+def _(
+    g,
+    x,
+    w,
+    r,
+    b=None,
+    sequence_lens=None,
+    initial_h=None,
+    *,
+    activation_alpha=(),
+    activation_beta=(),
+    activations=("Tanh", "Tanh"),
+    clip=None,
+    direction="forward",
+    hidden_size=None,
+    layout=0,
+    output_sequence=0,
+):
+    directions = 1 + (direction == "bidirectional")
+    attrs = {"activations": activations[:directions], "clip": clip, "direction": direction, "hidden_size": hidden_size}
+    attrs |= {"activation_alpha": activation_alpha, "activation_beta": activation_beta}
+    names = {a.lower() for a in attrs["activations"]}
+    mode = f"rnn_{names.pop()}" if len(names) == 1 else ""
+    plain = mode == "rnn_tanh" or (mode == "rnn_relu" and x.dtype == np.float32)  # MXNet's ReLU computes in float32
+    return _layer(g, mode if plain else "", (x, w, r, b, sequence_lens, initial_h), attrs, layout)
+
+
+@from_onnx("GRU")
+def _(
+    g,
+    x,
+    w,
+    r,
+    b=None,
+    sequence_lens=None,
+    initial_h=None,
+    *,
+    activation_alpha=(),
+    activation_beta=(),
+    activations=(),
+    clip=None,
+    direction="forward",
+    hidden_size=None,
+    layout=0,
+    linear_before_reset=0,
+    output_sequence=0,
+):
+    attrs = {"activations": activations, "clip": clip, "direction": direction, "hidden_size": hidden_size}
+    attrs |= {"activation_alpha": activation_alpha, "activation_beta": activation_beta, "linear_before_reset": linear_before_reset}
+    plain = linear_before_reset and _usual(activations, ("sigmoid", "tanh"))
+    return _layer(g, "gru" if plain else "", (x, w, r, b, sequence_lens, initial_h), attrs, layout)
+
+
+@from_onnx("LSTM")
+def _(
+    g,
+    x,
+    w,
+    r,
+    b=None,
+    sequence_lens=None,
+    initial_h=None,
+    initial_c=None,
+    p=None,
+    *,
+    activation_alpha=(),
+    activation_beta=(),
+    activations=(),
+    clip=None,
+    direction="forward",
+    hidden_size=None,
+    input_forget=0,
+    layout=0,
+    output_sequence=0,
+):
+    attrs = {"activations": activations, "clip": clip, "direction": direction, "hidden_size": hidden_size}
+    attrs |= {"activation_alpha": activation_alpha, "activation_beta": activation_beta, "input_forget": input_forget}
+    plain = not input_forget and p is None and _usual(activations, ("sigmoid", "tanh", "tanh"))
+    return _layer(g, "lstm" if plain else "", (x, w, r, b, sequence_lens, initial_h, initial_c, p), attrs, layout)
+
+
+def _usual(activations, names):
+    lower = tuple(a.lower() for a in activations)
+    return lower in ((), names, names * 2)
+
+
+def _layer(g, mode, inputs, attrs, layout):
+    """The node, with X, initial states and results in the order of layout. mode: MXNet's, if its equations are MXNet's."""
+    attrs = {k: v for k, v in attrs.items() if v is not None}
+    attrs["direction"] = _DIRECTIONS.get(attrs["direction"], attrs["direction"])
+    x, w, r, b, lengths, *states = inputs
+    if layout:
+        x = g.transpose(x, axes=(1, 0, 2))
+        states[:2] = [s if s is None else g.transpose(s, axes=(1, 0, 2)) for s in states[:2]]
+    stored = all(v is None or v.const is not None for v in (w, r, b))
+    reverse = attrs["direction"] == "reverse"
+    known = x.shape is not None and len(x.shape) == 3
+    if mode and stored and known and x.dtype is not None and attrs.get("clip") is None and not (reverse and lengths is not None):
+        results = _of_mxnet(g, mode, x, w, r, b, lengths, states[: 1 + (mode == "lstm")], reverse)
+    else:
+        results = g.itself(x, w, r, b, lengths, *states, **attrs)
+    if not layout:
+        return results
+    y, *last = results
+    return g.transpose(y, axes=(2, 0, 1, 3)), *(g.transpose(s, axes=(1, 0, 2)) for s in last)
+
+
+def _of_mxnet(g, mode, x, w, r, b, lengths, states, reverse):
+    """MXNet's RNN on the same numbers: its parameters are one vector, its gates in another order, its directions side by side."""
+    count, size = r.const.shape[0], r.const.shape[2]
+    order = np.argsort(_ORDER[mode])
+    bias = np.zeros((count, 2 * len(order) * size), w.dtype) if b is None else b.const
+
+    def sorted_gates(array):
+        return array.reshape(len(order), size, -1)[order].reshape(-1)
+
+    halves = [half for own in bias for half in np.split(own, 2)]
+    packed = [sorted_gates(a) for d in range(count) for a in (w.const[d], r.const[d])] + [sorted_gates(h) for h in halves]
+    parameters = g.const(np.concatenate(packed), name=f"{g.label}_parameters")
+    parameters.weight = True
+    states = [_zero_state(g, x, count, size) if s is None else s for s in states]
+    if reverse:
+        x = g.reverse(x, axis=(0,))
+    attrs = {"mode": mode, "state_size": size, "num_layers": 1, "bidirectional": count == 2, "state_outputs": True}
+    more = () if lengths is None else (lengths,)
+    y, *last = g.RNN(x, parameters, *states, *more, **attrs, use_sequence_length=lengths is not None)
+    if reverse:
+        y = g.reverse(y, axis=(0,))
+    if count == 1:
+        return g.expand_dims(y, axis=1), *last
+    return g.transpose(g.Reshape(y, shape=(0, 0, 2, size)), axes=(0, 2, 1, 3)), *last
+
+
+def _zero_state(g, x, count, size):
+    """Zeros for as many sequences as there are: a size of 0 is one that RNN decides."""
+    batch = x.shape[1]
+    return g._zeros(shape=(count, 0 if batch is UNKNOWN else batch, size), dtype=x.dtype)

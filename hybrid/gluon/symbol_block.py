@@ -65,7 +65,7 @@ class SymbolBlock(HybridBlock):
                 node.name,
                 shape=spec.shape if is_known(spec.shape) else None,
                 dtype=np.float32 if spec.dtype is None else spec.dtype.type,
-                grad_req="null" if graph.is_auxiliary(node) else "write",
+                grad_req="null" if graph.is_auxiliary(node) or not _trains(spec.dtype) else "write",
                 lr_mult=float(node.attrs.get("__lr_mult__", 1.0)),
                 wd_mult=float(node.attrs.get("__wd_mult__", 1.0)),
                 allow_deferred_init=True,
@@ -182,6 +182,11 @@ def _symbols(given: Any, what: str) -> Iterator[Symbol]:
             yield from _symbols(item, what)
     else:
         raise TypeError(f"SymbolBlock: {what} must be a Symbol or a (nested) list of them, got {type(given).__name__}")
+
+
+def _trains(dtype: np.dtype | None) -> bool:
+    """Whether numbers of that dtype can change a little: no whole numbers (axes and sizes of imported networks), no words."""
+    return dtype is None or dtype.kind == "f" or dtype.name == "bfloat16"
 
 
 def _nested(given: Sequence[Any]) -> bool:

@@ -32,9 +32,6 @@ _LEGACY_IMAGES = "images decoded by OpenCV inside the engine; mx.image does the 
 _CALLS_C = (
     "an operator that calls back into a C or Python function by its address; mx.operator.Custom is the way to do that"
 )
-_FROM_ONNX = (
-    "making operators of an ONNX model is not written yet; this project writes ONNX, and runs it with onnxruntime"
-)
 _LUA = "calls Lua Torch, which is retired"
 
 MISSING: dict[str, str] = {
@@ -200,8 +197,7 @@ MISSING: dict[str, str] = {
     "mxnet.test_utils.get_im2rec_path": "im2rec.py is a program of MXNet's source tree; mx.recordio writes such files",
     "mxnet.test_utils.shuffle_csr_column_indices": "changes a csr array's parts in place, which are read-only copies here; "
     "rand_sparse_ndarray(shuffle_csr_indices=True) makes such arrays",
-    "mxnet.contrib.onnx.import_*[!_]": _FROM_ONNX,
-    "mxnet.contrib.onnx.onnx2mx": _FROM_ONNX,
+    "mxnet.contrib.onnx.onnx2mx": "the package inside which MXNet's converter lies; its functions are those of mx.contrib.onnx",
     "mxnet.onnx.mx2onnx": "the package inside which MXNet's converter lies; its functions are those of mx.onnx",
     "mxnet.contrib.onnx.*_": "by-product: a second name of a module's function",
 }

@@ -1,0 +1,265 @@
+"""An ONNX model becomes a symbol with parameters, checked against onnxruntime before the files appear."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+
+import hybrid.params
+from converters.importer import Imported, import_model
+from converters.reader import OnnxFile, read_model
+from hybrid.error import MXNetError
+from hybrid.graph import json as symbol_json
+from hybrid.graph.graph import Graph
+from hybrid.op import Spec
+
+from .compare import Tolerance, as_tolerance
+from .convert import Clock, NotEquivalent, Progress, check_target, publish
+from .engines import EngineError, NativeEngine, OnnxEngine, ReferenceEngine
+from .inputs import Inputs, as_specs
+from .models import BadInput, Model, describe
+from .verify import Case, VerifyResult, check, make_case, named
+
+SIZES = ((2, 8), (2, 32), (1, 64), (1, 224), (2, 1))
+"""Sizes to verify axes at whose size the model leaves open: (the first axis, the others), tried in this order."""
+
+
+@dataclass(frozen=True)
+class ImportResult:
+    """What import_onnx did."""
+
+    model: str
+    files: tuple[str, ...]
+    """The symbol and its parameters; empty when no output was asked for."""
+    opset: int
+    inputs: dict[str, dict[str, Any]]
+    outputs: tuple[str, ...]
+    operators: dict[str, int]
+    """Operators of the symbol and how often each occurs."""
+    parameters: int
+    bytes: int
+    repairs: tuple[str, ...]
+    """What was wrong with the model and has been put right."""
+    mxnet: tuple[str, ...]
+    """What keeps MXNet 1.9.1 from loading the files; empty when it does load them."""
+    verified: bool
+    witness: str
+    """What the numbers were compared with; empty when they were not."""
+    verification: VerifyResult | None
+    warnings: tuple[str, ...]
+    seconds: dict[str, float]
+
+    def as_dict(self) -> dict[str, Any]:
+        out = asdict(self)
+        if self.verification is not None:
+            out["verification"] = self.verification.as_dict()
+        return out
+
+
+def import_onnx(
+    model: Any,
+    *,
+    output: str | os.PathLike[str] | None = None,
+    inputs: Inputs | None = None,
+    verify: bool = True,
+    also: Sequence[Inputs] = (),
+    seed: int = 0,
+    tolerance: Tolerance | tuple[float, float] | None = None,
+    repro: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> ImportResult:
+    """Read an ONNX model as a symbol with parameters and prove with onnxruntime that the numbers stayed.
+
+    model: a path, bytes or ModelProto. output: the prefix of ``PREFIX-symbol.json`` and ``PREFIX-0000.params``, which appear only
+    when both agree. inputs: a shape, array or Spec by name, where the model leaves sizes open; axes that are open and not given are
+    verified at two sizes that it runs with. also: further inputs to verify with. A model that onnxruntime does not open is held
+    against onnx's own evaluator, and a warning says so.
+    Raises BadInput, converters.UnsupportedModel listing every node that cannot be read, NotEquivalent (nothing is written),
+    EngineError when neither runs it, or hybrid's errors for files that are no models.
+    """
+    tell = progress or (lambda _text: None)
+    clock = Clock()
+    tell("reading")
+    file = read_model(model)
+    prefix = None if output is None else Path(output)
+    targets = [] if prefix is None else [prefix.with_name(f"{prefix.name}{end}") for end in ("-symbol.json", "-0000.params")]
+    for target in targets:
+        check_target(target)
+    clock.lap("read")
+    tell("importing")
+    found = import_model(file)
+    clock.lap("import")
+    specs, arrays = as_specs(inputs)
+    unknown = [n for n in specs if n not in found.inputs]
+    if unknown:
+        raise BadInput(*(f"unknown input {n}: the model takes {', '.join(found.inputs) or 'none'}" for n in unknown))
+    name = Path(model).stem if isinstance(model, str | os.PathLike) else file.proto.graph.name or "model"
+    result, witness, warnings = None, "", []
+    with tempfile.TemporaryDirectory(prefix=".gluonnx-", dir=prefix.parent if prefix else None) as folder:
+        tell("writing")
+        written = write_model(found, Path(folder) / (prefix.name if prefix else "model"))
+        clock.lap("write")
+        if verify:
+            graph = symbol_json.loads(written[0].read_bytes(), source=str(written[0]))
+            params = {
+                k.partition(":")[2]: v for k, v in _loaded(written[1]).items() if isinstance(v, np.ndarray)
+            }
+            ours = Model(name, graph, params, names=_names(found))
+            theirs = _witnessed(model, file, name)
+            result, witness = _verify(ours, theirs, found, specs, arrays, also, seed, as_tolerance(tolerance), repro, tell)
+            clock.lap("verify")
+            if not result.equivalent:
+                raise NotEquivalent(result)
+            warnings += result.warnings
+        files = [publish(f, t) for f, t in zip(written, targets)]
+    return ImportResult(
+        model=name,
+        files=tuple(map(str, files)),
+        opset=found.opset,
+        inputs={n: describe(s) for n, s in found.inputs.items()},
+        outputs=found.outputs,
+        operators=dict(Counter(n.op.name for n in found.graph.nodes if n.op is not None).most_common()),
+        parameters=sum(a.size for a in found.params.values()),
+        bytes=sum(Path(f).stat().st_size for f in files) or sum(a.nbytes for a in found.params.values()),
+        repairs=found.repairs,
+        mxnet=tuple(not_in_mxnet(found.graph, found.params)),
+        verified=result is not None,
+        witness=witness,
+        verification=result,
+        warnings=tuple(dict.fromkeys(warnings)),
+        seconds=clock.laps,
+    )
+
+
+def write_model(found: Imported, prefix: Path) -> list[Path]:
+    """Write ``PREFIX-symbol.json`` and ``PREFIX-0000.params``; gives both."""
+    auxiliary = {n.name for n in found.graph.auxiliary_states()}
+    paths = [prefix.with_name(f"{prefix.name}{end}") for end in ("-symbol.json", "-0000.params")]
+    paths[0].write_text(symbol_json.dumps(found.graph))
+    hybrid.params.save(paths[1], {f"{'aux' if n in auxiliary else 'arg'}:{n}": a for n, a in found.params.items()})
+    return paths
+
+
+def opened_natively(model: Model) -> Model:
+    """An ONNX model as one that runs on our engine."""
+    found = import_model(model.path if model.path is not None else model.proto)
+    return Model(model.name, found.graph, found.params, None, model.path, names=_names(found))
+
+
+def not_in_mxnet(graph: Graph, params: Mapping[str, np.ndarray]) -> Iterator[str]:
+    """What keeps MXNet 1.9.1 from loading a symbol: operators that it lacks, and arrays that its files cannot hold."""
+    from hybrid.attrs import MXNET_DTYPES
+
+    lacking = Counter(n.op.name for n in _everywhere(graph) if n.op is not None and n.op.name.startswith("_onnx_"))
+    yield from (f"{name}, {count} times" if count > 1 else name for name, count in lacking.most_common())
+    for name, array in params.items():
+        if array.dtype.name not in MXNET_DTYPES:
+            yield f"parameter {name} is {array.dtype}"
+
+
+def _everywhere(graph: Graph) -> Iterator[Any]:
+    for node in graph.nodes:
+        yield node
+        for body in node.subgraphs:
+            yield from _everywhere(body)
+
+
+def _loaded(path: Path) -> dict[str, Any]:
+    loaded = hybrid.params.load(path)
+    return loaded if isinstance(loaded, dict) else {}  # a file without any parameter reads as a list
+
+
+def _names(found: Imported) -> dict[str, str]:
+    """What the graph's tensors are called in the ONNX model."""
+    return {entry.name: name for name, entry in found.tensors.items()}
+
+
+def _witnessed(model: Any, file: OnnxFile, name: str) -> Model:
+    if isinstance(model, str | os.PathLike):
+        return Model(name, proto=file.proto, path=Path(model))
+    return Model(name, proto=model if isinstance(model, onnx.ModelProto) else onnx.load_from_string(model))
+
+
+def _verify(
+    ours: Model,
+    theirs: Model,
+    found: Imported,
+    specs: Mapping[str, Spec],
+    arrays: Mapping[str, np.ndarray],
+    also: Sequence[Inputs],
+    seed: int,
+    tolerance: Tolerance | None,
+    repro: str | os.PathLike[str] | None,
+    tell: Progress,
+) -> tuple[VerifyResult, str]:
+    """The comparison, and what ours was compared with."""
+    start = time.perf_counter()
+    native = NativeEngine(ours, dict.fromkeys(found.inputs))
+    witness: OnnxEngine = OnnxEngine(theirs)
+    notes = []
+    try:
+        witness.open()
+    except EngineError as error:
+        notes.append(f"compared with {ReferenceEngine.label}: {error}")
+        witness = ReferenceEngine(theirs)
+        witness.open()
+    open_axes = any(
+        n not in arrays and any(isinstance(d, str) for d in _shape(n, found, specs) or ()) for n in found.inputs
+    )
+    result, failures = None, []
+    for first, other in SIZES if open_axes else ((0, 0),):
+        try:
+            cases = []
+            for step in (0, 1) if open_axes else (0,):
+                sized = {n: _sized(n, found, specs, first + step, other * (1 + step)) for n in found.inputs}
+                cases.append(make_case(ours, native, theirs, witness, {**specs, **sized}, arrays, seed + step))
+            for number, given in enumerate(also, 2):
+                further, values = as_specs(given)
+                cases.append(make_case(ours, native, theirs, witness, {**specs, **further}, values, seed + number))
+            for case in cases:  # sizes that were made up may not go together
+                witness.run(case.feeds)
+            result = check(native, witness, cases, tolerance=tolerance, repro=repro, progress=tell)
+            break
+        except (EngineError, MXNetError) as error:
+            failures.append(error)
+            if not open_axes:
+                raise
+    if result is None:
+        raise BadInput(
+            f"the model leaves sizes open, and none of those that were tried go together ({failures[0]}); give them "
+            "(--input NAME:D1,D2,...), give arrays (--inputs FILE.npz), or import without verification (--no-verify)"
+        )
+    result = named(result, ours.name, f"{theirs.name} in {witness.label}", time.perf_counter() - start)
+    return with_warnings(result, notes), witness.label
+
+
+def with_warnings(result: VerifyResult, notes: Sequence[str]) -> VerifyResult:
+    """The result, with further warnings before its own."""
+    return VerifyResult(**{**result.__dict__, "warnings": (*notes, *result.warnings)})
+
+
+def _shape(name: str, found: Imported, specs: Mapping[str, Spec]) -> Any:
+    given = specs.get(name, Spec()).shape
+    return found.inputs[name].shape if given is None else given
+
+
+def _sized(name: str, found: Imported, specs: Mapping[str, Spec], first: int, other: int) -> Spec:
+    """An input's spec with sizes for the axes that are open; the same for axes of one name, that of the first which has it."""
+    leading = {
+        d for s in found.inputs.values() for d in (s.shape or ())[:1] if isinstance(d, str) and d != "?"
+    }
+    shape = _shape(name, found, specs)
+    sizes = None if shape is None else tuple(
+        (first if d in leading or (i == 0 and d == "?") else other) if isinstance(d, str) else d
+        for i, d in enumerate(shape)
+    )
+    return Spec(sizes, specs.get(name, Spec()).dtype or found.inputs[name].dtype)

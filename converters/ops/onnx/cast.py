@@ -1,0 +1,46 @@
+"""Conversions of dtype. Where MXNet has both dtypes its own Cast stands for ONNX's, written in converters/ops/casting.py."""
+
+from hybrid.attrs import MXNET_DTYPES
+
+from ...error import Unsupported
+from ...importer import dtype_of
+from ...registry import from_onnx, itself, to_onnx
+
+itself("BitCast", since=26)
+itself("CastLike", since=15)
+
+
+def _by_mxnet(source, target):
+    """Whether MXNet's Cast means the same: not for dtypes it has not, nor where it rounds twice (wide numbers to bfloat16), nor
+    for floats that only a uint64 can hold."""
+    if source is None or source.name not in MXNET_DTYPES or target.name not in MXNET_DTYPES:
+        return False
+    if target.name == "bfloat16":
+        return source.itemsize <= 2 or source.name == "float32"
+    return target.name != "uint64" or source.kind in "iub"
+
+
+@from_onnx("Cast")
+def _(g, x, *, to):
+    from onnx import TensorProto
+
+    if to not in TensorProto.DataType.keys():
+        raise Unsupported(f"got to={to!r}, wanted the name of an element type")
+    return _cast(g, x, TensorProto.DataType.Value(to))
+
+
+@from_onnx("Cast", since=6)
+def _(g, x, *, to, saturate=1, round_mode="up"):
+    return _cast(g, x, to, saturate, round_mode)
+
+
+def _cast(g, x, to, saturate=1, round_mode="up"):
+    target = dtype_of(to)
+    if _by_mxnet(x.dtype, target):
+        return g.Cast(x, dtype=target)
+    return g.apply("_onnx_Cast", x, to=target, saturate=bool(saturate), round_mode=round_mode)
+
+
+@to_onnx("_onnx_Cast")
+def _(b, op, x):
+    return b.itself("", "Cast", op, [x])
