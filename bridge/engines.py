@@ -155,8 +155,9 @@ class OnnxEngine:
 
     label = "onnxruntime"
 
-    def __init__(self, model: Model, *, threads: int = 0, frugal: bool = False):
-        self.frugal = frugal
+    def __init__(self, model: Model, *, threads: int = 0, frugal: bool = False, plain: bool = False):
+        """frugal: for few runs. plain: node by node, as the model says; fused nodes of quantised models round elsewhere."""
+        self.frugal, self.plain = frugal, plain
         assert model.proto is not None
         self.model, self.proto, self.threads = model, model.proto, threads
         self.specs: dict[str, Spec] = specs_of_onnx(model.proto)
@@ -179,6 +180,8 @@ class OnnxEngine:
         if self.frugal:
             # packed copies of the weights pay off over many runs, here there are few
             options.add_session_config_entry("session.disable_prepacking", "1")
+        if self.plain:
+            options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         if self.threads:
             options.intra_op_num_threads = self.threads
         try:

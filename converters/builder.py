@@ -319,7 +319,8 @@ class Builder:
             value = getattr(op, field.name)
             if field.name in ("given", "num_outputs", op.count) and (schema is None or field.name not in schema.attributes):
                 continue
-            if value is None or (schema is not None and field.name not in schema.attributes):
+            empty = value is None or (isinstance(value, tuple) and not value and field.default == ())
+            if empty or (schema is not None and field.name not in schema.attributes):
                 if value != field.default:
                     wrong.append(field.name)
                 continue

@@ -1,4 +1,4 @@
-"""The table of operators: what the engine has, and what of it is written as ONNX. Derived from the registries.
+"""The tables of operators: what the engine has, what of it is written as ONNX, what of ONNX is read. Derived from the registries.
 
 ``python -m converters.coverage > docs/operators.md`` writes it anew.
 """
@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import onnx
+
 import hybrid.ops  # noqa: F401  fills OPS
 from hybrid.op import OPS
 
 from . import ops  # noqa: F401  fills EXPORT
-from .registry import EXPORT, NOT_EXPORTED
+from .registry import EXPORT, IMPORT, NOT_EXPORTED, NOT_IMPORTED
 
 
 class Row(NamedTuple):
@@ -51,7 +53,33 @@ def markdown() -> str:
     for row in table:
         said = ", ".join(map(str, row.opsets)) or f"no: {row.reason}"
         lines.append(f"| `{row.name}` | {', '.join(f'`{a}`' for a in row.aliases)} | {said} |")
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *_read()]) + "\n"
+
+
+def _read() -> list[str]:
+    """The table of ONNX operators that are read."""
+    lines = [
+        "",
+        "# ONNX operators",
+        "",
+        f"{len(IMPORT)} operators are read. A version of an operator is read by what holds from the newest opset not above it. Those that",
+        "ONNX itself defines by others and that are not in the table are read as these. Operators that MXNet lacks, or has in a",
+        "narrower form, become operators of the family `_onnx_` ([decision 0011](decisions/0011-the-family-onnx.md)).",
+        "",
+        "| domain | operator | read from opset |",
+        "|---|---|---|",
+    ]
+    for domain, name in sorted({*IMPORT, *NOT_IMPORTED}):
+        since = ", ".join(map(str, sorted(IMPORT.get((domain, name), ()))))
+        lines.append(f"| {domain} | `{name}` | {since or f'no: {NOT_IMPORTED[domain, name]}'} |")
+    return lines
+
+
+def unread() -> list[tuple[str, str]]:
+    """Operators of the installed onnx that are neither read, nor defined by others, nor refused with a reason."""
+    known = {*IMPORT, *NOT_IMPORTED}
+    schemas = (s for s in onnx.defs.get_all_schemas() if not (s.has_function or s.has_context_dependent_function))
+    return sorted({(s.domain, s.name) for s in schemas} - known)
 
 
 if __name__ == "__main__":

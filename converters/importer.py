@@ -14,7 +14,7 @@ import numpy as np
 import onnx
 from onnx import AttributeProto
 
-from hybrid.attrs import DTypeKind
+from hybrid.attrs import DTypeKind, Optional
 from hybrid.error import MXNetError
 from hybrid.graph.executor import apply
 from hybrid.graph.graph import Entry, Graph, Node
@@ -84,6 +84,10 @@ class Value:
 
     def __repr__(self) -> str:
         return f"Value({self.name}, {self.shape}, {self.dtype})"
+
+
+class Unread(Unsupported):
+    """There is nothing that reads the operator."""
 
 
 class Body(NamedTuple):
@@ -357,7 +361,9 @@ class Importer:
         for key, value in attributes.items():
             if key not in cls.fields:
                 raise Unsupported(f"attribute {key} is not known to {self.node.op_type}; it takes {', '.join(cls.fields)}")
-            if isinstance(cls.fields[key].kind, DTypeKind) and isinstance(value, int):
+            kind = cls.fields[key].kind
+            kind = kind.kind if isinstance(kind, Optional) else kind
+            if isinstance(kind, DTypeKind) and isinstance(value, int):
                 value = dtype_of(value)
             fields[key] = value
         optional = getattr(cls, "optional", ())
@@ -439,7 +445,9 @@ class Importer:
             if any(self.wants(i) for i in range(len(results), len(proto.output))):
                 raise Unsupported(f"output {proto.output[len(results)]} is not computed")
         except (Unsupported, MXNetError) as error:
-            self.shared.problems.append(Problem(self.label, proto.op_type, str(error)))
+            # what follows from a node that could not be read is no problem of its own
+            if isinstance(error, Unread) or not any(map(self._is_stand_in, proto.input)):
+                self.shared.problems.append(Problem(self.label, proto.op_type, str(error)))
             foreign = Foreign(proto.op_type, 0, len(proto.output), str(error))
             node = Node(foreign, self.label)
             results = [Value(n, None, None, None, Entry(node, i)) for i, n in enumerate(proto.output)]
@@ -452,6 +460,11 @@ class Importer:
         if found is None:
             raise Unsupported(f"its input {name} is neither an input of the model, a parameter, nor made by a node")
         return found
+
+    def _is_stand_in(self, name: str) -> bool:
+        """Whether a tensor stands for the output of a node that could not be read."""
+        found = self.find(name) if name else None
+        return found is not None and found.entry is not None and isinstance(found.entry.node.op, Foreign)
 
     def _leave(self, proto: onnx.NodeProto, results: Sequence[Value | None]) -> None:
         """Name what has been made: the node after itself or its first output, and its parts after it."""
@@ -498,7 +511,7 @@ class Importer:
                 return self._expand(standard, inputs)
             reason = NOT_IMPORTED.get((self.domain, name))
             where = f" of domain {self.domain}" if self.domain else ""
-            raise Unsupported(reason or f"no reading for {name}{where} at opset {opset}")
+            raise Unread(reason or f"no reading for {name}{where} at opset {opset}")
         while inputs and inputs[-1] is None:
             inputs.pop()
         problems = []

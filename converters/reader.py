@@ -350,10 +350,11 @@ def _reference(data: memoryview, start: int, end: int, here: str) -> list[memory
     """A tensor in pieces, a reference in place of its content; None where that is small or must be decoded."""
     kind, content = 0, None
     for number, wire, at, body, stop in _fields(data, start, end):
-        if number in ELSEWHERE:
+        value = _read_varint(data, body, stop)[0] if wire == VARINT else None
+        if number in ELSEWHERE and value != TensorProto.DEFAULT:
             return None
-        if number == DATA_TYPE and wire == VARINT:
-            kind = _read_varint(data, body, stop)[0]
+        if number == DATA_TYPE and value is not None:
+            kind = value
         elif number in CONTENT:
             if content or wire != COUNTED:  # in parts, or in two fields
                 return None
@@ -367,7 +368,7 @@ def _reference(data: memoryview, start: int, end: int, here: str) -> list[memory
     tensor = TensorProto(data_location=TensorProto.EXTERNAL)
     for key, value in (("location", here), ("offset", body), ("length", stop - body)):
         tensor.external_data.add(key=key, value=str(value))
-    return [data[start:at], tensor.SerializeToString(), data[stop:end]]
+    return [data[start:at], data[stop:end], tensor.SerializeToString()]  # last, so that its data_location counts
 
 
 def _fields(data: memoryview, at: int, end: int) -> Iterator[tuple[int, int, int, int, int]]:
@@ -383,6 +384,8 @@ def _fields(data: memoryview, at: int, end: int) -> Iterator[tuple[int, int, int
         elif wire in (FOUR_BYTES, EIGHT_BYTES):
             size = 4 if wire == FOUR_BYTES else 8
         else:
+            size = -1
+        if size < 0 or not number:
             raise ValueError(f"no field that ONNX has, at offset {start}")
         if size > end - at:
             raise ValueError(f"field {number} at offset {start} wants {size} bytes, {end - at} are left")

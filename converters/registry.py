@@ -139,11 +139,12 @@ def family_name(name: str, domain: str = "") -> str:
     return _FAMILIES.get(domain, f"{FAMILY}{domain.replace('.', '_')}_") + name
 
 
-def itself(*names: str, since: int = 1, domain: str = "", write: bool = True) -> None:
-    """Operators of the family that are read, from an opset on, as they stand, and written so (unless ``write`` is off because a
-    translation of its own is registered)."""
+def itself(*names: str, since: int = 1, domain: str = "", read: bool = True, write: bool = True) -> None:
+    """Operators of the family that are read, from an opset on, as they stand, and written so (unless ``read`` or ``write`` is off
+    because a translation of its own is registered)."""
     for name in names:
-        from_onnx(name, since=since, domain=domain)(_keep)
+        if read:
+            from_onnx(name, since=since, domain=domain)(_keep)
         own = family_name(name, domain)
         if write and own not in STANDING:
             STANDING[own] = (domain, name)

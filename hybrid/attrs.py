@@ -100,6 +100,9 @@ class Text(Kind):
             raise ValueError
         return value
 
+    def parse(self, text: str) -> str:
+        return text
+
 
 class Choice(Kind):
     """One of a few words."""
@@ -142,6 +145,19 @@ class Tuple(Kind):
 
     def write(self, value: tuple[Any, ...]) -> str:
         return f"({', '.join(map(self.item.write, value))}{',' if len(value) == 1 else ''})"
+
+
+class Texts(Tuple):
+    """A tuple of texts: ``(a, b)`` where all are plain words, else a JSON list of them."""
+
+    def __init__(self):
+        super().__init__(Text("text"))
+
+    def parse(self, text: str) -> tuple[str, ...]:
+        return self.check(json.loads(text)) if text[:2] == '["' else super().parse(text)
+
+    def write(self, value: tuple[str, ...]) -> str:
+        return super().write(value) if all(re.fullmatch(r"[\w.:+-]+", v) for v in value) else json.dumps(value)
 
 
 class Optional(Kind):
@@ -288,7 +304,7 @@ def kind_of(annotation: Any) -> Kind:
     if origin is Literal:
         return Choice(*args)
     if origin is tuple and len(args) == 2 and args[1] is Ellipsis:
-        return Tuple(kind_of(args[0]))
+        return Texts() if args[0] is str else Tuple(kind_of(args[0]))
     if origin in (typing.Union, types.UnionType) and type(None) in args and len(args) == 2:
         return Optional(kind_of(args[0] if args[1] is type(None) else args[1]))
     raise TypeError(f"no attribute kind for annotation {annotation!r}")

@@ -264,10 +264,9 @@ def _layer(g, mode, inputs, attrs, layout):
         x = g.transpose(x, axes=(1, 0, 2))
         states[:2] = [s if s is None else g.transpose(s, axes=(1, 0, 2)) for s in states[:2]]
     stored = all(v is None or v.const is not None for v in (w, r, b))
-    reverse = attrs["direction"] == "reverse"
-    known = x.shape is not None and len(x.shape) == 3
-    if mode and stored and known and x.dtype is not None and attrs.get("clip") is None and not (reverse and lengths is not None):
-        results = _of_mxnet(g, mode, x, w, r, b, lengths, states[: 1 + (mode == "lstm")], reverse)
+    known = x.shape is not None and len(x.shape) == 3 and x.dtype is not None
+    if mode and stored and known and lengths is None and attrs.get("clip") is None:  # MXNet refuses lengths on the CPU
+        results = _of_mxnet(g, mode, x, w, r, b, states[: 1 + (mode == "lstm")], attrs["direction"] == "reverse")
     else:
         results = g.itself(x, w, r, b, lengths, *states, **attrs)
     if not layout:
@@ -276,7 +275,7 @@ def _layer(g, mode, inputs, attrs, layout):
     return g.transpose(y, axes=(2, 0, 1, 3)), *(g.transpose(s, axes=(1, 0, 2)) for s in last)
 
 
-def _of_mxnet(g, mode, x, w, r, b, lengths, states, reverse):
+def _of_mxnet(g, mode, x, w, r, b, states, reverse):
     """MXNet's RNN on the same numbers: its parameters are one vector, its gates in another order, its directions side by side."""
     count, size = r.const.shape[0], r.const.shape[2]
     order = np.argsort(_ORDER[mode])
@@ -293,8 +292,7 @@ def _of_mxnet(g, mode, x, w, r, b, lengths, states, reverse):
     if reverse:
         x = g.reverse(x, axis=(0,))
     attrs = {"mode": mode, "state_size": size, "num_layers": 1, "bidirectional": count == 2, "state_outputs": True}
-    more = () if lengths is None else (lengths,)
-    y, *last = g.RNN(x, parameters, *states, *more, **attrs, use_sequence_length=lengths is not None)
+    y, *last = g.RNN(x, parameters, *states, **attrs)
     if reverse:
         y = g.reverse(y, axis=(0,))
     if count == 1:

@@ -59,6 +59,8 @@ def _applied(
             options["rng"] = rng or random.generator()
         if "shape" in op.uses:
             options["shape"] = specs[0].shape
+        if "specs" in op.uses:
+            options["specs"] = specs
         if "bodies" in op.uses:
             options["bodies"] = bodies
     if out is not None:

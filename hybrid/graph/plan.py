@@ -40,7 +40,8 @@ class Step(NamedTuple):
     buffer: int | None
     """Which of the plan's buffers the output is written to; None when compute makes its own array."""
     plain: bool
-    """One output, and compute wants nothing but arrays (and ``out`` when there is a buffer)."""
+    """One output, compute wants nothing but arrays (and ``out`` when there is a buffer), and all shapes are known: later runs can
+    do what a first one has proven."""
 
 
 class Plan(NamedTuple):
@@ -101,7 +102,8 @@ def make_plan(graph: Graph, inference: Inference, names: Sequence[str]) -> Plan:
         assert node.op is not None
         own = slot[id(node), 0]
         spec = inference.spec(Entry(node))
-        if node.op.into and own not in kept and is_known(spec.shape) and spec.dtype is not None:
+        if node.op.into and own not in kept and _settled(spec):
+            assert spec.shape is not None and spec.dtype is not None
             size = int(np.prod(spec.shape, dtype=np.int64)) * spec.dtype.itemsize
             if size:
                 wanted[own] = len(lifetimes)
@@ -123,7 +125,9 @@ def make_plan(graph: Graph, inference: Inference, names: Sequence[str]) -> Plan:
             buffer = len(buffers)
             buffers.append(Buffer(offsets[wanted[own]], specs[0].shape, specs[0].dtype))  # type: ignore[arg-type]
         outputs = tuple(slot[id(node), i] for i in range(len(node.outputs)))
-        plain = len(outputs) == 1 and not node.op.uses and not node.op.mutates
+        # what compute does, and whether it hands out memory of its inputs, is the same every time only for the same shapes
+        same = all(_settled(s) for s in (*specs, *map(inference.spec, node.inputs))) and not node.op.data_decides
+        plain = len(outputs) == 1 and same and not node.op.uses and not node.op.mutates
         inputs = tuple(slot_of(e) for e in node.inputs)
         steps.append(Step(node, node.op, inputs, outputs, specs, tuple(dying[index]), buffer, plain))
     variables = tuple((slot[id(n), 0], place_of[n.name]) for n in graph.nodes if n.is_variable)
@@ -136,9 +140,14 @@ def make_plan(graph: Graph, inference: Inference, names: Sequence[str]) -> Plan:
         buffers=tuple(buffers),
         arena=arena,
         outputs=tuple(map(inference.spec, graph.outputs)),
-        known=all(is_known(s.shape) and s.dtype is not None for s in map(inference.spec, graph.outputs)),
+        known=all(map(_settled, map(inference.spec, graph.outputs))),
         work=sum(_elements(inference, e) for s in steps for e in (*s.node.inputs, *_shown(s))),
     )
+
+
+def _settled(spec: Spec) -> bool:
+    """Whether shape and dtype are known before anything runs."""
+    return is_known(spec.shape) and spec.dtype is not None
 
 
 def _shown(step: Step) -> list[Entry]:

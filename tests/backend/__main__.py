@@ -1,4 +1,5 @@
-"""Runs the suite and counts: ``python -m tests.backend [PATTERN] [--verbose]``, the pattern a regular expression on test names."""
+"""Runs the suite and counts: ``python -m tests.backend [PATTERN] [--verbose] [--again]``, the pattern a regular expression on test names;
+with --again through an export and a second import."""
 
 import argparse
 import collections
@@ -11,6 +12,7 @@ import warnings
 from onnx.backend.test import BackendTest
 
 from bridge.onnx_backend import OnnxBackend
+from tests.backend.again import Again
 
 
 def main() -> None:
@@ -18,12 +20,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("pattern", nargs="?", default="")
     parser.add_argument("--verbose", action="store_true", help="show where each failure comes from")
+    parser.add_argument("--again", action="store_true", help="import, export, import, and compare bit for bit")
     arguments = parser.parse_args()
     passed: collections.Counter[str] = collections.Counter()
     total: collections.Counter[str] = collections.Counter()
     start = time.perf_counter()
     warnings.simplefilter("ignore")
-    for category, cls in BackendTest(OnnxBackend, __name__).test_cases.items():
+    for category, cls in BackendTest(Again if arguments.again else OnnxBackend, __name__).test_cases.items():
         for name in unittest.TestLoader().getTestCaseNames(cls):
             if not name.endswith("_cpu") or not re.search(arguments.pattern, name):
                 continue

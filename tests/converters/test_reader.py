@@ -51,12 +51,18 @@ def base_of(array: np.ndarray):
 
 
 def example(kind: int, shape: tuple[int, ...]) -> tuple[TensorProto, TensorProto, np.ndarray]:
-    """A tensor of random bits: from raw_data, from a typed field, and the array that both hold."""
+    """A tensor of random bits: in raw_data, in a typed field, and the array that both hold."""
     layout, count = KINDS[kind], int(np.prod(shape))
     size = -(-count * layout.bits // 8)
     content = RANDOM.integers(0, 2 if layout.dtype == "bool" else 256, size, np.uint8)
     if count % 2 and layout.bits < 8:
         content[-1] &= (1 << layout.bits * (count % (8 // layout.bits))) - 1
+    if layout.field in (
+        "float_data",
+        "double_data",
+    ):  # no NaN: it may lose its payload on the way through Python's floats
+        step = 4 if layout.field == "float_data" else 8
+        content[step - 1 :: step] &= 0xBF
     in_raw = TensorProto(name="w", data_type=kind, dims=shape, raw_data=content.tobytes())
     typed = TensorProto(name="w", data_type=kind, dims=shape)
     part = {"complex64": "<f4", "complex128": "<f8"}.get(layout.dtype)
@@ -87,12 +93,7 @@ def test_every_data_type_from_raw_data_and_typed_fields(kind: int, shape: tuple[
         return
     in_raw, typed, wanted = example(kind, shape)
     assert same(read_back(in_raw), wanted)
-    # a float that went through Python's may come back with another payload of NaN
-    got = read_back(typed)
-    if wanted.dtype.kind in "fc" and wanted.dtype.itemsize >= 4:
-        np.testing.assert_array_equal(got, wanted, strict=True)
-    else:
-        assert same(got, wanted)
+    assert same(got := read_back(typed), wanted)
     assert not got.flags.writeable
 
 
@@ -101,8 +102,7 @@ def test_agrees_with_onnx(kind: int) -> None:
     if kind not in TensorProto.DataType.values() or tuple(map(int, onnx.__version__.split(".")[:2])) < (1, 19):
         pytest.xfail("this onnx lacks the data type, or has dtypes of its own instead of those of ml_dtypes")
     for tensor in example(kind, (7, 3))[:2]:
-        with np.errstate(invalid="ignore"):
-            np.testing.assert_array_equal(read_back(tensor).view("u1"), numpy_helper.to_array(tensor).view("u1"))
+        assert same(read_back(tensor), numpy_helper.to_array(tensor))
 
 
 def test_strings() -> None:
@@ -145,6 +145,7 @@ def test_weights_are_views_of_the_mapped_file(tmp_path: Path) -> None:
     arrays = {f"w{'_' * i}": RANDOM.standard_normal((64, 33)).astype(np.float32) for i in range(8)}
     path = tmp_path / "model.onnx"
     model = model_of(*(raw(name, array) for name, array in arrays.items()))
+    model.graph.initializer[0].data_location = TensorProto.DEFAULT  # as onnx leaves it when it has loaded external data
     path.write_bytes(model.SerializeToString())
     file = read_model(path)
     assert file.proto.ByteSize() < 2000

@@ -1,5 +1,7 @@
 """Conversions of dtype. Where MXNet has both dtypes its own Cast stands for ONNX's, written in converters/ops/casting.py."""
 
+from onnx import TensorProto
+
 from hybrid.attrs import MXNET_DTYPES
 
 from ...error import Unsupported
@@ -22,11 +24,10 @@ def _by_mxnet(source, target):
 
 @from_onnx("Cast")
 def _(g, x, *, to):
-    from onnx import TensorProto
-
-    if to not in TensorProto.DataType.keys():
+    code = dict(TensorProto.DataType.items()).get(to)
+    if code is None:
         raise Unsupported(f"got to={to!r}, wanted the name of an element type")
-    return _cast(g, x, TensorProto.DataType.Value(to))
+    return _cast(g, x, code)
 
 
 @from_onnx("Cast", since=6)

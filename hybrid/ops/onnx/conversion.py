@@ -1,7 +1,7 @@
-"""From every dtype to every other as ONNX's Cast says (opset 6 to newest; narrow floats since 19, 4 bits 21, 2 bits 25, 6 bits 28).
+"""From every dtype to every other as ONNX's Cast says (opset 6 to newest).
 
-Where ONNX leaves it open: floats that an integer type cannot hold become what C compiled for x86 makes of them (common.truncate), for
-4- and 2-bit integers its low bits; what is no number in a type that has none is zero; -1 and less have no power of two: NaN in e8m0.
+Where ONNX leaves it open: floats that an integer type cannot hold become what C compiled for x86 makes of them (common.truncate),
+for 4- and 2-bit integers its low bits; NaN is zero in a type that has none; negative numbers, which no power of two is, are NaN.
 """
 
 import functools
@@ -53,8 +53,8 @@ def plain(array: np.ndarray) -> np.ndarray:
 def convert(array: Any, dtype: Any, *, saturate: bool = True, round_mode: str = "up") -> np.ndarray:
     """The array in another dtype, as ONNX Cast converts; strings are objects of type str.
 
-    saturate: what an 8-bit float cannot hold becomes its greatest value, else infinity or NaN. round_mode: "up", "down" or "nearest",
-    how powers of two (float8_e8m0fnu) are found. Raises ValueError for complex numbers and for text that is no number."""
+    saturate: what an 8-bit float cannot hold becomes its greatest value, else infinity or NaN. round_mode: how powers of two
+    (float8_e8m0fnu) are found, "up", "down" or "nearest". Raises ValueError for complex numbers and for text that is no number."""
     array, dtype = np.asarray(array), read_dtype(dtype)
     if array.dtype == dtype:
         return array

@@ -86,8 +86,8 @@ class Recurrent(Standard):
     """A recurrent layer. Shapes: X (T, N, C), W (D, G*H, C), R (D, G*H, H), B (D, 2*G*H), sequence_lens (N,), initial states (D, N, H)
     -> Y (T, D, N, H), last states (D, N, H).
 
-    Past its length a sequence has outputs of 0 and keeps its state; its reverse direction starts at its own end. clip bounds the
-    arguments of the activations. The operators' attribute layout is not theirs: it is read and written as transposes."""
+    Past its length a sequence has outputs of 0 and keeps its state, which for one without steps is 0 (onnxruntime's reading); its
+    reverse direction starts at its own end. clip bounds the arguments of the gates' activations. The operators' attribute layout is not theirs: it is read and written as transposes."""
 
     activation_alpha: tuple[float, ...] = ()
     activation_beta: tuple[float, ...] = ()
@@ -130,6 +130,8 @@ class Recurrent(Standard):
             beta = 0.0 if kind.beta is None else next(betas, kind.beta)
             found.append(Bound(kind, alpha, beta, self.clip))
         size = len(self.usual)
+        # onnxruntime, which files were made for, bounds the arguments of gates alone, not that of an LSTM's last activation
+        found = [c._replace(clip=None) if i % size == 2 else c for i, c in enumerate(found)]
         return [found[i : i + size] for i in range(0, len(found), size)]
 
     def returns(self):
@@ -198,6 +200,8 @@ class Recurrent(Standard):
                     y[t, direction] = np.where(valid, new[0], 0)
                     new = [np.where(valid, n, s) for n, s in zip(new, states)]
                 states = new
+            if lengths is not None:
+                states = [np.where(lengths[:, None] > 0, s, 0) for s in states]
             last.append(states)
         return y, [np.stack(s) for s in zip(*last)]
 
@@ -218,7 +222,8 @@ class Recurrent(Standard):
         for direction, own in enumerate(weights):
             grads = Weights(*(None if a is None else np.zeros_like(a) for a in own))  # type: ignore[arg-type]
             dgiven = np.zeros((steps, count, len(own.w)), x.dtype)
-            dstates = [d[direction] for d in dlast]
+            some = np.True_ if lengths is None else lengths[:, None] > 0
+            dstates = [np.where(some, d[direction], 0) for d in dlast]
             for t, tape in zip(reversed(self._order(direction, steps)), reversed(tapes[direction])):
                 valid = np.True_ if lengths is None else (t < lengths)[:, None]
                 arriving = [np.where(valid, d, 0) for d in dstates]

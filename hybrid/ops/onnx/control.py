@@ -1,0 +1,410 @@
+"""If, Loop, Scan and SequenceMap as ONNX means them; their bodies are subgraphs of their nodes (see ../control.py).
+
+What the variables of a body hold is said by attributes: places among the body's own inputs (of which If has none), followed by what
+it takes of the graph around it, which are the last inputs of the node."""
+
+import numpy as np
+
+from ...op import op
+from ...shapes import UNKNOWN, identical, merge
+from ..common import axis_of
+from ..control import Backward, ControlFlow, common, truth
+from .base import hold
+from .sequence import elements
+
+Locations = tuple[int, ...]
+OBJECT = np.dtype(object)
+COUNTER = np.dtype(np.int64)
+TRUTH = np.dtype(np.bool_)
+
+
+def shared_dtype(a, b):
+    """The dtype of what is now one thing, now another; None where that varies, as optionals do. Raises ValueError for tensors of
+    different dtypes."""
+    if a is None or b is None or a == b:
+        return b if a is None else a
+    if OBJECT in (a, b):
+        return None
+    raise ValueError(f"got {a} one time and {b} another, wanted one dtype")
+
+
+@op("_onnx_If")
+class If(ControlFlow):
+    """One of two bodies, chosen by a condition of one element. What they give may differ in shape.
+
+    then_reads and else_reads: of the inputs after the condition. Source: ONNX If (opset 1 to newest)."""
+
+    then_reads: Locations
+    else_reads: Locations
+
+    count_bodies = 2
+    differentiated = (0, 1)
+
+    def misplaced(self, given):
+        if given < 1:
+            return "got no condition"
+        return self.within(given - 1, "then_reads", "else_reads")
+
+    def placed(self, inputs):
+        """What the variables of the two bodies hold."""
+        return [[inputs[1 + i] for i in reads] for reads in (self.then_reads, self.else_reads)]
+
+    def _both(self, values, bodies):
+        found = [self.results(body(held)[1]) for body, held in zip(self.those(bodies), self.placed(values))]
+        return list(zip(*found))
+
+    def infer_shape(self, *shapes, bodies=()):
+        return [common(a, b) for a, b in self._both(shapes, bodies)]
+
+    def infer_type(self, *dtypes, bodies=()):
+        return [None if a is None or b is None else shared_dtype(a, b) for a, b in self._both(dtypes, bodies)]
+
+    def compute(self, condition, *rest, bodies=()):
+        chosen = 0 if truth(self, condition) else 1
+        return self.results(self.those(bodies)[chosen](self.placed((condition, *rest))[chosen]))
+
+
+@op("_backward__onnx_If")
+class IfBackward(Backward, If):
+    """The gradients of the inputs of _onnx_If."""
+
+    def back(self, dy, inputs, gradients, forward, backs):
+        chosen = 0 if truth(self, inputs[0]) else 1
+        places = (self.then_reads, self.else_reads)[chosen]
+        for place, part in zip(places, self.through(backs, chosen, self.placed(inputs)[chosen], dy)):
+            gradients[1 + place] += part
+
+
+class Repeated(ControlFlow):
+    """Base of loops. States are handed from step to step, and may change their shapes; other results are stacked.
+
+    num_states: how many there are. body_reads: what the body's variables hold."""
+
+    num_states: int
+    body_reads: Locations
+
+    uses = ("bodies", "specs")
+
+    def placed(self, given, captured):
+        """What the body's variables hold."""
+        held = (*given, *captured)
+        return [held[i] for i in self.body_reads]
+
+    def fitting(self, given):
+        """What is wrong with so many inputs, if anything."""
+        stacked = self.num_outputs - self.num_states
+        if self.num_states < 0 or stacked < 0:
+            return f"got {self.num_outputs} outputs with {self.num_states} states"
+        return self.within(given, "body_reads")
+
+    def gathered(self, backs, given, captured, heads, outside):
+        """The gradients of the body's own inputs in one step; those of what it takes from around it are added to ``outside``."""
+        own = [np.zeros_like(x) for x in given]
+        totals = (*own, *outside)
+        for place, part in zip(self.body_reads, self.through(backs, 0, self.placed(given, captured), heads)):
+            totals[place][...] += part
+        return own
+
+    @staticmethod
+    def stacked(steps, axes, specs):
+        """The columns of steps as arrays; without any step of length 0, and otherwise of the shape that inference says."""
+        found = []
+        for column, axis, (shape, dtype) in zip(list(zip(*steps)) or [()] * len(axes), axes, specs, strict=True):
+            if column:
+                if len({a.shape for a in column}) > 1:
+                    raise ValueError(f"an output to stack changes its shape from step to step: {[a.shape for a in column]}")
+                found.append(np.stack(column, axis))
+                continue
+            if dtype is None:
+                raise ValueError("no step is taken, and the dtype of an output to stack is not known")
+            dims = list((0,) if shape is None else (0 if d is UNKNOWN else d for d in shape))
+            dims[axis] = 0
+            found.append(np.zeros(dims, dtype))
+        return found
+
+
+@op("_onnx_Loop")
+class Loop(Repeated):
+    """A body applied to states for as long as its first output holds, and so many times at most.
+
+    Inputs are the most steps there may be and whether to begin, each when it is in ``given``, the first states, and what the body takes from
+    around it. The body gets the number of the step and what its first output was, then the states; it gives a condition, states
+    and what is stacked along a new first axis. Outputs are the last states, then the stacked. Source: ONNX Loop (opset 1 to newest)."""
+
+    given: tuple[str, ...] = ()
+
+    differentiated = (0,)
+
+    def misplaced(self, given):
+        wrong = [n for n in self.given if n not in ("M", "cond")]
+        if wrong or len(set(self.given)) < len(self.given):
+            return f"got given={self.given}, wanted some of M and cond"
+        if given < len(self.given) + self.num_states:
+            return f"got {given} inputs, wanted {len(self.given) + self.num_states} at least"
+        return self.fitting(2 + given - len(self.given))
+
+    def split(self, inputs):
+        """The most steps, the condition (None where not given), states, captured."""
+        inputs = list(inputs)
+        most = inputs.pop(0) if "M" in self.given else None
+        condition = inputs.pop(0) if "cond" in self.given else None
+        return most, condition, inputs[: self.num_states], inputs[self.num_states :]
+
+    def _through(self, body, counter, condition, states, captured):
+        found = self.results(body(self.placed((counter, condition, *states), captured))[1], 1 + self.num_outputs)
+        return found[1 : 1 + self.num_states], found[1 + self.num_states :]
+
+    def infer_shape(self, *shapes, bodies=()):
+        (body,) = self.those(bodies)
+        _, condition, states, captured = self.split(shapes)
+        while True:
+            after, rows = self._through(body, (), () if condition is None else condition, states, captured)
+            after = [common(a, b) for a, b in zip(states, after)]
+            if all(map(identical, states, after)):
+                return after + [None if s is None else (UNKNOWN, *s) for s in rows]
+            states = after
+
+    def infer_type(self, *dtypes, bodies=()):
+        (body,) = self.those(bodies)
+        _, _, states, captured = self.split(dtypes)
+        while True:
+            after, rows = self._through(body, COUNTER, TRUTH, states, captured)
+            after = [None if a is None or b is None else shared_dtype(a, b) for a, b in zip(states, after)]
+            if after == states or all(a is b or (a is not None and a == b) for a, b in zip(states, after)):
+                return after + rows
+            states = after
+
+    def steps(self, inputs, body):
+        """What the body's own inputs were in each step, what it gave to be stacked, and the last states."""
+        most, condition, states, captured = self.split(inputs)
+        limit = None if most is None else int(most.item())
+        going = condition is None or truth(self, condition)
+        flag = np.array(going)
+        given, rows = [], []
+        while going and (limit is None or len(rows) < limit):
+            given.append((np.array(len(rows), np.int64), flag, *states))
+            flag, *results = self.results(body(self.placed(given[-1], captured)), 1 + self.num_outputs)
+            going = truth(self, flag)
+            states = results[: self.num_states]
+            rows.append(results[self.num_states :])
+        return given, rows, states
+
+    def compute(self, *arrays, bodies=(), specs=()):
+        (body,) = self.those(bodies)
+        _, rows, states = self.steps(arrays, body)
+        count = self.num_outputs - self.num_states
+        return [*states, *self.stacked(rows, [0] * count, specs[self.num_states :])]
+
+
+@op("_backward__onnx_Loop")
+class LoopBackward(Backward, Loop):
+    """The gradients of the inputs of _onnx_Loop."""
+
+    uses = ("bodies",)
+
+    def back(self, dy, inputs, gradients, forward, backs):
+        given, _, _ = self.steps(inputs, forward[0])
+        *_, captured = self.split(inputs)
+        *_, first, outside = self.split(gradients)
+        dstates = dy[: self.num_states]
+        for t in reversed(range(len(given))):
+            heads = (None, *dstates, *(one[t] for one in dy[self.num_states :]))
+            _, _, *dstates = self.gathered(backs, given[t], captured, heads, outside)
+        for total, part in zip(first, dstates):
+            total += part
+
+
+@op("_onnx_Scan")
+class Scan(Repeated):
+    """A body applied to each slice of some inputs, with states handed from step to step.
+
+    Inputs are sequence_lens when it is in ``given``, the first states, the num_scan_inputs tensors to slice, and what the body takes from
+    around it. Outputs are the last states, then what is stacked. Axes and directions (1: backwards) are those of the tensors to slice
+    and of the stacked. batched: the first axis of all of them counts examples, each scanned for itself, those with sequence_lens only
+    that far, what is stacked being 0 beyond (opset 8). Source: ONNX Scan (opset 8 to newest)."""
+
+    num_scan_inputs: int
+    scan_input_axes: tuple[int, ...] | None = None
+    scan_input_directions: tuple[int, ...] | None = None
+    scan_output_axes: tuple[int, ...] | None = None
+    scan_output_directions: tuple[int, ...] | None = None
+    batched: bool = False
+    given: tuple[str, ...] = ()
+
+    differentiated = (0,)
+
+    def misplaced(self, given):
+        if self.given not in ((), ("sequence_lens",)) or (self.given and not self.batched):
+            return f"got given={self.given}, wanted sequence_lens if anything, and that when batched"
+        stacked = self.num_outputs - self.num_states
+        for name, count in (("input", self.num_scan_inputs), ("output", stacked)):
+            for what in ("axes", "directions"):
+                values = getattr(self, f"scan_{name}_{what}")
+                if values is not None and len(values) != count:
+                    return f"got scan_{name}_{what}={values}, wanted {count}"
+                if what == "directions" and set(values or ()) - {0, 1}:
+                    return f"got scan_{name}_{what}={values}, wanted each 0 (forward) or 1 (backward)"
+        if self.num_scan_inputs < 1:
+            return "got nothing to scan"
+        if given < len(self.given) + self.num_states + self.num_scan_inputs:
+            return f"got {given} inputs, wanted {len(self.given) + self.num_states + self.num_scan_inputs} at least"
+        return self.fitting(given - len(self.given))
+
+    def split(self, inputs):
+        """sequence_lens (None where not given), states, what is sliced, captured."""
+        inputs = list(inputs)
+        lengths = inputs.pop(0) if self.given else None
+        end = self.num_states + self.num_scan_inputs
+        return lengths, inputs[: self.num_states], inputs[self.num_states : end], inputs[end:]
+
+    def axes(self, name, ranks):
+        """The axes of the tensors to slice ("input") or of the stacked ("output"), of these ranks, counted from the front."""
+        axes = getattr(self, f"scan_{name}_axes") or [0] * len(ranks)
+        return [axis_of(self, a, r) for a, r in zip(axes, ranks)]
+
+    def ahead(self, name, index):
+        """Whether the direction of a tensor is forward."""
+        directions = getattr(self, f"scan_{name}_directions")
+        return not directions or not directions[index]
+
+    def infer_shape(self, *shapes, bodies=()):
+        (body,) = self.those(bodies)
+        _, states, data, captured = self.split(shapes)
+        first = self.batched
+        count = merge((UNKNOWN,), (data[0][0],)) if first else ()
+        states, data = [s[first:] for s in states], [s[first:] for s in data]
+        axes = self.axes("input", [len(s) for s in data])
+        length = (UNKNOWN,)
+        for shape, axis in zip(data, axes):
+            length = merge(length, (shape[axis],))
+        slices = [s[:a] + s[a + 1 :] for s, a in zip(data, axes)]
+        while True:
+            found = self.results(body(self.placed((*states, *slices), captured))[1])
+            after = [common(a, b) for a, b in zip(states, found[: self.num_states])]
+            if all(map(identical, states, after)):
+                break
+            states = after
+        rows = found[self.num_states :]
+        places = self.axes("output", [1 if s is None else len(s) + 1 for s in rows])
+        stacked = [None if s is None else (*s[:a], *length, *s[a:]) for s, a in zip(rows, places)]
+        return [None if s is None else (*count, *s) for s in (*states, *stacked)]
+
+    def infer_type(self, *dtypes, bodies=()):
+        _, states, data, captured = self.split(dtypes)
+        found = self.results(self.those(bodies)[0](self.placed((*states, *data), captured))[1])
+        return self.kept(states, found[: self.num_states], "state") + found[self.num_states :]
+
+    def steps(self, states, data, captured, body, length=None):
+        """What the body's own inputs were in each step, what it gave to be stacked, and the last states."""
+        axes = self.axes("input", [d.ndim for d in data])
+        lengths = {d.shape[a] for d, a in zip(data, axes)}
+        if len(lengths) > 1:
+            raise self.fail(f"got tensors of {sorted(lengths)} slices, wanted as many of each")
+        length = lengths.pop() if length is None else length
+        given, rows = [], []
+        for t in range(length):
+            places = [t if self.ahead("input", i) else length - 1 - t for i in range(len(data))]
+            slices = [np.asarray(d[(slice(None),) * a + (p,)]) for d, a, p in zip(data, axes, places)]
+            given.append((*states, *slices))
+            results = self.results(body(self.placed(given[-1], captured)))
+            states = results[: self.num_states]
+            rows.append(results[self.num_states :])
+        return given, rows, states
+
+    def turned(self, arrays):
+        """Stacked arrays, or their gradients, along the first axis, put in the order of the steps or back."""
+        return [a if self.ahead("output", i) else a[::-1] for i, a in enumerate(arrays)]
+
+    def compute(self, *arrays, bodies=(), specs=()):
+        (body,) = self.those(bodies)
+        lengths, states, data, captured = self.split(arrays)
+        if not self.batched:
+            return self._once(states, data, captured, body, specs)
+        inside = [(None if s is None else s[1:], d) for s, d in specs]
+        if not len(data[0]):
+            return [np.zeros((0, *(0 if d is UNKNOWN else d for d in s or ())), d) for s, d in inside]
+        examples = []
+        for b in range(len(data[0])):
+            length = None if lengths is None else int(lengths[b])
+            made = self._once([s[b] for s in states], [d[b] for d in data], captured, body, inside, length)
+            examples.append(made)
+        if lengths is None:
+            return [np.stack(column) for column in zip(*examples)]
+        total = data[0].shape[1]
+        for made in examples:
+            for i in range(self.num_states, self.num_outputs):
+                made[i] = np.pad(made[i], [(0, total - len(made[i])), *[(0, 0)] * (made[i].ndim - 1)])
+        return [np.stack(column) for column in zip(*examples)]
+
+    def _once(self, states, data, captured, body, specs, length=None):
+        _, rows, states = self.steps(states, data, captured, body, length)
+        specs = specs[self.num_states :]
+        ranks = [r.ndim + 1 for r in rows[0]] if rows else [1 if s is None else len(s) for s, _ in specs]
+        axes = self.axes("output", ranks)
+        if not rows:
+            return [*states, *self.stacked((), axes, specs)]
+        made = self.turned(self.stacked(rows, [0] * len(axes), specs))
+        return [*states, *(np.moveaxis(a, 0, axis) for a, axis in zip(made, axes))]
+
+
+@op("_backward__onnx_Scan")
+class ScanBackward(Backward, Scan):
+    """The gradients of the inputs of _onnx_Scan."""
+
+    uses = ("bodies",)
+
+    def back(self, dy, inputs, gradients, forward, backs):
+        if self.batched:
+            raise self.fail("opset 8's form with a batch axis is not differentiated; write the model at opset 9 or later")
+        _, states, data, captured = self.split(inputs)
+        _, first, ddata, outside = self.split(gradients)
+        given, _, _ = self.steps(states, data, captured, forward[0])
+        dstates = dy[: self.num_states]
+        stacked = dy[self.num_states :]
+        places = self.axes("output", [d.ndim for d in stacked])
+        stacked = self.turned([np.moveaxis(d, a, 0) for d, a in zip(stacked, places)])
+        axes = self.axes("input", [d.ndim for d in data])
+        for t in reversed(range(len(given))):
+            parts = self.gathered(backs, given[t], captured, (*dstates, *(d[t] for d in stacked)), outside)
+            dstates = parts[: self.num_states]
+            for i, (total, axis) in enumerate(zip(ddata, axes)):
+                place = t if self.ahead("input", i) else len(given) - 1 - t
+                total[(slice(None),) * axis + (place,)] += parts[self.num_states + i]
+        for total, part in zip(first, dstates):
+            total += part
+
+
+@op("_onnx_SequenceMap")
+class SequenceMap(ControlFlow):
+    """A body applied to the elements of the first sequence, and those of other sequences beside them or tensors as they are; what it gives
+    is collected in sequences.
+
+    num_inputs: how many sequences and tensors there are; body_reads: what the body's variables hold.
+    Source: ONNX SequenceMap (opset 17 to newest)."""
+
+    num_inputs: int
+    body_reads: Locations
+
+    def misplaced(self, given):
+        if not 1 <= self.num_inputs <= given:
+            return f"got num_inputs={self.num_inputs} of {given} inputs"
+        return self.within(given, "body_reads")
+
+    def infer_shape(self, *shapes, bodies=()):
+        return [()] * self.num_outputs
+
+    def infer_type(self, *dtypes, bodies=()):
+        return [OBJECT] * self.num_outputs
+
+    def compute(self, *arrays, bodies=()):
+        (body,) = self.those(bodies)
+        given, captured = arrays[: self.num_inputs], arrays[self.num_inputs :]
+        many = [elements(self, a) if a.dtype == OBJECT and not a.ndim and isinstance(a[()], list) else None for a in given]
+        if many[0] is None or len({len(m) for m in many if m is not None}) > 1:
+            raise self.fail("wanted a sequence first, and all sequences of one length")
+        made = [[] for _ in range(self.num_outputs)]
+        for t in range(len(many[0])):
+            held = (*(a if m is None else m[t] for a, m in zip(given, many)), *captured)
+            for column, result in zip(made, self.results(body([held[i] for i in self.body_reads]))):
+                column.append(result)
+        return [hold(column) for column in made]

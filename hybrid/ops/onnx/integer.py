@@ -1,0 +1,327 @@
+"""Products of quantised numbers, added up as int32 that wraps round, and given as they are or quantised again.
+
+Sums of products of 8-bit numbers are exact in float64 up to 10 ** 11 terms, so that BLAS can do the work.
+"""
+
+from typing import Any, Literal
+
+import numpy as np
+
+from ...op import Op, op
+from ...shapes import UNKNOWN, Shape, broadcast, show
+from ..common import want_rank
+from ..windows import convolve, pad_spatial
+from .base import Standard
+from .conversion import convert, is_integer, plain
+from .quantize import dynamic, whole
+
+
+def product_shape(owner: Op, a: Shape, b: Shape) -> Shape:
+    """The shape of np.matmul's result. Raises OpError when the inner sizes differ or an input has no dimension."""
+    if not a or not b:
+        raise owner.fail(f"got matrices of shapes {show(a)} and {show(b)}, wanted one dimension at least")
+    inner = a[-1], b[-2 if len(b) > 1 else 0]
+    if UNKNOWN not in inner and inner[0] != inner[1]:
+        raise owner.fail(f"got matrices of shapes {show(a)} and {show(b)}, wanted equal inner sizes")
+    return (*broadcast(a[:-2], b[:-2]), *a[-2:-1], *(b[-1:] if len(b) > 1 else ()))
+
+
+def shifted(x: np.ndarray, zero: np.ndarray | None) -> np.ndarray:
+    """x - zero as float64, exactly."""
+    return plain(x).astype(np.float64) - (0 if zero is None else plain(zero).astype(np.float64))
+
+
+def wrapped(x: np.ndarray) -> np.ndarray:
+    """Whole numbers in float64 as int32, which wraps round."""
+    return x.astype(np.int64).astype(np.int32)
+
+
+def by_row(parameter: Any) -> Any:
+    """A scale or zero point of the left matrix: one number, or one for each row; None for None."""
+    if parameter is None or parameter.ndim != 1:
+        return parameter
+    return parameter.reshape(()) if parameter.size == 1 else parameter[:, None]
+
+
+def requantized(total: np.ndarray, scale: np.ndarray, zero: np.ndarray | None, dtype: np.dtype) -> np.ndarray:
+    """int32 sums times a scale (computed in float32), rounded half to even, plus zero in dtype."""
+    return whole(total.astype(np.float32) * scale.astype(np.float32), zero, dtype)
+
+
+def combined(*scales: np.ndarray) -> np.ndarray:
+    """The product of two scales, divided by the third if there is one, in float32."""
+    a, b, *divisor = (s.astype(np.float32) for s in scales)
+    return a * b / divisor[0] if divisor else a * b
+
+
+@op("_onnx_MatMulInteger")
+class MatMulInteger(Standard):
+    """(A - a_zero_point) @ (B - b_zero_point) as int32. Shapes as np.matmul; zero points are numbers, (M,) or (..., M, 1) for A,
+    (N,) or (..., 1, N) for B. Source: ONNX MatMulInteger (opset 10). Raises OpError when shapes do not fit."""
+
+    inputs = ("A", "B", "a_zero_point", "b_zero_point")
+    optional = ("a_zero_point", "b_zero_point")
+
+    def shape(self, a, b, *_zeros):
+        return product_shape(self, a, b)
+
+    def dtype(self, *dtypes):
+        return np.dtype(np.int32)
+
+    def meaning(self, a, b, a_zero, b_zero):
+        return wrapped(np.matmul(shifted(a, by_row(a_zero)), shifted(b, b_zero)))
+
+    @classmethod
+    def examples(cls, make):
+        a, b = make.array([[11, 7, 3], [10, 6, 255]], "uint8"), make.array([[1, 4], [2, 5], [3, 6]], "uint8")
+        yield make(a, b, make.array(12, "uint8"), given=("a_zero_point",))
+        yield make(a, b.astype(np.int8), make.array([-3, 5], "int8"), given=("b_zero_point",))
+
+
+@op("_onnx_QLinearMatMul")
+class QLinearMatMul(Standard):
+    """The product of two quantised matrices, quantised. Shapes as in MatMulInteger, for scales too.
+
+    Source: ONNX QLinearMatMul (opset 10 and 21). Raises OpError when shapes do not fit."""
+
+    inputs = ("a", "a_scale", "a_zero_point", "b", "b_scale", "b_zero_point", "y_scale", "y_zero_point")
+
+    def shape(self, a, a_scale, a_zero, b, *_others):
+        return product_shape(self, a, b)
+
+    def dtype(self, *dtypes):
+        return dtypes[-1]
+
+    def meaning(self, a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero):
+        a_scale, a_zero, y_scale, target = by_row(a_scale), by_row(a_zero), by_row(y_scale), y_zero.dtype
+        total = np.matmul(shifted(a, a_zero), shifted(b, b_zero))
+        scale = combined(a_scale, b_scale, y_scale)
+        if is_integer(a.dtype) and is_integer(target):
+            return requantized(wrapped(total), scale, by_row(y_zero), target)
+        return convert(total * scale + plain(by_row(y_zero)), target)
+
+    @classmethod
+    def examples(cls, make):
+        scale, zero = make.array(0.02), make.array(113, "uint8")
+        a, b = make.array([[208, 236, 0], [3, 214, 255]], "uint8"), make.array([[152, 51], [60, 26], [0, 127]], "uint8")
+        yield make(a, scale, zero, b, scale, zero, make.array(0.07), zero)
+
+
+class Windowed(Standard):
+    """Attributes of a window that slides. Shapes: x (N, C, *spatial), w (M, C / group, *kernel) -> (N, M, *steps)."""
+
+    auto_pad: Literal["NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"] = "NOTSET"
+    dilations: tuple[int, ...] = ()
+    group: int = 1
+    kernel_shape: tuple[int, ...] = ()
+    pads: tuple[int, ...] = ()
+    strides: tuple[int, ...] = ()
+
+    def place(self, spatial, kernel):
+        """(steps, stride, dilation, padding before, after), each per axis. Raises OpError for attributes of another rank."""
+        rank = len(kernel)
+        stride, dilation = self.strides or (1,) * rank, self.dilations or (1,) * rank
+        pads = self.pads if self.auto_pad == "NOTSET" and self.pads else (0,) * 2 * rank
+        if not len(stride) == len(dilation) == len(spatial) == rank or len(pads) != 2 * rank:
+            raise self.fail(
+                f"got strides={stride}, dilations={dilation}, pads={pads} for a window of {show(kernel)} on {show(spatial)}"
+            )
+        before, after = pads[:rank], pads[rank:]
+        reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilation)]
+        if self.auto_pad.startswith("SAME"):
+            steps = tuple(-(-n // s) for n, s in zip(spatial, stride))
+            missing = [(t - 1) * s + r - n for t, s, r, n in zip(steps, stride, reach, spatial)]
+            missing = [m if m is UNKNOWN or m > 0 else 0 for m in missing]
+            less = tuple(m // 2 for m in missing)
+            more = tuple(m - half for m, half in zip(missing, less))
+            before, after = (less, more) if self.auto_pad == "SAME_UPPER" else (more, less)
+            return steps, stride, dilation, before, after
+        steps = tuple((n + b + a - r) // s + 1 for n, b, a, r, s in zip(spatial, before, after, reach, stride))
+        if any(t is not UNKNOWN and t < 1 for t in steps):
+            raise self.fail(
+                f"got a window of {show(kernel)} that does not fit data of {show(spatial)} padded by {show(pads)}"
+            )
+        return steps, stride, dilation, before, after
+
+    def convolved(self, x, w):
+        """(N, C, *spatial) with (M, C / group, *kernel), both float64 of whole numbers, as int32."""
+        _, stride, dilation, before, after = self.place(x.shape[2:], w.shape[2:])
+        padded = pad_spatial(x, before, after)
+        return wrapped(convolve(padded, w, stride, dilation, (0,) * len(stride), self.group))
+
+    def result(self, x, w):
+        """The shape of the output. Raises OpError when channels or ranks do not fit."""
+        want_rank(self, w, len(x), what="w")
+        if self.kernel_shape and w[2:] != self.kernel_shape:
+            raise self.fail(f"got kernel_shape={self.kernel_shape} and a weight of {show(w)}")
+        if x[1] is not UNKNOWN and w[1] is not UNKNOWN and x[1] != w[1] * self.group:
+            raise self.fail(f"got {x[1]} channels, wanted {w[1]} for each of group={self.group}")
+        return (x[0], w[0], *self.place(x[2:], w[2:])[0])
+
+
+def by_filter(parameter: Any, rank: int) -> Any:
+    """A scale or zero point of weights: one number, or one for each filter; None for None."""
+    if parameter is None or parameter.size == 1:
+        return None if parameter is None else parameter.reshape(())
+    return parameter.reshape(-1, *(1,) * (rank - 1))
+
+
+@op("_onnx_ConvInteger")
+class ConvInteger(Windowed):
+    """The convolution of x - x_zero_point with w - w_zero_point as int32; padding is zero after the subtraction.
+
+    Source: ONNX ConvInteger (opset 10). Raises OpError when shapes do not fit."""
+
+    inputs = ("x", "w", "x_zero_point", "w_zero_point")
+    optional = ("x_zero_point", "w_zero_point")
+
+    def shape(self, x, w, *_zeros):
+        return self.result(x, w)
+
+    def dtype(self, *dtypes):
+        return np.dtype(np.int32)
+
+    def meaning(self, x, w, x_zero, w_zero):
+        return self.convolved(shifted(x, x_zero), shifted(w, by_filter(w_zero, w.ndim)))
+
+    @classmethod
+    def examples(cls, make):
+        x, w = (
+            make.array(np.arange(16).reshape(1, 1, 4, 4), "uint8"),
+            make.array(np.arange(8).reshape(2, 1, 2, 2), "uint8"),
+        )
+        yield make(x, w, make.array(1, "uint8"), given=("x_zero_point",), pads=(1, 0, 1, 1))
+        yield make(x, w, make.array(1, "uint8"), given=("x_zero_point",), auto_pad="SAME_UPPER", strides=(2, 2))
+
+
+@op("_onnx_QLinearConv")
+class QLinearConv(Windowed):
+    """The convolution of quantised numbers, plus B of scale x_scale * w_scale, quantised.
+
+    Scales and zero points of w are numbers or (M,), all others are numbers.
+
+    Source: ONNX QLinearConv (opset 10). Raises OpError when shapes do not fit."""
+
+    inputs = ("x", "x_scale", "x_zero_point", "w", "w_scale", "w_zero_point", "y_scale", "y_zero_point", "B")
+    optional = ("B",)
+
+    def shape(self, x, x_scale, x_zero, w, *_others):
+        return self.result(x, w)
+
+    def dtype(self, *dtypes):
+        return dtypes[7]
+
+    def meaning(self, x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, bias):
+        total = self.convolved(shifted(x, x_zero), shifted(w, by_filter(w_zero, w.ndim)))
+        column = w.ndim - 1
+        if bias is not None:
+            total = total + by_filter(bias, column)
+        scale = combined(x_scale.reshape(()), by_filter(w_scale, column), y_scale.reshape(()))
+        return requantized(total, scale, y_zero.reshape(()), y_zero.dtype)
+
+    @classmethod
+    def examples(cls, make):
+        x, w = (
+            make.array(np.arange(100, 116).reshape(1, 1, 4, 4), "uint8"),
+            make.array(np.arange(18).reshape(2, 1, 3, 3), "uint8"),
+        )
+        scales = make.array([0.1, 0.2]), make.array([3, 9], "uint8")
+        given = make.array(0.02), make.array(107, "uint8")
+        yield make(x, *given, w, *scales, make.array(3.7), make.array(12, "uint8"), pads=(1, 1, 1, 1))
+        bias = make.array([700, -80], "int32")
+        yield make(x, *given, w, *scales, make.array(3.7), make.array(12, "uint8"), bias, given=("B",))
+
+
+@op("_onnx_ms_MatMulIntegerToFloat")
+class MatMulIntegerToFloat(Standard):
+    """MatMulInteger times both scales, plus bias, as float32. Source: onnxruntime's com.microsoft MatMulIntegerToFloat.
+
+    Raises OpError when shapes do not fit."""
+
+    inputs = ("A", "B", "a_scale", "b_scale", "a_zero_point", "b_zero_point", "bias")
+    optional = ("a_zero_point", "b_zero_point", "bias")
+
+    def shape(self, a, b, *_others):
+        return product_shape(self, a, b)
+
+    def dtype(self, a, b, a_scale, *_others):
+        return a_scale
+
+    def meaning(self, a, b, a_scale, b_scale, a_zero, b_zero, bias):
+        total = wrapped(np.matmul(shifted(a, by_row(a_zero)), shifted(b, b_zero)))
+        return _scaled(total, combined(by_row(a_scale), b_scale), bias).astype(a_scale.dtype)
+
+    @classmethod
+    def examples(cls, make):
+        a, b = make.array([[11, 7, 3], [10, 6, 255]], "uint8"), make.array([[1, 4], [2, 5], [3, 6]], "int8")
+        yield make(a, b, make.array(0.1), make.array([0.5, 0.25]), make.array(12, "uint8"), given=("a_zero_point",))
+
+
+def _scaled(total: np.ndarray, scale: np.ndarray, bias: np.ndarray | None) -> np.ndarray:
+    made = total.astype(np.float32) * scale
+    return made if bias is None else made + bias
+
+
+@op("_onnx_ms_DynamicQuantizeMatMul")
+class DynamicQuantizeMatMul(Standard):
+    """float32 A, quantised as DynamicQuantizeLinear does, times B as in MatMulIntegerToFloat.
+
+    Source: onnxruntime's com.microsoft DynamicQuantizeMatMul. Raises OpError when shapes do not fit."""
+
+    inputs = ("A", "B", "b_scale", "b_zero_point", "bias")
+    optional = ("b_zero_point", "bias")
+
+    def shape(self, a, b, *_others):
+        return product_shape(self, a, b)
+
+    def meaning(self, a, b, b_scale, b_zero, bias):
+        small, scale, zero = dynamic(a)
+        total = wrapped(np.matmul(shifted(small, zero), shifted(b, b_zero)))
+        return _scaled(total, combined(scale, b_scale), bias)
+
+    @classmethod
+    def examples(cls, make):
+        b = make.array([[1, 4], [2, 5], [3, -6]], "int8")
+        yield make(make.uniform(2, 3, low=-1), b, make.array([0.5, 0.25]), make.uniform(2), given=("bias",))
+
+
+@op("_onnx_ms_QGemm")
+class QGemm(Standard):
+    """alpha * (A - a_zero_point) @ (B - b_zero_point) + C of scale alpha * a_scale * b_scale; quantised where y_scale is given,
+    else float32. Shapes: A (M, K), B (K, N), or the other way round with transA, transB; C broadcasts to (M, N).
+
+    Source: onnxruntime's com.microsoft QGemm. Raises OpError when shapes do not fit."""
+
+    alpha: float = 1.0
+    transA: bool = False  # noqa: N815  ONNX's names
+    transB: bool = False  # noqa: N815
+
+    inputs = ("A", "a_scale", "a_zero_point", "B", "b_scale", "b_zero_point", "C", "y_scale", "y_zero_point")
+    optional = ("C", "y_scale", "y_zero_point")
+
+    def shape(self, a, a_scale, a_zero, b, *_others):
+        want_rank(self, a, 2, what="A")
+        want_rank(self, b, 2, what="B")
+        return product_shape(self, a[::-1] if self.transA else a, b[::-1] if self.transB else b)
+
+    def dtype(self, *dtypes):
+        return np.dtype(np.float32) if dtypes[7] is None else dtypes[8] or dtypes[0]
+
+    def meaning(self, a, a_scale, a_zero, b, b_scale, b_zero, c, y_scale, y_zero):
+        left = shifted(a.T if self.transA else a, by_row(a_zero))
+        right = shifted(b.T if self.transB else b, b_zero)
+        total = wrapped(np.matmul(left, right))
+        if c is not None:
+            total = total + c
+        scale = np.float32(self.alpha) * combined(a_scale, b_scale)
+        if y_scale is None:
+            return _scaled(total, scale, None)
+        return requantized(total, scale / y_scale, y_zero, a.dtype if y_zero is None else y_zero.dtype)
+
+    @classmethod
+    def examples(cls, make):
+        a, b = make.array([[11, 7, 3], [10, 6, 255]], "uint8"), make.array([[1, 4], [2, 5], [3, -6]], "int8")
+        a_given, b_given = (make.array(0.1), make.array(12, "uint8")), (make.array(0.5), make.array(0, "int8"))
+        yield make(a, *a_given, b, *b_given)
+        rest = make.array([30, -20], "int32"), make.array(0.9), make.array(100, "uint8")
+        yield make(a, *a_given, b, *b_given, *rest, given=("C", "y_scale", "y_zero_point"))

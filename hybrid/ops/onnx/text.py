@@ -1,0 +1,338 @@
+"""Words: strings in arrays of dtype object, and what makes numbers of them. And pictures: what makes numbers of their bytes."""
+
+import re
+
+import numpy as np
+
+from ...error import FormatError
+from ...op import op
+from ...shapes import UNKNOWN
+from .base import Pointwise, Standard
+
+OBJECT = np.dtype(object)
+Texts = tuple[str, ...]
+
+
+def each(function, *arrays):
+    """A function of strings applied to every element, as an array of dtype object."""
+    parts = np.broadcast_arrays(*arrays)
+    made = np.empty(parts[0].shape, object)
+    for index in np.ndindex(made.shape):
+        made[index] = function(*(str(p[index]) for p in parts))
+    return made
+
+
+@op("_onnx_StringConcat")
+class StringConcat(Pointwise):
+    """Strings joined in pairs, broadcast. Source: ONNX StringConcat (opset 20 to newest)."""
+
+    inputs = ("X", "Y")
+
+    def meaning(self, x, y):
+        return each(str.__add__, x, y)
+
+
+@op("_onnx_StringNormalizer")
+class StringNormalizer(Standard):
+    """The strings of [C] or [1, C] without stop words, then in lower or upper case; one empty string where nothing is left.
+
+    Unless is_case_sensitive, stop words are found whatever the case. locale is not used: Unicode's own rules hold.
+    Source: ONNX StringNormalizer (opset 10 to newest)."""
+
+    case_change_action: str = "NONE"
+    is_case_sensitive: bool = False
+    locale: str | None = None
+    stopwords: Texts = ()
+
+    inputs = ("X",)
+    data_decides = True
+
+    def check(self):
+        if self.case_change_action not in ("NONE", "LOWER", "UPPER"):
+            return f"got case_change_action={self.case_change_action!r}, wanted NONE, LOWER or UPPER"
+        return super().check()
+
+    def shape(self, x):
+        if len(x) not in (1, 2) or (len(x) == 2 and x[0] is not UNKNOWN and x[0] != 1):
+            raise self.fail(f"got shape {x}, wanted (C,) or (1, C)")
+        return (*x[:-1], UNKNOWN) if self.stopwords or x[-1] is UNKNOWN or x[-1] == 0 else x
+
+    def meaning(self, x):
+        same = str if self.is_case_sensitive else str.lower
+        stops = {same(s) for s in self.stopwords}
+        change = {"LOWER": str.lower, "UPPER": str.upper, "NONE": str}[self.case_change_action]
+        kept = [change(s) for s in map(str, x.reshape(-1)) if same(s) not in stops] or [""]
+        return np.array(kept, object).reshape(*x.shape[:-1], len(kept))
+
+
+@op("_onnx_StringSplit")
+class StringSplit(Standard):
+    """The substrings of each string along a new last axis, filled up with empty ones, and how many there are (int64).
+
+    Without delimiter, or with an empty one, runs of white space separate. Source: ONNX StringSplit (opset 20 to newest)."""
+
+    delimiter: str | None = None
+    maxsplit: int | None = None
+
+    inputs = ("X",)
+    data_decides = True
+
+    def returns(self):
+        return ("Y", "Z")
+
+    def shape(self, x):
+        return [(*x, UNKNOWN), x]
+
+    def dtype(self, x):
+        return [OBJECT, np.dtype(np.int64)]
+
+    def meaning(self, x):
+        most = -1 if self.maxsplit is None else self.maxsplit
+        parts = [str(s).split(self.delimiter or None, most) for s in x.reshape(-1)]
+        counts = np.array([len(p) for p in parts], np.int64)
+        made = np.full((x.size, max(counts, default=0)), "", object)
+        for row, part in zip(made, parts):
+            row[: len(part)] = part
+        return made.reshape(*x.shape, made.shape[1]), counts.reshape(x.shape)
+
+
+@op("_onnx_RegexFullMatch")
+class RegexFullMatch(Pointwise):
+    """Whether a regular expression in the syntax of RE2 matches the whole of each string.
+
+    Source: ONNX RegexFullMatch (opset 20 to newest); https://github.com/google/re2/wiki/Syntax."""
+
+    pattern: str
+
+    inputs = ("X",)
+
+    def check(self):
+        try:
+            compiled(self.pattern)
+        except (ValueError, re.error) as error:
+            return f"pattern {self.pattern!r} is not read: {error}"
+        return super().check()
+
+    def dtype(self, x):
+        return np.dtype(np.bool_)
+
+    def meaning(self, x):
+        pattern = compiled(self.pattern)
+        return each(lambda s: pattern.fullmatch(s) is not None, x).astype(np.bool_)
+
+
+# what is meant by these classes in RE2: ASCII alone, and no vertical tab among the white space
+_CLASSES = {"d": "0-9", "w": "0-9A-Za-z_", "s": "\\t\\n\\f\\r "}
+_NAMED = {
+    "alnum": "0-9A-Za-z", "alpha": "A-Za-z", "ascii": "\\x00-\\x7f", "blank": "\\t ", "cntrl": "\\x00-\\x1f\\x7f",
+    "digit": "0-9", "graph": "!-~", "lower": "a-z", "print": " -~", "punct": "!-/:-@\\[-`{-~", "space": "\\t-\\r ",
+    "upper": "A-Z", "word": "0-9A-Za-z_", "xdigit": "0-9A-Fa-f",
+}  # fmt: skip
+_WORD = f"[{_CLASSES['w']}]"
+_EDGE = f"(?:(?<={_WORD})(?!{_WORD})|(?<!{_WORD})(?={_WORD}))"
+_INSIDE = f"(?:(?<={_WORD})(?={_WORD})|(?<!{_WORD})(?!{_WORD}))"
+_ALONE = {"A": "\\A", "z": "\\Z", "b": _EDGE, "B": _INSIDE, "C": None, "Q": None, "p": None, "P": None}
+_REPEAT = re.compile(r"[*+?]|\{\d+(?:,\d*)?\}")
+_GROUP = re.compile(r"\((?:\?(?:P?<(?![=!])\w+>|[is]*:|[is]+\)))?")
+_ESCAPED = re.compile(r"\\(?:x\{([0-9A-Fa-f]+)\}|x([0-9A-Fa-f]{2})|([0-7]{3}|0[0-7]{0,2})|([afnrtv])|([^\w\s]|_))", re.ASCII)
+
+
+def compiled(pattern: str) -> re.Pattern[str]:
+    """A regular expression of RE2 as one of Python that means the same. Raises ValueError for what is not read."""
+    out, at = [], 0
+    repeated = True  # whether nothing is there to repeat
+    while at < len(pattern):
+        rest, char = pattern[at:], pattern[at]
+        repeat = _REPEAT.match(rest)
+        if repeat:
+            lazy = rest[repeat.end() : repeat.end() + 1] == "?"
+            if repeated:
+                raise ValueError(f"nothing to repeat at {rest!r}")
+            piece, size, repeated = repeat[0], repeat.end() + lazy, True  # lazy or not, the whole is matched or is not
+        elif char == "(":
+            group = _GROUP.match(rest)
+            if group is None or (group[0] == "(" and rest.startswith("(?")):
+                raise ValueError(f"{rest[:4]!r} has no counterpart here")
+            piece, size, repeated = group[0], group.end(), True
+            if piece.endswith(")"):  # flags hold from here to the end of the group; Python wants them at the very start
+                if at:
+                    raise ValueError(f"flags {piece!r} in the middle")
+            else:
+                piece = re.sub(r"^\(\?P?<\w+>", "(?:", piece)
+        elif char == "[":
+            piece, size = _set(rest)
+            repeated = False
+        elif char == "\\":
+            piece, size = _escape(rest, inside=False)
+            repeated = False
+        elif char == "$":
+            piece, size, repeated = "\\Z", 1, False
+        elif char in "|^":
+            piece, size, repeated = char, 1, True
+        elif char in ").":
+            piece, size, repeated = char, 1, False
+        else:
+            piece, size, repeated = re.escape(char), 1, False
+        out.append(piece)
+        at += size
+    return re.compile("".join(out))
+
+
+def _escape(rest: str, *, inside: bool) -> tuple[str, int]:
+    """The first escape of a text, and how long it is; inside of a set or outside."""
+    name = rest[1:2]
+    if name.lower() in _CLASSES:
+        chars = _CLASSES[name.lower()]
+        if inside:
+            if name.isupper():
+                raise ValueError(f"\\{name} in a set has no counterpart here")
+            return chars, 2
+        return f"[{'^' if name.isupper() else ''}{chars}]", 2
+    if not inside and _ALONE.get(name):
+        return str(_ALONE[name]), 2
+    found = _ESCAPED.match(rest)
+    if found is None:
+        raise ValueError(f"{rest[:2]!r} has no counterpart here")
+    wide, narrow, octal, control, char = found.groups()
+    code = int(wide or narrow, 16) if wide or narrow else int(octal, 8) if octal else None
+    if code is None:
+        code = "\a\f\n\r\t\v"["afnrtv".index(control)] if control else char
+        return re.escape(code) if code not in "&~" else f"\\{code}", found.end()
+    return re.escape(chr(code)), found.end()
+
+
+def _set(rest: str) -> tuple[str, int]:
+    """The set in brackets that a text starts with, and how long it is."""
+    at = 2 if rest[1:2] == "^" else 1
+    out = [rest[:at]]
+    first = True
+    while at < len(rest) and (rest[at] != "]" or first):
+        named = re.match(r"\[:(\^?)(\w+):\]", rest[at:])
+        if named:
+            if named[1] or named[2] not in _NAMED:
+                raise ValueError(f"{named[0]} has no counterpart here")
+            piece, size = _NAMED[named[2]], named.end()
+        elif rest[at] == "\\":
+            piece, size = _escape(rest[at:], inside=True)
+        else:
+            piece, size = rest[at] if rest[at] == "-" else re.escape(rest[at]), 1
+        out.append(piece)
+        at, first = at + size, False
+    if at >= len(rest):
+        raise ValueError("a set has no end")
+    return "".join(out) + "]", at + 1
+
+
+@op("_onnx_TfIdfVectorizer")
+class TfIdfVectorizer(Standard):
+    """How often each n-gram of a pool occurs in a row, float32: (C) -> (K), (N, C) -> (N, K), K being 1 more than the greatest of
+    ngram_indexes, which say where each n-gram is counted.
+
+    The pool lists them by length, from the places in ngram_counts on. Between the items of an n-gram up to max_skip_count others are
+    skipped, the same number each time. mode TF counts, IDF gives the n-gram's weight where it occurs, TFIDF the product; weights are in the
+    order of the outputs. Source: ONNX TfIdfVectorizer (opset 9 to newest)."""
+
+    max_gram_length: int
+    max_skip_count: int
+    min_gram_length: int
+    mode: str
+    ngram_counts: tuple[int, ...]
+    ngram_indexes: tuple[int, ...]
+    pool_int64s: tuple[int, ...] | None = None
+    pool_strings: Texts | None = None
+    weights: tuple[float, ...] | None = None
+
+    inputs = ("X",)
+
+    def check(self):
+        if self.mode not in ("TF", "IDF", "TFIDF"):
+            return f"got mode={self.mode!r}, wanted TF, IDF or TFIDF"
+        if (self.pool_int64s is None) == (self.pool_strings is None):
+            return "wanted one of pool_int64s and pool_strings"
+        if not 1 <= self.min_gram_length <= self.max_gram_length <= len(self.ngram_counts):
+            return (
+                f"got n-grams of {self.min_gram_length} to {self.max_gram_length} with {len(self.ngram_counts)} ngram_counts, "
+                "wanted 1 <= min_gram_length <= max_gram_length <= their number"
+            )
+        if not self.ngram_indexes or min(self.ngram_indexes) < 0:
+            return f"got ngram_indexes={self.ngram_indexes}, wanted one for each n-gram, none negative"
+        if self.weights is not None and len(self.weights) != len(self.ngram_indexes):
+            return f"got {len(self.weights)} weights for {len(self.ngram_indexes)} n-grams"
+        if len(self._pool()) != len(self.ngram_indexes):
+            return f"got a pool of {len(self._pool())} n-grams with {len(self.ngram_indexes)} ngram_indexes"
+        return super().check()
+
+    def _pool(self):
+        """The n-grams, in the order of the pool."""
+        flat = self.pool_strings if self.pool_int64s is None else self.pool_int64s
+        ends = (*self.ngram_counts[1:], len(flat))
+        pool = []
+        for length, (start, end) in enumerate(zip(self.ngram_counts, ends), 1):
+            pool += [tuple(flat[i : i + length]) for i in range(start, end, length)]
+        return pool
+
+    def shape(self, x):
+        if len(x) not in (1, 2):
+            raise self.fail(f"got {len(x)} dimensions, wanted (C,) or (N, C)")
+        return (*x[:-1], max(self.ngram_indexes) + 1)
+
+    def dtype(self, x):
+        return np.dtype(np.float32)
+
+    def meaning(self, x):
+        column = dict(zip(self._pool(), self.ngram_indexes))
+        width = max(self.ngram_indexes) + 1
+        counts = np.zeros((*x.shape[:-1], width), np.float32)
+        rows = x.reshape(-1, x.shape[-1]).tolist() if x.ndim > 1 else [x.tolist()]
+        for row, total in zip(rows, counts.reshape(-1, width)):
+            for gram in self._grams(row):
+                if gram in column:
+                    total[column[gram]] += 1
+        if self.mode == "TF":
+            return counts
+        weights = np.ones(width, np.float32)
+        if self.weights is not None:
+            weights[list(self.ngram_indexes)] = self.weights
+        return weights * (counts > 0 if self.mode == "IDF" else counts)
+
+    def _grams(self, row):
+        """All n-grams of a row; single items whatever is skipped once only."""
+        for length in range(self.min_gram_length, self.max_gram_length + 1):
+            for step in range(1, 2 if length == 1 else self.max_skip_count + 2):
+                for start in range(len(row) - step * (length - 1)):
+                    yield tuple(row[start : start + step * length : step][:length])
+
+
+@op("_onnx_ImageDecoder")
+class ImageDecoder(Standard):
+    """The pixels of a compressed image, uint8 (H, W, 3), or (H, W, 1) for Grayscale; (0, 0, channels) for what is no image.
+
+    Source: ONNX ImageDecoder (opset 20 to newest), with Pillow's decoders."""
+
+    pixel_format: str = "RGB"
+
+    inputs = ("encoded_stream",)
+    data_decides = True
+
+    def check(self):
+        if self.pixel_format not in ("RGB", "BGR", "Grayscale"):
+            return f"got pixel_format={self.pixel_format!r}, wanted RGB, BGR or Grayscale"
+        return super().check()
+
+    def shape(self, data):
+        return (UNKNOWN, UNKNOWN, 1 if self.pixel_format == "Grayscale" else 3)
+
+    def dtype(self, data):
+        return np.dtype(np.uint8)
+
+    def meaning(self, data):
+        from ...codec import decode
+
+        gray = self.pixel_format == "Grayscale"
+        try:
+            pixels = decode(data.tobytes(), 0 if gray else 1)
+        except FormatError:
+            return np.zeros((0, 0, 1 if gray else 3), np.uint8)  # as the standard has it
+        if gray:
+            return pixels.reshape(*pixels.shape[:2], 1)
+        return np.ascontiguousarray(pixels[:, :, ::-1]) if self.pixel_format == "BGR" else pixels

@@ -1,0 +1,63 @@
+"""Networks of other exporters, imported: the numbers that onnxruntime recorded, on our engine, as a block, and exported again."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bridge
+from bridge.compare import compare, tolerance_for
+from bridge.onnx_backend import OnnxBackendRep
+from converters.importer import import_model
+from tests.backend.again import exported, same
+from tests.models.onnx_networks import OnnxNetwork, onnx_networks, parts
+
+pytestmark = pytest.mark.models
+every = pytest.mark.parametrize("network", [pytest.param(n, id=n.name) for n in onnx_networks()])
+
+
+def _flat(names: tuple[str, ...], results: Any) -> dict[str, np.ndarray]:
+    return {k: v for name, value in zip(names, results, strict=True) for k, v in parts(name, value).items()}
+
+
+@every
+def test_both_runs_give_what_onnxruntime_recorded(network: OnnxNetwork) -> None:
+    found = import_model(network.model)
+    ready = OnnxBackendRep(found)
+    for feeds, want in network.runs():
+        got = _flat(found.outputs, ready.run(feeds))
+        assert got.keys() == want.keys()
+        limits = tolerance_for({a.dtype.name for a in (*found.params.values(), *want.values())})
+        for name, expected in want.items():
+            if expected.dtype.kind == "U":
+                assert got[name].astype(str).tolist() == expected.tolist()
+            else:
+                difference = compare(name, got[name], expected, limits if expected.dtype.kind == "f" else None)
+                assert difference.equal, f"{name}: {difference.reason}"
+
+
+@every
+def test_import_export_import_keeps_every_bit(network: OnnxNetwork) -> None:
+    found = import_model(network.model)
+    again = import_model(exported(found))
+    first, second = OnnxBackendRep(found), OnnxBackendRep(again)
+    for feeds, _ in network.runs():
+        kept = {n: v for n, v in feeds.items() if n in again.inputs}
+        for a, b in zip(first.run(feeds), second.run(kept), strict=True):
+            same(a, b)
+
+
+@every
+def test_the_command_verifies_and_writes(network: OnnxNetwork, tmp_path: Path) -> None:
+    feeds = [
+        {n: v for n, v in run.items() if isinstance(v, np.ndarray) and v.dtype != object} for run, _ in network.runs()
+    ]
+    if len(feeds[0]) < len(network.runs()[0][0]):
+        pytest.xfail("words and sequences are not fed by the command")
+    result = bridge.import_onnx(network.model, output=tmp_path / "net", inputs=feeds[0], also=feeds[1:])
+    assert result.verified
+    assert [Path(f).name for f in result.files] == ["net-symbol.json", "net-0000.params"]
+    got = bridge.run(tmp_path / "net", {n: v for n, v in feeds[1].items() if n in bridge.inspect(tmp_path / "net").inputs})
+    want = network.runs()[1][1]
+    assert len(got) == len(want)
