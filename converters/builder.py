@@ -156,15 +156,16 @@ def _concrete(type_str: str) -> np.dtype | None:
     if not type_str.startswith("tensor("):
         return None
     name = type_str[7:-1]
-    return np.dtype({"float": "float32", "double": "float64"}.get(name, name))
+    return np.dtype({"float": "float32", "double": "float64", "string": "object"}.get(name, name))
 
 
-def _carried(attrs: dict[str, Any], outputs: int) -> list[np.dtype] | None:
-    """dtypes of what Scan, Loop and If give: those of the last outputs of their body."""
+def _carried(attrs: dict[str, Any], outputs: int) -> list[np.dtype | None] | None:
+    """dtypes of what Scan, Loop and If give: those of the last outputs of their body; None for what is no tensor."""
     body = next((v for v in attrs.values() if isinstance(v, onnx.GraphProto)), None)
     if body is None:
         return None
-    return [helper.tensor_dtype_to_np_dtype(o.type.tensor_type.elem_type) for o in body.output[-outputs:]]
+    codes = [o.type.tensor_type.elem_type for o in body.output[-outputs:]]
+    return [helper.tensor_dtype_to_np_dtype(code) if code else None for code in codes]
 
 
 class Builder:
@@ -453,6 +454,8 @@ class Builder:
             node.owner[0] = node.owner[0] or self.unique(f"{scope}/{node.op_type}")
 
         def declare(value: Value) -> onnx.ValueInfoProto:
+            if value.dtype is None or value.dtype == np.dtype(object):
+                return helper.make_empty_tensor_value_info(value.name)  # readers see what it is
             dims = None if value.shape is None else [None if d is UNKNOWN else d for d in value.shape]
             return helper.make_tensor_value_info(value.name, helper.np_dtype_to_tensor_dtype(value.dtype), dims)
 

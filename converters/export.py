@@ -22,6 +22,8 @@ from hybrid.shapes import UNKNOWN, is_known, show
 from . import kernels, ops  # noqa: F401  ops fills the registry
 from .builder import Builder, Value, domain_opset
 from .error import ConversionError, Problem, Unsupported, UnsupportedModel
+from .kinds import KEY as KIND
+from .kinds import kind_of
 from .registry import EXPORT, NOT_EXPORTED, OLDEST, handler_for
 from .writer import Converted
 
@@ -124,6 +126,8 @@ class _Export:
         self.default_dtype = default_dtype
         self.axes: dict[str, tuple[str | None, ...]] = {}  # names of dynamic axes by input
         self.given: dict[str, Spec] = {}
+        self.kinds = {n.name: n.attrs[KIND] for n in graph.variables() if KIND in n.attrs}
+        """The types of inputs that are no tensors."""
         names = {n.name for n in graph.variables()}
         for name, wanted in inputs.items():
             if name not in names:
@@ -172,6 +176,8 @@ class _Export:
                 shapes[name] = tuple(sizes.get(n, d) if n else d for n, d in zip(named, spec.shape))
             if spec.dtype is not None:
                 dtypes[name] = spec.dtype
+        for name in self.kinds:
+            shapes[name], dtypes[name] = (), np.dtype(object)
         try:
             return infer(self.graph, shapes, dtypes, default_dtype=self.default_dtype)
         except MXNetError as error:
@@ -288,6 +294,9 @@ class _Export:
             value = self.values[id(node), 0]
             if node.name in self.params or node.name not in used or any(i.name == node.name for i in graph_inputs):
                 continue
+            if node.name in self.kinds:
+                graph_inputs.append(helper.make_value_info(node.name, kind_of(self.kinds[node.name])))
+                continue
             spec = self.given.get(node.name)
             shape = value.shape if value.shape is not None else spec.shape if spec else None
             names = self.axes.get(node.name) or (None,) * len(shape or ())
@@ -300,17 +309,26 @@ class _Export:
                 f"cannot tell the shape of {', '.join(unknown)}; give shapes for them"
                 " (for instance --input data:1,3,224,224), or parameters if they are weights"
             )
-        named = self._output_axes([entry for _, entry in outputs])
-        graph_outputs = []
-        for (name, entry), names in zip(outputs, named):
-            spec = self.inference.spec(entry)
-            graph_outputs.append(_tensor_info(name, spec.dtype, spec.shape, names))
         nodes = [n.proto() for n in b.nodes]
         domains = list(dict.fromkeys(["", *(n.domain for n in b.nodes)]))
+        opsets = [helper.make_opsetid(d, domain_opset(d, self.opset)) for d in domains]
+        named = self._output_axes([entry for _, entry in outputs])
+        specs = [(n, e, self.inference.spec(e)) for n, e in outputs]
+        open_ = [(n, e) for n, e, s in specs if s.shape is None or s.dtype in _NO_TENSORS]
+        types = {n: kind_of(e.node.attrs[KIND]) for n, e in open_ if KIND in e.node.attrs and not e.index}
+        untyped = [n for n, _ in open_ if n not in types]
+        types |= _types(nodes, graph_inputs, b.initializers, opsets, untyped) if untyped else {}
+        graph_outputs = []
+        for (name, entry), names in zip(outputs, named):
+            if name in types:
+                graph_outputs.append(helper.make_value_info(name, types[name]))
+                continue
+            spec = self.inference.spec(entry)
+            graph_outputs.append(_tensor_info(name, spec.dtype, spec.shape, names))
         graph = helper.make_graph(nodes, "gluonnx", graph_inputs, graph_outputs)
         model = helper.make_model(
             graph,
-            opset_imports=[helper.make_opsetid(d, domain_opset(d, self.opset)) for d in domains],
+            opset_imports=opsets,
             ir_version=ir_version(self.opset),
             producer_name="gluonnx",
             producer_version=VERSION,
@@ -339,6 +357,28 @@ class _Export:
             ]
             named.append(tuple(n if d is UNKNOWN else None for n, d in zip(following, shape or ())))
         return named
+
+
+_NO_TENSORS = (None, np.dtype(object))
+"""dtypes of what may be a sequence, an optional or strings."""
+
+
+def _types(
+    nodes: Sequence[onnx.NodeProto],
+    inputs: Sequence[onnx.ValueInfoProto],
+    stored: Mapping[str, np.ndarray],
+    opsets: Sequence[onnx.OperatorSetIdProto],
+    names: Sequence[str],
+) -> dict[str, onnx.TypeProto]:
+    """The types that ONNX itself infers of outputs. Raises ConversionError where it infers none."""
+    weights = [_tensor_info(n, a.dtype, a.shape, ()) for n, a in stored.items()]
+    outputs = [helper.make_empty_tensor_value_info(n) for n in dict.fromkeys(names)]
+    model = helper.make_model(helper.make_graph(nodes, "types", [*inputs, *weights], outputs), opset_imports=opsets)
+    found = {o.name: o.type for o in onnx.shape_inference.infer_shapes(model).graph.output}
+    unknown = [n for n in names if found[n].WhichOneof("value") is None]
+    if unknown:
+        raise ConversionError(f"cannot tell the type of the outputs {', '.join(unknown)}; give the shapes of all inputs")
+    return found
 
 
 def _tensor_info(

@@ -14,7 +14,7 @@ import numpy as np
 import onnx
 from onnx import AttributeProto
 
-from hybrid.attrs import DTypeKind, Optional
+from hybrid.attrs import DTypeKind, Optional, declare_dtype
 from hybrid.error import MXNetError
 from hybrid.graph.executor import apply
 from hybrid.graph.graph import Entry, Graph, Node
@@ -25,6 +25,8 @@ from hybrid.shapes import UNKNOWN, MaybeShape, is_known
 
 from . import ops  # noqa: F401  fills the registry
 from .error import ConversionError, Problem, Unsupported, UnsupportedModel
+from .kinds import KEY as KIND
+from .kinds import declared_spec, dtype_of, known_dims, text_of
 from .reader import OnnxFile, read_model
 from .registry import FAMILY, NOT_IMPORTED, family_name, reading_of
 
@@ -146,6 +148,10 @@ def import_model(model: Any, *, folder: Any = None) -> Imported:
     return _Import(file).run()
 
 
+class _Reported(Unsupported):
+    """A node cannot be read because of something in its subgraphs, which has been noted."""
+
+
 class _Shared:
     """What the walks through a model, its subgraphs and its functions have in common."""
 
@@ -161,10 +167,12 @@ class _Shared:
                 self.repairs.append("the file names no opset: it is read as opset 1")
         self.functions = {(f.domain, f.name, getattr(f, "overload", "")): f for f in proto.functions}
         self.params: dict[str, np.ndarray] = {}
-        self.parameters: dict[str, Entry] = {}
-        """The variables that hold them."""
-        self.reserved = {t.name for t in proto.graph.initializer} | {i.name for i in proto.graph.input}
-        self.taken = set(self.reserved)
+        self.parameters: dict[int, Entry] = {}
+        """The variables that hold them, by the id of the array."""
+        self.stored: dict[int, str] = {}
+        """Names of the model's own initializers, by the id of the array."""
+        names = (t.name for t in (*proto.graph.initializer, *proto.graph.input))
+        self.taken = {*names, *(s.values.name for s in proto.graph.sparse_initializer)}
 
     def unique(self, name: str) -> str:
         """The name, or the name with a number when it is taken."""
@@ -180,10 +188,21 @@ class Importer:
 
     Its scope holds the tensors by name; what it does not hold is looked for in the graph around it."""
 
-    def __init__(self, shared: _Shared, opsets: Mapping[str, int], outer: Importer | None = None, *, inline: bool = False):
+    def __init__(
+        self,
+        shared: _Shared,
+        opsets: Mapping[str, int],
+        outer: Importer | None = None,
+        *,
+        inline: bool = False,
+        function: tuple[str, str, str] | None = None,
+    ):
         self.shared, self.opsets, self.outer = shared, opsets, outer
-        self.inline = inline
-        """Whether this is a function's body, whose nodes belong to the graph around it."""
+        self.inline = inline or function is not None
+        """Whether its nodes belong to the graph around it: the body of a function, or a branch that is always taken."""
+        self.closed = function is not None
+        """Whether it sees nothing of the graph around it: the body of a function."""
+        self.function = function
         self.scope: dict[str, Value] = {}
         self.captured: dict[tuple[int, int], tuple[Value, Node]] = {}
         self.node: onnx.NodeProto = onnx.NodeProto()
@@ -192,7 +211,7 @@ class Importer:
         self.absent: frozenset[str] = frozenset()
         """Inputs of a function that its call leaves out."""
         self._made: list[Node] = []
-        self._references: Mapping[str, AttributeProto] = {} if outer is None or inline else outer._references
+        self._references: Mapping[str, AttributeProto] = {} if outer is None or self.closed else outer._references
 
     # -- what readings ask -----------------------------------------------------------------------------------------------
 
@@ -237,22 +256,21 @@ class Importer:
         inlined = family and not value.weight and array.size <= INLINE and (array.dtype.kind in "iubO" or array.size == 1)
         if inlined or array.dtype.kind == "O":
             op = REGISTRY[f"{FAMILY}Constant"].bind(value=array)
-            made = Entry(Node(op, self.shared.unique(value.name or f"{self.label}_constant"), (), op.dump()))
-            return made
+            return Entry(Node(op, self.shared.unique(value.name or f"{self.label}_constant"), (), op.dump()))
         return self._parameter(value)
 
     def _parameter(self, value: Value) -> Entry:
         """The variable of a stored array, as this graph sees it. Parameters belong to the graph around everything."""
         shared, array, name = self.shared, value.const, value.name
         assert array is not None
-        known = shared.parameters.get(name)
-        if known is None or shared.params[known.name] is not array:
-            name = name if name in shared.reserved and known is None else shared.unique(name or f"{self.label}_constant")
-            attrs = {"__shape__": str(array.shape), "__dtype__": array.dtype.name}
+        known = shared.parameters.get(id(array))
+        if known is None:
+            name = shared.stored.get(id(array)) or shared.unique(name or f"{self.label}_constant")
+            attrs = {"__shape__": str(array.shape), **_declared(array.dtype)}
             if not value.weight:
                 attrs |= {"__lr_mult__": "0.0", "__wd_mult__": "0.0"}  # a number of the model's structure is not for training
             shared.params[name] = array
-            known = shared.parameters[name] = Entry(Node(None, name, (), attrs))
+            known = shared.parameters[id(array)] = Entry(Node(None, name, (), attrs))
         return self._brought(Value(name, value.shape, value.dtype, None, known))
 
     def _brought(self, value: Value) -> Entry:
@@ -267,25 +285,29 @@ class Importer:
     def find(self, name: str) -> Value | None:
         """The tensor of that name, here or in the graph around; None for a name that nothing has."""
         here = self.scope.get(name)
-        if here is not None or self.outer is None or self.inline:
+        if here is not None or self.outer is None or self.closed:
             return here
         found = self.outer.find(name)
-        if found is None or found.const is not None:
+        if found is None or found.const is not None or self.inline:
             return found
-        return self._captured(found)
-
-    def _captured(self, found: Value) -> Value:
-        inside = Value(found.name, found.shape, found.dtype, None, self._capture(found), kind=found.kind)
+        inside = Value(name, found.shape, found.dtype, None, self._capture(found), kind=found.kind)
         inside.partial = found.partial
-        self.scope[found.name] = inside
+        self.scope[name] = inside  # by the name asked for: inside a function it is called otherwise than where it was made
         return inside
+
+    def left_out(self, name: str) -> bool:
+        """Whether that is an input of a function which its call leaves out."""
+        if not name or name in self.absent:
+            return True
+        return self.outer is not None and not self.closed and name not in self.scope and self.outer.left_out(name)
 
     def _capture(self, found: Value) -> Entry:
         """The variable by which this subgraph takes a value of the graph around it."""
         assert found.entry is not None
         key = id(found.entry.node), found.entry.index
         if key not in self.captured:
-            self.captured[key] = found, Node(None, self.shared.unique(f"{found.name or 'value'}_outer"))
+            name = self.shared.unique(f"{found.name or 'value'}_outer")
+            self.captured[key] = found, Node(None, name, (), _declared(found.dtype))
         return Entry(self.captured[key][1])
 
     # -- nodes -----------------------------------------------------------------------------------------------------------
@@ -316,7 +338,7 @@ class Importer:
         return results[0] if op.visible() == 1 else tuple(results[: op.visible()])
 
     def _fold(self, op: Op, inputs: Sequence[Value]) -> list[Value] | None:
-        if op.uses and set(op.uses) - {"values", "training"} or op.mutates:
+        if (op.uses and set(op.uses) - {"values", "training"}) or op.mutates:
             return None
         if not inputs or any(v.const is None or v.weight for v in inputs):
             return self._from_shapes(op, inputs)
@@ -327,6 +349,8 @@ class Importer:
             return None
         blank = [Spec()] * len(op.returns())
         arrays = apply(op, [v.const for v in inputs if v.const is not None], blank, name=self.label)
+        if any(a.dtype.kind == "O" and not a.ndim and not isinstance(a[()], str) for a in arrays):
+            return None  # a sequence is no constant
         return [Value("", a.shape, a.dtype, a) for a in arrays]
 
     def _from_shapes(self, op: Op, inputs: Sequence[Value]) -> list[Value] | None:
@@ -384,23 +408,17 @@ class Importer:
         inner = Importer(self.shared, self.opsets, self)
         if inner.depth > DEPTH:
             raise Unsupported(f"graphs are nested deeper than {DEPTH}")
+        inner.initializers(proto)
         formal = []
         for index, info in enumerate(proto.input):
             spec = specs[index] if index < len(specs) else None
             declared = declared_spec(info.type)
-            node = Node(None, self.shared.unique(info.name))
-            shape = known_dims(declared.shape) if spec is None or spec.shape is None else spec.shape
+            shape = known_dims(declared.shape) if spec is None else spec.shape
             dtype = declared.dtype if spec is None or spec.dtype is None else spec.dtype
+            node = Node(None, self.shared.unique(info.name), (), _declared(dtype))
             formal.append(node)
             inner.scope[info.name] = Value(info.name, shape, dtype, None, Entry(node), kind=info.type)
-        inner.initializers(proto)
-        inner.walk(proto.node)
-        results = []
-        for info in proto.output:
-            value = inner.find(info.name)
-            if value is None:
-                raise Unsupported(f"the subgraph's output {info.name} is made by nothing")
-            results.append(value)
+        results = inner._made_by(proto)
         graph = Graph(inner._result(v) for v in results)
         captured = inner.captured.values()
         place = {id(n): i for i, n in enumerate((*formal, *(node for _, node in captured)))}
@@ -409,8 +427,30 @@ class Importer:
             tuple(place[id(n)] for n in graph.variables()),
             tuple(value for value, _ in captured),
             len(formal),
-            tuple(results),
+            results,
         )
+
+    def branch(self, proto: onnx.GraphProto) -> tuple[Value, ...]:
+        """What a subgraph without inputs gives, its nodes read as part of this graph."""
+        inner = Importer(self.shared, self.opsets, self, inline=True)
+        inner.initializers(proto)
+        return inner._made_by(proto)
+
+    def _made_by(self, proto: onnx.GraphProto) -> tuple[Value, ...]:
+        """The outputs of a subgraph whose inputs and initializers are there. Raises _Reported when it cannot be read."""
+        problems = len(self.shared.problems)
+        self.walk(proto.node)
+        results = []
+        for info in proto.output:
+            value = self.find(info.name)
+            if value is None:
+                raise Unsupported(f"the subgraph's output {info.name} is made by nothing")
+            if value.kind is None and info.type.WhichOneof("value") not in (None, "tensor_type"):
+                value.kind = info.type
+            results.append(value)
+        if len(self.shared.problems) > problems:
+            raise _Reported("its subgraph cannot be read")
+        return tuple(results)
 
     def _result(self, value: Value) -> Entry:
         return self.entry(value, family=True)
@@ -427,6 +467,8 @@ class Importer:
     def _store(self, name: str, array: np.ndarray) -> None:
         trained = array.dtype.kind == "f" or array.dtype.name == "bfloat16"
         self.scope[name] = Value(name, array.shape, array.dtype, array, weight=trained and array.ndim > 0)
+        if self.outer is None:
+            self.shared.stored[id(array)] = name
 
     def walk(self, nodes: Iterable[onnx.NodeProto]) -> None:
         """Read nodes, inputs before users whatever their order in the file."""
@@ -446,7 +488,8 @@ class Importer:
                 raise Unsupported(f"output {proto.output[len(results)]} is not computed")
         except (Unsupported, MXNetError) as error:
             # what follows from a node that could not be read is no problem of its own
-            if isinstance(error, Unread) or not any(map(self._is_stand_in, proto.input)):
+            follows = isinstance(error, _Reported) or any(map(self._is_stand_in, proto.input))
+            if isinstance(error, Unread) or not follows:
                 self.shared.problems.append(Problem(self.label, proto.op_type, str(error)))
             foreign = Foreign(proto.op_type, 0, len(proto.output), str(error))
             node = Node(foreign, self.label)
@@ -454,7 +497,7 @@ class Importer:
         self._leave(proto, results)
 
     def _input(self, name: str) -> Value | None:
-        if not name or name in self.absent:
+        if self.left_out(name):
             return None
         found = self.find(name)
         if found is None:
@@ -545,7 +588,13 @@ class Importer:
     def _expand(self, function: onnx.FunctionProto, inputs: Sequence[Value | None]) -> list[Value | None]:
         """The outputs of a function's nodes, read in a scope of their own that belongs to this graph."""
         opsets = {("" if o.domain == "ai.onnx" else o.domain): o.version for o in function.opset_import}
-        inner = Importer(self.shared, {**self.opsets, **opsets}, self, inline=True)
+        key = function.domain, function.name, getattr(function, "overload", "")
+        within: Importer | None = self
+        while within is not None:
+            if within.function == key:
+                raise Unsupported(f"the function {function.name} calls itself, wanted functions that end; write it as a Loop")
+            within = within.outer
+        inner = Importer(self.shared, {**self.opsets, **opsets}, self, function=key)
         if inner.depth > DEPTH:
             raise Unsupported(f"functions call each other deeper than {DEPTH}")
         references = {a.name: a for a in function.attribute_proto}
@@ -587,7 +636,9 @@ class _Import(Importer):
                 continue  # before IR 4 initializers are inputs too, with that value for a default
             spec = inputs[info.name] = declared_spec(info.type)
             kinds[info.name] = info.type
-            attrs = {} if spec.dtype is None else {"__dtype__": spec.dtype.name}
+            attrs = _declared(spec.dtype)
+            if info.type.WhichOneof("value") not in (None, "tensor_type"):
+                attrs[KIND] = text_of(info.type)
             shape = known_dims(spec.shape)
             if shape and 0 not in (d for d in shape if d is not UNKNOWN):
                 attrs["__shape__"] = str(tuple(0 if d is UNKNOWN else d for d in shape))
@@ -600,8 +651,10 @@ class _Import(Importer):
             value = self.find(info.name)
             if value is None:
                 self.shared.problems.append(Problem(info.name, "output", "no node makes it"))
-            else:
-                outputs.append(value)
+                continue
+            outputs.append(value)
+            if value.entry is not None and value.shape is None and not value.entry.index and value.entry.node.op is not None:
+                value.entry.node.attrs[KIND] = text_of(info.type)  # only the file says it: kept for who writes it again
         if self.shared.problems:
             raise UnsupportedModel(self.shared.problems, "cannot be imported")
         if not outputs:
@@ -621,33 +674,9 @@ class _Import(Importer):
         )
 
 
-def dtype_of(code: int) -> np.dtype:
-    """The dtype of an ONNX element type; strings are objects. Raises Unsupported for one that is not known."""
-    try:
-        if code == onnx.TensorProto.STRING:
-            return np.dtype(object)
-        return np.dtype(onnx.helper.tensor_dtype_to_np_dtype(code))
-    except KeyError:
-        raise Unsupported(f"element type {code} is not known to onnx {onnx.__version__}") from None
-
-
-def declared_spec(kind: onnx.TypeProto) -> Spec:
-    """Shape and dtype of a declared tensor; dims without a value are strings (their name or ``?``). What is no tensor is an
-    object of no dimension."""
-    which = kind.WhichOneof("value")
-    if which == "optional_type" and kind.optional_type.elem_type.WhichOneof("value") == "tensor_type":
-        return Spec()
-    if which != "tensor_type":
-        return Spec() if which is None else Spec((), np.dtype(object))
-    tensor = kind.tensor_type
-    dims = tuple(d.dim_value if d.HasField("dim_value") else d.dim_param or "?" for d in tensor.shape.dim)
-    dtype = dtype_of(tensor.elem_type) if tensor.elem_type else None
-    return Spec(dims if tensor.HasField("shape") else None, dtype)
-
-
-def known_dims(shape: MaybeShape) -> MaybeShape:
-    """The shape with UNKNOWN for dims that only have a name."""
-    return None if shape is None else tuple(d if isinstance(d, int) and d >= 0 else UNKNOWN for d in shape)
+def _declared(dtype: np.dtype | None) -> dict[str, str]:
+    """The hidden attribute of a variable of a dtype."""
+    return {} if dtype is None else {"__dtype__": declare_dtype(dtype)}
 
 
 def _type_of(value: Value | None) -> onnx.TypeProto:
@@ -667,6 +696,7 @@ def _reads(node: onnx.NodeProto) -> Iterator[str]:
     for attribute in node.attribute:
         for body in (attribute.g, *attribute.graphs) if attribute.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS) else ():
             own = {i.name for i in (*body.input, *body.initializer)} | {o for n in body.node for o in n.output}
+            own |= {s.values.name for s in body.sparse_initializer}
             yield from (name for inner in body.node for name in _reads(inner) if name not in own)
             yield from (o.name for o in body.output if o.name not in own)
 

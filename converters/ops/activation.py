@@ -2,8 +2,13 @@
 
 import math
 
-from ..registry import to_onnx
-from .elementwise import TRANSLATIONS
+import numpy as np
+
+from hybrid.ops.activation import SELU_ALPHA, SELU_SCALE
+from hybrid.shapes import UNKNOWN
+
+from ..registry import from_onnx, to_onnx
+from .elementwise import TRANSLATIONS, is_float
 
 
 @to_onnx("Activation")
@@ -27,3 +32,84 @@ def _(b, op, data, gamma=None):
         return b.PRelu(data, b.reshape(gamma, [-1, *[1] * (data.rank - 2)]) if data.rank > 2 else gamma)
     half = b.Mul(data, 0.5)
     return b.Mul(half, b.Add(b.Erf(b.Mul(data, math.sqrt(0.5))), 1.0))
+
+
+# -- reading -------------------------------------------------------------------------------------------------------------
+
+
+def _activation(act_type):
+    return lambda g, x: g.Activation(x, act_type=act_type)
+
+
+for _name, _act_type in {"Sigmoid": "sigmoid", "Tanh": "tanh", "Softplus": "softrelu", "Softsign": "softsign"}.items():
+    from_onnx(_name)(_activation(_act_type))
+
+
+@from_onnx("Relu")
+def _(g, x):
+    return g.Activation(x, act_type="relu") if is_float(x) else g.relu(x)
+
+
+@from_onnx("LeakyRelu")
+def _(g, x, *, alpha=float(np.float32(0.01))):
+    return g.LeakyReLU(x, act_type="leaky", slope=alpha)
+
+
+@from_onnx("Elu")
+def _(g, x, *, alpha=1.0):
+    return g.LeakyReLU(x, act_type="elu", slope=alpha)
+
+
+def _selu(g, x, alpha, gamma):
+    ours = float(np.float32(SELU_ALPHA)), float(np.float32(SELU_SCALE))
+    if (alpha, gamma) == ours and is_float(x) and x.dtype.itemsize <= 4:
+        return g.LeakyReLU(x, act_type="selu")
+    return g.apply("_onnx_Selu", x, alpha=alpha, gamma=gamma)
+
+
+@from_onnx("Selu")
+def _(g, x, *, alpha=float(np.float32(1.6732)), gamma=float(np.float32(1.0507))):
+    return _selu(g, x, alpha, gamma)
+
+
+@from_onnx("Selu", since=6)
+def _(g, x, *, alpha=float(np.float32(SELU_ALPHA)), gamma=float(np.float32(SELU_SCALE))):
+    return _selu(g, x, alpha, gamma)
+
+
+def _per_channel(g, x, slope):
+    """slope as MXNet's PReLU takes it, (1,) or one a channel; None when it is neither."""
+    if x.shape is None or slope.shape is None or any(d is UNKNOWN for d in slope.shape):
+        return None
+    sizes = [d for d in slope.shape if d != 1]
+    first = 1 if len(x.shape) > 1 else 0
+    # the axis of x that the only size other than 1 belongs to, counted from the right
+    along = [len(x.shape) - i for i, d in enumerate(reversed(slope.shape), 1) if d != 1]
+    if len(slope.shape) > len(x.shape) or sizes and (along != [first] or x.shape[first] is UNKNOWN or x.shape[first] != sizes[0]):
+        return None
+    return slope if len(slope.shape) == 1 else g.Reshape(slope, shape=(-1,))
+
+
+@from_onnx("PRelu")
+def _(g, x, slope):
+    if slope.shape is None or len(slope.shape) != 1:
+        slope = g.Reshape(slope, shape=(-1,))
+    return g.LeakyReLU(x, slope, act_type="prelu")
+
+
+@from_onnx("PRelu", since=7)
+def _(g, x, slope):
+    gamma = _per_channel(g, x, slope) if is_float(x) else None
+    return g.itself(x, slope) if gamma is None else g.LeakyReLU(x, gamma, act_type="prelu")
+
+
+@from_onnx("Gelu", since=20)
+def _(g, x, *, approximate="none"):
+    if approximate == "none" and is_float(x):
+        return g.LeakyReLU(x, act_type="gelu")
+    return g.itself(x, approximate=approximate)
+
+
+@from_onnx("HardSigmoid")
+def _(g, x, *, alpha=float(np.float32(0.2)), beta=0.5):
+    return g.hard_sigmoid(x, alpha=alpha, beta=beta)

@@ -10,8 +10,10 @@ import numpy as np
 
 from hybrid.op import OPS
 from hybrid.ops.binary import Mixed, Pair, Scalar, TrueDivide, common_dtype, quotient_dtype
+from hybrid.shapes import identical, is_known
 
-from ..registry import to_onnx
+from ..registry import from_onnx, to_onnx
+from .elementwise import is_float, is_short, number
 
 
 def _integer(x):
@@ -157,3 +159,129 @@ for _name, _cls in OPS.items():
         to_onnx(_name)(_pair)
     elif issubclass(_cls, Scalar):
         to_onnx(_name)(_scalar)
+
+
+# -- reading -------------------------------------------------------------------------------------------------------------
+
+
+def aligned(g, a, b, broadcast, axis):
+    """b as it broadcasts with a by NumPy's rules; before opset 7 its first dim belongs to a's axis where one is given."""
+    if not broadcast or axis is None or b.rank == 0:
+        return b
+    trailing = a.rank - axis % a.rank - b.rank
+    return g.Reshape(b, shape=(*[0] * b.rank, *[1] * trailing)) if trailing > 0 else b
+
+
+def beside(data, constant):
+    """The number to apply to data instead of a constant, where that gives an array of the shape of data; else None."""
+    value = number(constant)
+    if value is None or (constant.const.ndim and (data.shape is None or constant.const.ndim > len(data.shape))):
+        return None
+    return value
+
+
+class Form:
+    """The operators by which MXNet does one thing: to two arrays, and to an array and a number on either side."""
+
+    def __init__(self, broadcasting, same=None, right=None, left=None):
+        self.broadcasting, self.same, self.right, self.left = broadcasting, same, right, left
+
+    def __call__(self, g, a, b):
+        """Append the one that fits the inputs best."""
+        if self.right is not None and (value := beside(a, b)) is not None:
+            return g.apply(self.right, a, scalar=value)
+        if self.left is not None and (value := beside(b, a)) is not None:
+            return g.apply(self.left, b, scalar=value)
+        if self.same is not None and a.shape is not None and is_known(a.shape) and identical(a.shape, b.shape):
+            return g.apply(self.same, a, b)
+        return g.apply(self.broadcasting, a, b)
+
+
+ADD = Form("broadcast_add", "elemwise_add", "_plus_scalar", "_plus_scalar")
+SUBTRACT = Form("broadcast_sub", "elemwise_sub", "_minus_scalar", "_rminus_scalar")
+MULTIPLY = Form("broadcast_mul", "elemwise_mul", "_mul_scalar", "_mul_scalar")
+DIVIDE = Form("broadcast_div", "elemwise_div", "_div_scalar", "_rdiv_scalar")
+DIVIDE_WHOLE = Form("broadcast_div", "elemwise_div", "_div_scalar")
+POWER = Form("broadcast_power", None, "_power_scalar", "_rpower_scalar")
+MAXIMUM = Form("broadcast_maximum", None, "_maximum_scalar", "_maximum_scalar")
+MINIMUM = Form("broadcast_minimum", None, "_minimum_scalar", "_minimum_scalar")
+COMPARISONS = {
+    "Equal": Form("_npi_equal", None, "_npi_equal_scalar", "_npi_equal_scalar"),
+    "Greater": Form("_npi_greater", None, "_npi_greater_scalar", "_npi_less_scalar"),
+    "Less": Form("_npi_less", None, "_npi_less_scalar", "_npi_greater_scalar"),
+    "GreaterOrEqual": Form("_npi_greater_equal", None, "_npi_greater_equal_scalar", "_npi_less_equal_scalar"),
+    "LessOrEqual": Form("_npi_less_equal", None, "_npi_less_equal_scalar", "_npi_greater_equal_scalar"),
+}
+LOGIC = {"And": Form("_npi_bitwise_and"), "Or": Form("_npi_bitwise_or"), "Xor": Form("_npi_bitwise_xor")}
+
+
+def _divided(g, a, b):
+    return (DIVIDE if is_float(a) else DIVIDE_WHOLE)(g, a, b)
+
+
+def _power(g, x, y):
+    if is_float(x) and is_float(y) and x.dtype == y.dtype or is_float(x) and beside(x, y) is not None and not is_short(x):
+        return POWER(g, x, y)
+    return g.apply("_onnx_Pow", x, y)
+
+
+def _compared(name):
+    form = COMPARISONS[name]
+    return lambda g, a, b: g.apply("_onnx_Equal", a, b) if a.dtype is not None and a.dtype.kind == "O" else form(g, a, b)
+
+
+def _both_forms(name, read):
+    """Registers read(g, a, b) for opsets that broadcast by NumPy's rules, and the older form of the operator."""
+
+    def old(g, a, b, *, broadcast=0, axis=None):
+        return read(g, a, aligned(g, a, b, broadcast, axis))
+
+    from_onnx(name)(old)
+    from_onnx(name, since=7)(lambda g, a, b: read(g, a, b))
+
+
+for _name, _read in {
+    **{"Add": ADD, "Sub": SUBTRACT, "Mul": MULTIPLY, "Div": _divided, "Pow": _power},
+    **{n: _compared(n) for n in COMPARISONS},
+    **LOGIC,
+}.items():
+    _both_forms(_name, _read)
+for _name in ("And", "Or", "Xor"):
+    from_onnx(f"Bitwise{_name}", since=18)(lambda g, a, b, form=LOGIC[_name]: form(g, a, b))
+
+
+def _one_by_one(form):
+    """A reading of an operator with any number of inputs as a chain of pairs."""
+
+    def read(g, *arrays):
+        y = arrays[0] if len(arrays) > 1 else g.identity(arrays[0])
+        for x in arrays[1:]:
+            y = form(g, y, x)
+        return y
+
+    return read
+
+
+_total = _one_by_one(ADD)
+from_onnx("Max")(_one_by_one(MAXIMUM))
+from_onnx("Min")(_one_by_one(MINIMUM))
+
+
+@from_onnx("Sum")
+def _(g, *arrays):
+    first = arrays[0].shape
+    if len(arrays) > 2 and first is not None and is_known(first) and all(identical(first, a.shape) for a in arrays):
+        return g.add_n(*arrays)
+    return _total(g, *arrays)
+
+
+@from_onnx("Mean")
+def _(g, *arrays):
+    return g.apply("_div_scalar", _total(g, *arrays), scalar=float(len(arrays))) if len(arrays) > 1 else g.identity(arrays[0])
+
+
+@from_onnx("Mod", since=10)
+def _(g, a, b, *, fmod=0):
+    if not fmod and a.dtype is not None and a.dtype.kind in "iu":
+        return g.broadcast_mod(a, b)
+    return g.itself(a, b, fmod=bool(fmod))

@@ -4,7 +4,9 @@ import math
 
 import numpy as np
 
-from ..registry import to_onnx
+from hybrid.shapes import UNKNOWN, is_known
+
+from ..registry import from_onnx, to_onnx
 
 
 @to_onnx("Convolution", "Convolution_v1")
@@ -98,3 +100,93 @@ def _(b, op, data):
         dilations=list(op.dilations),
         pads=[*op.pads, *op.pads],
     )
+
+
+# -- reading ----------------------------------------------------------------------------------------------------------------
+
+FLOATS = ("float32", "float64", "float16")
+"""The dtypes in which MXNet has neural networks."""
+
+
+def window(x, rank, auto_pad, strides, dilations, kernel, pads):
+    """(what is added at the beginning, at the end) of each spatial axis; None when that is only known at run time."""
+    if not auto_pad.startswith("SAME"):
+        pads = tuple(pads or (0,) * (2 * rank)) if auto_pad in ("NOTSET", "") else (0,) * (2 * rank)
+        return pads[:rank], pads[rank:]
+    spatial = (UNKNOWN,) * rank if x.shape is None else x.shape[2:]
+    totals = []
+    for size, stride, dilation, length in zip(spatial, strides, dilations, kernel):
+        if stride == 1:
+            totals.append(dilation * (length - 1))
+        elif size is UNKNOWN:
+            return None
+        else:
+            totals.append(max(0, (-(-size // stride) - 1) * stride + dilation * (length - 1) + 1 - size))
+    less, more = tuple(t // 2 for t in totals), tuple(t - t // 2 for t in totals)
+    return (less, more) if auto_pad == "SAME_UPPER" else (more, less)
+
+
+def padded(g, x, before, after, fill=0.0):
+    """x with its spatial axes extended, by MXNet's Pad, which is for two and three of them."""
+    width = (0, 0, 0, 0, *(n for pair in zip(before, after) for n in pair))
+    return g.Pad(x, mode="constant", pad_width=width, constant_value=fill)
+
+
+def _of_mxnet(x, w, b):
+    """Whether MXNet's own operators take these."""
+    known = w.shape is not None and is_known(w.shape) and 3 <= len(w.shape) <= 5
+    return known and x.dtype is not None and x.dtype.name in FLOATS and all(v is None or v.dtype == x.dtype for v in (w, b))
+
+
+@from_onnx("Conv")
+def _(g, x, w, b=None, *, auto_pad="NOTSET", dilations=None, group=1, kernel_shape=None, pads=None, strides=None):
+    attrs = {"auto_pad": auto_pad, "dilations": dilations, "group": group, "kernel_shape": kernel_shape, "pads": pads, "strides": strides}
+    if not _of_mxnet(x, w, b):
+        return g.itself(x, w, b, **attrs)
+    kernel = w.shape[2:]
+    rank = len(kernel)
+    steps, gaps = strides or (1,) * rank, dilations or (1,) * rank
+    edges = window(x, rank, auto_pad, steps, gaps, kernel, pads)
+    fits = kernel_shape is None or tuple(kernel_shape) == kernel
+    if edges is None or not fits or min(*edges[0], *edges[1]) < 0 or (rank == 1 and edges[0] != edges[1]):
+        return g.itself(x, w, b, **attrs)
+    before, after = edges
+    if before != after:
+        x, before = padded(g, x, before, after), (0,) * rank
+    parts = (x, w) if b is None else (x, w, b)
+    how = {"kernel": kernel, "stride": steps, "dilate": gaps, "pad": before, "num_filter": w.shape[0], "num_group": group}
+    return g.Convolution(*parts, **how, no_bias=b is None)
+
+
+@from_onnx("ConvTranspose")
+def _(
+    g, x, w, b=None, *, auto_pad="NOTSET", dilations=None, group=1, kernel_shape=None, output_padding=None, output_shape=None,
+    pads=None, strides=None,
+):  # fmt: skip
+    attrs = {
+        "auto_pad": auto_pad, "dilations": dilations, "group": group, "kernel_shape": kernel_shape, "output_padding": output_padding,
+        "output_shape": output_shape, "pads": pads, "strides": strides,
+    }  # fmt: skip
+    plain = auto_pad in ("NOTSET", "VALID") and not output_shape and _of_mxnet(x, w, b)
+    if plain:
+        kernel = w.shape[2:]
+        rank = len(kernel)
+        steps, gaps, added = strides or (1,) * rank, dilations or (1,) * rank, output_padding or (0,) * rank
+        before, after = window(x, rank, auto_pad, steps, gaps, kernel, pads)
+        plain = before == after and all(a < s for a, s in zip(added, steps)) and (kernel_shape is None or tuple(kernel_shape) == kernel)
+    if not plain:
+        return g.itself(x, w, b, **attrs)
+    parts = (x, w) if b is None else (x, w, b)
+    how = {"kernel": kernel, "stride": steps, "dilate": gaps, "pad": before, "adj": added, "num_filter": w.shape[1] * group}
+    return g.Deconvolution(*parts, **how, num_group=group, no_bias=b is None)
+
+
+@from_onnx("Col2Im", since=18)
+def _(g, x, image_shape, block_shape, *, dilations=None, pads=None, strides=None):
+    fixed = image_shape.fixed and block_shape.fixed
+    if fixed and 1 <= len(block_shape.ints()) <= 3 and (pads is None or pads[: len(pads) // 2] == pads[len(pads) // 2 :]):
+        kernel = tuple(block_shape.ints())
+        how = {"stride": strides, "dilate": dilations, "pad": None if pads is None else pads[: len(kernel)]}
+        how = {k: v for k, v in how.items() if v is not None}
+        return g.col2im(x, output_size=tuple(image_shape.ints()), kernel=kernel, **how)
+    return g.itself(x, image_shape, block_shape, dilations=dilations, pads=pads, strides=strides)

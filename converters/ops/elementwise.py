@@ -8,7 +8,7 @@ from hybrid.op import OPS
 from hybrid.ops.curves import DEGREES, RADIANS
 from hybrid.ops.elementwise import Identity, Unary, UnaryPredicate
 
-from ..registry import not_exported, to_onnx
+from ..registry import from_onnx, not_exported, to_onnx
 
 
 def _integer(x):
@@ -283,3 +283,67 @@ def _(b, op, *arrays):
     bad = [b.reduce("Max", b.cast(b.Not(_finite(b, x)), np.float32), None, keepdims=False) for x in arrays]
     worst = bad[0] if len(bad) == 1 else b.Max(*bad)
     return b.unsqueeze(b.Sub(1, worst), [0])
+
+
+# -- reading -------------------------------------------------------------------------------------------------------------
+
+
+def is_float(x):
+    """Whether it holds floating-point numbers; not when the dtype is not known."""
+    return x.dtype is not None and (x.dtype.kind == "f" or x.dtype.name == "bfloat16")
+
+
+def is_short(x):
+    """Whether its floats have 16 bits: chains of MXNet's operators would round them at every step."""
+    return is_float(x) and x.dtype.itemsize == 2
+
+
+def number(x):
+    """The number that a constant of one element holds, if a float says it exactly; else None."""
+    if x is None or not x.fixed or x.const.size != 1 or x.const.dtype.kind not in "iuf":
+        return None
+    value = x.const.reshape(())
+    exact = float(value)
+    return exact if x.const.dtype.kind == "f" or int(exact) == int(value) else None
+
+
+def _reads_as(name):
+    """A reading of an operator without attributes as MXNet's of that name."""
+    return lambda g, x: g.apply(name, x)
+
+
+for _name, _own in {
+    **{n: n.lower() for n in ("Abs", "Ceil", "Cos", "Cosh", "Erf", "Exp", "Floor", "Log", "Reciprocal", "Sin", "Sinh", "Sqrt", "Tan")},
+    **{n: f"arc{n[1:].lower()}" for n in ("Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh")},
+    **{"Neg": "negative", "Round": "_npi_around", "Not": "_npi_logical_not"},
+    **{"IsNaN": "_npi_isnan", "BitwiseNot": "_npi_bitwise_not"},
+}.items():
+    from_onnx(_name)(_reads_as(_own))
+
+
+@from_onnx("IsInf", since=10)
+def _(g, x, *, detect_negative=1, detect_positive=1):
+    if detect_negative and detect_positive:
+        return g.apply("_npi_isinf", x)
+    if detect_negative or detect_positive:
+        return g.apply("_npi_isneginf" if detect_negative else "_npi_isposinf", x)
+    return g.itself(x, detect_negative=False, detect_positive=False)
+
+
+@from_onnx("Clip")
+def _(g, x, *, min=-math.inf, max=math.inf):
+    return g.clip(x, a_min=min, a_max=max)
+
+
+@from_onnx("Clip", since=6)
+def _(g, x, *, min=float(np.finfo(np.float32).min), max=float(np.finfo(np.float32).max)):
+    return g.clip(x, a_min=min, a_max=max)
+
+
+@from_onnx("Clip", since=11)
+def _(g, x, min=None, max=None):
+    low, high = (default if b is None else number(b) for b, default in ((min, -math.inf), (max, math.inf)))
+    # MXNet's bounds are float32
+    if is_float(x) and low is not None and high is not None and all(math.isnan(v) or float(np.float32(v)) == v for v in (low, high)):
+        return g.clip(x, a_min=low, a_max=high)
+    return g.itself(x, min, max)

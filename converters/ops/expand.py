@@ -5,7 +5,8 @@ import numpy as np
 from hybrid.ops.shape import sizes_of
 from hybrid.shapes import UNKNOWN
 
-from ..registry import to_onnx
+from ..error import Unsupported
+from ..registry import from_onnx, to_onnx
 from .shape import reshaped
 
 
@@ -74,3 +75,99 @@ def _(b, op, data):
             static, data = data.shape, b.Gather(data, b.const(places), axis=axis)
             data.shape = static
     return b.Identity(data) if not any(map(any, op.pad_width)) else data
+
+
+@from_onnx("Expand", since=8)
+def _(g, x, shape):
+    if not shape.fixed or x.shape is None:
+        return g.itself(x, shape)
+    wanted = shape.ints()
+    if len(wanted) > x.rank or not x.rank:
+        # a size of 1 keeps the dim
+        old = len(wanted) - x.rank
+        return g.apply("_npi_broadcast_to", x, shape=tuple(-2 if d == 1 and i >= old else d for i, d in enumerate(wanted)))
+    wanted = [1] * (x.rank - len(wanted)) + wanted
+    if 0 in wanted:
+        return g.apply("_npi_broadcast_to", x, shape=tuple(-2 if d == 1 else d for d in wanted))
+    return g.broadcast_to(x, shape=tuple(0 if d == 1 else d for d in wanted))
+
+
+@from_onnx("Tile")
+def _(g, x, tiles, axis):
+    if not tiles.fixed or not axis.fixed:
+        raise Unsupported("tiles and axis are only known at run time, wanted constants; convert the model to opset 6")
+    reps = [1] * x.rank
+    reps[axis.ints()[0]] = tiles.ints()[0]
+    return g.tile(x, reps=tuple(reps))
+
+
+@from_onnx("Tile", since=6)
+def _(g, x, repeats):
+    return g.tile(x, reps=tuple(repeats.ints())) if repeats.fixed else g.itself(x, repeats)
+
+
+@from_onnx("Pad")
+def _(g, data, *, paddings, mode="constant", value=0.0):
+    return pad(g, data, paddings, mode, value)
+
+
+@from_onnx("Pad", since=2)
+def _(g, data, *, pads, mode="constant", value=0.0):
+    return pad(g, data, pads, mode, value)
+
+
+@from_onnx("Pad", since=11)
+def _(g, data, pads, constant_value=None, *, mode="constant"):
+    return padded(g, data, pads, constant_value, None, mode)
+
+
+@from_onnx("Pad", since=18)
+def _(g, data, pads, constant_value=None, axes=None, *, mode="constant"):
+    return padded(g, data, pads, constant_value, axes, mode)
+
+
+def padded(g, data, pads, value, axes, mode):
+    """Pad with inputs that may be constant."""
+    numeric = data.dtype is not None and data.dtype.kind in "fiub"
+    number = 0.0 if value is None else float(value.const.reshape(-1)[0]) if value.fixed and numeric else None
+    exact = number is not None and (value is None or value.const.reshape(-1)[0] == number)
+    if pads.fixed and exact and data.shape is not None and (axes is None or axes.fixed):
+        before, after = np.array(pads.ints(), np.int64).reshape(2, -1)
+        places = range(data.rank) if axes is None else [a % data.rank for a in axes.ints()]
+        if len(places) == len(before):
+            whole = np.zeros((2, data.rank), np.int64)
+            whole[0, places], whole[1, places] = before, after
+            return pad(g, data, whole.ravel().tolist(), mode, number, value)
+    if axes is not None and value is None:
+        if data.dtype is None:
+            raise Unsupported("the dtype of data is not known, wanted a constant_value")
+        value = g.const(np.array("" if data.dtype == object else 0, data.dtype))
+    given = [n for n, v in (("constant_value", value), ("axes", axes)) if v is not None]
+    return g.apply("_onnx_Pad", *(v for v in (data, pads, value, axes) if v is not None), mode=mode, given=tuple(given))
+
+
+def pad(g, data, pads, mode, number, value=None):
+    """data with constant pads: before all axes, then after them. MXNet's Pad leaves the first two axes of images alone, numpy's takes any;
+    neither takes away or wraps round."""
+    pads = list(pads)
+    if data.shape is not None and len(pads) != 2 * data.rank:
+        raise Unsupported(f"got {len(pads)} pads for {data.rank} dimensions, wanted two for each")
+    count = len(pads) // 2
+    pairs = list(zip(pads[:count], pads[count:]))
+    grows = [max(pair) > 0 for pair in pairs]
+    short = mode == "reflect" and any(
+        data.shape is None or data.shape[a] is UNKNOWN or max(pair) >= data.shape[a] for a, pair in enumerate(pairs) if grows[a]
+    )
+    empty = data.shape is None or any(d is not UNKNOWN and d == 0 for d in data.shape)
+    numeric = data.dtype is not None and data.dtype.kind in "fiub"
+    if min(pads, default=0) < 0 or mode == "wrap" or short or empty or not numeric or not data.rank:
+        if value is None:
+            if data.dtype is None:
+                raise Unsupported("the dtype of data is not known")
+            value = g.const(np.array("" if data.dtype == object else number).astype(data.dtype))
+        return g.apply("_onnx_Pad", data, g.const(np.array(pads, np.int64)), value, mode=mode, given=("constant_value",))
+    if not any(pads):
+        return g.apply("_copy", data)
+    if count in (4, 5) and not any(map(any, pairs[:2])) and data.dtype.kind == "f":
+        return g.Pad(data, mode=mode, pad_width=tuple(n for pair in pairs for n in pair), constant_value=number)
+    return g.apply("_npi_pad", data, mode=mode, pad_width=tuple(pairs), constant_value=number)

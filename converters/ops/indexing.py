@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from hybrid.shapes import UNKNOWN
+from hybrid.shapes import UNKNOWN, is_known
 
 from ..builder import Builder, Value
-from ..registry import to_onnx
+from ..error import Unsupported
+from ..registry import from_onnx, to_onnx
 
 
 def positions(b: Builder, x: Value) -> Value:
@@ -128,3 +129,48 @@ def _(b, op, a):
     if op.axis is None:
         x = b.reshape(x, [-1])
     return b.CumSum(x, b.const(np.array(0 if op.axis is None else op.axis % a.rank)))
+
+
+@from_onnx("Gather")
+def _(g, data, indices, *, axis=0):
+    if not indices.fixed or data.shape is None:
+        # negative positions count from behind, which is what going round and round does with them
+        return g.take(data, indices, axis=axis, mode="wrap")
+    at = axis + data.rank if axis < 0 else axis
+    if not 0 <= at < data.rank:
+        raise Unsupported(f"got axis {axis} for {data.rank} dimensions")
+    size, where = data.shape[at], indices.const
+    low, high = (int(where.min()), int(where.max())) if where.size else (0, -1)
+    if size is not UNKNOWN and (low < -size or high >= size):
+        raise Unsupported(f"got indices from {low} to {high} for axis {axis} of size {size}")
+    if not where.ndim:
+        one = g.slice_axis(data, axis=at, begin=low, end=low + 1 if low != -1 else None)
+        return g.apply("squeeze" if data.rank > 1 else "_np_squeeze", one, axis=(at,))
+    if size is not UNKNOWN:
+        return g.take(data, g.const(where % size if size else where), axis=at)
+    return g.take(data, g.const(where), axis=at, mode="wrap")
+
+
+@from_onnx("GatherND", since=11)
+def _(g, data, indices):
+    return gather_nd(g, data, indices)
+
+
+@from_onnx("GatherND", since=12)
+def _(g, data, indices, *, batch_dims=0):
+    return g.itself(data, indices, batch_dims=batch_dims) if batch_dims else gather_nd(g, data, indices)
+
+
+def gather_nd(g, data, indices):
+    """Parts of data by coordinates along the last axis of indices; MXNet has them along the first."""
+    if indices.shape is None:
+        return g.apply("_onnx_GatherND", data, indices)
+    turned = g.transpose(indices, axes=(indices.rank - 1, *range(indices.rank - 1))) if indices.rank > 1 else indices
+    return g.gather_nd(data, turned)
+
+
+@from_onnx("Compress", since=9)
+def _(g, data, condition, *, axis=None):
+    same = data.shape and condition.shape and is_known((data.shape[0], condition.shape[0])) and data.shape[0] == condition.shape[0]
+    first = axis is not None and data.shape and axis in (0, -data.rank)
+    return g.apply("_contrib_boolean_mask", data, condition) if same and first else g.itself(data, condition, axis=axis)

@@ -4,7 +4,8 @@ import numpy as np
 
 from hybrid.shapes import UNKNOWN
 
-from ..registry import to_onnx
+from ..error import Unsupported
+from ..registry import from_onnx, to_onnx
 
 
 @to_onnx("Concat", "_npi_hstack")
@@ -58,3 +59,55 @@ def _equal(b, op, data, axis):
         larger = b.Less(b.const(range(count)), b.Mod(total, [count]))
         sizes = b.Add(sizes, b.cast(larger, np.int64))
     return b.Split(data, sizes, axis=axis, outputs=count)
+
+
+@from_onnx("Concat")
+def _(g, *inputs, axis=1):
+    return g.Concat(*inputs, dim=axis)
+
+
+@from_onnx("Concat", since=4)
+def _(g, *inputs, axis):
+    return g.Concat(*inputs, dim=axis)
+
+
+@from_onnx("Split")
+def _(g, x, sizes=None, *, axis=0, split=None):
+    if sizes is not None and not sizes.fixed:
+        return g.apply("_onnx_Split", x, sizes, axis=axis, num_outputs=g.outputs, given=("split",))
+    return cut(g, x, axis, split if sizes is None else sizes.ints())
+
+
+@from_onnx("Split", since=13)
+def _(g, x, split=None, *, axis=0):
+    if split is not None and not split.fixed:
+        return g.itself(x, split, axis=axis)
+    return cut(g, x, axis, None if split is None else split.ints())
+
+
+@from_onnx("Split", since=18)
+def _(g, x, split=None, *, axis=0, num_outputs=None):
+    if num_outputs is not None and num_outputs != g.outputs:
+        raise Unsupported(f"got {g.outputs} outputs, wanted num_outputs={num_outputs}")
+    if split is not None:
+        return cut(g, x, axis, split.ints()) if split.fixed else g.itself(x, split, axis=axis)
+    total = UNKNOWN if x.shape is None else x.shape[axis]
+    if total is UNKNOWN:  # the last piece may be a smaller one
+        return g.itself(x, axis=axis)
+    each = -(-total // g.outputs)
+    return cut(g, x, axis, [*[each] * (g.outputs - 1), total - each * (g.outputs - 1)])
+
+
+def cut(g, x, axis, sizes):
+    """x in as many pieces as the node has outputs: of constant sizes, or equal ones."""
+    total = UNKNOWN if x.shape is None else x.shape[axis]
+    if sizes is not None and len(set(sizes)) == 1 and sizes[0] and total is not UNKNOWN and total == sum(sizes):
+        sizes = None if len(sizes) == g.outputs else sizes
+    if sizes is None:
+        return g.SliceChannel(x, num_outputs=g.outputs, axis=axis)
+    if len(sizes) != g.outputs or min(sizes) < 0 or (total is not UNKNOWN and sum(sizes) != total):
+        raise Unsupported(f"got pieces of {list(sizes)} for {g.outputs} outputs and an axis of size {total}")
+    if total is UNKNOWN:  # that there is nothing behind the last piece only the run shows
+        split = g.const(np.array(sizes, np.int64))
+        return g.apply("_onnx_Split", x, split, axis=axis, num_outputs=g.outputs, given=("split",))
+    return g.apply("_split_v2", x, indices=(0, *np.cumsum(sizes[:-1]).tolist()), axis=axis)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..builder import Builder, Value
-from ..registry import to_onnx
+from ..registry import from_onnx, to_onnx
 
 
 def ordered(b: Builder, op, data: Value, ascending: bool, count: int = 0) -> tuple[Value, Value]:
@@ -36,3 +36,26 @@ def _(b, op, data):
 @to_onnx("argsort")
 def _(b, op, data):
     return ordered(b, op, data, op.is_ascend)[1]
+
+
+@from_onnx("TopK")
+def _(g, x, *, axis=-1, k):
+    return top(g, x, g.const(np.array([k], np.int64)), axis=axis)
+
+
+@from_onnx("TopK", since=10)
+def _(g, x, k, *, axis=-1):
+    return top(g, x, k, axis=axis)
+
+
+@from_onnx("TopK", since=11)
+def _(g, x, k, *, axis=-1, largest=1, sorted=1):
+    return top(g, x, k, axis=axis, largest=bool(largest), sorted=bool(sorted))
+
+
+def top(g, x, k, **attributes):
+    """The largest or smallest numbers and where they are. MXNet takes a constant k, and 0 for all of them."""
+    if not k.fixed or k.ints()[0] < 1:
+        return g.apply("_onnx_TopK", x, k, **attributes)
+    ascending = not attributes.get("largest", True)
+    return g.topk(x, axis=attributes["axis"], k=k.ints()[0], ret_typ="both", is_ascend=ascending, dtype="int64")

@@ -12,7 +12,8 @@ import numpy as np
 from hybrid.shapes import UNKNOWN
 
 from ..error import Unsupported
-from ..registry import to_onnx
+from ..registry import from_onnx, to_onnx
+from .convolution import FLOATS, padded, window
 
 
 class _Window(NamedTuple):
@@ -158,3 +159,76 @@ def _(b, op, data):
         means = [b.reduce("Mean", b.slice(x, [s], [e], [axis]), [axis], keepdims=True) for s, e in cells]
         x = b.Concat(*means, axis=axis) if len(means) > 1 else means[0]
     return x
+
+
+# -- reading ----------------------------------------------------------------------------------------------------------------
+
+
+def _pooling(g, x, kind, attrs, **own):
+    """A pooling as MXNet's, or as it stands where MXNet's means something else."""
+    kernel = attrs["kernel_shape"]
+    rank = len(kernel)
+    strides, dilations = attrs["strides"] or (1,) * rank, attrs.get("dilations") or (1,) * rank
+    edges = window(x, rank, attrs["auto_pad"], strides, dilations, kernel, attrs["pads"])
+    plain = x.dtype is not None and x.dtype.name in FLOATS and rank <= 3 and set(dilations) == {1} and edges is not None
+    if plain and attrs.get("ceil_mode"):
+        spatial = (UNKNOWN,) * rank if x.shape is None else x.shape[2:]
+        plain = all(
+            s == 1 or (n is not UNKNOWN and (n + b + a - k) % s == 0) for n, s, k, b, a in zip(spatial, strides, kernel, *edges)
+        )
+    if plain and edges[0] != edges[1]:
+        plain = kind == "max" and rank > 1
+        if plain:  # windows that lie in the padding alone would give what is put there
+            x, edges = padded(g, x, *edges, fill=float(np.finfo(x.dtype).min)), ((0,) * rank,) * 2
+    if not plain or any(p >= k for p, k in zip(edges[0], kernel)):
+        return None
+    return g.Pooling(x, kernel=kernel, stride=strides, pad=edges[0], pool_type=kind, **own)
+
+
+@from_onnx("MaxPool")
+def _(g, x, *, auto_pad="NOTSET", ceil_mode=0, dilations=None, kernel_shape, pads=None, storage_order=0, strides=None):
+    attrs = {"auto_pad": auto_pad, "ceil_mode": ceil_mode, "dilations": dilations, "kernel_shape": kernel_shape, "pads": pads, "strides": strides}
+    made = None if g.wants(1) else _pooling(g, x, "max", attrs)
+    return g.itself(x, **attrs, storage_order=storage_order, num_outputs=1 + g.wants(1)) if made is None else made
+
+
+@from_onnx("AveragePool")
+def _(g, x, *, auto_pad="NOTSET", ceil_mode=0, count_include_pad=0, dilations=None, kernel_shape, pads=None, strides=None):
+    attrs = {"auto_pad": auto_pad, "ceil_mode": ceil_mode, "dilations": dilations, "kernel_shape": kernel_shape, "pads": pads, "strides": strides}
+    made = _pooling(g, x, "avg", attrs, count_include_pad=bool(count_include_pad))
+    return g.itself(x, **attrs, count_include_pad=count_include_pad) if made is None else made
+
+
+@from_onnx("LpPool")
+def _(g, x, *, auto_pad="NOTSET", ceil_mode=0, dilations=None, kernel_shape, p=2, pads=None, strides=None):
+    attrs = {"auto_pad": auto_pad, "ceil_mode": ceil_mode, "dilations": dilations, "kernel_shape": kernel_shape, "pads": pads, "strides": strides}
+    made = _pooling(g, x, "lp", attrs, p_value=2) if p == 2 else None  # of others MXNet keeps the signs
+    return g.itself(x, **attrs, p=_whole(p)) if made is None else made
+
+
+def _whole(p):
+    if p != int(p):
+        raise Unsupported(f"got p={p}, wanted a whole number")
+    return int(p)
+
+
+def _overall(g, x, kind, **attrs):
+    """A pooling over all spatial axes; as it stands where there are none, or more than three, or nobody knows."""
+    if x.shape is None or not 3 <= len(x.shape) <= 5 or x.dtype is None or x.dtype.name not in FLOATS:
+        return None
+    return g.Pooling(x, global_pool=True, pool_type=kind, **attrs)
+
+
+@from_onnx("GlobalAveragePool")
+def _(g, x):
+    return _overall(g, x, "avg") or g.itself(x)
+
+
+@from_onnx("GlobalMaxPool")
+def _(g, x):
+    return _overall(g, x, "max") or g.itself(x)
+
+
+@from_onnx("GlobalLpPool")
+def _(g, x, *, p=2):
+    return (_overall(g, x, "lp", p_value=2) if p == 2 else None) or g.itself(x, p=_whole(p))

@@ -5,7 +5,7 @@ import numpy as np
 from hybrid.shapes import UNKNOWN
 
 from ..builder import Builder, Value
-from ..registry import to_onnx
+from ..registry import from_onnx, to_onnx
 from .indexing import positions
 
 
@@ -43,3 +43,10 @@ def _(b, op, data, *lengths):
         return b.slice(data, [-1], [np.iinfo(np.int64).min], [0], [-1])
     ends = b.Max(b.Min(positions(b, lengths[0]), b.shape_of(data, 0)), 0)
     return b.ReverseSequence(data, ends, time_axis=0, batch_axis=1)
+
+
+@from_onnx("ReverseSequence", since=10)
+def _(g, x, lengths, *, batch_axis=1, time_axis=0):
+    if (batch_axis, time_axis) == (1, 0):
+        return g.SequenceReverse(x, lengths, use_sequence_length=True)
+    return g.itself(x, lengths, batch_axis=batch_axis, time_axis=time_axis)

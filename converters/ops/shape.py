@@ -1,15 +1,16 @@
 """Reshapes and permutations of axes, exact when the sizes are only known at run time."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from hybrid.ops.shape import INFERRED, Size, sizes_of
-from hybrid.shapes import UNKNOWN
+from hybrid.shapes import UNKNOWN, is_known
 
 from ..builder import Builder, Value
 from ..error import Unsupported
-from ..registry import to_onnx
+from ..registry import from_onnx, to_onnx
 
 
 def reshaped(b: Builder, x: Value, sizes: Sequence[Size | Value | None]) -> Value:
@@ -106,3 +107,132 @@ def _(b, op, data):
 @to_onnx("transpose", "_np_transpose", "SwapAxis", "_np_moveaxis")
 def _(b, op, data):
     return b.transpose(data, op.order(data.rank))
+
+
+@from_onnx("Shape")
+def _(g, data):
+    return shape_of(g, data)
+
+
+@from_onnx("Shape", since=15)
+def _(g, data, *, start=0, end=None):
+    return shape_of(g, data, start, end)
+
+
+def shape_of(g, data, start=0, end=None):
+    """The sizes of data as an int64 tensor, cut as Python does."""
+    if data.shape is None:
+        return g.itself(data, start=start, end=end) if start or end is not None else g.shape_array(data)
+    begin, end, _ = slice(start, end).indices(data.rank)
+    sizes = g.shape_array(data)
+    if begin >= end:
+        return g.const(np.zeros(0, np.int64))
+    return sizes if (begin, end) == (0, data.rank) else g.slice_axis(sizes, axis=0, begin=begin, end=end)
+
+
+@from_onnx("Identity")
+def _(g, x):
+    return x if x.const is not None else g.apply("_copy", x)
+
+
+@from_onnx("Reshape")
+def _(g, data, *, shape=None):
+    return reshape(g, data, [0] if shape is None else list(shape))
+
+
+@from_onnx("Reshape", since=5)
+def _(g, data, shape):
+    return reshape(g, data, shape.ints()) if shape.fixed else g.itself(data, shape)
+
+
+@from_onnx("Reshape", since=14)
+def _(g, data, shape, *, allowzero=0):
+    if not shape.fixed:
+        return g.itself(data, shape, allowzero=allowzero)
+    return reshape(g, data, shape.ints(), allowzero=bool(allowzero))
+
+
+def reshape(g, data, shape, *, allowzero=False):
+    """data in a shape in which one -1 takes what is left and 0, unless it is allowed as a size, keeps the dim.
+
+    These codes mean the same to MXNet's Reshape; sizes of 0, and no sizes at all, only numpy's can say."""
+    if any(d < -1 for d in shape) or shape.count(-1) > 1:
+        raise Unsupported(f"got shape {shape}, wanted sizes, 0, or one -1")
+    if allowzero and 0 in shape or not shape:
+        return g.apply("_np_reshape", data, newshape=tuple(shape))
+    if data.shape is not None and (data.rank == 0 or any(d is not UNKNOWN and d == 0 for d in data.shape)):
+        kept = [data.shape[i] if d == 0 and i < data.rank else d for i, d in enumerate(shape)]
+        if is_known(tuple(kept)):
+            return g.apply("_np_reshape", data, newshape=tuple(kept))
+    return g.Reshape(data, shape=tuple(shape))
+
+
+@from_onnx("Flatten")
+def _(g, x, *, axis=1):
+    if x.shape is None:
+        return g.itself(x, axis=axis) if axis != 1 else g.Flatten(x)
+    if axis == 1 and x.rank:
+        return g.Flatten(x)
+    at = axis + x.rank if axis < 0 else axis
+    if not 0 <= at <= x.rank:
+        raise Unsupported(f"got axis {axis} for {x.rank} dimensions")
+    before, after = (math.prod(part) for part in (x.shape[:at], x.shape[at:]))
+    if before is not UNKNOWN and after is not UNKNOWN:
+        return reshape(g, x, [before, after], allowzero=True)
+    for sizes in ([before, -1], [-1, after]):
+        if not any(d is UNKNOWN or d == 0 for d in sizes):
+            return reshape(g, x, sizes)
+    return g.itself(x, axis=axis)
+
+
+@from_onnx("Transpose")
+def _(g, data, *, perm=()):
+    return g.transpose(data, axes=tuple(perm))
+
+
+@from_onnx("Squeeze")
+def _(g, data, *, axes=None):
+    return squeeze(g, data, axes)
+
+
+@from_onnx("Squeeze", since=13)
+def _(g, data, axes=None):
+    if axes is not None and not axes.fixed:
+        return g.itself(data, axes)
+    return squeeze(g, data, None if axes is None else axes.ints())
+
+
+def squeeze(g, data, axes):
+    """data without axes of size 1, by default without all. MXNet's squeeze always leaves one axis, numpy's does not."""
+    if axes is None and is_known(data.shape):
+        axes = [a for a, d in enumerate(data.shape) if d == 1]
+    if axes is not None and not len(axes):
+        return g.apply("_copy", data)
+    name = "_np_squeeze" if axes is None or data.shape is None or len(axes) == data.rank else "squeeze"
+    return g.apply(name, data, axis=None if axes is None else tuple(axes))
+
+
+@from_onnx("Unsqueeze")
+def _(g, data, *, axes):
+    return unsqueeze(g, data, axes)
+
+
+@from_onnx("Unsqueeze", since=13)
+def _(g, data, axes):
+    return unsqueeze(g, data, axes.ints()) if axes.fixed else g.itself(data, axes)
+
+
+def unsqueeze(g, data, axes):
+    """data with new axes of size 1 at the places of the result."""
+    axes = list(axes)
+    if not axes:
+        return g.apply("_copy", data)
+    if len(axes) > 1 and min(axes) < 0:
+        if data.shape is None:
+            return g.apply("_onnx_Unsqueeze", data, g.const(np.array(axes, np.int64)))
+        axes = [a % (data.rank + len(axes)) for a in axes]
+    if len(set(axes)) < len(axes):
+        raise Unsupported(f"got axes {axes}, wanted each once")
+    for axis in sorted(axes):
+        data = g.expand_dims(data, axis=axis)
+    return data

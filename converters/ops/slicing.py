@@ -2,7 +2,10 @@
 
 import numpy as np
 
-from ..registry import to_onnx
+from hybrid.shapes import UNKNOWN
+
+from ..error import Unsupported
+from ..registry import from_onnx, to_onnx
 
 INT64 = np.iinfo(np.int64)
 
@@ -66,3 +69,64 @@ def _(b, op, data):
     inside = np.zeros(data.static, bool)
     inside[op.slices(data.rank)] = True
     return b.Where(b.const(inside), b.like(op.scalar, data), data)
+
+
+FAR = np.iinfo(np.int32).max
+"""From here on a number says: to the end."""
+
+
+@from_onnx("Slice")
+def _(g, data, *, starts, ends, axes=None):
+    return sliced(g, data, starts, ends, axes)
+
+
+@from_onnx("Slice", since=10)
+def _(g, data, starts, ends, axes=None, steps=None):
+    inputs = (starts, ends, axes, steps)
+    if not all(x is None or x.fixed for x in inputs) or (data.shape is None and (axes is None or min(axes.ints(), default=0) < 0)):
+        return g.itself(data, *inputs)
+    return sliced(g, data, *(None if x is None else x.ints() for x in inputs))
+
+
+def sliced(g, data, starts, ends, axes=None, steps=None):
+    """The part that ONNX Slice takes, with constant numbers: what lies outside is moved inside."""
+    axes = list(range(len(starts)) if axes is None else axes)
+    steps = [1] * len(starts) if steps is None else steps
+    if not len(starts) == len(ends) == len(axes) == len(steps) or 0 in steps:
+        raise Unsupported(f"got starts={starts}, ends={ends}, axes={axes}, steps={steps}, wanted equally many and no step of 0")
+    if min(axes, default=0) < 0:
+        axes = [a + data.rank if a < 0 else a for a in axes]
+    if data.shape is not None and axes and not 0 <= min(axes) <= max(axes) < data.rank:
+        raise Unsupported(f"got axes {axes} for data of {data.rank} dimensions")
+    parts = [(None, None, 1)] * (max(axes, default=-1) + 1)
+    for axis, start, end, step in zip(axes, starts, ends, steps):
+        size = UNKNOWN if data.shape is None else data.shape[axis]
+        if size is not UNKNOWN:
+            start, end, _ = slice(start, end, step).indices(size)
+            if step > 0:
+                whole = start == 0 and end == size
+                parts[axis] = (None, None, step) if whole else (start, max(start, end), step)
+            else:
+                nothing = end >= start
+                parts[axis] = (0, 0, 1) if nothing else (None if start == size - 1 else start, None if end < 0 else end, step)
+        elif step > 0:
+            parts[axis] = (start if start > -FAR and start != 0 else None, end if end < FAR else None, step)
+        else:
+            parts[axis] = (start if start < FAR else None, end if end > -FAR else None, step)
+    while parts and parts[-1] == (None, None, 1):
+        parts.pop()
+    if not parts:
+        return g.apply("_copy", data)
+    begin, end, step = zip(*parts)
+    return g.slice(data, begin=begin, end=end, step=() if set(step) == {1} else step)
+
+
+@from_onnx("CenterCropPad", since=18)
+def _(g, data, shape, *, axes=None):
+    return g.itself(data, shape, axes=axes)
+
+
+@from_onnx("Trilu", since=14)
+def _(g, x, k=None, *, upper=1):
+    lower = not upper and (k is None or k.fixed) and x.shape is not None and x.rank > 1
+    return g.apply("_npi_tril", x, k=0 if k is None else k.ints()[0]) if lower else g.itself(x, k, upper=upper)

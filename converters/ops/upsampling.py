@@ -5,7 +5,7 @@ import numpy as np
 from hybrid.shapes import UNKNOWN, is_known
 
 from ..builder import Value
-from ..registry import to_onnx
+from ..registry import from_onnx, to_onnx
 from .convolution import deconvolution
 
 
@@ -64,3 +64,26 @@ def _(b, op, data):
 @to_onnx("space_to_depth")
 def _(b, op, data):
     return b.SpaceToDepth(data, blocksize=op.block_size)
+
+
+@from_onnx("DepthToSpace")
+def _(g, x, *, blocksize):
+    return g.depth_to_space(x, block_size=blocksize)
+
+
+@from_onnx("DepthToSpace", since=11)
+def _(g, x, *, blocksize, mode="DCR"):
+    if mode == "DCR":
+        return g.depth_to_space(x, block_size=blocksize)
+    # channels are the slower index here: (n, c, b, b, h, w) -> (n, c, h, b, w, b), by MXNet's codes for splitting and merging axes
+    split = g.Reshape(g.Reshape(x, shape=(0, -4, -1, blocksize**2, 0, 0)), shape=(0, 0, -4, blocksize, blocksize, 0, 0))
+    return g.Reshape(g.transpose(split, axes=(0, 1, 4, 2, 5, 3)), shape=(0, 0, -3, -3))
+
+
+@from_onnx("SpaceToDepth")
+def _(g, x, *, blocksize, mode="DCR"):
+    if mode == "DCR":
+        return g.space_to_depth(x, block_size=blocksize)
+    # (n, c, h, b, w, b) -> (n, c, b, b, h, w)
+    split = g.Reshape(x, shape=(0, 0, -4, -1, blocksize, -4, -1, blocksize))
+    return g.Reshape(g.Reshape(g.transpose(split, axes=(0, 1, 3, 5, 2, 4)), shape=(0, -3, 0, 0, 0)), shape=(0, -3, 0, 0))

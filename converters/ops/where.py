@@ -2,7 +2,9 @@
 
 import numpy as np
 
-from ..registry import to_onnx
+from ..registry import from_onnx, to_onnx
+from .binary import beside
+from .elementwise import is_float
 
 
 @to_onnx("where")
@@ -30,3 +32,13 @@ def _(b, op, condition, y):
 @to_onnx("_npi_where_scalar2")
 def _(b, op, condition):
     return b.Where(b.cast(condition, np.bool_), b.const(op.x, np.float32), b.const(op.y, np.float32))
+
+
+@from_onnx("Where", since=9)
+def _(g, condition, x, y):
+    first, second = (beside(condition, v) if is_float(v) else None for v in (x, y))
+    if first is not None and second is None:
+        return g.apply("_npi_where_lscalar", condition, y, scalar=first)
+    if second is not None and first is None:
+        return g.apply("_npi_where_rscalar", condition, x, scalar=second)
+    return g.apply("_npi_where", condition, x, y)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..error import OpError
 from ..op import BACKWARD, lookup
 from .gradient import Rule, gradients
 from .graph import Entry, Graph, Node
+from .infer import infer
 
 
 def rule_through(node: Node, F: Any) -> Rule:  # noqa: N803
@@ -54,12 +57,21 @@ def _all_nodes(graph: Graph) -> Iterator[Node]:
             yield from _all_nodes(body)
 
 
+def _smooth(dtype: np.dtype | None) -> bool:
+    """Whether numbers of the dtype have derivatives; what is not known may."""
+    return dtype is None or dtype.kind not in "iubO"
+
+
 def _back(F: Any, body: Graph) -> tuple[Graph, Sequence[int], Sequence[int]]:  # noqa: N803
     """The gradients of a body's variables; what it reads, as places among the body's variables and then the gradients of
-    its outputs; and which of the body's variables have a gradient."""
+    its outputs; and which of the body's variables have a gradient. What is known to be no float has none."""
     variables = body.variables()
     heads = [Node(None, f"gradient of output {i}") for i in range(len(body.outputs))]
-    found = gradients(F, [(e, Entry(h)) for e, h in zip(body.outputs, heads)], variables)
+    known = infer(Graph((*body.outputs, *map(Entry, variables))))
+    smooth = [_smooth(known.spec(Entry(n)).dtype) for n in variables]
+    ends = [(e, Entry(h)) for e, h in zip(body.outputs, heads) if _smooth(known.spec(e).dtype)]
+    made = iter(gradients(F, ends, [n for n, s in zip(variables, smooth) if s]))
+    found = [next(made) if s else None for s in smooth]
     graph = Graph(e for e in found if e is not None)
     places = {id(n): i for i, n in enumerate((*variables, *heads))}
     return graph, [places[id(n)] for n in graph.variables()], [i for i, e in enumerate(found) if e is not None]

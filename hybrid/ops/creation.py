@@ -314,6 +314,9 @@ class ShapeArray(AboutShape):
     def infer_shape(self, data):
         return (len(data),)
 
+    def infer_value(self, values, shapes):
+        return np.array(shapes[0], np.int64) if is_known(shapes[0]) else None
+
     def compute(self, data):
         return np.array(data.shape, np.int64)
 

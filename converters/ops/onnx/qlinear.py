@@ -1,6 +1,6 @@
 """What onnxruntime's quantiser writes in its format of operators."""
 
-from ...registry import itself
+from ...registry import itself, not_imported
 
 itself(
     "QLinearAdd",
@@ -9,8 +9,10 @@ itself(
     "QLinearGlobalAveragePool",
     "QLinearLeakyRelu",
     "QLinearMul",
-    "QLinearReduceMean",
     "QLinearSigmoid",
     "QLinearSoftmax",
     domain="com.microsoft",
+)
+not_imported(
+    "onnxruntime has no implementation of it that says what it means", "QLinearReduceMean", domain="com.microsoft"
 )

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...op import Op
-from ...shapes import Shape, broadcast
+from ...shapes import UNKNOWN, Shape, broadcast
 
 
 class Standard(Op):
@@ -20,6 +20,8 @@ class Standard(Op):
 
     optional: ClassVar[tuple[str, ...]] = ()
     """Names of inputs that may be left out."""
+    partial: ClassVar[bool] = False
+    """True when ``shape`` copes with values of which only some are known: object arrays that hold UNKNOWN for the others."""
 
     def check(self):
         wrong = [n for n in self.given if n not in self.optional]
@@ -95,5 +97,5 @@ def held(array: np.ndarray) -> Any:
 
 
 def ints(values: np.ndarray | None) -> Shape | None:
-    """The whole numbers of a 0-d or 1-d array; None for None."""
-    return None if values is None else tuple(int(v) for v in np.asarray(values).reshape(-1))
+    """The whole numbers of a 0-d or 1-d array, UNKNOWN among them where they are not all known; None for None."""
+    return None if values is None else tuple(v if v is UNKNOWN else int(v) for v in np.asarray(values).reshape(-1))

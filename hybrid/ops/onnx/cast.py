@@ -51,9 +51,7 @@ class Cast(Converting):
 
     @classmethod
     def examples(cls, make):
-        yield make(make.uniform(3, 4, low=-600, high=600), to="float8_e4m3fn")
-        yield make(make.uniform(3, 4, low=-600, high=600), to="float8_e4m3fnuz", saturate=False)
-        yield make(make.uniform(3, 4, low=-9, high=9), to="object")
+        yield make(make.array([[1.5, -2, 0.125], [314.15625, 1e5, -1e-3]]), to="object")
         yield make(make.array(["1.5", "-INF", "1e-3"], object), to="float32")
 
 

@@ -112,7 +112,9 @@ class Repeated(ControlFlow):
         for column, axis, (shape, dtype) in zip(list(zip(*steps)) or [()] * len(axes), axes, specs, strict=True):
             if column:
                 if len({a.shape for a in column}) > 1:
-                    raise ValueError(f"an output to stack changes its shape from step to step: {[a.shape for a in column]}")
+                    raise ValueError(
+                        f"an output to stack changes its shape from step to step: {[a.shape for a in column]}"
+                    )
                 found.append(np.stack(column, axis))
                 continue
             if dtype is None:
@@ -127,9 +129,10 @@ class Repeated(ControlFlow):
 class Loop(Repeated):
     """A body applied to states for as long as its first output holds, and so many times at most.
 
-    Inputs are the most steps there may be and whether to begin, each when it is in ``given``, the first states, and what the body takes from
-    around it. The body gets the number of the step and what its first output was, then the states; it gives a condition, states
-    and what is stacked along a new first axis. Outputs are the last states, then the stacked. Source: ONNX Loop (opset 1 to newest)."""
+    Inputs are the most steps there may be and whether to begin, each when it is in ``given``, the first states, and what the
+    body takes from around it. The body gets the number of the step and what its first output was, then the states; it gives
+    a condition, states and what is stacked along a new first axis. Outputs are the last states, then the stacked.
+    Source: ONNX Loop (opset 1 to newest)."""
 
     given: tuple[str, ...] = ()
 
@@ -218,10 +221,11 @@ class LoopBackward(Backward, Loop):
 class Scan(Repeated):
     """A body applied to each slice of some inputs, with states handed from step to step.
 
-    Inputs are sequence_lens when it is in ``given``, the first states, the num_scan_inputs tensors to slice, and what the body takes from
-    around it. Outputs are the last states, then what is stacked. Axes and directions (1: backwards) are those of the tensors to slice
-    and of the stacked. batched: the first axis of all of them counts examples, each scanned for itself, those with sequence_lens only
-    that far, what is stacked being 0 beyond (opset 8). Source: ONNX Scan (opset 8 to newest)."""
+    Inputs are sequence_lens when it is in ``given``, the first states, the num_scan_inputs tensors to slice, and what the body
+    takes from around it. Outputs are the last states, then what is stacked. Axes and directions (1: backwards) are those of
+    the tensors to slice and of the stacked. batched: the first axis of all of them counts examples, each scanned for itself,
+    those with sequence_lens only that far, what is stacked being 0 beyond (opset 8).
+    Source: ONNX Scan (opset 8 to newest)."""
 
     num_scan_inputs: int
     scan_input_axes: tuple[int, ...] | None = None
@@ -355,7 +359,9 @@ class ScanBackward(Backward, Scan):
 
     def back(self, dy, inputs, gradients, forward, backs):
         if self.batched:
-            raise self.fail("opset 8's form with a batch axis is not differentiated; write the model at opset 9 or later")
+            raise self.fail(
+                "opset 8's form with a batch axis is not differentiated; write the model at opset 9 or later"
+            )
         _, states, data, captured = self.split(inputs)
         _, first, ddata, outside = self.split(gradients)
         given, _, _ = self.steps(states, data, captured, forward[0])
@@ -376,18 +382,18 @@ class ScanBackward(Backward, Scan):
 
 @op("_onnx_SequenceMap")
 class SequenceMap(ControlFlow):
-    """A body applied to the elements of the first sequence, and those of other sequences beside them or tensors as they are; what it gives
-    is collected in sequences.
+    """A body applied to the elements of the first sequence, and those of other sequences beside them or tensors as they are;
+    what it gives is collected in sequences.
 
-    num_inputs: how many sequences and tensors there are; body_reads: what the body's variables hold.
+    elems: the dtypes of these tensors and of what the sequences contain; body_reads: what the body's variables hold.
     Source: ONNX SequenceMap (opset 17 to newest)."""
 
-    num_inputs: int
+    elems: tuple[np.dtype, ...]
     body_reads: Locations
 
     def misplaced(self, given):
-        if not 1 <= self.num_inputs <= given:
-            return f"got num_inputs={self.num_inputs} of {given} inputs"
+        if not 1 <= len(self.elems) <= given:
+            return f"got {len(self.elems)} elems of {given} inputs"
         return self.within(given, "body_reads")
 
     def infer_shape(self, *shapes, bodies=()):
@@ -398,8 +404,10 @@ class SequenceMap(ControlFlow):
 
     def compute(self, *arrays, bodies=()):
         (body,) = self.those(bodies)
-        given, captured = arrays[: self.num_inputs], arrays[self.num_inputs :]
-        many = [elements(self, a) if a.dtype == OBJECT and not a.ndim and isinstance(a[()], list) else None for a in given]
+        given, captured = arrays[: len(self.elems)], arrays[len(self.elems) :]
+        many = [
+            elements(self, a) if a.dtype == OBJECT and not a.ndim and isinstance(a[()], list) else None for a in given
+        ]
         if many[0] is None or len({len(m) for m in many if m is not None}) > 1:
             raise self.fail("wanted a sequence first, and all sequences of one length")
         made = [[] for _ in range(self.num_outputs)]

@@ -10,7 +10,7 @@ from ...shapes import UNKNOWN, merge, show
 from ..adjoint import linear
 from ..backward import Once
 from ..common import narrow, widen
-from ..deformable import ModulatedDeformableConvolution, ModulatedDeformableConvolutionBackward
+from ..deformable import DEFORMED, Deformed, ModulatedDeformableConvolution, ModulatedDeformableConvolutionBackward
 from ..windows import convolve, correlate, deconvolve, fold, pad_spatial, windows
 from .base import Standard, ints
 
@@ -206,11 +206,7 @@ class ConvTranspose(_Convolved):
         whole, sizes = self._sizes(spatial, kernel)
         if not self.output_shape and not self.auto_pad.startswith("SAME"):
             return self.explicit(len(kernel))[0], tuple(sizes)
-        less = [w - n for w, n in zip(whole, sizes)]
-        if min(less) < 0 and self.output_shape:
-            raise self.fail(f"got output_shape={show(self.output_shape)}, wanted at most {show(tuple(whole))}")
-        # with SAME_* and a stride longer than the window nothing is cut off, and zeros fill the end
-        less = [max(0, n) for n in less]
+        less = [max(0, w - n) for w, n in zip(whole, sizes)]  # where nothing is cut off, zeros fill the end
         return tuple(n // 2 if self.auto_pad == "SAME_UPPER" else n - n // 2 for n in less), tuple(sizes)
 
     def meaning(self, x, w, b):
@@ -242,6 +238,21 @@ class ConvTranspose(_Convolved):
         )  # fmt: skip
         yield make(make.uniform(1, 2, 4), make.uniform(2, 3, 3), strides=(2,), output_shape=(6,))
         yield make(make.uniform(1, 2, 4), make.uniform(2, 3, 3), strides=(2,), auto_pad="SAME_UPPER")
+
+
+@op("_backward__onnx_DeformConv_points")
+class _Points(ModulatedDeformableConvolution):
+    """MXNet's operator for any number of filters, whatever offset_group."""
+
+    check = Deformed.check
+
+
+@op("_backward__backward__onnx_DeformConv_points")
+class _PointsBackward(ModulatedDeformableConvolutionBackward):
+    """The gradients of _Points."""
+
+
+DEFORMED[_PointsBackward.name] = _Points
 
 
 class _Moved(Standard):
@@ -288,7 +299,7 @@ class DeformConv(_Moved):
 
     def meaning(self, x, w, offset, b, mask):
         attrs, before, after = self._operator(w)
-        moved = ModulatedDeformableConvolution.bind(**attrs)
+        moved = _Points.bind(**attrs)
         padded = pad_spatial(widen(x), before, after)
         if mask is None:
             mask = np.ones((len(x), offset.shape[1] // 2, *offset.shape[2:]), padded.dtype)
@@ -338,7 +349,7 @@ class DeformConvBackward(Once, _Moved):
         attrs, before, after = self._operator(w)
         padded = pad_spatial(widen(x), before, after)
         ones = np.ones((len(x), offset.shape[1] // 2, *offset.shape[2:]), padded.dtype) if mask is None else widen(mask)
-        backward = ModulatedDeformableConvolutionBackward.bind(**attrs)
+        backward = _PointsBackward.bind(**attrs)
         dx, doffset, dmask, dw = backward.compute(widen(dy), padded, widen(offset), ones, widen(w))
         dx = dx[(..., *(slice(b, b + n) for b, n in zip(before, x.shape[2:])))]
         found = [narrow(g, a.dtype) for g, a in ((dx, x), (dw, w), (doffset, offset))]

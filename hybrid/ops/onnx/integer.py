@@ -3,16 +3,16 @@
 Sums of products of 8-bit numbers are exact in float64 up to 10 ** 11 terms, so that BLAS can do the work.
 """
 
-from typing import Any, Literal
+from typing import Any, cast
 
 import numpy as np
 
 from ...op import Op, op
 from ...shapes import UNKNOWN, Shape, broadcast, show
 from ..common import want_rank
-from ..windows import convolve, pad_spatial
 from .base import Standard
 from .conversion import convert, is_integer, plain
+from .convolution import Conv, Slid
 from .quantize import dynamic, whole
 
 
@@ -21,7 +21,7 @@ def product_shape(owner: Op, a: Shape, b: Shape) -> Shape:
     if not a or not b:
         raise owner.fail(f"got matrices of shapes {show(a)} and {show(b)}, wanted one dimension at least")
     inner = a[-1], b[-2 if len(b) > 1 else 0]
-    if UNKNOWN not in inner and inner[0] != inner[1]:
+    if not any(d is UNKNOWN for d in inner) and inner[0] != inner[1]:
         raise owner.fail(f"got matrices of shapes {show(a)} and {show(b)}, wanted equal inner sizes")
     return (*broadcast(a[:-2], b[:-2]), *a[-2:-1], *(b[-1:] if len(b) > 1 else ()))
 
@@ -107,56 +107,19 @@ class QLinearMatMul(Standard):
         yield make(a, scale, zero, b, scale, zero, make.array(0.07), zero)
 
 
-class Windowed(Standard):
-    """Attributes of a window that slides. Shapes: x (N, C, *spatial), w (M, C / group, *kernel) -> (N, M, *steps)."""
+class Convolved(Slid):
+    """Base of convolutions of quantised numbers, whose shapes are those of Conv."""
 
-    auto_pad: Literal["NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"] = "NOTSET"
-    dilations: tuple[int, ...] = ()
     group: int = 1
-    kernel_shape: tuple[int, ...] = ()
-    pads: tuple[int, ...] = ()
-    strides: tuple[int, ...] = ()
 
-    def place(self, spatial, kernel):
-        """(steps, stride, dilation, padding before, after), each per axis. Raises OpError for attributes of another rank."""
-        rank = len(kernel)
-        stride, dilation = self.strides or (1,) * rank, self.dilations or (1,) * rank
-        pads = self.pads if self.auto_pad == "NOTSET" and self.pads else (0,) * 2 * rank
-        if not len(stride) == len(dilation) == len(spatial) == rank or len(pads) != 2 * rank:
-            raise self.fail(
-                f"got strides={stride}, dilations={dilation}, pads={pads} for a window of {show(kernel)} on {show(spatial)}"
-            )
-        before, after = pads[:rank], pads[rank:]
-        reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilation)]
-        if self.auto_pad.startswith("SAME"):
-            steps = tuple(-(-n // s) for n, s in zip(spatial, stride))
-            missing = [(t - 1) * s + r - n for t, s, r, n in zip(steps, stride, reach, spatial)]
-            missing = [m if m is UNKNOWN or m > 0 else 0 for m in missing]
-            less = tuple(m // 2 for m in missing)
-            more = tuple(m - half for m, half in zip(missing, less))
-            before, after = (less, more) if self.auto_pad == "SAME_UPPER" else (more, less)
-            return steps, stride, dilation, before, after
-        steps = tuple((n + b + a - r) // s + 1 for n, b, a, r, s in zip(spatial, before, after, reach, stride))
-        if any(t is not UNKNOWN and t < 1 for t in steps):
-            raise self.fail(
-                f"got a window of {show(kernel)} that does not fit data of {show(spatial)} padded by {show(pads)}"
-            )
-        return steps, stride, dilation, before, after
+    @property
+    def conv(self) -> Conv:
+        """The convolution of plain numbers."""
+        return cast(Conv, Conv.bind(**{name: getattr(self, name) for name in Conv.fields if name != "given"}))
 
-    def convolved(self, x, w):
+    def convolved(self, x: np.ndarray, w: np.ndarray) -> np.ndarray:
         """(N, C, *spatial) with (M, C / group, *kernel), both float64 of whole numbers, as int32."""
-        _, stride, dilation, before, after = self.place(x.shape[2:], w.shape[2:])
-        padded = pad_spatial(x, before, after)
-        return wrapped(convolve(padded, w, stride, dilation, (0,) * len(stride), self.group))
-
-    def result(self, x, w):
-        """The shape of the output. Raises OpError when channels or ranks do not fit."""
-        want_rank(self, w, len(x), what="w")
-        if self.kernel_shape and w[2:] != self.kernel_shape:
-            raise self.fail(f"got kernel_shape={self.kernel_shape} and a weight of {show(w)}")
-        if x[1] is not UNKNOWN and w[1] is not UNKNOWN and x[1] != w[1] * self.group:
-            raise self.fail(f"got {x[1]} channels, wanted {w[1]} for each of group={self.group}")
-        return (x[0], w[0], *self.place(x[2:], w[2:])[0])
+        return wrapped(self.conv.meaning(x, w, None))
 
 
 def by_filter(parameter: Any, rank: int) -> Any:
@@ -167,7 +130,7 @@ def by_filter(parameter: Any, rank: int) -> Any:
 
 
 @op("_onnx_ConvInteger")
-class ConvInteger(Windowed):
+class ConvInteger(Convolved):
     """The convolution of x - x_zero_point with w - w_zero_point as int32; padding is zero after the subtraction.
 
     Source: ONNX ConvInteger (opset 10). Raises OpError when shapes do not fit."""
@@ -176,7 +139,7 @@ class ConvInteger(Windowed):
     optional = ("x_zero_point", "w_zero_point")
 
     def shape(self, x, w, *_zeros):
-        return self.result(x, w)
+        return self.conv.shape(x, w, None)
 
     def dtype(self, *dtypes):
         return np.dtype(np.int32)
@@ -195,7 +158,7 @@ class ConvInteger(Windowed):
 
 
 @op("_onnx_QLinearConv")
-class QLinearConv(Windowed):
+class QLinearConv(Convolved):
     """The convolution of quantised numbers, plus B of scale x_scale * w_scale, quantised.
 
     Scales and zero points of w are numbers or (M,), all others are numbers.
@@ -206,7 +169,7 @@ class QLinearConv(Windowed):
     optional = ("B",)
 
     def shape(self, x, x_scale, x_zero, w, *_others):
-        return self.result(x, w)
+        return self.conv.shape(x, w, None)
 
     def dtype(self, *dtypes):
         return dtypes[7]

@@ -3,7 +3,6 @@
 import functools
 import itertools
 import math
-from typing import Literal
 
 import numpy as np
 
@@ -94,7 +93,7 @@ class _Pool(Slid):
 class _MaxPool(_Pool):
     """Attributes of MaxPool."""
 
-    storage_order: Literal[0, 1] = 0
+    storage_order: int = 0
     num_outputs: int = 1
 
     def positions(self, x: np.ndarray, y: np.ndarray, order: str) -> np.ndarray:

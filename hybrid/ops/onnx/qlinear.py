@@ -5,15 +5,20 @@ are left out are 0. Source: onnxruntime's com.microsoft operators, version 1.
 """
 
 import math
+from typing import Any, cast
 
 import numpy as np
 
 from ...op import op
-from ...shapes import UNKNOWN, broadcast
-from ..common import axes_of, axis_of
+from ...shapes import broadcast
+from ..common import axis_of
 from .base import Standard
-from .integer import Windowed, requantized, shifted
+from .convolution import Slid
+from .integer import requantized, shifted
+from .pooling import AveragePool
 from .quantize import dequantized, quantized, whole
+
+Scaled = tuple[np.ndarray, np.float32, np.float32]
 
 
 class OfOne(Standard):
@@ -106,72 +111,35 @@ class QLinearGlobalAveragePool(OfOne):
         return requantized(total, x_scale / (y_scale * count), y_zero, x.dtype)
 
 
-@op("_onnx_ms_QLinearReduceMean")
-class QLinearReduceMean(OfOne):
-    """The mean over axes, all by default."""
-
-    axes: tuple[int, ...] | None = None
-    keepdims: bool = True
-
-    inputs = ("data", "data_scale", "data_zero_point", "reduced_scale", "reduced_zero_point")
-    optional = ("data_zero_point", "reduced_zero_point")
-
-    def function(self, x):
-        return x.mean(axis=axes_of(self, self.axes, x.ndim), keepdims=self.keepdims)
-
-    def shape(self, x, *_others):
-        axes = axes_of(self, self.axes, len(x))
-        return tuple(1 if i in axes else d for i, d in enumerate(x) if self.keepdims or i not in axes)
-
-    @classmethod
-    def examples(cls, make):
-        x = make.array(np.arange(0, 192, 8).reshape(2, 3, 4), "uint8")
-        yield make(x, make.array(0.05), make.array(0.03), axes=(1,), keepdims=False)
-
-
 @op("_onnx_ms_QLinearAveragePool")
-class QLinearAveragePool(OfOne, Windowed):
-    """Means over sliding windows. Shapes: X (N, C, *spatial), or (N, *spatial, C) with channels_last; spatial sizes become steps,
-    rounded up with ceil_mode. Padding counts with count_include_pad."""
+class QLinearAveragePool(OfOne, Slid):
+    """Means over sliding windows. Shapes and attributes as in AveragePool, but X is (N, *spatial, C) with channels_last."""
 
     ceil_mode: bool = False
     channels_last: bool = False
     count_include_pad: bool = False
 
-    def placed_windows(self, spatial):
-        """(steps, stride, padding before, padding after that is counted)."""
-        steps, stride, _, before, after = self.place(spatial, self.kernel_shape)
-        if self.ceil_mode and not self.auto_pad.startswith("SAME"):
-            sizes = zip(spatial, self.kernel_shape, stride, before, after)
-            steps = tuple(self.more(*size) for size in sizes)
-        return steps, stride, before, after
-
-    @staticmethod
-    def more(size, kernel, stride, before, after):
-        """Windows along an axis, a last one included that begins in the data or the padding before it and ends beyond."""
-        count = -(-(size + before + after - kernel) // stride) + 1
-        return count if count is UNKNOWN or (count - 1) * stride < size + before else count - 1
+    @property
+    def pool(self) -> AveragePool:
+        """The pooling of plain numbers."""
+        return cast(
+            AveragePool,
+            AveragePool.bind(**{name: getattr(self, name) for name in AveragePool.fields if name != "given"}),
+        )
 
     def shape(self, x, *_others):
-        spatial = x[1:-1] if self.channels_last else x[2:]
-        steps = self.placed_windows(spatial)[0]
-        return (x[0], *steps, x[-1]) if self.channels_last else (*x[:2], *steps)
+        if not self.channels_last:
+            return self.pool.shape(x)
+        batch, channels, *steps = self.pool.shape((x[0], x[-1], *x[1:-1]))
+        return (batch, *steps, channels)
 
     def function(self, x):
         x = np.moveaxis(x, -1, 1) if self.channels_last else x
-        steps, stride, before, after = self.placed_windows(x.shape[2:])
-        total, count = x.astype(np.float64), np.ones((), np.float64)
-        for axis, (kernel, step, skip, low, high) in enumerate(zip(self.kernel_shape, steps, stride, before, after), 2):
-            size = x.shape[axis]
-            start = np.arange(step) * skip - low
-            ends = (
-                np.minimum(start + kernel, size + high) if self.count_include_pad else np.minimum(start + kernel, size)
-            )
-            starts = start if self.count_include_pad else np.maximum(start, 0)
-            sums = np.concatenate([np.zeros_like(total.take([0], axis)), total.cumsum(axis)], axis)
-            total = sums.take(np.clip(start + kernel, 0, size), axis) - sums.take(np.clip(start, 0, size), axis)
-            count = np.expand_dims(count, -1) * (ends - starts)
-        y = (total / count).astype(np.float32)
+        y = self.pool.meaning(x)
+        if (
+            self.ceil_mode and self.count_include_pad
+        ):  # as AveragePool was up to opset 18: what is beyond the padding counts too
+            y = self.pool.folded(x, np.add, 0) / np.float32(math.prod(self.kernel_shape or ()))
         return np.moveaxis(y, 1, -1) if self.channels_last else y
 
     @classmethod
@@ -181,8 +149,8 @@ class QLinearAveragePool(OfOne, Windowed):
 
 
 class OfTwo(Standard):
-    """Base of sums and products of two quantised arrays, which broadcast; rounded after the zero point is added, as onnxruntime
-    defines them."""
+    """Base of sums and products of two quantised arrays, which broadcast. The quotient of scales is rounded to float32 first and
+    the zero point is added before rounding, as onnxruntime does: exact arithmetic differs for results halfway between two."""
 
     inputs = ("A", "A_scale", "A_zero_point", "B", "B_scale", "B_zero_point", "C_scale", "C_zero_point")
     optional = ("A_zero_point", "B_zero_point", "C_zero_point")
@@ -190,15 +158,16 @@ class OfTwo(Standard):
     def shape(self, a, a_scale, a_zero, b, *_others):
         return broadcast(a, b)
 
-    def both(self, a: np.ndarray, a_scale: np.ndarray, b: np.ndarray, b_scale: np.ndarray) -> np.ndarray:
-        """The result from differences to the zero points and the scales, in float64."""
+    def both(self, a: Scaled, b: Scaled, c_scale: np.float32, c_zero: np.float32) -> np.ndarray:
+        """The result before it is rounded, from (array, scale, zero point) in float32."""
         raise NotImplementedError
 
     def meaning(self, a, a_scale, a_zero, b, b_scale, b_zero, c_scale, c_zero):
-        wide = (s.reshape(()).astype(np.float64) for s in (a_scale, b_scale, c_scale))
-        a_scale, b_scale, c_scale = wide
-        y = self.both(shifted(a, a_zero), a_scale, shifted(b, b_zero), b_scale) / c_scale
-        return whole(y, None if c_zero is None else c_zero.reshape(()), a.dtype, last=True)
+        zeros = (np.float32(0 if z is None else z.item()) for z in (a_zero, b_zero, c_zero))
+        left, right, offset = zeros
+        first = a.astype(np.float32), np.float32(a_scale.item()), left
+        second = b.astype(np.float32), np.float32(b_scale.item()), right
+        return whole(self.both(first, second, np.float32(c_scale.item()), offset), None, a.dtype)
 
     @classmethod
     def examples(cls, make):
@@ -209,20 +178,28 @@ class OfTwo(Standard):
         yield make(*inputs, given=("A_zero_point", "B_zero_point", "C_zero_point"))
 
 
+def _fused(a: Any, b: Any, c: Any) -> np.ndarray:
+    """a * b + c of float32, rounded once as processors do it (onnxruntime's order of these is kept, too)."""
+    return (a.astype(np.float64) * b + c).astype(np.float32)
+
+
 @op("_onnx_ms_QLinearAdd")
 class QLinearAdd(OfTwo):
     """A + B."""
 
-    def both(self, a, a_scale, b, b_scale):
-        return a * a_scale + b * b_scale
+    def both(self, a, b, c_scale, c_zero):
+        (x, x_scale, x_zero), (y, y_scale, y_zero) = a, b
+        x_scale, y_scale = x_scale / c_scale, y_scale / c_scale
+        return _fused(x, x_scale, _fused(y, y_scale, c_zero - _fused(x_zero, x_scale, y_scale * y_zero)))
 
 
 @op("_onnx_ms_QLinearMul")
 class QLinearMul(OfTwo):
     """A * B."""
 
-    def both(self, a, a_scale, b, b_scale):
-        return a * b * (a_scale * b_scale)
+    def both(self, a, b, c_scale, c_zero):
+        (x, x_scale, x_zero), (y, y_scale, y_zero) = a, b
+        return (x - x_zero) * (y - y_zero) * (x_scale * y_scale / c_scale) + c_zero
 
 
 @op("_onnx_ms_QLinearConcat")

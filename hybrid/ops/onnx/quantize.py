@@ -37,13 +37,13 @@ def spread(owner: Op, parameter: np.ndarray, shape: tuple[int, ...], axis: int, 
     return parameter.reshape(size, *(1,) * (rank - axis - 1))
 
 
-def whole(values: np.ndarray, zero: np.ndarray | None, dtype: np.dtype, *, last: bool = False) -> np.ndarray:
+def whole(values: np.ndarray, zero: np.ndarray | None, dtype: np.dtype) -> np.ndarray:
     """values rounded half to even plus the zero point, as integers of dtype; what is out of range becomes the nearest in it,
-    NaN the least. With last, rounded after the zero point is added."""
+    NaN the least."""
     wide = values.astype(np.float64)
     offset = 0 if zero is None else plain(zero).astype(np.float64)
     with quietly():
-        placed = np.rint(wide + offset) if last else np.rint(wide) + offset
+        placed = np.rint(wide) + offset
     low, high = bounds(dtype)
     return convert(np.clip(np.where(np.isnan(placed), low, placed), low, high).astype(np.int64), dtype)
 
@@ -158,12 +158,43 @@ class DequantizeLinear(Scaled):
         scale, offset = self.spread(x, scale, zero)
         return dequantized(x, scale, offset, made)
 
+    def gradient(self, F, dy, x, scale, *rest):
+        zero = rest[:-1]
+        return [None, F._backward__onnx_DequantizeLinear(dy, x, scale, *zero, **self.dump()), *(None for _ in zero)]
+
     @classmethod
     def examples(cls, make):
         x = make.array([[0, 255, 7], [128, 1, 2]], "uint8")
         yield make(x, make.array(0.1), make.array(3, "uint8"), given=("x_zero_point",))
         yield make(x, make.array([0.1, 0.2, 0.05]), make.array([3, 200, 0], "uint8"), given=("x_zero_point",))
         yield make(x, make.uniform(2, 2), axis=1, block_size=2)
+
+
+@op("_backward__onnx_DequantizeLinear")
+class DequantizeLinearBackward(Scaled):
+    """The gradient of x_scale: dy * (x - x_zero_point), added up over the places where each scale holds."""
+
+    inputs = ("dy", "x", "x_scale", "x_zero_point")
+    optional = ("x_zero_point",)
+
+    def shape(self, dy, x, scale, zero):
+        return scale
+
+    def dtype(self, dy, x, scale, zero):
+        return scale
+
+    def meaning(self, dy, x, scale, zero):
+        one = np.ones((), np.float32)
+        each = plain(dy) * dequantized(x, one, *self.spread(x, zero))
+        if scale.size == 1:
+            total = each.sum()
+        else:
+            axis = axis_of(self, self.axis, x.ndim) if x.ndim > 1 else 0
+            if self.block_size:
+                total = np.add.reduceat(each, np.arange(0, x.shape[axis], self.block_size), axis)
+            else:
+                total = each.sum(tuple(i for i in range(x.ndim) if i != axis))
+        return convert(total, scale.dtype).reshape(scale.shape)
 
 
 def dynamic(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

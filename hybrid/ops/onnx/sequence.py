@@ -1,6 +1,6 @@
-"""Sequences and optionals. A sequence is a list of arrays that nobody writes to, held by an array of dtype object; an optional is what
-it contains, or holds None (see base.hold). What an element is, shape and dtype, only the data says; the attribute ``elem`` says its dtype
-where the model does."""
+"""Sequences and optionals. A sequence is a list of arrays that nobody writes to, held by an array of dtype object; an
+optional is what it contains, or holds None (see base.hold). What an element is, shape and dtype, only the data says; the
+attribute ``elem`` says its dtype where the model does."""
 
 import numpy as np
 
@@ -91,7 +91,9 @@ class SequenceAt(Element):
 
 @op("_onnx_SequenceInsert")
 class SequenceInsert(Collection):
-    """The sequence with a tensor before a position, at the end when none is given. Source: ONNX SequenceInsert (opset 11 to newest)."""
+    """The sequence with a tensor before a position, at the end when none is given.
+
+    Source: ONNX SequenceInsert (opset 11 to newest)."""
 
     inputs = ("input_sequence", "tensor", "position")
     optional = ("position",)
@@ -105,7 +107,9 @@ class SequenceInsert(Collection):
 
 @op("_onnx_SequenceErase")
 class SequenceErase(Collection):
-    """The sequence without the element at a position, the last when none is given. Source: ONNX SequenceErase (opset 11 to newest)."""
+    """The sequence without the element at a position, the last when none is given.
+
+    Source: ONNX SequenceErase (opset 11 to newest)."""
 
     inputs = ("input_sequence", "position")
     optional = ("position",)
@@ -134,8 +138,8 @@ class SequenceLength(Standard):
 
 @op("_onnx_SplitToSequence")
 class SplitToSequence(Collection):
-    """A tensor cut along an axis: into pieces of one size (split of rank 0; the last may be smaller), of given sizes, or, without split,
-    of size 1, then without the axis unless keepdims. Source: ONNX SplitToSequence (opset 11 to newest)."""
+    """A tensor cut along an axis: into pieces of one size (split of rank 0; the last may be smaller), of given sizes, or,
+    without split, of size 1, then without the axis unless keepdims. Source: ONNX SplitToSequence (opset 11 to newest)."""
 
     axis: int = 0
     keepdims: bool = True

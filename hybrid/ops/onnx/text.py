@@ -134,7 +134,9 @@ _INSIDE = f"(?:(?<={_WORD})(?={_WORD})|(?<!{_WORD})(?!{_WORD}))"
 _ALONE = {"A": "\\A", "z": "\\Z", "b": _EDGE, "B": _INSIDE, "C": None, "Q": None, "p": None, "P": None}
 _REPEAT = re.compile(r"[*+?]|\{\d+(?:,\d*)?\}")
 _GROUP = re.compile(r"\((?:\?(?:P?<(?![=!])\w+>|[is]*:|[is]+\)))?")
-_ESCAPED = re.compile(r"\\(?:x\{([0-9A-Fa-f]+)\}|x([0-9A-Fa-f]{2})|([0-7]{3}|0[0-7]{0,2})|([afnrtv])|([^\w\s]|_))", re.ASCII)
+_ESCAPED = re.compile(
+    r"\\(?:x\{([0-9A-Fa-f]+)\}|x([0-9A-Fa-f]{2})|([0-7]{3}|0[0-7]{0,2})|([afnrtv])|([^\w\s]|_))", re.ASCII
+)
 
 
 def compiled(pattern: str) -> re.Pattern[str]:
@@ -197,7 +199,7 @@ def _escape(rest: str, *, inside: bool) -> tuple[str, int]:
     code = int(wide or narrow, 16) if wide or narrow else int(octal, 8) if octal else None
     if code is None:
         code = "\a\f\n\r\t\v"["afnrtv".index(control)] if control else char
-        return re.escape(code) if code not in "&~" else f"\\{code}", found.end()
+        return re.escape(code), found.end()
     return re.escape(chr(code)), found.end()
 
 
@@ -228,9 +230,9 @@ class TfIdfVectorizer(Standard):
     """How often each n-gram of a pool occurs in a row, float32: (C) -> (K), (N, C) -> (N, K), K being 1 more than the greatest of
     ngram_indexes, which say where each n-gram is counted.
 
-    The pool lists them by length, from the places in ngram_counts on. Between the items of an n-gram up to max_skip_count others are
-    skipped, the same number each time. mode TF counts, IDF gives the n-gram's weight where it occurs, TFIDF the product; weights are in the
-    order of the outputs. Source: ONNX TfIdfVectorizer (opset 9 to newest)."""
+    The pool lists them by length, from the places in ngram_counts on. Between the items of an n-gram up to max_skip_count
+    others are skipped, the same number each time. mode TF counts, IDF gives the n-gram's weight where it occurs, TFIDF the
+    product; weights are in the order of the pool. Source: ONNX TfIdfVectorizer (opset 9 to newest)."""
 
     max_gram_length: int
     max_skip_count: int
@@ -330,9 +332,9 @@ class ImageDecoder(Standard):
 
         gray = self.pixel_format == "Grayscale"
         try:
-            pixels = decode(data.tobytes(), 0 if gray else 1)
+            pixels = decode(data.tobytes())
         except FormatError:
             return np.zeros((0, 0, 1 if gray else 3), np.uint8)  # as the standard has it
-        if gray:
-            return pixels.reshape(*pixels.shape[:2], 1)
+        if gray:  # by the weights of ITU-R BT.601, rounded once
+            return (pixels @ np.array([19595, 38470, 7471]) + 32768 >> 16).astype(np.uint8)[:, :, None]
         return np.ascontiguousarray(pixels[:, :, ::-1]) if self.pixel_format == "BGR" else pixels

@@ -1,0 +1,121 @@
+"""ONNX's types: what they say of shapes and dtypes, and as text, ``seq(tensor(float))``, in which symbols carry those of what is no
+tensor (``__kind__`` of a variable)."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import onnx
+from onnx import TensorProto, TypeProto
+
+from hybrid.op import Spec
+from hybrid.shapes import UNKNOWN, MaybeShape
+
+from .error import ConversionError, Unsupported
+
+KEY = "__kind__"
+"""The hidden attribute of a variable that says its type."""
+
+
+def text_of(kind: TypeProto) -> str:
+    """A type as ONNX writes it, and after tensors their sizes where they are declared: tensor(float)[2, n, ?]. Empty for none."""
+    which = kind.WhichOneof("value")
+    if which == "tensor_type":
+        shape = declared_spec(kind).shape
+        dims = "" if shape is None else f"[{','.join(map(str, shape))}]"
+        return f"tensor({_element(kind.tensor_type.elem_type)}){dims}"
+    if which == "sequence_type":
+        return f"seq({text_of(kind.sequence_type.elem_type)})"
+    if which == "optional_type":
+        return f"optional({text_of(kind.optional_type.elem_type)})"
+    if which == "map_type":
+        return f"map({_element(kind.map_type.key_type)},{text_of(kind.map_type.value_type)})"
+    return ""
+
+
+def _element(code: int) -> str:
+    return TensorProto.DataType.Name(code).lower() if code else ""
+
+
+def kind_of(text: str) -> TypeProto:
+    """The type of a text. Raises ConversionError for what is none."""
+    found = re.fullmatch(r"(\w+)\((.*)\)(?:\[([^\[\]]*)\])?", text)
+    head, inner, rest = found.groups() if found else ("", "", None)
+    try:
+        if head == "tensor":
+            dims = None if rest is None else [int(d) if d.isdigit() else d.strip("?") or None for d in rest.split(",") if d]
+            return onnx.helper.make_tensor_type_proto(_code(inner), dims)
+        if head == "seq":
+            return onnx.helper.make_sequence_type_proto(kind_of(inner))
+        if head == "optional":
+            return onnx.helper.make_optional_type_proto(kind_of(inner))
+        if head == "map":
+            key, _, value = inner.partition(",")
+            return onnx.helper.make_map_type_proto(_code(key), kind_of(value))
+        raise ValueError(head)
+    except ValueError as error:
+        raise ConversionError(f"got the type {text!r}, wanted one such as seq(tensor(float)): {error}") from None
+
+
+def _code(name: str) -> int:
+    return TensorProto.DataType.Value(name.upper()) if name else 0
+
+
+def contained(kind: TypeProto | None) -> TypeProto | None:
+    """The type of what a sequence or optional contains; None where it is neither."""
+    which = None if kind is None else kind.WhichOneof("value")
+    return getattr(kind, which).elem_type if which in ("sequence_type", "optional_type") else None
+
+
+def element_dtype(kind: TypeProto | None) -> np.dtype | None:
+    """The dtype of the tensors that a sequence or optional contains; None where that is not known."""
+    inside = contained(kind)
+    return None if inside is None else declared_spec(inside).dtype
+
+
+def tensor_of(dtype: np.dtype | None) -> TypeProto | None:
+    """The type of a tensor of a dtype and any shape; None for None."""
+    if dtype is None:
+        return None
+    code = TensorProto.STRING if dtype.kind == "O" else onnx.helper.np_dtype_to_tensor_dtype(dtype)
+    return onnx.helper.make_tensor_type_proto(code, None)
+
+
+def sequence_of(kind: TypeProto | None) -> TypeProto | None:
+    """The type of sequences of a type; None for None."""
+    return None if kind is None else onnx.helper.make_sequence_type_proto(kind)
+
+
+def optional_of(kind: TypeProto | None) -> TypeProto | None:
+    """The type of optionals of a type; None for None."""
+    return None if kind is None else onnx.helper.make_optional_type_proto(kind)
+
+
+def dtype_of(code: int) -> np.dtype:
+    """The dtype of an ONNX element type; strings are objects. Raises Unsupported for one that is not known."""
+    try:
+        if code == onnx.TensorProto.STRING:
+            return np.dtype(object)
+        return np.dtype(onnx.helper.tensor_dtype_to_np_dtype(code))
+    except KeyError:
+        raise Unsupported(f"element type {code} is not known to onnx {onnx.__version__}") from None
+
+
+def declared_spec(kind: onnx.TypeProto) -> Spec:
+    """Shape and dtype of a declared tensor; dims without a value are strings (their name or ``?``). What is no tensor is an
+    object of no dimension."""
+    which = kind.WhichOneof("value")
+    if which == "optional_type" and kind.optional_type.elem_type.WhichOneof("value") == "tensor_type":
+        return Spec()
+    if which != "tensor_type":
+        return Spec() if which is None else Spec((), np.dtype(object))
+    tensor = kind.tensor_type
+    dims = tuple(d.dim_value if d.HasField("dim_value") else d.dim_param or "?" for d in tensor.shape.dim)
+    dtype = dtype_of(tensor.elem_type) if tensor.elem_type else None
+    return Spec(dims if tensor.HasField("shape") else None, dtype)
+
+
+def known_dims(shape: MaybeShape) -> MaybeShape:
+    """The shape with UNKNOWN for dims that only have a name."""
+    return None if shape is None else tuple(d if isinstance(d, int) and d >= 0 else UNKNOWN for d in shape)

@@ -1,0 +1,325 @@
+"""Control flow: If, Loop, Scan and SequenceMap with their bodies. A Scan is _foreach where that means the same."""
+
+from hybrid.graph.graph import Graph
+from hybrid.op import Spec
+from hybrid.ops.control import common
+from hybrid.ops.onnx.control import COUNTER, OBJECT, TRUTH, shared_dtype
+from hybrid.shapes import UNKNOWN, identical, is_known
+
+from ...error import Unsupported
+from ...kinds import declared_spec, element_dtype, known_dims, sequence_of, tensor_of
+from ...registry import from_onnx, to_onnx
+
+# -- reading ----------------------------------------------------------------------------------------------------------
+
+
+def _named(results, bodies, skip=0):
+    """The results, with the types that the bodies' results have where they are no tensors."""
+    results = list(results) if isinstance(results, tuple) else [results]
+    for result, inside in zip(results, bodies[0].results[skip:]):
+        result.kind = inside.kind
+    return results
+
+
+@from_onnx("If")
+def _(g, condition, *, then_branch, else_branch):
+    if condition.fixed:
+        if condition.const.size != 1:
+            raise Unsupported(f"got a condition of shape {condition.shape}, wanted one element")
+        return g.branch(then_branch if condition.const.item() else else_branch)
+    bodies = [g.body(then_branch), g.body(else_branch)]
+    if len(bodies[0].results) != len(bodies[1].results):
+        raise Unsupported(
+            f"got branches of {len(bodies[0].results)} and {len(bodies[1].results)} outputs, wanted as many"
+        )
+    captured = {(id(v.entry.node), v.entry.index): v for body in bodies for v in body.captured}
+    place = {key: i for i, key in enumerate(captured)}
+    reads = [
+        tuple(place[id(v.entry.node), v.entry.index] for v in (body.captured[i] for i in body.reads)) for body in bodies
+    ]
+    results = g.apply(
+        "_onnx_If",
+        condition,
+        *captured.values(),
+        bodies=bodies,
+        num_outputs=len(bodies[0].results),
+        then_reads=reads[0],
+        else_reads=reads[1],
+    )
+    return _named(results, bodies)
+
+
+def _repeated(g, proto, first, states, last):
+    """The body of a loop, read with what is known of its states in every step: what is known of the first, widened until a
+    step gives no other. first and last: Specs of the body's inputs before and after them."""
+    declared = [known_dims(declared_spec(i.type).shape) for i in proto.input[len(first) : len(first) + len(states)]]
+    specs = [Spec(d if v.shape is None else v.shape, v.dtype) for v, d in zip(states, declared)]
+    while True:
+        body = g.body(proto, (*first, *specs, *last))
+        after = body.results[len(body.results) - len(proto.output) :]
+        widened = []
+        for old, new in zip(specs, after[bool(first) :]):
+            shape = common(old.shape, new.shape)
+            if shape is None and new.shape is None and old.shape is not None:
+                shape = (UNKNOWN,) * len(old.shape)  # what is not known is as it was declared: of the same rank
+            widened.append(
+                Spec(shape, None if old.dtype is None or new.dtype is None else shared_dtype(old.dtype, new.dtype))
+            )
+        if all(identical(a.shape, b.shape) and a.dtype is b.dtype for a, b in zip(specs, widened)):
+            return body, specs
+        specs = widened
+
+
+@from_onnx("Loop")
+def _(g, most=None, condition=None, *states, body):
+    states = list(states)
+    missing = [i for i, v in enumerate(states) if v is None]
+    if missing:
+        raise Unsupported(f"got no value for state {missing[0]} to begin with")
+    if len(body.input) != 2 + len(states) or len(body.output) < 1 + len(states):
+        raise Unsupported(
+            f"got a body of {len(body.input)} inputs and {len(body.output)} outputs with {len(states)} states, "
+            f"wanted {2 + len(states)} inputs and {1 + len(states)} outputs at least"
+        )
+    found, _ = _repeated(g, body, (Spec((), COUNTER), Spec((), TRUTH)), states, ())
+    given = tuple(n for n, v in (("M", most), ("cond", condition)) if v is not None)
+    inputs = [v for v in (most, condition) if v is not None]
+    results = g.apply(
+        "_onnx_Loop",
+        *inputs,
+        *states,
+        *found.captured,
+        bodies=[found],
+        num_outputs=len(body.output) - 1,
+        num_states=len(states),
+        body_reads=found.reads,
+        given=given,
+    )
+    return _named(results, [found], 1)
+
+
+@from_onnx("Scan", since=9)
+def _(
+    g,
+    *inputs,
+    body,
+    num_scan_inputs,
+    scan_input_axes=None,
+    scan_input_directions=None,
+    scan_output_axes=None,
+    scan_output_directions=None,
+):
+    count = len(inputs) - num_scan_inputs
+    states, data = list(inputs[:count]), list(inputs[count:])
+    _fits(body, inputs, count)
+    axes = scan_input_axes or (0,) * len(data)
+    slices = [Spec(_without(v.shape, a), v.dtype) for v, a in zip(data, axes)]
+    found, specs = _repeated(g, body, (), states, slices)
+    stacked = len(body.output) - count
+    plain = not any((*(scan_input_directions or ()), *(scan_output_axes or ()), *(scan_output_directions or ()), *axes))
+    if plain and _is_foreach(found, specs, data, count):
+        return _foreach(g, found, states, data, stacked)
+    results = g.apply(
+        "_onnx_Scan",
+        *inputs,
+        *found.captured,
+        bodies=[found],
+        num_outputs=len(body.output),
+        num_states=count,
+        num_scan_inputs=num_scan_inputs,
+        body_reads=found.reads,
+        scan_input_axes=scan_input_axes,
+        scan_input_directions=scan_input_directions,
+        scan_output_axes=scan_output_axes,
+        scan_output_directions=scan_output_directions,
+    )
+    return _named(results, [found])
+
+
+@from_onnx("Scan", since=8)
+def _(g, lengths, *inputs, body, num_scan_inputs, directions=None):
+    count = len(inputs) - num_scan_inputs
+    _fits(body, inputs, count)
+    states = [Spec(_without(v.shape, 0), v.dtype) for v in inputs[:count]]
+    slices = [Spec(_without(_without(v.shape, 0), 0), v.dtype) for v in inputs[count:]]
+    found, _ = _repeated(g, body, (), states, slices)
+    results = g.apply(
+        "_onnx_Scan",
+        *([] if lengths is None else [lengths]),
+        *inputs,
+        *found.captured,
+        bodies=[found],
+        num_outputs=len(body.output),
+        num_states=count,
+        num_scan_inputs=num_scan_inputs,
+        body_reads=found.reads,
+        scan_input_directions=directions,
+        batched=True,
+        given=() if lengths is None else ("sequence_lens",),
+    )
+    return _named(results, [found])
+
+
+def _fits(body, inputs, count):
+    if count < 0 or any(v is None for v in inputs) or len(body.input) != len(inputs) or len(body.output) < count:
+        raise Unsupported(
+            f"got {len(inputs)} inputs, {max(count, 0)} of them states, with a body of {len(body.input)} inputs and "
+            f"{len(body.output)} outputs; wanted as many inputs and an output for each state"
+        )
+
+
+def _without(shape, axis):
+    """A shape without an axis."""
+    if shape is None:
+        return None
+    if not -len(shape) <= axis < len(shape):
+        raise Unsupported(f"got axis {axis} to scan of {len(shape)} dimensions")
+    axis %= len(shape)
+    return shape[:axis] + shape[axis + 1 :]
+
+
+def _is_foreach(found, specs, data, count):
+    """Whether MXNet's loop over slices means the same: of known length, over slices that have an axis, with states that keep
+    their shape, each of which the body reads."""
+    if any(v.rank < 2 or v.shape[0] is UNKNOWN or v.shape[0] < 1 for v in data if v.shape is not None):
+        return False
+    known = all(v.shape is not None for v in data) and all(
+        v.shape and v.dtype != OBJECT for v in found.results
+    )
+    kept = all(is_known(s.shape) and s.shape == r.shape for s, r in zip(specs, found.results))
+    return (
+        known
+        and kept
+        and len(specs) == count
+        and sorted(found.reads) == list(range(found.inputs + len(found.captured)))
+    )
+
+
+def _foreach(g, found, states, data, stacked):
+    """A Scan as _foreach, whose inputs and outputs have the states last."""
+    place = {read: i for i, read in enumerate(found.reads)}
+    count = len(states)
+    outputs = (*found.graph.outputs[count:], *found.graph.outputs[:count])
+    results = g.apply(
+        "_foreach",
+        *data,
+        *states,
+        *found.captured,
+        bodies=[found._replace(graph=Graph(outputs))],
+        num_outputs=len(outputs),
+        num_out_data=stacked,
+        in_state_locs=tuple(place[i] for i in range(count)),
+        in_data_locs=tuple(place[i] for i in range(count, found.inputs)),
+        remain_locs=tuple(place[i] for i in range(found.inputs, found.inputs + len(found.captured))),
+    )
+    results = list(results) if isinstance(results, tuple) else [results]
+    return results[stacked:] + results[:stacked]
+
+
+@from_onnx("SequenceMap", since=17)
+def _(g, first, *others, body):
+    inputs = [first, *others]
+    if any(v is None for v in inputs) or len(body.input) != len(inputs):
+        raise Unsupported(f"got {len(inputs)} inputs with a body of {len(body.input)}, wanted as many")
+    inside = [v.dtype if v.dtype != OBJECT else element_dtype(v.kind) for v in inputs]
+    declared = [declared_spec(i.type) for i in body.input]
+    specs = [Spec(known_dims(d.shape), e or d.dtype) for e, d in zip(inside, declared)]
+    if any(s.dtype is None for s in specs):
+        raise Unsupported("got a sequence of which nothing says what it contains, wanted a type of the body's inputs")
+    found = g.body(body, specs)
+    results = g.apply(
+        "_onnx_SequenceMap",
+        *inputs,
+        *found.captured,
+        bodies=[found],
+        num_outputs=len(body.output),
+        elems=tuple(s.dtype for s in specs),
+        body_reads=found.reads,
+    )
+    results = list(results) if isinstance(results, tuple) else [results]
+    for result, inner in zip(results, found.results):
+        result.kind = sequence_of(inner.kind or tensor_of(inner.dtype))
+    return results
+
+
+# -- writing ----------------------------------------------------------------------------------------------------------
+
+
+def _typed(b, made):
+    """The results of a node with bodies, of the dtypes that inference says."""
+    made = list(made) if isinstance(made, tuple) else [made]
+    for value, spec in zip(made, b.results):
+        value.dtype = spec.dtype
+    return made
+
+
+@to_onnx("_onnx_If")
+def _(b, op, condition, *rest, bodies):
+    held = op.placed((condition, *rest))
+    graphs = [b.body(lambda inner, make=make, h=h: make(inner, h)) for make, h in zip(bodies, held)]
+    return _typed(b, b.If(condition, then_branch=graphs[0], else_branch=graphs[1], outputs=op.num_outputs))
+
+
+@to_onnx("_onnx_Loop")
+def _(b, op, *inputs, bodies):
+    (body,) = bodies
+    most, condition, states, captured = op.split(inputs)
+
+    def step(inner, *given):
+        return body(inner, op.placed(given, captured))
+
+    specs = b.results[: op.num_states]
+    graph = b.body(step, Spec((), COUNTER), Spec((), TRUTH), *specs)
+    return _typed(b, b.Loop(most, condition, *states, body=graph, outputs=op.num_outputs))
+
+
+@to_onnx("_onnx_Scan")
+def _(b, op, *inputs, bodies):
+    (body,) = bodies
+    lengths, states, data, captured = op.split(inputs)
+    if lengths is not None:
+        raise Unsupported("sequence_lens of opset 8 have no counterpart since opset 9; mask what is beyond")
+    if op.batched:
+        return _typed(b, _batched(b, op, states, data, captured, body))
+    return _typed(b, _scan(b, op, states, data, captured, body, b.results))
+
+
+def _scan(b, op, states, data, captured, body, results):
+    def step(inner, *given):
+        return body(inner, op.placed(given, captured))
+
+    axes = op.axes("input", [d.rank for d in data])
+    slices = [Spec(_without(d.shape, a), d.dtype) for d, a in zip(data, axes)]
+    first = [Spec(r.shape, s.dtype) for s, r in zip(states, results)]
+    graph = b.body(step, *first, *slices)
+    attributes = {n: getattr(op, n) for n in op.fields if n.startswith("scan_")}
+    attributes = {n: list(v) for n, v in attributes.items() if v is not None}
+    return b.Scan(*states, *data, outputs=op.num_outputs, body=graph, num_scan_inputs=len(data), **attributes)
+
+
+def _batched(b, op, states, data, captured, body):
+    """A Scan over examples, whose body is the Scan of one."""
+    inside = [Spec(None if r.shape is None else r.shape[1:], r.dtype) for r in b.results]
+
+    def one(inner, *given):
+        made = _scan(inner, op, given[: len(states)], given[len(states) :], captured, body, inside)
+        made = list(made) if isinstance(made, tuple) else [made]
+        for value, spec in zip(made, inside):
+            value.shape, value.dtype = spec
+        return made
+
+    graph = b.body(one, *(Spec(_without(v.shape, 0), v.dtype) for v in (*states, *data)))
+    return b.Scan(*states, *data, outputs=op.num_outputs, body=graph, num_scan_inputs=len(states) + len(data))
+
+
+@to_onnx("_onnx_SequenceMap", since=17)
+def _(b, op, *inputs, bodies):
+    (body,) = bodies
+    given, captured = inputs[: len(op.elems)], inputs[len(op.elems) :]
+
+    def step(inner, *own):
+        held = (*own, *captured)
+        return body(inner, [held[i] for i in op.body_reads])
+
+    specs = [Spec(None if v.dtype == OBJECT else v.shape, e) for v, e in zip(given, op.elems)]
+    return _typed(b, b.SequenceMap(*given, body=b.body(step, *specs), outputs=op.num_outputs))

@@ -1,0 +1,6 @@
+"""Shapes that are only known at run time. What reads these operators is in converters/ops/shape.py and expand.py."""
+
+from ...registry import itself
+
+itself("Size")
+itself("Shape", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Expand", "Tile", read=False)

@@ -1,0 +1,388 @@
+"""Chains that compute shapes: what they compute, in terms of the sizes of the model's inputs.
+
+Exporters write ``x.view(x.size(0), -1)`` as Shape, Gather, Unsqueeze, Concat and Reshape. With a dynamic batch none of these is a constant,
+but all that they compute is known: the batch, and -1. A Count is such a number, a polynomial in sizes that only the run will tell; what
+equals what, and what cannot be negative, follows from the polynomials. So Reshape becomes MXNet's own again, with its codes 0 and -1.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from hybrid.op import Op
+from hybrid.ops.shape import INFERRED, Reshaping
+from hybrid.shapes import UNKNOWN, Undecided, is_known
+
+MOST = 64
+"""Elements of a tensor of sizes."""
+
+Atom = Any
+Terms = dict[tuple[Atom, ...], Fraction]
+
+_serial = itertools.count()
+
+
+class Count:
+    """A whole number that depends on sizes known at run time: a polynomial in them.
+
+    A factor of a term is a text for a size, which is not negative, or a tuple for a number of which is only known how it is computed.
+    Arithmetic with numbers and Counts gives numbers or Counts; Counts are equal when their polynomials are, and never to a number. Other
+    comparisons raise Undecided, so that shape rules which have to compare give no answer."""
+
+    __slots__ = ("terms",)
+
+    def __init__(self, terms: Terms):
+        self.terms = terms
+
+    @classmethod
+    def named(cls, name: str) -> Count:
+        """The size of that name."""
+        return cls({(name,): Fraction(1)})
+
+    @classmethod
+    def fresh(cls) -> Count:
+        """A size of which nothing is known."""
+        return cls.named(f"?{next(_serial)}")
+
+    @classmethod
+    def made(cls, *how: Any) -> Count:
+        """A number of which only is known what operation gives it, and of what."""
+        return cls({(how,): Fraction(1)})
+
+    @staticmethod
+    def _terms(value: Any) -> Terms:
+        return value.terms if isinstance(value, Count) else {(): Fraction(int(value))}
+
+    def _sum(self, other: Any, sign: int) -> Any:
+        if not isinstance(other, int | np.integer | Count):
+            return NotImplemented
+        out = dict(self.terms)
+        for key, factor in self._terms(other).items():
+            out[key] = out.get(key, Fraction(0)) + sign * factor
+        return _simple(out)
+
+    def __add__(self, other: Any) -> Any:
+        return self._sum(other, 1)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return self._sum(other, -1)
+
+    def __rsub__(self, other: Any) -> Any:
+        return -self + other
+
+    def __neg__(self) -> Any:
+        return _simple({key: -factor for key, factor in self.terms.items()})
+
+    def __mul__(self, other: Any) -> Any:
+        if not isinstance(other, int | np.integer | Fraction | Count):
+            return NotImplemented
+        factors = {(): other} if isinstance(other, Fraction) else self._terms(other)
+        out: Terms = {}
+        for (one, a), (two, b) in itertools.product(self.terms.items(), factors.items()):
+            key = tuple(sorted((*one, *two), key=repr))
+            out[key] = out.get(key, Fraction(0)) + a * b
+        return _simple(out)
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, other: Any) -> Any:
+        if isinstance(other, int | np.integer) and other:
+            if all((factor / int(other)).denominator == 1 for factor in self.terms.values()):
+                return self * Fraction(1, int(other))
+        elif isinstance(other, Count):
+            return _quotient(self, other) or Count.made("div", self, other)
+        return Count.made("div", self, other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return Count.made("div", other, self)
+
+    def __mod__(self, other: Any) -> Any:
+        if isinstance(other, int | np.integer) and other and all(f % int(other) == 0 for f in self.terms.values()):
+            return 0
+        return Count.made("mod", self, other)
+
+    def __rmod__(self, other: Any) -> Any:
+        return Count.made("mod", other, self)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Count) and self.terms == other.terms
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self.terms.items()))
+
+    def _undecided(self, *_others: object) -> Any:
+        raise Undecided
+
+    __lt__ = __le__ = __gt__ = __ge__ = __bool__ = _undecided
+
+    @property
+    def is_size(self) -> bool:
+        """Whether it cannot be negative, whatever the sizes."""
+        return all(factor > 0 and all(isinstance(a, str) for a in key) for key, factor in self.terms.items())
+
+    def __repr__(self) -> str:
+        return " + ".join("*".join(map(str, (*((f,) if f != 1 or not key else ()), *key))) for key, f in self.terms.items())
+
+
+def _simple(terms: Terms) -> Any:
+    """The number that the terms add up to, or the Count. Fractions stay: of the dims of a reshape they are whole all the same."""
+    left = {key: factor for key, factor in terms.items() if factor}
+    if not left:
+        return 0
+    if set(left) == {()} and left[()].denominator == 1:
+        return int(left[()])
+    return Count(left)
+
+
+def _quotient(whole: Count, part: Count) -> Any:
+    """whole / part where part is a single term that divides all of whole; else None."""
+    if len(part.terms) > 1:
+        return None
+    ((divisor, by),) = part.terms.items()
+    out: Terms = {}
+    for key, factor in whole.terms.items():
+        rest = list(key)
+        for atom in divisor:
+            if atom not in rest:
+                return None
+            rest.remove(atom)
+        if (factor / by).denominator != 1:
+            return None
+        out[tuple(rest)] = factor / by
+    return _simple(out)
+
+
+# -- what is known of values --------------------------------------------------------------------------------------------
+
+
+def dims(value: Any) -> tuple[Any, ...] | None:
+    """The shape of a Value, with Counts for sizes that are not known; None when the rank is not. Asked again it is the same."""
+    if value.shape is None:
+        return None
+    if value.dims is None:
+        value.dims = tuple(Count.fresh() if d is UNKNOWN else d for d in value.shape)
+    return value.dims
+
+
+def numbers(value: Any) -> np.ndarray | None:
+    """The whole numbers that a small tensor holds, as an object array of ints and Counts; None when that is not known."""
+    if value is None:
+        return None
+    if value.partial is not None:
+        return value.partial
+    if value.const is not None and not value.weight and value.const.size <= MOST and value.const.dtype.kind in "iub":
+        return value.const.astype(object)
+    return None
+
+
+def with_unknown(value: Any) -> np.ndarray | None:
+    """The same with UNKNOWN for every Count, as operators take it that cope with values of which only some are known."""
+    found = numbers(value)
+    if found is None:
+        return None
+    out = np.empty(found.shape, object)
+    out.reshape(-1)[:] = [UNKNOWN if isinstance(n, Count) else n for n in found.reshape(-1)]
+    return out
+
+
+def through(op: Op, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+    """Note what the unknown dims of an operator's outputs are, where its shape rule says so of the dims of its inputs."""
+    if all(v.shape is None or is_known(v.shape) for v in outputs) or op.data_decides or op.uses or any(v.shape is None for v in inputs):
+        return
+    given = [dims(v) for v in inputs]
+    try:
+        if isinstance(op, Reshaping):
+            found: Any = _reshaped(op.sizes(*(v.shape for v in inputs)), given[0])
+        else:
+            found = op.infer_shape(*given)
+    except (Undecided, ValueError, TypeError):
+        return  # the rule has to know more: the dims stay sizes of which nothing is known
+    for value, shape in zip(outputs, found if isinstance(found, list) else [found]):
+        if value.shape is not None and shape is not None and len(shape) == len(value.shape):
+            value.dims = tuple(
+                d if d is not UNKNOWN else s if isinstance(s, Count) else Count.fresh() for d, s in zip(value.shape, shape)
+            )
+
+
+def _reshaped(sizes: Sequence[Any], given: Any) -> tuple[Any, ...]:
+    """The dims that hybrid's reshapes speak of: numbers times dims of the data."""
+    return tuple(
+        UNKNOWN if size is INFERRED else math.prod([given[a] for a in size.axes]) * size.factor if size.axes else int(size.factor)
+        for size in sizes
+    )
+
+
+# -- Reshape -------------------------------------------------------------------------------------------------------------
+
+
+def codes(data: Any, shape: Any, *, allowzero: bool = False) -> tuple[int, ...] | None:
+    """The target of an ONNX Reshape in MXNet's codes, 0 for a dim of data at its own place and -1 for one that is left; None where
+    these cannot say it.
+
+    A number that turns out to be 0 or -1 at run time means to ONNX what it does to MXNet: the -1 gets what the others leave."""
+    target, own = numbers(shape), dims(data) or ()
+    if target is None or target.ndim != 1:
+        return None
+    out: list[int | None] = []
+    for place, size in enumerate(target):
+        if not isinstance(size, Count):
+            if allowzero and size == 0:
+                return None
+            out.append(int(size))
+        else:
+            out.append(0 if place < len(own) and own[place] == size else None)
+    if out.count(None) == 1 and -1 not in out:
+        out[out.index(None)] = -1
+    return None if None in out or out.count(-1) > 1 else tuple(c for c in out if c is not None)
+
+
+def target_dims(shape: Any, data: Any) -> tuple[Any, ...] | None:
+    """The dims of data reshaped to a target whose numbers are known, but for those that the target does not say."""
+    target, own = numbers(shape), dims(data)
+    if target is None or target.ndim != 1:
+        return None
+    out = [own[i] if not isinstance(n, Count) and n == 0 and own and i < len(own) else n for i, n in enumerate(target)]
+    rest = [n for n in out if isinstance(n, Count) or n != -1]
+    if len(rest) == len(out) - 1 and own is not None:
+        total, part = math.prod(own), math.prod(rest)
+        left = total // part if isinstance(total, Count) and (isinstance(part, Count) or part) else Count.fresh()
+        out = [left if not isinstance(n, Count) and n == -1 else n for n in out]
+    return tuple(out)
+
+
+# -- what nodes compute --------------------------------------------------------------------------------------------------
+
+
+def follow(op_type: str, inputs: Sequence[Any], attributes: Mapping[str, Any], result: Any) -> np.ndarray | None:
+    """The whole numbers that a node's output holds, as far as they follow from what is known of its inputs; None where nothing does."""
+    rule = _RULES.get(op_type)
+    if rule is None or result.shape is None or not is_known(result.shape) or math.prod(result.shape) > MOST:
+        return None
+    if op_type in ("Shape", "Size"):
+        own = dims(inputs[0])
+        if own is None:
+            return None
+        found = own[attributes.get("start", 0) : attributes.get("end")] if op_type == "Shape" else [math.prod(own)]
+    else:
+        if result.dtype is None or result.dtype.kind not in "iub" or all(v is None or v.partial is None for v in inputs):
+            return None
+        known = [numbers(v) for v in inputs]
+        if any(k is None and v is not None for k, v in zip(known, inputs)):
+            return None
+        found = rule(known, attributes, result.shape)
+        if found is None:
+            return None
+    out = np.empty(result.shape, object)
+    out.reshape(-1)[:] = list(np.asarray(found, object).reshape(-1)) if not isinstance(found, tuple | list) else list(found)
+    return out
+
+
+def _same(known: Any, attributes: Any, shape: Any) -> Any:
+    return known[0].reshape(shape)
+
+
+def _gather(known: Any, attributes: Any, shape: Any) -> Any:
+    where = known[1]
+    return None if _open(where) else known[0].take(where.astype(np.int64), attributes.get("axis", 0))
+
+
+def _slice(known: Any, attributes: Any, shape: Any) -> Any:
+    def part(place: int, name: str) -> Any:
+        given = known[place] if place < len(known) else None
+        return attributes.get(name) if given is None else given.reshape(-1)
+
+    starts, ends = part(1, "starts"), part(2, "ends")
+    if any(_open(n) for n in known[1:] if n is not None) or known[0].ndim != 1 or len(starts) != 1:
+        return None
+    steps = part(4, "steps")
+    return known[0][slice(int(starts[0]), int(ends[0]), 1 if steps is None else int(steps[0]))]
+
+
+def _concat(known: Any, attributes: Any, shape: Any) -> Any:
+    return np.concatenate(known, attributes.get("axis", 1))
+
+
+def _expand(known: Any, attributes: Any, shape: Any) -> Any:
+    return np.broadcast_to(known[0], shape)
+
+
+def _product(known: Any, attributes: Any, shape: Any) -> Any:
+    return [math.prod(known[0].reshape(-1))] if math.prod(shape) == 1 else None
+
+
+def _each(function: Callable[..., Any]) -> Any:
+    """A rule for an operator that goes element by element."""
+
+    def rule(known: Any, attributes: Any, shape: Any) -> Any:
+        return [function(*row) for row in zip(*(np.broadcast_to(k, shape).reshape(-1) for k in known))]
+
+    return rule
+
+
+def _open(values: Any) -> bool:
+    return any(isinstance(n, Count) for n in values.reshape(-1))
+
+
+def _divide(a: Any, b: Any) -> Any:
+    if isinstance(a, Count) or isinstance(b, Count):
+        return a // b
+    return Count.made("div", a, b) if b == 0 else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+def _remainder(a: Any, b: Any) -> Any:
+    return Count.made("mod", a, b) if not isinstance(b, Count) and b == 0 else a % b
+
+
+def _extreme(name: str, choose: Any) -> Any:
+    def function(*values: Any) -> Any:
+        first = values[0]
+        if all(_equal(first, v) is True for v in values[1:]):
+            return first
+        return Count.made(name, *values) if any(isinstance(v, Count) for v in values) else choose(values)
+
+    return function
+
+
+def _equal(a: Any, b: Any) -> Any:
+    """True, False, or a Count where that depends."""
+    difference = a - b
+    if not isinstance(difference, Count):
+        return difference == 0
+    for one in (difference, -difference):
+        if one.is_size and () in one.terms:  # greater than 0, whatever the sizes
+            return False
+    return Count.made("equal", a, b)
+
+
+def _where(condition: Any, a: Any, b: Any) -> Any:
+    if not isinstance(condition, Count):
+        return a if condition else b
+    return a if _equal(a, b) is True else Count.made("where", condition, a, b)
+
+
+_RULES: dict[str, Any] = {
+    **dict.fromkeys(("Shape", "Size", "Identity", "Cast", "Squeeze", "Unsqueeze", "Reshape", "Flatten"), _same),
+    "Gather": _gather,
+    "Slice": _slice,
+    "Concat": _concat,
+    "Expand": _expand,
+    "ReduceProd": _product,
+    "Add": _each(lambda a, b: a + b),
+    "Sub": _each(lambda a, b: a - b),
+    "Mul": _each(lambda a, b: a * b),
+    "Neg": _each(lambda a: -a),
+    "Div": _each(_divide),
+    "Mod": _each(_remainder),
+    "Min": _each(_extreme("min", min)),
+    "Max": _each(_extreme("max", max)),
+    "Equal": _each(_equal),
+    "Where": _each(_where),
+}

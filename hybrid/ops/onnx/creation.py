@@ -1,0 +1,177 @@
+"""Arrays made from numbers that may arrive at run time."""
+
+from typing import Any
+
+import numpy as np
+
+from ...attrs import DType
+from ...op import op
+from ...shapes import UNKNOWN
+from ..common import axis_of, narrow, want_rank, widen
+from .base import Standard, ints
+
+
+@op("_onnx_Range")
+class Range(Standard):
+    """Numbers from start by delta up to limit, which is excluded; of float16 and bfloat16 computed in float32.
+
+    Shapes: (), (), () -> (n,). Source: ONNX Range (opset 11 to newest)."""
+
+    stash_type: int = 1
+
+    inputs = ("start", "limit", "delta")
+    uses = ("values",)
+    data_decides = True
+
+    def shape(self, start, limit, delta, *, values):
+        if any(v is None for v in values):
+            return (UNKNOWN,)
+        return (self.count(*(v.reshape(()) for v in values)),)
+
+    def count(self, start: Any, limit: Any, delta: Any) -> int:
+        """How many there are."""
+        if delta == 0:
+            raise self.fail("got delta 0, wanted another number")
+        if start.dtype.kind in "iu":
+            return max(0, -((int(start) - int(limit)) // int(delta)))
+        return max(0, int(np.ceil((limit - start) / delta)))
+
+    def meaning(self, start, limit, delta):
+        first, last, step = (widen(np.asarray(v)).reshape(()) for v in (start, limit, delta))
+        places = np.arange(self.count(first, last, step)).astype(first.dtype)
+        return narrow(np.asarray(first + places * step), start.dtype)
+
+    def gradient(self, F, dy, start, limit, delta, y):
+        return None
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.array(1, "int64"), make.array(10, "int64"), make.array(4, "int64"))
+        yield make(make.array(2.5), make.array(-1), make.array(-0.5))
+
+
+@op("_onnx_EyeLike")
+class EyeLike(Standard):
+    """1 on the diagonal k places above the main one, else 0. Shapes: (M, N) -> (M, N). Source: ONNX EyeLike (opset 9 to newest)."""
+
+    dtype: DType | None = None  # type: ignore[assignment]  # ONNX's name for it
+    k: int = 0
+
+    inputs = ("input",)
+
+    def infer_shape(self, input):
+        want_rank(self, input, 2)
+        return input
+
+    def infer_type(self, input):
+        return self.dtype or input
+
+    def compute(self, input):
+        return np.eye(*input.shape, k=self.k).astype(self.infer_type(input.dtype))
+
+    def gradient(self, F, dy, input, y):
+        return None
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3, 4), k=1)
+        yield make(make.integers(3, 3, dtype="int32"), dtype="float32")
+
+
+@op("_onnx_OneHot")
+class OneHot(Standard):
+    """values[1] where the place along the new axis is the index, else values[0]; indices count from the end when negative, and one
+    outside of -depth to depth - 1 is nowhere.
+
+    Shapes: any, () or (1,), (2,) -> indices' with depth in front of axis. Source: ONNX OneHot (opset 11 to newest)."""
+
+    axis: int = -1
+
+    inputs = ("indices", "depth", "values")
+    uses = ("values",)
+    data_decides = True
+
+    def shape(self, indices, depth, pair, *, values):
+        axis = axis_of(self, self.axis, len(indices) + 1)
+        size = UNKNOWN if values[1] is None else int(values[1].reshape(()))
+        return (*indices[:axis], size, *indices[axis:])
+
+    def dtype(self, indices, depth, pair):
+        return pair
+
+    def places(self, indices: np.ndarray, depth: np.ndarray) -> np.ndarray:
+        """Where values[1] goes."""
+        size = int(depth.reshape(()))
+        axis = axis_of(self, self.axis, indices.ndim + 1)
+        whole = np.expand_dims(indices.astype(np.int64), axis)
+        along = np.arange(size).reshape(-1, *(1,) * (indices.ndim - axis))
+        return np.where(whole < 0, whole + size, whole) == along
+
+    def meaning(self, indices, depth, pair):
+        return np.where(self.places(indices, depth), pair[1], pair[0])
+
+    def gradient(self, F, dy, indices, depth, pair, y):
+        return None, None, F._backward__onnx_OneHot(dy, indices, depth, pair, axis=self.axis)
+
+    @classmethod
+    def examples(cls, make):
+        indices = make.array([[0, -1, 5], [2, 1, 1]], "int64")
+        yield make(indices, make.array(3, "int64"), make.array([0.5, 2]), axis=1)
+        yield make(indices, make.array([4], "int64"), make.array([0, 1], "int32"))
+
+
+@op("_backward__onnx_OneHot")
+class OneHotBackward(OneHot):
+    """The gradient of OneHot's values: sums of dy over the places of each. Shapes: dy, then those of OneHot -> (2,)."""
+
+    inputs = ("dy", "indices", "depth", "values")
+    uses = ()
+    data_decides = False
+
+    def shape(self, dy, indices, depth, pair):
+        return pair
+
+    def dtype(self, dy, indices, depth, pair):
+        return pair
+
+    def meaning(self, dy, indices, depth, pair):
+        places, wide = self.places(indices, depth), widen(dy)
+        on = np.where(places, wide, 0).sum()
+        return np.array([wide.sum() - on, on]).astype(pair.dtype)
+
+    def gradient(self, F, ddx, dy, indices, depth, pair, y):
+        return F._onnx_OneHot(indices, depth, ddx, axis=self.axis), None, None, None
+
+
+@op("_onnx_ConstantOfShape")
+class ConstantOfShape(Standard):
+    """value everywhere. Shapes: (n,) -> the numbers that input holds. Source: ONNX ConstantOfShape (opset 9 to newest)."""
+
+    value: np.ndarray = np.zeros(1, np.float32)
+
+    inputs = ("input",)
+    uses = ("values",)
+    data_decides = True
+
+    def shape(self, input, *, values):
+        want_rank(self, input, 1, what="input")
+        dims = ints(values[0])
+        if dims is not None:
+            if any(d < 0 for d in dims):
+                raise self.fail(f"got shape {dims}, wanted no negative size")
+            return dims
+        return None if input[0] is UNKNOWN else (UNKNOWN,) * input[0]
+
+    def dtype(self, input):
+        return self.value.dtype
+
+    def meaning(self, input):
+        return np.full(ints(input), self.value.reshape(()))
+
+    def gradient(self, F, dy, input, y):
+        return None
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.array([2, 3], "int64"), value=make.array([5], "int32"))
+        yield make(make.array([4], "int64"))

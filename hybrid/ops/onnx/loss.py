@@ -1,0 +1,164 @@
+"""Losses of classes."""
+
+from typing import Literal
+
+import numpy as np
+
+from ...op import op
+from ...shapes import merge
+from ..common import narrow, widen
+from ..softmax import log_softmax, softmax
+from .base import Standard
+
+
+class ClassLoss(Standard):
+    """Base of losses that pick out the class of each element.
+
+    ignore_index: a class whose elements do not count; reduction: the sum of the losses, their mean weighted by the weights of the
+    classes, or none. Shapes: (N, C, D1, ..., Dk), classes (N, D1, ..., Dk), weights (C,) -> (), or the classes' without reduction."""
+
+    ignore_index: int | None = None
+    reduction: Literal["mean", "none", "sum"] = "mean"
+
+    tolerance = 64.0
+
+    def check_shapes(self, scores, labels, weights):
+        """Raise OpError or ValueError unless they fit."""
+        if len(scores) < 2:
+            raise self.fail(f"got {self.inputs[0]} of {len(scores)} dimensions, wanted at least 2")
+        merge((scores[0], *scores[2:]), labels)
+        if weights is not None:
+            merge(scores[1:2], weights)
+
+    def loss_shape(self, labels):
+        return labels if self.reduction == "none" else ()
+
+    def shares(self, labels: np.ndarray, weights: np.ndarray | None, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+        """Of each element the class, 0 for those that do not count, and what its loss is multiplied by (but for the mean)."""
+        counts = np.ones(labels.shape, bool) if self.ignore_index is None else labels != self.ignore_index
+        classes = np.where(counts, labels, 0)
+        share = counts.astype(dtype)
+        return classes, share if weights is None else share * weights[classes]
+
+    def total(self, share: np.ndarray) -> np.ndarray:
+        """What all is divided by."""
+        return share.sum() if self.reduction == "mean" else share.dtype.type(1)
+
+    def loss(self, log_prob: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+        """The loss, of log probabilities in float32 or wider."""
+        wide = None if weights is None else widen(weights)
+        classes, share = self.shares(labels, wide, log_prob.dtype)
+        size = log_prob.shape[1]
+        if ((classes < -size) | (classes >= size)).any():
+            raise self.fail(f"got class {classes.max() if (classes >= size).any() else classes.min()}, wanted 0 to {size - 1}")
+        picked = np.take_along_axis(log_prob, np.expand_dims(classes, 1), 1).squeeze(1)
+        each = np.where(share == 0, share.dtype.type(0), -picked * share)
+        return each if self.reduction == "none" else np.asarray(each.sum() / self.total(share))
+
+    def slope(self, dy: np.ndarray, shape: tuple, labels: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+        """The gradient of the log probabilities."""
+        wide = None if weights is None else widen(weights)
+        classes, share = self.shares(labels, wide, dy.dtype)
+        out = np.zeros(shape, dy.dtype)
+        np.put_along_axis(out, np.expand_dims(classes, 1), np.expand_dims(-dy * share / self.total(share), 1), 1)
+        return out
+
+
+@op("_onnx_NegativeLogLikelihoodLoss")
+class NegativeLogLikelihoodLoss(ClassLoss):
+    __doc__ = f"""The input at the class of each element, negated. {ClassLoss.__doc__}
+
+    Source: ONNX NegativeLogLikelihoodLoss (opset 12 to newest)."""
+
+    inputs = ("input", "target", "weight")
+    optional = ("weight",)
+
+    def shape(self, input, target, weight=None):
+        self.check_shapes(input, target, weight)
+        return self.loss_shape(target)
+
+    def meaning(self, input, target, weight=None):
+        return narrow(self.loss(widen(input), target, weight), input.dtype)
+
+    def gradient(self, F, dy, input, target, *weight_and_y):
+        attrs = self.dump()
+        slope = F._backward__onnx_NegativeLogLikelihoodLoss(dy, input, target, *weight_and_y[:-1], **attrs)
+        return [slope, *[None] * len(weight_and_y)]
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3, 5), make.integers(3, high=5, dtype="int64"))
+        yield make(make.uniform(2, 5, 3), make.integers(2, 3, high=5, dtype="int64"), reduction="none", ignore_index=1)
+        weight = make.uniform(5, low=0.5)
+        yield make(make.uniform(4, 5), make.array([1, 2, 4, 1], "int64"), weight, given=("weight",), ignore_index=2)
+
+
+@op("_backward__onnx_NegativeLogLikelihoodLoss")
+class NegativeLogLikelihoodLossBackward(ClassLoss):
+    """The gradient of the input. Shapes: dy, then those of the loss -> as input."""
+
+    inputs = ("dy", "input", "target", "weight")
+    optional = ("weight",)
+
+    def shape(self, dy, input, target, weight=None):
+        return input
+
+    def meaning(self, dy, input, target, weight=None):
+        return narrow(self.slope(widen(dy), input.shape, target, weight), input.dtype)
+
+    def gradient(self, F, ddx, dy, input, target, *weight_and_dx):
+        again = F._onnx_NegativeLogLikelihoodLoss(ddx, target, *weight_and_dx[:-1], **self.dump())
+        return [again, *[None] * (1 + len(weight_and_dx))]
+
+
+@op("_onnx_SoftmaxCrossEntropyLoss")
+class SoftmaxCrossEntropyLoss(ClassLoss):
+    __doc__ = f"""The logarithm of softmax over axis 1 at the class of each element, negated. {ClassLoss.__doc__}
+
+    The second output is the logarithm of softmax, as scores. Source: ONNX SoftmaxCrossEntropyLoss (opset 12 to newest)."""
+
+    inputs = ("scores", "labels", "weights")
+    optional = ("weights",)
+
+    def returns(self):
+        return ("output", "log_prob")
+
+    def shape(self, scores, labels, weights=None):
+        self.check_shapes(scores, labels, weights)
+        return [self.loss_shape(labels), scores]
+
+    def meaning(self, scores, labels, weights=None):
+        log_prob = log_softmax(widen(scores), 1)
+        return narrow(self.loss(log_prob, labels, weights), scores.dtype), narrow(log_prob, scores.dtype)
+
+    def gradient(self, F, dy, scores, labels, *weights_and_ys):
+        attrs = self.dump()
+        weights = weights_and_ys[:-2]
+        slope = F._backward__onnx_SoftmaxCrossEntropyLoss(dy[0], dy[1], scores, labels, *weights, **attrs)
+        return [slope, None, *(None for _ in weights)]
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3, 5), make.integers(3, high=5, dtype="int64"))
+        yield make(make.uniform(2, 5, 3), make.integers(2, 3, high=5, dtype="int64"), reduction="none", ignore_index=1)
+        weights = make.uniform(5, low=0.5)
+        yield make(make.uniform(4, 5), make.array([1, 2, 4, 1], "int64"), weights, given=("weights",), reduction="sum")
+
+
+@op("_backward__onnx_SoftmaxCrossEntropyLoss")
+class SoftmaxCrossEntropyLossBackward(ClassLoss):
+    """The gradient of the scores. Shapes: those of dy and of the gradient of log_prob, then those of the loss -> as scores."""
+
+    inputs = ("dy", "head", "scores", "labels", "weights")
+    optional = ("weights",)
+
+    def shape(self, dy, head, scores, labels, weights=None):
+        return scores
+
+    def dtype(self, dy, head, scores, labels, weights=None):
+        return scores
+
+    def meaning(self, dy, head, scores, labels, weights=None):
+        slope = self.slope(widen(dy), scores.shape, labels, weights) + widen(head)
+        slope -= softmax(widen(scores), 1) * slope.sum(1, keepdims=True)
+        return narrow(slope, scores.dtype)

@@ -1,0 +1,108 @@
+"""Gemm and Det, where MXNet's forms round twice or give other shapes."""
+
+from typing import Any
+
+import numpy as np
+
+from ...op import op
+from ...shapes import merge
+from ..common import narrow, truncate, want_rank, widen
+from .base import Standard
+
+
+@op("_onnx_Gemm")
+class Gemm(Standard):
+    """alpha * A @ B + beta * C, A and B transposed if asked, rounded once; whole numbers are cut off where alpha or beta is none.
+
+    Shapes: (M, K), (K, N), one that broadcasts to (M, N) -> (M, N). Source: ONNX Gemm (opset 11 to newest)."""
+
+    alpha: float = 1.0
+    beta: float = 1.0
+    transA: bool = False
+    transB: bool = False
+
+    inputs = ("A", "B", "C")
+    optional = ("C",)
+    tolerance = 64.0
+
+    def shape(self, a, b, c=None):
+        want_rank(self, a, 2, what="A")
+        want_rank(self, b, 2, what="B")
+        (m, k), (j, n) = (a[::-1] if self.transA else a), (b[::-1] if self.transB else b)
+        merge((k,), (j,))
+        return (m, n)
+
+    def meaning(self, a, b, c=None):
+        y = (widen(a).T if self.transA else widen(a)) @ (widen(b).T if self.transB else widen(b))
+        whole = a.dtype.kind in "iu"
+        if whole and not (float(self.alpha).is_integer() and float(self.beta).is_integer()):
+            y = y * self.alpha + (0 if c is None else c * self.beta)
+            return truncate(y, a.dtype)
+        number = a.dtype.type if whole else y.dtype.type
+        y = y if self.alpha == 1 else y * number(self.alpha)
+        if c is not None:
+            y = y + (widen(c) if self.beta == 1 else widen(c) * number(self.beta))
+        return narrow(np.asarray(y), a.dtype)
+
+    def gradient(self, F, dy, a, b, *c_and_y):
+        # y = A' B': dA' = dy B'^T, dB' = A'^T dy, and transposed where A' = A^T
+        if self.transA:
+            da = F.dot(b, dy, transpose_a=self.transB, transpose_b=True)
+        else:
+            da = F.dot(dy, b, transpose_b=not self.transB)
+        if self.transB:
+            db = F.dot(dy, a, transpose_a=True, transpose_b=self.transA)
+        else:
+            db = F.dot(a, dy, transpose_a=not self.transA)
+        found = [da * self.alpha, db * self.alpha]
+        return [*found, F._backward_sum_like(dy, c_and_y[0]) * self.beta] if "C" in self.given else found
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 3), make.uniform(4, 3), make.uniform(4), given=("C",), transB=True, alpha=0.5, beta=2.0)
+        yield make(make.uniform(3, 2), make.uniform(4, 3), transA=True, transB=True)
+        yield make(make.uniform(3, 2), make.uniform(3, 4), make.uniform(2, 1), given=("C",), transA=True)
+
+
+@op("_onnx_Det")
+class Det(Standard):
+    """The determinant. Shapes: (..., M, M) -> (...). Source: ONNX Det (opset 11 to newest)."""
+
+    inputs = ("X",)
+    tolerance = 64.0
+
+    def shape(self, x):
+        if len(x) < 2:
+            raise self.fail(f"got {len(x)} dimensions, wanted at least 2")
+        merge(x[-1:], x[-2:-1])
+        return x[:-2]
+
+    def meaning(self, x: Any):
+        return narrow(np.asarray(np.linalg.det(widen(x))), x.dtype)
+
+    def gradient(self, F, dy, x, y):
+        return F._backward__onnx_Det(dy, x)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3, 3))
+        yield make(make.uniform(2, 2, 4, 4))
+
+
+@op("_backward__onnx_Det")
+class DetBackward(Standard):
+    """dy times the cofactors of X, which singular matrices have too. Shapes: dy (...), X (..., M, M) -> as X."""
+
+    inputs = ("dy", "X")
+
+    def shape(self, dy, x):
+        return x
+
+    def meaning(self, dy, x: Any):
+        u, s, v = np.linalg.svd(widen(x))
+        # the cofactors of U S V^T are det(U) det(V) U C V^T, where C holds the products of all singular values but one
+        size = s.shape[-1]
+        others = np.where(np.eye(size, dtype=bool), s.dtype.type(1), s[..., None, :]).prod(-1)
+        sign = np.linalg.det(u) * np.linalg.det(v)
+        cofactors = sign[..., None, None] * ((u * others[..., None, :]) @ v)
+        return narrow(widen(dy)[..., None, None] * cofactors, x.dtype)

@@ -1,0 +1,384 @@
+"""Ensembles of decision trees (ai.onnx.ml): all rows go down all trees at once, level by level.
+
+Attributes of one number per node are arrays: ensembles have many."""
+
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+
+from ...op import op
+from ..common import want_rank, widen
+from .base import Standard
+from .ml_linear import POST_TRANSFORMS, Classifier, PostTransform, labels_of, transformed, two_scores
+
+Array = np.ndarray
+FLOAT32 = np.dtype("float32")
+MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ", "BRANCH_MEMBER", "LEAF")
+"""How a node compares a feature with its value, each at its code."""
+MEMBER, LEAF = MODES.index("BRANCH_MEMBER"), MODES.index("LEAF")
+_COMPARE = (np.less_equal, np.less, np.greater_equal, np.greater, np.equal, np.not_equal)
+ROOM = 1 << 20
+"""Rows times trees that are on their way at the same time."""
+Aggregate = Literal["AVERAGE", "SUM", "MIN", "MAX"]
+AGGREGATES: tuple[Aggregate, ...] = ("AVERAGE", "SUM", "MIN", "MAX")
+
+
+class Forest(NamedTuple):
+    """Trees whose nodes are numbered through, leaves included; one entry per node."""
+
+    feature: Array
+    mode: Array
+    value: Array
+    missing: Array
+    """Whether NaN takes the branch of what is true."""
+    yes: Array
+    no: Array
+    roots: Array
+    targets: Array
+    """(nodes, P): which results a leaf adds to; -1 fills up,"""
+    weights: Array
+    """and with how much."""
+    members: dict[int, Array]
+    """Of nodes that compare with several values: those."""
+
+    def leaves(self, x: Array) -> Array:
+        """The leaf that each row of x (N, F) arrives at in each tree, (N, T)."""
+        at = np.broadcast_to(self.roots, (len(x), len(self.roots))).copy()
+        rows, trees = np.nonzero(self.mode[at] != LEAF)
+        while rows.size:
+            node = at[rows, trees]
+            following = np.where(self._passes(x[rows, self.feature[node]], node), self.yes[node], self.no[node])
+            at[rows, trees] = following
+            on = self.mode[following] != LEAF
+            rows, trees = rows[on], trees[on]
+        return at
+
+    def _passes(self, x: Array, node: Array) -> Array:
+        modes, value = self.mode[node], self.value[node]
+        passed = np.zeros(x.shape, bool)
+        for mode in np.unique(modes):
+            own = modes == mode
+            if mode == MEMBER:
+                for each in np.unique(node[own]):
+                    there = node == each
+                    passed[there] = np.isin(x[there], self.members[int(each)])
+            else:
+                passed[own] = _COMPARE[mode](x[own], value[own])
+        return passed | (self.missing[node] & np.isnan(x))
+
+    def scores(self, x: Array, count: int, aggregate: Aggregate) -> tuple[Array, Array]:
+        """What the leaves of all trees give for each row and result, (N, count), and whether any gave something."""
+        found = np.zeros((len(x), count), self.weights.dtype)
+        some = np.zeros(found.shape, bool)
+        step = max(ROOM // max(len(self.roots), 1), 1)
+        for start in range(0, len(x), step):
+            part = slice(start, start + step)
+            self._collect(self.leaves(x[part]), found[part], some[part], aggregate)
+        if aggregate == "AVERAGE":
+            found /= max(len(self.roots), 1)
+        return found, some
+
+    def _collect(self, leaves: Array, found: Array, some: Array, aggregate: Aggregate) -> None:
+        rows = np.arange(len(leaves))
+        for leaf in leaves.T:  # tree after tree, as a sum of floats depends on the order
+            for place in range(self.targets.shape[1]):
+                target, weight = self.targets[leaf, place], self.weights[leaf, place]
+                there = target >= 0
+                at = rows[there], target[there]
+                before, added = found[at], weight[there]
+                if aggregate in ("MIN", "MAX"):
+                    added = np.where(some[at], (np.minimum if aggregate == "MIN" else np.maximum)(before, added), added)
+                else:
+                    added = before + added
+                found[at], some[at] = added, True
+
+
+def _payload(nodes: Array, targets: Array, weights: Array, count: int) -> tuple[Array, Array]:
+    """What leaves add, as Forest has it, of entries (node, target, weight)."""
+    order = np.argsort(nodes, kind="stable")
+    nodes, targets, weights = nodes[order], targets[order], weights[order]
+    place = np.arange(len(nodes)) - np.searchsorted(nodes, nodes)
+    width = int(place.max(initial=-1)) + 1
+    by_target, by_weight = np.full((count, width), -1), np.zeros((count, width), weights.dtype)
+    by_target[nodes, place], by_weight[nodes, place] = targets, weights
+    return by_target, by_weight
+
+
+def _in_rows(x: Array, dtype: np.dtype) -> Array:
+    """X as (N, F), in floats that hold it and what it is compared with."""
+    x = x if x.ndim == 2 else x[None]
+    return x if x.dtype == dtype else x.astype(np.float64 if x.dtype.itemsize == 8 or dtype.itemsize == 8 else np.float32)
+
+
+class Trees(Standard):
+    """What the older operators share. A node is number nodes_nodeids of tree nodes_treeids; leaves say so too what they add. nodes_modes
+    are codes (MODES). Numbers that a file has as tensors are of their dtype, others float32."""
+
+    base_values: np.ndarray | None = None
+    nodes_falsenodeids: np.ndarray
+    nodes_featureids: np.ndarray
+    nodes_hitrates: np.ndarray | None = None
+    nodes_missing_value_tracks_true: np.ndarray | None = None
+    nodes_modes: np.ndarray
+    nodes_nodeids: np.ndarray
+    nodes_treeids: np.ndarray
+    nodes_truenodeids: np.ndarray
+    nodes_values: np.ndarray
+    post_transform: PostTransform = "NONE"
+
+    inputs = ("X",)
+    leaf: ClassVar[str]
+    """How the names of what leaves add start: class or target."""
+
+    def check(self):
+        lengths = {n: len(getattr(self, n)) for n in self.fields if n.startswith("nodes_") and getattr(self, n) is not None}
+        lengths = {n: c for n, c in lengths.items() if c or n not in ("nodes_missing_value_tracks_true", "nodes_hitrates")}
+        return None if len(set(lengths.values())) < 2 else f"got {lengths}, wanted equally many"
+
+    def _entries(self) -> tuple[Array, ...]:
+        """(tree, node, target, weight) of what leaves add."""
+        ids = self.leaf + "_ids"
+        return tuple(getattr(self, n) for n in (f"{self.leaf}_treeids", f"{self.leaf}_nodeids", ids, f"{self.leaf}_weights"))
+
+    def forest(self) -> Forest:
+        """The trees, built once."""
+        if "forest" not in self.memo:
+            self.memo["forest"] = self._forest()
+        return self.memo["forest"]
+
+    def _forest(self) -> Forest:
+        count = len(self.nodes_nodeids)
+        keys = np.stack([self.nodes_treeids, self.nodes_nodeids]).astype(np.int64)
+        order = np.lexsort(keys[::-1])
+        base = int(keys[1].max(initial=0)) + 1
+        ranks = keys[0] * base + keys[1]
+        ranked = ranks[order]
+
+        def find(trees: Array, nodes: Array) -> Array:
+            wanted = trees.astype(np.int64) * base + nodes
+            at = np.searchsorted(ranked, wanted).clip(max=max(count - 1, 0))
+            if not np.array_equal(ranked[at], wanted):
+                raise self.fail("names a node that there is not")
+            return order[at]
+
+        inner = self.nodes_modes != LEAF
+        places = np.arange(count)
+        yes, no = places.copy(), places.copy()
+        yes[inner] = find(self.nodes_treeids[inner], self.nodes_truenodeids[inner])
+        no[inner] = find(self.nodes_treeids[inner], self.nodes_falsenodeids[inner])
+        roots = np.setdiff1d(places, np.concatenate([yes[inner], no[inner]]))
+        trees, nodes, targets, weights = self._entries()
+        at = find(trees, nodes)
+        useful = self.nodes_modes[at] == LEAF
+        dtype = self.nodes_values.dtype
+        payload = _payload(at[useful], targets[useful], weights[useful].astype(dtype), count)
+        tracks = self.nodes_missing_value_tracks_true
+        missing = np.zeros(count, bool) if tracks is None or not len(tracks) else tracks.astype(bool)
+        return Forest(
+            self.nodes_featureids, self.nodes_modes, self.nodes_values, missing, yes, no, roots, *payload, {}
+        )
+
+    def _bases(self) -> Array | None:
+        none = self.base_values is None or not len(self.base_values)
+        return None if none or self.base_values is None else self.base_values.astype(self.nodes_values.dtype)
+
+    def gradient(self, F, dy, *arrays):
+        return None
+
+
+def _example_trees(make: Any, leaf: str) -> dict[str, Any]:
+    """Two trees of two and one levels."""
+    whole = {
+        "nodes_treeids": [0, 0, 0, 0, 0, 1, 1, 1],
+        "nodes_nodeids": [0, 1, 2, 3, 4, 0, 1, 2],
+        "nodes_featureids": [0, 2, 0, 0, 0, 1, 0, 0],
+        "nodes_truenodeids": [1, 3, 0, 0, 0, 1, 0, 0],
+        "nodes_falsenodeids": [2, 4, 0, 0, 0, 2, 0, 0],
+        f"{leaf}_treeids": [0, 0, 0, 1, 1],
+        f"{leaf}_nodeids": [2, 3, 4, 1, 2],
+        f"{leaf}_ids": [0, 1, 2, 2, 1],
+    }
+    found = {n: make.array(v, "int64") for n, v in whole.items()}
+    codes = [MODES.index("BRANCH_LEQ") if t else LEAF for t in whole["nodes_truenodeids"]]
+    found |= {"nodes_modes": make.array(codes, "uint8"), "nodes_values": make.uniform(8), f"{leaf}_weights": make.uniform(5)}
+    return found
+
+
+@op("_onnx_ml_TreeEnsembleRegressor")
+class TreeEnsembleRegressor(Trees):
+    """Trees whose leaves add to targets. Shapes: X (N, F) -> (N, n_targets), float32.
+    Source: ONNX TreeEnsembleRegressor (ai.onnx.ml 1 to 4)."""
+
+    aggregate_function: Aggregate = "SUM"
+    n_targets: int = 1
+    target_ids: np.ndarray
+    target_nodeids: np.ndarray
+    target_treeids: np.ndarray
+    target_weights: np.ndarray
+
+    leaf = "target"
+
+    def shape(self, x):
+        want_rank(self, x, 1, 2, what="X")
+        return (x[0] if len(x) == 2 else 1, self.n_targets)
+
+    def dtype(self, x):
+        return FLOAT32
+
+    def meaning(self, x):
+        forest = self.forest()
+        scores, _ = forest.scores(_in_rows(x, forest.value.dtype), self.n_targets, self.aggregate_function)
+        base = self._bases()
+        if base is not None:
+            scores = scores + base
+        return transformed(scores, self.post_transform).astype(np.float32)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(6, 3), n_targets=3, base_values=make.uniform(3), **_example_trees(make, "target"))
+
+
+@op("_onnx_ml_TreeEnsembleClassifier")
+class TreeEnsembleClassifier(Classifier, Trees):
+    """Trees whose leaves add to the scores of classes, of which the greatest wins; of two classes of which one alone has scores, that
+    class when its score is above 0.5 (all weights positive) or 0.
+
+    Shapes: X (N, F) -> labels (N,), scores (N, C), float32. Source: ONNX TreeEnsembleClassifier (ai.onnx.ml 1 to 4)."""
+
+    class_ids: np.ndarray
+    class_nodeids: np.ndarray
+    class_treeids: np.ndarray
+    class_weights: np.ndarray
+    classlabels_int64s: np.ndarray | None = None
+    classlabels_strings: np.ndarray | None = None
+
+    leaf = "class"
+
+    def labels(self):
+        return labels_of(self.classlabels_int64s, self.classlabels_strings, int(self.class_ids.max(initial=0)) + 1)
+
+    def meaning(self, x):
+        forest, labels = self.forest(), self.labels()
+        scores, some = forest.scores(_in_rows(x, forest.value.dtype), len(labels), "SUM")
+        base = self._bases()
+        if len(labels) == 2:
+            chosen, found = self._of_two(scores, some, base)
+        else:
+            if base is not None:
+                scores, some = scores + base, np.ones_like(some)
+            chosen = np.where(some, scores, -np.inf).argmax(1)
+            found = transformed(scores, self.post_transform)
+        return labels[chosen], found.astype(np.float32)
+
+    def _of_two(self, scores: Array, some: Array, base: Array | None) -> tuple[Array, Array]:
+        both = some[:, 1]
+        if base is not None and len(base) == 2:
+            # one alone has scores: the second class gets them, and its own base
+            second = np.where(both, scores[:, 1] + base[1], scores[:, 1] + base[1])
+            scores = np.stack([scores[:, 0] + base[0], second], axis=1)
+            both = np.ones_like(both)
+        elif base is not None:
+            scores = scores + np.array([base[0], 0], scores.dtype)
+        single = len(np.unique(self.class_ids)) == 1
+        positive = bool((self.class_weights >= 0).all())
+        weight = np.where(both, scores[:, 1], scores[:, 0])
+        chosen = (weight > (0.5 if single and positive else 0)).astype(int)
+        alone = two_scores(scores[:, 0], self.post_transform, positive and single)
+        return chosen, np.where(both[:, None], transformed(scores, self.post_transform), alone)
+
+    @classmethod
+    def examples(cls, make):
+        labels = make.array([3, 1, 7], "int64")
+        yield make(make.uniform(6, 3), classlabels_int64s=labels, post_transform="SOFTMAX", **_example_trees(make, "class"))
+
+
+@op("_onnx_ml_TreeEnsemble")
+class TreeEnsemble(Standard):
+    """Trees whose branches and leaves are numbered through on their own; a node may ask whether a feature is one of several values.
+
+    Shapes: X (N, F) -> (N, n_targets), in the dtype of X. aggregate_function: AVERAGE, SUM, MIN, MAX by number; post_transform too.
+    Source: ONNX TreeEnsemble (ai.onnx.ml 5)."""
+
+    aggregate_function: int = 1
+    leaf_targetids: np.ndarray
+    leaf_weights: np.ndarray
+    membership_values: np.ndarray | None = None
+    n_targets: int = 1
+    nodes_falseleafs: np.ndarray
+    nodes_falsenodeids: np.ndarray
+    nodes_featureids: np.ndarray
+    nodes_hitrates: np.ndarray | None = None
+    nodes_missing_value_tracks_true: np.ndarray | None = None
+    nodes_modes: np.ndarray
+    nodes_splits: np.ndarray
+    nodes_trueleafs: np.ndarray
+    nodes_truenodeids: np.ndarray
+    post_transform: int = 0
+    tree_roots: np.ndarray
+
+    inputs = ("X",)
+
+    def check(self):
+        if self.aggregate_function not in range(4) or self.post_transform not in range(5):
+            return f"got aggregate_function={self.aggregate_function}, post_transform={self.post_transform}, wanted 0 to 3 and 0 to 4"
+        return None
+
+    def shape(self, x):
+        want_rank(self, x, 2, what="X")
+        return (x[0], self.n_targets)
+
+    def _forest(self) -> Forest:
+        inner, leaves = len(self.nodes_modes), len(self.leaf_weights)
+        yes = self.nodes_truenodeids + np.where(self.nodes_trueleafs, inner, 0)
+        no = self.nodes_falsenodeids + np.where(self.nodes_falseleafs, inner, 0)
+        own = inner + np.arange(leaves)
+        tracks = self.nodes_missing_value_tracks_true
+        missing = np.zeros(inner, bool) if tracks is None or not len(tracks) else tracks.astype(bool)
+
+        def with_leaves(array: Array, fill: Any) -> Array:
+            return np.concatenate([array, np.full(leaves, fill, array.dtype)])
+
+        return Forest(
+            with_leaves(self.nodes_featureids, 0),
+            with_leaves(self.nodes_modes.astype(np.uint8), LEAF),
+            with_leaves(self.nodes_splits, 0),
+            with_leaves(missing, False),
+            np.concatenate([yes, own]),
+            np.concatenate([no, own]),
+            self.tree_roots,
+            *_payload(own, self.leaf_targetids, widen(self.leaf_weights), inner + leaves),
+            self._members(),
+        )
+
+    def _members(self) -> dict[int, Array]:
+        nodes = np.flatnonzero(self.nodes_modes == MEMBER)
+        if not nodes.size:
+            return {}
+        values = np.zeros(0) if self.membership_values is None else self.membership_values
+        ends = np.flatnonzero(np.isnan(values))
+        parts = np.split(values, ends + 1)
+        return {int(n): part[~np.isnan(part)] for n, part in zip(nodes, parts)}
+
+    def meaning(self, x):
+        if "forest" not in self.memo:
+            self.memo["forest"] = self._forest()
+        scores, _ = self.memo["forest"].scores(x, self.n_targets, AGGREGATES[self.aggregate_function])
+        return transformed(scores, POST_TRANSFORMS[self.post_transform]).astype(x.dtype)
+
+    def gradient(self, F, dy, *arrays):
+        return None
+
+    @classmethod
+    def examples(cls, make):
+        ids = {
+            "tree_roots": [0, 2],
+            "nodes_featureids": [0, 2, 1],
+            "nodes_truenodeids": [1, 1, 3],
+            "nodes_falsenodeids": [0, 2, 4],
+            "nodes_trueleafs": [0, 1, 1],
+            "nodes_falseleafs": [1, 1, 1],
+            "leaf_targetids": [0, 1, 1, 0, 1],
+        }
+        attrs = {n: make.array(v, "int64") for n, v in ids.items()}
+        attrs |= {"nodes_splits": make.uniform(3), "leaf_weights": make.uniform(5), "nodes_modes": make.array([0, 3, 1], "uint8")}
+        yield make(make.uniform(6, 3), n_targets=2, **attrs)

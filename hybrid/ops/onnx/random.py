@@ -1,0 +1,224 @@
+"""Samplers with a seed, or of dtypes that MXNet's lack, and Dropout that the model itself turns on.
+
+Without a seed numbers come from the engine's generator; with one they are the same at every run."""
+
+from typing import Any
+
+import numpy as np
+
+from ...attrs import DType
+from ...attrs import Shape as Dims
+from ...op import op
+from ...shapes import merge
+from ..casting import convert
+from ..common import want_rank, widen
+from .base import Standard
+
+
+class Sampler(Standard):
+    """Base of samplers. They have gradient 0."""
+
+    seed: float | None = None
+
+    uses = ("rng",)
+
+    def source(self, rng: Any) -> Any:
+        """What to draw from."""
+        if self.seed is None:
+            return rng
+        return np.random.default_rng(int(np.float32(self.seed).view(np.uint32)))
+
+    def gradient(self, F, dy, *arrays):
+        return None
+
+
+class Free(Sampler):
+    """Base of samplers whose shape is an attribute. Shapes: -> shape."""
+
+    dtype: DType = np.dtype("float32")  # type: ignore[assignment]  # ONNX's name for it
+    shape: Dims  # type: ignore[assignment]
+
+    inputs = ()
+
+    def infer_shape(self):
+        return self.shape
+
+    def infer_type(self):
+        return self.dtype
+
+    @classmethod
+    def examples(cls, make):
+        yield make(shape=(3, 4), seed=2.0)
+        yield make(shape=(2,), dtype="float64")
+
+
+class Like(Sampler):
+    """Base of samplers whose shape is that of input. Shapes: any -> as input."""
+
+    dtype: DType | None = None  # type: ignore[assignment]
+
+    inputs = ("input",)
+
+    def infer_shape(self, input):
+        return input
+
+    def infer_type(self, input):
+        return self.dtype or input
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3, 4), seed=2.0)
+        yield make(make.integers(3, 4, dtype="int32"), dtype="float64")
+
+
+def _normal(self: Any, rng: Any, shape: Any, dtype: Any) -> np.ndarray:
+    return convert(self.mean + self.scale * self.source(rng).standard_normal(shape), dtype)
+
+
+def _uniform(self: Any, rng: Any, shape: Any, dtype: Any) -> np.ndarray:
+    y = convert(self.low + (self.high - self.low) * self.source(rng).random(shape), dtype)
+    # rounding may reach high, which is excluded
+    return np.where((y >= dtype.type(self.high)) & (self.high > self.low), dtype.type(self.low), y)
+
+
+@op("_onnx_RandomNormal")
+class RandomNormal(Free):
+    """Normally distributed numbers. Source: ONNX RandomNormal (opset 1 to newest)."""
+
+    mean: float = 0.0
+    scale: float = 1.0
+
+    def compute(self, rng: Any = None):
+        return _normal(self, rng, self.shape, self.dtype)
+
+
+@op("_onnx_RandomUniform")
+class RandomUniform(Free):
+    """Numbers from low (included) to high (excluded), all equally likely. Source: ONNX RandomUniform (opset 1 to newest)."""
+
+    low: float = 0.0
+    high: float = 1.0
+
+    def compute(self, rng: Any = None):
+        return _uniform(self, rng, self.shape, self.dtype)
+
+
+@op("_onnx_RandomNormalLike")
+class RandomNormalLike(Like):
+    """Normally distributed numbers. Source: ONNX RandomNormalLike (opset 1 to newest)."""
+
+    mean: float = 0.0
+    scale: float = 1.0
+
+    def compute(self, input, rng: Any = None):
+        return _normal(self, rng, input.shape, self.infer_type(input.dtype))
+
+
+@op("_onnx_RandomUniformLike")
+class RandomUniformLike(Like):
+    """Numbers from low (included) to high (excluded), all equally likely. Source: ONNX RandomUniformLike (opset 1 to newest)."""
+
+    low: float = 0.0
+    high: float = 1.0
+
+    def compute(self, input, rng: Any = None):
+        return _uniform(self, rng, input.shape, self.infer_type(input.dtype))
+
+
+@op("_onnx_Bernoulli")
+class Bernoulli(Like):
+    """1 with the probability that input holds, else 0. Source: ONNX Bernoulli (opset 15 to newest)."""
+
+    def compute(self, input, rng: Any = None):
+        return (self.source(rng).random(input.shape) < widen(input)).astype(self.infer_type(input.dtype))
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3, 4, low=0), seed=2.0)
+        yield make(make.uniform(3, 4, low=0), dtype="int64")
+
+
+@op("_onnx_Multinomial")
+class Multinomial(Sampler):
+    """sample_size classes drawn for each row of input, which holds the logarithms of probabilities up to a constant.
+
+    Shapes: (N, C) -> (N, sample_size). Source: ONNX Multinomial (opset 7 to newest)."""
+
+    dtype: DType = np.dtype("int32")  # type: ignore[assignment]
+    sample_size: int = 1
+
+    inputs = ("input",)
+
+    def infer_shape(self, input):
+        want_rank(self, input, 2)
+        return (input[0], self.sample_size)
+
+    def infer_type(self, input):
+        return self.dtype
+
+    def compute(self, input, rng: Any = None):
+        wide = input.astype(np.float64)
+        likely = np.exp(wide - wide.max(1, keepdims=True))
+        if not np.isfinite(likely).all():
+            raise self.fail("got rows with NaN or infinity, wanted logarithms of probabilities with a finite largest one")
+        ends = np.cumsum(likely, 1)
+        wanted = self.source(rng).random((len(wide), self.sample_size)) * ends[:, -1:]
+        return (wanted[:, :, None] >= ends[:, None, :-1]).sum(2).astype(self.dtype)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 5), sample_size=16, seed=2.0)
+        yield make(make.uniform(2, 5), sample_size=3, dtype="int64")
+
+
+@op("_onnx_Dropout")
+class Dropout(Standard):
+    """data, with training_mode each element zeroed with probability ratio (0.5 where it is left out) and the others divided by
+    1 - ratio; and which elements passed. Shapes: any, (), () -> as data, as data.
+
+    What the model says counts, not whether it is being trained. Source: ONNX Dropout (opset 12 to newest)."""
+
+    seed: float | None = None
+
+    inputs = ("data", "ratio", "training_mode")
+    optional = ("ratio", "training_mode")
+    uses = ("rng",)
+
+    def returns(self):
+        return ("output", "mask")
+
+    def shape(self, data, ratio=None, training_mode=None):
+        return [data, data]
+
+    def dtype(self, data, ratio=None, training_mode=None):
+        return [data, np.dtype(bool)]
+
+    def meaning(self, data, ratio=None, training_mode=None, *, rng: Any = None):
+        share = 0.5 if ratio is None else float(np.asarray(ratio).reshape(()))
+        if not 0 <= share < 1:
+            raise self.fail(f"got ratio={share:g}, wanted 0 to less than 1")
+        if training_mode is None or not training_mode.reshape(()) or share == 0:
+            return data.copy(), np.ones(data.shape, bool)
+        source = rng if self.seed is None else np.random.default_rng(int(np.float32(self.seed).view(np.uint32)))
+        mask = source.random(data.shape) >= share
+        wide = widen(data)
+        return (np.where(mask, wide / wide.dtype.type(1 - share), wide.dtype.type(0))).astype(data.dtype), mask
+
+    def gradient(self, F, dy, data, *others_and_ys):
+        *others, y, mask = others_and_ys
+        given = {n: v for n, v in zip(self.takes()[1:], others)}
+        ratio = given.get("ratio")
+        passed = F._backward_cast_like(mask, data)
+        if "training_mode" not in given:
+            return [dy[0], *(None for _ in others)]
+        rest = 0.5 if ratio is None else 1 - F._backward_cast_like(ratio, data)
+        scaled = dy[0] * passed / rest if ratio is None else F.broadcast_div(dy[0] * passed, rest)
+        on = F._backward_cast_like(given["training_mode"], data)
+        found = F.broadcast_add(F.broadcast_mul(scaled, on), F.broadcast_mul(dy[0], 1 - on))
+        return [found, *(None for _ in others)]
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3, 4))
+        given = ("ratio", "training_mode")
+        yield make(make.uniform(3, 4), make.array(0.0), make.array(True, "bool"), given=given)

@@ -1,0 +1,156 @@
+"""Operators that select what the numbers themselves decide: Compress, NonZero, NonMaxSuppression."""
+
+import numpy as np
+
+from ...op import op
+from ...shapes import UNKNOWN, show
+from ..adjoint import linear
+from ..common import axis_of
+from .base import Standard
+
+INT64 = np.dtype(np.int64)
+
+
+@linear(0)
+@op("_onnx_Compress")
+class Compress(Standard):
+    """The slices of input along axis (or the numbers of input flattened) for which condition holds; those after its end are left out.
+
+    Source: ONNX Compress (opset 9 to newest)."""
+
+    axis: int | None = None
+
+    inputs = ("input", "condition")
+    data_decides = True
+
+    def shape(self, data, condition):
+        if self.axis is None:
+            return (UNKNOWN,)
+        axis = axis_of(self, self.axis, len(data))
+        return (*data[:axis], UNKNOWN, *data[axis + 1 :])
+
+    def chosen(self, data, condition):
+        """Positions of what is selected."""
+        where = np.flatnonzero(condition)
+        size = data.size if self.axis is None else data.shape[axis_of(self, self.axis, data.ndim)]
+        if where.size and where[-1] >= size:
+            raise self.fail(f"got a condition that holds at {where[-1]}, wanted positions below {size}")
+        return where
+
+    def meaning(self, data, condition):
+        return data.take(self.chosen(data, condition), self.axis)
+
+    def adjoint(self, of, dy, data, condition):
+        out = np.zeros(data.shape, dy.dtype)
+        chosen = self.chosen(data, condition)
+        if self.axis is None:
+            out.reshape(-1)[chosen] = dy
+        else:
+            np.moveaxis(out, self.axis, 0)[chosen] = np.moveaxis(dy, self.axis, 0)
+        return out
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3, 4), make.array([1, 0, 1], "bool"), axis=0)
+        yield make(make.uniform(2, 3), make.array([0, 1, 1, 0, 1], "bool"))
+
+
+@op("_onnx_NonZero")
+class NonZero(Standard):
+    """The coordinates of all elements of X other than 0, in C order: (rank, how many), int64.
+
+    An X of no dimension counts as one of no rows: (0, 0 or 1), as NumPy had it. Source: ONNX NonZero (opset 9 to newest)."""
+
+    inputs = ("X",)
+    data_decides = True
+
+    def shape(self, x):
+        return (len(x), UNKNOWN)
+
+    def dtype(self, x):
+        return INT64
+
+    def meaning(self, x):
+        if not x.ndim:
+            return np.zeros((0, int(bool(x))), INT64)
+        return np.stack(np.nonzero(x)).astype(INT64)
+
+    def gradient(self, F, dy, x, y):
+        return None
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.array([[1, 0, 2], [0, 0, -1]]))
+
+
+@op("_onnx_NonMaxSuppression")
+class NonMaxSuppression(Standard):
+    """Of boxes that overlap those with the greatest scores: rows (batch, class, box), int64, by batch and class and then by score.
+
+    Shapes: boxes (batch, n, 4): corners (y1, x1, y2, x2) in any order, or with center_point_box (x, y, width, height) of the middle;
+    scores (batch, classes, n). Only scores above score_threshold count; a box goes when its intersection over union with one that was
+    chosen exceeds iou_threshold (default 0). At most max_output_boxes_per_class are chosen of a class (default 0: none); of equal scores the first
+    comes first. Source: ONNX NonMaxSuppression (opset 11 to newest)."""
+
+    center_point_box: bool = False
+
+    inputs = ("boxes", "scores", "max_output_boxes_per_class", "iou_threshold", "score_threshold")
+    optional = ("max_output_boxes_per_class", "iou_threshold", "score_threshold")
+    ranks = True
+    data_decides = True
+
+    def shape(self, boxes, scores, *limits):
+        if len(boxes) != 3 or len(scores) != 3:
+            raise self.fail(f"got boxes of shape {show(boxes)} and scores of shape {show(scores)}, wanted 3 dimensions")
+        return (UNKNOWN, 3)
+
+    def dtype(self, *dtypes):
+        return INT64
+
+    def corners(self, boxes):
+        """The boxes as (y1, x1, y2, x2), the smaller ones first."""
+        if self.center_point_box:
+            x, y, width, height = np.moveaxis(boxes, -1, 0)
+            return np.stack([y - height / 2, x - width / 2, y + height / 2, x + width / 2], -1)
+        one, two = boxes[..., :2], boxes[..., 2:]
+        return np.concatenate([np.minimum(one, two), np.maximum(one, two)], -1)
+
+    def meaning(self, boxes, scores, most, overlap, least):
+        most = 0 if most is None else int(most.item())
+        overlap = np.float32(0) if overlap is None else overlap.reshape(())
+        found = [np.zeros((0, 3), INT64)]
+        for batch, (places, classes) in enumerate(zip(self.corners(boxes), scores)):
+            for number, score in enumerate(classes):
+                order = np.argsort(-score, kind="stable")
+                if least is not None:
+                    order = order[score[order] > least.reshape(())]
+                chosen = self.suppressed(places, order, most, overlap)
+                rows = np.empty((len(chosen), 3), INT64)
+                rows[:, 0], rows[:, 1], rows[:, 2] = batch, number, chosen
+                found.append(rows)
+        return np.concatenate(found)
+
+    @staticmethod
+    def suppressed(places, order, most, overlap):
+        """Of boxes in order of their scores, those that none before them suppresses, ``most`` at most."""
+        areas = (places[:, 2] - places[:, 0]) * (places[:, 3] - places[:, 1])
+        chosen = []
+        while len(order) and len(chosen) < most:
+            best, order = order[0], order[1:]
+            chosen.append(best)
+            low, high = np.maximum(places[best, :2], places[order, :2]), np.minimum(places[best, 2:], places[order, 2:])
+            both = np.prod(np.maximum(high - low, 0), axis=-1)
+            union = areas[best] + areas[order] - both
+            order = order[~((both > 0) & (union > 0) & (both / union > overlap))]
+        return chosen
+
+    def gradient(self, F, dy, *arrays):
+        return [None] * len(self.takes())
+
+    @classmethod
+    def examples(cls, make):
+        corners = make.uniform(1, 6, 2, low=0, high=3)
+        boxes = np.concatenate([corners, corners + make.uniform(1, 6, 2, low=1, high=3)], -1)
+        scores, limits = make.uniform(1, 2, 6, low=0), (make.array([3], "int64"), make.array([0.3]), make.array([0.1]))
+        yield make(boxes, scores, *limits, given=cls.optional)
+        yield make(boxes, scores, limits[0], center_point_box=True, given=cls.optional[:1])
