@@ -258,7 +258,8 @@ class Builder:
         """Append a node; gives its Value, or a tuple when ``outputs`` is more than one.
 
         Inputs are Values, None (an optional input left out), arrays, or Python numbers, whose dtype follows from the schema.
-        dtype: that of the results where the schema leaves it to an attribute (other than Cast's ``to``)."""
+        dtype: that of the results where the schema leaves it to an attribute (other than Cast's ``to``); a number is ONNX's own
+        code, and the attribute ``dtype`` itself."""
         schema = _FOREIGN if domain == "com.microsoft" else schema_of(op_type, self.opset, domain)
         while inputs and inputs[-1] is None:
             inputs = inputs[:-1]
@@ -274,6 +275,8 @@ class Builder:
         for value in values:
             if value is not None and value.const is not None:
                 self.initializers[value.name] = value.const
+        if isinstance(dtype, int):
+            attrs["dtype"], dtype = dtype, None
         clean = {k: v for k, v in attrs.items() if v is not None}
         names = [self.unique(f"{self._scope}/{op_type}_output") for _ in range(outputs)]
         read = tuple("" if v is None else v.name for v in values)
@@ -331,7 +334,8 @@ class Builder:
         placed = op.placed(inputs)
         while placed and placed[-1] is None:
             placed.pop()
-        return self.node(op_type, *placed, outputs=op.visible(), domain=domain, dtype=self.results[0].dtype, **attrs)
+        attrs.setdefault("dtype", self.results[0].dtype)
+        return self.node(op_type, *placed, outputs=op.visible(), domain=domain, **attrs)
 
     # -- what many translations need ------------------------------------------------------------------------------------
 

@@ -7,6 +7,8 @@ an operator of the family ``_onnx_`` takes them as they come.
 
 from __future__ import annotations
 
+import functools
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -23,7 +25,7 @@ from hybrid.graph.json import Foreign
 from hybrid.op import REGISTRY, Op, Spec
 from hybrid.shapes import UNKNOWN, MaybeShape, is_known
 
-from . import ops  # noqa: F401  fills the registry
+from . import ops, patterns  # noqa: F401  ops fills the registry
 from .error import ConversionError, Problem, Unsupported, UnsupportedModel
 from .kinds import KEY as KIND
 from .kinds import declared_spec, dtype_of, known_dims, text_of
@@ -45,11 +47,12 @@ class Value:
 
     shape: dims with UNKNOWN for those only known at run time; None when the rank is not known. const: the array, when it is known
     now. weight: whether that is a parameter, which training changes, and not a number that belongs to the model's structure.
-    partial: for small tensors of whole numbers, an object array in which what is not known is UNKNOWN. kind: the declared type of
+    dims: the shape with Counts for what is not known, which say what it depends on (patterns.py); partial: likewise for what is in a small
+    tensor of whole numbers, as an object array. Either is None when nobody has asked or nothing is known. kind: the declared type of
     what is no tensor.
     """
 
-    __slots__ = ("const", "dtype", "entry", "kind", "name", "partial", "shape", "weight")
+    __slots__ = ("const", "dims", "dtype", "entry", "kind", "name", "partial", "shape", "weight")
 
     def __init__(
         self,
@@ -64,6 +67,7 @@ class Value:
     ):
         self.name, self.shape, self.dtype, self.const, self.entry = name, shape, dtype, const, entry
         self.weight, self.kind = weight, kind
+        self.dims: tuple[Any, ...] | None = None
         self.partial: np.ndarray | None = None
 
     @property
@@ -160,6 +164,8 @@ class _Shared:
         self.file = file
         self.repairs: list[str] = []
         self.problems: list[Problem] = []
+        self.unread: dict[int, Node] = {}
+        """Stand-ins for nodes that could not be read, and what was made from them."""
         self.opsets = {("" if o.domain == "ai.onnx" else o.domain): o.version for o in proto.opset_import}
         if not self.opsets:
             self.opsets = {"": 1}
@@ -169,17 +175,33 @@ class _Shared:
         self.params: dict[str, np.ndarray] = {}
         self.parameters: dict[int, Entry] = {}
         """The variables that hold them, by the id of the array."""
+        self.sizes: dict[patterns.Count, tuple[Value, int]] = {}
+        """Inputs of the model, with an axis, by the sizes that only the run will tell."""
         self.stored: dict[int, str] = {}
         """Names of the model's own initializers, by the id of the array."""
         names = (t.name for t in (*proto.graph.initializer, *proto.graph.input))
+        self.numbered: dict[str, int] = {}
+        """The next number to try for a name that is taken."""
         self.taken = {*names, *(s.values.name for s in proto.graph.sparse_initializer)}
+
+    @functools.cached_property
+    def reads(self) -> dict[str, int]:
+        """How often the model's stored tensors are read, by name: by nodes, those of subgraphs too, and as outputs."""
+        graph = self.file.proto.graph
+        counts = dict.fromkeys((t.name for t in graph.initializer), 0)
+        counts.update((o, 0) for n in graph.node if n.op_type == "Constant" for o in n.output)
+        for name in itertools.chain((o.name for o in graph.output), *map(_reads, graph.node)):
+            if name in counts:
+                counts[name] += 1
+        return counts
 
     def unique(self, name: str) -> str:
         """The name, or the name with a number when it is taken."""
-        candidate, count = name, 1
+        candidate, count = name, self.numbered.get(name, 1)
         while candidate in self.taken or not candidate:
             candidate, count = f"{name}_{count}", count + 1
         self.taken.add(candidate)
+        self.numbered[name] = count
         return candidate
 
 
@@ -228,6 +250,10 @@ class Importer:
     def wants(self, index: int) -> bool:
         """Whether an output of the node is named."""
         return index < len(self.node.output) and bool(self.node.output[index])
+
+    def sized(self, size: Any) -> tuple[Value, int] | None:
+        """An input of the model that has a size known only at run time, and at which axis; None inside of subgraphs and functions."""
+        return self.shared.sizes.get(size) if self.outer is None else None
 
     def repaired(self, what: str) -> None:
         """Note that something in the file was wrong, and how it was put right."""
@@ -291,7 +317,7 @@ class Importer:
         if found is None or found.const is not None or self.inline:
             return found
         inside = Value(name, found.shape, found.dtype, None, self._capture(found), kind=found.kind)
-        inside.partial = found.partial
+        inside.partial, inside.dims = found.partial, patterns.dims(found)
         self.scope[name] = inside  # by the name asked for: inside a function it is called otherwise than where it was made
         return inside
 
@@ -309,6 +335,10 @@ class Importer:
             name = self.shared.unique(f"{found.name or 'value'}_outer")
             self.captured[key] = found, Node(None, name, (), _declared(found.dtype))
         return Entry(self.captured[key][1])
+
+    def alone(self, *values: Value) -> bool:
+        """Whether the node being read is the only one in the whole model that reads these stored tensors, each of them once."""
+        return self.outer is None and all(v.const is not None and self.shared.reads.get(v.name) == 1 for v in values)
 
     # -- nodes -----------------------------------------------------------------------------------------------------------
 
@@ -335,6 +365,7 @@ class Importer:
         self._made.append(node)
         specs = self._specs(node, inputs)
         results = [Value("", s.shape, s.dtype, None, Entry(node, i)) for i, s in enumerate(specs)]
+        patterns.through(op, inputs, results)
         return results[0] if op.visible() == 1 else tuple(results[: op.visible()])
 
     def _fold(self, op: Op, inputs: Sequence[Value]) -> list[Value] | None:
@@ -369,6 +400,8 @@ class Importer:
         try:
             dtypes = node_dtypes(node, [v.dtype for v in inputs], [None] * count)[len(inputs) :]
             known = [v.const if v.const is not None and v.const.size <= INLINE else None for v in inputs]
+            if getattr(node.op, "partial", False):
+                known = [patterns.with_unknown(v) if k is None else k for k, v in zip(known, inputs)]
             shapes = node_shapes(node, [v.shape for v in inputs], [None] * count, known)[len(inputs) :]
         except MXNetError as error:
             raise Unsupported(str(error)) from error
@@ -484,6 +517,7 @@ class Importer:
             attributes = {k: v for k, v in attributes.items() if v is not None and k not in _IGNORED}
             found = self._translate(inputs, attributes)
             results = list(found) if isinstance(found, tuple | list) else [found]
+            self._follow(inputs, attributes, results)
             if any(self.wants(i) for i in range(len(results), len(proto.output))):
                 raise Unsupported(f"output {proto.output[len(results)]} is not computed")
         except (Unsupported, MXNetError) as error:
@@ -494,7 +528,22 @@ class Importer:
             foreign = Foreign(proto.op_type, 0, len(proto.output), str(error))
             node = Node(foreign, self.label)
             results = [Value(n, None, None, None, Entry(node, i)) for i, n in enumerate(proto.output)]
+            self.shared.unread[id(node)] = node
+        if self.shared.unread and any(map(self._is_stand_in, proto.input)):
+            self.shared.unread.update((id(node), node) for node in self._made)
         self._leave(proto, results)
+
+    def _follow(self, inputs: Sequence[Value | None], attributes: Mapping[str, Any], results: list[Value | None]) -> None:
+        """Note what of a node's whole numbers follows from sizes that only the run will tell."""
+        first = results[0] if results else None
+        if self.domain or first is None or first.const is not None:
+            return
+        found = patterns.follow(self.node.op_type, inputs, attributes, first)
+        if found is not None:
+            first.partial = found
+            if not any(isinstance(n, patterns.Count) for n in found.reshape(-1)):
+                array = found.astype(first.dtype)
+                results[0] = Value("", array.shape, array.dtype, array)
 
     def _input(self, name: str) -> Value | None:
         if self.left_out(name):
@@ -505,9 +554,9 @@ class Importer:
         return found
 
     def _is_stand_in(self, name: str) -> bool:
-        """Whether a tensor stands for the output of a node that could not be read."""
+        """Whether a tensor stands for the output of a node that could not be read, or follows from one."""
         found = self.find(name) if name else None
-        return found is not None and found.entry is not None and isinstance(found.entry.node.op, Foreign)
+        return found is not None and found.entry is not None and id(found.entry.node) in self.shared.unread
 
     def _leave(self, proto: onnx.NodeProto, results: Sequence[Value | None]) -> None:
         """Name what has been made: the node after itself or its first output, and its parts after it."""
@@ -522,7 +571,7 @@ class Importer:
         for name, value in zip(proto.output, results):
             if name and value is not None:
                 known = Value(name, value.shape, value.dtype, value.const, value.entry, weight=value.weight, kind=value.kind)
-                known.partial = value.partial
+                known.partial, known.dims = value.partial, value.dims
                 self.scope[name] = known
 
     def _attribute(self, attribute: AttributeProto) -> Any:
@@ -545,13 +594,13 @@ class Importer:
         name = self.node.op_type
         function = self.shared.functions.get((self.node.domain, name, getattr(self.node, "overload", "")))
         if function is not None:
-            return self._expand(function, inputs)
+            return self.expand(function, inputs)
         opset = self.opsets.get(self.domain, self.shared.opsets.get(self.domain, 1))
         reading = reading_of(self.domain, name, opset)
         if reading is None:
             standard = self._standard(name, opset)
             if standard is not None:
-                return self._expand(standard, inputs)
+                return self.expand(standard, inputs)
             reason = NOT_IMPORTED.get((self.domain, name))
             where = f" of domain {self.domain}" if self.domain else ""
             raise Unread(reason or f"no reading for {name}{where} at opset {opset}")
@@ -585,7 +634,7 @@ class Importer:
             return onnx.FunctionProto.FromString(body)
         return None
 
-    def _expand(self, function: onnx.FunctionProto, inputs: Sequence[Value | None]) -> list[Value | None]:
+    def expand(self, function: onnx.FunctionProto, inputs: Sequence[Value | None]) -> list[Value | None]:
         """The outputs of a function's nodes, read in a scope of their own that belongs to this graph."""
         opsets = {("" if o.domain == "ai.onnx" else o.domain): o.version for o in function.opset_import}
         key = function.domain, function.name, getattr(function, "overload", "")
@@ -643,7 +692,11 @@ class _Import(Importer):
             if shape and 0 not in (d for d in shape if d is not UNKNOWN):
                 attrs["__shape__"] = str(tuple(0 if d is UNKNOWN else d for d in shape))
             entry = Entry(Node(None, info.name, (), attrs))
-            self.scope[info.name] = Value(info.name, shape, spec.dtype, None, entry, kind=info.type)
+            value = self.scope[info.name] = Value(info.name, shape, spec.dtype, None, entry, kind=info.type)
+            value.dims = patterns.declared(spec.shape)
+            for axis, size in enumerate(value.dims or ()):
+                if isinstance(size, patterns.Count):
+                    self.shared.sizes.setdefault(size, (value, axis))
         self.walk(proto.node)
         outputs = []
         for info in proto.output:

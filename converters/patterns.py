@@ -23,7 +23,7 @@ MOST = 64
 """Elements of a tensor of sizes."""
 
 Atom = Any
-Terms = dict[tuple[Atom, ...], Fraction]
+Terms = dict[tuple[Atom, ...], int | Fraction]
 
 _serial = itertools.count()
 
@@ -43,28 +43,28 @@ class Count:
     @classmethod
     def named(cls, name: str) -> Count:
         """The size of that name."""
-        return cls({(name,): Fraction(1)})
+        return cls({(name,): 1})
 
     @classmethod
     def fresh(cls) -> Count:
         """A size of which nothing is known."""
-        return cls.named(f"?{next(_serial)}")
+        return cls.named(f"?{next(_serial)}?")
 
     @classmethod
     def made(cls, *how: Any) -> Count:
         """A number of which only is known what operation gives it, and of what."""
-        return cls({(how,): Fraction(1)})
+        return cls({(how,): 1})
 
     @staticmethod
     def _terms(value: Any) -> Terms:
-        return value.terms if isinstance(value, Count) else {(): Fraction(int(value))}
+        return value.terms if isinstance(value, Count) else {(): int(value)}
 
     def _sum(self, other: Any, sign: int) -> Any:
         if not isinstance(other, int | np.integer | Count):
             return NotImplemented
         out = dict(self.terms)
         for key, factor in self._terms(other).items():
-            out[key] = out.get(key, Fraction(0)) + sign * factor
+            out[key] = out.get(key, 0) + sign * factor
         return _simple(out)
 
     def __add__(self, other: Any) -> Any:
@@ -87,18 +87,19 @@ class Count:
         factors = {(): other} if isinstance(other, Fraction) else self._terms(other)
         out: Terms = {}
         for (one, a), (two, b) in itertools.product(self.terms.items(), factors.items()):
-            key = tuple(sorted((*one, *two), key=repr))
-            out[key] = out.get(key, Fraction(0)) + a * b
+            key = tuple(sorted((*one, *two), key=repr)) if one and two else one or two
+            out[key] = out.get(key, 0) + a * b
         return _simple(out)
 
     __rmul__ = __mul__
 
     def __floordiv__(self, other: Any) -> Any:
         if isinstance(other, int | np.integer) and other:
-            if all((factor / int(other)).denominator == 1 for factor in self.terms.values()):
-                return self * Fraction(1, int(other))
+            if all(factor % int(other) == 0 for factor in self.terms.values()):
+                return _simple({key: factor // int(other) for key, factor in self.terms.items()})
         elif isinstance(other, Count):
-            return _quotient(self, other) or Count.made("div", self, other)
+            found = _quotient(self, other)
+            return Count.made("div", self, other) if found is None else found
         return Count.made("div", self, other)
 
     def __rfloordiv__(self, other: Any) -> Any:
@@ -134,12 +135,11 @@ class Count:
 
 def _simple(terms: Terms) -> Any:
     """The number that the terms add up to, or the Count. Fractions stay: of the dims of a reshape they are whole all the same."""
-    left = {key: factor for key, factor in terms.items() if factor}
+    left = {key: int(f) if f.denominator == 1 else f for key, f in terms.items() if f}
     if not left:
         return 0
-    if set(left) == {()} and left[()].denominator == 1:
-        return int(left[()])
-    return Count(left)
+    alone = left.get(()) if len(left) == 1 else None
+    return alone if isinstance(alone, int) else Count(left)
 
 
 def _quotient(whole: Count, part: Count) -> Any:
@@ -154,13 +154,20 @@ def _quotient(whole: Count, part: Count) -> Any:
             if atom not in rest:
                 return None
             rest.remove(atom)
-        if (factor / by).denominator != 1:
+        if factor % by:
             return None
-        out[tuple(rest)] = factor / by
+        out[tuple(rest)] = factor // by
     return _simple(out)
 
 
 # -- what is known of values --------------------------------------------------------------------------------------------
+
+
+def declared(shape: Sequence[Any] | None) -> tuple[Any, ...] | None:
+    """The dims of an input as the model declares them: those that have one name are one size, as ONNX says."""
+    if shape is None:
+        return None
+    return tuple(d if isinstance(d, int) and d >= 0 else Count.fresh() if d == "?" or isinstance(d, int) else Count.named(d) for d in shape)
 
 
 def dims(value: Any) -> tuple[Any, ...] | None:
@@ -195,12 +202,17 @@ def with_unknown(value: Any) -> np.ndarray | None:
 
 def through(op: Op, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
     """Note what the unknown dims of an operator's outputs are, where its shape rule says so of the dims of its inputs."""
-    if all(v.shape is None or is_known(v.shape) for v in outputs) or op.data_decides or op.uses or any(v.shape is None for v in inputs):
+    partial = getattr(op, "partial", False)
+    if all(v.shape is None or is_known(v.shape) for v in outputs) or any(v.shape is None for v in inputs):
+        return
+    if (op.data_decides or op.uses) and not partial:
         return
     given = [dims(v) for v in inputs]
     try:
-        if isinstance(op, Reshaping):
+        if isinstance(op, Reshaping) and not partial:
             found: Any = _reshaped(op.sizes(*(v.shape for v in inputs)), given[0])
+        elif partial:
+            found = op.infer_shape(*given, values=[numbers(v) for v in inputs])  # type: ignore[call-arg]
         else:
             found = op.infer_shape(*given)
     except (Undecided, ValueError, TypeError):
@@ -264,7 +276,9 @@ def target_dims(shape: Any, data: Any) -> tuple[Any, ...] | None:
 def follow(op_type: str, inputs: Sequence[Any], attributes: Mapping[str, Any], result: Any) -> np.ndarray | None:
     """The whole numbers that a node's output holds, as far as they follow from what is known of its inputs; None where nothing does."""
     rule = _RULES.get(op_type)
-    if rule is None or result.shape is None or not is_known(result.shape) or math.prod(result.shape) > MOST:
+    if rule is None or result.dtype is None or result.dtype.kind not in ("iu" if op_type == "Cast" else "iub"):
+        return None
+    if not is_known(result.shape) or math.prod(result.shape) > MOST:
         return None
     if op_type in ("Shape", "Size"):
         own = dims(inputs[0])
@@ -272,7 +286,7 @@ def follow(op_type: str, inputs: Sequence[Any], attributes: Mapping[str, Any], r
             return None
         found = own[attributes.get("start", 0) : attributes.get("end")] if op_type == "Shape" else [math.prod(own)]
     else:
-        if result.dtype is None or result.dtype.kind not in "iub" or all(v is None or v.partial is None for v in inputs):
+        if all(v is None or v.partial is None for v in inputs):
             return None
         known = [numbers(v) for v in inputs]
         if any(k is None and v is not None for k, v in zip(known, inputs)):

@@ -14,7 +14,7 @@ import numpy as np
 
 from . import frontend
 from .array import NDArray, binary, invoke
-from .attrs import MXNET_DTYPES
+from .attrs import DTYPE_FLAGS, MXNET_DTYPES
 from .calls import array_dtype
 from .context import Context, resolve
 from .engine import ENGINE
@@ -140,7 +140,7 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> A
 
 def from_numpy(ndarray: np.ndarray, zero_copy: bool = True) -> NDArray:
     """An NDArray of a NumPy array; with zero_copy sharing its memory, which must then be C-contiguous and writable."""
-    if ndarray.dtype.kind not in "biuf":
+    if ndarray.dtype.kind not in "biuf" and ndarray.dtype.name not in DTYPE_FLAGS:
         raise ValueError(f"{ndarray.dtype} is not supported.")
     if zero_copy and not (ndarray.flags.c_contiguous and ndarray.flags.writeable):
         raise ValueError("from_numpy: only C-contiguous, writable arrays can be shared; use zero_copy=False")

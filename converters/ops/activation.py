@@ -8,6 +8,7 @@ from hybrid.ops.activation import SELU_ALPHA, SELU_SCALE
 from hybrid.shapes import UNKNOWN
 
 from ..registry import from_onnx, to_onnx
+from ..repair import channel_slope
 from .elementwise import TRANSLATIONS, is_float
 
 
@@ -99,6 +100,8 @@ def _(g, x, slope):
 
 @from_onnx("PRelu", since=7)
 def _(g, x, slope):
+    if is_float(x) and channel_slope(g, x, slope):
+        return g.LeakyReLU(x, slope, act_type="prelu")
     gamma = _per_channel(g, x, slope) if is_float(x) else None
     return g.itself(x, slope) if gamma is None else g.LeakyReLU(x, gamma, act_type="prelu")
 

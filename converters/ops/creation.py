@@ -5,7 +5,9 @@ import numpy as np
 from hybrid.shapes import UNKNOWN, is_known
 
 from ..error import Unsupported
-from ..registry import one_to_one, to_onnx
+from ..importer import FOLDED
+from ..registry import from_onnx, one_to_one, to_onnx
+from .elementwise import number
 
 one_to_one(shape_array="Shape")
 
@@ -61,3 +63,27 @@ def _(b, op, data):
 @to_onnx("size_array")
 def _(b, op, data):
     return b.reshape(b.Size(data), [1])
+
+
+# -- reading -------------------------------------------------------------------------------------------------------------
+
+
+@from_onnx("ConstantOfShape", since=9)
+def _(g, shape, *, value=None):
+    fill = np.zeros(1, np.float32) if value is None else value
+    dims = shape.ints() if shape.fixed else []
+    if fill.dtype.name in ("float32", "float64", "float16") and dims and min(dims) > 0 and np.prod(dims, dtype=float) > FOLDED:
+        return g.apply("_full", shape=tuple(dims), value=float(fill.reshape(())), dtype=fill.dtype)
+    return g.itself(shape, value=fill)
+
+
+@from_onnx("OneHot", since=9)
+def _(g, indices, depth, values, *, axis=-1):
+    """Before opset 11 a negative index is nowhere, as in MXNet."""
+    last = axis in (-1, len(indices.shape)) if indices.shape is not None else axis == -1
+    off, on = (number(g.const(v)) for v in values.const.reshape(-1)) if values.fixed else (None, None)
+    if last and depth.fixed and off is not None and on is not None and values.dtype.kind in "iuf":
+        return g.one_hot(indices, depth=depth.ints()[0], on_value=on, off_value=off, dtype=values.dtype)
+    whole = g.Cast(indices, dtype=np.dtype(np.int64))
+    nowhere = g.apply("_npi_where", g.apply("_npi_less_scalar", whole, scalar=0), g.Cast(depth, dtype=np.dtype(np.int64)), whole)
+    return g.itself(nowhere, depth, values, axis=axis)

@@ -6,6 +6,7 @@ from hybrid.ops.shape import sizes_of
 from hybrid.shapes import UNKNOWN
 
 from ..error import Unsupported
+from ..patterns import Count, dims, numbers
 from ..registry import from_onnx, to_onnx
 from .shape import reshaped
 
@@ -80,7 +81,7 @@ def _(b, op, data):
 @from_onnx("Expand", since=8)
 def _(g, x, shape):
     if not shape.fixed or x.shape is None:
-        return g.itself(x, shape)
+        return expand_computed(g, x, shape)
     wanted = shape.ints()
     if len(wanted) > x.rank or not x.rank:
         # a size of 1 keeps the dim
@@ -90,6 +91,38 @@ def _(g, x, shape):
     if 0 in wanted:
         return g.apply("_npi_broadcast_to", x, shape=tuple(-2 if d == 1 else d for d in wanted))
     return g.broadcast_to(x, shape=tuple(0 if d == 1 else d for d in wanted))
+
+
+def expand_computed(g, x, shape):
+    """x expanded to a shape that is computed at run time: by MXNet's broadcasts where it is known what that computes, and an input of the
+    model has those of the sizes that only the run will tell."""
+    target, own = numbers(shape), dims(x)
+    if target is None or not own or len(target) < len(own):
+        return g.itself(x, shape)
+    own = (1,) * (len(target) - len(own)) + own
+    sizes, like = [], {}
+    for axis, (size, have) in enumerate(zip(target, own)):
+        keep = not isinstance(have, Count) and have != 1  # then the size is this too, or 1
+        if not isinstance(size, Count):
+            sizes.append(0 if size == 1 else size)
+            if size == 0:
+                return g.itself(x, shape)
+            continue
+        sizes.append(0)
+        if not keep and not (isinstance(have, Count) and have == size):
+            owner = g.sized(size) if not isinstance(have, Count) else None
+            if owner is None or owner[0].dtype != x.dtype:
+                return g.itself(x, shape)
+            like.setdefault(owner[0], []).append((axis, owner[1]))
+    out = x
+    for _ in range(len(target) - x.rank):
+        out = g.expand_dims(out, axis=0)
+    if any(sizes):
+        out = g.broadcast_to(out, shape=tuple(sizes))
+    for other, pairs in like.items():
+        axes, others = zip(*pairs)
+        out = g.broadcast_like(out, other, lhs_axes=axes, rhs_axes=others)
+    return g.apply("_copy", x) if out is x else out
 
 
 @from_onnx("Tile")

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from ..registry import not_exported, to_onnx
+from ..registry import from_onnx, not_exported, to_onnx
+from .elementwise import is_short
 from .linear import contract, exchanged
 
 
@@ -75,3 +76,18 @@ def _(b, op, a):
 
 
 not_exported("ONNX has no decomposition of matrices", "_linalg_inverse", "_linalg_potrf")
+
+
+# -- reading -------------------------------------------------------------------------------------------------------------
+
+
+@from_onnx("Einsum", since=12)
+def _(g, *arrays, equation):
+    return g.apply("_npi_einsum", *arrays, subscripts=equation.replace(" ", ""))
+
+
+@from_onnx("Det", since=11)
+def _(g, x):
+    if x.shape is not None and len(x.shape) > 2 and not is_short(x):  # of one matrix MXNet gives (1,)
+        return g.apply("_linalg_det", x)
+    return g.itself(x)

@@ -2,7 +2,11 @@
 
 import math
 
-from ..registry import one_to_one, to_onnx
+from hybrid.shapes import UNKNOWN, is_known
+
+from ..registry import from_onnx, one_to_one, to_onnx
+from .binary import ADD, MULTIPLY
+from .elementwise import is_float, is_short
 
 
 @to_onnx("FullyConnected")
@@ -121,3 +125,45 @@ def _(b, op, queries, keys_values):
 @to_onnx("_contrib_interleaved_matmul_encdec_valatt")
 def _(b, op, keys_values, attention):
     return attention_values(b, op, attention, part(b, op, keys_values, 2, 1), keys_values.dim(2) // 2)
+
+
+# -- reading -------------------------------------------------------------------------------------------------------------
+
+
+@from_onnx("MatMul")
+def _(g, a, b):
+    if a.shape is not None and b.shape is not None:
+        if len(a.shape) >= 2 and len(b.shape) == 2:
+            return g.dot(a, b)
+        same = len(a.shape) == len(b.shape) == 3 and a.shape[0] is not UNKNOWN and b.shape[0] is not UNKNOWN
+        if same and a.shape[0] == b.shape[0]:
+            return g.batch_dot(a, b)
+    return g.apply("_npi_matmul", a, b)
+
+
+def _gemm(g, a, b, c, alpha, beta, left, right):
+    """alpha * a @ b + beta * c; left and right say whether a and b are transposed first."""
+    if not is_float(a) or is_short(a):  # whole numbers have to be cut off, and halves rounded, once
+        given = () if c is None else ("C",)
+        inputs = [x for x in (a, b, c) if x is not None]
+        return g.apply("_onnx_Gemm", *inputs, alpha=alpha, beta=beta, transA=left, transB=right, given=given)
+    size = None if b.shape is None else b.shape[0 if right else 1]
+    plain = alpha == 1 and right and not left and size is not None and size is not UNKNOWN
+    if plain and (c is None or (beta == 1 and c.shape is not None and is_known(c.shape) and c.shape == (size,))):
+        return g.FullyConnected(a, b, *([] if c is None else [c]), num_hidden=size, no_bias=c is None)
+    y = g.dot(a, b, transpose_a=left, transpose_b=right)
+    if alpha != 1:
+        y = MULTIPLY(g, y, g.const(alpha, a.dtype))
+    if c is None:
+        return y
+    return ADD(g, y, c if beta == 1 else MULTIPLY(g, c, g.const(beta, a.dtype)))
+
+
+@from_onnx("Gemm")
+def _(g, a, b, c, *, alpha=1.0, beta=1.0, broadcast=0, transA=0, transB=0):  # noqa: N803  ONNX's names
+    return _gemm(g, a, b, c, alpha, beta, bool(transA), bool(transB))
+
+
+@from_onnx("Gemm", since=7)
+def _(g, a, b, c=None, *, alpha=1.0, beta=1.0, transA=0, transB=0):  # noqa: N803
+    return _gemm(g, a, b, c, alpha, beta, bool(transA), bool(transB))

@@ -2,8 +2,12 @@
 
 import numpy as np
 
+from hybrid.shapes import UNKNOWN
+
 from ..error import Unsupported
-from ..registry import to_onnx
+from ..registry import from_onnx, to_onnx
+from ..repair import batch_norm_spatial
+from .convolution import FLOATS
 
 
 def _wide(b, x):
@@ -116,3 +120,108 @@ def _(b, op, data):
         like = b.cast(data, np.float32)
     kept = b.Not(b.Less(b.RandomUniformLike(like, dtype=np.float32), op.p))
     return b.Mul(data, b.Mul(b.cast(kept, data.dtype), 1 / (1 - op.p)))
+
+
+# -- reading ----------------------------------------------------------------------------------------------------------------
+
+EPSILON = 9.999999747378752e-06
+MOMENTUM = 0.8999999761581421
+
+
+def _batch_norm(g, x, scale, b, mean, var, *, epsilon, momentum, training_mode=False):
+    """As MXNet's BatchNorm, whose moving statistics are states, where nothing else reads them; else as it stands."""
+    statistics = np.dtype(np.float32) if x.dtype == np.float16 else x.dtype
+    mxnet = (
+        not training_mode
+        and x.dtype is not None
+        and x.dtype.name in FLOATS
+        and all(v.dtype == statistics for v in (scale, b, mean, var))
+        and (x.shape is None or len(x.shape) >= 2)
+        and g.alone(mean, var)
+    )
+    if mxnet:
+        return g.BatchNorm(x, scale, b, mean, var, eps=epsilon, momentum=momentum, fix_gamma=False)
+    attrs = {"epsilon": epsilon, "momentum": momentum, "training_mode": bool(training_mode)}
+    return g.apply("_onnx_BatchNormalization", x, scale, b, mean, var, **attrs, num_outputs=min(g.outputs, 3) if training_mode else 1)
+
+
+def _old_batch_norm(g, x, scale, b, mean, var, *, epsilon, momentum, spatial, training):
+    """Versions before 14, which have statistics of every element of an image with spatial=0, and two more outputs when training:
+    mean and variance of the batch."""
+    whole = x
+    if batch_norm_spatial(g, spatial, x, mean):
+        x = g.Reshape(x, shape=(0, -1))
+        scale, b, mean, var = (g.Reshape(v, shape=(-1,)) for v in (scale, b, mean, var))
+    found = _batch_norm(g, x, scale, b, mean, var, epsilon=epsilon, momentum=momentum, training_mode=training)
+    results = list(found) if isinstance(found, tuple) else [found]
+    if x is not whole:
+        results[0] = g.reshape_like(results[0], whole)
+    if g.wants(3) or g.wants(4):
+        center = g.mean(x, axis=(1,), exclude=True, keepdims=True)
+        away = g.broadcast_sub(x, center)
+        results += [g.Reshape(center, shape=(-1,)), g.mean(g.square(away), axis=(1,), exclude=True)]
+    return tuple(results) if len(results) > 1 else results[0]
+
+
+@from_onnx("BatchNormalization")
+def _(g, x, scale, b, mean, var, *, epsilon=EPSILON, is_test=0, momentum=MOMENTUM, spatial=1):
+    # without further outputs it is in test mode, whatever is_test says
+    training = not is_test and g.outputs > 1
+    return _old_batch_norm(g, x, scale, b, mean, var, epsilon=epsilon, momentum=momentum, spatial=spatial, training=training)
+
+
+@from_onnx("BatchNormalization", since=7)
+def _(g, x, scale, b, mean, var, *, epsilon=EPSILON, momentum=MOMENTUM, spatial=1):
+    # MXNet's exporter wrote spatial in files of opset 9 and later too, which do not have it
+    training = g.outputs > 1
+    return _old_batch_norm(g, x, scale, b, mean, var, epsilon=epsilon, momentum=momentum, spatial=spatial, training=training)
+
+
+@from_onnx("BatchNormalization", since=14)
+def _(g, x, scale, b, mean, var, *, epsilon=EPSILON, momentum=MOMENTUM, training_mode=0):
+    return _batch_norm(g, x, scale, b, mean, var, epsilon=epsilon, momentum=momentum, training_mode=training_mode)
+
+
+def _uniform(x, *others):
+    """Whether all are of one dtype in which MXNet normalizes."""
+    return x.dtype is not None and x.dtype.name in FLOATS and all(v is None or v.dtype == x.dtype for v in others)
+
+
+@from_onnx("InstanceNormalization")
+def _(g, x, scale, b, *, epsilon=EPSILON):
+    if _uniform(x, scale, b) and x.shape is not None and len(x.shape) >= 3:
+        return g.InstanceNorm(x, scale, b, eps=epsilon)
+    return g.itself(x, scale, b, epsilon=epsilon)
+
+
+@from_onnx("LayerNormalization", since=17)
+def _(g, x, scale, b=None, *, axis=-1, epsilon=EPSILON, stash_type=1):
+    rank = None if x.shape is None else len(x.shape)
+    last = axis == -1 or axis + 1 == rank
+    if b is not None and last and rank and g.outputs == 1 and stash_type == 1 and _uniform(x, scale, b) and x.dtype != np.float64:
+        size = x.shape[-1]
+        if all(v.shape is not None and len(v.shape) == 1 and _same(v.shape[0], size, v) for v in (scale, b)):
+            return g.LayerNorm(x, scale, b, axis=-1, eps=epsilon)
+    return g.itself(x, scale, b, axis=axis, epsilon=epsilon, stash_type=stash_type, num_outputs=max(1, g.outputs))
+
+
+def _same(count, size, value):
+    """Whether a vector is as long as the axis; a stored one of more than one element is, or the model would not be one."""
+    return count is not UNKNOWN and (count == size if size is not UNKNOWN else value.const is not None and count > 1)
+
+
+@from_onnx("GroupNormalization", since=18)
+def _(g, x, scale, bias, *, epsilon=EPSILON, num_groups):
+    if _uniform(x, scale, bias) and x.shape is not None and len(x.shape) >= 3:
+        return g.GroupNorm(x, scale, bias, num_groups=num_groups, eps=epsilon)
+    if x.shape is None or len(x.shape) < 2 or x.shape[1] is UNKNOWN:
+        raise Unsupported("the number of channels is not known, which version 18 (one scale for each group) needs; wanted it declared")
+    each = x.shape[1] // num_groups
+    return g.itself(x, *(g.repeat(v, repeats=each, axis=0) for v in (scale, bias)), epsilon=epsilon, num_groups=num_groups)
+
+
+@from_onnx("LRN")
+def _(g, x, *, alpha=9.999999747378752e-05, beta=0.75, bias=1.0, size):
+    if size % 2 and _uniform(x) and x.shape is not None and len(x.shape) == 4:
+        return g.LRN(x, alpha=alpha, beta=beta, knorm=bias, nsize=size)
+    return g.itself(x, alpha=alpha, beta=beta, bias=bias, size=size)

@@ -4,10 +4,13 @@ import math
 
 import numpy as np
 
+from hybrid.ops.random import FLOATS
 from hybrid.shapes import is_known
 
 from ..error import Unsupported
-from ..registry import not_exported, to_onnx
+from ..importer import dtype_of
+from ..registry import from_onnx, not_exported, to_onnx
+from .elementwise import number
 
 
 def blank(b):
@@ -107,3 +110,80 @@ not_exported(
     "_sample_unique_zipfian",
 )
 not_exported("ONNX has no random permutation; shuffle outside the network", "_shuffle")
+
+
+# -- reading -------------------------------------------------------------------------------------------------------------
+# MXNet's samplers have no seed, take no scale of 0 and no shape with a 0 in it.
+
+
+def _seeded(seed):
+    return {} if seed is None else {"seed": seed}
+
+
+@from_onnx("RandomNormal")
+def _(g, *, shape, dtype=1, mean=0.0, scale=1.0, seed=None):
+    wanted = dtype_of(dtype)
+    if seed is None and wanted in FLOATS and shape and all(shape) and scale > 0:
+        return g.apply("_random_normal", loc=mean, scale=scale, shape=shape, dtype=wanted)
+    return g.itself(shape=shape, dtype=wanted, mean=mean, scale=scale, **_seeded(seed))
+
+
+@from_onnx("RandomUniform")
+def _(g, *, shape, dtype=1, low=0.0, high=1.0, seed=None):
+    wanted = dtype_of(dtype)
+    if seed is None and wanted in FLOATS and shape and all(shape) and low <= high:
+        return g.apply("_random_uniform", low=low, high=high, shape=shape, dtype=wanted)
+    return g.itself(shape=shape, dtype=wanted, low=low, high=high, **_seeded(seed))
+
+
+@from_onnx("RandomNormalLike")
+def _(g, x, *, dtype=None, mean=0.0, scale=1.0, seed=None):
+    wanted = x.dtype if dtype is None else dtype_of(dtype)
+    if seed is None and x.dtype in FLOATS and wanted == x.dtype and scale > 0:
+        return g.apply("_random_normal_like", x, loc=mean, scale=scale)
+    return g.itself(x, dtype=wanted, mean=mean, scale=scale, **_seeded(seed))
+
+
+@from_onnx("RandomUniformLike")
+def _(g, x, *, dtype=None, low=0.0, high=1.0, seed=None):
+    wanted = x.dtype if dtype is None else dtype_of(dtype)
+    if seed is None and x.dtype in FLOATS and wanted == x.dtype and low <= high:
+        return g.apply("_random_uniform_like", x, low=low, high=high)
+    return g.itself(x, dtype=wanted, low=low, high=high, **_seeded(seed))
+
+
+@from_onnx("Multinomial", since=7)
+def _(g, x, *, dtype=6, sample_size=1, seed=None):
+    return g.itself(x, dtype=dtype_of(dtype), sample_size=sample_size, **_seeded(seed))
+
+
+def _dropout(g, x, ratio, mask_dtype):
+    """MXNet's Dropout, which drops when the network is trained; all pass the mask, if that is asked for."""
+    if not g.wants(1):
+        return g.Dropout(x, p=ratio)
+    y, mask = g.apply("_onnx_Dropout", x)
+    return y, mask if mask_dtype is None else g.Cast(mask, dtype=mask_dtype)
+
+
+@from_onnx("Dropout")
+def _(g, x, *, is_test=0, ratio=0.5):
+    return _dropout(g, x, ratio, x.dtype)
+
+
+@from_onnx("Dropout", since=7)
+def _(g, x, *, ratio=0.5):
+    return _dropout(g, x, ratio, x.dtype)
+
+
+@from_onnx("Dropout", since=10)
+def _(g, x, *, ratio=0.5):
+    return _dropout(g, x, ratio, None)
+
+
+@from_onnx("Dropout", since=12)
+def _(g, x, ratio=None, training_mode=None, *, seed=None):
+    share = 0.5 if ratio is None else number(ratio)
+    on = training_mode is not None and (not training_mode.fixed or bool(training_mode.const.reshape(())))
+    if share is not None and 0 <= share <= 1 and not g.wants(1) and seed is None and (not on or training_mode.fixed):
+        return g.Dropout(x, p=share, mode="always" if on else "training")
+    return g.itself(x, ratio, training_mode, **_seeded(seed))

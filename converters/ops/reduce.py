@@ -6,8 +6,10 @@ from hybrid.op import OPS
 from hybrid.ops.arg_extremes import ArgExtreme, NpArgExtreme
 from hybrid.ops.common import axes_of
 from hybrid.ops.reduce import NpReduction, Reduction
+from hybrid.shapes import UNKNOWN
 
-from ..registry import to_onnx
+from ..registry import from_onnx, to_onnx
+from .elementwise import is_float, is_short
 
 
 def _integer(x):
@@ -204,3 +206,101 @@ for _name, _cls in OPS.items():
         to_onnx(_name)(_np_reduction)
     elif issubclass(_cls, ArgExtreme):
         to_onnx(_name)(_arg)
+
+
+# -- reading -------------------------------------------------------------------------------------------------------------
+
+
+def _over(g, legacy, general, x, axes, keepdims):
+    """MXNet's reduction of x over axes (None means all): the general one gives () where the legacy one gives (1,)."""
+    whole = axes is None or x.shape is None or len({a % max(1, len(x.shape)) for a in axes}) == len(x.shape)
+    return g.apply(general if whole and not keepdims else legacy, x, axis=axes, keepdims=keepdims)
+
+
+def _by_mxnet(kind, g, x, axes, keepdims):
+    """A reduction as MXNet's operators, where those mean the same; else None."""
+    sizes = None if x.shape is None else [d for i, d in enumerate(x.shape) if axes is None or i in axes or i - len(x.shape) in axes]
+    if kind == "Sum":
+        return _over(g, "sum", "_np_sum", x, axes, keepdims)
+    if kind == "Mean" and is_float(x):
+        return _over(g, "mean", "_npi_mean", x, axes, keepdims)
+    if kind == "Prod":
+        return _over(g, "prod", "_np_prod", x, axes, keepdims)
+    if kind == "L1":
+        return _over(g, "sum", "_np_sum", g.abs(x), axes, keepdims)
+    if kind == "SumSquare" and not is_short(x):
+        return _over(g, "sum", "_np_sum", g.square(x), axes, keepdims)
+    if kind == "L2" and is_float(x) and not is_short(x):
+        return g.sqrt(_over(g, "sum", "_np_sum", g.square(x), axes, keepdims))
+    if kind == "LogSum" and is_float(x) and not is_short(x):
+        return g.log(_over(g, "sum", "_np_sum", x, axes, keepdims))
+    # MXNet refuses arrays without elements
+    if kind in ("Max", "Min") and x.dtype is not None and x.dtype.kind != "b" and sizes is not None and 0 not in x.shape:
+        if not any(d is UNKNOWN for d in sizes):
+            return _over(g, kind.lower(), f"_np_{kind.lower()}", x, axes, keepdims)
+    return None
+
+
+def _read_reduction(kind, g, x, listed, keepdims):
+    axes = tuple(listed) or None
+    found = None if x.dtype is None else _by_mxnet(kind, g, x, axes, bool(keepdims))
+    if found is not None:
+        return found
+    return g.apply(
+        f"_onnx_Reduce{kind}",
+        *([x] if axes is None else [x, g.const(axes, np.int64)]),
+        keepdims=bool(keepdims),
+        given=() if axes is None else ("axes",),
+    )
+
+
+# what is done to each element where no axis goes
+_POINTWISE = {"L1": "abs", "L2": "abs", "LogSum": "log", "SumSquare": "square"}
+
+
+def _register(kind, since):
+    @from_onnx(f"Reduce{kind}")
+    def _(g, x, *, axes=(), keepdims=1):
+        return _read_reduction(kind, g, x, axes, keepdims)
+
+    @from_onnx(f"Reduce{kind}", since=since)
+    def _(g, x, axes=None, *, keepdims=1, noop_with_empty_axes=0):
+        if axes is not None and not axes.fixed:
+            if x.dtype is None or not (noop_with_empty_axes and axes.shape == (0,)):
+                return g.itself(x, axes, keepdims=bool(keepdims), noop_with_empty_axes=bool(noop_with_empty_axes))
+            axes = None
+        listed = () if axes is None else axes.ints()
+        if listed or not noop_with_empty_axes:
+            return _read_reduction(kind, g, x, listed, keepdims)
+        if kind == "LogSumExp" or (kind == "LogSum" and not is_float(x)):
+            return g.itself(x, keepdims=bool(keepdims), noop_with_empty_axes=True)
+        return g.apply(_POINTWISE.get(kind, "identity"), x)
+
+
+for _kind in ("Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "LogSum", "LogSumExp", "SumSquare"):
+    _register(_kind, 13 if _kind == "Sum" else 18)
+
+
+def _read_place(name):
+    @from_onnx(name)
+    def _(g, x, *, axis=0, keepdims=1):
+        if x.shape == ():
+            return g.apply(f"_onnx_{name}", x, axis=axis, keepdims=bool(keepdims))
+        return g.apply(f"_npi_{name.lower()}", x, axis=axis, keepdims=bool(keepdims))
+
+    @from_onnx(name, since=12)
+    def _(g, x, *, axis=0, keepdims=1, select_last_index=0):
+        if select_last_index or x.shape == ():
+            return g.itself(x, axis=axis, keepdims=bool(keepdims), select_last_index=bool(select_last_index))
+        return g.apply(f"_npi_{name.lower()}", x, axis=axis, keepdims=bool(keepdims))
+
+
+for _name in ("ArgMax", "ArgMin"):
+    _read_place(_name)
+
+
+@from_onnx("CumSum", since=11)
+def _(g, x, axis, *, exclusive=0, reverse=0):
+    if axis.fixed and not exclusive and not reverse and x.dtype is not None and not is_short(x):
+        return g.apply("_np_cumsum", x, axis=axis.ints()[0])
+    return g.itself(x, axis, exclusive=bool(exclusive), reverse=bool(reverse))

@@ -10,6 +10,7 @@ from hybrid.shapes import UNKNOWN, is_known
 
 from ..builder import Builder, Value
 from ..error import Unsupported
+from ..patterns import codes, target_dims
 from ..registry import from_onnx, to_onnx
 
 
@@ -142,14 +143,24 @@ def _(g, data, *, shape=None):
 
 @from_onnx("Reshape", since=5)
 def _(g, data, shape):
-    return reshape(g, data, shape.ints()) if shape.fixed else g.itself(data, shape)
+    return reshape(g, data, shape.ints()) if shape.fixed else reshape_computed(g, data, shape)
 
 
 @from_onnx("Reshape", since=14)
 def _(g, data, shape, *, allowzero=0):
     if not shape.fixed:
-        return g.itself(data, shape, allowzero=allowzero)
+        return reshape_computed(g, data, shape, allowzero=bool(allowzero))
     return reshape(g, data, shape.ints(), allowzero=bool(allowzero))
+
+
+def reshape_computed(g, data, shape, **attributes):
+    """data in a shape that is computed at run time: by MXNet's codes where it is known what that computes."""
+    found = codes(data, shape, **attributes)
+    result = g.itself(data, shape, **attributes) if found is None else g.Reshape(data, shape=found)
+    sizes = target_dims(shape, data)
+    if sizes is not None and result.shape is not None:
+        result.dims = tuple(s if d is UNKNOWN else d for d, s in zip(result.shape, sizes))
+    return result
 
 
 def reshape(g, data, shape, *, allowzero=False):

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from ..registry import to_onnx
+from ..error import Unsupported
+from ..registry import from_onnx, to_onnx
 
 
 def _scaled(b, op, data):
@@ -47,3 +48,32 @@ def _(b, op, data, label):
     chosen = b.Max(b.Min(b.cast(label, np.int64), last), 0)
     likely = b.GatherElements(b.Softmax(data, axis=1), b.unsqueeze(chosen, [1]), axis=1)
     return b.reshape(b.Neg(b.reduce("Sum", b.Log(b.Max(likely, 1e-8)), None, keepdims=False)), [1])
+
+
+# -- reading -------------------------------------------------------------------------------------------------------------
+
+
+def _flat(g, x, axis, function):
+    """function of the last axis, applied to x with axis and all that follow as one, and brought back to the shape of x."""
+    if axis < 0:
+        axis += x.rank
+    if x.shape is not None and not 0 <= axis < max(1, len(x.shape)):
+        raise Unsupported(f"got axis {axis} for {len(x.shape)} dimensions, wanted 0 to {len(x.shape) - 1}")
+    if x.shape is not None and axis == len(x.shape) - 1:
+        return function(x)
+    y = function(g.Reshape(x, shape=(*[0] * axis, -1)))
+    return g.reshape_like(y, x)
+
+
+for _name, _own in {"Softmax": "softmax", "LogSoftmax": "log_softmax", "Hardmax": "_onnx_Hardmax"}.items():
+
+    @from_onnx(_name)
+    def _(g, x, *, axis=1, own=_own):
+        return _flat(g, x, axis, lambda rows: g.apply(own, rows, axis=-1))
+
+
+for _name, _own in {"Softmax": "softmax", "LogSoftmax": "log_softmax"}.items():
+
+    @from_onnx(_name, since=13)
+    def _(g, x, *, axis=-1, own=_own):
+        return g.apply(own, x, axis=axis)

@@ -6,7 +6,7 @@ from hybrid.shapes import UNKNOWN, is_known
 
 from ..builder import Value
 from ..registry import from_onnx, to_onnx
-from .convolution import deconvolution
+from .convolution import FLOATS, deconvolution
 
 
 @to_onnx("UpSampling")
@@ -87,3 +87,125 @@ def _(g, x, *, blocksize, mode="DCR"):
     # (n, c, h, b, w, b) -> (n, c, b, b, h, w)
     split = g.Reshape(x, shape=(0, 0, -4, -1, blocksize, -4, -1, blocksize))
     return g.Reshape(g.Reshape(g.transpose(split, axes=(0, 1, 3, 5, 2, 4)), shape=(0, -3, 0, 0, 0)), shape=(0, -3, 0, 0))
+
+
+def _grown(g, x, scales, sizes, mode, coordinates, nearest_mode):
+    """Resize of images as MXNet's UpSampling or BilinearResize2D; None where neither means the same."""
+    if x.shape is None or len(x.shape) != 4 or x.dtype is None or x.dtype.name not in FLOATS:
+        return None
+    spatial = x.shape[2:]
+    known = is_known(spatial)
+    if sizes is not None:
+        if sizes.const is None or not known or any(a is UNKNOWN or a != b for a, b in zip(x.shape[:2], sizes.ints())):
+            return None
+        new = sizes.ints()[2:]
+        factors = [n / d if d else 0 for n, d in zip(new, spatial)]
+    else:
+        if scales is None or scales.const is None or scales.const.size != 4 or (scales.const[:2] != 1).any():
+            return None
+        factors = [float(v) for v in scales.const[2:]]
+        new = [d * f for d, f in zip(spatial, factors)] if known else None
+    whole = all(f >= 1 and f == int(f) for f in factors)
+    if mode == "nearest":
+        rounded = nearest_mode.startswith("round") and coordinates in ("half_pixel", "half_pixel_symmetric", "pytorch_half_pixel")
+        if whole and factors[0] == factors[1] and (rounded or (nearest_mode == "floor" and coordinates == "asymmetric")):
+            return g.UpSampling(x, scale=int(factors[0]), sample_type="nearest", num_args=1)
+        return None
+    edges = coordinates == "pytorch_half_pixel" or (coordinates in ("half_pixel", "half_pixel_symmetric") and (whole or known and min(new) > 1))
+    if mode != "linear" or not (edges or coordinates == "align_corners"):
+        return None
+    if known and all(n == int(n) and n >= 1 for n in new):
+        sizes = {"height": int(new[0]), "width": int(new[1])}
+    elif whole:
+        sizes = {"scale_height": factors[0], "scale_width": factors[1]}
+    else:
+        return None
+    return g.apply("_contrib_BilinearResize2D", x, mode="size", align_corners=coordinates == "align_corners", **sizes)
+
+
+def _of_graph(g, value):
+    """Stored floats that belong to the graph, which shapes depend on, and not to the parameters."""
+    if value is None or value.const is None:
+        return value
+    made = g.apply("_onnx_Constant", value=value.const)
+    made.const = value.const
+    return made
+
+
+def _resize(g, x, roi, scales, sizes, **attrs):
+    def filled(v):
+        return None if v is None or (v.const is not None and not v.const.size) else v
+
+    scales, sizes = filled(scales), filled(sizes)
+    # what nothing reads is left out
+    roi = filled(roi) if attrs.get("coordinate_transformation_mode") == "tf_crop_and_resize" else None
+    simple = attrs.get("axes") is None and not attrs.get("antialias") and not attrs.get("exclude_outside") and scales is not sizes
+    if simple and attrs.get("keep_aspect_ratio_policy", "stretch") == "stretch":
+        coordinates = attrs.get("coordinate_transformation_mode", "half_pixel")
+        made = _grown(g, x, scales, sizes, attrs["mode"], coordinates, attrs.get("nearest_mode", "round_prefer_floor"))
+        if made is not None:
+            return made
+    given = {"roi": _of_graph(g, roi), "scales": _of_graph(g, scales), "sizes": sizes}
+    names = tuple(n for n, v in given.items() if v is not None)
+    return g.apply("_onnx_Resize", x, *(given[n] for n in names), given=names, **attrs)
+
+
+def _asymmetric(g, x, scales, mode):
+    """Resize before version 11. The nearest element is the one before, but where an axis shrinks the one after, as onnxruntime has
+    it: the standard leaves that open."""
+    attrs = {"mode": mode, "coordinate_transformation_mode": "asymmetric"}
+    if mode != "nearest" or (scales.const is not None and (scales.const >= 1).all()):
+        return _resize(g, x, None, scales, None, nearest_mode="floor", **attrs)
+    if scales.const is not None and (scales.const <= 1).all():
+        return _resize(g, x, None, scales, None, nearest_mode="ceil", **attrs)
+    up = g.apply("_maximum_scalar", scales, scalar=1.0)
+    down = g.apply("_minimum_scalar", scales, scalar=1.0)
+    x = _resize(g, x, None, up, None, nearest_mode="floor", **attrs)
+    return _resize(g, x, None, down, None, nearest_mode="ceil", **attrs)
+
+
+@from_onnx("Upsample")
+def _(g, x, *, height_scale, mode="nearest", width_scale):
+    return _asymmetric(g, x, g.const([1, 1, height_scale, width_scale], np.float32), _MODES.get(mode, mode))
+
+
+@from_onnx("Upsample", since=7)
+def _(g, x, *, mode="nearest", scales):
+    return _asymmetric(g, x, g.const(scales, np.float32), _MODES.get(mode, mode))
+
+
+@from_onnx("Upsample", since=9)
+def _(g, x, scales, *, mode="nearest"):
+    return _asymmetric(g, x, scales, _MODES.get(mode, mode))
+
+
+@from_onnx("Resize", since=10)
+def _(g, x, scales, *, mode="nearest"):
+    return _asymmetric(g, x, scales, mode)
+
+
+_MODES = {"bilinear": "linear"}  # as version 1 says
+
+
+@from_onnx("Resize", since=11)
+def _(
+    g, x, roi=None, scales=None, sizes=None, *, coordinate_transformation_mode="half_pixel", cubic_coeff_a=-0.75, exclude_outside=0,
+    extrapolation_value=0.0, mode="nearest", nearest_mode="round_prefer_floor",
+):  # fmt: skip
+    return _resize(
+        g, x, roi, scales, sizes, coordinate_transformation_mode=coordinate_transformation_mode, cubic_coeff_a=cubic_coeff_a,
+        exclude_outside=exclude_outside, extrapolation_value=extrapolation_value, mode=mode, nearest_mode=nearest_mode,
+    )  # fmt: skip
+
+
+@from_onnx("Resize", since=18)
+def _(
+    g, x, roi=None, scales=None, sizes=None, *, antialias=0, axes=None, coordinate_transformation_mode="half_pixel",
+    cubic_coeff_a=-0.75, exclude_outside=0, extrapolation_value=0.0, keep_aspect_ratio_policy="stretch", mode="nearest",
+    nearest_mode="round_prefer_floor",
+):  # fmt: skip
+    return _resize(
+        g, x, roi, scales, sizes, antialias=antialias, axes=axes, coordinate_transformation_mode=coordinate_transformation_mode,
+        cubic_coeff_a=cubic_coeff_a, exclude_outside=exclude_outside, extrapolation_value=extrapolation_value,
+        keep_aspect_ratio_policy=keep_aspect_ratio_policy, mode=mode, nearest_mode=nearest_mode,
+    )  # fmt: skip

@@ -1,34 +1,59 @@
-"""Linear models and support vector machines of ai.onnx.ml, and how the models of that domain are read and written."""
+"""Linear models and support vector machines of ai.onnx.ml, and how all models of that domain are read and written."""
 
 import numpy as np
+from onnx import numpy_helper
 
 from ...registry import from_onnx, to_onnx
 
 ML = "ai.onnx.ml"
+TENSOR = "_as_tensor"
+"""How the names of attributes end that are tensors, where there are lists too."""
 
 
-def array(values, dtype=np.float32):
-    """A list of numbers or words; None for one that is not there, which for these operators is the same as an empty one."""
-    return None if values is None or not len(values) else np.asarray(values, dtype)
+def fields_of(attributes):
+    """The operator's fields from its ONNX attributes: lists are arrays, and what is a list or a tensor has one name."""
+    found = {}
+    for name, value in attributes.items():
+        if isinstance(value, tuple):
+            if not value:  # as if it were not there
+                continue
+            kind = object if isinstance(value[0], str) else np.float32 if isinstance(value[0], float) else np.int64
+            value = np.array(value, kind)
+        found[name.removesuffix(TENSOR)] = value
+    return found
 
 
-def floats(values, tensor):
-    """Numbers that a file has as a list, or as a tensor."""
-    return tensor if tensor is not None else array(values)
-
-
-def lists(op, rename=None):
-    """The operator's attributes as ONNX has them: arrays are lists, float64 ones tensors by a name of their own. Those that are None
-    are left out."""
+def attributes_of(op):
+    """The ONNX attributes from the operator's fields; float64 arrays are tensors."""
     found = {}
     for name in op.fields:
         value = getattr(op, name)
-        if name == "given" or value is None:
+        if value is None:
             continue
         if isinstance(value, np.ndarray):
             if value.dtype == np.float64:
-                name, value = f"{name}_as_tensor", from_array(value)
-            else:
-                value = value.tolist()
-        found[name] = int(value) if isinstance(value, bool) else value
+                found[name + TENSOR] = numpy_helper.from_array(value)
+            elif value.size:
+                found[name] = value.tolist()
+        else:
+            found[name] = int(value) if isinstance(value, bool) else value
     return found
+
+
+def models(*names):
+    """Operators of ai.onnx.ml whose fields are their attributes, but for the names of tensors."""
+    from_onnx(*names, domain=ML)(_read)
+    to_onnx(*(f"_onnx_ml_{n}" for n in names))(_write)
+
+
+def _read(g, x, **attributes):
+    return g.itself(x, **fields_of(attributes))
+
+
+def _write(b, op, x):
+    name = op.name.removeprefix("_onnx_ml_")
+    x = b.cast(x, np.float32)  # what they compute in; onnxruntime has no more kernels for some
+    return b.node(name, x, outputs=op.visible(), domain=ML, dtype=b.results[0].dtype, **attributes_of(op))
+
+
+models("LinearClassifier", "LinearRegressor", "SVMClassifier", "SVMRegressor")

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...op import Op
-from ...shapes import UNKNOWN, Shape, broadcast
+from ...shapes import Shape, broadcast
 
 
 class Standard(Op):
@@ -97,5 +97,9 @@ def held(array: np.ndarray) -> Any:
 
 
 def ints(values: np.ndarray | None) -> Shape | None:
-    """The whole numbers of a 0-d or 1-d array, UNKNOWN among them where they are not all known; None for None."""
-    return None if values is None else tuple(v if v is UNKNOWN else int(v) for v in np.asarray(values).reshape(-1))
+    """The whole numbers of a 0-d or 1-d array; None for None. What stands in an array of objects for a number that is not known, such
+    as UNKNOWN, stays."""
+    if values is None:
+        return None
+    flat = np.asarray(values).reshape(-1)
+    return tuple(v if flat.dtype == object and not isinstance(v, int) else int(v) for v in flat)

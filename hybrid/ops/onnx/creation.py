@@ -42,12 +42,13 @@ class Range(Standard):
         return narrow(np.asarray(first + places * step), start.dtype)
 
     def gradient(self, F, dy, start, limit, delta, y):
-        return None
+        places = F.broadcast_div(F.broadcast_sub(y, start), delta)
+        return F._backward_sum_like(dy, start), None, F._backward_sum_like(dy * places, delta)
 
     @classmethod
     def examples(cls, make):
         yield make(make.array(1, "int64"), make.array(10, "int64"), make.array(4, "int64"))
-        yield make(make.array(2.5), make.array(-1), make.array(-0.5))
+        yield make(make.array(2.5), make.array(-0.8), make.array(-0.5))
 
 
 @op("_onnx_EyeLike")
@@ -117,7 +118,7 @@ class OneHot(Standard):
     def examples(cls, make):
         indices = make.array([[0, -1, 5], [2, 1, 1]], "int64")
         yield make(indices, make.array(3, "int64"), make.array([0.5, 2]), axis=1)
-        yield make(indices, make.array([4], "int64"), make.array([0, 1], "int32"))
+        yield make(indices, make.array([4], "int64"), make.array([0, 1], "int64"))
 
 
 @op("_backward__onnx_OneHot")

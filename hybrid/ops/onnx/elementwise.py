@@ -1,5 +1,7 @@
 """Functions of one element and their kin that MXNet lacks."""
 
+from typing import Literal
+
 import numpy as np
 
 from ...op import op
@@ -36,7 +38,7 @@ class Sign(Pointwise):
 
     @classmethod
     def examples(cls, make):
-        yield make(make.array([[1.5, -2, 0], [-0.0, np.nan, -np.inf]]))
+        yield make(make.uniform(3, 4))
         yield make(make.integers(3, 4, low=-2, high=3, dtype="int64"))
 
 
@@ -84,7 +86,12 @@ class Clip(Pointwise):
         return y.copy() if y is input else y
 
     def gradient(self, F, dy, x, *bounds_and_y):
-        return [F._backward__onnx_Clip(dy, x, *bounds_and_y[:-1], given=self.given, of=i) for i in range(len(bounds_and_y))]
+        bounds = bounds_and_y[:-1]
+        found = [dy * F._backward__onnx_clipped(x, *bounds, given=self.given, where="inside")]
+        for name, bound in zip(self.takes()[1:], bounds):
+            reached = F._backward__onnx_clipped(x, *bounds, given=self.given, where=name)
+            found.append(F._backward_sum_like(dy * reached, bound))
+        return found
 
     @classmethod
     def examples(cls, make):
@@ -93,31 +100,17 @@ class Clip(Pointwise):
         yield make(make.integers(3, 4, high=9, dtype="int64"), make.array(3, "int64"), given=("min",))
 
 
-@op("_backward__onnx_Clip")
-class ClipBackward(Pointwise):
-    """The gradient of Clip's input number ``of``: what flows to input where neither bound holds, to a bound where it does."""
+@op("_backward__onnx_clipped")
+class Clipped(Clip):
+    """1 where the result of Clip is input itself, or the bound named by ``where``, else 0."""
 
-    of: int = 0
+    where: Literal["inside", "max", "min"]
 
-    inputs = ("dy", "input", "min", "max")
-    optional = ("min", "max")
-
-    def shape(self, *shapes):
-        return [s for s in shapes[1:] if s is not None][self.of]
-
-    def meaning(self, dy, input, min=None, max=None):
+    def meaning(self, input, min=None, max=None):
         low = np.zeros(input.shape, bool) if min is None else input < min.reshape(())
-        above = np.where(low, min, input) if min is not None else input
-        high = np.zeros(input.shape, bool) if max is None else above > max.reshape(())
-        if self.of == 0:
-            return np.where(low | high, dy.dtype.type(0), dy)
-        name = self.takes()[1 + self.of]
-        reached = low & ~high if name == "min" else high
-        total = widen(np.where(reached, dy, dy.dtype.type(0))).sum()
-        return narrow(np.asarray(total), dy.dtype).reshape((min if name == "min" else max).shape)  # type: ignore[union-attr]
+        high = np.zeros(input.shape, bool) if max is None else np.where(low, min, input) > max.reshape(())
+        found = {"inside": ~(low | high), "min": low & ~high, "max": high}[self.where]
+        return found.astype(input.dtype)
 
-    def gradient(self, F, ddx, dy, x, *bounds_and_dx):
-        if self.of:
-            return super().gradient(F, ddx)
-        bounds = bounds_and_dx[:-1]
-        return [F._backward__onnx_Clip(ddx, x, *bounds, given=self.given), *[None] * (1 + len(bounds))]
+    def gradient(self, F, dy, *arrays):
+        return None

@@ -1,13 +1,13 @@
 """Losses of classes."""
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from ...op import op
 from ...shapes import merge
 from ..common import narrow, widen
-from ..softmax import log_softmax, softmax
+from ..softmax import log_softmax
 from .base import Standard
 
 
@@ -55,13 +55,42 @@ class ClassLoss(Standard):
         each = np.where(share == 0, share.dtype.type(0), -picked * share)
         return each if self.reduction == "none" else np.asarray(each.sum() / self.total(share))
 
-    def slope(self, dy: np.ndarray, shape: tuple, labels: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-        """The gradient of the log probabilities."""
-        wide = None if weights is None else widen(weights)
-        classes, share = self.shares(labels, wide, dy.dtype)
-        out = np.zeros(shape, dy.dtype)
-        np.put_along_axis(out, np.expand_dims(classes, 1), np.expand_dims(-dy * share / self.total(share), 1), 1)
-        return out
+    def slopes(self, F: Any, dy: Any, log_prob: Any, labels: Any, weights: tuple, loss: Any) -> list[Any]:
+        """The gradients of log_prob and, where there are any, of the weights; dy is that of the loss."""
+        mask = F._backward__onnx_classes(log_prob, labels, ignore_index=self.ignore_index)
+        broadcast = [F._backward_slopes(w, log_prob) for w in weights]
+        share = F.broadcast_mul(mask, broadcast[0]) if weights else mask
+        each = F.expand_dims(dy, axis=1) if self.reduction == "none" else dy
+        if self.reduction == "mean":
+            each = F.broadcast_div(dy, F._np_sum(share))
+        found = [-F.broadcast_mul(share, each)]
+        if weights:
+            away = F.broadcast_add(log_prob, loss) if self.reduction == "mean" else log_prob
+            picked = F.broadcast_mul(F.where(mask, away, F.zeros_like(away)), each)
+            found.append(-F._backward_reshape_like(F._backward_sum_like(picked, broadcast[0]), weights[0]))
+        return found
+
+
+@op("_backward__onnx_classes")
+class Classes(Standard):
+    """1 at the class of each element that counts, else 0. Shapes: (N, C, D1, ..., Dk), (N, D1, ..., Dk) -> as the first."""
+
+    ignore_index: int | None = None
+
+    inputs = ("scores", "labels")
+
+    def shape(self, scores, labels):
+        return scores
+
+    def meaning(self, scores, labels):
+        along = np.arange(scores.shape[1]).reshape(-1, *(1,) * (scores.ndim - 2))
+        places = np.expand_dims(np.where(labels < 0, labels + scores.shape[1], labels), 1) == along
+        if self.ignore_index is not None:
+            places &= np.expand_dims(labels != self.ignore_index, 1)
+        return places.astype(scores.dtype)
+
+    def gradient(self, F, dy, scores, labels, y):
+        return None
 
 
 @op("_onnx_NegativeLogLikelihoodLoss")
@@ -81,9 +110,9 @@ class NegativeLogLikelihoodLoss(ClassLoss):
         return narrow(self.loss(widen(input), target, weight), input.dtype)
 
     def gradient(self, F, dy, input, target, *weight_and_y):
-        attrs = self.dump()
-        slope = F._backward__onnx_NegativeLogLikelihoodLoss(dy, input, target, *weight_and_y[:-1], **attrs)
-        return [slope, *[None] * len(weight_and_y)]
+        *weight, loss = weight_and_y
+        slope, *weights = self.slopes(F, dy, input, target, tuple(weight), loss)
+        return [slope, None, *weights]
 
     @classmethod
     def examples(cls, make):
@@ -91,24 +120,6 @@ class NegativeLogLikelihoodLoss(ClassLoss):
         yield make(make.uniform(2, 5, 3), make.integers(2, 3, high=5, dtype="int64"), reduction="none", ignore_index=1)
         weight = make.uniform(5, low=0.5)
         yield make(make.uniform(4, 5), make.array([1, 2, 4, 1], "int64"), weight, given=("weight",), ignore_index=2)
-
-
-@op("_backward__onnx_NegativeLogLikelihoodLoss")
-class NegativeLogLikelihoodLossBackward(ClassLoss):
-    """The gradient of the input. Shapes: dy, then those of the loss -> as input."""
-
-    inputs = ("dy", "input", "target", "weight")
-    optional = ("weight",)
-
-    def shape(self, dy, input, target, weight=None):
-        return input
-
-    def meaning(self, dy, input, target, weight=None):
-        return narrow(self.slope(widen(dy), input.shape, target, weight), input.dtype)
-
-    def gradient(self, F, ddx, dy, input, target, *weight_and_dx):
-        again = F._onnx_NegativeLogLikelihoodLoss(ddx, target, *weight_and_dx[:-1], **self.dump())
-        return [again, *[None] * (1 + len(weight_and_dx))]
 
 
 @op("_onnx_SoftmaxCrossEntropyLoss")
@@ -132,10 +143,9 @@ class SoftmaxCrossEntropyLoss(ClassLoss):
         return narrow(self.loss(log_prob, labels, weights), scores.dtype), narrow(log_prob, scores.dtype)
 
     def gradient(self, F, dy, scores, labels, *weights_and_ys):
-        attrs = self.dump()
-        weights = weights_and_ys[:-2]
-        slope = F._backward__onnx_SoftmaxCrossEntropyLoss(dy[0], dy[1], scores, labels, *weights, **attrs)
-        return [slope, None, *(None for _ in weights)]
+        *weights, loss, log_prob = weights_and_ys
+        slope, *found = self.slopes(F, dy[0], log_prob, labels, tuple(weights), loss)
+        return [F._backward_log_softmax(slope + dy[1], log_prob, axis=1), None, *found]
 
     @classmethod
     def examples(cls, make):
@@ -143,22 +153,3 @@ class SoftmaxCrossEntropyLoss(ClassLoss):
         yield make(make.uniform(2, 5, 3), make.integers(2, 3, high=5, dtype="int64"), reduction="none", ignore_index=1)
         weights = make.uniform(5, low=0.5)
         yield make(make.uniform(4, 5), make.array([1, 2, 4, 1], "int64"), weights, given=("weights",), reduction="sum")
-
-
-@op("_backward__onnx_SoftmaxCrossEntropyLoss")
-class SoftmaxCrossEntropyLossBackward(ClassLoss):
-    """The gradient of the scores. Shapes: those of dy and of the gradient of log_prob, then those of the loss -> as scores."""
-
-    inputs = ("dy", "head", "scores", "labels", "weights")
-    optional = ("weights",)
-
-    def shape(self, dy, head, scores, labels, weights=None):
-        return scores
-
-    def dtype(self, dy, head, scores, labels, weights=None):
-        return scores
-
-    def meaning(self, dy, head, scores, labels, weights=None):
-        slope = self.slope(widen(dy), scores.shape, labels, weights) + widen(head)
-        slope -= softmax(widen(scores), 1) * slope.sum(1, keepdims=True)
-        return narrow(slope, scores.dtype)

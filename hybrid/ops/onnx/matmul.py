@@ -106,3 +106,12 @@ class DetBackward(Standard):
         sign = np.linalg.det(u) * np.linalg.det(v)
         cofactors = sign[..., None, None] * ((u * others[..., None, :]) @ v)
         return narrow(widen(dy)[..., None, None] * cofactors, x.dtype)
+
+    def gradient(self, F, ddx, dy, x, dx):
+        # cofactors are det(X) X^-T: here X has to have an inverse
+        inverse = F.SwapAxis(F._linalg_inverse(x), dim1=-1, dim2=-2)
+        inner = F.broadcast_mul(inverse, F._np_sum(ddx * inverse, axis=(-2, -1), keepdims=True))
+        outer = F._linalg_gemm2(F._linalg_gemm2(inverse, ddx, transpose_b=True), inverse)
+        scale = F._backward_restore(dy * F._onnx_Det(x), x, axis=(-2, -1))
+        along = F._np_sum(ddx * F._backward__onnx_Det(F.ones_like(dy), x), axis=(-2, -1))
+        return along, F.broadcast_mul(inner - outer, scale)

@@ -51,12 +51,14 @@ def transformed(scores: Array, kind: PostTransform) -> Array:
 
 
 def two_scores(score: Array, kind: PostTransform, positive: bool) -> Array:
-    """Scores of two classes, (N, 2), of that of the second (N,): its complement goes with it, which is 1 - score when all weights are
-    positive, for then it is a share; else -score."""
-    if positive:
-        return np.stack([1 - score, score], axis=1)
+    """Scores of two classes, (N, 2), of that of the second (N,): with it goes its complement, which is 1 - score when all weights are
+    positive, for then it is a share, else -score; and -score before a curve."""
     both = np.stack([-score, score], axis=1)
-    return sigmoid(both) if kind == "LOGISTIC" else both
+    if kind == "LOGISTIC":
+        return sigmoid(both)
+    if kind == "PROBIT":
+        return _probit(np.stack([1 - score, score], axis=1)).astype(score.dtype)
+    return np.stack([1 - score, score], axis=1) if positive else both
 
 
 class Classifier(Standard):
@@ -144,7 +146,7 @@ class LinearClassifier(Classifier):
         chosen = labels[(scores[:, 0] > 0).astype(int)]
         if self.columns() == 1:
             return chosen, transformed(scores, self.post_transform)
-        return chosen, transformed(np.concatenate([-scores, scores], axis=1), self.post_transform)
+        return chosen, two_scores(scores[:, 0], self.post_transform, True)
 
     @classmethod
     def examples(cls, make):
@@ -300,19 +302,12 @@ class SVMClassifier(Classifier, Machine):
         x, labels = rows_of(x), self.labels()
         if not self._pairwise():
             return self._linear(x, labels)
-        pairs, votes = self._pairs(x)
-        scores = pairs
-        if self._probable():
-            scores = self._probabilities(pairs)
+        scores, votes = self._pairs(x)
         best = votes.argmax(1)
-        positive = bool((self.coefficients >= 0).all())
-        if len(self._offsets()) == 1 and len(labels) == 2:
-            if self._probable():
-                best = scores.argmax(1)
-            elif positive:
-                best = np.where(votes.max(1) >= 0.5, 1, best)
+        if self._probable():
+            scores = self._probabilities(scores)
         if scores.shape[1] == 1:
-            return labels[best], two_scores(scores[:, 0], self.post_transform, False)
+            return labels[best], two_scores(scores[:, 0], self.post_transform, self.post_transform != "NONE")
         return labels[best], transformed(scores, self.post_transform)
 
     def _linear(self, x: Array, labels: Array):

@@ -240,8 +240,9 @@ class TreeEnsembleRegressor(Trees):
 
 @op("_onnx_ml_TreeEnsembleClassifier")
 class TreeEnsembleClassifier(Classifier, Trees):
-    """Trees whose leaves add to the scores of classes, of which the greatest wins; of two classes of which one alone has scores, that
-    class when its score is above 0.5 (all weights positive) or 0.
+    """Trees whose leaves add to the scores of classes, of which the greatest wins. Where only one of two classes has scores, the second
+    wins when they are above 0.5 (all weights positive) or 0, and those of the first class are taken for the second's: onnxruntime's
+    reading of what the standard leaves open.
 
     Shapes: X (N, F) -> labels (N,), scores (N, C), float32. Source: ONNX TreeEnsembleClassifier (ai.onnx.ml 1 to 4)."""
 
@@ -257,34 +258,31 @@ class TreeEnsembleClassifier(Classifier, Trees):
     def labels(self):
         return labels_of(self.classlabels_int64s, self.classlabels_strings, int(self.class_ids.max(initial=0)) + 1)
 
+    def _alone(self) -> int | None:
+        """Which of two classes is the only one that has scores."""
+        ids, base = np.unique(self.class_ids), self.base_values
+        return int(ids[0]) if len(self.labels()) == 2 and len(ids) == 1 and (base is None or len(base) < 2) else None
+
+    def check(self):
+        if self._alone() == 1 and self.base_values is not None and len(self.base_values):
+            return "got scores for the second of two classes alone and one base value, which does not say whose it is"
+        return super().check()
+
     def meaning(self, x):
         forest, labels = self.forest(), self.labels()
         scores, some = forest.scores(_in_rows(x, forest.value.dtype), len(labels), "SUM")
-        base = self._bases()
-        if len(labels) == 2:
-            chosen, found = self._of_two(scores, some, base)
+        base, alone = self._bases(), self._alone()
+        if alone is not None:
+            score = scores[:, alone] if base is None else scores[:, alone] + base[0]
+            positive = bool((self.class_weights >= 0).all())
+            chosen = (score > (0.5 if positive else 0)).astype(int)
+            found = transformed(scores, self.post_transform) if alone else two_scores(score, self.post_transform, positive)
         else:
             if base is not None:
                 scores, some = scores + base, np.ones_like(some)
-            chosen = np.where(some, scores, -np.inf).argmax(1)
+            chosen = np.where(some | (len(labels) == 2), scores, -np.inf).argmax(1)
             found = transformed(scores, self.post_transform)
         return labels[chosen], found.astype(np.float32)
-
-    def _of_two(self, scores: Array, some: Array, base: Array | None) -> tuple[Array, Array]:
-        both = some[:, 1]
-        if base is not None and len(base) == 2:
-            # one alone has scores: the second class gets them, and its own base
-            second = np.where(both, scores[:, 1] + base[1], scores[:, 1] + base[1])
-            scores = np.stack([scores[:, 0] + base[0], second], axis=1)
-            both = np.ones_like(both)
-        elif base is not None:
-            scores = scores + np.array([base[0], 0], scores.dtype)
-        single = len(np.unique(self.class_ids)) == 1
-        positive = bool((self.class_weights >= 0).all())
-        weight = np.where(both, scores[:, 1], scores[:, 0])
-        chosen = (weight > (0.5 if single and positive else 0)).astype(int)
-        alone = two_scores(scores[:, 0], self.post_transform, positive and single)
-        return chosen, np.where(both[:, None], transformed(scores, self.post_transform), alone)
 
     @classmethod
     def examples(cls, make):

@@ -196,6 +196,10 @@ class DequantizeLinearBackward(Scaled):
                 total = each.sum(tuple(i for i in range(x.ndim) if i != axis))
         return convert(total, scale.dtype).reshape(scale.shape)
 
+    def gradient(self, F, g, dy, x, scale, *rest):
+        zero = rest[:-1]
+        return [F._onnx_DequantizeLinear(x, g, *zero, **self.dump()), None, None, *(None for _ in zero)]
+
 
 def dynamic(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """float32 numbers as (uint8, scale, zero point) such that 0 is exact and all are in range; of no numbers the scale is 1."""

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...op import Op, op
+from ...op import op
 from ...shapes import UNKNOWN
 from ..common import axes_of, axis_of, narrow, widen
 from .base import Pointwise, Standard, ints
@@ -251,7 +251,7 @@ class ReduceLogSumExp(Reduction):
 # -- places of extremes --------------------------------------------------------------------------------------------------
 
 
-class ArgExtreme(Op):
+class ArgExtreme(Standard):
     """Where the extreme along axis is, as int64: the first of several, or with select_last_index the last. NaN is more extreme than
     anything. Shapes: any -> as data without axis, or with keepdims with size 1 for it."""
 
@@ -367,7 +367,7 @@ class CumProd(Running):
 
 
 @op("_onnx_LpNormalization")
-class LpNormalization(Op):
+class LpNormalization(Standard):
     """input divided by its norm along axis: the sum of absolute values (p 1) or the root of the sum of squares (p 2). Where that is
     0, so is the result. Shapes: any -> as input. Source: ONNX LpNormalization (opset 1 to newest)."""
 
@@ -402,7 +402,7 @@ class LpNormalization(Op):
 
 
 @op("_onnx_MeanVarianceNormalization")
-class MeanVarianceNormalization(Op):
+class MeanVarianceNormalization(Standard):
     """X less its mean along axes, divided by its standard deviation there plus 1e-9. Shapes: any -> as X.
 
     Source: ONNX MeanVarianceNormalization (opset 9 to newest)."""

@@ -10,7 +10,6 @@ from ...shapes import UNKNOWN
 from .base import Pointwise, Standard
 
 OBJECT = np.dtype(object)
-Texts = tuple[str, ...]
 
 
 def each(function, *arrays):
@@ -31,6 +30,10 @@ class StringConcat(Pointwise):
     def meaning(self, x, y):
         return each(str.__add__, x, y)
 
+    @classmethod
+    def examples(cls, make):
+        yield make(make.array([["a"], ["é"]], object), make.array(["", "b c", "."], object))
+
 
 @op("_onnx_StringNormalizer")
 class StringNormalizer(Standard):
@@ -41,8 +44,8 @@ class StringNormalizer(Standard):
 
     case_change_action: str = "NONE"
     is_case_sensitive: bool = False
-    locale: str | None = None
-    stopwords: Texts = ()
+    locale: str = ""
+    stopwords: np.ndarray = np.empty(0, object)
 
     inputs = ("X",)
     data_decides = True
@@ -55,23 +58,31 @@ class StringNormalizer(Standard):
     def shape(self, x):
         if len(x) not in (1, 2) or (len(x) == 2 and x[0] is not UNKNOWN and x[0] != 1):
             raise self.fail(f"got shape {x}, wanted (C,) or (1, C)")
-        return (*x[:-1], UNKNOWN) if self.stopwords or x[-1] is UNKNOWN or x[-1] == 0 else x
+        return (*x[:-1], UNKNOWN) if self.stopwords.size or x[-1] is UNKNOWN or x[-1] == 0 else x
 
     def meaning(self, x):
         same = str if self.is_case_sensitive else str.lower
-        stops = {same(s) for s in self.stopwords}
+        stops = {same(s) for s in self.stopwords.tolist()}
         change = {"LOWER": str.lower, "UPPER": str.upper, "NONE": str}[self.case_change_action]
         kept = [change(s) for s in map(str, x.reshape(-1)) if same(s) not in stops] or [""]
         return np.array(kept, object).reshape(*x.shape[:-1], len(kept))
+
+    @classmethod
+    def examples(cls, make):
+        words = make.array(["a", "THE", "the", "b"], object)
+        yield make(words, stopwords=make.array(["the"], object))
+        yield make(words.reshape(1, 4), stopwords=make.array(["the"], object), is_case_sensitive=True)
 
 
 @op("_onnx_StringSplit")
 class StringSplit(Standard):
     """The substrings of each string along a new last axis, filled up with empty ones, and how many there are (int64).
 
-    Without delimiter, or with an empty one, runs of white space separate. Source: ONNX StringSplit (opset 20 to newest)."""
+    Where the delimiter is empty runs of white space separate, and none is left around the substrings. An empty string is one
+    empty substring of a delimiter, as in Python and the reference evaluator (onnxruntime counts none), and none otherwise.
+    Source: ONNX StringSplit (opset 20 to newest)."""
 
-    delimiter: str | None = None
+    delimiter: str = ""
     maxsplit: int | None = None
 
     inputs = ("X",)
@@ -88,12 +99,20 @@ class StringSplit(Standard):
 
     def meaning(self, x):
         most = -1 if self.maxsplit is None else self.maxsplit
-        parts = [str(s).split(self.delimiter or None, most) for s in x.reshape(-1)]
+        if self.delimiter:
+            parts = [str(s).split(self.delimiter, most) for s in x.reshape(-1)]
+        else:
+            parts = [str(s).strip().split(None, most) for s in x.reshape(-1)]
         counts = np.array([len(p) for p in parts], np.int64)
         made = np.full((x.size, max(counts, default=0)), "", object)
         for row, part in zip(made, parts):
             row[: len(part)] = part
         return made.reshape(*x.shape, made.shape[1]), counts.reshape(x.shape)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.array([["a b", " c"], ["", "d  e f "]], object))
+        yield make(make.array(["a,b", "c", ",d,"], object), delimiter=",", maxsplit=1)
 
 
 @op("_onnx_RegexFullMatch")
@@ -119,6 +138,10 @@ class RegexFullMatch(Pointwise):
     def meaning(self, x):
         pattern = compiled(self.pattern)
         return each(lambda s: pattern.fullmatch(s) is not None, x).astype(np.bool_)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.array([["ab12", "ab"], ["é1", "a\n1"]], object), pattern=r"\w+.?\d+$")
 
 
 # what is meant by these classes in RE2: ASCII alone, and no vertical tab among the white space
@@ -217,6 +240,8 @@ def _set(rest: str) -> tuple[str, int]:
         elif rest[at] == "\\":
             piece, size = _escape(rest[at:], inside=True)
         else:
+            if rest.startswith("--", at):
+                raise ValueError("'--' in a set")
             piece, size = rest[at] if rest[at] == "-" else re.escape(rest[at]), 1
         out.append(piece)
         at, first = at + size, False
@@ -241,7 +266,7 @@ class TfIdfVectorizer(Standard):
     ngram_counts: tuple[int, ...]
     ngram_indexes: tuple[int, ...]
     pool_int64s: tuple[int, ...] | None = None
-    pool_strings: Texts | None = None
+    pool_strings: np.ndarray | None = None
     weights: tuple[float, ...] | None = None
 
     inputs = ("X",)
@@ -266,7 +291,7 @@ class TfIdfVectorizer(Standard):
 
     def _pool(self):
         """The n-grams, in the order of the pool."""
-        flat = self.pool_strings if self.pool_int64s is None else self.pool_int64s
+        flat = self.pool_int64s if self.pool_strings is None else self.pool_strings.tolist()
         ends = (*self.ngram_counts[1:], len(flat))
         pool = []
         for length, (start, end) in enumerate(zip(self.ngram_counts, ends), 1):
@@ -282,27 +307,35 @@ class TfIdfVectorizer(Standard):
         return np.dtype(np.float32)
 
     def meaning(self, x):
-        column = dict(zip(self._pool(), self.ngram_indexes))
-        width = max(self.ngram_indexes) + 1
-        counts = np.zeros((*x.shape[:-1], width), np.float32)
-        rows = x.reshape(-1, x.shape[-1]).tolist() if x.ndim > 1 else [x.tolist()]
-        for row, total in zip(rows, counts.reshape(-1, width)):
+        number = {gram: i for i, gram in enumerate(self._pool())}
+        weights = [1.0] * len(number) if self.weights is None or self.mode == "TF" else self.weights
+        made = np.zeros(self.shape(x.shape), np.float32)
+        rows = x.tolist() if x.ndim > 1 else [x.tolist()]
+        for row, out in zip(rows, made.reshape(len(rows), -1)):
             for gram in self._grams(row):
-                if gram in column:
-                    total[column[gram]] += 1
-        if self.mode == "TF":
-            return counts
-        weights = np.ones(width, np.float32)
-        if self.weights is not None:
-            weights[list(self.ngram_indexes)] = self.weights
-        return weights * (counts > 0 if self.mode == "IDF" else counts)
+                found = number.get(gram)
+                if found is not None:
+                    column = self.ngram_indexes[found]
+                    out[column] = weights[found] + (0 if self.mode == "IDF" else out[column])
+        return made
 
     def _grams(self, row):
-        """All n-grams of a row; single items whatever is skipped once only."""
-        for length in range(self.min_gram_length, self.max_gram_length + 1):
-            for step in range(1, 2 if length == 1 else self.max_skip_count + 2):
-                for start in range(len(row) - step * (length - 1)):
-                    yield tuple(row[start : start + step * length : step][:length])
+        """All n-grams of a row; single items, which nothing can be skipped in, only once."""
+        for step in range(1, self.max_skip_count + 2):
+            for start in range(len(row)):
+                for length in range(self.min_gram_length, self.max_gram_length + 1):
+                    if start + step * (length - 1) < len(row) and (length > 1 or step == 1):
+                        yield tuple(row[start : start + step * length : step][:length])
+
+    @classmethod
+    def examples(cls, make):
+        grams = {"min_gram_length": 1, "max_gram_length": 2, "ngram_counts": (0, 2), "ngram_indexes": (3, 1, 0)}
+        row = make.integers(2, 9, low=1, high=5, dtype="int64")
+        yield make(row, mode="TF", max_skip_count=2, pool_int64s=(1, 2, 3, 4), **grams)
+        yield make(row[0], mode="TFIDF", max_skip_count=0, pool_int64s=(1, 2, 3, 4), weights=(0.5, 2, 3), **grams)
+        words = make.array(["a", "b", "c", "b", "a"], object)
+        pool = make.array(["a", "b", "b", "a"], object)
+        yield make(words, mode="IDF", max_skip_count=1, pool_strings=pool, weights=(0.5, 2, 3), **grams)
 
 
 @op("_onnx_ImageDecoder")

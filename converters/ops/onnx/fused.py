@@ -1,0 +1,140 @@
+"""What onnxruntime's optimiser writes for several operators at once, read as the operators of the standard that it stands for."""
+
+from onnx import helper
+
+from ...error import Unsupported
+from ...registry import from_onnx
+
+MS = "com.microsoft"
+OPSET = 23
+"""The standard's opset that the nodes below are of."""
+ACTIVATIONS = {
+    "Relu": (),
+    "Tanh": (),
+    "Sigmoid": (),
+    "LeakyRelu": ("alpha",),
+    "HardSigmoid": ("alpha", "beta"),
+}
+"""What FusedConv and FusedGemm may end with, and what their parameters are."""
+
+
+def _spelt(g, inputs, outputs, *nodes):
+    """The outputs of nodes (operator, names read, names made, attributes); inputs are the values that some of the names are."""
+    made = [helper.make_node(name, reads, makes, **attributes) for name, reads, makes, attributes in nodes]
+    opsets = [helper.make_opsetid("", OPSET)]
+    there = {name: value for name, value in inputs.items() if value is not None}
+    return g.expand(helper.make_function(MS, g.node.op_type, list(there), outputs, made, opsets), list(there.values()))
+
+
+@from_onnx("Gelu", domain=MS)
+def _(g, x):
+    return _spelt(g, {"X": x}, ["Y"], ("Gelu", ["X"], ["Y"], {}))
+
+
+@from_onnx("BiasGelu", domain=MS)
+def _(g, a, b):
+    return _spelt(g, {"A": a, "B": b}, ["C"], ("Add", ["A", "B"], ["sum"], {}), ("Gelu", ["sum"], ["C"], {}))
+
+
+@from_onnx("FastGelu", domain=MS)
+def _(g, x, bias=None):
+    added = [] if bias is None else [("Add", ["X", "bias"], ["sum"], {})]
+    return _spelt(
+        g, {"X": x, "bias": bias}, ["Y"], *added, ("Gelu", ["sum" if added else "X"], ["Y"], {"approximate": "tanh"})
+    )
+
+
+@from_onnx("QuickGelu", domain=MS)
+def _(g, x, *, alpha=1.702):
+    """x * sigmoid(alpha * x)."""
+    if x.dtype is None:
+        raise Unsupported("the dtype of X is not known")
+    inputs = {"X": x, "alpha": g.const(alpha, x.dtype)}
+    nodes = (
+        ("Mul", ["X", "alpha"], ["scaled"], {}),
+        ("Sigmoid", ["scaled"], ["gate"], {}),
+        ("Mul", ["X", "gate"], ["Y"], {}),
+    )
+    return _spelt(g, inputs, ["Y"], *nodes)
+
+
+@from_onnx("FusedMatMul", "TransposeMatMul", domain=MS)
+def _(g, a, b, *, alpha=1.0, transA=0, transB=0, transBatchA=0, transBatchB=0):  # noqa: N803  ONNX's names
+    if transBatchA or transBatchB:
+        raise Unsupported("got transBatchA or transBatchB, wanted neither; export without onnxruntime's optimisation")
+    inputs, nodes = {"A": a, "B": b}, []
+    factors = ["A", "B"]
+    for i, (value, turned) in enumerate(((a, transA), (b, transB))):
+        if turned and value.rank > 1:
+            perm = [*range(value.rank - 2), value.rank - 1, value.rank - 2]
+            nodes.append(("Transpose", [factors[i]], [f"turned{i}"], {"perm": perm}))
+            factors[i] = f"turned{i}"
+    nodes.append(("MatMul", factors, ["product"], {}))
+    if alpha == 1:
+        return _spelt(g, inputs, ["product"], *nodes)
+    if a.dtype is None:
+        raise Unsupported("the dtype of A is not known")
+    inputs["alpha"] = g.const(alpha, a.dtype)
+    return _spelt(g, inputs, ["Y"], *nodes, ("Mul", ["product", "alpha"], ["Y"], {}))
+
+
+def _ending(activation, parameters, read, made):
+    """The node of an activation. Raises Unsupported for one that is not known."""
+    if not activation:
+        return "Identity", [read], [made], {}
+    if activation not in ACTIVATIONS:
+        raise Unsupported(f"got activation={activation}, wanted one of {', '.join(ACTIVATIONS)}")
+    return activation, [read], [made], dict(zip(ACTIVATIONS[activation], parameters))
+
+
+@from_onnx("FusedConv", domain=MS)
+def _(g, x, w, b=None, z=None, *, activation="", activation_params=(), **attributes):
+    inputs = {"X": x, "W": w, "B": b, "Z": z}
+    nodes = [("Conv", ["X", "W", "" if b is None else "B"], ["product"], attributes)]
+    if z is not None:
+        nodes.append(("Add", ["product", "Z"], ["sum"], {}))
+    return _spelt(g, inputs, ["Y"], *nodes, _ending(activation, activation_params, nodes[-1][2][0], "Y"))
+
+
+@from_onnx("FusedGemm", domain=MS)
+def _(
+    g, a, b, c=None, *, activation="", activation_alpha=None, activation_beta=None, activation_gamma=None, **attributes
+):
+    given = [v for v in (activation_alpha, activation_beta, activation_gamma) if v is not None]
+    product = ("Gemm", ["A", "B", "" if c is None else "C"], ["product"], attributes)
+    return _spelt(g, {"A": a, "B": b, "C": c}, ["Y"], product, _ending(activation, given, "product", "Y"))
+
+
+def _skipped(g, x, skip, bias, normalised, more, inputs):
+    """Outputs of a layer normalisation of input + skip + bias; the sum is the fourth, where it is wanted."""
+    nodes = [("Add", ["input", "skip"], ["both"], {})]
+    if bias is not None:
+        nodes.append(("Add", ["both", "bias"], ["all"], {}))
+    total = nodes[-1][2][0]
+    name, reads, attributes = normalised
+    nodes.append((name, [total, *reads], ["output", *more], attributes))
+    found = _spelt(g, {"input": x, "skip": skip, "bias": bias, **inputs}, ["output", *more, total], *nodes)
+    return [found[0], *(found[1:-1] if more else [None, None]), found[-1]]
+
+
+@from_onnx("SkipLayerNormalization", domain=MS)
+def _(g, x, skip, gamma, beta=None, bias=None, *, epsilon=1e-12):
+    reads = ["gamma"] if beta is None else ["gamma", "beta"]
+    more = ["mean", "deviation"] if g.wants(1) or g.wants(2) else []
+    normalised = "LayerNormalization", reads, {"epsilon": epsilon}
+    return _skipped(g, x, skip, bias, normalised, more, {"gamma": gamma, "beta": beta})
+
+
+@from_onnx("SkipSimplifiedLayerNormalization", domain=MS)
+def _(g, x, skip, gamma, bias=None, *, epsilon=1e-12):
+    if g.wants(1) or g.wants(2):
+        raise Unsupported("mean and inv_std_var are wanted, which only training reads")
+    return _skipped(g, x, skip, bias, ("RMSNormalization", ["gamma"], {"epsilon": epsilon}), [], {"gamma": gamma})
+
+
+@from_onnx("SimplifiedLayerNormalization")
+@from_onnx("SimplifiedLayerNormalization", domain=MS)
+def _(g, x, scale, *, axis=-1, epsilon=1e-5, stash_type=1):
+    """Written by onnxruntime into the standard's own domain."""
+    attributes = {"axis": axis, "epsilon": epsilon, "stash_type": stash_type}
+    return _spelt(g, {"X": x, "scale": scale}, ["Y"], ("RMSNormalization", ["X", "scale"], ["Y"], attributes))

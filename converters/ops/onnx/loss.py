@@ -1,0 +1,5 @@
+"""Losses of classes."""
+
+from ...registry import itself
+
+itself("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss", since=12)

@@ -1,0 +1,29 @@
+"""Reductions and running sums. What MXNet has is read in converters/ops/reduce.py."""
+
+from ...error import Unsupported
+from ...registry import STANDING, itself, to_onnx
+
+REDUCTIONS = ("Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "LogSum", "LogSumExp", "SumSquare")
+
+itself("CumProd", since=26)
+itself("LpNormalization")
+itself("MeanVarianceNormalization", since=9)
+itself("CumSum", since=11, read=False)
+itself("ArgMax", "ArgMin", since=12, read=False)
+
+
+@to_onnx(*(f"_onnx_Reduce{kind}" for kind in REDUCTIONS))
+def _(b, op, data, axes=None):
+    """Before opset 18 (ReduceSum: 13) axes are an attribute, and none of them means all."""
+    name = op.name.removeprefix("_onnx_")
+    if b.opset >= (13 if name == "ReduceSum" else 18):
+        return b.itself("", name, op, [data] if axes is None else [data, axes])
+    if axes is not None and axes.const is None:
+        raise Unsupported(f"axes of {name} that are only known at run time need opset 18; choose that or a newer one")
+    listed = [] if axes is None else [int(v) for v in axes.const.reshape(-1)]
+    if not listed and op.noop_with_empty_axes:
+        raise Unsupported(f"{name} over no axes needs opset 18; choose that or a newer one")
+    return b.node(name, data, axes=listed or None, keepdims=int(op.keepdims))
+
+
+STANDING.update({f"_onnx_Reduce{kind}": ("", f"Reduce{kind}") for kind in REDUCTIONS})

@@ -1,0 +1,400 @@
+"""Normalizations in the forms that MXNet lacks. Their gradients are programs in MXNet's operators and so have gradients in turn."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...op import op
+from ...shapes import UNKNOWN, show
+from ..adjoint import linear
+from ..common import narrow, widen
+from .base import Standard
+
+
+def _projected(F, v, h, mean: Callable[[Any], Any]):
+    """What normalizing does to a gradient: v without its mean and without its part along h."""
+    return F.broadcast_sub(v, mean(v)) - F.broadcast_mul(h, mean(v * h))
+
+
+def _planes(F, x):
+    """(N, C, ...) as (N, C, everything else)."""
+    return F.reshape(x, shape=(0, 0, -1))
+
+
+def _column(F, v, like):
+    """(C,) so that it broadcasts against _planes, in the dtype of ``like``."""
+    return F.reshape(F._backward_cast_like(v, like), shape=(1, -1, 1))
+
+
+def _back(F, v, like):
+    return F._backward_cast_like(F._backward_reshape_like(v, like), like)
+
+
+def _want_planes(op, shape, least):
+    if len(shape) < least:
+        raise op.fail(f"got data of shape {show(shape)}, wanted at least {least} axes")
+
+
+def _normalized(x, axes, epsilon):
+    """(x normalized over axes, its mean, 1 / its standard deviation)."""
+    mean = x.mean(axes, keepdims=True)
+    y = x - mean
+    inverse = 1 / np.sqrt(np.square(y).mean(axes, keepdims=True) + y.dtype.type(epsilon))
+    y *= inverse
+    return y, mean, inverse
+
+
+@op("_onnx_BatchNormalization")
+class BatchNormalization(Standard):
+    """(X - mean) / sqrt(var + epsilon) * scale + B for each channel, with the mean and variance given, or with training_mode
+    those of the batch; then also what has been given moved towards them: old momentum + new (1 - momentum).
+
+    Shapes: X (N, C, ...), scale, B, input_mean, input_var (C,) -> as X, (C,), (C,). Dtypes: Y has that of X, the others those of
+    input_mean and input_var. Source: ONNX BatchNormalization (opset 15; older ones are brought to that form); Ioffe and Szegedy 2015."""
+
+    epsilon: float = 9.999999747378752e-06
+    momentum: float = 0.8999999761581421
+    training_mode: bool = False
+    num_outputs: int = 1
+
+    inputs = ("X", "scale", "B", "input_mean", "input_var")
+
+    def check(self):
+        if self.num_outputs > 1 and not self.training_mode:
+            return f"got {self.num_outputs} outputs without training_mode, wanted one"
+        return super().check()
+
+    def returns(self):
+        return ("Y", "running_mean", "running_var")[: self.num_outputs]
+
+    def shape(self, x, *rest):
+        _want_planes(self, x, 2)
+        return x if self.num_outputs == 1 else [x, *rest[2:]][: self.num_outputs]
+
+    def dtype(self, x, *rest):
+        return x if self.num_outputs == 1 else [x, *rest[2:]][: self.num_outputs]
+
+    def meaning(self, x, scale, b, mean, var):
+        wide = widen(x)
+        over = (0, *range(2, x.ndim))
+        dims = (-1, *(1,) * (x.ndim - 2))
+        old = [widen(v) for v in (mean, var)]
+        new = old
+        if self.training_mode:
+            center = wide.mean(over)
+            new = [center, np.square(wide - center.reshape(dims)).mean(over)]
+        y = wide - new[0].reshape(dims)
+        y *= (widen(scale) / np.sqrt(new[1] + new[1].dtype.type(self.epsilon))).reshape(dims).astype(y.dtype, copy=False)
+        y += widen(b).reshape(dims).astype(y.dtype, copy=False)
+        results = [narrow(y, x.dtype)]
+        for before, now, array in zip(old, new, (mean, var)):
+            keep = before.dtype.type(self.momentum)
+            results.append((before * keep + now * (1 - keep)).astype(array.dtype))
+        return results[0] if self.num_outputs == 1 else tuple(results[: self.num_outputs])
+
+    def gradient(self, F, dy, x, scale, b, mean, var, *outputs):
+        heads = [dy] if self.num_outputs == 1 else list(dy)
+
+        def average(v):
+            return F.mean(v, axis=(0, 2), keepdims=True)
+
+        def total(v):
+            return F.sum(v, axis=(0, 2), keepdims=True)
+
+        x3, g3, factor = _planes(F, x), _planes(F, heads[0]), _column(F, scale, x)
+        center = average(x3) if self.training_mode else _column(F, mean, x)
+        away = F.broadcast_sub(x3, center)
+        spread = average(away * away) if self.training_mode else _column(F, var, x)
+        inverse = F.rsqrt(spread + self.epsilon)
+        h, v = F.broadcast_mul(away, inverse), F.broadcast_mul(g3, factor)
+        dscale, db = _back(F, total(g3 * h), scale), _back(F, total(g3), b)
+        if not self.training_mode:
+            dx = F.broadcast_mul(v, inverse)
+            dvar = total(v * h) * (inverse * inverse) * -0.5
+            return _back(F, dx, x), dscale, db, _back(F, -total(dx), mean), _back(F, dvar, var)
+        dx = F.broadcast_mul(_projected(F, v, h, average), inverse)
+        share = (1 - self.momentum) / total(F.ones_like(x3))
+        rest: list[Any] = [None, None]
+        if self.num_outputs > 1:
+            dx = F.broadcast_add(dx, _column(F, heads[1], x) * share)
+            rest[0] = heads[1] * self.momentum
+        if self.num_outputs > 2:
+            dx = dx + F.broadcast_mul(away, _column(F, heads[2], x) * share * 2)
+            rest[1] = heads[2] * self.momentum
+        return _back(F, dx, x), dscale, db, *rest
+
+    @classmethod
+    def examples(cls, make):
+        given = [make.uniform(3), make.uniform(3), make.uniform(3), make.uniform(3, low=0.5, high=1.5)]
+        yield make(make.uniform(2, 3, 2, 2), *given)
+        yield make(make.uniform(4, 3, 2), *given, training_mode=True, num_outputs=3, momentum=0.75)
+
+
+@op("_onnx_InstanceNormalization")
+class InstanceNormalization(Standard):
+    """X normalized over the spatial axes of each channel of each image, times scale, plus B.
+
+    Shapes: input (N, C, ...), scale and B (C,) -> as input. Source: ONNX InstanceNormalization (opset 1 to newest)."""
+
+    epsilon: float = 9.999999747378752e-06
+
+    inputs = ("input", "scale", "B")
+
+    def shape(self, x, scale, b):
+        _want_planes(self, x, 2)
+        return x
+
+    def meaning(self, x, scale, b):
+        dims = (-1, *(1,) * (x.ndim - 2))
+        y, _, _ = _normalized(widen(x), tuple(range(2, x.ndim)), self.epsilon)
+        y *= widen(scale).reshape(dims)
+        y += widen(b).reshape(dims)
+        return narrow(y, x.dtype)
+
+    def gradient(self, F, dy, x, scale, b, y):
+        def average(v):
+            return F.mean(v, axis=2, keepdims=True)
+
+        x3, g3 = _planes(F, x), _planes(F, dy)
+        away = F.broadcast_sub(x3, average(x3))
+        inverse = F.rsqrt(average(away * away) + self.epsilon)
+        h = F.broadcast_mul(away, inverse)
+        dx = F.broadcast_mul(_projected(F, F.broadcast_mul(g3, _column(F, scale, x)), h, average), inverse)
+        return _back(F, dx, x), F.sum(g3 * h, axis=(0, 2)), F.sum(g3, axis=(0, 2))
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 3, 4, 2), make.uniform(3), make.uniform(3))
+
+
+class _FromAxis(Standard):
+    """Base of what normalizes over all axes from ``axis`` on, in the dtype stash_type where that is the wider one.
+
+    (onnxruntime takes float64 down to float32 there, as the standard's text has it; here it keeps its precision.)"""
+
+    axis: int = -1
+    epsilon: float = 9.999999747378752e-06
+    stash_type: np.dtype = np.dtype(np.float32)
+
+    def axes(self, rank: int) -> tuple[int, ...]:
+        """What the mean is over."""
+        if not -rank <= self.axis < max(rank, 1):
+            raise self.fail(f"got axis={self.axis} for {rank} axes")
+        return tuple(range(self.axis % rank, rank)) if rank else ()
+
+    def wide(self, x):
+        """x in the dtype to compute in."""
+        wide = widen(x)
+        return wide.astype(self.stash_type) if self.stash_type.itemsize > wide.dtype.itemsize else wide
+
+    def average(self, F):
+        """The mean over the axes as a function of symbols, whose rank is not known."""
+        if self.axis < 0:
+            return lambda v: F.mean(v, axis=tuple(range(self.axis, 0)), keepdims=True)
+        if not self.axis:
+            return lambda v: F.mean(v, keepdims=True)
+        return lambda v: F.mean(v, axis=tuple(range(self.axis)), exclude=True, keepdims=True)
+
+
+@op("_onnx_LayerNormalization")
+class LayerNormalization(_FromAxis):
+    """X normalized over all axes from ``axis`` on, times Scale, plus B; further outputs: the mean and 1 / the standard deviation.
+
+    Shapes: X any, Scale and B what broadcasts to X -> as X, and twice X with 1 from axis on, in stash_type.
+    Source: ONNX LayerNormalization (opset 17 to newest); Ba, Kiros and Hinton 2016."""
+
+    num_outputs: int = 1
+
+    inputs = ("X", "Scale", "B")
+    optional = ("B",)
+
+    def returns(self):
+        return ("Y", "Mean", "InvStdDev")[: self.num_outputs]
+
+    def shape(self, x, scale, b):
+        axes = self.axes(len(x))
+        reduced = tuple(1 if a in axes else d for a, d in enumerate(x))
+        return x if self.num_outputs == 1 else [x, reduced, reduced][: self.num_outputs]
+
+    def dtype(self, x, scale, b):
+        return x if self.num_outputs == 1 else [x, self.stash_type, self.stash_type][: self.num_outputs]
+
+    def meaning(self, x, scale, b):
+        y, mean, inverse = _normalized(self.wide(x), self.axes(x.ndim), self.epsilon)
+        y = y * widen(scale)
+        if b is not None:
+            y += widen(b)
+        y = y.astype(x.dtype, copy=False)
+        return y if self.num_outputs == 1 else (y, mean.astype(self.stash_type), inverse.astype(self.stash_type))[: self.num_outputs]
+
+    def gradient(self, F, dy, x, scale, *rest):
+        heads = [dy] if self.num_outputs == 1 else [F._backward_cast_like(d, x) for d in dy]
+        average = self.average(F)
+        away = F.broadcast_sub(x, average(x))
+        inverse = F.rsqrt(average(away * away) + self.epsilon)
+        h = F.broadcast_mul(away, inverse)
+        dx = F.broadcast_mul(_projected(F, F._npi_multiply(heads[0], scale), h, average), inverse)
+        if self.num_outputs > 1:  # the mean of what is spread evenly over n is 1 / n of it
+            count = 1 / self._count(F, F.ones_like(x))
+            dx = F.broadcast_add(dx, heads[1] * count)
+            if self.num_outputs > 2:
+                dx = dx - F.broadcast_mul(h, heads[2] * inverse * inverse * count)
+        found = [dx, F._backward_sum_like(heads[0] * h, scale)]
+        return [*found, F._backward_sum_like(heads[0], rest[0])] if self.given else found
+
+    def _count(self, F, ones):
+        if not self.axis:
+            return F.sum(ones, keepdims=True)
+        axes = {"axis": tuple(range(self.axis, 0))} if self.axis < 0 else {"axis": tuple(range(self.axis)), "exclude": True}
+        return F.sum(ones, keepdims=True, **axes)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 3, 4), make.uniform(3, 4), make.uniform(3, 4), axis=1, given=("B",), num_outputs=3)
+        yield make(make.uniform(2, 3, 4), make.uniform(4), axis=-1)
+
+
+@op("_onnx_RMSNormalization")
+class RMSNormalization(_FromAxis):
+    """X divided by the root of its mean square over all axes from ``axis`` on, times scale, in the dtype of scale.
+
+    Shapes: X any, scale what broadcasts to X -> as X. Source: ONNX RMSNormalization (opset 23 to newest); Zhang and Sennrich 2019."""
+
+    inputs = ("X", "scale")
+
+    def shape(self, x, scale):
+        self.axes(len(x))
+        return x
+
+    def dtype(self, x, scale):
+        return scale
+
+    def meaning(self, x, scale):
+        wide = self.wide(x)
+        y = wide / np.sqrt(np.square(wide).mean(self.axes(x.ndim), keepdims=True) + wide.dtype.type(self.epsilon))
+        return (y * widen(scale)).astype(scale.dtype, copy=False)
+
+    def gradient(self, F, dy, x, scale, y):
+        dy = F._backward_cast_like(dy, x)
+        average = self.average(F)
+        inverse = F.rsqrt(average(x * x) + self.epsilon)
+        h = F.broadcast_mul(x, inverse)
+        v = F._npi_multiply(dy, F._backward_cast_like(scale, x))
+        dx = F.broadcast_mul(v - F.broadcast_mul(h, average(v * h)), inverse)
+        return dx, F._backward_cast_like(F._backward_sum_like(dy * h, scale), scale)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 3, 4), make.uniform(4))
+        yield make(make.uniform(2, 3, 4), make.uniform(3, 1), axis=1)
+
+
+@op("_onnx_GroupNormalization")
+class GroupNormalization(Standard):
+    """X normalized over each of num_groups groups of channels of each image, times scale and plus bias of the channel.
+
+    Shapes: X (N, C, ...), scale and bias (C,) -> as X. Computed in stash_type where that is the wider dtype.
+    Source: ONNX GroupNormalization (opset 21 to newest); Wu and He 2018."""
+
+    epsilon: float = 9.999999747378752e-06
+    num_groups: int
+    stash_type: np.dtype = np.dtype(np.float32)
+
+    inputs = ("X", "scale", "bias")
+
+    def shape(self, x, scale, bias):
+        _want_planes(self, x, 2)
+        if x[1] is not UNKNOWN and x[1] % self.num_groups:
+            raise self.fail(f"got {x[1]} channels, wanted a multiple of num_groups={self.num_groups}")
+        return x
+
+    def meaning(self, x, scale, bias):
+        wide = widen(x)
+        if self.stash_type.itemsize > wide.dtype.itemsize:
+            wide = wide.astype(self.stash_type)
+        dims = (-1, *(1,) * (x.ndim - 2))
+        y, _, _ = _normalized(wide.reshape(len(x), self.num_groups, x[:1].size // self.num_groups), (2,), self.epsilon)
+        y = y.reshape(x.shape) * widen(scale).reshape(dims)
+        y += widen(bias).reshape(dims)
+        return y.astype(x.dtype, copy=False)
+
+    def gradient(self, F, dy, x, scale, bias, y):
+        def grouped(v):
+            return F.reshape(v, shape=(0, self.num_groups, -1))
+
+        def average(v):
+            return F.mean(v, axis=2, keepdims=True)
+
+        x3, g3 = grouped(x), _planes(F, dy)
+        away = F.broadcast_sub(x3, average(x3))
+        inverse = F.rsqrt(average(away * away) + self.epsilon)
+        h = F.broadcast_mul(away, inverse)
+        v = grouped(F.broadcast_mul(g3, _column(F, scale, x)))
+        dx = F.broadcast_mul(_projected(F, v, h, average), inverse)
+        each = g3 * F._backward_reshape_like(h, g3)
+        return _back(F, dx, x), F.sum(each, axis=(0, 2)), F.sum(g3, axis=(0, 2))
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 4, 3, 2), make.uniform(4), make.uniform(4), num_groups=2)
+
+
+class _Neighbours(Standard):
+    """Sums over ``size`` neighbouring channels: (size - 1) // 2 before, the rest of them behind."""
+
+    size: int
+
+    inputs = ("X",)
+
+    def shape(self, x):
+        _want_planes(self, x, 2)
+        return x
+
+    def summed(self, x, before):
+        """The sum from ``before`` channels before each one on."""
+        channels = x.shape[1]
+        whole = np.zeros((len(x), channels + self.size - 1, *x.shape[2:]), x.dtype)
+        whole[:, before : before + channels] = x
+        return sum((whole[:, i : i + channels] for i in range(1, self.size)), whole[:, :channels].copy())
+
+
+@linear(0)
+@op("_backward__onnx_LRN_sum")
+class _NeighbourSum(_Neighbours):
+    """The sums of LRN, for its gradient."""
+
+    def meaning(self, x):
+        return narrow(self.summed(widen(x), (self.size - 1) // 2), x.dtype)
+
+    def adjoint(self, of, dy, x):
+        return self.summed(dy, self.size // 2)
+
+
+@op("_onnx_LRN")
+class LRN(_Neighbours):
+    """X / (bias + alpha / size * sum of the squares of size neighbouring channels) ** beta.
+
+    Shapes: X (N, C, ...) -> as X. Source: ONNX LRN (opset 1 to newest); Krizhevsky, Sutskever and Hinton 2012."""
+
+    alpha: float = 9.999999747378752e-05
+    beta: float = 0.75
+    bias: float = 1.0
+
+    def check(self):
+        return super().check() or (None if self.size > 0 else f"got size={self.size}, wanted at least 1")
+
+    def meaning(self, x):
+        wide = widen(x)
+        norm = self.summed(np.square(wide), (self.size - 1) // 2)
+        norm = norm * norm.dtype.type(self.alpha / self.size) + norm.dtype.type(self.bias)
+        return narrow(wide * norm ** norm.dtype.type(-self.beta), x.dtype)
+
+    def gradient(self, F, dy, x, y):
+        norm = F._backward__onnx_LRN_sum(x * x, size=self.size) * (self.alpha / self.size) + self.bias
+        by_norm = F._backward__backward__onnx_LRN_sum(dy * x * norm ** (-self.beta - 1), x, size=self.size, of=0)
+        return dy * norm**-self.beta - x * by_norm * (2 * self.alpha * self.beta / self.size)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(1, 5, 2), size=4, alpha=0.5)

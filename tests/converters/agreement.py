@@ -1,0 +1,94 @@
+"""What reading a model has to keep: tests hand over an ONNX model and inputs, and every way through the product gives what
+onnxruntime gives for the model itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+
+import converters
+from bridge.onnx_backend import OnnxBackendRep
+from converters.importer import Imported, import_model
+from hybrid.graph import json as symbol_json
+from hybrid.op import Spec
+
+
+def parsed(text: str) -> onnx.ModelProto:
+    """A model from ONNX's text form; opset 17 when the text says none."""
+    head = "" if text.lstrip().startswith("<") else '<ir_version: 8, opset_import: ["" : 17, "local" : 1]>'
+    return onnx.parser.parse_model(head + text)
+
+
+def by_onnxruntime(model: onnx.ModelProto, feeds: Mapping[str, Any]) -> list[Any]:
+    """What onnxruntime makes of a model, without its own rewriting."""
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = 1
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    wanted = {i.name for i in session.get_inputs()}
+    return session.run(None, {k: v for k, v in feeds.items() if k in wanted})
+
+
+def same(got: Any, want: Any, rtol: float = 0.0) -> None:
+    """Fail unless both are the same: arrays by shape, dtype and numbers, lists element by element."""
+    if isinstance(want, list) or want is None:
+        assert type(got) is type(want)
+        assert want is None or len(got) == len(want)
+        for one, other in zip(got or (), want or ()):
+            same(one, other, rtol)
+        return
+    want = np.asarray(want)
+    assert got.shape == want.shape
+    assert got.dtype == want.dtype
+    if rtol and want.dtype.kind == "f":
+        np.testing.assert_allclose(got, want, rtol=rtol, atol=rtol)
+    else:
+        np.testing.assert_array_equal(got, want)
+
+
+def agree(
+    model: str | onnx.ModelProto,
+    *runs: Mapping[str, Any],
+    wants: Sequence[Sequence[Any]] | None = None,
+    rtol: float = 0.0,
+    again: int | None = 21,
+) -> Imported:
+    """Read a model and run it on inputs by name, once for each of ``runs``; fail unless the results are those of onnxruntime, or
+    ``wants`` where it does not take the model, and stay so after a trip through Symbol JSON and one through ONNX.
+
+    again: the opset at which it is written again; None not to."""
+    proto = parsed(model) if isinstance(model, str) else model
+    found = import_model(proto)
+    program = OnnxBackendRep(found)
+    text = symbol_json.dumps(found.graph)
+    loaded = OnnxBackendRep(found._replace(graph=symbol_json.loads(text)))
+    written = None if again is None else _written(found, again)
+    for number, feeds in enumerate(runs):
+        expected = by_onnxruntime(proto, feeds) if wants is None else wants[number]
+        results = program.run(dict(feeds))
+        for one, other in zip(results, expected, strict=True):
+            same(one, other, rtol)
+        for one, other in zip(loaded.run(dict(feeds)), results, strict=True):
+            same(one, other)
+        if written is not None:
+            reread = import_model(written)
+            left = {k: v for k, v in feeds.items() if k in reread.inputs}
+            for one, other in zip(OnnxBackendRep(reread).run(left), results, strict=True):
+                same(one, other)
+            if wants is None:
+                for one, other in zip(by_onnxruntime(written, left), expected, strict=True):
+                    same(np.asarray(one) if isinstance(other, np.ndarray) else one, other, rtol)
+    return found
+
+
+def _written(found: Imported, opset: int) -> onnx.ModelProto:
+    names = {n.name for n in found.graph.variables()}
+    inputs = {n: Spec(s.shape, s.dtype) for n, s in found.inputs.items() if n in names and s.shape is not None}
+    model = converters.to_onnx(found.graph, found.params, inputs, opset)
+    onnx.checker.check_model(model, full_check=True)
+    return model

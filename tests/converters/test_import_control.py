@@ -1,0 +1,384 @@
+"""If, Loop, Scan and SequenceMap: read, run, written and differentiated."""
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+import converters
+from converters.importer import import_model
+from hybrid import symbol
+from hybrid.error import MXNetError
+from hybrid.graph.executor import Program
+from hybrid.graph.gradient import gradients
+from hybrid.graph.graph import Entry, Graph
+
+from .agreement import agree, parsed
+
+X = np.float32([[1, -2, 3], [4, 5, -6]])
+
+
+def names(found) -> list[str]:
+    """The operators of the outermost graph."""
+    return [n.op.name for n in found.graph.nodes if n.op is not None]
+
+
+# -- If ---------------------------------------------------------------------------------------------------------------
+
+
+def test_if_takes_what_is_around() -> None:
+    text = """main (bool c, float[N, 3] x) => (float[M, 3] y, float[N, 3] z) {
+        a = Neg (x)
+        y, z = If (c) <
+            then_branch = yes () => (float[N, 3] p, float[N, 3] q) { p = Mul (a, x) q = Identity (a) },
+            else_branch = no () => (float[M, 3] p, float[N, 3] q) { p = Concat <axis = 0> (x, a) q = Identity (x) }
+        >
+    }"""
+    found = agree(text, *({"c": np.array(c), "x": x} for c in (True, False) for x in (X, X[:1])))
+    assert "_onnx_If" in names(found)
+
+
+def test_branches_give_what_is_around_inputs_and_constants() -> None:
+    text = """main (bool c, float[3] x) => (float[3] y, int64[2] z, float[3] same) {
+        y, z, same = If (c) <
+            then_branch = yes () => (float[3] x, int64[2] z, float[3] x2) { z = Constant <value = int64[2] {1, 2}> () x2 = Identity (x) },
+            else_branch = no () => (float[3] p, int64[2] q, float[3] x) <float[3] p = {1, 2, 3}, int64[2] q = {3, 4}> { }
+        >
+    }"""
+    wants = [[X[0], np.array([1, 2]), X[0]], [np.float32([1, 2, 3]), np.array([3, 4]), X[0]]]
+    agree(text, *({"c": np.array(c), "x": X[0]} for c in (True, False)), wants=wants)
+
+
+def test_constant_conditions_leave_no_trace() -> None:
+    text = """main (float[N, 3] x) => (float[N, 3] y) {
+        shape = Shape (x)
+        rank = Size (shape)
+        two = Constant <value = int64 {2}> ()
+        flat = Equal (rank, two)
+        a = Relu (x)
+        y = If (flat) <
+            then_branch = yes () => (float[N, 3] p) { b = Neg (a) p = Add (b, x) },
+            else_branch = no () => (float[N, 3] p) { p = Unheard <strange = 1> (a) }
+        >
+    }"""
+    found = agree(text, {"x": X}, {"x": X[:1]}, wants=[[np.minimum(X, 0)], [np.minimum(X[:1], 0)]])
+    assert not any("If" in n for n in names(found))
+
+
+def test_bodies_in_bodies_capture_captures() -> None:
+    text = """main (bool c, bool d, float[N] x) => (float[N] y) {
+        a = Neg (x)
+        y = If (c) <
+            then_branch = yes () => (float[N] p) {
+                b = Mul (a, x)
+                p = If (d) <
+                    then_branch = yes2 () => (float[N] r) { s = Add (a, b) r = Sub (s, x) },
+                    else_branch = no2 () => (float[N] r) { r = Identity (b) }
+                >
+            },
+            else_branch = no () => (float[N] p) { p = If (d) <
+                then_branch = yes3 () => (float[N] r) { r = Identity (a) },
+                else_branch = no3 () => (float[N] r) { r = Abs (x) }
+            > }
+        >
+    }"""
+    bools = (True, False)
+    agree(text, *({"c": np.array(c), "d": np.array(d), "x": X[0]} for c in bools for d in bools))
+
+
+def test_names_that_bodies_share() -> None:
+    """Each body has its own w and t, and its own weights w."""
+    text = """main (bool c, float[3] x) => (float[3] y, float[3] z) <float[3] v = {10, 20, 30}> {
+        y = If (c) <
+            then_branch = yes () => (float[3] t) <float[3] w = {1, 2, 3}> { u = Mul (x, w) t = Add (u, v) },
+            else_branch = no () => (float[3] t) <float[3] w = {4, 5, 6}> { u = Mul (x, w) t = Sub (u, v) }
+        >
+        z = If (c) <
+            then_branch = yes () => (float[3] t) <float[3] w = {7, 8, 9}> { u = Mul (x, w) t = Mul (u, v) },
+            else_branch = no () => (float[3] t) { t = Mul (x, v) }
+        >
+    }"""
+    found = agree(text, *({"c": np.array(c), "x": X[0]} for c in (True, False)))
+    arrays = {k: v.tolist() for k, v in found.params.items()}
+    assert arrays["v"] == [10, 20, 30]
+    assert sorted(map(tuple, arrays.values())) == [(1, 2, 3), (4, 5, 6), (7, 8, 9), (10, 20, 30)]
+
+
+def test_nodes_of_a_body_in_any_order() -> None:
+    text = """main (bool c, float[3] x) => (float[3] y) {
+        y = If (c) <
+            then_branch = yes () => (float[3] t) { t = Add (u, x) u = Mul (x, x) },
+            else_branch = no () => (float[3] t) { t = Neg (x) }
+        >
+    }"""
+    found = agree(text, {"c": np.array(True), "x": X[0]}, wants=[[X[0] * X[0] + X[0]]])
+    assert found.repairs
+
+
+def test_everything_wrong_in_bodies_is_said_at_once() -> None:
+    text = """main (bool c, float[3] x) => (float[3] y) {
+        a = Strange (x)
+        y = If (c) <
+            then_branch = yes () => (float[3] t) { u = Odd (x) t = Queer (x) },
+            else_branch = no () => (float[3] t) { t = Neg (a) }
+        >
+    }"""
+    with pytest.raises(converters.UnsupportedModel) as caught:
+        import_model(parsed(text))
+    assert [p.operator for p in caught.value.problems] == ["Strange", "Odd", "Queer"]
+
+
+def test_gradient_of_if() -> None:
+    text = """main (bool c, float[3] x) => (float[3] y) <float[3] w = {1, 2, 3}> {
+        y = If (c) <
+            then_branch = yes () => (float[3] t) { u = Mul (x, w) t = Mul (u, u) },
+            else_branch = no () => (float[3] t) { t = Neg (x) }
+        >
+    }"""
+    x, w = np.float32([1, 2, -1]), np.float32([1, 2, 3])
+    for c, dx, dw in ((True, 2 * x * w * w, 2 * w * x * x), (False, -np.ones(3), np.zeros(3))):
+        found = derivatives(import_model(parsed(text)), {"c": np.array(c), "x": x}, ["x", "w"])
+        np.testing.assert_allclose(found[0], dx, rtol=1e-6)
+        np.testing.assert_allclose(found[1], dw, rtol=1e-6)
+
+
+def derivatives(found, feeds: dict, wanted: list[str]) -> list[np.ndarray]:
+    """The gradients of the sum of all float outputs with respect to inputs or parameters."""
+    variables = {n.name: n for n in found.graph.variables()}
+    made = gradients(symbol, [(e, None) for e in found.graph.outputs], [variables[n] for n in wanted])
+    return Program(Graph(e for e in made if e is not None), found.params).run(
+        {k: v for k, v in feeds.items() if k in {n.name for n in Graph(e for e in made if e).variables()}}
+    )
+
+
+# -- Loop -------------------------------------------------------------------------------------------------------------
+
+COUNT = """main (int64 most, bool go, float[3] x) => (float[3] last, float[T, 3] all, int64[T] steps) {
+    last, all, steps = Loop (most, go, x) <body = body (int64 i, bool c, float[3] s) => (bool d, float[3] t, float[3] row, int64 n) {
+        t = Add (s, x)
+        total = ReduceSum <keepdims = 0> (t)
+        bound = Constant <value = float {50.0}> ()
+        d = Less (total, bound)
+        row = Mul (t, t)
+        n = Identity (i)
+    }>
+}"""
+
+
+def test_loop_ends_early_late_and_never_begins() -> None:
+    x = np.float32([1, 2, 3])
+    runs = [{"most": np.array(m), "go": np.array(g), "x": x} for m, g in ((3, True), (100, True), (0, True), (5, False), (1, True))]
+    agree(COUNT, *runs)
+
+
+@pytest.mark.parametrize("form", ["most", "condition", "both", "neither"])
+def test_loop_without_one_or_the_other(form: str) -> None:
+    most = "most" if form in ("most", "both") else '""'
+    go = "go" if form in ("condition", "both") else '""'
+    inputs = ", ".join(t for t, n in (("int64 most", most), ("bool go", go), ("float[1] x", "x")) if n != '""')
+    text = f"""main ({inputs}) => (float[1] last, float[T, 1] all) {{
+        last, all = Loop ({most}, {go}, x) <body = body (int64 i, bool c, float[1] s) => (bool d, float[1] t, float[1] u) {{
+            t = Mul (s, s)
+            u = Identity (s)
+            bound = Constant <value = float {{1000.0}}> ()
+            small = Less (t, bound)
+            one = Constant <value_ints = [0]> ()
+            d = Squeeze (small, one)
+        }}>
+    }}"""
+    feeds = {"most": np.array(2), "go": np.array(True), "x": np.float32([2])}
+    agree(text, {n: a for n, a in feeds.items() if n in (most, go, "x")})
+
+
+def test_states_that_grow() -> None:
+    text = """main (int64 most, float[N] x) => (float[M] y, float[K] z) {
+        y, z = Loop (most, , x, x) <body = body (int64 i, bool c, float[A] s, float[B] r) => (bool c2, float[A2] t, float[B2] q) {
+            c2 = Identity (c)
+            t = Concat <axis = 0> (s, x)
+            shape = Shape (s)
+            length = Cast <to = 1> (shape)
+            q = Add (r, length)
+        }>
+    }"""
+    runs = [{"most": np.array(m), "x": np.arange(n, dtype="f4")} for m in (0, 1, 3) for n in (1, 4)]
+    agree(text, *runs)
+
+
+def test_state_whose_rank_changes() -> None:
+    text = """main (int64 most, float[2, 3] x) => (float y) {
+        last = Loop (most, , x) <body = body (int64 i, bool c, float s) => (bool c2, float t) {
+            c2 = Identity (c)
+            axes = Constant <value_ints = [0]> ()
+            t = Unsqueeze (s, axes)
+        }>
+        y = ReduceSum <keepdims = 0> (last)
+    }"""
+    agree(text, {"most": np.array(3), "x": X}, wants=[[X.sum()]], again=None)
+
+
+def test_gradient_of_loop() -> None:
+    text = """main (int64 most, float[3] x) => (float[3] y, float[T, 3] z) <float[3] w = {1.1, 1.2, 1.3}> {
+        y, z = Loop (most, , x) <body = body (int64 i, bool c, float[3] s) => (bool c2, float[3] t, float[3] u) {
+            c2 = Identity (c)
+            t = Mul (s, w)
+            number = Cast <to = 1> (i)
+            u = Mul (t, number)
+        }>
+    }"""
+    found = import_model(parsed(text))
+    feeds = {"most": np.array(3), "x": np.float32([1, 2, -1])}
+    dx, dw = derivatives(found, feeds, ["x", "w"])
+    x, w = feeds["x"].astype("f8"), np.array([1.1, 1.2, 1.3])
+    # y = x w^3, z = 0, x w^2, 2 x w^3
+    np.testing.assert_allclose(dx, w**3 + w**2 + 2 * w**3, rtol=1e-5)
+    np.testing.assert_allclose(dw, x * (9 * w**2 + 2 * w), rtol=1e-5)
+
+
+# -- Scan -------------------------------------------------------------------------------------------------------------
+
+SUM = """main (float[3] start, float[T, 3] x, float[T, 3] y) => (float[3] last, float[?, 3] sums, float[?, 3] rows) {
+    last, sums, rows = Scan <num_scan_inputs = 2, ATTRIBUTES
+        body = body (float[3] s, float[3] a, float[3] b) => (float[3] t, float[3] u, float[3] v) {
+            ab = Mul (a, b) t = Add (s, ab) u = Identity (t) v = Sub (a, s)
+        }
+    > (start, x, y)
+}"""
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    ["", "scan_input_directions = [0, 1],", "scan_output_directions = [1, 0], scan_input_directions = [1, 1],"],
+)
+def test_scan_directions(attributes: str) -> None:
+    rng = np.random.default_rng(1)
+    runs = [{"start": X[0], "x": rng.normal(size=(t, 3)).astype("f4"), "y": rng.normal(size=(t, 3)).astype("f4")} for t in (1, 4)]
+    agree(SUM.replace("ATTRIBUTES", attributes), *runs, rtol=1e-6)
+
+
+def test_scan_without_a_slice() -> None:
+    none = np.zeros((0, 3), "f4")
+    found = agree(SUM.replace("ATTRIBUTES", ""), {"start": X[0], "x": none, "y": none}, wants=[[X[0], none, none]])
+    assert names(found) == ["_onnx_Scan"]
+
+
+def test_scan_axes() -> None:
+    text = """main (float[2] start, float[2, T] x) => (float[2] last, float[2, ?] sums, float[2, ?] more) {
+        last, sums, more = Scan <num_scan_inputs = 1, scan_input_axes = [-1], scan_output_axes = [1, -1], body = body
+            (float[2] s, float[2] a) => (float[2] t, float[2] u, float[2] v) { t = Add (s, a) u = Identity (t) v = Neg (s) }
+        > (start, x)
+    }"""
+    agree(text, {"start": X[:, 0], "x": X}, {"start": X[:, 0], "x": X[:, :1]})
+
+
+def test_plain_scan_is_foreach() -> None:
+    text = SUM.replace("ATTRIBUTES", "").replace("T, 3", "4, 3")
+    rng = np.random.default_rng(2)
+    feeds = {"start": X[0], "x": rng.normal(size=(4, 3)).astype("f4"), "y": rng.normal(size=(4, 3)).astype("f4")}
+    found = agree(text, feeds, rtol=1e-6)
+    assert names(found) == ["_foreach"]
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("length", ["T", "3"])
+def test_gradient_of_scan(axis: int, length: str) -> None:
+    sizes = [length, "2"] if axis == 0 else ["2", length]
+    text = f"""main (float[2] start, float[{", ".join(sizes)}] x) => (float[2] last, float[?, 2] rows) <float[2] w = {{0.5, -1.5}}> {{
+        last, rows = Scan <num_scan_inputs = 1, scan_input_axes = [{axis}], scan_input_directions = [{axis}], body = body
+            (float[2] s, float[2] a) => (float[2] t, float[2] u) {{ p = Mul (s, w) t = Add (p, a) u = Mul (t, a) }}
+        > (start, x)
+    }}"""
+    found = import_model(parsed(text))
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(3, 2) if axis == 0 else (2, 3)).astype("f4")
+    feeds = {"start": np.float32([1, -2]), "x": x, "w": np.float32([0.5, -1.5])}
+    made = derivatives(found, feeds, ["start", "x", "w"])
+
+    def value(start, x, w):
+        slices = x if axis == 0 else x.T[::-1]
+        s, total = start, 0.0
+        for a in slices:
+            s = s * w + a
+            total += (s * a).sum()
+        return total + s.sum()
+
+    args = {k: v.astype("f8") for k, v in feeds.items()}
+    for got, name in zip(made, ("start", "x", "w")):
+        for index in np.ndindex(args[name].shape):
+            ends = []
+            for step in (1e-5, -1e-5):
+                moved = {k: v.copy() for k, v in args.items()}
+                moved[name][index] += step
+                ends.append(value(**moved))
+            assert got[index] == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-4, abs=1e-5)
+
+
+def scan8(lengths: bool) -> onnx.ModelProto:
+    body = helper.make_graph(
+        [helper.make_node("Add", ["s", "a"], ["t"]), helper.make_node("Identity", ["t"], ["u"])],
+        "body",
+        [helper.make_tensor_value_info(n, TensorProto.FLOAT, [2]) for n in ("s", "a")],
+        [helper.make_tensor_value_info(n, TensorProto.FLOAT, [2]) for n in ("t", "u")],
+    )
+    node = helper.make_node("Scan", ["lengths" if lengths else "", "start", "x"], ["last", "sums"], body=body, num_scan_inputs=1)
+    infos = [helper.make_tensor_value_info("start", 1, ["B", 2]), helper.make_tensor_value_info("x", 1, ["B", "T", 2])]
+    if lengths:
+        infos.append(helper.make_tensor_value_info("lengths", TensorProto.INT64, ["B"]))
+    outputs = [helper.make_tensor_value_info("last", 1, ["B", 2]), helper.make_tensor_value_info("sums", 1, ["B", "T", 2])]
+    graph = helper.make_graph([node], "main", infos, outputs)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 8)], ir_version=3)
+
+
+@pytest.mark.parametrize("lengths", [False, True])
+def test_scan_with_a_batch(lengths: bool) -> None:
+    rng = np.random.default_rng(4)
+    runs = []
+    for batch, time in ((1, 1), (2, 3), (3, 4)):
+        feeds = {"start": rng.normal(size=(batch, 2)).astype("f4"), "x": rng.normal(size=(batch, time, 2)).astype("f4")}
+        if lengths:
+            feeds["lengths"] = np.arange(batch) % time + 1
+        runs.append(feeds)
+    agree(scan8(lengths), *runs, again=None if lengths else 21)
+
+
+# -- SequenceMap and what is no tensor --------------------------------------------------------------------------------
+
+
+def test_sequence_map_takes_what_is_around() -> None:
+    text = """main (seq(float[?]) s, float[1] x) => (seq(float[?]) y, seq(int64[?]) z) {
+        a = Neg (x)
+        y, z = SequenceMap <body = body (float[?] e) => (float[?] r, int64[?] n) { r = Mul (e, a) n = Shape (e) }> (s)
+    }"""
+    found = agree(text, {"s": [X[0], X[0, :1]], "x": np.float32([3])}, {"s": [X[1]], "x": np.float32([2])})
+    assert "_onnx_SequenceMap" in names(found)
+
+
+def test_sequences_as_states() -> None:
+    text = """main (int64 most, float[3] x) => (seq(float[3]) all, int64 count) {
+        empty = SequenceEmpty <dtype = 1> ()
+        all = Loop (most, , empty) <body = body (int64 i, bool c, seq(float[3]) s) => (bool c2, seq(float[3]) t) {
+            c2 = Identity (c)
+            number = Cast <to = 1> (i)
+            row = Mul (x, number)
+            t = SequenceInsert (s, row)
+        }>
+        count = SequenceLength (all)
+    }"""
+    agree(text, *({"most": np.array(m), "x": X[0]} for m in (1, 3, 0)))
+
+
+def test_condition_of_several_elements_is_refused() -> None:
+    text = """main (bool[N] c, float[3] x) => (float[3] y) { y = If (c) <
+        then_branch = yes () => (float[3] t) { t = Neg (x) }, else_branch = no () => (float[3] t) { t = Abs (x) }
+    > }"""
+    found = import_model(parsed(text))
+    with pytest.raises(MXNetError, match="one element"):
+        Program(found.graph).run({"c": np.array([True, False]), "x": X[0]})
+
+
+def test_captures_are_inputs_of_the_node() -> None:
+    text = """main (bool c, float[3] x) => (float[3] y) { a = Neg (x) y = If (c) <
+        then_branch = yes () => (float[3] t) { t = Neg (a) }, else_branch = no () => (float[3] t) { t = Abs (a) }
+    > }"""
+    (node,) = [n for n in import_model(parsed(text)).graph.nodes if n.op is not None and n.subgraphs]
+    assert [e.node.name for e in node.inputs] == ["c", "a"]
+    assert isinstance(node.inputs[1], Entry)

@@ -1,0 +1,328 @@
+"""How models are put together: functions, scopes, order, names, inputs and outputs of every kind."""
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+import converters
+from converters.importer import import_model
+from converters.kinds import kind_of, text_of
+
+from .agreement import agree, parsed
+
+X = np.float32([[1, -2, 3], [4, 5, -6]])
+
+
+def operators(found) -> list[str]:
+    """The operators of the outermost graph."""
+    return [n.op.name for n in found.graph.nodes if n.op is not None]
+
+
+# -- functions --------------------------------------------------------------------------------------------------------
+
+LOCAL = '<ir_version: 10, opset_import: ["" : 17, "local" : 1]>'
+
+
+def test_functions_in_functions() -> None:
+    text = (
+        LOCAL
+        + """main (float[N, 3] x) => (float[N, 3] y, float[N, 3] z) { y, a = local.outer (x) z = local.inner (a) }
+        <domain: "local", opset_import: ["" : 17, "local" : 1]> outer (x) => (y, z) { a = local.inner (x) y = local.inner (a) z = Neg (a) }
+        <domain: "local", opset_import: ["" : 17]> inner (y) => (x) { a = Relu (y) x = Sub (a, y) }"""
+    )
+    agree(text, {"x": X}, {"x": X[:1]})
+
+
+def test_attributes_of_functions() -> None:
+    """Given, left at their default, left out, and handed on."""
+    text = (
+        LOCAL
+        + """main (float[N, 3] x) => (float[N, 3] a, float[N, 3] b, float[N, 3] c) {
+            a = local.leaky <slope = 0.5> (x)
+            b = local.leaky (x)
+            c = local.twice <outer = 0.25> (x)
+        }
+        <domain: "local", opset_import: ["" : 17]> leaky <slope: float = 0.125> (x) => (y) { y = LeakyRelu <alpha: float = @slope> (x) }
+        <domain: "local", opset_import: ["" : 17, "local" : 1]> twice <outer> (x) => (y) {
+            a = local.leaky <slope: float = @outer> (x)
+            y = local.leaky <slope: float = @outer> (a)
+        }"""
+    )
+    found = agree(text, {"x": X}, wants=[[np.where(X < 0, s * X, X) for s in (0.5, 0.125, 0.0625)]])
+    assert len(operators(found)) == 4
+
+
+def test_an_attribute_that_nobody_gives_is_left_out() -> None:
+    text = (
+        LOCAL
+        + """main (float[N, 3] x) => (float[N, 3] y) { y = local.leaky (x) }
+        <domain: "local", opset_import: ["" : 17]> leaky <slope> (x) => (y) { y = LeakyRelu <alpha: float = @slope> (x) }"""
+    )
+    agree(text, {"x": X}, wants=[[np.where(X < 0, np.float32(0.01) * X, X)]])
+
+
+def test_inputs_of_functions_that_are_left_out() -> None:
+    text = (
+        LOCAL
+        + """main (float[N, 3] x, float low) => (float[N, 3] y, float[N, 3] z) { y = local.clip (x, , low) z = local.clip (x, low) }
+        <domain: "local", opset_import: ["" : 17]> clip (x, low, high) => (y) { y = Clip (x, low, high) }"""
+    )
+    feeds = {"x": X, "low": np.float32(1)}
+    agree(text, feeds, wants=[[np.minimum(X, 1), np.maximum(X, 1)]])
+
+
+def test_an_input_left_out_is_so_in_bodies_too() -> None:
+    text = (
+        LOCAL
+        + """main (bool c, float[N, 3] x, float low) => (float[N, 3] y) { y = local.clip (x, c, , low) }
+        <domain: "local", opset_import: ["" : 17]> clip (x, c, low, high) => (y) { y = If (c) <
+            then_branch = yes () => (p) { p = Clip (x, low, high) }, else_branch = no () => (p) { p = Neg (x) }
+        > }"""
+    )
+    runs = [{"c": np.array(c), "x": X, "low": np.float32(1)} for c in (True, False)]
+    agree(text, *runs, wants=[[np.minimum(X, 1)], [-X]])
+
+
+def test_bodies_in_functions_see_the_function_alone() -> None:
+    """The function's x is the caller's a, and its a another one; bodies take each by the name that the function gives it."""
+    text = (
+        LOCAL
+        + """main (bool c, float[N, 3] x) => (float[N, 3] y) { a = Neg (x) y = local.f (c, a, x) }
+        <domain: "local", opset_import: ["" : 17]> f (d, x, b) => (y) {
+            a = Mul (b, b)
+            y = If (d) <
+                then_branch = yes () => (float[N, 3] p) { q = Sub (x, a) p = Add (q, b) },
+                else_branch = no () => (float[N, 3] p) { q = Identity (b) p = Sub (q, a) }
+            >
+        }"""
+    )
+    agree(text, *({"c": np.array(c), "x": X} for c in (True, False)))
+
+
+def test_functions_in_bodies() -> None:
+    text = (
+        LOCAL
+        + """main (bool c, float[N, 3] x) => (float[N, 3] y) { a = Neg (x) y = If (c) <
+            then_branch = yes () => (float[N, 3] p) { p = local.f (a) },
+            else_branch = no () => (float[N, 3] p) { b = local.f (x) p = local.f (b) }
+        > }
+        <domain: "local", opset_import: ["" : 17]> f (x) => (y) { a = Mul (x, x) y = Add (a, x) }"""
+    )
+    agree(text, *({"c": np.array(c), "x": X} for c in (True, False)))
+
+
+def test_functions_at_an_opset_of_their_own() -> None:
+    """Softmax means something else before opset 13."""
+    text = (
+        LOCAL
+        + """main (float[2, 3, 2] x) => (float[2, 3, 2] y) { y = local.f (x) }
+        <domain: "local", opset_import: ["" : 11]> f (x) => (y) { y = Softmax <axis = 1> (x) }"""
+    )
+    x = np.linspace(-1, 1, 12, dtype="f4").reshape(2, 3, 2)
+    want = np.exp(x) / np.exp(x).sum((1, 2), keepdims=True)
+    agree(text, {"x": x}, wants=[[want]], rtol=1e-6)
+
+
+def test_overloads() -> None:
+    """Of one name, told apart by the node's overload."""
+    if "overload" not in {f.name for f in onnx.FunctionProto.DESCRIPTOR.fields}:
+        return  # onnx 1.16 has them
+    make = [
+        helper.make_function("local", "f", ["x"], ["y"], [helper.make_node(o, ["x"], ["y"])], [helper.make_opsetid("", 17)])
+        for o in ("Neg", "Abs")
+    ]
+    make[1].overload = "other"
+    nodes = [helper.make_node("f", ["x"], [o], domain="local") for o in ("y", "z")]
+    nodes[1].overload = "other"
+    info = helper.make_tensor_value_info
+    graph = helper.make_graph(nodes, "main", [info("x", 1, [2, 3])], [info(n, 1, [2, 3]) for n in "yz"])
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("local", 1)]
+    agree(helper.make_model(graph, functions=make, opset_imports=opsets), {"x": X}, wants=[[-X, abs(X)]])
+
+
+@pytest.mark.parametrize("through", ["f", "g"])
+def test_recursion_is_refused(through: str) -> None:
+    text = (
+        LOCAL
+        + f"""main (float[N, 3] x) => (float[N, 3] y) {{ y = local.f (x) }}
+        <domain: "local", opset_import: ["" : 17, "local" : 1]> f (x) => (y) {{ a = local.{through} (x) y = local.{through} (a) }}
+        <domain: "local", opset_import: ["" : 17, "local" : 1]> g (x) => (y) {{ a = local.f (x) y = local.f (a) }}"""
+    )
+    with pytest.raises(converters.UnsupportedModel, match="function f calls itself"):
+        import_model(parsed(text))
+
+
+def test_operators_that_onnx_defines_by_others() -> None:
+    """Without a reading of ours they are what their definition says, bodies that depend on the types included."""
+    text = """main (float[N, 3] x) => (float[N, 3] y, float[N, 3] z) {
+        y = MeanVarianceNormalization <axes = [0, 1]> (x)
+        z = ThresholdedRelu <alpha = 2.0> (x)
+    }"""
+    agree(text, {"x": X}, rtol=1e-5)
+
+
+def test_what_a_function_holds_that_cannot_be_read_is_said() -> None:
+    text = (
+        LOCAL
+        + """main (float[N, 3] x) => (float[N, 3] y) { y = local.f (x) }
+        <domain: "local", opset_import: ["" : 17]> f (x) => (y) { a = Strange (x) y = Odd (a) }"""
+    )
+    with pytest.raises(converters.UnsupportedModel, match=r"in the function f: .*Strange") as caught:
+        import_model(parsed(text))
+    assert len(caught.value.problems) == 1
+
+
+# -- graphs -----------------------------------------------------------------------------------------------------------
+
+
+def plain(nodes, inputs=("x",), outputs=("y",), initializers=(), opset: int | None = 17, ir_version: int = 8) -> onnx.ModelProto:
+    """A model of float tensors of shape (2, 3)."""
+    info = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        [helper.make_node(*n) if isinstance(n, tuple) else n for n in nodes],
+        "main",
+        [info(n, 1, [2, 3]) for n in inputs],
+        [info(n, 1, [2, 3]) for n in outputs],
+        list(initializers),
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset or 1)], ir_version=ir_version)
+    if opset is None:
+        del model.opset_import[:]
+    return model
+
+
+W = helper.make_tensor("w", TensorProto.FLOAT, [2, 3], [1, 2, 3, 4, 5, 6])
+
+
+def test_outputs_that_are_inputs_or_stored() -> None:
+    model = plain([("Neg", ["x"], ["y"])], outputs=("x", "w", "y", "w2"), initializers=[W])
+    model.graph.node.append(helper.make_node("Identity", ["w"], ["w2"]))
+    found = agree(model, {"x": X}, wants=[[X, np.arange(1, 7, dtype="f4").reshape(2, 3), -X, np.arange(1, 7, dtype="f4").reshape(2, 3)]])
+    assert found.outputs == ("x", "w", "y", "w2")
+
+
+def test_outputs_listed_twice_and_not_at_all() -> None:
+    model = plain([("Neg", ["x"], ["y"]), ("Abs", ["x"], ["unused"]), ("Split", ["x"], ["", "b"])], outputs=("y", "y", "b"))
+    model.graph.node[2].attribute.append(helper.make_attribute("axis", 0))
+    model.graph.output[2].type.tensor_type.shape.dim[0].dim_value = 1
+    found = agree(model, {"x": X}, wants=[[-X, -X, X[1:]]])
+    assert found.outputs == ("y", "y", "b")
+
+
+def test_inputs_that_nothing_reads_stay_inputs() -> None:
+    model = plain([("Neg", ["x"], ["y"])], inputs=("unread", "x"))
+    found = agree(model, {"unread": X, "x": X + 1})
+    assert list(found.inputs) == ["unread", "x"]
+
+
+def test_initializers_that_are_inputs_too() -> None:
+    """Before IR 4 all were."""
+    found = agree(plain([("Add", ["x", "w"], ["y"])], ("x", "w"), initializers=[W], opset=8, ir_version=3), {"x": X})
+    assert list(found.inputs) == ["x"]
+    assert list(found.params) == ["w"]
+
+
+def test_names_of_nodes_and_tensors_may_coincide() -> None:
+    nodes = [helper.make_node("Neg", ["x"], ["a"], name="x"), helper.make_node("Mul", ["a", "w"], ["y"], name="w")]
+    found = agree(plain(nodes, initializers=[W]), {"x": X})
+    names = [n.name for n in found.graph.nodes]
+    assert len(set(names)) == len(names)
+    assert {"x", "w"} <= {n.name for n in found.graph.variables()}
+
+
+def test_one_stored_tensor_stays_one() -> None:
+    """However many nodes read it, under whatever name."""
+    nodes = [("Identity", ["w"], ["v"]), ("Add", ["x", "w"], ["a"]), ("Mul", ["a", "v"], ["b"]), ("Sub", ["b", "w"], ["y"])]
+    assert list(agree(plain(nodes, initializers=[W]), {"x": X}).params) == ["w"]
+
+
+def test_nodes_in_any_order() -> None:
+    nodes = [("Add", ["b", "a"], ["y"]), ("Neg", ["a"], ["b"]), ("Abs", ["x"], ["a"])]
+    found = agree(plain(nodes), {"x": X}, wants=[[abs(X) - abs(X)]])
+    assert found.repairs == ("nodes stood before what they read: put in order",)
+
+
+def test_a_cycle_is_refused() -> None:
+    nodes = [("Add", ["x", "b"], ["a"]), ("Neg", ["a"], ["b"]), ("Neg", ["b"], ["y"])]
+    with pytest.raises(converters.ConversionError, match="cycle through a, b"):
+        import_model(plain(nodes))
+
+
+def test_a_tensor_that_nobody_makes_is_named() -> None:
+    with pytest.raises(converters.UnsupportedModel, match="its input nowhere is neither"):
+        import_model(plain([("Add", ["x", "nowhere"], ["y"])]))
+    with pytest.raises(converters.UnsupportedModel, match="no node makes it"):
+        import_model(plain([("Neg", ["x"], ["a"])]))
+
+
+@pytest.mark.parametrize("ir_version", range(3, 12))
+def test_every_ir_version(ir_version: int) -> None:
+    agree(plain([("Relu", ["x"], ["y"])], opset=8, ir_version=ir_version), {"x": X})
+
+
+def test_without_opset() -> None:
+    """Opset 1, as ONNX has it; broadcasting was an attribute there."""
+    add = helper.make_node("Add", ["x", "b"], ["y"], broadcast=1, axis=0, consumed_inputs=[0, 0])
+    bias = helper.make_tensor("b", TensorProto.FLOAT, [2], [10, 20])
+    found = agree(plain([add], initializers=[bias], opset=None), {"x": X}, wants=[[X + np.float32([[10], [20]])]])
+    assert found.opset == 1
+    assert found.repairs == ("the file names no opset: it is read as opset 1",)
+
+
+def test_the_standard_by_its_full_name() -> None:
+    node = helper.make_node("Neg", ["x"], ["y"], domain="ai.onnx")
+    agree(plain([node]), {"x": X})
+
+
+def test_unknown_things_are_refused_by_name() -> None:
+    nodes = [
+        helper.make_node("Neg", ["x"], ["a"], name="first", extra=1),
+        helper.make_node("Unheard", ["x"], ["b"], name="second"),
+        helper.make_node("Relu", ["x", "x"], ["c"], name="third"),
+        helper.make_node("Thing", ["x"], ["d"], name="fourth", domain="far.away"),
+        helper.make_node("Sum", ["a", "b", "c", "d"], ["y"], name="follows"),
+    ]
+    with pytest.raises(converters.UnsupportedModel) as caught:
+        import_model(plain(nodes))
+    assert [p.node for p in caught.value.problems] == ["first", "second", "third", "fourth"]
+
+
+def test_sparse_initializers() -> None:
+    values = helper.make_tensor("w", TensorProto.FLOAT, [2], [5, 7])
+    indices = helper.make_tensor("i", TensorProto.INT64, [2], [1, 5])
+    model = plain([("Add", ["x", "w"], ["y"])])
+    model.graph.sparse_initializer.append(helper.make_sparse_tensor(values, indices, [2, 3]))
+    agree(model, {"x": X}, wants=[[X + np.float32([[0, 5, 0], [0, 0, 7]])]])
+
+
+def test_symbolic_sizes_stay_free() -> None:
+    text = """main (float[N, C] x) => (float[C, N] y, int64[2] s) { y = Transpose (x) s = Shape (y) }"""
+    found = agree(text, {"x": X}, {"x": X[:1]}, {"x": X[:0]})
+    assert found.inputs["x"].shape == ("N", "C")
+
+
+# -- types ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["tensor(float)", "tensor(int64)[2,n,?]", "tensor(bool)[]", "seq(tensor(string))", "optional(seq(tensor(float)[?,3]))",
+     "map(int64,tensor(float))", "seq(map(string,tensor(double)))", "optional(tensor(bfloat16)[1])"],
+)  # fmt: skip
+def test_types_are_texts(text: str) -> None:
+    assert text_of(kind_of(text)) == text
+
+
+@pytest.mark.parametrize("text", ["", "float", "tensor(", "tensor(number)", "list(tensor(float))", "seq(float)"])
+def test_texts_that_are_no_types(text: str) -> None:
+    with pytest.raises(converters.ConversionError, match="wanted one such as"):
+        kind_of(text)
+
+
+def test_inputs_that_are_no_tensors_keep_their_type() -> None:
+    text = """main (seq(float[?, 3]) s, int64 i) => (float[N, 3] y, seq(float[?, 3]) t) {
+        y = SequenceAt (s, i) t = SequenceErase (s)
+    }"""
+    found = agree(text, {"s": [X, X[:1]], "i": np.array(-1)}, {"s": [X[:1], X], "i": np.array(0)})
+    assert {n.name: n.attrs.get("__kind__") for n in found.graph.variables()} == {"s": "seq(tensor(float)[?,3])", "i": None}
