@@ -76,7 +76,14 @@ class OnnxNode(NamedTuple):
             yield from _reads(body)
 
     def proto(self) -> onnx.NodeProto:
-        return helper.make_node(self.op_type, self.inputs, self.outputs, name=self.owner[0] or None, domain=self.domain or None, **self.attrs)
+        return helper.make_node(
+            self.op_type,
+            self.inputs,
+            self.outputs,
+            name=self.owner[0] or None,
+            domain=self.domain or None,
+            **self.attrs,
+        )
 
 
 def _reads(body: onnx.GraphProto) -> Iterator[str]:
@@ -268,7 +275,11 @@ class Builder:
         values = [None if x is None else self._operand(x, v, bound, op_type) for x, v in zip(inputs, variables)]
         swapped: dict[str, np.dtype] = {}
         for variable, original in bound.items():
-            other = None if schema.heterogeneous or domain else kernels.substitute(op_type, schema.version, variable, original)
+            other = (
+                None
+                if schema.heterogeneous or domain
+                else kernels.substitute(op_type, schema.version, variable, original)
+            )
             if other is not None and op_type != "Cast":
                 swapped[variable] = other
         values = [self.cast(x, swapped[v]) if x is not None and v in swapped else x for x, v in zip(values, variables)]
@@ -321,7 +332,9 @@ class Builder:
         attrs, wrong = {}, []
         for field in op.fields.values():
             value = getattr(op, field.name)
-            if field.name in ("given", "num_outputs", op.count) and (schema is None or field.name not in schema.attributes):
+            if field.name in ("given", "num_outputs", op.count) and (
+                schema is None or field.name not in schema.attributes
+            ):
                 continue
             empty = value is None or (isinstance(value, tuple) and not value and field.default == ())
             if empty or (schema is not None and field.name not in schema.attributes):
@@ -330,7 +343,9 @@ class Builder:
                 continue
             attrs[field.name] = _attribute(value, field.kind)
         if wrong:
-            raise Unsupported(f"{op_type} has no attribute {', '.join(wrong)} at opset {self.opset}; choose a newer opset")
+            raise Unsupported(
+                f"{op_type} has no attribute {', '.join(wrong)} at opset {self.opset}; choose a newer opset"
+            )
         placed = op.placed(inputs)
         while placed and placed[-1] is None:
             placed.pop()

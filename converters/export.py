@@ -314,7 +314,7 @@ class _Export:
         opsets = [helper.make_opsetid(d, domain_opset(d, self.opset)) for d in domains]
         named = self._output_axes([entry for _, entry in outputs])
         specs = [(n, e, self.inference.spec(e)) for n, e in outputs]
-        open_ = [(n, e) for n, e, s in specs if s.shape is None or s.dtype in _NO_TENSORS]
+        open_ = [(n, e) for n, e, s in specs if s.shape is None or s.dtype is None or (not s.shape and s.dtype == _OBJECT)]
         types = {n: kind_of(e.node.attrs[KIND]) for n, e in open_ if KIND in e.node.attrs and not e.index}
         untyped = [n for n, _ in open_ if n not in types]
         types |= _types(nodes, graph_inputs, b.initializers, opsets, untyped) if untyped else {}
@@ -359,8 +359,8 @@ class _Export:
         return named
 
 
-_NO_TENSORS = (None, np.dtype(object))
-"""dtypes of what may be a sequence, an optional or strings."""
+_OBJECT = np.dtype(object)
+"""The dtype of strings, and of what is no tensor, which is of no dimension."""
 
 
 def _types(

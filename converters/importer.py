@@ -49,10 +49,10 @@ class Value:
     now. weight: whether that is a parameter, which training changes, and not a number that belongs to the model's structure.
     dims: the shape with Counts for what is not known, which say what it depends on (patterns.py); partial: likewise for what is in a small
     tensor of whole numbers, as an object array. Either is None when nobody has asked or nothing is known. kind: the declared type of
-    what is no tensor.
+    what is no tensor. parts: the elements of a sequence that is made within the graph.
     """
 
-    __slots__ = ("const", "dims", "dtype", "entry", "kind", "name", "partial", "shape", "weight")
+    __slots__ = ("const", "dims", "dtype", "entry", "kind", "name", "partial", "parts", "shape", "weight")
 
     def __init__(
         self,
@@ -69,6 +69,7 @@ class Value:
         self.weight, self.kind = weight, kind
         self.dims: tuple[Any, ...] | None = None
         self.partial: np.ndarray | None = None
+        self.parts: tuple[Value, ...] | None = None
 
     @property
     def rank(self) -> int:
@@ -368,6 +369,13 @@ class Importer:
         patterns.through(op, inputs, results)
         return results[0] if op.visible() == 1 else tuple(results[: op.visible()])
 
+    def adopt(self, graph: Graph, known: Iterable[Node], likes: Iterable[Value]) -> list[Value]:
+        """The outputs of a graph that was made otherwise than by apply, each with the shape and dtype of a value. Its nodes that were not
+        known become parts of the node being read."""
+        there = {id(n) for n in known}
+        self._made += [n for n in graph.nodes if id(n) not in there and not n.is_variable]
+        return [Value("", v.shape, v.dtype, None, e) for e, v in zip(graph.outputs, likes)]
+
     def _fold(self, op: Op, inputs: Sequence[Value]) -> list[Value] | None:
         if (op.uses and set(op.uses) - {"values", "training"}) or op.mutates:
             return None
@@ -538,6 +546,7 @@ class Importer:
         first = results[0] if results else None
         if self.domain or first is None or first.const is not None:
             return
+        patterns.shaped(self.node.op_type, inputs, first)
         found = patterns.follow(self.node.op_type, inputs, attributes, first)
         if found is not None:
             first.partial = found
@@ -571,7 +580,7 @@ class Importer:
         for name, value in zip(proto.output, results):
             if name and value is not None:
                 known = Value(name, value.shape, value.dtype, value.const, value.entry, weight=value.weight, kind=value.kind)
-                known.partial, known.dims = value.partial, value.dims
+                known.partial, known.dims, known.parts = value.partial, value.dims, value.parts
                 self.scope[name] = known
 
     def _attribute(self, attribute: AttributeProto) -> Any:

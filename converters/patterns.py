@@ -216,12 +216,33 @@ def through(op: Op, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         else:
             found = op.infer_shape(*given)
     except (Undecided, ValueError, TypeError):
-        return  # the rule has to know more: the dims stay sizes of which nothing is known
+        # the rule has to know more; of a single input perhaps not of every dim
+        found = _one_by_one(op, given[0]) if len(inputs) == 1 and not partial else None
     for value, shape in zip(outputs, found if isinstance(found, list) else [found]):
         if value.shape is not None and shape is not None and len(shape) == len(value.shape):
             value.dims = tuple(
                 d if d is not UNKNOWN else s if isinstance(s, Count) else Count.fresh() for d, s in zip(value.shape, shape)
             )
+
+
+def _one_by_one(op: Op, given: Any) -> Any:
+    """The dims of the outputs that are dims of the input as they are, whatever the others may be; None where nothing is found."""
+    best: list[list[Any]] = []
+    for axis, size in enumerate(given):
+        if not isinstance(size, Count):
+            continue
+        shape = tuple(UNKNOWN if isinstance(d, Count) and a != axis else d for a, d in enumerate(given))
+        try:
+            found = op.infer_shape(shape)
+        except (Undecided, ValueError, TypeError):
+            continue
+        shapes = found if isinstance(found, list) else [found]
+        if any(s is None for s in shapes):
+            return None
+        best = best or [list(s) for s in shapes]
+        for out, new in zip(best, shapes):
+            out[:] = [n if isinstance(n, Count) else o for o, n in zip(out, new)]
+    return list(map(tuple, best)) or None
 
 
 def _reshaped(sizes: Sequence[Any], given: Any) -> tuple[Any, ...]:
@@ -251,9 +272,66 @@ def codes(data: Any, shape: Any, *, allowzero: bool = False) -> tuple[int, ...] 
             out.append(int(size))
         else:
             out.append(0 if place < len(own) and own[place] == size else None)
+    if None in out:
+        walked = _walked(own, target_dims(shape, data))
+        if walked is not None:
+            return walked
     if out.count(None) == 1 and -1 not in out:
         out[out.index(None)] = -1
     return None if None in out or out.count(-1) > 1 else tuple(c for c in out if c is not None)
+
+
+def _walked(own: Sequence[Any], target: Sequence[Any] | None) -> tuple[int, ...] | None:
+    """Codes that go through both shapes side by side: 0 where dims are equal, -3 where two become one, -4 where one becomes two."""
+    if target is None:
+        return None
+    out: list[int] = []
+    source = place = 0
+    while place < len(target):
+        left, size = own[source:], target[place]
+        rest = [*left, *target[place:]]
+        if not any(isinstance(d, Count) for d in rest):
+            return (*out, *target[place:]) if math.prod(left) == math.prod(target[place:]) and 0 not in rest else None
+        if not left:
+            return None
+        if left[0] == size:
+            out.append(0)
+            source, place = source + 1, place + 1
+        elif len(left) > 1 and left[0] * left[1] == size:
+            out.append(-3)
+            source, place = source + 2, place + 1
+        elif place + 1 < len(target) and size * target[place + 1] == left[0]:
+            two = [-1 if isinstance(n, Count) else n for n in (size, target[place + 1])]
+            if two == [-1, -1] or 0 in two:
+                return None
+            out += [-4, *two]
+            source, place = source + 1, place + 2
+        else:
+            return None
+    return tuple(out) if source == len(own) else None
+
+
+def unmerged(data: Any, shape: Any, sized: Callable[[Any], tuple[Any, int] | None]) -> tuple[Any, int, int, int] | None:
+    """Where a dim of data is the product of dims of the target of a reshape which are also those of an input of the model, side by side:
+    (that input, the dim of data, first and last axis of the input); None where there is no such thing.
+
+    sized: what finds an input with a size, and at which axis."""
+    target, own = target_dims(shape, data), dims(data)
+    for place, size in enumerate(target or ()):
+        if place >= len(own or ()) or own[place] == size or not isinstance(size, Count):  # type: ignore[index]
+            if own and place < len(own) and own[place] == size:
+                continue
+            return None
+        owner = sized(size)
+        if owner is None or owner[0].dtype != data.dtype:
+            return None
+        theirs = dims(owner[0]) or ()
+        for count in range(2, len(theirs) - owner[1] + 1):
+            axes = slice(owner[1], owner[1] + count)
+            if tuple(target[place : place + count]) == tuple(theirs[axes]) and math.prod(theirs[axes]) == own[place]:  # type: ignore[index]
+                return owner[0], place, axes.start, axes.stop
+        return None
+    return None
 
 
 def target_dims(shape: Any, data: Any) -> tuple[Any, ...] | None:
@@ -297,6 +375,24 @@ def follow(op_type: str, inputs: Sequence[Any], attributes: Mapping[str, Any], r
     out = np.empty(result.shape, object)
     out.reshape(-1)[:] = list(np.asarray(found, object).reshape(-1)) if not isinstance(found, tuple | list) else list(found)
     return out
+
+
+def shaped(op_type: str, inputs: Sequence[Any], result: Any) -> None:
+    """Note the dims of a tensor whose shape is what an input holds (ConstantOfShape), or follows from numbers (Range)."""
+    if result.shape is None or is_known(result.shape):
+        return
+    known = [numbers(v) for v in inputs]
+    if op_type == "ConstantOfShape" and known[0] is not None:
+        found = known[0].reshape(-1)
+    elif op_type == "Range" and all(k is not None for k in known):
+        start, limit, step = (k.reshape(-1)[0] for k in known)  # type: ignore[union-attr]
+        found = [limit - start] if not isinstance(step, Count) and step == 1 else []
+        if not found or not isinstance(found[0], Count) or not found[0].is_size:
+            return
+    else:
+        return
+    if len(found) == len(result.shape):
+        result.dims = tuple(n if d is UNKNOWN else d for d, n in zip(result.shape, found))
 
 
 def _same(known: Any, attributes: Any, shape: Any) -> Any:

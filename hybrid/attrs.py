@@ -229,7 +229,8 @@ MXNET_DTYPES = ("float32", "float64", "float16", "uint8", "int32", "int8", "int6
                 "int16", "uint16", "uint32", "uint64", "bfloat16")  # fmt: skip
 """The dtypes that MXNet has, each at its code (mshadow's type flag) in files and in ``__dtype__`` of variables."""
 OWN_DTYPES = ("complex64", "complex128", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz",
-              "float8_e8m0fnu", "float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn", "int4", "uint4", "int2", "uint2", "object")  # fmt: skip
+              "float8_e8m0fnu", "float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn",
+              "int4", "uint4", "int2", "uint2", "object")  # fmt: skip
 """Those that only this engine has, for what comes from ONNX. "object" stands for strings, and for values that are no tensors."""
 OWN_FLAGS = 64
 """The code of the first of OWN_DTYPES in `.params` files, far from what MXNet might give out. Codes never change."""

@@ -10,6 +10,7 @@ in graph/infer.py learns that there is no answer yet. Zero is an ordinary size h
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from numbers import Integral
 from typing import Any, TypeGuard, overload
 
 Shape = tuple[Any, ...]  # of int | UNKNOWN
@@ -118,7 +119,12 @@ def broadcast(*shapes: Shape) -> Shape:
         dims = [s[axis] for s in shapes if len(s) >= -axis]
         sizes = {d for d in dims if d is not UNKNOWN and d != 1}
         if len(sizes) > 1:
-            raise ValueError(f"shapes {', '.join(map(show, shapes))} do not broadcast")
+            numbers = [d for d in sizes if isinstance(d, Integral)]
+            if len(numbers) > 1:
+                raise ValueError(f"shapes {', '.join(map(show, shapes))} do not broadcast")
+            # others stand for sizes that differ, unless one of them turns out to be 1
+            out.append(numbers[0] if numbers else UNKNOWN)
+            continue
         out.append(sizes.pop() if sizes else UNKNOWN if any(d is UNKNOWN for d in dims) else 1)
     return tuple(out)
 

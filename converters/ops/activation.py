@@ -18,7 +18,7 @@ def _(b, op, data):
 
 
 @to_onnx("LeakyReLU")
-def _(b, op, data, gamma=None):
+def _leaky_relu(b, op, data, gamma=None):
     if op.act_type == "leaky":
         return b.LeakyRelu(data, alpha=op.slope)
     if op.act_type == "rrelu":  # in inference all slopes are the mean
@@ -34,6 +34,19 @@ def _(b, op, data, gamma=None):
     half = b.Mul(data, 0.5)
     return b.Mul(half, b.Add(b.Erf(b.Mul(data, math.sqrt(0.5))), 1.0))
 
+
+@to_onnx("LeakyReLU", since=20)
+def _(b, op, data, gamma=None):
+    """Gelu is new. onnxruntime has it for float32 (and so for float16) only."""
+    if op.act_type == "gelu" and data.dtype in (np.float32, np.float16):
+        return b.Gelu(data)
+    return _leaky_relu(b, op, data, gamma)
+
+
+# ONNX's defaults, which are float32
+LEAKY_ALPHA, HARD_SIGMOID_ALPHA = float(np.float32(0.01)), float(np.float32(0.2))
+OLD_SELU = float(np.float32(1.6732)), float(np.float32(1.0507))
+SELU = float(np.float32(SELU_ALPHA)), float(np.float32(SELU_SCALE))
 
 # -- reading -------------------------------------------------------------------------------------------------------------
 
@@ -52,7 +65,7 @@ def _(g, x):
 
 
 @from_onnx("LeakyRelu")
-def _(g, x, *, alpha=float(np.float32(0.01))):
+def _(g, x, *, alpha=LEAKY_ALPHA):
     return g.LeakyReLU(x, act_type="leaky", slope=alpha)
 
 
@@ -62,19 +75,18 @@ def _(g, x, *, alpha=1.0):
 
 
 def _selu(g, x, alpha, gamma):
-    ours = float(np.float32(SELU_ALPHA)), float(np.float32(SELU_SCALE))
-    if (alpha, gamma) == ours and is_float(x) and x.dtype.itemsize <= 4:
+    if (alpha, gamma) == SELU and is_float(x) and x.dtype.itemsize <= 4:
         return g.LeakyReLU(x, act_type="selu")
     return g.apply("_onnx_Selu", x, alpha=alpha, gamma=gamma)
 
 
 @from_onnx("Selu")
-def _(g, x, *, alpha=float(np.float32(1.6732)), gamma=float(np.float32(1.0507))):
+def _(g, x, *, alpha=OLD_SELU[0], gamma=OLD_SELU[1]):
     return _selu(g, x, alpha, gamma)
 
 
 @from_onnx("Selu", since=6)
-def _(g, x, *, alpha=float(np.float32(SELU_ALPHA)), gamma=float(np.float32(SELU_SCALE))):
+def _(g, x, *, alpha=SELU[0], gamma=SELU[1]):
     return _selu(g, x, alpha, gamma)
 
 
@@ -86,7 +98,9 @@ def _per_channel(g, x, slope):
     first = 1 if len(x.shape) > 1 else 0
     # the axis of x that the only size other than 1 belongs to, counted from the right
     along = [len(x.shape) - i for i, d in enumerate(reversed(slope.shape), 1) if d != 1]
-    if len(slope.shape) > len(x.shape) or sizes and (along != [first] or x.shape[first] is UNKNOWN or x.shape[first] != sizes[0]):
+    if len(slope.shape) > len(x.shape):
+        return None
+    if sizes and (along != [first] or x.shape[first] is UNKNOWN or x.shape[first] != sizes[0]):
         return None
     return slope if len(slope.shape) == 1 else g.Reshape(slope, shape=(-1,))
 
@@ -114,5 +128,5 @@ def _(g, x, *, approximate="none"):
 
 
 @from_onnx("HardSigmoid")
-def _(g, x, *, alpha=float(np.float32(0.2)), beta=0.5):
+def _(g, x, *, alpha=HARD_SIGMOID_ALPHA, beta=0.5):
     return g.hard_sigmoid(x, alpha=alpha, beta=beta)

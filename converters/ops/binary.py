@@ -4,6 +4,7 @@ ONNX has no hypot, arctan2 or copysign, its Mod takes fractions only in C's sens
 zero by ending the process; these are written out so that every special case gives what MXNet gives.
 """
 
+import functools
 import math
 
 import numpy as np
@@ -220,14 +221,16 @@ def _divided(g, a, b):
 
 
 def _power(g, x, y):
-    if is_float(x) and is_float(y) and x.dtype == y.dtype or is_float(x) and beside(x, y) is not None and not is_short(x):
+    if is_float(x) and (x.dtype == y.dtype or (beside(x, y) is not None and not is_short(x))):
         return POWER(g, x, y)
     return g.apply("_onnx_Pow", x, y)
 
 
 def _compared(name):
     form = COMPARISONS[name]
-    return lambda g, a, b: g.apply("_onnx_Equal", a, b) if a.dtype is not None and a.dtype.kind == "O" else form(g, a, b)
+    return lambda g, a, b: (
+        g.apply("_onnx_Equal", a, b) if a.dtype is not None and a.dtype.kind == "O" else form(g, a, b)
+    )
 
 
 def _both_forms(name, read):
@@ -240,11 +243,8 @@ def _both_forms(name, read):
     from_onnx(name, since=7)(lambda g, a, b: read(g, a, b))
 
 
-for _name, _read in {
-    **{"Add": ADD, "Sub": SUBTRACT, "Mul": MULTIPLY, "Div": _divided, "Pow": _power},
-    **{n: _compared(n) for n in COMPARISONS},
-    **LOGIC,
-}.items():
+ARITHMETIC_READ = {"Add": ADD, "Sub": SUBTRACT, "Mul": MULTIPLY, "Div": _divided, "Pow": _power}
+for _name, _read in (ARITHMETIC_READ | {n: _compared(n) for n in COMPARISONS} | LOGIC).items():
     _both_forms(_name, _read)
 for _name in ("And", "Or", "Xor"):
     from_onnx(f"Bitwise{_name}", since=18)(lambda g, a, b, form=LOGIC[_name]: form(g, a, b))
@@ -252,14 +252,9 @@ for _name in ("And", "Or", "Xor"):
 
 def _one_by_one(form):
     """A reading of an operator with any number of inputs as a chain of pairs."""
-
-    def read(g, *arrays):
-        y = arrays[0] if len(arrays) > 1 else g.identity(arrays[0])
-        for x in arrays[1:]:
-            y = form(g, y, x)
-        return y
-
-    return read
+    return lambda g, first, *others: (
+        functools.reduce(functools.partial(form, g), others, first) if others else g.identity(first)
+    )
 
 
 _total = _one_by_one(ADD)
@@ -268,16 +263,17 @@ from_onnx("Min")(_one_by_one(MINIMUM))
 
 
 @from_onnx("Sum")
-def _(g, *arrays):
-    first = arrays[0].shape
-    if len(arrays) > 2 and first is not None and is_known(first) and all(identical(first, a.shape) for a in arrays):
-        return g.add_n(*arrays)
-    return _total(g, *arrays)
+def _(g, first, *others):
+    equal = is_known(first.shape) and all(identical(first.shape, a.shape) for a in others)
+    if len(others) > 1 and equal:
+        return g.add_n(first, *others)
+    return _total(g, first, *others)
 
 
 @from_onnx("Mean")
-def _(g, *arrays):
-    return g.apply("_div_scalar", _total(g, *arrays), scalar=float(len(arrays))) if len(arrays) > 1 else g.identity(arrays[0])
+def _(g, first, *others):
+    y = _total(g, first, *others)
+    return g.apply("_div_scalar", y, scalar=float(1 + len(others))) if others else y
 
 
 @from_onnx("Mod", since=10)

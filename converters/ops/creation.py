@@ -72,7 +72,12 @@ def _(b, op, data):
 def _(g, shape, *, value=None):
     fill = np.zeros(1, np.float32) if value is None else value
     dims = shape.ints() if shape.fixed else []
-    if fill.dtype.name in ("float32", "float64", "float16") and dims and min(dims) > 0 and np.prod(dims, dtype=float) > FOLDED:
+    if (
+        fill.dtype.name in ("float32", "float64", "float16")
+        and dims
+        and min(dims) > 0
+        and np.prod(dims, dtype=float) > FOLDED
+    ):
         return g.apply("_full", shape=tuple(dims), value=float(fill.reshape(())), dtype=fill.dtype)
     return g.itself(shape, value=fill)
 
@@ -85,5 +90,7 @@ def _(g, indices, depth, values, *, axis=-1):
     if last and depth.fixed and off is not None and on is not None and values.dtype.kind in "iuf":
         return g.one_hot(indices, depth=depth.ints()[0], on_value=on, off_value=off, dtype=values.dtype)
     whole = g.Cast(indices, dtype=np.dtype(np.int64))
-    nowhere = g.apply("_npi_where", g.apply("_npi_less_scalar", whole, scalar=0), g.Cast(depth, dtype=np.dtype(np.int64)), whole)
+    nowhere = g.apply(
+        "_npi_where", g.apply("_npi_less_scalar", whole, scalar=0), g.Cast(depth, dtype=np.dtype(np.int64)), whole
+    )
     return g.itself(nowhere, depth, values, axis=axis)

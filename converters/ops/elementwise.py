@@ -312,12 +312,18 @@ def _reads_as(name):
     return lambda g, x: g.apply(name, x)
 
 
-for _name, _own in {
-    **{n: n.lower() for n in ("Abs", "Ceil", "Cos", "Cosh", "Erf", "Exp", "Floor", "Log", "Reciprocal", "Sin", "Sinh", "Sqrt", "Tan")},
-    **{n: f"arc{n[1:].lower()}" for n in ("Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh")},
-    **{"Neg": "negative", "Round": "_npi_around", "Not": "_npi_logical_not"},
-    **{"IsNaN": "_npi_isnan", "BitwiseNot": "_npi_bitwise_not"},
-}.items():
+_SAME_NAME = ("Abs", "Ceil", "Cos", "Cosh", "Erf", "Exp", "Floor", "Log", "Reciprocal", "Sin", "Sinh", "Sqrt", "Tan")
+_INVERSE = ("Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh")
+_OTHERS = {
+    "Neg": "negative",
+    "Round": "_npi_around",
+    "Not": "_npi_logical_not",
+    "IsNaN": "_npi_isnan",
+    "BitwiseNot": "_npi_bitwise_not",
+}
+for _name, _own in (
+    {n: n.lower() for n in _SAME_NAME} | {n: f"arc{n[1:].lower()}" for n in _INVERSE} | _OTHERS
+).items():
     from_onnx(_name)(_reads_as(_own))
 
 
@@ -335,8 +341,11 @@ def _(g, x, *, min=-math.inf, max=math.inf):
     return g.clip(x, a_min=min, a_max=max)
 
 
+LARGEST = float(np.finfo(np.float32).max)
+
+
 @from_onnx("Clip", since=6)
-def _(g, x, *, min=float(np.finfo(np.float32).min), max=float(np.finfo(np.float32).max)):
+def _(g, x, *, min=-LARGEST, max=LARGEST):
     return g.clip(x, a_min=min, a_max=max)
 
 
@@ -344,6 +353,6 @@ def _(g, x, *, min=float(np.finfo(np.float32).min), max=float(np.finfo(np.float3
 def _(g, x, min=None, max=None):
     low, high = (default if b is None else number(b) for b, default in ((min, -math.inf), (max, math.inf)))
     # MXNet's bounds are float32
-    if is_float(x) and low is not None and high is not None and all(math.isnan(v) or float(np.float32(v)) == v for v in (low, high)):
+    if is_float(x) and all(v is not None and (math.isnan(v) or float(np.float32(v)) == v) for v in (low, high)):
         return g.clip(x, a_min=low, a_max=high)
     return g.itself(x, min, max)

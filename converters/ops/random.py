@@ -183,7 +183,9 @@ def _(g, x, *, ratio=0.5):
 @from_onnx("Dropout", since=12)
 def _(g, x, ratio=None, training_mode=None, *, seed=None):
     share = 0.5 if ratio is None else number(ratio)
-    on = training_mode is not None and (not training_mode.fixed or bool(training_mode.const.reshape(())))
-    if share is not None and 0 <= share <= 1 and not g.wants(1) and seed is None and (not on or training_mode.fixed):
-        return g.Dropout(x, p=share, mode="always" if on else "training")
+    known = training_mode is None or training_mode.fixed
+    if known and share is not None and 0 <= share <= 1 and not g.wants(1):
+        on = training_mode is not None and bool(training_mode.const.reshape(()))
+        if not on or seed is None:
+            return g.Dropout(x, p=share, mode="always" if on else "training")
     return g.itself(x, ratio, training_mode, **_seeded(seed))

@@ -217,9 +217,15 @@ def _over(g, legacy, general, x, axes, keepdims):
     return g.apply(general if whole and not keepdims else legacy, x, axis=axes, keepdims=keepdims)
 
 
+def _has_elements(x, axes):
+    """Whether there is surely something to reduce along axes; MXNet refuses arrays without elements."""
+    if x.shape is None or any(d is not UNKNOWN and d == 0 for d in x.shape):
+        return False
+    return all(d is not UNKNOWN for i, d in enumerate(x.shape) if axes is None or i in axes or i - len(x.shape) in axes)
+
+
 def _by_mxnet(kind, g, x, axes, keepdims):
     """A reduction as MXNet's operators, where those mean the same; else None."""
-    sizes = None if x.shape is None else [d for i, d in enumerate(x.shape) if axes is None or i in axes or i - len(x.shape) in axes]
     if kind == "Sum":
         return _over(g, "sum", "_np_sum", x, axes, keepdims)
     if kind == "Mean" and is_float(x):
@@ -234,10 +240,8 @@ def _by_mxnet(kind, g, x, axes, keepdims):
         return g.sqrt(_over(g, "sum", "_np_sum", g.square(x), axes, keepdims))
     if kind == "LogSum" and is_float(x) and not is_short(x):
         return g.log(_over(g, "sum", "_np_sum", x, axes, keepdims))
-    # MXNet refuses arrays without elements
-    if kind in ("Max", "Min") and x.dtype is not None and x.dtype.kind != "b" and sizes is not None and 0 not in x.shape:
-        if not any(d is UNKNOWN for d in sizes):
-            return _over(g, kind.lower(), f"_np_{kind.lower()}", x, axes, keepdims)
+    if kind in ("Max", "Min") and x.dtype.kind != "b" and _has_elements(x, axes):
+        return _over(g, kind.lower(), f"_np_{kind.lower()}", x, axes, keepdims)
     return None
 
 

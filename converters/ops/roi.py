@@ -8,7 +8,7 @@ from hybrid.op import Spec
 
 from ..builder import Value
 from ..error import Unsupported
-from ..registry import to_onnx
+from ..registry import from_onnx, to_onnx
 from .detection import halves
 
 
@@ -93,3 +93,14 @@ def _(b, op, data, rois):
 
 def _range(b, size):
     return b.Range(0, b.squeeze(size, [0]), 1)
+
+
+@from_onnx("MaxRoiPool")
+def _(g, x, rois, *, pooled_shape, spatial_scale=1.0):
+    return g.ROIPooling(x, rois, pooled_size=pooled_shape, spatial_scale=spatial_scale)
+
+
+@from_onnx("RoiAlign", since=10)
+def _(g, x, rois, batch_indices, **attrs):
+    # before version 16 pixels count from their corners
+    return g.itself(x, rois, batch_indices, **attrs, coordinate_transformation_mode="output_half_pixel")

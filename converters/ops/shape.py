@@ -10,7 +10,7 @@ from hybrid.shapes import UNKNOWN, is_known
 
 from ..builder import Builder, Value
 from ..error import Unsupported
-from ..patterns import codes, target_dims
+from ..patterns import codes, dims, target_dims, unmerged
 from ..registry import from_onnx, to_onnx
 
 
@@ -155,9 +155,16 @@ def _(g, data, shape, *, allowzero=0):
 
 def reshape_computed(g, data, shape, **attributes):
     """data in a shape that is computed at run time: by MXNet's codes where it is known what that computes."""
-    found = codes(data, shape, **attributes)
-    result = g.itself(data, shape, **attributes) if found is None else g.Reshape(data, shape=found)
     sizes = target_dims(shape, data)
+    found = codes(data, shape, **attributes)
+    like = unmerged(data, shape, g.sized) if found is None else None
+    if like is not None:
+        other, axis, begin, end = like
+        apart = g.reshape_like(data, other, lhs_begin=axis, lhs_end=axis + 1, rhs_begin=begin, rhs_end=end)
+        apart.dims = (*dims(data)[:axis], *dims(other)[begin:end], *dims(data)[axis + 1 :])
+        found = codes(apart, shape, **attributes)
+        data = data if found is None else apart
+    result = g.itself(data, shape, **attributes) if found is None else g.Reshape(data, shape=found)
     if sizes is not None and result.shape is not None:
         result.dims = tuple(s if d is UNKNOWN else d for d, s in zip(result.shape, sizes))
     return result

@@ -4,7 +4,7 @@ import numpy as np
 
 from hybrid.ops.spatial import affine_base
 
-from ..registry import to_onnx
+from ..registry import from_onnx, to_onnx
 
 _END = np.iinfo(np.int64).max
 
@@ -90,3 +90,15 @@ def _(b, op, data1, data2):
     if op.kernel_size == op.stride1 == 1:
         return y
     return b.AveragePool(y, kernel_shape=[op.kernel_size] * 2, strides=[op.stride1] * 2)
+
+
+# -- reading ----------------------------------------------------------------------------------------------------------------
+
+
+@from_onnx("GridSample", since=16)
+def _(g, x, grid, *, align_corners=0, mode="bilinear", padding_mode="zeros"):
+    mode = {"bilinear": "linear", "bicubic": "cubic"}.get(mode, mode)
+    images = x.shape is not None and len(x.shape) == 4 and x.dtype == grid.dtype == np.float32
+    if images and align_corners and mode == "linear" and padding_mode == "zeros":
+        return g.BilinearSampler(x, g.transpose(grid, axes=(0, 3, 1, 2)))
+    return g.itself(x, grid, align_corners=align_corners, mode=mode, padding_mode=padding_mode)

@@ -9,6 +9,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import converters
+from hybrid import autograd, gluon, nd
 from hybrid.graph.executor import Program
 
 quantization = pytest.importorskip("onnxruntime.quantization")
@@ -88,7 +89,15 @@ def test_quantised_networks(kind, tmp_path):
     session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     if kind.startswith("QOperator"):
         used = {n.op_type for n in model.graph.node}
-        assert {"QLinearConv", "QLinearAdd", "QLinearMul", "QLinearSigmoid", "QLinearLeakyRelu", "QLinearConcat", "QGemm"} <= used
+        assert {
+            "QLinearConv",
+            "QLinearAdd",
+            "QLinearMul",
+            "QLinearSigmoid",
+            "QLinearLeakyRelu",
+            "QLinearConcat",
+            "QGemm",
+        } <= used
     found = converters.import_model(model)
     written = converters.to_onnx(found.graph, found.params, {"x": ("n", 3, 8, 8)}, opset=21)
     again = converters.import_model(written)
@@ -98,3 +107,41 @@ def test_quantised_networks(kind, tmp_path):
         first, second = (Program(m.graph).run({**feeds, **m.params})[0] for m in (found, again))
         np.testing.assert_array_equal(first, second, strict=True)
         np.testing.assert_allclose(first, want, rtol=1e-5, atol=1e-5)
+
+
+def test_weights_of_four_bits_run_train_and_are_stored(tmp_path):
+    """x @ ((w - zero) * scale), w int4: the block learns what the scales are, the int4 weights stay."""
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    rng = np.random.default_rng(0)
+    w = rng.integers(-8, 8, (6, 4)).astype(ml_dtypes.int4)
+    sizes = rng.uniform(0.1, 0.2, 4).astype(np.float32)
+    packed = helper.make_tensor("w", TensorProto.INT4, w.shape, w.astype(int).reshape(-1).tolist())
+    nodes = [
+        helper.make_node("DequantizeLinear", ["w", "scale"], ["wide"], axis=1),
+        helper.make_node("MatMul", ["x", "wide"], ["y"]),
+    ]
+    infos = [
+        helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 6]),
+        helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", 4]),
+    ]
+    graph = helper.make_graph(nodes, "graph", infos[:1], infos[1:], [packed, numpy_helper.from_array(sizes, "scale")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    symbol, arguments, states = converters.from_onnx(model)
+    assert not states
+    assert arguments["w"].dtype == ml_dtypes.int4
+    symbol.save(str(tmp_path / "m-symbol.json"))
+    nd.save(str(tmp_path / "m-0000.params"), {f"arg:{k}": v for k, v in arguments.items()})
+    block = gluon.SymbolBlock.imports(str(tmp_path / "m-symbol.json"), ["x"], str(tmp_path / "m-0000.params"))
+    x = rng.normal(0, 1, (16, 6)).astype(np.float32)
+    np.testing.assert_allclose(block(nd.array(x)).asnumpy(), x @ (w.astype(np.float32) * sizes), rtol=1e-5, atol=1e-6)
+    wanted = nd.array(x @ (w.astype(np.float32) * sizes * 1.5))
+    trainer = gluon.Trainer(block.collect_params(), "sgd", {"learning_rate": 0.0002})
+    losses = []
+    for _ in range(20):
+        with autograd.record():
+            loss = ((block(nd.array(x)) - wanted) ** 2).sum()
+        loss.backward()
+        trainer.step(1)
+        losses.append(loss.asscalar())
+    assert losses[-1] < losses[0] / 10
+    np.testing.assert_array_equal(block.collect_params()["w"].data().asnumpy(), w)

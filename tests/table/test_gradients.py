@@ -276,6 +276,7 @@ ONCE: set[str] = {  # in MXNet too
     *("CTCLoss", "L2Normalization", "LRN", "_linalg_potrf", "_linalg_gelqf", "_linalg_syevd"),
     *("_contrib_DeformableConvolution", "_contrib_ModulatedDeformableConvolution"),
     *("GridGenerator", "BilinearSampler", "SpatialTransformer", "Correlation"),
+    *("_onnx_DeformConv", "_onnx_GridSample", "_onnx_RoiAlign"),
 }
 
 

@@ -38,5 +38,6 @@ def _(b, op, x):
         if isinstance(value, np.ndarray):
             tensor = name in ("nodes_modes", "nodes_splits", "leaf_weights", "membership_values", "nodes_hitrates")
             value = numpy_helper.from_array(value) if tensor else value.tolist() or None
-        attributes[name] = value
+        if name != "given":
+            attributes[name] = value
     return b.node("TreeEnsemble", x, domain=ML, **attributes)

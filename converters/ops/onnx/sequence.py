@@ -1,6 +1,10 @@
 """Sequences and optionals."""
 
+import itertools
+
 import numpy as np
+
+from hybrid.shapes import UNKNOWN
 
 from ...error import Unsupported
 from ...kinds import (
@@ -14,12 +18,17 @@ from ...kinds import (
     tensor_of,
     text_of,
 )
-from ...registry import from_onnx, itself, to_onnx
+from ...registry import from_onnx, itself, reading_of, to_onnx
 
 OBJECT = np.dtype(object)
 
-itself("SequenceLength", since=11)
 itself("OptionalHasElement", since=15)
+
+MOST_PARTS = 256
+"""Pieces up to which a tensor that is split is one tensor for each within the graph."""
+
+
+# -- reading: a sequence that is made within the graph is taken apart there, so that its elements have shapes and gradients
 
 
 def _kind(value):
@@ -27,17 +36,25 @@ def _kind(value):
     return value.kind or tensor_of(value.dtype)
 
 
+def _place(position, length):
+    """A position that is known, counted from the front; None where it is not, or lies outside (an error when it is run)."""
+    if position is None or not position.fixed or position.const.size != 1:
+        return None
+    index = position.ints()[0]
+    return index % length if -length <= index < length else None
+
+
 @from_onnx("SequenceConstruct", since=11)
 def _(g, *inputs):
     made = g.itself(*inputs)
-    made.kind = sequence_of(_kind(inputs[0]))
+    made.kind, made.parts = sequence_of(_kind(inputs[0])), inputs
     return made
 
 
 @from_onnx("SequenceEmpty", since=11)
 def _(g, *, dtype=1):
     made = g.itself(elem=dtype)
-    made.kind = sequence_of(tensor_of(dtype_of(dtype)))
+    made.kind, made.parts = sequence_of(tensor_of(dtype_of(dtype))), ()
     return made
 
 
@@ -45,6 +62,12 @@ def _(g, *, dtype=1):
 def _(g, sequence, tensor, position=None):
     made = g.itself(sequence, tensor, position)
     made.kind = sequence.kind or sequence_of(_kind(tensor))
+    if sequence.parts is not None:
+        length = len(sequence.parts)
+        end = position is None or (position.fixed and position.ints() == [length])
+        index = length if end else _place(position, length)
+        if index is not None:
+            made.parts = (*sequence.parts[:index], tensor, *sequence.parts[index:])
     return made
 
 
@@ -52,11 +75,23 @@ def _(g, sequence, tensor, position=None):
 def _(g, sequence, position=None):
     made = g.itself(sequence, position)
     made.kind = sequence.kind
+    if sequence.parts:
+        index = len(sequence.parts) - 1 if position is None else _place(position, len(sequence.parts))
+        if index is not None:
+            made.parts = (*sequence.parts[:index], *sequence.parts[index + 1 :])
     return made
+
+
+@from_onnx("SequenceLength", since=11)
+def _(g, sequence):
+    return g.itself(sequence) if sequence.parts is None else g.const(len(sequence.parts), np.int64)
 
 
 @from_onnx("SequenceAt", since=11)
 def _(g, sequence, position):
+    index = _place(position, len(sequence.parts or ()))
+    if index is not None:
+        return sequence.parts[index]
     made = g.itself(sequence, position, elem=element_dtype(sequence.kind))
     made.kind = contained(sequence.kind)
     return made
@@ -64,6 +99,12 @@ def _(g, sequence, position):
 
 @from_onnx("ConcatFromSequence", since=11)
 def _(g, sequence, *, axis, new_axis=0):
+    parts = sequence.parts
+    if parts and all(v.shape is not None and v.dtype not in (None, OBJECT) for v in parts):
+        if not new_axis:
+            return reading_of("", "Concat", g.opset).handler(g, *parts, axis=axis)
+        if all(v.rank for v in parts):  # MXNet has no arrays without dimension
+            return g.stack(*parts, axis=axis)
     made = g.itself(sequence, axis=axis, new_axis=new_axis, elem=element_dtype(sequence.kind))
     made.kind = contained(sequence.kind)
     return made
@@ -72,8 +113,29 @@ def _(g, sequence, *, axis, new_axis=0):
 @from_onnx("SplitToSequence", since=11)
 def _(g, data, split=None, *, axis=0, keepdims=1):
     made = g.itself(data, split, axis=axis, keepdims=keepdims)
-    made.kind = sequence_of(_kind(data))
+    made.kind, made.parts = sequence_of(_kind(data)), _pieces(g, data, split, axis, keepdims or split is not None)
     return made
+
+
+def _pieces(g, data, split, axis, keepdims):
+    """The pieces of a tensor where their sizes are known; None where not, and for what MXNet cannot slice."""
+    known = data.shape is not None and data.dtype not in (None, OBJECT) and (split is None or split.fixed)
+    if not known or not -data.rank <= axis < data.rank or data.rank < 2 - bool(keepdims):
+        return None
+    axis %= data.rank
+    length = data.shape[axis]
+    if length is UNKNOWN or 0 in (d for d in data.shape if d is not UNKNOWN):
+        return None
+    if split is not None and split.rank:
+        sizes = split.ints()
+    else:
+        size = 1 if split is None else split.ints()[0]
+        sizes = [min(size, length - start) for start in range(0, length, size)] if size > 0 else []
+    if sum(sizes) != length or min(sizes) < 1 or len(sizes) > MOST_PARTS:
+        return None
+    ends = itertools.accumulate(sizes)
+    made = [g.slice_axis(data, axis=axis, begin=end - size, end=end) for size, end in zip(sizes, ends)]
+    return tuple(made if keepdims else [g.squeeze(v, axis=(axis,)) for v in made])
 
 
 @from_onnx("Optional", since=15)
@@ -107,6 +169,11 @@ def _(b, op):
     made = b.node("SequenceEmpty", dtype=OBJECT)
     b.nodes[-1].attrs["dtype"] = tensor_of(op.elem).tensor_type.elem_type
     return made
+
+
+@to_onnx("_onnx_SequenceLength")
+def _(b, op, sequence):
+    return b.node("SequenceLength", sequence)
 
 
 @to_onnx("_onnx_SequenceInsert")

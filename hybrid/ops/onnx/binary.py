@@ -17,8 +17,8 @@ class Pair(Pointwise):
 
 @op("_onnx_Pow")
 class Pow(Pair):
-    """X to the power of Y, in the dtype of X. Whole numbers wrap round; a negative power of one is cut off to a whole number, 0 where
-    X is 0. Source: ONNX Pow (opset 7 to newest)."""
+    """X to the power of Y, in the dtype of X. Whole numbers wrap round; a negative power of one is cut off to a
+    whole number, 0 where X is 0. Source: ONNX Pow (opset 7 to newest)."""
 
     inputs = ("X", "Y")
 
@@ -104,7 +104,9 @@ class BitShift(Pair):
     @classmethod
     def examples(cls, make):
         yield make(make.integers(3, 4, high=200, dtype="uint8"), make.array([1, 2, 7, 0], "uint8"), direction="LEFT")
-        yield make(make.integers(3, 4, high=9999, dtype="uint32"), make.array([1, 2, 7, 0], "uint32"), direction="RIGHT")
+        yield make(
+            make.integers(3, 4, high=9999, dtype="uint32"), make.array([1, 2, 7, 0], "uint32"), direction="RIGHT"
+        )
 
 
 @op("_onnx_Equal")

@@ -125,6 +125,8 @@ class Conv(_Convolved):
     Shapes: X (N, C, *spatial), W (M, C/group, *kernel), B (M,) -> (N, M, *steps), for any number of spatial axes.
     auto_pad SAME_*: as many steps as size / stride rounded up. Source: ONNX Conv (opset 1 to newest)."""
 
+    gradient = _Convolved.gradient  # its own, or ``linear`` would make one that minds the bias
+
     def shape(self, x, w, b):
         channels = w[1] * self.group
         if x[1] is not UNKNOWN and channels is not UNKNOWN and x[1] != channels:
@@ -177,6 +179,8 @@ class ConvTranspose(_Convolved):
 
     output_padding: Ints = None
     output_shape: Ints = None
+
+    gradient = _Convolved.gradient
 
     def _sizes(self, spatial, kernel):
         rank = len(kernel)

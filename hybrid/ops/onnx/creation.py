@@ -167,7 +167,7 @@ class ConstantOfShape(Standard):
         return self.value.dtype
 
     def meaning(self, input):
-        return np.full(ints(input), self.value.reshape(()))
+        return np.full(input.tolist(), self.value.reshape(()))
 
     def gradient(self, F, dy, input, y):
         return None

@@ -11,7 +11,8 @@ from .base import Pointwise
 
 @op("_onnx_Mish")
 class Mish(Pointwise):
-    """x * tanh(log(1 + exp(x))). Source: ONNX Mish (opset 18 to newest); Misra, "Mish: A Self Regularized Neural Activation Function", 2019."""
+    """x * tanh(log(1 + exp(x))). Source: ONNX Mish (opset 18 to newest); Misra, "Mish: A
+    Self Regularized Neural Activation Function", 2019."""
 
     def meaning(self, x):
         wide = widen(x)

@@ -14,8 +14,9 @@ from .base import Standard
 class ClassLoss(Standard):
     """Base of losses that pick out the class of each element.
 
-    ignore_index: a class whose elements do not count; reduction: the sum of the losses, their mean weighted by the weights of the
-    classes, or none. Shapes: (N, C, D1, ..., Dk), classes (N, D1, ..., Dk), weights (C,) -> (), or the classes' without reduction."""
+    ignore_index: a class whose elements do not count; reduction: the sum of the losses, their mean weighted by the
+    weights of the classes, or none. Shapes: (N, C, D1, ..., Dk), classes (N, D1, ..., Dk), weights (C,) -> (), or the
+    classes' without reduction."""
 
     ignore_index: int | None = None
     reduction: Literal["mean", "none", "sum"] = "mean"
@@ -50,7 +51,9 @@ class ClassLoss(Standard):
         classes, share = self.shares(labels, wide, log_prob.dtype)
         size = log_prob.shape[1]
         if ((classes < -size) | (classes >= size)).any():
-            raise self.fail(f"got class {classes.max() if (classes >= size).any() else classes.min()}, wanted 0 to {size - 1}")
+            raise self.fail(
+                f"got class {classes.max() if (classes >= size).any() else classes.min()}, wanted 0 to {size - 1}"
+            )
         picked = np.take_along_axis(log_prob, np.expand_dims(classes, 1), 1).squeeze(1)
         each = np.where(share == 0, share.dtype.type(0), -picked * share)
         return each if self.reduction == "none" else np.asarray(each.sum() / self.total(share))

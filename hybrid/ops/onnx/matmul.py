@@ -18,8 +18,8 @@ class Gemm(Standard):
 
     alpha: float = 1.0
     beta: float = 1.0
-    transA: bool = False
-    transB: bool = False
+    transA: bool = False  # noqa: N815  ONNX's names
+    transB: bool = False  # noqa: N815
 
     inputs = ("A", "B", "C")
     optional = ("C",)
@@ -46,20 +46,17 @@ class Gemm(Standard):
 
     def gradient(self, F, dy, a, b, *c_and_y):
         # y = A' B': dA' = dy B'^T, dB' = A'^T dy, and transposed where A' = A^T
-        if self.transA:
-            da = F.dot(b, dy, transpose_a=self.transB, transpose_b=True)
-        else:
-            da = F.dot(dy, b, transpose_b=not self.transB)
-        if self.transB:
-            db = F.dot(dy, a, transpose_a=True, transpose_b=self.transA)
-        else:
-            db = F.dot(a, dy, transpose_a=not self.transA)
+        ta, tb = self.transA, self.transB
+        da = F.dot(b, dy, transpose_a=tb, transpose_b=True) if ta else F.dot(dy, b, transpose_b=not tb)
+        db = F.dot(dy, a, transpose_a=True, transpose_b=ta) if tb else F.dot(a, dy, transpose_a=not ta)
         found = [da * self.alpha, db * self.alpha]
         return [*found, F._backward_sum_like(dy, c_and_y[0]) * self.beta] if "C" in self.given else found
 
     @classmethod
     def examples(cls, make):
-        yield make(make.uniform(2, 3), make.uniform(4, 3), make.uniform(4), given=("C",), transB=True, alpha=0.5, beta=2.0)
+        yield make(
+            make.uniform(2, 3), make.uniform(4, 3), make.uniform(4), given=("C",), transB=True, alpha=0.5, beta=2.0
+        )
         yield make(make.uniform(3, 2), make.uniform(4, 3), transA=True, transB=True)
         yield make(make.uniform(3, 2), make.uniform(3, 4), make.uniform(2, 1), given=("C",), transA=True)
 

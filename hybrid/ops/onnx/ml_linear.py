@@ -86,7 +86,7 @@ class Classifier(Standard):
         return [(rows,), (rows, self.columns())]
 
     def gradient(self, F, dy, *arrays):
-        return None
+        raise self.fail("has no gradient")
 
 
 def labels_of(ints: Array | None, strings: Array | None, count: int) -> Array:
@@ -256,7 +256,7 @@ class SVMRegressor(Machine):
         return transformed(y, self.post_transform)
 
     def gradient(self, F, dy, *arrays):
-        return None
+        raise self.fail("has no gradient")
 
     @classmethod
     def examples(cls, make):

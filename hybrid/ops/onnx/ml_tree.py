@@ -239,7 +239,7 @@ class TreeEnsembleRegressor(Trees):
 
 
 @op("_onnx_ml_TreeEnsembleClassifier")
-class TreeEnsembleClassifier(Classifier, Trees):
+class TreeEnsembleClassifier(Trees, Classifier):
     """Trees whose leaves add to the scores of classes, of which the greatest wins. Where only one of two classes has scores, the second
     wins when they are above 0.5 (all weights positive) or 0, and those of the first class are taken for the second's: onnxruntime's
     reading of what the standard leaves open.

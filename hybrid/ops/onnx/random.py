@@ -11,7 +11,6 @@ import numpy as np
 from ...attrs import DType
 from ...attrs import Shape as Dims
 from ...op import op
-from ...shapes import merge
 from ..casting import convert
 from ..common import want_rank, widen
 from .base import Standard
@@ -163,7 +162,9 @@ class Multinomial(Sampler):
         wide = input.astype(np.float64)
         likely = np.exp(wide - wide.max(1, keepdims=True))
         if not np.isfinite(likely).all():
-            raise self.fail("got rows with NaN or infinity, wanted logarithms of probabilities with a finite largest one")
+            raise self.fail(
+                "got rows with NaN or infinity, wanted logarithms of probabilities with a finite largest one"
+            )
         ends = np.cumsum(likely, 1)
         wanted = source(self.seed, rng).random((len(wide), self.sample_size)) * ends[:, -1:]
         return (wanted[:, :, None] >= ends[:, None, :-1]).sum(2).astype(self.dtype)
@@ -207,7 +208,7 @@ class Dropout(Standard):
         return (np.where(mask, wide / wide.dtype.type(1 - share), wide.dtype.type(0))).astype(data.dtype), mask
 
     def gradient(self, F, dy, data, *others_and_ys):
-        *others, y, mask = others_and_ys
+        *others, _, mask = others_and_ys
         given = {n: v for n, v in zip(self.takes()[1:], others)}
         ratio = given.get("ratio")
         passed = F._backward_cast_like(mask, data)

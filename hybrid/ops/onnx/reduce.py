@@ -385,7 +385,11 @@ class LpNormalization(Standard):
 
     def compute(self, input: Any):
         x = widen(input)
-        size = np.abs(x).sum(self.axis, keepdims=True) if self.p == 1 else np.sqrt(np.square(x).sum(self.axis, keepdims=True))
+        size = (
+            np.abs(x).sum(self.axis, keepdims=True)
+            if self.p == 1
+            else np.sqrt(np.square(x).sum(self.axis, keepdims=True))
+        )
         return narrow(x / np.where(size == 0, x.dtype.type(1), size), input.dtype)
 
     def gradient(self, F, dy, x, y):

@@ -1,0 +1,113 @@
+"""Features, labels and maps of ai.onnx.ml."""
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from ...error import Unsupported
+from ...registry import from_onnx, to_onnx
+from .ml_linear import ML, attributes_of, fields_of, models
+
+models("CategoryMapper", "OneHotEncoder", "Binarizer", "Scaler", "Normalizer", "Imputer", "ZipMap", "CastMap")
+
+_LISTS = {"object": "string", "int64": "int64", "float32": "float"}
+"""How the names of lists end, by dtype; those of others are tensors."""
+
+
+def _one(what, **given):
+    """The array of what is given as a list or a tensor. Raises Unsupported when nothing or more than one is."""
+    found = [np.asarray(v, k) for k, v in given.items() if v is not None and len(v)]
+    if len(found) != 1:
+        raise Unsupported(f"got {len(found)} lists of {what}, wanted one")
+    return found[0].reshape(-1)
+
+
+@from_onnx("LabelEncoder", since=2, domain=ML)
+def _(
+    g,
+    x,
+    *,
+    keys_strings=None,
+    keys_int64s=None,
+    keys_floats=None,
+    keys_tensor=None,
+    values_strings=None,
+    values_int64s=None,
+    values_floats=None,
+    values_tensor=None,
+    default_string="_Unused",
+    default_int64=-1,
+    default_float=-0.0,
+    default_tensor=None,
+):
+    keys = keys_tensor if keys_tensor is not None else _one("keys", object=keys_strings, int64=keys_int64s, float32=keys_floats)
+    values = values_tensor
+    if values is None:
+        values = _one("values", object=values_strings, int64=values_int64s, float32=values_floats)
+    default = default_tensor
+    if default is None:
+        kind = values.dtype.kind
+        default = np.array([default_string if kind == "O" else default_float if kind == "f" else default_int64], values.dtype)
+    return g.itself(x, keys_tensor=keys, values_tensor=values, default_tensor=default)
+
+
+@from_onnx("LabelEncoder", domain=ML)
+def _(g, x, *, classes_strings, default_int64=-1, default_string="_Unused"):
+    if x.dtype is None:
+        raise Unsupported(f"needs to know whether {x.name} holds words or numbers")
+    words, places = np.array(classes_strings, object), np.arange(len(classes_strings))
+    if x.dtype == np.dtype(object):
+        return g.itself(x, keys_tensor=words, values_tensor=places, default_tensor=np.array([default_int64]))
+    return g.itself(x, keys_tensor=places, values_tensor=words, default_tensor=np.array([default_string], object))
+
+
+@to_onnx("_onnx_ml_LabelEncoder")
+def _(b, op, x):
+    attributes = {}
+    for name, array in (("keys", op.keys_tensor), ("values", op.values_tensor), ("default", op.default_tensor)):
+        kind = _LISTS.get(array.dtype.name)
+        if kind is None and b.opset < 20:
+            raise Unsupported(f"{name} of dtype {array.dtype} need opset 20")
+        if kind is None:
+            attributes[f"{name}_tensor"] = numpy_helper.from_array(array.reshape(-1))
+        elif name == "default":
+            attributes[f"default_{kind}"] = array.reshape(-1)[0] if kind == "string" else array.reshape(-1)[0].item()
+        else:
+            attributes[f"{name}_{kind}s"] = array.reshape(-1).tolist()
+    return b.node("LabelEncoder", x, domain=ML, dtype=op.values_tensor.dtype, **attributes)
+
+
+@from_onnx("FeatureVectorizer", domain=ML)
+def _(g, *inputs, inputdimensions=()):
+    return g.itself(*inputs, inputdimensions=inputdimensions)
+
+
+@to_onnx("_onnx_ml_FeatureVectorizer")
+def _(b, op, *inputs):
+    return b.node("FeatureVectorizer", *inputs, domain=ML, inputdimensions=list(op.inputdimensions) or None)
+
+
+@from_onnx("ArrayFeatureExtractor", domain=ML)
+def _(g, x, y):
+    return g.itself(x, y)
+
+
+@to_onnx("_onnx_ml_ArrayFeatureExtractor")
+def _(b, op, x, y):
+    return b.node("ArrayFeatureExtractor", x, y, domain=ML)
+
+
+@from_onnx("DictVectorizer", domain=ML)
+def _(g, x, **attributes):
+    if x.kind is None or x.kind.WhichOneof("value") != "map_type":
+        raise Unsupported(f"needs to know what the map {x.name} holds")
+    code = x.kind.map_type.value_type.tensor_type.elem_type
+    values = object if code == onnx.TensorProto.STRING else onnx.helper.tensor_dtype_to_np_dtype(code)
+    return g.itself(x, values=values, **fields_of(attributes))
+
+
+@to_onnx("_onnx_ml_DictVectorizer")
+def _(b, op, x):
+    attributes = attributes_of(op)
+    del attributes["values"]
+    return b.node("DictVectorizer", x, domain=ML, dtype=op.values, **attributes)

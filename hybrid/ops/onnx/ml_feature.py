@@ -1,0 +1,416 @@
+"""Operators of ai.onnx.ml that prepare features and name classes. Maps are dicts, carried as base.hold carries them."""
+
+from typing import Any, Literal
+
+import numpy as np
+
+from ...attrs import DType, kind_of
+from ...op import op
+from ...shapes import UNKNOWN
+from ..common import want_rank
+from .base import Standard, held, hold
+from .ml_linear import labels_of
+
+Array = np.ndarray
+FLOAT32 = np.dtype("float32")
+INT64 = np.dtype("int64")
+OBJECT = np.dtype(object)
+
+
+def places_of(x: Array, keys: Array) -> Array:
+    """Where each element is among the keys - the last of equal ones, NaN equal to NaN - or -1."""
+    place = {}
+    for i, key in enumerate(keys.reshape(-1).tolist()):
+        place["nan" if key != key else key, type(key)] = i
+    values, inverse = np.unique(x.reshape(-1), return_inverse=True)
+    found = [place.get(("nan" if v != v else v, type(v)), -1) for v in values.tolist()]
+    return np.array(found, np.int64)[inverse].reshape(x.shape)
+
+
+class Mapping(Standard):
+    """Base of what puts another value for each element. Shapes: X -> X."""
+
+    inputs = ("X",)
+
+    def table(self, dtype: np.dtype) -> tuple[Array, Array, Any]:
+        """(keys, values, what stands for others) for elements of a dtype."""
+        raise NotImplementedError
+
+    def shape(self, x):
+        return x
+
+    def dtype(self, x):
+        return self.table(x)[1].dtype
+
+    def meaning(self, x):
+        keys, values, default = self.table(x.dtype)
+        choice = np.empty(len(values) + 1, values.dtype)
+        choice[:-1], choice[-1] = values, default
+        return choice[places_of(x, keys.astype(x.dtype, copy=False))]
+
+    def gradient(self, F, dy, x, y):
+        return None
+
+
+@op("_onnx_ml_LabelEncoder")
+class LabelEncoder(Mapping):
+    """The value that belongs to each key, or the default. Shapes: X -> X, in the dtype of the values.
+    Source: ONNX LabelEncoder (ai.onnx.ml 2 to newest)."""
+
+    default_tensor: np.ndarray
+    keys_tensor: np.ndarray
+    values_tensor: np.ndarray
+
+    def check(self):
+        same = self.keys_tensor.size == self.values_tensor.size
+        return None if same else f"got {self.keys_tensor.size} keys and {self.values_tensor.size} values, wanted as many"
+
+    def table(self, dtype):
+        return self.keys_tensor, self.values_tensor.reshape(-1), self.default_tensor.reshape(-1)[0]
+
+    @classmethod
+    def examples(cls, make):
+        attrs = {"keys_tensor": make.array([1, 5, 3], "int64"), "values_tensor": make.array([0.5, 2, -1])}
+        yield make(make.array([[3, 1, 2], [5, 5, 0]], "int64"), default_tensor=make.array([9]), **attrs)
+
+
+@op("_onnx_ml_CategoryMapper")
+class CategoryMapper(Mapping):
+    """Words as their numbers, numbers as their words. Shapes: X -> X. Source: ONNX CategoryMapper (ai.onnx.ml 1)."""
+
+    cats_int64s: np.ndarray
+    cats_strings: np.ndarray
+    default_int64: int = -1
+    default_string: str = "_Unused"
+
+    def table(self, dtype):
+        if dtype == OBJECT:
+            return self.cats_strings, self.cats_int64s, self.default_int64
+        return self.cats_int64s, self.cats_strings, self.default_string
+
+    @classmethod
+    def examples(cls, make):
+        words = np.array(["a", "b"], object)
+        yield make(make.array([3, 1], "int64"), cats_int64s=make.array([1, 2], "int64"), cats_strings=words)
+
+
+@op("_onnx_ml_OneHotEncoder")
+class OneHotEncoder(Standard):
+    """1 at the place of each element's category. Shapes: X (...) -> (..., categories), float32. Floats are cut off to integers. One
+    that is no category is all zeros, or without ``zeros`` an error. Source: ONNX OneHotEncoder (ai.onnx.ml 1)."""
+
+    cats_int64s: np.ndarray | None = None
+    cats_strings: np.ndarray | None = None
+    zeros: bool = True
+
+    inputs = ("X",)
+
+    def _categories(self) -> Array:
+        return labels_of(self.cats_int64s, self.cats_strings, 0)
+
+    def shape(self, x):
+        return (*x, len(self._categories()))
+
+    def dtype(self, x):
+        return FLOAT32
+
+    def meaning(self, x):
+        cats = self._categories()
+        places = places_of(x if x.dtype == OBJECT else x.astype(np.int64), cats)
+        if not self.zeros and (places < 0).any():
+            raise self.fail(f"got {x[places < 0][0]!r}, which is no category, wanted one or zeros=1")
+        return (places[..., None] == np.arange(len(cats))).astype(np.float32)
+
+    def gradient(self, F, dy, x, y):
+        return None
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.array([[3, 1, 2], [5, 5, 0]], "int64"), cats_int64s=make.array([1, 5, 3], "int64"))
+
+
+@op("_onnx_ml_Binarizer")
+class Binarizer(Standard):
+    """1 where X is above a threshold, else 0. Shapes: X -> X. Source: ONNX Binarizer (ai.onnx.ml 1)."""
+
+    threshold: float = 0.0
+
+    inputs = ("X",)
+
+    def shape(self, x):
+        return x
+
+    def meaning(self, x):
+        return (x > np.float32(self.threshold)).astype(x.dtype)
+
+    def gradient(self, F, dy, x, y):
+        return None
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3, 4), threshold=0.25)
+
+
+@op("_onnx_ml_Scaler")
+class Scaler(Standard):
+    """(X - offset) * scale, both one number or one per feature. Shapes: X (..., F) -> X, float32.
+    Source: ONNX Scaler (ai.onnx.ml 1)."""
+
+    offset: np.ndarray | None = None
+    scale: np.ndarray | None = None
+
+    inputs = ("X",)
+
+    def shape(self, x):
+        return x
+
+    def dtype(self, x):
+        return FLOAT32
+
+    def meaning(self, x):
+        y = x.astype(np.float32)
+        y = y if self.offset is None else y - self.offset.astype(np.float32)
+        return y if self.scale is None else y * self.scale.astype(np.float32)
+
+    def gradient(self, F, dy, x, y):
+        if self.scale is not None:
+            dy = F._npi_multiply(dy, F._onnx_Constant(value=kind_of(np.ndarray).write(self.scale.astype(np.float32))))
+        return F._backward_cast_like(dy, x)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3, 4), offset=make.uniform(4), scale=make.uniform(4))
+
+
+@op("_onnx_ml_Normalizer")
+class Normalizer(Standard):
+    """Each row divided by its maximum, by the sum of its absolute values (L1) or by its length (L2); one whose divisor is 0 stays.
+
+    Shapes: X (N, C) or (C,) -> X, float32. Source: ONNX Normalizer (ai.onnx.ml 1)."""
+
+    norm: Literal["MAX", "L1", "L2"] = "MAX"
+
+    inputs = ("X",)
+
+    def shape(self, x):
+        return x
+
+    def dtype(self, x):
+        return FLOAT32
+
+    def meaning(self, x):
+        x = x.astype(np.float32)
+        if self.norm == "MAX":
+            size = x.max(-1, keepdims=True, initial=-np.inf)
+        elif self.norm == "L1":
+            size = np.abs(x).sum(-1, keepdims=True)
+        else:
+            size = np.sqrt((x * x).sum(-1, keepdims=True))
+        return np.where(size == 0, x, x / np.where(size == 0, 1, size)).astype(np.float32, copy=False)
+
+    def gradient(self, F, dy, x, y):
+        raise self.fail("has no gradient")
+
+    @classmethod
+    def examples(cls, make):
+        for norm in ("MAX", "L1", "L2"):
+            yield make(make.uniform(3, 4), norm=norm)
+
+
+@op("_onnx_ml_Imputer")
+class Imputer(Standard):
+    """X with another value, one or one per feature, for every one that equals replaced_value (NaN equals NaN). The floats count for
+    float X, else the integers. Shapes: X (..., F) -> X. Source: ONNX Imputer (ai.onnx.ml 1)."""
+
+    imputed_value_floats: np.ndarray | None = None
+    imputed_value_int64s: np.ndarray | None = None
+    replaced_value_float: float = 0.0
+    replaced_value_int64: int = 0
+
+    inputs = ("X",)
+
+    def shape(self, x):
+        return x
+
+    def meaning(self, x):
+        floating = x.dtype.kind == "f"
+        values = self.imputed_value_floats if floating else self.imputed_value_int64s
+        if values is None or not len(values):
+            raise self.fail(f"got X of dtype {x.dtype}, wanted imputed_value_{'floats' if floating else 'int64s'} with it")
+        old = np.float32(self.replaced_value_float) if floating else self.replaced_value_int64
+        return np.where(np.isnan(x) if old != old else x == old, values.astype(x.dtype), x)
+
+    def gradient(self, F, dy, x, y):
+        return F._npi_multiply(dy, F.equal(x, y))
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.array([[1, 0], [0, 3]]), imputed_value_floats=make.array([7, 8]))
+
+
+@op("_onnx_ml_FeatureVectorizer")
+class FeatureVectorizer(Standard):
+    """Features side by side, each input's cut off or filled with zeros to its size in inputdimensions.
+
+    Shapes: any number of (N, C) or (C,), which count as (1, C) -> (N, sum of sizes), float32.
+    Source: ONNX FeatureVectorizer (ai.onnx.ml 1)."""
+
+    inputdimensions: tuple[int, ...] = ()
+    num_args: int
+
+    inputs = ("*X",)
+
+    def _widths(self, shapes: Any) -> tuple[Any, ...]:
+        return self.inputdimensions or tuple(s[-1] for s in shapes)
+
+    def shape(self, *shapes):
+        for shape in shapes:
+            want_rank(self, shape, 1, 2, what="X")
+        return (shapes[0][0] if len(shapes[0]) == 2 else 1, sum(self._widths(shapes)))
+
+    def dtype(self, *dtypes):
+        return FLOAT32
+
+    def meaning(self, *arrays):
+        parts = []
+        for x, width in zip(arrays, self._widths([a.shape for a in arrays])):
+            x = np.atleast_2d(x).astype(np.float32)[:, :width]
+            parts.append(np.pad(x, ((0, 0), (0, width - x.shape[1]))))
+        return np.concatenate(parts, axis=1)
+
+    def gradient(self, F, dy, *arrays):
+        raise self.fail("has no gradient")
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3, 2), make.uniform(3, 4), inputdimensions=(2, 4))
+
+
+@op("_onnx_ml_ArrayFeatureExtractor")
+class ArrayFeatureExtractor(Standard):
+    """The features at some places of the last axis. Shapes: X (..., F), Y any, of k places -> (..., k), or (1, k) for X (F,).
+    Source: ONNX ArrayFeatureExtractor (ai.onnx.ml 1)."""
+
+    inputs = ("X", "Y")
+
+    def shape(self, x, y):
+        count: Any = 1
+        for d in y:
+            count = count * d
+        return (*(x[:-1] or (1,)), count)
+
+    def meaning(self, x, y):
+        if ((y < 0) | (y >= x.shape[-1])).any():
+            raise self.fail(f"got places {y.reshape(-1).tolist()} of {x.shape[-1]} features")
+        return np.atleast_2d(x[..., y.reshape(-1)])
+
+    def gradient(self, F, dy, *arrays):
+        raise self.fail("has no gradient")
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3, 4), make.array([[2, 0]], "int64"))
+
+
+# -- maps ------------------------------------------------------------------------------------------------------------------
+
+
+@op("_onnx_ml_ZipMap")
+class ZipMap(Standard):
+    """Each row as a map from labels to its numbers. Shapes: X (N, C) or (C,) -> a sequence of N maps.
+    Source: ONNX ZipMap (ai.onnx.ml 1)."""
+
+    classlabels_int64s: np.ndarray | None = None
+    classlabels_strings: np.ndarray | None = None
+
+    inputs = ("X",)
+
+    def shape(self, x):
+        return ()
+
+    def dtype(self, x):
+        return OBJECT
+
+    def meaning(self, x):
+        rows = np.atleast_2d(x)
+        labels = labels_of(self.classlabels_int64s, self.classlabels_strings, rows.shape[1]).tolist()
+        if len(labels) != rows.shape[1]:
+            raise self.fail(f"got {rows.shape[1]} numbers for {len(labels)} labels")
+        return hold([hold(dict(zip(labels, row))) for row in rows.tolist()])
+
+    def gradient(self, F, dy, x, y):
+        raise self.fail("has no gradient")
+
+
+@op("_onnx_ml_DictVectorizer")
+class DictVectorizer(Standard):
+    """The values of a map in the order of a vocabulary, 0 for keys that are not there. Shapes: a map -> (1, vocabulary).
+    values is the dtype, which the map of a model declares. Source: ONNX DictVectorizer (ai.onnx.ml 1)."""
+
+    int64_vocabulary: np.ndarray | None = None
+    string_vocabulary: np.ndarray | None = None
+    values: DType = FLOAT32
+
+    inputs = ("X",)
+
+    def _words(self) -> list[Any]:
+        return labels_of(self.int64_vocabulary, self.string_vocabulary, 0).tolist()
+
+    def shape(self, x):
+        return (1, len(self._words()))
+
+    def dtype(self, x):
+        return self.values
+
+    def meaning(self, x):
+        words, given = self._words(), held(x)
+        unknown = [k for k in given if k not in words]
+        if unknown:
+            raise self.fail(f"got key {unknown[0]!r}, which is not in the vocabulary")
+        found = np.empty((1, len(words)), self.values)
+        found[0] = [given.get(w, "" if self.values == OBJECT else 0) for w in words]
+        return found
+
+    def gradient(self, F, dy, x, y):
+        return None
+
+
+@op("_onnx_ml_CastMap")
+class CastMap(Standard):
+    """The values of a map by ascending key (DENSE), or each at the place that its key says, of max_map (SPARSE).
+
+    Shapes: a map from integers -> (1, its size or max_map). Source: ONNX CastMap (ai.onnx.ml 1)."""
+
+    cast_to: Literal["TO_FLOAT", "TO_STRING", "TO_INT64"] = "TO_FLOAT"
+    map_form: Literal["DENSE", "SPARSE"] = "DENSE"
+    max_map: int = 1
+
+    inputs = ("X",)
+    data_decides = True
+
+    def shape(self, x):
+        return (1, UNKNOWN if self.map_form == "DENSE" else self.max_map)
+
+    def dtype(self, x):
+        return {"TO_FLOAT": FLOAT32, "TO_STRING": OBJECT, "TO_INT64": INT64}[self.cast_to]
+
+    def _cast(self, value: Any) -> Any:
+        if self.cast_to == "TO_STRING":
+            return value if isinstance(value, str) else f"{value:f}"
+        return float(value) if self.cast_to == "TO_FLOAT" else int(value)
+
+    def meaning(self, x):
+        given = dict(sorted(held(x).items()))
+        if self.map_form == "DENSE":
+            values = [self._cast(v) for v in given.values()]
+        else:
+            if any(not 0 <= k < self.max_map for k in given):
+                raise self.fail(f"got keys {list(given)}, wanted 0 to {self.max_map - 1}")
+            blank = "" if self.cast_to == "TO_STRING" else 0
+            values = [self._cast(given[k]) if k in given else blank for k in range(self.max_map)]
+        found = np.empty((1, len(values)), self.dtype(None))
+        found[0] = values
+        return found
+
+    def gradient(self, F, dy, x, y):
+        return None

@@ -1,0 +1,131 @@
+"""Steps of optimizers (ai.onnx.preview.training). Inputs are the learning rate R, the number of updates T so far, then all tensors, all
+their gradients and all their states; outputs all new tensors, then all new states. A float16 state is computed in float32."""
+
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from ...op import op
+from ..common import narrow, widen
+from .base import Standard
+
+Array = np.ndarray
+
+
+class Step(Standard):
+    """Base of the optimizers. Shapes: R and T scalars, then any, as many of each kind -> tensors and states."""
+
+    norm_coefficient: float = 0.0
+    num_args: int
+
+    inputs = ("*inputs",)
+    states: ClassVar[int]
+    """How many states a tensor has."""
+
+    def check(self):
+        kinds = 2 + self.states
+        wrong = self.num_args < 2 + kinds or (self.num_args - 2) % kinds
+        return f"got {self.num_args} inputs, wanted 2 and a multiple of {kinds}" if wrong else None
+
+    @property
+    def tensors(self) -> int:
+        """How many tensors there are."""
+        return (self.num_args - 2) // (2 + self.states)
+
+    def returns(self):
+        return tuple(f"output{i}" for i in range(self.tensors * (1 + self.states)))
+
+    def _results(self, given: Any) -> list[Any]:
+        """What the outputs are like: the tensors and the states."""
+        rest, count = given[2:], self.tensors
+        return [*rest[:count], *rest[2 * count :]]
+
+    def shape(self, *shapes):
+        return self._results(shapes)
+
+    def dtype(self, *dtypes):
+        found = self._results(dtypes)
+        return found if len(found) > 1 else found[0]
+
+    def update(self, rate: float, count: int, x: Array, g: Array, states: list[Array]) -> list[Array]:
+        """A tensor after the step, and its states. g is its gradient, with that of the norm."""
+        raise NotImplementedError
+
+    def meaning(self, rate, count, *rest):
+        number, done = self.tensors, []
+        rate, count = float(rate.reshape(-1)[0]), int(count.reshape(-1)[0])
+        for i in range(number):
+            x, g, *states = (widen(a) for a in rest[i::number])
+            done.append(self.update(rate, count, x, self.norm_coefficient * x + g, states))
+        found = [a for kind in zip(*done) for a in kind]
+        return tuple(narrow(a, like.dtype) for a, like in zip(found, self._results((None, None, *rest))))
+
+    def gradient(self, F, dy, *arrays):
+        raise self.fail("has no gradient")
+
+
+@op("_onnx_training_Adagrad")
+class Adagrad(Step):
+    """H + g^2; X - R / (1 + T decay_factor) g / (sqrt(H) + epsilon): see Step. Source: ONNX Adagrad (ai.onnx.preview.training 1)."""
+
+    decay_factor: float = 0.0
+    epsilon: float = 1e-6
+
+    states = 1
+
+    def update(self, rate, count, x, g, states):
+        total = states[0] + g * g
+        return [x - rate / (1 + count * self.decay_factor) * g / (np.sqrt(total) + self.epsilon), total]
+
+    @classmethod
+    def examples(cls, make):
+        x, g, h = make.uniform(3, 2), make.uniform(3, 2), make.uniform(3, 2, low=0.5)
+        yield make(make.array(0.1), make.array(2, "int64"), x, g, h, decay_factor=0.1, norm_coefficient=0.01)
+
+
+@op("_onnx_training_Adam")
+class Adam(Step):
+    """V = alpha V + (1 - alpha) g; H = beta H + (1 - beta) g^2; X - R V / (sqrt(H) + epsilon), where R is corrected for T steps; then
+    the norm's share: see Step. Source: ONNX Adam (ai.onnx.preview.training 1); Kingma and Ba 2014, arXiv:1412.6980."""
+
+    alpha: float = 0.9
+    beta: float = 0.999
+    epsilon: float = 1e-6
+    norm_coefficient_post: float = 0.0
+
+    states = 2
+
+    def update(self, rate, count, x, g, states):
+        first = self.alpha * states[0] + (1 - self.alpha) * g
+        second = self.beta * states[1] + (1 - self.beta) * g * g
+        if count > 0:
+            rate = rate * (1 - self.beta**count) ** 0.5 / (1 - self.alpha**count)
+        x = x - rate * first / (np.sqrt(second) + self.epsilon)
+        return [(1 - self.norm_coefficient_post) * x, first, second]
+
+    @classmethod
+    def examples(cls, make):
+        x, g, v, h = make.uniform(3, 2), make.uniform(3, 2), make.uniform(3, 2), make.uniform(3, 2, low=0.5)
+        yield make(make.array(0.1), make.array(2, "int64"), x, g, v, h, norm_coefficient=0.01)
+
+
+@op("_onnx_training_Momentum")
+class Momentum(Step):
+    """V = alpha V + beta g, with 1 for beta in the first step; X - R V, or by Nesterov X - R (g + alpha V): see Step.
+    Source: ONNX Momentum (ai.onnx.preview.training 1)."""
+
+    alpha: float
+    beta: float
+    mode: Literal["standard", "nesterov"]
+
+    states = 1
+
+    def update(self, rate, count, x, g, states):
+        speed = self.alpha * states[0] + (self.beta if count > 0 else 1.0) * g
+        return [x - rate * (speed if self.mode == "standard" else g + self.alpha * speed), speed]
+
+    @classmethod
+    def examples(cls, make):
+        arrays = make.array(0.1), make.array(2, "int64"), make.uniform(3, 2), make.uniform(2), make.uniform(3, 2), make.uniform(2)
+        for mode in ("standard", "nesterov"):
+            yield make(*arrays, make.uniform(3, 2), make.uniform(2), alpha=0.9, beta=0.8, mode=mode, norm_coefficient=0.01)

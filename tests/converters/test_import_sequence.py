@@ -1,0 +1,231 @@
+"""Sequences, optionals and words, read and written."""
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from converters.importer import import_model
+from hybrid import symbol
+from hybrid.error import MXNetError, OpError
+from hybrid.graph.executor import Program
+from hybrid.graph.gradient import gradients
+from hybrid.graph.graph import Graph
+from hybrid.op import lookup
+from hybrid.ops.onnx.base import held, hold
+
+from .agreement import agree, parsed
+
+X = np.float32([[1, -2, 3], [4, 5, -6], [7, 8, 9]])
+
+
+def words(*values: object) -> np.ndarray:
+    return np.array(values, object)
+
+
+# -- sequences --------------------------------------------------------------------------------------------------------
+
+
+def test_every_position() -> None:
+    text = """main (seq(float[?]) s, float[2] x, int64 i) => (seq(float[?]) inserted, seq(float[?]) erased, float[N] at, int64 n) {
+        inserted = SequenceInsert (s, x, i)
+        erased = SequenceErase (s, i)
+        at = SequenceAt (s, i)
+        n = SequenceLength (inserted)
+    }"""
+    many = [np.arange(k, dtype="f4") for k in (1, 2, 3)]
+    agree(text, *({"s": many, "x": np.float32([7, 8]), "i": np.array(i)} for i in (0, 1, 2, -1, -3)))
+
+
+def test_positions_outside_are_refused() -> None:
+    insert, erase, at = (lookup(f"_onnx_Sequence{n}") for n in ("Insert", "Erase", "At"))
+    one = hold([X])
+    for position in (2, -2):
+        with pytest.raises(OpError, match=f"position {position} in a sequence of 1"):
+            insert.bind(given=("position",)).compute(one, X, np.array(position))
+    for position in (1, -2):
+        with pytest.raises(OpError, match="position"):
+            at.bind().compute(one, np.array(position))
+    with pytest.raises(OpError, match="sequence of 0"):
+        erase.bind().compute(hold([]))
+    with pytest.raises(OpError, match="wanted a sequence"):
+        erase.bind().compute(X)
+    assert len(held(insert.bind(given=("position",)).compute(one, X, np.array(1)))) == 2
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("split", ["", "2", "[1, 2]", "[3, 0]"])
+def test_split_and_join(axis: int, split: str) -> None:
+    sizes = {"": "", "2": "<int64 k = {2}>", "[1, 2]": "<int64[2] k = {1, 2}>", "[3, 0]": "<int64[2] k = {3, 0}>"}[split]
+    text = f"""main (float[N, 3] x, float[N, 3] y) => (seq(float[?, ?]) parts, float[A, B] again) {sizes} {{
+        parts = SplitToSequence <axis = {axis}> (x{", k" if split else ""})
+        more = SequenceInsert (parts, y)
+        again = ConcatFromSequence <axis = {axis}> (more)
+    }}"""
+    agree(text, {"x": X, "y": X})
+
+
+def test_split_without_the_axis_and_join_along_a_new_one() -> None:
+    text = """main (float[N, 3] x) => (float[3, N] y, int64 n) {
+        parts = SplitToSequence <axis = 0, keepdims = 0> (x)
+        n = SequenceLength (parts)
+        y = ConcatFromSequence <axis = 1, new_axis = 1> (parts)
+    }"""
+    agree(text, {"x": X}, {"x": X[:1]})
+
+
+def test_what_is_split_and_joined_has_gradients() -> None:
+    """A sequence that is made and taken apart within the graph leaves no trace."""
+    text = """main (float[N, 3] x, float[M, 3] y) => (float[A, 3] z) {
+        zero = Constant <value = int64 {0}> ()
+        both = SequenceConstruct (x, y)
+        more = SequenceInsert (both, y, zero)
+        last = SequenceErase (more)
+        first = SequenceAt (last, zero)
+        joined = ConcatFromSequence <axis = 0> (more)
+        twice = Concat <axis = 0> (joined, first)
+        z = Mul (twice, twice)
+    }"""
+    found = agree(text, {"x": X, "y": X[:2]}, {"x": X[:1], "y": X[1:]})
+    assert not any("Sequence" in n.op.name for n in found.graph.nodes if n.op)
+    variables = {n.name: n for n in found.graph.variables()}
+    made = gradients(symbol, [(found.graph.outputs[0], None)], [variables["x"], variables["y"]])
+    dx, dy = Program(Graph(e for e in made if e)).run({"x": X, "y": X[:2]})
+    np.testing.assert_allclose(dx, 2 * X)
+    np.testing.assert_allclose(dy, 6 * X[:2])
+
+
+def test_a_sequence_holds_what_was_put_in() -> None:
+    """Also when the memory of what was put in serves others by then."""
+    text = """main (float[N, 3] x) => (float[N, 3] y, seq(float[?, 3]) s) {
+        a = Relu (x) s = SequenceConstruct (a, x) b = Neg (x) c = Relu (b) y = Add (c, b)
+    }"""
+    found = import_model(parsed(text))
+    program = Program(found.graph)
+    x = X.copy()
+    for _ in range(3):
+        y, s = program.run({"x": x})
+        x[:] += 1
+        one, other = held(s)
+        np.testing.assert_array_equal(other, x - 1)
+        np.testing.assert_array_equal(one, np.maximum(x - 1, 0))
+        np.testing.assert_array_equal(y, np.maximum(1 - x, 0) + (1 - x))
+
+
+# -- optionals --------------------------------------------------------------------------------------------------------
+
+
+def test_optionals() -> None:
+    text = """<ir_version: 8, opset_import: ["" : 18]> main (float[N, 3] x, seq(float[N, 3]) s) => (bool a, bool b, bool c, float[N, 3] y, float[N, 3] z) {
+        some = Optional (x)
+        many = Optional (s)
+        none = Optional <type: type_proto = seq(float)> ()
+        a = OptionalHasElement (some)
+        b = OptionalHasElement (none)
+        c = OptionalHasElement ()
+        y = OptionalGetElement (some)
+        t = OptionalGetElement (many)
+        zero = Constant <value = int64 {0}> ()
+        z = SequenceAt (t, zero)
+    }"""
+    want = [np.array(True), np.array(False), np.array(False), X, X]
+    agree(text, {"x": X, "s": [X]}, wants=[want])
+
+
+def test_optional_inputs() -> None:
+    text = """main (optional(float[N, 3]) o) => (bool b, float[N, 3] y) {
+        b = OptionalHasElement (o)
+        y = If (b) <
+            then_branch = yes () => (float[N, 3] p) { p = OptionalGetElement (o) },
+            else_branch = no () => (float[N, 3] p) { p = Constant <value = float[1, 3] {1, 2, 3}> () }
+        >
+    }"""
+    wants = [[np.array(True), X], [np.array(False), np.float32([[1, 2, 3]])]]
+    agree(text, {"o": X}, {"o": None}, wants=wants)
+
+
+def test_an_empty_optional_has_no_element() -> None:
+    with pytest.raises(MXNetError, match="ask OptionalHasElement first"):
+        lookup("_onnx_OptionalGetElement").bind().compute(hold(None))
+
+
+# -- words ------------------------------------------------------------------------------------------------------------
+
+
+def one_node(op: str, inputs: dict[str, np.ndarray], outputs: int, opset: int = 20, **attributes: object) -> onnx.ModelProto:
+    node = helper.make_node(op, list(inputs), [f"y{i}" for i in range(outputs)], **attributes)
+    code = {"O": TensorProto.STRING, "i": TensorProto.INT64}
+    infos = [helper.make_tensor_value_info(n, code[a.dtype.kind], [1 if d == 1 and a.ndim == 2 else None for d in a.shape]) for n, a in inputs.items()]
+    results = [helper.make_empty_tensor_value_info(n) for n in node.output]
+    model = helper.make_model(helper.make_graph([node], "main", infos, results), opset_imports=[helper.make_opsetid("", opset)])
+    model.ir_version = 9
+    return onnx.shape_inference.infer_shapes(model)
+
+
+def test_strings_are_joined() -> None:
+    x, y = words("a", "", "é").reshape(3, 1), words("b", " ")
+    agree(one_node("StringConcat", {"x": x, "y": y}, 1), {"x": x, "y": y})
+
+
+@pytest.mark.parametrize("options", [{}, {"delimiter": " "}, {"delimiter": ","}, {"delimiter": ", "}, {"maxsplit": 1}], ids=str)
+def test_strings_are_split(options: dict) -> None:
+    x = words("a, b", "  c  d ", ",,", "e").reshape(2, 2)
+    agree(one_node("StringSplit", {"x": x}, 2, **options), {"x": x})
+
+
+def test_nothing_is_split() -> None:
+    """onnxruntime counts no substring of an empty string, Python and the reference evaluator one where there is a delimiter."""
+    x = words("", "a")
+    want = [words("", "a").reshape(2, 1), np.array([1, 1])]
+    agree(one_node("StringSplit", {"x": x}, 2, delimiter=","), {"x": x}, wants=[want])
+    agree(one_node("StringSplit", {"x": x}, 2), {"x": x}, wants=[[want[0], np.array([0, 1])]])
+
+
+SAMPLES = words("", "a", "b", "ab", "abb", "A", "1", "12", "a1", "a_b", "a b", "a\n", "\n", "é", "]", "-", "a.b", "f@x.org", "\t", "\v")
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [r"a*", r"[ab]+", ".", ".*", "a$", "^a", r"\w+", r"\W", r"\d+", r"\s", r"\S+", "a|b|ab", "(a|ab)(b|bcd)?", "(?i)a+", "(?s).",
+     "[^a]", "[]]", r"[\]-]", "[a-]+", r"a\b.*", r"a\B.*", "[[:alpha:]]+", "[[:space:]]", "ab{2}", "a{,2}", "a{1,}", r"\x61", r"\x{e9}",
+     r"\141", "(?:a)(?P<n>b)", "a+?", r"\Aa\z", "(?i:A)b", r"[\w.@-]+", "()", "|a", "(^a)", "[^\\n]", r"[\x00-\x7f]+", "[a&&b]", "[[a]"],
+)  # fmt: skip
+def test_patterns_mean_what_re2_makes_of_them(pattern: str) -> None:
+    agree(one_node("RegexFullMatch", {"x": SAMPLES}, 1, pattern=pattern), {"x": SAMPLES})
+
+
+@pytest.mark.parametrize("pattern", ["a**", "a++", "(?=a)", r"\1", r"\Z", "[a", "(a", "a)", "*a", r"\e", "x{2}{5}", "(?P=n)", r"\pL"])
+def test_patterns_that_are_refused(pattern: str) -> None:
+    with pytest.raises(OpError, match="is not read"):
+        lookup("_onnx_RegexFullMatch").bind(pattern=pattern)
+
+
+@pytest.mark.parametrize("action", ["NONE", "LOWER", "UPPER"])
+@pytest.mark.parametrize("sensitive", [0, 1])
+@pytest.mark.parametrize("stops", [(), ("monday", "Tuesday"), ("monday", "sunday, really", "")], ids=str)
+def test_words_are_normalised(action: str, sensitive: int, stops: tuple[str, ...]) -> None:
+    options = {"stopwords": stops} if stops else {}
+    for x in (words("Monday", "tuesday", "", "sunday, really"), words("monday"), words("Tuesday", "x").reshape(1, 2)):
+        model = one_node("StringNormalizer", {"x": x}, 1, 10, case_change_action=action, is_case_sensitive=sensitive, locale="C", **options)
+        agree(model, {"x": x})
+
+
+@pytest.mark.parametrize("mode", ["TF", "IDF", "TFIDF"])
+@pytest.mark.parametrize("lengths", [(1, 1), (1, 3), (2, 3), (3, 3)])
+@pytest.mark.parametrize("skip", [0, 1, 5])
+def test_grams_are_counted(mode: str, lengths: tuple[int, int], skip: int) -> None:
+    rng = np.random.default_rng(5)
+    options = {
+        "mode": mode,
+        "min_gram_length": lengths[0],
+        "max_gram_length": lengths[1],
+        "max_skip_count": skip,
+        "ngram_counts": [0, 4, 8],
+        "ngram_indexes": [6, 4, 3, 5, 0, 1, 2],
+        "weights": [1.0, 2.0, 3.0, 0.5, 4.0, 5.0, 6.0],
+    }
+    pool = [2, 3, 5, 4, 5, 6, 7, 8, 6, 7, 5]
+    x = rng.integers(2, 9, (3, 12))
+    agree(one_node("TfIdfVectorizer", {"x": x}, 1, 9, pool_int64s=pool, **options), {"x": x}, {"x": x[:1]})
+    letters = x[0].astype(str).astype(object)
+    agree(one_node("TfIdfVectorizer", {"x": letters}, 1, 9, pool_strings=list(map(str, pool)), **options), {"x": letters})
