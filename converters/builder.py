@@ -152,6 +152,20 @@ def _attribute(value: Any, kind: Kind) -> Any:
     return int(value) if isinstance(value, bool) else list(value) if isinstance(value, tuple) else value
 
 
+def _counted(op: Any) -> tuple[str, ...]:
+    """Fields of a family operator that say how many inputs and outputs it has, and are no attributes in ONNX."""
+    return ("given", "num_outputs", op.count)
+
+
+def beyond_schema(domain: str, op_type: str, op: Any, opset: int) -> list[str]:
+    """What an operator of the family has that ONNX does not know at an opset: attributes that are not at their default, inputs."""
+    schema = _defined(op_type, opset, domain)
+    if schema is None:
+        return []
+    beyond = [f"attribute {n}" for n in op.dump() if n not in schema.attributes and n not in _counted(op)]
+    return beyond + [f"input {n}" for n in getattr(op, "given", ()) if op.inputs.index(n) >= schema.max_input]
+
+
 def _formal(parameters: tuple[tuple[str, bool], ...], index: int) -> str:
     if index < len(parameters):
         return parameters[index][0]
@@ -329,23 +343,16 @@ class Builder:
         schema = _defined(op_type, self.opset, domain)
         if schema is None and domain != "com.microsoft":
             raise Unsupported(f"ONNX defines no {op_type} at opset {self.opset}{f' of {domain}' if domain else ''}")
-        attrs, wrong = {}, []
+        beyond = beyond_schema(domain, op_type, op, self.opset)
+        if beyond:
+            raise Unsupported(f"{op_type} has no {', '.join(beyond)} at opset {self.opset}; choose a newer opset")
+        attrs = {}
         for field in op.fields.values():
             value = getattr(op, field.name)
-            if field.name in ("given", "num_outputs", op.count) and (
-                schema is None or field.name not in schema.attributes
-            ):
-                continue
             empty = value is None or (isinstance(value, tuple) and not value and field.default == ())
-            if empty or (schema is not None and field.name not in schema.attributes):
-                if value != field.default:
-                    wrong.append(field.name)
-                continue
-            attrs[field.name] = _attribute(value, field.kind)
-        if wrong:
-            raise Unsupported(
-                f"{op_type} has no attribute {', '.join(wrong)} at opset {self.opset}; choose a newer opset"
-            )
+            known = field.name in schema.attributes if schema is not None else field.name not in _counted(op)
+            if known and not empty:
+                attrs[field.name] = _attribute(value, field.kind)
         placed = op.placed(inputs)
         while placed and placed[-1] is None:
             placed.pop()

@@ -20,11 +20,11 @@ from hybrid.op import OPS, Spec
 from hybrid.shapes import UNKNOWN, is_known, show
 
 from . import kernels, ops  # noqa: F401  ops fills the registry
-from .builder import Builder, Value, domain_opset
+from .builder import Builder, Value, beyond_schema, domain_opset
 from .error import ConversionError, Problem, Unsupported, UnsupportedModel
 from .kinds import KEY as KIND
 from .kinds import kind_of
-from .registry import EXPORT, NOT_EXPORTED, OLDEST, handler_for
+from .registry import EXPORT, NOT_EXPORTED, OLDEST, STANDING, handler_for
 from .writer import Converted
 
 # https://github.com/onnx/onnx/blob/main/docs/Versioning.md
@@ -49,9 +49,15 @@ def default_opset() -> int:
 
 
 def opset_for(graph: Graph, default: int | None = None) -> int:
-    """The opset to write a graph in when none is asked for: the default, or the first that has all its operators."""
-    needed = [min(EXPORT[n.op.name]) for n in _everywhere(graph) if n.op is not None and n.op.name in EXPORT]
-    return min(max([default_opset() if default is None else default, *needed]), newest_opset())
+    """The opset to write a graph in when none is asked for: the default, or the first that has all its operators and attributes."""
+    opset = default_opset() if default is None else default
+    for node in _everywhere(graph):
+        if node.op is not None and node.op.name in EXPORT:
+            opset = max(opset, min(EXPORT[node.op.name]))
+            standing = STANDING.get(node.op.name)
+            while standing is not None and opset < newest_opset() and beyond_schema(*standing, node.op, opset):
+                opset += 1
+    return min(opset, newest_opset())
 
 
 def to_onnx(

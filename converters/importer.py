@@ -586,6 +586,8 @@ class Importer:
     def _attribute(self, attribute: AttributeProto) -> Any:
         if attribute.ref_attr_name:
             referred = self._references.get(attribute.ref_attr_name)
+            if referred is not None and referred.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS):
+                raise Unsupported(f"its subgraph {attribute.name} is an attribute of the function around it; write it in place")
             return None if referred is None else self._attribute(referred)
         kind = attribute.type
         if kind == AttributeProto.STRING:
@@ -632,16 +634,21 @@ class Importer:
     def _standard(self, name: str, opset: int) -> onnx.FunctionProto | None:
         """The body of an operator that onnx defines by others; None when it does not."""
         try:
-            schema = onnx.defs.get_schema(name, opset, self.domain)
+            schema: Any = onnx.defs.get_schema(name, opset, self.domain)
         except onnx.defs.SchemaError:
             return None
+        found = onnx.FunctionProto()
         if schema.has_function:
-            return schema.function_body  # type: ignore[return-value]
-        if schema.has_context_dependent_function:
+            found.CopyFrom(schema.function_body)
+        elif schema.has_context_dependent_function:
             types = [_type_of(self._input(n)).SerializeToString() for n in self.node.input]
-            body = schema.get_context_dependent_function(self.node.SerializeToString(), types)
-            return onnx.FunctionProto.FromString(body)
-        return None
+            found.ParseFromString(schema.get_context_dependent_function(self.node.SerializeToString(), types))
+        else:
+            return None
+        there = {a.name for a in found.attribute_proto}
+        defaults = (a.default_value for n, a in schema.attributes.items() if n not in there)
+        found.attribute_proto.extend(d for d in defaults if d.type)  # the definition leaves them to the schema
+        return found
 
     def expand(self, function: onnx.FunctionProto, inputs: Sequence[Value | None]) -> list[Value | None]:
         """The outputs of a function's nodes, read in a scope of their own that belongs to this graph."""
@@ -715,8 +722,9 @@ class _Import(Importer):
                 self.shared.problems.append(Problem(info.name, "output", "no node makes it"))
                 continue
             outputs.append(value)
-            if value.entry is not None and value.shape is None and not value.entry.index and value.entry.node.op is not None:
-                value.entry.node.attrs[KIND] = text_of(info.type)  # only the file says it: kept for who writes it again
+            made = value.entry is not None and value.shape is None and not value.entry.index and value.entry.node.op is not None
+            if made and info.type.WhichOneof("value") is not None:
+                value.entry.node.attrs[KIND] = text_of(info.type)  # type: ignore[union-attr]  # only the file says it: kept for who writes it again
         if self.shared.problems:
             raise UnsupportedModel(self.shared.problems, "cannot be imported")
         if not outputs:

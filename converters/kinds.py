@@ -78,8 +78,12 @@ def tensor_of(dtype: np.dtype | None) -> TypeProto | None:
     """The type of a tensor of a dtype and any shape; None for None."""
     if dtype is None:
         return None
-    code = TensorProto.STRING if dtype.kind == "O" else onnx.helper.np_dtype_to_tensor_dtype(dtype)
-    return onnx.helper.make_tensor_type_proto(code, None)
+    return onnx.helper.make_tensor_type_proto(code_of(dtype), None)
+
+
+def code_of(dtype: np.dtype) -> int:
+    """The ONNX element type of a dtype; objects are strings."""
+    return TensorProto.STRING if dtype.kind == "O" else onnx.helper.np_dtype_to_tensor_dtype(dtype)
 
 
 def sequence_of(kind: TypeProto | None) -> TypeProto | None:

@@ -31,7 +31,9 @@ def channel_slope(g: Any, x: Any, slope: Any) -> bool:
     """Whether the slopes (C,) of PRelu belong to axis 1 of x, although ONNX would align them with the last axis.
 
     That is so where ONNX's reading does not fit, and in files of MXNet's exporter (1.5 to 1.9), which never meant it."""
-    if slope.shape is None or len(slope.shape) != 1 or x.shape is None or len(x.shape) < 3 or slope.shape[0] == 1:
+    if slope.shape is None or len(slope.shape) != 1 or x.shape is None or len(x.shape) < 3:
+        return False
+    if slope.shape[0] is UNKNOWN or slope.shape[0] == 1:
         return False
     count, channels, last = slope.shape[0], x.shape[1], x.shape[-1]
     if any(n is not UNKNOWN and count is not UNKNOWN and n == count for n in (last,)) and not from_mxnet(g):

@@ -109,7 +109,8 @@ FLOATS = ("float32", "float64", "float16")
 
 
 def window(x, rank, auto_pad, strides, dilations, kernel, pads):
-    """(what is added at the beginning, at the end) of each spatial axis; None when that is only known at run time."""
+    """(what is added at the beginning, at the end) of each spatial axis, negative where the windows of SAME_* lie apart; None when
+    that is only known at run time."""
     if not auto_pad.startswith("SAME"):
         pads = tuple(pads or (0,) * (2 * rank)) if auto_pad in ("NOTSET", "") else (0,) * (2 * rank)
         return pads[:rank], pads[rank:]
@@ -121,7 +122,7 @@ def window(x, rank, auto_pad, strides, dilations, kernel, pads):
         elif size is UNKNOWN:
             return None
         else:
-            totals.append(max(0, (-(-size // stride) - 1) * stride + dilation * (length - 1) + 1 - size))
+            totals.append((-(-size // stride) - 1) * stride + dilation * (length - 1) + 1 - size)
     less, more = tuple(t // 2 for t in totals), tuple(t - t // 2 for t in totals)
     return (less, more) if auto_pad == "SAME_UPPER" else (more, less)
 

@@ -336,23 +336,29 @@ def _(g, x, *, detect_negative=1, detect_positive=1):
     return g.itself(x, detect_negative=False, detect_positive=False)
 
 
+LARGEST = {"float16": 65504.0, "float32": float(np.finfo(np.float32).max)}
+
+
 @from_onnx("Clip")
-def _(g, x, *, min=-math.inf, max=math.inf):
-    return g.clip(x, a_min=min, a_max=max)
+def _(g, x, *, min=-LARGEST["float32"], max=LARGEST["float32"]):
+    return _clipped(g, x, min, max)
 
 
-LARGEST = float(np.finfo(np.float32).max)
-
-
-@from_onnx("Clip", since=6)
-def _(g, x, *, min=-LARGEST, max=LARGEST):
-    return g.clip(x, a_min=min, a_max=max)
+def _clipped(g, x, low, high):
+    """MXNet's clip, where it means the same: its bounds are float32, and the lower must not be above the other."""
+    if low <= high:
+        return g.clip(x, a_min=low, a_max=high)
+    bounds = (g.const(np.asarray(v).astype(x.dtype)) for v in (low, high))
+    return g.apply("_onnx_Clip", x, *bounds, given=("min", "max"))
 
 
 @from_onnx("Clip", since=11)
 def _(g, x, min=None, max=None):
-    low, high = (default if b is None else number(b) for b, default in ((min, -math.inf), (max, math.inf)))
-    # MXNet's bounds are float32
-    if is_float(x) and all(v is not None and (math.isnan(v) or float(np.float32(v)) == v) for v in (low, high)):
-        return g.clip(x, a_min=low, a_max=high)
-    return g.itself(x, min, max)
+    largest = LARGEST.get(x.dtype.name if is_float(x) else "")
+    if largest is None:
+        return g.itself(x, min, max)
+    # a bound that is missing is the largest number there is: infinity is cut too
+    low, high = -largest if min is None else number(min), largest if max is None else number(max)
+    if low is None or high is None or math.isnan(low) or math.isnan(high):
+        return g.itself(x, min, max)
+    return _clipped(g, x, low, high)

@@ -19,11 +19,13 @@ def inside(b: Builder, where: Value, data: Value, axis: int, mode: str) -> Value
     size = b.size(data, axis)
     if mode == "raise":
         return where
+    if isinstance(size, Value) and where.shape == ():
+        size = b.squeeze(size, [0])
     if mode == "wrap":
         return b.Mod(where, size)  # the rest has the sign of the divisor
     if isinstance(size, int):
         return b.Clip(where, 0, size - 1)
-    return b.Max(b.Min(where, b.Sub(size, [1])), 0)
+    return b.Max(b.Min(where, b.Sub(size, b.const(1) if where.shape == () else [1])), 0)
 
 
 @to_onnx("take")

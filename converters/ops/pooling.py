@@ -176,6 +176,7 @@ def _pooling(g, x, kind, attrs, **own):
         plain = all(
             s == 1 or (n is not UNKNOWN and (n + b + a - k) % s == 0) for n, s, k, b, a in zip(spatial, strides, kernel, *edges)
         )
+    plain = plain and min(*edges[0], *edges[1]) >= 0
     if plain and edges[0] != edges[1]:
         plain = kind == "max" and rank > 1
         if plain:  # windows that lie in the padding alone would give what is put there

@@ -96,7 +96,9 @@ def _(b, op, data):
 
 @to_onnx("squeeze", "_np_squeeze")
 def _(b, op, data):
-    if op.axis is None and any(d is UNKNOWN for d in _shape(data)):
+    if op.axis is None and not is_known(data.shape):
+        if not op.keeps_one:
+            return b.Squeeze(data)
         raise Unsupported("which axes have size 1 is not known with dynamic axes; give squeeze an axis")
     gone = range(data.rank) if op.axis is None else {a % data.rank for a in op.axis}
     axes = [a for a in gone if op.axis is not None or data.dim(a) == 1]

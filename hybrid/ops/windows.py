@@ -177,7 +177,8 @@ def deconvolve(x, weight, stride, dilate, pad, groups, size):
         if size == tuple(steps):
             return values
         out = np.zeros((batch, channels, *size), x.dtype)
-        out[(..., *(slice(None, (n - 1) * s + 1, s) for n, s in zip(steps, stride)))] = values
+        kept = [min(n, -(-m // s)) for n, m, s in zip(steps, size, stride)]
+        out[(..., *(slice(0, n * s, s) for n, s in zip(kept, stride)))] = values[(..., *map(slice, kept))]
         return out
     rest = tuple(d * (k - 1) - p for d, k, p in zip(dilate, kernel, pad))
     fits = all(n == s + r - p for n, s, r, p in zip(size, steps, rest, pad)) and min(rest) >= 0

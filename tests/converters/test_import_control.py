@@ -167,7 +167,10 @@ COUNT = """main (int64 most, bool go, float[3] x) => (float[3] last, float[T, 3]
 
 def test_loop_ends_early_late_and_never_begins() -> None:
     x = np.float32([1, 2, 3])
-    runs = [{"most": np.array(m), "go": np.array(g), "x": x} for m, g in ((3, True), (100, True), (0, True), (5, False), (1, True))]
+    runs = [
+        {"most": np.array(m), "go": np.array(g), "x": x}
+        for m, g in ((3, True), (100, True), (0, True), (5, False), (1, True))
+    ]
     agree(COUNT, *runs)
 
 
@@ -251,7 +254,10 @@ SUM = """main (float[3] start, float[T, 3] x, float[T, 3] y) => (float[3] last, 
 )
 def test_scan_directions(attributes: str) -> None:
     rng = np.random.default_rng(1)
-    runs = [{"start": X[0], "x": rng.normal(size=(t, 3)).astype("f4"), "y": rng.normal(size=(t, 3)).astype("f4")} for t in (1, 4)]
+    runs = [
+        {"start": X[0], "x": rng.normal(size=(t, 3)).astype("f4"), "y": rng.normal(size=(t, 3)).astype("f4")}
+        for t in (1, 4)
+    ]
     agree(SUM.replace("ATTRIBUTES", attributes), *runs, rtol=1e-6)
 
 
@@ -319,11 +325,16 @@ def scan8(lengths: bool) -> onnx.ModelProto:
         [helper.make_tensor_value_info(n, TensorProto.FLOAT, [2]) for n in ("s", "a")],
         [helper.make_tensor_value_info(n, TensorProto.FLOAT, [2]) for n in ("t", "u")],
     )
-    node = helper.make_node("Scan", ["lengths" if lengths else "", "start", "x"], ["last", "sums"], body=body, num_scan_inputs=1)
+    node = helper.make_node(
+        "Scan", ["lengths" if lengths else "", "start", "x"], ["last", "sums"], body=body, num_scan_inputs=1
+    )
     infos = [helper.make_tensor_value_info("start", 1, ["B", 2]), helper.make_tensor_value_info("x", 1, ["B", "T", 2])]
     if lengths:
         infos.append(helper.make_tensor_value_info("lengths", TensorProto.INT64, ["B"]))
-    outputs = [helper.make_tensor_value_info("last", 1, ["B", 2]), helper.make_tensor_value_info("sums", 1, ["B", "T", 2])]
+    outputs = [
+        helper.make_tensor_value_info("last", 1, ["B", 2]),
+        helper.make_tensor_value_info("sums", 1, ["B", "T", 2]),
+    ]
     graph = helper.make_graph([node], "main", infos, outputs)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 8)], ir_version=3)
 

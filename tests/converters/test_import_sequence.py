@@ -56,7 +56,9 @@ def test_positions_outside_are_refused() -> None:
 @pytest.mark.parametrize("axis", [0, 1, -1])
 @pytest.mark.parametrize("split", ["", "2", "[1, 2]", "[3, 0]"])
 def test_split_and_join(axis: int, split: str) -> None:
-    sizes = {"": "", "2": "<int64 k = {2}>", "[1, 2]": "<int64[2] k = {1, 2}>", "[3, 0]": "<int64[2] k = {3, 0}>"}[split]
+    sizes = {"": "", "2": "<int64 k = {2}>", "[1, 2]": "<int64[2] k = {1, 2}>", "[3, 0]": "<int64[2] k = {3, 0}>"}[
+        split
+    ]
     text = f"""main (float[N, 3] x, float[N, 3] y) => (seq(float[?, ?]) parts, float[A, B] again) {sizes} {{
         parts = SplitToSequence <axis = {axis}> (x{", k" if split else ""})
         more = SequenceInsert (parts, y)
@@ -152,12 +154,19 @@ def test_an_empty_optional_has_no_element() -> None:
 # -- words ------------------------------------------------------------------------------------------------------------
 
 
-def one_node(op: str, inputs: dict[str, np.ndarray], outputs: int, opset: int = 20, **attributes: object) -> onnx.ModelProto:
+def one_node(
+    op: str, inputs: dict[str, np.ndarray], outputs: int, opset: int = 20, **attributes: object
+) -> onnx.ModelProto:
     node = helper.make_node(op, list(inputs), [f"y{i}" for i in range(outputs)], **attributes)
     code = {"O": TensorProto.STRING, "i": TensorProto.INT64}
-    infos = [helper.make_tensor_value_info(n, code[a.dtype.kind], [1 if d == 1 and a.ndim == 2 else None for d in a.shape]) for n, a in inputs.items()]
+    infos = [
+        helper.make_tensor_value_info(n, code[a.dtype.kind], [1 if d == 1 and a.ndim == 2 else None for d in a.shape])
+        for n, a in inputs.items()
+    ]
     results = [helper.make_empty_tensor_value_info(n) for n in node.output]
-    model = helper.make_model(helper.make_graph([node], "main", infos, results), opset_imports=[helper.make_opsetid("", opset)])
+    model = helper.make_model(
+        helper.make_graph([node], "main", infos, results), opset_imports=[helper.make_opsetid("", opset)]
+    )
     model.ir_version = 9
     return onnx.shape_inference.infer_shapes(model)
 
@@ -167,7 +176,9 @@ def test_strings_are_joined() -> None:
     agree(one_node("StringConcat", {"x": x, "y": y}, 1), {"x": x, "y": y})
 
 
-@pytest.mark.parametrize("options", [{}, {"delimiter": " "}, {"delimiter": ","}, {"delimiter": ", "}, {"maxsplit": 1}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{}, {"delimiter": " "}, {"delimiter": ","}, {"delimiter": ", "}, {"maxsplit": 1}], ids=str
+)
 def test_strings_are_split(options: dict) -> None:
     x = words("a, b", "  c  d ", ",,", "e").reshape(2, 2)
     agree(one_node("StringSplit", {"x": x}, 2, **options), {"x": x})
@@ -181,7 +192,28 @@ def test_nothing_is_split() -> None:
     agree(one_node("StringSplit", {"x": x}, 2), {"x": x}, wants=[[want[0], np.array([0, 1])]])
 
 
-SAMPLES = words("", "a", "b", "ab", "abb", "A", "1", "12", "a1", "a_b", "a b", "a\n", "\n", "é", "]", "-", "a.b", "f@x.org", "\t", "\v")
+SAMPLES = words(
+    "",
+    "a",
+    "b",
+    "ab",
+    "abb",
+    "A",
+    "1",
+    "12",
+    "a1",
+    "a_b",
+    "a b",
+    "a\n",
+    "\n",
+    "é",
+    "]",
+    "-",
+    "a.b",
+    "f@x.org",
+    "\t",
+    "\v",
+)
 
 
 @pytest.mark.parametrize(
@@ -194,7 +226,9 @@ def test_patterns_mean_what_re2_makes_of_them(pattern: str) -> None:
     agree(one_node("RegexFullMatch", {"x": SAMPLES}, 1, pattern=pattern), {"x": SAMPLES})
 
 
-@pytest.mark.parametrize("pattern", ["a**", "a++", "(?=a)", r"\1", r"\Z", "[a", "(a", "a)", "*a", r"\e", "x{2}{5}", "(?P=n)", r"\pL"])
+@pytest.mark.parametrize(
+    "pattern", ["a**", "a++", "(?=a)", r"\1", r"\Z", "[a", "(a", "a)", "*a", r"\e", "x{2}{5}", "(?P=n)", r"\pL"]
+)
 def test_patterns_that_are_refused(pattern: str) -> None:
     with pytest.raises(OpError, match="is not read"):
         lookup("_onnx_RegexFullMatch").bind(pattern=pattern)
@@ -206,7 +240,16 @@ def test_patterns_that_are_refused(pattern: str) -> None:
 def test_words_are_normalised(action: str, sensitive: int, stops: tuple[str, ...]) -> None:
     options = {"stopwords": stops} if stops else {}
     for x in (words("Monday", "tuesday", "", "sunday, really"), words("monday"), words("Tuesday", "x").reshape(1, 2)):
-        model = one_node("StringNormalizer", {"x": x}, 1, 10, case_change_action=action, is_case_sensitive=sensitive, locale="C", **options)
+        model = one_node(
+            "StringNormalizer",
+            {"x": x},
+            1,
+            10,
+            case_change_action=action,
+            is_case_sensitive=sensitive,
+            locale="C",
+            **options,
+        )
         agree(model, {"x": x})
 
 
@@ -228,4 +271,6 @@ def test_grams_are_counted(mode: str, lengths: tuple[int, int], skip: int) -> No
     x = rng.integers(2, 9, (3, 12))
     agree(one_node("TfIdfVectorizer", {"x": x}, 1, 9, pool_int64s=pool, **options), {"x": x}, {"x": x[:1]})
     letters = x[0].astype(str).astype(object)
-    agree(one_node("TfIdfVectorizer", {"x": letters}, 1, 9, pool_strings=list(map(str, pool)), **options), {"x": letters})
+    agree(
+        one_node("TfIdfVectorizer", {"x": letters}, 1, 9, pool_strings=list(map(str, pool)), **options), {"x": letters}
+    )

@@ -277,6 +277,8 @@ ONCE: set[str] = {  # in MXNet too
     *("_contrib_DeformableConvolution", "_contrib_ModulatedDeformableConvolution"),
     *("GridGenerator", "BilinearSampler", "SpatialTransformer", "Correlation"),
     *("_onnx_DeformConv", "_onnx_GridSample", "_onnx_RoiAlign"),
+    *("_onnx_RNN", "_onnx_GRU", "_onnx_LSTM", "_onnx_STFT"),
+    *("_onnx_Attention", "_onnx_LinearAttention", "_onnx_RotaryEmbedding"),
 }
 
 

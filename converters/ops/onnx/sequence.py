@@ -89,9 +89,10 @@ def _(g, sequence):
 
 @from_onnx("SequenceAt", since=11)
 def _(g, sequence, position):
-    index = _place(position, len(sequence.parts or ()))
+    parts = sequence.parts or ()
+    index = _place(position, len(parts))
     if index is not None:
-        return sequence.parts[index]
+        return parts[index]
     made = g.itself(sequence, position, elem=element_dtype(sequence.kind))
     made.kind = contained(sequence.kind)
     return made
@@ -102,7 +103,9 @@ def _(g, sequence, *, axis, new_axis=0):
     parts = sequence.parts
     if parts and all(v.shape is not None and v.dtype not in (None, OBJECT) for v in parts):
         if not new_axis:
-            return reading_of("", "Concat", g.opset).handler(g, *parts, axis=axis)
+            concat = reading_of("", "Concat", g.opset)
+            assert concat is not None
+            return concat.handler(g, *parts, axis=axis)
         if all(v.rank for v in parts):  # MXNet has no arrays without dimension
             return g.stack(*parts, axis=axis)
     made = g.itself(sequence, axis=axis, new_axis=new_axis, elem=element_dtype(sequence.kind))
@@ -167,7 +170,7 @@ def _(b, op, *inputs):
 @to_onnx("_onnx_SequenceEmpty")
 def _(b, op):
     made = b.node("SequenceEmpty", dtype=OBJECT)
-    b.nodes[-1].attrs["dtype"] = tensor_of(op.elem).tensor_type.elem_type
+    b.nodes[-1].attrs["dtype"] = code_of(op.elem)
     return made
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from ...op import op
 from ..activation import sigmoid
+from ..casting import convert
 from ..common import axis_of, narrow, widen
 from ..special import erf
 from .base import Pointwise, Standard
@@ -172,7 +173,7 @@ class ThresholdedRelu(Unary):
 
 @op("_onnx_Shrink")
 class Shrink(Pointwise):
-    """x + bias below -lambd, x - bias above lambd, else 0; integers are computed as float32 and cut off.
+    """x + bias below -lambd, x - bias above lambd, else 0; of integers cut off to one.
 
     Source: ONNX Shrink (opset 9)."""
 
@@ -180,10 +181,15 @@ class Shrink(Pointwise):
     lambd: float = 0.5
 
     def meaning(self, x):
-        wide = x.astype(np.float64) if x.dtype.kind in "iu" else widen(x)
-        bias, lambd = wide.dtype.type(self.bias), wide.dtype.type(self.lambd)
+        if x.dtype.kind not in "iu":
+            wide = widen(x)
+            bias, lambd = wide.dtype.type(self.bias), wide.dtype.type(self.lambd)
+        elif float(self.bias).is_integer():
+            wide, bias, lambd = x, np.asarray(int(self.bias)).astype(x.dtype), self.lambd
+        else:
+            wide, bias, lambd = x.astype(np.float64), self.bias, self.lambd
         y = np.where(wide < -lambd, wide + bias, np.where(wide > lambd, wide - bias, wide.dtype.type(0)))
-        return y.astype(x.dtype)
+        return convert(y, x.dtype)
 
     def gradient(self, F, dy, x, y):
         return dy * ((x > self.lambd) + (x < -self.lambd))

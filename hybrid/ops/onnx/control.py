@@ -97,14 +97,6 @@ class Repeated(ControlFlow):
             return f"got {self.num_outputs} outputs with {self.num_states} states"
         return self.within(given, "body_reads")
 
-    def gathered(self, backs, given, captured, heads, outside):
-        """The gradients of the body's own inputs in one step; those of what it takes from around it are added to ``outside``."""
-        own = [np.zeros_like(x) for x in given]
-        totals = (*own, *outside)
-        for place, part in zip(self.body_reads, self.through(backs, 0, self.placed(given, captured), heads)):
-            totals[place][...] += part
-        return own
-
     @staticmethod
     def stacked(steps, axes, specs):
         """The columns of steps as arrays; without any step of length 0, and otherwise of the shape that inference says."""
@@ -123,6 +115,16 @@ class Repeated(ControlFlow):
             dims[axis] = 0
             found.append(np.zeros(dims, dtype))
         return found
+
+
+def gathered(op, backs, given, captured, heads, outside):
+    """The gradients of the body's own inputs in one step of a loop; those of what it takes from around it are
+    added to ``outside``."""
+    own = [np.zeros_like(x) for x in given]
+    totals = (*own, *outside)
+    for place, part in zip(op.body_reads, op.through(backs, 0, op.placed(given, captured), heads)):
+        totals[place][...] += part
+    return own
 
 
 @op("_onnx_Loop")
@@ -207,12 +209,12 @@ class LoopBackward(Backward, Loop):
 
     def back(self, dy, inputs, gradients, forward, backs):
         given, _, _ = self.steps(inputs, forward[0])
-        *_, captured = self.split(inputs)
-        *_, first, outside = self.split(gradients)
+        captured = self.split(inputs)[3]
+        first, outside = self.split(gradients)[2:]
         dstates = dy[: self.num_states]
         for t in reversed(range(len(given))):
             heads = (None, *dstates, *(one[t] for one in dy[self.num_states :]))
-            _, _, *dstates = self.gathered(backs, given[t], captured, heads, outside)
+            _, _, *dstates = gathered(self, backs, given[t], captured, heads, outside)
         for total, part in zip(first, dstates):
             total += part
 
@@ -371,7 +373,7 @@ class ScanBackward(Backward, Scan):
         stacked = self.turned([np.moveaxis(d, a, 0) for d, a in zip(stacked, places)])
         axes = self.axes("input", [d.ndim for d in data])
         for t in reversed(range(len(given))):
-            parts = self.gathered(backs, given[t], captured, (*dstates, *(d[t] for d in stacked)), outside)
+            parts = gathered(self, backs, given[t], captured, (*dstates, *(d[t] for d in stacked)), outside)
             dstates = parts[: self.num_states]
             for i, (total, axis) in enumerate(zip(ddata, axes)):
                 place = t if self.ahead("input", i) else len(given) - 1 - t

@@ -1,6 +1,6 @@
 """Functions of one element and their kin that MXNet lacks."""
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -70,7 +70,8 @@ class IsInf(Pointwise):
 
 @op("_onnx_Clip")
 class Clip(Pointwise):
-    """input cut to min..max, either of which may be missing; NaN stays, and max wins where min is larger.
+    """input cut to min..max; NaN stays, and max wins where min is larger. One that is missing is the largest number there is, so
+    that infinity becomes that.
 
     The bounds are numbers of the dtype of input. Shapes: any, () or (1,), () or (1,) -> as input.
     Source: ONNX Clip (opset 11 to newest)."""
@@ -82,9 +83,18 @@ class Clip(Pointwise):
         return input
 
     def meaning(self, input, min=None, max=None):
-        y = input if min is None else np.where(input < min.reshape(()), min.reshape(()), input)
-        y = y if max is None else np.where(y > max.reshape(()), max.reshape(()), y)
-        return y.copy() if y is input else y
+        low, high = self.bounds(input.dtype, min, max)
+        y = np.where(input < low, low, input)
+        return np.where(y > high, high, y)
+
+    def bounds(self, dtype: np.dtype, low: np.ndarray | None, high: np.ndarray | None) -> tuple[Any, Any]:
+        """The two bounds, without dimensions."""
+        if dtype.kind in "iu":
+            least, largest = (dtype.type(v) for v in (np.iinfo(dtype).min, np.iinfo(dtype).max))
+        else:
+            largest = np.nextafter(dtype.type(np.inf), dtype.type(0))
+            least = -largest
+        return least if low is None else low.reshape(()), largest if high is None else high.reshape(())
 
     def gradient(self, F, dy, x, *bounds_and_y):
         bounds = bounds_and_y[:-1]
@@ -108,8 +118,9 @@ class Clipped(Clip):
     where: Literal["inside", "max", "min"]
 
     def meaning(self, input, min=None, max=None):
-        low = np.zeros(input.shape, bool) if min is None else input < min.reshape(())
-        high = np.zeros(input.shape, bool) if max is None else np.where(low, min, input) > max.reshape(())
+        least, largest = self.bounds(input.dtype, min, max)
+        low = input < least
+        high = np.where(low, least, input) > largest
         found = {"inside": ~(low | high), "min": low & ~high, "max": high}[self.where]
         return found.astype(input.dtype)
 

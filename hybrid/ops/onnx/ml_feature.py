@@ -241,11 +241,11 @@ class Imputer(Standard):
         return np.where(np.isnan(x) if old != old else x == old, values.astype(x.dtype), x)
 
     def gradient(self, F, dy, x, y):
-        return F._npi_multiply(dy, F.equal(x, y))
+        return dy * F.broadcast_equal(x, y)
 
     @classmethod
     def examples(cls, make):
-        yield make(make.array([[1, 0], [0, 3]]), imputed_value_floats=make.array([7, 8]))
+        yield make(make.array([[1, np.nan], [np.nan, 3]]), imputed_value_floats=make.array([7, 8]), replaced_value_float=np.nan)
 
 
 @op("_onnx_ml_FeatureVectorizer")

@@ -235,7 +235,7 @@ class TreeEnsembleRegressor(Trees):
 
     @classmethod
     def examples(cls, make):
-        yield make(make.uniform(6, 3), n_targets=3, base_values=make.uniform(3), **_example_trees(make, "target"))
+        yield make(make.uniform(6, 3), n_targets=3, aggregate_function="MAX", **_example_trees(make, "target"))
 
 
 @op("_onnx_ml_TreeEnsembleClassifier")

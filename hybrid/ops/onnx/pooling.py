@@ -47,6 +47,16 @@ class _Pool(Slid):
         steps = -((reach - size - before - after) // stride) + 1
         return max(0, steps - ((steps - 1) * stride >= size + before))
 
+    def borders(self, spatial, kernel):
+        """As Slid.borders; where windows lie wider apart than they are long SAME_* cuts off instead (as the standard's formula and
+        onnxruntime have it for pooling; for convolution nothing is cut off)."""
+        if not self.auto_pad.startswith("SAME"):
+            return self.explicit(len(kernel))
+        steps, strides = self.steps(spatial, kernel), self.along(len(kernel), self.strides)
+        whole = [(n - 1) * s + r - size for n, s, r, size in zip(steps, strides, self.reach(kernel), spatial)]
+        first = [int(w / 2) if self.auto_pad == "SAME_UPPER" else int((w + 1) / 2) for w in whole]
+        return tuple(first), tuple(w - f for w, f in zip(whole, first))
+
     def shape(self, x):
         if len(x) != len(self.kernel) + 2:
             raise self.fail(f"got X of shape {show(x)} for kernel_shape={show(self.kernel)}, wanted {len(self.kernel) + 2} axes")
@@ -68,9 +78,10 @@ class _Pool(Slid):
             part = flat[piece]
             for axis, (size, kernel, stride, dilation, before, steps) in enumerate(geometry, 1):
                 end = max(0, (steps - 1) * stride + dilation * (kernel - 1) + 1 - size - before)
-                pads = tuple([n * (a == axis) for a in range(part.ndim)] for n in (before, end))
-                part = pad_spatial(part, *map(tuple, pads), fill)
                 lead = (slice(None),) * axis
+                part = part[(*lead, slice(max(0, -before), None))]
+                pads = tuple([n * (a == axis) for a in range(part.ndim)] for n in (max(0, before), end))
+                part = pad_spatial(part, *map(tuple, pads), fill)
                 total = part[(*lead, slice(0, (steps - 1) * stride + 1 if steps else 0, stride))].copy()
                 for i in range(dilation, dilation * kernel, dilation):
                     ufunc(total, part[(*lead, slice(i, i + (steps - 1) * stride + 1 if steps else i, stride))], out=total)
@@ -86,7 +97,9 @@ class _Pool(Slid):
             whole = np.zeros((*dy.shape[:axis], max(last + reach, before + size), *dy.shape[axis + 1 :]), dy.dtype)
             for i in range(0, dilation * kernel, dilation) if steps else ():
                 whole[(*lead, slice(i, i + last + 1, stride))] += dy
-            dy = whole[(*lead, slice(before, before + size))]
+            dy = whole[(*lead, slice(max(0, before), before + size))]
+            if before < 0:
+                dy = np.concatenate([np.zeros((*dy.shape[:axis], -before, *dy.shape[axis + 1 :]), dy.dtype), dy], axis)
         return dy
 
 
@@ -119,7 +132,8 @@ class _MaxPool(_Pool):
         planes, maxima, target = (a.reshape(math.prod(a.shape[:2]), *a.shape[2:]) for a in (x, y, out))
         strides, dilations = tuple(g[2] for g in geometry), tuple(g[3] for g in geometry)
         for piece in pieces(planes):
-            padded = pad_spatial(planes[piece], before, ends)
+            cut = planes[(piece, *(slice(max(0, -b), None) for b in before))]
+            padded = pad_spatial(cut, tuple(max(0, b) for b in before), ends)
             seen = windows(padded, self.kernel, strides, dilations, steps).reshape(-1, taps, *steps)
             greatest = maxima[piece][:, None]
             hit = inside & (seen == greatest)

@@ -43,7 +43,8 @@ class Resize(Standard):
     the other weights made to sum to 1). antialias: downwards the kernel is stretched over all elements that a new one covers.
     tf_crop_and_resize: only the part roi (starts, then ends, as parts of each axis), extrapolation_value beyond the ends.
     Shapes: X any, roi (2 axes,), scales and sizes (axes,) -> X with the new sizes.
-    Integers are computed in float32 (64 bits: float64), cut to what they hold and their fractions cut off.
+    Integers are computed in float32 (64 bits: float64), cut to what they hold and their fractions cut off (antialias: rounded), which
+    the standard leaves open and onnxruntime does.
     Source: ONNX Resize (opset 19; older ones are brought to that form)."""
 
     antialias: bool = False
@@ -75,7 +76,7 @@ class Resize(Standard):
         """Whether roi counts."""
         return self.coordinate_transformation_mode == "tf_crop_and_resize"
 
-    def goals(self, shape, roi, scales, sizes) -> dict[int, tuple]:
+    def goals(self, shape, scales, sizes) -> dict[int, tuple]:
         """By axis (new size, scale), from the values of the inputs."""
         axes = list(self._axes(len(shape)))
         if sizes is not None and sizes.size:
@@ -91,24 +92,18 @@ class Resize(Standard):
         self._want(scales.size == len(axes), "scales", scales, len(axes))
         if not (scales > 0).all():
             raise self.fail(f"got scales {scales.tolist()}, wanted positive ones")
-        found = {}
-        for i, (axis, scale) in enumerate(zip(axes, scales.astype(np.float32))):
-            extent = np.float32(shape[axis])
-            if self.cropped and roi is not None:
-                extent = extent * (np.float32(roi[len(axes) + i]) - np.float32(roi[i]))
-            found[axis] = int(math.floor(extent * scale)), scale
-        return found
+        # a sentence of the standard multiplies by the extent of roi too, which neither its shape inference nor anybody else does
+        return {a: (math.floor(np.float32(shape[a]) * s), s) for a, s in zip(axes, scales.astype(np.float32))}
 
     def _want(self, right, name, values, count):
         if not right:
             raise self.fail(f"got {name} {values.tolist()}, wanted {count} numbers, one for each axis")
 
     def shape(self, x, roi, scales, sizes, *, values):
-        given = [v for v, s in zip(values[1:], (roi, scales, sizes)) if s is not None]
-        if any(v is None for v in given[0 if self.cropped else 1 if roi is not None else 0 :]):
+        if any(v is None for v, s in zip(values[2:], (scales, sizes)) if s is not None):
             changed = set(self._axes(len(x)))
             return tuple(UNKNOWN if a in changed else d for a, d in enumerate(x))
-        _, roi, scales, sizes = values
+        scales, sizes = values[2:]
         out = list(x)
         together = self.keep_aspect_ratio_policy != "stretch" and any(x[a] is UNKNOWN for a in self._axes(len(x)))
         for i, axis in enumerate(self._axes(len(x))):
@@ -116,10 +111,10 @@ class Resize(Standard):
                 out[axis] = UNKNOWN
             elif x[axis] is not UNKNOWN:
                 known = tuple(0 if d is UNKNOWN else d for d in x)
-                out[axis] = self.goals(known, roi, scales, sizes)[axis][0]
+                out[axis] = self.goals(known, scales, sizes)[axis][0]
             elif sizes is not None and sizes.size:
                 out[axis] = int(sizes[i])
-            elif float(scales[i]) != 1 or (self.cropped and roi is not None):
+            elif float(scales[i]) != 1:
                 out[axis] = UNKNOWN
         return tuple(out)
 
@@ -148,7 +143,7 @@ class Resize(Standard):
 
     def lines(self, shape, roi, scales, sizes) -> Iterator[Line]:
         """What happens along every axis where something does."""
-        goals = self.goals(shape, roi, scales, sizes)
+        goals = self.goals(shape, scales, sizes)
         exact = self.mode != "nearest" and not self.cropped
         for i, (axis, (new, scale)) in enumerate(goals.items()):
             start, end = (float(roi[i]), float(roi[len(goals) + i])) if self.cropped and roi is not None else (0.0, 1.0)
@@ -201,7 +196,7 @@ class Resize(Standard):
             y = x.copy()
         if self.mode != "nearest" and x.dtype.kind in "iu":
             limits = np.iinfo(x.dtype)
-            y = y.clip(limits.min, limits.max)
+            y = (np.rint(y) if self.antialias else y).clip(limits.min, limits.max)
         y = narrow(y, x.dtype)
         for axis, where in outside:
             y[(*(slice(None),) * axis, where)] = self.extrapolation_value

@@ -291,7 +291,7 @@ class TfIdfVectorizer(Standard):
 
     def _pool(self):
         """The n-grams, in the order of the pool."""
-        flat = self.pool_int64s if self.pool_strings is None else self.pool_strings.tolist()
+        flat = (self.pool_int64s or ()) if self.pool_strings is None else self.pool_strings.tolist()
         ends = (*self.ngram_counts[1:], len(flat))
         pool = []
         for length, (start, end) in enumerate(zip(self.ngram_counts, ends), 1):

@@ -106,7 +106,7 @@ class Adam(Step):
     @classmethod
     def examples(cls, make):
         x, g, v, h = make.uniform(3, 2), make.uniform(3, 2), make.uniform(3, 2), make.uniform(3, 2, low=0.5)
-        yield make(make.array(0.1), make.array(2, "int64"), x, g, v, h, norm_coefficient=0.01)
+        yield make(make.array(0.1), make.array(0, "int64"), x, g, v, h, norm_coefficient=0.01)
 
 
 @op("_onnx_training_Momentum")
