@@ -25,12 +25,12 @@ from hybrid.graph.json import Foreign
 from hybrid.op import REGISTRY, Op, Spec
 from hybrid.shapes import UNKNOWN, MaybeShape, is_known
 
-from . import ops, patterns  # noqa: F401  ops fills the registry
+from . import ops, patterns, repair  # noqa: F401  ops fills the registry
 from .error import ConversionError, Problem, Unsupported, UnsupportedModel
 from .kinds import KEY as KIND
 from .kinds import declared_spec, dtype_of, known_dims, text_of
 from .reader import OnnxFile, read_model
-from .registry import FAMILY, NOT_IMPORTED, family_name, reading_of
+from .registry import FAMILY, NOT_IMPORTED, earlier_reading_of, family_name, reading_of
 
 FOLDED = 4096
 """Elements up to which the result of an operator on constants is computed when reading."""
@@ -126,6 +126,10 @@ class Imported(NamedTuple):
     opset: int
     kinds: dict[str, onnx.TypeProto]
     """The declared types of inputs and outputs."""
+    doubts: tuple[str, ...] = ()
+    """What the file leaves open although the numbers depend on it, and how it was read."""
+    departs: bool = False
+    """Whether repairs change numbers that a runtime computes from the file as it stands."""
 
 
 def from_onnx(model: Any, *, folder: Any = None) -> tuple[Any, dict[str, Any], dict[str, Any]]:
@@ -164,6 +168,8 @@ class _Shared:
         proto = file.proto
         self.file = file
         self.repairs: list[str] = []
+        self.doubts: list[str] = []
+        self.departs = False
         self.problems: list[Problem] = []
         self.unread: dict[int, Node] = {}
         """Stand-ins for nodes that could not be read, and what was made from them."""
@@ -256,9 +262,15 @@ class Importer:
         """An input of the model that has a size known only at run time, and at which axis; None inside of subgraphs and functions."""
         return self.shared.sizes.get(size) if self.outer is None else None
 
-    def repaired(self, what: str) -> None:
-        """Note that something in the file was wrong, and how it was put right."""
+    def repaired(self, what: str, *, departs: bool = False) -> None:
+        """Note that something in the file was wrong, and how it was put right. departs: runtimes may take the file as it stands, and
+        compute other numbers."""
         self.shared.repairs.append(f"{self.label}: {what}")
+        self.shared.departs |= departs
+
+    def doubted(self, what: str) -> None:
+        """Note that the file leaves something open, and how it was read."""
+        self.shared.doubts.append(f"{self.label}: {what}")
 
     @property
     def label(self) -> str:
@@ -444,8 +456,14 @@ class Importer:
 
     # -- subgraphs ---------------------------------------------------------------------------------------------------------
 
-    def body(self, proto: onnx.GraphProto, specs: Sequence[Spec | Value | None] = ()) -> Body:
-        """A subgraph, read. specs: what is known of its inputs beyond what it declares."""
+    def body(
+        self,
+        proto: onnx.GraphProto,
+        specs: Sequence[Spec | Value | None] = (),
+        kinds: Sequence[onnx.TypeProto | None] = (),
+    ) -> Body:
+        """A subgraph, read. specs: what is known of its inputs, None where that is what they declare; kinds: types of inputs that
+        declare none."""
         inner = Importer(self.shared, self.opsets, self)
         if inner.depth > DEPTH:
             raise Unsupported(f"graphs are nested deeper than {DEPTH}")
@@ -458,7 +476,8 @@ class Importer:
             dtype = declared.dtype if spec is None or spec.dtype is None else spec.dtype
             node = Node(None, self.shared.unique(info.name), (), _declared(dtype))
             formal.append(node)
-            inner.scope[info.name] = Value(info.name, shape, dtype, None, Entry(node), kind=info.type)
+            kind = info.type if info.type.WhichOneof("value") else kinds[index] if index < len(kinds) else None
+            inner.scope[info.name] = Value(info.name, shape, dtype, None, Entry(node), kind=kind)
         results = inner._made_by(proto)
         graph = Graph(inner._result(v) for v in results)
         captured = inner.captured.values()
@@ -607,6 +626,8 @@ class Importer:
         if function is not None:
             return self.expand(function, inputs)
         opset = self.opsets.get(self.domain, self.shared.opsets.get(self.domain, 1))
+        if not self.domain:
+            inputs, attributes, opset = repair.amended(self, inputs, attributes, opset)
         reading = reading_of(self.domain, name, opset)
         if reading is None:
             standard = self._standard(name, opset)
@@ -620,6 +641,11 @@ class Importer:
         problems = []
         unknown = [a for a in attributes if a not in reading.attributes]
         if unknown and not reading.everything:
+            earlier = earlier_reading_of(self.domain, name, opset, attributes)
+            if earlier is not None:
+                self.repaired(f"attribute {', '.join(unknown)} belongs to an older opset than {opset}: read as there")
+                reading, unknown = earlier, []
+        if unknown and not reading.everything:
             known = ", ".join(sorted(reading.attributes)) or "none"
             problems.append(f"unknown attribute {', '.join(unknown)} (at opset {opset} it takes {known})")
         missing = sorted(reading.required - set(attributes))
@@ -629,7 +655,7 @@ class Importer:
             problems.append(f"got {len(inputs)} inputs, wanted {reading.least} to {reading.most or 'any number'}")
         if problems:
             raise Unsupported("; ".join(problems))
-        return reading.handler(self, *inputs, **attributes)
+        return repair.finished(self, reading.handler(self, *inputs, **attributes))
 
     def _standard(self, name: str, opset: int) -> onnx.FunctionProto | None:
         """The body of an operator that onnx defines by others; None when it does not."""
@@ -741,6 +767,8 @@ class _Import(Importer):
             tuple(dict.fromkeys(self.shared.repairs)),
             self.opset,
             kinds,
+            tuple(dict.fromkeys(self.shared.doubts)),
+            self.shared.departs,
         )
 
 

@@ -169,3 +169,10 @@ def reading_of(domain: str, name: str, opset: int) -> Reading | None:
     """What reads an ONNX operator at an opset; None when there is nothing (never an older meaning by accident)."""
     versions = [v for v in IMPORT.get((domain, name), {}) if v <= opset]
     return IMPORT[domain, name][max(versions)] if versions else None
+
+
+def earlier_reading_of(domain: str, name: str, opset: int, attributes: Iterable[str]) -> Reading | None:
+    """What read an ONNX operator with these attributes at an older opset, the newest of such; None when nothing did."""
+    readings = IMPORT.get((domain, name), {})
+    fitting = [v for v, reading in readings.items() if v < opset and reading.attributes.issuperset(attributes)]
+    return readings[max(fitting)] if fitting else None

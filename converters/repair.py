@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from hybrid.shapes import UNKNOWN
+import numpy as np
+from onnx import TensorProto, helper
+
+from hybrid.shapes import UNKNOWN, show
+
+from .error import Unsupported
+from .kinds import declared_spec
 
 MXNET_GRAPH = "mxnet_converted_model"
 """What MXNet's own exporter calls every graph; it says nothing else of itself."""
@@ -40,5 +46,163 @@ def channel_slope(g: Any, x: Any, slope: Any) -> bool:
         return False
     if not from_mxnet(g) and (last is UNKNOWN or channels is UNKNOWN or channels != count):
         return False
-    g.repaired("slopes of shape (C,): read as (C, 1, ...), one for each channel, which MXNet's exporter meant")
+    g.repaired("slopes of shape (C,): read as (C, 1, ...), one for each channel, which MXNet's exporter meant", departs=True)
     return True
+
+
+def amended(
+    g: Any, inputs: list[Any], attributes: dict[str, Any], opset: int
+) -> tuple[list[Any], dict[str, Any], int]:
+    """A node of the standard's own operators as it was meant: inputs, attributes and the opset at whose reading it is understood.
+
+    Only files of MXNet's exporter are read otherwise than they say, and Cast by a dtype's name. Raises Unsupported for what MXNet's
+    exporter left out so that nothing says what was meant."""
+    name = g.node.op_type
+    if name == "Cast" and opset >= 6 and isinstance(attributes.get("to"), str):
+        attributes = {**attributes, "to": _code(attributes["to"])}
+        g.repaired("to is a name: read as the dtype of that name")
+    if from_mxnet(g) and name in _MXNET:
+        return _MXNET[name](g, inputs, attributes, opset)
+    return inputs, attributes, opset
+
+
+def finished(g: Any, found: Any) -> Any:
+    """What a node gives, as MXNet gave it: its exporter (1.3 to 1.6) declares the places of extremes as floats, which MXNet's are."""
+    if g.node.op_type not in ("ArgMax", "ArgMin") or not from_mxnet(g) or found.dtype is None or found.dtype.kind == "f":
+        return found
+    name = g.node.output[0]
+    graph = g.shared.file.proto.graph
+    readers = [n for n in graph.node if name in n.input]
+    if all(n.op_type == "Cast" for n in readers) and all(o.name != name for o in graph.output):
+        return found  # 1.9.1 writes it right
+    g.repaired("MXNet gives float32 here and its exporter declares that: cast", departs=True)
+    return g.Cast(found, dtype=np.dtype(np.float32))
+
+
+def contradiction(g: Any, info: Any, value: Any) -> str:
+    """What is wrong with an output of a file by MXNet's exporter, which declares the shape that MXNet computed; empty when nothing is."""
+    shape, declared = value.shape, declared_spec(info.type).shape
+    if not from_mxnet(g) or shape is None or declared is None:
+        return ""
+    same = len(shape) == len(declared) and all(
+        a is UNKNOWN or not isinstance(b, int) or a == b for a, b in zip(shape, declared)
+    )
+    if same:
+        return ""
+    return (
+        f"MXNet computed {show(declared)}, the file's nodes give {show(shape)}: MXNet's exporter (1.3 to 1.6) leaves out "
+        "pooling_convention='full' and the outputs of a node after its first; convert MXNet's own symbol file instead"
+    )
+
+
+def _code(name: str) -> int:
+    code = dict(TensorProto.DataType.items()).get(name.upper())
+    if code is not None:
+        return code
+    try:
+        return helper.np_dtype_to_tensor_dtype(np.dtype(name))
+    except (TypeError, KeyError, ValueError):
+        raise Unsupported(f"got to={name!r}, wanted the name of an element type") from None
+
+
+def _scalar(g: Any, inputs: list[Any], attributes: dict[str, Any], opset: int) -> tuple[list[Any], dict[str, Any], int]:
+    """1.3 stored the numbers of x * 2.5 and the like as float64, whatever x is."""
+    numbers = [v for v in inputs if v.const is not None and v.const.size == 1 and v.dtype == np.float64]
+    others = [v for v in inputs if not any(v is n for n in numbers)]
+    if not numbers or not others or any(v.dtype == np.float64 for v in others):
+        return inputs, attributes, opset
+    wanted = others[0].dtype or np.dtype(np.float32)
+    g.repaired(f"a float64 number beside {wanted}: read as {wanted}")
+    cast = [g.const(v.const.astype(wanted), name=v.name) if any(v is n for n in numbers) else v for v in inputs]
+    return cast, attributes, opset
+
+
+def _dense(g: Any, inputs: list[Any], attributes: dict[str, Any], opset: int) -> tuple[list[Any], dict[str, Any], int]:
+    """1.5 and 1.6 wrote the missing bias as an int64 zero, 1.3 left out the Flatten before a dense layer."""
+    data, weight, *bias = inputs
+    if bias and bias[0] is not None and bias[0].const is not None and bias[0].dtype is not None and bias[0].dtype.kind == "i":
+        g.repaired(f"a bias of {bias[0].dtype}: read as {'no bias' if not bias[0].const.any() else 'floats'}")
+        bias = [g.const(bias[0].const.astype(data.dtype or np.float32), name=bias[0].name)] if bias[0].const.any() else []
+    if data.shape is not None and len(data.shape) > 2:
+        g.repaired(f"data of rank {len(data.shape)}: flattened, which MXNet's dense layers do")
+        data = g.Flatten(data)
+    return [data, weight, *bias], attributes, opset
+
+
+def _softmax(g: Any, inputs: list[Any], attributes: dict[str, Any], opset: int) -> tuple[list[Any], dict[str, Any], int]:
+    """Before opset 13 ONNX normalizes over all axes from ``axis`` on, MXNet over that axis alone."""
+    shape, axis = inputs[0].shape, attributes.get("axis", 1)
+    last = axis == -1 or (shape is not None and axis % len(shape) == len(shape) - 1)
+    if opset >= 13 or last:
+        return inputs, attributes, opset
+    g.repaired(f"read as {g.node.op_type} along axis {axis} alone, which is MXNet's, not over all from there on", departs=True)
+    if axis == 1:
+        g.doubted("the file does not tell softmax(axis=1), as which it is read, from SoftmaxOutput over several axes at once")
+    return inputs, {**attributes, "axis": axis}, 13
+
+
+def _extreme(g: Any, inputs: list[Any], attributes: dict[str, Any], opset: int) -> tuple[list[Any], dict[str, Any], int]:
+    """1.3 wrote keepdims=1 where the symbol says nothing, which means 0 in MXNet; outputs declare the true rank."""
+    shape, kept = inputs[0].shape, attributes.get("keepdims", 1)
+    if not kept or shape is None:
+        return inputs, attributes, opset
+    for info in g.shared.file.proto.graph.output:
+        declared = declared_spec(info.type).shape
+        if info.name == g.node.output[0] and declared is not None:
+            if len(declared) == len(shape) - 1:
+                g.repaired("keepdims=1, but the output is declared without that axis: read as keepdims=0", departs=True)
+                return inputs, {**attributes, "keepdims": 0}, opset
+            return inputs, attributes, opset
+    g.doubted("keepdims=1 is what MXNet 1.3 wrote also where the symbol leaves keepdims out, which means 0 in MXNet")
+    return inputs, attributes, opset
+
+
+def _average(g: Any, inputs: list[Any], attributes: dict[str, Any], opset: int) -> tuple[list[Any], dict[str, Any], int]:
+    """1.3 to 1.6 never wrote count_include_pad, which is on in MXNet unless asked otherwise, and off in ONNX."""
+    if "count_include_pad" in attributes or not any(attributes.get("pads") or ()):
+        return inputs, attributes, opset
+    g.repaired("padding counts in the averages, which is MXNet's default", departs=True)
+    g.doubted("MXNet's exporter did not write count_include_pad: read as True; wrong if the layer was made with False")
+    return inputs, {**attributes, "count_include_pad": 1}, max(opset, 7)
+
+
+def _batch_norm(g: Any, inputs: list[Any], attributes: dict[str, Any], opset: int) -> tuple[list[Any], dict[str, Any], int]:
+    gamma = inputs[1].const
+    if gamma is not None and (gamma != 1).any():
+        g.doubted("MXNet's exporter did not write fix_gamma: gamma is read as stored; wrong if fix_gamma was True (it counts as 1 then)")
+    return inputs, attributes, opset
+
+
+def _split(g: Any, inputs: list[Any], attributes: dict[str, Any], opset: int) -> tuple[list[Any], dict[str, Any], int]:
+    if len(attributes.get("split") or ()) == 1 and g.outputs == 1:
+        raise Unsupported(
+            f"split={list(attributes['split'])} for one output is how MXNet's exporter (1.3 to 1.6) wrote a split into so many: which of "
+            "them a node reads is lost; convert MXNet's own symbol file instead"
+        )
+    return inputs, attributes, opset
+
+
+def _product(g: Any, inputs: list[Any], attributes: dict[str, Any], opset: int) -> tuple[list[Any], dict[str, Any], int]:
+    nodes = {o: n for n in g.shared.file.proto.graph.node for o in n.output}
+    turned = [n for n in map(nodes.get, g.node.input) if n is not None and n.op_type == "Transpose" and not n.attribute]
+    ours = [n for n in turned if n.output[0].startswith("transpose") and n.output[0].endswith(("_a", "_b"))]
+    if ours and any(v.shape is None or len(v.shape) > 2 for v in inputs):
+        raise Unsupported(
+            "MXNet's exporter (1.5, 1.6) wrote linalg_gemm2 with a transposed side so that all axes are reversed, and without alpha; "
+            "convert MXNet's own symbol file instead"
+        )
+    if ours:
+        g.doubted("MXNet's exporter did not write alpha of linalg_gemm2 with a transposed side: read as 1")
+    return inputs, attributes, opset
+
+
+_MXNET = {
+    **dict.fromkeys(("Add", "Sub", "Mul", "Div", "Pow", "Max", "Min"), _scalar),
+    **dict.fromkeys(("Softmax", "LogSoftmax"), _softmax),
+    **dict.fromkeys(("ArgMax", "ArgMin"), _extreme),
+    "Gemm": _dense,
+    "AveragePool": _average,
+    "BatchNormalization": _batch_norm,
+    "Split": _split,
+    "MatMul": _product,
+}

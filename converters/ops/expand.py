@@ -163,7 +163,7 @@ def padded(g, data, pads, value, axes, mode):
     """Pad with inputs that may be constant."""
     numeric = data.dtype is not None and data.dtype.kind in "fiub"
     number = 0.0 if value is None else float(value.const.reshape(-1)[0]) if value.fixed and numeric else None
-    exact = number is not None and (value is None or value.const.reshape(-1)[0] == number)
+    exact = number is not None and (value is None or data.dtype.kind == "f" or int(value.const.reshape(-1)[0]) == number)
     if pads.fixed and exact and data.shape is not None and (axes is None or axes.fixed):
         before, after = np.array(pads.ints(), np.int64).reshape(2, -1)
         places = range(data.rank) if axes is None else [a % data.rank for a in axes.ints()]

@@ -44,8 +44,15 @@ def _(b, op, data):
     return x
 
 
-@to_onnx("_npi_tril")
+@to_onnx("_npi_tril", since=14)
 def _(b, op, data):
+    if data.rank == 1:
+        return _tril(b, op, data)
+    return b.Trilu(data, b.const(np.array(op.k, np.int64)), upper=0)
+
+
+@to_onnx("_npi_tril")
+def _tril(b, op, data):
     rows, columns = data.dim(-2 if data.rank > 1 else -1), data.dim(-1)
     return b.Where(b.const(np.tril(np.ones((rows, columns), bool), op.k)), data, b.const(np.zeros((), data.dtype)))
 

@@ -120,6 +120,8 @@ def _root(b, op, x):
 @to_onnx("Pooling", "Pooling_v1")
 def _(b, op, data):
     rank = data.rank
+    if op.global_pool and op.pool_type == "lp" and op.power == 2 and not op.channels_last:
+        return b.GlobalLpPool(data, p=2)
     if op.global_pool:
         return _root(b, op, _everything(b, op, _power(b, op, data), rank))
     spatial = data.shape[op.spatial(rank)]
@@ -129,6 +131,8 @@ def _(b, op, data):
         y = _max(b, op, w, x)
     elif op.pool_type == "avg":
         y = _mean(b, op, w, x, spatial)
+    elif op.pool_type == "lp" and op.power == 2 and not any(w.extra):
+        y = b.LpPool(x, kernel_shape=w.kernel, strides=w.strides, pads=w.pads * 2, p=2)
     else:
         y = _root(b, op, _sum(b, w, _power(b, op, x)))
     return b.transpose(y, [0, *range(2, rank), 1]) if op.channels_last else y

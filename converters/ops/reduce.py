@@ -6,7 +6,7 @@ from hybrid.op import OPS
 from hybrid.ops.arg_extremes import ArgExtreme, NpArgExtreme
 from hybrid.ops.common import axes_of
 from hybrid.ops.reduce import NpReduction, Reduction
-from hybrid.shapes import UNKNOWN
+from hybrid.shapes import UNKNOWN, is_known
 
 from ..registry import from_onnx, to_onnx
 from .elementwise import is_float, is_short
@@ -270,7 +270,8 @@ def _register(kind, since):
     @from_onnx(f"Reduce{kind}", since=since)
     def _(g, x, axes=None, *, keepdims=1, noop_with_empty_axes=0):
         if axes is not None and not axes.fixed:
-            if x.dtype is None or not (noop_with_empty_axes and axes.shape == (0,)):
+            nothing = axes.shape is not None and is_known(axes.shape) and axes.shape == (0,)
+            if x.dtype is None or not nothing:
                 return g.itself(x, axes, keepdims=bool(keepdims), noop_with_empty_axes=bool(noop_with_empty_axes))
             axes = None
         listed = () if axes is None else axes.ints()

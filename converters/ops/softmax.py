@@ -55,6 +55,8 @@ def _(b, op, data, label):
 
 def _flat(g, x, axis, function):
     """function of the last axis, applied to x with axis and all that follow as one, and brought back to the shape of x."""
+    if axis == -1:
+        return function(x)
     if axis < 0:
         axis += x.rank
     if x.shape is not None and not 0 <= axis < max(1, len(x.shape)):

@@ -95,10 +95,20 @@ def _(b, op, data1, data2):
 # -- reading ----------------------------------------------------------------------------------------------------------------
 
 
+def _coordinates_first(g, grid):
+    """The grid as MXNet has it: what was turned round to be written is taken as it was."""
+    node = None if grid.entry is None else grid.entry.node
+    if node is not None and node.op is not None and node.op.name == "transpose" and node.op.dump().get("axes") == "(0, 2, 3, 1)":
+        entry = node.inputs[0]
+        shape = None if grid.shape is None else tuple(grid.shape[a] for a in (0, 3, 1, 2))
+        return type(grid)("", shape, grid.dtype, None, entry)
+    return g.transpose(grid, axes=(0, 3, 1, 2))
+
+
 @from_onnx("GridSample", since=16)
 def _(g, x, grid, *, align_corners=0, mode="bilinear", padding_mode="zeros"):
     mode = {"bilinear": "linear", "bicubic": "cubic"}.get(mode, mode)
     images = x.shape is not None and len(x.shape) == 4 and x.dtype == grid.dtype == np.float32
     if images and align_corners and mode == "linear" and padding_mode == "zeros":
-        return g.BilinearSampler(x, g.transpose(grid, axes=(0, 3, 1, 2)))
+        return g.BilinearSampler(x, _coordinates_first(g, grid))
     return g.itself(x, grid, align_corners=align_corners, mode=mode, padding_mode=padding_mode)

@@ -377,6 +377,38 @@ def test_sequences_as_states() -> None:
     agree(text, *({"most": np.array(m), "x": X[0]} for m in (1, 3, 0)))
 
 
+def test_loops_in_loops() -> None:
+    text = """main (int64 most, float[N] x) => (float[N] y, float[A, B, N] all) {
+        y, all = Loop (most, , x) <outer = outer (int64 i, bool c, float[N] s) => (bool c2, float[N] t, float[B, N] rows) {
+            c2 = Identity (c)
+            t, rows = Loop (most, , s) <inner = inner (int64 j, bool d, float[N] r) => (bool d2, float[N] q, float[N] row) {
+                d2 = Identity (d)
+                k = Add (i, j)
+                f = Cast <to = 1> (k)
+                p = Mul (x, f)
+                q = Add (p, r)
+                row = Sub (q, s)
+            }>
+        }>
+    }"""
+    text = text.replace("<outer", "<body").replace("<inner", "<body")
+    agree(text, *({"most": np.array(m), "x": np.arange(1, n + 1, dtype="f4")} for m in (1, 3) for n in (1, 4)))
+
+
+def test_a_sequence_that_is_written_without_types_is_read_again() -> None:
+    """Inputs of bodies that are no tensors are written without a type; what they contain follows from what goes in."""
+    text = """main (seq(float[?]) s, int64 most) => (seq(float[?]) y, float[N] z) {
+        y = Loop (most, , s) <body = body (int64 i, bool c, seq(float[?]) t) => (bool c2, seq(float[?]) u) {
+            c2 = Identity (c)
+            e = SequenceAt (t, i)
+            f = Exp (e)
+            u = SequenceInsert (t, f)
+        }>
+        z = SequenceAt (y, most)
+    }"""
+    agree(text, {"s": [X[0], X[1, :1]], "most": np.array(2)})
+
+
 def test_condition_of_several_elements_is_refused() -> None:
     text = """main (bool[N] c, float[3] x) => (float[3] y) { y = If (c) <
         then_branch = yes () => (float[3] t) { t = Neg (x) }, else_branch = no () => (float[3] t) { t = Abs (x) }

@@ -52,7 +52,7 @@ def execute(part: Block, folder: Path, environment: dict[str, str]) -> None:
 
 
 def test_readme_blocks_run(tmp_path: Path) -> None:
-    copy(tmp_path, *PACKAGES, "fixtures/models")
+    copy(tmp_path, *PACKAGES, "fixtures/models", "fixtures/onnx/torch_cnn_legacy")
     environment = with_command(tmp_path)
     set_up = block(README, "main-job").text
     job = "\n".join(

@@ -7,7 +7,7 @@ from hybrid.ops.onnx.control import COUNTER, OBJECT, TRUTH, shared_dtype
 from hybrid.shapes import UNKNOWN, identical, is_known
 
 from ...error import Unsupported
-from ...kinds import declared_spec, element_dtype, known_dims, sequence_of, tensor_of
+from ...kinds import contained, declared_spec, element_dtype, known_dims, sequence_of, tensor_of
 from ...registry import from_onnx, to_onnx
 
 # -- reading ----------------------------------------------------------------------------------------------------------
@@ -49,13 +49,13 @@ def _(g, condition, *, then_branch, else_branch):
     return _named(results, bodies)
 
 
-def _repeated(g, proto, first, states, last):
+def _repeated(g, proto, first, states, last, kinds=()):
     """The body of a loop, read with what is known of its states in every step: what is known of the first, widened until a
-    step gives no other. first and last: Specs of the body's inputs before and after them."""
+    step gives no other. first and last: Specs of the body's inputs before and after them; kinds: types of the states."""
     declared = [known_dims(declared_spec(i.type).shape) for i in proto.input[len(first) : len(first) + len(states)]]
     specs = [Spec(d if v.shape is None else v.shape, v.dtype) for v, d in zip(states, declared)]
     while True:
-        body = g.body(proto, (*first, *specs, *last))
+        body = g.body(proto, (*first, *specs, *last), (*(None for _ in first), *kinds))
         after = body.results[len(body.results) - len(proto.output) :]
         widened = []
         for old, new in zip(specs, after[bool(first) :]):
@@ -81,7 +81,7 @@ def _(g, most=None, condition=None, *states, body):
             f"got a body of {len(body.input)} inputs and {len(body.output)} outputs with {len(states)} states, "
             f"wanted {2 + len(states)} inputs and {1 + len(states)} outputs at least"
         )
-    found, _ = _repeated(g, body, (Spec((), COUNTER), Spec((), TRUTH)), states, ())
+    found, _ = _repeated(g, body, (Spec((), COUNTER), Spec((), TRUTH)), states, (), [v.kind if v.dtype == OBJECT else None for v in states])
     given = tuple(n for n, v in (("M", most), ("cond", condition)) if v is not None)
     inputs = [v for v in (most, condition) if v is not None]
     results = g.apply(
@@ -226,7 +226,7 @@ def _(g, first, *others, body):
     specs = [Spec(known_dims(d.shape), e or d.dtype) for e, d in zip(inside, declared)]
     if any(s.dtype is None for s in specs):
         raise Unsupported("got a sequence of which nothing says what it contains, wanted a type of the body's inputs")
-    found = g.body(body, specs)
+    found = g.body(body, specs, [contained(v.kind) if v.dtype == OBJECT else None for v in inputs])
     results = g.apply(
         "_onnx_SequenceMap",
         *inputs,

@@ -1,6 +1,7 @@
 """Sequences and optionals."""
 
 import itertools
+from typing import Any
 
 import numpy as np
 
@@ -8,6 +9,7 @@ from hybrid.shapes import UNKNOWN
 
 from ...error import Unsupported
 from ...kinds import (
+    code_of,
     contained,
     declared_spec,
     dtype_of,
@@ -120,7 +122,7 @@ def _(g, data, split=None, *, axis=0, keepdims=1):
     return made
 
 
-def _pieces(g, data, split, axis, keepdims):
+def _pieces(g, data: Any, split, axis, keepdims):
     """The pieces of a tensor where their sizes are known; None where not, and for what MXNet cannot slice."""
     known = data.shape is not None and data.dtype not in (None, OBJECT) and (split is None or split.fixed)
     if not known or not -data.rank <= axis < data.rank or data.rank < 2 - bool(keepdims):

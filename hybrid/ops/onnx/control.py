@@ -3,6 +3,9 @@
 What the variables of a body hold is said by attributes: places among the body's own inputs (of which If has none), followed by what
 it takes of the graph around it, which are the last inputs of the node."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from ...op import op
@@ -98,10 +101,11 @@ class Repeated(ControlFlow):
         return self.within(given, "body_reads")
 
     @staticmethod
-    def stacked(steps, axes, specs):
+    def stacked(steps: Sequence[Any], axes, specs):
         """The columns of steps as arrays; without any step of length 0, and otherwise of the shape that inference says."""
         found = []
-        for column, axis, (shape, dtype) in zip(list(zip(*steps)) or [()] * len(axes), axes, specs, strict=True):
+        columns: Any = list(zip(*steps)) or [()] * len(axes)
+        for column, axis, (shape, dtype) in zip(columns, axes, specs, strict=True):
             if column:
                 if len({a.shape for a in column}) > 1:
                     raise ValueError(
@@ -109,9 +113,9 @@ class Repeated(ControlFlow):
                     )
                 found.append(np.stack(column, axis))
                 continue
-            if dtype is None:
-                raise ValueError("no step is taken, and the dtype of an output to stack is not known")
-            dims = list((0,) if shape is None else (0 if d is UNKNOWN else d for d in shape))
+            if dtype is None or shape is None:
+                raise ValueError("no step is taken, and what there would be to stack is not known")
+            dims = [0 if d is UNKNOWN else d for d in shape]
             dims[axis] = 0
             found.append(np.zeros(dims, dtype))
         return found

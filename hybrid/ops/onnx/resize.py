@@ -141,10 +141,10 @@ class Resize(Standard):
             found += dtype(old / 2) * (1 - dtype(new) / (scale * dtype(old)))
         return found
 
-    def lines(self, shape, roi, scales, sizes) -> Iterator[Line]:
-        """What happens along every axis where something does."""
+    def lines(self, shape, roi, scales, sizes, *, single: bool = False) -> Iterator[Line]:
+        """What happens along every axis where something does; single: with positions in float32 whatever the mode."""
         goals = self.goals(shape, scales, sizes)
-        exact = self.mode != "nearest" and not self.cropped
+        exact = self.mode != "nearest" and not self.cropped and not single
         for i, (axis, (new, scale)) in enumerate(goals.items()):
             start, end = (float(roi[i]), float(roi[len(goals) + i])) if self.cropped and roi is not None else (0.0, 1.0)
             old = shape[axis]
@@ -188,7 +188,7 @@ class Resize(Standard):
             wide = np.float64 if x.dtype.itemsize == 8 else np.float32
             y = widen(x).astype(wide, copy=False)
         outside = []
-        for line in self.lines(x.shape, roi, scales, sizes):
+        for line in self.lines(x.shape, roi, scales, sizes, single=x.dtype.kind in "iu"):  # whose fractions are cut off: as others do
             y = self._along(y, line)
             if line.outside is not None:
                 outside.append((line.axis, line.outside))

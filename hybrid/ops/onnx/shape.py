@@ -123,10 +123,13 @@ class Flatten(Standard, Reshaping):
 
     inputs = ("input",)
 
-    def shape(self, data):
+    def sizes(self, data):
         at = self.axis if self.axis == len(data) else axis_of(self, self.axis, len(data))
         sizes = sizes_of(data)
-        return product(sizes[:at]).dim, product(sizes[at:]).dim
+        return [product(sizes[:at]), product(sizes[at:])]
+
+    def shape(self, data):
+        return tuple(size.dim for size in self.sizes(data))
 
     def meaning(self, data):
         return data.reshape(self.shape(data.shape))

@@ -97,6 +97,13 @@ class Split(Standard):
             return [*[each] * (self.num_outputs - 1), total - each * (self.num_outputs - 1)]
         return list(split)
 
+    def checked(self, total, sizes):
+        """Raise OpError unless the pieces make up the axis."""
+        if len(sizes) != self.num_outputs or min(sizes, default=0) < 0:
+            raise self.fail(f"cannot cut an axis of size {total} into {self.num_outputs} pieces, got sizes {sizes}")
+        if total is not UNKNOWN and sum(sizes) != total:
+            raise self.fail(f"got pieces of {sizes}, wanted the sum {total}")
+
     def shape(self, data, split, *, values):
         axis = axis_of(self, self.axis, len(data))
         known = ints(values[1])
@@ -104,16 +111,14 @@ class Split(Standard):
             sizes = [UNKNOWN] * self.num_outputs
         else:
             sizes = self.pieces(data[axis], known)
-            if len(sizes) != self.num_outputs or min(sizes, default=0) < 0:
-                raise self.fail(f"cannot cut an axis of size {data[axis]} into {self.num_outputs} pieces, got sizes {sizes}")
-            if data[axis] is not UNKNOWN and sum(sizes) != data[axis]:
-                raise self.fail(f"got pieces of {sizes}, wanted the sum {data[axis]}")
+            self.checked(data[axis], sizes)
         found = [(*data[:axis], s, *data[axis + 1 :]) for s in sizes]
         return found if len(found) > 1 else found[0]
 
     def meaning(self, data, split):
         axis = axis_of(self, self.axis, data.ndim)
         sizes = self.pieces(data.shape[axis], ints(split))
+        self.checked(data.shape[axis], sizes)
         return tuple(np.split(data, np.cumsum(sizes)[:-1], axis))
 
     def gradient(self, F, dy, *arrays):
