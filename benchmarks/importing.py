@@ -1,11 +1,12 @@
 """How long reading an ONNX model takes: for chains of nodes, and for large weights beside onnx.load.
 
-    python benchmarks/importing.py [--nodes 1000,10000,20000] [--megabytes 500] [--repeats N] [--json]
+python benchmarks/importing.py [--nodes 1000,10000,20000] [--megabytes 500] [--repeats N] [--json]
 
-``chain`` is a model of that many nodes (matrix products, sums, activations, and reshapes whose shape is computed from a dynamic
-batch, as torch writes them) in memory, read by converters.importer.import_model: seconds, and microseconds a node, which have to stay
-the same. ``weights`` is a file of that many megabytes of float32 weights: seconds of onnx.load and of import_model (which maps the file
-and copies no weight that lies aligned), each in fresh processes in turns, imports left out, and the peak memory that each adds.
+``chain`` is a model of that many nodes (matrix products, sums, activations, and reshapes whose shape is computed from
+a dynamic batch, as torch writes them) in memory, read by converters.importer.import_model: seconds, and microseconds
+a node, which have to stay the same. ``weights`` is a file of that many megabytes of float32 weights: seconds of
+onnx.load and of import_model (which maps the file and copies no weight that lies aligned), each in fresh processes in
+turns, imports left out, and the peak memory that each adds.
 """
 
 from __future__ import annotations
@@ -50,7 +51,9 @@ def chain(count: int) -> onnx.ModelProto:
         last = add("Reshape", last, add("Concat", size, "rest", axis=0))
     inputs = [helper.make_tensor_value_info("data", TensorProto.FLOAT, ["batch", WIDTH])]
     outputs = [helper.make_empty_tensor_value_info(last)]
-    graph = helper.make_graph(nodes, "chain", inputs, outputs, [numpy_helper.from_array(v, k) for k, v in stored.items()])
+    graph = helper.make_graph(
+        nodes, "chain", inputs, outputs, [numpy_helper.from_array(v, k) for k, v in stored.items()]
+    )
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
 
 
@@ -66,8 +69,8 @@ def heavy(megabytes: int, path: Path) -> None:
 
 
 def child(kind: str, path: str) -> dict[str, float]:
-    """Seconds and added peak bytes of reading a file in this process; or the file is written, so that the parent process, whose peak
-    its children inherit, stays small."""
+    """Seconds and added peak bytes of reading a file in this process; or the file is written, so that the parent
+    process, whose peak its children inherit, stays small."""
     import resource
 
     if kind.isdigit():

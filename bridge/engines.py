@@ -75,9 +75,9 @@ class NativeEngine:
         if missing:
             raise BadInput(*(f"missing parameter {n}" for n in missing))
         self.inputs = tuple(free)
-        self.outputs = unique(map(self._name, self.graph.outputs))
+        self.outputs = unique(map(self.name_of, self.graph.outputs))
 
-    def _name(self, entry: Entry) -> str:
+    def name_of(self, entry: Entry) -> str:
         """What an output of a node is called: as in the model that the graph was read from."""
         return self.model.names.get(entry.name, entry.name)
 
@@ -116,7 +116,7 @@ class NativeEngine:
 
     def inside(self) -> list[Tensor]:
         return [
-            Tensor(self._name(Entry(n, i)), n.name, n.op.name, tuple(map(self._name, n.inputs)))
+            Tensor(self.name_of(Entry(n, i)), n.name, n.op.name, tuple(map(self.name_of, n.inputs)))
             for n in self.graph.nodes
             if n.op is not None
             for i in range(n.visible)
@@ -128,7 +128,7 @@ class NativeEngine:
 
         def observe(node: Node, outputs: tuple[np.ndarray, ...]) -> None:
             for index, value in enumerate(outputs):
-                name = self._name(Entry(node, index))
+                name = self.name_of(Entry(node, index))
                 if name in wanted:
                     seen[name] = np.array(value)
 
@@ -140,11 +140,11 @@ class NativeEngine:
         variables = [Node(None, f"input{i}") for i in range(len(node.inputs))]
         feeds = {}
         for variable, entry in zip(variables, node.inputs):
-            value = given.get(self._name(entry), self.model.params.get(entry.name))
+            value = given.get(self.name_of(entry), self.model.params.get(entry.name))
             if value is not None:
                 feeds[variable.name] = value
         copy = Node(node.op, node.name, [Entry(v) for v in variables], node.attrs, node.subgraphs)
-        index = next(i for i in range(len(node.outputs)) if self._name(Entry(node, i)) == tensor.name)
+        index = next(i for i in range(len(node.outputs)) if self.name_of(Entry(node, i)) == tensor.name)
         if len(feeds) < len(variables):
             return None
         return Program(Graph([Entry(copy, index)])).run(feeds)[0]
@@ -191,7 +191,7 @@ class OnnxEngine:
 
     @staticmethod
     def _run(session: onnxruntime.InferenceSession, feeds: Mapping[str, np.ndarray]) -> Arrays:
-        names = {i.name for i in session.get_inputs()}
+        names = {i.name for i in (*session.get_inputs(), *session.get_overridable_initializers())}
         try:
             results = session.run(None, {k: v for k, v in feeds.items() if k in names})
         except Exception as error:

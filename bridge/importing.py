@@ -7,15 +7,17 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 
+import converters
 import hybrid.params
 from converters.importer import Imported, import_model
+from converters.kinds import text_of
 from converters.reader import OnnxFile, read_model
 from hybrid.error import MXNetError
 from hybrid.graph import json as symbol_json
@@ -91,7 +93,9 @@ def import_onnx(
     tell("reading")
     file = read_model(model)
     prefix = None if output is None else Path(output)
-    targets = [] if prefix is None else [prefix.with_name(f"{prefix.name}{end}") for end in ("-symbol.json", "-0000.params")]
+    targets = (
+        [] if prefix is None else [prefix.with_name(f"{prefix.name}{end}") for end in ("-symbol.json", "-0000.params")]
+    )
     for target in targets:
         check_target(target)
     clock.lap("read")
@@ -99,23 +103,25 @@ def import_onnx(
     found = import_model(file)
     clock.lap("import")
     specs, arrays = as_specs(inputs)
-    unknown = [n for n in specs if n not in found.inputs]
+    unknown = [n for n in specs if n not in found.inputs and n not in found.params]
     if unknown:
         raise BadInput(*(f"unknown input {n}: the model takes {', '.join(found.inputs) or 'none'}" for n in unknown))
+    if verify:
+        _refuse_objects(found)
     name = Path(model).stem if isinstance(model, str | os.PathLike) else file.proto.graph.name or "model"
-    result, witness, warnings = None, "", []
+    result, witness, warnings = None, "", list(found.doubts)
     with tempfile.TemporaryDirectory(prefix=".gluonnx-", dir=prefix.parent if prefix else None) as folder:
         tell("writing")
         written = write_model(found, Path(folder) / (prefix.name if prefix else "model"))
         clock.lap("write")
         if verify:
             graph = symbol_json.loads(written[0].read_bytes(), source=str(written[0]))
-            params = {
-                k.partition(":")[2]: v for k, v in _loaded(written[1]).items() if isinstance(v, np.ndarray)
-            }
+            params = {k.partition(":")[2]: v for k, v in _loaded(written[1]).items() if isinstance(v, np.ndarray)}
+            params = {n: v for n, v in params.items() if n not in arrays}  # values given in place of stored ones
             ours = Model(name, graph, params, names=_names(found))
             theirs = _witnessed(model, file, name)
-            result, witness = _verify(ours, theirs, found, specs, arrays, also, seed, as_tolerance(tolerance), repro, tell)
+            limits = as_tolerance(tolerance)
+            result, witness = _Check(ours, theirs, found, specs, arrays, also, seed, limits, repro, tell).run()
             clock.lap("verify")
             if not result.equivalent:
                 raise NotEquivalent(result)
@@ -125,7 +131,7 @@ def import_onnx(
         model=name,
         files=tuple(map(str, files)),
         opset=found.opset,
-        inputs={n: describe(s) for n, s in found.inputs.items()},
+        inputs={n: _described(found, n) for n in found.inputs},
         outputs=found.outputs,
         operators=dict(Counter(n.op.name for n in found.graph.nodes if n.op is not None).most_common()),
         parameters=sum(a.size for a in found.params.values()),
@@ -189,62 +195,147 @@ def _witnessed(model: Any, file: OnnxFile, name: str) -> Model:
     return Model(name, proto=model if isinstance(model, onnx.ModelProto) else onnx.load_from_string(model))
 
 
-def _verify(
-    ours: Model,
-    theirs: Model,
-    found: Imported,
-    specs: Mapping[str, Spec],
-    arrays: Mapping[str, np.ndarray],
-    also: Sequence[Inputs],
-    seed: int,
-    tolerance: Tolerance | None,
-    repro: str | os.PathLike[str] | None,
-    tell: Progress,
-) -> tuple[VerifyResult, str]:
-    """The comparison, and what ours was compared with."""
-    start = time.perf_counter()
-    native = NativeEngine(ours, dict.fromkeys(found.inputs))
-    witness: OnnxEngine = OnnxEngine(theirs, plain=True)
-    notes = []
-    try:
-        witness.open()
-    except EngineError as error:
-        notes.append(f"compared with {ReferenceEngine.label}: {error}")
-        witness = ReferenceEngine(theirs)
-        witness.open()
-    open_axes = any(
-        n not in arrays and any(isinstance(d, str) for d in _shape(n, found, specs) or ()) for n in found.inputs
-    )
-    result, failures = None, []
-    for first, other in SIZES if open_axes else ((0, 0),):
-        try:
-            cases = []
-            for step in (0, 1) if open_axes else (0,):
-                sized = {n: _sized(n, found, specs, first + step, other * (1 + step)) for n in found.inputs}
-                cases.append(make_case(ours, native, theirs, witness, {**specs, **sized}, arrays, seed + step))
-            for number, given in enumerate(also, 2):
-                further, values = as_specs(given)
-                cases.append(make_case(ours, native, theirs, witness, {**specs, **further}, values, seed + number))
-            for case in cases:  # sizes that were made up may not go together
-                witness.run(case.feeds)
-            result = check(native, witness, cases, tolerance=tolerance, repro=repro, progress=tell)
-            break
-        except (EngineError, MXNetError) as error:
-            failures.append(error)
-            if not open_axes:
-                raise
-    if result is None:
+def remade(found: Imported, opset: int | None = None, specs: Mapping[str, Spec] | None = None) -> onnx.ModelProto:
+    """An imported model, written as ONNX. specs: of inputs whose rank the model leaves open.
+
+    Raises converters.UnsupportedModel listing every node that cannot be written."""
+    read = {n.name for n in found.graph.variables()}
+    known = {n: s if s.shape is not None else (specs or {}).get(n, s) for n, s in found.inputs.items() if n in read}
+    return converters.convert(
+        found.graph, found.params, {n: _with_names(n, s) for n, s in known.items()}, opset
+    ).proto()
+
+
+def _with_names(name: str, spec: Spec) -> Spec:
+    """The spec, with a name of its own for each axis that has none."""
+    if spec.shape is None:
+        return spec
+    return Spec(tuple(f"{name}_{i}" if d == "?" else d for i, d in enumerate(spec.shape)), spec.dtype)
+
+
+@dataclass
+class _Check:
+    """What a comparison needs to know."""
+
+    ours: Model
+    original: Model
+    found: Imported
+    specs: Mapping[str, Spec]
+    arrays: Mapping[str, np.ndarray]
+    also: Sequence[Inputs]
+    seed: int
+    tolerance: Tolerance | None
+    repro: str | os.PathLike[str] | None
+    tell: Progress
+
+    def run(self) -> tuple[VerifyResult, str]:
+        """The comparison, and what ours was compared with: onnxruntime on the file; where a repair means other numbers than the file
+        says, or the file had to be repaired and does not run as it is, onnxruntime on the model that we write; else onnx's own
+        evaluator. Raises EngineError when none of them runs it."""
+        start = time.perf_counter()
+        notes: list[str] = []
+        failures: list[EngineError] = []
+        for number, (engine, model, label) in enumerate(self._witnesses()):
+            try:
+                witness = engine(model, plain=True)
+                witness.open()
+                result = self._compared(witness, self.ours if model is self.original else replace(self.ours, names={}))
+            except EngineError as error:
+                failures.append(error)
+                continue
+            if number or self.found.departs:
+                notes.append(f"compared with {label}{f': {failures[0]}' if failures else ''}")
+            result = named(result, self.ours.name, f"{self.original.name} in {label}", time.perf_counter() - start)
+            return with_warnings(result, [*self.found.doubts, *notes]), label
+        raise failures[0]
+
+    def _witnesses(self) -> Iterator[tuple[type[OnnxEngine], Model, str]]:
+        found = self.found
+        if not found.departs:
+            yield OnnxEngine, self.original, OnnxEngine.label
+        model = self.original
+        repaired = ""
+        if found.repairs:
+            specs = {
+                n: Spec(("?",) * len(s.shape), s.dtype or found.inputs[n].dtype)
+                for n, s in self.specs.items()
+                if s.shape
+            }
+            model, repaired = Model(self.original.name, proto=remade(found, specs=specs)), " on the repaired model"
+            yield OnnxEngine, model, f"{OnnxEngine.label}{repaired}"
+        yield ReferenceEngine, model, f"{ReferenceEngine.label}{repaired}"
+
+    def _compared(self, witness: OnnxEngine, ours: Model) -> VerifyResult:
+        """Raises BadInput when no sizes that were tried go together, EngineError when the witness does not run."""
+        found, specs, arrays, seed = self.found, self.specs, self.arrays, self.seed
+        native = NativeEngine(ours, dict.fromkeys(found.inputs))
+        takes = {*native.inputs, *witness.inputs}
+        open_axes = any(
+            n not in arrays and any(isinstance(d, str) for d in _shape(n, found, specs) or ()) for n in found.inputs
+        )
+        failures = []
+
+        def case(specs: Mapping[str, Spec], arrays: Mapping[str, np.ndarray], seed: int) -> Case:
+            wanted = {n: s for n, s in specs.items() if n in takes}
+            return make_case(
+                ours, native, witness.model, witness, wanted, {n: a for n, a in arrays.items() if n in takes}, seed
+            )
+
+        for first, other in SIZES if open_axes else ((0, 0),):
+            try:
+                cases = []
+                for step in (0, 1) if open_axes else (0,):
+                    sized = {n: _sized(n, found, specs, first + step, other * (1 + step)) for n in found.inputs}
+                    cases.append(case({**specs, **sized}, arrays, seed + step))
+                for number, given in enumerate(self.also, 2):
+                    further, values = as_specs(given)
+                    cases.append(case({**specs, **further}, values, seed + number))
+                for each in cases:  # sizes that were made up may not go together
+                    witness.run(each.feeds)
+                return check(native, witness, cases, tolerance=self.tolerance, repro=self.repro, progress=self.tell)
+            except (EngineError, MXNetError) as error:
+                failures.append(error)
+                if not open_axes:
+                    raise
+        if all(isinstance(f, EngineError) for f in failures) and self.found.repairs and witness.model is self.original:
+            raise failures[0]  # it is the model rather than the sizes
         raise BadInput(
             f"the model leaves sizes open, and none of those that were tried go together ({failures[0]}); give them "
             "(--input NAME:D1,D2,...), give arrays (--inputs FILE.npz), or import without verification (--no-verify)"
         )
-    result = named(result, ours.name, f"{theirs.name} in {witness.label}", time.perf_counter() - start)
-    return with_warnings(result, notes), witness.label
 
 
 def with_warnings(result: VerifyResult, notes: Sequence[str]) -> VerifyResult:
     """The result, with further warnings before its own."""
     return VerifyResult(**{**result.__dict__, "warnings": (*notes, *result.warnings)})
+
+
+def _holds_objects(kind: onnx.TypeProto) -> bool:
+    """Whether a type is that of words, or of what is no tensor."""
+    if kind.WhichOneof("value") in (None, "tensor_type"):
+        return kind.tensor_type.elem_type == onnx.TensorProto.STRING
+    return True
+
+
+def _described(found: Imported, name: str) -> dict[str, Any]:
+    out = describe(found.inputs[name])
+    kind = found.kinds[name]
+    return {**out, "dtype": text_of(kind).partition("[")[0]} if _holds_objects(kind) else out
+
+
+def _refuse_objects(found: Imported) -> None:
+    """Raise BadInput naming the inputs that no file of arrays holds."""
+    read = {n.name for n in found.graph.variables()}
+    objects = {n: text_of(found.kinds[n]) for n in found.inputs if n in read and _holds_objects(found.kinds[n])}
+    if objects:
+        raise BadInput(
+            *(
+                f"input {n} takes {kind}, which the verification cannot draw or read from a file"
+                for n, kind in objects.items()
+            ),
+            "import without verification (--no-verify), and compare by bridge.onnx_backend.prepare(model).run(inputs), which takes "
+            "words, lists and dicts",
+        )
 
 
 def _shape(name: str, found: Imported, specs: Mapping[str, Spec]) -> Any:
@@ -254,12 +345,14 @@ def _shape(name: str, found: Imported, specs: Mapping[str, Spec]) -> Any:
 
 def _sized(name: str, found: Imported, specs: Mapping[str, Spec], first: int, other: int) -> Spec:
     """An input's spec with sizes for the axes that are open; the same for axes of one name, that of the first which has it."""
-    leading = {
-        d for s in found.inputs.values() for d in (s.shape or ())[:1] if isinstance(d, str) and d != "?"
-    }
+    leading = {d for s in found.inputs.values() for d in (s.shape or ())[:1] if isinstance(d, str) and d != "?"}
     shape = _shape(name, found, specs)
-    sizes = None if shape is None else tuple(
-        (first if d in leading or (i == 0 and d == "?") else other) if isinstance(d, str) else d
-        for i, d in enumerate(shape)
+    sizes = (
+        None
+        if shape is None
+        else tuple(
+            (first if d in leading or (i == 0 and d == "?") else other) if isinstance(d, str) else d
+            for i, d in enumerate(shape)
+        )
     )
     return Spec(sizes, specs.get(name, Spec()).dtype or found.inputs[name].dtype)

@@ -25,7 +25,8 @@ class OnnxBackendRep(BackendRep):
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
         """The outputs, in order and by name. inputs: arrays in the model's order (fewer where inputs have a stored value), or by name;
-        sequences are lists, optionals without value None, maps dicts; NumPy scalars count as arrays.
+        sequences are lists, optionals without value None, maps dicts; NumPy scalars count as arrays. By name also values in place of
+        stored parameters.
 
         Raises ValueError for inputs that are too many or unknown, MXNetError when they do not fit the model."""
         names = tuple(self._imported.inputs)
@@ -34,10 +35,10 @@ class OnnxBackendRep(BackendRep):
             if len(inputs) > len(names):
                 raise ValueError(f"got {len(inputs)} inputs, wanted {len(names)} ({', '.join(names)})")
             inputs = dict(zip(names, inputs))
-        unknown = [n for n in inputs if n not in names]
+        unknown = [n for n in inputs if n not in names and n not in self._imported.params]
         if unknown:
             raise ValueError(f"got inputs {', '.join(unknown)}, wanted some of {', '.join(names)}")
-        read = set(self._program.inputs)
+        read = {*self._program.inputs, *self._program.constants}
         feeds = {n: _carried(v) for n, v in inputs.items() if n in read}
         results = self._program.run(feeds)
         return namedtupledict("Outputs", list(self._imported.outputs))(*map(_shown, results))

@@ -262,7 +262,7 @@ def _refuse_random(*engines: Engine) -> None:
     if found:
         raise BadInput(
             f"the model draws random numbers, at {', '.join(dict.fromkeys(found))}: runs differ by themselves, so nothing can "
-            "be said of equivalence; verify at outputs before these nodes (--outputs), or convert without verification "
+            "be said of equivalence; verify at outputs before these nodes (--outputs), or leave verification out "
             "(--no-verify)"
         )
 
@@ -347,11 +347,12 @@ def write_repro(folder: Path, one: Engine, two: Engine, found: Divergence, case:
     stored: Arrays = {}
     if isinstance(one, NativeEngine):
         node = next(n for n in one.graph.nodes if n.op is not None and n.name == found.node)
-        variables = [Entry(Node(None, e.name)) for e in node.inputs]
-        index = node.outputs.index(found.tensor)
-        alone = Graph([Entry(Node(node.op, node.name, variables, node.attrs), index)])
+        variables = [Entry(Node(None, one.name_of(e))) for e in node.inputs]
+        index = next(i for i in range(len(node.outputs)) if one.name_of(Entry(node, i)) == found.tensor)
+        alone = Graph([Entry(Node(node.op, node.name, variables, node.attrs, node.subgraphs), index)])
         (folder / "node-symbol.json").write_text(symbol_json.dumps(alone))
-        stored = {e.name: one.model.params[e.name] for e in node.inputs if e.name in one.model.params}
+        params = one.model.params
+        stored = {one.name_of(e): params[e.name] for e in node.inputs if e.name in params}
     if isinstance(two, OnnxEngine):
         cut = two.cut(theirs, given)
         if cut is not None:

@@ -47,8 +47,9 @@ class Value:
 
     shape: dims with UNKNOWN for those only known at run time; None when the rank is not known. const: the array, when it is known
     now. weight: whether that is a parameter, which training changes, and not a number that belongs to the model's structure.
-    dims: the shape with Counts for what is not known, which say what it depends on (patterns.py); partial: likewise for what is in a small
-    tensor of whole numbers, as an object array. Either is None when nobody has asked or nothing is known. kind: the declared type of
+    dims: the shape with Counts for what is not known, which say what it depends on (patterns.py); partial: likewise for
+    what is in a small tensor of whole numbers, as an object array. Either is None when nobody has asked or nothing is
+    known. kind: the declared type of
     what is no tensor. parts: the elements of a sequence that is made within the graph.
     """
 
@@ -182,7 +183,7 @@ class _Shared:
         self.params: dict[str, np.ndarray] = {}
         self.parameters: dict[int, Entry] = {}
         """The variables that hold them, by the id of the array."""
-        self.sizes: dict[patterns.Count, tuple[Value, int]] = {}
+        self.sizes: dict[patterns.Count, list[tuple[Value, int]]] = {}
         """Inputs of the model, with an axis, by the sizes that only the run will tell."""
         self.stored: dict[int, str] = {}
         """Names of the model's own initializers, by the id of the array."""
@@ -258,13 +259,15 @@ class Importer:
         """Whether an output of the node is named."""
         return index < len(self.node.output) and bool(self.node.output[index])
 
-    def sized(self, size: Any) -> tuple[Value, int] | None:
-        """An input of the model that has a size known only at run time, and at which axis; None inside of subgraphs and functions."""
-        return self.shared.sizes.get(size) if self.outer is None else None
+    def sized(self, size: Any, dtype: np.dtype | None) -> tuple[Value, int] | None:
+        """An input of the model of that dtype that has a size known only at run time, and at which axis; None inside of
+        subgraphs and functions."""
+        found = self.shared.sizes.get(size, ()) if self.outer is None else ()
+        return next(((value, axis) for value, axis in found if dtype is not None and value.dtype == dtype), None)
 
     def repaired(self, what: str, *, departs: bool = False) -> None:
-        """Note that something in the file was wrong, and how it was put right. departs: runtimes may take the file as it stands, and
-        compute other numbers."""
+        """Note that something in the file was wrong, and how it was put right. departs: runtimes may compute other numbers from the
+        file as it stands."""
         self.shared.repairs.append(f"{self.label}: {what}")
         self.shared.departs |= departs
 
@@ -738,7 +741,7 @@ class _Import(Importer):
             value.dims = patterns.declared(spec.shape)
             for axis, size in enumerate(value.dims or ()):
                 if isinstance(size, patterns.Count):
-                    self.shared.sizes.setdefault(size, (value, axis))
+                    self.shared.sizes.setdefault(size, []).append((value, axis))
         self.walk(proto.node)
         outputs = []
         for info in proto.output:
@@ -748,6 +751,9 @@ class _Import(Importer):
                 self.shared.problems.append(Problem(info.name, "output", "no node makes it"))
                 continue
             outputs.append(value)
+            wrong = repair.contradiction(self, info, value)
+            if wrong:
+                self.shared.problems.append(Problem(info.name, "output", wrong))
             made = value.entry is not None and value.shape is None and not value.entry.index and value.entry.node.op is not None
             if made and info.type.WhichOneof("value") is not None:
                 value.entry.node.attrs[KIND] = text_of(info.type)  # type: ignore[union-attr]  # only the file says it: kept for who writes it again

@@ -1,8 +1,9 @@
 """Chains that compute shapes: what they compute, in terms of the sizes of the model's inputs.
 
-Exporters write ``x.view(x.size(0), -1)`` as Shape, Gather, Unsqueeze, Concat and Reshape. With a dynamic batch none of these is a constant,
-but all that they compute is known: the batch, and -1. A Count is such a number, a polynomial in sizes that only the run will tell; what
-equals what, and what cannot be negative, follows from the polynomials. So Reshape becomes MXNet's own again, with its codes 0 and -1.
+Exporters write ``x.view(x.size(0), -1)`` as Shape, Gather, Unsqueeze, Concat and Reshape. With a dynamic batch none
+of these is a constant, but all that they compute is known: the batch, and -1. A Count is such a number, a polynomial
+in sizes that only the run will tell; what equals what, and what cannot be negative, follows from the polynomials. So
+Reshape becomes MXNet's own again, with its codes 0 and -1.
 """
 
 from __future__ import annotations
@@ -31,9 +32,10 @@ _serial = itertools.count()
 class Count:
     """A whole number that depends on sizes known at run time: a polynomial in them.
 
-    A factor of a term is a text for a size, which is not negative, or a tuple for a number of which is only known how it is computed.
-    Arithmetic with numbers and Counts gives numbers or Counts; Counts are equal when their polynomials are, and never to a number. Other
-    comparisons raise Undecided, so that shape rules which have to compare give no answer."""
+    A factor of a term is a text for a size, which is not negative, or a tuple for a number of which is only known how
+    it is computed. Arithmetic with numbers and Counts gives numbers or Counts; Counts are equal when their
+    polynomials are, and never to a number. Other comparisons raise Undecided, so that shape rules which have to
+    compare give no answer."""
 
     __slots__ = ("terms",)
 
@@ -130,11 +132,14 @@ class Count:
         return all(factor > 0 and all(isinstance(a, str) for a in key) for key, factor in self.terms.items())
 
     def __repr__(self) -> str:
-        return " + ".join("*".join(map(str, (*((f,) if f != 1 or not key else ()), *key))) for key, f in self.terms.items())
+        return " + ".join(
+            "*".join(map(str, (*((f,) if f != 1 or not key else ()), *key))) for key, f in self.terms.items()
+        )
 
 
 def _simple(terms: Terms) -> Any:
-    """The number that the terms add up to, or the Count. Fractions stay: of the dims of a reshape they are whole all the same."""
+    """The number that the terms add up to, or the Count. Fractions stay: of the dims of a reshape they are whole all
+    the same."""
     left = {key: int(f) if f.denominator == 1 else f for key, f in terms.items() if f}
     if not left:
         return 0
@@ -160,18 +165,22 @@ def _quotient(whole: Count, part: Count) -> Any:
     return _simple(out)
 
 
-# -- what is known of values --------------------------------------------------------------------------------------------
+# -- what is known of values ------------------------------------------------------------------------------------------
 
 
 def declared(shape: Sequence[Any] | None) -> tuple[Any, ...] | None:
     """The dims of an input as the model declares them: those that have one name are one size, as ONNX says."""
     if shape is None:
         return None
-    return tuple(d if isinstance(d, int) and d >= 0 else Count.fresh() if d == "?" or isinstance(d, int) else Count.named(d) for d in shape)
+    return tuple(
+        d if isinstance(d, int) and d >= 0 else Count.fresh() if d == "?" or isinstance(d, int) else Count.named(d)
+        for d in shape
+    )
 
 
 def dims(value: Any) -> tuple[Any, ...] | None:
-    """The shape of a Value, with Counts for sizes that are not known; None when the rank is not. Asked again it is the same."""
+    """The shape of a Value, with Counts for sizes that are not known; None when the rank is not. Asked again it is
+    the same."""
     if value.shape is None:
         return None
     if value.dims is None:
@@ -180,7 +189,8 @@ def dims(value: Any) -> tuple[Any, ...] | None:
 
 
 def numbers(value: Any) -> np.ndarray | None:
-    """The whole numbers that a small tensor holds, as an object array of ints and Counts; None when that is not known."""
+    """The whole numbers that a small tensor holds, as an object array of ints and Counts; None when that is not
+    known."""
     if value is None:
         return None
     if value.partial is not None:
@@ -191,7 +201,8 @@ def numbers(value: Any) -> np.ndarray | None:
 
 
 def with_unknown(value: Any) -> np.ndarray | None:
-    """The same with UNKNOWN for every Count, as operators take it that cope with values of which only some are known."""
+    """The same with UNKNOWN for every Count, as operators take it that cope with values of which only some are
+    known."""
     found = numbers(value)
     if found is None:
         return None
@@ -201,7 +212,8 @@ def with_unknown(value: Any) -> np.ndarray | None:
 
 
 def through(op: Op, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-    """Note what the unknown dims of an operator's outputs are, where its shape rule says so of the dims of its inputs."""
+    """Note what the unknown dims of an operator's outputs are, where its shape rule says so of the dims of its
+    inputs."""
     partial = getattr(op, "partial", False)
     if all(v.shape is None or is_known(v.shape) for v in outputs) or any(v.shape is None for v in inputs):
         return
@@ -221,12 +233,14 @@ def through(op: Op, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
     for value, shape in zip(outputs, found if isinstance(found, list) else [found]):
         if value.shape is not None and shape is not None and len(shape) == len(value.shape):
             value.dims = tuple(
-                d if d is not UNKNOWN else s if isinstance(s, Count) else Count.fresh() for d, s in zip(value.shape, shape)
+                d if d is not UNKNOWN else s if isinstance(s, Count) else Count.fresh()
+                for d, s in zip(value.shape, shape)
             )
 
 
 def _one_by_one(op: Op, given: Any) -> Any:
-    """The dims of the outputs that are dims of the input as they are, whatever the others may be; None where nothing is found."""
+    """The dims of the outputs that are dims of the input as they are, whatever the others may be; None where nothing
+    is found."""
     best: list[list[Any]] = []
     for axis, size in enumerate(given):
         if not isinstance(size, Count):
@@ -248,19 +262,24 @@ def _one_by_one(op: Op, given: Any) -> Any:
 def _reshaped(sizes: Sequence[Any], given: Any) -> tuple[Any, ...]:
     """The dims that hybrid's reshapes speak of: numbers times dims of the data."""
     return tuple(
-        UNKNOWN if size is INFERRED else math.prod([given[a] for a in size.axes]) * size.factor if size.axes else int(size.factor)
+        UNKNOWN
+        if size is INFERRED
+        else math.prod([given[a] for a in size.axes]) * size.factor
+        if size.axes
+        else int(size.factor)
         for size in sizes
     )
 
 
-# -- Reshape -------------------------------------------------------------------------------------------------------------
+# -- Reshape ----------------------------------------------------------------------------------------------------------
 
 
 def codes(data: Any, shape: Any, *, allowzero: bool = False) -> tuple[int, ...] | None:
-    """The target of an ONNX Reshape in MXNet's codes, 0 for a dim of data at its own place and -1 for one that is left; None where
-    these cannot say it.
+    """The target of an ONNX Reshape in MXNet's codes, 0 for a dim of data at its own place and -1 for one that is
+    left; None where these cannot say it.
 
-    A number that turns out to be 0 or -1 at run time means to ONNX what it does to MXNet: the -1 gets what the others leave."""
+    A number that turns out to be 0 or -1 at run time means to ONNX what it does to MXNet: the -1 gets what the others
+    leave."""
     target, own = numbers(shape), dims(data) or ()
     if target is None or target.ndim != 1:
         return None
@@ -282,7 +301,8 @@ def codes(data: Any, shape: Any, *, allowzero: bool = False) -> tuple[int, ...] 
 
 
 def _walked(own: Sequence[Any], target: Sequence[Any] | None) -> tuple[int, ...] | None:
-    """Codes that go through both shapes side by side: 0 where dims are equal, -3 where two become one, -4 where one becomes two."""
+    """Codes that go through both shapes side by side: 0 where dims are equal, -3 where two become one, -4 where one
+    becomes two."""
     if target is None:
         return None
     out: list[int] = []
@@ -311,26 +331,28 @@ def _walked(own: Sequence[Any], target: Sequence[Any] | None) -> tuple[int, ...]
     return tuple(out) if source == len(own) else None
 
 
-def unmerged(data: Any, shape: Any, sized: Callable[[Any], tuple[Any, int] | None]) -> tuple[Any, int, int, int] | None:
-    """Where a dim of data is the product of dims of the target of a reshape which are also those of an input of the model, side by side:
-    (that input, the dim of data, first and last axis of the input); None where there is no such thing.
+def unmerged(
+    data: Any, shape: Any, sized: Callable[[Any, Any], tuple[Any, int] | None]
+) -> tuple[Any, int, int, int] | None:
+    """Where a dim of data is the product of dims of the target of a reshape which are also those of an input of the
+    model, side by side: (that input, the dim of data, first and last axis of the input); None where there is no such
+    thing.
 
-    sized: what finds an input with a size, and at which axis."""
-    target, own = target_dims(shape, data), dims(data)
-    for place, size in enumerate(target or ()):
-        if place >= len(own or ()) or own[place] == size or not isinstance(size, Count):  # type: ignore[index]
-            if own and place < len(own) and own[place] == size:
-                continue
-            return None
-        owner = sized(size)
-        if owner is None or owner[0].dtype != data.dtype:
-            return None
-        theirs = dims(owner[0]) or ()
-        for count in range(2, len(theirs) - owner[1] + 1):
-            axes = slice(owner[1], owner[1] + count)
-            if tuple(target[place : place + count]) == tuple(theirs[axes]) and math.prod(theirs[axes]) == own[place]:  # type: ignore[index]
-                return owner[0], place, axes.start, axes.stop
+    sized: what finds an input with a size and of a dtype, and at which axis."""
+    target, own = target_dims(shape, data) or (), dims(data) or ()
+    pairs = list(zip(target, own))
+    place = next((i for i, (size, have) in enumerate(pairs) if size != have), len(pairs))
+    if place == len(pairs) or not isinstance(target[place], Count):
         return None
+    owner = sized(target[place], data.dtype)
+    if owner is None:
+        return None
+    other, begin = owner
+    theirs = dims(other) or ()
+    for end in range(begin + 2, len(theirs) + 1):
+        count = end - begin
+        if target[place : place + count] == theirs[begin:end] and math.prod(theirs[begin:end]) == own[place]:
+            return other, place, begin, end
     return None
 
 
@@ -339,20 +361,21 @@ def target_dims(shape: Any, data: Any) -> tuple[Any, ...] | None:
     target, own = numbers(shape), dims(data)
     if target is None or target.ndim != 1:
         return None
-    out = [own[i] if not isinstance(n, Count) and n == 0 and own and i < len(own) else n for i, n in enumerate(target)]
+    out = [own[i] if own and i < len(own) and not isinstance(n, Count) and n == 0 else n for i, n in enumerate(target)]
     rest = [n for n in out if isinstance(n, Count) or n != -1]
     if len(rest) == len(out) - 1 and own is not None:
         total, part = math.prod(own), math.prod(rest)
-        left = total // part if isinstance(total, Count) and (isinstance(part, Count) or part) else Count.fresh()
+        left = total // part if isinstance(part, Count) or part else Count.fresh()
         out = [left if not isinstance(n, Count) and n == -1 else n for n in out]
     return tuple(out)
 
 
-# -- what nodes compute --------------------------------------------------------------------------------------------------
+# -- what nodes compute -----------------------------------------------------------------------------------------------
 
 
 def follow(op_type: str, inputs: Sequence[Any], attributes: Mapping[str, Any], result: Any) -> np.ndarray | None:
-    """The whole numbers that a node's output holds, as far as they follow from what is known of its inputs; None where nothing does."""
+    """The whole numbers that a node's output holds, as far as they follow from what is known of its inputs; None
+    where nothing does."""
     rule = _RULES.get(op_type)
     if rule is None or result.dtype is None or result.dtype.kind not in ("iu" if op_type == "Cast" else "iub"):
         return None
@@ -373,12 +396,15 @@ def follow(op_type: str, inputs: Sequence[Any], attributes: Mapping[str, Any], r
         if found is None:
             return None
     out = np.empty(result.shape, object)
-    out.reshape(-1)[:] = list(np.asarray(found, object).reshape(-1)) if not isinstance(found, tuple | list) else list(found)
+    out.reshape(-1)[:] = (
+        list(np.asarray(found, object).reshape(-1)) if not isinstance(found, tuple | list) else list(found)
+    )
     return out
 
 
 def shaped(op_type: str, inputs: Sequence[Any], result: Any) -> None:
-    """Note the dims of a tensor whose shape is what an input holds (ConstantOfShape), or follows from numbers (Range)."""
+    """Note the dims of a tensor whose shape is what an input holds (ConstantOfShape), or follows from numbers
+    (Range)."""
     if result.shape is None or is_known(result.shape):
         return
     known = [numbers(v) for v in inputs]

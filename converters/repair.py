@@ -46,13 +46,13 @@ def channel_slope(g: Any, x: Any, slope: Any) -> bool:
         return False
     if not from_mxnet(g) and (last is UNKNOWN or channels is UNKNOWN or channels != count):
         return False
-    g.repaired("slopes of shape (C,): read as (C, 1, ...), one for each channel, which MXNet's exporter meant", departs=True)
+    g.repaired(
+        "slopes of shape (C,): read as (C, 1, ...), one for each channel, which MXNet's exporter meant", departs=True
+    )
     return True
 
 
-def amended(
-    g: Any, inputs: list[Any], attributes: dict[str, Any], opset: int
-) -> tuple[list[Any], dict[str, Any], int]:
+def amended(g: Any, inputs: list[Any], attributes: dict[str, Any], opset: int) -> tuple[list[Any], dict[str, Any], int]:
     """A node of the standard's own operators as it was meant: inputs, attributes and the opset at whose reading it is understood.
 
     Only files of MXNet's exporter are read otherwise than they say, and Cast by a dtype's name. Raises Unsupported for what MXNet's
@@ -67,8 +67,13 @@ def amended(
 
 
 def finished(g: Any, found: Any) -> Any:
-    """What a node gives, as MXNet gave it: its exporter (1.3 to 1.6) declares the places of extremes as floats, which MXNet's are."""
-    if g.node.op_type not in ("ArgMax", "ArgMin") or not from_mxnet(g) or found.dtype is None or found.dtype.kind == "f":
+    """What a node gives, as MXNet gave it: the places of extremes are floats, and its exporter (1.3 to 1.6) declares them so."""
+    if (
+        g.node.op_type not in ("ArgMax", "ArgMin")
+        or not from_mxnet(g)
+        or found.dtype is None
+        or found.dtype.kind == "f"
+    ):
         return found
     name = g.node.output[0]
     graph = g.shared.file.proto.graph
@@ -80,7 +85,7 @@ def finished(g: Any, found: Any) -> Any:
 
 
 def contradiction(g: Any, info: Any, value: Any) -> str:
-    """What is wrong with an output of a file by MXNet's exporter, which declares the shape that MXNet computed; empty when nothing is."""
+    """What is wrong with an output, of which MXNet's exporter declares the shape that MXNet computed; empty when nothing is."""
     shape, declared = value.shape, declared_spec(info.type).shape
     if not from_mxnet(g) or shape is None or declared is None:
         return ""
@@ -120,28 +125,44 @@ def _scalar(g: Any, inputs: list[Any], attributes: dict[str, Any], opset: int) -
 def _dense(g: Any, inputs: list[Any], attributes: dict[str, Any], opset: int) -> tuple[list[Any], dict[str, Any], int]:
     """1.5 and 1.6 wrote the missing bias as an int64 zero, 1.3 left out the Flatten before a dense layer."""
     data, weight, *bias = inputs
-    if bias and bias[0] is not None and bias[0].const is not None and bias[0].dtype is not None and bias[0].dtype.kind == "i":
+    if (
+        bias
+        and bias[0] is not None
+        and bias[0].const is not None
+        and bias[0].dtype is not None
+        and bias[0].dtype.kind == "i"
+    ):
         g.repaired(f"a bias of {bias[0].dtype}: read as {'no bias' if not bias[0].const.any() else 'floats'}")
-        bias = [g.const(bias[0].const.astype(data.dtype or np.float32), name=bias[0].name)] if bias[0].const.any() else []
+        bias = (
+            [g.const(bias[0].const.astype(data.dtype or np.float32), name=bias[0].name)] if bias[0].const.any() else []
+        )
     if data.shape is not None and len(data.shape) > 2:
         g.repaired(f"data of rank {len(data.shape)}: flattened, which MXNet's dense layers do")
         data = g.Flatten(data)
     return [data, weight, *bias], attributes, opset
 
 
-def _softmax(g: Any, inputs: list[Any], attributes: dict[str, Any], opset: int) -> tuple[list[Any], dict[str, Any], int]:
+def _softmax(
+    g: Any, inputs: list[Any], attributes: dict[str, Any], opset: int
+) -> tuple[list[Any], dict[str, Any], int]:
     """Before opset 13 ONNX normalizes over all axes from ``axis`` on, MXNet over that axis alone."""
     shape, axis = inputs[0].shape, attributes.get("axis", 1)
     last = axis == -1 or (shape is not None and axis % len(shape) == len(shape) - 1)
     if opset >= 13 or last:
         return inputs, attributes, opset
-    g.repaired(f"read as {g.node.op_type} along axis {axis} alone, which is MXNet's, not over all from there on", departs=True)
+    g.repaired(
+        f"read as {g.node.op_type} along axis {axis} alone, which is MXNet's, not over all from there on", departs=True
+    )
     if axis == 1:
-        g.doubted("the file does not tell softmax(axis=1), as which it is read, from SoftmaxOutput over several axes at once")
+        g.doubted(
+            "the file does not tell softmax(axis=1), as which it is read, from SoftmaxOutput over several axes at once"
+        )
     return inputs, {**attributes, "axis": axis}, 13
 
 
-def _extreme(g: Any, inputs: list[Any], attributes: dict[str, Any], opset: int) -> tuple[list[Any], dict[str, Any], int]:
+def _extreme(
+    g: Any, inputs: list[Any], attributes: dict[str, Any], opset: int
+) -> tuple[list[Any], dict[str, Any], int]:
     """1.3 wrote keepdims=1 where the symbol says nothing, which means 0 in MXNet; outputs declare the true rank."""
     shape, kept = inputs[0].shape, attributes.get("keepdims", 1)
     if not kept or shape is None:
@@ -157,7 +178,9 @@ def _extreme(g: Any, inputs: list[Any], attributes: dict[str, Any], opset: int) 
     return inputs, attributes, opset
 
 
-def _average(g: Any, inputs: list[Any], attributes: dict[str, Any], opset: int) -> tuple[list[Any], dict[str, Any], int]:
+def _average(
+    g: Any, inputs: list[Any], attributes: dict[str, Any], opset: int
+) -> tuple[list[Any], dict[str, Any], int]:
     """1.3 to 1.6 never wrote count_include_pad, which is on in MXNet unless asked otherwise, and off in ONNX."""
     if "count_include_pad" in attributes or not any(attributes.get("pads") or ()):
         return inputs, attributes, opset
@@ -166,29 +189,35 @@ def _average(g: Any, inputs: list[Any], attributes: dict[str, Any], opset: int) 
     return inputs, {**attributes, "count_include_pad": 1}, max(opset, 7)
 
 
-def _batch_norm(g: Any, inputs: list[Any], attributes: dict[str, Any], opset: int) -> tuple[list[Any], dict[str, Any], int]:
+def _batch_norm(
+    g: Any, inputs: list[Any], attributes: dict[str, Any], opset: int
+) -> tuple[list[Any], dict[str, Any], int]:
     gamma = inputs[1].const
     if gamma is not None and (gamma != 1).any():
-        g.doubted("MXNet's exporter did not write fix_gamma: gamma is read as stored; wrong if fix_gamma was True (it counts as 1 then)")
+        g.doubted(
+            "MXNet's exporter did not write fix_gamma: gamma is read as stored; wrong if it was True (gamma counts as 1 then)"
+        )
     return inputs, attributes, opset
 
 
 def _split(g: Any, inputs: list[Any], attributes: dict[str, Any], opset: int) -> tuple[list[Any], dict[str, Any], int]:
     if len(attributes.get("split") or ()) == 1 and g.outputs == 1:
         raise Unsupported(
-            f"split={list(attributes['split'])} for one output is how MXNet's exporter (1.3 to 1.6) wrote a split into so many: which of "
-            "them a node reads is lost; convert MXNet's own symbol file instead"
+            f"split={list(attributes['split'])} for one output is how MXNet's exporter (1.3 to 1.6) wrote a split into so many: which "
+            "of them a node reads is lost; convert MXNet's own symbol file instead"
         )
     return inputs, attributes, opset
 
 
-def _product(g: Any, inputs: list[Any], attributes: dict[str, Any], opset: int) -> tuple[list[Any], dict[str, Any], int]:
+def _product(
+    g: Any, inputs: list[Any], attributes: dict[str, Any], opset: int
+) -> tuple[list[Any], dict[str, Any], int]:
     nodes = {o: n for n in g.shared.file.proto.graph.node for o in n.output}
     turned = [n for n in map(nodes.get, g.node.input) if n is not None and n.op_type == "Transpose" and not n.attribute]
     ours = [n for n in turned if n.output[0].startswith("transpose") and n.output[0].endswith(("_a", "_b"))]
     if ours and any(v.shape is None or len(v.shape) > 2 for v in inputs):
         raise Unsupported(
-            "MXNet's exporter (1.5, 1.6) wrote linalg_gemm2 with a transposed side so that all axes are reversed, and without alpha; "
+            "MXNet's exporter (1.5, 1.6) wrote linalg_gemm2 with a transposed side so that all axes are reversed, without alpha; "
             "convert MXNet's own symbol file instead"
         )
     if ours:

@@ -47,7 +47,7 @@ class Converted(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        return sum(a.nbytes for a in self.initializers.values())
+        return sum(map(_size, self.initializers.values()))
 
     def save(self, path: str | os.PathLike[str], *, external: bool | None = None) -> list[Path]:
         """Write the model to path, and past 2 GB (or with external) its weights to ``path + ".data"`` beside it.
@@ -76,19 +76,19 @@ class Converted(NamedTuple):
         for (name, array), head in zip(self.initializers.items(), parts):
             tensor = _header(name, array)
             if array.nbytes > EXTERNAL_OVER:
-                _refer(tensor, file_name, position + len(head), array.nbytes)
+                _refer(tensor, file_name, position + len(head), _size(array))
             else:
                 tensor.raw_data = _bytes_of(array)
             whole.graph.initializer.append(tensor)
-            position += len(head) + array.nbytes
+            position += len(head) + _size(array)
         return whole
 
     def _embedded(self) -> tuple[bytes, list[bytes]]:
         """How the file begins, and what stands before the bytes of each initializer."""
         parts = []
         for name, array in self.initializers.items():
-            body = _header(name, array).SerializeToString() + tag(_TENSOR_RAW) + varint(array.nbytes)
-            parts.append(tag(_GRAPH_INITIALIZER) + varint(len(body) + array.nbytes) + body)
+            body = _header(name, array).SerializeToString() + tag(_TENSOR_RAW) + varint(_size(array))
+            parts.append(tag(_GRAPH_INITIALIZER) + varint(len(body) + _size(array)) + body)
         return self._prefix(sum(map(len, parts)) + self.nbytes), parts
 
     def _prefix(self, initializers: int) -> bytes:
@@ -111,7 +111,7 @@ class Converted(NamedTuple):
         for name, array in self.initializers.items():
             tensor = _header(name, array)
             if array.nbytes > EXTERNAL_OVER:
-                _refer(tensor, weights_name, _append_aligned(weights, array), array.nbytes)
+                _refer(tensor, weights_name, _append_aligned(weights, array), _size(array))
             else:
                 tensor.raw_data = _bytes_of(array)
             body = tensor.SerializeToString()
@@ -132,17 +132,34 @@ def _header(name: str, array: np.ndarray) -> TensorProto:
     return TensorProto(name=name, dims=array.shape, data_type=helper.np_dtype_to_tensor_dtype(array.dtype))
 
 
-def _little_endian(array: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(array, array.dtype.newbyteorder("<") if array.dtype.byteorder == ">" else array.dtype)
+_BITS = {"int4": 4, "uint4": 4, "float4_e2m1fn": 4, "int2": 2, "uint2": 2}
+"""dtypes of which ONNX packs several elements into a byte, the first into the lowest bits."""
+
+
+def _size(array: np.ndarray) -> int:
+    """Bytes that the array takes in a file."""
+    return -(-array.size * _BITS[array.dtype.name] // 8) if array.dtype.name in _BITS else array.nbytes
+
+
+def _stored(array: np.ndarray) -> np.ndarray:
+    """The array as a file holds it: little-endian, small elements packed."""
+    if array.dtype.name not in _BITS:
+        return np.ascontiguousarray(array, array.dtype.newbyteorder("<") if array.dtype.byteorder == ">" else array.dtype)
+    bits = _BITS[array.dtype.name]
+    count = 8 // bits
+    codes = np.zeros(_size(array) * count, np.uint8)
+    codes[: array.size] = np.ascontiguousarray(array).reshape(-1).view(np.uint8) & (1 << bits) - 1
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)
+    return np.bitwise_or.reduce(codes.reshape(-1, count) << shifts, axis=1)
 
 
 def _bytes_of(array: np.ndarray) -> bytes:
-    return _little_endian(array).tobytes()
+    return _stored(array).tobytes()
 
 
 def _write_array(file: IO[bytes], array: np.ndarray) -> None:
     if array.size:
-        file.write(_little_endian(array).reshape(-1).view(np.uint8).data)
+        file.write(_stored(array).reshape(-1).view(np.uint8).data)
 
 
 def _append_aligned(file: IO[bytes], array: np.ndarray) -> int:

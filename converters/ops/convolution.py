@@ -136,12 +136,24 @@ def padded(g, x, before, after, fill=0.0):
 def _of_mxnet(x, w, b):
     """Whether MXNet's own operators take these."""
     known = w.shape is not None and is_known(w.shape) and 3 <= len(w.shape) <= 5
-    return known and x.dtype is not None and x.dtype.name in FLOATS and all(v is None or v.dtype == x.dtype for v in (w, b))
+    return (
+        known
+        and x.dtype is not None
+        and x.dtype.name in FLOATS
+        and all(v is None or v.dtype == x.dtype for v in (w, b))
+    )
 
 
 @from_onnx("Conv")
 def _(g, x, w, b=None, *, auto_pad="NOTSET", dilations=None, group=1, kernel_shape=None, pads=None, strides=None):
-    attrs = {"auto_pad": auto_pad, "dilations": dilations, "group": group, "kernel_shape": kernel_shape, "pads": pads, "strides": strides}
+    attrs = {
+        "auto_pad": auto_pad,
+        "dilations": dilations,
+        "group": group,
+        "kernel_shape": kernel_shape,
+        "pads": pads,
+        "strides": strides,
+    }
     if not _of_mxnet(x, w, b):
         return g.itself(x, w, b, **attrs)
     kernel = w.shape[2:]
@@ -155,7 +167,14 @@ def _(g, x, w, b=None, *, auto_pad="NOTSET", dilations=None, group=1, kernel_sha
     if before != after:
         x, before = padded(g, x, before, after), (0,) * rank
     parts = (x, w) if b is None else (x, w, b)
-    how = {"kernel": kernel, "stride": steps, "dilate": gaps, "pad": before, "num_filter": w.shape[0], "num_group": group}
+    how = {
+        "kernel": kernel,
+        "stride": steps,
+        "dilate": gaps,
+        "pad": before,
+        "num_filter": w.shape[0],
+        "num_group": group,
+    }
     return g.Convolution(*parts, **how, no_bias=b is None)
 
 
@@ -165,27 +184,44 @@ def _(
     pads=None, strides=None,
 ):  # fmt: skip
     attrs = {
-        "auto_pad": auto_pad, "dilations": dilations, "group": group, "kernel_shape": kernel_shape, "output_padding": output_padding,
-        "output_shape": output_shape, "pads": pads, "strides": strides,
+        "auto_pad": auto_pad, "dilations": dilations, "group": group, "kernel_shape": kernel_shape,
+        "output_padding": output_padding, "output_shape": output_shape, "pads": pads, "strides": strides,
     }  # fmt: skip
     plain = auto_pad in ("NOTSET", "VALID") and not output_shape and _of_mxnet(x, w, b)
+    edges, kernel, steps, gaps, added = None, (), (), (), ()
     if plain:
         kernel = w.shape[2:]
         rank = len(kernel)
         steps, gaps, added = strides or (1,) * rank, dilations or (1,) * rank, output_padding or (0,) * rank
-        before, after = window(x, rank, auto_pad, steps, gaps, kernel, pads)
-        plain = before == after and all(a < s for a, s in zip(added, steps)) and (kernel_shape is None or tuple(kernel_shape) == kernel)
-    if not plain:
+        edges = window(x, rank, auto_pad, steps, gaps, kernel, pads)
+        plain = (
+            edges is not None
+            and edges[0] == edges[1]
+            and all(a < s for a, s in zip(added, steps))
+            and (kernel_shape is None or tuple(kernel_shape) == kernel)
+        )
+    if not plain or edges is None:
         return g.itself(x, w, b, **attrs)
     parts = (x, w) if b is None else (x, w, b)
-    how = {"kernel": kernel, "stride": steps, "dilate": gaps, "pad": before, "adj": added, "num_filter": w.shape[1] * group}
+    how = {
+        "kernel": kernel,
+        "stride": steps,
+        "dilate": gaps,
+        "pad": edges[0],
+        "adj": added,
+        "num_filter": w.shape[1] * group,
+    }
     return g.Deconvolution(*parts, **how, num_group=group, no_bias=b is None)
 
 
 @from_onnx("Col2Im", since=18)
 def _(g, x, image_shape, block_shape, *, dilations=None, pads=None, strides=None):
     fixed = image_shape.fixed and block_shape.fixed
-    if fixed and 1 <= len(block_shape.ints()) <= 3 and (pads is None or pads[: len(pads) // 2] == pads[len(pads) // 2 :]):
+    if (
+        fixed
+        and 1 <= len(block_shape.ints()) <= 3
+        and (pads is None or pads[: len(pads) // 2] == pads[len(pads) // 2 :])
+    ):
         kernel = tuple(block_shape.ints())
         how = {"stride": strides, "dilate": dilations, "pad": None if pads is None else pads[: len(kernel)]}
         how = {k: v for k, v in how.items() if v is not None}

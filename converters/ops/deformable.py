@@ -30,9 +30,23 @@ not_exported(
 
 
 @from_onnx("DeformConv", since=19)
-def _(g, x, w, offset, b=None, mask=None, *, dilations=None, group=1, kernel_shape=None, offset_group=1, pads=None, strides=None):
-    known = w.shape is not None and len(w.shape) == 4 and is_known(w.shape)
-    if mask is None or not known or w.shape[0] % offset_group or x.dtype is None or x.dtype.name not in FLOATS:
+def _(
+    g,
+    x,
+    w,
+    offset,
+    b=None,
+    mask=None,
+    *,
+    dilations=None,
+    group=1,
+    kernel_shape=None,
+    offset_group=1,
+    pads=None,
+    strides=None,
+):
+    shape = w.shape if is_known(w.shape) and len(w.shape) == 4 else None
+    if mask is None or shape is None or shape[0] % offset_group or x.dtype is None or x.dtype.name not in FLOATS:
         attrs = {"dilations": dilations, "group": group, "kernel_shape": kernel_shape, "offset_group": offset_group}
         return g.itself(x, w, offset, b, mask, **attrs, pads=pads, strides=strides)
     before, after = (pads[:2], pads[2:]) if pads else ((0, 0), (0, 0))
@@ -41,11 +55,11 @@ def _(g, x, w, offset, b=None, mask=None, *, dilations=None, group=1, kernel_sha
     return g.apply(
         "_contrib_ModulatedDeformableConvolution",
         *(v for v in (x, offset, mask, w, b) if v is not None),
-        kernel=w.shape[2:],
+        kernel=shape[2:],
         stride=strides or (1, 1),
         dilate=dilations or (1, 1),
         pad=before,
-        num_filter=w.shape[0],
+        num_filter=shape[0],
         num_group=group,
         num_deformable_group=offset_group,
         no_bias=b is None,

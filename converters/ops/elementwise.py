@@ -229,6 +229,8 @@ def _(b, op, data):
 
 @to_onnx("hard_sigmoid")
 def _(b, op, data):
+    if data.dtype in (np.float32, np.float16):  # onnxruntime has it for float32 (and so for float16) only
+        return b.HardSigmoid(data, alpha=op.alpha, beta=op.beta)
     y = b.Add(b.Mul(data, float(np.float32(op.alpha))), float(np.float32(op.beta)))
     return b.Clip(y, 0, 1)
 

@@ -57,7 +57,9 @@ def _(b, op, data):
 
 @to_onnx("_npi_pad")
 def _(b, op, data):
-    if op.mode in ("constant", "edge"):
+    # ONNX reflects no more than an axis holds; where its size is only known at run time, so does what is written
+    far = any(d is not UNKNOWN and max(pair) >= d for d, pair in zip(data.shape or (), op.pad_width) if any(pair))
+    if op.mode in ("constant", "edge") or (op.mode == "reflect" and not far):
         before, after = zip(*op.pad_width)
         value = op.constant_value if op.mode == "constant" and op.constant_value else None
         return b.Pad(data, [*before, *after], value, mode=op.mode)
@@ -86,7 +88,9 @@ def _(g, x, shape):
     if len(wanted) > x.rank or not x.rank:
         # a size of 1 keeps the dim
         old = len(wanted) - x.rank
-        return g.apply("_npi_broadcast_to", x, shape=tuple(-2 if d == 1 and i >= old else d for i, d in enumerate(wanted)))
+        return g.apply(
+            "_npi_broadcast_to", x, shape=tuple(-2 if d == 1 and i >= old else d for i, d in enumerate(wanted))
+        )
     wanted = [1] * (x.rank - len(wanted)) + wanted
     if 0 in wanted:
         return g.apply("_npi_broadcast_to", x, shape=tuple(-2 if d == 1 else d for d in wanted))
@@ -94,26 +98,25 @@ def _(g, x, shape):
 
 
 def expand_computed(g, x, shape):
-    """x expanded to a shape that is computed at run time: by MXNet's broadcasts where it is known what that computes, and an input of the
-    model has those of the sizes that only the run will tell."""
+    """x expanded to a shape that is computed at run time: by MXNet's broadcasts where it is known what that computes
+    and an input of the model has those of the sizes that only the run will tell."""
     target, own = numbers(shape), dims(x)
     if target is None or not own or len(target) < len(own):
         return g.itself(x, shape)
-    own = (1,) * (len(target) - len(own)) + own
+    new = len(target) - len(own)
     sizes, like = [], {}
-    for axis, (size, have) in enumerate(zip(target, own)):
-        keep = not isinstance(have, Count) and have != 1  # then the size is this too, or 1
+    for axis, (size, have) in enumerate(zip(target, (1,) * new + own)):
+        sizes.append(0 if isinstance(size, Count) or size == 1 else size)
         if not isinstance(size, Count):
-            sizes.append(0 if size == 1 else size)
             if size == 0:
                 return g.itself(x, shape)
             continue
-        sizes.append(0)
-        if not keep and not (isinstance(have, Count) and have == size):
-            owner = g.sized(size) if not isinstance(have, Count) else None
-            if owner is None or owner[0].dtype != x.dtype:
-                return g.itself(x, shape)
-            like.setdefault(owner[0], []).append((axis, owner[1]))
+        if have == size or (not isinstance(have, Count) and have != 1):
+            continue  # the size is the one that there is, or 1
+        owner = (x, own.index(size)) if size in own else g.sized(size, x.dtype)
+        if owner is None or isinstance(have, Count):
+            return g.itself(x, shape)
+        like.setdefault(owner[0], []).append((axis, owner[1]))
     out = x
     for _ in range(len(target) - x.rank):
         out = g.expand_dims(out, axis=0)
@@ -162,8 +165,10 @@ def _(g, data, pads, constant_value=None, axes=None, *, mode="constant"):
 def padded(g, data, pads, value, axes, mode):
     """Pad with inputs that may be constant."""
     numeric = data.dtype is not None and data.dtype.kind in "fiub"
-    number = 0.0 if value is None else float(value.const.reshape(-1)[0]) if value.fixed and numeric else None
-    exact = number is not None and (value is None or data.dtype.kind == "f" or int(value.const.reshape(-1)[0]) == number)
+    fill = np.zeros(1) if value is None else value.const.reshape(-1) if value.fixed and numeric else None
+    number = None if fill is None else float(fill[0])
+    # a whole number may be too large for a float
+    exact = fill is not None and (fill.dtype.kind not in "iu" or int(fill[0]) == number)
     if pads.fixed and exact and data.shape is not None and (axes is None or axes.fixed):
         before, after = np.array(pads.ints(), np.int64).reshape(2, -1)
         places = range(data.rank) if axes is None else [a % data.rank for a in axes.ints()]
@@ -180,27 +185,33 @@ def padded(g, data, pads, value, axes, mode):
 
 
 def pad(g, data, pads, mode, number, value=None):
-    """data with constant pads: before all axes, then after them. MXNet's Pad leaves the first two axes of images alone, numpy's takes any;
-    neither takes away or wraps round."""
+    """data with constant pads: before all axes, then after them. MXNet's Pad leaves the first two axes of images alone,
+    numpy's takes any; neither takes away or wraps round."""
     pads = list(pads)
     if data.shape is not None and len(pads) != 2 * data.rank:
         raise Unsupported(f"got {len(pads)} pads for {data.rank} dimensions, wanted two for each")
     count = len(pads) // 2
     pairs = list(zip(pads[:count], pads[count:]))
-    grows = [max(pair) > 0 for pair in pairs]
-    short = mode == "reflect" and any(
-        data.shape is None or data.shape[a] is UNKNOWN or max(pair) >= data.shape[a] for a, pair in enumerate(pairs) if grows[a]
-    )
-    empty = data.shape is None or any(d is not UNKNOWN and d == 0 for d in data.shape)
-    numeric = data.dtype is not None and data.dtype.kind in "fiub"
-    if min(pads, default=0) < 0 or mode == "wrap" or short or empty or not numeric or not data.rank:
+    if mode == "constant" and data.shape and min(pads) < 0 and max(pads) <= 0:
+        begin, end = (
+            tuple(v or None for v in side) for side in ((-before for before, _ in pairs), (after for _, after in pairs))
+        )
+        return g.slice(data, begin=begin, end=end)
+    known = [(d, max(pair)) for d, pair in zip(data.shape or (), pairs) if d is not UNKNOWN]
+    short = mode == "reflect" and any(most >= d for d, most in known if most > 0)
+    empty = not data.shape or any(d == 0 for d, _ in known)
+    kind = "" if data.dtype is None else data.dtype.kind
+    numeric = kind and kind in "fiub"
+    if min(pads, default=0) < 0 or mode == "wrap" or short or empty or not numeric:
         if value is None:
             if data.dtype is None:
                 raise Unsupported("the dtype of data is not known")
             value = g.const(np.array("" if data.dtype == object else number).astype(data.dtype))
-        return g.apply("_onnx_Pad", data, g.const(np.array(pads, np.int64)), value, mode=mode, given=("constant_value",))
+        return g.apply(
+            "_onnx_Pad", data, g.const(np.array(pads, np.int64)), value, mode=mode, given=("constant_value",)
+        )
     if not any(pads):
         return g.apply("_copy", data)
-    if count in (4, 5) and not any(map(any, pairs[:2])) and data.dtype.kind == "f":
+    if count in (4, 5) and not any(map(any, pairs[:2])) and kind == "f":
         return g.Pad(data, mode=mode, pad_width=tuple(n for pair in pairs for n in pair), constant_value=number)
     return g.apply("_npi_pad", data, mode=mode, pad_width=tuple(pairs), constant_value=number)

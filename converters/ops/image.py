@@ -7,7 +7,7 @@ from hybrid.ops.resample import LINEAR, LINEAR_EXACT, NEAREST, matrices
 from hybrid.shapes import is_known
 
 from ..error import Unsupported
-from ..registry import not_exported, to_onnx
+from ..registry import from_onnx, not_exported, to_onnx
 
 
 def _wide(b, data):
@@ -99,3 +99,21 @@ not_exported(
     "_image_random_lighting",
     "_image_random_saturation",
 )
+
+
+# -- reading: experimental operators that left the standard with opset 9 -------------------------------------------------------
+
+
+@from_onnx("ImageScaler")
+def _(g, x, *, bias=(), scale=1.0):
+    y = x if scale == 1 else g.apply("_mul_scalar", x, scalar=scale)
+    if not len(bias):
+        return y if y is not x else g.identity(x)
+    return g.broadcast_add(y, g.const(np.reshape(bias, (1, -1, 1, 1)), x.dtype or np.float32))
+
+
+@from_onnx("Crop")
+def _(g, x, *, border=(0, 0, 0, 0), scale=None):
+    left, top, right, bottom = border
+    lower, outer = (top + scale[0], left + scale[1]) if scale else (-bottom or None, -right or None)
+    return g.slice(x, begin=(None, None, top, left), end=(None, None, lower, outer))

@@ -173,6 +173,7 @@ def gather_nd(g, data, indices):
 
 @from_onnx("Compress", since=9)
 def _(g, data, condition, *, axis=None):
-    same = data.shape and condition.shape and is_known((data.shape[0], condition.shape[0])) and data.shape[0] == condition.shape[0]
-    first = axis is not None and data.shape and axis in (0, -data.rank)
-    return g.apply("_contrib_boolean_mask", data, condition) if same and first else g.itself(data, condition, axis=axis)
+    rows, marks = (x.shape[0] if x.shape else UNKNOWN for x in (data, condition))
+    if data.shape and axis in (0, -data.rank) and is_known((rows, marks)) and rows == marks:
+        return g.apply("_contrib_boolean_mask", data, condition)
+    return g.itself(data, condition, axis=axis)  # MXNet's takes rows, and a mark for each of them

@@ -142,7 +142,16 @@ def _batch_norm(g, x, scale, b, mean, var, *, epsilon, momentum, training_mode=F
     if mxnet:
         return g.BatchNorm(x, scale, b, mean, var, eps=epsilon, momentum=momentum, fix_gamma=False)
     attrs = {"epsilon": epsilon, "momentum": momentum, "training_mode": bool(training_mode)}
-    return g.apply("_onnx_BatchNormalization", x, scale, b, mean, var, **attrs, num_outputs=min(g.outputs, 3) if training_mode else 1)
+    return g.apply(
+        "_onnx_BatchNormalization",
+        x,
+        scale,
+        b,
+        mean,
+        var,
+        **attrs,
+        num_outputs=min(g.outputs, 3) if training_mode else 1,
+    )
 
 
 def _old_batch_norm(g, x, scale, b, mean, var, *, epsilon, momentum, spatial, training):
@@ -167,19 +176,23 @@ def _old_batch_norm(g, x, scale, b, mean, var, *, epsilon, momentum, spatial, tr
 def _(g, x, scale, b, mean, var, *, epsilon=EPSILON, is_test=0, momentum=MOMENTUM, spatial=1):
     # without further outputs it is in test mode, whatever is_test says
     training = not is_test and g.outputs > 1
-    return _old_batch_norm(g, x, scale, b, mean, var, epsilon=epsilon, momentum=momentum, spatial=spatial, training=training)
+    return _old_batch_norm(
+        g, x, scale, b, mean, var, epsilon=epsilon, momentum=momentum, spatial=spatial, training=training
+    )
 
 
 @from_onnx("BatchNormalization", since=7)
 def _(g, x, scale, b, mean, var, *, epsilon=EPSILON, momentum=MOMENTUM, spatial=1):
     # MXNet's exporter wrote spatial in files of opset 9 and later too, which do not have it
     training = g.outputs > 1
-    return _old_batch_norm(g, x, scale, b, mean, var, epsilon=epsilon, momentum=momentum, spatial=spatial, training=training)
+    return _old_batch_norm(
+        g, x, scale, b, mean, var, epsilon=epsilon, momentum=momentum, spatial=spatial, training=training
+    )
 
 
 @from_onnx("BatchNormalization", since=14)
 def _(g, x, scale, b, mean, var, *, epsilon=EPSILON, momentum=MOMENTUM, training_mode=0):
-    return _batch_norm(g, x, scale, b, mean, var, epsilon=epsilon, momentum=momentum, training_mode=training_mode)
+    return _batch_norm(g, x, scale, b, mean, var, epsilon=epsilon, momentum=momentum, training_mode=bool(training_mode))
 
 
 def _uniform(x, *others):
@@ -198,7 +211,15 @@ def _(g, x, scale, b, *, epsilon=EPSILON):
 def _(g, x, scale, b=None, *, axis=-1, epsilon=EPSILON, stash_type=1):
     rank = None if x.shape is None else len(x.shape)
     last = axis == -1 or axis + 1 == rank
-    if b is not None and last and rank and g.outputs == 1 and stash_type == 1 and _uniform(x, scale, b) and x.dtype != np.float64:
+    if (
+        b is not None
+        and last
+        and x.shape
+        and g.outputs == 1
+        and stash_type == 1
+        and _uniform(x, scale, b)
+        and x.dtype != np.float64
+    ):
         size = x.shape[-1]
         if all(v.shape is not None and len(v.shape) == 1 and _same(v.shape[0], size, v) for v in (scale, b)):
             return g.LayerNorm(x, scale, b, axis=-1, eps=epsilon)
@@ -215,9 +236,13 @@ def _(g, x, scale, bias, *, epsilon=EPSILON, num_groups):
     if _uniform(x, scale, bias) and x.shape is not None and len(x.shape) >= 3:
         return g.GroupNorm(x, scale, bias, num_groups=num_groups, eps=epsilon)
     if x.shape is None or len(x.shape) < 2 or x.shape[1] is UNKNOWN:
-        raise Unsupported("the number of channels is not known, which version 18 (one scale for each group) needs; wanted it declared")
+        raise Unsupported(
+            "the number of channels is not known, which version 18 (one scale for each group) needs; wanted it declared"
+        )
     each = x.shape[1] // num_groups
-    return g.itself(x, *(g.repeat(v, repeats=each, axis=0) for v in (scale, bias)), epsilon=epsilon, num_groups=num_groups)
+    return g.itself(
+        x, *(g.repeat(v, repeats=each, axis=0) for v in (scale, bias)), epsilon=epsilon, num_groups=num_groups
+    )
 
 
 @from_onnx("LRN")

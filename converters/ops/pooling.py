@@ -168,18 +168,26 @@ def _(b, op, data):
 # -- reading ----------------------------------------------------------------------------------------------------------------
 
 
-def _pooling(g, x, kind, attrs, **own):
-    """A pooling as MXNet's, or as it stands where MXNet's means something else."""
+def _pooling(g: Any, x: Any, kind: str, attrs: dict[str, Any], **own: Any) -> Any:
+    """A pooling as MXNet's; None where MXNet's means something else."""
     kernel = attrs["kernel_shape"]
     rank = len(kernel)
     strides, dilations = attrs["strides"] or (1,) * rank, attrs.get("dilations") or (1,) * rank
     edges = window(x, rank, attrs["auto_pad"], strides, dilations, kernel, attrs["pads"])
-    plain = x.dtype is not None and x.dtype.name in FLOATS and rank <= 3 and set(dilations) == {1} and edges is not None
-    if plain and attrs.get("ceil_mode"):
+    if edges is None or x.dtype is None or x.dtype.name not in FLOATS or rank > 3 or set(dilations) != {1}:
+        return None
+    plain, whole = True, {}
+    if attrs.get("ceil_mode") and attrs["auto_pad"] == "NOTSET":
         spatial = (UNKNOWN,) * rank if x.shape is None else x.shape[2:]
-        plain = all(
-            s == 1 or (n is not UNKNOWN and (n + b + a - k) % s == 0) for n, s, k, b, a in zip(spatial, strides, kernel, *edges)
-        )
+        uneven = [
+            (s, p, k)
+            for n, s, k, p, q in zip(spatial, strides, kernel, *edges)
+            if s > 1 and (n is UNKNOWN or (n + p + q - k) % s)
+        ]
+        if uneven:
+            # "full" is the same unless a window may begin in the padding at the end
+            plain = kind != "lp" and edges[0] == edges[1] and all(p + s <= k for s, p, k in uneven)
+            whole = {"pooling_convention": "full"}
     plain = plain and min(*edges[0], *edges[1]) >= 0
     if plain and edges[0] != edges[1]:
         plain = kind == "max" and rank > 1
@@ -187,26 +195,49 @@ def _pooling(g, x, kind, attrs, **own):
             x, edges = padded(g, x, *edges, fill=float(np.finfo(x.dtype).min)), ((0,) * rank,) * 2
     if not plain or any(p >= k for p, k in zip(edges[0], kernel)):
         return None
-    return g.Pooling(x, kernel=kernel, stride=strides, pad=edges[0], pool_type=kind, **own)
+    return g.Pooling(x, kernel=kernel, stride=strides, pad=edges[0], pool_type=kind, **own, **whole)
 
 
 @from_onnx("MaxPool")
 def _(g, x, *, auto_pad="NOTSET", ceil_mode=0, dilations=None, kernel_shape, pads=None, storage_order=0, strides=None):
-    attrs = {"auto_pad": auto_pad, "ceil_mode": ceil_mode, "dilations": dilations, "kernel_shape": kernel_shape, "pads": pads, "strides": strides}
+    attrs = {
+        "auto_pad": auto_pad,
+        "ceil_mode": ceil_mode,
+        "dilations": dilations,
+        "kernel_shape": kernel_shape,
+        "pads": pads,
+        "strides": strides,
+    }
     made = None if g.wants(1) else _pooling(g, x, "max", attrs)
     return g.itself(x, **attrs, storage_order=storage_order, num_outputs=1 + g.wants(1)) if made is None else made
 
 
 @from_onnx("AveragePool")
-def _(g, x, *, auto_pad="NOTSET", ceil_mode=0, count_include_pad=0, dilations=None, kernel_shape, pads=None, strides=None):
-    attrs = {"auto_pad": auto_pad, "ceil_mode": ceil_mode, "dilations": dilations, "kernel_shape": kernel_shape, "pads": pads, "strides": strides}
+def _(
+    g, x, *, auto_pad="NOTSET", ceil_mode=0, count_include_pad=0, dilations=None, kernel_shape, pads=None, strides=None
+):
+    attrs = {
+        "auto_pad": auto_pad,
+        "ceil_mode": ceil_mode,
+        "dilations": dilations,
+        "kernel_shape": kernel_shape,
+        "pads": pads,
+        "strides": strides,
+    }
     made = _pooling(g, x, "avg", attrs, count_include_pad=bool(count_include_pad))
     return g.itself(x, **attrs, count_include_pad=count_include_pad) if made is None else made
 
 
 @from_onnx("LpPool")
 def _(g, x, *, auto_pad="NOTSET", ceil_mode=0, dilations=None, kernel_shape, p=2, pads=None, strides=None):
-    attrs = {"auto_pad": auto_pad, "ceil_mode": ceil_mode, "dilations": dilations, "kernel_shape": kernel_shape, "pads": pads, "strides": strides}
+    attrs = {
+        "auto_pad": auto_pad,
+        "ceil_mode": ceil_mode,
+        "dilations": dilations,
+        "kernel_shape": kernel_shape,
+        "pads": pads,
+        "strides": strides,
+    }
     made = _pooling(g, x, "lp", attrs, p_value=2) if p == 2 else None  # of others MXNet keeps the signs
     return g.itself(x, **attrs, p=_whole(p)) if made is None else made
 

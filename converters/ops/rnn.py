@@ -217,7 +217,11 @@ def _(
     output_sequence=0,
 ):
     attrs = {"activations": activations, "clip": clip, "direction": direction, "hidden_size": hidden_size}
-    attrs |= {"activation_alpha": activation_alpha, "activation_beta": activation_beta, "linear_before_reset": linear_before_reset}
+    attrs |= {
+        "activation_alpha": activation_alpha,
+        "activation_beta": activation_beta,
+        "linear_before_reset": linear_before_reset,
+    }
     plain = linear_before_reset and _usual(activations, ("sigmoid", "tanh"))
     return _layer(g, "gru" if plain else "", (x, w, r, b, sequence_lens, initial_h), attrs, layout)
 
@@ -285,7 +289,9 @@ def _of_mxnet(g, mode, x, w, r, b, states, reverse):
         return array.reshape(len(order), size, -1)[order].reshape(-1)
 
     halves = [half for own in bias for half in np.split(own, 2)]
-    packed = [sorted_gates(a) for d in range(count) for a in (w.const[d], r.const[d])] + [sorted_gates(h) for h in halves]
+    packed = [sorted_gates(a) for d in range(count) for a in (w.const[d], r.const[d])] + [
+        sorted_gates(h) for h in halves
+    ]
     parameters = g.const(np.concatenate(packed), name=f"{g.label}_parameters")
     parameters.weight = True
     states = [_zero_state(g, x, count, size) if s is None else s for s in states]

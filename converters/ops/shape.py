@@ -163,7 +163,8 @@ def reshape_computed(g, data, shape, **attributes):
     if like is not None:
         other, axis, begin, end = like
         apart = g.reshape_like(data, other, lhs_begin=axis, lhs_end=axis + 1, rhs_begin=begin, rhs_end=end)
-        apart.dims = (*dims(data)[:axis], *dims(other)[begin:end], *dims(data)[axis + 1 :])
+        own, theirs = dims(data) or (), dims(other) or ()
+        apart.dims = (*own[:axis], *theirs[begin:end], *own[axis + 1 :])
         found = codes(apart, shape, **attributes)
         data = data if found is None else apart
     result = g.itself(data, shape, **attributes) if found is None else g.Reshape(data, shape=found)
@@ -178,10 +179,11 @@ def reshape(g, data, shape, *, allowzero=False):
     These codes mean the same to MXNet's Reshape; sizes of 0, and no sizes at all, only numpy's can say."""
     if any(d < -1 for d in shape) or shape.count(-1) > 1:
         raise Unsupported(f"got shape {shape}, wanted sizes, 0, or one -1")
-    if allowzero and 0 in shape or not shape:
+    if (allowzero and 0 in shape) or not shape:
         return g.apply("_np_reshape", data, newshape=tuple(shape))
-    if data.shape is not None and (data.rank == 0 or any(d is not UNKNOWN and d == 0 for d in data.shape)):
-        kept = [data.shape[i] if d == 0 and i < data.rank else d for i, d in enumerate(shape)]
+    own = data.shape
+    if own is not None and (not own or any(d is not UNKNOWN and d == 0 for d in own)):
+        kept = [own[i] if d == 0 and i < len(own) else d for i, d in enumerate(shape)]
         if is_known(tuple(kept)):
             return g.apply("_np_reshape", data, newshape=tuple(kept))
     return g.Reshape(data, shape=tuple(shape))

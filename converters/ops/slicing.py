@@ -83,7 +83,9 @@ def _(g, data, *, starts, ends, axes=None):
 @from_onnx("Slice", since=10)
 def _(g, data, starts, ends, axes=None, steps=None):
     inputs = (starts, ends, axes, steps)
-    if not all(x is None or x.fixed for x in inputs) or (data.shape is None and (axes is None or min(axes.ints(), default=0) < 0)):
+    if not all(x is None or x.fixed for x in inputs):
+        return g.itself(data, *inputs)
+    if data.shape is None and axes is not None and min(axes.ints(), default=0) < 0:
         return g.itself(data, *inputs)
     return sliced(g, data, *(None if x is None else x.ints() for x in inputs))
 
@@ -93,12 +95,13 @@ def sliced(g, data, starts, ends, axes=None, steps=None):
     axes = list(range(len(starts)) if axes is None else axes)
     steps = [1] * len(starts) if steps is None else steps
     if not len(starts) == len(ends) == len(axes) == len(steps) or 0 in steps:
-        raise Unsupported(f"got starts={starts}, ends={ends}, axes={axes}, steps={steps}, wanted equally many and no step of 0")
+        given = f"starts={starts}, ends={ends}, axes={axes}, steps={steps}"
+        raise Unsupported(f"got {given}, wanted equally many and no step of 0")
     if min(axes, default=0) < 0:
         axes = [a + data.rank if a < 0 else a for a in axes]
     if data.shape is not None and axes and not 0 <= min(axes) <= max(axes) < data.rank:
         raise Unsupported(f"got axes {axes} for data of {data.rank} dimensions")
-    parts = [(None, None, 1)] * (max(axes, default=-1) + 1)
+    parts: list[tuple[int | None, int | None, int]] = [(None, None, 1)] * (max(axes, default=-1) + 1)
     for axis, start, end, step in zip(axes, starts, ends, steps):
         size = UNKNOWN if data.shape is None else data.shape[axis]
         if size is not UNKNOWN:
@@ -107,8 +110,8 @@ def sliced(g, data, starts, ends, axes=None, steps=None):
                 whole = start == 0 and end == size
                 parts[axis] = (None, None, step) if whole else (start, max(start, end), step)
             else:
-                nothing = end >= start
-                parts[axis] = (0, 0, 1) if nothing else (None if start == size - 1 else start, None if end < 0 else end, step)
+                part = (None if start == size - 1 else start, None if end < 0 else end, step)
+                parts[axis] = (0, 0, 1) if end >= start else part
         elif step > 0:
             parts[axis] = (start if start > -FAR and start != 0 else None, end if end < FAR else None, step)
         else:

@@ -98,7 +98,12 @@ def _(b, op, data1, data2):
 def _coordinates_first(g, grid):
     """The grid as MXNet has it: what was turned round to be written is taken as it was."""
     node = None if grid.entry is None else grid.entry.node
-    if node is not None and node.op is not None and node.op.name == "transpose" and node.op.dump().get("axes") == "(0, 2, 3, 1)":
+    if (
+        node is not None
+        and node.op is not None
+        and node.op.name == "transpose"
+        and node.op.dump().get("axes") == "(0, 2, 3, 1)"
+    ):
         entry = node.inputs[0]
         shape = None if grid.shape is None else tuple(grid.shape[a] for a in (0, 3, 1, 2))
         return type(grid)("", shape, grid.dtype, None, entry)

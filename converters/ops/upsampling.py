@@ -86,7 +86,9 @@ def _(g, x, *, blocksize, mode="DCR"):
         return g.space_to_depth(x, block_size=blocksize)
     # (n, c, h, b, w, b) -> (n, c, b, b, h, w)
     split = g.Reshape(x, shape=(0, 0, -4, -1, blocksize, -4, -1, blocksize))
-    return g.Reshape(g.Reshape(g.transpose(split, axes=(0, 1, 3, 5, 2, 4)), shape=(0, -3, 0, 0, 0)), shape=(0, -3, 0, 0))
+    return g.Reshape(
+        g.Reshape(g.transpose(split, axes=(0, 1, 3, 5, 2, 4)), shape=(0, -3, 0, 0, 0)), shape=(0, -3, 0, 0)
+    )
 
 
 def _grown(g, x, scales, sizes, mode, coordinates, nearest_mode):
@@ -94,7 +96,7 @@ def _grown(g, x, scales, sizes, mode, coordinates, nearest_mode):
     if x.shape is None or len(x.shape) != 4 or x.dtype is None or x.dtype.name not in FLOATS:
         return None
     spatial = x.shape[2:]
-    known = is_known(spatial)
+    known, new = is_known(spatial), []
     if sizes is not None:
         if sizes.const is None or not known or any(a is UNKNOWN or a != b for a, b in zip(x.shape[:2], sizes.ints())):
             return None
@@ -104,14 +106,24 @@ def _grown(g, x, scales, sizes, mode, coordinates, nearest_mode):
         if scales is None or scales.const is None or scales.const.size != 4 or (scales.const[:2] != 1).any():
             return None
         factors = [float(v) for v in scales.const[2:]]
-        new = [d * f for d, f in zip(spatial, factors)] if known else None
+        new = [d * f for d, f in zip(spatial, factors)] if known else []
     whole = all(f >= 1 and f == int(f) for f in factors)
     if mode == "nearest":
-        rounded = nearest_mode.startswith("round") and coordinates in ("half_pixel", "half_pixel_symmetric", "pytorch_half_pixel")
-        if whole and factors[0] == factors[1] and (rounded or (nearest_mode == "floor" and coordinates == "asymmetric")):
+        rounded = nearest_mode.startswith("round") and coordinates in (
+            "half_pixel",
+            "half_pixel_symmetric",
+            "pytorch_half_pixel",
+        )
+        if (
+            whole
+            and factors[0] == factors[1]
+            and (rounded or (nearest_mode == "floor" and coordinates == "asymmetric"))
+        ):
             return g.UpSampling(x, scale=int(factors[0]), sample_type="nearest", num_args=1)
         return None
-    edges = coordinates == "pytorch_half_pixel" or (coordinates in ("half_pixel", "half_pixel_symmetric") and (whole or known and min(new) > 1))
+    edges = coordinates == "pytorch_half_pixel" or (
+        coordinates in ("half_pixel", "half_pixel_symmetric") and (whole or (known and min(new) > 1))
+    )
     if mode != "linear" or not (edges or coordinates == "align_corners"):
         return None
     if known and all(n == int(n) and n >= 1 for n in new):
@@ -139,7 +151,12 @@ def _resize(g, x, roi, scales, sizes, **attrs):
     scales, sizes = filled(scales), filled(sizes)
     # what nothing reads is left out
     roi = filled(roi) if attrs.get("coordinate_transformation_mode") == "tf_crop_and_resize" else None
-    simple = attrs.get("axes") is None and not attrs.get("antialias") and not attrs.get("exclude_outside") and scales is not sizes
+    simple = (
+        attrs.get("axes") is None
+        and not attrs.get("antialias")
+        and not attrs.get("exclude_outside")
+        and scales is not sizes
+    )
     if simple and attrs.get("keep_aspect_ratio_policy", "stretch") == "stretch":
         coordinates = attrs.get("coordinate_transformation_mode", "half_pixel")
         made = _grown(g, x, scales, sizes, attrs["mode"], coordinates, attrs.get("nearest_mode", "round_prefer_floor"))

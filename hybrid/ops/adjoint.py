@@ -5,7 +5,7 @@ makes its gradient rule of that, and the rule of that rule: what is linear is di
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -69,13 +69,20 @@ class Adjoint(Op):
         # a jointly linear operator is applied to ddx alone
         first = [F.zeros_like(a) if self.jointly and i in linear_in and i != own else a for i, a in enumerate(again)]
         attrs = self.original.dump()
-        found: list[Any] = [getattr(F, self.forward.name)(*first, **{**attrs, **self.homogeneous})]
+        forward = getattr(F, self.forward.name)
+        found: list[Any] = [forward(*_placed(self.original, first), **{**attrs, **self.homogeneous})]
         for other in range(len(arrays)):
             if self.jointly or other == own or other not in linear_in:
                 found.append(None)
             else:
-                found.append(getattr(F, self.name)(dy, *again, **attrs, of=other))
+                found.append(getattr(F, self.name)(dy, *_placed(self.original, again), **attrs, of=other))
         return found
+
+
+def _placed(op: Op, arrays: Sequence[Any]) -> Sequence[Any]:
+    """Arrays in the places that the names of all inputs have: with None for optional ones that are not there."""
+    placed = getattr(op, "placed", None)
+    return arrays if placed is None else placed(arrays)
 
 
 def linear(*inputs: int, jointly: bool = False, **homogeneous: Any) -> Callable[[T], T]:
@@ -106,7 +113,7 @@ def linear(*inputs: int, jointly: bool = False, **homogeneous: Any) -> Callable[
             if variadic:
                 attrs.setdefault(cls.count, str(len(given)))
             return [
-                getattr(F, name)(dy, *given, **attrs, of=i) if not inputs or i in inputs else None
+                getattr(F, name)(dy, *_placed(self, given), **attrs, of=i) if not inputs or i in inputs else None
                 for i in range(len(given))
             ]
 

@@ -5,24 +5,9 @@ from typing import Any
 import numpy as np
 import onnx
 
-import converters
+from bridge.importing import remade
 from bridge.onnx_backend import OnnxBackend, OnnxBackendRep
 from converters.importer import Imported, import_model
-from hybrid.op import Spec
-
-
-def exported(found: Imported, opset: int | None = None) -> onnx.ModelProto:
-    """An imported model, written as ONNX."""
-    read = {n.name for n in found.graph.variables()}
-    specs = {n: _named(n, s) for n, s in found.inputs.items() if n in read}
-    return converters.convert(found.graph, found.params, specs, opset).proto()
-
-
-def _named(name: str, spec: Spec) -> Spec:
-    """The spec, with a name of its own for each axis that has none."""
-    if spec.shape is None:
-        return spec
-    return Spec(tuple(f"{name}_{i}" if d == "?" else d for i, d in enumerate(spec.shape)), spec.dtype)
 
 
 class AgainRep(OnnxBackendRep):
@@ -30,7 +15,7 @@ class AgainRep(OnnxBackendRep):
 
     def __init__(self, first: Imported):
         super().__init__(first)
-        second = import_model(exported(first))
+        second = import_model(remade(first))
         self.again = OnnxBackendRep(second)
         self.kept = [n for n in first.inputs if n in second.inputs]
 

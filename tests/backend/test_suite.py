@@ -18,7 +18,12 @@ def _cases(backend: type[OnnxBackend]) -> dict[str, type[unittest.TestCase]]:
     with warnings.catch_warnings():  # the suite computes what it expects when it is loaded
         warnings.simplefilter("ignore")
         suite = BackendTest(backend, __name__).test_cases
-    return {name: cls for cls in suite.values() for name in unittest.TestLoader().getTestCaseNames(cls) if name.endswith("_cpu")}
+    return {
+        name: cls
+        for cls in suite.values()
+        for name in unittest.TestLoader().getTestCaseNames(cls)
+        if name.endswith("_cpu")
+    }
 
 
 SUITE, AGAIN = _cases(OnnxBackend), _cases(Again)

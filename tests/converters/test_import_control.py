@@ -41,7 +41,9 @@ def test_if_takes_what_is_around() -> None:
 def test_branches_give_what_is_around_inputs_and_constants() -> None:
     text = """main (bool c, float[3] x) => (float[3] y, int64[2] z, float[3] same) {
         y, z, same = If (c) <
-            then_branch = yes () => (float[3] x, int64[2] z, float[3] x2) { z = Constant <value = int64[2] {1, 2}> () x2 = Identity (x) },
+            then_branch = yes () => (float[3] x, int64[2] z, float[3] x2) {
+                z = Constant <value = int64[2] {1, 2}> () x2 = Identity (x)
+            },
             else_branch = no () => (float[3] p, int64[2] q, float[3] x) <float[3] p = {1, 2, 3}, int64[2] q = {3, 4}> { }
         >
     }"""
@@ -84,6 +86,18 @@ def test_bodies_in_bodies_capture_captures() -> None:
     }"""
     bools = (True, False)
     agree(text, *({"c": np.array(c), "d": np.array(d), "x": X[0]} for c in bools for d in bools))
+
+
+def test_a_choice_that_mxnet_has() -> None:
+    """Its condition has a dimension, and what the branches give one shape; MXNet 1.9.1 loads and runs the JSON."""
+    text = """main (bool[1] c, float[2, 3] x) => (float[2, 3] y, float[3] z) <float[3] w = {0.5, -1.5, 2}> {
+        y, z = If (c) <
+            then_branch = yes () => (float[2, 3] p, float[3] q) { p = Mul (x, w) q = Add (w, w) },
+            else_branch = no () => (float[2, 3] p, float[3] q) { p = Add (x, x) q = Mul (w, w) }
+        >
+    }"""
+    found = agree(text, *({"c": np.array([c]), "x": X} for c in (True, False)))
+    assert names(found) == ["_cond"]
 
 
 def test_names_that_bodies_share() -> None:
@@ -154,7 +168,8 @@ def derivatives(found, feeds: dict, wanted: list[str]) -> list[np.ndarray]:
 # -- Loop -------------------------------------------------------------------------------------------------------------
 
 COUNT = """main (int64 most, bool go, float[3] x) => (float[3] last, float[T, 3] all, int64[T] steps) {
-    last, all, steps = Loop (most, go, x) <body = body (int64 i, bool c, float[3] s) => (bool d, float[3] t, float[3] row, int64 n) {
+    last, all, steps = Loop (most, go, x) <body = body
+        (int64 i, bool c, float[3] s) => (bool d, float[3] t, float[3] row, int64 n) {
         t = Add (s, x)
         total = ReduceSum <keepdims = 0> (t)
         bound = Constant <value = float {50.0}> ()
@@ -284,11 +299,28 @@ def test_plain_scan_is_foreach() -> None:
     assert names(found) == ["_foreach"]
 
 
+def test_foreach_reads_in_an_order_of_its_own() -> None:
+    """Its outputs come first, so that its variables are met in another order than those of the Scan."""
+    text = """main (float[2] s0, float[2] r0, float[3, 2] x, float[3, 2] y)
+        => (float[2] s, float[2] r, float[3, 2] u, float[3, 2] v) {
+        w = Exp (r0)
+        s, r, u, v = Scan <num_scan_inputs = 2, body = body
+            (float[2] a, float[2] b, float[2] c, float[2] d) => (float[2] e, float[2] f, float[2] g, float[2] h) {
+                g = Sub (d, w) h = Mul (c, b) i = Sub (a, d) e = Sub (i, c) f = Add (b, c)
+            }
+        > (s0, r0, x, y)
+    }"""
+    rng = np.random.default_rng(6)
+    feeds = {n: rng.normal(size=s).astype("f4") for n, s in {"s0": 2, "r0": 2, "x": (3, 2), "y": (3, 2)}.items()}
+    assert "_foreach" in names(agree(text, feeds, rtol=1e-6))
+
+
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("length", ["T", "3"])
 def test_gradient_of_scan(axis: int, length: str) -> None:
     sizes = [length, "2"] if axis == 0 else ["2", length]
-    text = f"""main (float[2] start, float[{", ".join(sizes)}] x) => (float[2] last, float[?, 2] rows) <float[2] w = {{0.5, -1.5}}> {{
+    text = f"""main (float[2] start, float[{", ".join(sizes)}] x) => (float[2] last, float[?, 2] rows)
+    <float[2] w = {{0.5, -1.5}}> {{
         last, rows = Scan <num_scan_inputs = 1, scan_input_axes = [{axis}], scan_input_directions = [{axis}], body = body
             (float[2] s, float[2] a) => (float[2] t, float[2] u) {{ p = Mul (s, w) t = Add (p, a) u = Mul (t, a) }}
         > (start, x)
@@ -406,7 +438,7 @@ def test_a_sequence_that_is_written_without_types_is_read_again() -> None:
         }>
         z = SequenceAt (y, most)
     }"""
-    agree(text, {"s": [X[0], X[1, :1]], "most": np.array(2)})
+    agree(text, {"s": [X[0], X[1, :1]], "most": np.array(2)}, rtol=1e-6)
 
 
 def test_condition_of_several_elements_is_refused() -> None:

@@ -1,4 +1,4 @@
-"""Models of ai.onnx.ml, read, run and written: random ones against onnxruntime, and what the standard says where that says otherwise."""
+"""Models of ai.onnx.ml, read, run and written: random ones against onnxruntime; what the standard says where that differs."""
 
 from typing import Any
 
@@ -38,10 +38,21 @@ def floats(rng: np.random.Generator, *shape: int) -> list[float]:
     return [float(v) for v in rng.normal(size=shape).astype(np.float32).ravel()]
 
 
-def trees(leaf: str, ids: list[int], *, seed: int = 0, positive: bool = False, modes: Any = MODES, wide: bool = False) -> dict[str, Any]:
+def trees(
+    leaf: str, ids: list[int], *, seed: int = 0, positive: bool = False, modes: Any = MODES, wide: bool = False
+) -> dict[str, Any]:
     """Three random trees, every leaf of which gives something for each of ids."""
     rng, found = np.random.default_rng(seed), {}
-    node_names = ("treeids", "nodeids", "featureids", "truenodeids", "falsenodeids", "modes", "values", "missing_value_tracks_true")
+    node_names = (
+        "treeids",
+        "nodeids",
+        "featureids",
+        "truenodeids",
+        "falsenodeids",
+        "modes",
+        "values",
+        "missing_value_tracks_true",
+    )
     nodes: list[list[Any]] = []
     leaves: list[list[Any]] = []
 
@@ -79,7 +90,15 @@ def test_tree_regressors(aggregate: str, wide: bool) -> None:
     base = {"base_values_as_tensor": numpy_helper.from_array(np.array(bases))} if wide else {"base_values": bases}
     for seed, x in enumerate((X, GAPS)):
         attrs = trees("target", [0, 1], seed=seed, wide=wide)
-        check("TreeEnsembleRegressor", x.astype(np.float64) if wide else x, Y, n_targets=2, aggregate_function=aggregate, **attrs, **base)
+        check(
+            "TreeEnsembleRegressor",
+            x.astype(np.float64) if wide else x,
+            Y,
+            n_targets=2,
+            aggregate_function=aggregate,
+            **attrs,
+            **base,
+        )
 
 
 @pytest.mark.parametrize("post", ["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"])
@@ -103,10 +122,15 @@ def test_tree_classifiers_of_two_classes_one_of_which_has_scores(post: str, posi
 
 def test_of_two_classes_with_scores_the_greater_wins() -> None:
     """onnxruntime takes the second whenever its score is above 0; the standard says the top class."""
-    attrs = trees("class", [0, 1], seed=3, positive=True)
-    labels, scores = prepare(model("TreeEnsembleClassifier", X, *LABELS, classlabels_int64s=[3, 9], **attrs)).run([X])
-    assert labels.tolist() == [(3, 9)[i] for i in scores.argmax(1)]
-    assert set(labels.tolist()) == {3, 9}
+    seen = set()
+    for seed in range(6):
+        attrs = trees("class", [0, 1], seed=seed, positive=True)
+        labels, scores = prepare(model("TreeEnsembleClassifier", X, *LABELS, classlabels_int64s=[3, 9], **attrs)).run(
+            [X]
+        )
+        assert labels.tolist() == [(3, 9)[i] for i in scores.argmax(1)]
+        seen |= set(labels.tolist())
+    assert seen == {3, 9}
 
 
 def test_whose_base_value_it_is_has_to_be_said() -> None:
@@ -119,13 +143,18 @@ def test_tree_ensembles_with_members() -> None:
     tensors = {
         "nodes_splits": np.float32([0.5, 0, 0.1]),
         "nodes_modes": np.uint8([0, 6, 6]),
-        "membership_values": np.float32([1, 2, np.nan, -1, 0.5, np.nan]),
+        "membership_values": np.float32([1, 2, np.nan, -1, 5, np.nan]),
         "leaf_weights": np.float32([1, 10, 100, 1000]),
     }
     attrs = {n: numpy_helper.from_array(a) for n, a in tensors.items()}
     attrs |= {"tree_roots": [0], "nodes_featureids": [0, 1, 1], "n_targets": 2, "leaf_targetids": [0, 1, 0, 1]}
-    attrs |= {"nodes_truenodeids": [1, 0, 2], "nodes_falsenodeids": [2, 1, 3], "nodes_trueleafs": [0, 1, 1], "nodes_falseleafs": [0, 1, 1]}
-    x = np.float32([[0, 1], [0, 3], [0, 2], [1, -1], [1, 0.5], [1, 7]])
+    attrs |= {
+        "nodes_truenodeids": [1, 0, 2],
+        "nodes_falsenodeids": [2, 1, 3],
+        "nodes_trueleafs": [0, 1, 1],
+        "nodes_falseleafs": [0, 1, 1],
+    }
+    x = np.float32([[0, 1], [0, 3], [0, 2], [1, -1], [1, 5], [1, 7]])
     check("TreeEnsemble", x, Y, version=5, again=23, **attrs)
     whole = dict(attrs, post_transform=2)
     (got,) = prepare(model("TreeEnsemble", x, Y, version=5, **whole)).run([x])
@@ -139,7 +168,15 @@ def test_linear_classifiers(post: str) -> None:
         attrs = {"coefficients": floats(rng, rows, 4), "intercepts": floats(rng, rows), "version": 1}
         check("LinearClassifier", X, *LABELS, classlabels_ints=labels, post_transform=post, **attrs)
     words = ["no", "yes, or so"]
-    check("LinearClassifier", X, *WORDS, version=1, classlabels_strings=words, coefficients=floats(rng, 4), intercepts=[0.1])
+    check(
+        "LinearClassifier",
+        X,
+        *WORDS,
+        version=1,
+        classlabels_strings=words,
+        coefficients=floats(rng, 4),
+        intercepts=[0.1],
+    )
 
 
 def test_linear_regressors() -> None:
@@ -153,21 +190,41 @@ def test_support_vector_machines(kernel: str) -> None:
     rng = np.random.default_rng(4)
     attrs = {"kernel_type": kernel, "kernel_params": [0.4, 0.3, 3.0], "version": 1}
     for one_class in (0, 1):
-        vectors = {"coefficients": floats(rng, 5), "support_vectors": floats(rng, 5, 4), "n_supports": 5, "rho": floats(rng, 1)}
+        vectors = {
+            "coefficients": floats(rng, 5),
+            "support_vectors": floats(rng, 5, 4),
+            "n_supports": 5,
+            "rho": floats(rng, 1),
+        }
         check("SVMRegressor", X, Y, one_class=one_class, **vectors, **attrs)
     for per, labels in (([2, 3, 1], [5, 2, 8]), ([2, 2], [5, 2])):
         pairs, count = len(per) * (len(per) - 1) // 2, sum(per)
-        vectors = {"coefficients": floats(rng, len(per) - 1, count), "support_vectors": floats(rng, count, 4), "vectors_per_class": per}
+        vectors = {
+            "coefficients": floats(rng, len(per) - 1, count),
+            "support_vectors": floats(rng, count, 4),
+            "vectors_per_class": per,
+        }
         chances = {"prob_a": [-abs(v) for v in floats(rng, pairs)], "prob_b": floats(rng, pairs)}
         for more in ({}, chances):
-            check("SVMClassifier", X, *LABELS, classlabels_ints=labels, rho=floats(rng, pairs), **vectors, **more, **attrs)
+            check(
+                "SVMClassifier", X, *LABELS, classlabels_ints=labels, rho=floats(rng, pairs), **vectors, **more, **attrs
+            )
 
 
 def test_linear_support_vector_machines() -> None:
     rng = np.random.default_rng(5)
     params = {"kernel_type": "LINEAR", "kernel_params": [0.0, 0.0, 0.0]}
     check("SVMRegressor", X, Y, version=1, coefficients=floats(rng, 4), rho=[0.3], **params)
-    check("SVMClassifier", X, *LABELS, version=1, classlabels_ints=[1, 2, 3], coefficients=floats(rng, 3, 4), rho=[0.3], **params)
+    check(
+        "SVMClassifier",
+        X,
+        *LABELS,
+        version=1,
+        classlabels_ints=[1, 2, 3],
+        coefficients=floats(rng, 3, 4),
+        rho=[0.3],
+        **params,
+    )
 
 
 # -- features --------------------------------------------------------------------------------------------------------------
@@ -201,8 +258,16 @@ def test_one_hot() -> None:
         prepare(model("OneHotEncoder", TEXTS, Y, version=1, cats_strings=["c"], zeros=0)).run([TEXTS])
 
 
-KEYS = {"strings": (TEXTS, ["b", "a"]), "int64s": (WHOLE, [0, 2]), "floats": (np.float32([[0.5, -0.0], [7, np.nan]]), [0.5, 0.0])}
-VALUES = {"strings": (["x", "y"], TensorProto.STRING), "int64s": ([1, 2], TensorProto.INT64), "floats": ([0.5, 2.0], TensorProto.FLOAT)}
+KEYS = {
+    "strings": (TEXTS, ["b", "a"]),
+    "int64s": (WHOLE, [0, 2]),
+    "floats": (np.float32([[0.5, -0.0], [7, np.nan]]), [0.5, 0.0]),
+}
+VALUES = {
+    "strings": (["x", "y"], TensorProto.STRING),
+    "int64s": ([1, 2], TensorProto.INT64),
+    "floats": ([0.5, 2.0], TensorProto.FLOAT),
+}
 
 
 @pytest.mark.parametrize("keys", KEYS)
@@ -228,7 +293,9 @@ def test_label_encoders_of_tensors_and_old_ones() -> None:
 
 def test_of_equal_keys_the_last_counts() -> None:
     """As the standard says; onnxruntime takes the first."""
-    (got,) = prepare(model("LabelEncoder", WHOLE, Y, version=2, keys_int64s=[1, 1], values_floats=[3.0, 4.0])).run([WHOLE])
+    (got,) = prepare(model("LabelEncoder", WHOLE, Y, version=2, keys_int64s=[1, 1], values_floats=[3.0, 4.0])).run(
+        [WHOLE]
+    )
     assert set(got[WHOLE == 1].tolist()) == {4.0}
 
 
@@ -239,16 +306,26 @@ def of_map(op_type: str, key: int, value: int, kind: int, **attrs: Any) -> Any:
     node = helper.make_node(op_type, ["x"], ["y"], domain=ML, **attrs)
     info = helper.make_value_info("x", helper.make_map_type_proto(key, helper.make_tensor_type_proto(value, [])))
     graph = helper.make_graph([node], "graph", [info], [helper.make_tensor_value_info("y", kind, None)])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid(ML, 1)], ir_version=8)
+    return helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid(ML, 1)], ir_version=8
+    )
 
 
 def test_maps_become_tensors() -> None:
     text, whole, number = TensorProto.STRING, TensorProto.INT64, TensorProto.FLOAT
     cases = [
-        (of_map("DictVectorizer", text, number, number, string_vocabulary=["c", "b", "a"]), {"a": 1.5, "c": 2.0}, [[2, 0, 1.5]]),
+        (
+            of_map("DictVectorizer", text, number, number, string_vocabulary=["c", "b", "a"]),
+            {"a": 1.5, "c": 2.0},
+            [[2, 0, 1.5]],
+        ),
         (of_map("DictVectorizer", whole, text, text, int64_vocabulary=[3, 2]), {3: "x"}, [["x", ""]]),
         (of_map("CastMap", whole, number, number), {3: 1.5, 1: 2.25}, [[2.25, 1.5]]),
-        (of_map("CastMap", whole, number, number, map_form="SPARSE", max_map=4), {3: 1.5, 1: 2.25}, [[0, 2.25, 0, 1.5]]),
+        (
+            of_map("CastMap", whole, number, number, map_form="SPARSE", max_map=4),
+            {3: 1.5, 1: 2.25},
+            [[0, 2.25, 0, 1.5]],
+        ),
         (of_map("CastMap", whole, number, whole, cast_to="TO_INT64"), {3: 1.5, 1: 2.25}, [[2, 1]]),
         (of_map("CastMap", whole, number, text, cast_to="TO_STRING"), {3: 1.5}, [["1.500000"]]),
         (of_map("CastMap", whole, text, number), {3: "1.5", 1: "7"}, [[7, 1.5]]),

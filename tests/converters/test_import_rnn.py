@@ -18,7 +18,9 @@ def layer(kind: str, lengths: bool = False, begin: bool = False, peepholes: bool
     """A model of one layer on X of free length and batch; weights are stored."""
     rng, count = np.random.default_rng(1), 2 if attrs.get("direction") == "bidirectional" else 1
     rows = GATES[kind] * H
-    stored = {"W": (count, rows, C), "R": (count, rows, H), "B": (count, 2 * rows)} | ({"P": (count, 3 * H)} if peepholes else {})
+    stored = {"W": (count, rows, C), "R": (count, rows, H), "B": (count, 2 * rows)} | (
+        {"P": (count, 3 * H)} if peepholes else {}
+    )
     weights = {n: rng.uniform(-1, 1, s).astype(np.float32) for n, s in stored.items()}
     batched = attrs.get("layout", 0)
     state = ["n", count, H] if batched else [count, "n", H]
@@ -76,8 +78,23 @@ def test_lengths(kind: str, direction: str) -> None:
         ("GRU", {"clip": 0.3, "linear_before_reset": 1}),
         ("RNN", {"clip": 0.3}),
         ("RNN", {"activations": ["LeakyRelu"], "activation_alpha": [0.2]}),
-        ("RNN", {"activations": ["Affine", "Relu"], "activation_alpha": [0.2], "activation_beta": [0.1], "direction": "bidirectional"}),
-        ("GRU", {"activations": ["HardSigmoid", "ScaledTanh"], "activation_alpha": [0.3, 0.7], "activation_beta": [0.4, 0.9]}),
+        (
+            "RNN",
+            {
+                "activations": ["Affine", "Relu"],
+                "activation_alpha": [0.2],
+                "activation_beta": [0.1],
+                "direction": "bidirectional",
+            },
+        ),
+        (
+            "GRU",
+            {
+                "activations": ["HardSigmoid", "ScaledTanh"],
+                "activation_alpha": [0.3, 0.7],
+                "activation_beta": [0.4, 0.9],
+            },
+        ),
         ("LSTM", {"peepholes": True, "clip": 0.4, "direction": "bidirectional"}),
         ("LSTM", {"peepholes": True, "input_forget": 1}),
         ("LSTM", {"activations": ["Sigmoid", "Elu", "Softsign"], "activation_alpha": [0.6]}),

@@ -28,7 +28,9 @@ def test_functions_in_functions() -> None:
     text = (
         LOCAL
         + """main (float[N, 3] x) => (float[N, 3] y, float[N, 3] z) { y, a = local.outer (x) z = local.inner (a) }
-        <domain: "local", opset_import: ["" : 17, "local" : 1]> outer (x) => (y, z) { a = local.inner (x) y = local.inner (a) z = Neg (a) }
+        <domain: "local", opset_import: ["" : 17, "local" : 1]> outer (x) => (y, z) {
+            a = local.inner (x) y = local.inner (a) z = Neg (a)
+        }
         <domain: "local", opset_import: ["" : 17]> inner (y) => (x) { a = Relu (y) x = Sub (a, y) }"""
     )
     agree(text, {"x": X}, {"x": X[:1]})
@@ -43,7 +45,9 @@ def test_attributes_of_functions() -> None:
             b = local.leaky (x)
             c = local.twice <outer = 0.25> (x)
         }
-        <domain: "local", opset_import: ["" : 17]> leaky <slope: float = 0.125> (x) => (y) { y = LeakyRelu <alpha: float = @slope> (x) }
+        <domain: "local", opset_import: ["" : 17]> leaky <slope: float = 0.125> (x) => (y) {
+            y = LeakyRelu <alpha: float = @slope> (x)
+        }
         <domain: "local", opset_import: ["" : 17, "local" : 1]> twice <outer> (x) => (y) {
             a = local.leaky <slope: float = @outer> (x)
             y = local.leaky <slope: float = @outer> (a)

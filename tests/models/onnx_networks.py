@@ -36,7 +36,7 @@ def parts(name: str, value: Any) -> dict[str, np.ndarray]:
     if isinstance(value, list):
         return {k: v for i, item in enumerate(value) for k, v in parts(f"{name}/{i}", item).items()}
     if isinstance(value, dict):
-        return {f"{name}/keys": np.array(list(value)), f"{name}/values": np.array(list(value.values()))}
+        return {f"{name}/keys": np.array(list(value)), f"{name}/values": np.array(list(value.values()), np.float32)}
     return {} if value is None else {name: np.asarray(value)}
 
 

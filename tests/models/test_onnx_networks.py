@@ -8,9 +8,10 @@ import pytest
 
 import bridge
 from bridge.compare import compare, tolerance_for
+from bridge.importing import remade
 from bridge.onnx_backend import OnnxBackendRep
 from converters.importer import import_model
-from tests.backend.again import exported, same
+from tests.backend.again import same
 from tests.models.onnx_networks import OnnxNetwork, onnx_networks, parts
 
 pytestmark = pytest.mark.models
@@ -40,11 +41,11 @@ def test_both_runs_give_what_onnxruntime_recorded(network: OnnxNetwork) -> None:
 @every
 def test_import_export_import_keeps_every_bit(network: OnnxNetwork) -> None:
     found = import_model(network.model)
-    again = import_model(exported(found))
+    again = import_model(remade(found))
     first, second = OnnxBackendRep(found), OnnxBackendRep(again)
     for feeds, _ in network.runs():
         kept = {n: v for n, v in feeds.items() if n in again.inputs}
-        for a, b in zip(first.run(feeds), second.run(kept), strict=True):
+        for a, b in zip(first.run(kept), second.run(kept), strict=True):
             same(a, b)
 
 
@@ -58,6 +59,8 @@ def test_the_command_verifies_and_writes(network: OnnxNetwork, tmp_path: Path) -
     result = bridge.import_onnx(network.model, output=tmp_path / "net", inputs=feeds[0], also=feeds[1:])
     assert result.verified
     assert [Path(f).name for f in result.files] == ["net-symbol.json", "net-0000.params"]
-    got = bridge.run(tmp_path / "net", {n: v for n, v in feeds[1].items() if n in bridge.inspect(tmp_path / "net").inputs})
-    want = network.runs()[1][1]
-    assert len(got) == len(want)
+    got = bridge.run(
+        tmp_path / "net", {n: v for n, v in feeds[1].items() if n in bridge.inspect(tmp_path / "net").inputs}
+    )
+    want = [v for n, v in network.runs()[1][1].items() if "/" not in n]  # the others are parts of lists and maps
+    assert [v.shape for n, v in got.items() if "[" not in n] == [v.shape for v in want]

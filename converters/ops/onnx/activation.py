@@ -1,14 +1,62 @@
-"""Non-linearities. Those that MXNet has are read in converters/ops/activation.py."""
+"""Non-linearities, and what they are made of for opsets and dtypes that have them not. Those that MXNet has are read in
+converters/ops/activation.py."""
 
-from ...registry import itself
+import math
+
+import numpy as np
+
+from ...registry import itself, to_onnx
 
 itself("Swish", since=24)
 itself("SwiGLU", since=28)
 itself("HardSwish", since=14)
-itself("Celu", since=12)
+itself("Celu", since=12, write=False)
 itself("ThresholdedRelu", since=10)
 itself("Shrink", since=9)
 itself("Hardmax", since=13)
 itself("PRelu", since=7, read=False)
 itself("Selu", since=6, read=False)
 itself("Gelu", since=20, read=False)
+
+
+def _made_of(name):
+    """Registers what an operator of the family is made of; floats of 16 bits are rounded once, at the end."""
+
+    def register(function):
+        @to_onnx(name)
+        def write(b, op, *inputs):
+            wide = [b.cast(x, np.float32) if x.dtype.itemsize == 2 else x for x in inputs]
+            return b.cast(function(b, op, *wide), inputs[0].dtype)
+
+        return write
+
+    return register
+
+
+def swish(b, op, x):
+    """x * sigmoid(alpha * x)."""
+    return b.Mul(x, b.Sigmoid(x if op.alpha == 1 else b.Mul(x, op.alpha)))
+
+
+_made_of("_onnx_Swish")(swish)
+_made_of("_onnx_SwiGLU")(lambda b, op, gate, x: b.Mul(swish(b, op, gate), x))
+_made_of("_onnx_HardSwish")(lambda b, op, x: b.Mul(x, b.Clip(b.Add(b.Mul(x, 1 / 6), 0.5), 0, 1)))
+
+
+@_made_of("_onnx_Gelu")
+def _(b, op, x):
+    half = b.Mul(x, 0.5)
+    if op.approximate == "none":
+        return b.Mul(half, b.Add(1, b.Erf(b.Mul(x, math.sqrt(0.5)))))
+    cubed = b.Mul(b.Mul(x, x), x)
+    return b.Mul(half, b.Add(1, b.Tanh(b.Mul(b.Add(x, b.Mul(cubed, 0.044715)), math.sqrt(2 / math.pi)))))
+
+
+@to_onnx("_onnx_Celu")
+def _(b, op, x):
+    """Below opset 28 it takes float32 only."""
+    if x.dtype == np.float32 or b.opset >= 28:
+        return b.itself("", "Celu", op, [x])
+    wide = b.cast(x, np.float32) if x.dtype.itemsize == 2 else x
+    below = b.Mul(b.Sub(b.Exp(b.Div(b.Min(wide, 0), op.alpha)), 1), op.alpha)
+    return b.cast(b.Add(b.Max(wide, 0), below), x.dtype)

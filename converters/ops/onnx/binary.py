@@ -5,4 +5,4 @@ from ...registry import itself
 itself("BitShift", since=11)
 itself("Pow", since=7, read=False)
 itself("Mod", since=10, read=False)
-itself("Equal", since=7, read=False)
+itself("Equal", since=19, read=False)

@@ -1,7 +1,8 @@
 """Control flow: If, Loop, Scan and SequenceMap with their bodies. A Scan is _foreach where that means the same."""
 
-from hybrid.graph.graph import Graph
-from hybrid.op import Spec
+from hybrid.attrs import declare_dtype
+from hybrid.graph.graph import Entry, Graph, Node
+from hybrid.op import REGISTRY, Spec
 from hybrid.ops.control import common
 from hybrid.ops.onnx.control import COUNTER, OBJECT, TRUTH, shared_dtype
 from hybrid.shapes import UNKNOWN, identical, is_known
@@ -37,6 +38,21 @@ def _(g, condition, *, then_branch, else_branch):
     reads = [
         tuple(place[id(v.entry.node), v.entry.index] for v in (body.captured[i] for i in body.reads)) for body in bodies
     ]
+    if _is_cond(condition, bodies):
+        asked = Node(None, g.shared.unique("condition"), (), {"__dtype__": declare_dtype(condition.dtype)})
+        cast = REGISTRY["Cast"].bind(dtype="float32")  # MXNet wants no other dtype
+        graph = Graph([Entry(Node(cast, g.shared.unique("condition_cast"), [Entry(asked)], cast.dump()))])
+        results = g.apply(
+            "_cond",
+            condition,
+            *captured.values(),
+            bodies=[bodies[0]._replace(graph=graph), *bodies],
+            num_outputs=len(bodies[0].results),
+            cond_input_locs=(0,),
+            then_input_locs=tuple(1 + i for i in reads[0]),
+            else_input_locs=tuple(1 + i for i in reads[1]),
+        )
+        return _named(results, bodies)
     results = g.apply(
         "_onnx_If",
         condition,
@@ -47,6 +63,14 @@ def _(g, condition, *, then_branch, else_branch):
         else_reads=reads[1],
     )
     return _named(results, bodies)
+
+
+def _is_cond(condition, bodies):
+    """Whether MXNet's choice means the same: it has no arrays without dimension, and branches give the same shapes."""
+    pairs = list(zip(*(body.results for body in bodies)))
+    plain = all(v.shape and is_known(v.shape) and v.dtype not in (None, OBJECT) for pair in pairs for v in pair)
+    same = plain and all(a.shape == b.shape and a.dtype == b.dtype for a, b in pairs)
+    return same and identical(condition.shape, (1,)) and all(body.captured for body in bodies)
 
 
 def _repeated(g, proto, first, states, last, kinds=()):
@@ -81,7 +105,8 @@ def _(g, most=None, condition=None, *states, body):
             f"got a body of {len(body.input)} inputs and {len(body.output)} outputs with {len(states)} states, "
             f"wanted {2 + len(states)} inputs and {1 + len(states)} outputs at least"
         )
-    found, _ = _repeated(g, body, (Spec((), COUNTER), Spec((), TRUTH)), states, (), [v.kind if v.dtype == OBJECT else None for v in states])
+    kinds = [v.kind if v.dtype == OBJECT else None for v in states]
+    found, _ = _repeated(g, body, (Spec((), COUNTER), Spec((), TRUTH)), states, (), kinds)
     given = tuple(n for n, v in (("M", most), ("cond", condition)) if v is not None)
     inputs = [v for v in (most, condition) if v is not None]
     results = g.apply(
@@ -183,9 +208,7 @@ def _is_foreach(found, specs, data, count):
     their shape, each of which the body reads."""
     if any(v.rank < 2 or v.shape[0] is UNKNOWN or v.shape[0] < 1 for v in data if v.shape is not None):
         return False
-    known = all(v.shape is not None for v in data) and all(
-        v.shape and v.dtype != OBJECT for v in found.results
-    )
+    known = all(v.shape is not None for v in data) and all(v.shape and v.dtype != OBJECT for v in found.results)
     kept = all(is_known(s.shape) and s.shape == r.shape for s, r in zip(specs, found.results))
     return (
         known
@@ -197,15 +220,17 @@ def _is_foreach(found, specs, data, count):
 
 def _foreach(g, found, states, data, stacked):
     """A Scan as _foreach, whose inputs and outputs have the states last."""
-    place = {read: i for i, read in enumerate(found.reads)}
     count = len(states)
     outputs = (*found.graph.outputs[count:], *found.graph.outputs[:count])
+    reads = {id(n): read for n, read in zip(found.graph.variables(), found.reads)}
+    graph = Graph(outputs)  # whose variables may come in another order
+    place = {reads[id(n)]: i for i, n in enumerate(graph.variables())}
     results = g.apply(
         "_foreach",
         *data,
         *states,
         *found.captured,
-        bodies=[found._replace(graph=Graph(outputs))],
+        bodies=[found._replace(graph=graph)],
         num_outputs=len(outputs),
         num_out_data=stacked,
         in_state_locs=tuple(place[i] for i in range(count)),

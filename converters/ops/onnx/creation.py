@@ -1,8 +1,20 @@
 """Arrays made from numbers that may arrive at run time."""
 
-from ...registry import itself
+import numpy as np
+
+from ...registry import itself, to_onnx
 
 itself("Range", since=11)
 itself("EyeLike", since=9)
-itself("OneHot", since=11)
+itself("OneHot", since=11, write=False)
 itself("ConstantOfShape", since=9, read=False)
+
+
+@to_onnx("_onnx_OneHot")
+def _(b, op, indices, depth, values):
+    """onnxruntime has it for few combinations of dtypes: where it does not take the values, they are chosen by Where."""
+    indices, depth = b.cast(indices, np.int64), b.cast(depth, np.int64)
+    if values.dtype in (np.float32, np.int64, np.dtype(object)):
+        return b.OneHot(indices, depth, values, axis=op.axis)
+    there = b.cast(b.OneHot(indices, depth, b.const([0, 1]), axis=op.axis), np.bool_)
+    return b.Where(there, b.Gather(values, b.const(1)), b.Gather(values, b.const(0)))

@@ -40,14 +40,20 @@ def _(
     default_float=-0.0,
     default_tensor=None,
 ):
-    keys = keys_tensor if keys_tensor is not None else _one("keys", object=keys_strings, int64=keys_int64s, float32=keys_floats)
+    keys = (
+        keys_tensor
+        if keys_tensor is not None
+        else _one("keys", object=keys_strings, int64=keys_int64s, float32=keys_floats)
+    )
     values = values_tensor
     if values is None:
         values = _one("values", object=values_strings, int64=values_int64s, float32=values_floats)
     default = default_tensor
     if default is None:
         kind = values.dtype.kind
-        default = np.array([default_string if kind == "O" else default_float if kind == "f" else default_int64], values.dtype)
+        default = np.array(
+            [default_string if kind == "O" else default_float if kind == "f" else default_int64], values.dtype
+        )
     return g.itself(x, keys_tensor=keys, values_tensor=values, default_tensor=default)
 
 

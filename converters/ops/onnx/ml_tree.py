@@ -7,7 +7,7 @@ from hybrid.ops.onnx.ml_tree import MODES
 
 from ...error import Unsupported
 from ...registry import from_onnx, to_onnx
-from .ml_linear import ML, attributes_of, fields_of
+from .ml_linear import ML, TENSOR, attributes_of, fields_of
 
 
 @from_onnx("TreeEnsembleClassifier", "TreeEnsembleRegressor", domain=ML)
@@ -20,7 +20,11 @@ def _(g, x, *, nodes_modes=(), **attributes):
 
 @to_onnx("_onnx_ml_TreeEnsembleClassifier", "_onnx_ml_TreeEnsembleRegressor")
 def _(b, op, x):
+    if b.opset >= 22:
+        raise Unsupported("ai.onnx.ml has dropped it in the version that goes with opset 22; choose opset 21")
     name, attributes = op.name.removeprefix("_onnx_ml_"), attributes_of(op)
+    if b.opset < 15 and any(n.endswith(TENSOR) for n in attributes):
+        raise Unsupported("float64 numbers need opset 15")
     attributes["nodes_modes"] = [MODES[m] for m in op.nodes_modes]
     return b.node(name, x, outputs=op.visible(), domain=ML, dtype=b.results[0].dtype, **attributes)
 

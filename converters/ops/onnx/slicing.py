@@ -1,4 +1,5 @@
-"""Parts and pads that are only known at run time. What reads these operators is in converters/ops/slicing.py, join.py and expand.py."""
+"""Parts and pads that are only known at run time. What reads these operators is in converters/ops/slicing.py, join.py
+and expand.py."""
 
 from ...error import Unsupported
 from ...registry import itself, to_onnx
@@ -22,6 +23,6 @@ def _(b, op, data, split=None):
 @to_onnx("_onnx_Pad")
 def _(b, op, *inputs):
     data, pads, value, axes = op.placed(inputs)
-    if op.mode == "wrap" and b.opset < 19 or axes is not None and b.opset < 18:
+    if (op.mode == "wrap" and b.opset < 19) or (axes is not None and b.opset < 18):
         raise Unsupported(f"ONNX Pad has neither axes nor mode wrap at opset {b.opset}; choose opset 19 or newer")
     return b.Pad(data, pads, value, axes, mode=op.mode)

@@ -27,11 +27,14 @@ def _(g, *inputs, xs, y, zs=()):
 
     def separate(node, entries):
         own = Node(node.op, node.name, entries, node.attrs, node.subgraphs)
-        return [independent.get((id(node), i), Entry(node if node.is_variable else own, i)) for i in range(len(node.outputs))]
+        return [
+            independent.get((id(node), i), Entry(node if node.is_variable else own, i))
+            for i in range(len(node.outputs))
+        ]
 
     derived = gradients(symbol, [(Graph([end]).rewrite(separate).outputs[0], None)], free[: len(xs)])
     values = {id(v): [g.entry(x)] for v, x in zip(free, inputs)}
     graph = Graph(e for e in derived if e is not None).rewrite(lambda node, _: values.get(id(node)))
-    known = Graph([end, *(e for e, in values.values())]).nodes
+    known = Graph([end, *(e for (e,) in values.values())]).nodes
     results = iter(g.adopt(graph, known, [x for x, e in zip(inputs, derived) if e is not None]))
     return tuple(g.zeros_like(x) if e is None else next(results) for x, e in zip(inputs, derived))

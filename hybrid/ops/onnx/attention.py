@@ -60,9 +60,10 @@ class Attention(Standard):
 
     Shapes: Q (B, H, S, D) or (B, S, H*D), K (B, K, T, D) or (B, T, K*D), V accordingly -> Y as Q with the size of V; the keys and
     values with their past before them, (B, K, T, .); and the scores, (B, H, S, T), as of qk_matmul_output_mode: 0 products,
-    1 after softcap, 2 after the mask, 3 after softmax. H is a multiple of K: neighbouring heads share a key. attn_mask broadcasts to
-    (B, H, S, T): True or a number to add; a shorter last axis leaves the keys behind it out. is_causal and the windows count from the
-    position of the query, which is past_sequence_length + i, or nonpad_kv_seqlen - S + i. A query that sees no key gets zeros.
+    1 after softcap, 2 after the mask, 3 after softmax. H is a multiple of K: neighbouring heads share a key. attn_mask broadcasts
+    to (B, H, S, T): True or a number to add; a shorter last axis leaves the keys behind it out. is_causal and the windows count
+    from the position of the query, which is past_sequence_length + i, or nonpad_kv_seqlen - S + i. A query that sees no key
+    gets zeros.
     Source: ONNX Attention (opset 23 to newest)."""
 
     is_causal: bool = False
@@ -138,7 +139,9 @@ class Attention(Standard):
     def _padded(mask: Array, total: int, dtype: Any) -> Array:
         added = np.where(mask, 0, -INFINITY) if mask.dtype == np.bool_ else widen(mask)
         more = total - mask.shape[-1]
-        added = np.pad(added, [(0, 0)] * (mask.ndim - 1) + [(0, more)], constant_values=-INFINITY) if more > 0 else added
+        added = (
+            np.pad(added, [(0, 0)] * (mask.ndim - 1) + [(0, more)], constant_values=-INFINITY) if more > 0 else added
+        )
         return added.astype(dtype, copy=False)
 
     def _scale(self, q: Array) -> float:
@@ -194,7 +197,9 @@ class Attention(Standard):
         yield make(q, k, v, make.uniform(2, 1, 3, 7), *past, given=("attn_mask", "past_key", "past_value"), **attrs)
         mask = make.array([[True, False, True, True, False]] * 3, "bool")
         attrs = {"q_num_heads": 2, "kv_num_heads": 1, "num_outputs": 1}
-        yield make(make.uniform(2, 3, 8), make.uniform(2, 5, 4), make.uniform(2, 5, 3), mask, given=("attn_mask",), **attrs)
+        yield make(
+            make.uniform(2, 3, 8), make.uniform(2, 5, 4), make.uniform(2, 5, 3), mask, given=("attn_mask",), **attrs
+        )
 
 
 def _grouped(x: Array, groups: int) -> Array:
@@ -229,9 +234,9 @@ class AttentionBackward(Once, Attention):
 
     def compute(self, *arrays, **_options):
         named = dict(zip(self.takes(), arrays))
-        q, k, v, raw, capped, _, shares, _ = self._attend(named)
+        q, k, v, _, capped, _, shares, _ = self._attend(named)
         groups, scale = k.shape[1], self._scale(q)
-        scores = [None] * 4
+        scores: list[Array | None] = [None] * 4
         if self.num_outputs > 3:
             scores[self.qk_matmul_output_mode] = widen(named["dqk_matmul_output"])
         dy = _grouped(split_heads(widen(named["dY"]), q.shape[1]), groups)
@@ -252,7 +257,12 @@ class AttentionBackward(Once, Attention):
         found = {"Q": dq, "K": dk, "V": dv}
         if "past_key" in named:
             past = named["past_key"].shape[2]
-            found |= {"past_key": dk[:, :, :past], "past_value": dv[:, :, :past], "K": dk[:, :, past:], "V": dv[:, :, past:]}
+            found |= {
+                "past_key": dk[:, :, :past],
+                "past_value": dv[:, :, :past],
+                "K": dk[:, :, past:],
+                "V": dv[:, :, past:],
+            }
         if "attn_mask" in named:
             mask = named["attn_mask"]
             there = dbiased[..., : mask.shape[-1]] if mask.shape[-1] < dbiased.shape[-1] else dbiased
@@ -388,8 +398,8 @@ class LinearAttention(Standard):
     """A state per head that takes up key (x) value at every step and is asked by the query: S = keep S + key (x) w, o = scale S' q.
 
     keep is 1, or exp(decay) for the gated rules; w is the value, or for the delta rules beta (value - (keep S)' key).
-    Shapes: query (B, S, H*D), key (B, S, K*D), value (B, S, K*V), past_state (B, K, D, V), decay (B, S, K*D or K), beta (B, S, K or 1)
-    -> (B, S, H*V), (B, K, D, V). Source: ONNX LinearAttention (opset 27 to newest)."""
+    Shapes: query (B, S, H*D), key (B, S, K*D), value (B, S, K*V), past_state (B, K, D, V), decay (B, S, K*D or K),
+    beta (B, S, K or 1) -> (B, S, H*V), (B, K, D, V). Source: ONNX LinearAttention (opset 27 to newest)."""
 
     chunk_size: int = 64
     kv_num_heads: int
@@ -431,7 +441,9 @@ class LinearAttention(Standard):
         q, k, v = first(query, self.q_num_heads), first(key, heads), first(value, heads)
         keep = np.exp(first(decay, heads)) if "gated" in self.update_rule else None
         rate = first(beta, beta.shape[2]) if "delta" in self.update_rule else None
-        begin = np.zeros((*k.shape[1:], v.shape[3]), k.dtype) if state is None else widen(state).astype(k.dtype, copy=False)
+        begin = (
+            np.zeros((*k.shape[1:], v.shape[3]), k.dtype) if state is None else widen(state).astype(k.dtype, copy=False)
+        )
         return Sequence(q, k, v, keep, rate, begin)
 
     def _scale(self, q: Array) -> float:
@@ -524,5 +536,6 @@ class LinearAttentionBackward(Once, LinearAttention):
         given_arrays = dict(zip(LinearAttention.inputs, rest))
         # decay and beta of rules that do not read them have no influence
         return tuple(
-            narrow(named[n], given_arrays[n].dtype) if n in named else np.zeros_like(given_arrays[n]) for n in self.returns()
+            narrow(named[n], given_arrays[n].dtype) if n in named else np.zeros_like(given_arrays[n])
+            for n in self.returns()
         )

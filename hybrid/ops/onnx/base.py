@@ -1,7 +1,7 @@
 """What the operators of the family ``_onnx_`` share: optional inputs, and inputs whose values decide about shapes."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, overload
 
 import numpy as np
 
@@ -96,9 +96,13 @@ def held(array: np.ndarray) -> Any:
     return array[()]
 
 
+@overload
+def ints(values: np.ndarray) -> Shape: ...
+@overload
+def ints(values: None) -> None: ...
 def ints(values: np.ndarray | None) -> Shape | None:
-    """The whole numbers of a 0-d or 1-d array; None for None. What stands in an array of objects for a number that is not known, such
-    as UNKNOWN, stays."""
+    """The whole numbers of a 0-d or 1-d array; None for None. What stands in an array of objects for a number that is not
+    known, such as UNKNOWN, stays."""
     if values is None:
         return None
     flat = np.asarray(values).reshape(-1)

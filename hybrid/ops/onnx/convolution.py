@@ -31,7 +31,11 @@ class Slid(Standard):
         problem = super().check()
         if problem:
             return problem
-        each = {name: getattr(self, name) for name in ("dilations", "kernel_shape", "strides") if getattr(self, name) is not None}
+        each = {
+            name: getattr(self, name)
+            for name in ("dilations", "kernel_shape", "strides")
+            if getattr(self, name) is not None
+        }
         if self.pads is not None:
             each["pads"] = self.pads[::2]
             if len(self.pads) % 2:
@@ -40,7 +44,8 @@ class Slid(Standard):
             return f"got {', '.join(f'{n}={show(getattr(self, n))}' for n in each)}, wanted as many as there are spatial axes"
         wrong = [n for n, v in each.items() if n != "pads" and v and min(v) < 1]
         if wrong or (self.pads and min(self.pads) < 0):
-            return f"got {', '.join(f'{n}={show(getattr(self, n))}' for n in wrong or ['pads'])}, wanted positive sizes (pads: from 0 on)"
+            named = ", ".join(f"{n}={show(getattr(self, n))}" for n in wrong or ("pads",))
+            return f"got {named}, wanted positive ones"
         return None
 
     def along(self, rank: int, values: Ints) -> tuple[int, ...]:
@@ -83,7 +88,10 @@ class Slid(Standard):
         if not self.auto_pad.startswith("SAME"):
             return self.explicit(len(kernel))
         strides = self.along(len(kernel), self.strides)
-        whole = [max(0, (n - 1) * s + r - size) for n, s, r, size in zip(self.steps(spatial, kernel), strides, self.reach(kernel), spatial)]
+        whole = [
+            max(0, (n - 1) * s + r - size)
+            for n, s, r, size in zip(self.steps(spatial, kernel), strides, self.reach(kernel), spatial)
+        ]
         less, more = tuple(w // 2 for w in whole), tuple(w - w // 2 for w in whole)
         return (less, more) if self.auto_pad == "SAME_UPPER" else (more, less)
 
@@ -130,7 +138,9 @@ class Conv(_Convolved):
     def shape(self, x, w, b):
         channels = w[1] * self.group
         if x[1] is not UNKNOWN and channels is not UNKNOWN and x[1] != channels:
-            raise self.fail(f"got X of shape {show(x)} and W of shape {show(w)}, wanted {channels} channels for group={self.group}")
+            raise self.fail(
+                f"got X of shape {show(x)} and W of shape {show(w)}, wanted {channels} channels for group={self.group}"
+            )
         if w[0] is not UNKNOWN and w[0] % self.group:
             raise self.fail(f"got {w[0]} filters, wanted a multiple of group={self.group}")
         return (x[0], w[0], *self.steps(x[2:], self.kernel(w)))
@@ -163,7 +173,15 @@ class Conv(_Convolved):
 
     @classmethod
     def examples(cls, make):
-        yield make(make.uniform(1, 2, 5, 6), make.uniform(4, 1, 3, 2), make.uniform(4), pads=(0, 1, 2, 0), strides=(2, 1), group=2, given=("B",))
+        yield make(
+            make.uniform(1, 2, 5, 6),
+            make.uniform(4, 1, 3, 2),
+            make.uniform(4),
+            pads=(0, 1, 2, 0),
+            strides=(2, 1),
+            group=2,
+            given=("B",),
+        )
         yield make(make.uniform(1, 2, 7), make.uniform(3, 2, 2), auto_pad="SAME_LOWER", strides=(3,), dilations=(2,))
 
 
@@ -216,7 +234,9 @@ class ConvTranspose(_Convolved):
     def meaning(self, x, w, b):
         rank = w.ndim - 2
         pad, size = self._cut(x.shape[2:], w.shape[2:])
-        y = deconvolve(widen(x), widen(w), self.along(rank, self.strides), self.along(rank, self.dilations), pad, self.group, size)
+        y = deconvolve(
+            widen(x), widen(w), self.along(rank, self.strides), self.along(rank, self.dilations), pad, self.group, size
+        )
         if b is not None:
             y += widen(b).reshape(-1, *(1,) * rank)
         return narrow(y, x.dtype)
@@ -315,8 +335,7 @@ class DeformConv(_Moved):
     def gradient(self, F, dy, *arrays):
         given = self.placed(arrays[:-1])
         factors = [a for i, a in enumerate(given) if i != 3 and a is not None]
-        attrs = self.dump()
-        attrs["given"] = tuple(n for n in self.given if n != "B")
+        attrs: dict[str, Any] = {**self.dump(), "given": tuple(n for n in self.given if n != "B")}
         found = list(F._backward__onnx_DeformConv(dy, *factors, **attrs))
         if "B" in self.given:
             found.insert(3, _bias_gradient(F, dy))
@@ -416,4 +435,10 @@ class Col2Im(Standard):
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(1, 8, 6), make.array([3, 4], "int64"), make.array([2, 2], "int64"))
-        yield make(make.uniform(1, 4, 9), make.array([3, 5], "int64"), make.array([2, 2], "int64"), pads=(1, 0, 0, 1), strides=(1, 2))
+        yield make(
+            make.uniform(1, 4, 9),
+            make.array([3, 5], "int64"),
+            make.array([2, 2], "int64"),
+            pads=(1, 0, 0, 1),
+            strides=(1, 2),
+        )

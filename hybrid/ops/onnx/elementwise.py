@@ -98,9 +98,10 @@ class Clip(Pointwise):
 
     def gradient(self, F, dy, x, *bounds_and_y):
         bounds = bounds_and_y[:-1]
-        found = [dy * F._backward__onnx_clipped(x, *bounds, given=self.given, where="inside")]
+        placed = self.placed((x, *bounds))
+        found = [dy * F._backward__onnx_clipped(*placed, given=self.given, where="inside")]
         for name, bound in zip(self.takes()[1:], bounds):
-            reached = F._backward__onnx_clipped(x, *bounds, given=self.given, where=name)
+            reached = F._backward__onnx_clipped(*placed, given=self.given, where=name)
             found.append(F._backward_sum_like(dy * reached, bound))
         return found
 

@@ -1,5 +1,5 @@
-"""Taking and placing numbers by position as ONNX does. Positions are integers; negative ones count from behind, others outside are
-refused."""
+"""Taking and placing numbers by position as ONNX does. Positions are integers; negative ones count from behind,
+others outside are refused."""
 
 from typing import Any, ClassVar, Literal
 
@@ -39,19 +39,22 @@ def along(op: Any, data: tuple[int, ...], indices: np.ndarray, axis: int) -> Ind
     Raises OpError when indices reach outside of data."""
     axis = axis_of(op, axis, len(data))
     if len(data) != indices.ndim or any(i > d for a, (i, d) in enumerate(zip(indices.shape, data)) if a != axis):
-        raise op.fail(f"got data of shape {show(data)} and indices of shape {show(indices.shape)}, which is larger or of another rank")
+        raise op.fail(f"got data {show(data)} and indices {show(indices.shape)}, which are larger or of another rank")
     grid = [np.arange(n).reshape([-1 if a == b else 1 for b in range(len(data))]) for a, n in enumerate(indices.shape)]
     grid[axis] = indices
     return tuple(grid)
 
 
 def by_columns(op: Any, data: tuple[int, ...], indices: np.ndarray, batch: int = 0) -> Index:
-    """The index that takes the parts of data whose first coordinates the last axis of indices gives, after ``batch`` axes which are both's.
+    """The index that takes the parts of data whose first coordinates the last axis of indices gives, after ``batch``
+    axes which are both's.
 
     Raises OpError when there are more coordinates than axes, or the batches differ."""
     rank = indices.ndim - 1
     if rank < batch or data[:batch] != indices.shape[:batch] or batch + indices.shape[-1] > len(data):
-        raise op.fail(f"got data of shape {show(data)} and indices of shape {show(indices.shape)}, which do not go together")
+        raise op.fail(
+            f"got data of shape {show(data)} and indices of shape {show(indices.shape)}, which do not go together"
+        )
     grid = [np.arange(n).reshape([-1 if a == b else 1 for b in range(rank)]) for a, n in enumerate(data[:batch])]
     return (*grid, *np.moveaxis(indices, -1, 0))
 
@@ -83,10 +86,11 @@ class GatherElements(Taking):
 @linear(0)
 @op("_onnx_GatherND")
 class GatherND(Taking):
-    """The parts of data whose first coordinates the last axis of indices gives, after batch_dims axes which both have.
+    """The parts of data whose first coordinates the last axis of indices gives, after batch_dims axes which both
+    have.
 
-    Shapes: data (b..., d..., rest...), indices (b..., n..., m) with m = number of d -> (b..., n..., rest...). Source: ONNX GatherND (opset
-    12 to newest)."""
+    Shapes: data (b..., d..., rest...), indices (b..., n..., m) with m = number of d -> (b..., n..., rest...). Source:
+    ONNX GatherND (opset 12 to newest)."""
 
     batch_dims: int = 0
 
@@ -96,8 +100,15 @@ class GatherND(Taking):
         if indices[-1] is UNKNOWN:
             return None
         if self.batch_dims >= len(indices) or self.batch_dims + indices[-1] > len(data):
-            raise self.fail(f"got {indices[-1]} coordinates after {self.batch_dims} axes for data of shape {show(data)}")
-        return (*merge(data[: self.batch_dims], indices[: self.batch_dims]), *indices[self.batch_dims : -1], *data[self.batch_dims + indices[-1] :])
+            raise self.fail(
+                f"got {indices[-1]} coordinates after {self.batch_dims} axes for data of shape {show(data)}"
+            )
+        batch = merge(data[: self.batch_dims], indices[: self.batch_dims]) or ()
+        return (
+            *batch,
+            *indices[self.batch_dims : -1],
+            *data[self.batch_dims + indices[-1] :],
+        )
 
     def index(self, data, indices):
         return by_columns(self, data, indices, self.batch_dims)
@@ -109,8 +120,8 @@ class GatherND(Taking):
 
 
 class Placing(Standard):
-    """Base of operators that put updates at the places of data that the indices say, one after another: in the place of what is there, or
-    added to it, multiplied with it, or the greatest or smallest of both."""
+    """Base of operators that put updates at the places of data that the indices say, one after another: in the place
+    of what is there, or added to it, multiplied with it, or the greatest or smallest of both."""
 
     reduction: Reduction = "none"
 
@@ -192,8 +203,8 @@ class ScatterElements(Placing):
 class ScatterND(Placing):
     """data with updates as its parts at the coordinates that the last axis of indices gives.
 
-    Shapes: data (d..., rest...), indices (n..., m) with m = number of d, updates (n..., rest...). Source: ONNX ScatterND (opset 18 to
-    newest)."""
+    Shapes: data (d..., rest...), indices (n..., m) with m = number of d, updates (n..., rest...). Source: ONNX
+    ScatterND (opset 18 to newest)."""
 
     gathers = "_onnx_GatherND"
 
@@ -214,16 +225,19 @@ class ScatterND(Placing):
         where = make.array([[0, 1], [-1, -1], [1, 0]], "int64")
         yield make(make.uniform(3, 4, 2), where, make.uniform(3, 2))
         for reduction in ("add", "mul", "max", "min"):
-            yield make(make.uniform(3, 4), make.array([[0], [-1], [0]], "int64"), make.uniform(3, 4), reduction=reduction)
+            yield make(
+                make.uniform(3, 4), make.array([[0], [-1], [0]], "int64"), make.uniform(3, 4), reduction=reduction
+            )
 
 
 @linear(0, 1, jointly=True)
 @op("_onnx_TensorScatter")
 class TensorScatter(Standard):
-    """past_cache with update written along axis from write_indices[batch] on (0 by default); circular goes on at the beginning.
+    """past_cache with update written along axis from write_indices[batch] on (0 by default); circular goes on at the
+    beginning.
 
-    Shapes: past_cache (batch, ..., n, ...), update the same but for axis, where it may be shorter, write_indices (batch,). Source: ONNX
-    TensorScatter (opset 24 to newest)."""
+    Shapes: past_cache (batch, ..., n, ...), update the same but for axis, where it may be shorter, write_indices
+    (batch,). Source: ONNX TensorScatter (opset 24 to newest)."""
 
     mode: Literal["linear", "circular"] = "linear"
     axis: int = -2
@@ -248,7 +262,9 @@ class TensorScatter(Standard):
         elif steps.size and (steps.min() < 0 or steps.max() >= past[axis]):
             raise self.fail(f"got write_indices {begin.tolist()} for {update[axis]} steps in a cache of {past[axis]}")
         grid = [np.arange(n).reshape([-1 if a == b else 1 for b in range(len(past))]) for a, n in enumerate(update)]
-        grid[axis] = steps.reshape([*steps.shape[:1], *(steps.shape[1] if a == axis else 1 for a in range(1, len(past)))])
+        grid[axis] = steps.reshape(
+            [*steps.shape[:1], *(steps.shape[1] if a == axis else 1 for a in range(1, len(past)))]
+        )
         return tuple(grid)
 
     def meaning(self, past, update, where):
@@ -267,8 +283,16 @@ class TensorScatter(Standard):
 
     @classmethod
     def examples(cls, make):
-        yield make(make.uniform(2, 3, 5, 2), make.uniform(2, 3, 2, 2), make.array([1, 3], "int64"), given=("write_indices",))
-        yield make(make.uniform(2, 4, 3), make.uniform(2, 2, 3), make.array([3, 1], "int64"), mode="circular", given=("write_indices",))
+        yield make(
+            make.uniform(2, 3, 5, 2), make.uniform(2, 3, 2, 2), make.array([1, 3], "int64"), given=("write_indices",)
+        )
+        yield make(
+            make.uniform(2, 4, 3),
+            make.uniform(2, 2, 3),
+            make.array([3, 1], "int64"),
+            mode="circular",
+            given=("write_indices",),
+        )
 
 
 @linear(0)
@@ -276,8 +300,8 @@ class TensorScatter(Standard):
 class ReverseSequence(Standard):
     """The first sequence_lens[i] steps of every sequence of input backwards; later ones stay where they are.
 
-    Shapes: input (batch, steps, ...) or by batch_axis and time_axis (steps, batch, ...), sequence_lens (batch,). Source: ONNX
-    ReverseSequence (opset 10 to newest)."""
+    Shapes: input (batch, steps, ...) or by batch_axis and time_axis (steps, batch, ...), sequence_lens (batch,).
+    Source: ONNX ReverseSequence (opset 10 to newest)."""
 
     batch_axis: int = 1
     time_axis: int = 0

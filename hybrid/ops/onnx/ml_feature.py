@@ -63,7 +63,9 @@ class LabelEncoder(Mapping):
 
     def check(self):
         same = self.keys_tensor.size == self.values_tensor.size
-        return None if same else f"got {self.keys_tensor.size} keys and {self.values_tensor.size} values, wanted as many"
+        return (
+            None if same else f"got {self.keys_tensor.size} keys and {self.values_tensor.size} values, wanted as many"
+        )
 
     def table(self, dtype):
         return self.keys_tensor, self.values_tensor.reshape(-1), self.default_tensor.reshape(-1)[0]
@@ -236,7 +238,9 @@ class Imputer(Standard):
         floating = x.dtype.kind == "f"
         values = self.imputed_value_floats if floating else self.imputed_value_int64s
         if values is None or not len(values):
-            raise self.fail(f"got X of dtype {x.dtype}, wanted imputed_value_{'floats' if floating else 'int64s'} with it")
+            raise self.fail(
+                f"got X of dtype {x.dtype}, wanted imputed_value_{'floats' if floating else 'int64s'} with it"
+            )
         old = np.float32(self.replaced_value_float) if floating else self.replaced_value_int64
         return np.where(np.isnan(x) if old != old else x == old, values.astype(x.dtype), x)
 
@@ -245,7 +249,9 @@ class Imputer(Standard):
 
     @classmethod
     def examples(cls, make):
-        yield make(make.array([[1, np.nan], [np.nan, 3]]), imputed_value_floats=make.array([7, 8]), replaced_value_float=np.nan)
+        yield make(
+            make.array([[1, np.nan], [np.nan, 3]]), imputed_value_floats=make.array([7, 8]), replaced_value_float=np.nan
+        )
 
 
 @op("_onnx_ml_FeatureVectorizer")

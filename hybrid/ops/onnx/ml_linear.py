@@ -1,7 +1,7 @@
 """Linear models and support vector machines (ai.onnx.ml), and what classifiers have in common: labels, and what becomes of scores.
 
-Models compute in float32 whatever the dtype of X, as onnxruntime does; what the standard leaves open (two classes of which one has a
-score, ties at 0) is read as there too."""
+Models compute in float32 whatever the dtype of X, as onnxruntime does; what the standard leaves open (two classes of which one
+has a score) is read as there too."""
 
 from typing import Literal
 
@@ -35,7 +35,8 @@ def _softmax_zero(x: Array) -> Array:
 
 
 def _probit(x: Array) -> Array:
-    """The inverse of the normal distribution function, by Winitzki's approximation with 0.147 as onnxruntime and ONNX's reference."""
+    """The inverse of the normal distribution function, by Winitzki's approximation with 0.147, as onnxruntime's and that of ONNX's
+    reference."""
     x = 2 * x - 1
     log = np.log((1 - x) * (1 + x))
     half = 2 / (np.pi * 0.147) + log / 2
@@ -51,8 +52,8 @@ def transformed(scores: Array, kind: PostTransform) -> Array:
 
 
 def two_scores(score: Array, kind: PostTransform, positive: bool) -> Array:
-    """Scores of two classes, (N, 2), of that of the second (N,): with it goes its complement, which is 1 - score when all weights are
-    positive, for then it is a share, else -score; and -score before a curve."""
+    """Scores of two classes, (N, 2), of that of the second (N,): with it goes its complement, which is 1 - score when all weights
+    are positive, for then it is a share, else -score; and -score before the logistic curve."""
     both = np.stack([-score, score], axis=1)
     if kind == "LOGISTIC":
         return sigmoid(both)
@@ -151,7 +152,9 @@ class LinearClassifier(Classifier):
     @classmethod
     def examples(cls, make):
         weights = {"coefficients": make.uniform(12), "intercepts": make.uniform(3)}
-        yield make(make.uniform(5, 4), classlabels_ints=make.array([5, 7, 1], "int64"), post_transform="SOFTMAX", **weights)
+        yield make(
+            make.uniform(5, 4), classlabels_ints=make.array([5, 7, 1], "int64"), post_transform="SOFTMAX", **weights
+        )
 
 
 @op("_onnx_ml_LinearRegressor")
@@ -260,14 +263,19 @@ class SVMRegressor(Machine):
 
     @classmethod
     def examples(cls, make):
-        attrs = {"coefficients": make.uniform(3), "rho": make.uniform(1), "support_vectors": make.uniform(12), "n_supports": 3}
+        attrs = {
+            "coefficients": make.uniform(3),
+            "rho": make.uniform(1),
+            "support_vectors": make.uniform(12),
+            "n_supports": 3,
+        }
         yield make(make.uniform(5, 4), kernel_type="RBF", kernel_params=make.array([0.5, 0, 0]), **attrs)
 
 
 @op("_onnx_ml_SVMClassifier")
 class SVMClassifier(Classifier, Machine):
-    """One machine for every pair of classes, which vote; with prob_a and prob_b probabilities of all classes from those of the pairs
-    (Wu, Lin and Weng 2004, as libsvm computes them). Without vectors_per_class, a linear model per class.
+    """One machine for every pair of classes, which vote; with prob_a and prob_b probabilities of all classes from those of the
+    pairs (Wu, Lin and Weng 2004, as libsvm computes them). Without vectors_per_class, a linear model per class.
 
     Shapes: X (N, F) -> labels (N,), scores (N, pairs), or (N, C) of probabilities and linear models, float32.
     Source: ONNX SVMClassifier (ai.onnx.ml 1)."""
@@ -325,7 +333,11 @@ class SVMClassifier(Classifier, Machine):
         votes, scores, offsets = np.zeros((len(x), len(ends)), np.float32), [], self._offsets()
         for i in range(len(ends)):
             for j in range(i + 1, len(ends)):
-                score = near[:, parts[i]] @ weights[j - 1, parts[i]] + near[:, parts[j]] @ weights[i, parts[j]] + offsets[len(scores)]
+                score = (
+                    near[:, parts[i]] @ weights[j - 1, parts[i]]
+                    + near[:, parts[j]] @ weights[i, parts[j]]
+                    + offsets[len(scores)]
+                )
                 votes[np.arange(len(x)), np.where(score > 0, i, j)] += 1
                 scores.append(score)
         return np.stack(scores, axis=1), votes
@@ -342,7 +354,10 @@ class SVMClassifier(Classifier, Machine):
 
     @classmethod
     def examples(cls, make):
-        attrs = {"vectors_per_class": make.array([2, 1, 2], "int64"), "classlabels_ints": make.array([0, 1, 2], "int64")}
+        attrs = {
+            "vectors_per_class": make.array([2, 1, 2], "int64"),
+            "classlabels_ints": make.array([0, 1, 2], "int64"),
+        }
         attrs |= {"coefficients": make.uniform(10), "support_vectors": make.uniform(20), "rho": make.uniform(3)}
         attrs |= {"kernel_type": "RBF", "kernel_params": make.array([0.5, 0, 0])}
         yield make(make.uniform(5, 4), **attrs)

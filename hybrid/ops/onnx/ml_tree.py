@@ -107,12 +107,14 @@ def _payload(nodes: Array, targets: Array, weights: Array, count: int) -> tuple[
 def _in_rows(x: Array, dtype: np.dtype) -> Array:
     """X as (N, F), in floats that hold it and what it is compared with."""
     x = x if x.ndim == 2 else x[None]
-    return x if x.dtype == dtype else x.astype(np.float64 if x.dtype.itemsize == 8 or dtype.itemsize == 8 else np.float32)
+    return (
+        x if x.dtype == dtype else x.astype(np.float64 if x.dtype.itemsize == 8 or dtype.itemsize == 8 else np.float32)
+    )
 
 
 class Trees(Standard):
-    """What the older operators share. A node is number nodes_nodeids of tree nodes_treeids; leaves say so too what they add. nodes_modes
-    are codes (MODES). Numbers that a file has as tensors are of their dtype, others float32."""
+    """What the older operators share. A node is number nodes_nodeids of tree nodes_treeids; leaves say so too what they add.
+    nodes_modes are codes (MODES). Numbers that a file has as tensors are of their dtype, others float32."""
 
     base_values: np.ndarray | None = None
     nodes_falsenodeids: np.ndarray
@@ -131,14 +133,20 @@ class Trees(Standard):
     """How the names of what leaves add start: class or target."""
 
     def check(self):
-        lengths = {n: len(getattr(self, n)) for n in self.fields if n.startswith("nodes_") and getattr(self, n) is not None}
-        lengths = {n: c for n, c in lengths.items() if c or n not in ("nodes_missing_value_tracks_true", "nodes_hitrates")}
+        lengths = {
+            n: len(getattr(self, n)) for n in self.fields if n.startswith("nodes_") and getattr(self, n) is not None
+        }
+        lengths = {
+            n: c for n, c in lengths.items() if c or n not in ("nodes_missing_value_tracks_true", "nodes_hitrates")
+        }
         return None if len(set(lengths.values())) < 2 else f"got {lengths}, wanted equally many"
 
     def _entries(self) -> tuple[Array, ...]:
         """(tree, node, target, weight) of what leaves add."""
         ids = self.leaf + "_ids"
-        return tuple(getattr(self, n) for n in (f"{self.leaf}_treeids", f"{self.leaf}_nodeids", ids, f"{self.leaf}_weights"))
+        return tuple(
+            getattr(self, n) for n in (f"{self.leaf}_treeids", f"{self.leaf}_nodeids", ids, f"{self.leaf}_weights")
+        )
 
     def forest(self) -> Forest:
         """The trees, built once."""
@@ -174,9 +182,7 @@ class Trees(Standard):
         payload = _payload(at[useful], targets[useful], weights[useful].astype(dtype), count)
         tracks = self.nodes_missing_value_tracks_true
         missing = np.zeros(count, bool) if tracks is None or not len(tracks) else tracks.astype(bool)
-        return Forest(
-            self.nodes_featureids, self.nodes_modes, self.nodes_values, missing, yes, no, roots, *payload, {}
-        )
+        return Forest(self.nodes_featureids, self.nodes_modes, self.nodes_values, missing, yes, no, roots, *payload, {})
 
     def _bases(self) -> Array | None:
         none = self.base_values is None or not len(self.base_values)
@@ -200,7 +206,11 @@ def _example_trees(make: Any, leaf: str) -> dict[str, Any]:
     }
     found = {n: make.array(v, "int64") for n, v in whole.items()}
     codes = [MODES.index("BRANCH_LEQ") if t else LEAF for t in whole["nodes_truenodeids"]]
-    found |= {"nodes_modes": make.array(codes, "uint8"), "nodes_values": make.uniform(8), f"{leaf}_weights": make.uniform(5)}
+    found |= {
+        "nodes_modes": make.array(codes, "uint8"),
+        "nodes_values": make.uniform(8),
+        f"{leaf}_weights": make.uniform(5),
+    }
     return found
 
 
@@ -240,9 +250,9 @@ class TreeEnsembleRegressor(Trees):
 
 @op("_onnx_ml_TreeEnsembleClassifier")
 class TreeEnsembleClassifier(Trees, Classifier):
-    """Trees whose leaves add to the scores of classes, of which the greatest wins. Where only one of two classes has scores, the second
-    wins when they are above 0.5 (all weights positive) or 0, and those of the first class are taken for the second's: onnxruntime's
-    reading of what the standard leaves open.
+    """Trees whose leaves add to the scores of classes, of which the greatest wins. Where only one of two classes has scores, the
+    second wins when they are above 0.5 (all weights positive) or 0, and those of the first class are taken for the second's:
+    onnxruntime's reading of what the standard leaves open.
 
     Shapes: X (N, F) -> labels (N,), scores (N, C), float32. Source: ONNX TreeEnsembleClassifier (ai.onnx.ml 1 to 4)."""
 
@@ -276,7 +286,9 @@ class TreeEnsembleClassifier(Trees, Classifier):
             score = scores[:, alone] if base is None else scores[:, alone] + base[0]
             positive = bool((self.class_weights >= 0).all())
             chosen = (score > (0.5 if positive else 0)).astype(int)
-            found = transformed(scores, self.post_transform) if alone else two_scores(score, self.post_transform, positive)
+            found = (
+                transformed(scores, self.post_transform) if alone else two_scores(score, self.post_transform, positive)
+            )
         else:
             if base is not None:
                 scores, some = scores + base, np.ones_like(some)
@@ -287,7 +299,9 @@ class TreeEnsembleClassifier(Trees, Classifier):
     @classmethod
     def examples(cls, make):
         labels = make.array([3, 1, 7], "int64")
-        yield make(make.uniform(6, 3), classlabels_int64s=labels, post_transform="SOFTMAX", **_example_trees(make, "class"))
+        yield make(
+            make.uniform(6, 3), classlabels_int64s=labels, post_transform="SOFTMAX", **_example_trees(make, "class")
+        )
 
 
 @op("_onnx_ml_TreeEnsemble")
@@ -318,7 +332,8 @@ class TreeEnsemble(Standard):
 
     def check(self):
         if self.aggregate_function not in range(4) or self.post_transform not in range(5):
-            return f"got aggregate_function={self.aggregate_function}, post_transform={self.post_transform}, wanted 0 to 3 and 0 to 4"
+            got = f"got aggregate_function={self.aggregate_function} and post_transform={self.post_transform}"
+            return f"{got}, wanted 0 to 3 and 0 to 4"
         return None
 
     def shape(self, x):
@@ -378,5 +393,9 @@ class TreeEnsemble(Standard):
             "leaf_targetids": [0, 1, 1, 0, 1],
         }
         attrs = {n: make.array(v, "int64") for n, v in ids.items()}
-        attrs |= {"nodes_splits": make.uniform(3), "leaf_weights": make.uniform(5), "nodes_modes": make.array([0, 3, 1], "uint8")}
+        attrs |= {
+            "nodes_splits": make.uniform(3),
+            "leaf_weights": make.uniform(5),
+            "nodes_modes": make.array([0, 3, 1], "uint8"),
+        }
         yield make(make.uniform(6, 3), n_targets=2, **attrs)

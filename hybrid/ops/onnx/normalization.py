@@ -51,7 +51,8 @@ class BatchNormalization(Standard):
     those of the batch; then also what has been given moved towards them: old momentum + new (1 - momentum).
 
     Shapes: X (N, C, ...), scale, B, input_mean, input_var (C,) -> as X, (C,), (C,). Dtypes: Y has that of X, the others those of
-    input_mean and input_var. Source: ONNX BatchNormalization (opset 15; older ones are brought to that form); Ioffe and Szegedy 2015."""
+    input_mean and input_var.
+    Source: ONNX BatchNormalization (opset 15; older ones are brought to that form); Ioffe and Szegedy 2015."""
 
     epsilon: float = 9.999999747378752e-06
     momentum: float = 0.8999999761581421
@@ -85,7 +86,9 @@ class BatchNormalization(Standard):
             center = wide.mean(over)
             new = [center, np.square(wide - center.reshape(dims)).mean(over)]
         y = wide - new[0].reshape(dims)
-        y *= (widen(scale) / np.sqrt(new[1] + new[1].dtype.type(self.epsilon))).reshape(dims).astype(y.dtype, copy=False)
+        y *= (
+            (widen(scale) / np.sqrt(new[1] + new[1].dtype.type(self.epsilon))).reshape(dims).astype(y.dtype, copy=False)
+        )
         y += widen(b).reshape(dims).astype(y.dtype, copy=False)
         results = [narrow(y, x.dtype)]
         for before, now, array in zip(old, new, (mean, var)):
@@ -226,7 +229,11 @@ class LayerNormalization(_FromAxis):
         if b is not None:
             y += widen(b)
         y = y.astype(x.dtype, copy=False)
-        return y if self.num_outputs == 1 else (y, mean.astype(self.stash_type), inverse.astype(self.stash_type))[: self.num_outputs]
+        return (
+            y
+            if self.num_outputs == 1
+            else (y, mean.astype(self.stash_type), inverse.astype(self.stash_type))[: self.num_outputs]
+        )
 
     def gradient(self, F, dy, x, scale, *rest):
         heads = [dy] if self.num_outputs == 1 else [F._backward_cast_like(d, x) for d in dy]
@@ -246,7 +253,11 @@ class LayerNormalization(_FromAxis):
     def _count(self, F, ones):
         if not self.axis:
             return F.sum(ones, keepdims=True)
-        axes = {"axis": tuple(range(self.axis, 0))} if self.axis < 0 else {"axis": tuple(range(self.axis)), "exclude": True}
+        axes = (
+            {"axis": tuple(range(self.axis, 0))}
+            if self.axis < 0
+            else {"axis": tuple(range(self.axis)), "exclude": True}
+        )
         return F.sum(ones, keepdims=True, **axes)
 
     @classmethod
@@ -259,7 +270,8 @@ class LayerNormalization(_FromAxis):
 class RMSNormalization(_FromAxis):
     """X divided by the root of its mean square over all axes from ``axis`` on, times scale, in the dtype of scale.
 
-    Shapes: X any, scale what broadcasts to X -> as X. Source: ONNX RMSNormalization (opset 23 to newest); Zhang and Sennrich 2019."""
+    Shapes: X any, scale what broadcasts to X -> as X.
+    Source: ONNX RMSNormalization (opset 23 to newest); Zhang and Sennrich 2019."""
 
     inputs = ("X", "scale")
 

@@ -13,7 +13,8 @@ INT64 = np.dtype(np.int64)
 
 @op("_onnx_TopK")
 class TopK(Standard):
-    """The K largest (or smallest) numbers of X along axis in order, and their positions; of equal numbers the first comes first.
+    """The K largest (or smallest) numbers of X along axis in order, and their positions; of equal numbers the first
+    comes first.
 
     Source: ONNX TopK (opset 11 to newest)."""
 
@@ -58,10 +59,11 @@ class TopK(Standard):
 
 @op("_onnx_Unique")
 class Unique(Standard):
-    """Every number of X once (of X flattened), or every slice along axis: in order, or with sorted=0 as they first occur.
+    """Every number of X once (of X flattened), or every slice along axis: in order, or with sorted=0 as they first
+    occur.
 
-    Outputs: they; for each where it first is in X; for each of X where it is among them; how often each occurs. NaN counts as equal to
-    itself, and last. Source: ONNX Unique (opset 11 to newest)."""
+    Outputs: they; for each where it first is in X; for each of X where it is among them; how often each occurs. NaN
+    counts as equal to itself, and last. Source: ONNX Unique (opset 11 to newest)."""
 
     axis: int | None = None
     sorted: bool = True

@@ -59,14 +59,21 @@ class _Pool(Slid):
 
     def shape(self, x):
         if len(x) != len(self.kernel) + 2:
-            raise self.fail(f"got X of shape {show(x)} for kernel_shape={show(self.kernel)}, wanted {len(self.kernel) + 2} axes")
+            raise self.fail(
+                f"got X of shape {show(x)} for kernel_shape={show(self.kernel)}, wanted {len(self.kernel) + 2} axes"
+            )
         return (*x[:2], *self.steps(x[2:], self.kernel))
 
     def axes(self, spatial):
         """For every spatial axis (size, kernel, stride, dilation, padding before it, steps)."""
         rank = len(self.kernel)
         before, _ = self.borders(spatial, self.kernel)
-        each = self.along(rank, self.strides), self.along(rank, self.dilations), before, self.steps(spatial, self.kernel)
+        each = (
+            self.along(rank, self.strides),
+            self.along(rank, self.dilations),
+            before,
+            self.steps(spatial, self.kernel),
+        )
         return list(zip(spatial, self.kernel, *each))
 
     def folded(self, x, ufunc, fill):
@@ -84,7 +91,9 @@ class _Pool(Slid):
                 part = pad_spatial(part, *map(tuple, pads), fill)
                 total = part[(*lead, slice(0, (steps - 1) * stride + 1 if steps else 0, stride))].copy()
                 for i in range(dilation, dilation * kernel, dilation):
-                    ufunc(total, part[(*lead, slice(i, i + (steps - 1) * stride + 1 if steps else i, stride))], out=total)
+                    ufunc(
+                        total, part[(*lead, slice(i, i + (steps - 1) * stride + 1 if steps else i, stride))], out=total
+                    )
                 part = total
             target[piece] = part
         return out
@@ -166,7 +175,9 @@ class MaxPool(_MaxPool):
         wide = widen(x)
         y = self.folded(wide, np.maximum, least(wide.dtype))
         result = narrow(y, x.dtype)
-        return result if self.num_outputs == 1 else (result, self.positions(wide, y, "F" if self.storage_order else "C"))
+        return (
+            result if self.num_outputs == 1 else (result, self.positions(wide, y, "F" if self.storage_order else "C"))
+        )
 
     def gradient(self, F, dy, x, *outputs):
         return F._backward__onnx_MaxPool(dy if self.num_outputs == 1 else dy[0], x, **self.dump())
@@ -174,7 +185,14 @@ class MaxPool(_MaxPool):
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(1, 2, 5, 6), kernel_shape=(3, 2), pads=(0, 1, 1, 0), strides=(2, 2), ceil_mode=True)
-        yield make(make.uniform(1, 2, 7, 5), kernel_shape=(2, 2), dilations=(2, 1), num_outputs=2, strides=(1, 2), storage_order=1)
+        yield make(
+            make.uniform(1, 2, 7, 5),
+            kernel_shape=(2, 2),
+            dilations=(2, 1),
+            num_outputs=2,
+            strides=(1, 2),
+            storage_order=1,
+        )
         yield make(make.array([[[3, 250, 7, 0, 0]]], "uint8"), kernel_shape=(2,), pads=(1, 1), num_outputs=2)
 
 
@@ -237,7 +255,9 @@ class AveragePool(_Pool):
     def examples(cls, make):
         yield make(make.uniform(1, 2, 5, 6), kernel_shape=(3, 2), pads=(0, 1, 1, 0), strides=(2, 2))
         # onnxruntime counts padding with ceil_mode as the standard says from opset 19 on
-        yield make(make.uniform(1, 2, 7, 5), kernel_shape=(2, 2), pads=(1, 1, 0, 1), dilations=(2, 1), count_include_pad=True)
+        yield make(
+            make.uniform(1, 2, 7, 5), kernel_shape=(2, 2), pads=(1, 1, 0, 1), dilations=(2, 1), count_include_pad=True
+        )
         yield make(make.uniform(1, 1, 6), kernel_shape=(3,), auto_pad="SAME_UPPER", strides=(2,))
 
 
@@ -364,8 +384,9 @@ class GlobalLpPool(_Power, _Global):
 class MaxUnpool(Standard):
     """What MaxPool chose put back to where it was, zeros around it.
 
-    Shapes: X and I (N, C, *steps), output_shape (axes of X,) -> (N, C, *spatial) with stride (steps - 1) + kernel - pads, in which I
-    counts; what output_shape is larger by is added at the end. Source: ONNX MaxUnpool (opset 9 to newest)."""
+    Shapes: X and I (N, C, *steps), output_shape (axes of X,) -> (N, C, *spatial) with stride (steps - 1) + kernel - pads,
+    in which I counts (onnxruntime: in output_shape); what output_shape is larger by is added at the end.
+    Source: ONNX MaxUnpool (opset 9 to newest)."""
 
     kernel_shape: tuple[int, ...]
     pads: Ints = None

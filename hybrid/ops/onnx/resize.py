@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from ...op import op
+from ...op import Domain, op
 from ...shapes import UNKNOWN, show
 from ..adjoint import linear
 from ..common import narrow, widen
@@ -38,13 +38,15 @@ def cubic(t: np.ndarray, a: float) -> np.ndarray:
 class Resize(Standard):
     """X with other sizes along ``axes`` (all of them when left out): sizes, or the old ones times scales rounded down.
 
-    Where a new element lies among the old ones coordinate_transformation_mode says; mode: the nearest one by nearest_mode, linear or
-    cubic interpolation between the neighbours, the outermost element repeated beyond the ends (exclude_outside: without those,
-    the other weights made to sum to 1). antialias: downwards the kernel is stretched over all elements that a new one covers.
+    Where a new element lies among the old ones coordinate_transformation_mode says; mode: the nearest one by nearest_mode,
+    linear or cubic interpolation between the neighbours, the outermost element repeated beyond the ends (exclude_outside:
+    without those, the other weights made to sum to 1). antialias: downwards the kernel is stretched over all elements that a
+    new one covers.
     tf_crop_and_resize: only the part roi (starts, then ends, as parts of each axis), extrapolation_value beyond the ends.
     Shapes: X any, roi (2 axes,), scales and sizes (axes,) -> X with the new sizes.
-    Integers are computed in float32 (64 bits: float64), cut to what they hold and their fractions cut off (antialias: rounded), which
-    the standard leaves open and onnxruntime does.
+    Integers are computed in float32 (64 bits: float64), cut to what they hold and their fractions cut off (antialias:
+    rounded), which the standard leaves open and onnxruntime does. In align_corners the sizes are those of the result, whole
+    numbers, as the standard's formula, onnxruntime and torch have them; onnx's evaluator takes old size times scale.
     Source: ONNX Resize (opset 19; older ones are brought to that form)."""
 
     antialias: bool = False
@@ -68,6 +70,9 @@ class Resize(Standard):
     def infer_value(self, values, shapes):
         return None
 
+    def domain(self, name, shapes):
+        return None if name == "X" else Domain(1, 3, integer=name == "sizes")
+
     def _axes(self, rank):
         return range(rank) if self.axes is None else [a % rank for a in self.axes]
 
@@ -83,7 +88,10 @@ class Resize(Standard):
             new = ints(sizes)
             self._want(len(new) == len(axes), "sizes", sizes, len(axes))
             if self.keep_aspect_ratio_policy == "stretch":
-                return {a: (n, np.float32(n) / np.float32(shape[a]) if shape[a] else np.float32(1)) for a, n in zip(axes, new)}
+                return {
+                    a: (n, np.float32(n) / np.float32(shape[a]) if shape[a] else np.float32(1))
+                    for a, n in zip(axes, new)
+                }
             pick = min if self.keep_aspect_ratio_policy == "not_larger" else max
             scale = pick(n / shape[a] for a, n in zip(axes, new))
             return {a: (math.floor(scale * shape[a] + 0.5), scale) for a in axes}
@@ -121,7 +129,7 @@ class Resize(Standard):
     # -- where new elements lie ------------------------------------------------------------------------------------------
 
     def coordinates(self, old: int, new: int, scale: float, start: float, end: float, dtype: type) -> np.ndarray:
-        """The position among the old elements of every new one, in dtype (nearest neighbours are found in float32, as elsewhere)."""
+        """The position among the old elements of every new one, in dtype (nearest ones are found in float32, as elsewhere)."""
         mode, at = self.coordinate_transformation_mode, np.arange(new, dtype=dtype)
         scale = dtype(scale)
         half = dtype(0.5)
@@ -133,7 +141,11 @@ class Resize(Standard):
             return (at + half) / scale
         if mode == "tf_crop_and_resize":
             start, end, last = dtype(start), dtype(end), dtype(old - 1)
-            return start * last + at * (end - start) * last / dtype(new - 1) if new > 1 else np.full(new, half * (start + end) * last)
+            return (
+                start * last + at * (end - start) * last / dtype(new - 1)
+                if new > 1
+                else np.full(new, half * (start + end) * last)
+            )
         if mode == "pytorch_half_pixel" and new <= 1:
             return np.zeros(new, dtype)
         found = (at + half) / scale - half
@@ -156,7 +168,9 @@ class Resize(Standard):
                 scale = new / old if old else 1.0
             at = self.coordinates(old, new, scale, start, end, np.float64 if exact else np.float32)
             outside = (at < 0) | (at > old - 1) if self.cropped else None
-            yield Line(axis, *self._taps(at, old, float(scale)), outside if outside is not None and outside.any() else None)
+            yield Line(
+                axis, *self._taps(at, old, float(scale)), outside if outside is not None and outside.any() else None
+            )
 
     def _taps(self, at, old, scale):
         """(places, weights) of every new element."""
@@ -188,7 +202,9 @@ class Resize(Standard):
             wide = np.float64 if x.dtype.itemsize == 8 else np.float32
             y = widen(x).astype(wide, copy=False)
         outside = []
-        for line in self.lines(x.shape, roi, scales, sizes, single=x.dtype.kind in "iu"):  # whose fractions are cut off: as others do
+        for line in self.lines(
+            x.shape, roi, scales, sizes, single=x.dtype.kind in "iu"
+        ):  # whose fractions are cut off: as others do
             y = self._along(y, line)
             if line.outside is not None:
                 outside.append((line.axis, line.outside))
@@ -208,7 +224,9 @@ class Resize(Standard):
         after = (1,) * (x.ndim - line.axis - 1)
         weights = line.weights.astype(x.dtype)
         if line.places.shape[1] > 8:  # many taps: a product with a matrix
-            return np.moveaxis(np.tensordot(self.matrix(line, x.shape[line.axis]).astype(x.dtype), x, (1, line.axis)), 0, line.axis)
+            return np.moveaxis(
+                np.tensordot(self.matrix(line, x.shape[line.axis]).astype(x.dtype), x, (1, line.axis)), 0, line.axis
+            )
         total = np.take(x, line.places[:, 0], line.axis)
         total *= weights[:, 0].reshape(-1, *after)
         for i in range(1, weights.shape[1]):
@@ -242,9 +260,15 @@ class Resize(Standard):
         x, scales = make.uniform(1, 1, 4, 5), make.array([1, 1, 0.6, 1.7])
         yield make(x, scales, given=("scales",))
         yield make(x, scales, given=("scales",), mode="cubic", exclude_outside=True)
-        yield make(x, make.array([1, 1, 7, 3], "int64"), given=("sizes",), mode="linear", coordinate_transformation_mode="align_corners")
         yield make(
-            x, make.array([0, 0, 0.4, 0.1, 1, 1, 1.2, 0.8]), make.array([1, 1, 3, 3], "int64"), given=("roi", "sizes"), mode="linear",
-            coordinate_transformation_mode="tf_crop_and_resize", extrapolation_value=0.5,
+            x,
+            make.array([1, 1, 7, 3], "int64"),
+            given=("sizes",),
+            mode="linear",
+            coordinate_transformation_mode="align_corners",
+        )
+        yield make(
+            x, make.array([0, 0, 0.4, 0.1, 1, 1, 1.2, 0.8]), make.array([1, 1, 3, 3], "int64"), given=("roi", "sizes"),
+            mode="linear", coordinate_transformation_mode="tf_crop_and_resize", extrapolation_value=0.5,
         )  # fmt: skip
         yield make(x, make.array([3], "int64"), given=("sizes",), axes=(-1,), mode="linear", antialias=True)

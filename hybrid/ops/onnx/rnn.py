@@ -33,20 +33,26 @@ ACTIVATIONS = {
     "tanh": Activation(lambda x, a, b: np.tanh(x), lambda x, y, a, b: 1 - y * y),
     "sigmoid": Activation(lambda x, a, b: sigmoid(x), lambda x, y, a, b: y * (1 - y)),
     "affine": Activation(lambda x, a, b: a * x + b, lambda x, y, a, b: np.full_like(x, a), 1.0, 0.0),
-    "leakyrelu": Activation(lambda x, a, b: np.where(x >= 0, x, a * x), lambda x, y, a, b: np.where(x >= 0, 1, a), 0.01),
+    "leakyrelu": Activation(
+        lambda x, a, b: np.where(x >= 0, x, a * x), lambda x, y, a, b: np.where(x >= 0, 1, a), 0.01
+    ),
     "thresholdedrelu": Activation(lambda x, a, b: np.where(x >= a, x, 0), lambda x, y, a, b: x >= a, 1.0),
-    "scaledtanh": Activation(lambda x, a, b: a * np.tanh(b * x), lambda x, y, a, b: a * b * (1 - np.tanh(b * x) ** 2), 1.0, 1.0),
+    "scaledtanh": Activation(
+        lambda x, a, b: a * np.tanh(b * x), lambda x, y, a, b: a * b * (1 - np.tanh(b * x) ** 2), 1.0, 1.0
+    ),
     "hardsigmoid": Activation(
         lambda x, a, b: np.clip(a * x + b, 0, 1), lambda x, y, a, b: a * ((y > 0) & (y < 1)), 0.2, 0.5
     ),
     "elu": Activation(
-        lambda x, a, b: np.where(x >= 0, x, a * np.expm1(np.minimum(x, 0))), lambda x, y, a, b: np.where(x >= 0, 1, y + a), 1.0
+        lambda x, a, b: np.where(x >= 0, x, a * np.expm1(np.minimum(x, 0))),
+        lambda x, y, a, b: np.where(x >= 0, 1, y + a),
+        1.0,
     ),
     "softsign": Activation(lambda x, a, b: x / (1 + np.abs(x)), lambda x, y, a, b: (1 - np.abs(y)) ** 2),
     "softplus": Activation(lambda x, a, b: softplus(x), lambda x, y, a, b: sigmoid(x)),
 }
-"""By name in lower case, in which ONNX's names are compared. Source: the operators' descriptions; the defaults are those of the ONNX
-operators of the same names."""
+"""By name in lower case, in which ONNX's names are compared. Source: the operators' descriptions; the defaults are those of the
+ONNX operators of the same names (onnxruntime's ThresholdedRelu has another, 0)."""
 
 
 class Bound(NamedTuple):
@@ -83,11 +89,12 @@ class Tape(NamedTuple):
 
 
 class Recurrent(Standard):
-    """A recurrent layer. Shapes: X (T, N, C), W (D, G*H, C), R (D, G*H, H), B (D, 2*G*H), sequence_lens (N,), initial states (D, N, H)
-    -> Y (T, D, N, H), last states (D, N, H).
+    """A recurrent layer. Shapes: X (T, N, C), W (D, G*H, C), R (D, G*H, H), B (D, 2*G*H), sequence_lens (N,), initial states
+    (D, N, H) -> Y (T, D, N, H), last states (D, N, H).
 
     Past its length a sequence has outputs of 0 and keeps its state, which for one without steps is 0 (onnxruntime's reading); its
-    reverse direction starts at its own end. clip bounds the arguments of the gates' activations. The operators' attribute layout is not theirs: it is read and written as transposes."""
+    reverse direction starts at its own end. clip bounds the arguments of the gates' activations. The operators' attribute layout
+    is not theirs: it is read as transposes."""
 
     activation_alpha: tuple[float, ...] = ()
     activation_beta: tuple[float, ...] = ()
@@ -146,8 +153,10 @@ class Recurrent(Standard):
         return [(x[0], self.directions, x[1], size), *[last] * len(self.states)]
 
     def domain(self, name, shapes):
-        known = shapes[0] is not None and shapes[0][0] is not UNKNOWN
-        return Domain(0, shapes[0][0], integer=True) if name == "sequence_lens" and known else None
+        x = shapes[0]
+        if name != "sequence_lens" or x is None or x[0] is UNKNOWN:
+            return None
+        return Domain(0, x[0], integer=True)
 
     # -- steps ---------------------------------------------------------------------------------------------------------
 
@@ -156,8 +165,8 @@ class Recurrent(Standard):
         raise NotImplementedError
 
     def step_back(self, tape: Tape, weights: Weights, dstates: Sequence[Array], grads: Weights) -> tuple[Any, Any]:
-        """(gradient of given, gradients of the states before); those of r, of the second half of b and of the peepholes are added to
-        grads."""
+        """(gradient of given, gradients of the states before); those of r, of the second half of b and of the peepholes are
+        added to grads."""
         raise NotImplementedError
 
     # -- all steps -----------------------------------------------------------------------------------------------------
@@ -218,7 +227,7 @@ class Recurrent(Standard):
         tapes: list[list[Tape]] = [[] for _ in weights]
         self._run(x, lengths, weights, begin, tapes)
         dx = np.zeros_like(x)
-        found: dict[str, list[Array]] = {n: [] for n in ("W", "R", "B", "P", *self.states)}
+        found: dict[str, list[Any]] = {n: [] for n in ("W", "R", "B", "P", *self.states)}
         for direction, own in enumerate(weights):
             grads = Weights(*(None if a is None else np.zeros_like(a) for a in own))  # type: ignore[arg-type]
             dgiven = np.zeros((steps, count, len(own.w)), x.dtype)
@@ -291,7 +300,12 @@ class RNN(Recurrent):
         x = make.uniform(3, 2, 3)
         yield make(x, make.uniform(1, 4, 3), make.uniform(1, 4, 4), hidden_size=4, direction="reverse")
         more = make.uniform(2, 8), make.array([3, 1], "int32"), make.uniform(2, 2, 4)
-        attrs = {"activations": ("Softsign", "Elu"), "activation_alpha": (0.7,), "hidden_size": 4, "direction": "bidirectional"}
+        attrs = {
+            "activations": ("Softsign", "Elu"),
+            "activation_alpha": (0.7,),
+            "hidden_size": 4,
+            "direction": "bidirectional",
+        }
         yield make(x, make.uniform(2, 4, 3), make.uniform(2, 4, 4), *more, given=cls.optional, **attrs)
 
 
@@ -404,7 +418,13 @@ class LSTM(Recurrent):
         x = make.uniform(3, 2, 3)
         attrs = {"hidden_size": 4, "direction": "reverse"}
         yield make(x, make.uniform(1, 16, 3), make.uniform(1, 16, 4), make.uniform(1, 12), given=("P",), **attrs)
-        more = make.uniform(2, 32), make.array([3, 1], "int32"), make.uniform(2, 2, 4), make.uniform(2, 2, 4), make.uniform(2, 12)
+        more = (
+            make.uniform(2, 32),
+            make.array([3, 1], "int32"),
+            make.uniform(2, 2, 4),
+            make.uniform(2, 2, 4),
+            make.uniform(2, 12),
+        )
         attrs = {"input_forget": True, "hidden_size": 4, "direction": "bidirectional", "clip": 0.4}
         yield make(x, make.uniform(2, 16, 3), make.uniform(2, 16, 4), *more, given=cls.optional, **attrs)
 

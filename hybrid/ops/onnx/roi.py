@@ -35,7 +35,10 @@ class _Aligned(Standard):
         offset = dtype(0.5 if self.coordinate_transformation_mode == "half_pixel" else 0)
         for left, top, right, bottom in rois * dtype(self.spatial_scale) - offset:
             found = []
-            for start, end, cells, limit in ((top, bottom, self.output_height, shape[2]), (left, right, self.output_width, shape[3])):
+            for start, end, cells, limit in (
+                (top, bottom, self.output_height, shape[2]),
+                (left, right, self.output_width, shape[3]),
+            ):
                 size = end - start if offset else max(end - start, dtype(1))
                 count = self.sampling_ratio if self.sampling_ratio > 0 else max(0, int(np.ceil(size / cells)))
                 each = size / dtype(cells)
@@ -68,8 +71,8 @@ class _Aligned(Standard):
 
 @op("_onnx_RoiAlign")
 class RoiAlign(_Aligned):
-    """The mean of points spread evenly over every cell of a grid laid over each region, each read by linear interpolation; mode max: the
-    greatest of the four weighted neighbours of all points, as the standard's own evaluator and onnxruntime have it.
+    """The mean of points spread evenly over every cell of a grid laid over each region, each read by linear interpolation;
+    mode max: the greatest of the four weighted neighbours of all points, as onnx's evaluator and onnxruntime have it.
 
     Shapes: X (N, C, H, W), rois (R, 4) of x1, y1, x2, y2, batch_indices (R,) -> (R, C, output_height, output_width).
     Source: ONNX RoiAlign (opset 16 to newest); He et al., Mask R-CNN, arXiv:1703.06870."""
@@ -141,6 +144,9 @@ class RoiAlignBackward(Once, _Aligned):
             for i, (r, c, w) in enumerate(corners):
                 r, c, w = (self.cells(np.broadcast_to(v, shape), down, across) for v in (r, c, w))
                 point = best // 4
-                r, c, w = (np.take_along_axis(np.broadcast_to(v, (*best.shape, down * across)), point[..., None], -1)[..., 0] for v in (r, c, w))
+                r, c, w = (
+                    np.take_along_axis(np.broadcast_to(v, (*best.shape, down * across)), point[..., None], -1)[..., 0]
+                    for v in (r, c, w)
+                )
                 np.add.at(dx[index], (np.broadcast_to(channels, r.shape), r, c), np.where(best % 4 == i, head * w, 0))
         return dx.astype(x.dtype, copy=False)

@@ -14,7 +14,8 @@ INT64 = np.dtype(np.int64)
 @linear(0)
 @op("_onnx_Compress")
 class Compress(Standard):
-    """The slices of input along axis (or the numbers of input flattened) for which condition holds; those after its end are left out.
+    """The slices of input along axis (or the numbers of input flattened) for which condition holds; those after its
+    end are left out.
 
     Source: ONNX Compress (opset 9 to newest)."""
 
@@ -59,7 +60,8 @@ class Compress(Standard):
 class NonZero(Standard):
     """The coordinates of all elements of X other than 0, in C order: (rank, how many), int64.
 
-    An X of no dimension counts as one of no rows: (0, 0 or 1), as NumPy had it. Source: ONNX NonZero (opset 9 to newest)."""
+    An X of no dimension counts as one of no rows: (0, 0 or 1), as NumPy had it. Source: ONNX NonZero (opset 9 to
+    newest)."""
 
     inputs = ("X",)
     data_decides = True
@@ -85,12 +87,14 @@ class NonZero(Standard):
 
 @op("_onnx_NonMaxSuppression")
 class NonMaxSuppression(Standard):
-    """Of boxes that overlap those with the greatest scores: rows (batch, class, box), int64, by batch and class and then by score.
+    """Of boxes that overlap those with the greatest scores: rows (batch, class, box), int64, by batch and class and
+    then by score.
 
-    Shapes: boxes (batch, n, 4): corners (y1, x1, y2, x2) in any order, or with center_point_box (x, y, width, height) of the middle;
-    scores (batch, classes, n). Only scores above score_threshold count; a box goes when its intersection over union with one that was
-    chosen exceeds iou_threshold (default 0). At most max_output_boxes_per_class are chosen of a class (default 0: none); of equal scores the first
-    comes first. Source: ONNX NonMaxSuppression (opset 11 to newest)."""
+    Shapes: boxes (batch, n, 4): corners (y1, x1, y2, x2) in any order, or with center_point_box (x, y, width, height)
+    of the middle; scores (batch, classes, n). Only scores above score_threshold count; a box goes when its
+    intersection over union with one that was chosen exceeds iou_threshold (default 0). At most
+    max_output_boxes_per_class are chosen of a class (default 0: none); of equal scores the first comes first. Source:
+    ONNX NonMaxSuppression (opset 11 to newest)."""
 
     center_point_box: bool = False
 

@@ -13,8 +13,8 @@ from .base import Standard, ints
 
 @op("_onnx_Shape")
 class ShapeOf(Standard):
-    """The shape of data from axis start to end (exclusive), as a 1-D int64 tensor; both count from behind when negative and are
-    moved inside. Source: ONNX Shape (opset 15 to newest)."""
+    """The shape of data from axis start to end (exclusive), as a 1-D int64 tensor; both count from behind when
+    negative and are moved inside. Source: ONNX Shape (opset 15 to newest)."""
 
     start: int = 0
     end: int | None = None
@@ -73,13 +73,15 @@ class Moving(Standard, Reshaping):
     partial = True
 
     def meaning(self, data, *others):
-        return data.reshape(self.shape(data.shape, *(None if o is None else o.shape for o in others), values=(data, *others)))
+        return data.reshape(
+            self.shape(data.shape, *(None if o is None else o.shape for o in others), values=(data, *others))
+        )
 
 
 @op("_onnx_Reshape")
 class Reshape(Moving):
-    """The numbers of data in the given shape, in which one -1 takes what is left and 0 keeps the dim at its place, or with allowzero
-    is a size. Source: ONNX Reshape (opset 5 to newest)."""
+    """The numbers of data in the given shape, in which one -1 takes what is left and 0 keeps the dim at its place, or
+    with allowzero is a size. Source: ONNX Reshape (opset 5 to newest)."""
 
     allowzero: bool = False
 
@@ -96,7 +98,9 @@ class Reshape(Moving):
                 sizes.append(INFERRED)
             elif size == 0 and not self.allowzero:
                 if place >= len(own):
-                    raise self.fail(f"got shape {wanted}, which keeps dim {place} of data that has {len(own)} dimensions")
+                    raise self.fail(
+                        f"got shape {wanted}, which keeps dim {place} of data that has {len(own)} dimensions"
+                    )
                 sizes.append(own[place])
             elif size < -1:
                 raise self.fail(f"got shape {wanted}, wanted sizes, 0 or -1")
@@ -190,7 +194,8 @@ class Unsqueeze(Moving):
 
 @op("_onnx_Expand")
 class Expand(Standard):
-    """input broadcast with the given shape: a size of 1 there keeps input's. Source: ONNX Expand (opset 8 to newest)."""
+    """input broadcast with the given shape: a size of 1 there keeps input's. Source: ONNX Expand (opset 8 to
+    newest)."""
 
     inputs = ("input", "shape")
     uses = ("values",)

@@ -31,7 +31,7 @@ def _numbers(x: Array) -> Array:
 
 def _pairs(x: Array, dtype: Any, parts: int = 2) -> Array:
     """The inverse of _numbers, with real and imaginary part or the real one alone."""
-    return np.stack([x.real, x.imag][:parts], axis=-1).astype(dtype)
+    return np.stack([np.real(x), np.imag(x)][:parts], axis=-1).astype(dtype)
 
 
 def _resized(x: Array, length: int, axis: int) -> Array:
@@ -171,7 +171,12 @@ class STFT(Standard):
             length = UNKNOWN if values[3] is None else _scalar(values[3])
         hop = _scalar(values[1])
         count = UNKNOWN if hop is None else (signal[1] - length) // hop + 1
-        return (signal[0], count if count is UNKNOWN else max(count, 0), length // 2 + 1 if self.onesided else length, 2)
+        return (
+            signal[0],
+            count if count is UNKNOWN else max(count, 0),
+            length // 2 + 1 if self.onesided else length,
+            2,
+        )
 
     def domain(self, name, shapes):
         return Domain(1, 4, integer=True) if name in ("frame_step", "frame_length") else None
@@ -196,7 +201,8 @@ class STFT(Standard):
 
     def gradient(self, F, dy, *arrays):
         names = self.takes()
-        found = dict(zip(("signal", "window"), F._backward__onnx_STFT(dy=dy, **dict(zip(names, arrays)), **self.dump())))
+        gradients = F._backward__onnx_STFT(dy=dy, **dict(zip(names, arrays)), **self.dump())
+        found = {str(n): g for n, g in zip(("signal", "window"), gradients)}
         return [found.get(n) for n in names]
 
     @classmethod
@@ -230,11 +236,11 @@ class STFTBackward(Once, STFT):
         x = _numbers(signal)
         dframes = _adjoint(_numbers(dy), places.shape[1], 2)
         dx = np.zeros(x.shape, np.complex128)
-        np.add.at(dx, (slice(None), places), dframes * weights)
+        np.add.at(dx, (slice(None), places), dframes * weights)  # type: ignore[arg-type]
         dsignal = _pairs(dx, signal.dtype, signal.shape[2])
         if window is None:
             return dsignal
-        return dsignal, (dframes * x[:, places].conj()).real.sum((0, 1)).astype(window.dtype)
+        return dsignal, np.real(dframes * x[:, places].conj()).sum((0, 1)).astype(window.dtype)
 
 
 # -- windows ---------------------------------------------------------------------------------------------------------------
@@ -266,7 +272,8 @@ class Window(Standard):
     def meaning(self, size):
         count = _scalar(size)
         turns = 2 * np.pi * np.arange(count) / np.float64(count if self.periodic else count - 1)
-        return convert(sum(c * np.cos(i * turns) for i, c in enumerate(self.cosines)), self.output_datatype)
+        waves = np.stack([c * np.cos(i * turns) for i, c in enumerate(self.cosines)])
+        return convert(waves.sum(0), self.output_datatype)
 
     def gradient(self, F, dy, size, y):
         return None

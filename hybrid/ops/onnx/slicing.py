@@ -16,8 +16,8 @@ from .base import Standard, ints
 @linear(0)
 @op("_onnx_Slice")
 class Slice(Standard):
-    """data[starts[i]:ends[i]:steps[i]] along each axes[i] (the first ones by default), with Python's meaning: what counts from behind
-    or lies outside is moved inside. Source: ONNX Slice (opset 10 to newest)."""
+    """data[starts[i]:ends[i]:steps[i]] along each axes[i] (the first ones by default), with Python's meaning: what
+    counts from behind or lies outside is moved inside. Source: ONNX Slice (opset 10 to newest)."""
 
     inputs = ("data", "starts", "ends", "axes", "steps")
     optional = ("axes", "steps")
@@ -31,7 +31,9 @@ class Slice(Standard):
         axes = range(len(starts)) if axes is None else axes
         steps = (1,) * len(starts) if steps is None else steps
         if not len(starts) == len(ends) == len(axes) == len(steps):
-            raise self.fail(f"got starts={starts}, ends={ends}, axes={tuple(axes)}, steps={steps}, wanted equal lengths")
+            raise self.fail(
+                f"got starts={starts}, ends={ends}, axes={tuple(axes)}, steps={steps}, wanted equal lengths"
+            )
         if 0 in [s for s in steps if s is not UNKNOWN]:
             raise self.fail(f"got steps={steps}, wanted no zero")
         return [(axis_of(self, a, rank), *part) for a, *part in zip(axes, starts, ends, steps)]
@@ -43,7 +45,7 @@ class Slice(Standard):
             return (UNKNOWN,) * len(data)
         count = len(axes) if axes is not None else len(data) if others[0][0] is UNKNOWN else others[0][0]
         known = [
-            (UNKNOWN,) * count if v is None and name in self.given + ("starts", "ends") else v
+            (UNKNOWN,) * count if v is None and name in (*self.given, "starts", "ends") else v
             for name, v in zip(("starts", "ends", "axes", "steps"), (starts, ends, axes, steps))
         ]
         for axis, start, end, step in self.parts(len(data), *known):
@@ -75,8 +77,8 @@ class Slice(Standard):
 
 @op("_onnx_Split")
 class Split(Standard):
-    """input cut along axis into pieces of the sizes ``split``, or into num_outputs pieces of one size, the last of which is smaller where
-    the axis does not divide. Source: ONNX Split (opset 18 to newest)."""
+    """input cut along axis into pieces of the sizes ``split``, or into num_outputs pieces of one size, the last of
+    which is smaller where the axis does not divide. Source: ONNX Split (opset 18 to newest)."""
 
     axis: int = 0
     num_outputs: int
@@ -99,9 +101,9 @@ class Split(Standard):
 
     def checked(self, total, sizes):
         """Raise OpError unless the pieces make up the axis."""
-        if len(sizes) != self.num_outputs or min(sizes, default=0) < 0:
+        if len(sizes) != self.num_outputs or any(s is not UNKNOWN and s < 0 for s in sizes):
             raise self.fail(f"cannot cut an axis of size {total} into {self.num_outputs} pieces, got sizes {sizes}")
-        if total is not UNKNOWN and sum(sizes) != total:
+        if is_known((total, *sizes)) and sum(sizes) != total:
             raise self.fail(f"got pieces of {sizes}, wanted the sum {total}")
 
     def shape(self, data, split, *, values):
@@ -145,10 +147,11 @@ def sources(size: int, before: int, after: int, mode: str) -> np.ndarray:
 @linear(0, 2, jointly=True)
 @op("_onnx_Pad")
 class Pad(Standard):
-    """data with pads[i] places before and pads[n + i] after axis axes[i] (all by default); a negative number takes as many away first.
+    """data with pads[i] places before and pads[n + i] after axis axes[i] (all by default); a negative number takes as
+    many away first.
 
-    They hold constant_value (0 by default), or with mode edge the last number, reflect the numbers mirrored at it, wrap those of the
-    other end. ``axes`` wants constant_value. Source: ONNX Pad (opset 18 to newest)."""
+    They hold constant_value (0 by default), or with mode edge the last number, reflect the numbers mirrored at it,
+    wrap those of the other end. ``axes`` wants constant_value. Source: ONNX Pad (opset 18 to newest)."""
 
     mode: Literal["constant", "reflect", "edge", "wrap"] = "constant"
 
@@ -187,7 +190,9 @@ class Pad(Standard):
         for axis, (before, after) in enumerate(pairs):
             if before > 0 or after > 0:
                 if not cut.shape[axis]:
-                    raise self.fail(f"cannot pad axis {axis} of data of shape {data.shape} with mode {self.mode}: it is empty")
+                    raise self.fail(
+                        f"cannot pad axis {axis} of data of shape {data.shape} with mode {self.mode}: it is empty"
+                    )
                 cut = cut.take(sources(cut.shape[axis], max(before, 0), max(after, 0), self.mode), axis)
         return cut
 
@@ -235,8 +240,8 @@ class Pad(Standard):
 @linear(0)
 @op("_onnx_CenterCropPad")
 class CenterCropPad(Standard):
-    """The middle of input_data, or input_data in the middle of zeros, so that axes (all by default) have the sizes ``shape``; what is
-    odd goes to the end. Source: ONNX CenterCropPad (opset 18 to newest)."""
+    """The middle of input_data, or input_data in the middle of zeros, so that axes (all by default) have the sizes
+    ``shape``; what is odd goes to the end. Source: ONNX CenterCropPad (opset 18 to newest)."""
 
     axes: Shape | None = None
 
@@ -261,7 +266,8 @@ class CenterCropPad(Standard):
 
     @staticmethod
     def middle(whole, part):
-        """Where the smaller of two sizes lies in the larger, for every axis; nothing is cut where the first is the smaller one."""
+        """Where the smaller of two sizes lies in the larger, for every axis; nothing is cut where the first is the
+        smaller one."""
         return tuple(slice((w - p) // 2, (w - p) // 2 + p) if p < w else slice(None) for w, p in zip(whole, part))
 
     def meaning(self, data, shape):
@@ -281,7 +287,8 @@ class CenterCropPad(Standard):
 @linear(0)
 @op("_onnx_Trilu")
 class Trilu(Standard):
-    """The last two axes of input with zeros below its k-th diagonal, or with upper=0 above it. Source: ONNX Trilu (opset 14 to newest)."""
+    """The last two axes of input with zeros below its k-th diagonal, or with upper=0 above it. Source: ONNX Trilu
+    (opset 14 to newest)."""
 
     upper: bool = True
 

@@ -34,9 +34,9 @@ class _Sampled(Standard):
     mode: Literal["linear", "nearest", "cubic"] = "linear"
     padding_mode: Literal["zeros", "border", "reflection"] = "zeros"
 
-    def along(self, at: np.ndarray, size: int) -> list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
-        """For coordinates along one axis, for every tap: (index within the axis, whether it counts, weight, derivative of the weight
-        by the coordinate in the grid)."""
+    def along(self, at: np.ndarray, size: int) -> list[tuple[np.ndarray, ...]]:
+        """For coordinates along one axis, for every tap: (index within the axis, whether it counts, weight, derivative of
+        the weight by the coordinate in the grid)."""
         dtype = at.dtype.type
         scale = dtype((size - 1) / 2 if self.align_corners else size / 2)
         place = (at + 1) * scale - dtype(0 if self.align_corners else 0.5)
@@ -65,9 +65,11 @@ class _Sampled(Standard):
             index = np.minimum(index, (period if self.align_corners else period - 1) - index)
         return index.clip(0, size - 1), np.ones((), bool)
 
-    def taps(self, shape: tuple[int, ...], grid: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, list[np.ndarray]]]:
-        """For data of a shape, for every pixel that a point is made of: (index into one flattened image, weight with 0 for what does
-        not count, its derivative by each coordinate of the grid), each shaped as the points."""
+    def taps(
+        self, shape: tuple[int, ...], grid: np.ndarray
+    ) -> Iterator[tuple[np.ndarray, np.ndarray, list[np.ndarray]]]:
+        """For data of a shape, for every pixel that a point is made of: (index into one flattened image, weight with 0 for
+        what does not count, its derivative by each coordinate of the grid), each shaped as the points."""
         spatial = shape[2:]
         axes = [self.along(grid[..., len(spatial) - 1 - a], n) for a, n in enumerate(spatial)]
         for each in itertools.product(*axes):
@@ -85,7 +87,9 @@ class _Sampled(Standard):
     def want_fit(self, x, grid):
         """Raise OpError unless the shapes go together."""
         if len(x) != len(grid) or len(x) < 3 or (grid[-1] is not UNKNOWN and grid[-1] != len(x) - 2):
-            raise self.fail(f"got X of shape {show(x)} and a grid of {show(grid)}, wanted (N, *points, {len(x) - 2}) of as many axes")
+            raise self.fail(
+                f"got X of shape {show(x)} and a grid of {show(grid)}, wanted (N, *points, {len(x) - 2}) of as many axes"
+            )
         if self.mode == "cubic" and len(x) != 4:
             raise self.fail(f"got mode=cubic for X of shape {show(x)}, wanted 4 axes")
 
@@ -116,7 +120,11 @@ class GridSample(_Sampled):
         if flat.shape[2]:
             for index, weight, _ in self.taps(x.shape, points):
                 values = np.take_along_axis(flat, index.reshape(len(x), 1, -1), 2)
-                out += values if self.mode == "nearest" and self.padding_mode != "zeros" else values * weight.reshape(len(x), 1, -1)
+                out += (
+                    values
+                    if self.mode == "nearest" and self.padding_mode != "zeros"
+                    else values * weight.reshape(len(x), 1, -1)
+                )
         return out.reshape(*x.shape[:2], *grid.shape[1:-1]).astype(x.dtype, copy=False)
 
     def gradient(self, F, dy, x, grid, y):
@@ -190,7 +198,9 @@ class AffineGrid(Standard):
         lines = []
         for n in sizes:
             if self.align_corners:
-                lines.append(np.linspace(-1, 1, n))  # of a single element: -1 as in onnx's evaluator (onnxruntime 1, torch 0)
+                lines.append(
+                    np.linspace(-1, 1, n)
+                )  # of a single element: -1 as in onnx's evaluator (onnxruntime 1, torch 0)
             else:
                 lines.append((2 * np.arange(n) + 1) / max(n, 1) - 1)
         grid = np.meshgrid(*lines, indexing="ij")[::-1]

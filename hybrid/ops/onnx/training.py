@@ -1,5 +1,5 @@
-"""Steps of optimizers (ai.onnx.preview.training). Inputs are the learning rate R, the number of updates T so far, then all tensors, all
-their gradients and all their states; outputs all new tensors, then all new states. A float16 state is computed in float32."""
+"""Steps of optimizers (ai.onnx.preview.training). Inputs are the learning rate R, the number of updates T so far, then all tensors,
+all their gradients and all their states; outputs all new tensors, then all new states."""
 
 from typing import Any, ClassVar, Literal
 
@@ -66,7 +66,8 @@ class Step(Standard):
 
 @op("_onnx_training_Adagrad")
 class Adagrad(Step):
-    """H + g^2; X - R / (1 + T decay_factor) g / (sqrt(H) + epsilon): see Step. Source: ONNX Adagrad (ai.onnx.preview.training 1)."""
+    """H + g^2; X - R / (1 + T decay_factor) g / (sqrt(H) + epsilon): see Step.
+    Source: ONNX Adagrad (ai.onnx.preview.training 1)."""
 
     decay_factor: float = 0.0
     epsilon: float = 1e-6
@@ -85,8 +86,8 @@ class Adagrad(Step):
 
 @op("_onnx_training_Adam")
 class Adam(Step):
-    """V = alpha V + (1 - alpha) g; H = beta H + (1 - beta) g^2; X - R V / (sqrt(H) + epsilon), where R is corrected for T steps; then
-    the norm's share: see Step. Source: ONNX Adam (ai.onnx.preview.training 1); Kingma and Ba 2014, arXiv:1412.6980."""
+    """V = alpha V + (1 - alpha) g; H = beta H + (1 - beta) g^2; X - R V / (sqrt(H) + epsilon), where R is corrected for T steps;
+    then the norm's share: see Step. Source: ONNX Adam (ai.onnx.preview.training 1); Kingma and Ba 2014, arXiv:1412.6980."""
 
     alpha: float = 0.9
     beta: float = 0.999
@@ -126,6 +127,15 @@ class Momentum(Step):
 
     @classmethod
     def examples(cls, make):
-        arrays = make.array(0.1), make.array(2, "int64"), make.uniform(3, 2), make.uniform(2), make.uniform(3, 2), make.uniform(2)
+        arrays = (
+            make.array(0.1),
+            make.array(2, "int64"),
+            make.uniform(3, 2),
+            make.uniform(2),
+            make.uniform(3, 2),
+            make.uniform(2),
+        )
         for mode in ("standard", "nesterov"):
-            yield make(*arrays, make.uniform(3, 2), make.uniform(2), alpha=0.9, beta=0.8, mode=mode, norm_coefficient=0.01)
+            yield make(
+                *arrays, make.uniform(3, 2), make.uniform(2), alpha=0.9, beta=0.8, mode=mode, norm_coefficient=0.01
+            )
