@@ -154,7 +154,7 @@ class _Export:
     def _read_input(wanted: Any) -> tuple[Sequence[Any] | None, np.dtype | None]:
         if isinstance(wanted, Spec):
             return wanted.shape, wanted.dtype
-        if isinstance(wanted, np.ndarray):
+        if isinstance(wanted, np.ndarray | np.generic):
             return wanted.shape, wanted.dtype
         return tuple(d if isinstance(d, str) else int(d) for d in wanted), None
 
@@ -185,7 +185,7 @@ class _Export:
         for name in self.kinds:
             shapes[name], dtypes[name] = (), np.dtype(object)
         try:
-            return infer(self.graph, shapes, dtypes, default_dtype=self.default_dtype)
+            return infer(self.graph, shapes, dtypes, default_dtype=self.default_dtype, values=self.params)
         except MXNetError as error:
             foreign = untranslatable(self.graph, self.opset)
             if foreign:
@@ -241,7 +241,9 @@ class _Export:
         inner = copy.copy(self)  # problems are shared
         inner.graph, inner.builder = graph, b
         given = graph.feeds(held)
-        inner.inference = infer(graph, {n: v.shape for n, v in given.items()}, {n: v.dtype for n, v in given.items()})
+        shapes, dtypes = {n: v.shape for n, v in given.items()}, {n: v.dtype for n, v in given.items()}
+        values = {n: v.const for n, v in given.items() if v.const is not None}
+        inner.inference = infer(graph, shapes, dtypes, values=values)
         inner.values = {(id(n), 0): given[n.name] for n in graph.variables()}
         inner.read = _read(graph)
         scope, results = b.scope, b.results

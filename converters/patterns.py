@@ -356,6 +356,18 @@ def unmerged(
     return None
 
 
+def whole_shape(shape: Any, dtype: np.dtype | None) -> Any:
+    """The tensor whose shape a Value is, as it came from the graph; its dtype, which nobody has written down, is taken to
+    be the one given. None where the Value is something else."""
+    node = None if shape.entry is None else shape.entry.node
+    found = numbers(shape)
+    if node is None or node.op is None or node.op.name != "shape_array" or found is None:
+        return None
+    like = type(shape)("", tuple(UNKNOWN if isinstance(n, Count) else n for n in found), dtype, None, node.inputs[0])
+    like.dims = tuple(found)
+    return like
+
+
 def target_dims(shape: Any, data: Any) -> tuple[Any, ...] | None:
     """The dims of data reshaped to a target whose numbers are known, but for those that the target does not say."""
     target, own = numbers(shape), dims(data)

@@ -264,6 +264,8 @@ from_onnx("Min")(_one_by_one(MINIMUM))
 
 @from_onnx("Sum")
 def _(g, first, *others):
+    if len(others) > 1 and is_short(first):
+        return g.apply("_onnx_Sum", first, *others)
     equal = is_known(first.shape) and all(identical(first.shape, a.shape) for a in others)
     if len(others) > 1 and equal:
         return g.add_n(first, *others)
@@ -272,6 +274,8 @@ def _(g, first, *others):
 
 @from_onnx("Mean")
 def _(g, first, *others):
+    if others and is_short(first):
+        return g.apply("_onnx_Mean", first, *others)
     y = _total(g, first, *others)
     return g.apply("_div_scalar", y, scalar=float(1 + len(others))) if others else y
 

@@ -6,6 +6,7 @@ from hybrid.shapes import UNKNOWN, is_known
 
 from ..error import Unsupported
 from ..importer import FOLDED
+from ..patterns import Count, numbers
 from ..registry import from_onnx, one_to_one, to_onnx
 from .elementwise import number
 
@@ -94,3 +95,15 @@ def _(g, indices, depth, values, *, axis=-1):
         "_npi_where", g.apply("_npi_less_scalar", whole, scalar=0), g.Cast(depth, dtype=np.dtype(np.int64)), whole
     )
     return g.itself(nowhere, depth, values, axis=axis)
+
+
+@from_onnx("Range", since=11)
+def _(g, start, limit, delta):
+    """As many whole numbers as an input of the model is long are counted along it."""
+    found = numbers(limit)
+    if found is not None and start.fixed and delta.fixed and delta.const.item() == 1:
+        size = found.item() - start.const.item()
+        owner = g.sized(size, start.dtype) if isinstance(size, Count) and start.dtype.kind in "iu" else None
+        if owner is not None:
+            return g.apply("_contrib_arange_like", owner[0], start=float(start.const.item()), axis=owner[1])
+    return g.itself(start, limit, delta)

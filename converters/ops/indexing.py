@@ -30,7 +30,7 @@ def inside(b: Builder, where: Value, data: Value, axis: int, mode: str) -> Value
 
 @to_onnx("take")
 def _(b, op, a, indices):
-    axis = op.axis % a.rank
+    axis = op.axis if a.shape is None else op.axis % a.rank
     return b.Gather(a, inside(b, positions(b, indices), a, axis, op.mode), axis=axis)
 
 

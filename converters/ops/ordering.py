@@ -55,7 +55,7 @@ def _(g, x, k, *, axis=-1, largest=1, sorted=1):
 
 def top(g, x, k, **attributes):
     """The largest or smallest numbers and where they are. MXNet takes a constant k, and 0 for all of them."""
-    if not k.fixed or k.ints()[0] < 1:
+    if not k.fixed or k.ints()[0] < 1 or x.shape is None:
         return g.apply("_onnx_TopK", x, k, **attributes)
     ascending = not attributes.get("largest", True)
     return g.topk(x, axis=attributes["axis"], k=k.ints()[0], ret_typ="both", is_ascend=ascending, dtype="int64")

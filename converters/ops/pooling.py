@@ -1,7 +1,8 @@
 """Pooling as MaxPool and AveragePool with explicit pads.
 
-MXNet's full convention is the valid one with stride - 1 more of padding at the far end, whatever the size; ceil_mode is not
-used, because ONNX drops a last window that begins in the padding and opsets differ in what its mean counts.
+MXNet's full convention is the valid one with stride - 1 more of padding at the far end, whatever the size; ceil_mode is used
+for maxima alone and where no window can begin in that padding, because ONNX drops such a window, and opsets differ in what
+its mean counts.
 """
 
 import math
@@ -144,6 +145,9 @@ def _max(b, op, w, x):
         raise Unsupported(
             f"stride={op.stride} with pooling_convention=full: windows hold nothing, whose maximum ONNX leaves open"
         )
+    if op.name == "Pooling" and any(w.extra) and all(p + s <= k for p, s, k in zip(w.pads, w.strides, w.kernel)):
+        # no window begins in the padding at the end
+        return b.MaxPool(x, kernel_shape=w.kernel, strides=w.strides, pads=w.pads * 2, ceil_mode=1)
     if op.name == "Pooling_v1" and any(w.pads):  # there padding counts as 0
         return w.max(b, zeros_around(b, x, w.pads, w.pads), [0] * len(w.pads), w.extra, least)
     return w.max(b, x, w.pads, w.ends, least)

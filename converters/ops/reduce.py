@@ -247,7 +247,7 @@ def _by_mxnet(kind, g, x, axes, keepdims):
 
 def _read_reduction(kind, g, x, listed, keepdims):
     axes = tuple(listed) or None
-    found = None if x.dtype is None else _by_mxnet(kind, g, x, axes, bool(keepdims))
+    found = None if x.dtype is None or x.shape is None else _by_mxnet(kind, g, x, axes, bool(keepdims))
     if found is not None:
         return found
     return g.apply(
@@ -289,13 +289,13 @@ for _kind in ("Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "LogSum", "LogSum
 def _read_place(name):
     @from_onnx(name)
     def _(g, x, *, axis=0, keepdims=1):
-        if x.shape == ():
+        if not x.shape:
             return g.apply(f"_onnx_{name}", x, axis=axis, keepdims=bool(keepdims))
         return g.apply(f"_npi_{name.lower()}", x, axis=axis, keepdims=bool(keepdims))
 
     @from_onnx(name, since=12)
     def _(g, x, *, axis=0, keepdims=1, select_last_index=0):
-        if select_last_index or x.shape == ():
+        if select_last_index or not x.shape:
             return g.itself(x, axis=axis, keepdims=bool(keepdims), select_last_index=bool(select_last_index))
         return g.apply(f"_npi_{name.lower()}", x, axis=axis, keepdims=bool(keepdims))
 

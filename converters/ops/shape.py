@@ -10,7 +10,7 @@ from hybrid.shapes import UNKNOWN, is_known
 
 from ..builder import Builder, Value
 from ..error import Unsupported
-from ..patterns import codes, dims, target_dims, unmerged
+from ..patterns import codes, dims, target_dims, unmerged, whole_shape
 from ..registry import from_onnx, to_onnx
 
 
@@ -167,7 +167,11 @@ def reshape_computed(g, data, shape, **attributes):
         apart.dims = (*own[:axis], *theirs[begin:end], *own[axis + 1 :])
         found = codes(apart, shape, **attributes)
         data = data if found is None else apart
-    result = g.itself(data, shape, **attributes) if found is None else g.Reshape(data, shape=found)
+    other = whole_shape(shape, data.dtype) if found is None else None
+    if other is not None:
+        result = g.reshape_like(data, other)
+    else:
+        result = g.itself(data, shape, **attributes) if found is None else g.Reshape(data, shape=found)
     if sizes is not None and result.shape is not None:
         result.dims = tuple(s if d is UNKNOWN else d for d, s in zip(result.shape, sizes))
     return result
@@ -230,7 +234,9 @@ def squeeze(g, data, axes):
         axes = [a for a, d in enumerate(data.shape) if d == 1]
     if axes is not None and not len(axes):
         return g.apply("_copy", data)
-    name = "_np_squeeze" if axes is None or data.shape is None or len(axes) == data.rank else "squeeze"
+    if axes is not None and data.shape is None:
+        return g.apply("_onnx_Squeeze", data, g.const(np.array(axes, np.int64)), given=("axes",))
+    name = "_np_squeeze" if axes is None or len(axes) == data.rank else "squeeze"
     return g.apply(name, data, axis=None if axes is None else tuple(axes))
 
 
@@ -249,9 +255,9 @@ def unsqueeze(g, data, axes):
     axes = list(axes)
     if not axes:
         return g.apply("_copy", data)
+    if data.shape is None:
+        return g.apply("_onnx_Unsqueeze", data, g.const(np.array(axes, np.int64)))
     if len(axes) > 1 and min(axes) < 0:
-        if data.shape is None:
-            return g.apply("_onnx_Unsqueeze", data, g.const(np.array(axes, np.int64)))
         axes = [a % (data.rank + len(axes)) for a in axes]
     if len(set(axes)) < len(axes):
         raise Unsupported(f"got axes {axes}, wanted each once")

@@ -132,4 +132,6 @@ def _(g, data, shape, *, axes=None):
 @from_onnx("Trilu", since=14)
 def _(g, x, k=None, *, upper=1):
     lower = not upper and (k is None or k.fixed) and x.shape is not None and x.rank > 1
-    return g.apply("_npi_tril", x, k=0 if k is None else k.ints()[0]) if lower else g.itself(x, k, upper=upper)
+    if not lower:
+        return g.itself(x, k, upper=upper)
+    return g.apply("_npi_tril", x, k=0 if k is None else min(max(k.ints()[0], -FAR // 2), FAR // 2))  # MXNet adds to it

@@ -96,7 +96,7 @@ def _grown(g, x, scales, sizes, mode, coordinates, nearest_mode):
     if x.shape is None or len(x.shape) != 4 or x.dtype is None or x.dtype.name not in FLOATS:
         return None
     spatial = x.shape[2:]
-    known, new = is_known(spatial), []
+    known, new = is_known(x.shape), []  # BilinearResize2D is written with sizes, which only then are read as it again
     if sizes is not None:
         if sizes.const is None or not known or any(a is UNKNOWN or a != b for a, b in zip(x.shape[:2], sizes.ints())):
             return None
@@ -128,8 +128,6 @@ def _grown(g, x, scales, sizes, mode, coordinates, nearest_mode):
         return None
     if known and all(n == int(n) and n >= 1 for n in new):
         sizes = {"height": int(new[0]), "width": int(new[1])}
-    elif whole:
-        sizes = {"scale_height": factors[0], "scale_width": factors[1]}
     else:
         return None
     return g.apply("_contrib_BilinearResize2D", x, mode="size", align_corners=coordinates == "align_corners", **sizes)
@@ -149,6 +147,11 @@ def _resize(g, x, roi, scales, sizes, **attrs):
         return None if v is None or (v.const is not None and not v.const.size) else v
 
     scales, sizes = filled(scales), filled(sizes)
+    if attrs.get("coordinate_transformation_mode") == "tf_half_pixel_for_nn" and attrs["mode"] == "nearest":
+        # which left the standard with opset 18, and is half_pixel half an element further on
+        nearest = {"floor": "round_prefer_ceil", "round_prefer_floor": "ceil"}.get(attrs["nearest_mode"])
+        if nearest is not None:
+            attrs |= {"coordinate_transformation_mode": "half_pixel", "nearest_mode": nearest}
     # what nothing reads is left out
     roi = filled(roi) if attrs.get("coordinate_transformation_mode") == "tf_crop_and_resize" else None
     simple = (

@@ -15,13 +15,16 @@ from ..context import Context
 from ..error import MXNetError, OperandError, OpError
 from ..graph.graph import Entry, Graph
 from ..graph.infer import infer
-from ..ndarray import NDArray
+from ..ndarray import NDArray, from_numpy
+from ..ops.onnx.base import held, hold
 from ..shapes import is_known
 from ..symbol import Symbol
 from .base_parameter import ParameterError
 from .hybrid_block import HybridBlock
 from .nested import _flatten, _regroup
 from .parameter_dict import ParameterDict
+
+_OBJECT = np.dtype(object)
 
 
 class SymbolBlock(HybridBlock):
@@ -46,6 +49,9 @@ class SymbolBlock(HybridBlock):
         self._out_format = _flatten(shape, "output")[1]
         self._in_format = [0] * len(variables) if _flat(inputs) else _flatten(list(inputs), "input")[1]
         self._cached_graph = variables, out
+        kinds = {n.name for n in out.graph.variables() if "__kind__" in n.attrs}
+        self._sequences = {i for i, v in enumerate(variables) if v.name in kinds}
+        """Which inputs are no tensors."""
         self._lock = threading.Lock()
         self._make_parameters(out.graph, {v.name for v in variables})
         common = len(_common_prefix(list(self._params.keys())))
@@ -135,10 +141,12 @@ class SymbolBlock(HybridBlock):
             return super()._build_cache(*args)
 
     def forward(self, x: Any = None, *args: Any) -> Any:
-        """The outputs for arrays, or for symbols.
+        """The outputs for arrays, or for symbols. Inputs and outputs of an imported network that are sequences are lists.
 
         Raises TypeError for other inputs, ValueError for too few or many, MXNetError when shapes or dtypes do not fit."""
         given = () if x is None and not args else (x, *args)
+        if self._sequences:
+            given = [_held(a) if i in self._sequences and isinstance(a, list | tuple) else a for i, a in enumerate(given)]
         flat: list[Any] = _flatten(list(given), "input")[0] if _nested(given) else list(given)
         variables, out = self._get_graph()
         names = [str(v.name) for v in variables]
@@ -154,7 +162,10 @@ class SymbolBlock(HybridBlock):
         if not flat:
             return self._call_cached_op()
         with flat[0].context:
-            return self._call_cached_op(*given)
+            found = self._call_cached_op(*given)
+        if isinstance(found, list):
+            return [_shown(f) if isinstance(f, NDArray) else f for f in found]
+        return _shown(found)
 
     def cast(self, dtype: Any) -> None:
         """Convert all parameters to a dtype; those of BatchNorm stay in float32 when it is float16."""
@@ -182,6 +193,19 @@ def _symbols(given: Any, what: str) -> Iterator[Symbol]:
             yield from _symbols(item, what)
     else:
         raise TypeError(f"SymbolBlock: {what} must be a Symbol or a (nested) list of them, got {type(given).__name__}")
+
+
+def _held(values: Sequence[Any]) -> NDArray:
+    """A list of arrays as the graph's sequences carry it."""
+    return from_numpy(hold([v.asnumpy() if isinstance(v, NDArray) else np.asarray(v) for v in values]))
+
+
+def _shown(array: NDArray) -> Any:
+    """An output; a sequence as a list."""
+    if array._dtype != _OBJECT or array.ndim:
+        return array
+    value = held(array.asnumpy())
+    return [from_numpy(v, zero_copy=False) for v in value] if isinstance(value, list) else array
 
 
 def _trains(dtype: np.dtype | None) -> bool:

@@ -4,7 +4,10 @@ test_suite.py fails for a test in here that passes, so a closed gap leaves the l
 
 import re
 
-EXCEPTIONS: dict[str, str] = {}
+EXCEPTIONS: dict[str, str] = {
+    "test_resize_downsample_scales_(linear|cubic)_align_corners_cpu": "expects the position i (old - 1) / (old * scale - 1); the "
+    "standard's formula, onnxruntime and torch have the size of the result, a whole number, in the place of old * scale",
+}
 
 NOT_WRITTEN: dict[str, str] = {}
 """Tests that pass, but whose model is not written as ONNX again with the same bits, with the reason."""

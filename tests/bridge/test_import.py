@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 import bridge
 import hybrid as mx
 from bridge.cli import app
+from bridge.onnx_backend import prepare
 from hybrid.op import OPS
 
 runner = CliRunner()
@@ -49,6 +50,18 @@ def test_open_axes_are_verified_at_two_sizes(net: Path) -> None:
     found = bridge.import_onnx(net).verification
     assert found is not None
     assert len({tuple(run["shapes"]["x"]) for run in found.runs}) == 2
+
+
+def made(tmp_path: Path, text: str, opset: int = 17) -> Path:
+    """A model file."""
+    path = tmp_path / "made.onnx"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": {opset}]>\n{text}'), path)
+    return path
+
+
+def files(folder: Path) -> list[str]:
+    """Names of all files of symbols and parameters, hidden ones too."""
+    return sorted(f.name for f in folder.iterdir() if not f.name.endswith((".onnx", ".npz", ".md")))
 
 
 def test_json_for_machines(net: Path, tmp_path: Path) -> None:
@@ -96,7 +109,12 @@ def _symbol(net: Path) -> Path:
 def test_a_model_that_onnxruntime_refuses_is_held_against_onnx_itself(tmp_path: Path) -> None:
     newest = onnx.defs.onnx_opset_version()
     path = tmp_path / "new.onnx"
-    onnx.save(onnx.parser.parse_model(NET.replace('"": 17', f'"": {newest + 1 - 1}').replace("ir_version: 8", "ir_version: 10")), path)
+    onnx.save(
+        onnx.parser.parse_model(
+            NET.replace('"": 17', f'"": {newest + 1 - 1}').replace("ir_version: 8", "ir_version: 10")
+        ),
+        path,
+    )
     found = bridge.import_onnx(path)
     assert found.verified
     if found.witness != "onnxruntime":
@@ -125,3 +143,181 @@ def test_an_imported_network_learns(net: Path) -> None:
         trainer.step(8)
         losses.append(float(loss.mean().asscalar()))
     assert losses[-1] < losses[0]
+
+
+@pytest.mark.parametrize(
+    ("declared", "text"),
+    [
+        ("seq(float[?]) x", "y = ConcatFromSequence <axis = 0> (x)"),
+        ("string[n] x", 'y = StringNormalizer <case_change_action = "LOWER"> (x)'),
+        ("optional(float[2]) x", "y = OptionalGetElement (x)"),
+    ],
+)
+def test_words_and_sequences_are_imported_without_verification_only(declared: str, text: str, tmp_path: Path) -> None:
+    kind = "string" if "string" in declared else "float"
+    path = made(tmp_path, f"net ({declared}) => ({kind}[m] y) {{ {text} }}")
+    error = call("import", path, code=2).stderr
+    assert f"input x takes {declared.split('(')[0].split('[')[0]}" in error.replace("tensor(string)", "string")
+    assert "--no-verify" in error
+    assert not files(tmp_path)
+    data = json.loads(call("import", path, "--no-verify", "--json").stdout)
+    assert not data["verified"]
+    assert data["witness"] == ""
+    assert files(tmp_path) == ["made-0000.params", "made-symbol.json"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "net () => (float[2] y) { y = Constant <value = float[2] {1, 2}> () }",
+        "net () => (float[2] y) <float[2] w = {1, -2}> { y = Relu (w) }",
+        "net (float x) => (float y) { y = Relu (x) }",
+        "net (float[0, 3] x) => (float[0, 3] y) { y = Relu (x) }",
+        "net (float[2] x) => (float[2] x) { }",
+        "net (float[2] x, float[3] nobody_reads_it) => (float[2] y) { y = Relu (x) }",
+        "net (int64[n] i) => (float[n, 2] y) <float[3, 2] w = {1, 2, 3, 4, 5, 6}> { y = Gather (w, i) }",
+    ],
+    ids=["constant", "stored", "rank 0", "size 0", "input as output", "unread input", "places"],
+)
+def test_models_of_unusual_inputs(text: str, tmp_path: Path) -> None:
+    found = bridge.import_onnx(made(tmp_path, text), output=tmp_path / "out")
+    assert found.verified
+    assert files(tmp_path) == ["out-0000.params", "out-symbol.json"]
+
+
+def test_random_numbers_are_refused_for_verification(tmp_path: Path) -> None:
+    path = made(tmp_path, "net (float[2, 3] x) => (float[2, 3] y) { n = RandomNormalLike (x)  y = Add (x, n) }")
+    error = call("import", path, code=2).stderr
+    assert "the model draws random numbers, at n" in error
+    assert "--no-verify" in error
+    assert not files(tmp_path)
+    call("import", path, "--no-verify")
+    assert files(tmp_path) == ["made-0000.params", "made-symbol.json"]
+
+
+SIZES = "net (float[n, k] x, float[m] z) => (float[p, q] y) { s = Constant <value = int64[2] {-1, 7}> ()  r = Reshape (x, s)  y = Add (r, z) }"
+
+
+def test_sizes_that_cannot_be_guessed_are_asked_for(tmp_path: Path) -> None:
+    path = made(tmp_path, SIZES)
+    error = call("import", path, code=2).stderr
+    assert "the model leaves sizes open" in error
+    assert "--input NAME:D1,D2" in error
+    assert not files(tmp_path)
+    call("import", path, "--input", "x:3,14", "--input", "z:7")
+    np.savez(tmp_path / "a.npz", x=np.ones((2, 7), np.float32), z=np.ones(7, np.float32))
+    np.savez(tmp_path / "b.npz", x=np.ones((4, 21), np.float32), z=np.ones(1, np.float32))
+    data = json.loads(
+        call("import", path, "--inputs", tmp_path / "a.npz", "--also", tmp_path / "b.npz", "--json").stdout
+    )
+    assert [run["shapes"]["x"] for run in data["verification"]["runs"]] == [[2, 7], [4, 21]]
+
+
+def test_an_unknown_rank_is_asked_for(tmp_path: Path) -> None:
+    path = made(tmp_path, "net (float[] x) => (float[] y) { y = Relu (x) }")
+    assert "give the shape of input x" in call("import", path, code=2).stderr
+    call("import", path, "--input", "x:2,3,4")
+
+
+def test_wrong_numbers_leave_a_reproduction_and_a_report(
+    net: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = OPS["softmax"].compute
+    monkeypatch.setattr(OPS["softmax"], "compute", lambda op, *a, **k: right(op, *a, **k) * 1.01)
+    call("import", net, "-o", tmp_path / "out", "--repro", tmp_path / "repro", "--report", tmp_path / "r.md", code=1)
+    assert "first difference at node y (softmax)" in (tmp_path / "r.md").read_text()
+    report = json.loads((tmp_path / "repro" / "report.json").read_text())
+    assert report["kind"] == "local"
+    given = dict(np.load(tmp_path / "repro" / "inputs.npz"))
+    alone = bridge.run(tmp_path / "repro" / "node-symbol.json", given)
+    np.testing.assert_array_equal(*alone.values(), np.load(tmp_path / "repro" / "expected.npz")["y"])
+    theirs = bridge.run(tmp_path / "repro" / "node.onnx", given)
+    np.testing.assert_allclose(*theirs.values(), np.load(tmp_path / "repro" / "got.npz")["y"], rtol=1e-6)
+
+
+def test_a_report_is_written(net: Path, tmp_path: Path) -> None:
+    call("import", net, "--report", tmp_path / "r.md")
+    assert "equivalent to onnxruntime" in (tmp_path / "r.md").read_text()
+
+
+@pytest.mark.parametrize("damage", ["short", "empty", "text"])
+def test_damaged_files(damage: str, net: Path, tmp_path: Path) -> None:
+    whole = net.read_bytes()
+    net.write_bytes({"short": whole[:-30], "empty": b"", "text": b"<html>not found</html>"}[damage])
+    (tmp_path / "net-0000.params").write_bytes(b"mine")
+    error = call("import", net, code=2).stderr
+    assert "net.onnx" in error.replace("\n", "")
+    assert files(tmp_path) == ["net-0000.params"]
+    assert (tmp_path / "net-0000.params").read_bytes() == b"mine"
+
+
+def test_the_folder_must_be_there(net: Path, tmp_path: Path) -> None:
+    assert "no such folder" in call("import", net, "-o", tmp_path / "no" / "out", code=2).stderr
+
+
+def test_weights_beside_the_file(tmp_path: Path) -> None:
+    model = onnx.parser.parse_model(NET)
+    for tensor in model.graph.initializer:  # only raw bytes go to another file
+        tensor.CopyFrom(onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(tensor), tensor.name))
+    onnx.save(model, tmp_path / "net.onnx", save_as_external_data=True, location="w.bin", size_threshold=0)
+    assert bridge.import_onnx(tmp_path / "net.onnx", output=tmp_path / "out").verified
+    (tmp_path / "w.bin").unlink()
+    before = (tmp_path / "out-0000.params").read_bytes()
+    assert "w.bin" in call("import", tmp_path / "net.onnx", "-o", tmp_path / "out", code=2).stderr
+    assert (tmp_path / "out-0000.params").read_bytes() == before
+
+
+def test_nothing_is_written_when_no_output_is_asked_for(net: Path, tmp_path: Path) -> None:
+    found = bridge.import_onnx(net.read_bytes())
+    assert found.verified
+    assert found.files == ()
+    assert not files(tmp_path)
+
+
+def test_a_default_of_the_file_can_be_replaced(tmp_path: Path) -> None:
+    path = made(tmp_path, "net (float[2] x, float[2] b) => (float[2] y) <float[2] b = {1, 2}> { y = Add (x, b) }")
+    feeds = {"x": np.array([1, 1], np.float32), "b": np.array([5, 5], np.float32)}
+    assert bridge.import_onnx(path, inputs=feeds).verified
+    assert prepare(onnx.load(path)).run(feeds)[0].tolist() == [6, 6]
+
+
+# -- files that had to be repaired ----------------------------------------------------------------------------------------
+
+
+def test_a_broken_file_is_held_against_what_is_written_anew(tmp_path: Path) -> None:
+    path = made(tmp_path, "net (float[n, 4] x) => (float[n, 4] y) { y = Clip <min = -1.0, max = 1.0> (x) }", opset=13)
+    found = bridge.import_onnx(path)
+    assert found.witness == "onnxruntime on the repaired model"
+    assert found.repairs == ("y: attribute min, max belongs to an older opset than 13: read as there",)
+    assert any("compared with onnxruntime on the repaired model: onnxruntime" in w for w in found.warnings)
+
+
+def test_harmless_repairs_keep_the_file_as_witness(tmp_path: Path) -> None:
+    path = made(tmp_path, "net (float[n, 4] x) => (float[n, 4] y) { y = Relu (h)  h = Neg (x) }")
+    found = bridge.import_onnx(path)
+    assert found.repairs
+    assert found.witness == "onnxruntime"
+
+
+def test_wrong_numbers_of_a_repaired_file_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = OPS["softmax"].compute
+    monkeypatch.setattr(OPS["softmax"], "compute", lambda op, *a, **k: right(op, *a, **k) * 1.01)
+    text = "mxnet_converted_model (float[2, 3, 4] x) => (float[2, 3, 4] y) { y = Softmax <axis = 1> (x) }"
+    call("import", made(tmp_path, text, opset=8), code=1)
+    assert not files(tmp_path)
+
+
+def test_what_an_exporter_left_out_is_said(tmp_path: Path) -> None:
+    text = "mxnet_converted_model (float[2, 3, 4, 4] x) => (float[2, 3, 4, 4] y) "
+    pool = "{ y = AveragePool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (x) }"
+    found = bridge.import_onnx(made(tmp_path, text + pool, opset=8))
+    assert found.witness == "onnxruntime on the repaired model"
+    assert any("count_include_pad" in w for w in found.warnings)
+    bn = "<float[3] g = {1, 2, 3}, float[3] z = {0, 0, 0}, float[3] o = {1, 1, 1}> { y = BatchNormalization (x, g, z, z, o) }"
+    assert any("fix_gamma" in w for w in bridge.import_onnx(made(tmp_path, text + bn, opset=8)).warnings)
+    lost = made(
+        tmp_path,
+        text.replace("float[2, 3, 4, 4] y", "float[2, 3, 3, 3] y") + "{ y = MaxPool <kernel_shape = [3, 3]> (x) }",
+        8,
+    )
+    assert "pooling_convention='full'" in call("import", lost, code=2).stderr

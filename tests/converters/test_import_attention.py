@@ -7,9 +7,14 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+import converters
 from bridge.onnx_backend import prepare
+from converters.importer import import_model
 
-from .agreement import agree
+from .agreement import agree, by_onnxruntime, same
+
+if onnx.defs.onnx_opset_version() < 24:
+    pytest.skip("this onnx does not know the standard's Attention", allow_module_level=True)
 
 B, H, S, T, D, V = 2, 4, 3, 5, 8, 6
 NAMES = ["Q", "K", "V", "attn_mask", "past_key", "past_value", "nonpad_kv_seqlen"]
@@ -63,6 +68,33 @@ def test_attention(kv: int, mask: str, past: int, causal: int, flat: bool) -> No
     agree(model("Attention", runs[0], NAMES, outputs, 23, **attrs), *runs, rtol=2e-5, again=23)
 
 
+@pytest.mark.parametrize("mask", ["", "bool", "float"])
+@pytest.mark.parametrize(
+    ("past", "causal", "flat", "kv"), [(0, 0, True, 4), (0, 1, False, 2), (2, 1, True, 1), (2, 0, False, 4)]
+)
+def test_attention_below_opset_23(mask: str, past: int, causal: int, flat: bool, kv: int) -> None:
+    attrs: dict[str, Any] = {"is_causal": causal, "qk_matmul_output_mode": 3 if mask else 1}
+    attrs |= {"q_num_heads": H, "kv_num_heads": kv} if flat else {"softcap": 1.5, "scale": 0.3}
+    runs = [arrays(kv, past, mask, flat, 1), arrays(kv, past, mask, flat, 2, count=4)]
+    outputs = ["Y", "present_key", "present_value", "qk"] if past else ["Y"]
+    proto = model("Attention", runs[0], NAMES, outputs, 23, **attrs)
+    for index, info in enumerate(proto.graph.input):  # the sizes of heads have to be known
+        for axis in range(1, len(info.type.tensor_type.shape.dim)):
+            if index >= 3 or axis != (1 if flat else 2):
+                info.type.tensor_type.shape.dim[axis].dim_value = runs[0][info.name].shape[axis]
+    free = [{n: a for n, a in run.items()} for run in runs]
+    decomposed(proto, *(free if not mask else free[:1]))
+
+
+def decomposed(proto: onnx.ModelProto, *runs: dict[str, np.ndarray]) -> None:
+    """What is written at opset 18 computes the same."""
+    found = import_model(proto)
+    written = converters.to_onnx(found.graph, found.params, found.inputs, 18)
+    for run in runs:
+        for one, other in zip(by_onnxruntime(written, run), prepare(proto).run(run), strict=True):
+            same(np.asarray(one), other, 2e-5)
+
+
 def test_attention_in_float16() -> None:
     given = arrays(2, 0, "bool", False, 3, dtype=np.float16)
     agree(model("Attention", given, NAMES, ["Y"], 23), given, rtol=3e-3, again=23)
@@ -84,6 +116,11 @@ def test_lengths_of_a_cache(causal: int) -> None:
     seen = (keys < lengths) & ((keys <= queries + lengths - S) if causal else True)
     (got,) = prepare(model("Attention", given, NAMES, ["Y"], 24, is_causal=causal)).run(given)
     np.testing.assert_allclose(got, plain(given, seen), rtol=1e-5, atol=1e-6)
+    proto = model("Attention", given, NAMES, ["Y"], 24, is_causal=causal)
+    for info in proto.graph.input[:3]:
+        for axis in (1, 3):
+            info.type.tensor_type.shape.dim[axis].dim_value = given[info.name].shape[axis]
+    decomposed(proto, given)
 
 
 def test_a_mask_shorter_than_the_keys() -> None:
@@ -126,7 +163,10 @@ def test_rotary_embeddings(interleaved: int, part: int, positions: bool, flat: b
         run = {"X": x} | {n: rng.normal(size=cache).astype(np.float32) for n in ("cos_cache", "sin_cache")}
         runs.append(run | ({"position_ids": rng.integers(0, 9, (B, count))} if positions else {}))
     names = ["X", "cos_cache", "sin_cache", "position_ids"]
-    agree(model("RotaryEmbedding", runs[0], names, ["Y"], 23, **attrs), *runs, rtol=1e-5, again=23)
+    proto = model("RotaryEmbedding", runs[0], names, ["Y"], 23, **attrs)
+    agree(proto, *runs, rtol=1e-5, again=23)
+    proto.graph.input[0].type.tensor_type.shape.dim[-1].dim_value = runs[0]["X"].shape[-1]
+    decomposed(proto, *runs)
 
 
 def test_flexible_attention_is_read_by_its_definition() -> None:

@@ -136,7 +136,8 @@ def test_the_older_broadcasting(broadcast: dict[str, int], opset: int) -> None:
     b = uniform(*shape)
     aligned = b.reshape(2, 1, 1) if broadcast.get("axis") == 0 else b
     for op_type, function in (("Sub", np.subtract), ("Greater", np.greater), ("Pow", np.power)):
-        model = single(op_type, [a, b], opset, **broadcast)
+        attrs: dict[str, Any] = dict(broadcast)
+        model = single(op_type, [a, b], opset, **attrs)
         np.testing.assert_allclose(run_model(model, [a, b])[0], function(a, aligned), rtol=1e-6)
 
 
@@ -152,7 +153,7 @@ def test_a_power_has_the_dtype_of_the_base() -> None:
 def test_remainders_of_whole_numbers_are_exact() -> None:
     # onnxruntime goes by way of float64
     a, b = np.array([2**62 + 1, -(2**62) - 1]), np.array([2**31, 2**31])
-    np.testing.assert_array_equal(run_model(single("Mod", [a, b], 13, fmod=1), [a, b])[0], [1, -1])
+    np.testing.assert_array_equal(run_model(single("Mod", [a, b], 13, (), fmod=1), [a, b])[0], [1, -1])
 
 
 @pytest.mark.parametrize(("low", "high"), [(-1, 1), (None, 0.5), (0.1, None), (2, -2), (None, None)])
@@ -193,7 +194,7 @@ KINDS = ("Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "LogSum", "LogSumExp",
 @pytest.mark.parametrize("keepdims", [0, 1])
 def test_reductions(kind: str, axes: list[int] | None, keepdims: int) -> None:
     one, other = uniform(2, 3, 4), uniform(3, 1, 2)
-    old = {} if axes is None else {"axes": axes}
+    old: dict[str, Any] = {} if axes is None else {"axes": axes}
     both(f"Reduce{kind}", [one], [other], 11, keepdims=keepdims, again=13, **old)
     listed = [] if axes is None else [np.array(axes)]
     for constant in ((), (1,)):
@@ -447,7 +448,7 @@ def test_dropout_that_the_model_turns_on() -> None:
 def test_what_cannot_be_read_is_said() -> None:
     with pytest.raises(UnsupportedModel, match="axis 3"):
         import_model(single("Softmax", [uniform(2, 3)], 11, axis=3))
-    with pytest.raises(UnsupportedModel, match="differ|shape"):
+    with pytest.raises(UnsupportedModel, match="shape"):
         import_model(
             helper.make_model(
                 helper.make_graph(

@@ -5,9 +5,10 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from converters.importer import import_model
-from hybrid import symbol
+from converters.importer import from_onnx, import_model
+from hybrid import nd, symbol
 from hybrid.error import MXNetError, OpError
+from hybrid.gluon import SymbolBlock
 from hybrid.graph.executor import Program
 from hybrid.graph.gradient import gradients
 from hybrid.graph.graph import Graph
@@ -283,3 +284,14 @@ def test_grams_are_counted(mode: str, lengths: tuple[int, int], skip: int) -> No
     agree(
         one_node("TfIdfVectorizer", {"x": letters}, 1, 9, pool_strings=list(map(str, pool)), **options), {"x": letters}
     )
+
+
+def test_a_block_takes_and_gives_lists() -> None:
+    text = """main (seq(float[?, 3]) s, int64 k) => (float[A, 3] y, seq(float[?, 3]) t) {
+        y = SequenceAt (s, k) t = SequenceErase (s, k)
+    }"""
+    outputs, *_ = from_onnx(parsed(text))
+    block = SymbolBlock(outputs, [symbol.var("s"), symbol.var("k")])
+    y, t = block([nd.array(X), X[:1]], nd.array(np.array(1), dtype="int64"))
+    np.testing.assert_array_equal(y.asnumpy(), X[:1])
+    assert [a.asnumpy().tolist() for a in t] == [X.tolist()]

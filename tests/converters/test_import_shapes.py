@@ -223,7 +223,11 @@ DTYPES = (
 def test_whatever_the_dtype_numbers_are_moved_as_they_are(name: str) -> None:
     from hybrid.attrs import dtype
 
-    kind = np.dtype(object) if name == "object" else dtype(name)
+    try:
+        kind = np.dtype(object) if name == "object" else dtype(name)
+        helper.np_dtype_to_tensor_dtype(kind)
+    except (KeyError, ValueError):
+        pytest.skip(f"the installed ml_dtypes or onnx {onnx.__version__} cannot say {name}")
     plain = np.arange(12).reshape(3, 4) % 4
     x = plain.astype(str).astype(object) if name == "object" else plain.astype(kind)
     for case, move in MOVED:

@@ -107,6 +107,25 @@ CHAINS = {
         }""",
         ["broadcast_like", "Concat"],
     ),
+    "as another": (
+        """(float[batch, 4, height, width] x) => (float[batch, 4, height, width] y) <int64[3] groups = {0, 2, -1}> {
+            z = Relu(x) s = Shape(z) g = Reshape(z, groups) n = Neg(g) y = Reshape(n, s)
+        }""",
+        ["Activation", "Reshape", "negative", "reshape_like"],
+    ),
+    "square": (
+        """(float[batch, 1, 1, steps] x) => (float[batch, 1, steps, steps] y)
+        <int64[1] ax = {0}, int64 last = {3}, int64[1] one = {1}> {
+            s = Shape(x) n = Gather(s, last) u = Unsqueeze(n, ax) t = Concat<axis = 0>(one, one, u, one) y = Expand(x, t)
+        }""",
+        ["broadcast_like"],
+    ),
+    "places": (
+        """(int64[batch, steps] x) => (int64[steps] y) <int64 i1 = {1}, int64 i0 = {0}> {
+            s = Shape(x) n = Gather(s, i1) y = Range(i0, n, i1)
+        }""",
+        ["_contrib_arange_like"],
+    ),
 }
 
 
@@ -117,13 +136,14 @@ def test_shape_chains_become_operators_of_mxnet(name: str) -> None:
     found = import_model(model)
     assert [n.op.name for n in found.graph.nodes if n.op is not None] == operators
     session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    rest = [d for d in found.inputs["x"].shape or () if isinstance(d, int)]
-    for free in ((2, 3), (5, 1), (1, 7)):
-        x = np.random.default_rng(0).standard_normal((*free[: 3 - len(rest)], *rest)).astype(np.float32)
-        for got, want in zip(
-            Program(found.graph, found.params).run({"x": x}), session.run(None, {"x": x}), strict=True
-        ):
-            np.testing.assert_array_equal(got, np.asarray(want))
+    spec = found.inputs["x"]
+    for sizes in ((2, 3, 4), (5, 1, 2), (1, 7, 3)):
+        free = iter(sizes)
+        shape = [d if isinstance(d, int) else next(free) for d in spec.shape or ()]
+        x = (np.random.default_rng(0).standard_normal(shape) * 9).astype(spec.dtype)
+        got, want = Program(found.graph, found.params).run({"x": x}), session.run(None, {"x": x})
+        for one, two in zip(got, want, strict=True):
+            np.testing.assert_array_equal(one, np.asarray(two))
 
 
 def test_what_the_codes_cannot_say_is_computed() -> None:

@@ -156,7 +156,14 @@ def test_dropout_passes_gradients_where_it_passed_data() -> None:
             data, nd.array(0.25), nd.array(True, dtype="bool"), given=("ratio", "training_mode"), seed=1
         )
     y.backward()
+    assert data.grad is not None
     np.testing.assert_allclose(data.grad.asnumpy(), mask.asnumpy() / 0.75, rtol=1e-6)
+
+
+def test_totals_of_half_precision_are_rounded_once() -> None:
+    x, y = np.array([1], np.float16), np.array([0.00048], np.float16)
+    assert run("Sum", x, y, y, num_args=3)[0] == np.float16(1.00096)
+    assert run("Mean", np.full(1, 60000, np.float16), np.full(1, 60000, np.float16), num_args=2)[0] == 60000
 
 
 def test_arrays_of_sizes_that_arrive() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 
 from ...registry import itself, to_onnx
 
-itself("Range", since=11)
+itself("Range", since=11, read=False)
 itself("EyeLike", since=9)
 itself("OneHot", since=11, write=False)
 itself("ConstantOfShape", since=9, read=False)

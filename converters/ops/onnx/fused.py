@@ -18,7 +18,7 @@ ACTIVATIONS = {
 """What FusedConv and FusedGemm may end with, and what their parameters are."""
 
 
-def _spelt(g, inputs, outputs, *nodes):
+def spelt(g, inputs, outputs, *nodes):
     """The outputs of nodes (operator, names read, names made, attributes); inputs are the values that some of the names are."""
     made = [helper.make_node(name, reads, makes, **attributes) for name, reads, makes, attributes in nodes]
     opsets = [helper.make_opsetid("", OPSET)]
@@ -28,18 +28,18 @@ def _spelt(g, inputs, outputs, *nodes):
 
 @from_onnx("Gelu", domain=MS)
 def _(g, x):
-    return _spelt(g, {"X": x}, ["Y"], ("Gelu", ["X"], ["Y"], {}))
+    return spelt(g, {"X": x}, ["Y"], ("Gelu", ["X"], ["Y"], {}))
 
 
 @from_onnx("BiasGelu", domain=MS)
 def _(g, a, b):
-    return _spelt(g, {"A": a, "B": b}, ["C"], ("Add", ["A", "B"], ["sum"], {}), ("Gelu", ["sum"], ["C"], {}))
+    return spelt(g, {"A": a, "B": b}, ["C"], ("Add", ["A", "B"], ["sum"], {}), ("Gelu", ["sum"], ["C"], {}))
 
 
 @from_onnx("FastGelu", domain=MS)
 def _(g, x, bias=None):
     added = [] if bias is None else [("Add", ["X", "bias"], ["sum"], {})]
-    return _spelt(
+    return spelt(
         g, {"X": x, "bias": bias}, ["Y"], *added, ("Gelu", ["sum" if added else "X"], ["Y"], {"approximate": "tanh"})
     )
 
@@ -55,7 +55,7 @@ def _(g, x, *, alpha=1.702):
         ("Sigmoid", ["scaled"], ["gate"], {}),
         ("Mul", ["X", "gate"], ["Y"], {}),
     )
-    return _spelt(g, inputs, ["Y"], *nodes)
+    return spelt(g, inputs, ["Y"], *nodes)
 
 
 @from_onnx("FusedMatMul", "TransposeMatMul", domain=MS)
@@ -71,11 +71,11 @@ def _(g, a, b, *, alpha=1.0, transA=0, transB=0, transBatchA=0, transBatchB=0): 
             factors[i] = f"turned{i}"
     nodes.append(("MatMul", factors, ["product"], {}))
     if alpha == 1:
-        return _spelt(g, inputs, ["product"], *nodes)
+        return spelt(g, inputs, ["product"], *nodes)
     if a.dtype is None:
         raise Unsupported("the dtype of A is not known")
     inputs["alpha"] = g.const(alpha, a.dtype)
-    return _spelt(g, inputs, ["Y"], *nodes, ("Mul", ["product", "alpha"], ["Y"], {}))
+    return spelt(g, inputs, ["Y"], *nodes, ("Mul", ["product", "alpha"], ["Y"], {}))
 
 
 def _ending(activation, parameters, read, made):
@@ -93,7 +93,7 @@ def _(g, x, w, b=None, z=None, *, activation="", activation_params=(), **attribu
     nodes = [("Conv", ["X", "W", "" if b is None else "B"], ["product"], attributes)]
     if z is not None:
         nodes.append(("Add", ["product", "Z"], ["sum"], {}))
-    return _spelt(g, inputs, ["Y"], *nodes, _ending(activation, activation_params, nodes[-1][2][0], "Y"))
+    return spelt(g, inputs, ["Y"], *nodes, _ending(activation, activation_params, nodes[-1][2][0], "Y"))
 
 
 @from_onnx("FusedGemm", domain=MS)
@@ -102,7 +102,7 @@ def _(
 ):
     given = [v for v in (activation_alpha, activation_beta, activation_gamma) if v is not None]
     product = ("Gemm", ["A", "B", "" if c is None else "C"], ["product"], attributes)
-    return _spelt(g, {"A": a, "B": b, "C": c}, ["Y"], product, _ending(activation, given, "product", "Y"))
+    return spelt(g, {"A": a, "B": b, "C": c}, ["Y"], product, _ending(activation, given, "product", "Y"))
 
 
 def _skipped(g, x, skip, bias, normalised, more, inputs):
@@ -113,7 +113,7 @@ def _skipped(g, x, skip, bias, normalised, more, inputs):
     total = nodes[-1][2][0]
     name, reads, attributes = normalised
     nodes.append((name, [total, *reads], ["output", *more], attributes))
-    found = _spelt(g, {"input": x, "skip": skip, "bias": bias, **inputs}, ["output", *more, total], *nodes)
+    found = spelt(g, {"input": x, "skip": skip, "bias": bias, **inputs}, ["output", *more, total], *nodes)
     return [found[0], *(found[1:-1] if more else [None, None]), found[-1]]
 
 
@@ -137,4 +137,4 @@ def _(g, x, skip, gamma, bias=None, *, epsilon=1e-12):
 def _(g, x, scale, *, axis=-1, epsilon=1e-5, stash_type=1):
     """Written by onnxruntime into the standard's own domain."""
     attributes = {"axis": axis, "epsilon": epsilon, "stash_type": stash_type}
-    return _spelt(g, {"X": x, "scale": scale}, ["Y"], ("RMSNormalization", ["X", "scale"], ["Y"], attributes))
+    return spelt(g, {"X": x, "scale": scale}, ["Y"], ("RMSNormalization", ["X", "scale"], ["Y"], attributes))

@@ -1,5 +1,13 @@
 """Resize in the forms that MXNet lacks."""
 
-from ...registry import itself
+from ...error import Unsupported
+from ...registry import STANDING, to_onnx
 
-itself("Resize", read=False)
+STANDING["_onnx_Resize"] = "", "Resize"
+
+
+@to_onnx("_onnx_Resize")
+def _(b, op, *inputs):
+    if op.coordinate_transformation_mode == "tf_half_pixel_for_nn" and b.opset >= 18:
+        raise Unsupported("coordinate_transformation_mode='tf_half_pixel_for_nn' left ONNX with opset 18; choose 13 to 17")
+    return b.itself("", "Resize", op, inputs)

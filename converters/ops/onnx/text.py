@@ -7,10 +7,6 @@ from ...registry import from_onnx, itself, to_onnx
 itself("StringConcat", "StringSplit", "RegexFullMatch", "ImageDecoder", since=20)
 
 
-def _texts(values):
-    return np.array(values, object)
-
-
 @from_onnx("StringNormalizer", since=10)
 def _(g, x, *, case_change_action="NONE", is_case_sensitive=0, locale="", stopwords=()):
     return g.itself(
@@ -18,7 +14,7 @@ def _(g, x, *, case_change_action="NONE", is_case_sensitive=0, locale="", stopwo
         case_change_action=case_change_action,
         is_case_sensitive=is_case_sensitive,
         locale=locale,
-        stopwords=_texts(stopwords),
+        stopwords=np.array(stopwords, object),
     )
 
 
@@ -35,14 +31,16 @@ def _(b, op, x):
     )
 
 
+_POOLS = {"pool_int64s": np.int64, "pool_strings": object, "ngram_indexes": np.int64, "weights": np.float32}
+
+
 @from_onnx("TfIdfVectorizer", since=9)
-def _(g, x, *, pool_strings=None, **attributes):
-    return g.itself(x, pool_strings=None if pool_strings is None else _texts(pool_strings), **attributes)
+def _(g, x, **attributes):
+    return g.itself(x, **{n: np.array(v, _POOLS[n]) if n in _POOLS else v for n, v in attributes.items()})
 
 
 @to_onnx("_onnx_TfIdfVectorizer")
 def _(b, op, x):
-    attributes = {name: getattr(op, name) for name in op.fields if name not in ("given", "pool_strings")}
-    attributes = {name: list(v) if isinstance(v, tuple) else v for name, v in attributes.items()}
-    pool = None if op.pool_strings is None else op.pool_strings.tolist()
-    return b.node("TfIdfVectorizer", x, pool_strings=pool, dtype=np.dtype(np.float32), **attributes)
+    attributes = {name: getattr(op, name) for name in op.fields if name != "given"}
+    attributes = {n: v.tolist() if isinstance(v, np.ndarray) else v for n, v in attributes.items()}
+    return b.node("TfIdfVectorizer", x, dtype=np.dtype(np.float32), **attributes)

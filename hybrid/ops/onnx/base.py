@@ -76,6 +76,11 @@ class Standard(Op):
         return shapes
 
 
+class Collected(Standard):
+    """Base of operators that take or give what is no array: sequences, optionals, maps. They have no examples, which are of
+    arrays."""
+
+
 class Pointwise(Standard):
     """Base of operators whose output has the shape of its inputs broadcast."""
 

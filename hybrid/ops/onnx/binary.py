@@ -1,5 +1,6 @@
 """Arithmetic and comparison where MXNet's has other dtypes or special cases."""
 
+import functools
 from typing import Literal
 
 import numpy as np
@@ -125,3 +126,41 @@ class Equal(Pair):
     @classmethod
     def examples(cls, make):
         yield make(make.integers(3, 4, high=3, dtype="int64"), make.integers(4, high=3, dtype="int64"))
+
+
+@op("_onnx_Sum")
+class Sum(Pointwise):
+    """The sum of arrays that broadcast, rounded once. Source: ONNX Sum (opset 8 to newest)."""
+
+    num_args: int
+
+    inputs = ("*data",)
+
+    def total(self, arrays: tuple[np.ndarray, ...]) -> np.ndarray:
+        """The sum, of 16-bit floats in float32."""
+        return functools.reduce(np.add, map(widen, arrays))
+
+    def meaning(self, *arrays):
+        return narrow(np.asarray(self.total(arrays)), arrays[0].dtype)
+
+    def gradient(self, F, dy, *arrays_and_y):
+        return [F._backward_sum_like(dy, x) for x in arrays_and_y[:-1]]
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3, 4), make.uniform(4), make.uniform(3, 1))
+        yield make(
+            make.uniform(3, 4, dtype="float16"), make.uniform(4, dtype="float16"), make.uniform(3, 1, dtype="float16")
+        )
+
+
+@op("_onnx_Mean")
+class Mean(Sum):
+    """The mean of arrays that broadcast, rounded once. Source: ONNX Mean (opset 8 to newest)."""
+
+    def meaning(self, *arrays):
+        total = self.total(arrays)
+        return narrow(np.asarray(total / total.dtype.type(len(arrays))), arrays[0].dtype)
+
+    def gradient(self, F, dy, *arrays_and_y):
+        return [g / self.num_args for g in super().gradient(F, dy, *arrays_and_y)]

@@ -8,7 +8,7 @@ from ...attrs import DType
 from ...op import op
 from ...shapes import UNKNOWN
 from ..common import axis_of, narrow, want_rank, widen
-from .base import Standard, ints
+from .base import Standard
 
 
 @op("_onnx_Range")
@@ -156,18 +156,22 @@ class ConstantOfShape(Standard):
 
     def shape(self, input, *, values):
         want_rank(self, input, 1, what="input")
-        dims = ints(values[0])
-        if dims is not None:
-            if any(d < 0 for d in dims):
-                raise self.fail(f"got shape {dims}, wanted no negative size")
-            return dims
+        if values[0] is not None:
+            return self.dims(values[0])
         return None if input[0] is UNKNOWN else (UNKNOWN,) * input[0]
+
+    def dims(self, input: np.ndarray) -> tuple[int, ...]:
+        """The shape. Raises OpError for one that is none."""
+        dims = tuple(int(d) for d in input)
+        if any(d < 0 for d in dims):
+            raise self.fail(f"got shape {dims}, wanted no negative size")
+        return dims
 
     def dtype(self, input):
         return self.value.dtype
 
     def meaning(self, input):
-        return np.full(input.tolist(), self.value.reshape(()))
+        return np.full(self.dims(input), self.value.reshape(()))
 
     def gradient(self, F, dy, input, y):
         return None

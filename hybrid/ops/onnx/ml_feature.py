@@ -8,7 +8,7 @@ from ...attrs import DType, kind_of
 from ...op import op
 from ...shapes import UNKNOWN
 from ..common import want_rank
-from .base import Standard, held, hold
+from .base import Collected, Standard, held, hold
 from .ml_linear import labels_of
 
 Array = np.ndarray
@@ -322,7 +322,7 @@ class ArrayFeatureExtractor(Standard):
 
 
 @op("_onnx_ml_ZipMap")
-class ZipMap(Standard):
+class ZipMap(Collected):
     """Each row as a map from labels to its numbers. Shapes: X (N, C) or (C,) -> a sequence of N maps.
     Source: ONNX ZipMap (ai.onnx.ml 1)."""
 
@@ -349,7 +349,7 @@ class ZipMap(Standard):
 
 
 @op("_onnx_ml_DictVectorizer")
-class DictVectorizer(Standard):
+class DictVectorizer(Collected):
     """The values of a map in the order of a vocabulary, 0 for keys that are not there. Shapes: a map -> (1, vocabulary).
     values is the dtype, which the map of a model declares. Source: ONNX DictVectorizer (ai.onnx.ml 1)."""
 
@@ -382,7 +382,7 @@ class DictVectorizer(Standard):
 
 
 @op("_onnx_ml_CastMap")
-class CastMap(Standard):
+class CastMap(Collected):
     """The values of a map by ascending key (DENSE), or each at the place that its key says, of max_map (SPARSE).
 
     Shapes: a map from integers -> (1, its size or max_map). Source: ONNX CastMap (ai.onnx.ml 1)."""

@@ -37,12 +37,12 @@ def _want_planes(op, shape, least):
 
 
 def _normalized(x, axes, epsilon):
-    """(x normalized over axes, its mean, 1 / its standard deviation)."""
+    """(x normalized over axes, its mean, its standard deviation); step by step as MXNet's LayerNorm."""
     mean = x.mean(axes, keepdims=True)
     y = x - mean
-    inverse = 1 / np.sqrt(np.square(y).mean(axes, keepdims=True) + y.dtype.type(epsilon))
-    y *= inverse
-    return y, mean, inverse
+    spread = np.sqrt(np.square(y).mean(axes, keepdims=True) + y.dtype.type(epsilon))
+    y /= spread
+    return y, mean, spread
 
 
 @op("_onnx_BatchNormalization")
@@ -86,9 +86,10 @@ class BatchNormalization(Standard):
             center = wide.mean(over)
             new = [center, np.square(wide - center.reshape(dims)).mean(over)]
         y = wide - new[0].reshape(dims)
-        y *= (
-            (widen(scale) / np.sqrt(new[1] + new[1].dtype.type(self.epsilon))).reshape(dims).astype(y.dtype, copy=False)
-        )
+        factor = (
+            1 / np.sqrt(new[1] + new[1].dtype.type(self.epsilon)) * widen(scale)
+        )  # step by step as MXNet's BatchNorm
+        y *= factor.reshape(dims).astype(y.dtype, copy=False)
         y += widen(b).reshape(dims).astype(y.dtype, copy=False)
         results = [narrow(y, x.dtype)]
         for before, now, array in zip(old, new, (mean, var)):
@@ -150,8 +151,10 @@ class InstanceNormalization(Standard):
 
     def meaning(self, x, scale, b):
         dims = (-1, *(1,) * (x.ndim - 2))
-        y, _, _ = _normalized(widen(x), tuple(range(2, x.ndim)), self.epsilon)
-        y *= widen(scale).reshape(dims)
+        wide, over = widen(x), tuple(range(2, x.ndim))
+        y = wide - wide.mean(over, keepdims=True)
+        # step by step as MXNet's InstanceNorm
+        y *= widen(scale).reshape(dims) / np.sqrt(np.square(y).mean(over, keepdims=True) + y.dtype.type(self.epsilon))
         y += widen(b).reshape(dims)
         return narrow(y, x.dtype)
 
@@ -224,7 +227,8 @@ class LayerNormalization(_FromAxis):
         return x if self.num_outputs == 1 else [x, self.stash_type, self.stash_type][: self.num_outputs]
 
     def meaning(self, x, scale, b):
-        y, mean, inverse = _normalized(self.wide(x), self.axes(x.ndim), self.epsilon)
+        y, mean, spread = _normalized(self.wide(x), self.axes(x.ndim), self.epsilon)
+        inverse = 1 / spread
         y = y * widen(scale)
         if b is not None:
             y += widen(b)

@@ -7,12 +7,12 @@ import numpy as np
 from ...op import op
 from ...shapes import is_known
 from ..common import axis_of
-from .base import Standard, held, hold, ints
+from .base import Collected, held, hold, ints
 
 OBJECT = np.dtype(object)
 
 
-class Collection(Standard):
+class Collection(Collected):
     """Base of operators that give a sequence or an optional."""
 
     data_decides = True
@@ -24,7 +24,7 @@ class Collection(Standard):
         return OBJECT
 
 
-class Element(Standard):
+class Element(Collected):
     """Base of operators that give an element, of which only the dtype may be known beforehand."""
 
     elem: np.dtype | None = None
@@ -121,7 +121,7 @@ class SequenceErase(Collection):
 
 
 @op("_onnx_SequenceLength")
-class SequenceLength(Standard):
+class SequenceLength(Collected):
     """How many elements a sequence has, int64 (). Source: ONNX SequenceLength (opset 11 to newest)."""
 
     inputs = ("input_sequence",)
@@ -186,7 +186,7 @@ class ConcatFromSequence(Element):
 
 
 @op("_onnx_Optional")
-class Optional(Standard):
+class Optional(Collected):
     """The input, or nothing, as an optional. Source: ONNX Optional (opset 15 to newest)."""
 
     kind: str = ""
@@ -210,7 +210,7 @@ class Optional(Standard):
 
 
 @op("_onnx_OptionalHasElement")
-class OptionalHasElement(Standard):
+class OptionalHasElement(Collected):
     """Whether an optional contains something, bool (). Source: ONNX OptionalHasElement (opset 15 to newest)."""
 
     inputs = ("input",)

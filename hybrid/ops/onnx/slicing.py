@@ -43,7 +43,10 @@ class Slice(Standard):
         out = list(data)
         if "axes" in self.given and not is_known(axes):
             return (UNKNOWN,) * len(data)
-        count = len(axes) if axes is not None else len(data) if others[0][0] is UNKNOWN else others[0][0]
+        if axes is not None:
+            count = len(axes)
+        else:  # one number without a dimension counts as one, as in onnxruntime
+            count = len(data) if others[0] == (UNKNOWN,) else others[0][0] if others[0] else 1
         known = [
             (UNKNOWN,) * count if v is None and name in (*self.given, "starts", "ends") else v
             for name, v in zip(("starts", "ends", "axes", "steps"), (starts, ends, axes, steps))

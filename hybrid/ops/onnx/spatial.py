@@ -40,8 +40,8 @@ class _Sampled(Standard):
         dtype = at.dtype.type
         scale = dtype((size - 1) / 2 if self.align_corners else size / 2)
         place = (at + 1) * scale - dtype(0 if self.align_corners else 0.5)
-        # far beyond any image, so that what is no number or too large for an integer has an index too
-        safe = np.nan_to_num(place, nan=-2.0).clip(-(2.0**31), 2.0**31)
+        # what is no number (and makes the result none, but where the nearest element is read) or too large has an index too
+        safe = np.nan_to_num(place, nan=-2.0 if self.mode == "nearest" else 0.0).clip(-(2.0**31), 2.0**31)
         if self.mode == "nearest":
             near = np.rint(safe).astype(np.int64)
             return [(*self._within(near, size), np.ones_like(place), np.zeros_like(place))]

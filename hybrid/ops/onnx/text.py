@@ -264,10 +264,10 @@ class TfIdfVectorizer(Standard):
     min_gram_length: int
     mode: str
     ngram_counts: tuple[int, ...]
-    ngram_indexes: tuple[int, ...]
-    pool_int64s: tuple[int, ...] | None = None
+    ngram_indexes: np.ndarray
+    pool_int64s: np.ndarray | None = None
     pool_strings: np.ndarray | None = None
-    weights: tuple[float, ...] | None = None
+    weights: np.ndarray | None = None
 
     inputs = ("X",)
 
@@ -281,7 +281,7 @@ class TfIdfVectorizer(Standard):
                 f"got n-grams of {self.min_gram_length} to {self.max_gram_length} with {len(self.ngram_counts)} ngram_counts, "
                 "wanted 1 <= min_gram_length <= max_gram_length <= their number"
             )
-        if not self.ngram_indexes or min(self.ngram_indexes) < 0:
+        if not self.ngram_indexes.size or self.ngram_indexes.min() < 0:
             return f"got ngram_indexes={self.ngram_indexes}, wanted one for each n-gram, none negative"
         if self.weights is not None and len(self.weights) != len(self.ngram_indexes):
             return f"got {len(self.weights)} weights for {len(self.ngram_indexes)} n-grams"
@@ -291,7 +291,7 @@ class TfIdfVectorizer(Standard):
 
     def _pool(self):
         """The n-grams, in the order of the pool."""
-        flat = (self.pool_int64s or ()) if self.pool_strings is None else self.pool_strings.tolist()
+        (flat,) = (a.tolist() for a in (self.pool_int64s, self.pool_strings) if a is not None)
         ends = (*self.ngram_counts[1:], len(flat))
         pool = []
         for length, (start, end) in enumerate(zip(self.ngram_counts, ends), 1):
@@ -301,17 +301,21 @@ class TfIdfVectorizer(Standard):
     def shape(self, x):
         if len(x) not in (1, 2):
             raise self.fail(f"got {len(x)} dimensions, wanted (C,) or (N, C)")
-        return (*x[:-1], max(self.ngram_indexes) + 1)
+        return (*x[:-1], int(self.ngram_indexes.max()) + 1)
 
     def dtype(self, x):
         return np.dtype(np.float32)
 
     def meaning(self, x):
-        number = {gram: i for i, gram in enumerate(self._pool())}
-        weights = [1.0] * len(number) if self.weights is None or self.mode == "TF" else self.weights
+        number = self.memo.get("pool")
+        if number is None:
+            number = self.memo["pool"] = {gram: i for i, gram in enumerate(self._pool())}
+        weights = self.weights
+        if weights is None or self.mode == "TF":
+            weights = np.ones(len(self.ngram_indexes), np.float32)
         made = np.zeros(self.shape(x.shape), np.float32)
         rows = x.tolist() if x.ndim > 1 else [x.tolist()]
-        for row, out in zip(rows, made.reshape(len(rows), -1)):
+        for row, out in zip(rows, made.reshape(len(rows), made.shape[-1])):
             for gram in self._grams(row):
                 found = number.get(gram)
                 if found is not None:
@@ -329,13 +333,14 @@ class TfIdfVectorizer(Standard):
 
     @classmethod
     def examples(cls, make):
-        grams = {"min_gram_length": 1, "max_gram_length": 2, "ngram_counts": (0, 2), "ngram_indexes": (3, 1, 0)}
-        row = make.integers(2, 9, low=1, high=5, dtype="int64")
-        yield make(row, mode="TF", max_skip_count=2, pool_int64s=(1, 2, 3, 4), **grams)
-        yield make(row[0], mode="TFIDF", max_skip_count=0, pool_int64s=(1, 2, 3, 4), weights=(0.5, 2, 3), **grams)
+        indexes, weights = make.array([3, 1, 0], "int64"), make.array([0.5, 2, 3])
+        grams = {"min_gram_length": 1, "max_gram_length": 2, "ngram_counts": (0, 2), "ngram_indexes": indexes}
+        row, pool = make.integers(2, 9, low=1, high=5, dtype="int64"), make.array([1, 2, 3, 4], "int64")
+        yield make(row, mode="TF", max_skip_count=2, pool_int64s=pool, **grams)
+        yield make(row[0], mode="TFIDF", max_skip_count=0, pool_int64s=pool, weights=weights, **grams)
         words = make.array(["a", "b", "c", "b", "a"], object)
         pool = make.array(["a", "b", "b", "a"], object)
-        yield make(words, mode="IDF", max_skip_count=1, pool_strings=pool, weights=(0.5, 2, 3), **grams)
+        yield make(words, mode="IDF", max_skip_count=1, pool_strings=pool, weights=weights, **grams)
 
 
 @op("_onnx_ImageDecoder")
@@ -371,3 +376,9 @@ class ImageDecoder(Standard):
         if gray:  # by the weights of ITU-R BT.601, rounded once
             return (pixels @ np.array([19595, 38470, 7471]) + 32768 >> 16).astype(np.uint8)[:, :, None]
         return np.ascontiguousarray(pixels[:, :, ::-1]) if self.pixel_format == "BGR" else pixels
+
+    @classmethod
+    def examples(cls, make):
+        picture = make.array(list(b"P6 2 1 255\n\x01\x80\xff\x20\x40\x60"), "uint8")
+        for pixel_format in ("RGB", "BGR", "Grayscale"):
+            yield make(picture, pixel_format=pixel_format)

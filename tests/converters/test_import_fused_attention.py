@@ -1,0 +1,162 @@
+"""What onnxruntime's optimiser makes of transformers: against onnxruntime, at two lengths each."""
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+
+import converters
+
+from .agreement import agree
+
+if onnx.defs.onnx_opset_version() < 24:
+    pytest.skip("this onnx does not know the standard's Attention", allow_module_level=True)
+
+MS = "com.microsoft"
+B, N, D = 2, 4, 8
+RNG = np.random.default_rng(0)
+
+
+def normal(*shape: int) -> np.ndarray:
+    return RNG.normal(size=shape).astype(np.float32)
+
+
+def model(
+    op_type: str, names: str, given: dict[str, np.ndarray], stored: dict[str, np.ndarray], outputs: str, **attrs: Any
+) -> Any:
+    """One node: names of all its inputs; given are fed, with free sizes but the last."""
+    infos = []
+    for name, array in given.items():
+        size = array.shape[-1] if array.dtype == np.float32 and name != "attention_bias" else None
+        dims = [*(f"{name}{i}" for i in range(array.ndim - 1)), size]
+        infos.append(helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), dims))
+    there = [n if n in given or n in stored else "" for n in names.split()]
+    while not there[-1]:
+        there.pop()
+    node = helper.make_node(op_type, there, outputs.split(), domain=MS, **attrs)
+    kinds = [6 if n == "mask_index" else 1 for n in outputs.split()]
+    results = [helper.make_tensor_value_info(n, k, None) for n, k in zip(outputs.split(), kinds)]
+    graph = helper.make_graph([node], "g", infos, results, [numpy_helper.from_array(a, n) for n, a in stored.items()])
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid(MS, 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8)
+
+
+def check(
+    op_type: str, names: str, runs: list[dict[str, np.ndarray]], stored: Any = None, outputs: str = "y", **attrs: Any
+) -> None:
+    agree(model(op_type, names, runs[0], stored or {}, outputs, **attrs), *runs, rtol=2e-5, again=23)
+
+
+HEADS = "query key value bias key_padding_mask attention_bias past_key past_value"
+
+
+def asked(count: int, total: int, **more: np.ndarray) -> dict[str, np.ndarray]:
+    return {"query": normal(B, count, N * D), "key": normal(B, total, N * D), "value": normal(B, total, N * 6), **more}
+
+
+@pytest.mark.parametrize("causal", [0, 1])
+def test_multi_head_attention(causal: int) -> None:
+    attrs = {"num_heads": N, "unidirectional": causal}
+    counts = ((5, 5), (3, 3)) if causal else ((3, 5), (4, 2))
+    check("MultiHeadAttention", HEADS, [asked(*c) for c in counts], **attrs)
+    check(
+        "MultiHeadAttention",
+        HEADS,
+        [asked(*c) for c in counts],
+        {"bias": normal(2 * N * D + N * 6)},
+        **attrs,
+        scale=0.2,
+    )
+    masks = [(RNG.random((B, c[1])) < 0.7).astype(np.int32) for c in counts]
+    masks[0][:, 0] = masks[1][:, 0] = 1
+    runs = [asked(*c, key_padding_mask=m) for c, m in zip(counts, masks)]
+    check("MultiHeadAttention", HEADS, runs, **attrs)
+    for run, count in zip(runs, counts):
+        run["attention_bias"] = normal(1, N, *count)
+    check("MultiHeadAttention", HEADS, runs, **attrs)
+
+
+def test_multi_head_attention_with_a_past() -> None:
+    past = [{"past_key": normal(B, N, p, D), "past_value": normal(B, N, p, D)} for p in (4, 2)]
+    runs = [{n: normal(B, 3, N * D) for n in ("query", "key", "value")} | p for p in past]
+    check("MultiHeadAttention", HEADS, runs, outputs="y present_key present_value", num_heads=N, unidirectional=1)
+
+
+def test_multi_head_attention_to_keys_of_four_dimensions() -> None:
+    runs = [{"query": normal(B, 3, N * D), "key": normal(B, N, t, D), "value": normal(B, N, t, D)} for t in (5, 2)]
+    check("MultiHeadAttention", HEADS, runs, num_heads=N)
+
+
+WHOLE = "x weights bias mask_index past attention_bias"
+
+
+@pytest.mark.parametrize("causal", [0, 1])
+def test_attention_of_one_input(causal: int) -> None:
+    stored = {"weights": normal(10, 3 * N * D), "bias": normal(3 * N * D)}
+    attrs = {"num_heads": N, "unidirectional": causal}
+    check("Attention", WHOLE, [{"x": normal(B, t, 10)} for t in (5, 3)], stored, **attrs)
+    runs = [{"x": normal(B, t, 10), "mask_index": (RNG.random((B, t)) < 0.7).astype(np.int32)} for t in (5, 3)]
+    for run in runs:
+        run["mask_index"][:, 0] = 1
+    check("Attention", WHOLE, runs, stored, **attrs)
+    runs = [{"x": normal(B, t, 10), "mask_index": np.array([t, t - 1], np.int32)} for t in (5, 3)]
+    check("Attention", WHOLE, runs[:1] if causal else runs, stored, **({**attrs, "unidirectional": 0}))
+    runs = [{"x": normal(B, t, 10), "past": normal(2, B, N, 2, D)} for t in (5, 3)]
+    check("Attention", WHOLE, runs, stored, "y present", **attrs)
+
+
+@pytest.mark.parametrize("interleaved", [0, 1])
+def test_rotary_embeddings(interleaved: int) -> None:
+    stored = {"cos_cache": normal(9, D // 2), "sin_cache": normal(9, D // 2)}
+    runs = [{"x": normal(B, t, N * D), "position_ids": RNG.integers(0, 9, (B, t))} for t in (5, 3)]
+    check("RotaryEmbedding", "x position_ids cos_cache sin_cache", runs, stored, interleaved=interleaved)
+
+
+def test_embeddings() -> None:
+    names = "ids segment_ids words positions segments gamma beta mask"
+    stored = {
+        "words": normal(20, D),
+        "positions": normal(7, D),
+        "segments": normal(2, D),
+        "gamma": normal(D),
+        "beta": normal(D),
+    }
+    runs = [{"ids": RNG.integers(0, 20, (B, t)), "segment_ids": RNG.integers(0, 2, (B, t))} for t in (5, 3)]
+    runs = [{n: a.astype(np.int32) for n, a in run.items()} for run in runs]
+    for run in runs:
+        run["mask"] = (RNG.random(run["ids"].shape) < 0.7).astype(np.int32)
+    check("EmbedLayerNormalization", names, runs, stored, "y mask_index", epsilon=1e-5)
+
+
+def test_what_is_not_read_is_said() -> None:
+    proto = model("MultiHeadAttention", HEADS, {"query": normal(B, 3, N, 3, D)}, {}, "y", num_heads=N)
+    with pytest.raises(converters.UnsupportedModel, match="packed query"):
+        converters.import_model(proto)
+    assert isinstance(proto, onnx.ModelProto)
+
+
+CACHED = "query key value past_key past_value seqlens_k total_sequence_length cos_cache sin_cache"
+
+
+@pytest.mark.parametrize("rotary", [0, 1])
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("window", [-1, 2])
+def test_attention_with_a_cache(rotary: int, packed: bool, window: int) -> None:
+    """A prompt, then one position more; then rows of the batch that have got to different ends."""
+    size, attrs = 16, {"num_heads": N, "kv_num_heads": 2, "do_rotary": rotary, "local_window_size": window}
+    caches = {"cos_cache": normal(9, size // 2), "sin_cache": normal(9, size // 2)} if rotary else {}
+    runs = []
+    for count, past, ends in ((4, 0, [3, 3]), (1, 4, [4, 4]), (1, 4, [4, 2])):
+        run = {"query": normal(B, count, (N + 4) * size)} if packed else {"query": normal(B, count, N * size)}
+        if not packed:
+            run |= {n: normal(B, count, 2 * size) for n in ("key", "value")}
+        run |= {n: normal(B, 2, past, size) for n in ("past_key", "past_value")}
+        run |= {"seqlens_k": np.array(ends, np.int32), "total_sequence_length": np.array(count + past, np.int32)}
+        runs.append(run)
+    proto = model("GroupQueryAttention", CACHED, runs[0], caches, "y k v", **attrs)
+    for info in proto.graph.input:
+        if not runs[0][info.name].ndim:
+            del info.type.tensor_type.shape.dim[:]
+    agree(proto, *runs, rtol=2e-5)

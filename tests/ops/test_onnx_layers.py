@@ -1,0 +1,173 @@
+"""Layers of the family ``_onnx_``: numbers worked out by hand, where other runtimes differ from the standard or refuse."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hybrid.error import MXNetError
+from hybrid.graph.executor import Program
+from hybrid.op import OPS, Example
+from tests.table.examples import graph_of
+
+
+def run(name: str, *arrays: Any, **attrs: Any) -> list[np.ndarray]:
+    """The outputs of an operator applied to arrays."""
+    op = OPS[f"_onnx_{name}"].bind(**attrs)
+    graph, feeds = graph_of(Example(op, tuple(np.asarray(a) for a in arrays)))
+    return Program(graph).run(feeds)
+
+
+def row(*values: float, dtype: str = "float32") -> np.ndarray:
+    """One image of one channel and one row."""
+    return np.array([[values]], dtype)
+
+
+@pytest.mark.parametrize(
+    ("auto_pad", "want"), [("NOTSET", [102, 1020, 203, 2030, 300]), ("SAME_UPPER", [10, 102, 1020, 203, 2030])]
+)
+def test_transposed_convolution_is_cut_to_output_shape(auto_pad: str, want: list[int]) -> None:
+    got = run("ConvTranspose", row(1, 2, 3), row(1, 10, 100, 1000), strides=(2,), output_shape=(5,), auto_pad=auto_pad)
+    np.testing.assert_array_equal(got[0][0, 0], want)
+
+
+def test_output_shape_beyond_what_is_reached_is_filled_with_zeros() -> None:
+    got = run("ConvTranspose", row(1, 2), row(1, 10), output_shape=(5,))
+    np.testing.assert_array_equal(got[0][0, 0], [1, 12, 20, 0, 0])
+
+
+def test_a_kernel_of_one_may_be_cut_off_at_the_end_only() -> None:
+    got = run("ConvTranspose", row(1, 2, 3), row(2), pads=(0, 1), strides=(2,))
+    np.testing.assert_array_equal(got[0][0, 0], [2, 0, 4, 0])
+
+
+def test_padding_is_no_maximum_among_bytes() -> None:
+    y, where = run("MaxPool", row(0, 0, 7, dtype="uint8"), kernel_shape=(2,), pads=(1, 1), num_outputs=2)
+    np.testing.assert_array_equal(y[0, 0], [0, 0, 7, 7])
+    np.testing.assert_array_equal(where[0, 0], [0, 0, 2, 2])
+
+
+def test_maxima_of_infinities_and_nan() -> None:
+    y, where = run("MaxPool", row(-np.inf, -np.inf, np.nan, 1), kernel_shape=(2,), num_outputs=2)
+    np.testing.assert_array_equal(y[0, 0], [-np.inf, np.nan, np.nan])
+    np.testing.assert_array_equal(where[0, 0], [0, 2, 2])
+
+
+@pytest.mark.parametrize(("order", "want"), [(0, 5), (1, 5 // 3 + 5 % 3 * 2)])
+def test_storage_order_counts_rows_or_columns_first(order: int, want: int) -> None:
+    x = np.arange(6, dtype=np.float32).reshape(1, 1, 2, 3)
+    assert run("MaxPool", x, kernel_shape=(2, 3), num_outputs=2, storage_order=order)[1].item() == want
+
+
+def test_dilated_windows_that_lie_apart_with_same() -> None:
+    # six elements make three steps; onnxruntime ignores the dilation and gives two
+    got = run("MaxPool", row(1, 2, 3, 4, 5, 6), kernel_shape=(2,), dilations=(2,), strides=(2,), auto_pad="SAME_UPPER")
+    np.testing.assert_array_equal(got[0][0, 0], [3, 5, 5])
+
+
+@pytest.mark.parametrize(("include", "want"), [(True, [1 / 2, 5 / 2, 4 / 2]), (False, [1, 5 / 2, 4])])
+def test_means_count_padding_but_not_what_rounding_up_adds(include: bool, want: list[float]) -> None:
+    x = row(1, 2, 3, 4)
+    got = run("AveragePool", x, kernel_shape=(2,), pads=(1, 1), strides=(2,), count_include_pad=include)[0]
+    np.testing.assert_allclose(got[0, 0], want)
+    got = run("AveragePool", row(1, 2, 3), kernel_shape=(2,), strides=(2,), ceil_mode=True, count_include_pad=include)[
+        0
+    ]
+    np.testing.assert_allclose(got[0, 0], [1.5, 3])
+
+
+def test_unpooling_counts_in_the_shape_that_follows_from_the_kernel() -> None:
+    places = np.array([[[0, 3]]])
+    got = run(
+        "MaxUnpool", row(5, 6), places, np.array([1, 1, 6]), kernel_shape=(2,), strides=(2,), given=("output_shape",)
+    )
+    np.testing.assert_array_equal(got[0], [[[5, 0, 0, 6, 0, 0]]])
+    with pytest.raises(MXNetError, match="indices 0 to 9, wanted them within"):
+        run("MaxUnpool", row(5, 6), np.array([[[0, 9]]]), kernel_shape=(2,), strides=(2,))
+
+
+def test_lrn_over_an_even_number_of_channels_reaches_further_behind() -> None:
+    x = np.array([[1, 2, 3]], np.float32)
+    got = run("LRN", x, size=2, alpha=2.0, beta=1.0, bias=1.0)[0]
+    np.testing.assert_allclose(got, [[1 / (1 + 5), 2 / (1 + 13), 3 / (1 + 9)]], rtol=1e-6)
+
+
+def test_align_corners_counts_the_elements_of_the_result() -> None:
+    got = run("Resize", row(1, 2, 3, 4), np.array([1, 1, 0.6], np.float32), given=("scales",), mode="linear",
+              coordinate_transformation_mode="align_corners")  # fmt: skip
+    np.testing.assert_allclose(got[0], row(1, 4))
+
+
+def test_resize_to_the_same_size_by_another_scale_moves_elements() -> None:
+    got = run(
+        "Resize", row(1, 2), np.array([1, 1, 1.25], np.float32), given=("scales",), mode="linear"
+    )  # onnxruntime copies
+    np.testing.assert_allclose(got[0], row(1, 1.7), rtol=1e-6)
+
+
+@pytest.mark.parametrize(("policy", "want"), [("stretch", (6, 9)), ("not_larger", (5, 9)), ("not_smaller", (6, 12))])
+def test_aspect_ratio_policies(policy: str, want: tuple[int, int]) -> None:
+    x = np.zeros((1, 1, 2, 4), np.float32)
+    got = run("Resize", x, np.array([6, 9]), given=("sizes",), axes=(-2, -1), keep_aspect_ratio_policy=policy)[0]
+    assert got.shape[2:] == want
+
+
+def test_resize_of_nothing_and_to_nothing() -> None:
+    scales = np.array([1, 1, 2], np.float32)
+    assert run("Resize", np.zeros((0, 1, 3), np.float32), scales, given=("scales",))[0].shape == (0, 1, 6)
+    assert run("Resize", row(1, 2), np.array([1, 1, 0]), given=("sizes",))[0].shape == (1, 1, 0)
+    with pytest.raises(MXNetError, match="wanted positive ones"):
+        run("Resize", row(1, 2), np.array([1, 1, -1], np.float32), given=("scales",))
+
+
+def test_a_grid_without_a_number_gives_none() -> None:
+    grid = np.array([[[[np.nan, 0], [0, 0]]]], np.float32)
+    got = run("GridSample", np.ones((1, 1, 2, 2), np.float32), grid)[0]
+    np.testing.assert_array_equal(got[0, 0, 0], [np.nan, 1])
+
+
+def test_half_precision_is_summed_up_wide() -> None:
+    x = np.full((1, 1, 4096), 0.1, np.float16)
+    got = run("AveragePool", x, kernel_shape=(4096,))[0]
+    assert got.dtype == np.float16
+    assert got.item() == np.float16(0.1)
+
+
+@pytest.mark.parametrize("name", ["LayerNormalization", "RMSNormalization"])
+def test_normalization_of_double_keeps_its_precision(name: str) -> None:
+    x = np.array([[1, 1 + 1e-9, 1 - 1e-9]])
+    y = run(name, x, np.ones(3), epsilon=0.0)[0]
+    want = (x - x.mean()) / x.std() if name == "LayerNormalization" else x / np.sqrt((x * x).mean())
+    np.testing.assert_allclose(y, want, rtol=1e-6)
+
+
+def test_running_statistics_move_towards_those_of_the_batch() -> None:
+    x = np.array([[[1, 3]], [[5, 7]]], np.float32)
+    one = np.ones(1, np.float32)
+    y, mean, var = run(
+        "BatchNormalization",
+        x,
+        one,
+        0 * one,
+        2 * one,
+        one,
+        training_mode=True,
+        num_outputs=3,
+        momentum=0.75,
+        epsilon=0.0,
+    )
+    np.testing.assert_allclose(y, (x - 4) / np.sqrt(5), rtol=1e-6)
+    assert (mean.item(), var.item()) == (0.75 * 2 + 0.25 * 4, 0.75 + 0.25 * 5)
+
+
+def test_what_does_not_fit_is_an_error() -> None:
+    with pytest.raises(MXNetError, match="wanted 4 channels for group=2"):
+        run("Conv", np.zeros((1, 3, 5)), np.zeros((2, 2, 3)), group=2)
+    with pytest.raises(MXNetError, match="a window of 5 for a size of 3"):
+        run("MaxPool", row(1, 2, 3), kernel_shape=(5,))
+    with pytest.raises(MXNetError, match="wanted a multiple of num_groups=2"):
+        run("GroupNormalization", np.zeros((1, 3, 2)), np.zeros(3), np.zeros(3), num_groups=2)
+    with pytest.raises(MXNetError, match="neither scales nor sizes"):
+        run("Resize", row(1, 2))
