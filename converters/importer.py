@@ -39,6 +39,8 @@ INLINE = 1024
 DEPTH = 32
 """Functions within functions, at most."""
 
+_CARELESS = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError)
+"""What Python raises in a reading that gets attributes or shapes which the standard does not allow."""
 _IGNORED = frozenset(("consumed_inputs",))  # attributes of opset 1 that helped to plan memory
 
 
@@ -521,7 +523,7 @@ class Importer:
     # -- the walk ----------------------------------------------------------------------------------------------------------
 
     def initializers(self, graph: onnx.GraphProto) -> None:
-        """Put the graph's stored tensors into the scope. In a subgraph they are constants, as everywhere else weights."""
+        """Put the graph's stored tensors into the scope; floats are weights wherever they stand, single numbers aside."""
         for tensor in graph.initializer:
             self._store(tensor.name, self.shared.file.array(tensor))
         for sparse in graph.sparse_initializer:
@@ -550,11 +552,11 @@ class Importer:
             self._follow(inputs, attributes, results)
             if any(self.wants(i) for i in range(len(results), len(proto.output))):
                 raise Unsupported(f"output {proto.output[len(results)]} is not computed")
-        except (Unsupported, MXNetError) as error:
+        except (Unsupported, MXNetError, *_CARELESS) as error:
             # what follows from a node that could not be read is no problem of its own
             follows = isinstance(error, _Reported) or any(map(self._is_stand_in, proto.input))
             if isinstance(error, Unread) or not follows:
-                self.shared.problems.append(Problem(self.label, proto.op_type, str(error)))
+                self.shared.problems.append(Problem(self.label, proto.op_type, _reason(error)))
             foreign = Foreign(proto.op_type, 0, len(proto.output), str(error))
             node = Node(foreign, self.label)
             results = [Value(n, None, None, None, Entry(node, i)) for i, n in enumerate(proto.output)]
@@ -776,6 +778,13 @@ class _Import(Importer):
             tuple(dict.fromkeys(self.shared.doubts)),
             self.shared.departs,
         )
+
+
+def _reason(error: Exception) -> str:
+    """Why a node cannot be read."""
+    if not isinstance(error, _CARELESS) or isinstance(error, MXNetError):
+        return str(error)
+    return f"cannot be read: its attributes and inputs do not go together ({type(error).__name__}: {error})"
 
 
 def _declared(dtype: np.dtype | None) -> dict[str, str]:

@@ -8,7 +8,13 @@ from ..error import Unsupported
 from ..registry import from_onnx, to_onnx
 
 
-@to_onnx("Concat", "_npi_hstack")
+@to_onnx("Concat")
+def _(b, op, *data):
+    known = next((x for x in data if x.shape is not None), None)
+    return b.Concat(*data, axis=op.dim if known is None else op.joined_axis(known.rank))
+
+
+@to_onnx("_npi_hstack")
 def _(b, op, *data):
     return b.Concat(*data, axis=op.joined_axis(data[0].rank))
 

@@ -22,6 +22,8 @@ from ..shapes import MaybeShape, Undecided, from_legacy, identical, is_known, me
 from .graph import Entry, Graph, Node
 
 Key = tuple[int, int]  # id of node, output index
+_MISFITS = (ValueError, TypeError, LookupError, ArithmeticError)
+"""What a rule raises for shapes or attributes that do not fit the operator: of its own, or because it takes an axis that is not there."""
 
 
 class Inference:
@@ -178,7 +180,7 @@ def node_shapes(
                 outs = [merge(a, b) for a, b in zip(outs, got, strict=True)]
             except Undecided:
                 pass
-    except ValueError as error:
+    except _MISFITS as error:
         raise _at(node, error, "input shapes", [show(s) for s in ins]) from error
     return ins + outs
 
@@ -212,7 +214,7 @@ def node_dtypes(node: Node, ins: Sequence[Any], outs: Sequence[Any]) -> list[Any
             got = got if isinstance(got, list) else [got]
             assert len(got) == len(outs)
             outs = got  # forward decides; what a reader of the output assumed was a default
-    except ValueError as error:
+    except _MISFITS as error:
         raise _at(node, error, "input dtypes", [str(d) for d in ins]) from error
     return ins + outs
 
@@ -249,10 +251,12 @@ def _agree(a: np.dtype | None, b: np.dtype | None) -> np.dtype | None:
     return a if b is None else b
 
 
-def _at(node: Node, error: ValueError, what: str, values: list[str]) -> OpError:
+def _at(node: Node, error: Exception, what: str, values: list[str]) -> OpError:
     """The error, with the node it happened at and what the node was given."""
     assert node.op is not None
     text = str(error).removeprefix(f"{node.op.name}: ")
+    if not isinstance(error, ValueError):
+        text = f"does not take such inputs ({type(error).__name__}: {text})"
     names = (*node.op.takes(), *("extra",) * len(values))
     given = ", ".join(f"{name} {value}" for name, value in zip(names, values))
     return OpError(f"Error in operator {node.name}: [{node.op.name}] {text} ({what}: {given})")

@@ -5,9 +5,21 @@ test_suite.py fails for a test in here that passes, so a closed gap leaves the l
 import re
 
 EXCEPTIONS: dict[str, str] = {
-    "test_resize_downsample_scales_(linear|cubic)_align_corners_cpu": "expects the position i (old - 1) / (old * scale - 1); the "
-    "standard's formula, onnxruntime and torch have the size of the result, a whole number, in the place of old * scale",
+    "test_attention_4d_causal_fp16_expanded_cpu": (
+        "a chain of float16 operators; we add in float32 and round once per operator, the recorded numbers in float16: 2 of 192 differ"
+        " by two steps, and ours are nearer to those of float64"
+    ),
+    "test_loop16_seq_none_cpu": "the suite's own comparison fails: it asks for the length of an item of a sequence that has no dimension",
+    r"test_resize_downsample_scales_(linear|cubic)_align_corners_cpu": (
+        "the recorded numbers take size x scale before it is rounded for the length of the output; onnxruntime and PyTorch, and we,"
+        " take the length that the output has"
+    ),
 }
+
+RANDOM: dict[str, str] = {
+    r"test_bernoulli(_double|_seed)?(_expanded)?_cpu": "random: the recorded numbers are one draw of NumPy's generator among many",
+}
+"""Tests that no right implementation passes but by chance; they are not run."""
 
 NOT_WRITTEN: dict[str, str] = {}
 """Tests that pass, but whose model is not written as ONNX again with the same bits, with the reason."""

@@ -126,7 +126,7 @@ class Writer:
 @pytest.mark.parametrize("seed", range(12))
 def test_random_programs(seed: int) -> None:
     runs = [{"x": np.float32(x)} for x in ([0.5, -0.2, 0.1], [-0.9, 0.3, -0.4])]
-    agree(Writer(seed, "float").model(), *runs, rtol=2e-5, again=13 + seed)
+    agree(Writer(seed, "float").model(), *runs, rtol=2e-5, again=13 + seed % 9)
 
 
 @pytest.mark.parametrize("seed", range(12, 24))

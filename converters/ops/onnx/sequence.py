@@ -1,7 +1,6 @@
 """Sequences and optionals."""
 
 import itertools
-from typing import Any
 
 import numpy as np
 
@@ -122,14 +121,16 @@ def _(g, data, split=None, *, axis=0, keepdims=1):
     return made
 
 
-def _pieces(g, data: Any, split, axis, keepdims):
+def _pieces(g, data, split, axis, keepdims):
     """The pieces of a tensor where their sizes are known; None where not, and for what MXNet cannot slice."""
-    known = data.shape is not None and data.dtype not in (None, OBJECT) and (split is None or split.fixed)
-    if not known or not -data.rank <= axis < data.rank or data.rank < 2 - bool(keepdims):
+    shape = data.shape
+    if shape is None or data.dtype in (None, OBJECT) or not (split is None or split.fixed):
         return None
-    axis %= data.rank
-    length = data.shape[axis]
-    if length is UNKNOWN or 0 in (d for d in data.shape if d is not UNKNOWN):
+    if not -len(shape) <= axis < len(shape) or len(shape) < 2 - bool(keepdims):
+        return None
+    axis %= len(shape)
+    length = shape[axis]
+    if length is UNKNOWN or any(d is not UNKNOWN and d == 0 for d in shape):
         return None
     if split is not None and split.rank:
         sizes = split.ints()

@@ -175,12 +175,11 @@ class Resize(Standard):
     def _taps(self, at, old, scale):
         """(places, weights) of every new element."""
         if self.mode == "nearest":
-            if self.nearest_mode == "round_prefer_floor":
-                near = np.ceil(at - at.dtype.type(0.5))
-            elif self.nearest_mode == "round_prefer_ceil":
-                near = np.floor(at + at.dtype.type(0.5))
-            else:
-                near = np.floor(at) if self.nearest_mode == "floor" else np.ceil(at)
+            near = np.floor(at)
+            if self.nearest_mode != "floor":
+                part = at - near  # exact, which adding 0.5 is not
+                compare = {"round_prefer_floor": part > 0.5, "round_prefer_ceil": part >= 0.5, "ceil": part > 0}
+                near += compare[self.nearest_mode]
             return near.astype(np.int64).clip(0, max(0, old - 1))[:, None], None
         at = at.astype(np.float64)
         stretch = min(scale, 1.0) if self.antialias else 1.0
