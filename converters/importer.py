@@ -312,7 +312,8 @@ class Importer:
             name = shared.stored.get(id(array)) or shared.unique(name or f"{self.label}_constant")
             attrs = {"__shape__": str(array.shape), **_declared(array.dtype)}
             if not value.weight:
-                attrs |= {"__lr_mult__": "0.0", "__wd_mult__": "0.0"}  # a number of the model's structure is not for training
+                # a number of the model's structure is not for training; MXNet knows of rates only
+                attrs |= {"__lr_mult__": "0.0", "__wd_mult__": "0.0", "__grad_req__": "null"}
             shared.params[name] = array
             known = shared.parameters[id(array)] = Entry(Node(None, name, (), attrs))
         return self._brought(Value(name, value.shape, value.dtype, None, known))

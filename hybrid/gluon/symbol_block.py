@@ -13,7 +13,7 @@ from ..attrs import dtype as read_dtype
 from ..cached_op import CachedOp
 from ..context import Context
 from ..error import MXNetError, OperandError, OpError
-from ..graph.graph import Entry, Graph
+from ..graph.graph import Entry, Graph, Node
 from ..graph.infer import infer
 from ..ndarray import NDArray, from_numpy
 from ..ops.onnx.base import held, hold
@@ -71,7 +71,7 @@ class SymbolBlock(HybridBlock):
                 node.name,
                 shape=spec.shape if is_known(spec.shape) else None,
                 dtype=np.float32 if spec.dtype is None else spec.dtype.type,
-                grad_req="null" if graph.is_auxiliary(node) or not _trains(spec.dtype) else "write",
+                grad_req="null" if graph.is_auxiliary(node) or _is_fixed(node) or not _trains(spec.dtype) else "write",
                 lr_mult=float(node.attrs.get("__lr_mult__", 1.0)),
                 wd_mult=float(node.attrs.get("__wd_mult__", 1.0)),
                 allow_deferred_init=True,
@@ -206,6 +206,12 @@ def _shown(array: NDArray) -> Any:
         return array
     value = held(array.asnumpy())
     return [from_numpy(v, zero_copy=False) for v in value] if isinstance(value, list) else array
+
+
+def _is_fixed(node: Node) -> bool:
+    """Whether the graph keeps a variable from training: a number of the structure of an imported ONNX model, which even a rate of 0
+    would spoil where it is infinite."""
+    return node.attrs.get("__grad_req__") == "null"
 
 
 def _trains(dtype: np.dtype | None) -> bool:

@@ -47,8 +47,8 @@ class _Spelling:
         return self.number(list(values), np.int64)
 
     def filtered(self, mask, axes, worst, queries):
-        """What is added to scores for a mask of whole numbers: nothing where it is not 0, else a very low number. The second axis of
-        queries is as long as there are queries: onnxruntime's Attention wants as many rows in a mask."""
+        """What is added to scores for a mask of whole numbers: nothing where it is not 0, else a very low number. The second axis
+        of queries is as long as there are queries: onnxruntime's Attention wants as many rows in a mask."""
         kept = self.node("Cast", self.node("Cast", mask, to=9), to=helper.np_dtype_to_tensor_dtype(self.dtype))
         added = self.node("Mul", self.node("Sub", self.number(1), kept), self.number(worst))
         added = self.node("Unsqueeze", added, self.whole(*axes))

@@ -9,5 +9,7 @@ STANDING["_onnx_Resize"] = "", "Resize"
 @to_onnx("_onnx_Resize")
 def _(b, op, *inputs):
     if op.coordinate_transformation_mode == "tf_half_pixel_for_nn" and b.opset >= 18:
-        raise Unsupported("coordinate_transformation_mode='tf_half_pixel_for_nn' left ONNX with opset 18; choose 13 to 17")
+        raise Unsupported(
+            "coordinate_transformation_mode='tf_half_pixel_for_nn' left ONNX with opset 18; choose 13 to 17"
+        )
     return b.itself("", "Resize", op, inputs)

@@ -103,11 +103,12 @@ class GroupQueryAttention(Standard):
     def _kept(self, past: Array | None, new: Array, places: Array, whole: int) -> Array:
         """The cache with what is new at its places."""
         held = 0 if past is None else past.shape[2]
-        kept = np.zeros((*new.shape[:2], max(held, whole), new.shape[3]), new.dtype)
+        length = max(held, whole)
+        kept = np.zeros((new.shape[0], new.shape[1], length, new.shape[3]), new.dtype)
         if past is not None:  # what lies behind the own end of a row is not its
             kept[:, :, :held] = np.where(np.arange(held)[:, None] < places[:, None, :1, None], past, 0)
-        if places.max(initial=-1) >= kept.shape[2]:
-            raise self.fail(f"got places up to {places.max()} for a cache of {kept.shape[2]}")
+        if places.max(initial=-1) >= length:
+            raise self.fail(f"got places up to {places.max()} for a cache of {length}")
         kept[np.arange(len(new))[:, None], :, places] = new.swapaxes(1, 2)
         return kept
 
@@ -118,6 +119,6 @@ class GroupQueryAttention(Standard):
     def examples(cls, make):
         attrs = {"num_heads": 4, "kv_num_heads": 2}
         past = make.uniform(2, 2, 3, 8), make.uniform(2, 2, 3, 8)
-        sizes = make.array([4, 4], "int32"), make.array(5, "int32")
-        new = make.uniform(2, 2, 32), make.uniform(2, 2, 16), make.uniform(2, 2, 16)
+        sizes = make.array([3, 3], "int32"), make.array(4, "int32")
+        new = make.uniform(2, 1, 32), make.uniform(2, 1, 16), make.uniform(2, 1, 16)
         yield make(*new, *past, *sizes, given=("key", "value", "past_key", "past_value"), **attrs)
