@@ -214,6 +214,10 @@ class OnnxEngine:
                 problems.append(f"input {name}: got shape {show(got.shape)}, {self.model.name} wants {show(shape)}")
         if problems:
             raise BadInput(*problems)
+        return self.run_on(feeds)
+
+    def run_on(self, feeds: Mapping[str, np.ndarray]) -> Arrays:
+        """As run, with feeds that are not checked and may be too many."""
         return self._run(self._session, feeds)
 
     def dtypes(self, feeds: Mapping[str, np.ndarray]) -> set[str]:
@@ -231,13 +235,14 @@ class OnnxEngine:
             if name
         ]
 
-    def _with_weights(self) -> onnx.ModelProto:
+    def whole(self) -> onnx.ModelProto:
+        """The model with its weights."""
         return onnx.load(os.fspath(self.model.path)) if self.model.path else self.proto
 
     def expose(self, feeds: Mapping[str, np.ndarray], names: Iterable[str]) -> Arrays:
         wanted = list(dict.fromkeys(names))
         copy = onnx.ModelProto()
-        copy.CopyFrom(self._with_weights())
+        copy.CopyFrom(self.whole())
         known = set(self.outputs)
         copy.graph.output.extend(onnx.helper.make_empty_tensor_value_info(n) for n in wanted if n not in known)
         return {k: v for k, v in self._run(self._open(copy.SerializeToString()), feeds).items() if k in set(wanted)}
@@ -248,7 +253,7 @@ class OnnxEngine:
 
     def cut(self, tensor: Tensor, given: Mapping[str, np.ndarray]) -> onnx.ModelProto | None:
         """The part of the model that makes a tensor from others; None when they do not determine it."""
-        whole = self._with_weights()
+        whole = self.whole()
         listed = list(whole.graph.node)
         maker = {name: i for i, node in enumerate(listed) for name in node.output}
         stored = {i.name: i for i in whole.graph.initializer}

@@ -29,6 +29,7 @@ from .convert import Clock, NotEquivalent, Progress, check_target, publish
 from .engines import EngineError, NativeEngine, OnnxEngine, ReferenceEngine
 from .inputs import Inputs, as_specs
 from .models import BadInput, Model, describe
+from .stepwise import node_by_node, rounds
 from .verify import Case, VerifyResult, check, make_case, named
 
 SIZES = ((2, 8), (2, 32), (1, 64), (1, 224), (2, 1))
@@ -292,7 +293,8 @@ class _Check:
                     cases.append(case({**specs, **further}, values, seed + number))
                 for each in cases:  # sizes that were made up may not go together
                     witness.run(each.feeds)
-                return check(native, witness, cases, tolerance=self.tolerance, repro=self.repro, progress=self.tell)
+                result = check(native, witness, cases, tolerance=self.tolerance, repro=self.repro, progress=self.tell)
+                return self._settled(result, native, witness, cases)
             except (EngineError, MXNetError) as error:
                 failures.append(error)
                 if not open_axes:
@@ -303,6 +305,24 @@ class _Check:
             f"the model leaves sizes open, and none of those that were tried go together ({failures[0]}); give them "
             "(--input NAME:D1,D2,...), give arrays (--inputs FILE.npz), or import without verification (--no-verify)"
         )
+
+    def _settled(
+        self, result: VerifyResult, native: NativeEngine, witness: OnnxEngine, cases: Sequence[Case]
+    ) -> VerifyResult:
+        """The result; where outputs differ and the model rounds to whole numbers inside, that of comparing node by node."""
+        found = result.divergence
+        if result.equivalent or found is None or found.kind == "local" or not rounds(witness.proto):
+            return result
+        self.tell("comparing node by node")
+        compared = [d for case in cases for d in node_by_node(native, witness, case, self.tolerance)]
+        if not all(d.equal for d in compared):
+            return result
+        worst = next(d for d in result.differences if not d.equal)
+        note = (
+            f"the model rounds to whole numbers inside, which magnifies rounding ({worst.name}: {worst.reason}, from {found.node} on); "
+            f"each of its {len(compared) // len(cases)} tensors is the same when computed from the same inputs"
+        )
+        return with_warnings(replace(result, equivalent=True, divergence=None), [note])
 
 
 def with_warnings(result: VerifyResult, notes: Sequence[str]) -> VerifyResult:

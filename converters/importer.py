@@ -731,7 +731,7 @@ class _Import(Importer):
         for info in proto.input:
             if info.name in self.scope:
                 continue  # before IR 4 initializers are inputs too, with that value for a default
-            spec = inputs[info.name] = declared_spec(info.type)
+            spec = inputs[info.name] = self._spec_of(info, "input")
             kinds[info.name] = info.type
             attrs = _declared(spec.dtype)
             if info.type.WhichOneof("value") not in (None, "tensor_type"):
@@ -749,12 +749,13 @@ class _Import(Importer):
         outputs = []
         for info in proto.output:
             kinds.setdefault(info.name, info.type)
+            declared = self._spec_of(info, "output")
             value = self.find(info.name)
             if value is None:
                 self.shared.problems.append(Problem(info.name, "output", "no node makes it"))
                 continue
             outputs.append(value)
-            wrong = repair.contradiction(self, info, value)
+            wrong = repair.contradiction(self, declared.shape, value)
             if wrong:
                 self.shared.problems.append(Problem(info.name, "output", wrong))
             made = value.entry is not None and value.shape is None and not value.entry.index and value.entry.node.op is not None
@@ -779,6 +780,16 @@ class _Import(Importer):
             tuple(dict.fromkeys(self.shared.doubts)),
             self.shared.departs,
         )
+
+
+    def _spec_of(self, info: onnx.ValueInfoProto, what: str) -> Spec:
+        """What the model declares of an input or output; a type that there is not is one of its problems."""
+        try:
+            text_of(info.type)
+            return declared_spec(info.type)
+        except Unsupported as error:
+            self.shared.problems.append(Problem(info.name, what, str(error)))
+            return Spec()
 
 
 def _reason(error: Exception) -> str:

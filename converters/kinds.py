@@ -19,7 +19,9 @@ KEY = "__kind__"
 
 
 def text_of(kind: TypeProto) -> str:
-    """A type as ONNX writes it, and after tensors their sizes where they are declared: tensor(float)[2, n, ?]. Empty for none."""
+    """A type as ONNX writes it, and after tensors their sizes where they are declared: tensor(float)[2, n, ?]. Empty for none.
+
+    Raises Unsupported for an element type that is not known."""
     which = kind.WhichOneof("value")
     if which == "tensor_type":
         shape = declared_spec(kind).shape
@@ -35,6 +37,8 @@ def text_of(kind: TypeProto) -> str:
 
 
 def _element(code: int) -> str:
+    if code not in TensorProto.DataType.values():
+        raise Unsupported(f"element type {code} is not known to onnx {onnx.__version__}")
     return TensorProto.DataType.Name(code).lower() if code else ""
 
 

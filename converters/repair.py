@@ -84,9 +84,9 @@ def finished(g: Any, found: Any) -> Any:
     return g.Cast(found, dtype=np.dtype(np.float32))
 
 
-def contradiction(g: Any, info: Any, value: Any) -> str:
+def contradiction(g: Any, declared: Any, value: Any) -> str:
     """What is wrong with an output, of which MXNet's exporter declares the shape that MXNet computed; empty when nothing is."""
-    shape, declared = value.shape, declared_spec(info.type).shape
+    shape = value.shape
     if not from_mxnet(g) or shape is None or declared is None:
         return ""
     same = len(shape) == len(declared) and all(

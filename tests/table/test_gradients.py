@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -212,11 +213,15 @@ def total(weights: Iterable[np.ndarray], arrays: Iterable[np.ndarray]) -> float:
 
 
 def has_rule(op: Op) -> bool:
-    """Whether the operator has a gradient rule."""
+    """Whether the operator has a gradient rule. One that has and fails is a fault: then this raises."""
+    if type(op).gradient is Op.gradient:
+        return False
     try:
         rule(op, symbol)
-    except OpError:
-        return False
+    except OpError as error:
+        if "has no gradient" in str(error) or "non-differentiable" in str(error):
+            return False
+        raise
     return True
 
 
@@ -296,7 +301,13 @@ UNTRUE_COPIES = {n for n in OPS if n.startswith("_image_random_")} | {"_image_re
 
 def test_every_operator_has_a_gradient_rule_or_is_not_differentiable() -> None:
     without = {n for n, cls in OPS.items() if cls.inputs and cls.gradient is Op.gradient}
-    assert without == NON_DIFFERENTIABLE | UNTRUE_COPIES
+    family = {n for n in without if n.startswith("_onnx_")}
+    assert without - family == NON_DIFFERENTIABLE | UNTRUE_COPIES
+    words = "String|Regex|Tfidf|ImageDecoder"
+    kinds = rf"_onnx_(ms_)?(DynamicQuant|QLinear|QGemm|MatMulInteger|ConvInteger|.*Sequence|Unique|TfIdf|{words})"
+    assert not [n for n in family if not re.match(kinds, n)], (
+        "whole numbers, words and sequences alone have no gradient"
+    )
 
 
 @pytest.mark.parametrize(
