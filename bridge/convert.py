@@ -40,7 +40,7 @@ from .models import (
     split_inputs,
 )
 from .opsets import default_opset, newest, opens
-from .verify import Case, VerifyResult, named, check, make_case
+from .verify import Case, VerifyResult, check, make_case, named
 
 Progress = Callable[[str], None]
 
@@ -135,15 +135,15 @@ def convert(
     warnings = _warnings(model)
     clock.lap("read")
     tell("converting")
-    opset = converters.export.opset_for(model.graph, default_opset()) if opset is None else opset
-    if verify and converters.OLDEST <= opset <= converters.newest_opset() and not opens(opset):
+    if verify and opset is not None and converters.OLDEST <= opset <= converters.newest_opset() and not opens(opset):
         raise BadInput(
             f"onnxruntime {onnxruntime.__version__} opens no model of opset {opset} to verify it (the newest is {newest()}); "
             "choose an older opset, or leave verification out (--no-verify)"
         )
     axes = dynamic or {}
     shaped = {n: _with_axes(s, axes.get(n, {})) for n, s in specs.items()}
-    converted = converters.convert(model.graph, model.params, shaped, opset)
+    most = newest() if verify else None
+    converted = converters.convert(model.graph, model.params, shaped, opset, default=default_opset(), newest=most)
     tell("checking")
     check_model(converted)
     clock.lap("convert")
@@ -169,7 +169,7 @@ def convert(
     return ConvertResult(
         model=model.name,
         files=tuple(map(str, files)),
-        opset=opset,
+        opset=converted.opset,
         inputs={i.name: describe(onnx_spec(i)) for i in converted.model.graph.input},
         outputs={o.name: describe(onnx_spec(o)) for o in converted.model.graph.output},
         operators=dict(Counter(n.op_type for n in converted.model.graph.node).most_common()),

@@ -230,9 +230,9 @@ class _Check:
     tell: Progress
 
     def run(self) -> tuple[VerifyResult, str]:
-        """The comparison, and what ours was compared with: onnxruntime on the file; where a repair means other numbers than the file
-        says, or the file had to be repaired and does not run as it is, onnxruntime on the model that we write; else onnx's own
-        evaluator. Raises EngineError when none of them runs it."""
+        """The comparison, and what ours was compared with: onnxruntime on the file; where a repair means other numbers than the
+        file says, or the file had to be repaired and does not run as it is, onnxruntime on the model that we write; else onnx's
+        own evaluator. Raises EngineError when none of them runs it."""
         start = time.perf_counter()
         notes: list[str] = []
         failures: list[EngineError] = []
@@ -319,8 +319,8 @@ class _Check:
             return result
         worst = next(d for d in result.differences if not d.equal)
         note = (
-            f"the model rounds to whole numbers inside, which magnifies rounding ({worst.name}: {worst.reason}, from {found.node} on); "
-            f"each of its {len(compared) // len(cases)} tensors is the same when computed from the same inputs"
+            f"the model rounds to whole numbers inside, which magnifies rounding ({worst.name}: {worst.reason}, from {found.node} "
+            f"on); each of its {len(compared) // len(cases)} tensors is the same when computed from the same inputs"
         )
         return with_warnings(replace(result, equivalent=True, divergence=None), [note])
 

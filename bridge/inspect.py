@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 
 import converters
-from converters.export import untranslatable
+from converters.export import opsets_for, untranslatable
 from hybrid.error import MXNetError
 from hybrid.graph.graph import Entry
 from hybrid.graph.passes.labels import label_names
@@ -21,13 +21,13 @@ from hybrid.shapes import is_known
 from .importing import not_in_mxnet
 from .inputs import Inputs, as_specs
 from .models import BadInput, Model, check_sizes, describe, onnx_spec, open_model, specs_of_onnx, split_inputs
-from .opsets import default_opset
+from .opsets import default_opset, newest
 
 
 @dataclass(frozen=True)
 class InspectResult:
-    """A model's inside. ``problems`` lists every node that does not convert (a symbol to ONNX, an ONNX model to a symbol), with node,
-    operator and reason."""
+    """A model's inside. ``problems`` lists every node that does not convert (a symbol to ONNX, an ONNX model to a symbol), with
+    node, operator and reason."""
 
     model: str
     kind: str
@@ -104,7 +104,7 @@ def _inspect_onnx(model: Model) -> InspectResult:
 def _inspect_symbol(model: Model, inputs: Inputs | None, opset: int | None) -> InspectResult:
     graph = model.graph
     assert graph is not None
-    opset = converters.export.opset_for(graph, default_opset()) if opset is None else opset
+    opset = opsets_for(graph, default_opset(), newest())[-1] if opset is None else opset
     if not converters.OLDEST <= opset <= converters.newest_opset():
         raise BadInput(f"got opset {opset}, wanted {converters.OLDEST} to {converters.newest_opset()}")
     specs, _ = as_specs(inputs)

@@ -18,7 +18,7 @@ import onnx
 import hybrid.params
 from converters.importer import declared_spec
 from converters.reader import read_model
-from hybrid.error import FormatError, MXNetError
+from hybrid.error import MXNetError
 from hybrid.graph import json as symbol_json
 from hybrid.graph.graph import Entry, Graph
 from hybrid.graph.infer import Inference, infer

@@ -24,9 +24,9 @@ class OnnxBackendRep(BackendRep):
         self._program = Program(imported.graph, imported.params)
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """The outputs, in order and by name. inputs: arrays in the model's order (fewer where inputs have a stored value), or by name;
-        sequences are lists, optionals without value None, maps dicts; NumPy scalars count as arrays. By name also values in place of
-        stored parameters.
+        """The outputs, in order and by name. inputs: arrays in the model's order (fewer where inputs have a stored value), or by
+        name; sequences are lists, optionals without value None, maps dicts; NumPy scalars count as arrays. By name also values in
+        place of stored parameters.
 
         Raises ValueError for inputs that are too many or unknown, MXNetError when they do not fit the model."""
         names = tuple(self._imported.inputs)
@@ -60,8 +60,8 @@ class OnnxBackend(Backend):
 
     @classmethod
     def prepare(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> OnnxBackendRep:
-        """The model, ready to run. Raises ValueError for another device than CPU, UnsupportedModel listing every node that cannot be
-        read."""
+        """The model, ready to run. Raises ValueError for another device than CPU, UnsupportedModel listing every node that cannot
+        be read."""
         if not cls.supports_device(device):
             raise ValueError(f"got device {device!r}, wanted CPU")
         return OnnxBackendRep(import_model(model))

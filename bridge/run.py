@@ -8,7 +8,6 @@ from typing import Any, Literal
 import numpy as np
 
 import converters
-from converters.export import opset_for
 from hybrid.error import MXNetError
 from hybrid.graph.passes.labels import label_names
 from hybrid.op import Spec
@@ -17,7 +16,7 @@ from .engines import Arrays, NativeEngine, OnnxEngine
 from .importing import opened_natively
 from .inputs import as_specs
 from .models import BadInput, Model, check_dtypes, open_model, specs_of_onnx
-from .opsets import default_opset
+from .opsets import default_opset, newest
 
 
 def run(
@@ -55,8 +54,8 @@ def run(
                     raise BadInput(*problems) from error
                 raise
         specs = {n: Spec(v.shape, v.dtype) for n, v in native.complete(feeds).items()}
-        proto = converters.to_onnx(opened.graph, opened.params, specs, opset_for(opened.graph, default_opset()))
-        return OnnxEngine(Model(opened.name, proto=proto)).run(feeds)
+        made = converters.convert(opened.graph, opened.params, specs, default=default_opset(), newest=newest())
+        return OnnxEngine(Model(opened.name, proto=made.proto())).run(feeds)
     runtime = NativeEngine(opened_natively(opened), feeds) if engine == "native" else OnnxEngine(opened)
     takes = specs_of_onnx(opened.proto)  # type: ignore[arg-type]
     unknown = [n for n in feeds if n not in takes]

@@ -158,10 +158,11 @@ def _counted(op: Any) -> tuple[str, ...]:
 
 
 def beyond_schema(domain: str, op_type: str, op: Any, opset: int) -> list[str]:
-    """What an operator of the family has that ONNX does not know at an opset: attributes that are not at their default, inputs."""
+    """What an operator of the family has that ONNX does not know at an opset: attributes that are not at their default, inputs, or the
+    operator itself."""
     schema = _defined(op_type, opset, domain)
     if schema is None:
-        return []
+        return [op_type] if not domain else []
     beyond = [f"attribute {n}" for n in op.dump() if n not in schema.attributes and n not in _counted(op)]
     return beyond + [f"input {n}" for n in getattr(op, "given", ()) if op.inputs.index(n) >= schema.max_input]
 

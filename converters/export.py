@@ -25,7 +25,7 @@ from .error import ConversionError, Problem, Unsupported, UnsupportedModel
 from .kinds import KEY as KIND
 from .kinds import kind_of
 from .registry import EXPORT, NOT_EXPORTED, OLDEST, STANDING, handler_for
-from .writer import Converted
+from .writer import Converted, words_of
 
 # https://github.com/onnx/onnx/blob/main/docs/Versioning.md
 _IR_VERSIONS = {13: 7, 14: 7, 15: 8, 16: 8, 17: 8, 18: 8, 19: 9, 20: 9, 21: 10, 22: 10, 23: 11, 24: 12}
@@ -48,16 +48,19 @@ def default_opset() -> int:
     return min(kernels.DEFAULT_OPSET, newest_opset())
 
 
-def opset_for(graph: Graph, default: int | None = None) -> int:
-    """The opset to write a graph in when none is asked for: the default, or the first that has all its operators and attributes."""
-    opset = default_opset() if default is None else default
+def opsets_for(graph: Graph, default: int | None = None, newest: int | None = None) -> list[int]:
+    """The opsets to try when none is asked for, best first: that at which all operators of the family are themselves, and the oldest, from
+    the default on, at which there is a translation for all."""
+    newest = newest_opset() if newest is None else newest
+    enough = best = default_opset() if default is None else default
     for node in _everywhere(graph):
-        if node.op is not None and node.op.name in EXPORT:
-            opset = max(opset, min(EXPORT[node.op.name]))
-            standing = STANDING.get(node.op.name)
-            while standing is not None and opset < newest_opset() and beyond_schema(*standing, node.op, opset):
-                opset += 1
-    return min(opset, newest_opset())
+        if node.op is None or node.op.name not in EXPORT:
+            continue
+        enough = max(enough, min(EXPORT[node.op.name]))
+        standing = STANDING.get(node.op.name)
+        while standing is not None and best < newest_opset() and beyond_schema(*standing, node.op, best):
+            best += 1
+    return [o for o in dict.fromkeys((max(best, enough), enough)) if o <= newest] or [newest]
 
 
 def to_onnx(
@@ -80,10 +83,21 @@ def convert(
     opset: int | None = None,
     *,
     default_dtype: Any = np.float32,
+    default: int | None = None,
+    newest: int | None = None,
 ) -> Converted:
-    """As to_onnx, but the weights stay where they are until the result is saved."""
+    """As to_onnx, but the weights stay where they are until the result is saved.
+
+    default, newest: the opset to prefer when none is asked for, and the newest to choose then."""
     graph = symbol if isinstance(symbol, Graph) else symbol.graph
-    opset = opset_for(graph) if opset is None else opset
+    if opset is None:
+        *better, enough = opsets_for(graph, default, newest)
+        for choice in better:
+            try:
+                return convert(symbol, params, inputs, choice, default_dtype=default_dtype)
+            except UnsupportedModel:
+                continue  # the older one may do with fewer operators
+        opset = enough
     if not OLDEST <= opset <= newest_opset():
         raise ConversionError(
             f"got opset {opset}, wanted {OLDEST} to {newest_opset()} (the newest that onnx {onnx.__version__} defines)"
@@ -94,7 +108,7 @@ def convert(
 
 def untranslatable(graph: Graph, opset: int | None = None) -> list[Problem]:
     """Every node that has no translation at all (whatever its inputs), without converting."""
-    opset = opset_for(graph) if opset is None else opset
+    opset = opsets_for(graph)[-1] if opset is None else opset
     return [p for n in _everywhere(graph) if (p := _no_handler(n, opset))]
 
 
@@ -333,7 +347,9 @@ class _Export:
                 continue
             spec = self.inference.spec(entry)
             graph_outputs.append(_tensor_info(name, spec.dtype, spec.shape, names))
-        graph = helper.make_graph(nodes, "gluonnx", graph_inputs, graph_outputs)
+        stored = {k: v for k, v in b.initializers.items() if k in used}
+        words = [words_of(k, v) for k, v in stored.items() if v.dtype.kind == "O"]  # which are no bytes to copy
+        graph = helper.make_graph(nodes, "gluonnx", graph_inputs, graph_outputs, words)
         model = helper.make_model(
             graph,
             opset_imports=opsets,
@@ -341,7 +357,7 @@ class _Export:
             producer_name="gluonnx",
             producer_version=VERSION,
         )
-        return Converted(model, {k: v for k, v in b.initializers.items() if k in used})
+        return Converted(model, {k: v for k, v in stored.items() if v.dtype.kind != "O"})
 
     def _output_axes(self, entries: Sequence[Entry]) -> list[tuple[str | None, ...]]:
         """Names for dynamic axes of outputs: that of the input axis which they follow one to one.

@@ -38,6 +38,8 @@ INLINE = 1024
 """Elements up to which whole numbers, truth values and words that the family reads are part of the graph."""
 DEPTH = 32
 """Functions within functions, at most."""
+EXPANDED = 200_000
+"""Nodes of functions that are read, at most: functions that call each other twice each double them at every level."""
 
 _CARELESS = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError)
 """What Python raises in a reading that gets attributes or shapes which the standard does not allow."""
@@ -185,6 +187,8 @@ class _Shared:
         self.params: dict[str, np.ndarray] = {}
         self.parameters: dict[int, Entry] = {}
         """The variables that hold them, by the id of the array."""
+        self.expanded = 0
+        """Nodes of functions that have been read."""
         self.sizes: dict[patterns.Count, list[tuple[Value, int]]] = {}
         """Inputs of the model, with an axis, by the sizes that only the run will tell."""
         self.stored: dict[int, str] = {}
@@ -694,6 +698,9 @@ class Importer:
         inner = Importer(self.shared, {**self.opsets, **opsets}, self, function=key)
         if inner.depth > DEPTH:
             raise Unsupported(f"functions call each other deeper than {DEPTH}")
+        self.shared.expanded += len(function.node)
+        if self.shared.expanded > EXPANDED:
+            raise Unsupported(f"the model's functions expand to more than {EXPANDED} nodes")
         references = {a.name: a for a in function.attribute_proto}
         for attribute in self.node.attribute:
             resolved = attribute

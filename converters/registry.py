@@ -146,8 +146,9 @@ def itself(*names: str, since: int = 1, domain: str = "", read: bool = True, wri
         if read:
             from_onnx(name, since=since, domain=domain)(_keep)
         own = family_name(name, domain)
-        if write and own not in STANDING:
-            STANDING[own] = (domain, name)
+        first = own not in STANDING
+        STANDING.setdefault(own, (domain, name))
+        if write and first:
             to_onnx(own, since=max(OLDEST, since if not domain else 1))(functools.partial(_write, domain, name))
 
 

@@ -203,8 +203,8 @@ def _batch_norm(
 def _split(g: Any, inputs: list[Any], attributes: dict[str, Any], opset: int) -> tuple[list[Any], dict[str, Any], int]:
     if len(attributes.get("split") or ()) == 1 and g.outputs == 1:
         raise Unsupported(
-            f"split={list(attributes['split'])} for one output is how MXNet's exporter (1.3 to 1.6) wrote a split into so many: which "
-            "of them a node reads is lost; convert MXNet's own symbol file instead"
+            f"split={list(attributes['split'])} for one output is how MXNet's exporter (1.3 to 1.6) wrote a split into so many: "
+            "which of them a node reads is lost; convert MXNet's own symbol file instead"
         )
     return inputs, attributes, opset
 

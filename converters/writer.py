@@ -46,6 +46,11 @@ class Converted(NamedTuple):
         return whole
 
     @property
+    def opset(self) -> int:
+        """The version of the standard's operators that it is written in."""
+        return next(o.version for o in self.model.opset_import if not o.domain)
+
+    @property
     def nbytes(self) -> int:
         return sum(map(_size, self.initializers.values()))
 
@@ -130,6 +135,12 @@ def _refer(tensor: TensorProto, location: str, offset: int, length: int) -> None
 
 def _header(name: str, array: np.ndarray) -> TensorProto:
     return TensorProto(name=name, dims=array.shape, data_type=helper.np_dtype_to_tensor_dtype(array.dtype))
+
+
+def words_of(name: str, array: np.ndarray) -> TensorProto:
+    """A tensor of strings (of str, any shape), whose content has a field of its own."""
+    content = [w.encode("utf-8", "surrogateescape") for w in array.reshape(-1).tolist()]
+    return TensorProto(name=name, dims=array.shape, data_type=TensorProto.STRING, string_data=content)
 
 
 _BITS = {"int4": 4, "uint4": 4, "float4_e2m1fn": 4, "int2": 2, "uint2": 2}

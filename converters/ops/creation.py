@@ -101,9 +101,15 @@ def _(g, indices, depth, values, *, axis=-1):
 def _(g, start, limit, delta):
     """As many whole numbers as an input of the model is long are counted along it."""
     found = numbers(limit)
-    if found is not None and start.fixed and delta.fixed and delta.const.item() == 1:
+    if found is not None and start.dtype is not None and start.fixed and delta.fixed and delta.const.item() == 1:
         size = found.item() - start.const.item()
         owner = g.sized(size, start.dtype) if isinstance(size, Count) and start.dtype.kind in "iu" else None
         if owner is not None:
             return g.apply("_contrib_arange_like", owner[0], start=float(start.const.item()), axis=owner[1])
     return g.itself(start, limit, delta)
+
+
+@from_onnx("Range", since=27)
+def _(g, start, limit, delta, *, stash_type=1):
+    """stash_type: in what halves are computed, which the family does in float32 in any case."""
+    return g.itself(start, limit, delta, stash_type=stash_type)

@@ -267,9 +267,10 @@ def _layer(g, mode, inputs, attrs, layout):
     if layout:
         x = g.transpose(x, axes=(1, 0, 2))
         states[:2] = [s if s is None else g.transpose(s, axes=(1, 0, 2)) for s in states[:2]]
-    # what does not fit goes to the family's operator, which says so
-    sizes = {"forward": 1, "reverse": 1, "bidirectional": 2}.get(attrs["direction"]), attrs.get("hidden_size", r.rank and r.shape[-1])
-    stored = all(v is None or v.const is not None for v in (w, r, b)) and r.shape[::2] == sizes
+    stored = all(v is None or v.const is not None for v in (w, r, b))
+    if stored:  # what does not fit goes to the family's operator, which says so
+        directions = {"forward": 1, "reverse": 1, "bidirectional": 2}.get(attrs["direction"])
+        stored = r.const.shape[::2] == (directions, attrs.get("hidden_size", r.const.shape[-1]))
     known = x.shape is not None and len(x.shape) == 3 and x.dtype is not None
     if mode and stored and known and lengths is None and attrs.get("clip") is None:  # MXNet refuses lengths on the CPU
         results = _of_mxnet(g, mode, x, w, r, b, states[: 1 + (mode == "lstm")], attrs["direction"] == "reverse")

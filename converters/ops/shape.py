@@ -109,6 +109,8 @@ def _(b, op, data):
 
 @to_onnx("transpose", "_np_transpose", "SwapAxis", "_np_moveaxis")
 def _(b, op, data):
+    if data.shape is None and op.name in ("transpose", "_np_transpose"):
+        return b.Transpose(data, perm=list(op.axes or ()) or None)
     return b.transpose(data, op.order(data.rank))
 
 

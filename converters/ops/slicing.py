@@ -85,7 +85,7 @@ def _(g, data, starts, ends, axes=None, steps=None):
     inputs = (starts, ends, axes, steps)
     if not all(x is None or x.fixed for x in inputs):
         return g.itself(data, *inputs)
-    if data.shape is None and axes is not None and min(axes.ints(), default=0) < 0:
+    if data.shape is None:
         return g.itself(data, *inputs)
     return sliced(g, data, *(None if x is None else x.ints() for x in inputs))
 

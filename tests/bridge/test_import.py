@@ -195,7 +195,9 @@ def test_random_numbers_are_refused_for_verification(tmp_path: Path) -> None:
     assert files(tmp_path) == ["made-0000.params", "made-symbol.json"]
 
 
-SIZES = "net (float[n, k] x, float[m] z) => (float[p, q] y) { s = Constant <value = int64[2] {-1, 7}> ()  r = Reshape (x, s)  y = Add (r, z) }"
+SIZES = "net (float[n, k] x, float[m] z) => (float[p, q] y)" + (
+    " { s = Constant <value = int64[2] {-1, 7}> ()  r = Reshape (x, s)  y = Add (r, z) }"
+)
 
 
 def test_sizes_that_cannot_be_guessed_are_asked_for(tmp_path: Path) -> None:

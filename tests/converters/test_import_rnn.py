@@ -5,6 +5,7 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
+import converters
 from bridge.onnx_backend import run_model
 from converters.importer import Imported
 
@@ -129,3 +130,10 @@ def test_a_sequence_without_steps_ends_in_zeros() -> None:
     for array in run_model(model, given):
         assert not array[..., 0, :].any()
         assert array[..., 1, :].all()
+
+
+def test_weights_that_do_not_fit() -> None:
+    model = layer("LSTM", direction="bidirectional")
+    next(a for a in model.graph.node[0].attribute if a.name == "direction").s = b"forward"
+    with pytest.raises(converters.UnsupportedModel, match="differ"):
+        converters.import_model(model)

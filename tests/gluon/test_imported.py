@@ -53,7 +53,11 @@ class Trainee:
         return list(out) if isinstance(out, list | tuple) else [out]
 
     def loss(self) -> mx.nd.NDArray:
-        parts = [(o * mx.nd.array(w)).mean() for o, w in zip(self.outputs(), self.weights, strict=True) if o.dtype == np.float32]
+        parts = [
+            (o * mx.nd.array(w)).mean()
+            for o, w in zip(self.outputs(), self.weights, strict=True)
+            if o.dtype == np.float32
+        ]
         return sum(parts[1:], parts[0])
 
     def exactly(self) -> float:
@@ -130,13 +134,17 @@ def test_training_lowers_the_loss_and_leaves_the_structure_alone(network: OnnxNe
 
     net.block.export(str(tmp_path / "tuned"))
     want = [o.asnumpy() for o in net.outputs()]
-    again = mx.gluon.SymbolBlock.imports(str(tmp_path / "tuned-symbol.json"), net.names, str(tmp_path / "tuned-0000.params"))
+    again = mx.gluon.SymbolBlock.imports(
+        str(tmp_path / "tuned-symbol.json"), net.names, str(tmp_path / "tuned-0000.params")
+    )
     got = again(*net.inputs)
     for a, b in zip(got if isinstance(got, list | tuple) else [got], want, strict=True):
         np.testing.assert_array_equal(a.asnumpy(), b)
     feeds = dict(zip(net.names, (x.asnumpy() for x in net.inputs)))
     used = bridge.inspect(tmp_path / "tuned").inputs
-    for a, b in zip(bridge.run(tmp_path / "tuned", {k: v for k, v in feeds.items() if k in used}).values(), want, strict=True):
+    for a, b in zip(
+        bridge.run(tmp_path / "tuned", {k: v for k, v in feeds.items() if k in used}).values(), want, strict=True
+    ):
         np.testing.assert_array_equal(a, b)
 
 

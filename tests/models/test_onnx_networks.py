@@ -4,12 +4,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 
 import bridge
 from bridge.compare import compare, tolerance_for
-from bridge.importing import remade
+from bridge.engines import NativeEngine, OnnxEngine
+from bridge.importing import opened_natively, remade
 from bridge.onnx_backend import OnnxBackendRep
+from bridge.stepwise import node_by_node, rounds
+from bridge.verify import Case
 from converters.importer import import_model
 from tests.backend.again import same
 from tests.models.onnx_networks import OnnxNetwork, onnx_networks, parts
@@ -35,7 +39,19 @@ def test_both_runs_give_what_onnxruntime_recorded(network: OnnxNetwork) -> None:
                 assert got[name].astype(str).tolist() == expected.tolist()
             else:
                 difference = compare(name, got[name], expected, limits if expected.dtype.kind == "f" else None)
+                if not difference.equal and rounds(onnx.load(network.model, load_external_data=False)):
+                    _same_node_by_node(network, feeds)
+                    break
                 assert difference.equal, f"{name}: {difference.reason}"
+
+
+def _same_node_by_node(network: OnnxNetwork, feeds: dict[str, Any]) -> None:
+    """Assert that each node gives what onnxruntime gives from the same inputs: outputs of a network that rounds to whole numbers
+    inside differ by whole steps."""
+    ours, theirs = opened_natively(bridge.open_model(network.model)), bridge.open_model(network.model)
+    compared = node_by_node(NativeEngine(ours), OnnxEngine(theirs, plain=True), Case(feeds))
+    assert compared
+    assert not [f"{d.name}: {d.reason}" for d in compared if not d.equal]
 
 
 @every

@@ -26,7 +26,7 @@ class Range(Standard):
     def shape(self, start, limit, delta, *, values):
         if any(v is None for v in values):
             return (UNKNOWN,)
-        return (self.count(*(v.reshape(()) for v in values)),)
+        return (self.count(*(widen(np.asarray(v)).reshape(()) for v in values)),)
 
     def count(self, start: Any, limit: Any, delta: Any) -> int:
         """How many there are."""
