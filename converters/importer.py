@@ -22,7 +22,7 @@ from hybrid.graph.executor import apply
 from hybrid.graph.graph import Entry, Graph, Node
 from hybrid.graph.infer import node_dtypes, node_shapes
 from hybrid.graph.json import Foreign
-from hybrid.op import REGISTRY, Op, Spec
+from hybrid.op import FAMILY, REGISTRY, Op, Spec, load_family
 from hybrid.shapes import UNKNOWN, MaybeShape, is_known
 
 from . import ops, patterns, repair  # noqa: F401  ops fills the registry
@@ -30,7 +30,9 @@ from .error import ConversionError, Problem, Unsupported, UnsupportedModel
 from .kinds import KEY as KIND
 from .kinds import declared_spec, dtype_of, known_dims, text_of
 from .reader import OnnxFile, read_model
-from .registry import FAMILY, NOT_IMPORTED, earlier_reading_of, family_name, reading_of
+from .registry import NOT_IMPORTED, earlier_reading_of, family_name, reading_of
+
+load_family()
 
 FOLDED = 4096
 """Elements up to which the result of an operator on constants is computed when reading."""
@@ -748,7 +750,7 @@ class _Import(Importer):
                 attrs["__shape__"] = str(tuple(0 if d is UNKNOWN else d for d in shape))
             entry = Entry(Node(None, info.name, (), attrs))
             value = self.scope[info.name] = Value(info.name, shape, spec.dtype, None, entry, kind=info.type)
-            value.dims = patterns.declared(spec.shape)
+            value.dims = patterns.declared(info.name, spec.shape)
             for axis, size in enumerate(value.dims or ()):
                 if isinstance(size, patterns.Count):
                     self.shared.sizes.setdefault(size, []).append((value, axis))

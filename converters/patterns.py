@@ -168,12 +168,13 @@ def _quotient(whole: Count, part: Count) -> Any:
 # -- what is known of values ------------------------------------------------------------------------------------------
 
 
-def declared(shape: Sequence[Any] | None) -> tuple[Any, ...] | None:
-    """The dims of an input as the model declares them: those that have one name are one size, as ONNX says."""
+def declared(name: str, shape: Sequence[Any] | None) -> tuple[Any, ...] | None:
+    """The dims of the input ``name`` as the model declares them. Those of one name are one size, but only within an input: many files
+    call the axes of different inputs alike that have different sizes, which no runtime minds."""
     if shape is None:
         return None
     return tuple(
-        d if isinstance(d, int) and d >= 0 else Count.fresh() if d == "?" or isinstance(d, int) else Count.named(d)
+        d if isinstance(d, int) and d >= 0 else Count.fresh() if d == "?" or isinstance(d, int) else Count.named(f"{name}:{d}")
         for d in shape
     )
 

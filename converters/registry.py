@@ -28,6 +28,8 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from hybrid.op import FAMILY
+
 OLDEST = 13
 """The oldest opset that is written: below it axes are attributes and Softmax means something else."""
 
@@ -77,8 +79,6 @@ def handler_for(name: str, opset: int) -> Handler | None:
 
 # -- reading ----------------------------------------------------------------------------------------------------------
 
-FAMILY = "_onnx_"
-"""How the names of operators start that stand for the ONNX operator of the same name."""
 _FAMILIES = {"": FAMILY, "ai.onnx.ml": "_onnx_ml_", "ai.onnx.preview.training": "_onnx_training_", "com.microsoft": "_onnx_ms_"}
 
 IMPORT: dict[tuple[str, str], dict[int, Reading]] = {}

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from .error import OpError
-from .op import MISSING, REGISTRY, Op
+from .op import FAMILY, MISSING, REGISTRY, Op, find, load_family
 
 SUBMODULES = {
     "op": "",
@@ -143,9 +143,9 @@ class Namespace:
                 found = getattr(module, name)
                 setattr(self, name, found)
                 return found
-        cls = REGISTRY.get(self._prefix + name)
+        cls = find(self._prefix + name)
         if cls is None and self._prefix == "_":
-            cls = REGISTRY.get(name)  # _internal shows names with their underscore
+            cls = find(name)  # _internal shows names with their underscore
         if cls is None or (not self._prefix and name.startswith("_")):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         made = make(cls, name, self.__name__, self._call, self._tail, self._fast)
@@ -162,6 +162,8 @@ class Namespace:
 
     def names(self) -> Iterator[str]:
         """Names of all functions there are."""
+        if FAMILY.startswith(self._prefix or " "):
+            load_family()
         skipped = len(self._prefix) if self._prefix != "_" else 0
         for name in REGISTRY:
             if name.startswith(self._prefix) and (self._prefix or not name.startswith("_")):

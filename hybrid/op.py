@@ -20,6 +20,7 @@ The classes are not dataclasses although they read like them: the standard decor
 from __future__ import annotations
 
 import functools
+import importlib
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
@@ -46,7 +47,7 @@ class _Missing:
 MISSING: Any = _Missing()
 
 OPS: dict[str, type[Op]] = {}
-"""Every operator once, by canonical name."""
+"""Every operator once, by canonical name; those of the family (see load_family) once one of them has been asked for."""
 REGISTRY: dict[str, type[Op]] = {}
 """Every operator under every name that MXNet knows it by."""
 BACKWARD = "_backward_"
@@ -328,12 +329,29 @@ def op(name: str, *aliases: str) -> Callable[[T], T]:
     return register
 
 
+FAMILY = "_onnx_"
+"""How the names of operators start that hybrid/ops/onnx holds, which is loaded when one is first asked for: importing stays quick."""
+
+
+def load_family() -> None:
+    """Fill the tables with the operators of the family too."""
+    importlib.import_module(f"{__package__}.ops.onnx")
+
+
+def find(name: str) -> type[Op] | None:
+    """The operator of that name; None when there is none."""
+    if FAMILY in name and name not in REGISTRY:
+        load_family()
+    return REGISTRY.get(name)
+
+
 def lookup(name: str) -> type[Op]:
     """The operator of that name. Raises OpError naming close matches when there is none."""
-    if name not in REGISTRY:
+    found = find(name)
+    if found is None:
         import difflib
 
         close = difflib.get_close_matches(name, REGISTRY, 3)
         hint = f"; did you mean {' or '.join(close)}?" if close else ""
         raise OpError(f"unknown operator {name!r}{hint}")
-    return REGISTRY[name]
+    return found

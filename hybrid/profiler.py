@@ -20,7 +20,7 @@ from .attrs import kind_of
 from .engine import ENGINE
 from .error import MXNetError
 from .graph import executor
-from .op import REGISTRY, Op
+from .op import REGISTRY, Op, load_family
 
 __all__ = [
     "Counter",
@@ -171,6 +171,7 @@ def _timed(raw: Any) -> Callable[..., Any]:
 
 def _watch() -> None:
     """Time every operator from now on."""
+    load_family()
     classes = dict.fromkeys(REGISTRY.values())
     _ORIGINALS.update({cls: inspect.getattr_static(cls, "compute") for cls in classes})
     own = {cls for cls in classes if "compute" in cls.__dict__}

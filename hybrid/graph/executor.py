@@ -117,8 +117,11 @@ class _Arena:
     """The memory of one run, and the steps with their places in it: concurrent runs of one plan each take their own."""
 
     def __init__(self, plan: Plan):
-        self.memory = np.empty(plan.arena, np.uint8)
-        self.views = [b.view(self.memory) for b in plan.buffers]
+        try:
+            self.memory = np.empty(plan.arena, np.uint8)
+            self.views = [b.view(self.memory) for b in plan.buffers]
+        except (MemoryError, ValueError) as error:
+            raise MXNetError(f"the graph's tensors do not fit into memory: {error}; give smaller inputs") from error
         self.code: list[_Instruction] = []
         """The steps as a first run has found them to be; empty before."""
         self.exchange = -1

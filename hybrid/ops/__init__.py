@@ -1,7 +1,9 @@
-"""The operators, one file per family. Importing this package imports them all, which fills op.OPS."""
+"""The operators, one file per family. Importing this package imports them all, which fills op.OPS, but for the package ``onnx``: see
+op.load_family."""
 
 import importlib
 import pkgutil
 
 for _module in pkgutil.iter_modules(__path__):
-    importlib.import_module(f"{__name__}.{_module.name}")
+    if not _module.ispkg:
+        importlib.import_module(f"{__name__}.{_module.name}")

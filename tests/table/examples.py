@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from hybrid.graph.graph import Entry, Graph, Node
-from hybrid.op import OPS, Example, Op
+from hybrid.op import OPS, Example, Op, load_family
+
+load_family()
 
 
 class Maker:
