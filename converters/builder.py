@@ -137,6 +137,9 @@ def schema_of(op_type: str, opset: int, domain: str = "") -> Schema:
     return Schema(found.since_version, formal(found.inputs), formal(found.outputs), mixed)
 
 
+_AS_GIVEN = ("Cast", "SplitToSequence")
+"""Operators whose operands are not cast to a dtype that there is a kernel for: what a sequence holds could not be cast back."""
+
 _FOREIGN = Schema(1, (), (), True)
 """Of an operator whose schema onnx does not have."""
 
@@ -295,7 +298,7 @@ class Builder:
                 if schema.heterogeneous or domain
                 else kernels.substitute(op_type, schema.version, variable, original)
             )
-            if other is not None and op_type != "Cast":
+            if other is not None and op_type not in _AS_GIVEN:
                 swapped[variable] = other
         values = [self.cast(x, swapped[v]) if x is not None and v in swapped else x for x, v in zip(values, variables)]
         for value in values:

@@ -177,6 +177,8 @@ class _Shared:
         self.repairs: list[str] = []
         self.doubts: list[str] = []
         self.departs = False
+        self.dense: set[str] = set()
+        """Outputs of dense layers whose data were repaired to be whole images."""
         self.problems: list[Problem] = []
         self.unread: dict[int, Node] = {}
         """Stand-ins for nodes that could not be read, and what was made from them."""

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from hybrid.op import Op
+from hybrid.ops.onnx.slicing import cut
 from hybrid.ops.shape import INFERRED, Reshaping
 from hybrid.shapes import UNKNOWN, Undecided, is_known
 
@@ -452,7 +453,8 @@ def _slice(known: Any, attributes: Any, shape: Any) -> Any:
     if any(_open(n) for n in known[1:] if n is not None) or known[0].ndim != 1 or len(starts) != 1:
         return None
     steps = part(4, "steps")
-    return known[0][slice(int(starts[0]), int(ends[0]), 1 if steps is None else int(steps[0]))]
+    step = 1 if steps is None else int(steps[0])
+    return known[0][cut(int(starts[0]), int(ends[0]), step, len(known[0]))] if step else None
 
 
 def _concat(known: Any, attributes: Any, shape: Any) -> Any:
@@ -488,6 +490,10 @@ def _divide(a: Any, b: Any) -> Any:
 
 def _remainder(a: Any, b: Any) -> Any:
     return Count.made("mod", a, b) if not isinstance(b, Count) and b == 0 else a % b
+
+
+def _modulo(known: Any, attributes: Any, shape: Any) -> Any:
+    return None if attributes.get("fmod") else _each(_remainder)(known, attributes, shape)
 
 
 def _extreme(name: str, choose: Any) -> Any:
@@ -529,7 +535,7 @@ _RULES: dict[str, Any] = {
     "Mul": _each(lambda a, b: a * b),
     "Neg": _each(lambda a: -a),
     "Div": _each(_divide),
-    "Mod": _each(_remainder),
+    "Mod": _modulo,
     "Min": _each(_extreme("min", min)),
     "Max": _each(_extreme("max", max)),
     "Equal": _each(_equal),

@@ -157,8 +157,8 @@ class OnnxFile:
     def array(self, tensor: TensorProto) -> np.ndarray:
         """The array (*dims) of any dense tensor of the model, read-only; strings as objects of type str.
 
-        A view of the mapped file where the offset suits the dtype, else a copy made by this call. Raises FormatError,
-        naming the tensor, when dims, data type and content do not fit; MissingFile for a file of external data.
+        A view of the mapped file, which is not aligned where the offset does not suit the dtype (most are not: nothing in ONNX asks for
+        it). NumPy computes with such arrays, but slowly, so who runs a graph aligns them (Program does). Raises FormatError, naming the tensor, when dims, data type and content do not fit; MissingFile for a file of external data.
         """
         kind = KINDS.get(tensor.data_type)
         if kind is None:
@@ -235,7 +235,7 @@ class OnnxFile:
             return self._typed(tensor, kind, dtype, count)
         if kind.bits < 8:
             return _unpacked(view(data, np.dtype("u1"), (size,), start), kind.bits, count).view(dtype)
-        return self._valid(tensor, view(data, dtype, (count,), start))
+        return self._valid(tensor, np.ndarray((count,), dtype, data, start if start < len(data) else 0))
 
     def _typed(self, tensor: TensorProto, kind: Kind, dtype: np.dtype, count: int) -> np.ndarray:
         """The same from float_data, int32_data and so on, where bits of narrower types stand in whole numbers."""

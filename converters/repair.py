@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from onnx import TensorProto, helper
 
-from hybrid.shapes import UNKNOWN, show
+from hybrid.shapes import UNKNOWN, is_known, show
 
 from .error import Unsupported
 from .kinds import declared_spec
@@ -136,10 +137,40 @@ def _dense(g: Any, inputs: list[Any], attributes: dict[str, Any], opset: int) ->
         bias = (
             [g.const(bias[0].const.astype(data.dtype or np.float32), name=bias[0].name)] if bias[0].const.any() else []
         )
+    image = _before_rows(g)
+    if image is not None and _columns(image) == (weight.shape or (None,))[attributes.get("transB", 0)]:
+        # 1.9.1 took a dense layer without the attribute flatten for one with flatten=False
+        g.repaired("rows of another length than the weights': the whole of each image, which MXNet's dense layers take")
+        g.shared.dense.add(g.node.output[0])
+        data = image
     if data.shape is not None and len(data.shape) > 2:
         g.repaired(f"data of rank {len(data.shape)}: flattened, which MXNet's dense layers do")
         data = g.Flatten(data)
     return [data, weight, *bias], attributes, opset
+
+
+def _before_rows(g: Any) -> Any:
+    """What the data of a dense layer were before they were made rows along the last axis; None when they were not."""
+    made = {o: n for n in g.shared.file.proto.graph.node for o in n.output}.get(g.node.input[0])
+    if made is None or made.op_type != "Flatten" or [a.i for a in made.attribute] != [-1]:
+        return None
+    image = g.find(made.input[0])
+    return image if image is not None and image.shape is not None and len(image.shape) > 2 else None
+
+
+def _columns(image: Any) -> int | None:
+    """Elements of each image of a batch; None when they are not known, or the same as along its last axis."""
+    sizes = image.shape[1:]
+    return math.prod(sizes) if is_known(sizes) and math.prod(sizes) != sizes[-1] else None
+
+
+def _unrowed(
+    g: Any, inputs: list[Any], attributes: dict[str, Any], opset: int
+) -> tuple[list[Any], dict[str, Any], int]:
+    """What 1.9.1 wrote after such a layer to restore the axes before the last: there are none."""
+    if g.node.input[0] not in g.shared.dense:
+        return inputs, attributes, opset
+    return [inputs[0], g.const([0, -1])], {}, opset
 
 
 def _softmax(
@@ -230,6 +261,7 @@ _MXNET = {
     **dict.fromkeys(("Softmax", "LogSoftmax"), _softmax),
     **dict.fromkeys(("ArgMax", "ArgMin"), _extreme),
     "Gemm": _dense,
+    "Reshape": _unrowed,
     "AveragePool": _average,
     "BatchNormalization": _batch_norm,
     "Split": _split,

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from hybrid.ops.onnx.slicing import cut
 from hybrid.shapes import UNKNOWN
 
 from ..error import Unsupported
@@ -105,7 +106,7 @@ def sliced(g, data, starts, ends, axes=None, steps=None):
     for axis, start, end, step in zip(axes, starts, ends, steps):
         size = UNKNOWN if data.shape is None else data.shape[axis]
         if size is not UNKNOWN:
-            start, end, _ = slice(start, end, step).indices(size)
+            start, end, _ = cut(start, end, step, size).indices(size)
             if step > 0:
                 whole = start == 0 and end == size
                 parts[axis] = (None, None, step) if whole else (start, max(start, end), step)
@@ -114,6 +115,8 @@ def sliced(g, data, starts, ends, axes=None, steps=None):
                 parts[axis] = (0, 0, 1) if end >= start else part
         elif step > 0:
             parts[axis] = (start if start > -FAR and start != 0 else None, end if end < FAR else None, step)
+        elif start < -1:
+            return g.itself(data, *(g.const(n, np.int64) for n in (starts, ends, axes, steps)))  # depends on the size
         else:
             parts[axis] = (start if start < FAR else None, end if end > -FAR else None, step)
     while parts and parts[-1] == (None, None, 1):

@@ -67,15 +67,17 @@ def _flat(g, x, axis, function):
     return g.reshape_like(y, x)
 
 
+def _by_groups(own):
+    """A reading before opset 13: axis begins the last of two groups of axes."""
+    return lambda g, x, *, axis=1: _flat(g, x, axis, lambda rows: g.apply(own, rows, axis=-1))
+
+
+def _along(own):
+    """A reading since opset 13."""
+    return lambda g, x, *, axis=-1: g.apply(own, x, axis=axis)
+
+
 for _name, _own in {"Softmax": "softmax", "LogSoftmax": "log_softmax", "Hardmax": "_onnx_Hardmax"}.items():
-
-    @from_onnx(_name)
-    def _(g, x, *, axis=1, own=_own):
-        return _flat(g, x, axis, lambda rows: g.apply(own, rows, axis=-1))
-
-
+    from_onnx(_name)(_by_groups(_own))
 for _name, _own in {"Softmax": "softmax", "LogSoftmax": "log_softmax"}.items():
-
-    @from_onnx(_name, since=13)
-    def _(g, x, *, axis=-1, own=_own):
-        return g.apply(own, x, axis=axis)
+    from_onnx(_name, since=13)(_along(_own))

@@ -1,6 +1,7 @@
 """What operator families share: bases for regular shape rules, axis arithmetic, and compute in a wider dtype."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -54,6 +55,16 @@ def narrow(array: np.ndarray, dtype: np.dtype, out: np.ndarray | None = None) ->
     if array is not out:
         out[...] = array
     return out
+
+
+def lowest(dtype: np.dtype) -> Any:
+    """What no number of the dtype is less than: where a maximum begins."""
+    return False if dtype.kind == "b" else np.iinfo(dtype).min if dtype.kind in "iu" else -np.inf
+
+
+def highest(dtype: np.dtype) -> Any:
+    """What no number of the dtype is greater than: where a minimum begins."""
+    return True if dtype.kind == "b" else np.iinfo(dtype).max if dtype.kind in "iu" else np.inf
 
 
 def truncate(array: np.ndarray, dtype: np.dtype) -> np.ndarray:

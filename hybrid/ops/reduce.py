@@ -134,9 +134,10 @@ class Reduction(Op):
         return axes_of(self, self.axis, rank, exclude=self.exclude)
 
     def infer_shape(self, data):
-        if self.sized and any(d is not UNKNOWN and d == 0 for d in data):
+        axes = self.axes(len(data))
+        if self.sized and any(data[a] is not UNKNOWN and data[a] == 0 for a in axes):
             raise self.fail("got an array without elements")
-        return reduced(data, self.axes(len(data)), self.keepdims)
+        return reduced(data, axes, self.keepdims)
 
     def compute(self, data):
         if data.shape not in self.memo:

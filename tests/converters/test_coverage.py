@@ -1,14 +1,177 @@
-"""docs/operators.md says what the registries say."""
+"""docs/operators.md says what the registries say, and readings take what the schemas of the installed onnx have."""
 
+from __future__ import annotations
+
+import inspect
+from collections import defaultdict
+from fnmatch import fnmatch
 from pathlib import Path
+from typing import Any
 
-from converters.coverage import markdown, rows
+import numpy as np
+import onnx
+import pytest
+from onnx.defs import OpSchema
+
+from converters import coverage
+from converters.ops.onnx.ml_linear import TENSOR
+from converters.registry import IMPORT, NOT_IMPORTED, Reading, family_name, reading_of
+from hybrid.op import MISSING, OPS, Op
+
+OLDEST_READ = 7
+"""The opset from which on every version of an operator has a reading."""
+
+IGNORED = "consumed_inputs"  # of opset 1: hints for planning memory
+
+DEPARTURES = {
+    ("Clip", "m??"): "the first version says in words: the lowest and the largest float",
+    ("Constant", "value"): "later versions have others beside it; a node with none is refused",
+    ("Concat", "axis"): "the first version says in words: 1",
+    ("GRU", "direction"): "the first version misspells it: foward",
+    ("GridSample", "mode"): "bilinear, as version 16 calls it, is read as linear",
+    ("LpPool", "kernel_shape"): "the first version leaves open what to pool by when it is not there",
+    ("SequenceEmpty", "dtype"): "the schema says in words: float",
+    ("Split", "axis"): "the first version leaves it open, the second says 0",
+    ("RegexFullMatch", "pattern"): "there is nothing to match without",
+    ("LabelEncoder", "classes_strings"): "there is nothing to encode by without",
+    ("CategoryMapper", "cats_*"): "the text wants both lists",
+    ("Linear*", "coefficients"): "there is no model without",
+    ("SVM*", "coefficients"): "there is no model without",
+    ("TreeEnsemble*", "nodes_*"): "there is no tree without",
+    ("TreeEnsembleClassifier", "class_*"): "there are no leaves without",
+    ("TreeEnsembleRegressor", "target_*"): "there are no leaves without",
+    ("TreeEnsemble*", "n_targets"): "the schema leaves it open; one target is what a list without says",
+}
+"""(operator, attribute), where a reading wants an attribute or has a default other than the schema's, and why."""
+
+SCHEMAS = sorted(
+    (s for s in onnx.defs.get_all_schemas_with_history() if (s.domain, s.name) in IMPORT),
+    key=lambda s: (s.domain, s.name, s.since_version),
+)
+ATTRIBUTES: dict[tuple[str, str], set[str]] = defaultdict(set)
+for _schema in SCHEMAS:
+    ATTRIBUTES[_schema.domain, _schema.name].update(_schema.attributes)
+
+
+def served() -> list[tuple[OpSchema, Reading]]:
+    """Every version of every operator that is read, with what reads it."""
+    found = ((s, reading_of(s.domain, s.name, s.since_version)) for s in SCHEMAS)
+    return [(s, reading) for s, reading in found if reading is not None]
+
+
+def operator(schema: OpSchema) -> type[Op] | None:
+    return OPS.get(family_name(schema.name, schema.domain))
+
+
+def taken(schema: OpSchema, reading: Reading) -> dict[str, Any]:
+    """The attributes that a reading takes, with its defaults; MISSING for those without."""
+    found: dict[str, Any] = {}
+    if reading.everything:  # the operator of the family has them
+        cls = operator(schema)
+        assert cls is not None, f"{schema.name}: a reading that takes everything, and no operator to give it to"
+        found = {f.name: f.default for f in cls.fields.values()}
+        found |= {a: found[a.removesuffix(TENSOR)] for a in schema.attributes if a.removesuffix(TENSOR) in found}
+    for name, parameter in inspect.signature(reading.handler).parameters.items():
+        if parameter.kind is parameter.KEYWORD_ONLY:
+            found[name] = MISSING if parameter.default is parameter.empty else parameter.default
+    return found
+
+
+def declared(attribute: OpSchema.Attribute) -> Any:
+    """The default that a schema gives; MISSING, or None for none."""
+    if attribute.required:
+        return MISSING
+    return onnx.helper.get_attribute_value(attribute.default_value) if attribute.default_value.type else None
+
+
+def plain(value: Any) -> Any:
+    """A default in a form to compare: types as ONNX's codes, numbers as they are stored, nothing as None."""
+    if isinstance(value, np.dtype):
+        return onnx.helper.np_dtype_to_tensor_dtype(value)
+    if isinstance(value, bytes):
+        value = value.decode()
+    if isinstance(value, float):
+        return float(np.float32(value))
+    if not isinstance(value, str | bool | int) and hasattr(value, "__len__"):
+        value = tuple(map(plain, value))
+    return None if value in ((), "") else value
 
 
 def test_the_table_is_up_to_date() -> None:
     said = (Path(__file__).parents[2] / "docs" / "operators.md").read_text()
-    assert said == markdown(), "run: python -m converters.coverage > docs/operators.md"
+    assert said == coverage.markdown(), "run: python -m converters.coverage > docs/operators.md"
 
 
 def test_every_row_has_a_translation_or_a_reason() -> None:
-    assert not [row.name for row in rows() if bool(row.opsets) == bool(row.reason)]
+    assert not [row.name for row in coverage.rows() if bool(row.opsets) == bool(row.reason)]
+
+
+def test_every_onnx_operator_is_read_or_refused_with_a_reason() -> None:
+    assert not coverage.unread()
+    assert not {*IMPORT} & {*NOT_IMPORTED}
+
+
+def test_every_version_has_a_reading() -> None:
+    unread = [
+        s for s in SCHEMAS if s.since_version >= OLDEST_READ and not reading_of(s.domain, s.name, s.since_version)
+    ]
+    assert not [f"{s.domain} {s.name} {s.since_version}" for s in unread]
+
+
+def test_readings_take_the_attributes_of_every_version() -> None:
+    lacking = [
+        f"{schema.domain} {schema.name} {schema.since_version}: {', '.join(lost)}"
+        for schema, reading in served()
+        if (lost := sorted({*schema.attributes} - {*taken(schema, reading), IGNORED}))
+    ]
+    assert not lacking
+
+
+def test_readings_take_no_attribute_that_no_version_has() -> None:
+    """A keyword that a handler means for itself would be an attribute that a file can set."""
+    invented = [
+        f"{schema.name} {schema.since_version}: {', '.join(more)}"
+        for schema, reading in served()
+        if (more := sorted(reading.attributes - ATTRIBUTES[schema.domain, schema.name]))
+    ]
+    assert not invented
+
+
+def test_defaults_are_those_of_the_schema() -> None:
+    wrong, used = [], set()
+    for schema, reading in served():
+        own = taken(schema, reading)
+        for name, attribute in schema.attributes.items():
+            if name not in own or plain(own[name]) == plain(declared(attribute)):
+                continue
+            reason = next((k for k in DEPARTURES if fnmatch(schema.name, k[0]) and fnmatch(name, k[1])), None)
+            used.add(reason)
+            if reason is None:
+                said = f"{name}={plain(own[name])!r}, wanted {plain(declared(attribute))!r}"
+                wrong.append(f"{schema.domain} {schema.name} {schema.since_version}: {said}")
+    assert not wrong
+    assert not {*DEPARTURES} - used, "departures that are none"
+
+
+def test_readings_take_as_many_inputs_as_every_version_has() -> None:
+    wrong = []
+    for schema, reading in served():
+        variadic = bool(schema.inputs) and schema.inputs[-1].option == OpSchema.FormalParameterOption.Variadic
+        least, most = reading.least, reading.most
+        cls = operator(schema)
+        if reading.everything and cls is not None and not cls.inputs[:1] == () and not cls.inputs[0].startswith("*"):
+            optional = getattr(cls, "optional", ())
+            needed = [i for i, n in enumerate(cls.inputs, 1) if n not in optional]
+            least, most = max(needed, default=0), len(cls.inputs)
+        if least > schema.min_input or (most is not None and (variadic or most < schema.max_input)):
+            wanted = f"{schema.min_input} to {'any number' if variadic else schema.max_input}"
+            wrong.append(f"{schema.domain} {schema.name} {schema.since_version}: {least} to {most}, wanted {wanted}")
+    assert not wrong
+
+
+@pytest.mark.parametrize("name", ["Softmax", "LogSoftmax", "Hardmax"])
+def test_a_file_cannot_choose_the_operator(name: str) -> None:
+    """Seen: what a handler kept for itself in a keyword was an attribute."""
+    reading = reading_of("", name, 13 if name == "Softmax" else 11)
+    assert reading is not None
+    assert reading.attributes == {"axis"}

@@ -162,3 +162,12 @@ def test_wrong_feeds() -> None:
 def test_one_variable_name_twice_is_one_input() -> None:
     twice = Graph([Entry(Node(REGISTRY["elemwise_add"].bind(), "s", [Entry(Node(None, "x")), Entry(Node(None, "x"))]))])
     assert Program(twice).run({"x": np.ones(2, np.float32)})[0].tolist() == [2, 2]
+
+
+def test_constants_that_are_not_aligned_are_copied_once() -> None:
+    stored = np.frombuffer(b"x" + np.arange(6, dtype=np.float32).tobytes(), np.uint8)[1:].view(np.float32)
+    assert not stored.flags.aligned
+    x, w = Node(None, "x"), Node(None, "w")
+    program = Program(Graph([Entry(Node(REGISTRY["elemwise_add"].bind(), "s", [Entry(x), Entry(w)]))]), {"w": stored})
+    assert program.constants["w"].flags.aligned
+    np.testing.assert_array_equal(program.run({"x": np.ones(6, np.float32)})[0], np.arange(6) + 1)

@@ -4,7 +4,8 @@ from hybrid.attrs import declare_dtype
 from hybrid.graph.graph import Entry, Graph, Node
 from hybrid.op import REGISTRY, Spec
 from hybrid.ops.control import common
-from hybrid.ops.onnx.control import COUNTER, OBJECT, TRUTH, shared_dtype
+from hybrid.ops.onnx.base import BOOL, INT64, OBJECT
+from hybrid.ops.onnx.control import shared_dtype
 from hybrid.shapes import UNKNOWN, identical, is_known
 
 from ...error import Unsupported
@@ -106,7 +107,7 @@ def _(g, most=None, condition=None, *states, body):
             f"wanted {2 + len(states)} inputs and {1 + len(states)} outputs at least"
         )
     kinds = [v.kind if v.dtype == OBJECT else None for v in states]
-    found, _ = _repeated(g, body, (Spec((), COUNTER), Spec((), TRUTH)), states, (), kinds)
+    found, _ = _repeated(g, body, (Spec((), INT64), Spec((), BOOL)), states, (), kinds)
     given = tuple(n for n, v in (("M", most), ("cond", condition)) if v is not None)
     inputs = [v for v in (most, condition) if v is not None]
     results = g.apply(
@@ -294,7 +295,7 @@ def _(b, op, *inputs, bodies):
         return body(inner, op.placed(given, captured))
 
     specs = b.results[: op.num_states]
-    graph = b.body(step, Spec((), COUNTER), Spec((), TRUTH), *specs)
+    graph = b.body(step, Spec((), INT64), Spec((), BOOL), *specs)
     return _typed(b, b.Loop(most, condition, *states, body=graph, outputs=op.num_outputs))
 
 

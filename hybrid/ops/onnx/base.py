@@ -8,6 +8,10 @@ import numpy as np
 from ...op import Op
 from ...shapes import Shape, broadcast
 
+BOOL, FLOAT32, INT64 = np.dtype(bool), np.dtype(np.float32), np.dtype(np.int64)
+OBJECT = np.dtype(object)
+"""The dtype of words, and of what is no tensor (see hold)."""
+
 
 class Standard(Op):
     """Base of the family. Rules get one argument per entry of ``inputs`` - None for an optional one that is not there.

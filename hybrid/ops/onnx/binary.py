@@ -7,7 +7,7 @@ import numpy as np
 
 from ...op import op
 from ..common import narrow, truncate, widen
-from .base import Pointwise
+from .base import BOOL, Pointwise
 
 
 class Pair(Pointwise):
@@ -115,7 +115,7 @@ class Equal(Pair):
     """Whether A and B are equal, words too. Source: ONNX Equal (opset 19; other dtypes are MXNet's _npi_equal)."""
 
     def dtype(self, a, b):
-        return np.dtype(bool)
+        return BOOL
 
     def meaning(self, a, b):
         return np.asarray(a == b).astype(bool)

@@ -12,13 +12,10 @@ from ...op import op
 from ...shapes import UNKNOWN, identical, merge
 from ..common import axis_of
 from ..control import Backward, ControlFlow, common, truth
-from .base import hold
+from .base import BOOL, INT64, OBJECT, hold
 from .sequence import elements
 
 Locations = tuple[int, ...]
-OBJECT = np.dtype(object)
-COUNTER = np.dtype(np.int64)
-TRUTH = np.dtype(np.bool_)
 
 
 def shared_dtype(a, b):
@@ -177,7 +174,7 @@ class Loop(Repeated):
         (body,) = self.those(bodies)
         _, _, states, captured = self.split(dtypes)
         while True:
-            after, rows = self._through(body, COUNTER, TRUTH, states, captured)
+            after, rows = self._through(body, INT64, BOOL, states, captured)
             after = [None if a is None or b is None else shared_dtype(a, b) for a, b in zip(states, after)]
             if after == states or all(a is b or (a is not None and a == b) for a, b in zip(states, after)):
                 return after + rows

@@ -395,9 +395,6 @@ class Col2Im(Standard):
     uses = ("values",)
     data_decides = True
 
-    def infer_value(self, values, shapes):
-        return None
-
     def shape(self, columns, image, block, *, values):
         sizes, kernel = ints(values[1]), ints(values[2])
         rank = len(sizes) if sizes is not None else image[0]

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...op import op
 from ..common import narrow, widen
-from .base import Pointwise
+from .base import BOOL, Pointwise
 
 
 @op("_onnx_Mish")
@@ -51,7 +51,7 @@ class IsInf(Pointwise):
     detect_positive: bool = True
 
     def dtype(self, x):
-        return np.dtype(bool)
+        return BOOL
 
     def meaning(self, x):
         infinite = np.isinf(x)

@@ -8,13 +8,10 @@ from ...attrs import DType, kind_of
 from ...op import op
 from ...shapes import UNKNOWN
 from ..common import want_rank
-from .base import Collected, Standard, held, hold
+from .base import FLOAT32, INT64, OBJECT, Collected, Standard, held, hold
 from .ml_linear import labels_of
 
 Array = np.ndarray
-FLOAT32 = np.dtype("float32")
-INT64 = np.dtype("int64")
-OBJECT = np.dtype(object)
 
 
 def places_of(x: Array, keys: Array) -> Array:

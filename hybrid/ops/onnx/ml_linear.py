@@ -11,11 +11,9 @@ from ...attrs import kind_of
 from ...op import op
 from ..activation import sigmoid
 from ..common import want_rank
-from .base import Standard
+from .base import FLOAT32, Standard
 
 Array = np.ndarray
-FLOAT32 = np.dtype("float32")
-INT64 = np.dtype("int64")
 PostTransform = Literal["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"]
 POST_TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 

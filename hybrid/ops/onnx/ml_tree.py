@@ -8,11 +8,10 @@ import numpy as np
 
 from ...op import op
 from ..common import want_rank, widen
-from .base import Standard
+from .base import FLOAT32, Standard
 from .ml_linear import POST_TRANSFORMS, Classifier, PostTransform, labels_of, transformed, two_scores
 
 Array = np.ndarray
-FLOAT32 = np.dtype("float32")
 MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ", "BRANCH_MEMBER", "LEAF")
 """How a node compares a feature with its value, each at its code."""
 MEMBER, LEAF = MODES.index("BRANCH_MEMBER"), MODES.index("LEAF")

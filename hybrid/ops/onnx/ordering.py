@@ -6,9 +6,7 @@ from ...op import op
 from ...shapes import UNKNOWN
 from ..common import axis_of
 from ..ordering import order_of
-from .base import Standard, ints
-
-INT64 = np.dtype(np.int64)
+from .base import INT64, Standard, ints
 
 
 @op("_onnx_TopK")

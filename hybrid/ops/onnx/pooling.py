@@ -9,18 +9,11 @@ import numpy as np
 from ...op import Domain, op
 from ...shapes import UNKNOWN, show
 from ..adjoint import linear
-from ..common import narrow, widen
+from ..common import lowest, narrow, widen
 from ..pooling import pieces
 from ..windows import pad_spatial, windows
-from .base import Standard, ints
+from .base import INT64, Standard, ints
 from .convolution import Ints, Slid
-
-
-def least(dtype: np.dtype):
-    """What no number of the dtype is less than."""
-    if dtype.kind == "b":
-        return False
-    return np.iinfo(dtype).min if dtype.kind in "iu" else -np.inf
 
 
 class _Pool(Slid):
@@ -169,11 +162,11 @@ class MaxPool(_MaxPool):
         return found if self.num_outputs == 1 else [found, found]
 
     def dtype(self, x):
-        return x if self.num_outputs == 1 else [x, np.dtype(np.int64)]
+        return x if self.num_outputs == 1 else [x, INT64]
 
     def meaning(self, x):
         wide = widen(x)
-        y = self.folded(wide, np.maximum, least(wide.dtype))
+        y = self.folded(wide, np.maximum, lowest(wide.dtype))
         result = narrow(y, x.dtype)
         return (
             result if self.num_outputs == 1 else (result, self.positions(wide, y, "F" if self.storage_order else "C"))
@@ -210,17 +203,13 @@ class MaxPoolBackward(_MaxPool):
 
     def meaning(self, dy, x):
         wide = widen(x)
-        where = self.positions(wide, self.folded(wide, np.maximum, least(wide.dtype)), "C")
+        where = self.positions(wide, self.folded(wide, np.maximum, lowest(wide.dtype)), "C")
         dx = np.bincount(where.reshape(-1), widen(dy).reshape(-1), x.size) if x.size else np.zeros(0)
         return dx.reshape(x.shape).astype(x.dtype)
 
     def gradient(self, F, g, dy, x, dx):
         attrs = {**self.dump(), "num_outputs": 2, "storage_order": 0}
         return F.take(F.reshape(g, shape=(-1,)), F._onnx_MaxPool(x, **attrs)[1]), None
-
-    @classmethod
-    def examples(cls, make):
-        return iter(())
 
 
 @linear(0)
@@ -352,7 +341,7 @@ class GlobalMaxPool(_Global):
     """The maximum over all spatial axes; all equal maxima get the gradient. Source: ONNX GlobalMaxPool (opset 1 to newest)."""
 
     def meaning(self, x):
-        return x.max(tuple(range(2, x.ndim)), keepdims=True, initial=least(x.dtype)) if x.ndim > 2 else x.copy()
+        return x.max(tuple(range(2, x.ndim)), keepdims=True, initial=lowest(x.dtype)) if x.ndim > 2 else x.copy()
 
     def gradient(self, F, dy, x, y):
         return F.broadcast_mul(F.broadcast_equal(x, y), dy)
@@ -396,9 +385,6 @@ class MaxUnpool(Standard):
     optional = ("output_shape",)
     uses = ("values",)
     data_decides = True
-
-    def infer_value(self, values, shapes):
-        return None
 
     def domain(self, name, shapes):
         return Domain(0, 0, integer=True) if name == "I" else None

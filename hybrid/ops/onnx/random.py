@@ -13,7 +13,7 @@ from ...attrs import Shape as Dims
 from ...op import op
 from ..casting import convert
 from ..common import want_rank, widen
-from .base import Standard
+from .base import BOOL, Standard
 
 
 def source(seed: float | None, rng: Any) -> Any:
@@ -195,7 +195,7 @@ class Dropout(Standard):
         return [data, data]
 
     def dtype(self, data, ratio=None, training_mode=None):
-        return [data, np.dtype(bool)]
+        return [data, BOOL]
 
     def meaning(self, data, ratio=None, training_mode=None, *, rng: Any = None):
         share = 0.5 if ratio is None else float(np.asarray(ratio).reshape(()))

@@ -7,8 +7,8 @@ import numpy as np
 
 from ...op import op
 from ...shapes import UNKNOWN
-from ..common import axes_of, axis_of, narrow, widen
-from .base import Pointwise, Standard, ints
+from ..common import axes_of, axis_of, highest, lowest, narrow, widen
+from .base import INT64, Pointwise, Standard, ints
 
 
 class AlongAxes(Standard):
@@ -116,15 +116,6 @@ def _added(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
     return np.add.reduce(x, axes, x.dtype, keepdims=True)
 
 
-def _least(dtype: np.dtype) -> Any:
-    """The number that no other of the dtype is below."""
-    return False if dtype.kind == "b" else np.iinfo(dtype).min if dtype.kind in "iu" else -np.inf
-
-
-def _most(dtype: np.dtype) -> Any:
-    return True if dtype.kind == "b" else np.iinfo(dtype).max if dtype.kind in "iu" else np.inf
-
-
 @op("_onnx_ReduceSum")
 class ReduceSum(Reduction):
     """The sum; whole numbers wrap round. Source: ONNX ReduceSum (opset 13)."""
@@ -162,7 +153,7 @@ class ReduceMax(Extreme):
     """The largest; NaN if any is; of nothing the least there is. Source: ONNX ReduceMax (opset 20)."""
 
     def reduce(self, x, axes):
-        return np.maximum.reduce(x, axes, keepdims=True, initial=_least(x.dtype))
+        return np.maximum.reduce(x, axes, keepdims=True, initial=lowest(x.dtype))
 
 
 @op("_onnx_ReduceMin")
@@ -170,7 +161,7 @@ class ReduceMin(Extreme):
     """The smallest; NaN if any is; of nothing the largest there is. Source: ONNX ReduceMin (opset 20)."""
 
     def reduce(self, x, axes):
-        return np.minimum.reduce(x, axes, keepdims=True, initial=_most(x.dtype))
+        return np.minimum.reduce(x, axes, keepdims=True, initial=highest(x.dtype))
 
 
 @op("_onnx_ReduceProd")
@@ -205,7 +196,7 @@ class ReduceL2(Reduction):
         return np.sqrt(_added(np.square(x), axes))
 
     def share(self, F, dy, x, y):
-        return F.broadcast_mul(x, F.broadcast_div(dy, y))
+        return F.broadcast_mul(x, dy / (y + (y == 0)))  # where y is 0 all of x is
 
 
 @op("_onnx_ReduceSumSquare")
@@ -269,7 +260,7 @@ class ArgExtreme(Standard):
         return (*data[:axis], *((1,) if self.keepdims else ()), *data[axis + 1 :])
 
     def infer_type(self, data):
-        return np.dtype(np.int64)
+        return INT64
 
     def infer_input_types(self, dtypes, outputs):
         return dtypes

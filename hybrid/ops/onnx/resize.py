@@ -9,7 +9,7 @@ import numpy as np
 from ...op import Domain, op
 from ...shapes import UNKNOWN, show
 from ..adjoint import linear
-from ..common import narrow, widen
+from ..common import axis_of, narrow, widen
 from .base import Standard, ints
 
 
@@ -67,14 +67,11 @@ class Resize(Standard):
     uses = ("values",)
     data_decides = True
 
-    def infer_value(self, values, shapes):
-        return None
-
     def domain(self, name, shapes):
         return None if name == "X" else Domain(1, 3, integer=name == "sizes")
 
     def _axes(self, rank):
-        return range(rank) if self.axes is None else [a % rank for a in self.axes]
+        return range(rank) if self.axes is None else [axis_of(self, a, rank) for a in self.axes]
 
     @property
     def cropped(self) -> bool:

@@ -6,9 +6,7 @@ from ...op import op
 from ...shapes import UNKNOWN, show
 from ..adjoint import linear
 from ..common import axis_of
-from .base import Standard
-
-INT64 = np.dtype(np.int64)
+from .base import INT64, Standard
 
 
 @linear(0)

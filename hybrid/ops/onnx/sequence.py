@@ -7,9 +7,7 @@ import numpy as np
 from ...op import op
 from ...shapes import is_known
 from ..common import axis_of
-from .base import Collected, held, hold, ints
-
-OBJECT = np.dtype(object)
+from .base import BOOL, INT64, OBJECT, Collected, held, hold, ints
 
 
 class Collection(Collected):
@@ -68,7 +66,7 @@ class SequenceConstruct(Collection):
 
 @op("_onnx_SequenceEmpty")
 class SequenceEmpty(Collection):
-    """A sequence without elements; dtype says of which. Source: ONNX SequenceEmpty (opset 11 to newest)."""
+    """A sequence without elements; elem is the dtype that they would have. Source: ONNX SequenceEmpty (opset 11 to newest)."""
 
     elem: np.dtype = np.dtype("float32")
 
@@ -130,7 +128,7 @@ class SequenceLength(Collected):
         return ()
 
     def dtype(self, sequence):
-        return np.dtype(np.int64)
+        return INT64
 
     def meaning(self, sequence):
         return np.array(len(elements(self, sequence)), np.int64)
@@ -220,7 +218,7 @@ class OptionalHasElement(Collected):
         return ()
 
     def dtype(self, value):
-        return np.dtype(np.bool_)
+        return BOOL
 
     def infer_value(self, values, shapes):
         return None if self.given else np.array(False)

@@ -8,7 +8,7 @@ from ...op import op
 from ...shapes import UNKNOWN, broadcast, is_known
 from ..common import axis_of, narrow, widen
 from ..shape import INFERRED, Reshaping, number, product, sizes_of
-from .base import Standard, ints
+from .base import INT64, Standard, ints
 
 
 @op("_onnx_Shape")
@@ -23,7 +23,7 @@ class ShapeOf(Standard):
         return (len(data[self.start : self.end]),)
 
     def dtype(self, data):
-        return np.dtype(np.int64)
+        return INT64
 
     def meaning(self, data):
         return np.array(data.shape[self.start : self.end], np.int64)
@@ -49,7 +49,7 @@ class SizeOf(Standard):
         return ()
 
     def dtype(self, data):
-        return np.dtype(np.int64)
+        return INT64
 
     def meaning(self, data):
         return np.array(data.size, np.int64)

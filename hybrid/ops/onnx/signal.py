@@ -12,10 +12,9 @@ from ...shapes import UNKNOWN
 from ..backward import Once
 from ..casting import convert
 from ..common import axis_of, want_rank, widen
-from .base import Standard
+from .base import FLOAT32, Standard
 
 Array = np.ndarray
-FLOAT32 = np.dtype("float32")
 
 
 def _scalar(values: Array | None) -> Any:

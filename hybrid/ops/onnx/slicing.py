@@ -13,11 +13,17 @@ from ..slicing import within
 from .base import Standard, ints
 
 
+def cut(start: int, end: int, step: int, size: int) -> slice:
+    """The slice that ONNX means along an axis of a size. A walk backwards from before the first element takes the first, as the
+    standard and onnxruntime have it; Python's takes nothing. Source: ONNX Slice (opset 10 to newest)."""
+    return slice(max(start, -size) if step < 0 else start, end, step)
+
+
 @linear(0)
 @op("_onnx_Slice")
 class Slice(Standard):
-    """data[starts[i]:ends[i]:steps[i]] along each axes[i] (the first ones by default), with Python's meaning: what
-    counts from behind or lies outside is moved inside. Source: ONNX Slice (opset 10 to newest)."""
+    """data[starts[i]:ends[i]:steps[i]] along each axes[i] (the first ones by default), what counts from
+    behind or lies outside is moved inside, as cut says. Source: ONNX Slice (opset 10 to newest)."""
 
     inputs = ("data", "starts", "ends", "axes", "steps")
     optional = ("axes", "steps")
@@ -53,22 +59,22 @@ class Slice(Standard):
         ]
         for axis, start, end, step in self.parts(len(data), *known):
             whole = is_known((start, end, step, data[axis]))
-            out[axis] = len(range(*slice(start, end, step).indices(data[axis]))) if whole else UNKNOWN
+            out[axis] = len(range(*cut(start, end, step, data[axis]).indices(data[axis]))) if whole else UNKNOWN
         return tuple(out)
 
-    def part(self, rank, *others):
+    def part(self, shape, *others):
         """The index of the part."""
-        index = [slice(None)] * rank
-        for axis, *ends in self.parts(rank, *map(ints, others)):
-            index[axis] = slice(*ends)
+        index = [slice(None)] * len(shape)
+        for axis, *ends in self.parts(len(shape), *map(ints, others)):
+            index[axis] = cut(*ends, shape[axis])
         return tuple(index)
 
     def meaning(self, data, *others):
-        return data[self.part(data.ndim, *others)]
+        return data[self.part(data.shape, *others)]
 
     def adjoint(self, of, dy, *arrays):
         data, *others = self.placed(arrays)
-        return within(data, self.part(data.ndim, *others), dy)
+        return within(data, self.part(data.shape, *others), dy)
 
     @classmethod
     def examples(cls, make):

@@ -184,9 +184,6 @@ class AffineGrid(Standard):
     uses = ("values",)
     data_decides = True
 
-    def infer_value(self, values, shapes):
-        return None
-
     def shape(self, theta, size, *, values):
         sizes = ints(values[1])
         if sizes is not None:

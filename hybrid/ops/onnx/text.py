@@ -7,9 +7,7 @@ import numpy as np
 from ...error import FormatError
 from ...op import op
 from ...shapes import UNKNOWN
-from .base import Pointwise, Standard
-
-OBJECT = np.dtype(object)
+from .base import BOOL, INT64, OBJECT, Pointwise, Standard
 
 
 def each(function, *arrays):
@@ -95,7 +93,7 @@ class StringSplit(Standard):
         return [(*x, UNKNOWN), x]
 
     def dtype(self, x):
-        return [OBJECT, np.dtype(np.int64)]
+        return [OBJECT, INT64]
 
     def meaning(self, x):
         most = -1 if self.maxsplit is None else self.maxsplit
@@ -133,7 +131,7 @@ class RegexFullMatch(Pointwise):
         return super().check()
 
     def dtype(self, x):
-        return np.dtype(np.bool_)
+        return BOOL
 
     def meaning(self, x):
         pattern = compiled(self.pattern)

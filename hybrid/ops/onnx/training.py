@@ -118,6 +118,7 @@ class Momentum(Step):
     alpha: float
     beta: float
     mode: Literal["standard", "nesterov"]
+    norm_coefficient: float  # which ONNX requires here
 
     states = 1
 
