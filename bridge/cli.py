@@ -112,7 +112,9 @@ def convert(
 @app.command("import")
 def import_(
     model: Annotated[Path, typer.Argument(help="An ONNX file.")],
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="The prefix; by default the file's name.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The prefix; by default the file's name.")
+    ] = None,
     input: InputOption = None,
     inputs: FeedsOption = None,
     verify: Annotated[bool, typer.Option(help="Compare with onnxruntime before the files appear.")] = True,
@@ -198,7 +200,7 @@ def inspect(
     as_json: AsJson = False,
 ) -> None:
     """Show inputs, outputs, parameters, operators, and every node that does not convert with the reason."""
-    with _errors(as_json):
+    with _errors(as_json, report_to):
         result = bridge.inspect(model, params, inputs=parse_inputs(input or ()), opset=opset)
     with _errors(as_json):
         _print(result.as_dict(), as_json, lambda: report.inspected(result), report_to)
@@ -265,6 +267,8 @@ def _progress(as_json: bool) -> Iterator[Tell]:
 def _errors(as_json: bool, report_to: Path | None = None) -> Iterator[None]:
     """Known errors become a message and an exit code; anything else is a bug and keeps its traceback."""
     try:
+        if report_to is not None:
+            report.check_path(report_to)  # before the work rather than after it
         yield
     except bridge.NotEquivalent as error:
         found = error.result

@@ -40,6 +40,7 @@ from .models import (
     split_inputs,
 )
 from .opsets import default_opset, newest, opens
+from .stepwise import settled
 from .verify import Case, VerifyResult, check, make_case, named
 
 Progress = Callable[[str], None]
@@ -308,6 +309,11 @@ def _verify(
     one, two = NativeEngine(model, specs), OnnxEngine(written, frugal=True)
     used = {n: s for n, s in specs.items() if n in one.inputs}
 
+    def compared(chosen: list[Case], repro: str | os.PathLike[str] | None = None) -> VerifyResult:
+        return settled(
+            check(one, two, chosen, tolerance=limits, repro=repro, progress=tell), one, two, chosen, limits, tell
+        )
+
     def cases(seed: int) -> list[Case]:
         out = [make_case(model, one, written, two, used, {n: a for n, a in arrays.items() if n in one.inputs}, seed)]
         for number, inputs in enumerate(also, 1):
@@ -326,13 +332,13 @@ def _verify(
         return out
 
     limits = as_tolerance(tolerance)
-    result = check(one, two, cases(seed), tolerance=limits, repro=repro, progress=tell)
+    result = compared(cases(seed), repro)
     for attempt in range(1, RANKING_TRIES):
         if not _only_swapped(result):
             break
         at = result.divergence.node if result.divergence else ""
         tell(f"near ties at {at}: drawing other inputs")
-        again = check(one, two, cases(seed + 1000 * attempt), tolerance=limits, progress=tell)
+        again = compared(cases(seed + 1000 * attempt))
         if again.equivalent:
             note = (
                 f"with seed {seed} near ties came in another order at {at}, which is right by itself; "

@@ -176,7 +176,7 @@ class OnnxEngine:
 
     def _open(self, source: str | bytes) -> onnxruntime.InferenceSession:
         options = onnxruntime.SessionOptions()
-        options.log_severity_level = 3
+        options.log_severity_level = 4  # errors arrive as exceptions; printed too, they break up what is shown
         if self.frugal:
             # packed copies of the weights pay off over many runs, here there are few
             options.add_session_config_entry("session.disable_prepacking", "1")

@@ -29,8 +29,8 @@ from .convert import Clock, NotEquivalent, Progress, check_target, publish
 from .engines import EngineError, NativeEngine, OnnxEngine, ReferenceEngine
 from .inputs import Inputs, as_specs
 from .models import BadInput, Model, describe
-from .stepwise import node_by_node, rounds
-from .verify import Case, VerifyResult, check, make_case, named
+from .stepwise import settled
+from .verify import Case, VerifyResult, check, make_case, named, with_warnings
 
 SIZES = ((2, 8), (2, 32), (1, 64), (1, 224), (2, 1))
 """Sizes to verify axes at whose size the model leaves open: (the first axis, the others), tried in this order."""
@@ -104,7 +104,8 @@ def import_onnx(
     found = import_model(file)
     clock.lap("import")
     specs, arrays = as_specs(inputs)
-    unknown = [n for n in specs if n not in found.inputs and n not in found.params]
+    named = dict.fromkeys([*specs, *(n for further in also for n in further)])
+    unknown = [n for n in named if n not in found.inputs and n not in found.params]
     if unknown:
         raise BadInput(*(f"unknown input {n}: the model takes {', '.join(found.inputs) or 'none'}" for n in unknown))
     if verify:
@@ -248,6 +249,11 @@ class _Check:
                 notes.append(f"compared with {label}{f': {failures[0]}' if failures else ''}")
             result = named(result, self.ours.name, f"{self.original.name} in {label}", time.perf_counter() - start)
             return with_warnings(result, [*self.found.doubts, *notes]), label
+        if self.specs:
+            raise BadInput(
+                f"{failures[0]}; the sizes or values that were given may not go together: give others (--input, --inputs), or "
+                "import without verification (--no-verify)"
+            )
         raise failures[0]
 
     def _witnesses(self) -> Iterator[tuple[type[OnnxEngine], Model, str]]:
@@ -271,8 +277,10 @@ class _Check:
         found, specs, arrays, seed = self.found, self.specs, self.arrays, self.seed
         native = NativeEngine(ours, dict.fromkeys(found.inputs))
         takes = {*native.inputs, *witness.inputs}
+        named = _given_sizes(found, specs)
         open_axes = any(
-            n not in arrays and any(isinstance(d, str) for d in _shape(n, found, specs) or ()) for n in found.inputs
+            n not in arrays and any(isinstance(d, str) and d not in named for d in _shape(n, found, specs) or ())
+            for n in found.inputs
         )
         failures = []
 
@@ -294,7 +302,7 @@ class _Check:
                 for each in cases:  # sizes that were made up may not go together
                     witness.run(each.feeds)
                 result = check(native, witness, cases, tolerance=self.tolerance, repro=self.repro, progress=self.tell)
-                return self._settled(result, native, witness, cases)
+                return settled(result, native, witness, cases, self.tolerance, self.tell)
             except (EngineError, MXNetError) as error:
                 failures.append(error)
                 if not open_axes:
@@ -305,29 +313,6 @@ class _Check:
             f"the model leaves sizes open, and none of those that were tried go together ({failures[0]}); give them "
             "(--input NAME:D1,D2,...), give arrays (--inputs FILE.npz), or import without verification (--no-verify)"
         )
-
-    def _settled(
-        self, result: VerifyResult, native: NativeEngine, witness: OnnxEngine, cases: Sequence[Case]
-    ) -> VerifyResult:
-        """The result; where outputs differ and the model rounds to whole numbers inside, that of comparing node by node."""
-        found = result.divergence
-        if result.equivalent or found is None or found.kind == "local" or not rounds(witness.proto):
-            return result
-        self.tell("comparing node by node")
-        compared = [d for case in cases for d in node_by_node(native, witness, case, self.tolerance)]
-        if not all(d.equal for d in compared):
-            return result
-        worst = next(d for d in result.differences if not d.equal)
-        note = (
-            f"the model rounds to whole numbers inside, which magnifies rounding ({worst.name}: {worst.reason}, from {found.node} "
-            f"on); each of its {len(compared) // len(cases)} tensors is the same when computed from the same inputs"
-        )
-        return with_warnings(replace(result, equivalent=True, divergence=None), [note])
-
-
-def with_warnings(result: VerifyResult, notes: Sequence[str]) -> VerifyResult:
-    """The result, with further warnings before its own."""
-    return VerifyResult(**{**result.__dict__, "warnings": (*notes, *result.warnings)})
 
 
 def _holds_objects(kind: onnx.TypeProto) -> bool:
@@ -363,10 +348,24 @@ def _shape(name: str, found: Imported, specs: Mapping[str, Spec]) -> Any:
     return found.inputs[name].shape if given is None else given
 
 
+def _given_sizes(found: Imported, specs: Mapping[str, Spec]) -> dict[Any, int]:
+    """Sizes by the name of the axis, from the inputs whose shapes were given."""
+    return {
+        label: size
+        for n, spec in specs.items()
+        if n in found.inputs and spec.shape is not None
+        for label, size in zip(found.inputs[n].shape or (), spec.shape)
+        if isinstance(label, str) and label != "?" and isinstance(size, int)
+    }
+
+
 def _sized(name: str, found: Imported, specs: Mapping[str, Spec], first: int, other: int) -> Spec:
     """An input's spec with sizes for the axes that are open; the same for axes of one name, that of the first which has it."""
     leading = {d for s in found.inputs.values() for d in (s.shape or ())[:1] if isinstance(d, str) and d != "?"}
     shape = _shape(name, found, specs)
+    if shape is not None:
+        given = _given_sizes(found, specs)
+        shape = tuple(given.get(d, d) for d in shape)
     sizes = (
         None
         if shape is None

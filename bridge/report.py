@@ -14,7 +14,7 @@ from rich.text import Text
 from converters.writer import replacing
 
 from .compare import Difference
-from .convert import ConvertResult
+from .convert import ConvertResult, check_target
 from .importing import ImportResult
 from .inspect import InspectResult
 from .models import BadInput
@@ -205,10 +205,15 @@ def arrays(results: Mapping[str, Any]) -> RenderableType:
     return _facts(rows)
 
 
-def save(renderable: RenderableType, path: Path, command: str) -> None:
-    """Write a report with the command that repeats it: HTML or Markdown, by the file's ending. Raises BadInput for another."""
+def check_path(path: Path) -> None:
+    """Raise BadInput when no report can be written there."""
     if path.suffix not in (".md", ".html"):
         raise BadInput(f"report {path}: wanted a file that ends in .md or .html")
+    check_target(path)
+
+
+def save(renderable: RenderableType, path: Path, command: str) -> None:
+    """Write a report with the command that repeats it: HTML or Markdown, by the file's ending."""
     console = Console(record=True, file=io.StringIO(), width=120, **PLAIN)
     if path.suffix == ".html":
         console.print(Text(f"$ {command}\n", style="bold"))

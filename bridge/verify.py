@@ -123,6 +123,11 @@ def named(result: VerifyResult, a: str, b: str, seconds: float) -> VerifyResult:
     return VerifyResult(**{**result.__dict__, "a": a, "b": b, "seconds": seconds})
 
 
+def with_warnings(result: VerifyResult, notes: Sequence[str]) -> VerifyResult:
+    """The result, with further warnings before its own."""
+    return VerifyResult(**{**result.__dict__, "warnings": (*notes, *result.warnings)})
+
+
 def make_case(
     first: Model,
     one: Engine,

@@ -290,7 +290,7 @@ class Builder:
             inputs = inputs[:-1]
         variables = [_formal(schema.inputs, i) for i in range(len(inputs))]
         bound = {v: x.dtype for v, x in zip(variables, inputs) if isinstance(x, Value) and x.dtype is not None}
-        values = [None if x is None else self._operand(x, v, bound, op_type) for x, v in zip(inputs, variables)]
+        values = [None if x is None else self._operand(x, v, bound) for x, v in zip(inputs, variables)]
         swapped: dict[str, np.dtype] = {}
         for variable, original in bound.items():
             other = (
@@ -329,7 +329,7 @@ class Builder:
         value = attrs.get("value")
         return helper.tensor_dtype_to_np_dtype(value.data_type) if isinstance(value, TensorProto) else None
 
-    def _operand(self, x: Any, variable: str, bound: dict[str, np.dtype], op_type: str) -> Value:
+    def _operand(self, x: Any, variable: str, bound: dict[str, np.dtype]) -> Value:
         if isinstance(x, Value):
             return x
         if isinstance(x, np.ndarray | np.generic):
@@ -377,6 +377,10 @@ class Builder:
             made = self.node("Cast", x, to=helper.np_dtype_to_tensor_dtype(wanted))
             self._casts[key] = Value(made.name, x.shape, wanted)
         return self._casts[key]
+
+    def wide(self, x: Value) -> Value:
+        """What has 16 bits as float32, so that what is computed from it is rounded once, at the end; others as they are."""
+        return self.cast(x, np.float32) if x.dtype is not None and x.dtype.itemsize == 2 else x
 
     def renamed(self, x: Value) -> Value:
         """x under another name: what is an input, a constant or an output already cannot be an output (again)."""
@@ -460,6 +464,10 @@ class Builder:
         """The size along axis: a number where it is known, else a 1-D tensor of length 1 (both fit ``dims``)."""
         known = UNKNOWN if x.shape is None else x.shape[axis]
         return self.shape_of(x, axis) if known is UNKNOWN else known
+
+    def counting(self, size: Any) -> Value:
+        """0, 1, ... up to a size, as ``size`` gives it: int64 (size,)."""
+        return self.const(np.arange(size)) if isinstance(size, int) else self.node("Range", 0, self.squeeze(size, [0]), 1)
 
     # -- control flow ---------------------------------------------------------------------------------------------------
 

@@ -742,11 +742,12 @@ class _Import(Importer):
         for info in proto.input:
             if info.name in self.scope:
                 continue  # before IR 4 initializers are inputs too, with that value for a default
-            spec = inputs[info.name] = self._spec_of(info, "input")
+            spec, text = self._declared(info, "input")
+            inputs[info.name] = spec
             kinds[info.name] = info.type
             attrs = _declared(spec.dtype)
             if info.type.WhichOneof("value") not in (None, "tensor_type"):
-                attrs[KIND] = text_of(info.type)
+                attrs[KIND] = text
             shape = known_dims(spec.shape)
             if shape and 0 not in (d for d in shape if d is not UNKNOWN):
                 attrs["__shape__"] = str(tuple(0 if d is UNKNOWN else d for d in shape))
@@ -760,7 +761,7 @@ class _Import(Importer):
         outputs = []
         for info in proto.output:
             kinds.setdefault(info.name, info.type)
-            declared = self._spec_of(info, "output")
+            declared, text = self._declared(info, "output")
             value = self.find(info.name)
             if value is None:
                 self.shared.problems.append(Problem(info.name, "output", "no node makes it"))
@@ -771,7 +772,7 @@ class _Import(Importer):
                 self.shared.problems.append(Problem(info.name, "output", wrong))
             made = value.entry is not None and value.shape is None and not value.entry.index and value.entry.node.op is not None
             if made and info.type.WhichOneof("value") is not None:
-                value.entry.node.attrs[KIND] = text_of(info.type)  # type: ignore[union-attr]  # only the file says it: kept for who writes it again
+                value.entry.node.attrs[KIND] = text  # type: ignore[union-attr]  # only the file says it: kept for who writes it again
         if self.shared.problems:
             raise UnsupportedModel(self.shared.problems, "cannot be imported")
         if not outputs:
@@ -793,14 +794,13 @@ class _Import(Importer):
         )
 
 
-    def _spec_of(self, info: onnx.ValueInfoProto, what: str) -> Spec:
-        """What the model declares of an input or output; a type that there is not is one of its problems."""
+    def _declared(self, info: onnx.ValueInfoProto, what: str) -> tuple[Spec, str]:
+        """What the model declares of an input or output, and as text; a type that there is not is one of its problems."""
         try:
-            text_of(info.type)
-            return declared_spec(info.type)
+            return declared_spec(info.type), text_of(info.type)
         except Unsupported as error:
             self.shared.problems.append(Problem(info.name, what, str(error)))
-            return Spec()
+            return Spec(), ""
 
 
 def _reason(error: Exception) -> str:

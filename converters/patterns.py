@@ -170,8 +170,8 @@ def _quotient(whole: Count, part: Count) -> Any:
 
 
 def declared(name: str, shape: Sequence[Any] | None) -> tuple[Any, ...] | None:
-    """The dims of the input ``name`` as the model declares them. Those of one name are one size, but only within an input: many files
-    call the axes of different inputs alike that have different sizes, which no runtime minds."""
+    """The dims of the input ``name`` as the model declares them. Those of one name are one size, but only within an input: many
+    files call axes of different inputs alike that have different sizes, which no runtime minds."""
     if shape is None:
         return None
     return tuple(

@@ -155,7 +155,9 @@ def _size(array: np.ndarray) -> int:
 def _stored(array: np.ndarray) -> np.ndarray:
     """The array as a file holds it: little-endian, small elements packed."""
     if array.dtype.name not in _BITS:
-        return np.ascontiguousarray(array, array.dtype.newbyteorder("<") if array.dtype.byteorder == ">" else array.dtype)
+        return np.ascontiguousarray(
+            array, array.dtype.newbyteorder("<") if array.dtype.byteorder == ">" else array.dtype
+        )
     bits = _BITS[array.dtype.name]
     count = 8 // bits
     codes = np.zeros(_size(array) * count, np.uint8)

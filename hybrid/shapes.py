@@ -71,6 +71,11 @@ def is_known(shape: MaybeShape) -> TypeGuard[tuple[int, ...]]:
     return shape is not None and not any(d is UNKNOWN for d in shape)
 
 
+def fits(shape: MaybeShape, array: tuple[int, ...]) -> bool:
+    """Whether the shape of an array is what is known of it."""
+    return shape is None or (len(shape) == len(array) and all(d is UNKNOWN or d == n for d, n in zip(shape, array)))
+
+
 def identical(a: MaybeShape, b: MaybeShape) -> bool:
     """Equality that treats UNKNOWN as equal to itself only (``==`` on shapes may raise Undecided)."""
     if a is None or b is None:

@@ -14,11 +14,7 @@ from hybrid.ops.binary import Mixed, Pair, Scalar, TrueDivide, common_dtype, quo
 from hybrid.shapes import identical, is_known
 
 from ..registry import from_onnx, to_onnx
-from .elementwise import is_float, is_short, number
-
-
-def _integer(x):
-    return x.dtype.kind in "iub"
+from .elementwise import is_float, is_short, is_whole, number
 
 
 def _add(b, lhs, rhs):
@@ -43,7 +39,7 @@ def _on_floats(function):
     It is computed in float64 in between: a float32 power that is an ulp too small would be cut to the wrong integer."""
 
     def translate(b, lhs, rhs):
-        if not _integer(lhs):
+        if not is_whole(lhs):
             return function(b, lhs, rhs)
         wide = (b.cast(b.cast(x, np.float32), np.float64) for x in (lhs, rhs))
         return b.to_integer(b.cast(function(b, *wide), np.float32), lhs.dtype)
@@ -52,11 +48,11 @@ def _on_floats(function):
 
 
 def _divide(b, lhs, rhs):
-    return _guarded(b, b.Div, lhs, rhs) if _integer(lhs) else b.Div(lhs, rhs)
+    return _guarded(b, b.Div, lhs, rhs) if is_whole(lhs) else b.Div(lhs, rhs)
 
 
 def _mod(b, lhs, rhs):
-    if _integer(lhs):
+    if is_whole(lhs):
         return _guarded(b, b.Mod, lhs, rhs)
     rest = b.Mod(lhs, rhs, fmod=1)
     other_sign = b.Xor(b.Less(rest, 0), b.Less(rhs, 0))

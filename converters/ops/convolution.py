@@ -133,15 +133,14 @@ def padded(g, x, before, after, fill=0.0):
     return g.Pad(x, mode="constant", pad_width=width, constant_value=fill)
 
 
+def in_networks(x, *others):
+    """Whether MXNet has neural networks in the dtype of x, and all others that are there have the same."""
+    return x.dtype is not None and x.dtype.name in FLOATS and all(v is None or v.dtype == x.dtype for v in others)
+
+
 def _of_mxnet(x, w, b):
     """Whether MXNet's own operators take these."""
-    known = w.shape is not None and is_known(w.shape) and 3 <= len(w.shape) <= 5
-    return (
-        known
-        and x.dtype is not None
-        and x.dtype.name in FLOATS
-        and all(v is None or v.dtype == x.dtype for v in (w, b))
-    )
+    return w.shape is not None and is_known(w.shape) and 3 <= len(w.shape) <= 5 and in_networks(x, w, b)
 
 
 @from_onnx("Conv")

@@ -3,7 +3,7 @@
 from hybrid.shapes import is_known
 
 from ..registry import from_onnx, not_exported, to_onnx
-from .convolution import FLOATS, padded
+from .convolution import in_networks, padded
 
 
 @to_onnx("_contrib_ModulatedDeformableConvolution", since=19)
@@ -46,7 +46,7 @@ def _(
     strides=None,
 ):
     shape = w.shape if is_known(w.shape) and len(w.shape) == 4 else None
-    if mask is None or shape is None or shape[0] % offset_group or x.dtype is None or x.dtype.name not in FLOATS:
+    if mask is None or shape is None or shape[0] % offset_group or not in_networks(x):
         attrs = {"dilations": dilations, "group": group, "kernel_shape": kernel_shape, "offset_group": offset_group}
         return g.itself(x, w, offset, b, mask, **attrs, pads=pads, strides=strides)
     before, after = (pads[:2], pads[2:]) if pads else ((0, 0), (0, 0))

@@ -165,7 +165,7 @@ def _(b, op, data):
         valid = b.And(valid, b.Not(b.Equal(kind, b.like(op.background_id, kind))))
     key = b.Where(valid, score, b.like(-np.inf, score))
     size = at_most(b, count, op.topk)
-    found, order = b.TopK(b.cast(key, np.float32) if key.dtype.itemsize == 2 else key, size, axis=1, outputs=2)
+    found, order = b.TopK(b.wide(key), size, axis=1, outputs=2)
     alive, rows = b.Greater(found, -np.inf), take_rows(b, rows, order)
     same = None
     if op.id_index >= 0 and not op.force_suppress:

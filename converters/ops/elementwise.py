@@ -11,7 +11,8 @@ from hybrid.ops.elementwise import Identity, Unary, UnaryPredicate
 from ..registry import from_onnx, not_exported, to_onnx
 
 
-def _integer(x):
+def is_whole(x):
+    """Whether it holds whole numbers or truth values."""
     return x.dtype.kind in "iub"
 
 
@@ -28,7 +29,7 @@ def _negative(b, x):
 
 
 def _sign(b, x):
-    return b.Sign(x) if _integer(x) else b.Where(b.IsNaN(x), 0, b.Sign(x))
+    return b.Sign(x) if is_whole(x) else b.Where(b.IsNaN(x), 0, b.Sign(x))
 
 
 def _trunc(b, x):
@@ -113,7 +114,7 @@ TRANSLATIONS = {
     "negative": _negative,
     "square": lambda b, x: b.Mul(x, x),
     "sign": _sign,
-    "relu": lambda b, x: b.Max(x, 0) if _integer(x) else b.Relu(x),
+    "relu": lambda b, x: b.Max(x, 0) if is_whole(x) else b.Relu(x),
     "bitwise_not": lambda b, x: b.Not(x) if x.dtype.kind == "b" else b.BitwiseNot(x),
     "floor": _same("Floor"),
     "ceil": _same("Ceil"),
@@ -175,7 +176,7 @@ def _whole(b, name, x, y):
 
 def _unary(b, op, x):
     curve = op.curve
-    if not _integer(x) or (curve.ints == "direct" and curve.name not in _ROUNDINGS):
+    if not is_whole(x) or (curve.ints == "direct" and curve.name not in _ROUNDINGS):
         return TRANSLATIONS[curve.name](b, x)
     if curve.name in _ROUNDINGS:
         return b.Identity(x)
@@ -184,7 +185,7 @@ def _unary(b, op, x):
 
 
 def _predicate(b, op, x):
-    if x.dtype.itemsize < 4 or _integer(
+    if x.dtype.itemsize < 4 or is_whole(
         x
     ):  # ONNX has IsInf for float32 and float64 only; casting to float32 invents no infinity
         x = b.cast(x, np.float32)
@@ -211,20 +212,20 @@ not_exported(
 @to_onnx("clip")
 def _(b, op, data):
     low, high = (b.const(v) for v in op.bounds(data.dtype))
-    if not _integer(data) and op.a_min <= op.a_max:
+    if not is_whole(data) and op.a_min <= op.a_max:
         return b.Clip(data, low, high)
-    x = b.cast(data, np.float32) if _integer(data) else data
+    x = b.cast(data, np.float32) if is_whole(data) else data
     over, under = b.Greater(x, b.like(np.float32(op.a_max), x)), b.Less(x, b.like(np.float32(op.a_min), x))
     return b.Where(over, high, b.Where(under, low, data))
 
 
 @to_onnx("smooth_l1")
 def _(b, op, data):
-    x = b.cast(data, np.float64) if _integer(data) else data
+    x = b.cast(data, np.float64) if is_whole(data) else data
     size = b.Abs(x)
     parabola = b.Mul(b.Mul(x, x), 0.5 * op.squared)
     y = b.Where(b.Greater(size, 1 / op.squared), b.Sub(size, 0.5 / op.squared), parabola)
-    return b.to_integer(y, data.dtype) if _integer(data) else y
+    return b.to_integer(y, data.dtype) if is_whole(data) else y
 
 
 @to_onnx("hard_sigmoid")
@@ -237,10 +238,10 @@ def _(b, op, data):
 
 @to_onnx("_contrib_quadratic")
 def _(b, op, data):
-    x = b.cast(data, np.float32) if _integer(data) else data
+    x = b.cast(data, np.float32) if is_whole(data) else data
     a, slope, c = (float(np.float32(v)) for v in (op.a, op.b, op.c))
     y = b.Add(b.Mul(b.Add(b.Mul(x, a), slope), x), c)
-    return b.to_integer(y, data.dtype) if _integer(data) else y
+    return b.to_integer(y, data.dtype) if is_whole(data) else y
 
 
 @to_onnx("_contrib_div_sqrt_dim")
@@ -253,7 +254,7 @@ def _(b, op, data):
 
 @to_onnx("_npi_around")
 def _(b, op, data):
-    if _integer(data):
+    if is_whole(data):
         return b.Identity(data)
     factor = float(10**op.decimals)
     return b.Div(b.Round(b.Mul(data, factor)), factor)
@@ -263,7 +264,7 @@ def _(b, op, data):
 def _(b, op, *arrays):
     if len(arrays) == 1:
         return b.Identity(arrays[0])
-    if not _integer(arrays[0]):
+    if not is_whole(arrays[0]):
         return b.Sum(*arrays)
     y = arrays[0]
     for x in arrays[1:]:
@@ -273,7 +274,7 @@ def _(b, op, *arrays):
 
 @to_onnx("_npi_nan_to_num")
 def _(b, op, data):
-    if _integer(data):
+    if is_whole(data):
         return b.Identity(data)
     nan, high, low = op.replacements(data.dtype)
     y = b.Where(b.Equal(data, np.inf), high, b.Where(b.Equal(data, -np.inf), low, data))

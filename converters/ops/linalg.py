@@ -28,7 +28,7 @@ def diagonal_mask(b, size, offset):
     """bool (size, size): True along the diagonal offset above the main one. size: a number, or a 1-D tensor."""
     if isinstance(size, int):
         return b.const(np.eye(size, k=offset, dtype=np.bool_))
-    places = b.Range(0, b.squeeze(size, [0]), 1)
+    places = b.counting(size)
     return b.Equal(b.unsqueeze(b.Add(places, offset), [1]), b.unsqueeze(places, [0]))
 
 

@@ -118,6 +118,6 @@ def _least_sure(b, op, scores, able, free, matched):
     size = b.size(scores, 2)
     size = b.const([size]) if isinstance(size, int) else size
     _, order = b.TopK(sure, size, axis=1, largest=0, outputs=2)  # the first of equals first
-    place = b.unsqueeze(b.Range(0, b.squeeze(size, [0]), 1), [0])
+    place = b.unsqueeze(b.counting(size), [0])
     rank = b.ScatterElements(order, order, b.Expand(place, b.Shape(order)), axis=1)
     return b.And(able, b.Less(rank, wanted))

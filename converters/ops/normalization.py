@@ -7,12 +7,7 @@ from hybrid.shapes import UNKNOWN
 from ..error import Unsupported
 from ..registry import from_onnx, to_onnx
 from ..repair import batch_norm_spatial
-from .convolution import FLOATS
-
-
-def _wide(b, x):
-    """float16 as float32, so that sums and differences round once, at the end."""
-    return b.cast(x, np.float32) if x.dtype.itemsize == 2 else x
+from .convolution import in_networks
 
 
 def _along(b, x, axis, rank):
@@ -35,7 +30,7 @@ def _moments(b, x, axes):
 @to_onnx("BatchNorm", "BatchNorm_v1", "_contrib_BatchNormWithReLU", "_contrib_SyncBatchNorm")
 def _(b, op, data, gamma, beta, mean, var):
     rank, axis = data.rank, op.axis % data.rank
-    x = _wide(b, data)
+    x = b.wide(data)
     if op.fix_gamma:
         gamma = b.like(np.ones(gamma.static), gamma, f"{gamma.name}_fixed")
     # ONNX's attribute is a float32
@@ -57,9 +52,9 @@ def _(b, op, data, gamma, beta, mean, var):
 @to_onnx("LayerNorm")
 def _layer_norm(b, op, data, gamma, beta):
     rank, axis = data.rank, op.axis % data.rank
-    centered, mean, var = _moments(b, _wide(b, data), [axis])
+    centered, mean, var = _moments(b, b.wide(data), [axis])
     std = b.Sqrt(b.Add(var, float(np.float32(op.eps))))
-    gamma, beta = (_along(b, _wide(b, v), axis, rank) for v in (gamma, beta))
+    gamma, beta = (_along(b, b.wide(v), axis, rank) for v in (gamma, beta))
     y = b.Add(b.Mul(b.Div(centered, std), gamma), beta)
     return (y, mean, std) if op.output_mean_var else y
 
@@ -69,7 +64,7 @@ def _(b, op, data, gamma, beta):
     last = op.axis % data.rank == data.rank - 1
     if not last or op.output_mean_var or data.dtype == np.float64:  # whose mean would be taken in float32
         return _layer_norm(b, op, data, gamma, beta)
-    return b.LayerNormalization(*(_wide(b, v) for v in (data, gamma, beta)), axis=-1, epsilon=op.eps)
+    return b.LayerNormalization(*(b.wide(v) for v in (data, gamma, beta)), axis=-1, epsilon=op.eps)
 
 
 @to_onnx("InstanceNorm")
@@ -80,9 +75,9 @@ def _(b, op, data, gamma, beta):
 @to_onnx("GroupNorm")
 def _(b, op, data, gamma, beta):
     # gamma and beta belong to groups, so that this is InstanceNormalization with groups for channels
-    x = _wide(b, data)
+    x = b.wide(data)
     groups = b.reshape(x, [0, op.num_groups, -1])
-    y = b.InstanceNormalization(groups, _wide(b, gamma), _wide(b, beta), epsilon=op.eps)
+    y = b.InstanceNormalization(groups, b.wide(gamma), b.wide(beta), epsilon=op.eps)
     y = b.reshape(y, b.dims(*(b.size(data, axis) for axis in range(data.rank))))
     if not op.output_mean_var:
         return y
@@ -92,7 +87,7 @@ def _(b, op, data, gamma, beta):
 
 @to_onnx("L2Normalization")
 def _(b, op, data):
-    x = _wide(b, data)
+    x = b.wide(data)
     squares, axes = b.Mul(x, x), op.axes(data.rank)
     if axes:  # with rank 1 there is nothing to sum over
         squares = b.reduce("Sum", squares, axes, keepdims=True)
@@ -133,8 +128,7 @@ def _batch_norm(g, x, scale, b, mean, var, *, epsilon, momentum, training_mode=F
     statistics = np.dtype(np.float32) if x.dtype == np.float16 else x.dtype
     mxnet = (
         not training_mode
-        and x.dtype is not None
-        and x.dtype.name in FLOATS
+        and in_networks(x)
         and all(v.dtype == statistics for v in (scale, b, mean, var))
         and (x.shape is None or len(x.shape) >= 2)
         and g.alone(mean, var)
@@ -195,14 +189,9 @@ def _(g, x, scale, b, mean, var, *, epsilon=EPSILON, momentum=MOMENTUM, training
     return _batch_norm(g, x, scale, b, mean, var, epsilon=epsilon, momentum=momentum, training_mode=bool(training_mode))
 
 
-def _uniform(x, *others):
-    """Whether all are of one dtype in which MXNet normalizes."""
-    return x.dtype is not None and x.dtype.name in FLOATS and all(v is None or v.dtype == x.dtype for v in others)
-
-
 @from_onnx("InstanceNormalization")
 def _(g, x, scale, b, *, epsilon=EPSILON):
-    if _uniform(x, scale, b) and x.shape is not None and len(x.shape) >= 3:
+    if in_networks(x, scale, b) and x.shape is not None and len(x.shape) >= 3:
         return g.InstanceNorm(x, scale, b, eps=epsilon)
     return g.itself(x, scale, b, epsilon=epsilon)
 
@@ -217,7 +206,7 @@ def _(g, x, scale, b=None, *, axis=-1, epsilon=EPSILON, stash_type=1):
         and x.shape
         and g.outputs == 1
         and stash_type == 1
-        and _uniform(x, scale, b)
+        and in_networks(x, scale, b)
         and x.dtype != np.float64
     ):
         size = x.shape[-1]
@@ -233,7 +222,7 @@ def _same(count, size, value):
 
 @from_onnx("GroupNormalization", since=18)
 def _(g, x, scale, bias, *, epsilon=EPSILON, num_groups):
-    if _uniform(x, scale, bias) and x.shape is not None and len(x.shape) >= 3:
+    if in_networks(x, scale, bias) and x.shape is not None and len(x.shape) >= 3:
         return g.GroupNorm(x, scale, bias, num_groups=num_groups, eps=epsilon)
     if x.shape is None or len(x.shape) < 2 or x.shape[1] is UNKNOWN:
         raise Unsupported(
@@ -247,6 +236,6 @@ def _(g, x, scale, bias, *, epsilon=EPSILON, num_groups):
 
 @from_onnx("LRN")
 def _(g, x, *, alpha=9.999999747378752e-05, beta=0.75, bias=1.0, size):
-    if size % 2 and _uniform(x) and x.shape is not None and len(x.shape) == 4:
+    if size % 2 and in_networks(x) and x.shape is not None and len(x.shape) == 4:
         return g.LRN(x, alpha=alpha, beta=beta, knorm=bias, nsize=size)
     return g.itself(x, alpha=alpha, beta=beta, bias=bias, size=size)

@@ -14,7 +14,7 @@ from hybrid.shapes import UNKNOWN
 
 from ..error import Unsupported
 from ..registry import from_onnx, to_onnx
-from .convolution import FLOATS, padded, window
+from .convolution import in_networks, padded, window
 
 
 class _Window(NamedTuple):
@@ -172,13 +172,25 @@ def _(b, op, data):
 # -- reading ----------------------------------------------------------------------------------------------------------------
 
 
+def _windows(auto_pad, ceil_mode, dilations, kernel_shape, pads, strides):
+    """The attributes by which poolings say what their windows are."""
+    return {
+        "auto_pad": auto_pad,
+        "ceil_mode": ceil_mode,
+        "dilations": dilations,
+        "kernel_shape": kernel_shape,
+        "pads": pads,
+        "strides": strides,
+    }
+
+
 def _pooling(g: Any, x: Any, kind: str, attrs: dict[str, Any], **own: Any) -> Any:
     """A pooling as MXNet's; None where MXNet's means something else."""
     kernel = attrs["kernel_shape"]
     rank = len(kernel)
     strides, dilations = attrs["strides"] or (1,) * rank, attrs.get("dilations") or (1,) * rank
     edges = window(x, rank, attrs["auto_pad"], strides, dilations, kernel, attrs["pads"])
-    if edges is None or x.dtype is None or x.dtype.name not in FLOATS or rank > 3 or set(dilations) != {1}:
+    if edges is None or not in_networks(x) or rank > 3 or set(dilations) != {1}:
         return None
     plain, whole = True, {}
     if attrs.get("ceil_mode") and attrs["auto_pad"] == "NOTSET":
@@ -204,14 +216,7 @@ def _pooling(g: Any, x: Any, kind: str, attrs: dict[str, Any], **own: Any) -> An
 
 @from_onnx("MaxPool")
 def _(g, x, *, auto_pad="NOTSET", ceil_mode=0, dilations=None, kernel_shape, pads=None, storage_order=0, strides=None):
-    attrs = {
-        "auto_pad": auto_pad,
-        "ceil_mode": ceil_mode,
-        "dilations": dilations,
-        "kernel_shape": kernel_shape,
-        "pads": pads,
-        "strides": strides,
-    }
+    attrs = _windows(auto_pad, ceil_mode, dilations, kernel_shape, pads, strides)
     made = None if g.wants(1) else _pooling(g, x, "max", attrs)
     return g.itself(x, **attrs, storage_order=storage_order, num_outputs=1 + g.wants(1)) if made is None else made
 
@@ -220,28 +225,14 @@ def _(g, x, *, auto_pad="NOTSET", ceil_mode=0, dilations=None, kernel_shape, pad
 def _(
     g, x, *, auto_pad="NOTSET", ceil_mode=0, count_include_pad=0, dilations=None, kernel_shape, pads=None, strides=None
 ):
-    attrs = {
-        "auto_pad": auto_pad,
-        "ceil_mode": ceil_mode,
-        "dilations": dilations,
-        "kernel_shape": kernel_shape,
-        "pads": pads,
-        "strides": strides,
-    }
+    attrs = _windows(auto_pad, ceil_mode, dilations, kernel_shape, pads, strides)
     made = _pooling(g, x, "avg", attrs, count_include_pad=bool(count_include_pad))
     return g.itself(x, **attrs, count_include_pad=count_include_pad) if made is None else made
 
 
 @from_onnx("LpPool")
 def _(g, x, *, auto_pad="NOTSET", ceil_mode=0, dilations=None, kernel_shape, p=2, pads=None, strides=None):
-    attrs = {
-        "auto_pad": auto_pad,
-        "ceil_mode": ceil_mode,
-        "dilations": dilations,
-        "kernel_shape": kernel_shape,
-        "pads": pads,
-        "strides": strides,
-    }
+    attrs = _windows(auto_pad, ceil_mode, dilations, kernel_shape, pads, strides)
     made = _pooling(g, x, "lp", attrs, p_value=2) if p == 2 else None  # of others MXNet keeps the signs
     return g.itself(x, **attrs, p=_whole(p)) if made is None else made
 
@@ -254,7 +245,7 @@ def _whole(p):
 
 def _overall(g, x, kind, **attrs):
     """A pooling over all spatial axes; as it stands where there are none, or more than three, or nobody knows."""
-    if x.shape is None or not 3 <= len(x.shape) <= 5 or x.dtype is None or x.dtype.name not in FLOATS:
+    if x.shape is None or not 3 <= len(x.shape) <= 5 or not in_networks(x):
         return None
     return g.Pooling(x, global_pool=True, pool_type=kind, **attrs)
 

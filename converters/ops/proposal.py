@@ -38,7 +38,7 @@ def _(b, op, scores, offsets, info):
     # when fewer stay than wanted they come round again
     place = b.GatherElements(order, b.Mod(b.const(np.arange(wanted)[None]), total), axis=1)
     boxes = take_rows(b, boxes, place)
-    images = b.cast(b.Range(0, b.squeeze(b.shape_of(boxes, 0), [0]), 1), boxes.dtype)
+    images = b.cast(b.counting(b.shape_of(boxes, 0)), boxes.dtype)
     images = b.Expand(b.unsqueeze(images, [1, 2]), [1, wanted, 1])
     rows = b.reshape(b.Concat(images, boxes, axis=2), [-1, 5])
     return rows, b.reshape(b.GatherElements(score, place, axis=1), [-1, 1])
@@ -48,7 +48,7 @@ def _ticks(b, size):
     """0 to size - 1 as float32."""
     if isinstance(size, int):
         return b.const(np.arange(size, dtype=np.float32))
-    return b.cast(b.Range(0, b.squeeze(size, [0]), 1), np.float32)
+    return b.cast(b.counting(size), np.float32)
 
 
 def _anchors(b, op, height, width, ticks):

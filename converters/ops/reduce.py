@@ -9,11 +9,7 @@ from hybrid.ops.reduce import NpReduction, Reduction
 from hybrid.shapes import UNKNOWN, is_known
 
 from ..registry import from_onnx, to_onnx
-from .elementwise import is_float, is_short
-
-
-def _integer(x):
-    return x.dtype.kind in "iub"
+from .elementwise import is_float, is_short, is_whole
 
 
 def _reduce(b, kind, x, axes):
@@ -39,7 +35,7 @@ def _added(kind):
     MXNet's wrap round; in int64 that is exact up to 2**53, and casting back wraps round."""
 
     def translate(b, x, axes):
-        if not _integer(x):
+        if not is_whole(x):
             return _reduce(b, kind, x, axes)
         return b.cast(_reduce(b, kind, b.cast(x, np.int64), axes), x.dtype)
 
@@ -50,7 +46,7 @@ _sum, _prod = _added("Sum"), _added("Prod")
 
 
 def _mean(b, x, axes):
-    if not _integer(x) and not any(isinstance(s, int) and s == 0 for s in (b.size(x, a) for a in axes)):
+    if not is_whole(x) and not any(isinstance(s, int) and s == 0 for s in (b.size(x, a) for a in axes)):
         return _reduce(b, "Mean", x, axes)  # which is 0 over nothing, where MXNet's is NaN
     return b.Div(_sum(b, x, axes), _count(b, x, axes))
 
@@ -58,7 +54,7 @@ def _mean(b, x, axes):
 def _extreme(kind):
     def translate(b, x, axes):
         y = _reduce(b, kind, x, axes)
-        if _integer(x) or not axes:
+        if is_whole(x) or not axes:
             return y
         broken = _reduce(b, "Max", b.cast(b.IsNaN(x), np.int32), axes)
         return b.Where(b.cast(broken, np.bool_), np.nan, y)
@@ -68,14 +64,14 @@ def _extreme(kind):
 
 def _without_nan(value, function):
     def translate(b, x, axes):
-        return function(b, x if _integer(x) else b.Where(b.IsNaN(x), value, x), axes)
+        return function(b, x if is_whole(x) else b.Where(b.IsNaN(x), value, x), axes)
 
     return translate
 
 
 def _nansum(b, x, axes):
     y = _without_nan(0, _sum)(b, x, axes)
-    if _integer(x) or not axes:
+    if is_whole(x) or not axes:
         return y
     x = b.cast(x, np.float32) if x.dtype.itemsize < 4 else x  # IsInf takes no float16 at first
     kept = [a for a in range(x.rank) if a not in axes]
@@ -91,7 +87,7 @@ def _nansum(b, x, axes):
 def _variance(b, x, axes, ddof=0):
     difference = b.Sub(x, _mean(b, x, axes))
     square = b.Mul(difference, difference)
-    if not ddof and not _integer(x):
+    if not ddof and not is_whole(x):
         return _mean(b, square, axes)
     return b.Div(_sum(b, square, axes), b.Sub(_count(b, x, axes), ddof))
 
@@ -126,7 +122,7 @@ def _reduction(b, op, data):
 def _(b, op, data):
     axes = axes_of(op, op.axis, data.rank)
     dtype = op.infer_type(data.dtype)
-    x = b.Abs(b.cast(data, np.float64) if _integer(data) else b.cast(data, dtype))
+    x = b.Abs(b.cast(data, np.float64) if is_whole(data) else b.cast(data, dtype))
     if op.ord == 1:
         y = _sum(b, x, axes)
     else:
@@ -156,7 +152,7 @@ def _arg_extreme(b, data, axis, *, largest):
     """The first place of the extreme, or of the first NaN, along axis, which stays with size 1; int64."""
     find = b.ArgMax if largest else b.ArgMin
     place = find(data, axis=axis, keepdims=1)
-    if _integer(data):
+    if is_whole(data):
         return place
     broken = b.cast(b.IsNaN(data), np.int32)
     return b.Where(b.cast(_reduce(b, "Max", broken, [axis]), np.bool_), b.ArgMax(broken, axis=axis, keepdims=1), place)
@@ -190,12 +186,12 @@ def _np_reduction(b, op, a):
     elif op.kind in ("var", "std"):
         y = _variance(b, a, axes, op.ddof)
         if op.kind == "std":
-            y = b.Sqrt(b.cast(y, np.float64) if _integer(y) else y)
+            y = b.Sqrt(b.cast(y, np.float64) if is_whole(y) else y)
     else:
         y = KINDS[op.kind](b, b.cast(a, op.working(a.dtype)), axes)
         if initial is not None:
             y = b.Add(y, initial) if op.kind == "sum" else b.Mul(y, initial)
-    y = b.to_integer(y, wanted) if wanted.kind in "iu" and not _integer(y) else b.cast(y, wanted)
+    y = b.to_integer(y, wanted) if wanted.kind in "iu" and not is_whole(y) else b.cast(y, wanted)
     return _drop(b, y, axes, a.rank, op.keepdims, legacy=False)
 
 

@@ -111,7 +111,7 @@ def _scans(b, op, x, weights, begin, lengths):
     sizes = op.result_size, op.state_size
     scanned = []
     if lengths is not None:  # (T, N, 1): whether the step is within the sequence
-        steps = b.cast(b.Range(0, b.squeeze(b.shape_of(x, 0), [0]), 1), np.int32)
+        steps = b.cast(b.counting(b.shape_of(x, 0)), np.int32)
         scanned.append(b.unsqueeze(b.Less(b.unsqueeze(steps, [1]), lengths), [2]))
     outs, ends = [], [[], []]
     for direction, part in enumerate(weights):

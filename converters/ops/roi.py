@@ -60,7 +60,7 @@ def _(b, op, data, rois):
 def _(b, op, data, rois):
     cells, groups = op.pooled_size, op.group_size or op.pooled_size
     sizes = b.size(data, 2), b.size(data, 3)
-    maps = b.cast(data, np.float32) if data.dtype.itemsize == 2 else data
+    maps = b.wide(data)
     maps = b.reshape(maps, b.dims(b.size(data, 0), op.output_dim, groups, groups, *sizes))
     for axis in (2, 3) if groups != cells else ():
         maps = b.Gather(maps, np.arange(cells) * groups // cells, axis=axis)
@@ -74,7 +74,7 @@ def _(b, op, data, rois):
         """Which of the pixels along an axis belong to which cell: (R, cells, size) bool."""
         start, step = (b.slice(v, [axis], [axis + 1], [1]) for v in (low, steps))
         first, last = (b.Add(b.Mul(b.like(np.arange(cells) + i, data), step), start) for i in (0, 1))
-        pixels = b.cast(b.const(np.arange(size)) if isinstance(size, int) else _range(b, size), data.dtype)
+        pixels = b.cast(b.counting(size), data.dtype)
         after = b.GreaterOrEqual(pixels, b.unsqueeze(b.Floor(first), [2]))
         return b.And(after, b.Less(pixels, b.unsqueeze(b.Ceil(last), [2])))
 
@@ -89,10 +89,6 @@ def _(b, op, data, rois):
     index = b.cast(b.Gather(rois, 0, axis=1), np.int64)
     body = b.body(region, Spec((), index.dtype), np.bool_, np.bool_)
     return b.Scan(index, inside(1, sizes[0]), inside(0, sizes[1]), body=body, num_scan_inputs=3)
-
-
-def _range(b, size):
-    return b.Range(0, b.squeeze(size, [0]), 1)
 
 
 @from_onnx("MaxRoiPool")

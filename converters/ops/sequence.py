@@ -2,26 +2,15 @@
 
 import numpy as np
 
-from hybrid.shapes import UNKNOWN
-
-from ..builder import Builder, Value
 from ..registry import from_onnx, to_onnx
 from .indexing import positions
-
-
-def steps_of(b: Builder, data: Value, axis: int) -> Value:
-    """0, 1, ... for every step."""
-    size = data.shape[axis] if data.shape else UNKNOWN
-    if size is not UNKNOWN:
-        return b.const(np.arange(int(size)))
-    return b.Range(b.const(np.array(0)), b.squeeze(b.shape_of(data, axis), [0]), b.const(np.array(1)))
 
 
 @to_onnx("SequenceMask")
 def _(b, op, data, *lengths):
     if not lengths:
         return b.Identity(data)
-    steps, ends = steps_of(b, data, op.axis), positions(b, lengths[0])
+    steps, ends = b.counting(b.size(data, op.axis)), positions(b, lengths[0])
     trailing = range(2, data.rank)
     # along both axes: the steps at op.axis, the ends at the other
     alive = b.Less(b.unsqueeze(steps, [1 - op.axis, *trailing]), b.unsqueeze(ends, [op.axis, *trailing]))

@@ -19,8 +19,7 @@ def _(b, op, data, length=None):
         return b.Softmax(x, axis=op.axis)
     axis = op.axis % data.rank
     size = b.size(data, axis)
-    known = isinstance(size, int)
-    places = b.const(np.arange(size)) if known else b.Range(b.const(0), b.squeeze(size, [0]), b.const(1))
+    places = b.counting(size)
     inside = b.Less(b.unsqueeze(places, range(1, data.rank - axis)), b.unsqueeze(b.cast(length, np.int64), [axis]))
     y = b.Softmax(b.Where(inside, x, -np.inf), axis=axis)
     return b.Where(inside, y, 0)

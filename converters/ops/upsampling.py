@@ -6,7 +6,7 @@ from hybrid.shapes import UNKNOWN, is_known
 
 from ..builder import Value
 from ..registry import from_onnx, to_onnx
-from .convolution import FLOATS, deconvolution
+from .convolution import deconvolution, in_networks
 
 
 @to_onnx("UpSampling")
@@ -93,7 +93,7 @@ def _(g, x, *, blocksize, mode="DCR"):
 
 def _grown(g, x, scales, sizes, mode, coordinates, nearest_mode):
     """Resize of images as MXNet's UpSampling or BilinearResize2D; None where neither means the same."""
-    if x.shape is None or len(x.shape) != 4 or x.dtype is None or x.dtype.name not in FLOATS:
+    if x.shape is None or len(x.shape) != 4 or not in_networks(x):
         return None
     spatial = x.shape[2:]
     known, new = is_known(x.shape), []  # BilinearResize2D is written with sizes, which only then are read as it again

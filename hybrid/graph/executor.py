@@ -13,7 +13,7 @@ from .. import random
 from ..error import MXNetError
 from ..op import Op, Spec
 from ..quiet import quietly
-from ..shapes import is_known, show
+from ..shapes import fits, show
 from .graph import Graph, Node
 from .infer import infer
 from .plan import Plan, Step, make_plan
@@ -78,8 +78,7 @@ def _applied(
             results = tuple(np.array(r) if s else r for r, s in zip(results, shared))
     for result, spec in zip(results, specs, strict=True):
         shape, dtype = spec
-        wrong = is_known(shape) and result.shape != shape
-        if wrong or (dtype is not None and result.dtype != dtype):
+        if not fits(shape, result.shape) or (dtype is not None and result.dtype != dtype):
             raise MXNetError(
                 f"Error in operator {name}: [{op.name}] computed {result.dtype}{show(result.shape)} where "
                 f"inference said {spec.dtype}{show(spec.shape)}; this is a bug in the operator, please report it"
@@ -181,7 +180,7 @@ class Program:
 
     def plan(self, feeds: Mapping[str, np.ndarray]) -> Plan:
         """The plan for inputs of these shapes and dtypes. Raises OpError when they do not fit the graph."""
-        return self._prepared([feeds[n] if n in feeds else self.constants[n] for n in self.names]).plan
+        return self._prepared([feeds[n] if n in feeds else self.constants[n] for n in self.names], feeds).plan
 
     def run(
         self, feeds: Mapping[str, Any], observe: Observer | None = None, rng: np.random.Generator | None = None
@@ -193,19 +192,21 @@ class Program:
         feeds = {k: np.asarray(v) for k, v in feeds.items()}
         self._check(feeds)
         arrays = [feeds[n] if n in feeds else self.constants[n] for n in self.names]
-        return self.execute(self._prepared(arrays), arrays, observe, rng)
+        return self.execute(self._prepared(arrays, feeds), arrays, observe, rng)
 
-    def prepare(self, key: tuple[Any, ...]) -> Prepared:
+    def prepare(self, key: tuple[Any, ...], replaced: frozenset[str] = frozenset()) -> Prepared:
         """The plan for inputs of such shapes and dtypes: shape, dtype, shape, ... in the order of ``names``.
 
-        Raises OpError when they do not fit the graph."""
-        found = self._plans.get(key)
+        replaced: constants that have other values this time. Raises OpError when they do not fit the graph."""
+        place = (key, replaced) if replaced else key
+        found = self._plans.get(place)
         if found is None:
             shapes, dtypes = dict(zip(self.names, key[::2])), dict(zip(self.names, key[1::2]))
-            inference = infer(self.graph, shapes, dtypes, values=self.constants)
+            values = {n: v for n, v in self.constants.items() if n not in replaced}
+            inference = infer(self.graph, shapes, dtypes, values=values)
             found = Prepared(make_plan(self.graph, inference, self.names), [])
             with self._lock:
-                self._plans[key] = found
+                self._plans[place] = found
                 if len(self._plans) > self.PLANS:
                     self._plans.pop(next(iter(self._plans)))
         return found
@@ -301,8 +302,9 @@ class Program:
             problems += [f"unknown {', '.join(extra)}"] if extra else []
             raise MXNetError(f"inputs do not fit the graph: {'; '.join(problems)}; it takes {', '.join(self.inputs)}")
 
-    def _prepared(self, arrays: Sequence[np.ndarray]) -> Prepared:
-        return self.prepare(tuple(x for a in arrays for x in (a.shape, a.dtype)))
+    def _prepared(self, arrays: Sequence[np.ndarray], feeds: Mapping[str, np.ndarray]) -> Prepared:
+        key = tuple(x for a in arrays for x in (a.shape, a.dtype))
+        return self.prepare(key, frozenset(n for n in feeds if n in self.constants))
 
 
 def _single(result: Any) -> np.ndarray:

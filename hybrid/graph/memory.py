@@ -7,7 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..error import MXNetError
+
 ALIGNMENT = 64  # a cache line, and the widest vector register
+MOST = 2**62  # bytes; what can be added up without going over
 
 
 class Lifetime(NamedTuple):
@@ -22,8 +25,11 @@ def place(tensors: Sequence[Lifetime]) -> tuple[list[int], int]:
     """Offsets for the tensors and the arena's size.
 
     Largest first, each into the lowest gap that is free for its whole life (the greedy-by-size planner of Pisarchyk and
-    Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020).
+    Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020). Raises MXNetError when they are larger than any memory.
     """
+    needed = sum(t.size for t in tensors)
+    if needed > MOST:
+        raise MXNetError(f"the graph's tensors take {needed} bytes, which no memory has; give smaller inputs")
     # arrays, because every tensor is held against all that are placed: 10,000 take half a second, in Python 20
     order = sorted(range(len(tensors)), key=lambda i: -tensors[i].size)
     first, last, start, end = np.zeros((4, len(tensors)), np.int64)

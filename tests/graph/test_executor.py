@@ -1,6 +1,9 @@
 """Programs: a planned run equals a step-by-step run, alone and beside others, and its outputs are nobody else's memory."""
 
 import threading
+import tracemalloc
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +15,8 @@ from hybrid.graph.executor import Program
 from hybrid.graph.graph import Entry, Graph, Node
 from hybrid.graph.infer import infer
 from hybrid.graph.plan import make_plan
-from hybrid.op import REGISTRY
+from hybrid.op import REGISTRY, lookup
+from hybrid.shapes import UNKNOWN
 from tests.graph.random_graphs import feeds, graphs
 
 
@@ -171,3 +175,128 @@ def test_constants_that_are_not_aligned_are_copied_once() -> None:
     program = Program(Graph([Entry(Node(REGISTRY["elemwise_add"].bind(), "s", [Entry(x), Entry(w)]))]), {"w": stored})
     assert program.constants["w"].flags.aligned
     np.testing.assert_array_equal(program.run({"x": np.ones(6, np.float32)})[0], np.arange(6) + 1)
+
+
+# -- shapes that the data decide ---------------------------------------------------------------------------------------------
+
+
+def node(name: str, *inputs: Node | Entry, subgraphs: Sequence[Graph] = (), **attrs: Any) -> Node:
+    """An application of an operator."""
+    entries = [i if isinstance(i, Entry) else Entry(i) for i in inputs]
+    return Node(lookup(name).bind(**attrs), name, entries, {}, subgraphs)
+
+
+def selection() -> Graph:
+    """(What of x * 2 the condition selects) + 1 and its relu in the selected shape; and as many numbers from 0 on."""
+    x, condition = Node(None, "x"), Node(None, "condition")
+    found = node("_onnx_Compress", node("_mul_scalar", x, scalar=2), condition, axis=0)
+    shape = node("shape_array", found)
+    more = node("_onnx_Reshape", node("relu", node("_plus_scalar", found, scalar=1)), shape)
+    rest = node("_onnx_Slice", more, *(node("_onnx_Constant", value=np.array([n])) for n in (0, 2)))
+    return Graph([Entry(found), Entry(more), Entry(rest)])
+
+
+@given(st.lists(st.lists(st.booleans(), min_size=4, max_size=4), min_size=2, max_size=5), st.integers(0, 99))
+def test_later_runs_take_the_shapes_of_their_own_data(conditions: list[list[bool]], seed: int) -> None:
+    program, rng = Program(selection()), np.random.default_rng(seed)
+    kept = []
+    for condition in conditions:
+        x = rng.uniform(-1, 1, (4, 3)).astype(np.float32)
+        got = program.run({"x": x, "condition": np.array(condition)})
+        want = x[condition] * 2
+        more = np.maximum(want + 1, 0)
+        kept += zip(got, (want, more, more[:2]))
+    for got, want in kept:  # at the end, when nothing that later runs wrote may have reached earlier results
+        np.testing.assert_array_equal(got, want)
+
+
+def test_only_steps_whose_shapes_are_known_go_without_checks_later() -> None:
+    program = Program(selection())
+    feeds = {"x": np.ones((4, 3), np.float32), "condition": np.ones(4, bool)}
+    plain = {s.op.name for s in program.plan(feeds).steps if s.plain}
+    assert plain == {"_mul_scalar", "_onnx_Constant"}
+    known = program.plan(feeds).outputs
+    assert [s.shape for s in known] == [(UNKNOWN, 3), (UNKNOWN, UNKNOWN), (UNKNOWN, UNKNOWN)]
+
+
+def test_a_later_run_finds_an_operator_out_that_breaks_its_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = Program(selection())
+    feeds = {"x": np.ones((4, 3), np.float32), "condition": np.ones(4, bool)}
+    program.run(feeds)
+    monkeypatch.setattr(lookup("_onnx_Compress"), "meaning", lambda self, data, condition: data[condition, :2])
+    with pytest.raises(MXNetError, match=r"_onnx_Compress.*inference said.*\(\?, 3\)"):
+        program.run(feeds)
+
+
+def test_a_constant_given_anew_decides_shapes_anew() -> None:
+    x, shape = Node(None, "x"), Node(None, "shape")
+    program = Program(Graph([Entry(node("relu", node("_onnx_Reshape", x, shape)))]), {"shape": np.array([2, 6])})
+    feeds = {"x": np.ones(12, np.float32)}
+    for _ in range(2):
+        assert program.run(feeds)[0].shape == (2, 6)
+        assert program.run({**feeds, "shape": np.array([3, 4])})[0].shape == (3, 4)
+        assert program.run({**feeds, "shape": np.array([-1, 2])})[0].shape == (6, 2)
+
+
+def sequences() -> Graph:
+    """Sequences of what lies in the arena, made in every way that there is; then others take that memory."""
+    x = Node(None, "x")
+    inside = node("sin", node("_plus_scalar", x, scalar=1))
+    made = node("_onnx_SequenceConstruct", inside, inside, num_args=2)
+    more = node("_onnx_SequenceInsert", made, node("cos", inside))
+    split = node("_onnx_SplitToSequence", inside, axis=0)
+    item = Node(None, "item")
+    bodies = [Graph([Entry(item)]), Graph([Entry(node("sin", node("cos", item)))])]
+    mapped = [
+        node("_onnx_SequenceMap", more, subgraphs=[b], num_args=1, num_outputs=1, elems=("float32",), body_reads=(0,))
+        for b in bodies
+    ]
+    optional = node("_onnx_Optional", made, given=("input",), kind="seq")
+    last = x
+    for _ in range(4):
+        last = node("cos", node("sin", last))
+    return Graph(map(Entry, (made, more, split, *mapped, optional, last)))
+
+
+def test_sequences_hold_no_memory_of_the_arena() -> None:
+    program, rng = Program(sequences()), np.random.default_rng(0)
+    first = rng.uniform(-1, 1, (3, 5)).astype(np.float32)
+    results = program.run({"x": first})
+    held = [list(r.item()) for r in results[:-1]]
+    before = [[e.copy() for e in elements] for elements in held]
+    (prepared,) = program._plans.values()
+    assert prepared.plan.arena
+    (arena,) = prepared.arenas
+    assert not any(np.shares_memory(e, arena.memory) or np.shares_memory(e, first) for part in held for e in part)
+    program.run({"x": first * 3})
+    for part, old in zip(held, before, strict=True):
+        for element, want in zip(part, old, strict=True):
+            np.testing.assert_array_equal(element, want)
+    np.testing.assert_array_equal(held[0][1], np.sin(first + 1))
+
+
+def test_inference_of_values_leaves_big_constants_alone() -> None:
+    big, x = Node(None, "big"), Node(None, "x")
+    wide = node("_onnx_Cast", node("_plus_scalar", node("negative", big), scalar=1), to="float64")
+    starts = node("_onnx_Constant", value=np.array([0])), node("_onnx_Constant", value=np.array([2]))
+    few = node("_onnx_Slice", big, *starts)
+    graph = Graph(
+        [Entry(wide), Entry(node("_onnx_Reshape", x, few)), Entry(node("_onnx_Expand", x, node("_onnx_Shape", big)))]
+    )
+    values = {"big": np.full(4 << 20, 2, np.int64)}
+    shapes, dtypes = {"big": values["big"].shape, "x": (1,)}, {"big": "int64", "x": "float32"}
+    infer(graph, shapes, dtypes, values=values)  # what is loaded once
+    tracemalloc.start()
+    known = infer(graph, shapes, dtypes, values=values)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1 << 20
+    assert [known.spec(e).shape for e in graph.outputs] == [(4 << 20,), (UNKNOWN, UNKNOWN), (4 << 20,)]
+
+
+def test_a_value_that_cannot_be_computed_is_the_matter_of_the_run() -> None:
+    far = node("_onnx_GatherElements", *(node("_onnx_Constant", value=np.array([n])) for n in (3, 7)))
+    graph = Graph([Entry(node("_onnx_Reshape", Node(None, "x"), far))])
+    assert infer(graph, {"x": (4,)}, {"x": "float32"}).spec(graph.outputs[0]).shape == (UNKNOWN,)
+    with pytest.raises(MXNetError, match=r"_onnx_GatherElements.*out of bounds"):
+        Program(graph).run({"x": np.ones(4, np.float32)})

@@ -25,7 +25,7 @@ def _made_of(name):
     def register(function):
         @to_onnx(name)
         def write(b, op, *inputs):
-            wide = [b.cast(x, np.float32) if x.dtype.itemsize == 2 else x for x in inputs]
+            wide = [b.wide(x) for x in inputs]
             return b.cast(function(b, op, *wide), inputs[0].dtype)
 
         return write
@@ -57,6 +57,6 @@ def _(b, op, x):
     """Below opset 28 it takes float32 only."""
     if x.dtype == np.float32 or b.opset >= 28:
         return b.itself("", "Celu", op, [x])
-    wide = b.cast(x, np.float32) if x.dtype.itemsize == 2 else x
+    wide = b.wide(x)
     below = b.Mul(b.Sub(b.Exp(b.Div(b.Min(wide, 0), op.alpha)), 1), op.alpha)
     return b.cast(b.Add(b.Max(wide, 0), below), x.dtype)

@@ -21,11 +21,6 @@ def _join(b, x):
     return b.reshape(b.transpose(x, [0, 2, 1, 3]), [0, 0, -1])
 
 
-def _range(b, count):
-    """0, 1, ... of a number that is known, or a tensor of one element."""
-    return b.const(np.arange(count)) if isinstance(count, int) else b.Range(0, b.squeeze(count, [0]), 1)
-
-
 @to_onnx("_onnx_Attention", since=23)
 def _(b, op, *inputs):
     windows = op.left_window_size >= 0 or op.right_window_size >= 0
@@ -84,7 +79,7 @@ def _bias(b, op, given, count, keys):
             bias = b.Pad(bias, b.dims(*[0] * (2 * mask.rank - 1), missing), never)
     seen = []
     if op.is_causal or op.left_window_size >= 0 or op.right_window_size >= 0 or lengths is not None:
-        places, queries = _range(b, total), b.unsqueeze(_range(b, count), [1])
+        places, queries = b.counting(total), b.unsqueeze(b.counting(count), [1])
         if past is not None:
             queries = b.Add(queries, b.shape_of(past, 2))
         if lengths is not None:

@@ -145,21 +145,16 @@ def _(
     plain = not any((*(scan_input_directions or ()), *(scan_output_axes or ()), *(scan_output_directions or ()), *axes))
     if plain and _is_foreach(found, specs, data, count):
         return _foreach(g, found, states, data, stacked)
-    results = g.apply(
-        "_onnx_Scan",
-        *inputs,
-        *found.captured,
-        bodies=[found],
-        num_outputs=len(body.output),
-        num_states=count,
-        num_scan_inputs=num_scan_inputs,
-        body_reads=found.reads,
+    return _scanned(
+        g,
+        found,
+        inputs,
+        num_scan_inputs,
         scan_input_axes=scan_input_axes,
         scan_input_directions=scan_input_directions,
         scan_output_axes=scan_output_axes,
         scan_output_directions=scan_output_directions,
     )
-    return _named(results, [found])
 
 
 @from_onnx("Scan", since=8)
@@ -169,19 +164,33 @@ def _(g, lengths, *inputs, body, num_scan_inputs, directions=None):
     states = [Spec(_without(v.shape, 0), v.dtype) for v in inputs[:count]]
     slices = [Spec(_without(_without(v.shape, 0), 0), v.dtype) for v in inputs[count:]]
     found, _ = _repeated(g, body, (), states, slices)
+    if lengths is None:
+        return _scanned(g, found, inputs, num_scan_inputs, scan_input_directions=directions, batched=True)
+    return _scanned(
+        g,
+        found,
+        inputs,
+        num_scan_inputs,
+        lengths,
+        scan_input_directions=directions,
+        batched=True,
+        given=("sequence_lens",),
+    )
+
+
+def _scanned(g, found, inputs, num_scan_inputs, *lengths, **attributes):
+    """The Scan of a body that has been read."""
     results = g.apply(
         "_onnx_Scan",
-        *([] if lengths is None else [lengths]),
+        *lengths,
         *inputs,
         *found.captured,
         bodies=[found],
-        num_outputs=len(body.output),
-        num_states=count,
+        num_outputs=len(found.results),
+        num_states=len(inputs) - num_scan_inputs,
         num_scan_inputs=num_scan_inputs,
         body_reads=found.reads,
-        scan_input_directions=directions,
-        batched=True,
-        given=() if lengths is None else ("sequence_lens",),
+        **attributes,
     )
     return _named(results, [found])
 

@@ -1,6 +1,5 @@
 """Reductions and running sums. What MXNet has is read in converters/ops/reduce.py."""
 
-import numpy as np
 
 from ...error import Unsupported
 from ...registry import STANDING, itself, to_onnx
@@ -16,14 +15,14 @@ itself("ArgMax", "ArgMin", since=12, read=False)
 @to_onnx("_onnx_MeanVarianceNormalization")
 def _(b, op, x):
     """Floats of 16 bits are rounded once; onnxruntime cannot even load it for them."""
-    wide = b.cast(x, np.float32) if x.dtype.itemsize == 2 else x
+    wide = b.wide(x)
     return b.cast(b.MeanVarianceNormalization(wide, axes=list(op.axes)), x.dtype)
 
 
 @to_onnx("_onnx_CumSum")
 def _(b, op, x, axis):
     """Before opset 14 it takes no floats of 16 bits."""
-    wide = b.cast(x, np.float32) if x.dtype.itemsize == 2 and b.opset < 14 else x
+    wide = b.wide(x) if b.opset < 14 else x
     return b.cast(b.CumSum(wide, axis, exclusive=int(op.exclusive), reverse=int(op.reverse)), x.dtype)
 
 

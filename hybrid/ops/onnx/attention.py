@@ -13,7 +13,7 @@ from ...op import Domain, op
 from ...shapes import merge
 from ..backward import Once
 from ..common import narrow, want_rank, widen
-from .base import Standard
+from .base import LikeInputs, Standard
 
 Array = np.ndarray
 INFINITY = float("inf")
@@ -213,7 +213,7 @@ def _floating(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 @op("_backward__onnx_Attention")
-class AttentionBackward(Once, Attention):
+class AttentionBackward(Once, LikeInputs, Attention):
     """The gradients of Attention's inputs. Shapes: the gradients of its outputs, then its inputs -> as those (without
     nonpad_kv_seqlen)."""
 
@@ -224,13 +224,6 @@ class AttentionBackward(Once, Attention):
 
     def returns(self):
         return _floating(self.takes()[self.num_outputs :])
-
-    def infer_shape(self, *shapes, **_options):
-        named = dict(zip(self.takes(), shapes))
-        return [named[n] for n in self.returns()]
-
-    def infer_type(self, *dtypes):
-        return self.infer_shape(*dtypes)
 
     def compute(self, *arrays, **_options):
         named = dict(zip(self.takes(), arrays))

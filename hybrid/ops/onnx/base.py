@@ -16,8 +16,9 @@ OBJECT = np.dtype(object)
 class Standard(Op):
     """Base of the family. Rules get one argument per entry of ``inputs`` - None for an optional one that is not there.
 
-    Write ``meaning`` for compute, ``shape`` for infer_shape and ``dtype`` for infer_type; compute, infer_shape and infer_type themselves
-    only put what arrives in its place. An operator with any number of inputs (``inputs = ("*data",)``) gets them all."""
+    Write ``meaning`` for compute, ``shape`` for infer_shape and ``dtype`` for infer_type; compute, infer_shape and
+    infer_type themselves only put what arrives in its place. An operator with any number of inputs
+    (``inputs = ("*data",)``) gets them all."""
 
     given: tuple[str, ...] = ()
     """Names of the optional inputs that are there."""
@@ -90,6 +91,17 @@ class Pointwise(Standard):
 
     def shape(self, *shapes):
         return broadcast(*(s for s in shapes if s is not None))
+
+
+class LikeInputs(Standard):
+    """Base of operators whose outputs are gradients of inputs, which have the inputs' names, shapes and dtypes."""
+
+    def infer_shape(self, *shapes, **_options):
+        named = dict(zip(self.takes(), shapes))
+        return [named[n] for n in self.returns()]
+
+    def infer_type(self, *dtypes):
+        return self.infer_shape(*dtypes)
 
 
 def hold(value: Any) -> np.ndarray:

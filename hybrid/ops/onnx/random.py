@@ -38,7 +38,7 @@ class Free(Sampler):
     """Base of samplers whose shape is an attribute. Shapes: -> shape."""
 
     dtype: DType = np.dtype("float32")  # type: ignore[assignment]  # ONNX's name for it
-    shape: Dims  # type: ignore[assignment]
+    shape: Dims  # type: ignore[assignment]  # ONNX's name for it
 
     inputs = ()
 
@@ -57,7 +57,7 @@ class Free(Sampler):
 class Like(Sampler):
     """Base of samplers whose shape is that of input. Shapes: any -> as input."""
 
-    dtype: DType | None = None  # type: ignore[assignment]
+    dtype: DType | None = None  # type: ignore[assignment]  # ONNX's name for it
 
     inputs = ("input",)
 
@@ -146,7 +146,7 @@ class Multinomial(Sampler):
 
     Shapes: (N, C) -> (N, sample_size). Source: ONNX Multinomial (opset 7 to newest)."""
 
-    dtype: DType = np.dtype("int32")  # type: ignore[assignment]
+    dtype: DType = np.dtype("int32")  # type: ignore[assignment]  # ONNX's name for it
     sample_size: int = 1
 
     inputs = ("input",)

@@ -12,7 +12,7 @@ from ...op import Domain, op
 from ...shapes import UNKNOWN, merge
 from ..activation import sigmoid, softplus
 from ..common import narrow, want_rank, widen
-from .base import Standard
+from .base import LikeInputs, Standard
 
 Direction = Literal["forward", "reverse", "bidirectional"]
 Array = np.ndarray
@@ -229,7 +229,7 @@ class Recurrent(Standard):
         dx = np.zeros_like(x)
         found: dict[str, list[Any]] = {n: [] for n in ("W", "R", "B", "P", *self.states)}
         for direction, own in enumerate(weights):
-            grads = Weights(*(None if a is None else np.zeros_like(a) for a in own))  # type: ignore[arg-type]
+            grads = Weights(*(None if a is None else np.zeros_like(a) for a in own))  # type: ignore[arg-type]  # own.peepholes alone may be None
             dgiven = np.zeros((steps, count, len(own.w)), x.dtype)
             some = np.True_ if lengths is None else lengths[:, None] > 0
             dstates = [np.where(some, d[direction], 0) for d in dlast]
@@ -257,18 +257,11 @@ class Recurrent(Standard):
         return [placed.get(n) for n in names]
 
 
-class Backward(Recurrent):
+class Backward(LikeInputs, Recurrent):
     """The gradients of a recurrent layer's floating inputs. Shapes: the gradients of its outputs, then its inputs -> as those."""
 
     def returns(self):
         return tuple(n for n in self.takes()[1 + len(self.states) :] if n != "sequence_lens")
-
-    def infer_shape(self, *shapes, **_options):
-        named = dict(zip(self.takes(), shapes))
-        return [named[n] for n in self.returns()]
-
-    def infer_type(self, *dtypes):
-        return self.infer_shape(*dtypes)
 
     def compute(self, *arrays, **_options):
         named = dict(zip(self.takes(), arrays))

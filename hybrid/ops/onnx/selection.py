@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...op import op
+from ...op import Domain, op
 from ...shapes import UNKNOWN, show
 from ..adjoint import linear
 from ..common import axis_of
@@ -108,6 +108,9 @@ class NonMaxSuppression(Standard):
 
     def dtype(self, *dtypes):
         return INT64
+
+    def domain(self, name, shapes):
+        return Domain(0, 1) if name == "iou_threshold" else None
 
     def corners(self, boxes):
         """The boxes as (y1, x1, y2, x2), the smaller ones first."""

@@ -12,7 +12,7 @@ from ...shapes import UNKNOWN
 from ..backward import Once
 from ..casting import convert
 from ..common import axis_of, want_rank, widen
-from .base import FLOAT32, Standard
+from .base import FLOAT32, LikeInputs, Standard
 
 Array = np.ndarray
 
@@ -212,7 +212,7 @@ class STFT(Standard):
 
 
 @op("_backward__onnx_STFT")
-class STFTBackward(Once, STFT):
+class STFTBackward(Once, LikeInputs, STFT):
     """The gradients of STFT's signal and, where it has one, window. Shapes: dy as its output, signal, ... -> as those."""
 
     inputs = ("dy", *STFT.inputs)
@@ -222,20 +222,13 @@ class STFTBackward(Once, STFT):
     def returns(self):
         return tuple(n for n in ("signal", "window") if n in self.takes())
 
-    def infer_shape(self, *shapes, **_options):
-        named = dict(zip(self.takes(), shapes))
-        return [named[n] for n in self.returns()]
-
-    def infer_type(self, *dtypes):
-        return self.infer_shape(*dtypes)
-
     def compute(self, *arrays, **_options):
         dy, signal, step, window, length = self.placed(arrays)
         places, weights = self._frames(signal, step, window, length)
         x = _numbers(signal)
         dframes = _adjoint(_numbers(dy), places.shape[1], 2)
         dx = np.zeros(x.shape, np.complex128)
-        np.add.at(dx, (slice(None), places), dframes * weights)  # type: ignore[arg-type]
+        np.add.at(dx, (slice(None), places), dframes * weights)  # type: ignore[arg-type]  # NumPy declares no slices here
         dsignal = _pairs(dx, signal.dtype, signal.shape[2])
         if window is None:
             return dsignal

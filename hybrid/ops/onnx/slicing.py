@@ -1,5 +1,6 @@
 """Parts of arrays, pads and triangles, where what to cut or to add may only be known at run time."""
 
+import math
 from typing import Literal
 
 import numpy as np
@@ -22,7 +23,7 @@ def cut(start: int, end: int, step: int, size: int) -> slice:
 @linear(0)
 @op("_onnx_Slice")
 class Slice(Standard):
-    """data[starts[i]:ends[i]:steps[i]] along each axes[i] (the first ones by default), what counts from
+    """data[starts[i]:ends[i]:steps[i]] along each axes[i] (the first ones by default); what counts from
     behind or lies outside is moved inside, as cut says. Source: ONNX Slice (opset 10 to newest)."""
 
     inputs = ("data", "starts", "ends", "axes", "steps")
@@ -49,10 +50,10 @@ class Slice(Standard):
         out = list(data)
         if "axes" in self.given and not is_known(axes):
             return (UNKNOWN,) * len(data)
-        if axes is not None:
-            count = len(axes)
-        else:  # one number without a dimension counts as one, as in onnxruntime
-            count = len(data) if others[0] == (UNKNOWN,) else others[0][0] if others[0] else 1
+        counts = [len(v) for v in (axes, starts, ends, steps) if v is not None]
+        # one number without a dimension counts as one, as in onnxruntime
+        counts += [math.prod(s) for s in others[:2] if is_known(s)]
+        count = counts[0] if counts else len(data)
         known = [
             (UNKNOWN,) * count if v is None and name in (*self.given, "starts", "ends") else v
             for name, v in zip(("starts", "ends", "axes", "steps"), (starts, ends, axes, steps))
@@ -65,8 +66,8 @@ class Slice(Standard):
     def part(self, shape, *others):
         """The index of the part."""
         index = [slice(None)] * len(shape)
-        for axis, *ends in self.parts(len(shape), *map(ints, others)):
-            index[axis] = cut(*ends, shape[axis])
+        for axis, start, end, step in self.parts(len(shape), *map(ints, others)):
+            index[axis] = cut(start, end, step, shape[axis])
         return tuple(index)
 
     def meaning(self, data, *others):
