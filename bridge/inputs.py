@@ -169,6 +169,8 @@ def draw(
         shape, dtype = tuple(spec.shape or ()), spec.dtype or np.dtype(np.float32)
         if any(d is UNKNOWN for d in shape):
             raise BadInput(f"input {name}: the shape has unknown dims; give it")
+        if any(d < 0 for d in shape):
+            raise BadInput(f"input {name}: got shape {shape}, wanted no negative size; give its shape")
         domain = known.get(name)
         if domain is not None and domain.integer:
             values = rng.integers(int(domain.low), int(domain.high) + 1, shape)

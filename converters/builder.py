@@ -21,6 +21,7 @@ from hybrid.shapes import UNKNOWN, MaybeShape
 
 from . import kernels
 from .error import Unsupported
+from .registry import ML, MS, TRAINING
 
 Number = bool | int | float
 
@@ -103,7 +104,7 @@ class Schema(NamedTuple):
 
 
 # opsets of the other standard domains that are written: each with the newest that came no later than the model's opset
-DOMAINS = {"ai.onnx.ml": {13: 2, 15: 3, 20: 4, 22: 5}, "ai.onnx.preview.training": {13: 1}, "com.microsoft": {13: 1}}
+DOMAINS = {ML: {13: 2, 15: 3, 20: 4, 22: 5}, TRAINING: {13: 1}, MS: {13: 1}}
 
 
 def domain_opset(domain: str, opset: int) -> int:
@@ -161,8 +162,8 @@ def _counted(op: Any) -> tuple[str, ...]:
 
 
 def beyond_schema(domain: str, op_type: str, op: Any, opset: int) -> list[str]:
-    """What an operator of the family has that ONNX does not know at an opset: attributes that are not at their default, inputs, or the
-    operator itself."""
+    """What an operator of the family has that ONNX does not know at an opset: attributes that are not at their default, inputs,
+    or the operator itself."""
     schema = _defined(op_type, opset, domain)
     if schema is None:
         return [op_type] if not domain else []
@@ -285,7 +286,7 @@ class Builder:
         Inputs are Values, None (an optional input left out), arrays, or Python numbers, whose dtype follows from the schema.
         dtype: that of the results where the schema leaves it to an attribute (other than Cast's ``to``); a number is ONNX's own
         code, and the attribute ``dtype`` itself."""
-        schema = _FOREIGN if domain == "com.microsoft" else schema_of(op_type, self.opset, domain)
+        schema = _FOREIGN if domain == MS else schema_of(op_type, self.opset, domain)
         while inputs and inputs[-1] is None:
             inputs = inputs[:-1]
         variables = [_formal(schema.inputs, i) for i in range(len(inputs))]
@@ -345,7 +346,7 @@ class Builder:
         """An operator of the family ``_onnx_`` as the ONNX operator that it is: fields are attributes, optional inputs keep their
         places. Raises Unsupported when the opset does not know an attribute that is not at its default."""
         schema = _defined(op_type, self.opset, domain)
-        if schema is None and domain != "com.microsoft":
+        if schema is None and domain != MS:
             raise Unsupported(f"ONNX defines no {op_type} at opset {self.opset}{f' of {domain}' if domain else ''}")
         beyond = beyond_schema(domain, op_type, op, self.opset)
         if beyond:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import onnx
 
@@ -62,7 +62,8 @@ def _read() -> list[str]:
         "",
         "# ONNX operators",
         "",
-        f"{len(IMPORT)} operators are read. A version of an operator is read by what holds from the newest opset not above it. Those that",
+        f"{len(IMPORT)} operators are read. A version of an operator is read by what holds from the newest opset not above it. "
+        "Those that",
         "ONNX itself defines by others and that are not in the table are read as these. Operators that MXNet lacks, or has in a",
         "narrower form, become operators of the family `_onnx_` ([decision 0011](decisions/0011-the-family-onnx.md)).",
         "",
@@ -78,8 +79,9 @@ def _read() -> list[str]:
 def unread() -> list[tuple[str, str]]:
     """Operators of the installed onnx that are neither read, nor defined by others, nor refused with a reason."""
     known = {*IMPORT, *NOT_IMPORTED}
-    schemas = (s for s in onnx.defs.get_all_schemas() if not (s.has_function or s.has_context_dependent_function))
-    return sorted({(s.domain, s.name) for s in schemas} - known)
+    schemas: Any = onnx.defs.get_all_schemas()
+    basic = {(s.domain, s.name) for s in schemas if not (s.has_function or s.has_context_dependent_function)}
+    return sorted(basic - known)
 
 
 if __name__ == "__main__":

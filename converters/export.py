@@ -49,8 +49,8 @@ def default_opset() -> int:
 
 
 def opsets_for(graph: Graph, default: int | None = None, newest: int | None = None) -> list[int]:
-    """The opsets to try when none is asked for, best first: that at which all operators of the family are themselves, and the oldest, from
-    the default on, at which there is a translation for all."""
+    """The opsets to try when none is asked for, best first: that at which all operators of the family are themselves, and the
+    oldest, from the default on, at which there is a translation for all."""
     newest = newest_opset() if newest is None else newest
     enough = best = default_opset() if default is None else default
     for node in _everywhere(graph):

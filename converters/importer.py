@@ -396,8 +396,8 @@ class Importer:
         return results[0] if op.visible() == 1 else tuple(results[: op.visible()])
 
     def adopt(self, graph: Graph, known: Iterable[Node], likes: Iterable[Value]) -> list[Value]:
-        """The outputs of a graph that was made otherwise than by apply, each with the shape and dtype of a value. Its nodes that were not
-        known become parts of the node being read."""
+        """The outputs of a graph that was made otherwise than by apply, each with the shape and dtype of a value. Its nodes that
+        were not known become parts of the node being read."""
         there = {id(n) for n in known}
         self._made += [n for n in graph.nodes if id(n) not in there and not n.is_variable]
         return [Value("", v.shape, v.dtype, None, e) for e, v in zip(graph.outputs, likes)]

@@ -157,8 +157,9 @@ class OnnxFile:
     def array(self, tensor: TensorProto) -> np.ndarray:
         """The array (*dims) of any dense tensor of the model, read-only; strings as objects of type str.
 
-        A view of the mapped file, which is not aligned where the offset does not suit the dtype (most are not: nothing in ONNX asks for
-        it). NumPy computes with such arrays, but slowly, so who runs a graph aligns them (Program does). Raises FormatError, naming the tensor, when dims, data type and content do not fit; MissingFile for a file of external data.
+        A view of the mapped file, which is not aligned where the offset does not suit the dtype (most are not: nothing in ONNX
+        asks for it). NumPy computes with such arrays, but slowly, so who runs a graph aligns them (Program does). Raises
+        FormatError, naming the tensor, when dims, data type and content do not fit; MissingFile for a file of external data.
         """
         kind = KINDS.get(tensor.data_type)
         if kind is None:

@@ -79,7 +79,9 @@ def handler_for(name: str, opset: int) -> Handler | None:
 
 # -- reading ----------------------------------------------------------------------------------------------------------
 
-_FAMILIES = {"": FAMILY, "ai.onnx.ml": "_onnx_ml_", "ai.onnx.preview.training": "_onnx_training_", "com.microsoft": "_onnx_ms_"}
+ML, TRAINING, MS = "ai.onnx.ml", "ai.onnx.preview.training", "com.microsoft"
+"""The domains beside the standard's own; the last is onnxruntime's, of which onnx has no schemas."""
+_FAMILIES = {"": FAMILY, ML: "_onnx_ml_", TRAINING: "_onnx_training_", MS: "_onnx_ms_"}
 
 IMPORT: dict[tuple[str, str], dict[int, Reading]] = {}
 """By (domain, operator): the functions that read it, by the opset from which they hold."""

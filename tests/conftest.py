@@ -1,8 +1,16 @@
 """Settings of the whole suite."""
 
+import gc
+
 from hypothesis import settings
 
 # The same examples on every run: a red build is red for everybody. Look further by hand with
 # `pytest --hypothesis-profile=default`, which draws new ones every time and prints the seed.
 settings.register_profile("steady", derandomize=True, deadline=None, print_blob=True)
 settings.load_profile("steady")
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays until the end: tens of thousands of tests that no collection of garbage need look at."""
+    gc.collect()
+    gc.freeze()

@@ -1,6 +1,8 @@
 """RNN as one ONNX LSTM, GRU or RNN node per layer; as Scan where ONNX's LSTM has no word for it (projection, clipping). Read, such
 a node is MXNet's RNN where that has words for it, else the family's own (converters/ops/onnx/rnn.py)."""
 
+from typing import Any
+
 import numpy as np
 
 from hybrid.shapes import UNKNOWN
@@ -259,21 +261,21 @@ def _usual(activations, names):
     return lower in ((), names, names * 2)
 
 
-def _layer(g, mode, inputs, attrs, layout):
+def _layer(g, mode, inputs, attrs: dict[str, Any], layout):
     """The node, with X, initial states and results in the order of layout. mode: MXNet's, if its equations are MXNet's."""
     attrs = {k: v for k, v in attrs.items() if v is not None}
-    attrs["direction"] = _DIRECTIONS.get(attrs["direction"], attrs["direction"])
+    direction = attrs["direction"] = _DIRECTIONS.get(attrs["direction"], attrs["direction"])
     x, w, r, b, lengths, *states = inputs
     if layout:
         x = g.transpose(x, axes=(1, 0, 2))
         states[:2] = [s if s is None else g.transpose(s, axes=(1, 0, 2)) for s in states[:2]]
     stored = all(v is None or v.const is not None for v in (w, r, b))
     if stored:  # what does not fit goes to the family's operator, which says so
-        directions = {"forward": 1, "reverse": 1, "bidirectional": 2}.get(attrs["direction"])
+        directions = {"forward": 1, "reverse": 1, "bidirectional": 2}.get(direction)
         stored = r.const.shape[::2] == (directions, attrs.get("hidden_size", r.const.shape[-1]))
     known = x.shape is not None and len(x.shape) == 3 and x.dtype is not None
     if mode and stored and known and lengths is None and attrs.get("clip") is None:  # MXNet refuses lengths on the CPU
-        results = _of_mxnet(g, mode, x, w, r, b, states[: 1 + (mode == "lstm")], attrs["direction"] == "reverse")
+        results = _of_mxnet(g, mode, x, w, r, b, states[: 1 + (mode == "lstm")], direction == "reverse")
     else:
         results = g.itself(x, w, r, b, lengths, *states, **attrs)
     if not layout:

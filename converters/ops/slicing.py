@@ -1,5 +1,7 @@
 """Parts of arrays as Slice; writing into a part as a scatter to its places."""
 
+from typing import Any
+
 import numpy as np
 
 from hybrid.ops.onnx.slicing import cut
@@ -104,7 +106,7 @@ def sliced(g, data, starts, ends, axes=None, steps=None):
         raise Unsupported(f"got axes {axes} for data of {data.rank} dimensions")
     parts: list[tuple[int | None, int | None, int]] = [(None, None, 1)] * (max(axes, default=-1) + 1)
     for axis, start, end, step in zip(axes, starts, ends, steps):
-        size = UNKNOWN if data.shape is None else data.shape[axis]
+        size: Any = UNKNOWN if data.shape is None else data.shape[axis]
         if size is not UNKNOWN:
             start, end, _ = cut(start, end, step, size).indices(size)
             if step > 0:

@@ -146,7 +146,9 @@ class SymbolBlock(HybridBlock):
         Raises TypeError for other inputs, ValueError for too few or many, MXNetError when shapes or dtypes do not fit."""
         given = () if x is None and not args else (x, *args)
         if self._sequences:
-            given = [_held(a) if i in self._sequences and isinstance(a, list | tuple) else a for i, a in enumerate(given)]
+            given = [
+                _held(a) if i in self._sequences and isinstance(a, list | tuple) else a for i, a in enumerate(given)
+            ]
         flat: list[Any] = _flatten(list(given), "input")[0] if _nested(given) else list(given)
         variables, out = self._get_graph()
         names = [str(v.name) for v in variables]
@@ -197,7 +199,7 @@ def _symbols(given: Any, what: str) -> Iterator[Symbol]:
 
 def _held(values: Sequence[Any]) -> NDArray:
     """A list of arrays as the graph's sequences carry it."""
-    return from_numpy(hold([v.asnumpy() if isinstance(v, NDArray) else np.asarray(v) for v in values]))
+    return from_numpy(hold([v.asnumpy() if isinstance(v, NDArray) else np.array(v) for v in values]))
 
 
 def _shown(array: NDArray) -> Any:

@@ -76,7 +76,9 @@ def _applied(
         copied = True in shared
         if copied:
             results = tuple(np.array(r) if s else r for r, s in zip(results, shared))
-    for result, spec in zip(results, specs, strict=True):
+    if len(results) != len(specs):
+        raise MXNetError(f"Error in operator {name}: [{op.name}] computed {len(results)} results, wanted {len(specs)}")
+    for result, spec in zip(results, specs):
         shape, dtype = spec
         if not fits(shape, result.shape) or (dtype is not None and result.dtype != dtype):
             raise MXNetError(

@@ -10,8 +10,8 @@ from ..shapes import merge
 from .common import Elementwise, axis_of, narrow, want_rank, widen
 
 
-def softmax(x: np.ndarray, axis: int, out: np.ndarray | None = None) -> np.ndarray:
-    """exp(x) over its sum along axis, without overflow."""
+def softmax(x: np.ndarray, axis: int | tuple[int, ...], out: np.ndarray | None = None) -> np.ndarray:
+    """exp(x) over its sum along axis (or several together), without overflow."""
     if not x.size:
         return x.copy()
     y = np.exp(np.subtract(x, x.max(axis, keepdims=True), out=out), out=out)

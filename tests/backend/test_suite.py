@@ -1,5 +1,6 @@
 """The backend suite of the installed onnx package, on our engine, and through an export and a second import."""
 
+import functools
 import unittest
 import warnings
 
@@ -13,6 +14,7 @@ from tests.backend.exceptions import EXCEPTIONS, NOT_WRITTEN, RANDOM, reason
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 
+@functools.cache
 def _cases(backend: type[OnnxBackend]) -> dict[str, type[unittest.TestCase]]:
     """The test class by the name of each test that runs on the CPU and needs no download."""
     with warnings.catch_warnings():  # the suite computes what it expects when it is loaded
@@ -26,9 +28,6 @@ def _cases(backend: type[OnnxBackend]) -> dict[str, type[unittest.TestCase]]:
     }
 
 
-SUITE, AGAIN = _cases(OnnxBackend), _cases(Again)
-
-
 def _run(cls: type[unittest.TestCase], name: str, why: str | None) -> None:
     if why is None:
         getattr(cls(name), name)()
@@ -40,19 +39,26 @@ def _run(cls: type[unittest.TestCase], name: str, why: str | None) -> None:
     pytest.fail(f"{name} passes now; take it off the list in exceptions.py ({why})")
 
 
-RUN = [n for n in SUITE if reason(n, RANDOM) is None]
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """The names of the suite; to know them takes seconds, which a run without the slow tests is spared."""
+    if "name" not in metafunc.fixturenames:
+        return
+    names: list[str] = []
+    if "not slow" not in metafunc.config.getoption("markexpr"):
+        names = [n for n in _cases(OnnxBackend) if reason(n, RANDOM) is None]
+    if metafunc.function is test_import_export_import_keeps_every_bit:
+        names = [n for n in names if reason(n, EXCEPTIONS) is None]
+    metafunc.parametrize("name", names)
 
 
-@pytest.mark.parametrize("name", RUN)
 def test_suite(name: str) -> None:
-    _run(SUITE[name], name, reason(name, EXCEPTIONS))
+    _run(_cases(OnnxBackend)[name], name, reason(name, EXCEPTIONS))
 
 
-@pytest.mark.parametrize("name", [n for n in RUN if reason(n, EXCEPTIONS) is None])
 def test_import_export_import_keeps_every_bit(name: str) -> None:
-    _run(AGAIN[name], name, reason(name, NOT_WRITTEN))
+    _run(_cases(Again)[name], name, reason(name, NOT_WRITTEN))
 
 
 @pytest.mark.parametrize("pattern", [*EXCEPTIONS, *RANDOM, *NOT_WRITTEN])
 def test_every_exception_is_a_test(pattern: str) -> None:
-    assert any(reason(name, {pattern: ""}) is not None for name in SUITE)
+    assert any(reason(name, {pattern: ""}) is not None for name in _cases(OnnxBackend))

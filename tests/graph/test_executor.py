@@ -248,7 +248,7 @@ def sequences() -> Graph:
     item = Node(None, "item")
     bodies = [Graph([Entry(item)]), Graph([Entry(node("sin", node("cos", item)))])]
     mapped = [
-        node("_onnx_SequenceMap", more, subgraphs=[b], num_args=1, num_outputs=1, elems=("float32",), body_reads=(0,))
+        node("_onnx_SequenceMap", more, subgraphs=[b], num_args=2, num_outputs=1, elems=("float32",), body_reads=(0,))
         for b in bodies
     ]
     optional = node("_onnx_Optional", made, given=("input",), kind="seq")

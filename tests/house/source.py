@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -41,7 +42,8 @@ class Import(NamedTuple):
         return f"{'/'.join(self.source.module)}:{self.line} imports {'.'.join(self.target)}"
 
 
-def sources(*packages: str) -> list[Source]:
+@functools.cache
+def sources(*packages: str) -> tuple[Source, ...]:
     """All files of the packages (of all three by default)."""
     out = []
     for name in packages or PACKAGES:
@@ -49,7 +51,7 @@ def sources(*packages: str) -> list[Source]:
             parts = (name, *path.relative_to(PACKAGES[name]).with_suffix("").parts)
             module = parts[:-1] if parts[-1] == "__init__" else parts
             out.append(Source(path, module, ast.parse(path.read_text(), str(path))))
-    return out
+    return tuple(out)
 
 
 def imports(source: Source) -> Iterator[Import]:

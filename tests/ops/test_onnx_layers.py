@@ -9,7 +9,8 @@ import pytest
 
 from hybrid.error import MXNetError
 from hybrid.graph.executor import Program
-from hybrid.op import OPS, Example
+from hybrid.op import OPS, Example, lookup
+from hybrid.shapes import UNKNOWN
 from tests.table.examples import graph_of
 
 
@@ -171,3 +172,37 @@ def test_what_does_not_fit_is_an_error() -> None:
         run("GroupNormalization", np.zeros((1, 3, 2)), np.zeros(3), np.zeros(3), num_groups=2)
     with pytest.raises(MXNetError, match="neither scales nor sizes"):
         run("Resize", row(1, 2))
+
+
+@pytest.mark.parametrize("align_corners", [False, True])
+@pytest.mark.parametrize("padding_mode", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+def test_the_gradient_of_a_grid_is_its_derivative(mode: str, padding_mode: str, align_corners: bool) -> None:
+    rng = np.random.default_rng(0)
+    x, grid, head = (rng.uniform(-1.3, 1.3, s) for s in ((1, 2, 4, 3), (1, 3, 4, 2), (1, 2, 3, 4)))
+    attrs = {"mode": mode, "padding_mode": padding_mode, "align_corners": align_corners}
+    back = lookup("_backward__onnx_GridSample").bind(**attrs)
+    along = rng.uniform(-1, 1, grid.shape)
+    after, before = (run("GridSample", x, grid + sign * 1e-6 * along, **attrs)[0] for sign in (1, -1))
+    want = ((after - before) * head).sum() / 2e-6
+    np.testing.assert_allclose((back.compute(head, x, grid)[1] * along).sum(), want, rtol=1e-6)
+
+
+def test_an_axis_to_resize_that_is_not_there() -> None:
+    with pytest.raises(MXNetError, match="axis 9 for 3 dimensions"):
+        run("Resize", row(1, 2), np.array([4]), given=("sizes",), axes=(9,))
+
+
+@pytest.mark.parametrize("reduction", ["none", "add"])
+def test_updates_are_not_spread_over_places(reduction: str) -> None:
+    scatter = OPS["_onnx_ScatterElements"].bind(reduction=reduction)
+    with pytest.raises(ValueError, match="differ"):
+        scatter.compute(np.zeros(3, np.float32), np.array([0, 1]), np.ones(1, np.float32))
+
+
+def test_what_is_known_of_one_end_says_how_many_axes_a_slice_cuts() -> None:
+    cut = OPS["_onnx_Slice"].bind()
+    unknown, one = (UNKNOWN,), np.array([1])
+    assert cut.infer_shape((4, 5, 6), unknown, (1,), values=[None, None, one]) == (UNKNOWN, 5, 6)
+    assert cut.infer_shape((4, 5, 6), (2,), unknown, values=[None] * 3) == (UNKNOWN, UNKNOWN, 6)
+    assert cut.infer_shape((4, 5, 6), unknown, unknown, values=[None] * 3) == (UNKNOWN, UNKNOWN, UNKNOWN)

@@ -3,9 +3,8 @@
 from onnx import helper
 
 from ...error import Unsupported
-from ...registry import from_onnx
+from ...registry import MS, from_onnx
 
-MS = "com.microsoft"
 OPSET = 23
 """The standard's opset that the nodes below are of."""
 ACTIVATIONS = {

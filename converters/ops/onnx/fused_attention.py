@@ -7,8 +7,8 @@ from onnx import helper
 from hybrid.shapes import UNKNOWN
 
 from ...error import Unsupported
-from ...registry import from_onnx, itself
-from .fused import MS, spelt
+from ...registry import MS, from_onnx, itself
+from .fused import spelt
 
 itself("GroupQueryAttention", domain=MS)
 

@@ -1,6 +1,6 @@
 """Products of quantised numbers."""
 
-from ...registry import itself
+from ...registry import MS, itself
 
 itself("MatMulInteger", "QLinearMatMul", "ConvInteger", "QLinearConv", since=10)
-itself("MatMulIntegerToFloat", "DynamicQuantizeMatMul", "QGemm", domain="com.microsoft")
+itself("MatMulIntegerToFloat", "DynamicQuantizeMatMul", "QGemm", domain=MS)

@@ -5,8 +5,8 @@ import onnx
 from onnx import numpy_helper
 
 from ...error import Unsupported
-from ...registry import from_onnx, to_onnx
-from .ml_linear import ML, attributes_of, fields_of, models
+from ...registry import ML, from_onnx, to_onnx
+from .ml_linear import attributes_of, fields_of, models
 
 models("CategoryMapper", "OneHotEncoder", "Binarizer", "Scaler", "Normalizer", "Imputer", "ZipMap", "CastMap")
 

@@ -3,9 +3,8 @@
 import numpy as np
 from onnx import numpy_helper
 
-from ...registry import from_onnx, to_onnx
+from ...registry import ML, from_onnx, to_onnx
 
-ML = "ai.onnx.ml"
 TENSOR = "_as_tensor"
 """How the names of attributes end that are tensors, where there are lists too."""
 

@@ -6,8 +6,8 @@ from onnx import numpy_helper
 from hybrid.ops.onnx.ml_tree import MODES
 
 from ...error import Unsupported
-from ...registry import from_onnx, to_onnx
-from .ml_linear import ML, TENSOR, attributes_of, fields_of
+from ...registry import ML, from_onnx, to_onnx
+from .ml_linear import TENSOR, attributes_of, fields_of
 
 
 @from_onnx("TreeEnsembleClassifier", "TreeEnsembleRegressor", domain=ML)

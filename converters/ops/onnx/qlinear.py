@@ -1,6 +1,6 @@
 """What onnxruntime's quantiser writes in its format of operators."""
 
-from ...registry import itself, not_imported
+from ...registry import MS, itself, not_imported
 
 itself(
     "QLinearAdd",
@@ -11,8 +11,8 @@ itself(
     "QLinearMul",
     "QLinearSigmoid",
     "QLinearSoftmax",
-    domain="com.microsoft",
+    domain=MS,
 )
 not_imported(
-    "onnxruntime has no implementation of it that says what it means", "QLinearReduceMean", domain="com.microsoft"
+    "onnxruntime has no implementation of it that says what it means", "QLinearReduceMean", domain=MS
 )

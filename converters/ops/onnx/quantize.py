@@ -1,8 +1,6 @@
 """Quantising, and back."""
 
-from ...registry import from_onnx, itself, to_onnx
-
-MS = "com.microsoft"
+from ...registry import MS, from_onnx, itself, to_onnx
 
 
 @from_onnx("QuantizeLinear", "DequantizeLinear", since=10)

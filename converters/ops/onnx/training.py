@@ -5,14 +5,12 @@ from hybrid.graph.gradient import gradients
 from hybrid.graph.graph import Entry, Graph, Node
 
 from ...error import Unsupported
-from ...registry import from_onnx, itself
+from ...registry import TRAINING, from_onnx, itself
 
-DOMAIN = "ai.onnx.preview.training"
-
-itself("Adagrad", "Adam", "Momentum", domain=DOMAIN)
+itself("Adagrad", "Adam", "Momentum", domain=TRAINING)
 
 
-@from_onnx("Gradient", domain=DOMAIN)
+@from_onnx("Gradient", domain=TRAINING)
 def _(g, *inputs, xs, y, zs=()):
     """The derivative of y by xs, all tensors of the graph by name, at the inputs: those of xs, then of zs, which stay."""
     found = [g.find(name) for name in (*xs, *zs, y)]

@@ -8,7 +8,7 @@ from ...attrs import DType, kind_of
 from ...op import op
 from ...shapes import UNKNOWN
 from ..common import want_rank
-from .base import FLOAT32, INT64, OBJECT, Collected, Standard, held, hold
+from .base import FLOAT32, INT64, OBJECT, Collected, Pointwise, Standard, held, hold
 from .ml_linear import labels_of
 
 Array = np.ndarray
@@ -24,7 +24,7 @@ def places_of(x: Array, keys: Array) -> Array:
     return np.array(found, np.int64)[inverse].reshape(x.shape)
 
 
-class Mapping(Standard):
+class Mapping(Pointwise):
     """Base of what puts another value for each element. Shapes: X -> X."""
 
     inputs = ("X",)
@@ -32,9 +32,6 @@ class Mapping(Standard):
     def table(self, dtype: np.dtype) -> tuple[Array, Array, Any]:
         """(keys, values, what stands for others) for elements of a dtype."""
         raise NotImplementedError
-
-    def shape(self, x):
-        return x
 
     def dtype(self, x):
         return self.table(x)[1].dtype
@@ -129,15 +126,12 @@ class OneHotEncoder(Standard):
 
 
 @op("_onnx_ml_Binarizer")
-class Binarizer(Standard):
+class Binarizer(Pointwise):
     """1 where X is above a threshold, else 0. Shapes: X -> X. Source: ONNX Binarizer (ai.onnx.ml 1)."""
 
     threshold: float = 0.0
 
     inputs = ("X",)
-
-    def shape(self, x):
-        return x
 
     def meaning(self, x):
         return (x > np.float32(self.threshold)).astype(x.dtype)
@@ -151,7 +145,7 @@ class Binarizer(Standard):
 
 
 @op("_onnx_ml_Scaler")
-class Scaler(Standard):
+class Scaler(Pointwise):
     """(X - offset) * scale, both one number or one per feature. Shapes: X (..., F) -> X, float32.
     Source: ONNX Scaler (ai.onnx.ml 1)."""
 
@@ -159,9 +153,6 @@ class Scaler(Standard):
     scale: np.ndarray | None = None
 
     inputs = ("X",)
-
-    def shape(self, x):
-        return x
 
     def dtype(self, x):
         return FLOAT32
@@ -182,7 +173,7 @@ class Scaler(Standard):
 
 
 @op("_onnx_ml_Normalizer")
-class Normalizer(Standard):
+class Normalizer(Pointwise):
     """Each row divided by its maximum, by the sum of its absolute values (L1) or by its length (L2); one whose divisor is 0 stays.
 
     Shapes: X (N, C) or (C,) -> X, float32. Source: ONNX Normalizer (ai.onnx.ml 1)."""
@@ -190,9 +181,6 @@ class Normalizer(Standard):
     norm: Literal["MAX", "L1", "L2"] = "MAX"
 
     inputs = ("X",)
-
-    def shape(self, x):
-        return x
 
     def dtype(self, x):
         return FLOAT32
@@ -217,7 +205,7 @@ class Normalizer(Standard):
 
 
 @op("_onnx_ml_Imputer")
-class Imputer(Standard):
+class Imputer(Pointwise):
     """X with another value, one or one per feature, for every one that equals replaced_value (NaN equals NaN). The floats count for
     float X, else the integers. Shapes: X (..., F) -> X. Source: ONNX Imputer (ai.onnx.ml 1)."""
 
@@ -227,9 +215,6 @@ class Imputer(Standard):
     replaced_value_int64: int = 0
 
     inputs = ("X",)
-
-    def shape(self, x):
-        return x
 
     def meaning(self, x):
         floating = x.dtype.kind == "f"

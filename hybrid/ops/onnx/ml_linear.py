@@ -3,6 +3,7 @@
 Models compute in float32 whatever the dtype of X, as onnxruntime does; what the standard leaves open (two classes of which one
 has a score) is read as there too."""
 
+import functools
 from typing import Literal
 
 import numpy as np
@@ -11,17 +12,12 @@ from ...attrs import kind_of
 from ...op import op
 from ..activation import sigmoid
 from ..common import want_rank
+from ..softmax import softmax
 from .base import FLOAT32, Standard
 
 Array = np.ndarray
 PostTransform = Literal["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"]
 POST_TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
-
-
-def softmax(x: Array) -> Array:
-    """Along the last axis."""
-    y = np.exp(x - x.max(-1, keepdims=True, initial=-np.inf))
-    return y / y.sum(-1, keepdims=True)
 
 
 def _softmax_zero(x: Array) -> Array:
@@ -41,7 +37,12 @@ def _probit(x: Array) -> Array:
     return np.sqrt(2.0) * np.where(x < 0, -1, 1) * np.sqrt(np.sqrt(half * half - log / 0.147) - half)
 
 
-_CURVES = {"SOFTMAX": softmax, "LOGISTIC": sigmoid, "SOFTMAX_ZERO": _softmax_zero, "PROBIT": _probit}
+_CURVES = {
+    "SOFTMAX": functools.partial(softmax, axis=-1),
+    "LOGISTIC": sigmoid,
+    "SOFTMAX_ZERO": _softmax_zero,
+    "PROBIT": _probit,
+}
 
 
 def transformed(scores: Array, kind: PostTransform) -> Array:

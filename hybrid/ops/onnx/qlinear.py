@@ -12,6 +12,7 @@ import numpy as np
 from ...op import op
 from ...shapes import broadcast
 from ..common import axis_of
+from ..softmax import softmax
 from .base import Standard
 from .convolution import Slid
 from .integer import requantized, shifted
@@ -79,11 +80,7 @@ class QLinearSoftmax(OfOne):
 
     def function(self, x):
         axis = axis_of(self, self.axis, x.ndim)
-        axes = axis if self.opset >= 13 else tuple(range(axis, x.ndim))
-        if not x.size:
-            return x
-        y = np.exp(x - x.max(axis=axes, keepdims=True))
-        return y / y.sum(axis=axes, keepdims=True)
+        return softmax(x, axis if self.opset >= 13 else tuple(range(axis, x.ndim)))
 
     @classmethod
     def examples(cls, make):
