@@ -27,7 +27,7 @@ from . import report
 from .convert import Progress as Tell
 from .convert import check_target
 from .inputs import load_feeds, parse_dynamic, parse_inputs, save_arrays
-from .models import BadInput, split_inputs
+from .models import BadInput, Model, specs_of_onnx, split_inputs
 
 app = typer.Typer(
     help="Run and convert Apache MXNet models with no MXNet installed.",
@@ -85,10 +85,7 @@ def convert(
     """Convert an exported symbol with its parameters to ONNX; the file appears only when both give the same numbers."""
     with _errors(as_json, report_to), _progress(as_json) as tell:
         model = bridge.open_model(symbol, params, foreign=True)
-        specs: dict[str, Any] = dict(parse_inputs(input or ()))
-        if inputs is not None:
-            specs |= load_feeds(inputs, split_inputs(model, specs)[0])
-        further = [load_feeds(path, split_inputs(model, specs)[0]) for path in also or ()]
+        specs = _given(model, input, inputs)
         target = output if output is not None else (model.path or Path(model.name)).with_name(f"{model.name}.onnx")
         result = bridge.convert(
             model,
@@ -98,7 +95,7 @@ def convert(
             opset=opset,
             outputs=outputs,
             verify=verify,
-            also=further,
+            also=_further(model, specs, also),
             seed=seed,
             tolerance=_tolerance(atol, rtol),
             external_data=external_data,
@@ -131,16 +128,13 @@ def import_(
         opened = bridge.open_model(model)
         if not opened.is_onnx:
             raise BadInput(f"{model}: an MXNet symbol already; import takes an ONNX file")
-        names = list(bridge.inspect(opened).inputs)
-        specs: dict[str, Any] = dict(parse_inputs(input or ()))
-        if inputs is not None:
-            specs |= load_feeds(inputs, names)
+        specs = _given(opened, input, inputs)
         result = bridge.import_onnx(
             model,
             output=output if output is not None else model.with_suffix(""),
             inputs=specs,
             verify=verify,
-            also=[load_feeds(path, names) for path in also or ()],
+            also=_further(opened, specs, also),
             seed=seed,
             tolerance=_tolerance(atol, rtol),
             repro=repro,
@@ -170,9 +164,7 @@ def verify(
     with _errors(as_json, report_to), _progress(as_json) as tell:
         first = bridge.open_model(a, None if str(a).endswith(".onnx") else params)
         second = bridge.open_model(b, None if str(b).endswith(".onnx") else params)
-        specs: dict[str, Any] = dict(parse_inputs(input or ()))
-        if inputs is not None:
-            specs |= load_feeds(inputs, [] if first.is_onnx else split_inputs(first, specs)[0])
+        specs = _given(first, input, inputs)
         result = bridge.verify(
             first,
             second,
@@ -227,12 +219,28 @@ def run(
         if output is not None:
             check_target(output)
         tell(f"running {opened.name}")
-        results = bridge.run(opened, load_feeds(inputs, names), engine=engine, outputs=outputs)  # type: ignore[arg-type]
+        results = bridge.run(opened, load_feeds(inputs, names), engine=engine, outputs=outputs)  # type: ignore[arg-type]  # run checks it
         if output is not None:
             with replacing(output) as file:
                 save_arrays(file, results)
     facts = {n: {"shape": list(v.shape), "dtype": v.dtype.name} for n, v in results.items()}
     _print({"outputs": facts, "file": output and str(output)}, as_json, lambda: report.arrays(results))
+
+
+def _given(model: Model, input: list[str] | None, inputs: Path | None) -> dict[str, Any]:
+    """What --input and --inputs say: specs and arrays by name."""
+    specs: dict[str, Any] = dict(parse_inputs(input or ()))
+    return specs if inputs is None else specs | load_feeds(inputs, _free(model, specs))
+
+
+def _further(model: Model, specs: dict[str, Any], also: list[Path] | None) -> list[dict[str, Any]]:
+    """What --also says: sets of arrays by name."""
+    return [load_feeds(path, _free(model, specs)) for path in also or ()]
+
+
+def _free(model: Model, specs: dict[str, Any]) -> list[str]:
+    """The inputs that a file of arrays may fill."""
+    return list(specs_of_onnx(model.proto)) if model.proto is not None else split_inputs(model, specs)[0]
 
 
 def _tolerance(atol: float | None, rtol: float | None) -> tuple[float, float] | None:

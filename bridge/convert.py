@@ -18,6 +18,7 @@ import onnx
 import onnxruntime
 
 import converters
+from converters.kinds import code_of
 from converters.writer import EXTERNAL_OVER, Converted
 from hybrid.error import MXNetError
 from hybrid.graph.graph import Entry
@@ -63,8 +64,18 @@ class NotEquivalent(RuntimeError):
         )
 
 
+class Verified:
+    """What results that hold a verification have in common."""
+
+    def as_dict(self: Any) -> dict[str, Any]:
+        out = asdict(self)
+        if self.verification is not None:
+            out["verification"] = self.verification.as_dict()
+        return out
+
+
 @dataclass(frozen=True)
-class ConvertResult:
+class ConvertResult(Verified):
     """What convert did."""
 
     model: str
@@ -85,12 +96,6 @@ class ConvertResult:
     """Parameters in the file that the graph does not mention."""
     warnings: tuple[str, ...]
     seconds: dict[str, float]
-
-    def as_dict(self) -> dict[str, Any]:
-        out = asdict(self)
-        if self.verification is not None:
-            out["verification"] = self.verification.as_dict()
-        return out
 
 
 def convert(
@@ -274,7 +279,7 @@ def check_model(converted: Converted) -> None:
     model = onnx.ModelProto()
     model.CopyFrom(converted.model)
     for name, array in converted.initializers.items():
-        code = onnx.helper.np_dtype_to_tensor_dtype(array.dtype)
+        code = code_of(array.dtype)
         if array.nbytes <= EXTERNAL_OVER:
             model.graph.initializer.append(onnx.numpy_helper.from_array(np.asarray(array, order="C"), name))
         else:

@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 import onnxruntime
 
+from converters.kinds import code_of, dtype_of
 from hybrid.graph.executor import Program
 from hybrid.graph.graph import Entry, Graph, Node
 from hybrid.graph.passes.labels import label_names
@@ -103,7 +104,7 @@ class NativeEngine:
         for name in lacking:
             spec = inferred.spec(Entry(nodes[name]))
             if name in ignored and is_known(spec.shape):
-                out[name] = np.zeros(spec.shape, spec.dtype)  # type: ignore[arg-type]
+                out[name] = np.zeros(spec.shape, spec.dtype)
             else:
                 missing.append(name)
         if missing:
@@ -224,7 +225,7 @@ class OnnxEngine:
         made = [*self.proto.graph.initializer, *(i.type.tensor_type for i in self.proto.graph.input)]
         codes = {getattr(t, "data_type", None) or getattr(t, "elem_type", 0) for t in made}
         codes |= {a.i for n in self.proto.graph.node if n.op_type == "Cast" for a in n.attribute if a.name == "to"}
-        return {onnx.helper.tensor_dtype_to_np_dtype(c).name for c in codes if c}
+        return {dtype_of(c).name for c in codes if c}
 
     def inside(self) -> list[Tensor]:
         stored = {i.name for i in self.proto.graph.initializer}
@@ -276,10 +277,7 @@ class OnnxEngine:
         graph = onnx.helper.make_graph(
             [listed[i] for i in sorted(chosen)],
             "alone",
-            [
-                onnx.helper.make_tensor_value_info(k, onnx.helper.np_dtype_to_tensor_dtype(v.dtype), v.shape)
-                for k, v in feeds.items()
-            ],
+            [onnx.helper.make_tensor_value_info(k, code_of(v.dtype), v.shape) for k, v in feeds.items()],
             [onnx.helper.make_empty_tensor_value_info(tensor.name)],
             list(weights.values()),
         )

@@ -7,7 +7,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from hybrid.graph.graph import Graph
 from hybrid.op import Spec
 
 from .compare import Tolerance, as_tolerance
-from .convert import Clock, NotEquivalent, Progress, check_target, publish
+from .convert import Clock, NotEquivalent, Progress, Verified, check_target, publish
 from .engines import EngineError, NativeEngine, OnnxEngine, ReferenceEngine
 from .inputs import Inputs, as_specs
 from .models import BadInput, Model, describe
@@ -37,7 +37,7 @@ SIZES = ((2, 8), (2, 32), (1, 64), (1, 224), (2, 1))
 
 
 @dataclass(frozen=True)
-class ImportResult:
+class ImportResult(Verified):
     """What import_onnx did."""
 
     model: str
@@ -60,12 +60,6 @@ class ImportResult:
     verification: VerifyResult | None
     warnings: tuple[str, ...]
     seconds: dict[str, float]
-
-    def as_dict(self) -> dict[str, Any]:
-        out = asdict(self)
-        if self.verification is not None:
-            out["verification"] = self.verification.as_dict()
-        return out
 
 
 def import_onnx(

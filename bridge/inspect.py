@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import onnx
 
 import converters
 from converters.export import opsets_for, untranslatable
+from converters.kinds import dtype_of
 from hybrid.error import MXNetError
 from hybrid.graph.graph import Entry
 from hybrid.graph.passes.labels import label_names
@@ -78,7 +78,7 @@ def _inspect_onnx(model: Model) -> InspectResult:
         mxnet, repairs = tuple(not_in_mxnet(found.graph, found.params)), found.repairs
     except converters.UnsupportedModel as error:
         problems = error.problems
-    names = Counter(onnx.helper.tensor_dtype_to_np_dtype(t.data_type).name for t in weights)
+    names = Counter(dtype_of(t.data_type).name for t in weights)
     return InspectResult(
         model=model.name,
         kind="onnx",
@@ -86,9 +86,7 @@ def _inspect_onnx(model: Model) -> InspectResult:
         outputs={o.name: describe(onnx_spec(o)) for o in proto.graph.output},
         labels=(),
         parameters=sum(int(np.prod(t.dims)) for t in weights),
-        parameter_bytes=sum(
-            int(np.prod(t.dims)) * onnx.helper.tensor_dtype_to_np_dtype(t.data_type).itemsize for t in weights
-        ),
+        parameter_bytes=sum(int(np.prod(t.dims)) * dtype_of(t.data_type).itemsize for t in weights),
         dtypes=dict(names),
         missing=(),
         unused=(),

@@ -16,7 +16,7 @@ import numpy as np
 import onnx
 
 import hybrid.params
-from converters.importer import declared_spec
+from converters.kinds import declared_spec
 from converters.reader import read_model
 from hybrid.error import MXNetError
 from hybrid.graph import json as symbol_json
@@ -29,7 +29,7 @@ from hybrid.shapes import UNKNOWN, MaybeShape, is_known, show
 try:
     import resource
 except ImportError:  # Windows
-    resource = None  # type: ignore[assignment]
+    resource = None  # type: ignore[assignment]  # a module elsewhere
 
 
 class BadInput(ValueError):
@@ -103,7 +103,7 @@ class Model:
                     for name in unknown
                 )
             )
-        graph = Graph(internals.get(o, by_node.get(o)) for o in outputs)  # type: ignore[misc]
+        graph = Graph(internals.get(o, by_node.get(o)) for o in outputs)  # type: ignore[misc]  # each is in one of them
         return Model(self.name, graph, self.params, None, self.path, self.params_path)
 
 

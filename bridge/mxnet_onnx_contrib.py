@@ -34,7 +34,7 @@ def import_to_gluon(model_file: Any, ctx: Context | None = None) -> SymbolBlock:
     out, arguments, auxiliary = from_onnx(model_file)
     given = {**arguments, **auxiliary}
     # in the model's order, which is not always that in which the graph reads them
-    order = [i.name for i in open_model(model_file).proto.graph.input]  # type: ignore[union-attr]
+    order = [i.name for i in open_model(model_file).proto.graph.input]  # type: ignore[union-attr]  # it is a file of ONNX
     free = [n for n in out.list_inputs() if n not in given]
     block = SymbolBlock(out, [symbol.var(n) for n in sorted(free, key=order.index)])
     block.collect_params().load_dict(given, ctx, cast_dtype=True, dtype_source="saved")
@@ -48,7 +48,7 @@ def get_model_metadata(model_file: Any) -> dict[str, list[tuple[str, tuple[int, 
     model = open_model(model_file)
     if not model.is_onnx:
         raise BadInput(f"{model.name} is no ONNX model; get_model_metadata takes one")
-    proto = model.proto or onnx.load(os.fspath(model.path), load_external_data=False)  # type: ignore[arg-type]
+    proto = model.proto or onnx.load(os.fspath(model.path), load_external_data=False)  # type: ignore[arg-type]  # one of the two is there
     stored = {t.name for t in proto.graph.initializer}
 
     def described(values: Any) -> list[tuple[str, tuple[int, ...]]]:

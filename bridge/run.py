@@ -57,7 +57,7 @@ def run(
         made = converters.convert(opened.graph, opened.params, specs, default=default_opset(), newest=newest())
         return OnnxEngine(Model(opened.name, proto=made.proto())).run(feeds)
     runtime = NativeEngine(opened_natively(opened), feeds) if engine == "native" else OnnxEngine(opened)
-    takes = specs_of_onnx(opened.proto)  # type: ignore[arg-type]
+    takes = specs_of_onnx(opened.proto)  # type: ignore[arg-type]  # is_onnx
     unknown = [n for n in feeds if n not in takes]
     if unknown:
         raise BadInput(*(f"unknown input {n}: the model takes {', '.join(takes)}" for n in unknown))

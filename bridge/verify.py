@@ -115,6 +115,10 @@ def verify(
     cases = [make_case(first, one, second, two, specs, arrays, seed + i) for i in range(max(1, runs))]
     limits = as_tolerance(tolerance)
     result = check(one, two, cases, tolerance=limits, repro=repro, progress=progress)
+    if isinstance(one, NativeEngine) and isinstance(two, OnnxEngine):
+        from .stepwise import settled  # which builds on this module
+
+        result = settled(result, one, two, cases, limits, progress or (lambda _text: None))
     return named(result, first.name, second.name, time.perf_counter() - start)
 
 
@@ -126,6 +130,11 @@ def named(result: VerifyResult, a: str, b: str, seconds: float) -> VerifyResult:
 def with_warnings(result: VerifyResult, notes: Sequence[str]) -> VerifyResult:
     """The result, with further warnings before its own."""
     return VerifyResult(**{**result.__dict__, "warnings": (*notes, *result.warnings)})
+
+
+def _example(shape: MaybeShape) -> str:
+    """Sizes that fit a shape, as they are written."""
+    return "1,3,224,224" if shape is None else ",".join("1" if isinstance(d, str) else str(d) for d in shape)
 
 
 def make_case(
@@ -161,7 +170,9 @@ def make_case(
         if n not in arrays and (s.shape is None or any(isinstance(d, str) for d in s.shape))
     ]
     if open_dims:
-        problems = [f"give the shape of input {n}, for instance --input {n}:1,3,224,224" for n in open_dims]
+        problems = [
+            f"give the shape of input {n}, for instance --input {n}:{_example(wanted[n].shape)}" for n in open_dims
+        ]
         if set(one.inputs) != set(two.inputs):
             problems += [f"{m.name} takes {', '.join(e.inputs)}" for m, e in ((first, one), (second, two))]
         raise BadInput(*problems)

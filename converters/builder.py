@@ -21,6 +21,7 @@ from hybrid.shapes import UNKNOWN, MaybeShape
 
 from . import kernels
 from .error import Unsupported
+from .kinds import code_of, dtype_of
 from .registry import ML, MS, TRAINING
 
 Number = bool | int | float
@@ -150,7 +151,7 @@ def _attribute(value: Any, kind: Kind) -> Any:
     if isinstance(kind, Optional):
         kind = kind.kind
     if isinstance(kind, DTypeKind):
-        return TensorProto.STRING if value == np.dtype(object) else helper.np_dtype_to_tensor_dtype(value)
+        return TensorProto.STRING if value == np.dtype(object) else code_of(value)
     if isinstance(value, np.ndarray):
         return onnx.numpy_helper.from_array(value)
     return int(value) if isinstance(value, bool) else list(value) if isinstance(value, tuple) else value
@@ -191,7 +192,7 @@ def _carried(attrs: dict[str, Any], outputs: int) -> list[np.dtype | None] | Non
     if body is None:
         return None
     codes = [o.type.tensor_type.elem_type for o in body.output[-outputs:]]
-    return [helper.tensor_dtype_to_np_dtype(code) if code else None for code in codes]
+    return [dtype_of(code) if code else None for code in codes]
 
 
 class Builder:
@@ -326,9 +327,9 @@ class Builder:
             return np.dtype(dtype)
         code = attrs.get("to", attrs.get("dtype"))
         if code is not None:
-            return np.dtype(helper.tensor_dtype_to_np_dtype(code))
+            return np.dtype(dtype_of(code))
         value = attrs.get("value")
-        return helper.tensor_dtype_to_np_dtype(value.data_type) if isinstance(value, TensorProto) else None
+        return dtype_of(value.data_type) if isinstance(value, TensorProto) else None
 
     def _operand(self, x: Any, variable: str, bound: dict[str, np.dtype]) -> Value:
         if isinstance(x, Value):
@@ -375,7 +376,7 @@ class Builder:
             return self.const(x.const.astype(wanted), name=f"{x.name}_{wanted.name}")
         key = (x.name, wanted.name)
         if key not in self._casts:
-            made = self.node("Cast", x, to=helper.np_dtype_to_tensor_dtype(wanted))
+            made = self.node("Cast", x, to=code_of(wanted))
             self._casts[key] = Value(made.name, x.shape, wanted)
         return self._casts[key]
 
@@ -468,7 +469,9 @@ class Builder:
 
     def counting(self, size: Any) -> Value:
         """0, 1, ... up to a size, as ``size`` gives it: int64 (size,)."""
-        return self.const(np.arange(size)) if isinstance(size, int) else self.node("Range", 0, self.squeeze(size, [0]), 1)
+        return (
+            self.const(np.arange(size)) if isinstance(size, int) else self.node("Range", 0, self.squeeze(size, [0]), 1)
+        )
 
     # -- control flow ---------------------------------------------------------------------------------------------------
 
@@ -496,7 +499,7 @@ class Builder:
             if value.dtype is None or value.dtype == np.dtype(object):
                 return helper.make_empty_tensor_value_info(value.name)  # readers see what it is
             dims = None if value.shape is None else [None if d is UNKNOWN else d for d in value.shape]
-            return helper.make_tensor_value_info(value.name, helper.np_dtype_to_tensor_dtype(value.dtype), dims)
+            return helper.make_tensor_value_info(value.name, code_of(value.dtype), dims)
 
         protos = [node.proto() for node in inner.nodes]
         return helper.make_graph(protos, scope, [*map(declare, given)], [*map(declare, results)])

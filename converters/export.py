@@ -23,7 +23,7 @@ from . import kernels, ops  # noqa: F401  ops fills the registry
 from .builder import Builder, Value, beyond_schema, domain_opset
 from .error import ConversionError, Problem, Unsupported, UnsupportedModel
 from .kinds import KEY as KIND
-from .kinds import kind_of
+from .kinds import code_of, kind_of
 from .registry import EXPORT, NOT_EXPORTED, OLDEST, STANDING, handler_for
 from .writer import Converted, words_of
 
@@ -336,7 +336,9 @@ class _Export:
         opsets = [helper.make_opsetid(d, domain_opset(d, self.opset)) for d in domains]
         named = self._output_axes([entry for _, entry in outputs])
         specs = [(n, e, self.inference.spec(e)) for n, e in outputs]
-        open_ = [(n, e) for n, e, s in specs if s.shape is None or s.dtype is None or (not s.shape and s.dtype == _OBJECT)]
+        open_ = [
+            (n, e) for n, e, s in specs if s.shape is None or s.dtype is None or (not s.shape and s.dtype == _OBJECT)
+        ]
         types = {n: kind_of(e.node.attrs[KIND]) for n, e in open_ if KIND in e.node.attrs and not e.index}
         untyped = [n for n, _ in open_ if n not in types]
         types |= _types(nodes, graph_inputs, b.initializers, opsets, untyped) if untyped else {}
@@ -401,14 +403,16 @@ def _types(
     found = {o.name: o.type for o in onnx.shape_inference.infer_shapes(model).graph.output}
     unknown = [n for n in names if found[n].WhichOneof("value") is None]
     if unknown:
-        raise ConversionError(f"cannot tell the type of the outputs {', '.join(unknown)}; give the shapes of all inputs")
+        raise ConversionError(
+            f"cannot tell the type of the outputs {', '.join(unknown)}; give the shapes of all inputs"
+        )
     return found
 
 
 def _tensor_info(
     name: str, dtype: np.dtype | None, shape: Sequence[Any] | None, names: Sequence[str | None]
 ) -> onnx.ValueInfoProto:
-    code = TensorProto.FLOAT if dtype is None else helper.np_dtype_to_tensor_dtype(dtype)
+    code = TensorProto.FLOAT if dtype is None else code_of(dtype)
     dims = None if shape is None else [n if d is UNKNOWN else d for d, n in zip(shape, names or (None,) * len(shape))]
     return helper.make_tensor_value_info(name, code, dims)
 

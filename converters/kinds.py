@@ -4,16 +4,57 @@ tensor (``__kind__`` of a variable)."""
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 import numpy as np
 import onnx
 from onnx import TensorProto, TypeProto
 
+from hybrid.attrs import dtype as named_dtype
 from hybrid.op import Spec
 from hybrid.shapes import UNKNOWN, MaybeShape
 
 from .error import ConversionError, Unsupported
 
+
+class Kind(NamedTuple):
+    """How a data type is stored: the dtype of its array, bits an element, and the field beside raw_data."""
+
+    dtype: str
+    bits: int
+    field: str
+
+
+# By TensorProto.DataType, in numbers because an old onnx package lacks the newer names; 27 and 28 have no dtype in the engine.
+KINDS = {
+    1: Kind("float32", 32, "float_data"),
+    2: Kind("uint8", 8, "int32_data"),
+    3: Kind("int8", 8, "int32_data"),
+    4: Kind("uint16", 16, "int32_data"),
+    5: Kind("int16", 16, "int32_data"),
+    6: Kind("int32", 32, "int32_data"),
+    7: Kind("int64", 64, "int64_data"),
+    8: Kind("object", 64, "string_data"),
+    9: Kind("bool", 8, "int32_data"),
+    10: Kind("float16", 16, "int32_data"),
+    11: Kind("float64", 64, "double_data"),
+    12: Kind("uint32", 32, "uint64_data"),
+    13: Kind("uint64", 64, "uint64_data"),
+    14: Kind("complex64", 64, "float_data"),
+    15: Kind("complex128", 128, "double_data"),
+    16: Kind("bfloat16", 16, "int32_data"),
+    17: Kind("float8_e4m3fn", 8, "int32_data"),
+    18: Kind("float8_e4m3fnuz", 8, "int32_data"),
+    19: Kind("float8_e5m2", 8, "int32_data"),
+    20: Kind("float8_e5m2fnuz", 8, "int32_data"),
+    21: Kind("uint4", 4, "int32_data"),
+    22: Kind("int4", 4, "int32_data"),
+    23: Kind("float4_e2m1fn", 4, "int32_data"),
+    24: Kind("float8_e8m0fnu", 8, "int32_data"),
+    25: Kind("uint2", 2, "int32_data"),
+    26: Kind("int2", 2, "int32_data"),
+}
+CODES = {kind.dtype: code for code, kind in KINDS.items()}
 KEY = "__kind__"
 """The hidden attribute of a variable that says its type."""
 
@@ -48,7 +89,11 @@ def kind_of(text: str) -> TypeProto:
     head, inner, rest = found.groups() if found else ("", "", None)
     try:
         if head == "tensor":
-            dims = None if rest is None else [int(d) if d.isdigit() else d.strip("?") or None for d in rest.split(",") if d]
+            dims = (
+                None
+                if rest is None
+                else [int(d) if d.isdigit() else d.strip("?") or None for d in rest.split(",") if d]
+            )
             return onnx.helper.make_tensor_type_proto(_code(inner), dims)
         if head == "seq":
             return onnx.helper.make_sequence_type_proto(kind_of(inner))
@@ -86,8 +131,13 @@ def tensor_of(dtype: np.dtype | None) -> TypeProto | None:
 
 
 def code_of(dtype: np.dtype) -> int:
-    """The ONNX element type of a dtype; objects are strings."""
-    return TensorProto.STRING if dtype.kind == "O" else onnx.helper.np_dtype_to_tensor_dtype(dtype)
+    """The ONNX element type of a dtype; objects are strings. Raises Unsupported for one that ONNX has not.
+
+    From our own table: onnx before 1.19 takes bfloat16 and the narrow types for float32."""
+    code = CODES.get(np.dtype(dtype).name)
+    if code is None:
+        raise Unsupported(f"got dtype {dtype}, for which ONNX has no element type")
+    return code
 
 
 def sequence_of(kind: TypeProto | None) -> TypeProto | None:
@@ -102,12 +152,12 @@ def optional_of(kind: TypeProto | None) -> TypeProto | None:
 
 def dtype_of(code: int) -> np.dtype:
     """The dtype of an ONNX element type; strings are objects. Raises Unsupported for one that is not known."""
+    if code not in KINDS:
+        raise Unsupported(f"element type {code} is not known")
     try:
-        if code == onnx.TensorProto.STRING:
-            return np.dtype(object)
-        return np.dtype(onnx.helper.tensor_dtype_to_np_dtype(code))
-    except KeyError:
-        raise Unsupported(f"element type {code} is not known to onnx {onnx.__version__}") from None
+        return named_dtype(KINDS[code].dtype)
+    except ValueError as error:
+        raise Unsupported(str(error)) from None
 
 
 def declared_spec(kind: onnx.TypeProto) -> Spec:

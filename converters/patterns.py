@@ -175,7 +175,11 @@ def declared(name: str, shape: Sequence[Any] | None) -> tuple[Any, ...] | None:
     if shape is None:
         return None
     return tuple(
-        d if isinstance(d, int) and d >= 0 else Count.fresh() if d == "?" or isinstance(d, int) else Count.named(f"{name}:{d}")
+        d
+        if isinstance(d, int) and d >= 0
+        else Count.fresh()
+        if d == "?" or isinstance(d, int)
+        else Count.named(f"{name}:{d}")
         for d in shape
     )
 
@@ -226,7 +230,7 @@ def through(op: Op, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         if isinstance(op, Reshaping) and not partial:
             found: Any = _reshaped(op.sizes(*(v.shape for v in inputs)), given[0])
         elif partial:
-            found = op.infer_shape(*given, values=[numbers(v) for v in inputs])  # type: ignore[call-arg]
+            found = op.infer_shape(*given, values=[numbers(v) for v in inputs])  # type: ignore[call-arg]  # as those take that are partial
         else:
             found = op.infer_shape(*given)
     except (Undecided, ValueError, TypeError):
@@ -425,7 +429,7 @@ def shaped(op_type: str, inputs: Sequence[Any], result: Any) -> None:
     if op_type == "ConstantOfShape" and known[0] is not None:
         found = known[0].reshape(-1)
     elif op_type == "Range" and all(k is not None for k in known):
-        start, limit, step = (k.reshape(-1)[0] for k in known)  # type: ignore[union-attr]
+        start, limit, step = (k.reshape(-1)[0] for k in known)  # type: ignore[union-attr]  # none is None
         found = [limit - start] if not isinstance(step, Count) and step == 1 else []
         if not found or not isinstance(found[0], Count) or not found[0].is_size:
             return

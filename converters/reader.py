@@ -18,7 +18,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PureWindowsPath
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import onnx
@@ -31,6 +31,7 @@ from hybrid.error import FormatError, MissingFile
 from hybrid.npz import view
 from hybrid.params import describe, open_bytes
 
+from .kinds import KINDS, Kind
 from .writer import PROTOBUF_LIMIT, tag, varint
 
 STAYS_BELOW = 4096  # bytes of content that a tensor keeps in the parsed message
@@ -66,43 +67,6 @@ PLAIN = (AttributeProto.FLOAT, AttributeProto.INT, AttributeProto.STRING, Attrib
 STRING = 8
 
 
-class Kind(NamedTuple):
-    """How a data type is stored: the dtype of its array, bits an element, and the field beside raw_data."""
-
-    dtype: str
-    bits: int
-    field: str
-
-
-# By TensorProto.DataType, in numbers because an old onnx package lacks the newer names; 27 and 28 have no dtype in the engine.
-KINDS = {
-    1: Kind("float32", 32, "float_data"),
-    2: Kind("uint8", 8, "int32_data"),
-    3: Kind("int8", 8, "int32_data"),
-    4: Kind("uint16", 16, "int32_data"),
-    5: Kind("int16", 16, "int32_data"),
-    6: Kind("int32", 32, "int32_data"),
-    7: Kind("int64", 64, "int64_data"),
-    STRING: Kind("object", 64, "string_data"),
-    9: Kind("bool", 8, "int32_data"),
-    10: Kind("float16", 16, "int32_data"),
-    11: Kind("float64", 64, "double_data"),
-    12: Kind("uint32", 32, "uint64_data"),
-    13: Kind("uint64", 64, "uint64_data"),
-    14: Kind("complex64", 64, "float_data"),
-    15: Kind("complex128", 128, "double_data"),
-    16: Kind("bfloat16", 16, "int32_data"),
-    17: Kind("float8_e4m3fn", 8, "int32_data"),
-    18: Kind("float8_e4m3fnuz", 8, "int32_data"),
-    19: Kind("float8_e5m2", 8, "int32_data"),
-    20: Kind("float8_e5m2fnuz", 8, "int32_data"),
-    21: Kind("uint4", 4, "int32_data"),
-    22: Kind("int4", 4, "int32_data"),
-    23: Kind("float4_e2m1fn", 4, "int32_data"),
-    24: Kind("float8_e8m0fnu", 8, "int32_data"),
-    25: Kind("uint2", 2, "int32_data"),
-    26: Kind("int2", 2, "int32_data"),
-}
 FIELDS = {"float_data": "<f4", "double_data": "<f8", "int32_data": "<i4", "int64_data": "<i8", "uint64_data": "<u8"}
 
 

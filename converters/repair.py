@@ -6,12 +6,12 @@ import math
 from typing import Any
 
 import numpy as np
-from onnx import TensorProto, helper
+from onnx import TensorProto
 
 from hybrid.shapes import UNKNOWN, is_known, show
 
 from .error import Unsupported
-from .kinds import declared_spec
+from .kinds import code_of, declared_spec
 
 MXNET_GRAPH = "mxnet_converted_model"
 """What MXNet's own exporter calls every graph; it says nothing else of itself."""
@@ -106,7 +106,7 @@ def _code(name: str) -> int:
     if code is not None:
         return code
     try:
-        return helper.np_dtype_to_tensor_dtype(np.dtype(name))
+        return code_of(np.dtype(name))
     except (TypeError, KeyError, ValueError):
         raise Unsupported(f"got to={name!r}, wanted the name of an element type") from None
 

@@ -15,7 +15,9 @@ from typing import IO, NamedTuple
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper
+from onnx import TensorProto
+
+from .kinds import code_of
 
 PROTOBUF_LIMIT = 2**31 - 1
 EXTERNAL_OVER = 1024  # bytes; smaller tensors stay in the model file, where shape inference can read them
@@ -134,7 +136,7 @@ def _refer(tensor: TensorProto, location: str, offset: int, length: int) -> None
 
 
 def _header(name: str, array: np.ndarray) -> TensorProto:
-    return TensorProto(name=name, dims=array.shape, data_type=helper.np_dtype_to_tensor_dtype(array.dtype))
+    return TensorProto(name=name, dims=array.shape, data_type=code_of(array.dtype))
 
 
 def words_of(name: str, array: np.ndarray) -> TensorProto:

@@ -200,7 +200,7 @@ class ArrayKind(Kind):
     Values are read-only arrays."""
 
     def parse(self, text: str) -> np.ndarray:
-        match = re.fullmatch(r"(\w+)\(((?:\d+,? ?)*)\) (\[.*\])", text, re.DOTALL)
+        match = re.fullmatch(r"(\w+)\((|\d+(?:, ?\d+)*),?\) (\[.*\])", text, re.DOTALL)
         if match is None:
             raise ValueError
         kind, shape = dtype(match[1]), tuple(int(d) for d in match[2].split(",") if d.strip())

@@ -167,7 +167,7 @@ class Op:
     def infer_value(self, values: Sequence[np.ndarray | None], shapes: Sequence[MaybeShape]) -> np.ndarray | None:
         """The single output where it follows from what is known of the inputs before anything runs: all values, or for an
         operator that asks for nothing but the shape, the shapes. None where it does not."""
-        if self.uses or self.mutates or len(self.returns()) != 1 or any(v is None for v in values):
+        if set(self.uses) - {"values"} or self.mutates or len(self.returns()) != 1 or any(v is None for v in values):
             return None
         return np.asarray(self.compute(*values))
 
@@ -330,7 +330,8 @@ def op(name: str, *aliases: str) -> Callable[[T], T]:
 
 
 FAMILY = "_onnx_"
-"""How the names of operators start that hybrid/ops/onnx holds, which is loaded when one is first asked for: importing stays quick."""
+"""How the names of operators start that hybrid/ops/onnx holds, which is loaded when one is first asked for: importing
+stays quick."""
 
 
 def load_family() -> None:

@@ -5,9 +5,9 @@ import numpy as np
 from hybrid.shapes import UNKNOWN, is_known
 
 from ..error import Unsupported
-from ..importer import FOLDED
 from ..patterns import Count, numbers
 from ..registry import from_onnx, one_to_one, to_onnx
+from ..values import FOLDED
 from .elementwise import number
 
 one_to_one(shape_array="Shape")

@@ -21,7 +21,8 @@ def inside(b: Builder, where: Value, data: Value, axis: int, mode: str) -> Value
         return where
     if isinstance(size, Value) and where.shape == ():
         size = b.squeeze(size, [0])
-    if mode == "wrap":  # the rest has the sign of the divisor; an axis without elements, which nothing reads, divides too
+    if mode == "wrap":
+        # the rest has the sign of the divisor; an axis without elements, which nothing reads, divides too
         return b.Mod(where, max(size, 1) if isinstance(size, int) else b.Max(size, 1))
     if isinstance(size, int):
         return b.Clip(where, 0, size - 1)

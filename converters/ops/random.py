@@ -8,7 +8,7 @@ from hybrid.ops.random import FLOATS
 from hybrid.shapes import is_known
 
 from ..error import Unsupported
-from ..importer import dtype_of
+from ..kinds import dtype_of
 from ..registry import from_onnx, not_exported, to_onnx
 from .elementwise import number
 

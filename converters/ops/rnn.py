@@ -264,7 +264,8 @@ def _usual(activations, names):
 def _layer(g, mode, inputs, attrs: dict[str, Any], layout):
     """The node, with X, initial states and results in the order of layout. mode: MXNet's, if its equations are MXNet's."""
     attrs = {k: v for k, v in attrs.items() if v is not None}
-    direction = attrs["direction"] = _DIRECTIONS.get(attrs["direction"], attrs["direction"])
+    direction: Any = _DIRECTIONS.get(attrs["direction"], attrs["direction"])
+    attrs["direction"] = direction
     x, w, r, b, lengths, *states = inputs
     if layout:
         x = g.transpose(x, axes=(1, 0, 2))

@@ -38,7 +38,7 @@ def reshaped(b: Builder, x: Value, sizes: Sequence[Size | Value | None]) -> Valu
         elif isinstance(size, Value):
             parts.append(size)
         else:
-            parts.append(run_time_size(b, x, size))  # type: ignore[arg-type]
+            parts.append(run_time_size(b, x, size))  # type: ignore[arg-type]  # INFERRED is no type to narrow by
     shape = b.dims(*parts)
     if isinstance(shape, list):
         # a size of 0 that is not x's own at this place, which 0 cannot say before opset 14: there is nothing to move
@@ -70,7 +70,7 @@ def _(b, op, data):
 
 def _shape(x: Value) -> tuple:
     """The shape with dims that may be UNKNOWN. Raises Unsupported when the rank is not known."""
-    return () if x.rank == 0 else x.shape  # type: ignore[return-value]
+    return () if x.rank == 0 else x.shape  # type: ignore[return-value]  # rank says that it is known
 
 
 @to_onnx("reshape_like")

@@ -166,9 +166,7 @@ class Program:
         self.training = training
         names = {n.name for n in graph.variables()}
         # NumPy copies an operand that is not aligned on every use
-        self.constants = {
-            k: v if v.flags.aligned else v.copy() for k, v in (constants or {}).items() if k in names
-        }
+        self.constants = {k: v if v.flags.aligned else v.copy() for k, v in (constants or {}).items() if k in names}
         self.inputs = tuple(dict.fromkeys(n.name for n in graph.variables() if n.name not in self.constants))
         self.names = tuple(dict.fromkeys(n.name for n in graph.variables()))
         """All variables, in the order that prepare and execute take them."""

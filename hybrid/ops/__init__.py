@@ -1,5 +1,5 @@
-"""The operators, one file per family. Importing this package imports them all, which fills op.OPS, but for the package ``onnx``: see
-op.load_family."""
+"""The operators, one file per family. Importing this package imports them all, which fills op.OPS, but for the package
+``onnx``: see op.load_family."""
 
 import importlib
 import pkgutil

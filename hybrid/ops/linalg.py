@@ -70,7 +70,8 @@ class Einsum(Op):
     def compute(self, *arrays):
         terms, right = self.terms()
         y = np.einsum(",".join(terms) + "->" + right, *map(widen, arrays), optimize=len(arrays) > 1)
-        return np.array(y, arrays[0].dtype, copy=None if len(arrays) > 1 else True)  # alone it may be a view
+        y = np.asarray(y, arrays[0].dtype)
+        return y if len(arrays) > 1 else y.copy()  # alone it may be a view
 
     def adjoint(self, of, dy, *arrays):
         terms, right = self._spelled_out([a.ndim for a in arrays])

@@ -1,5 +1,5 @@
-"""Runs the suite and counts: ``python -m tests.backend [PATTERN] [--verbose] [--again]``, the pattern a regular expression on test names;
-with --again through an export and a second import."""
+"""Runs the suite and counts: ``python -m tests.backend [PATTERN] [--verbose] [--again]``, the pattern a regular expression on test
+names; with --again through an export and a second import."""
 
 import argparse
 import collections

@@ -6,10 +6,12 @@ import re
 
 EXCEPTIONS: dict[str, str] = {
     "test_attention_4d_causal_fp16_expanded_cpu": (
-        "a chain of float16 operators; we add in float32 and round once per operator, the recorded numbers in float16: 2 of 192 differ"
-        " by two steps, and ours are nearer to those of float64"
+        "a chain of float16 operators; we add in float32 and round once per operator, the recorded numbers in float16: 2 of 192"
+        " differ by two steps, and ours are nearer to those of float64"
     ),
-    "test_loop16_seq_none_cpu": "the suite's own comparison fails: it asks for the length of an item of a sequence that has no dimension",
+    "test_loop16_seq_none_cpu": (
+        "the suite's own comparison fails: it asks for the length of an item of a sequence that has no dimension"
+    ),
     r"test_resize_downsample_scales_(linear|cubic)_align_corners_cpu": (
         "the recorded numbers take size x scale before it is rounded for the length of the output; onnxruntime and PyTorch, and we,"
         " take the length that the output has"

@@ -19,6 +19,7 @@ from converters.registry import EXPORT
 from hybrid.graph.graph import Entry, Graph, Node
 from hybrid.op import Spec, lookup
 from tests.models.networks import FOLDER
+from tests.versions import needs_opset
 
 
 @pytest.fixture
@@ -104,6 +105,7 @@ def test_an_opset_that_onnxruntime_does_not_open(lenet: Path, tmp_path: Path) ->
     assert onnx.load(target).opset_import[0].version == converters.newest_opset()
 
 
+@needs_opset(22)
 def test_an_opset_that_loses_kernels_is_refused_with_the_list() -> None:
     runs = FOLDER / "faster_rcnn"
     with np.load(runs / "inputs.npz") as stored:

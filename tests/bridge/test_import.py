@@ -323,3 +323,45 @@ def test_what_an_exporter_left_out_is_said(tmp_path: Path) -> None:
         8,
     )
     assert "pooling_convention='full'" in call("import", lost, code=2).stderr
+
+
+def test_a_size_that_is_given_holds_for_axes_of_the_same_name(tmp_path: Path) -> None:
+    text = """two (float[batch, n] x, float[batch, n] z, float[m] free) => (float[batch, n] y, float[m] w)
+    { y = Add (x, z)  w = Neg (free) }"""
+    found = bridge.import_onnx(made(tmp_path, text), inputs={"x": (3, 5)}).verification
+    assert found is not None
+    assert [(run["shapes"]["z"], run["shapes"]["x"]) for run in found.runs] == [((3, 5), (3, 5))] * 2
+    assert len({tuple(run["shapes"]["free"]) for run in found.runs}) == 2
+
+
+def test_sizes_that_do_not_go_together_are_bad_input(tmp_path: Path) -> None:
+    path = made(tmp_path, "two (float[a] x, float[b] z) => (float[c] y) { y = Add (x, z) }")
+    text = call("import", path, "--input", "x:3", "--input", "z:4", code=2).output
+    assert "broadcast" in text
+    assert not (tmp_path / "made-symbol.json").exists()
+
+
+def test_further_inputs_of_other_names_are_named(net: Path, tmp_path: Path) -> None:
+    np.savez(tmp_path / "other.npz", image=np.zeros(3, np.float32))
+    text = call("import", net, "--also", tmp_path / "other.npz", code=2).output
+    assert "unknown input image: the model takes x" in text
+
+
+def test_a_report_that_cannot_be_written_stops_before_the_work(net: Path, tmp_path: Path) -> None:
+    for report, said in (("gone/report.md", "no such folder"), ("report.pdf", "ends in .md or .html")):
+        assert said in call("import", net, "-o", tmp_path / "out", "--report", tmp_path / report, code=2).output
+    assert not list(tmp_path.glob("out*"))
+
+
+def test_thresholds_of_boxes_are_drawn_where_they_lie(tmp_path: Path) -> None:
+    text = """nms (float[1, n, 4] boxes, float[1, 2, n] scores, int64 most, float[1] overlap) => (int64[k, 3] y)
+    { y = NonMaxSuppression (boxes, scores, most, overlap) }"""
+    assert bridge.import_onnx(made(tmp_path, text)).verified
+
+
+def test_a_gather_from_no_rows_at_run_time_is_exported(tmp_path: Path) -> None:
+    text = """gather (float[n, 4] x, bool[n] keep, int64[k] at) => (float[k, 4] y)
+    { rows = Compress <axis = 0> (x, keep)  y = Gather (rows, at) }"""
+    feeds = {"x": np.zeros((3, 4), np.float32), "keep": np.zeros(3, bool), "at": np.zeros(0, np.int64)}
+    bridge.import_onnx(made(tmp_path, text), output=tmp_path / "out", inputs=feeds)
+    assert bridge.convert(tmp_path / "out", inputs=feeds).verified

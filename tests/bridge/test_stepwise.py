@@ -55,3 +55,17 @@ def test_other_networks_are_compared_as_a_whole(tmp_path: Path) -> None:
     text = '<ir_version: 8, opset_import: ["": 17]> net (float[2] x) => (float[2] y) { y = Round (x) }'
     assert not rounds(onnx.parser.parse_model(text))
     assert rounds(onnx.load(NETWORK.model, load_external_data=False))
+
+
+def test_what_onnxruntime_fuses_is_told_from_what_differs(tmp_path: Path) -> None:
+    feeds = NETWORK.runs()[0][0]
+    bridge.import_onnx(NETWORK.model, output=tmp_path / "out", inputs=feeds)
+    converted = bridge.convert(tmp_path / "out", inputs=feeds, output=tmp_path / "back.onnx")
+    assert converted.verified
+    assert bridge.verify(tmp_path / "out", tmp_path / "back.onnx", inputs=feeds).equivalent
+    broken = onnx.load(tmp_path / "back.onnx")
+    scale = next(n.input[1] for n in broken.graph.node if n.op_type == "DequantizeLinear")
+    stored = next(i for i in broken.graph.initializer if i.name == scale)
+    stored.CopyFrom(onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(stored) * np.float32(1.5), scale))
+    onnx.save(broken, tmp_path / "broken.onnx")
+    assert not bridge.verify(tmp_path / "out", tmp_path / "broken.onnx", inputs=feeds).equivalent

@@ -9,9 +9,10 @@ from hybrid.graph.executor import Program
 from hybrid.graph.graph import Graph
 from tests.graph.control import CASES, apply, choice, counting, foreach, growing, one, outputs, variable
 from tests.table.test_goldens import run_onnx
+from tests.versions import needs_opset
 
 
-@pytest.mark.parametrize("opset", [13, 17, 21, 24])
+@pytest.mark.parametrize("opset", [13, 17, 21, pytest.param(24, marks=needs_opset(24))])
 @pytest.mark.parametrize("make", CASES.values(), ids=CASES)
 def test_gives_what_mxnet_gave(make, opset: int) -> None:
     graph, feeds, wants = make()

@@ -17,6 +17,7 @@ from converters import coverage
 from converters.ops.onnx.ml_linear import TENSOR
 from converters.registry import IMPORT, NOT_IMPORTED, Reading, family_name, reading_of
 from hybrid.op import MISSING, OPS, Op
+from tests.versions import needs_opset
 
 OLDEST_READ = 7
 """The opset from which on every version of an operator has a reading."""
@@ -127,6 +128,7 @@ def test_readings_take_the_attributes_of_every_version() -> None:
     assert not lacking
 
 
+@needs_opset(28)
 def test_readings_take_no_attribute_that_no_version_has() -> None:
     """A keyword that a handler means for itself would be an attribute that a file can set."""
     invented = [
@@ -159,7 +161,7 @@ def test_readings_take_as_many_inputs_as_every_version_has() -> None:
         variadic = bool(schema.inputs) and schema.inputs[-1].option == OpSchema.FormalParameterOption.Variadic
         least, most = reading.least, reading.most
         cls = operator(schema)
-        if reading.everything and cls is not None and not cls.inputs[:1] == () and not cls.inputs[0].startswith("*"):
+        if reading.everything and cls is not None and cls.inputs[:1] != () and not cls.inputs[0].startswith("*"):
             optional = getattr(cls, "optional", ())
             needed = [i for i, n in enumerate(cls.inputs, 1) if n not in optional]
             least, most = max(needed, default=0), len(cls.inputs)

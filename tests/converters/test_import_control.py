@@ -191,9 +191,9 @@ def test_loop_ends_early_late_and_never_begins() -> None:
 
 @pytest.mark.parametrize("form", ["most", "condition", "both", "neither"])
 def test_loop_without_one_or_the_other(form: str) -> None:
-    most = "most" if form in ("most", "both") else '""'
-    go = "go" if form in ("condition", "both") else '""'
-    inputs = ", ".join(t for t, n in (("int64 most", most), ("bool go", go), ("float[1] x", "x")) if n != '""')
+    most = "most" if form in ("most", "both") else "none"
+    go = "go" if form in ("condition", "both") else "none"
+    inputs = ", ".join(t for t, n in (("int64 most", most), ("bool go", go), ("float[1] x", "x")) if n != "none")
     text = f"""main ({inputs}) => (float[1] last, float[T, 1] all) {{
         last, all = Loop ({most}, {go}, x) <body = body (int64 i, bool c, float[1] s) => (bool d, float[1] t, float[1] u) {{
             t = Mul (s, s)
@@ -205,7 +205,12 @@ def test_loop_without_one_or_the_other(form: str) -> None:
         }}>
     }}"""
     feeds = {"most": np.array(2), "go": np.array(True), "x": np.float32([2])}
-    agree(text, {n: a for n, a in feeds.items() if n in (most, go, "x")})
+    model = parsed(text)
+    loop = model.graph.node[0]
+    loop.input[:] = [
+        n.replace("none", "") for n in loop.input
+    ]  # an older parser knows no input that is left out in front
+    agree(model, {n: a for n, a in feeds.items() if n in (most, go, "x")})
 
 
 def test_states_that_grow() -> None:

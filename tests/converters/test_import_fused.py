@@ -7,6 +7,7 @@ from onnx import TensorProto, helper
 
 import converters
 from hybrid.graph.executor import Program
+from tests.versions import OLD_RUNTIME
 
 MS = "com.microsoft"
 RNG = np.random.default_rng(0)
@@ -70,7 +71,8 @@ def test_products():
     ):
         more = {} if parameters is None else {"activation_params": parameters}
         agree("FusedConv", x, w, normal(4), activation=activation, pads=[1, 1, 1, 1], **more)
-    agree("FusedConv", x, w, normal(4), normal(2, 4, 6, 6), activation="Relu", pads=[1, 1, 1, 1])
+    if not OLD_RUNTIME:  # which refuses what is added where the number of rows differs
+        agree("FusedConv", x, w, normal(4), normal(2, 4, 6, 6), activation="Relu", pads=[1, 1, 1, 1])
     agree("FusedGemm", normal(3, 4), normal(4, 5), normal(5), activation="LeakyRelu", activation_alpha=0.3, alpha=0.7)
     agree("FusedGemm", normal(3, 4), normal(5, 4), activation="Relu", transB=1)
 
@@ -81,7 +83,8 @@ def test_layer_normalisation():
     agree("SkipLayerNormalization", x, skip, gamma)
     agree("SkipLayerNormalization", x, skip, gamma, beta, bias, outputs=4)
     agree("SkipSimplifiedLayerNormalization", x, skip, gamma, epsilon=1e-5)
-    agree("SkipSimplifiedLayerNormalization", x, skip, gamma, bias, outputs=4, epsilon=1e-5)
+    if not OLD_RUNTIME:  # which passes over the bias
+        agree("SkipSimplifiedLayerNormalization", x, skip, gamma, bias, outputs=4, epsilon=1e-5)
     agree("SimplifiedLayerNormalization", x, gamma, domain="", axis=-1, epsilon=1e-6)
 
 

@@ -14,6 +14,7 @@ from onnx import helper, numpy_helper
 import converters
 from converters.importer import Imported, import_model
 from hybrid import autograd, gluon, nd
+from tests.versions import needs_opset, old_runtime
 
 from .agreement import agree
 
@@ -69,9 +70,11 @@ W = uniform(2, 6, 2, 3, 2)
         ({"auto_pad": "VALID", "dilations": [2, 1]}, ["Convolution"]),
     ],
 )
-@pytest.mark.parametrize("opset", [1, 11, 22])
+@pytest.mark.parametrize("opset", [1, 11, pytest.param(22, marks=needs_opset(22))])
 def test_convolution(attrs: dict[str, Any], wanted: list[str], opset: int) -> None:
-    found = agree(layer("Conv", W, uniform(3, 6), opset=opset, group=2, **attrs), *IMAGES, rtol=1e-5, again=22)
+    found = agree(
+        layer("Conv", W, uniform(3, 6), opset=opset, group=2, **attrs), *IMAGES, rtol=1e-5, again=max(opset, 21)
+    )
     assert names(found) == wanted
 
 
@@ -98,7 +101,10 @@ POOLS = [
     ("MaxPool", {"pads": [1, 0, 1, 0], "strides": [2, 1]}, ["Pooling"], 7),
     ("MaxPool", {"pads": [0, 0, 1, 1], "strides": [2, 2]}, ["Pad", "Pooling"], 7),
     ("MaxPool", {"strides": [2, 2], "ceil_mode": 1}, ["Pooling"], 10),
-    ("MaxPool", {"strides": [2, 2], "pads": [1, 1, 1, 1], "ceil_mode": 1}, ["_onnx_MaxPool"], 10),
+    pytest.param(
+        *("MaxPool", {"strides": [2, 2], "pads": [1, 1, 1, 1], "ceil_mode": 1}, ["_onnx_MaxPool"], 10),
+        marks=old_runtime("counts windows that begin in the padding behind"),
+    ),
     ("MaxPool", {"dilations": [2, 1]}, ["_onnx_MaxPool"], 12),
     ("MaxPool", {"auto_pad": "SAME_UPPER", "strides": [2, 2]}, ["_onnx_MaxPool"], 12),
     ("AveragePool", {"pads": [1, 0, 1, 0]}, ["Pooling"], 7),

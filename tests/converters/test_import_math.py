@@ -12,6 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 from bridge.onnx_backend import prepare, run_model
 from converters.error import UnsupportedModel
 from converters.importer import Imported, import_model
+from tests.versions import OLD_RUNTIME, old_runtime
 
 from .agreement import agree
 
@@ -79,9 +80,9 @@ SPECIAL = np.array([0, -0.0, 1, -1, 0.5, -2.5, 1.5, np.inf, -np.inf, np.nan], np
     [
         *("Abs", "Ceil", "Exp", "Floor", "Log", "Neg", "Reciprocal", "Relu", "Round", "Sigmoid", "Sign", "Softplus"),
         *(
-            "Sqrt",
+            pytest.param("Sqrt", marks=old_runtime("takes the root of infinity for no number")),
             "Tanh",
-            "Erf",
+            pytest.param("Erf", marks=old_runtime("has 1 for the error function of what is no number")),
             "IsNaN",
             "IsInf",
             "Elu",
@@ -199,7 +200,8 @@ def test_reductions(kind: str, axes: list[int] | None, keepdims: int) -> None:
     listed = [] if axes is None else [np.array(axes)]
     for constant in ((), (1,)):
         both(f"Reduce{kind}", [one, *listed], [other, *listed], 18, constant if listed else (), keepdims=keepdims)
-    both(f"Reduce{kind}", [one], [other], 18, noop_with_empty_axes=1, keepdims=keepdims)
+    if not OLD_RUNTIME:  # which reduces, and then misses the rest
+        both(f"Reduce{kind}", [one], [other], 18, noop_with_empty_axes=1, keepdims=keepdims)
 
 
 def test_reductions_by_axes_that_change() -> None:

@@ -11,6 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 import converters
 from hybrid import autograd, gluon, nd
 from hybrid.graph.executor import Program
+from tests.versions import old_runtime
 
 quantization = pytest.importorskip("onnxruntime.quantization")
 
@@ -78,6 +79,7 @@ def quantised(kind: str, folder) -> onnx.ModelProto:
     return onnx.load(target)
 
 
+@old_runtime("does not quantise these networks: it loses a tensor between its steps, or has no kernel")
 @pytest.mark.parametrize(
     "kind", ["QDQ", "QDQ-channel", "QDQ-int8", "QOperator", "QOperator-channel", "QOperator-int8", "dynamic"]
 )

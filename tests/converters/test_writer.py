@@ -9,6 +9,7 @@ import onnxruntime
 import pytest
 
 from converters.writer import Converted
+from tests.versions import old_runtime
 
 ml_dtypes = pytest.importorskip("ml_dtypes")
 
@@ -41,6 +42,7 @@ def test_halves_of_bytes(kind: int, shape: tuple[int, ...], external: bool | Non
         assert stored.astype(int).tolist() == want.astype(int).tolist()
 
 
+@old_runtime("has no integers of 4 bits")
 def test_onnxruntime_reads_them(tmp_path: Path) -> None:
     converted = model(onnx.TensorProto.INT4, (3, 5))
     nodes = converted.model.graph.node

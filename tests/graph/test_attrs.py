@@ -99,3 +99,16 @@ def test_dumped_attributes_bind_the_same_instance(case: Case) -> None:
     assert hash(cls(**instance.dump())) == hash(instance)
     with pytest.raises(AttributeError, match="immutable"):
         instance.anything = 1
+
+
+@pytest.mark.parametrize("value", [np.zeros((2, 3)), np.array(3), np.zeros((0, 2), np.int32), np.array(["a"], object)])
+def test_arrays_as_text(value: np.ndarray) -> None:
+    kind = kind_of(np.ndarray)
+    again = kind.read(kind.write(value))
+    np.testing.assert_array_equal(again, value, strict=True)
+
+
+def test_a_damaged_array_is_refused_at_once() -> None:
+    # a pattern that could share out the digits in many ways would take years
+    with pytest.raises(ValueError):
+        kind_of(np.ndarray).read(f"int64({'1' * 60}x) [1]")

@@ -1,5 +1,7 @@
 """Imports point one way: bridge -> converters -> hybrid, and inside hybrid down the layers."""
 
+import functools
+
 import pytest
 
 from tests.house.source import PACKAGES, Import, imports, sources
@@ -59,7 +61,12 @@ LAYERS = (
         "sampling",
     },
 )
-EVERY = [i for source in sources() for i in imports(source)]
+
+
+@functools.cache
+def every() -> tuple[Import, ...]:
+    """All imports of all three packages."""
+    return tuple(i for source in sources() for i in imports(source))
 
 
 def layer(part: str) -> int:
@@ -68,14 +75,14 @@ def layer(part: str) -> int:
 
 def test_packages_import_only_those_below() -> None:
     wrong = [
-        i for i in EVERY if i.target[0] in PACKAGES and i.target[0] not in (own := i.source.module[0], *BELOW[own])
+        i for i in every() if i.target[0] in PACKAGES and i.target[0] not in (own := i.source.module[0], *BELOW[own])
     ]
     assert not wrong, "\n".join(map(str, wrong))
 
 
 @pytest.mark.parametrize("name", ALLOWED)
 def test_outside_packages_stay_where_they_belong(name: str) -> None:
-    wrong = [i for i in EVERY if i.target[0] == name and i.source.module[0] not in ALLOWED[name]]
+    wrong = [i for i in every() if i.target[0] == name and i.source.module[0] not in ALLOWED[name]]
     assert not wrong, "\n".join(map(str, wrong))
 
 
@@ -83,13 +90,13 @@ def test_nothing_else_from_outside_is_imported() -> None:
     import sys
 
     known = {*sys.stdlib_module_names, *PACKAGES, *ALLOWED, "numpy"}
-    wrong = [i for i in EVERY if i.target[0] not in known]
+    wrong = [i for i in every() if i.target[0] not in known]
     assert not wrong, "\n".join(map(str, wrong))
 
 
 def test_the_engine_imports_down_its_layers() -> None:
     wrong: list[Import] = []
-    for found in EVERY:
+    for found in every():
         if found.source.module[0] != "hybrid" or found.target[0] != "hybrid" or len(found.source.module) == 1:
             continue
         if layer(found.target[1]) > layer(found.source.module[1]):

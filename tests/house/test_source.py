@@ -8,7 +8,6 @@ import pytest
 from hybrid.op import OPS
 from tests.house.source import PACKAGES, sources
 
-ALL = sources()
 # Who may touch environment variables, and why.
 ENVIRONMENT = {
     ("hybrid", "util"): "mx.util.getenv and setenv are functions for that; nothing here acts on what they read"
@@ -22,7 +21,7 @@ def calls(tree: ast.AST) -> list[ast.Call]:
 
 
 def test_no_file_turns_data_into_code() -> None:
-    for source in ALL:
+    for source in sources():
         named = {(c.lineno, c.func.id) for c in calls(source.tree) if isinstance(c.func, ast.Name)}
         assert not {n for n in named if n[1] in FORBIDDEN_CALLS}, source.path
         modules = {
@@ -39,7 +38,7 @@ def test_no_file_turns_data_into_code() -> None:
 
 
 def test_no_environment_variable_changes_behaviour() -> None:
-    for source in ALL:
+    for source in sources():
         for node in ast.walk(source.tree):
             reads = isinstance(node, ast.Attribute) and ast.unparse(node) in ("os.environ", "os.getenv")
             assert not reads or source.module in ENVIRONMENT, f"{source.path}:{node.lineno}"
@@ -47,7 +46,7 @@ def test_no_environment_variable_changes_behaviour() -> None:
 
 def test_no_failure_is_swallowed() -> None:
     """An ``except`` that catches everything raises again, or hands the error on to whoever waits for a result."""
-    for source in ALL:
+    for source in sources():
         for node in ast.walk(source.tree):
             caught = ast.unparse(node.type or node) if isinstance(node, ast.ExceptHandler) else ""
             if caught.startswith("except") or caught in ("Exception", "BaseException"):
@@ -59,7 +58,7 @@ def test_no_failure_is_swallowed() -> None:
 
 def test_everything_public_is_documented() -> None:
     missing = []
-    for source in ALL:
+    for source in sources():
         if not ast.get_docstring(source.tree):
             missing.append(str(source.path))
         for node in source.tree.body:

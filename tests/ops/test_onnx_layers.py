@@ -206,3 +206,27 @@ def test_what_is_known_of_one_end_says_how_many_axes_a_slice_cuts() -> None:
     assert cut.infer_shape((4, 5, 6), unknown, (1,), values=[None, None, one]) == (UNKNOWN, 5, 6)
     assert cut.infer_shape((4, 5, 6), (2,), unknown, values=[None] * 3) == (UNKNOWN, UNKNOWN, 6)
     assert cut.infer_shape((4, 5, 6), unknown, unknown, values=[None] * 3) == (UNKNOWN, UNKNOWN, UNKNOWN)
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes", "attrs", "want"),
+    [
+        ("GridSample", ((0, 2, 4, 3), (0, 5, 6, 2)), {}, (0, 2, 5, 6)),
+        ("LSTM", ((0, 2, 3), (1, 16, 3), (1, 16, 4)), {}, (0, 1, 2, 4)),
+        ("GRU", ((3, 0, 3), (1, 12, 3), (1, 12, 4)), {}, (3, 1, 0, 4)),
+        ("LinearAttention", ((0, 3, 8), (0, 3, 4), (0, 3, 6)),
+         {"q_num_heads": 4, "kv_num_heads": 2, "update_rule": "linear"}, (0, 3, 12)),
+        ("DeformConv", ((0, 2, 4, 4), (5, 2, 2, 2), (0, 8, 3, 3)), {}, (0, 5, 3, 3)),
+    ],
+)  # fmt: skip
+def test_nothing_to_compute(name: str, shapes: Any, attrs: dict[str, Any], want: tuple[int, ...]) -> None:
+    assert run(name, *(np.zeros(s, np.float32) for s in shapes), **attrs)[0].shape == want
+
+
+def test_col2im_of_no_images() -> None:
+    assert run("Col2Im", np.zeros((0, 8, 6), np.float32), np.array([3, 4]), np.array([2, 2]))[0].shape == (0, 2, 3, 4)
+
+
+def test_a_grid_for_another_batch() -> None:
+    with pytest.raises(MXNetError, match="differ"):
+        run("GridSample", np.zeros((2, 1, 4, 4), np.float32), np.zeros((1, 1, 2, 2), np.float32))

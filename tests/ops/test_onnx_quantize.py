@@ -13,6 +13,7 @@ from hybrid.graph.executor import Program
 from hybrid.op import lookup
 from hybrid.ops.onnx.conversion import convert
 from hybrid.ops.onnx.quantize import dequantized, quantized
+from tests.versions import OLD_RUNTIME, old_runtime
 
 MS = "com.microsoft"
 
@@ -86,6 +87,8 @@ def test_quantize_by_axis_and_by_block():
     for axis in (1, -2):
         for opset in (13, 19, 21):
             agree("QuantizeLinear", [x, by_axis, small(1, 5)], opset=opset, attributes={"axis": axis})
+    if OLD_RUNTIME:  # which has no blocks
+        return
     agree("QuantizeLinear", [x, blocks, small(2, 2, 5, 2)], attributes={"axis": 2, "block_size": 6})
     agree("QuantizeLinear", [x[:, :, :11], blocks, small(2, 2, 5, 2)], attributes={"axis": -1, "block_size": 6})
     agree("QuantizeLinear", [x, scale(0.3)], opset=10)
@@ -142,7 +145,7 @@ def test_dequantize(kind):
     agree("DequantizeLinear", [x, scale(0.1).astype(np.float16), offset], ("float16",))
     by_axis = None if kind == "int32" else small(4, 6, kind=kind)
     agree("DequantizeLinear", [x, scale(np.linspace(0.1, 1, 6)), by_axis], ("float32",))
-    if kind != "int32":
+    if kind != "int32" and not OLD_RUNTIME:  # which has no blocks
         blocks = scale(np.linspace(0.1, 1, 48).reshape(4, 6, 2))
         given_ = [x, blocks, small(5, 4, 6, 2, kind=kind)]
         agree("DequantizeLinear", given_, ("float32",), attributes={"axis": 2, "block_size": 3})
@@ -179,6 +182,7 @@ def test_dynamic(x):
     agree("DynamicQuantizeLinear", [x], ("uint8", "float32", "uint8"))
 
 
+@old_runtime("has no kernel of ConvInteger for int8")
 def test_integer_products():
     a, b = small(0, 2, 5, 700), small(1, 700, 6, kind="int8")
     agree("MatMulInteger", [a, b, zero(7), small(2, 6, kind="int8")], ("int32",))
@@ -209,6 +213,7 @@ def test_sums_wrap_round():
     assert got.tolist() == [[(total + 2**31) % 2**32 - 2**31]]
 
 
+@old_runtime("has no kernel of QLinearMatMul for opset 21")
 @pytest.mark.parametrize("seed", range(4))
 def test_quantised_products(seed):
     rng = np.random.default_rng(seed)
@@ -234,6 +239,9 @@ def test_sums_and_products_near_halves(op_type, kind):
     agree(op_type, ties, domain=MS)
 
 
+OVERHANG = old_runtime("counts windows that begin in the padding behind")
+
+
 @pytest.mark.parametrize(
     ("op_type", "attributes"),
     [
@@ -244,11 +252,15 @@ def test_sums_and_products_near_halves(op_type, kind):
         ("QLinearSoftmax", {"opset": 13, "axis": -1}),
         ("QLinearSoftmax", {"opset": 12, "axis": 1}),
         ("QLinearAveragePool", {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1], "strides": [2, 2]}),
-        ("QLinearAveragePool", {"kernel_shape": [3, 2], "pads": [1, 0, 1, 1], "ceil_mode": 1, "strides": [2, 2]}),
+        pytest.param(
+            *("QLinearAveragePool", {"kernel_shape": [3, 2], "pads": [1, 0, 1, 1], "ceil_mode": 1, "strides": [2, 2]}),
+            marks=OVERHANG,
+        ),
         ("QLinearAveragePool", {"kernel_shape": [3, 2], "pads": [1, 0, 1, 1], "count_include_pad": 1}),
-        (
+        pytest.param(
             "QLinearAveragePool",
             {"kernel_shape": [3, 2], "pads": [1, 0, 1, 1], "ceil_mode": 1, "strides": [2, 2], "count_include_pad": 1},
+            marks=OVERHANG,
         ),
         (
             "QLinearAveragePool",

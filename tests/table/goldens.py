@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -87,6 +87,30 @@ class Anything(NamedTuple):
         return cls(tuple(map(int, filter(None, dims.split(",")))), np.dtype(name))
 
 
+class Recorded(Mapping[str, Mapping[str, np.ndarray]]):
+    """The arrays of one case by kind and name. Which there are is known at once; the file is read when one is asked for."""
+
+    def __init__(self, path: Path, case: str, names: Mapping[str, Collection[str]]):
+        self.names = names
+        self._path, self._case = path, case
+
+    def __getitem__(self, kind: str) -> Mapping[str, np.ndarray]:
+        """Raises KeyError where no array is of that kind."""
+        return {n: _arrays(self._path)[f"{self._case}/{kind}/{n}"] for n in self.names[kind]}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+@functools.lru_cache(maxsize=8)  # tests come in the order of the files, more or less
+def _arrays(path: Path) -> dict[str, np.ndarray]:
+    with np.load(path) as stored:
+        return dict(stored)
+
+
 class Case(NamedTuple):
     """One recorded application."""
 
@@ -94,7 +118,7 @@ class Case(NamedTuple):
     id: str
     attrs: dict[str, str]
     names: tuple[str, ...]
-    data: dict[str, dict[str, np.ndarray]]
+    data: Mapping[str, Mapping[str, np.ndarray]]
     """Recorded arrays by kind ("in", "out", "train", "aux", "auxafter", "head", "grad") and name."""
 
     @property
@@ -143,19 +167,20 @@ class Case(NamedTuple):
 @functools.cache
 def _load(path: Path) -> tuple[Case, ...]:
     table = json.loads(path.read_text())
-    arrays: dict[str, dict[str, dict[str, np.ndarray]]] = {}
-    with np.load(path.with_suffix(".npz")) as stored:
+    names: dict[str, dict[str, list[str]]] = {}
+    numbers = path.with_suffix(".npz")
+    with np.load(numbers) as stored:
         for key in stored.files:
             case, kind, name = key.rsplit("/", 2)
-            arrays.setdefault(case, {}).setdefault(kind, {})[name] = stored[key]
+            names.setdefault(case, {}).setdefault(kind, []).append(name)
     return tuple(
         Case(
             table["operator"],
             row["id"],
             row["attrs"],
             (*row["inputs"], *(n for n in row.get("aux") or {} if n not in row["inputs"])),
-            arrays.get(row["id"], {}),
-            _undefined(row, arrays.get(row["id"], {}).get("out", {})),
+            Recorded(numbers, row["id"], names.get(row["id"], {})),
+            _undefined(row, names.get(row["id"], {}).get("out", ())),
             row.get("aux_updated_by") == "backward",
         )
         for row in table["cases"]
@@ -163,7 +188,7 @@ def _load(path: Path) -> tuple[Case, ...]:
     )
 
 
-def _undefined(row: dict[str, Any], recorded: dict[str, np.ndarray]) -> dict[int, Anything]:
+def _undefined(row: dict[str, Any], recorded: Collection[str]) -> dict[int, Anything]:
     specs = enumerate(map(Anything.of, row["outputs"]))
     marked = row.get("undefined", ())
     return {i: spec for i, spec in specs if f"out/{i}" in marked or str(i) not in recorded}

@@ -111,7 +111,7 @@ COARSE = {
 GRADED = [
     pytest.param(c, id=f"{c.operator}-{c.id}")
     for c in cases()
-    if c.data.get("grad") and (c.operator, c.id) not in MEANINGLESS and c.operator not in UNTRUE_ZEROS
+    if "grad" in c.data and (c.operator, c.id) not in MEANINGLESS and c.operator not in UNTRUE_ZEROS
 ]
 
 

@@ -1,8 +1,8 @@
 """Arrays made from numbers that may arrive at run time."""
 
 import numpy as np
-from onnx import helper
 
+from ...kinds import code_of
 from ...registry import itself, to_onnx
 
 itself("Range", since=11, read=False)
@@ -14,7 +14,7 @@ itself("ConstantOfShape", since=9, read=False)
 @to_onnx("_onnx_EyeLike")
 def _(b, op, data):
     """With its dtype, which without would follow that of data where this has to be cast for want of a kernel."""
-    return b.EyeLike(data, k=op.k, dtype=helper.np_dtype_to_tensor_dtype(op.dtype or data.dtype))
+    return b.EyeLike(data, k=op.k, dtype=code_of(op.dtype or data.dtype))
 
 
 @to_onnx("_onnx_OneHot")

@@ -1,6 +1,5 @@
 """Functions of one element and their kin. Those that MXNet has are read in converters/ops/elementwise.py."""
 
-
 from ...registry import itself, to_onnx
 
 itself("Mish", since=18)

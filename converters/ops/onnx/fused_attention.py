@@ -2,11 +2,11 @@
 the one with a cache, which stays as it is."""
 
 import numpy as np
-from onnx import helper
 
 from hybrid.shapes import UNKNOWN
 
 from ...error import Unsupported
+from ...kinds import code_of
 from ...registry import MS, from_onnx, itself
 from .fused import spelt
 
@@ -49,7 +49,7 @@ class _Spelling:
     def filtered(self, mask, axes, worst, queries):
         """What is added to scores for a mask of whole numbers: nothing where it is not 0, else a very low number. The second axis
         of queries is as long as there are queries: onnxruntime's Attention wants as many rows in a mask."""
-        kept = self.node("Cast", self.node("Cast", mask, to=9), to=helper.np_dtype_to_tensor_dtype(self.dtype))
+        kept = self.node("Cast", self.node("Cast", mask, to=9), to=code_of(self.dtype))
         added = self.node("Mul", self.node("Sub", self.number(1), kept), self.number(worst))
         added = self.node("Unsqueeze", added, self.whole(*axes))
         count = self.node("Shape", queries, start=1, end=2)

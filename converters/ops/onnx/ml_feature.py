@@ -5,6 +5,7 @@ import onnx
 from onnx import numpy_helper
 
 from ...error import Unsupported
+from ...kinds import dtype_of
 from ...registry import ML, from_onnx, to_onnx
 from .ml_linear import attributes_of, fields_of, models
 
@@ -108,7 +109,7 @@ def _(g, x, **attributes):
     if x.kind is None or x.kind.WhichOneof("value") != "map_type":
         raise Unsupported(f"needs to know what the map {x.name} holds")
     code = x.kind.map_type.value_type.tensor_type.elem_type
-    values = object if code == onnx.TensorProto.STRING else onnx.helper.tensor_dtype_to_np_dtype(code)
+    values = object if code == onnx.TensorProto.STRING else dtype_of(code)
     return g.itself(x, values=values, **fields_of(attributes))
 
 

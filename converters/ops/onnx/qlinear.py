@@ -13,6 +13,4 @@ itself(
     "QLinearSoftmax",
     domain=MS,
 )
-not_imported(
-    "onnxruntime has no implementation of it that says what it means", "QLinearReduceMean", domain=MS
-)
+not_imported("onnxruntime has no implementation of it that says what it means", "QLinearReduceMean", domain=MS)

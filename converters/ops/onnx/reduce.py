@@ -1,6 +1,5 @@
 """Reductions and running sums. What MXNet has is read in converters/ops/reduce.py."""
 
-
 from ...error import Unsupported
 from ...registry import STANDING, itself, to_onnx
 

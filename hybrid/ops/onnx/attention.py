@@ -454,14 +454,15 @@ class LinearAttention(Standard):
         given = self._read(*arrays)
         state, scale = given.state, self._scale(given.q)
         steps, batch, heads, _ = given.q.shape
-        out = np.empty((steps, batch, heads, given.v.shape[3]), given.q.dtype)
+        width = given.v.shape[3]
+        out = np.empty((steps, batch, heads, width), given.q.dtype)
         for t in range(steps):
             left, _, taken = self._step(given, t, state)
             state = left + given.k[t][..., None] * taken[:, :, None]
             asked = _grouped(given.q[t][:, :, None], self.kv_num_heads)
-            out[t] = (asked @ state[:, :, None]).reshape(batch, heads, -1) * scale
+            out[t] = (asked @ state[:, :, None]).reshape(batch, heads, width) * scale
         dtypes = self.dtype(*(None if a is None else a.dtype for a in arrays))
-        out = out.swapaxes(0, 1).reshape(batch, steps, -1)
+        out = out.swapaxes(0, 1).reshape(batch, steps, heads * width)
         return narrow(out, dtypes[0]), narrow(state, dtypes[1])
 
     def gradient(self, F, dy, *arrays):
@@ -503,7 +504,7 @@ class LinearAttentionBackward(Once, LinearAttention):
         for t in range(steps):
             left, _, taken = self._step(given, t, states[-1])
             states.append(left + given.k[t][..., None] * taken[:, :, None])
-        dout = widen(dout).reshape(batch, steps, heads, -1).swapaxes(0, 1) * scale
+        dout = widen(dout).reshape(batch, steps, heads, given.v.shape[3]).swapaxes(0, 1) * scale
         dq, dk, dv = (np.empty_like(a) for a in (given.q, given.k, given.v))
         dkeep = None if given.keep is None else np.empty_like(given.keep)
         drate = None if given.rate is None else np.empty_like(given.rate)
@@ -525,7 +526,8 @@ class LinearAttentionBackward(Once, LinearAttention):
                 dkeep[t] = summed_to((d * left).sum(-1), dkeep[t].shape)  # of the decay: left = exp(decay) state
                 d = given.keep[t][..., None] * d
         found = zip(LinearAttention.inputs, (dq, dk, dv, None, dkeep, drate))
-        named = {n: a.swapaxes(0, 1).reshape(batch, steps, -1) for n, a in found if a is not None} | {"past_state": d}
+        named = {n: a.swapaxes(0, 1).reshape(batch, steps, math.prod(a.shape[2:])) for n, a in found if a is not None}
+        named["past_state"] = d
         given_arrays = dict(zip(LinearAttention.inputs, rest))
         # decay and beta of rules that do not read them have no influence
         return tuple(

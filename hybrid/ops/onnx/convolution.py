@@ -322,6 +322,8 @@ class DeformConv(_Moved):
         return (x[0], w[0], *offset[2:])
 
     def meaning(self, x, w, offset, b, mask):
+        if not len(x):
+            return np.zeros((0, len(w), *offset.shape[2:]), x.dtype)
         attrs, before, after = self._operator(w)
         moved = _Points.bind(**attrs)
         padded = pad_spatial(widen(x), before, after)
@@ -369,6 +371,8 @@ class DeformConvBackward(Once, _Moved):
         return list(dtypes)
 
     def meaning(self, dy, x, w, offset, mask):
+        if not len(x):
+            return tuple(np.zeros_like(a) for a in (x, w, offset, mask) if a is not None)
         attrs, before, after = self._operator(w)
         padded = pad_spatial(widen(x), before, after)
         ones = np.ones((len(x), offset.shape[1] // 2, *offset.shape[2:]), padded.dtype) if mask is None else widen(mask)
@@ -419,7 +423,8 @@ class Col2Im(Standard):
             raise self.fail(
                 f"got input of shape {show(columns.shape)}, wanted windows of {show(kernel)} at {show(steps)} places of the image"
             )
-        wide = widen(columns).reshape(len(columns), -1, *kernel, *steps)
+        channels = columns.shape[1] // math.prod(kernel)
+        wide = widen(columns).reshape(len(columns), channels, *kernel, *steps)
         whole = fold(wide, padded, kernel, strides, dilations, steps)
         return narrow(np.ascontiguousarray(whole[(..., *inner)]), columns.dtype)
 

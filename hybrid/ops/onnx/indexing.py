@@ -40,7 +40,7 @@ def along(op: Any, data: tuple[int, ...], indices: np.ndarray, axis: int) -> Ind
     axis = axis_of(op, axis, len(data))
     if len(data) != indices.ndim or any(i > d for a, (i, d) in enumerate(zip(indices.shape, data)) if a != axis):
         raise op.fail(f"got data {show(data)} and indices {show(indices.shape)}, which are larger or of another rank")
-    grid = list(np.indices(indices.shape, sparse=True))
+    grid = list(np.ix_(*map(np.arange, indices.shape)))
     grid[axis] = indices
     return tuple(grid)
 
@@ -55,7 +55,7 @@ def by_columns(op: Any, data: tuple[int, ...], indices: np.ndarray, batch: int =
         raise op.fail(
             f"got data of shape {show(data)} and indices of shape {show(indices.shape)}, which do not go together"
         )
-    return (*np.indices(indices.shape[:-1], sparse=True)[:batch], *np.moveaxis(indices, -1, 0))
+    return (*np.ix_(*map(np.arange, indices.shape[:-1]))[:batch], *np.moveaxis(indices, -1, 0))
 
 
 @linear(0)
@@ -261,7 +261,7 @@ class TensorScatter(Standard):
             steps = steps % past[axis]
         elif steps.size and (steps.min() < 0 or steps.max() >= past[axis]):
             raise self.fail(f"got write_indices {begin.tolist()} for {update[axis]} steps in a cache of {past[axis]}")
-        grid = list(np.indices(update, sparse=True))
+        grid = list(np.ix_(*map(np.arange, update)))
         grid[axis] = steps.reshape(
             [*steps.shape[:1], *(steps.shape[1] if a == axis else 1 for a in range(1, len(past)))]
         )

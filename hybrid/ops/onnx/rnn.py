@@ -196,7 +196,8 @@ class Recurrent(Standard):
         y = np.zeros((steps, self.directions, count, size), x.dtype)
         last = []
         for direction, (own, states) in enumerate(zip(weights, begin)):
-            given = (x.reshape(-1, features) @ own.w.T).reshape(steps, count, -1) + own.b[: len(own.w)]
+            given = x.reshape(steps * count, features) @ own.w.T
+            given = given.reshape(steps, count, len(own.w)) + own.b[: len(own.w)]
             curves = self.curves()[direction]
             for t in self._order(direction, steps):
                 new, kept = self.step(curves, given[t], own, states)
@@ -240,7 +241,7 @@ class Recurrent(Standard):
                 dgiven[t], before = self.step_back(tape, own, arriving, grads)
                 dstates = [b + np.where(valid, 0, d) for b, d in zip(before, dstates)]
             flat = dgiven.reshape(steps * count, len(own.w))
-            grads.w[...] = flat.T @ x.reshape(-1, features)
+            grads.w[...] = flat.T @ x.reshape(steps * count, features)
             grads.b[: len(own.w)] = flat.sum(0)
             dx += (flat @ own.w).reshape(x.shape)
             for name, grad in zip(("W", "R", "B", "P", *self.states), (*grads, *dstates)):

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from ...op import Domain, op
-from ...shapes import UNKNOWN, show
+from ...shapes import UNKNOWN, merge, show
 from ..adjoint import linear
 from ..backward import Once
 from ..common import widen
@@ -85,11 +85,12 @@ class _Sampled(Standard):
             yield index, np.where(inside, math.prod(weights), 0), slopes
 
     def want_fit(self, x, grid):
-        """Raise OpError unless the shapes go together."""
+        """Raise OpError or ValueError unless the shapes go together."""
         if len(x) != len(grid) or len(x) < 3 or (grid[-1] is not UNKNOWN and grid[-1] != len(x) - 2):
             raise self.fail(
                 f"got X of shape {show(x)} and a grid of {show(grid)}, wanted (N, *points, {len(x) - 2}) of as many axes"
             )
+        merge(x[:1], grid[:1])
         if self.mode == "cubic" and len(x) != 4:
             raise self.fail(f"got mode=cubic for X of shape {show(x)}, wanted 4 axes")
 
@@ -115,16 +116,14 @@ class GridSample(_Sampled):
     def meaning(self, x, grid):
         wide, points = widen(x), widen(grid)
         points = points.astype(np.promote_types(points.dtype, wide.dtype if wide.dtype.kind == "f" else np.float32))
-        flat = wide.reshape(*x.shape[:2], -1)
-        out = np.zeros((*x.shape[:2], math.prod(grid.shape[1:-1])), points.dtype)
+        flat = wide.reshape(*x.shape[:2], math.prod(x.shape[2:]))
+        each = len(x), 1, math.prod(grid.shape[1:-1])
+        out = np.zeros((*x.shape[:2], each[2]), points.dtype)
         if flat.shape[2]:
             for index, weight, _ in self.taps(x.shape, points):
-                values = np.take_along_axis(flat, index.reshape(len(x), 1, -1), 2)
-                out += (
-                    values
-                    if self.mode == "nearest" and self.padding_mode != "zeros"
-                    else values * weight.reshape(len(x), 1, -1)
-                )
+                values = np.take_along_axis(flat, index.reshape(each), 2)
+                whole = self.mode == "nearest" and self.padding_mode != "zeros"
+                out += values if whole else values * weight.reshape(each)
         return out.reshape(*x.shape[:2], *grid.shape[1:-1]).astype(x.dtype, copy=False)
 
     def gradient(self, F, dy, x, grid, y):
@@ -156,13 +155,16 @@ class GridSampleBackward(Once, _Sampled):
 
     def meaning(self, dy, x, grid):
         points, wide = widen(grid), widen(x)
-        flat = wide.reshape(*x.shape[:2], -1)
-        heads = widen(dy).reshape(*x.shape[:2], -1)
+        if not x.size:
+            return np.zeros_like(x), np.zeros_like(grid)
+        count = math.prod(grid.shape[1:-1])
+        flat = wide.reshape(*x.shape[:2], math.prod(x.shape[2:]))
+        heads = widen(dy).reshape(*x.shape[:2], count)
         dx, dgrid = np.zeros(flat.size), np.zeros((*grid.shape[:-1], len(x.shape) - 2))
         planes = np.arange(flat.shape[0] * flat.shape[1]).reshape(*flat.shape[:2], 1) * flat.shape[2]
         for index, weight, slopes in self.taps(x.shape, points):
-            at = index.reshape(len(x), 1, -1)
-            each = (heads * weight.reshape(len(x), 1, -1)).reshape(-1)
+            at = index.reshape(len(x), 1, count)
+            each = (heads * weight.reshape(len(x), 1, count)).reshape(-1)
             dx += np.bincount((planes + at).reshape(-1), each, flat.size)
             arriving = (np.take_along_axis(flat, at, 2) * heads).sum(1).reshape(grid.shape[:-1])
             for axis, slope in enumerate(slopes):
@@ -211,7 +213,7 @@ class AffineGrid(Standard):
 
     def adjoint(self, of, dy, theta, size):
         spatial = ints(size)[2:]
-        return dy.reshape(len(theta), -1, len(spatial)).swapaxes(1, 2) @ self.base(spatial, dy.dtype)
+        return dy.reshape(len(theta), math.prod(spatial), len(spatial)).swapaxes(1, 2) @ self.base(spatial, dy.dtype)
 
     @classmethod
     def examples(cls, make):

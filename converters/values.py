@@ -1,0 +1,177 @@
+"""What a model is while it is read: its tensors, its subgraphs, what the walks through it have in common; and what comes of it."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from typing import Any, NamedTuple
+
+import numpy as np
+import onnx
+
+from hybrid.attrs import declare_dtype
+from hybrid.graph.graph import Entry, Graph, Node
+from hybrid.op import Spec
+from hybrid.shapes import MaybeShape
+
+from . import patterns
+from .error import ConversionError, Problem, Unsupported
+from .nodes import reads
+from .reader import OnnxFile
+
+FOLDED = 4096
+"""Elements up to which the result of an operator on constants is computed when reading."""
+INLINE = 1024
+"""Elements up to which whole numbers, truth values and words that the family reads are part of the graph."""
+
+
+class Value:
+    """A tensor of the model being read.
+
+    shape: dims with UNKNOWN for those only known at run time; None when the rank is not known. const: the array, when it is known
+    now. weight: whether that is a parameter, which training changes, and not a number that belongs to the model's structure.
+    dims: the shape with Counts for what is not known, which say what it depends on (patterns.py); partial: likewise for
+    what is in a small tensor of whole numbers, as an object array. Either is None when nobody has asked or nothing is
+    known. kind: the declared type of what is no tensor. parts: the elements of a sequence that is made within the graph.
+    """
+
+    __slots__ = ("const", "dims", "dtype", "entry", "kind", "name", "partial", "parts", "shape", "weight")
+
+    def __init__(
+        self,
+        name: str,
+        shape: MaybeShape = None,
+        dtype: np.dtype | None = None,
+        const: np.ndarray | None = None,
+        entry: Entry | None = None,
+        *,
+        weight: bool = False,
+        kind: onnx.TypeProto | None = None,
+    ):
+        self.name, self.shape, self.dtype, self.const, self.entry = name, shape, dtype, const, entry
+        self.weight, self.kind = weight, kind
+        self.dims: tuple[Any, ...] | None = None
+        self.partial: np.ndarray | None = None
+        self.parts: tuple[Value, ...] | None = None
+
+    @property
+    def rank(self) -> int:
+        """Raises Unsupported when it is not known."""
+        if self.shape is None:
+            raise Unsupported(f"the rank of {self.name} is not known")
+        return len(self.shape)
+
+    @property
+    def fixed(self) -> bool:
+        """Whether it is a constant that training does not change."""
+        return self.const is not None and not self.weight
+
+    def ints(self) -> list[int]:
+        """The whole numbers that a constant holds. Raises Unsupported when it is none."""
+        if self.const is None:
+            raise Unsupported(f"{self.name} is only known at run time")
+        return [int(v) for v in self.const.reshape(-1)]
+
+    def __repr__(self) -> str:
+        return f"Value({self.name}, {self.shape}, {self.dtype})"
+
+
+class Body(NamedTuple):
+    """A subgraph as a node of control flow holds it."""
+
+    graph: Graph
+    reads: tuple[int, ...]
+    """What the graph's variables are, in their order: places in the subgraph's inputs followed by ``captured``."""
+    captured: tuple[Value, ...]
+    """What it reads of the graph around it."""
+    inputs: int
+    """How many inputs the subgraph has."""
+    results: tuple[Value, ...]
+
+
+class Imported(NamedTuple):
+    """A model that has been read."""
+
+    graph: Graph
+    params: dict[str, np.ndarray]
+    inputs: dict[str, Spec]
+    """Of the model, in order, those that nothing reads included; dims without a value are strings (their name or "?")."""
+    outputs: tuple[str, ...]
+    """The names that the model gives its outputs."""
+    tensors: dict[str, Entry]
+    """Where the model's tensors are in the graph."""
+    repairs: tuple[str, ...]
+    """What was wrong with the file and has been put right."""
+    opset: int
+    kinds: dict[str, onnx.TypeProto]
+    """The declared types of inputs and outputs."""
+    doubts: tuple[str, ...] = ()
+    """What the file leaves open although the numbers depend on it, and how it was read."""
+    departs: bool = False
+    """Whether repairs change numbers that a runtime computes from the file as it stands."""
+
+
+class Shared:
+    """What the walks through a model, its subgraphs and its functions have in common."""
+
+    def __init__(self, file: OnnxFile):
+        proto = file.proto
+        self.file = file
+        self.repairs: list[str] = []
+        self.doubts: list[str] = []
+        self.departs = False
+        self.dense: set[str] = set()
+        """Outputs of dense layers whose data were repaired to be whole images."""
+        self.problems: list[Problem] = []
+        self.unread: dict[int, Node] = {}
+        """Stand-ins for nodes that could not be read, and what was made from them."""
+        self.opsets = {("" if o.domain == "ai.onnx" else o.domain): o.version for o in proto.opset_import}
+        if not self.opsets:
+            self.opsets = {"": 1}
+            if proto.ir_version >= 3:
+                self.repairs.append("the file names no opset: it is read as opset 1")
+        newest = onnx.defs.onnx_opset_version()
+        if self.opsets.get("", 0) > newest:
+            raise ConversionError(
+                f"got a model of opset {self.opsets['']}, wanted 1 to {newest}, the newest that onnx {onnx.__version__} defines: "
+                "install a newer onnx, or export the model at an older opset"
+            )
+        self.functions = {(f.domain, f.name, getattr(f, "overload", "")): f for f in proto.functions}
+        self.params: dict[str, np.ndarray] = {}
+        self.parameters: dict[int, Entry] = {}
+        """The variables that hold them, by the id of the array."""
+        self.expanded = 0
+        """Nodes of functions that have been read."""
+        self.sizes: dict[patterns.Count, list[tuple[Value, int]]] = {}
+        """Inputs of the model, with an axis, by the sizes that only the run will tell."""
+        self.stored: dict[int, str] = {}
+        """Names of the model's own initializers, by the id of the array."""
+        names = (t.name for t in (*proto.graph.initializer, *proto.graph.input))
+        self.numbered: dict[str, int] = {}
+        """The next number to try for a name that is taken."""
+        self.taken = {*names, *(s.values.name for s in proto.graph.sparse_initializer)}
+
+    @functools.cached_property
+    def reads(self) -> dict[str, int]:
+        """How often the model's stored tensors are read, by name: by nodes, those of subgraphs too, and as outputs."""
+        graph = self.file.proto.graph
+        counts = dict.fromkeys((t.name for t in graph.initializer), 0)
+        counts.update((o, 0) for n in graph.node if n.op_type == "Constant" for o in n.output)
+        for name in itertools.chain((o.name for o in graph.output), *map(reads, graph.node)):
+            if name in counts:
+                counts[name] += 1
+        return counts
+
+    def unique(self, name: str) -> str:
+        """The name, or the name with a number when it is taken."""
+        candidate, count = name, self.numbered.get(name, 1)
+        while candidate in self.taken or not candidate:
+            candidate, count = f"{name}_{count}", count + 1
+        self.taken.add(candidate)
+        self.numbered[name] = count
+        return candidate
+
+
+def hidden(dtype: np.dtype | None) -> dict[str, str]:
+    """The hidden attributes of a variable of a dtype."""
+    return {} if dtype is None else {"__dtype__": declare_dtype(dtype)}

@@ -1,0 +1,556 @@
+"""The walk through a model: every node through its reading, all problems collected.
+
+What is known when reading - shapes, dtypes, values that follow from constants and static shapes - is known to the readings, so that
+axes and shapes which arrive as tensors become attributes of MXNet's own operators wherever they are constant. Where they are not,
+an operator of the family ``_onnx_`` takes them as they come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import AttributeProto
+
+from hybrid.attrs import DTypeKind, Optional
+from hybrid.error import MXNetError
+from hybrid.graph.executor import apply
+from hybrid.graph.graph import Entry, Graph, Node
+from hybrid.graph.infer import node_dtypes, node_shapes
+from hybrid.graph.json import Foreign
+from hybrid.op import REGISTRY, Op, Spec
+from hybrid.shapes import UNKNOWN, is_known
+
+from . import patterns, repair
+from .error import Problem, Unsupported
+from .kinds import code_of, declared_spec, dtype_of, known_dims
+from .nodes import attribute_of, ordered, standard_of
+from .registry import FAMILY, NOT_IMPORTED, earlier_reading_of, family_name, reading_of
+from .values import FOLDED, INLINE, Body, Shared, Value, hidden
+
+DEPTH = 32
+"""Functions within functions, at most."""
+EXPANDED = 200_000
+"""Nodes of functions that are read, at most: functions that call each other twice each double them at every level."""
+
+_CARELESS = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError)
+"""What Python raises in a reading that gets attributes or shapes which the standard does not allow."""
+_IGNORED = frozenset(("consumed_inputs",))  # attributes of opset 1 that helped to plan memory
+
+
+class Unread(Unsupported):
+    """There is nothing that reads the operator."""
+
+
+class _Reported(Unsupported):
+    """A node cannot be read because of something in its subgraphs, which has been noted."""
+
+
+class Importer:
+    """What readings write with, for one graph: ``g.relu(x)`` applies MXNet's operator and gives its output as a Value.
+
+    Its scope holds the tensors by name; what it does not hold is looked for in the graph around it."""
+
+    def __init__(
+        self,
+        shared: Shared,
+        opsets: Mapping[str, int],
+        outer: Importer | None = None,
+        *,
+        inline: bool = False,
+        function: tuple[str, str, str] | None = None,
+    ):
+        self.shared, self.opsets, self.outer = shared, opsets, outer
+        self.inline = inline or function is not None
+        """Whether its nodes belong to the graph around it: the body of a function, or a branch that is always taken."""
+        self.closed = function is not None
+        """Whether it sees nothing of the graph around it: the body of a function."""
+        self.function = function
+        self.scope: dict[str, Value] = {}
+        self.captured: dict[tuple[int, int], tuple[Value, Node]] = {}
+        self.node: onnx.NodeProto = onnx.NodeProto()
+        self.domain = ""
+        self.depth = 0 if outer is None else outer.depth + 1
+        self.absent: frozenset[str] = frozenset()
+        """Inputs of a function that its call leaves out."""
+        self._made: list[Node] = []
+        self._references: Mapping[str, AttributeProto] = {} if outer is None or self.closed else outer._references
+
+    # -- what readings ask -----------------------------------------------------------------------------------------------
+
+    @property
+    def opset(self) -> int:
+        """The version of the standard's operators that the model is written in."""
+        return self.opsets.get("", 1)
+
+    @property
+    def outputs(self) -> int:
+        """How many outputs of the node are named; those left out in between count."""
+        return len(self.node.output)
+
+    def wants(self, index: int) -> bool:
+        """Whether an output of the node is named."""
+        return index < len(self.node.output) and bool(self.node.output[index])
+
+    def sized(self, size: Any, dtype: np.dtype | None) -> tuple[Value, int] | None:
+        """An input of the model of that dtype that has a size known only at run time, and at which axis; None inside of
+        subgraphs and functions."""
+        found = self.shared.sizes.get(size, ()) if self.outer is None else ()
+        return next(((value, axis) for value, axis in found if dtype is not None and value.dtype == dtype), None)
+
+    def repaired(self, what: str, *, departs: bool = False) -> None:
+        """Note that something in the file was wrong, and how it was put right. departs: runtimes may compute other numbers from the
+        file as it stands."""
+        self.shared.repairs.append(f"{self.label}: {what}")
+        self.shared.departs |= departs
+
+    def doubted(self, what: str) -> None:
+        """Note that the file leaves something open, and how it was read."""
+        self.shared.doubts.append(f"{self.label}: {what}")
+
+    @property
+    def label(self) -> str:
+        """The node being read, for messages: its name or that of its first output."""
+        return self.node.name or next((o for o in self.node.output if o), "") or self.node.op_type
+
+    # -- values ----------------------------------------------------------------------------------------------------------
+
+    def const(self, value: Any, dtype: Any = None, name: str = "") -> Value:
+        """A constant; part of the graph only when something reads it as a tensor."""
+        array = np.asarray(value, dtype)
+        return Value(name, array.shape, array.dtype, array)
+
+    def entry(self, value: Value, *, family: bool = False) -> Entry:
+        """Where the value is in the graph. A constant becomes a parameter, or for the family's own operators a constant node if
+        it is small and no float, or not to be trained and of one element."""
+        if value.entry is not None:
+            return value.entry
+        array = value.const
+        if array is None:
+            raise Unsupported(f"{value.name} has no value")
+        inlined = (
+            family and not value.weight and array.size <= INLINE and (array.dtype.kind in "iubO" or array.size == 1)
+        )
+        if inlined or array.dtype.kind == "O":
+            op = REGISTRY[f"{FAMILY}Constant"].bind(value=array)
+            return Entry(Node(op, self.shared.unique(value.name or f"{self.label}_constant"), (), op.dump()))
+        return self._parameter(value)
+
+    def _parameter(self, value: Value) -> Entry:
+        """The variable of a stored array, as this graph sees it. Parameters belong to the graph around everything."""
+        shared, array, name = self.shared, value.const, value.name
+        assert array is not None
+        known = shared.parameters.get(id(array))
+        if known is None:
+            name = shared.stored.get(id(array)) or shared.unique(name or f"{self.label}_constant")
+            attrs = {"__shape__": str(array.shape), **hidden(array.dtype)}
+            if not value.weight:
+                # a number of the model's structure is not for training; MXNet knows of rates only
+                attrs |= {"__lr_mult__": "0.0", "__wd_mult__": "0.0", "__grad_req__": "null"}
+            shared.params[name] = array
+            known = shared.parameters[id(array)] = Entry(Node(None, name, (), attrs))
+        return self._brought(Value(name, value.shape, value.dtype, None, known))
+
+    def _brought(self, value: Value) -> Entry:
+        """What stands for a value of the outermost graph here: every graph in between captures it."""
+        if self.outer is None:
+            assert value.entry is not None
+            return value.entry
+        if self.inline:
+            return self.outer._brought(value)
+        return self._capture(Value(value.name, value.shape, value.dtype, None, self.outer._brought(value)))
+
+    def find(self, name: str) -> Value | None:
+        """The tensor of that name, here or in the graph around; None for a name that nothing has."""
+        here = self.scope.get(name)
+        if here is not None or self.outer is None or self.closed:
+            return here
+        found = self.outer.find(name)
+        if found is None or found.const is not None or self.inline:
+            return found
+        inside = Value(name, found.shape, found.dtype, None, self._capture(found), kind=found.kind)
+        inside.partial, inside.dims = found.partial, patterns.dims(found)
+        self.scope[name] = (
+            inside  # by the name asked for: inside a function it is called otherwise than where it was made
+        )
+        return inside
+
+    def left_out(self, name: str) -> bool:
+        """Whether that is an input of a function which its call leaves out."""
+        if not name or name in self.absent:
+            return True
+        return self.outer is not None and not self.closed and name not in self.scope and self.outer.left_out(name)
+
+    def _capture(self, found: Value) -> Entry:
+        """The variable by which this subgraph takes a value of the graph around it."""
+        assert found.entry is not None
+        key = id(found.entry.node), found.entry.index
+        if key not in self.captured:
+            name = self.shared.unique(f"{found.name or 'value'}_outer")
+            self.captured[key] = found, Node(None, name, (), hidden(found.dtype))
+        return Entry(self.captured[key][1])
+
+    def alone(self, *values: Value) -> bool:
+        """Whether the node being read is the only one in the whole model that reads these stored tensors, each of them once."""
+        return self.outer is None and all(v.const is not None and self.shared.reads.get(v.name) == 1 for v in values)
+
+    # -- nodes -----------------------------------------------------------------------------------------------------------
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name.startswith("__") or name not in REGISTRY:
+            raise AttributeError(name)
+        return lambda *inputs, **attrs: self.apply(name, *inputs, **attrs)
+
+    def apply(self, name: str, *inputs: Value, bodies: Sequence[Body] = (), **attrs: Any) -> Any:
+        """Append a node that applies an operator; gives its Value, or a tuple when it has several visible outputs.
+
+        Constants in, constant out: small results are computed here and now, unless a parameter is among the inputs."""
+        cls = REGISTRY[name]
+        if cls.inputs[:1] and cls.inputs[0].startswith("*") and cls.count in cls.fields:
+            attrs.setdefault(cls.count, len(inputs) + len(bodies))
+        op = cls.bind(**attrs)
+        if len(op.takes()) != len(inputs):
+            raise Unsupported(f"{name} takes {len(op.takes())} inputs ({', '.join(op.takes())}), got {len(inputs)}")
+        folded = None if bodies else self._fold(op, inputs)
+        if folded is not None:
+            return folded[0] if op.visible() == 1 else tuple(folded[: op.visible()])
+        family = name.startswith(FAMILY)
+        node = Node(
+            op, self.label, [self.entry(v, family=family) for v in inputs], op.dump(), [b.graph for b in bodies]
+        )
+        self._made.append(node)
+        specs = self._specs(node, inputs)
+        results = [Value("", s.shape, s.dtype, None, Entry(node, i)) for i, s in enumerate(specs)]
+        patterns.through(op, inputs, results)
+        return results[0] if op.visible() == 1 else tuple(results[: op.visible()])
+
+    def adopt(self, graph: Graph, known: Iterable[Node], likes: Iterable[Value]) -> list[Value]:
+        """The outputs of a graph that was made otherwise than by apply, each with the shape and dtype of a value. Its nodes that
+        were not known become parts of the node being read."""
+        there = {id(n) for n in known}
+        self._made += [n for n in graph.nodes if id(n) not in there and not n.is_variable]
+        return [Value("", v.shape, v.dtype, None, e) for e, v in zip(graph.outputs, likes)]
+
+    def _fold(self, op: Op, inputs: Sequence[Value]) -> list[Value] | None:
+        if (op.uses and set(op.uses) - {"values", "training"}) or op.mutates:
+            return None
+        if not inputs or any(v.const is None or v.weight for v in inputs):
+            return self._from_shapes(op, inputs)
+        if sum(v.const.size for v in inputs if v.const is not None) > FOLDED:
+            return None
+        shapes = self._infer(Node(op, self.label, [Entry(Node(None, "")) for _ in inputs]), inputs)
+        if any(s.shape is not None and is_known(s.shape) and np.prod(s.shape, dtype=float) > FOLDED for s in shapes):
+            return None
+        blank = [Spec()] * len(op.returns())
+        arrays = apply(op, [v.const for v in inputs if v.const is not None], blank, name=self.label)
+        if any(a.dtype.kind == "O" and not a.ndim and not isinstance(a[()], str) for a in arrays):
+            return None  # a sequence is no constant
+        return [Value("", a.shape, a.dtype, a) for a in arrays]
+
+    def _from_shapes(self, op: Op, inputs: Sequence[Value]) -> list[Value] | None:
+        """What follows from the shapes of the inputs alone, or from them and constants (Shape, Size)."""
+        if type(op).infer_value is Op.infer_value or any(v.weight for v in inputs[1:]):
+            return None
+        found = op.infer_value([v.const for v in inputs], [v.shape for v in inputs])
+        return None if found is None else [Value("", found.shape, found.dtype, found)]
+
+    def _specs(self, node: Node, inputs: Sequence[Value]) -> list[Spec]:
+        return self._infer(node, inputs)[: len(node.outputs)]
+
+    def _infer(self, node: Node, inputs: Sequence[Value]) -> list[Spec]:
+        """What is known of a node's outputs. Raises Unsupported when the inputs do not fit it."""
+        count = len(node.outputs)
+        try:
+            dtypes = node_dtypes(node, [v.dtype for v in inputs], [None] * count)[len(inputs) :]
+            known = [v.const if v.const is not None and v.const.size <= INLINE else None for v in inputs]
+            if getattr(node.op, "partial", False):
+                known = [patterns.with_unknown(v) if k is None else k for k, v in zip(known, inputs)]
+            shapes = node_shapes(node, [v.shape for v in inputs], [None] * count, known)[len(inputs) :]
+        except MXNetError as error:
+            raise Unsupported(str(error)) from error
+        return [Spec(s, d) for s, d in zip(shapes, dtypes)]
+
+    def itself(self, *inputs: Value | None, **attributes: Any) -> Any:
+        """The node as it stands: the operator of the family by its name, with these inputs and ONNX attributes."""
+        name = family_name(self.node.op_type, self.domain)
+        cls = REGISTRY[name]
+        given = list(inputs)
+        while given and given[-1] is None:
+            given.pop()
+        fields = {}
+        for key, value in attributes.items():
+            if key not in cls.fields:
+                raise Unsupported(
+                    f"attribute {key} is not known to {self.node.op_type}; it takes {', '.join(cls.fields)}"
+                )
+            kind = cls.fields[key].kind
+            kind = kind.kind if isinstance(kind, Optional) else kind
+            if isinstance(kind, DTypeKind) and isinstance(value, int):
+                value = dtype_of(value)
+            fields[key] = value
+        optional = getattr(cls, "optional", ())
+        if optional:
+            fields["given"] = tuple(n for n, v in zip(cls.inputs, given) if n in optional and v is not None)
+        if "num_outputs" in cls.fields and "num_outputs" not in fields:
+            fields["num_outputs"] = self.outputs
+        if not cls.inputs[:1] or not cls.inputs[0].startswith("*"):
+            missing = [
+                n for n, v in zip(cls.inputs, [*given, *[None] * len(cls.inputs)]) if v is None and n not in optional
+            ]
+            if missing or len(given) > len(cls.inputs):
+                raise Unsupported(f"got {len(given)} inputs, wanted {', '.join(cls.inputs)}")
+        return self.apply(name, *(v for v in given if v is not None), **fields)
+
+    # -- subgraphs ---------------------------------------------------------------------------------------------------------
+
+    def body(
+        self,
+        proto: onnx.GraphProto,
+        specs: Sequence[Spec | Value | None] = (),
+        kinds: Sequence[onnx.TypeProto | None] = (),
+    ) -> Body:
+        """A subgraph, read. specs: what is known of its inputs, None where that is what they declare; kinds: types of inputs that
+        declare none."""
+        inner = Importer(self.shared, self.opsets, self)
+        if inner.depth > DEPTH:
+            raise Unsupported(f"graphs are nested deeper than {DEPTH}")
+        inner.initializers(proto)
+        formal = []
+        for index, info in enumerate(proto.input):
+            spec = specs[index] if index < len(specs) else None
+            declared = declared_spec(info.type)
+            shape = known_dims(declared.shape) if spec is None else spec.shape
+            dtype = declared.dtype if spec is None or spec.dtype is None else spec.dtype
+            node = Node(None, self.shared.unique(info.name), (), hidden(dtype))
+            formal.append(node)
+            kind = info.type if info.type.WhichOneof("value") else kinds[index] if index < len(kinds) else None
+            inner.scope[info.name] = Value(info.name, shape, dtype, None, Entry(node), kind=kind)
+        results = inner._made_by(proto)
+        graph = Graph(inner._result(v) for v in results)
+        captured = inner.captured.values()
+        place = {id(n): i for i, n in enumerate((*formal, *(node for _, node in captured)))}
+        return Body(
+            graph,
+            tuple(place[id(n)] for n in graph.variables()),
+            tuple(value for value, _ in captured),
+            len(formal),
+            results,
+        )
+
+    def branch(self, proto: onnx.GraphProto) -> tuple[Value, ...]:
+        """What a subgraph without inputs gives, its nodes read as part of this graph."""
+        inner = Importer(self.shared, self.opsets, self, inline=True)
+        inner.initializers(proto)
+        return inner._made_by(proto)
+
+    def _made_by(self, proto: onnx.GraphProto) -> tuple[Value, ...]:
+        """The outputs of a subgraph whose inputs and initializers are there. Raises _Reported when it cannot be read."""
+        problems = len(self.shared.problems)
+        self.walk(proto.node)
+        results = []
+        for info in proto.output:
+            value = self.find(info.name)
+            if value is None:
+                raise Unsupported(f"the subgraph's output {info.name} is made by nothing")
+            if value.kind is None and info.type.WhichOneof("value") not in (None, "tensor_type"):
+                value.kind = info.type
+            results.append(value)
+        if len(self.shared.problems) > problems:
+            raise _Reported("its subgraph cannot be read")
+        return tuple(results)
+
+    def _result(self, value: Value) -> Entry:
+        return self.entry(value, family=True)
+
+    # -- the walk ----------------------------------------------------------------------------------------------------------
+
+    def initializers(self, graph: onnx.GraphProto) -> None:
+        """Put the graph's stored tensors into the scope; floats are weights wherever they stand, single numbers aside."""
+        for tensor in graph.initializer:
+            self._store(tensor.name, self.shared.file.array(tensor))
+        for sparse in graph.sparse_initializer:
+            self._store(sparse.values.name, self.shared.file.sparse(sparse))
+
+    def _store(self, name: str, array: np.ndarray) -> None:
+        trained = array.dtype.kind == "f" or array.dtype.name == "bfloat16"
+        self.scope[name] = Value(name, array.shape, array.dtype, array, weight=trained and array.ndim > 0)
+        if self.outer is None:
+            self.shared.stored[id(array)] = name
+
+    def walk(self, nodes: Iterable[onnx.NodeProto]) -> None:
+        """Read nodes, inputs before users whatever their order in the file."""
+        listed = list(nodes)
+        order = ordered(listed)
+        if order is not listed:
+            self.shared.repairs.append("nodes stood before what they read: put in order")
+        for node in order:
+            self._read(node)
+
+    def _read(self, proto: onnx.NodeProto) -> None:
+        self.node, self._made = proto, []
+        self.domain = "" if proto.domain == "ai.onnx" else proto.domain
+        try:
+            inputs = [self._input(name) for name in proto.input]
+            attributes = {a.name: attribute_of(a, self._references, self.shared.file) for a in proto.attribute}
+            attributes = {k: v for k, v in attributes.items() if v is not None and k not in _IGNORED}
+            found = self._translate(inputs, attributes)
+            results = list(found) if isinstance(found, tuple | list) else [found]
+            self._follow(inputs, attributes, results)
+            if any(self.wants(i) for i in range(len(results), len(proto.output))):
+                raise Unsupported(f"output {proto.output[len(results)]} is not computed")
+        except (Unsupported, MXNetError, *_CARELESS) as error:
+            # what follows from a node that could not be read is no problem of its own
+            follows = isinstance(error, _Reported) or any(map(self._is_stand_in, proto.input))
+            if isinstance(error, Unread) or not follows:
+                self.shared.problems.append(Problem(self.label, proto.op_type, _reason(error)))
+            foreign = Foreign(proto.op_type, 0, len(proto.output), str(error))
+            node = Node(foreign, self.label)
+            results = [Value(n, None, None, None, Entry(node, i)) for i, n in enumerate(proto.output)]
+            self.shared.unread[id(node)] = node
+        if self.shared.unread and any(map(self._is_stand_in, proto.input)):
+            self.shared.unread.update((id(node), node) for node in self._made)
+        self._leave(proto, results)
+
+    def _follow(
+        self, inputs: Sequence[Value | None], attributes: Mapping[str, Any], results: list[Value | None]
+    ) -> None:
+        """Note what of a node's whole numbers follows from sizes that only the run will tell."""
+        first = results[0] if results else None
+        if self.domain or first is None or first.const is not None:
+            return
+        patterns.shaped(self.node.op_type, inputs, first)
+        found = patterns.follow(self.node.op_type, inputs, attributes, first)
+        if found is not None:
+            first.partial = found
+            if not any(isinstance(n, patterns.Count) for n in found.reshape(-1)):
+                array = found.astype(first.dtype)
+                results[0] = Value("", array.shape, array.dtype, array)
+
+    def _input(self, name: str) -> Value | None:
+        if self.left_out(name):
+            return None
+        found = self.find(name)
+        if found is None:
+            raise Unsupported(f"its input {name} is neither an input of the model, a parameter, nor made by a node")
+        return found
+
+    def _is_stand_in(self, name: str) -> bool:
+        """Whether a tensor stands for the output of a node that could not be read, or follows from one."""
+        found = self.find(name) if name else None
+        return found is not None and found.entry is not None and id(found.entry.node) in self.shared.unread
+
+    def _leave(self, proto: onnx.NodeProto, results: Sequence[Value | None]) -> None:
+        """Name what has been made: the node after itself or its first output, and its parts after it."""
+        final = {id(v.entry.node) for v in results if v is not None and v.entry is not None}
+        if self._made:
+            first = next((o for o in proto.output if o), "")
+            base = proto.name or (first.removesuffix("_output") if len(first) > 7 else first)
+            for node in reversed(self._made):
+                # the node that gives the results goes by the name; others are its parts
+                assert node.op is not None
+                node.name = self.shared.unique(base if id(node) in final else f"{base}/{node.op.name.strip('_')}")
+        for name, value in zip(proto.output, results):
+            if name and value is not None:
+                known = Value(
+                    name, value.shape, value.dtype, value.const, value.entry, weight=value.weight, kind=value.kind
+                )
+                known.partial, known.dims, known.parts = value.partial, value.dims, value.parts
+                self.scope[name] = known
+
+    def _translate(self, inputs: list[Value | None], attributes: dict[str, Any]) -> Any:
+        name = self.node.op_type
+        function = self.shared.functions.get((self.node.domain, name, getattr(self.node, "overload", "")))
+        if function is not None:
+            return self.expand(function, inputs)
+        opset = self.opsets.get(self.domain, self.shared.opsets.get(self.domain, 1))
+        if not self.domain:
+            inputs, attributes, opset = repair.amended(self, inputs, attributes, opset)
+        reading = reading_of(self.domain, name, opset)
+        if reading is None:
+            standard = standard_of(
+                self.node, self.domain, opset, lambda: [_type_of(self._input(n)) for n in self.node.input]
+            )
+            if standard is not None:
+                return self.expand(standard, inputs)
+            reason = NOT_IMPORTED.get((self.domain, name))
+            where = f" of domain {self.domain}" if self.domain else ""
+            raise Unread(reason or f"no reading for {name}{where} at opset {opset}")
+        while inputs and inputs[-1] is None:
+            inputs.pop()
+        problems = []
+        unknown = [a for a in attributes if a not in reading.attributes]
+        if unknown and not reading.everything:
+            earlier = earlier_reading_of(self.domain, name, opset, attributes)
+            if earlier is not None:
+                self.repaired(f"attribute {', '.join(unknown)} belongs to an older opset than {opset}: read as there")
+                reading, unknown = earlier, []
+        if unknown and not reading.everything:
+            known = ", ".join(sorted(reading.attributes)) or "none"
+            problems.append(f"unknown attribute {', '.join(unknown)} (at opset {opset} it takes {known})")
+        missing = sorted(reading.required - set(attributes))
+        if missing:
+            problems.append(f"attribute {', '.join(missing)} is required")
+        if not reading.least <= len(inputs) <= (reading.most or len(inputs)):
+            problems.append(f"got {len(inputs)} inputs, wanted {reading.least} to {reading.most or 'any number'}")
+        if problems:
+            raise Unsupported("; ".join(problems))
+        return repair.finished(self, reading.handler(self, *inputs, **attributes))
+
+    def expand(self, function: onnx.FunctionProto, inputs: Sequence[Value | None]) -> list[Value | None]:
+        """The outputs of a function's nodes, read in a scope of their own that belongs to this graph."""
+        opsets = {("" if o.domain == "ai.onnx" else o.domain): o.version for o in function.opset_import}
+        key = function.domain, function.name, getattr(function, "overload", "")
+        within: Importer | None = self
+        while within is not None:
+            if within.function == key:
+                raise Unsupported(
+                    f"the function {function.name} calls itself, wanted functions that end; write it as a Loop"
+                )
+            within = within.outer
+        inner = Importer(self.shared, {**self.opsets, **opsets}, self, function=key)
+        if inner.depth > DEPTH:
+            raise Unsupported(f"functions call each other deeper than {DEPTH}")
+        self.shared.expanded += len(function.node)
+        if self.shared.expanded > EXPANDED:
+            raise Unsupported(f"the model's functions expand to more than {EXPANDED} nodes")
+        references = {a.name: a for a in function.attribute_proto}
+        for attribute in self.node.attribute:
+            resolved = attribute
+            if attribute.ref_attr_name:
+                if attribute.ref_attr_name not in self._references:
+                    continue
+                resolved = self._references[attribute.ref_attr_name]
+            references[attribute.name] = resolved
+        inner._references = references
+        for formal, value in zip(function.input, inputs):
+            if value is not None:
+                inner.scope[formal] = value
+        inner.absent = frozenset(function.input) - set(inner.scope)
+        problems = len(self.shared.problems)
+        inner.walk(function.node)
+        if len(self.shared.problems) > problems:
+            inside = self.shared.problems[problems:]
+            del self.shared.problems[problems:]
+            raise Unsupported(f"in the function {function.name}: {'; '.join(map(str, inside))}")
+        return [inner.find(name) for name in function.output]
+
+
+def _reason(error: Exception) -> str:
+    """Why a node cannot be read."""
+    if not isinstance(error, _CARELESS) or isinstance(error, MXNetError):
+        return str(error)
+    return f"cannot be read: its attributes and inputs do not go together ({type(error).__name__}: {error})"
+
+
+def _type_of(value: Value | None) -> onnx.TypeProto:
+    """The type of an input for a definition that depends on it. Raises Unsupported where it is not known."""
+    if value is None:
+        return onnx.TypeProto()
+    if value.kind is not None:
+        return value.kind
+    if value.dtype is None:
+        raise Unsupported(f"the dtype of {value.name} is not known")
+    dims = None if value.shape is None else [None if d is UNKNOWN else d for d in value.shape]
+    return onnx.helper.make_tensor_type_proto(code_of(value.dtype), dims)
