@@ -66,6 +66,7 @@ def _read() -> list[str]:
         "Those that",
         "ONNX itself defines by others and that are not in the table are read as these. Operators that MXNet lacks, or has in a",
         "narrower form, become operators of the family `_onnx_` ([decision 0011](decisions/0011-the-family-onnx.md)).",
+        "What of ONNX's own tests does not pass: [backend-suite.md](backend-suite.md).",
         "",
         "| domain | operator | read from opset |",
         "|---|---|---|",

@@ -140,6 +140,8 @@ class Shared:
         self.params: dict[str, np.ndarray] = {}
         self.parameters: dict[int, Entry] = {}
         """The variables that hold them, by the id of the array."""
+        self.results = {o.name for o in proto.graph.output}
+        """What the model gives."""
         self.expanded = 0
         """Nodes of functions that have been read."""
         self.sizes: dict[patterns.Count, list[tuple[Value, int]]] = {}

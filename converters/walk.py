@@ -446,7 +446,9 @@ class Importer:
         final = {id(v.entry.node) for v in results if v is not None and v.entry is not None}
         if self._made:
             first = next((o for o in proto.output if o), "")
-            base = proto.name or (first.removesuffix("_output") if len(first) > 7 else first)
+            own = first.removesuffix("_output") if len(first) > 7 else first
+            # what the model gives goes by the name it is known by, whatever its node is called
+            base = own if self.outer is None and first in self.shared.results else proto.name or own
             for node in reversed(self._made):
                 # the node that gives the results goes by the name; others are its parts
                 assert node.op is not None

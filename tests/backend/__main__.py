@@ -13,6 +13,7 @@ from onnx.backend.test import BackendTest
 
 from bridge.onnx_backend import OnnxBackend
 from tests.backend.again import Again
+from tests.backend.exceptions import markdown
 
 
 def main() -> None:
@@ -21,7 +22,11 @@ def main() -> None:
     parser.add_argument("pattern", nargs="?", default="")
     parser.add_argument("--verbose", action="store_true", help="show where each failure comes from")
     parser.add_argument("--again", action="store_true", help="import, export, import, and compare bit for bit")
+    parser.add_argument("--document", action="store_true", help="print docs/backend-suite.md")
     arguments = parser.parse_args()
+    if arguments.document:
+        print(markdown(), end="")
+        return
     passed: collections.Counter[str] = collections.Counter()
     total: collections.Counter[str] = collections.Counter()
     start = time.perf_counter()

@@ -4,6 +4,10 @@ test_suite.py fails for a test in here that passes, so a closed gap leaves the l
 
 import re
 
+MEASURED = """Measured on 2026-11-21 with onnx 1.23.2 on its 2,033 tests for CPUs: 2,023 pass, and as many after an export and a
+second import, bit for bit (onnx's own evaluator: 2,006; onnxruntime 1.31: 1,559). By kind: node 1,874 of 1,884, light networks 9 of
+9, simple 23 of 23, PyTorch converted 82 of 82, PyTorch operators 35 of 35."""
+
 EXCEPTIONS: dict[str, str] = {
     "test_attention_4d_causal_fp16_expanded_cpu": (
         "a chain of float16 operators; we add in float32 and round once per operator, the recorded numbers in float16: 2 of 192"
@@ -23,10 +27,27 @@ RANDOM: dict[str, str] = {
 }
 """Tests that no right implementation passes but by chance; they are not run."""
 
-NOT_WRITTEN: dict[str, str] = {}
-"""Tests that pass, but whose model is not written as ONNX again with the same bits, with the reason."""
-
 
 def reason(name: str, table: dict[str, str]) -> str | None:
     """Why a test does not pass; None for those that have to."""
     return next((why for pattern, why in table.items() if re.fullmatch(pattern, name)), None)
+
+
+def markdown() -> str:
+    """The exceptions as docs/backend-suite.md holds them."""
+    rows = [f"| `{pattern}` | {why} |" for pattern, why in {**EXCEPTIONS, **RANDOM}.items()]
+    return "\n".join(
+        [
+            "# ONNX's backend suite on our engine",
+            "",
+            "Written by `python -m tests.backend --document > docs/backend-suite.md`; `python -m tests.backend` counts anew, and a",
+            "test fails for an entry below that passes.",
+            "",
+            MEASURED,
+            "",
+            "| tests that do not pass | why |",
+            "|---|---|",
+            *rows,
+            "",
+        ]
+    )

@@ -146,9 +146,13 @@ BROKEN = {
         opset=20,
     ),
     "weights of another rank": model(
-        [helper.make_node("ConvTranspose", ["x", "w"], ["y"])], [("x", FLOAT, [1, 1, 2, 2])], stored={"w": np.float32(1)}
+        [helper.make_node("ConvTranspose", ["x", "w"], ["y"])],
+        [("x", FLOAT, [1, 1, 2, 2])],
+        stored={"w": np.float32(1)},
     ),
-    "a kernel for no axes": model([helper.make_node("AveragePool", ["x"], ["y"], kernel_shape=[2, 2])], [("x", FLOAT, [])]),
+    "a kernel for no axes": model(
+        [helper.make_node("AveragePool", ["x"], ["y"], kernel_shape=[2, 2])], [("x", FLOAT, [])]
+    ),
     "an axis that is not there": model([helper.make_node("Split", ["x"], ["y"], axis=-3, num_outputs=1)], [X]),
     "pads that are too few": model(
         [helper.make_node("Pad", ["x", "p"], ["y"])], [("x", FLOAT, [1, 2])], stored={"p": np.array([1])}

@@ -363,3 +363,12 @@ def test_inputs_that_are_no_tensors_keep_their_type() -> None:
         "s": "seq(tensor(float)[?,3])",
         "i": None,
     }
+
+
+def test_what_the_model_gives_keeps_its_name() -> None:
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["": 17]>
+net (float[2, 3] x) => (float[2, 3] logits) { h = Relu (x)  logits = Sigmoid (h) }""")
+    model.graph.node[0].name, model.graph.node[1].name = "/act/Relu", "/head/Sigmoid"
+    found = import_model(model)
+    assert [n.name for n in found.graph.nodes] == ["x", "/act/Relu", "logits"]
+    assert found.graph.outputs[0].name == "logits_output"

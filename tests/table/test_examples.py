@@ -90,7 +90,10 @@ def test_onnxruntime_computes_the_same(example: Example, parameters: set[str]) -
         assert not parameters
         return
     first, again = Program(graph).run(feeds), Program(graph).run(feeds)
-    random = not all(np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in zip(first, again))
+    drawn = not all(np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in zip(first, again))
+    random = drawn or (
+        "rng" in example.op.uses and "training" not in example.op.uses
+    )  # two draws may be the same by chance
     for got, want in zip(run_witness(model, feeds, example), first, strict=True):
         if random:
             assert (got.shape, got.dtype) == (want.shape, want.dtype)
