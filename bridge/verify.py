@@ -278,8 +278,8 @@ def _refuse_random(*engines: Engine) -> None:
     if found:
         raise BadInput(
             f"the model draws random numbers, at {', '.join(dict.fromkeys(found))}: runs differ by themselves, so nothing can "
-            "be said of equivalence; verify at outputs before these nodes (--outputs), or leave verification out "
-            "(--no-verify)"
+            "be said of equivalence; leave verification out (--no-verify), or convert and verify at outputs before these nodes "
+            "(--outputs)"
         )
 
 

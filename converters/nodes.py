@@ -9,6 +9,8 @@ from typing import Any
 import onnx
 from onnx import AttributeProto
 
+from hybrid.graph.graph import in_order
+
 from .error import ConversionError, Unsupported
 from .reader import OnnxFile
 
@@ -27,7 +29,7 @@ def reads(node: onnx.NodeProto) -> Iterator[str]:
 
 
 def ordered(nodes: list[onnx.NodeProto]) -> list[onnx.NodeProto]:
-    """The nodes, inputs before users; as they stand when that is so already. Raises ConversionError for a cycle, and for a tensor
+    """The nodes, inputs before users; in the order they stand in when that is so already. Raises ConversionError for a cycle, and for a tensor
     that several nodes make: runtimes do not agree on which of them counts."""
     made = Counter(name for node in nodes for name in node.output if name)
     twice = [name for name, count in made.items() if count > 1]
@@ -36,26 +38,10 @@ def ordered(nodes: list[onnx.NodeProto]) -> list[onnx.NodeProto]:
             f"broken model: several nodes make {', '.join(twice[:10])}, wanted one each; export it again"
         )
     maker = {name: i for i, node in enumerate(nodes) for name in node.output if name}
-    needs = [{maker[n] for n in reads(node) if n in maker} for node in nodes]
-    if all(all(j < i for j in need) for i, need in enumerate(needs)):
-        return nodes
-    readers: list[list[int]] = [[] for _ in nodes]
-    waiting = [len(need) for need in needs]
-    for i, need in enumerate(needs):
-        for j in need:
-            readers[j].append(i)
-    ready = [i for i, count in enumerate(waiting) if not count][::-1]
-    order = []
-    while ready:
-        i = ready.pop()
-        order.append(i)
-        for reader in readers[i]:
-            waiting[reader] -= 1
-            if not waiting[reader]:
-                ready.append(reader)
-    if len(order) < len(nodes):
-        stuck = [nodes[i].name or nodes[i].output[0] for i in range(len(nodes)) if waiting[i]]
-        raise ConversionError(f"broken model: a cycle through {', '.join(stuck[:10])}")
+    order, stuck = in_order([{maker[n] for n in reads(node) if n in maker} for node in nodes])
+    if stuck:
+        names = [nodes[i].name or nodes[i].output[0] for i in stuck[:10]]
+        raise ConversionError(f"broken model: a cycle through {', '.join(names)}")
     return [nodes[i] for i in order]
 
 

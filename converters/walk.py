@@ -383,7 +383,7 @@ class Importer:
         """Read nodes, inputs before users whatever their order in the file."""
         listed = list(nodes)
         order = ordered(listed)
-        if order is not listed:
+        if any(a is not b for a, b in zip(order, listed)):
             self.shared.repairs.append("nodes stood before what they read: put in order")
         for node in order:
             self._read(node)
@@ -478,7 +478,8 @@ class Importer:
                 return self.expand(standard, inputs)
             reason = NOT_IMPORTED.get((self.domain, name))
             where = f" of domain {self.domain}" if self.domain else ""
-            raise Unread(reason or f"no reading for {name}{where} at opset {opset}")
+            hint = f"register one with converters.reads({name!r}), see CONTRIBUTING.md"
+            raise Unread(reason or f"no reading for {name}{where} at opset {opset}; {hint}")
         while inputs and inputs[-1] is None:
             inputs.pop()
         problems = []

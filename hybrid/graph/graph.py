@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
 from ..error import OpError
@@ -84,6 +84,27 @@ def topological(outputs: Iterable[Entry]) -> list[Node]:
                 order.append(node)
                 stack.pop()
     return order
+
+
+def in_order(needs: Sequence[Collection[int]]) -> tuple[list[int], list[int]]:
+    """Numbers of nodes so that each comes after those it needs, and those that stand in or behind a cycle. needs: for each node the
+    different nodes that it needs. What is in order already stays as it is."""
+    if all(j < i for i, need in enumerate(needs) for j in need):
+        return list(range(len(needs))), []
+    waiting = [len(need) for need in needs]
+    readers: list[list[int]] = [[] for _ in needs]
+    for index, need in enumerate(needs):
+        for source in need:
+            readers[source].append(index)
+    ready = [i for i, count in enumerate(waiting) if not count][::-1]
+    order = []
+    while ready:
+        order.append(ready.pop())
+        for reader in readers[order[-1]]:
+            waiting[reader] -= 1
+            if not waiting[reader]:
+                ready.append(reader)
+    return order, [i for i, count in enumerate(waiting) if count]
 
 
 class Graph:

@@ -16,7 +16,7 @@ from typing import Any
 from ..error import FormatError, OpError
 from ..op import Op, lookup
 from ..params import describe
-from .graph import Entry, Graph, Node, topological
+from .graph import Entry, Graph, Node, in_order, topological
 
 VERSION = 10901  # what written files claim: MXNet 1.9.1
 BEFORE_VERSIONS = 800  # files that name no version are of 0.8 or before
@@ -156,24 +156,9 @@ def _validate(raw: list[Any], heads: Any, source: str) -> None:
 
 def _order(raw: list[Any], source: str) -> list[int]:
     """Node indices with inputs before users; files list them so, but need not. Raises FormatError for a cycle."""
-    waiting = [len({r[0] for r in n.get("inputs", ())}) for n in raw]
-    readers: list[list[int]] = [[] for _ in raw]
-    for index, node in enumerate(raw):
-        for source_index in {r[0] for r in node.get("inputs", ())}:
-            readers[source_index].append(index)
-    if all(r[0] < i for i, n in enumerate(raw) for r in n.get("inputs", ())):
-        return list(range(len(raw)))
-    ready = [i for i, count in enumerate(waiting) if count == 0]
-    order = []
-    while ready:
-        index = ready.pop()
-        order.append(index)
-        for reader in readers[index]:
-            waiting[reader] -= 1
-            if waiting[reader] == 0:
-                ready.append(reader)
-    if len(order) < len(raw):
-        inside = [raw[i]["name"] for i in range(len(raw)) if waiting[i] > 0]
+    order, stuck = in_order([{r[0] for r in n.get("inputs", ())} for n in raw])
+    if stuck:
+        inside = [raw[i]["name"] for i in stuck]
         raise FormatError(f"{source}: broken graph: a cycle through {', '.join(inside[:10])}")
     return order
 
