@@ -29,8 +29,9 @@ def reads(node: onnx.NodeProto) -> Iterator[str]:
 
 
 def ordered(nodes: list[onnx.NodeProto]) -> list[onnx.NodeProto]:
-    """The nodes, inputs before users; in the order they stand in when that is so already. Raises ConversionError for a cycle, and for a tensor
-    that several nodes make: runtimes do not agree on which of them counts."""
+    """The nodes, inputs before users; in the order they stand in when that is so already.
+
+    Raises ConversionError for a cycle, and for a tensor that several nodes make: runtimes do not agree on which of them counts."""
     made = Counter(name for node in nodes for name in node.output if name)
     twice = [name for name, count in made.items() if count > 1]
     if twice:
