@@ -273,7 +273,8 @@ def _warnings(model: Model) -> list[str]:
 
 
 def check_model(converted: Converted) -> None:
-    """onnx.checker with shape inference. Large weights stand in as inputs: their values matter to neither.
+    """onnx.checker with shape inference. Large weights stand in as inputs: their values matter to neither. Models with control flow
+    are checked without where inference fails: inside a body it takes constants of the graph around it for empty.
 
     Raises ConversionError."""
     model = onnx.ModelProto()
@@ -284,8 +285,14 @@ def check_model(converted: Converted) -> None:
             model.graph.initializer.append(onnx.numpy_helper.from_array(np.asarray(array, order="C"), name))
         else:
             model.graph.input.append(onnx.helper.make_tensor_value_info(name, code, array.shape))
+    bodies = any(a.type == onnx.AttributeProto.GRAPH for n in model.graph.node for a in n.attribute)
     try:
-        onnx.checker.check_model(model, full_check=True)
+        try:
+            onnx.checker.check_model(model, full_check=True)
+        except onnx.shape_inference.InferenceError:
+            if not bodies:
+                raise
+            onnx.checker.check_model(model)
     except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
         raise converters.ConversionError(
             f"the converted model is not valid ONNX, a fault of gluonnx: {error}"

@@ -326,7 +326,13 @@ class Importer:
             node = Node(None, self.shared.unique(info.name), (), hidden(dtype))
             formal.append(node)
             kind = info.type if info.type.WhichOneof("value") else kinds[index] if index < len(kinds) else None
-            inner.scope[info.name] = Value(info.name, shape, dtype, None, Entry(node), kind=kind)
+            value = Value(info.name, shape, dtype, None, Entry(node), kind=kind)
+            if shape == () and known_dims(declared.shape) == (1,):
+                # tf2onnx declares the counter of a Loop so, and uses it so; onnxruntime gives it as declared
+                value = inner.expand_dims(value, axis=0)
+                value.name = info.name
+                value.entry.node.name = self.shared.unique(f"{info.name}_1d")
+            inner.scope[info.name] = value
         results = inner._made_by(proto)
         graph = Graph(inner._result(v) for v in results)
         captured = inner.captured.values()

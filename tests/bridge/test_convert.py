@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import onnx.parser
 import onnxruntime
 import pytest
 
@@ -266,3 +267,18 @@ def test_a_wrong_ranking_is_not_drawn_again(monkeypatch: pytest.MonkeyPatch) -> 
         bridge.convert(ranking(), inputs={"data": (1, 8)})
     assert caught.value.result.divergence is not None
     assert caught.value.result.divergence.kind == "local"
+
+
+def test_inference_that_does_not_see_constants_around_a_body_is_no_objection(tmp_path: Path) -> None:
+    """onnx takes the bounds of the Slice, which are stored around the Loop, for empty, and so the sizes for too few."""
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["": 17]>
+net (float[1, 1, h, w] x, int64 steps) => (float[n, 1, 1, 4, 4] y)
+<int64[1] zero = {0}, int64[1] two = {2}, int64[2] four = {4, 4}, bool on = {1}>
+{ y = Loop (steps, on) <body = step (int64 i, bool going) => (bool going_on, float[1, 1, 4, 4] z) {
+    going_on = Identity (going)  shape = Shape (x)  front = Slice (shape, zero, two, zero)
+    sizes = Concat <axis = 0> (front, four)  z = Resize <mode = "nearest"> (x, , , sizes) }> }""")
+    path = tmp_path / "loop.onnx"
+    onnx.save(model, path)
+    inputs = {"x": np.random.default_rng(0).standard_normal((1, 1, 3, 5)).astype(np.float32), "steps": np.array(2)}
+    bridge.import_onnx(path, output=tmp_path / "net", inputs=inputs)
+    assert bridge.convert(tmp_path / "net", inputs=inputs, output=tmp_path / "again.onnx").verified

@@ -462,3 +462,10 @@ def test_captures_are_inputs_of_the_node() -> None:
     (node,) = [n for n in import_model(parsed(text)).graph.nodes if n.op is not None and n.subgraphs]
     assert [e.node.name for e in node.inputs] == ["c", "a"]
     assert isinstance(node.inputs[1], Entry)
+
+
+def test_a_counter_that_is_declared_with_a_dimension_has_it() -> None:
+    text = """main (float[5] x, int64 steps) => (float[n, 1] y) <bool on = {1}, int64[1] one = {1}>
+{ y = Loop (steps, on) <body = step (int64[1] i, bool going) => (bool going_on, float[1] z) {
+    going_on = Identity (going)  next = Add (i, one)  z = Slice (x, i, next) }> }"""
+    agree(text, *({"x": np.arange(5, dtype=np.float32), "steps": np.array(n)} for n in (1, 3)))
