@@ -22,7 +22,7 @@ from converters.reader import OnnxFile, read_model
 from hybrid.error import MXNetError
 from hybrid.graph import json as symbol_json
 from hybrid.graph.graph import Graph
-from hybrid.op import Spec
+from hybrid.op import FAMILY, Spec
 
 from .compare import Tolerance, as_tolerance
 from .convert import Clock, NotEquivalent, Progress, Verified, check_target, publish
@@ -161,18 +161,11 @@ def not_in_mxnet(graph: Graph, params: Mapping[str, np.ndarray]) -> Iterator[str
     """What keeps MXNet 1.9.1 from loading a symbol: operators that it lacks, and arrays that its files cannot hold."""
     from hybrid.attrs import MXNET_DTYPES
 
-    lacking = Counter(n.op.name for n in _everywhere(graph) if n.op is not None and n.op.name.startswith("_onnx_"))
+    lacking = Counter(n.op.name for n in graph.everywhere() if n.op is not None and n.op.name.startswith(FAMILY))
     yield from (f"{name}, {count} times" if count > 1 else name for name, count in lacking.most_common())
     for name, array in params.items():
         if array.dtype.name not in MXNET_DTYPES:
             yield f"parameter {name} is {array.dtype}"
-
-
-def _everywhere(graph: Graph) -> Iterator[Any]:
-    for node in graph.nodes:
-        yield node
-        for body in node.subgraphs:
-            yield from _everywhere(body)
 
 
 def _loaded(path: Path) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from onnx.backend.base import Backend, BackendRep, namedtupledict
 
 from converters.importer import Imported, import_model
 from hybrid.graph.executor import Program
-from hybrid.ops.onnx.base import held, hold
+from hybrid.holding import held, hold
 
 
 class OnnxBackendRep(BackendRep):

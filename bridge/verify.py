@@ -258,12 +258,10 @@ RANDOM = frozenset(
 
 def samplers(graph: Graph) -> Iterator[Node]:
     """Nodes that draw random numbers in inference too, those of bodies included."""
-    for node in graph.nodes:
+    for node in graph.everywhere():
         op = node.op
         if op is not None and "rng" in op.uses and ("training" not in op.uses or getattr(op, "mode", "") == "always"):
             yield node
-        for body in node.subgraphs:
-            yield from samplers(body)
 
 
 def _refuse_random(*engines: Engine) -> None:

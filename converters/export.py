@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -53,7 +53,7 @@ def opsets_for(graph: Graph, default: int | None = None, newest: int | None = No
     oldest, from the default on, at which there is a translation for all."""
     newest = newest_opset() if newest is None else newest
     enough = best = default_opset() if default is None else default
-    for node in _everywhere(graph):
+    for node in graph.everywhere():
         if node.op is None or node.op.name not in EXPORT:
             continue
         enough = max(enough, min(EXPORT[node.op.name]))
@@ -109,7 +109,7 @@ def convert(
 def untranslatable(graph: Graph, opset: int | None = None) -> list[Problem]:
     """Every node that has no translation at all (whatever its inputs), without converting."""
     opset = opsets_for(graph)[-1] if opset is None else opset
-    return [p for n in _everywhere(graph) if (p := _no_handler(n, opset))]
+    return [p for n in graph.everywhere() if n.op is not None and (p := _no_handler(n, opset))]
 
 
 def _no_handler(node: Node, opset: int) -> Problem | None:
@@ -120,15 +120,6 @@ def _no_handler(node: Node, opset: int) -> Problem | None:
         reason = NOT_EXPORTED.get(node.op.name, f"no translation at opset {opset}")
         return Problem(node.name, node.op.name, reason)
     return None
-
-
-def _everywhere(graph: Graph) -> Iterator[Node]:
-    """The nodes that apply an operator, those of subgraphs too."""
-    for node in graph.nodes:
-        if node.op is not None:
-            yield node
-        for inner in node.subgraphs:
-            yield from _everywhere(inner)
 
 
 def _read(graph: Graph) -> set[tuple[int, int]]:

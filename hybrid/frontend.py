@@ -22,7 +22,7 @@ SUBMODULES = {
     "contrib": "_contrib_",
     "image": "_image_",
     "linalg": "_linalg_",
-    "onnx": "_onnx_",
+    "onnx": FAMILY,
     "sparse": "_sparse_",
 }
 """Submodules of nd and sym, with the prefix of the operators' names that they show without it."""

@@ -15,8 +15,8 @@ from ..context import Context
 from ..error import MXNetError, OperandError, OpError
 from ..graph.graph import Entry, Graph, Node
 from ..graph.infer import infer
+from ..holding import held, hold
 from ..ndarray import NDArray, from_numpy
-from ..ops.onnx.base import held, hold
 from ..shapes import is_known
 from ..symbol import Symbol
 from .base_parameter import ParameterError

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 from ..error import OpError
@@ -120,6 +120,13 @@ class Graph:
             for name, entry in zip(node.op.takes(), node.inputs)
             if name in node.op.mutates and entry.node.is_variable
         }
+
+    def everywhere(self) -> Iterator[Node]:
+        """All nodes, those of the bodies of control flow too."""
+        for node in self.nodes:
+            yield node
+            for body in node.subgraphs:
+                yield from body.everywhere()
 
     def variables(self) -> list[Node]:
         return [n for n in self.nodes if n.is_variable]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -41,20 +41,13 @@ def rule_through(node: Node, F: Any) -> Rule:  # noqa: N803
 
 def _check(name: str, body: Graph) -> None:
     # the way back runs the body once more
-    for node in _all_nodes(body):
+    for node in body.everywhere():
         if node.op is not None and ("rng" in node.op.uses or node.op.mutates):
             what = "is random" if "rng" in node.op.uses else "changes its auxiliary states"
             raise OpError(
                 f"{name}: the gradient runs the body again, whose node {node.name} ({node.op.name}) {what} each time; "
                 "take it out of the body"
             )
-
-
-def _all_nodes(graph: Graph) -> Iterator[Node]:
-    for node in graph.nodes:
-        yield node
-        for body in node.subgraphs:
-            yield from _all_nodes(body)
 
 
 def _smooth(dtype: np.dtype | None) -> bool:

@@ -12,8 +12,8 @@ from hybrid.gluon import SymbolBlock
 from hybrid.graph.executor import Program
 from hybrid.graph.gradient import gradients
 from hybrid.graph.graph import Graph
+from hybrid.holding import held, hold
 from hybrid.op import lookup
-from hybrid.ops.onnx.base import held, hold
 
 from .agreement import agree, parsed
 

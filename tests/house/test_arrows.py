@@ -34,6 +34,7 @@ LAYERS = (
         "name",
         "random",
         "engine",
+        "holding",
         "quiet",
         "single",
         "tape",

@@ -104,19 +104,6 @@ class LikeInputs(Standard):
         return self.infer_shape(*dtypes)
 
 
-def hold(value: Any) -> np.ndarray:
-    """What is no tensor (a sequence as a list of arrays, an optional without value as None, a map as a dict), as the array of no
-    dimension and dtype object in which the executor carries it."""
-    array = np.empty((), object)
-    array[()] = value
-    return array
-
-
-def held(array: np.ndarray) -> Any:
-    """What such an array holds."""
-    return array[()]
-
-
 @overload
 def ints(values: np.ndarray) -> Shape: ...
 @overload

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from ...holding import hold
 from ...op import op
 from ...shapes import UNKNOWN, identical, merge
 from ..common import axis_of
 from ..control import Backward, ControlFlow, common, truth
-from .base import BOOL, INT64, OBJECT, hold
+from .base import BOOL, INT64, OBJECT
 from .sequence import elements
 
 Locations = tuple[int, ...]

@@ -5,10 +5,11 @@ from typing import Any, Literal
 import numpy as np
 
 from ...attrs import DType, kind_of
+from ...holding import held, hold
 from ...op import op
 from ...shapes import UNKNOWN
 from ..common import want_rank
-from .base import FLOAT32, INT64, OBJECT, Collected, Pointwise, Standard, held, hold
+from .base import FLOAT32, INT64, OBJECT, Collected, Pointwise, Standard
 from .ml_linear import labels_of
 
 Array = np.ndarray

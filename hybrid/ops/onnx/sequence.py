@@ -4,10 +4,11 @@ attribute ``elem`` says its dtype where the model does."""
 
 import numpy as np
 
+from ...holding import held, hold
 from ...op import op
 from ...shapes import is_known
 from ..common import axis_of
-from .base import BOOL, INT64, OBJECT, Collected, held, hold, ints
+from .base import BOOL, INT64, OBJECT, Collected, ints
 
 
 class Collection(Collected):
