@@ -6,7 +6,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -124,12 +124,12 @@ def verify(
 
 def named(result: VerifyResult, a: str, b: str, seconds: float) -> VerifyResult:
     """The result, with the names of the models and the time it took."""
-    return VerifyResult(**{**result.__dict__, "a": a, "b": b, "seconds": seconds})
+    return replace(result, a=a, b=b, seconds=seconds)
 
 
 def with_warnings(result: VerifyResult, notes: Sequence[str]) -> VerifyResult:
     """The result, with further warnings before its own."""
-    return VerifyResult(**{**result.__dict__, "warnings": (*notes, *result.warnings)})
+    return replace(result, warnings=(*notes, *result.warnings))
 
 
 def _example(shape: MaybeShape) -> str:

@@ -346,9 +346,9 @@ class Builder:
     def itself(self, domain: str, op_type: str, op: Any, inputs: Sequence[Value]) -> Any:
         """An operator of the family ``_onnx_`` as the ONNX operator that it is: fields are attributes, optional inputs keep their
         places. Raises Unsupported when the opset does not know an attribute that is not at its default."""
+        if domain != MS:
+            schema_of(op_type, self.opset, domain)
         schema = _defined(op_type, self.opset, domain)
-        if schema is None and domain != MS:
-            raise Unsupported(f"ONNX defines no {op_type} at opset {self.opset}{f' of {domain}' if domain else ''}")
         beyond = beyond_schema(domain, op_type, op, self.opset)
         if beyond:
             raise Unsupported(f"{op_type} has no {', '.join(beyond)} at opset {self.opset}; choose a newer opset")

@@ -221,7 +221,7 @@ class Importer:
             op, self.label, [self.entry(v, family=family) for v in inputs], op.dump(), [b.graph for b in bodies]
         )
         self._made.append(node)
-        specs = self._specs(node, inputs)
+        specs = self._infer(node, inputs)
         results = [Value("", s.shape, s.dtype, None, Entry(node, i)) for i, s in enumerate(specs)]
         patterns.through(op, inputs, results)
         return results[0] if op.visible() == 1 else tuple(results[: op.visible()])
@@ -255,9 +255,6 @@ class Importer:
             return None
         found = op.infer_value([v.const for v in inputs], [v.shape for v in inputs])
         return None if found is None else [Value("", found.shape, found.dtype, found)]
-
-    def _specs(self, node: Node, inputs: Sequence[Value]) -> list[Spec]:
-        return self._infer(node, inputs)[: len(node.outputs)]
 
     def _infer(self, node: Node, inputs: Sequence[Value]) -> list[Spec]:
         """What is known of a node's outputs. Raises Unsupported when the inputs do not fit it."""
