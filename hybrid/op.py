@@ -52,6 +52,8 @@ REGISTRY: dict[str, type[Op]] = {}
 """Every operator under every name that MXNet knows it by."""
 BACKWARD = "_backward_"
 """Operators whose name starts so are parts of gradient rules: registered, but no operators of their own in OPS."""
+FUSED = "_fused_"
+"""Operators whose name starts so stand for several others in compiled graphs: registered, but in no file and not in OPS."""
 
 
 class Spec(NamedTuple):
@@ -322,7 +324,7 @@ def op(name: str, *aliases: str) -> Callable[[T], T]:
             if known in REGISTRY:
                 raise TypeError(f"{known}: registered twice, by {REGISTRY[known].__module__} and {cls.__module__}")
             REGISTRY[known] = cls
-        if not name.startswith(BACKWARD):
+        if not name.startswith((BACKWARD, FUSED)):
             OPS[name] = cls
         return cls
 

@@ -189,7 +189,7 @@ def _leaky(x, slope):
     return y
 
 
-def _gelu(x):
+def gelu(x):
     """x times the normal distribution function, in pieces that stay in cache."""
     y = np.empty(x.shape, x.dtype)
     source, target = x.reshape(-1), y.reshape(-1)
@@ -303,7 +303,7 @@ class LeakyReLU(Op):
         elif self.act_type == "selu":
             y = np.where(x > 0, SELU_SCALE * x, (SELU_SCALE * SELU_ALPHA) * np.expm1(np.minimum(x, 0)))
         else:
-            y = _gelu(x)
+            y = gelu(x)
         return narrow(y, data.dtype)
 
     def gradient(self, F, dy, x, *arrays):

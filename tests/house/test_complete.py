@@ -1,7 +1,7 @@
 """Nothing is half there: every operator can be tested, and every gap says why it is one."""
 
 from converters.registry import EXPORT, NOT_EXPORTED, OLDEST
-from hybrid.op import BACKWARD, OPS, REGISTRY
+from hybrid.op import BACKWARD, FUSED, OPS, REGISTRY
 from hybrid.ops.control import ControlFlow
 from hybrid.ops.onnx.base import Collected
 from tests.table.examples import examples
@@ -31,4 +31,4 @@ def test_every_name_leads_to_one_operator() -> None:
     for name, cls in REGISTRY.items():
         assert name == cls.name or name in cls.aliases
         assert REGISTRY[cls.name] is cls
-        assert cls.name in OPS or cls.name.startswith(BACKWARD)
+        assert cls.name in OPS or cls.name.startswith((BACKWARD, FUSED))

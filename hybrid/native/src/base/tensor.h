@@ -1,0 +1,53 @@
+// What a kernel is told of its operands when it is bound. No values: those come with each run.
+#pragma once
+
+#include <cstdint>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace gluonnx {
+
+enum class DType : std::uint8_t { f32, f64, f16, bf16, i8, u8, i32, i64, b1 };
+
+constexpr std::size_t size_of(DType t) {
+  switch (t) {
+    case DType::f64:
+    case DType::i64: return 8;
+    case DType::f32:
+    case DType::i32: return 4;
+    case DType::f16:
+    case DType::bf16: return 2;
+    default: return 1;
+  }
+}
+
+// Width of a channel block. A blocked tensor has the shape (N, ceil(C/16), H, W, 16).
+constexpr std::int64_t BLOCK = 16;
+
+// An operand. Plain tensors are C-contiguous, whatever their shape (0-d and zero-size included).
+//
+// A blocked tensor may have `halo_h` rows and `halo_w` columns of zeros around each plane, which are part of its memory, so
+// that padded convolutions read without looking where they are; the executor writes the zeros, kernels write the inside
+// only. Images may lie further apart than they are large (`batch_stride`), when the tensor is a part of a concatenation.
+// The data pointer of a run points to the first element INSIDE the halo.
+// Lanes of the last block beyond the true number of channels hold anything: whoever mixes channels does not read them.
+struct Tensor {
+  DType dtype = DType::f32;
+  std::vector<std::int64_t> shape;
+  bool blocked = false;
+  int halo_h = 0, halo_w = 0;
+  std::int64_t batch_stride = 0;  // elements between images, blocked tensors only
+  bool constant = false;          // the values stay from run to run, and arrive with Kernel::prepare
+
+  std::int64_t size() const {
+    std::int64_t n = 1;
+    for (auto d : shape) n *= d;
+    return n;
+  }
+  int rank() const { return static_cast<int>(shape.size()); }
+  std::int64_t row_stride() const { return (shape[3] + 2 * halo_w) * BLOCK; }            // elements, blocked only
+  std::int64_t block_stride() const { return (shape[2] + 2 * halo_h) * row_stride(); }   // elements, blocked only
+};
+
+}  // namespace gluonnx

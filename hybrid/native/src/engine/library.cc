@@ -1,0 +1,73 @@
+#include "library.h"
+
+#include <iterator>
+#include <map>
+#include <stdexcept>
+
+#ifdef _WIN32
+#include <windows.h>
+#else
+#include <dlfcn.h>
+#endif
+
+namespace gluonnx {
+namespace {
+
+std::map<std::pair<std::string, std::string>, Bind> kernels;
+
+const char* const NAMES[] = {"float32", "float64", "float16", "bfloat16", "int8", "uint8", "int32", "int64", "bool"};
+
+const Entry* open(const std::string& path) {
+#ifdef _WIN32
+  HMODULE handle = LoadLibraryA(path.c_str());
+  if (!handle) throw std::runtime_error("cannot load " + path);
+  auto* symbol = reinterpret_cast<void*>(GetProcAddress(handle, "gluonnx_kernels"));
+#else
+  void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!handle) throw std::runtime_error(dlerror());
+  void* symbol = dlsym(handle, "gluonnx_kernels");
+#endif
+  if (!symbol) throw std::runtime_error(path + " is no library of kernels");
+  return reinterpret_cast<const Entry* (*)()>(symbol)();
+}
+
+}  // namespace
+
+const char* name_of(DType dtype) { return NAMES[static_cast<int>(dtype)]; }
+
+DType dtype_named(const std::string& name) {
+  for (int i = 0; i < static_cast<int>(std::size(NAMES)); ++i)
+    if (name == NAMES[i]) return static_cast<DType>(i);
+  throw std::invalid_argument("no kernel knows the dtype " + name);
+}
+
+void load_library(const std::string& path) {
+  std::map<std::pair<std::string, std::string>, Bind> found;
+  for (const Entry* e = open(path); e->op; ++e)
+    if (e->bind) found[{e->op, e->dtype}] = e->bind;
+  kernels = std::move(found);
+}
+
+std::vector<std::pair<std::string, std::string>> kernel_names() {
+  std::vector<std::pair<std::string, std::string>> names;
+  for (const auto& [key, bind] : kernels) names.push_back(key);
+  return names;
+}
+
+std::unique_ptr<Kernel> bind_kernel(const std::string& op, const Call& call) {
+  if (call.in.empty()) return nullptr;
+  auto found = kernels.find({op, name_of(call.in[0].dtype)});
+  if (found == kernels.end()) return nullptr;
+  auto kernel = found->second(call);
+  if (kernel) {
+    auto unread = call.attrs.unread();
+    if (!unread.empty()) {
+      std::string names;
+      for (const auto& name : unread) names += " " + name;
+      throw std::logic_error("the kernel of " + op + " did not read the attributes" + names);
+    }
+  }
+  return kernel;
+}
+
+}  // namespace gluonnx

@@ -1,0 +1,75 @@
+// A planned graph: steps over tensors whose places are known. One call runs all of it.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "../base/kernel.h"
+
+namespace gluonnx {
+
+// Where a tensor lives: at an offset of the arena, or in the memory of an input, an output or a constant.
+struct Place {
+  enum Kind { arena, input, output, constant } kind;
+  std::int64_t at;  // bytes into the arena, or which input, output or constant
+};
+
+struct Step {
+  std::string op;
+  Attrs attrs;
+  std::vector<int> in, out;  // numbers of tensors
+  bool host = false;         // no kernel wanted: NumPy does it
+};
+
+// Who does the steps without a kernel. Operands point to C-contiguous memory; results are to be written where they point.
+class Host {
+ public:
+  virtual ~Host() = default;
+  virtual void run(int step, const void* const* in, void* const* out) = 0;
+};
+
+// Immutable but for its constants; any number of threads may run it at once, each in an arena of its own.
+class Program {
+ public:
+  // Binds a kernel to each step. Throws what a kernel throws on bad attributes.
+  Program(std::vector<Tensor> tensors, std::vector<Place> places, std::vector<Step> steps, std::size_t arena, int inputs,
+          int outputs, int constants, int threads, bool precise);
+  ~Program();
+
+  // Values of the constants, which have to stay where they are. Packs again what belongs to those that `changed`.
+  // Not while the program runs.
+  void set_constants(const std::vector<const void*>& values, const std::vector<bool>& changed);
+
+  // seconds: null, or one number per step, which its time is added to.
+  void run(const void* const* inputs, void* const* outputs, Host* host, double* seconds = nullptr);
+
+  const std::vector<Tensor>& tensors() const { return tensors_; }
+  const Place& place(int tensor) const { return places_[tensor]; }
+  const std::vector<Step>& steps() const { return steps_; }
+  const Kernel* kernel(int step) const { return kernels_[step].get(); }
+  const std::vector<int>& input_tensors() const { return input_tensors_; }
+  const std::vector<int>& output_tensors() const { return output_tensors_; }
+  int constants() const { return static_cast<int>(constants_.size()); }
+  std::size_t bytes(int tensor) const;  // of memory, with halo
+  std::size_t arena_bytes() const { return arena_ + scratch_; }
+
+ private:
+  struct Lease;
+  std::byte* take_arena();
+  void give_arena(std::byte* memory);
+  void zero_halo(const Tensor& tensor, float* inside) const;
+
+  std::vector<Tensor> tensors_;
+  std::vector<Place> places_;
+  std::vector<Step> steps_;
+  std::vector<std::unique_ptr<Kernel>> kernels_;
+  std::vector<int> input_tensors_, output_tensors_;
+  std::vector<const void*> constants_;
+  std::size_t arena_, scratch_ = 0;
+  std::mutex lock_;
+  std::vector<std::byte*> idle_;
+};
+
+}  // namespace gluonnx

@@ -1,0 +1,29 @@
+// What a library of kernels shows to the outside: the list, compiled for one CPU level.
+#include "../base/kernel.h"
+
+namespace gluonnx {
+
+#ifdef GLUONNX_PARTIAL  // a developer's build of some families only: what is not there is null
+#define DECLARED __attribute__((weak))
+#else
+#define DECLARED
+#endif
+#define KERNEL(op, dtype, bind) DECLARED std::unique_ptr<Kernel> bind(const Call&);
+#include "kernels.inc"
+#undef KERNEL
+
+static const Entry TABLE[] = {
+#define KERNEL(op, dtype, bind) {op, dtype, bind},
+#include "kernels.inc"
+#undef KERNEL
+    {nullptr, nullptr, nullptr}};
+
+}  // namespace gluonnx
+
+#ifdef _WIN32
+#define SHOWN __declspec(dllexport)
+#else
+#define SHOWN __attribute__((visibility("default")))
+#endif
+
+extern "C" SHOWN const gluonnx::Entry* gluonnx_kernels() { return gluonnx::TABLE; }

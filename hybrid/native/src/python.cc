@@ -1,0 +1,240 @@
+// What Python sees of the compiled part: hybrid.native._core.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "engine/cpu.h"
+#include "engine/library.h"
+#include "engine/memory.h"
+#include "engine/pool.h"
+#include "engine/program.h"
+
+namespace nb = nanobind;
+using namespace gluonnx;
+
+namespace {
+
+Attrs attrs_of(nb::dict given) {
+  std::map<std::string, Attrs::Value> values;
+  for (auto [key, value] : given) {
+    Attrs::Value& place = values[nb::cast<std::string>(key)];
+    if (value.is_none()) continue;
+    if (nb::isinstance<nb::str>(value)) place = nb::cast<std::string>(value);
+    else if (nb::isinstance<nb::float_>(value)) place = nb::cast<double>(value);
+    else if (nb::isinstance<nb::tuple>(value)) place = nb::cast<std::vector<std::int64_t>>(value);
+    else place = nb::cast<std::int64_t>(value);  // int and bool
+  }
+  return Attrs(std::move(values));
+}
+
+// Memory of an array, held for as long as this lives.
+class View {
+ public:
+  View(nb::handle array, bool writable, std::size_t wanted) {
+    if (PyObject_GetBuffer(array.ptr(), &view_, writable ? PyBUF_WRITABLE : PyBUF_SIMPLE)) throw nb::python_error();
+    if (static_cast<std::size_t>(view_.len) != wanted) {
+      auto got = view_.len;
+      PyBuffer_Release(&view_);
+      throw std::invalid_argument("got an array of " + std::to_string(got) + " bytes, wanted " + std::to_string(wanted));
+    }
+  }
+  View(View&& other) noexcept : view_(other.view_) { other.view_.obj = nullptr; }
+  View(const View&) = delete;
+  ~View() {
+    if (view_.obj) PyBuffer_Release(&view_);
+  }
+  void* data() const { return view_.buf; }
+
+ private:
+  Py_buffer view_;
+};
+
+nb::dlpack::dtype dlpack_type(DType t) {
+  using C = nb::dlpack::dtype_code;
+  auto make = [&](C code) { return nb::dlpack::dtype{static_cast<std::uint8_t>(code), static_cast<std::uint8_t>(8 * size_of(t)), 1}; };
+  switch (t) {
+    case DType::f16:
+    case DType::f32:
+    case DType::f64: return make(C::Float);
+    case DType::i8:
+    case DType::i32:
+    case DType::i64: return make(C::Int);
+    case DType::b1: return make(C::Bool);
+    default: return make(C::UInt);  // bfloat16 goes as the 16 bits that it is; Python's side views it
+  }
+}
+
+// Steps that NumPy does: function(step, inputs, outputs), arrays over the program's memory.
+class PythonHost : public Host {
+ public:
+  PythonHost(const Program& program, nb::handle function) : program_(program), function_(function) {}
+
+  void run(int step, const void* const* in, void* const* out) override {
+    nb::gil_scoped_acquire gil;
+    nb::list inputs, outputs;
+    const auto& numbers = program_.steps()[step];
+    for (std::size_t i = 0; i < numbers.in.size(); ++i) inputs.append(array(numbers.in[i], const_cast<void*>(in[i])));
+    for (std::size_t i = 0; i < numbers.out.size(); ++i) outputs.append(array(numbers.out[i], out[i]));
+    function_(step, inputs, outputs);
+  }
+
+ private:
+  nb::object array(int tensor, void* data) {
+    const Tensor& t = program_.tensors()[tensor];
+    std::vector<std::size_t> shape(t.shape.begin(), t.shape.end());
+    return nb::cast(nb::ndarray<nb::numpy>(data, shape.size(), shape.data(), nb::none(), nullptr, dlpack_type(t.dtype)),
+                    nb::rv_policy::reference);
+  }
+
+  const Program& program_;
+  nb::handle function_;
+};
+
+class PyProgram {
+ public:
+  // tensors: (dtype, shape, blocked, halo_h, halo_w, batch_stride, place, at); steps: (op, attrs, inputs, outputs, host)
+  PyProgram(nb::list tensors, nb::list steps, std::size_t arena, int inputs, int outputs, int constants, int threads,
+            bool precise, nb::object host)
+      : host_(std::move(host)), constants_(constants) {
+    std::vector<Tensor> all;
+    std::vector<Place> places;
+    for (nb::handle item : tensors) {
+      auto t = nb::cast<nb::tuple>(item);
+      Tensor tensor;
+      tensor.dtype = dtype_named(nb::cast<std::string>(t[0]));
+      tensor.shape = nb::cast<std::vector<std::int64_t>>(t[1]);
+      tensor.blocked = nb::cast<bool>(t[2]);
+      tensor.halo_h = nb::cast<int>(t[3]);
+      tensor.halo_w = nb::cast<int>(t[4]);
+      tensor.batch_stride = nb::cast<std::int64_t>(t[5]);
+      all.push_back(std::move(tensor));
+      places.push_back({static_cast<Place::Kind>(nb::cast<int>(t[6])), nb::cast<std::int64_t>(t[7])});
+    }
+    std::vector<Step> list;
+    for (nb::handle item : steps) {
+      auto s = nb::cast<nb::tuple>(item);
+      list.push_back({nb::cast<std::string>(s[0]), attrs_of(nb::cast<nb::dict>(s[1])), nb::cast<std::vector<int>>(s[2]),
+                      nb::cast<std::vector<int>>(s[3]), nb::cast<bool>(s[4])});
+    }
+    program_ = std::make_unique<Program>(std::move(all), std::move(places), std::move(list), arena, inputs, outputs,
+                                         constants, threads, precise);
+  }
+
+  // arrays: one for each constant, which this keeps; changed: numbers of those with other values than before
+  void set_constants(nb::sequence arrays, std::vector<int> changed) {
+    std::vector<View> views;
+    std::vector<const void*> values;
+    std::vector<bool> which(constants_, false);
+    for (int i : changed) which.at(i) = true;
+    std::vector<std::size_t> sizes(constants_, 0);
+    for (std::size_t i = 0; i < program_->tensors().size(); ++i) {
+      auto place = program_->place(static_cast<int>(i));
+      if (place.kind == Place::constant) sizes[place.at] = program_->bytes(static_cast<int>(i));
+    }
+    std::size_t i = 0;
+    for (nb::handle array : arrays) {
+      views.emplace_back(array, false, sizes.at(i++));
+      values.push_back(views.back().data());
+    }
+    {
+      nb::gil_scoped_release release;
+      program_->set_constants(values, which);
+    }
+    views_ = std::move(views);
+  }
+
+  void run(nb::sequence inputs, nb::sequence outputs) { go(inputs, outputs, nullptr); }
+
+  std::vector<double> profile(nb::sequence inputs, nb::sequence outputs) {
+    std::vector<double> seconds(program_->steps().size(), 0.0);
+    go(inputs, outputs, seconds.data());
+    return seconds;
+  }
+
+  nb::list describe() const {
+    nb::list rows;
+    for (std::size_t s = 0; s < program_->steps().size(); ++s) {
+      const Kernel* kernel = program_->kernel(static_cast<int>(s));
+      nb::dict row;
+      row["op"] = program_->steps()[s].op;
+      row["native"] = kernel != nullptr;
+      row["how"] = kernel ? kernel->how : std::string("numpy");
+      row["flops"] = kernel ? kernel->flops : 0.0;
+      double bytes = kernel ? kernel->bytes : 0.0;
+      if (bytes == 0.0) {
+        for (int t : program_->steps()[s].in) bytes += program_->bytes(t);
+        for (int t : program_->steps()[s].out) bytes += program_->bytes(t);
+      }
+      row["bytes"] = bytes;
+      rows.append(row);
+    }
+    return rows;
+  }
+
+  std::vector<bool> native() const {
+    std::vector<bool> which;
+    for (std::size_t s = 0; s < program_->steps().size(); ++s) which.push_back(program_->kernel(static_cast<int>(s)));
+    return which;
+  }
+
+  std::size_t arena_bytes() const { return program_->arena_bytes(); }
+
+ private:
+  void go(nb::sequence inputs, nb::sequence outputs, double* seconds) {
+    std::vector<View> views;
+    std::vector<const void*> in;
+    std::vector<void*> out;
+    const auto& takes = program_->input_tensors();
+    const auto& gives = program_->output_tensors();
+    views.reserve(takes.size() + gives.size());
+    std::size_t i = 0;
+    for (nb::handle array : inputs) {
+      if (i >= takes.size()) throw std::invalid_argument("got too many inputs");
+      // an input that no step reads has no tensor, and its memory is of no interest
+      if (takes[i] < 0) in.push_back(nullptr);
+      else {
+        views.emplace_back(array, false, program_->bytes(takes[i]));
+        in.push_back(views.back().data());
+      }
+      ++i;
+    }
+    if (i != takes.size()) throw std::invalid_argument("got too few inputs");
+    i = 0;
+    for (nb::handle array : outputs) {
+      if (i >= gives.size()) throw std::invalid_argument("got too many outputs");
+      views.emplace_back(array, true, program_->bytes(gives[i++]));
+      out.push_back(views.back().data());
+    }
+    if (i != gives.size()) throw std::invalid_argument("got too few outputs");
+    PythonHost host(*program_, host_);
+    nb::gil_scoped_release release;
+    program_->run(in.data(), out.data(), &host, seconds);
+  }
+
+  nb::object host_;
+  int constants_;
+  std::unique_ptr<Program> program_;
+  std::vector<View> views_;
+};
+
+}  // namespace
+
+NB_MODULE(_core, m) {
+  m.def("load_library", &load_library);
+  m.def("kernels", &kernel_names);
+  m.def("cpu_levels", &cpu_levels);
+  m.def("threads", &threads);
+  m.def("set_threads", &set_threads);
+  nb::class_<PyProgram>(m, "Program")
+      .def(nb::init<nb::list, nb::list, std::size_t, int, int, int, int, bool, nb::object>(), nb::arg("tensors"), nb::arg("steps"),
+           nb::arg("arena"), nb::arg("inputs"), nb::arg("outputs"), nb::arg("constants"), nb::arg("threads"), nb::arg("precise"),
+           nb::arg("host").none())
+      .def("set_constants", &PyProgram::set_constants)
+      .def("run", &PyProgram::run)
+      .def("profile", &PyProgram::profile)
+      .def("describe", &PyProgram::describe)
+      .def("native", &PyProgram::native)
+      .def("arena_bytes", &PyProgram::arena_bytes);
+}

@@ -1,0 +1,335 @@
+"""Operators that exist inside compiled graphs only: the passes of graph/passes write them, no file and no user does.
+
+Each is what several operators of MXNet do together, or an operator on blocked data: (N, ceil(C/16), H, W, 16) for (N, C, H, W),
+so that sixteen channels of a pixel are one vector. Lanes of the last block beyond the true number of channels hold anything.
+NumPy's rules here are what the compiled kernels are held to; they take blocks apart and put them together again.
+"""
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..op import Op, op
+from .activation import gelu
+from .common import want_rank
+from .convolution import Convolution
+from .linear import FullyConnected
+from .pooling import Pooling
+from .special import erf
+
+BLOCK = 16
+"""Width of a channel block."""
+
+
+def blocks(channels: int) -> int:
+    """How many blocks hold so many channels."""
+    return -(-channels // BLOCK)
+
+
+def pack(data: np.ndarray) -> np.ndarray:
+    """(N, C, H, W) as blocks, zeros beyond C."""
+    n, c, h, w = data.shape
+    whole = np.zeros((n, blocks(c) * BLOCK, h, w), data.dtype)
+    whole[:, :c] = data
+    return np.ascontiguousarray(whole.reshape(n, blocks(c), BLOCK, h, w).transpose(0, 1, 3, 4, 2))
+
+
+def unpack(data: np.ndarray, channels: int) -> np.ndarray:
+    """Blocks as (N, channels, H, W)."""
+    n, b, h, w, _ = data.shape
+    return np.ascontiguousarray(data.transpose(0, 1, 4, 2, 3).reshape(n, b * BLOCK, h, w)[:, :channels])
+
+
+@op("_fused_pack")
+class Pack(Op):
+    """data (N, C, H, W) -> (N, ceil(C/16), H, W, 16)."""
+
+    moves = True
+
+    def infer_shape(self, data):
+        want_rank(self, data, 4)
+        return (data[0], blocks(data[1]), data[2], data[3], BLOCK)
+
+    def compute(self, data):
+        return pack(data)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 21, 3, 5))
+        yield make(make.uniform(1, 32, 4, 4))
+
+
+@op("_fused_unpack")
+class Unpack(Op):
+    """data (N, B, H, W, 16) -> (N, channels, H, W)."""
+
+    channels: int
+
+    moves = True
+
+    def infer_shape(self, data):
+        want_rank(self, data, 5)
+        return (data[0], self.channels, data[2], data[3])
+
+    def compute(self, data):
+        return unpack(data, self.channels)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 2, 3, 5, BLOCK), channels=21)
+        yield make(make.uniform(1, 2, 4, 4, BLOCK), channels=32)
+
+
+class _Finished(Op):
+    """What is done to a product before it is stored: bias and residual added, then leaky slope, then limits."""
+
+    bias: bool = False
+    residual: bool = False
+    slope: float | None = None
+    """Factor of negative values."""
+    low: float | None = None
+    high: float | None = None
+
+    inputs = ("data", "weight", "bias", "residual")
+
+    def takes(self):
+        there = (True, True, self.bias, self.residual)
+        return tuple(n for n, t in zip(self.inputs, there) if t)
+
+    def _rest(self, rest):
+        """(bias, residual) of the inputs after the first two, None for what is not there."""
+        given = iter(rest)
+        return next(given) if self.bias else None, next(given) if self.residual else None
+
+    def _finish(self, y: np.ndarray) -> np.ndarray:
+        if self.slope is not None:
+            y = np.where(y < 0, y * y.dtype.type(self.slope), y)
+        if self.low is not None:
+            y = np.maximum(y, y.dtype.type(self.low))
+        if self.high is not None:
+            y = np.minimum(y, y.dtype.type(self.high))
+        return y
+
+
+@op("_fused_conv")
+class Conv(_Finished):
+    """Convolution in two dimensions with what follows it: (data, weight, bias?, residual?) -> blocks (N, B, H', W', 16).
+
+    data: blocks, or (N, channels, H, W) when it is not ``blocked``; weight (num_filter, channels / num_group, *kernel) and bias
+    (num_filter,) as in MXNet; residual: blocks of the output's shape.
+    """
+
+    kernel: tuple[int, ...]
+    stride: tuple[int, ...] = (1, 1)
+    dilate: tuple[int, ...] = (1, 1)
+    pad: tuple[int, ...] = (0, 0)
+    num_filter: int
+    num_group: int = 1
+    channels: int
+    blocked: bool = True
+
+    @property
+    def plain(self) -> Any:
+        """The convolution of MXNet in this."""
+        return Convolution.bind(
+            kernel=self.kernel, stride=self.stride, dilate=self.dilate, pad=self.pad, num_filter=self.num_filter,
+            num_group=self.num_group, no_bias=not self.bias,
+        )  # fmt: skip
+
+    def infer_shape(self, data, weight, *rest):
+        spatial = data[2:4]
+        return (data[0], blocks(self.num_filter), *self.plain.steps(spatial), BLOCK)
+
+    def compute(self, data, weight, *rest):
+        bias, residual = self._rest(rest)
+        x = unpack(data, self.channels) if self.blocked else data
+        y = pack(self.plain.compute(x, weight, *([] if bias is None else [bias])))
+        return self._finish(y if residual is None else y + residual)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(
+            make.uniform(2, 2, 6, 5, BLOCK), make.uniform(21, 20, 3, 3), make.uniform(21), make.uniform(2, 2, 6, 5, BLOCK),
+            kernel=(3, 3), pad=(1, 1), num_filter=21, channels=20, bias=True, residual=True, low=0,
+        )  # fmt: skip
+        yield make(
+            make.uniform(1, 3, 9, 7), make.uniform(16, 3, 3, 3),
+            kernel=(3, 3), stride=(2, 2), pad=(1, 1), num_filter=16, channels=3, blocked=False, slope=0.1,
+        )  # fmt: skip
+        yield make(
+            make.uniform(1, 2, 5, 5, BLOCK), make.uniform(32, 1, 3, 3), make.uniform(32),
+            kernel=(3, 3), pad=(1, 1), num_filter=32, num_group=32, channels=32, bias=True, low=0, high=6,
+        )  # fmt: skip
+        yield make(
+            make.uniform(1, 2, 7, 6, BLOCK), make.uniform(32, 8, 3, 2),
+            kernel=(3, 2), stride=(2, 1), dilate=(1, 2), pad=(1, 0), num_filter=32, num_group=4, channels=32,
+        )  # fmt: skip
+        yield make(
+            make.uniform(1, 4, 6, 6, BLOCK), make.uniform(48, 64, 1, 1), make.uniform(48),
+            kernel=(1, 1), num_filter=48, channels=64, bias=True,
+        )  # fmt: skip
+
+
+@op("_fused_dense")
+class Dense(_Finished):
+    """data (M, K) times weight (num_hidden, K) transposed, with what follows it: (data, weight, bias?, residual?) -> (M, num_hidden)."""
+
+    num_hidden: int
+
+    def infer_shape(self, data, weight, *rest):
+        want_rank(self, data, 2)
+        return (data[0], self.num_hidden)
+
+    def compute(self, data, weight, *rest):
+        bias, residual = self._rest(rest)
+        product = FullyConnected.bind(num_hidden=self.num_hidden, no_bias=bias is None)
+        y = product.compute(data, weight, *([] if bias is None else [bias]))
+        return self._finish(y if residual is None else y + residual)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(
+            make.uniform(3, 37), make.uniform(21, 37), make.uniform(21), make.uniform(3, 21),
+            num_hidden=21, bias=True, residual=True, low=0,
+        )  # fmt: skip
+        yield make(make.uniform(1, 64), make.uniform(40, 64), num_hidden=40)
+
+
+@op("_fused_pool")
+class Pool(Pooling):
+    """Pooling of blocks in two dimensions; the attributes are those of Pooling."""
+
+    @property
+    def plain(self) -> Any:
+        """The pooling of MXNet in this."""
+        return Pooling.bind(**{name: getattr(self, name) for name in self.fields})
+
+    def infer_shape(self, data):
+        want_rank(self, data, 5)
+        n, _, h, w = self.plain.infer_shape((data[0], data[1] * BLOCK, *data[2:4]))
+        return (n, data[1], h, w, BLOCK)
+
+    def compute(self, data):
+        return pack(self.plain.compute(unpack(data, data.shape[1] * BLOCK)))
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 2, 7, 5, BLOCK), kernel=(3, 3), stride=(2, 2), pad=(1, 1))
+        yield make(make.uniform(1, 2, 7, 5, BLOCK), kernel=(2, 2), stride=(2, 2), pool_type="avg")
+        yield make(make.uniform(1, 2, 4, 6, BLOCK), global_pool=True, pool_type="avg")
+
+
+@op("_fused_concat")
+class Join(Op):
+    """Blocks side by side: each (N, B, H, W, 16) -> (N, sum of B, H, W, 16). The channels of all but the last fill their blocks."""
+
+    num_args: int
+
+    inputs = ("*data",)
+    into = True
+
+    def infer_shape(self, *shapes):
+        n, _, *rest = shapes[0]
+        return (n, sum(s[1] for s in shapes), *rest)
+
+    def compute(self, *arrays, out=None):
+        return np.concatenate(arrays, axis=1, out=out)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 2, 3, 4, BLOCK), make.uniform(2, 1, 3, 4, BLOCK), num_args=2)
+
+
+Rule = Callable[..., Any]
+
+
+def _one(x: np.ndarray) -> Any:
+    return x.dtype.type(1)
+
+
+CODE: dict[str, tuple[int, Rule]] = {
+    "abs": (1, np.abs),
+    "negative": (1, np.negative),
+    "reciprocal": (1, np.reciprocal),
+    "square": (1, np.square),
+    "sqrt": (1, np.sqrt),
+    "rsqrt": (1, lambda x: _one(x) / np.sqrt(x)),
+    "exp": (1, np.exp),
+    "log": (1, np.log),
+    "erf": (1, erf),
+    "gelu": (1, gelu),
+    "relu": (1, lambda x: np.maximum(x, 0)),
+    "sigmoid": (1, lambda x: _one(x) / (_one(x) + np.exp(-x))),
+    "tanh": (1, np.tanh),
+    "sign": (1, np.sign),
+    "floor": (1, np.floor),
+    "ceil": (1, np.ceil),
+    "rint": (1, np.rint),
+    "trunc": (1, np.trunc),
+    "add": (2, np.add),
+    "sub": (2, np.subtract),
+    "mul": (2, np.multiply),
+    "div": (2, np.divide),
+    "max": (2, np.maximum),
+    "min": (2, np.minimum),
+    "pow": (2, np.power),
+    "leaky": (2, lambda x, slope: np.where(x < 0, x * slope, x)),
+    "eq": (2, np.equal),
+    "ne": (2, np.not_equal),
+    "gt": (2, np.greater),
+    "ge": (2, np.greater_equal),
+    "lt": (2, np.less),
+    "le": (2, np.less_equal),
+    "where": (3, lambda c, x, y: np.where(c != 0, x, y)),
+}
+"""What a chain can do: how many operands it takes from the stack, and its meaning. Comparisons give 1 or 0 in the same dtype."""
+
+
+@op("_fused_chain")
+class Chain(Op):
+    """Element-wise operators one after the other, in one pass over memory, with NumPy's broadcasting.
+
+    code: words in postfix order: ``$2`` pushes the third input, a number pushes itself, and the words of CODE take their operands from
+    the stack and push what they give. All inputs and the output have one dtype. ``$0 $1 add relu`` is relu(a + b).
+    """
+
+    num_args: int
+    code: str
+
+    inputs = ("*data",)
+
+    _words: ClassVar[dict[str, tuple[int, Rule]]] = CODE
+
+    def infer_shape(self, *shapes):
+        return np.broadcast_shapes(*shapes)
+
+    def compute(self, *arrays):
+        dtype = arrays[0].dtype
+        stack: list[Any] = []
+        for word in self.code.split():
+            if word[0] == "$":
+                stack.append(arrays[int(word[1:])])
+            elif word in CODE:
+                count, rule = CODE[word]
+                operands = [stack.pop() for _ in range(count)][::-1]
+                stack.append(np.asarray(rule(*map(np.asarray, operands))).astype(dtype, copy=False))
+            else:
+                stack.append(dtype.type(float(word)))
+        (result,) = stack
+        shape = np.broadcast_shapes(*(a.shape for a in arrays))
+        return np.array(np.broadcast_to(result, shape))
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 3, 4), make.uniform(2, 3, 4), num_args=2, code="$0 $1 add relu")
+        yield make(
+            make.uniform(2, 3, 4, 5),
+            make.uniform(3, 1, 1),
+            make.uniform(1),
+            num_args=3,
+            code="$0 $1 mul $2 add sigmoid 2.5 mul",
+        )
+        for word, (count, _) in CODE.items():
+            code = " ".join(f"${i}" for i in range(count)) + f" {word}"
+            yield make(*(make.uniform(3, 37, low=0.2, high=1.7) for _ in range(count)), num_args=count, code=code)
