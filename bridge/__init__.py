@@ -1,5 +1,6 @@
 """The job: convert an exported MXNet model to ONNX, prove that both agree, look inside, run. Functions here, commands in cli."""
 
+from .bench import BenchResult, bench
 from .compare import TOLERANCES, Difference, Tolerance, compare
 from .convert import ConvertResult, NotEquivalent, convert
 from .engines import EngineError
@@ -12,6 +13,7 @@ from .verify import Divergence, VerifyResult, verify
 __all__ = [
     "TOLERANCES",
     "BadInput",
+    "BenchResult",
     "ConvertResult",
     "Difference",
     "Divergence",
@@ -22,6 +24,7 @@ __all__ = [
     "NotEquivalent",
     "Tolerance",
     "VerifyResult",
+    "bench",
     "compare",
     "convert",
     "import_onnx",

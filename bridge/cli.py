@@ -227,6 +227,46 @@ def run(
     _print({"outputs": facts, "file": output and str(output)}, as_json, lambda: report.arrays(results))
 
 
+@app.command()
+def bench(
+    models: Annotated[list[str], typer.Argument(metavar="MODEL...", help="Symbol files, prefixes or ONNX files.")],
+    params: Annotated[Path | None, typer.Option(help="Parameters of the symbol(s); by default the newest.")] = None,
+    input: InputOption = None,
+    inputs: FeedsOption = None,
+    batch: Annotated[int | None, typer.Option(min=1, help="The first size of every input.")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="Of both engines; by default as many as ours uses.")] = None,
+    seconds: Annotated[float, typer.Option(help="How long each engine runs.")] = 2.0,
+    profile: Annotated[bool, typer.Option("--profile", help="Also the time of every step.")] = False,
+    seed: Seed = 0,
+    atol: Atol = None,
+    rtol: Rtol = None,
+    report_to: Report = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure models on our engine and on onnxruntime, in turns; a ratio over 1 says that ours is faster."""
+    with _errors(as_json, report_to), _progress(as_json) as tell:
+        results = []
+        for name in models:
+            model = bridge.open_model(name, None if name.endswith(".onnx") else params)
+            results.append(
+                bridge.bench(
+                    model,
+                    inputs=_given(model, input, inputs),
+                    batch=batch,
+                    threads=threads,
+                    seconds=seconds,
+                    profile=profile,
+                    seed=seed,
+                    tolerance=_tolerance(atol, rtol),
+                    progress=tell,
+                )
+            )
+    with _errors(as_json):
+        _print({"models": [r.as_dict() for r in results]}, as_json, lambda: report.benched(results), report_to)
+    if not all(r.equivalent for r in results):
+        raise typer.Exit(1)
+
+
 def _given(model: Model, input: list[str] | None, inputs: Path | None) -> dict[str, Any]:
     """What --input and --inputs say: specs and arrays by name."""
     specs: dict[str, Any] = dict(parse_inputs(input or ()))

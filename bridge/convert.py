@@ -137,7 +137,7 @@ def convert(
     if model.is_onnx:
         raise BadInput(f"{model.name} is ONNX already; convert takes an MXNet symbol")
     specs, arrays = as_specs(inputs)
-    specs = _settle_inputs(model, specs, dynamic or {})
+    specs = settle_inputs(model, specs, dynamic or {})
     warnings = _warnings(model)
     clock.lap("read")
     tell("converting")
@@ -204,7 +204,7 @@ class Clock:
         self._last = now
 
 
-def _settle_inputs(model: Model, specs: dict[str, Spec], dynamic: Mapping[str, Mapping[int, str]]) -> dict[str, Spec]:
+def settle_inputs(model: Model, specs: dict[str, Spec], dynamic: Mapping[str, Mapping[int, str]]) -> dict[str, Spec]:
     """Specs for all inputs. Raises BadInput listing every missing parameter, unknown name and input without a shape."""
     assert model.graph is not None
     free, missing = split_inputs(model, specs)

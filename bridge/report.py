@@ -13,6 +13,7 @@ from rich.text import Text
 
 from converters.writer import replacing
 
+from .bench import BenchResult
 from .compare import Difference
 from .convert import ConvertResult, check_target
 from .importing import ImportResult
@@ -194,6 +195,48 @@ def inspected(result: InspectResult) -> RenderableType:
     elif result.checked:
         parts.append(Text("every operator is known; give input shapes (--input) to try every node", style="green"))
     return Group(*parts)
+
+
+def benched(results: Sequence[BenchResult]) -> RenderableType:
+    """How fast models run, and the steps of those that were profiled."""
+    table = Table(box=None, pad_edge=False)
+    for column in ("model", "inputs", "threads", *(f"{e} ms" for e in results[0].seconds), "ratio", "max rel", "verdict"):
+        table.add_column(column, justify="left" if column in ("model", "inputs", "verdict") else "right")
+    for r in results:
+        times = [f"{t['median'] * 1e3:.4g} ({t['low'] * 1e3:.4g}-{t['high'] * 1e3:.4g})" for t in r.seconds.values()]
+        sizes = ", ".join(f"{n} {'x'.join(map(str, s)) or 'scalar'}" for n, s in r.inputs.items())
+        wrong = next((d.reason for d in r.differences if not d.equal), "")
+        verdict = Text(f"differs: {wrong}", style="red") if wrong else Text("equal", style="green")
+        worst = max((d.max_rel for d in r.differences), default=0.0)
+        table.add_row(Text(r.model), sizes, str(r.threads), *times, f"{r.ratio:.2f}", f"{worst:.1e}", verdict)
+    parts: list[RenderableType] = [table]
+    for r in results:
+        if r.steps:
+            parts += [Text(), _steps(r)]
+        parts += _notes(r.warnings)
+    return Group(*parts)
+
+
+def _steps(result: BenchResult) -> RenderableType:
+    """The steps of a profiled model, the slowest first."""
+    assert result.peak is not None
+    total = sum(s.seconds for s in result.steps)
+    table = Table(
+        title=f"{result.model}: {len(result.steps)} steps, {total * 1e3:.4g} ms one by one; "
+        f"the machine reaches {result.peak.flops / 1e9:.0f} GF/s and {result.peak.bytes / 1e9:.1f} GB/s",
+        title_justify="left",
+        box=None,
+        pad_edge=False,
+    )
+    for column in ("us", "share", "operator", "kernel", "output", "GF/s", "GB/s", "of peak", "node"):
+        table.add_column(column, justify="left" if column in ("operator", "kernel", "output", "node") else "right")
+    for s in sorted(result.steps, key=lambda s: -s.seconds):
+        sizes = "x".join(map(str, s.shape)) or "scalar"
+        rates = (f"{s.gflops:.1f}" if s.gflops else "", f"{s.gbytes:.1f}", f"{s.of_peak:.0%}")
+        table.add_row(
+            f"{s.seconds * 1e6:.1f}", f"{s.share:.1%}", s.operator, Text(s.kernel), sizes, *rates, Text(s.node)
+        )
+    return table
 
 
 def arrays(results: Mapping[str, Any]) -> RenderableType:

@@ -72,6 +72,8 @@ def invoke(op: Op, inputs: Sequence[NDArray], out: Any = None, *, name: str = ""
             (result,) = result
         if out is not None:
             out._memory[...] = result
+            if out._var is not None:
+                out._var.written()
             return out
         if type(result) is not _ARRAY or result.base is not None or not result.flags.c_contiguous:
             result = np.array(result, order="C")
@@ -284,6 +286,11 @@ class NDArray:
         if self._var is None:
             self._var = Var()
         return self._var
+
+    def _share(self) -> NDArray:
+        """The array itself, known from now on as one that others may write to unseen."""
+        self._shared_var().foreign = True
+        return self
 
     def _settled(self) -> np.ndarray:
         """The memory, where it will be, whether it holds its values or not."""
@@ -501,6 +508,7 @@ class NDArray:
     # -- DLPack: memory shared with other libraries ---------------------------------------------------------------------
 
     def __dlpack__(self, **options: Any) -> Any:
+        self._share()
         return self._array.__dlpack__(**{k: v for k, v in options.items() if v is not None})
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -512,6 +520,7 @@ class NDArray:
 
     def to_dlpack_for_write(self) -> Any:
         """A DLPack capsule of the memory once nobody else has to read it, to be written to."""
+        self._share()
         return self._array.__dlpack__()
 
     def wait_to_read(self) -> None:

@@ -18,7 +18,7 @@ from .calls import SMALL, apart
 from .context import resolve
 from .engine import ENGINE
 from .error import MXNetError, OpError
-from .graph.executor import Observer, Program
+from .graph.executor import Observer, Prepared, Program
 from .graph.gradient import gradients
 from .graph.graph import Entry, Graph, Node
 from .symbol import Symbol
@@ -51,8 +51,9 @@ class Split(NamedTuple):
 class CachedOp:
     """Calls take arrays in the order of ``sym.list_inputs()``.
 
-    flags: pairs of names and values, as HybridBlock.hybridize takes them (static_alloc, static_shape, inline_limit, ...): memory
-    and shapes are planned once per set of input shapes in any case, so that they change nothing.
+    flags: pairs of names and values, as HybridBlock.hybridize takes them. static_alloc: the memory of a run is kept for the next
+    (else it goes back to the allocator); static_shape: one set of input shapes is remembered, another one replaces it; precise: no
+    kernel that trades accuracy for speed (Winograd); param_indices: which inputs are parameters. Others change nothing.
     Source: MXNet CachedOp."""
 
     def __init__(self, sym: Symbol, flags: Any = ()):
@@ -81,8 +82,16 @@ class CachedOp:
     def program(self, training: bool) -> Program:
         """What runs without gradients."""
         if training not in self._programs:
-            self._programs[training] = Program(self.graph, training=training)
+            self._programs[training] = self._program(self.graph, training)
         return self._programs[training]
+
+    def _program(self, graph: Graph, training: bool) -> Program:
+        fixed = [self.names[i] for i in self.flags.get("param_indices", ())]
+        flag = {n: bool(self.flags.get(n, False)) for n in ("precise", "static_alloc", "static_shape")}
+        plans = 1 if flag["static_shape"] else Program.PLANS
+        return Program(
+            graph, training=training, fixed=fixed, precise=flag["precise"], keep=flag["static_alloc"], plans=plans
+        )
 
     def split(self, wanted: tuple[int, ...], training: bool) -> Split:
         """The forward part for gradients of the wanted inputs."""
@@ -101,7 +110,7 @@ class CachedOp:
                 if id(entry.node) in inside:
                     residuals.setdefault((id(entry.node), entry.index), entry)
             graph = Graph((*self.graph.outputs, *residuals.values()))
-            self._splits[key] = self._split(Program(graph, training=training), tuple(residuals.values()))
+            self._splits[key] = self._split(self._program(graph, training), tuple(residuals.values()))
         return self._splits[key]
 
     def _split(self, program: Program, residuals: tuple[Entry, ...], error: OpError | None = None) -> Split:
@@ -204,7 +213,7 @@ def launch(
     rng = random.fork() if draws else None
     written = [args[i] for i in states] if program.training else []
     if ready and plan.work <= SMALL and observe is None and not any(map(_busy, written)):
-        return [NDArray._own(r, ctx) for r in apart(program.execute(prepared, arrays, None, rng))]
+        return [NDArray._own(r, ctx) for r in apart(program.execute(prepared, arrays, None, rng, _versions(prepared, args)))]
     if not plan.known or observe is not None:
         for x in written:
             x.wait_to_write()
@@ -213,12 +222,20 @@ def launch(
     made = [_pending(s, ctx) for s in plan.outputs]
 
     def run() -> None:
-        for y, result in zip(made, apart(program.execute(prepared, [x._settled() for x in args], rng=rng))):
+        results = program.execute(prepared, [x._settled() for x in args], None, rng, _versions(prepared, args))
+        for y, result in zip(made, apart(results)):
             y._settle(result)
 
     size = sum(math.prod(s.shape) * s.dtype.itemsize for s in plan.outputs)  # type: ignore[arg-type,union-attr]
     ENGINE.push(run, [x._shared_var() for x in args], [y._shared_var() for y in (*made, *written)], size)
     return made
+
+
+def _versions(prepared: Prepared, args: Sequence[NDArray]) -> list[int] | None:
+    """What tells the program whether parameters have other values than last time."""
+    if prepared.lowered is None:
+        return None
+    return [x._shared_var().seen() for x in args]
 
 
 class _CachedStep(Step):

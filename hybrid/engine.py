@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import atexit
 import copy
+import itertools
 import os
 import threading
 from collections import deque
@@ -25,18 +26,32 @@ PENDING_BYTES = 1 << 28
 """How far work that has not been done may run ahead of a program; ``push`` waits beyond."""
 
 
+_versions = itertools.count()
+
+
 class Var:
     """A piece of memory: who writes it, who reads it, and which error kept it from being written.
 
-    shape and dtype are those of an array that has no memory yet."""
+    shape and dtype are those of an array that has no memory yet. version: another number after every write, and for every
+    Var; ``foreign`` memory may be written to by somebody that the engine does not know, so that no version says anything."""
 
-    __slots__ = ("dtype", "error", "readers", "shape", "writer")
+    __slots__ = ("dtype", "error", "foreign", "readers", "shape", "version", "writer")
 
     def __init__(self, shape: Any = None, dtype: Any = None):
         self.shape, self.dtype = shape, dtype
         self.writer: Task | None = None
         self.readers: list[Task] = []
         self.error: BaseException | None = None
+        self.version = next(_versions)
+        self.foreign = False
+
+    def written(self) -> None:
+        """To be called when the memory is about to be written to, or has been, otherwise than by a task."""
+        self.version = next(_versions)
+
+    def seen(self) -> int:
+        """A number that is the same as long as the memory holds the same values."""
+        return next(_versions) if self.foreign else self.version
 
 
 class Task:
@@ -113,6 +128,8 @@ class Engine:
         that such an error is of no interest any more."""
         if var.writer is not None or (write and var.readers):
             self._wait(lambda: var.writer is None and not (write and var.readers))
+        if write:
+            var.written()
         if whole:
             var.error = None
         if var.error is not None:
@@ -207,6 +224,7 @@ class Engine:
                 if var.writer is task:
                     var.writer = None
                 var.error = error
+                var.written()
             for var in task.reads:
                 if task in var.readers:
                     var.readers.remove(task)

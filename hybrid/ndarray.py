@@ -144,7 +144,9 @@ def from_numpy(ndarray: np.ndarray, zero_copy: bool = True) -> NDArray:
         raise ValueError(f"{ndarray.dtype} is not supported.")
     if zero_copy and not (ndarray.flags.c_contiguous and ndarray.flags.writeable):
         raise ValueError("from_numpy: only C-contiguous, writable arrays can be shared; use zero_copy=False")
-    return NDArray._own(ndarray if zero_copy else np.array(ndarray, order="C"), resolve(None))
+    if zero_copy:
+        return NDArray._own(ndarray, resolve(None))._share()
+    return NDArray._own(np.array(ndarray, order="C"), resolve(None))
 
 
 class _Capsule:

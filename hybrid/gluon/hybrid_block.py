@@ -80,8 +80,10 @@ class HybridBlock(Block):
     ) -> None:
         """Switch running as a graph on or off, for the block and its children.
 
-        static_alloc: keep the memory of a run for the next. The other options are MXNet's and change no results; backend
-        is a partitioner of its graphs, of which there is none here: a warning says so."""
+        static_alloc: keep the memory of a run for the next; static_shape: inputs keep their shapes, so that one plan is kept.
+        precise (a keyword that MXNet does not have): no kernel that trades accuracy for speed. The other options are MXNet's and
+        change no results; backend is a partitioner of its graphs, of which there is none here: a warning says so."""
+        precise = bool(kwargs.pop("precise", False))
         if kwargs:
             self._backend_opts = kwargs
         if backend is not None:
@@ -92,6 +94,8 @@ class HybridBlock(Block):
         self._active = active
         sizes = {"forward_bulk_size": forward_bulk_size, "backward_bulk_size": backward_bulk_size}
         options = {"static_alloc": static_alloc, "static_shape": static_shape, "inline_limit": inline_limit}
+        if precise:
+            options["precise"] = True
         self._flags = [*options.items(), *((k, v) for k, v in sizes.items() if v is not None)]
         if clear:
             self._clear_cached_op()
@@ -166,7 +170,8 @@ class HybridBlock(Block):
             for parameter in used.values():
                 parameter._finish_deferred_init()
         self._cached_op_args = [(True, positions[n]) if n in positions else (False, used[n]) for n in names]
-        self._cached_op = CachedOp(out, tuple(self._flags))
+        parameters_at = [i for i, n in enumerate(names) if n not in positions]
+        self._cached_op = CachedOp(out, (("param_indices", parameters_at), *self._flags))
         return self._cached_op
 
     @staticmethod

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .. import random
+from .. import native, random
 from ..error import MXNetError
 from ..op import Op, Spec
 from ..quiet import quietly
 from ..shapes import fits, show
 from .graph import Graph, Node
-from .infer import infer
+from .infer import Inference, infer
 from .plan import Plan, Step, make_plan
+
+if TYPE_CHECKING:
+    from .lower import Lowered
 
 Observer = Callable[[Node, tuple[np.ndarray, ...]], None]
 Body = Callable[[Sequence[np.ndarray]], list[np.ndarray]]
@@ -147,35 +150,53 @@ class _Instruction(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """A plan, and arenas that no run is using at the moment."""
+    """A plan, arenas that no run is using at the moment, and the same as a program of the compiled part, where there is one."""
 
     plan: Plan
     arenas: list[_Arena]
+    lowered: Lowered | None
 
 
 class Program:
     """A graph that runs. Safe for concurrent inference; a training run writes to the auxiliary states it is given.
 
-    constants: arrays by variable name that stay the same from run to run (parameters).
+    constants: arrays by variable name that stay the same from run to run (parameters). fixed: names of inputs that rarely have
+    other values; those that operators read as parameters are taken for such anyway. precise: no kernel that trades accuracy for
+    speed. keep: whether the memory of a run stays with the program for the next one. plans: how many sets of
+    input shapes it remembers. native: whether compiled kernels may be used at all.
     """
 
-    PLANS = 32  # kept per program, least recently used dropped
+    PLANS = 32
+    """Kept per program unless said otherwise, least recently used dropped."""
 
-    def __init__(self, graph: Graph, constants: Mapping[str, np.ndarray] | None = None, *, training: bool = False):
+    def __init__(
+        self,
+        graph: Graph,
+        constants: Mapping[str, np.ndarray] | None = None,
+        *,
+        training: bool = False,
+        fixed: Iterable[str] = (),
+        precise: bool = False,
+        keep: bool = False,
+        plans: int = PLANS,
+        native: bool = True,
+    ):
         self.graph = graph
-        self.training = training
+        self.training, self.precise, self.keep, self.native = training, precise, keep, native
         names = {n.name for n in graph.variables()}
         # NumPy copies an operand that is not aligned on every use
         self.constants = {k: v if v.flags.aligned else v.copy() for k, v in (constants or {}).items() if k in names}
         self.inputs = tuple(dict.fromkeys(n.name for n in graph.variables() if n.name not in self.constants))
         self.names = tuple(dict.fromkeys(n.name for n in graph.variables()))
         """All variables, in the order that prepare and execute take them."""
+        self.fixed = frozenset(self.constants) if training else _fixed(graph) | {*self.constants, *fixed}
         self._bodies = {id(n): tuple(map(self._body, n.subgraphs)) for n in graph.nodes if n.subgraphs}
+        self.plans = plans
         self._plans: dict[Any, Prepared] = {}
         self._lock = threading.Lock()
 
     def _body(self, graph: Graph) -> Body:
-        program = Program(graph, training=self.training)
+        program = Program(graph, training=self.training, precise=self.precise, native=self.native)
         return lambda arrays: program.run(graph.feeds(arrays))
 
     def plan(self, feeds: Mapping[str, np.ndarray]) -> Plan:
@@ -198,16 +219,17 @@ class Program:
         """The plan for inputs of such shapes and dtypes: shape, dtype, shape, ... in the order of ``names``.
 
         replaced: constants that have other values this time. Raises OpError when they do not fit the graph."""
-        place = (key, replaced) if replaced else key
+        place = (key, replaced, native.generation)
         found = self._plans.get(place)
         if found is None:
             shapes, dtypes = dict(zip(self.names, key[::2])), dict(zip(self.names, key[1::2]))
             values = {n: v for n, v in self.constants.items() if n not in replaced}
             inference = infer(self.graph, shapes, dtypes, values=values)
-            found = Prepared(make_plan(self.graph, inference, self.names), [])
+            plan = make_plan(self.graph, inference, self.names)
+            found = Prepared(plan, [], self._lowered(inference))
             with self._lock:
                 self._plans[place] = found
-                if len(self._plans) > self.PLANS:
+                if len(self._plans) > self.plans:
                     self._plans.pop(next(iter(self._plans)))
         return found
 
@@ -217,9 +239,14 @@ class Program:
         arrays: Sequence[np.ndarray],
         observe: Observer | None = None,
         rng: np.random.Generator | None = None,
+        versions: Sequence[int] | None = None,
     ) -> list[np.ndarray]:
-        """The outputs for arrays in the order of ``names``; what it was prepared for has to be what they are."""
-        plan, arenas = prepared
+        """The outputs for arrays in the order of ``names``; what it was prepared for has to be what they are.
+
+        versions: of the arrays, a number each that changes with the values; None when arrays are never written to."""
+        plan, arenas, lowered = prepared
+        if lowered is not None and observe is None and not _exchanges % 2:
+            return quietly(lowered.run, arrays, versions, rng)
         try:
             arena = arenas.pop()
         except IndexError:
@@ -234,6 +261,25 @@ class Program:
         outputs = [np.array(values[s]) if copy or _in(arena, values[s]) else values[s] for s, copy in plan.results]
         arenas.append(arena)
         return outputs
+
+    def _lowered(self, inference: Inference) -> Lowered | None:
+        """The graph as a program of the compiled part; None when there is no such part, or nothing in it for it to do."""
+        if not self.native or native.level() is None:
+            return None
+        from .lower import lower
+
+        return lower(
+            self.graph, inference, self.names, self._perform, fixed=self.fixed, training=self.training, precise=self.precise,
+            keep=self.keep,
+        )  # fmt: skip
+
+    def _perform(
+        self, node: Node, arrays: Sequence[np.ndarray], specs: Sequence[Spec], rng: np.random.Generator | None
+    ) -> Sequence[np.ndarray]:
+        """A step that has no kernel."""
+        assert node.op is not None
+        bodies = tuple(map(self._body, node.subgraphs))
+        return _applied(node.op, arrays, specs, node.name, self.training, None, bodies, rng)[0]
 
     def _apply(
         self, step: Step, arena: _Arena, values: list[Any], rng: np.random.Generator | None
@@ -305,6 +351,17 @@ class Program:
     def _prepared(self, arrays: Sequence[np.ndarray], feeds: Mapping[str, np.ndarray]) -> Prepared:
         key = tuple(x for a in arrays for x in (a.shape, a.dtype))
         return self.prepare(key, frozenset(n for n in feeds if n in self.constants))
+
+
+def _fixed(graph: Graph) -> frozenset[str]:
+    """Names of variables that operators read as parameters, and as nothing else."""
+    readers = graph.uses()
+    found = []
+    for node in graph.variables():
+        roles = readers.get((id(node), 0), ())
+        if roles and all(r.op is not None and i < len(n := r.op.takes()) and n[i] in r.op.parameters for r, i in roles):
+            found.append(node.name)
+    return frozenset(found)
 
 
 def _single(result: Any) -> np.ndarray:

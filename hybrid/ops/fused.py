@@ -11,12 +11,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..op import Op, op
-from .activation import gelu
+from .activation import gelu, softplus
+from .binary import ARITHMETIC
 from .common import want_rank
 from .convolution import Convolution
+from .curves import CURVES
 from .linear import FullyConnected
 from .pooling import Pooling
-from .special import erf
 
 BLOCK = 16
 """Width of a channel block."""
@@ -244,54 +245,43 @@ class Join(Op):
 Rule = Callable[..., Any]
 
 
-def _one(x: np.ndarray) -> Any:
-    return x.dtype.type(1)
-
-
 CODE: dict[str, tuple[int, Rule]] = {
-    "abs": (1, np.abs),
-    "negative": (1, np.negative),
-    "reciprocal": (1, np.reciprocal),
-    "square": (1, np.square),
-    "sqrt": (1, np.sqrt),
-    "rsqrt": (1, lambda x: _one(x) / np.sqrt(x)),
-    "exp": (1, np.exp),
-    "log": (1, np.log),
-    "erf": (1, erf),
+    **{
+        name: (1, CURVES[name].function)
+        for name in (
+            *("abs", "negative", "reciprocal", "square", "sqrt", "rsqrt", "cbrt", "exp", "expm1"),
+            *("log", "log1p", "log2", "log10", "sin", "cos", "tan", "arcsin", "arccos", "arctan"),
+            *("sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh"),
+            *("erf", "relu", "sigmoid", "sign", "floor", "ceil", "trunc", "rint", "round"),
+        )
+    },
     "gelu": (1, gelu),
-    "relu": (1, lambda x: np.maximum(x, 0)),
-    "sigmoid": (1, lambda x: _one(x) / (_one(x) + np.exp(-x))),
-    "tanh": (1, np.tanh),
-    "sign": (1, np.sign),
-    "floor": (1, np.floor),
-    "ceil": (1, np.ceil),
-    "rint": (1, np.rint),
-    "trunc": (1, np.trunc),
-    "add": (2, np.add),
-    "sub": (2, np.subtract),
-    "mul": (2, np.multiply),
-    "div": (2, np.divide),
-    "max": (2, np.maximum),
-    "min": (2, np.minimum),
-    "pow": (2, np.power),
+    "softplus": (1, softplus),
+    "signum": (1, np.sign),  # which keeps NaN, unlike MXNet's sign
+    "not": (1, np.logical_not),
+    **{
+        word: (2, ARITHMETIC[name].function)
+        for word, name in dict(
+            add="add", sub="subtract", mul="multiply", div="divide", mod="mod", pow="power", max="maximum", min="minimum",
+            hypot="hypot", arctan2="arctan2", copysign="copysign", eq="equal", ne="not_equal", gt="greater",
+            ge="greater_equal", lt="less", le="less_equal", xor="logical_xor", **{"and": "logical_and", "or": "logical_or"},
+        ).items()
+    },  # fmt: skip
     "leaky": (2, lambda x, slope: np.where(x < 0, x * slope, x)),
-    "eq": (2, np.equal),
-    "ne": (2, np.not_equal),
-    "gt": (2, np.greater),
-    "ge": (2, np.greater_equal),
-    "lt": (2, np.less),
-    "le": (2, np.less_equal),
     "where": (3, lambda c, x, y: np.where(c != 0, x, y)),
 }
-"""What a chain can do: how many operands it takes from the stack, and its meaning. Comparisons give 1 or 0 in the same dtype."""
+"""What a chain can do: how many operands it takes from the stack, and its meaning, which is that of the operators in
+curves.py and binary.py. Comparisons and logic give 1 or 0 in the same dtype."""
 
 
 @op("_fused_chain")
 class Chain(Op):
     """Element-wise operators one after the other, in one pass over memory, with NumPy's broadcasting.
 
-    code: words in postfix order: ``$2`` pushes the third input, a number pushes itself, and the words of CODE take their operands from
-    the stack and push what they give. All inputs and the output have one dtype. ``$0 $1 add relu`` is relu(a + b).
+    code: words in postfix order: ``$2`` pushes the third input, a number pushes itself, and the words of CODE take their
+    operands from the stack and push what they give. All inputs and the output have one dtype. ``$0 $1 add relu`` is
+    relu(a + b). The compiled kernel computes an expression that is written twice once, and may be given the memory of an
+    input that has the output's shape and layout to write into.
     """
 
     num_args: int
@@ -332,4 +322,6 @@ class Chain(Op):
         )
         for word, (count, _) in CODE.items():
             code = " ".join(f"${i}" for i in range(count)) + f" {word}"
-            yield make(*(make.uniform(3, 37, low=0.2, high=1.7) for _ in range(count)), num_args=count, code=code)
+            low = 1.1 if word == "arccosh" else 0.2
+            high = 0.9 if word in ("arcsin", "arccos", "arctanh") else 1.7
+            yield make(*(make.uniform(3, 37, low=low, high=high) for _ in range(count)), num_args=count, code=code)

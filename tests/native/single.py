@@ -61,7 +61,7 @@ class Single:
         count = len(arrays)
         steps = [(op.name, attributes(op), list(range(count)), list(range(count, count + len(self.specs))), False)]
         self.program = native.program(
-            tensors, steps, 0, counts[INPUT], counts[OUTPUT], counts[CONSTANT], threads, precise, None
+            tensors, steps, 0, counts[INPUT], counts[OUTPUT], counts[CONSTANT], threads, precise
         )
         self.there: bool = self.program.native()[0]
         if self.constants:
@@ -89,7 +89,7 @@ class Single:
         outs = [self._padded(np.zeros(s.shape, s.dtype)) for s in self.specs]
         for out in outs:
             out.view(np.uint8)[...] = 0x7F  # what was there before must not matter
-        self.program.run(inputs, outs)
+        self.program.run(inputs, outs, None)
         h, w = self.halo
         return [
             o[:, :, h : o.shape[2] - h, w : o.shape[3] - w] if blocked(o.shape, self.op) else o

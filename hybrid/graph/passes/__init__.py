@@ -1,1 +1,58 @@
-"""Rewritings of graphs, one a file: what they expect of a graph, and what they leave."""
+"""Rewritings of graphs, one a file: what they expect of a graph, and what they leave.
+
+``optimize`` runs those that make a graph faster, for given shapes; see PASSES for their order. Each is a function from a graph
+and its Context to a graph that gives the same outputs, and stands alone: any of them can be left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from ...error import MXNetError
+from ...shapes import identical, show
+from ..graph import Graph
+from .chains import chain
+from .context import Context
+from .convolutions import fuse_convolutions
+from .dense import fuse_dense
+from .duplicates import merge_duplicates
+from .hoisting import Optimized, hoist, whole
+from .identities import remove_identities
+from .layout import spread_blocks
+from .normalization import fold_normalization
+from .values import fold_values
+
+__all__ = ["PASSES", "Context", "Optimized", "optimize"]
+
+Pass = Callable[[Graph, Context], Graph]
+
+PASSES: dict[str, Pass] = {
+    "identities": remove_identities,
+    "values": fold_values,
+    "duplicates": merge_duplicates,
+    "normalization": fold_normalization,
+    "convolutions": fuse_convolutions,
+    "dense": fuse_dense,
+    "chains": chain,
+    "layout": spread_blocks,
+}
+"""In the order in which they run. "hoisting" comes last of all."""
+
+
+def optimize(graph: Graph, context: Context, without: Collection[str] = ()) -> Optimized:
+    """The graph after all passes but those named in ``without``.
+
+    Outputs keep their order, shapes and dtypes. Raises MXNetError when a pass has broken that, which is a bug."""
+    unknown = set(without) - {*PASSES, "hoisting"}
+    if unknown:
+        raise MXNetError(f"no passes {', '.join(sorted(unknown))}; there are {', '.join((*PASSES, 'hoisting'))}")
+    wanted = [context.spec(e) for e in graph.outputs]
+    for name, run in PASSES.items():
+        if name not in without:
+            graph = run(graph, context)
+            for spec, entry in zip(wanted, graph.outputs, strict=True):
+                if not identical(context.shape(entry), spec.shape) or context.dtype(entry) is not spec.dtype:
+                    raise MXNetError(
+                        f"pass {name} made {context.dtype(entry)}{show(context.shape(entry))} of an output of "
+                        f"{spec.dtype}{show(spec.shape)}; this is a bug, please report it"
+                    )
+    return whole(graph, context) if "hoisting" in without else hoist(graph, context)

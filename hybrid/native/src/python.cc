@@ -62,7 +62,7 @@ nb::dlpack::dtype dlpack_type(DType t) {
     case DType::i32:
     case DType::i64: return make(C::Int);
     case DType::b1: return make(C::Bool);
-    default: return make(C::UInt);  // bfloat16 goes as the 16 bits that it is; Python's side views it
+    default: return make(C::UInt);  // bfloat16 and others go as the bits that they are; Python's side views them
   }
 }
 
@@ -96,8 +96,8 @@ class PyProgram {
  public:
   // tensors: (dtype, shape, blocked, halo_h, halo_w, batch_stride, place, at); steps: (op, attrs, inputs, outputs, host)
   PyProgram(nb::list tensors, nb::list steps, std::size_t arena, int inputs, int outputs, int constants, int threads,
-            bool precise, nb::object host)
-      : host_(std::move(host)), constants_(constants) {
+            bool precise, bool keep)
+      : constants_(constants) {
     std::vector<Tensor> all;
     std::vector<Place> places;
     for (nb::handle item : tensors) {
@@ -119,7 +119,7 @@ class PyProgram {
                       nb::cast<std::vector<int>>(s[3]), nb::cast<bool>(s[4])});
     }
     program_ = std::make_unique<Program>(std::move(all), std::move(places), std::move(list), arena, inputs, outputs,
-                                         constants, threads, precise);
+                                         constants, threads, precise, keep);
   }
 
   // arrays: one for each constant, which this keeps; changed: numbers of those with other values than before
@@ -145,11 +145,12 @@ class PyProgram {
     views_ = std::move(views);
   }
 
-  void run(nb::sequence inputs, nb::sequence outputs) { go(inputs, outputs, nullptr); }
+  // host: does the steps without a kernel, None when there are none
+  void run(nb::sequence inputs, nb::sequence outputs, nb::object host) { go(inputs, outputs, host, nullptr); }
 
-  std::vector<double> profile(nb::sequence inputs, nb::sequence outputs) {
+  std::vector<double> profile(nb::sequence inputs, nb::sequence outputs, nb::object host) {
     std::vector<double> seconds(program_->steps().size(), 0.0);
-    go(inputs, outputs, seconds.data());
+    go(inputs, outputs, host, seconds.data());
     return seconds;
   }
 
@@ -182,7 +183,7 @@ class PyProgram {
   std::size_t arena_bytes() const { return program_->arena_bytes(); }
 
  private:
-  void go(nb::sequence inputs, nb::sequence outputs, double* seconds) {
+  void go(nb::sequence inputs, nb::sequence outputs, nb::handle function, double* seconds) {
     std::vector<View> views;
     std::vector<const void*> in;
     std::vector<void*> out;
@@ -208,12 +209,11 @@ class PyProgram {
       out.push_back(views.back().data());
     }
     if (i != gives.size()) throw std::invalid_argument("got too few outputs");
-    PythonHost host(*program_, host_);
+    PythonHost host(*program_, function);
     nb::gil_scoped_release release;
-    program_->run(in.data(), out.data(), &host, seconds);
+    program_->run(in.data(), out.data(), function.is_none() ? nullptr : &host, seconds);
   }
 
-  nb::object host_;
   int constants_;
   std::unique_ptr<Program> program_;
   std::vector<View> views_;
@@ -222,18 +222,18 @@ class PyProgram {
 }  // namespace
 
 NB_MODULE(_core, m) {
+  nb::set_leak_warnings(false);  // programs live as long as the blocks that made them: to the very end of the process
   m.def("load_library", &load_library);
   m.def("kernels", &kernel_names);
   m.def("cpu_levels", &cpu_levels);
   m.def("threads", &threads);
   m.def("set_threads", &set_threads);
   nb::class_<PyProgram>(m, "Program")
-      .def(nb::init<nb::list, nb::list, std::size_t, int, int, int, int, bool, nb::object>(), nb::arg("tensors"), nb::arg("steps"),
-           nb::arg("arena"), nb::arg("inputs"), nb::arg("outputs"), nb::arg("constants"), nb::arg("threads"), nb::arg("precise"),
-           nb::arg("host").none())
+      .def(nb::init<nb::list, nb::list, std::size_t, int, int, int, int, bool, bool>(), nb::arg("tensors"), nb::arg("steps"),
+           nb::arg("arena"), nb::arg("inputs"), nb::arg("outputs"), nb::arg("constants"), nb::arg("threads"), nb::arg("precise"), nb::arg("keep") = false)
       .def("set_constants", &PyProgram::set_constants)
-      .def("run", &PyProgram::run)
-      .def("profile", &PyProgram::profile)
+      .def("run", &PyProgram::run, nb::arg("inputs"), nb::arg("outputs"), nb::arg("host").none())
+      .def("profile", &PyProgram::profile, nb::arg("inputs"), nb::arg("outputs"), nb::arg("host").none())
       .def("describe", &PyProgram::describe)
       .def("native", &PyProgram::native)
       .def("arena_bytes", &PyProgram::arena_bytes);

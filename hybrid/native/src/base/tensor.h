@@ -8,15 +8,19 @@
 
 namespace gluonnx {
 
-enum class DType : std::uint8_t { f32, f64, f16, bf16, i8, u8, i32, i64, b1 };
+// The last four are other dtypes by their size: no kernel computes with them, but they can be moved.
+enum class DType : std::uint8_t { f32, f64, f16, bf16, i8, u8, i32, i64, b1, other1, other2, other4, other8 };
 
 constexpr std::size_t size_of(DType t) {
   switch (t) {
     case DType::f64:
+    case DType::other8:
     case DType::i64: return 8;
     case DType::f32:
+    case DType::other4:
     case DType::i32: return 4;
     case DType::f16:
+    case DType::other2:
     case DType::bf16: return 2;
     default: return 1;
   }

@@ -15,7 +15,8 @@ namespace {
 
 std::map<std::pair<std::string, std::string>, Bind> kernels;
 
-const char* const NAMES[] = {"float32", "float64", "float16", "bfloat16", "int8", "uint8", "int32", "int64", "bool"};
+const char* const NAMES[] = {"float32", "float64", "float16", "bfloat16", "int8", "uint8", "int32", "int64", "bool",
+                             "opaque1", "opaque2", "opaque4", "opaque8"};
 
 const Entry* open(const std::string& path) {
 #ifdef _WIN32

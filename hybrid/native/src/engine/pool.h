@@ -1,15 +1,38 @@
-// The thread pool.
+// The thread pool: one set of workers for the whole process, which every program and every kernel shares.
 #pragma once
-
-#include <memory>
 
 #include "../base/kernel.h"
 
 namespace gluonnx {
 
-// The process's pool of threads; made at first use, made anew in a forked child.
-Pool& pool();
+// The process's threads as one caller sees them: so many of them and no more, whatever set_threads says meanwhile (what
+// was bound for n threads has scratch for n). Costs nothing to make.
+//
+// While another caller has the workers, and inside of a chunk, everything runs in the calling thread. What a chunk throws
+// is thrown by run, when all chunks have ended.
+class Team : public Pool {
+ public:
+  explicit Team(int threads);
+  int threads() const override { return threads_; }
+  void run(std::int64_t chunks, void (*fn)(void*, std::int64_t, int), void* arg) override;
+
+ private:
+  int threads_;
+};
+
+// How many threads there are by default: the CPUs that the process may use, or what set_threads has said.
 int threads();
-void set_threads(int count);
+void set_threads(int wanted);
+
+// While one of these lives, workers wait for more work with their eyes open: for the time of a program's run.
+class Awake {
+ public:
+  Awake();
+  ~Awake();
+  Awake(const Awake&) = delete;
+
+ private:
+  void* workers_;  // those it was made with: a child process has others
+};
 
 }  // namespace gluonnx

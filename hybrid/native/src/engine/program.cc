@@ -6,7 +6,6 @@
 
 #include "library.h"
 #include "memory.h"
-#include "pool.h"
 
 namespace gluonnx {
 namespace {
@@ -19,14 +18,16 @@ std::size_t aligned(std::size_t size) { return (size + ALIGNMENT - 1) / ALIGNMEN
 }  // namespace
 
 Program::Program(std::vector<Tensor> tensors, std::vector<Place> places, std::vector<Step> steps, std::size_t arena,
-                 int inputs, int outputs, int constants, int threads, bool precise)
+                 int inputs, int outputs, int constants, int threads, bool precise, bool keep)
     : tensors_(std::move(tensors)),
       places_(std::move(places)),
       steps_(std::move(steps)),
       input_tensors_(inputs, -1),
       output_tensors_(outputs, -1),
       constants_(constants, nullptr),
-      arena_(aligned(arena)) {
+      arena_(aligned(arena)),
+      team_(threads),
+      keep_(keep) {
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     if (places_[i].kind == Place::input) input_tensors_.at(places_[i].at) = static_cast<int>(i);
     if (places_[i].kind == Place::output) output_tensors_.at(places_[i].at) = static_cast<int>(i);
@@ -42,11 +43,26 @@ Program::Program(std::vector<Tensor> tensors, std::vector<Place> places, std::ve
     step.host = !kernel;
     kernels_.push_back(std::move(kernel));
   }
+  int in = 0, out = 0;
+  for (auto& step : steps_) {
+    for (int t : step.in) {
+      const Place& place = places_[t];
+      if (place.kind == Place::input) from_inputs_.push_back({in, static_cast<int>(place.at), inside(t)});
+      if (place.kind == Place::output) from_outputs_.push_back({in, static_cast<int>(place.at), inside(t)});
+      ++in;
+    }
+    std::vector<int> halos;
+    for (std::size_t i = 0; i < step.out.size(); ++i, ++out) {
+      const Tensor& tensor = tensors_[step.out[i]];
+      const Place& place = places_[step.out[i]];
+      if (place.kind == Place::output) to_outputs_.push_back({out, static_cast<int>(place.at), inside(step.out[i])});
+      if (tensor.blocked && (tensor.halo_h || tensor.halo_w)) halos.push_back(static_cast<int>(i));
+    }
+    halos_.push_back(std::move(halos));
+  }
 }
 
-Program::~Program() {
-  for (auto* memory : idle_) release(memory, arena_ + scratch_);
-}
+Program::~Program() = default;
 
 std::size_t Program::bytes(int tensor) const {
   const Tensor& t = tensors_[tensor];
@@ -57,47 +73,94 @@ std::size_t Program::bytes(int tensor) const {
 void Program::set_constants(const std::vector<const void*>& values, const std::vector<bool>& changed) {
   if (values.size() != constants_.size() || changed.size() != constants_.size())
     throw std::invalid_argument("wanted as many constants as the program has");
+  std::unique_lock<std::shared_mutex> guard(constants_lock_);
   constants_ = values;
+  idle_.clear();  // frames know where constants are
+  struct Work {
+    Kernel* kernel;
+    std::vector<const void*> in;
+    std::size_t bytes;
+  };
+  std::vector<Work> work;
+  std::size_t total = 0;
   for (std::size_t s = 0; s < steps_.size(); ++s) {
     if (!kernels_[s]) continue;
+    Work item{kernels_[s].get(), {}, 0};
     bool any = false;
-    std::vector<const void*> in;
     for (int t : steps_[s].in) {
       bool constant = places_[t].kind == Place::constant;
-      in.push_back(constant ? constants_[places_[t].at] : nullptr);
+      item.in.push_back(constant ? constants_[places_[t].at] : nullptr);
+      if (constant) item.bytes += bytes(t);
       any |= constant && changed[places_[t].at];
     }
-    if (any) kernels_[s]->prepare(in.data(), &pool());
+    total += item.bytes;
+    if (any) work.push_back(std::move(item));
   }
+  // A kernel with a large part of all weights packs with all threads; the others are packed side by side.
+  std::vector<Work*> small;
+  for (auto& item : work) {
+    if (item.bytes * 4 * team_.threads() > total) item.kernel->prepare(item.in.data(), &team_);
+    else small.push_back(&item);
+  }
+  struct Side {
+    std::vector<Work*>& items;
+    Pool* team;
+  } side{small, &team_};
+  team_.run(static_cast<std::int64_t>(small.size()),
+            [](void* arg, std::int64_t i, int) {
+              auto* side = static_cast<Side*>(arg);
+              side->items[i]->kernel->prepare(side->items[i]->in.data(), side->team);
+            },
+            &side);
 }
 
-std::byte* Program::take_arena() {
-  if (arena_ + scratch_ == 0) return nullptr;
+// The memory of one run, and where every operand of every step is in it.
+struct Program::Frame {
+  explicit Frame(Program& program) : program(program) {
+    if (program.arena_ + program.scratch_) {
+      memory = allocate(program.arena_ + program.scratch_);
+      if (!memory) throw std::bad_alloc();
+    }
+    for (std::size_t s = 0; s < program.steps_.size(); ++s) {
+      for (int t : program.steps_[s].in) in.push_back(program.at(t, memory));
+      for (int t : program.steps_[s].out) out.push_back(program.at(t, memory));
+    }
+  }
+  ~Frame() {
+    if (memory) release(memory, program.arena_ + program.scratch_);
+  }
+  Frame(const Frame&) = delete;
+
+  Program& program;
+  std::byte* memory = nullptr;
+  std::vector<const void*> in;  // of all steps, one after the other
+  std::vector<void*> out;
+};
+
+std::byte* Program::at(int tensor, std::byte* memory) const {
+  const Place& place = places_[tensor];
+  if (place.kind == Place::constant) return static_cast<std::byte*>(const_cast<void*>(constants_[place.at]));
+  if (place.kind != Place::arena) return nullptr;  // comes with the run
+  return memory + place.at + inside(tensor);
+}
+
+std::int64_t Program::inside(int tensor) const {
+  const Tensor& t = tensors_[tensor];
+  if (!t.blocked) return 0;
+  return (t.halo_h * t.row_stride() + t.halo_w * BLOCK) * static_cast<std::int64_t>(size_of(t.dtype));
+}
+
+std::unique_ptr<Program::Frame> Program::take() {
   {
     std::lock_guard<std::mutex> guard(lock_);
     if (!idle_.empty()) {
-      auto* memory = idle_.back();
+      auto frame = std::move(idle_.back());
       idle_.pop_back();
-      return memory;
+      return frame;
     }
   }
-  auto* memory = allocate(arena_ + scratch_);
-  if (!memory) throw std::bad_alloc();
-  return memory;
+  return std::make_unique<Frame>(*this);
 }
-
-void Program::give_arena(std::byte* memory) {
-  if (!memory) return;
-  std::lock_guard<std::mutex> guard(lock_);
-  idle_.push_back(memory);
-}
-
-struct Program::Lease {
-  Program& program;
-  std::byte* memory;
-  explicit Lease(Program& p) : program(p), memory(p.take_arena()) {}
-  ~Lease() { program.give_arena(memory); }
-};
 
 void Program::zero_halo(const Tensor& t, float* inside) const {
   const std::int64_t row = t.row_stride(), block = t.block_stride();
@@ -105,7 +168,7 @@ void Program::zero_halo(const Tensor& t, float* inside) const {
   for (std::int64_t n = 0; n < t.shape[0]; ++n)
     for (std::int64_t c = 0; c < t.shape[1]; ++c) {
       float* plane = inside + n * t.batch_stride + c * block - t.halo_h * row - side;
-      std::memset(plane, 0, (t.halo_h * row + side) * sizeof(float));
+      std::memset(plane, 0, (t.halo_h * row + (t.shape[2] ? side : 0)) * sizeof(float));
       for (std::int64_t y = 0; y < t.shape[2]; ++y)  // the end of this row and the start of the next
         std::memset(plane + (t.halo_h + y) * row + side + width, 0, (y + 1 < t.shape[2] ? 2 * side : side) * sizeof(float));
       std::memset(plane + (t.halo_h + t.shape[2]) * row, 0, t.halo_h * row * sizeof(float));
@@ -113,46 +176,38 @@ void Program::zero_halo(const Tensor& t, float* inside) const {
 }
 
 void Program::run(const void* const* inputs, void* const* outputs, Host* host, double* seconds) {
-  Lease lease(*this);
-  std::vector<std::byte*> at(tensors_.size());
-  for (std::size_t i = 0; i < tensors_.size(); ++i) {
-    const Place& place = places_[i];
-    switch (place.kind) {
-      case Place::arena: at[i] = lease.memory + place.at; break;
-      case Place::input: at[i] = static_cast<std::byte*>(const_cast<void*>(inputs[place.at])); break;
-      case Place::output: at[i] = static_cast<std::byte*>(outputs[place.at]); break;
-      case Place::constant: at[i] = static_cast<std::byte*>(const_cast<void*>(constants_[place.at])); break;
-    }
-    const Tensor& t = tensors_[i];
-    if (t.blocked && (t.halo_h || t.halo_w))
-      at[i] += (t.halo_h * t.row_stride() + t.halo_w * BLOCK) * static_cast<std::int64_t>(size_of(t.dtype));
-  }
-  std::vector<const void*> in;
-  std::vector<void*> out;
-  Run run{nullptr, nullptr, lease.memory ? lease.memory + arena_ : nullptr, &pool()};
+  std::shared_lock<std::shared_mutex> guard(constants_lock_);
+  std::unique_ptr<Frame> frame = take();
+  Awake awake;
+  for (const Operand& operand : from_inputs_)
+    frame->in[operand.position] = static_cast<const std::byte*>(inputs[operand.number]) + operand.inside;
+  for (const Operand& operand : from_outputs_)
+    frame->in[operand.position] = static_cast<std::byte*>(outputs[operand.number]) + operand.inside;
+  for (const Operand& operand : to_outputs_)
+    frame->out[operand.position] = static_cast<std::byte*>(outputs[operand.number]) + operand.inside;
+  const void* const* in = frame->in.data();
+  void* const* out = frame->out.data();
+  std::byte* scratch = frame->memory ? frame->memory + arena_ : nullptr;
   for (std::size_t s = 0; s < steps_.size(); ++s) {
     using clock = std::chrono::steady_clock;
     clock::time_point start;
     if (seconds) start = clock::now();
-    in.clear();
-    out.clear();
-    for (int t : steps_[s].in) in.push_back(at[t]);
-    for (int t : steps_[s].out) {
-      out.push_back(at[t]);
-      const Tensor& tensor = tensors_[t];
-      if (tensor.blocked && (tensor.halo_h || tensor.halo_w)) zero_halo(tensor, reinterpret_cast<float*>(at[t]));
-    }
+    const Step& step = steps_[s];
+    for (int i : halos_[s]) zero_halo(tensors_[step.out[i]], static_cast<float*>(out[i]));
     if (kernels_[s]) {
-      run.in = in.data();
-      run.out = out.data();
-      kernels_[s]->run(run);
+      kernels_[s]->run(Run{in, out, scratch, &team_});
     } else if (host) {
-      host->run(static_cast<int>(s), in.data(), out.data());
+      host->run(static_cast<int>(s), in, out);
     } else {
-      throw std::logic_error("no kernel for " + steps_[s].op + ", and nobody else to do it");
+      throw std::logic_error("no kernel for " + step.op + ", and nobody else to do it");
     }
+    in += step.in.size();
+    out += step.out.size();
     if (seconds) seconds[s] += std::chrono::duration<double>(clock::now() - start).count();
   }
+  if (!keep_) return;
+  std::lock_guard<std::mutex> lock(lock_);
+  idle_.push_back(std::move(frame));
 }
 
 }  // namespace gluonnx

@@ -3,10 +3,12 @@
 
 #include <memory>
 #include <mutex>
+#include <shared_mutex>
 #include <string>
 #include <vector>
 
 #include "../base/kernel.h"
+#include "pool.h"
 
 namespace gluonnx {
 
@@ -33,13 +35,14 @@ class Host {
 // Immutable but for its constants; any number of threads may run it at once, each in an arena of its own.
 class Program {
  public:
-  // Binds a kernel to each step. Throws what a kernel throws on bad attributes.
+  // Binds a kernel to each step. keep: the memory of a run stays for the next one, else it goes back to the allocator.
+  // Throws what a kernel throws on bad attributes.
   Program(std::vector<Tensor> tensors, std::vector<Place> places, std::vector<Step> steps, std::size_t arena, int inputs,
-          int outputs, int constants, int threads, bool precise);
+          int outputs, int constants, int threads, bool precise, bool keep);
   ~Program();
 
   // Values of the constants, which have to stay where they are. Packs again what belongs to those that `changed`.
-  // Not while the program runs.
+  // Waits for runs in other threads to end.
   void set_constants(const std::vector<const void*>& values, const std::vector<bool>& changed);
 
   // seconds: null, or one number per step, which its time is added to.
@@ -56,9 +59,17 @@ class Program {
   std::size_t arena_bytes() const { return arena_ + scratch_; }
 
  private:
-  struct Lease;
-  std::byte* take_arena();
-  void give_arena(std::byte* memory);
+  struct Frame;
+  // An operand of a step that comes with each run: its place among all operands, which input or output it is, and how far
+  // the first element lies behind the halo.
+  struct Operand {
+    int position, number;
+    std::int64_t inside;
+  };
+
+  std::unique_ptr<Frame> take();
+  std::byte* at(int tensor, std::byte* memory) const;  // null for what comes with a run
+  std::int64_t inside(int tensor) const;               // bytes of halo before the first element
   void zero_halo(const Tensor& tensor, float* inside) const;
 
   std::vector<Tensor> tensors_;
@@ -68,8 +79,13 @@ class Program {
   std::vector<int> input_tensors_, output_tensors_;
   std::vector<const void*> constants_;
   std::size_t arena_, scratch_ = 0;
+  Team team_;
   std::mutex lock_;
-  std::vector<std::byte*> idle_;
+  std::shared_mutex constants_lock_;
+  std::vector<std::unique_ptr<Frame>> idle_;
+  std::vector<Operand> from_inputs_, from_outputs_, to_outputs_;
+  std::vector<std::vector<int>> halos_;  // of each step: which outputs have one
+  bool keep_;
 };
 
 }  // namespace gluonnx

@@ -1,0 +1,109 @@
+"""Engines in processes of their own (benchmarks/worker.py), as benchmarks/engine.py talks to them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+WORKER = Path(__file__).with_name("worker.py")
+
+
+class WorkerFailed(RuntimeError):
+    """What an engine said when it failed."""
+
+
+class Side:
+    """An engine with its number of threads."""
+
+    def __init__(self, kind: str, threads: int, python: str = sys.executable):
+        self.kind = kind
+        told = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(threads))
+        self._process = subprocess.Popen(
+            [python, "-W", "ignore", str(WORKER), kind, str(threads)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL if kind == "mxnet" else None,
+            text=True,
+            env={**os.environ, **told},
+        )
+
+    def ready(self) -> None:
+        """Wait until it has started."""
+        self._answer()
+
+    def ask(self, do: str, **request: Any) -> dict[str, Any]:
+        """The answer to one request. Raises WorkerFailed."""
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps({"do": do, **request}) + "\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            pass  # the answer says more
+        return self._answer()
+
+    def times(self, seconds: float) -> list[float]:
+        """A block of calls (bridge/timing.py)."""
+        return self.ask("run", seconds=seconds)["times"]
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.communicate()
+
+    def _answer(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise WorkerFailed(f"{self.kind} ended with status {self._process.wait()}")
+        found = json.loads(line)
+        if "error" in found:
+            raise WorkerFailed(f"{self.kind}: {found['error']}")
+        return found
+
+
+@contextmanager
+def sides(*wanted: tuple[str, int], mxnet: str | None = None) -> Iterator[dict[str, Side]]:
+    """Sides by kind (``hybrid 2`` where one kind comes with several numbers of threads), started together."""
+    several = len({kind for kind, _ in wanted}) < len(wanted)
+    with ExitStack() as stack:
+        made = {}
+        for kind, threads in wanted:
+            side = Side(kind, threads, mxnet if kind == "mxnet" and mxnet else sys.executable)
+            stack.callback(side.close)
+            made[f"{kind} {threads}" if several else kind] = side
+        for side in made.values():
+            side.ready()
+        yield made
+
+
+@contextmanager
+def busy(count: int) -> Iterator[None]:
+    """Other processes that want all they can get of the machine."""
+    made = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for process in made:
+            process.kill()
+            process.wait()
+
+
+def error(one: Sequence[np.ndarray], two: Sequence[np.ndarray]) -> float:
+    """The largest difference of all outputs, relative to the largest number of each."""
+    if [a.shape for a in one] != [b.shape for b in two]:
+        return float("inf")
+    worst = 0.0
+    for a, b in zip(one, two):
+        wide = np.abs(b.astype(np.float64))
+        difference = np.abs(a.astype(np.float64) - b)
+        found = float(difference.max(initial=0.0) / (wide.max(initial=0.0) or 1.0))
+        worst = max(worst, found if np.isfinite(found) else float("inf"))
+    return worst

@@ -1,0 +1,172 @@
+"""One engine in a process of its own, for benchmarks/sides.py: reads requests from its standard input and answers them, JSON by line.
+
+    python benchmarks/worker.py hybrid|mxnet|onnxruntime THREADS
+
+Runs in MXNet's own Python as well, where there is neither onnxruntime nor this package.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import runpy
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from networks import NETWORKS, TRAINING, built, fill
+
+ROOT = Path(__file__).resolve().parents[1]
+block = runpy.run_path(str(ROOT / "bridge" / "timing.py"))["block"]
+
+
+class Gluon:
+    """This package, or MXNet: called as a user calls it."""
+
+    def __init__(self, package: str, threads: int):
+        self.mx = importlib.import_module(package)
+        self.fused = {"static_alloc": True, "static_shape": True}
+        if package == "hybrid":
+            importlib.import_module("hybrid.native").set_num_threads(threads)
+        else:  # oneDNN's fused operators; threads are told by the environment
+            self.fused["backend"] = "MKLDNN"
+        self.call: Callable[[], Any] = lambda: None
+
+    def load(self, prefix: str, onnx: str, inputs: dict[str, np.ndarray]) -> None:
+        """An exported network."""
+        net = self.mx.gluon.SymbolBlock.imports(f"{prefix}-symbol.json", list(inputs), f"{prefix}-0000.params")
+        net.hybridize(**self.fused)
+        given = [self.mx.nd.array(a, dtype=a.dtype) for a in inputs.values()]
+
+        def call() -> Any:
+            out = net(*given)
+            for one in out if isinstance(out, list | tuple) else (out,):
+                one.wait_to_read()
+            return out
+
+        self.call = call
+
+    def blocks(self, name: str, batch: int, hybridize: bool) -> None:
+        """A network as blocks; twenty calls at a time, waited for at their end only, as in the tutorials."""
+        net = built(self.mx, NETWORKS[name], batch)
+        if hybridize:
+            net.hybridize()
+        given = [self.mx.nd.array(a) for a in NETWORKS[name].inputs(batch).values()]
+
+        def call() -> Any:
+            for _ in range(20):
+                out = net(*given)
+            out.wait_to_read()
+            return out
+
+        self.call = call
+
+    def train(self, name: str, batch: int) -> list[float]:
+        """Training steps: forward, backward and update. Gives the losses of the first ones."""
+        mx, job = self.mx, TRAINING[name]
+        net = built(mx, job, batch)
+        fill(net, mx.nd.array, job.scale)
+        net.hybridize(static_alloc=True, static_shape=True)
+        given = [mx.nd.array(a) for a in job.inputs(batch).values()]
+        labels = mx.nd.array(np.random.default_rng(1).integers(0, 10, batch).astype(np.float32))
+        entropy = mx.gluon.loss.SoftmaxCrossEntropyLoss()
+        entropy.hybridize(static_alloc=True, static_shape=True)
+        trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 1e-3, "momentum": 0.9})
+
+        def call() -> Any:
+            with mx.autograd.record():
+                loss = entropy(net(*given), labels)
+            loss.backward()
+            trainer.step(batch)
+            mx.nd.waitall()
+            return loss
+
+        self.call = call
+        return [float(call().mean().asscalar()) for _ in range(3)]
+
+    def arrays(self, out: Any) -> list[np.ndarray]:
+        """What a call gave."""
+        return [o.asnumpy() for o in (out if isinstance(out, list | tuple) else (out,))]
+
+
+class Runtime:
+    """onnxruntime at its best: all optimisations, one operator at a time on all threads, memory planned."""
+
+    def __init__(self, threads: int):
+        self.runtime: Any = importlib.import_module("onnxruntime")
+        self.threads = threads
+        self.call: Callable[[], Any] = lambda: None
+
+    def load(self, prefix: str, onnx: str, inputs: dict[str, np.ndarray]) -> None:
+        """An ONNX file."""
+        options = self.runtime.SessionOptions()
+        options.graph_optimization_level = self.runtime.GraphOptimizationLevel.ORT_ENABLE_ALL
+        options.execution_mode = self.runtime.ExecutionMode.ORT_SEQUENTIAL
+        options.intra_op_num_threads, options.inter_op_num_threads = self.threads, 1
+        options.enable_mem_pattern = True
+        session = self.runtime.InferenceSession(onnx, options, providers=["CPUExecutionProvider"])
+        takes = {i.name for i in session.get_inputs()}
+        feeds = {n: a for n, a in inputs.items() if n in takes}
+        self.call = lambda: session.run(None, feeds)
+
+    def arrays(self, out: Any) -> list[np.ndarray]:
+        """What a call gave."""
+        return out
+
+
+def peak() -> int:
+    """Bytes that this process has held at most."""
+    for line in Path("/proc/self/status").read_text().splitlines() if sys.platform == "linux" else ():
+        if line.startswith("VmHWM:"):  # unlike getrusage's it starts anew with a program
+            return int(line.split()[1]) * 1024
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def answer(side: Any, request: dict[str, Any]) -> dict[str, Any]:
+    """Do what is asked."""
+    what = request.pop("do")
+    if what == "load":
+        with np.load(request["inputs"]) as stored:
+            inputs = {name: stored[name] for name in stored.files}
+        before, start = peak(), time.perf_counter()
+        side.load(request["prefix"], request["onnx"], inputs)
+        loaded = time.perf_counter()
+        results = side.arrays(side.call())
+        done = time.perf_counter()
+        if request.get("outputs"):
+            np.savez(request["outputs"], *results)
+        return {"load": loaded - start, "first": done - loaded, "before": before, "peak": peak()}
+    if what == "run":
+        return {"times": block(side.call, request["seconds"])}
+    if what == "peak":
+        return {"peak": peak()}
+    return {"losses": getattr(side, what)(**request)}
+
+
+def main() -> None:
+    """Answer until there are no more requests."""
+    kind, threads = sys.argv[1], int(sys.argv[2])
+    # libraries print what they like to file 1; answers go where nothing else does
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    if kind == "hybrid":
+        sys.path.append(str(ROOT))
+    side = Runtime(threads) if kind == "onnxruntime" else Gluon(kind, threads)
+    print(json.dumps({}), file=answers, flush=True)
+    for line in sys.stdin:
+        try:
+            reply = answer(side, json.loads(line))
+        except Exception:
+            reply = {"error": traceback.format_exc()}
+        print(json.dumps(reply), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()

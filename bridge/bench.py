@@ -1,0 +1,270 @@
+"""How fast a model runs on our engine and on onnxruntime, on the same inputs with the same threads, in turns; and where our time goes."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import converters
+import hybrid
+from hybrid import native
+from hybrid.gluon import SymbolBlock
+from hybrid.op import Spec
+from hybrid.symbol import Symbol
+
+from .compare import Difference, Tolerance, as_tolerance, compare, tolerance_for
+from .convert import Progress, settle_inputs
+from .engines import NativeEngine, OnnxEngine
+from .importing import opened_natively
+from .inputs import Inputs, as_specs
+from .models import BadInput, Model, open_model, specs_of_onnx
+from .opsets import default_opset, newest
+from .timing import block, in_turns
+from .verify import make_case, pair_outputs
+
+OURS, THEIRS = "gluonnx", "onnxruntime"
+SIDE = 1024  # of the square matrices whose product shows the machine's peak
+STREAM = 64 << 20  # bytes copied to see what memory gives: beyond any cache
+RUNS = 5  # of a profile; the fastest time of each step counts
+
+
+@dataclass(frozen=True)
+class Peak:
+    """Operations and bytes a second that this machine reaches with the threads used."""
+
+    flops: float
+    bytes: float
+
+
+@dataclass(frozen=True)
+class StepTime:
+    """One step of a compiled model."""
+
+    node: str
+    operator: str
+    kernel: str
+    """How it is computed; ``numpy`` where no kernel does."""
+    shape: tuple[int, ...]
+    """Of its first output."""
+    seconds: float
+    share: float
+    """Of all steps' time."""
+    gflops: float
+    gbytes: float
+    """Both per second."""
+    of_peak: float
+    """Share of what the machine reaches: of its arithmetic or of its memory, whichever binds more."""
+
+
+@dataclass(frozen=True)
+class BenchResult:
+    """What bench measured."""
+
+    model: str
+    inputs: dict[str, tuple[int, ...]]
+    threads: int
+    level: str | None
+    """The CPU level whose kernels were in use; None when NumPy computed."""
+    seconds: dict[str, dict[str, Any]]
+    """By engine: median, the tenth that was faster and the tenth that was slower, best, and how many samples."""
+    ratio: float
+    """onnxruntime's median over ours: how many times as fast ours is."""
+    equivalent: bool
+    differences: tuple[Difference, ...]
+    steps: tuple[StepTime, ...] = ()
+    peak: Peak | None = None
+    warnings: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def bench(
+    model: Any,
+    params: Any = None,
+    *,
+    inputs: Inputs | None = None,
+    batch: int | None = None,
+    threads: int | None = None,
+    seconds: float = 2.0,
+    rounds: int = 10,
+    profile: bool = False,
+    seed: int = 0,
+    tolerance: Tolerance | tuple[float, float] | None = None,
+    progress: Progress | None = None,
+) -> BenchResult:
+    """Measure a model on both engines.
+
+    model: what open_model takes; a symbol is converted for onnxruntime, an ONNX model is imported for ours. inputs: shapes or
+    arrays by name, for what the model does not tell. batch: the first size of all inputs. threads: of both; by default as many as our
+    engine uses. seconds: of each engine, in so many rounds. profile: also time every step of ours.
+    Raises BadInput, converters.UnsupportedModel, EngineError or hybrid's errors.
+    """
+    tell = progress or (lambda _text: None)
+    for name, value in (("batch", batch), ("threads", threads), ("rounds", rounds)):
+        if value is not None and value < 1:
+            raise BadInput(f"got {name} {value}, wanted 1 or more")
+    if not 0 < seconds < float("inf"):
+        raise BadInput(f"got seconds {seconds}, wanted more than 0")
+    tell("reading the model")
+    opened = open_model(model, params)
+    specs, arrays = as_specs(inputs)
+    count, before = threads or native.threads(), native.threads()
+    with tempfile.TemporaryDirectory(prefix="gluonnx-") as folder:
+        ours, theirs, specs = _both(opened, specs, batch, count, Path(folder))
+        two = OnnxEngine(theirs, threads=count)
+        one = NativeEngine(ours, specs)
+        case = make_case(ours, one, theirs, two, specs, {n: a for n, a in arrays.items() if n in one.inputs}, seed)
+        native.set_num_threads(count)
+        try:
+            block_ = _gluon(ours, one)
+            given = [hybrid.nd.array(a, dtype=a.dtype) for a in map(one.complete(case.feeds).__getitem__, one.inputs)]
+            tell("loading in onnxruntime")
+            two.open()
+            tell("comparing")
+            want = two.run_on(case.feeds)
+            got = dict(zip(one.outputs, (y.asnumpy() for y in _ran(block_, given))))
+            limits = as_tolerance(tolerance) or tolerance_for(two.dtypes(case.feeds))
+            pairs = pair_outputs(list(want), list(got))
+            differences = tuple(compare(a, got[b], want[a], limits) for a, b in pairs)
+            tell(f"measuring, {count} thread(s)")
+            sides = {OURS: lambda: _ran(block_, given), THEIRS: lambda: two.run_on(case.feeds)}
+            found = in_turns(
+                {name: lambda s, call=call: block(call, s) for name, call in sides.items()}, seconds, rounds
+            )
+            result = BenchResult(
+                model=opened.name,
+                inputs={n: a.shape for n, a in case.feeds.items()},
+                threads=count,
+                level=native.level(),
+                seconds={name: t.as_dict() for name, t in found.items()},
+                ratio=found[THEIRS].median / found[OURS].median,
+                equivalent=all(d.equal for d in differences),
+                differences=differences,
+            )
+            if profile:
+                tell("profiling")
+                result = _profiled(result, one, case.feeds, count)
+        finally:
+            native.set_num_threads(before)
+    return result
+
+
+def _both(
+    opened: Model, specs: dict[str, Spec], batch: int | None, threads: int, folder: Path
+) -> tuple[Model, Model, dict[str, Spec]]:
+    """The model for our engine, the one for onnxruntime, and the inputs' specs."""
+    if opened.proto is not None:
+        declared = specs_of_onnx(opened.proto)
+        unknown = [n for n in specs if n not in declared]
+        if unknown:
+            raise BadInput(*(f"unknown input {n}: the model takes {', '.join(declared)}" for n in unknown))
+        wanted = {n: _sized(specs.get(n, s), batch, s) for n, s in declared.items()}
+        return opened_natively(opened), opened, wanted
+    wanted = settle_inputs(opened, {n: _sized(s, batch, s) for n, s in specs.items()}, {})
+    made = converters.convert(opened.graph, opened.params, wanted, default=default_opset(), newest=newest())
+    path = made.save(folder / "model.onnx")[0]
+    return opened, Model(opened.name, proto=made.model, path=path), wanted
+
+
+def _sized(spec: Spec, batch: int | None, declared: Spec) -> Spec:
+    """The spec with the batch as its first size; 1 where the model leaves that open."""
+    shape = spec.shape
+    if shape and (batch is not None or isinstance(shape[0], str)):
+        shape = (batch or 1, *shape[1:])
+    return Spec(shape, spec.dtype or declared.dtype)
+
+
+def _gluon(model: Model, engine: NativeEngine) -> SymbolBlock:
+    """The model as a user has it: a hybridized block."""
+    assert model.graph is not None
+    out = Symbol(model.graph.outputs)
+    net = SymbolBlock(out, [hybrid.sym.var(n) for n in engine.inputs])
+    used = set(net.collect_params())
+    stored = {n: hybrid.nd.array(a, dtype=a.dtype) for n, a in model.params.items() if n in used}
+    net.collect_params().load_dict(stored, cast_dtype=True, dtype_source="saved")
+    net.hybridize(static_alloc=True, static_shape=True)
+    return net
+
+
+def _ran(net: SymbolBlock, given: Sequence[Any]) -> list[Any]:
+    """The outputs, waited for."""
+    out = net(*given)
+    found = list(out) if isinstance(out, list | tuple) else [out]
+    for y in found:
+        y.wait_to_read()
+    return found
+
+
+# -- profile ------------------------------------------------------------------------------------------------------------------
+
+
+def _profiled(result: BenchResult, engine: NativeEngine, feeds: Mapping[str, np.ndarray], threads: int) -> BenchResult:
+    """The result with the time of every step, or with the reason why there is none."""
+    program = engine.program
+    complete = engine.complete(feeds)
+    arrays = [complete[n] if n in complete else program.constants[n] for n in program.names]
+    lowered = program.prepare(tuple(x for a in arrays for x in (a.shape, a.dtype))).lowered
+    if lowered is None:
+        why = "no kernels are in use" if native.level() is None else "its shapes or data keep the model with NumPy"
+        return replace(result, warnings=(*result.warnings, f"no profile: the model runs without a compiled program ({why})"))
+    lowered.run(arrays)
+    runs = [lowered.profile(arrays) for _ in range(RUNS)]
+    peak = measure_peak(threads)
+    rows = [(row, max(min(r[i]["seconds"] for r in runs), 1e-9)) for i, row in enumerate(runs[0])]
+    total = sum(seconds for _, seconds in rows)
+    steps = [
+        StepTime(
+            node=getattr(row["node"], "name", str(row["node"])),
+            operator=row["op"],
+            kernel=row["how"] or "kernel",
+            shape=tuple(row["shape"]),
+            seconds=seconds,
+            share=seconds / total,
+            gflops=row["flops"] / seconds / 1e9,
+            gbytes=row["bytes"] / seconds / 1e9,
+            of_peak=max(row["flops"] / seconds / peak.flops, row["bytes"] / seconds / peak.bytes),
+        )
+        for row, seconds in rows
+    ]
+    return replace(result, steps=tuple(steps), peak=peak)
+
+
+def measure_peak(threads: int) -> Peak:
+    """What so many threads reach here: onnxruntime's product of matrices, which is near the most, and copies of large arrays."""
+    a = np.ones((SIDE, SIDE), np.float32)
+    runtime = OnnxEngine(Model("product", proto=_product()), threads=threads)
+    runtime.open()
+    fastest = min(block(lambda: runtime.run_on({"a": a}), 0.2))
+    source = np.ones(STREAM // 4 // threads * threads, np.float32)
+    target = np.empty_like(source)
+    parts = list(zip(np.split(target, threads), np.split(source, threads)))
+
+    def copy() -> None:
+        workers = [threading.Thread(target=np.copyto, args=part) for part in parts[1:]]
+        for worker in workers:
+            worker.start()
+        np.copyto(*parts[0])
+        for worker in workers:
+            worker.join()
+
+    return Peak(2.0 * SIDE**3 / fastest, 2.0 * source.nbytes / min(block(copy, 0.1)))
+
+
+def _product() -> Any:
+    """An ONNX model of one product of square matrices."""
+    import onnx
+
+    weights = onnx.numpy_helper.from_array(np.ones((SIDE, SIDE), np.float32), "b")
+    shape = [SIDE, SIDE]
+    ends = [onnx.helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, shape) for n in ("a", "c")]
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("MatMul", ["a", "b"], ["c"])], "product", ends[:1], ends[1:], [weights]
+    )
+    return onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 13)], ir_version=8)

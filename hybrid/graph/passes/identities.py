@@ -1,0 +1,71 @@
+"""Remove what passes its input on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ...ops.casting import Cast
+from ...ops.elementwise import AddN, Identity, IdentityLike
+from ...ops.expand import Broadcasting, NumpyPad, Pad, Repeat, Tile
+from ...ops.join import Joining
+from ...ops.normalization import Dropout
+from ...ops.shape import Permutation, Reshaping, Transpose
+from ...ops.slicing import SliceAxis, SliceLike
+from ...shapes import is_known
+from ..graph import Entry, Graph, Node
+from .context import Context
+
+_SAME_IF_ALIKE = (Cast, Reshaping, Broadcasting, Tile, Repeat, Pad, NumpyPad, Joining, SliceAxis, SliceLike)
+"""Operators that pass their first input on whenever the result has its shape and dtype."""
+
+
+def remove_identities(graph: Graph, context: Context) -> Graph:
+    """What passes its input on is left out; reshapes after reshapes and transposes after transposes become one, or nothing.
+
+    Before: ``identity(x)``, ``dropout(x)`` in inference, ``cast(x)`` to its own dtype, ``reshape(x)`` to its own shape, a
+    concatenation of one, ``transpose(transpose(x, (1, 0)), (1, 0))``. After: ``x``.
+    """
+
+    def change(node: Node, now: Callable[[Entry], Entry]) -> Entry | None:
+        op, own = node.op, Entry(node)
+        if not node.inputs:
+            return None
+        source = node.inputs[0]
+        if isinstance(op, Identity | IdentityLike):
+            return now(source)
+        if isinstance(op, Dropout):
+            alone = not context.training and op.mode == "training" and Entry(node, 1) not in read
+            return now(source) if alone or op.p == 0 and Entry(node, 1) not in read else None
+        if isinstance(op, AddN) and op.num_args == 1:
+            return now(source)
+        if not (context.known(own) and context.known(source)):
+            return None
+        shape = context.shape(own)
+        if isinstance(op, _SAME_IF_ALIKE) and context.dtype(own) == context.dtype(source) and shape == context.shape(source):
+            return now(source)
+        if isinstance(op, Reshaping) and 0 not in shape and (len(node.inputs) > 1 or isinstance(source.node.op, Reshaping)):
+            return context.reshape(now(source), shape)
+        if isinstance(op, Permutation):
+            return _permuted(now(source), list(op.order(len(shape))), node, context)
+        return None
+
+    read = {e for n in graph.nodes for e in n.inputs if e.index} | set(graph.outputs)
+    return context.rewrite(graph, change)
+
+
+def _permuted(source: Entry, order: list[int], node: Node, context: Context) -> Entry | None:
+    """What stands for axes in another order; None for the node itself."""
+    before = source.node.op
+    while isinstance(before, Permutation) and is_known(context.shape(source.node.inputs[0])):
+        inner = before.order(len(order))
+        order = [inner[a] for a in order]
+        source = source.node.inputs[0]
+        before = source.node.op
+    shape = context.shape(source)
+    if order == list(range(len(order))):
+        return source
+    if [a for a in order if shape[a] != 1] == [a for a in range(len(shape)) if shape[a] != 1] and 0 not in shape:
+        return context.reshape(source, tuple(shape[a] for a in order))
+    if source is node.inputs[0]:
+        return None
+    return context.make(Transpose.bind(axes=tuple(order)), node.name, source)

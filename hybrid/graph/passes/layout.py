@@ -1,0 +1,100 @@
+"""Keep data in blocks of channels from convolution to convolution."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from ...ops.fused import BLOCK, Chain, Conv, Join, Pack, Pool, Unpack, blocks
+from ...ops.join import Concat
+from ...ops.pooling import Pooling
+from ..graph import Entry, Graph, Node
+from .context import Context, Key
+
+MOST_EMPTY = 1.5
+"""How much more memory blocks may take than channels where nothing but a chain asks for them."""
+
+
+def spread_blocks(graph: Graph, context: Context) -> Graph:
+    """What stands between convolutions works on blocks too, so that nothing is converted there.
+
+    Before: ``conv(pack(pool(chain(unpack(conv(x))))))``. After: ``conv(blocked_pool(chain(conv(x))))``. Chains take as many blocks
+    as they find, and have others packed if their result is wanted in blocks; pooling follows its input; concatenations of channels
+    do if all but the last input fill their blocks. Constants are packed once.
+    """
+    if not any(isinstance(n.op, Conv) for n in graph.nodes):
+        return graph
+    wanted = _wanted(graph, context)
+
+    def change(node: Node, now: Callable[[Entry], Entry]) -> Entry | None:
+        op: Any = node.op
+        own = Entry(node)
+        if isinstance(op, Pack):
+            return context.pack(now(node.inputs[0]))
+        packed = context.unpacked_from(own)
+        if packed is not None:
+            return context.unpack(now(packed), context.shape(own)[1])
+        if not context.known(own) or len(context.shape(own)) != 4 or 0 in context.shape(own) or context.is_constant(own):
+            return None
+        if isinstance(op, Chain):
+            found = _chain(node, list(map(now, node.inputs)), own in wanted, context)
+        elif type(op) is Pooling:
+            found = _pool(node, now(node.inputs[0]), context)
+        elif isinstance(op, Concat) and op.joined_axis(4) == 1:
+            found = _concat(node, list(map(now, node.inputs)), own in wanted, context)
+        else:
+            return None
+        return None if found is None else context.unpack(found, context.shape(own)[1])
+
+    return context.rewrite(graph, change)
+
+
+def _wanted(graph: Graph, context: Context) -> set[Entry]:
+    """What some convolution reads in the end."""
+    found: set[Entry] = set()
+    for node in reversed(graph.nodes):
+        if isinstance(node.op, Pack) or (isinstance(node.op, Chain | Pooling | Concat) and Entry(node) in found):
+            found.update(e for e in node.inputs if not context.is_constant(e))
+    return found
+
+
+def _chain(node: Node, inputs: list[Entry], wanted: bool, context: Context) -> Entry | None:
+    """The chain on blocks; None where it had better stay as it is."""
+    n, c, *_ = shape = context.shape(Entry(node))
+    whole = [e for e in inputs if context.shape(e) == shape and not context.is_constant(e)]
+    there = list(map(context.in_blocks, whole))
+    if not any(there) or not (wanted or (all(there) and blocks(c) * BLOCK <= MOST_EMPTY * c)):
+        return None
+    packed = []
+    for entry in inputs:
+        own = context.shape(entry)
+        four = (1,) * (4 - len(own)) + own
+        if math.prod(own) == 1:
+            packed.append(entry)
+        elif own == shape:
+            packed.append(context.pack(entry))
+        elif four[1:] == (c, 1, 1) and four[0] in (1, n):
+            packed.append(context.pack(context.reshape(entry, four) if own != four else entry))
+        else:
+            return None
+    return context.make(node.op, node.name, *packed)  # type: ignore[arg-type]
+
+
+def _pool(node: Node, source: Entry, context: Context) -> Entry | None:
+    op: Any = node.op
+    if Pool.name not in context.native or op.channels_last or op.pool_type == "lp":
+        return None
+    if not context.in_blocks(source) or not context.is_float32(source):
+        return None
+    attrs = {name: getattr(op, name) for name in op.fields}
+    return context.make(Pool.bind(**attrs), node.name, context.pack(source))
+
+
+def _concat(node: Node, inputs: list[Entry], wanted: bool, context: Context) -> Entry | None:
+    if any(context.shape(e)[1] % BLOCK for e in inputs[:-1]) or any(0 in context.shape(e) for e in inputs):
+        return None
+    there = list(map(context.in_blocks, inputs))
+    if not (all(there) or (wanted and any(there))):
+        return None
+    return context.make(Join.bind(num_args=len(inputs)), node.name, *map(context.pack, inputs))

@@ -1,0 +1,136 @@
+"""Let weights take up the constant factors and summands of the channels that they make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...op import lookup
+from ...ops.binary import Pair
+from ...ops.casting import Cast
+from ...ops.common import axis_of
+from ...ops.convolution import Convolution, ConvolutionV1, Deconvolution
+from ...ops.folding import Affine, Scaled, Shifted
+from ...ops.fused import Chain
+from ...ops.linear import FullyConnected
+from ...ops.normalization import BatchNormWithReLU, _BatchNorm
+from ..graph import Entry, Graph, Node
+from .context import Context
+
+_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+_ADD, _MULTIPLY, _NEGATIVE, _RELU = (
+    lookup(n).bind() for n in ("broadcast_add", "broadcast_mul", "negative", "relu")
+)
+_PRODUCTS = (Convolution, ConvolutionV1, Deconvolution, FullyConnected)
+
+
+class _Factors(NamedTuple):
+    """Constants that channels are multiplied by, and that are added to them; None where nothing is done."""
+
+    scale: Entry | None
+    shift: Entry | None
+
+
+def fold_normalization(graph: Graph, context: Context) -> Graph:
+    """BatchNorm with fixed statistics, and constants that channels are multiplied by or that are added to them, disappear in the
+    weight and bias of the product before, if nobody else reads that; where there is none, BatchNorm becomes a chain.
+
+    Before: ``batch_norm(conv(x, w))``. After: ``conv(x, w * s, b)`` with s and b from constants: ``s = gamma / sqrt(var + eps)``.
+    Before: ``batch_norm(concat(x, y))``. After: ``concat(x, y) * s + b``.
+    """
+    readers = context.readers(graph)
+
+    def change(node: Node, now: Callable[[Entry], Entry]) -> Entry | tuple[Entry, ...] | None:
+        op = node.op
+        if isinstance(op, _BatchNorm):
+            return _batch_norm(node, now)
+        if isinstance(op, Pair) and op.arithmetic.name in ("add", "subtract", "multiply"):
+            for place in (0, 1) if op.arithmetic.name != "subtract" else (0,):
+                data, other = node.inputs[place], node.inputs[1 - place]
+                if context.is_constant(other) and not context.is_constant(data):
+                    return _arithmetic(node, op.arithmetic.name, data, now(data), other)
+        return None
+
+    def foldable(data: Entry, source: Entry, axis: int) -> bool:
+        """Whether the new node behind data is a product that can take up factors along the axis."""
+        op = source.node.op
+        if type(op) not in _PRODUCTS or len(readers[id(data.node), data.index]) != 1:
+            return False
+        rank = len(context.shape(source))
+        channels = rank - 1 if type(op) is FullyConnected or getattr(op, "channels_last", False) else 1
+        return axis == channels and all(map(context.is_constant, source.node.inputs[1:]))
+
+    def _batch_norm(node: Node, now: Callable[[Entry], Entry]) -> Entry | tuple[Entry, ...] | None:
+        op: Any = node.op
+        data, own = node.inputs[0], Entry(node)
+        fixed = not context.training or op.use_global_stats
+        seen = any((id(node), i) in readers for i in (1, 2))
+        if not fixed or seen or not context.known(own) or context.dtype(own) not in _FLOATS:
+            return None
+        if not all(map(context.is_constant, node.inputs[1:])) or context.is_constant(own):
+            return None
+        source, rank = now(data), len(context.shape(own))
+        axis = axis_of(op, op.axis, rank)
+        attrs = {"eps": op.eps, "fix_gamma": op.fix_gamma}
+        if foldable(data, source, axis):
+            scale = context.make(Affine.bind(**attrs), f"{node.name}_affine", *node.inputs[1:])
+            y = _folded(source, _Factors(scale, Entry(scale.node, 1)), context)
+        else:
+            dtype = context.dtype(own)
+            if any(context.dtype(e) != dtype for e in node.inputs[1:]):
+                return None
+            affine = Affine.bind(**attrs, trailing=rank - axis - 1, narrow=True)
+            scale = context.make(affine, f"{node.name}_affine", *node.inputs[1:])
+            shift = Entry(scale.node, 1)
+            if dtype == np.float32 and Chain.name in context.native:
+                code = "$0 $1 mul $2 add" + " relu" * isinstance(op, BatchNormWithReLU)
+                return context.make(Chain.bind(num_args=3, code=code), node.name, source, scale, shift)
+            y = context.make(_MULTIPLY, f"{node.name}_scaled", source, scale)
+            y = context.make(_ADD, node.name, y, shift)
+        return context.make(_RELU, f"{node.name}_relu", y) if isinstance(op, BatchNormWithReLU) else y
+
+    def _arithmetic(node: Node, name: str, data: Entry, source: Entry, other: Entry) -> Entry | None:
+        own = Entry(node)
+        if not (context.known(own) and context.known(data)) or context.dtype(own) not in _FLOATS:
+            return None
+        shape, extra = context.shape(own), context.shape(other)
+        if shape != context.shape(data) or context.dtype(other) != context.dtype(own) or not extra:
+            return None
+        # the one axis along which the constant differs
+        axes = [len(shape) - len(extra) + i for i, d in enumerate(extra) if d != 1]
+        if len(axes) != 1 or extra[axes[0] - len(shape)] != shape[axes[0]] or not foldable(data, source, axes[0]):
+            return None
+        other = context.reshape(other, (shape[axes[0]],))
+        if name == "subtract":
+            other = context.make(_NEGATIVE, f"{node.name}_shift", other)
+        return _folded(source, _Factors(other, None) if name == "multiply" else _Factors(None, other), context)
+
+    return context.rewrite(graph, change)
+
+
+def _folded(source: Entry, factors: _Factors, context: Context) -> Entry:
+    """The product with its weight and bias times the scale, plus the shift."""
+    node = source.node
+    op: Any = node.op
+    data, weight, *rest = node.inputs
+    bias = rest[0] if rest else None
+    scale, shift = factors
+    if scale is not None:
+        transposed = type(op) is Deconvolution
+        groups = {"num_group": op.num_group, "transposed": True} if transposed else {}
+        weight = context.make(Scaled.bind(**groups), f"{node.name}_weight_scaled", weight, scale)
+    dtype = context.dtype(weight)
+    if bias is None and shift is not None:
+        bias = shift if context.dtype(shift) == dtype else context.make(Cast.bind(dtype=dtype), f"{node.name}_bias", shift)
+    elif bias is not None and shift is None:
+        bias = context.make(Scaled.bind(), f"{node.name}_bias", bias, scale)
+    elif bias is not None and scale is None:
+        bias = context.make(_ADD, f"{node.name}_bias", bias, shift)
+    elif bias is not None:
+        bias = context.make(Shifted.bind(), f"{node.name}_bias", bias, scale, shift)
+    if bias is None:
+        return context.make(op, node.name, data, weight)
+    attrs = {name: getattr(op, name) for name in op.fields}
+    return context.make(type(op).bind(**{**attrs, "no_bias": False}), node.name, data, weight, bias)

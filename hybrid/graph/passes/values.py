@@ -1,0 +1,38 @@
+"""Replace what follows from shapes alone by the values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ...op import lookup
+from ...ops.creation import Filled
+from ...shapes import is_known
+from ..graph import Entry, Graph, Node
+from .context import Context
+
+
+def fold_values(graph: Graph, context: Context) -> Graph:
+    """Nodes whose values follow from the shapes of their inputs become constants, and what readers gave a shape states it itself.
+
+    Before: ``shape_array(x)`` for x (2, 3); ``zeros(shape=(0, 4))`` added to y (2, 4). After: ``constant(2, 3)``;
+    ``zeros(shape=(2, 4))``.
+    """
+
+    def change(node: Node, now: Callable[[Entry], Entry]) -> Entry | None:
+        op, entry = node.op, Entry(node)
+        assert op is not None
+        if isinstance(op, Filled):
+            shape = context.shape(entry)
+            if not is_known(shape) or is_known(op.infer_shape()) or 0 in shape:
+                return None
+            return context.make(op.bind(**{**{n: getattr(op, n) for n in op.fields}, "shape": shape}), node.name)
+        if not node.inputs or context.is_constant(entry):
+            return None
+        value = context.values.get((id(node), 0))
+        if value is None and len(op.returns()) == 1 and not op.uses:
+            value = op.infer_value([None] * len(node.inputs), [context.shape(e) for e in node.inputs])
+        if value is None or value.dtype != context.dtype(entry):
+            return None
+        return context.make(lookup("_onnx_Constant").bind(value=value), node.name)
+
+    return context.rewrite(graph, change)

@@ -1,0 +1,185 @@
+"""Element-wise operators as words of a chain (ops/fused.py): the one table, a line or two for each kind of operator.
+
+A meaning is words in postfix order; ``$0`` is the first input. Only for float32: integers have rules of their own."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from ...ops.activation import (
+    SELU_ALPHA,
+    SELU_SCALE,
+    Activation,
+    LeakyBackward,
+    LeakyReLU,
+    ReluBackward,
+    SigmoidBackward,
+    TanhBackward,
+)
+from ...ops.binary import Pair, Scalar
+from ...ops.curves import DEGREES, RADIANS
+from ...ops.elementwise import AddN, Clip, HardSigmoid, Quadratic, Unary
+from ...ops.fused import CODE, Chain
+from ...ops.where import Where
+
+CURVES = {
+    "logical_not": "$0 not",
+    "softsign": "$0 $0 abs 1 add div",
+    "log_sigmoid": "$0 negative softplus negative",
+    "mish": "$0 $0 softplus tanh mul",
+    "degrees": f"$0 {DEGREES!s} mul",
+    "radians": f"$0 {RADIANS!s} mul",
+    "softrelu": "$0 softplus",
+}
+"""Functions of one element, by the names of ops/curves.py and Activation, where the word is not the name."""
+
+ARITHMETIC = {
+    "add": "add",
+    "subtract": "sub",
+    "multiply": "mul",
+    "divide": "div",
+    "quotient": "div",
+    "mod": "mod",
+    "power": "pow",
+    "hypot": "hypot",
+    "maximum": "max",
+    "minimum": "min",
+    "equal": "eq",
+    "not_equal": "ne",
+    "greater": "gt",
+    "greater_equal": "ge",
+    "less": "lt",
+    "less_equal": "le",
+    "logical_and": "and",
+    "logical_or": "or",
+    "logical_xor": "xor",
+    "arctan2": "arctan2",
+    "copysign": "copysign",
+}
+"""Functions of two, by the names of ops/binary.py."""
+
+FAMILY = {
+    "_onnx_HardSwish": lambda op: "$0 $0 0.16666666666666666 mul 0.5 add 0 max 1 min mul",
+    "_onnx_Swish": lambda op: f"$0 $0 {_number(op.alpha)} mul sigmoid mul",
+    "_onnx_Gelu": lambda op: "$0 gelu" if op.approximate == "none" else None,
+    "_onnx_Pow": lambda op: "$0 $1 pow",
+    "_onnx_Sum": lambda op: _sum(op.num_args),
+}
+"""Operators that are loaded when a graph has one, by name."""
+
+
+def meaning(op: Any) -> list[str] | None:
+    """What the operator does to each element of float32 arrays; None when no chain can do that."""
+    text = _words(op)
+    if text is None:
+        return None
+    words = text.split()
+    return words if all(w in CODE or w[0] in "$-.0123456789" or w in ("inf", "nan") for w in words) else None
+
+
+def _number(value: float) -> str:
+    """A number as it is in float32."""
+    return repr(float(np.float32(value)))
+
+
+def _sum(count: int) -> str:
+    return " ".join(["$0", *(f"${i} add" for i in range(1, count))])
+
+
+@functools.singledispatch
+def _words(op: Any) -> str | None:
+    return FAMILY[op.name](op) if op.name in FAMILY else None
+
+
+@_words.register
+def _(op: Chain) -> str | None:
+    return op.code
+
+
+@_words.register
+def _(op: Unary) -> str | None:
+    return CURVES.get(op.curve.name, f"$0 {op.curve.name}")
+
+
+@_words.register
+def _(op: Activation) -> str | None:
+    return CURVES.get(op.act_type, f"$0 {op.act_type}")
+
+
+@_words.register
+def _(op: LeakyReLU) -> str | None:
+    if op.act_type == "leaky":
+        return f"$0 {_number(op.slope)} leaky"
+    if op.act_type == "prelu":
+        return "$0 $1 leaky"
+    if op.act_type == "gelu":
+        return "$0 gelu"
+    if op.act_type == "elu":
+        return f"$0 0 gt $0 $0 0 min expm1 {_number(op.slope)} mul where"
+    if op.act_type == "selu":
+        scale, both = _number(SELU_SCALE), _number(SELU_SCALE * SELU_ALPHA)
+        return f"$0 0 gt $0 {scale} mul $0 0 min expm1 {both} mul where"
+    return None
+
+
+@_words.register
+def _(op: Clip) -> str | None:
+    low, high = op.bounds(np.dtype(np.float32))
+    return f"$0 {_number(low)} max {_number(high)} min" if low <= high else None
+
+
+@_words.register
+def _(op: HardSigmoid) -> str | None:
+    return f"$0 {_number(op.alpha)} mul {_number(op.beta)} add 0 max 1 min"
+
+
+@_words.register
+def _(op: Quadratic) -> str | None:
+    a, b, c = map(_number, (op.a, op.b, op.c))
+    return f"$0 {a} mul {b} add $0 mul {c} add"
+
+
+@_words.register
+def _(op: Pair) -> str | None:
+    return f"$0 $1 {ARITHMETIC[op.arithmetic.name]}" if op.arithmetic.name in ARITHMETIC else None
+
+
+@_words.register
+def _(op: Scalar) -> str | None:
+    if op.arithmetic.name not in ARITHMETIC:
+        return None
+    pair = f"{_number(op.scalar)} $0" if op.reflected else f"$0 {_number(op.scalar)}"
+    return f"{pair} {ARITHMETIC[op.arithmetic.name]}"
+
+
+@_words.register
+def _(op: AddN) -> str | None:
+    return _sum(op.num_args)
+
+
+@_words.register
+def _(op: Where) -> str | None:
+    return "$0 $1 $2 where"
+
+
+@_words.register
+def _(op: ReluBackward) -> str | None:
+    return "$1 signum $0 mul"
+
+
+@_words.register
+def _(op: LeakyBackward) -> str | None:
+    return f"$1 0 le $0 {_number(op.slope)} mul $0 where"
+
+
+@_words.register
+def _(op: SigmoidBackward) -> str | None:
+    return "1 $1 sub $1 mul $0 mul"
+
+
+@_words.register
+def _(op: TanhBackward) -> str | None:
+    return "1 $1 $1 mul sub $0 mul"

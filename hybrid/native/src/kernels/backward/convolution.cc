@@ -1,0 +1,47 @@
+// Convolutions of plain data, their gradients, and those of their transposes.
+#include "product.h"
+#include "weight.h"
+
+namespace gluonnx {
+
+using backward::Correlation;
+using backward::Product;
+using backward::Shape;
+
+std::unique_ptr<Kernel> bind_convolution(const Call& call) {
+  Shape shape;
+  if (!shape.read(call.attrs, call.in[0], call.out[0], false)) return nullptr;
+  return std::make_unique<Product>(shape, false, 0, 1, call.in.size() > 2 ? 2 : -1, call.threads);
+}
+
+std::unique_ptr<Kernel> bind_convolution_data(const Call& call) {
+  Shape shape;
+  if (!shape.read(call.attrs, call.out[0], call.in[0], false)) return nullptr;
+  return std::make_unique<Product>(shape, true, 0, 1, -1, call.threads);
+}
+
+std::unique_ptr<Kernel> bind_deconvolution(const Call& call) {
+  Shape shape;
+  if (!shape.read(call.attrs, call.in[0], call.out[0], true)) return nullptr;
+  return std::make_unique<Product>(shape, true, 0, 1, call.in.size() > 2 ? 2 : -1, call.threads);
+}
+
+std::unique_ptr<Kernel> bind_deconvolution_data(const Call& call) {
+  Shape shape;
+  if (!shape.read(call.attrs, call.out[0], call.in[0], true)) return nullptr;
+  return std::make_unique<Product>(shape, false, 0, 1, -1, call.threads);
+}
+
+std::unique_ptr<Kernel> bind_convolution_weight(const Call& call) {
+  Shape shape;
+  if (!shape.read(call.attrs, call.in[1], call.in[0], false)) return nullptr;
+  return std::make_unique<Correlation>(shape, 1, 0, call.threads);
+}
+
+std::unique_ptr<Kernel> bind_deconvolution_weight(const Call& call) {
+  Shape shape;
+  if (!shape.read(call.attrs, call.in[1], call.in[0], true)) return nullptr;
+  return std::make_unique<Correlation>(shape, 0, 1, call.threads);
+}
+
+}  // namespace gluonnx

@@ -1,0 +1,54 @@
+// The two products of a convolution that give images: data and weight to output, and output and weight to data.
+#pragma once
+
+#include "windows.h"
+
+namespace gluonnx::backward {
+
+class Product : public Kernel {
+ public:
+  // to_data: from the side of `out` to that of `in`. Operands by number; bias -1: none.
+  Product(const Shape& shape, bool to_data, int images, int weight, int bias, int threads);
+  void run(const Run& run) const override;
+
+ private:
+  // Windows that go with the same taps: all of them, or with strides on the way back those that leave one rest.
+  struct Phase {
+    Windows windows;
+    std::vector<Index> which;    // taps of the kernel
+    std::vector<Index> offsets;  // of the taps, in the layout
+    Index start = 0;             // of the first window's result in its plane
+    Lattice results;             // of its windows
+    Index packed = 0;            // of its weights among the packed ones
+    Index slice = 0, slices = 0;  // channels that are treated at a time
+    bool shared = false;         // panels are built once for all threads, which share out the rows; or each its own
+    Index columns = 0;           // of a chunk
+    Index group_chunks = 1;
+    Index taps() const { return static_cast<Index>(which.size()); }
+  };
+  void plan(Phase& phase, int threads);
+  void pack(const Run& run, const float* weight, float* packed) const;
+  Factor factor(const Phase& phase, const float* weight, const float* packed, Index group, Index row, Index channel,
+                Index channels) const;
+  void multiply(const Phase& phase, const Factor& first, const float* panels, const Columns& results, Index count, Index rows,
+                const float* bias, bool fresh, float* out) const;
+  void run_shared(const Run& run, const Phase& phase, const float* from, const float* weight, const float* packed,
+                  const float* bias, float* panels, Index windows, float* out) const;
+  void run_apart(const Run& run, const Phase& phase, const float* from, const float* weight, const float* packed,
+                 const float* bias, float* panels, Index windows, float* out) const;
+
+  Shape shape_;
+  bool to_data_;
+  int images_, weight_, bias_;
+  Index channels_, rows_;           // of a group: summed over, and of the result
+  Index from_channels_, to_channels_;
+  Index to_plane_;
+  Index together_;                  // images at a time
+  Layout layout_;
+  std::vector<Phase> phases_;
+  bool packs_ = false;
+  Index panels_ = 0;                // floats of a thread's panels, or of all when they are shared
+  std::size_t packed_at_ = 0, panels_at_ = 0;
+};
+
+}  // namespace gluonnx::backward

@@ -1,0 +1,86 @@
+// Loops over a piece of a few arrays, one per word of the chain's language.
+#pragma once
+
+#include <cmath>
+#include <cstring>
+
+#include "../../base/math.h"
+
+namespace gluonnx::chain {
+
+// One instruction: d[i] = word(a[i], b[i], c[i]) for n elements; d may be a, b or c.
+template <class T>
+using Loop = void (*)(T* d, const T* a, const T* b, const T* c, std::int64_t n);
+
+// as many T as a register holds
+template <class T>
+struct VectorOf {
+  typedef T type __attribute__((vector_size(LANES * 4)));
+  typedef T loose __attribute__((vector_size(LANES * 4), aligned(sizeof(T)), may_alias));
+  static constexpr int width = LANES * 4 / sizeof(T);
+};
+template <class T>
+using Vector = typename VectorOf<T>::type;
+
+template <class T>
+GX_INLINE Vector<T> get(const T* p) { return *reinterpret_cast<const typename VectorOf<T>::loose*>(p); }
+template <class T>
+GX_INLINE void put(T* p, Vector<T> v) { *reinterpret_cast<typename VectorOf<T>::loose*>(p) = v; }
+template <class T>
+GX_INLINE Vector<T> get_some(const T* p, std::int64_t n) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(T) == 4) return reinterpret_cast<Vector<T>>(_mm512_maskz_loadu_epi32((1u << n) - 1, p));
+#endif
+  Vector<T> v = {};
+  std::memcpy(&v, p, n * sizeof(T));
+  return v;
+}
+template <class T>
+GX_INLINE void put_some(T* p, Vector<T> v, std::int64_t n) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(T) == 4)
+    return _mm512_mask_storeu_epi32(p, (1u << n) - 1, reinterpret_cast<__m512i>(v));
+#endif
+  std::memcpy(p, &v, n * sizeof(T));
+}
+
+// An operand: n numbers, or one that stands for all.
+template <class T, bool SINGLE>
+struct Operand {
+  const T* p;
+  Vector<T> all;
+  GX_INLINE Operand of(const T* p) {
+    if constexpr (SINGLE) return {p, *p - Vector<T>{}};  // adding zeros would lose the sign of -0
+    else return {p, Vector<T>{}};
+  }
+  GX_INLINE Vector<T> at(const Operand& o, std::int64_t i) {
+    if constexpr (SINGLE) return o.all;
+    else return get(o.p + i);
+  }
+  GX_INLINE Vector<T> some(const Operand& o, std::int64_t i, std::int64_t n) {
+    if constexpr (SINGLE) return o.all;
+    else return get_some(o.p + i, n);
+  }
+};
+
+// F(a), F(a, b) or F(a, b, c) on vectors; bit i of SINGLES says that operand i is one number.
+template <class T, auto F, int ARITY, int SINGLES>
+void loop(T* d, const T* pa, const T* pb, const T* pc, std::int64_t n) {
+  using A = Operand<T, (SINGLES & 1) != 0>;
+  using B = Operand<T, ARITY < 2 || (SINGLES & 2) != 0>;
+  using C = Operand<T, ARITY < 3 || (SINGLES & 4) != 0>;
+  constexpr int W = VectorOf<T>::width;
+  A a = A::of(pa);
+  B b = B::of(ARITY < 2 ? pa : pb);
+  C c = C::of(ARITY < 3 ? pa : pc);
+  auto on = [](Vector<T> x, Vector<T> y, Vector<T> z) __attribute__((always_inline)) {
+    if constexpr (ARITY == 1) return F(x);
+    else if constexpr (ARITY == 2) return F(x, y);
+    else return F(x, y, z);
+  };
+  std::int64_t i = 0;
+  for (; i + W <= n; i += W) put(d + i, on(A::at(a, i), B::at(b, i), C::at(c, i)));
+  if (std::int64_t rest = n - i) put_some(d + i, on(A::some(a, i, rest), B::some(b, i, rest), C::some(c, i, rest)), rest);
+}
+
+}  // namespace gluonnx::chain

@@ -1,0 +1,232 @@
+// Convolution in two dimensions: what the operators that need one share (the fused one, the plain one, gradients of data).
+//
+// How to use it from another family: fill a Shape; describe the memory of input and output as Views (blocked NCHW16c, or plain
+// NCHW for the input, see `Direct`); make a `Direct` when the kernel is bound and add Direct::scratch() to Kernel::scratch;
+// pack the weights with Direct::pack into Direct::weight_size() floats (64-byte aligned; once in prepare() when they are
+// constant, else in run(), into scratch); then call Direct::run. The gradient with respect to data is a Direct on dy whose
+// Weights are read transposed and backwards (negative strides), with pad = dilate * (kernel - 1) - pad, which may be negative;
+// for strides above one, one such convolution per phase, writing every stride-th pixel (View::row and View::pixel of dx).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "../../base/kernel.h"
+#include "../../base/vec.h"
+
+namespace gluonnx::conv {
+
+using Index = std::int64_t;
+
+inline Index blocks_of(Index channels) { return (channels + BLOCK - 1) / BLOCK; }
+
+// Sizes of a convolution. Pads may be negative, and the output may reach past the padded input on the far side: it reads zeros.
+struct Shape {
+  Index batch = 1, channels = 1, height = 1, width = 1;
+  Index filters = 1, out_height = 1, out_width = 1;
+  Index kernel_h = 1, kernel_w = 1, stride_h = 1, stride_w = 1, dilate_h = 1, dilate_w = 1, pad_h = 0, pad_w = 0;
+  Index groups = 1;
+
+  Index group_channels() const { return channels / groups; }
+  Index group_filters() const { return filters / groups; }
+  Index pixels() const { return out_height * out_width; }
+  double flops() const { return 2.0 * batch * filters * pixels() * group_channels() * kernel_h * kernel_w; }
+  // rows and columns of zeros that are read before and after the input
+  Index top() const { return std::max<Index>(pad_h, 0); }
+  Index left() const { return std::max<Index>(pad_w, 0); }
+  Index bottom() const {
+    return std::max<Index>((out_height - 1) * stride_h + (kernel_h - 1) * dilate_h - pad_h - height + 1, 0);
+  }
+  Index right() const { return std::max<Index>((out_width - 1) * stride_w + (kernel_w - 1) * dilate_w - pad_w - width + 1, 0); }
+};
+
+// Where data lies: distances in elements between images, planes (blocks of channels, or channels of plain data), rows and
+// pixels. Pointers that go with it point to the first element inside the halo.
+struct View {
+  Index batch = 0, plane = 0, row = 0, pixel = BLOCK;
+  Index halo_h = 0, halo_w = 0;
+};
+
+View view_of(const Tensor& tensor);  // blocked, or plain (N, C, H, W)
+
+// Where weight (g, filter of the group, channel of the group, y, x) lies, as distances in elements; they may be negative.
+struct Weights {
+  const float* data = nullptr;
+  Index group = 0, filter = 0, channel = 0, row = 0, column = 0;
+};
+
+Weights weights_of(const Shape& shape, const float* data);  // (filters, channels / groups, kernel_h, kernel_w)
+
+// What happens to a sum before it is stored, after bias and residual were added.
+struct Finish {
+  bool leaky = false, floor = false, ceiling = false;
+  float slope = 0, low = 0, high = 0;
+};
+
+GX_INLINE Reg finished(Reg v, const Finish& f) {
+  if (f.leaky) v = v < 0 ? v * f.slope : v;
+  if (f.floor) v = f.low > v ? Reg{} + f.low : v;  // NaN stays
+  if (f.ceiling) v = f.high < v ? Reg{} + f.high : v;
+  return v;
+}
+GX_INLINE Block finished(Block v, const Finish& f) {
+#pragma GCC unroll 4
+  GX_EACH v.r[i] = finished(v.r[i], f);
+  return v;
+}
+
+// The arrays of a run. bias: null, or as many as the blocks have lanes; residual: null, or of the output's shape.
+struct Operands {
+  const float* in = nullptr;
+  const float* weights = nullptr;  // packed
+  const float* bias = nullptr;
+  const float* residual = nullptr;
+  float* out = nullptr;
+};
+
+// Memory of floats, aligned for vectors. Its contents are undefined.
+class Floats {
+ public:
+  Floats() = default;
+  explicit Floats(Index count) : data_(static_cast<float*>(::operator new(count * sizeof(float), std::align_val_t{64}))) {}
+  float* get() const { return data_.get(); }
+  explicit operator bool() const { return data_ != nullptr; }
+
+ private:
+  struct Free {
+    void operator()(float* p) const { ::operator delete(p, std::align_val_t{64}); }
+  };
+  std::unique_ptr<float, Free> data_;
+};
+
+inline std::size_t aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+// How many chunks work of so many flops is cut into: one when handing over costs more than it gains.
+Index chunks_for(double flops, Index units, int threads);
+
+// Copies planes into the middle of zeros. width: elements of a pixel (16, or 1 for plain data).
+struct Padding {
+  Index planes, height, width;            // of an image
+  Index top, left, bottom, right, pixel;  // pixel: elements
+  Index row() const { return (left + width + right) * pixel; }
+  Index plane() const { return (top + height + bottom) * row(); }
+  Index image() const { return planes * plane(); }
+  void copy(const Run& run, Index images, const float* from, const View& view, float* to) const;
+};
+
+struct Walk;
+using Micro = void (*)(const Walk&, const float* in, const float* weights, const float* bias, const float* residual,
+                       float* out);
+
+// How a microkernel goes through its operands. Distances in elements.
+struct Walk {
+  Index planes, plane;    // of input
+  Index rows, row;        // of the kernel
+  Index columns, column;  // of the kernel
+  Index inner, last;      // elements side by side that are summed over, in all planes but the last and in the last
+  Index pixel;            // between the inputs of neighbouring outputs
+  Index down;             // between the inputs of outputs below each other
+  Index out_block, out_row, out_pixel, residual_block, residual_row, residual_pixel;
+  Finish finish;
+};
+
+// Output blocks that are computed together, and pixels: their product, and what it takes to feed them, fills the registers.
+#if defined(__AVX512F__)
+constexpr int GROUP = 2, PIXELS = 14;
+#elif defined(__AVX__) || defined(__aarch64__)
+constexpr int GROUP = 1, PIXELS = 6;
+#else
+constexpr int GROUP = 1, PIXELS = 2;
+#endif
+
+// The microkernel for so many output blocks (up to GROUP), rows and pixels; step: elements between input pixels.
+// Null when there is none of these rows and pixels; one row always has all up to widest(step).
+Micro micro_for(int blocks, int rows, int pixels, Index step);
+int widest(Index step);
+
+// Convolution by sums in registers: GROUP blocks of filters times PIXELS pixels at a time, over all channels and the kernel.
+// Groups of channels and of filters have to be multiples of 16 when there is more than one and the input is blocked; plain
+// input wants one group. The output is blocked.
+class Direct {
+ public:
+  // blocked: whether the input is. The views are those of the runs.
+  Direct(const Shape& shape, bool blocked, const View& in, const View& out, const View& residual, const Finish& finish,
+         int threads);
+
+  static bool can(const Shape& shape, bool blocked);
+
+  Index weight_size() const { return weight_size_; }
+  void pack(const Weights& weights, float* packed, const Run& run) const;
+  std::size_t scratch() const { return scratch_; }
+  void run(const Run& run, const Operands& operands, std::byte* scratch) const;
+  std::string how() const;
+
+ private:
+  struct Strip {       // filters that are computed together
+    Index block;       // first output block
+    int blocks;        // how many, up to GROUP
+    Index in, weight;  // offsets
+  };
+  struct Piece {  // of a row of output
+    Index at;
+    Micro tall[2], flat[2];  // by blocks - 1: two rows at once, one row
+  };
+  void compute(const Operands& operands, Index strip0, Index strip1, Index tile0, Index tile1) const;
+  void plan_tiles();
+  void plan_order(int threads);
+
+  Shape shape_;
+  bool blocked_, copies_ = false;
+  View given_, in_, out_, residual_;  // given: the input as it comes, in: as it is read, which may be a copy
+  Walk walk_{};
+  Padding padding_{};
+  std::vector<Strip> strips_;
+  std::vector<Piece> pieces_;
+  Index height_, rows_ = 1;  // output rows, and rows of a tile
+  Index tiles_ = 0;          // of an image
+  Index weight_size_ = 0;
+  Index tile_block_ = 1;                                  // tiles whose input stays in cache while strips pass
+  Index strip_chunks_ = 1, tile_chunks_ = 1, round_ = 1;  // round: images at a time
+  std::size_t scratch_ = 0;
+};
+
+// Convolution of each lane for itself: depthwise, and groups of any size, whose channels are first brought to the lanes of the
+// filters that want them. Blocked input and output.
+class Lanewise {
+ public:
+  Lanewise(const Shape& shape, const View& in, const View& out, const View& residual, const Finish& finish, int threads);
+
+  Index weight_size() const { return blocks_of(shape_.filters) * taps() * BLOCK; }
+  void pack(const Weights& weights, float* packed, const Run& run) const;
+  std::size_t scratch() const { return scratch_; }
+  void run(const Run& run, const Operands& operands, std::byte* scratch) const;
+  std::string how() const;
+
+  struct Walk;
+  using Micro = void (*)(const Walk&, const float* in, const float* weights, const float* bias, const float* residual,
+                         float* out);
+
+ private:
+  struct Piece {
+    Index at;
+    Micro micro;
+  };
+  Index taps() const { return shape_.group_channels() * shape_.kernel_h * shape_.kernel_w; }
+  void gather(const float* image, Index block, Index first, Index rows, float* to) const;
+
+  Shape shape_;
+  bool copies_, moves_;  // into padded scratch; to other lanes
+  View in_, out_, residual_;
+  Finish finish_;
+  std::vector<Piece> pieces_;
+  Index parts_ = 1;        // of a plane
+  Index row_ = 0;          // of scratch, in elements
+  Index thread_size_ = 0;  // scratch of a thread, in elements
+  Index chunks_ = 1;
+  std::size_t scratch_ = 0;
+};
+
+}  // namespace gluonnx::conv

@@ -1,0 +1,227 @@
+// Direct convolution: which tiles of the output are computed in which order by whom, and the weights in the order of their use.
+#include <cmath>
+
+#include "conv.h"
+
+namespace gluonnx::conv {
+
+View view_of(const Tensor& t) {
+  if (t.blocked) return {t.batch_stride, t.block_stride(), t.row_stride(), BLOCK, t.halo_h, t.halo_w};
+  return {t.shape[1] * t.shape[2] * t.shape[3], t.shape[2] * t.shape[3], t.shape[3], 1, 0, 0};
+}
+
+Weights weights_of(const Shape& s, const float* data) {
+  const Index window = s.kernel_h * s.kernel_w, filter = s.group_channels() * window;
+  return {data, s.group_filters() * filter, filter, window, s.kernel_w, 1};
+}
+
+Index chunks_for(double flops, Index units, int threads) {
+  constexpr double WORTH = 2e6;  // about 10 us of one core
+  if (threads == 1 || flops < 2 * WORTH) return 1;
+  return std::max<Index>(1, std::min({units, Index{4} * threads, static_cast<Index>(flops / WORTH)}));
+}
+
+void Padding::copy(const Run& run, Index images, const float* from, const View& view, float* to) const {
+  const Index count = images * planes;
+  const Index each = std::max<Index>(1, 65536 / std::max<Index>(1, plane()));
+  run.ranges(count, each, [&](Index begin, Index end, int) {
+    for (Index i = begin; i < end; ++i) {
+      const float* source = from + i / planes * view.batch + i % planes * view.plane;
+      float* target = to + i * plane();
+      std::memset(target, 0, top * row() * sizeof(float));
+      target += top * row();
+      for (Index y = 0; y < height; ++y, target += row(), source += view.row) {
+        std::memset(target, 0, left * pixel * sizeof(float));
+        std::memcpy(target + left * pixel, source, width * pixel * sizeof(float));
+        std::memset(target + (left + width) * pixel, 0, right * pixel * sizeof(float));
+      }
+      std::memset(target, 0, bottom * row() * sizeof(float));
+    }
+  });
+}
+
+bool Direct::can(const Shape& s, bool blocked) {
+  return s.groups == 1 || (blocked && s.group_channels() % BLOCK == 0 && s.group_filters() % BLOCK == 0);
+}
+
+Direct::Direct(const Shape& shape, bool blocked, const View& in, const View& out, const View& residual, const Finish& finish,
+               int threads)
+    : shape_(shape), blocked_(blocked), given_(in), in_(in), out_(out), residual_(residual) {
+  const Index pixel = blocked ? BLOCK : 1;
+  const Index planes = blocked ? blocks_of(shape.channels) : shape.channels;
+  copies_ = in.halo_h < std::max(shape.top(), shape.bottom()) || in.halo_w < std::max(shape.left(), shape.right());
+  if (copies_) {
+    padding_ = {planes, shape.height, shape.width, shape.top(), shape.left(), shape.bottom(), shape.right(), pixel};
+    in_ = {padding_.image(), padding_.plane(), padding_.row(), pixel, 0, 0};
+    // images whose copies stay in cache until they are read
+    round_ =
+        std::max<Index>(1, std::min<Index>(shape.batch, threads * (Index{1} << 18) / std::max<Index>(1, padding_.image())));
+    scratch_ = aligned(round_ * padding_.image() * sizeof(float));
+  } else {
+    round_ = std::max<Index>(1, shape.batch);
+  }
+
+  walk_.finish = finish;
+  walk_.plane = in_.plane;
+  walk_.row = shape.dilate_h * in_.row;
+  walk_.rows = shape.kernel_h;
+  walk_.down = shape.stride_h * in_.row;
+  walk_.pixel = shape.stride_w * pixel;
+  if (blocked) {
+    walk_.planes = blocks_of(shape.group_channels());
+    walk_.columns = shape.kernel_w;
+    walk_.column = shape.dilate_w * BLOCK;
+    walk_.inner = BLOCK;
+    walk_.last = shape.group_channels() - (walk_.planes - 1) * BLOCK;
+  } else {
+    const bool together = shape.dilate_w == 1;  // a row of the kernel lies side by side
+    walk_.planes = shape.channels;
+    walk_.columns = together ? 1 : shape.kernel_w;
+    walk_.column = shape.dilate_w;
+    walk_.inner = walk_.last = together ? shape.kernel_w : 1;
+  }
+  walk_.out_block = out.plane;
+  walk_.out_row = out.row;
+  walk_.out_pixel = out.pixel;
+  walk_.residual_block = residual.plane;
+  walk_.residual_row = residual.row;
+  walk_.residual_pixel = residual.pixel;
+
+  const Index depth = shape.group_channels() * shape.kernel_h * shape.kernel_w;
+  const Index group_blocks = shape.groups == 1 ? blocks_of(shape.filters) : shape.group_filters() / BLOCK;
+  for (Index g = 0; g < shape.groups; ++g)
+    for (Index b = 0; b < group_blocks; b += GROUP) {
+      const int count = static_cast<int>(std::min<Index>(GROUP, group_blocks - b));
+      strips_.push_back({g * group_blocks + b, count, g * walk_.planes * in_.plane, weight_size_});
+      weight_size_ += depth * count * BLOCK;
+    }
+  plan_tiles();
+  plan_order(threads);
+}
+
+void Direct::plan_tiles() {
+  Index width = shape_.out_width;
+  height_ = shape_.out_height;
+  const bool point = shape_.kernel_h == 1 && shape_.kernel_w == 1 && shape_.stride_h == 1 && shape_.stride_w == 1;
+  const Index row = width * BLOCK;
+  if (point && blocked_ && shape_.pad_h == 0 && shape_.pad_w == 0 && shape_.height == height_ && shape_.width == width &&
+      in_.row == row && out_.row == row && out_.pixel == BLOCK && residual_.row == row && residual_.pixel == BLOCK) {
+    width *= height_;  // rows follow each other without gaps: one long row
+    height_ = 1;
+  }
+  const int most = widest(walk_.pixel);
+  const Index count = (width + most - 1) / most;
+  for (Index i = 0; i < count; ++i) {
+    const Index from = width * i / count, pixels = width * (i + 1) / count - from;
+    Piece piece{from, {}, {}};
+    for (int b = 1; b <= GROUP; ++b) {
+      piece.flat[b - 1] = micro_for(b, 1, static_cast<int>(pixels), walk_.pixel);
+      piece.tall[b - 1] = micro_for(b, 2, static_cast<int>(pixels), walk_.pixel);
+    }
+    pieces_.push_back(piece);
+  }
+  rows_ = count == 1 && height_ > 1 && pieces_[0].tall[0] ? 2 : 1;
+  tiles_ = (height_ + rows_ - 1) / rows_ * count;
+}
+
+void Direct::plan_order(int threads) {
+  const Index strips = strips_.size(), tiles = tiles_ * round_;
+  const double images = static_cast<double>(round_) / std::max<Index>(1, shape_.batch);
+  const double weight_bytes = weight_size_ * 4.0, in_bytes = 4.0 * round_ * shape_.channels * shape_.height * shape_.width;
+  const Index chunks = chunks_for(shape_.flops() * images, strips * tiles, threads);
+  // each thread reads all of what is not divided among them: divide the larger, unless that leaves some without work
+  auto idle = [&](Index units) {
+    return static_cast<double>((units + threads - 1) / threads * threads) / std::max<Index>(1, units);
+  };
+  const bool by_strips = chunks > 1 && (weight_bytes > in_bytes ? idle(strips) < 1.2 : idle(tiles) > 1.2);
+  strip_chunks_ = by_strips ? std::min(chunks, strips) : 1;
+  tile_chunks_ = by_strips ? 1 : std::min(chunks, tiles);
+  constexpr double CACHE = 1 << 20;  // half of a core's second level
+  const double tile_bytes = in_bytes / std::max<Index>(1, tiles);
+  tile_block_ = std::max<Index>(1, static_cast<Index>(CACHE / std::max(1.0, tile_bytes)));
+}
+
+void Direct::pack(const Weights& w, float* packed, const Run& run) const {
+  const Index group_blocks = shape_.groups == 1 ? blocks_of(shape_.filters) : shape_.group_filters() / BLOCK;
+  const Index depth = shape_.group_channels() * shape_.kernel_h * shape_.kernel_w;
+  run.ranges(strips_.size(), std::max<Index>(1, 65536 / std::max<Index>(1, depth * GROUP * BLOCK)),
+             [&](Index begin, Index end, int) {
+               for (Index s = begin; s < end; ++s) {
+                 const Strip& strip = strips_[s];
+                 const Index group = strip.block / group_blocks, first = strip.block % group_blocks * BLOCK;
+                 const Index lanes = strip.blocks * BLOCK, filters = std::min(lanes, shape_.group_filters() - first);
+                 const float* from = w.data + group * w.group + first * w.filter;
+                 float* to = packed + strip.weight;
+                 const Index step = blocked_ ? BLOCK : 1;
+                 for (Index c = 0; c < shape_.group_channels(); c += step) {
+                   const Index inner = std::min(step, shape_.group_channels() - c);
+                   for (Index y = 0; y < shape_.kernel_h; ++y)
+                     for (Index x = 0; x < shape_.kernel_w; ++x) {
+                       const float* tap = from + c * w.channel + y * w.row + x * w.column;
+                       for (Index i = 0; i < inner; ++i, to += lanes) {
+                         for (Index o = 0; o < filters; ++o) to[o] = tap[i * w.channel + o * w.filter];
+                         for (Index o = filters; o < lanes; ++o) to[o] = 0;
+                       }
+                     }
+                 }
+               }
+             });
+}
+
+void Direct::compute(const Operands& operands, Index strip0, Index strip1, Index tile0, Index tile1) const {
+  const Index pieces = pieces_.size(), lines = tiles_ / pieces;
+  const Index above = copies_ ? shape_.top() : 0, before = copies_ ? shape_.left() : 0;  // a copy starts with its zeros
+  const float* start = operands.in + (above - shape_.pad_h) * in_.row + (before - shape_.pad_w) * (blocked_ ? BLOCK : 1);
+  for (Index block = tile0; block < tile1; block += tile_block_) {
+    const Index end = std::min(tile1, block + tile_block_);
+    for (Index s = strip0; s < strip1; ++s) {
+      const Strip& strip = strips_[s];
+      const float* weights = operands.weights + strip.weight;
+      const float* bias = operands.bias ? operands.bias + strip.block * BLOCK : nullptr;
+      Index n = block / tiles_, line = block % tiles_ / pieces, number = block % pieces;
+      for (Index t = block; t < end; ++t) {
+        const Piece& piece = pieces_[number];
+        const Index y = line * rows_;
+        const float* from = start + n * in_.batch + strip.in + y * walk_.down + piece.at * walk_.pixel;
+        float* to = operands.out + n * out_.batch + strip.block * out_.plane + y * out_.row + piece.at * out_.pixel;
+        const float* more = operands.residual;
+        if (more) more += n * residual_.batch + strip.block * residual_.plane + y * residual_.row + piece.at * residual_.pixel;
+        const Micro micro = rows_ == 2 && y + 1 < height_ ? piece.tall[strip.blocks - 1] : piece.flat[strip.blocks - 1];
+        micro(walk_, from, weights, bias, more, to);
+        if (++number == pieces) {
+          number = 0;
+          if (++line == lines) line = 0, ++n;
+        }
+      }
+    }
+  }
+}
+
+void Direct::run(const Run& run, const Operands& operands, std::byte* scratch) const {
+  const Index strips = strips_.size();
+  for (Index first = 0; first < shape_.batch; first += round_) {
+    const Index images = std::min(round_, shape_.batch - first), tiles = images * tiles_;
+    Operands part = operands;
+    part.out += first * out_.batch;
+    if (part.residual) part.residual += first * residual_.batch;
+    if (copies_) {
+      float* padded = reinterpret_cast<float*>(scratch);
+      padding_.copy(run, images, operands.in + first * given_.batch, given_, padded);
+      part.in = padded;
+    }
+    const Index split = std::min(tile_chunks_, std::max<Index>(1, tiles));
+    run.parallel(strip_chunks_ * split, [&](Index chunk, int) {
+      const Index s = chunk / split, t = chunk % split;
+      compute(part, strips * s / strip_chunks_, strips * (s + 1) / strip_chunks_, tiles * t / split, tiles * (t + 1) / split);
+    });
+  }
+}
+
+std::string Direct::how() const {
+  std::string text =
+      "direct " + std::to_string(GROUP) + "x" + std::to_string(std::min<Index>(widest(walk_.pixel), shape_.pixels()));
+  text += strip_chunks_ > 1 ? " by filters" : tile_chunks_ > 1 ? " by pixels" : "";
+  return text + (copies_ ? " padded" : "");
+}
+
+}  // namespace gluonnx::conv

@@ -1,0 +1,109 @@
+// The microkernel of direct convolution: sums stay in registers, one weight vector and one broadcast input at a time feed them.
+#include <array>
+
+#include "conv.h"
+
+namespace gluonnx::conv {
+namespace {
+
+constexpr Index AHEAD = 2048;  // floats of weights that are fetched before they are used: 8 KB
+
+template <int BLOCKS, int ROWS, int WIDTH, int STEP>
+void micro(const Walk& walk, const float* in, const float* weights, const float* bias, const float* residual, float* out) {
+  Block sum[BLOCKS][ROWS][WIDTH];
+#pragma GCC unroll 2
+  for (int b = 0; b < BLOCKS; ++b) {
+    const Block start = bias ? load(bias + b * BLOCK) : zero();
+#pragma GCC unroll 2
+    for (int r = 0; r < ROWS; ++r)
+#pragma GCC unroll 14
+      for (int p = 0; p < WIDTH; ++p) sum[b][r][p] = start;
+  }
+  const Index step = STEP ? STEP : walk.pixel;
+  for (Index c = 0; c < walk.planes; ++c) {
+    const Index count = c + 1 < walk.planes ? walk.inner : walk.last;
+    const float* line = in + c * walk.plane;
+    for (Index y = 0; y < walk.rows; ++y, line += walk.row) {
+      const float* at = line;
+      for (Index x = 0; x < walk.columns; ++x, at += walk.column) {
+        const float *from = at, *below = at + walk.down;
+        for (Index i = count; i > 0; --i, ++from, ++below, weights += BLOCKS * BLOCK) {
+          // keeps the loop as it is written: GCC has no registers for what it would move out of it
+          asm volatile("" : "+r"(from), "+r"(below), "+r"(weights)::"memory");
+          Block w[BLOCKS];
+#pragma GCC unroll 2
+          for (int b = 0; b < BLOCKS; ++b) {
+            w[b] = load(weights + b * BLOCK);
+            __builtin_prefetch(weights + b * BLOCK + AHEAD, 0, 3);
+          }
+#pragma GCC unroll 2
+          for (int r = 0; r < ROWS; ++r)
+#pragma GCC unroll 14
+            for (int p = 0; p < WIDTH; ++p) {
+              const float s = (r ? below : from)[p * step];
+#pragma GCC unroll 2
+              for (int b = 0; b < BLOCKS; ++b) sum[b][r][p] = fma(sum[b][r][p], w[b], s);
+            }
+        }
+      }
+    }
+  }
+#pragma GCC unroll 2
+  for (int b = 0; b < BLOCKS; ++b)
+#pragma GCC unroll 2
+    for (int r = 0; r < ROWS; ++r) {
+      const float* more = residual ? residual + b * walk.residual_block + r * walk.residual_row : nullptr;
+      float* to = out + b * walk.out_block + r * walk.out_row;
+#pragma GCC unroll 14
+      for (int p = 0; p < WIDTH; ++p) {
+        Block v = sum[b][r][p];
+        if (more) v = v + load(more + p * walk.residual_pixel);
+        store(to + p * walk.out_pixel, finished(v, walk.finish));
+      }
+    }
+}
+
+template <int BLOCKS, int ROWS, int STEP, int... N>
+Micro pick(int pixels, std::integer_sequence<int, N...>) {
+  static constexpr Micro kernels[] = {micro<BLOCKS, ROWS, N + 1, STEP>...};
+  return kernels[pixels - 1];
+}
+
+template <int BLOCKS, int STEP>
+Micro pick_rows(int rows, int pixels) {
+  constexpr int WIDEST = STEP ? PIXELS : std::min(PIXELS, 4);
+  if (rows == 1) return pixels <= WIDEST ? pick<BLOCKS, 1, STEP>(pixels, std::make_integer_sequence<int, WIDEST>{}) : nullptr;
+  if constexpr (PIXELS == 14 && (STEP == BLOCK || STEP == 2 * BLOCK)) {
+    if (rows == 2 && pixels == 7) return micro<BLOCKS, 2, 7, STEP>;
+  }
+  return nullptr;
+}
+
+template <int BLOCKS>
+Micro pick_step(int rows, int pixels, Index step) {
+  switch (step) {
+    case BLOCK:
+      return pick_rows<BLOCKS, BLOCK>(rows, pixels);
+    case 2 * BLOCK:
+      return pick_rows<BLOCKS, 2 * BLOCK>(rows, pixels);
+    case 1:
+      return pick_rows<BLOCKS, 1>(rows, pixels);
+    case 2:
+      return pick_rows<BLOCKS, 2>(rows, pixels);
+    default:
+      return pick_rows<BLOCKS, 0>(rows, pixels);
+  }
+}
+
+}  // namespace
+
+Micro micro_for(int blocks, int rows, int pixels, Index step) {
+  if constexpr (GROUP == 2) {
+    if (blocks == 2) return pick_step<GROUP>(rows, pixels, step);
+  }
+  return pick_step<1>(rows, pixels, step);
+}
+
+int widest(Index step) { return step == BLOCK || step == 2 * BLOCK || step == 1 || step == 2 ? PIXELS : std::min(PIXELS, 4); }
+
+}  // namespace gluonnx::conv

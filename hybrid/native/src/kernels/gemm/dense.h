@@ -1,0 +1,19 @@
+// The kernel of a single product, for all operators that come down to one.
+#pragma once
+
+#include "gemm.h"
+
+namespace gluonnx::gemm {
+
+// Which operands of a call are what. Both matrices are C-contiguous.
+struct Plan {
+  Sizes sizes{};
+  int a = 0, b = 1, bias = -1, residual = -1;  // positions among the inputs, -1: there is none
+  bool a_transposed = false, b_transposed = false;
+  Finish finish;
+};
+
+// Null when an operand is no float32.
+std::unique_ptr<Kernel> make(const Plan& plan, const Call& call);
+
+}  // namespace gluonnx::gemm

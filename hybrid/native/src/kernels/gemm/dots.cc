@@ -1,0 +1,84 @@
+#include "dots.h"
+
+#include "tile.h"
+
+namespace gluonnx::gemm {
+namespace {
+
+constexpr Index MOST_ROWS = 4;
+
+typedef float Four __attribute__((vector_size(16)));
+
+// A register as four partial sums.
+GX_INLINE Four folded(Reg v) {
+#if defined(__AVX512F__)
+  typedef float Eight __attribute__((vector_size(32)));
+  const Eight half = __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7) + __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15);
+  return __builtin_shufflevector(half, half, 0, 1, 2, 3) + __builtin_shufflevector(half, half, 4, 5, 6, 7);
+#elif defined(__AVX__)
+  return __builtin_shufflevector(v, v, 0, 1, 2, 3) + __builtin_shufflevector(v, v, 4, 5, 6, 7);
+#else
+  return v;
+#endif
+}
+
+GX_INLINE float total(Four v) { return (v[0] + v[2]) + (v[1] + v[3]); }
+
+GX_INLINE Reg load_register(const float* p) { return *reinterpret_cast<const RegU*>(p); }
+
+// sums[r * 16 + j] = row r of a times row j of b, for R rows of a and C of b.
+template <int R, int C>
+void tile(const float* a, Index lda, const float* b, Index ldb, Index k, float* sums) {
+  Reg sum[R][C];
+#pragma GCC unroll 4
+  for (int r = 0; r < R; ++r)
+#pragma GCC unroll 8
+    for (int c = 0; c < C; ++c) sum[r][c] = Reg{};
+  Index i = 0;
+  for (; i + LANES <= k; i += LANES) {
+    Reg row[R];
+#pragma GCC unroll 4
+    for (int r = 0; r < R; ++r) row[r] = load_register(a + r * lda + i);
+#pragma GCC unroll 8
+    for (int c = 0; c < C; ++c) {
+      const Reg w = load_register(b + c * ldb + i);
+#pragma GCC unroll 4
+      for (int r = 0; r < R; ++r) sum[r][c] += row[r] * w;
+    }
+  }
+#pragma GCC unroll 4
+  for (int r = 0; r < R; ++r)
+#pragma GCC unroll 8
+    for (int c = 0; c < C; ++c) sums[r * 16 + c] = total(folded(sum[r][c]));
+  for (; i < k; ++i)
+    for (int r = 0; r < R; ++r)
+      for (int c = 0; c < C; ++c) sums[r * 16 + c] += a[r * lda + i] * b[c * ldb + i];
+}
+
+// Up to 16 columns of R rows.
+template <int R>
+void columns(const Product& p, Index begin, Index count) {
+  constexpr int C = R == 1 ? 8 : R == 2 ? 4 : 2;  // eight sums under way
+  const Index lda = p.a.ld, ldb = p.b.ld, k = p.sizes.k;
+  alignas(64) float sums[R * 16];
+  Index j = 0;
+  for (; j + C <= count; j += C) tile<R, C>(p.a.data, lda, p.b.data + (begin + j) * ldb, ldb, k, sums + j);
+  for (; j < count; ++j) tile<R, 1>(p.a.data, lda, p.b.data + (begin + j) * ldb, ldb, k, sums + j);
+  for (int r = 0; r < R; ++r) {
+    const Finish& f = p.finish;
+    finish_row(sums + r * 16, count, f, p.c + r * p.ldc + begin, f.bias ? f.bias + begin : nullptr,
+               f.residual ? f.residual + r * f.residual_ld + begin : nullptr);
+  }
+}
+
+}  // namespace
+
+bool dots_fit(const Product& p) { return p.sizes.m <= MOST_ROWS && p.b.transposed && !p.a.transposed && p.sizes.k > 0; }
+
+void dots(const Product& p, Index begin, Index end) {
+  using Columns = void (*)(const Product&, Index, Index);
+  static constexpr Columns of[MOST_ROWS] = {columns<1>, columns<2>, columns<3>, columns<4>};
+  for (Index i = begin; i < end; i += 16) of[p.sizes.m - 1](p, i, std::min<Index>(16, end - i));
+}
+
+}  // namespace gluonnx::gemm

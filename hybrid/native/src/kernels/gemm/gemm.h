@@ -1,0 +1,86 @@
+// Products of float32 matrices: C (M x N) = op(A) (M x K) times op(B) (K x N), and what is done to each sum before it is stored.
+//
+// B is cut into panels of WIDTH columns, packed so that a panel is one stream; A into strips of a few rows, packed so that a
+// strip is one too. A tile of C, strip by panel, stays in registers while it goes along K. K is cut into slices, so that
+// a panel's slice stays in the first cache while all strips go by. See multiply for who packs when.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+
+#include "../../base/kernel.h"
+#include "../../base/vec.h"
+
+namespace gluonnx::gemm {
+
+using Index = std::int64_t;
+
+// The matrix at data, rows `ld` elements apart; with `transposed`, the operand is the transpose of that matrix.
+struct Operand {
+  const float* data = nullptr;
+  Index ld = 0;
+  bool transposed = false;
+
+  const float* at(Index row, Index column) const { return transposed ? data + column * ld + row : data + row * ld + column; }
+};
+
+// What becomes of a sum before it is stored: alpha * sum, (+ C when it accumulates,) + bias, + beta * residual, slope, limits.
+struct Finish {
+  const float* bias = nullptr;      // N values
+  const float* residual = nullptr;  // M x N; may not share memory with C
+  Index residual_ld = 0;
+  float alpha = 1, beta = 1;
+  bool accumulate = false;
+  bool sloped = false;
+  float slope = 0;  // factor of negative values
+  bool low = false, high = false;
+  float least = 0, most = 0;
+
+  bool plain() const { return !bias && !residual && alpha == 1 && !accumulate && !sloped && !low && !high; }
+};
+
+struct Sizes {
+  Index m, n, k;
+  double flops() const { return 2.0 * m * n * k; }
+};
+
+struct Product {
+  Sizes sizes;
+  Operand a, b;
+  const float* packed = nullptr;  // b as pack_b made it; then b itself is not looked at
+  float* c = nullptr;
+  Index ldc = 0;
+  Finish finish;
+};
+
+// Floats that pack_b wants for b (k x n), and the packing, in parallel when there is a pool.
+Index packed_size(Index n, Index k);
+void pack_b(const Operand& b, Index n, Index k, float* to, Pool* pool);
+
+// Bytes of scratch for multiply, on so many threads.
+std::size_t scratch_bytes(const Sizes& sizes, bool packed, int threads);
+void multiply(const Product& product, const Run& run);
+
+// The same without handing work over, in scratch_bytes(sizes, packed, 1) bytes of scratch: for many products at a time.
+void multiply_alone(const Product& product, std::byte* scratch);
+
+// Memory for packed weights, aligned to 64 bytes.
+class Floats {
+ public:
+  void resize(Index count) {
+    if (count == count_) return;
+    memory_.reset(new (std::align_val_t{64}) float[count + 16]);
+    count_ = count;
+  }
+  float* data() const { return memory_.get(); }
+
+ private:
+  struct Free {
+    void operator()(float* p) const { ::operator delete[](p, std::align_val_t{64}); }
+  };
+  std::unique_ptr<float[], Free> memory_;
+  Index count_ = 0;
+};
+
+}  // namespace gluonnx::gemm

@@ -1,0 +1,199 @@
+// dot, batch_dot, matmul, gemm: products of two operands, and their gradients.
+#include "dense.h"
+#include "many.h"
+
+namespace gluonnx {
+namespace gemm {
+namespace {
+
+Index product_of(const std::vector<Index>& shape, int begin, int end) {
+  Index n = 1;
+  for (int i = begin; i < end; ++i) n *= shape[i];
+  return n;
+}
+
+// Operands of a product op(A) op(B), or of its gradient: positions among the inputs and whether they are transposed.
+struct Pair {
+  int a, b;
+  bool a_transposed, b_transposed;
+  Sizes sizes;
+};
+
+// The product with operands at 0 and 1, where s are its sizes.
+Pair forward(const Sizes& s, bool ta, bool tb) { return {0, 1, ta, tb, s}; }
+
+// The gradient of A (of = 0) or B, given dy, A and B.
+Pair backward(const Sizes& s, bool ta, bool tb, Index of) {
+  if (of == 0) return ta ? Pair{2, 0, tb, true, {s.k, s.m, s.n}} : Pair{0, 2, false, !tb, {s.m, s.k, s.n}};
+  return tb ? Pair{0, 1, true, ta, {s.n, s.k, s.m}} : Pair{1, 0, !ta, false, {s.k, s.n, s.m}};
+}
+
+Plan plan_of(const Pair& pair) {
+  Plan plan;
+  plan.sizes = pair.sizes;
+  plan.a = pair.a;
+  plan.b = pair.b;
+  plan.a_transposed = pair.a_transposed;
+  plan.b_transposed = pair.b_transposed;
+  return plan;
+}
+
+// `count` products of matrices that follow one another.
+Products products_of(const Pair& pair, Index count) {
+  const auto& [m, n, k] = pair.sizes;
+  Products p;
+  p.sizes = pair.sizes;
+  p.a = {pair.a, steps(count, m * k), pair.a_transposed ? m : k, pair.a_transposed};
+  p.b = {pair.b, steps(count, k * n), pair.b_transposed ? k : n, pair.b_transposed};
+  p.c = steps(count, m * n);
+  p.ldc = n;
+  return p;
+}
+
+// Sizes of the product of the last two dims.
+Sizes sizes_of(const Tensor& a, const Tensor& b, bool ta, bool tb) {
+  const int r = a.rank(), q = b.rank();
+  return {a.shape[ta ? r - 1 : r - 2], b.shape[tb ? q - 2 : q - 1], a.shape[ta ? r - 2 : r - 1]};
+}
+
+// dot sums over the last axis of lhs (the first when transposed) and the first of rhs (the last when transposed).
+Sizes dot_sizes(const Tensor& lhs, const Tensor& rhs, bool ta, bool tb) {
+  const int r = lhs.rank(), q = rhs.rank();
+  Sizes s;
+  s.k = lhs.shape[ta ? 0 : r - 1];
+  s.m = ta ? product_of(lhs.shape, 1, r) : product_of(lhs.shape, 0, r - 1);
+  s.n = tb ? product_of(rhs.shape, 0, q - 1) : product_of(rhs.shape, 1, q);
+  return s;
+}
+
+}  // namespace
+}  // namespace gemm
+
+using namespace gemm;
+
+std::unique_ptr<Kernel> bind_dot(const Call& call) {
+  const bool ta = call.attrs.flag("transpose_a"), tb = call.attrs.flag("transpose_b");
+  call.attrs.ignore("forward_stype");
+  const Tensor &lhs = call.in[0], &rhs = call.in[1];
+  if (!lhs.rank() || !rhs.rank()) return nullptr;
+  return make(plan_of(forward(dot_sizes(lhs, rhs, ta, tb), ta, tb)), call);
+}
+
+std::unique_ptr<Kernel> bind_backward_dot(const Call& call) {
+  const bool ta = call.attrs.flag("transpose_a"), tb = call.attrs.flag("transpose_b");
+  call.attrs.ignore("forward_stype");
+  const Tensor &lhs = call.in[1], &rhs = call.in[2];
+  if (!lhs.rank() || !rhs.rank()) return nullptr;
+  return make(plan_of(backward(dot_sizes(lhs, rhs, ta, tb), ta, tb, call.attrs.integer("of"))), call);
+}
+
+std::unique_ptr<Kernel> bind_np_dot(const Call& call) {
+  const Tensor &a = call.in[0], &b = call.in[1];
+  if (!a.rank() || !b.rank() || b.rank() > 2) return nullptr;
+  return make(plan_of(forward(dot_sizes(a, b, false, false), false, false)), call);
+}
+
+std::unique_ptr<Kernel> bind_batch_dot(const Call& call) {
+  const bool ta = call.attrs.flag("transpose_a"), tb = call.attrs.flag("transpose_b");
+  call.attrs.ignore("forward_stype");
+  const Tensor &a = call.in[0], &b = call.in[1];
+  return make(products_of(forward(sizes_of(a, b, ta, tb), ta, tb), product_of(a.shape, 0, a.rank() - 2)), call);
+}
+
+std::unique_ptr<Kernel> bind_backward_batch_dot(const Call& call) {
+  const bool ta = call.attrs.flag("transpose_a"), tb = call.attrs.flag("transpose_b");
+  call.attrs.ignore("forward_stype");
+  const Tensor &a = call.in[1], &b = call.in[2];
+  const Pair pair = backward(sizes_of(a, b, ta, tb), ta, tb, call.attrs.integer("of"));
+  return make(products_of(pair, product_of(a.shape, 0, a.rank() - 2)), call);
+}
+
+std::unique_ptr<Kernel> bind_backward_FullyConnected(const Call& call) {
+  const Tensor &data = call.in[1], &weight = call.in[2];
+  const bool flatten = call.attrs.flag("flatten");
+  call.attrs.ignore("no_bias");
+  const Index n = call.attrs.integer("num_hidden");
+  if (!data.rank()) return nullptr;
+  const Sizes s{flatten ? data.shape[0] : product_of(data.shape, 0, data.rank() - 1), n, weight.shape[1]};
+  return make(plan_of(backward(s, false, true, call.attrs.integer("of"))), call);
+}
+
+std::unique_ptr<Kernel> bind_linalg_gemm(const Call& call) {
+  const Tensor &a = call.in[0], &b = call.in[1];
+  const bool ta = call.attrs.flag("transpose_a"), tb = call.attrs.flag("transpose_b");
+  const Index axis = call.attrs.integer("axis");
+  const float alpha = static_cast<float>(call.attrs.real("alpha"));
+  const bool plus = call.in.size() > 2;
+  const float beta = plus ? static_cast<float>(call.attrs.real("beta")) : 1;
+  if (axis != -2 && axis != a.rank() - 2) return nullptr;
+  Products p = products_of(forward(sizes_of(a, b, ta, tb), ta, tb), product_of(a.shape, 0, a.rank() - 2));
+  p.alpha = alpha;
+  p.beta = beta;
+  if (plus) p.residual = 2;
+  return make(std::move(p), call);
+}
+
+std::unique_ptr<Kernel> bind_matmul(const Call& call) {
+  const Tensor &a = call.in[0], &b = call.in[1];
+  if (!a.rank() || !b.rank()) return nullptr;
+  std::vector<Index> left = a.shape, right = b.shape;
+  if (left.size() == 1) left.insert(left.begin(), 1);
+  if (right.size() == 1) right.push_back(1);
+  const int r = static_cast<int>(left.size()), q = static_cast<int>(right.size());
+  Sizes s{left[r - 2], right[q - 1], left[r - 1]};
+  if (product_of(right, 0, q - 2) == 1) {  // one matrix for all: its rows are the rows of one product
+    s.m *= product_of(left, 0, r - 2);
+    return make(plan_of(forward(s, false, false)), call);
+  }
+  // which matrix of an operand each product takes, dims of 1 standing still
+  const int rank = std::max(r, q) - 2;
+  std::vector<Index> dims(rank);
+  auto dim = [&](const std::vector<Index>& shape, int i) {
+    const int j = i - rank + static_cast<int>(shape.size()) - 2;
+    return j < 0 ? 1 : shape[j];
+  };
+  Index count = 1;
+  for (int i = 0; i < rank; ++i) {
+    dims[i] = dim(left, i) == 1 ? dim(right, i) : dim(left, i);
+    count *= dims[i];
+  }
+  Products p = products_of(forward(s, false, false), count);
+  for (Index c = 0; c < count; ++c) {
+    Index rest = c, x = 0, y = 0, step_x = s.m * s.k, step_y = s.k * s.n;
+    for (int i = rank - 1; i >= 0; --i) {
+      const Index at = rest % dims[i];
+      rest /= dims[i];
+      if (dim(left, i) != 1) x += at * step_x;
+      if (dim(right, i) != 1) y += at * step_y;
+      step_x *= dim(left, i);
+      step_y *= dim(right, i);
+    }
+    p.a.begin[c] = x;
+    p.b.begin[c] = y;
+  }
+  return make(std::move(p), call);
+}
+
+std::unique_ptr<Kernel> bind_onnx_Gemm(const Call& call) {
+  const auto& attrs = call.attrs;
+  attrs.ignore("given");  // how many inputs there are says the same
+  const bool ta = attrs.flag("transA"), tb = attrs.flag("transB");
+  const float alpha = static_cast<float>(attrs.real("alpha")), beta = static_cast<float>(attrs.real("beta"));
+  Plan plan = plan_of(forward(sizes_of(call.in[0], call.in[1], ta, tb), ta, tb));
+  plan.finish.alpha = alpha;
+  if (call.in.size() > 2) {
+    const auto& c = call.in[2].shape;
+    const bool row = !c.empty() && c.back() == plan.sizes.n && call.in[2].size() == plan.sizes.n;
+    if (row && beta == 1) {
+      plan.bias = 2;
+    } else if (c == std::vector<Index>{plan.sizes.m, plan.sizes.n}) {
+      plan.residual = 2;
+      plan.finish.beta = beta;
+    } else {
+      return nullptr;
+    }
+  }
+  return make(plan, call);
+}
+
+}  // namespace gluonnx

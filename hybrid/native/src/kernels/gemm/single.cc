@@ -1,0 +1,54 @@
+#include "dense.h"
+
+namespace gluonnx::gemm {
+namespace {
+
+class Single : public Kernel {
+ public:
+  Single(const Plan& plan, const Call& call) : plan_(plan), packs_(call.in[plan.b].constant) {
+    const Sizes& s = plan.sizes;
+    scratch = scratch_bytes(s, packs_, call.threads);
+    flops = s.flops();
+    how = std::string(packs_ ? "packed " : "") + std::to_string(s.m) + "x" + std::to_string(s.n) + "x" + std::to_string(s.k);
+  }
+
+  void prepare(const void* const* in, Pool* pool) override {
+    if (!packs_ || !in[plan_.b]) return;
+    const Sizes& s = plan_.sizes;
+    packed_.resize(packed_size(s.n, s.k));
+    pack_b(b(static_cast<const float*>(in[plan_.b])), s.n, s.k, packed_.data(), pool);
+  }
+
+  void run(const Run& run) const override {
+    const Sizes& s = plan_.sizes;
+    Product p;
+    p.sizes = s;
+    p.a = {run.input<float>(plan_.a), plan_.a_transposed ? s.m : s.k, plan_.a_transposed};
+    p.b = b(run.input<float>(plan_.b));
+    p.packed = packs_ ? packed_.data() : nullptr;
+    p.c = run.output<float>();
+    p.ldc = s.n;
+    p.finish = plan_.finish;
+    if (plan_.bias >= 0) p.finish.bias = run.input<float>(plan_.bias);
+    if (plan_.residual >= 0) p.finish.residual = run.input<float>(plan_.residual);
+    p.finish.residual_ld = s.n;
+    multiply(p, run);
+  }
+
+ private:
+  Operand b(const float* data) const { return {data, plan_.b_transposed ? plan_.sizes.k : plan_.sizes.n, plan_.b_transposed}; }
+
+  Plan plan_;
+  bool packs_;
+  Floats packed_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make(const Plan& plan, const Call& call) {
+  for (const Tensor& t : call.in)
+    if (t.dtype != DType::f32) return nullptr;
+  return std::make_unique<Single>(plan, call);
+}
+
+}  // namespace gluonnx::gemm

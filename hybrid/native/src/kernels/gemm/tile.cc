@@ -1,0 +1,136 @@
+#include "tile.h"
+
+#include <array>
+#include <utility>
+
+namespace gluonnx::gemm {
+namespace {
+
+GX_INLINE Block finished(Block v, const Finish& f, const float* c, const float* bias, const float* residual) {
+  if (f.alpha != 1) v = v * f.alpha;
+  if (f.accumulate) v = v + load(c);
+  if (bias) v = v + load(bias);
+  if (residual) v = v + (f.beta == 1 ? load(residual) : load(residual) * f.beta);
+  if (f.sloped) {
+#pragma GCC unroll 4
+    GX_EACH v.r[i] = v.r[i] < 0.f ? v.r[i] * f.slope : v.r[i];
+  }
+  if (f.low) v = at_least(v, splat(f.least));
+  if (f.high) v = at_most(v, splat(f.most));
+  return v;
+}
+
+// A block of sums of which `count` columns exist: nothing beyond them may be read or written.
+void finish_part(const float* sums, Index count, const Finish& f, float* c, const float* bias, const float* residual) {
+  float own[16] = {}, by[16] = {}, rest[16] = {}, result[16];
+  if (f.accumulate) std::memcpy(own, c, count * sizeof(float));
+  if (bias) std::memcpy(by, bias, count * sizeof(float));
+  if (residual) std::memcpy(rest, residual, count * sizeof(float));
+  store(result, finished(load(sums), f, own, bias ? by : nullptr, residual ? rest : nullptr));
+  std::memcpy(c, result, count * sizeof(float));
+}
+
+// Not in the microkernels, which would all have a copy of it.
+void finish_tile(const float* sums, int rows, int blocks, const Tile& t) {
+  for (int r = 0; r < rows; ++r)
+    for (int j = 0; j < blocks; ++j, sums += 16) {
+      const Index left = t.columns - 16 * j;
+      if (left <= 0) continue;
+      finish_row(sums, std::min<Index>(left, 16), *t.finish, t.c + r * t.ldc + 16 * j, t.bias ? t.bias + 16 * j : nullptr,
+                 t.residual ? t.residual + r * t.finish->residual_ld + 16 * j : nullptr);
+    }
+}
+
+// How many sums each element has, so that enough of them are under way to hide the latency of fma.
+constexpr int ways(int rows, int blocks) {
+  int sums = rows * blocks * REGISTERS, n = 1;
+  while (n * sums < 8) n *= 2;
+  return n;
+}
+
+// Adds up the sums of each element in the first.
+template <int W, int R, int B>
+GX_INLINE void halve(Block (*sum)[R][B]) {
+  if constexpr (W > 1) {
+#pragma GCC unroll 4
+    for (int w = 0; w < W / 2; ++w)
+#pragma GCC unroll 16
+      for (int r = 0; r < R; ++r)
+#pragma GCC unroll 2
+        for (int j = 0; j < B; ++j) sum[w][r][j] = sum[w][r][j] + sum[w + W / 2][r][j];
+    halve<W / 2, R, B>(sum);
+  }
+}
+
+template <int R, int B, int W>
+void run_tile(const Tile& t) {
+  Block sum[W][R][B];
+#pragma GCC unroll 8
+  for (int w = 0; w < W; ++w)
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r)
+#pragma GCC unroll 2
+      for (int j = 0; j < B; ++j) sum[w][r][j] = zero();
+  const float* a = t.a;
+  const float* b = t.b;
+  const Index ldb = t.ldb;
+  Index k = t.k;
+  for (; k >= W; k -= W) {
+    // without this GCC keeps an address for each row, more than there are registers
+    asm volatile("" : "+r"(a), "+r"(b));
+#pragma GCC unroll 8
+    for (int w = 0; w < W; ++w) {
+      Block row[B];
+#pragma GCC unroll 2
+      for (int j = 0; j < B; ++j) {
+        row[j] = load(b + 16 * j);
+        __builtin_prefetch(b + 16 * j + 2048);  // 8 KB ahead: the panels lie one after the other
+      }
+#pragma GCC unroll 16
+      for (int r = 0; r < R; ++r)
+#pragma GCC unroll 2
+        for (int j = 0; j < B; ++j) sum[w][r][j] = fma(sum[w][r][j], row[j], a[w * R + r]);
+      b += ldb;
+    }
+    a += W * R;
+  }
+  if constexpr (W > 1)
+    for (; k > 0; --k, a += R, b += ldb)
+#pragma GCC unroll 16
+      for (int r = 0; r < R; ++r)
+#pragma GCC unroll 2
+        for (int j = 0; j < B; ++j) sum[0][r][j] = fma(sum[0][r][j], load(b + 16 * j), a[r]);
+  halve<W, R, B>(sum);
+  if (t.columns == 16 * B && t.finish->plain()) {
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r)
+#pragma GCC unroll 2
+      for (int j = 0; j < B; ++j) store(t.c + r * t.ldc + 16 * j, sum[0][r][j]);
+    return;
+  }
+  alignas(64) float sums[R * B * 16];
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r)
+#pragma GCC unroll 2
+    for (int j = 0; j < B; ++j) store(sums + (r * B + j) * 16, sum[0][r][j]);
+  finish_tile(sums, R, B, t);
+}
+
+template <int B, int... R>
+constexpr std::array<Micro, sizeof...(R)> kernels(std::integer_sequence<int, R...>) {
+  return {run_tile<R + 1, B, ways(R + 1, B)>...};
+}
+
+constexpr auto ONE = kernels<1>(std::make_integer_sequence<int, HEIGHT>{});
+constexpr auto WHOLE = kernels<BLOCKS>(std::make_integer_sequence<int, HEIGHT>{});
+
+}  // namespace
+
+void finish_row(const float* sums, Index count, const Finish& f, float* c, const float* bias, const float* residual) {
+  if (count == 16) store(c, finished(load(sums), f, c, bias, residual));
+  else finish_part(sums, count, f, c, bias, residual);
+}
+
+Micro micro(int rows, int blocks) { return (blocks == BLOCKS ? WHOLE : ONE)[rows - 1]; }
+
+}  // namespace gluonnx::gemm

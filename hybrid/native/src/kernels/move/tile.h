@@ -1,0 +1,92 @@
+// Transposing in registers: the heart of every movement that changes which axis is innermost.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#include "../../base/vec.h"
+
+namespace gluonnx {
+
+// Elements are moved by their size alone.
+template <class T>
+constexpr int TILE = sizeof(T) >= 4 ? static_cast<int>(LANES * 4 / sizeof(T)) : static_cast<int>(16 / sizeof(T));
+
+template <class T>
+struct TileRow {
+  typedef T Type __attribute__((vector_size(TILE<T> * sizeof(T))));
+};
+
+// Elements of a and b by turns, of their first (HALF 0) or second halves.
+template <class T, int HALF, std::size_t... I>
+GX_INLINE typename TileRow<T>::Type alternate(typename TileRow<T>::Type a, typename TileRow<T>::Type b,
+                                              std::index_sequence<I...>) {
+  constexpr int n = TILE<T>;
+#if defined(__clang__)
+  return __builtin_shufflevector(a, b, (HALF * n / 2 + static_cast<int>(I) / 2 + (I % 2 ? n : 0))...);
+#else
+  return __builtin_shuffle(a, b, typename TileRow<T>::Type{static_cast<T>(HALF * n / 2 + I / 2 + (I % 2 ? n : 0))...});
+#endif
+}
+
+// TILE x TILE registers: shuffling rows i and i + TILE/2 into 2i and 2i + 1, log2(TILE) times, transposes.
+template <class T>
+GX_INLINE void transpose_registers(typename TileRow<T>::Type (&r)[TILE<T>]) {
+  using Row = typename TileRow<T>::Type;
+  constexpr int n = TILE<T>;
+  constexpr auto order = std::make_index_sequence<n>();
+#pragma GCC unroll 8
+  for (int step = 1; step < n; step *= 2) {
+    Row next[n];
+#pragma GCC unroll 16
+    for (int i = 0; i < n / 2; ++i) {
+      next[2 * i] = alternate<T, 0>(r[i], r[i + n / 2], order);
+      next[2 * i + 1] = alternate<T, 1>(r[i], r[i + n / 2], order);
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < n; ++i) r[i] = next[i];
+  }
+}
+
+// to[c * to_row + r] = from[r * from_row + c] for one whole tile
+template <class T>
+GX_INLINE void transpose_tile(const T* from, std::int64_t from_row, T* to, std::int64_t to_row) {
+  constexpr int n = TILE<T>;
+  typename TileRow<T>::Type r[n];
+#pragma GCC unroll 16
+  for (int i = 0; i < n; ++i) std::memcpy(&r[i], from + i * from_row, sizeof r[i]);
+  transpose_registers<T>(r);
+#pragma GCC unroll 16
+  for (int i = 0; i < n; ++i) std::memcpy(to + i * to_row, &r[i], sizeof r[i]);
+}
+
+// to[c * to_row + r] = from[r * from_row + c] for r in [0, rows), c in [0, columns)
+template <class T>
+inline void transpose_plane(const T* from, std::int64_t from_row, T* to, std::int64_t to_row, std::int64_t rows,
+                            std::int64_t columns) {
+  constexpr std::int64_t n = TILE<T>;
+  if (rows < n || columns < n) {
+    if (rows < columns)
+      for (std::int64_t r = 0; r < rows; ++r)
+        for (std::int64_t c = 0; c < columns; ++c) to[c * to_row + r] = from[r * from_row + c];
+    else
+      for (std::int64_t c = 0; c < columns; ++c)
+        for (std::int64_t r = 0; r < rows; ++r) to[c * to_row + r] = from[r * from_row + c];
+    return;
+  }
+  // Panels bound the lines and pages in flight. The last tile of a direction overlaps the one before it.
+  constexpr std::int64_t panel = 64;
+  for (std::int64_t r0 = 0; r0 < rows; r0 += panel)
+    for (std::int64_t c0 = 0; c0 < columns; c0 += panel) {
+      const std::int64_t r1 = std::min(rows, r0 + panel), c1 = std::min(columns, c0 + panel);
+      for (std::int64_t i = r0; i < r1; i += n)
+        for (std::int64_t j = c0; j < c1; j += n) {
+          const std::int64_t r = std::min(i, rows - n), c = std::min(j, columns - n);
+          transpose_tile(from + r * from_row + c, from_row, to + c * to_row + r, to_row);
+        }
+    }
+}
+
+}  // namespace gluonnx

@@ -1,0 +1,183 @@
+// Pooling of plain data, (N, C, *spatial): rows of a window are folded into one row, and windows along it from that.
+#include <cmath>
+
+#include "../../base/vec.h"
+#include "windows.h"
+
+namespace gluonnx {
+namespace {
+
+template <Fold FOLD>
+constexpr float START = FOLD == Fold::max ? LEAST : 0.f;
+
+// of more and what is there already; a NaN is no maximum
+template <Fold FOLD>
+GX_INLINE float fold(float all, float more) {
+  return FOLD == Fold::max ? (more > all ? more : all) : all + more;
+}
+template <int POWER>
+GX_INLINE float raise(float v) {
+  return POWER == 3 ? v * v * v : POWER == 2 ? v * v : v;
+}
+template <int POWER>
+GX_INLINE float root(float v) {
+  return POWER == 3 ? std::cbrt(v) : POWER == 2 ? std::sqrt(v) : v;
+}
+
+// out[i] = fold of row[i * S + k] over k
+template <Fold FOLD, int K, int S>
+void across(const float* __restrict row, float* __restrict out, std::int64_t steps, std::int64_t, std::int64_t) {
+  for (std::int64_t i = 0; i < steps; ++i) {
+    float all = row[i * S];
+#pragma GCC unroll 4
+    for (int k = 1; k < K; ++k) all = fold<FOLD>(all, row[i * S + k]);
+    out[i] = all;
+  }
+}
+template <Fold FOLD>
+void across_any(const float* __restrict row, float* __restrict out, std::int64_t steps, std::int64_t kernel,
+                std::int64_t stride) {
+  if (stride == 1) {
+    for (std::int64_t i = 0; i < steps; ++i) out[i] = row[i];
+    for (std::int64_t k = 1; k < kernel; ++k)
+      for (std::int64_t i = 0; i < steps; ++i) out[i] = fold<FOLD>(out[i], row[i + k]);
+    return;
+  }
+  for (std::int64_t i = 0; i < steps; ++i) {
+    float all = row[i * stride];
+    for (std::int64_t k = 1; k < kernel; ++k) all = fold<FOLD>(all, row[i * stride + k]);
+    out[i] = all;
+  }
+}
+
+using Across = void (*)(const float*, float*, std::int64_t, std::int64_t, std::int64_t);
+
+template <Fold FOLD>
+Across across_of(const Windows& w) {
+  if (w.kernel == 2 && w.stride == 2) return across<FOLD, 2, 2>;
+  if (w.kernel == 3 && w.stride == 2) return across<FOLD, 3, 2>;
+  if (w.kernel == 3 && w.stride == 1) return across<FOLD, 3, 1>;
+  return across_any<FOLD>;
+}
+
+// All of a piece of memory. Many sums at a time keep the error low.
+template <Fold FOLD, int POWER>
+float everything(const float* p, std::int64_t count) {
+  constexpr int many = 64;
+  float parts[many];
+  for (int j = 0; j < many; ++j) parts[j] = START<FOLD>;
+  std::int64_t i = 0;
+  for (; i + many <= count; i += many)
+    for (int j = 0; j < many; ++j) parts[j] = fold<FOLD>(parts[j], raise<POWER>(p[i + j]));
+  for (int j = 0; i < count; ++i, ++j) parts[j] = fold<FOLD>(parts[j], raise<POWER>(p[i]));
+  for (int half = many / 2; half; half /= 2)
+    for (int j = 0; j < half; ++j) parts[j] = fold<FOLD>(parts[j], parts[j + half]);
+  return parts[0];
+}
+
+// Windows in up to three axes; missing ones come first and are one long.
+template <Fold FOLD, int POWER>
+class PlainPool : public Kernel {
+ public:
+  PlainPool(std::int64_t planes, std::vector<Windows> axes, bool mean, int threads)
+      : planes_(planes), deep_(axes[0]), high_(axes[1]), wide_(axes[2]), mean_(mean), across_(across_of<FOLD>(wide_)) {
+    how = "plain";
+    flops = static_cast<double>(planes * deep_.steps * high_.steps * wide_.steps) *
+            static_cast<double>(deep_.kernel * high_.kernel * wide_.kernel);
+    for (float count : wide_.count) inverse_.push_back(1.f / count);
+    whole_ = deep_.steps * high_.steps * wide_.steps == 1 && covers(deep_) && covers(high_) && covers(wide_);
+    // windows of one stride and size need what is beyond the borders; the others (adaptive) lie inside
+    row_ = std::max(wide_.size, wide_.kernel ? (wide_.steps - 1) * wide_.stride + wide_.kernel : 0);
+    row_ = (std::max(row_, wide_.pad + wide_.size) + BLOCK - 1) / BLOCK * BLOCK;
+    if (!whole_) scratch = static_cast<std::size_t>(row_) * sizeof(float) * threads;
+  }
+
+  void run(const Run& run) const override {
+    const float* in = run.input<float>(0);
+    float* out = run.output<float>();
+    const std::int64_t volume = deep_.size * high_.size * wide_.size;
+    if (whole_) {
+      const float factor = mean_ ? 1.f / (deep_.count[0] * high_.count[0] * wide_.count[0]) : 1.f;
+      run.ranges(planes_, std::max<std::int64_t>(1, 32768 / (volume + 64)), [&](std::int64_t begin, std::int64_t end, int) {
+        for (std::int64_t i = begin; i < end; ++i) {
+          const float all = everything<FOLD, POWER>(in + i * volume, volume);
+          out[i] = FOLD == Fold::max ? all : root<POWER>(all * factor);
+        }
+      });
+      return;
+    }
+    const std::int64_t each = deep_.steps * high_.steps;
+    const std::int64_t reads = volume / std::max<std::int64_t>(1, each) + 2 * wide_.size + 64;  // of a row of windows, about
+    run.ranges(planes_ * each, std::max<std::int64_t>(1, 32768 / reads), [&](std::int64_t begin, std::int64_t end, int thread) {
+      float* row = reinterpret_cast<float*>(run.scratch) + thread * row_;
+      for (std::int64_t x = 0; x < row_; ++x) row[x] = START<FOLD>;
+      for (std::int64_t i = begin; i < end; ++i)
+        windows(in + i / each * volume, row, out + i * wide_.steps, i % each / high_.steps, i % high_.steps);
+    });
+  }
+
+ private:
+  static bool covers(const Windows& w) { return w.begin[0] == 0 && w.end[0] == w.size; }
+
+  // One row of windows. row: START before and behind the data.
+  void windows(const float* in, float* row, float* out, std::int64_t z, std::int64_t y) const {
+    float* inside = row + wide_.pad;
+    bool first = true;
+    for (std::int64_t d = deep_.begin[z]; d < deep_.end[z]; ++d)
+      for (std::int64_t h = high_.begin[y]; h < high_.end[y]; ++h) {
+        add(in + (d * high_.size + h) * wide_.size, inside, first);
+        first = false;
+      }
+    if (first) std::fill(inside, inside + wide_.size, START<FOLD>);
+    if (wide_.kernel) across_(row, out, wide_.steps, wide_.kernel, wide_.stride);
+    else
+      for (std::int64_t x = 0; x < wide_.steps; ++x) {
+        out[x] = START<FOLD>;
+        for (std::int64_t i = wide_.begin[x]; i < wide_.end[x]; ++i) out[x] = fold<FOLD>(out[x], row[i]);
+      }
+    if (FOLD == Fold::sum && mean_) {
+      const float factor = 1.f / (deep_.count[z] * high_.count[y]);
+      for (std::int64_t x = 0; x < wide_.steps; ++x) out[x] *= inverse_[x] * factor;
+    }
+    if constexpr (POWER > 1)
+      for (std::int64_t x = 0; x < wide_.steps; ++x) out[x] = root<POWER>(out[x]);
+  }
+
+  void add(const float* __restrict from, float* __restrict row, bool first) const {
+    const std::int64_t size = wide_.size;
+    if (first)
+      for (std::int64_t x = 0; x < size; ++x) row[x] = fold<FOLD>(START<FOLD>, raise<POWER>(from[x]));
+    else
+      for (std::int64_t x = 0; x < size; ++x) row[x] = fold<FOLD>(row[x], raise<POWER>(from[x]));
+  }
+
+  std::int64_t planes_, row_;
+  Windows deep_, high_, wide_;
+  bool mean_, whole_;
+  Across across_;
+  std::vector<float> inverse_;
+};
+
+std::int64_t planes_of(const Tensor& t) { return t.shape[0] * t.shape[1]; }
+
+}  // namespace
+
+std::unique_ptr<Kernel> bind_pooling(const Call& call) {
+  const Tensor &in = call.in[0], &out = call.out[0];
+  const Pooling pooling(call.attrs, {in.shape.begin() + 2, in.shape.end()}, {out.shape.begin() + 2, out.shape.end()});
+  if (pooling.channels_last) return nullptr;
+  auto axes = in_three(pooling.axes);
+  if (pooling.fold == Fold::max) return std::make_unique<PlainPool<Fold::max, 1>>(planes_of(in), axes, false, call.threads);
+  if (pooling.power == 3) return std::make_unique<PlainPool<Fold::sum, 3>>(planes_of(in), axes, false, call.threads);
+  if (pooling.power == 2) return std::make_unique<PlainPool<Fold::sum, 2>>(planes_of(in), axes, false, call.threads);
+  return std::make_unique<PlainPool<Fold::sum, 1>>(planes_of(in), axes, pooling.mean, call.threads);
+}
+
+std::unique_ptr<Kernel> bind_adaptive_pooling(const Call& call) {
+  const Tensor &in = call.in[0], &out = call.out[0];
+  call.attrs.ignore("output_size");  // the output's
+  auto axes = in_three({Windows::adaptive(in.shape[2], out.shape[2]), Windows::adaptive(in.shape[3], out.shape[3])});
+  return std::make_unique<PlainPool<Fold::sum, 1>>(planes_of(in), axes, true, call.threads);
+}
+
+}  // namespace gluonnx

@@ -1,0 +1,122 @@
+// Lets threads loose on the pool, for the sanitizers to watch: built with -DSTRESS=ON or with a sanitizer, run by
+// .ci/sanitize. `stress SECONDS` ends with status 0 when all sums were right; `stress --time` tells what handing over costs.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "../engine/pool.h"
+
+using namespace gluonnx;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+void check(bool right, const char* what) {
+  if (right) return;
+  std::fprintf(stderr, "wrong: %s\n", what);
+  std::_Exit(1);
+}
+
+Run on(Pool& pool) { return Run{nullptr, nullptr, nullptr, &pool}; }
+
+// Each chunk once, each thread number used by one thread at a time, writes seen by the caller (plain memory, on purpose).
+void job(Pool& pool, std::int64_t chunks, int nested, bool fails) {
+  std::vector<int> hits(chunks, 0);
+  std::vector<std::int64_t> sums(pool.threads(), 0);
+  std::vector<int> entered(pool.threads(), 0);
+  bool thrown = false;
+  try {
+    on(pool).parallel(chunks, [&](std::int64_t i, int thread) {
+      check(thread >= 0 && thread < pool.threads(), "the number of a thread");
+      check(++entered[thread] == 1, "two threads with one number");
+      ++hits[i];
+      sums[thread] += i;
+      if (nested) job(pool, nested, 0, false);
+      --entered[thread];
+      if (fails && i == chunks / 2) throw std::runtime_error("meant");
+    });
+  } catch (const std::runtime_error&) {
+    thrown = true;
+  }
+  check(thrown == fails, "what a chunk threw");
+  std::int64_t sum = 0;
+  for (auto s : sums) sum += s;
+  check(sum == chunks * (chunks - 1) / 2, "a sum");
+  for (int h : hits) check(h == 1, "a chunk that did not run once");
+}
+
+void caller(unsigned seed, Clock::time_point end) {
+  std::mt19937 random(seed);
+  while (Clock::now() < end) {
+    Team team(1 + random() % 5);
+    Awake awake;
+    for (int i = 0; i < 20; ++i) job(team, 1 + random() % 40, random() % 10 ? 0 : 3, random() % 50 == 0);
+    if (random() % 20 == 0) std::this_thread::sleep_for(std::chrono::microseconds(random() % 400));  // workers fall asleep
+    if (random() % 50 == 0) set_threads(1 + random() % 4);
+  }
+}
+
+// A child, forked while other threads are in the middle of their jobs, has a pool that works.
+void children(int count) {
+  for (int i = 0; i < count; ++i) {
+    const pid_t child = fork();
+    if (!child) {
+      Team team(3);
+      for (int j = 0; j < 50; ++j) job(team, 20, 0, false);
+      std::_Exit(0);
+    }
+    int status = 1;
+    check(waitpid(child, &status, 0) == child && status == 0, "a forked child");
+  }
+}
+
+double median(std::vector<double> v) {
+  std::nth_element(v.begin(), v.begin() + v.size() / 2, v.end());
+  return v[v.size() / 2];
+}
+
+void time_handing_over() {
+  for (int threads : {1, 2, 4}) {
+    Team team(threads);
+    Awake awake;
+    std::vector<double> empty, halves;
+    for (int i = 0; i < 20000; ++i) {
+      auto start = Clock::now();
+      on(team).parallel(threads, [](std::int64_t, int) {});
+      empty.push_back(since(start));
+      start = Clock::now();
+      on(team).parallel(8, [](std::int64_t, int) {
+        const auto begin = Clock::now();
+        while (since(begin) < 5e-6) continue;
+      });
+      halves.push_back(since(start));
+    }
+    std::printf("%d threads: nothing %.2f us, eight times 5 us %.2f us\n", threads, median(empty) * 1e6, median(halves) * 1e6);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc > 1 && !std::strcmp(argv[1], "--time")) return time_handing_over(), 0;
+  const double seconds = argc > 1 ? std::atof(argv[1]) : 3;
+  const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  std::vector<std::thread> callers;
+  for (unsigned seed = 0; seed < 3; ++seed) callers.emplace_back(caller, seed, end);
+#if !defined(__SANITIZE_THREAD__)  // which does not follow threads that a forked child starts
+  children(static_cast<int>(5 * seconds));
+#endif
+  for (auto& thread : callers) thread.join();
+  std::puts("ok");
+}

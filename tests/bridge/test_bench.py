@@ -1,0 +1,181 @@
+"""Measuring: what is measured and how it is told. No test asserts how long anything takes."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from typer.testing import CliRunner
+
+import bridge
+from bridge.cli import app
+from bridge.timing import LEAST, block, in_turns, summary
+from hybrid import native
+from tests.house.docs import ROOT
+from tests.models.networks import networks
+
+NETWORK = next(n for n in networks() if n.name == "lenet")
+MODEL = NETWORK.folder / "model"
+SHAPE = NETWORK.runs()[0][0]["data"].shape
+ONNX = ROOT / "fixtures" / "onnx" / "torch_cnn_legacy" / "model.onnx"
+QUICK = {"seconds": 0.01, "rounds": 2}
+
+
+def test_sides_take_turns() -> None:
+    seen: list[str] = []
+
+    def side(name: str, times: Sequence[float]):
+        def run(seconds: float) -> Sequence[float]:
+            assert seconds == 0.5
+            seen.append(name)
+            return times
+
+        return run
+
+    rounds: list[int] = []
+    found = in_turns({"a": side("a", [3.0, 1.0]), "b": side("b", [5.0])}, 1.0, 2, lambda: rounds.append(len(seen)))
+    assert seen == ["a", "b", "a", "b"]
+    assert rounds == [2, 4]
+    assert found["a"].median == 2.0
+    assert found["a"].samples == 4
+    assert found["b"] == (5.0, 5.0, 5.0, 5.0, 2)
+
+
+def test_medians_and_tenths() -> None:
+    assert summary(range(101)) == (50, 10, 90, 0, 101)
+    assert summary([2.0]) == (2.0, 2.0, 2.0, 2.0, 1)
+
+
+def test_a_block_has_samples_even_when_its_time_is_over() -> None:
+    calls: list[None] = []
+    times = block(lambda: calls.append(None), 0.0)
+    assert len(times) == LEAST
+    assert min(times) > 0
+    assert len(calls) > LEAST, "short calls are timed several at a time"
+
+
+@pytest.mark.parametrize(("model", "inputs"), [(MODEL, {"data": SHAPE}), (ONNX, None)], ids=["symbol", "onnx"])
+def test_both_engines_are_measured_and_compared(model: Path, inputs: dict[str, tuple[int, ...]] | None) -> None:
+    before = native.threads()
+    result = bridge.bench(model, inputs=inputs, threads=1, **QUICK)
+    assert result.equivalent
+    assert result.threads == 1
+    assert native.threads() == before
+    assert set(result.seconds) == {"gluonnx", "onnxruntime"}
+    ours, theirs = result.seconds["gluonnx"], result.seconds["onnxruntime"]
+    assert result.ratio == pytest.approx(theirs["median"] / ours["median"], rel=1e-4)
+    for times in (ours, theirs):
+        assert 0 < times["best"] <= times["low"] <= times["median"] <= times["high"]
+    json.dumps(result.as_dict())
+
+
+def test_the_batch_is_the_first_size_of_every_input() -> None:
+    result = bridge.bench(MODEL, inputs={"data": SHAPE}, batch=3, **QUICK)
+    assert result.inputs == {"data": (3, *SHAPE[1:])}
+    assert result.differences[0].shape[0] == 3
+
+
+def test_a_batch_that_an_onnx_model_leaves_open_is_one(tmp_path: Path) -> None:
+    target = tmp_path / "x.onnx"
+    bridge.convert(MODEL, inputs={"data": SHAPE}, output=target, dynamic={"data": {0: "batch"}})
+    assert bridge.bench(target, **QUICK).inputs == {"data": (1, *SHAPE[1:])}
+    assert bridge.bench(target, batch=2, **QUICK).inputs == {"data": (2, *SHAPE[1:])}
+    data = np.zeros((4, *SHAPE[1:]), np.float32)
+    assert bridge.bench(target, inputs={"data": data}, **QUICK).inputs == {"data": data.shape}
+
+
+def test_a_profile_has_every_step_or_says_why_there_is_none() -> None:
+    result = bridge.bench(MODEL, inputs={"data": SHAPE}, profile=True, **QUICK)
+    if native.level() is None:
+        assert not result.steps
+        assert "no profile" in result.warnings[0]
+        return
+    assert result.peak is not None
+    assert result.steps
+    assert sum(s.share for s in result.steps) == pytest.approx(1)
+    assert all(s.seconds > 0 and s.kernel for s in result.steps)
+    json.dumps(result.as_dict())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"threads": 0}, "got threads 0, wanted 1 or more"),
+        ({"batch": 0}, "got batch 0, wanted 1 or more"),
+        ({"seconds": 0.0}, "got seconds 0.0, wanted more than 0"),
+        ({"inputs": {"picture": (1, 3)}}, "unknown input picture"),
+    ],
+)
+@pytest.mark.parametrize("model", [MODEL, ONNX], ids=["symbol", "onnx"])
+def test_bad_input(model: Path, options: dict[str, object], message: str) -> None:
+    with pytest.raises(bridge.BadInput, match=message):
+        bridge.bench(model, **{**QUICK, **options})  # type: ignore[arg-type]
+
+
+def call(*arguments: object, code: int = 0) -> str:
+    result = CliRunner().invoke(app, ["bench", *map(str, arguments), "--seconds", "0.01"])
+    assert result.exit_code == code, result.output
+    return result.stdout if code < 2 else result.output
+
+
+def test_the_command(tmp_path: Path) -> None:
+    given = ("--input", f"data:{','.join(map(str, SHAPE))}")
+    text = call(MODEL, *given, "--profile", "--threads", 1, "--report", tmp_path / "report.md")
+    assert "ratio" in text
+    assert "equal" in text
+    assert "onnxruntime ms" in (tmp_path / "report.md").read_text()
+    found = json.loads(call(ONNX, ONNX, "--json"))["models"]
+    assert [m["model"] for m in found] == ["model", "model"]
+    assert found[0]["ratio"] > 0
+    assert "cannot tell the shape of input data" in call(MODEL, code=2).replace("\n", " ")
+    assert "differs" in call(MODEL, *given, "--atol", 0, "--rtol", 0, code=1)
+
+
+def test_a_model_that_differs_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Speed of wrong numbers is of no interest."""
+    from bridge import engines
+
+    honest = engines.OnnxEngine.run_on
+    monkeypatch.setattr(
+        engines.OnnxEngine, "run_on", lambda self, feeds: {n: a * 1.01 for n, a in honest(self, feeds).items()}
+    )
+    assert not bridge.bench(MODEL, inputs={"data": SHAPE}, **QUICK).equivalent
+
+
+def script(*arguments: object, code: int = 0) -> list[dict]:
+    """What benchmarks/engine.py says; with this process's packages."""
+    command = [sys.executable, ROOT / "benchmarks" / "engine.py", "--json", "--seconds", "0.02", "--repeats", "1", *arguments]
+    path = os.pathsep.join(p for p in (str(Path(bridge.__file__).parents[1]), os.environ.get("PYTHONPATH")) if p)
+    done = subprocess.run(
+        list(map(str, command)), capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": path}
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_the_script_measures_a_network(tmp_path: Path) -> None:
+    rows = script("--networks", "mlp", "--batch", 1, 2, "--threads", 1, "--cache", tmp_path)
+    assert [r["section"] for r in rows] == ["machine", *["networks"] * 4]
+    one = rows[1]
+    assert (one["name"], one["batch"], one["threads"]) == ("mlp", 1, 1)
+    assert one["ratio"]["onnxruntime"] > 0
+    assert one["target"]["onnxruntime"] == 3.0
+    assert one["error"]["onnxruntime"] < 1e-4
+    assert [r["name"] for r in rows[3:]] == ["geometric mean"] * 2
+    # the exported model is clean: its weights are constants, so that onnxruntime can fold and pack them
+    made = onnx.load(tmp_path / "mlp-1.onnx")
+    assert [i.name for i in made.graph.input] == ["data"]
+
+
+def test_the_script_measures_the_rest(tmp_path: Path) -> None:
+    sections = ["--cold", "--memory", "--scaling", "--hybridize", "--busy", "--training", "--operators"]
+    wanted = ["--networks", "mlp", "--threads", 1, "--fresh", 1, "--only", "elemwise_add", "--cache", tmp_path]
+    rows = script(*sections, *wanted, "--mxnet", tmp_path / "none")
+    assert {r["section"] for r in rows} == {"machine", *(s[2:] for s in sections)}
+    for row in rows:
+        assert "failed" not in row, row

@@ -1,0 +1,157 @@
+"""The compiled convolution against NumPy, in single and in double precision, at every CPU level."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hybrid import native
+from hybrid.op import load_family
+from hybrid.ops.fused import BLOCK, Conv, blocks, pack, unpack
+
+from .single import Single
+
+pytestmark = pytest.mark.skipif(not native.LEVELS, reason="the compiled part is not there")
+load_family()
+
+
+@pytest.fixture(params=[1, 2])
+def threads(request):
+    before = native.threads()
+    native.set_num_threads(request.param)
+    yield request.param
+    native.set_num_threads(before)
+
+
+def arrays_for(op: Conv, batch: int, height: int, width: int, seed: int = 0) -> list[np.ndarray]:
+    """Operands; lanes beyond the channels are NaN, which must not come near the sums."""
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((batch, op.channels, height, width)).astype("f")
+    depth = op.channels // op.num_group
+    w = (rng.standard_normal((op.num_filter, depth, *op.kernel)) / np.sqrt(depth * np.prod(op.kernel))).astype("f")
+    arrays = [x, w]
+    if op.bias:
+        arrays.append(rng.standard_normal(op.num_filter).astype("f"))
+    if op.residual:
+        _, b, *rest = op.infer_shape((batch, 0, height, width), w.shape)
+        arrays.append(rng.standard_normal((batch, b, *rest)).astype("f"))
+    if op.blocked:
+        arrays[0] = pack(x)
+        if op.channels % BLOCK:
+            arrays[0][:, -1, ..., op.channels % BLOCK :] = np.nan
+    return arrays
+
+
+def check(op: Conv, arrays: list[np.ndarray], bound: float = 40, **options: Any) -> Single:
+    """Error in epsilons of the output's scale against float64, as far as there are channels."""
+    single = Single(op, arrays, **options)
+    assert single.there, "no kernel"
+    (got,) = single.run(arrays)
+    doubles = [np.nan_to_num(a.astype("d")) for a in arrays]
+    want = op.compute(*doubles)
+    got, want = (unpack(a, op.num_filter) for a in (got, want))
+    if want.size:
+        scale = max(np.abs(want).max(), 1e-30)
+        assert np.abs(got - want).max() <= bound * np.finfo("f").eps * scale
+    return single
+
+
+def conv(channels: int, filters: int, kernel: tuple[int, int], **attrs: Any) -> Conv:
+    return Conv.bind(channels=channels, num_filter=filters, kernel=kernel, **attrs)
+
+
+DIRECT = {
+    "1x1": (conv(32, 32, (1, 1)), 1, 5, 9),
+    "1x1 odd": (conv(24, 40, (1, 1), bias=True, low=0), 2, 7, 7),
+    "1x1 few": (conv(3, 5, (1, 1), bias=True, low=0, high=1), 1, 3, 3),
+    "1x1 stride": (conv(64, 48, (1, 1), stride=(2, 2), bias=True), 1, 15, 14),
+    "1x1 pad": (conv(16, 16, (1, 1), pad=(1, 2)), 1, 4, 4),
+    "1x1 residual": (conv(64, 64, (1, 1), bias=True, residual=True, low=0), 2, 14, 14),
+    "1x1 point": (conv(100, 70, (1, 1), bias=True), 3, 1, 1),
+    "3x3": (conv(32, 64, (3, 3), pad=(1, 1), bias=True, residual=True, low=0), 1, 14, 14),
+    "3x3 odd": (conv(17, 33, (3, 3), pad=(1, 1), slope=0.1), 2, 5, 31),
+    "3x3 sevens": (conv(32, 48, (3, 3), pad=(1, 1), bias=True, residual=True), 2, 7, 7),
+    "3x3 stride": (conv(32, 32, (3, 3), pad=(1, 1), stride=(2, 2)), 1, 14, 14),
+    "3x3 stride 3": (conv(32, 32, (3, 3), pad=(1, 1), stride=(3, 3)), 1, 16, 35),
+    "3x3 dilate": (conv(32, 32, (3, 3), pad=(2, 2), dilate=(2, 2)), 1, 9, 10),
+    "3x3 no pad": (conv(48, 16, (3, 3)), 1, 8, 30),
+    "3x3 wide pad": (conv(16, 32, (3, 3), pad=(3, 2)), 1, 3, 3),
+    "5x5": (conv(20, 32, (5, 5), pad=(2, 2), bias=True), 1, 9, 17),
+    "1x7": (conv(32, 32, (1, 7), pad=(0, 3)), 1, 17, 17),
+    "7x1": (conv(32, 32, (7, 1), pad=(3, 0), low=0), 1, 17, 17),
+    "2x3 mixed": (conv(32, 32, (2, 3), pad=(1, 0), stride=(1, 2), dilate=(3, 1)), 2, 11, 13),
+    "whole plane": (conv(16, 64, (6, 6), bias=True), 2, 6, 6),
+    "groups": (conv(64, 96, (3, 3), pad=(1, 1), num_group=2, bias=True, low=0), 1, 10, 10),
+    "groups 1x1": (conv(64, 64, (1, 1), num_group=4, bias=True), 2, 6, 6),
+    "no images": (conv(32, 32, (3, 3), pad=(1, 1)), 0, 6, 6),
+    "stem": (conv(3, 32, (3, 3), pad=(1, 1), stride=(2, 2), blocked=False, bias=True, low=0), 1, 32, 32),
+    "stem 7x7": (conv(3, 64, (7, 7), pad=(3, 3), stride=(2, 2), blocked=False, bias=True, low=0), 2, 33, 47),
+    "stem 11x11": (conv(3, 64, (11, 11), pad=(2, 2), stride=(4, 4), blocked=False, bias=True), 1, 43, 67),
+    "stem grey": (conv(1, 20, (5, 5), blocked=False), 2, 28, 28),
+    "stem dilate": (conv(3, 20, (3, 3), dilate=(2, 3), stride=(1, 1), pad=(2, 3), blocked=False), 1, 9, 11),
+    "stem many": (conv(21, 20, (3, 3), pad=(1, 1), residual=True, blocked=False), 1, 9, 11),
+    "stem 1x1": (conv(4, 20, (1, 1), blocked=False), 1, 6, 6),
+}
+
+LANEWISE = {
+    "depthwise": (conv(32, 32, (3, 3), pad=(1, 1), num_group=32, bias=True, low=0, high=6), 1, 14, 14),
+    "depthwise residual": (conv(20, 20, (3, 3), pad=(1, 1), num_group=20, bias=True, residual=True), 2, 9, 17),
+    "depthwise stride": (conv(32, 32, (3, 3), pad=(1, 1), stride=(2, 2), num_group=32, slope=0.2), 1, 15, 13),
+    "depthwise 5x5": (conv(33, 33, (5, 5), pad=(2, 2), num_group=33, bias=True), 1, 12, 12),
+    "depthwise 5x5 stride": (conv(16, 16, (5, 5), pad=(2, 2), stride=(2, 2), num_group=16), 2, 11, 29),
+    "depthwise 7x3": (conv(16, 16, (7, 3), pad=(3, 1), num_group=16), 1, 9, 9),
+    "depthwise 4x4": (conv(16, 16, (4, 4), pad=(2, 1), stride=(3, 3), num_group=16), 1, 17, 19),
+    "depthwise dilate": (conv(16, 16, (3, 3), pad=(2, 3), dilate=(2, 3), num_group=16), 1, 9, 9),
+    "depthwise 1x1": (conv(40, 40, (1, 1), num_group=40, bias=True), 2, 5, 5),
+    "multiplier": (conv(24, 48, (3, 3), pad=(1, 1), num_group=24, bias=True), 2, 9, 9),
+    "multiplier 3": (conv(5, 15, (3, 3), pad=(1, 1), num_group=5), 1, 9, 9),
+    "fours": (conv(32, 32, (3, 3), pad=(1, 1), num_group=8, bias=True, residual=True, low=0), 1, 14, 14),
+    "eights": (conv(32, 64, (3, 3), pad=(1, 1), stride=(2, 2), num_group=4), 1, 14, 14),
+    "threes": (conv(12, 20, (3, 3), pad=(1, 1), num_group=4, bias=True), 2, 6, 30),
+    "twenties": (conv(60, 120, (1, 1), num_group=3), 1, 6, 6),
+    "no images": (conv(32, 32, (3, 3), pad=(1, 1), num_group=32), 0, 6, 6),
+    "large": (conv(32, 32, (3, 3), pad=(1, 1), num_group=32), 2, 112, 112),
+    "large groups": (conv(64, 64, (3, 3), pad=(1, 1), num_group=16), 1, 56, 56),
+}
+
+
+@pytest.mark.parametrize("halo", [(0, 0), (1, 1), (3, 3)], ids=str)
+@pytest.mark.parametrize("case", DIRECT)
+def test_direct(level, threads, case, halo):
+    op, *sizes = DIRECT[case]
+    arrays = arrays_for(op, *sizes)
+    check(op, arrays, constants=range(1, 2 + op.bias), halo=halo, threads=threads, precise=True)
+
+
+@pytest.mark.parametrize("halo", [(0, 0), (3, 3)], ids=str)
+@pytest.mark.parametrize("case", LANEWISE)
+def test_lanewise(level, threads, case, halo):
+    op, *sizes = LANEWISE[case]
+    arrays = arrays_for(op, *sizes)
+    check(op, arrays, constants=range(1, 2 + op.bias), halo=halo, threads=threads)
+
+
+@pytest.mark.parametrize("case", ["1x1 odd", "3x3", "groups", "stem", "depthwise", "threes"])
+def test_weights_that_change(level, threads, case):
+    op, *sizes = (DIRECT | LANEWISE)[case]
+    arrays = arrays_for(op, *sizes)
+    single = check(op, arrays, threads=threads)
+    arrays[1] = arrays[1] * np.float32(2)
+    (got,) = single.run(arrays)
+    want = op.compute(*arrays)
+    np.testing.assert_allclose(unpack(got, op.num_filter), unpack(want, op.num_filter), rtol=0, atol=2e-4)
+
+
+@pytest.mark.parametrize("case", ["3x3", "1x1 residual"])
+def test_not_finite(level, case):
+    """NaN and infinity go where NumPy has them."""
+    op, *sizes = DIRECT[case]
+    arrays = arrays_for(op, *sizes)
+    arrays[0][0, 0, 3, 3, 2] = np.nan
+    arrays[0][0, 1, 9, 9, 5] = np.inf
+    (got,) = Single(op, arrays, constants=[1], precise=True).run(arrays)
+    want = op.compute(*arrays)
+    np.testing.assert_array_equal(np.isnan(got), np.isnan(want))
+    np.testing.assert_array_equal(np.isinf(got), np.isinf(want))

@@ -1,0 +1,114 @@
+"""Pooling kernels against NumPy and float64."""
+
+import numpy as np
+import pytest
+
+from hybrid import native
+from hybrid.op import lookup
+
+from .single import Single, reference
+
+pytestmark = pytest.mark.skipif(not native.LEVELS, reason="the compiled part is not there")
+
+EPSILON = float(np.finfo("float32").eps)
+
+
+def uniform(*shape, seed=0):
+    return np.random.default_rng(seed).uniform(-1, 1, shape).astype("float32")
+
+
+def close(name, arrays, *, within=4.0, halo=(0, 0), threads=(1, 2), **attrs):
+    """Hold the kernel against NumPy, and against NumPy in float64: at most ``within`` epsilons of the output's scale."""
+    op = lookup(name).bind(**attrs)
+    wide = [a.astype("float64") for a in arrays]
+    for count in threads:
+        native.set_num_threads(count)
+        single = Single(op, arrays, halo=halo, threads=count)
+        assert single.there
+        got = single.run(arrays)
+        for mine, want in zip(got, reference(op, arrays, single.specs), strict=True):
+            assert mine.dtype == want.dtype
+            finite = np.abs(want) < 1e38
+            np.testing.assert_array_equal(mine[~finite], want[~finite])
+            scale = np.abs(want[finite]).max(initial=0)
+            np.testing.assert_allclose(mine[finite], want[finite], rtol=0, atol=2 * within * EPSILON * scale)
+        if all(np.isfinite(a).all() and a.dtype == "float32" for a in arrays):
+            exact = op.compute(*wide)
+            for mine, want in zip(got, exact if isinstance(exact, tuple) else (exact,), strict=True):
+                there = np.abs(want) < 1e38  # windows of nothing hold the least number, whichever that is
+                scale = np.abs(want[there]).max(initial=0)
+                np.testing.assert_allclose(mine[there], want[there], rtol=0, atol=within * EPSILON * scale)
+
+
+GEOMETRIES = [
+    {"kernel": (3, 3), "stride": (2, 2), "pad": (1, 1)},
+    {"kernel": (3, 3), "stride": (2, 2), "pooling_convention": "full"},
+    {"kernel": (3, 3), "stride": (1, 1), "pad": (1, 1)},
+    {"kernel": (2, 2), "stride": (2, 2)},
+    {"kernel": (2, 2), "stride": (2, 2), "pad": (1, 1), "pooling_convention": "full"},
+    {"kernel": (3, 2), "stride": (3, 1), "pad": (2, 0), "pooling_convention": "full"},
+    {"kernel": (5, 4), "pad": (4, 3)},
+    {"kernel": (1, 1), "stride": (3, 3), "pooling_convention": "full"},
+    {"kernel": (8, 9)},
+    {"global_pool": True, "kernel": (2, 2), "pad": (1, 1)},
+    {"global_pool": True},
+]
+TYPES = [
+    {"pool_type": "max"},
+    {"pool_type": "avg"},
+    {"pool_type": "avg", "count_include_pad": False},
+    {"pool_type": "sum"},
+    {"pool_type": "lp", "p_value": 1},
+    {"pool_type": "lp", "p_value": 2},
+    {"pool_type": "lp", "p_value": 3},
+]
+
+
+@pytest.mark.parametrize("halo", [(0, 0), (1, 2)])
+@pytest.mark.parametrize("attrs", GEOMETRIES)
+@pytest.mark.parametrize("kind", TYPES)
+def test_fused_pool(level, attrs, kind, halo):
+    data = uniform(2, 3, 9, 13, 16)
+    if kind.get("p_value") == 3:
+        data = abs(data)  # the root of cubes that nearly cancel tells nothing
+    close("_fused_pool", [data], halo=halo, **attrs, **kind)
+
+
+@pytest.mark.parametrize(
+    "shape", [(1, 1, 8, 9, 16), (0, 2, 9, 9, 16), (1, 0, 9, 9, 16), (1, 4, 56, 56, 16), (1, 2, 112, 112, 16)]
+)
+@pytest.mark.parametrize("kind", TYPES[:2])
+def test_fused_pool_of_other_sizes(level, shape, kind):
+    for attrs in GEOMETRIES[:4] + GEOMETRIES[-1:]:
+        close("_fused_pool", [uniform(*shape)], halo=(1, 1), **attrs, **kind)
+
+
+def odd(data):
+    """With NaN, infinities and images of nothing else."""
+    flat = data.reshape(-1)
+    rng = np.random.default_rng(1)
+    for value in (np.nan, np.inf, -np.inf):
+        flat[rng.integers(0, flat.size, flat.size // 20)] = value
+    data[0, 0, :4, :4] = np.nan
+    data[1, 0, :4, :4] = -np.inf
+    return data
+
+
+@pytest.mark.parametrize("attrs", GEOMETRIES)
+@pytest.mark.parametrize("kind", TYPES[:2])
+def test_fused_pool_of_what_is_no_number(level, attrs, kind):
+    close("_fused_pool", [odd(uniform(2, 2, 9, 13, 16))], halo=(1, 1), **attrs, **kind)
+
+
+@pytest.mark.parametrize("kind", [*TYPES[:2], TYPES[3]])
+@pytest.mark.filterwarnings("ignore:Mean of empty slice", "ignore:invalid value")
+def test_fused_pool_of_nothing(level, kind):
+    close("_fused_pool", [uniform(2, 2, 0, 3, 16)], global_pool=True, **kind)
+
+
+def test_lanes_beyond_the_channels_do_not_matter(level):
+    data = uniform(1, 1, 9, 9, 16)
+    data[..., 5:] = np.nan
+    op = lookup("_fused_pool").bind(kernel=(3, 3), pool_type="avg")
+    single = Single(op, [data])
+    assert np.isfinite(single.run([data])[0][..., :5]).all()
