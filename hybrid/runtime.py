@@ -1,4 +1,5 @@
-"""What this engine was built with, in the terms that MXNet reports its own build in. ``mx.runtime``."""
+"""What this engine was built with, in the terms that MXNet reports its own build in, and the threads and the memory that it
+uses. ``mx.runtime``."""
 
 from __future__ import annotations
 
@@ -6,7 +7,12 @@ import importlib.util
 from collections import OrderedDict
 from typing import NamedTuple
 
-__all__ = ["Feature", "Features", "feature_list"]
+from . import native
+from .native import memory_stats, set_num_threads
+
+__all__ = ["Feature", "Features", "feature_list", "get_num_threads", "memory_stats", "set_num_threads"]
+
+get_num_threads = native.threads
 
 _NAMES = (
     *("CUDA", "CUDNN", "NCCL", "CUDA_RTC", "TENSORRT", "CPU_SSE", "CPU_SSE2", "CPU_SSE3", "CPU_SSE4_1", "CPU_SSE4_2"),

@@ -474,6 +474,8 @@ def attributes(op: Op, training: bool) -> dict[str, Any] | None:
             value = str(value)
         elif isinstance(value, list):
             value = tuple(value)
+        if isinstance(value, tuple) and value and all(type(v) is str for v in value):
+            value = " ".join(value)
         if isinstance(value, tuple) and not all(type(v) is int for v in value):
             return None
         if value is not None and type(value) not in (bool, int, float, str, tuple):

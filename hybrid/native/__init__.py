@@ -7,11 +7,13 @@ graphs; graph/lower.py tells it what to run.
 from __future__ import annotations
 
 import importlib
+import logging
+import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-FOLDER = Path(__file__).parent
+import numpy as np
 
 
 def _load() -> tuple[ModuleType | None, str]:
@@ -23,10 +25,17 @@ def _load() -> tuple[ModuleType | None, str]:
 
 
 _core, problem = _load()
+
+
+def _library(name: str) -> Path:
+    """The file of a level's kernels: beside the module, which an editable installation has elsewhere than this file."""
+    return Path(str(_core.__file__)).with_name(f"_kernels_{name}{'.dll' if sys.platform == 'win32' else '.so'}")
+
+
 LEVELS: tuple[str, ...] = ()
 """CPU levels that are compiled in and that this machine has, the best first."""
 if _core is not None:
-    LEVELS = tuple(n for n in _core.cpu_levels() if (FOLDER / f"_kernels_{n}.so").is_file())
+    LEVELS = tuple(n for n in _core.cpu_levels() if _library(n).is_file())
 
 _level: str | None = None
 generation = 0
@@ -54,7 +63,7 @@ def use(name: str | None) -> str | None:
             raise ValueError(
                 f"native.use: got {name!r}, wanted None or one of {', '.join(LEVELS) or 'no level at all'}"
             )
-        _core.load_library(str(FOLDER / f"_kernels_{name}.so"))
+        _core.load_library(str(_library(name)))
     _level = name
     generation += 1
     return before
@@ -79,6 +88,63 @@ def program(*arguments: Any) -> Any:
     """A program of the compiled part; see PyProgram in src/python.cc for what it takes."""
     assert _core is not None
     return _core.Program(*arguments)
+
+
+def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    """An array with undefined contents over memory that is kept for the next one when this one dies: for large results, which
+    cost a page fault for every 4 KB otherwise. Raises MemoryError when there is none left."""
+    return _core.empty(shape, dtype) if _core is not None else np.empty(shape, dtype)
+
+
+def memory_stats() -> dict[str, int]:
+    """``allocated``: bytes of arenas and results in use; ``cached``: bytes kept for the next; ``peak``: the most that were in
+    use at once; ``bound``: as many are kept at most; ``hits`` and ``misses``: how often kept memory could be used again or
+    not. All 0 without the compiled part, where memory is NumPy's."""
+    if _core is None:
+        return dict.fromkeys(("allocated", "cached", "peak", "bound", "hits", "misses"), 0)
+    return _core.memory_stats()
+
+
+def set_memory_bound(size: int) -> None:
+    """Keep no more than so many bytes of memory that is not in use. Raises ValueError for a negative number."""
+    if size < 0:
+        raise ValueError(f"set_memory_bound: got {size}, wanted 0 (keep nothing) or more bytes")
+    if _core is not None:
+        _core.set_memory_bound(size)
+
+
+def release_memory() -> int:
+    """Give back to the system what is kept and not in use; gives its size in bytes."""
+    return _core.release_memory() if _core is not None else 0
+
+
+def why_not() -> str | None:
+    """Why NumPy does everything; None when kernels could be used."""
+    if LEVELS:
+        return None
+    if _core is not None:
+        return f"no kernels were compiled for this CPU, which has the levels {', '.join(_core.cpu_levels())}"
+    if problem == f"No module named '{__name__}._core'":
+        return "it was not compiled when gluonnx was installed, for which a C++ compiler has to be there"
+    return f"it does not load: {problem}"
+
+
+_mentioned = False
+
+
+def mention() -> None:
+    """Say that the compiled part is missing, once in a process, in the log: for when something large is about to run.
+
+    Says nothing when it is there and ``use(None)`` has put it aside."""
+    global _mentioned
+    if LEVELS or _mentioned:
+        return
+    _mentioned = True
+    logging.getLogger("hybrid.native").warning(
+        "gluonnx runs without its compiled part: %s. Results are the same, several times slower. "
+        "`python -m hybrid.native` tells more.",
+        why_not(),
+    )
 
 
 if LEVELS:

@@ -9,43 +9,95 @@ from ..op import Op, op
 FLOAT64 = np.dtype(np.float64)
 
 
-@op("_fused_affine")
-class Affine(Op):
-    """The factor and the summand that BatchNorm with fixed statistics is: (gamma, beta, mean, var), each (C,) -> scale and shift,
-    each (C, 1, ...) with so many ``trailing`` ones, float64 or with ``narrow`` of gamma's dtype."""
+def _statistics(op, gamma, mean, var, beta) -> tuple[np.ndarray, np.ndarray]:
+    """The factor and the summand, in float64, that BatchNorm with these statistics is."""
+    scale = 1 / np.sqrt(var.astype(FLOAT64) + float(var.dtype.type(op.eps)))
+    if not op.fix_gamma:
+        scale *= gamma
+    return scale, beta - mean * scale
+
+
+class _Folding(Op):
+    """Base of those that take BatchNorm's parameters."""
 
     eps: float
     fix_gamma: bool
-    trailing: int = 0
-    narrow: bool = False
-
-    inputs = ("gamma", "beta", "mean", "var")
 
     def infer_input_types(self, dtypes, outputs):
         return dtypes
+
+
+@op("_fused_affine")
+class Affine(_Folding):
+    """The factor and the summand that BatchNorm with fixed statistics is, to broadcast with data of a rank, and in gamma's dtype:
+    (gamma, beta, mean, var), each (C,) -> scale and shift, each with C at axis and ones elsewhere."""
+
+    rank: int
+    axis: int
+
+    inputs = ("gamma", "beta", "mean", "var")
 
     def returns(self):
         return ("scale", "shift")
 
     def infer_shape(self, gamma, *rest):
-        return [(*gamma, *(1,) * self.trailing)] * 2
-
-    def infer_type(self, gamma, *rest):
-        return [gamma if self.narrow else FLOAT64] * 2
+        return [(*(1,) * self.axis, *gamma, *(1,) * (self.rank - self.axis - 1))] * 2
 
     def compute(self, gamma, beta, mean, var):
-        scale = 1 / np.sqrt(var.astype(FLOAT64) + float(var.dtype.type(self.eps)))
-        if not self.fix_gamma:
-            scale *= gamma
-        shift = beta - mean * scale
-        shape, dtype = self.infer_shape(gamma.shape)[0], self.infer_type(gamma.dtype)[0]
-        return scale.reshape(shape).astype(dtype, copy=False), shift.reshape(shape).astype(dtype, copy=False)
+        shape = self.infer_shape(gamma.shape)[0]
+        return tuple(a.reshape(shape).astype(gamma.dtype) for a in _statistics(self, gamma, mean, var, beta))
 
     @classmethod
     def examples(cls, make):
         parameters = [make.uniform(3), make.uniform(3), make.uniform(3), make.uniform(3, low=0.5, high=1.5)]
-        yield make(*parameters, eps=1e-3, fix_gamma=False)
-        yield make(*parameters, eps=1e-3, fix_gamma=True, trailing=2, narrow=True)
+        yield make(*parameters, eps=1e-3, fix_gamma=False, rank=2, axis=1)
+        yield make(*parameters, eps=1e-3, fix_gamma=True, rank=4, axis=1)
+
+
+@op("_fused_folded")
+class Folded(_Folding):
+    """Weight and bias of a product that does what BatchNorm with fixed statistics did to its results:
+    (weight, gamma, beta, mean, var, bias?) -> weight and bias. Of weight see Scaled."""
+
+    num_group: int = 1
+    transposed: bool = False
+    bias: bool = False
+
+    inputs = ("weight", "gamma", "beta", "mean", "var", "bias")
+
+    def takes(self):
+        return self.inputs if self.bias else self.inputs[:-1]
+
+    def returns(self):
+        return ("weight", "bias")
+
+    def infer_shape(self, weight, gamma, *rest):
+        return [weight, gamma]
+
+    def compute(self, weight, gamma, beta, mean, var, *bias):
+        scale, shift = _statistics(self, gamma, mean, var, beta)
+        if bias:
+            shift = shift + bias[0] * scale
+        return scaled(weight, scale, self.num_group if self.transposed else None), shift.astype(weight.dtype)
+
+    @classmethod
+    def examples(cls, make):
+        parameters = [make.uniform(4), make.uniform(4), make.uniform(4), make.uniform(4, low=0.5, high=1.5)]
+        yield make(make.uniform(4, 3, 2, 2), *parameters, eps=1e-3, fix_gamma=False)
+        weight = make.uniform(6, 2, 2, 2)
+        yield make(weight, *parameters, make.uniform(4), eps=1e-3, fix_gamma=True, num_group=2, transposed=True, bias=True)
+
+
+def scaled(weight: np.ndarray, scale: np.ndarray, groups: int | None = None) -> np.ndarray:
+    """weight (num_filter, ...) with every filter times its scale; with groups that of Deconvolution,
+    (channels, num_filter / groups, ...)."""
+    ones = (1,) * (weight.ndim - 2)
+    factors = scale.astype(FLOAT64, copy=False)
+    if groups is None:
+        y = weight * factors.reshape(-1, *ones, *(1,) * (weight.ndim > 1))
+    else:
+        y = weight.reshape(groups, -1, *weight.shape[1:]) * factors.reshape(groups, 1, -1, *ones)
+    return y.reshape(weight.shape).astype(weight.dtype)
 
 
 @op("_fused_scaled")
@@ -58,47 +110,13 @@ class Scaled(Op):
 
     inputs = ("weight", "scale")
 
-    def infer_input_types(self, dtypes, outputs):
-        return dtypes
-
     def infer_shape(self, weight, scale):
         return weight
 
-    def infer_type(self, weight, scale):
-        return weight
-
     def compute(self, weight, scale):
-        if not self.transposed:
-            y = weight * scale.astype(FLOAT64).reshape(-1, *(1,) * (weight.ndim - 1))
-        else:
-            groups = weight.reshape(self.num_group, -1, *weight.shape[1:])
-            y = groups * scale.astype(FLOAT64).reshape(self.num_group, 1, -1, *(1,) * (weight.ndim - 2))
-        return y.reshape(weight.shape).astype(weight.dtype)
+        return scaled(weight, scale, self.num_group if self.transposed else None)
 
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(4, 3, 2, 2), make.uniform(4))
         yield make(make.uniform(4, 3, 2, 2), make.uniform(6), num_group=2, transposed=True)
-
-
-@op("_fused_shifted")
-class Shifted(Op):
-    """bias times scale plus shift, all (num_filter,); in bias's dtype."""
-
-    inputs = ("bias", "scale", "shift")
-
-    def infer_input_types(self, dtypes, outputs):
-        return dtypes
-
-    def infer_shape(self, bias, *rest):
-        return bias
-
-    def infer_type(self, bias, *rest):
-        return bias
-
-    def compute(self, bias, scale, shift):
-        return (bias * scale.astype(FLOAT64) + shift).astype(bias.dtype)
-
-    @classmethod
-    def examples(cls, make):
-        yield make(make.uniform(4), make.uniform(4), make.uniform(4))

@@ -259,14 +259,15 @@ CODE: dict[str, tuple[int, Rule]] = {
     "softplus": (1, softplus),
     "signum": (1, np.sign),  # which keeps NaN, unlike MXNet's sign
     "not": (1, np.logical_not),
+    **{name: (2, ARITHMETIC[name].function) for name in ("add", "mod", "hypot", "arctan2", "copysign")},
     **{
         word: (2, ARITHMETIC[name].function)
-        for word, name in dict(
-            add="add", sub="subtract", mul="multiply", div="divide", mod="mod", pow="power", max="maximum", min="minimum",
-            hypot="hypot", arctan2="arctan2", copysign="copysign", eq="equal", ne="not_equal", gt="greater",
-            ge="greater_equal", lt="less", le="less_equal", xor="logical_xor", **{"and": "logical_and", "or": "logical_or"},
-        ).items()
-    },  # fmt: skip
+        for word, name in (
+            *(("sub", "subtract"), ("mul", "multiply"), ("div", "divide"), ("pow", "power"), ("max", "maximum")),
+            *(("min", "minimum"), ("eq", "equal"), ("ne", "not_equal"), ("gt", "greater"), ("ge", "greater_equal")),
+            *(("lt", "less"), ("le", "less_equal"), ("and", "logical_and"), ("or", "logical_or"), ("xor", "logical_xor")),
+        )
+    },
     "leaky": (2, lambda x, slope: np.where(x < 0, x * slope, x)),
     "where": (3, lambda c, x, y: np.where(c != 0, x, y)),
 }

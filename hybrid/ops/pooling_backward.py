@@ -145,7 +145,7 @@ def largest(x: np.ndarray, y: np.ndarray, *, shared: bool) -> np.ndarray:
     """Where x (N, C, *spatial) is the maximum y (N, C, 1...) of its image and channel: everywhere, or the first only."""
     hit = x == y
     if not shared:
-        flat = hit.reshape(*hit.shape[:2], -1)
+        flat = hit.reshape(*hit.shape[:2], math.prod(hit.shape[2:]))
         first = flat.argmax(2)[..., None] if flat.size else np.zeros((*flat.shape[:2], 1), np.intp)
         hit = (flat & (np.arange(flat.shape[2]) == first)).reshape(hit.shape)
     return hit

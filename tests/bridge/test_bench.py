@@ -172,10 +172,18 @@ def test_the_script_measures_a_network(tmp_path: Path) -> None:
     assert [i.name for i in made.graph.input] == ["data"]
 
 
-def test_the_script_measures_the_rest(tmp_path: Path) -> None:
-    sections = ["--cold", "--memory", "--scaling", "--hybridize", "--busy", "--training", "--operators"]
-    wanted = ["--networks", "mlp", "--threads", 1, "--fresh", 1, "--only", "elemwise_add", "--cache", tmp_path]
-    rows = script(*sections, *wanted, "--mxnet", tmp_path / "none")
-    assert {r["section"] for r in rows} == {"machine", *(s[2:] for s in sections)}
+@pytest.mark.parametrize(
+    ("sections", "only"),
+    [
+        (("cold", "memory", "scaling", "hybridize", "busy"), ""),
+        (("operators",), "elemwise_add"),
+        (("training",), "lenet"),
+    ],
+    ids=lambda v: v[0] if isinstance(v, tuple) else "",
+)
+def test_the_script_measures_the_rest(sections: tuple[str, ...], only: str, tmp_path: Path) -> None:
+    wanted = ["--networks", "mlp", "--threads", 1, "--fresh", 1, "--only", only, "--cache", tmp_path]
+    rows = script(*(f"--{s}" for s in sections), *wanted, "--mxnet", tmp_path / "none")
+    assert {r["section"] for r in rows} == {"machine", *sections}
     for row in rows:
         assert "failed" not in row, row

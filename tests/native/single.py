@@ -10,6 +10,7 @@ import numpy as np
 from hybrid import native
 from hybrid.graph.executor import apply
 from hybrid.graph.infer import infer
+from hybrid.graph.lower import attributes
 from hybrid.op import Op
 from tests.table.examples import Example, graph_of
 
@@ -24,12 +25,6 @@ def specs_of(op: Op, arrays: Sequence[np.ndarray]) -> list[Any]:
     from hybrid.graph.graph import Entry
 
     return [found.spec(Entry(node, i)) for i in range(len(node.outputs))]
-
-
-def attributes(op: Op) -> dict[str, Any]:
-    """An operator's attributes as kernels are told them; num_args is known from the inputs."""
-    values = {name: getattr(op, name) for name in op.fields if name != op.count}
-    return {k: tuple(v) if isinstance(v, list) else str(v) if isinstance(v, np.dtype) else v for k, v in values.items()}
 
 
 def blocked(shape: Sequence[int], op: Op) -> bool:
@@ -48,6 +43,7 @@ class Single:
         halo: tuple[int, int] = (0, 0),
         threads: int = 1,
         precise: bool = False,
+        training: bool = False,
     ):
         self.op, self.constants, self.halo = op, tuple(constants), halo
         self.specs = specs_of(op, arrays)
@@ -59,7 +55,8 @@ class Single:
         for spec in self.specs:
             tensors.append(self._tensor(spec.dtype, spec.shape, OUTPUT, counts))
         count = len(arrays)
-        steps = [(op.name, attributes(op), list(range(count)), list(range(count, count + len(self.specs))), False)]
+        attrs = attributes(op, training)
+        steps = [(op.name, attrs or {}, list(range(count)), list(range(count, count + len(self.specs))), attrs is None)]
         self.program = native.program(
             tensors, steps, 0, counts[INPUT], counts[OUTPUT], counts[CONSTANT], threads, precise
         )
@@ -79,7 +76,7 @@ class Single:
 
     def _padded(self, array: np.ndarray) -> np.ndarray:
         if not blocked(array.shape, self.op):
-            return np.ascontiguousarray(array)
+            return np.ascontiguousarray(array).reshape(array.shape)  # which would make () into (1,)
         h, w = self.halo
         return np.pad(array, ((0, 0), (0, 0), (h, h), (w, w), (0, 0)))
 
@@ -88,7 +85,7 @@ class Single:
         inputs = [self._padded(a) for i, a in enumerate(arrays) if i not in self.constants]
         outs = [self._padded(np.zeros(s.shape, s.dtype)) for s in self.specs]
         for out in outs:
-            out.view(np.uint8)[...] = 0x7F  # what was there before must not matter
+            out.reshape(-1).view(np.uint8)[...] = 0x7F  # what was there before must not matter
         self.program.run(inputs, outs, None)
         h, w = self.halo
         return [

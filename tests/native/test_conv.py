@@ -155,3 +155,23 @@ def test_not_finite(level, case):
     want = op.compute(*arrays)
     np.testing.assert_array_equal(np.isnan(got), np.isnan(want))
     np.testing.assert_array_equal(np.isinf(got), np.isinf(want))
+
+
+WINOGRAD = {
+    "even": (conv(32, 32, (3, 3), pad=(1, 1), bias=True, low=0), 1, 56, 56),
+    "odd": (conv(40, 72, (3, 3), pad=(1, 1), bias=True, residual=True, slope=0.1), 1, 29, 31),
+    "few": (conv(17, 33, (3, 3), pad=(1, 1), low=0, high=2), 2, 27, 45),
+    "no pad": (conv(48, 48, (3, 3), bias=True), 1, 30, 30),
+    "wide pad": (conv(32, 32, (3, 3), pad=(2, 3)), 1, 22, 23),
+    "deep": (conv(256, 256, (3, 3), pad=(1, 1), bias=True, residual=True, low=0), 1, 14, 14),
+    "batch": (conv(128, 64, (3, 3), pad=(1, 1), residual=True), 5, 14, 14),
+}
+
+
+@pytest.mark.parametrize("halo", [(0, 0), (1, 1), (3, 3)], ids=str)
+@pytest.mark.parametrize("case", WINOGRAD)
+def test_winograd(level, threads, case, halo):
+    op, *sizes = WINOGRAD[case]
+    arrays = arrays_for(op, *sizes)
+    single = check(op, arrays, 80, constants=range(1, 2 + op.bias), halo=halo, threads=threads)
+    assert "winograd" in single.program.describe()[0]["how"]

@@ -112,3 +112,83 @@ def test_lanes_beyond_the_channels_do_not_matter(level):
     op = lookup("_fused_pool").bind(kernel=(3, 3), pool_type="avg")
     single = Single(op, [data])
     assert np.isfinite(single.run([data])[0][..., :5]).all()
+
+
+def in_axes(attrs, rank):
+    """The geometry in so many axes."""
+    out = {}
+    for name, value in attrs.items():
+        out[name] = (value * 2)[:rank] if isinstance(value, tuple) else value
+    return out
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 9, 13), (2, 3, 11), (1, 2, 9, 10, 13)])
+@pytest.mark.parametrize("attrs", GEOMETRIES)
+@pytest.mark.parametrize("kind", TYPES)
+def test_pooling(level, shape, attrs, kind):
+    data = uniform(*shape)
+    if kind.get("p_value") == 3:
+        data = abs(data)
+    close("Pooling", [data], **in_axes(attrs, len(shape) - 2), **kind)
+
+
+@pytest.mark.parametrize("attrs", GEOMETRIES)
+@pytest.mark.parametrize("kind", TYPES[:2])
+def test_pooling_of_what_is_no_number(level, attrs, kind):
+    close("Pooling", [odd(uniform(2, 3, 9, 13))], **attrs, **kind)
+
+
+@pytest.mark.parametrize("shape", [(1, 16, 56, 56), (0, 2, 9, 9), (1, 0, 9, 9), (1, 8, 112, 112)])
+@pytest.mark.parametrize("kind", TYPES[:2])
+def test_pooling_of_other_sizes(level, shape, kind):
+    for attrs in GEOMETRIES[:4] + GEOMETRIES[-1:]:
+        close("Pooling", [uniform(*shape)], **attrs, **kind)
+
+
+@pytest.mark.parametrize("kind", [*TYPES[:2], TYPES[3]])
+@pytest.mark.filterwarnings("ignore:Mean of empty slice", "ignore:invalid value")
+def test_pooling_of_nothing(level, kind):
+    close("Pooling", [uniform(2, 3, 0, 3)], global_pool=True, **kind)
+
+
+def test_channels_last_are_left_to_numpy(level):
+    op = lookup("Pooling").bind(kernel=(2, 2), layout="NHWC")
+    assert not Single(op, [uniform(1, 4, 4, 3)]).there
+
+
+def back(data, attrs):
+    """(dy, data, y) of a pooling."""
+    y = lookup("Pooling").bind(**attrs).compute(data)
+    return [uniform(*y.shape, seed=9), data, y]
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 9, 13), (2, 3, 11), (1, 2, 9, 10, 13)])
+@pytest.mark.parametrize("attrs", GEOMETRIES)
+@pytest.mark.parametrize("kind", TYPES[:5])
+def test_pooling_backward(level, shape, attrs, kind):
+    attrs = in_axes(attrs, len(shape) - 2) | kind
+    data = uniform(*shape)
+    close("_backward_Pooling", back(data, attrs), within=6, **attrs)
+    if kind["pool_type"] == "max":  # many are equal
+        close("_backward_Pooling", back(np.rint(2 * data), attrs), within=6, **attrs)
+
+
+@pytest.mark.parametrize("attrs", GEOMETRIES)
+def test_pooling_backward_of_what_is_no_number(level, attrs):
+    data = odd(uniform(2, 3, 9, 13))
+    close("_backward_Pooling", back(data, attrs), **attrs)
+
+
+@pytest.mark.parametrize("shape", [(2, 8, 56, 56), (0, 2, 9, 9), (1, 0, 9, 9), (1, 2, 112, 111)])
+@pytest.mark.parametrize("kind", TYPES[:2])
+def test_pooling_backward_of_other_sizes(level, shape, kind):
+    for attrs in GEOMETRIES[:4] + GEOMETRIES[-1:]:
+        close("_backward_Pooling", back(uniform(*shape), attrs | kind), within=6, **attrs, **kind)
+
+
+@pytest.mark.parametrize("size", [(), (1,), (2, 3), (7, 7), (9, 20), (5,)])
+def test_adaptive_pooling(level, size):
+    data = uniform(2, 3, 9, 13)
+    close("_contrib_AdaptiveAvgPooling2D", [data], output_size=size)
+    dy = lookup("_contrib_AdaptiveAvgPooling2D").bind(output_size=size).compute(data)
+    close("_backward_contrib_AdaptiveAvgPooling2D", [dy, data], output_size=size)

@@ -19,6 +19,7 @@ from .hoisting import Optimized, hoist, whole
 from .identities import remove_identities
 from .layout import spread_blocks
 from .normalization import fold_normalization
+from .products import find_dense
 from .values import fold_values
 
 __all__ = ["PASSES", "Context", "Optimized", "optimize"]
@@ -29,6 +30,7 @@ PASSES: dict[str, Pass] = {
     "identities": remove_identities,
     "values": fold_values,
     "duplicates": merge_duplicates,
+    "products": find_dense,
     "normalization": fold_normalization,
     "convolutions": fuse_convolutions,
     "dense": fuse_dense,
@@ -50,7 +52,7 @@ def optimize(graph: Graph, context: Context, without: Collection[str] = ()) -> O
         if name not in without:
             graph = run(graph, context)
             for spec, entry in zip(wanted, graph.outputs, strict=True):
-                if not identical(context.shape(entry), spec.shape) or context.dtype(entry) is not spec.dtype:
+                if not identical(context.shape(entry), spec.shape) or context.dtype(entry) != spec.dtype:
                     raise MXNetError(
                         f"pass {name} made {context.dtype(entry)}{show(context.shape(entry))} of an output of "
                         f"{spec.dtype}{show(spec.shape)}; this is a bug, please report it"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from ...ops.activation import LeakyReLU
 from ...ops.fused import CODE, Chain
-from ...shapes import is_known
 from ..graph import Entry, Graph, Node
 from .context import GONE, Context
 from .words import meaning
@@ -17,7 +16,9 @@ from .words import meaning
 MOST_OPERANDS = 6
 """What a kernel keeps at hand: pointers to inputs,"""
 DEEPEST = 8
-"""and intermediate results."""
+"""intermediate results,"""
+LONGEST = 48
+"""and how many words."""
 
 
 class _Expression(NamedTuple):
@@ -25,58 +26,76 @@ class _Expression(NamedTuple):
 
     words: tuple[str, ...]
     operands: tuple[Entry, ...]
+    nodes: frozenset[Node]
+    """Those that it stands for."""
 
     @property
-    def depth(self) -> int:
-        """How many intermediate results there are at once."""
+    def fits(self) -> bool:
+        """Whether one chain can do it."""
         deepest = depth = 0
         for word in self.words:
             depth += 1 - (CODE[word][0] if word in CODE else 0)
             deepest = max(deepest, depth)
-        return deepest
+        return deepest <= DEEPEST and len(self.operands) <= MOST_OPERANDS and len(self.words) <= LONGEST
 
 
 def chain(graph: Graph, context: Context) -> Graph:
     """Element-wise operators become chains; one whose result nobody but another of the same shape reads goes into that.
 
-    Before: ``relu((x + y) * 2)``. After: ``chain(x, y, "$0 $1 add 2 mul relu")``. float32 only, and not what is constant.
+    Before: ``relu((x + y) * 2)``. After: ``chain(x, y, "$0 $1 add 2 mul relu")``. What is read twice in a chain is written twice; the
+    kernel computes it once. float32 only, and not what is constant.
     """
     if Chain.name not in context.native:
         return graph
     readers = context.readers(graph)
-    meanings: dict[int, list[str]] = {}
+    meanings: dict[Node, list[str]] = {}
     for node in graph.nodes:
         words = _meaning(node, context)
         if words is not None:
-            meanings[id(node)] = words
-    waiting: dict[int, _Expression] = {}
+            meanings[node] = words
+    waiting: dict[Node, _Expression] = {}
+    made: dict[Entry, tuple[Node, _Expression]] = {}
+
+    def make(node: Node, expression: _Expression) -> Entry:
+        op = Chain.bind(num_args=len(expression.operands), code=" ".join(expression.words))
+        entry = context.make(op, node.name, *expression.operands)
+        made[entry] = node, expression
+        return entry
+
+    def shared(expression: _Expression, shape: tuple[int, ...]) -> _Expression:
+        """The expression with those chains put in that nobody else reads."""
+        for entry in expression.operands:
+            node, part = made.get(entry, (None, None))
+            if node is None or part is None or context.shape(entry) != shape:
+                continue
+            if all(reader in expression.nodes for reader in readers[id(node), 0]):
+                inputs = [part if e == entry else e for e in expression.operands]
+                whole = _combined(expression.words, inputs, expression.nodes)
+                if whole.fits:
+                    return shared(whole, shape)
+        return expression
 
     def change(node: Node, now: Callable[[Entry], Entry]) -> Entry | tuple[Entry, ...] | None:
-        words = meanings.get(id(node))
+        words = meanings.get(node)
         if words is None:
             return None
-        own = Entry(node)
-        inputs = [waiting.get(id(e.node)) or now(e) for e in _fitted(node, context)]
-        found = _combined(words, inputs)
+        inputs: list[_Expression | Entry] = [waiting.get(e.node) or now(e) for e in _fitted(node, context)]
+        found = _combined(words, inputs, {node})
         for i, part in enumerate(inputs):
-            if len(found.operands) <= MOST_OPERANDS and found.depth <= DEEPEST:
+            if found.fits:
                 break
             if isinstance(part, _Expression):  # too much for one: what came before becomes one of its own
-                inputs[i] = _made(part, node.inputs[i].node, context)
-                found = _combined(words, inputs)
-        read = readers.get((id(node), 0), [None])
-        reader = read[0] if len(read) == 1 else None
-        if reader is not None and _single(meanings.get(id(reader)), reader, node) and _alike(own, Entry(reader), context):
-            waiting[id(node)] = found
+                inputs[i] = make(node.inputs[i].node, part)
+                found = _combined(words, inputs, {node})
+        shape = context.shape(Entry(node))
+        found = shared(found, shape)
+        reader, *more = readers[id(node), 0] if (id(node), 0) in readers else [None]
+        if reader in meanings and not more and context.shape(Entry(reader)) == shape:  # type: ignore[arg-type]
+            waiting[node] = found
             return GONE
-        return _made(found, node, context)
+        return make(node, found)
 
     return context.rewrite(graph, change) if meanings else graph
-
-
-def _made(expression: _Expression, node: Node, context: Context) -> Entry:
-    op = Chain.bind(num_args=len(expression.operands), code=" ".join(expression.words))
-    return context.make(op, node.name, *expression.operands)
 
 
 def _meaning(node: Node, context: Context) -> list[str] | None:
@@ -104,19 +123,9 @@ def _fitted(node: Node, context: Context) -> Sequence[Entry]:
     return node.inputs
 
 
-def _alike(entry: Entry, other: Entry, context: Context) -> bool:
-    return context.shape(entry) == context.shape(other)
-
-
-def _single(words: list[str] | None, reader: Node, source: Node) -> bool:
-    """Whether the words of the reader use what the source gives once only; else it would be computed again."""
-    if words is None:
-        return False
-    place = next(i for i, e in enumerate(reader.inputs) if e.node is source)
-    return words.count(f"${place}") == 1
-
-
-def _combined(words: Sequence[str], inputs: Sequence[_Expression | Entry]) -> _Expression:
+def _combined(
+    words: Sequence[str], inputs: Sequence[_Expression | Entry], nodes: Collection[Node]
+) -> _Expression:
     """The words applied to inputs, expressions put in where they are used."""
     operands: dict[Entry, int] = {}
     out: list[str] = []
@@ -134,4 +143,5 @@ def _combined(words: Sequence[str], inputs: Sequence[_Expression | Entry]) -> _E
             out += [places[int(w[1:])] if w[0] == "$" else w for w in part.words]
         else:
             out.append(place(part))
-    return _Expression(tuple(out), tuple(operands))
+    parts = (p.nodes for p in inputs if isinstance(p, _Expression))
+    return _Expression(tuple(out), tuple(operands), frozenset(nodes).union(*parts))

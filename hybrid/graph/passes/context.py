@@ -49,8 +49,8 @@ class Context:
         self._constant: dict[int, bool] = {}
         self._blocks: dict[Key, Entry] = {}
         self._plain: dict[Key, Entry] = {}
-        self._unpacked: dict[Key, Entry] = {}
-        self._made: list[Node] = []  # alive, so that no id is given twice
+        self._unpacked: set[int] = set()
+        self._made: dict[int, Node] = {}  # alive, so that no id is given twice
         for node in inference.graph.nodes:  # inputs first: asking never goes deep
             self._constant[id(node)] = self._decided(node)
 
@@ -123,7 +123,7 @@ class Context:
         return Entry(node)
 
     def _note(self, node: Node, shapes: Sequence[Any], dtypes: Sequence[Any]) -> None:
-        self._made.append(node)
+        self._made[id(node)] = node
         for i, (shape, dtype) in enumerate(zip(shapes, dtypes)):
             self._shapes[id(node), i] = shape
             self._dtypes[id(node), i] = dtype
@@ -154,12 +154,9 @@ class Context:
             else:
                 plain = self.make(Unpack.bind(channels=channels), f"{blocked.node.name}_unpack", blocked)
             self._plain[key] = plain
-            self._blocks[id(plain.node), plain.index] = self._unpacked[id(plain.node), plain.index] = blocked
+            self._blocks[id(plain.node), plain.index] = blocked
+            self._unpacked.add(id(plain.node))
         return self._plain[key]
-
-    def unpacked_from(self, entry: Entry) -> Entry | None:
-        """The blocks that the entry has been unpacked from, if it has."""
-        return self._unpacked.get((id(entry.node), entry.index))
 
     def in_blocks(self, entry: Entry) -> bool:
         """Whether it is known in blocks already, so that packing costs nothing."""
@@ -178,9 +175,12 @@ class Context:
         return found
 
     def rewrite(self, graph: Graph, change: Change) -> Graph:
-        """The graph with every operator's node changed, in order; the graph itself when nothing is."""
+        """The graph with every operator's node changed, in order; the graph itself when nothing is.
+
+        Nodes of the graph that the context was made with stay as they are; those that passes have made may get other inputs."""
         new: dict[Key, Entry] = {}
         moved: set[int] = set()
+        changed = False
 
         def now(entry: Entry) -> Entry:
             return new.get((id(entry.node), entry.index), entry) if id(entry.node) in moved else entry
@@ -190,20 +190,33 @@ class Context:
                 continue
             found = change(node, now)
             if found is None:
-                if not any(id(e.node) in moved for e in node.inputs):
+                for entry in node.inputs:
+                    if id(entry.node) in moved:
+                        break
+                else:
                     continue
                 found = self.with_inputs(node, tuple(map(now, node.inputs)))
             elif isinstance(found, Entry):
                 found = (found,)
+            changed = True
+            if found and found[0].node is node:
+                continue
             moved.add(id(node))
             for i, entry in enumerate(found):
                 new[id(node), i] = entry
-        return Graph(map(now, graph.outputs)) if moved else graph
+        return Graph(map(now, graph.outputs)) if changed else graph
 
     def with_inputs(self, node: Node, inputs: tuple[Entry, ...]) -> list[Entry]:
-        """The node with other inputs, which hold what its own held."""
+        """The outputs of the node with other inputs, which hold what its own held."""
         assert node.op is not None
-        copy = Node(node.op, node.name, inputs, node.attrs, node.subgraphs)
         outputs = [Entry(node, i) for i in range(len(node.op.returns()))]
-        self._note(copy, [self.shape(e) for e in outputs], [self.dtype(e) for e in outputs])
-        return [Entry(copy, i) for i in range(len(outputs))]
+        if id(node) in self._made:  # nobody else knows it: readers need not change
+            node.inputs = inputs
+            copy = node
+        else:
+            copy = Node(node.op, node.name, inputs, node.attrs, node.subgraphs)
+            self._note(copy, [self.shape(e) for e in outputs], [self.dtype(e) for e in outputs])
+        if id(node) in self._unpacked:
+            self._plain[id(inputs[0].node), inputs[0].index] = Entry(copy)
+            self._blocks[id(copy), 0] = inputs[0]
+        return outputs if copy is node else [Entry(copy, i) for i in range(len(outputs))]

@@ -6,9 +6,11 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from ...ops.common import axes_of
 from ...ops.fused import BLOCK, Chain, Conv, Join, Pack, Pool, Unpack, blocks
 from ...ops.join import Concat
-from ...ops.pooling import Pooling
+from ...ops.pooling import AdaptiveAvgPooling2D, Pooling
+from ...ops.reduce import Mean, NpMean
 from ..graph import Entry, Graph, Node
 from .context import Context, Key
 
@@ -21,7 +23,8 @@ def spread_blocks(graph: Graph, context: Context) -> Graph:
 
     Before: ``conv(pack(pool(chain(unpack(conv(x))))))``. After: ``conv(blocked_pool(chain(conv(x))))``. Chains take as many blocks
     as they find, and have others packed if their result is wanted in blocks; pooling follows its input; concatenations of channels
-    do if all but the last input fill their blocks. Constants are packed once.
+    do if all but the last input fill their blocks. Means over whole images are pooling, however they are written. Constants are
+    packed once.
     """
     if not any(isinstance(n.op, Conv) for n in graph.nodes):
         return graph
@@ -32,9 +35,10 @@ def spread_blocks(graph: Graph, context: Context) -> Graph:
         own = Entry(node)
         if isinstance(op, Pack):
             return context.pack(now(node.inputs[0]))
-        packed = context.unpacked_from(own)
-        if packed is not None:
-            return context.unpack(now(packed), context.shape(own)[1])
+        if _is_mean_of_images(node, context) and context.in_blocks(now(node.inputs[0])):
+            mean = Pool.bind(global_pool=True, pool_type="avg")
+            found = context.make(mean, node.name, context.pack(now(node.inputs[0])))
+            return context.reshape(context.unpack(found, context.shape(node.inputs[0])[1]), context.shape(own))
         if not context.known(own) or len(context.shape(own)) != 4 or 0 in context.shape(own) or context.is_constant(own):
             return None
         if isinstance(op, Chain):
@@ -89,6 +93,18 @@ def _pool(node: Node, source: Entry, context: Context) -> Entry | None:
         return None
     attrs = {name: getattr(op, name) for name in op.fields}
     return context.make(Pool.bind(**attrs), node.name, context.pack(source))
+
+
+def _is_mean_of_images(node: Node, context: Context) -> bool:
+    """Whether the node gives the means over height and width, however that is written."""
+    op: Any = node.op
+    if Pool.name not in context.native or not isinstance(op, AdaptiveAvgPooling2D | Mean | NpMean):
+        return False
+    if not context.is_float32(Entry(node), *node.inputs) or len(context.shape(node.inputs[0])) != 4:
+        return False
+    if type(op) is AdaptiveAvgPooling2D:
+        return op.grid == (1, 1)
+    return not isinstance(op, AdaptiveAvgPooling2D) and axes_of(op, op.axis, 4, exclude=getattr(op, "exclude", False)) == (2, 3)
 
 
 def _concat(node: Node, inputs: list[Entry], wanted: bool, context: Context) -> Entry | None:

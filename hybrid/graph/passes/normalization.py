@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ...op import lookup
 from ...ops.binary import Pair
-from ...ops.casting import Cast
 from ...ops.common import axis_of
 from ...ops.convolution import Convolution, ConvolutionV1, Deconvolution
-from ...ops.folding import Affine, Scaled, Shifted
+from ...ops.folding import Affine, Folded, Scaled
 from ...ops.fused import Chain
 from ...ops.linear import FullyConnected
 from ...ops.normalization import BatchNormWithReLU, _BatchNorm
@@ -24,13 +23,6 @@ _ADD, _MULTIPLY, _NEGATIVE, _RELU = (
     lookup(n).bind() for n in ("broadcast_add", "broadcast_mul", "negative", "relu")
 )
 _PRODUCTS = (Convolution, ConvolutionV1, Deconvolution, FullyConnected)
-
-
-class _Factors(NamedTuple):
-    """Constants that channels are multiplied by, and that are added to them; None where nothing is done."""
-
-    scale: Entry | None
-    shift: Entry | None
 
 
 def fold_normalization(graph: Graph, context: Context) -> Graph:
@@ -75,13 +67,16 @@ def fold_normalization(graph: Graph, context: Context) -> Graph:
         axis = axis_of(op, op.axis, rank)
         attrs = {"eps": op.eps, "fix_gamma": op.fix_gamma}
         if foldable(data, source, axis):
-            scale = context.make(Affine.bind(**attrs), f"{node.name}_affine", *node.inputs[1:])
-            y = _folded(source, _Factors(scale, Entry(scale.node, 1)), context)
+            product: Any = source.node.op
+            _, weight, *bias = source.node.inputs
+            folded = Folded.bind(**attrs, **_groups(product), bias=bool(bias))
+            weight = context.make(folded, f"{source.node.name}_folded", weight, *node.inputs[1:], *bias)
+            y = _product(source, weight, Entry(weight.node, 1), context)
         else:
             dtype = context.dtype(own)
             if any(context.dtype(e) != dtype for e in node.inputs[1:]):
                 return None
-            affine = Affine.bind(**attrs, trailing=rank - axis - 1, narrow=True)
+            affine = Affine.bind(**attrs, rank=rank, axis=axis)
             scale = context.make(affine, f"{node.name}_affine", *node.inputs[1:])
             shift = Entry(scale.node, 1)
             if dtype == np.float32 and Chain.name in context.native:
@@ -103,34 +98,31 @@ def fold_normalization(graph: Graph, context: Context) -> Graph:
         if len(axes) != 1 or extra[axes[0] - len(shape)] != shape[axes[0]] or not foldable(data, source, axes[0]):
             return None
         other = context.reshape(other, (shape[axes[0]],))
-        if name == "subtract":
-            other = context.make(_NEGATIVE, f"{node.name}_shift", other)
-        return _folded(source, _Factors(other, None) if name == "multiply" else _Factors(None, other), context)
+        _, weight, *rest = source.node.inputs
+        bias = rest[0] if rest else None
+        if name == "multiply":
+            weight = context.make(Scaled.bind(**_groups(source.node.op)), f"{node.name}_weight", weight, other)
+            bias = None if bias is None else context.make(Scaled.bind(), f"{node.name}_bias", bias, other)
+        else:
+            other = context.make(_NEGATIVE, f"{node.name}_shift", other) if name == "subtract" else other
+            bias = other if bias is None else context.make(_ADD, f"{node.name}_bias", bias, other)
+        return _product(source, weight, bias, context)
 
     return context.rewrite(graph, change)
 
 
-def _folded(source: Entry, factors: _Factors, context: Context) -> Entry:
-    """The product with its weight and bias times the scale, plus the shift."""
+def _groups(op: Any) -> dict[str, Any]:
+    """What there is to know of a product's weight."""
+    return {"num_group": op.num_group, "transposed": True} if type(op) is Deconvolution else {}
+
+
+def _product(source: Entry, weight: Entry, bias: Entry | None, context: Context) -> Entry:
+    """The product with another weight and bias."""
     node = source.node
     op: Any = node.op
-    data, weight, *rest = node.inputs
-    bias = rest[0] if rest else None
-    scale, shift = factors
-    if scale is not None:
-        transposed = type(op) is Deconvolution
-        groups = {"num_group": op.num_group, "transposed": True} if transposed else {}
-        weight = context.make(Scaled.bind(**groups), f"{node.name}_weight_scaled", weight, scale)
-    dtype = context.dtype(weight)
-    if bias is None and shift is not None:
-        bias = shift if context.dtype(shift) == dtype else context.make(Cast.bind(dtype=dtype), f"{node.name}_bias", shift)
-    elif bias is not None and shift is None:
-        bias = context.make(Scaled.bind(), f"{node.name}_bias", bias, scale)
-    elif bias is not None and scale is None:
-        bias = context.make(_ADD, f"{node.name}_bias", bias, shift)
-    elif bias is not None:
-        bias = context.make(Shifted.bind(), f"{node.name}_bias", bias, scale, shift)
+    data = node.inputs[0]
     if bias is None:
         return context.make(op, node.name, data, weight)
-    attrs = {name: getattr(op, name) for name in op.fields}
-    return context.make(type(op).bind(**{**attrs, "no_bias": False}), node.name, data, weight, bias)
+    if op.no_bias:
+        op = type(op).bind(**{**{name: getattr(op, name) for name in op.fields}, "no_bias": False})
+    return context.make(op, node.name, data, weight, bias)

@@ -5,9 +5,9 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "arrays.h"
 #include "engine/cpu.h"
 #include "engine/library.h"
-#include "engine/memory.h"
 #include "engine/pool.h"
 #include "engine/program.h"
 
@@ -228,6 +228,7 @@ NB_MODULE(_core, m) {
   m.def("cpu_levels", &cpu_levels);
   m.def("threads", &threads);
   m.def("set_threads", &set_threads);
+  bind_arrays(m);
   nb::class_<PyProgram>(m, "Program")
       .def(nb::init<nb::list, nb::list, std::size_t, int, int, int, int, bool, bool>(), nb::arg("tensors"), nb::arg("steps"),
            nb::arg("arena"), nb::arg("inputs"), nb::arg("outputs"), nb::arg("constants"), nb::arg("threads"), nb::arg("precise"), nb::arg("keep") = false)

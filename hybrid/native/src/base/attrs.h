@@ -45,6 +45,11 @@ class Attrs {
     const auto& found = ints(name);
     return found.empty() ? otherwise : found;
   }
+  // a tuple of words, which comes as one text with spaces between them (and as a tuple when it is empty)
+  bool names(const std::string& name, const std::string& word) const {
+    const auto* found = std::get_if<std::string>(&at(name));
+    return found && (" " + *found + " ").find(" " + word + " ") != std::string::npos;
+  }
   // attributes that change nothing here (workspace, cudnn_tune)
   void ignore(const std::string& name) const { read_.insert(name); }
   template <class... Names>

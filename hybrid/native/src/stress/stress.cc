@@ -50,6 +50,7 @@ void job(Pool& pool, std::int64_t chunks, int nested, bool fails) {
     thrown = true;
   }
   check(thrown == fails, "what a chunk threw");
+  if (thrown) return;  // what came after it may have run or not
   std::int64_t sum = 0;
   for (auto s : sums) sum += s;
   check(sum == chunks * (chunks - 1) / 2, "a sum");
@@ -67,6 +68,7 @@ void caller(unsigned seed, Clock::time_point end) {
   }
 }
 
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)  // they do not follow forks in the middle of anything
 // A child, forked while other threads are in the middle of their jobs, has a pool that works.
 void children(int count) {
   for (int i = 0; i < count; ++i) {
@@ -80,6 +82,10 @@ void children(int count) {
     check(waitpid(child, &status, 0) == child && status == 0, "a forked child");
   }
 }
+
+#else
+void children(int) {}
+#endif
 
 double median(std::vector<double> v) {
   std::nth_element(v.begin(), v.begin() + v.size() / 2, v.end());
@@ -114,9 +120,7 @@ int main(int argc, char** argv) {
   const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   std::vector<std::thread> callers;
   for (unsigned seed = 0; seed < 3; ++seed) callers.emplace_back(caller, seed, end);
-#if !defined(__SANITIZE_THREAD__)  // which does not follow threads that a forked child starts
   children(static_cast<int>(5 * seconds));
-#endif
   for (auto& thread : callers) thread.join();
   std::puts("ok");
 }

@@ -1,5 +1,6 @@
 // Convolutions of plain data, their gradients, and those of their transposes.
 #include "product.h"
+#include "spread.h"
 #include "weight.h"
 
 namespace gluonnx {
@@ -7,6 +8,16 @@ namespace gluonnx {
 using backward::Correlation;
 using backward::Product;
 using backward::Shape;
+using backward::Spread;
+
+namespace {
+
+std::unique_ptr<Kernel> to_data(const Shape& shape, int bias, int threads) {
+  if (!shape.empty() && Spread::better(shape)) return std::make_unique<Spread>(shape, 0, 1, bias, threads);
+  return std::make_unique<Product>(shape, true, 0, 1, bias, threads);
+}
+
+}  // namespace
 
 std::unique_ptr<Kernel> bind_convolution(const Call& call) {
   Shape shape;
@@ -17,13 +28,13 @@ std::unique_ptr<Kernel> bind_convolution(const Call& call) {
 std::unique_ptr<Kernel> bind_convolution_data(const Call& call) {
   Shape shape;
   if (!shape.read(call.attrs, call.out[0], call.in[0], false)) return nullptr;
-  return std::make_unique<Product>(shape, true, 0, 1, -1, call.threads);
+  return to_data(shape, -1, call.threads);
 }
 
 std::unique_ptr<Kernel> bind_deconvolution(const Call& call) {
   Shape shape;
   if (!shape.read(call.attrs, call.in[0], call.out[0], true)) return nullptr;
-  return std::make_unique<Product>(shape, true, 0, 1, call.in.size() > 2 ? 2 : -1, call.threads);
+  return to_data(shape, call.in.size() > 2 ? 2 : -1, call.threads);
 }
 
 std::unique_ptr<Kernel> bind_deconvolution_data(const Call& call) {

@@ -3,7 +3,7 @@
 namespace gluonnx::backward {
 namespace {
 
-constexpr Index SLICE = 128;              // rows of a panel that stay in the first cache: 32 KB
+constexpr Index SLICE = 192;              // rows of a panel: 48 KB, so that it stays near while rows of the other factor pass
 constexpr Index COPIES = Index{8} << 20;  // elements of copied images at a time
 constexpr Index SHARED = Index{2} << 20;  // elements of panels that threads may share
 constexpr double WORTH = 4e6;             // flops that are worth handing over
@@ -23,31 +23,11 @@ Product::Product(const Shape& shape, bool to_data, int images, int weight, int b
   how = to_data ? "windows to data" : "windows";
   if (shape.empty()) return;
 
-  const Three& s = shape.stride;
-  const Three every = to_data ? s : Three{1, 1, 1};  // which results a phase has
+  const Three every = to_data ? shape.stride : Three{1, 1, 1};  // which results a phase has
   for (Index z = 0; z < every[0]; ++z)
     for (Index y = 0; y < every[1]; ++y)
       for (Index x = 0; x < every[2]; ++x) {
-        const Three begin{z, y, x};
-        Phase phase;
-        for (int i = 0; i < 3; ++i) phase.windows.count[i] = std::max<Index>(0, ceiling(to[i] - begin[i], every[i]));
-        if (!to_data) phase.windows.step = s;
-        for (Index t = 0; t < shape.taps(); ++t) {
-          const Three& k = shape.kernel;
-          const Three tap{t / (k[1] * k[2]), t / k[2] % k[1], t % k[2]};
-          Three at;
-          bool meets = true;
-          for (int i = 0; i < 3; ++i) {
-            at[i] = tap[i] * shape.dilate[i] - shape.pad[i];
-            if (!to_data) continue;
-            at[i] = begin[i] - at[i];
-            meets &= at[i] % s[i] == 0;
-            at[i] /= s[i];
-          }
-          if (!meets) continue;
-          phase.which.push_back(t);
-          phase.windows.at.push_back(at);
-        }
+        Phase phase = phase_of({z, y, x}, every);
         phase.start = (z * to[1] + y) * to[2] + x;
         phase.results = {to_channels_ * to_plane_, every[0] * to[1] * to[2], every[1] * to[2], every[2]};
         if (volume(phase.windows.count)) phases_.push_back(std::move(phase));
@@ -55,28 +35,49 @@ Product::Product(const Shape& shape, bool to_data, int images, int weight, int b
   std::vector<Windows> readers;
   for (const auto& phase : phases_) readers.push_back(phase.windows);
   layout_ = Layout(from, readers);
-  packs_ = to_data && phases_.size() > 1;
 
   const Index image = from_channels_ * layout_.plane(), result = to_channels_ * to_plane_;
   const Index most = layout_.copied ? COPIES : Index{1} << 30;
   together_ = std::clamp<Index>(most / std::max(image, result), 1, shape.batch);
-  Index packed = 0;
   for (auto& phase : phases_) {
     for (const auto& at : phase.windows.at) phase.offsets.push_back(layout_.tap(at));
-    phase.packed = packed;
-    packed += shape.groups * rows_ * channels_ * phase.taps();
     plan(phase, threads);
   }
-  packed_at_ = layout_.copied ? aligned(together_ * image * sizeof(float)) : 0;
-  panels_at_ = packed_at_ + (packs_ ? aligned(packed * sizeof(float)) : 0);
+  panels_at_ = layout_.copied ? aligned(together_ * image * sizeof(float)) : 0;
   scratch = panels_at_ + threads * aligned(panels_ * sizeof(float));
 }
 
+Product::Phase Product::phase_of(const Three& begin, const Three& every) const {
+  const Three &s = shape_.stride, &d = shape_.dilate, &to = to_data_ ? shape_.in : shape_.out;
+  Phase phase;
+  std::vector<Index> found[3];  // where taps look, along each axis
+  for (int i = 0; i < 3; ++i) {
+    phase.windows.count[i] = std::max<Index>(0, ceiling(to[i] - begin[i], every[i]));
+    if (!to_data_) phase.windows.step[i] = s[i];
+    Index last = -1;
+    for (Index t = 0; t < shape_.kernel[i]; ++t) {
+      const Index at = to_data_ ? begin[i] + shape_.pad[i] - t * d[i] : t * d[i] - shape_.pad[i];
+      if (to_data_ && at % s[i] != 0) continue;
+      if (last < 0) phase.first[i] = t;
+      else phase.every[i] = t - last;  // the same each time
+      last = t;
+      found[i].push_back(to_data_ ? at / s[i] : at);
+    }
+    phase.taps[i] = static_cast<Index>(found[i].size());
+    phase.whole &= phase.taps[i] == shape_.kernel[i];
+  }
+  if (!phase.whole && phase.taps[0] > 0) phase.layers = phase.taps[0];
+  for (Index z : found[0])
+    for (Index y : found[1])
+      for (Index x : found[2]) phase.windows.at.push_back({z, y, x});
+  return phase;
+}
+
 void Product::plan(Phase& phase, int threads) {
-  const Index windows = together_ * volume(phase.windows.count), depth = channels_ * phase.taps();
-  phase.slice = std::clamp<Index>(SLICE / std::max<Index>(1, phase.taps()), 1, channels_);
-  phase.slices = ceiling(channels_, phase.slice);
-  phase.slice = ceiling(channels_, phase.slices);
+  const Index windows = together_ * volume(phase.windows.count), depth = channels_ * phase.offsets.size();
+  phase.slice = std::clamp<Index>(SLICE / std::max<Index>(1, phase.layer()), 1, channels_);
+  phase.slice = ceiling(channels_, ceiling(channels_, phase.slice));
+  phase.slices = ceiling(channels_, phase.slice) * phase.layers;
   // Where weights are larger than images, each thread should read but its part of them.
   phase.shared = threads > 1 && shape_.groups == 1 && rows_ * depth > (Index{1} << 17) && windows <= 4 * Columns::MOST &&
                  depth * windows <= SHARED && 2.0 * windows * depth * rows_ > WORTH;
@@ -90,87 +91,81 @@ void Product::plan(Phase& phase, int threads) {
   const Index columns = std::clamp<Index>(ceiling(windows, chunks), WIDTH, Columns::MOST);
   phase.columns = ceiling(columns, WIDTH) * WIDTH;
   phase.group_chunks = std::clamp<Index>(chunks / ceiling(windows, phase.columns), 1, shape_.groups);
-  panels_ = std::max(panels_, phase.slice * phase.taps() * phase.columns);
+  panels_ = std::max(panels_, phase.slice * phase.layer() * phase.columns);
 }
 
-// weights of each phase as (group, row, channel, tap)
-void Product::pack(const Run& run, const float* weight, float* packed) const {
+Product::Part Product::part(const Phase& phase, Index slice) const {
+  const Index each = phase.slices / phase.layers, channel = slice % each * phase.slice;
+  return {slice / each, channel, std::min(phase.slice, channels_ - channel)};
+}
+
+Factor Product::factor(const Phase& phase, const float* weight, Index group, Index row, const Part& part) const {
   const Index taps = shape_.taps();
-  run.ranges(shape_.groups * rows_, ceiling(1 << 14, channels_ * taps), [&](Index begin, Index end, int) {
-    for (const auto& phase : phases_) {
-      float* to = packed + phase.packed + begin * channels_ * phase.taps();
-      for (Index i = begin; i < end; ++i) {
-        const float* row = weight + (i / rows_ * channels_ * rows_ + i % rows_) * taps;
-        for (Index c = 0; c < channels_; ++c)
-          for (Index t : phase.which) *to++ = row[c * rows_ * taps + t];
-      }
-    }
-  });
+  const Loop once{1, 0};
+  if (!to_data_)
+    return {weight + ((group * rows_ + row) * channels_ + part.channel) * taps,
+            channels_ * taps,
+            {once, once, {part.channels * taps, 1}}};
+  const Three &k = shape_.kernel, &first = phase.first;
+  const float* base = weight + ((group * channels_ + part.channel) * rows_ + row) * taps;
+  base += ((first[0] + part.layer * phase.every[0]) * k[1] + first[1]) * k[2] + first[2];
+  const Loop channels{part.channels, rows_ * taps};
+  if (phase.layer() == 1) return {base, taps, {once, once, channels}};
+  if (phase.whole) return {base, taps, {once, channels, {taps, 1}}};
+  return {base, taps, {channels, {phase.taps[1], phase.every[1] * k[2]}, {phase.taps[2], phase.every[2]}}};
 }
 
-Factor Product::factor(const Phase& phase, const float* weight, const float* packed, Index group, Index row, Index channel,
-                       Index channels) const {
-  const Index taps = phase.taps();
-  if (!to_data_ || packs_) {
-    const float* base = packs_ ? packed + phase.packed : weight;
-    return {base + ((group * rows_ + row) * channels_ + channel) * taps, channels_ * taps, 0, 1, 1, channels * taps};
-  }
-  const float* base = weight + ((group * channels_ + channel) * rows_ + row) * taps;
-  if (taps == 1) return {base, 1, 0, rows_, 1, channels};
-  return {base, taps, rows_ * taps, 1, channels, taps};
+// One panel after the other, for `count` columns.
+void Product::panels(const Phase& phase, const Columns& columns, Index count, const Part& part, const float* from,
+                     float* to) const {
+  const Index plane = layout_.plane(), layer = phase.layer();
+  for (Index c = 0; c < count; c += WIDTH, to += part.channels * layer * WIDTH)
+    build(columns, c / 16, std::min<Index>(BLOCKS, ceiling(count - c, 16)), from + part.channel * plane, part.channels, plane,
+          phase.offsets.data() + part.layer * layer, layer, to);
 }
 
 // `rows` rows of results from panels of `count` columns
-void Product::multiply(const Phase& phase, const Factor& first, const float* panels, const Columns& results, Index count,
-                       Index rows, const float* bias, bool fresh, float* out) const {
+void Product::multiply(const Factor& first, const float* panels, const Columns& results, Index count, Index rows,
+                       const float* bias, bool fresh, float* out) const {
   alignas(64) float sums[ROWS * WIDTH];
-  const Index depth = first.outer * first.inner;
+  const Index depth = first.depth();
   for (Index column = 0; column < count; column += WIDTH, panels += depth * WIDTH) {
     const int blocks = static_cast<int>(std::min<Index>(BLOCKS, ceiling(count - column, 16)));
     for (Index row = 0; row < rows; row += ROWS) {
       const int height = static_cast<int>(std::min<Index>(ROWS, rows - row));
-      Factor factor = first;
+      Factor factor = first, next = first;
       factor.data += row * first.row_step;
+      next.data = factor.data + ROWS * first.row_step;
+      if (column == 0) prefetch(next, std::min<Index>(ROWS, rows - row - height));
       micro(height, blocks)(factor, panels, sums);
       for (int r = 0; r < height; ++r) {
         float* plane = out + (row + r) * to_plane_;
         const float start = fresh && bias ? bias[row + r] : 0.f;
         for (int b = 0; b < blocks; ++b) {
           const Index from = column + 16 * b;
-          const float* sum = sums + (r * blocks + b) * 16;
-          const std::int32_t* at = results.at + from;
-          if (results.side_by_side[from / 16]) {
-            float* to = plane + at[0];
-            store(to, (fresh ? splat(start) : load(to)) + load(sum));
-          } else {
-            const Index n = std::min<Index>(16, count - from);
-            for (Index i = 0; i < n; ++i) plane[at[i]] = (fresh ? start : plane[at[i]]) + sum[i];
-          }
+          put(results, from / 16, std::min<Index>(16, count - from), sums + (r * blocks + b) * 16, fresh, start, plane);
         }
       }
     }
   }
 }
 
-void Product::run_shared(const Run& run, const Phase& phase, const float* from, const float* weight, const float* packed,
-                         const float* bias, float* panels, Index windows, float* out) const {
+void Product::run_shared(const Run& run, const Phase& phase, const float* from, float* panels, Index windows,
+                         float* out) const {
+  const float* weight = run.input<float>(weight_);
+  const float* bias = bias_ < 0 ? nullptr : run.input<float>(bias_);
   const Lattice lattice = layout_.lattice(phase.windows, from_channels_);
-  const Index taps = phase.taps(), sets = ceiling(windows, Columns::MOST), padded = ceiling(windows, WIDTH) * WIDTH;
+  const Index sets = ceiling(windows, Columns::MOST), padded = ceiling(windows, WIDTH) * WIDTH, layer = phase.layer();
   // slices of all windows one after the other, each in panels
-  auto place = [&](Index slice, Index set) {
-    const Index channel = slice * phase.slice, channels = std::min(phase.slice, channels_ - channel);
-    return panels + channel * taps * padded + set * Columns::MOST * channels * taps;
+  auto place = [&](const Part& p, Index set) {
+    return panels + (p.layer * channels_ + p.channel) * layer * padded + set * Columns::MOST * p.channels * layer;
   };
   run.parallel(phase.slices * sets, [&](Index i, int) {
-    const Index slice = i / sets, set = i % sets;
-    const Index begin = set * Columns::MOST, end = std::min(windows, begin + Columns::MOST);
-    const Index channel = slice * phase.slice, channels = std::min(phase.slice, channels_ - channel);
+    const Index set = i % sets, begin = set * Columns::MOST, end = std::min(windows, begin + Columns::MOST);
+    const Part p = part(phase, i / sets);
     Columns columns;
     columns.fill(phase.windows.count, lattice, begin, end);
-    float* to = place(slice, set);
-    for (Index c = 0; c < end - begin; c += WIDTH, to += channels * taps * WIDTH)
-      build(columns, c / 16, std::min<Index>(BLOCKS, ceiling(end - begin - c, 16)), from + channel * layout_.plane(), channels,
-            layout_.plane(), phase.offsets, to);
+    this->panels(phase, columns, end - begin, p, from, place(p, set));
   });
   const Index tiles = ceiling(rows_, ROWS), chunks = std::min<Index>(tiles, 4 * run.threads());
   run.parallel(chunks, [&](Index i, int) {
@@ -179,53 +174,48 @@ void Product::run_shared(const Run& run, const Phase& phase, const float* from, 
     for (Index set = 0; set < sets; ++set)
       results[set].fill(phase.windows.count, phase.results, set * Columns::MOST, std::min(windows, (set + 1) * Columns::MOST));
     for (Index slice = 0; slice < phase.slices; ++slice) {
-      const Index channel = slice * phase.slice, channels = std::min(phase.slice, channels_ - channel);
-      const Factor first = factor(phase, weight, packed, 0, begin, channel, channels);
+      const Part p = part(phase, slice);
       for (Index set = 0; set < sets; ++set)
-        multiply(phase, first, place(slice, set), results[set], std::min(windows - set * Columns::MOST, Columns::MOST),
-                 end - begin, bias ? bias + begin : nullptr, slice == 0, out + begin * to_plane_);
+        multiply(factor(phase, weight, 0, begin, p), place(p, set), results[set],
+                 std::min(windows - set * Columns::MOST, Columns::MOST), end - begin, bias ? bias + begin : nullptr, slice == 0,
+                 out + begin * to_plane_);
     }
   });
 }
 
-void Product::run_apart(const Run& run, const Phase& phase, const float* from, const float* weight, const float* packed,
-                        const float* bias, float* panels, Index windows, float* out) const {
+void Product::run_apart(const Run& run, const Phase& phase, const float* from, float* panels, Index windows, float* out) const {
+  const float* weight = run.input<float>(weight_);
+  const float* bias = bias_ < 0 ? nullptr : run.input<float>(bias_);
   const Lattice lattice = layout_.lattice(phase.windows, from_channels_);
   const Index chunks = ceiling(windows, phase.columns), plane = layout_.plane();
   const Index room = static_cast<Index>(aligned(panels_ * sizeof(float)) / sizeof(float));
   run.parallel(chunks * phase.group_chunks, [&](Index i, int thread) {
     const Index begin = i / phase.group_chunks * phase.columns, end = std::min(windows, begin + phase.columns);
-    const Index part = i % phase.group_chunks;
+    const Index share = i % phase.group_chunks;
     float* mine = panels + thread * room;
     Columns columns, results;
     columns.fill(phase.windows.count, lattice, begin, end);
     results.fill(phase.windows.count, phase.results, begin, end);
-    for (Index g = part * shape_.groups / phase.group_chunks; g < (part + 1) * shape_.groups / phase.group_chunks; ++g)
-      for (Index channel = 0; channel < channels_; channel += phase.slice) {
-        const Index channels = std::min(phase.slice, channels_ - channel);
-        float* to = mine;
-        for (Index c = 0; c < end - begin; c += WIDTH, to += channels * phase.taps() * WIDTH)
-          build(columns, c / 16, std::min<Index>(BLOCKS, ceiling(end - begin - c, 16)), from + (g * channels_ + channel) * plane,
-                channels, plane, phase.offsets, to);
-        multiply(phase, factor(phase, weight, packed, g, 0, channel, channels), mine, results, end - begin, rows_,
-                 bias ? bias + g * rows_ : nullptr, channel == 0, out + g * rows_ * to_plane_);
+    for (Index g = share * shape_.groups / phase.group_chunks; g < (share + 1) * shape_.groups / phase.group_chunks; ++g)
+      for (Index slice = 0; slice < phase.slices; ++slice) {
+        const Part p = part(phase, slice);
+        this->panels(phase, columns, end - begin, p, from + g * channels_ * plane, mine);
+        multiply(factor(phase, weight, g, 0, p), mine, results, end - begin, rows_, bias ? bias + g * rows_ : nullptr,
+                 slice == 0, out + g * rows_ * to_plane_);
       }
   });
 }
 
 void Product::run(const Run& run) const {
-  const float* weight = run.input<float>(weight_);
-  const float* bias = bias_ < 0 ? nullptr : run.input<float>(bias_);
   if (shape_.empty()) {  // nothing to sum
+    const float* bias = bias_ < 0 ? nullptr : run.input<float>(bias_);
     float* out = run.output<float>();
     for (Index i = 0; i < shape_.batch * to_channels_; ++i)
       for (Index p = 0; p < to_plane_; ++p) *out++ = bias ? bias[i % to_channels_] : 0.f;
     return;
   }
   float* copies = reinterpret_cast<float*>(run.scratch);
-  float* packed = reinterpret_cast<float*>(run.scratch + packed_at_);
   float* panels = reinterpret_cast<float*>(run.scratch + panels_at_);
-  if (packs_) pack(run, weight, packed);
   const Index from_plane = volume(layout_.size), plane = layout_.plane();
   for (Index n = 0; n < shape_.batch; n += together_) {
     const Index images = std::min(together_, shape_.batch - n);
@@ -240,8 +230,8 @@ void Product::run(const Run& run) const {
     for (const auto& phase : phases_) {
       const Index windows = images * volume(phase.windows.count);
       float* first = out + phase.start;
-      if (phase.shared) run_shared(run, phase, from, weight, packed, bias, panels, windows, first);
-      else run_apart(run, phase, from, weight, packed, bias, panels, windows, first);
+      if (phase.shared) run_shared(run, phase, from, panels, windows, first);
+      else run_apart(run, phase, from, panels, windows, first);
     }
   }
 }

@@ -15,40 +15,44 @@ class Product : public Kernel {
   // Windows that go with the same taps: all of them, or with strides on the way back those that leave one rest.
   struct Phase {
     Windows windows;
-    std::vector<Index> which;    // taps of the kernel
-    std::vector<Index> offsets;  // of the taps, in the layout
-    Index start = 0;             // of the first window's result in its plane
-    Lattice results;             // of its windows
-    Index packed = 0;            // of its weights among the packed ones
-    Index slice = 0, slices = 0;  // channels that are treated at a time
-    bool shared = false;         // panels are built once for all threads, which share out the rows; or each its own
-    Index columns = 0;           // of a chunk
+    Three taps{1, 1, 1}, first{}, every{1, 1, 1};  // of the kernel along each axis: how many, which, and how far apart
+    bool whole = true;                             // all taps of the kernel
+    Index layers = 1;                              // depths of the kernel, where they are gone through one after the other
+    std::vector<Index> offsets;                    // of the taps, in the layout
+    Index start = 0;                               // of the first window's result in its plane
+    Lattice results;                               // of its windows
+    Index slice = 0, slices = 0;                   // channels that are treated at a time
+    bool shared = false;  // panels are built once for all threads, which share out the rows; or each its own
+    Index columns = 0;    // of a chunk
     Index group_chunks = 1;
-    Index taps() const { return static_cast<Index>(which.size()); }
+
+    Index layer() const { return static_cast<Index>(offsets.size()) / layers; }  // taps at a time
   };
+  // What is summed over at a time.
+  struct Part {
+    Index layer, channel, channels;
+  };
+  Part part(const Phase& phase, Index slice) const;
+  Phase phase_of(const Three& begin, const Three& every) const;
   void plan(Phase& phase, int threads);
-  void pack(const Run& run, const float* weight, float* packed) const;
-  Factor factor(const Phase& phase, const float* weight, const float* packed, Index group, Index row, Index channel,
-                Index channels) const;
-  void multiply(const Phase& phase, const Factor& first, const float* panels, const Columns& results, Index count, Index rows,
-                const float* bias, bool fresh, float* out) const;
-  void run_shared(const Run& run, const Phase& phase, const float* from, const float* weight, const float* packed,
-                  const float* bias, float* panels, Index windows, float* out) const;
-  void run_apart(const Run& run, const Phase& phase, const float* from, const float* weight, const float* packed,
-                 const float* bias, float* panels, Index windows, float* out) const;
+  Factor factor(const Phase& phase, const float* weight, Index group, Index row, const Part& part) const;
+  void panels(const Phase& phase, const Columns& columns, Index count, const Part& part, const float* from, float* to) const;
+  void multiply(const Factor& first, const float* panels, const Columns& results, Index count, Index rows, const float* bias,
+                bool fresh, float* out) const;
+  void run_shared(const Run& run, const Phase& phase, const float* from, float* panels, Index windows, float* out) const;
+  void run_apart(const Run& run, const Phase& phase, const float* from, float* panels, Index windows, float* out) const;
 
   Shape shape_;
   bool to_data_;
   int images_, weight_, bias_;
-  Index channels_, rows_;           // of a group: summed over, and of the result
+  Index channels_, rows_;  // of a group: summed over, and of the result
   Index from_channels_, to_channels_;
   Index to_plane_;
-  Index together_;                  // images at a time
+  Index together_;  // images at a time
   Layout layout_;
   std::vector<Phase> phases_;
-  bool packs_ = false;
-  Index panels_ = 0;                // floats of a thread's panels, or of all when they are shared
-  std::size_t packed_at_ = 0, panels_at_ = 0;
+  Index panels_ = 0;  // floats of a thread's panels, or of all when they are shared
+  std::size_t panels_at_ = 0;
 };
 
 }  // namespace gluonnx::backward

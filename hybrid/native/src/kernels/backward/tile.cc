@@ -12,26 +12,29 @@ void run_tile(const Factor& f, const float* panel, float* sums) {
   for (int r = 0; r < R; ++r)
 #pragma GCC unroll 4
     for (int j = 0; j < B; ++j) sum[r][j] = zero();
-  const Index step = f.inner_step, row = f.row_step;
+  const Index step = f.loops[2].step, row = f.row_step;
   const float* start = f.data;
-  for (Index i = f.outer; i > 0; --i, start += f.outer_step) {
-    // two bases: three rows of each are reached by scaled addressing, instead of a pointer for every row
-    const float* a = start;
-    const float* far = start + 3 * row;
-    for (Index n = f.inner; n > 0; --n) {
-      asm volatile("" : "+r"(a), "+r"(far), "+r"(panel));
-      Block line[B];
+  for (Index i = f.loops[0].count; i > 0; --i, start += f.loops[0].step) {
+    const float* line = start;
+    for (Index j = f.loops[1].count; j > 0; --j, line += f.loops[1].step) {
+      // two bases: three rows of each are reached by scaled addressing, instead of a pointer for every row
+      const float* a = line;
+      const float* far = line + 3 * row;
+      for (Index n = f.loops[2].count; n > 0; --n) {
+        asm volatile("" : "+r"(a), "+r"(far), "+r"(panel));
+        Block seen[B];
 #pragma GCC unroll 4
-      for (int j = 0; j < B; ++j) line[j] = load(panel + 16 * j);
+        for (int b = 0; b < B; ++b) seen[b] = load(panel + 16 * b);
 #pragma GCC unroll 8
-      for (int r = 0; r < R; ++r) {
-        const float s = r < 3 ? a[r * row] : far[(r - 3) * row];
+        for (int r = 0; r < R; ++r) {
+          const float s = r < 3 ? a[r * row] : far[(r - 3) * row];
 #pragma GCC unroll 4
-        for (int j = 0; j < B; ++j) sum[r][j] = fma(sum[r][j], line[j], s);
+          for (int b = 0; b < B; ++b) sum[r][b] = fma(sum[r][b], seen[b], s);
+        }
+        a += step;
+        far += step;
+        panel += B * 16;
       }
-      a += step;
-      far += step;
-      panel += B * 16;
     }
   }
 #pragma GCC unroll 8
@@ -59,6 +62,17 @@ constexpr Table all(std::integer_sequence<int, R...>) {
 constexpr Table TABLE = all(std::make_integer_sequence<int, ROWS>{});
 
 }  // namespace
+
+void prefetch(const Factor& factor, Index rows) {
+  const Loop& inner = factor.loops[2];
+  // what lies together: rows of weights on the way forward, on the way back all rows of a filter
+  const bool long_rows = inner.step == 1 && factor.loops[0].count * factor.loops[1].count == 1;
+  const Index length = long_rows ? inner.count : rows * factor.row_step;
+  const Loop& filters = factor.loops[0].count > 1 ? factor.loops[0] : factor.loops[1].count > 1 ? factor.loops[1] : inner;
+  const Loop lines = long_rows ? Loop{rows, factor.row_step} : filters;
+  for (Index i = 0; i < lines.count; ++i)
+    for (Index j = 0; j < length; j += 16) __builtin_prefetch(factor.data + i * lines.step + j);
+}
 
 Micro micro(int rows, int blocks) { return TABLE.of[rows - 1][blocks - 1]; }
 

@@ -18,17 +18,27 @@ constexpr int ROWS = 2, BLOCKS = 1;
 #endif
 constexpr Index WIDTH = 16 * BLOCKS;  // columns of a panel; the last one may have fewer blocks
 
-// The factor that is not packed: element (row, i, j) at data[row * row_step + i * outer_step + j * inner_step], summed over i and j.
-// Weights and gradients are read in place this way: in training they are others at every step, and packing them would move
-// more memory than the product itself where images are small.
-struct Factor {
-  const float* data;
-  Index row_step, outer_step, inner_step;
-  Index outer, inner;
+// A loop over elements that are `step` apart.
+struct Loop {
+  Index count, step;
 };
 
-// sums[row][blocks * 16] of `rows` rows of the factor times a panel of outer * inner rows of blocks * 16 floats.
+// The factor that is not packed: a row is summed over three loops, the last one innermost. Weights and gradients are read in
+// place this way: in training they are others at every step, and packing them would move more memory than the product itself
+// where images are small.
+struct Factor {
+  const float* data;
+  Index row_step;
+  Loop loops[3];
+
+  Index depth() const { return loops[0].count * loops[1].count * loops[2].count; }
+};
+
+// sums[row][blocks * 16] of `rows` rows of the factor times a panel of depth() rows of blocks * 16 floats.
 using Micro = void (*)(const Factor& factor, const float* panel, float* sums);
 Micro micro(int rows, int blocks);
+
+// Asks for what so many rows will read.
+void prefetch(const Factor& factor, Index rows);
 
 }  // namespace gluonnx::backward

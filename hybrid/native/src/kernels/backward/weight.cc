@@ -39,8 +39,10 @@ Correlation::Correlation(const Shape& shape, int in, int out, int threads) : sha
   pieces_ = ceiling(windows_, chunk_);
   images_ = pieces_ > 1 ? 1 : std::clamp<Index>(CHUNK / windows_, 1, together_);
 
-  const Index items = panels_ * shape.groups, all = rows_ * elements_ * shape.groups, chunks = ceiling(together_, images_) * pieces_;
-  parts_ = threads == 1 || flops < WORTH ? 1 : std::min({ceiling(6 * threads, items), Index{2} * threads, chunks, 1 + SUMS / all});
+  const Index items = panels_ * shape.groups, all = rows_ * elements_ * shape.groups,
+              chunks = ceiling(together_, images_) * pieces_;
+  parts_ =
+      threads == 1 || flops < WORTH ? 1 : std::min({ceiling(6 * threads, items), Index{2} * threads, chunks, 1 + SUMS / all});
   panel_size_ = ceiling(std::max(chunk_, images_ * windows_), 16) * 16 * WIDTH;
   sums_at_ = layout_.copied ? aligned(together_ * image * sizeof(float)) : 0;
   panels_at_ = sums_at_ + aligned((parts_ - 1) * all * sizeof(float));
@@ -101,7 +103,9 @@ void Correlation::run(const Run& run) const {
         build_transposed(seen, length, from + group * shape_.group_channels() * copy, offsets_.data() + panel * WIDTH,
                          ceiling(columns, 16), mine);
         const float* data = other + (image * shape_.filters + group * rows_) * windows_ + begin;
-        compute({data, windows_, shape_.filters * windows_, 1, images, end - begin}, mine, columns, fresh, to);
+        const Index image_step = shape_.filters * windows_;
+        if (windows_ == 1) compute({data, 1, {{1, 0}, {1, 0}, {images, image_step}}}, mine, columns, fresh, to);
+        else compute({data, windows_, {{1, 0}, {images, image_step}, {end - begin, 1}}}, mine, columns, fresh, to);
       }
       if (fresh)
         for (Index r = 0; r < rows_; ++r) std::memset(to + r * elements_, 0, columns * sizeof(float));

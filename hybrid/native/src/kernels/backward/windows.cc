@@ -12,7 +12,8 @@ bool Shape::read(const Attrs& attrs, const Tensor& data, const Tensor& result, b
   const std::string layout = attrs.text("layout", "");
   const auto& sizes = attrs.ints("kernel");
   const std::size_t rank = sizes.size();
-  const auto strides = attrs.ints("stride", std::vector<Index>(rank, 1)), dilates = attrs.ints("dilate", std::vector<Index>(rank, 1));
+  const auto strides = attrs.ints("stride", std::vector<Index>(rank, 1)),
+             dilates = attrs.ints("dilate", std::vector<Index>(rank, 1));
   const auto pads = attrs.ints("pad", std::vector<Index>(rank, 0));
   groups = attrs.integer("num_group", 1);
   if (transposed) attrs.ignore("adj", "target_shape");  // the result's shape says it
@@ -91,7 +92,11 @@ void Columns::fill(const Three& n, const Lattice& lattice, Index begin, Index en
   }
   // what is computed beyond the end is not kept, but has to be there to be read
   for (Index i = count; i % 16; ++i) at[i] = at[i - 1];
-  for (Index i = 0; i < count; i += 16) side_by_side[i / 16] = i + 16 <= count && at[i + 15] - at[i] == 15;
+  for (Index i = 0; i < count; i += 16) {
+    const bool whole = i + 16 <= count;
+    side_by_side[i / 16] = whole && at[i + 15] - at[i] == 15;
+    by_eight[i / 16] = whole && at[i + 7] - at[i] == 7 && at[i + 15] - at[i + 8] == 7;
+  }
 }
 
 namespace {
@@ -115,15 +120,16 @@ GX_INLINE Block seen(const Columns& columns, Index block, const float* from) {
 }  // namespace
 
 void build(const Columns& columns, Index first_block, Index blocks, const float* data, Index channels, Index plane,
-           const std::vector<Index>& taps, float* panel) {
+           const Index* taps, Index count, float* panel) {
   for (Index c = 0; c < channels; ++c, data += plane)
-    for (Index t : taps) {
-      for (Index b = 0; b < blocks; ++b) store(panel + 16 * b, seen(columns, first_block + b, data + t));
+    for (Index t = 0; t < count; ++t) {
+      for (Index b = 0; b < blocks; ++b) store(panel + 16 * b, seen(columns, first_block + b, data + taps[t]));
       panel += 16 * blocks;
     }
 }
 
-void build_transposed(const Columns& columns, Index count, const float* data, const Index* elements, Index blocks, float* panel) {
+void build_transposed(const Columns& columns, Index count, const float* data, const Index* elements, Index blocks,
+                      float* panel) {
   const Index row = 16 * blocks;
   alignas(64) float values[16][16];
   for (Index p = 0; p < count; p += 16, panel += 16 * row)
@@ -132,6 +138,33 @@ void build_transposed(const Columns& columns, Index count, const float* data, co
       transpose_plane(reinterpret_cast<const std::uint32_t*>(values[0]), 16, reinterpret_cast<std::uint32_t*>(panel + 16 * b),
                       row, 16, 16);
     }
+}
+
+void put(const Columns& columns, Index block, Index count, const float* sums, bool fresh, float start, float* plane) {
+  typedef float Eight __attribute__((vector_size(32), aligned(4), may_alias));
+  const std::int32_t* at = columns.at + 16 * block;
+  if (columns.side_by_side[block]) {
+    float* to = plane + at[0];
+    store(to, (fresh ? splat(start) : load(to)) + load(sums));
+  } else if (columns.by_eight[block]) {
+    for (int half = 0; half < 16; half += 8) {
+      Eight* to = reinterpret_cast<Eight*>(plane + at[half]);
+      const Eight sum = *reinterpret_cast<const Eight*>(sums + half);
+      *to = (fresh ? Eight{} + start : *to) + sum;
+    }
+#if defined(__AVX512F__)
+  } else {
+    const __mmask16 mask = static_cast<__mmask16>(count < 16 ? (1 << count) - 1 : 0xFFFF);
+    const __m512i where = _mm512_load_si512(at);
+    __m512 before = _mm512_set1_ps(start);
+    if (!fresh) before = _mm512_mask_i32gather_ps(before, mask, where, plane, 4);
+    _mm512_mask_i32scatter_ps(plane, mask, where, _mm512_add_ps(before, _mm512_loadu_ps(sums)), 4);
+  }
+#else
+  } else {
+    for (Index i = 0; i < count; ++i) plane[at[i]] = (fresh ? start : plane[at[i]]) + sums[i];
+  }
+#endif
 }
 
 }  // namespace gluonnx::backward

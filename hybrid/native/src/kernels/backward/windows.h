@@ -16,8 +16,8 @@ inline Index volume(const Three& sizes) { return sizes[0] * sizes[1] * sizes[2];
 inline Index ceiling(Index a, Index b) { return (a + b - 1) / b; }
 inline std::size_t aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// A convolution from `in` to `out` elements per channel, whichever operator it comes from. It may stop before the end of the data
-// and reach past it, as in the transposed ones; what it finds there is zero.
+// A convolution from `in` to `out` elements per channel, whichever operator it comes from. It may stop before the end of the
+// data and reach past it, as in the transposed ones; what it finds there is zero.
 struct Shape {
   Index batch = 1, channels = 1, filters = 1, groups = 1;
   Three in{1, 1, 1}, out{1, 1, 1}, kernel{1, 1, 1}, stride{1, 1, 1}, dilate{1, 1, 1}, pad{0, 0, 0};
@@ -68,6 +68,7 @@ struct Columns {
   static constexpr Index MOST = 256;
   alignas(64) std::int32_t at[MOST];
   bool side_by_side[MOST / 16];
+  bool by_eight[MOST / 16];  // eight and eight of them are
 
   // windows [begin, end) of all images; end - begin at most MOST
   void fill(const Three& count, const Lattice& lattice, Index begin, Index end);
@@ -75,10 +76,15 @@ struct Columns {
 
 // rows of a panel: for each channel of a group and each tap what `blocks` blocks of columns see
 void build(const Columns& columns, Index first_block, Index blocks, const float* data, Index channels, Index plane,
-           const std::vector<Index>& taps, float* panel);
+           const Index* taps, Index count, float* panel);
 
 // the same transposed: a row for every one of `count` columns, with what it sees of kernel elements [0, blocks * 16), which are
 // `elements` offsets from where a column reads
-void build_transposed(const Columns& columns, Index count, const float* data, const Index* elements, Index blocks, float* panel);
+void build_transposed(const Columns& columns, Index count, const float* data, const Index* elements, Index blocks,
+                      float* panel);
+
+// Sixteen sums, `count` of them real, to where columns 16 * block and on are in the plane: added to what is there, or to
+// `start`.
+void put(const Columns& columns, Index block, Index count, const float* sums, bool fresh, float start, float* plane);
 
 }  // namespace gluonnx::backward

@@ -2,47 +2,14 @@
 #pragma once
 
 #include <cmath>
-#include <cstring>
 
-#include "../../base/math.h"
+#include "../../base/lanes.h"
 
 namespace gluonnx::chain {
 
 // One instruction: d[i] = word(a[i], b[i], c[i]) for n elements; d may be a, b or c.
 template <class T>
 using Loop = void (*)(T* d, const T* a, const T* b, const T* c, std::int64_t n);
-
-// as many T as a register holds
-template <class T>
-struct VectorOf {
-  typedef T type __attribute__((vector_size(LANES * 4)));
-  typedef T loose __attribute__((vector_size(LANES * 4), aligned(sizeof(T)), may_alias));
-  static constexpr int width = LANES * 4 / sizeof(T);
-};
-template <class T>
-using Vector = typename VectorOf<T>::type;
-
-template <class T>
-GX_INLINE Vector<T> get(const T* p) { return *reinterpret_cast<const typename VectorOf<T>::loose*>(p); }
-template <class T>
-GX_INLINE void put(T* p, Vector<T> v) { *reinterpret_cast<typename VectorOf<T>::loose*>(p) = v; }
-template <class T>
-GX_INLINE Vector<T> get_some(const T* p, std::int64_t n) {
-#if defined(__AVX512F__)
-  if constexpr (sizeof(T) == 4) return reinterpret_cast<Vector<T>>(_mm512_maskz_loadu_epi32((1u << n) - 1, p));
-#endif
-  Vector<T> v = {};
-  std::memcpy(&v, p, n * sizeof(T));
-  return v;
-}
-template <class T>
-GX_INLINE void put_some(T* p, Vector<T> v, std::int64_t n) {
-#if defined(__AVX512F__)
-  if constexpr (sizeof(T) == 4)
-    return _mm512_mask_storeu_epi32(p, (1u << n) - 1, reinterpret_cast<__m512i>(v));
-#endif
-  std::memcpy(p, &v, n * sizeof(T));
-}
 
 // An operand: n numbers, or one that stands for all.
 template <class T, bool SINGLE>
@@ -69,7 +36,7 @@ void loop(T* d, const T* pa, const T* pb, const T* pc, std::int64_t n) {
   using A = Operand<T, (SINGLES & 1) != 0>;
   using B = Operand<T, ARITY < 2 || (SINGLES & 2) != 0>;
   using C = Operand<T, ARITY < 3 || (SINGLES & 4) != 0>;
-  constexpr int W = VectorOf<T>::width;
+  constexpr int W = WIDTH<T>;
   A a = A::of(pa);
   B b = B::of(ARITY < 2 ? pa : pb);
   C c = C::of(ARITY < 3 ? pa : pc);

@@ -163,6 +163,8 @@ class Direct {
   std::size_t scratch() const { return scratch_; }
   void run(const Run& run, const Operands& operands, std::byte* scratch) const;
   std::string how() const;
+  // The bare sums of one pixel and block of an uncopied input, slowly.
+  Block sums(const Operands& operands, Index n, Index block, Index y, Index x) const;
 
  private:
   struct Strip {       // filters that are computed together
@@ -226,6 +228,47 @@ class Lanewise {
   Index row_ = 0;          // of scratch, in elements
   Index thread_size_ = 0;  // scratch of a thread, in elements
   Index chunks_ = 1;
+  std::size_t scratch_ = 0;
+};
+
+// Convolution 3x3 of stride 1 by Winograd's minimal filtering: each tile of SIZE x SIZE outputs takes (SIZE + 2)^2 products per
+// channel and filter instead of 9 SIZE^2. Blocked input and output, constant weights, one group.
+class Winograd {
+ public:
+  Winograd(int size, const Shape& shape, const View& in, const View& out, const View& residual, const Finish& finish,
+           int threads);
+
+  // The tile size which is fastest, 0 when that is none: direct convolution.
+  static int best(const Shape& shape, int threads);
+
+  Index weight_size() const { return spectrum_size_ + direct_.weight_size(); }
+  void pack(const Weights& weights, float* packed, const Run& run) const;
+  std::size_t scratch() const { return scratch_; }
+  void run(const Run& run, const Operands& operands, std::byte* scratch) const;
+  std::string how() const;
+
+ private:
+  template <int SIZE>
+  void transform_input(const Operands& operands, Index tile0, Index count, Index block0, Index block1, float* spectra) const;
+  void multiply(const float* weights, const float* spectra, Index count, Index point, Index strip, float* products) const;
+  template <int SIZE>
+  void transform_output(const Operands& operands, Index tile0, Index count, Index block, const float* products,
+                        Index stride) const;
+  template <int SIZE>
+  void run_size(const Run& run, const Operands& operands, float* scratch) const;
+  Index spectrum_stride(Index count) const;  // of input, between points
+  Index product_stride(Index blocks, Index count) const;
+
+  int size_, points_;
+  Shape shape_;
+  View in_, out_, residual_;
+  Finish finish_;
+  Direct direct_;  // for tiles in which something is not finite
+  Index blocks_, filter_blocks_, strips_, tiles_h_, tiles_w_, tiles_;
+  Index spectrum_size_;
+  bool together_;       // all threads work on one part of the tiles at a time, else each on its own
+  Index part_, parts_;  // tiles of a part, and how many parts
+  Index thread_size_ = 0;
   std::size_t scratch_ = 0;
 };
 

@@ -197,6 +197,23 @@ void Direct::compute(const Operands& operands, Index strip0, Index strip1, Index
   }
 }
 
+Block Direct::sums(const Operands& operands, Index n, Index block, Index y, Index x) const {
+  const Strip& strip = strips_[block / GROUP];
+  const float* w = operands.weights + strip.weight + (block - strip.block) * BLOCK;
+  Block sum = zero();
+  for (Index c = 0; c < shape_.group_channels(); c += BLOCK)
+    for (Index ky = 0; ky < shape_.kernel_h; ++ky)
+      for (Index kx = 0; kx < shape_.kernel_w; ++kx) {
+        const Index row = y * shape_.stride_h + ky * shape_.dilate_h - shape_.pad_h;
+        const Index column = x * shape_.stride_w + kx * shape_.dilate_w - shape_.pad_w;
+        const bool inside = row >= 0 && row < shape_.height && column >= 0 && column < shape_.width;
+        const float* from = operands.in + n * given_.batch + c / BLOCK * given_.plane + row * given_.row + column * BLOCK;
+        for (Index i = 0; i < std::min<Index>(BLOCK, shape_.group_channels() - c); ++i, w += strip.blocks * BLOCK)
+          sum = fma(sum, load(w), inside ? from[i] : 0.f);
+      }
+  return sum;
+}
+
 void Direct::run(const Run& run, const Operands& operands, std::byte* scratch) const {
   const Index strips = strips_.size();
   for (Index first = 0; first < shape_.batch; first += round_) {

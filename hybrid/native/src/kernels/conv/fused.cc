@@ -115,6 +115,11 @@ std::unique_ptr<Kernel> bind_fused_conv(const Call& call) {
   auto made = [&](auto algorithm) -> std::unique_ptr<Kernel> {
     return std::make_unique<FusedConv<decltype(algorithm)>>(shape, call, bias, residual, std::move(algorithm));
   };
+  const bool threes = shape.kernel_h == 3 && shape.kernel_w == 3 && shape.stride_h == 1 && shape.stride_w == 1 &&
+                      shape.dilate_h == 1 && shape.dilate_w == 1;
+  if (blocked && threes && shape.groups == 1 && call.in[1].constant && !call.precise)
+    if (const int size = Winograd::best(shape, call.threads))
+      return made(Winograd(size, shape, from, to, more, finish, call.threads));
   if (Direct::can(shape, blocked)) return made(Direct(shape, blocked, from, to, more, finish, call.threads));
   if (blocked) return made(Lanewise(shape, from, to, more, finish, call.threads));
   return nullptr;

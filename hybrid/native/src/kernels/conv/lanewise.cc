@@ -85,7 +85,7 @@ void permute(const float* from, const std::int32_t* lanes, Index pixels, float* 
 #if defined(__AVX512F__)
   const __m512i order = _mm512_loadu_si512(lanes);
   for (Index p = 0; p < pixels; ++p)
-    _mm512_storeu_ps(to + p * BLOCK, _mm512_permutexvar_ps(order, _mm512_loadu_ps(from + p * BLOCK)));
+    _mm512_storeu_ps(to + p * BLOCK, _mm512_maskz_permutexvar_ps(0xffff, order, _mm512_loadu_ps(from + p * BLOCK)));
 #else
   for (Index p = 0; p < pixels; ++p)
     for (Index l = 0; l < BLOCK; ++l) to[p * BLOCK + l] = from[p * BLOCK + lanes[l]];

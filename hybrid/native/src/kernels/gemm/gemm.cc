@@ -44,10 +44,10 @@ struct Alone {
 
 struct Band {
   const Product& p;
-  Index begin, rows;   // of A and C
-  Index strips;
-  float* packed_a;
-  float* rooms;        // panel_room for each thread
+  Index begin, rows;  // of A and C
+  float* packed_a;    // null when A is a row that needs no packing
+  float* rooms;       // panel_room for each thread
+  Index strips = divided_up(rows, HEIGHT);
 
   Index strip_begin(Index i) const { return rows * i / strips; }
   Index slice_begin(Index i) const { return p.sizes.k * i / slices_of(p.sizes.k); }
@@ -61,7 +61,7 @@ struct Band {
 
   void compute(Index panel_from, Index panel_to, Index strip_from, Index strip_to, int thread) const {
     const Sizes& s = p.sizes;
-    const bool row = is_row(p), direct = !p.packed && in_place(p.b, s);
+    const bool direct = !p.packed && in_place(p.b, s);
     const Index slices = slices_of(s.k);
     for (Index slice = 0; slice < slices; ++slice) {
       const Index k0 = slice_begin(slice), k = slice_begin(slice + 1) - k0;
@@ -85,13 +85,13 @@ struct Band {
           t.ldb = p.b.ld;
         } else {
           float* room = rooms + thread * panel_room(s);
-          pack_panel(p.b, k0, k, column, t.columns, t.ldb, room);
+          pack_panel(p.b, k0, k, column, t.columns, t.ldb, room, t.ldb);
           t.b = room;
         }
         t.bias = last && p.finish.bias ? p.finish.bias + column : nullptr;
         for (Index strip = strip_from; strip < strip_to; ++strip) {
           const Index r0 = strip_begin(strip), r = strip_begin(strip + 1) - r0;
-          t.a = row ? p.a.data + k0 : packed_a + k0 * rows + r0 * k;
+          t.a = packed_a ? packed_a + k0 * rows + r0 * k : p.a.data + k0;
           t.c = p.c + (begin + r0) * p.ldc + column;
           const float* residual = last ? p.finish.residual : nullptr;
           t.residual = residual ? residual + (begin + r0) * p.finish.residual_ld + column : nullptr;
@@ -121,8 +121,8 @@ void multiply_with(const Product& p, std::byte* scratch, const How& how) {
   float* rooms = packed_a + rounded(band * s.k);
   for (Index begin = 0; begin < s.m; begin += band) {
     const Index rows = std::min(band, s.m - begin);
-    Band work{p, begin, rows, divided_up(rows, HEIGHT), packed_a, rooms};
-    if (!is_row(p)) {
+    Band work{p, begin, rows, is_row(p) ? nullptr : packed_a, rooms};
+    if (work.packed_a) {
       const Index pieces = slices * work.strips, chunks = std::min(pieces, chunks_worth(rows * s.k * 0.2e-9, how.threads()));
       how.parallel(chunks, [&](Index chunk, int) {
         for (Index i = pieces * chunk / chunks; i < pieces * (chunk + 1) / chunks; ++i) work.pack(i % slices, i / slices);
@@ -140,6 +140,10 @@ void multiply_with(const Product& p, std::byte* scratch, const How& how) {
 
 }  // namespace
 
+void each_slice(Index k, const std::function<void(Index, Index)>& f) {
+  for (Index i = 0, slices = slices_of(k); i < slices; ++i) f(k * i / slices, k * (i + 1) / slices - k * i / slices);
+}
+
 Index packed_size(Index n, Index k) { return rounded(n) * k; }
 
 void pack_b(const Operand& b, Index n, Index k, float* to, Pool* pool) {
@@ -147,7 +151,8 @@ void pack_b(const Operand& b, Index n, Index k, float* to, Pool* pool) {
   auto pack = [&](Index i) {
     const Index slice = i / panels, column = i % panels * WIDTH, columns = std::min(WIDTH, n - column);
     const Index k0 = k * slice / slices, depth = k * (slice + 1) / slices - k0;
-    pack_panel(b, k0, depth, column, columns, columns <= 16 ? 16 : WIDTH, to + k0 * rounded(n) + column * depth);
+    const Index width = columns <= 16 ? 16 : WIDTH;
+    pack_panel(b, k0, depth, column, columns, width, to + k0 * rounded(n) + column * depth, width);
   };
   Run run{nullptr, nullptr, nullptr, pool};
   if (!pool || n * k < 1 << 16)
@@ -158,6 +163,22 @@ void pack_b(const Operand& b, Index n, Index k, float* to, Pool* pool) {
 std::size_t scratch_bytes(const Sizes& s, bool packed, int threads) {
   const Index a = rounded(band_of(s) * s.k), rooms = packed ? 0 : threads * panel_room(s);
   return (a + rooms) * sizeof(float);
+}
+
+void pack_a(const Operand& a, Index m, Index k, float* to) {
+  const Product p{{m, 0, k}, a, {}};
+  for (Index begin = 0, band = band_of(p.sizes); begin < m; begin += band) {
+    const Band work{p, begin, std::min(band, m - begin), to + begin * k, nullptr};
+    for (Index i = 0; i < work.strips; ++i)
+      for (Index slice = 0; slice < slices_of(k); ++slice) work.pack(slice, i);
+  }
+}
+
+void multiply_packed(const Product& p, const float* packed_a, Index begin, Index end) {
+  for (Index row = 0, band = band_of(p.sizes); row < p.sizes.m; row += band) {
+    const Band work{p, row, std::min(band, p.sizes.m - row), const_cast<float*>(packed_a) + row * p.sizes.k, nullptr};
+    work.compute(begin / WIDTH, panels_of(end), 0, work.strips, 0);
+  }
 }
 
 void multiply(const Product& product, const Run& run) { multiply_with(product, run.scratch, run); }

@@ -58,12 +58,29 @@ struct Product {
 Index packed_size(Index n, Index k);
 void pack_b(const Operand& b, Index n, Index k, float* to, Pool* pool);
 
+// f(begin, length) for each slice of k, for those who pack B themselves: slice after slice, in each panel after panel, in each
+// k rows of WIDTH columns (16, when the last panel has no more).
+void each_slice(Index k, const std::function<void(Index, Index)>& f);
+
 // Bytes of scratch for multiply, on so many threads.
 std::size_t scratch_bytes(const Sizes& sizes, bool packed, int threads);
 void multiply(const Product& product, const Run& run);
 
-// The same without handing work over, in scratch_bytes(sizes, packed, 1) bytes of scratch: for many products at a time.
+// A packed for multiply_packed: m * k floats. A single row that lies in one piece is packed as it is.
+void pack_a(const Operand& a, Index m, Index k, float* to);
+// Columns [begin, end) of a product on the caller's thread, where both operands are packed; begin and end are multiples of
+// WIDTH, or n.
+void multiply_packed(const Product& product, const float* packed_a, Index begin, Index end);
+
+// As multiply, without handing work over, in scratch_bytes(sizes, packed, 1) bytes of scratch: for many products at a time.
 void multiply_alone(const Product& product, std::byte* scratch);
+
+#if defined(__AVX512F__)
+constexpr int BLOCKS = 2;
+#else
+constexpr int BLOCKS = 1;
+#endif
+constexpr Index WIDTH = 16 * BLOCKS;  // columns of a panel; the last panel may be one block
 
 // Memory for packed weights, aligned to 64 bytes.
 class Floats {

@@ -36,12 +36,12 @@ void transpose(const float* from, Index ld, Index rows, Index k, float* to, Inde
   }
 }
 
-// to (k, width) from k rows of `columns` elements.
-template <Index WIDTH_>
-void copy_rows(const float* from, Index ld, Index k, float* to) {
-  for (Index i = 0; i < k; ++i, from += ld, to += WIDTH_)
+// k rows of so many elements.
+template <Index COLUMNS>
+void copy_rows(const float* from, Index ld, Index k, float* to, Index step) {
+  for (Index i = 0; i < k; ++i, from += ld, to += step)
 #pragma GCC unroll 2
-    for (Index j = 0; j < WIDTH_; j += 16) store(to + j, load(from + j));
+    for (Index j = 0; j < COLUMNS; j += 16) store(to + j, load(from + j));
 }
 
 }  // namespace
@@ -53,14 +53,15 @@ void pack_strip(const Operand& a, Index row, Index rows, Index column, Index k, 
     for (Index r = 0; r < rows; ++r) to[r] = from[r];
 }
 
-void pack_panel(const Operand& b, Index row, Index k, Index column, Index columns, Index width, float* to) {
-  const float* from = b.at(row, column);
+void pack_panel(const Operand& b, Index row, Index k, Index column, Index columns, Index width, float* to, Index step) {
   if (columns < width)
-    for (Index i = 0; i < k; ++i) std::memset(to + i * width + columns, 0, (width - columns) * sizeof(float));
-  if (b.transposed) return transpose(from, b.ld, columns, k, to, width);
-  if (columns == 16) return copy_rows<16>(from, b.ld, k, to);
-  if (columns == WIDTH) return copy_rows<WIDTH>(from, b.ld, k, to);
-  for (Index i = 0; i < k; ++i) std::memcpy(to + i * width, from + i * b.ld, columns * sizeof(float));
+    for (Index i = 0; i < k; ++i) std::memset(to + i * step + columns, 0, (width - columns) * sizeof(float));
+  if (columns <= 0) return;
+  const float* from = b.at(row, column);
+  if (b.transposed) return transpose(from, b.ld, columns, k, to, step);
+  if (columns == 16) return copy_rows<16>(from, b.ld, k, to, step);
+  if (columns == WIDTH) return copy_rows<WIDTH>(from, b.ld, k, to, step);
+  for (Index i = 0; i < k; ++i) std::memcpy(to + i * step, from + i * b.ld, columns * sizeof(float));
 }
 
 }  // namespace gluonnx::gemm

@@ -8,7 +8,8 @@ namespace gluonnx::gemm {
 // Rows [row, row + rows) and columns [column, column + k) of a, as (k, rows).
 void pack_strip(const Operand& a, Index row, Index rows, Index column, Index k, float* to);
 
-// Rows [row, row + k) and columns [column, column + columns) of b, as (k, width) with zeros beyond the columns.
-void pack_panel(const Operand& b, Index row, Index k, Index column, Index columns, Index width, float* to);
+// Rows [row, row + k) and columns [column, column + columns) of b, as (k, width) with zeros beyond the columns, in rows that
+// are `step` apart.
+void pack_panel(const Operand& b, Index row, Index k, Index column, Index columns, Index width, float* to, Index step);
 
 }  // namespace gluonnx::gemm

@@ -6,15 +6,14 @@
 namespace gluonnx::gemm {
 
 #if defined(__AVX512F__)
-constexpr int HEIGHT = 14, BLOCKS = 2;  // 28 sums, 2 registers of B and a broadcast
+constexpr int HEIGHT = 14;  // 28 sums, 2 registers of B and a broadcast
 #elif defined(__AVX__)
-constexpr int HEIGHT = 6, BLOCKS = 1;
+constexpr int HEIGHT = 6;
 #elif defined(__aarch64__)
-constexpr int HEIGHT = 6, BLOCKS = 1;
+constexpr int HEIGHT = 6;
 #else
-constexpr int HEIGHT = 3, BLOCKS = 1;
+constexpr int HEIGHT = 3;
 #endif
-constexpr Index WIDTH = 16 * BLOCKS;  // columns of a panel; the last panel may be one block
 
 // One tile: `rows` (at most HEIGHT) of packed A, k * rows floats; B in rows of `ldb` floats, blocks * 16 of which are read.
 struct Tile {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 #include "../../base/vec.h"
@@ -16,7 +17,9 @@ constexpr int TILE = sizeof(T) >= 4 ? static_cast<int>(LANES * 4 / sizeof(T)) : 
 
 template <class T>
 struct TileRow {
+  using Number = std::conditional_t<std::is_floating_point_v<T>, std::uint32_t, T>;
   typedef T Type __attribute__((vector_size(TILE<T> * sizeof(T))));
+  typedef Number Order __attribute__((vector_size(TILE<T> * sizeof(T))));
 };
 
 // Elements of a and b by turns, of their first (HALF 0) or second halves.
@@ -27,7 +30,8 @@ GX_INLINE typename TileRow<T>::Type alternate(typename TileRow<T>::Type a, typen
 #if defined(__clang__)
   return __builtin_shufflevector(a, b, (HALF * n / 2 + static_cast<int>(I) / 2 + (I % 2 ? n : 0))...);
 #else
-  return __builtin_shuffle(a, b, typename TileRow<T>::Type{static_cast<T>(HALF * n / 2 + I / 2 + (I % 2 ? n : 0))...});
+  return __builtin_shuffle(
+      a, b, typename TileRow<T>::Order{static_cast<typename TileRow<T>::Number>(HALF * n / 2 + I / 2 + (I % 2 ? n : 0))...});
 #endif
 }
 

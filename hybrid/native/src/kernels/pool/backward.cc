@@ -1,152 +1,166 @@
 // What the data of a pooling gets.
-//
-// Windows that lie a stride apart are computed together. For that the columns of a row are kept apart by the rest of their
-// number by the stride ("phases"): what a column of the kernel meets at all windows of a row is one run of memory then.
-#include "../../base/vec.h"
-#include "windows.h"
+#include "lanes.h"
 
 namespace gluonnx {
 namespace {
 
-// Rows with `pad` columns before them, as `stride` phases of `length` elements.
-struct Phases {
-  std::int64_t size, stride, pad, length;
-
-  explicit Phases(const Windows& w) : size(w.size), stride(w.stride), pad(w.pad), length(w.steps + (w.kernel - 1) / w.stride) {}
-  std::int64_t row() const { return stride * length; }
-  // where the column of a kernel begins
-  std::int64_t column(std::int64_t k) const { return k % stride * length + k / stride; }
-
-  void part(const float* __restrict from, float* __restrict to, float border) const {
-    std::fill(to, to + row(), border);
-    each([&](std::int64_t x, std::int64_t at, std::int64_t count) {
-      if (stride == 2)
-        for (std::int64_t i = 0; i < count; ++i) to[at + i] = from[x + 2 * i];
-      else
-        for (std::int64_t i = 0; i < count; ++i) to[at + i] = from[x + i * stride];
-    });
-  }
-  void join(const float* __restrict from, float* __restrict to) const {
-    const std::int64_t pairs = std::min(size / 2, length - (pad + 1) / 2);
-    if (stride == 2 && pairs > 0) {  // both phases at once: whole vectors are stored
-      const float *even = from + column(pad), *odd = from + column(pad + 1);
-      for (std::int64_t i = 0; i < pairs; ++i) {
-        to[2 * i] = even[i];
-        to[2 * i + 1] = odd[i];
+// The first of equal maxima gets all. K: the kernel's height and width, 0 for any; only for windows inside the data.
+template <int K>
+GX_INLINE void to_largest(const float* x, float* dx, std::int64_t slice, std::int64_t row, Block y, Block dy, std::int64_t kd,
+                          std::int64_t kh, std::int64_t kw) {
+  if (K) kd = 1, kh = kw = K;
+  for (std::int64_t d = 0; d < kd; ++d)
+#pragma GCC unroll 3
+    for (std::int64_t h = 0; h < kh; ++h)
+#pragma GCC unroll 3
+      for (std::int64_t w = 0; w < kw; ++w) {
+        const std::int64_t at = d * slice + h * row + w * BLOCK;
+        const Block v = load(x + at);
+        Block given = load(dx + at);
+#pragma GCC unroll 4
+        GX_EACH {
+          given.r[i] += v.r[i] == y.r[i] ? dy.r[i] : Reg{};
+          dy.r[i] = v.r[i] == y.r[i] ? Reg{} : dy.r[i];  // what is left to give
+        }
+        store(dx + at, given);
       }
-      for (std::int64_t x = 2 * pairs; x < size; ++x) to[x] = x + pad < row() ? from[column(x + pad)] : 0.f;
-      return;
-    }
-    if (size + pad > row()) std::fill(to, to + size, 0.f);
-    each([&](std::int64_t x, std::int64_t at, std::int64_t count) {
-      for (std::int64_t i = 0; i < count; ++i) to[x + i * stride] = from[at + i];
-    });
-  }
+}
 
- private:
-  // f(first column, where it is, how many columns a stride apart) for each phase
-  template <class F>
-  void each(F&& f) const {
-    for (std::int64_t p = 0; p < stride; ++p) {
-      const std::int64_t skipped = p < pad ? (pad - p + stride - 1) / stride : 0;
-      const std::int64_t x = p + skipped * stride - pad;
-      if (x >= size) continue;
-      const std::int64_t count = std::min((size - x + stride - 1) / stride, length - skipped);
-      if (count > 0) f(x, p * length + skipped, count);
-    }
-  }
-};
-
+// Sixteen images and channels at a time; images that would not stay in cache in bands of rows.
 template <Fold FOLD>
 class PoolBackward : public Kernel {
  public:
   PoolBackward(std::int64_t planes, const std::vector<Windows>& axes, bool mean, int threads)
-      : planes_(planes), deep_(axes[0]), high_(axes[1]), wide_(axes[2]), phases_(wide_), mean_(mean) {
-    how = "phases";
+      : planes_(planes), deep_(axes[0]), high_(axes[1]), wide_(axes[2]), mean_(mean) {
+    how = "lanes";
     flops = static_cast<double>(planes * deep_.steps * high_.steps * wide_.steps) *
             static_cast<double>(deep_.kernel * high_.kernel * wide_.kernel);
-    for (float count : wide_.count) inverse_.push_back(1.f / count);
-    rows_ = deep_.size * high_.size;
-    // dx; for maxima x too, a row of border and one for what the border gets; what windows are still free, or their values
-    const std::int64_t floats = phases_.row() * (FOLD == Fold::max ? 2 * rows_ + 2 : rows_ + 1) + wide_.steps;
-    each_ = (floats + BLOCK - 1) / BLOCK * BLOCK;
+    band_ = high_.steps;
+    rows_ = high_.size;
+    if (deep_.size == 1 && deep_.kernel == 1) {
+      const std::int64_t row = std::max<std::int64_t>(1, wide_.size * BLOCK * static_cast<std::int64_t>(sizeof(float)));
+      const std::int64_t most = CACHE / row - high_.kernel;
+      band_ = std::clamp<std::int64_t>(most / high_.stride, 1, high_.steps);
+      rows_ = std::min(high_.size, band_ * high_.stride + high_.kernel);
+    }
+    data_ = deep_.size * rows_ * wide_.size * BLOCK;
+    steps_ = deep_.steps * band_ * wide_.steps * BLOCK;
+    each_ = (data_ + steps_) * (FOLD == Fold::max ? 2 : 1);
     scratch = static_cast<std::size_t>(each_) * sizeof(float) * threads;
   }
 
   void run(const Run& run) const override {
-    const float *dy = run.input<float>(0), *x = run.input<float>(1), *y = run.input<float>(2);
-    float* dx = run.output<float>();
-    const std::int64_t volume = rows_ * wide_.size, steps = deep_.steps * high_.steps * wide_.steps;
-    run.ranges(planes_, std::max<std::int64_t>(1, 16384 / (volume + 64)),
-               [&](std::int64_t begin, std::int64_t end, int thread) {
-                 float* memory = reinterpret_cast<float*>(run.scratch) + thread * each_;
-                 for (std::int64_t i = begin; i < end; ++i) {
-                   std::fill(memory, memory + rows_ * phases_.row(), 0.f);
-                   if constexpr (FOLD == Fold::max) to_largest(dy + i * steps, x + i * volume, y + i * steps, memory);
-                   else spread(dy + i * steps, memory);
-                   for (std::int64_t r = 0; r < rows_; ++r)
-                     phases_.join(memory + r * phases_.row(), dx + i * volume + r * wide_.size);
-                 }
-               });
+    run.parallel((planes_ + BLOCK - 1) / BLOCK, [&](std::int64_t i, int thread) {
+      bands(run, reinterpret_cast<float*>(run.scratch) + thread * each_, i * BLOCK, std::min(BLOCK, planes_ - i * BLOCK));
+    });
   }
 
  private:
-  // The first of equal maxima gets all; also the padding can be it, where a window holds nothing finite.
-  void to_largest(const float* dy, const float* x, const float* y, float* dx) const {
-    const std::int64_t row = phases_.row();
-    float *parts = dx + rows_ * row, *border = parts + rows_ * row, *lost = border + row;
-    auto* free = reinterpret_cast<std::int32_t*>(lost + row);
-    for (std::int64_t r = 0; r < rows_; ++r) phases_.part(x + r * wide_.size, parts + r * row, LEAST);
-    std::fill(border, border + row, LEAST);
-    std::fill(lost, lost + row, 0.f);
-    for (std::int64_t z = 0; z < deep_.steps; ++z)
-      for (std::int64_t h = 0; h < high_.steps; ++h, dy += wide_.steps, y += wide_.steps) {
-        std::fill(free, free + wide_.steps, -1);
-        for (std::int64_t kd = 0; kd < deep_.kernel; ++kd)
-          for (std::int64_t kh = 0; kh < high_.kernel; ++kh) {
-            const std::int64_t d = z * deep_.stride - deep_.pad + kd, r = h * high_.stride - high_.pad + kh;
-            const bool inside = d >= 0 && d < deep_.size && r >= 0 && r < high_.size;
-            const std::int64_t at = (d * high_.size + r) * row;
-            for (std::int64_t k = 0; k < wide_.kernel; ++k)
-              claim((inside ? parts + at : border) + phases_.column(k), y, dy, free,
-                    (inside ? dx + at : lost) + phases_.column(k));
-          }
-      }
-  }
+  static constexpr std::int64_t CACHE = 512 << 10;  // bytes of the data that is worked on at a time
 
-  void claim(const float* __restrict x, const float* __restrict y, const float* __restrict dy, std::int32_t* __restrict free,
-             float* __restrict dx) const {
-    for (std::int64_t i = 0; i < wide_.steps; ++i) {
-      const std::int32_t hit = x[i] == y[i] ? free[i] : 0;
-      free[i] ^= hit;
-      dx[i] += hit ? dy[i] : 0.f;
+  void bands(const Run& run, float* memory, std::int64_t first, std::int64_t count) const {
+    const std::int64_t line = wide_.size, area = high_.size * line, volume = deep_.size * area, width = wide_.steps;
+    const std::int64_t plane = high_.steps * width, each = deep_.steps * plane;
+    const float *dy = run.input<float>(0) + first * each, *x = run.input<float>(1) + first * volume;
+    const float* y = run.input<float>(2) + first * each;
+    float* dx = run.output<float>() + first * volume;
+    float *given = memory, *arriving = given + data_, *seen = arriving + steps_, *largest = seen + data_;
+    // rows of dx before `base` are finished; the `kept` rows from there on have got something from the bands before
+    std::int64_t base = 0, kept = 0;
+    for (std::int64_t from = 0; from < high_.steps; from += band_) {
+      const std::int64_t to = std::min(high_.steps, from + band_), reach = std::max(base, high_.end[to - 1]);
+      const std::int64_t done = to < high_.steps ? std::max(base, high_.begin[to]) : high_.size;
+      const std::int64_t rows = reach - base;
+      if (deep_.size == 1) std::fill(given + kept * line * BLOCK, given + rows_ * line * BLOCK, 0.f);
+      else std::fill(given, given + data_, 0.f);
+      for (std::int64_t z = 0; z < deep_.steps; ++z) {
+        const std::int64_t at = z * plane + from * width, pixels = (to - from) * width, here = z * band_ * width * BLOCK;
+        pack_lanes(dy + at, each, count, arriving + here, pixels);
+        if (FOLD == Fold::max) pack_lanes(y + at, each, count, largest + here, pixels);
+      }
+      if (FOLD == Fold::max)
+        for (std::int64_t d = 0; d < deep_.size; ++d)
+          pack_lanes(x + d * area + base * line, volume, count, seen + d * rows_ * line * BLOCK, rows * line);
+      windows(given, arriving, seen, largest, from, to, base);
+      const std::int64_t finished = std::min(done, reach) - base;
+      for (std::int64_t d = 0; d < deep_.size; ++d) {
+        float* out = dx + d * area + base * line;
+        unpack_lanes(given + d * rows_ * line * BLOCK, out, volume, count, finished * line);
+        for (std::int64_t n = 0; n < count; ++n)  // rows that no window sees
+          std::fill(out + n * volume + finished * line, out + n * volume + (done - base) * line, 0.f);
+      }
+      kept = std::max<std::int64_t>(0, reach - done);
+      std::memmove(given, given + finished * line * BLOCK, static_cast<std::size_t>(kept * line * BLOCK) * sizeof(float));
+      base = done;
     }
   }
 
-  // Every element of a window gets what the window got, divided by what a mean counts.
-  void spread(const float* dy, float* dx) const {
-    const std::int64_t row = phases_.row();
-    float *one = dx + rows_ * row, *scaled = one + row;
+  // Windows of the rows [from, to); base: which row of the data the buffers begin with
+  void windows(float* given, const float* arriving, const float* seen, const float* largest, std::int64_t from, std::int64_t to,
+               std::int64_t base) const {
+    const std::int64_t row = wide_.size * BLOCK, slice = rows_ * row;
+    const std::int64_t first = wide_.first_whole(), last = wide_.last_whole();
     for (std::int64_t z = 0; z < deep_.steps; ++z)
-      for (std::int64_t h = 0; h < high_.steps; ++h, dy += wide_.steps) {
-        const float factor = mean_ ? 1.f / (deep_.count[z] * high_.count[h]) : 1.f;
-        for (std::int64_t i = 0; i < wide_.steps; ++i) scaled[i] = mean_ ? dy[i] * (inverse_[i] * factor) : dy[i];
-        std::fill(one, one + row, 0.f);
-        for (std::int64_t k = 0; k < wide_.kernel; ++k) add(scaled, one + phases_.column(k), wide_.steps);
-        for (std::int64_t d = deep_.begin[z]; d < deep_.end[z]; ++d)
-          for (std::int64_t r = high_.begin[h]; r < high_.end[h]; ++r) add(one, dx + (d * high_.size + r) * row, row);
+      for (std::int64_t h = from; h < to; ++h) {
+        const bool inside = deep_.whole(z) && high_.whole(h);
+        const std::int64_t begin = (z * band_ + h - from) * wide_.steps * BLOCK;
+        const std::int64_t corner = (z * deep_.stride - deep_.pad) * slice + (h * high_.stride - high_.pad - base) * row;
+        for (std::int64_t w = 0; w < wide_.steps; ++w) {
+          const Block dy = load(arriving + begin + w * BLOCK);
+          if constexpr (FOLD == Fold::sum) {
+            spread(given, mean_ ? dy * (1.f / (deep_.count[z] * high_.count[h] * wide_.count[w])) : dy, z, h, w, base);
+          } else {
+            const Block y = load(largest + begin + w * BLOCK);
+            const std::int64_t at = corner + (w * wide_.stride - wide_.pad) * BLOCK;
+            const float* x = seen + at;
+            float* dx = given + at;
+            if (!inside || w < first || w >= last) at_border(seen, given, y, dy, z, h, w, base);
+            else if (small_ == 2) to_largest<2>(x, dx, slice, row, y, dy, 1, 2, 2);
+            else if (small_ == 3) to_largest<3>(x, dx, slice, row, y, dy, 1, 3, 3);
+            else to_largest<0>(x, dx, slice, row, y, dy, deep_.kernel, high_.kernel, wide_.kernel);
+          }
+        }
       }
   }
 
-  static void add(const float* __restrict from, float* __restrict to, std::int64_t count) {
-    for (std::int64_t i = 0; i < count; ++i) to[i] += from[i];
+  // Padding counts as the least number, and may be the maximum where a window holds nothing finite.
+  void at_border(const float* seen, float* given, Block y, Block dy, std::int64_t z, std::int64_t h, std::int64_t w,
+                 std::int64_t base) const {
+    const std::int64_t row = wide_.size * BLOCK, slice = rows_ * row;
+    for (std::int64_t kd = 0; kd < deep_.kernel; ++kd)
+      for (std::int64_t kh = 0; kh < high_.kernel; ++kh)
+        for (std::int64_t kw = 0; kw < wide_.kernel; ++kw) {
+          const std::int64_t d = z * deep_.stride - deep_.pad + kd, r = h * high_.stride - high_.pad + kh;
+          const std::int64_t c = w * wide_.stride - wide_.pad + kw;
+          if (d >= 0 && d < deep_.size && r >= 0 && r < high_.size && c >= 0 && c < wide_.size) {
+            const std::int64_t at = d * slice + (r - base) * row + c * BLOCK;
+            Block v = load(seen + at), sum = load(given + at);
+            GX_EACH {
+              sum.r[i] += v.r[i] == y.r[i] ? dy.r[i] : Reg{};
+              dy.r[i] = v.r[i] == y.r[i] ? Reg{} : dy.r[i];
+            }
+            store(given + at, sum);
+          } else {
+            const Block least = splat(LEAST);
+            GX_EACH dy.r[i] = y.r[i] == least.r[i] ? Reg{} : dy.r[i];
+          }
+        }
   }
 
-  std::int64_t planes_, rows_, each_;
+  // Every element of a window gets the same.
+  void spread(float* given, Block dy, std::int64_t z, std::int64_t h, std::int64_t w, std::int64_t base) const {
+    for (std::int64_t d = deep_.begin[z]; d < deep_.end[z]; ++d)
+      for (std::int64_t r = high_.begin[h]; r < high_.end[h]; ++r) {
+        float* row = given + ((d * rows_ + r - base) * wide_.size) * BLOCK;
+        for (std::int64_t c = wide_.begin[w]; c < wide_.end[w]; ++c) store(row + c * BLOCK, load(row + c * BLOCK) + dy);
+      }
+  }
+
+  std::int64_t planes_, band_, rows_, data_, steps_, each_;
   Windows deep_, high_, wide_;
-  Phases phases_;
   bool mean_;
-  std::vector<float> inverse_;
+  // 2 or 3: a kernel of that many rows and columns, for which there is code
+  const std::int64_t small_ = deep_.kernel == 1 && high_.kernel == wide_.kernel && wide_.kernel < 4 ? wide_.kernel : 0;
 };
 
 // One window over everything.

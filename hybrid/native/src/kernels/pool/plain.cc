@@ -1,8 +1,7 @@
 // Pooling of plain data, (N, C, *spatial): rows of a window are folded into one row, and windows along it from that.
-#include <cmath>
-
-#include "../../base/vec.h"
-#include "windows.h"
+#include "../move/move.h"
+#include "lanes.h"
+#include "strips.h"
 
 namespace gluonnx {
 namespace {
@@ -10,7 +9,7 @@ namespace {
 template <Fold FOLD>
 constexpr float START = FOLD == Fold::max ? LEAST : 0.f;
 
-// of more and what is there already; a NaN is no maximum
+// as those of blocks
 template <Fold FOLD>
 GX_INLINE float fold(float all, float more) {
   return FOLD == Fold::max ? (more > all ? more : all) : all + more;
@@ -63,17 +62,71 @@ Across across_of(const Windows& w) {
 // All of a piece of memory. Many sums at a time keep the error low.
 template <Fold FOLD, int POWER>
 float everything(const float* p, std::int64_t count) {
-  constexpr int many = 64;
-  float parts[many];
-  for (int j = 0; j < many; ++j) parts[j] = START<FOLD>;
+  Block all = start<FOLD>();
   std::int64_t i = 0;
-  for (; i + many <= count; i += many)
-    for (int j = 0; j < many; ++j) parts[j] = fold<FOLD>(parts[j], raise<POWER>(p[i + j]));
+  const auto next = [&](std::int64_t at) __attribute__((always_inline)) { return raise<POWER>(load(p + at)); };
+  if (count >= 8 * BLOCK) {
+    Block a = all, b = all, c = all;
+    for (; i + 4 * BLOCK <= count; i += 4 * BLOCK) {
+      all = fold<FOLD>(all, next(i));
+      a = fold<FOLD>(a, next(i + BLOCK));
+      b = fold<FOLD>(b, next(i + 2 * BLOCK));
+      c = fold<FOLD>(c, next(i + 3 * BLOCK));
+    }
+    all = fold<FOLD>(fold<FOLD>(all, a), fold<FOLD>(b, c));
+  }
+  for (; i + BLOCK <= count; i += BLOCK) all = fold<FOLD>(all, next(i));
+  alignas(64) float parts[BLOCK];
+  store(parts, all);
   for (int j = 0; i < count; ++i, ++j) parts[j] = fold<FOLD>(parts[j], raise<POWER>(p[i]));
-  for (int half = many / 2; half; half /= 2)
+#pragma GCC unroll 4
+  for (int half = BLOCK / 2; half; half /= 2)
+#pragma GCC unroll 8
     for (int j = 0; j < half; ++j) parts[j] = fold<FOLD>(parts[j], parts[j + half]);
   return parts[0];
 }
+
+// Small images, sixteen of them side by side.
+template <Fold FOLD, int POWER>
+class LanesPool : public Kernel {
+ public:
+  LanesPool(std::int64_t planes, const std::vector<Windows>& axes, bool mean, int threads)
+      : planes_(planes),
+        strips_(axes, mean),
+        steps_{axes[0].steps, axes[1].steps, axes[2].steps},
+        row_(axes[2].size),
+        slice_(axes[1].size * row_),
+        volume_(axes[0].size * slice_) {
+    how = "lanes";
+    flops = static_cast<double>(planes * each()) * static_cast<double>(axes[0].kernel * axes[1].kernel * axes[2].kernel);
+    scratch = static_cast<std::size_t>((volume_ + each()) * BLOCK * threads) * sizeof(float);
+  }
+
+  void run(const Run& run) const override {
+    run.ranges((planes_ + BLOCK - 1) / BLOCK, grain_of((volume_ + each()) * BLOCK * sizeof(float)),
+               [&](std::int64_t begin, std::int64_t end, int thread) {
+                 float* in = reinterpret_cast<float*>(run.scratch) + thread * (volume_ + each()) * BLOCK;
+                 float* out = in + volume_ * BLOCK;
+                 for (std::int64_t i = begin; i < end; ++i) {
+                   const std::int64_t first = i * BLOCK, count = std::min(BLOCK, planes_ - first);
+                   pack_lanes(run.input<float>(0) + first * volume_, volume_, count, in, volume_);
+                   for (std::int64_t z = 0; z < steps_[0]; ++z)
+                     for (std::int64_t y = 0; y < steps_[1]; ++y)
+                       strips_.row(in, slice_ * BLOCK, row_ * BLOCK, out + (z * steps_[1] + y) * steps_[2] * BLOCK, z, y);
+                   unpack_lanes(out, run.output<float>() + first * each(), each(), count, each());
+                 }
+               });
+  }
+
+ private:
+  std::int64_t each() const { return steps_[0] * steps_[1] * steps_[2]; }
+
+  std::int64_t planes_;
+  Strips<FOLD, POWER> strips_;
+  std::int64_t steps_[3], row_, slice_, volume_;
+};
+
+constexpr std::size_t LARGEST = 1 << 20;  // bytes of sixteen images that may go side by side
 
 // Windows in up to three axes; missing ones come first and are one long.
 template <Fold FOLD, int POWER>
@@ -158,7 +211,16 @@ class PlainPool : public Kernel {
   std::vector<float> inverse_;
 };
 
-std::int64_t planes_of(const Tensor& t) { return t.shape[0] * t.shape[1]; }
+template <Fold FOLD, int POWER>
+std::unique_ptr<Kernel> make(const Call& call, const std::vector<Windows>& axes, bool mean) {
+  const Tensor& in = call.in[0];
+  const std::int64_t planes = in.shape[0] * in.shape[1], volume = axes[0].size * axes[1].size * axes[2].size;
+  const bool whole = axes[0].steps * axes[1].steps * axes[2].steps == 1;
+  // rows that hardly fill a register or two are better taken across images
+  if (!whole && planes >= BLOCK / 2 && axes[2].size <= 64 && volume * BLOCK * sizeof(float) <= LARGEST)
+    return std::make_unique<LanesPool<FOLD, POWER>>(planes, axes, mean, call.threads);
+  return std::make_unique<PlainPool<FOLD, POWER>>(planes, axes, mean, call.threads);
+}
 
 }  // namespace
 
@@ -166,18 +228,18 @@ std::unique_ptr<Kernel> bind_pooling(const Call& call) {
   const Tensor &in = call.in[0], &out = call.out[0];
   const Pooling pooling(call.attrs, {in.shape.begin() + 2, in.shape.end()}, {out.shape.begin() + 2, out.shape.end()});
   if (pooling.channels_last) return nullptr;
-  auto axes = in_three(pooling.axes);
-  if (pooling.fold == Fold::max) return std::make_unique<PlainPool<Fold::max, 1>>(planes_of(in), axes, false, call.threads);
-  if (pooling.power == 3) return std::make_unique<PlainPool<Fold::sum, 3>>(planes_of(in), axes, false, call.threads);
-  if (pooling.power == 2) return std::make_unique<PlainPool<Fold::sum, 2>>(planes_of(in), axes, false, call.threads);
-  return std::make_unique<PlainPool<Fold::sum, 1>>(planes_of(in), axes, pooling.mean, call.threads);
+  const auto axes = in_three(pooling.axes);
+  if (pooling.fold == Fold::max) return make<Fold::max, 1>(call, axes, false);
+  if (pooling.power == 3) return make<Fold::sum, 3>(call, axes, false);
+  if (pooling.power == 2) return make<Fold::sum, 2>(call, axes, false);
+  return make<Fold::sum, 1>(call, axes, pooling.mean);
 }
 
 std::unique_ptr<Kernel> bind_adaptive_pooling(const Call& call) {
   const Tensor &in = call.in[0], &out = call.out[0];
   call.attrs.ignore("output_size");  // the output's
-  auto axes = in_three({Windows::adaptive(in.shape[2], out.shape[2]), Windows::adaptive(in.shape[3], out.shape[3])});
-  return std::make_unique<PlainPool<Fold::sum, 1>>(planes_of(in), axes, true, call.threads);
+  const auto axes = in_three({Windows::adaptive(in.shape[2], out.shape[2]), Windows::adaptive(in.shape[3], out.shape[3])});
+  return make<Fold::sum, 1>(call, axes, true);
 }
 
 }  // namespace gluonnx

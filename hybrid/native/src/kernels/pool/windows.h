@@ -40,6 +40,7 @@ struct Windows {
     }
     return w;
   }
+  bool whole(std::int64_t step) const { return end[step] - begin[step] == kernel; }
   // steps [first, last) whose windows lie inside the data from end to end
   std::int64_t first_whole() const { return std::min(steps, (pad + stride - 1) / stride); }
   std::int64_t last_whole() const {

@@ -1,0 +1,167 @@
+// LayerNorm, InstanceNorm and GroupNorm: mean and variance over contiguous elements; LayerNorm over any other axis by columns.
+#include "common.h"
+
+namespace gluonnx {
+namespace {
+
+enum class Third { deviation, variance };  // what the third output is
+
+// Rows of n contiguous elements, each with its own mean and variance.
+class RowNorm : public Kernel {
+ public:
+  std::int64_t rows = 0, n = 0;
+  float eps = 0;
+  Third third = Third::deviation;
+  bool each = false;           // gamma and beta of each element of a row (LayerNorm); else of row % parameters
+  std::int64_t parameters = 1;
+
+  void run(const Run& run) const override {
+    const float *x = run.input<float>(0), *gamma = run.input<float>(1), *beta = run.input<float>(2);
+    float *y = run.output<float>(0), *means = run.output<float>(1), *thirds = run.output<float>(2);
+    run.ranges(rows, static_cast<std::int64_t>(20e3 / (0.25 * static_cast<double>(n) + 20)) + 1,
+               [&](std::int64_t begin, std::int64_t end, int) {
+                 for (std::int64_t i = begin; i < end; ++i) {
+                   std::int64_t at = each ? 0 : i % parameters;
+                   row(x + i * n, y + i * n, gamma + at, beta + at, means + i, thirds + i);
+                 }
+               });
+  }
+
+ private:
+  void row(const float* x, float* y, const float* gamma, const float* beta, float* mean_out, float* third_out) const {
+    // What rounding the mean leaves over would show where the mean is far larger than the deviation.
+    const double count = static_cast<double>(n);
+    const double exact = sum_over(n, [&](std::int64_t i, auto k) { return get(x + i, k); }) / count;
+    const float mean = static_cast<float>(exact), rest = static_cast<float>(exact - mean);
+    const double squares = sum_over(n, [&](std::int64_t i, auto k) {
+      Reg d = get(x + i, k) - mean;
+      return d * d;
+    });
+    const float variance = static_cast<float>(squares / count - static_cast<double>(rest) * rest);
+    const float deviation = std::sqrt(variance + eps), factor = 1 / deviation;
+    *mean_out = mean;
+    *third_out = third == Third::deviation ? deviation : variance;
+    if (each) {
+      const float shift = -rest * factor;
+      each_vector(n, [&](std::int64_t i, auto k) {
+        put(y + i, ((get(x + i, k) - mean) * factor + shift) * get(gamma + i, k) + get(beta + i, k), k);
+      });
+    } else {
+      const float scale = *gamma * factor, shift = *beta - rest * scale;
+      each_vector(n, [&](std::int64_t i, auto k) { put(y + i, (get(x + i, k) - mean) * scale + shift, k); });
+    }
+  }
+};
+
+constexpr std::int64_t COLUMNS = 256;  // taken at a time: their sums stay in the first cache
+
+// LayerNorm over an axis with others behind it.
+class ColumnNorm : public Kernel {
+ public:
+  ColumnNorm(Around shape, float eps) : shape_(shape), eps_(eps) { how = "columns"; }
+
+  void run(const Run& run) const override {
+    const float *x = run.input<float>(0), *gamma = run.input<float>(1), *beta = run.input<float>(2);
+    float *y = run.output<float>(0), *means = run.output<float>(1), *deviations = run.output<float>(2);
+    const std::int64_t pieces = (shape_.after + COLUMNS - 1) / COLUMNS;
+    const double cost = 0.4 * static_cast<double>(shape_.size * std::min(shape_.after, COLUMNS)) + 50;
+    run.ranges(shape_.before * pieces, static_cast<std::int64_t>(20e3 / cost) + 1,
+               [&](std::int64_t begin, std::int64_t end, int) {
+                 for (std::int64_t i = begin; i < end; ++i) {
+                   std::int64_t image = i / pieces, start = i % pieces * COLUMNS;
+                   std::int64_t at = image * shape_.size * shape_.after + start, to = image * shape_.after + start;
+                   columns(x + at, y + at, gamma, beta, means + to, deviations + to, std::min(COLUMNS, shape_.after - start));
+                 }
+               });
+  }
+
+ private:
+  void columns(const float* x, float* y, const float* gamma, const float* beta, float* means, float* deviations,
+               std::int64_t width) const {
+    alignas(64) float factor[COLUMNS];
+    const float count = static_cast<float>(shape_.size);
+    add_up(width, means, [&](std::int64_t k, std::int64_t j, auto m) { return get(x + k * shape_.after + j, m); });
+    each_vector(width, [&](std::int64_t j, auto m) { put(means + j, get(means + j, m) / count, m); });
+    add_up(width, deviations, [&](std::int64_t k, std::int64_t j, auto m) {
+      Reg d = get(x + k * shape_.after + j, m) - get(means + j, m);
+      return d * d;
+    });
+    each_vector(width, [&](std::int64_t j, auto m) {
+      Reg d = sqrt(get(deviations + j, m) / count + eps_);
+      put(deviations + j, d, m);
+      put(factor + j, 1.f / d, m);
+    });
+    for (std::int64_t k = 0; k < shape_.size; ++k)
+      each_vector(width, [&](std::int64_t j, auto m) {
+        std::int64_t at = k * shape_.after + j;
+        put(y + at, (get(x + at, m) - get(means + j, m)) * get(factor + j, m) * gamma[k] + beta[k], m);
+      });
+  }
+
+  // totals[j] = sum of f(k, j) over k, in pieces so that long sums lose little
+  template <class F>
+  void add_up(std::int64_t width, float* totals, F f) const {
+    alignas(64) float part[COLUMNS];
+    std::fill(totals, totals + width, 0.f);
+    std::fill(part, part + width, 0.f);
+    for (std::int64_t k = 0; k < shape_.size; ++k) {
+      each_vector(width, [&](std::int64_t j, auto m) { put(part + j, get(part + j, m) + f(k, j, m), m); });
+      if (k % 64 == 63 || k + 1 == shape_.size)
+        each_vector(width, [&](std::int64_t j, auto m) {
+          put(totals + j, get(totals + j, m) + get(part + j, m), m);
+          put(part + j, Reg{}, m);
+        });
+    }
+  }
+
+  Around shape_;
+  float eps_;
+};
+
+bool all_float(const Call& call) {
+  for (const auto& t : call.in)
+    if (t.dtype != DType::f32) return false;
+  return true;
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> bind_LayerNorm(const Call& call) {
+  call.attrs.ignore("output_mean_var");
+  float eps = static_cast<float>(call.attrs.real("eps"));
+  Around shape(call.in[0].shape, call.attrs.integer("axis"));
+  if (!all_float(call)) return nullptr;
+  if (shape.after != 1) return std::make_unique<ColumnNorm>(shape, eps);
+  auto kernel = std::make_unique<RowNorm>();
+  kernel->rows = shape.before;
+  kernel->n = shape.size;
+  kernel->eps = eps;
+  kernel->each = true;
+  kernel->flops = 8.0 * static_cast<double>(call.in[0].size());
+  return kernel;
+}
+
+std::unique_ptr<Kernel> bind_InstanceNorm(const Call& call) {
+  auto kernel = std::make_unique<RowNorm>();
+  kernel->eps = static_cast<float>(call.attrs.real("eps"));
+  if (!all_float(call)) return nullptr;
+  const auto& shape = call.in[0].shape;
+  kernel->rows = shape[0] * shape[1];
+  kernel->n = kernel->rows ? call.in[0].size() / kernel->rows : 0;
+  kernel->parameters = shape[1];
+  kernel->third = Third::variance;
+  return kernel;
+}
+
+std::unique_ptr<Kernel> bind_GroupNorm(const Call& call) {
+  auto kernel = std::make_unique<RowNorm>();
+  call.attrs.ignore("output_mean_var");
+  kernel->eps = static_cast<float>(call.attrs.real("eps"));
+  kernel->parameters = call.attrs.integer("num_groups");
+  if (!all_float(call)) return nullptr;
+  kernel->rows = call.in[0].shape[0] * kernel->parameters;
+  kernel->n = kernel->rows ? call.in[0].size() / kernel->rows : 0;
+  return kernel;
+}
+
+}  // namespace gluonnx

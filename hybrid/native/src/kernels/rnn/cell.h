@@ -1,0 +1,35 @@
+// What a recurrent layer does with the sums of a step: gates, memory cells and the new state.
+#pragma once
+
+#include "../../base/math.h"
+#include "../../base/tensor.h"
+
+namespace gluonnx::rnn {
+
+enum class Mode { relu, tanh, lstm, gru };
+
+constexpr std::int64_t gates_of(Mode m) { return m == Mode::lstm ? 4 : m == Mode::gru ? 3 : 1; }
+// What a step leaves for its gradient, in units: i f g o and the cell of an LSTM; r, z, n and what n gets from the state of
+// a GRU.
+constexpr std::int64_t kept_of(Mode m) { return m == Mode::lstm ? 5 : m == Mode::gru ? 4 : 0; }
+
+// One step of up to 16 units of one sequence. All gates are 16 floats, `apart` from one another.
+struct Cell {
+  const float* given;     // what the input gives to the gates, biases included
+  const float* recalled;  // what the state gives
+  std::int64_t apart;
+  const float* new_bias;  // of what n recalls, GRU only
+  const float* before;    // the state before, GRU only
+  float* cell;            // 16 floats, LSTM only: the cell before, and after
+  float* after;           // the new state
+  int count;              // units that exist
+  // for the gradient, null when there will be none
+  float* kept;            // gates, `size` from one another
+  float* kept_cell;
+  std::int64_t size;
+};
+
+using Step = void (*)(const Cell&);
+Step step_of(Mode mode);
+
+}  // namespace gluonnx::rnn

@@ -1,0 +1,70 @@
+"""Graphs after the passes, run by NumPy: fused operators have NumPy's rules, so that nothing here needs the compiled part."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+
+from hybrid.graph.executor import Program
+from hybrid.graph.graph import Entry, Graph, Node
+from hybrid.graph.infer import infer
+from hybrid.graph.passes import PASSES, Context, Optimized, optimize
+from hybrid.op import lookup
+
+NATIVE = frozenset(
+    f"_fused_{name}" for name in ("chain", "concat", "conv", "dense", "pack", "pool", "unpack")
+)
+"""The operators that passes make when they have kernels."""
+ALL = (*PASSES, "hoisting")
+Arrays = Mapping[str, np.ndarray]
+
+
+def context_of(graph: Graph, feeds: Arrays, params: Arrays, *, training: bool = False, native: Any = NATIVE) -> Context:
+    """What passes are told of a graph."""
+    given = {**params, **feeds}
+    shapes, dtypes = ({k: getattr(v, what) for k, v in given.items()} for what in ("shape", "dtype"))
+    found = infer(graph, shapes, dtypes, default_dtype="float32", values=params)
+    return Context(found, constants=params.keys(), training=training, native=native)
+
+
+def optimized(
+    graph: Graph, feeds: Arrays, params: Arrays, without: Collection[str] = (), *, training: bool = False
+) -> Optimized:
+    """The graph after all passes but those left out."""
+    return optimize(graph, context_of(graph, feeds, params, training=training), without)
+
+
+def plainly(graph: Graph, feeds: Arrays, params: Arrays, *, training: bool = False) -> list[np.ndarray]:
+    """The outputs of the graph as it is."""
+    program = Program(graph, params, native=False, training=training)
+    return program.run({k: v for k, v in feeds.items() if k in program.inputs}, rng=np.random.default_rng(0))
+
+
+def run(found: Optimized, feeds: Arrays, params: Arrays, *, training: bool = False) -> list[np.ndarray]:
+    """The outputs of what the passes have made."""
+    made: dict[str, np.ndarray] = {}
+    if found.constant is not None:
+        made = dict(zip(found.feeds, plainly(found.constant, {}, params), strict=True))
+    assert found.fixed <= params.keys()
+    return plainly(found.main, feeds, {**params, **made}, training=training)
+
+
+def counted(graph: Graph | None) -> Counter[str]:
+    """How many nodes there are of each operator."""
+    return Counter(n.op.name for n in (graph.nodes if graph else ()) if n.op is not None)
+
+
+def var(name: str) -> Entry:
+    return Entry(Node(None, name))
+
+
+def apply(op: str, *inputs: Entry, name: str = "", **attrs: Any) -> Entry:
+    """The first output of a new node."""
+    apply.count += 1
+    return Entry(Node(lookup(op).bind(**attrs), name or f"{op.strip('_').lower()}{apply.count}", inputs))
+
+
+apply.count = 0
