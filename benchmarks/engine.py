@@ -2,10 +2,11 @@
 
     python benchmarks/engine.py [--networks NAME ...] [--batch 1 8] [--threads 1 2] [--mxnet PYTHON] [--json] [SECTION ...]
 
-Every engine runs in a process of its own with the same number of threads, on the same exported network (benchmarks/networks.py), and
-takes its turns with the others: A B A B, in blocks of some tenths of a second. Reported are medians with the fastest and slowest
-tenth, and ratios: their time over ours, so that more is better for us, with what is asked for in brackets. What they compute is
-compared as well: engines that differ by more than 1e-4 of an output's scale are an error, and the exit status is 1.
+Every engine runs in a process of its own with the same number of threads, on the same exported network
+(benchmarks/networks.py), and takes its turns with the others: A B A B, in blocks of some tenths of a second. Reported are
+medians with the fastest and slowest tenth, and ratios: their time over ours, so that more is better for us, with what is asked
+for in brackets, and the ratio of the fastest calls, which a busy machine disturbs least. What they compute is compared as
+well: engines that differ by more than 1e-4 of an output's scale are an error, and the exit status is 1.
 
 Ours is called as a user would: SymbolBlock.imports, hybridize(static_alloc, static_shape), NDArrays in, wait_to_read. onnxruntime
 has all optimisations on a clean model. MXNet runs its fused path (oneDNN subgraphs, static memory).
@@ -101,7 +102,11 @@ class Bench:
         self.tell(f"{name}: batch {batch}, {threads} thread(s)")
         seconds = self.options.seconds
         found = in_turns({k: s.times for k, s in engines.items()}, seconds, self.options.repeats)
-        return row | {"seconds": {k: t.as_dict() for k, t in found.items()}, "ratio": ratios(found), "best": fastest(found)}
+        return row | {
+            "seconds": {k: t.as_dict() for k, t in found.items()},
+            "ratio": ratios(found),
+            "best": fastest(found),
+        }
 
     def networks(self) -> Iterator[Row]:
         """The table."""
@@ -143,7 +148,9 @@ class Bench:
                     self.tell(name)
                     batch = BATCHES[name]
                     losses = {k: s.ask("train", name=name, batch=batch)["losses"] for k, s in engines.items()}
-                    found = in_turns({k: s.times for k, s in engines.items()}, self.options.seconds, self.options.repeats)
+                    found = in_turns(
+                        {k: s.times for k, s in engines.items()}, self.options.seconds, self.options.repeats
+                    )
                     row: Row = {"name": name, "batch": batch, "threads": threads, "losses": losses}
                     if MXNET in losses:
                         off = max(abs(a / b - 1) for a, b in zip(losses[OURS], losses[MXNET]))
@@ -272,7 +279,7 @@ def machine() -> Row:
 
 def line(row: Row) -> str:
     """A row as a person reads it."""
-    parts = [f"{row['name'][:64]:<22}"]
+    parts = [f"{row['name']:<22}"]
     parts += [f"{short} {row[key]}" for key, short in (("batch", "n"), ("threads", "t")) if key in row]
     for kind, t in row.get("seconds", {}).items():
         parts.append(f"{kind} {t['median'] * 1e3:.4g} ({t['low'] * 1e3:.4g}-{t['high'] * 1e3:.4g}) ms")
@@ -297,7 +304,9 @@ def means(rows: list[Row]) -> list[Row]:
     for batch, threads in dict.fromkeys((r["batch"], r["threads"]) for r in rows):
         same = [r["ratio"] for r in rows if (r["batch"], r["threads"]) == (batch, threads)]
         mean = {k: math.exp(statistics.fmean(math.log(r[k]) for r in same)) for k in same[0]}
-        out.append({"name": "geometric mean", "batch": batch, "threads": threads, "ratio": mean, "target": {THEIRS: 1.5}})
+        out.append(
+            {"name": "geometric mean", "batch": batch, "threads": threads, "ratio": mean, "target": {THEIRS: 1.5}}
+        )
     return out
 
 
@@ -332,7 +341,9 @@ def main() -> int:
         print(json.dumps({"section": section, **row}) if options.json else line(row), flush=True)
 
     facts = machine()
-    print(json.dumps({"section": "machine", **facts}) if options.json else ", ".join(f"{k} {v}" for k, v in facts.items()))
+    print(
+        json.dumps({"section": "machine", **facts}) if options.json else ", ".join(f"{k} {v}" for k, v in facts.items())
+    )
     for section in asked:
         if not options.json:
             print(f"\n{section}")

@@ -197,11 +197,9 @@ def fill(net: Any, array: Callable[[np.ndarray], Any], scale: float | None = Non
     random = np.random.default_rng(0)
     for name, parameter in net.collect_params().items():
         shape = parameter.shape
-        if name.endswith("running_var"):
+        if name.endswith(("_var", "gamma")):
             value = random.uniform(0.8, 1.2, shape)
-        elif name.endswith("gamma"):
-            value = random.uniform(0.8, 1.2, shape)
-        elif name.endswith(("bias", "beta", "running_mean")):
+        elif name.endswith(("bias", "beta", "_mean")):
             value = np.float32(0.05) * random.standard_normal(shape, np.float32)
         else:
             deviation = np.float32(scale or np.sqrt(2 / np.prod(shape[1:])))

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 
 WORKER = Path(__file__).with_name("worker.py")
+BYTECODE = Path(tempfile.gettempdir()) / "gluonnx-bytecode"
 
 
 class WorkerFailed(RuntimeError):
@@ -26,13 +28,15 @@ class Side:
     def __init__(self, kind: str, threads: int, python: str = sys.executable):
         self.kind = kind
         told = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(threads))
+        told["PYTHONPYCACHEPREFIX"] = str(BYTECODE)  # modules are compiled once, as those of an installed package are
+        inherited = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
         self._process = subprocess.Popen(
             [python, "-W", "ignore", str(WORKER), kind, str(threads)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL if kind == "mxnet" else None,
             text=True,
-            env={**os.environ, **told},
+            env={**inherited, **told},
         )
 
     def ready(self) -> None:

@@ -1,4 +1,4 @@
-"""One engine in a process of its own, for benchmarks/sides.py: reads requests from its standard input and answers them, JSON by line.
+"""One engine in a process of its own, for benchmarks/sides.py: reads requests from its standard input and answers, JSON by line.
 
     python benchmarks/worker.py hybrid|mxnet|onnxruntime THREADS
 
@@ -30,6 +30,7 @@ class Gluon:
 
     def __init__(self, package: str, threads: int):
         self.mx = importlib.import_module(package)
+        importlib.import_module(f"{package}.gluon")  # which this package imports when it is first used
         self.fused = {"static_alloc": True, "static_shape": True}
         if package == "hybrid":
             importlib.import_module("hybrid.native").set_num_threads(threads)

@@ -1,4 +1,4 @@
-"""How fast a model runs on our engine and on onnxruntime, on the same inputs with the same threads, in turns; and where our time goes."""
+"""How fast a model runs on our engine and on onnxruntime: same inputs, same threads, in turns. And where our time goes."""
 
 from __future__ import annotations
 
@@ -102,8 +102,8 @@ def bench(
     """Measure a model on both engines.
 
     model: what open_model takes; a symbol is converted for onnxruntime, an ONNX model is imported for ours. inputs: shapes or
-    arrays by name, for what the model does not tell. batch: the first size of all inputs. threads: of both; by default as many as our
-    engine uses. seconds: of each engine, in so many rounds. profile: also time every step of ours.
+    arrays by name, for what the model does not tell. batch: the first size of all inputs. threads: of both; by default as many
+    as our engine uses. seconds: of each engine, in so many rounds. profile: also time every step of ours.
     Raises BadInput, converters.UnsupportedModel, EngineError or hybrid's errors.
     """
     tell = progress or (lambda _text: None)

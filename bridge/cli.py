@@ -234,7 +234,9 @@ def bench(
     input: InputOption = None,
     inputs: FeedsOption = None,
     batch: Annotated[int | None, typer.Option(min=1, help="The first size of every input.")] = None,
-    threads: Annotated[int | None, typer.Option(min=1, help="Of both engines; by default as many as ours uses.")] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Of both engines; by default as many as ours uses.")
+    ] = None,
     seconds: Annotated[float, typer.Option(help="How long each engine runs.")] = 2.0,
     profile: Annotated[bool, typer.Option("--profile", help="Also the time of every step.")] = False,
     seed: Seed = 0,

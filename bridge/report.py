@@ -200,7 +200,15 @@ def inspected(result: InspectResult) -> RenderableType:
 def benched(results: Sequence[BenchResult]) -> RenderableType:
     """How fast models run, and the steps of those that were profiled."""
     table = Table(box=None, pad_edge=False)
-    for column in ("model", "inputs", "threads", *(f"{e} ms" for e in results[0].seconds), "ratio", "max rel", "verdict"):
+    for column in (
+        "model",
+        "inputs",
+        "threads",
+        *(f"{e} ms" for e in results[0].seconds),
+        "ratio",
+        "max rel",
+        "verdict",
+    ):
         table.add_column(column, justify="left" if column in ("model", "inputs", "verdict") else "right")
     for r in results:
         times = [f"{t['median'] * 1e3:.4g} ({t['low'] * 1e3:.4g}-{t['high'] * 1e3:.4g})" for t in r.seconds.values()]

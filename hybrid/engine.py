@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from . import native  # noqa: F401  what it does at exit has to come after what is done here
 from .error import MXNetError
 
 PENDING_TASKS = 1000

@@ -21,7 +21,7 @@ import numpy as np
 
 from .. import native
 from ..op import Op, Spec
-from ..ops.fused import BLOCK, Chain, Conv, Join, Pack, Pool
+from ..ops.fused import BLOCK, Chain, Conv, Join, Pack, Pool, Unpack
 from ..ops.shape import Reshaping
 from ..shapes import is_known
 from .executor import Program
@@ -220,7 +220,7 @@ class Lowered:
     def _go(
         self, call: Callable[..., Any], arrays: Sequence[np.ndarray], versions: Any, rng: Any
     ) -> tuple[list[np.ndarray], Any]:
-        if self._watched:
+        if self._fixed:
             state = list(map(id, arrays)) if versions is None else versions
             state = [state[i] for i in self._watched]
             if state != self._seen:
@@ -259,6 +259,13 @@ class Lowered:
         results = self._perform(node, arrays, specs, rng)
         for out, result in zip(outputs, results):
             (out.view(result.dtype) if out.dtype != result.dtype else out)[...] = result
+
+
+def _reads_blocks(op: Op, position: int) -> bool:
+    """Whether an operator takes this input in blocks, whoever made it: a constant, say."""
+    if isinstance(op, Conv):
+        return (position == 0 and op.blocked) or op.takes()[position] == "residual"
+    return isinstance(op, Pool | Join | Unpack)
 
 
 _PLAIN = 0x101
@@ -315,6 +322,9 @@ class _Build:
             self.dtype_of[name] = own.dtype
             own.storage = _Storage(INPUT, inputs[name]) if name in inputs else _Storage(CONSTANT, constants[name])
             return
+        for position, entry in enumerate(node.inputs):
+            if entry.node.is_variable and _reads_blocks(op, position):
+                self.tensor(entry).blocked = True
         if isinstance(op, Reshaping):
             own.whole = self.tensor(node.inputs[0])
             own.whole.plain = True
@@ -346,6 +356,8 @@ class _Build:
         for node in self.nodes:
             if isinstance(node.op, Conv) and node.op.blocked:
                 root, _ = self.tensor(node.inputs[0]).root()
+                if root.storage.kind != ARENA:  # type: ignore[union-attr]
+                    continue
                 h, w = (p if p <= WIDEST else 0 for p in node.op.pad)
                 root.halo = (max(root.halo[0], h), max(root.halo[1], w))
         for tensor in self.of.values():
@@ -476,7 +488,7 @@ def attributes(op: Op, training: bool) -> dict[str, Any] | None:
             value = tuple(value)
         if isinstance(value, tuple) and value and all(type(v) is str for v in value):
             value = " ".join(value)
-        if isinstance(value, tuple) and not all(type(v) is int for v in value):
+        if isinstance(value, tuple) and not all(v is None or type(v) is int for v in value):
             return None
         if value is not None and type(value) not in (bool, int, float, str, tuple):
             return None

@@ -85,7 +85,9 @@ class Folded(_Folding):
         parameters = [make.uniform(4), make.uniform(4), make.uniform(4), make.uniform(4, low=0.5, high=1.5)]
         yield make(make.uniform(4, 3, 2, 2), *parameters, eps=1e-3, fix_gamma=False)
         weight = make.uniform(6, 2, 2, 2)
-        yield make(weight, *parameters, make.uniform(4), eps=1e-3, fix_gamma=True, num_group=2, transposed=True, bias=True)
+        yield make(
+            weight, *parameters, make.uniform(4), eps=1e-3, fix_gamma=True, num_group=2, transposed=True, bias=True
+        )
 
 
 def scaled(weight: np.ndarray, scale: np.ndarray, groups: int | None = None) -> np.ndarray:

@@ -149,7 +149,16 @@ def test_a_model_that_differs_is_told(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def script(*arguments: object, code: int = 0) -> list[dict]:
     """What benchmarks/engine.py says; with this process's packages."""
-    command = [sys.executable, ROOT / "benchmarks" / "engine.py", "--json", "--seconds", "0.02", "--repeats", "1", *arguments]
+    command = [
+        sys.executable,
+        ROOT / "benchmarks" / "engine.py",
+        "--json",
+        "--seconds",
+        "0.02",
+        "--repeats",
+        "1",
+        *arguments,
+    ]
     path = os.pathsep.join(p for p in (str(Path(bridge.__file__).parents[1]), os.environ.get("PYTHONPATH")) if p)
     done = subprocess.run(
         list(map(str, command)), capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": path}

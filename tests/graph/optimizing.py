@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -14,9 +15,8 @@ from hybrid.graph.infer import infer
 from hybrid.graph.passes import PASSES, Context, Optimized, optimize
 from hybrid.op import lookup
 
-NATIVE = frozenset(
-    f"_fused_{name}" for name in ("chain", "concat", "conv", "dense", "pack", "pool", "unpack")
-)
+FUSED = ("chain", "concat", "conv", "dense", "pack", "pool", "unpack")
+NATIVE = frozenset(("LayerNorm", *(f"_fused_{name}" for name in FUSED)))
 """The operators that passes make when they have kernels."""
 ALL = (*PASSES, "hoisting")
 Arrays = Mapping[str, np.ndarray]
@@ -61,10 +61,9 @@ def var(name: str) -> Entry:
     return Entry(Node(None, name))
 
 
-def apply(op: str, *inputs: Entry, name: str = "", **attrs: Any) -> Entry:
+_numbers = itertools.count()
+
+
+def apply(op: str, *inputs: Entry, **attrs: Any) -> Entry:
     """The first output of a new node."""
-    apply.count += 1
-    return Entry(Node(lookup(op).bind(**attrs), name or f"{op.strip('_').lower()}{apply.count}", inputs))
-
-
-apply.count = 0
+    return Entry(Node(lookup(op).bind(**attrs), f"{op.strip('_').lower()}{next(_numbers)}", inputs))

@@ -94,6 +94,8 @@ class Single:
         ]  # fmt: skip
 
 
-def reference(op: Op, arrays: Sequence[np.ndarray], specs: Sequence[Any]) -> tuple[np.ndarray, ...]:
+def reference(
+    op: Op, arrays: Sequence[np.ndarray], specs: Sequence[Any], training: bool = False
+) -> tuple[np.ndarray, ...]:
     """NumPy's answer, with all checks."""
-    return apply(op, arrays, specs, name=op.name)
+    return apply(op, arrays, specs, name=op.name, training=training)

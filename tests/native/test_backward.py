@@ -123,7 +123,7 @@ def transposed(case, adj=0, target=False):
     batch, channels, filters, spatial, kernel, stride, dilate, pad, groups = case
     sizes = zip(spatial, stride, dilate, kernel, pad)
     out = tuple((n - 1) * s + d * (k - 1) + 1 - 2 * p + adj for n, s, d, k, p in sizes)
-    if min(out) < 1 or adj and adj >= min(stride):
+    if min(out) < 1 or (adj and adj >= min(stride)):
         return None
     attrs = {"kernel": kernel, "stride": stride, "dilate": dilate, "num_filter": filters, "num_group": groups}
     attrs |= {"target_shape": out} if target else {"pad": pad, "adj": (adj,) * len(kernel)}

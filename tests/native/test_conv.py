@@ -44,9 +44,9 @@ def arrays_for(op: Conv, batch: int, height: int, width: int, seed: int = 0) -> 
     return arrays
 
 
-def check(op: Conv, arrays: list[np.ndarray], bound: float = 40, **options: Any) -> Single:
+def check(op: Conv, arrays: list[np.ndarray], bound: float = 40, kind: type[Single] = Single, **options: Any) -> Single:
     """Error in epsilons of the output's scale against float64, as far as there are channels."""
-    single = Single(op, arrays, **options)
+    single = kind(op, arrays, **options)
     assert single.there, "no kernel"
     (got,) = single.run(arrays)
     doubles = [np.nan_to_num(a.astype("d")) for a in arrays]
@@ -175,3 +175,57 @@ def test_winograd(level, threads, case, halo):
     arrays = arrays_for(op, *sizes)
     single = check(op, arrays, 80, constants=range(1, 2 + op.bias), halo=halo, threads=threads)
     assert "winograd" in single.program.describe()[0]["how"]
+
+
+class Part(Single):
+    """Operands whose images are parts of larger ones: what a concatenation is made of. The rest of it is NaN."""
+
+    extra = 2
+
+    def _tensor(self, dtype, shape, kind, counts):
+        found = super()._tensor(dtype, shape, kind, counts)
+        if not found[2]:
+            return found
+        return (*found[:5], found[5] // shape[1] * (shape[1] + self.extra), *found[6:])
+
+    def _padded(self, array):
+        padded = super()._padded(array)
+        if padded.ndim != 5:
+            return padded
+        rest = np.full((len(padded), self.extra, *padded.shape[2:]), np.nan, padded.dtype)
+        return np.concatenate([padded, rest], axis=1)
+
+    def run(self, arrays):
+        (out,) = super().run(arrays)
+        assert np.all(out[:, -self.extra :].view(np.uint32) == 0x7F7F7F7F)
+        return [out[:, : -self.extra]]
+
+
+AMONG = {
+    "direct": (conv(32, 40, (3, 3), pad=(1, 1), bias=True, residual=True), 2, 7, 9),
+    "direct 1x1": (conv(32, 40, (1, 1), bias=True, residual=True), 2, 7, 9),
+    "lanewise": (conv(40, 40, (3, 3), pad=(1, 1), num_group=40, residual=True), 2, 9, 9),
+    "groups": (conv(32, 40, (3, 3), pad=(1, 1), num_group=8, bias=True, residual=True), 2, 9, 9),
+    "winograd": WINOGRAD["batch"],
+    "winograd odd": WINOGRAD["odd"],
+}
+
+
+@pytest.mark.parametrize("halo", [(0, 0), (1, 1)], ids=str)
+@pytest.mark.parametrize("case", AMONG)
+def test_parts_of_a_concatenation(level, threads, case, halo):
+    op, *sizes = AMONG[case]
+    check(op, arrays_for(op, *sizes), 80, kind=Part, constants=range(1, 2 + op.bias), halo=halo, threads=threads)
+
+
+@pytest.mark.parametrize("case", AMONG)
+def test_result_in_place_of_residual(level, threads, case):
+    """The same numbers when the output lies where the residual was, and in every run."""
+    op, *sizes = AMONG[case]
+    arrays = arrays_for(op, *sizes)
+    arrays[0][0, 0, 4, 4, 4] = np.inf  # a tile that Winograd has to compute again
+    single = Single(op, arrays, constants=range(1, 2 + op.bias), threads=threads)
+    (want,) = single.run(arrays)
+    residual = arrays[-1].copy()
+    single.program.run([arrays[0], residual], [residual], None)
+    np.testing.assert_array_equal(*(unpack(a, op.num_filter) for a in (residual, want)))

@@ -103,3 +103,221 @@ def test_fused_concat_between_halos_and_in_place(level):
     program.run([plain, b], [result], None)
     np.testing.assert_array_equal(result[:, :16], plain)
     np.testing.assert_array_equal(result[:, 16:], b.transpose(0, 1, 4, 2, 3).reshape(2, 32, 4, 6))
+
+
+CASES = [
+    ("transpose", [(3, 5)], {}),
+    ("transpose", [(2, 3, 4, 5)], {"axes": (0, 2, 1, 3)}),
+    ("transpose", [(2, 65, 70)], {"axes": (0, 2, 1)}),
+    ("transpose", [(1, 128, 12, 64)], {"axes": (0, 2, 3, 1)}),
+    ("transpose", [(2, 57, 33, 3)], {"axes": (0, -1, 1, 2)}),
+    ("transpose", [(2, 3, 57, 33)], {"axes": (0, 2, 3, 1)}),
+    ("transpose", [(2, 4, 33)], {"axes": (0, 2, 1)}),
+    ("transpose", [(33, 2)], {}),
+    ("transpose", [(130, 17)], {}),
+    ("transpose", [(2, 1, 3, 1, 4, 2)], {"axes": (5, 3, 1, 4, 2, 0)}),
+    ("transpose", [(2, 0, 3)], {}),
+    ("transpose", [(7,)], {}),
+    ("transpose", [()], {}),
+    ("_np_transpose", [(4, 6, 5)], {}),
+    ("SwapAxis", [(3, 40, 50)], {"dim1": 0, "dim2": -1}),
+    ("_np_moveaxis", [(3, 4, 5)], {"source": (0, 2), "destination": (-1, 0)}),
+    ("Concat", [(2, 3, 4), (2, 1, 4), (2, 0, 4)], {"num_args": 3}),
+    ("Concat", [(2, 3), (2, 4)], {"num_args": 2, "dim": -1}),
+    ("Concat", [(600, 70), (600, 41)], {"num_args": 2, "dim": 1}),
+    ("_npi_concatenate", [(2, 3), (4, 1)], {"num_args": 2, "axis": None}),
+    ("_npi_concatenate", [(2, 3), (4, 3)], {"num_args": 2, "axis": 0}),
+    ("stack", [(2, 3), (2, 3)], {"num_args": 2, "axis": -1}),
+    ("stack", [(2, 3), (2, 3), (2, 3)], {"num_args": 3, "axis": 1}),
+    ("stack", [()], {"num_args": 1}),
+    ("_npi_stack", [(5,), (5,)], {"num_args": 2, "axis": 0}),
+    ("_npi_vstack", [(3,), (3,)], {"num_args": 2}),
+    ("_npi_hstack", [(3,), (2,)], {"num_args": 2}),
+    ("_npi_hstack", [(3, 2), (3, 4)], {"num_args": 2}),
+    ("_npi_column_stack", [(3,), (3, 2)], {"num_args": 2}),
+    ("_npi_dstack", [(3,), (3,)], {"num_args": 2}),
+    ("SliceChannel", [(2, 6, 5)], {"num_outputs": 3}),
+    ("SliceChannel", [(2, 3, 5)], {"num_outputs": 3, "squeeze_axis": True, "axis": 1}),
+    ("SliceChannel", [(20, 3, 800)], {"num_outputs": 4, "axis": -1}),
+    ("_split_v2", [(7, 3)], {"indices": (0, 2, 2, 5), "axis": 0}),
+    ("_split_v2", [(7, 3)], {"indices": (), "sections": 3, "axis": 0}),
+    ("_npi_hsplit", [(2, 5)], {"indices": (0, 1)}),
+    ("_npi_dsplit", [(2, 1, 5)], {"indices": (0, 1)}),
+    ("slice", [(6, 7, 8)], {"begin": (1, None, -3), "end": (5, None, None)}),
+    ("slice", [(6, 7, 8)], {"begin": (None, 5), "end": (None, None), "step": (-1, -2)}),
+    ("slice", [(6, 7)], {"begin": (9, -20), "end": (-20, 20), "step": (-2, 3)}),
+    ("slice", [(6, 7)], {"begin": (4,), "end": (2,)}),
+    ("slice", [(6, 7)], {"begin": (), "end": ()}),
+    ("slice", [(6, 7)], {"begin": (-9,), "end": (-1,), "step": (None,)}),
+    ("slice_axis", [(4, 5, 6)], {"axis": -2, "begin": -4, "end": None}),
+    ("slice_axis", [(4, 5, 6)], {"axis": 2, "begin": 1, "end": 3}),
+    ("slice_like", [(4, 5, 6), (2, 3, 4)], {}),
+    ("slice_like", [(4, 5, 6), (2, 3)], {"axes": (0, 1)}),
+    ("Crop", [(1, 2, 6, 8)], {"num_args": 1, "h_w": (2, 3), "offset": (1, 2)}),
+    ("Crop", [(1, 2, 6, 8), (1, 2, 3, 3)], {"num_args": 2, "center_crop": True}),
+    ("_slice_assign", [(4, 5), (2, 2)], {"begin": (1, 0), "end": (3, None), "step": (1, 3)}),
+    ("broadcast_to", [(2, 1, 3)], {"shape": (2, 40, 3)}),
+    ("broadcast_to", [(2, 300, 1)], {"shape": (0, 0, 70)}),
+    ("broadcast_to", [(1, 1)], {"shape": (7, 9)}),
+    ("_npi_broadcast_to", [(3, 1)], {"shape": (2, 3, 4)}),
+    ("broadcast_axis", [(1, 3, 1)], {"axis": (0, 2), "size": (2, 4)}),
+    ("broadcast_like", [(1, 3), (4, 3)], {}),
+    ("broadcast_like", [(2, 1, 2), (4, 3)], {"lhs_axes": (1,), "rhs_axes": (0,)}),
+    ("_backward_broadcast_like", [(3, 1), (2, 3, 4)], {}),
+    ("tile", [(2, 3)], {"reps": (2, 1, 3)}),
+    ("tile", [(2, 3, 4)], {"reps": (5,)}),
+    ("tile", [(2, 3)], {"reps": (0, 2)}),
+    ("repeat", [(2, 3, 40)], {"repeats": 3, "axis": 1}),
+    ("repeat", [(2, 3, 40)], {"repeats": 2, "axis": -1}),
+    ("repeat", [(5, 6)], {"repeats": 7}),
+    ("repeat", [(5, 6)], {"repeats": 0}),
+    ("UpSampling", [(2, 3, 5, 7)], {"scale": 2, "sample_type": "nearest", "num_args": 1}),
+    ("UpSampling", [(1, 2, 4, 4), (1, 1, 2, 2)], {"scale": 3, "sample_type": "nearest", "num_args": 2}),
+    ("reverse", [(3, 4, 50)], {"axis": (2,)}),
+    ("reverse", [(3, 4, 5)], {"axis": (0, -1)}),
+    ("reverse", [(0, 4)], {"axis": (0,)}),
+    ("_npi_flip", [(3, 4)], {"axis": None}),
+    ("depth_to_space", [(2, 12, 3, 50)], {"block_size": 2}),
+    ("depth_to_space", [(1, 27, 4, 5)], {"block_size": 3}),
+    ("space_to_depth", [(2, 3, 6, 100)], {"block_size": 2}),
+    ("space_to_depth", [(1, 2, 20, 10)], {"block_size": 5}),
+    *(
+        ("Pad", [(1, 2, 5, 7)], {"mode": mode, "pad_width": (0, 0, 0, 0, 2, 1, 3, 0), "constant_value": -2})
+        for mode in ("constant", "edge", "reflect")
+    ),
+    ("Pad", [(2, 1, 3, 4, 5)], {"mode": "reflect", "pad_width": (0, 0, 0, 0, 2, 2, 1, 0, 3, 4)}),
+]
+
+
+@pytest.mark.parametrize(("name", "shapes", "attrs"), CASES, ids=lambda x: x if isinstance(x, str) else None)
+def test_moving(level, name, shapes, attrs):
+    arrays = [numbers(*s, seed=i) for i, s in enumerate(shapes)]
+    same(name, arrays, **attrs)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_moving_every_dtype(level, dtype):
+    for name, shapes, attrs in CASES[2:6] + CASES[7:8] + CASES[60:66]:
+        same(name, [numbers(*s, dtype=dtype) for s in shapes], threads=(1,), **attrs)
+
+
+def test_padding_with_what_the_dtype_does_not_hold_is_left_to_numpy(level):
+    op = lookup("Pad").bind(mode="constant", pad_width=(0,) * 7 + (1,), constant_value=1.5)
+    assert not Single(op, [numbers(1, 1, 2, 2, dtype="int32")]).there
+    assert Single(op, [numbers(1, 1, 2, 2)]).there
+
+
+@pytest.mark.parametrize(("name", "shapes", "attrs"), CASES, ids=lambda x: x if isinstance(x, str) else None)
+def test_moving_back(level, name, shapes, attrs):
+    back = f"_backward_{name}"
+    if (
+        (back, "float32") not in native.kernels()
+        or name == "broadcast_like"
+        or attrs.get("mode", "constant") != "constant"
+    ):
+        pytest.skip(f"no kernel for {back}")
+    arrays = [numbers(*s, seed=i) for i, s in enumerate(shapes)]
+    dy = lookup(name).bind(**attrs).compute(*arrays)
+    linear = range(1) if name in ("slice_like", "Crop") else range(len(shapes))
+    for of in linear:
+        same(back, [numbers(*dy.shape, seed=9), *arrays], of=of, **attrs)
+
+
+INDEX_DTYPES = ("float32", "float64", "int32", "int64", "int8", "uint8")
+
+
+def places(*shape, size, dtype="float32", seed=5):
+    """Positions on an axis of that size, and outside of it on both sides where the dtype has such numbers."""
+    low = 0 if dtype.startswith("u") else -2 * size
+    where = np.random.default_rng(seed).integers(low, 3 * size, shape)
+    if dtype.startswith("float"):
+        where = where + 0.75
+        flat = where.reshape(-1)
+        flat[:4] = (np.nan, np.inf, -np.inf, -0.5)[: flat.size]
+    return where.astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", INDEX_DTYPES)
+@pytest.mark.parametrize("mode", ["clip", "wrap"])
+def test_take(level, mode, dtype):
+    for shape, axis in [((7, 5), 0), ((3, 9), 1), ((4, 6, 11), -2), ((9,), 0), ((5, 130), 0)]:
+        where = places(4, 7, size=shape[axis], dtype=dtype)
+        same("take", [numbers(*shape), where], axis=axis, mode=mode)
+        dy = numbers(*lookup("take").bind(axis=axis, mode=mode).compute(numbers(*shape), where).shape)
+        same("_backward_take", [dy, numbers(*shape), where], axis=axis, mode=mode, of=0)
+    same("take", [numbers(3, 4), np.zeros((0, 2), dtype)], mode=mode)
+    same("take", [numbers(3, 4), np.asarray(places(1, size=3, dtype=dtype)[0])], mode=mode)
+
+
+def test_take_that_may_fail_is_left_to_numpy(level):
+    for shape, mode in [((3, 4), "raise"), ((0, 4), "clip")]:
+        assert not Single(lookup("take").bind(mode=mode), [numbers(*shape), np.zeros(2, "int32")]).there
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_indexing_moves_every_dtype(level, dtype):
+    for columns in (1, 5):
+        data = numbers(6, columns, dtype=dtype)
+        same("take", [data, places(9, size=6)])
+        same("Embedding", [places(9, size=6), data], input_dim=6, output_dim=columns)
+        same("pick", [data, places(6, size=columns)])
+        same("SequenceReverse", [data, places(columns, size=6)], use_sequence_length=True)
+
+
+@pytest.mark.parametrize("dtype", INDEX_DTYPES)
+def test_embedding(level, dtype):
+    weight, where = numbers(50, 33), places(4, 9, size=50 if dtype != "int8" else 20, dtype=dtype)
+    same("Embedding", [where, weight], input_dim=50, output_dim=33)
+    same("_contrib_SparseEmbedding", [where, weight], input_dim=50, output_dim=33)
+    same("_backward_Embedding", [numbers(4, 9, 33), where, weight], input_dim=50, output_dim=33, of=1)
+
+
+def test_embedding_gradients_of_many_columns(level):
+    weight, where = numbers(40, 700), places(300, size=40)
+    same("_backward_Embedding", [numbers(300, 700), where, weight], input_dim=40, output_dim=700, of=1)
+    wide = numbers(300, 700, dtype="float64")
+    same("_backward_Embedding", [wide, where, weight.astype("float64")], input_dim=40, output_dim=700, of=1)
+
+
+@pytest.mark.parametrize("mode", ["clip", "wrap"])
+@pytest.mark.parametrize(("shape", "axis"), [((6, 5), -1), ((6, 5), 0), ((3, 4, 140), 1), ((7,), 0), ((300, 10), 1)])
+def test_pick(level, shape, axis, mode):
+    size, rest = shape[axis], tuple(n for i, n in enumerate(shape) if i != axis % len(shape))
+    for keep in (False, True):
+        kept = tuple(1 if i == axis % len(shape) else n for i, n in enumerate(shape))
+        where = places(*(kept if keep else rest or (1,)), size=size)
+        attrs = {"axis": axis, "mode": mode, "keepdims": keep}
+        same("pick", [numbers(*shape), where], **attrs)
+        dy = numbers(*lookup("pick").bind(**attrs).compute(numbers(*shape), where).shape, seed=3)
+        same("_backward_pick", [dy, numbers(*shape), where], of=0, **attrs)
+
+
+def test_batch_take(level):
+    same("batch_take", [numbers(9, 4), places(9, size=4, dtype="int32")])
+
+
+@pytest.mark.parametrize("dtype", INDEX_DTYPES)
+def test_one_hot(level, dtype):
+    same("one_hot", [places(5, 7, size=6, dtype=dtype)], depth=6)
+    same("one_hot", [places(300, size=6, dtype=dtype)], depth=6, on_value=5.5, off_value=-1.5)
+    for out in ("float64", "int32", "int64", "uint8"):
+        same("one_hot", [places(5, size=6, dtype=dtype)], depth=6, on_value=3, off_value=2, dtype=out)
+
+
+@pytest.mark.parametrize("name", ["SequenceMask", "SequenceReverse", "SequenceLast"])
+@pytest.mark.parametrize("shape", [(5, 4), (6, 3, 7), (40, 30, 50)])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_sequences(level, name, shape, axis):
+    if name == "SequenceReverse" and axis:
+        pytest.skip("takes steps first")
+    for lengths in (
+        [],
+        [places(shape[1 - axis], size=shape[axis])],
+        [places(shape[1 - axis], size=shape[axis], dtype="int32")],
+    ):
+        attrs = {"use_sequence_length": bool(lengths), "axis": axis}
+        if name == "SequenceMask":
+            attrs["value"] = -2.5
+        same(name, [numbers(*shape), *lengths], **attrs)
+        dy = lookup(name).bind(**attrs).compute(numbers(*shape, seed=2), *lengths)
+        same(f"_backward_{name}", [dy, numbers(*shape), *lengths], of=0, **attrs)

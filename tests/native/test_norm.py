@@ -41,12 +41,13 @@ def exactly(op: Any, arrays: Sequence[np.ndarray], **keywords: Any) -> tuple[np.
     return found if isinstance(found, tuple) else (found,)
 
 
-def compare(op: Any, *arrays: np.ndarray, epsilons: float = 2, threads: int = 1) -> None:
+def compare(op: Any, *arrays: np.ndarray, epsilons: float = 2, threads: int = 1, training: bool = False) -> None:
     """Every output as near to the exact one as NumPy comes, or so many epsilons of the scale more."""
-    single = Single(op, arrays, threads=threads)
+    single = Single(op, arrays, threads=threads, training=training)
     assert single.there
-    wanted = reference(op, arrays, single.specs)
-    for got, want, exact in zip(single.run(arrays), wanted, exactly(op, arrays)):
+    wanted = reference(op, arrays, single.specs, training=training)
+    options = {"training": training} if "training" in op.uses else {}
+    for got, want, exact in zip(single.run(arrays), wanted, exactly(op, arrays, **options)):
         assert got.shape == want.shape
         assert got.dtype == want.dtype
         np.testing.assert_array_equal(np.isnan(got), np.isnan(want))
@@ -130,3 +131,109 @@ def test_norms_of_the_infinite(level):
     compare(lookup("LayerNorm").bind(), x, *[np.ones(40, np.float32)] * 2)
     compare(lookup("LayerNorm").bind(axis=1), x, one, one)
     compare(lookup("InstanceNorm").bind(), x, one, one)
+
+
+def batch(channels: int) -> tuple[np.ndarray, ...]:
+    """gamma, beta, moving mean and variance."""
+    return (*(random(channels, seed=s) for s in (1, 2, 3)), random(channels, low=0.5, high=2, seed=4))
+
+
+CHANNELS = [
+    *((2, 3), (7, 40), (300, 20), (1, 1000), (2, 5, 7), (4, 6, 2, 2)),
+    *((2, 3, 16, 17), (3, 4, 1, 1), (2, 64, 28, 28), (5, 300, 3)),
+]
+
+
+@pytest.mark.parametrize("shape", [*CHANNELS, (0, 3, 2), (2, 0, 3), (2, 3, 0)])
+@pytest.mark.parametrize("training", [False, True])
+def test_batch_norm(level, threads, shape, training):
+    for name, flags in (
+        ("BatchNorm", {"fix_gamma": False}),
+        ("BatchNorm", {"use_global_stats": True}),
+        ("BatchNorm", {"axis": -1, "fix_gamma": False, "eps": 1e-5}),
+        ("_contrib_BatchNormWithReLU", {"fix_gamma": False}),
+        ("BatchNorm_v1", {}),
+        ("_contrib_SyncBatchNorm", {"key": "a"}),
+    ):
+        op = lookup(name).bind(**flags)
+        x = random(*shape) + np.float32(1)
+        compare(op, x, *batch(shape[flags.get("axis", 1)]), threads=threads, training=training)
+
+
+def test_batch_norm_of_the_infinite(level):
+    x = random(4, 6, 5, 5)
+    x[1, 2, 3, 3], x[2, 3, 0, 0], x[0, 4, 4, 4] = np.nan, np.inf, 3e38
+    for name in ("BatchNorm", "_contrib_BatchNormWithReLU"):
+        for training in (False, True):
+            compare(lookup(name).bind(fix_gamma=False), x, *batch(6), training=training)
+            compare(lookup(name).bind(axis=3), x, *batch(5), training=training)
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 4, 5), (1, 300, 17, 3), (2, 4, 1, 1), (1, 5, 40, 40), (0, 3, 2, 2), (2, 1, 3, 3)])
+def test_norms_of_squares(level, threads, shape):
+    x = random(*shape)
+    for mode in ("instance", "channel", "spatial"):
+        compare(lookup("L2Normalization").bind(mode=mode), x, threads=threads)
+    for size, beta in ((1, 0.75), (3, 0.75), (5, 0.6), (4, 1.5), (11, -0.3)):
+        compare(lookup("LRN").bind(nsize=size, alpha=0.1, beta=beta, knorm=1.5), x, threads=threads)
+
+
+AXES = [
+    *[((5, 7), a, {}) for a in (None, 0, 1, (0, 1))],
+    *[((3, 4, 5, 6), a, {}) for a in (None, 1, (0, 2), (1, 3), (0, 2, 3), (2, 3), (0, 1), 3, 0)],
+    *[((2, 3, 4), a, {"exclude": True}) for a in (1, (0, 2), None)],
+    *(((1, 1, 1), (0, 2), {}), ((3, 1, 5), 1, {"keepdims": True}), ((7,), 0, {}), ((), None, {})),
+    *(((300000,), None, {}), ((3, 100000), 1, {}), ((2000, 70), 0, {}), ((70000, 3), 0, {}), ((16, 300, 8, 8), (0, 2, 3), {})),
+    *(((300, 2, 300), (0, 2), {}), ((4, 1000, 600), 1, {}), ((2, 3, 2, 3, 2, 3), (1, 3, 5), {})),
+]
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "max", "min", "prod", "norm", "_square_sum"])
+@pytest.mark.parametrize(("shape", "axis", "flags"), AXES)
+def test_reductions(level, threads, name, shape, axis, flags):
+    x = random(*shape) if name != "prod" else random(*shape, low=0.9, high=1.1)
+    axis = (axis,) if isinstance(axis, int) else axis
+    if name != "norm":
+        compare(lookup(name).bind(axis=axis, **flags), x, epsilons=1, threads=threads)
+    elif not flags.get("exclude"):
+        compare(lookup(name).bind(axis=axis, **flags), x, epsilons=1, threads=threads)
+        compare(lookup(name).bind(axis=axis, ord=1, **flags), x, epsilons=1, threads=threads)
+
+
+@pytest.mark.parametrize("name", ["_np_sum", "_npi_mean", "_np_max", "_np_min", "_np_prod"])
+def test_reductions_of_numpy_networks(level, name):
+    x = random(4, 5, 37, low=0.5, high=1.5)
+    for axis in (None, (1,), (0, 2), (2,)):
+        compare(lookup(name).bind(axis=axis), x, epsilons=1)
+    if name in ("_np_sum", "_np_max"):
+        assert not Single(lookup(name).bind(axis=(1,), initial=2.0), (x,)).there
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "max", "min", "prod", "norm", "_square_sum"])
+def test_reductions_of_the_infinite(level, name):
+    x = random(40, 50)
+    x[3, 7], x[5, 5], x[9, 9], x[11] = np.nan, np.inf, -np.inf, -np.inf
+    x[13, 1:3], x[35, 39], x[20, 20:40] = 1e30, np.nan, 1e-30
+    x[17, 3:5] = np.inf, -np.inf
+    for axis in (0, 1):
+        compare(lookup(name).bind(axis=(axis,)), x, epsilons=1)
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "prod", "norm"])
+@pytest.mark.parametrize(("shape", "axis"), [((0, 3), 0), ((3, 0), 1), ((0, 3), 1), ((2, 0, 3), 0), ((0,), 0)])
+def test_reductions_of_nothing(level, name, shape, axis):
+    compare(lookup(name).bind(axis=(axis,)), random(*shape))
+
+
+def test_the_same_for_any_number_of_threads(level):
+    x = random(3, 500, 700)
+    for axis in (None, (0, 2), (1,)):
+        op = lookup("sum").bind(axis=axis)
+        before = native.threads()
+        found = []
+        for count in (1, 2, 3):
+            native.set_num_threads(count)
+            found.append(Single(op, (x,), threads=count).run((x,))[0])
+        native.set_num_threads(before)
+        np.testing.assert_array_equal(found[0], found[1])
+        np.testing.assert_array_equal(found[0], found[2])

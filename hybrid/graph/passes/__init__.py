@@ -19,17 +19,19 @@ from .hoisting import Optimized, hoist, whole
 from .identities import remove_identities
 from .layout import spread_blocks
 from .normalization import fold_normalization
+from .patterns import find_layer_norm
 from .products import find_dense
-from .values import fold_values
+from .values import fold_values, state_shapes
 
 __all__ = ["PASSES", "Context", "Optimized", "optimize"]
 
 Pass = Callable[[Graph, Context], Graph]
 
 PASSES: dict[str, Pass] = {
-    "identities": remove_identities,
     "values": fold_values,
+    "identities": remove_identities,
     "duplicates": merge_duplicates,
+    "patterns": find_layer_norm,
     "products": find_dense,
     "normalization": fold_normalization,
     "convolutions": fuse_convolutions,
@@ -48,6 +50,7 @@ def optimize(graph: Graph, context: Context, without: Collection[str] = ()) -> O
     if unknown:
         raise MXNetError(f"no passes {', '.join(sorted(unknown))}; there are {', '.join((*PASSES, 'hoisting'))}")
     wanted = [context.spec(e) for e in graph.outputs]
+    graph = state_shapes(graph, context)
     for name, run in PASSES.items():
         if name not in without:
             graph = run(graph, context)

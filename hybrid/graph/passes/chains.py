@@ -8,10 +8,13 @@ from typing import NamedTuple
 import numpy as np
 
 from ...ops.activation import LeakyReLU
+from ...ops.creation import Filled, Like
+from ...ops.expand import Broadcasting
 from ...ops.fused import CODE, Chain
+from ...ops.where import Where
 from ..graph import Entry, Graph, Node
 from .context import GONE, Context
-from .words import meaning
+from .words import meaning, number
 
 MOST_OPERANDS = 6
 """What a kernel keeps at hand: pointers to inputs,"""
@@ -39,20 +42,28 @@ class _Expression(NamedTuple):
         return deepest <= DEEPEST and len(self.operands) <= MOST_OPERANDS and len(self.words) <= LONGEST
 
 
+class _Meaning(NamedTuple):
+    """What a node does to each element: words, and what they are applied to."""
+
+    words: list[str]
+    inputs: Sequence[_Expression | Entry]
+
+
 def chain(graph: Graph, context: Context) -> Graph:
     """Element-wise operators become chains; one whose result nobody but another of the same shape reads goes into that.
 
-    Before: ``relu((x + y) * 2)``. After: ``chain(x, y, "$0 $1 add 2 mul relu")``. What is read twice in a chain is written twice; the
-    kernel computes it once. float32 only, and not what is constant.
+    Before: ``relu((x + y) * 2)``. After: ``chain(x, y, "$0 $1 add 2 mul relu")``. What is read twice in a chain is written twice;
+    the kernel computes it once. Arrays of one number, and what only repeats numbers along axes, are not made for chains. float32
+    only, and not what is constant.
     """
     if Chain.name not in context.native:
         return graph
     readers = context.readers(graph)
-    meanings: dict[Node, list[str]] = {}
+    meanings: dict[Node, _Meaning] = {}
     for node in graph.nodes:
-        words = _meaning(node, context)
-        if words is not None:
-            meanings[node] = words
+        found = _meaning(node, context)
+        if found is not None:
+            meanings[node] = found
     waiting: dict[Node, _Expression] = {}
     made: dict[Entry, tuple[Node, _Expression]] = {}
 
@@ -76,20 +87,22 @@ def chain(graph: Graph, context: Context) -> Graph:
         return expression
 
     def change(node: Node, now: Callable[[Entry], Entry]) -> Entry | tuple[Entry, ...] | None:
-        words = meanings.get(node)
-        if words is None:
+        known = meanings.get(node)
+        if known is None:
             return None
-        inputs: list[_Expression | Entry] = [waiting.get(e.node) or now(e) for e in _fitted(node, context)]
+        words, sources = known
+        inputs = [e if isinstance(e, _Expression) else waiting.get(e.node) or now(e) for e in sources]
         found = _combined(words, inputs, {node})
         for i, part in enumerate(inputs):
             if found.fits:
                 break
-            if isinstance(part, _Expression):  # too much for one: what came before becomes one of its own
+            if isinstance(part, _Expression) and part.operands:
+                # too much for one: what came before becomes one of its own
                 inputs[i] = make(node.inputs[i].node, part)
                 found = _combined(words, inputs, {node})
         shape = context.shape(Entry(node))
         found = shared(found, shape)
-        reader, *more = readers[id(node), 0] if (id(node), 0) in readers else [None]
+        reader, *more = readers[id(node), 0]
         if reader in meanings and not more and context.shape(Entry(reader)) == shape:  # type: ignore[arg-type]
             waiting[node] = found
             return GONE
@@ -98,34 +111,54 @@ def chain(graph: Graph, context: Context) -> Graph:
     return context.rewrite(graph, change) if meanings else graph
 
 
-def _meaning(node: Node, context: Context) -> list[str] | None:
+def _meaning(node: Node, context: Context) -> _Meaning | None:
     """What the node does to each element, if a chain can do that to its inputs."""
     if node.op is None or not node.inputs or len(node.op.returns()) != 1:
         return None
-    words = meaning(node.op)
     own = Entry(node)
-    if words is None or context.is_constant(own) or not context.is_float32(own, *node.inputs):
+    if not context.is_float32(own, *node.inputs) or context.is_constant(own):
         return None
-    shapes = [context.shape(e) for e in _fitted(node, context)]
-    try:
-        return words if np.broadcast_shapes(*shapes) == context.shape(own) else None
-    except ValueError:  # a condition that chooses rows
+    words = meaning(node.op, context.shape(own))
+    if words is None:
         return None
+    inputs = _fitted(node, context)
+    chosen: list[_Expression | Entry] = [*inputs]
+    for i, entry in enumerate(inputs):
+        # what is only spread out, or the same number everywhere, need not be made; unless nothing else has the shape
+        chosen[i] = _spared(entry, context)
+        if _spread(chosen, context) != context.shape(own):
+            chosen[i] = entry
+    return _Meaning(words, chosen) if _spread(chosen, context) == context.shape(own) else None
+
+
+def _spread(inputs: Sequence[_Expression | Entry], context: Context) -> tuple[int, ...]:
+    """The shape that inputs broadcast to."""
+    return np.broadcast_shapes(*(context.shape(e) for e in inputs if isinstance(e, Entry)))
 
 
 def _fitted(node: Node, context: Context) -> Sequence[Entry]:
     """The inputs so that they broadcast as NumPy has it."""
-    if isinstance(node.op, LeakyReLU) and len(node.inputs) == 2:
-        data, slopes = node.inputs
-        rank, (count,) = len(context.shape(data)), context.shape(slopes)
+    first, *rest = node.inputs
+    if isinstance(node.op, LeakyReLU) and rest:  # a slope for each channel
+        rank, (count,) = len(context.shape(first)), context.shape(rest[0])
         if rank > 2 and count > 1:
-            return data, context.reshape(slopes, (count, *(1,) * (rank - 2)))
+            return first, context.reshape(rest[0], (count, *(1,) * (rank - 2)))
+    if type(node.op) is Where and context.shape(first) != context.shape(rest[0]):  # a condition for each row
+        return context.reshape(first, (*context.shape(first), *(1,) * (len(context.shape(rest[0])) - 1))), *rest
     return node.inputs
 
 
-def _combined(
-    words: Sequence[str], inputs: Sequence[_Expression | Entry], nodes: Collection[Node]
-) -> _Expression:
+def _spared(entry: Entry, context: Context) -> _Expression | Entry:
+    """The number that all elements are, what was repeated to make the entry, or the entry."""
+    node = entry.node
+    if isinstance(node.op, Broadcasting) and len(context.shape(node.inputs[0])) == len(context.shape(entry)):
+        return node.inputs[0]
+    if isinstance(node.op, Like | Filled):
+        return _Expression((number(node.op.fill),), (), frozenset())
+    return entry
+
+
+def _combined(words: Sequence[str], inputs: Sequence[_Expression | Entry], nodes: Collection[Node]) -> _Expression:
     """The words applied to inputs, expressions put in where they are used."""
     operands: dict[Entry, int] = {}
     out: list[str] = []

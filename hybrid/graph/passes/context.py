@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -44,7 +44,7 @@ class Context:
         self.native = frozenset(native)
         self._shapes: dict[Key, Any] = dict(inference.shapes)
         self._dtypes: dict[Key, Any] = dict(inference.dtypes)
-        self.values: Mapping[Key, np.ndarray] = inference.values or {}
+        self.values: dict[Key, np.ndarray] = dict(inference.values or {})
         """Small tensors whose values follow from shapes and constants."""
         self._constant: dict[int, bool] = {}
         self._blocks: dict[Key, Entry] = {}
@@ -216,6 +216,8 @@ class Context:
         else:
             copy = Node(node.op, node.name, inputs, node.attrs, node.subgraphs)
             self._note(copy, [self.shape(e) for e in outputs], [self.dtype(e) for e in outputs])
+            if (id(node), 0) in self.values:
+                self.values[id(copy), 0] = self.values[id(node), 0]
         if id(node) in self._unpacked:
             self._plain[id(inputs[0].node), inputs[0].index] = Entry(copy)
             self._blocks[id(copy), 0] = inputs[0]

@@ -51,9 +51,7 @@ def _suits(node: Node, context: Context) -> bool:
     return all(0 not in context.shape(e) for e in (own, *node.inputs))
 
 
-def _fused(
-    product: Node, inputs: list[Entry], finish: Finish, residual: Entry | None, context: Context
-) -> Entry:
+def _fused(product: Node, inputs: list[Entry], finish: Finish, residual: Entry | None, context: Context) -> Entry:
     """What stands for the convolution ``product`` with its finish."""
     op: Any = product.op
     wanted = context.shape(Entry(product))

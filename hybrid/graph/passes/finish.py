@@ -15,8 +15,8 @@ from .context import Context, Key
 
 
 class Finish(NamedTuple):
-    """What follows a product, up to ``last``, and can be done in it: first residual is added, then negative values are multiplied by
-    slope, then they are cut to low..high."""
+    """What follows a product, up to ``last``, and can be done in it: first residual is added, then negative values are multiplied
+    by slope, then they are cut to low..high."""
 
     last: Entry
     residual: Entry | None = None
@@ -67,8 +67,7 @@ def nodes_between(first: Node, last: Node, readers: dict[Key, list[Node | None]]
 def _with(found: Finish, node: Node, context: Context) -> Finish | None:
     """The finish with a node more; None when it cannot take that up."""
     op, own = node.op, Entry(node)
-    adds = isinstance(op, Pair) and op.arithmetic.name == "add" or isinstance(op, AddN) and op.num_args == 2
-    if adds:
+    if (isinstance(op, Pair) and op.arithmetic.name == "add") or (isinstance(op, AddN) and op.num_args == 2):
         if found.residual is not None or not found.linear:
             return None
         other = node.inputs[1] if node.inputs[0] == found.last else node.inputs[0]
@@ -93,7 +92,7 @@ def _with(found: Finish, node: Node, context: Context) -> Finish | None:
 
 def _limits(op: Any) -> tuple[float | None, float | None] | None:
     """(least, greatest) of an operator that cuts values to these; None when it does something else."""
-    if isinstance(op, Unary) and op.curve.name == "relu" or isinstance(op, Activation) and op.act_type == "relu":
+    if (isinstance(op, Unary) and op.curve.name == "relu") or (isinstance(op, Activation) and op.act_type == "relu"):
         return 0.0, None
     if isinstance(op, Clip):
         low, high = map(float, op.bounds(np.dtype(np.float32)))

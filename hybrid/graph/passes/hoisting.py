@@ -34,8 +34,8 @@ def whole(graph: Graph, context: Context) -> Optimized:
 def hoist(graph: Graph, context: Context) -> Optimized:
     """Everything that follows from constants alone becomes a graph of its own.
 
-    Before: ``conv(x, cast(w * s))``. After: ``conv(x, v)``, and another graph with the output ``cast(w * s)``, which feeds v. Random
-    operators, control flow, and what changes states or depends on training stay.
+    Before: ``conv(x, cast(w * s))``. After: ``conv(x, v)``, and another graph with the output ``cast(w * s)``, which feeds v.
+    Random operators, control flow, and what changes states or depends on training stay.
     """
     names = {n.name for n in graph.variables()}
     taken: dict[tuple[int, int], Entry] = {}

@@ -34,23 +34,29 @@ def remove_identities(graph: Graph, context: Context) -> Graph:
         if isinstance(op, Identity | IdentityLike):
             return now(source)
         if isinstance(op, Dropout):
-            alone = not context.training and op.mode == "training" and Entry(node, 1) not in read
-            return now(source) if alone or op.p == 0 and Entry(node, 1) not in read else None
+            passes = op.p == 0 or (op.mode == "training" and not context.training)
+            return now(source) if passes and Entry(node, 1) not in read else None
         if isinstance(op, AddN) and op.num_args == 1:
             return now(source)
         if not (context.known(own) and context.known(source)):
             return None
         shape = context.shape(own)
-        if isinstance(op, _SAME_IF_ALIKE) and context.dtype(own) == context.dtype(source) and shape == context.shape(source):
+        if isinstance(op, _SAME_IF_ALIKE) and context.spec(own) == context.spec(source):
             return now(source)
-        if isinstance(op, Reshaping) and 0 not in shape and (len(node.inputs) > 1 or isinstance(source.node.op, Reshaping)):
-            return context.reshape(now(source), shape)
+        if isinstance(op, Reshaping) and 0 not in shape:
+            return context.reshape(now(source), shape) if _detours(node) else None
         if isinstance(op, Permutation):
             return _permuted(now(source), list(op.order(len(shape))), node, context)
         return None
 
     read = {e for n in graph.nodes for e in n.inputs if e.index} | set(graph.outputs)
     return context.rewrite(graph, change)
+
+
+def _detours(node: Node) -> bool:
+    """Whether a reshape asks another array for its shape, or reshapes what has been reshaped."""
+    first, *others = node.inputs
+    return bool(others) or isinstance(first.node.op, Reshaping)
 
 
 def _permuted(source: Entry, order: list[int], node: Node, context: Context) -> Entry | None:

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 from ...ops.common import axes_of
-from ...ops.fused import BLOCK, Chain, Conv, Join, Pack, Pool, Unpack, blocks
+from ...ops.fused import BLOCK, Chain, Conv, Join, Pack, Pool, blocks
 from ...ops.join import Concat
 from ...ops.pooling import AdaptiveAvgPooling2D, Pooling
 from ...ops.reduce import Mean, NpMean
 from ..graph import Entry, Graph, Node
-from .context import Context, Key
+from .context import Context
 
 MOST_EMPTY = 1.5
 """How much more memory blocks may take than channels where nothing but a chain asks for them."""
@@ -39,7 +39,7 @@ def spread_blocks(graph: Graph, context: Context) -> Graph:
             mean = Pool.bind(global_pool=True, pool_type="avg")
             found = context.make(mean, node.name, context.pack(now(node.inputs[0])))
             return context.reshape(context.unpack(found, context.shape(node.inputs[0])[1]), context.shape(own))
-        if not context.known(own) or len(context.shape(own)) != 4 or 0 in context.shape(own) or context.is_constant(own):
+        if not _is_image(own, context):
             return None
         if isinstance(op, Chain):
             found = _chain(node, list(map(now, node.inputs)), own in wanted, context)
@@ -52,6 +52,12 @@ def spread_blocks(graph: Graph, context: Context) -> Graph:
         return None if found is None else context.unpack(found, context.shape(own)[1])
 
     return context.rewrite(graph, change)
+
+
+def _is_image(entry: Entry, context: Context) -> bool:
+    """Whether it is an array (N, C, H, W) with elements, and no constant."""
+    shape = context.shape(entry)
+    return context.known(entry) and len(shape) == 4 and 0 not in shape and not context.is_constant(entry)
 
 
 def _wanted(graph: Graph, context: Context) -> set[Entry]:
@@ -102,9 +108,9 @@ def _is_mean_of_images(node: Node, context: Context) -> bool:
         return False
     if not context.is_float32(Entry(node), *node.inputs) or len(context.shape(node.inputs[0])) != 4:
         return False
-    if type(op) is AdaptiveAvgPooling2D:
-        return op.grid == (1, 1)
-    return not isinstance(op, AdaptiveAvgPooling2D) and axes_of(op, op.axis, 4, exclude=getattr(op, "exclude", False)) == (2, 3)
+    if isinstance(op, AdaptiveAvgPooling2D):
+        return type(op) is AdaptiveAvgPooling2D and op.grid == (1, 1)
+    return axes_of(op, op.axis, 4, exclude=isinstance(op, Mean) and op.exclude) == (2, 3)
 
 
 def _concat(node: Node, inputs: list[Entry], wanted: bool, context: Context) -> Entry | None:

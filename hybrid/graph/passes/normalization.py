@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...op import lookup
-from ...ops.binary import Pair
+from ...ops.binary import Pair, Scalar
 from ...ops.common import axis_of
 from ...ops.convolution import Convolution, ConvolutionV1, Deconvolution
 from ...ops.folding import Affine, Folded, Scaled
@@ -19,15 +19,14 @@ from ..graph import Entry, Graph, Node
 from .context import Context
 
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
-_ADD, _MULTIPLY, _NEGATIVE, _RELU = (
-    lookup(n).bind() for n in ("broadcast_add", "broadcast_mul", "negative", "relu")
-)
+_ADD, _MULTIPLY, _NEGATIVE, _RELU = (lookup(n).bind() for n in ("broadcast_add", "broadcast_mul", "negative", "relu"))
 _PRODUCTS = (Convolution, ConvolutionV1, Deconvolution, FullyConnected)
 
 
 def fold_normalization(graph: Graph, context: Context) -> Graph:
     """BatchNorm with fixed statistics, and constants that channels are multiplied by or that are added to them, disappear in the
-    weight and bias of the product before, if nobody else reads that; where there is none, BatchNorm becomes a chain.
+    weight and bias of the product before, if nobody else reads that; where there is none, BatchNorm becomes a chain. A number that
+    everything is multiplied by or divided by disappears in the same way.
 
     Before: ``batch_norm(conv(x, w))``. After: ``conv(x, w * s, b)`` with s and b from constants: ``s = gamma / sqrt(var + eps)``.
     Before: ``batch_norm(concat(x, y))``. After: ``concat(x, y) * s + b``.
@@ -43,6 +42,8 @@ def fold_normalization(graph: Graph, context: Context) -> Graph:
                 data, other = node.inputs[place], node.inputs[1 - place]
                 if context.is_constant(other) and not context.is_constant(data):
                     return _arithmetic(node, op.arithmetic.name, data, now(data), other)
+        if isinstance(op, Scalar) and op.arithmetic.name in ("multiply", "divide") and not op.reflected:
+            return _number(op, node, now(node.inputs[0]))
         return None
 
     def foldable(data: Entry, source: Entry, axis: int) -> bool:
@@ -53,6 +54,13 @@ def fold_normalization(graph: Graph, context: Context) -> Graph:
         rank = len(context.shape(source))
         channels = rank - 1 if type(op) is FullyConnected or getattr(op, "channels_last", False) else 1
         return axis == channels and all(map(context.is_constant, source.node.inputs[1:]))
+
+    def _number(op: Scalar, node: Node, source: Entry) -> Entry | None:
+        rank = len(context.shape(source) or ())
+        if context.dtype(source) not in _FLOATS or not any(foldable(node.inputs[0], source, a) for a in (1, rank - 1)):
+            return None
+        scaled = [context.make(op, f"{e.node.name}_scaled", e) for e in source.node.inputs[1:]]
+        return _product(source, scaled[0], scaled[1] if len(scaled) > 1 else None, context)
 
     def _batch_norm(node: Node, now: Callable[[Entry], Entry]) -> Entry | tuple[Entry, ...] | None:
         op: Any = node.op

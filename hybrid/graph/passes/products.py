@@ -15,7 +15,8 @@ from .context import Context
 def find_dense(graph: Graph, context: Context) -> Graph:
     """A product with a constant matrix becomes a dense layer, which can take up what follows it.
 
-    Before: ``dot(x, w) + b``, as exporters write. After: ``dense(x, transpose(w)) + b``, and the transpose is constant. float32 only.
+    Before: ``dot(x, w) + b``, as exporters write. After: ``dense(x, transpose(w)) + b``, and the transpose is constant. float32
+    only.
     """
     if Dense.name not in context.native:
         return graph

@@ -11,21 +11,30 @@ from ..graph import Entry, Graph, Node
 from .context import Context
 
 
-def fold_values(graph: Graph, context: Context) -> Graph:
-    """Nodes whose values follow from the shapes of their inputs become constants, and what readers gave a shape states it itself.
+def state_shapes(graph: Graph, context: Context) -> Graph:
+    """What readers gave a shape states it itself, so that the readers may become others.
 
-    Before: ``shape_array(x)`` for x (2, 3); ``zeros(shape=(0, 4))`` added to y (2, 4). After: ``constant(2, 3)``;
-    ``zeros(shape=(2, 4))``.
+    Before: ``zeros(shape=(0, 4))`` added to y (2, 4). After: ``zeros(shape=(2, 4))``.
+    """
+
+    def change(node: Node, now: Callable[[Entry], Entry]) -> Entry | None:
+        op, shape = node.op, context.shape(Entry(node))
+        if not isinstance(op, Filled) or not is_known(shape) or 0 in shape or is_known(op.infer_shape()):
+            return None
+        return context.make(type(op).bind(**{**{n: getattr(op, n) for n in op.fields}, "shape": shape}), node.name)
+
+    return context.rewrite(graph, change)
+
+
+def fold_values(graph: Graph, context: Context) -> Graph:
+    """Nodes whose values follow from the shapes of their inputs become constants.
+
+    Before: ``shape_array(x)`` for x (2, 3). After: ``constant(2, 3)``.
     """
 
     def change(node: Node, now: Callable[[Entry], Entry]) -> Entry | None:
         op, entry = node.op, Entry(node)
         assert op is not None
-        if isinstance(op, Filled):
-            shape = context.shape(entry)
-            if not is_known(shape) or is_known(op.infer_shape()) or 0 in shape:
-                return None
-            return context.make(op.bind(**{**{n: getattr(op, n) for n in op.fields}, "shape": shape}), node.name)
         if not node.inputs or context.is_constant(entry):
             return None
         value = context.values.get((id(node), 0))

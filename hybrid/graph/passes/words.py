@@ -21,7 +21,7 @@ from ...ops.activation import (
 )
 from ...ops.binary import Pair, Scalar
 from ...ops.curves import DEGREES, RADIANS
-from ...ops.elementwise import AddN, Clip, HardSigmoid, Quadratic, Unary
+from ...ops.elementwise import AddN, Clip, DivSqrtDim, HardSigmoid, Quadratic, Unary
 from ...ops.fused import CODE, Chain
 from ...ops.where import Where
 
@@ -63,7 +63,7 @@ ARITHMETIC = {
 
 FAMILY = {
     "_onnx_HardSwish": lambda op: "$0 $0 0.16666666666666666 mul 0.5 add 0 max 1 min mul",
-    "_onnx_Swish": lambda op: f"$0 $0 {_number(op.alpha)} mul sigmoid mul",
+    "_onnx_Swish": lambda op: f"$0 $0 {number(op.alpha)} mul sigmoid mul",
     "_onnx_Gelu": lambda op: "$0 gelu" if op.approximate == "none" else None,
     "_onnx_Pow": lambda op: "$0 $1 pow",
     "_onnx_Sum": lambda op: _sum(op.num_args),
@@ -71,16 +71,16 @@ FAMILY = {
 """Operators that are loaded when a graph has one, by name."""
 
 
-def meaning(op: Any) -> list[str] | None:
-    """What the operator does to each element of float32 arrays; None when no chain can do that."""
-    text = _words(op)
+def meaning(op: Any, shape: tuple[int, ...]) -> list[str] | None:
+    """What the operator does to each element of float32 arrays, to give one of that shape; None when no chain can do that."""
+    text = f"$0 {number(shape[-1] ** 0.5)} div" if isinstance(op, DivSqrtDim) else _words(op)
     if text is None:
         return None
     words = text.split()
     return words if all(w in CODE or w[0] in "$-.0123456789" or w in ("inf", "nan") for w in words) else None
 
 
-def _number(value: float) -> str:
+def number(value: float) -> str:
     """A number as it is in float32."""
     return repr(float(np.float32(value)))
 
@@ -112,33 +112,33 @@ def _(op: Activation) -> str | None:
 @_words.register
 def _(op: LeakyReLU) -> str | None:
     if op.act_type == "leaky":
-        return f"$0 {_number(op.slope)} leaky"
+        return f"$0 {number(op.slope)} leaky"
     if op.act_type == "prelu":
         return "$0 $1 leaky"
     if op.act_type == "gelu":
         return "$0 gelu"
     if op.act_type == "elu":
-        return f"$0 0 gt $0 $0 0 min expm1 {_number(op.slope)} mul where"
+        return f"$0 0 gt $0 $0 0 min expm1 {number(op.slope)} mul where"
     if op.act_type == "selu":
-        scale, both = _number(SELU_SCALE), _number(SELU_SCALE * SELU_ALPHA)
+        scale, both = number(SELU_SCALE), number(SELU_SCALE * SELU_ALPHA)
         return f"$0 0 gt $0 {scale} mul $0 0 min expm1 {both} mul where"
     return None
 
 
 @_words.register
 def _(op: Clip) -> str | None:
-    low, high = op.bounds(np.dtype(np.float32))
-    return f"$0 {_number(low)} max {_number(high)} min" if low <= high else None
+    low, high = map(float, op.bounds(np.dtype(np.float32)))
+    return f"$0 {number(low)} max {number(high)} min" if low <= high else None
 
 
 @_words.register
 def _(op: HardSigmoid) -> str | None:
-    return f"$0 {_number(op.alpha)} mul {_number(op.beta)} add 0 max 1 min"
+    return f"$0 {number(op.alpha)} mul {number(op.beta)} add 0 max 1 min"
 
 
 @_words.register
 def _(op: Quadratic) -> str | None:
-    a, b, c = map(_number, (op.a, op.b, op.c))
+    a, b, c = map(number, (op.a, op.b, op.c))
     return f"$0 {a} mul {b} add $0 mul {c} add"
 
 
@@ -151,7 +151,7 @@ def _(op: Pair) -> str | None:
 def _(op: Scalar) -> str | None:
     if op.arithmetic.name not in ARITHMETIC:
         return None
-    pair = f"{_number(op.scalar)} $0" if op.reflected else f"$0 {_number(op.scalar)}"
+    pair = f"{number(op.scalar)} $0" if op.reflected else f"$0 {number(op.scalar)}"
     return f"{pair} {ARITHMETIC[op.arithmetic.name]}"
 
 
@@ -172,7 +172,7 @@ def _(op: ReluBackward) -> str | None:
 
 @_words.register
 def _(op: LeakyBackward) -> str | None:
-    return f"$1 0 le $0 {_number(op.slope)} mul $0 where"
+    return f"$1 0 le $0 {number(op.slope)} mul $0 where"
 
 
 @_words.register

@@ -5,11 +5,14 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <limits>
+
 #include "arrays.h"
 #include "engine/cpu.h"
 #include "engine/library.h"
 #include "engine/pool.h"
 #include "engine/program.h"
+#include "gil.h"
 
 namespace nb = nanobind;
 using namespace gluonnx;
@@ -23,18 +26,25 @@ Attrs attrs_of(nb::dict given) {
     if (value.is_none()) continue;
     if (nb::isinstance<nb::str>(value)) place = nb::cast<std::string>(value);
     else if (nb::isinstance<nb::float_>(value)) place = nb::cast<double>(value);
-    else if (nb::isinstance<nb::tuple>(value)) place = nb::cast<std::vector<std::int64_t>>(value);
+    else if (nb::isinstance<nb::tuple>(value)) {
+      std::vector<std::int64_t> numbers;  // None among them (the end of a slice) goes as the least number
+      for (nb::handle v : nb::cast<nb::tuple>(value))
+        numbers.push_back(v.is_none() ? std::numeric_limits<std::int64_t>::min() : nb::cast<std::int64_t>(v));
+      place = std::move(numbers);
+    }
     else place = nb::cast<std::int64_t>(value);  // int and bool
   }
   return Attrs(std::move(values));
 }
+
+constexpr std::size_t ANY = ~std::size_t{0};
 
 // Memory of an array, held for as long as this lives.
 class View {
  public:
   View(nb::handle array, bool writable, std::size_t wanted) {
     if (PyObject_GetBuffer(array.ptr(), &view_, writable ? PyBUF_WRITABLE : PyBUF_SIMPLE)) throw nb::python_error();
-    if (static_cast<std::size_t>(view_.len) != wanted) {
+    if (wanted != ANY && static_cast<std::size_t>(view_.len) != wanted) {
       auto got = view_.len;
       PyBuffer_Release(&view_);
       throw std::invalid_argument("got an array of " + std::to_string(got) + " bytes, wanted " + std::to_string(wanted));
@@ -72,7 +82,7 @@ class PythonHost : public Host {
   PythonHost(const Program& program, nb::handle function) : program_(program), function_(function) {}
 
   void run(int step, const void* const* in, void* const* out) override {
-    nb::gil_scoped_acquire gil;
+    Locked locked;
     nb::list inputs, outputs;
     const auto& numbers = program_.steps()[step];
     for (std::size_t i = 0; i < numbers.in.size(); ++i) inputs.append(array(numbers.in[i], const_cast<void*>(in[i])));
@@ -128,7 +138,7 @@ class PyProgram {
     std::vector<const void*> values;
     std::vector<bool> which(constants_, false);
     for (int i : changed) which.at(i) = true;
-    std::vector<std::size_t> sizes(constants_, 0);
+    std::vector<std::size_t> sizes(constants_, ANY);  // one that no step reads has none
     for (std::size_t i = 0; i < program_->tensors().size(); ++i) {
       auto place = program_->place(static_cast<int>(i));
       if (place.kind == Place::constant) sizes[place.at] = program_->bytes(static_cast<int>(i));
@@ -139,7 +149,7 @@ class PyProgram {
       values.push_back(views.back().data());
     }
     {
-      nb::gil_scoped_release release;
+      Unlocked unlocked;
       program_->set_constants(values, which);
     }
     views_ = std::move(views);
@@ -210,7 +220,7 @@ class PyProgram {
     }
     if (i != gives.size()) throw std::invalid_argument("got too few outputs");
     PythonHost host(*program_, function);
-    nb::gil_scoped_release release;
+    Unlocked unlocked;
     program_->run(in.data(), out.data(), function.is_none() ? nullptr : &host, seconds);
   }
 
@@ -229,6 +239,7 @@ NB_MODULE(_core, m) {
   m.def("threads", &threads);
   m.def("set_threads", &set_threads);
   bind_arrays(m);
+  bind_gil(m);
   nb::class_<PyProgram>(m, "Program")
       .def(nb::init<nb::list, nb::list, std::size_t, int, int, int, int, bool, bool>(), nb::arg("tensors"), nb::arg("steps"),
            nb::arg("arena"), nb::arg("inputs"), nb::arg("outputs"), nb::arg("constants"), nb::arg("threads"), nb::arg("precise"), nb::arg("keep") = false)

@@ -22,9 +22,13 @@ template <class T>
 constexpr int WIDTH = LANES * 4 / sizeof(T);
 
 template <class T>
-GX_INLINE Vector<T> get(const T* p) { return *reinterpret_cast<const typename VectorOf<T>::loose*>(p); }
+GX_INLINE Vector<T> get(const T* p) {
+  return *reinterpret_cast<const typename VectorOf<T>::loose*>(p);
+}
 template <class T>
-GX_INLINE void put(T* p, Vector<T> v) { *reinterpret_cast<typename VectorOf<T>::loose*>(p) = v; }
+GX_INLINE void put(T* p, Vector<T> v) {
+  *reinterpret_cast<typename VectorOf<T>::loose*>(p) = v;
+}
 
 // the first n of a vector's elements, 0 < n < WIDTH<T>; zeros follow
 template <class T>
@@ -53,7 +57,9 @@ GX_INLINE void put(float* p, Reg v, AllLanes) { put(p, v); }
 GX_INLINE void put(float* p, Reg v, std::int64_t n) { put_some(p, v, n); }
 
 template <std::size_t... I>
-constexpr RegI counted(std::index_sequence<I...>) { return RegI{static_cast<std::int32_t>(I)...}; }
+constexpr RegI counted(std::index_sequence<I...>) {
+  return RegI{static_cast<std::int32_t>(I)...};
+}
 // v with its lanes from n on replaced
 GX_INLINE Reg first(Reg v, AllLanes, float) { return v; }
 GX_INLINE Reg first(Reg v, std::int64_t n, float others) {
@@ -69,7 +75,9 @@ GX_INLINE void each_vector(std::int64_t n, F f) {
 }
 
 template <int BY, std::size_t... I>
-GX_INLINE Reg rotated(Reg v, std::index_sequence<I...>) { return __builtin_shufflevector(v, v, ((I + BY) % LANES)...); }
+GX_INLINE Reg rotated(Reg v, std::index_sequence<I...>) {
+  return __builtin_shufflevector(v, v, ((I + BY) % LANES)...);
+}
 template <int BY = LANES / 2>
 GX_INLINE float sum(Reg v) {
   if constexpr (BY == 0) return v[0];

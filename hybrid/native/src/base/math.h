@@ -1,10 +1,12 @@
-// exp, log, tanh, erf and what follows from them for vectors of floats: within 4 units in the last place over all of float32,
-// with IEEE's answers for infinities, NaN, zeros of both signs and denormal numbers. Coefficients are minimax fits.
+// exp, log, pow, sin, tanh, erf and what follows from them for vectors of floats: within 4 units in the last place over all of
+// float32, with IEEE's answers for infinities, NaN, zeros of both signs and denormal numbers. Coefficients are minimax fits.
 #pragma once
 
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
+
+#include <utility>
 
 #include "vec.h"
 
@@ -112,20 +114,31 @@ GX_INLINE Reg log_tail(Reg f) {
   return q * f + 0.333333135f;
 }
 
-GX_INLINE Reg log(Reg x) {
-  const std::int32_t root_half = 0x3f3504f3;  // sqrt(1/2)
-  RegI small = x < 1.17549435e-38f;
-  Reg scaled = small ? x * 8388608.f : x;
-  RegI i = bits(scaled) - root_half;
-  RegI e = i >> 23;
-  Reg f = unbits((i & 0x007fffff) + root_half) - 1.f;
-  Reg n = __builtin_convertvector(e, Reg) - (small ? splat_reg(23.f) : splat_reg(0.f));
-  Reg square = f * f;
-  Reg low = square * f * log_tail(f) + n * -2.12194440e-4f - square * 0.5f;
-  Reg y = low + f + n * 0.693359375f;
+// x = (1 + f) * 2**n with 1 + f from sqrt(1/2) to sqrt(2), for positive numbers
+GX_INLINE Reg log_reduced(Reg x, Reg* n) {
+  const std::int32_t root_half = 0x3f3504f3;
+  RegI small = x < 1.17549435e-38f;  // denormal
+  RegI i = bits(small ? x * 8388608.f : x) - root_half;
+  *n = __builtin_convertvector(i >> 23, Reg) - (small ? splat_reg(23.f) : splat_reg(0.f));
+  return unbits((i & 0x007fffff) + root_half) - 1.f;
+}
+// y, the logarithm of x, where x is a positive number, and what it should be elsewhere
+GX_INLINE Reg log_beyond(Reg x, Reg y) {
   y = x == __builtin_inff() ? x : y;
   y = x == 0.f ? splat_reg(-__builtin_inff()) : y;
   return x >= 0.f ? y : splat_reg(__builtin_nanf(""));
+}
+
+GX_INLINE Reg log(Reg x) {
+  Reg n, f = log_reduced(x, &n), square = f * f;
+  Reg low = square * f * log_tail(f) + n * -2.12194440e-4f - square * 0.5f;
+  return log_beyond(x, low + f + n * 0.693359375f);
+}
+
+GX_INLINE Reg log2(Reg x) {
+  Reg n, f = log_reduced(x, &n), square = f * f;
+  Reg low = square * f * log_tail(f) - square * 0.5f;
+  return log_beyond(x, low * 1.44269504f + f * 1.44269504f + n);
 }
 
 // log(1 + x), accurate near 0
@@ -174,6 +187,100 @@ GX_INLINE Reg gelu(Reg x) {
   Reg beyond = 0.5f * exp(x * x * -0.5f) * erfcx(abs(x) * 0.707106781f);  // the probability of more than |x|
   return x * (x < 0.f ? beyond : 1.f - beyond);
 }
+
+// -- pow: in double precision, since an error of the logarithm grows with the exponent, and 3**3 should be 27 -----------------
+
+typedef double RegD __attribute__((vector_size(LANES * 4)));
+typedef float HalfReg __attribute__((vector_size(LANES * 2)));
+
+template <int HALF, std::size_t... I>
+GX_INLINE HalfReg half_of(Reg v, std::index_sequence<I...>) {
+  return __builtin_shufflevector(v, v, (I + HALF * LANES / 2)...);
+}
+template <std::size_t... I>
+GX_INLINE Reg joined(HalfReg a, HalfReg b, std::index_sequence<I...>) {
+  return __builtin_shufflevector(a, b, I...);
+}
+
+// ((1 + f) 2**n)**y as a number from sqrt(1/2) to sqrt(2) times 2 to a whole power, which is limited to where it is 0 or
+// infinite
+GX_INLINE HalfReg power_parts(HalfReg f_, HalfReg n_, HalfReg y_, HalfReg* whole) {
+  RegD f = __builtin_convertvector(f_, RegD), n = __builtin_convertvector(n_, RegD), y = __builtin_convertvector(y_, RegD);
+  RegD s = f / (2. + f), z = s * s;  // log(1 + f) = 2 artanh(s)
+  RegD p = z * (1. / 13) + 1. / 11;
+  p = p * z + 1. / 9;
+  p = p * z + 1. / 7;
+  p = p * z + 1. / 5;
+  p = p * z + 1. / 3;
+  p = p * z + 1.;
+  RegD t = y * (s * p * 2.8853900817779268 + n);
+  t = t < -160. ? RegD{} - 160. : t;
+  t = t > 160. ? RegD{} + 160. : t;
+  const double magic = 6755399441055744.;  // 1.5 * 2**52
+  RegD rounded = (t + magic) - magic;
+  *whole = __builtin_convertvector(rounded, HalfReg);
+  RegD r = (t - rounded) * 0.69314718055994531;
+  RegD e = r * (1. / 40320) + 1. / 5040;
+  e = e * r + 1. / 720;
+  e = e * r + 1. / 120;
+  e = e * r + 1. / 24;
+  e = e * r + 1. / 6;
+  e = e * r + 0.5;
+  e = e * r + 1.;
+  e = e * r + 1.;
+  return __builtin_convertvector(e, HalfReg);
+}
+
+GX_INLINE Reg pow(Reg x, Reg y) {
+  constexpr auto ALL = std::make_index_sequence<LANES>{};
+  constexpr auto FEW = std::make_index_sequence<LANES / 2>{};
+  const Reg size = abs(x), one = splat_reg(1.f), infinite = splat_reg(__builtin_inff());
+  Reg n, f = log_reduced(size, &n);
+  n = size == 0.f ? -infinite : size == infinite ? infinite : size != size ? size : n;
+  HalfReg whole0, whole1;
+  HalfReg low = power_parts(half_of<0>(f, FEW), half_of<0>(n, FEW), half_of<0>(y, FEW), &whole0);
+  HalfReg high = power_parts(half_of<1>(f, FEW), half_of<1>(n, FEW), half_of<1>(y, FEW), &whole1);
+  Reg whole = joined(whole0, whole1, ALL);
+  Reg result = scale(joined(low, high, ALL), whole, __builtin_convertvector(whole, RegI));
+  result = (size == 1.f) & (y == y) ? one : result;
+  RegI truncated = __builtin_convertvector(y, RegI);
+  RegI large = abs(y) >= 16777216.f;  // whole numbers, and even; NaN is none
+  RegI integer = large | (__builtin_convertvector(truncated, Reg) == y);
+  RegI odd = ~large & integer & ((truncated & 1) != 0);
+  RegI negative = bits(x) < 0;
+  result = negative & odd ? -result : result;
+  result = (x < 0.f) & (size != infinite) & ~integer ? splat_reg(__builtin_nanf("")) : result;
+  return (y == 0.f) | (x == 1.f) ? one : result;
+}
+
+// -- sin and cos: for numbers below FAR, which the quarters of a turn can be taken from exactly
+// --------------------------------
+
+constexpr float FAR = 8192.f;
+
+GX_INLINE Reg turned(Reg x, int quarters) {
+  RegI quarter;
+  Reg n = nearest(x * 0.636619772f, &quarter);
+  Reg r = x - n * 1.5703125f;
+  r = r - n * 0.000483751297f;
+  r = r - n * 7.54953362e-08f;
+  r = r - n * 2.56334407e-12f;
+  Reg z = r * r;
+  Reg s = splat_reg(2.71736667e-06f);
+  s = s * z - 0.000198392328f;
+  s = s * z + 0.00833332911f;
+  s = s * z - 0.166666672f;
+  s = s * z * r + r;
+  Reg c = splat_reg(2.44312032e-05f);
+  c = c * z - 0.0013887306f;
+  c = c * z + 0.0416666456f;
+  c = c * z * z - 0.5f * z + 1.f;
+  quarter += quarters;
+  Reg y = (quarter & 1) != 0 ? c : s;
+  return unbits(bits(y) ^ (quarter << 30 & static_cast<std::int32_t>(0x80000000)));
+}
+GX_INLINE Reg sin(Reg x) { return x == 0.f ? x : turned(x, 0); }
+GX_INLINE Reg cos(Reg x) { return turned(x, 1); }
 
 // The same on blocks of sixteen.
 template <class F>

@@ -8,11 +8,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <random>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "../engine/memory.h"
 #include "../engine/pool.h"
 
 using namespace gluonnx;
@@ -57,6 +60,39 @@ void job(Pool& pool, std::int64_t chunks, int nested, bool fails) {
   for (int h : hits) check(h == 1, "a chunk that did not run once");
 }
 
+// Blocks do not overlap: each holds what was written into it for as long as it is held.
+struct Held {
+  std::size_t size;
+  std::byte* memory;
+  std::byte mark;
+
+  Held(std::size_t bytes, unsigned char value) : size(bytes), memory(allocate(bytes)), mark(std::byte{value}) {
+    check(memory && reinterpret_cast<std::uintptr_t>(memory) % 64 == 0, "memory");
+    std::memset(memory, value, size);
+  }
+  Held(Held&& other) noexcept : size(other.size), memory(std::exchange(other.memory, nullptr)), mark(other.mark) {}
+  ~Held() {
+    if (!memory) return;
+    for (std::size_t i = 0; i < size; i += 61) check(memory[i] == mark, "what a block held");
+    release(memory, size);
+  }
+};
+
+void keeper(unsigned seed, Clock::time_point end) {
+  std::mt19937 random(seed);
+  std::deque<Held> held;
+  while (Clock::now() < end) {
+    for (int i = 0; i < 100; ++i) {
+      held.emplace_back(random() % 50 ? random() % 20000 : random() % 3000000, static_cast<unsigned char>(random()));
+      while (held.size() > random() % 30) held.pop_front();
+    }
+    if (random() % 50 == 0) release_memory();
+    if (random() % 50 == 0) set_memory_bound(random() % 4000000);
+    const MemoryStats stats = memory_stats();
+    check(stats.allocated <= stats.peak, "the count of bytes");
+  }
+}
+
 void caller(unsigned seed, Clock::time_point end) {
   std::mt19937 random(seed);
   while (Clock::now() < end) {
@@ -76,6 +112,7 @@ void children(int count) {
     if (!child) {
       Team team(3);
       for (int j = 0; j < 50; ++j) job(team, 20, 0, false);
+      Held block(100000, 1);
       std::_Exit(0);
     }
     int status = 1;
@@ -120,7 +157,9 @@ int main(int argc, char** argv) {
   const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   std::vector<std::thread> callers;
   for (unsigned seed = 0; seed < 3; ++seed) callers.emplace_back(caller, seed, end);
+  for (unsigned seed = 0; seed < 2; ++seed) callers.emplace_back(keeper, seed, end);
   children(static_cast<int>(5 * seconds));
   for (auto& thread : callers) thread.join();
+  check(memory_stats().allocated == 0, "what was never given back");
   std::puts("ok");
 }

@@ -13,10 +13,10 @@ namespace gluonnx {
 namespace chain {
 namespace {
 
-constexpr std::int64_t TILE = 1024;        // elements of a piece
-constexpr std::int64_t SHORT = 256;        // rows shorter than this are taken several at a time
+constexpr std::int64_t TILE = 1024;  // elements of a piece
+constexpr std::int64_t SHORT = 256;  // rows shorter than this are taken several at a time
 constexpr int MOST_VALUES = 96;
-constexpr double WORTH = 20e3;             // nanoseconds of work that another thread is worth waking for
+constexpr double WORTH = 20e3;  // nanoseconds of work that another thread is worth waking for
 
 template <class T>
 class Chain : public Kernel {
@@ -221,15 +221,15 @@ class Chain : public Kernel {
   }
 
   Code<T> code_;
-  Ints outer_;                        // axes before the segment's
-  std::vector<Ints> outer_strides_;   // of the output, then of the inputs
-  std::vector<Rows> rows_;            // within a segment, in the same order
+  Ints outer_;                       // axes before the segment's
+  std::vector<Ints> outer_strides_;  // of the output, then of the inputs
+  std::vector<Rows> rows_;           // within a segment, in the same order
   std::int64_t segment_ = 0, segments_ = 0, tile_ = 0, tiles_ = 0, grain_ = 1;
-  std::vector<Slot> slots_;           // by value
-  std::vector<int> inputs_;           // values that are inputs
+  std::vector<Slot> slots_;  // by value
+  std::vector<int> inputs_;  // values that are inputs
   std::vector<Step> steady_steps_, steps_;
   std::size_t scratch_each_ = 0;
-  bool scattered_ = false;            // the output is not dense in a segment
+  bool scattered_ = false;  // the output is not dense in a segment
 };
 
 }  // namespace
@@ -239,11 +239,16 @@ std::unique_ptr<Kernel> bind_chain(const Call& call) {
   for (const auto& t : call.in)
     if (t.dtype != call.out[0].dtype) return nullptr;
   switch (call.out[0].dtype) {
-    case DType::f32: return chain::Chain<float>::make(call);
-    case DType::f64: return chain::Chain<double>::make(call);
-    case DType::i32: return chain::Chain<std::int32_t>::make(call);
-    case DType::i64: return chain::Chain<std::int64_t>::make(call);
-    default: return nullptr;
+    case DType::f32:
+      return chain::Chain<float>::make(call);
+    case DType::f64:
+      return chain::Chain<double>::make(call);
+    case DType::i32:
+      return chain::Chain<std::int32_t>::make(call);
+    case DType::i64:
+      return chain::Chain<std::int64_t>::make(call);
+    default:
+      return nullptr;
   }
 }
 

@@ -21,6 +21,10 @@ class Parser {
       if (static_cast<int>(stack_.size()) < found->arity) return false;
       int operands[3] = {-1, -1, -1};
       for (int i = found->arity; i-- > 0; stack_.pop_back()) operands[i] = stack_.back();
+      if (word == "pow" && operands[1] == constant(2)) {  // much cheaper, and exact to half a unit as well
+        found = find_word<T>("square");
+        operands[1] = -1;
+      }
       stack_.push_back(apply(found, operands));
     } else {
       char* end;

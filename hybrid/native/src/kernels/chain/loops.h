@@ -34,8 +34,8 @@ struct Operand {
 template <class T, auto F, int ARITY, int SINGLES>
 void loop(T* d, const T* pa, const T* pb, const T* pc, std::int64_t n) {
   using A = Operand<T, (SINGLES & 1) != 0>;
-  using B = Operand<T, ARITY < 2 || (SINGLES & 2) != 0>;
-  using C = Operand<T, ARITY < 3 || (SINGLES & 4) != 0>;
+  using B = Operand < T, ARITY<2 || (SINGLES & 2) != 0>;
+  using C = Operand < T, ARITY<3 || (SINGLES & 4) != 0>;
   constexpr int W = WIDTH<T>;
   A a = A::of(pa);
   B b = B::of(ARITY < 2 ? pa : pb);

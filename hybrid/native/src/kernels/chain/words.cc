@@ -7,17 +7,27 @@ namespace gluonnx::chain {
 namespace {
 
 template <class V>
-GX_INLINE V number(int value) { return V{} + static_cast<std::remove_cvref_t<decltype(V{}[0])>>(value); }
+GX_INLINE V number(int value) {
+  return V{} + static_cast<std::remove_cvref_t<decltype(V{}[0])>>(value);
+}
 template <class V, class M>
-GX_INLINE V truth(V like, M mask) { return mask ? number<V>(1) : V{}; }
+GX_INLINE V truth(V like, M mask) {
+  return mask ? number<V>(1) : V{};
+}
 
 template <class V>
-GX_INLINE V relu(V a) { return V{} > a ? V{} : a; }
+GX_INLINE V relu(V a) {
+  return V{} > a ? V{} : a;
+}
 // NaN when either is: the comparison is false, which leaves b, and what is unequal to itself is kept
 template <class V>
-GX_INLINE V larger(V a, V b) { return (a > b) | (a != a) ? a : b; }
+GX_INLINE V larger(V a, V b) {
+  return (a > b) | (a != a) ? a : b;
+}
 template <class V>
-GX_INLINE V smaller(V a, V b) { return (a < b) | (a != a) ? a : b; }
+GX_INLINE V smaller(V a, V b) {
+  return (a < b) | (a != a) ? a : b;
+}
 
 template <class V>
 GX_INLINE V magnitude(V a) {
@@ -29,7 +39,9 @@ GX_INLINE V magnitude(V a) {
 
 // as MXNet writes it: -0.0 counts as positive, NaN as neither
 template <class V>
-GX_INLINE V copysign(V a, V b) { return ((a >= V{}) & (b >= V{})) | ((a < V{}) & (b < V{})) ? a : -a; }
+GX_INLINE V copysign(V a, V b) {
+  return ((a >= V{}) & (b >= V{})) | ((a < V{}) & (b < V{})) ? a : -a;
+}
 
 // the integer part; what is 2**23 or more, or no number, has no other
 GX_INLINE Reg truncated(Reg a) {
@@ -63,6 +75,9 @@ float modulo(float a, float b) {
   return (b < 0) != (rest < 0) ? rest + b : rest;
 }
 
+// whether sin and cos can take all of them
+GX_INLINE bool is_near(Reg a) { return largest(abs(a)) < FAR; }
+
 template <class T, int ARITY, auto F>
 constexpr Word<T> word(const char* name, float cost) {
   if constexpr (ARITY == 1) return {name, 1, cost, {loop<T, F, 1, 0>, loop<T, F, 1, 1>}};
@@ -78,11 +93,13 @@ constexpr Word<T> word(const char* name, float cost) {
 
 // By the C library, one element after the other.
 template <float (*f)(float)>
+GX_INLINE Reg one_by_one(Reg a) {
+  for (int i = 0; i < LANES; ++i) a[i] = f(a[i]);
+  return a;
+}
+template <float (*f)(float)>
 constexpr Word<float> library(const char* name) {
-  return word<float, 1, [](Reg a) {
-    for (int i = 0; i < LANES; ++i) a[i] = f(a[i]);
-    return a;
-  }>(name, 6.f);
+  return word<float, 1, [](Reg a) { return one_by_one<f>(a); }>(name, 6.f);
 }
 template <float (*f)(float, float)>
 constexpr Word<float> library(const char* name) {
@@ -140,6 +157,7 @@ constexpr Word<float> FLOAT32[] = {
     word<float, 1, [](Reg a) { return expm1(a); }>("expm1", MATH),
     word<float, 1, [](Reg a) { return log(a); }>("log", MATH),
     word<float, 1, [](Reg a) { return log1p(a); }>("log1p", MATH),
+    word<float, 1, [](Reg a) { return log2(a); }>("log2", MATH),
     word<float, 1, [](Reg a) { return softplus(a); }>("softplus", MATH),
     word<float, 1, [](Reg a) { return sigmoid(a); }>("sigmoid", MATH),
     word<float, 1, [](Reg a) { return tanh(a); }>("tanh", MATH),
@@ -150,11 +168,11 @@ constexpr Word<float> FLOAT32[] = {
     word<float, 1, [](Reg a) { return rounded_up(a); }>("ceil", CHEAP),
     word<float, 1, [](Reg a) { return half_down(a); }>("rint", CHEAP),
     word<float, 1, [](Reg a) { return half_away(a); }>("round", CHEAP),
-    library<std::log2>("log2"),
+    word<float, 1, [](Reg a) { return is_near(a) ? sin(a) : one_by_one<std::sin>(a); }>("sin", MATH),
+    word<float, 1, [](Reg a) { return is_near(a) ? cos(a) : one_by_one<std::cos>(a); }>("cos", MATH),
+    word<float, 2, [](Reg a, Reg b) { return pow(a, b); }>("pow", 2 * MATH),
     library<std::log10>("log10"),
     library<std::cbrt>("cbrt"),
-    library<std::sin>("sin"),
-    library<std::cos>("cos"),
     library<std::tan>("tan"),
     library<std::asin>("arcsin"),
     library<std::acos>("arccos"),
@@ -164,7 +182,6 @@ constexpr Word<float> FLOAT32[] = {
     library<std::asinh>("arcsinh"),
     library<std::acosh>("arccosh"),
     library<std::atanh>("arctanh"),
-    library<std::pow>("pow"),
     library<modulo>("mod"),
     library<std::hypot>("hypot"),
     library<std::atan2>("arctan2"),

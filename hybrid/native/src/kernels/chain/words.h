@@ -11,7 +11,7 @@ template <class T>
 struct Word {
   const char* name = nullptr;
   int arity = 0;
-  float cost = 0;        // nanoseconds per element, about
+  float cost = 0;         // nanoseconds per element, about
   Loop<T> loops[8] = {};  // by which operands are single numbers: bit i for operand i
 };
 

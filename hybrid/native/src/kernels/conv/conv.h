@@ -87,19 +87,20 @@ struct Operands {
   float* out = nullptr;
 };
 
-// Memory of floats, aligned for vectors. Its contents are undefined.
+// Memory of floats, aligned for vectors, in large pages where it is large. Its contents are undefined.
 class Floats {
  public:
   Floats() = default;
-  explicit Floats(Index count) : data_(static_cast<float*>(::operator new(count * sizeof(float), std::align_val_t{64}))) {}
+  explicit Floats(Index count);
   float* get() const { return data_.get(); }
   explicit operator bool() const { return data_ != nullptr; }
 
  private:
   struct Free {
-    void operator()(float* p) const { ::operator delete(p, std::align_val_t{64}); }
+    std::align_val_t alignment;
+    void operator()(float* p) const { ::operator delete(p, alignment); }
   };
-  std::unique_ptr<float, Free> data_;
+  std::unique_ptr<float, Free> data_{nullptr, Free{std::align_val_t{64}}};
 };
 
 inline std::size_t aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
@@ -239,7 +240,7 @@ class Winograd {
            int threads);
 
   // The tile size which is fastest, 0 when that is none: direct convolution.
-  static int best(const Shape& shape, int threads);
+  static int best(const Shape& shape);
 
   Index weight_size() const { return spectrum_size_ + direct_.weight_size(); }
   void pack(const Weights& weights, float* packed, const Run& run) const;

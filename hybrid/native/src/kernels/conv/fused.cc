@@ -110,7 +110,9 @@ std::unique_ptr<Kernel> bind_fused_conv(const Call& call) {
                     pad[0],
                     pad[1],
                     a.integer("num_group")};
-  if (kernel.size() != 2 || call.in[1].dtype != DType::f32 || call.in[1].blocked) return nullptr;
+  if (kernel.size() != 2 || call.in[1].dtype != DType::f32 || call.in[0].blocked != blocked || !call.out[0].blocked ||
+      (residual && !call.in[residual].blocked))
+    return nullptr;
   const View from = view_of(call.in[0]), to = view_of(call.out[0]), more = residual ? view_of(call.in[residual]) : to;
   auto made = [&](auto algorithm) -> std::unique_ptr<Kernel> {
     return std::make_unique<FusedConv<decltype(algorithm)>>(shape, call, bias, residual, std::move(algorithm));
@@ -118,8 +120,7 @@ std::unique_ptr<Kernel> bind_fused_conv(const Call& call) {
   const bool threes = shape.kernel_h == 3 && shape.kernel_w == 3 && shape.stride_h == 1 && shape.stride_w == 1 &&
                       shape.dilate_h == 1 && shape.dilate_w == 1;
   if (blocked && threes && shape.groups == 1 && call.in[1].constant && !call.precise)
-    if (const int size = Winograd::best(shape, call.threads))
-      return made(Winograd(size, shape, from, to, more, finish, call.threads));
+    if (const int size = Winograd::best(shape)) return made(Winograd(size, shape, from, to, more, finish, call.threads));
   if (Direct::can(shape, blocked)) return made(Direct(shape, blocked, from, to, more, finish, call.threads));
   if (blocked) return made(Lanewise(shape, from, to, more, finish, call.threads));
   return nullptr;

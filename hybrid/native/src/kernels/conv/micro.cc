@@ -29,7 +29,8 @@ void micro(const Walk& walk, const float* in, const float* weights, const float*
         const float *from = at, *below = at + walk.down;
         for (Index i = count; i > 0; --i, ++from, ++below, weights += BLOCKS * BLOCK) {
           // keeps the loop as it is written: GCC has no registers for what it would move out of it
-          asm volatile("" : "+r"(from), "+r"(below), "+r"(weights)::"memory");
+          asm volatile("" : "+r"(from), "+r"(weights)::"memory");
+          if constexpr (ROWS > 1) asm volatile("" : "+r"(below));
           Block w[BLOCKS];
 #pragma GCC unroll 2
           for (int b = 0; b < BLOCKS; ++b) {

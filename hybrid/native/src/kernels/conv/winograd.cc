@@ -3,8 +3,6 @@
 // F(4,3) with the usual points 0, 1, -1, 2, -2 and infinity loses two digits more than direct convolution. With 1 / sqrt 2 and
 // sqrt 2 instead of 1 and 2 it loses less than half a digit, at the same number of operations: the matrices are better
 // conditioned when the points lie about the unit circle (see the error bounds of Barabasz et al., ACM TOMS 46, 2020).
-#include <cmath>
-#include <cstdlib>
 
 #include "conv.h"
 
@@ -95,27 +93,23 @@ Index spread(Index stride) { return stride % 1024 < SPREAD ? stride + SPREAD : s
 
 }  // namespace
 
-int Winograd::best(const Shape& s, int threads) {
-  const Index rows = s.out_height, columns = s.out_width;
-  if (s.batch * rows * columns == 0) return 0;
-  // Seconds, by what was measured on one core (AVX-512): multiplications and additions, transforms, and weights from memory.
-  constexpr double SPEED = 170e9, BANDWIDTH = 12e9;
+int Winograd::best(const Shape& s) {
+  if (s.batch * s.pixels() == 0) return 0;
+  // Seconds of one core, from what was measured (AVX-512): sums of products, transforms of a tile and block, weights from
+  // beyond the second-level cache. Other cores and several threads change all of these alike.
+  constexpr double SPEED = 160e9, WEIGHT = 40e-12, CACHED = 2e6;
   const double in = blocks_of(s.channels), out = blocks_of(s.filters), depth = s.channels, width = out * BLOCK;
-  auto weights = [&](double points) {
+  auto cost = [&](double points, double tiles) {
     const double bytes = points * depth * width * 4;
-    return bytes > 1e6 ? bytes / BANDWIDTH : 0;
+    const double fewest = std::max(1.0, 4 / tiles);  // so many sums are needed to keep the multipliers busy
+    return 2 * points * tiles * fewest * depth * width / SPEED + std::max(0.0, bytes - CACHED) * WEIGHT;
   };
   auto winograd = [&](Index size, double in_cost, double out_cost) {
-    const double points = (size + 2) * (size + 2);
-    const double tiles = static_cast<double>(s.batch * ((rows + size - 1) / size) * ((columns + size - 1) / size));
-    const double multiply = 2 * points * tiles * depth * width / SPEED;
-    return std::max(multiply, weights(points)) + tiles * (in * in_cost + out * out_cost);
+    const Index tiles = s.batch * ((s.out_height + size - 1) / size) * ((s.out_width + size - 1) / size);
+    return cost((size + 2) * (size + 2), tiles) + tiles * (in * in_cost + out * out_cost);
   };
-  const double direct = std::max(2 * 9.0 * s.batch * rows * columns * depth * width / SPEED, weights(9));
-  const double four = winograd(4, 60e-9, 50e-9), two = winograd(2, 25e-9, 18e-9);
-  const double least = std::min({direct, four, two});
-  if (const char* forced = std::getenv("WINO")) return std::atoi(forced);
-  return least == direct ? 0 : least == four ? 4 : 2;
+  const double direct = cost(9, s.batch * s.pixels()), four = winograd(4, 90e-9, 70e-9), two = winograd(2, 40e-9, 25e-9);
+  return direct <= std::min(two, four) ? 0 : four <= two ? 4 : 2;
 }
 
 Winograd::Winograd(int size, const Shape& shape, const View& in, const View& out, const View& residual, const Finish& finish,
@@ -135,18 +129,15 @@ Winograd::Winograd(int size, const Shape& shape, const View& in, const View& out
       tiles_w_((shape.out_width + size - 1) / size),
       tiles_(shape.batch * tiles_h_ * tiles_w_),
       spectrum_size_(points_ * shape.channels * filter_blocks_ * BLOCK) {
-  const Index tile_bytes = points_ * blocks_ * BLOCK * 4;
-  const double weight_bytes = spectrum_size_ * 4.0;
-  Index wanted = std::max<Index>(PIXELS, 700000 / tile_bytes / PIXELS * PIXELS);
-  if (const char* forced = std::getenv("TB")) wanted = std::atoi(forced);
-  together_ = weight_bytes > 1.2e6;
-  if (const char* forced = std::getenv("TOG")) together_ = std::atoi(forced);
-  if (together_) {
-    wanted = std::max<Index>(PIXELS * threads, 4000000 / (points_ * (blocks_ + filter_blocks_) * BLOCK * 4) / PIXELS * PIXELS);
-    if (const char* forced = std::getenv("TB")) wanted = std::atoi(forced);
-  }
+  // Small weights stay in every core's cache, and each thread goes through all of them for its tiles. Large ones are divided
+  // among the threads, and pass once for many tiles.
+  together_ = spectrum_size_ * 4 > 4000000;
+  const Index tile_bytes = points_ * BLOCK * 4 * (together_ ? blocks_ + filter_blocks_ : blocks_);
+  Index wanted = together_ ? std::max<Index>(4 * PIXELS, 4000000 / tile_bytes) : std::max<Index>(PIXELS, 700000 / tile_bytes);
+  wanted = wanted / PIXELS * PIXELS;
   parts_ = std::max<Index>(1, (tiles_ + wanted - 1) / wanted);
-  if (!together_ && threads > 1) parts_ = (parts_ + threads - 1) / threads * threads;
+  const Index sharers = together_ || chunks_for(shape.flops() / 3, threads, threads) == 1 ? 1 : threads;
+  parts_ = (parts_ + sharers - 1) / sharers * sharers;
   part_ = (tiles_ + parts_ - 1) / parts_;
   thread_size_ = points_ * ((blocks_ + (together_ ? filter_blocks_ : GROUP)) * part_ * BLOCK + 2 * SPREAD);
   scratch_ = thread_size_ * (together_ ? 1 : threads) * sizeof(float);
@@ -324,16 +315,15 @@ template <int SIZE>
 void Winograd::run_size(const Run& run, const Operands& operands, float* scratch) const {
   if (!together_) {
     run.parallel(parts_, [&](Index p, int thread) {
-      static const int skip = getenv("SKIP") ? atoi(getenv("SKIP")) : 0;
       const Index first = tiles_ * p / parts_, count = tiles_ * (p + 1) / parts_ - first;
       float* spectra = scratch + thread * thread_size_;
       float* products = spectra + points_ * spectrum_stride(count);
-      if (!(skip & 1)) transform_input<SIZE>(operands, first, count, 0, blocks_, spectra);
+      transform_input<SIZE>(operands, first, count, 0, blocks_, spectra);
       for (Index s = 0; s < strips_; ++s) {
         const Index blocks = std::min<Index>(GROUP, filter_blocks_ - s * GROUP), stride = product_stride(blocks, count);
-        if (!(skip & 2)) for (Index point = 0; point < points_; ++point)
+        for (Index point = 0; point < points_; ++point)
           multiply(operands.weights, spectra, count, point, s, products + point * stride);
-        if (!(skip & 4)) for (Index b = 0; b < blocks; ++b)
+        for (Index b = 0; b < blocks; ++b)
           transform_output<SIZE>(operands, first, count, s * GROUP + b, products + b * count * BLOCK, stride);
       }
     });

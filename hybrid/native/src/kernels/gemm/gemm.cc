@@ -7,9 +7,9 @@
 namespace gluonnx::gemm {
 namespace {
 
-constexpr Index SLICE = 1024;                  // of K, at most: WIDTH * SLICE floats of B are half of a second cache of 256 KB
+constexpr Index SLICE = 1024;  // of K, at most: WIDTH * SLICE floats of B are half of a second cache of 256 KB
 constexpr Index LEAST = 8 * HEIGHT, MOST = 18 * HEIGHT;  // rows of A that are packed at a time
-constexpr Index ROOM = 512 * 1024;             // floats that they may fill when they are more than LEAST
+constexpr Index ROOM = 512 * 1024;                       // floats that they may fill when they are more than LEAST
 
 Index divided_up(Index a, Index b) { return (a + b - 1) / b; }
 
@@ -26,9 +26,7 @@ Index band_of(const Sizes& s) {
 bool is_row(const Product& p) { return p.sizes.m == 1 && (!p.a.transposed || p.a.ld == 1); }
 
 // Whether B, which is not packed, is read where it lies: when few strips read it, or when the first cache holds it.
-bool in_place(const Operand& b, const Sizes& s) {
-  return !b.transposed && (s.m <= 2 * HEIGHT || s.n * s.k <= 16 * 1024);
-}
+bool in_place(const Operand& b, const Sizes& s) { return !b.transposed && (s.m <= 2 * HEIGHT || s.n * s.k <= 16 * 1024); }
 
 // What a thread of the compute phase has of its own: a panel's slice.
 Index panel_room(const Sizes& s) { return WIDTH * std::min(s.k, SLICE); }
@@ -47,6 +45,7 @@ struct Band {
   Index begin, rows;  // of A and C
   float* packed_a;    // null when A is a row that needs no packing
   float* rooms;       // panel_room for each thread
+  Index first = 0;    // the column that C begins with
   Index strips = divided_up(rows, HEIGHT);
 
   Index strip_begin(Index i) const { return rows * i / strips; }
@@ -92,7 +91,7 @@ struct Band {
         for (Index strip = strip_from; strip < strip_to; ++strip) {
           const Index r0 = strip_begin(strip), r = strip_begin(strip + 1) - r0;
           t.a = packed_a ? packed_a + k0 * rows + r0 * k : p.a.data + k0;
-          t.c = p.c + (begin + r0) * p.ldc + column;
+          t.c = p.c + (begin + r0) * p.ldc + column - first;
           const float* residual = last ? p.finish.residual : nullptr;
           t.residual = residual ? residual + (begin + r0) * p.finish.residual_ld + column : nullptr;
           micro(static_cast<int>(r), blocks)(t);
@@ -133,7 +132,8 @@ void multiply_with(const Product& p, std::byte* scratch, const How& how) {
     const Index across = std::min(wanted, panels), down = std::min(work.strips, divided_up(wanted, across));
     how.parallel(across * down, [&](Index chunk, int thread) {
       const Index i = chunk / down, j = chunk % down;
-      work.compute(panels * i / across, panels * (i + 1) / across, work.strips * j / down, work.strips * (j + 1) / down, thread);
+      work.compute(panels * i / across, panels * (i + 1) / across, work.strips * j / down, work.strips * (j + 1) / down,
+                   thread);
     });
   }
 }
@@ -176,7 +176,9 @@ void pack_a(const Operand& a, Index m, Index k, float* to) {
 
 void multiply_packed(const Product& p, const float* packed_a, Index begin, Index end) {
   for (Index row = 0, band = band_of(p.sizes); row < p.sizes.m; row += band) {
-    const Band work{p, row, std::min(band, p.sizes.m - row), const_cast<float*>(packed_a) + row * p.sizes.k, nullptr};
+    const Band work{
+        p,       row,  std::min(band, p.sizes.m - row), packed_a ? const_cast<float*>(packed_a) + row * p.sizes.k : nullptr,
+        nullptr, begin};
     work.compute(begin / WIDTH, panels_of(end), 0, work.strips, 0);
   }
 }

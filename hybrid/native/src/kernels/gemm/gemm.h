@@ -1,4 +1,5 @@
-// Products of float32 matrices: C (M x N) = op(A) (M x K) times op(B) (K x N), and what is done to each sum before it is stored.
+// Products of float32 matrices: C (M x N) = op(A) (M x K) times op(B) (K x N), and what is done to each sum before it is
+// stored.
 //
 // B is cut into panels of WIDTH columns, packed so that a panel is one stream; A into strips of a few rows, packed so that a
 // strip is one too. A tile of C, strip by panel, stays in registers while it goes along K. K is cut into slices, so that
@@ -6,8 +7,9 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
+#include <functional>
 #include <memory>
+#include <new>
 
 #include "../../base/kernel.h"
 #include "../../base/vec.h"
@@ -69,7 +71,7 @@ void multiply(const Product& product, const Run& run);
 // A packed for multiply_packed: m * k floats. A single row that lies in one piece is packed as it is.
 void pack_a(const Operand& a, Index m, Index k, float* to);
 // Columns [begin, end) of a product on the caller's thread, where both operands are packed; begin and end are multiples of
-// WIDTH, or n.
+// WIDTH, or n. What is stored goes to c as if it began with column `begin`; a bias and a residual begin with the first.
 void multiply_packed(const Product& product, const float* packed_a, Index begin, Index end);
 
 // As multiply, without handing work over, in scratch_bytes(sizes, packed, 1) bytes of scratch: for many products at a time.

@@ -21,7 +21,7 @@ struct Products {
   std::vector<Index> c;  // where each result begins
   Index ldc;
   float alpha = 1;
-  int residual = -1;     // an input that lies as the results do, added after it is scaled
+  int residual = -1;  // an input that lies as the results do, added after it is scaled
   float beta = 1;
 };
 

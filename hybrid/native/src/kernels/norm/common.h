@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "../../base/kernel.h"
@@ -41,6 +42,47 @@ GX_INLINE double sum_over(std::int64_t n, F f) {
     total += sum((a + b) + (c + d));
   }
   return total;
+}
+
+struct Moments {
+  float mean;      // rounded,
+  float rest;      // and what that leaves over, which shows where the mean is far larger than the deviation
+  float variance;  // biased
+};
+
+// Of n contiguous floats, in two passes: the difference of large squares would be mostly rounding.
+GX_INLINE Moments moments(const float* x, std::int64_t n) {
+  constexpr std::int64_t PIECE = 64 * LANES;
+  const double count = static_cast<double>(n);
+  const double first_mean = sum_over(n, [&](std::int64_t i, auto k) { return get(x + i, k); }) / count;
+  const float mean = static_cast<float>(first_mean);
+  double total = 0, squares = 0;
+  for (std::int64_t start = 0; start < n; start += PIECE) {
+    std::int64_t end = start + PIECE < n ? start + PIECE : n, i = start;
+    Reg sums[4] = {}, square_sums[4] = {};
+    for (; i + 4 * LANES <= end; i += 4 * LANES) {
+#pragma GCC unroll 4
+      for (int j = 0; j < 4; ++j) {
+        Reg d = get(x + i + j * LANES) - mean;
+        sums[j] += d;
+        square_sums[j] += d * d;
+      }
+    }
+    each_vector(end - i, [&](std::int64_t j, auto k) {
+      Reg d = first(get(x + i + j, k) - mean, k, 0.f);
+      sums[0] += d;
+      square_sums[0] += d * d;
+    });
+    total += sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
+    squares += sum((square_sums[0] + square_sums[1]) + (square_sums[2] + square_sums[3]));
+  }
+  const double away = total / count;
+  if (!std::isfinite(away)) return {mean, 0.f, std::numeric_limits<float>::quiet_NaN()};
+  const double variance = squares / count - away * away;
+  // differences lose less than sums do only where they are smaller
+  const double exact = first_mean * first_mean > variance ? mean + away : first_mean;
+  const float rounded = static_cast<float>(exact);
+  return {rounded, static_cast<float>(exact - rounded), static_cast<float>(variance < 0 ? 0 : variance)};
 }
 
 }  // namespace gluonnx

@@ -12,7 +12,7 @@ class RowNorm : public Kernel {
   std::int64_t rows = 0, n = 0;
   float eps = 0;
   Third third = Third::deviation;
-  bool each = false;           // gamma and beta of each element of a row (LayerNorm); else of row % parameters
+  bool each = false;  // gamma and beta of each element of a row (LayerNorm); else of row % parameters
   std::int64_t parameters = 1;
 
   void run(const Run& run) const override {
@@ -29,26 +29,18 @@ class RowNorm : public Kernel {
 
  private:
   void row(const float* x, float* y, const float* gamma, const float* beta, float* mean_out, float* third_out) const {
-    // What rounding the mean leaves over would show where the mean is far larger than the deviation.
-    const double count = static_cast<double>(n);
-    const double exact = sum_over(n, [&](std::int64_t i, auto k) { return get(x + i, k); }) / count;
-    const float mean = static_cast<float>(exact), rest = static_cast<float>(exact - mean);
-    const double squares = sum_over(n, [&](std::int64_t i, auto k) {
-      Reg d = get(x + i, k) - mean;
-      return d * d;
-    });
-    const float variance = static_cast<float>(squares / count - static_cast<double>(rest) * rest);
-    const float deviation = std::sqrt(variance + eps), factor = 1 / deviation;
+    const auto [mean, rest, variance] = moments(x, n);
+    const float deviation = std::sqrt(variance + eps), factor = 1 / deviation, m = mean;
     *mean_out = mean;
     *third_out = third == Third::deviation ? deviation : variance;
     if (each) {
       const float shift = -rest * factor;
       each_vector(n, [&](std::int64_t i, auto k) {
-        put(y + i, ((get(x + i, k) - mean) * factor + shift) * get(gamma + i, k) + get(beta + i, k), k);
+        put(y + i, ((get(x + i, k) - m) * factor + shift) * get(gamma + i, k) + get(beta + i, k), k);
       });
     } else {
       const float scale = *gamma * factor, shift = *beta - rest * scale;
-      each_vector(n, [&](std::int64_t i, auto k) { put(y + i, (get(x + i, k) - mean) * scale + shift, k); });
+      each_vector(n, [&](std::int64_t i, auto k) { put(y + i, (get(x + i, k) - m) * scale + shift, k); });
     }
   }
 };

@@ -61,9 +61,7 @@ class Softmax : public Kernel {
     if (logarithm_) {
       const double total = sum_over(n, [&](std::int64_t j, auto count) { return exp(scaled(get(x + j, count)) - top); });
       const float log_total = static_cast<float>(std::log(total));
-      each_vector(n, [&](std::int64_t j, auto count) {
-        put(y + j, scaled(get(x + j, count)) - top - log_total, count);
-      });
+      each_vector(n, [&](std::int64_t j, auto count) { put(y + j, scaled(get(x + j, count)) - top - log_total, count); });
       return;
     }
     const double total = sum_over(n, [&](std::int64_t j, auto count) {

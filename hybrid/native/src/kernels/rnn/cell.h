@@ -24,7 +24,7 @@ struct Cell {
   float* after;           // the new state
   int count;              // units that exist
   // for the gradient, null when there will be none
-  float* kept;            // gates, `size` from one another
+  float* kept;  // gates, `size` from one another
   float* kept_cell;
   std::int64_t size;
 };

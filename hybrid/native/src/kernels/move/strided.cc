@@ -1,0 +1,198 @@
+#include "strided.h"
+
+#include "tile.h"
+
+namespace gluonnx {
+namespace {
+
+// Where the rows of an odometer's position begin on either side.
+class Odometer {
+ public:
+  Odometer(const std::vector<Axis>& axes, std::int64_t position) : axes_(axes), index_(axes.size()) {
+    for (std::size_t i = axes.size(); i-- > 0;) {
+      index_[i] = position % axes[i].size;
+      position /= axes[i].size;
+      from += index_[i] * axes[i].from;
+      to += index_[i] * axes[i].to;
+    }
+  }
+  void next() {
+    for (std::size_t i = axes_.size(); i-- > 0;) {
+      const Axis& axis = axes_[i];
+      from += axis.from;
+      to += axis.to;
+      if (++index_[i] < axis.size) return;
+      from -= axis.size * axis.from;
+      to -= axis.size * axis.to;
+      index_[i] = 0;
+    }
+  }
+
+  std::int64_t from = 0, to = 0;
+
+ private:
+  const std::vector<Axis>& axes_;
+  std::vector<std::int64_t> index_;
+};
+
+template <class T, int N>
+void repeat(const T* __restrict from, T* __restrict to, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i)
+    for (int j = 0; j < N; ++j) to[i * N + j] = from[i];
+}
+
+}  // namespace
+
+std::vector<std::int64_t> strides_of(const std::vector<std::int64_t>& shape) {
+  std::vector<std::int64_t> strides(shape.size(), 1);
+  for (std::size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * shape[i];
+  return strides;
+}
+
+StridedCopy::StridedCopy(std::vector<Axis> axes, std::size_t element) : element_(element) {
+  for (const Axis& a : axes) size_ *= a.size;
+  if (!size_) return;
+  std::erase_if(axes, [](const Axis& a) { return a.size == 1; });
+  std::stable_sort(axes.begin(), axes.end(), [](const Axis& a, const Axis& b) { return a.to > b.to; });
+  std::vector<Axis> merged;
+  for (const Axis& a : axes)
+    if (!merged.empty() && merged.back().from == a.from * a.size && merged.back().to == a.to * a.size)
+      merged.back() = {merged.back().size * a.size, a.from, a.to};
+    else merged.push_back(a);
+  if (merged.empty()) return;
+  inner_ = merged.back();
+  merged.pop_back();
+  row_ = inner_.size;
+  if (inner_.from == 1 && inner_.to == 1) {
+    mode_ = Mode::rows;
+  } else {
+    mode_ = Mode::elements;
+    if (inner_.to == 1)
+      for (std::size_t i = 0; i < merged.size(); ++i)
+        if (merged[i].from == 1) {
+          const bool repeats = inner_.from == 0 && merged[i].to == inner_.size;
+          if (inner_.from == 0 && !repeats) continue;
+          mode_ = repeats ? Mode::repeated : Mode::transposed;
+          across_ = merged[i];
+          merged.erase(merged.begin() + static_cast<std::ptrdiff_t>(i));
+          break;
+        }
+    // few elements at a time would go down in the cost of finding them
+    if (mode_ == Mode::elements && inner_.size < 8 && !merged.empty() && merged.back().size > inner_.size)
+      std::swap(inner_, merged.back());
+    row_ = mode_ == Mode::repeated ? across_.size : inner_.size;
+  }
+  outer_ = std::move(merged);
+}
+
+const char* StridedCopy::how() const {
+  switch (mode_) {
+    case Mode::rows:
+      return "rows";
+    case Mode::transposed:
+      return "transposed";
+    case Mode::repeated:
+      return "repeated";
+    default:
+      return "elements";
+  }
+}
+
+void StridedCopy::run(const Run& run, const std::byte* from, std::byte* to) const {
+  if (!size_) return;
+  switch (element_) {
+    case 1:
+      return copy(run, reinterpret_cast<const std::uint8_t*>(from), reinterpret_cast<std::uint8_t*>(to));
+    case 2:
+      return copy(run, reinterpret_cast<const std::uint16_t*>(from), reinterpret_cast<std::uint16_t*>(to));
+    case 4:
+      return copy(run, reinterpret_cast<const std::uint32_t*>(from), reinterpret_cast<std::uint32_t*>(to));
+    default:
+      return copy(run, reinterpret_cast<const std::uint64_t*>(from), reinterpret_cast<std::uint64_t*>(to));
+  }
+}
+
+template <class T>
+void StridedCopy::copy(const Run& run, const T* from, T* to) const {
+  if (mode_ == Mode::transposed) return transpose(run, from, to);
+  std::int64_t rows = 1;
+  for (const Axis& a : outer_) rows *= a.size;
+  // counted in elements of rows, so that also one long row is shared
+  const std::int64_t weight = size_ / rows / row_;
+  run.ranges(rows * row_, grain_of(weight * static_cast<std::int64_t>(sizeof(T))),
+             [&](std::int64_t begin, std::int64_t end, int) {
+               Odometer at(outer_, begin / row_);
+               for (std::int64_t skip = begin % row_; begin < end; skip = 0, at.next()) {
+                 const std::int64_t count = std::min(row_ - skip, end - begin);
+                 row(from + at.from, to + at.to, skip, skip + count);
+                 begin += count;
+               }
+             });
+}
+
+template <class T>
+void StridedCopy::row(const T* from, T* to, std::int64_t begin, std::int64_t end) const {
+  if (mode_ == Mode::rows) {
+    std::memcpy(to + begin, from + begin, static_cast<std::size_t>(end - begin) * sizeof(T));
+  } else if (mode_ == Mode::repeated) {
+    const std::int64_t count = inner_.size;
+    from += begin;
+    to += begin * count;
+    if (count == 2) return repeat<T, 2>(from, to, end - begin);
+    if (count == 3) return repeat<T, 3>(from, to, end - begin);
+    if (count == 4) return repeat<T, 4>(from, to, end - begin);
+    for (std::int64_t i = 0; i < end - begin; ++i) std::fill_n(to + i * count, count, from[i]);
+  } else if (inner_.to == 1 && inner_.from == 0) {
+    std::fill(to + begin, to + end, *from);
+  } else if (inner_.to == 1 && inner_.from == -1) {
+    for (std::int64_t i = begin; i < end; ++i) to[i] = from[-i];
+  } else {
+    for (std::int64_t i = begin; i < end; ++i) to[i * inner_.to] = from[i * inner_.from];
+  }
+}
+
+template <class T>
+void StridedCopy::transpose(const Run& run, const T* from, T* to) const {
+  std::int64_t outer = 1;
+  for (const Axis& a : outer_) outer *= a.size;
+  const std::int64_t rows = inner_.size, columns = across_.size;
+  // blocks of about 64 x 64, even ones, so that none is left with a few rows
+  const std::int64_t high = std::max<std::int64_t>(64, 4096 / columns), wide = std::max<std::int64_t>(64, 4096 / rows);
+  const std::int64_t down = (rows + high - 1) / high, along = (columns + wide - 1) / wide;
+  const std::int64_t block = (rows / down) * (columns / along) * static_cast<std::int64_t>(sizeof(T));
+  run.ranges(outer * down * along, grain_of(block), [&](std::int64_t begin, std::int64_t end, int) {
+    Odometer at(outer_, begin / (down * along));
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t j = i % (down * along), d = j % down, a = j / down;
+      if (i != begin && !j) at.next();
+      const std::int64_t r = rows * d / down, c = columns * a / along;
+      transpose_plane(from + at.from + r * inner_.from + c, inner_.from, to + at.to + c * across_.to + r, across_.to,
+                      rows * (d + 1) / down - r, columns * (a + 1) / along - c);
+    }
+  });
+}
+
+Copies::Copies(const std::vector<Part>& parts, DType dtype, std::uint64_t value)
+    : element_(static_cast<std::int64_t>(size_of(dtype))), value_(value) {
+  std::int64_t most = 0;
+  how = "nothing";
+  for (const Part& part : parts) {
+    StridedCopy copy(part.axes, size_of(dtype));
+    if (copy.size() > most) most = copy.size(), how = copy.how();
+    if (copy.size()) steps_.push_back({part, std::move(copy)});
+  }
+}
+
+void Copies::run(const Run& run) const {
+  for (const Step& step : steps_) {
+    const Part& part = step.part;
+    const std::byte* from = part.source == Part::input    ? run.input<std::byte>(part.in)
+                            : part.source == Part::output ? run.output<std::byte>(part.out)
+                                                          : reinterpret_cast<const std::byte*>(&value_);
+    std::byte* to = run.output<std::byte>(part.out) + part.to * element_;
+    from += part.from * element_;
+    if (from != to) step.copy.run(run, from, to);
+  }
+}
+
+}  // namespace gluonnx

@@ -1,0 +1,373 @@
+// RNN: layers of plain, LSTM or GRU cells, in one or both directions. What all steps share is one product; what depends on
+// the state is done step by step.
+//
+// Columns of the packed weights are ordered by groups of units, in a group by gate: so a thread that has a few groups has all
+// that it needs of their gates, and computes their new state at once. A step is handed over once.
+#include <cstring>
+
+#include "../gemm/gemm.h"
+#include "../gemm/pack.h"
+#include "cell.h"
+
+namespace gluonnx {
+namespace {
+
+using gemm::Floats;
+using gemm::Index;
+using rnn::Mode;
+
+Index divided_up(Index a, Index b) { return (a + b - 1) / b; }
+
+// One layer in one direction: where its parameters lie in the vector that holds all.
+struct Place {
+  Index features, i2h, h2h, i2h_bias, h2h_bias;
+};
+
+// Its packed weights.
+struct Weights {
+  float *input, *recurrent, *bias, *fresh_bias;
+};
+
+struct Geometry {
+  Mode mode;
+  Index steps, batch, features, size, layers, directions;
+  Index gates() const { return rnn::gates_of(mode); }
+  // units of a group: its columns fill panels
+  Index group() const { return 16 * gates() % gemm::WIDTH ? gemm::WIDTH : 16; }
+  Index groups() const { return divided_up(size, group()); }
+  Index group_columns() const { return group() * gates(); }
+  Index columns() const { return groups() * group_columns(); }
+  Index padded() const { return groups() * group(); }
+  Index width() const { return directions * size; }  // of a layer's output
+  Index rows() const { return steps * batch; }
+};
+
+// Hands out parts of a block of floats.
+class Room {
+ public:
+  Index take(Index count) {
+    const Index at = used_;
+    used_ += divided_up(count, 16) * 16;
+    return at;
+  }
+  Index used() const { return used_; }
+
+ private:
+  Index used_ = 0;
+};
+
+// The weights of one place, in packed order.
+void pack(const Geometry& g, const Place& place, const float* parameters, const Weights& to, Pool* pool) {
+  const Index columns = g.columns(), group = g.group(), size = g.size;
+  // where the rows of 16 columns are among the rows of the parameters, and how many there are
+  auto source = [&](Index column, Index* count) {
+    const Index unit = column / g.group_columns() * group + column % group;
+    *count = std::clamp<Index>(size - unit, 0, 16);
+    return column % g.group_columns() / group * size + unit;
+  };
+  auto matrix = [&](Index at, Index k, float* packed, Index column) {
+    const gemm::Operand weights{parameters + at, k, true};
+    Index count, row = source(column, &count);
+    gemm::each_slice(k, [&](Index k0, Index depth) {
+      float* panel = packed + k0 * columns + column / gemm::WIDTH * gemm::WIDTH * depth;
+      gemm::pack_panel(weights, k0, depth, row, count, 16, panel + column % gemm::WIDTH, gemm::WIDTH);
+    });
+  };
+  const bool gru = g.mode == Mode::gru;
+  Run run{nullptr, nullptr, nullptr, pool};
+  run.ranges(columns / 16, 1 + (1 << 16) / (16 * (place.features + size)), [&](Index begin, Index end, int) {
+    for (Index column = 16 * begin; column < 16 * end; column += 16) {
+      matrix(place.i2h, place.features, to.input, column);
+      matrix(place.h2h, size, to.recurrent, column);
+      Index count, row = source(column, &count);
+      const bool fresh = gru && column % g.group_columns() / group == 2;  // of n, what is recalled has its bias apart
+      for (Index i = 0; i < 16; ++i) {
+        const float own = i < count ? parameters[place.h2h_bias + row + i] : 0;
+        to.bias[column + i] = i < count ? parameters[place.i2h_bias + row + i] + (fresh ? 0 : own) : 0;
+        if (fresh) to.fresh_bias[column / g.group_columns() * group + column % group + i] = own;
+      }
+    }
+  });
+}
+
+class Recurrent : public Kernel {
+ public:
+  Recurrent(const Geometry& g, const Call& call, bool states, bool training)
+      : g_(g), constant_(call.in[1].constant), states_(states), training_(training), threads_(call.threads) {
+    layout();
+    Room room;
+    if (constant_) {
+      for (const Place& place : places_) packed_at_.push_back(place_weights(place, room));
+      packed_.resize(room.used());
+      room = Room();
+    }
+    const Index columns = g.columns();
+    given_ = room.take(g.directions * g.rows() * columns);
+    between_ = training ? 0 : room.take(std::min<Index>(g.layers - 1, 2) * g.rows() * g.width());
+    cells_ = room.take(g.directions * g.batch * g.padded());
+    own_size_ = divided_up(g.batch * (g.group_columns() + g.size), 16) * 16;
+    own_ = room.take(own_size_ * threads_);
+    if (!constant_) {
+      Room most;
+      for (const Place& place : places_) {
+        Room one;
+        place_weights(place, one);
+        if (one.used() > most.used()) most = one;
+      }
+      weights_size_ = most.used();
+      weights_ = room.take(weights_size_ * g.directions);
+    }
+    product_ = room.take(0);
+    std::size_t product = 0;
+    for (const Place& place : places_) {
+      product = std::max(product, gemm::scratch_bytes({g.rows(), columns, place.features}, true, threads_));
+      flops += 2.0 * g.rows() * g.gates() * g.size * (place.features + g.size);
+    }
+    scratch = room.used() * sizeof(float) + product;
+    how = std::string(constant_ ? "packed " : "") + std::to_string(g.layers) + " layers of " + std::to_string(g.size);
+  }
+
+  void prepare(const void* const* in, Pool* pool) override {
+    if (!constant_ || !in[1]) return;
+    for (std::size_t i = 0; i < places_.size(); ++i)
+      pack(g_, places_[i], static_cast<const float*>(in[1]), at(packed_.data(), packed_at_[i]), pool);
+  }
+
+  void run(const Run& run) const override {
+    float* scratch = reinterpret_cast<float*>(run.scratch);
+    float* memory = run.output<float>(memory_output());
+    const float* x = run.input<float>(0);
+    for (Index layer = 0; layer < g_.layers; ++layer) {
+      float* y = run.output<float>();
+      if (layer + 1 < g_.layers)
+        y = training_ ? memory + layer * g_.rows() * g_.width() : scratch + between_ + layer % 2 * g_.rows() * g_.width();
+      Layer l{x, y, layer, {}};
+      for (Index d = 0; d < g_.directions; ++d) {
+        const Index i = layer * g_.directions + d;
+        if (constant_) {
+          l.weights[d] = at(packed_.data(), packed_at_[i]);
+        } else {
+          Room room;
+          l.weights[d] = at(scratch + weights_ + d * weights_size_, place_weights(places_[i], room));
+          pack(g_, places_[i], run.input<float>(1), l.weights[d], run.pool);
+        }
+      }
+      forward(run, l);
+      x = y;
+    }
+    if (!memory) return;
+    // no gradient will read what was not kept; the last number says so
+    if (!training_) std::memset(memory, 0, memory_count() * sizeof(float));
+    memory[memory_count() - 1] = training_;
+    if (seeded_) *run.output<std::int64_t>(memory_output() + 1) = 0;
+  }
+
+  bool seeded_ = false;  // dropout between layers, which does nothing here
+
+ private:
+  struct At {
+    Index input, recurrent, bias, fresh_bias;
+  };
+  struct Layer {
+    const float* x;
+    float* y;
+    Index number;
+    Weights weights[2];
+  };
+
+  int memory_output() const { return states_ ? g_.mode == Mode::lstm ? 3 : 2 : 1; }
+  Index memory_count() const {
+    const Index own = g_.layers * rnn::kept_of(g_.mode) * g_.size + (g_.layers - 1) * g_.size;
+    return g_.rows() * g_.directions * own + 1;
+  }
+
+  // all weights by layer and direction, then all biases
+  void layout() {
+    const Index rows = g_.gates() * g_.size;
+    Index at = 0;
+    for (Index layer = 0; layer < g_.layers; ++layer)
+      for (Index d = 0; d < g_.directions; ++d) {
+        const Index features = layer ? g_.width() : g_.features;
+        places_.push_back({features, at, at + rows * features, 0, 0});
+        at += rows * (features + g_.size);
+      }
+    for (Place& place : places_) {
+      place.i2h_bias = at;
+      place.h2h_bias = at + rows;
+      at += 2 * rows;
+    }
+  }
+
+  At place_weights(const Place& place, Room& room) const {
+    const Index columns = g_.columns();
+    const Index input = room.take(columns * place.features), recurrent = room.take(columns * g_.size);
+    return {input, recurrent, room.take(columns), room.take(g_.padded())};
+  }
+  static Weights at(float* base, const At& a) {
+    return {base + a.input, base + a.recurrent, base + a.bias, base + a.fresh_bias};
+  }
+
+  void forward(const Run& run, const Layer& l) const {
+    float* scratch = reinterpret_cast<float*>(run.scratch);
+    const Index columns = g_.columns(), features = places_[l.number * g_.directions].features;
+    for (Index d = 0; d < g_.directions; ++d) {
+      gemm::Product p;
+      p.sizes = {g_.rows(), columns, features};
+      p.a = {l.x, features, false};
+      p.packed = l.weights[d].input;
+      p.c = scratch + given_ + d * g_.rows() * columns;
+      p.ldc = columns;
+      p.finish.bias = l.weights[d].bias;
+      Run inner = run;
+      inner.scratch = reinterpret_cast<std::byte*>(scratch + product_);
+      gemm::multiply(p, inner);
+      if (g_.mode == Mode::lstm) begin_cells(run, l, d);
+    }
+    go(run, l);
+    for (Index d = 0; d < g_.directions && states_; ++d) end_states(run, l, d);
+  }
+
+  // All steps, by whole sequences where a thread has enough with some of them (no waiting for one another), else by units.
+  void go(const Run& run, const Layer& l) const {
+    const double work = 2.0 * g_.batch * g_.columns() * g_.size, bytes = 4.0 * g_.columns() * g_.size;  // of a step
+    const double seconds = std::max(work / 150e9, bytes / 100e9);
+    const int threads = run.threads();
+    const Index D = g_.directions;
+    if (threads == 1 || seconds * g_.steps * D < 20e-6) {
+      for (Index s = 0; s < g_.steps; ++s)
+        for (Index d = 0; d < D; ++d) step(run, l, d, s, 0, g_.groups(), 0, g_.batch, 0);
+      return;
+    }
+    const Index sequences = bytes > 1e6 ? 1 : std::clamp<Index>(g_.batch / 4, 1, divided_up(2 * threads, D));
+    if (sequences * D >= threads) {
+      run.parallel(sequences * D, [&](Index chunk, int thread) {
+        const Index d = chunk / sequences, i = chunk % sequences;
+        for (Index s = 0; s < g_.steps; ++s)
+          step(run, l, d, s, 0, g_.groups(), g_.batch * i / sequences, g_.batch * (i + 1) / sequences, thread);
+      });
+      return;
+    }
+    // two chunks a thread, of at least some microseconds each
+    const Index most = std::min<Index>(2 * threads, static_cast<Index>(seconds * D / 3e-6));
+    const Index pieces = std::clamp<Index>(most, 1, D * g_.groups());
+    for (Index s = 0; s < g_.steps; ++s)
+      run.parallel(pieces, [&](Index chunk, int thread) {
+        // a thread's two chunks change places from step to step, as the groups in them do: see step
+        const Index piece = s % 2 && (chunk ^ 1) < pieces ? chunk ^ 1 : chunk;
+        const Index all = D * g_.groups(), begin = all * piece / pieces, end = all * (piece + 1) / pieces;
+        for (Index d = 0; d < D; ++d) {
+          const Index from = std::max(begin, d * g_.groups()), to = std::min(end, (d + 1) * g_.groups());
+          if (from < to) step(run, l, d, s, from - d * g_.groups(), to - d * g_.groups(), 0, g_.batch, thread);
+        }
+      });
+  }
+
+  // Step s of some groups and sequences.
+  void step(const Run& run, const Layer& l, Index d, Index s, Index from, Index to, Index row, Index row_end,
+            int thread) const {
+    float* scratch = reinterpret_cast<float*>(run.scratch);
+    const Index time = d ? g_.steps - 1 - s : s, count = row_end - row, columns = g_.columns(), size = g_.size;
+    const float* before;
+    Index ld;
+    if (s == 0) {
+      before = run.input<float>(2) + (l.number * g_.directions + d) * g_.batch * size;
+      ld = size;
+    } else {
+      before = l.y + (d ? time + 1 : time - 1) * g_.batch * g_.width() + d * size;
+      ld = g_.width();
+    }
+    float* recalled = scratch + own_ + thread * own_size_;
+    float* packed_a = count == 1 ? nullptr : recalled + count * g_.group_columns();
+    gemm::Product p;
+    p.sizes = {count, columns, size};
+    p.a = {before + row * ld, ld, false};
+    p.packed = l.weights[d].recurrent;
+    p.c = recalled;
+    p.ldc = g_.group_columns();
+    if (packed_a) gemm::pack_a(p.a, count, size, packed_a);
+    const rnn::Step gates = rnn::step_of(g_.mode);
+    float* kept = training_ ? run.output<float>(memory_output()) : nullptr;
+    if (kept)
+      kept += g_.rows() * ((g_.layers - 1) * g_.width() + (l.number * g_.directions + d) * rnn::kept_of(g_.mode) * size);
+    for (Index i = from; i < to; ++i) {
+      // to and fro: what the second cache holds at the end of a step is what the next one begins with
+      const Index group = s % 2 ? from + to - 1 - i : i;
+      gemm::multiply_packed(p, packed_a, group * g_.group_columns(), (group + 1) * g_.group_columns());
+      for (Index r = 0; r < count; ++r) {
+        const Index sequence = row + r, at = time * g_.batch + sequence;
+        for (Index u = 0; u < g_.group() && group * g_.group() + u < size; u += 16) {
+          const Index unit = group * g_.group() + u;
+          rnn::Cell c;
+          c.given = scratch + given_ + (d * g_.rows() + at) * columns + group * g_.group_columns() + u;
+          c.recalled = recalled + r * g_.group_columns() + u;
+          c.apart = g_.group();
+          c.new_bias = l.weights[d].fresh_bias + unit;
+          c.before = before + sequence * ld + unit;
+          c.cell = scratch + cells_ + (d * g_.batch + sequence) * g_.padded() + unit;
+          c.after = l.y + at * g_.width() + d * size + unit;
+          c.count = static_cast<int>(std::min<Index>(16, size - unit));
+          c.kept = kept ? kept + at * 4 * size + unit : nullptr;
+          c.kept_cell = kept ? kept + g_.rows() * 4 * size + at * size + unit : nullptr;
+          c.size = size;
+          gates(c);
+        }
+      }
+    }
+  }
+
+  void begin_cells(const Run& run, const Layer& l, Index d) const {
+    const float* from = run.input<float>(3) + (l.number * g_.directions + d) * g_.batch * g_.size;
+    float* cells = reinterpret_cast<float*>(run.scratch) + cells_ + d * g_.batch * g_.padded();
+    std::memset(cells, 0, g_.batch * g_.padded() * sizeof(float));
+    for (Index n = 0; n < g_.batch; ++n) std::memcpy(cells + n * g_.padded(), from + n * g_.size, g_.size * sizeof(float));
+  }
+
+  void end_states(const Run& run, const Layer& l, Index d) const {
+    const Index index = (l.number * g_.directions + d) * g_.batch * g_.size, bytes = g_.size * sizeof(float);
+    const Index last = d ? 0 : g_.steps - 1;
+    const float* cells = reinterpret_cast<const float*>(run.scratch) + cells_ + d * g_.batch * g_.padded();
+    for (Index n = 0; n < g_.batch; ++n) {
+      const float* state =
+          g_.steps ? l.y + (last * g_.batch + n) * g_.width() + d * g_.size : run.input<float>(2) + index + n * g_.size;
+      std::memcpy(run.output<float>(1) + index + n * g_.size, state, bytes);
+      if (g_.mode == Mode::lstm) std::memcpy(run.output<float>(2) + index + n * g_.size, cells + n * g_.padded(), bytes);
+    }
+  }
+
+  Geometry g_;
+  bool constant_, states_, training_;
+  int threads_;
+  std::vector<Place> places_;
+  Floats packed_;
+  std::vector<At> packed_at_;
+  // parts of the scratch, in floats
+  Index given_, between_, cells_, own_, own_size_, weights_ = 0, weights_size_ = 0, product_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> bind_RNN(const Call& call) {
+  const auto& attrs = call.attrs;
+  const std::string& mode = attrs.text("mode");
+  Geometry g;
+  g.mode = mode == "lstm" ? Mode::lstm : mode == "gru" ? Mode::gru : mode == "rnn_tanh" ? Mode::tanh : Mode::relu;
+  g.size = attrs.integer("state_size");
+  g.layers = attrs.integer("num_layers");
+  g.directions = attrs.flag("bidirectional") ? 2 : 1;
+  const bool states = attrs.flag("state_outputs"), training = attrs.flag("training");
+  const bool drops = attrs.real("p") > 0 && g.layers > 1;
+  if (attrs.has("projection_size") || attrs.has("lstm_state_clip_min") || attrs.flag("use_sequence_length")) return nullptr;
+  if (drops && training) return nullptr;
+  attrs.ignore("projection_size", "lstm_state_clip_min", "lstm_state_clip_max", "lstm_state_clip_nan");
+  for (const Tensor& t : call.in)
+    if (t.dtype != DType::f32) return nullptr;
+  const auto& shape = call.in[0].shape;
+  g.steps = shape[0];
+  g.batch = shape[1];
+  g.features = shape[2];
+  auto kernel = std::make_unique<Recurrent>(g, call, states, training);
+  kernel->seeded_ = drops;
+  return kernel;
+}
+
+}  // namespace gluonnx

@@ -1,0 +1,645 @@
+"""The passes, one by one: what they make of a graph, and what they leave alone."""
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hybrid.error import MXNetError
+from hybrid.graph.graph import Entry, Graph, Node
+from hybrid.graph.passes import PASSES, optimize
+from hybrid.graph.passes.words import meaning
+from hybrid.op import lookup
+from hybrid.ops.fused import Chain
+from hybrid.quiet import quietly
+from tests.graph.optimizing import ALL, apply, context_of, counted, optimized, plainly, run, var
+from tests.graph.random_graphs import feeds as random_feeds
+from tests.graph.random_graphs import graphs
+from tests.table.examples import examples
+
+rng = np.random.default_rng(7)
+NORMS = ("gamma", "beta", "mean", "var")
+
+
+def f32(values: Any) -> np.ndarray:
+    return np.array(values, np.float32)
+
+
+def uniform(*shape: int, low: float = -1, high: float = 1) -> np.ndarray:
+    return rng.uniform(low, high, shape).astype(np.float32)
+
+
+def norm_parameters(channels: int) -> dict[str, np.ndarray]:
+    """gamma, beta, mean and var of a trained layer."""
+    return dict(
+        zip(NORMS, (uniform(channels), uniform(channels), uniform(channels), uniform(channels, low=0.3, high=2)))
+    )
+
+
+def kept(graph: Graph, feeds: dict[str, np.ndarray], params: dict[str, np.ndarray], **options: Any) -> Any:
+    """What the passes make of the graph, after a check that it gives the same."""
+    training = options.get("training", False)
+    found = optimized(graph, feeds, params, **options)
+    want = plainly(graph, feeds, params, training=training)
+    for one, other in zip(run(found, feeds, params, training=training), want, strict=True):
+        assert one.shape == other.shape
+        assert one.dtype == other.dtype
+        np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-6 * max(1, np.abs(other).max(initial=0)))
+    return found
+
+
+# -- all of them -----------------------------------------------------------------------------------------------------------
+
+
+@given(graphs(), st.sampled_from([(), *((n,) for n in ALL), *(tuple(m for m in ALL if m != n) for n in ALL)]))
+def test_random_graphs_keep_their_outputs(graph: Graph, without: tuple[str, ...]) -> None:
+    values = random_feeds(graph)
+    params = {n: v for n, v in values.items() if n == "w"}
+    feeds = {n: v for n, v in values.items() if n != "w"}
+    found = optimized(graph, feeds, params, without)
+    for one, other in zip(run(found, feeds, params), plainly(graph, feeds, params), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
+
+
+def test_a_pass_that_does_not_exist_is_refused() -> None:
+    graph = Graph([apply("relu", var("x"))])
+    context = context_of(graph, {"x": uniform(2)}, {})
+    with pytest.raises(MXNetError, match="no passes colour; there are values, identities"):
+        optimize(graph, context, ["colour"])
+
+
+def test_a_pass_that_breaks_an_output_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = Graph([apply("relu", var("x"))])
+    monkeypatch.setitem(PASSES, "values", lambda graph, context: Graph([context.reshape(graph.outputs[0], (6,))]))
+    with pytest.raises(MXNetError, match=r"pass values made float32\(6,\) of an output of float32\(2, ?3\)"):
+        optimized(graph, {"x": uniform(2, 3)}, {})
+
+
+def test_the_graph_itself_stays_as_it_is() -> None:
+    x = var("x")
+    y = apply("relu", apply("BatchNorm", apply("Convolution", x, var("w"), kernel=(3, 3), num_filter=20, no_bias=True),
+                            *map(var, NORMS)))  # fmt: skip
+    graph = Graph([apply("Pooling", y, kernel=(2, 2)), y, x])
+    before = [(n, n.op, n.inputs) for n in graph.nodes]
+    found = kept(graph, {"x": uniform(1, 4, 8, 8)}, {"w": uniform(20, 4, 3, 3), **norm_parameters(20)})
+    assert [(n, n.op, n.inputs) for n in graph.nodes] == before
+    assert found.main.outputs[2] == x
+
+
+def test_unknown_shapes_are_left_alone() -> None:
+    """What depends on values has no shape before it runs, nor has what follows."""
+    y = apply("relu", apply("_contrib_boolean_mask", var("x"), var("m")))
+    found = kept(Graph([y]), {"x": f32([3, 1, 3]), "m": f32([1, 0, 1])}, {})
+    assert counted(found.main)["relu"] == 1
+
+
+def test_nothing_is_fused_without_kernels() -> None:
+    conv = apply("Convolution", var("x"), var("w"), kernel=(1, 1), num_filter=2, no_bias=True)
+    graph = Graph([apply("FullyConnected", apply("relu", conv), var("v"), num_hidden=3, no_bias=True)])
+    feeds, params = {"x": uniform(1, 3, 4, 4)}, {"w": uniform(2, 3, 1, 1), "v": uniform(3, 32)}
+    found = optimize(graph, context_of(graph, feeds, params, native=()))
+    assert counted(found.main) == counted(graph)
+
+
+# -- identities ------------------------------------------------------------------------------------------------------------
+
+IDENTITIES = {
+    "identity": lambda x: apply("identity", x),
+    "BlockGrad": lambda x: apply("BlockGrad", x),
+    "make_loss": lambda x: apply("make_loss", x),
+    "Dropout": lambda x: apply("Dropout", x, p=0.5),
+    "Cast": lambda x: apply("Cast", x, dtype="float32"),
+    "Reshape": lambda x: apply("Reshape", x, shape=(0, -1, 4)),
+    "there and back": lambda x: apply("Reshape", apply("Flatten", x), shape=(2, 3, 4)),
+    "expand, squeeze": lambda x: apply("squeeze", apply("expand_dims", x, axis=1), axis=(1,)),
+    "transpose twice": lambda x: apply("transpose", apply("transpose", x, axes=(1, 2, 0)), axes=(2, 0, 1)),
+    "transpose, swap": lambda x: apply("SwapAxis", apply("transpose", x, axes=(0, 2, 1)), dim1=1, dim2=2),
+    "Concat": lambda x: apply("Concat", x, num_args=1),
+    "add_n": lambda x: apply("add_n", x, num_args=1),
+    "slice_axis": lambda x: apply("slice_axis", x, axis=1, begin=0, end=None),
+    "tile": lambda x: apply("tile", x, reps=(1, 1)),
+    "broadcast_to": lambda x: apply("broadcast_to", x, shape=(2, 3, 4)),
+    "all": lambda x: apply("identity", apply("BlockGrad", apply("Dropout", apply("identity", x)))),
+}
+
+
+@pytest.mark.parametrize("name", IDENTITIES)
+def test_identities_disappear(name: str) -> None:
+    x = var("x")
+    found = kept(Graph([IDENTITIES[name](x), x]), {"x": uniform(2, 3, 4)}, {})
+    assert found.main.outputs == (x, x)
+
+
+def test_padding_by_nothing_disappears() -> None:
+    x = var("x")
+    y = apply("Pad", x, mode="edge", pad_width=(0,) * 8)
+    assert kept(Graph([y]), {"x": uniform(2, 3, 4, 1)}, {}).main.outputs == (x,)
+
+
+def test_what_only_moves_axes_of_size_one_is_a_reshape() -> None:
+    found = kept(Graph([apply("transpose", var("x"), axes=(0, 2, 1, 3))]), {"x": uniform(2, 1, 3, 4)}, {})
+    assert counted(found.main) == {"Reshape": 1}
+
+
+def test_transposes_become_one() -> None:
+    y = apply("transpose", apply("transpose", var("x"), axes=(1, 2, 0)), axes=(1, 0, 2))
+    assert counted(kept(Graph([y]), {"x": uniform(2, 3, 4)}, {}).main) == {"transpose": 1}
+
+
+@pytest.mark.parametrize("mode", ["training", "always"])
+def test_dropout_stays_where_it_drops(mode: str) -> None:
+    graph = Graph([apply("Dropout", var("x"), p=0.5, mode=mode)])
+    found = kept(graph, {"x": uniform(2, 3)}, {}, training=True)
+    assert counted(found.main) == {"Dropout": 1}
+    assert bool(counted(optimized(graph, {"x": uniform(2, 3)}, {}).main)) == (mode == "always")
+
+
+def test_a_mask_that_is_read_keeps_dropout() -> None:
+    dropout = apply("Dropout", var("x"), p=0.5)
+    graph = Graph([dropout, apply("relu", Entry(dropout.node, 1))])
+    assert counted(kept(graph, {"x": uniform(2, 3)}, {}).main)["Dropout"] == 1
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0, 2), ()])
+def test_arrays_without_elements_or_dimensions(shape: tuple[int, ...]) -> None:
+    y = apply("relu", apply("_npx_reshape", apply("expand_dims", var("x"), axis=0), newshape=shape))
+    kept(Graph([y]), {"x": uniform(*shape)}, {})
+
+
+# -- values, duplicates, hoisting --------------------------------------------------------------------------------------------
+
+
+def test_what_follows_from_shapes_is_constant() -> None:
+    y = apply("shape_array", apply("relu", var("x")))
+    found = kept(Graph([y]), {"x": uniform(2, 3)}, {})
+    assert not found.main.nodes[0].op
+    assert counted(found.constant) == {"_onnx_Constant": 1}
+
+
+def test_zeros_whose_shape_readers_decide_are_constant() -> None:
+    zeros = apply("_zeros", shape=(0, 4), dtype="int32")
+    found = kept(Graph([apply("elemwise_add", var("x"), zeros)]), {"x": np.ones((3, 4), np.int32)}, {})
+    assert counted(found.main) == {"elemwise_add": 1}
+    assert found.constant.outputs[0].node.op.shape == (3, 4)
+
+
+def test_equal_nodes_become_one() -> None:
+    x = var("x")
+    one, other = (apply("softmax", apply("_plus_scalar", x, scalar=2.0)) for _ in range(2))
+    third = apply("softmax", apply("_plus_scalar", x, scalar=3.0))
+    graph = Graph([apply("Concat", one, other, third, num_args=3), other])
+    assert counted(kept(graph, {"x": uniform(2, 3)}, {}).main)["softmax"] == 2
+
+
+def test_random_nodes_are_never_one() -> None:
+    x = var("x")
+    graph = Graph([apply("Concat", *(apply("_sample_normal", x, x) for _ in range(2)), num_args=2)])
+    found = optimized(graph, {"x": uniform(2, 3)}, {})
+    assert counted(found.main)["_sample_normal"] == 2
+    # nor the same in every run
+    assert optimized(graph, {}, {"x": uniform(2, 3)}).constant is None
+
+
+def test_what_follows_from_constants_is_taken_out() -> None:
+    x, w = var("x"), var("w")
+    parts = Node(lookup("SliceChannel").bind(num_outputs=2), "parts", [apply("exp", w)])
+    y = apply("broadcast_add", apply("dot", x, Entry(parts, 1)), Entry(parts, 0))
+    graph = Graph([y, apply("square", w), w, Entry(parts, 1)])
+    found = kept(graph, {"x": uniform(1, 3)}, {"w": uniform(3, 6)}, without=["products", "dense"])
+    assert counted(found.main) == {"dot": 1, "_fused_chain": 1}
+    assert counted(found.constant) == {"exp": 1, "SliceChannel": 1, "square": 1}
+    assert found.fixed == {"w"}
+    assert len(found.feeds) == len(found.constant.outputs) == 3
+    assert counted(kept(graph, {"x": uniform(1, 3)}, {"w": uniform(3, 6)}, without=["hoisting"]).main)["exp"] == 1
+
+
+def test_variables_that_are_made_have_names_of_their_own() -> None:
+    """A parameter may be called as a node's output is."""
+    doubled = Node(lookup("_mul_scalar").bind(scalar=2), "double", [var("w")])
+    y = apply("elemwise_add", apply("elemwise_add", var("x"), var("double_output")), Entry(doubled))
+    found = kept(Graph([y]), {"x": uniform(3)}, {"w": uniform(3), "double_output": uniform(3)})
+    names = [n.name for n in found.main.variables()]
+    assert len(set(names)) == len(names) == 3
+
+
+# -- normalization -----------------------------------------------------------------------------------------------------------
+
+PRODUCTS: dict[str, tuple[tuple[int, ...], tuple[int, ...], int, dict[str, Any]]] = {
+    "Convolution": ((2, 3, 6, 5), (20, 3, 3, 3), 20, {"kernel": (3, 3), "num_filter": 20}),
+    "grouped": ((2, 4, 6, 5), (6, 2, 3, 3), 6, {"kernel": (3, 3), "num_filter": 6, "num_group": 2}),
+    "row": ((2, 3, 9), (5, 3, 3), 5, {"kernel": (3,), "num_filter": 5, "stride": (2,), "pad": (1,)}),
+    "volume": ((1, 3, 4, 5, 4), (5, 3, 2, 2, 2), 5, {"kernel": (2, 2, 2), "num_filter": 5}),
+    "Deconvolution": ((2, 4, 3, 3), (4, 3, 2, 2), 6, {"kernel": (2, 2), "num_filter": 6, "num_group": 2}),
+    "FullyConnected": ((2, 3, 4), (5, 12), 5, {"num_hidden": 5}),
+}
+
+
+def product(kind: str, bias: bool, data: str = "x") -> tuple[Entry, dict[str, np.ndarray], dict[str, np.ndarray], int]:
+    """(the product, feeds, params, channels)."""
+    shape, weight, channels, attrs = PRODUCTS[kind]
+    op = kind if kind[0].isupper() else "Convolution"
+    params = {"w": uniform(*weight), **({"b": uniform(channels)} if bias else {})}
+    return apply(op, var(data), *map(var, params), **attrs, no_bias=not bias), {data: uniform(*shape)}, params, channels
+
+
+@pytest.mark.parametrize("fix_gamma", [False, True])
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("kind", PRODUCTS)
+def test_normalization_goes_into_the_product(kind: str, bias: bool, fix_gamma: bool) -> None:
+    y, feeds, params, channels = product(kind, bias)
+    y = apply("BatchNorm", y, *map(var, NORMS), fix_gamma=fix_gamma, eps=1e-3)
+    found = kept(Graph([y]), feeds, {**params, **norm_parameters(channels)})
+    left = counted(found.main)
+    assert left["BatchNorm"] == left["_fused_chain"] == 0
+    assert counted(found.constant)["_fused_folded"] == 1
+
+
+@pytest.mark.parametrize("axis", [1, 2, -1])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_normalization_without_a_product_is_a_chain(axis: int, dtype: str) -> None:
+    y = apply("BatchNorm", var("x"), *map(var, NORMS), fix_gamma=False, axis=axis)
+    x, params = uniform(2, 3, 4, 5), norm_parameters((2, 3, 4, 5)[axis])
+    feeds, params = {"x": x.astype(dtype)}, {k: v.astype(dtype) for k, v in params.items()}
+    found = kept(Graph([y]), feeds, params)
+    assert counted(found.main) == (
+        {"_fused_chain": 1} if dtype == "float32" else {"broadcast_mul": 1, "broadcast_add": 1}
+    )
+
+
+def test_normalization_with_relu() -> None:
+    y = apply("_contrib_BatchNormWithReLU", var("x"), *map(var, NORMS), fix_gamma=False)
+    found = kept(Graph([y]), {"x": uniform(2, 20, 4)}, norm_parameters(20))
+    assert counted(found.main) == {"_fused_chain": 1}
+    y, feeds, params, channels = product("Convolution", True)
+    y = apply("_contrib_BatchNormWithReLU", y, *map(var, NORMS), fix_gamma=False)
+    found = kept(Graph([y]), feeds, {**params, **norm_parameters(channels)})
+    assert counted(found.main) == {"_fused_conv": 1, "_fused_unpack": 1}
+
+
+def test_a_product_that_others_read_keeps_its_weight() -> None:
+    y, feeds, params, channels = product("Convolution", False)
+    graph = Graph([apply("BatchNorm", y, *map(var, NORMS)), apply("tanh", y)])
+    found = kept(graph, feeds, {**params, **norm_parameters(channels)})
+    assert counted(found.constant)["_fused_folded"] == 0
+    assert counted(found.main)["_fused_chain"] == 2
+
+
+def test_normalization_over_another_axis_stays_out_of_the_product() -> None:
+    y, feeds, params, _ = product("Convolution", False)
+    found = kept(Graph([apply("BatchNorm", y, *map(var, NORMS), axis=2)]), feeds, {**params, **norm_parameters(4)})
+    assert counted(found.constant)["_fused_folded"] == 0
+
+
+def test_normalization_by_the_batch_stays() -> None:
+    y, feeds, params, channels = product("Convolution", False)
+    params |= norm_parameters(channels)
+    graph = Graph([apply("BatchNorm", y, *map(var, NORMS))])
+    assert counted(kept(graph, feeds, params, training=True).main)["BatchNorm"] == 1
+    graph = Graph([apply("BatchNorm", y, *map(var, NORMS), use_global_stats=True)])
+    assert counted(kept(graph, feeds, params, training=True).main)["BatchNorm"] == 0
+
+
+def test_statistics_that_are_read_keep_normalization() -> None:
+    y, feeds, params, channels = product("Convolution", False)
+    node = Node(lookup("BatchNorm").bind(output_mean_var=True), "bn", [y, *map(var, NORMS)])
+    graph = Graph([Entry(node), Entry(node, 2)])
+    assert counted(kept(graph, feeds, {**params, **norm_parameters(channels)}).main)["BatchNorm"] == 1
+
+
+def test_parameters_that_are_no_constants_keep_normalization() -> None:
+    y, feeds, params, channels = product("Convolution", False)
+    graph = Graph([apply("BatchNorm", y, *map(var, NORMS))])
+    assert counted(kept(graph, {**feeds, **params, **norm_parameters(channels)}, {}).main)["BatchNorm"] == 1
+
+
+@pytest.mark.parametrize("op", ["broadcast_mul", "broadcast_add", "broadcast_sub"])
+@pytest.mark.parametrize("kind", ["Convolution", "Deconvolution", "FullyConnected"])
+@pytest.mark.parametrize("bias", [False, True])
+def test_constants_of_channels_go_into_the_product(op: str, kind: str, bias: bool) -> None:
+    y, feeds, params, channels = product(kind, bias)
+    shape = (channels,) if kind == "FullyConnected" else (channels, 1, 1)
+    found = kept(Graph([apply(op, y, var("c"))]), feeds, {**params, "c": uniform(*shape)})
+    assert counted(found.main)["_fused_chain"] == 0
+    found = kept(Graph([apply(op, var("c"), y)]), feeds, {**params, "c": uniform(*shape)})
+    assert counted(found.main)["_fused_chain"] == (op == "broadcast_sub")
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("kind", PRODUCTS)
+def test_numbers_go_into_the_product(kind: str, bias: bool) -> None:
+    y, feeds, params, _ = product(kind, bias)
+    y = apply("_div_scalar", apply("_mul_scalar", y, scalar=0.3), scalar=7.0)
+    assert counted(kept(Graph([y]), feeds, params).main)["_fused_chain"] == 0
+    y = apply("_rdiv_scalar", product(kind, bias)[0], scalar=7.0)
+    left = counted(kept(Graph([y]), feeds, params).main)
+    assert left["_fused_chain"] == 1
+
+
+LAYER_NORMS: dict[str, Any] = {
+    "torch": lambda x, d, v, g, b: apply("broadcast_add", apply("broadcast_mul", apply(
+        "broadcast_div", d, apply("sqrt", v)), g), b),
+    "other way round": lambda x, d, v, g, b: apply("broadcast_add", b, apply("broadcast_mul", g, apply(
+        "broadcast_mul", apply("rsqrt", v), d))),
+    "keras": lambda x, d, v, g, b: _keras(x, d, v, g, b),
+    "tensorflow": lambda x, d, v, g, b: _keras(x, d, v, g, b, "tensorflow"),
+}  # fmt: skip
+
+
+def _keras(x: Entry, d: Entry, v: Entry, g: Entry, b: Entry, kind: str = "keras") -> Entry:
+    mean = d.node.inputs[1]
+    factor = apply("broadcast_mul", apply("reciprocal", apply("sqrt", v)), g)
+    scaled = apply("broadcast_mul", x, factor)
+    if kind == "tensorflow":
+        return apply("broadcast_add", scaled, apply("broadcast_sub", b, apply("broadcast_mul", mean, factor)))
+    shift = apply("broadcast_add", apply("broadcast_mul", apply("negative", mean), factor), b)
+    return apply("broadcast_add", scaled, shift)
+
+
+SQUARES: dict[str, Any] = {
+    "square": lambda d: apply("square", d),
+    "product": lambda d: apply("broadcast_mul", d, d),
+    "power": lambda d: apply("_power_scalar", d, scalar=2.0),
+}
+
+
+@pytest.mark.parametrize("square", SQUARES)
+@pytest.mark.parametrize("form", LAYER_NORMS)
+@pytest.mark.parametrize("axis", [-1, 2, 1])
+def test_layer_norm_is_found_in_its_formula(form: str, square: str, axis: int) -> None:
+    x = var("x")
+    centered = apply("broadcast_sub", x, apply("mean", x, axis=axis, keepdims=True))
+    variance = apply("mean", SQUARES[square](centered), axis=axis, keepdims=True)
+    y = LAYER_NORMS[form](x, centered, apply("_plus_scalar", variance, scalar=1e-3), var("g"), var("b"))
+    found = kept(Graph([y]), {"x": uniform(2, 3, 4)}, {"g": uniform(4), "b": uniform(1, 1, 4)})
+    assert (counted(found.main) == {"LayerNorm": 1}) == (axis != 1)
+
+
+def test_what_only_looks_like_layer_norm_stays() -> None:
+    x, z = var("x"), var("z")
+    centered = apply("broadcast_sub", x, apply("mean", z, axis=-1, keepdims=True))
+    variance = apply("mean", apply("square", centered), axis=-1, keepdims=True)
+    y = LAYER_NORMS["torch"](x, centered, apply("_plus_scalar", variance, scalar=1e-3), var("g"), var("b"))
+    found = kept(Graph([y]), {"x": uniform(2, 4), "z": uniform(2, 4)}, {"g": uniform(4), "b": uniform(4)})
+    assert counted(found.main)["LayerNorm"] == 0
+
+
+def test_folding_is_exact_to_a_rounding() -> None:
+    """Weights are multiplied in float64 and rounded once."""
+    y, feeds, params, channels = product("Convolution", True)
+    params |= norm_parameters(channels)
+    found = optimized(Graph([apply("BatchNorm", y, *map(var, NORMS), fix_gamma=False, eps=1e-3)]), feeds, params)
+    assert found.constant is not None
+    weight, bias = plainly(found.constant, {}, params)
+    w, b, gamma, beta, mean, variance = (params[n].astype(np.float64) for n in ("w", "b", *NORMS))
+    scale = gamma / np.sqrt(variance + np.float64(np.float32(1e-3)))
+    np.testing.assert_array_equal(weight, (w * scale[:, None, None, None]).astype(np.float32))
+    np.testing.assert_array_equal(bias, (beta + (b - mean) * scale).astype(np.float32))
+
+
+# -- products and what follows them -----------------------------------------------------------------------------------------
+
+FINISHES: dict[str, tuple[Any, dict[str, Any]]] = {
+    "relu": (lambda y: apply("relu", y), {"low": 0.0}),
+    "Activation": (lambda y: apply("Activation", y, act_type="relu"), {"low": 0.0}),
+    "clip": (lambda y: apply("clip", y, a_min=-0.25, a_max=0.5), {"low": -0.25, "high": 0.5}),
+    "relu6": (lambda y: apply("_minimum_scalar", apply("relu", y), scalar=6.0), {"low": 0.0, "high": 6.0}),
+    "leaky": (lambda y: apply("LeakyReLU", y, slope=0.1), {"slope": 0.1}),
+    "leaky, clip": (lambda y: apply("clip", apply("LeakyReLU", y, slope=0.1), a_min=-1, a_max=1),
+                    {"slope": 0.1, "low": -1.0, "high": 1.0}),
+    "two limits": (lambda y: apply("clip", apply("clip", y, a_min=-1, a_max=0.5), a_min=-0.5, a_max=1),
+                   {"low": -0.5, "high": 0.5}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("finish", FINISHES)
+@pytest.mark.parametrize("side", [None, 0, 1])
+@pytest.mark.parametrize("kind", ["Convolution", "grouped", "row", "FullyConnected"])
+def test_products_do_what_follows_them(kind: str, side: int | None, finish: str) -> None:
+    y, feeds, params, _ = product(kind, True)
+    if side is not None:
+        (shape,) = (a.shape for a in plainly(Graph([y]), feeds, params))
+        feeds["r"] = uniform(*shape)
+        y = apply("elemwise_add", *((y, var("r")) if side else (var("r"), y)))
+    after, wanted = FINISHES[finish]
+    found = kept(Graph([after(y)]), feeds, params)
+    (op,) = (n.op for n in found.main.nodes if n.op is not None and n.op.name in ("_fused_conv", "_fused_dense"))
+    assert counted(found.main)["_fused_chain"] == 0
+    assert op.residual == (side is not None)
+    assert {k: v for k in ("slope", "low", "high") if (v := getattr(op, k)) is not None} == wanted
+
+
+OUTSIDE = {
+    "an addition after a function": lambda y: apply("elemwise_add", apply("relu", y), var("r")),
+    "an addition that broadcasts": lambda y: apply("broadcast_add", y, var("s")),
+    "itself": lambda y: apply("elemwise_add", y, y),
+    "limits that exclude each other": lambda y: apply("clip", apply("clip", y, a_min=-1, a_max=0), a_min=1, a_max=2),
+    "limits the wrong way round": lambda y: apply("clip", y, a_min=1, a_max=0),
+    "leaky after a limit": lambda y: apply("LeakyReLU", apply("clip", y, a_min=-0.5, a_max=9), slope=0.1),
+    "a second addition": lambda y: apply("elemwise_add", apply("elemwise_add", y, var("r")), var("r")),
+}
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_what_a_product_cannot_do_stays_outside(name: str) -> None:
+    y, feeds, params, _ = product("Convolution", True)
+    feeds |= {"r": uniform(2, 20, 4, 3), "s": uniform(2, 20, 1, 3)}
+    found = kept(Graph([OUTSIDE[name](y)]), feeds, params)
+    assert counted(found.main)["_fused_conv"] == 1
+    assert counted(found.main)["_fused_chain"] + counted(found.main)["clip"] == 1
+
+
+def test_of_two_products_that_are_added_one_takes_the_other() -> None:
+    one, feeds, params, _ = product("Convolution", True)
+    other = apply("Convolution", var("x"), var("w2"), kernel=(3, 3), num_filter=20, no_bias=True)
+    y = apply("relu", apply("elemwise_add", one, other))
+    found = kept(Graph([y]), feeds, {**params, "w2": uniform(20, 3, 3, 3)})
+    assert counted(found.main) == {"_fused_conv": 2, "_fused_unpack": 1}
+
+
+def test_a_product_that_is_an_output_stays_one() -> None:
+    y, feeds, params, _ = product("Convolution", True)
+    found = kept(Graph([apply("relu", y), y]), feeds, params)
+    assert [n.op.low for n in found.main.nodes if n.op and n.op.name == "_fused_conv"] == [None]
+
+
+@pytest.mark.parametrize("op", ["dot", "_npi_matmul"])
+@pytest.mark.parametrize("shape", [(3, 4), (2, 3, 4)])
+def test_products_with_a_constant_matrix_are_dense(op: str, shape: tuple[int, ...]) -> None:
+    y = apply("relu", apply("broadcast_add", apply(op, var("x"), var("w")), var("b")))
+    found = kept(Graph([y]), {"x": uniform(*shape)}, {"w": uniform(4, 5), "b": uniform(5)})
+    assert {k: v for k, v in counted(found.main).items() if k != "Reshape"} == {"_fused_dense": 1}
+    graph = Graph([apply(op, var("x"), var("w"))])
+    assert counted(kept(graph, {"x": uniform(*shape), "w": uniform(4, 5)}, {}).main) == {op: 1}
+
+
+# -- chains -------------------------------------------------------------------------------------------------------------------
+
+
+def float32_examples() -> list[Any]:
+    """Examples of operators that a chain can do, and their arrays with numbers of all kinds among them."""
+    return [
+        pytest.param(e.op, e.arrays, id=f"{e.op.name}-{i}")
+        for i, e in enumerate(examples())
+        if all(a.dtype == np.float32 for a in e.arrays)
+        and e.arrays
+        and meaning(e.op, e.arrays[0].shape) is not None
+        and len({a.shape for a in e.arrays}) == 1
+        and e.op.infer_type(*(a.dtype for a in e.arrays)) == np.float32
+    ]
+
+
+@pytest.mark.parametrize(("op", "arrays"), float32_examples())
+def test_words_mean_what_the_operator_does(op: Any, arrays: tuple[np.ndarray, ...]) -> None:
+    special = f32([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 2.5, -2.5, 0.5, -0.5, 1e-8, 88, -88, 1e30, -1e30])
+    wild = list(np.array(list(itertools.product(special, repeat=len(arrays)))).T) if len(arrays) <= 3 else arrays
+    for inputs in (arrays, wild):
+        words = meaning(op, inputs[0].shape)
+        assert words is not None
+        chain: Any = Chain.bind(num_args=len(arrays), code=" ".join(words))
+        got, want = quietly(lambda chain=chain, inputs=inputs: (chain.compute(*inputs), np.asarray(op.compute(*inputs))))
+        assert got.dtype == want.dtype == np.float32
+        np.testing.assert_array_equal(np.isnan(got), np.isnan(want))
+        np.testing.assert_allclose(got, want, rtol=1e-6, atol=1e-30)
+
+
+def chain_of(entry: Entry, **shapes: tuple[int, ...]) -> list[str]:
+    """The code of all chains that the graph becomes."""
+    found = kept(Graph([entry]), {k: uniform(*s, low=0.2) for k, s in shapes.items()}, {})
+    return [n.op.code for n in found.main.nodes if n.op is not None and n.op.name == "_fused_chain"]
+
+
+def test_what_follows_one_another_is_one_chain() -> None:
+    y = apply("relu", apply("_rdiv_scalar", apply("broadcast_mul", apply("exp", var("x")), var("s")), scalar=2.0))
+    assert chain_of(y, x=(3, 4), s=(4,)) == ["2.0 $0 exp $1 mul div relu"]
+
+
+def test_what_is_smaller_is_computed_before() -> None:
+    y = apply("broadcast_mul", var("x"), apply("exp", var("s")))
+    assert sorted(chain_of(y, x=(3, 4), s=(4,))) == ["$0 $1 mul", "$0 exp"]
+
+
+def test_what_one_chain_reads_twice_is_part_of_it() -> None:
+    x = apply("_plus_scalar", var("x"), scalar=1.0)
+    y = apply("elemwise_mul", x, apply("sigmoid", x))
+    assert chain_of(y, x=(3, 4)) == ["$0 1.0 add $0 1.0 add sigmoid mul"]
+
+
+def test_what_others_read_is_a_chain_of_its_own() -> None:
+    x = apply("_plus_scalar", var("x"), scalar=1.0)
+    y = apply("Concat", apply("exp", x), apply("softmax", x), num_args=2)
+    assert chain_of(y, x=(3, 4)) == ["$0 1.0 add", "$0 exp"]
+
+
+def test_chains_end_at_the_limits() -> None:
+    y = var("a")
+    for name in "bcdefghijkl":
+        y = apply("elemwise_add", y, var(name))
+    codes = chain_of(y, **dict.fromkeys("abcdefghijkl", (2, 3)))
+    assert len(codes) == 3
+    assert max(code.count("$") for code in codes) <= 6
+    y = var("x")
+    for _ in range(70):
+        y = apply("sigmoid", y)
+    assert len(chain_of(y, x=(2, 3))) == 2
+
+
+def test_slopes_of_channels_broadcast() -> None:
+    y = apply("LeakyReLU", apply("exp", var("x")), var("g"), act_type="prelu")
+    found = kept(Graph([y]), {"x": uniform(2, 3, 4)}, {"g": uniform(3)})
+    assert counted(found.main) == {"_fused_chain": 1}
+
+
+def test_what_only_spreads_is_not_made() -> None:
+    x = var("x")
+    y = apply("elemwise_sub", apply("ones_like", x), apply("broadcast_axis", var("s"), axis=1, size=4))
+    assert chain_of(apply("elemwise_mul", y, x), x=(3, 4), s=(3, 1)) == ["1.0 $0 sub $1 mul"]
+    # unless nothing else has the shape
+    assert chain_of(y, x=(3, 4), s=(3, 1)) in (["1.0 $0 sub"], ["$0 $1 sub"])
+    y = apply("broadcast_mul", apply("broadcast_to", var("s"), shape=(3, 4)), apply("zeros_like", var("t")))
+    assert chain_of(y, s=(3, 1), t=(1, 4)) == ["$0 $1 mul"]
+
+
+@pytest.mark.parametrize("shape", [(3,), (3, 3), (3, 2, 4)])
+def test_conditions_may_choose_rows(shape: tuple[int, ...]) -> None:
+    graph = Graph([apply("where", var("c"), var("x"), var("y"))])
+    feeds = {"c": f32([1, 0, 1]), "x": uniform(*shape), "y": uniform(*shape)}
+    assert counted(kept(graph, feeds, {}).main)["_fused_chain"] == 1
+
+
+@pytest.mark.parametrize("dtype", ["float64", "int32", "float16"])
+def test_other_dtypes_stay(dtype: str) -> None:
+    graph = Graph([apply("elemwise_add", apply("relu", var("x")), var("x"))])
+    assert counted(kept(graph, {"x": np.arange(-3, 3).astype(dtype)}, {}).main) == {"relu": 1, "elemwise_add": 1}
+
+
+# -- layout -------------------------------------------------------------------------------------------------------------------
+
+
+def conv(x: Entry, name: str, filters: int, kernel: int = 3) -> Entry:
+    return apply(
+        "Convolution", x, var(name), kernel=(kernel, kernel), pad=(kernel // 2,) * 2, num_filter=filters, no_bias=True
+    )
+
+
+def test_blocks_stay_between_convolutions() -> None:
+    """Through normalization, functions that convolutions cannot do, sums, scales of channels, pooling and concatenation."""
+    x = conv(var("x"), "w1", 32)
+    gate = conv(apply("tanh", apply("Pooling", x, global_pool=True, pool_type="avg")), "w2", 32, 1)
+    y = apply("broadcast_mul", apply("sigmoid", x), apply("sigmoid", gate))
+    y = apply("BatchNorm", apply("elemwise_add", y, x), *map(var, NORMS), fix_gamma=False)
+    y = apply("Concat", apply("Pooling", y, kernel=(2, 2), stride=(2, 2)), apply("Pooling", x, kernel=(2, 2), stride=(2, 2)),
+              num_args=2)  # fmt: skip
+    y = apply("FullyConnected", apply("mean", conv(y, "w3", 16), axis=(2, 3)), var("v"), num_hidden=3, no_bias=True)
+    params = {"w1": uniform(32, 3, 3, 3), "w2": uniform(32, 32, 1, 1), "w3": uniform(16, 64, 3, 3), "v": uniform(3, 16)}
+    found = kept(Graph([y]), {"x": uniform(2, 3, 8, 8)}, {**params, **norm_parameters(32)})
+    left = counted(found.main)
+    assert left["_fused_pack"] == left["_fused_unpack"] == left["Pooling"] == left["Concat"] == 0
+    assert left["_fused_conv"] == 3
+    assert left["_fused_concat"] == 1
+
+
+def test_channels_that_do_not_fill_their_blocks_are_joined_plainly() -> None:
+    x = var("x")
+    y = conv(apply("Concat", conv(x, "w1", 20), conv(x, "w2", 32), num_args=2), "w3", 16)
+    params = {"w1": uniform(20, 8, 3, 3), "w2": uniform(32, 8, 3, 3), "w3": uniform(16, 52, 3, 3)}
+    left = counted(kept(Graph([y]), {"x": uniform(1, 8, 6, 6)}, params).main)
+    assert left["Concat"] == 1
+    y = conv(apply("Concat", conv(x, "w2", 32), conv(x, "w1", 20), num_args=2), "w3", 16)
+    left = counted(kept(Graph([y]), {"x": uniform(1, 8, 6, 6)}, params).main)
+    assert left["Concat"] == 0
+    assert left["_fused_pack"] == left["_fused_unpack"] == 1
+
+
+def test_nothing_is_packed_for_a_chain_alone() -> None:
+    left = counted(kept(Graph([apply("tanh", apply("exp", var("x")))]), {"x": uniform(1, 32, 6, 6)}, {}).main)
+    assert left == {"_fused_chain": 1}
+    y = apply("elemwise_mul", var("r"), apply("tanh", conv(var("x"), "w", 32)))
+    feeds = {"x": uniform(1, 3, 6, 6), "r": uniform(1, 32, 6, 6)}
+    assert counted(kept(Graph([y]), feeds, {"w": uniform(32, 3, 3, 3)}).main)["_fused_pack"] == 0
+
+
+def test_one_channel_is_not_treated_as_sixteen() -> None:
+    found = kept(
+        Graph([apply("sigmoid", conv(var("x"), "w", 1))]), {"x": uniform(1, 3, 6, 6)}, {"w": uniform(1, 3, 3, 3)}
+    )
+    assert [len(found.inference.spec(Entry(n)).shape) for n in found.main.nodes if isinstance(n.op, Chain)] == [4]
+
+
+def test_a_dense_layer_reads_pooled_blocks_as_they_are() -> None:
+    pooled = apply("Pooling", conv(var("x"), "w", 32), global_pool=True, pool_type="avg")
+    y = apply("FullyConnected", apply("Flatten", pooled), var("v"), num_hidden=4, no_bias=True)
+    found = kept(Graph([y]), {"x": uniform(2, 3, 6, 6)}, {"w": uniform(32, 3, 3, 3), "v": uniform(4, 32)})
+    assert {k: v for k, v in counted(found.main).items() if k != "Reshape"} == {
+        "_fused_conv": 1,
+        "_fused_pool": 1,
+        "_fused_dense": 1,
+    }
+
+
+@pytest.mark.parametrize("batch", [0, 1])
+def test_a_batch_of_none(batch: int) -> None:
+    y = apply("Pooling", apply("relu", conv(var("x"), "w", 32)), kernel=(2, 2))
+    kept(Graph([y]), {"x": uniform(batch, 3, 6, 6)}, {"w": uniform(32, 3, 3, 3)})

@@ -1,0 +1,121 @@
+"""Recurrent layers against NumPy and float64."""
+
+import numpy as np
+import pytest
+
+from hybrid import native
+from hybrid.op import lookup
+from tests.table.examples import Maker
+
+from .single import Single
+
+pytestmark = pytest.mark.skipif(not native.LEVELS, reason="the compiled part is not there")
+
+EPSILON = float(np.finfo("float32").eps)
+MODES = ["rnn_relu", "rnn_tanh", "lstm", "gru"]
+
+
+def operands(op, steps, batch, features, seed=0):
+    """Data, parameters of a size that keeps states of order 1, and states."""
+    rng = np.random.default_rng(seed)
+    size = op.result_size
+    states = [rng.uniform(-1, 1, (op.num_layers * op.directions, batch, size)) for _ in op.kept]
+    count = op.parameter_count(features)
+    scale = 1 / np.sqrt(max(1, size))
+    arrays = [rng.uniform(-1, 1, (steps, batch, features)), rng.uniform(-scale, scale, count), *states]
+    return [a.astype("float32") for a in arrays]
+
+
+def close(op, arrays, *, constants=((), (1,)), training=False, within=16.0, threads=(1, 2)):
+    """Hold the kernel against NumPy in float64: every output at most ``within`` epsilons of its scale."""
+    wide = [a.astype("float64") for a in arrays]
+    rng = np.random.default_rng(0)
+    exact = op.compute(*wide, training=training, rng=rng)
+    for count in threads:
+        native.set_num_threads(count)
+        for fixed in constants:
+            single = Single(op, arrays, constants=fixed, threads=count, training=training)
+            assert single.there
+            got = single.run(arrays)
+            assert len(got) == len(exact)
+            for mine, want in zip(got, exact, strict=True):
+                scale = max(1.0, np.abs(want).max(initial=0))
+                np.testing.assert_allclose(mine, want, rtol=0, atol=within * EPSILON * scale)
+            for mine, again in zip(got, single.run(arrays), strict=True):
+                np.testing.assert_array_equal(mine, again)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("bidirectional", [False, True])
+@pytest.mark.parametrize("layers", [1, 2, 4])
+@pytest.mark.parametrize("training", [False, True])
+def test_layers(level, mode, bidirectional, layers, training):
+    for size, batch in ((5, 3), (16, 1), (33, 2)):
+        op = lookup("RNN").bind(
+            state_size=size, num_layers=layers, mode=mode, bidirectional=bidirectional, state_outputs=True
+        )
+        close(op, operands(op, 4, batch, 7), training=training)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("steps, batch, features", [(1, 1, 1), (0, 2, 3), (3, 0, 4), (2, 20, 1), (5, 40, 17), (1, 300, 4)])
+def test_shapes(level, mode, steps, batch, features):
+    for states in (False, True):
+        op = lookup("RNN").bind(state_size=20, num_layers=2, mode=mode, state_outputs=states)
+        close(op, operands(op, steps, batch, features))
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("bidirectional", [False, True])
+@pytest.mark.parametrize("batch", [1, 6, 40])
+def test_handed_over(level, mode, bidirectional, batch):
+    """Large enough for several threads, by units and by sequences."""
+    for size in (100, 520):
+        op = lookup("RNN").bind(state_size=size, num_layers=1, mode=mode, bidirectional=bidirectional, state_outputs=True)
+        close(op, operands(op, 5, batch, 40), constants=((1,),), threads=(1, 2, 3))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_large_state(level, mode):
+    """More units than a slice of K has."""
+    op = lookup("RNN").bind(state_size=1040, num_layers=1, mode=mode)
+    close(op, operands(op, 3, 2, 1100), constants=((1,),), threads=(2,))
+
+
+def test_dropout_between_layers(level):
+    op = lookup("RNN").bind(state_size=6, num_layers=2, mode="lstm", p=0.5)
+    arrays = operands(op, 3, 2, 4)
+    close(op, arrays)
+    assert not Single(op, arrays, training=True).there
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_not_a_number(level, mode):
+    """Stays in its sequence, and in it from its step on."""
+    op = lookup("RNN").bind(state_size=8, num_layers=1, mode=mode)
+    arrays = operands(op, 4, 3, 5)
+    arrays[0][2, 1, 0] = np.nan
+    out = Single(op, arrays, constants=(1,)).run(arrays)[0]
+    assert np.isnan(out[2:, 1]).all()
+    assert np.isfinite(out[:2]).all() and np.isfinite(out[:, [0, 2]]).all()
+
+
+@pytest.mark.parametrize(
+    "attrs",
+    [
+        {"projection_size": 3}, {"use_sequence_length": True}, {"lstm_state_clip_min": -1.0, "lstm_state_clip_max": 1.0},
+    ],
+)  # fmt: skip
+def test_left_to_numpy(level, attrs):
+    op = lookup("RNN").bind(state_size=4, num_layers=1, mode="lstm", **attrs)
+    arrays = operands(op, 3, 2, 4)
+    if op.projection_size:
+        arrays[3] = np.zeros((1, 2, 4), "float32")
+    if op.use_sequence_length:
+        arrays.append(np.array([1, 3], "float32"))
+    assert not Single(op, arrays).there
+
+
+def test_examples(level):
+    for op, arrays in lookup("RNN").examples(Maker(lookup("RNN"))):
+        close(op, arrays)

@@ -1,0 +1,128 @@
+"""Threads: as many as asked for, the same numbers whoever computes them, and nothing hangs: not a fork, not the exit."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+
+import numpy as np
+import pytest
+
+import hybrid as mx
+from hybrid import native
+from hybrid.op import lookup
+
+from .single import Single
+
+pytestmark = pytest.mark.skipif(not native.LEVELS, reason="the compiled part is not there")
+
+START = """
+import os, sys, threading, time
+import numpy as np
+from hybrid import native
+from tests.native.test_threads import product
+"""
+
+
+def product(threads: int, seed: int = 0):
+    """run() -> what a matrix product that is large enough to be handed over gives."""
+    a, b = np.random.default_rng(seed).uniform(-1, 1, (2, 300, 300)).astype("float32")
+    single = Single(lookup("dot").bind(), (a, b), threads=threads)
+    return lambda: single.run((a, b))[0]
+
+
+def python(program: str, *, within: float = 60) -> str:
+    """What the program, in a process of its own that may not hang, writes."""
+    path = os.pathsep.join(p for p in sys.path if p)
+    done = subprocess.run(
+        [sys.executable, "-c", START + textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        timeout=within,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture
+def number():
+    """Puts the number of threads back."""
+    before = native.threads()
+    yield before
+    native.set_num_threads(before)
+
+
+def test_the_number_of_threads_can_be_set(number: int) -> None:
+    generation = native.generation
+    mx.set_num_threads(3)
+    assert mx.get_num_threads() == native.threads() == 3
+    assert native.generation > generation, "programs are made anew"
+    with pytest.raises(ValueError, match="got 0"):
+        mx.set_num_threads(0)
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="only Linux binds processes to CPUs")
+def test_by_default_there_are_as_many_threads_as_cpus_for_this_process() -> None:
+    assert native.threads() <= len(os.sched_getaffinity(0))
+    one = "os.sched_setaffinity(0, list(os.sched_getaffinity(0))[:1]); print(native.threads())"
+    assert python(one) == "1\n"
+
+
+@pytest.mark.parametrize("threads", [2, 3, 8])
+def test_callers_at_once_get_what_one_alone_gets(threads: int) -> None:
+    """More callers than CPUs, more threads than CPUs: the same bits each time."""
+    runs = [product(threads, seed) for seed in range(4)]
+    alone = [run() for run in runs]
+    wrong: list[int] = []
+
+    def work(i: int) -> None:
+        for j in range(25):
+            if not np.array_equal(runs[(i + j) % 4](), alone[(i + j) % 4]):
+                wrong.append(i)
+
+    callers = [threading.Thread(target=work, args=(i,)) for i in range(5)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join(60)
+    assert not wrong and not any(c.is_alive() for c in callers)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_forked_child_has_threads_of_its_own() -> None:
+    """Data loaders fork when they like: also while other threads run programs."""
+    python("""
+        run = product(2)
+        want, stop = run(), False
+        def work():
+            while not stop:
+                run()
+        callers = [threading.Thread(target=work) for _ in range(2)]
+        for caller in callers:
+            caller.start()
+        for _ in range(20):
+            child = os.fork()
+            if not child:
+                own = product(2)
+                os._exit(not all(np.array_equal(own(), want) for _ in range(5)))
+            assert os.waitpid(child, 0)[1] == 0
+        stop = True
+        for caller in callers:
+            caller.join()
+    """)
+
+
+def test_the_process_ends_while_threads_work() -> None:
+    python("""
+        run = product(2)
+        def work():
+            while True:
+                run()
+        for _ in range(3):
+            threading.Thread(target=work, daemon=True).start()
+        time.sleep(0.2)
+    """)
