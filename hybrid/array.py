@@ -148,8 +148,11 @@ def _invoke(op: Op, inputs: Sequence[NDArray], out: Any, call: Call, ready: bool
         for x in changed:
             x.wait_to_write()
         arrays = [x._values for x in inputs]
-        results = apply(op, arrays, call.specs, name=name, **options)
-        made = _adopt(apart(results, arrays), targets, visible, ctx)
+        if targets and op.writes and op.in_place(arrays, [t._anew for t in targets]):
+            made = targets
+        else:
+            results = apply(op, arrays, call.specs, name=name, **options)
+            made = _adopt(apart(results, arrays), targets, visible, ctx)
     else:
         made = [_pending(s, ctx) for s in call.specs]
         if targets is not None:
@@ -157,6 +160,8 @@ def _invoke(op: Op, inputs: Sequence[NDArray], out: Any, call: Call, ready: bool
 
         def run() -> None:
             arrays = [x._settled() for x in inputs]
+            if targets and op.writes and op.in_place(arrays, [t._settled() for t in targets]):
+                return
             results = apply(op, arrays, call.specs, name=name, **options)
             for y, result in zip(made, apart(results, arrays)):
                 y._settle(result)

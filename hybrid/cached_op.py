@@ -9,20 +9,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from . import random, symbol
+import numpy as np
+
+from . import native, random, symbol
 from .array import NDArray, _busy, _pending, _survey
 from .autograd import with_node
 from .calls import SMALL, apart
 from .context import resolve
 from .engine import ENGINE
 from .error import MXNetError, OpError
+from .graph import executor
 from .graph.executor import Observer, Prepared, Program
 from .graph.gradient import gradients
 from .graph.graph import Entry, Graph, Node
 from .symbol import Symbol
 from .tape import STATE, Step
+
+if TYPE_CHECKING:
+    from .graph.lower import Lowered
 
 
 class Backward(NamedTuple):
@@ -180,6 +186,20 @@ class CachedOp:
             return out
         return made[0] if len(made) == 1 else made
 
+    def express(self, args: Sequence[NDArray], position: int, holders: Sequence[Any]) -> Express | None:
+        """What does such calls faster from now on, if anything can.
+
+        args: those of a call that has been made, of which the one at ``position`` is the next call's to give; holders: of the
+        others, objects that have them as ``_data``, for as long as they are the same."""
+        program = self._programs.get(False)
+        if program is None or STATE.recording or STATE.training or self.random or len(self.graph.outputs) != 1:
+            return None
+        others = [a for i, a in enumerate(args) if i != position]
+        lowered = program.prepare(_survey(args)[1]).lowered
+        if lowered is None or not lowered.quick or not lowered.direct or any(a._shared_var().foreign for a in others):
+            return None
+        return Express(lowered, args[position], others, holders)
+
     def _run(self, args: Sequence[NDArray], observe: Observer | None = None) -> list[NDArray]:
         wanted = ()
         if STATE.recording:
@@ -196,6 +216,52 @@ class CachedOp:
         return made[:count]
 
 
+class Express:
+    """A call like one that has been made: an array in, an array out, and straight into the compiled part.
+
+    What such a call checks is compared at once: nothing is recorded, the array is ready and like the one before, and the parameters
+    are the same arrays with the same values. Anything else is somebody else's business: the answer is None then."""
+
+    __slots__ = ("_core", "_ctx", "_dtype", "_generation", "_holders", "_held", "_out", "_shape", "_vars", "_versions")
+
+    def __init__(self, lowered: Lowered, x: NDArray, others: Sequence[NDArray], holders: Sequence[Any]):
+        memory = x._values
+        self._shape, self._dtype, self._ctx = memory.shape, memory.dtype, x._ctx
+        self._core = lowered.core
+        ((shape, dtype),) = lowered.outputs
+        self._out = shape, dtype
+        self._vars = [a._shared_var() for a in others]
+        self._versions = [v.version for v in self._vars]
+        self._holders = holders
+        self._held = [id(h._data) for h in holders]
+        self._generation = native.generation
+
+    def __call__(self, x: NDArray) -> NDArray | None:
+        memory, var = x._memory, x._var
+        if (
+            memory is None
+            or memory.shape != self._shape
+            or memory.dtype is not self._dtype
+            or (var is not None and (var.writer is not None or var.error is not None))
+            or STATE.recording
+            or STATE.training
+            or [v.version for v in self._vars] != self._versions
+            or [id(h._data) for h in self._holders] != self._held
+            or native.generation != self._generation
+            or executor.watched()
+        ):
+            return None
+        out = _EMPTY(*self._out)
+        self._core.run((memory,), (out,), None)
+        made = _NEW(NDArray)
+        made._memory, made._ctx = out, self._ctx
+        made._var = made._node = None
+        return made
+
+
+_EMPTY, _NEW = np.empty, object.__new__
+
+
 def launch(
     program: Program,
     args: Sequence[NDArray],
@@ -208,25 +274,26 @@ def launch(
     args in the order of ``program.names``; states: those that training writes to; observe: see Program.run."""
     arrays, key, ready = _survey(args)
     prepared = program.prepare(key)
-    plan = prepared.plan
     ctx = args[0]._ctx if args else resolve(None)
     rng = random.fork() if draws else None
     written = [args[i] for i in states] if program.training else []
-    if ready and plan.work <= SMALL and observe is None and not any(map(_busy, written)):
+    lowered = prepared.lowered
+    quick = prepared.work <= SMALL or (lowered is not None and lowered.quick)
+    if ready and quick and observe is None and not any(map(_busy, written)):
         return [NDArray._own(r, ctx) for r in apart(program.execute(prepared, arrays, None, rng, _versions(prepared, args)))]
-    if not plan.known or observe is not None:
+    if not prepared.known or observe is not None:
         for x in written:
             x.wait_to_write()
         results = program.execute(prepared, [x._values for x in args], observe, rng)
         return [NDArray._own(r, ctx) for r in apart(results)]
-    made = [_pending(s, ctx) for s in plan.outputs]
+    made = [_pending(s, ctx) for s in prepared.outputs]
 
     def run() -> None:
         results = program.execute(prepared, [x._settled() for x in args], None, rng, _versions(prepared, args))
         for y, result in zip(made, apart(results)):
             y._settle(result)
 
-    size = sum(math.prod(s.shape) * s.dtype.itemsize for s in plan.outputs)  # type: ignore[arg-type,union-attr]
+    size = sum(math.prod(s.shape) * s.dtype.itemsize for s in prepared.outputs)  # type: ignore[arg-type,union-attr]
     ENGINE.push(run, [x._shared_var() for x in args], [y._shared_var() for y in (*made, *written)], size)
     return made
 

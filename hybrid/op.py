@@ -103,6 +103,8 @@ class Op:
     """Names of all inputs there can be, auxiliary states last. A single ``*name`` says that there may be any number."""
     mutates: ClassVar[tuple[str, ...]] = ()
     """Inputs that are auxiliary states: compute may write to them when training."""
+    writes: ClassVar[bool] = False
+    """True when it writes to them whenever it runs, training or not."""
     initializers: ClassVar[dict[str, str]] = {}
     """How inputs want to be initialised, as the text that MXNet writes into ``__init__`` of variables it creates."""
     uses: ClassVar[tuple[str, ...]] = ()
@@ -205,6 +207,10 @@ class Op:
     def compute(self, *arrays: Any) -> Any:
         """The meaning, in NumPy: one array, or a tuple for several outputs. Never writes to an input but ``mutates``."""
         raise NotImplementedError
+
+    def in_place(self, arrays: Sequence[np.ndarray], outs: Sequence[np.ndarray]) -> bool:
+        """compute straight into outs, which may be inputs; False, and nothing done, where that cannot be."""
+        return False
 
     @classmethod
     def examples(cls, make: Any) -> Iterator[Example]:

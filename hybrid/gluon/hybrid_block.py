@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .. import ndarray, symbol
-from ..cached_op import CachedOp
+from ..cached_op import CachedOp, Express
 from ..error import MXNetError
 from ..graph.graph import Entry
 from ..graph.infer import infer
@@ -40,6 +40,7 @@ class HybridBlock(Block):
         self._cached_graph: Graph | tuple[()] = ()
         self._cached_op: CachedOp | None = None
         self._cached_op_args: list[tuple[bool, Any]] = []
+        self._express: Express | None = None
         self._traced: list[Any] = []
         self._seen_changes = -1
         self._in_format: Format = None
@@ -118,7 +119,7 @@ class HybridBlock(Block):
         global _last_change
         _last_change = next(_changes)
         self._cached_graph = ()
-        self._cached_op = None
+        self._cached_op = self._express = None
         self._cached_op_args = []
 
     def _check_structure(self) -> None:
@@ -238,6 +239,23 @@ class HybridBlock(Block):
 
     # -- running ------------------------------------------------------------------------------------------------------
 
+    def __call__(self, *args: Any) -> Any:
+        express = self._express
+        if (
+            express is not None
+            and len(args) == 1
+            and type(args[0]) is NDArray
+            and not self._forward_hooks
+            and not self._forward_pre_hooks
+            and self._seen_changes == _last_change
+            and self._callback is None
+            and self._active
+        ):
+            out = express(args[0])
+            if out is not None:
+                return out
+        return super().__call__(*args)
+
     def forward(self, x: Any, *args: Any) -> Any:
         """The outputs for arrays, or for symbols; they may be nested in lists, and None.
 
@@ -298,6 +316,10 @@ class HybridBlock(Block):
             out = run_watched(self._cached_graph[1], inputs, self._callback, self._monitor_all)
         else:
             out = run(*inputs)
+            if self._out_format == 0 and len(given) == 1 and type(self).forward in _FORWARDS:
+                holders = [which for is_input, which in self._cached_op_args if not is_input]
+                position = next((i for i, (is_input, _) in enumerate(self._cached_op_args) if is_input), 0)
+                self._express = run.express(inputs, position, holders)
         if self._out_format == [0] or self._out_format == 0:
             return out if self._out_format == 0 else [out]
         return _regroup([out] if isinstance(out, NDArray) else out, self._out_format)
@@ -383,3 +405,7 @@ def _same_but_for_none(a: Format, b: Format) -> bool:
     """Whether one list of formats is the other with Nones at the end, which defaults stand for."""
     short, long = sorted((a, b), key=len)
     return long[: len(short)] == short and all(form == -1 for form in long[len(short) :])
+
+
+_FORWARDS = {HybridBlock.forward}
+"""Ways from a call to the graph that do nothing else; SymbolBlock adds its own."""

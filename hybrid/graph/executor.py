@@ -13,10 +13,10 @@ from .. import native, random
 from ..error import MXNetError
 from ..op import Op, Spec
 from ..quiet import quietly
-from ..shapes import fits, show
-from .graph import Graph, Node
+from ..shapes import fits, is_known, show
+from .graph import Entry, Graph, Node
 from .infer import Inference, infer
-from .plan import Plan, Step, make_plan
+from .plan import Plan, Step, make_plan, work_of
 
 if TYPE_CHECKING:
     from .lower import Lowered
@@ -111,6 +111,12 @@ def _borrowed(result: np.ndarray, arrays: Sequence[np.ndarray]) -> bool:
 _exchanges = 0
 
 
+def watched() -> bool:
+    """Whether operators' ``compute`` is exchanged at the moment: then NumPy does every step, so that each is seen."""
+    return _exchanges % 2 == 1
+
+
+
 def look_up_again() -> None:
     """To be called when operators' ``compute`` has been exchanged (by the profiler): no run reuses what it had looked up."""
     global _exchanges
@@ -149,12 +155,25 @@ class _Instruction(NamedTuple):
     step: Step
 
 
-class Prepared(NamedTuple):
-    """A plan, arenas that no run is using at the moment, and the same as a program of the compiled part, where there is one."""
+class Prepared:
+    """A graph for inputs of certain shapes and dtypes: what inference says, and how it runs."""
 
-    plan: Plan
-    arenas: list[_Arena]
-    lowered: Lowered | None
+    def __init__(self, graph: Graph, inference: Inference, names: Sequence[str], lowered: Lowered | None):
+        self._graph, self._names = graph, names
+        self.inference = inference
+        self.lowered = lowered
+        """The graph as a program of the compiled part, where there is one."""
+        self.arenas: list[_Arena] = []
+        """Those that no run of the plan is using at the moment."""
+        self.outputs = tuple(map(inference.spec, graph.outputs))
+        self.known = all(is_known(s.shape) and s.dtype is not None for s in self.outputs)
+        """Whether the shapes of the outputs are known before it runs."""
+        self.work = work_of(graph, inference)
+
+    @functools.cached_property
+    def plan(self) -> Plan:
+        """How NumPy runs it."""
+        return make_plan(self._graph, self.inference, self._names)
 
 
 class Program:
@@ -190,7 +209,7 @@ class Program:
         self.names = tuple(dict.fromkeys(n.name for n in graph.variables()))
         """All variables, in the order that prepare and execute take them."""
         self.fixed = frozenset(self.constants) if training else _fixed(graph) | {*self.constants, *fixed}
-        self._bodies = {id(n): tuple(map(self._body, n.subgraphs)) for n in graph.nodes if n.subgraphs}
+        self._bodies = {id(g): self._body(g) for n in graph.nodes for g in n.subgraphs}
         self.plans = plans
         self._plans: dict[Any, Prepared] = {}
         self._lock = threading.Lock()
@@ -225,8 +244,7 @@ class Program:
             shapes, dtypes = dict(zip(self.names, key[::2])), dict(zip(self.names, key[1::2]))
             values = {n: v for n, v in self.constants.items() if n not in replaced}
             inference = infer(self.graph, shapes, dtypes, values=values)
-            plan = make_plan(self.graph, inference, self.names)
-            found = Prepared(plan, [], self._lowered(inference))
+            found = Prepared(self.graph, inference, self.names, self._lowered(inference))
             with self._lock:
                 self._plans[place] = found
                 if len(self._plans) > self.plans:
@@ -244,9 +262,10 @@ class Program:
         """The outputs for arrays in the order of ``names``; what it was prepared for has to be what they are.
 
         versions: of the arrays, a number each that changes with the values; None when arrays are never written to."""
-        plan, arenas, lowered = prepared
-        if lowered is not None and observe is None and not _exchanges % 2:
+        lowered = prepared.lowered
+        if lowered is not None and observe is None and not watched():
             return quietly(lowered.run, arrays, versions, rng)
+        plan, arenas = prepared.plan, prepared.arenas
         try:
             arena = arenas.pop()
         except IndexError:
@@ -278,14 +297,14 @@ class Program:
     ) -> Sequence[np.ndarray]:
         """A step that has no kernel."""
         assert node.op is not None
-        bodies = tuple(map(self._body, node.subgraphs))
+        bodies = [self._bodies[id(g)] for g in node.subgraphs]
         return _applied(node.op, arrays, specs, node.name, self.training, None, bodies, rng)[0]
 
     def _apply(
         self, step: Step, arena: _Arena, values: list[Any], rng: np.random.Generator | None
     ) -> tuple[tuple[np.ndarray, ...], bool]:
         """Run a step with all checks: its results, and whether they had to be copied out of its inputs."""
-        inputs, bodies = [values[i] for i in step.inputs], self._bodies.get(id(step.node), ())
+        inputs, bodies = [values[i] for i in step.inputs], [self._bodies[id(g)] for g in step.node.subgraphs]
         results, copied = _applied(
             step.op, inputs, step.specs, step.node.name, self.training, arena.outs(step), bodies, rng
         )
@@ -351,6 +370,28 @@ class Program:
     def _prepared(self, arrays: Sequence[np.ndarray], feeds: Mapping[str, np.ndarray]) -> Prepared:
         key = tuple(x for a in arrays for x in (a.shape, a.dtype))
         return self.prepare(key, frozenset(n for n in feeds if n in self.constants))
+
+
+def evaluate(graph: Graph, inference: Inference, feeds: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+    """The outputs of a graph that runs once: node by node, without a plan. feeds: what its variables hold.
+
+    Raises what apply raises."""
+    last = {(id(e.node), e.index): n for n in graph.nodes for e in n.inputs}
+    kept = {(id(e.node), e.index) for e in graph.outputs}
+    values: dict[tuple[int, int], np.ndarray] = {}
+    for node in graph.nodes:
+        if node.op is None:
+            values[id(node), 0] = feeds[node.name]
+            continue
+        arrays = [values[id(e.node), e.index] for e in node.inputs]
+        specs = [inference.spec(Entry(node, i)) for i in range(len(node.outputs))]
+        for i, result in enumerate(apply(node.op, arrays, specs, name=node.name)):
+            values[id(node), i] = result
+        for entry in node.inputs:
+            key = id(entry.node), entry.index
+            if last[key] is node and key not in kept:
+                values.pop(key, None)
+    return [values[id(e.node), e.index] for e in graph.outputs]
 
 
 def _fixed(graph: Graph) -> frozenset[str]:

@@ -13,6 +13,7 @@ Steps without a kernel are computed by NumPy, called back from the program.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
@@ -24,7 +25,7 @@ from ..op import Op, Spec
 from ..ops.fused import BLOCK, Chain, Conv, Join, Pack, Pool, Unpack
 from ..ops.shape import Reshaping
 from ..shapes import is_known
-from .executor import Program
+from .executor import evaluate
 from .graph import Entry, Graph, Node
 from .infer import Inference
 from .memory import Lifetime, place
@@ -36,6 +37,8 @@ Perform = Callable[
 """How NumPy applies a node to arrays: its results, checked."""
 
 ARENA, INPUT, OUTPUT, CONSTANT = range(4)
+QUICK = 2_000_000
+"""Multiplications and additions, and bytes of tensors, that take some ten microseconds."""
 WIDEST = 4
 """The widest halo: beyond, copying the data once into padded memory is cheaper than carrying the zeros along."""
 KNOWN = frozenset(
@@ -131,7 +134,7 @@ class _Tensor:
 
     def bytes(self) -> int:
         """Of a root, with its halo."""
-        count = int(np.prod(self.shape, dtype=np.int64))
+        count = math.prod(self.shape)
         if self.blocked:
             count = self.shape[0] * self.image()
         return count * self.dtype.itemsize
@@ -165,32 +168,38 @@ class Lowered:
         self._perform, self._names = perform, tuple(names)
         main, inference = optimized.main, optimized.inference
         place_of = {name: i for i, name in enumerate(names)}
-        self._constant = None if optimized.constant is None else Program(optimized.constant, native=False)
+        self._constant = optimized.constant
+        needed = [] if self._constant is None else [n.name for n in self._constant.variables()]
         variables = list(dict.fromkeys(n.name for n in main.variables()))
         self._feeds = optimized.feeds
         self._fixed = [n for n in variables if n in optimized.feeds or n in optimized.fixed]
         given = [n for n in variables if n not in optimized.feeds and n not in optimized.fixed]
         self._inputs = tuple(place_of[n] for n in given)
-        sources = [*self._fixed, *(self._constant.names if self._constant else ())]
+        sources = [*self._fixed, *needed]
         self._watched = tuple(dict.fromkeys(place_of[n] for n in sources if n in place_of))
         self._seen: list[int] | None = None
         self._refreshing = threading.Lock()
         build = _Build(main, inference, given, self._fixed, training)
         self._hosts, self._rows, self._copies = build.hosts, build.rows, build.copies
         specs = list(map(inference.spec, main.outputs))
-        self._outputs = tuple((s.shape, s.dtype) for s in specs)
+        self.outputs = tuple((s.shape, s.dtype) for s in specs)
         self._odd_inputs = tuple(i for i, n in enumerate(given) if build.dtype_of[n].kind == "V")
         self._odd_outputs = any(s.dtype is not None and s.dtype.kind == "V" for s in specs)
         counts = len(given), len(main.outputs) - len(build.copies), len(self._fixed)
-        self._core = native.program(
+        self.core = native.program(
             build.tensors, build.steps, build.arena, *counts, native.threads(), precise or training, keep
         )
-        there = self._core.native()
+        there = self.core.native()
         self.lost = {s[0] for s, n in zip(build.steps, there) if not n and s[0].startswith("_fused_")}
         """Operators on blocked data that no kernel was found for: they must not be."""
         if not any(there):
             raise Unsuited("no step has a kernel")
         self._all = all(there)
+        flops = sum(row["flops"] for row in self.core.describe())
+        self.quick = self._all and flops <= QUICK and build.moved <= QUICK
+        """Whether handing it to another thread costs more than running it."""
+        self.direct = self._all and self._inputs == (0,) and not (self._copies or self._odd_inputs or self._odd_outputs)
+        """Whether the compiled program takes the first of the arrays and gives the outputs, and that is all there is to a run."""
 
     # -- running --------------------------------------------------------------------------------------------------------
 
@@ -198,24 +207,24 @@ class Lowered:
         self, arrays: Sequence[np.ndarray], versions: Any = None, rng: np.random.Generator | None = None
     ) -> list[np.ndarray]:
         """The outputs. versions: of the arrays; what is fixed is looked at anew when they differ from those of last time."""
-        return self._go(self._core.run, arrays, versions, rng)[0]
+        return self._go(self.core.run, arrays, versions, rng)[0]
 
     def profile(self, arrays: Sequence[np.ndarray], versions: Any = None) -> list[dict[str, Any]]:
         """One run, a row for each step: node, op, how, shape (of the first output), seconds, flops, bytes, native."""
-        _, seconds = self._go(self._core.profile, arrays, versions, None)
+        _, seconds = self._go(self.core.profile, arrays, versions, None)
         rows = []
-        for row, (node, shape), time in zip(self._core.describe(), self._rows, seconds):
+        for row, (node, shape), time in zip(self.core.describe(), self._rows, seconds):
             rows.append({"node": node, "shape": shape, "seconds": time, **row})
         return rows
 
     def describe(self) -> list[dict[str, Any]]:
         """As profile, without times."""
-        return [{"node": n, "shape": s, **r} for (n, s), r in zip(self._rows, self._core.describe())]
+        return [{"node": n, "shape": s, **r} for (n, s), r in zip(self._rows, self.core.describe())]
 
     @property
     def memory(self) -> int:
         """Bytes of the arena of one run, scratch included."""
-        return self._core.arena_bytes()
+        return self.core.arena_bytes()
 
     def _go(
         self, call: Callable[..., Any], arrays: Sequence[np.ndarray], versions: Any, rng: Any
@@ -225,7 +234,7 @@ class Lowered:
             state = [state[i] for i in self._watched]
             if state != self._seen:
                 self._refresh(arrays, state)
-        outs = [np.empty(shape, dtype) for shape, dtype in self._outputs]
+        outs = [np.empty(shape, dtype) for shape, dtype in self.outputs]
         targets = [o for i, o in enumerate(outs) if i not in self._copies] if self._copies else outs
         inputs = [_settled(arrays[i]) for i in self._inputs]
         for i in self._odd_inputs:
@@ -233,10 +242,8 @@ class Lowered:
         host = None if self._all else lambda step, ins, results: self._host(step, ins, results, rng)
         result = call(inputs, list(map(_bits, targets)) if self._odd_outputs else targets, host)
         for i, (kind, number) in self._copies.items():
-            if kind == INPUT:
-                found = arrays[self._inputs[number]]
-            else:
-                found = self._held[number] if kind == CONSTANT else outs[number]
+            sources = {INPUT: arrays, CONSTANT: self._held, OUTPUT: outs}
+            found = sources[kind][self._inputs[number] if kind == INPUT else number]
             outs[i][...] = found.reshape(outs[i].shape)
         return outs, result
 
@@ -246,10 +253,10 @@ class Lowered:
             given = {n: arrays[i] for i, n in enumerate(self._names)}
             values: dict[str, np.ndarray] = {}
             if self._constant is not None:
-                results = self._constant.run({n: given[n] for n in self._constant.names})
+                results = evaluate(self._constant, self.optimized.inference, given)
                 values = dict(zip(self._feeds, results, strict=True))
             held = [_settled(values[n] if n in values else given[n]) for n in self._fixed]
-            self._core.set_constants(list(map(_bits, held)), list(range(len(held))))
+            self.core.set_constants(list(map(_bits, held)), list(range(len(held))))
             # the arrays too: as long as they are held, no other array has the address of one
             self._held, self._keep, self._seen = held, [given[self._names[i]] for i in self._watched], state
 
@@ -303,6 +310,7 @@ class _Build:
         self.copies = self._outputs()
         self._overwrite()
         self.arena = self._place()
+        self.moved = sum(t.bytes() for t in self.of.values() if t.whole is None)
         self._write(inference)
 
     def tensor(self, entry: Entry) -> _Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -58,10 +59,6 @@ class Plan(NamedTuple):
     """Size of the arena in bytes."""
     outputs: tuple[Spec, ...]
     """What inference said of the results."""
-    known: bool
-    """Whether their shapes and dtypes are known before it runs."""
-    work: int
-    """Elements that all steps read and write, as far as shapes are known: how long a run takes, roughly."""
 
 
 def make_plan(graph: Graph, inference: Inference, names: Sequence[str]) -> Plan:
@@ -104,7 +101,7 @@ def make_plan(graph: Graph, inference: Inference, names: Sequence[str]) -> Plan:
         spec = inference.spec(Entry(node))
         if node.op.into and own not in kept and _settled(spec):
             assert spec.shape is not None and spec.dtype is not None
-            size = int(np.prod(spec.shape, dtype=np.int64)) * spec.dtype.itemsize
+            size = math.prod(spec.shape) * spec.dtype.itemsize
             if size:
                 wanted[own] = len(lifetimes)
                 lifetimes.append(Lifetime(size, index, ends[own]))
@@ -140,21 +137,20 @@ def make_plan(graph: Graph, inference: Inference, names: Sequence[str]) -> Plan:
         buffers=tuple(buffers),
         arena=arena,
         outputs=tuple(map(inference.spec, graph.outputs)),
-        known=all(map(_settled, map(inference.spec, graph.outputs))),
-        work=sum(_elements(inference, e) for s in steps for e in (*s.node.inputs, *_shown(s))),
     )
+
+
+def work_of(graph: Graph, inference: Inference) -> int:
+    """Elements that all steps read and write, as far as shapes are known: how long a run takes, roughly."""
+    sizes = {key: math.prod(s) if is_known(s) else 0 for key, s in inference.shapes.items()}
+    work = 0
+    for node in graph.nodes:
+        if node.op is not None:
+            work += sum(sizes[id(e.node), e.index] for e in node.inputs)
+            work += sum(sizes[id(node), i] for i in range(node.op.visible()))  # the others are for its gradient
+    return work
 
 
 def _settled(spec: Spec) -> bool:
     """Whether shape and dtype are known before anything runs."""
     return is_known(spec.shape) and spec.dtype is not None
-
-
-def _shown(step: Step) -> list[Entry]:
-    """What a step gives that others than its gradient read."""
-    return [Entry(step.node, i) for i in range(step.op.visible())]
-
-
-def _elements(inference: Inference, entry: Entry) -> int:
-    shape = inference.spec(entry).shape
-    return int(np.prod(shape, dtype=np.int64)) if is_known(shape) else 0

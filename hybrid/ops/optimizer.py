@@ -11,6 +11,7 @@ import numpy as np
 
 from ..op import MISSING, Op, op
 from ..shapes import merge_all
+from . import updating
 from .common import widen
 
 Rule = Any
@@ -108,6 +109,14 @@ def lamb_scaled(op: Any, lr: Any, weight: Any, step: Any, r1: Any, r2: Any) -> A
     return weight - lr * ratio * step
 
 
+updating.RULES |= {
+    "adam": updating.Rule(adam, ("mean", "var"), ("beta1", "beta2", "epsilon")),
+    "nag": updating.Rule(nag, ("mom",), ("momentum",)),
+    "sgd": updating.Rule(sgd, (), ()),
+    "sgd_momentum": updating.Rule(sgd_momentum, ("mom",), ("momentum",)),
+}
+
+
 # -- bases ----------------------------------------------------------------------------------------------------------------
 
 
@@ -163,6 +172,12 @@ class Update(Writer):
 
     keeps: ClassVar[bool] = True
     """False when the output is a float32 step and not the new weight."""
+
+    def in_place(self, arrays, outs):
+        known = next((n for n, r in updating.RULES.items() if r.meaning is getattr(type(self), "rule", None)), None)
+        if known is None or self.inputs != ("weight", "grad", *updating.RULES[known].states):
+            return False
+        return updating.update(known, self, [updating.Step(self.lr, self.wd, arrays, *outs)])
 
     @classmethod
     def examples(cls, make):

@@ -11,6 +11,7 @@ import numpy as np
 from ..attrs import Floats, Shape
 from ..op import Op, op
 from ..shapes import merge_all
+from . import updating
 from .common import widen
 from .optimizer import Writer, adamw, lamb_direction, lamb_scaled, sgd, sgd_momentum, single
 
@@ -81,6 +82,20 @@ class MultiUpdate(Writer):
         """One step of weight i: (new weight, *new states). more: the tail, then the weight that came first in the block."""
         raise NotImplementedError
 
+    rule: ClassVar[str] = ""
+    """The name that updating.py knows the rule by."""
+
+    def rates(self, i, tail):
+        """lr and wd of weight i."""
+        return self.lrs[i], self.wds[i]
+
+    def in_place(self, arrays, outs):
+        if not self.rule or self.block != ("weight", "grad", *updating.RULES[self.rule].states):
+            return False
+        tail = arrays[len(arrays) - len(self.tail) :]
+        blocks = enumerate(zip(self.blocks(arrays), outs))
+        return updating.update(self.rule, self, [updating.Step(*self.rates(i, tail), b, o) for i, (b, o) in blocks])
+
     def compute(self, *arrays):
         tail = arrays[len(arrays) - len(self.tail) :]
         place = self.block.index("weight32") if "weight32" in self.block else None
@@ -126,6 +141,7 @@ class MultiSgd(MultiUpdate):
     num_weights: int = 1
 
     block = ("weight", "grad")
+    rule = "sgd"
 
     def one(self, i, more, weight, grad, *states):
         return sgd(self, single(self.lrs[i]), single(self.wds[i]), weight, grad)
@@ -142,6 +158,7 @@ class MultiSgdMom(MultiUpdate):
     num_weights: int = 1
 
     block = ("weight", "grad", "mom")
+    rule = "sgd_momentum"
 
     def one(self, i, more, weight, grad, mom):
         return sgd_momentum(self, single(self.lrs[i]), single(self.wds[i]), weight, grad, mom)
@@ -182,6 +199,10 @@ class PreloadedSgd(MultiUpdate):
 
     block = ("weight", "grad")
     tail = ("lrs", "wds")
+    rule = "sgd"
+
+    def rates(self, i, tail):
+        return tail[0][i], tail[1][i]
 
     def one(self, i, more, weight, grad, *states):
         return sgd(self, more[0][i], more[1][i], weight, grad)
@@ -197,6 +218,10 @@ class PreloadedSgdMom(MultiUpdate):
 
     block = ("weight", "grad", "mom")
     tail = ("lrs", "wds")
+    rule = "sgd_momentum"
+
+    def rates(self, i, tail):
+        return tail[0][i], tail[1][i]
 
     def one(self, i, more, weight, grad, mom):
         return sgd_momentum(self, more[0][i], more[1][i], weight, grad, mom)

@@ -601,6 +601,21 @@ def test_blocks_stay_between_convolutions() -> None:
     assert left["_fused_concat"] == 1
 
 
+def test_rows_stay_in_blocks_too() -> None:
+    def row(x: Entry, name: str) -> Entry:
+        return apply("Convolution", x, var(name), kernel=(3,), pad=(1,), num_filter=20, no_bias=True)
+
+    x = row(var("x"), "w1")
+    y = apply("LeakyReLU", apply("elemwise_add", apply("tanh", x), x), var("g"), act_type="prelu")
+    y = apply("Pooling", row(y, "w2"), kernel=(3,), stride=(2,), pad=(1,), pool_type="avg")
+    y = apply("Pooling", row(y, "w3"), global_pool=True)
+    params = {"w1": uniform(20, 5, 3), "w2": uniform(20, 20, 3), "w3": uniform(20, 20, 3), "g": uniform(20)}
+    found = kept(Graph([y]), {"x": uniform(2, 5, 9)}, params)
+    left = counted(found.main)
+    assert left["_fused_pack"] == left["_fused_unpack"] == 1
+    assert left["_fused_pool"] == 2
+
+
 def test_channels_that_do_not_fill_their_blocks_are_joined_plainly() -> None:
     x = var("x")
     y = conv(apply("Concat", conv(x, "w1", 20), conv(x, "w2", 32), num_args=2), "w3", 16)
@@ -632,7 +647,7 @@ def test_a_dense_layer_reads_pooled_blocks_as_they_are() -> None:
     pooled = apply("Pooling", conv(var("x"), "w", 32), global_pool=True, pool_type="avg")
     y = apply("FullyConnected", apply("Flatten", pooled), var("v"), num_hidden=4, no_bias=True)
     found = kept(Graph([y]), {"x": uniform(2, 3, 6, 6)}, {"w": uniform(32, 3, 3, 3), "v": uniform(4, 32)})
-    assert {k: v for k, v in counted(found.main).items() if k != "Reshape"} == {
+    assert {k: v for k, v in counted(found.main).items() if k not in ("Reshape", "Flatten")} == {
         "_fused_conv": 1,
         "_fused_pool": 1,
         "_fused_dense": 1,

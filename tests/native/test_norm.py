@@ -191,7 +191,7 @@ AXES = [
 @pytest.mark.parametrize("name", ["sum", "mean", "max", "min", "prod", "norm", "_square_sum"])
 @pytest.mark.parametrize(("shape", "axis", "flags"), AXES)
 def test_reductions(level, threads, name, shape, axis, flags):
-    x = random(*shape) if name != "prod" else random(*shape, low=0.9, high=1.1)
+    x = random(*shape, low=-1) if name != "prod" else random(*shape, low=0.9, high=1.1)  # sums do not cancel
     axis = (axis,) if isinstance(axis, int) else axis
     if name != "norm":
         compare(lookup(name).bind(axis=axis, **flags), x, epsilons=1, threads=threads)
@@ -237,3 +237,87 @@ def test_the_same_for_any_number_of_threads(level):
         native.set_num_threads(before)
         np.testing.assert_array_equal(found[0], found[1])
         np.testing.assert_array_equal(found[0], found[2])
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_softmax_backward(level, threads, shape):
+    dy = random(*shape)
+    for axis in range(-1, len(shape) - 1):
+        for name in ("softmax", "log_softmax"):
+            if shape[axis]:
+                y = lookup(name).bind(axis=axis).compute(random(*shape, seed=1))
+                compare(lookup(f"_backward_{name}").bind(axis=axis), dy, y, threads=threads)
+
+
+@pytest.mark.parametrize("shape", [(4, 5), (2, 3, 4), (3, 17, 5, 6), (70, 1000), (0, 3), (2, 3, 40, 20)])
+def test_softmax_output_backward(level, threads, shape):
+    y = random(*shape, low=0, high=1)
+    rng = np.random.default_rng(1)
+    for flags in ({}, {"multi_output": True}, {"preserve_shape": True}):
+        classes = shape[1] if flags.get("multi_output") or len(shape) == 2 else shape[-1]
+        lengths = {"multi_output": (shape[0], *shape[2:]), "preserve_shape": shape[:-1]}
+        label = rng.integers(-1, classes, lengths[next(iter(flags))] if flags else shape[:1]).astype(np.float32)
+        for more in (
+            {},
+            {"normalization": "batch", "grad_scale": 0.3},
+            {"normalization": "valid", "use_ignore": True},
+            {"use_ignore": True, "ignore_label": 0, "out_grad": True},
+            {"smooth_alpha": 0.1},
+        ):
+            op = lookup("_backward_SoftmaxOutput").bind(**flags, **more)
+            heads = [random(*shape)] if op.out_grad else []
+            compare(op, y, label, *heads, threads=threads)
+            compare(op, y, random(*shape, low=0, high=1, seed=3), *heads, threads=threads)
+
+
+@pytest.mark.parametrize("shape", CHANNELS)
+@pytest.mark.parametrize("flags", [{}, {"fix_gamma": True}, {"fixed": True}, {"third": "var", "eps": 1e-3}, {"axis": -1}])
+@pytest.mark.parametrize("training", [False, True])
+def test_batch_norm_backward(level, threads, shape, flags, training):
+    flags = {"third": "rstd", **flags}
+    channels = shape[flags.get("axis", 1)]
+    dy, x, gamma, mean = random(*shape), random(*shape, seed=1), random(channels), random(channels, low=-0.2, high=0.2)
+    third = random(channels, low=0.4, high=0.9)
+    plain = lookup("_backward_normalization").bind(over="batch", **flags)
+    compare(plain, dy, x, gamma, mean, third, threads=threads, training=training, epsilons=4)
+    op = lookup("_backward_batch_normalization").bind(over="batch", **flags)
+    moving = random(channels, seed=5), random(channels, low=0.5, high=1, seed=6)
+    ours, numpys = ([a.copy() for a in moving] for _ in range(2))
+    arrays = dy, x, gamma, mean, third
+    single = Single(op, (*arrays, *ours), threads=threads, training=training)
+    assert single.there
+    single.run((*arrays, *ours))
+    op.compute(*arrays, *numpys, training=training)
+    for a, b in zip(ours, numpys):
+        np.testing.assert_allclose(a, b, rtol=2e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (128, 768), (1, 50), (300, 17), (5, 17, 33), (2, 10000), (0, 4)])
+def test_layer_norm_backward(level, threads, shape):
+    dy, x, gamma = random(*shape), random(*shape, seed=1), random(shape[-1], seed=2)
+    _, mean, std = lookup("LayerNorm").bind().compute(x, gamma, gamma)
+    op = lookup("_backward_normalization").bind(over="layer", axis=-1, third="std")
+    compare(op, dy, x, gamma, mean, std, threads=threads, epsilons=8)
+    assert not Single(op.bind(over="layer", axis=0, third="std"), (dy, x, random(shape[0]), mean, std)).there
+
+
+@pytest.mark.parametrize("shape", [(2, 4, 3), (2, 4, 7, 9), (1, 64, 56, 56), (70, 4, 3, 3), (2, 4, 2, 3, 4)])
+def test_instance_and_group_norm_backward(level, threads, shape):
+    dy, x = random(*shape), random(*shape, seed=1)
+    gamma = random(shape[1], seed=2)
+    _, mean, var = lookup("InstanceNorm").bind().compute(x, gamma, gamma)
+    op = lookup("_backward_normalization").bind(over="instance", third="var", eps=1e-3)
+    compare(op, dy, x, gamma, mean, var, threads=threads, epsilons=8)
+    for groups in (1, 2, 4):
+        gamma = random(groups, seed=2)
+        _, mean, std = lookup("GroupNorm").bind(num_groups=groups).compute(x, gamma, gamma)
+        op = lookup("_backward_normalization").bind(over="instance", third="std", groups=groups)
+        compare(op, dy, x, gamma, mean, std, threads=threads, epsilons=8)
+
+
+@pytest.mark.parametrize(
+    ("shape", "like"),
+    [((4, 5), (5,)), ((4, 5), (4, 1)), ((2, 3, 4), (3, 1)), ((500, 70), (1, 70)), ((3, 4), (3, 4)), ((3, 4), ()), ((2, 0, 3), (3,))],
+)
+def test_sum_like(level, threads, shape, like):
+    compare(lookup("_backward_sum_like").bind(), random(*shape), random(*like), threads=threads)

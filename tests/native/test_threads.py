@@ -23,15 +23,16 @@ START = """
 import os, sys, threading, time
 import numpy as np
 from hybrid import native
-from tests.native.test_threads import product
+from tests.native.test_threads import softmax
 """
 
 
-def product(threads: int, seed: int = 0):
-    """run() -> what a matrix product that is large enough to be handed over gives."""
-    a, b = np.random.default_rng(seed).uniform(-1, 1, (2, 300, 300)).astype("float32")
-    single = Single(lookup("dot").bind(), (a, b), threads=threads)
-    return lambda: single.run((a, b))[0]
+def softmax(threads: int, seed: int = 0):
+    """run() -> what a softmax that is large enough to be handed over gives."""
+    data = np.random.default_rng(seed).uniform(-1, 1, (1000, 300)).astype("float32")
+    single = Single(lookup("softmax").bind(), (data,), threads=threads)
+    assert single.there
+    return lambda: single.run((data,))[0]
 
 
 def python(program: str, *, within: float = 60) -> str:
@@ -75,7 +76,7 @@ def test_by_default_there_are_as_many_threads_as_cpus_for_this_process() -> None
 @pytest.mark.parametrize("threads", [2, 3, 8])
 def test_callers_at_once_get_what_one_alone_gets(threads: int) -> None:
     """More callers than CPUs, more threads than CPUs: the same bits each time."""
-    runs = [product(threads, seed) for seed in range(4)]
+    runs = [softmax(threads, seed) for seed in range(4)]
     alone = [run() for run in runs]
     wrong: list[int] = []
 
@@ -96,7 +97,7 @@ def test_callers_at_once_get_what_one_alone_gets(threads: int) -> None:
 def test_a_forked_child_has_threads_of_its_own() -> None:
     """Data loaders fork when they like: also while other threads run programs."""
     python("""
-        run = product(2)
+        run = softmax(2)
         want, stop = run(), False
         def work():
             while not stop:
@@ -107,7 +108,7 @@ def test_a_forked_child_has_threads_of_its_own() -> None:
         for _ in range(20):
             child = os.fork()
             if not child:
-                own = product(2)
+                own = softmax(2)
                 os._exit(not all(np.array_equal(own(), want) for _ in range(5)))
             assert os.waitpid(child, 0)[1] == 0
         stop = True
@@ -118,7 +119,7 @@ def test_a_forked_child_has_threads_of_its_own() -> None:
 
 def test_the_process_ends_while_threads_work() -> None:
     python("""
-        run = product(2)
+        run = softmax(2)
         def work():
             while True:
                 run()

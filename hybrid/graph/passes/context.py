@@ -23,6 +23,11 @@ GONE: tuple[Entry, ...] = ()
 _IMPURE = frozenset(("rng", "bodies"))
 
 
+def as_image(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of rows (N, C, W) as images of height 1; other shapes as they are."""
+    return (*shape[:2], 1, shape[2]) if len(shape) == 3 else shape
+
+
 class Context:
     """What is known of all tensors, which are constant, and what can be compiled.
 
@@ -131,18 +136,22 @@ class Context:
 
     def reshape(self, entry: Entry, shape: tuple[int, ...]) -> Entry:
         """The entry in another shape, all sizes of which are known and none 0; without a detour over a third."""
-        while isinstance(entry.node.op, Reshaping) and is_known(self.shape(entry.node.inputs[0])):
-            entry = entry.node.inputs[0]
-        if self.shape(entry) == shape:
-            return entry
-        return self.make(Reshape.bind(shape=shape), f"{entry.node.name}_reshape", entry)
+        while self.shape(entry) != shape:
+            node = entry.node
+            # what was unpacked is known in blocks: see pack
+            if not isinstance(node.op, Reshaping) or id(node) in self._unpacked or not self.known(node.inputs[0]):
+                return self.make(Reshape.bind(shape=shape), f"{node.name}_reshape", entry)
+            entry = node.inputs[0]
+        return entry
 
     def pack(self, entry: Entry) -> Entry:
-        """The entry (N, C, H, W) in blocks of channels."""
-        key = id(entry.node), entry.index
-        if key not in self._blocks:
-            self._blocks[key] = self.make(Pack.bind(), f"{entry.node.name}_pack", entry)
-        return self._blocks[key]
+        """The entry (N, C, H, W) in blocks of channels; rows (N, C, W) count as images of height 1."""
+        found = self._in_blocks(entry)
+        if found is None:
+            image = self.reshape(entry, as_image(self.shape(entry)))
+            found = self.make(Pack.bind(), f"{entry.node.name}_pack", image)
+            self._blocks[id(entry.node), entry.index] = self._blocks[id(image.node), image.index] = found
+        return found
 
     def unpack(self, blocked: Entry, channels: int) -> Entry:
         """Blocks as (N, channels, H, W). Whoever asks for the result in blocks gets these again."""
@@ -160,7 +169,21 @@ class Context:
 
     def in_blocks(self, entry: Entry) -> bool:
         """Whether it is known in blocks already, so that packing costs nothing."""
-        return (id(entry.node), entry.index) in self._blocks
+        return self._in_blocks(entry) is not None
+
+    def _in_blocks(self, entry: Entry) -> Entry | None:
+        """The entry in blocks: what it was unpacked from, else what it has been packed to."""
+        wanted = as_image(self.shape(entry))
+        packed = None
+        while True:
+            if as_image(self.shape(entry)) == wanted:
+                found = self._blocks.get((id(entry.node), entry.index))
+                if id(entry.node) in self._unpacked:
+                    return found
+                packed = packed or found
+            if not isinstance(entry.node.op, Reshaping):
+                return packed
+            entry = entry.node.inputs[0]
 
     # -- rewriting ------------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from typing import Any
 from ...ops.convolution import Convolution, ConvolutionV1
 from ...ops.fused import Conv
 from ..graph import Entry, Graph, Node
-from .context import GONE, Context
+from .context import GONE, Context, as_image
 from .finish import Finish, finish_of, nodes_between
 
 FEW = 4
@@ -56,16 +56,7 @@ def _fused(product: Node, inputs: list[Entry], finish: Finish, residual: Entry |
     op: Any = product.op
     wanted = context.shape(Entry(product))
     flat = len(op.kernel) == 1
-
-    def high(entry: Entry) -> Entry:
-        """A row as an image of height 1."""
-        if not flat:
-            return entry
-        *lead, width = context.shape(entry)
-        return context.reshape(entry, (*lead, 1, width))
-
     data, weight, *bias = inputs
-    data = high(data)
     channels = context.shape(data)[1]
     blocked = channels > FEW or op.num_group > 1 or context.in_blocks(data)
     front = (0,) * flat
@@ -74,8 +65,8 @@ def _fused(product: Node, inputs: list[Entry], finish: Finish, residual: Entry |
         pad=front + op.pads, num_filter=op.num_filter, num_group=op.num_group, channels=channels, blocked=blocked,
         bias=bool(bias), **finish.attrs,
     )  # fmt: skip
-    rest = [] if residual is None else [context.pack(high(residual))]
-    name = finish.last.node.name
-    blocks = context.make(fused, name, context.pack(data) if blocked else data, high(weight), *bias, *rest)
-    plain = context.unpack(blocks, op.num_filter)
-    return context.reshape(plain, wanted) if flat else plain
+    rest = [] if residual is None else [context.pack(residual)]
+    source = context.pack(data) if blocked else context.reshape(data, as_image(context.shape(data)))
+    weight = context.reshape(weight, as_image(context.shape(weight)))
+    blocks = context.make(fused, finish.last.node.name, source, weight, *bias, *rest)
+    return context.reshape(context.unpack(blocks, op.num_filter), wanted)

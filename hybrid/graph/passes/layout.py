@@ -11,11 +11,16 @@ from ...ops.fused import BLOCK, Chain, Conv, Join, Pack, Pool, blocks
 from ...ops.join import Concat
 from ...ops.pooling import AdaptiveAvgPooling2D, Pooling
 from ...ops.reduce import Mean, NpMean
+from ...ops.shape import Reshaping
 from ..graph import Entry, Graph, Node
-from .context import Context
+from .context import Context, as_image
 
 MOST_EMPTY = 1.5
 """How much more memory blocks may take than channels where nothing but a chain asks for them."""
+
+
+_CARRIERS = (Chain, Pooling, Concat, Reshaping)
+"""What may stand between convolutions."""
 
 
 def spread_blocks(graph: Graph, context: Context) -> Graph:
@@ -24,7 +29,7 @@ def spread_blocks(graph: Graph, context: Context) -> Graph:
     Before: ``conv(pack(pool(chain(unpack(conv(x))))))``. After: ``conv(blocked_pool(chain(conv(x))))``. Chains take as many blocks
     as they find, and have others packed if their result is wanted in blocks; pooling follows its input; concatenations of channels
     do if all but the last input fill their blocks. Means over whole images are pooling, however they are written. Constants are
-    packed once.
+    packed once. Rows (N, C, W) are images of height 1.
     """
     if not any(isinstance(n.op, Conv) for n in graph.nodes):
         return graph
@@ -38,40 +43,47 @@ def spread_blocks(graph: Graph, context: Context) -> Graph:
         if _is_mean_of_images(node, context) and context.in_blocks(now(node.inputs[0])):
             mean = Pool.bind(global_pool=True, pool_type="avg")
             found = context.make(mean, node.name, context.pack(now(node.inputs[0])))
-            return context.reshape(context.unpack(found, context.shape(node.inputs[0])[1]), context.shape(own))
+            return _as_it_was(found, own, context)
         if not _is_image(own, context):
             return None
         if isinstance(op, Chain):
             found = _chain(node, list(map(now, node.inputs)), own in wanted, context)
         elif type(op) is Pooling:
             found = _pool(node, now(node.inputs[0]), context)
-        elif isinstance(op, Concat) and op.joined_axis(4) == 1:
+        elif isinstance(op, Concat) and op.joined_axis(len(context.shape(own))) == 1:
             found = _concat(node, list(map(now, node.inputs)), own in wanted, context)
         else:
             return None
-        return None if found is None else context.unpack(found, context.shape(own)[1])
+        return None if found is None else _as_it_was(found, own, context)
 
     return context.rewrite(graph, change)
 
 
-def _is_image(entry: Entry, context: Context) -> bool:
-    """Whether it is an array (N, C, H, W) with elements, and no constant."""
+def _as_it_was(blocked: Entry, entry: Entry, context: Context) -> Entry:
+    """Blocks in the shape of the entry that they stand for."""
     shape = context.shape(entry)
-    return context.known(entry) and len(shape) == 4 and 0 not in shape and not context.is_constant(entry)
+    return context.reshape(context.unpack(blocked, shape[1]), shape)
+
+
+def _is_image(entry: Entry, context: Context) -> bool:
+    """Whether it is an array (N, C, H, W) or (N, C, W) with elements, and no constant."""
+    shape = context.shape(entry)
+    return context.known(entry) and len(shape) in (3, 4) and 0 not in shape and not context.is_constant(entry)
 
 
 def _wanted(graph: Graph, context: Context) -> set[Entry]:
     """What some convolution reads in the end."""
     found: set[Entry] = set()
     for node in reversed(graph.nodes):
-        if isinstance(node.op, Pack) or (isinstance(node.op, Chain | Pooling | Concat) and Entry(node) in found):
+        if isinstance(node.op, Pack) or (isinstance(node.op, _CARRIERS) and Entry(node) in found):
             found.update(e for e in node.inputs if not context.is_constant(e))
     return found
 
 
 def _chain(node: Node, inputs: list[Entry], wanted: bool, context: Context) -> Entry | None:
     """The chain on blocks; None where it had better stay as it is."""
-    n, c, *_ = shape = context.shape(Entry(node))
+    shape = context.shape(Entry(node))
+    n, c, *_ = shape
     whole = [e for e in inputs if context.shape(e) == shape and not context.is_constant(e)]
     there = list(map(context.in_blocks, whole))
     if not any(there) or not (wanted or (all(there) and blocks(c) * BLOCK <= MOST_EMPTY * c)):
@@ -79,13 +91,13 @@ def _chain(node: Node, inputs: list[Entry], wanted: bool, context: Context) -> E
     packed = []
     for entry in inputs:
         own = context.shape(entry)
-        four = (1,) * (4 - len(own)) + own
+        image = as_image((1,) * (len(shape) - len(own)) + own)
         if math.prod(own) == 1:
             packed.append(entry)
         elif own == shape:
             packed.append(context.pack(entry))
-        elif four[1:] == (c, 1, 1) and four[0] in (1, n):
-            packed.append(context.pack(context.reshape(entry, four) if own != four else entry))
+        elif image[1:] == (c, 1, 1) and image[0] in (1, n):
+            packed.append(context.pack(context.reshape(entry, image)))
         else:
             return None
     return context.make(node.op, node.name, *packed)  # type: ignore[arg-type]
@@ -98,6 +110,9 @@ def _pool(node: Node, source: Entry, context: Context) -> Entry | None:
     if not context.in_blocks(source) or not context.is_float32(source):
         return None
     attrs = {name: getattr(op, name) for name in op.fields}
+    if len(context.shape(source)) == 3:
+        more = {"kernel": 1, "stride": 1, "pad": 0}
+        attrs |= {"layout": None, **{name: (value, *attrs[name]) for name, value in more.items() if attrs[name]}}
     return context.make(Pool.bind(**attrs), node.name, context.pack(source))
 
 

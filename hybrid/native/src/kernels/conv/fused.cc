@@ -94,22 +94,12 @@ std::unique_ptr<Kernel> bind_fused_conv(const Call& call) {
   finish.high = static_cast<float>(a.real("high", 0));
   const auto& in = call.in[0].shape;
   const auto& out = call.out[0].shape;
-  const Shape shape{in[0],
-                    a.integer("channels"),
-                    in[2],
-                    in[3],
-                    a.integer("num_filter"),
-                    out[2],
-                    out[3],
-                    kernel[0],
-                    kernel[1],
-                    stride[0],
-                    stride[1],
-                    dilate[0],
-                    dilate[1],
-                    pad[0],
-                    pad[1],
-                    a.integer("num_group")};
+  Shape shape;
+  shape.batch = in[0], shape.channels = a.integer("channels"), shape.height = in[2], shape.width = in[3];
+  shape.filters = a.integer("num_filter"), shape.out_height = out[2], shape.out_width = out[3];
+  shape.kernel_h = kernel[0], shape.kernel_w = kernel[1], shape.stride_h = stride[0], shape.stride_w = stride[1];
+  shape.dilate_h = dilate[0], shape.dilate_w = dilate[1], shape.pad_h = pad[0], shape.pad_w = pad[1];
+  shape.groups = a.integer("num_group");
   if (kernel.size() != 2 || call.in[1].dtype != DType::f32 || call.in[0].blocked != blocked || !call.out[0].blocked ||
       (residual && !call.in[residual].blocked))
     return nullptr;

@@ -263,6 +263,14 @@ std::unique_ptr<Kernel> bind_max(const Call& call) { return bind_reduction<Extre
 std::unique_ptr<Kernel> bind_min(const Call& call) { return bind_reduction<Extreme<false>>(call); }
 std::unique_ptr<Kernel> bind_prod(const Call& call) { return bind_reduction<Wide<times, true>>(call); }
 
+// down to what the second input broadcasts from
+std::unique_ptr<Kernel> bind_sum_like(const Call& call) {
+  const auto &shape = call.in[0].shape, &like = call.in[1].shape;
+  std::vector<bool> reduced(shape.size(), true);
+  for (std::size_t i = 1; i <= like.size(); ++i) reduced[shape.size() - i] = like[like.size() - i] != shape[shape.size() - i];
+  return std::make_unique<Reduce<Sum<same>>>(call, reduced, Then::nothing);
+}
+
 std::unique_ptr<Kernel> bind_norm(const Call& call) {
   if (call.attrs.text("out_dtype", "float32") != "float32") return nullptr;
   if (call.attrs.integer("ord") == 1) return bind_reduction<Wide<add_size, false>>(call);
