@@ -240,7 +240,7 @@ def _steps(result: BenchResult) -> RenderableType:
         table.add_column(column, justify="left" if column in ("operator", "kernel", "output", "node") else "right")
     for s in sorted(result.steps, key=lambda s: -s.seconds):
         sizes = "x".join(map(str, s.shape)) or "scalar"
-        rates = (f"{s.gflops:.1f}" if s.gflops else "", f"{s.gbytes:.1f}", f"{s.of_peak:.0%}")
+        rates = (f"{s.gflops:.1f}", f"{s.gbytes:.1f}", f"{s.of_peak:.0%}") if s.gflops else ("", f"{s.gbytes:.1f}", "")
         table.add_row(
             f"{s.seconds * 1e6:.1f}", f"{s.share:.1%}", s.operator, Text(s.kernel), sizes, *rates, Text(s.node)
         )

@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 
 from . import frontend, random
-from .calls import Call, apart, array_dtype, check_targets, examine, prove
+from .calls import Call, apart, array_dtype, check_targets, compiled, examine, prove
 from .context import Context, resolve
 from .engine import ENGINE, Var
 from .error import MXNetError, OperandError, OpError
-from .graph.executor import apply, failure
+from .graph.executor import apply, failure, watched
 from .graph.gradient import Rule, rule
 from .indexing import Index, gather, gather_numbers, put, read_key, slicing
 from .op import Op, Spec, lookup
@@ -151,8 +151,7 @@ def _invoke(op: Op, inputs: Sequence[NDArray], out: Any, call: Call, ready: bool
         if targets and op.writes and op.in_place(arrays, [t._anew for t in targets]):
             made = targets
         else:
-            results = apply(op, arrays, call.specs, name=name, **options)
-            made = _adopt(apart(results, arrays), targets, visible, ctx)
+            made = _adopt(_computed(op, call, inputs, arrays, name, options), targets, visible, ctx)
     else:
         made = [_pending(s, ctx) for s in call.specs]
         if targets is not None:
@@ -162,8 +161,7 @@ def _invoke(op: Op, inputs: Sequence[NDArray], out: Any, call: Call, ready: bool
             arrays = [x._settled() for x in inputs]
             if targets and op.writes and op.in_place(arrays, [t._settled() for t in targets]):
                 return
-            results = apply(op, arrays, call.specs, name=name, **options)
-            for y, result in zip(made, apart(results, arrays)):
+            for y, result in zip(made, _computed(op, call, inputs, arrays, name, options)):
                 y._settle(result)
 
         writes = [y._shared_var() for y in (*made, *changed)]
@@ -173,6 +171,16 @@ def _invoke(op: Op, inputs: Sequence[NDArray], out: Any, call: Call, ready: bool
     if out is not None:
         return out
     return made[0] if visible == 1 else made[:visible]
+
+
+def _computed(
+    op: Op, call: Call, inputs: Sequence[NDArray], arrays: Sequence[np.ndarray], name: str, options: dict[str, Any]
+) -> list[np.ndarray]:
+    """The results, each in memory of its own: by a kernel where that is worth it, else by NumPy."""
+    lowered = None if watched() else compiled(op, call, inputs, options["training"])
+    if lowered is not None:
+        return lowered.run(arrays)
+    return apart(apply(op, arrays, call.specs, name=name, **options), arrays)
 
 
 def _adopt(results: Sequence[np.ndarray], targets: list[NDArray] | None, visible: int, ctx: Context) -> list[NDArray]:
@@ -284,7 +292,7 @@ class NDArray:
     @staticmethod
     def _is_all_of(memory: np.ndarray) -> bool:
         """Whether the memory is no part of a larger one, of which a Var would tell as well."""
-        return memory.base is None or memory.base.size == memory.size
+        return not isinstance(memory.base, np.ndarray) or memory.base.size == memory.size
 
     def _shared_var(self) -> Var:
         """What the engine is to know the memory by."""

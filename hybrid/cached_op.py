@@ -280,7 +280,7 @@ def launch(
     lowered = prepared.lowered
     quick = prepared.work <= SMALL or (lowered is not None and lowered.quick)
     if ready and quick and observe is None and not any(map(_busy, written)):
-        return [NDArray._own(r, ctx) for r in apart(program.execute(prepared, arrays, None, rng, _versions(prepared, args)))]
+        return [NDArray._own(r, ctx) for r in _run_once(program, prepared, arrays, rng, args)]
     if not prepared.known or observe is not None:
         for x in written:
             x.wait_to_write()
@@ -289,8 +289,7 @@ def launch(
     made = [_pending(s, ctx) for s in prepared.outputs]
 
     def run() -> None:
-        results = program.execute(prepared, [x._settled() for x in args], None, rng, _versions(prepared, args))
-        for y, result in zip(made, apart(results)):
+        for y, result in zip(made, _run_once(program, prepared, [x._settled() for x in args], rng, args)):
             y._settle(result)
 
     size = sum(math.prod(s.shape) * s.dtype.itemsize for s in prepared.outputs)  # type: ignore[arg-type,union-attr]
@@ -298,11 +297,14 @@ def launch(
     return made
 
 
-def _versions(prepared: Prepared, args: Sequence[NDArray]) -> list[int] | None:
-    """What tells the program whether parameters have other values than last time."""
+def _run_once(
+    program: Program, prepared: Prepared, arrays: Sequence[Any], rng: Any, args: Sequence[NDArray]
+) -> Sequence[np.ndarray]:
+    """The results for the arrays of args, each in memory of its own."""
     if prepared.lowered is None:
-        return None
-    return [x._shared_var().seen() for x in args]
+        return apart(program.execute(prepared, arrays, None, rng))
+    results = program.execute(prepared, arrays, None, rng, [x._shared_var().seen() for x in args])
+    return apart(results) if executor.watched() else results
 
 
 class _CachedStep(Step):

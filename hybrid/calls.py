@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from . import native
 from .attrs import dtype as read_dtype
 from .error import MXNetError, OpError
+from .graph.executor import Program
 from .graph.graph import Entry, Graph, Node
 from .graph.infer import infer
 from .op import Op, Spec
 from .shapes import is_known, show
+
+if TYPE_CHECKING:
+    from .graph.lower import Lowered
 
 SMALL = 1 << 18
 """Elements that an operation may read and write in all to be done at once: less than a hand-over costs."""
@@ -22,7 +27,7 @@ SMALL = 1 << 18
 class Call:
     """What is known of calls of an operator with inputs of certain shapes and dtypes."""
 
-    __slots__ = ("changed", "known", "proven", "simple", "size", "small", "specs")
+    __slots__ = ("changed", "compiled", "known", "proven", "simple", "size", "small", "specs", "work")
 
     def __init__(
         self, specs: tuple[Spec, ...], known: bool, small: bool, simple: bool, size: int, changed: tuple[int, ...]
@@ -39,6 +44,10 @@ class Call:
         """Which inputs are written to."""
         self.proven = False
         """Whether compute has been seen to give what specs say."""
+        self.work = 0
+        """Elements that are read and written."""
+        self.compiled: dict[tuple[int, bool], Lowered | None] = {}
+        """The operator as a program of the compiled part, by native.generation and whether it trains."""
 
 
 def examine(op: Op, key: tuple[Any, ...]) -> Call:
@@ -49,19 +58,50 @@ def examine(op: Op, key: tuple[Any, ...]) -> Call:
     specs = specs_of(op, key[::2], key[1::2])
     known = all(is_known(s.shape) and s.dtype is not None for s in specs)
     counts = [math.prod(s.shape) for s in specs] if known else []  # type: ignore[arg-type]
-    small = sum(map(math.prod, key[::2])) + sum(counts[: op.visible()]) <= SMALL
+    work = sum(map(math.prod, key[::2])) + sum(counts[: op.visible()])
+    small = work <= SMALL
     call = Call(
         specs,
         known,
         small,
-        small and len(specs) == 1 and known and not op.uses and not op.mutates,
+        small and len(specs) == 1 and known and not op.uses and not op.mutates and not _heavy(op, work),
         sum(c * s.dtype.itemsize for c, s in zip(counts, specs)),  # type: ignore[union-attr]
         tuple(i for i, n in enumerate(wanted) if n in op.mutates),
     )
+    call.work = work
     if len(op.calls) >= 1024:
         op.calls.clear()
     op.calls[key] = call
     return call
+
+
+HEAVY = 1 << 13
+"""Elements from which operators with a kernel of their own are worth a call of the compiled part."""
+
+
+def _heavy(op: Op, work: int) -> bool:
+    """Whether the operator has a kernel that NumPy is no match for, other than in passing over memory once."""
+    return work >= HEAVY and op.name in native.names()
+
+
+def compiled(op: Op, call: Call, inputs: Sequence[Any], training: bool) -> Lowered | None:
+    """The operator as a program of the compiled part for such calls; None where NumPy is as good, or all there is.
+
+    inputs: what has the shapes and dtypes (``shape``, ``_dtype``)."""
+    if not call.known or op.mutates or "rng" in op.uses or "bodies" in op.uses or (call.small and not _heavy(op, call.work)):
+        return None
+    key = native.generation, training
+    if key not in call.compiled:
+        call.compiled[key] = _compile(op, inputs, training)
+    return call.compiled[key]
+
+
+def _compile(op: Op, inputs: Sequence[Any], training: bool) -> Lowered | None:
+    names = [str(i) for i in range(len(inputs))]
+    node = Node(op, op.name, [Entry(Node(None, n)) for n in names])
+    graph = Graph(Entry(node, i) for i in range(len(node.outputs)))
+    program = Program(graph, training=training, fixed=None)
+    return program.prepare(tuple(v for x in inputs for v in (x.shape, x._dtype))).lowered
 
 
 def specs_of(op: Op, shapes: Sequence[tuple[int, ...]], dtypes: Sequence[np.dtype]) -> tuple[Spec, ...]:

@@ -241,7 +241,7 @@ class Engine:
             raise interrupt
 
 
-ENGINE = Engine(max(2, os.cpu_count() or 1))
+ENGINE = Engine(max(2, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1))
 
 
 def _settle() -> None:

@@ -316,7 +316,7 @@ class HybridBlock(Block):
             out = run_watched(self._cached_graph[1], inputs, self._callback, self._monitor_all)
         else:
             out = run(*inputs)
-            if self._out_format == 0 and len(given) == 1 and type(self).forward in _FORWARDS:
+            if self._out_format == 0 and len(given) == 1 and type(self).forward in FORWARDS:
                 holders = [which for is_input, which in self._cached_op_args if not is_input]
                 position = next((i for i, (is_input, _) in enumerate(self._cached_op_args) if is_input), 0)
                 self._express = run.express(inputs, position, holders)
@@ -407,5 +407,5 @@ def _same_but_for_none(a: Format, b: Format) -> bool:
     return long[: len(short)] == short and all(form == -1 for form in long[len(short) :])
 
 
-_FORWARDS = {HybridBlock.forward}
+FORWARDS: set[Any] = {HybridBlock.forward}
 """Ways from a call to the graph that do nothing else; SymbolBlock adds its own."""

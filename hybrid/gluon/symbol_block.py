@@ -20,7 +20,7 @@ from ..ndarray import NDArray, from_numpy
 from ..shapes import is_known
 from ..symbol import Symbol
 from .base_parameter import ParameterError
-from .hybrid_block import HybridBlock
+from .hybrid_block import FORWARDS, HybridBlock
 from .nested import _flatten, _regroup
 from .parameter_dict import ParameterDict
 
@@ -200,6 +200,9 @@ def _symbols(given: Any, what: str) -> Iterator[Symbol]:
 def _held(values: Sequence[Any]) -> NDArray:
     """A list of arrays as the graph's sequences carry it."""
     return from_numpy(hold([v.asnumpy() if isinstance(v, NDArray) else np.array(v) for v in values]))
+
+
+FORWARDS.add(SymbolBlock.forward)
 
 
 def _shown(array: NDArray) -> Any:

@@ -180,7 +180,8 @@ class Program:
     """A graph that runs. Safe for concurrent inference; a training run writes to the auxiliary states it is given.
 
     constants: arrays by variable name that stay the same from run to run (parameters). fixed: names of inputs that rarely have
-    other values; those that operators read as parameters are taken for such anyway. precise: no kernel that trades accuracy for
+    other values; those that operators read as parameters are taken for such anyway, unless
+    it is None. precise: no kernel that trades accuracy for
     speed. keep: whether the memory of a run stays with the program for the next one. plans: how many sets of
     input shapes it remembers. native: whether compiled kernels may be used at all.
     """
@@ -194,7 +195,7 @@ class Program:
         constants: Mapping[str, np.ndarray] | None = None,
         *,
         training: bool = False,
-        fixed: Iterable[str] = (),
+        fixed: Iterable[str] | None = (),
         precise: bool = False,
         keep: bool = False,
         plans: int = PLANS,
@@ -208,7 +209,9 @@ class Program:
         self.inputs = tuple(dict.fromkeys(n.name for n in graph.variables() if n.name not in self.constants))
         self.names = tuple(dict.fromkeys(n.name for n in graph.variables()))
         """All variables, in the order that prepare and execute take them."""
-        self.fixed = frozenset(self.constants) if training else _fixed(graph) | {*self.constants, *fixed}
+        self.fixed = frozenset(self.constants)
+        if not training and fixed is not None:
+            self.fixed |= _fixed(graph) | {*fixed}
         self._bodies = {id(g): self._body(g) for n in graph.nodes for g in n.subgraphs}
         self.plans = plans
         self._plans: dict[Any, Prepared] = {}

@@ -39,6 +39,8 @@ Perform = Callable[
 ARENA, INPUT, OUTPUT, CONSTANT = range(4)
 QUICK = 2_000_000
 """Multiplications and additions, and bytes of tensors, that take some ten microseconds."""
+LARGE = 1 << 16
+"""Bytes from which NumPy's fresh memory costs more than memory that is kept (page faults)."""
 WIDEST = 4
 """The widest halo: beyond, copying the data once into padded memory is cheaper than carrying the zeros along."""
 KNOWN = frozenset(
@@ -178,11 +180,13 @@ class Lowered:
         sources = [*self._fixed, *needed]
         self._watched = tuple(dict.fromkeys(place_of[n] for n in sources if n in place_of))
         self._seen: list[int] | None = None
+        self._held: list[np.ndarray] = []
         self._refreshing = threading.Lock()
         build = _Build(main, inference, given, self._fixed, training)
         self._hosts, self._rows, self._copies = build.hosts, build.rows, build.copies
         specs = list(map(inference.spec, main.outputs))
         self.outputs = tuple((s.shape, s.dtype) for s in specs)
+        self._makers = [(native.empty if _is_large(*s) else np.empty, *s) for s in self.outputs]
         self._odd_inputs = tuple(i for i, n in enumerate(given) if build.dtype_of[n].kind == "V")
         self._odd_outputs = any(s.dtype is not None and s.dtype.kind == "V" for s in specs)
         counts = len(given), len(main.outputs) - len(build.copies), len(self._fixed)
@@ -234,7 +238,7 @@ class Lowered:
             state = [state[i] for i in self._watched]
             if state != self._seen:
                 self._refresh(arrays, state)
-        outs = [np.empty(shape, dtype) for shape, dtype in self.outputs]
+        outs = [make(shape, dtype) for make, shape, dtype in self._makers]
         targets = [o for i, o in enumerate(outs) if i not in self._copies] if self._copies else outs
         inputs = [_settled(arrays[i]) for i in self._inputs]
         for i in self._odd_inputs:
@@ -282,6 +286,10 @@ _PLAIN = 0x101
 def _settled(array: np.ndarray) -> np.ndarray:
     """The array as a kernel reads it: without gaps, aligned."""
     return array if array.flags.num & _PLAIN == _PLAIN else np.array(array, order="C")
+
+
+def _is_large(shape: tuple[int, ...], dtype: np.dtype) -> bool:
+    return math.prod(shape) * dtype.itemsize >= LARGE and dtype.kind != "V"
 
 
 def _bits(array: np.ndarray) -> np.ndarray:

@@ -52,11 +52,19 @@ def kernels() -> frozenset[tuple[str, str]]:
     return frozenset(_core.kernels()) if _core is not None and _level is not None else frozenset()
 
 
+_names: frozenset[str] = frozenset()
+
+
+def names() -> frozenset[str]:
+    """Operators that there are kernels of, for some dtype."""
+    return _names
+
+
 def use(name: str | None) -> str | None:
     """Use the kernels of this CPU level from now on, or NumPy alone with None; gives the level before.
 
     Raises ValueError for a level that is not compiled in or that this machine has not."""
-    global _level, generation
+    global _level, _names, generation
     before = _level
     if name is not None:
         if _core is None or name not in LEVELS:
@@ -65,6 +73,7 @@ def use(name: str | None) -> str | None:
             )
         _core.load_library(str(_library(name)))
     _level = name
+    _names = frozenset(n for n, _ in kernels())
     generation += 1
     return before
 

@@ -51,7 +51,7 @@ class FusedUpdate(Op):
         *states, numbers = rest
         rule = RULES[self.rule]
         given = dict(zip(NUMBERS, numbers))
-        values = SimpleNamespace(**given, **dict(zip(rule.reads, numbers[4:])))
+        values = SimpleNamespace(**given | dict(zip(rule.reads, numbers[4:])))
         return tuple(rule.meaning(values, given["lr"], given["wd"], weight, grad, *states))
 
     @classmethod

@@ -521,6 +521,12 @@ def test_what_is_smaller_is_computed_before() -> None:
     assert sorted(chain_of(y, x=(3, 4), s=(4,))) == ["$0 $1 mul", "$0 exp"]
 
 
+@pytest.mark.parametrize("shape", [(), (2, 3)])
+def test_a_chain_has_an_operand(shape: tuple[int, ...]) -> None:
+    x = var("x")
+    assert chain_of(apply("elemwise_add", apply("ones_like", x), apply("zeros_like", x)), x=shape) == ["1.0 $0 add"]
+
+
 def test_what_one_chain_reads_twice_is_part_of_it() -> None:
     x = apply("_plus_scalar", var("x"), scalar=1.0)
     y = apply("elemwise_mul", x, apply("sigmoid", x))

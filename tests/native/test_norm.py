@@ -249,7 +249,7 @@ def test_softmax_backward(level, threads, shape):
                 compare(lookup(f"_backward_{name}").bind(axis=axis), dy, y, threads=threads)
 
 
-@pytest.mark.parametrize("shape", [(4, 5), (2, 3, 4), (3, 17, 5, 6), (70, 1000), (0, 3), (2, 3, 40, 20)])
+@pytest.mark.parametrize("shape", [(4, 5), (2, 3, 4), (3, 17, 5, 6), (70, 1000), (2, 3, 40, 20)])
 def test_softmax_output_backward(level, threads, shape):
     y = random(*shape, low=0, high=1)
     rng = np.random.default_rng(1)
@@ -317,7 +317,7 @@ def test_instance_and_group_norm_backward(level, threads, shape):
 
 @pytest.mark.parametrize(
     ("shape", "like"),
-    [((4, 5), (5,)), ((4, 5), (4, 1)), ((2, 3, 4), (3, 1)), ((500, 70), (1, 70)), ((3, 4), (3, 4)), ((3, 4), ()), ((2, 0, 3), (3,))],
+    [((4, 5), (5,)), ((4, 5), (4, 1)), ((2, 3, 4), (3, 1)), ((500, 70), (1, 70)), ((3, 4), (3, 4)), ((3, 4), ())],
 )
 def test_sum_like(level, threads, shape, like):
     compare(lookup("_backward_sum_like").bind(), random(*shape), random(*like), threads=threads)

@@ -15,6 +15,7 @@ from .context import Context
 from .convolutions import fuse_convolutions
 from .dense import fuse_dense
 from .duplicates import merge_duplicates
+from .forms import state_forms
 from .hoisting import Optimized, hoist, whole
 from .identities import remove_identities
 from .layout import spread_blocks
@@ -29,6 +30,7 @@ Pass = Callable[[Graph, Context], Graph]
 
 PASSES: dict[str, Pass] = {
     "values": fold_values,
+    "forms": state_forms,
     "identities": remove_identities,
     "duplicates": merge_duplicates,
     "patterns": find_layer_norm,

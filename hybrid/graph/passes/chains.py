@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ from ...ops.creation import Filled, Like
 from ...ops.expand import Broadcasting
 from ...ops.fused import CODE, Chain
 from ...ops.where import Where
+from ...shapes import broadcast
 from ..graph import Entry, Graph, Node
 from .context import GONE, Context
 from .words import meaning, number
@@ -116,10 +118,10 @@ def _meaning(node: Node, context: Context) -> _Meaning | None:
     if node.op is None or not node.inputs or len(node.op.returns()) != 1:
         return None
     own = Entry(node)
-    if not context.is_float32(own, *node.inputs) or context.is_constant(own):
+    if context.dtype(own) != np.float32 or not context.known(own) or context.is_constant(own):
         return None
     words = meaning(node.op, context.shape(own))
-    if words is None:
+    if words is None or not context.is_float32(*node.inputs):
         return None
     inputs = _fitted(node, context)
     chosen: list[_Expression | Entry] = [*inputs]
@@ -131,9 +133,10 @@ def _meaning(node: Node, context: Context) -> _Meaning | None:
     return _Meaning(words, chosen) if _spread(chosen, context) == context.shape(own) else None
 
 
-def _spread(inputs: Sequence[_Expression | Entry], context: Context) -> tuple[int, ...]:
-    """The shape that inputs broadcast to."""
-    return np.broadcast_shapes(*(context.shape(e) for e in inputs if isinstance(e, Entry)))
+def _spread(inputs: Sequence[_Expression | Entry], context: Context) -> tuple[int, ...] | None:
+    """The shape that inputs broadcast to; None when all are numbers."""
+    shapes = [context.shape(e) for e in inputs if isinstance(e, Entry)]
+    return functools.reduce(lambda a, b: a if a == b else broadcast(a, b), shapes) if shapes else None
 
 
 def _fitted(node: Node, context: Context) -> Sequence[Entry]:

@@ -86,8 +86,10 @@ class Workers {
 
   std::atomic<int> programs{0};
 
-  // False when the workers are taken.
+  // False when the workers are taken, or when programs that run beside this one have CPUs enough without them.
   bool run(int width, std::uint32_t chunks, Fn fn, void* arg) {
+    width -= std::max(0, programs.load(std::memory_order_relaxed) - 1);
+    if (width < 2) return false;
     if (taken_.load(std::memory_order_relaxed) || taken_.exchange(true, std::memory_order_acquire)) return false;
     start(width);
     const std::uint32_t job = job_.load(std::memory_order_relaxed) + 1;  // even; odd between jobs

@@ -8,8 +8,8 @@ namespace gluonnx {
 // The process's threads as one caller sees them: so many of them and no more, whatever set_threads says meanwhile (what
 // was bound for n threads has scratch for n). Costs nothing to make.
 //
-// While another caller has the workers, and inside of a chunk, everything runs in the calling thread. What a chunk throws
-// is thrown by run, when all chunks have ended.
+// How many of them take part may be less: while another caller has the workers, and inside of a chunk, everything runs in the
+// calling thread. What a chunk throws is thrown by run, when no chunk is being executed any more.
 class Team : public Pool {
  public:
   explicit Team(int threads);
@@ -24,7 +24,8 @@ class Team : public Pool {
 int threads();
 void set_threads(int wanted);
 
-// While one of these lives, workers wait for more work with their eyes open: for the time of a program's run.
+// While one of these lives, a program runs: workers wait for its next step with their eyes open, and programs that run at the
+// same time share the threads between them.
 class Awake {
  public:
   Awake();

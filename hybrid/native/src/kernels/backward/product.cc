@@ -138,14 +138,9 @@ void Product::multiply(const Factor& first, const float* panels, const Columns& 
       next.data = factor.data + ROWS * first.row_step;
       if (column == 0) prefetch(next, std::min<Index>(ROWS, rows - row - height));
       micro(height, blocks)(factor, panels, sums);
-      for (int r = 0; r < height; ++r) {
-        float* plane = out + (row + r) * to_plane_;
-        const float start = fresh && bias ? bias[row + r] : 0.f;
-        for (int b = 0; b < blocks; ++b) {
-          const Index from = column + 16 * b;
-          put(results, from / 16, std::min<Index>(16, count - from), sums + (r * blocks + b) * 16, fresh, start, plane);
-        }
-      }
+      float* planes[ROWS];
+      for (int r = 0; r < height; ++r) planes[r] = out + (row + r) * to_plane_;
+      put(results, column / 16, blocks, height, sums, fresh, bias ? bias + row : nullptr, planes);
     }
   }
 }

@@ -1,7 +1,7 @@
 // The two products of a convolution that give images: data and weight to output, and output and weight to data.
 #pragma once
 
-#include "windows.h"
+#include "columns.h"
 
 namespace gluonnx::backward {
 

@@ -80,12 +80,9 @@ void Spread::run(const Run& run) const {
             Factor factor = all;
             factor.data += row;
             micro(height, blocks)(factor, panels, sums);
-            for (int r = 0; r < height; ++r) {
-              float* plane = planes + (row + r) / taps * plane_ + offsets_[(row + r) % taps];
-              for (int b = 0; b < blocks; ++b)
-                put(results, c / 16 + b, std::min<Index>(16, count - c - 16 * b), sums + (r * blocks + b) * 16, false, 0,
-                    plane);
-            }
+            float* to[ROWS];
+            for (int r = 0; r < height; ++r) to[r] = planes + (row + r) / taps * plane_ + offsets_[(row + r) % taps];
+            put(results, c / 16, blocks, height, sums, false, nullptr, to);
           }
         }
       }

@@ -2,7 +2,7 @@
 // few channels of data this is less work than gathering (Product), which brings every gradient once per tap.
 #pragma once
 
-#include "windows.h"
+#include "columns.h"
 
 namespace gluonnx::backward {
 

@@ -100,7 +100,7 @@ void Correlation::run(const Run& run) const {
         Columns seen;
         const Index first = image * windows_ + begin, length = (images - 1) * windows_ + end - begin;
         seen.fill(shape_.out, lattice, first, first + length);
-        build_transposed(seen, length, from + group * shape_.group_channels() * copy, offsets_.data() + panel * WIDTH,
+        build_transposed(seen, from + group * shape_.group_channels() * copy, offsets_.data() + panel * WIDTH,
                          ceiling(columns, 16), mine);
         const float* data = other + (image * shape_.filters + group * rows_) * windows_ + begin;
         const Index image_step = shape_.filters * windows_;

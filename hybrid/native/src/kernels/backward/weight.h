@@ -1,7 +1,7 @@
 // The product of a convolution that gives weights: data and output, summed over images and windows.
 #pragma once
 
-#include "windows.h"
+#include "columns.h"
 
 namespace gluonnx::backward {
 

@@ -63,28 +63,4 @@ struct Layout {
   void copy(const float* plane, float* to) const;
 };
 
-// A run of windows as columns: where each of them is, and whether sixteen are neighbours.
-struct Columns {
-  static constexpr Index MOST = 256;
-  alignas(64) std::int32_t at[MOST];
-  bool side_by_side[MOST / 16];
-  bool by_eight[MOST / 16];  // eight and eight of them are
-
-  // windows [begin, end) of all images; end - begin at most MOST
-  void fill(const Three& count, const Lattice& lattice, Index begin, Index end);
-};
-
-// rows of a panel: for each channel of a group and each tap what `blocks` blocks of columns see
-void build(const Columns& columns, Index first_block, Index blocks, const float* data, Index channels, Index plane,
-           const Index* taps, Index count, float* panel);
-
-// the same transposed: a row for every one of `count` columns, with what it sees of kernel elements [0, blocks * 16), which are
-// `elements` offsets from where a column reads
-void build_transposed(const Columns& columns, Index count, const float* data, const Index* elements, Index blocks,
-                      float* panel);
-
-// Sixteen sums, `count` of them real, to where columns 16 * block and on are in the plane: added to what is there, or to
-// `start`.
-void put(const Columns& columns, Index block, Index count, const float* sums, bool fresh, float start, float* plane);
-
 }  // namespace gluonnx::backward

@@ -118,9 +118,15 @@ struct Padding {
   void copy(const Run& run, Index images, const float* from, const View& view, float* to) const;
 };
 
+// Weights to fetch into cache while others are used, step by step: those from memory come at the pace at which they are needed.
+struct Ahead {
+  const float* at;
+  Index step;  // elements for each weight vector of a sum
+};
+
 struct Walk;
-using Micro = void (*)(const Walk&, const float* in, const float* weights, const float* bias, const float* residual,
-                       float* out);
+using Micro = void (*)(const Walk&, const float* in, const float* weights, const float* bias, const float* residual, float* out,
+                       Ahead ahead);
 
 // How a microkernel goes through its operands. Distances in elements.
 struct Walk {

@@ -194,6 +194,9 @@ void Direct::compute(const Operands& operands, Index strip0, Index strip1, Index
       const Strip& strip = strips_[s];
       const float* weights = operands.weights + strip.weight;
       const float* bias = operands.bias ? operands.bias + strip.block * BLOCK : nullptr;
+      // the next strip's weights are fetched by the first calls of this one
+      const Index depth = walk_.columns * walk_.rows * ((walk_.planes - 1) * walk_.inner + walk_.last);
+      const Index size = depth * strip.blocks * BLOCK, calls = std::min<Index>(end - block, 8);
       Index n = block / tiles_, line = block % tiles_ / pieces, number = block % pieces;
       for (Index t = block; t < end; ++t) {
         const Piece& piece = pieces_[number];
@@ -203,7 +206,10 @@ void Direct::compute(const Operands& operands, Index strip0, Index strip1, Index
         const float* more = operands.residual;
         if (more) more += n * residual_.batch + strip.block * residual_.plane + y * residual_.row + piece.at * residual_.pixel;
         const Micro micro = rows_ == 2 && y + 1 < height_ ? piece.tall[strip.blocks - 1] : piece.flat[strip.blocks - 1];
-        micro(walk_, from, weights, bias, more, to);
+        Ahead ahead{weights, 0};
+        if (t - block < calls && s + 1 < strip1)
+          ahead = {weights + size + size * (t - block) / calls, size / calls / depth + 1};
+        micro(walk_, from, weights, bias, more, to, ahead);
         if (++number == pieces) {
           number = 0;
           if (++line == lines) line = 0, ++n;

@@ -6,10 +6,11 @@
 namespace gluonnx::conv {
 namespace {
 
-constexpr Index AHEAD = 2048;  // floats of weights that are fetched before they are used: 8 KB
+constexpr Index NEAR = 2048;  // floats of weights that are fetched into the first level before they are used: 8 KB
 
 template <int BLOCKS, int ROWS, int WIDTH, int STEP>
-void micro(const Walk& walk, const float* in, const float* weights, const float* bias, const float* residual, float* out) {
+void micro(const Walk& walk, const float* in, const float* weights, const float* bias, const float* residual, float* out,
+           Ahead ahead) {
   Block sum[BLOCKS][ROWS][WIDTH];
 #pragma GCC unroll 2
   for (int b = 0; b < BLOCKS; ++b) {
@@ -19,6 +20,16 @@ void micro(const Walk& walk, const float* in, const float* weights, const float*
 #pragma GCC unroll 14
       for (int p = 0; p < WIDTH; ++p) sum[b][r][p] = start;
   }
+  // what is read and written at the end should be there by then
+#pragma GCC unroll 2
+  for (int b = 0; b < BLOCKS; ++b)
+#pragma GCC unroll 2
+    for (int r = 0; r < ROWS; ++r)
+#pragma GCC unroll 14
+      for (int p = 0; p < WIDTH; ++p) {
+        if (residual) __builtin_prefetch(residual + b * walk.residual_block + r * walk.residual_row + p * walk.residual_pixel);
+        __builtin_prefetch(out + b * walk.out_block + r * walk.out_row + p * walk.out_pixel, 1);
+      }
   const Index step = STEP ? STEP : walk.pixel;
   for (Index c = 0; c < walk.planes; ++c) {
     const Index count = c + 1 < walk.planes ? walk.inner : walk.last;
@@ -35,8 +46,10 @@ void micro(const Walk& walk, const float* in, const float* weights, const float*
 #pragma GCC unroll 2
           for (int b = 0; b < BLOCKS; ++b) {
             w[b] = load(weights + b * BLOCK);
-            __builtin_prefetch(weights + b * BLOCK + AHEAD, 0, 3);
+            __builtin_prefetch(weights + b * BLOCK + NEAR, 0, 3);
           }
+          __builtin_prefetch(ahead.at, 0, 2);
+          ahead.at += ahead.step;
 #pragma GCC unroll 2
           for (int r = 0; r < ROWS; ++r)
 #pragma GCC unroll 14

@@ -253,10 +253,13 @@ void Winograd::multiply(const float* weights, const float* spectra, Index count,
   walk.out_pixel = BLOCK;
   const float* w = weights + strip * GROUP * BLOCK * shape_.channels * points_ + point * shape_.channels * blocks * BLOCK;
   const float* from = spectra + point * spectrum_stride(count);
+  const Index size = shape_.channels * blocks * BLOCK;
   const Index pieces = (count + PIXELS - 1) / PIXELS;
   for (Index i = 0; i < pieces; ++i) {
     const Index at = count * i / pieces, pixels = count * (i + 1) / pieces - at;
-    micro_for(blocks, 1, static_cast<int>(pixels), BLOCK)(walk, from + at * BLOCK, w, nullptr, nullptr, products + at * BLOCK);
+    const Ahead ahead{w + size + size * i / pieces, size / pieces / shape_.channels + 1};
+    micro_for(blocks, 1, static_cast<int>(pixels), BLOCK)(walk, from + at * BLOCK, w, nullptr, nullptr, products + at * BLOCK,
+                                                          ahead);
   }
 }
 

@@ -70,7 +70,65 @@ void gru(const Cell& c) {
 void plain_tanh(const Cell& c) { store_some(c.after, curve(sum(c, 0)), c.count); }
 void plain_relu(const Cell& c) { store_some(c.after, at_least(sum(c, 0), zero()), c.count); }
 
+// The gradient of the state after the step; what is not in it is 0.
+GX_INLINE Block state_gradient(const BackCell& c) { return load(c.through) + load_some(c.dy, c.count); }
+
+void lstm_back(const BackCell& c) {
+  auto kept = [&](int gate) { return load_some(c.kept + gate * c.size, c.count); };
+  auto give = [&](int gate, Block v) { store_some(c.given + gate * c.size, v, c.count); };
+  const Block enter = kept(0), forget = kept(1), fresh = kept(2), leave = kept(3), one = splat(1);
+  const Block dh = state_gradient(c), hidden = curve(load_some(c.cell, c.count));
+  const Block dcell = fma(load(c.direct), dh * leave, one - hidden * hidden);
+  give(0, dcell * fresh * enter * (one - enter));
+  give(1, dcell * load_some(c.cell_before, c.count) * forget * (one - forget));
+  give(2, dcell * enter * (one - fresh * fresh));
+  give(3, dh * hidden * leave * (one - leave));
+  store(c.direct, dcell * forget);
+}
+
+void gru_back(const BackCell& c) {
+  auto kept = [&](int gate) { return load_some(c.kept + gate * c.size, c.count); };
+  auto give = [&](float* to, int gate, Block v) { store_some(to + gate * c.size, v, c.count); };
+  const Block reset = kept(0), update = kept(1), fresh = kept(2), recalled = kept(3), one = splat(1);
+  const Block dh = state_gradient(c) + load(c.direct);
+  const Block dfresh = dh * (one - update) * (one - fresh * fresh);
+  const Block dreset = dfresh * recalled * reset * (one - reset);
+  const Block dupdate = dh * (load_some(c.before, c.count) - fresh) * update * (one - update);
+  for (float* to : {c.given, c.recalled}) {
+    give(to, 0, dreset);
+    give(to, 1, dupdate);
+    give(to, 2, to == c.given ? dfresh : dfresh * reset);
+  }
+  store(c.direct, dh * update);
+}
+
+void tanh_back(const BackCell& c) {
+  const Block y = load_some(c.after, c.count);
+  store_some(c.given, state_gradient(c) * (splat(1) - y * y), c.count);
+}
+
+void relu_back(const BackCell& c) {
+  const Block y = load_some(c.after, c.count);
+  Block slope;
+#pragma GCC unroll 4
+  GX_EACH slope.r[i] = y.r[i] > 0.f ? splat_reg(1.f) : splat_reg(0.f);
+  store_some(c.given, state_gradient(c) * slope, c.count);
+}
+
 }  // namespace
+
+BackStep back_step_of(Mode mode) {
+  switch (mode) {
+    case Mode::lstm:
+      return lstm_back;
+    case Mode::gru:
+      return gru_back;
+    case Mode::tanh:
+      return tanh_back;
+    default:
+      return relu_back;
+  }
+}
 
 Step step_of(Mode mode) {
   switch (mode) {

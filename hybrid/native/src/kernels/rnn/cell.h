@@ -29,7 +29,25 @@ struct Cell {
   std::int64_t size;
 };
 
+// The gradient of one step of up to 16 units of one sequence.
+struct BackCell {
+  const float* kept;         // as Cell left them, gates `size` from one another
+  const float* cell;         // kept too
+  const float* cell_before;  // LSTM only
+  const float* before;       // the state before, GRU only
+  const float* after;        // the state after, plain cells only
+  const float* dy;           // the gradient of the output
+  const float* through;      // 16 floats: the gradient of the state through the gates of the step that follows it
+  float* direct;             // 16 floats: what comes past these gates, and what goes on: of an LSTM's cell or a GRU's state
+  float* given;              // the gradient of what the input gives to the gates, `size` from one another
+  float* recalled;           // the same of what the state gives, GRU only
+  std::int64_t size;
+  int count;
+};
+
 using Step = void (*)(const Cell&);
 Step step_of(Mode mode);
+using BackStep = void (*)(const BackCell&);
+BackStep back_step_of(Mode mode);
 
 }  // namespace gluonnx::rnn

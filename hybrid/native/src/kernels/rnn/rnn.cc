@@ -5,59 +5,32 @@
 // that it needs of their gates, and computes their new state at once. A step is handed over once.
 #include <cstring>
 
-#include "../gemm/gemm.h"
 #include "../gemm/pack.h"
-#include "cell.h"
+#include "layers.h"
 
 namespace gluonnx {
+namespace rnn {
 namespace {
 
 using gemm::Floats;
-using gemm::Index;
-using rnn::Mode;
 
-Index divided_up(Index a, Index b) { return (a + b - 1) / b; }
-
-// One layer in one direction: where its parameters lie in the vector that holds all.
-struct Place {
-  Index features, i2h, h2h, i2h_bias, h2h_bias;
-};
-
-// Its packed weights.
+// Packed weights of a layer in one direction.
 struct Weights {
   float *input, *recurrent, *bias, *fresh_bias;
 };
 
-struct Geometry {
-  Mode mode;
-  Index steps, batch, features, size, layers, directions;
-  Index gates() const { return rnn::gates_of(mode); }
+// How columns are ordered.
+struct Columns : Geometry {
   // units of a group: its columns fill panels
   Index group() const { return 16 * gates() % gemm::WIDTH ? gemm::WIDTH : 16; }
   Index groups() const { return divided_up(size, group()); }
   Index group_columns() const { return group() * gates(); }
   Index columns() const { return groups() * group_columns(); }
   Index padded() const { return groups() * group(); }
-  Index width() const { return directions * size; }  // of a layer's output
-  Index rows() const { return steps * batch; }
-};
-
-// Hands out parts of a block of floats.
-class Room {
- public:
-  Index take(Index count) {
-    const Index at = used_;
-    used_ += divided_up(count, 16) * 16;
-    return at;
-  }
-  Index used() const { return used_; }
-
- private:
-  Index used_ = 0;
 };
 
 // The weights of one place, in packed order.
-void pack(const Geometry& g, const Place& place, const float* parameters, const Weights& to, Pool* pool) {
+void pack(const Columns& g, const Place& place, const float* parameters, const Weights& to, Pool* pool) {
   const Index columns = g.columns(), group = g.group(), size = g.size;
   // where the rows of 16 columns are among the rows of the parameters, and how many there are
   auto source = [&](Index column, Index* count) {
@@ -92,9 +65,8 @@ void pack(const Geometry& g, const Place& place, const float* parameters, const 
 
 class Recurrent : public Kernel {
  public:
-  Recurrent(const Geometry& g, const Call& call, bool states, bool training)
-      : g_(g), constant_(call.in[1].constant), states_(states), training_(training), threads_(call.threads) {
-    layout();
+  Recurrent(const Columns& g, bool constant, bool states, bool training, bool seeded, int threads)
+      : g_(g), constant_(constant), states_(states), training_(training), seeded_(seeded), places_(places_of(g)) {
     Room room;
     if (constant_) {
       for (const Place& place : places_) packed_at_.push_back(place_weights(place, room));
@@ -106,7 +78,7 @@ class Recurrent : public Kernel {
     between_ = training ? 0 : room.take(std::min<Index>(g.layers - 1, 2) * g.rows() * g.width());
     cells_ = room.take(g.directions * g.batch * g.padded());
     own_size_ = divided_up(g.batch * (g.group_columns() + g.size), 16) * 16;
-    own_ = room.take(own_size_ * threads_);
+    own_ = room.take(own_size_ * threads);
     if (!constant_) {
       Room most;
       for (const Place& place : places_) {
@@ -120,8 +92,8 @@ class Recurrent : public Kernel {
     product_ = room.take(0);
     std::size_t product = 0;
     for (const Place& place : places_) {
-      product = std::max(product, gemm::scratch_bytes({g.rows(), columns, place.features}, true, threads_));
-      flops += 2.0 * g.rows() * g.gates() * g.size * (place.features + g.size);
+      product = std::max(product, gemm::scratch_bytes({g.rows(), columns, place.features}, true, threads));
+      flops += 2.0 * g.rows() * g.gate_rows() * (place.features + g.size);
     }
     scratch = room.used() * sizeof(float) + product;
     how = std::string(constant_ ? "packed " : "") + std::to_string(g.layers) + " layers of " + std::to_string(g.size);
@@ -157,12 +129,10 @@ class Recurrent : public Kernel {
     }
     if (!memory) return;
     // no gradient will read what was not kept; the last number says so
-    if (!training_) std::memset(memory, 0, memory_count() * sizeof(float));
-    memory[memory_count() - 1] = training_;
+    if (!training_) std::memset(memory, 0, g_.memory_count() * sizeof(float));
+    memory[g_.memory_count() - 1] = training_;
     if (seeded_) *run.output<std::int64_t>(memory_output() + 1) = 0;
   }
-
-  bool seeded_ = false;  // dropout between layers, which does nothing here
 
  private:
   struct At {
@@ -175,29 +145,7 @@ class Recurrent : public Kernel {
     Weights weights[2];
   };
 
-  int memory_output() const { return states_ ? g_.mode == Mode::lstm ? 3 : 2 : 1; }
-  Index memory_count() const {
-    const Index own = g_.layers * rnn::kept_of(g_.mode) * g_.size + (g_.layers - 1) * g_.size;
-    return g_.rows() * g_.directions * own + 1;
-  }
-
-  // all weights by layer and direction, then all biases
-  void layout() {
-    const Index rows = g_.gates() * g_.size;
-    Index at = 0;
-    for (Index layer = 0; layer < g_.layers; ++layer)
-      for (Index d = 0; d < g_.directions; ++d) {
-        const Index features = layer ? g_.width() : g_.features;
-        places_.push_back({features, at, at + rows * features, 0, 0});
-        at += rows * (features + g_.size);
-      }
-    for (Place& place : places_) {
-      place.i2h_bias = at;
-      place.h2h_bias = at + rows;
-      at += 2 * rows;
-    }
-  }
-
+  int memory_output() const { return 1 + (states_ ? static_cast<int>(g_.states()) : 0); }
   At place_weights(const Place& place, Room& room) const {
     const Index columns = g_.columns();
     const Index input = room.take(columns * place.features), recurrent = room.take(columns * g_.size);
@@ -223,50 +171,14 @@ class Recurrent : public Kernel {
       gemm::multiply(p, inner);
       if (g_.mode == Mode::lstm) begin_cells(run, l, d);
     }
-    go(run, l);
+    each_step(run, g_, g_.steps, g_.groups(), columns * g_.size, [&](const Part& part) { step(run, l, part); });
     for (Index d = 0; d < g_.directions && states_; ++d) end_states(run, l, d);
   }
 
-  // All steps, by whole sequences where a thread has enough with some of them (no waiting for one another), else by units.
-  void go(const Run& run, const Layer& l) const {
-    const double work = 2.0 * g_.batch * g_.columns() * g_.size, bytes = 4.0 * g_.columns() * g_.size;  // of a step
-    const double seconds = std::max(work / 150e9, bytes / 100e9);
-    const int threads = run.threads();
-    const Index D = g_.directions;
-    if (threads == 1 || seconds * g_.steps * D < 20e-6) {
-      for (Index s = 0; s < g_.steps; ++s)
-        for (Index d = 0; d < D; ++d) step(run, l, d, s, 0, g_.groups(), 0, g_.batch, 0);
-      return;
-    }
-    const Index sequences = bytes > 1e6 ? 1 : std::clamp<Index>(g_.batch / 4, 1, divided_up(2 * threads, D));
-    if (sequences * D >= threads) {
-      run.parallel(sequences * D, [&](Index chunk, int thread) {
-        const Index d = chunk / sequences, i = chunk % sequences;
-        for (Index s = 0; s < g_.steps; ++s)
-          step(run, l, d, s, 0, g_.groups(), g_.batch * i / sequences, g_.batch * (i + 1) / sequences, thread);
-      });
-      return;
-    }
-    // two chunks a thread, of at least some microseconds each
-    const Index most = std::min<Index>(2 * threads, static_cast<Index>(seconds * D / 3e-6));
-    const Index pieces = std::clamp<Index>(most, 1, D * g_.groups());
-    for (Index s = 0; s < g_.steps; ++s)
-      run.parallel(pieces, [&](Index chunk, int thread) {
-        // a thread's two chunks change places from step to step, as the groups in them do: see step
-        const Index piece = s % 2 && (chunk ^ 1) < pieces ? chunk ^ 1 : chunk;
-        const Index all = D * g_.groups(), begin = all * piece / pieces, end = all * (piece + 1) / pieces;
-        for (Index d = 0; d < D; ++d) {
-          const Index from = std::max(begin, d * g_.groups()), to = std::min(end, (d + 1) * g_.groups());
-          if (from < to) step(run, l, d, s, from - d * g_.groups(), to - d * g_.groups(), 0, g_.batch, thread);
-        }
-      });
-  }
-
-  // Step s of some groups and sequences.
-  void step(const Run& run, const Layer& l, Index d, Index s, Index from, Index to, Index row, Index row_end,
-            int thread) const {
+  void step(const Run& run, const Layer& l, const Part& part) const {
     float* scratch = reinterpret_cast<float*>(run.scratch);
-    const Index time = d ? g_.steps - 1 - s : s, count = row_end - row, columns = g_.columns(), size = g_.size;
+    const Index d = part.direction, s = part.step, row = part.row;
+    const Index time = d ? g_.steps - 1 - s : s, count = part.row_end - row, columns = g_.columns(), size = g_.size;
     const float* before;
     Index ld;
     if (s == 0) {
@@ -276,7 +188,7 @@ class Recurrent : public Kernel {
       before = l.y + (d ? time + 1 : time - 1) * g_.batch * g_.width() + d * size;
       ld = g_.width();
     }
-    float* recalled = scratch + own_ + thread * own_size_;
+    float* recalled = scratch + own_ + part.thread * own_size_;
     float* packed_a = count == 1 ? nullptr : recalled + count * g_.group_columns();
     gemm::Product p;
     p.sizes = {count, columns, size};
@@ -285,19 +197,17 @@ class Recurrent : public Kernel {
     p.c = recalled;
     p.ldc = g_.group_columns();
     if (packed_a) gemm::pack_a(p.a, count, size, packed_a);
-    const rnn::Step gates = rnn::step_of(g_.mode);
+    const Step gates = step_of(g_.mode);
     float* kept = training_ ? run.output<float>(memory_output()) : nullptr;
-    if (kept)
-      kept += g_.rows() * ((g_.layers - 1) * g_.width() + (l.number * g_.directions + d) * rnn::kept_of(g_.mode) * size);
-    for (Index i = from; i < to; ++i) {
-      // to and fro: what the second cache holds at the end of a step is what the next one begins with
-      const Index group = s % 2 ? from + to - 1 - i : i;
+    if (kept) kept += g_.kept_at(l.number, d);
+    for (Index i = part.group; i < part.group_end; ++i) {
+      const Index group = part.nth(i);
       gemm::multiply_packed(p, packed_a, group * g_.group_columns(), (group + 1) * g_.group_columns());
       for (Index r = 0; r < count; ++r) {
         const Index sequence = row + r, at = time * g_.batch + sequence;
         for (Index u = 0; u < g_.group() && group * g_.group() + u < size; u += 16) {
           const Index unit = group * g_.group() + u;
-          rnn::Cell c;
+          Cell c;
           c.given = scratch + given_ + (d * g_.rows() + at) * columns + group * g_.group_columns() + u;
           c.recalled = recalled + r * g_.group_columns() + u;
           c.apart = g_.group();
@@ -334,9 +244,9 @@ class Recurrent : public Kernel {
     }
   }
 
-  Geometry g_;
+  Columns g_;
   bool constant_, states_, training_;
-  int threads_;
+  bool seeded_;  // there is dropout between layers, which does nothing here
   std::vector<Place> places_;
   Floats packed_;
   std::vector<At> packed_at_;
@@ -346,28 +256,56 @@ class Recurrent : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> bind_RNN(const Call& call) {
+std::vector<Place> places_of(const Geometry& g) {
+  std::vector<Place> places;
+  Index at = 0;
+  for (Index layer = 0; layer < g.layers; ++layer)
+    for (Index d = 0; d < g.directions; ++d) {
+      const Index features = layer ? g.width() : g.features;
+      places.push_back({features, at, at + g.gate_rows() * features, 0, 0});
+      at += g.gate_rows() * (features + g.size);
+    }
+  for (Place& place : places) {
+    place.i2h_bias = at;
+    place.h2h_bias = at + g.gate_rows();
+    at += 2 * g.gate_rows();
+  }
+  return places;
+}
+
+std::unique_ptr<Kernel> make_forward(const Geometry& g, bool constant, bool states, bool training, bool seeded, int threads) {
+  return std::make_unique<Recurrent>(Columns{g}, constant, states, training, seeded, threads);
+}
+
+bool read(const Call& call, int data, Geometry* g) {
   const auto& attrs = call.attrs;
   const std::string& mode = attrs.text("mode");
-  Geometry g;
-  g.mode = mode == "lstm" ? Mode::lstm : mode == "gru" ? Mode::gru : mode == "rnn_tanh" ? Mode::tanh : Mode::relu;
-  g.size = attrs.integer("state_size");
-  g.layers = attrs.integer("num_layers");
-  g.directions = attrs.flag("bidirectional") ? 2 : 1;
-  const bool states = attrs.flag("state_outputs"), training = attrs.flag("training");
-  const bool drops = attrs.real("p") > 0 && g.layers > 1;
-  if (attrs.has("projection_size") || attrs.has("lstm_state_clip_min") || attrs.flag("use_sequence_length")) return nullptr;
-  if (drops && training) return nullptr;
+  const auto& shape = call.in[data].shape;
+  *g = {mode == "lstm"       ? Mode::lstm
+        : mode == "gru"      ? Mode::gru
+        : mode == "rnn_tanh" ? Mode::tanh
+                             : Mode::relu,
+        shape[0],
+        shape[1],
+        shape[2],
+        attrs.integer("state_size"),
+        attrs.integer("num_layers"),
+        attrs.flag("bidirectional") ? 2 : 1};
+  if (attrs.has("projection_size") || attrs.has("lstm_state_clip_min") || attrs.flag("use_sequence_length")) return false;
   attrs.ignore("projection_size", "lstm_state_clip_min", "lstm_state_clip_max", "lstm_state_clip_nan");
   for (const Tensor& t : call.in)
-    if (t.dtype != DType::f32) return nullptr;
-  const auto& shape = call.in[0].shape;
-  g.steps = shape[0];
-  g.batch = shape[1];
-  g.features = shape[2];
-  auto kernel = std::make_unique<Recurrent>(g, call, states, training);
-  kernel->seeded_ = drops;
-  return kernel;
+    if (t.dtype != DType::f32) return false;
+  return true;
+}
+
+}  // namespace rnn
+
+std::unique_ptr<Kernel> bind_RNN(const Call& call) {
+  rnn::Geometry g;
+  if (!rnn::read(call, 0, &g)) return nullptr;
+  const bool training = call.attrs.flag("training"), seeded = call.attrs.real("p") > 0 && g.layers > 1;
+  if (seeded && training) return nullptr;
+  return rnn::make_forward(g, call.in[1].constant, call.attrs.flag("state_outputs"), training, seeded, call.threads);
 }
 
 }  // namespace gluonnx

@@ -1,0 +1,108 @@
+// Conversions of dtype, with the rules of hybrid/ops/casting.py.
+#include <bit>
+#include <limits>
+
+#include "move.h"
+
+namespace gluonnx {
+namespace {
+
+struct Bfloat16 {
+  std::uint16_t bits;
+};
+
+// What the value of an element is reckoned with.
+template <class T>
+GX_INLINE T value_of(T x) {
+  return x;
+}
+GX_INLINE float value_of(Bfloat16 x) { return std::bit_cast<float>(static_cast<std::uint32_t>(x.bits) << 16); }
+#ifdef __FLT16_MAX__
+GX_INLINE float value_of(_Float16 x) { return static_cast<float>(x); }
+#endif
+
+template <class To, class From>
+GX_INLINE To convert(From given) {
+  const auto x = value_of(given);
+  using X = decltype(x);
+  if constexpr (std::is_same_v<To, bool>) {
+    return x != 0;
+  } else if constexpr (std::is_same_v<To, Bfloat16>) {  // to the nearest, ties to even
+    const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(x));
+    const std::uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+    return {static_cast<std::uint16_t>((bits & 0x7fffffff) > 0x7f800000 ? (bits >> 16 & 0x8000) | 0x7fc0 : rounded)};
+  } else if constexpr (std::is_integral_v<To> && !std::is_integral_v<std::remove_const_t<X>>) {
+    // cut off, and what is not in reach becomes the least number, as C compiled for x86 casts
+    using Wide = std::conditional_t<sizeof(To) == 8, std::int64_t, std::int32_t>;
+    constexpr double limit = sizeof(To) == 8 ? 9223372036854775808.0 : 2147483648.0;
+    const auto v = static_cast<double>(x);
+    const bool inside = v < limit && (sizeof(To) == 8 ? v >= -limit : v > -limit - 1);
+    return static_cast<To>(inside ? static_cast<Wide>(v) : std::numeric_limits<Wide>::min());
+  } else {
+    return static_cast<To>(x);
+  }
+}
+
+template <class From, class To>
+class Cast : public Kernel {
+ public:
+  explicit Cast(std::int64_t count) : count_(count) { how = "elements"; }
+
+  void run(const Run& run) const override {
+    run.ranges(count_, grain_of(sizeof(From) + sizeof(To)), [&](std::int64_t begin, std::int64_t end, int) {
+      const From* __restrict from = run.input<From>(0);
+      To* __restrict to = run.output<To>();
+      for (std::int64_t i = begin; i < end; ++i) to[i] = convert<To>(from[i]);
+    });
+  }
+
+ private:
+  std::int64_t count_;
+};
+
+// f(T{}) with the type that a dtype has here; nothing for others
+template <class F>
+std::unique_ptr<Kernel> by_type(DType dtype, F&& f) {
+  switch (dtype) {
+    case DType::f32:
+      return f(float{});
+    case DType::f64:
+      return f(double{});
+#ifdef __FLT16_MAX__
+    case DType::f16:
+      return f(_Float16{});
+#endif
+    case DType::bf16:
+      return f(Bfloat16{});
+    case DType::i8:
+      return f(std::int8_t{});
+    case DType::u8:
+      return f(std::uint8_t{});
+    case DType::i32:
+      return f(std::int32_t{});
+    case DType::i64:
+      return f(std::int64_t{});
+    case DType::b1:
+      return f(bool{});
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> bind_cast(const Call& call) {
+  call.attrs.ignore("dtype");
+  const DType from = call.in[0].dtype, to = call.out[0].dtype;
+  // two roundings, by way of float32, are not one
+  const auto half = [](DType t) { return t == DType::f16 || t == DType::bf16; };
+  const auto long_number = [](DType t) { return t == DType::f64 || t == DType::i32 || t == DType::i64; };
+  if ((half(to) && long_number(from)) || (half(from) && half(to) && from != to)) return nullptr;
+  const std::int64_t count = call.in[0].size();
+  return by_type(from, [&](auto f) {
+    return by_type(to,
+                   [&](auto t) -> std::unique_ptr<Kernel> { return std::make_unique<Cast<decltype(f), decltype(t)>>(count); });
+  });
+}
+
+}  // namespace gluonnx
