@@ -90,7 +90,9 @@ class Bench:
         """The engines that there are."""
         return [OURS, THEIRS, *([MXNET] if self.options.mxnet else [])]
 
-    def compared(self, name: str, batch: int, threads: int, engines: dict[str, Side], asked: dict[str, str]) -> Row:
+    def compared(
+        self, name: str, batch: int, threads: int, engines: dict[str, Side], asked: dict[str, str], seconds: float
+    ) -> Row:
         """One network on all sides, in turns."""
         results = {}
         for kind, side in engines.items():
@@ -100,7 +102,6 @@ class Bench:
         row["error"] = {k: float(f"{error(results[k], results[OURS]):.3g}") for k in results if k != OURS}
         self.wrong += [f"{name}: differs from {k} by {e:.2e}" for k, e in row["error"].items() if not e <= LIMIT]
         self.tell(f"{name}: batch {batch}, {threads} thread(s)")
-        seconds = self.options.seconds
         found = in_turns({k: s.times for k, s in engines.items()}, seconds, self.options.repeats)
         return row | {
             "seconds": {k: t.as_dict() for k, t in found.items()},
@@ -115,7 +116,7 @@ class Bench:
                 requests = {b: self.request(network, b) for b in self.options.batch}
                 with sides(*((k, threads) for k in self.kinds()), mxnet=self.options.mxnet) as engines:
                     for batch, asked in requests.items():
-                        row = self.compared(network.name, batch, threads, engines, asked)
+                        row = self.compared(network.name, batch, threads, engines, asked, self.options.seconds)
                         yield row | {"target": {THEIRS: network.target, MXNET: AGAINST_MXNET}}
 
     def loaded(self) -> Iterator[Row]:
@@ -133,7 +134,8 @@ class Bench:
                 for case in measured:
                     if self.options.only in case.name:
                         try:
-                            yield self.compared(case.name, 1, threads, engines, self.request(case, 1))
+                            asked = self.request(case, 1)
+                            yield self.compared(case.name, 1, threads, engines, asked, self.options.seconds / 5)
                         except WorkerFailed as failed:
                             yield {"name": case.name, "threads": threads, "failed": str(failed).splitlines()[-1]}
         if left:
@@ -316,7 +318,9 @@ def main() -> int:
     parser.add_argument("--networks", nargs="*", choices=NETWORKS, metavar="NAME", help=", ".join(NETWORKS))
     parser.add_argument("--batch", nargs="+", type=int, default=[1])
     parser.add_argument("--threads", nargs="+", type=int, default=[2])
-    parser.add_argument("--seconds", type=float, default=2.0, help="of each engine on each network")
+    parser.add_argument(
+        "--seconds", type=float, default=2.0, help="of each engine on each network; a fifth on an operator"
+    )
     parser.add_argument("--repeats", type=int, default=10, help="in so many blocks")
     parser.add_argument("--fresh", type=int, default=3, help="fresh processes of each engine for --cold")
     parser.add_argument("--mxnet", metavar="PYTHON", help="a Python with MXNet 1.9.1")

@@ -31,7 +31,7 @@ from .verify import make_case, pair_outputs
 OURS, THEIRS = "gluonnx", "onnxruntime"
 SIDE = 384  # of the square matrices whose product shows the most: large enough, and over before somebody else gets the core
 STREAM = 64 << 20  # bytes copied to see what memory gives: beyond any cache
-RUNS = 5  # of a profile; the fastest time of each step counts
+RUNS = 20  # of a profile; the fastest time of each step counts
 
 
 @dataclass(frozen=True)

@@ -334,7 +334,7 @@ def _verify(
         if dynamic and all(case.shapes == out[0].shapes for case in out):
             try:
                 out.append(make_case(model, one, written, two, _other_sizes(used, dynamic), {}, seed + 1, arrays))
-                one.program.plan(one.complete(out[-1].feeds))
+                one.program.inference(one.complete(out[-1].feeds))
             except MXNetError as error:
                 raise BadInput(
                     f"the model does not fit the sizes made up to verify its dynamic axes ({error}); "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -12,12 +12,14 @@ import onnx
 import onnxruntime
 
 from converters.kinds import code_of, dtype_of
+from hybrid import native
 from hybrid.graph.executor import Program
 from hybrid.graph.graph import Entry, Graph, Node
 from hybrid.graph.passes.labels import label_names
 from hybrid.op import Spec
 from hybrid.shapes import is_known, show
 
+from .compare import Tolerance, compare
 from .models import BadInput, Model, specs_of_onnx, split_inputs, too_large
 
 Arrays = dict[str, np.ndarray]
@@ -62,6 +64,10 @@ class Engine(Protocol):
         ...
 
 
+def _described(node: Node) -> str:
+    return f"node {node.name} ({node.op.name if node.op else 'variable'})"
+
+
 class NativeEngine:
     """Our own engine, on a symbol with parameters."""
 
@@ -84,8 +90,7 @@ class NativeEngine:
 
     def run(self, feeds: Mapping[str, np.ndarray]) -> Arrays:
         complete = self.complete(feeds)
-        steps = self.program.plan(complete).steps
-        problems = too_large((f"node {s.node.name} ({s.op.name})", spec) for s in steps for spec in s.specs)
+        problems = too_large((_described(entry.node), spec) for entry, spec in self.specs(complete))
         if problems:
             raise BadInput(*problems)
         return tensors(zip(self.outputs, self.program.run(complete)))
@@ -112,8 +117,27 @@ class NativeEngine:
         return out
 
     def dtypes(self, feeds: Mapping[str, np.ndarray]) -> set[str]:
-        steps = self.program.plan(self.complete(feeds)).steps
-        return {s.dtype.name for step in steps for s in step.specs if s.dtype is not None}
+        return {spec.dtype.name for _, spec in self.specs(self.complete(feeds)) if spec.dtype is not None}
+
+    def specs(self, complete: Mapping[str, np.ndarray]) -> Iterator[tuple[Entry, Spec]]:
+        """What inference says of every output of all nodes that compute something."""
+        inference = self.program.inference(complete)
+        for node in self.graph.nodes:
+            if node.op is not None:
+                yield from ((e, inference.spec(e)) for e in (Entry(node, i) for i in range(len(node.outputs))))
+
+    def kernels_at_fault(self, feeds: Mapping[str, np.ndarray], tolerance: Tolerance) -> str | None:
+        """What to say when the compiled kernels give other outputs than NumPy does; None when they do not."""
+        complete = self.complete(feeds)
+        by_numpy = Program(self.graph, self.model.params, native=False).run(complete)
+        pairs = list(zip(self.outputs, self.program.run(complete), by_numpy))
+        wrong = [n for n, got, want in pairs if not compare(n, got, want, tolerance).equal]
+        if not wrong:
+            return None
+        return (
+            f"on {', '.join(wrong)} the compiled kernels ({native.level()}) of this engine differ from its own NumPy rules; "
+            "this is a bug in the kernels, not in the model: please report it"
+        )
 
     def inside(self) -> list[Tensor]:
         return [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -235,6 +236,10 @@ def check(
     if failed is not None:
         tell("looking for the first node that differs")
         divergence = first_divergence(one, two, failed, tolerance)
+        for engine in (one, two):
+            fault = engine.kernels_at_fault(failed.feeds, tolerance) if isinstance(engine, NativeEngine) else None
+            if fault is not None:
+                warnings.append(fault)
     written = None
     if divergence is not None and repro is not None and failed is not None:
         written = str(write_repro(Path(repro), one, two, divergence, failed))
@@ -313,9 +318,8 @@ def _groups(one: Engine, case: Case, tensors: list[Tensor]) -> Iterator[list[Ten
     """Tensors in order, in groups whose values fit EXPOSED_BYTES."""
     if isinstance(one, NativeEngine):
         sizes = {
-            Entry(step.node, i).name: 4 * int(np.prod([d if isinstance(d, int) else 1 for d in spec.shape or ()]))
-            for step in one.program.plan(one.complete(case.feeds)).steps
-            for i, spec in enumerate(step.specs)
+            entry.name: 4 * math.prod(d if isinstance(d, int) else 1 for d in spec.shape or ())
+            for entry, spec in one.specs(one.complete(case.feeds))
         }
     else:
         sizes = {}

@@ -222,7 +222,7 @@ class Express:
     What such a call checks is compared at once: nothing is recorded, the array is ready and like the one before, and the parameters
     are the same arrays with the same values. Anything else is somebody else's business: the answer is None then."""
 
-    __slots__ = ("_core", "_ctx", "_dtype", "_generation", "_holders", "_held", "_out", "_shape", "_vars", "_versions")
+    __slots__ = ("_core", "_ctx", "_dtype", "_generation", "_held", "_holders", "_out", "_shape", "_vars", "_versions")
 
     def __init__(self, lowered: Lowered, x: NDArray, others: Sequence[NDArray], holders: Sequence[Any]):
         memory = x._values

@@ -225,6 +225,10 @@ class Program:
         """The plan for inputs of these shapes and dtypes. Raises OpError when they do not fit the graph."""
         return self._prepared([feeds[n] if n in feeds else self.constants[n] for n in self.names], feeds).plan
 
+    def inference(self, feeds: Mapping[str, np.ndarray]) -> Inference:
+        """What is known of all tensors for inputs of these shapes and dtypes. Raises OpError when they do not fit the graph."""
+        return self._prepared([feeds[n] if n in feeds else self.constants[n] for n in self.names], feeds).inference
+
     def run(
         self, feeds: Mapping[str, Any], observe: Observer | None = None, rng: np.random.Generator | None = None
     ) -> list[np.ndarray]:

@@ -68,12 +68,11 @@ def lower(
 
     names: the variables in the order in which arrays will come; fixed: those that rarely have other values; keep: whether the
     memory of a run stays for the next one, instead of going back to the allocator; without: names of passes to leave out."""
-    kernels = frozenset(n for n, _ in native.kernels())
     try:
         for entry in {(id(n), i): Entry(n, i) for n in graph.nodes for i in range(len(n.outputs))}.values():
             _check(entry, inference.spec(entry))
         for skipped in (tuple(without), (*without, "layout")):
-            context = Context(inference, constants=fixed, training=training, native=kernels)
+            context = Context(inference, constants=fixed, training=training, native=native.names())
             options = {"training": training, "precise": precise, "keep": keep}
             lowered = Lowered(optimize(graph, context, skipped), names, perform, **options)
             if not lowered.lost:
@@ -304,7 +303,6 @@ class _Build:
         self, graph: Graph, inference: Inference, given: Sequence[str], fixed: Sequence[str], training: bool
     ):
         self.graph, self.training = graph, training
-        self.kernels = native.kernels()
         self.of: dict[tuple[int, int], _Tensor] = {}
         self.nodes: list[Node] = []
         self.dtype_of: dict[str, np.dtype] = {}
@@ -471,7 +469,7 @@ class _Build:
             ins = [number((id(e.node), e.index)) for e in node.inputs]
             outs = [number((id(node), i)) for i in range(len(node.outputs))]
             attrs = None
-            if node.inputs and (op.name, str(self.tensor(node.inputs[0]).dtype)) in self.kernels:
+            if node.inputs and native.takes(op.name, self.tensor(node.inputs[0]).dtype):
                 attrs = attributes(op, self.training)
             specs = [inference.spec(Entry(node, i)) for i in range(len(node.outputs))]
             self.hosts[len(self.steps)] = node, [self.tensor(e).dtype for e in node.inputs], specs
@@ -502,8 +500,8 @@ def attributes(op: Op, training: bool) -> dict[str, Any] | None:
             value = str(value)
         elif isinstance(value, list):
             value = tuple(value)
-        if isinstance(value, tuple) and value and all(type(v) is str for v in value):
-            value = " ".join(value)
+        if isinstance(value, tuple) and value and all(type(v) in (str, float) for v in value):
+            value = " ".join(map(str, value))
         if isinstance(value, tuple) and not all(v is None or type(v) is int for v in value):
             return None
         if value is not None and type(value) not in (bool, int, float, str, tuple):

@@ -52,6 +52,13 @@ def kernels() -> frozenset[tuple[str, str]]:
     return frozenset(_core.kernels()) if _core is not None and _level is not None else frozenset()
 
 
+def takes(op: str, dtype: Any) -> bool:
+    """Whether there is a kernel of this operator for inputs of this dtype; float16 and bfloat16 are computed in float32."""
+    name = str(dtype)
+    return (op, name) in _kernels or (name in ("float16", "bfloat16") and (op, "float32") in _kernels)
+
+
+_kernels: frozenset[tuple[str, str]] = frozenset()
 _names: frozenset[str] = frozenset()
 
 
@@ -64,7 +71,7 @@ def use(name: str | None) -> str | None:
     """Use the kernels of this CPU level from now on, or NumPy alone with None; gives the level before.
 
     Raises ValueError for a level that is not compiled in or that this machine has not."""
-    global _level, _names, generation
+    global _level, _kernels, _names, generation
     before = _level
     if name is not None:
         if _core is None or name not in LEVELS:
@@ -73,7 +80,8 @@ def use(name: str | None) -> str | None:
             )
         _core.load_library(str(_library(name)))
     _level = name
-    _names = frozenset(n for n, _ in kernels())
+    _kernels = kernels()
+    _names = frozenset(n for n, _ in _kernels)
     generation += 1
     return before
 

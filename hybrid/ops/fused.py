@@ -174,7 +174,9 @@ class Conv(_Finished):
 
 @op("_fused_dense")
 class Dense(_Finished):
-    """data (M, K) times weight (num_hidden, K) transposed, with what follows it: (data, weight, bias?, residual?) -> (M, num_hidden)."""
+    """data (M, K) times weight (num_hidden, K) transposed, with what follows it.
+
+    (data, weight, bias?, residual?) -> (M, num_hidden)."""
 
     num_hidden: int
 

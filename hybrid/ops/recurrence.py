@@ -188,14 +188,14 @@ class Pass(NamedTuple):
             dstates = new if valid is None else [np.where(valid[t], n, s) for n, s in zip(new, dstates)]
 
         flat, flat_recalled = dgiven.reshape(-1, rows), drecalled.reshape(-1, rows)
-        part(dpacked, self.cell.i2h)[...] = flat.T @ x.reshape(steps * batch, -1)
-        part(dpacked, self.cell.h2h)[...] = flat_recalled.T @ before.reshape(steps * batch, -1)
+        part(dpacked, self.cell.i2h)[...] = flat.T @ x.reshape(steps * batch, x.shape[-1])
+        part(dpacked, self.cell.h2h)[...] = flat_recalled.T @ before.reshape(steps * batch, before.shape[-1])
         part(dpacked, self.cell.i2h_bias)[...] = flat.sum(0)
         own = self.cell.i2h_bias if drecalled is dgiven else None
         part(dpacked, self.cell.h2h_bias)[...] = flat_recalled.sum(0) if own is None else part(dpacked, own)
         if dresult is not None:
-            projected = dresult.reshape(steps * batch, -1)
-            part(dpacked, self.cell.h2r)[...] = projected.T @ hidden.reshape(steps * batch, -1)  # type: ignore[arg-type]
+            projected = dresult.reshape(steps * batch, dresult.shape[-1])
+            part(dpacked, self.cell.h2r)[...] = projected.T @ hidden.reshape(steps * batch, hidden.shape[-1])  # type: ignore[arg-type]
         dx += (flat @ weight).reshape(dx.shape)
         return dstates
 

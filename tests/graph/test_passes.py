@@ -18,6 +18,7 @@ from hybrid.quiet import quietly
 from tests.graph.optimizing import ALL, apply, context_of, counted, optimized, plainly, run, var
 from tests.graph.random_graphs import feeds as random_feeds
 from tests.graph.random_graphs import graphs
+from tests.graph.random_pictures import Picture, pictures
 from tests.table.examples import examples
 
 rng = np.random.default_rng(7)
@@ -64,10 +65,19 @@ def test_random_graphs_keep_their_outputs(graph: Graph, without: tuple[str, ...]
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
 
 
+@given(pictures(), st.sampled_from([(), *((n,) for n in ALL)]))
+def test_random_convolutional_graphs_keep_their_outputs(picture: Picture, without: tuple[str, ...]) -> None:
+    graph, feeds, params = picture
+    found = optimized(graph, feeds, params, without)
+    for one, other in zip(run(found, feeds, params), plainly(graph, feeds, params), strict=True):
+        assert one.shape == other.shape
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5 * max(1, np.abs(other).max(initial=0)))
+
+
 def test_a_pass_that_does_not_exist_is_refused() -> None:
     graph = Graph([apply("relu", var("x"))])
     context = context_of(graph, {"x": uniform(2)}, {})
-    with pytest.raises(MXNetError, match="no passes colour; there are values, identities"):
+    with pytest.raises(MXNetError, match="no passes colour; there are values, forms"):
         optimize(graph, context, ["colour"])
 
 
@@ -169,12 +179,39 @@ def test_arrays_without_elements_or_dimensions(shape: tuple[int, ...]) -> None:
     kept(Graph([y]), {"x": uniform(*shape)}, {})
 
 
+FORMS: dict[str, tuple[Any, set[str]]] = {
+    "reshape_like": (lambda x, y: apply("reshape_like", x, apply("Flatten", y)), {"Reshape"}),
+    "its gradient": (lambda x, y: apply("_backward_reshape_like", x, apply("Flatten", y)), {"Reshape"}),
+    "slice_like": (lambda x, y: apply("slice_like", x, apply("slice_axis", y, axis=1, begin=1, end=3)), {"slice"}),
+    "broadcast_like": (lambda x, y: apply("broadcast_like", apply("max", x, axis=1, keepdims=True), y), {"max", "broadcast_to"}),
+    "of lower rank": (lambda x, y: apply("_backward_broadcast_like", apply("max", x, axis=0), y),
+                      {"max", "Reshape", "broadcast_to"}),
+    "cast_like": (lambda x, y: apply("_backward_cast_like", x, apply("Cast", y, dtype="int32")), {"Cast"}),
+    "nothing to cast": (lambda x, y: apply("_backward_cast_like", x, y), set()),
+    "nothing to sum": (lambda x, y: apply("_backward_sum_like", x, y), set()),
+    "restored": (lambda x, y: apply("_backward_restore", apply("max", x, axis=1), y, axis=1), {"max", "Reshape"}),
+    "a count": (lambda x, y: apply("_backward_over_count", x, y, axis=1), {"_fused_chain"}),
+    "zeros_like": (lambda x, y: apply("zeros_like", x), set()),
+    "arange_like": (lambda x, y: apply("_contrib_arange_like", x, axis=1), set()),
+    "shape_array": (lambda x, y: apply("shape_array", x), set()),
+    "index_array": (lambda x, y: apply("_contrib_index_array", x), set()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_what_lends_its_form_only_is_not_asked(name: str) -> None:
+    make, left = FORMS[name]
+    found = kept(Graph([make(var("x"), var("y"))]), {"x": uniform(2, 3, 4), "y": uniform(2, 3, 4)}, {})
+    assert set(counted(found.main)) == left
+    assert "y" not in {n.name for n in found.main.variables()}
+
+
 # -- values, duplicates, hoisting --------------------------------------------------------------------------------------------
 
 
 def test_what_follows_from_shapes_is_constant() -> None:
     y = apply("shape_array", apply("relu", var("x")))
-    found = kept(Graph([y]), {"x": uniform(2, 3)}, {})
+    found = kept(Graph([y]), {"x": uniform(2, 3)}, {}, without=["forms"])
     assert not found.main.nodes[0].op
     assert counted(found.constant) == {"_onnx_Constant": 1}
 
@@ -495,19 +532,22 @@ def float32_examples() -> list[Any]:
 def test_words_mean_what_the_operator_does(op: Any, arrays: tuple[np.ndarray, ...]) -> None:
     special = f32([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 2.5, -2.5, 0.5, -0.5, 1e-8, 88, -88, 1e30, -1e30])
     wild = list(np.array(list(itertools.product(special, repeat=len(arrays)))).T) if len(arrays) <= 3 else arrays
-    for inputs in (arrays, wild):
+    both: list[Any] = [arrays, wild]
+    for inputs in both:
         words = meaning(op, inputs[0].shape)
         assert words is not None
         chain: Any = Chain.bind(num_args=len(arrays), code=" ".join(words))
-        got, want = quietly(lambda chain=chain, inputs=inputs: (chain.compute(*inputs), np.asarray(op.compute(*inputs))))
+        got, want = quietly(
+            lambda chain=chain, inputs=inputs: (chain.compute(*inputs), np.asarray(op.compute(*inputs)))
+        )
         assert got.dtype == want.dtype == np.float32
         np.testing.assert_array_equal(np.isnan(got), np.isnan(want))
         np.testing.assert_allclose(got, want, rtol=1e-6, atol=1e-30)
 
 
-def chain_of(entry: Entry, **shapes: tuple[int, ...]) -> list[str]:
-    """The code of all chains that the graph becomes."""
-    found = kept(Graph([entry]), {k: uniform(*s, low=0.2) for k, s in shapes.items()}, {})
+def chain_of(entry: Entry, *without: str, **shapes: tuple[int, ...]) -> list[str]:
+    """The code of all chains that the graph becomes, after all passes but those named."""
+    found = kept(Graph([entry]), {k: uniform(*s, low=0.2) for k, s in shapes.items()}, {}, without=without)
     return [n.op.code for n in found.main.nodes if n.op is not None and n.op.name == "_fused_chain"]
 
 
@@ -524,7 +564,8 @@ def test_what_is_smaller_is_computed_before() -> None:
 @pytest.mark.parametrize("shape", [(), (2, 3)])
 def test_a_chain_has_an_operand(shape: tuple[int, ...]) -> None:
     x = var("x")
-    assert chain_of(apply("elemwise_add", apply("ones_like", x), apply("zeros_like", x)), x=shape) == ["1.0 $0 add"]
+    y = apply("elemwise_add", apply("ones_like", x), apply("zeros_like", x))
+    assert chain_of(y, "forms", x=shape) == ["1.0 $0 add"]
 
 
 def test_what_one_chain_reads_twice_is_part_of_it() -> None:

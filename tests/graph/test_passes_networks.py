@@ -70,7 +70,15 @@ def test_training_keeps_the_outputs(network: Network) -> None:
     agree(numbered(got), numbered(want), max(network.limit, 2e-5))
 
 
-TRAINED = ["resnet_v2", "mobilenet_v3", "transformer_encoder", "module_lstm_unrolled", "gluon_activations", "unet", "yolo"]
+TRAINED = [
+    "resnet_v2",
+    "mobilenet_v3",
+    "transformer_encoder",
+    "module_lstm_unrolled",
+    "gluon_activations",
+    "unet",
+    "yolo",
+]
 
 
 @pytest.mark.parametrize("name", TRAINED)

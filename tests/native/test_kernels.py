@@ -28,7 +28,7 @@ def level(request: pytest.FixtureRequest) -> Iterator[str]:
 
 def agree(op: Op, arrays: Sequence[np.ndarray]) -> bool:
     """Whether there is a kernel; it has to give what NumPy gives, with inputs constant or not."""
-    if not arrays or (op.name, str(arrays[0].dtype)) not in native.kernels():
+    if not arrays or not native.takes(op.name, arrays[0].dtype):
         return False
     for constants in ((), range(1, len(arrays))):
         single = Single(op, arrays, constants)

@@ -321,3 +321,77 @@ def test_sequences(level, name, shape, axis):
         same(name, [numbers(*shape), *lengths], **attrs)
         dy = lookup(name).bind(**attrs).compute(numbers(*shape, seed=2), *lengths)
         same(f"_backward_{name}", [dy, numbers(*shape), *lengths], of=0, **attrs)
+
+
+CASTS = ("float32", "float64", "float16", "int8", "uint8", "int32", "int64", "bool", "bfloat16")
+
+
+def awkward(dtype):
+    """Numbers that are large, small, fractions, and none at all, as far as the dtype has them."""
+    wide = [
+        0,
+        -0.0,
+        1,
+        -1,
+        0.5,
+        -0.99,
+        1.75,
+        126.6,
+        255,
+        256,
+        300,
+        -129,
+        65504,
+        65519.9,
+        1e5,
+        2**53,
+        1e19,
+        1e30,
+        1e-8,
+        3e-5,
+    ]
+    wide += [2**31 - 1, 2**31, -(2**31), -(2**31) - 1, 2**32 + 5, 2**63, -(2**63), 1 / 3, np.nan, np.inf, -np.inf]
+    wide = np.concatenate([wide, np.random.default_rng(0).normal(0, 1e3, 3000)])
+    return lookup("Cast").bind(dtype=dtype).compute(wide)
+
+
+@pytest.mark.parametrize("source", CASTS)
+def test_cast(level, source):
+    data = awkward(source)
+    for target in CASTS:
+        op = lookup("Cast").bind(dtype=target)
+        single = Single(op, [data])
+        if not single.there:
+            assert "16" in target  # by way of float32 it would be rounded twice
+            continue
+        (got,), (want,) = single.run([data]), reference(op, [data], single.specs)
+        assert got.dtype == want.dtype
+        np.testing.assert_array_equal(got.astype("f8"), want.astype("f8"))
+        assert (np.signbit(got.astype("f8")) == np.signbit(want.astype("f8")))[~np.isnan(want.astype("f8"))].all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_where(level, dtype):
+    rng = np.random.default_rng(3)
+    for condition in ("float32", "float64", "int32", "bool"):
+        for shape in [(3, 40), (), (0, 3), (5,)]:
+            same(
+                "where",
+                [rng.integers(0, 2, shape).astype(condition), *(numbers(*shape, dtype=dtype, seed=i) for i in (1, 2))],
+            )
+    same("where", [np.array([1, np.nan, 0, -0.0], "f4"), *(numbers(4, 3, 50, dtype=dtype, seed=i) for i in (1, 2))])
+
+
+SIDES = [
+    [(3, 1), (3, 4), (4,)],
+    [(2, 3, 4), (1,), (3, 1)],
+    [(4,), (2, 3, 1), (2, 1, 1)],
+    [(1,), (3, 4), ()],
+    [(300, 1), (1, 500), (300, 500)],
+]
+
+
+@pytest.mark.parametrize("shapes", SIDES)
+def test_where_with_broadcasting(level, shapes):
+    same("_npi_where", [numbers(*shapes[0]) > 0, numbers(*shapes[1]), numbers(*shapes[2])])
+    same("_npi_where", [numbers(*shapes[0]), numbers(*shapes[1], dtype="int64"), numbers(*shapes[2], dtype="int64")])

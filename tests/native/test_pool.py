@@ -192,3 +192,14 @@ def test_adaptive_pooling(level, size):
     close("_contrib_AdaptiveAvgPooling2D", [data], output_size=size)
     dy = lookup("_contrib_AdaptiveAvgPooling2D").bind(output_size=size).compute(data)
     close("_backward_contrib_AdaptiveAvgPooling2D", [dy, data], output_size=size)
+
+
+@pytest.mark.parametrize("align", [True, False])
+@pytest.mark.parametrize("size", [(5, 6), (9, 13), (18, 26), (1, 1), (9, 40), (30, 13), (4, 1), (100, 90)])
+def test_bilinear_resize(level, size, align):
+    attrs = {"height": size[0], "width": size[1], "align_corners": align}
+    data = uniform(2, 3, 9, 13)
+    close("_contrib_BilinearResize2D", [data], **attrs)
+    dy = uniform(2, 3, *size, seed=4)
+    close("_backward__contrib_BilinearResize2D", [dy, data], within=8, of=0, **attrs)
+    close("_contrib_BilinearResize2D", [uniform(1, 2, 1, 3), uniform(1, 1, *size)], mode="like", align_corners=align)

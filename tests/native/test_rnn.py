@@ -30,7 +30,8 @@ def close(op, arrays, *, constants=((), (1,)), training=False, within=16.0, thre
     """Hold the kernel against NumPy in float64: every output at most ``within`` epsilons of its scale."""
     wide = [a.astype("float64") for a in arrays]
     rng = np.random.default_rng(0)
-    exact = op.compute(*wide, training=training, rng=rng)
+    options = {"training": training, "rng": rng} if op.uses else {}
+    exact = op.compute(*wide, **options)
     for count in threads:
         native.set_num_threads(count)
         for fixed in constants:
@@ -114,6 +115,50 @@ def test_left_to_numpy(level, attrs):
     if op.use_sequence_length:
         arrays.append(np.array([1, 3], "float32"))
     assert not Single(op, arrays).there
+
+
+def gradient_of(op, arrays, seed=1):
+    """The operator of the gradient, and its inputs after a forward pass in float64."""
+    back = lookup("_backward_RNN").bind(**op.dump())
+    rng = np.random.default_rng(seed)
+    results = op.compute(*(a.astype("float64") for a in arrays), training=True)
+    heads = [rng.uniform(-1, 1, r.shape) for r in results[: op.visible()]]
+    return back, [a.astype("float32") for a in (*heads, *arrays, results[0], results[op.visible()])]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("bidirectional", [False, True])
+@pytest.mark.parametrize("layers, states", [(1, True), (2, False), (4, True)])
+def test_gradient(level, mode, bidirectional, layers, states):
+    for size, batch in ((5, 3), (16, 1), (33, 2)):
+        op = lookup("RNN").bind(
+            state_size=size, num_layers=layers, mode=mode, bidirectional=bidirectional, state_outputs=states
+        )
+        close(*gradient_of(op, operands(op, 4, batch, 7)), constants=((),), within=64)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("steps, batch, features", [(1, 1, 1), (0, 2, 3), (3, 0, 4), (2, 20, 1), (5, 40, 17), (1, 300, 4)])
+def test_gradient_shapes(level, mode, steps, batch, features):
+    op = lookup("RNN").bind(state_size=20, num_layers=2, mode=mode, state_outputs=True)
+    close(*gradient_of(op, operands(op, steps, batch, features)), constants=((),), within=64)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("bidirectional", [False, True])
+@pytest.mark.parametrize("batch", [1, 40])
+def test_gradient_handed_over(level, mode, bidirectional, batch):
+    op = lookup("RNN").bind(state_size=300, num_layers=1, mode=mode, bidirectional=bidirectional, state_outputs=True)
+    close(*gradient_of(op, operands(op, 5, batch, 40)), constants=((),), within=64, threads=(1, 2, 3))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_gradient_without_memory(level, mode):
+    """Out of training the layers run again."""
+    op = lookup("RNN").bind(state_size=20, num_layers=2, mode=mode, bidirectional=True)
+    back, arrays = gradient_of(op, operands(op, 4, 3, 5))
+    arrays[-1] = np.zeros_like(arrays[-1])
+    close(back, arrays, constants=((),), within=64)
 
 
 def test_examples(level):

@@ -46,7 +46,11 @@ def state_forms(graph: Graph, context: Context) -> Graph:
             return now(source) if wanted == context.shape(source) else None
         if isinstance(op, backward.CastLike):
             dtype = context.dtype(own)
-            return now(source) if dtype == context.dtype(source) else context.make(Cast.bind(dtype=dtype), node.name, now(source))
+            return (
+                now(source)
+                if dtype == context.dtype(source)
+                else context.make(Cast.bind(dtype=dtype), node.name, now(source))
+            )
         if isinstance(op, backward.BroadcastLike | expand.BroadcastLike):
             have = context.shape(source)
             ranked = context.reshape(now(source), (1,) * (len(wanted) - len(have)) + have)
@@ -57,7 +61,11 @@ def state_forms(graph: Graph, context: Context) -> Graph:
             sizes = context.shape(node.inputs[1])
             count = math.prod(sizes[a] for a in axes_of(op, op.axis, len(sizes), exclude=op.exclude)) - op.ddof
             inexact = context.dtype(own).kind not in "iub" and count  # type: ignore[union-attr]
-            return context.make(lookup("_div_scalar").bind(scalar=float(count)), node.name, now(source)) if inexact else None
+            return (
+                context.make(lookup("_div_scalar").bind(scalar=float(count)), node.name, now(source))
+                if inexact
+                else None
+            )
         if isinstance(op, _FROM_SHAPES) and math.prod(wanted) <= MOST:
             zeros = lookup("_zeros").bind(shape=context.shape(source), dtype=context.dtype(source))
             return context.make(op, node.name, context.make(zeros, f"{node.name}_like"))

@@ -70,7 +70,9 @@ def _affine(node: Node, context: Context) -> _Found | None:
                         if g == factor and (negative.inputs[0] if negative else None) == mean:
                             return source, gamma, beta, deviation[1]
                 difference = _made(rest, "subtract")
-                if difference and any((m, g) == (mean, factor) for m, g in _either_way(_made(difference.inputs[1], "multiply"))):
+                if difference and any(
+                    (m, g) == (mean, factor) for m, g in _either_way(_made(difference.inputs[1], "multiply"))
+                ):
                     return source, gamma, difference.inputs[0], deviation[1]
     return None
 

@@ -21,9 +21,29 @@ GX_INLINE Reg unbits(RegI v) { return reinterpret_cast<Reg>(v); }
 GX_INLINE Reg abs(Reg x) { return unbits(bits(x) & 0x7fffffff); }
 // x with the sign of s; x is not negative
 GX_INLINE Reg with_sign(Reg x, Reg s) { return unbits(bits(x) | (bits(s) & static_cast<std::int32_t>(0x80000000))); }
-// a NaN in v stays NaN
-GX_INLINE Reg at_least(Reg v, Reg low) { return low > v ? low : v; }
-GX_INLINE Reg at_most(Reg v, Reg high) { return high < v ? high : v; }
+// a NaN in v stays NaN, as the machine's instructions have it when v comes second
+GX_INLINE Reg at_least(Reg v, Reg low) {
+#if defined(__AVX512F__)
+  return _mm512_maskz_max_ps(0xffff, low, v);
+#elif defined(__AVX__)
+  return _mm256_max_ps(low, v);
+#elif defined(__SSE2__)
+  return _mm_max_ps(low, v);
+#else
+  return low > v ? low : v;
+#endif
+}
+GX_INLINE Reg at_most(Reg v, Reg high) {
+#if defined(__AVX512F__)
+  return _mm512_maskz_min_ps(0xffff, high, v);
+#elif defined(__AVX__)
+  return _mm256_min_ps(high, v);
+#elif defined(__SSE2__)
+  return _mm_min_ps(high, v);
+#else
+  return high < v ? high : v;
+#endif
+}
 
 GX_INLINE Reg sqrt(Reg x) {
 #if defined(__AVX512F__)
@@ -72,20 +92,20 @@ GX_INLINE Reg exp_tail(Reg r) {
   return q * r + 0.49999997f;
 }
 
-GX_INLINE Reg exp(Reg x) {
-  x = at_most(at_least(x, splat_reg(-104.f)), splat_reg(89.f));  // beyond these 0 and inf, as at them
+// exp for numbers up to 88
+GX_INLINE Reg exp_low(Reg x) {
   Reg n;
   RegI integer;
-  Reg r = exp_reduced(x, &n, &integer);
-  return scale(r * r * exp_tail(r) + r + 1.f, n, integer);
+  Reg r = exp_reduced(at_least(x, splat_reg(-104.f)), &n, &integer);  // where it is 0 already
+  return scale((exp_tail(r) * r + 1.f) * r + 1.f, n, integer);
 }
+GX_INLINE Reg exp(Reg x) { return exp_low(at_most(x, splat_reg(89.f))); }  // where it is inf already
 
 // exp(x) - 1, accurate near 0
 GX_INLINE Reg expm1(Reg x) {
-  Reg limited = at_most(at_least(x, splat_reg(-20.f)), splat_reg(89.f));
   Reg n;
   RegI integer;
-  Reg r = exp_reduced(limited, &n, &integer);
+  Reg r = exp_reduced(at_most(at_least(x, splat_reg(-20.f)), splat_reg(89.f)), &n, &integer);
   Reg p = r * r * exp_tail(r) + r;
   // half of 2**n, because 2**128 is no number
   Reg half = unbits((integer + 126) << 23);
@@ -97,8 +117,12 @@ GX_INLINE Reg expm1(Reg x) {
 GX_INLINE Reg sigmoid(Reg x) { return 1.f / (1.f + exp(-x)); }
 
 GX_INLINE Reg tanh(Reg x) {
-  Reg e = expm1(at_least(abs(x) * -2.f, splat_reg(-20.f)));  // -1 < e <= 0
-  return with_sign(-e / (2.f + e), x);                       // -0 / 2 has its sign set again
+  Reg n;
+  RegI integer;
+  Reg r = exp_reduced(at_least(abs(x) * -2.f, splat_reg(-20.f)), &n, &integer);
+  Reg p = r * r * exp_tail(r) + r, power = unbits((integer + 127) << 23);
+  Reg e = p * power + (power - 1.f);  // exp(-2 |x|) - 1
+  return with_sign(abs(e) / (2.f + e), x);
 }
 
 // (log(1 + f) - f + f**2 / 2) / f**3 for 1 + f from sqrt(1/2) to sqrt(2)
@@ -151,7 +175,7 @@ GX_INLINE Reg log1p(Reg x) {
 }
 
 // log(1 + exp(x)) without overflow
-GX_INLINE Reg softplus(Reg x) { return log1p(exp(-abs(x))) + at_least(x, splat_reg(0.f)); }
+GX_INLINE Reg softplus(Reg x) { return log1p(exp_low(-abs(x))) + at_least(x, splat_reg(0.f)); }
 
 // erfc(t) exp(t**2) for t of 0 and more
 GX_INLINE Reg erfcx(Reg t) {
@@ -177,14 +201,14 @@ GX_INLINE Reg erf(Reg x) {
   p = p * s + 0.112837173f;
   p = p * s - 0.376126379f;
   p = p * s + 1.12837923f;
-  Reg far = with_sign(1.f - exp(-s) * erfcx(t), x);
+  Reg far = with_sign(1.f - exp_low(-s) * erfcx(t), x);
   return t > 0.6f ? far : p * x;  // NaN goes the second way
 }
 
 // x times the normal distribution function; below 0 without the cancellation that 1 + erf has. The far tail, where values are
 // below 1e-8, is good to 64 units in the last place.
 GX_INLINE Reg gelu(Reg x) {
-  Reg beyond = 0.5f * exp(x * x * -0.5f) * erfcx(abs(x) * 0.707106781f);  // the probability of more than |x|
+  Reg beyond = 0.5f * exp_low(x * x * -0.5f) * erfcx(abs(x) * 0.707106781f);  // the probability of more than |x|
   return x * (x < 0.f ? beyond : 1.f - beyond);
 }
 

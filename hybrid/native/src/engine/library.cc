@@ -4,6 +4,8 @@
 #include <map>
 #include <stdexcept>
 
+#include "narrow.h"
+
 #ifdef _WIN32
 #include <windows.h>
 #else
@@ -57,9 +59,16 @@ std::vector<std::pair<std::string, std::string>> kernel_names() {
 
 std::unique_ptr<Kernel> bind_kernel(const std::string& op, const Call& call) {
   if (call.in.empty()) return nullptr;
-  auto found = kernels.find({op, name_of(call.in[0].dtype)});
-  if (found == kernels.end()) return nullptr;
-  auto kernel = found->second(call);
+  const DType first = call.in[0].dtype;
+  auto found = kernels.find({op, name_of(first)});
+  std::unique_ptr<Kernel> kernel;
+  if (found != kernels.end()) {
+    kernel = found->second(call);
+  } else if (first == DType::f16 || first == DType::bf16) {
+    found = kernels.find({op, name_of(DType::f32)});
+    if (found == kernels.end()) return nullptr;
+    kernel = bind_narrow(call, found->second, [](const Call& cast) { return bind_kernel("Cast", cast); });
+  }
   if (kernel) {
     auto unread = call.attrs.unread();
     if (!unread.empty()) {

@@ -3,7 +3,7 @@
 namespace gluonnx::backward {
 namespace {
 
-constexpr Index SLICE = 192;              // rows of a panel: 48 KB, so that it stays near while rows of the other factor pass
+constexpr Index SLICE = 288;              // rows of a panel: longer sums are less exact, shorter ones are stored more often
 constexpr Index COPIES = Index{8} << 20;  // elements of copied images at a time
 constexpr Index SHARED = Index{2} << 20;  // elements of panels that threads may share
 constexpr double WORTH = 4e6;             // flops that are worth handing over
@@ -129,6 +129,7 @@ void Product::multiply(const Factor& first, const float* panels, const Columns& 
                        const float* bias, bool fresh, float* out) const {
   alignas(64) float sums[ROWS * WIDTH];
   const Index depth = first.depth();
+  const bool far = rows * depth > (1 << 16);  // what does not come from the caches by itself
   for (Index column = 0; column < count; column += WIDTH, panels += depth * WIDTH) {
     const int blocks = static_cast<int>(std::min<Index>(BLOCKS, ceiling(count - column, 16)));
     for (Index row = 0; row < rows; row += ROWS) {
@@ -136,7 +137,7 @@ void Product::multiply(const Factor& first, const float* panels, const Columns& 
       Factor factor = first, next = first;
       factor.data += row * first.row_step;
       next.data = factor.data + ROWS * first.row_step;
-      if (column == 0) prefetch(next, std::min<Index>(ROWS, rows - row - height));
+      if (far && column == 0) prefetch(next, std::min<Index>(ROWS, rows - row - height));
       micro(height, blocks)(factor, panels, sums);
       float* planes[ROWS];
       for (int r = 0; r < height; ++r) planes[r] = out + (row + r) * to_plane_;

@@ -3,7 +3,7 @@
 namespace gluonnx::backward {
 namespace {
 
-constexpr Index SLICE = 192;              // rows of a panel
+constexpr Index SLICE = 256;              // rows of a panel
 constexpr Index PLANES = Index{1} << 18;  // elements that are added to, at a time: 1 MB
 constexpr double WORTH = 4e6;             // flops that are worth handing over
 
@@ -73,17 +73,26 @@ void Spread::run(const Run& run) const {
         for (Index c = 0; c < count; c += WIDTH) {
           const int blocks = static_cast<int>(std::min<Index>(BLOCKS, ceiling(count - c, 16)));
           build(columns, c / 16, blocks, from + filter * from_plane_, slice, from_plane_, &zero, 1, panels);
-          const Index rows = (end - begin) * taps;
+          // Rows of a tile are channels at one tap, where there are enough: what is added goes to planes of their own then,
+          // and no addition waits for the one before it.
+          const bool apart = end - begin >= ROWS / 2;
+          const Index turns = apart ? taps : 1, rows = (end - begin) * taps / turns;
+          const Index height = ceiling(rows, ceiling(rows, ROWS));
           alignas(64) float sums[ROWS * WIDTH];
-          for (Index row = 0; row < rows; row += ROWS) {
-            const int height = static_cast<int>(std::min<Index>(ROWS, rows - row));
-            Factor factor = all;
-            factor.data += row;
-            micro(height, blocks)(factor, panels, sums);
-            float* to[ROWS];
-            for (int r = 0; r < height; ++r) to[r] = planes + (row + r) / taps * plane_ + offsets_[(row + r) % taps];
-            put(results, c / 16, blocks, height, sums, false, nullptr, to);
-          }
+          for (Index turn = 0; turn < turns; ++turn)
+            for (Index row = 0; row < rows; row += height) {
+              const int tall = static_cast<int>(std::min(height, rows - row));
+              Factor factor = all;
+              factor.data += apart ? row * taps + turn : row;
+              factor.row_step = apart ? taps : 1;
+              micro(tall, blocks)(factor, panels, sums);
+              float* to[ROWS];
+              for (int r = 0; r < tall; ++r) {
+                const Index at = apart ? (row + r) * taps + turn : row + r;
+                to[r] = planes + at / taps * plane_ + offsets_[at % taps];
+              }
+              put(results, c / 16, blocks, tall, sums, false, nullptr, to);
+            }
         }
       }
     }

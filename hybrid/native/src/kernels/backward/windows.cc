@@ -63,7 +63,7 @@ void Layout::copy(const float* plane, float* to) const {
       const float* from = plane + (z * size[1] + y) * size[2];
       float* line = to + ((z + before[0]) * whole[1] + y + before[1]) * row();
       if (split == 1) {
-        std::memcpy(line + before[2], from, size[2] * sizeof(float));
+        for (Index x = 0; x < size[2]; ++x) line[before[2] + x] = from[x];  // rows are short: no call for each
         continue;
       }
       for (Index rest = 0; rest < split; ++rest) {

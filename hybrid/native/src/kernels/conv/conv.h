@@ -118,15 +118,17 @@ struct Padding {
   void copy(const Run& run, Index images, const float* from, const View& view, float* to) const;
 };
 
-// Weights to fetch into cache while others are used, step by step: those from memory come at the pace at which they are needed.
+// Memory to fetch into the second-level cache while a sum is computed, because what is needed next and lies beyond comes at the
+// pace at which it is asked for. Four streams, of which each plane of input fetches one on: `step` elements for each weight
+// vector, and `jump` more between planes.
 struct Ahead {
-  const float* at;
-  Index step;  // elements for each weight vector of a sum
+  const float* at[4];
+  Index step, jump;
 };
 
 struct Walk;
 using Micro = void (*)(const Walk&, const float* in, const float* weights, const float* bias, const float* residual, float* out,
-                       Ahead ahead);
+                       Ahead& ahead);
 
 // How a microkernel goes through its operands. Distances in elements.
 struct Walk {
@@ -182,6 +184,11 @@ class Direct {
   struct Piece {  // of a row of output
     Index at;
     Micro tall[2], flat[2];  // by blocks - 1: two rows at once, one row
+  };
+  struct Place {  // of a tile
+    const float *from, *more;
+    float* to;
+    Micro micro;
   };
   void compute(const Operands& operands, Index strip0, Index strip1, Index tile0, Index tile1) const;
   void plan_tiles();

@@ -194,26 +194,50 @@ void Direct::compute(const Operands& operands, Index strip0, Index strip1, Index
       const Strip& strip = strips_[s];
       const float* weights = operands.weights + strip.weight;
       const float* bias = operands.bias ? operands.bias + strip.block * BLOCK : nullptr;
-      // the next strip's weights are fetched by the first calls of this one
       const Index depth = walk_.columns * walk_.rows * ((walk_.planes - 1) * walk_.inner + walk_.last);
       const Index size = depth * strip.blocks * BLOCK, calls = std::min<Index>(end - block, 8);
       Index n = block / tiles_, line = block % tiles_ / pieces, number = block % pieces;
-      for (Index t = block; t < end; ++t) {
+      auto here = [&]() {
         const Piece& piece = pieces_[number];
         const Index y = line * rows_;
-        const float* from = start + n * in_.batch + strip.in + y * walk_.down + piece.at * walk_.pixel;
-        float* to = operands.out + n * out_.batch + strip.block * out_.plane + y * out_.row + piece.at * out_.pixel;
-        const float* more = operands.residual;
-        if (more) more += n * residual_.batch + strip.block * residual_.plane + y * residual_.row + piece.at * residual_.pixel;
-        const Micro micro = rows_ == 2 && y + 1 < height_ ? piece.tall[strip.blocks - 1] : piece.flat[strip.blocks - 1];
-        Ahead ahead{weights, 0};
-        if (t - block < calls && s + 1 < strip1)
-          ahead = {weights + size + size * (t - block) / calls, size / calls / depth + 1};
-        micro(walk_, from, weights, bias, more, to, ahead);
+        Place place;
+        place.from = start + n * in_.batch + strip.in + y * walk_.down + piece.at * walk_.pixel;
+        place.to = operands.out + n * out_.batch + strip.block * out_.plane + y * out_.row + piece.at * out_.pixel;
+        place.more = operands.residual;
+        if (place.more)
+          place.more += n * residual_.batch + strip.block * residual_.plane + y * residual_.row + piece.at * residual_.pixel;
+        place.micro = rows_ == 2 && y + 1 < height_ ? piece.tall[strip.blocks - 1] : piece.flat[strip.blocks - 1];
+        return place;
+      };
+      Place place = here();
+      for (Index t = block; t < end; ++t) {
         if (++number == pieces) {
           number = 0;
           if (++line == lines) line = 0, ++n;
         }
+        const Place next = t + 1 < end ? here() : place;
+        Ahead ahead{{weights, weights, weights, weights}, 0, 0};
+        if (t - block < calls && s + 1 < strip1) {
+          // the next strip's weights are fetched by the first calls of this one
+          const Index share = size / calls;
+          const float* at = weights + size + share * (t - block);
+          ahead = {{at, at + share / 4, at + share / 2, at + share / 4 * 3}, share / depth + 1, 0};
+        } else if (s == strip0 && walk_.rows * walk_.columns == 1 && walk_.inner == BLOCK) {
+          // the next tile's input
+          for (Index k = 0; k < 4; ++k) ahead.at[k] = next.from + k * walk_.plane;
+          ahead.step = walk_.pixel;
+          ahead.jump = 4 * walk_.plane - BLOCK * walk_.pixel;
+        } else {
+          // what the next tile writes and adds
+          const float* more = next.more ? next.more : next.to;
+          ahead.at[0] = more;
+          ahead.at[1] = more + (next.more ? residual_ : out_).plane * (strip.blocks - 1);
+          ahead.at[2] = next.to;
+          ahead.at[3] = next.to + out_.plane * (strip.blocks - 1);
+          ahead.step = PIXELS * BLOCK * 4 / depth + 1;
+        }
+        place.micro(walk_, place.from, weights, bias, place.more, place.to, ahead);
+        place = next;
       }
     }
   }

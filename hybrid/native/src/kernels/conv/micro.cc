@@ -10,7 +10,7 @@ constexpr Index NEAR = 2048;  // floats of weights that are fetched into the fir
 
 template <int BLOCKS, int ROWS, int WIDTH, int STEP>
 void micro(const Walk& walk, const float* in, const float* weights, const float* bias, const float* residual, float* out,
-           Ahead ahead) {
+           Ahead& ahead) {
   Block sum[BLOCKS][ROWS][WIDTH];
 #pragma GCC unroll 2
   for (int b = 0; b < BLOCKS; ++b) {
@@ -20,20 +20,12 @@ void micro(const Walk& walk, const float* in, const float* weights, const float*
 #pragma GCC unroll 14
       for (int p = 0; p < WIDTH; ++p) sum[b][r][p] = start;
   }
-  // what is read and written at the end should be there by then
-#pragma GCC unroll 2
-  for (int b = 0; b < BLOCKS; ++b)
-#pragma GCC unroll 2
-    for (int r = 0; r < ROWS; ++r)
-#pragma GCC unroll 14
-      for (int p = 0; p < WIDTH; ++p) {
-        if (residual) __builtin_prefetch(residual + b * walk.residual_block + r * walk.residual_row + p * walk.residual_pixel);
-        __builtin_prefetch(out + b * walk.out_block + r * walk.out_row + p * walk.out_pixel, 1);
-      }
+  const Index ahead_step = ahead.step;
   const Index step = STEP ? STEP : walk.pixel;
   for (Index c = 0; c < walk.planes; ++c) {
     const Index count = c + 1 < walk.planes ? walk.inner : walk.last;
     const float* line = in + c * walk.plane;
+    const float* next = ahead.at[c % 4];
     for (Index y = 0; y < walk.rows; ++y, line += walk.row) {
       const float* at = line;
       for (Index x = 0; x < walk.columns; ++x, at += walk.column) {
@@ -48,8 +40,8 @@ void micro(const Walk& walk, const float* in, const float* weights, const float*
             w[b] = load(weights + b * BLOCK);
             __builtin_prefetch(weights + b * BLOCK + NEAR, 0, 3);
           }
-          __builtin_prefetch(ahead.at, 0, 2);
-          ahead.at += ahead.step;
+          __builtin_prefetch(next, 0, 2);
+          next += ahead_step;
 #pragma GCC unroll 2
           for (int r = 0; r < ROWS; ++r)
 #pragma GCC unroll 14
@@ -61,6 +53,7 @@ void micro(const Walk& walk, const float* in, const float* weights, const float*
         }
       }
     }
+    ahead.at[c % 4] = next + ahead.jump;
   }
 #pragma GCC unroll 2
   for (int b = 0; b < BLOCKS; ++b)

@@ -95,14 +95,13 @@ Index spread(Index stride) { return stride % 1024 < SPREAD ? stride + SPREAD : s
 
 int Winograd::best(const Shape& s) {
   if (s.batch * s.pixels() == 0) return 0;
-  // Seconds of one core, from what was measured (AVX-512): sums of products, transforms of a tile and block, weights from
-  // beyond the second-level cache. Other cores and several threads change all of these alike.
-  constexpr double SPEED = 160e9, WEIGHT = 40e-12, CACHED = 2e6;
+  // Seconds of one core, from what was measured (AVX-512): sums of products, transforms of a tile and block, and weights from
+  // beyond the second-level cache, which come while sums are computed. Other cores and several threads change these alike.
+  constexpr double SPEED = 160e9, BANDWIDTH = 10e9;
   const double in = blocks_of(s.channels), out = blocks_of(s.filters), depth = s.channels, width = out * BLOCK;
   auto cost = [&](double points, double tiles) {
-    const double bytes = points * depth * width * 4;
     const double fewest = std::max(1.0, 4 / tiles);  // so many sums are needed to keep the multipliers busy
-    return 2 * points * tiles * fewest * depth * width / SPEED + std::max(0.0, bytes - CACHED) * WEIGHT;
+    return std::max(2 * points * tiles * fewest * depth * width / SPEED, points * depth * width * 4 / BANDWIDTH);
   };
   auto winograd = [&](Index size, double in_cost, double out_cost) {
     const Index tiles = s.batch * ((s.out_height + size - 1) / size) * ((s.out_width + size - 1) / size);
@@ -257,7 +256,9 @@ void Winograd::multiply(const float* weights, const float* spectra, Index count,
   const Index pieces = (count + PIXELS - 1) / PIXELS;
   for (Index i = 0; i < pieces; ++i) {
     const Index at = count * i / pieces, pixels = count * (i + 1) / pieces - at;
-    const Ahead ahead{w + size + size * i / pieces, size / pieces / shape_.channels + 1};
+    const Index share = size / pieces;
+    const float* next = w + size + share * i;
+    Ahead ahead{{next, next + share / 4, next + share / 2, next + share / 4 * 3}, share / shape_.channels + 1, 0};
     micro_for(blocks, 1, static_cast<int>(pixels), BLOCK)(walk, from + at * BLOCK, w, nullptr, nullptr, products + at * BLOCK,
                                                           ahead);
   }

@@ -2,6 +2,7 @@
 #include <bit>
 #include <limits>
 
+#include "../../base/vec.h"
 #include "move.h"
 
 namespace gluonnx {

@@ -59,13 +59,13 @@ class Softmax : public Kernel {
     });
     const float top = largest(at_least(a, b));
     if (logarithm_) {
-      const double total = sum_over(n, [&](std::int64_t j, auto count) { return exp(scaled(get(x + j, count)) - top); });
+      const double total = sum_over(n, [&](std::int64_t j, auto count) { return exp_low(scaled(get(x + j, count)) - top); });
       const float log_total = static_cast<float>(std::log(total));
       each_vector(n, [&](std::int64_t j, auto count) { put(y + j, scaled(get(x + j, count)) - top - log_total, count); });
       return;
     }
     const double total = sum_over(n, [&](std::int64_t j, auto count) {
-      Reg e = exp(scaled(get(x + j, count)) - top);
+      Reg e = exp_low(scaled(get(x + j, count)) - top);
       put(y + j, e, count);
       return e;
     });
@@ -85,7 +85,7 @@ class Softmax : public Kernel {
       });
     for (std::int64_t k = 0; k < shape_.size; ++k) {
       each_vector(width, [&](std::int64_t j, auto count) {
-        Reg e = exp(get(x + k * stride + j, count) / divisor_ - get(top + j, count));
+        Reg e = exp_low(get(x + k * stride + j, count) / divisor_ - get(top + j, count));
         if (!logarithm_) put(y + k * stride + j, e, count);
         put(part + j, get(part + j, count) + e, count);
       });

@@ -60,7 +60,7 @@ class Backward : public Kernel {
       l.x = layer ? memory + (layer - 1) * g_.rows() * g_.width() : run.input<float>(in_.data);
       l.y = layer + 1 < g_.layers ? memory + layer * g_.rows() * g_.width() : run.input<float>(in_.output);
       l.dy = dy;
-      l.dx = layer ? scratch + between_ + layer % 2 * g_.rows() * g_.width() : run.output<float>(0);
+      l.dx = layer ? scratch + between_ + (layer - 1) % 2 * g_.rows() * g_.width() : run.output<float>(0);
       backward(run, l);
       dy = l.dx;
     }
