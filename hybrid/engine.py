@@ -230,7 +230,9 @@ class Engine:
                 if task in var.readers:
                     var.readers.remove(task)
             task.done = True
-            for user in task.users:
+            # cleared, since an error's traceback may keep this task, which would keep all that came after it
+            users, task.users = task.users, []
+            for user in users:
                 user.waits -= 1
                 if not user.waits:
                     self._ready.append(user)

@@ -462,9 +462,8 @@ class _Build:
         for node in self.nodes:
             op = node.op
             assert op is not None
-            if isinstance(op, Join) and all(
-                self.tensor(e).whole is self.tensor(Entry(node)) for e in node.inputs
-            ):
+            in_place = isinstance(op, Join) and all(self.tensor(e).whole is self.tensor(Entry(node)) for e in node.inputs)
+            if in_place and len(set(node.inputs)) == len(node.inputs):  # what is joined twice has to be copied once
                 continue
             ins = [number((id(e.node), e.index)) for e in node.inputs]
             outs = [number((id(node), i)) for i in range(len(node.outputs))]

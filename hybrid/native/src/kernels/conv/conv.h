@@ -263,6 +263,8 @@ class Winograd {
 
  private:
   template <int SIZE>
+  void transform_weights(const Weights& weights, Index block, float* packed) const;
+  template <int SIZE>
   void transform_input(const Operands& operands, Index tile0, Index count, Index block0, Index block1, float* spectra) const;
   void multiply(const float* weights, const float* spectra, Index count, Index point, Index strip, float* products) const;
   template <int SIZE>
@@ -270,7 +272,8 @@ class Winograd {
                         Index stride) const;
   template <int SIZE>
   void run_size(const Run& run, const Operands& operands, float* scratch) const;
-  Index spectrum_stride(Index count) const;  // of input, between points
+  Index weights_at(Index strip, Index point) const;  // in packed weights, in the order of their use
+  Index spectrum_stride(Index count) const;          // of input, between points
   Index product_stride(Index blocks, Index count) const;
 
   int size_, points_;

@@ -142,37 +142,45 @@ Winograd::Winograd(int size, const Shape& shape, const View& in, const View& out
   scratch_ = thread_size_ * (together_ ? 1 : threads) * sizeof(float);
 }
 
+Index Winograd::weights_at(Index strip, Index point) const {
+  const Index first = strip * GROUP * BLOCK, lanes = std::min<Index>(GROUP * BLOCK, filter_blocks_ * BLOCK - first);
+  return (together_ ? point * filter_blocks_ * BLOCK + first : first * points_ + point * lanes) * shape_.channels;
+}
 Index Winograd::spectrum_stride(Index count) const { return spread(blocks_ * count * BLOCK); }
 Index Winograd::product_stride(Index blocks, Index count) const { return spread(blocks * count * BLOCK); }
 
 void Winograd::pack(const Weights& w, float* packed, const Run& run) const {
   direct_.pack(w, packed + spectrum_size_, run);
-  const Index edge = size_ + 2, depth = shape_.channels;
-  run.ranges(filter_blocks_ * BLOCK, std::max<Index>(1, 4096 / depth), [&](Index begin, Index end, int) {
-    for (Index o = begin; o < end; ++o) {
-      const Index block = o / BLOCK, strip = block / GROUP,
-                  lanes = std::min<Index>(GROUP, filter_blocks_ - strip * GROUP) * BLOCK;
-      for (Index c = 0; c < depth; ++c) {
-        double rows[6][3];
-        auto factor = [&](Index i, Index k) { return size_ == 4 ? Transform<4>::KERNEL[i][k] : Transform<2>::KERNEL[i][k]; };
-        for (Index i = 0; i < edge; ++i)
-          for (Index x = 0; x < 3; ++x) {
-            rows[i][x] = 0;
-            if (o < shape_.filters)
-              for (Index y = 0; y < 3; ++y)
-                rows[i][x] += factor(i, y) * w.data[o * w.filter + c * w.channel + y * w.row + x * w.column];
-          }
-        for (Index i = 0; i < edge; ++i)
-          for (Index j = 0; j < edge; ++j) {
-            double sum = 0;
-            for (Index x = 0; x < 3; ++x) sum += factor(j, x) * rows[i][x];
-            // strip, point, channel, lane
-            packed[strip * GROUP * BLOCK * depth * points_ + ((i * edge + j) * depth + c) * lanes + o - strip * GROUP * BLOCK] =
-                static_cast<float>(sum);
-          }
-      }
-    }
+  run.ranges(filter_blocks_, std::max<Index>(1, 256 / shape_.channels), [&](Index begin, Index end, int) {
+    for (Index b = begin; b < end; ++b) size_ == 4 ? transform_weights<4>(w, b, packed) : transform_weights<2>(w, b, packed);
   });
+}
+
+// In double precision: this is done once, and its errors would be in all results.
+template <int SIZE>
+void Winograd::transform_weights(const Weights& w, Index block, float* packed) const {
+  constexpr int EDGE = SIZE + 2;
+  constexpr auto& factor = Transform<SIZE>::KERNEL;
+  const Index strip = block / GROUP, lanes = std::min<Index>(GROUP, filter_blocks_ - strip * GROUP) * BLOCK;
+  const Index filters = std::min<Index>(BLOCK, shape_.filters - block * BLOCK);
+  for (Index c = 0; c < shape_.channels; ++c) {
+    double taps[3][3][BLOCK] = {}, rows[EDGE][3][BLOCK];
+    const float* from = w.data + block * BLOCK * w.filter + c * w.channel;
+    for (Index l = 0; l < filters; ++l)
+      for (Index y = 0; y < 3; ++y)
+        for (Index x = 0; x < 3; ++x) taps[y][x][l] = from[l * w.filter + y * w.row + x * w.column];
+    for (int i = 0; i < EDGE; ++i)
+      for (int x = 0; x < 3; ++x)
+        for (Index l = 0; l < BLOCK; ++l)
+          rows[i][x][l] = factor[i][0] * taps[0][x][l] + factor[i][1] * taps[1][x][l] + factor[i][2] * taps[2][x][l];
+    for (int i = 0; i < EDGE; ++i)
+      for (int j = 0; j < EDGE; ++j) {
+        float* to = packed + weights_at(strip, i * EDGE + j) + c * lanes + block % GROUP * BLOCK;
+        for (Index l = 0; l < BLOCK; ++l)
+          to[l] =
+              static_cast<float>(factor[j][0] * rows[i][0][l] + factor[j][1] * rows[i][1][l] + factor[j][2] * rows[i][2][l]);
+      }
+  }
 }
 
 template <int SIZE>
@@ -250,7 +258,7 @@ void Winograd::multiply(const float* weights, const float* spectra, Index count,
   walk.pixel = BLOCK;
   walk.out_block = count * BLOCK;
   walk.out_pixel = BLOCK;
-  const float* w = weights + strip * GROUP * BLOCK * shape_.channels * points_ + point * shape_.channels * blocks * BLOCK;
+  const float* w = weights + weights_at(strip, point);
   const float* from = spectra + point * spectrum_stride(count);
   const Index size = shape_.channels * blocks * BLOCK;
   const Index pieces = (count + PIXELS - 1) / PIXELS;

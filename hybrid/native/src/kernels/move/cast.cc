@@ -61,7 +61,7 @@ class Cast : public Kernel {
   std::int64_t count_;
 };
 
-// f(T{}) with the type that a dtype has here; nothing for others
+// f(T{}) with the type of a dtype that C++ has; nothing for others
 template <class F>
 std::unique_ptr<Kernel> by_type(DType dtype, F&& f) {
   switch (dtype) {
@@ -69,12 +69,6 @@ std::unique_ptr<Kernel> by_type(DType dtype, F&& f) {
       return f(float{});
     case DType::f64:
       return f(double{});
-#ifdef __FLT16_MAX__
-    case DType::f16:
-      return f(_Float16{});
-#endif
-    case DType::bf16:
-      return f(Bfloat16{});
     case DType::i8:
       return f(std::int8_t{});
     case DType::u8:
@@ -90,16 +84,34 @@ std::unique_ptr<Kernel> by_type(DType dtype, F&& f) {
   }
 }
 
+std::unique_ptr<Kernel> to_half(DType to, std::int64_t count) {
+  if (to == DType::bf16) return std::make_unique<Cast<float, Bfloat16>>(count);
+#ifdef __FLT16_MAX__
+  return std::make_unique<Cast<float, _Float16>>(count);
+#else
+  return nullptr;
+#endif
+}
+
+std::unique_ptr<Kernel> from_half(DType from, std::int64_t count) {
+  if (from == DType::bf16) return std::make_unique<Cast<Bfloat16, float>>(count);
+#ifdef __FLT16_MAX__
+  return std::make_unique<Cast<_Float16, float>>(count);
+#else
+  return nullptr;
+#endif
+}
+
 }  // namespace
 
 std::unique_ptr<Kernel> bind_cast(const Call& call) {
   call.attrs.ignore("dtype");
   const DType from = call.in[0].dtype, to = call.out[0].dtype;
-  // two roundings, by way of float32, are not one
+  // halves only to and from float32: others are rare, and by way of it some would be rounded twice
   const auto half = [](DType t) { return t == DType::f16 || t == DType::bf16; };
-  const auto long_number = [](DType t) { return t == DType::f64 || t == DType::i32 || t == DType::i64; };
-  if ((half(to) && long_number(from)) || (half(from) && half(to) && from != to)) return nullptr;
   const std::int64_t count = call.in[0].size();
+  if (half(to)) return from == DType::f32 ? to_half(to, count) : nullptr;
+  if (half(from)) return to == DType::f32 ? from_half(from, count) : nullptr;
   return by_type(from, [&](auto f) {
     return by_type(to,
                    [&](auto t) -> std::unique_ptr<Kernel> { return std::make_unique<Cast<decltype(f), decltype(t)>>(count); });
