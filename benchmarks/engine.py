@@ -90,6 +90,11 @@ class Bench:
         """The engines that there are."""
         return [OURS, THEIRS, *([MXNET] if self.options.mxnet else [])]
 
+    def failed(self, name: str, batch: int, threads: int, why: WorkerFailed) -> Row:
+        """A row without numbers; the exit status will say so too."""
+        self.wrong.append(f"{name}: {why}")
+        return {"name": name, "batch": batch, "threads": threads, "failed": str(why).strip().splitlines()[-1]}
+
     def compared(
         self, name: str, batch: int, threads: int, engines: dict[str, Side], asked: dict[str, str], seconds: float
     ) -> Row:
@@ -116,8 +121,11 @@ class Bench:
                 requests = {b: self.request(network, b) for b in self.options.batch}
                 with sides(*((k, threads) for k in self.kinds()), mxnet=self.options.mxnet) as engines:
                     for batch, asked in requests.items():
-                        row = self.compared(network.name, batch, threads, engines, asked, self.options.seconds)
-                        yield row | {"target": {THEIRS: network.target, MXNET: AGAINST_MXNET}}
+                        try:
+                            row = self.compared(network.name, batch, threads, engines, asked, self.options.seconds)
+                            yield row | {"target": {THEIRS: network.target, MXNET: AGAINST_MXNET}}
+                        except WorkerFailed as failed:
+                            yield self.failed(network.name, batch, threads, failed)
 
     def loaded(self) -> Iterator[Row]:
         """The table, while something else runs."""
@@ -137,7 +145,7 @@ class Bench:
                             asked = self.request(case, 1)
                             yield self.compared(case.name, 1, threads, engines, asked, self.options.seconds / 5)
                         except WorkerFailed as failed:
-                            yield {"name": case.name, "threads": threads, "failed": str(failed).splitlines()[-1]}
+                            yield self.failed(case.name, 1, threads, failed)
         if left:
             yield {"name": "not measured alone: " + ", ".join(left)}
 
@@ -303,6 +311,7 @@ def line(row: Row) -> str:
 def means(rows: list[Row]) -> list[Row]:
     """Geometric means of the table's ratios, by batch and threads."""
     out = []
+    rows = [r for r in rows if "ratio" in r]
     for batch, threads in dict.fromkeys((r["batch"], r["threads"]) for r in rows):
         same = [r["ratio"] for r in rows if (r["batch"], r["threads"]) == (batch, threads)]
         mean = {k: math.exp(statistics.fmean(math.log(r[k]) for r in same)) for k in same[0]}

@@ -10,6 +10,7 @@ whose shape and dtype are known and whose memory comes later. Views share a Var,
 from __future__ import annotations
 
 import math
+import mmap
 import operator
 import warnings
 from collections.abc import Iterator, Sequence
@@ -235,6 +236,17 @@ def record(op: Op, inputs: Sequence[NDArray], outputs: Sequence[NDArray], specs:
         step = OpStep(op, parents, kept, {i: outputs[i]._kept() for _, i in found.results}, specs)
     for i, y in enumerate(outputs):
         y._node = (step, i)
+
+
+def untouched_zeros(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """Zeros that take no memory before somebody writes to them, when they are many: gradients that may never be asked for.
+
+    NumPy's come from memory that was given back when there is some, and are written then."""
+    size = math.prod(shape) * dtype.itemsize
+    if size < 1 << 16:
+        return np.zeros(shape, dtype)
+    private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_ANONYMOUS") else {}
+    return np.frombuffer(mmap.mmap(-1, size, **private), dtype).reshape(shape)
 
 
 class NDArray:

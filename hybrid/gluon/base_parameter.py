@@ -210,7 +210,7 @@ class Parameter:
         if self.grad_req == "null" or self._data is None:
             self._grad = None
             return
-        self._grad = [ndarray.zeros(a.shape, dtype=a.dtype, ctx=a.context) for a in self._data]
+        self._grad = [NDArray._own(untouched_zeros(a.shape, a._dtype), a.context) for a in self._data]
         autograd.mark_variables(self._data, self._grad, self.grad_req)
 
     def _load_init(self, data: NDArray, ctx: Any, cast_dtype: bool = False, dtype_source: str = "current") -> None:

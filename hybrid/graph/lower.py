@@ -259,7 +259,9 @@ class Lowered:
                 results = evaluate(self._constant, self.optimized.inference, given)
                 values = dict(zip(self._feeds, results, strict=True))
             held = [_settled(values[n] if n in values else given[n]) for n in self._fixed]
-            self.core.set_constants(list(map(_bits, held)), list(range(len(held))))
+            kept = set(self.core.set_constants(list(map(_bits, held)), list(range(len(held)))))
+            kept |= {number for kind, number in self._copies.values() if kind == CONSTANT}
+            held = [array if i in kept else None for i, array in enumerate(held)]
             # the arrays too: as long as they are held, no other array has the address of one
             self._held, self._keep, self._seen = held, [given[self._names[i]] for i in self._watched], state
 

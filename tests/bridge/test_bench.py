@@ -181,6 +181,20 @@ def test_the_script_measures_a_network(tmp_path: Path) -> None:
     assert [i.name for i in made.graph.input] == ["data"]
 
 
+def test_the_script_fails_when_engines_differ_or_fail(tmp_path: Path) -> None:
+    wanted = ("--networks", "mlp", "--threads", 1, "--batch", 1, 2, "--cache", tmp_path)
+    script(*wanted)
+    other = onnx.load(tmp_path / "mlp-1.onnx")
+    bias = next(i for i in other.graph.initializer if len(i.dims) == 1)
+    bias.CopyFrom(onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(bias) + 1, bias.name))
+    onnx.save(other, tmp_path / "mlp-1.onnx")
+    (tmp_path / "mlp-2.onnx").write_bytes(b"nothing")
+    _, wrong, broken, mean = script(*wanted, code=1)
+    assert wrong["error"]["onnxruntime"] > 1e-4
+    assert "onnxruntime" in broken["failed"] or "mlp-2" in broken["failed"]
+    assert mean["batch"] == 1
+
+
 @pytest.mark.parametrize(
     ("sections", "only"),
     [

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hybrid import native
 from hybrid.error import MXNetError
+from hybrid.graph.executor import Program
 from hybrid.graph.graph import Entry, Graph, Node
 from hybrid.graph.passes import PASSES, optimize
 from hybrid.graph.passes.words import meaning
@@ -72,6 +74,26 @@ def test_random_convolutional_graphs_keep_their_outputs(picture: Picture, withou
     for one, other in zip(run(found, feeds, params), plainly(graph, feeds, params), strict=True):
         assert one.shape == other.shape
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5 * max(1, np.abs(other).max(initial=0)))
+
+
+@pytest.mark.skipif(native.level() is None, reason="the compiled part is not there")
+@given(pictures())
+def test_random_convolutional_graphs_are_compiled(picture: Picture) -> None:
+    graph, feeds, params = picture
+    want = plainly(graph, feeds, params)
+    program = Program(graph, params)
+    for _ in range(2):
+        for one, other in zip(program.run(feeds), want, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5 * max(1, np.abs(other).max(initial=0)))
+
+
+@pytest.mark.skipif(native.level() is None, reason="the compiled part is not there")
+def test_what_is_joined_to_itself_is_there_twice() -> None:
+    x = apply("Convolution", var("x"), var("w"), kernel=(1, 1), num_filter=16, no_bias=True)
+    graph = Graph([apply("Concat", x, x, num_args=2)])
+    feeds, params = {"x": uniform(1, 3, 4, 4)}, {"w": uniform(16, 3, 1, 1)}
+    (got,), (want,) = Program(graph, params).run(feeds), plainly(graph, feeds, params)
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
 
 
 def test_a_pass_that_does_not_exist_is_refused() -> None:

@@ -42,7 +42,9 @@ def close(name, arrays, *, constants=((),), within=None, scale=None, threads=(1,
         np.testing.assert_array_equal(mine[~finite], want[~finite])
         size = np.abs(exact[finite]).max(initial=0) if scale is None else scale
         np.testing.assert_allclose(mine[finite], exact[finite], rtol=0, atol=within * EPSILON * size)
-        np.testing.assert_array_equal(mine, single.run(arrays)[0].reshape(want.shape), "the second run gave something else")
+        np.testing.assert_array_equal(
+            mine, single.run(arrays)[0].reshape(want.shape), "the second run gave something else"
+        )
 
 
 WEIGHT = ((), (1,))
@@ -61,7 +63,13 @@ def test_sizes(level, rows, columns):
 def test_long_sums(level, rows):
     """K in slices; many rows: A in bands."""
     for k, columns in ((1025, 33), (2600, 70), (9000, 40)):
-        close("FullyConnected", (uniform(rows, k), uniform(columns, k)), constants=WEIGHT, num_hidden=columns, no_bias=True)
+        close(
+            "FullyConnected",
+            (uniform(rows, k), uniform(columns, k)),
+            constants=WEIGHT,
+            num_hidden=columns,
+            no_bias=True,
+        )
 
 
 @pytest.mark.parametrize("m, n, k", [(128, 768, 256), (1, 1000, 2048), (700, 40, 90), (2, 3000, 300), (60, 17, 4000)])
@@ -82,7 +90,9 @@ def test_nothing(level, shape, hidden):
 @pytest.mark.parametrize("shape", [(2, 3, 4), (2, 3, 4, 5), (7, 1), (1, 1, 6)])
 def test_flatten(level, shape, flatten):
     k = int(np.prod(shape[1:])) if flatten else shape[-1]
-    close("FullyConnected", (uniform(*shape), uniform(9, k), uniform(9)), constants=WEIGHT, num_hidden=9, flatten=flatten)
+    close(
+        "FullyConnected", (uniform(*shape), uniform(9, k), uniform(9)), constants=WEIGHT, num_hidden=9, flatten=flatten
+    )
 
 
 @pytest.mark.parametrize("rows, columns, k", [(1, 40, 64), (3, 21, 37), (33, 100, 50), (1, 2, 128), (7, 32, 2100)])
@@ -119,7 +129,9 @@ def test_new_weights(level):
 
 @pytest.mark.parametrize("transpose_b", [False, True])
 @pytest.mark.parametrize("transpose_a", [False, True])
-@pytest.mark.parametrize("m, n, k", [(1, 1, 1), (1, 33, 20), (3, 5, 7), (16, 16, 64), (40, 70, 35), (130, 90, 1100), (4, 0, 3), (4, 3, 0)])
+@pytest.mark.parametrize(
+    "m, n, k", [(1, 1, 1), (1, 33, 20), (3, 5, 7), (16, 16, 64), (40, 70, 35), (130, 90, 1100), (4, 0, 3), (4, 3, 0)]
+)
 def test_dot(level, m, n, k, transpose_a, transpose_b):
     a = uniform(*((k, m) if transpose_a else (m, k)))
     b = uniform(*((n, k) if transpose_b else (k, n)))
@@ -190,7 +202,9 @@ def test_numpy_dot_of_more_is_left_to_numpy(level):
 
 
 @pytest.mark.parametrize("flags", [(False, False), (True, False), (False, True), (True, True)])
-@pytest.mark.parametrize("c, there", [(None, True), ((9,), True), ((1, 9), True), ((7, 9), True), ((7, 1), False), ((1,), False)])
+@pytest.mark.parametrize(
+    "c, there", [(None, True), ((9,), True), ((1, 9), True), ((7, 9), True), ((7, 1), False), ((1,), False)]
+)
 def test_onnx_gemm(level, flags, c, there):
     a, b = uniform(*((20, 7) if flags[0] else (7, 20))), uniform(*((9, 20) if flags[1] else (20, 9)))
     attrs = {"transA": flags[0], "transB": flags[1], "alpha": 0.5}
@@ -201,7 +215,9 @@ def test_onnx_gemm(level, flags, c, there):
         close("_onnx_Gemm", arrays, given=given, beta=-2.0, **attrs)
 
 
-@pytest.mark.parametrize("t, n, heads, d, s", [(3, 2, 2, 2, 5), (1, 1, 1, 1, 1), (20, 3, 4, 17, 33), (64, 1, 12, 64, 20)])
+@pytest.mark.parametrize(
+    "t, n, heads, d, s", [(3, 2, 2, 2, 5), (1, 1, 1, 1, 1), (20, 3, 4, 17, 33), (64, 1, 12, 64, 20)]
+)
 def test_attention(level, t, n, heads, d, s):
     qkv, attention = uniform(t, n, heads * 3 * d), uniform(n * heads, t, t)
     close("_contrib_interleaved_matmul_selfatt_qk", (qkv,), heads=heads)

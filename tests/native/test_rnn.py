@@ -59,7 +59,9 @@ def test_layers(level, mode, bidirectional, layers, training):
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("steps, batch, features", [(1, 1, 1), (0, 2, 3), (3, 0, 4), (2, 20, 1), (5, 40, 17), (1, 300, 4)])
+@pytest.mark.parametrize(
+    "steps, batch, features", [(1, 1, 1), (0, 2, 3), (3, 0, 4), (2, 20, 1), (5, 40, 17), (1, 300, 4)]
+)
 def test_shapes(level, mode, steps, batch, features):
     for states in (False, True):
         op = lookup("RNN").bind(state_size=20, num_layers=2, mode=mode, state_outputs=states)
@@ -72,7 +74,9 @@ def test_shapes(level, mode, steps, batch, features):
 def test_handed_over(level, mode, bidirectional, batch):
     """Large enough for several threads, by units and by sequences."""
     for size in (100, 520):
-        op = lookup("RNN").bind(state_size=size, num_layers=1, mode=mode, bidirectional=bidirectional, state_outputs=True)
+        op = lookup("RNN").bind(
+            state_size=size, num_layers=1, mode=mode, bidirectional=bidirectional, state_outputs=True
+        )
         close(op, operands(op, 5, batch, 40), constants=((1,),), threads=(1, 2, 3))
 
 
@@ -138,7 +142,9 @@ def test_gradient(level, mode, bidirectional, layers, states):
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("steps, batch, features", [(1, 1, 1), (0, 2, 3), (3, 0, 4), (2, 20, 1), (5, 40, 17), (1, 300, 4)])
+@pytest.mark.parametrize(
+    "steps, batch, features", [(1, 1, 1), (0, 2, 3), (3, 0, 4), (2, 20, 1), (5, 40, 17), (1, 300, 4)]
+)
 def test_gradient_shapes(level, mode, steps, batch, features):
     op = lookup("RNN").bind(state_size=20, num_layers=2, mode=mode, state_outputs=True)
     close(*gradient_of(op, operands(op, steps, batch, features)), constants=((),), within=64)

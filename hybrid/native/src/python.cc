@@ -132,8 +132,9 @@ class PyProgram {
                                          constants, threads, precise, keep);
   }
 
-  // arrays: one for each constant, which this keeps; changed: numbers of those with other values than before
-  void set_constants(nb::sequence arrays, std::vector<int> changed) {
+  // arrays: one for each constant; changed: numbers of those with other values than before. Gives the numbers of those that
+  // runs read, which this keeps; the others are packed and may go.
+  std::vector<int> set_constants(nb::sequence arrays, std::vector<int> changed) {
     std::vector<View> views;
     std::vector<const void*> values;
     std::vector<bool> which(constants_, false);
@@ -152,7 +153,14 @@ class PyProgram {
       Unlocked unlocked;
       program_->set_constants(values, which);
     }
-    views_ = std::move(views);
+    views_.clear();
+    std::vector<int> kept;
+    for (int number = 0; number < constants_; ++number)
+      if (program_->reads(number)) {
+        kept.push_back(number);
+        views_.push_back(std::move(views[number]));
+      }
+    return kept;
   }
 
   // host: does the steps without a kernel, None when there are none

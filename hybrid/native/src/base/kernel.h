@@ -63,6 +63,8 @@ class Kernel {
   virtual ~Kernel() = default;
   // Called before the first run and whenever constant operands have other values (in[i] is null for the others): pack weights.
   virtual void prepare(const void* const* in, Pool* pool) {}
+  // Whether a run reads a constant operand where it came from. What was packed need not stay.
+  virtual bool reads(int input) const { return true; }
   virtual void run(const Run& run) const = 0;
 
   std::size_t scratch = 0;  // bytes wanted for a run; known after bind, for Call::threads threads

@@ -34,6 +34,8 @@ class Narrow : public Kernel {
     inner->prepare(wide.data(), pool);
   }
 
+  bool reads(int input) const override { return !in[input].cast && inner->reads(input); }
+
   void run(const Run& run) const override {
     std::vector<const void*> from(run.in, run.in + in.size());
     std::vector<void*> to(run.out, run.out + out.size());

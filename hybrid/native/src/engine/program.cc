@@ -114,6 +114,16 @@ void Program::set_constants(const std::vector<const void*>& values, const std::v
             &side);
 }
 
+bool Program::reads(int constant) const {
+  for (std::size_t s = 0; s < steps_.size(); ++s)
+    for (std::size_t i = 0; i < steps_[s].in.size(); ++i) {
+      const Place& place = places_[steps_[s].in[i]];
+      if (place.kind == Place::constant && place.at == constant && (!kernels_[s] || kernels_[s]->reads(static_cast<int>(i))))
+        return true;
+    }
+  return false;
+}
+
 // The memory of one run, and where every operand of every step is in it.
 struct Program::Frame {
   explicit Frame(Program& program) : program(program) {

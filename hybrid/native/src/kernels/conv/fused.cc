@@ -36,6 +36,10 @@ class FusedConv : public Kernel {
     }
   }
 
+  bool reads(int input) const override {
+    return !(input == 1 && constant_) && !(input > 1 && input == bias_ && constant_bias_);
+  }
+
   void run(const Run& run) const override {
     Operands operands{run.input<float>(0), packed_.get(), packed_bias_.get(), nullptr, run.output<float>()};
     if (residual_ > 0) operands.residual = run.input<float>(residual_);

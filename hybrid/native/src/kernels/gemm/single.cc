@@ -19,6 +19,8 @@ class Single : public Kernel {
     pack_b(b(static_cast<const float*>(in[plan_.b])), s.n, s.k, packed_.data(), pool);
   }
 
+  bool reads(int input) const override { return !(packs_ && input == plan_.b); }
+
   void run(const Run& run) const override {
     const Sizes& s = plan_.sizes;
     Product p;

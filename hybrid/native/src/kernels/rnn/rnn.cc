@@ -105,6 +105,8 @@ class Recurrent : public Kernel {
       pack(g_, places_[i], static_cast<const float*>(in[1]), at(packed_.data(), packed_at_[i]), pool);
   }
 
+  bool reads(int input) const override { return !(constant_ && input == 1); }
+
   void run(const Run& run) const override {
     float* scratch = reinterpret_cast<float*>(run.scratch);
     float* memory = run.output<float>(memory_output());
