@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from .. import autograd, initializer, ndarray, symbol
+from ..array import untouched_zeros
 from ..attrs import dtype as read_dtype
 from ..context import Context, cpu, current_context, resolve
 from ..error import MXNetError

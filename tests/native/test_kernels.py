@@ -9,7 +9,7 @@ import pytest
 
 from hybrid import native
 from hybrid.op import BACKWARD, FUSED, REGISTRY, Op
-from tests.native.single import Single, reference
+from tests.native.single import Single, reference, specs_of
 from tests.table.examples import Maker, examples
 from tests.table.goldens import cases
 
@@ -34,10 +34,23 @@ def agree(op: Op, arrays: Sequence[np.ndarray]) -> bool:
         single = Single(op, arrays, constants)
         if not single.there:
             return False
-        wanted = reference(op, arrays, single.specs)
-        for got, want in zip(single.run(arrays), wanted, strict=True):
-            near(op, got, want)
+        wanted, made = reference(op, arrays, single.specs), single.run(arrays)
+        for i, (got, want) in enumerate(zip(made, wanted, strict=True)):
+            try:
+                near(op, got, want)
+            except AssertionError:
+                if not nearer(op, arrays, i, got, want):
+                    raise
     return True
+
+
+def nearer(op: Op, arrays: Sequence[np.ndarray], output: int, got: np.ndarray, want: np.ndarray) -> bool:
+    """Whether the kernel is nearer than NumPy to what float64 gives: then it is NumPy that has lost digits."""
+    if any(a.dtype != np.float32 for a in arrays):
+        return False
+    wide = [a.astype(np.float64) for a in arrays]
+    exact = reference(op, wide, specs_of(op, wide))[output]
+    return float(np.abs(got - exact).max()) < float(np.abs(want - exact).max())
 
 
 def near(op: Op, got: np.ndarray, want: np.ndarray) -> None:

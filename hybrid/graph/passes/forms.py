@@ -22,6 +22,15 @@ _FROM_SHAPES = (creation.Like, creation.FullLike, creation.ArangeLike, creation.
 """Operators that read nothing of their input but its shape and dtype,"""
 MOST = 1 << 20
 """and how many elements they may give to be computed once and kept."""
+_FORMS = (
+    backward.SumLike,
+    backward.CastLike,
+    backward.BroadcastLike,
+    expand.BroadcastLike,
+    SliceLike,
+    reduce.OverCount,
+)
+_ALL = (*_RESHAPES, *_FORMS, *_FROM_SHAPES)
 
 
 def state_forms(graph: Graph, context: Context) -> Graph:
@@ -35,7 +44,7 @@ def state_forms(graph: Graph, context: Context) -> Graph:
     def change(node: Node, now: Callable[[Entry], Entry]) -> Entry | None:
         op: Any = node.op
         own = Entry(node)
-        if not node.inputs or context.is_constant(own) or not all(map(context.known, (own, *node.inputs))):
+        if not isinstance(op, _ALL) or context.is_constant(own) or not all(map(context.known, (own, *node.inputs))):
             return None
         wanted, source = context.shape(own), node.inputs[0]
         if 0 in wanted or 0 in context.shape(source):

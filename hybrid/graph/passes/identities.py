@@ -17,6 +17,7 @@ from .context import Context
 
 _SAME_IF_ALIKE = (Cast, Reshaping, Broadcasting, Tile, Repeat, Pad, NumpyPad, Joining, SliceAxis, SliceLike)
 """Operators that pass their first input on whenever the result has its shape and dtype."""
+_MOVES = (*_SAME_IF_ALIKE, Permutation)
 
 
 def remove_identities(graph: Graph, context: Context) -> Graph:
@@ -38,7 +39,7 @@ def remove_identities(graph: Graph, context: Context) -> Graph:
             return now(source) if passes and Entry(node, 1) not in read else None
         if isinstance(op, AddN) and op.num_args == 1:
             return now(source)
-        if not (context.known(own) and context.known(source)):
+        if not isinstance(op, _MOVES) or not (context.known(own) and context.known(source)):
             return None
         shape = context.shape(own)
         if isinstance(op, _SAME_IF_ALIKE) and context.spec(own) == context.spec(source):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ...op import lookup
+from ...op import Op, lookup
 from ...ops.creation import Filled
 from ...shapes import is_known
 from ..graph import Entry, Graph, Node
@@ -35,9 +35,10 @@ def fold_values(graph: Graph, context: Context) -> Graph:
     def change(node: Node, now: Callable[[Entry], Entry]) -> Entry | None:
         op, entry = node.op, Entry(node)
         assert op is not None
-        if not node.inputs or context.is_constant(entry):
-            return None
         value = context.values.get((id(node), 0))
+        own_rule = type(op).infer_value is not Op.infer_value
+        if not node.inputs or (value is None and not own_rule) or context.is_constant(entry):
+            return None
         if value is None and len(op.returns()) == 1 and not op.uses:
             value = op.infer_value([None] * len(node.inputs), [context.shape(e) for e in node.inputs])
         if value is None or value.dtype != context.dtype(entry):

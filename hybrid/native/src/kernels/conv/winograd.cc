@@ -88,7 +88,7 @@ struct Cursor {
 };
 
 // Lines of 64 bytes at a distance of a multiple of 4096 bytes fall into one set of the first-level cache.
-constexpr Index SPREAD = 64;
+constexpr Index SPREAD = 64, GAP = 32;
 Index spread(Index stride) { return stride % 1024 < SPREAD ? stride + SPREAD : stride; }
 
 }  // namespace
@@ -127,7 +127,7 @@ Winograd::Winograd(int size, const Shape& shape, const View& in, const View& out
       tiles_h_((shape.out_height + size - 1) / size),
       tiles_w_((shape.out_width + size - 1) / size),
       tiles_(shape.batch * tiles_h_ * tiles_w_),
-      spectrum_size_(points_ * shape.channels * filter_blocks_ * BLOCK) {
+      spectrum_size_(points_ * (shape.channels * filter_blocks_ * BLOCK + strips_ * GAP)) {
   // Small weights stay in every core's cache, and each thread goes through all of them for its tiles. Large ones are divided
   // among the threads, and pass once for many tiles.
   together_ = spectrum_size_ * 4 > 4000000;
@@ -144,7 +144,9 @@ Winograd::Winograd(int size, const Shape& shape, const View& in, const View& out
 
 Index Winograd::weights_at(Index strip, Index point) const {
   const Index first = strip * GROUP * BLOCK, lanes = std::min<Index>(GROUP * BLOCK, filter_blocks_ * BLOCK - first);
-  return (together_ ? point * filter_blocks_ * BLOCK + first : first * points_ + point * lanes) * shape_.channels;
+  // a gap after each point, because that is what packing steps by
+  if (together_) return point * (filter_blocks_ * BLOCK * shape_.channels + GAP) + first * shape_.channels;
+  return first * shape_.channels * points_ + strip * points_ * GAP + point * (lanes * shape_.channels + GAP);
 }
 Index Winograd::spectrum_stride(Index count) const { return spread(blocks_ * count * BLOCK); }
 Index Winograd::product_stride(Index blocks, Index count) const { return spread(blocks * count * BLOCK); }

@@ -79,7 +79,8 @@ class BoxNms : public Kernel {
     overlap_ = static_cast<float>(attrs.real("overlap_thresh")), valid_ = static_cast<float>(attrs.real("valid_thresh"));
     topk_ = attrs.integer("topk"), coords_ = attrs.integer("coord_start"), score_ = attrs.integer("score_index");
     id_ = attrs.integer("id_index"), background_ = static_cast<float>(attrs.integer("background_id"));
-    by_class_ = id_ >= 0 && !attrs.flag("force_suppress");
+    const bool forced = attrs.flag("force_suppress");
+    by_class_ = id_ >= 0 && !forced;
     from_corners_ = attrs.text("in_format") == "corner", to_corners_ = attrs.text("out_format") == "corner";
     how = "greedy";
     each_ = Boxes::floats(count_) + (count_ + 15) / 16 * 16;

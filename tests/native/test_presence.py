@@ -1,0 +1,64 @@
+"""What is said of the compiled part, whether it is there or not."""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+
+import pytest
+
+from hybrid import native
+from hybrid.native.__main__ import facts, text
+
+
+def absent(monkeypatch: pytest.MonkeyPatch, problem: str = "No module named 'hybrid.native._core'") -> None:
+    for name, value in (("_core", None), ("LEVELS", ()), ("_level", None), ("_mentioned", False), ("problem", problem)):
+        monkeypatch.setattr(native, name, value)
+
+
+@pytest.mark.skipif(not native.LEVELS, reason="the compiled part is not there")
+def test_facts_when_it_is_there() -> None:
+    found = facts()
+    assert found["level"] in found["levels"] and found["why_not"] is None
+    assert {(n, d) for n, dtypes in found["kernels"].items() for d in dtypes} == native.kernels()
+    assert found["threads"] == native.threads()
+    for word in (found["level"], str(len(found["kernels"])), "threads", "MB"):
+        assert word in text(found)
+
+
+def test_facts_when_it_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    absent(monkeypatch)
+    monkeypatch.setattr("hybrid.native.__main__.LEVELS", ())
+    found = facts()
+    assert (found["levels"], found["level"], found["kernels"], found["threads"]) == ([], None, {}, 1)
+    assert "C++ compiler" in text(found)
+    absent(monkeypatch, "libstdc++.so.6: version `GLIBCXX_3.4.29' not found")
+    assert "GLIBCXX_3.4.29" in text(facts())
+
+
+def test_the_command() -> None:
+    run = [sys.executable, "-m", "hybrid.native"]
+    done = subprocess.run([*run, "--json"], capture_output=True, text=True, check=True)
+    assert set(json.loads(done.stdout)) == {"levels", "level", "threads", "memory", "kernels", "why_not"}
+    assert subprocess.run(run, capture_output=True, text=True, check=True).stdout.startswith("compiled part")
+
+
+def test_absence_is_mentioned_once(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    absent(monkeypatch)
+    with caplog.at_level(logging.WARNING):
+        native.mention()
+        native.mention()
+    (record,) = caplog.records
+    assert "without its compiled part" in record.getMessage() and "python -m hybrid.native" in record.getMessage()
+
+
+@pytest.mark.skipif(not native.LEVELS, reason="the compiled part is not there")
+def test_nothing_is_said_when_it_was_put_aside(caplog: pytest.LogCaptureFixture) -> None:
+    before = native.use(None)
+    try:
+        native.mention()
+    finally:
+        native.use(before)
+    assert not caplog.records
