@@ -88,7 +88,13 @@ def compiled(op: Op, call: Call, inputs: Sequence[Any], training: bool) -> Lower
     """The operator as a program of the compiled part for such calls; None where NumPy is as good, or all there is.
 
     inputs: what has the shapes and dtypes (``shape``, ``_dtype``)."""
-    if not call.known or op.mutates or "rng" in op.uses or "bodies" in op.uses or (call.small and not _heavy(op, call.work)):
+    if (
+        not call.known
+        or op.mutates
+        or "rng" in op.uses
+        or "bodies" in op.uses
+        or (call.small and not _heavy(op, call.work))
+    ):
         return None
     key = native.generation, training
     if key not in call.compiled:

@@ -30,6 +30,20 @@ PENDING_BYTES = 1 << 28
 _versions = itertools.count()
 
 
+class _Clock:
+    """``time`` is another number after every write to any memory, and after ``tick``."""
+
+    time = 0
+
+
+CLOCK = _Clock()
+
+
+def tick() -> None:
+    """To be called when arrays that are known by their place (those of parameters) have been exchanged for others."""
+    CLOCK.time = next(_versions)
+
+
 class Var:
     """A piece of memory: who writes it, who reads it, and which error kept it from being written.
 
@@ -48,7 +62,7 @@ class Var:
 
     def written(self) -> None:
         """To be called when the memory is about to be written to, or has been, otherwise than by a task."""
-        self.version = next(_versions)
+        self.version = CLOCK.time = next(_versions)
 
     def seen(self) -> int:
         """A number that is the same as long as the memory holds the same values."""
@@ -106,6 +120,7 @@ class Engine:
                     if other is not None:
                         before[id(other)] = other
                 var.writer, var.readers = task, []
+                var.written()
             task.waits = len(before)
             for other in before.values():
                 other.users.append(task)

@@ -291,12 +291,12 @@ class Op:
         return out
 
 
-@functools.lru_cache(maxsize=8192)
+@functools.lru_cache(maxsize=1 << 15)
 def _bind(cls: type[Op], attrs: tuple[tuple[str, Any], ...]) -> Op:
     return _share(cls(**dict(attrs)))
 
 
-@functools.lru_cache(maxsize=8192)
+@functools.lru_cache(maxsize=1 << 15)
 def _share(op: Op) -> Op:
     return op
 

@@ -1,8 +1,12 @@
 """Settings of the whole suite."""
 
 import gc
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import settings
+
+from hybrid import native
 
 # The same examples on every run: a red build is red for everybody. Look further by hand with
 # `pytest --hypothesis-profile=default`, which draws new ones every time and prints the seed.
@@ -14,3 +18,11 @@ def pytest_collection_finish() -> None:
     """What was collected stays until the end: tens of thousands of tests that no collection of garbage need look at."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture
+def by_numpy() -> Iterator[None]:
+    """No compiled kernels: for tests that exchange an operator's NumPy rule."""
+    before = native.use(None)
+    yield
+    native.use(before)

@@ -12,6 +12,7 @@ from .. import autograd, initializer, ndarray, symbol
 from ..array import untouched_zeros
 from ..attrs import dtype as read_dtype
 from ..context import Context, cpu, current_context, resolve
+from ..engine import tick
 from ..error import MXNetError
 from ..ndarray import NDArray
 from ..shapes import show
@@ -113,6 +114,7 @@ class Parameter:
         if req == "null" and self._grad is not None:
             self._grad = None
             self._data = [array.detach() for array in self._data or []]
+            tick()
         elif self._data is not None:
             self._init_grad()
 
@@ -173,6 +175,7 @@ class Parameter:
             )
             return
         self._data = self._grad = None
+        tick()
         if init is None:
             init = default_init if self.init is None else self.init
         if not shape_is_known(self.shape) and not self._allow_deferred_init:
@@ -205,6 +208,7 @@ class Parameter:
         self._ctx_list = list(ctx_list)
         self._ctx_map = {_place(ctx): i for i, ctx in enumerate(self._ctx_list)}
         self._data = [data.copyto(ctx) for ctx in self._ctx_list]
+        tick()
         self._init_grad()
 
     def _init_grad(self) -> None:
@@ -225,7 +229,8 @@ class Parameter:
                 data = data.astype(self.dtype, copy=False)
             else:
                 self.dtype = data.dtype
-        data = data.tostype("default")
+        if data.stype != "default":
+            data = data.tostype("default")
         if self._data is not None:
             self.set_data(data)
         else:
@@ -414,6 +419,7 @@ class Parameter:
             return
         with autograd.pause():
             self._data = [array.astype(dtype) for array in self._data]
+            tick()
             if self._grad is not None:
                 self._grad = [array.astype(dtype) for array in self._grad]
                 autograd.mark_variables(self._data, self._grad, self.grad_req)

@@ -15,6 +15,7 @@ from ..graph.infer import infer
 from ..ndarray import NDArray
 from ..shapes import is_known, to_legacy
 from ..symbol import Symbol
+from ..tape import STATE
 from .base_block import Block
 from .base_parameter import DeferredInitializationError, Parameter
 from .monitor import run_watched
@@ -40,7 +41,8 @@ class HybridBlock(Block):
         self._cached_graph: Graph | tuple[()] = ()
         self._cached_op: CachedOp | None = None
         self._cached_op_args: list[tuple[bool, Any]] = []
-        self._express: Express | None = None
+        self._express: dict[tuple[int, ...], Express | None] = {}
+        """What runs calls like those that have been made, by the shape of the input; None where nothing can."""
         self._traced: list[Any] = []
         self._seen_changes = -1
         self._in_format: Format = None
@@ -119,8 +121,9 @@ class HybridBlock(Block):
         global _last_change
         _last_change = next(_changes)
         self._cached_graph = ()
-        self._cached_op = self._express = None
+        self._cached_op = None
         self._cached_op_args = []
+        self._express = {}
 
     def _check_structure(self) -> None:
         """Forget the graph when there are other blocks below this one than when it was traced.
@@ -240,11 +243,11 @@ class HybridBlock(Block):
     # -- running ------------------------------------------------------------------------------------------------------
 
     def __call__(self, *args: Any) -> Any:
-        express = self._express
         if (
-            express is not None
+            self._express
             and len(args) == 1
             and type(args[0]) is NDArray
+            and (express := self._express.get(args[0].shape)) is not None
             and not self._forward_hooks
             and not self._forward_pre_hooks
             and self._seen_changes == _last_change
@@ -316,13 +319,26 @@ class HybridBlock(Block):
             out = run_watched(self._cached_graph[1], inputs, self._callback, self._monitor_all)
         else:
             out = run(*inputs)
-            if self._out_format == 0 and len(given) == 1 and type(self).forward in FORWARDS:
-                holders = [which for is_input, which in self._cached_op_args if not is_input]
-                position = next((i for i, (is_input, _) in enumerate(self._cached_op_args) if is_input), 0)
-                self._express = run.express(inputs, position, holders)
+            if (
+                self._out_format == 0
+                and len(given) == 1
+                and type(self).forward in FORWARDS
+                and not (STATE.recording or STATE.training)
+            ):
+                self._make_express(run, inputs, given[0])
         if self._out_format == [0] or self._out_format == 0:
             return out if self._out_format == 0 else [out]
         return _regroup([out] if isinstance(out, NDArray) else out, self._out_format)
+
+    def _make_express(self, run: CachedOp, inputs: Sequence[NDArray], given: NDArray) -> None:
+        """Have the next call like this one run faster, where that is possible and was not found impossible before."""
+        if self._express.get(given.shape, run) is None:
+            return
+        if len(self._express) >= 8:
+            self._express.clear()
+        holders = [which for is_input, which in self._cached_op_args if not is_input]
+        position = next((i for i, (is_input, _) in enumerate(self._cached_op_args) if is_input), 0)
+        self._express[given.shape] = run.express(inputs, position, holders)
 
     def register_op_hook(self, callback: Callable[..., Any], monitor_all: bool = False) -> None:
         """Call ``callback(name, operator, array)`` for every output of every operator when it runs as a graph.

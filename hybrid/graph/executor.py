@@ -116,7 +116,6 @@ def watched() -> bool:
     return _exchanges % 2 == 1
 
 
-
 def look_up_again() -> None:
     """To be called when operators' ``compute`` has been exchanged (by the profiler): no run reuses what it had looked up."""
     global _exchanges

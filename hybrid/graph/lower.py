@@ -31,14 +31,12 @@ from .infer import Inference
 from .memory import Lifetime, place
 from .passes import Context, Optimized, optimize
 
-Perform = Callable[
-    [Node, Sequence[np.ndarray], Sequence[Spec], "np.random.Generator | None"], Sequence[np.ndarray]
-]
+Perform = Callable[[Node, Sequence[np.ndarray], Sequence[Spec], "np.random.Generator | None"], Sequence[np.ndarray]]
 """How NumPy applies a node to arrays: its results, checked."""
 
 ARENA, INPUT, OUTPUT, CONSTANT = range(4)
-QUICK = 2_000_000
-"""Multiplications and additions, and bytes of tensors, that take some ten microseconds."""
+QUICK = 30_000_000
+"""Multiplications and additions that take about as long as handing them over to another thread and waiting for it."""
 LARGE = 1 << 16
 """Bytes from which NumPy's fresh memory costs more than memory that is kept (page faults)."""
 WIDEST = 4
@@ -199,10 +197,11 @@ class Lowered:
             raise Unsuited("no step has a kernel")
         self._all = all(there)
         flops = sum(row["flops"] for row in self.core.describe())
-        self.quick = self._all and flops <= QUICK and build.moved <= QUICK
+        self.quick = self._all and flops <= QUICK and 8 * build.moved <= QUICK
         """Whether handing it to another thread costs more than running it."""
-        self.direct = self._all and self._inputs == (0,) and not (self._copies or self._odd_inputs or self._odd_outputs)
-        """Whether the compiled program takes the first of the arrays and gives the outputs, and that is all there is to a run."""
+        odd = self._copies or self._odd_inputs or self._odd_outputs
+        self.direct = self._all and self._inputs == (0,) and len(self.outputs) == 1 and not odd
+        """Whether the compiled program takes the first of the arrays and gives one output, and that is all there is to a run."""
 
     # -- running --------------------------------------------------------------------------------------------------------
 
@@ -301,9 +300,7 @@ def _bits(array: np.ndarray) -> np.ndarray:
 class _Build:
     """The description of a program, in the making."""
 
-    def __init__(
-        self, graph: Graph, inference: Inference, given: Sequence[str], fixed: Sequence[str], training: bool
-    ):
+    def __init__(self, graph: Graph, inference: Inference, given: Sequence[str], fixed: Sequence[str], training: bool):
         self.graph, self.training = graph, training
         self.of: dict[tuple[int, int], _Tensor] = {}
         self.nodes: list[Node] = []
@@ -324,9 +321,7 @@ class _Build:
     def tensor(self, entry: Entry) -> _Tensor:
         return self.of[id(entry.node), entry.index]
 
-    def _enter(
-        self, node: Node, inference: Inference, inputs: Mapping[str, int], constants: Mapping[str, int]
-    ) -> None:
+    def _enter(self, node: Node, inference: Inference, inputs: Mapping[str, int], constants: Mapping[str, int]) -> None:
         op = node.op
         for i in range(len(node.outputs)):
             spec = inference.spec(Entry(node, i))
@@ -464,7 +459,9 @@ class _Build:
         for node in self.nodes:
             op = node.op
             assert op is not None
-            in_place = isinstance(op, Join) and all(self.tensor(e).whole is self.tensor(Entry(node)) for e in node.inputs)
+            in_place = isinstance(op, Join) and all(
+                self.tensor(e).whole is self.tensor(Entry(node)) for e in node.inputs
+            )
             if in_place and len(set(node.inputs)) == len(node.inputs):  # what is joined twice has to be copied once
                 continue
             ins = [number((id(e.node), e.index)) for e in node.inputs]

@@ -1,5 +1,6 @@
 """Detection heads: anchors and detections of SSD, non-maximum suppression, overlaps of boxes."""
 
+import math
 from typing import Literal
 
 import numpy as np
@@ -267,7 +268,7 @@ class BoxNms(Op):
         return self.id_index >= 0 and not self.force_suppress
 
     def compute(self, data):
-        rows = data.reshape(-1, *data.shape[-2:])
+        rows = data.reshape(math.prod(data.shape[:-2]), *data.shape[-2:])
         if self.topk == 0:
             return data.copy(), np.arange(rows[..., 0].size, dtype=data.dtype).reshape(*data.shape[:-1], 1)
         out, place = np.full_like(rows, -1), np.full((*rows.shape[:2], 1), -1, data.dtype)

@@ -267,7 +267,13 @@ CODE: dict[str, tuple[int, Rule]] = {
         for word, name in (
             *(("sub", "subtract"), ("mul", "multiply"), ("div", "divide"), ("pow", "power"), ("max", "maximum")),
             *(("min", "minimum"), ("eq", "equal"), ("ne", "not_equal"), ("gt", "greater"), ("ge", "greater_equal")),
-            *(("lt", "less"), ("le", "less_equal"), ("and", "logical_and"), ("or", "logical_or"), ("xor", "logical_xor")),
+            *(
+                ("lt", "less"),
+                ("le", "less_equal"),
+                ("and", "logical_and"),
+                ("or", "logical_or"),
+                ("xor", "logical_xor"),
+            ),
         )
     },
     "leaky": (2, lambda x, slope: np.where(x < 0, x * slope, x)),

@@ -68,7 +68,9 @@ class Take(Indexing):
         size = a.shape[axis]
         if self.mode == "raise" and np.any((where < 0) | (where >= size)):
             raise self.fail(f"got positions {where.min()} to {where.max()} on an axis of size {size}")
-        if self.mode == "wrap":  # NumPy's own wrap subtracts the size again and again, which takes forever for far positions
+        if (
+            self.mode == "wrap"
+        ):  # NumPy's own wrap subtracts the size again and again, which takes forever for far positions
             where = inside(where, size, "wrap")
         return a.take(where, axis, mode="clip")
 

@@ -72,6 +72,7 @@ def test_json_for_machines(net: Path, tmp_path: Path) -> None:
     assert len(data["files"]) == 2
 
 
+@pytest.mark.usefixtures("by_numpy")
 def test_wrong_numbers_are_never_written(net: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "out-symbol.json").write_text("mine")
     right = OPS["softmax"].compute
@@ -221,6 +222,7 @@ def test_an_unknown_rank_is_asked_for(tmp_path: Path) -> None:
     call("import", path, "--input", "x:2,3,4")
 
 
+@pytest.mark.usefixtures("by_numpy")
 def test_wrong_numbers_leave_a_reproduction_and_a_report(
     net: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -301,6 +303,7 @@ def test_harmless_repairs_keep_the_file_as_witness(tmp_path: Path) -> None:
     assert found.witness == "onnxruntime"
 
 
+@pytest.mark.usefixtures("by_numpy")
 def test_wrong_numbers_of_a_repaired_file_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     right = OPS["softmax"].compute
     monkeypatch.setattr(OPS["softmax"], "compute", lambda op, *a, **k: right(op, *a, **k) * 1.01)

@@ -19,6 +19,8 @@ def test_a_wrong_kernel_is_named(monkeypatch, tmp_path):
 
     monkeypatch.setattr(lower.Lowered, "run", wrong)
     with pytest.raises(bridge.NotEquivalent) as caught:
-        bridge.convert(ROOT / "fixtures/models/arcface/model", inputs={"data": (1, 3, 32, 32)}, output=tmp_path / "m.onnx")
+        bridge.convert(
+            ROOT / "fixtures/models/arcface/model", inputs={"data": (1, 3, 32, 32)}, output=tmp_path / "m.onnx"
+        )
     assert "differ from its own NumPy rules" in str(caught.value.result.warnings)
     assert not (tmp_path / "m.onnx").exists()

@@ -9,7 +9,7 @@ import pytest
 
 from hybrid import native
 from hybrid.op import load_family
-from hybrid.ops.fused import BLOCK, Conv, blocks, pack, unpack
+from hybrid.ops.fused import BLOCK, Conv, pack, unpack
 
 from .single import Single
 

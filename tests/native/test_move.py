@@ -362,7 +362,7 @@ def test_cast(level, source):
         op = lookup("Cast").bind(dtype=target)
         single = Single(op, [data])
         if not single.there:
-            assert "16" in source + target
+            assert "float32" not in (source, target)
             continue
         (got,), (want,) = single.run([data]), reference(op, [data], single.specs)
         assert got.dtype == want.dtype
@@ -373,7 +373,7 @@ def test_cast(level, source):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_where(level, dtype):
     rng = np.random.default_rng(3)
-    for condition in ("float32", "float64", "int32", "bool"):
+    for condition in ("float32", "uint8", "bool"):
         for shape in [(3, 40), (), (0, 3), (5,)]:
             same(
                 "where",

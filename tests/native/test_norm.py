@@ -115,7 +115,9 @@ def test_layer_norm(level, threads, shape, offset):
         compare(op, x, *parameters, epsilons=2 + offset / 2 * (axis != -1), threads=threads)  # the mean is rounded
 
 
-@pytest.mark.parametrize("shape", [(2, 4, 3), (2, 4, 7, 9), (1, 64, 56, 56), (3, 4, 1), (2, 4, 0), (0, 4, 5), (2, 4, 2, 3, 4)])
+@pytest.mark.parametrize(
+    "shape", [(2, 4, 3), (2, 4, 7, 9), (1, 64, 56, 56), (3, 4, 1), (2, 4, 0), (0, 4, 5), (2, 4, 2, 3, 4)]
+)
 def test_instance_and_group_norm(level, threads, shape):
     x, channels = random(*shape), shape[1]
     compare(lookup("InstanceNorm").bind(), x, random(channels, seed=1), random(channels, seed=2), threads=threads)
@@ -169,7 +171,9 @@ def test_batch_norm_of_the_infinite(level):
             compare(lookup(name).bind(axis=3), x, *batch(5), training=training)
 
 
-@pytest.mark.parametrize("shape", [(2, 3, 4, 5), (1, 300, 17, 3), (2, 4, 1, 1), (1, 5, 40, 40), (0, 3, 2, 2), (2, 1, 3, 3)])
+@pytest.mark.parametrize(
+    "shape", [(2, 3, 4, 5), (1, 300, 17, 3), (2, 4, 1, 1), (1, 5, 40, 40), (0, 3, 2, 2), (2, 1, 3, 3)]
+)
 def test_norms_of_squares(level, threads, shape):
     x = random(*shape)
     for mode in ("instance", "channel", "spatial"):
@@ -183,7 +187,13 @@ AXES = [
     *[((3, 4, 5, 6), a, {}) for a in (None, 1, (0, 2), (1, 3), (0, 2, 3), (2, 3), (0, 1), 3, 0)],
     *[((2, 3, 4), a, {"exclude": True}) for a in (1, (0, 2), None)],
     *(((1, 1, 1), (0, 2), {}), ((3, 1, 5), 1, {"keepdims": True}), ((7,), 0, {}), ((), None, {})),
-    *(((300000,), None, {}), ((3, 100000), 1, {}), ((2000, 70), 0, {}), ((70000, 3), 0, {}), ((16, 300, 8, 8), (0, 2, 3), {})),
+    *(
+        ((300000,), None, {}),
+        ((3, 100000), 1, {}),
+        ((2000, 70), 0, {}),
+        ((70000, 3), 0, {}),
+        ((16, 300, 8, 8), (0, 2, 3), {}),
+    ),
     *(((300, 2, 300), (0, 2), {}), ((4, 1000, 600), 1, {}), ((2, 3, 2, 3, 2, 3), (1, 3, 5), {})),
 ]
 
@@ -271,7 +281,9 @@ def test_softmax_output_backward(level, threads, shape):
 
 
 @pytest.mark.parametrize("shape", CHANNELS)
-@pytest.mark.parametrize("flags", [{}, {"fix_gamma": True}, {"fixed": True}, {"third": "var", "eps": 1e-3}, {"axis": -1}])
+@pytest.mark.parametrize(
+    "flags", [{}, {"fix_gamma": True}, {"fixed": True}, {"third": "var", "eps": 1e-3}, {"axis": -1}]
+)
 @pytest.mark.parametrize("training", [False, True])
 def test_batch_norm_backward(level, threads, shape, flags, training):
     flags = {"third": "rstd", **flags}

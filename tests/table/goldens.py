@@ -54,6 +54,12 @@ COARSE = {
     for source, target in (("float16", "float32"), ("float16", "float64"), ("float32", "float64"))
 } | {("_image_to_tensor", "float16"): "float16"}
 
+# Cases whose recorded numbers have lost more digits than their dtype has to lose, the factor, and why. The compiled kernel is
+# within an epsilon of float64 there, and NumPy's rule loses what MXNet loses.
+ILL = {
+    ("LayerNorm", "large-offset"): 160.0
+}  # data 5000 deviations from 0: rounding the mean alone shifts all by 5000 / 2 epsilons
+
 # Cases that the engine reproduces and ONNX cannot say, and why.
 BEYOND_ONNX = {
     (operator, "nan"): "NaN has no place in an order: MXNet leaves it where its sort happens to, onnxruntime elsewhere"
@@ -124,8 +130,10 @@ class Case(NamedTuple):
     @property
     def eps(self) -> float:
         """The epsilon that the recorded numbers are good to, where it is not that of their dtype."""
-        coarse = COARSE.get((self.operator, self.id))
-        return 0.0 if coarse is None else float(np.finfo(coarse).eps)
+        case = self.operator, self.id
+        if case in ILL:
+            return ILL[case] * float(np.finfo(np.float32).eps)
+        return float(np.finfo(COARSE[case]).eps) if case in COARSE else 0.0
 
     @property
     def beyond_onnx(self) -> bool:

@@ -166,6 +166,18 @@ class PyProgram {
   // host: does the steps without a kernel, None when there are none
   void run(nb::sequence inputs, nb::sequence outputs, nb::object host) { go(inputs, outputs, host, nullptr); }
 
+  // As run, for a program of one input, one output and kernels only: for calls that are short themselves.
+  void run_one(nb::handle input, nb::handle output) {
+    const auto& takes = program_->input_tensors();
+    const auto& gives = program_->output_tensors();
+    if (takes.size() != 1 || gives.size() != 1) throw std::invalid_argument("the program has other operands than one in and one out");
+    View in(input, false, takes[0] < 0 ? ANY : program_->bytes(takes[0])), out(output, true, program_->bytes(gives[0]));
+    const void* from = in.data();
+    void* to = out.data();
+    nb::gil_scoped_release release;
+    program_->run(&from, &to, nullptr);
+  }
+
   std::vector<double> profile(nb::sequence inputs, nb::sequence outputs, nb::object host) {
     std::vector<double> seconds(program_->steps().size(), 0.0);
     go(inputs, outputs, host, seconds.data());
@@ -253,6 +265,7 @@ NB_MODULE(_core, m) {
            nb::arg("arena"), nb::arg("inputs"), nb::arg("outputs"), nb::arg("constants"), nb::arg("threads"), nb::arg("precise"), nb::arg("keep") = false)
       .def("set_constants", &PyProgram::set_constants)
       .def("run", &PyProgram::run, nb::arg("inputs"), nb::arg("outputs"), nb::arg("host").none())
+      .def("run_one", &PyProgram::run_one)
       .def("profile", &PyProgram::profile, nb::arg("inputs"), nb::arg("outputs"), nb::arg("host").none())
       .def("describe", &PyProgram::describe)
       .def("native", &PyProgram::native)

@@ -70,7 +70,7 @@ std::unique_ptr<Kernel> bind_narrow(const Call& call, Bind bind,
   bool missing = false;
   auto widen = [&](Tensor& wide, std::vector<Narrow::Operand>& operands, bool forth) {
     Narrow::Operand operand;
-    missing |= wide.blocked;
+    missing |= wide.blocked || (forth && wide.dtype == DType::f32);  // mixed: NumPy knows who widens whom
     if (is_narrow(wide.dtype)) {
       const Tensor narrow = wide;
       wide.dtype = DType::f32;

@@ -35,7 +35,9 @@ constexpr microseconds SPIN{100};              // how long a worker looks out fo
 constexpr microseconds SPIN_IN_PROGRAM{1000};  // the same while a program runs, which may do one step on one thread
 constexpr microseconds PATIENCE{60};           // how long a caller that has nothing left to do looks out before it sleeps
 constexpr microseconds GAP{300};               // a thread to which this long a moment passes has been off its CPU
-constexpr microseconds REST{2000}, LONGEST_REST{64000}, FORGIVEN{500000};
+// A worker that was stopped with a piece of work in hand costs its caller some milliseconds. When that happens more often than
+// OFTEN the others do better without it: it rests, longer each time.
+constexpr microseconds OFTEN{20000}, REST{2000}, LONGEST_REST{200000};
 
 void pause() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -222,7 +224,7 @@ class Workers {
     Thread& me = threads_[id];
     long switches = preempted();
     auto rest = REST;
-    Clock::time_point rested;
+    Clock::time_point resumed;  // since then no one had to wait for this thread
     for (std::uint32_t seen = 1;;) {
       const std::uint32_t job = next_job(id, seen);
       const Fn fn = fn_.load(std::memory_order_acquire);
@@ -238,14 +240,17 @@ class Workers {
       me.busy.store(false, std::memory_order_relaxed);
       if (!me.late.load(std::memory_order_relaxed)) continue;
       me.late.store(false, std::memory_order_relaxed);
-      // Kept others waiting: if because another process has this CPU, then leave the work to those who have one for a
-      // while. Half the speed is better than to be stopped again and again with a piece that everyone waits for.
-      const long now = preempted();
-      if (now == switches) continue;
-      switches = now;
-      rest = Clock::now() - rested > FORGIVEN ? REST : std::min(2 * rest, LONGEST_REST);
-      std::this_thread::sleep_for(rest);
-      rested = Clock::now();
+      // Others had to wait for this one: because another process has this CPU?
+      const long now_preempted = preempted();
+      if (now_preempted == switches) continue;
+      switches = now_preempted;
+      if (Clock::now() - resumed < OFTEN) {
+        std::this_thread::sleep_for(rest);
+        rest = std::min(2 * rest, LONGEST_REST);
+      } else {
+        rest = REST;
+      }
+      resumed = Clock::now();
     }
   }
 

@@ -29,7 +29,11 @@ bool Shape::read(const Attrs& attrs, const Tensor& data, const Tensor& result, b
       for (std::size_t i = 3 - rank; i < 3; ++i)
         pad[i] = ((out[i] - 1) * stride[i] + dilate[i] * (kernel[i] - 1) + 1 - in[i] + 1) / 2;
   }
-  return true;
+  // Positions are kept in 32 bits.
+  Index reached = channels;
+  for (int i = 0; i < 3; ++i)
+    reached *= std::max(in[i] + 2 * pad[i], (out[i] - 1) * stride[i] + dilate[i] * kernel[i]) + stride[i];
+  return std::max(reached, filters * volume(out)) < Index{1} << 30;
 }
 
 Layout::Layout(const Three& size, const std::vector<Windows>& readers) : size(size), whole(size) {

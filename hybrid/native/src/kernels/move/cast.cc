@@ -61,42 +61,41 @@ class Cast : public Kernel {
   std::int64_t count_;
 };
 
-// f(T{}) with the type of a dtype that C++ has; nothing for others
-template <class F>
-std::unique_ptr<Kernel> by_type(DType dtype, F&& f) {
-  switch (dtype) {
+template <class From, class To>
+std::unique_ptr<Kernel> make(std::int64_t count) {
+  return std::make_unique<Cast<From, To>>(count);
+}
+
+// What is met in models; NumPy has the others.
+template <class From>
+std::unique_ptr<Kernel> to_number(DType to, std::int64_t count) {
+  switch (to) {
     case DType::f32:
-      return f(float{});
+      return make<From, float>(count);
     case DType::f64:
-      return f(double{});
-    case DType::i8:
-      return f(std::int8_t{});
-    case DType::u8:
-      return f(std::uint8_t{});
+      return make<From, double>(count);
     case DType::i32:
-      return f(std::int32_t{});
+      return make<From, std::int32_t>(count);
     case DType::i64:
-      return f(std::int64_t{});
-    case DType::b1:
-      return f(bool{});
+      return make<From, std::int64_t>(count);
     default:
       return nullptr;
   }
 }
 
 std::unique_ptr<Kernel> to_half(DType to, std::int64_t count) {
-  if (to == DType::bf16) return std::make_unique<Cast<float, Bfloat16>>(count);
+  if (to == DType::bf16) return make<float, Bfloat16>(count);
 #ifdef __FLT16_MAX__
-  return std::make_unique<Cast<float, _Float16>>(count);
+  return make<float, _Float16>(count);
 #else
   return nullptr;
 #endif
 }
 
 std::unique_ptr<Kernel> from_half(DType from, std::int64_t count) {
-  if (from == DType::bf16) return std::make_unique<Cast<Bfloat16, float>>(count);
+  if (from == DType::bf16) return make<Bfloat16, float>(count);
 #ifdef __FLT16_MAX__
-  return std::make_unique<Cast<_Float16, float>>(count);
+  return make<_Float16, float>(count);
 #else
   return nullptr;
 #endif
@@ -112,10 +111,27 @@ std::unique_ptr<Kernel> bind_cast(const Call& call) {
   const std::int64_t count = call.in[0].size();
   if (half(to)) return from == DType::f32 ? to_half(to, count) : nullptr;
   if (half(from)) return to == DType::f32 ? from_half(from, count) : nullptr;
-  return by_type(from, [&](auto f) {
-    return by_type(to,
-                   [&](auto t) -> std::unique_ptr<Kernel> { return std::make_unique<Cast<decltype(f), decltype(t)>>(count); });
-  });
+  if (from == DType::f32 && to == DType::i8) return make<float, std::int8_t>(count);
+  if (from == DType::f32 && to == DType::u8) return make<float, std::uint8_t>(count);
+  if (from == DType::f32 && to == DType::b1) return make<float, bool>(count);
+  switch (from) {
+    case DType::f32:
+      return to_number<float>(to, count);
+    case DType::f64:
+      return to_number<double>(to, count);
+    case DType::i32:
+      return to_number<std::int32_t>(to, count);
+    case DType::i64:
+      return to_number<std::int64_t>(to, count);
+    case DType::i8:
+      return to == DType::f32 ? make<std::int8_t, float>(count) : nullptr;
+    case DType::u8:
+      return to == DType::f32 ? make<std::uint8_t, float>(count) : nullptr;
+    case DType::b1:
+      return to == DType::f32 ? make<bool, float>(count) : nullptr;
+    default:
+      return nullptr;
+  }
 }
 
 }  // namespace gluonnx

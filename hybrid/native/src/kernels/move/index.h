@@ -1,9 +1,6 @@
 // Positions that are data: indices and lengths, of whatever dtype.
 #pragma once
 
-#include <cmath>
-#include <limits>
-
 #include "move.h"
 
 namespace gluonnx {
@@ -15,37 +12,8 @@ class Positions {
  public:
   explicit Positions(DType dtype) : dtype_(dtype) {}
 
-  static bool can(DType dtype) {
-    switch (dtype) {
-      case DType::f32:
-      case DType::f64:
-      case DType::i32:
-      case DType::i64:
-      case DType::i8:
-      case DType::u8:
-      case DType::b1:
-        return true;
-      default:
-        return false;
-    }
-  }
-
-  void read(const void* from, std::int64_t first, std::int64_t count, std::int64_t* to) const {
-    switch (dtype_) {
-      case DType::f32:
-        return copy(static_cast<const float*>(from) + first, count, to);
-      case DType::f64:
-        return copy(static_cast<const double*>(from) + first, count, to);
-      case DType::i32:
-        return copy(static_cast<const std::int32_t*>(from) + first, count, to);
-      case DType::i64:
-        return copy(static_cast<const std::int64_t*>(from) + first, count, to);
-      case DType::i8:
-        return copy(static_cast<const std::int8_t*>(from) + first, count, to);
-      default:
-        return copy(static_cast<const std::uint8_t*>(from) + first, count, to);
-    }
-  }
+  static bool can(DType dtype);
+  void read(const void* from, std::int64_t first, std::int64_t count, std::int64_t* to) const;
 
   // f(number, position) for positions [begin, end), moved inside an axis of `size`; `ahead` is told of those to come
   template <class F, class G>
@@ -75,19 +43,6 @@ class Positions {
   }
 
  private:
-  template <class T>
-  static void copy(const T* from, std::int64_t count, std::int64_t* to) {
-    for (std::int64_t i = 0; i < count; ++i) {
-      if constexpr (std::is_floating_point_v<T>) {
-        constexpr T limit = static_cast<T>(9223372036854775808.0);
-        to[i] =
-            from[i] > -limit && from[i] < limit ? static_cast<std::int64_t>(from[i]) : std::numeric_limits<std::int64_t>::min();
-      } else {
-        to[i] = static_cast<std::int64_t>(from[i]);
-      }
-    }
-  }
-
   DType dtype_;
 };
 

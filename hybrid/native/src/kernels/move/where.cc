@@ -90,12 +90,6 @@ std::unique_ptr<Kernel> where(const Call& call, bool rows) {
   switch (call.in[0].dtype) {
     case DType::f32:
       return by_element<float>(call, rows);
-    case DType::f64:
-      return by_element<double>(call, rows);
-    case DType::i32:
-      return by_element<std::int32_t>(call, rows);
-    case DType::i64:
-      return by_element<std::int64_t>(call, rows);
     case DType::i8:
     case DType::u8:
     case DType::b1:

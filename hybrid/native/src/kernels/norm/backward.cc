@@ -1,4 +1,6 @@
-// What data, gamma and beta of the normalizations get (hybrid/ops/normalization_backward.py has the formulas).
+// What data, gamma and beta of the normalizations get (hybrid/ops/normalization_backward.py has the formulas). Compiled without
+// contraction to fused multiply-add: a head minus the mean of all heads is to be 0 where there is one, and is not when the
+// one is rounded and the other is not.
 #include "channels.h"
 
 namespace gluonnx {
@@ -70,8 +72,8 @@ class BatchBackward : public Kernel {
                        dbeta[c] = static_cast<float>(total);
                        dgamma[c] = common_.fix_gamma ? 0.f : static_cast<float>(product);
                        slope[c] = static_cast<float>(g);
-                       by_h[c] = constant_ ? 0.f : static_cast<float>(g * product / count);
-                       level[c] = constant_ ? 0.f : static_cast<float>(g * total / count);
+                       by_h[c] = constant_ ? 0.f : static_cast<float>(product / count);
+                       level[c] = constant_ ? 0.f : static_cast<float>(total / count);
                      });
                  if (narrow_) {
                    spread(shape_, begin, end, slope, columns + 2 * wide);
@@ -88,11 +90,11 @@ class BatchBackward : public Kernel {
                        shape_, begin, end,
                        [&](std::int64_t at, auto k, std::int64_t c) {
                          Reg h = (get(x + at, k) - means[c]) * rstd[c];
-                         put(dx + at, get(dy + at, k) * slope[c] - level[c] - h * by_h[c], k);
+                         put(dx + at, ((get(dy + at, k) - level[c]) - h * by_h[c]) * slope[c], k);
                        },
                        [&](std::int64_t at, auto k, std::int64_t j) {
                          Reg h = (get(x + at, k) - get(m + j, k)) * get(r + j, k);
-                         put(dx + at, get(dy + at, k) * get(a + j, k) - get(d + j, k) - h * get(b + j, k), k);
+                         put(dx + at, ((get(dy + at, k) - get(d + j, k)) - h * get(b + j, k)) * get(a + j, k), k);
                        });
                });
     if (moves_) move(run, means, third);
@@ -180,10 +182,10 @@ class RowBackward : public Kernel {
       put(sums + n_ + i, get(sums + n_ + i, k) + head, k);
       return slope(i, k) * h;
     });
-    const float level = static_cast<float>(total / count * rstd), by_h = static_cast<float>(product / count * rstd);
+    const float level = static_cast<float>(total / count), by_h = static_cast<float>(product / count);
     each_vector(n_, [&](std::int64_t i, auto k) {
       Reg h = (get(x + i, k) - mean) * rstd;
-      put(dx + i, slope(i, k) * rstd - level - h * by_h, k);
+      put(dx + i, ((slope(i, k) - level) - h * by_h) * rstd, k);
     });
   }
 
@@ -194,11 +196,10 @@ class RowBackward : public Kernel {
         sum_over(n_, [&](std::int64_t i, auto k) { return get(dy + i, k) * ((get(x + i, k) - mean) * rstd); });
     sums[0] = static_cast<float>(product);
     sums[1] = static_cast<float>(total);
-    const float slope = gamma * rstd, level = static_cast<float>(total / count * slope);
-    const float by_h = static_cast<float>(product / count * slope);
+    const float slope = gamma * rstd, level = static_cast<float>(total / count), by_h = static_cast<float>(product / count);
     each_vector(n_, [&](std::int64_t i, auto k) {
       Reg h = (get(x + i, k) - mean) * rstd;
-      put(dx + i, get(dy + i, k) * slope - level - h * by_h, k);
+      put(dx + i, ((get(dy + i, k) - level) - h * by_h) * slope, k);
     });
   }
 
