@@ -190,7 +190,8 @@ class CachedOp:
         """What does such calls faster from now on, if anything can.
 
         args: those of a call that has been made, of which the one at ``position`` is the next call's to give; holders: of the
-        others, objects that have them as ``_data``, for as long as they are the same. Such calls run in the caller, however long."""
+        others, objects that have them as ``_data``, for as long as they are the same. Such calls run in the caller,
+        however long."""
         program = self._programs.get(False)
         if program is None or STATE.recording or STATE.training or self.random or len(self.graph.outputs) != 1:
             return None

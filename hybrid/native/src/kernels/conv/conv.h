@@ -120,7 +120,7 @@ struct Padding {
 
 // Memory to fetch into the second-level cache while a sum is computed, because what is needed next and lies beyond comes at the
 // pace at which it is asked for. Four streams, of which each plane of input fetches one on: `step` elements for each weight
-// vector, and `jump` more between planes.
+// vector, and `jump` more between planes. A microkernel moves the streams on.
 struct Ahead {
   const float* at[4];
   Index step, jump;

@@ -1,6 +1,4 @@
 // The operator _fused_conv: convolution of blocked data with bias, residual, leaky slope and limits.
-#include <optional>
-
 #include "conv.h"
 
 namespace gluonnx {

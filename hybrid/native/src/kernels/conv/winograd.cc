@@ -1,8 +1,8 @@
 // Winograd's minimal filtering F(SIZE x SIZE, 3 x 3): tiles of input and the kernels go over to sums of products at points.
 //
-// F(4,3) with the usual points 0, 1, -1, 2, -2 and infinity loses two digits more than direct convolution. With 1 / sqrt 2 and
-// sqrt 2 instead of 1 and 2 it loses less than half a digit, at the same number of operations: the matrices are better
-// conditioned when the points lie about the unit circle (see the error bounds of Barabasz et al., ACM TOMS 46, 2020).
+// F(4,3) with the usual points 0, 1, -1, 2, -2 and infinity loses about a digit more than direct convolution. With 1 / sqrt 2
+// and sqrt 2 instead of 1 and 2 it loses a third of one, at the same number of operations: the matrices are better conditioned
+// when the points lie about the unit circle (see the error bounds of Barabasz et al., ACM TOMS 46, 2020).
 
 #include "conv.h"
 
