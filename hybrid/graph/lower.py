@@ -83,8 +83,6 @@ def lower(
 def _check(entry: Entry, spec: Spec) -> None:
     if not is_known(spec.shape) or spec.dtype is None or spec.dtype.hasobject:
         raise Unsuited(f"{entry.name}: shape or dtype is not known before it runs")
-    if entry.node.op is not None and entry.node.op.data_decides:
-        raise Unsuited(f"{entry.node.name}: the values of its inputs decide its shape")
 
 
 class _Storage:
