@@ -58,7 +58,8 @@ class Bench:
     def __init__(self, options: argparse.Namespace):
         self.options = options
         self.cache = Path(options.cache) if options.cache else folder()
-        self.scratch = Path(tempfile.mkdtemp(prefix="gluonnx-bench-"))
+        self.folder = tempfile.TemporaryDirectory(prefix="gluonnx-bench-")
+        self.scratch = Path(self.folder.name)
         self.wrong: list[str] = []
 
     def chosen(self) -> list[Network]:
@@ -369,6 +370,7 @@ def main() -> int:
         if section in ("networks", "busy"):
             for row in means(rows):
                 show(section, row)
+    bench.folder.cleanup()
     for text in bench.wrong:
         print(f"wrong: {text}", file=sys.stderr)
     return 1 if bench.wrong else 0

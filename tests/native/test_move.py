@@ -19,8 +19,8 @@ def numbers(*shape, dtype="float32", seed=0):
     return values.astype(dtype)
 
 
-def same(name, arrays, *, halo=(0, 0), threads=(1, 2), lanes=None, **attrs):
-    """Hold the kernel against NumPy, bit for bit. lanes: how many channels of a blocked result mean anything."""
+def same(name, arrays, *, halo=(0, 0), threads=(1, 2), **attrs):
+    """Hold the kernel against NumPy, bit for bit."""
     op = lookup(name).bind(**attrs)
     for count in threads:
         native.set_num_threads(count)

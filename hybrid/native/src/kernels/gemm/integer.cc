@@ -3,6 +3,7 @@
 // Zero points are taken away when operands are packed, which makes 16-bit numbers of them; two of these, neighbours along K,
 // lie in each 32-bit element, because processors add up two products at a time.
 #include <cmath>
+#include <limits>
 
 #include "../../base/math.h"
 #include "gemm.h"
@@ -99,6 +100,8 @@ class Integer : public Kernel {
     packed_.resize(panels_ * WIDTH * pairs_);
     pack_b(bytes(in, in_.b, b_type_, in_.b_zero, b_zeros_), reinterpret_cast<std::int32_t*>(packed_.data()), pool);
   }
+
+  bool reads(int input) const override { return !(constant_ && input == in_.b); }
 
   void run(const Run& run) const override {
     if (!s_.m || !s_.n) return;

@@ -210,8 +210,7 @@ class RowBackward : public Kernel {
 
 std::unique_ptr<Kernel> bind_backward(const Call& call, double momentum) {
   const Attrs& attrs = call.attrs;
-  for (const auto& t : call.in)
-    if (t.dtype != DType::f32) return nullptr;
+  if (!all_float(call)) return nullptr;
   const auto& shape = call.in[1].shape;
   const std::string& over = attrs.text("over");
   const std::int64_t groups = attrs.integer("groups"), axis = attrs.integer("axis");

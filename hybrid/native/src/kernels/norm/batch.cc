@@ -84,8 +84,7 @@ class BatchNorm : public Kernel {
 };
 
 std::unique_ptr<Kernel> bind_batch(const Call& call, std::int64_t axis, bool plain_variance, bool relu) {
-  for (const auto& t : call.in)
-    if (t.dtype != DType::f32) return nullptr;
+  if (!all_float(call)) return nullptr;
   return std::make_unique<BatchNorm>(call, axis, plain_variance, relu);
 }
 

@@ -7,7 +7,6 @@ namespace gluonnx {
 
 // Shorter rows than this are seen as columns: (before, size, after) as (before, size * after).
 constexpr std::int64_t NARROW = 16;
-constexpr std::int64_t COLUMNS = 256;  // taken at a time: their sums stay in the first cache
 
 // Adds up two functions of the elements of channels [begin, end) and gives done(channel, sum, other) for each.
 // f(at, k, channel) -> std::pair<Reg, Reg> for k elements from offset `at`, all of that channel, or, when narrow, columns

@@ -11,6 +11,15 @@
 
 namespace gluonnx {
 
+// Columns that are taken at a time where sums go across rows: what they gather stays in the first cache.
+constexpr std::int64_t COLUMNS = 256;
+
+inline bool all_float(const Call& call) {
+  for (const auto& t : call.in)
+    if (t.dtype != DType::f32) return false;
+  return true;
+}
+
 // A tensor around one axis: (before, size, after).
 struct Around {
   std::int64_t before = 1, size = 1, after = 1;

@@ -45,8 +45,6 @@ class RowNorm : public Kernel {
   }
 };
 
-constexpr std::int64_t COLUMNS = 256;  // taken at a time: their sums stay in the first cache
-
 // LayerNorm over an axis with others behind it.
 class ColumnNorm : public Kernel {
  public:
@@ -109,12 +107,6 @@ class ColumnNorm : public Kernel {
   Around shape_;
   float eps_;
 };
-
-bool all_float(const Call& call) {
-  for (const auto& t : call.in)
-    if (t.dtype != DType::f32) return false;
-  return true;
-}
 
 }  // namespace
 

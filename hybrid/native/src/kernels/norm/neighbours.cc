@@ -4,8 +4,6 @@
 namespace gluonnx {
 namespace {
 
-constexpr std::int64_t COLUMNS = 256;
-
 class L2Normalization : public Kernel {
  public:
   L2Normalization(const Call& call, const std::string& mode) : shape_(call.in[0].shape, 1) {

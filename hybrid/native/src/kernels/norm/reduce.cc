@@ -10,7 +10,6 @@
 namespace gluonnx {
 namespace {
 
-constexpr std::int64_t COLUMNS = 256;   // of a part: their results stay in the first cache
 constexpr std::int64_t RUN = 1 << 16;   // a longer run of elements is cut into several
 constexpr std::int64_t PART = 1 << 16;  // elements that a part has about
 

@@ -6,8 +6,6 @@
 namespace gluonnx {
 namespace {
 
-constexpr std::int64_t COLUMNS = 256;  // taken at a time: their maxima and sums stay in the first cache
-
 class Softmax : public Kernel {
  public:
   // of data / divisor

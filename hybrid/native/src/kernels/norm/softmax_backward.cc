@@ -4,8 +4,6 @@
 namespace gluonnx {
 namespace {
 
-constexpr std::int64_t COLUMNS = 256;  // taken at a time: their sums stay in the first cache
-
 // y (dy - sum of dy y), or dy - exp(y) sum of dy, along one axis.
 class SoftmaxBackward : public Kernel {
  public:
@@ -172,12 +170,6 @@ class SoftmaxOutputBackward : public Kernel {
   double scale_, count_ = 1;
   float ignore_, elsewhere_, there_;
 };
-
-bool all_float(const Call& call) {
-  for (const auto& t : call.in)
-    if (t.dtype != DType::f32) return false;
-  return true;
-}
 
 }  // namespace
 

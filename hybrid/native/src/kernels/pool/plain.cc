@@ -217,7 +217,7 @@ std::unique_ptr<Kernel> make(const Call& call, const std::vector<Windows>& axes,
   const std::int64_t planes = in.shape[0] * in.shape[1], volume = axes[0].size * axes[1].size * axes[2].size;
   const bool whole = axes[0].steps * axes[1].steps * axes[2].steps == 1;
   // rows that hardly fill a register or two are better taken across images
-  if (!whole && planes >= BLOCK / 2 && axes[2].size <= 64 && volume * BLOCK * sizeof(float) <= LARGEST)
+  if ((!whole || volume <= 256) && planes >= BLOCK / 2 && axes[2].size <= 64 && volume * BLOCK * sizeof(float) <= LARGEST)
     return std::make_unique<LanesPool<FOLD, POWER>>(planes, axes, mean, call.threads);
   return std::make_unique<PlainPool<FOLD, POWER>>(planes, axes, mean, call.threads);
 }
