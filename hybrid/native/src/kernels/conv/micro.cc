@@ -97,6 +97,8 @@ Micro pick_step(int rows, int pixels, Index step) {
       return pick_rows<BLOCKS, 1>(rows, pixels);
     case 2:
       return pick_rows<BLOCKS, 2>(rows, pixels);
+    case 4:  // the first convolution of AlexNet and its kin
+      return pick_rows<BLOCKS, 4>(rows, pixels);
     default:
       return pick_rows<BLOCKS, 0>(rows, pixels);
   }
@@ -111,6 +113,8 @@ Micro micro_for(int blocks, int rows, int pixels, Index step) {
   return pick_step<1>(rows, pixels, step);
 }
 
-int widest(Index step) { return step == BLOCK || step == 2 * BLOCK || step == 1 || step == 2 ? PIXELS : std::min(PIXELS, 4); }
+int widest(Index step) {
+  return step == BLOCK || step == 2 * BLOCK || step == 1 || step == 2 || step == 4 ? PIXELS : std::min(PIXELS, 4);
+}
 
 }  // namespace gluonnx::conv
