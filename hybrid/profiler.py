@@ -1,7 +1,9 @@
 """How long operators take: ``mx.profiler``. ``dump`` writes a trace for chrome://tracing, ``dumps`` gives a table.
 
 While the profiler runs, ``compute`` of every operator is timed, in whichever thread it runs; while it does not, nothing costs
-anything. Memory and calls of an interface between languages, which MXNet can record too, are not: there is no such interface.
+anything. Operators run one by one then, as NumPy computes them, under the names that the model has: what the compiled part makes
+of a network, and how long each of its steps takes, ``gluonnx bench --profile`` says. Memory and calls of an interface between
+languages, which MXNet can record too, are not: there is no such interface.
 """
 
 from __future__ import annotations

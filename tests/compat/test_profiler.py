@@ -51,7 +51,9 @@ def test_graphs_that_ran_before_are_timed_too() -> None:
     profiler.set_state("run")
     during = [net(x).asnumpy() for _ in range(2)][-1]
     profiler.set_state("stop")
-    assert np.array_equal(before, during) and np.array_equal(before, net(x).asnumpy())
+    assert np.array_equal(before, net(x).asnumpy())
+    # recorded operators run one by one, as NumPy computes them
+    np.testing.assert_allclose(during, before, rtol=0, atol=4 * np.finfo(np.float32).eps * np.abs(before).max())
     assert counts() == {"operator": {"FullyConnected": 4, "Activation": 2}}
 
 
