@@ -126,7 +126,7 @@ class NativeEngine:
             if node.op is not None:
                 yield from ((e, inference.spec(e)) for e in (Entry(node, i) for i in range(len(node.outputs))))
 
-    def kernels_at_fault(self, feeds: Mapping[str, np.ndarray], tolerance: Tolerance) -> str | None:
+    def kernels_at_fault(self, feeds: Mapping[str, np.ndarray], tolerance: Tolerance | None) -> str | None:
         """What to say when the compiled kernels give other outputs than NumPy does; None when they do not."""
         complete = self.complete(feeds)
         by_numpy = Program(self.graph, self.model.params, native=False).run(complete)

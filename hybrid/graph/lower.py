@@ -109,7 +109,7 @@ class _Tensor:
         """What this is a part of, by renaming or concatenation,"""
         self.offset = 0
         """and how many blocks of channels come before it there."""
-        self.halo = (0, 0)
+        self.halo: tuple[int, int] = (0, 0)
         self.plain = not blocked
         """Whether somebody reads it as memory without gaps, so that it can have no halo."""
 
@@ -175,12 +175,12 @@ class Lowered:
         sources = [*self._fixed, *needed]
         self._watched = tuple(dict.fromkeys(place_of[n] for n in sources if n in place_of))
         self._seen: list[int] | None = None
-        self._held: list[np.ndarray] = []
+        self._held: list[np.ndarray | None] = []
         self._refreshing = threading.Lock()
         build = _Build(main, inference, given, self._fixed, training)
         self._hosts, self._rows, self._copies = build.hosts, build.rows, build.copies
         specs = list(map(inference.spec, main.outputs))
-        self.outputs = tuple((s.shape, s.dtype) for s in specs)
+        self.outputs: tuple[tuple[Any, Any], ...] = tuple((s.shape, s.dtype) for s in specs)
         self._makers = [(native.empty if _is_large(*s) else np.empty, *s) for s in self.outputs]
         self._odd_inputs = tuple(i for i, n in enumerate(given) if build.dtype_of[n].kind == "V")
         self._odd_outputs = any(s.dtype is not None and s.dtype.kind == "V" for s in specs)
@@ -367,7 +367,7 @@ class _Build:
                 root, _ = self.tensor(node.inputs[0]).root()
                 if root.storage.kind != ARENA:  # type: ignore[union-attr]
                     continue
-                h, w = (p if p <= WIDEST else 0 for p in node.op.pad)
+                h, w = (int(p) if p <= WIDEST else 0 for p in node.op.pad)
                 root.halo = (max(root.halo[0], h), max(root.halo[1], w))
         for tensor in self.of.values():
             root, _ = tensor.root()

@@ -177,7 +177,8 @@ class Update(Writer):
         known = next((n for n, r in updating.RULES.items() if r.meaning is getattr(type(self), "rule", None)), None)
         if known is None or self.inputs != ("weight", "grad", *updating.RULES[known].states):
             return False
-        return updating.update(known, self, [updating.Step(self.lr, self.wd, arrays, *outs)])
+        step = updating.Step(self.lr, self.wd, arrays, *outs)  # type: ignore[attr-defined]
+        return updating.update(known, self, [step])
 
     @classmethod
     def examples(cls, make):

@@ -87,7 +87,7 @@ class MultiUpdate(Writer):
 
     def rates(self, i, tail):
         """lr and wd of weight i."""
-        return self.lrs[i], self.wds[i]
+        return self.lrs[i], self.wds[i]  # type: ignore[attr-defined]
 
     def in_place(self, arrays, outs):
         if not self.rule or self.block != ("weight", "grad", *updating.RULES[self.rule].states):
