@@ -306,21 +306,4 @@ GX_INLINE Reg turned(Reg x, int quarters) {
 GX_INLINE Reg sin(Reg x) { return x == 0.f ? x : turned(x, 0); }
 GX_INLINE Reg cos(Reg x) { return turned(x, 1); }
 
-// The same on blocks of sixteen.
-template <class F>
-GX_INLINE Block each(Block b, F f) {
-#pragma GCC unroll 4
-  GX_EACH b.r[i] = f(b.r[i]);
-  return b;
-}
-GX_INLINE Block exp(Block b) {
-  return each(b, [](Reg r) __attribute__((always_inline)) { return exp(r); });
-}
-GX_INLINE Block tanh(Block b) {
-  return each(b, [](Reg r) __attribute__((always_inline)) { return tanh(r); });
-}
-GX_INLINE Block sigmoid(Block b) {
-  return each(b, [](Reg r) __attribute__((always_inline)) { return sigmoid(r); });
-}
-
 }  // namespace gluonnx
