@@ -306,4 +306,12 @@ GX_INLINE Reg turned(Reg x, int quarters) {
 GX_INLINE Reg sin(Reg x) { return x == 0.f ? x : turned(x, 0); }
 GX_INLINE Reg cos(Reg x) { return turned(x, 1); }
 
+// The same on a block of sixteen.
+template <class F>
+GX_INLINE Block each(Block b, F f) {
+#pragma GCC unroll 4
+  GX_EACH b.r[i] = f(b.r[i]);
+  return b;
+}
+
 }  // namespace gluonnx
