@@ -28,7 +28,7 @@ _core, problem = _load()
 
 
 def _library(name: str) -> Path:
-    """The file of a level's kernels: beside the module, which an editable installation has elsewhere than this file."""
+    """The file of a level's kernels: beside the module."""
     return Path(str(getattr(_core, "__file__", __file__))).with_name(
         f"_kernels_{name}{'.dll' if sys.platform == 'win32' else '.so'}"
     )
