@@ -313,6 +313,8 @@ def launch(
         for y, result in zip(made, _run_once(program, prepared, [x._settled() for x in args], rng, args)):
             y._settle(result)
 
+    if lowered is None:
+        native.mention()
     size = sum(math.prod(s.shape) * s.dtype.itemsize for s in prepared.outputs)  # type: ignore[arg-type,union-attr]
     ENGINE.push(run, [x._shared_var() for x in args], [y._shared_var() for y in (*made, *written)], size)
     return made
