@@ -229,6 +229,7 @@ class Express:
         "_generation",
         "_held",
         "_holders",
+        "_make",
         "_out",
         "_run",
         "_shape",
@@ -241,8 +242,7 @@ class Express:
         memory = x._values
         self._shape, self._dtype, self._ctx = memory.shape, memory.dtype, x._ctx
         self._run = lowered.core.run_one
-        ((shape, dtype),) = lowered.outputs
-        self._out = shape, dtype
+        ((self._make, *self._out),) = lowered.makers
         self._vars = [a._shared_var() for a in others]
         self._versions = [v.version for v in self._vars]
         self._holders = holders
@@ -272,7 +272,7 @@ class Express:
             or executor.watched()
         ):
             return None
-        out = _EMPTY(*self._out)
+        out = self._make(*self._out)
         self._run(memory, out)
         made = _NEW(NDArray)
         made._memory, made._ctx = out, self._ctx
@@ -280,7 +280,7 @@ class Express:
         return made
 
 
-_EMPTY, _NEW = np.empty, object.__new__
+_NEW = object.__new__
 
 
 def launch(

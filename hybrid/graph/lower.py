@@ -181,7 +181,7 @@ class Lowered:
         self._hosts, self._rows, self._copies = build.hosts, build.rows, build.copies
         specs = list(map(inference.spec, main.outputs))
         self.outputs: tuple[tuple[Any, Any], ...] = tuple((s.shape, s.dtype) for s in specs)
-        self._makers = [(native.empty if _is_large(*s) else np.empty, *s) for s in self.outputs]
+        self.makers = [(native.empty if _is_large(*s) else np.empty, *s) for s in self.outputs]
         self._odd_inputs = tuple(i for i, n in enumerate(given) if build.dtype_of[n].kind == "V")
         self._odd_outputs = any(s.dtype is not None and s.dtype.kind == "V" for s in specs)
         counts = len(given), len(main.outputs) - len(build.copies), len(self._fixed)
@@ -234,7 +234,7 @@ class Lowered:
             state = [state[i] for i in self._watched]
             if state != self._seen:
                 self._refresh(arrays, state)
-        outs = [make(shape, dtype) for make, shape, dtype in self._makers]
+        outs = [make(shape, dtype) for make, shape, dtype in self.makers]
         targets = [o for i, o in enumerate(outs) if i not in self._copies] if self._copies else outs
         inputs = [_settled(arrays[i]) for i in self._inputs]
         for i in self._odd_inputs:

@@ -1,7 +1,6 @@
 """Chains of element-wise operators against NumPy: every word, every way of broadcasting, layouts, limits of float32."""
 
 import itertools
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -18,23 +17,6 @@ SPECIAL = np.array(
     [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, np.inf, -np.inf, np.nan, 1e-40, -1e-40, 3e38, -3e38, 88.9, -104.5],
     np.float32,
 )  # fmt: skip
-
-
-@pytest.fixture(params=native.LEVELS or (None,))
-def level(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Each CPU level in turn."""
-    before = native.use(request.param)
-    yield request.param
-    native.use(before)
-
-
-@pytest.fixture(params=(1, 2))
-def threads(request: pytest.FixtureRequest) -> Iterator[int]:
-    """One thread and two."""
-    before = native.threads()
-    native.set_num_threads(request.param)
-    yield request.param
-    native.set_num_threads(before)
 
 
 def chain(code: str, count: int):

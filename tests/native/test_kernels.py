@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -16,14 +16,6 @@ from tests.table.goldens import cases
 pytestmark = pytest.mark.skipif(not native.LEVELS, reason="there is no compiled part")
 
 NAMES = {name for name, _ in native.kernels()}
-
-
-@pytest.fixture(params=native.LEVELS)
-def level(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Each CPU level in turn."""
-    before = native.use(request.param)
-    yield request.param
-    native.use(before)
 
 
 def agree(op: Op, arrays: Sequence[np.ndarray]) -> bool:

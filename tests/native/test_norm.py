@@ -1,6 +1,6 @@
 """Softmax, normalizations and reductions against NumPy and against float64."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,23 +16,6 @@ pytestmark = [
 ]
 
 EPSILON = float(np.finfo(np.float32).eps)
-
-
-@pytest.fixture(params=native.LEVELS or (None,))
-def level(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Each CPU level in turn."""
-    before = native.use(request.param)
-    yield request.param
-    native.use(before)
-
-
-@pytest.fixture(params=(1, 2))
-def threads(request: pytest.FixtureRequest) -> Iterator[int]:
-    """One thread and two."""
-    before = native.threads()
-    native.set_num_threads(request.param)
-    yield request.param
-    native.set_num_threads(before)
 
 
 def exactly(op: Any, arrays: Sequence[np.ndarray], **keywords: Any) -> tuple[np.ndarray, ...]:
