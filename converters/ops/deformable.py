@@ -1,9 +1,15 @@
-"""Convolutions at moved points as DeformConv, which fades to zeros around the image as the modulated one does."""
+"""Convolutions at moved points: as DeformConv where that says it (it fades to zeros around the image, as the modulated one does),
+else as a matrix product of samples that are gathered pixel by pixel."""
+
+import math
+
+import numpy as np
 
 from hybrid.shapes import is_known
 
-from ..registry import from_onnx, not_exported, to_onnx
+from ..registry import from_onnx, to_onnx
 from .convolution import in_networks, padded
+from .sampling import interpolated, neighbours, pixels, product
 
 
 @to_onnx("_contrib_ModulatedDeformableConvolution", since=19)
@@ -23,10 +29,46 @@ def _(b, op, data, offset, mask, weight, bias=None):
     )
 
 
-not_exported(
-    "it keeps the last pixel's value beyond its centre, where ONNX's DeformConv fades to zero",
-    "_contrib_DeformableConvolution",
-)
+@to_onnx("_contrib_DeformableConvolution")
+def _(b, op, data, offset, weight, bias=None):
+    return _gathered(b, op, data, offset, None, weight, bias)
+
+
+@to_onnx("_contrib_ModulatedDeformableConvolution")
+def _(b, op, data, offset, mask, weight, bias=None):
+    return _gathered(b, op, data, offset, mask, weight, bias)
+
+
+def _gathered(b, op, data, offset, mask, weight, bias):
+    channels, groups, taps = data.dim(1), op.num_deformable_group, math.prod(op.kernel)
+    height, width = b.size(data, 2), b.size(data, 3)
+    steps = b.size(offset, 2), b.size(offset, 3)
+    moved = b.reshape(b.wide(offset), [0, groups, taps, 2, -1])
+    places = [
+        b.Add(b.Gather(moved, axis, axis=3), b.cast(_grid(b, op, axis, steps), moved.dtype)) for axis in (0, 1)
+    ]  # N, D, taps, H' W'
+    rows, columns = (neighbours(b, p, n, fades=op.modulated) for p, n in zip(places, (height, width)))
+    planes = product(b, b.size(data, 0), groups)
+    first = b.reshape(b.Mul(b.counting(planes), product(b, height, width)), [-1, groups, 1, 1])
+    samples = interpolated(b, pixels(b, b.wide(data), channels // groups), first, rows, columns, width)
+    if mask is not None:
+        samples = b.Mul(samples, b.reshape(b.wide(mask), [0, groups, taps, -1, 1]))
+    samples = b.transpose(samples, [0, 1, 4, 2, 3])  # N, D, C/D, taps, H' W'
+    samples = b.reshape(samples, b.dims(0, op.num_group, channels // op.num_group * taps, product(b, *steps)))
+    filters = b.reshape(b.wide(weight), [op.num_group, op.num_filter // op.num_group, -1])
+    y = b.reshape(b.MatMul(filters, samples), b.dims(0, op.num_filter, *steps))
+    return y if bias is None else b.Add(y, b.unsqueeze(b.wide(bias), [1, 2]))
+
+
+def _grid(b, op, axis, steps):
+    """Where the taps lie before they are moved, along one axis: (taps, H' W') whole numbers."""
+    tap = (np.arange(op.kernel[axis]) * op.dilations[axis] - op.pads[axis]).reshape([(-1, 1, 1, 1), (-1, 1, 1)][axis])
+    stride = op.strides[axis]
+    if all(isinstance(n, int) for n in steps):
+        step = (np.arange(steps[axis]) * stride).reshape([(-1, 1), (-1,)][axis])
+        return b.const(np.broadcast_to(tap + step, (*op.kernel, *steps)).reshape(math.prod(op.kernel), -1))
+    step = b.unsqueeze(b.Mul(b.counting(steps[axis]), stride), [1] if axis == 0 else [])
+    return b.reshape(b.Expand(b.Add(b.const(tap), step), b.dims(*op.kernel, *steps)), [math.prod(op.kernel), -1])
 
 
 @from_onnx("DeformConv", since=19)

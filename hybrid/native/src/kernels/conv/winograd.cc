@@ -97,7 +97,7 @@ int Winograd::best(const Shape& s) {
   if (s.batch * s.pixels() == 0) return 0;
   // Seconds of one core, from what was measured (AVX-512): sums of products, transforms of a tile and block, and weights from
   // beyond the second-level cache, which come while sums are computed. Other cores and several threads change these alike.
-  constexpr double SPEED = 160e9, BANDWIDTH = 10e9;
+  constexpr double SPEED = 160e9, BANDWIDTH = 14e9;
   const double in = blocks_of(s.channels), out = blocks_of(s.filters), depth = s.channels, width = out * BLOCK;
   auto cost = [&](double points, double tiles) {
     const double fewest = std::max(1.0, 4 / tiles);  // so many sums are needed to keep the multipliers busy

@@ -9,6 +9,7 @@ namespace {
 
 constexpr Index SLICE = 1024;  // of K, at most: WIDTH * SLICE floats of B are half of a second cache of 256 KB
 constexpr Index LEAST = 8 * HEIGHT, MOST = 18 * HEIGHT;  // rows of A that are packed at a time
+constexpr Index HALVED = 100 * 1000;                       // elements of B from which on two threads read it sooner than one
 constexpr Index ROOM = 512 * 1024;                       // floats that they may fill when they are more than LEAST
 
 Index divided_up(Index a, Index b) { return (a + b - 1) / b; }
@@ -128,7 +129,9 @@ void multiply_with(const Product& p, std::byte* scratch, const How& how) {
       });
     }
     const double seconds = std::max(2.0 * rows * s.n * s.k / 200e9, 4.0 * s.n * s.k / 40e9);
-    const Index wanted = chunks_worth(seconds, how.threads());
+    Index wanted = chunks_worth(seconds, how.threads());
+    // A row takes what reading B takes, and each thread has a second cache of its own to read it from.
+    if (s.m == 1 && wanted < how.threads() && s.n * s.k >= HALVED) wanted = how.threads();
     const Index across = std::min(wanted, panels), down = std::min(work.strips, divided_up(wanted, across));
     how.parallel(across * down, [&](Index chunk, int thread) {
       const Index i = chunk / down, j = chunk % down;
