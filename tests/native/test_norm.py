@@ -72,8 +72,23 @@ def test_softmax_of_the_infinite(level, name, axis):
     compare(lookup(name).bind(axis=axis), x)
 
 
-def test_softmax_with_lengths_is_numpys(level):
-    assert not Single(lookup("softmax").bind(use_length=True), (random(3, 5), np.int32([1, 2, 3]))).there
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+@pytest.mark.parametrize("temperature", [None, 0.7])
+def test_softmax_with_lengths(level, threads, dtype, temperature):
+    data = random(3, 7, 37)
+    data[..., 30:] = np.nan  # what does not count is not looked at
+    lengths = np.random.default_rng(0).integers(1, 31, (3, 7)).astype(dtype)
+    lengths[0, :3] = 0, -2, 1
+    op = lookup("softmax").bind(use_length=True, temperature=temperature)
+    compare(op, data, lengths, threads=threads)
+    data = np.nan_to_num(data)
+    lengths[1, 0] = 99
+    compare(op, data, lengths, threads=threads)
+
+
+def test_softmax_with_lengths_across_rows_is_numpys(level):
+    op = lookup("softmax").bind(use_length=True, axis=0)
+    assert not Single(op, (random(3, 5), np.int32([1, 2, 3, 3, 3]))).there
 
 
 @pytest.mark.parametrize("shape", [(4, 5), (2, 3, 4), (3, 17, 5, 6), (1, 1000), (0, 3), (2, 0, 3)])

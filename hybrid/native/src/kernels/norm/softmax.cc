@@ -8,8 +8,9 @@ namespace {
 
 class Softmax : public Kernel {
  public:
-  // of data / divisor
-  Softmax(Around shape, bool logarithm, float divisor, int threads) : shape_(shape), logarithm_(logarithm), divisor_(divisor) {
+  // of data / divisor; lengths: what the second operand, which says how many elements of a row count, holds
+  Softmax(Around shape, bool logarithm, float divisor, int threads, DType lengths = DType::f32)
+      : shape_(shape), logarithm_(logarithm), divisor_(divisor), lengths_(lengths) {
     how = shape.after == 1 ? "rows" : "columns";
     flops = 4.0 * static_cast<double>(shape.before * shape.size * shape.after);
   }
@@ -24,8 +25,10 @@ class Softmax : public Kernel {
         for (std::int64_t i = begin; i < end; ++i) {
           const float* from = x + i * shape_.size;
           float* to = y + i * shape_.size;
-          if (divisor_ == 1) row(from, to, [](Reg v) { return v; });
-          else row(from, to, [d = splat_reg(divisor_)](Reg v) { return v / d; });
+          const std::int64_t n = counted(run, i);
+          if (n < shape_.size) std::fill(to + n, to + shape_.size, 0.f);
+          if (divisor_ == 1) row(from, to, n, [](Reg v) { return v; });
+          else row(from, to, n, [d = splat_reg(divisor_)](Reg v) { return v / d; });
         }
       });
       return;
@@ -43,9 +46,15 @@ class Softmax : public Kernel {
   }
 
  private:
+  // How many elements of a row count.
+  std::int64_t counted(const Run& run, std::int64_t row) const {
+    if (lengths_ == DType::f32) return shape_.size;
+    const std::int64_t n = lengths_ == DType::i32 ? run.input<std::int32_t>(1)[row] : run.input<std::int64_t>(1)[row];
+    return std::clamp<std::int64_t>(n, 0, shape_.size);
+  }
+
   template <class F>
-  void row(const float* x, float* y, F scaled) const {
-    const std::int64_t n = shape_.size;
+  void row(const float* x, float* y, std::int64_t n, F scaled) const {
     Reg a = splat_reg(-std::numeric_limits<float>::infinity()), b = a;
     std::int64_t i = 0;
     for (; i + 2 * LANES <= n; i += 2 * LANES) {  // a NaN passed over here makes the sum NaN
@@ -108,14 +117,18 @@ class Softmax : public Kernel {
   Around shape_;
   bool logarithm_;
   float divisor_;
+  DType lengths_;
 };
 
 std::unique_ptr<Kernel> bind_along_axis(const Call& call, bool logarithm, float sign) {
   const Attrs& attrs = call.attrs;
-  if (attrs.text("dtype", "float32") != "float32" || attrs.integer("use_length", 0)) return nullptr;
+  const bool lengths = attrs.integer("use_length", 0);
+  if (attrs.text("dtype", "float32") != "float32") return nullptr;
+  const Around shape(call.in[0].shape, attrs.integer("axis"));
+  if (lengths && (call.in.size() < 2 || shape.after != 1 || (call.in[1].dtype != DType::i32 && call.in[1].dtype != DType::i64))) return nullptr;
   float temperature = static_cast<float>(attrs.real("temperature", 1.0));
-  return std::make_unique<Softmax>(Around(call.in[0].shape, attrs.integer("axis")), logarithm, sign * temperature,
-                                   call.threads);
+  return std::make_unique<Softmax>(shape, logarithm, sign * temperature, call.threads,
+                                   lengths ? call.in[1].dtype : DType::f32);
 }
 
 }  // namespace
