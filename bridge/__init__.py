@@ -5,7 +5,7 @@ from .compare import TOLERANCES, Difference, Tolerance, compare
 from .convert import ConvertResult, NotEquivalent, convert
 from .engines import EngineError
 from .importing import ImportResult, import_onnx
-from .inspect import InspectResult, inspect
+from .inspect import InspectResult, OperatorsResult, inspect, operators
 from .models import BadInput, Model, open_model
 from .run import run
 from .verify import Divergence, VerifyResult, verify
@@ -22,6 +22,7 @@ __all__ = [
     "InspectResult",
     "Model",
     "NotEquivalent",
+    "OperatorsResult",
     "Tolerance",
     "VerifyResult",
     "bench",
@@ -30,6 +31,7 @@ __all__ = [
     "import_onnx",
     "inspect",
     "open_model",
+    "operators",
     "run",
     "verify",
 ]

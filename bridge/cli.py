@@ -184,15 +184,26 @@ def verify(
 
 @app.command()
 def inspect(
-    model: Annotated[str, typer.Argument(help="A symbol file, prefix or ONNX file.")],
+    model: Annotated[str | None, typer.Argument(help="A symbol file, prefix or ONNX file.")] = None,
     params: Annotated[Path | None, typer.Argument(help="By default the newest PREFIX-NNNN.params.")] = None,
     input: InputOption = None,
     opset: Annotated[int | None, typer.Option(help="The opset to judge convertibility by.")] = None,
+    operators: Annotated[
+        bool,
+        typer.Option("--operators", help="The table of operators instead: of the model's, or of all without a model."),
+    ] = False,
     report_to: Report = None,
     as_json: AsJson = False,
 ) -> None:
     """Show inputs, outputs, parameters, operators, and every node that does not convert with the reason."""
+    if operators:
+        with _errors(as_json, report_to):
+            table = bridge.operators(model)
+            _print(table.as_dict(), as_json, lambda: report.listed(table), report_to)
+        return
     with _errors(as_json, report_to):
+        if model is None:
+            raise BadInput("no model; give a symbol file, a prefix or an ONNX file, or --operators for the table of all")
         result = bridge.inspect(model, params, inputs=parse_inputs(input or ()), opset=opset)
     with _errors(as_json):
         _print(result.as_dict(), as_json, lambda: report.inspected(result), report_to)

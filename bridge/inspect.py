@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 
 import converters
+from converters.coverage import Row, rows
 from converters.export import opsets_for, untranslatable
 from converters.kinds import dtype_of
 from hybrid.error import MXNetError
 from hybrid.graph.graph import Entry
 from hybrid.graph.passes.labels import label_names
-from hybrid.op import Spec
+from hybrid.op import Spec, find
+from hybrid.ops.absent import ABSENT
 from hybrid.shapes import is_known
 
 from .importing import not_in_mxnet
@@ -54,6 +56,32 @@ class InspectResult:
 
     def as_dict(self) -> dict[str, Any]:
         return {**asdict(self), "problems": [p._asdict() for p in self.problems]}
+
+
+@dataclass(frozen=True)
+class OperatorsResult:
+    """The table of operators."""
+
+    operators: tuple[Row, ...]
+    absent: dict[str, str]
+    """Operators of MXNet 1.9.1 that are not here, and why."""
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"operators": [row.as_dict() for row in self.operators], "absent": self.absent}
+
+
+def operators(model: Any = None) -> OperatorsResult:
+    """What is known of every operator: gradient, kernel, ONNX; with a model (a symbol) of those that it has."""
+    if model is None:
+        return OperatorsResult(tuple(rows()), dict(ABSENT))
+    graph = open_model(model, foreign=True).graph
+    if graph is None:
+        raise BadInput("the table is of MXNet's operators; this is an ONNX model")
+    names = {node.op.name for node in graph.everywhere() if node.op is not None}
+    known = {found.name for name in names if (found := find(name)) is not None}
+    return OperatorsResult(
+        tuple(r for r in rows() if r.name in known), {n: ABSENT.get(n, "") for n in sorted(names - known)}
+    )
 
 
 def inspect(model: Any, params: Any = None, *, inputs: Inputs | None = None, opset: int | None = None) -> InspectResult:

@@ -17,7 +17,7 @@ from .bench import BenchResult
 from .compare import Difference
 from .convert import ConvertResult, check_target
 from .importing import ImportResult
-from .inspect import InspectResult
+from .inspect import InspectResult, OperatorsResult
 from .models import BadInput
 from .verify import VerifyResult
 
@@ -195,6 +195,25 @@ def inspected(result: InspectResult) -> RenderableType:
     elif result.checked:
         parts.append(Text("every operator is known; give input shapes (--input) to try every node", style="green"))
     return Group(*parts)
+
+
+def listed(result: OperatorsResult) -> RenderableType:
+    """The table of operators."""
+    table = Table(box=None, pad_edge=False)
+    for column in ("operator", "other names", "gradient", "kernel", "ONNX", "refused", "from ONNX"):
+        table.add_column(column, overflow="fold")
+    for row in result.operators:
+        said = ", ".join(map(str, row.opsets)) or f"no: {row.reason}"
+        cells = (row.name, ", ".join(row.aliases), row.gradient, row.kernel, said, "; ".join(row.refused))
+        table.add_row(*map(Text, cells), Text(", ".join(row.read)))
+    if not result.absent:
+        return table
+    missing = Table(title=f"{len(result.absent)} are not here", title_justify="left", box=None, pad_edge=False)
+    for column in ("operator", "why"):
+        missing.add_column(column, overflow="fold")
+    for name, reason in sorted(result.absent.items()):
+        missing.add_row(Text(name), Text(reason))
+    return Group(table, Text(), missing)
 
 
 def benched(results: Sequence[BenchResult]) -> RenderableType:

@@ -1,19 +1,34 @@
-"""The tables of operators: what the engine has, what of it is written as ONNX, what of ONNX is read. Derived from the registries.
+"""The tables of operators: what the engine has, what of it is written as ONNX, what of ONNX is read. Derived from the registries
+and from the classes; nothing of it depends on what is compiled here.
 
 ``python -m converters.coverage > docs/operators.md`` writes it anew.
 """
 
 from __future__ import annotations
 
+import dis
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import onnx
 
-import hybrid.ops  # noqa: F401  fills OPS
-from hybrid.op import OPS
+import hybrid.native
+from hybrid.graph.passes import words
+from hybrid.op import BACKWARD, FUSED, OPS, Op
+from hybrid.ops import absent
+from hybrid.ops.binary import Pair
+from hybrid.ops.elementwise import Identity, IdentityLike, Unary
+from hybrid.ops.shape import Reshaping
 
 from . import ops  # noqa: F401  fills EXPORT
+from .derived import HOLE, refusals, results
 from .registry import EXPORT, IMPORT, NOT_EXPORTED, NOT_IMPORTED
+
+YES, ZERO, NO, NONE = "yes", "zero", "no", "-"
+"""Gradients: a rule; a rule that says that all are zero; none, asking for one is an error; nothing to have one for."""
 
 
 class Row(NamedTuple):
@@ -21,39 +36,156 @@ class Row(NamedTuple):
 
     name: str
     aliases: tuple[str, ...]
+    gradient: str
+    kernel: str
+    """What computes it in the compiled part: dtypes, "all" for all that there are, "chain" for chains of element-wise
+    operators in float32, "nothing to do" where memory is only renamed; empty where NumPy is called back."""
     opsets: tuple[int, ...]
     """Opsets from which a translation holds, oldest first; empty when there is none."""
     reason: str
     """Why there is none."""
+    refused: tuple[str, ...]
+    """What the translation refuses, HOLE for values."""
+    read: tuple[str, ...]
+    """ONNX operators that become it, or end in it."""
+
+    def as_dict(self) -> dict[str, Any]:
+        return self._asdict()
 
 
 def rows() -> list[Row]:
     """Every operator, by name."""
+    kernels, readers = _kernels(), _readers()
     return [
-        Row(name, cls.aliases, tuple(sorted(EXPORT.get(name, ()))), NOT_EXPORTED.get(name, ""))
+        Row(
+            name,
+            cls.aliases,
+            gradient_of(cls),
+            _kernel(cls, kernels),
+            tuple(sorted(EXPORT.get(name, ()))),
+            NOT_EXPORTED.get(name, ""),
+            tuple(dict.fromkeys(text for handler in EXPORT.get(name, {}).values() for text in refusals(handler))),
+            tuple(readers.get(name, ())),
+        )
         for name, cls in sorted(OPS.items(), key=lambda item: item[0].lower())
     ]
 
 
+def gradient_of(cls: type[Op]) -> str:
+    """What the class says of its gradient; with some attributes an operator may have less."""
+    rule = cls.gradient
+    if not cls.inputs:
+        return NONE
+    if rule is Op.gradient or (rule is Unary.gradient and cls.curve.derivative is None):  # type: ignore[attr-defined]
+        return NO
+    if issubclass(cls, Pair) and not (cls.arithmetic.left or cls.arithmetic.right):
+        return ZERO
+    done = {i.opname for i in dis.get_instructions(rule)}
+    if not any(name.startswith("RETURN") for name in done):  # it only raises
+        return NO
+    return ZERO if done <= {"RESUME", "NOP", "LOAD_CONST", "RETURN_VALUE", "RETURN_CONST"} else YES
+
+
+# -- kernels ----------------------------------------------------------------------------------------------------------
+
+LISTED = Path(hybrid.native.__file__).parent / "src" / "kernels" / "kernels.inc"
+_KERNEL = re.compile(r'^KERNEL(_ANY)?\("(\w+)"(?:, "(\w+)")?', re.MULTILINE)
+
+
+def _kernels() -> dict[str, list[str]]:
+    """Dtypes by operator: from the list of the sources, which an installed package lacks; that goes by what is compiled."""
+    found = defaultdict(list)
+    if LISTED.is_file():
+        for every, name, dtype in _KERNEL.findall(LISTED.read_text()):
+            found[name].append("all" if every else dtype)
+        return found
+    for name, dtype in sorted(hybrid.native.kernels()):
+        found[name].append(dtype)
+    return {n: ["all"] if "opaque1" in dtypes else dtypes for n, dtypes in found.items()}
+
+
+def _kernel(cls: type[Op], kernels: dict[str, list[str]]) -> str:
+    if cls.name in kernels:
+        return ", ".join(sorted(kernels[cls.name]))
+    if issubclass(cls, Reshaping | Identity | IdentityLike):
+        return "nothing to do"
+    return "chain" if f"{FUSED}chain" in kernels and words.possible(cls) else ""
+
+
+# -- reading ----------------------------------------------------------------------------------------------------------
+
+
+def _readers() -> dict[str, list[str]]:
+    """By operator: the ONNX operators that end in it."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for (domain, name), versions in sorted(IMPORT.items()):
+        label = f"{domain}.{name}" if domain else name
+        for made in sorted({m for reading in versions.values() for m in results(reading.handler, name, domain)}):
+            found[made].append(label)
+    return found
+
+
+def unread() -> list[tuple[str, str]]:
+    """Operators of the installed onnx that are neither read, nor defined by others, nor refused with a reason."""
+    known = {*IMPORT, *NOT_IMPORTED}
+    schemas: Any = onnx.defs.get_all_schemas()
+    basic = {(s.domain, s.name) for s in schemas if not (s.has_function or s.has_context_dependent_function)}
+    return sorted(basic - known)
+
+
+# -- the document -----------------------------------------------------------------------------------------------------
+
+
 def markdown() -> str:
-    """The table as docs/operators.md holds it."""
+    """The tables as docs/operators.md holds them."""
     table = rows()
-    written = sum(bool(r.opsets) for r in table)
+    written, derived = sum(bool(r.opsets) for r in table), sum(r.gradient in (YES, ZERO) for r in table)
     lines = [
         "# Operators",
         "",
-        "Written by `python -m converters.coverage > docs/operators.md`; a test holds it to the registries.",
+        "Written by `python -m converters.coverage > docs/operators.md`; a test holds it to the registries. The same as JSON, of",
+        "the version that is installed: `gluonnx inspect --operators --json`.",
         "",
-        f"{len(table)} operators run in the engine, {written} of them are written as ONNX. Attributes that ONNX cannot say are",
-        "refused with the reason when a model has them; `gluonnx inspect` lists all such nodes of yours.",
+        f"{len(table)} operators run in the engine, {derived} of them have a gradient, {written} are written as ONNX.",
         "",
-        "| operator | other names | ONNX from opset |",
-        "|---|---|---|",
+        "- *gradient*: `zero` where the rule says that it is zero everywhere; `no` where asking for it is an error; `-` without inputs.",
+        "- *kernel*: what computes it in the compiled part: dtypes of its first input (`all`: any dtype), `chain`: in chains of",
+        "  element-wise operators in float32. `nothing to do`: memory is renamed. Where it is empty NumPy computes.",
+        "- *ONNX from opset*: more than one where a newer opset has a better form.",
+        f"- *refused*: what the translation does not say in ONNX, with `{HOLE}` for values; such nodes are listed with the reason, by",
+        "  `gluonnx inspect` too. Beside these: sizes that a translation needs and that are dynamic.",
+        "- *from ONNX*: operators of ONNX that become it when a model is imported, or end in it.",
+        "",
+        "| operator | other names | gradient | kernel | ONNX from opset | refused | from ONNX |",
+        "|---|---|---|---|---|---|---|",
     ]
     for row in table:
         said = ", ".join(map(str, row.opsets)) or f"no: {row.reason}"
-        lines.append(f"| `{row.name}` | {', '.join(f'`{a}`' for a in row.aliases)} | {said} |")
-    return "\n".join([*lines, *_read()]) + "\n"
+        cells = (_code([row.name]), _code(row.aliases), row.gradient, row.kernel, said, "; ".join(row.refused))
+        lines.append(f"| {' | '.join((*map(_cell, cells), _cell(_code(row.read))))} |")
+    return "\n".join([*lines, *_absent(), *_read()]) + "\n"
+
+
+def _code(names: Iterable[str]) -> str:
+    return ", ".join(f"`{n}`" for n in names)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _absent() -> list[str]:
+    """The table of MXNet's operators that are not defined here."""
+    lines = [
+        "",
+        "# Operators of MXNet 1.9.1 that are not here",
+        "",
+        f"Those that MXNet registers, beside the parts of gradients (`{BACKWARD}...`), which are its own affair.",
+        "",
+        "| operator | why |",
+        "|---|---|",
+    ]
+    return [*lines, *(f"| `{name}` | {_cell(reason)} |" for name, reason in sorted(absent.ABSENT.items()))]
 
 
 def _read() -> list[str]:
@@ -75,14 +207,6 @@ def _read() -> list[str]:
         since = ", ".join(map(str, sorted(IMPORT.get((domain, name), ()))))
         lines.append(f"| {domain} | `{name}` | {since or f'no: {NOT_IMPORTED[domain, name]}'} |")
     return lines
-
-
-def unread() -> list[tuple[str, str]]:
-    """Operators of the installed onnx that are neither read, nor defined by others, nor refused with a reason."""
-    known = {*IMPORT, *NOT_IMPORTED}
-    schemas: Any = onnx.defs.get_all_schemas()
-    basic = {(s.domain, s.name) for s in schemas if not (s.has_function or s.has_context_dependent_function)}
-    return sorted(basic - known)
 
 
 if __name__ == "__main__":

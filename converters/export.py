@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,7 +11,7 @@ import onnx
 from onnx import TensorProto, helper
 
 from hybrid.error import MXNetError
-from hybrid.graph.graph import Entry, Graph, Node
+from hybrid.graph.graph import Body, Entry, Graph, Node
 from hybrid.graph.infer import Inference, infer
 from hybrid.graph.json import Foreign
 from hybrid.graph.passes.labels import without_labels
@@ -25,6 +24,7 @@ from .error import ConversionError, Problem, Unsupported, UnsupportedModel
 from .kinds import KEY as KIND
 from .kinds import code_of, kind_of
 from .registry import EXPORT, NOT_EXPORTED, OLDEST, STANDING, handler_for
+from .training import training_form
 from .writer import Converted, words_of
 
 # https://github.com/onnx/onnx/blob/main/docs/Versioning.md
@@ -64,16 +64,21 @@ def opsets_for(graph: Graph, default: int | None = None, newest: int | None = No
 
 
 def to_onnx(
-    symbol: Any, params: Mapping[str, np.ndarray] | None, inputs: Mapping[str, Any], opset: int | None = None
+    symbol: Any,
+    params: Mapping[str, np.ndarray] | None,
+    inputs: Mapping[str, Any],
+    opset: int | None = None,
+    *,
+    training: bool = False,
 ) -> onnx.ModelProto:
     """A symbol with parameters as an ONNX model.
 
     symbol: hybrid Symbol or Graph. params: arrays by name, with or without ``arg:`` and ``aux:``. inputs: a shape, an
     array or a Spec by name; dims that are strings are dynamic axes of that name. opset: 13 to the newest that the
-    installed onnx defines; by default 21.
+    installed onnx defines; by default 21. training: as MXNet trains it, with losses, labels and statistics (training.py).
     Raises UnsupportedModel listing every node that does not translate, ConversionError for anything else.
     """
-    return convert(symbol, params, inputs, opset).proto()
+    return convert(symbol, params, inputs, opset, training=training).proto()
 
 
 def convert(
@@ -85,16 +90,21 @@ def convert(
     default_dtype: Any = np.float32,
     default: int | None = None,
     newest: int | None = None,
+    training: bool = False,
 ) -> Converted:
     """As to_onnx, but the weights stay where they are until the result is saved.
 
     default, newest: the opset to prefer when none is asked for, and the newest to choose then."""
     graph = symbol if isinstance(symbol, Graph) else symbol.graph
+    params = {k.removeprefix("arg:").removeprefix("aux:"): np.asarray(v) for k, v in (params or {}).items()}
+    if training:
+        known = _Export(graph, params, inputs, OLDEST, default_dtype)
+        graph = training_form(graph, known._infer({}))
     if opset is None:
         *better, enough = opsets_for(graph, default, newest)
         for choice in better:
             try:
-                return convert(symbol, params, inputs, choice, default_dtype=default_dtype)
+                return convert(graph, params, inputs, choice, default_dtype=default_dtype)
             except UnsupportedModel:
                 continue  # the older one may do with fewer operators
         opset = enough
@@ -102,7 +112,6 @@ def convert(
         raise ConversionError(
             f"got opset {opset}, wanted {OLDEST} to {newest_opset()} (the newest that onnx {onnx.__version__} defines)"
         )
-    params = {k.removeprefix("arg:").removeprefix("aux:"): np.asarray(v) for k, v in (params or {}).items()}
     return _Export(without_labels(graph), params, inputs, opset, default_dtype).run()
 
 
@@ -223,7 +232,7 @@ class _Export:
             assert handler is not None
             start = b.enter(node.name, specs)
             try:
-                bodies = [functools.partial(self._body, graph) for graph in node.subgraphs]
+                bodies = [Body(graph, self._body) for graph in node.subgraphs]
                 options = {"bodies": bodies} if "bodies" in op.uses else {}
                 made = handler(b, op, *(self.values[id(e.node), e.index] for e in node.inputs), **options)
                 made = list(made) if isinstance(made, tuple | list) else [made]

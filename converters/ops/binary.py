@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from hybrid.op import OPS
+from hybrid.op import OPS, Spec
 from hybrid.ops.binary import Mixed, Pair, Scalar, TrueDivide, common_dtype, quotient_dtype
 from hybrid.shapes import identical, is_known
 
@@ -93,6 +93,34 @@ def _copysign(b, lhs, rhs):
     return b.Where(b.Or(both, neither), lhs, b.Sub(0, lhs))
 
 
+def _lcm(b, lhs, rhs):
+    """|lhs| / gcd * |rhs|; the greatest common divisor by Euclid's steps, of which int64 needs 91 at most."""
+    dtype = lhs.dtype
+    if dtype.kind == "b":
+        return b.And(lhs, rhs)
+    lhs, rhs = b.Abs(b.cast(lhs, np.int64)), b.Abs(b.cast(rhs, np.int64))
+    larger, smaller = b.Add(lhs, b.Mul(rhs, 0)), b.Add(rhs, b.Mul(lhs, 0))  # of the common shape
+
+    def unfinished(builder, rest):
+        left = builder.reduce("Max", builder.Concat(builder.reshape(rest, [-1]), builder.const([0]), axis=0), None, keepdims=False)
+        return builder.Greater(left, 0)
+
+    def step(inner, _, going, divisor, rest):
+        done = inner.Equal(rest, 0)
+        after = inner.Where(done, 0, inner.Mod(divisor, inner.Where(done, 1, rest)))
+        return [unfinished(inner, after), inner.Where(done, divisor, rest), after]
+
+    count, going = Spec((), np.dtype(np.int64)), Spec((), np.dtype(np.bool_))
+    graph = b.body(step, count, going, np.int64, np.int64)
+    divisor, _ = b.Loop(b.const(100), unfinished(b, smaller), larger, smaller, outputs=2, body=graph)
+    return b.cast(b.Mul(b.Div(lhs, b.Max(divisor, 1)), rhs), dtype)
+
+
+def _ldexp(b, lhs, rhs):
+    wide = b.wide(lhs)
+    return b.cast(b.Mul(wide, b.Pow(b.like(2, wide), b.wide(rhs))), lhs.dtype)
+
+
 def _truths(function):
     """The function of two truth values, applied to whether lhs and rhs are other than 0 (NaN is)."""
     return lambda b, lhs, rhs: getattr(b, function)(*(b.cast(x, np.bool_) for x in (lhs, rhs)))
@@ -132,6 +160,8 @@ TRANSLATIONS = {
     "bitwise_xor": _bits("Xor", "BitwiseXor"),
     "arctan2": _on_floats(_arctan2),
     "copysign": _copysign,
+    "lcm": _lcm,
+    "ldexp": _on_floats(_ldexp),
 }
 
 

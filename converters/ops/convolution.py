@@ -6,6 +6,7 @@ import numpy as np
 
 from hybrid.shapes import UNKNOWN, is_known
 
+from ..error import Unsupported
 from ..registry import from_onnx, to_onnx
 
 
@@ -31,8 +32,11 @@ def deconvolution(b, op, data, weight, bias=None):
     """Deconvolution as ConvTranspose; bilinear UpSampling is one too."""
     needs_sizes = any(op.target_shape)
     pad, adj = op.borders([data.dim(a) for a in range(2, data.rank)] if needs_sizes else op.kernel)
-    if 0 in op.target_shape and needs_sizes:  # MXNet takes a 0 beside other sizes at its word: nothing comes out
-        dims = b.dims(b.size(data, 0), op.num_filter, *op.target_shape)
+    size = op.infer_shape(data.shape, weight.shape)[2:]
+    if any(n is not UNKNOWN and n == 0 for n in size):  # ONNX's ConvTranspose has no output without elements
+        if not is_known(size):
+            raise Unsupported(f"pad={op.pad} leaves an output without elements, whose other sizes are only known at run time")
+        dims = b.dims(b.size(data, 0), op.num_filter, *size)
         return b.Expand(b.const(np.zeros([1] * data.rank, data.dtype)), dims)
     return b.ConvTranspose(
         data,

@@ -47,7 +47,7 @@ def _gathered(b, op, data, offset, mask, weight, bias):
     places = [
         b.Add(b.Gather(moved, axis, axis=3), b.cast(_grid(b, op, axis, steps), moved.dtype)) for axis in (0, 1)
     ]  # N, D, taps, H' W'
-    rows, columns = (neighbours(b, p, n, fades=op.modulated) for p, n in zip(places, (height, width)))
+    rows, columns = (neighbours(b, p, n, fades=op.modulated)[0] for p, n in zip(places, (height, width)))
     planes = product(b, b.size(data, 0), groups)
     first = b.reshape(b.Mul(b.counting(planes), product(b, height, width)), [-1, groups, 1, 1])
     samples = interpolated(b, pixels(b, b.wide(data), channels // groups), first, rows, columns, width)

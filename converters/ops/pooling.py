@@ -49,7 +49,7 @@ class _Window(NamedTuple):
 
     def whole_mean(self, b, x):
         """The sum over every window, padding and all, divided by the size of the kernel."""
-        if not any(self.extra):
+        if not any(self.extra) and all(p < k for p, k in zip(self.pads, self.kernel)):
             attrs = {"pads": self.pads * 2, "count_include_pad": 1}
             return b.AveragePool(x, kernel_shape=self.kernel, strides=self.strides, **attrs)
         # explicit zeros, since onnxruntime counts only as far as the pads at the near end reach
@@ -75,6 +75,8 @@ def zeros_around(b, x, before, after):
 
 
 def _sum(b, w, x):
+    if np.dtype(x.dtype).kind in "iub":  # a mean of whole numbers would lose its fraction ahead of the multiplication
+        return b.cast(b.Round(_sum(b, w, b.cast(x, "float32"))), x.dtype)
     return b.Mul(w.whole_mean(b, x), float(math.prod(w.kernel)))
 
 

@@ -17,7 +17,7 @@ def _reduce(b, kind, x, axes):
     return b.reduce(kind, x, axes, keepdims=True) if axes else b.Identity(x)
 
 
-def _count(b, x, axes):
+def counted(b, x, axes):
     """How many elements are reduced into one, as a Value of x's dtype."""
     sizes = [b.size(x, a) for a in axes]
     if all(isinstance(s, int) for s in sizes):
@@ -48,7 +48,7 @@ _sum, _prod = _added("Sum"), _added("Prod")
 def _mean(b, x, axes):
     if not is_whole(x) and not any(isinstance(s, int) and s == 0 for s in (b.size(x, a) for a in axes)):
         return _reduce(b, "Mean", x, axes)  # which is 0 over nothing, where MXNet's is NaN
-    return b.Div(_sum(b, x, axes), _count(b, x, axes))
+    return b.Div(_sum(b, x, axes), counted(b, x, axes))
 
 
 def _extreme(kind):
@@ -89,7 +89,7 @@ def _variance(b, x, axes, ddof=0):
     square = b.Mul(difference, difference)
     if not ddof and not is_whole(x):
         return _mean(b, square, axes)
-    return b.Div(_sum(b, square, axes), b.Sub(_count(b, x, axes), ddof))
+    return b.Div(_sum(b, square, axes), b.Sub(counted(b, x, axes), ddof))
 
 
 KINDS = {

@@ -12,7 +12,7 @@ from ..registry import from_onnx, to_onnx
 from .detection import halves
 
 
-def _regions(b, rois):
+def regions(b, rois):
     """Indices (R,) int64 with negative ones made 0, whether they were not negative (R, 1, 1, 1), and corners (R, 4)."""
     index = b.cast(b.Gather(rois, 0, axis=1), np.int64)
     real = b.unsqueeze(b.GreaterOrEqual(index, 0), [1, 2, 3])
@@ -21,9 +21,9 @@ def _regions(b, rois):
 
 @to_onnx("ROIPooling")
 def _(b, op, data, rois):
-    index, real, corners = _regions(b, rois)
-    regions = b.Concat(b.cast(b.unsqueeze(index, [1]), rois.dtype), corners, axis=1)
-    y = b.MaxRoiPool(data, regions, pooled_shape=list(op.pooled_size), spatial_scale=op.spatial_scale)
+    index, real, corners = regions(b, rois)
+    boxes = b.Concat(b.cast(b.unsqueeze(index, [1]), rois.dtype), corners, axis=1)
+    y = b.MaxRoiPool(data, boxes, pooled_shape=list(op.pooled_size), spatial_scale=op.spatial_scale)
     return b.Where(real, y, 0)
 
 
@@ -33,7 +33,7 @@ def _(b, op, data, rois):
         raise Unsupported(
             f"attribute aligned=True: RoiAlign has no half-pixel centres at opset {b.opset}; use 16 to 21"
         )
-    index, real, corners = _regions(b, rois)
+    index, real, corners = regions(b, rois)
     height, width = op.pooled_size
     mode = (
         {"coordinate_transformation_mode": "half_pixel" if op.aligned else "output_half_pixel"} if b.opset >= 16 else {}

@@ -14,7 +14,7 @@ from ..error import MXNetError
 from ..op import Op, Spec
 from ..quiet import quietly
 from ..shapes import fits, is_known, show
-from .graph import Entry, Graph, Node
+from .graph import Body, Entry, Graph, Node
 from .infer import Inference, infer
 from .plan import Plan, Step, make_plan, work_of
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from .lower import Lowered
 
 Observer = Callable[[Node, tuple[np.ndarray, ...]], None]
-Body = Callable[[Sequence[np.ndarray]], list[np.ndarray]]
 
 
 def apply(
@@ -218,7 +217,7 @@ class Program:
 
     def _body(self, graph: Graph) -> Body:
         program = Program(graph, training=self.training, precise=self.precise, native=self.native)
-        return lambda arrays: program.run(graph.feeds(arrays))
+        return Body(graph, lambda body, arrays: program.run(body.feeds(arrays)))
 
     def plan(self, feeds: Mapping[str, np.ndarray]) -> Plan:
         """The plan for inputs of these shapes and dtypes. Raises OpError when they do not fit the graph."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from ..error import OpError
 from ..op import Op
@@ -175,3 +175,15 @@ class Graph:
                 replaced = [Entry(kept, i) for i in range(len(node.outputs))]
             new[id(node)] = replaced
         return Graph(new[id(e.node)][e.index] for e in self.outputs)
+
+
+class Body:
+    """What an operator gets of a subgraph of its node (see Op.uses): a function through it, and the graph itself."""
+
+    __slots__ = ("_through", "graph")
+
+    def __init__(self, graph: Graph, through: Callable[..., Any]):
+        self.graph, self._through = graph, through
+
+    def __call__(self, *held: Any) -> Any:
+        return self._through(self.graph, *held)

@@ -19,7 +19,7 @@ from ..error import MXNetError, OpError
 from ..op import Spec
 from ..quiet import quietly
 from ..shapes import MaybeShape, Undecided, from_legacy, identical, is_known, merge, show
-from .graph import Entry, Graph, Node
+from .graph import Body, Entry, Graph, Node
 
 Key = tuple[int, int]  # id of node, output index
 _MISFITS = (ValueError, TypeError, LookupError, ArithmeticError)
@@ -228,7 +228,7 @@ def _with_bodies(node: Node, through: Callable[[Graph, Sequence[Any]], Any]) -> 
     assert node.op is not None
     if "bodies" not in node.op.uses:
         return {}
-    return {"bodies": tuple(functools.partial(through, graph) for graph in node.subgraphs)}
+    return {"bodies": tuple(Body(graph, through) for graph in node.subgraphs)}
 
 
 def _shapes_through(graph: Graph, given: Sequence[MaybeShape]) -> tuple[list[MaybeShape], list[MaybeShape]]:

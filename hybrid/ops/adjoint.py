@@ -31,7 +31,7 @@ class Adjoint(Op):
     jointly: ClassVar[bool]
     """whether that means all of them together (joining arrays) or one by one (products),"""
     homogeneous: ClassVar[dict[str, Any]]
-    """and attributes with which X adds no constant."""
+    """and attributes with which X adds no constant, where it has them at all."""
 
     @functools.cached_property
     def original(self) -> Op:
@@ -70,7 +70,8 @@ class Adjoint(Op):
         first = [F.zeros_like(a) if self.jointly and i in linear_in and i != own else a for i, a in enumerate(again)]
         attrs = self.original.dump()
         forward = getattr(F, self.forward.name)
-        found: list[Any] = [forward(*_placed(self.original, first), **{**attrs, **self.homogeneous})]
+        plain = {name: v for name, v in self.homogeneous.items() if getattr(self.original, name) is not None}
+        found: list[Any] = [forward(*_placed(self.original, first), **{**attrs, **plain})]
         for other in range(len(arrays)):
             if self.jointly or other == own or other not in linear_in:
                 found.append(None)

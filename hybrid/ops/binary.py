@@ -5,6 +5,7 @@ The legacy forms keep the dtype of the data throughout (comparisons give 0 and 1
 use (_npi_*) mix dtypes as MXNet's NumPy interface does, and comparisons give bool.
 """
 
+import math
 import operator
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
@@ -13,7 +14,7 @@ import numpy as np
 
 from ..op import Op, op
 from ..shapes import broadcast
-from .common import Elementwise, truncate
+from .common import Elementwise, truncate, widen
 
 
 class Term:
@@ -114,7 +115,17 @@ def _copysign(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.where(((a >= 0) & (b >= 0)) | ((a < 0) & (b < 0)), a, -a)
 
 
-def _on_floats(function: np.ufunc) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+def _lcm(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The least common multiple, reckoned in int64 and wrapped round to the dtype."""
+    return np.lcm(a.astype(np.int64), b.astype(np.int64)).astype(np.result_type(a, b))
+
+
+def _ldexp(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """a * 2**b, where b may have a fraction; what is infinite in between stays so."""
+    return (widen(a) * np.exp2(widen(b))).astype(np.result_type(a, b), copy=False)
+
+
+def _on_floats(function: Callable[..., np.ndarray]) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
     """The function as MXNet applies it to integers: to their float32, rounded to float32, and back by a C cast."""
 
     def apply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -159,6 +170,9 @@ ARITHMETIC = {
         Arithmetic("bitwise_and", "the bits set in both lhs and rhs", np.bitwise_and, into=True, integers=True),
         Arithmetic("bitwise_or", "the bits set in lhs or rhs", np.bitwise_or, into=True, integers=True),
         Arithmetic("bitwise_xor", "the bits set in one of lhs and rhs", np.bitwise_xor, into=True, integers=True),
+        Arithmetic("lcm", "the least common multiple of lhs and rhs, 0 where either is", _lcm, integers=True),
+        Arithmetic("ldexp", "lhs * 2**rhs", _on_floats(_ldexp), lambda dy, a, b, y: dy * Term(dy.F, 2.0) ** b,
+                   lambda dy, a, b, y: dy * y * Term(dy.F, math.log(2))),
         Arithmetic("arctan2", "the angle of the point (rhs, lhs)", _on_floats(np.arctan2),
                    lambda dy, a, b, y: dy * (b / (a * a + b * b)), lambda dy, a, b, y: -dy * (a / (a * a + b * b))),
         Arithmetic("copysign", "lhs with the sign of rhs", _copysign,
@@ -171,11 +185,21 @@ ARITHMETIC = {
 # -- two arrays ---------------------------------------------------------------------------------------------------------
 
 
+def want_whole(op: Any, dtype: np.dtype) -> np.dtype:
+    """The dtype; raises OpError where the arithmetic of op means nothing to it."""
+    if op.arithmetic.integers and dtype.kind not in "iub":
+        raise op.fail(f"got {dtype}, wanted integers or bools")
+    return dtype
+
+
 class Pair(Op):
     """Two arrays of one dtype."""
 
     arithmetic: ClassVar[Arithmetic]
     inputs = ("lhs", "rhs")
+
+    def infer_type(self, *dtypes):
+        return want_whole(self, dtypes[0])
 
     def compute(self, lhs, rhs, out=None):
         if out is not None:
@@ -297,7 +321,7 @@ class Scalar(Elementwise):
         return dtypes
 
     def infer_type(self, data):
-        return self.common(data)
+        return want_whole(self, self.common(data))
 
     def compute(self, data, out=None):
         if data.dtype not in self.memo:
@@ -408,8 +432,9 @@ _register(Broadcast, "logical_xor", "broadcast_logical_xor")
 _register(Broadcast, "arctan2", "_npi_arctan2")
 _register(Broadcast, "hypot", "_npi_hypot")
 _register(Broadcast, "copysign", "_npi_copysign")
+_register(Broadcast, "ldexp", "_npi_ldexp")
 
-for _name in ("bitwise_and", "bitwise_or", "bitwise_xor"):
+for _name in ("bitwise_and", "bitwise_or", "bitwise_xor", "lcm"):
     _register(Broadcast, _name, f"_npi_{_name}")
     _register(Scalar, _name, f"_npi_{_name}_scalar")
 
@@ -461,3 +486,5 @@ _register(Scalar, "arctan2", "_npi_arctan2_scalar")
 _register(Scalar, "arctan2", "_npi_rarctan2_scalar", reflected=True)
 _register(Scalar, "copysign", "_npi_copysign_scalar")
 _register(Scalar, "copysign", "_npi_rcopysign_scalar", reflected=True)
+_register(Scalar, "ldexp", "_npi_ldexp_scalar")
+_register(Scalar, "ldexp", "_npi_rldexp_scalar", reflected=True)

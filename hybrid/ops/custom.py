@@ -42,7 +42,7 @@ KNOWN: dict[str, Callable[[dict[str, str]], Adapter]] = {}
 """By op_type, what makes the adapter from the other attributes."""
 
 
-@op("Custom")
+@op("Custom", "_npi_Custom")
 class Custom(Op):
     """An operator that is written in Python and registered with ``mx.operator.register``.
 

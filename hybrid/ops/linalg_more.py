@@ -22,6 +22,16 @@ def triangle(a: np.ndarray, lower: bool) -> np.ndarray:
     return np.tril(a) if lower else np.triu(a)
 
 
+def facing_up(rows: np.ndarray) -> np.ndarray:
+    """Vectors of length 1, along the last axis, turned round where their largest element is negative.
+
+    Of elements that are as large but for rounding the first decides, so that another implementation finds the same."""
+    sizes = np.abs(rows)
+    nearly = (1 - 64 * np.finfo(rows.dtype).eps) * sizes.max(-1, keepdims=True, initial=0)
+    first = (sizes >= nearly).argmax(-1)[..., None] if rows.shape[-1] else np.zeros((*rows.shape[:-1], 0), np.intp)
+    return np.where(np.take_along_axis(rows, first, -1) < 0, -rows, rows)
+
+
 def places(size: int, offset: int, lower: bool) -> tuple[np.ndarray, np.ndarray]:
     """(rows, columns) of the triangle that an offset and ``lower`` mean, in the order of its packed elements.
 
@@ -269,9 +279,7 @@ class Syevd(Decompositions):
 
     def decomposed(self, a):
         values, vectors = np.linalg.eigh(a)
-        rows = flip(vectors)
-        largest = np.take_along_axis(rows, np.abs(rows).argmax(-1)[..., None], -1)
-        return np.where(largest < 0, -rows, rows), values
+        return facing_up(flip(vectors)), values
 
     def gradient(self, F, dy, a, u, values):
         return F._backward__linalg_syevd(*dy, u, values)

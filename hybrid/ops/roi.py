@@ -11,7 +11,7 @@ from .backward import Once
 from .common import narrow, want_rank, widen
 
 
-class _Regions(Op):
+class Regions(Op):
     """What they share: data (N, C, H, W) and rois (R, 5) of [index into N, x1, y1, x2, y2] in units of the image."""
 
     inputs = ("data", "rois")
@@ -34,7 +34,7 @@ class _Regions(Op):
         return Domain(0, 0, integer=True) if name == "rois" else None
 
 
-class _OfRegions(Once, _Regions):
+class _OfRegions(Once, Regions):
     """What data gets: (dy, data, rois) -> as data."""
 
     inputs = ("dy", "data", "rois")
@@ -49,7 +49,7 @@ class _OfRegions(Once, _Regions):
         return data
 
 
-def _round(x: np.ndarray) -> np.ndarray:
+def to_whole(x: np.ndarray) -> np.ndarray:
     """To the nearest whole number, halves away from zero, as C's round."""
     return np.trunc(x + np.copysign(x.dtype.type(0.5), x)).astype(np.int64)
 
@@ -63,7 +63,7 @@ def _edges(starts, size, count, limit):
 
 
 @op("ROIPooling", "_npx_roi_pooling")
-class ROIPooling(_Regions):
+class ROIPooling(Regions):
     """The maximum over every cell of a grid laid over each region; 0 where a cell is empty or the region's index negative.
 
     Shapes: data (N, C, H, W), rois (R, 5) -> (R, C, *pooled_size). Corners are scaled and rounded, both inclusive; cells
@@ -81,7 +81,7 @@ class ROIPooling(_Regions):
     def cells(self, data, rois) -> Iterator[tuple[tuple[int, int, int], tuple[int, slice, slice]]]:
         """(region, row, column) of every cell that is not empty, and its (image, rows, columns)."""
         height, width = data.shape[2:]
-        corners = _round(rois[:, 1:] * rois.dtype.type(self.spatial_scale))
+        corners = to_whole(rois[:, 1:] * rois.dtype.type(self.spatial_scale))
         sizes = np.maximum(corners[:, 2:] - corners[:, :2] + 1, 1).astype(data.dtype)
         rows = _edges(corners[:, 1], sizes[:, 1] / data.dtype.type(self.pooled_size[0]), self.pooled_size[0], height)
         columns = _edges(corners[:, 0], sizes[:, 0] / data.dtype.type(self.pooled_size[1]), self.pooled_size[1], width)
@@ -122,7 +122,7 @@ class BackwardROIPooling(_OfRegions, ROIPooling):
 
 
 @op("_contrib_ROIAlign")
-class ROIAlign(_Regions):
+class ROIAlign(Regions):
     """The mean of bilinear samples in every cell of a grid laid over each region.
 
     Shapes: data (N, C, H, W), rois (R, 5) -> (R, C, *pooled_size), or with position_sensitive (R, C / cells, *pooled_size),
@@ -215,7 +215,7 @@ class BackwardROIAlign(_OfRegions, ROIAlign):
 
 
 @op("_contrib_PSROIPooling")
-class PSROIPooling(_Regions):
+class PSROIPooling(Regions):
     """The mean of every cell of a grid laid over each region, every cell reading channels of its own.
 
     Shapes: data (N, output_dim * group_size**2, H, W), rois (R, 5) -> (R, output_dim, pooled_size, pooled_size). Corners
@@ -235,7 +235,7 @@ class PSROIPooling(_Regions):
         """Where every cell that is not empty is in the output, and in data with its channels as (output_dim, groups, groups)."""
         height, width = data.shape[2:]
         cells, groups = self.pooled_size, self._groups
-        corners = _round(rois[:, 1:]) + np.array([0, 0, 1, 1])
+        corners = to_whole(rois[:, 1:]) + np.array([0, 0, 1, 1])
         corners = corners.astype(data.dtype) * data.dtype.type(self.spatial_scale)
         sizes = np.maximum(corners[:, 2:] - corners[:, :2], data.dtype.type(0.1)) / data.dtype.type(cells)
         group = np.arange(cells) * groups // cells

@@ -1,8 +1,9 @@
-"""docs/operators.md says what the registries say, and readings take what the schemas of the installed onnx have."""
+"""docs/operators.md says what the registries and the classes say, and readings take what the schemas of the installed onnx have."""
 
 from __future__ import annotations
 
 import inspect
+import re
 from collections import defaultdict
 from fnmatch import fnmatch
 from pathlib import Path
@@ -13,10 +14,18 @@ import onnx
 import pytest
 from onnx.defs import OpSchema
 
+import converters
 from converters import coverage
+from converters.derived import HOLE, results
 from converters.ops.onnx.ml_linear import TENSOR
 from converters.registry import IMPORT, NOT_IMPORTED, Reading, family_name, reading_of
-from hybrid.op import MISSING, OPS, Op
+from hybrid import native, symbol
+from hybrid.error import MXNetError
+from hybrid.graph.gradient import rule as gradient_rule
+from hybrid.op import MISSING, OPS, REGISTRY, Op
+from hybrid.ops.control import ControlFlow
+from tests.table.examples import Maker
+from tests.table.goldens import cases
 from tests.versions import needs_opset
 
 OLDEST_READ = 7
@@ -105,6 +114,64 @@ def test_the_table_is_up_to_date() -> None:
 
 def test_every_row_has_a_translation_or_a_reason() -> None:
     assert not [row.name for row in coverage.rows() if bool(row.opsets) == bool(row.reason)]
+
+
+@pytest.mark.parametrize("name", [n for n, cls in OPS.items() if cls.inputs and not issubclass(cls, ControlFlow)])
+def test_gradients_are_what_the_rules_say(name: str) -> None:
+    """An operator has a gradient when it has one with some attributes, and none when it is refused with all."""
+    found = set()
+    for example in OPS[name].examples(Maker(OPS[name])):
+        try:
+            found.add(coverage.YES if gradient_rule(example.op, symbol).inputs else coverage.ZERO)
+        except MXNetError:
+            found.add(coverage.NO)
+    said = coverage.gradient_of(OPS[name])
+    assert not found or said in found or (said == coverage.YES and found == {coverage.ZERO})
+    assert said != coverage.ZERO or coverage.YES not in found
+
+
+def test_kernels_are_those_that_are_compiled() -> None:
+    if native.LEVELS and coverage.LISTED.is_file():
+        said = {row.name: row.kernel for row in coverage.rows() if row.kernel not in ("", "chain", "nothing to do")}
+        compiled = {n for n, _ in native.kernels() if n in OPS}
+        assert said.keys() == compiled
+
+
+def test_refusals_of_recorded_cases_are_listed() -> None:
+    """What the table says that a translation refuses is what it refuses, in other words than of dynamic sizes and opsets."""
+    said = {row.name: row.refused for row in coverage.rows()}
+    seen = set()
+    for case in cases():
+        name = REGISTRY[case.operator].name
+        if not said[name]:
+            continue
+        try:
+            converters.to_onnx(case.graph(), {}, dict(zip(case.names, case.arrays())), 15)
+        except converters.UnsupportedModel as error:
+            for problem in error.problems:
+                patterns = [".*".join(map(re.escape, text.split(HOLE))) for text in said[name]]
+                assert any(re.fullmatch(p, problem.reason) for p in patterns), (case.operator, case.id, problem.reason)
+                seen.add(name)
+    assert {"_contrib_ROIAlign", "_image_resize"} <= seen
+
+
+@pytest.mark.parametrize(
+    ("onnx_name", "operators"),
+    [("Add", {"broadcast_add", "elemwise_add", "_plus_scalar"}), ("LSTM", {"RNN"}), ("If", {"_cond"}), ("Sum", {"add_n"})],
+)
+def test_readings_are_followed_to_what_they_end_in(onnx_name: str, operators: set[str]) -> None:
+    read = {row.name: row.read for row in coverage.rows()}
+    assert all(onnx_name in read[name] for name in operators)
+
+
+def test_every_reading_ends_in_an_operator() -> None:
+    """But those that give what is there already, or are spelt out as other ONNX operators."""
+    nothing = [
+        name
+        for (domain, name), versions in IMPORT.items()
+        if not domain and not any(results(r.handler, name, domain) for r in versions.values())
+    ]
+    assert set(nothing) == {"Constant", "SimplifiedLayerNormalization"}
 
 
 def test_every_onnx_operator_is_read_or_refused_with_a_reason() -> None:

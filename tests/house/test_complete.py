@@ -1,7 +1,11 @@
 """Nothing is half there: every operator can be tested, and every gap says why it is one."""
 
+import json
+from pathlib import Path
+
 from converters.registry import EXPORT, NOT_EXPORTED, OLDEST
 from hybrid.op import BACKWARD, FUSED, OPS, REGISTRY
+from hybrid.ops.absent import ABSENT
 from hybrid.ops.control import ControlFlow
 from hybrid.ops.onnx.base import Collected
 from tests.table.examples import examples
@@ -32,3 +36,11 @@ def test_every_name_leads_to_one_operator() -> None:
         assert name == cls.name or name in cls.aliases
         assert REGISTRY[cls.name] is cls
         assert cls.name in OPS or cls.name.startswith((BACKWARD, FUSED))
+
+
+def test_every_operator_of_mxnet_is_here_or_says_why_not() -> None:
+    listed = json.loads((Path(__file__).parents[2] / "fixtures/api/mxnet-1.9.1-operators.json").read_text())["groups"]
+    names = {n for group in listed.values() for canonical, others in group.items() for n in others or [canonical]}
+    assert sorted(n for n in names if n not in REGISTRY and n not in ABSENT) == []
+    assert sorted(n for n in ABSENT if n in REGISTRY or n not in names) == []
+    assert not {name: reason for name, reason in ABSENT.items() if len(reason.split()) < 3}

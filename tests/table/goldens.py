@@ -80,6 +80,10 @@ BEYOND_ONNX = {
 }
 
 
+# Outputs that hold vectors, as columns, of which LAPACK leaves the sign open and MXNet takes what its own LAPACK gives.
+UP_TO_SIGN = {("_npi_eig", 1)}
+
+
 class Anything(NamedTuple):
     """An output of which MXNet fixes no more than this: random, or memory that it never writes to."""
 
@@ -159,6 +163,12 @@ class Case(NamedTuple):
             found |= self.undefined
         return [found[i] for i in range(len(found))]
 
+    def turned(self, index: int, got: np.ndarray) -> np.ndarray:
+        """An output with each column turned to where the recorded one points, where their signs are left open."""
+        if (self.operator, index) not in UP_TO_SIGN:
+            return got
+        return got * np.where((got * self.outputs()[index]).sum(-2, keepdims=True) < 0, -1, 1).astype(got.dtype)
+
     def op(self) -> Op:
         """The typed operator; variadic ones are told their number of inputs, as the JSON reader does."""
         cls, attrs = REGISTRY[self.operator], dict(self.attrs)
@@ -186,7 +196,7 @@ def _load(path: Path) -> tuple[Case, ...]:
             table["operator"],
             row["id"],
             row["attrs"],
-            (*row["inputs"], *(n for n in row.get("aux") or {} if n not in row["inputs"])),
+            _names(row, REGISTRY.get(table["operator"])),
             Recorded(numbers, row["id"], names.get(row["id"], {})),
             _undefined(row, names.get(row["id"], {}).get("out", ())),
             row.get("aux_updated_by") == "backward",
@@ -194,6 +204,12 @@ def _load(path: Path) -> tuple[Case, ...]:
         for row in table["cases"]
         if not row.get("error") and (table["operator"], row["id"]) not in MEANINGLESS
     )
+
+
+def _names(row: dict[str, Any], cls: type[Op] | None) -> tuple[str, ...]:
+    """Names of the inputs in the order in which the operator takes them; auxiliary states are mostly last."""
+    names = (*row["inputs"], *(n for n in row.get("aux") or {} if n not in row["inputs"]))
+    return cls.inputs if cls is not None and set(cls.inputs) == set(names) else names
 
 
 def _undefined(row: dict[str, Any], recorded: Collection[str]) -> dict[int, Anything]:

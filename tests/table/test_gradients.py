@@ -86,11 +86,26 @@ MEANINGLESS = {
         (("SoftmaxOutput", "out-grad"), ("SoftmaxOutput", "out-grad-multi")),
         "MXNet 1.9.1 multiplies by the output instead of the gradient that arrives at it",
     ),
+    **dict.fromkeys(
+        (
+            *(("_npi_norm", form) for form in ("default", "f64")),
+            *(
+                ("_npi_norm", f"matrix-{axes}-keep{keep}-ord{order}")
+                for axes in ("none", "12", "02", "21", "neg")
+                for keep in (0, 1)
+                for order in (1, -1, 2, -2)
+            ),
+        ),
+        "MXNet's gradient of matrix norms by columns or by one singular value is no derivative: of the wrong sign and size",
+    ),
     ("gather_nd", "negative"): "MXNet loses the gradient at positions that count from behind",
 }
 
 # Operators of which MXNet says that they have gradient 0, which is not so.
-UNTRUE_ZEROS = ("_npi_var", "_npi_std")
+UNTRUE_ZEROS = (
+    *("_npi_var", "_npi_std", "_npi_pinv", "_npi_pinv_scalar_rcond"),
+    *("_npi_eig", "_npi_eigh", "_npi_eigvals", "_npi_eigvalsh"),
+)
 
 # Cases whose recorded gradients are no better than this epsilon, and why.
 COARSE = {
@@ -152,6 +167,9 @@ BY_DESIGN = {
 SYMMETRIC = (
     "_linalg_potrf",
     "_linalg_syevd",
+    "_npi_cholesky",
+    "_npi_eigh",
+    "_npi_eigvalsh",
 )
 STEP = 1e-6
 
@@ -279,6 +297,8 @@ def test_gradients_of_gradients_are_derivatives_of_gradients(at: Point) -> None:
 ONCE: set[str] = {  # in MXNet too
     *(n for n in OPS if n.startswith("_random_pdf_")),
     *("CTCLoss", "L2Normalization", "LRN", "_linalg_potrf", "_linalg_gelqf", "_linalg_syevd"),
+    *("_npi_cholesky", "_npi_solve", "_npi_tensorinv", "_npi_tensorsolve", "_npi_norm", "_npi_svd"),
+    *("_npi_eig", "_npi_eigh", "_npi_eigvals", "_npi_eigvalsh", "_npi_pinv", "_npi_pinv_scalar_rcond"),
     *("_contrib_DeformableConvolution", "_contrib_ModulatedDeformableConvolution"),
     *("GridGenerator", "BilinearSampler", "SpatialTransformer", "Correlation"),
     *("_onnx_DeformConv", "_onnx_GridSample", "_onnx_RoiAlign"),

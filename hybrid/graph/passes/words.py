@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...op import Op
 from ...ops.activation import (
     SELU_ALPHA,
     SELU_SCALE,
@@ -78,6 +79,16 @@ def meaning(op: Any, shape: tuple[int, ...]) -> list[str] | None:
         return None
     words = text.split()
     return words if all(w in CODE or w[0] in "$-.0123456789" or w in ("inf", "nan") for w in words) else None
+
+
+def possible(cls: type[Op]) -> bool:
+    """Whether a chain can do what the operator does, at least with some attributes."""
+    known = CURVES.keys() | CODE.keys()
+    if issubclass(cls, Pair | Scalar):
+        return cls.arithmetic.name in ARITHMETIC
+    if issubclass(cls, Unary):
+        return cls.curve.name in known
+    return cls.name in FAMILY or issubclass(cls, DivSqrtDim) or _words.dispatch(cls) is not _words.dispatch(object)
 
 
 def number(value: float) -> str:

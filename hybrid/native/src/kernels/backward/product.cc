@@ -66,6 +66,7 @@ Product::Phase Product::phase_of(const Three& begin, const Three& every) const {
     phase.taps[i] = static_cast<Index>(found[i].size());
     phase.whole &= phase.taps[i] == shape_.kernel[i];
   }
+  if (volume(phase.taps) == 0) phase.taps = {0, 0, 0};  // nothing to sum, however many there are along one axis
   if (!phase.whole && phase.taps[0] > 0) phase.layers = phase.taps[0];
   for (Index z : found[0])
     for (Index y : found[1])

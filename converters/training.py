@@ -1,0 +1,285 @@
+"""The graph that MXNet runs when it trains, in operators whose meaning does not depend on that: what ``training=True`` exports.
+
+What training does otherwise than inference is written out: BatchNorm normalizes by the batch (ONNX's BatchNormalization with
+training_mode), Dropout drops (ONNX's Dropout with training_mode), rrelu draws its slopes. Loss heads keep the output that they have,
+their prediction, and what MXNet minimises becomes a further output: for the head ``softmax`` a number, ``softmax_loss_output``,
+whose gradients are those that MXNet's backward pass starts with. Labels are inputs. What moving statistics become are outputs too,
+``bn_moving_mean_new_output`` for ``bn_moving_mean``. Outputs come in this order: those of the symbol, losses, statistics.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hybrid import symbol
+from hybrid.attribute import AttrScope
+from hybrid.attrs import kind_of
+from hybrid.graph.gradient import substitute
+from hybrid.graph.graph import Entry, Graph, Node
+from hybrid.graph.infer import Inference
+from hybrid.name import Prefix
+from hybrid.op import Spec, find, lookup
+from hybrid.shapes import UNKNOWN
+
+from .error import Problem, Unsupported, UnsupportedModel
+
+
+class _Trained(NamedTuple):
+    """What stands for a node that trains, as symbols."""
+
+    outputs: Sequence[Any]
+    """The visible ones."""
+    moved: Sequence[Any] = ()
+    """What becomes of the states, in the order of ``mutates``."""
+
+
+_Form = Callable[..., _Trained]
+"""A function of the operator, what is known of the inputs, and the inputs as symbols."""
+
+
+def training_form(graph: Graph, inference: Inference, *, still: bool = False) -> Graph:
+    """The graph as it trains. still: but for what is random: nothing is dropped, slopes are the mean of those to draw from.
+
+    inference: of this graph, with the shapes that are known. Raises UnsupportedModel listing every node that has no such form."""
+    find("_onnx_Dropout")  # loads the family
+    problems: list[Problem] = []
+    losses: list[Entry] = []
+    states: list[Entry] = []
+    shown = {(id(e.node), e.index) for e in graph.outputs}
+
+    def change(node: Node, inputs: tuple[Entry, ...], specs: Sequence[Spec] | None) -> Sequence[Entry] | None:
+        op: Any = node.op
+        if op is None:
+            return None
+        if node.subgraphs:
+            bodies = [body.rewrite(lambda inner, given: change(inner, given, None)) for body in node.subgraphs]
+            new = Node(op, node.name, inputs, node.attrs, bodies)
+            return [Entry(new, i) for i in range(len(new.outputs))]
+        try:
+            if op.name in _LOSSES and specs is not None:
+                (loss,) = _traced(node.name, inputs, lambda *x: [_LOSSES[op.name](op, specs, *_wide(specs, x))])
+                losses.append(Entry(Node(lookup("_copy").bind(), f"{node.name}_loss", [loss])))
+            form = _form(op, still)
+            if form is None:
+                return None
+            if op.mutates and specs is None:
+                raise Unsupported("it moves its statistics, inside of control flow, where nothing can leave with them")
+            known = [Spec()] * len(inputs) if specs is None else specs
+            counts: list[int] = []
+
+            def both(*x: Any) -> Sequence[Any]:
+                made = form(op, known, *x)
+                counts.append(len(made.outputs))
+                return [*made.outputs, *made.moved]
+
+            entries = _traced(node.name, inputs, both)
+        except Unsupported as reason:
+            problems.append(Problem(node.name, op.name, str(reason)))
+            return None
+        results, moved = entries[: counts[0]], entries[counts[0] :]
+        for name, entry in zip(op.mutates, moved):
+            state = node.inputs[op.takes().index(name)].name
+            states.append(Entry(Node(lookup("_copy").bind(), f"{state}_new", [entry])))
+        if (id(node), 0) in shown:
+            results[0] = Entry(Node(lookup("_copy").bind(), node.name, results[:1]))
+        return results + results[:1] * (len(node.outputs) - len(results))  # hidden ones have no reader in a symbol
+
+    new = graph.rewrite(lambda node, inputs: change(node, inputs, [inference.spec(e) for e in node.inputs]))
+    if problems:
+        raise UnsupportedModel(problems, "cannot be written as ONNX for training")
+    return Graph((*new.outputs, *losses, *dict.fromkeys(states)))
+
+
+def _traced(name: str, inputs: Sequence[Entry], make: Callable[..., Sequence[Any]]) -> list[Entry]:
+    """What make gives of symbols, applied to entries; nodes are named after ``name``."""
+    with Prefix(f"{name}_train_"), AttrScope.clean():
+        variables = [Entry(Node(None, f"x{i}")) for i in range(len(inputs))]
+        made = make(*(symbol.Symbol([v]) for v in variables))
+    graph = Graph(s._entries[0] for s in made)
+    return substitute(graph, {v.name: e for v, e in zip(variables, inputs)})
+
+
+def _wide(specs: Sequence[Spec], inputs: Sequence[Any]) -> list[Any]:
+    """Inputs of 16 bits as float32: losses are sums."""
+    short = [s.dtype is not None and s.dtype.itemsize == 2 for s in specs]
+    return [symbol.Cast(x, dtype="float32") if cast else x for cast, x in zip(short, inputs)]
+
+
+def _rank(specs: Sequence[Spec], index: int = 0) -> int:
+    shape = specs[index].shape
+    if shape is None:
+        raise Unsupported("its rank is not known; give the shapes of all inputs")
+    return len(shape)
+
+
+def _size(specs: Sequence[Spec], *axes: int) -> int:
+    """How many elements there are along axes of the first input."""
+    sizes = [(specs[0].shape or ())[a] for a in axes]
+    if any(s is UNKNOWN for s in sizes):
+        raise Unsupported("the number of classes is dynamic; give it")
+    return math.prod(sizes)
+
+
+# -- what training does otherwise -------------------------------------------------------------------------------------
+
+
+def _form(op: Any, still: bool) -> _Form | None:
+    """The training form of an operator; None when it is the operator itself."""
+    if op.name in ("BatchNorm", "BatchNorm_v1", "_contrib_BatchNormWithReLU", "_contrib_SyncBatchNorm"):
+        return None if op.use_global_stats else _batch_norm
+    if op.name == "Dropout":
+        return _kept if still or op.p == 0 else _dropout
+    if op.name == "LeakyReLU" and op.act_type == "rrelu":
+        return None if still else _rrelu
+    if op.name == "RNN":
+        if op.p and op.num_layers > 1 and not still:
+            return _refuse(f"p={op.p:g} drops between layers, for which ONNX's have no place; use p=0, or layers of their own")
+        return None
+    if "training" in op.uses:
+        return _refuse("it has no form in ONNX for training")
+    return None
+
+
+def _refuse(reason: str) -> _Form:
+    def form(op: Any, specs: Sequence[Spec], *inputs: Any) -> _Trained:
+        raise Unsupported(reason)
+
+    return form
+
+
+def _batch_norm(op: Any, specs: Sequence[Spec], data: Any, gamma: Any, beta: Any, mean: Any, var: Any) -> _Trained:
+    F, axis = symbol, op.axis % _rank(specs)
+    gamma = F.ones_like(gamma) if op.fix_gamma else gamma
+    turned = data if axis == 1 else F.swapaxes(data, dim1=1, dim2=axis)
+    attrs = {"epsilon": op.eps, "momentum": op.momentum, "training_mode": True, "num_outputs": 3}
+    made = F._onnx_BatchNormalization(turned, gamma, beta, mean, var, **attrs)
+    y = made[0] if axis == 1 else F.swapaxes(made[0], dim1=1, dim2=axis)
+    outputs = [F.relu(y) if op.name == "_contrib_BatchNormWithReLU" else y]
+    if op.output_mean_var:
+        center = F.mean(data, axis=axis, exclude=True, keepdims=True)
+        spread = F.mean(F.square(F.broadcast_sub(data, center)), axis=axis, exclude=True)
+        third = spread if op.plain_variance else F.rsqrt(spread + op.eps)
+        outputs += [F.Reshape(center, shape=(-1,)), third]
+    return _Trained(outputs, (made[1], made[2]))
+
+
+def _kept(op: Any, specs: Sequence[Spec], data: Any) -> _Trained:
+    return _Trained([data])
+
+
+def _dropout(op: Any, specs: Sequence[Spec], data: Any) -> _Trained:
+    if op.p == 1:
+        raise Unsupported("p=1 leaves nothing but NaN; use p < 1")
+    dropped = data
+    for axis in op.axes:
+        dropped = symbol.slice_axis(dropped, axis=axis, begin=0, end=1)
+    dropped = symbol.ones_like(dropped) if op.axes else dropped
+    ratio, on = (symbol._onnx_Constant(value=_text(v)) for v in (np.float32(op.p), np.bool_(True)))
+    made = symbol._onnx_Dropout(dropped, ratio, on, given=("ratio", "training_mode"))[0]
+    return _Trained([symbol.broadcast_mul(data, made) if op.axes else made])
+
+
+def _text(value: np.generic) -> str:
+    return kind_of(np.ndarray).write(np.asarray(value))
+
+
+def _rrelu(op: Any, specs: Sequence[Spec], data: Any) -> _Trained:
+    slopes = symbol._random_uniform_like(data, low=op.lower_bound, high=op.upper_bound)
+    return _Trained([symbol.where(data > 0, data, data * slopes)])
+
+
+# -- losses: their gradients are what hybrid/ops/output_backward.py gives data ----------------------------------------
+
+
+def _softmax_loss(op: Any, specs: Sequence[Spec], data: Any, label: Any) -> Any:
+    """Cross entropy: of each row of classes, weighted, smoothed and counted as the attributes say."""
+    F, rank = symbol, _rank(specs)
+    if op.out_grad:
+        raise Unsupported("attribute out_grad=True: its gradient is made of what arrives, so there is no loss; set it to False")
+    shape, labels = specs[0].shape or (), specs[1].shape
+    if labels is not None and len(labels) == rank and all(a is b or a == b for a, b in zip(shape, labels)):
+        axis = op.axis(rank)
+        x, target = (data, label) if axis is not None else (F.Flatten(data), F.Flatten(label))
+        likely = F.log_softmax(x, axis=axis or 1)
+        # log of the sum of the exponentials, less what the labels say: for labels that do not sum to one too
+        whole = F.slice_axis(x - likely, axis=axis or 1, begin=0, end=1)
+        return (F.sum(whole) - F.sum(x * target)) * op.grad_scale
+    flat = F.Reshape(label, shape=(-1,))
+    if op.multi_output:
+        likely = F.Reshape(F.log_softmax(data, axis=1), shape=(0, 0, -1))
+        wanted = F.Reshape(flat, shape=(-1, 1)) if rank == 2 else F.reshape_like(flat, F.sum(likely, axis=1))
+        axis = 1
+    else:
+        rows = F.Reshape(data, shape=(-1, 0), reverse=True) if op.preserve_shape else F.Flatten(data)
+        likely, axis, wanted = F.log_softmax(rows, axis=1), 1, flat
+        if rank > 2 and not op.preserve_shape and labels is not None and len(labels) > 1:  # more labels than rows
+            wanted = F.slice_like(flat, F.sum(rows, axis=1), axes=(0,))
+    loss = -F.pick(likely, wanted, axis=axis)
+    if op.smooth_alpha and not op.multi_output:
+        classes = _size(specs, -1) if op.preserve_shape else _size(specs, *range(1, rank))
+        rest = -F.sum(likely, axis=1) - loss
+        loss = loss * (1 - op.smooth_alpha) + rest * (op.smooth_alpha / max(1, classes - 1))
+    if op.use_ignore:
+        loss = F.where(wanted == int(op.ignore_label), F.zeros_like(loss), loss)
+    if op.normalization == "valid":
+        count = F.maximum(F.sum(flat != int(op.ignore_label)), 1)
+        return F.broadcast_div(F.sum(loss), count) * op.grad_scale
+    if op.multi_output and rank > 2:  # the columns count
+        loss = F.mean(loss, axis=1)
+    if op.normalization == "batch":
+        rows = F.mean(loss) if op.multi_output else F.broadcast_div(F.sum(loss), F.sum(F.ones_like(flat)))
+        return rows * op.grad_scale
+    return F.sum(loss) * op.grad_scale
+
+
+def _per_example(op: Any, each: Any) -> Any:
+    """The sum over examples of the mean over what an example has."""
+    return symbol.sum(symbol.mean(symbol.Reshape(each, shape=(0, -1)), axis=1)) * op.grad_scale
+
+
+def _squared(op: Any, specs: Sequence[Spec], data: Any, label: Any) -> Any:
+    return _per_example(op, symbol.square(data - symbol.reshape_like(label, data)) * 0.5)
+
+
+def _absolute(op: Any, specs: Sequence[Spec], data: Any, label: Any) -> Any:
+    return _per_example(op, symbol.abs(data - symbol.reshape_like(label, data)))
+
+
+def _logistic(op: Any, specs: Sequence[Spec], data: Any, label: Any) -> Any:
+    return _per_example(op, symbol.Activation(data, act_type="softrelu") - data * symbol.reshape_like(label, data))
+
+
+def _hinge(op: Any, specs: Sequence[Spec], data: Any, label: Any) -> Any:
+    F, rank = symbol, _rank(specs)
+    first = F.slice_axis(F.Reshape(label, shape=(0, -1)), axis=1, begin=0, end=1)
+    classes = _size(specs, *range(1, rank))
+    sign = 1 - 2 * F.one_hot(F.Reshape(first, shape=(-1,)), depth=classes)
+    short = F.relu(sign * F.Flatten(data) + op.margin)
+    return F.sum(short if op.use_linear else F.square(short)) * op.regularization_coefficient
+
+
+def _made(op: Any, specs: Sequence[Spec], data: Any) -> Any:
+    F = symbol
+    if op.name == "make_loss":
+        return F.sum(data)
+    if op.normalization == "batch":
+        return F.sum(F.mean(data, axis=0)) * op.grad_scale
+    if op.normalization == "valid":
+        return F.broadcast_div(F.sum(data), F.maximum(F.sum(data > op.valid_thresh), 1)) * op.grad_scale
+    return F.sum(data) * op.grad_scale
+
+
+_LOSSES: dict[str, Callable[..., Any]] = {
+    "SoftmaxOutput": _softmax_loss,
+    "LinearRegressionOutput": _squared,
+    "MAERegressionOutput": _absolute,
+    "LogisticRegressionOutput": _logistic,
+    "SVMOutput": _hinge,
+    "MakeLoss": _made,
+    "make_loss": _made,
+}
+"""By loss head: what it minimises, a function of the operator, what is known of the inputs, and the inputs as symbols."""

@@ -1,0 +1,627 @@
+"""numpy.linalg as MXNet's np networks have it: equations, decompositions, pseudo-inverses, norms.
+
+What MXNet computes in float32 or float64 is computed there; whole numbers count as float64, float16 as float32, rounded once.
+MXNet says of eigenvalues and pseudo-inverses that their gradient is 0, which is not so; here they have theirs.
+"""
+
+import math
+from typing import Any, Literal
+
+import numpy as np
+
+from ..attrs import Shape
+from ..op import Op, op
+from ..shapes import is_known, merge, show
+from .common import axis_of, widen
+from .linalg import Decomposed, DecompositionBackward, Potrf, Square, positive_definite
+from .linalg_more import facing_up, flip
+from .linear import want_at_least
+
+FLOAT64 = np.dtype("float64")
+
+
+def real(dtype: np.dtype) -> np.dtype:
+    """The dtype of results: floats stay what they are, whole numbers become float64."""
+    return dtype if dtype.kind == "f" else FLOAT64
+
+
+class Solved(Op):
+    """Base: results are those of ``solved``, which gets its inputs in float32 or float64."""
+
+    tolerance = Decomposed.tolerance
+
+    def infer_type(self, *dtypes):
+        names = self.returns()
+        return real(dtypes[0]) if len(names) == 1 else [real(dtypes[0])] * len(names)
+
+    def solved(self, *arrays: np.ndarray) -> Any:
+        """The output, or a tuple of all."""
+        raise NotImplementedError
+
+    def compute(self, *arrays):
+        dtype = real(arrays[0].dtype)
+        try:
+            found = self.solved(*(widen(a.astype(real(a.dtype), copy=False)) for a in arrays))
+        except np.linalg.LinAlgError as error:
+            raise self.fail(f"got a matrix that has no answer ({error})") from None
+        if isinstance(found, tuple):
+            return tuple(np.asarray(y).astype(dtype, copy=False) for y in found)
+        return np.asarray(found).astype(dtype, copy=False)
+
+
+class SolvedSquare(Solved, Square):
+    """Base for matrices (..., N, N)."""
+
+    @classmethod
+    def examples(cls, make):
+        yield make(positive_definite(make, 2, 3, 3))
+
+
+@op("_npi_cholesky")
+class Cholesky(Potrf):
+    """The lower triangular L with A = L L^T; only the lower triangle of A is read. Shapes: (..., N, N) -> as A."""
+
+
+# -- equations -----------------------------------------------------------------------------------------------------------
+
+
+def columns(b: np.ndarray, a: np.ndarray) -> np.ndarray:
+    """The right side of A X = B as matrices, where it may be vectors."""
+    return b[..., None] if b.ndim < a.ndim else b
+
+
+@op("_npi_solve")
+class Solve(Solved, Square):
+    """The solution X of A X = B. Shapes: A (..., N, N), B (..., N) with one axis less, or (..., N, M) -> as B."""
+
+    inputs = ("A", "B")
+
+    def infer_shape(self, a, b):
+        side = self.side(a)
+        if len(b) not in (len(a) - 1, len(a)):
+            raise self.fail(f"got A of shape {show(a)} and B of shape {show(b)}, wanted as many dimensions or one less")
+        vectors = len(b) < len(a)
+        merge((side,), b[-1:] if vectors else b[-2:-1])
+        lead = merge(a[:-2], b[: len(a) - 2])
+        return (*lead, side) if vectors else (*lead, side, b[-1])
+
+    def solved(self, a, b):
+        return np.linalg.solve(a, columns(b, a)).reshape(b.shape)
+
+    def gradient(self, F, dy, a, b, x):
+        db = F._npi_solve(F.SwapAxis(a, dim1=-1, dim2=-2), dy)
+        return F._backward__npi_solve(db, x, a), db
+
+    @classmethod
+    def examples(cls, make):
+        a = positive_definite(make, 2, 3, 3)
+        yield make(a, make.uniform(2, 3, 4))
+        yield make(a, make.uniform(2, 3))
+
+
+@op("_backward__npi_solve")
+class SolveBackward(Op):
+    """The gradient of A. Shapes: dB, X as B of _npi_solve, A (..., N, N) -> as A."""
+
+    inputs = ("dB", "X", "A")
+
+    def infer_shape(self, db, x, a):
+        return a
+
+    def compute(self, db, x, a):
+        outer = -columns(widen(db), a) @ flip(columns(widen(x), a))
+        return outer.astype(a.dtype, copy=False)
+
+
+@op("_npi_tensorinv")
+class TensorInverse(Solved):
+    """The inverse of a as a linear map from its last axes to its first ``ind``. Shapes: a -> a[ind:] + a[:ind] of its dims."""
+
+    ind: int = 2
+
+    inputs = ("a",)
+
+    def check(self):
+        return None if self.ind > 0 else f"got ind={self.ind}, wanted at least 1"
+
+    def infer_shape(self, a):
+        front, back = a[: self.ind], a[self.ind :]
+        if is_known(a) and math.prod(front) != math.prod(back):
+            raise self.fail(f"got a of shape {show(a)}, wanted as many numbers in {show(front)} as in {show(back)}")
+        return (*back, *front)
+
+    def solved(self, a):
+        size = math.prod(a.shape[: self.ind])
+        return np.linalg.inv(a.reshape(size, size)).reshape(self.infer_shape(a.shape))
+
+    def gradient(self, F, dy, a, y):
+        return F._backward__npi_tensorinv(dy, a, y, ind=self.ind)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(positive_definite(make, 6, 6).reshape(2, 3, 6))
+        yield make(positive_definite(make, 6, 6).reshape(6, 3, 2), ind=1)
+
+
+@op("_backward__npi_tensorinv")
+class TensorInverseBackward(DecompositionBackward):
+    """The gradient of a. Shapes: dy, y as the inverse, a -> as a."""
+
+    ind: int = 2
+
+    inputs = ("dy", "a", "y")
+
+    def back(self, dy, a, y):
+        size = math.prod(a.shape[: self.ind])
+        inverse = flip(y.reshape(size, size))
+        return (-inverse @ dy.reshape(size, size) @ inverse).reshape(a.shape)
+
+
+@op("_npi_tensorsolve")
+class TensorSolve(Solved):
+    """The x with tensordot(a, x, x.ndim) = b, after the axes a_axes of a have been moved to its end, in that order.
+
+    Shapes: a (b's dims, x's dims once moved), b -> x."""
+
+    a_axes: Shape = ()
+
+    inputs = ("a", "b")
+
+    def order(self, rank: int) -> list[int]:
+        """The axes of a as they are once moved."""
+        moved = [axis_of(self, i, rank) for i in self.a_axes]
+        return [i for i in range(rank) if i not in moved] + moved
+
+    def infer_shape(self, a, b):
+        turned = [a[i] for i in self.order(len(a))]
+        if len(b) > len(a):
+            raise self.fail(f"got b of shape {show(b)} for a of shape {show(a)}")
+        x = tuple(turned[len(b) :])
+        if is_known(a) and is_known(b) and not math.prod(x) == math.prod(b) == math.prod(turned[: len(b)]):
+            raise self.fail(f"got a of shape {show(a)} and b of shape {show(b)}, which make no square system")
+        return x
+
+    def solved(self, a, b):
+        matrix = a.transpose(self.order(a.ndim)).reshape(b.size, b.size)
+        return np.linalg.solve(matrix, b.reshape(-1)).reshape(self.infer_shape(a.shape, b.shape))
+
+    def gradient(self, F, dy, a, b, x):
+        return tuple(F._backward__npi_tensorsolve(dy, a, b, x, a_axes=self.a_axes))
+
+    @classmethod
+    def examples(cls, make):
+        a = positive_definite(make, 6, 6)
+        yield make(a.reshape(2, 3, 6), make.uniform(2, 3))
+        yield make(a.reshape(6, 2, 3), make.uniform(2, 3), a_axes=(0,))
+
+
+@op("_backward__npi_tensorsolve")
+class TensorSolveBackward(TensorSolve):
+    """The gradients of a and b. Shapes: dy, x as the solution, a, b -> as a, as b."""
+
+    inputs = ("dy", "a", "b", "x")
+
+    def returns(self):
+        return ("output0", "output1")
+
+    def infer_shape(self, dy, a, b, x):
+        return [a, b]
+
+    def gradient(self, F, dy, *arrays):
+        return Op.gradient(self, F, dy, *arrays)  # none: differentiable once
+
+    def solved(self, dy, a, b, x):
+        order = self.order(a.ndim)
+        turned = a.transpose(order)
+        db = np.linalg.solve(turned.reshape(b.size, b.size).T, dy.reshape(-1))
+        da = -np.outer(db, x.reshape(-1)).reshape(turned.shape)
+        return da.transpose(np.argsort(order)), db.reshape(b.shape)
+
+
+# -- eigenvalues ---------------------------------------------------------------------------------------------------------
+
+
+@op("_npi_eigh")
+class Eigh(SolvedSquare):
+    """Ascending eigenvalues w and eigenvectors V, as columns, of symmetric matrices: A = V diag(w) V^T.
+
+    Only the triangle UPLO of A is read; the largest element of every eigenvector is positive, as in MXNet (LAPACK leaves the
+    sign open). Shapes: (..., N, N) -> (..., N), as A."""
+
+    UPLO: Literal["L", "U"] = "L"
+
+    def returns(self):
+        return ("output0", "output1")
+
+    def infer_shape(self, a):
+        self.side(a)
+        return [a[:-1], a]
+
+    def solved(self, a):
+        values, vectors = np.linalg.eigh(a, self.UPLO)
+        return values, flip(facing_up(flip(vectors)))
+
+    def gradient(self, F, dy, a, values, vectors):
+        turn = {"dim1": -1, "dim2": -2}
+        return F._backward__linalg_syevd(F.SwapAxis(dy[1], **turn), dy[0], F.SwapAxis(vectors, **turn), values)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(positive_definite(make, 2, 3, 3))
+        yield make(positive_definite(make, 3, 3), UPLO="U")
+
+
+@op("_npi_eigvalsh")
+class EigenvaluesSymmetric(SolvedSquare):
+    """Ascending eigenvalues of symmetric matrices, of which the triangle UPLO is read. Shapes: (..., N, N) -> (..., N)."""
+
+    UPLO: Literal["L", "U"] = "L"
+
+    def infer_shape(self, a):
+        self.side(a)
+        return a[:-1]
+
+    def solved(self, a):
+        return np.linalg.eigvalsh(a, self.UPLO)
+
+    def gradient(self, F, dy, a, values):
+        return F._backward__npi_eigvalsh(dy, a, UPLO=self.UPLO)
+
+
+@op("_backward__npi_eigvalsh")
+class EigenvaluesSymmetricBackward(DecompositionBackward):
+    """The gradient of A, symmetric. Shapes: dw (..., N), A (..., N, N) -> as A."""
+
+    UPLO: Literal["L", "U"] = "L"
+
+    inputs = ("dw", "A")
+
+    def back(self, dy, a):
+        vectors = np.linalg.eigh(a, self.UPLO)[1]
+        return (vectors * dy[..., None, :]) @ flip(vectors)
+
+
+class General(SolvedSquare):
+    """Base for eigenvalues of general matrices, which have to be real."""
+
+    def real_parts(self, values: np.ndarray, *others: np.ndarray) -> tuple[np.ndarray, ...]:
+        """All as real numbers. Raises OpError when an eigenvalue is complex."""
+        if values.dtype.kind == "c" and np.any(values.imag != 0):
+            raise self.fail("got a matrix with complex eigenvalues, which no dtype of MXNet holds; wanted real ones")
+        return tuple(y.real for y in (values, *others))
+
+    @classmethod
+    def examples(cls, make):
+        # similar to a diagonal matrix: its eigenvalues are real and apart
+        basis = make.uniform(2, 3, 3) + 2 * np.eye(3, dtype=np.float32)
+        yield make((basis * np.array([1, 2, 4], np.float32)) @ np.linalg.inv(basis))
+
+
+@op("_npi_eigvals")
+class Eigenvalues(General):
+    """The eigenvalues of general matrices, in the order in which LAPACK finds them. Shapes: (..., N, N) -> (..., N)."""
+
+    def infer_shape(self, a):
+        self.side(a)
+        return a[:-1]
+
+    def solved(self, a):
+        return self.real_parts(np.linalg.eigvals(a))[0]
+
+    def gradient(self, F, dy, a, values):
+        w, v = F._npi_eig(a)
+        return F._backward__npi_eig(dy, F.zeros_like(v), w, v)
+
+
+@op("_npi_eig")
+class Eig(General):
+    """Eigenvalues w of general matrices, in the order in which LAPACK finds them, and eigenvectors V of length 1, as columns.
+
+    A V = V diag(w); the sign of each eigenvector is LAPACK's. Shapes: (..., N, N) -> (..., N), as A."""
+
+    def returns(self):
+        return ("output0", "output1")
+
+    def infer_shape(self, a):
+        self.side(a)
+        return [a[:-1], a]
+
+    def solved(self, a):
+        return self.real_parts(*np.linalg.eig(a))
+
+    def gradient(self, F, dy, a, values, vectors):
+        return F._backward__npi_eig(*dy, values, vectors)
+
+
+@op("_backward__npi_eig")
+class EigBackward(DecompositionBackward):
+    """The gradient of A. Shapes: dw (..., N), dV (..., N, N), w, V as these -> as V.
+
+    Source: Giles 2008, collected matrix derivative results, 3.1, with the length of eigenvectors kept."""
+
+    inputs = ("dw", "dV", "w", "V")
+
+    def infer_shape(self, dw, dv, w, v):
+        return v
+
+    def back(self, dw, dv, w, v):
+        inner = flip(v) @ dv
+        lengths = np.diagonal(inner, 0, -2, -1)[..., None, :]
+        turned = inner - (flip(v) @ v) * lengths
+        apart = w[..., None, :] - w[..., :, None]
+        middle = np.where(np.eye(v.shape[-1], dtype=bool), dw[..., None], turned / np.where(apart == 0, np.inf, apart))
+        return np.linalg.solve(flip(v), middle @ flip(v))
+
+
+# -- singular values -----------------------------------------------------------------------------------------------------
+
+
+@op("_npi_svd")
+class Svd(Solved):
+    """A = U diag(L) V with orthonormal columns of U and rows of V, and descending L of at least 0.
+
+    The largest element of every row of V is positive, as in MXNet (LAPACK leaves the sign open).
+    Shapes: (..., M, N), M <= N -> (..., M, M), (..., M), as A."""
+
+    inputs = ("A",)
+
+    def returns(self):
+        return ("output0", "output1", "output2")
+
+    def infer_shape(self, a):
+        want_at_least(self, a, 2)
+        if is_known(a[-2:]) and a[-2] > a[-1]:
+            raise self.fail(f"got A of shape {show(a)}, wanted at most as many rows as columns")
+        return [(*a[:-1], a[-2]), a[:-1], a]
+
+    def solved(self, a):
+        u, values, v = np.linalg.svd(a, full_matrices=False)
+        up = facing_up(v)
+        # where that turned a row of V the column of U turns with it
+        return np.where((up != v).any(-1)[..., None, :], -u, u), values, up
+
+    def gradient(self, F, dy, a, u, values, v):
+        return F._backward__npi_svd(*dy, u, values, v)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 3, 4))
+        yield make(make.uniform(3, 3))
+
+
+@op("_backward__npi_svd")
+class SvdBackward(DecompositionBackward):
+    """The gradient of A. Shapes: dU, U (..., M, M), dL, L (..., M), dV, V (..., M, N) -> as V.
+
+    Source: Townsend 2016, Differentiating the singular value decomposition."""
+
+    inputs = ("dU", "dL", "dV", "U", "L", "V")
+
+    def infer_shape(self, du, dl, dv, u, values, v):
+        return v
+
+    def back(self, du, dl, dv, u, values, v):
+        squares = np.square(values)
+        apart = squares[..., None, :] - squares[..., :, None]
+        weights = 1 / np.where(apart == 0, np.inf, apart)  # equal ones have no vectors of their own
+        left = weights * (flip(u) @ du - flip(du) @ u) * values[..., None, :]
+        turned = v @ flip(dv)
+        right = values[..., :, None] * weights * (turned - flip(turned))
+        middle = left + right + np.where(np.eye(u.shape[-1], dtype=bool), dl[..., None], 0)
+        outside = (dv - (dv @ flip(v)) @ v) / values[..., None]
+        return u @ (middle @ v + outside)
+
+
+class PseudoInverse(Solved):
+    """Base of the pseudo-inverses; MXNet makes no use of hermitian, which is for speed. Shapes: A (..., M, N) -> (..., N, M)."""
+
+    def infer_shape(self, a, *rcond):
+        want_at_least(self, a, 2)
+        return (*a[:-2], a[-1], a[-2])
+
+    def gradient(self, F, dy, *arrays_and_y):
+        made = F._backward__npi_pinv(dy, arrays_and_y[0], arrays_and_y[-1])
+        return made if len(arrays_and_y) == 2 else (made, None)
+
+
+@op("_npi_pinv")
+class Pinv(PseudoInverse):
+    """The pseudo-inverse, taking singular values of at most rcond times the largest one for 0.
+
+    Shapes: A (..., M, N), rcond any that broadcasts to (...) -> (..., N, M)."""
+
+    hermitian: bool = False
+
+    inputs = ("A", "rcond")
+
+    def infer_input_types(self, dtypes, outputs):
+        return dtypes
+
+    def infer_shape(self, a, *rcond):
+        if rcond and len(rcond[0]) > len(a) - 2:
+            raise self.fail(f"got rcond of shape {show(rcond[0])} for A of shape {show(a)}, wanted one for each matrix")
+        return super().infer_shape(a)
+
+    def solved(self, a, rcond):
+        return np.linalg.pinv(a, rcond)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 3, 4), make.array(1e-6))
+        yield make(make.uniform(2, 4, 3), make.array([1e-6, 1e-3]))
+
+
+@op("_npi_pinv_scalar_rcond")
+class PinvScalar(PseudoInverse):
+    """The pseudo-inverse, taking singular values of at most rcond times the largest one for 0.
+
+    Shapes: (..., M, N) -> (..., N, M)."""
+
+    rcond: float = 1e-15
+    hermitian: bool = False
+
+    inputs = ("A",)
+
+    def solved(self, a):
+        return np.linalg.pinv(a, self.rcond)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 3, 4))
+        yield make(make.uniform(4, 3), rcond=0.01)
+
+
+@op("_backward__npi_pinv")
+class PinvBackward(DecompositionBackward):
+    """The gradient of A. Shapes: dy, y (..., N, M), A (..., M, N) -> as A.
+
+    Source: Golub and Pereyra 1973, SIAM J. Numer. Anal. 10, for matrices that keep their rank."""
+
+    inputs = ("dy", "A", "y")
+
+    def back(self, dy, a, y):
+        turned, p = flip(dy), flip(y)
+        outside = (turned - a @ (y @ turned)) @ y @ p  # (I - A P) dP^T P P^T
+        within = p @ y @ (turned - (turned @ y) @ a)  # P^T P dP^T (I - P A)
+        return outside + within - p @ dy @ p
+
+
+# -- norms ---------------------------------------------------------------------------------------------------------------
+
+
+@op("_npi_norm")
+class Norm(Op):
+    """A norm of vectors (one axis) or matrices (two axes; None stands for the last two), as numpy.linalg.norm.
+
+    Vectors: ord 0 counts what is not 0, any other is (sum |x|^ord)^(1/ord). Matrices: flag 1 is the root of the sum of squares,
+    flag 2 the sum of the singular values; else ord 1 and -1 the largest and smallest sum of a column, 2 and -2 the largest
+    and smallest singular value. flag -2: the root of the sum of squares of everything. Shapes: as reductions over axis."""
+
+    ord: float = 2.0
+    axis: Shape | None = None
+    keepdims: bool = False
+    flag: int = -1
+
+    tolerance = Decomposed.tolerance
+
+    def check(self):
+        if math.isinf(self.ord):
+            return f"got ord={self.ord}, wanted a finite one; take the maximum or minimum of the absolute values"
+        if self.axis is not None and len(self.axis) not in (1, 2):
+            return f"got axis={self.axis}, wanted one axis for vectors or two for matrices"
+        if self.flag == -2 and self.axis is not None:
+            return f"got flag=-2, which is the norm of everything, and axis={self.axis}"
+        return None
+
+    def axes(self, rank: int) -> tuple[int, ...]:
+        """The axes that are reduced, counted from the front, in the order given."""
+        if self.flag == -2:
+            return tuple(range(rank))
+        given = tuple(range(-min(rank, 2), 0)) if self.axis is None else self.axis
+        found = tuple(axis_of(self, i, rank) for i in given)
+        if len(set(found)) < len(found) or (self.axis is None and not rank):
+            raise self.fail(f"got axis={self.axis} for {rank} dimensions")
+        return found
+
+    def root(self, rank: int) -> bool:
+        """Whether it is the root of a sum of squares."""
+        vectors = len(self.axes(rank)) != 2
+        return self.flag in (-2, 1) or (vectors and self.ord == 2 and self.flag != 2)
+
+    def kind(self, rank: int) -> str:
+        """One of root, vector, nuclear, column, spectral."""
+        if self.root(rank):
+            return "root"
+        if len(self.axes(rank)) != 2:
+            if self.flag == 2:
+                raise self.fail(f"got flag=2, the nuclear norm of matrices, and axis={self.axis}")
+            return "vector"
+        if self.flag == 2:
+            return "nuclear"
+        if self.ord not in (1, -1, 2, -2):
+            raise self.fail(f"got ord={self.ord:g} for matrices, wanted 1, -1, 2 or -2")
+        return "column" if abs(self.ord) == 1 else "spectral"
+
+    def infer_shape(self, data):
+        self.kind(len(data))
+        axes = self.axes(len(data))
+        if self.keepdims:
+            return tuple(1 if i in axes else d for i, d in enumerate(data))
+        return tuple(d for i, d in enumerate(data) if i not in axes)
+
+    def compute(self, data):
+        x = widen(data) if data.dtype.kind == "f" else data.astype(FLOAT64)
+        kind, axes = self.kind(x.ndim), self.axes(x.ndim)
+        if kind == "root":
+            y = np.sqrt(np.square(x).sum(axes))
+        elif kind == "vector":
+            y = np.linalg.norm(x, self.ord, axes[0])
+        else:
+            y = np.linalg.norm(x, "nuc" if kind == "nuclear" else self.ord, axes)
+        return np.asarray(y).reshape(self.infer_shape(data.shape)).astype(data.dtype)
+
+    def gradient(self, F, dy, data, y):
+        attrs = {"ord": self.ord, "axis": self.axis, "keepdims": self.keepdims, "flag": self.flag}
+        return F._backward__npi_norm(dy, data, y, **attrs)
+
+    @classmethod
+    def examples(cls, make):
+        x = make.uniform(2, 3, 4, low=0.2) * make.array([1, -1, 1, 1])
+        yield make(x[0], flag=-2)
+        yield make(x, axis=(1,), ord=3, keepdims=True)
+        yield make(x, axis=(0, 2), flag=1)
+        yield make(x, axis=(1, 2), flag=2)
+        for order in (1, -1, 2, -2):
+            yield make(x, ord=order, axis=(2, 1))
+
+
+@op("_backward__npi_norm")
+class NormBackward(Norm):
+    """The gradient of data. Shapes: dy, y as _npi_norm gives, data -> as data.
+
+    Of several columns or singular values that are the extreme one, the first takes it all."""
+
+    inputs = ("dy", "data", "y")
+
+    def infer_shape(self, dy, data, y):
+        return data
+
+    def infer_type(self, *dtypes):
+        return dtypes[1]
+
+    def gradient(self, F, dy, *arrays):
+        return Op.gradient(self, F, dy, *arrays)  # none: differentiable once
+
+    def compute(self, dy, data, y):
+        x, axes, kind = widen(data), self.axes(data.ndim), self.kind(data.ndim)
+        kept = [1 if i in axes else d for i, d in enumerate(x.shape)]
+        head, norm = widen(dy).reshape(kept), widen(y).reshape(kept)
+        if kind == "root":
+            out = head * x / norm
+        elif kind == "vector":
+            out = head * self._along(x, norm)
+        else:
+            places = (-2, -1)
+            moved = np.moveaxis(x, axes, places)
+            steep = self._of_columns(moved) if kind == "column" else self._of_singular(moved, kind)
+            out = np.moveaxis(np.moveaxis(head, axes, places) * steep, places, axes)
+        return np.asarray(out).astype(data.dtype, copy=False)
+
+    def _along(self, x: np.ndarray, norm: np.ndarray) -> np.ndarray:
+        if self.ord in (0, 1):
+            return np.sign(x) * self.ord
+        return np.sign(x) * np.abs(x) ** (self.ord - 1) * norm ** (1 - self.ord)
+
+    def _of_columns(self, x: np.ndarray) -> np.ndarray:
+        sums = np.abs(x).sum(-2)
+        found = (sums * self.ord).argmax(-1)
+        return np.where(np.arange(x.shape[-1]) == found[..., None, None], np.sign(x), 0)
+
+    def _of_singular(self, x: np.ndarray, kind: str) -> np.ndarray:
+        u, _, v = np.linalg.svd(x, full_matrices=False)
+        if kind == "nuclear":
+            return u @ v
+        place = 0 if self.ord > 0 else -1
+        return u[..., :, place, None] * v[..., None, place, :]
+
+

@@ -1,0 +1,386 @@
+"""Numbers as 8-bit integers with a range, as MXNet's quantised networks carry them: the conversions.
+
+A quantised tensor comes as three: the integers, and the ends of its range, float32 of shape (1,). What an integer stands for follows
+from the end that is further from 0: q * max(|low|, |high|) / levels, zero always being 0 (unsigned integers too, whatever the range).
+
+Which levels those are depends on the operator. MXNet 1.9.1 built with oneDNN, as all its CPU packages are, has 127.5 for int8 and
+255.5 for uint8 in quantize_v2, dequantize and the sums, concatenations and normalizations; quantize, requantize and the ranges of
+products have 127 and 255. MXNet's own kernels, which it falls back to nowhere on a CPU, have 127 and 255 throughout, round halves
+away from 0 and count uint8 from the low end of the range; MXNET_MKLDNN_ENABLED=0 does not bring them in. We follow oneDNN, in
+float32 and in its order of operations: halves to even, saturating at -128.
+"""
+
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from ..op import Op, op
+from .common import truncate
+
+INT8, UINT8, INT32, FLOAT = (np.dtype(name) for name in ("int8", "uint8", "int32", "float32"))
+EIGHT = (INT8, UINT8)
+
+LEVELS = {INT8: np.float32(127.5), UINT8: np.float32(255.5), INT32: np.float32(2**31)}
+"""Levels on one side of 0, with half of one to spare."""
+PLAIN_LEVELS = {INT8: np.float32(127), UINT8: np.float32(255), INT32: np.float32(2**31)}
+"""The greatest integer of each dtype, as float32."""
+
+
+def is_range(name: str) -> bool:
+    """Whether an input or output of that name is an end of a range."""
+    return name.startswith(("min_", "max_")) or name.endswith(("_min", "_max"))
+
+
+def reach(low: Any, high: Any) -> np.float32:
+    """The end of a range that is further from 0, without its sign; ends are numbers or arrays of one element."""
+    ends = np.abs(np.array([low, high], FLOAT).reshape(2))
+    return np.float32(ends.max())
+
+
+def ends(low: Any, high: Any) -> tuple[np.ndarray, np.ndarray]:
+    """A range as operators give it."""
+    return np.array(low, FLOAT).reshape(1), np.array(high, FLOAT).reshape(1)
+
+
+def around_zero(reach: np.float32) -> tuple[np.ndarray, np.ndarray]:
+    """The range that reaches as far to both sides."""
+    return ends(-reach, reach)
+
+
+def saturated(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """float32 (or wider) numbers as integers of dtype: halves to even, what lies beyond as the nearest there is; NaN as the greatest
+    signed one and as unsigned 0."""
+    values = np.asarray(values)
+    limits = np.iinfo(dtype)
+    whole = np.rint(values if dtype.itemsize == 1 else values.astype(np.float64))
+    np.clip(whole, limits.min, limits.max, out=whole)
+    nan = np.isnan(whole)
+    if nan.any():
+        whole[nan] = limits.max if limits.min else 0
+    return whole.astype(dtype)
+
+
+def rescaled(data: np.ndarray, scale: np.float32, dtype: np.dtype) -> np.ndarray:
+    """data times scale, computed in float32, as integers of dtype."""
+    return saturated(data.astype(FLOAT) * np.float32(scale), dtype)
+
+
+def product_range(data: tuple[Any, Any], weight: tuple[Any, Any], dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+    """The range of int32 sums of products, of data of dtype with int8 weights."""
+    one = (reach(*data) / PLAIN_LEVELS[dtype]) * (reach(*weight) / PLAIN_LEVELS[INT8])
+    return around_zero(one * PLAIN_LEVELS[INT32])
+
+
+class Quantized(Op):
+    """Base of operators on integers with ranges: dtypes of the inputs, shapes of the ranges, no gradient (MXNet's is 0)."""
+
+    eight: ClassVar[tuple[str, ...]] = ()
+    """Inputs that are int8 or uint8, unless others are not restricted at all."""
+    signed: ClassVar[tuple[str, ...]] = ()
+    """Inputs that are int8."""
+    floats: ClassVar[tuple[str, ...]] = ()
+    """Inputs that are float32; ranges are anyway."""
+    whole: ClassVar[tuple[str, ...]] = ()
+    """Inputs that are int32."""
+
+    def returns(self):
+        return ("output", "min_output", "max_output")
+
+    def wants(self, name: str) -> tuple[np.dtype, ...]:
+        """The dtypes that an input may have; none when it may have any."""
+        if is_range(name) or name in self.floats:
+            return (FLOAT,)
+        return (INT8,) if name in self.signed else (INT32,) if name in self.whole else EIGHT if name in self.eight else ()
+
+    def infer_input_types(self, dtypes, outputs):
+        found = []
+        for name, dtype in zip(self.takes(), dtypes, strict=True):
+            wanted = self.wants(name)
+            if dtype is not None and wanted and dtype not in wanted:
+                raise self.fail(f"got {name} of dtype {dtype}, wanted {' or '.join(d.name for d in wanted)}")
+            found.append(wanted[0] if dtype is None and len(wanted) == 1 else dtype)
+        return found
+
+    def infer_type(self, *dtypes):
+        return [self.result(*dtypes), FLOAT, FLOAT]
+
+    def result(self, *dtypes: np.dtype) -> np.dtype:
+        """The dtype of the first output."""
+        return dtypes[0]
+
+    def infer_input_shapes(self, shapes, outputs):
+        return [(1,) if is_range(n) else s for n, s in zip(self.takes(), shapes, strict=True)]
+
+    def infer_shape(self, data, *others):
+        return [data, (1,), (1,)]
+
+    def gradient(self, F, dy, *arrays):
+        return None
+
+
+class _Calibrated(Quantized):
+    """Base of conversions whose range may have been found by calibration."""
+
+    min_calib_range: float | None = None
+    max_calib_range: float | None = None
+
+    @property
+    def calibrated(self) -> tuple[np.float32, np.float32] | None:
+        """The range that attributes give; None unless both ends are given."""
+        if self.min_calib_range is None or self.max_calib_range is None:
+            return None
+        return np.float32(self.min_calib_range), np.float32(self.max_calib_range)
+
+    def target(self, out_type: str) -> np.dtype:
+        """The dtype that out_type stands for: "auto" is uint8 for a calibrated range without negative numbers, else int8."""
+        if out_type == "auto":
+            return UINT8 if self.calibrated is not None and self.calibrated[0] >= 0 else INT8
+        return np.dtype(out_type)
+
+
+def observed(data: np.ndarray) -> tuple[np.float32, np.float32]:
+    """The least and greatest number of float32 data, NaN apart."""
+    most = np.finfo(FLOAT).max
+    flat = data.reshape(-1)
+    return np.fmin.reduce(flat, initial=most), np.fmax.reduce(flat, initial=-most)
+
+
+@op("_contrib_quantize")
+class Quantize(Quantized):
+    """data as integers: data * levels / max(|min_range|, |max_range|), rounded, 127 levels for int8 and 255 for uint8.
+
+    Shapes: data (...), min_range and max_range (1,) -> (...), (1,), (1,): the range given, for int8 the one around 0.
+    Source: MXNet contrib.quantize.
+    """
+
+    out_type: Literal["int8", "uint8"] = "uint8"
+
+    inputs = ("data", "min_range", "max_range")
+    floats = ("data",)
+
+    def returns(self):
+        return ("output0", "output1", "output2")
+
+    def result(self, *dtypes):
+        return np.dtype(self.out_type)
+
+    def compute(self, data, low, high):
+        most, dtype = reach(low, high), np.dtype(self.out_type)
+        y = rescaled(data, PLAIN_LEVELS[dtype] / most, dtype)
+        return y, *(around_zero(most) if dtype == INT8 else ends(low, high))
+
+    @classmethod
+    def examples(cls, make):
+        for out_type in ("int8", "uint8"):
+            yield make(make.uniform(2, 3, low=-2), make.array([-1]), make.array([0.8]), out_type=out_type)
+
+
+@op("_contrib_quantize_v2")
+class QuantizeV2(_Calibrated):
+    """data as integers: data * levels / max(|low|, |high|), rounded, 127.5 levels for int8 and 255.5 for uint8, the range being
+    the calibrated one, else that of data. Integers pass as they are, by their bits.
+
+    Shapes: data (...) -> (...), (1,), (1,): the range, for int8 the one around 0; of integers -127.5 to 127.5 and 0 to 255.5 unless
+    it is calibrated. Source: MXNet contrib.quantize_v2.
+    """
+
+    out_type: Literal["auto", "int8", "uint8"] = "int8"
+
+    leading = ("out_type",)
+
+    def returns(self):
+        return ("output0", "output1", "output2")
+
+    def wants(self, name):
+        return (FLOAT, *EIGHT)
+
+    def result(self, *dtypes):
+        return self.target(self.out_type)
+
+    def compute(self, data):
+        dtype = self.target(self.out_type)
+        if data.dtype != FLOAT:
+            levels = LEVELS[data.dtype]
+            return data.astype(dtype), *ends(*(self.calibrated or (-levels if data.dtype == INT8 else 0, levels)))
+        low, high = self.calibrated or observed(data)
+        most = reach(low, high)
+        y = rescaled(data, LEVELS[dtype] / most, dtype)
+        return y, *(around_zero(most) if dtype == INT8 else ends(low, high))
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 3, 2))
+        yield make(make.uniform(2, 3, low=-2), out_type="uint8")
+        yield make(make.uniform(2, 3, low=-2), out_type="auto", min_calib_range=-1.0, max_calib_range=0.7)
+        yield make(make.uniform(2, 3, low=-2), out_type="auto", min_calib_range=0.0, max_calib_range=0.7)
+        yield make(make.integers(2, 3, low=-128, high=128, dtype="int8"))
+
+
+@op("_contrib_quantize_asym")
+class QuantizeAsym(_Calibrated):
+    """data as uint8: data * scale + shift, rounded, with scale = 255 / (high - low) and shift = 255 - high * scale; the range is the
+    calibrated one, else that of data.
+
+    Shapes: data (...) -> (...), scale (1,), shift (1,). Source: MXNet contrib.quantize_asym, which refuses integers and does not
+    survive data of other than 3 dimensions on a CPU.
+    """
+
+    floats = ("data",)
+
+    def returns(self):
+        return ("output", "scale", "shift")
+
+    def result(self, *dtypes):
+        return UINT8
+
+    def compute(self, data):
+        low, high = self.calibrated or observed(data)
+        scale = PLAIN_LEVELS[UINT8] / (high - low)
+        shift = PLAIN_LEVELS[UINT8] - high * scale
+        return saturated(data * scale + shift, UINT8), *ends(scale, shift)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 3, 2))
+        yield make(make.uniform(2, 3, 2, low=-2), min_calib_range=-1.0, max_calib_range=0.7)
+
+
+@op("_contrib_dequantize")
+class Dequantize(Quantized):
+    """The numbers that integers stand for: data * max(|min_range|, |max_range|) / levels, 127.5 of them for int8 and 255.5 for
+    uint8. Shapes: data (...), min_range and max_range (1,) -> (...). Source: MXNet contrib.dequantize."""
+
+    out_type: Literal["float32"] = "float32"
+
+    inputs = ("data", "min_range", "max_range")
+    eight = ("data",)
+
+    def returns(self):
+        return ("output",)
+
+    def infer_type(self, *dtypes):
+        return FLOAT
+
+    def infer_shape(self, data, *ranges):
+        return data
+
+    def compute(self, data, low, high):
+        return data.astype(FLOAT) * (reach(low, high) / LEVELS[data.dtype])
+
+    @classmethod
+    def examples(cls, make):
+        ranges = make.array([-1]), make.array([0.7])
+        yield make(make.integers(2, 3, low=-128, high=128, dtype="int8"), *ranges)
+        yield make(make.integers(2, 3, high=256, dtype="uint8"), *ranges)
+
+
+@op("_contrib_requantize")
+class Requantize(_Calibrated):
+    """int32 sums as 8-bit integers, rounded, with 127 levels for int8 and 255 for uint8, over the calibrated range, else over that
+    of data.
+
+    Shapes: data (...), min_range and max_range (1,) -> (...), (1,), (1,): the range around 0, for uint8 from 0.
+    Source: MXNet contrib.requantize (whose range of data is nonsense where data holds -2 ** 31 or more than 2 ** 31 - 65).
+    """
+
+    out_type: Literal["auto", "int8", "uint8"] = "int8"
+
+    inputs = ("data", "min_range", "max_range")
+    leading = ("out_type",)
+    whole = ("data",)
+
+    def returns(self):
+        return ("output0", "output1", "output2")
+
+    def result(self, *dtypes):
+        return self.target(self.out_type)
+
+    def compute(self, data, low, high):
+        dtype, given = self.target(self.out_type), reach(low, high)
+        if self.calibrated is not None:
+            most = reach(*self.calibrated)
+        else:
+            most = reach(data.min(initial=2**31 - 1), data.max(initial=-(2**31))) * given / PLAIN_LEVELS[INT32]
+        scale = (given / PLAIN_LEVELS[INT32]) * (PLAIN_LEVELS[dtype] / most)
+        return rescaled(data, scale, dtype), *(around_zero(most) if dtype == INT8 else ends(0, most))
+
+    @classmethod
+    def examples(cls, make):
+        data, ranges = make.integers(2, 3, low=-(10**6), high=10**6, dtype="int32"), (make.array([-9]), make.array([9]))
+        yield make(data, *ranges)
+        yield make(data, *ranges, min_calib_range=-0.003, max_calib_range=0.002)
+        yield make(data, *ranges, out_type="auto", min_calib_range=0.0, max_calib_range=0.002)
+        yield make(data, *ranges, out_type="uint8")
+
+
+@op("_contrib_calibrate_entropy")
+class CalibrateEntropy(Quantized):
+    """The threshold at which clipping a histogram loses least: the Kullback-Leibler divergence between the clipped histogram and
+    num_quantized_bins levels of it is least.
+
+    Shapes: hist (n,) with n odd and around 0, hist_edges (n + 1,) -> threshold (1,), divergence (1,).
+    Source: MXNet contrib.calibrate_entropy; Migacz 2017, "8-bit inference with TensorRT".
+    """
+
+    num_quantized_bins: int = 255
+
+    inputs = ("hist", "hist_edges")
+    floats = inputs
+    tolerance = 1024.0  # sums of thousands of float32 numbers, one after another in MXNet
+
+    def returns(self):
+        return ("threshold", "divergence")
+
+    def infer_type(self, *dtypes):
+        return [FLOAT, FLOAT]
+
+    def infer_input_shapes(self, shapes, outputs):
+        hist, edges = shapes
+        return [hist, (hist[0] + 1,) if hist is not None and len(hist) == 1 else edges]
+
+    def infer_shape(self, hist, edges):
+        if len(hist) != 1:
+            raise self.fail(f"got hist of {len(hist)} dimensions, wanted 1")
+        if hist[0] < self.num_quantized_bins:
+            raise self.fail(f"got {hist[0]} bins, wanted num_quantized_bins={self.num_quantized_bins} at least")
+        return [(1,), (1,)]
+
+    def compute(self, hist, edges):
+        middle, half = len(hist) // 2, self.num_quantized_bins // 2
+        found = [(self._divergence(hist, middle - i, middle + i + 1), edges[middle + i + 1]) for i in range(half, middle + 1)]
+        divergences = np.array([d for d, _ in found], FLOAT)
+        best = int(divergences.argmin())
+        if not divergences[best] < np.finfo(FLOAT).max:  # none is finite: MXNet gives the first threshold
+            best, divergences[0] = 0, np.finfo(FLOAT).max
+        return ends(found[best][1], divergences[best])
+
+    def _divergence(self, hist: np.ndarray, start: int, stop: int) -> float:
+        """That of the part from start to stop with what lies outside added to its ends."""
+        inner = hist[start + 1 : stop]
+        counts = np.concatenate([[0], truncate(inner, np.dtype(np.int64))])
+        p = np.concatenate([[hist[: start + 1].sum()], inner])
+        p[-1] += hist[stop:].sum() if stop - start > 1 else 0
+        merged = len(counts) // self.num_quantized_bins
+        bin_of = np.minimum(np.arange(len(counts)) // merged, self.num_quantized_bins - 1)
+        total = np.bincount(bin_of, counts, self.num_quantized_bins)
+        filled = np.bincount(bin_of, counts != 0, self.num_quantized_bins)
+        q = np.where((p != 0) & (filled[bin_of] != 0), total[bin_of] / np.maximum(filled[bin_of], 1), 0)
+        p, q = _smoothed(p), _smoothed(q)
+        if p is None or q is None:
+            return np.inf
+        p, q = p / p.sum(), q / q.sum()
+        return float((p * np.log(p / q)).sum())
+
+    @classmethod
+    def examples(cls, make):
+        edges = np.linspace(-1, 1, 42, dtype=FLOAT)
+        yield make(make.integers(41, low=1, high=9), edges, num_quantized_bins=15)
+
+
+def _smoothed(p: np.ndarray, eps: float = 1e-4) -> np.ndarray | None:
+    """A histogram whose empty bins get a little of the others; None where there is too little to take."""
+    empty = p == 0
+    count = len(p) - empty.sum()
+    if not count or eps * empty.sum() / count >= 1:
+        return None
+    return p + np.where(empty, eps, -eps * empty.sum() / count)

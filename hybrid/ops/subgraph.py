@@ -1,0 +1,348 @@
+"""What MXNet's oneDNN backend fuses: a convolution or a dense layer with what follows it, in float or quantised to 8 bits, and
+the two products of self-attention.
+
+Such a node carries the fused operators as its subgraph. In float it is that subgraph. Quantised, it is a rule of its own, which
+no sequence of ``_contrib_quantized_*`` operators has: weights are scaled channel by channel, the batch norm is folded into them
+before they are rounded, and convolution, sum and activation are rounded once, at the end. That is why these are operators and are not expanded
+when a graph is read. The numbers are oneDNN's: int32 sums, one float32 multiplication, ties to even.
+
+MXNet 1.9.1 is not followed where it goes wrong: it scales the weights of grouped (not depthwise) convolutions by other
+channels' scales, reads the bytes of an added int8 tensor as uint8 (and the other way round), and leaves out the upper bound
+of ``clip`` where results stay int32.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..op import Op, op
+from .quantization import EIGHT, FLOAT, INT8, INT32, LEVELS, UINT8, ends, product_range, reach, saturated
+
+MOST_BIAS = np.float32(2**30)
+"""The greatest quantised bias: half of int32, from which oneDNN can still count on."""
+FOLLOWING = ("Activation", "LeakyReLU", "clip", "abs")
+"""Operators that are fused behind, whether quantised or not."""
+
+
+class Parts(NamedTuple):
+    """The operators of a subgraph, in order: the product, what normalises it, and what follows before and after the sum."""
+
+    product: Op
+    norm: Op | None
+    act: Op | None
+    late: Op | None
+
+
+class Weights(NamedTuple):
+    """Parameters of a quantised product: int8 weights, an int32 bias or None, steps per unit of the weights (one number, or one for
+    each channel), and the greatest magnitude among them."""
+
+    steps: np.ndarray
+    bias: np.ndarray | None
+    scale: np.ndarray
+    reach: np.float32
+
+
+def homogeneous(act: Op) -> bool:
+    """Whether act(c x) = c act(x) for c > 0, so that it does not matter in which units it is applied."""
+    return act.name == "abs" or getattr(act, "act_type", None) in ("relu", "leaky")
+
+
+def follow(act: Op | None, y: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """act of y, which counts in steps of 1 / scale."""
+    if act is None:
+        return y
+    return act.compute(y) if homogeneous(act) else act.compute(y / scale) * scale
+
+
+def scale_of(dtype: np.dtype, low, high) -> np.float32:
+    """Steps per unit of a tensor quantised from a range."""
+    return LEVELS[dtype] / reach(low, high)
+
+
+def half_away(y: np.ndarray) -> np.ndarray:
+    """y to the nearest whole number, ties away from zero."""
+    return np.copysign(np.floor(np.abs(y) + np.float32(0.5)), y)
+
+
+def plain(product: Op) -> Op:
+    """The product without a bias."""
+    return product.bind(**product.dump() | {"no_bias": True})
+
+
+def quantised_here(weight: np.ndarray, bias: np.ndarray | None, data_scale, each: bool) -> Weights:
+    """float32 weights (O, ...) and bias (O,) quantised by the greatest of all weights, or of each channel, which may not make the
+    bias greater than it can be."""
+    tops = np.abs(weight).reshape(len(weight), -1).max(axis=1)
+    scale = LEVELS[INT8] / (tops if each else tops.max())
+    if each and bias is not None:
+        scale = np.where(bias == 0, scale, np.minimum(scale, MOST_BIAS / np.abs(bias) / data_scale)).astype(FLOAT)
+    steps = weight * (scale.reshape(-1, *(1,) * (weight.ndim - 1)) if each else scale)
+    steps = saturated(np.nan_to_num(steps, nan=0.0), INT8)  # a channel of zeros has an infinite scale
+    return Weights(steps, None if bias is None else np.rint(bias * (data_scale * scale)), scale, tops.max())
+
+
+class Fused(Op):
+    """Base of the fused product: which inputs there are, and results in float, int32 or 8 bits.
+
+    Inputs: those of the subgraph's product, norm and sum; quantised, then ranges of those that are, minimum and maximum, each of shape (1,).
+    Quantised it gives the result and its range, (1,) and (1,): int32 without a calibrated range, else int8 or uint8."""
+
+    quantized: bool = False
+    min_calib_range: float | None = None
+    max_calib_range: float | None = None
+    num_args: int = 0
+
+    inputs = ("*data",)
+    uses = ("bodies",)
+    legacy = ("num_args",)  # counted when a file is read, and no attribute of MXNet's
+    positive = ()
+    """What an activation is called whose results are uint8."""
+
+    def ranges(self) -> tuple[str, ...]:
+        """Names of the inputs that hold ranges."""
+        raise NotImplementedError
+
+    def counts(self) -> tuple[int, ...]:
+        """How many inputs there can be, without a bias and with it."""
+        raise NotImplementedError
+
+    def check(self):
+        if self.num_args not in self.counts():
+            return f"got {self.num_args} inputs, wanted {' or '.join(map(str, self.counts()))}"
+        if self.calibrated is None and (self.min_calib_range, self.max_calib_range) != (None, None):
+            return "got one end of a calibrated range, wanted both"
+        return None
+
+    @property
+    def biased(self) -> bool:
+        return self.num_args == max(self.counts())
+
+    @property
+    def calibrated(self) -> tuple[np.float32, np.float32] | None:
+        low, high = self.min_calib_range, self.max_calib_range
+        return None if low is None or high is None else (np.float32(low), np.float32(high))
+
+    @property
+    def in_float(self) -> bool:
+        """Whether results are float although the product is quantised."""
+        return getattr(self, "enable_float_output", False)
+
+    def returns(self):
+        return ("output",) if not self.quantized or self.in_float else ("output", "output_min", "output_max")
+
+    def body(self, bodies):
+        """The function through the subgraph."""
+        if len(bodies) != 1:
+            raise self.fail(f"got {len(bodies)} subgraphs, wanted one, which only a node of a graph has")
+        return bodies[0]
+
+    def parts(self, bodies) -> Parts:
+        """What the subgraph consists of. Raises OpError when that is not what such a node fuses."""
+        nodes = [n for n in self.body(bodies).graph.nodes if n.op is not None]
+        chained = all(any(e.node is a for e in b.inputs) for a, b in zip(nodes, nodes[1:]))
+        rest = [n.op for n in nodes]
+        product = rest.pop(0) if chained and rest and rest[0].name == self.fuses else None
+
+        def next_if(*names: str):
+            return rest.pop(0) if rest and rest[0].name in names else None
+
+        norm, act = next_if("BatchNorm"), next_if(*FOLLOWING)
+        late = next_if(*FOLLOWING) if next_if("elemwise_add", "_Plus") else None
+        if product is None or rest:
+            got = " -> ".join(n.op.name for n in nodes) or "nothing"
+            raise self.fail(f"got a subgraph of {got}, wanted {self.fuses} and what is fused with it")
+        return Parts(product, norm, act, late)
+
+    fuses = ""
+    """The operator that such a node starts with."""
+
+    def result_type(self, parts: Parts) -> np.dtype:
+        """The dtype of quantised results."""
+        if self.in_float:
+            return FLOAT
+        if self.calibrated is None:
+            return INT32
+        last = parts.late or parts.act
+        kind = "" if last is None else getattr(last, "act_type", last.name)
+        return UINT8 if kind in self.positive else INT8
+
+    def infer_input_shapes(self, shapes, outputs, bodies=()):
+        count = len(shapes) - len(self.ranges())
+        held, _ = self.body(bodies)(shapes[:count])
+        return [*held, *((1,) for _ in self.ranges())]
+
+    def infer_shape(self, *shapes, bodies=()):
+        (shape,) = self.body(bodies)(shapes[: len(shapes) - len(self.ranges())])[1]
+        return [shape, *((1,) for _ in self.returns()[1:])]
+
+    def stored(self, name: str) -> np.dtype | None:
+        """The dtype that an input has to have when quantised; None for those that may be int8 or uint8."""
+        return None if name in ("data", "sum") else FLOAT
+
+    def infer_input_types(self, dtypes, outputs, bodies=()):
+        if not self.quantized:
+            return self.body(bodies)(dtypes)[0]
+        for name, dtype in zip(self.takes(), dtypes):
+            if self.stored(name) is None and dtype is not None and dtype not in EIGHT:
+                raise self.fail(f"got {name} of {dtype}, wanted int8 or uint8, as _contrib_quantize_v2 makes it")
+        return [d if self.stored(n) is None else self.stored(n) for n, d in zip(self.takes(), dtypes)]
+
+    def infer_type(self, *dtypes, bodies=()):
+        if not self.quantized:
+            return self.body(bodies)(dtypes)[1]
+        return [self.result_type(self.parts(bodies)), *(FLOAT for _ in self.returns()[1:])]
+
+    def compute(self, *arrays, bodies=()):
+        if not self.quantized:
+            return self.body(bodies)(arrays)[0]
+        given, parts = dict(zip(self.takes(), arrays)), self.parts(bodies)
+        with np.errstate(all="ignore"):  # a channel of zeros has an infinite scale
+            return self.quantised(given, parts)
+
+    def weights(self, given, parts: Parts, data_scale) -> Weights:
+        """What the parameters of a quantised node come to, for data of so many steps per unit."""
+        raise NotImplementedError
+
+    def along_channels(self, scale, rank: int):
+        """A scale, or a scale for each channel, as it goes with results."""
+        return scale
+
+    def added(self, y, given, scale):
+        """y with the sum's other operand, in y's units."""
+        return y
+
+    def quantised(self, given, parts: Parts):
+        data = given["data"]
+        data_scale = scale_of(data.dtype, given["min_data"], given["max_data"])
+        weight, bias, weight_scale, most = self.weights(given, parts, data_scale)
+        # sums of less than 2^24 are exact in float32
+        wide = np.float32 if weight[0].size * (1 << 15) <= 1 << 24 else np.float64
+        y = plain(parts.product).compute(data.astype(wide), weight.astype(wide)).astype(np.float64)
+        if bias is not None:
+            y += self.along_channels(bias, y.ndim)
+        dtype = self.result_type(parts)
+        y = y.astype(np.float32)
+        if dtype == INT32:
+            scale = data_scale * weight_scale
+        else:
+            scale = np.float32(1) if self.in_float else scale_of(dtype, *self.calibrated)
+            y *= self.along_channels(scale / data_scale / weight_scale, y.ndim)
+        y = follow(parts.late, self.added(follow(parts.act, y, scale), given, scale), scale)
+        if self.in_float:
+            return [y]
+        if self.calibrated is not None:
+            return [saturated(y, dtype), *ends(*self.calibrated)]
+        return [saturated(y, dtype), *product_range((given["min_data"], given["max_data"]), (most, most), data.dtype)]
+
+
+@op("_sg_mkldnn_conv")
+class FusedConvolution(Fused):
+    """Convolution, then BatchNorm (with_bn), an activation (with_act), the sum with another tensor (with_sum) and an activation of
+    that (with_postsum_act).
+
+    Inputs: data, weight, bias if there is one, BatchNorm's four, the other operand of the sum, then minimum and maximum of data and of
+    that operand. Shapes: as Convolution's. Weights and bias are float32 and are quantised here, by a scale for each channel where the
+    result is calibrated, else by one. Source: MXNet's subgraph backend MKLDNN_QUANTIZE."""
+
+    with_bn: bool = False
+    with_act: bool = False
+    with_sum: bool = False
+    with_postsum_act: bool = False
+
+    mutates = ("moving_mean", "moving_var")
+    fuses = "Convolution"
+    positive = ("relu", "clip")
+
+    def ranges(self):
+        if not self.quantized:
+            return ()
+        return ("min_data", "max_data", *(("min_sum", "max_sum") if self.with_sum else ()))
+
+    def named(self, *bias: str) -> tuple[str, ...]:
+        norm = ("gamma", "beta", "moving_mean", "moving_var") if self.with_bn else ()
+        return ("data", "weight", *bias, *norm, *(("sum",) if self.with_sum else ()), *self.ranges())
+
+    def counts(self):
+        count = len(self.named())
+        return count, count + 1
+
+    def takes(self):
+        return self.named("bias") if self.biased else self.named()
+
+    def folded(self, given, parts: Parts):
+        """Weight and bias with the batch norm in them."""
+        weight, bias = given["weight"], given.get("bias")
+        if parts.norm is None:
+            return weight, bias
+        deviation = np.sqrt(given["moving_var"].astype(np.float64) + parts.norm.eps)
+        factor = ((1.0 if parts.norm.fix_gamma else given["gamma"]) / deviation).astype(np.float32)
+        mean = given["moving_mean"] if bias is None else given["moving_mean"] - bias
+        return weight * factor.reshape(-1, *(1,) * (weight.ndim - 1)), given["beta"] - factor * mean
+
+    def weights(self, given, parts, data_scale):
+        return quantised_here(*self.folded(given, parts), data_scale, each=self.calibrated is not None)
+
+    def along_channels(self, scale, rank):
+        return scale if np.ndim(scale) == 0 else scale.reshape(-1, *(1,) * (rank - 2))
+
+    def added(self, y, given, scale):
+        if not self.with_sum:
+            return y
+        other = given["sum"]
+        return y + (scale / scale_of(other.dtype, given["min_sum"], given["max_sum"])) * other.astype(np.float32)
+
+
+@op("_sg_mkldnn_fully_connected")
+class FusedFullyConnected(Fused):
+    """FullyConnected, then an activation (with_eltwise); enable_float_output: quantised, with float32 results and no range.
+
+    Inputs: data, weight, bias if there is one, then minimum and maximum of each. Weight and bias are int8, or with
+    channel_wise_quantize float32, quantised here, and without ranges. Shapes: as FullyConnected's. Source: MXNet's subgraph backend MKLDNN_QUANTIZE."""
+
+    enable_float_output: bool = False
+    with_eltwise: bool = False
+    channel_wise_quantize: bool | None = None
+
+    fuses = "FullyConnected"
+    positive = ("relu", "clip", "leaky", "abs")
+
+    def returns(self):
+        return ("output",) if not self.quantized or self.in_float else ("output", "min_output", "max_output")
+
+    def named(self, *bias: str) -> tuple[str, ...]:
+        own = ("data", "weight", *bias)
+        if not self.quantized:
+            return own
+        ranged = own[:1] if self.channel_wise_quantize else own
+        return own + tuple(f"{end}_{name}" for name in ranged for end in ("min", "max"))
+
+    def ranges(self):
+        return tuple(n for n in self.takes() if n.startswith(("min_", "max_")))
+
+    def counts(self):
+        return len(self.named()), len(self.named("bias"))
+
+    def takes(self):
+        return self.named("bias") if self.biased else self.named()
+
+    def stored(self, name):
+        if name in ("weight", "bias") and not self.channel_wise_quantize:
+            return INT8
+        return super().stored(name)
+
+    def weights(self, given, parts, data_scale):
+        weight, bias = given["weight"], given.get("bias")
+        if self.channel_wise_quantize:
+            return quantised_here(weight, bias, data_scale, each=True)
+        most = reach(given["min_weight"], given["max_weight"])
+        scale = scale_of(weight.dtype, -most, most)
+        if bias is None:
+            return Weights(weight, None, scale, most)
+        bias_scale = scale_of(bias.dtype, given["min_bias"], given["max_bias"])
+        factor = data_scale * scale / bias_scale
+        limit = MOST_BIAS / reach(given["min_bias"], given["max_bias"]) / bias_scale
+        if factor > limit:  # the bias would not fit: the weights lose digits
+            less = limit * bias_scale / data_scale / scale
+            weight, scale, factor = half_away(weight * less).astype(INT8), scale * less, limit
+        return Weights(weight, half_away(bias * factor), scale, most)

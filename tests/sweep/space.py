@@ -1,0 +1,190 @@
+"""From the values that an operator's attributes may take to the combinations that are tried. No import of MXNet or hybrid:
+the script that records and the tests both read it.
+
+    space("Pooling", lambda a: [uniform(2, 3, *a.size)], {"kernel": [(3, 3), (2, 3)], "stride": [ABSENT, (2, 2)]},
+          {"size": [(6, 5)]})
+
+The first dictionary holds attributes, the second what else decides the inputs (shapes, dtypes). A value may be a function of
+the other choices; it is asked once all plain ones are made. ABSENT leaves the attribute out.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+ALL = 256
+"""A space of so many combinations, or fewer, is tried in full."""
+MOST = 320
+"""Of a larger one all pairs of values are tried, and as many triples as there is room for in so many combinations."""
+TRIES = 16
+"""Candidates per uncovered tuple of values."""
+
+
+class _Absent:
+    def __repr__(self) -> str:
+        return "-"
+
+
+ABSENT: Any = _Absent()
+
+
+class Choices(dict[str, Any]):
+    """One value for each name; as attributes too, where those that are absent read as None."""
+
+    def __getattr__(self, name: str) -> Any:
+        value = self.get(name)
+        return None if value is ABSENT else value
+
+
+Array = Callable[[np.random.RandomState], np.ndarray]
+
+
+class Point(NamedTuple):
+    """One combination."""
+
+    operator: str
+    key: str
+    attrs: dict[str, str]
+    """As MXNet's frontend writes them."""
+    inputs: tuple[np.ndarray, ...]
+    """Auxiliary states last. Those of one operator, shape and dtype are the same in all combinations."""
+    np_shape: bool
+    """MXNet's mode in which 0 is a size."""
+
+
+@dataclass(frozen=True)
+class Space:
+    """The values of an operator's attributes and inputs, and which of their combinations mean something."""
+
+    operator: str
+    inputs: Callable[[Choices], Sequence[Array]]
+    attrs: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    given: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    where: Callable[[Choices], bool] = lambda _: True
+    most: int = MOST
+
+    def points(self) -> Iterator[Point]:
+        """The combinations, each once, always in the same order."""
+        seen = set()
+        for choices in _combinations(self):
+            key = " ".join(f"{name}={value!r}" for name, value in choices.items() if value is not ABSENT)
+            if key not in seen:
+                seen.add(key)
+                attrs = {n: str(choices[n]) for n in self.attrs if choices[n] is not ABSENT}
+                arrays = []
+                for i, make in enumerate(self.inputs(choices)):
+                    seed = zlib.crc32(f"{self.operator}/{i}".encode())
+                    arrays.append(make(np.random.RandomState(seed)))
+                numpy_like = self.operator.startswith("_np") or bool(choices.np_shape)
+                yield Point(self.operator, key, attrs, tuple(arrays), numpy_like)
+
+
+SPACES: dict[str, dict[str, list[Space]]] = {}
+"""All spaces by family and operator."""
+_family = ""
+
+
+def space(
+    operators: str,
+    inputs: Callable[[Choices], Sequence[Array]],
+    attrs: Mapping[str, Sequence[Any]] | None = None,
+    given: Mapping[str, Sequence[Any]] | None = None,
+    where: Callable[[Choices], bool] = lambda _: True,
+    most: int = MOST,
+) -> None:
+    """Declare a space of each of some operators, named in one text. An operator may have several."""
+    for operator in operators.split():
+        SPACES[_family].setdefault(operator, []).append(Space(operator, inputs, attrs or {}, given or {}, where, most))
+
+
+def family(name: str) -> None:
+    """Say that what is declared from now on belongs to a family."""
+    global _family
+    _family = name
+    SPACES[name] = {}
+
+
+def _combinations(space: Space) -> Iterator[Choices]:
+    names = [*space.attrs, *space.given]
+    values = [*space.attrs.values(), *space.given.values()]
+    sizes = [len(v) for v in values]
+
+    def choose(indices: Sequence[int]) -> Choices | None:
+        picked = Choices((n, v[i]) for n, v, i in zip(names, values, indices))
+        for name, value in list(picked.items()):
+            if callable(value):
+                picked[name] = None  # one that asks for another of its kind gets an answer all the same
+                picked[name] = value(picked)
+        return picked if space.where(picked) else None
+
+    # random() alone is the same in every version of Python
+    rng = random.Random(zlib.crc32(f"{space.operator} {' '.join(space.attrs)}".encode()))
+    if math.prod(sizes) <= min(ALL, space.most):
+        found = iter(sorted(itertools.product(*map(range, sizes)), key=lambda _: rng.random()))
+    else:
+        found = _covering(sizes, lambda i: choose(i) is not None, space.most, rng)
+    for indices in found:
+        choices = choose(indices)
+        if choices is not None:
+            yield choices
+
+
+def _covering(
+    sizes: Sequence[int], allowed: Callable[[Sequence[int]], bool], most: int, rng: random.Random
+) -> Iterator[tuple[int, ...]]:
+    """Combinations that hold every pair of values that can be, then triples, up to so many."""
+
+    def tuples(strength: int) -> list[tuple[tuple[int, int], ...]]:
+        found = [
+            tuple(zip(columns, picked))
+            for columns in itertools.combinations(range(len(sizes)), strength)
+            for picked in itertools.product(*(range(sizes[c]) for c in columns))
+        ]
+        return sorted(found, key=lambda _: rng.random())
+
+    done: list[tuple[int, ...]] = []
+    for strength in (2, 3):
+        wanted = tuples(strength)
+        left = set(wanted)
+        for indices in done:
+            left.difference_update(_within(indices, strength))
+        for target in wanted:
+            if target not in left:
+                continue
+            if len(done) >= most:
+                return
+            best, gain = None, 0
+            for _ in range(TRIES):
+                indices = [int(rng.random() * n) for n in sizes]
+                for column, value in target:
+                    indices[column] = value
+                covers = len(left.intersection(_within(indices, strength)))
+                if covers > gain and allowed(indices):
+                    best, gain = tuple(indices), covers
+            if best is None:
+                continue  # these values hardly go together
+            left.difference_update(_within(best, strength))
+            done.append(best)
+            yield best
+
+
+def _within(indices: Sequence[int], strength: int) -> Iterator[tuple[tuple[int, int], ...]]:
+    return itertools.combinations(enumerate(indices), strength)
+
+
+def opt(*values: Any) -> list[Any]:
+    """Each of the values, and none."""
+    return [ABSENT, *values]
+
+
+def each(*values: Any) -> Callable[[Choices], Any]:
+    """The first ``nd`` of some values: one per spatial axis."""
+    return lambda a: values[: a.nd]
