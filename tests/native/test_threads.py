@@ -117,6 +117,30 @@ def test_a_forked_child_has_threads_of_its_own() -> None:
     """)
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_forked_child_may_give_other_weights_to_a_program_that_ran_meanwhile() -> None:
+    python("""
+        from hybrid.op import lookup
+        from tests.native.single import Single
+        x, w = np.ones((64, 512), "f"), np.ones((512, 512), "f")
+        single = Single(lookup("FullyConnected").bind(num_hidden=512, no_bias=True), [x, w], constants=[1], threads=2)
+        stop = False
+        def work():
+            while not stop:
+                single.run([x, w])
+        caller = threading.Thread(target=work)
+        caller.start()
+        for _ in range(20):
+            child = os.fork()
+            if not child:
+                single.program.set_constants([2 * w], [0])
+                os._exit(not (single.run([x, w])[0] == 1024).all())
+            assert os.waitpid(child, 0)[1] == 0
+        stop = True
+        caller.join()
+    """)
+
+
 def test_the_process_ends_while_threads_work() -> None:
     python("""
         run = softmax(2)

@@ -2,7 +2,12 @@
 
 #include <chrono>
 #include <new>
+#include <set>
 #include <stdexcept>
+
+#ifndef _WIN32
+#include <pthread.h>
+#endif
 
 #include "library.h"
 #include "memory.h"
@@ -17,8 +22,41 @@ std::size_t aligned(std::size_t size) { return (size + ALIGNMENT - 1) / ALIGNMEN
 
 }  // namespace
 
-Program::Program(std::vector<Tensor> tensors, std::vector<Place> places, std::vector<Step> steps, std::size_t arena,
-                 int inputs, int outputs, int constants, int threads, bool precise, bool keep)
+// What other threads hold when a process forks stays held in the child, which does not have these threads. Who forks therefore
+// takes the locks that are held for moments, and those that are held for a whole run are new in the child: what was
+// being packed there is packed again, because whoever asked for it has not been told that it is.
+struct Program::All {
+  std::mutex lock;
+  std::set<Program*> programs;
+
+  All() {
+#ifndef _WIN32
+    pthread_atfork(
+        [] {
+          all().lock.lock();
+          for (Program* p : all().programs) p->lock_.lock();
+        },
+        [] { all().free(); },
+        [] {
+          all().free();
+          for (Program* p : all().programs) p->constants_lock_.release();  // locked, maybe: not to be destroyed
+          for (Program* p : all().programs) p->constants_lock_ = std::make_unique<std::shared_mutex>();
+        });
+#endif
+  }
+  void free() {
+    for (Program* p : programs) p->lock_.unlock();
+    lock.unlock();
+  }
+};
+
+Program::All& Program::all() {
+  static All& there = *new All;  // never destroyed: programs may die later
+  return there;
+}
+
+Program::Program(std::vector<Tensor> tensors, std::vector<Place> places, std::vector<Step> steps, std::size_t arena, int inputs,
+                 int outputs, int constants, int threads, bool precise, bool keep)
     : tensors_(std::move(tensors)),
       places_(std::move(places)),
       steps_(std::move(steps)),
@@ -60,9 +98,14 @@ Program::Program(std::vector<Tensor> tensors, std::vector<Place> places, std::ve
     }
     halos_.push_back(std::move(halos));
   }
+  std::lock_guard<std::mutex> guard(all().lock);
+  all().programs.insert(this);
 }
 
-Program::~Program() = default;
+Program::~Program() {
+  std::lock_guard<std::mutex> guard(all().lock);
+  all().programs.erase(this);
+}
 
 std::size_t Program::bytes(int tensor) const {
   const Tensor& t = tensors_[tensor];
@@ -73,9 +116,12 @@ std::size_t Program::bytes(int tensor) const {
 void Program::set_constants(const std::vector<const void*>& values, const std::vector<bool>& changed) {
   if (values.size() != constants_.size() || changed.size() != constants_.size())
     throw std::invalid_argument("wanted as many constants as the program has");
-  std::unique_lock<std::shared_mutex> guard(constants_lock_);
+  std::unique_lock<std::shared_mutex> guard(*constants_lock_);
   constants_ = values;
-  idle_.clear();  // frames know where constants are
+  {
+    std::lock_guard<std::mutex> lock(lock_);
+    idle_.clear();  // frames know where constants are
+  }
   struct Work {
     Kernel* kernel;
     std::vector<const void*> in;
@@ -106,12 +152,13 @@ void Program::set_constants(const std::vector<const void*>& values, const std::v
     std::vector<Work*>& items;
     Pool* team;
   } side{small, &team_};
-  team_.run(static_cast<std::int64_t>(small.size()),
-            [](void* arg, std::int64_t i, int) {
-              auto* side = static_cast<Side*>(arg);
-              side->items[i]->kernel->prepare(side->items[i]->in.data(), side->team);
-            },
-            &side);
+  team_.run(
+      static_cast<std::int64_t>(small.size()),
+      [](void* arg, std::int64_t i, int) {
+        auto* side = static_cast<Side*>(arg);
+        side->items[i]->kernel->prepare(side->items[i]->in.data(), side->team);
+      },
+      &side);
 }
 
 bool Program::reads(int constant) const {
@@ -186,7 +233,7 @@ void Program::zero_halo(const Tensor& t, float* inside) const {
 }
 
 void Program::run(const void* const* inputs, void* const* outputs, Host* host, double* seconds) {
-  std::shared_lock<std::shared_mutex> guard(constants_lock_);
+  std::shared_lock<std::shared_mutex> guard(*constants_lock_);
   std::unique_ptr<Frame> frame = take();
   Awake awake;
   for (const Operand& operand : from_inputs_)

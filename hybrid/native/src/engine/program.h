@@ -62,6 +62,8 @@ class Program {
 
  private:
   struct Frame;
+  struct All;  // programs there are, for forks
+  static All& all();
   // An operand of a step that comes with each run: its place among all operands, which input or output it is, and how far
   // the first element lies behind the halo.
   struct Operand {
@@ -83,7 +85,7 @@ class Program {
   std::size_t arena_, scratch_ = 0;
   Team team_;
   std::mutex lock_;
-  std::shared_mutex constants_lock_;
+  std::unique_ptr<std::shared_mutex> constants_lock_ = std::make_unique<std::shared_mutex>();
   std::vector<std::unique_ptr<Frame>> idle_;
   std::vector<Operand> from_inputs_, from_outputs_, to_outputs_;
   std::vector<std::vector<int>> halos_;  // of each step: which outputs have one
