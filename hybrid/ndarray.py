@@ -378,12 +378,22 @@ def wrap(loaded: Any) -> Any:
     """What params.load gives, as NDArrays: a dict or a list."""
     from . import params
 
+    copied = 0
+
     def one(value: Any) -> Any:
+        nonlocal copied
         if isinstance(value, params.RowSparse | params.CSR):
             from .sparse import from_parts
 
             return from_parts(value)
-        return None if value is None else NDArray(value)
+        if value is None:
+            return None
+        array = NDArray(value)
+        copied += value.nbytes
+        if copied > 1 << 24:  # so that a large file is not in memory twice
+            params.release([value])
+            copied = 0
+        return array
 
     return {k: one(v) for k, v in loaded.items()} if isinstance(loaded, dict) else [one(v) for v in loaded]
 

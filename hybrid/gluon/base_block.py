@@ -215,13 +215,13 @@ class Block:
         if not loaded and not parameters:
             return
         if not any("." in name for name in loaded) and not (loaded and set(loaded) <= set(parameters)):
-            self.collect_params().load_dict(
-                loaded, ctx, allow_missing, ignore_extra, self.prefix, filename, cast_dtype, dtype_source
-            )
+            flags = allow_missing, ignore_extra, self.prefix, filename, cast_dtype, dtype_source
+            self.collect_params()._take(loaded, ctx, *flags, adopt=True)
             return
         filled = {id(parameters[n]) for n in loaded if n in parameters}  # shared ones may be stored once
         missing = [] if allow_missing else [n for n, p in parameters.items() if id(p) not in filled]
-        load_all(parameters, loaded, missing, ignore_extra, f"file: {filename}", ctx, cast_dtype, dtype_source)
+        flags = ignore_extra, f"file: {filename}", ctx, cast_dtype, dtype_source
+        load_all(parameters, loaded, missing, *flags, adopt=True)
 
     def save_params(self, filename: Any) -> None:
         """The old save_parameters: full names without the prefix."""

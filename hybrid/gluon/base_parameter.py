@@ -203,11 +203,12 @@ class Parameter:
         initializer.create(waiting.default_init)(initializer.InitDesc(self.name, {"__init__": waiting.init}), data)
         return data
 
-    def _init_impl(self, data: NDArray, ctx_list: Sequence[Context]) -> None:
-        """Copy the values to all contexts and make gradients."""
+    def _init_impl(self, data: NDArray, ctx_list: Sequence[Context], adopt: bool = False) -> None:
+        """Copy the values to all contexts and make gradients. adopt: data is nobody else's, and may become the parameter's."""
         self._ctx_list = list(ctx_list)
         self._ctx_map = {_place(ctx): i for i, ctx in enumerate(self._ctx_list)}
-        self._data = [data.copyto(ctx) for ctx in self._ctx_list]
+        own = adopt and data.context == self._ctx_list[0]
+        self._data = [data if own and i == 0 else data.copyto(ctx) for i, ctx in enumerate(self._ctx_list)]
         tick()
         self._init_grad()
 
@@ -218,8 +219,10 @@ class Parameter:
         self._grad = [NDArray._own(untouched_zeros(a.shape, a._dtype), a.context) for a in self._data]
         autograd.mark_variables(self._data, self._grad, self.grad_req)
 
-    def _load_init(self, data: NDArray, ctx: Any, cast_dtype: bool = False, dtype_source: str = "current") -> None:
-        """Take values from a file. Raises ParameterError when shape, dtype or contexts do not fit."""
+    def _load_init(
+        self, data: NDArray, ctx: Any, cast_dtype: bool = False, dtype_source: str = "current", adopt: bool = False
+    ) -> None:
+        """Take values from a file. Raises ParameterError when shape, dtype or contexts do not fit. adopt: see _init_impl."""
         problem = self._unfit(data, ctx, cast_dtype, dtype_source)
         if problem is not None:
             raise ParameterError(f"Failed loading Parameter '{self.name}' from saved params: {problem}")
@@ -237,7 +240,7 @@ class Parameter:
             contexts = (
                 self._deferred_init.contexts if self._deferred_init else [cpu()] if ctx is None else _contexts(ctx)
             )
-            self._init_impl(data, contexts)
+            self._init_impl(data, contexts, adopt)
         self._deferred_init = None
 
     def _unfit(self, data: NDArray, ctx: Any, cast_dtype: bool, dtype_source: str) -> str | None:

@@ -181,9 +181,8 @@ class ParameterDict:
         wrong = [name for name in self.keys() if not name.startswith(restore_prefix)]
         if wrong:
             raise ParameterError(f"restore_prefix is '{restore_prefix}' but {', '.join(wrong)} do not start with it")
-        self.load_dict(
-            read_file(filename), ctx, allow_missing, ignore_extra, restore_prefix, filename, cast_dtype, dtype_source
-        )
+        flags = allow_missing, ignore_extra, restore_prefix, filename, cast_dtype, dtype_source
+        self._take(read_file(filename), ctx, *flags, adopt=True)
 
     def load_dict(
         self,
@@ -201,10 +200,26 @@ class ParameterDict:
         With cast_dtype values are converted to the dtypes the parameters have, or with dtype_source="saved" parameters to
         the dtypes of the values. Raises ParameterError listing all that is missing, not wanted, or does not fit; then
         nothing changed."""
+        flags = allow_missing, ignore_extra, restore_prefix, filename, cast_dtype, dtype_source
+        self._take(param_dict, ctx, *flags, adopt=False)
+
+    def _take(
+        self,
+        param_dict: Mapping[str, NDArray],
+        ctx: Any,
+        allow_missing: bool,
+        ignore_extra: bool,
+        restore_prefix: str,
+        filename: Any,
+        cast_dtype: bool,
+        dtype_source: str,
+        adopt: bool,
+    ) -> None:
+        """load_dict; adopt: the arrays are nobody else's, and need not be copied."""
         given = {restore_prefix + (n[4:] if n.startswith(("arg:", "aux:")) else n): a for n, a in param_dict.items()}
         missing = [] if allow_missing else [n[len(restore_prefix) :] for n in self if n not in given]
         source = f"file: {filename}" if filename is not None else "param_dict"
-        load_all(self._params, given, missing, ignore_extra, source, ctx, cast_dtype, dtype_source)
+        load_all(self._params, given, missing, ignore_extra, source, ctx, cast_dtype, dtype_source, adopt)
 
 
 def _merge(wanted: Any, stored: tuple[int, ...]) -> tuple[int, ...] | None:
@@ -233,8 +248,9 @@ def load_all(
     ctx: Any,
     cast_dtype: bool,
     dtype_source: str,
+    adopt: bool,
 ) -> None:
-    """Give parameters the values of the same names.
+    """Give parameters the values of the same names. adopt: the arrays are nobody else's.
 
     Raises ParameterError listing all that is missing, extra, or does not fit; then nothing changed."""
     problems = []
@@ -258,4 +274,4 @@ def load_all(
     if problems:
         raise ParameterError(f"parameters do not fit the network: {'. '.join(problems)}")
     for _, parameter, array in pairs:
-        parameter._load_init(array, ctx, cast_dtype=cast_dtype, dtype_source=dtype_source)
+        parameter._load_init(array, ctx, cast_dtype=cast_dtype, dtype_source=dtype_source, adopt=adopt)

@@ -37,6 +37,8 @@ Perform = Callable[[Node, Sequence[np.ndarray], Sequence[Spec], "np.random.Gener
 ARENA, INPUT, OUTPUT, CONSTANT = range(4)
 QUICK = 30_000_000
 """Multiplications and additions that take about as long as handing them over to another thread and waiting for it."""
+BATCH = 1 << 24
+"""Bytes of weights that are computed at a time, before they are packed and forgotten."""
 LARGE = 1 << 16
 """Bytes from which NumPy's fresh memory costs more than memory that is kept (page faults)."""
 WIDEST = 4
@@ -178,6 +180,7 @@ class Lowered:
         self._held: list[np.ndarray | None] = []
         self._refreshing = threading.Lock()
         build = _Build(main, inference, given, self._fixed, training)
+        self._batches = self._batched(*build.constants())
         self._hosts, self._rows, self._copies = build.hosts, build.rows, build.copies
         specs = list(map(inference.spec, main.outputs))
         self.outputs: tuple[tuple[Any, Any], ...] = tuple((s.shape, s.dtype) for s in specs)
@@ -248,19 +251,57 @@ class Lowered:
         return outs, result
 
     def _refresh(self, arrays: Sequence[np.ndarray], state: list[int]) -> None:
-        """Compute what follows from the fixed arrays, and have weights packed."""
+        """Compute what follows from the fixed arrays, and have weights packed, some at a time: few are there twice."""
         with self._refreshing:
+            if state == self._seen:
+                return
             given = {n: arrays[i] for i, n in enumerate(self._names)}
-            values: dict[str, np.ndarray] = {}
-            if self._constant is not None:
-                results = evaluate(self._constant, self.optimized.inference, given)
-                values = dict(zip(self._feeds, results, strict=True))
-            held = [_settled(values[n] if n in values else given[n]) for n in self._fixed]
-            kept = set(self.core.set_constants(list(map(_bits, held)), list(range(len(held)))))
-            kept |= {number for kind, number in self._copies.values() if kind == CONSTANT}
-            held = [array if i in kept else None for i, array in enumerate(held)]
+            held: list[np.ndarray | None] = [None] * len(self._fixed)
+            copied = {number for kind, number in self._copies.values() if kind == CONSTANT}
+            for numbers, graph, computed in self._batches:
+                values = dict(given)
+                if graph is not None:
+                    values |= zip(computed, evaluate(graph, self.optimized.inference, given), strict=True)
+                batch = {i: _settled(values[self._fixed[i]]) for i in numbers}
+                some = [_bits(batch[i]) if i in batch else None for i in range(len(held))]
+                for i in copied.intersection(batch).union(self.core.set_constants(some, numbers)):
+                    held[i] = batch[i]
             # the arrays too: as long as they are held, no other array has the address of one
             self._held, self._keep, self._seen = held, [given[self._names[i]] for i in self._watched], state
+
+    def _batched(
+        self, steps: Sequence[Sequence[int]], sizes: Mapping[int, int]
+    ) -> list[tuple[list[int], Graph | None, list[str]]]:
+        """Constants in batches of about BATCH bytes: their numbers, the graph that computes some of them, and which. steps:
+        constants of each; those of one step are in one batch."""
+        group = list(range(len(self._fixed)))
+
+        def first(i: int) -> int:
+            while group[i] != i:
+                group[i] = i = group[group[i]]
+            return i
+
+        for constants in steps:
+            for i in constants:
+                group[first(i)] = first(constants[0])
+        together: dict[int, list[int]] = {}
+        for i in range(len(group)):
+            together.setdefault(first(i), []).append(i)
+        batches: list[list[int]] = []
+        room = 0
+        for numbers in together.values():
+            size = sum(sizes.get(i, 0) for i in numbers)
+            if not batches or size > room:
+                batches.append([])
+                room = BATCH
+            batches[-1] += numbers
+            room -= size
+        results = {} if self._constant is None else dict(zip(self._feeds, self._constant.outputs, strict=True))
+        found = []
+        for numbers in batches:
+            computed = [self._fixed[i] for i in numbers if self._fixed[i] in results]
+            found.append((numbers, Graph([results[n] for n in computed]) if computed else None, computed))
+        return found
 
     def _host(self, step: int, inputs: list[Any], outputs: list[Any], rng: Any) -> None:
         node, ins, specs = self._hosts[step]
@@ -471,6 +512,11 @@ class _Build:
             self.hosts[len(self.steps)] = node, [self.tensor(e).dtype for e in node.inputs], specs
             self.rows.append((node.name, self.of[id(node), 0].shape))
             self.steps.append((op.name, attrs or {}, ins, outs, attrs is None))
+
+    def constants(self) -> tuple[list[list[int]], dict[int, int]]:
+        """Which constants each step takes, and about how many bytes they are."""
+        sizes = {t[-1]: 4 * math.prod(t[1]) for t in self.tensors if t[-2] == CONSTANT}
+        return [[self.tensors[t][-1] for t in step[2] if self.tensors[t][-2] == CONSTANT] for step in self.steps], sizes
 
     def _described(self, tensor: _Tensor) -> tuple[Any, ...]:
         root, offset = tensor.root()

@@ -6,6 +6,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <limits>
+#include <optional>
 
 #include "arrays.h"
 #include "engine/cpu.h"
@@ -132,11 +133,12 @@ class PyProgram {
                                          constants, threads, precise, keep);
   }
 
-  // arrays: one for each constant; changed: numbers of those with other values than before. Gives the numbers of those that
-  // runs read, which this keeps; the others are packed and may go.
+  // arrays: one for each constant, or None where it stays as it is; changed: numbers of those with other values than before.
+  // What one step reads has to come in one call. Gives the numbers of those that runs read, which this keeps; the others are
+  // packed and may go.
   std::vector<int> set_constants(nb::sequence arrays, std::vector<int> changed) {
-    std::vector<View> views;
-    std::vector<const void*> values;
+    std::vector<std::optional<View>> views(constants_);
+    std::vector<const void*> values(constants_, nullptr);
     std::vector<bool> which(constants_, false);
     for (int i : changed) which.at(i) = true;
     std::vector<std::size_t> sizes(constants_, ANY);  // one that no step reads has none
@@ -144,22 +146,29 @@ class PyProgram {
       auto place = program_->place(static_cast<int>(i));
       if (place.kind == Place::constant) sizes[place.at] = program_->bytes(static_cast<int>(i));
     }
-    std::size_t i = 0;
+    if (nb::len(arrays) != static_cast<std::size_t>(constants_))
+      throw std::invalid_argument("wanted as many constants as the program has");
+    int number = 0;
     for (nb::handle array : arrays) {
-      views.emplace_back(array, false, sizes.at(i++));
-      values.push_back(views.back().data());
+      if (!array.is_none()) {
+        views[number].emplace(array, false, sizes[number]);
+        values[number] = views[number]->data();
+      }
+      ++number;
     }
     {
       Unlocked unlocked;
       program_->set_constants(values, which);
     }
-    views_.clear();
+    views_.resize(constants_);
     std::vector<int> kept;
-    for (int number = 0; number < constants_; ++number)
-      if (program_->reads(number)) {
-        kept.push_back(number);
-        views_.push_back(std::move(views[number]));
-      }
+    for (number = 0; number < constants_; ++number) {
+      if (!views[number]) continue;
+      views_[number].reset();
+      if (!program_->reads(number)) continue;
+      kept.push_back(number);
+      views_[number].emplace(std::move(*views[number]));
+    }
     return kept;
   }
 
@@ -246,7 +255,7 @@ class PyProgram {
 
   int constants_;
   std::unique_ptr<Program> program_;
-  std::vector<View> views_;
+  std::vector<std::optional<View>> views_;
 };
 
 }  // namespace

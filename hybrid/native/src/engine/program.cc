@@ -8,6 +8,9 @@
 #ifndef _WIN32
 #include <pthread.h>
 #endif
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 
 #include "library.h"
 #include "memory.h"
@@ -16,6 +19,7 @@ namespace gluonnx {
 namespace {
 
 constexpr std::size_t ALIGNMENT = 64;
+constexpr std::size_t TRIMMED = std::size_t{1} << 22;  // bytes of weights, from which on memory is worth the time
 
 // Rounded up, because the scratch that follows is aligned.
 std::size_t aligned(std::size_t size) { return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
@@ -117,7 +121,8 @@ void Program::set_constants(const std::vector<const void*>& values, const std::v
   if (values.size() != constants_.size() || changed.size() != constants_.size())
     throw std::invalid_argument("wanted as many constants as the program has");
   std::unique_lock<std::shared_mutex> guard(*constants_lock_);
-  constants_ = values;
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (values[i]) constants_[i] = values[i];
   {
     std::lock_guard<std::mutex> lock(lock_);
     idle_.clear();  // frames know where constants are
@@ -135,12 +140,13 @@ void Program::set_constants(const std::vector<const void*>& values, const std::v
     bool any = false;
     for (int t : steps_[s].in) {
       bool constant = places_[t].kind == Place::constant;
-      item.in.push_back(constant ? constants_[places_[t].at] : nullptr);
+      item.in.push_back(constant ? values[places_[t].at] : nullptr);
       if (constant) item.bytes += bytes(t);
       any |= constant && changed[places_[t].at];
     }
+    if (!any) continue;
     total += item.bytes;
-    if (any) work.push_back(std::move(item));
+    work.push_back(std::move(item));
   }
   // A kernel with a large part of all weights packs with all threads; the others are packed side by side.
   std::vector<Work*> small;
@@ -159,6 +165,10 @@ void Program::set_constants(const std::vector<const void*>& values, const std::v
         side->items[i]->kernel->prepare(side->items[i]->in.data(), side->team);
       },
       &side);
+#if defined(__GLIBC__)
+  // What weights were computed from is freed between packed weights that stay: a hole, which glibc keeps unless it is told.
+  if (total >= TRIMMED) malloc_trim(0);
+#endif
 }
 
 bool Program::reads(int constant) const {

@@ -41,7 +41,8 @@ class Program {
           int outputs, int constants, int threads, bool precise, bool keep);
   ~Program();
 
-  // Values of the constants, which have to stay where they are. Packs again what belongs to those that `changed`.
+  // Values of the constants, which have to stay where they are; null: as before. Packs again what belongs to those that
+  // `changed`, for which the other constants of the same steps have to be given.
   // Waits for runs in other threads to end.
   void set_constants(const std::vector<const void*>& values, const std::vector<bool>& changed);
 

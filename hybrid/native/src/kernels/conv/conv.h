@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "../../base/floats.h"
 #include "../../base/kernel.h"
 #include "../../base/vec.h"
 
@@ -85,22 +86,6 @@ struct Operands {
   const float* bias = nullptr;
   const float* residual = nullptr;
   float* out = nullptr;
-};
-
-// Memory of floats, aligned for vectors, in large pages where it is large. Its contents are undefined.
-class Floats {
- public:
-  Floats() = default;
-  explicit Floats(Index count);
-  float* get() const { return data_.get(); }
-  explicit operator bool() const { return data_ != nullptr; }
-
- private:
-  struct Free {
-    std::align_val_t alignment;
-    void operator()(float* p) const { ::operator delete(p, alignment); }
-  };
-  std::unique_ptr<float, Free> data_{nullptr, Free{std::align_val_t{64}}};
 };
 
 inline std::size_t aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64; }

@@ -1,9 +1,5 @@
 // Direct convolution: which tiles of the output are computed in which order by whom, and the weights in the order of their use.
 
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
-
 #include "conv.h"
 
 namespace gluonnx::conv {
@@ -11,19 +7,6 @@ namespace gluonnx::conv {
 View view_of(const Tensor& t) {
   if (t.blocked) return {t.batch_stride, t.block_stride(), t.row_stride(), BLOCK, t.halo_h, t.halo_w};
   return {t.shape[1] * t.shape[2] * t.shape[3], t.shape[2] * t.shape[3], t.shape[3], 1, 0, 0};
-}
-
-Floats::Floats(Index count) {
-  constexpr std::size_t PAGE = std::size_t{1} << 21;
-  const std::size_t bytes = count * sizeof(float);
-  const bool large = bytes >= PAGE;
-  const std::align_val_t alignment{large ? PAGE : 64};
-  void* memory = ::operator new(bytes, alignment);
-  data_ = std::unique_ptr<float, Free>(static_cast<float*>(memory), Free{alignment});
-#if defined(__linux__)
-  if (large)
-    madvise(memory, bytes / PAGE * PAGE, MADV_HUGEPAGE);  // weights pass once a run: a page table walk every 4 KB costs
-#endif
 }
 
 Weights weights_of(const Shape& s, const float* data) {

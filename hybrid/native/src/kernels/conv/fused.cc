@@ -26,11 +26,11 @@ class FusedConv : public Kernel {
   void prepare(const void* const* in, Pool* pool) override {
     if (constant_ && in[1]) {
       if (!packed_) packed_ = Floats(algorithm_.weight_size());
-      algorithm_.pack(weights_of(shape_, static_cast<const float*>(in[1])), packed_.get(), only(pool));
+      algorithm_.pack(weights_of(shape_, static_cast<const float*>(in[1])), packed_.data(), only(pool));
     }
     if (constant_bias_ && in[bias_]) {
       if (!packed_bias_) packed_bias_ = Floats(lanes());
-      widen_bias(static_cast<const float*>(in[bias_]), packed_bias_.get());
+      widen_bias(static_cast<const float*>(in[bias_]), packed_bias_.data());
     }
   }
 
@@ -39,7 +39,7 @@ class FusedConv : public Kernel {
   }
 
   void run(const Run& run) const override {
-    Operands operands{run.input<float>(0), packed_.get(), packed_bias_.get(), nullptr, run.output<float>()};
+    Operands operands{run.input<float>(0), packed_.data(), packed_bias_.data(), nullptr, run.output<float>()};
     if (residual_ > 0) operands.residual = run.input<float>(residual_);
     if (!constant_) {
       float* packed = reinterpret_cast<float*>(run.scratch + weight_at_);

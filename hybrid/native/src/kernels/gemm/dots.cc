@@ -5,8 +5,6 @@
 namespace gluonnx::gemm {
 namespace {
 
-constexpr Index MOST_ROWS = 4;
-
 typedef float Four __attribute__((vector_size(16)));
 
 // A register as four partial sums.
@@ -74,11 +72,11 @@ void columns(const Product& p, Index begin, Index count) {
 
 }  // namespace
 
-bool dots_fit(const Product& p) { return p.sizes.m <= MOST_ROWS && p.b.transposed && !p.a.transposed && p.sizes.k > 0; }
+bool dots_fit(const Product& p) { return p.sizes.m <= FEW && p.b.transposed && !p.a.transposed && p.sizes.k > 0; }
 
 void dots(const Product& p, Index begin, Index end) {
   using Columns = void (*)(const Product&, Index, Index);
-  static constexpr Columns of[MOST_ROWS] = {columns<1>, columns<2>, columns<3>, columns<4>};
+  static constexpr Columns of[FEW] = {columns<1>, columns<2>, columns<3>, columns<4>};
   for (Index i = begin; i < end; i += 16) of[p.sizes.m - 1](p, i, std::min<Index>(16, end - i));
 }
 

@@ -11,6 +11,7 @@
 #include <memory>
 #include <new>
 
+#include "../../base/floats.h"
 #include "../../base/kernel.h"
 #include "../../base/vec.h"
 
@@ -84,22 +85,6 @@ constexpr int BLOCKS = 1;
 #endif
 constexpr Index WIDTH = 16 * BLOCKS;  // columns of a panel; the last panel may be one block
 
-// Memory for packed weights, aligned to 64 bytes.
-class Floats {
- public:
-  void resize(Index count) {
-    if (count == count_) return;
-    memory_.reset(new (std::align_val_t{64}) float[count + 16]);
-    count_ = count;
-  }
-  float* data() const { return memory_.get(); }
-
- private:
-  struct Free {
-    void operator()(float* p) const { ::operator delete[](p, std::align_val_t{64}); }
-  };
-  std::unique_ptr<float[], Free> memory_;
-  Index count_ = 0;
-};
+using gluonnx::Floats;
 
 }  // namespace gluonnx::gemm

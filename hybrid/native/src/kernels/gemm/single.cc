@@ -1,11 +1,17 @@
 #include "dense.h"
+#include "dots.h"
 
 namespace gluonnx::gemm {
 namespace {
 
+// Weights of more bytes come from beyond the caches. Rows of data so few read them as fast where they lie.
+constexpr Index LARGE = 1 << 22;
+
 class Single : public Kernel {
  public:
   Single(const Plan& plan, const Call& call) : plan_(plan), packs_(call.in[plan.b].constant) {
+    if (plan.b_transposed && !plan.a_transposed && plan.sizes.m <= FEW && 4 * plan.sizes.n * plan.sizes.k > LARGE)
+      packs_ = false;
     const Sizes& s = plan.sizes;
     scratch = scratch_bytes(s, packs_, call.threads);
     flops = s.flops();
