@@ -75,6 +75,9 @@ def convert(
         bool | None,
         typer.Option("--external-data/--no-external-data", help="Weights beside the file; by itself past 2 GB."),
     ] = None,
+    training: Annotated[
+        bool, typer.Option("--training", help="As it trains: losses are outputs, labels inputs, BatchNorm and Dropout train.")
+    ] = False,
     seed: Seed = 0,
     atol: Atol = None,
     rtol: Rtol = None,
@@ -99,6 +102,7 @@ def convert(
             seed=seed,
             tolerance=_tolerance(atol, rtol),
             external_data=external_data,
+            training=training,
             repro=repro,
             progress=tell,
         )

@@ -19,6 +19,7 @@ import onnxruntime
 
 import converters
 from converters.kinds import code_of
+from converters.training import training_form
 from converters.writer import EXTERNAL_OVER, Converted
 from hybrid.error import MXNetError
 from hybrid.graph.graph import Entry
@@ -42,7 +43,7 @@ from .models import (
 )
 from .opsets import default_opset, newest, opens
 from .stepwise import settled
-from .verify import Case, VerifyResult, check, make_case, named
+from .verify import Case, VerifyResult, check, make_case, named, samplers
 
 Progress = Callable[[str], None]
 
@@ -112,6 +113,7 @@ def convert(
     seed: int = 0,
     tolerance: Tolerance | tuple[float, float] | None = None,
     external_data: bool | None = None,
+    training: bool = False,
     repro: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> ConvertResult:
@@ -126,6 +128,8 @@ def convert(
     opset: 13 to the newest that onnx defines; by default the newest at which the installed onnxruntime has all kernels.
     outputs: cut the graph at these. tolerance: (atol, rtol) in place of the dtype's.
     external_data: weights beside the file (by itself past 2 GB).
+    training: the network as MXNet trains it, with losses, labels as inputs, and moving statistics (converters/training.py); what is
+    random in it is left out of what is verified.
     repro: a folder for a minimal reproduction when the models differ.
 
     Raises BadInput, converters.UnsupportedModel (listing every node), NotEquivalent, EngineError, hybrid's FormatError.
@@ -139,6 +143,10 @@ def convert(
     specs, arrays = as_specs(inputs)
     specs = settle_inputs(model, specs, dynamic or {})
     warnings = _warnings(model)
+    axes, twin = dynamic or {}, None
+    if training:
+        model, twin, axes = _to_train(model, specs, axes)
+        specs = settle_inputs(model, specs, axes)
     clock.lap("read")
     tell("converting")
     if verify and opset is not None and converters.OLDEST <= opset <= converters.newest_opset() and not opens(opset):
@@ -146,7 +154,6 @@ def convert(
             f"onnxruntime {onnxruntime.__version__} opens no model of opset {opset} to verify it (the newest is {newest()}); "
             "choose an older opset, or leave verification out (--no-verify)"
         )
-    axes = dynamic or {}
     shaped = {n: _with_axes(s, axes.get(n, {})) for n, s in specs.items()}
     most = newest() if verify else None
     converted = converters.convert(model.graph, model.params, shaped, opset, default=default_opset(), newest=most)
@@ -164,7 +171,14 @@ def convert(
             clock.lap("write")
             if verify:
                 tell("preparing inputs")
-                result = _verify(model, prepared[0], converted, specs, arrays, axes, also, seed, tolerance, repro, tell)
+                shown, written, path = model, converted, prepared[0]
+                if twin is not None:
+                    shown, path = twin, Path(folder) / "still" / "model.onnx"
+                    written = converters.convert(twin.graph, twin.params, shaped, converted.opset)
+                    path.parent.mkdir()
+                    written.save(path)
+                    warnings.append("verified without what is random: Dropout left out, slopes of rrelu at their mean")
+                result = _verify(shown, path, written, specs, arrays, axes, also, seed, tolerance, repro, tell)
                 clock.lap("verify")
                 if not result.equivalent:
                     raise NotEquivalent(result, warnings)
@@ -253,6 +267,37 @@ def settle_inputs(model: Model, specs: dict[str, Spec], dynamic: Mapping[str, Ma
     if problems:
         raise BadInput(*problems)
     return out
+
+
+def _to_train(
+    model: Model, specs: Mapping[str, Spec], dynamic: Mapping[str, Mapping[int, str]]
+) -> tuple[Model, Model | None, Mapping[str, Mapping[int, str]]]:
+    """The model as it trains; the same without what is random, if it has any; dynamic axes with those of labels that follow them."""
+    assert model.graph is not None
+    inferred = model.infer(specs)
+    trained = dataclasses.replace(model, graph=training_form(model.graph, inferred))
+    twin = dataclasses.replace(model, graph=training_form(model.graph, inferred, still=True))
+    random = len(list(samplers(trained.graph))) != len(list(samplers(twin.graph)))
+    axes = {n: dict(a) for n, a in dynamic.items()}
+    if dynamic:
+        other = _other_sizes(specs, dynamic)
+        varied = model.infer(other)
+        sizes = {
+            label: (specs[n].shape[a], other[n].shape[a])  # type: ignore[index]  # both are known by now
+            for n, named in dynamic.items()
+            for a, label in named.items()
+        }
+        nodes = {n.name: n for n in model.graph.variables()}
+        for name in label_names(model.graph):
+            pairs = [i.spec(Entry(nodes[name])).shape or () for i in (inferred, varied)]
+            follows = {
+                axis: next(label for label, pair in sizes.items() if pair == found)
+                for axis, found in enumerate(zip(*pairs))
+                if found[0] != found[1] and found in sizes.values()
+            }
+            if follows and name not in axes:
+                axes[name] = follows
+    return trained, twin if random else None, axes
 
 
 def _with_axes(spec: Spec, axes: Mapping[int, str]) -> Spec:

@@ -64,7 +64,7 @@ def rows() -> list[Row]:
             _kernel(cls, kernels),
             tuple(sorted(EXPORT.get(name, ()))),
             NOT_EXPORTED.get(name, ""),
-            tuple(dict.fromkeys(text for handler in EXPORT.get(name, {}).values() for text in refusals(handler))),
+            tuple(dict.fromkeys(text for handler in EXPORT.get(name, {}).values() for text in refusals(handler, name))),
             tuple(readers.get(name, ())),
         )
         for name, cls in sorted(OPS.items(), key=lambda item: item[0].lower())

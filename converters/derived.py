@@ -23,9 +23,9 @@ HOLE = "…"
 """What stands for a value that a refusal names."""
 
 
-def refusals(handler: Callable[..., Any]) -> tuple[str, ...]:
-    """The texts of the Unsupported that a translation or what it calls can raise, HOLE where they have a value."""
-    return tuple(dict.fromkeys(text for f in _reached(handler) for text in _raised(f)))
+def refusals(handler: Callable[..., Any], name: str) -> tuple[str, ...]:
+    """The texts of the Unsupported that the translation of an operator or what it calls can raise, HOLE where they have a value."""
+    return tuple(dict.fromkeys(text for f in _reached(handler, name) for text in _raised(f, name)))
 
 
 def results(handler: Callable[..., Any], name: str, domain: str) -> frozenset[str]:
@@ -71,8 +71,8 @@ def _scope(function: Any) -> dict[str, Any]:
     return {**function.__globals__, **{n: c.cell_contents for n, c in cells}, **defaults}
 
 
-def _reached(handler: Any) -> Iterator[Any]:
-    """A function and those of these packages that it calls, directly or not."""
+def _reached(handler: Any, name: str) -> Iterator[Any]:
+    """A translation and the functions of these packages that it calls, directly or not, for the operator of that name."""
     seen, waiting = set(), [handler]
     while waiting:
         function = _plain(waiting.pop())
@@ -81,7 +81,7 @@ def _reached(handler: Any) -> Iterator[Any]:
         seen.add(function)
         yield function
         scope = _scope(function)
-        for node in (n for d in _source(function) for n in ast.walk(d)):
+        for node in _nodes(function, name):
             if isinstance(node, ast.Name):
                 waiting.append(scope.get(node.id))
             elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
@@ -89,11 +89,31 @@ def _reached(handler: Any) -> Iterator[Any]:
                 waiting.append(getattr(module, node.attr, None) if inspect.ismodule(module) else None)
 
 
-def _raised(function: Any) -> Iterator[str]:
-    for node in (n for d in _source(function) for n in ast.walk(d)):
+def _nodes(function: Any, name: str) -> Iterator[ast.AST]:
+    """What is in a function, but for what a question for ``op.name`` keeps from the operator of that name."""
+    frame = _Frame({**_scope(function), "op": _Named(name)}, {})
+    waiting = list(_source(function))
+    while waiting:
+        node = waiting.pop(0)
+        yield node
+        if isinstance(node, ast.If):
+            parts = [n for branch in frame.branches(node.test, node.body, node.orelse) for n in branch]
+            waiting = [node.test, *parts, *waiting]
+        else:
+            waiting = [*ast.iter_child_nodes(node), *waiting]
+
+
+def _raised(function: Any, name: str) -> Iterator[str]:
+    for node in _nodes(function, name):
         called = node.exc if isinstance(node, ast.Raise) else None
         if isinstance(called, ast.Call) and isinstance(called.func, ast.Name) and called.func.id == Unsupported.__name__:
             yield _text(called.args[0])
+
+
+class _Named(NamedTuple):
+    """All that is known of an operator before it is there."""
+
+    name: str
 
 
 def _text(node: ast.AST) -> str:

@@ -103,10 +103,16 @@ def _traced(name: str, inputs: Sequence[Entry], make: Callable[..., Sequence[Any
     return substitute(graph, {v.name: e for v, e in zip(variables, inputs)})
 
 
+def _dtype(specs: Sequence[Spec]) -> np.dtype:
+    """What a loss is computed in."""
+    first = specs[0].dtype or np.dtype(np.float32)
+    return np.dtype(np.float32) if first.itemsize == 2 else first
+
+
 def _wide(specs: Sequence[Spec], inputs: Sequence[Any]) -> list[Any]:
-    """Inputs of 16 bits as float32: losses are sums."""
-    short = [s.dtype is not None and s.dtype.itemsize == 2 for s in specs]
-    return [symbol.Cast(x, dtype="float32") if cast else x for cast, x in zip(short, inputs)]
+    """Inputs in the dtype of the first, in float32 where that has 16 bits: losses are sums."""
+    dtype = _dtype(specs)
+    return [x if s.dtype in (None, dtype) else symbol.Cast(x, dtype=dtype.name) for s, x in zip(specs, inputs)]
 
 
 def _rank(specs: Sequence[Spec], index: int = 0) -> int:
@@ -116,9 +122,10 @@ def _rank(specs: Sequence[Spec], index: int = 0) -> int:
     return len(shape)
 
 
-def _size(specs: Sequence[Spec], *axes: int) -> int:
+def _size(specs: Sequence[Spec], axes: int | slice) -> int:
     """How many elements there are along axes of the first input."""
-    sizes = [(specs[0].shape or ())[a] for a in axes]
+    shape = specs[0].shape or ()
+    sizes = shape[axes] if isinstance(axes, slice) else (shape[axes],)
     if any(s is UNKNOWN for s in sizes):
         raise Unsupported("the number of classes is dynamic; give it")
     return math.prod(sizes)
@@ -174,13 +181,10 @@ def _kept(op: Any, specs: Sequence[Spec], data: Any) -> _Trained:
 def _dropout(op: Any, specs: Sequence[Spec], data: Any) -> _Trained:
     if op.p == 1:
         raise Unsupported("p=1 leaves nothing but NaN; use p < 1")
-    dropped = data
-    for axis in op.axes:
-        dropped = symbol.slice_axis(dropped, axis=axis, begin=0, end=1)
-    dropped = symbol.ones_like(dropped) if op.axes else dropped
+    if op.axes:  # onnxruntime computes Dropout of constant ones once, and then it drops nothing
+        return _Trained([symbol.Dropout(data, p=op.p, axes=op.axes, mode="always")])
     ratio, on = (symbol._onnx_Constant(value=_text(v)) for v in (np.float32(op.p), np.bool_(True)))
-    made = symbol._onnx_Dropout(dropped, ratio, on, given=("ratio", "training_mode"))[0]
-    return _Trained([symbol.broadcast_mul(data, made) if op.axes else made])
+    return _Trained([symbol._onnx_Dropout(data, ratio, on, given=("ratio", "training_mode"))[0]])
 
 
 def _text(value: np.generic) -> str:
@@ -189,7 +193,7 @@ def _text(value: np.generic) -> str:
 
 def _rrelu(op: Any, specs: Sequence[Spec], data: Any) -> _Trained:
     slopes = symbol._random_uniform_like(data, low=op.lower_bound, high=op.upper_bound)
-    return _Trained([symbol.where(data > 0, data, data * slopes)])
+    return _Trained([symbol.where(data > 0, data, data * slopes), slopes])
 
 
 # -- losses: their gradients are what hybrid/ops/output_backward.py gives data ----------------------------------------
@@ -202,27 +206,31 @@ def _softmax_loss(op: Any, specs: Sequence[Spec], data: Any, label: Any) -> Any:
         raise Unsupported("attribute out_grad=True: its gradient is made of what arrives, so there is no loss; set it to False")
     shape, labels = specs[0].shape or (), specs[1].shape
     if labels is not None and len(labels) == rank and all(a is b or a == b for a, b in zip(shape, labels)):
-        axis = op.axis(rank)
-        x, target = (data, label) if axis is not None else (F.Flatten(data), F.Flatten(label))
-        likely = F.log_softmax(x, axis=axis or 1)
+        x, target = (data, label) if op.axis(rank) is not None else (F.Flatten(data), F.Flatten(label))
+        axis = op.axis(rank) or 1
         # log of the sum of the exponentials, less what the labels say: for labels that do not sum to one too
-        whole = F.slice_axis(x - likely, axis=axis or 1, begin=0, end=1)
+        whole = F.slice_axis(x - F.log_softmax(x, axis=axis), axis=axis, begin=0, end=1)
         return (F.sum(whole) - F.sum(x * target)) * op.grad_scale
     flat = F.Reshape(label, shape=(-1,))
     if op.multi_output:
-        likely = F.Reshape(F.log_softmax(data, axis=1), shape=(0, 0, -1))
+        rows = F.Reshape(data, shape=(0, 0, -1))
+        likely = F.log_softmax(rows, axis=1)
         wanted = F.Reshape(flat, shape=(-1, 1)) if rank == 2 else F.reshape_like(flat, F.sum(likely, axis=1))
-        axis = 1
     else:
         rows = F.Reshape(data, shape=(-1, 0), reverse=True) if op.preserve_shape else F.Flatten(data)
-        likely, axis, wanted = F.log_softmax(rows, axis=1), 1, flat
+        likely, wanted = F.log_softmax(rows, axis=1), flat
         if rank > 2 and not op.preserve_shape and labels is not None and len(labels) > 1:  # more labels than rows
             wanted = F.slice_like(flat, F.sum(rows, axis=1), axes=(0,))
-    loss = -F.pick(likely, wanted, axis=axis)
-    if op.smooth_alpha and not op.multi_output:
-        classes = _size(specs, -1) if op.preserve_shape else _size(specs, *range(1, rank))
-        rest = -F.sum(likely, axis=1) - loss
-        loss = loss * (1 - op.smooth_alpha) + rest * (op.smooth_alpha / max(1, classes - 1))
+    classes = _size(specs, 1) if op.multi_output else _size(specs, -1 if op.preserve_shape else slice(1, None))
+    loss, even = -F.pick(likely, wanted, axis=1), op.smooth_alpha / max(1, classes - 1)
+    whole = F.Reshape(F.slice_axis(rows - likely, axis=1, begin=0, end=1), shape=(-1,))
+    if op.multi_output:
+        whole = F.reshape_like(whole, loss)
+    elif op.smooth_alpha:
+        loss = loss * (1 - op.smooth_alpha) + (-F.sum(likely, axis=1) - loss) * even
+        whole = whole - F.sum(rows, axis=1) * even
+    # a label that is no class lowers all of them
+    loss = F.where((wanted >= 0) * (wanted < classes), loss, whole)
     if op.use_ignore:
         loss = F.where(wanted == int(op.ignore_label), F.zeros_like(loss), loss)
     if op.normalization == "valid":
@@ -254,10 +262,10 @@ def _logistic(op: Any, specs: Sequence[Spec], data: Any, label: Any) -> Any:
 
 
 def _hinge(op: Any, specs: Sequence[Spec], data: Any, label: Any) -> Any:
-    F, rank = symbol, _rank(specs)
+    F = symbol
     first = F.slice_axis(F.Reshape(label, shape=(0, -1)), axis=1, begin=0, end=1)
-    classes = _size(specs, *range(1, rank))
-    sign = 1 - 2 * F.one_hot(F.Reshape(first, shape=(-1,)), depth=classes)
+    classes = _size(specs, slice(1, None))
+    sign = 1 - 2 * F.one_hot(F.Reshape(first, shape=(-1,)), depth=classes, dtype=_dtype(specs).name)
     short = F.relu(sign * F.Flatten(data) + op.margin)
     return F.sum(short if op.use_linear else F.square(short)) * op.regularization_coefficient
 

@@ -309,10 +309,16 @@ class Symbol:
         raise MXNetError("Symbol.gradient is not implemented; use autograd, or bind with args_grad and call backward")
 
     def get_backend_symbol(self, backend: str) -> Symbol:
-        """Refuses: MXNet's backends fuse nodes into operators of a library's own, which nothing else can run."""
-        raise MXNetError(
-            f"get_backend_symbol: there is no backend {backend!r}; this engine runs every symbol as it is, leave the call out"
-        )
+        """For "MKLDNN_QUANTIZE" the symbol with nodes fused that can be quantised together, as contrib.quantization wants it.
+
+        Raises MXNetError for others: MXNet's backends fuse nodes into operators of a library's own, which nothing else can run."""
+        if backend != "MKLDNN_QUANTIZE":
+            raise MXNetError(
+                f"get_backend_symbol: there is no backend {backend!r}; this engine runs every symbol as it is, leave the call out"
+            )
+        from .contrib.quantization_graph import merged, partitioned
+
+        return Symbol(merged(partitioned(self.graph)).outputs)
 
     def optimize_for(
         self,

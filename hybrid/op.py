@@ -212,6 +212,11 @@ class Op:
         """compute straight into outs, which may be inputs; False, and nothing done, where that cannot be."""
         return False
 
+    def compiles(self, dtype: np.dtype) -> bool:
+        """Whether a compiled kernel of this operator gives what compute gives, for a first input of this dtype. Kernels know no
+        float16: they get float32, and their results are rounded."""
+        return True
+
     @classmethod
     def examples(cls, make: Any) -> Iterator[Example]:
         """A few applications worth testing; ``make`` is tests/table's maker of seeded arrays and Examples."""

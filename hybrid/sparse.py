@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from . import frontend
+from . import frontend, random
 from .array import NDArray, binary, invoke
 from .calls import array_dtype
 from .context import Context, resolve
 from .error import MXNetError, NotSupportedForSparseNDArray, OperandError, OpError
 from .op import lookup
+from .ops.storage import OfStorage, csr_of
 from .params import CSR, RowSparse
 
 __all__ = [
@@ -268,9 +269,7 @@ def from_dense(array: NDArray, stype: str) -> NDArray:
             raise ValueError(
                 f"To convert to a CSR, the NDArray should be 2 Dimensional. Current shape is {values.shape}"
             )
-        row, column = np.nonzero(values)
-        starts = np.concatenate(([0], np.cumsum(np.bincount(row, minlength=len(values)))))
-        return CSRNDArray(CSR(values[row, column], starts, column, values.shape), array.context)
+        return CSRNDArray(csr_of(values), array.context)
     raise OpError(f"tostype: got {stype!r} for shape {values.shape}, wanted 'default', 'row_sparse' or 'csr'")
 
 
@@ -303,6 +302,8 @@ def apply(op: Any, inputs: Sequence[NDArray], out: Any = None) -> Any:
         for target, result in zip(targets, [found] if isinstance(found, NDArray) else found):
             target._assign(..., result.tostype("default"))
         return out
+    if isinstance(op, OfStorage) and out is None:
+        return _of_storage(op, inputs)
     dense = invoke(op, inputs, out)
     for x, name in zip(inputs, op.takes()):
         if name in op.mutates and isinstance(x, BaseSparseNDArray):
@@ -315,6 +316,23 @@ def apply(op: Any, inputs: Sequence[NDArray], out: Any = None) -> Any:
     made = from_parts(parts, dense._ctx)
     made._node = dense._node
     return made
+
+
+def _of_storage(op: OfStorage, inputs: Sequence[Any]) -> Any:
+    """An operator that asks what csr arrays store."""
+    op.infer_shape(*(x.shape for x in inputs))
+    op.infer_type(*(np.dtype(x.dtype) for x in inputs))
+    given = []
+    for i, x in enumerate(inputs):
+        if i >= op.graphs():
+            given.append(x.asnumpy())
+        else:
+            given.append(x._parts if isinstance(x, CSRNDArray) else csr_of(x.asnumpy()))
+    found = op.stored(*given, rng=random.fork() if "rng" in op.uses else None)
+    made = [
+        CSRNDArray(r, inputs[0]._ctx) if isinstance(r, CSR) else NDArray(r, inputs[0]._ctx, dtype=r.dtype) for r in found
+    ]
+    return made if len(made) > 1 else made[0]
 
 
 def _kept(op: Any, inputs: Sequence[Any], result: NDArray) -> Parts | None:

@@ -102,7 +102,9 @@ def _lcm(b, lhs, rhs):
     larger, smaller = b.Add(lhs, b.Mul(rhs, 0)), b.Add(rhs, b.Mul(lhs, 0))  # of the common shape
 
     def unfinished(builder, rest):
-        left = builder.reduce("Max", builder.Concat(builder.reshape(rest, [-1]), builder.const([0]), axis=0), None, keepdims=False)
+        left = builder.reduce(
+            "Max", builder.Concat(builder.reshape(rest, [-1]), builder.const([0]), axis=0), None, keepdims=False
+        )
         return builder.Greater(left, 0)
 
     def step(inner, _, going, divisor, rest):

@@ -13,7 +13,7 @@ from .elementwise import number
 one_to_one(shape_array="Shape")
 
 
-@to_onnx("_zeros", "_npi_zeros", "_ones", "_npi_ones", "_full", "_npi_identity")
+@to_onnx("_zeros", "_npi_zeros", "_zeros_without_dtype", "_ones", "_npi_ones", "_full", "_npi_identity")
 def _(b, op):
     shape = b.results[0].shape
     if is_known(shape):
@@ -24,7 +24,7 @@ def _(b, op):
         )
     # Zeros whose size only the readers know are begin states: recurrent operators read an absent state as zeros, and
     # element-wise readers broadcast a size of 1.
-    return b.const(np.zeros([1 if d is UNKNOWN else d for d in shape], op.dtype))
+    return b.const(np.zeros([1 if d is UNKNOWN else d for d in shape], b.results[0].dtype))
 
 
 @to_onnx("_arange", "_npi_arange")

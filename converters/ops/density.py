@@ -1,8 +1,11 @@
-"""Densities, where they need no gamma function."""
+"""Densities of samples; those with gamma functions are computed in float64, since their logarithms nearly cancel."""
 
 import math
 
-from ..registry import not_exported, to_onnx
+import numpy as np
+
+from ..registry import to_onnx
+from .special import gammaln
 
 
 def spread(b, sample, *parameters):
@@ -36,10 +39,58 @@ def _(b, op, sample, lam):
     return finished(b, op, b.Sub(b.Log(lam), b.Mul(lam, sample)))
 
 
-not_exported(
-    "ONNX has no logarithm of the gamma function; compute the density outside the network",
-    *(
-        f"_random_pdf_{name}"
-        for name in ("gamma", "poisson", "negative_binomial", "generalized_negative_binomial", "dirichlet")
-    ),
-)
+def wide(b, op, sample, *parameters):
+    """All in float64, the parameters with axes of 1 where the samples have more."""
+    own = op.own_axes
+    values = []
+    for p in parameters:
+        lead = p.rank - own
+        values.append(b.unsqueeze(b.cast(p, np.float64), range(lead, lead + sample.rank - p.rank)))
+    return b.cast(sample, np.float64), *values
+
+
+@to_onnx("_random_pdf_gamma")
+def _(b, op, sample, alpha, beta):
+    x, alpha, beta = wide(b, op, sample, alpha, beta)
+    powers = b.Add(b.Mul(alpha, b.Log(beta)), b.Mul(b.Sub(alpha, b.like(1, x)), b.Log(x)))
+    return finished(b, op, b.Sub(b.Sub(powers, b.Mul(beta, x)), gammaln(b, alpha)))
+
+
+def ways(b, x):
+    """log(x!)"""
+    return gammaln(b, b.Add(x, b.like(1, x)))
+
+
+@to_onnx("_random_pdf_poisson")
+def _(b, op, sample, lam):
+    x, lam = wide(b, op, sample, lam)
+    return finished(b, op, b.Sub(b.Sub(b.Mul(x, b.Log(lam)), ways(b, x)), lam))
+
+
+def negative_binomial(b, x, k, p):
+    """The logarithm of the probability of x successes before k failures of probability p."""
+    chances = b.Add(b.Mul(k, b.Log(p)), b.Mul(x, b.Log(b.Sub(b.like(1, x), p))))
+    return b.Add(b.Sub(b.Sub(gammaln(b, b.Add(x, k)), ways(b, x)), gammaln(b, k)), chances)
+
+
+@to_onnx("_random_pdf_negative_binomial")
+def _(b, op, sample, k, p):
+    x, k, p = wide(b, op, sample, k, p)
+    return finished(b, op, negative_binomial(b, x, k, p))
+
+
+@to_onnx("_random_pdf_generalized_negative_binomial")
+def _(b, op, sample, mu, alpha):
+    x, mu, alpha = wide(b, op, sample, mu, alpha)
+    p = b.Reciprocal(b.Add(b.Mul(mu, alpha), b.like(1, x)))
+    return finished(b, op, negative_binomial(b, x, b.Reciprocal(alpha), p))
+
+
+@to_onnx("_random_pdf_dirichlet")
+def _(b, op, sample, alpha):
+    x, alpha = wide(b, op, sample, alpha)
+    terms = b.Sub(b.Mul(b.Sub(alpha, b.like(1, x)), b.Log(x)), gammaln(b, alpha))
+    last = sample.rank - 1
+    whole = gammaln(b, b.reduce("Sum", alpha, [last], keepdims=False))
+    log = b.Add(b.reduce("Sum", terms, [last], keepdims=False), whole)
+    return finished(b, op, b.reshape(log, [1]) if sample.rank == 1 else log)

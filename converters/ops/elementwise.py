@@ -8,7 +8,8 @@ from hybrid.op import OPS
 from hybrid.ops.curves import DEGREES, RADIANS
 from hybrid.ops.elementwise import Identity, Unary, UnaryPredicate
 
-from ..registry import from_onnx, not_exported, to_onnx
+from ..registry import from_onnx, to_onnx
+from . import special
 
 
 def is_whole(x):
@@ -46,6 +47,11 @@ def _round(b, x):
     floor = b.Floor(size)
     up = b.GreaterOrEqual(b.Sub(size, floor), 0.5)
     return b.Mul(b.Sign(x), b.Where(up, b.Add(floor, 1), floor))
+
+
+def _erfinv(b, x):
+    y = special.erfinv(b, b.cast(x, np.float64))
+    return b.Where(b.IsNaN(y), 0, y) if is_whole(x) else y  # no whole number is NaN
 
 
 def _is_infinite(**signs):
@@ -156,7 +162,10 @@ TRANSLATIONS = {
     "softsign": _same("Softsign"),
     "log_sigmoid": lambda b, x: b.Neg(b.Softplus(b.Neg(x))),
     "mish": lambda b, x: b.Mul(x, b.Tanh(b.Softplus(x))),
-    "erf": _same("Erf"),
+    "erf": lambda b, x: special.erf(b, x) if x.dtype == np.float64 else b.Erf(x),
+    "erfinv": _erfinv,
+    "gamma": lambda b, x: special.gamma(b, b.cast(x, np.float64)),
+    "gammaln": lambda b, x: special.gammaln(b, b.cast(x, np.float64)),
 }
 # what integers may be without a floating function being asked
 _ROUNDINGS = ("floor", "ceil", "trunc", "rint", "round")
@@ -204,9 +213,6 @@ for _name, _cls in OPS.items():
     elif issubclass(_cls, Identity):
         to_onnx(_name)(_identity)
 to_onnx("_identity_with_attr_like_rhs")(_identity)
-not_exported(
-    "ONNX has no such function and none to build it from; compute it outside the network", "gamma", "gammaln", "erfinv"
-)
 
 
 @to_onnx("clip")
@@ -254,8 +260,11 @@ def _(b, op, data):
 
 @to_onnx("_npi_around")
 def _(b, op, data):
-    if is_whole(data):
+    if is_whole(data) and (op.decimals >= 0 or data.dtype.kind == "b"):
         return b.Identity(data)
+    if is_whole(data):
+        wide, unit = b.cast(data, np.int64), 10**-op.decimals
+        return b.cast(b.Mul(b.Div(wide, unit), unit), data.dtype)
     factor = float(10**op.decimals)
     return b.Div(b.Round(b.Mul(data, factor)), factor)
 

@@ -3,11 +3,12 @@
 import numpy as np
 
 from hybrid.ops.image import LIGHT
-from hybrid.ops.resample import LINEAR, LINEAR_EXACT, NEAREST, matrices
+from hybrid.ops.resample import LINEAR, LINEAR_EXACT, NEAREST, chosen, matrices
 from hybrid.shapes import is_known
 
 from ..error import Unsupported
 from ..registry import from_onnx, not_exported, to_onnx
+from .picture import whole
 
 
 def _wide(b, data):
@@ -65,13 +66,13 @@ def _(b, op, data):
     sizes = op.infer_shape(data.shape)[-3:-1]
     if not is_known(sizes):
         raise Unsupported("keep_ratio with images of unknown size; give the shape of the input, or both sizes")
-    if op.interp != NEAREST and data.dtype.kind != "f":
-        raise Unsupported(
-            f"interp={op.interp} on {data.dtype}, which OpenCV rounds in its own way; cast it to float32 before"
-        )
     # channels to the front: onnxruntime resizes the last two axes
     first = b.Transpose(data, perm=(2, 0, 1) if data.rank == 3 else (0, 3, 1, 2))
-    if op.interp in (NEAREST, LINEAR, LINEAR_EXACT):
+    if op.interp != NEAREST and data.dtype.kind != "f":
+        if not is_known(data.shape[-3:-1]):
+            raise Unsupported(f"interp={op.interp} on {data.dtype} images of unknown size; give the shape of the input")
+        y = whole(b, first, data.shape[-3:-1], sizes, chosen(data.shape[-3:-1], sizes, op.interp))
+    elif op.interp in (NEAREST, LINEAR, LINEAR_EXACT):
         batch = b.unsqueeze(first, [0]) if data.rank == 3 else first
         how = {"mode": "linear", "coordinate_transformation_mode": "half_pixel"}
         if op.interp == NEAREST:

@@ -14,11 +14,6 @@ def _(b, op, *data):
     return b.Concat(*data, axis=op.dim if known is None else op.joined_axis(known.rank))
 
 
-@to_onnx("_npi_hstack")
-def _(b, op, *data):
-    return b.Concat(*data, axis=op.joined_axis(data[0].rank))
-
-
 @to_onnx("_npi_concatenate")
 def _(b, op, *data):
     if op.axis is None:
@@ -26,7 +21,7 @@ def _(b, op, *data):
     return b.Concat(*data, axis=0 if op.axis is None else op.joined_axis(data[0].rank))
 
 
-@to_onnx("_npi_vstack", "_npi_column_stack", "_npi_dstack")
+@to_onnx("_npi_hstack", "_npi_vstack", "_npi_column_stack", "_npi_dstack")
 def _(b, op, *data):
     wide = [b.unsqueeze(x, op.new_axes(x.rank)) for x in data]
     return b.Concat(*wide, axis=op.joined_axis(data[0].rank + len(op.new_axes(data[0].rank))))

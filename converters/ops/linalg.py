@@ -1,15 +1,23 @@
-"""Sums over named axes as Einsum, diagonals as masks, determinants as Det."""
+"""Sums over named axes as Einsum, diagonals as masks, determinants as Det, inverses and Cholesky factors by Loops."""
 
 import numpy as np
 
-from ..registry import from_onnx, not_exported, to_onnx
+from ..registry import from_onnx, to_onnx
 from .elementwise import is_short
 from .linear import contract, exchanged
+from .solving import cholesky, eliminated, floating, identity, solved
 
 
 @to_onnx("_npi_einsum")
 def _(b, op, *arrays):
     terms, right = op.terms()
+    # ONNX wants every ellipsis to stand for as many axes
+    rest = [x.rank - len(t.replace("...", "")) if "..." in t else None for t, x in zip(terms, arrays)]
+    most = max((r for r in rest if r is not None), default=0)
+    arrays = [
+        x if r is None else b.unsqueeze(x, range(t.index("..."), t.index("...") + most - r))
+        for t, x, r in zip(terms, arrays, rest)
+    ]
     return b.Einsum(*arrays, equation=",".join(terms) + "->" + right)
 
 
@@ -72,10 +80,22 @@ def _(b, op, a):
 
 @to_onnx("_linalg_det")
 def _(b, op, a):
-    return _per_matrix(b, a, b.Det(a))
+    if a.dtype != np.float64:
+        return _per_matrix(b, a, b.Det(a))
+    upper, _, signs = eliminated(b, a)  # onnxruntime's Det is for float32
+    product = b.reduce("Prod", extracted(b, upper, 0), [a.rank - 2], keepdims=False)
+    return _per_matrix(b, a, b.Mul(product, b.squeeze(signs, [a.rank - 2, a.rank - 1])))
 
 
-not_exported("ONNX has no decomposition of matrices", "_linalg_inverse", "_linalg_potrf")
+@to_onnx("_linalg_inverse")
+def _(b, op, a):
+    x = floating(b, a)
+    return solved(b, x, identity(b, x))
+
+
+@to_onnx("_linalg_potrf")
+def _(b, op, a):
+    return cholesky(b, floating(b, a))
 
 
 # -- reading -------------------------------------------------------------------------------------------------------------

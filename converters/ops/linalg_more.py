@@ -1,11 +1,15 @@
-"""Packed triangles as Gather, products with triangles as MatMul; ONNX has no decompositions."""
+"""Packed triangles as Gather, products with triangles as MatMul, equations and decompositions by Loops."""
 
 import numpy as np
 
 from hybrid.ops.linalg_more import places
 
-from ..registry import not_exported, to_onnx
+from ..registry import to_onnx
+from .jacobi import eigenvalues
+from .linalg import extracted
 from .linear import exchanged
+from .np_linalg import symmetric
+from .solving import eliminated, flipped, floating, identity, row_space, substituted
 
 
 @to_onnx("_linalg_extracttrian")
@@ -32,6 +36,44 @@ def _(b, op, a, lhs):
     return y if op.alpha == 1 else b.Mul(y, op.alpha)
 
 
-not_exported("ONNX solves no equations", "_linalg_trsm", "_linalg_potri")
-not_exported("ONNX has no decomposition of matrices", "_linalg_syevd", "_linalg_gelqf")
-not_exported("ONNX has the determinant only, which overflows where its logarithm does not", "_linalg_slogdet")
+@to_onnx("_linalg_trsm")
+def _(b, op, a, rhs):
+    t, right = floating(b, a), floating(b, rhs)
+    # X T = B is T^T X^T = B^T
+    turned = op.transpose != op.rightside
+    x = substituted(
+        b,
+        flipped(b, t) if turned else t,
+        flipped(b, right) if op.rightside else right,
+        lower=op.lower != turned,
+    )
+    y = flipped(b, x) if op.rightside else x
+    return y if op.alpha == 1 else b.Mul(y, op.alpha)
+
+
+@to_onnx("_linalg_potri")
+def _(b, op, a):
+    t = floating(b, a)
+    inverse = substituted(b, t, identity(b, t), lower=True)
+    return b.MatMul(flipped(b, inverse), inverse)
+
+
+@to_onnx("_linalg_slogdet")
+def _(b, op, a):
+    upper, _, signs = eliminated(b, floating(b, a))
+    diagonal = extracted(b, upper, 0)
+    last = a.rank - 2
+    sign = b.Mul(b.reduce("Prod", b.Sign(diagonal), [last], keepdims=False), b.squeeze(signs, [last, last + 1]))
+    log = b.reduce("Sum", b.Log(b.Abs(diagonal)), [last], keepdims=False)
+    return (b.reshape(sign, [1]), b.reshape(log, [1])) if a.rank == 2 else (sign, log)
+
+
+@to_onnx("_linalg_syevd")
+def _(b, op, a):
+    values, rows = eigenvalues(b, symmetric(b, a, "L"))
+    return rows, values
+
+
+@to_onnx("_linalg_gelqf")
+def _(b, op, a):
+    return row_space(b, floating(b, a))

@@ -39,7 +39,7 @@ def _(b, op, data):
         places = np.roll(np.arange(np.prod(data.static, dtype=int)), op.shift)
         return b.reshape(b.Gather(b.reshape(data, [-1]), b.const(places), axis=0), data.static)
     x = data
-    for shift, axis in zip(op.shift, op.axis):
+    for axis, shift in op.shifts():
         x = b.Gather(x, b.const(np.roll(np.arange(data.dim(axis)), shift)), axis=axis % data.rank)
     return x
 

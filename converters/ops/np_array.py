@@ -119,5 +119,6 @@ def _(b, op, a, *weights):
 @to_onnx("_npx_constraint_check")
 def _(b, op, input):
     # nothing in ONNX raises: where the check fails, the answer is False
-    least = b.reduce("Min", b.Concat(b.reshape(b.cast(input, np.int32), [-1]), b.const(np.ones(1, np.int32)), axis=0), [0], keepdims=False)
+    each = b.Concat(b.reshape(b.cast(input, np.int32), [-1]), b.const(np.ones(1, np.int32)), axis=0)
+    least = b.reduce("Min", each, [0], keepdims=False)
     return b.cast(least, np.bool_)

@@ -17,7 +17,7 @@ from ..registry import from_onnx, to_onnx
 from .convolution import in_networks, padded, window
 
 
-class _Window(NamedTuple):
+class Window(NamedTuple):
     """A sliding window: ONNX's attributes, and how far the data is extended at the far end beyond op.pads."""
 
     kernel: list[int]
@@ -26,7 +26,7 @@ class _Window(NamedTuple):
     extra: list[int]
 
     @classmethod
-    def of(cls, op: Any, spatial: Any) -> "_Window":
+    def of(cls, op: Any, spatial: Any) -> "Window":
         extra = []
         for size, kernel, stride, pad in zip(spatial, op.kernel, op.strides, op.pads):
             if op.pooling_convention == "valid":
@@ -41,6 +41,7 @@ class _Window(NamedTuple):
         """MaxPool of x padded by before and after; by a Pad with ``least`` where onnxruntime refuses such pads."""
         if any(p >= k for p, k in zip((*before, *after), self.kernel * 2)):
             x, before, after = pad(b, x, before, after, least), [0] * len(before), [0] * len(after)
+            x = x if least else b.Max(x, b.like(0, x))  # a Pad with 0 would be fused into the pooling again
         return b.MaxPool(x, kernel_shape=self.kernel, strides=self.strides, pads=[*before, *after])
 
     def mean(self, b, x, before, after):
@@ -80,7 +81,7 @@ def _sum(b, w, x):
     return b.Mul(w.whole_mean(b, x), float(math.prod(w.kernel)))
 
 
-def _mean(b, op, w, x, spatial):
+def means(b, op, w, x, spatial):
     if op.name == "Pooling_v1" or (op.include and not any(w.extra)):
         return w.whole_mean(b, x)
     if op.include and all(e < k for e, k in zip(w.extra, w.kernel)):
@@ -128,12 +129,12 @@ def _(b, op, data):
     if op.global_pool:
         return _root(b, op, _everything(b, op, _power(b, op, data), rank))
     spatial = data.shape[op.spatial(rank)]
-    w = _Window.of(op, spatial)
+    w = Window.of(op, spatial)
     x = b.transpose(data, [0, rank - 1, *range(1, rank - 1)]) if op.channels_last else data
     if op.pool_type == "max":
-        y = _max(b, op, w, x)
+        y = maxima(b, op, w, x)
     elif op.pool_type == "avg":
-        y = _mean(b, op, w, x, spatial)
+        y = means(b, op, w, x, spatial)
     elif op.pool_type == "lp" and op.power == 2 and not any(w.extra):
         y = b.LpPool(x, kernel_shape=w.kernel, strides=w.strides, pads=w.pads * 2, p=2)
     else:
@@ -141,7 +142,7 @@ def _(b, op, data):
     return b.transpose(y, [0, *range(2, rank), 1]) if op.channels_last else y
 
 
-def _max(b, op, w, x):
+def maxima(b, op, w, x):
     least = op.least(np.dtype(x.dtype))
     if op.name == "Pooling_v1" and any(e >= k for e, k in zip(w.extra, w.kernel)):
         raise Unsupported(

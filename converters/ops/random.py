@@ -1,16 +1,22 @@
-"""Samplers, where ONNX has one or one can be built exactly. A model that holds one gives other numbers at every run."""
+"""Samplers: ONNX's own, or built from them exactly (by inverse distribution functions, by acceptance, by counting arrivals).
+
+A model that holds one gives other numbers at every run."""
 
 import math
 
 import numpy as np
 
+from hybrid.op import Spec
 from hybrid.ops.random import FLOATS
 from hybrid.shapes import is_known
 
 from ..error import Unsupported
-from ..kinds import dtype_of
+from ..kinds import code_of, dtype_of
 from ..registry import from_onnx, not_exported, to_onnx
 from .elementwise import number
+from .solving import COUNTER, GOING
+
+DOUBLE = code_of(np.dtype(np.float64))
 
 
 def blank(b):
@@ -27,10 +33,70 @@ def like(b, data):
     return b.cast(data, np.float32) if data.dtype == np.float16 else data
 
 
-def exponential(b, blank):
-    """Samples of rate 1, from uniform ones below 1: -log(1 - u)."""
-    u = b.RandomUniformLike(blank, dtype=blank.dtype)
-    return b.Neg(b.Log(b.Sub(b.like(1.0, u), u)))
+def between(b, shape):
+    """Uniform samples above 0 and below 1 in float64, in the shape of an array; 0 and 1 themselves make logarithms infinite."""
+    return b.RandomUniformLike(shape, dtype=DOUBLE, low=2.0**-54, high=1.0)
+
+
+def exponential(b, shape):
+    """Samples of rate 1, -log(u), in the shape of an array and in float64."""
+    return b.Neg(b.Log(between(b, shape)))
+
+
+def until(b, step, *states):
+    """The states after step(builder, *states), which gives (what is still to do, *states), again and again until nothing is.
+
+    What is still to do are truth values in the shape of the samples."""
+
+    def body(inner, _, going, *given):
+        left, *after = step(inner, *given)
+        count = inner.reduce("Sum", inner.cast(left, np.float32), None, keepdims=False)
+        return [inner.Greater(count, inner.like(0, count)), *after]
+
+    graph = b.body(body, COUNTER, GOING, *(Spec(s.shape, s.dtype) for s in states))
+    return b.Loop(None, b.const(True, np.bool_), *states, outputs=len(states), body=graph)
+
+
+def standard_gamma(b, shape):
+    """Samples of the gamma distribution of that shape, float64 values in the shape of the samples, and of scale 1.
+
+    Source: Marsaglia and Tsang 2000, ACM Trans. Math. Softw. 26."""
+    one = b.like(1.0, shape)
+    small = b.Less(shape, one)
+    d = b.Sub(b.Where(small, b.Add(shape, one), shape), 1 / 3)
+    c = b.Reciprocal(b.Sqrt(b.Mul(d, 9.0)))
+    none = b.Where(b.Equal(d, d), b.like(0.0, d), d)  # zeros in the shape of the samples
+
+    def step(inner, found, missing):
+        x = inner.RandomNormalLike(d, dtype=DOUBLE)
+        root = inner.Add(inner.Mul(c, x), one)
+        v = inner.Mul(inner.Mul(root, root), root)
+        positive = inner.Greater(v, inner.like(0.0, v))
+        safe = inner.Where(positive, v, one)
+        inside = inner.Add(inner.Sub(one, safe), inner.Log(safe))
+        bound = inner.Add(inner.Mul(inner.Mul(x, x), 0.5), inner.Mul(d, inside))
+        taken = inner.And(positive, inner.Less(inner.Log(between(inner, d)), bound))
+        now = inner.And(missing, taken)
+        left = inner.And(missing, inner.Not(taken))
+        return [left, inner.Where(now, inner.Mul(d, v), found), left]
+
+    found, _ = until(b, step, none, b.Equal(d, d))
+    # of a shape below 1 it is one more, times u^(1 / shape)
+    return b.Where(small, b.Mul(found, b.Pow(between(b, d), b.Reciprocal(shape))), found)
+
+
+def poisson(b, lam):
+    """Counts of Poisson's distribution of means lam, float64 values in the shape of the samples: how many of the arrivals that
+    are exponentially apart come before lam. It takes as many steps as the largest count."""
+    none = b.like(0.0, lam)
+    start = b.Where(b.Equal(lam, lam), none, lam)  # zeros, and NaN where lam is
+
+    def step(inner, time, count):
+        later = inner.Add(time, exponential(inner, lam))
+        before = inner.Less(later, lam)
+        return [before, later, inner.Add(count, inner.cast(before, np.float64))]
+
+    return until(b, step, start, start)[1]
 
 
 @to_onnx("_random_uniform", "_random_uniform_like")
@@ -49,6 +115,55 @@ def _(b, op, *data):
 def _(b, op, *data):
     drawn = exponential(b, like(b, *data) if data else blank(b))
     return b.Div(drawn, b.like(op.lam, drawn))
+
+
+def given(b, op, *data):
+    """The parameters that are attributes, as float64 arrays in the shape of the samples."""
+    shape = b.shape_of(like(b, *data) if data else blank(b))
+    return [b.Expand(b.const(float(getattr(op, p.name)), np.float64), shape) for p in op.law.parameters]
+
+
+def repeated(b, op, *parameters):
+    """The parameters that are arrays, in float64 and in the shape of the samples."""
+    made, *wide = spread(b, op, *(b.cast(p, np.float64) for p in parameters))
+    return [b.Expand(b.cast(p, np.float64), b.shape_of(made)) for p in wide]
+
+
+def gamma_law(b, alpha, beta):
+    return b.Mul(standard_gamma(b, alpha), beta)
+
+
+def negative_binomial_law(b, k, p):
+    p = b.Min(p, b.like(1.0, p))  # MXNet takes more than 1 as 1
+    return poisson(b, b.Div(b.Mul(standard_gamma(b, k), b.Sub(b.like(1.0, p), p)), p))
+
+
+def generalized_law(b, mu, alpha):
+    certain = b.Equal(alpha, b.like(0.0, alpha))  # without dispersion it is Poisson's
+    alpha = b.Where(certain, b.like(1.0, alpha), alpha)
+    drawn = b.Mul(standard_gamma(b, b.Reciprocal(alpha)), b.Mul(mu, alpha))
+    return poisson(b, b.Where(certain, mu, drawn))
+
+
+BUILT = {
+    "gamma": gamma_law,
+    "poisson": poisson,
+    "negative_binomial": negative_binomial_law,
+    "generalized_negative_binomial": generalized_law,
+}
+
+
+def _built_of_numbers(b, op, *data):
+    return BUILT[op.law.name](b, *given(b, op, *data))
+
+
+def _built_of_arrays(b, op, *parameters):
+    return BUILT[op.law.name](b, *repeated(b, op, *parameters))
+
+
+for _name in BUILT:
+    to_onnx(f"_random_{_name}", f"_random_{_name}_like")(_built_of_numbers)
+    to_onnx(f"_sample_{_name}")(_built_of_arrays)
 
 
 def spread(b, op, *parameters):
@@ -73,7 +188,7 @@ def _(b, op, mu, sigma):
 @to_onnx("_sample_exponential")
 def _(b, op, lam):
     shape, lam = spread(b, op, lam)
-    return b.Div(exponential(b, shape), lam)
+    return b.Div(exponential(b, shape), b.cast(lam, np.float64))
 
 
 @to_onnx("_random_randint")
@@ -100,16 +215,22 @@ def _(b, op, data):
     return chosen, b.reshape(b.cast(b.GatherElements(rows, drawn, axis=1), data.dtype), dims)
 
 
+def shuffled(b, count):
+    """The numbers below count (as ``b.size`` gives it) in random order: those of as many uniform samples that are sorted."""
+    dims = b.const([count]) if isinstance(count, int) else count
+    keys = b.RandomUniformLike(b.Expand(b.const(0, np.float64), dims), dtype=DOUBLE)
+    return b.TopK(keys, dims, axis=0, outputs=2)[1]
+
+
+@to_onnx("_shuffle")
+def _(b, op, data):
+    return b.Gather(data, shuffled(b, b.size(data, 0)), axis=0) if data.rank else data
+
+
 not_exported(
-    "ONNX has no sampler of this distribution and none to build it from; draw outside the network and feed the samples",
-    *(
-        form.format(name)
-        for name in ("gamma", "poisson", "negative_binomial", "generalized_negative_binomial")
-        for form in ("_random_{}", "_random_{}_like", "_sample_{}")
-    ),
+    "it draws as often as it takes for all to differ and says how often that was; draw classes outside the network and feed them",
     "_sample_unique_zipfian",
 )
-not_exported("ONNX has no random permutation; shuffle outside the network", "_shuffle")
 
 
 # -- reading -------------------------------------------------------------------------------------------------------------

@@ -84,12 +84,15 @@ def _nansum(b, x, axes):
     return b.Where(b.cast(lost, np.bool_), np.nan, y)
 
 
-def _variance(b, x, axes, ddof=0):
+def _variance(b, x, axes, ddof=0, dtype=None):
+    """dtype: that in which the sum of the squares is divided, if not their own."""
     difference = b.Sub(x, _mean(b, x, axes))
     square = b.Mul(difference, difference)
     if not ddof and not is_whole(x):
         return _mean(b, square, axes)
-    return b.Div(_sum(b, square, axes), b.Sub(counted(b, x, axes), ddof))
+    total, count = _sum(b, square, axes), counted(b, x, axes)
+    total, count = (y if dtype is None else b.cast(y, dtype) for y in (total, count))
+    return b.Div(total, b.Sub(count, ddof))
 
 
 KINDS = {
@@ -173,8 +176,9 @@ def _(b, op, data):
 
 
 def _np_reduction(b, op, a):
-    axes = axes_of(op, op.axis, a.rank)
+    axes = op.axes(a.rank)
     wanted = op.infer_type(a.dtype)
+    empty = any(isinstance(s, int) and s == 0 for s in (b.size(a, i) for i in range(a.rank)))
     initial = getattr(op, "initial", None)
     if op.kind in ("max", "min"):
         x = b.cast(a, np.int32) if a.dtype.kind == "b" else a
@@ -182,11 +186,20 @@ def _np_reduction(b, op, a):
         if initial is not None:
             y = b.Max(y, initial) if op.kind == "max" else b.Min(y, initial)
     elif op.kind in ("any", "all"):
-        y = _reduce(b, "Max" if op.kind == "any" else "Min", b.cast(b.cast(a, np.bool_), np.int32), axes)
+        # how many there are that hold, or that do not: onnxruntime has no largest of nothing
+        holds = b.cast(a, np.bool_)
+        counts = b.cast(holds if op.kind == "any" else b.Not(holds), np.int64)
+        y = b.cast(_reduce(b, "Sum", counts, axes), np.bool_)
+        y = y if op.kind == "any" else b.Not(y)
     elif op.kind in ("var", "std"):
-        y = _variance(b, a, axes, op.ddof)
+        y = _variance(b, a, axes, op.ddof, wanted if is_whole(a) and wanted.kind == "f" else None)
         if op.kind == "std":
             y = b.Sqrt(b.cast(y, np.float64) if is_whole(y) else y)
+    elif op.kind in ("mean", "prod") and empty:
+        y = _sum(b, b.cast(a, op.working(a.dtype)), axes)
+    elif op.kind == "mean" and wanted.kind in "iu" and not is_whole(a):
+        total = b.to_integer(_sum(b, b.cast(a, op.working(a.dtype)), axes), wanted)
+        y = b.Div(total, b.cast(counted(b, a, axes), wanted))
     else:
         y = KINDS[op.kind](b, b.cast(a, op.working(a.dtype)), axes)
         if initial is not None:

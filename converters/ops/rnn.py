@@ -7,7 +7,6 @@ import numpy as np
 
 from hybrid.shapes import UNKNOWN
 
-from ..error import Unsupported
 from ..registry import from_onnx, to_onnx
 
 # MXNet's gates in ONNX's order: LSTM i f g o -> i o f c, GRU r z n -> z r h
@@ -106,10 +105,6 @@ def _stack_bias(b, given, recurrent):
 
 def _scans(b, op, x, weights, begin, lengths):
     """A layer of an LSTM with projection or clipping as one Scan per direction; results as of _node."""
-    if op.clip and op.lstm_state_clip_nan:
-        raise Unsupported(
-            "attribute lstm_state_clip_nan=True: ONNX does not say what Clip makes of NaN; set it to False"
-        )
     sizes = op.result_size, op.state_size
     scanned = []
     if lengths is not None:  # (T, N, 1): whether the step is within the sequence
@@ -147,7 +142,8 @@ def _lstm_step(op, part):
         enter, forget, new, leave = b.split(gates, [op.state_size] * 4, 1)
         after = b.Add(b.Mul(b.Sigmoid(forget), cell), b.Mul(b.Sigmoid(enter), b.Tanh(new)))
         if op.clip:
-            after = b.Clip(after, *op.clip)
+            kept = b.Clip(after, *op.clip)  # ONNX does not say what that makes of NaN
+            after = b.Where(b.IsNaN(after), b.like(op.clip[0], after) if op.lstm_state_clip_nan else after, kept)
         out = b.Mul(b.Sigmoid(leave), b.Tanh(after))
         if h2r is not None:
             out = b.MatMul(out, h2r)

@@ -1,4 +1,4 @@
-"""Pooling over regions of interest as MaxRoiPool and RoiAlign (which onnxruntime has up to opset 21), and as Scan."""
+"""Pooling over regions of interest as MaxRoiPool and RoiAlign (which onnxruntime has up to opset 21), else region by region."""
 
 import math
 
@@ -7,9 +7,9 @@ import numpy as np
 from hybrid.op import Spec
 
 from ..builder import Value
-from ..error import Unsupported
 from ..registry import from_onnx, to_onnx
 from .detection import halves
+from .sampling import neighbours
 
 
 def regions(b, rois):
@@ -27,12 +27,35 @@ def _(b, op, data, rois):
     return b.Where(real, y, 0)
 
 
+@to_onnx("ROIPooling", since=22)
+def _(b, op, data, rois):
+    maps, channels = b.wide(data), data.dim(1)
+    sizes = b.size(data, 2), b.size(data, 3)
+    index, real, corners = regions(b, b.wide(rois))
+    corners = b.Mul(corners, op.spatial_scale)
+    half = b.Where(b.Less(corners, 0), b.like(-0.5, corners), 0.5)
+    low, high = halves(b, b.cast(b.cast(b.Add(corners, half), np.int64), maps.dtype))  # cut off
+    steps = b.Div(b.Max(b.Add(b.Sub(high, low), 1), b.like(1, maps)), b.like(op.pooled_size[::-1], maps))
+    masks = [belonging(b, low, steps, 1 - axis, op.pooled_size[axis], sizes[axis], whole=True) for axis in (0, 1)]
+
+    def region(inner, index, rows, columns):
+        values, least = inner.Gather(maps, index, axis=0), inner.like(-np.inf, maps)
+        values = inner.Where(columns, inner.unsqueeze(values, [2]), least)  # C, H, cells, W
+        values = inner.reduce("Max", values, [3], keepdims=False)
+        values = inner.Where(inner.unsqueeze(rows, [2]), inner.unsqueeze(values, [1]), least)  # C, cells, H, cells
+        values = inner.reduce("Max", values, [2], keepdims=False)
+        some = [inner.reduce("Max", inner.cast(m, np.int32), [1], keepdims=False) for m in (rows, columns)]
+        there = inner.Greater(inner.Mul(inner.unsqueeze(some[0], [1]), some[1]), 0)
+        return [Value(inner.Where(there, values, 0).name, (channels, *op.pooled_size), maps.dtype)]
+
+    body = b.body(region, Spec((), np.dtype(np.int64)), np.bool_, np.bool_)
+    return b.Where(real, b.Scan(index, *masks, body=body, num_scan_inputs=3), 0)
+
+
 @to_onnx("_contrib_ROIAlign")
 def _(b, op, data, rois):
-    if op.aligned and b.opset < 16:
-        raise Unsupported(
-            f"attribute aligned=True: RoiAlign has no half-pixel centres at opset {b.opset}; use 16 to 21"
-        )
+    if op.aligned and b.opset < 16:  # RoiAlign has no half-pixel centres
+        return _aligned(b, op, data, rois)
     index, real, corners = regions(b, rois)
     height, width = op.pooled_size
     mode = (
@@ -49,11 +72,68 @@ def _(b, op, data, rois):
         spatial_scale=op.spatial_scale,
         **mode,
     )
-    if op.position_sensitive:  # cell p of every group of channels is read from channel p
-        cells = math.prod(op.pooled_size)
-        y = b.Gather(b.reshape(y, [0, -1, cells * cells]), np.arange(cells) * (cells + 1), axis=2)
-        y = b.reshape(y, [0, 0, height, width])
-    return b.Where(real, y, 0)
+    return b.Where(real, _own_cells(b, op, y), 0)
+
+
+@to_onnx("_contrib_ROIAlign", since=22)
+def _aligned(b, op, data, rois):
+    """Region by region: two matrices that interpolate and average, along rows and along columns."""
+    maps, channels = b.wide(data), data.dim(1)
+    index, real, corners = regions(b, b.wide(rois))
+    corners = b.Mul(corners, float(np.float32(op.spatial_scale)))
+    corners = b.Sub(corners, 0.5) if op.aligned else corners
+
+    def region(inner, index, corners):
+        low, high = (inner.slice(corners, [i], [i + 2], [0]) for i in (0, 2))
+        sides = inner.Sub(high, low)
+        sides = sides if op.aligned else inner.Max(sides, inner.like(1, sides))
+        weights = []
+        for axis, cells in enumerate(op.pooled_size):
+            start, side = (inner.Gather(v, [1 - axis], axis=0) for v in (low, sides))  # (1,)
+            cell = inner.Div(side, cells)
+            count = inner.like([op.sample_ratio], side) if op.sample_ratio > 0 else inner.Ceil(cell)
+            ticks = inner.cast(inner.Range(0, inner.squeeze(inner.cast(count, np.int64), [0]), 1), side.dtype)
+            within = inner.Div(inner.Mul(inner.Add(ticks, 0.5), cell), count)
+            first = inner.Add(inner.Mul(inner.like(np.arange(cells)[:, None], side), cell), start)
+            size = b.size(data, 2 + axis)
+            pairs, _ = neighbours(inner, inner.Add(first, within), size, least=-1.0, most=0.0)
+            total = None
+            for pixel, weight in pairs:  # cells, samples
+                hit = inner.Equal(inner.unsqueeze(pixel, [2]), inner.counting(size))
+                part = inner.reduce("Sum", inner.Where(hit, inner.unsqueeze(weight, [2]), 0), [1], keepdims=False)
+                total = part if total is None else inner.Add(total, part)
+            weights.append(inner.Div(total, count))
+        rows, columns = weights
+        image = inner.Gather(maps, index, axis=0)
+        y = inner.MatMul(inner.MatMul(rows, image), inner.transpose(columns, [1, 0]))
+        return [Value(y.name, (channels, *op.pooled_size), maps.dtype)]
+
+    body = b.body(region, Spec((), np.dtype(np.int64)), Spec((4,), corners.dtype))
+    return b.Where(real, _own_cells(b, op, b.Scan(index, corners, body=body, num_scan_inputs=2)), 0)
+
+
+def _own_cells(b, op, y):
+    """With position_sensitive cell p of every group of channels, read from channel p."""
+    if not op.position_sensitive:
+        return y
+    cells = math.prod(op.pooled_size)
+    y = b.Gather(b.reshape(y, [0, -1, cells * cells]), np.arange(cells) * (cells + 1), axis=2)
+    return b.reshape(y, [0, 0, *op.pooled_size])
+
+
+def belonging(b, low, steps, axis, cells, size, *, whole=False):
+    """Which of the pixels along an axis belong to which cell of each region: (R, cells, size) bool.
+
+    low, steps: where regions start, and how large their cells are, (R, 2) as x, y; axis: 0 or 1 of them. whole: cells are rounded
+    outwards before the start (which is whole) is added, else after."""
+    start, step = (b.slice(v, [axis], [axis + 1], [1]) for v in (low, steps))
+    ends = []
+    for i, round_ in enumerate((b.Floor, b.Ceil)):
+        reach = b.Mul(b.like(np.arange(cells) + i, step), step)
+        end = b.Add(round_(reach), start) if whole else round_(b.Add(reach, start))
+        ends.append(b.unsqueeze(end, [2]))
+    pixels = b.cast(b.counting(size), step.dtype)
+    return b.And(b.GreaterOrEqual(pixels, ends[0]), b.Less(pixels, ends[1]))
 
 
 @to_onnx("_contrib_PSROIPooling")
@@ -69,14 +149,7 @@ def _(b, op, data, rois):
     corners = b.Add(b.cast(b.Add(corners, half), np.int64), [0, 0, 1, 1])
     low, high = halves(b, b.Mul(b.cast(corners, data.dtype), op.spatial_scale))
     steps = b.Div(b.Max(b.Sub(high, low), b.like(0.1, data)), cells)
-
-    def inside(axis, size):
-        """Which of the pixels along an axis belong to which cell: (R, cells, size) bool."""
-        start, step = (b.slice(v, [axis], [axis + 1], [1]) for v in (low, steps))
-        first, last = (b.Add(b.Mul(b.like(np.arange(cells) + i, data), step), start) for i in (0, 1))
-        pixels = b.cast(b.counting(size), data.dtype)
-        after = b.GreaterOrEqual(pixels, b.unsqueeze(b.Floor(first), [2]))
-        return b.And(after, b.Less(pixels, b.unsqueeze(b.Ceil(last), [2])))
+    masks = [belonging(b, low, steps, 1 - axis, cells, sizes[axis]) for axis in (0, 1)]
 
     def region(inner, index, rows, columns):
         mask = inner.And(inner.unsqueeze(rows, [1, 3]), inner.unsqueeze(columns, [0, 2]))  # cells, cells, H, W
@@ -88,7 +161,7 @@ def _(b, op, data, rois):
 
     index = b.cast(b.Gather(rois, 0, axis=1), np.int64)
     body = b.body(region, Spec((), index.dtype), np.bool_, np.bool_)
-    return b.Scan(index, inside(1, sizes[0]), inside(0, sizes[1]), body=body, num_scan_inputs=3)
+    return b.Scan(index, *masks, body=body, num_scan_inputs=3)
 
 
 @from_onnx("MaxRoiPool")

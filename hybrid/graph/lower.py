@@ -506,7 +506,7 @@ class _Build:
             ins = [number((id(e.node), e.index)) for e in node.inputs]
             outs = [number((id(node), i)) for i in range(len(node.outputs))]
             attrs = None
-            if node.inputs and native.takes(op.name, self.tensor(node.inputs[0]).dtype):
+            if node.inputs and native.takes(op.name, kind := self.tensor(node.inputs[0]).dtype) and op.compiles(kind):
                 attrs = attributes(op, self.training)
             specs = [inference.spec(Entry(node, i)) for i in range(len(node.outputs))]
             self.hosts[len(self.steps)] = node, [self.tensor(e).dtype for e in node.inputs], specs

@@ -363,6 +363,13 @@ class Predicate(Scalar):
         return np.dtype(bool)
 
 
+class ScalarBits(Scalar):
+    """As Scalar, but the result has the dtype of data, and fractions of the number are cut off."""
+
+    def common(self, data):
+        return data
+
+
 class DividedBy(Scalar):
     """As Scalar, but integers are divided as float32."""
 
@@ -436,7 +443,7 @@ _register(Broadcast, "ldexp", "_npi_ldexp")
 
 for _name in ("bitwise_and", "bitwise_or", "bitwise_xor", "lcm"):
     _register(Broadcast, _name, f"_npi_{_name}")
-    _register(Scalar, _name, f"_npi_{_name}_scalar")
+    _register(ScalarBits, _name, f"_npi_{_name}_scalar")
 
 _register(Mixed, "add", "_npi_add")
 _register(Mixed, "subtract", "_npi_subtract")

@@ -100,13 +100,13 @@ class Deformed(Windowed):
 
         Without modulation points outside of the image count as 0, and beyond the last pixel its value is kept; with
         it the image fades to 0 over one pixel."""
+        inside = (place > -1 if self.modulated else place >= 0) & (place < size)
+        place = np.where(inside, place, 0)  # NaN, and what no index holds
         low = np.floor(place)
         part = place - low
         if self.modulated:
-            inside = (place > -1) & (place < size)
             there = [(low >= 0) & (low < size), (low + 1 >= 0) & (low + 1 < size)]
         else:
-            inside = (place >= 0) & (place < size)
             part = np.where(low >= size - 1, 0, part)
             there = [inside, inside & (low < size - 1)]
         first, second = (np.clip(low + i, 0, size - 1).astype(np.int64) for i in (0, 1))

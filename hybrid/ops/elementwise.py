@@ -364,13 +364,18 @@ class DivSqrtDim(Elementwise):
 
 @op("_npi_around")
 class Around(Elementwise):
-    """data rounded to so many decimals, halves to even; a negative number rounds left of the point."""
+    """data rounded to so many decimals, halves to even; a negative number rounds left of the point.
+
+    Integers are cut off there, towards zero, as MXNet does."""
 
     decimals: int = 0
 
     inputs = ("x",)
 
     def compute(self, data):
+        if data.dtype.kind in "iu" and self.decimals < 0:
+            size = np.abs(data.astype(np.int64))
+            return (np.sign(data) * (size - size % 10**-self.decimals)).astype(data.dtype)
         return np.around(data, self.decimals)
 
     def gradient(self, F, dy, x, y):

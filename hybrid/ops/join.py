@@ -144,8 +144,8 @@ class VerticalStack(Extending):
 
 @linear(jointly=True)
 @op("_npi_hstack")
-class HorizontalStack(Joining):
-    """The inputs side by side: along axis 1, or 0 for vectors. Source: mx.np.hstack."""
+class HorizontalStack(Extending):
+    """The inputs side by side: along axis 1, or 0 for vectors and numbers. Source: mx.np.hstack."""
 
     # listed by MXNet, which chooses the axis by the rank all the same
     dim: int = 1
@@ -154,9 +154,10 @@ class HorizontalStack(Joining):
         return ("out",)
 
     def joined_axis(self, rank):
-        if rank == 0:
-            raise self.fail("got inputs without dimensions, wanted at least one")
         return min(rank - 1, 1)
+
+    def new_axes(self, rank):
+        return range(1 - rank)
 
     @classmethod
     def examples(cls, make):

@@ -209,13 +209,18 @@ class Roll(Op):
     axis: Shape | None = None
 
     def check(self):
-        if not self.shift or (self.axis is not None and len(self.axis) != len(self.shift)):
-            return f"shift={self.shift} and axis={self.axis} want equal lengths"
+        if not self.shift or (self.axis is not None and len(self.shift) not in (1, len(self.axis))):
+            return f"shift={self.shift} and axis={self.axis} want equal lengths, or one shift"
         return (
             None
             if self.axis is not None or len(self.shift) == 1
             else f"shift={self.shift} wants one number without axis"
         )
+
+    def shifts(self) -> list[tuple[int, int]]:
+        """Axes and by how much the numbers move along each."""
+        assert self.shift is not None and self.axis is not None
+        return [(axis, self.shift[i % len(self.shift)]) for i, axis in enumerate(self.axis)]
 
     def infer_shape(self, data):
         for axis in self.axis or ():

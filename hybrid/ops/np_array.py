@@ -248,7 +248,11 @@ class Indices(FromAttributes):
     ctx: str = ""
 
     def check(self):
-        return f"dimensions={show(self.dimensions)} wants no negative ones" if min(self.dimensions, default=0) < 0 else None
+        return (
+            f"dimensions={show(self.dimensions)} wants no negative ones"
+            if min(self.dimensions, default=0) < 0
+            else None
+        )
 
     def infer_shape(self):
         return (len(self.dimensions), *self.dimensions)

@@ -12,7 +12,7 @@ import numpy as np
 from ..attrs import Floats, Shape
 from ..op import Op, op
 from ..shapes import broadcast, is_known, show
-from .random import FLOAT32, wrong_float
+from .random import FLOAT32
 
 INT64 = np.dtype("int64")
 
@@ -238,7 +238,12 @@ class Drawn(Sampler):
             return None
         *free, y, draw = arrays
         dy = dy[0]
-        wide = self.given([F._backward_broadcast_like(F.Cast(p, dtype=str(np.dtype(getattr(self, "dtype", FLOAT32)))), y) for p in free])
+        wide = self.given(
+            [
+                F._backward_broadcast_like(F.Cast(p, dtype=str(np.dtype(getattr(self, "dtype", FLOAT32)))), y)
+                for p in free
+            ]
+        )
         slopes = self.law.slopes(F, dy, draw, y, *wide)
         named = dict(zip(self.names, slopes))
         return tuple(F._backward_parameter(named[n], p) for n, p in zip(self.free(), free))
@@ -271,11 +276,18 @@ Precision = Literal["float16", "float32", "float64"]
 def sampler(law: Law, name: str, **values: Any) -> Any:
     """The class of operators that draw from a law."""
     kinds: dict[str, Any] = {n: float | None for n, _, _ in law.parameters} | {"size": Shape | None, "ctx": str}
-    defaults: dict[str, Any] = {n: default for n, _, default in law.parameters if default is not None or len(law.parameters) == 1}
+    defaults: dict[str, Any] = {
+        n: default for n, _, default in law.parameters if default is not None or len(law.parameters) == 1
+    }
     defaults |= {"size": None, "ctx": "cpu"}
     if law.typed:
         kinds["dtype"], defaults["dtype"] = Precision, "float32"
-    members = {"law": law, "names": tuple(n for n, _, _ in law.parameters), "__module__": __name__, "__annotations__": kinds}
+    members = {
+        "law": law,
+        "names": tuple(n for n, _, _ in law.parameters),
+        "__module__": __name__,
+        "__annotations__": kinds,
+    }
     return op(name)(type(name, (Drawn,), members | defaults | values))
 
 

@@ -182,7 +182,8 @@ class CTCLoss(Op):
     """Connectionist temporal classification loss (Graves et al., ICML 2006) of unnormalised scores.
 
     Shapes: data (T, N, C), label (N, L), data_lengths (N,), label_lengths (N,) -> (N,). Without label_lengths a label ends
-    before its first 0 (blank_label first, classes 1 to C - 1) or -1 (last, classes 0 to C - 2)."""
+    before its first 0 (blank_label first, classes 1 to C - 1) or -1 (last, classes 0 to C - 2). A label that the steps cannot
+    hold, a blank between equal classes included, counts as a loss of 0."""
 
     use_data_lengths: bool = False
     use_label_lengths: bool = False
@@ -203,7 +204,7 @@ class CTCLoss(Op):
     def infer_shape(self, data, label, *lengths):
         want_rank(self, data, 3)
         want_rank(self, label, 2, what="label")
-        if label[1] > data[0]:
+        if is_known((label[1], data[0])) and label[1] > data[0]:
             raise self.fail(f"got labels of {label[1]} for {data[0]} steps, wanted at most as many")
         return (data[1],)
 
@@ -242,6 +243,13 @@ class CTCLoss(Op):
         return log_softmax(data.astype(np.float64), 2), symbols, skips, sizes, spans
 
     @staticmethod
+    def possible(lattice) -> np.ndarray:
+        """Whether the steps can hold the label: (N,)."""
+        _, _, skips, sizes, spans = lattice
+        equal = ~skips[:, 3::2] & (np.arange(1, skips.shape[1] // 2) < sizes[:, None])
+        return sizes + equal.sum(1) <= spans
+
+    @staticmethod
     def forward(lattice) -> Iterator[np.ndarray]:
         """Log probabilities (N, 2L + 1) of having come to each symbol, after every step."""
         logs, symbols, skips, _, spans = lattice
@@ -259,7 +267,8 @@ class CTCLoss(Op):
         *_, alpha = self.forward(lattice)
         sizes, rows = lattice[3], np.arange(data.shape[1])
         final = np.where(sizes > 0, alpha[rows, np.maximum(2 * sizes - 1, 0)], -np.inf)
-        return -np.logaddexp(alpha[rows, 2 * sizes], final).astype(data.dtype)
+        loss = -np.logaddexp(alpha[rows, 2 * sizes], final)
+        return np.where(self.possible(lattice), loss, 0).astype(data.dtype)
 
     def gradient(self, F, dy, data, label, *rest):
         lengths = dict(zip(self.takes()[2:], rest))

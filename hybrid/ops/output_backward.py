@@ -176,4 +176,5 @@ class BackwardCTCLoss(Once, CTCLoss):
             share = np.exp(alphas[step] + beta - total)
             np.subtract.at(dx[step], (rows[:, None], symbols), share)
             dx[step, step >= spans] = 0
+        dx[:, ~self.possible(lattice)] = 0
         return (dx * dy[:, None]).astype(data.dtype)

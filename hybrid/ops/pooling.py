@@ -125,6 +125,14 @@ class Pooling(Op):
         """Where a maximum starts from."""
         return float(np.finfo(dtype).min)
 
+    def compiles(self, dtype):
+        if dtype.itemsize >= 4 or self.pool_type != "max":
+            return True
+        # what a maximum over nothing starts from is the least number of the dtype, and infinite in a narrower one
+        return self.global_pool or (
+            self.pooling_convention == "valid" and all(p < k for p, k in zip(self.pads, self.kernel))
+        )
+
     def compute(self, data):
         x = widen(data)
         if self.power > 1:

@@ -1,13 +1,14 @@
 """Numbers as 8-bit integers with a range, as MXNet's quantised networks carry them: the conversions.
 
-A quantised tensor comes as three: the integers, and the ends of its range, float32 of shape (1,). What an integer stands for follows
-from the end that is further from 0: q * max(|low|, |high|) / levels, zero always being 0 (unsigned integers too, whatever the range).
+A quantised tensor comes as three: the integers, and the ends of its range, float32 of shape (1,). What an integer stands for
+follows from the end that is further from 0: q * max(|low|, |high|) / levels, zero always being 0 (unsigned integers too, whatever
+the range).
 
 Which levels those are depends on the operator. MXNet 1.9.1 built with oneDNN, as all its CPU packages are, has 127.5 for int8 and
 255.5 for uint8 in quantize_v2, dequantize and the sums, concatenations and normalizations; quantize, requantize and the ranges of
-products have 127 and 255. MXNet's own kernels, which it falls back to nowhere on a CPU, have 127 and 255 throughout, round halves
-away from 0 and count uint8 from the low end of the range; MXNET_MKLDNN_ENABLED=0 does not bring them in. We follow oneDNN, in
-float32 and in its order of operations: halves to even, saturating at -128.
+products have 127 and 255. MXNet's own kernels, which it uses nowhere on a CPU (MXNET_MKLDNN_ENABLED=0 does not bring them in),
+round halves away from 0 and count uint8 from the low end of the range. We follow oneDNN, in float32 and in its order of
+operations: halves to even, saturating at -128.
 """
 
 from typing import Any, ClassVar, Literal
@@ -47,16 +48,19 @@ def around_zero(reach: np.float32) -> tuple[np.ndarray, np.ndarray]:
     return ends(-reach, reach)
 
 
+GREATEST = {INT8: 127, UINT8: 255, INT32: 2147483520}
+"""What numbers beyond become: of int32 the greatest that float32 has too."""
+
+
 def saturated(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """float32 (or wider) numbers as integers of dtype: halves to even, what lies beyond as the nearest there is; NaN as the greatest
-    signed one and as unsigned 0."""
-    values = np.asarray(values)
-    limits = np.iinfo(dtype)
-    whole = np.rint(values if dtype.itemsize == 1 else values.astype(np.float64))
-    np.clip(whole, limits.min, limits.max, out=whole)
+    """Floats as integers of dtype: halves to even, what lies beyond as the nearest there is; NaN as the greatest signed one and as
+    unsigned 0."""
+    least, most = np.iinfo(dtype).min, GREATEST[dtype]
+    whole = np.rint(values)
+    np.clip(whole, least, most, out=whole)
     nan = np.isnan(whole)
     if nan.any():
-        whole[nan] = limits.max if limits.min else 0
+        whole[nan] = most if least else 0
     return whole.astype(dtype)
 
 
@@ -90,7 +94,9 @@ class Quantized(Op):
         """The dtypes that an input may have; none when it may have any."""
         if is_range(name) or name in self.floats:
             return (FLOAT,)
-        return (INT8,) if name in self.signed else (INT32,) if name in self.whole else EIGHT if name in self.eight else ()
+        if name in self.signed:
+            return (INT8,)
+        return (INT32,) if name in self.whole else EIGHT if name in self.eight else ()
 
     def infer_input_types(self, dtypes, outputs):
         found = []
@@ -218,8 +224,8 @@ class QuantizeV2(_Calibrated):
 
 @op("_contrib_quantize_asym")
 class QuantizeAsym(_Calibrated):
-    """data as uint8: data * scale + shift, rounded, with scale = 255 / (high - low) and shift = 255 - high * scale; the range is the
-    calibrated one, else that of data.
+    """data as uint8: data * scale + shift, rounded, with scale = 255 / (high - low) and shift = 255 - high * scale; the range is
+    the calibrated one, else that of data.
 
     Shapes: data (...) -> (...), scale (1,), shift (1,). Source: MXNet contrib.quantize_asym, which refuses integers and does not
     survive data of other than 3 dimensions on a CPU.
@@ -326,7 +332,6 @@ class CalibrateEntropy(Quantized):
 
     inputs = ("hist", "hist_edges")
     floats = inputs
-    tolerance = 1024.0  # sums of thousands of float32 numbers, one after another in MXNet
 
     def returns(self):
         return ("threshold", "divergence")
@@ -347,29 +352,28 @@ class CalibrateEntropy(Quantized):
 
     def compute(self, hist, edges):
         middle, half = len(hist) // 2, self.num_quantized_bins // 2
-        found = [(self._divergence(hist, middle - i, middle + i + 1), edges[middle + i + 1]) for i in range(half, middle + 1)]
-        divergences = np.array([d for d, _ in found], FLOAT)
+        widths = range(half, middle + 1)
+        divergences = np.array([self._divergence(hist, middle - i, middle + i + 1) for i in widths], FLOAT)
+        divergences = np.fmin(divergences, np.finfo(FLOAT).max)  # where none is finite MXNet gives the first threshold
         best = int(divergences.argmin())
-        if not divergences[best] < np.finfo(FLOAT).max:  # none is finite: MXNet gives the first threshold
-            best, divergences[0] = 0, np.finfo(FLOAT).max
-        return ends(found[best][1], divergences[best])
+        return ends(edges[middle + widths[best] + 1], divergences[best])
 
-    def _divergence(self, hist: np.ndarray, start: int, stop: int) -> float:
-        """That of the part from start to stop with what lies outside added to its ends."""
+    def _divergence(self, hist: np.ndarray, start: int, stop: int) -> np.float32:
+        """That of the part from start to stop with what lies outside added to its ends; in float32, one after another."""
         inner = hist[start + 1 : stop]
         counts = np.concatenate([[0], truncate(inner, np.dtype(np.int64))])
-        p = np.concatenate([[hist[: start + 1].sum()], inner])
-        p[-1] += hist[stop:].sum() if stop - start > 1 else 0
+        p = np.concatenate([[_total(hist[: start + 1])], inner])
+        p[-1] = _total(np.concatenate([p[-1:], hist[stop:]]))
         merged = len(counts) // self.num_quantized_bins
         bin_of = np.minimum(np.arange(len(counts)) // merged, self.num_quantized_bins - 1)
-        total = np.bincount(bin_of, counts, self.num_quantized_bins)
-        filled = np.bincount(bin_of, counts != 0, self.num_quantized_bins)
-        q = np.where((p != 0) & (filled[bin_of] != 0), total[bin_of] / np.maximum(filled[bin_of], 1), 0)
-        p, q = _smoothed(p), _smoothed(q)
-        if p is None or q is None:
-            return np.inf
-        p, q = p / p.sum(), q / q.sum()
-        return float((p * np.log(p / q)).sum())
+        total = np.bincount(bin_of, counts, self.num_quantized_bins).astype(FLOAT)
+        filled = np.bincount(bin_of, counts != 0, self.num_quantized_bins).astype(FLOAT)
+        q = np.where((p != 0) & (filled[bin_of] != 0), (total / np.maximum(filled, 1))[bin_of], np.float32(0))
+        smooth_p, smooth_q = _smoothed(p), _smoothed(q)
+        if smooth_p is None or smooth_q is None:
+            return np.float32(np.inf)
+        p, q = smooth_p / _total(smooth_p), smooth_q / _total(smooth_q)
+        return _total(p * np.log(p / q))
 
     @classmethod
     def examples(cls, make):
@@ -377,10 +381,16 @@ class CalibrateEntropy(Quantized):
         yield make(make.integers(41, low=1, high=9), edges, num_quantized_bins=15)
 
 
-def _smoothed(p: np.ndarray, eps: float = 1e-4) -> np.ndarray | None:
+def _total(x: np.ndarray) -> np.float32:
+    """The sum, one number after another as C adds them up: thresholds are chosen by its last digits."""
+    return np.add.accumulate(x, dtype=FLOAT)[-1] if len(x) else np.float32(0)
+
+
+def _smoothed(p: np.ndarray) -> np.ndarray | None:
     """A histogram whose empty bins get a little of the others; None where there is too little to take."""
-    empty = p == 0
-    count = len(p) - empty.sum()
-    if not count or eps * empty.sum() / count >= 1:
+    empty, eps = p == 0, np.float32(1e-4)
+    zeros = np.float32(empty.sum())
+    if zeros == len(p):
         return None
-    return p + np.where(empty, eps, -eps * empty.sum() / count)
+    taken = eps * zeros / np.float32(len(p) - zeros)
+    return None if taken >= 1 else p + np.where(empty, eps, -taken)

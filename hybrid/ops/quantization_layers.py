@@ -1,6 +1,6 @@
 """Layers on 8-bit integers with ranges: see quantization.py for what these stand for."""
 
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -33,11 +33,6 @@ from .windows import convolve
 RANGES = ("min_weight", "max_weight", "min_bias", "max_bias")
 
 
-def summed(total: np.ndarray) -> np.ndarray:
-    """Whole numbers in float64 as int32, which wraps round."""
-    return total.astype(np.int64).astype(np.int32)
-
-
 class _Weighted(Quantized):
     """Base of layers with weights: data, weight and bias, then the range of each."""
 
@@ -61,7 +56,7 @@ class _Weighted(Quantized):
 
 @op("_contrib_quantized_conv")
 class QuantizedConvolution(_Weighted, Convolution):
-    """Convolution of integers, int32 sums, plus bias as it stands: MXNet leaves its range out of account.
+    """Convolution of integers, int32 sums (rounded to float32), plus bias as it stands: MXNet leaves its range out of account.
 
     Shapes: as Convolution, channels first; ranges (1,) -> output, (1,), (1,): the range of sums of int8 products, for uint8
     data too. Source: MXNet contrib.quantized_conv, which on a CPU takes uint8 data and one group only.
@@ -84,18 +79,20 @@ class QuantizedConvolution(_Weighted, Convolution):
 
     def compute(self, data, weight, *others):
         arrays = data.astype(np.float64), weight.astype(np.float64)
-        total = convolve(*arrays, self.strides, self.dilations, self.pads, self.num_group)
+        # oneDNN's sums pass through float32
+        total = convolve(*arrays, self.strides, self.dilations, self.pads, self.num_group).astype(np.float32)
         if not self.no_bias:
-            total += others[0].reshape(-1, *(1,) * len(self.kernel))
-        low, high, weight_low, weight_high = others[self.tensors - 2 : self.tensors + 2]
-        return summed(total), *product_range((low, high), (weight_low, weight_high), INT8)
+            total += others[0].reshape(-1, *(1,) * len(self.kernel)).astype(np.float32)
+        ranges = others[self.tensors - 2 :]
+        return saturated(total, INT32), *product_range(ranges[:2], ranges[2:4], INT8)
 
     def gradient(self, F, dy, *arrays):
         return None
 
     @classmethod
     def examples(cls, make):
-        weight, ranges = make.integers(4, 3, 3, 3, low=-127, high=128, dtype="int8"), [make.array([v]) for v in (-1, 2, -0.5, 0.4)]
+        weight = make.integers(4, 3, 3, 3, low=-127, high=128, dtype="int8")
+        ranges = [make.array([v]) for v in (-1, 2, -0.5, 0.4)]
         attrs = {"kernel": (3, 3), "num_filter": 4}
         data = make.integers(2, 3, 5, 5, high=256, dtype="uint8")
         bias = make.integers(4, low=-127, high=128, dtype="int8"), *ranges, make.array([-0.1]), make.array([0.2])
@@ -106,7 +103,8 @@ class QuantizedConvolution(_Weighted, Convolution):
 
 @op("_contrib_quantized_fully_connected")
 class QuantizedFullyConnected(_Weighted, FullyConnected):
-    """data @ weight.T of integers, int32 sums, plus bias brought to the sums' scale and cut off to whole numbers.
+    """data @ weight.T of integers, int32 sums, plus bias brought to the sums' scale and cut off to whole numbers (and added in
+    float32).
 
     Shapes: as FullyConnected; ranges (1,) -> output, (1,), (1,). Source: MXNet contrib.quantized_fully_connected.
     """
@@ -126,26 +124,28 @@ class QuantizedFullyConnected(_Weighted, FullyConnected):
         return (LEVELS[dtype] / data) * (LEVELS[INT8] / weight) * bias / LEVELS[INT8]
 
     def compute(self, data, weight, *others):
-        x = data.reshape(len(data), -1) if self.flatten and data.size else data.reshape(len(data), weight.shape[1]) if self.flatten else data
-        total = summed(x.astype(np.float64) @ weight.T.astype(np.float64))
-        ranges = others if self.no_bias else others[1:]
-        if not self.no_bias:
+        x = data.reshape(len(data), weight.shape[1]) if self.flatten else data
+        total = x.astype(np.float64) @ weight.T.astype(np.float64)
+        ranges = others[self.tensors - 2 :]
+        if self.no_bias:
+            y = total.astype(np.int64).astype(INT32)
+        else:  # oneDNN adds in float32
             scale = self.bias_scale(data.dtype, *(reach(*ranges[i : i + 2]) for i in (0, 2, 4)))
-            total += truncate(others[0] * scale, INT32)
-        return total, *product_range(ranges[:2], ranges[2:4], data.dtype)
+            y = saturated(total.astype(np.float32) + truncate(others[0] * scale, INT32).astype(np.float32), INT32)
+        return y, *product_range(ranges[:2], ranges[2:4], data.dtype)
 
     def gradient(self, F, dy, *arrays):
         return None
 
     @classmethod
     def examples(cls, make):
-        weight, ranges = make.integers(5, 6, low=-127, high=128, dtype="int8"), [make.array([v]) for v in (-1, 2, -0.5, 0.4)]
+        weight = make.integers(5, 6, low=-127, high=128, dtype="int8")
+        ranges = [make.array([v]) for v in (-1, 2, -0.5, 0.4)]
         bias = make.integers(5, low=-127, high=128, dtype="int8"), *ranges, make.array([-0.1]), make.array([0.2])
         yield make(make.integers(2, 2, 3, high=256, dtype="uint8"), weight, *bias, num_hidden=5)
         yield make(make.integers(2, 6, low=-128, high=128, dtype="int8"), weight, *bias, num_hidden=5)
-        yield make(
-            make.integers(2, 3, 6, low=-128, high=128, dtype="int8"), weight, *ranges, num_hidden=5, no_bias=True, flatten=False
-        )
+        data = make.integers(2, 3, 6, low=-128, high=128, dtype="int8")
+        yield make(data, weight, *ranges, num_hidden=5, no_bias=True, flatten=False)
 
 
 @op("_contrib_quantized_act")
@@ -161,7 +161,7 @@ class QuantizedActivation(Quantized):
     eight = ("data",)
 
     def check(self):
-        return None if self.act_type == "relu" else f"got act_type={self.act_type}, wanted relu, which alone is quantised"
+        return None if self.act_type == "relu" else f"got act_type={self.act_type}, wanted relu; no other is quantised"
 
     def result(self, *dtypes):
         return INT8
@@ -171,7 +171,8 @@ class QuantizedActivation(Quantized):
 
     @classmethod
     def examples(cls, make):
-        yield make(make.integers(2, 3, low=-128, high=128, dtype="int8"), make.array([-1]), make.array([2]), act_type="relu")
+        data = make.integers(2, 3, low=-128, high=128, dtype="int8")
+        yield make(data, make.array([-1]), make.array([2]), act_type="relu")
 
 
 @op("_contrib_quantized_flatten")
@@ -196,9 +197,23 @@ class QuantizedFlatten(Quantized):
         yield make(make.integers(2, 3, 2, low=-128, high=128, dtype="int8"), make.array([-1]), make.array([2]))
 
 
+class WholePooling(Pooling):
+    """Pooling whose means divide by the whole kernel wherever the window lies, unless padding is not counted; of integers too."""
+
+    @staticmethod
+    def least(dtype):
+        return Pooling.least(dtype) if dtype.kind == "f" else int(np.iinfo(dtype).min)
+
+    def counts(self, size, kernel, stride, pad):
+        if not self.include:
+            return super().counts(size, kernel, stride, pad)
+        return np.full(self.steps(size, kernel, stride, pad), kernel)
+
+
 @op("_contrib_quantized_pooling")
 class QuantizedPooling(Quantized, Pooling):
-    """Pooling of integers, max or avg; means are rounded, halves to even.
+    """Pooling of integers, max or avg; means are rounded, halves to even, and divide by the whole kernel unless padding is not
+    counted.
 
     Shapes: as Pooling, channels first; ranges (1,) -> output and the ranges. Source: MXNet contrib.quantized_pooling.
     """
@@ -217,11 +232,9 @@ class QuantizedPooling(Quantized, Pooling):
         return [Pooling.infer_shape(self, data), (1,), (1,)]
 
     @property
-    def plain(self) -> Pooling:
+    def plain(self) -> WholePooling:
         """The pooling of floats."""
-        bound = Pooling.bind(**self.dump())
-        assert isinstance(bound, Pooling)
-        return bound
+        return cast(WholePooling, WholePooling.bind(**self.dump()))
 
     def compute(self, data, low, high):
         return saturated(self.plain.compute(data.astype(np.float64)), data.dtype), *ends(low, high)
@@ -315,7 +328,7 @@ class _Pair(Quantized):
 class QuantizedAdd(_Pair):
     """lhs + rhs of integers, rounded: int32 over the sum of both ranges; with a calibrated range 8 bits, uint8 where both are.
 
-    Of an int8 and a uint8 tensor the uint8 one is rounded (and saturated) to int8 by itself first, as oneDNN has MXNet do it: without a
+    Of an int8 and a uint8 tensor the uint8 one is rounded (and saturated) to int8 by itself first, as MXNet does: without a
     calibrated range little is left of it. Shapes: lhs and rhs (...), ranges (1,) -> (...), (1,), (1,).
     Source: MXNet contrib.quantized_elemwise_add.
     """
@@ -415,11 +428,6 @@ class QuantizedBatchNorm(Quantized, BatchNorm):
     floats = inputs[1:5]
     uses = ()
 
-    def check(self):
-        if self.min_calib_range is None or self.max_calib_range is None:
-            return "min_calib_range and max_calib_range are required: calibrate the network"
-        return None
-
     def returns(self):
         return Quantized.returns(self)
 
@@ -443,6 +451,8 @@ class QuantizedBatchNorm(Quantized, BatchNorm):
         return [data, *[channels] * 4, (1,), (1,)]
 
     def infer_shape(self, data, *others):
+        if None in (self.min_calib_range, self.max_calib_range):  # such nodes stand in graphs not calibrated yet
+            raise self.fail("min_calib_range and max_calib_range are required: calibrate the network")
         return [data, (1,), (1,)]
 
     def factors(self, gamma, beta, mean, var, data_reach: np.float32) -> tuple[np.ndarray, np.ndarray]:

@@ -57,12 +57,15 @@ def _min(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
 
 
 class AlongAxes(Op):
-    """Something of the axes that a reduction of x has: axis lists them (all when there is none), exclude inverts."""
+    """Something of the axes that a reduction of x has: axis lists them (None means all), exclude inverts."""
 
     axis: Axes = None
     exclude: bool = False
 
     inputs = ("data", "x")
+
+    def axes(self, rank: int) -> tuple[int, ...]:
+        return () if self.axis == () else axes_of(self, self.axis, rank, exclude=self.exclude)
 
     def infer_input_types(self, dtypes, outputs):
         return dtypes
@@ -76,7 +79,7 @@ class Restore(AlongAxes):
     moves = True
 
     def infer_shape(self, data, x):
-        return reduced(x, axes_of(self, self.axis, len(x), exclude=self.exclude), True)
+        return reduced(x, self.axes(len(x)), True)
 
     def compute(self, data, x):
         return data.reshape(self.infer_shape(data.shape, x.shape))
@@ -95,8 +98,7 @@ class OverCount(AlongAxes):
         return data
 
     def compute(self, data, x):
-        axes = axes_of(self, self.axis, x.ndim, exclude=self.exclude)
-        return _divide(data, math.prod(x.shape[a] for a in axes) - self.ddof)
+        return _divide(data, math.prod(x.shape[a] for a in self.axes(x.ndim)) - self.ddof)
 
     def gradient(self, F, dy, data, x, y):
         return F._backward_over_count(dy, x, **self.dump()), None
@@ -148,7 +150,7 @@ class Reduction(Op):
 
     def restored(self, F, y, data):
         """A symbol of the shape of the output so that it broadcasts with data."""
-        return restored(F, y, data, self.axis, self.exclude)
+        return restored(F, y, data, self.axis or None, self.exclude)
 
     @classmethod
     def examples(cls, make):
@@ -176,7 +178,7 @@ class Mean(Reduction):
     function = staticmethod(_mean)
 
     def gradient(self, F, dy, data, y):
-        each = F._backward_over_count(self.restored(F, dy, data), data, axis=self.axis, exclude=self.exclude)
+        each = F._backward_over_count(self.restored(F, dy, data), data, axis=self.axis or None, exclude=self.exclude)
         return F._backward_broadcast_like(each, data)
 
 
@@ -307,9 +309,9 @@ class Norm(Op):
     def gradient(self, F, dy, data, y):
         x = data if self.out_dtype is None else F._backward_cast_like(data, y)
         if self.ord == 1:
-            found = F.broadcast_mul(F.sign(x), restored(F, dy, x, self.axis))
+            found = F.broadcast_mul(F.sign(x), restored(F, dy, x, self.axis or None))
         else:
-            found = F.broadcast_mul(x, restored(F, dy / y, x, self.axis))
+            found = F.broadcast_mul(x, restored(F, dy / y, x, self.axis or None))
         return found if self.out_dtype is None else F._backward_cast_like(found, data)
 
     @classmethod
@@ -380,7 +382,7 @@ class MultiSumSq(Op):
 
 
 class NpReduction(Op):
-    """axis: which axes go, all when there is none."""
+    """axis: which axes go, all when there is None."""
 
     axis: Axes = None
     keepdims: bool = False
@@ -388,8 +390,11 @@ class NpReduction(Op):
     kind: ClassVar[str]
     inputs = ("a",)
 
+    def axes(self, rank: int) -> tuple[int, ...]:
+        return () if self.axis == () else axes_of(self, self.axis, rank)
+
     def infer_shape(self, a):
-        return reduced(a, axes_of(self, self.axis, len(a)), self.keepdims, legacy=False)
+        return reduced(a, self.axes(len(a)), self.keepdims, legacy=False)
 
     def infer_input_types(self, dtypes, outputs):
         return dtypes
@@ -434,7 +439,7 @@ class NpSum(NpTotal):
     kind = "sum"
 
     def compute(self, a):
-        axes = axes_of(self, self.axis, a.ndim)
+        axes = self.axes(a.ndim)
         y = _sum(a.astype(self.working(a.dtype)), axes)
         return self.finish(
             y if self.initial is None else y + y.dtype.type(self.initial), a.shape, self.infer_type(a.dtype)
@@ -446,13 +451,13 @@ class NpSum(NpTotal):
 
 @op("_np_prod", "_np_product")
 class NpProd(NpTotal):
-    """The product along axes; of bools as int64."""
+    """The product along axes; of bools as int64. Without any number MXNet's is 0."""
 
     kind = "prod"
 
     def compute(self, a):
-        axes = axes_of(self, self.axis, a.ndim)
-        y = _prod(a.astype(self.working(a.dtype)), axes)
+        axes = self.axes(a.ndim)
+        y = _prod(a.astype(self.working(a.dtype)), axes) * np.asarray(a.size > 0, self.working(a.dtype))
         return self.finish(
             y if self.initial is None else y * y.dtype.type(self.initial), a.shape, self.infer_type(a.dtype)
         )
@@ -464,7 +469,9 @@ class NpProd(NpTotal):
 
 @op("_npi_mean")
 class NpMean(NpTotal):
-    """The mean along axes; of integers as float32."""
+    """The mean along axes; of integers as float32. Without any number MXNet's is 0.
+
+    With an integer dtype for floats their sum is converted, and divided towards zero."""
 
     kind = "mean"
 
@@ -474,9 +481,19 @@ class NpMean(NpTotal):
     def infer_type(self, a):
         return self.dtype or (np.dtype(np.float32) if a.kind in "iub" else a)
 
+    def working(self, a):
+        return np.dtype(np.float32) if self.dtype == np.bool_ and a.kind in "iub" else super().working(a)
+
     def compute(self, a):
-        y = _mean(a.astype(self.working(a.dtype)), axes_of(self, self.axis, a.ndim))
-        return self.finish(y, a.shape, self.infer_type(a.dtype))
+        dtype, axes = self.infer_type(a.dtype), self.axes(a.ndim)
+        if not a.size:
+            return np.zeros(self.infer_shape(a.shape), dtype)
+        x = a.astype(self.working(a.dtype))
+        if dtype.kind in "iu" and x.dtype.kind not in "iub":
+            y = _divide(truncate(_sum(x, axes), dtype), math.prod(a.shape[i] for i in axes))
+        else:
+            y = _mean(x, axes)
+        return self.finish(y, a.shape, dtype)
 
     def gradient(self, F, dy, a, y):
         each = F._backward_over_count(self.restored(F, F._backward_cast_like(dy, a), a), a, axis=self.axis)
@@ -497,7 +514,7 @@ class NpExtreme(NpReduction):
         return Op.infer_input_types(self, dtypes, outputs)
 
     def compute(self, a):
-        y = self.pick.reduce(a, axes_of(self, self.axis, a.ndim), keepdims=True)
+        y = self.pick.reduce(a, self.axes(a.ndim), keepdims=True)
         return self.finish(y if self.initial is None else self.pick(y, y.dtype.type(self.initial)), a.shape, a.dtype)
 
     def gradient(self, F, dy, a, y):
@@ -522,7 +539,9 @@ class NpMin(NpExtreme):
 
 @op("_npi_var")
 class NpVar(NpReduction):
-    """The variance along axes, with ddof less than the number of elements as divisor; of integers in integers."""
+    """The variance along axes, with ddof less than the number of elements as divisor.
+
+    Of integers mean and squares are integers, and with no floating dtype their mean, too."""
 
     dtype: DType | None = None
     ddof: int = 0
@@ -534,9 +553,10 @@ class NpVar(NpReduction):
 
     def variance(self, a: np.ndarray) -> np.ndarray:
         """The variance, reduced axes kept."""
-        axes, x = axes_of(self, self.axis, a.ndim), widen(a)
+        axes, x, dtype = self.axes(a.ndim), widen(a), self.infer_type(a.dtype)
         count = math.prod(a.shape[i] for i in axes)
-        return _divide(_sum(np.square(x - _mean(x, axes)), axes), count - self.ddof)
+        squares = _sum(np.square(x - _mean(x, axes)), axes)
+        return _divide(squares if dtype.kind in "iub" else squares.astype(np.result_type(dtype, x)), count - self.ddof)
 
     def compute(self, a):
         return self.finish(self.variance(a), a.shape, self.infer_type(a.dtype))
@@ -571,7 +591,7 @@ class NpTruth(NpReduction):
         return np.dtype(bool)
 
     def compute(self, data):
-        y = self.pick.reduce(data != 0, axes_of(self, self.axis, data.ndim), keepdims=True)
+        y = self.pick.reduce(data != 0, self.axes(data.ndim), keepdims=True)
         return self.finish(y, data.shape, np.dtype(bool))
 
     def gradient(self, F, dy, data, y):

@@ -35,29 +35,43 @@ def resize(image: np.ndarray, width: int, height: int, method: int = LINEAR) -> 
     new = (height, width)
     if old == new:
         return image.copy()
+    method = chosen(old, new, method)
     if method == NEAREST:
-        rows, columns = (_nearest(n, o) for n, o in zip(new, old))
+        rows, columns = (nearest(n, o) for n, o in zip(new, old))
         return image[rows[:, None], columns]
-    halved = all(o == 2 * n for n, o in zip(new, old))
-    if method == LINEAR and halved:
-        method = AREA
-    if method == AREA and all(o >= n for n, o in zip(new, old)):
+    if method == AREA and shrinks(old, new):
         return _area(image, new)
-    taps = [_TAPS[method](n, o) for n, o in zip(new, old)]
-    if method == LINEAR:
-        taps[0] = _rows(*_places(height, old[0]), old[0])
+    taps = taps_of(old, new, method)
     if method == LINEAR_EXACT:
         return _exact(image, taps) if image.dtype == np.uint8 else _floats(image, taps)
     return _fixed(image, taps, method) if image.dtype == np.uint8 else _floats(image, taps)
+
+
+def chosen(old: tuple[int, int], new: tuple[int, int], method: int) -> int:
+    """The method that OpenCV takes when asked for one: an image of half the size is resized by area, not linearly."""
+    return AREA if method == LINEAR and all(o == 2 * n for n, o in zip(new, old)) else method
+
+
+def shrinks(old: tuple[int, int], new: tuple[int, int]) -> bool:
+    """Whether resizing by area makes means of old pixels."""
+    return all(o >= n for n, o in zip(new, old))
 
 
 Taps = tuple[np.ndarray, np.ndarray]
 """For every new place: which old ones it is made of, and their weights (float32), both (new, taps)."""
 
 
+def taps_of(old: tuple[int, int], new: tuple[int, int], method: int) -> list[Taps]:
+    """Of rows and of columns; for methods but nearest, and area that shrinks."""
+    taps = [_TAPS[method](n, o) for n, o in zip(new, old)]
+    if method == LINEAR:
+        taps[0] = _rows(*_places(new[0], old[0]), old[0])
+    return taps
+
+
 def matrices(old: tuple[int, int], new: tuple[int, int], method: int) -> list[np.ndarray]:
     """What floats are multiplied with: R and C of R @ image @ C.T, float32, (new, old) each."""
-    if method == AREA and all(o >= n for n, o in zip(new, old)):
+    if method == AREA and shrinks(old, new):
         return [_cover(n, o) for n, o in zip(new, old)]
     out = []
     for n, o in zip(new, old):
@@ -68,7 +82,8 @@ def matrices(old: tuple[int, int], new: tuple[int, int], method: int) -> list[np
     return out
 
 
-def _nearest(new: int, old: int) -> np.ndarray:
+def nearest(new: int, old: int) -> np.ndarray:
+    """Which old pixel each new one is, along one axis."""
     return np.minimum((np.arange(new) * (1 / (new / old))).astype(np.int64), old - 1)
 
 
@@ -203,10 +218,17 @@ def _area(image: np.ndarray, new: tuple[int, int]) -> np.ndarray:
         work = np.float64 if image.dtype == np.float64 else np.float32
         total = blocks.sum(axis=(1, 3), dtype=work) * work(np.float32(1 / (down * right)))
         return _rounded(total, image.dtype)
-    work = np.float64 if image.dtype == np.float64 else np.float32
-    rows, columns = (_cover(n, o).astype(work) for n, o in zip(new, image.shape[:2]))
-    across = np.einsum("nw,hw...->hn...", columns, image.astype(work))
-    return _rounded(np.einsum("mh,hn...->mn...", rows, across), image.dtype)
+    return _floats(image, [covered(n, o) for n, o in zip(new, image.shape[:2])])
+
+
+def covered(new: int, old: int) -> Taps:
+    """The old pixels that a new one covers, along one axis."""
+    cover = _cover(new, old)
+    count = int((cover > 0).sum(1).max())
+    places = (cover > 0).argmax(1)[:, None] + np.arange(count)
+    inside = places < old
+    places = places.clip(max=old - 1)
+    return places, np.where(inside, np.take_along_axis(cover, places, 1), np.float32(0))
 
 
 def _cover(new: int, old: int) -> np.ndarray:

@@ -276,7 +276,7 @@ class ExtendedReshape(Reshaping):
             if code < -6:
                 raise self.fail(f"got code {code} in newshape {show(self.newshape)}, wanted a size or a code to -6")
             needed = {-2: 1, -3: 1, -5: 2, -6: 1}.get(code, 0)
-            if source + needed > len(data):
+            if needed and source + needed > len(data):
                 raise self.fail(f"newshape {show(self.newshape)} asks for more dimensions than the {len(data)} of a")
             taken = data[source : source + needed]
             source += needed

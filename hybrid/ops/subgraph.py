@@ -1,21 +1,25 @@
 """What MXNet's oneDNN backend fuses: a convolution or a dense layer with what follows it, in float or quantised to 8 bits, and
 the two products of self-attention.
 
-Such a node carries the fused operators as its subgraph. In float it is that subgraph. Quantised, it is a rule of its own, which
-no sequence of ``_contrib_quantized_*`` operators has: weights are scaled channel by channel, the batch norm is folded into them
-before they are rounded, and convolution, sum and activation are rounded once, at the end. That is why these are operators and are not expanded
-when a graph is read. The numbers are oneDNN's: int32 sums, one float32 multiplication, ties to even.
+Such a node carries the fused operators as its subgraph. In float it is that subgraph. Quantised it is a rule of its own, which no
+sequence of ``_contrib_quantized_*`` operators has: weights are scaled channel by channel, the batch norm is folded into them before
+they are rounded, and convolution, sum and activation are rounded once, at the end. So these are operators, and are not expanded
+when a graph is read. The numbers are oneDNN's: int32 sums, one multiplication in float32, ties to even.
 
 MXNet 1.9.1 is not followed where it goes wrong: it scales the weights of grouped (not depthwise) convolutions by other
-channels' scales, reads the bytes of an added int8 tensor as uint8 (and the other way round), and leaves out the upper bound
-of ``clip`` where results stay int32.
+channels' scales; it reads the bytes of an added int8 tensor as uint8 where the result is, and the other way round; it applies
+gelu to numbers in steps, except in dense layers with 8-bit results, and so the bounds of ``clip`` where results stay int32, or it
+leaves them out; and it gives int32 attention scores the range 0 to 0.
 """
 
+import math
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from ..op import Op, op
+from .linear import Attention, SelfAttentionScores, SelfAttentionValues
 from .quantization import EIGHT, FLOAT, INT8, INT32, LEVELS, UINT8, ends, product_range, reach, saturated
 
 MOST_BIAS = np.float32(2**30)
@@ -76,16 +80,17 @@ def quantised_here(weight: np.ndarray, bias: np.ndarray | None, data_scale, each
     tops = np.abs(weight).reshape(len(weight), -1).max(axis=1)
     scale = LEVELS[INT8] / (tops if each else tops.max())
     if each and bias is not None:
-        scale = np.where(bias == 0, scale, np.minimum(scale, MOST_BIAS / np.abs(bias) / data_scale)).astype(FLOAT)
-    steps = weight * (scale.reshape(-1, *(1,) * (weight.ndim - 1)) if each else scale)
-    steps = saturated(np.nan_to_num(steps, nan=0.0), INT8)  # a channel of zeros has an infinite scale
-    return Weights(steps, None if bias is None else np.rint(bias * (data_scale * scale)), scale, tops.max())
+        scale = np.minimum(scale, MOST_BIAS / np.abs(bias) / data_scale)
+    scale = np.where(np.isinf(scale), FLOAT.type(1), scale)  # nothing but zeros, whatever the scale
+    steps = saturated(weight * (scale.reshape(-1, *(1,) * (weight.ndim - 1)) if each else scale), INT8)
+    whole = None if bias is None else saturated(bias * (data_scale * scale), INT32)
+    return Weights(steps, whole, scale, tops.max())
 
 
 class Fused(Op):
     """Base of the fused product: which inputs there are, and results in float, int32 or 8 bits.
 
-    Inputs: those of the subgraph's product, norm and sum; quantised, then ranges of those that are, minimum and maximum, each of shape (1,).
+    Inputs: those of the subgraph's product, norm and sum; quantised, then ranges of those that are, minimum and maximum, (1,) each.
     Quantised it gives the result and its range, (1,) and (1,): int32 without a calibrated range, else int8 or uint8."""
 
     quantized: bool = False
@@ -140,7 +145,7 @@ class Fused(Op):
     def parts(self, bodies) -> Parts:
         """What the subgraph consists of. Raises OpError when that is not what such a node fuses."""
         nodes = [n for n in self.body(bodies).graph.nodes if n.op is not None]
-        chained = all(any(e.node is a for e in b.inputs) for a, b in zip(nodes, nodes[1:]))
+        chained = all(any(e.node is a for e in b.inputs) for a, b in pairwise(nodes))
         rest = [n.op for n in nodes]
         product = rest.pop(0) if chained and rest and rest[0].name == self.fuses else None
 
@@ -197,7 +202,7 @@ class Fused(Op):
         if not self.quantized:
             return self.body(bodies)(arrays)[0]
         given, parts = dict(zip(self.takes(), arrays)), self.parts(bodies)
-        with np.errstate(all="ignore"):  # a channel of zeros has an infinite scale
+        with np.errstate(all="ignore"):  # zeros alone have an infinite scale
             return self.quantised(given, parts)
 
     def weights(self, given, parts: Parts, data_scale) -> Weights:
@@ -241,9 +246,9 @@ class FusedConvolution(Fused):
     """Convolution, then BatchNorm (with_bn), an activation (with_act), the sum with another tensor (with_sum) and an activation of
     that (with_postsum_act).
 
-    Inputs: data, weight, bias if there is one, BatchNorm's four, the other operand of the sum, then minimum and maximum of data and of
-    that operand. Shapes: as Convolution's. Weights and bias are float32 and are quantised here, by a scale for each channel where the
-    result is calibrated, else by one. Source: MXNet's subgraph backend MKLDNN_QUANTIZE."""
+    Inputs: data, weight, bias if there is one, BatchNorm's four, the other operand of the sum, then minimum and maximum of data and
+    of that operand. Shapes: as Convolution's. Weights and bias are float32 and are quantised here, by a scale for each channel
+    where the result is calibrated, else by one. Source: MXNet's subgraph backend MKLDNN_QUANTIZE."""
 
     with_bn: bool = False
     with_act: bool = False
@@ -298,7 +303,8 @@ class FusedFullyConnected(Fused):
     """FullyConnected, then an activation (with_eltwise); enable_float_output: quantised, with float32 results and no range.
 
     Inputs: data, weight, bias if there is one, then minimum and maximum of each. Weight and bias are int8, or with
-    channel_wise_quantize float32, quantised here, and without ranges. Shapes: as FullyConnected's. Source: MXNet's subgraph backend MKLDNN_QUANTIZE."""
+    channel_wise_quantize float32, quantised here, and without ranges. Shapes: as FullyConnected's.
+    Source: MXNet's subgraph backend MKLDNN_QUANTIZE."""
 
     enable_float_output: bool = False
     with_eltwise: bool = False
@@ -345,4 +351,114 @@ class FusedFullyConnected(Fused):
         if factor > limit:  # the bias would not fit: the weights lose digits
             less = limit * bias_scale / data_scale / scale
             weight, scale, factor = half_away(weight * less).astype(INT8), scale * less, limit
-        return Weights(weight, half_away(bias * factor), scale, most)
+        return Weights(weight, half_away(bias * factor).astype(INT32), scale, most)
+
+
+class FusedAttention(Attention):
+    """Base of the two products of self-attention, in float or quantised.
+
+    Quantised each input but the ranges is int8, attention uint8 as softmax's results are, and there is a range for each, minimum
+    and maximum, (1,) and (1,). The result is float32 with enable_float_output, else it comes with its range: int32 without a
+    calibrated one, else int8."""
+
+    quantized: bool = False
+    enable_float_output: bool = False
+    min_calib_range: float | None = None
+    max_calib_range: float | None = None
+
+    plain = ()
+    """Names of the inputs without ranges."""
+
+    def takes(self):
+        ranges = (f"{end}_{name}" for name in self.plain for end in ("min", "max"))
+        return (*self.plain, *ranges) if self.quantized else self.plain
+
+    def returns(self):
+        return ("output",) if not self.quantized or self.enable_float_output else ("output", "min_output", "max_output")
+
+    @property
+    def result_type(self) -> np.dtype:
+        """The dtype of quantised results."""
+        if self.enable_float_output:
+            return FLOAT
+        return INT32 if self.min_calib_range is None or self.max_calib_range is None else INT8
+
+    def infer_input_shapes(self, shapes, outputs):
+        return [*shapes[: len(self.plain)], *((1,) for _ in self.takes()[len(self.plain) :])]
+
+    def infer_shape(self, *shapes):
+        return [self.product_shape(*shapes[: len(self.plain)]), *((1,) for _ in self.returns()[1:])]
+
+    def product_shape(self, *shapes):
+        """The shape of the product of inputs of these shapes."""
+        raise NotImplementedError
+
+    def infer_input_types(self, dtypes, outputs):
+        if not self.quantized:
+            return super().infer_input_types(dtypes, outputs)
+        wanted = [UINT8 if n == "attention" else INT8 if n in self.plain else FLOAT for n in self.takes()]
+        for name, got, want in zip(self.takes(), dtypes, wanted):
+            if got is not None and got != want:
+                raise self.fail(f"got {name} of {got}, wanted {want}")
+        return wanted
+
+    def infer_type(self, *dtypes):
+        if not self.quantized:
+            return dtypes[0]
+        return [self.result_type, *(FLOAT for _ in self.returns()[1:])]
+
+    def compute(self, *arrays):
+        if not self.quantized:
+            return super().compute(*arrays)
+        given, plain = dict(zip(self.takes(), arrays)), self.plain
+        ranges = [(given[f"min_{n}"], given[f"max_{n}"]) for n in (plain[0], plain[-1])]
+        dtypes = [given[n].dtype for n in (plain[0], plain[-1])]
+        scales = [scale_of(d, *r) for d, r in zip(dtypes, ranges)]
+        product = self.whole(*(given[n].astype(np.float64) for n in plain)).astype(FLOAT)
+        if self.result_type == INT32:
+            return saturated(product * self.factor(arrays[0].shape), INT32), *product_range(
+                ranges[1], ranges[0], dtypes[1]
+            )
+        low, high = self.min_calib_range, self.max_calib_range
+        scale = np.float32(1) if self.enable_float_output else scale_of(INT8, low, high)
+        y = product * (scale / scales[0] / scales[1] * self.factor(arrays[0].shape))
+        return y if self.enable_float_output else (saturated(y, INT8), *ends(low, high))
+
+    def whole(self, *arrays):
+        """The product of floats that hold whole numbers, without a factor."""
+        return self.product(*arrays)
+
+    def factor(self, shape) -> np.float32:
+        """What the product of inputs of that shape is multiplied by."""
+        return np.float32(1)
+
+
+@op("_sg_mkldnn_selfatt_qk")
+class FusedSelfAttentionScores(FusedAttention, SelfAttentionScores):
+    """Scaled scores of self attention. Shapes: (T, N, heads * 3 * D) -> (N * heads, T, T).
+
+    Source: MXNet's subgraph backend MKLDNN_QUANTIZE (which gives int32 results the range 0 to 0)."""
+
+    plain = ("queries_keys_values",)
+
+    def product_shape(self, *shapes):
+        return SelfAttentionScores.infer_shape(self, *shapes)
+
+    def factor(self, shape):
+        return np.float32(1 / math.sqrt(shape[2] // (3 * self.heads)))
+
+    def whole(self, qkv):
+        queries, keys, _ = self.parts(qkv, 3)
+        return queries @ keys.transpose(0, 2, 1)
+
+
+@op("_sg_mkldnn_selfatt_valatt")
+class FusedSelfAttentionValues(FusedAttention, SelfAttentionValues):
+    """Values weighted by attention. Shapes: (T, N, heads * 3 * D), (N * heads, T, T) -> (T, N, heads * D).
+
+    Source: MXNet's subgraph backend MKLDNN_QUANTIZE."""
+
+    plain = ("queries_keys_values", "attention")
+
+    def product_shape(self, *shapes):
+        return SelfAttentionValues.infer_shape(self, *shapes)

@@ -71,7 +71,14 @@ def test_zero_states_are_left_out(attrs):
     check(graph, model, feeds)
 
 
-def test_clip_of_nan_is_refused():
-    op, arrays = make(mode="lstm", lstm_state_clip_min=-1, lstm_state_clip_max=1, lstm_state_clip_nan=True)
-    with pytest.raises(converters.UnsupportedModel, match="lstm_state_clip_nan"):
-        converters.to_onnx(graph_of(op), {}, feeds_of(op, arrays))
+@pytest.mark.parametrize("clip_nan", [False, True])
+@pytest.mark.parametrize("both", [False, True])
+def test_clipping_of_what_is_not_a_number(clip_nan, both):
+    op, arrays = make(
+        mode="lstm", lstm_state_clip_min=-0.1, lstm_state_clip_max=0.2, lstm_state_clip_nan=clip_nan, bidirectional=both
+    )
+    graph, feeds = graph_of(op), feeds_of(op, arrays)
+    feeds["state_cell"] = feeds["state_cell"].copy()
+    feeds["state_cell"][0, 1, 2] = np.nan
+    check(graph, converters.to_onnx(graph, {}, feeds), feeds)
+    assert np.isnan(Program(graph).run(feeds)[0]).any() != clip_nan

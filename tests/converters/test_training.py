@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import onnxruntime as ort
 import pytest
 
 import converters
@@ -50,8 +51,137 @@ def test_losses_have_the_gradients_that_mxnet_starts_with(case: Case) -> None:
     assert found is not None
     used = {n.name for n in Graph([found]).variables()}
     (got,) = Program(Graph([found])).run({n: a for n, a in feeds.items() if n in used})
-    close(got, case.data["grad"]["data"], case.op(), max(case.eps, float(np.finfo(np.float32).eps)))
+    want = case.data["grad"]["data"]
+    if case.operator == "MAERegressionOutput":  # there the loss has a corner, and any slope between is one
+        apart = np.abs(feeds["data"] - feeds["label"].reshape(want.shape)) > 0
+        got = np.where(apart, got, want)
+    close(got, want, case.op(), max(case.eps, float(np.finfo(np.float32).eps)))
     model = converters.to_onnx(case.graph(), {}, feeds, 21, training=True)
-    want = Program(graph).run(feeds)
-    for result, value in zip(run_onnx(model, feeds), want, strict=True):
+    for result, value in zip(run_onnx(model, feeds), Program(graph).run(feeds), strict=True):
         np.testing.assert_allclose(result, value, rtol=1e-5, atol=1e-5 * max(1, float(np.abs(value).max(initial=0))))
+
+
+NORMS = [
+    pytest.param(c, id=f"{c.operator}-{c.id}")
+    for c in cases()
+    if c.operator in ("BatchNorm", "BatchNorm_v1", "_contrib_BatchNormWithReLU", "_contrib_SyncBatchNorm")
+    and {"train", "auxafter"} <= c.data.keys()
+    and c.data["in"]["data"].dtype != np.float16  # MXNet's statistics have lost bits there, see BatchNorm.compute
+    and c.id != "constant-data"  # a variance of 0 leaves nothing but the rounding of the mean
+]
+
+
+@pytest.mark.parametrize("case", NORMS)
+def test_batch_norms_give_what_mxnet_gave_when_training(case: Case) -> None:
+    """The outputs that training gave, and the statistics that it left (in the backward pass, for most)."""
+    feeds = dict(zip(case.names, case.arrays()))
+    graph = trained(case.graph(), feeds)
+    moved = [case.data["auxafter"][n] for n in case.op().mutates] if len(graph.outputs) > len(case.graph().outputs) else []
+    want = [*case.outputs("train"), *moved]
+    model = converters.to_onnx(case.graph(), {}, feeds, 21, training=True)
+    for got in (Program(graph).run(feeds), run_onnx(model, feeds)):
+        for result, value in zip(got, want, strict=True):
+            close(result, value, case.op(), float(np.finfo(np.float32).eps))
+
+
+def net() -> symbol.Symbol:
+    """A little of everything that trains otherwise, under two heads."""
+    data = symbol.var("data")
+    x = symbol.Convolution(data, kernel=(3, 3), num_filter=4, name="conv")
+    x = symbol.LeakyReLU(symbol.BatchNorm(x, fix_gamma=False, name="bn"), act_type="rrelu", name="act")[0]
+    x = symbol.Dropout(symbol.Flatten(x), p=0.25, name="drop")
+    scores = symbol.FullyConnected(x, num_hidden=3, name="fc")
+    return symbol.Group(
+        [
+            symbol.SoftmaxOutput(scores, name="softmax"),
+            symbol.make_loss(symbol.mean(symbol.square(scores)), name="weight"),
+        ]
+    )
+
+
+def drawn(graph: Graph, shapes: Mapping[str, tuple[int, ...]]) -> Feeds:
+    rng, inference = np.random.default_rng(0), infer(graph, shapes, default_dtype=np.float32)
+    found = {n.name: inference.spec(Entry(n)).shape for n in graph.variables()}
+    feeds = {n: rng.uniform(0.5, 1.5, shape).astype(np.float32) for n, shape in found.items()}
+    return feeds | {"softmax_label": rng.integers(0, 3, found["softmax_label"]).astype(np.float32)}
+
+
+def test_a_network_trains_in_onnxruntime_as_here_but_for_chance() -> None:
+    graph = net().graph
+    feeds = drawn(graph, {"data": (5, 2, 6, 6)})
+    form = trained(graph, feeds)
+    names = [e.name for e in form.outputs]
+    assert names == [
+        *("softmax_output", "weight_loss", "softmax_loss_output", "weight_loss_output"),
+        *("bn_moving_mean_new_output", "bn_moving_var_new_output"),
+    ]
+    inputs = {n: feeds[n] for n in ("data", "softmax_label")}
+    model = converters.to_onnx(graph, {n: a for n, a in feeds.items() if n not in inputs}, inputs, training=True)
+    kinds = {n.op_type: n for n in model.graph.node}
+    assert [i.name for i in model.graph.input] == ["data", "softmax_label"]
+    assert kinds["BatchNormalization"].attribute
+    assert len(kinds["Dropout"].input) == 3
+    session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    results, again = (dict(zip(names, session.run(None, inputs))) for _ in range(2))
+    # what comes before anything random
+    states = {n: feeds[n].copy() for n in ("bn_moving_mean", "bn_moving_var")}
+    for name, value in zip(names, Program(form).run(feeds)):
+        if "moving" in name:
+            np.testing.assert_allclose(results[name], value, rtol=1e-5)
+            assert np.abs(value - states[name.removesuffix("_new_output")]).max() > 1e-3
+    assert np.abs(again["softmax_output"] - results["softmax_output"]).max() > 1e-4, "nothing is random"
+    still = trained(graph, feeds, still=True)
+    assert not {"_onnx_Dropout", "_random_uniform_like"} & {n.op.name for n in still.nodes if n.op is not None}
+
+
+@pytest.mark.parametrize("axes", [(), (1,)])
+def test_dropout_drops_as_many_as_it_should(axes: tuple[int, ...]) -> None:
+    data = np.ones((200, 50), np.float32)
+    graph = symbol.Dropout(symbol.var("data"), p=0.3, axes=axes, name="drop").graph
+    model = converters.to_onnx(graph, {}, {"data": data}, training=True)
+    assert [n.op_type for n in model.graph.node].count("Dropout") == (0 if axes else 1)
+    (got,) = run_onnx(model, {"data": data})
+    assert set(np.unique(got)) == {np.float32(0), np.float32(1) / np.float32(0.7)}
+    assert abs((got == 0).mean() - 0.3) < (0.2 if axes else 0.03)
+    if axes:
+        assert all(len(np.unique(row)) == 1 for row in got)
+
+
+def test_slopes_are_drawn_between_their_bounds() -> None:
+    data = -np.ones((100, 20), np.float32)
+    graph = symbol.LeakyReLU(symbol.var("data"), act_type="rrelu", lower_bound=0.2, upper_bound=0.4, name="act")[0].graph
+    (got,) = run_onnx(converters.to_onnx(graph, {}, {"data": data}, training=True), {"data": data})
+    assert -0.4 <= got.min() < -0.39
+    assert -0.21 < got.max() <= -0.2
+
+
+def test_dropout_in_a_loop() -> None:
+    def step(x: Any, states: Any) -> Any:
+        y = symbol.Dropout(x + states[0], p=0.5, name="drop")
+        return y, [states[0] + 1]
+
+    out, _ = symbol.contrib.foreach(step, symbol.var("data"), [symbol.var("state")])
+    feeds = {"data": np.zeros((3, 400), np.float32), "state": np.ones((400,), np.float32)}
+    (got,) = run_onnx(converters.to_onnx(out, {}, feeds, training=True), feeds)
+    assert [sorted(np.unique(row)) for row in got] == [[0, 2], [0, 4], [0, 6]]
+
+
+@pytest.mark.parametrize(
+    ("made", "reason"),
+    [
+        (symbol.SoftmaxOutput(symbol.var("data"), out_grad=True, name="head"), "out_grad=True"),
+        (symbol.Dropout(symbol.var("data"), p=1.0, name="drop"), "p=1"),
+        (
+            symbol.RNN(
+                *map(symbol.var, ("data", "parameters", "state")),
+                **{"mode": "gru", "state_size": 3, "num_layers": 2, "p": 0.5, "name": "rnn"},
+            ),
+            "p=0.5 drops between layers",
+        ),
+    ],
+)
+def test_what_has_no_training_form_is_refused_with_the_reason(made: symbol.Symbol, reason: str) -> None:
+    shape = (4, 2, 3) if "parameters" in made.list_arguments() else (4, 3)
+    with pytest.raises(converters.UnsupportedModel, match=reason) as caught:
+        converters.to_onnx(made, {}, {"data": shape}, training=True)
+    assert len(caught.value.problems) == 1

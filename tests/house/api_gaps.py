@@ -23,11 +23,8 @@ _GENERATED = (
 _NUMPY = "NumPy mode (mx.np, mx.npx, @use_np): this engine has none, and says so when a program switches it on"
 _INT8 = "INT8 quantization, which oneDNN does for MXNet: there are no quantized operators here"
 _CUDA = "compiles CUDA source that it is given; there is no GPU here"
-_DGL = "sampling of DGL's graphs in CSR arrays: sparse arrays are computed with as dense ones here"
 _BACKWARD = "MXNet's own gradient operators; gradients here are rules of the operators (autograd, backward, grad)"
 _AMP = "automatic casts to float16 or bfloat16: amp.init refuses, net.cast('float16') works"
-_GPU_ONLY = "MXNet 1.9.1 has it for GPUs only"
-_DEFORMED = "not written yet: regions of interest that are moved or turned, with their gradients"
 _LEGACY_IMAGES = "images decoded by OpenCV inside the engine; mx.image does the same in Python"
 _CALLS_C = (
     "an operator that calls back into a C or Python function by its address; mx.operator.Custom is the way to do that"
@@ -165,25 +162,15 @@ MISSING: dict[str, str] = {
     "mxnet.*quantized_*": _INT8,
     "mxnet.*_sg_mkldnn_*": "networks that oneDNN has rewritten in memory; files do not hold them",
     **_both("quantize quantize_asym quantize_v2 dequantize requantize calibrate_entropy", _INT8),
-    "mxnet.*dgl_*": _DGL,
-    **_both("edge_id getnnz", _DGL),
-    **_both("count_sketch fft ifft", _GPU_ONLY),
-    **_both("DeformablePSROIPooling RROIAlign", _DEFORMED),
-    **_both("hawkesll", "the likelihood of one point process (Hawkes), with a state; not written yet"),
-    **_both("allclose", "made for mx.test_utils, which compares with NumPy here"),
-    "mxnet.*.IdentityAttachKLSparseReg": "a sparsity penalty that updates a moving average in its gradient; not written yet",
     "mxnet.*._CachedOp*": "what Gluon's hybridized blocks are inside; here cached_op.CachedOp, which is no operator",
     "mxnet.*._CustomFunction": _CALLS_C,
     "mxnet.*._NDArray": _CALLS_C,
     "mxnet.*._Native": _CALLS_C,
-    "mxnet.*._CrossDeviceCopy": "copies between devices in MXNet's graphs; there is one device here",
-    "mxnet.*._cv*": _LEGACY_IMAGES,
+    "mxnet.*._cvimread": _LEGACY_IMAGES,
     "mxnet.*._imdecode": _LEGACY_IMAGES,
     "mxnet.ndarray.imdecode": _LEGACY_IMAGES,
     "mxnet.*._histogram": "the operator inside nd.histogram, which is here as a function",
-    "mxnet.*._onehot_encode": "the operator inside nd.onehot_encode, which is here as a function",
     "mxnet.*._set_value": "the operator inside x[:] = number, which is done in memory here",
-    "mxnet.*._zeros_without_dtype": "NumPy mode's zeros; _zeros is here",
     # -- the rest, one by one
     "mxnet.context.Context.default_ctx": "deprecated in MXNet; Context.current, or with ctx:",
     **_of("mxnet.contrib.amp", "convert_* init_trainer list_* lists loss_scaler scale_loss unscale", _AMP),
@@ -192,7 +179,6 @@ MISSING: dict[str, str] = {
     "mxnet.io.ImageDetRecordIter": "the C++ reader of detection records; mx.image.ImageDetIter reads the same files",
     "mxnet.kvstore.KVStoreServer.run": "the loop of a parameter server: one process is all there is here",
     "mxnet.*.__setstate__": "pickling goes by __reduce__ here, with the same result",
-    "mxnet.symbol.sparse.retain": "keeps rows of a row_sparse array; symbols have dense values here",
     "mxnet.test_utils.download_model": "only downloads; nothing here uses the network",
     "mxnet.test_utils.get_im2rec_path": "im2rec.py is a program of MXNet's source tree; mx.recordio writes such files",
     "mxnet.test_utils.shuffle_csr_column_indices": "changes a csr array's parts in place, which are read-only copies here; "

@@ -1,4 +1,4 @@
-"""Products of 8-bit matrices against NumPy: they are exact."""
+"""Products and convolutions of 8-bit numbers and what turns floats into them, against NumPy: they are exact."""
 
 import numpy as np
 import pytest
@@ -20,14 +20,28 @@ def whole(*shape, dtype, seed=0):
     return values
 
 
+@pytest.fixture(params=("vnni", "pairs"), autouse=True)
+def form(request, monkeypatch):
+    """With the machine's VNNI, if it has that, and without."""
+    if request.param == "pairs":
+        monkeypatch.setenv("GLUONNX_VNNI", "0")
+    return request.param
+
+
 def equal(op, arrays, constants, there=True):
+    """All outputs equal NumPy's to the last bit (NaN where NumPy has NaN), with 1 and 2 threads and constants or none."""
+    wanted = None
     for threads in (1, 2):
         native.set_num_threads(threads)
         for fixed in ((), constants):
             single = Single(op, arrays, constants=fixed, threads=threads)
             assert single.there == there
-            if there:
-                np.testing.assert_array_equal(single.run(arrays)[0], reference(op, arrays, single.specs)[0])
+            if not there:
+                continue
+            wanted = reference(op, arrays, single.specs) if wanted is None else wanted
+            for got, want in zip(single.run(arrays), wanted, strict=True):
+                assert got.dtype == want.dtype
+                np.testing.assert_array_equal(got, want)
 
 
 SIZES = [
@@ -36,6 +50,8 @@ SIZES = [
     ((7, 64), 32),
     ((40, 33), 65),
     ((2, 3, 130), 200),
+    ((13, 1024), 31),
+    ((1, 70), 90),
     ((0, 4), 3),
     ((3, 0), 4),
     ((3, 4), 0),
@@ -70,3 +86,89 @@ def test_quantised_again(level, left, n, types):
 def test_left_to_numpy(level):
     a, b = whole(2, 3, 4, dtype="uint8"), whole(2, 4, 5, dtype="int8")
     equal(lookup("_onnx_MatMulInteger").bind(), (a, b), (1,), there=False)
+
+
+BYTES = ("uint8", "int8")
+TYPES = [(a, b) for a in BYTES for b in BYTES]
+
+# data, weights, attributes
+WINDOWS = [
+    ((1, 1, 4, 4), (2, 1, 2, 2), {"pads": (1, 0, 1, 1)}),
+    ((2, 5, 9, 11), (7, 5, 3, 2), {"pads": (1, 1, 0, 2), "strides": (2, 1)}),
+    ((1, 8, 20, 37), (13, 8, 3, 3), {"pads": (1, 1, 1, 1)}),
+    ((1, 3, 17, 19), (5, 3, 5, 4), {"strides": (3, 2), "dilations": (2, 3), "pads": (3, 5, 4, 6)}),
+    ((2, 6, 7, 7), (9, 2, 3, 3), {"group": 3, "auto_pad": "SAME_UPPER", "strides": (2, 2)}),
+    ((1, 4, 5, 6), (6, 4, 3, 2), {"auto_pad": "SAME_LOWER", "strides": (1, 3)}),
+    ((1, 4, 5, 6), (6, 4, 3, 2), {"auto_pad": "VALID"}),
+    ((2, 33, 6, 7), (17, 33, 1, 1), {}),
+    ((2, 33, 6, 7), (17, 33, 1, 1), {"strides": (2, 3)}),
+    ((1, 6, 23), (4, 3, 5), {"group": 2, "dilations": (2,), "pads": (3, 1)}),
+    ((1, 3, 4, 5, 6), (5, 3, 2, 3, 2), {"strides": (1, 2, 3), "pads": (1, 0, 1, 0, 2, 1)}),
+    ((2, 4, 9, 40), (4, 1, 3, 3), {"group": 4, "pads": (1, 1, 1, 1)}),
+    ((2, 3, 9, 11), (6, 1, 3, 2), {"group": 3, "strides": (2, 3), "dilations": (2, 2), "pads": (2, 0, 1, 3)}),
+    ((1, 3, 4, 5, 6), (3, 1, 2, 3, 2), {"group": 3, "strides": (2, 1, 2), "pads": (1, 0, 1, 0, 2, 1)}),
+    ((0, 3, 5, 5), (2, 3, 3, 3), {}),
+    ((1, 3, 5, 5), (0, 3, 3, 3), {}),
+]
+
+
+@pytest.mark.parametrize("data, weights, attrs", WINDOWS)
+@pytest.mark.parametrize("types", TYPES)
+def test_convolutions(level, data, weights, attrs, types):
+    x, w = whole(*data, dtype=types[0]), whole(*weights, dtype=types[1])
+    op = lookup("_onnx_ConvInteger")
+    zero, zeros = np.array(77, types[0]), whole(len(w), dtype=types[1], seed=1)
+    equal(op.bind(**attrs), (x, w), (1,))
+    equal(op.bind(given=("x_zero_point",), **attrs), (x, w, zero), (1,))
+    equal(op.bind(given=("x_zero_point", "w_zero_point"), **attrs), (x, w, zero, zeros), (1, 3))
+
+
+@pytest.mark.parametrize("data, weights, attrs", WINDOWS)
+@pytest.mark.parametrize("types", [(*t, y) for t, y in zip(TYPES, BYTES * 2)])
+def test_convolutions_quantised_again(level, data, weights, attrs, types):
+    x, w = whole(*data, dtype=types[0]), whole(*weights, dtype=types[1])
+    filters = len(w)
+    given = np.array(0.05, "float32"), np.array(7, types[0]), w
+    bias = np.random.default_rng(0).integers(-(2**31), 2**31, filters).astype("int32") // 2**14
+    zeros = whole(filters, dtype=types[1], seed=1)
+    each = np.linspace(0.01, 0.05, filters).astype("float32"), zeros
+    op = lookup("_onnx_QLinearConv")
+    for y_scale in (3.0, 1e-3, np.inf):
+        last = np.array(y_scale, "float32"), np.array(100, types[2])
+        one = np.array(0.02, "float32"), np.array(3, types[1])
+        equal(op.bind(**attrs), (x, *given, *one, *last), (3, 4, 5))
+        equal(op.bind(given=("B",), **attrs), (x, *given, *each, *last, bias), (3, 4, 5, 8))
+
+
+RANGES = [np.array([v], "float32") for v in (-1.5, 2, -0.5, 0.4, -0.1, 0.2)]
+
+
+@pytest.mark.parametrize("data", BYTES)
+@pytest.mark.parametrize("n, k", [(1, 1), (5, 6), (33, 70), (40, 1024), (2, 0)])
+def test_mxnet_dense(level, data, n, k):
+    op = lookup("_contrib_quantized_fully_connected")
+    x, w, bias = whole(3, 2, k, dtype=data), whole(n, k, dtype="int8"), whole(n, dtype="int8", seed=2)
+    for flatten in (False, True):
+        x = x.reshape(6, 1, k) if flatten else x
+        for reach in (0.2, np.nan, np.inf, 1e9):
+            ranges = (*RANGES[:5], np.array([reach], "float32"))
+            equal(op.bind(num_hidden=n, flatten=flatten), (x, w, bias, *ranges), (1, 2, *range(5, 9)))
+        equal(op.bind(num_hidden=n, flatten=flatten, no_bias=True), (x, w, *RANGES[:4]), (1, 4, 5))
+
+
+@pytest.mark.parametrize("data", BYTES)
+@pytest.mark.parametrize(
+    "shape, weights, attrs",
+    [
+        ((2, 3, 9, 11), (5, 3, 3, 2), {"kernel": (3, 2), "pad": (1, 0), "stride": (2, 1), "dilate": (1, 2)}),
+        ((2, 6, 9, 11), (6, 1, 3, 3), {"kernel": (3, 3), "pad": (1, 1), "num_group": 6}),
+        ((1, 6, 20), (4, 3, 5), {"kernel": (5,), "num_group": 2}),
+        ((1, 2, 4, 5, 6), (3, 2, 2, 3, 2), {"kernel": (2, 3, 2), "pad": (1, 1, 0)}),
+        ((1, 200, 12, 12), (8, 200, 5, 5), {"kernel": (5, 5)}),  # sums that float32 does not have
+    ],
+)
+def test_mxnet_convolution(level, data, shape, weights, attrs):
+    op = lookup("_contrib_quantized_conv")
+    x, w, bias = (whole(*s, dtype=t) for s, t in ((shape, data), (weights, "int8"), (weights[:1], "int8")))
+    equal(op.bind(num_filter=len(w), **attrs), (x, w, bias, *RANGES), (1, 2, *range(5, 9)))
+    equal(op.bind(num_filter=len(w), no_bias=True, **attrs), (x, w, *RANGES[:4]), (1, 4, 5))

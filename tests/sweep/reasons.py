@@ -19,6 +19,15 @@ def _spread(point: Point, name: str) -> bool:
 
 
 OWN: Mapping[str, Sequence[Rule]] = {
+    "SpatialTransformer": [
+        (lambda p: "target_shape=(5, 1)" in p.key, "a grid of one column is 0 / 0 wide; the operator reads at NaN")
+    ],
+    "amp_cast": [
+        (
+            lambda p: p.attrs["dtype"] == "int32" and p.inputs[0].dtype == np.float32,
+            "oneDNN rounds where MXNet's own kernel truncates, as Cast does",
+        )
+    ],
     "Deconvolution": [
         (
             lambda p: p.inputs[0].dtype == np.float64 and _spread(p, "dilate"),
@@ -40,7 +49,13 @@ OWN: Mapping[str, Sequence[Rule]] = {
 """By operator: MXNet answers with what nobody can want (memory that it never wrote, a kernel that is wrong). Engine and
 onnxruntime are the witnesses."""
 
-STRICTER: Mapping[str, Sequence[Rule]] = {}
+STRICTER: Mapping[str, Sequence[Rule]] = {
+    "_contrib_BilinearResize2D": [
+        (lambda p: p.inputs[0].shape[2:] == (1, 1), "MXNet takes a size of 0, which says unknown, and fills nothing")
+    ],
+    "_contrib_index_array": [(lambda p: True, "MXNet takes axes that are not there, and reads beyond its memory")],
+    "_unravel_index": [(lambda p: p.inputs[0].ndim > 1, "MXNet answers with meaningless numbers")],
+}
 """By operator: MXNet answers, and it is rejected here."""
 
 
@@ -49,18 +64,49 @@ def _narrow(point: Point) -> bool:
     return wanted != "None" and np.dtype(wanted).itemsize > point.inputs[0].dtype.itemsize
 
 
-COARSE: Mapping[str, Sequence[Rule]] = {
+def _is_double(point: Point) -> bool:
+    return point.inputs[0].dtype == np.float64
+
+
+COARSE: Mapping[str, Sequence[tuple[Callable[[Point], bool], str, str]]] = {
     **dict.fromkeys(
-        ("softmax", "log_softmax", "softmin"), [(_narrow, "MXNet computes in the dtype of the data and widens afterwards")]
+        ("softmax", "log_softmax", "softmin"),
+        [
+            (
+                lambda p, kind=kind: p.inputs[0].dtype == kind and _narrow(p),
+                kind,
+                "MXNet computes in the dtype of the data and widens afterwards",
+            )
+            for kind in ("float16", "float32")
+        ],
     ),
     "BatchNorm": [
         (
             lambda p: p.inputs[0].dtype == np.float16 and p.attrs.get("output_mean_var") == "True",
+            "float16",
             "MXNet adds eps to the variance in float16",
         )
     ],
+    "_contrib_BilinearResize2D": [(_is_double, "float32", "MXNet's weights are float32")],
+    "SpatialTransformer": [(_is_double, "float32", "MXNet's grid is float32")],
+    "_contrib_box_decode": [(_is_double, "float32", "MXNet's attributes are float32")],
 }
-"""By operator: MXNet's numbers are only as good as the dtype of the first input, which is narrower than the output's."""
+"""By operator: MXNet's numbers are only as good as a narrower dtype than their own."""
+
+COARSE_ONNXRUNTIME: Mapping[str, Sequence[tuple[Callable[[Point], bool], str, str]]] = {
+    **dict.fromkeys(
+        ("_contrib_interleaved_matmul_selfatt_qk", "_contrib_interleaved_matmul_encdec_qk"),
+        [(_is_double, "float32", "fuses a division into MatMul, as a float32 factor")],
+    ),
+    "_contrib_ROIAlign": [(_is_double, "float32", "divides by the number of samples in float32")],
+}
+"""By operator: the same of onnxruntime's, although the model says what is meant in full."""
+
+
+def epsilon(table: Mapping[str, Sequence[tuple[Callable[[Point], bool], str, str]]], point: Point) -> float:
+    """The epsilon that the numbers are good to, where it is not that of their dtype; else 0."""
+    kind = next((kind for holds, kind, _ in table.get(point.operator, ()) if holds(point)), None)
+    return float(np.finfo(kind).eps) if kind else 0.0
 
 
 def reason(rules: Mapping[str, Sequence[Rule]], point: Point) -> str:

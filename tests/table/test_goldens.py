@@ -2,7 +2,6 @@
 
 import numpy as np
 import onnx
-import onnxruntime as ort
 import pytest
 
 import converters
@@ -11,7 +10,7 @@ from hybrid.graph.executor import Program
 from hybrid.graph.infer import infer
 from hybrid.op import OPS
 
-from .goldens import PARAMETERS, Case, cases, close
+from .goldens import PARAMETERS, Case, cases, close, run_onnx
 from .test_gradients import gradient_graph
 
 ALL = [pytest.param(c, id=f"{c.operator}-{c.id}") for c in cases()]
@@ -66,16 +65,6 @@ def test_trains_as_mxnet_did(case: Case) -> None:
         pass_back(case, feeds)
     for name, want in case.data.get("auxafter", {}).items():
         close(feeds[name], want, case.op())
-
-
-def run_onnx(model: onnx.ModelProto, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
-    onnx.checker.check_model(model, full_check=True)
-    options = ort.SessionOptions()
-    options.log_severity_level = 4
-    options.intra_op_num_threads = 1
-    session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    wanted = {i.name for i in session.get_inputs()}
-    return session.run(None, {k: v for k, v in feeds.items() if k in wanted})
 
 
 def check_export(case: Case, opset: int, parameters: set[str]) -> None:

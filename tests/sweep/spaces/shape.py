@@ -137,9 +137,9 @@ space(
     "slice",
     data,
     {
-        "begin": [(0,), (1,), ("None", 1), (-2,), (-9, 0), (2, 3), (0, -1, 1), ("None",)],
-        "end": [(3,), (2,), ("None", 3), (-1,), (99, 4), (0, 0), ("None", "None", "None"), ("None",)],
-        "step": opt("()", (1,), (2,), ("None", 2), (-1,), (-1, -1), (-2, 1), (1, 1, 2)),
+        "begin": [(0,), (1,), (None, 1), (-2,), (-9, 0), (2, 3), (0, -1, 1), (None,)],
+        "end": [(3,), (2,), (None, 3), (-1,), (99, 4), (0, 0), (None, None, None), (None,)],
+        "step": opt("()", (1,), (2,), (None, 2), (-1,), (-1, -1), (-2, 1), (1, 1, 2)),
     },
     {"rank": [1, 2, 3], "dtype": ["float32", "int32"]},
     where=lambda a: len(a.begin) == len(a.end) and len(a.begin) <= a.rank and (a.step in (None, "()") or len(a.step) == len(a.begin)),
@@ -264,7 +264,8 @@ space("make_loss", data, {}, {"rank": [1, 2, 3], "dtype": DTYPES})
 space(
     "Cast",
     lambda a: [uniform(3, 4, low=0 if a.source == "uint8" or a.dtype == "uint8" else -100, high=100, dtype=a.source)],
-    {"dtype": ["float16", "float32", "float64", "uint8", "int8", "int32", "int64", "bool", "bfloat16"]},
+    # not bfloat16, which onnxruntime's Python has no arrays of
+    {"dtype": ["float16", "float32", "float64", "uint8", "int8", "int32", "int64", "bool"]},
     {"source": [*DTYPES, "bool"]},
 )
 space(
@@ -320,7 +321,6 @@ space(
     {
         "start": [0, 1.5, -2],
         "stop": [5, 1.5, -3],
-        "step": [1],
         "num": [1, 2, 5],
         "endpoint": BOOL,
         "dtype": opt("float32", "float64", "float16"),

@@ -127,21 +127,28 @@ struct Walk {
   Finish finish;
 };
 
-// Output blocks that are computed together, and pixels: their product, and what it takes to feed them, fills the registers.
+// Output blocks that are computed together, and pixels: their product, and what it takes to feed them, fills the registers. All
+// keep the multipliers busy; the more square a tile is, the fewer loads it takes, which matters on a core that another
+// thread has a part of.
 #if defined(__AVX512F__)
-constexpr int GROUP = 2, PIXELS = 14;
+constexpr int MOST_BLOCKS = 4, MOST_PIXELS = 14;
+constexpr int pixels_for(int blocks) { return blocks == 4 ? 6 : blocks == 3 ? 9 : MOST_PIXELS; }
 #elif defined(__AVX__) || defined(__aarch64__)
-constexpr int GROUP = 1, PIXELS = 6;
+constexpr int MOST_BLOCKS = 1, MOST_PIXELS = 6;
+constexpr int pixels_for(int) { return MOST_PIXELS; }
 #else
-constexpr int GROUP = 1, PIXELS = 2;
+constexpr int MOST_BLOCKS = 1, MOST_PIXELS = 2;
+constexpr int pixels_for(int) { return MOST_PIXELS; }
 #endif
 
-// The microkernel for so many output blocks (up to GROUP), rows and pixels; step: elements between input pixels.
-// Null when there is none of these rows and pixels; one row always has all up to widest(step).
+// The microkernel for so many output blocks, rows and pixels; step: elements between input pixels. Null when there is none of
+// these rows and pixels; one row always has all up to widest(blocks, step), which is 0 where there are none of these blocks.
 Micro micro_for(int blocks, int rows, int pixels, Index step);
-int widest(Index step);
+int widest(int blocks, Index step);
+// How many of so many output blocks to compute together over rows of so many pixels.
+int group_for(Index blocks, Index width, Index step);
 
-// Convolution by sums in registers: GROUP blocks of filters times PIXELS pixels at a time, over all channels and the kernel.
+// Convolution by sums in registers: a few blocks of filters times some pixels at a time, over all channels and the kernel.
 // Groups of channels and of filters have to be multiples of 16 when there is more than one and the input is blocked; plain
 // input wants one group. The output is blocked.
 class Direct {
@@ -163,12 +170,12 @@ class Direct {
  private:
   struct Strip {       // filters that are computed together
     Index block;       // first output block
-    int blocks;        // how many, up to GROUP
+    int blocks;        // how many
     Index in, weight;  // offsets
   };
   struct Piece {  // of a row of output
     Index at;
-    Micro tall[2], flat[2];  // by blocks - 1: two rows at once, one row
+    Micro tall[MOST_BLOCKS], flat[MOST_BLOCKS];  // by blocks - 1: two rows at once, one row
   };
   struct Place {  // of a tile
     const float *from, *more;
@@ -176,7 +183,8 @@ class Direct {
     Micro micro;
   };
   void compute(const Operands& operands, Index strip0, Index strip1, Index tile0, Index tile1) const;
-  void plan_tiles();
+  Index plan_rows();
+  void plan_tiles(Index width);
   void plan_order(int threads);
 
   Shape shape_;
@@ -186,6 +194,7 @@ class Direct {
   Padding padding_{};
   std::vector<Strip> strips_;
   std::vector<Piece> pieces_;
+  int group_;                // output blocks of most strips
   Index height_, rows_ = 1;  // output rows, and rows of a tile
   Index tiles_ = 0;          // of an image
   Index weight_size_ = 0;
@@ -261,7 +270,7 @@ class Winograd {
   Index spectrum_stride(Index count) const;          // of input, between points
   Index product_stride(Index blocks, Index count) const;
 
-  int size_, points_;
+  int size_, points_, group_;
   Shape shape_;
   View in_, out_, residual_;
   Finish finish_;

@@ -88,17 +88,21 @@ Direct::Direct(const Shape& shape, bool blocked, const View& in, const View& out
 
   const Index depth = shape.group_channels() * shape.kernel_h * shape.kernel_w;
   const Index group_blocks = shape.groups == 1 ? blocks_of(shape.filters) : shape.group_filters() / BLOCK;
+  const Index width = plan_rows();
+  const bool tall = height_ > 1 && micro_for(std::min(2, MOST_BLOCKS), 2, static_cast<int>(width), walk_.pixel);
+  group_ = tall ? std::min(2, MOST_BLOCKS) : group_for(group_blocks, width, walk_.pixel);
   for (Index g = 0; g < shape.groups; ++g)
-    for (Index b = 0; b < group_blocks; b += GROUP) {
-      const int count = static_cast<int>(std::min<Index>(GROUP, group_blocks - b));
+    for (Index b = 0; b < group_blocks; b += group_) {
+      const int count = static_cast<int>(std::min<Index>(group_, group_blocks - b));
       strips_.push_back({g * group_blocks + b, count, g * walk_.planes * in_.plane, weight_size_});
       weight_size_ += depth * count * BLOCK;
     }
-  plan_tiles();
+  plan_tiles(width);
   plan_order(threads);
 }
 
-void Direct::plan_tiles() {
+// The width of a row of output pixels, and height_.
+Index Direct::plan_rows() {
   Index width = shape_.out_width;
   height_ = shape_.out_height;
   const bool point = shape_.kernel_h == 1 && shape_.kernel_w == 1 && shape_.stride_h == 1 && shape_.stride_w == 1;
@@ -108,12 +112,16 @@ void Direct::plan_tiles() {
     width *= height_;  // rows follow each other without gaps: one long row
     height_ = 1;
   }
-  const int most = widest(walk_.pixel);
+  return width;
+}
+
+void Direct::plan_tiles(Index width) {
+  const int most = widest(group_, walk_.pixel);
   const Index count = (width + most - 1) / most;
   for (Index i = 0; i < count; ++i) {
     const Index from = width * i / count, pixels = width * (i + 1) / count - from;
     Piece piece{from, {}, {}};
-    for (int b = 1; b <= GROUP; ++b) {
+    for (int b = 1; b <= group_; ++b) {
       piece.flat[b - 1] = micro_for(b, 1, static_cast<int>(pixels), walk_.pixel);
       piece.tall[b - 1] = micro_for(b, 2, static_cast<int>(pixels), walk_.pixel);
     }
@@ -143,7 +151,7 @@ void Direct::plan_order(int threads) {
 void Direct::pack(const Weights& w, float* packed, const Run& run) const {
   const Index group_blocks = shape_.groups == 1 ? blocks_of(shape_.filters) : shape_.group_filters() / BLOCK;
   const Index depth = shape_.group_channels() * shape_.kernel_h * shape_.kernel_w;
-  run.ranges(strips_.size(), std::max<Index>(1, 65536 / std::max<Index>(1, depth * GROUP * BLOCK)),
+  run.ranges(strips_.size(), std::max<Index>(1, 65536 / std::max<Index>(1, depth * group_ * BLOCK)),
              [&](Index begin, Index end, int) {
                for (Index s = begin; s < end; ++s) {
                  const Strip& strip = strips_[s];
@@ -211,13 +219,11 @@ void Direct::compute(const Operands& operands, Index strip0, Index strip1, Index
           ahead.step = walk_.pixel;
           ahead.jump = 4 * walk_.plane - BLOCK * walk_.pixel;
         } else {
-          // what the next tile writes and adds
-          const float* more = next.more ? next.more : next.to;
-          ahead.at[0] = more;
-          ahead.at[1] = more + (next.more ? residual_ : out_).plane * (strip.blocks - 1);
-          ahead.at[2] = next.to;
-          ahead.at[3] = next.to + out_.plane * (strip.blocks - 1);
-          ahead.step = PIXELS * BLOCK * 4 / depth + 1;
+          // what the next tile adds and writes
+          for (int k = 0, read = next.more ? strip.blocks : 0; k < 4; ++k)
+            ahead.at[k] =
+                k < read ? next.more + k * residual_.plane : next.to + std::min(k - read, strip.blocks - 1) * out_.plane;
+          ahead.step = pixels_for(group_) * BLOCK * 4 / depth + 1;
         }
         place.micro(walk_, place.from, weights, bias, place.more, place.to, ahead);
         place = next;
@@ -227,7 +233,7 @@ void Direct::compute(const Operands& operands, Index strip0, Index strip1, Index
 }
 
 Block Direct::sums(const Operands& operands, Index n, Index block, Index y, Index x) const {
-  const Strip& strip = strips_[block / GROUP];
+  const Strip& strip = strips_[block / group_];
   const float* w = operands.weights + strip.weight + (block - strip.block) * BLOCK;
   Block sum = zero();
   for (Index c = 0; c < shape_.group_channels(); c += BLOCK)
@@ -265,7 +271,7 @@ void Direct::run(const Run& run, const Operands& operands, std::byte* scratch) c
 
 std::string Direct::how() const {
   std::string text =
-      "direct " + std::to_string(GROUP) + "x" + std::to_string(std::min<Index>(widest(walk_.pixel), shape_.pixels()));
+      "direct " + std::to_string(group_) + "x" + std::to_string(std::min<Index>(widest(group_, walk_.pixel), shape_.pixels()));
   text += strip_chunks_ > 1 ? " by filters" : tile_chunks_ > 1 ? " by pixels" : "";
   return text + (copies_ ? " padded" : "");
 }

@@ -12,10 +12,10 @@ template <int BLOCKS, int ROWS, int WIDTH, int STEP>
 void micro(const Walk& walk, const float* in, const float* weights, const float* bias, const float* residual, float* out,
            Ahead& ahead) {
   Block sum[BLOCKS][ROWS][WIDTH];
-#pragma GCC unroll 2
+#pragma GCC unroll 4
   for (int b = 0; b < BLOCKS; ++b) {
     const Block start = bias ? load(bias + b * BLOCK) : zero();
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (int r = 0; r < ROWS; ++r)
 #pragma GCC unroll 14
       for (int p = 0; p < WIDTH; ++p) sum[b][r][p] = start;
@@ -35,19 +35,19 @@ void micro(const Walk& walk, const float* in, const float* weights, const float*
           asm volatile("" : "+r"(from), "+r"(weights)::"memory");
           if constexpr (ROWS > 1) asm volatile("" : "+r"(below));
           Block w[BLOCKS];
-#pragma GCC unroll 2
+#pragma GCC unroll 4
           for (int b = 0; b < BLOCKS; ++b) {
             w[b] = load(weights + b * BLOCK);
             __builtin_prefetch(weights + b * BLOCK + NEAR, 0, 3);
           }
           __builtin_prefetch(next, 0, 2);
           next += ahead_step;
-#pragma GCC unroll 2
+#pragma GCC unroll 4
           for (int r = 0; r < ROWS; ++r)
 #pragma GCC unroll 14
             for (int p = 0; p < WIDTH; ++p) {
               const float s = (r ? below : from)[p * step];
-#pragma GCC unroll 2
+#pragma GCC unroll 4
               for (int b = 0; b < BLOCKS; ++b) sum[b][r][p] = fma(sum[b][r][p], w[b], s);
             }
         }
@@ -55,9 +55,9 @@ void micro(const Walk& walk, const float* in, const float* weights, const float*
     }
     ahead.at[c % 4] = next + ahead.jump;
   }
-#pragma GCC unroll 2
+#pragma GCC unroll 4
   for (int b = 0; b < BLOCKS; ++b)
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (int r = 0; r < ROWS; ++r) {
       const float* more = residual ? residual + b * walk.residual_block + r * walk.residual_row : nullptr;
       float* to = out + b * walk.out_block + r * walk.out_row;
@@ -78,9 +78,9 @@ Micro pick(int pixels, std::integer_sequence<int, N...>) {
 
 template <int BLOCKS, int STEP>
 Micro pick_rows(int rows, int pixels) {
-  constexpr int WIDEST = STEP ? PIXELS : std::min(PIXELS, 4);
+  constexpr int WIDEST = STEP ? pixels_for(BLOCKS) : std::min(MOST_PIXELS, 4);
   if (rows == 1) return pixels <= WIDEST ? pick<BLOCKS, 1, STEP>(pixels, std::make_integer_sequence<int, WIDEST>{}) : nullptr;
-  if constexpr (PIXELS == 14 && (STEP == BLOCK || STEP == 2 * BLOCK)) {
+  if constexpr (MOST_PIXELS == 14 && BLOCKS <= 2 && (STEP == BLOCK || STEP == 2 * BLOCK)) {
     if (rows == 2 && pixels == 7) return micro<BLOCKS, 2, 7, STEP>;
   }
   return nullptr;
@@ -88,33 +88,52 @@ Micro pick_rows(int rows, int pixels) {
 
 template <int BLOCKS>
 Micro pick_step(int rows, int pixels, Index step) {
-  switch (step) {
-    case BLOCK:
-      return pick_rows<BLOCKS, BLOCK>(rows, pixels);
-    case 2 * BLOCK:
-      return pick_rows<BLOCKS, 2 * BLOCK>(rows, pixels);
-    case 1:
-      return pick_rows<BLOCKS, 1>(rows, pixels);
-    case 2:
-      return pick_rows<BLOCKS, 2>(rows, pixels);
-    case 4:  // the first convolution of AlexNet and its kin
-      return pick_rows<BLOCKS, 4>(rows, pixels);
-    default:
-      return pick_rows<BLOCKS, 0>(rows, pixels);
+  if (step == BLOCK) return pick_rows<BLOCKS, BLOCK>(rows, pixels);
+  if (step == 2 * BLOCK) return pick_rows<BLOCKS, 2 * BLOCK>(rows, pixels);
+  if constexpr (BLOCKS <= 2) {
+    if (step == 1) return pick_rows<BLOCKS, 1>(rows, pixels);
+    if (step == 2) return pick_rows<BLOCKS, 2>(rows, pixels);
+    if (step == 4) return pick_rows<BLOCKS, 4>(rows, pixels);  // the first convolution of AlexNet and its kin
+    return pick_rows<BLOCKS, 0>(rows, pixels);
   }
+  return nullptr;
 }
 
 }  // namespace
 
 Micro micro_for(int blocks, int rows, int pixels, Index step) {
-  if constexpr (GROUP == 2) {
-    if (blocks == 2) return pick_step<GROUP>(rows, pixels, step);
+  if constexpr (MOST_BLOCKS == 4) {
+    if (blocks == 4) return pick_step<4>(rows, pixels, step);
+    if (blocks == 3) return pick_step<3>(rows, pixels, step);
+    if (blocks == 2) return pick_step<2>(rows, pixels, step);
   }
   return pick_step<1>(rows, pixels, step);
 }
 
-int widest(Index step) {
-  return step == BLOCK || step == 2 * BLOCK || step == 1 || step == 2 || step == 4 ? PIXELS : std::min(PIXELS, 4);
+int widest(int blocks, Index step) {
+  if (step == BLOCK || step == 2 * BLOCK) return pixels_for(blocks);
+  if (blocks > 2) return 0;
+  return step == 1 || step == 2 || step == 4 ? pixels_for(blocks) : std::min(MOST_PIXELS, 4);
+}
+
+int group_for(Index blocks, Index width, Index step) {
+  // Micro-operations of a step along the channels: products, broadcasts, weights with what fetches them ahead, the loop; no
+  // fewer than go by until a sum can be added to again.
+  auto cost = [&](Index b, Index w) { return w ? std::max<Index>(b * w + w + 2 * b + 5, 12) : 0; };
+  int best = 1;
+  Index least = 0;
+  for (int group = 1; group <= std::min<Index>(MOST_BLOCKS, blocks); ++group) {
+    const Index most = widest(group, step);
+    if (!most) continue;
+    const Index pieces = (width + most - 1) / most, wider = width % std::max<Index>(1, pieces);
+    auto row = [&](Index b) {
+      if (!b || !pieces) return Index{0};
+      return wider * cost(b, width / pieces + 1) + (pieces - wider) * cost(b, width / pieces);
+    };
+    const Index total = blocks / group * row(group) + row(blocks % group);
+    if (group == 1 || total < least) best = group, least = total;
+  }
+  return best;
 }
 
 }  // namespace gluonnx::conv

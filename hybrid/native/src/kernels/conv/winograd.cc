@@ -115,6 +115,7 @@ Winograd::Winograd(int size, const Shape& shape, const View& in, const View& out
                    int threads)
     : size_(size),
       points_((size + 2) * (size + 2)),
+      group_(group_for(blocks_of(shape.filters), shape.batch * shape.pixels() / (size * size), BLOCK)),
       shape_(shape),
       in_(in),
       out_(out),
@@ -123,7 +124,7 @@ Winograd::Winograd(int size, const Shape& shape, const View& in, const View& out
       direct_(shape, true, in, out, residual, finish, threads),
       blocks_(blocks_of(shape.channels)),
       filter_blocks_(blocks_of(shape.filters)),
-      strips_((filter_blocks_ + GROUP - 1) / GROUP),
+      strips_((filter_blocks_ + group_ - 1) / group_),
       tiles_h_((shape.out_height + size - 1) / size),
       tiles_w_((shape.out_width + size - 1) / size),
       tiles_(shape.batch * tiles_h_ * tiles_w_),
@@ -132,18 +133,20 @@ Winograd::Winograd(int size, const Shape& shape, const View& in, const View& out
   // among the threads, and pass once for many tiles.
   together_ = spectrum_size_ * 4 > 4000000;
   const Index tile_bytes = points_ * BLOCK * 4 * (together_ ? blocks_ + filter_blocks_ : blocks_);
-  Index wanted = together_ ? std::max<Index>(4 * PIXELS, 4000000 / tile_bytes) : std::max<Index>(PIXELS, 700000 / tile_bytes);
-  wanted = wanted / PIXELS * PIXELS;
+  Index wanted =
+      together_ ? std::max<Index>(4 * MOST_PIXELS, 4000000 / tile_bytes) : std::max<Index>(MOST_PIXELS, 700000 / tile_bytes);
+  wanted = wanted / MOST_PIXELS * MOST_PIXELS;
   parts_ = std::max<Index>(1, (tiles_ + wanted - 1) / wanted);
   const Index sharers = together_ || chunks_for(shape.flops() / 3, threads, threads) == 1 ? 1 : threads;
   parts_ = (parts_ + sharers - 1) / sharers * sharers;
   part_ = (tiles_ + parts_ - 1) / parts_;
-  thread_size_ = points_ * ((blocks_ + (together_ ? filter_blocks_ : GROUP)) * part_ * BLOCK + 2 * SPREAD);
+  thread_size_ = points_ * ((blocks_ + (together_ ? filter_blocks_ : group_)) * part_ * BLOCK + 2 * SPREAD);
   scratch_ = thread_size_ * (together_ ? 1 : threads) * sizeof(float);
 }
 
 Index Winograd::weights_at(Index strip, Index point) const {
-  const Index first = strip * GROUP * BLOCK, lanes = std::min<Index>(GROUP * BLOCK, filter_blocks_ * BLOCK - first);
+  const Index first = strip * Index{group_} * BLOCK,
+              lanes = std::min<Index>(Index{group_} * BLOCK, filter_blocks_ * BLOCK - first);
   // a gap after each point, because that is what packing steps by
   if (together_) return point * (filter_blocks_ * BLOCK * shape_.channels + GAP) + first * shape_.channels;
   return first * shape_.channels * points_ + strip * points_ * GAP + point * (lanes * shape_.channels + GAP);
@@ -163,7 +166,7 @@ template <int SIZE>
 void Winograd::transform_weights(const Weights& w, Index block, float* packed) const {
   constexpr int EDGE = SIZE + 2;
   constexpr auto& factor = Transform<SIZE>::KERNEL;
-  const Index strip = block / GROUP, lanes = std::min<Index>(GROUP, filter_blocks_ - strip * GROUP) * BLOCK;
+  const Index strip = block / group_, lanes = std::min<Index>(group_, filter_blocks_ - strip * group_) * BLOCK;
   const Index filters = std::min<Index>(BLOCK, shape_.filters - block * BLOCK);
   for (Index c = 0; c < shape_.channels; ++c) {
     double taps[3][3][BLOCK] = {}, rows[EDGE][3][BLOCK];
@@ -177,7 +180,7 @@ void Winograd::transform_weights(const Weights& w, Index block, float* packed) c
           rows[i][x][l] = factor[i][0] * taps[0][x][l] + factor[i][1] * taps[1][x][l] + factor[i][2] * taps[2][x][l];
     for (int i = 0; i < EDGE; ++i)
       for (int j = 0; j < EDGE; ++j) {
-        float* to = packed + weights_at(strip, i * EDGE + j) + c * lanes + block % GROUP * BLOCK;
+        float* to = packed + weights_at(strip, i * EDGE + j) + c * lanes + block % Index{group_} * BLOCK;
         for (Index l = 0; l < BLOCK; ++l)
           to[l] =
               static_cast<float>(factor[j][0] * rows[i][0][l] + factor[j][1] * rows[i][1][l] + factor[j][2] * rows[i][2][l]);
@@ -250,7 +253,7 @@ void Winograd::transform_input(const Operands& operands, Index tile0, Index coun
 // Products of all tiles with a strip of filters at one point of the transform.
 void Winograd::multiply(const float* weights, const float* spectra, Index count, Index point, Index strip,
                         float* products) const {
-  const int blocks = static_cast<int>(std::min<Index>(GROUP, filter_blocks_ - strip * GROUP));
+  const int blocks = static_cast<int>(std::min<Index>(group_, filter_blocks_ - strip * group_));
   Walk walk{};
   walk.planes = blocks_;
   walk.plane = count * BLOCK;
@@ -263,7 +266,7 @@ void Winograd::multiply(const float* weights, const float* spectra, Index count,
   const float* w = weights + weights_at(strip, point);
   const float* from = spectra + point * spectrum_stride(count);
   const Index size = shape_.channels * blocks * BLOCK;
-  const Index pieces = (count + PIXELS - 1) / PIXELS;
+  const Index most = pixels_for(group_), pieces = (count + most - 1) / most;
   for (Index i = 0; i < pieces; ++i) {
     const Index at = count * i / pieces, pixels = count * (i + 1) / pieces - at;
     const Index share = size / pieces;
@@ -334,11 +337,11 @@ void Winograd::run_size(const Run& run, const Operands& operands, float* scratch
       float* products = spectra + points_ * spectrum_stride(count);
       transform_input<SIZE>(operands, first, count, 0, blocks_, spectra);
       for (Index s = 0; s < strips_; ++s) {
-        const Index blocks = std::min<Index>(GROUP, filter_blocks_ - s * GROUP), stride = product_stride(blocks, count);
+        const Index blocks = std::min<Index>(group_, filter_blocks_ - s * group_), stride = product_stride(blocks, count);
         for (Index point = 0; point < points_; ++point)
           multiply(operands.weights, spectra, count, point, s, products + point * stride);
         for (Index b = 0; b < blocks; ++b)
-          transform_output<SIZE>(operands, first, count, s * GROUP + b, products + b * count * BLOCK, stride);
+          transform_output<SIZE>(operands, first, count, s * group_ + b, products + b * count * BLOCK, stride);
       }
     });
     return;
@@ -358,7 +361,7 @@ void Winograd::run_size(const Run& run, const Operands& operands, float* scratch
       const Index of = std::min(chunks, units);
       for (Index u = units * i / of; u < units * (i + 1) / of; ++u)
         multiply(operands.weights, spectra, count, u / strips_, u % strips_,
-                 products + u / strips_ * stride + u % strips_ * GROUP * count * BLOCK);
+                 products + u / strips_ * stride + u % strips_ * group_ * count * BLOCK);
     });
     run.parallel(std::min(chunks, filter_blocks_), [&](Index i, int) {
       const Index of = std::min(chunks, filter_blocks_);

@@ -7,8 +7,8 @@
 namespace gluonnx::gemm {
 namespace {
 
-constexpr Index SLICE = 1024;  // of K, at most: WIDTH * SLICE floats of B are half of a second cache of 256 KB
-constexpr Index LEAST = 8 * HEIGHT, MOST = 18 * HEIGHT;  // rows of A that are packed at a time
+constexpr Index SLICE = 1024;  // of K, at most: WIDTH * SLICE floats of B are a small part of the second cache
+constexpr Index LEAST = 112 / HEIGHT * HEIGHT, MOST = 252 / HEIGHT * HEIGHT;  // rows of A that are packed at a time
 constexpr Index HALVED = 100 * 1000;                       // elements of B from which on two threads read it sooner than one
 constexpr Index ROOM = 512 * 1024;                       // floats that they may fill when they are more than LEAST
 
@@ -27,7 +27,7 @@ Index band_of(const Sizes& s) {
 bool is_row(const Product& p) { return p.sizes.m == 1 && (!p.a.transposed || p.a.ld == 1); }
 
 // Whether B, which is not packed, is read where it lies: when few strips read it, or when the first cache holds it.
-bool in_place(const Operand& b, const Sizes& s) { return !b.transposed && (s.m <= 2 * HEIGHT || s.n * s.k <= 16 * 1024); }
+bool in_place(const Operand& b, const Sizes& s) { return !b.transposed && (s.m <= 28 || s.n * s.k <= 16 * 1024); }
 
 // What a thread of the compute phase has of its own: a panel's slice.
 Index panel_room(const Sizes& s) { return WIDTH * std::min(s.k, SLICE); }
@@ -76,7 +76,7 @@ struct Band {
       for (Index panel = panel_from; panel < panel_to; ++panel) {
         const Index column = panel * WIDTH;
         t.columns = std::min(WIDTH, s.n - column);
-        const int blocks = t.columns <= 16 ? 1 : BLOCKS;
+        const int blocks = blocks_for(t.columns);
         t.ldb = 16 * blocks;
         if (p.packed) {
           t.b = p.packed + k0 * rounded(s.n) + column * k;
@@ -154,7 +154,7 @@ void pack_b(const Operand& b, Index n, Index k, float* to, Pool* pool) {
   auto pack = [&](Index i) {
     const Index slice = i / panels, column = i % panels * WIDTH, columns = std::min(WIDTH, n - column);
     const Index k0 = k * slice / slices, depth = k * (slice + 1) / slices - k0;
-    const Index width = columns <= 16 ? 16 : WIDTH;
+    const Index width = 16 * blocks_for(columns);
     pack_panel(b, k0, depth, column, columns, width, to + k0 * rounded(n) + column * depth, width);
   };
   Run run{nullptr, nullptr, nullptr, pool};

@@ -62,7 +62,7 @@ Index packed_size(Index n, Index k);
 void pack_b(const Operand& b, Index n, Index k, float* to, Pool* pool);
 
 // f(begin, length) for each slice of k, for those who pack B themselves: slice after slice, in each panel after panel, in each
-// k rows of WIDTH columns (16, when the last panel has no more).
+// k rows of WIDTH columns (16 * blocks_for, in the last panel).
 void each_slice(Index k, const std::function<void(Index, Index)>& f);
 
 // Bytes of scratch for multiply, on so many threads.
@@ -83,7 +83,9 @@ constexpr int BLOCKS = 2;
 #else
 constexpr int BLOCKS = 1;
 #endif
-constexpr Index WIDTH = 16 * BLOCKS;  // columns of a panel; the last panel may be one block
+constexpr Index WIDTH = 16 * BLOCKS;  // columns of a panel; the last panel may have fewer blocks
+// Blocks of a panel of which so many columns exist.
+constexpr int blocks_for(Index columns) { return static_cast<int>((columns + 15) / 16); }
 
 using gluonnx::Floats;
 

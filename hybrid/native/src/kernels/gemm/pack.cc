@@ -98,7 +98,7 @@ void transpose(const float* from, Index ld, Index rows, Index k, float* to, Inde
 template <Index COLUMNS>
 void copy_rows(const float* from, Index ld, Index k, float* to, Index step) {
   for (Index i = 0; i < k; ++i, from += ld, to += step)
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (Index j = 0; j < COLUMNS; j += 16) store(to + j, load(from + j));
 }
 

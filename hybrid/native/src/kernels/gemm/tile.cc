@@ -58,7 +58,7 @@ GX_INLINE void halve(Block (*sum)[R][B]) {
     for (int w = 0; w < W / 2; ++w)
 #pragma GCC unroll 16
       for (int r = 0; r < R; ++r)
-#pragma GCC unroll 2
+#pragma GCC unroll 4
         for (int j = 0; j < B; ++j) sum[w][r][j] = sum[w][r][j] + sum[w + W / 2][r][j];
     halve<W / 2, R, B>(sum);
   }
@@ -71,7 +71,7 @@ void run_tile(const Tile& t) {
   for (int w = 0; w < W; ++w)
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r)
-#pragma GCC unroll 2
+#pragma GCC unroll 4
       for (int j = 0; j < B; ++j) sum[w][r][j] = zero();
   const float* a = t.a;
   const float* b = t.b;
@@ -83,14 +83,14 @@ void run_tile(const Tile& t) {
 #pragma GCC unroll 8
     for (int w = 0; w < W; ++w) {
       Block row[B];
-#pragma GCC unroll 2
+#pragma GCC unroll 4
       for (int j = 0; j < B; ++j) {
         row[j] = load(b + 16 * j);
         __builtin_prefetch(b + 16 * j + 2048);  // 8 KB ahead: the panels lie one after the other
       }
 #pragma GCC unroll 16
       for (int r = 0; r < R; ++r)
-#pragma GCC unroll 2
+#pragma GCC unroll 4
         for (int j = 0; j < B; ++j) sum[w][r][j] = fma(sum[w][r][j], row[j], a[w * R + r]);
       b += ldb;
     }
@@ -100,20 +100,20 @@ void run_tile(const Tile& t) {
     for (; k > 0; --k, a += R, b += ldb)
 #pragma GCC unroll 16
       for (int r = 0; r < R; ++r)
-#pragma GCC unroll 2
+#pragma GCC unroll 4
         for (int j = 0; j < B; ++j) sum[0][r][j] = fma(sum[0][r][j], load(b + 16 * j), a[r]);
   halve<W, R, B>(sum);
   if (t.columns == 16 * B && t.finish->plain()) {
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r)
-#pragma GCC unroll 2
+#pragma GCC unroll 4
       for (int j = 0; j < B; ++j) store(t.c + r * t.ldc + 16 * j, sum[0][r][j]);
     return;
   }
   alignas(64) float sums[R * B * 16];
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r)
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (int j = 0; j < B; ++j) store(sums + (r * B + j) * 16, sum[0][r][j]);
   finish_tile(sums, R, B, t);
 }
@@ -123,8 +123,12 @@ constexpr std::array<Micro, sizeof...(R)> kernels(std::integer_sequence<int, R..
   return {run_tile<R + 1, B, ways(R + 1)>...};
 }
 
-constexpr auto ONE = kernels<1>(std::make_integer_sequence<int, HEIGHT>{});
-constexpr auto WHOLE = kernels<BLOCKS>(std::make_integer_sequence<int, HEIGHT>{});
+template <int... B>
+constexpr std::array<std::array<Micro, HEIGHT>, BLOCKS> all(std::integer_sequence<int, B...>) {
+  return {kernels<B + 1>(std::make_integer_sequence<int, HEIGHT>{})...};
+}
+
+constexpr auto KERNELS = all(std::make_integer_sequence<int, BLOCKS>{});
 
 }  // namespace
 
@@ -133,6 +137,6 @@ void finish_row(const float* sums, Index count, const Finish& f, float* c, const
   else finish_part(sums, count, f, c, bias, residual);
 }
 
-Micro micro(int rows, int blocks) { return (blocks == BLOCKS ? WHOLE : ONE)[rows - 1]; }
+Micro micro(int rows, int blocks) { return KERNELS[blocks - 1][rows - 1]; }
 
 }  // namespace gluonnx::gemm

@@ -6,7 +6,8 @@
 namespace gluonnx::gemm {
 
 #if defined(__AVX512F__)
-constexpr int HEIGHT = 14;  // 28 sums, 2 registers of B and a broadcast
+// 28 sums, 2 registers of B and a broadcast. 6 x 4, which takes fewer loads, reads B twice as often, from the second cache.
+constexpr int HEIGHT = 14;
 #elif defined(__AVX__)
 constexpr int HEIGHT = 6;
 #elif defined(__aarch64__)

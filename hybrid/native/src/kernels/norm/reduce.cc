@@ -232,7 +232,7 @@ class Reduce : public Kernel {
   std::int64_t count_ = 1;       // elements of a result
 };
 
-// Which axes go; empty when an attribute asks for something else.
+// Which axes go.
 std::vector<bool> reduced_axes(const Call& call) {
   const Attrs& attrs = call.attrs;
   const std::size_t rank = call.in[0].shape.size();
@@ -258,9 +258,20 @@ std::unique_ptr<Kernel> bind_reduction(const Call& call, Then then = Then::nothi
 std::unique_ptr<Kernel> bind_sum(const Call& call) { return bind_reduction<Sum<same>>(call); }
 std::unique_ptr<Kernel> bind_mean(const Call& call) { return bind_reduction<Sum<same>>(call, Then::divide); }
 std::unique_ptr<Kernel> bind_square_sum(const Call& call) { return bind_reduction<Sum<square>>(call); }
+// To the operators of mx.np an axis of () is none of the axes, and what comes of nothing is not what comes of it elsewhere.
+template <Bind bind>
+std::unique_ptr<Kernel> bind_np(const Call& call) {
+  const bool none = call.attrs.has("axis") && call.attrs.ints("axis").empty();
+  return none || call.in[0].size() == 0 ? nullptr : bind(call);
+}
+std::unique_ptr<Kernel> bind_np_sum(const Call& call) { return bind_np<bind_sum>(call); }
+std::unique_ptr<Kernel> bind_np_mean(const Call& call) { return bind_np<bind_mean>(call); }
 std::unique_ptr<Kernel> bind_max(const Call& call) { return bind_reduction<Extreme<true>>(call); }
 std::unique_ptr<Kernel> bind_min(const Call& call) { return bind_reduction<Extreme<false>>(call); }
 std::unique_ptr<Kernel> bind_prod(const Call& call) { return bind_reduction<Wide<times, true>>(call); }
+std::unique_ptr<Kernel> bind_np_max(const Call& call) { return bind_np<bind_max>(call); }
+std::unique_ptr<Kernel> bind_np_min(const Call& call) { return bind_np<bind_min>(call); }
+std::unique_ptr<Kernel> bind_np_prod(const Call& call) { return bind_np<bind_prod>(call); }
 
 // down to what the second input broadcasts from
 std::unique_ptr<Kernel> bind_sum_like(const Call& call) {

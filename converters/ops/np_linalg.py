@@ -1,0 +1,115 @@
+"""numpy.linalg: equations by elimination, symmetric eigenvalues and singular values by rotations."""
+
+import math
+
+from ..registry import not_exported, to_onnx
+from .jacobi import eigenvalues, facing_up, singular
+from .linalg import extracted
+from .solving import cholesky, flipped, floating, identity, known, row_space, solved
+
+
+@to_onnx("_npi_cholesky")
+def _(b, op, a):
+    return cholesky(b, floating(b, a))
+
+
+@to_onnx("_npi_solve")
+def _(b, op, a, rhs):
+    right = floating(b, rhs)
+    if rhs.rank == a.rank:
+        return solved(b, floating(b, a), right)
+    column = b.unsqueeze(right, [rhs.rank])
+    column.shape = (*rhs.shape, 1)
+    return b.squeeze(solved(b, floating(b, a), column), [rhs.rank])
+
+
+def square(b, a, size):
+    """An array as one matrix."""
+    made = b.reshape(floating(b, a), [size, size])
+    made.shape = (size, size)
+    return made
+
+
+@to_onnx("_npi_tensorinv")
+def _(b, op, a):
+    matrix = square(b, a, math.prod(a.static[: op.ind]))
+    return b.reshape(solved(b, matrix, identity(b, matrix)), list(op.infer_shape(a.static)))
+
+
+@to_onnx("_npi_tensorsolve")
+def _(b, op, a, rhs):
+    size = math.prod(rhs.static)
+    matrix = square(b, b.transpose(a, op.order(a.rank)), size)
+    column = b.reshape(floating(b, rhs), [size, 1])
+    column.shape = (size, 1)
+    return b.reshape(solved(b, matrix, column), list(op.infer_shape(a.static, rhs.static)))
+
+
+def symmetric(b, a, letter):
+    """Symmetric matrices that have one triangle of a."""
+    x = floating(b, a)
+    columns = b.counting(b.size(a, -1))
+    rows = b.unsqueeze(columns, [1])
+    own = b.LessOrEqual(columns, rows) if letter == "L" else b.LessOrEqual(rows, columns)
+    return known(b.Where(own, x, flipped(b, x)), a)
+
+
+@to_onnx("_npi_eigvalsh")
+def _(b, op, a):
+    return eigenvalues(b, symmetric(b, a, op.UPLO))[0]
+
+
+@to_onnx("_npi_eigh")
+def _(b, op, a):
+    values, rows = eigenvalues(b, symmetric(b, a, op.UPLO))
+    return values, flipped(b, rows)
+
+
+not_exported(
+    "eigenvalues of general matrices may be complex, and their order and scale are those in which LAPACK's iterations come upon "
+    "them; decompose outside the network, or use eigh for symmetric matrices",
+    "_npi_eig",
+    "_npi_eigvals",
+)
+
+
+@to_onnx("_npi_svd")
+def _(b, op, a):
+    u, values, w = singular(b, floating(b, a))
+    # rows of w are orthogonal: made orthonormal by reflections they keep their directions, and those of length 0 get one
+    v, lengths = row_space(b, w)
+    up = facing_up(b, v, a.rank)
+    same = b.Mul(
+        b.reduce("Sum", b.Mul(v, up), [a.rank - 1], keepdims=True), b.unsqueeze(extracted(b, lengths, 0), [a.rank - 1])
+    )
+    turned = b.Where(b.Less(same, b.like(0, u)), b.Neg(u), u)
+    return flipped(b, known(turned, u)), values, up
+
+
+def pseudo_inverse(b, a, rcond):
+    """The pseudo-inverse; rcond is a number or broadcasts to the largest singular value of each matrix, kept as (..., 1)."""
+    x = floating(b, a)
+    tall = a.dim(-2) > a.dim(-1)
+    u, values, w = singular(b, flipped(b, x) if tall else x)
+    if a.dim(-1) == 0 or a.dim(-2) == 0:
+        return flipped(b, x)
+    cut = b.Mul(b.reduce("Max", values, [a.rank - 2], keepdims=True), rcond)
+    squares = b.Mul(values, values)
+    kept = b.Greater(values, cut)
+    one = b.like(1, x)
+    weights = b.Where(kept, b.Div(one, b.Where(kept, squares, one)), b.like(0, x))
+    # A = U^T W, so the inverse is W^T diag(1 / values^2) U
+    scaled = b.Mul(u, b.unsqueeze(weights, [a.rank - 1]))
+    y = b.MatMul(flipped(b, w), scaled)
+    y.shape = (*w.shape[:-2], w.shape[-1], w.shape[-2])
+    return flipped(b, y) if tall else y
+
+
+@to_onnx("_npi_pinv")
+def _(b, op, a, rcond):
+    return pseudo_inverse(b, a, b.unsqueeze(b.cast(rcond, floating(b, a).dtype), [rcond.rank]))
+
+
+@to_onnx("_npi_pinv_scalar_rcond")
+def _(b, op, a):
+    return pseudo_inverse(b, a, op.rcond)

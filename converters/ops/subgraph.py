@@ -1,0 +1,221 @@
+"""What oneDNN fuses, as ONNX. In float a node is its subgraph. Quantised it is exactly what oneDNN computes: ConvInteger or
+MatMulInteger, the bias in int32, one multiplication in float32 and one rounding.
+
+QLinearConv and pairs of QuantizeLinear and DequantizeLinear would not do: QLinearConv has no sum and no activation, and where
+onnxruntime rounds in them depends on what it fuses. What follows from parameters and known ranges is computed here, so that the
+model stores int8 weights and int32 biases.
+"""
+
+import numpy as np
+
+from hybrid.ops.quantization import FLOAT, INT8, INT32, LEVELS, PLAIN_LEVELS, UINT8
+from hybrid.ops.subgraph import MOST_BIAS, Weights, homogeneous, quantised_here
+
+from ..builder import Value
+from ..error import Unsupported
+from ..registry import handler_for, to_onnx
+from .linear import part
+
+FOLDED = {"Abs": np.abs, "Div": np.divide, "Max": np.maximum, "Mul": np.multiply}
+LIMITS = {INT8: (-128.0, 127.0), UINT8: (0.0, 255.0), INT32: (-(2.0**31), 2.0**31 - 128)}
+"""What float32 numbers of a dtype lie between."""
+
+
+def fold(b, op_type, *inputs):
+    """A node of Values and arrays, or the array that it would compute where all are known."""
+    arrays = [x.const if isinstance(x, Value) else x for x in inputs]
+    if any(a is None for a in arrays):
+        return b.node(op_type, *inputs)
+    with np.errstate(all="ignore"):
+        return FOLDED[op_type](*arrays)
+
+
+def largest(b, low, high):
+    """The greatest magnitude in a range, (1,)."""
+    return fold(b, "Max", fold(b, "Abs", low), fold(b, "Abs", high))
+
+
+def scale_of(b, dtype, low, high):
+    """Steps per unit of a tensor quantised from a range, (1,)."""
+    return fold(b, "Div", LEVELS[dtype], largest(b, low, high))
+
+
+def product_range(b, dtype, data, weight):
+    """The range of int32 sums of products of data of dtype with int8 weights, from their greatest magnitudes: (1,) and (1,)."""
+    one = fold(b, "Mul", fold(b, "Div", data, PLAIN_LEVELS[dtype]), fold(b, "Div", weight, PLAIN_LEVELS[INT8]))
+    tops = [fold(b, "Mul", one, PLAIN_LEVELS[INT32] * np.float32(sign)) for sign in (-1, 1)]
+    return [t if isinstance(t, Value) else b.const(np.reshape(t, 1)) for t in tops]
+
+
+def whole(b, x, dtype):
+    """x to the nearest whole number, ties to even, cut off at what dtype holds."""
+    return b.cast(b.Clip(b.Round(x), *LIMITS[dtype]), dtype)
+
+
+def half_away(b, x):
+    """x to the nearest whole number, ties away from zero."""
+    return b.Mul(b.Sign(x), b.Floor(b.Add(b.Abs(x), 0.5)))
+
+
+def along(b, op, scale, rank):
+    """A scale for each channel, or one, as it goes with results of that rank."""
+    shape = np.shape(op.along_channels(np.empty(2), rank))
+    if len(shape) < 2:
+        return scale
+    return b.reshape(scale, [-1, *shape[1:]]) if isinstance(scale, Value) else op.along_channels(scale, rank)
+
+
+def stored(given, *names):
+    """Inputs that the operator quantises, by name. Raises Unsupported when one is no parameter."""
+    fed = [n for n in names if n in given and given[n].const is None]
+    if fed:
+        raise Unsupported(f"{', '.join(fed)}: quantised by the operator, and no parameter; give its values")
+    return {n: given[n].const for n in names if n in given}
+
+
+def weights_here(b, op, weight, bias, data_scale, each):
+    """float32 parameters, quantised by the operator."""
+    with np.errstate(all="ignore"):
+        if not isinstance(data_scale, Value):
+            return quantised_here(weight, bias, data_scale, each)
+        if each and bias is not None:
+            raise Unsupported("its result is calibrated and the range of its data is not; calibrate the whole network")
+        made = quantised_here(weight, None, None, each)
+    if bias is None:
+        return made
+    return made._replace(bias=whole(b, b.Mul(bias, b.Mul(data_scale, made.scale)), INT32))
+
+
+def weights_given(b, op, given, data_scale):
+    """Parameters of a dense layer that are int8 already; the bias is brought to the units of the product."""
+    if not isinstance(data_scale, Value) and all(v.const is not None for n, v in given.items() if n != "data"):
+        return op.weights({n: v.const for n, v in given.items()}, None, data_scale)
+    weight = given["weight"]
+    most = largest(b, given["min_weight"], given["max_weight"])
+    scale = fold(b, "Div", LEVELS[INT8], most)
+    if "bias" not in given:
+        return Weights(weight, None, scale, most)
+    reach = largest(b, given["min_bias"], given["max_bias"])
+    bias_scale = fold(b, "Div", LEVELS[INT8], reach)
+    factor = fold(b, "Div", fold(b, "Mul", data_scale, scale), bias_scale)
+    limit = fold(b, "Div", fold(b, "Div", MOST_BIAS, reach), bias_scale)
+    less = fold(b, "Div", fold(b, "Div", fold(b, "Mul", limit, bias_scale), data_scale), scale)
+    beyond = b.Greater(factor, limit)
+    fewer = b.cast(half_away(b, b.Mul(b.cast(weight, FLOAT), less)), INT8)
+    bias = half_away(b, b.Mul(b.cast(given["bias"], FLOAT), b.Where(beyond, limit, factor)))
+    scale = b.Where(beyond, fold(b, "Mul", scale, less), scale)
+    return Weights(b.Where(beyond, fewer, weight), b.cast(bias, INT32), scale, most)
+
+
+def follow(b, act, y, scale):
+    """An activation of y, which counts in steps of 1 / scale."""
+    if act is None:
+        return y
+    handler = handler_for(act.name, b.opset)
+    assert handler is not None
+    y.shape = b.results[0].shape
+    return handler(b, act, y) if homogeneous(act) else b.Mul(handler(b, act, b.Div(y, scale)), scale)
+
+
+def finish(b, op, parts, given, product, weights, data_scale):
+    """What comes after the product in int32, and the range of the result."""
+    rank = len(b.results[0].shape)
+    if weights.bias is not None:
+        product = b.Add(product, along(b, op, weights.bias, rank))
+    dtype, most = op.result_type(parts), weights.reach
+    ranges = [b.const(np.reshape(v, 1)) for v in op.calibrated] if op.calibrated else []
+    if dtype == INT32:
+        ranges = product_range(b, given["data"].dtype, largest(b, given["min_data"], given["max_data"]), most)
+        if parts.act is parts.late is None and "sum" not in given:
+            return product, *ranges
+        scale = fold(b, "Mul", data_scale, weights.scale)
+        y = b.cast(product, FLOAT)
+    else:
+        scale = np.float32(1) if op.in_float else scale_of(b, dtype, *op.calibrated)
+        factor = fold(b, "Div", fold(b, "Div", scale, data_scale), weights.scale)
+        y = b.Mul(b.cast(product, FLOAT), along(b, op, factor, rank))
+    y = follow(b, parts.act, y, scale)
+    if "sum" in given:
+        other = fold(b, "Div", scale, scale_of(b, given["sum"].dtype, given["min_sum"], given["max_sum"]))
+        y = b.Add(y, b.Mul(b.cast(given["sum"], FLOAT), other))
+    y = follow(b, parts.late, y, scale)
+    return y if op.in_float else (whole(b, y, dtype), *ranges)
+
+
+@to_onnx("_sg_mkldnn_conv")
+def _(b, op, *inputs, bodies):
+    if not op.quantized:
+        return bodies[0](b, inputs)
+    given, parts = dict(zip(op.takes(), inputs)), op.parts(bodies)
+    data, conv = given["data"], parts.product
+    data_scale = scale_of(b, data.dtype, given["min_data"], given["max_data"])
+    names = ("weight", "bias", "gamma", "beta", "moving_mean", "moving_var")
+    weight, bias = op.folded(stored(given, *names), parts)
+    weights = weights_here(b, op, weight, bias, data_scale, op.calibrated is not None)
+    product = b.ConvInteger(
+        data, weights.steps, kernel_shape=list(conv.kernel), strides=list(conv.strides), dilations=list(conv.dilations),
+        pads=[*conv.pads, *conv.pads], group=conv.num_group,
+    )  # fmt: skip
+    return finish(b, op, parts, given, product, weights, data_scale)
+
+
+@to_onnx("_sg_mkldnn_fully_connected")
+def _(b, op, *inputs, bodies):
+    if not op.quantized:
+        return bodies[0](b, inputs)
+    given, parts = dict(zip(op.takes(), inputs)), op.parts(bodies)
+    data = given["data"]
+    data_scale = scale_of(b, data.dtype, given["min_data"], given["max_data"])
+    if op.channel_wise_quantize:
+        held = stored(given, "weight", "bias")
+        weights = weights_here(b, op, held["weight"], held.get("bias"), data_scale, True)
+    else:
+        weights = weights_given(b, op, given, data_scale)
+    steps = weights.steps
+    turned = b.transpose(steps, [1, 0]) if isinstance(steps, Value) else np.ascontiguousarray(steps.T)
+    flat = b.Flatten(data) if parts.product.flatten and data.rank > 2 else data
+    return finish(b, op, parts, given, b.MatMulInteger(flat, turned), weights, data_scale)
+
+
+def attention_result(b, op, product, given, factor):
+    """The result of a product of attention in int32, and its range."""
+    first, last = op.plain[0], op.plain[-1]
+    reaches = [largest(b, given[f"min_{n}"], given[f"max_{n}"]) for n in (first, last)]
+    y, dtype = b.cast(product, FLOAT), op.result_type
+    if dtype == INT32:
+        return whole(b, b.Mul(y, factor), INT32), *product_range(b, given[last].dtype, reaches[1], reaches[0])
+    ends = () if op.enable_float_output else (np.float32(op.min_calib_range), np.float32(op.max_calib_range))
+    scale = scale_of(b, dtype, *ends) if ends else np.float32(1)
+    for name, reach in zip((first, last), reaches):
+        scale = fold(b, "Div", scale, fold(b, "Div", LEVELS[given[name].dtype], reach))
+    y = b.Mul(y, fold(b, "Mul", scale, factor))
+    return (whole(b, y, dtype), *(b.const(np.reshape(e, 1)) for e in ends)) if ends else y
+
+
+@to_onnx("_sg_mkldnn_selfatt_qk")
+def _(b, op, *inputs):
+    if not op.quantized:
+        return _in_float(b, op, *inputs)
+    qkv = inputs[0]
+    queries, keys = (part(b, op, qkv, 3, i) for i in (0, 1))
+    t = b.size(qkv, 0)
+    product = b.reshape(b.MatMulInteger(queries, b.transpose(keys, [0, 1, 3, 2])), b.dims(-1, t, t))
+    width = [0, 0, qkv.dim(2)]
+    return attention_result(b, op, product, dict(zip(op.takes(), inputs)), op.factor(width))
+
+
+@to_onnx("_sg_mkldnn_selfatt_valatt")
+def _(b, op, *inputs):
+    if not op.quantized:
+        return _in_float(b, op, *inputs)
+    qkv, attention = inputs[:2]
+    weights = b.reshape(attention, b.dims(-1, op.heads, b.size(attention, 1), b.size(attention, 2)))
+    mixed = b.transpose(b.MatMulInteger(weights, part(b, op, qkv, 3, 2)), [2, 0, 1, 3])
+    product = b.reshape(mixed, [0, 0, qkv.dim(2) // 3])
+    return attention_result(b, op, product, dict(zip(op.takes(), inputs)), np.float32(1))
+
+
+def _in_float(b, op, *inputs):
+    handler = handler_for(op.name.replace("_sg_mkldnn_", "_contrib_interleaved_matmul_"), b.opset)
+    assert handler is not None
+    return handler(b, op, *inputs)

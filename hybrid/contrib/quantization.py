@@ -1,0 +1,435 @@
+"""``mx.contrib.quantization``: networks with 8-bit integers, from float ones and a few batches of data to calibrate on.
+
+``quantize_model_mkldnn`` (for symbols) and ``quantize_net`` (for blocks) fuse nodes as MXNet's oneDNN backend does and give every
+channel of a convolution a scale of its own; ``quantize_model`` leaves nodes as they are, with a scale for each tensor. What they
+give, saved, is what MXNet reads, and what the converter writes as ONNX.
+
+Here calibration runs the network as it is. MXNet fuses nodes for itself while it collects ranges, and so finds none for the nodes
+of ``quantize_model`` unless MXNET_SUBGRAPH_BACKEND=NONE is set. Branches that are concatenated keep a range each, where MXNet gives
+them one in ``quantize_model_mkldnn``: quantized_concat brings them together, and nothing is lost in the narrower ones.
+"""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from .. import model
+from ..context import Context, cpu
+from ..expression import Symbol
+from ..gluon import SymbolBlock
+from ..graph.graph import Graph
+from ..io import DataBatch, DataDesc, DataIter
+from ..module import Module
+from ..ndarray import NDArray, array, zeros
+from ..op import lookup
+from .quantization_graph import calibrated, calibration_key, quantised
+
+__all__ = [
+    "calib_graph", "combine_histogram", "quantize_graph", "quantize_model", "quantize_model_mkldnn", "quantize_net",
+    "quantize_net_v2",
+]  # fmt: skip
+
+BACKEND = "MKLDNN_QUANTIZE"
+BINS = 8001
+Ranges = dict[str, tuple[float, float]]
+Histogram = tuple[np.ndarray, np.ndarray, float, float, float]
+"""Counts, the edges between them, the least and the greatest number, and the greatest magnitude that there is a bin for."""
+
+
+class Collector(Protocol):
+    """What calibration shows outputs to: with ``min_max_dict``, or with ``hist_dict`` when it collects histograms."""
+
+    def collect(self, name: str, array: Any) -> None: ...
+
+
+class _Wanted:
+    """Base of the collectors: those outputs that are wanted, or all where ``include_layer`` is None."""
+
+    def __init__(self, include_layer: Iterable[str] | None = None, logger: Any = None):
+        self.include_layer, self.logger = include_layer, logger
+
+    def collect(self, name: str, array: Any) -> None:
+        """Take note of one output."""
+        if self.include_layer is None or name in self.include_layer:
+            values = array.asnumpy() if isinstance(array, NDArray) else np.asarray(array)
+            if values.size:
+                self.note(name, values)
+                if self.logger:
+                    self.logger.debug("Collected %s, from %s to %s", name, values.min(), values.max())
+
+    def note(self, name: str, values: np.ndarray) -> None:
+        raise NotImplementedError
+
+
+class _LayerOutputMinMaxCollector(_Wanted):
+    """The least and the greatest number of each output."""
+
+    def __init__(self, quantized_dtype: str = "int8", include_layer: Iterable[str] | None = None, logger: Any = None):
+        super().__init__(include_layer, logger)
+        self.quantized_dtype = quantized_dtype
+        self.min_max_dict: Ranges = {}
+
+    def note(self, name: str, values: np.ndarray) -> None:
+        low, high = self.min_max_dict.get(name, (np.inf, -np.inf))
+        self.min_max_dict[name] = min(low, float(values.min())), max(high, float(values.max()))
+
+
+class _LayerHistogramCollector(_Wanted):
+    """A histogram of each output, symmetric around 0."""
+
+    def __init__(self, num_bins: int = BINS, include_layer: Iterable[str] | None = None, logger: Any = None):
+        super().__init__(include_layer, logger)
+        self.num_bins = num_bins
+        self.hist_dict: dict[str, Histogram] = {}
+
+    def note(self, name: str, values: np.ndarray) -> None:
+        low, high = float(values.min()), float(values.max())
+        most = max(abs(low), abs(high))
+        if name in self.hist_dict:
+            self.hist_dict[name] = combine_histogram(self.hist_dict[name], values, low, high, most)
+        else:
+            counts, edges = np.histogram(values, bins=self.num_bins, range=(-most, most))
+            self.hist_dict[name] = counts, edges, low, high, most
+
+
+def combine_histogram(old_hist: Histogram, arr: np.ndarray, new_min: float, new_max: float, new_th: float) -> Histogram:
+    """A histogram with more numbers in it; where they reach beyond it, it grows by whole bins on both sides."""
+    counts, edges, low, high, most = old_hist
+    low, high = min(low, new_min), max(high, new_max)
+    if new_th <= most:
+        more, _ = np.histogram(arr, bins=len(counts), range=(-most, most))
+        return counts + more, edges, low, high, most
+    width = 2 * most / len(counts)
+    beyond = int((new_th - most) // width + 1) if width else len(counts) // 2
+    most = most + beyond * width if width else new_th
+    wider, edges = np.histogram(arr, bins=len(counts) + 2 * beyond, range=(-most, most))
+    wider[beyond : beyond + len(counts)] += counts
+    return wider, edges, low, high, most
+
+
+def _thresholds(histograms: Mapping[str, Histogram], quantized_dtype: str) -> Ranges:
+    """By name the range in which quantising loses least, measured by the Kullback-Leibler divergence (Migacz 2017)."""
+    ranges: Ranges = {}
+    for name, (counts, edges, low, _, most) in histograms.items():
+        if not most:  # nothing but zeros, of which any range is right
+            ranges[name] = (0.0, 1.0)
+            continue
+        positive = low >= 0 and quantized_dtype in ("auto", "uint8")
+        # where nothing is negative all levels are on one side
+        entropy = lookup("_contrib_calibrate_entropy").bind(num_quantized_bins=511 if positive else 255)
+        threshold = float(entropy.compute(counts.astype(np.float32), edges.astype(np.float32))[0][0])
+        ranges[name] = (0.0 if positive else -threshold, threshold)
+    return ranges
+
+
+def _texts(what: str, value: Any) -> list[str]:
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise ValueError(f"{what} must be a list of names, got {type(value).__name__}")
+    return value
+
+
+def _check(calib_mode: str | None, quantized_dtype: str, quantize_mode: str, quantize_granularity: str) -> None:
+    for what, value, wanted in (
+        ("calib_mode", calib_mode, ("none", None, "naive", "entropy", "customize")),
+        ("quantized_dtype", quantized_dtype, ("int8", "uint8", "auto")),
+        ("quantize_mode", quantize_mode, ("full", "smart")),
+        ("quantize_granularity", quantize_granularity, ("tensor-wise", "channel-wise")),
+    ):
+        if value not in wanted:
+            raise ValueError(f"unknown {what} {value} received, expected {' or '.join(f'`{w}`' for w in wanted if w)}")
+
+
+def _parameters(graph: Graph, params: Mapping[str, NDArray]) -> dict[str, NDArray]:
+    """The parameters of a quantised graph: int8 ones with their ranges, and the others as they are."""
+    quantize = lookup("_contrib_quantize").bind(out_type="int8")
+    found: dict[str, NDArray] = {}
+    for node in graph.arguments():
+        stem = node.name.removesuffix("_quantize")
+        if node.name in params:
+            found[node.name] = params[node.name]
+        elif stem in params and stem != node.name:
+            values = params[stem].asnumpy()
+            low, high = (
+                (values.min(), values.max()) if values.any() else (-1, 1)
+            )  # of zeros any range is right but none
+            results = quantize.compute(values, np.float32([low]), np.float32([high]))
+            for end, result in zip(("", "_min", "_max"), results):
+                found[f"{node.name}{end}"] = array(result, dtype=result.dtype)
+    return found
+
+
+def quantize_graph(
+    sym: Symbol,
+    arg_params: Mapping[str, NDArray],
+    aux_params: Mapping[str, NDArray],
+    ctx: Context = cpu(),  # noqa: B008  as in MXNet
+    excluded_sym_names: list[str] | None = None,
+    excluded_op_names: list[str] | None = None,
+    calib_mode: str | None = "entropy",
+    quantized_dtype: str = "int8",
+    quantize_mode: str = "full",
+    quantize_granularity: str = "tensor-wise",
+    LayerOutputCollector: Collector | None = None,  # noqa: N803  as in MXNet
+    logger: Any = None,
+) -> tuple[Symbol, dict[str, NDArray], Mapping[str, NDArray], Collector | None]:
+    """A symbol on integers that is not calibrated yet, its parameters, and what collects ranges for calib_graph: give its
+    ``collect`` to an executor of sym as monitor, with monitor_all, or call it with names and outputs.
+
+    excluded_sym_names, excluded_op_names: nodes and operators that stay in float. calib_mode: none, naive (the least and the greatest
+    number), entropy (the range that loses least) or customize (LayerOutputCollector collects). quantized_dtype: of what is no
+    parameter; auto is uint8 for ranges without negative numbers, else int8. quantize_mode: full is every node that can be, smart
+    those that quantising is about and what stands between them. quantize_granularity: channel-wise gives fused dense layers a
+    scale for each output. Raises ValueError for other values."""
+    _check(calib_mode, quantized_dtype, quantize_mode, quantize_granularity)
+    excluded = _texts("excluded_sym_names", excluded_sym_names)
+    excluded_ops = _texts("excluded_op_names", excluded_op_names)
+    graph = quantised(
+        sym.graph, arg_params.keys(), excluded, excluded_ops, quantized_dtype,
+        everything=quantize_mode == "full", each=quantize_granularity == "channel-wise",
+    )  # fmt: skip
+    wanted = frozenset(k for n in graph.nodes if (k := calibration_key(n)))
+    collector: Collector | None = None
+    if calib_mode == "customize":
+        if LayerOutputCollector is None:
+            raise ValueError("calib_mode=customize wants a LayerOutputCollector")
+        collector = LayerOutputCollector
+    elif calib_mode == "entropy":
+        collector = _LayerHistogramCollector(include_layer=wanted, logger=logger)
+    elif calib_mode == "naive":
+        collector = _LayerOutputMinMaxCollector(quantized_dtype, wanted, logger)
+    return Symbol(graph.outputs), _parameters(graph, arg_params), aux_params, collector
+
+
+def calib_graph(
+    qsym: Symbol,
+    arg_params: Mapping[str, NDArray],
+    aux_params: Mapping[str, NDArray],
+    collector: Any,
+    calib_mode: str | None = "entropy",
+    quantized_dtype: str = "int8",
+    logger: Any = logging,
+) -> tuple[Symbol, dict[str, NDArray], Mapping[str, NDArray]]:
+    """A symbol that quantize_graph has made with the ranges that its collector has collected, and its parameters.
+
+    arg_params: those of the symbol in float. Raises ValueError for a calib_mode other than naive, entropy and customize."""
+    if calib_mode == "entropy":
+        ranges = _thresholds(collector.hist_dict, quantized_dtype)
+    elif calib_mode in ("naive", "customize"):
+        ranges = collector.min_max_dict
+    else:
+        raise ValueError(f"calib_graph: got calib_mode={calib_mode}, wanted naive, entropy or customize")
+    graph = calibrated(qsym.graph, ranges)
+    return Symbol(graph.outputs), _parameters(graph, arg_params), aux_params
+
+
+def _collect(module: Module, data: DataIter, collector: Collector, most: int | None) -> int:
+    """Show the collector what batches of data lead to, until most examples have been seen. How many they were."""
+    module._exec_group.execs[0].set_monitor_callback(collector.collect, monitor_all=True)
+    count = 0
+    for batch in data:
+        module.forward(batch, is_train=False)
+        for output in module.get_outputs():
+            output.wait_to_read()
+        count += data.batch_size
+        if most is not None and count >= most:
+            break
+    return count
+
+
+def _wanted_data(calib_data: Any, calib_mode: str | None, ctx: Any) -> None:
+    if not isinstance(ctx, Context):
+        raise ValueError(f"currently only supports single ctx, while received {ctx}")
+    if calib_data is None:
+        raise ValueError(f"calib_data must be provided when calib_mode={calib_mode}")
+
+
+def quantize_model(
+    sym: Symbol,
+    arg_params: Mapping[str, NDArray],
+    aux_params: Mapping[str, NDArray],
+    data_names: Sequence[str] = ("data",),
+    label_names: Sequence[str] | None = ("softmax_label",),
+    ctx: Context = cpu(),  # noqa: B008
+    excluded_sym_names: list[str] | None = None,
+    excluded_op_names: list[str] | None = None,
+    calib_mode: str | None = "entropy",
+    calib_data: DataIter | None = None,
+    num_calib_examples: int | None = None,
+    quantized_dtype: str = "int8",
+    quantize_mode: str = "smart",
+    quantize_granularity: str = "tensor-wise",
+    logger: Any = None,
+) -> tuple[Symbol, dict[str, NDArray], Mapping[str, NDArray]]:
+    """A symbol on integers, calibrated on calib_data, a DataIter (num_calib_examples of it at least, or all), and its parameters.
+
+    The other arguments are those of quantize_graph; data_names and label_names are Module's. Raises ValueError without the data
+    that calib_mode needs."""
+    if calib_mode == "customize":
+        raise ValueError("unknown calibration mode customize received, expected `none`, `naive`, or `entropy`")
+    qsym, qarg_params, _, collector = quantize_graph(
+        sym, arg_params, aux_params, ctx, excluded_sym_names, excluded_op_names, calib_mode, quantized_dtype, quantize_mode,
+        quantize_granularity, logger=logger,
+    )  # fmt: skip
+    if collector is None:
+        return qsym, qarg_params, aux_params
+    _wanted_data(calib_data, calib_mode, ctx)
+    if not isinstance(calib_data, DataIter):
+        raise ValueError(f"calib_data must be of DataIter type when calib_mode={calib_mode}, got {type(calib_data)}")
+    module = Module(sym, data_names=data_names, label_names=label_names, context=ctx)
+    module.bind(calib_data.provide_data, calib_data.provide_label or None, for_training=False)
+    module.set_params(arg_params, aux_params)
+    count = _collect(module, calib_data, collector, num_calib_examples)
+    if logger:
+        logger.info("Collected outputs of %d examples", count)
+    return calib_graph(qsym, arg_params, aux_params, collector, calib_mode, quantized_dtype, logger)
+
+
+def quantize_model_mkldnn(
+    sym: Symbol,
+    arg_params: Mapping[str, NDArray],
+    aux_params: Mapping[str, NDArray],
+    data_names: Sequence[str] = ("data",),
+    label_names: Sequence[str] | None = ("softmax_label",),
+    ctx: Context = cpu(),  # noqa: B008
+    excluded_sym_names: list[str] | None = None,
+    excluded_op_names: list[str] | None = None,
+    calib_mode: str | None = "entropy",
+    calib_data: DataIter | None = None,
+    num_calib_examples: int | None = None,
+    quantized_dtype: str = "int8",
+    quantize_mode: str = "smart",
+    quantize_granularity: str = "tensor-wise",
+    logger: Any = None,
+) -> tuple[Symbol, dict[str, NDArray], Mapping[str, NDArray]]:
+    """As quantize_model, with nodes fused as MXNet's oneDNN backend does: convolutions with BatchNorm, activation and sum."""
+    qsym, qarg_params, aux_params = quantize_model(
+        sym.get_backend_symbol(BACKEND), arg_params, aux_params, data_names, label_names, ctx, excluded_sym_names,
+        excluded_op_names, calib_mode, calib_data, num_calib_examples, quantized_dtype, quantize_mode, quantize_granularity,
+        logger,
+    )  # fmt: skip
+    return qsym.get_backend_symbol(BACKEND), qarg_params, aux_params
+
+
+class _Batches(DataIter):
+    """Batches of a DataIter or a gluon DataLoader, as a DataIter of a network's inputs alone."""
+
+    def __init__(self, source: Any, names: Sequence[str]):
+        super().__init__()
+        self._source, self._count = source, len(names)
+        self.reset()
+        arrays = self.next().data
+        self.provide_data = [DataDesc(n, a.shape, a.dtype) for n, a in zip(names, arrays)]
+        self.provide_label: list[DataDesc] = []
+        self.batch_size = arrays[0].shape[0]
+        self.reset()
+
+    def reset(self) -> None:
+        """Start again."""
+        if isinstance(self._source, DataIter):
+            self._source.reset()
+        self._iter = iter(self._source)
+
+    def next(self) -> DataBatch:
+        """The next batch, without its labels."""
+        return DataBatch(data=_arrays(next(self._iter))[: self._count])
+
+
+def _arrays(batch: Any) -> list[NDArray]:
+    """What a DataIter or a DataLoader gives, labels included."""
+    if isinstance(batch, DataBatch):
+        return [*batch.data, *(batch.label or ())]
+    return list(batch) if isinstance(batch, list | tuple) else [batch]
+
+
+def _trace(network: Any, arrays: list[NDArray]) -> list[str]:
+    """Run a block on as many of the arrays as it takes; the names of its inputs."""
+    while True:
+        try:
+            network(*arrays)
+            return [v.name for v in network._cached_graph[0]]
+        except TypeError:  # the last ones are labels
+            if len(arrays) < 2:
+                raise
+            arrays = arrays[:-1]
+
+
+def quantize_net_v2(
+    network: Any,
+    quantized_dtype: str = "auto",
+    quantize_mode: str = "full",
+    quantize_granularity: str = "tensor-wise",
+    exclude_layers: list[str] | None = None,
+    exclude_layers_match: list[str] | None = None,
+    exclude_operators: list[str] | None = None,
+    calib_data: Any = None,
+    data_shapes: Sequence[DataDesc] | None = None,
+    calib_mode: str | None = "none",
+    num_calib_examples: int | None = None,
+    ctx: Context = cpu(),  # noqa: B008
+    LayerOutputCollector: Collector | None = None,  # noqa: N803
+    logger: Any = None,
+) -> Any:
+    """A SymbolBlock on integers from a HybridBlock whose parameters are set, fused as in quantize_model_mkldnn.
+
+    calib_data: a DataIter or a gluon DataLoader, whose labels are not used; data_shapes: of the inputs, where there is none.
+    exclude_layers_match: parts of names of nodes that stay in float. The other arguments are those of quantize_graph. Raises
+    ValueError without the data that calib_mode needs, or without data_shapes where that is none."""
+    if calib_data is None and (not data_shapes or calib_mode not in (None, "none")):
+        raise ValueError(
+            f"calib_mode={calib_mode} wants calib_data" if data_shapes else "data_shapes required, or calib_data"
+        )
+    network.hybridize()
+    if calib_data is None:
+        names = _trace(network, [zeros(s.shape, dtype=s.dtype) for s in data_shapes or ()])
+    else:
+        names = _trace(network, _arrays(next(iter(calib_data))))
+    with tempfile.TemporaryDirectory() as folder:  # a block gives its symbol and parameters to files alone
+        network.export(f"{folder}/net")
+        sym, arg_params, aux_params = model.load_checkpoint(f"{folder}/net", 0)
+        matching = [n for n in sym.get_internals().list_outputs() if any(m in n for m in exclude_layers_match or ())]
+        excluded = [*(exclude_layers or ()), *(n.removesuffix("_output") for n in matching)]
+        sym = sym.get_backend_symbol(BACKEND)
+        qsym, qarg_params, _, collector = quantize_graph(
+            sym, arg_params, aux_params, ctx, excluded, exclude_operators, calib_mode, quantized_dtype, quantize_mode,
+            quantize_granularity, LayerOutputCollector, logger,
+        )  # fmt: skip
+        if collector is not None:
+            _wanted_data(calib_data, calib_mode, ctx)
+            data = _Batches(calib_data, names)
+            module = Module(sym, data_names=names, label_names=None, context=ctx)
+            module.bind(data.provide_data, for_training=False)
+            module.set_params(arg_params, aux_params)
+            _collect(module, data, collector, num_calib_examples)
+            qsym, qarg_params, _ = calib_graph(
+                qsym, arg_params, aux_params, collector, calib_mode, quantized_dtype, logger
+            )
+        model.save_checkpoint(f"{folder}/quantized", 0, qsym.get_backend_symbol(BACKEND), qarg_params, dict(aux_params))
+        return SymbolBlock.imports(f"{folder}/quantized-symbol.json", names, f"{folder}/quantized-0000.params", ctx=ctx)
+
+
+def quantize_net(
+    network: Any,
+    quantized_dtype: str = "auto",
+    quantize_mode: str = "full",
+    exclude_layers: list[str] | None = None,
+    exclude_layers_match: list[str] | None = None,
+    exclude_operators: list[str] | None = None,
+    calib_data: Any = None,
+    data_shapes: Sequence[DataDesc] | None = None,
+    calib_mode: str | None = "none",
+    num_calib_examples: int | None = None,
+    ctx: Context = cpu(),  # noqa: B008
+    logger: Any = None,
+) -> Any:
+    """quantize_net_v2 under its first name, with one scale for each tensor of dense layers."""
+    return quantize_net_v2(
+        network, quantized_dtype, quantize_mode, "tensor-wise", exclude_layers, exclude_layers_match, exclude_operators,
+        calib_data, data_shapes, calib_mode, num_calib_examples, ctx, None, logger,
+    )  # fmt: skip

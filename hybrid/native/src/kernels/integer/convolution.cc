@@ -1,0 +1,577 @@
+// Convolutions of 8-bit numbers: ConvInteger, QLinearConv and MXNet's quantised Convolution, with one to three spatial axes.
+//
+// The filters are the left operand, pixels are the columns. The input is first written as steps of channels: planes of 32-bit
+// elements, each with the same pixel of four (two) channels, with the padding around them. Of a row whose pixels are `stride`
+// apart in the windows, those come first that are a multiple of it, and so on, so that a row of windows reads every tap in one
+// piece. A panel is then made by copying such pieces, tap by tap.
+//
+// With one channel to a filter there are no sums over channels to share work: each output is made from its plane directly.
+#include <vector>
+
+#include "sums.h"
+
+namespace gluonnx {
+namespace integer {
+namespace {
+
+struct Axis {
+  Index size = 1, kernel = 1, stride = 1, dilation = 1, before = 0, steps = 1;
+  Index padded() const { return (steps - 1) * stride + dilation * (kernel - 1) + 1; }
+};
+
+struct Geometry {
+  Index batch, channels, filters, groups;
+  Axis axis[3];  // depth, height, width
+
+  Index image() const { return axis[0].size * axis[1].size * axis[2].size; }
+  Index taps() const { return axis[0].kernel * axis[1].kernel * axis[2].kernel; }
+  Index places() const { return axis[0].steps * axis[1].steps * axis[2].steps; }
+  Index depth() const { return channels / groups; }  // channels of a filter
+  Index share() const { return filters / groups; }   // filters of a group
+  // a plane with its padding, as rows of phases
+  Index phase() const { return divided_up(axis[2].padded(), axis[2].stride); }
+  Index row() const { return phase() * axis[2].stride; }
+  Index plane() const { return axis[0].padded() * axis[1].padded() * row(); }
+  // where the window at these steps finds a tap
+  Index start(Index d, Index h, Index w) const {
+    return (d * axis[0].stride * axis[1].padded() + h * axis[1].stride) * row() + w;
+  }
+  Index tap(Index d, Index h, Index w) const {
+    const Index x = w * axis[2].dilation;
+    return (d * axis[0].dilation * axis[1].padded() + h * axis[1].dilation) * row() + x % axis[2].stride * phase() +
+           x / axis[2].stride;
+  }
+  std::vector<Index> all_taps() const {
+    std::vector<Index> found;
+    for (Index d = 0; d < axis[0].kernel; ++d)
+      for (Index h = 0; h < axis[1].kernel; ++h)
+        for (Index w = 0; w < axis[2].kernel; ++w) found.push_back(tap(d, h, w));
+    return found;
+  }
+};
+
+// The operands of a call by position, -1: there is none.
+struct Operands {
+  int x = 0, w = 1, x_zero = -1, w_zero = -1;
+  int x_scale = -1, w_scale = -1, y_scale = -1, y_zero = -1;  // of sums that are quantised again
+  int bias = -1, ranges = -1;
+  Finish::Kind kind = Finish::Kind::sums;
+};
+
+// Writes the rows of a padded plane: element(i) of each pixel, and `beyond` around them. row: memory for one.
+template <class T, class F>
+void fill_plane(const Geometry& g, T* to, T* row, T beyond, F element) {
+  const Axis &deep = g.axis[0], &high = g.axis[1], &wide = g.axis[2];
+  const Index stride = wide.stride, phase = g.phase();
+  const Index begin = std::min(wide.before, g.row()), end = std::max(begin, std::min(wide.before + wide.size, g.row()));
+  if (stride > 1) std::fill(row, row + g.row(), beyond);
+  for (Index d = 0; d < deep.padded(); ++d)
+    for (Index h = 0; h < high.padded(); ++h, to += g.row()) {
+      const Index y = h - high.before, z = d - deep.before;
+      if (y < 0 || y >= high.size || z < 0 || z >= deep.size) {
+        std::fill(to, to + g.row(), beyond);
+        continue;
+      }
+      const Index source = (z * high.size + y) * wide.size - wide.before;  // of the first padded pixel
+      T* straight = stride > 1 ? row : to;
+      for (Index i = begin; i < end; ++i) straight[i] = element(source + i);
+      if (stride == 1) {
+        std::fill(to, to + begin, beyond);
+        std::fill(to + end, to + g.row(), beyond);
+      } else if (stride == 2) {
+        for (Index i = 0; i < phase; ++i) to[i] = row[2 * i], to[phase + i] = row[2 * i + 1];
+      } else {
+        for (Index p = 0; p < stride; ++p)
+          for (Index i = 0; i < phase; ++i) to[p * phase + i] = row[p + i * stride];
+      }
+    }
+}
+
+// use(step), where step(i) is made of the i-th numbers of `count` arrays; what there is no array for is 0.
+template <class F>
+void with_steps(const Encoding& e, const std::uint8_t* const arrays[4], int count, int zero, F use) {
+  std::uint32_t kept = 0;
+  for (int i = 0; i < count; ++i) kept |= e.placed(-1, i);
+  const std::uint8_t *a = arrays[0], *b = arrays[1], *c = arrays[2], *d = arrays[3];
+  if (e.form == Form::bytes) {
+    const std::uint32_t flip = e.shift() ? 0x80808080u : 0;
+    use([=](Index i) {
+      const std::uint32_t all = a[i] | b[i] << 8 | c[i] << 16 | static_cast<std::uint32_t>(d[i]) << 24;
+      return static_cast<std::int32_t>((all ^ flip) & kept);
+    });
+    return;
+  }
+  const int flip = e.is_signed ? 128 : 0;  // signed bytes as others: ((x + 128) mod 256) - 128
+  use([=](Index i) {
+    const int low = (a[i] ^ flip) - flip - zero, high = (b[i] ^ flip) - flip - zero;
+    return static_cast<std::int32_t>(((low & 0xffff) | static_cast<std::uint32_t>(high) << 16) & kept);
+  });
+}
+
+// What both ways to convolve share.
+class Convolution : public Kernel {
+ public:
+  Convolution(const Geometry& geometry, const Operands& operands, const Call& call)
+      : g_(geometry), at_(operands), x_signed_(call.in[operands.x].dtype == DType::i8),
+        w_signed_(call.in[operands.w].dtype == DType::i8), out_signed_(call.out[0].dtype == DType::i8) {
+    for (const Tensor& t : call.in) sizes_.push_back(t.size());
+    constant_ = call.in[at_.w].constant && (at_.w_zero < 0 || call.in[at_.w_zero].constant);
+    flops = 2.0 * g_.batch * g_.filters * g_.places() * g_.taps() * g_.depth();
+  }
+  bool reads(int input) const override { return !(constant_ && input == at_.w); }
+
+ protected:
+  bool given(const void* const* in) const { return constant_ && in[at_.w] && (at_.w_zero < 0 || in[at_.w_zero]); }
+  int x_zero(const void* const* in) const { return at_.x_zero < 0 ? 0 : number(in[at_.x_zero], x_signed_, 0); }
+  ZeroPoint w_zero(const void* const* in) const {
+    return at_.w_zero < 0 ? ZeroPoint{} : ZeroPoint{in[at_.w_zero], sizes_[at_.w_zero], w_signed_};
+  }
+
+  // rows: memory for a number of each filter. The results lie at `out`, one row for each filter of each image.
+  Finish finish_of(const Run& run, float* rows) const {
+    Finish f;
+    f.kind = at_.kind;
+    f.by_row = true;
+    f.out = run.out[0];
+    f.ld = g_.places();
+    if (at_.kind == Finish::Kind::quantized) {
+      const float x = *run.input<float>(at_.x_scale), y = *run.input<float>(at_.y_scale);
+      const float* w = run.input<float>(at_.w_scale);
+      for (Index i = 0; i < g_.filters; ++i) rows[i] = x * w[sizes_[at_.w_scale] == 1 ? 0 : i] / y;
+      f.scale = rows;
+      f.zero = number(run.in[at_.y_zero], out_signed_, 0);
+      f.is_signed = out_signed_;
+    } else if (at_.bias >= 0) {
+      const auto* bias = run.input<std::int8_t>(at_.bias);
+      std::copy(bias, bias + g_.filters, rows);
+      f.addend = rows;
+    }
+    return f;
+  }
+  // What is added to sums: the bias that is given, and what the zero point of pixels as they are stored takes from those.
+  void set_bias(const Run& run, Finish& f, int zero, const std::int32_t* terms, std::int32_t* rows) const {
+    const auto* given = at_.kind == Finish::Kind::quantized && at_.bias >= 0 ? run.input<std::int32_t>(at_.bias) : nullptr;
+    if (!given && !zero) return;
+    for (Index i = 0; i < g_.filters; ++i) {
+      const auto taken = static_cast<std::uint32_t>(zero) * static_cast<std::uint32_t>(zero ? terms[i] : 0);
+      rows[i] = static_cast<std::int32_t>((given ? static_cast<std::uint32_t>(given[i]) : 0u) - taken);
+    }
+    f.bias = rows;
+  }
+  // of an image
+  Finish moved(Finish f, Index image) const {
+    const Index size = f.kind == Finish::Kind::quantized ? 1 : 4;
+    f.out = static_cast<std::byte*>(f.out) + image * g_.filters * f.ld * size;
+    return f;
+  }
+  // MXNet's range of sums of int8 products, whatever the data
+  void give_range(const Run& run) const {
+    if (at_.ranges < 0) return;
+    const float* const r[] = {run.input<float>(at_.ranges), run.input<float>(at_.ranges + 1),
+                              run.input<float>(at_.ranges + 2), run.input<float>(at_.ranges + 3)};
+    run.output<float>(2)[0] = (reach(r[0], r[1]) / 127.f) * (reach(r[2], r[3]) / 127.f) * 2147483648.f;
+    run.output<float>(1)[0] = -run.output<float>(2)[0];
+  }
+
+  Geometry g_;
+  Operands at_;
+  std::vector<Index> sizes_;
+  bool x_signed_, w_signed_, out_signed_, constant_;
+  Kept kept_;
+};
+
+class Panels : public Convolution {
+ public:
+  Panels(const Geometry& geometry, const Operands& operands, const Call& call)
+      : Convolution(geometry, operands, call), form_(best_form()), each_(static_cast<int>(form_)) {
+    left_ = {form_, w_signed_, true};
+    right_ = {form_, x_signed_, false};
+    points_ = true;
+    for (const Axis& axis : g_.axis)
+      points_ &= axis.kernel == 1 && axis.stride == 1 && !axis.before && axis.size == axis.steps;
+    layers_ = steps_of(form_, g_.depth());
+    const std::vector<Index> taps = g_.all_taps();
+    for (Index layer = 0; layer < layers_; ++layer)
+      for (Index tap : taps) places_.push_back(layer * g_.plane() + tap);
+    steps_ = static_cast<Index>(places_.size());
+    ld_ = rounded_up(steps_, 16) + (steps_ % 256 ? 0 : 16);
+    panels_ = divided_up(g_.places(), WIDTH);
+    strips_ = divided_up(g_.share(), HEIGHT);
+    // filters are divided too where there are few panels for the threads
+    const Index items = std::max<Index>(1, g_.batch * g_.groups * panels_);
+    parts_ = call.threads == 1 ? 1 : std::max<Index>(1, std::min(strips_, 4 * call.threads / items));
+    threads_ = call.threads;
+    Divided counted(nullptr);
+    divide(counted);
+    scratch = counted.used();
+    how = form_ == Form::bytes ? "vnni" : "pairs";
+  }
+
+  void prepare(const void* const* in, Pool* pool) override {
+    if (!given(in)) return;
+    Divided counted(nullptr);
+    divide_left(counted);
+    Divided kept(kept_.resize(counted.used()));
+    pack_left(in, divide_left(kept), pool);
+  }
+
+  void run(const Run& run) const override {
+    give_range(run);
+    if (!g_.batch || !g_.filters || !g_.places()) return;
+    Divided memory(run.scratch), kept(kept_.data());
+    const Memory made = divide(memory);
+    const Left left = constant_ ? divide_left(kept) : made.left;
+    if (!constant_) pack_left(run.in, left, run.pool);
+    const int zero = x_zero(run.in);
+    run.ranges(g_.batch * g_.groups * layers_, 1 + (1 << 14) / layer_size(), [&](Index begin, Index end, int thread) {
+      std::int32_t* row = made.panels + thread * panel_size();
+      for (Index i = begin; i < end; ++i) fill_layer(run.input<std::uint8_t>(at_.x), i, zero, made.input, row);
+    });
+    Finish finish = finish_of(run, made.rows);
+    set_bias(run, finish, right_.zero(zero), left.term, made.bias);
+    bool shifted = false;
+    for (Index i = 0; i < g_.filters && !shifted; ++i) shifted = left.zero[i];
+    const Index items = g_.batch * g_.groups * panels_ * parts_;
+    const double each = 1 + flops / items / 500;  // nanoseconds, about
+    run.ranges(items, 1 + static_cast<Index>(8e3 / each), [&](Index begin, Index end, int thread) {
+      const std::int32_t* panel = made.panels + thread * panel_size();
+      std::int32_t column_sum[WIDTH];
+      for (Index item = begin; item < end; ++item) {
+        const Index part = item % parts_, number = item / parts_ % panels_, group = item / parts_ / panels_ % g_.groups;
+        const Index image = item / parts_ / panels_ / g_.groups, column = number * WIDTH;
+        if (item == begin || !part) {
+          const std::int32_t* input = made.input + (image * g_.groups + group) * layers_ * layer_size();
+          if (points_) panel = input + number * steps_ * WIDTH;
+          else fill_panel(input, column, made.panels + thread * panel_size());
+          if (shifted) column_sums(panel, steps_, true, column_sum);
+        }
+        const Finish there = moved(finish, image);
+        for (Index strip = strips_ * part / parts_; strip < strips_ * (part + 1) / parts_; ++strip) {
+          const Index first = g_.share() * strip / strips_, row = group * g_.share() + first;
+          Tile tile{form_, true, steps_, left.steps + row * ld_, ld_, panel, row, column,
+                    static_cast<int>(g_.share() * (strip + 1) / strips_ - first),
+                    static_cast<int>(std::min<Index>(WIDTH, g_.places() - column))};
+          tile.row_zero = left.zero;
+          if (shifted) tile.column_sum = column_sum;
+          compute(tile, there);
+        }
+      }
+    });
+  }
+
+ private:
+  struct Left {
+    std::int32_t *steps, *zero, *term;
+  };
+  struct Memory {
+    std::int32_t *input, *panels, *bias;
+    float* rows;
+    Left left{};
+  };
+
+  Left divide_left(Divided& memory) const {
+    return {memory.take<std::int32_t>(g_.filters * ld_), memory.take<std::int32_t>(g_.filters),
+            memory.take<std::int32_t>(g_.filters)};
+  }
+  // of a thread, which has its rows of pixels there before
+  Index panel_size() const { return rounded_up(std::max(points_ ? 0 : steps_ * WIDTH, g_.axis[2].stride > 1 ? g_.row() : 0), 16); }
+  // Pixels of a layer. Points lie as they are in panels.
+  Index layer_size() const { return points_ ? panels_ * WIDTH : g_.plane(); }
+  Memory divide(Divided& memory) const {
+    Memory made{memory.take<std::int32_t>(g_.batch * g_.groups * layers_ * layer_size()),
+                memory.take<std::int32_t>(threads_ * panel_size()), memory.take<std::int32_t>(g_.filters),
+                memory.take<float>(g_.filters)};
+    if (!constant_) made.left = divide_left(memory);
+    return made;
+  }
+
+  void pack_left(const void* const* in, const Left& to, Pool* pool) const {
+    const ZeroPoint zeros = w_zero(in);
+    const Index taps = g_.taps(), size = g_.depth() * taps;
+    Run run{nullptr, nullptr, nullptr, pool};
+    run.ranges(g_.filters, 1 + (1 << 14) / (size + 1), [&](Index begin, Index end, int) {
+      for (Index i = begin; i < end; ++i) {
+        const int zero = zeros.at(i);
+        std::int32_t* row = to.steps + i * ld_;
+        std::int32_t sum = 0;
+        std::fill(row, row + ld_, 0);
+        for (Index c = 0; c < g_.depth(); ++c)
+          for (Index t = 0; t < taps; ++t) {
+            const int x = left_.stored(number(in[at_.w], w_signed_, i * size + c * taps + t), zero);
+            row[c / each_ * taps + t] |= static_cast<std::int32_t>(left_.placed(x, c % each_));
+            sum += x;
+          }
+        to.zero[i] = left_.zero(zero);
+        to.term[i] = sum - static_cast<std::int32_t>(size) * left_.zero(zero);
+      }
+    });
+  }
+
+  // One step's channels of an image's group; layers are numbered through all of them.
+  void fill_layer(const std::uint8_t* x, Index number, int zero, std::int32_t* to, std::int32_t* row) const {
+    const Index first = number % layers_ * each_;
+    const int count = static_cast<int>(std::min<Index>(each_, g_.depth() - first));
+    const std::uint8_t* plane[4];
+    for (int i = 0; i < 4; ++i)
+      plane[i] = x + (number / layers_ * g_.depth() + first + std::min(i, count - 1)) * g_.image();
+    std::uint32_t beyond = 0;
+    for (int i = 0; i < count; ++i) beyond |= right_.placed(right_.stored(zero, zero), i);
+    with_steps(right_, plane, count, zero, [&](auto step) {
+      if (!points_) return fill_plane(g_, to + number * g_.plane(), row, static_cast<std::int32_t>(beyond), step);
+      std::int32_t* part = to + (number / layers_ * panels_ * layers_ + number % layers_) * WIDTH;
+      for (Index i = 0; i < g_.places(); i += WIDTH, part += layers_ * WIDTH)
+        for (Index j = 0, end = std::min<Index>(WIDTH, g_.places() - i); j < end; ++j) part[j] = step(i + j);
+    });
+  }
+
+  // The pixels of WIDTH windows, tap by tap; beyond the last window the columns hold anything.
+  void fill_panel(const std::int32_t* input, Index column, std::int32_t* to) const {
+    const Index width = g_.axis[2].steps, high = g_.axis[1].steps, end = std::min(column + WIDTH, g_.places());
+    for (Index q = column, next; q < end; q = next) {  // windows that follow one another in a row
+      next = std::min(end, (q / width + 1) * width);
+      const std::int32_t* from = input + g_.start(q / width / high, q / width % high, q % width);
+      copy_piece(from, next - q, to + (q - column));
+    }
+  }
+  void copy_piece(const std::int32_t* from, Index count, std::int32_t* to) const {
+    for (const Index place : places_) {
+      const std::int32_t* p = from + place;
+      if (count >= LANES) {  // all but a whole register at its end, which may overlap
+        std::memcpy(to, p, LANES * sizeof *to);
+        std::memcpy(to + count - LANES, p + count - LANES, LANES * sizeof *to);
+      } else {
+#pragma GCC novector
+        for (Index i = 0; i < count; ++i) to[i] = p[i];
+      }
+      to += WIDTH;
+    }
+  }
+
+  Form form_;
+  int each_, threads_;
+  bool points_;  // windows of one pixel, each: the image is one row, and layers need no copies
+  Encoding left_{}, right_{};
+  Index layers_, steps_, ld_, panels_, strips_, parts_;
+  std::vector<Index> places_;  // of each step, from a window's first pixel
+};
+
+class Depthwise : public Convolution {
+ public:
+  Depthwise(const Geometry& geometry, const Operands& operands, const Call& call)
+      : Convolution(geometry, operands, call), form_(best_form()), each_(static_cast<int>(form_)), threads_(call.threads) {
+    constant_ = false;  // weights are read where they are
+    left_ = {form_, w_signed_, true};
+    right_ = {form_, x_signed_, false};
+    row_steps_ = steps_of(form_, g_.axis[2].kernel);
+    line_ = rounded_up(g_.axis[2].steps, LANES);
+    for (Index d = 0; d < g_.axis[0].kernel; ++d)
+      for (Index h = 0; h < g_.axis[1].kernel; ++h)
+        for (Index k = 0; k < row_steps_; ++k)
+          places_.push_back(((d * g_.axis[0].dilation * g_.axis[1].padded() + h * g_.axis[1].dilation) * row_steps_ + k) * line_);
+    Divided counted(nullptr);
+    divide(counted);
+    scratch = counted.used();
+    how = form_ == Form::bytes ? "depthwise vnni" : "depthwise pairs";
+  }
+
+  void run(const Run& run) const override {
+    give_range(run);
+    if (!g_.batch || !g_.filters || !g_.places()) return;
+    Divided memory(run.scratch);
+    const Memory made = divide(memory);
+    const bool shifted = pack(run, made);
+    const int zero = x_zero(run.in);
+    Finish finish = finish_of(run, made.rows);
+    set_bias(run, finish, right_.zero(zero), made.terms, made.bias);
+    const Index steps = static_cast<Index>(places_.size()), width = g_.axis[2].steps;
+    const double each = 1 + g_.share() * g_.places() * (3 + steps) / 16.;  // nanoseconds, about
+    run.ranges(g_.batch * g_.channels, 1 + static_cast<Index>(8e3 / each), [&](Index begin, Index end, int thread) {
+      std::int32_t *plane = made.planes + thread * plane_size(), *row = made.sums + thread * 2 * line_, *all = row + line_;
+      std::uint8_t* straight = made.straight + thread * 2 * g_.row();
+      for (Index i = begin; i < end; ++i) {
+        fill(run.input<std::uint8_t>(at_.x) + i * g_.image(), zero, straight, plane);
+        const Finish there = moved(finish, i / g_.channels);
+        for (Index f = i % g_.channels * g_.share(); f < (i % g_.channels + 1) * g_.share(); ++f)
+          for (Index d = 0; d < g_.axis[0].steps; ++d)
+            for (Index h = 0; h < g_.axis[1].steps; ++h) {
+              const std::int32_t* from =
+                  plane + (d * g_.axis[0].stride * g_.axis[1].padded() + h * g_.axis[1].stride) * row_steps_ * line_;
+              slide(form_, steps, made.weights + f * steps, from, places_.data(), width, row);
+              if (shifted && made.zeros[f]) {
+                slide(form_, steps, made.ones, from, places_.data(), width, all);
+                for (Index j = 0; j < width; ++j) row[j] -= made.zeros[f] * all[j];
+              }
+              there(row, f, (d * g_.axis[1].steps + h) * width, width);
+            }
+      }
+    });
+  }
+
+ private:
+  struct Memory {
+    std::int32_t *planes, *sums, *weights, *ones, *zeros, *terms, *bias;
+    float* rows;
+    std::uint8_t* straight;
+  };
+  Index plane_size() const { return rounded_up(g_.axis[0].padded() * g_.axis[1].padded() * row_steps_ * line_, 16); }
+  Memory divide(Divided& memory) const {
+    const Index steps = static_cast<Index>(places_.size());
+    auto numbers = [&](Index count) { return memory.take<std::int32_t>(count); };
+    return {numbers(threads_ * plane_size()), numbers(threads_ * 2 * line_), numbers(g_.filters * steps), numbers(steps),
+            numbers(g_.filters), numbers(g_.filters), numbers(g_.filters), memory.take<float>(g_.filters),
+            memory.take<std::uint8_t>(threads_ * 2 * g_.row())};
+  }
+
+  // Weights as steps; whether any filter has a zero point as it is stored.
+  bool pack(const Run& run, const Memory& to) const {
+    const Index steps = static_cast<Index>(places_.size()), taps = g_.taps(), wide = g_.axis[2].kernel;
+    const ZeroPoint given = w_zero(run.in);
+    bool shifted = false;
+    std::fill(to.weights, to.weights + g_.filters * steps, 0);
+    std::fill(to.ones, to.ones + steps, 0);
+    for (Index t = 0; t < taps; ++t) to.ones[t / wide * row_steps_ + t % wide / each_] |= left_.placed(1, t % wide % each_);
+    for (Index f = 0; f < g_.filters; ++f) {
+      const int zero = given.at(f);
+      std::int32_t sum = 0;
+      for (Index t = 0; t < taps; ++t) {
+        const int x = left_.stored(number(run.in[at_.w], w_signed_, f * taps + t), zero);
+        to.weights[f * steps + t / wide * row_steps_ + t % wide / each_] |= left_.placed(x, t % wide % each_);
+        sum += x;
+      }
+      to.zeros[f] = left_.zero(zero);
+      to.terms[f] = sum - static_cast<std::int32_t>(taps) * to.zeros[f];
+      shifted |= to.zeros[f] != 0;
+    }
+    return shifted;
+  }
+
+  // For each padded row and step the pixels of its taps, window by window. straight: memory for two rows.
+  void fill(const std::uint8_t* x, int zero, std::uint8_t* straight, std::int32_t* to) const {
+    const Axis &deep = g_.axis[0], &high = g_.axis[1], &wide = g_.axis[2];
+    const Index stride = wide.stride, phase = g_.phase(), row = g_.row();
+    const Index begin = std::min(wide.before, row), end = std::max(begin, std::min(wide.before + wide.size, row));
+    std::uint8_t* phases = stride > 1 ? straight + row : straight;
+    for (Index d = 0; d < deep.padded(); ++d)
+      for (Index h = 0; h < high.padded(); ++h) {
+        const Index y = h - high.before, z = d - deep.before;
+        const bool outside = y < 0 || y >= high.size || z < 0 || z >= deep.size;
+        std::fill(straight, straight + row, static_cast<std::uint8_t>(zero));
+        if (!outside) std::copy(x + (z * high.size + y) * wide.size, x + (z * high.size + y) * wide.size + end - begin, straight + begin);
+        if (stride == 2)
+          for (Index i = 0; i < phase; ++i) phases[i] = straight[2 * i], phases[phase + i] = straight[2 * i + 1];
+        else if (stride > 1)
+          for (Index p = 0; p < stride; ++p)
+            for (Index i = 0; i < phase; ++i) phases[p * phase + i] = straight[p + i * stride];
+        for (Index k = 0; k < row_steps_; ++k, to += line_) gather(phases, k * each_, zero, to);
+      }
+  }
+  // One step of a row: taps from `first` on.
+  void gather(const std::uint8_t* phases, Index first, int zero, std::int32_t* to) const {
+    const Axis& wide = g_.axis[2];
+    const int count = static_cast<int>(std::min<Index>(each_, wide.kernel - first));
+    const std::uint8_t* p[4];
+    for (int i = 0; i < 4; ++i) {
+      const Index at = (first + std::min(i, count - 1)) * wide.dilation;
+      p[i] = phases + at % wide.stride * g_.phase() + at / wide.stride;
+    }
+    with_steps(right_, p, count, zero, [&](auto step) {
+      for (Index i = 0; i < wide.steps; ++i) to[i] = step(i);
+    });
+  }
+
+  Form form_;
+  int each_, threads_;
+  Encoding left_{}, right_{};
+  Index row_steps_, line_;
+  std::vector<Index> places_;
+};
+
+bool is_one(const Tensor& t, DType dtype) { return t.size() == 1 && t.dtype == dtype; }
+
+// Strides and so on, one per axis; the first of `rank` belongs to axis 3 - rank.
+std::unique_ptr<Kernel> make(const Operands& at, const Call& call, Index groups, const std::vector<Index>& strides,
+                             const std::vector<Index>& dilations, const std::vector<Index>& before) {
+  const Tensor &x = call.in[at.x], &w = call.in[at.w], &y = call.out[0];
+  const int rank = x.rank() - 2;
+  if (rank < 1 || rank > 3 || !is_byte(x.dtype) || !is_byte(w.dtype) || groups < 1) return nullptr;
+  Geometry g{x.shape[0], x.shape[1], w.shape[0], groups, {}};
+  for (int i = 0; i < rank; ++i)
+    g.axis[3 - rank + i] = {x.shape[2 + i], w.shape[2 + i], strides[i], dilations[i], before[i], y.shape[2 + i]};
+  for (const Axis& axis : g.axis)
+    if (axis.kernel < 1) return nullptr;
+  if (!g.depth()) return nullptr;
+  auto suits = [&](int i, DType dtype) {
+    return i < 0 || is_one(call.in[i], dtype) || (call.in[i].dtype == dtype && call.in[i].size() == g.filters);
+  };
+  if ((at.x_zero >= 0 && !is_one(call.in[at.x_zero], x.dtype)) || !suits(at.w_zero, w.dtype)) return nullptr;
+  if (at.kind == Finish::Kind::quantized &&
+      (!is_one(call.in[at.x_scale], DType::f32) || !is_one(call.in[at.y_scale], DType::f32) ||
+       !suits(at.w_scale, DType::f32) || !is_byte(y.dtype) || !is_one(call.in[at.y_zero], y.dtype) ||
+       (at.bias >= 0 && (call.in[at.bias].dtype != DType::i32 || call.in[at.bias].size() != g.filters))))
+    return nullptr;
+  if (g.depth() == 1 && g.groups > 1 && g.share() <= 4) return std::make_unique<Depthwise>(g, at, call);
+  return std::make_unique<Panels>(g, at, call);
+}
+
+// ONNX's attributes
+std::unique_ptr<Kernel> make_onnx(const Operands& at, const Call& call) {
+  const int rank = call.in[at.x].rank() - 2;
+  if (rank < 1 || rank > 3) return nullptr;
+  const std::vector<Index> ones(rank, 1);
+  call.attrs.ignore("kernel_shape", "given");
+  const auto strides = call.attrs.ints("strides", ones), dilations = call.attrs.ints("dilations", ones);
+  auto pads = call.attrs.ints("pads", std::vector<Index>(2 * rank, 0));
+  const std::string padding = call.attrs.text("auto_pad", "NOTSET");
+  if (padding != "NOTSET") std::fill(pads.begin(), pads.end(), 0);
+  if (padding == "SAME_UPPER" || padding == "SAME_LOWER")
+    for (int i = 0; i < rank; ++i) {
+      const Axis axis{0, call.in[at.w].shape[2 + i], strides[i], dilations[i], 0, call.out[0].shape[2 + i]};
+      const Index whole = std::max<Index>(0, axis.padded() - call.in[at.x].shape[2 + i]);
+      pads[i] = padding == "SAME_UPPER" ? whole / 2 : whole - whole / 2;
+    }
+  return make(at, call, call.attrs.integer("group"), strides, dilations, pads);
+}
+
+}  // namespace
+}  // namespace integer
+
+std::unique_ptr<Kernel> bind_conv_integer(const Call& call) {
+  integer::Operands at;
+  int next = 2;
+  if (call.attrs.names("given", "x_zero_point")) at.x_zero = next++;
+  if (call.attrs.names("given", "w_zero_point")) at.w_zero = next++;
+  return integer::make_onnx(at, call);
+}
+
+std::unique_ptr<Kernel> bind_qlinear_conv(const Call& call) {
+  integer::Operands at;
+  at.x_scale = 1;
+  at.x_zero = 2;
+  at.w = 3;
+  at.w_scale = 4;
+  at.w_zero = 5;
+  at.y_scale = 6;
+  at.y_zero = 7;
+  if (call.in.size() > 8) at.bias = 8;
+  at.kind = integer::Finish::Kind::quantized;
+  return integer::make_onnx(at, call);
+}
+
+std::unique_ptr<Kernel> bind_quantized_conv(const Call& call) {
+  call.attrs.ignore("num_filter", "workspace", "no_bias", "cudnn_tune", "cudnn_off", "layout", "kernel", "training");
+  integer::Operands at;
+  const integer::Index rank = call.in[0].rank() - 2;
+  const std::vector<integer::Index> ones(std::max<integer::Index>(1, rank), 1), zeros(ones.size(), 0);
+  at.ranges = 2;
+  if (call.in.size() == 9) at.bias = at.ranges++;
+  at.kind = integer::Finish::Kind::rounded;
+  const auto groups = call.attrs.integer("num_group");
+  const auto strides = call.attrs.ints("stride", ones), dilations = call.attrs.ints("dilate", ones);
+  const auto before = call.attrs.ints("pad", zeros);
+  // NumPy's sums do not wrap round
+  const Tensor& w = call.in[1];
+  if (w.shape[0] < 1 || w.size() / w.shape[0] > 65000) return nullptr;
+  return integer::make(at, call, groups, strides, dilations, before);
+}
+
+}  // namespace gluonnx

@@ -1,0 +1,265 @@
+// Products of 8-bit matrices: MatMulInteger, QLinearMatMul and MXNet's quantised FullyConnected.
+#include <cmath>
+#include <limits>
+
+#include "sums.h"
+
+namespace gluonnx {
+namespace integer {
+namespace {
+
+// The operands of a call by position, -1: there is none.
+struct Operands {
+  int a = 0, b = 1, a_zero = -1, b_zero = -1;
+  int a_scale = -1, b_scale = -1, y_scale = -1, y_zero = -1;  // of sums that are quantised again
+  int bias = -1, ranges = -1;                                 // MXNet's
+  bool b_transposed = false;
+  Finish::Kind kind = Finish::Kind::sums;
+};
+
+// The right operand, packed.
+struct Right {
+  std::int32_t *steps, *sum, *zero;
+};
+
+class Product : public Kernel {
+ public:
+  Product(Index m, Index n, Index k, const Operands& operands, const Call& call)
+      : m_(m), n_(n), k_(k), at_(operands), form_(best_form()) {
+    auto is_signed = [&](int i) { return call.in[i].dtype == DType::i8; };
+    left_ = {form_, is_signed(at_.a), false};
+    right_ = {form_, is_signed(at_.b), true};
+    for (int i = 0; i < static_cast<int>(call.in.size()); ++i) sizes_.push_back(call.in[i].size());
+    out_signed_ = call.out[0].dtype == DType::i8;
+    steps_ = steps_of(form_, k_);
+    panels_ = divided_up(n_, WIDTH);
+    // rows a power of 2 apart would all want the same places of the first cache
+    ld_ = rounded_up(steps_, 16) + (steps_ % 256 ? 0 : 16);
+    constant_ = call.in[at_.b].constant && (at_.b_zero < 0 || call.in[at_.b_zero].constant);
+    Divided counted(nullptr);
+    divide(counted);
+    scratch = counted.used();
+    flops = 2.0 * m * n * k;
+    how = form_ == Form::bytes ? "vnni" : "pairs";
+  }
+
+  void prepare(const void* const* in, Pool* pool) override {
+    if (!constant_ || !in[at_.b] || (at_.b_zero >= 0 && !in[at_.b_zero])) return;
+    Divided counted(nullptr);
+    divide_right(counted);
+    Divided kept(kept_.resize(counted.used()));
+    const Right right = divide_right(kept);
+    pack_right(in, right, pool);
+  }
+
+  bool reads(int input) const override { return !(constant_ && input == at_.b); }
+
+  void run(const Run& run) const override {
+    if (at_.ranges >= 0) give_range(run);
+    if (!m_ || !n_) return;
+    Divided memory(run.scratch), kept(kept_.data());
+    const Memory made = divide(memory);
+    const Right right = constant_ ? divide_right(kept) : made.right;
+    if (!constant_) pack_right(run.in, right, run.pool);
+    bool shifted = false;  // whether there is a zero point on the right
+    for (Index j = 0; j < n_ && !shifted; ++j) shifted = right.zero[j];
+    const bool direct = packs_nothing();
+    const std::int32_t* left = direct ? run.input<std::int32_t>(at_.a) : made.left;
+    const Index ld = direct ? steps_ : ld_;
+    pack_left(run, made, shifted);
+    const Finish finish = finish_of(run, made);
+    const Index strips = divided_up(m_, HEIGHT);
+    const bool by_rows = strips > panels_;  // what there is more of is cut
+    const double each = 1 + flops / (by_rows ? strips : panels_) / 500;  // nanoseconds, about
+    run.ranges(by_rows ? strips : panels_, 1 + static_cast<Index>(8e3 / each), [&](Index begin, Index end, int) {
+      for (Index panel = by_rows ? 0 : begin; panel < (by_rows ? panels_ : end); ++panel)
+        for (Index strip = by_rows ? begin : 0; strip < (by_rows ? end : strips); ++strip) {
+          const Index row = m_ * strip / strips, column = panel * WIDTH;
+          Tile tile{form_, false, steps_, left + row * ld, ld, right.steps + panel * WIDTH * steps_, row, column,
+                    static_cast<int>(m_ * (strip + 1) / strips - row), static_cast<int>(std::min<Index>(WIDTH, n_ - column))};
+          tile.row_zero = made.row_zero;
+          tile.row_term = made.row_term;
+          if (form_ == Form::bytes) tile.column_sum = right.sum + column;
+          if (shifted) tile.column_zero = right.zero + column;
+          compute(tile, finish);
+        }
+    });
+  }
+
+ private:
+  struct Memory {
+    std::int32_t *left, *row_zero, *row_term;
+    float* columns;
+    Right right{};
+  };
+
+  Right divide_right(Divided& memory) const {
+    const Index n = panels_ * WIDTH;
+    return {memory.take<std::int32_t>(n * steps_), memory.take<std::int32_t>(n), memory.take<std::int32_t>(n)};
+  }
+  Memory divide(Divided& memory) const {
+    Memory made{memory.take<std::int32_t>(packs_nothing() ? 0 : m_ * ld_), memory.take<std::int32_t>(m_),
+                memory.take<std::int32_t>(m_), memory.take<float>(panels_ * WIDTH)};
+    if (!constant_) made.right = divide_right(memory);
+    return made;
+  }
+
+  // whether the left operand can be read where it is
+  bool packs_nothing() const { return form_ == Form::bytes && !left_.is_signed && k_ % 4 == 0 && k_ % 1024 != 0; }
+
+  ZeroPoint zero_point(const void* const* in, int i, bool is_signed) const {
+    return i < 0 ? ZeroPoint{} : ZeroPoint{in[i], sizes_[i], is_signed};
+  }
+
+  // Packs the left operand, unless it is read where it is, and finds its zero points and terms, the latter if they are wanted.
+  void pack_left(const Run& run, const Memory& made, bool terms) const {
+    const ZeroPoint zeros = zero_point(run.in, at_.a_zero, left_.is_signed);
+    const auto* from = run.input<std::uint8_t>(at_.a);
+    run.ranges(m_, 1 + (1 << 16) / (k_ + 1), [&](Index begin, Index end, int) {
+      for (Index i = begin; i < end; ++i) {
+        const int zero = zeros.at(zeros.count ? i % zeros.count : 0);
+        std::int32_t sum = 0;
+        if (!packs_nothing()) sum = left_.pack(from + i * k_, k_, zero, made.left + i * ld_);
+        else if (terms)
+          for (Index k = 0; k < k_; ++k) sum += from[i * k_ + k];
+        made.row_zero[i] = left_.zero(zero);
+        made.row_term[i] = sum - static_cast<std::int32_t>(k_) * left_.zero(zero);
+      }
+    });
+  }
+
+  void pack_right(const void* const* in, const Right& to, Pool* pool) const {
+    const ZeroPoint zeros = zero_point(in, at_.b_zero, right_.is_signed);
+    const int each = static_cast<int>(form_);
+    const Index across = at_.b_transposed ? k_ : 1, along = at_.b_transposed ? 1 : n_;
+    Run run{nullptr, nullptr, nullptr, pool};
+    run.ranges(panels_, 1 + (1 << 12) / (k_ + 1), [&](Index begin, Index end, int) {
+      for (Index panel = begin; panel < end; ++panel) {
+        const Index first = panel * WIDTH, columns = std::min<Index>(WIDTH, n_ - first);
+        std::int32_t* steps = to.steps + first * steps_;
+        std::int32_t sums[WIDTH] = {}, points[WIDTH] = {};
+        for (Index j = 0; j < columns; ++j) points[j] = zeros.at(first + j);
+        std::memset(steps, 0, steps_ * WIDTH * sizeof *steps);
+        for (Index k = 0; k < k_; ++k)
+          for (Index j = 0; j < columns; ++j) {
+            const int x = right_.stored(number(in[at_.b], right_.is_signed, (first + j) * across + k * along), points[j]);
+            steps[k / each * WIDTH + j] |= static_cast<std::int32_t>(right_.placed(x, k % each));
+            sums[j] += x;
+          }
+        for (Index j = 0; j < WIDTH; ++j) {
+          to.sum[first + j] = sums[j];
+          to.zero[first + j] = j < columns ? right_.zero(points[j]) : 0;
+        }
+      }
+    });
+  }
+
+  Finish finish_of(const Run& run, const Memory& made) const {
+    Finish f;
+    f.kind = at_.kind;
+    f.out = run.out[0];
+    f.ld = n_;
+    if (at_.kind == Finish::Kind::quantized) {
+      const float a = *run.input<float>(at_.a_scale), y = *run.input<float>(at_.y_scale);
+      const float* b = run.input<float>(at_.b_scale);
+      for (Index j = 0; j < n_; ++j) made.columns[j] = a * b[sizes_[at_.b_scale] == 1 ? 0 : j] / y;
+      f.scale = made.columns;
+      f.zero = number(run.in[at_.y_zero], out_signed_, 0);
+      f.is_signed = out_signed_;
+    } else if (at_.bias >= 0) {
+      const float scale = (data_levels() / reach_of(run, 0)) * (127.5f / reach_of(run, 1)) * reach_of(run, 2) / 127.5f;
+      const auto* bias = run.input<std::int8_t>(at_.bias);
+      for (Index j = 0; j < n_; ++j) made.columns[j] = cut(bias[j] * scale);
+      f.addend = made.columns;
+    }
+    return f;
+  }
+
+  // MXNet's numbers: see hybrid/ops/quantization.py
+  float data_levels() const { return left_.is_signed ? 127.5f : 255.5f; }
+  float reach_of(const Run& run, int operand) const {
+    return reach(run.input<float>(at_.ranges + 2 * operand), run.input<float>(at_.ranges + 2 * operand + 1));
+  }
+  // the whole part as an int32, of which what is none becomes the least, and then a float again
+  static float cut(float x) { return x > -2147483904.f && x < 2147483648.f ? std::trunc(x) : -2147483648.f; }
+  void give_range(const Run& run) const {
+    const float one = (reach_of(run, 0) / (left_.is_signed ? 127.f : 255.f)) * (reach_of(run, 1) / 127.f);
+    run.output<float>(2)[0] = one * 2147483648.f;
+    run.output<float>(1)[0] = -run.output<float>(2)[0];
+  }
+
+  Index m_, n_, k_;
+  Operands at_;
+  Form form_;
+  Encoding left_{}, right_{};
+  std::vector<Index> sizes_;
+  bool out_signed_, constant_;
+  Index steps_, panels_, ld_;
+  Kept kept_;
+};
+
+bool is_one(const Tensor& t, DType dtype) { return t.size() == 1 && t.dtype == dtype; }
+
+std::unique_ptr<Kernel> make(const Operands& at, const Call& call) {
+  const Tensor &a = call.in[at.a], &b = call.in[at.b];
+  if (a.rank() < 2 || b.rank() != 2 || !is_byte(a.dtype) || !is_byte(b.dtype)) return nullptr;
+  const Index n = b.shape[at.b_transposed ? 0 : 1], k = b.shape[at.b_transposed ? 1 : 0];
+  Index m = 1;
+  const auto& result = call.out[0].shape;
+  for (std::size_t i = 0; i + 1 < result.size(); ++i) m *= result[i];
+  // one number, or one for each row of a matrix or column
+  auto suits = [&](int i, DType dtype, Index many) {
+    if (i < 0) return true;
+    const Tensor& t = call.in[i];
+    return t.dtype == dtype && (t.size() == 1 || (t.rank() == 1 && t.size() == many));
+  };
+  if (!suits(at.a_zero, a.dtype, a.shape[a.rank() - 2]) || !suits(at.b_zero, b.dtype, n)) return nullptr;
+  if (at.kind == Finish::Kind::quantized) {
+    const Tensor& y = call.out[0];
+    if (!is_one(call.in[at.a_scale], DType::f32) || !is_one(call.in[at.y_scale], DType::f32) ||
+        !suits(at.b_scale, DType::f32, n) || !is_byte(y.dtype) || !is_one(call.in[at.y_zero], y.dtype))
+      return nullptr;
+  }
+  return std::make_unique<Product>(m, n, k, at, call);
+}
+
+}  // namespace
+}  // namespace integer
+
+std::unique_ptr<Kernel> bind_matmul_integer(const Call& call) {
+  integer::Operands at;
+  int next = 2;
+  if (call.attrs.names("given", "a_zero_point")) at.a_zero = next++;
+  if (call.attrs.names("given", "b_zero_point")) at.b_zero = next++;
+  return integer::make(at, call);
+}
+
+std::unique_ptr<Kernel> bind_qlinear_matmul(const Call& call) {
+  call.attrs.ignore("given");
+  integer::Operands at;
+  at.a_scale = 1;
+  at.a_zero = 2;
+  at.b = 3;
+  at.b_scale = 4;
+  at.b_zero = 5;
+  at.y_scale = 6;
+  at.y_zero = 7;
+  at.kind = integer::Finish::Kind::quantized;
+  return integer::make(at, call);
+}
+
+std::unique_ptr<Kernel> bind_quantized_dense(const Call& call) {
+  call.attrs.ignore("num_hidden", "flatten", "no_bias", "training");
+  integer::Operands at;
+  at.b_transposed = true;
+  at.ranges = 2;
+  if (call.in.size() == 9) {
+    // NumPy's sums do not wrap round before the bias is added
+    if (call.in[1].rank() != 2 || call.in[1].shape[1] > 65000) return nullptr;
+    at.bias = at.ranges++;
+    at.kind = integer::Finish::Kind::rounded;
+  }
+  return integer::make(at, call);
+}
+
+}  // namespace gluonnx

@@ -1,0 +1,190 @@
+#include "sums.h"
+
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+namespace gluonnx::integer {
+namespace {
+
+using Micro = void (*)(Index steps, const std::int32_t* left, Index ld, const std::int32_t* right, std::int32_t* sums);
+using Heights = std::make_index_sequence<HEIGHT>;
+
+typedef RegI Loose __attribute__((aligned(4), may_alias));
+GX_INLINE RegI get(const std::int32_t* p) { return *reinterpret_cast<const Loose*>(p); }
+GX_INLINE Reg get(const float* p) { return *reinterpret_cast<const RegU*>(p); }
+
+namespace pairs {
+// sum + the products of the halves
+template <bool>
+GX_INLINE RegI dot(RegI sum, RegI a, RegI b) {
+#if defined(__AVX512BW__)
+  return sum + reinterpret_cast<RegI>(_mm512_madd_epi16(reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b)));
+#elif defined(__AVX2__)
+  return sum + reinterpret_cast<RegI>(_mm256_madd_epi16(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
+#elif defined(__SSE2__)
+  return sum + reinterpret_cast<RegI>(_mm_madd_epi16(reinterpret_cast<__m128i>(a), reinterpret_cast<__m128i>(b)));
+#else
+  return sum + ((a << 16) >> 16) * ((b << 16) >> 16) + (a >> 16) * (b >> 16);
+#endif
+}
+#include "tile.inc"
+constexpr auto OF = tiles<false>(Heights{});
+}  // namespace pairs
+
+// VNNI is no part of the levels: only these functions may contain it, and only machines that have it get there.
+#if defined(__AVX2__) && defined(__GNUC__) && !defined(__clang__)
+#define GX_VNNI
+#pragma GCC push_options
+#if defined(__AVX512BW__)
+#pragma GCC target("avx512vnni")
+#else
+#pragma GCC target("avxvnni")
+#endif
+namespace vnni {
+// sum + the products of the bytes, of which a's are the signed ones with LEFT, else b's
+template <bool LEFT>
+GX_INLINE RegI dot(RegI sum, RegI a, RegI b) {
+  const RegI plus = LEFT ? b : a, signs = LEFT ? a : b;
+#if defined(__AVX512BW__)
+  return reinterpret_cast<RegI>(_mm512_dpbusd_epi32(reinterpret_cast<__m512i>(sum), reinterpret_cast<__m512i>(plus),
+                                                    reinterpret_cast<__m512i>(signs)));
+#else
+  return reinterpret_cast<RegI>(_mm256_dpbusd_avx_epi32(
+      reinterpret_cast<__m256i>(sum), reinterpret_cast<__m256i>(plus), reinterpret_cast<__m256i>(signs)));
+#endif
+}
+#include "tile.inc"
+constexpr auto OF_LEFT = tiles<true>(Heights{}), OF_RIGHT = tiles<false>(Heights{});
+}  // namespace vnni
+#pragma GCC pop_options
+#endif
+
+Micro micro(Form form, bool left_signed, int rows) {
+#if defined(GX_VNNI)
+  if (form == Form::bytes) return (left_signed ? vnni::OF_LEFT : vnni::OF_RIGHT)[rows - 1];
+#endif
+  return pairs::OF[rows - 1];
+}
+
+template <class V, class T>
+GX_INLINE void put_first(T* to, V v, Index count) {
+  if (count >= LANES) std::memcpy(to, &v, LANES * sizeof(T));
+  else std::memcpy(to, &v, count * sizeof(T));
+}
+
+template <class From, class To>
+std::int32_t shifted(const From* __restrict from, Index k, int by, To* __restrict to) {
+  std::int32_t sum = 0;
+  for (Index i = 0; i < k; ++i) {
+    to[i] = static_cast<To>(from[i] + by);
+    sum += to[i];
+  }
+  return sum;
+}
+
+// by signedness of what is there and of what is stored
+template <class From>
+std::int32_t packed(const From* from, Index k, const Encoding& e, int zero, std::int32_t* to) {
+  if (e.form == Form::pairs) return shifted(from, k, -zero, reinterpret_cast<std::int16_t*>(to)), 0;
+  if (e.stored_signed) return shifted(from, k, e.shift(), reinterpret_cast<std::int8_t*>(to));
+  return shifted(from, k, e.shift(), reinterpret_cast<std::uint8_t*>(to));
+}
+
+// `count` or LANES sums, whichever is less
+template <Finish::Kind KIND>
+GX_INLINE void finish(const Finish& f, RegI sum, Index row, Index column, Index count) {
+  const Index to = row * f.ld + column;
+  if (f.bias) sum += f.by_row ? RegI{} + f.bias[row] : get(f.bias + column);
+  if constexpr (KIND == Finish::Kind::quantized) {
+    typedef std::int8_t Bytes __attribute__((vector_size(LANES)));
+    const float low = (f.is_signed ? -128 : 0) - f.zero, high = (f.is_signed ? 127 : 255) - f.zero;
+    Reg v = __builtin_convertvector(sum, Reg) * (f.by_row ? splat_reg(f.scale[row]) : get(f.scale + column));
+    v = at_most(at_least(splat_reg(low), v), splat_reg(high));  // this way round NaN becomes the least, as in NumPy's `whole`
+    RegI whole;
+    nearest(v, &whole);
+    put_first(static_cast<std::int8_t*>(f.out) + to, __builtin_convertvector(whole + f.zero, Bytes), count);
+  } else {
+    if constexpr (KIND == Finish::Kind::rounded) {
+      Reg v = __builtin_convertvector(sum, Reg);
+      if (f.addend) v += f.by_row ? splat_reg(f.addend[row]) : get(f.addend + column);
+      v = at_most(at_least(v, splat_reg(-2147483648.f)), splat_reg(2147483520.f));
+      sum = __builtin_convertvector(v, RegI);
+    }
+    put_first(static_cast<std::int32_t*>(f.out) + to, sum, count);
+  }
+}
+
+template <class F>
+GX_INLINE void with_kind(const Finish& f, F use) {
+  using Kind = Finish::Kind;
+  if (f.kind == Kind::sums) use(std::integral_constant<Kind, Kind::sums>{});
+  else if (f.kind == Kind::quantized) use(std::integral_constant<Kind, Kind::quantized>{});
+  else use(std::integral_constant<Kind, Kind::rounded>{});
+}
+
+}  // namespace
+
+Form best_form() {
+#if defined(GX_VNNI)
+  const char* wanted = std::getenv("GLUONNX_VNNI");
+  if (wanted && !std::strcmp(wanted, "0")) return Form::pairs;
+#if defined(__AVX512BW__)
+  if (__builtin_cpu_supports("avx512vnni")) return Form::bytes;
+#else
+  if (__builtin_cpu_supports("avxvnni")) return Form::bytes;
+#endif
+#endif
+  return Form::pairs;
+}
+
+std::int32_t Encoding::pack(const void* from, Index k, int zero, std::int32_t* to) const {
+  if (k % static_cast<int>(form)) to[k / static_cast<int>(form)] = 0;
+  return is_signed ? packed(static_cast<const std::int8_t*>(from), k, *this, zero, to)
+                   : packed(static_cast<const std::uint8_t*>(from), k, *this, zero, to);
+}
+
+void Finish::operator()(const std::int32_t* sums, Index row, Index column, Index count) const {
+  with_kind(*this, [&](auto kind) {
+    for (Index i = 0; i < count; i += LANES) finish<kind()>(*this, get(sums + i), row, column + i, count - i);
+  });
+}
+
+void compute(const Tile& t, const Finish& f) {
+  alignas(64) std::int32_t sums[HEIGHT * WIDTH];
+  micro(t.form, t.left_signed, t.rows)(t.steps, t.left, t.ld, t.right, sums);
+  with_kind(f, [&](auto kind) {
+    for (int r = 0; r < t.rows; ++r)
+      for (int j = 0; j < t.columns; j += LANES) {
+        const Index i = t.row + r;
+        RegI sum = *reinterpret_cast<const RegI*>(sums + r * WIDTH + j);
+        if (t.column_sum) sum -= t.row_zero[i] * get(t.column_sum + j);
+        if (t.column_zero) sum -= t.row_term[i] * get(t.column_zero + j);
+        finish<kind()>(f, sum, i, t.column + j, t.columns - j);
+      }
+  });
+}
+
+void slide(Form form, Index steps, const std::int32_t* left, const std::int32_t* right, const Index* places, Index count,
+           std::int32_t* to) {
+#if defined(GX_VNNI)
+  if (form == Form::bytes) return vnni::slid<true>(steps, left, right, places, count, to);
+#endif
+  pairs::slid<true>(steps, left, right, places, count, to);
+}
+
+void column_sums(const std::int32_t* right, Index steps, bool left_signed, std::int32_t* to) {
+  const std::int32_t ones = 0x01010101;
+  constexpr Index PIECE = 64;
+  std::int32_t left[PIECE];
+  std::fill(left, left + PIECE, ones);
+  std::fill(to, to + WIDTH, 0);
+  for (Index k = 0; k < steps; k += PIECE) {
+    alignas(64) std::int32_t sums[WIDTH];
+    micro(Form::bytes, left_signed, 1)(std::min(PIECE, steps - k), left, 0, right + k * WIDTH, sums);
+    for (int j = 0; j < WIDTH; ++j) to[j] += sums[j];
+  }
+}
+
+}  // namespace gluonnx::integer

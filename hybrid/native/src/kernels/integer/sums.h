@@ -1,0 +1,155 @@
+// Sums of products of 8-bit numbers as int32 that wraps round: what products and convolutions of integers consist of.
+//
+// Numbers that follow one another along K share a 32-bit element, a "step", because processors add up that many products at a
+// time: four bytes, where the machine has VNNI, else two 16-bit numbers. A tile is a strip of a few rows of the left operand,
+// steps that are spread over registers, times a panel of WIDTH columns of the right one.
+//
+// VNNI multiplies unsigned by signed bytes. An operand of the other kind is shifted by 128, and its zero point with it. Zero
+// points are accounted for afterwards: with stored numbers l and r whose zero points are y and z,
+//   sum (l - y)(r - z) = sum l r - y sum r - z (sum l - K y).
+// 16-bit numbers have their zero points taken away when they are packed.
+//
+// Operands' numbers are looked up by form at run time: GLUONNX_VNNI=0 in the environment, which tests set, leaves VNNI alone.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <new>
+
+#include "../../base/kernel.h"
+#include "../../base/math.h"
+
+namespace gluonnx::integer {
+
+using Index = std::int64_t;
+
+constexpr int REGISTERS_OF_ROW = 2;
+constexpr int WIDTH = REGISTERS_OF_ROW * LANES;  // columns of a panel
+#if defined(__AVX512F__)
+constexpr int HEIGHT = 12;  // rows of a strip, at most
+#elif defined(__AVX2__)
+constexpr int HEIGHT = 6;
+#else
+constexpr int HEIGHT = 4;
+#endif
+
+enum class Form : int { pairs = 2, bytes = 4 };  // so many numbers in a step
+Form best_form();
+constexpr Index divided_up(Index a, Index b) { return (a + b - 1) / b; }
+constexpr Index rounded_up(Index a, Index b) { return divided_up(a, b) * b; }
+inline Index steps_of(Form form, Index numbers) { return divided_up(numbers, static_cast<int>(form)); }
+
+inline int number(const void* data, bool is_signed, Index i) {
+  return is_signed ? static_cast<const std::int8_t*>(data)[i] : static_cast<const std::uint8_t*>(data)[i];
+}
+inline bool is_byte(DType t) { return t == DType::u8 || t == DType::i8; }
+
+// A zero point as it is given: none, one, or one for each row or column.
+struct ZeroPoint {
+  const void* data = nullptr;
+  Index count = 0;
+  bool is_signed = false;
+
+  int at(Index i) const { return count ? number(data, is_signed, count == 1 ? 0 : i) : 0; }
+};
+
+// How numbers of an operand are stored.
+struct Encoding {
+  Form form;
+  bool is_signed, stored_signed;  // the latter of bytes
+
+  int shift() const { return is_signed == stored_signed ? 0 : stored_signed ? -128 : 128; }
+  int zero(int zero) const { return form == Form::pairs ? 0 : zero + shift(); }  // of what is stored
+  int stored(int x, int zero) const { return form == Form::pairs ? x - zero : x + shift(); }
+  // one of the numbers of a step, at its place
+  std::uint32_t placed(int stored, int i) const {
+    return form == Form::pairs ? (stored & 0xffffu) << (16 * i) : (stored & 0xffu) << (8 * i);
+  }
+  // k numbers that follow one another in memory, zeros up to a whole step; gives their sum if they are bytes
+  std::int32_t pack(const void* from, Index k, int zero, std::int32_t* to) const;
+};
+
+// What becomes of sums. Parameters are those of columns, or of rows; those of columns are there up to a multiple of WIDTH.
+struct Finish {
+  enum class Kind { sums, quantized, rounded };
+
+  Kind kind = Kind::sums;
+  bool by_row = false;
+  const std::int32_t* bias = nullptr;  // added to sums
+  const float* scale = nullptr;        // of quantized: round(sum * scale) + zero, as bytes
+  int zero = 0;
+  bool is_signed = false;
+  const float* addend = nullptr;  // of rounded: sum + addend in float32, as int32 (nothing is added when it is null)
+  void* out = nullptr;
+  Index ld = 0;
+
+  // `count` sums of a row, which may be read up to a multiple of LANES
+  void operator()(const std::int32_t* sums, Index row, Index column, Index count) const;
+};
+
+// A tile of work.
+struct Tile {
+  Form form;
+  bool left_signed;  // of bytes: that the left operand's are the signed ones
+  Index steps;
+  const std::int32_t* left;  // of the first row, rows ld apart
+  Index ld;
+  const std::int32_t* right;  // a panel: for each step WIDTH columns
+  Index row, column;          // where it is in the result
+  int rows, columns;
+  // null where these have no effect: by row of the result, and by column of the panel
+  const std::int32_t *row_zero = nullptr, *row_term = nullptr;  // y, sum l - K y
+  const std::int32_t *column_sum = nullptr, *column_zero = nullptr;  // sum r, z
+};
+void compute(const Tile& tile, const Finish& finish);
+// Sums of the columns of a panel of bytes; left_signed as in Tile.
+void column_sums(const std::int32_t* right, Index steps, bool left_signed, std::int32_t* to);
+// to[i] = sum over steps of left[step] times right[places[step] + i], up to a multiple of LANES; bytes of left are signed.
+void slide(Form form, Index steps, const std::int32_t* left, const std::int32_t* right, const Index* places, Index count,
+           std::int32_t* to);
+
+// Memory that is divided among arrays, each aligned to 64 bytes; with none, only counted.
+class Divided {
+ public:
+  explicit Divided(std::byte* memory) : memory_(memory) {}
+  template <class T>
+  T* take(Index count) {
+    T* at = memory_ ? reinterpret_cast<T*>(memory_ + used_) : nullptr;
+    used_ += rounded_up(count * sizeof(T), 64);
+    return at;
+  }
+  std::size_t used() const { return used_; }
+
+ private:
+  std::byte* memory_;
+  Index used_ = 0;
+};
+
+// Memory for packed weights, aligned to 64 bytes.
+class Kept {
+ public:
+  std::byte* resize(std::size_t size) {
+    if (size != size_) memory_.reset(new (std::align_val_t{64}) std::byte[size + 64]);
+    size_ = size;
+    return memory_.get();
+  }
+  std::byte* data() const { return memory_.get(); }
+
+ private:
+  struct Free {
+    void operator()(std::byte* p) const { ::operator delete[](p, std::align_val_t{64}); }
+  };
+  std::unique_ptr<std::byte[], Free> memory_;
+  std::size_t size_ = 0;
+};
+
+// -- MXNet's ranges: what reaches furthest from 0, and the range of sums of products --------------------------------------
+
+// the greater magnitude of two numbers, NaN if one is
+inline float reach(const float* low, const float* high) {
+  const float a = __builtin_fabsf(*low), b = __builtin_fabsf(*high);
+  return a != a || b != b ? a + b : a > b ? a : b;
+}
+
+}  // namespace gluonnx::integer

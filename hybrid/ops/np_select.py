@@ -1,0 +1,623 @@
+"""NumPy's functions that choose, leave out, put in and count by value or position. Sources: the operators of that name in MXNet
+1.9.1 (mx.np, mx.npx)."""
+
+import math
+from typing import Any, Literal
+
+import numpy as np
+
+from ..attrs import Floats
+from ..op import Domain, Op, op
+from ..shapes import UNKNOWN, broadcast, merge, show
+from .adjoint import linear
+from .backward import SumLike
+from .common import axes_of, axis_of, widen
+from .indexing import below, positions
+from .reduce import Axes
+
+INT64 = np.dtype(np.int64)
+
+
+@op("_npx_nonzero", "_npi_nonzero")
+class NonZero(Op):
+    """The coordinates of the elements that are other than 0 (NaN is), one element a row, in the order of the array.
+
+    Shapes: (d0, ..., dr) -> (how many, r), int64; of a scalar as of (1,). Source: mx.npx.nonzero."""
+
+    inputs = ("x",)
+    data_decides = True
+
+    def infer_shape(self, x):
+        return (UNKNOWN, max(len(x), 1))
+
+    def infer_type(self, x):
+        return INT64
+
+    def infer_input_types(self, dtypes, outputs):
+        return dtypes
+
+    def compute(self, x):
+        return np.argwhere(np.atleast_1d(x)).astype(np.int64)
+
+    def gradient(self, F, dy, x, y):
+        return None
+
+    @classmethod
+    def examples(cls, make):
+        yield make(np.array([[0, 1.5, 0], [-2, 0, 3]], np.float32))
+
+
+@op("_npi_unique")
+class Unique(Op):
+    """The numbers of the flattened array, or its parts along axis, in order and each once (numpy.unique).
+
+    Further outputs, where asked for, int64: the first position of each, for each element which of them it is, and how often each
+    occurs. Shapes: (..., n, ...) -> (..., how many, ...), (how many,), (n,), (how many,)."""
+
+    return_index: bool = False
+    return_inverse: bool = False
+    return_counts: bool = False
+    axis: int | None = None
+
+    data_decides = True
+
+    def returns(self):
+        count = 1 + self.return_index + self.return_inverse + self.return_counts
+        return tuple(f"output{i}" for i in range(count)) if count > 1 else ("output",)
+
+    def infer_shape(self, data):
+        size = math.prod(data)
+        values: tuple = (UNKNOWN,)
+        if self.axis is not None:
+            axis = axis_of(self, self.axis, len(data))
+            size, values = data[axis], (*data[:axis], UNKNOWN, *data[axis + 1 :])
+        shapes = [values]
+        shapes += [(UNKNOWN,)] * self.return_index + [(size,)] * self.return_inverse + [(UNKNOWN,)] * self.return_counts
+        return shapes
+
+    def infer_type(self, data):
+        return [data, *[INT64] * (len(self.returns()) - 1)]
+
+    def infer_input_types(self, dtypes, outputs):
+        return [dtypes[0] or outputs[0]]
+
+    def compute(self, data):
+        if self.axis is not None:
+            axis_of(self, self.axis, data.ndim)
+        values, *others = np.unique(
+            data.reshape(-1) if self.axis is None else data, True, True, True, None if self.axis is None else self.axis
+        )
+        asked = (self.return_index, self.return_inverse, self.return_counts)
+        found = [values, *(o.reshape(-1).astype(np.int64) for o, wanted in zip(others, asked) if wanted)]
+        return tuple(found) if len(found) > 1 else found[0]
+
+    def gradient(self, F, dy, data, *outputs):
+        return None
+
+    @classmethod
+    def examples(cls, make):
+        yield make(np.array([3, 1, 3, 2], np.float32))
+        rows = np.array([[1, 2], [0, 5], [1, 2]], np.float32)
+        yield make(rows, axis=0, return_index=True, return_inverse=True, return_counts=True)
+
+
+# -- leaving out and putting in ------------------------------------------------------------------------------------------
+
+
+class Placed(Op):
+    """Base of operators that work at places along axis, or in the flattened array: at int_ind, at those of a slice, or at those
+    in the array obj, where that is an input. A step by itself is a slice too."""
+
+    start: int | None = None
+    stop: int | None = None
+    step: int | None = None
+    int_ind: int | None = None
+    axis: int | None = None
+
+    def infer_type(self, arr, *others):
+        return arr
+
+    def infer_input_types(self, dtypes, outputs):
+        return [dtypes[0] or outputs[0], *dtypes[1:]]
+
+    def along(self, arr: tuple) -> tuple[int, tuple]:
+        """The axis from the front, and the shape it belongs to."""
+        if self.axis is None:
+            return 0, (math.prod(arr),)
+        return axis_of(self, self.axis, len(arr)), arr
+
+    @property
+    def part(self) -> slice:
+        """The places of the slice."""
+        return slice(self.start, self.stop, self.step)
+
+    def domain(self, name, shapes):
+        if name != "obj" or shapes[0] is None:
+            return None
+        axis, shape = self.along(shapes[0])
+        return below(shape[axis])
+
+
+@op("_npi_delete")
+class Delete(Placed):
+    """arr without the parts at some places along axis (numpy.delete): int_ind, a slice, or those in obj.
+
+    In obj only places from 0 up to the size count: others, negative ones too, take nothing away, as in MXNet.
+    Shapes: (..., n, ...) -> (..., what is left, ...)."""
+
+    inputs = ("arr", "obj")
+    data_decides = True
+
+    def takes(self):
+        return self.inputs[: 1 if self.int_ind is not None or self.sliced else 2]
+
+    @property
+    def sliced(self) -> bool:
+        """Whether the places are those of a slice."""
+        return any(v is not None for v in (self.start, self.stop, self.step))
+
+    def check(self):
+        return "step=0 wants another" if self.step == 0 else None
+
+    def infer_shape(self, arr, *obj):
+        axis, shape = self.along(arr)
+        size = shape[axis]
+        left: Any = UNKNOWN
+        if self.int_ind is not None:
+            if size is not UNKNOWN and not -size <= self.int_ind < size:
+                raise self.fail(f"got int_ind={self.int_ind} for axis {axis} of size {size}")
+            left = size - 1
+        elif not obj and size is not UNKNOWN:
+            left = size - len(range(*self.part.indices(size)))
+        return (*shape[:axis], left, *shape[axis + 1 :])
+
+    def compute(self, arr, *obj):
+        axis, shape = self.along(arr.shape)
+        data = arr.reshape(shape)
+        if self.int_ind is not None:
+            return np.delete(data, self.int_ind, axis)
+        if not obj:
+            return np.delete(data, self.part, axis)
+        where = positions(obj[0]).ravel()
+        kept = np.ones(shape[axis], bool)
+        kept[where[(where >= 0) & (where < shape[axis])]] = False
+        return np.compress(kept, data, axis)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3, 4), int_ind=1, axis=0)
+        yield make(make.uniform(2, 5), start=1, stop=4, step=2, axis=-1)
+        yield make(make.uniform(4, 2), np.array([2, 0]), axis=0)
+
+
+class Insert(Placed):
+    """Base of operators that put values in before places along axis (numpy.insert): the number val, or arrays that broadcast.
+
+    A place counts in arr as it is; several values at one place stay in order. Where there is one place, values may have any
+    number of parts along axis; for int_ind and a 0-d obj these lie along their first axis, unless they have fewer dims.
+    Shapes: (..., n, ...) -> (..., n + how many, ...)."""
+
+    val: float | None = None
+    leading = ("val",)
+
+    inputs = ("arr", "values")
+
+    def takes(self):
+        return tuple(n for n in self.inputs if n != "values" or self.val is None)
+
+    def given(self, others: tuple) -> tuple[Any, Any]:
+        """(values or None, obj or None) of the inputs after the first."""
+        rest = list(others)
+        values = None if self.val is not None else rest.pop(0)
+        return values, rest.pop(0) if rest else None
+
+    def single(self, obj: Any) -> bool:
+        """Whether the place is no array, so that values lie along their first axis."""
+        return False
+
+    def places(self, size: Any, obj: Any) -> Any:
+        """How many places there are, on an axis of the size."""
+        raise NotImplementedError
+
+    def infer_shape(self, arr, *others):
+        values, obj = self.given(others)
+        axis, shape = self.along(arr)
+        count = self.places(shape[axis], obj)
+        if values is not None and count is not UNKNOWN:
+            values = self.moved_shape(values, shape, axis, obj)
+            if count == 1:
+                count = values[axis]
+            broadcast(values, (*shape[:axis], count, *shape[axis + 1 :]))
+        return (*shape[:axis], shape[axis] + count, *shape[axis + 1 :])
+
+    def moved_shape(self, values: tuple, shape: tuple, axis: int, obj: Any) -> tuple:
+        """The shape of values with the dims of arr, in its order."""
+        if len(values) > len(shape):
+            raise self.fail(f"got values of shape {show(values)} for an array of shape {show(shape)}")
+        values = (1,) * (len(shape) - len(values)) + tuple(values)
+        if not self.single(obj):
+            return values
+        first, *rest = values
+        return (*rest[:axis], first, *rest[axis:])
+
+    def where(self, obj: np.ndarray | None) -> Any:
+        """The places as numpy.insert takes them."""
+        raise NotImplementedError
+
+    def compute(self, arr, *others):
+        values, obj = self.given(others)
+        axis, shape = self.along(arr.shape)
+        put = np.asarray(self.val) if values is None else values
+        try:
+            return np.insert(arr.reshape(shape), self.where(obj), put.astype(arr.dtype), axis)
+        except (IndexError, ValueError) as error:
+            raise self.fail(str(error)) from None
+
+
+@op("_npi_insert_scalar")
+class InsertScalar(Insert):
+    """arr with values before the place int_ind along axis (numpy.insert).
+
+    values (broadcast), or the number val; they lie along their first axis, unless they have fewer dims than arr.
+    Shapes: (..., n, ...) -> (..., n + how many, ...)."""
+
+    def check(self):
+        return "attribute int_ind (int) is required" if self.int_ind is None else None
+
+    def single(self, obj):
+        return True
+
+    def places(self, size, obj):
+        if size is not UNKNOWN and not -size <= self.int_ind <= size:
+            raise self.fail(f"got int_ind={self.int_ind} for an axis of size {size}")
+        return 1
+
+    def where(self, obj):
+        return self.int_ind
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3, 2), make.uniform(2), int_ind=1, axis=0)
+        yield make(make.uniform(2, 3), int_ind=-1, val=7.5)
+
+
+@op("_npi_insert_slice")
+class InsertSlice(Insert):
+    """arr with values before the places of a slice along axis (numpy.insert): values (broadcast), or the number val.
+
+    Shapes: (..., n, ...) -> (..., n + how many, ...)."""
+
+    def check(self):
+        return "step=0 wants another" if self.step == 0 else None
+
+    def places(self, size, obj):
+        return UNKNOWN if size is UNKNOWN else len(range(*self.part.indices(size)))
+
+    def where(self, obj):
+        return self.part
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(4, 2), make.uniform(2, 2), start=0, stop=4, step=2, axis=0)
+        yield make(make.uniform(2, 3), start=1, stop=3, val=2)
+
+
+@op("_npi_insert_tensor")
+class InsertTensor(Insert):
+    """arr with values before the places in obj along axis (numpy.insert): values (broadcast), or the number val.
+
+    obj () or (k,) int64; negative ones count from behind. Shapes: (..., n, ...) -> (..., n + k, ...)."""
+
+    inputs = ("arr", "values", "obj")
+
+    def infer_type(self, arr, *others):
+        _, obj = self.given(others)
+        if obj != np.int64:
+            raise self.fail(f"got obj of dtype {obj}, wanted int64")
+        return arr
+
+    def single(self, obj):
+        return not obj
+
+    def places(self, size, obj):
+        if len(obj) > 1:
+            raise self.fail(f"got obj of shape {show(obj)}, wanted at most 1 dimension")
+        return math.prod(obj)
+
+    def where(self, obj):
+        return obj if obj is None or obj.ndim else obj.item()
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(4, 2), make.uniform(2, 2), np.array([3, 1]), axis=0)
+        yield make(make.uniform(2, 3), np.array([1, 1, 5]), val=2)
+
+
+class MaskAssign(Op):
+    """Base of operators that put something where a mask of arr's dims from start_axis on is other than 0."""
+
+    start_axis: int
+
+    inputs = ("data", "mask")
+
+    def infer_input_types(self, dtypes, outputs):
+        return [dtypes[0] or outputs[0], *dtypes[1:]]
+
+    def infer_type(self, data, mask, *value):
+        return data
+
+    def infer_shape(self, data, mask, *value):
+        if self.start_axis + len(mask) > len(data) or not mask:
+            raise self.fail(f"got mask of shape {show(mask)} from axis {self.start_axis} of data of shape {show(data)}")
+        merge(data[self.start_axis : self.start_axis + len(mask)], mask)
+        return data
+
+    def domain(self, name, shapes):
+        return Domain(0, 1, integer=True) if name == "mask" else None
+
+    def put(self, data: np.ndarray, mask: np.ndarray, value: Any) -> np.ndarray:
+        """A copy of data with value at the places."""
+        out = data.copy()
+        try:
+            out[(slice(None),) * self.start_axis + (mask != 0,)] = value
+        except ValueError as error:
+            raise self.fail(str(error)) from None
+        return out
+
+
+@linear(0, value=0)
+@op("_npi_boolean_mask_assign_scalar")
+class MaskAssignScalar(MaskAssign):
+    """data with the number value where mask, of its dims from start_axis on, is other than 0 (data[mask] = value)."""
+
+    value: float
+    start_axis: int
+
+    leading = ("value", "start_axis")
+
+    def compute(self, data, mask):
+        return self.put(data, mask, np.asarray(self.value).astype(data.dtype))
+
+    def adjoint(self, of, dy, data, mask):
+        return self.put(dy, mask, 0)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 3), np.array([[True, False, True], [False, False, True]]), value=7.5, start_axis=0)
+        yield make(make.uniform(2, 3, 2), np.array([1, 0, 1], np.float32), value=-1, start_axis=1)
+
+
+@linear(0, 2, jointly=True)
+@op("_npi_boolean_mask_assign_tensor")
+class MaskAssignTensor(MaskAssign):
+    """data with value where mask, of its dims from start_axis on, is other than 0 (data[mask] = value).
+
+    Shapes: data (lead, mask's dims, trail), value broadcasts to (lead, how many, trail)."""
+
+    inputs = ("data", "mask", "value")
+
+    def infer_input_types(self, dtypes, outputs):
+        known = dtypes[0] or dtypes[2] or outputs[0]
+        return [known, dtypes[1], known]
+
+    def infer_type(self, data, mask, value):
+        if value != data:
+            raise self.fail(f"got value of dtype {value} for data of dtype {data}, wanted one dtype; cast one of them")
+        return data
+
+    def compute(self, data, mask, value):
+        return self.put(data, mask, value)
+
+    def adjoint(self, of, dy, data, mask, value):
+        if of == 0:
+            return self.put(dy, mask, 0)
+        return SumLike.bind().compute(dy[(slice(None),) * self.start_axis + (mask != 0,)], value)
+
+    @classmethod
+    def examples(cls, make):
+        mask = np.array([[True, False, True], [False, False, True]])
+        yield make(make.uniform(2, 3), mask, make.uniform(3), start_axis=0)
+        yield make(make.uniform(2, 3, 2), np.array([1, 0, 1], np.float32), make.uniform(2, 1, 2), start_axis=1)
+
+
+# -- counting and ordering -----------------------------------------------------------------------------------------------
+
+
+@linear(1)
+@op("_npi_bincount")
+class BinCount(Op):
+    """How often each whole number from 0 on occurs in data, or the sum of the weights of its places (numpy.bincount).
+
+    Shapes: data (n,), weights (n,) -> (max(largest + 1, minlength),), in the dtype of weights, or else of data."""
+
+    minlength: int = 0
+    has_weights: bool = False
+
+    inputs = ("data", "weights")
+    data_decides = True
+
+    def takes(self):
+        return self.inputs[: 1 + self.has_weights]
+
+    def check(self):
+        return f"minlength={self.minlength} wants 0 or more" if self.minlength < 0 else None
+
+    def infer_shape(self, data, *weights):
+        if len(data) != 1:
+            raise self.fail(f"got data of shape {show(data)}, wanted 1 dimension")
+        if weights:
+            merge(weights[0], data)
+        return (UNKNOWN,)
+
+    def infer_type(self, data, *weights):
+        if data.kind not in "iu":
+            raise self.fail(f"got data of dtype {data}, wanted integers")
+        return weights[0] if weights else data
+
+    def infer_input_types(self, dtypes, outputs):
+        return [*dtypes[:-1], dtypes[-1] or outputs[0]]
+
+    def domain(self, name, shapes):
+        return Domain(0, 7, integer=True) if name == "data" else None
+
+    def compute(self, data, *weights):
+        if data.size and data.min() < 0:
+            raise self.fail(f"got {data.min()}, wanted no negative numbers")
+        if not weights:
+            return np.bincount(data.astype(np.int64), minlength=self.minlength).astype(data.dtype)
+        wide = widen(weights[0])
+        sums = np.zeros(max(self.minlength, int(data.max(initial=-1)) + 1), wide.dtype)
+        np.add.at(sums, data, wide)
+        return sums.astype(weights[0].dtype, copy=False)
+
+    def adjoint(self, of, dy, data, weights):
+        return dy[data]
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.integers(6, high=5, dtype="int32"), minlength=7)
+        yield make(make.integers(6, high=5, dtype="int32"), make.uniform(6), has_weights=True)
+
+
+@op("_histogram", "_npi_histogram")
+class Histogram(Op):
+    """How many numbers of data lie in each bin, the last bin with its upper edge, and the edges of the bins.
+
+    bin_cnt bins of one width over range, or the bins between the numbers of the array bins. Numbers outside count nowhere.
+    Shapes: data any, bins (n + 1,) -> (n,) int64, (n + 1,) in the dtype of data."""
+
+    bin_cnt: int | None = None
+    range: Floats | None = None
+
+    inputs = ("data", "bins")
+
+    def takes(self):
+        return self.inputs[: 1 if self.bin_cnt is not None else 2]
+
+    def returns(self):
+        return ("output0", "output1")
+
+    def check(self):
+        if (self.bin_cnt is None) != (self.range is None):
+            return "wants bin_cnt and range, or neither"
+        if self.range is not None and (len(self.range) != 2 or self.range[0] > self.range[1]):
+            return f"range={self.range} wants two numbers, the larger one last"
+        return None
+
+    def infer_shape(self, data, *bins):
+        if not bins:
+            return [(self.bin_cnt,), (self.bin_cnt + 1,)]  # type: ignore[operator]  # check saw to that
+        if len(bins[0]) != 1:
+            raise self.fail(f"got bins of shape {show(bins[0])}, wanted 1 dimension")
+        return [(bins[0][0] - 1,), bins[0]]
+
+    def infer_type(self, data, *bins):
+        return [INT64, data]
+
+    def edges(self, dtype: np.dtype) -> np.ndarray:
+        """The edges of bins of one width, in that dtype."""
+        assert self.range is not None and self.bin_cnt is not None
+        low, high = self.range
+        return (low + np.arange(self.bin_cnt + 1) * (high - low) / self.bin_cnt).astype(dtype)
+
+    def bounds(self, dtype: np.dtype) -> np.ndarray:
+        """Between which numbers of the dtype, both included, numbers count."""
+        assert self.range is not None
+        low, high = self.range
+        return np.array([math.ceil(low), math.floor(high)] if dtype.kind in "iu" else [low, high]).astype(dtype)
+
+    def compute(self, data, *bins):
+        edges = bins[0] if bins else self.edges(data.dtype)
+        low, high = edges[[0, -1]] if bins else self.bounds(data.dtype)
+        inside = data[(data >= low) & (data <= high)]
+        place = np.minimum(np.searchsorted(edges, inside, "right") - 1, len(edges) - 2)
+        return np.bincount(place.ravel(), minlength=len(edges) - 1).astype(np.int64), edges.copy()
+
+    def gradient(self, F, dy, *arrays):
+        return None
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3, 4), bin_cnt=4, range=(-0.5, 1))
+        yield make(make.uniform(3, 4), np.array([-1, 0, 0.25, 1], np.float32))
+
+
+_NEIGHBOUR = {
+    "lower": np.floor,
+    "higher": np.ceil,
+    "nearest": lambda place: np.where(
+        place - np.floor(place) < np.ceil(place) - place, np.floor(place), np.ceil(place)
+    ),
+}
+
+
+@op("_npi_percentile")
+class Percentile(Op):
+    """The numbers below which q percent of the numbers along axes lie, between neighbours by interpolation (numpy.percentile).
+
+    Shapes: a, q () or (k,) -> what is left of a, for an array q with its k as first axis. float64 of float64, else float32."""
+
+    axis: Axes = None
+    interpolation: Literal["linear", "lower", "higher", "midpoint", "nearest"] = "linear"
+    keepdims: bool = False
+    q_scalar: float | None = None
+
+    inputs = ("a", "q")
+    epsilon = float(np.finfo(np.float32).eps)
+
+    def takes(self):
+        return self.inputs[: 1 + (self.q_scalar is None)]
+
+    def infer_shape(self, a, *q):
+        if not a:
+            raise self.fail("got a scalar, wanted at least 1 dimension")
+        if q and len(q[0]) > 1:
+            raise self.fail(f"got q of shape {show(q[0])}, wanted at most 1 dimension")
+        axes = axes_of(self, self.axis, len(a))
+        left = tuple(1 if i in axes else d for i, d in enumerate(a) if self.keepdims or i not in axes)
+        return (*(q[0] if q else ()), *left)
+
+    def infer_type(self, a, *q):
+        if a.kind == "b":
+            raise self.fail("got bools, wanted numbers; cast them")
+        return a if a == np.float64 else np.dtype(np.float32)
+
+    def infer_input_types(self, dtypes, outputs):
+        return dtypes
+
+    def domain(self, name, shapes):
+        return Domain(0, 100) if name == "q" else None
+
+    def at(self, q: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of count numbers in order the places before and after each q, and how far it is from the former to the latter."""
+        place = q.astype(np.float64) * (count - 1) / 100
+        if self.interpolation in ("lower", "higher", "nearest"):
+            where = _NEIGHBOUR[self.interpolation](place).astype(np.int64)
+            return where, where, np.zeros(place.shape)
+        if self.interpolation == "midpoint":
+            place = (np.floor(place) + np.ceil(place)) / 2
+        before = np.floor(place)
+        return before.astype(np.int64), np.minimum(before + 1, count - 1).astype(np.int64), place - before
+
+    def compute(self, a, *q):
+        axes, dtype = axes_of(self, self.axis, a.ndim), self.infer_type(a.dtype)
+        asked = np.asarray(self.q_scalar if not q else q[0])
+        if np.any((asked < 0) | (asked > 100)):
+            raise self.fail(f"got q={asked}, wanted 0 to 100")
+        kept = [i for i in range(a.ndim) if i not in axes]
+        rows = a.transpose(*kept, *axes).reshape(tuple(a.shape[i] for i in kept) + (-1,))
+        rows = np.sort(rows, axis=-1)
+        before, after, way = self.at(asked, rows.shape[-1])
+        low, high = (np.moveaxis(rows[..., w], range(-asked.ndim, 0), range(asked.ndim)) for w in (before, after))
+        low, high = low.astype(dtype), high.astype(dtype)
+        way = way.astype(dtype).reshape((*asked.shape, *(1,) * len(kept)))
+        between = low if before is after else low * (1 - way) + high * way
+        return between.reshape(self.infer_shape(a.shape, *(x.shape for x in q)))
+
+    def gradient(self, F, dy, *arrays):
+        return None
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(2, 5), q_scalar=37.5, axis=1)
+        yield make(make.uniform(2, 3, 4), np.array([10, 50, 80], np.float32), axis=(0, 2), interpolation="midpoint")

@@ -1,0 +1,169 @@
+"""contrib.quantization on the networks that MXNet has quantised: the same symbols, parameters and ranges, and the same answers."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hybrid as mx
+from hybrid.contrib import quantization
+from hybrid.contrib.quantization_graph import partitioned
+from tests.models.networks import Network, networks
+
+AGAIN = [n for n in networks() if (n.folder / "calibration.npz").exists()]
+every = pytest.mark.parametrize("network", [pytest.param(n, id=n.name) for n in AGAIN])
+RANGE = ("min_calib_range", "max_calib_range")
+
+
+def _requantised(network: Network):
+    """The network in float, quantised by this engine as MXNet did it: symbol, arguments, auxiliary states."""
+    sym, arguments, states = mx.model.load_checkpoint(str(network.folder / "float"), 0)
+    with np.load(network.folder / "calibration.npz") as stored:
+        data = mx.io.NDArrayIter(stored["data"], None, network.birth["sizes"][0][0])
+    function = getattr(quantization, network.birth["quantize"])
+    if network.birth["quantize"] != "quantize_net":
+        return function(sym, arguments, states, label_names=None, calib_data=data, **network.birth["arguments"])
+    block = mx.gluon.SymbolBlock.imports(
+        str(network.folder / "float-symbol.json"), ["data"], str(network.folder / "float-0000.params")
+    )
+    made = function(block, calib_data=data, **network.birth["arguments"])
+    values = {n: p.data() for n, p in made.collect_params().items()}
+    states = set(made._cached_graph[1].list_auxiliary_states())
+    return (
+        made._cached_graph[1],
+        {n: v for n, v in values.items() if n not in states},
+        {n: v for n, v in values.items() if n in states},
+    )
+
+
+def _nodes(text: str):
+    """Operator, name, attributes and inputs of the nodes of a symbol."""
+    return [
+        (n["op"], n["name"], n.get("attrs", {}) if n["op"] != "null" else {}, [i[:2] for i in n["inputs"]])
+        for n in json.loads(text)["nodes"]
+    ]
+
+
+def _concatenated(nodes) -> set[str]:
+    """Names of what is concatenated, to which MXNet gives one range."""
+    return {nodes[i][1] for op, _, _, inputs in nodes if op == "_contrib_quantized_concat" for i, _ in inputs}
+
+
+@every
+def test_the_symbol_is_the_one_that_mxnet_wrote(network: Network) -> None:
+    ours = _nodes(_requantised(network)[0].tojson())
+    theirs = _nodes((network.folder / "model-symbol.json").read_text())
+    for (op, name, attrs, inputs), (want_op, want_name, want, want_inputs) in zip(ours, theirs, strict=True):
+        assert (op, inputs) == (want_op, want_inputs)
+        # MXNet numbers the only output of some operators
+        assert name == want_name or want_name.replace("_0_", "_output_") == name
+        # which says that there is no float output
+        want = {k: v for k, v in want.items() if v != "False" or k in attrs}
+        assert {k: v for k, v in attrs.items() if k not in RANGE} == {k: v for k, v in want.items() if k not in RANGE}
+        if name not in _concatenated(theirs):
+            ends, wanted = ([float(a[k]) for k in RANGE if k in a] for a in (attrs, want))
+            np.testing.assert_allclose(ends, wanted, rtol=1e-5, atol=1e-6, err_msg=name)
+
+
+@every
+def test_the_parameters_are_those_that_mxnet_wrote(network: Network) -> None:
+    _, arguments, states = _requantised(network)
+    _, want_arguments, want_states = mx.model.load_checkpoint(network.prefix, 0)
+    for ours, theirs in ((arguments, want_arguments), (states, want_states)):
+        assert set(ours) == set(theirs)
+        for name, want in theirs.items():
+            assert ours[name].dtype == want.dtype
+            np.testing.assert_array_equal(ours[name].asnumpy(), want.asnumpy(), err_msg=name)
+
+
+@every
+def test_what_is_quantised_here_is_near_the_network_in_float(network: Network, tmp_path: Path) -> None:
+    sym, arguments, states = _requantised(network)
+    mx.model.save_checkpoint(str(tmp_path / "ours"), 0, sym, arguments, dict(states))
+    for inputs, want in network.runs():
+        module = mx.mod.Module(mx.sym.load(str(tmp_path / "ours-symbol.json")), label_names=None)
+        module.bind([("data", inputs["data"].shape)], for_training=False)
+        module.set_params(*mx.model.load_params(str(tmp_path / "ours"), 0))
+        module.forward(mx.io.DataBatch([mx.nd.array(inputs["data"])]), is_train=False)
+        (answer,), (expected,) = module.get_outputs(), want.values()
+        assert np.abs(answer.asnumpy() - expected).max() <= 0.02 * np.abs(expected).max()
+
+
+def test_partitioning_changes_no_number() -> None:
+    network = next(n for n in AGAIN if n.name == "quantized_residual")
+    sym, arguments, states = mx.model.load_checkpoint(str(network.folder / "float"), 0)
+    fused = mx.sym.Symbol(partitioned(sym.graph).outputs)
+    assert {n.op.name for n in fused.graph.nodes if n.op is not None} >= {
+        "_sg_mkldnn_conv",
+        "_sg_mkldnn_fully_connected",
+    }
+    feeds = {"data": mx.nd.array(network.runs()[0][0]["data"])}
+    plain, other = (
+        s.bind(mx.cpu(), {**arguments, **feeds}, aux_states=states).forward()[0].asnumpy() for s in (sym, fused)
+    )
+    np.testing.assert_allclose(other, plain, rtol=1e-5, atol=1e-6)
+    again = mx.sym.load_json(fused.tojson())
+    assert again.list_arguments() == sym.list_arguments()
+    assert again.list_auxiliary_states() == sym.list_auxiliary_states()
+
+
+def test_a_custom_collector_decides_the_ranges() -> None:
+    class Fixed:
+        def __init__(self):
+            self.min_max_dict = {}
+
+        def collect(self, name, array):
+            self.min_max_dict[name] = -2.0, 3.0
+
+    network = next(n for n in AGAIN if n.name == "quantized_dense_channels")
+    sym, arguments, states = mx.model.load_checkpoint(str(network.folder / "float"), 0)
+    qsym, _, _, collector = quantization.quantize_graph(
+        sym, arguments, states, calib_mode="customize", LayerOutputCollector=Fixed()
+    )
+    assert isinstance(collector, Fixed)
+    collector.collect("data", None)
+    made, _, _ = quantization.calib_graph(qsym, arguments, states, collector, "customize")
+    ranges = {n["name"]: n["attrs"] for n in json.loads(made.tojson())["nodes"] if n["name"] == "data_quantize"}
+    assert ranges["data_quantize"] == {"max_calib_range": "3.0", "min_calib_range": "-2.0", "out_type": "int8"}
+
+
+def test_histograms_grow_by_whole_bins() -> None:
+    rng = np.random.default_rng(0)
+    first, second = rng.normal(0, 1, 1000), rng.normal(0, 3, 1000)
+    most = float(np.abs(first).max())
+    counts, edges = np.histogram(first, 101, (-most, most))
+    beyond = float(np.abs(second).max())
+    grown, wider, low, high, reach = quantization.combine_histogram(
+        (counts, edges, first.min(), first.max(), most), second, second.min(), second.max(), beyond
+    )
+    assert len(grown) % 2 == 1 and grown.sum() == 2000 and len(wider) == len(grown) + 1
+    assert (low, high) == (min(first.min(), second.min()), max(first.max(), second.max()))
+    assert reach >= beyond and np.isclose(wider[1] - wider[0], edges[1] - edges[0])
+    same = quantization.combine_histogram((grown, wider, low, high, reach), first, first.min(), first.max(), most)
+    assert len(same[0]) == len(grown) and same[0].sum() == 3000
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"calib_mode": "best"},
+        {"quantized_dtype": "int4"},
+        {"quantize_mode": "half"},
+        {"quantize_granularity": "row-wise"},
+        {"excluded_sym_names": "data"},
+        {"calib_mode": "naive"},
+    ],
+    ids=str,
+)
+def test_what_there_is_not_is_refused(wrong) -> None:
+    data = mx.sym.var("data")
+    net = mx.sym.FullyConnected(data, num_hidden=2, name="fc")
+    params = {"fc_weight": mx.nd.ones((2, 3)), "fc_bias": mx.nd.zeros(2)}
+    with pytest.raises(ValueError, match="|".join(("expected", "must be"))):
+        quantization.quantize_model(net, params, {}, **{"calib_mode": "none", **wrong})
+
+
+def test_other_backends_are_refused() -> None:
+    with pytest.raises(mx.MXNetError, match="no backend 'TensorRT'"):
+        mx.sym.var("data").get_backend_symbol("TensorRT")
