@@ -195,6 +195,7 @@ def test_the_script_fails_when_engines_differ_or_fail(tmp_path: Path) -> None:
     assert mean["batch"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sections", "only"),
     [

@@ -1,4 +1,4 @@
-"""What tests of kernels run on: every CPU level that is compiled in, one thread and two."""
+"""What tests of kernels run on: every CPU level that is compiled in (only the best in the quick run), one thread and two."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,10 @@ import pytest
 from hybrid import native
 
 
-@pytest.fixture(params=native.LEVELS or (None,))
+LEVELS = [pytest.param(n, marks=pytest.mark.slow if i else ()) for i, n in enumerate(native.LEVELS or (None,))]
+
+
+@pytest.fixture(params=LEVELS)
 def level(request: pytest.FixtureRequest) -> Iterator[str]:
     """The CPU level whose kernels the test uses."""
     before = native.use(request.param)
