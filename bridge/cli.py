@@ -76,7 +76,10 @@ def convert(
         typer.Option("--external-data/--no-external-data", help="Weights beside the file; by itself past 2 GB."),
     ] = None,
     training: Annotated[
-        bool, typer.Option("--training", help="As it trains: losses are outputs, labels inputs, BatchNorm and Dropout train.")
+        bool,
+        typer.Option(
+            "--training", help="As it trains: losses are outputs, labels inputs, BatchNorm and Dropout train."
+        ),
     ] = False,
     seed: Seed = 0,
     atol: Atol = None,
@@ -207,7 +210,9 @@ def inspect(
         return
     with _errors(as_json, report_to):
         if model is None:
-            raise BadInput("no model; give a symbol file, a prefix or an ONNX file, or --operators for the table of all")
+            raise BadInput(
+                "no model; give a symbol file, a prefix or an ONNX file, or --operators for the table of all"
+            )
         result = bridge.inspect(model, params, inputs=parse_inputs(input or ()), opset=opset)
     with _errors(as_json):
         _print(result.as_dict(), as_json, lambda: report.inspected(result), report_to)

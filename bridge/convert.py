@@ -272,12 +272,12 @@ def settle_inputs(model: Model, specs: dict[str, Spec], dynamic: Mapping[str, Ma
 def _to_train(
     model: Model, specs: Mapping[str, Spec], dynamic: Mapping[str, Mapping[int, str]]
 ) -> tuple[Model, Model | None, Mapping[str, Mapping[int, str]]]:
-    """The model as it trains; the same without what is random, if it has any; dynamic axes with those of labels that follow them."""
+    """The model as it trains; the same without what is random, if it has any; dynamic axes, with those of labels that follow."""
     assert model.graph is not None
     inferred = model.infer(specs)
-    trained = dataclasses.replace(model, graph=training_form(model.graph, inferred))
-    twin = dataclasses.replace(model, graph=training_form(model.graph, inferred, still=True))
-    random = len(list(samplers(trained.graph))) != len(list(samplers(twin.graph)))
+    forms = [training_form(model.graph, inferred, still=still) for still in (False, True)]
+    trained, twin = (dataclasses.replace(model, graph=form) for form in forms)
+    random = len({len(list(samplers(form))) for form in forms}) > 1
     axes = {n: dict(a) for n, a in dynamic.items()}
     if dynamic:
         other = _other_sizes(specs, dynamic)

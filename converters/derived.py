@@ -58,13 +58,13 @@ def _plain(function: Any) -> Any:
     while isinstance(function, functools.partial):
         function = function.func
     if not inspect.isfunction(function) and not isinstance(function, type):
-        function = getattr(type(function), "__call__", None)
+        function = vars(type(function)).get("__call__")
     ours = inspect.isfunction(function) and function.__module__.startswith(f"{__package__}.")
     return function if ours else None
 
 
 def _scope(function: Any) -> dict[str, Any]:
-    """What the names in a function stand for, as far as that is known before it is called: functions that it has for defaults too."""
+    """What the names in a function stand for, as far as that is known before it is called; functions among its defaults too."""
     cells = zip(function.__code__.co_freevars, function.__closure__ or ())
     parameters = inspect.signature(function).parameters.values()
     defaults = {p.name: p.default for p in parameters if callable(p.default) and p.default is not p.empty}
@@ -106,7 +106,11 @@ def _nodes(function: Any, name: str) -> Iterator[ast.AST]:
 def _raised(function: Any, name: str) -> Iterator[str]:
     for node in _nodes(function, name):
         called = node.exc if isinstance(node, ast.Raise) else None
-        if isinstance(called, ast.Call) and isinstance(called.func, ast.Name) and called.func.id == Unsupported.__name__:
+        if (
+            isinstance(called, ast.Call)
+            and isinstance(called.func, ast.Name)
+            and called.func.id == Unsupported.__name__
+        ):
             yield _text(called.args[0])
 
 

@@ -1,10 +1,11 @@
 """The graph that MXNet runs when it trains, in operators whose meaning does not depend on that: what ``training=True`` exports.
 
 What training does otherwise than inference is written out: BatchNorm normalizes by the batch (ONNX's BatchNormalization with
-training_mode), Dropout drops (ONNX's Dropout with training_mode), rrelu draws its slopes. Loss heads keep the output that they have,
-their prediction, and what MXNet minimises becomes a further output: for the head ``softmax`` a number, ``softmax_loss_output``,
-whose gradients are those that MXNet's backward pass starts with. Labels are inputs. What moving statistics become are outputs too,
-``bn_moving_mean_new_output`` for ``bn_moving_mean``. Outputs come in this order: those of the symbol, losses, statistics.
+training_mode), Dropout drops (ONNX's Dropout with training_mode), rrelu draws its slopes. Loss heads keep the output that they
+have, their prediction, and what MXNet minimises becomes a further output: for the head ``softmax`` a number,
+``softmax_loss_output``, whose gradients are those that MXNet's backward pass starts with. Labels are inputs. What moving
+statistics become are outputs too, ``bn_moving_mean_new_output`` for ``bn_moving_mean``. Outputs come in this order: those of
+the symbol, losses, statistics.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hybrid import symbol
+from hybrid import symbol as sym
 from hybrid.attribute import AttrScope
 from hybrid.attrs import kind_of
 from hybrid.graph.gradient import substitute
@@ -23,6 +24,7 @@ from hybrid.graph.graph import Entry, Graph, Node
 from hybrid.graph.infer import Inference
 from hybrid.name import Prefix
 from hybrid.op import Spec, find, lookup
+from hybrid.ops.control import ControlFlow
 from hybrid.shapes import UNKNOWN
 
 from .error import Problem, Unsupported, UnsupportedModel
@@ -53,8 +55,8 @@ def training_form(graph: Graph, inference: Inference, *, still: bool = False) ->
 
     def change(node: Node, inputs: tuple[Entry, ...], specs: Sequence[Spec] | None) -> Sequence[Entry] | None:
         op: Any = node.op
-        if op is None:
-            return None
+        if op is None or (node.subgraphs and not isinstance(op, ControlFlow)):
+            return None  # what is fused for a quantised network does not train
         if node.subgraphs:
             bodies = [body.rewrite(lambda inner, given: change(inner, given, None)) for body in node.subgraphs]
             new = Node(op, node.name, inputs, node.attrs, bodies)
@@ -98,7 +100,7 @@ def _traced(name: str, inputs: Sequence[Entry], make: Callable[..., Sequence[Any
     """What make gives of symbols, applied to entries; nodes are named after ``name``."""
     with Prefix(f"{name}_train_"), AttrScope.clean():
         variables = [Entry(Node(None, f"x{i}")) for i in range(len(inputs))]
-        made = make(*(symbol.Symbol([v]) for v in variables))
+        made = make(*(sym.Symbol([v]) for v in variables))
     graph = Graph(s._entries[0] for s in made)
     return substitute(graph, {v.name: e for v, e in zip(variables, inputs)})
 
@@ -112,7 +114,7 @@ def _dtype(specs: Sequence[Spec]) -> np.dtype:
 def _wide(specs: Sequence[Spec], inputs: Sequence[Any]) -> list[Any]:
     """Inputs in the dtype of the first, in float32 where that has 16 bits: losses are sums."""
     dtype = _dtype(specs)
-    return [x if s.dtype in (None, dtype) else symbol.Cast(x, dtype=dtype.name) for s, x in zip(specs, inputs)]
+    return [x if s.dtype in (None, dtype) else sym.Cast(x, dtype=dtype.name) for s, x in zip(specs, inputs)]
 
 
 def _rank(specs: Sequence[Spec], index: int = 0) -> int:
@@ -143,9 +145,7 @@ def _form(op: Any, still: bool) -> _Form | None:
     if op.name == "LeakyReLU" and op.act_type == "rrelu":
         return None if still else _rrelu
     if op.name == "RNN":
-        if op.p and op.num_layers > 1 and not still:
-            return _refuse(f"p={op.p:g} drops between layers, for which ONNX's have no place; use p=0, or layers of their own")
-        return None
+        return _layers if op.drops and not still else None
     if "training" in op.uses:
         return _refuse("it has no form in ONNX for training")
     return None
@@ -159,18 +159,18 @@ def _refuse(reason: str) -> _Form:
 
 
 def _batch_norm(op: Any, specs: Sequence[Spec], data: Any, gamma: Any, beta: Any, mean: Any, var: Any) -> _Trained:
-    F, axis = symbol, op.axis % _rank(specs)
-    gamma = F.ones_like(gamma) if op.fix_gamma else gamma
-    turned = data if axis == 1 else F.swapaxes(data, dim1=1, dim2=axis)
-    attrs = {"epsilon": op.eps, "momentum": op.momentum, "training_mode": True, "num_outputs": 3}
-    made = F._onnx_BatchNormalization(turned, gamma, beta, mean, var, **attrs)
-    y = made[0] if axis == 1 else F.swapaxes(made[0], dim1=1, dim2=axis)
-    outputs = [F.relu(y) if op.name == "_contrib_BatchNormWithReLU" else y]
+    axis = op.axis % _rank(specs)
+    gamma = sym.ones_like(gamma) if op.fix_gamma else gamma
+    turned = data if axis == 1 else sym.swapaxes(data, dim1=1, dim2=axis)
+    attrs = {"epsilon": op.eps, "momentum": op.momentum, "training_mode": True, "num_outputs": 3, "name": "norm"}
+    made = sym._onnx_BatchNormalization(turned, gamma, beta, mean, var, **attrs)
+    y = made[0] if axis == 1 else sym.swapaxes(made[0], dim1=1, dim2=axis)
+    outputs = [sym.relu(y) if op.name == "_contrib_BatchNormWithReLU" else y]
     if op.output_mean_var:
-        center = F.mean(data, axis=axis, exclude=True, keepdims=True)
-        spread = F.mean(F.square(F.broadcast_sub(data, center)), axis=axis, exclude=True)
-        third = spread if op.plain_variance else F.rsqrt(spread + op.eps)
-        outputs += [F.Reshape(center, shape=(-1,)), third]
+        center = sym.mean(data, axis=axis, exclude=True, keepdims=True)
+        spread = sym.mean(sym.square(sym.broadcast_sub(data, center)), axis=axis, exclude=True)
+        third = spread if op.plain_variance else sym.rsqrt(spread + op.eps)
+        outputs += [sym.Reshape(center, shape=(-1,)), third]
     return _Trained(outputs, (made[1], made[2]))
 
 
@@ -182,18 +182,44 @@ def _dropout(op: Any, specs: Sequence[Spec], data: Any) -> _Trained:
     if op.p == 1:
         raise Unsupported("p=1 leaves nothing but NaN; use p < 1")
     if op.axes:  # onnxruntime computes Dropout of constant ones once, and then it drops nothing
-        return _Trained([symbol.Dropout(data, p=op.p, axes=op.axes, mode="always")])
-    ratio, on = (symbol._onnx_Constant(value=_text(v)) for v in (np.float32(op.p), np.bool_(True)))
-    return _Trained([symbol._onnx_Dropout(data, ratio, on, given=("ratio", "training_mode"))[0]])
+        return _Trained([sym.Dropout(data, p=op.p, axes=op.axes, mode="always")])
+    return _Trained([_dropped(data, op.p)])
 
 
-def _text(value: np.generic) -> str:
-    return kind_of(np.ndarray).write(np.asarray(value))
+def _dropped(data: Any, p: float) -> Any:
+    ratio, on = (sym._onnx_Constant(value=kind_of(np.ndarray).write(np.asarray(v))) for v in (np.float32(p), np.True_))
+    made = sym._onnx_Dropout(data, ratio, on, given=("ratio", "training_mode"))
+    # onnxruntime leaves a Dropout out of inference, whatever training_mode says, unless something reads its mask
+    return sym._npi_where_rscalar(made[1], made[0], scalar=0.0)
+
+
+def _layers(op: Any, specs: Sequence[Spec], data: Any, parameters: Any, *others: Any) -> _Trained:
+    """Recurrent layers one by one, with dropout between them."""
+    shape = specs[0].shape
+    if shape is None or len(shape) != 3 or shape[2] is UNKNOWN:
+        raise Unsupported("p drops between layers; to cut them apart the number of features has to be known: give it")
+    states, lengths = others[: len(op.kept)], others[len(op.kept) :]
+    cells = op.cells(shape[2])
+    weights = [*(layer[0].i2h[0] for layer in cells), cells[0][0].i2h_bias[0]]
+    biases = [*(layer[0].i2h_bias[0] for layer in cells), None]
+    attrs = {**op.dump(), "num_layers": 1, "p": 0.0}
+    ends = []
+    for layer in range(op.num_layers):
+        spans = (weights[layer : layer + 2], biases[layer : layer + 2])
+        own = sym.Concat(*(sym.slice_axis(parameters, axis=0, begin=a, end=b) for a, b in spans), dim=0)
+        rows = {"axis": 0, "begin": layer * op.directions, "end": (layer + 1) * op.directions}
+        begin = [sym.slice_axis(s, **rows) for s in states]
+        given = (_dropped(data, op.p) if layer else data, own, *begin, *lengths)
+        data = sym.RNN(**dict(zip(op.takes(), given)), **attrs)
+        if op.state_outputs:
+            data, *last = data
+            ends.append(last)
+    return _Trained([data, *(sym.Concat(*parts, dim=0) for parts in zip(*ends))])
 
 
 def _rrelu(op: Any, specs: Sequence[Spec], data: Any) -> _Trained:
-    slopes = symbol._random_uniform_like(data, low=op.lower_bound, high=op.upper_bound)
-    return _Trained([symbol.where(data > 0, data, data * slopes), slopes])
+    slopes = sym._random_uniform_like(data, low=op.lower_bound, high=op.upper_bound)
+    return _Trained([sym.where(data > 0, data, data * slopes), slopes])
 
 
 # -- losses: their gradients are what hybrid/ops/output_backward.py gives data ----------------------------------------
@@ -201,84 +227,84 @@ def _rrelu(op: Any, specs: Sequence[Spec], data: Any) -> _Trained:
 
 def _softmax_loss(op: Any, specs: Sequence[Spec], data: Any, label: Any) -> Any:
     """Cross entropy: of each row of classes, weighted, smoothed and counted as the attributes say."""
-    F, rank = symbol, _rank(specs)
+    rank = _rank(specs)
     if op.out_grad:
-        raise Unsupported("attribute out_grad=True: its gradient is made of what arrives, so there is no loss; set it to False")
+        raise Unsupported(
+            "attribute out_grad=True: its gradient is made of what arrives, so there is no loss; set it to False"
+        )
     shape, labels = specs[0].shape or (), specs[1].shape
     if labels is not None and len(labels) == rank and all(a is b or a == b for a, b in zip(shape, labels)):
-        x, target = (data, label) if op.axis(rank) is not None else (F.Flatten(data), F.Flatten(label))
+        x, target = (data, label) if op.axis(rank) is not None else (sym.Flatten(data), sym.Flatten(label))
         axis = op.axis(rank) or 1
         # log of the sum of the exponentials, less what the labels say: for labels that do not sum to one too
-        whole = F.slice_axis(x - F.log_softmax(x, axis=axis), axis=axis, begin=0, end=1)
-        return (F.sum(whole) - F.sum(x * target)) * op.grad_scale
-    flat = F.Reshape(label, shape=(-1,))
+        whole = sym.slice_axis(x - sym.log_softmax(x, axis=axis), axis=axis, begin=0, end=1)
+        return (sym.sum(whole) - sym.sum(x * target)) * op.grad_scale
+    flat = sym.Reshape(label, shape=(-1,))
     if op.multi_output:
-        rows = F.Reshape(data, shape=(0, 0, -1))
-        likely = F.log_softmax(rows, axis=1)
-        wanted = F.Reshape(flat, shape=(-1, 1)) if rank == 2 else F.reshape_like(flat, F.sum(likely, axis=1))
+        rows = sym.Reshape(data, shape=(0, 0, -1))
+        likely = sym.log_softmax(rows, axis=1)
+        wanted = sym.Reshape(flat, shape=(-1, 1)) if rank == 2 else sym.reshape_like(flat, sym.sum(likely, axis=1))
     else:
-        rows = F.Reshape(data, shape=(-1, 0), reverse=True) if op.preserve_shape else F.Flatten(data)
-        likely, wanted = F.log_softmax(rows, axis=1), flat
+        rows = sym.Reshape(data, shape=(-1, 0), reverse=True) if op.preserve_shape else sym.Flatten(data)
+        likely, wanted = sym.log_softmax(rows, axis=1), flat
         if rank > 2 and not op.preserve_shape and labels is not None and len(labels) > 1:  # more labels than rows
-            wanted = F.slice_like(flat, F.sum(rows, axis=1), axes=(0,))
+            wanted = sym.slice_like(flat, sym.sum(rows, axis=1), axes=(0,))
     classes = _size(specs, 1) if op.multi_output else _size(specs, -1 if op.preserve_shape else slice(1, None))
-    loss, even = -F.pick(likely, wanted, axis=1), op.smooth_alpha / max(1, classes - 1)
-    whole = F.Reshape(F.slice_axis(rows - likely, axis=1, begin=0, end=1), shape=(-1,))
+    loss, even = -sym.pick(likely, wanted, axis=1), op.smooth_alpha / max(1, classes - 1)
+    whole = sym.Reshape(sym.slice_axis(rows - likely, axis=1, begin=0, end=1), shape=(-1,))
     if op.multi_output:
-        whole = F.reshape_like(whole, loss)
+        whole = sym.reshape_like(whole, loss)
     elif op.smooth_alpha:
-        loss = loss * (1 - op.smooth_alpha) + (-F.sum(likely, axis=1) - loss) * even
-        whole = whole - F.sum(rows, axis=1) * even
+        loss = loss * (1 - op.smooth_alpha) + (-sym.sum(likely, axis=1) - loss) * even
+        whole = whole - sym.sum(rows, axis=1) * even
     # a label that is no class lowers all of them
-    loss = F.where((wanted >= 0) * (wanted < classes), loss, whole)
+    loss = sym.where((wanted >= 0) * (wanted < classes), loss, whole)
     if op.use_ignore:
-        loss = F.where(wanted == int(op.ignore_label), F.zeros_like(loss), loss)
+        loss = sym.where(wanted == int(op.ignore_label), sym.zeros_like(loss), loss)
     if op.normalization == "valid":
-        count = F.maximum(F.sum(flat != int(op.ignore_label)), 1)
-        return F.broadcast_div(F.sum(loss), count) * op.grad_scale
+        count = sym.maximum(sym.sum(flat != int(op.ignore_label)), 1)
+        return sym.broadcast_div(sym.sum(loss), count) * op.grad_scale
     if op.multi_output and rank > 2:  # the columns count
-        loss = F.mean(loss, axis=1)
+        loss = sym.mean(loss, axis=1)
     if op.normalization == "batch":
-        rows = F.mean(loss) if op.multi_output else F.broadcast_div(F.sum(loss), F.sum(F.ones_like(flat)))
+        rows = sym.mean(loss) if op.multi_output else sym.broadcast_div(sym.sum(loss), sym.sum(sym.ones_like(flat)))
         return rows * op.grad_scale
-    return F.sum(loss) * op.grad_scale
+    return sym.sum(loss) * op.grad_scale
 
 
 def _per_example(op: Any, each: Any) -> Any:
     """The sum over examples of the mean over what an example has."""
-    return symbol.sum(symbol.mean(symbol.Reshape(each, shape=(0, -1)), axis=1)) * op.grad_scale
+    return sym.sum(sym.mean(sym.Reshape(each, shape=(0, -1)), axis=1)) * op.grad_scale
 
 
 def _squared(op: Any, specs: Sequence[Spec], data: Any, label: Any) -> Any:
-    return _per_example(op, symbol.square(data - symbol.reshape_like(label, data)) * 0.5)
+    return _per_example(op, sym.square(data - sym.reshape_like(label, data)) * 0.5)
 
 
 def _absolute(op: Any, specs: Sequence[Spec], data: Any, label: Any) -> Any:
-    return _per_example(op, symbol.abs(data - symbol.reshape_like(label, data)))
+    return _per_example(op, sym.abs(data - sym.reshape_like(label, data)))
 
 
 def _logistic(op: Any, specs: Sequence[Spec], data: Any, label: Any) -> Any:
-    return _per_example(op, symbol.Activation(data, act_type="softrelu") - data * symbol.reshape_like(label, data))
+    return _per_example(op, sym.Activation(data, act_type="softrelu") - data * sym.reshape_like(label, data))
 
 
 def _hinge(op: Any, specs: Sequence[Spec], data: Any, label: Any) -> Any:
-    F = symbol
-    first = F.slice_axis(F.Reshape(label, shape=(0, -1)), axis=1, begin=0, end=1)
+    first = sym.slice_axis(sym.Reshape(label, shape=(0, -1)), axis=1, begin=0, end=1)
     classes = _size(specs, slice(1, None))
-    sign = 1 - 2 * F.one_hot(F.Reshape(first, shape=(-1,)), depth=classes, dtype=_dtype(specs).name)
-    short = F.relu(sign * F.Flatten(data) + op.margin)
-    return F.sum(short if op.use_linear else F.square(short)) * op.regularization_coefficient
+    sign = 1 - 2 * sym.one_hot(sym.Reshape(first, shape=(-1,)), depth=classes, dtype=_dtype(specs).name)
+    short = sym.relu(sign * sym.Flatten(data) + op.margin)
+    return sym.sum(short if op.use_linear else sym.square(short)) * op.regularization_coefficient
 
 
 def _made(op: Any, specs: Sequence[Spec], data: Any) -> Any:
-    F = symbol
     if op.name == "make_loss":
-        return F.sum(data)
+        return sym.sum(data)
     if op.normalization == "batch":
-        return F.sum(F.mean(data, axis=0)) * op.grad_scale
+        return sym.sum(sym.mean(data, axis=0)) * op.grad_scale
     if op.normalization == "valid":
-        return F.broadcast_div(F.sum(data), F.maximum(F.sum(data > op.valid_thresh), 1)) * op.grad_scale
-    return F.sum(data) * op.grad_scale
+        return sym.broadcast_div(sym.sum(data), sym.maximum(sym.sum(data > op.valid_thresh), 1)) * op.grad_scale
+    return sym.sum(data) * op.grad_scale
 
 
 _LOSSES: dict[str, Callable[..., Any]] = {

@@ -316,7 +316,7 @@ class Symbol:
             raise MXNetError(
                 f"get_backend_symbol: there is no backend {backend!r}; this engine runs every symbol as it is, leave the call out"
             )
-        from .contrib.quantization_graph import merged, partitioned
+        from .graph.quantization import merged, partitioned
 
         return Symbol(merged(partitioned(self.graph)).outputs)
 

@@ -330,7 +330,8 @@ def _of_storage(op: OfStorage, inputs: Sequence[Any]) -> Any:
             given.append(x._parts if isinstance(x, CSRNDArray) else csr_of(x.asnumpy()))
     found = op.stored(*given, rng=random.fork() if "rng" in op.uses else None)
     made = [
-        CSRNDArray(r, inputs[0]._ctx) if isinstance(r, CSR) else NDArray(r, inputs[0]._ctx, dtype=r.dtype) for r in found
+        CSRNDArray(r, inputs[0]._ctx) if isinstance(r, CSR) else NDArray(r, inputs[0]._ctx, dtype=r.dtype)
+        for r in found
     ]
     return made if len(made) > 1 else made[0]
 

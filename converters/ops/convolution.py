@@ -35,7 +35,9 @@ def deconvolution(b, op, data, weight, bias=None):
     size = op.infer_shape(data.shape, weight.shape)[2:]
     if any(n is not UNKNOWN and n == 0 for n in size):  # ONNX's ConvTranspose has no output without elements
         if not is_known(size):
-            raise Unsupported(f"pad={op.pad} leaves an output without elements, whose other sizes are only known at run time")
+            raise Unsupported(
+                f"pad={op.pad} leaves an output without elements, whose other sizes are only known at run time"
+            )
         dims = b.dims(b.size(data, 0), op.num_filter, *size)
         return b.Expand(b.const(np.zeros([1] * data.rank, data.dtype)), dims)
     return b.ConvTranspose(

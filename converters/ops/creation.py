@@ -35,7 +35,9 @@ def _(b, op):
     return b.const(op.compute(shape))
 
 
-@to_onnx("_linspace", "_eye", "_npi_eye")
+@to_onnx(
+    "_linspace", "_eye", "_npi_eye", "_npi_hanning", "_npi_hamming", "_npi_blackman", "_npi_indices", "_npi_logspace"
+)
 def _(b, op):
     return b.const(op.compute())
 

@@ -150,7 +150,7 @@ def _(b, op, scores, offsets, anchor):
 
 @to_onnx("_contrib_box_nms")
 def _(b, op, data):
-    if op.topk == 0:
+    if op.topk == 0 or any(isinstance(n, int) and n == 0 for n in data.shape or ()):
         return b.Identity(data)
     if not (b.size(data, -1) == data.dim(-1) and data.rank >= 2):
         raise Unsupported("needs rows of a known size")
@@ -206,25 +206,27 @@ def overlaps(b, lhs, rhs, form="corner"):
         half = b.Div(sides, 2)
         return b.Sub(centre, half), b.Add(centre, half)
 
-    def product(sides):
-        wide, high = b.split(sides, [1, 1], -1)
-        return b.squeeze(b.Mul(wide, high), [-1])
+    def columns(sides):
+        return b.Gather(sides, 0, axis=-1), b.Gather(sides, 1, axis=-1)
 
     def area(boxes):
         low, high = halves(b, boxes)
         sides = b.Sub(high, low) if form == "corner" else high
-        empty = b.Less(b.squeeze(b.reduce("Min", sides, [-1], keepdims=True), [-1]), 0)
-        return b.Where(empty, b.like(0, lhs), product(sides))
+        wide, high = columns(sides)
+        empty = b.Or(b.Less(wide, 0), b.Less(high, 0))
+        return b.Where(empty, b.like(0, lhs), b.Mul(wide, high))
 
     (low_a, high_a), (low_b, high_b) = edges(lhs), edges(rhs)
-    inner = product(b.Max(b.Sub(b.Min(high_a, high_b), b.Max(low_a, low_b)), b.like(0, lhs)))
+    inner = b.Mul(*columns(b.Max(b.Sub(b.Min(high_a, high_b), b.Max(low_a, low_b)), b.like(0, lhs))))
     iou = b.Div(inner, b.Sub(b.Add(area(lhs), area(rhs)), inner))
     return b.Where(b.IsNaN(iou), b.like(0, lhs), iou)
 
 
 @to_onnx("_contrib_box_iou")
 def _(b, op, lhs, rhs):
-    iou = overlaps(b, b.reshape(lhs, [-1, 1, 4]), b.reshape(rhs, [1, -1, 4]), op.format)
+    rows = b.unsqueeze(lhs, [1]) if lhs.rank == 2 else b.reshape(lhs, [-1, 1, 4])  # -1 cannot stand for 0
+    columns = b.unsqueeze(rhs, [0]) if rhs.rank == 2 else b.reshape(rhs, [1, -1, 4])
+    iou = overlaps(b, rows, columns, op.format)
     sizes = [b.size(x, a) for x in (lhs, rhs) for a in range(x.rank - 1)]
     return iou if lhs.rank == rhs.rank == 2 else b.reshape(iou, b.dims(*sizes) if sizes else [])
 

@@ -14,7 +14,11 @@ def _(b, op, *inputs):
     lda, alpha, beta, state, lags, marks, valid, until = inputs
     kinds, dtype = b.counting(lda.dim(1)), lda.dtype
     marks = b.unsqueeze(b.cast(b.transpose(marks, [1, 0]), np.int64), [2])  # T, N, 1
-    steps = b.cast(b.counting(b.size(lags, 1)), dtype)
+    none = b.Expand(b.like(0, lda), b.Shape(until))
+    # one point more, which is past all lengths: Scan wants some
+    lags = b.Concat(b.transpose(lags, [1, 0]), b.unsqueeze(none, [0]), axis=0)
+    marks = b.Concat(marks, b.Expand(b.const([0]), b.dims(1, b.size(lda, 0), 1)), axis=0)
+    steps = b.cast(b.counting(b.shape_of(lags, 0)), dtype)
     shape = b.Shape(lda)
     zeros = b.Expand(b.like(0, lda), shape)
 
@@ -43,11 +47,9 @@ def _(b, op, *inputs):
         )
         return [Value(r.name, s.shape, dtype) for r, s in zip(results, (valid, state, state, valid))]
 
-    none = b.Expand(b.like(0, lda), b.Shape(until))
     each, pair = Spec(until.shape, dtype), Spec(lda.shape, dtype)
     one = Spec((*lda.shape[:1], 1), np.dtype(np.int64))
     body = b.body(point, each, pair, pair, each, Spec((), dtype), each, one)
-    lags = b.transpose(lags, [1, 0])
     total, state, last, _ = b.Scan(
         none, state, zeros, none, steps, lags, marks, body=body, num_scan_inputs=3, outputs=4
     )
@@ -55,4 +57,3 @@ def _(b, op, *inputs):
     left = left_of(b, since)
     rest = b.reduce("Sum", lost(b, since, left, state), [1], keepdims=False)
     return b.Sub(total, rest), b.Mul(left, state)
-

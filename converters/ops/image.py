@@ -71,7 +71,8 @@ def _(b, op, data):
     if op.interp != NEAREST and data.dtype.kind != "f":
         if not is_known(data.shape[-3:-1]):
             raise Unsupported(f"interp={op.interp} on {data.dtype} images of unknown size; give the shape of the input")
-        y = whole(b, first, data.shape[-3:-1], sizes, chosen(data.shape[-3:-1], sizes, op.interp))
+        old, new = data.shape[-3:-1], (sizes[0], sizes[1])
+        y = whole(b, first, old, new, chosen(old, new, op.interp))
     elif op.interp in (NEAREST, LINEAR, LINEAR_EXACT):
         batch = b.unsqueeze(first, [0]) if data.rank == 3 else first
         how = {"mode": "linear", "coordinate_transformation_mode": "half_pixel"}

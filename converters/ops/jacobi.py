@@ -20,6 +20,7 @@ SWEEPS = 24
 
 
 def epsilon(x):
+    """The distance from 1 to the next number of its dtype."""
     return float(np.finfo(x.dtype).eps)
 
 
@@ -71,7 +72,8 @@ def _transposed(b, x, rank):
 
 def eigenvalues(b, a):
     """(w, U): ascending eigenvalues (..., N) of symmetric matrices and the eigenvectors as rows, the largest element positive."""
-    n, rank = b.size(a, -1), a.rank
+    n, rank, dtype = b.size(a, -1), a.rank, a.dtype
+    a = b.cast(a, np.float64)  # roundings of float32 would add up over the sweeps of large matrices
     none = b.like(0, a)
 
     def step(inner, k, turns, m, vectors):
@@ -92,7 +94,8 @@ def eigenvalues(b, a):
     rows, columns = numbered(b, n)
     values = b.reduce("Sum", b.Where(b.Equal(rows, columns), a, none), [rank - 1], keepdims=False)
     values, order = ordered(b, values, n, rank, descending=False)
-    return values, facing_up(b, taken(b, flipped(b, vectors), order, rank), rank)
+    rows = b.cast(taken(b, flipped(b, vectors), order, rank), dtype)
+    return b.cast(values, dtype), facing_up(b, rows, rank)
 
 
 def ordered(b, values, n, rank, *, descending):

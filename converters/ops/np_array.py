@@ -1,4 +1,4 @@
-"""Diagonals, differences, windows, averages and polynomials of NumPy in basic operators."""
+"""Diagonals, differences, averages and polynomials of NumPy in basic operators."""
 
 import math
 
@@ -52,11 +52,6 @@ def _(b, op, data):
 def _(b, op, data):
     places = b.unsqueeze(b.counting(b.size(data, 0)), [0])
     return b.Tile(places, [data.rank, 1])
-
-
-@to_onnx("_npi_hanning", "_npi_hamming", "_npi_blackman", "_npi_indices", "_npi_logspace")
-def _(b, op):
-    return b.const(op.compute())
 
 
 def neighbours(b, x, axis):

@@ -1,10 +1,11 @@
 """NonZero, Unique and Compress; insertions as one Gather from arr and values joined, by the order of their places."""
 
+import math
+
 import numpy as np
 
-from hybrid.ops.common import axes_of
 from hybrid.ops.np_select import InsertScalar
-from hybrid.shapes import UNKNOWN
+from hybrid.shapes import is_known
 
 from ..registry import to_onnx
 from .elementwise import is_whole
@@ -33,8 +34,7 @@ def located(b, op, arr):
     """arr as it has the axis, which that is, and its size: a number or a 1-D tensor."""
     if op.axis is None:
         flat = b.reshape(arr, [-1]) if arr.rank != 1 else arr
-        known = arr.shape is not None and all(d is not UNKNOWN for d in arr.shape)
-        return flat, 0, int(np.prod(arr.shape)) if known else b.shape_of(flat)
+        return flat, 0, math.prod(arr.shape) if is_known(arr.shape) else b.shape_of(flat)
     axis = op.axis % arr.rank
     return arr, axis, b.size(arr, axis)
 
@@ -56,10 +56,7 @@ def _(b, op, arr, *obj):
             return before
         return b.Concat(before, b.slice(data, [op.int_ind + 1], [END], [axis]), axis=axis)
     every = b.counting(size)
-    if not obj:
-        where = sliced(b, op.part, every)
-    else:
-        where = b.reshape(b.cast(obj[0], np.int64), [-1])
+    where = b.reshape(b.cast(obj[0], np.int64), [-1]) if obj else sliced(b, op.part, every)
     hits = b.cast(b.Equal(b.unsqueeze(every, [1]), b.unsqueeze(where, [0])), np.int64)
     return b.Compress(data, b.Equal(b.reduce("Sum", hits, [1], keepdims=False), 0), axis=axis)
 
@@ -120,69 +117,3 @@ def _(b, op, data, mask, value):
     front = [*middle, *lead, *trail]
     filled = b.ScatterND(b.transpose(data, front), b.Transpose(places, perm=[1, 0]), parts)
     return b.transpose(filled, [front.index(a) for a in range(data.rank)])
-
-
-@to_onnx("_npi_bincount")
-def _(b, op, data, *weights):
-    whole = b.cast(data, np.int64)
-    size = b.Add(b.reduce("Max", b.Concat(whole, b.const([op.minlength - 1]), axis=0), [0], keepdims=True), 1)
-    hit = b.Equal(b.unsqueeze(b.counting(size), [1]), b.unsqueeze(whole, [0]))
-    if not weights:
-        return b.cast(b.reduce("Sum", b.cast(hit, np.int64), [1], keepdims=False), data.dtype)
-    wide = b.wide(weights[0])
-    wide = b.cast(wide, np.int64) if is_whole(wide) else wide
-    sums = b.reduce("Sum", b.Where(hit, b.unsqueeze(wide, [0]), 0), [1], keepdims=False)
-    return b.cast(sums, weights[0].dtype)
-
-
-@to_onnx("_histogram")
-def _(b, op, data, *bins):
-    edges = bins[0] if bins else b.const(op.edges(data.dtype))
-    column = b.unsqueeze(b.reshape(data, [-1]), [1])
-    starts, end = b.slice(edges, [0], [-1], [0]), b.slice(edges, [-1], [END], [0])
-    low, high = (
-        (b.slice(edges, [0], [1], [0]), end) if bins else (b.const(op.bounds(data.dtype)[i : i + 1]) for i in (0, 1))
-    )
-    inside = b.And(b.GreaterOrEqual(column, low), b.LessOrEqual(column, high))
-    # how many lie at the start of each bin or beyond; those of the next bin are no longer in it, but all are in the last
-    beyond = b.cast(b.And(inside, b.GreaterOrEqual(column, starts)), np.int64)
-    beyond = b.reduce("Sum", beyond, [0], keepdims=False)
-    after = b.Concat(b.slice(beyond, [1], [END], [0]), b.const([0]), axis=0)
-    return b.Sub(beyond, after), b.renamed(edges)
-
-
-@to_onnx("_npi_percentile")
-def _(b, op, a, *q):
-    axes, dtype = axes_of(op, op.axis, a.rank), op.infer_type(a.dtype)
-    kept = [i for i in range(a.rank) if i not in axes]
-    last = len(kept)
-    rows = b.transpose(a, [*kept, *axes])
-    if len(axes) > 1:
-        rows = b.reshape(rows, [0] * last + [-1])
-    count = b.shape_of(rows, last)
-    rows, _ = b.TopK(rows, count, axis=last, largest=0, outputs=2)
-    rows = b.cast(rows, dtype)
-    asked = b.cast(q[0], np.float64) if q else b.const(np.float64(op.q_scalar))
-    most = b.cast(b.Sub(b.squeeze(count, [0]), 1), np.float64)
-    place = b.Div(b.Mul(asked, most), 100.0)
-    before, after = b.Floor(place), b.Ceil(place)
-    mixed = op.interpolation in ("linear", "midpoint")
-    if op.interpolation == "nearest":
-        before = b.Where(b.Less(b.Sub(place, before), b.Sub(after, place)), before, after)
-    if op.interpolation == "higher":
-        before = after
-    if op.interpolation == "midpoint":
-        place = b.Mul(b.Add(before, after), 0.5)
-        before = b.Floor(place)
-    lead = len(q[0].shape) if q else 0
-
-    def taken(where):
-        found = b.Gather(rows, b.cast(where, np.int64), axis=last)
-        return b.transpose(found, [last, *range(last)]) if lead else found
-
-    low = taken(before)
-    if mixed:
-        high, way = taken(b.Min(b.Add(before, 1.0), most)), b.cast(b.Sub(place, before), dtype)
-        way = b.unsqueeze(way, range(1, 1 + last)) if lead else way
-        low = b.Add(b.Mul(low, b.Sub(1, way)), b.Mul(high, way))
-    return b.unsqueeze(low, [lead + a for a in axes]) if op.keepdims else low

@@ -47,7 +47,9 @@ def whole(b, planes, old, new, method):
         if any(o % n for n, o in zip(new, old)):
             return _in_turn(b, planes, [covered(n, o) for n, o in zip(new, old)])
         if dtype != np.uint8 and factors[0] * factors[1] > 256:
-            raise Unsupported(f"means of {factors[0] * factors[1]} {dtype} pixels, which OpenCV rounds as it adds; cast them")
+            raise Unsupported(
+                f"means of {factors[0] * factors[1]} {dtype} pixels, which OpenCV rounds as it adds; cast them"
+            )
         rows, columns = (np.kron(np.eye(n), np.ones(f)) for n, f in zip(new, factors))
         total = b.MatMul(b.MatMul(rows, b.cast(planes, np.float64)), columns.T)
         if factors == [2, 2] and dtype == np.uint8:

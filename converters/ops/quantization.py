@@ -85,33 +85,29 @@ def cut(b, x, dtype):
     return b.cast(inside, dtype)
 
 
-def unsigned(b, x, *, turned=False):
-    """int8 or uint8 as uint8, and the zero point; ``turned`` exchanges the two axes.
+def unsigned(b, x):
+    """An int8 or uint8 Value or array as uint8, and the zero point.
 
     Where a CPU has no instructions for dot products of bytes, onnxruntime adds products of uint8 and int8 up in 16 bits, which
     overflow; those of uint8 and uint8 it does not."""
+    x = x if isinstance(x, Value) else b.const(x)
     if x.dtype == UINT8:
-        return (b.transpose(x, [1, 0]) if turned else x), None
+        return x, np.uint8(0)
     if x.const is not None:
-        moved = (x.const.astype(np.int16) + 128).astype(UINT8)
-        shape = "x".join(map(str, moved.shape[::-1] if turned else moved.shape))
-        return b.const(np.ascontiguousarray(moved.T if turned else moved), name=f"{x.name}_uint8_{shape}"), np.uint8(
-            128
-        )
-    moved = b.cast(b.Add(b.cast(x, INT32), np.int32(128)), UINT8)
-    return (b.transpose(moved, [1, 0]) if turned else moved), np.uint8(128)
+        return b.const((x.const.astype(np.int16) + 128).astype(UINT8), name=f"{x.name}_uint8"), np.uint8(128)
+    return b.cast(b.Add(b.cast(x, INT32), np.int32(128)), UINT8), np.uint8(128)
 
 
 def integer_convolution(b, data, weight, **attrs):
     """ConvInteger of 8-bit tensors, exact on any CPU."""
     (x, zero), (w, w_zero) = unsigned(b, data), unsigned(b, weight)
-    return b.ConvInteger(x, w, np.uint8(0) if zero is None and w_zero is not None else zero, w_zero, **attrs)
+    return b.ConvInteger(x, w, zero, w_zero, **attrs)
 
 
-def integer_product(b, data, weight):
-    """data @ weight.T of 8-bit tensors as MatMulInteger, exact on any CPU."""
-    (x, zero), (w, w_zero) = unsigned(b, data), unsigned(b, weight, turned=True)
-    return b.MatMulInteger(x, w, np.uint8(0) if zero is None and w_zero is not None else zero, w_zero)
+def integer_product(b, lhs, rhs):
+    """MatMulInteger of 8-bit tensors, exact on any CPU."""
+    (x, zero), (y, y_zero) = unsigned(b, lhs), unsigned(b, rhs)
+    return b.MatMulInteger(x, y, zero, y_zero)
 
 
 def observed(b, data):

@@ -73,7 +73,7 @@ def _(b, op, data, weight, *others):
 def _(b, op, data, weight, *others):
     bias, ranges = (None, others) if op.no_bias else (others[0], others[1:])
     x = b.Flatten(data) if op.flatten and data.rank > 2 else data
-    total = integer_product(b, x, weight)
+    total = integer_product(b, x, b.transpose(weight, [1, 0]))
     reaches = [largest(b, *ranges[i : i + 2]) for i in range(0, len(ranges), 2)]
     y = total
     if bias is not None:

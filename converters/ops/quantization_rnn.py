@@ -40,9 +40,9 @@ def _(b, op, data, parameters, state, state_cell, scale, shift):
             begin, c = (b.squeeze(b.slice(s, [index], [index + 1], [0]), [0]) for s in (state, state_cell))
             h = whole(b, b.Add(b.Mul(begin, scale), shift), UINT8)
             factors = factor if isinstance(factor, Value) else b.const(factor)
-            body = b.body(_step(op, b.const(h2h), factors, given, scale, shift), UINT8, DOUBLE, INT32)
+            body = b.body(_step(op, h2h.T, factors, given, scale, shift), UINT8, DOUBLE, INT32)
             way = {"scan_input_directions": [direction], "scan_output_directions": [direction]}
-            product = integer_product(b, x, b.const(i2h))
+            product = integer_product(b, x, i2h.T)
             h, c, out = b.Scan(h, b.cast(c, DOUBLE), product, outputs=3, body=body, num_scan_inputs=1, **way)
             outs.append(out)
             hidden.append(b.unsqueeze(h, [0]))

@@ -130,15 +130,18 @@ def repeated(b, op, *parameters):
 
 
 def gamma_law(b, alpha, beta):
+    """Samples of shape alpha and scale beta."""
     return b.Mul(standard_gamma(b, alpha), beta)
 
 
 def negative_binomial_law(b, k, p):
+    """How many trials succeed before k have failed: Poisson's counts of a mean that is drawn."""
     p = b.Min(p, b.like(1.0, p))  # MXNet takes more than 1 as 1
     return poisson(b, b.Div(b.Mul(standard_gamma(b, k), b.Sub(b.like(1.0, p), p)), p))
 
 
 def generalized_law(b, mu, alpha):
+    """Negative binomial counts of mean mu and dispersion alpha."""
     certain = b.Equal(alpha, b.like(0.0, alpha))  # without dispersion it is Poisson's
     alpha = b.Where(certain, b.like(1.0, alpha), alpha)
     drawn = b.Mul(standard_gamma(b, b.Reciprocal(alpha)), b.Mul(mu, alpha))

@@ -45,8 +45,13 @@ def _added(kind):
 _sum, _prod = _added("Sum"), _added("Prod")
 
 
+def _has_none(b, x, axes):
+    """Whether it is known that there is nothing along one of the axes."""
+    return any(isinstance(s, int) and s == 0 for s in (b.size(x, a) for a in axes))
+
+
 def _mean(b, x, axes):
-    if not is_whole(x) and not any(isinstance(s, int) and s == 0 for s in (b.size(x, a) for a in axes)):
+    if not is_whole(x) and not _has_none(b, x, axes):
         return _reduce(b, "Mean", x, axes)  # which is 0 over nothing, where MXNet's is NaN
     return b.Div(_sum(b, x, axes), counted(b, x, axes))
 
@@ -85,14 +90,13 @@ def _nansum(b, x, axes):
 
 
 def _variance(b, x, axes, ddof=0, dtype=None):
-    """dtype: that in which the sum of the squares is divided, if not their own."""
+    """dtype: that in which the squares are added up and divided, if not their own."""
     difference = b.Sub(x, _mean(b, x, axes))
     square = b.Mul(difference, difference)
-    if not ddof and not is_whole(x):
+    if not ddof and not is_whole(x) and not _has_none(b, x, axes):
         return _mean(b, square, axes)
-    total, count = _sum(b, square, axes), counted(b, x, axes)
-    total, count = (y if dtype is None else b.cast(y, dtype) for y in (total, count))
-    return b.Div(total, b.Sub(count, ddof))
+    square, count = (y if dtype is None else b.cast(y, dtype) for y in (square, counted(b, x, axes)))
+    return b.Div(_sum(b, square, axes), b.Sub(count, ddof))
 
 
 KINDS = {
@@ -178,7 +182,7 @@ def _(b, op, data):
 def _np_reduction(b, op, a):
     axes = op.axes(a.rank)
     wanted = op.infer_type(a.dtype)
-    empty = any(isinstance(s, int) and s == 0 for s in (b.size(a, i) for i in range(a.rank)))
+    empty = _has_none(b, a, range(a.rank))
     initial = getattr(op, "initial", None)
     if op.kind in ("max", "min"):
         x = b.cast(a, np.int32) if a.dtype.kind == "b" else a

@@ -23,4 +23,5 @@ def _(b, op, a, c):
     near = b.Or(b.LessOrEqual(b.Abs(b.Sub(x, y)), limit), b.Equal(x, y))
     if op.equal_nan:
         near = b.Or(near, b.And(b.IsNaN(x), b.IsNaN(y)))
-    return b.cast(b.reduce("Min", b.cast(near, np.int32), None, keepdims=False), np.uint8)
+    far = b.reduce("Sum", b.cast(b.Not(near), np.int64), None, keepdims=False)
+    return b.cast(b.Equal(far, 0), np.uint8)

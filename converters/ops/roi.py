@@ -19,6 +19,15 @@ def regions(b, rois):
     return b.Max(index, b.const(0)), real, b.slice(rois, [1], [5], [1])
 
 
+def one_more(b, rois):
+    """Regions with one that nobody asked for last: Scan wants some. Its result is taken off again by ``asked_for``."""
+    return b.Concat(rois, b.like(np.zeros((1, rois.dim(1))), rois), axis=0)
+
+
+def asked_for(b, y):
+    return b.slice(y, [0], [-1], [0])
+
+
 @to_onnx("ROIPooling")
 def _(b, op, data, rois):
     index, real, corners = regions(b, rois)
@@ -31,7 +40,7 @@ def _(b, op, data, rois):
 def _(b, op, data, rois):
     maps, channels = b.wide(data), data.dim(1)
     sizes = b.size(data, 2), b.size(data, 3)
-    index, real, corners = regions(b, b.wide(rois))
+    index, real, corners = regions(b, b.wide(one_more(b, rois)))
     corners = b.Mul(corners, op.spatial_scale)
     half = b.Where(b.Less(corners, 0), b.like(-0.5, corners), 0.5)
     low, high = halves(b, b.cast(b.cast(b.Add(corners, half), np.int64), maps.dtype))  # cut off
@@ -49,7 +58,7 @@ def _(b, op, data, rois):
         return [Value(inner.Where(there, values, 0).name, (channels, *op.pooled_size), maps.dtype)]
 
     body = b.body(region, Spec((), np.dtype(np.int64)), np.bool_, np.bool_)
-    return b.Where(real, b.Scan(index, *masks, body=body, num_scan_inputs=3), 0)
+    return asked_for(b, b.Where(real, b.Scan(index, *masks, body=body, num_scan_inputs=3), 0))
 
 
 @to_onnx("_contrib_ROIAlign")
@@ -79,7 +88,7 @@ def _(b, op, data, rois):
 def _aligned(b, op, data, rois):
     """Region by region: two matrices that interpolate and average, along rows and along columns."""
     maps, channels = b.wide(data), data.dim(1)
-    index, real, corners = regions(b, b.wide(rois))
+    index, real, corners = regions(b, b.wide(one_more(b, rois)))
     corners = b.Mul(corners, float(np.float32(op.spatial_scale)))
     corners = b.Sub(corners, 0.5) if op.aligned else corners
 
@@ -109,7 +118,8 @@ def _aligned(b, op, data, rois):
         return [Value(y.name, (channels, *op.pooled_size), maps.dtype)]
 
     body = b.body(region, Spec((), np.dtype(np.int64)), Spec((4,), corners.dtype))
-    return b.Where(real, _own_cells(b, op, b.Scan(index, corners, body=body, num_scan_inputs=2)), 0)
+    y = b.Scan(index, corners, body=body, num_scan_inputs=2)
+    return asked_for(b, b.Where(real, _own_cells(b, op, y), 0))
 
 
 def _own_cells(b, op, y):
@@ -144,6 +154,7 @@ def _(b, op, data, rois):
     maps = b.reshape(maps, b.dims(b.size(data, 0), op.output_dim, groups, groups, *sizes))
     for axis in (2, 3) if groups != cells else ():
         maps = b.Gather(maps, np.arange(cells) * groups // cells, axis=axis)
+    rois = one_more(b, rois)
     corners = b.slice(rois, [1], [5], [1])
     half = b.Where(b.Less(corners, 0), b.like(-0.5, corners), 0.5)
     corners = b.Add(b.cast(b.Add(corners, half), np.int64), [0, 0, 1, 1])
@@ -161,7 +172,7 @@ def _(b, op, data, rois):
 
     index = b.cast(b.Gather(rois, 0, axis=1), np.int64)
     body = b.body(region, Spec((), index.dtype), np.bool_, np.bool_)
-    return b.Scan(index, *masks, body=body, num_scan_inputs=3)
+    return asked_for(b, b.Scan(index, *masks, body=body, num_scan_inputs=3))
 
 
 @from_onnx("MaxRoiPool")

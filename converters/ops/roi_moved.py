@@ -7,7 +7,7 @@ from hybrid.op import Spec
 from ..builder import Value
 from ..registry import to_onnx
 from .detection import halves
-from .roi import regions
+from .roi import asked_for, one_more, regions
 from .sampling import interpolated, neighbours, pixels, product
 
 
@@ -97,4 +97,5 @@ def _(b, op, data, rois):
         found = inner.squeeze(pooled(inner, inner.unsqueeze(row, [0])), [0])
         return [Value(found.name, (channels, *op.pooled_size), maps.dtype)]
 
-    return b.Scan(places, body=b.body(each, Spec((6,), places.dtype)), num_scan_inputs=1)
+    body = b.body(each, Spec((6,), places.dtype))
+    return asked_for(b, b.Scan(b.wide(one_more(b, rois)), body=body, num_scan_inputs=1))

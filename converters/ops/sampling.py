@@ -48,9 +48,7 @@ def _like(b, value, sibling):
 def pixels(b, maps, channels):
     """Maps (N, groups * channels, H, W) as one list of pixels: (N * groups * H * W, channels)."""
     groups = maps.dim(1) // channels
-    return b.reshape(
-        b.transpose(b.reshape(maps, b.dims(0, groups, channels, -1)), [0, 1, 3, 2]), b.dims(-1, channels)
-    )
+    return b.reshape(b.transpose(b.reshape(maps, b.dims(0, groups, channels, -1)), [0, 1, 3, 2]), b.dims(-1, channels))
 
 
 def interpolated(b, listed, first, rows, columns, width):

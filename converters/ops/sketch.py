@@ -1,5 +1,5 @@
-"""Fourier transforms as DFT (from opset 17; in float64, because onnxruntime loses digits at lengths that are no power of two), before
-that as products with their matrices; count sketches as products too."""
+"""Fourier transforms as DFT from opset 17 (in float64: onnxruntime loses digits at lengths that are no power of two), before that
+as products with their matrices; count sketches as products too."""
 
 import numpy as np
 
@@ -30,8 +30,9 @@ def _(b, op, data):
 
 @to_onnx("_contrib_fft", since=17)
 def _(b, op, data):
+    last = b.size(data, data.rank - 1)
     pairs = _transformed(b, b.unsqueeze(b.cast(data, np.float64), [data.rank]), data.rank - 1, inverse=0)
-    return b.reshape(b.cast(pairs, data.dtype), [*[0] * (data.rank - 1), -1])
+    return b.reshape(b.cast(pairs, data.dtype), [*[0] * (data.rank - 1), 2 * last if isinstance(last, int) else -1])
 
 
 @to_onnx("_contrib_ifft")
@@ -47,7 +48,9 @@ def _(b, op, data):
     pairs = b.reshape(b.cast(data, np.float64), b.dims(*[0] * (data.rank - 1), -1, 2))
     real = b.Gather(_transformed(b, pairs, data.rank - 1, inverse=1), 0, axis=data.rank)
     count = b.size(data, data.rank - 1)
-    return b.cast(b.Mul(real, count // 2 if isinstance(count, int) else b.Div(b.cast(count, real.dtype), 2)), data.dtype)
+    return b.cast(
+        b.Mul(real, count // 2 if isinstance(count, int) else b.Div(b.cast(count, real.dtype), 2)), data.dtype
+    )
 
 
 def _transformed(b, pairs, axis, *, inverse):

@@ -4,6 +4,7 @@ import numpy as np
 
 from hybrid.ops.spatial import affine_base
 
+from ..error import Unsupported
 from ..registry import from_onnx, to_onnx
 
 _END = np.iinfo(np.int64).max
@@ -67,6 +68,10 @@ def _(b, op, data, grid):
 
 @to_onnx("SpatialTransformer")
 def _(b, op, data, loc):
+    if 1 in op.target_shape:
+        raise Unsupported(
+            f"target_shape={op.target_shape}: a grid of one row or column is 0 / 0 wide; wanted sizes of 2 or more"
+        )
     return _sample(b, data, _affine_grid(b, loc, *op.target_shape))
 
 

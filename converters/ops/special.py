@@ -31,11 +31,11 @@ def _with_sign(b, size, x):
 def erf(b, x):
     """The error function."""
     size = b.Abs(x)
-    middle = b.Clip(size, 0.46875, special._ERFC_ONE)
-    tail = b.Sub(b.like(1, x), b.Mul(b.Exp(b.Neg(b.Mul(middle, middle))), ratio(b, middle, *special._ERFC_MIDDLE)))
-    tail = b.Where(b.Greater(size, b.like(special._ERFC_ONE, x)), b.like(1, x), tail)
+    middle = b.Clip(size, 0.46875, special.ERFC_ONE)
+    tail = b.Sub(b.like(1, x), b.Mul(b.Exp(b.Neg(b.Mul(middle, middle))), ratio(b, middle, *special.ERFC_MIDDLE)))
+    tail = b.Where(b.Greater(size, b.like(special.ERFC_ONE, x)), b.like(1, x), tail)
     centre = b.Clip(x, -0.46875, 0.46875)
-    small = b.Mul(centre, ratio(b, b.Mul(centre, centre), *special._ERF_SMALL))
+    small = b.Mul(centre, ratio(b, b.Mul(centre, centre), *special.ERF_SMALL))
     y = b.Where(b.LessOrEqual(size, b.like(0.46875, x)), small, _with_sign(b, tail, x))
     return b.Where(b.IsNaN(x), x, y)
 
@@ -44,12 +44,12 @@ def erfinv(b, x):
     """The inverse error function; NaN beyond 1."""
     half = b.Mul(x, b.like(0.5, x))
     square = b.Clip(b.Mul(half, half), 0, 0.180625)
-    centre = b.Mul(half, ratio(b, b.Sub(b.like(0.180625, x), square), *special._QUANTILE_CENTRE))
+    centre = b.Mul(half, ratio(b, b.Sub(b.like(0.180625, x), square), *special.QUANTILE_CENTRE))
     size, one = b.Abs(x), b.like(1, x)
     outside = b.Clip(b.Mul(b.Sub(one, size), b.like(0.5, x)), float(np.finfo(np.float64).tiny), 0.5)
     r = b.Sqrt(b.Neg(b.Log(outside)))
-    near = ratio(b, b.Sub(r, b.like(1.6, x)), *special._QUANTILE_NEAR)
-    far = ratio(b, b.Sub(r, b.like(5, x)), *special._QUANTILE_FAR)
+    near = ratio(b, b.Sub(r, b.like(1.6, x)), *special.QUANTILE_NEAR)
+    far = ratio(b, b.Sub(r, b.like(5, x)), *special.QUANTILE_FAR)
     tail = _with_sign(b, b.Where(b.LessOrEqual(r, b.like(5, x)), near, far), x)
     y = b.Where(b.LessOrEqual(b.Abs(half), b.like(0.425, x)), centre, tail)
     y = b.Div(y, b.like(math.sqrt(2), x))
@@ -58,7 +58,7 @@ def erfinv(b, x):
 
 
 def _stirling(b, x):
-    return b.Div(polynomial(b, b.Reciprocal(b.Mul(x, x)), special._STIRLING), x)
+    return b.Div(polynomial(b, b.Reciprocal(b.Mul(x, x)), special.STIRLING), x)
 
 
 def _sine(b, x):
@@ -78,21 +78,21 @@ def _reflected(b, x):
 def _gammaln_between(b, x):
     one, low = b.like(1, x), b.Less(x, b.like(0.5, x))
     y, product = b.Where(low, b.Add(x, one), x), one
-    for _ in range(int(special._ASYMPTOTIC) - 2):
+    for _ in range(int(special.ASYMPTOTIC) - 2):
         large = b.Greater(y, b.like(2.5, x))
         y = b.Where(large, b.Sub(y, one), y)
         product = b.Where(large, b.Mul(product, y), product)
     two = b.Greater(y, b.like(1.5, x))
     z = b.Sub(y, b.Where(two, b.like(2, x), one))
-    rest = b.Mul(b.Mul(z, z), polynomial(b, b.Neg(z), special._AROUND_ONE[::-1]))
-    series = b.Add(b.Mul(z, b.like(1 - special._EULER, x)), rest)
+    rest = b.Mul(b.Mul(z, z), polynomial(b, b.Neg(z), special.AROUND_ONE[::-1]))
+    series = b.Add(b.Mul(z, b.like(1 - special.EULER, x)), rest)
     series = b.Where(two, series, b.Sub(series, b.Log(b.Where(two, one, y))))
     return b.Sub(b.Add(b.Log(product), series), b.Log(b.Where(low, x, one)))
 
 
 def gammaln(b, x):
     """log |gamma(x)|; infinite at 0, -1, -2, ... and at both infinities."""
-    limit, infinite = b.like(special._ASYMPTOTIC, x), b.like(np.inf, x)
+    limit, infinite = b.like(special.ASYMPTOTIC, x), b.like(np.inf, x)
     positive = _reflected(b, x)
     small = b.Less(positive, limit)
     y = b.Where(small, limit, positive)
@@ -108,10 +108,10 @@ def gammaln(b, x):
 
 def gamma(b, x):
     """The gamma function; NaN at -1, -2, ... and infinite, of either sign, at 0."""
-    one, limit = b.like(1, x), b.like(special._ASYMPTOTIC, x)
+    one, limit = b.like(1, x), b.like(special.ASYMPTOTIC, x)
     y, product = _reflected(b, x), one
     y = b.Where(b.Greater(y, b.like(200, x)), b.like(200, x), y)
-    for _ in range(int(special._ASYMPTOTIC)):
+    for _ in range(int(special.ASYMPTOTIC)):
         small = b.Less(y, limit)
         product = b.Where(small, b.Mul(product, y), product)
         y = b.Where(small, b.Add(y, one), y)
@@ -119,11 +119,11 @@ def gamma(b, x):
     half = b.Pow(y, b.Sub(b.Mul(y, b.like(0.5, x)), b.like(0.25, x)))
     scaled = b.Mul(b.Mul(b.Mul(b.like(math.sqrt(2 * math.pi), x), half), b.Exp(b.Neg(y))), half)
     value = b.Div(b.Mul(scaled, b.Exp(_stirling(b, y))), product)
-    count = len(special._FACTORIALS)
+    count = len(special.FACTORIALS)
     listed = b.And(b.GreaterOrEqual(x, one), b.LessOrEqual(x, b.like(count, x)))
     listed = b.And(listed, b.Equal(b.Floor(x), x))
     place = b.Sub(b.cast(b.Where(listed, x, one), np.int64), 1)
-    value = b.Where(listed, b.Gather(b.const(special._FACTORIALS), place), value)
+    value = b.Where(listed, b.Gather(b.const(special.FACTORIALS), place), value)
     mirrored = b.Div(b.like(math.pi, x), b.Mul(_sine(b, x), value))
     poles = b.Where(b.Equal(b.Floor(x), x), b.like(np.nan, x), mirrored)
     none = b.like(0, x)

@@ -1,55 +1,21 @@
 """What oneDNN fuses, as ONNX. In float a node is its subgraph. Quantised it is exactly what oneDNN computes: ConvInteger or
-MatMulInteger, the bias in int32, one multiplication in float32 and one rounding.
+MatMulInteger, then a bias of whole numbers, a multiplication and a rounding, in float32.
 
 QLinearConv and pairs of QuantizeLinear and DequantizeLinear would not do: QLinearConv has no sum and no activation, and where
 onnxruntime rounds in them depends on what it fuses. What follows from parameters and known ranges is computed here, so that the
-model stores int8 weights and int32 biases.
+model stores weights of 8 bits.
 """
 
 import numpy as np
 
-from hybrid.ops.quantization import FLOAT, INT8, INT32, LEVELS, PLAIN_LEVELS, UINT8
+from hybrid.ops.quantization import FLOAT, GREATEST, INT8, INT32, LEVELS
 from hybrid.ops.subgraph import MOST_BIAS, Weights, homogeneous, quantised_here
 
 from ..builder import Value
 from ..error import Unsupported
 from ..registry import handler_for, to_onnx
 from .linear import part
-
-FOLDED = {"Abs": np.abs, "Div": np.divide, "Max": np.maximum, "Mul": np.multiply}
-LIMITS = {INT8: (-128.0, 127.0), UINT8: (0.0, 255.0), INT32: (-(2.0**31), 2.0**31 - 128)}
-"""What float32 numbers of a dtype lie between."""
-
-
-def fold(b, op_type, *inputs):
-    """A node of Values and arrays, or the array that it would compute where all are known."""
-    arrays = [x.const if isinstance(x, Value) else x for x in inputs]
-    if any(a is None for a in arrays):
-        return b.node(op_type, *inputs)
-    with np.errstate(all="ignore"):
-        return FOLDED[op_type](*arrays)
-
-
-def largest(b, low, high):
-    """The greatest magnitude in a range, (1,)."""
-    return fold(b, "Max", fold(b, "Abs", low), fold(b, "Abs", high))
-
-
-def scale_of(b, dtype, low, high):
-    """Steps per unit of a tensor quantised from a range, (1,)."""
-    return fold(b, "Div", LEVELS[dtype], largest(b, low, high))
-
-
-def product_range(b, dtype, data, weight):
-    """The range of int32 sums of products of data of dtype with int8 weights, from their greatest magnitudes: (1,) and (1,)."""
-    one = fold(b, "Mul", fold(b, "Div", data, PLAIN_LEVELS[dtype]), fold(b, "Div", weight, PLAIN_LEVELS[INT8]))
-    tops = [fold(b, "Mul", one, PLAIN_LEVELS[INT32] * np.float32(sign)) for sign in (-1, 1)]
-    return [t if isinstance(t, Value) else b.const(np.reshape(t, 1)) for t in tops]
-
-
-def whole(b, x, dtype):
-    """x to the nearest whole number, ties to even, cut off at what dtype holds."""
-    return b.cast(b.Clip(b.Round(x), *LIMITS[dtype]), dtype)
+from .quantization import fold, integer_convolution, integer_product, largest, product_range, scale_of, whole
 
 
 def half_away(b, x):
@@ -83,7 +49,9 @@ def weights_here(b, op, weight, bias, data_scale, each):
         made = quantised_here(weight, None, None, each)
     if bias is None:
         return made
-    return made._replace(bias=whole(b, b.Mul(bias, b.Mul(data_scale, made.scale)), INT32))
+    return made._replace(
+        bias=b.Clip(b.Round(b.Mul(bias, b.Mul(data_scale, made.scale))), -(2.0**31), float(GREATEST[INT32]))
+    )
 
 
 def weights_given(b, op, given, data_scale):
@@ -104,7 +72,7 @@ def weights_given(b, op, given, data_scale):
     fewer = b.cast(half_away(b, b.Mul(b.cast(weight, FLOAT), less)), INT8)
     bias = half_away(b, b.Mul(b.cast(given["bias"], FLOAT), b.Where(beyond, limit, factor)))
     scale = b.Where(beyond, fold(b, "Mul", scale, less), scale)
-    return Weights(b.Where(beyond, fewer, weight), b.cast(bias, INT32), scale, most)
+    return Weights(b.Where(beyond, fewer, weight), bias, scale, most)
 
 
 def follow(b, act, y, scale):
@@ -120,20 +88,22 @@ def follow(b, act, y, scale):
 def finish(b, op, parts, given, product, weights, data_scale):
     """What comes after the product in int32, and the range of the result."""
     rank = len(b.results[0].shape)
-    if weights.bias is not None:
-        product = b.Add(product, along(b, op, weights.bias, rank))
     dtype, most = op.result_type(parts), weights.reach
     ranges = [b.const(np.reshape(v, 1)) for v in op.calibrated] if op.calibrated else []
     if dtype == INT32:
         ranges = product_range(b, given["data"].dtype, largest(b, given["min_data"], given["max_data"]), most)
-        if parts.act is parts.late is None and "sum" not in given:
-            return product, *ranges
+    if op.in_whole(parts):
+        return product, *ranges
+    y = b.cast(product, FLOAT)
+    if weights.bias is not None:
+        bias = b.cast(weights.bias, FLOAT) if isinstance(weights.bias, Value) else weights.bias.astype(FLOAT)
+        y = b.Add(y, along(b, op, bias, rank))
+    if dtype == INT32:
         scale = fold(b, "Mul", data_scale, weights.scale)
-        y = b.cast(product, FLOAT)
     else:
         scale = np.float32(1) if op.in_float else scale_of(b, dtype, *op.calibrated)
         factor = fold(b, "Div", fold(b, "Div", scale, data_scale), weights.scale)
-        y = b.Mul(b.cast(product, FLOAT), along(b, op, factor, rank))
+        y = b.Mul(y, along(b, op, factor, rank))
     y = follow(b, parts.act, y, scale)
     if "sum" in given:
         other = fold(b, "Div", scale, scale_of(b, given["sum"].dtype, given["min_sum"], given["max_sum"]))
@@ -152,8 +122,8 @@ def _(b, op, *inputs, bodies):
     names = ("weight", "bias", "gamma", "beta", "moving_mean", "moving_var")
     weight, bias = op.folded(stored(given, *names), parts)
     weights = weights_here(b, op, weight, bias, data_scale, op.calibrated is not None)
-    product = b.ConvInteger(
-        data, weights.steps, kernel_shape=list(conv.kernel), strides=list(conv.strides), dilations=list(conv.dilations),
+    product = integer_convolution(
+        b, data, weights.steps, kernel_shape=list(conv.kernel), strides=list(conv.strides), dilations=list(conv.dilations),
         pads=[*conv.pads, *conv.pads], group=conv.num_group,
     )  # fmt: skip
     return finish(b, op, parts, given, product, weights, data_scale)
@@ -174,7 +144,7 @@ def _(b, op, *inputs, bodies):
     steps = weights.steps
     turned = b.transpose(steps, [1, 0]) if isinstance(steps, Value) else np.ascontiguousarray(steps.T)
     flat = b.Flatten(data) if parts.product.flatten and data.rank > 2 else data
-    return finish(b, op, parts, given, b.MatMulInteger(flat, turned), weights, data_scale)
+    return finish(b, op, parts, given, integer_product(b, flat, turned), weights, data_scale)
 
 
 def attention_result(b, op, product, given, factor):
@@ -199,7 +169,7 @@ def _(b, op, *inputs):
     qkv = inputs[0]
     queries, keys = (part(b, op, qkv, 3, i) for i in (0, 1))
     t = b.size(qkv, 0)
-    product = b.reshape(b.MatMulInteger(queries, b.transpose(keys, [0, 1, 3, 2])), b.dims(-1, t, t))
+    product = b.reshape(integer_product(b, queries, b.transpose(keys, [0, 1, 3, 2])), b.dims(-1, t, t))
     width = [0, 0, qkv.dim(2)]
     return attention_result(b, op, product, dict(zip(op.takes(), inputs)), op.factor(width))
 
@@ -210,7 +180,7 @@ def _(b, op, *inputs):
         return _in_float(b, op, *inputs)
     qkv, attention = inputs[:2]
     weights = b.reshape(attention, b.dims(-1, op.heads, b.size(attention, 1), b.size(attention, 2)))
-    mixed = b.transpose(b.MatMulInteger(weights, part(b, op, qkv, 3, 2)), [2, 0, 1, 3])
+    mixed = b.transpose(integer_product(b, weights, part(b, op, qkv, 3, 2)), [2, 0, 1, 3])
     product = b.reshape(mixed, [0, 0, qkv.dim(2) // 3])
     return attention_result(b, op, product, dict(zip(op.takes(), inputs)), np.float32(1))
 

@@ -23,11 +23,11 @@ from ..context import Context, cpu
 from ..expression import Symbol
 from ..gluon import SymbolBlock
 from ..graph.graph import Graph
+from ..graph.quantization import calibrated, calibration_key, quantised
 from ..io import DataBatch, DataDesc, DataIter
 from ..module import Module
 from ..ndarray import NDArray, array, zeros
 from ..op import lookup
-from .quantization_graph import calibrated, calibration_key, quantised
 
 __all__ = [
     "calib_graph", "combine_histogram", "quantize_graph", "quantize_model", "quantize_model_mkldnn", "quantize_net",
@@ -159,7 +159,7 @@ def _parameters(graph: Graph, params: Mapping[str, NDArray]) -> dict[str, NDArra
             low, high = (
                 (values.min(), values.max()) if values.any() else (-1, 1)
             )  # of zeros any range is right but none
-            results = quantize.compute(values, np.float32([low]), np.float32([high]))
+            results = quantize.compute(values, np.array([low], np.float32), np.array([high], np.float32))
             for end, result in zip(("", "_min", "_max"), results):
                 found[f"{node.name}{end}"] = array(result, dtype=result.dtype)
     return found
@@ -182,11 +182,11 @@ def quantize_graph(
     """A symbol on integers that is not calibrated yet, its parameters, and what collects ranges for calib_graph: give its
     ``collect`` to an executor of sym as monitor, with monitor_all, or call it with names and outputs.
 
-    excluded_sym_names, excluded_op_names: nodes and operators that stay in float. calib_mode: none, naive (the least and the greatest
-    number), entropy (the range that loses least) or customize (LayerOutputCollector collects). quantized_dtype: of what is no
-    parameter; auto is uint8 for ranges without negative numbers, else int8. quantize_mode: full is every node that can be, smart
-    those that quantising is about and what stands between them. quantize_granularity: channel-wise gives fused dense layers a
-    scale for each output. Raises ValueError for other values."""
+    excluded_sym_names, excluded_op_names: nodes and operators that stay in float. calib_mode: none, naive (the least and the
+    greatest number), entropy (the range that loses least) or customize (LayerOutputCollector collects). quantized_dtype: of
+    what is no parameter; auto is uint8 for ranges without negative numbers, else int8. quantize_mode: full is every node that
+    can be, smart those that quantising is about and what stands between them. quantize_granularity: channel-wise gives fused
+    dense layers a scale for each output. Raises ValueError for other values."""
     _check(calib_mode, quantized_dtype, quantize_mode, quantize_granularity)
     excluded = _texts("excluded_sym_names", excluded_sym_names)
     excluded_ops = _texts("excluded_op_names", excluded_op_names)
@@ -284,7 +284,7 @@ def quantize_model(
         raise ValueError(f"calib_data must be of DataIter type when calib_mode={calib_mode}, got {type(calib_data)}")
     module = Module(sym, data_names=data_names, label_names=label_names, context=ctx)
     module.bind(calib_data.provide_data, calib_data.provide_label or None, for_training=False)
-    module.set_params(arg_params, aux_params)
+    module.set_params(dict(arg_params), dict(aux_params))
     count = _collect(module, calib_data, collector, num_calib_examples)
     if logger:
         logger.info("Collected outputs of %d examples", count)

@@ -7,7 +7,8 @@ import numpy as np
 
 from ..attrs import DType, Shape
 from ..op import Op, op
-from ..shapes import UNKNOWN, is_known
+from ..shapes import UNKNOWN, is_known, show
+from .casting import convert
 from .common import Elementwise, axis_of
 
 FLOAT32 = np.dtype("float32")
@@ -208,6 +209,124 @@ class Linspace(Op):
 
     def compute(self):
         return np.linspace(self.start, self.stop, self.num, endpoint=self.endpoint).astype(self.dtype)
+
+
+class FromAttributes(Op):
+    """Base of arrays that follow from attributes alone."""
+
+    inputs = ()
+
+    def infer_type(self):
+        return self.dtype  # type: ignore[attr-defined]  # declared below, in MXNet's order
+
+
+class Window(FromAttributes):
+    """M weights that rise from the ends to the middle; none where M < 1."""
+
+    M: int | None = None
+    ctx: str = ""
+    dtype: DType = FLOAT32
+
+    epsilon = float(np.finfo(np.float32).eps)
+    terms: ClassVar[tuple[float, ...]]
+    """Of the cosines of 0, 1, ... periods over the length, with alternating signs."""
+
+    def check(self):
+        return "attribute M (int) is required" if self.M is None else None
+
+    @property
+    def size(self) -> int:
+        return max(self.M or 0, 0)
+
+    def infer_shape(self):
+        return (self.size,)
+
+    def compute(self):
+        if self.size == 1:
+            return np.ones(1, self.dtype)
+        angle = 2 * np.pi * np.arange(self.size) / (self.size - 1) if self.size else np.zeros(0)
+        # the terms lose their fractions where dtype has none
+        terms = np.asarray(self.terms).astype(self.dtype)
+        total = sum((-1) ** i * terms[i].item() * np.cos(i * angle) for i in range(len(terms)))
+        return convert(np.asarray(total), self.dtype)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(M=8)
+
+
+@op("_npi_hanning")
+class Hanning(Window):
+    """M weights 0.5 - 0.5 cos(2 pi i / (M - 1)) (numpy.hanning). Shapes: -> (M,)."""
+
+    terms = (0.5, 0.5)
+
+
+@op("_npi_hamming")
+class Hamming(Window):
+    """M weights 0.54 - 0.46 cos(2 pi i / (M - 1)) (numpy.hamming). Shapes: -> (M,)."""
+
+    terms = (0.54, 0.46)
+
+
+@op("_npi_blackman")
+class Blackman(Window):
+    """M weights 0.42 - 0.5 cos(2 pi i / (M - 1)) + 0.08 cos(4 pi i / (M - 1)) (numpy.blackman). Shapes: -> (M,)."""
+
+    terms = (0.42, 0.5, 0.08)
+
+
+@op("_npi_indices")
+class Indices(FromAttributes):
+    """The coordinates of every place of a grid (numpy.indices). Shapes: -> (rank of dimensions, *dimensions)."""
+
+    dimensions: Shape
+    dtype: DType = np.dtype("int32")
+    ctx: str = ""
+
+    def check(self):
+        return (
+            f"dimensions={show(self.dimensions)} wants no negative ones"
+            if min(self.dimensions, default=0) < 0
+            else None
+        )
+
+    def infer_shape(self):
+        return (len(self.dimensions), *self.dimensions)
+
+    def compute(self):
+        return np.indices(self.dimensions).astype(self.dtype)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(dimensions=(2, 3))
+
+
+@op("_npi_logspace")
+class LogSpace(FromAttributes):
+    """num powers of base, their exponents evenly spaced from start to stop (numpy.logspace). Shapes: -> (num,)."""
+
+    start: float
+    stop: float
+    num: int
+    endpoint: bool = True
+    base: float = 10.0
+    ctx: str = ""
+    dtype: DType = FLOAT32
+
+    def check(self):
+        return f"num={self.num} wants 0 or more" if self.num < 0 else None
+
+    def infer_shape(self):
+        return (self.num,)
+
+    def compute(self):
+        with np.errstate(all="ignore"):
+            return convert(np.power(self.base, np.linspace(self.start, self.stop, self.num, self.endpoint)), self.dtype)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(start=0, stop=2, num=5)
 
 
 class Eye(Op):

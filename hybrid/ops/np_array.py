@@ -1,4 +1,4 @@
-"""NumPy's functions of arrays that are neither arithmetic nor reductions nor mere reshaping: diagonals, differences, windows,
+"""NumPy's functions of arrays that are neither arithmetic nor reductions nor mere reshaping: diagonals, differences,
 averages, polynomials. Sources: the operators of that name in MXNet 1.9.1 (mx.np)."""
 
 import math
@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..attrs import DType, Shape
 from ..op import Op, op
 from ..shapes import UNKNOWN, merge, show
 from .adjoint import linear
@@ -14,9 +13,6 @@ from .backward import Once
 from .casting import convert
 from .common import axes_of, axis_of, truncate, widen
 from .reduce import Axes, reduced, restored
-
-FLOAT32 = np.dtype("float32")
-
 
 # -- shapes and diagonals ------------------------------------------------------------------------------------------------
 
@@ -130,9 +126,9 @@ class Trace(Op):
         return np.asarray(sums).astype(data.dtype)
 
     def adjoint(self, of, dy, data):
-        out = np.zeros(data.shape, dy.dtype)
-        moved = np.moveaxis(out, self.axes(data.ndim), (-2, -1))
-        rows = np.arange(max(0, -self.offset), min(moved.shape[-2], moved.shape[-1] - self.offset))
+        out, axes = np.zeros(data.shape, dy.dtype), self.axes(data.ndim)
+        moved = np.moveaxis(out, axes, (-2, -1))
+        rows = np.arange(max(0, -self.offset), min(data.shape[axes[0]], data.shape[axes[1]] - self.offset))
         moved[..., rows, rows + self.offset] = dy[..., None]
         return out
 
@@ -169,127 +165,6 @@ class DiagIndicesFrom(Op):
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(3, 3))
-
-
-# -- made from attributes ------------------------------------------------------------------------------------------------
-
-
-class FromAttributes(Op):
-    """Base of arrays that follow from attributes alone."""
-
-    inputs = ()
-
-    def infer_type(self):
-        return self.dtype  # type: ignore[attr-defined]  # declared below, in MXNet's order
-
-
-class Window(FromAttributes):
-    """M weights that rise from the ends to the middle; none where M < 1."""
-
-    M: int | None = None
-    ctx: str = ""
-    dtype: DType = FLOAT32
-
-    epsilon = float(np.finfo(np.float32).eps)
-    terms: ClassVar[tuple[float, ...]]
-    """Of the cosines of 0, 1, ... periods over the length, with alternating signs."""
-
-    def check(self):
-        return "attribute M (int) is required" if self.M is None else None
-
-    @property
-    def size(self) -> int:
-        return max(self.M or 0, 0)
-
-    def infer_shape(self):
-        return (self.size,)
-
-    def compute(self):
-        if self.size == 1:
-            return np.ones(1, self.dtype)
-        angle = 2 * np.pi * np.arange(self.size) / (self.size - 1) if self.size else np.zeros(0)
-        # the terms lose their fractions where dtype has none
-        terms = np.asarray(self.terms).astype(self.dtype)
-        total = sum((-1) ** i * terms[i].item() * np.cos(i * angle) for i in range(len(terms)))
-        return convert(np.asarray(total), self.dtype)
-
-    @classmethod
-    def examples(cls, make):
-        yield make(M=8)
-
-
-@op("_npi_hanning")
-class Hanning(Window):
-    """M weights 0.5 - 0.5 cos(2 pi i / (M - 1)) (numpy.hanning). Shapes: -> (M,)."""
-
-    terms = (0.5, 0.5)
-
-
-@op("_npi_hamming")
-class Hamming(Window):
-    """M weights 0.54 - 0.46 cos(2 pi i / (M - 1)) (numpy.hamming). Shapes: -> (M,)."""
-
-    terms = (0.54, 0.46)
-
-
-@op("_npi_blackman")
-class Blackman(Window):
-    """M weights 0.42 - 0.5 cos(2 pi i / (M - 1)) + 0.08 cos(4 pi i / (M - 1)) (numpy.blackman). Shapes: -> (M,)."""
-
-    terms = (0.42, 0.5, 0.08)
-
-
-@op("_npi_indices")
-class Indices(FromAttributes):
-    """The coordinates of every place of a grid (numpy.indices). Shapes: -> (rank of dimensions, *dimensions)."""
-
-    dimensions: Shape
-    dtype: DType = np.dtype("int32")
-    ctx: str = ""
-
-    def check(self):
-        return (
-            f"dimensions={show(self.dimensions)} wants no negative ones"
-            if min(self.dimensions, default=0) < 0
-            else None
-        )
-
-    def infer_shape(self):
-        return (len(self.dimensions), *self.dimensions)
-
-    def compute(self):
-        return np.indices(self.dimensions).astype(self.dtype)
-
-    @classmethod
-    def examples(cls, make):
-        yield make(dimensions=(2, 3))
-
-
-@op("_npi_logspace")
-class LogSpace(FromAttributes):
-    """num powers of base, their exponents evenly spaced from start to stop (numpy.logspace). Shapes: -> (num,)."""
-
-    start: float
-    stop: float
-    num: int
-    endpoint: bool = True
-    base: float = 10.0
-    ctx: str = ""
-    dtype: DType = FLOAT32
-
-    def check(self):
-        return f"num={self.num} wants 0 or more" if self.num < 0 else None
-
-    def infer_shape(self):
-        return (self.num,)
-
-    def compute(self):
-        with np.errstate(all="ignore"):
-            return convert(np.power(self.base, np.linspace(self.start, self.stop, self.num, self.endpoint)), self.dtype)
-
-    @classmethod
-    def examples(cls, make):
-        yield make(start=0, stop=2, num=5)
 
 
 # -- differences and polynomials -----------------------------------------------------------------------------------------

@@ -142,6 +142,8 @@ class CvImDecode(Op):
 
     @classmethod
     def examples(cls, make):
-        header = "424d4600000000000000360000002800000002000000020000000100180000000000100000000000000000000000" + "00" * 8
+        header = (
+            "424d4600000000000000360000002800000002000000020000000100180000000000100000000000000000000000" + "00" * 8
+        )
         pixels = "0000ffffffff0000ff000000ff000000"  # a bitmap of 2x2, rows from below, each filled to 4 bytes
         yield make(make.array(list(bytes.fromhex(header + pixels)), "uint8"))

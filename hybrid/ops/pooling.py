@@ -149,7 +149,9 @@ class Pooling(Op):
                 target[piece] = self._slide(flat[piece], range(1, flat.ndim), self.pads)
         if self.power > 1:
             y = np.sqrt(y) if self.power == 2 else np.cbrt(y)
-        if self.pool_type == "max" and x.dtype != data.dtype:  # the maximum starts from the least of the data's own dtype
+        if (
+            self.pool_type == "max" and x.dtype != data.dtype
+        ):  # the maximum starts from the least of the data's own dtype
             np.maximum(y, self.least(data.dtype), out=y)
         return narrow(y, data.dtype)
 

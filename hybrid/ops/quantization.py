@@ -76,7 +76,8 @@ def product_range(data: tuple[Any, Any], weight: tuple[Any, Any], dtype: np.dtyp
 
 
 class Quantized(Op):
-    """Base of operators on integers with ranges: dtypes of the inputs, shapes of the ranges, no gradient (MXNet's is 0)."""
+    """Base of operators on integers with ranges: dtypes of the inputs, shapes of the ranges, gradients of 0 as MXNet has them (of
+    some it has none: these take Op's)."""
 
     eight: ClassVar[tuple[str, ...]] = ()
     """Inputs that are int8 or uint8, unless others are not restricted at all."""
@@ -332,6 +333,7 @@ class CalibrateEntropy(Quantized):
 
     inputs = ("hist", "hist_edges")
     floats = inputs
+    gradient = Op.gradient
 
     def returns(self):
         return ("threshold", "divergence")

@@ -159,6 +159,7 @@ class QuantizedActivation(Quantized):
 
     inputs = ("data", "min_data", "max_data")
     eight = ("data",)
+    gradient = Op.gradient
 
     def check(self):
         return None if self.act_type == "relu" else f"got act_type={self.act_type}, wanted relu; no other is quantised"
@@ -328,12 +329,14 @@ class _Pair(Quantized):
 class QuantizedAdd(_Pair):
     """lhs + rhs of integers, rounded: int32 over the sum of both ranges; with a calibrated range 8 bits, uint8 where both are.
 
-    Of an int8 and a uint8 tensor the uint8 one is rounded (and saturated) to int8 by itself first, as MXNet does: without a
-    calibrated range little is left of it. Shapes: lhs and rhs (...), ranges (1,) -> (...), (1,), (1,).
+    Of an int8 and a uint8 tensor the uint8 one is rounded (and saturated) to int8 by itself first: without a calibrated range
+    little is left of it. MXNet keeps it in memory that it has freed, and mostly finds it there again.
+    Shapes: lhs and rhs (...), ranges (1,) -> (...), (1,), (1,).
     Source: MXNet contrib.quantized_elemwise_add.
     """
 
     eight = ("lhs", "rhs")
+    gradient = Op.gradient
 
     def result(self, lhs, rhs, *ranges):
         if self.calibrated is None:

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ..op import op
+from ..op import Op, op
 from ..shapes import UNKNOWN, merge
 from .activation import sigmoid
 from .common import want_rank
@@ -33,6 +33,7 @@ class QuantizedRNN(Quantized, RNN):
     uses = ()
     unknown = 0  # type: ignore[assignment]
     legacy = ("quantized",)
+    gradient = Op.gradient
 
     def check(self):
         if self.mode != "lstm" or self.projection_size is not None:
@@ -122,9 +123,6 @@ class QuantizedRNN(Quantized, RNN):
             c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
             h = out[t] = saturated((sigmoid(o) * np.tanh(c)).astype(FLOAT) * scale + shift, UINT8)
         return out, h, c
-
-    def gradient(self, F, dy, *arrays):
-        return None
 
     @classmethod
     def examples(cls, make):

@@ -555,8 +555,10 @@ class NpVar(NpReduction):
         """The variance, reduced axes kept."""
         axes, x, dtype = self.axes(a.ndim), widen(a), self.infer_type(a.dtype)
         count = math.prod(a.shape[i] for i in axes)
-        squares = _sum(np.square(x - _mean(x, axes)), axes)
-        return _divide(squares if dtype.kind in "iub" else squares.astype(np.result_type(dtype, x)), count - self.ddof)
+        squares = np.square(x - _mean(x, axes))
+        if dtype.kind not in "iub":
+            squares = squares.astype(np.result_type(dtype, x), copy=False)
+        return _divide(_sum(squares, axes), count - self.ddof)
 
     def compute(self, a):
         return self.finish(self.variance(a), a.shape, self.infer_type(a.dtype))

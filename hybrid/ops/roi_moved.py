@@ -1,7 +1,7 @@
 """Pooling over regions of interest whose cells are moved or turned: DeformablePSROIPooling, RROIAlign."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -72,14 +72,19 @@ class DeformablePSROIPooling(Regions):
 
     def infer_input_shapes(self, shapes, outputs):
         data, rois, *trans = shapes
+        output = outputs[0]
         data = merge(data, (UNKNOWN, self.output_dim * self.group_size**2, UNKNOWN, UNKNOWN))
-        rois = merge(rois, (UNKNOWN if outputs[0] is None else outputs[0][0], 5))
-        return [data, rois, *(merge(t, (rois[0], UNKNOWN, self.parts, self.parts)) for t in trans)]
+        rois = merge((UNKNOWN if output is None else output[0], 5), rois)
+        assert rois is not None
+        moves = rois[0], UNKNOWN, self.parts, self.parts
+        return [data, rois, *(merge(t, moves) for t in trans)]
 
     def infer_shape(self, data, rois, *trans):
         classes = 1 if self.no_trans else trans[0][1] // 2
         if not self.no_trans and (trans[0][1] % 2 or trans[0][1] == 0 or self.output_dim % classes):
-            raise self.fail(f"got trans with {trans[0][1]} channels for output_dim={self.output_dim}, wanted two a class")
+            raise self.fail(
+                f"got trans with {trans[0][1]} channels for output_dim={self.output_dim}, wanted two a class"
+            )
         return super().infer_shape(data, rois)
 
     def _result(self, channels):
@@ -224,8 +229,11 @@ class BackwardDeformablePSROIPooling(Once, DeformablePSROIPooling):
         part = self.cells(rois.dtype, self.parts)
         d_trans = np.zeros((len(trans), trans.shape[1] // 2, 2, self.parts, self.parts), trans.dtype)
         for axis, slope in ((0, by_column), (1, by_row)):
-            whole = slope.sum((-2, -1)) * size[:, axis].reshape(-1, 1, 1, 1) * trans.dtype.type(np.float32(self.trans_std))
-            np.add.at(d_trans[:, :, axis], (slice(None), slice(None), part[:, None], part), whole)
+            whole = (
+                slope.sum((-2, -1)) * size[:, axis].reshape(-1, 1, 1, 1) * trans.dtype.type(np.float32(self.trans_std))
+            )
+            places: Any = (slice(None), slice(None), part[:, None], part)
+            np.add.at(d_trans[:, :, axis], places, whole)
         return d_trans.reshape(trans.shape)
 
 

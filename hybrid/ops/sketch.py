@@ -28,7 +28,8 @@ class FFT(_Transform):
 
     def compute(self, data):
         found = np.fft.fft(widen(data))
-        return np.stack([found.real, found.imag], -1).reshape(*data.shape[:-1], -1).astype(data.dtype)
+        pairs = np.stack([found.real, found.imag], -1)
+        return pairs.reshape(self.infer_shape(data.shape)).astype(data.dtype)
 
     def gradient(self, F, dy, data, y):
         return F._contrib_ifft(dy, **self.dump())
@@ -52,7 +53,7 @@ class InverseFFT(_Transform):
         return (*data[:-1], data[-1] // 2)
 
     def compute(self, data):
-        pairs = widen(data).reshape(*data.shape[:-1], -1, 2)
+        pairs = widen(data).reshape(*data.shape[:-1], data.shape[-1] // 2, 2)
         found = np.fft.ifft(pairs[..., 0] + 1j * pairs[..., 1]).real * pairs.shape[-2]
         return found.astype(data.dtype)
 

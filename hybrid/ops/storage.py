@@ -39,7 +39,7 @@ class OfStorage(Op):
     def compute(self, *arrays, **options):
         given = [csr_of(a) if i < self.graphs() else a for i, a in enumerate(arrays)]
         found = tuple(r.todense() if isinstance(r, CSR) else r for r in self.stored(*given, **options))
-        return found if len(found) > 1 else found[0]
+        return found[0] if len(found) == 1 else found
 
     def square(self, graph) -> None:
         """Raise OpError unless the shape is that of a graph."""
@@ -308,7 +308,9 @@ class _Sample(OfStorage):
         distances[: len(order)] = [far[v] for v in order]
         none = np.zeros(0, np.int64), graph.data[:0]
         edges = [taken.get(v, none) for v in order]
-        starts = np.concatenate([[0], np.cumsum([len(c) for c, _ in edges]), np.zeros(most - len(order))]).astype(np.int64)
+        starts = np.concatenate([[0], np.cumsum([len(c) for c, _ in edges]), np.zeros(most - len(order))]).astype(
+            np.int64
+        )
         starts[len(order) :] = starts[len(order)]
         parts = [np.concatenate(part) if part else none[i] for i, part in enumerate(zip(*edges))]
         columns, ids = parts or none

@@ -14,7 +14,7 @@ leaves them out; and it gives int32 attention scores the range 0 to 0.
 
 import math
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -32,7 +32,7 @@ class Parts(NamedTuple):
     """The operators of a subgraph, in order: the product, what normalises it, and what follows before and after the sum."""
 
     product: Op
-    norm: Op | None
+    norm: Any
     act: Op | None
     late: Op | None
 
@@ -41,10 +41,10 @@ class Weights(NamedTuple):
     """Parameters of a quantised product: int8 weights, an int32 bias or None, steps per unit of the weights (one number, or one for
     each channel), and the greatest magnitude among them."""
 
-    steps: np.ndarray
-    bias: np.ndarray | None
-    scale: np.ndarray
-    reach: np.float32
+    steps: Any
+    bias: Any
+    scale: Any
+    reach: Any
 
 
 def homogeneous(act: Op) -> bool:
@@ -52,7 +52,7 @@ def homogeneous(act: Op) -> bool:
     return act.name == "abs" or getattr(act, "act_type", None) in ("relu", "leaky")
 
 
-def follow(act: Op | None, y: np.ndarray, scale: np.ndarray) -> np.ndarray:
+def follow(act: Op | None, y: np.ndarray, scale: Any) -> np.ndarray:
     """act of y, which counts in steps of 1 / scale."""
     if act is None:
         return y
@@ -101,7 +101,7 @@ class Fused(Op):
     inputs = ("*data",)
     uses = ("bodies",)
     legacy = ("num_args",)  # counted when a file is read, and no attribute of MXNet's
-    positive = ()
+    positive: ClassVar[tuple[str, ...]] = ()
     """What an activation is called whose results are uint8."""
 
     def ranges(self) -> tuple[str, ...]:
@@ -209,6 +209,10 @@ class Fused(Op):
         """What the parameters of a quantised node come to, for data of so many steps per unit."""
         raise NotImplementedError
 
+    def in_whole(self, parts: Parts) -> bool:
+        """Whether int32 sums are the result as they are, not by way of float32, which holds 24 bits of them."""
+        return False
+
     def along_channels(self, scale, rank: int):
         """A scale, or a scale for each channel, as it goes with results."""
         return scale
@@ -223,16 +227,17 @@ class Fused(Op):
         weight, bias, weight_scale, most = self.weights(given, parts, data_scale)
         # sums of less than 2^24 are exact in float32
         wide = np.float32 if weight[0].size * (1 << 15) <= 1 << 24 else np.float64
-        y = plain(parts.product).compute(data.astype(wide), weight.astype(wide)).astype(np.float64)
+        y = plain(parts.product).compute(data.astype(wide), weight.astype(wide))
+        if not self.in_whole(parts):
+            y = y.astype(FLOAT)
         if bias is not None:
-            y += self.along_channels(bias, y.ndim)
+            y = y + self.along_channels(bias.astype(FLOAT), y.ndim)
         dtype = self.result_type(parts)
-        y = y.astype(np.float32)
         if dtype == INT32:
             scale = data_scale * weight_scale
         else:
-            scale = np.float32(1) if self.in_float else scale_of(dtype, *self.calibrated)
-            y *= self.along_channels(scale / data_scale / weight_scale, y.ndim)
+            scale = np.float32(1) if self.in_float else scale_of(dtype, *self.calibrated)  # type: ignore[misc]
+            y = y * self.along_channels(scale / data_scale / weight_scale, y.ndim)
         y = follow(parts.late, self.added(follow(parts.act, y, scale), given, scale), scale)
         if self.in_float:
             return [y]
@@ -337,6 +342,9 @@ class FusedFullyConnected(Fused):
             return INT8
         return super().stored(name)
 
+    def in_whole(self, parts):
+        return not (self.biased or self.in_float or self.calibrated or parts.act)
+
     def weights(self, given, parts, data_scale):
         weight, bias = given["weight"], given.get("bias")
         if self.channel_wise_quantize:
@@ -366,7 +374,7 @@ class FusedAttention(Attention):
     min_calib_range: float | None = None
     max_calib_range: float | None = None
 
-    plain = ()
+    plain: ClassVar[tuple[str, ...]] = ()
     """Names of the inputs without ranges."""
 
     def takes(self):
@@ -451,6 +459,13 @@ class FusedSelfAttentionScores(FusedAttention, SelfAttentionScores):
         queries, keys, _ = self.parts(qkv, 3)
         return queries @ keys.transpose(0, 2, 1)
 
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3, 2, 12), heads=2)
+        given = make.integers(3, 2, 12, low=-128, high=128, dtype="int8"), make.array([-2]), make.array([3])
+        yield make(*given, heads=2, quantized=True)
+        yield make(*given, heads=2, quantized=True, enable_float_output=True)
+
 
 @op("_sg_mkldnn_selfatt_valatt")
 class FusedSelfAttentionValues(FusedAttention, SelfAttentionValues):
@@ -462,3 +477,13 @@ class FusedSelfAttentionValues(FusedAttention, SelfAttentionValues):
 
     def product_shape(self, *shapes):
         return SelfAttentionValues.infer_shape(self, *shapes)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3, 2, 12), make.uniform(4, 3, 3), heads=2)
+        integers = (
+            make.integers(3, 2, 12, low=-128, high=128, dtype="int8"),
+            make.integers(4, 3, 3, high=256, dtype="uint8"),
+        )
+        ranges = (make.array([v]) for v in (-2, 3, 0, 1))
+        yield make(*integers, *ranges, heads=2, quantized=True, min_calib_range=-2.0, max_calib_range=2.5)

@@ -46,6 +46,22 @@ def test_convert_then_verify_inspect_run(net: Path, tmp_path: Path) -> None:
             np.testing.assert_allclose(got["softmax_output"], want, atol=1e-5)
 
 
+def test_the_table_of_operators(net: Path, tmp_path: Path) -> None:
+    found = json.loads(call("inspect", "--operators", "--json").stdout)
+    rows = {row["name"]: row for row in found["operators"]}
+    assert rows["Convolution"]["gradient"] == "yes"
+    assert rows["Convolution"]["opsets"] == [13]
+    assert "Conv" in rows["Convolution"]["read"]
+    assert rows["sgd_update"]["reason"]
+    assert all(len(reason.split()) > 2 for reason in found["absent"].values())
+    file = tmp_path / "operators.md"
+    text = call("inspect", net, "--operators", "--report", file).stdout
+    assert "Convolution" in text
+    assert "BatchNorm" not in text
+    assert "Convolution" in file.read_text()
+    assert "give a symbol file" in call("inspect", code=2).stderr
+
+
 @pytest.mark.parametrize("ending", ["md", "html"])
 def test_reports_are_written_as_files(net: Path, tmp_path: Path, ending: str) -> None:
     file = tmp_path / f"report.{ending}"

@@ -42,7 +42,9 @@ def test_losses_labels_and_statistics_of_a_dynamic_batch(saved: tuple[Path, dict
 
 
 def test_without_chance_nothing_is_left_out(tmp_path: Path) -> None:
-    made = symbol.LinearRegressionOutput(symbol.FullyConnected(symbol.var("data"), num_hidden=1, name="fc"), name="head")
+    made = symbol.LinearRegressionOutput(
+        symbol.FullyConnected(symbol.var("data"), num_hidden=1, name="fc"), name="head"
+    )
     params = {"fc_weight": np.ones((1, 3), np.float32), "fc_bias": np.zeros(1, np.float32)}
     result = bridge.convert(made, params, inputs={"data": (4, 3)}, output=tmp_path / "x.onnx", training=True)
     assert not result.warnings

@@ -130,11 +130,9 @@ def test_gradients_are_what_the_rules_say(name: str) -> None:
     assert said != coverage.ZERO or coverage.YES not in found
 
 
-def test_kernels_are_those_that_are_compiled() -> None:
-    if native.LEVELS and coverage.LISTED.is_file():
-        said = {row.name: row.kernel for row in coverage.rows() if row.kernel not in ("", "chain", "nothing to do")}
-        compiled = {n for n, _ in native.kernels() if n in OPS}
-        assert said.keys() == compiled
+def test_kernels_that_are_compiled_are_listed() -> None:
+    said = {row.name for row in coverage.rows() if row.kernel not in ("", "chain", "nothing to do")}
+    assert {n for n, _ in native.kernels() if n in OPS} <= said
 
 
 @pytest.mark.slow
@@ -167,7 +165,12 @@ def test_refusals_are_those_of_the_operator() -> None:
 
 @pytest.mark.parametrize(
     ("onnx_name", "operators"),
-    [("Add", {"broadcast_add", "elemwise_add", "_plus_scalar"}), ("LSTM", {"RNN"}), ("If", {"_cond"}), ("Sum", {"add_n"})],
+    [
+        ("Add", {"broadcast_add", "elemwise_add", "_plus_scalar"}),
+        ("LSTM", {"RNN"}),
+        ("If", {"_cond"}),
+        ("Sum", {"add_n"}),
+    ],
 )
 def test_readings_are_followed_to_what_they_end_in(onnx_name: str, operators: set[str]) -> None:
     read = {row.name: row.read for row in coverage.rows()}

@@ -25,7 +25,9 @@ def loss(attrs: dict[str, Any]) -> symbol.Symbol:
     return symbol.CTCLoss(**{n: symbol.var(n) for n in names}, **attrs)
 
 
-def feeds_of(attrs: dict[str, Any], steps: int, batch: int, classes: int, count: int, seed: int) -> dict[str, np.ndarray]:
+def feeds_of(
+    attrs: dict[str, Any], steps: int, batch: int, classes: int, count: int, seed: int
+) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(seed)
     low, padding = (1, 0) if attrs["blank_label"] == "first" else (0, -1)
     label = rng.integers(low, low + classes - 1, (batch, count))

@@ -1,4 +1,4 @@
-"""Point processes, transforms and sparse rows as ONNX, against the engine, with dynamic sizes; pictures of whole numbers, exactly."""
+"""Point processes, transforms and sparse rows as ONNX, against the engine, with dynamic sizes; whole numbers exactly."""
 
 import numpy as np
 import pytest

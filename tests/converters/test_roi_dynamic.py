@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import converters
-
 from hybrid.graph.executor import Program
 from tests.table.test_goldens import run_onnx
 
@@ -87,3 +86,19 @@ def test_moved_taps(name):
         got = run_onnx(model, feeds)[0]
         want = Program(graph).run({**feeds, **params})[0]
         np.testing.assert_allclose(got, want, rtol=0, atol=1e-5 * np.abs(want).max())
+
+
+@pytest.mark.parametrize(
+    ("name", "attrs", "width"),
+    [
+        ("ROIPooling", {"pooled_size": (3, 2), "spatial_scale": 0.5}, 5),
+        ("_contrib_ROIAlign", {"pooled_size": (3, 2), "spatial_scale": 0.5}, 5),
+        ("_contrib_PSROIPooling", {"pooled_size": 2, "output_dim": 2, "spatial_scale": 0.5}, 5),
+        ("_contrib_RROIAlign", {"pooled_size": (3, 2), "spatial_scale": 0.5}, 6),
+    ],
+)
+@pytest.mark.parametrize("opset", [13, 24])
+def test_no_region_at_all(name, attrs, width, opset):
+    graph = graph_of(name, attrs)
+    model = converters.to_onnx(graph, {}, {"data": ("n", 8, "h", "w"), "rois": ("r", width)}, opset)
+    check(graph, model, {"data": np.ones((1, 8, 5, 6), np.float32), "rois": np.zeros((0, width), np.float32)})

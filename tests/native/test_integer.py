@@ -20,12 +20,17 @@ def whole(*shape, dtype, seed=0):
     return values
 
 
-@pytest.fixture(params=("vnni", "pairs"), autouse=True)
-def form(request, monkeypatch):
-    """With the machine's VNNI, if it has that, and without."""
-    if request.param == "pairs":
-        monkeypatch.setenv("GLUONNX_VNNI", "0")
-    return request.param
+WITH_VNNI = [n for n in native.LEVELS if n in ("v3", "v4")]
+
+
+@pytest.fixture(params=[*WITH_VNNI, *(f"{n} without VNNI" for n in native.LEVELS)])
+def level(request, monkeypatch):
+    """The CPU level whose kernels the test uses, with the machine's VNNI, if it has that, and without."""
+    name, *without = request.param.split(" ", 1)
+    monkeypatch.setenv("GLUONNX_VNNI", "0" if without else "1")
+    before = native.use(name)
+    yield name
+    native.use(before)
 
 
 def equal(op, arrays, constants, there=True):
@@ -172,3 +177,72 @@ def test_mxnet_convolution(level, data, shape, weights, attrs):
     x, w, bias = (whole(*s, dtype=t) for s, t in ((shape, data), (weights, "int8"), (weights[:1], "int8")))
     equal(op.bind(num_filter=len(w), **attrs), (x, w, bias, *RANGES), (1, 2, *range(5, 9)))
     equal(op.bind(num_filter=len(w), no_bias=True, **attrs), (x, w, *RANGES[:4]), (1, 4, 5))
+
+
+def floats(n, shape=None, scale=3.0):
+    """Numbers of all sizes, halves, infinities and NaN among them when there is room."""
+    x = (np.random.default_rng(n).normal(size=n) * scale).astype("float32")
+    special = np.array([0.5, -0.5, 1.5, 2.5, 1e30, -1e30, -0.0], "float32")
+    x[: len(special)] = special[:n]
+    return x if shape is None else x.reshape(shape)
+
+
+SPOILT = (None, np.nan, np.inf, -np.inf)
+
+
+@pytest.mark.parametrize("n", [0, 1, 7, 64, 1003, 100_001])
+@pytest.mark.parametrize("spoilt", SPOILT)
+def test_onnx_conversions_of_floats(level, n, spoilt):
+    x = floats(n)
+    if spoilt is not None and n:
+        x[n // 2] = x[-1] = spoilt
+    dynamic = lookup("_onnx_DynamicQuantizeLinear").bind()
+    with np.errstate(all="ignore"):
+        equal(dynamic, (x,), ())
+        equal(dynamic, (np.abs(x),), ())
+        op = lookup("_onnx_QuantizeLinear")
+        for scale in (0.1, 1.0, 0.0, 1e-30):
+            scales = np.array(scale, "float32")
+            equal(op.bind(), (x, scales), (1,))
+            for zero in (np.array(3, "uint8"), np.array(-100, "int8")):
+                equal(op.bind(given=("y_zero_point",)), (x, scales, zero), (1, 2))
+
+
+@pytest.mark.parametrize("dtype", BYTES)
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_onnx_conversions_along_an_axis(level, dtype, axis):
+    shape = (3, 5, 70) if axis >= 0 else (3, 5, 4)
+    x = floats(int(np.prod(shape)), shape)
+    size = shape[axis]
+    scales, zeros = np.linspace(0.1, 0.9, size).astype("float32"), whole(size, dtype=dtype)
+    there = axis >= 0
+    one = lookup("_onnx_QuantizeLinear")
+    equal(one.bind(given=("y_zero_point",), axis=axis), (x, scales, zeros), (1, 2), there)
+    equal(one.bind(output_dtype=dtype, axis=axis), (x, scales), (1,), there)
+    other = lookup("_onnx_DequantizeLinear")
+    x = whole(*shape, dtype=dtype)
+    equal(other.bind(given=("x_zero_point",), axis=axis), (x, scales, zeros), (1, 2), there)
+    equal(other.bind(given=("x_zero_point",)), (x, scales[0], zeros[0]), (1, 2))
+    equal(other.bind(), (x, scales[0]), ())
+
+
+@pytest.mark.parametrize("out", BYTES)
+@pytest.mark.parametrize("n", [0, 1, 33, 100_001])
+@pytest.mark.parametrize("spoilt", SPOILT)
+def test_mxnet_conversions(level, out, n, spoilt):
+    x = floats(n)
+    if spoilt is not None and n:
+        x[n // 2] = spoilt
+    calibrated = {"min_calib_range": -1.5, "max_calib_range": 1.0}
+    with np.errstate(all="ignore"):
+        equal(lookup("_contrib_quantize").bind(out_type=out), (x, *RANGES[:2]), (1, 2))
+        two = lookup("_contrib_quantize_v2")
+        equal(two.bind(out_type=out), (x,), ())
+        equal(two.bind(out_type=out, **calibrated), (x,), ())
+        equal(two.bind(out_type="auto", min_calib_range=0.0, max_calib_range=2.0), (x,), ())
+        equal(lookup("_contrib_dequantize").bind(), (whole(n, dtype=out), *RANGES[:2]), (1, 2))
+        sums = np.random.default_rng(n).integers(-(10**6), 10**6, n).astype("int32")
+        again = lookup("_contrib_requantize")
+        for ranges in (RANGES[:2], [np.array([9e4], "float32"), np.array([np.nan], "float32")]):
+            equal(again.bind(out_type=out), (sums, *ranges), (1, 2))
+            equal(again.bind(out_type=out, **calibrated), (sums, *ranges), (1, 2))

@@ -53,7 +53,9 @@ COLUMNS = ("combinations", RIGHT, "unwitnessed", "later", REFUSED, INVALID, WRON
 
 def show(table: dict[str, dict[str, object]]) -> None:
     print(f"{'operator':44}" + "".join(f"{c:>13}" for c in COLUMNS))
-    print("unwitnessed: right, and MXNet does not run it, so that engine and onnxruntime are all the witnesses there are.")
+    print(
+        "unwitnessed: right, and MXNet does not run it, so that engine and onnxruntime are all the witnesses there are."
+    )
     print(f"later: right from an opset above {OPSETS[0]} on, refused before.")
     for operator, row in table.items():
         print(f"{operator:44}" + "".join(f"{row[c]!s:>13}" for c in COLUMNS))

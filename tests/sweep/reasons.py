@@ -10,9 +10,6 @@ from .space import Point
 
 Rule = tuple[Callable[[Point], bool], str]
 
-def _is(point: Point, name: str) -> bool:
-    return point.attrs.get(name) not in (None, "False", "None", "()")
-
 
 def _spread(point: Point, name: str) -> bool:
     return any(n != "1" for n in point.attrs.get(name, "").strip("(),").replace(" ", "").split(",") if n)
@@ -71,14 +68,14 @@ def _is_double(point: Point) -> bool:
 COARSE: Mapping[str, Sequence[tuple[Callable[[Point], bool], str, str]]] = {
     **dict.fromkeys(
         ("softmax", "log_softmax", "softmin"),
-        [
+        (
             (
-                lambda p, kind=kind: p.inputs[0].dtype == kind and _narrow(p),
-                kind,
+                lambda p: p.inputs[0].dtype == np.float16 and _narrow(p),
+                "float16",
                 "MXNet computes in the dtype of the data and widens afterwards",
-            )
-            for kind in ("float16", "float32")
-        ],
+            ),
+            (lambda p: p.inputs[0].dtype == np.float32 and _narrow(p), "float32", "the same"),
+        ),
     ),
     "BatchNorm": [
         (
@@ -90,13 +87,14 @@ COARSE: Mapping[str, Sequence[tuple[Callable[[Point], bool], str, str]]] = {
     "_contrib_BilinearResize2D": [(_is_double, "float32", "MXNet's weights are float32")],
     "SpatialTransformer": [(_is_double, "float32", "MXNet's grid is float32")],
     "_contrib_box_decode": [(_is_double, "float32", "MXNet's attributes are float32")],
+    "Pooling_v1": [(_is_double, "float32", "MXNet multiplies by a float32 reciprocal")],
 }
 """By operator: MXNet's numbers are only as good as a narrower dtype than their own."""
 
 COARSE_ONNXRUNTIME: Mapping[str, Sequence[tuple[Callable[[Point], bool], str, str]]] = {
     **dict.fromkeys(
         ("_contrib_interleaved_matmul_selfatt_qk", "_contrib_interleaved_matmul_encdec_qk"),
-        [(_is_double, "float32", "fuses a division into MatMul, as a float32 factor")],
+        ((_is_double, "float32", "fuses a division into MatMul, as a float32 factor"),),
     ),
     "_contrib_ROIAlign": [(_is_double, "float32", "divides by the number of samples in float32")],
 }

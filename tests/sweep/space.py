@@ -82,7 +82,7 @@ class Space:
                 arrays = []
                 for i, make in enumerate(self.inputs(choices)):
                     seed = zlib.crc32(f"{self.operator}/{i}".encode())
-                    arrays.append(make(np.random.RandomState(seed)))
+                    arrays.append(np.asarray(make(np.random.RandomState(seed))))
                 numpy_like = self.operator.startswith("_np") or bool(choices.np_shape)
                 yield Point(self.operator, key, attrs, tuple(arrays), numpy_like)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -96,8 +96,8 @@ def _case(point: Point, answer: list[Any] | None) -> Case:
     return case._replace(names=names, data={"in": known, "out": out}, undefined=open_)
 
 
-def judge(family: str, point: Point) -> Verdict:
-    """The verdict on a combination."""
+def judge(family: str, point: Point, opsets: Sequence[int] = OPSETS) -> Verdict:
+    """The verdict on a combination, exported at some opsets."""
     answer = _answer(family, point)
     own = reason(OWN, point)
     witness = None if isinstance(answer, str) or own else answer
@@ -140,7 +140,7 @@ def judge(family: str, point: Point) -> Verdict:
             close(result, want, op, eps)
     except Exception as error:
         return verdict(WRONG, f"compiled: {type(error).__name__}: {_short(error)}")
-    return _exported(case, feeds, wants, max(eps, epsilon(COARSE_ONNXRUNTIME, point)), verdict)
+    return _exported(case, feeds, wants, max(eps, epsilon(COARSE_ONNXRUNTIME, point)), opsets, verdict)
 
 
 def _numpy(graph: Graph, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
@@ -151,12 +151,14 @@ def _numpy(graph: Graph, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
         native.use(before)
 
 
-def _exported(case: Case, feeds: dict[str, np.ndarray], wants: list[Any], eps: float, verdict: Any) -> Verdict:
+def _exported(
+    case: Case, feeds: dict[str, np.ndarray], wants: list[Any], eps: float, opsets: Sequence[int], verdict: Any
+) -> Verdict:
     stored = {n: a for n, a in feeds.items() if n in PARAMETERS}
     fed = {n: a for n, a in feeds.items() if n not in PARAMETERS}
     refusals: dict[str, None] = {}
     right = []
-    for opset in OPSETS:
+    for opset in opsets:
         try:
             model = converters.to_onnx(case.graph(), stored, fed, opset)
         except converters.UnsupportedModel as error:

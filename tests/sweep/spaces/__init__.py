@@ -4,7 +4,20 @@ import importlib
 
 from ..space import SPACES, Space, family
 
-FAMILIES = ("nn", "shape", "index", "reduce", "binary", "elementwise", "sequence", "spatial", "linalg", "random", "numpy", "rest")
+FAMILIES = (
+    "nn",
+    "shape",
+    "index",
+    "reduce",
+    "binary",
+    "elementwise",
+    "sequence",
+    "spatial",
+    "linalg",
+    "random",
+    "numpy",
+    "rest",
+)
 
 
 def load() -> dict[str, dict[str, list[Space]]]:

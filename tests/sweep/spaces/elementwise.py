@@ -38,7 +38,13 @@ space(
     over((0, 4), (-4, 4)),
     where=lambda a: a.dtype != "uint8" or a.range[0] == 0,
 )
-space("tanh sigmoid erf", between, {}, over((0, 4), (-4, 4), (4, 40)), where=lambda a: a.dtype != "uint8" or a.range[0] >= 0)
+space(
+    "tanh sigmoid erf",
+    between,
+    {},
+    over((0, 4), (-4, 4), (4, 40)),
+    where=lambda a: a.dtype != "uint8" or a.range[0] >= 0,
+)
 space("log1p", between, {}, over((0, 4)))
 space("sqrt rsqrt rcbrt log log2 log10 reciprocal gammaln", between, {}, over((1, 6), (0.1, 3)), where=whole)
 space("gamma", between, {}, over((1, 6), (0.1, 3), dtypes=FLOATS))

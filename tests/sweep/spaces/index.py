@@ -40,7 +40,12 @@ space(
     "pick",
     lambda a: [
         ramp(*rank(a), dtype=a.dtype),
-        ints(*(rank(a)[: x % a.rank] + ((1,) if a.kept else ()) + rank(a)[x % a.rank + 1 :]), low=-3, high=6, dtype=a.index)
+        ints(
+            *(rank(a)[: x % a.rank] + ((1,) if a.kept else ()) + rank(a)[x % a.rank + 1 :]),
+            low=-3,
+            high=6,
+            dtype=a.index,
+        )
         if (x := -1 if a.axis is None else a.axis) != "None"
         else ints(*((1,) * a.rank if a.kept else (1,)), high=4, dtype=a.index),
     ],
@@ -132,7 +137,11 @@ space(
 )
 space(
     "where",
-    lambda a: [ints(*a.shapes[0], high=2, dtype=a.test), uniform(*a.shapes[1], low=-9, high=9, dtype=a.dtype), uniform(*a.shapes[1], low=-9, high=9, dtype=a.dtype)],
+    lambda a: [
+        ints(*a.shapes[0], high=2, dtype=a.test),
+        uniform(*a.shapes[1], low=-9, high=9, dtype=a.dtype),
+        uniform(*a.shapes[1], low=-9, high=9, dtype=a.dtype),
+    ],
     {},
     {
         "shapes": [((5,), (5,)), ((3, 4), (3, 4)), ((2, 3, 4), (2, 3, 4)), ((3,), (3, 4)), ((2,), (2, 3, 4))],
@@ -186,7 +195,11 @@ space(
 )
 space(
     "_contrib_index_copy",
-    lambda a: [ramp(5, 3, dtype=a.dtype), ints(2, high=5, dtype="int64") if a.same else distinct(2, dtype=a.index), uniform(2, 3, low=-9, high=9, dtype=a.dtype)],
+    lambda a: [
+        ramp(5, 3, dtype=a.dtype),
+        ints(2, high=5, dtype="int64") if a.same else distinct(2, dtype=a.index),
+        uniform(2, 3, low=-9, high=9, dtype=a.dtype),
+    ],
     {},
     {"dtype": ["float32", "float64", "int32"], "index": ["int32", "int64"], "same": [False]},
 )
@@ -197,7 +210,10 @@ space(
     {"rank": [1, 2, 3], "dtype": ["float32", "int32"], "mask": ["float32", "int32", "uint8", "int64"]},
 )
 space(
-    "_contrib_index_array", lambda a: [uniform(*rank(a))], {"axes": opt("None", (0,), (1, 0), (-1,), (0, 2))}, {"rank": [1, 2, 3]}
+    "_contrib_index_array",
+    lambda a: [uniform(*rank(a))],
+    {"axes": opt("None", (0,), (1, 0), (-1,), (0, 2))},
+    {"rank": [1, 2, 3]},
 )
 space(
     "_ravel_multi_index _unravel_index",

@@ -69,7 +69,10 @@ space(
 )
 space(
     "_linalg_trmm _linalg_trsm",
-    lambda a: [values(SKEW[0] if a.one else SKEW, a.dtype), uniform(*(() if a.one else (2,)), *((4, 3) if a.rightside is True else (3, 4)), dtype=a.dtype)],
+    lambda a: [
+        values(SKEW[0] if a.one else SKEW, a.dtype),
+        uniform(*(() if a.one else (2,)), *((4, 3) if a.rightside is True else (3, 4)), dtype=a.dtype),
+    ],
     {"transpose": BOOL, "rightside": BOOL, "lower": BOOL, "alpha": opt(1.5)},
     {"one": [True, False], "dtype": TWO},
 )
@@ -79,5 +82,15 @@ space(
     {},
     {"one": [True, False], "dtype": TWO},
 )
-space("_linalg_syevd", lambda a: [values(MATRICES[0] if a.one else MATRICES, a.dtype)], {}, {"one": [True, False], "dtype": TWO})
-space("_linalg_gelqf", lambda a: [values(SKEW[0, :2] if a.one else SKEW[:, :2], a.dtype)], {}, {"one": [True, False], "dtype": TWO})
+space(
+    "_linalg_syevd",
+    lambda a: [values(MATRICES[0] if a.one else MATRICES, a.dtype)],
+    {},
+    {"one": [True, False], "dtype": TWO},
+)
+space(
+    "_linalg_gelqf",
+    lambda a: [values(SKEW[0, :2] if a.one else SKEW[:, :2], a.dtype)],
+    {},
+    {"one": [True, False], "dtype": TWO},
+)

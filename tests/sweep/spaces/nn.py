@@ -317,7 +317,10 @@ space(
         "num_args": [lambda a: len(a.sizes)],
         "workspace": opt(0),
     },
-    {"sizes": [[(2, 3)], [(2, 3), (2, 3)], [(4, 2), (2, 1)], [(4, 4), (2, 2), (1, 1)]], "dtype": ["float32", "float64"]},
+    {
+        "sizes": [[(2, 3)], [(2, 3), (2, 3)], [(4, 2), (2, 1)], [(4, 4), (2, 2), (1, 1)]],
+        "dtype": ["float32", "float64"],
+    },
 )
 space(
     "UpSampling",

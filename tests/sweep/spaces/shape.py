@@ -142,7 +142,11 @@ space(
         "step": opt("()", (1,), (2,), (None, 2), (-1,), (-1, -1), (-2, 1), (1, 1, 2)),
     },
     {"rank": [1, 2, 3], "dtype": ["float32", "int32"]},
-    where=lambda a: len(a.begin) == len(a.end) and len(a.begin) <= a.rank and (a.step in (None, "()") or len(a.step) == len(a.begin)),
+    where=lambda a: (
+        len(a.begin) == len(a.end)
+        and len(a.begin) <= a.rank
+        and (a.step in (None, "()") or len(a.step) == len(a.begin))
+    ),
 )
 space(
     "slice_axis",
@@ -186,7 +190,13 @@ space(
 )
 space(
     "Concat",
-    lambda a: [uniform(*(n + (i if j == (1 if a.dim is None else a.dim) % a.rank else 0) for j, n in enumerate(rank(a))), dtype=a.dtype) for i in range(a.num_args)],
+    lambda a: [
+        uniform(
+            *(n + (i if j == (1 if a.dim is None else a.dim) % a.rank else 0) for j, n in enumerate(rank(a))),
+            dtype=a.dtype,
+        )
+        for i in range(a.num_args)
+    ],
     {"num_args": [1, 2, 3], "dim": opt(0, 1, 2, -1, -2)},
     {"rank": [1, 2, 3, 4], "dtype": FEW},
     where=lambda a: within(1 if a.dim is None else a.dim, a),
@@ -215,7 +225,12 @@ space(
     {"repeats": [1, 2, 3, 0], "axis": opt("None", 0, 1, 2, -1, -2)},
     {"rank": [1, 2, 3], "dtype": FEW},
 )
-space("reverse", data, {"axis": [0, 1, 2, (0,), (1,), (0, 1), (1, 0), (0, 2), (-1,)]}, {"rank": [1, 2, 3, 4], "dtype": FEW})
+space(
+    "reverse",
+    data,
+    {"axis": [0, 1, 2, (0,), (1,), (0, 1), (1, 0), (0, 2), (-1,)]},
+    {"rank": [1, 2, 3, 4], "dtype": FEW},
+)
 space(
     "broadcast_to",
     lambda a: [ramp(*a.shape_, dtype=a.dtype)],
@@ -225,13 +240,19 @@ space(
 space(
     "broadcast_axis",
     lambda a: [ramp(*a.shape, dtype=a.dtype)],
-    {"axis": [ABSENT, "()", 0, 1, -1, (0,), (2,), (0, 2), (2, 0), (0, 1)], "size": [ABSENT, "()", 3, (2,), (3, 2), (1, 4)]},
+    {
+        "axis": [ABSENT, "()", 0, 1, -1, (0,), (2,), (0, 2), (2, 0), (0, 1)],
+        "size": [ABSENT, "()", 3, (2,), (3, 2), (1, 4)],
+    },
     {"shape": [(1, 3, 1), (1, 1, 2), (1,), (1, 2)], "dtype": FEW},
 )
 space(
     "broadcast_like",
     lambda a: [ramp(*a.pair[0], dtype=a.dtype), uniform(*a.pair[1], dtype=a.dtype)],
-    {"lhs_axes": [lambda a: a.pair[2][0] if len(a.pair) > 2 else ABSENT], "rhs_axes": [lambda a: a.pair[2][1] if len(a.pair) > 2 else ABSENT]},
+    {
+        "lhs_axes": [lambda a: a.pair[2][0] if len(a.pair) > 2 else ABSENT],
+        "rhs_axes": [lambda a: a.pair[2][1] if len(a.pair) > 2 else ABSENT],
+    },
     {
         "pair": [
             ((1, 3), (2, 3)),
@@ -259,7 +280,9 @@ space(
     {"block_size": [1, 2, 3, 0]},
     {"shape": [(1, 1, 2, 4), (2, 3, 6, 6), (1, 2, 3, 3), (4, 2, 2)], "dtype": DTYPES},
 )
-space("shape_array size_array ones_like zeros_like _copy BlockGrad", data, {}, {"rank": [1, 2, 3, 4, 5], "dtype": DTYPES})
+space(
+    "shape_array size_array ones_like zeros_like _copy BlockGrad", data, {}, {"rank": [1, 2, 3, 4, 5], "dtype": DTYPES}
+)
 space("make_loss", data, {}, {"rank": [1, 2, 3], "dtype": DTYPES})
 space(
     "Cast",
@@ -329,7 +352,13 @@ space(
 space(
     "_contrib_arange_like",
     lambda a: [uniform(*rank(a), dtype=a.dtype)],
-    {"start": opt(1, 0.5, -2), "step": opt(2, 0.5, -1), "repeat": opt(1, 2), "ctx": opt("cpu(0)"), "axis": opt("None", 0, 1, -1)},
+    {
+        "start": opt(1, 0.5, -2),
+        "step": opt(2, 0.5, -1),
+        "repeat": opt(1, 2),
+        "ctx": opt("cpu(0)"),
+        "axis": opt("None", 0, 1, -1),
+    },
     {"rank": [1, 2, 3], "dtype": ["float32", "float64"]},
     where=lambda a: within(a.axis, a),
 )
@@ -356,5 +385,12 @@ space(
     "amp_multicast",
     lambda a: [uniform(2, 3, dtype=d) for d in a.dtypes],
     {"num_outputs": [lambda a: len(a.dtypes)], "cast_narrow": BOOL},
-    {"dtypes": [["float32", "float16"], ["float16", "float16"], ["float32", "float64"], ["float16", "float32", "float16"]]},
+    {
+        "dtypes": [
+            ["float32", "float16"],
+            ["float16", "float16"],
+            ["float32", "float64"],
+            ["float16", "float32", "float16"],
+        ]
+    },
 )

@@ -19,7 +19,10 @@ space(
 )
 space(
     "_contrib_BilinearResize2D",
-    lambda a: [uniform(1, 2, *a.size, dtype=a.dtype), *([uniform(1, 1, 5, 6, dtype=a.dtype)] if a.mode == "like" else [])],
+    lambda a: [
+        uniform(1, 2, *a.size, dtype=a.dtype),
+        *([uniform(1, 1, 5, 6, dtype=a.dtype)] if a.mode == "like" else []),
+    ],
     {
         "height": opt(1, 5, 3),
         "width": opt(2, 7, 1),
@@ -158,8 +161,9 @@ space(
     },
     {"rank": [2, 3, 4], "dtype": ["float32", "float64"]},
     where=lambda a: (
-        (a.score_index != 5) or (a.coord_start == 0 and a.id_index in (None, -1, 4))
-    ) and (a.score_index == 5 or a.id_index != 4),
+        ((a.score_index != 5) or (a.coord_start == 0 and a.id_index in (None, -1, 4)))
+        and (a.score_index == 5 or a.id_index != 4)
+    ),
 )
 space(
     "_contrib_box_iou",

@@ -8,6 +8,7 @@
 // With one channel to a filter there are no sums over channels to share work: each output is made from its plane directly.
 #include <vector>
 
+#include "bytes.h"
 #include "sums.h"
 
 namespace gluonnx {
@@ -58,62 +59,15 @@ struct Operands {
   Finish::Kind kind = Finish::Kind::sums;
 };
 
-// Writes the rows of a padded plane: element(i) of each pixel, and `beyond` around them. row: memory for one.
-template <class T, class F>
-void fill_plane(const Geometry& g, T* to, T* row, T beyond, F element) {
-  const Axis &deep = g.axis[0], &high = g.axis[1], &wide = g.axis[2];
-  const Index stride = wide.stride, phase = g.phase();
-  const Index begin = std::min(wide.before, g.row()), end = std::max(begin, std::min(wide.before + wide.size, g.row()));
-  if (stride > 1) std::fill(row, row + g.row(), beyond);
-  for (Index d = 0; d < deep.padded(); ++d)
-    for (Index h = 0; h < high.padded(); ++h, to += g.row()) {
-      const Index y = h - high.before, z = d - deep.before;
-      if (y < 0 || y >= high.size || z < 0 || z >= deep.size) {
-        std::fill(to, to + g.row(), beyond);
-        continue;
-      }
-      const Index source = (z * high.size + y) * wide.size - wide.before;  // of the first padded pixel
-      T* straight = stride > 1 ? row : to;
-      for (Index i = begin; i < end; ++i) straight[i] = element(source + i);
-      if (stride == 1) {
-        std::fill(to, to + begin, beyond);
-        std::fill(to + end, to + g.row(), beyond);
-      } else if (stride == 2) {
-        for (Index i = 0; i < phase; ++i) to[i] = row[2 * i], to[phase + i] = row[2 * i + 1];
-      } else {
-        for (Index p = 0; p < stride; ++p)
-          for (Index i = 0; i < phase; ++i) to[p * phase + i] = row[p + i * stride];
-      }
-    }
-}
-
-// use(step), where step(i) is made of the i-th numbers of `count` arrays; what there is no array for is 0.
-template <class F>
-void with_steps(const Encoding& e, const std::uint8_t* const arrays[4], int count, int zero, F use) {
-  std::uint32_t kept = 0;
-  for (int i = 0; i < count; ++i) kept |= e.placed(-1, i);
-  const std::uint8_t *a = arrays[0], *b = arrays[1], *c = arrays[2], *d = arrays[3];
-  if (e.form == Form::bytes) {
-    const std::uint32_t flip = e.shift() ? 0x80808080u : 0;
-    use([=](Index i) {
-      const std::uint32_t all = a[i] | b[i] << 8 | c[i] << 16 | static_cast<std::uint32_t>(d[i]) << 24;
-      return static_cast<std::int32_t>((all ^ flip) & kept);
-    });
-    return;
-  }
-  const int flip = e.is_signed ? 128 : 0;  // signed bytes as others: ((x + 128) mod 256) - 128
-  use([=](Index i) {
-    const int low = (a[i] ^ flip) - flip - zero, high = (b[i] ^ flip) - flip - zero;
-    return static_cast<std::int32_t>(((low & 0xffff) | static_cast<std::uint32_t>(high) << 16) & kept);
-  });
-}
-
 // What both ways to convolve share.
 class Convolution : public Kernel {
  public:
   Convolution(const Geometry& geometry, const Operands& operands, const Call& call)
-      : g_(geometry), at_(operands), x_signed_(call.in[operands.x].dtype == DType::i8),
-        w_signed_(call.in[operands.w].dtype == DType::i8), out_signed_(call.out[0].dtype == DType::i8) {
+      : g_(geometry),
+        at_(operands),
+        x_signed_(call.in[operands.x].dtype == DType::i8),
+        w_signed_(call.in[operands.w].dtype == DType::i8),
+        out_signed_(call.out[0].dtype == DType::i8) {
     for (const Tensor& t : call.in) sizes_.push_back(t.size());
     constant_ = call.in[at_.w].constant && (at_.w_zero < 0 || call.in[at_.w_zero].constant);
     flops = 2.0 * g_.batch * g_.filters * g_.places() * g_.taps() * g_.depth();
@@ -167,8 +121,8 @@ class Convolution : public Kernel {
   // MXNet's range of sums of int8 products, whatever the data
   void give_range(const Run& run) const {
     if (at_.ranges < 0) return;
-    const float* const r[] = {run.input<float>(at_.ranges), run.input<float>(at_.ranges + 1),
-                              run.input<float>(at_.ranges + 2), run.input<float>(at_.ranges + 3)};
+    const float* const r[] = {run.input<float>(at_.ranges), run.input<float>(at_.ranges + 1), run.input<float>(at_.ranges + 2),
+                              run.input<float>(at_.ranges + 3)};
     run.output<float>(2)[0] = (reach(r[0], r[1]) / 127.f) * (reach(r[2], r[3]) / 127.f) * 2147483648.f;
     run.output<float>(1)[0] = -run.output<float>(2)[0];
   }
@@ -187,8 +141,7 @@ class Panels : public Convolution {
     left_ = {form_, w_signed_, true};
     right_ = {form_, x_signed_, false};
     points_ = true;
-    for (const Axis& axis : g_.axis)
-      points_ &= axis.kernel == 1 && axis.stride == 1 && !axis.before && axis.size == axis.steps;
+    for (const Axis& axis : g_.axis) points_ &= axis.kernel == 1 && axis.stride == 1 && !axis.before && axis.size == axis.steps;
     layers_ = steps_of(form_, g_.depth());
     const std::vector<Index> taps = g_.all_taps();
     for (Index layer = 0; layer < layers_; ++layer)
@@ -248,7 +201,14 @@ class Panels : public Convolution {
         const Finish there = moved(finish, image);
         for (Index strip = strips_ * part / parts_; strip < strips_ * (part + 1) / parts_; ++strip) {
           const Index first = g_.share() * strip / strips_, row = group * g_.share() + first;
-          Tile tile{form_, true, steps_, left.steps + row * ld_, ld_, panel, row, column,
+          Tile tile{form_,
+                    true,
+                    steps_,
+                    left.steps + row * ld_,
+                    ld_,
+                    panel,
+                    row,
+                    column,
                     static_cast<int>(g_.share() * (strip + 1) / strips_ - first),
                     static_cast<int>(std::min<Index>(WIDTH, g_.places() - column))};
           tile.row_zero = left.zero;
@@ -274,7 +234,9 @@ class Panels : public Convolution {
             memory.take<std::int32_t>(g_.filters)};
   }
   // of a thread, which has its rows of pixels there before
-  Index panel_size() const { return rounded_up(std::max(points_ ? 0 : steps_ * WIDTH, g_.axis[2].stride > 1 ? g_.row() : 0), 16); }
+  Index panel_size() const {
+    return rounded_up(std::max(points_ ? 0 : steps_ * WIDTH, g_.axis[2].stride > 1 ? g_.row() : 0), 16);
+  }
   // Pixels of a layer. Points lie as they are in panels.
   Index layer_size() const { return points_ ? panels_ * WIDTH : g_.plane(); }
   Memory divide(Divided& memory) const {
@@ -312,16 +274,43 @@ class Panels : public Convolution {
     const Index first = number % layers_ * each_;
     const int count = static_cast<int>(std::min<Index>(each_, g_.depth() - first));
     const std::uint8_t* plane[4];
-    for (int i = 0; i < 4; ++i)
-      plane[i] = x + (number / layers_ * g_.depth() + first + std::min(i, count - 1)) * g_.image();
+    for (int i = 0; i < 4; ++i) plane[i] = x + (number / layers_ * g_.depth() + first + std::min(i, count - 1)) * g_.image();
+    if (points_) {
+      to += (number / layers_ * panels_ * layers_ + number % layers_) * WIDTH;
+      return right_.interleave(plane, count, zero, g_.places(), to, layers_ * WIDTH);
+    }
     std::uint32_t beyond = 0;
     for (int i = 0; i < count; ++i) beyond |= right_.placed(right_.stored(zero, zero), i);
-    with_steps(right_, plane, count, zero, [&](auto step) {
-      if (!points_) return fill_plane(g_, to + number * g_.plane(), row, static_cast<std::int32_t>(beyond), step);
-      std::int32_t* part = to + (number / layers_ * panels_ * layers_ + number % layers_) * WIDTH;
-      for (Index i = 0; i < g_.places(); i += WIDTH, part += layers_ * WIDTH)
-        for (Index j = 0, end = std::min<Index>(WIDTH, g_.places() - i); j < end; ++j) part[j] = step(i + j);
-    });
+    fill_plane(plane, count, zero, static_cast<std::int32_t>(beyond), to + number * g_.plane(), row);
+  }
+
+  // The steps of a padded plane. row: memory for one.
+  void fill_plane(const std::uint8_t* const plane[4], int count, int zero, std::int32_t beyond, std::int32_t* to,
+                  std::int32_t* row) const {
+    const Axis &deep = g_.axis[0], &high = g_.axis[1], &wide = g_.axis[2];
+    const Index stride = wide.stride, phase = g_.phase();
+    const Index begin = std::min(wide.before, g_.row()), end = std::max(begin, std::min(wide.before + wide.size, g_.row()));
+    std::fill(row, row + (stride > 1 ? g_.row() : 0), beyond);
+    for (Index d = 0; d < deep.padded(); ++d)
+      for (Index h = 0; h < high.padded(); ++h, to += g_.row()) {
+        const Index y = h - high.before, z = d - deep.before;
+        if (y < 0 || y >= high.size || z < 0 || z >= deep.size) {
+          std::fill(to, to + g_.row(), beyond);
+          continue;
+        }
+        const Index source = (z * high.size + y) * wide.size;
+        const std::uint8_t* const from[] = {plane[0] + source, plane[1] + source, plane[2] + source, plane[3] + source};
+        right_.interleave(from, count, zero, end - begin, (stride > 1 ? row : to) + begin);
+        if (stride == 1) {
+          std::fill(to, to + begin, beyond);
+          std::fill(to + end, to + g_.row(), beyond);
+        } else if (stride == 2) {
+          for (Index i = 0; i < phase; ++i) to[i] = row[2 * i], to[phase + i] = row[2 * i + 1];
+        } else {
+          for (Index p = 0; p < stride; ++p)
+            for (Index i = 0; i < phase; ++i) to[p * phase + i] = row[p + i * stride];
+        }
+      }
   }
 
   // The pixels of WIDTH windows, tap by tap; beyond the last window the columns hold anything.
@@ -340,8 +329,7 @@ class Panels : public Convolution {
         std::memcpy(to, p, LANES * sizeof *to);
         std::memcpy(to + count - LANES, p + count - LANES, LANES * sizeof *to);
       } else {
-#pragma GCC novector
-        for (Index i = 0; i < count; ++i) to[i] = p[i];
+        put_some(to, get_some(p, count), count);
       }
       to += WIDTH;
     }
@@ -367,7 +355,13 @@ class Depthwise : public Convolution {
     for (Index d = 0; d < g_.axis[0].kernel; ++d)
       for (Index h = 0; h < g_.axis[1].kernel; ++h)
         for (Index k = 0; k < row_steps_; ++k)
-          places_.push_back(((d * g_.axis[0].dilation * g_.axis[1].padded() + h * g_.axis[1].dilation) * row_steps_ + k) * line_);
+          places_.push_back(((d * g_.axis[0].dilation * g_.axis[1].padded() + h * g_.axis[1].dilation) * row_steps_ + k) *
+                            line_);
+    for (Index k = 0; k < row_steps_; ++k)
+      for (int i = 0; i < 4; ++i) {
+        const Index x = std::min(k * each_ + std::min(i, each_ - 1), g_.axis[2].kernel - 1) * g_.axis[2].dilation;
+        taps_.push_back(x % g_.axis[2].stride * (g_.plane() / g_.axis[2].stride) + x / g_.axis[2].stride);
+      }
     Divided counted(nullptr);
     divide(counted);
     scratch = counted.used();
@@ -387,7 +381,7 @@ class Depthwise : public Convolution {
     const double each = 1 + g_.share() * g_.places() * (3 + steps) / 16.;  // nanoseconds, about
     run.ranges(g_.batch * g_.channels, 1 + static_cast<Index>(8e3 / each), [&](Index begin, Index end, int thread) {
       std::int32_t *plane = made.planes + thread * plane_size(), *row = made.sums + thread * 2 * line_, *all = row + line_;
-      std::uint8_t* straight = made.straight + thread * 2 * g_.row();
+      std::uint8_t* straight = made.straight + thread * 2 * g_.plane();
       for (Index i = begin; i < end; ++i) {
         fill(run.input<std::uint8_t>(at_.x) + i * g_.image(), zero, straight, plane);
         const Finish there = moved(finish, i / g_.channels);
@@ -417,9 +411,15 @@ class Depthwise : public Convolution {
   Memory divide(Divided& memory) const {
     const Index steps = static_cast<Index>(places_.size());
     auto numbers = [&](Index count) { return memory.take<std::int32_t>(count); };
-    return {numbers(threads_ * plane_size()), numbers(threads_ * 2 * line_), numbers(g_.filters * steps), numbers(steps),
-            numbers(g_.filters), numbers(g_.filters), numbers(g_.filters), memory.take<float>(g_.filters),
-            memory.take<std::uint8_t>(threads_ * 2 * g_.row())};
+    return {numbers(threads_ * plane_size()),
+            numbers(threads_ * 2 * line_),
+            numbers(g_.filters * steps),
+            numbers(steps),
+            numbers(g_.filters),
+            numbers(g_.filters),
+            numbers(g_.filters),
+            memory.take<float>(g_.filters),
+            memory.take<std::uint8_t>(threads_ * 2 * g_.plane() + 2 * LANES)};
   }
 
   // Weights as steps; whether any filter has a zero point as it is stored.
@@ -429,61 +429,65 @@ class Depthwise : public Convolution {
     bool shifted = false;
     std::fill(to.weights, to.weights + g_.filters * steps, 0);
     std::fill(to.ones, to.ones + steps, 0);
-    for (Index t = 0; t < taps; ++t) to.ones[t / wide * row_steps_ + t % wide / each_] |= left_.placed(1, t % wide % each_);
-    for (Index f = 0; f < g_.filters; ++f) {
-      const int zero = given.at(f);
-      std::int32_t sum = 0;
-      for (Index t = 0; t < taps; ++t) {
-        const int x = left_.stored(number(run.in[at_.w], w_signed_, f * taps + t), zero);
-        to.weights[f * steps + t / wide * row_steps_ + t % wide / each_] |= left_.placed(x, t % wide % each_);
-        sum += x;
+    std::fill(to.terms, to.terms + g_.filters, 0);
+    for (Index t = 0; t < taps; ++t) {
+      const Index step = t / wide * row_steps_ + t % wide / each_;
+      const int part = static_cast<int>(t % wide % each_);
+      to.ones[step] |= static_cast<std::int32_t>(left_.placed(1, part));
+      for (Index f = 0; f < g_.filters; ++f) {
+        const int x = left_.stored(number(run.in[at_.w], w_signed_, f * taps + t), given.at(f));
+        to.weights[f * steps + step] |= static_cast<std::int32_t>(left_.placed(x, part));
+        to.terms[f] += x;
       }
-      to.zeros[f] = left_.zero(zero);
-      to.terms[f] = sum - static_cast<std::int32_t>(taps) * to.zeros[f];
+    }
+    for (Index f = 0; f < g_.filters; ++f) {
+      to.zeros[f] = left_.zero(given.at(f));
+      to.terms[f] -= static_cast<std::int32_t>(taps) * to.zeros[f];
       shifted |= to.zeros[f] != 0;
     }
     return shifted;
   }
 
-  // For each padded row and step the pixels of its taps, window by window. straight: memory for two rows.
+  // For each padded row and step the pixels of its taps, window by window. straight: memory for two padded planes. Each of the
+  // three passes goes over all rows: loads that follow right upon stores of another size would wait for these.
   void fill(const std::uint8_t* x, int zero, std::uint8_t* straight, std::int32_t* to) const {
     const Axis &deep = g_.axis[0], &high = g_.axis[1], &wide = g_.axis[2];
-    const Index stride = wide.stride, phase = g_.phase(), row = g_.row();
+    const Index stride = wide.stride, phase = g_.phase(), row = g_.row(), rows = deep.padded() * high.padded();
     const Index begin = std::min(wide.before, row), end = std::max(begin, std::min(wide.before + wide.size, row));
-    std::uint8_t* phases = stride > 1 ? straight + row : straight;
-    for (Index d = 0; d < deep.padded(); ++d)
-      for (Index h = 0; h < high.padded(); ++h) {
-        const Index y = h - high.before, z = d - deep.before;
-        const bool outside = y < 0 || y >= high.size || z < 0 || z >= deep.size;
-        std::fill(straight, straight + row, static_cast<std::uint8_t>(zero));
-        if (!outside) std::copy(x + (z * high.size + y) * wide.size, x + (z * high.size + y) * wide.size + end - begin, straight + begin);
-        if (stride == 2)
-          for (Index i = 0; i < phase; ++i) phases[i] = straight[2 * i], phases[phase + i] = straight[2 * i + 1];
-        else if (stride > 1)
-          for (Index p = 0; p < stride; ++p)
-            for (Index i = 0; i < phase; ++i) phases[p * phase + i] = straight[p + i * stride];
-        for (Index k = 0; k < row_steps_; ++k, to += line_) gather(phases, k * each_, zero, to);
+    std::memset(straight, zero, g_.plane());
+    for (Index z = 0; z < deep.size; ++z)
+      for (Index y = 0; y < high.size; ++y) {
+        const Index d = z + deep.before, h = y + high.before;
+        if (d < deep.padded() && h < high.padded())
+          std::memcpy(straight + (d * high.padded() + h) * row + begin, x + (z * high.size + y) * wide.size, end - begin);
+      }
+    std::uint8_t* phases = stride > 1 ? straight + g_.plane() : straight;
+    if (stride == 2) halve(straight, rows * phase, phases);
+    else if (stride > 1)
+      for (Index p = 0; p < stride; ++p)
+        for (Index i = 0; i < rows * phase; ++i) phases[p * rows * phase + i] = straight[p + i * stride];
+    for (Index r = 0; r < rows; ++r, phases += phase)
+      for (Index k = 0; k < row_steps_; ++k, to += line_) {
+        const Index* at = taps_.data() + 4 * k;
+        const std::uint8_t* const from[] = {phases + at[0], phases + at[1], phases + at[2], phases + at[3]};
+        const int count = static_cast<int>(std::min<Index>(each_, wide.kernel - k * each_));
+        right_.interleave(from, count, zero, wide.steps, to);
       }
   }
-  // One step of a row: taps from `first` on.
-  void gather(const std::uint8_t* phases, Index first, int zero, std::int32_t* to) const {
-    const Axis& wide = g_.axis[2];
-    const int count = static_cast<int>(std::min<Index>(each_, wide.kernel - first));
-    const std::uint8_t* p[4];
-    for (int i = 0; i < 4; ++i) {
-      const Index at = (first + std::min(i, count - 1)) * wide.dilation;
-      p[i] = phases + at % wide.stride * g_.phase() + at / wide.stride;
+  // Pairs of bytes as one row of their firsts and one of the others.
+  static void halve(const std::uint8_t* from, Index count, std::uint8_t* to) {
+    typedef std::uint16_t Two __attribute__((vector_size(LANES * 2), aligned(1), may_alias));
+    for (Index i = 0; i < count; i += LANES) {
+      const RegI both = __builtin_convertvector(*reinterpret_cast<const Two*>(from + 2 * i), RegI);
+      put_bytes(to + i, both, count - i);
+      put_bytes(to + count + i, both >> 8, count - i);
     }
-    with_steps(right_, p, count, zero, [&](auto step) {
-      for (Index i = 0; i < wide.steps; ++i) to[i] = step(i);
-    });
   }
-
   Form form_;
   int each_, threads_;
   Encoding left_{}, right_{};
   Index row_steps_, line_;
-  std::vector<Index> places_;
+  std::vector<Index> places_, taps_;  // where lines of steps and, for four taps of each step, pixels are
 };
 
 bool is_one(const Tensor& t, DType dtype) { return t.size() == 1 && t.dtype == dtype; }
@@ -505,8 +509,8 @@ std::unique_ptr<Kernel> make(const Operands& at, const Call& call, Index groups,
   };
   if ((at.x_zero >= 0 && !is_one(call.in[at.x_zero], x.dtype)) || !suits(at.w_zero, w.dtype)) return nullptr;
   if (at.kind == Finish::Kind::quantized &&
-      (!is_one(call.in[at.x_scale], DType::f32) || !is_one(call.in[at.y_scale], DType::f32) ||
-       !suits(at.w_scale, DType::f32) || !is_byte(y.dtype) || !is_one(call.in[at.y_zero], y.dtype) ||
+      (!is_one(call.in[at.x_scale], DType::f32) || !is_one(call.in[at.y_scale], DType::f32) || !suits(at.w_scale, DType::f32) ||
+       !is_byte(y.dtype) || !is_one(call.in[at.y_zero], y.dtype) ||
        (at.bias >= 0 && (call.in[at.bias].dtype != DType::i32 || call.in[at.bias].size() != g.filters))))
     return nullptr;
   if (g.depth() == 1 && g.groups > 1 && g.share() <= 4) return std::make_unique<Depthwise>(g, at, call);

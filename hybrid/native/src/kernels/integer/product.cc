@@ -69,14 +69,22 @@ class Product : public Kernel {
     pack_left(run, made, shifted);
     const Finish finish = finish_of(run, made);
     const Index strips = divided_up(m_, HEIGHT);
-    const bool by_rows = strips > panels_;  // what there is more of is cut
+    const bool by_rows = strips > panels_;                               // what there is more of is cut
     const double each = 1 + flops / (by_rows ? strips : panels_) / 500;  // nanoseconds, about
     run.ranges(by_rows ? strips : panels_, 1 + static_cast<Index>(8e3 / each), [&](Index begin, Index end, int) {
       for (Index panel = by_rows ? 0 : begin; panel < (by_rows ? panels_ : end); ++panel)
         for (Index strip = by_rows ? begin : 0; strip < (by_rows ? end : strips); ++strip) {
           const Index row = m_ * strip / strips, column = panel * WIDTH;
-          Tile tile{form_, false, steps_, left + row * ld, ld, right.steps + panel * WIDTH * steps_, row, column,
-                    static_cast<int>(m_ * (strip + 1) / strips - row), static_cast<int>(std::min<Index>(WIDTH, n_ - column))};
+          Tile tile{form_,
+                    false,
+                    steps_,
+                    left + row * ld,
+                    ld,
+                    right.steps + panel * WIDTH * steps_,
+                    row,
+                    column,
+                    static_cast<int>(m_ * (strip + 1) / strips - row),
+                    static_cast<int>(std::min<Index>(WIDTH, n_ - column))};
           tile.row_zero = made.row_zero;
           tile.row_term = made.row_term;
           if (form_ == Form::bytes) tile.column_sum = right.sum + column;

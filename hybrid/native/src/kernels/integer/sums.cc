@@ -5,6 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include "bytes.h"
+
 namespace gluonnx::integer {
 namespace {
 
@@ -48,11 +50,11 @@ template <bool LEFT>
 GX_INLINE RegI dot(RegI sum, RegI a, RegI b) {
   const RegI plus = LEFT ? b : a, signs = LEFT ? a : b;
 #if defined(__AVX512BW__)
-  return reinterpret_cast<RegI>(_mm512_dpbusd_epi32(reinterpret_cast<__m512i>(sum), reinterpret_cast<__m512i>(plus),
-                                                    reinterpret_cast<__m512i>(signs)));
+  return reinterpret_cast<RegI>(
+      _mm512_dpbusd_epi32(reinterpret_cast<__m512i>(sum), reinterpret_cast<__m512i>(plus), reinterpret_cast<__m512i>(signs)));
 #else
-  return reinterpret_cast<RegI>(_mm256_dpbusd_avx_epi32(
-      reinterpret_cast<__m256i>(sum), reinterpret_cast<__m256i>(plus), reinterpret_cast<__m256i>(signs)));
+  return reinterpret_cast<RegI>(_mm256_dpbusd_avx_epi32(reinterpret_cast<__m256i>(sum), reinterpret_cast<__m256i>(plus),
+                                                        reinterpret_cast<__m256i>(signs)));
 #endif
 }
 #include "tile.inc"
@@ -68,10 +70,9 @@ Micro micro(Form form, bool left_signed, int rows) {
   return pairs::OF[rows - 1];
 }
 
-template <class V, class T>
-GX_INLINE void put_first(T* to, V v, Index count) {
-  if (count >= LANES) std::memcpy(to, &v, LANES * sizeof(T));
-  else std::memcpy(to, &v, count * sizeof(T));
+GX_INLINE void put_first(std::int32_t* to, RegI v, Index count) {
+  if (count >= LANES) *reinterpret_cast<Loose*>(to) = v;
+  else put_some(to, v, count);
 }
 
 template <class From, class To>
@@ -98,13 +99,12 @@ GX_INLINE void finish(const Finish& f, RegI sum, Index row, Index column, Index 
   const Index to = row * f.ld + column;
   if (f.bias) sum += f.by_row ? RegI{} + f.bias[row] : get(f.bias + column);
   if constexpr (KIND == Finish::Kind::quantized) {
-    typedef std::int8_t Bytes __attribute__((vector_size(LANES)));
     const float low = (f.is_signed ? -128 : 0) - f.zero, high = (f.is_signed ? 127 : 255) - f.zero;
     Reg v = __builtin_convertvector(sum, Reg) * (f.by_row ? splat_reg(f.scale[row]) : get(f.scale + column));
     v = at_most(at_least(splat_reg(low), v), splat_reg(high));  // this way round NaN becomes the least, as in NumPy's `whole`
     RegI whole;
     nearest(v, &whole);
-    put_first(static_cast<std::int8_t*>(f.out) + to, __builtin_convertvector(whole + f.zero, Bytes), count);
+    put_bytes(static_cast<std::int8_t*>(f.out) + to, whole + f.zero, count);
   } else {
     if constexpr (KIND == Finish::Kind::rounded) {
       Reg v = __builtin_convertvector(sum, Reg);
@@ -145,6 +145,33 @@ std::int32_t Encoding::pack(const void* from, Index k, int zero, std::int32_t* t
                    : packed(static_cast<const std::uint8_t*>(from), k, *this, zero, to);
 }
 
+void Encoding::interleave(const std::uint8_t* const arrays[4], int count, int zero, Index n, std::int32_t* to,
+                          Index apart) const {
+  std::uint32_t kept = 0;
+  for (int i = 0; i < count; ++i) kept |= placed(-1, i);
+  const auto mask = static_cast<std::int32_t>(kept);
+  const std::uint8_t *a = arrays[0], *b = arrays[1], *c = arrays[2], *d = arrays[3];
+  auto through = [&](auto step) __attribute__((always_inline)) {
+    for (Index i = 0; i < n; i += WIDTH, to += apart)
+      for (Index j = 0; j < WIDTH && i + j < n; j += LANES) {
+        const Index at = i + j, rest = n - at;
+        if (rest >= LANES)
+          *reinterpret_cast<Loose*>(to + j) = step([&](const std::uint8_t* p) { return widened(p + at); }) & mask;
+        else put_some(to + j, step([&](const std::uint8_t* p) { return widened_some(p + at, rest); }) & mask, rest);
+      }
+  };
+  if (form == Form::bytes) {
+    const std::int32_t flip = shift() ? static_cast<std::int32_t>(0x80808080u) : 0;
+    through([=](auto get) { return (get(a) | get(b) << 8 | get(c) << 16 | get(d) << 24) ^ flip; });
+  } else {
+    const int flip = is_signed ? 128 : 0;  // signed bytes as others: ((x + 128) mod 256) - 128
+    through([=](auto get) {
+      const RegI low = (get(a) ^ flip) - flip - zero, high = (get(b) ^ flip) - flip - zero;
+      return (low & 0xffff) | high << 16;
+    });
+  }
+}
+
 void Finish::operator()(const std::int32_t* sums, Index row, Index column, Index count) const {
   with_kind(*this, [&](auto kind) {
     for (Index i = 0; i < count; i += LANES) finish<kind()>(*this, get(sums + i), row, column + i, count - i);
@@ -169,9 +196,10 @@ void compute(const Tile& t, const Finish& f) {
 void slide(Form form, Index steps, const std::int32_t* left, const std::int32_t* right, const Index* places, Index count,
            std::int32_t* to) {
 #if defined(GX_VNNI)
-  if (form == Form::bytes) return vnni::slid<true>(steps, left, right, places, count, to);
+  if (form == Form::bytes && steps == 3) return vnni::slid<true, 3>(steps, left, right, places, count, to);  // 3 x 3
+  if (form == Form::bytes) return vnni::slid<true, 0>(steps, left, right, places, count, to);
 #endif
-  pairs::slid<true>(steps, left, right, places, count, to);
+  pairs::slid<true, 0>(steps, left, right, places, count, to);
 }
 
 void column_sums(const std::int32_t* right, Index steps, bool left_signed, std::int32_t* to) {

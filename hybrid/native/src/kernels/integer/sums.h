@@ -68,6 +68,10 @@ struct Encoding {
   }
   // k numbers that follow one another in memory, zeros up to a whole step; gives their sum if they are bytes
   std::int32_t pack(const void* from, Index k, int zero, std::int32_t* to) const;
+  // to[i], for i below n: a step of the i-th numbers of `count` arrays. Where there are more than WIDTH, each WIDTH steps lie
+  // `apart`.
+  void interleave(const std::uint8_t* const arrays[4], int count, int zero, Index n, std::int32_t* to,
+                  Index apart = WIDTH) const;
 };
 
 // What becomes of sums. Parameters are those of columns, or of rows; those of columns are there up to a multiple of WIDTH.
@@ -99,7 +103,7 @@ struct Tile {
   Index row, column;          // where it is in the result
   int rows, columns;
   // null where these have no effect: by row of the result, and by column of the panel
-  const std::int32_t *row_zero = nullptr, *row_term = nullptr;  // y, sum l - K y
+  const std::int32_t *row_zero = nullptr, *row_term = nullptr;       // y, sum l - K y
   const std::int32_t *column_sum = nullptr, *column_zero = nullptr;  // sum r, z
 };
 void compute(const Tile& tile, const Finish& finish);

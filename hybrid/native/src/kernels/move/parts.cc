@@ -204,8 +204,8 @@ std::optional<Parts> repeat(const Attrs& attrs, const Tensors& in, const Tensors
   const auto count = attrs.integer("repeats");
   const std::int64_t axis = attrs.has("axis") ? from_front(attrs.integer("axis"), in[0].rank()) : -1;
   attrs.ignore("axis");
+  if (!count || !in[0].size()) return Parts{};  // the axis need not be there then
   const std::int64_t inner = axis < 0 ? 1 : product(in[0].shape, axis + 1, in[0].shape.size());
-  if (!count || !in[0].size()) return Parts{};
   const Axis each{in[0].size() / inner, inner, inner * count};
   return Parts{Part{Part::input, 0, 0, 0, 0, {each, {count, 0, inner}, {inner, 1, 1}}}};
 }

@@ -8,19 +8,20 @@ Names follow from those of the original nodes: ``quantized_X`` and ``requantize_
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from ..graph.graph import Entry, Graph, Node
 from ..op import Op, lookup
+from .graph import Entry, Graph, Node
 
 Triple = tuple[Entry, Entry, Entry]
 """Integers and the ends of their range."""
 
 ACTIVATIONS = {"Activation": ("relu",), "LeakyReLU": ("leaky", "gelu")}
-SUMS = {"_contrib_quantized_elemwise_add", "_contrib_quantized_elemwise_mul"}
 PRODUCTS = {"_sg_mkldnn_conv", "_sg_mkldnn_fully_connected", "_sg_mkldnn_selfatt_qk", "_sg_mkldnn_selfatt_valatt"}
+MERGED = {*PRODUCTS, "_contrib_quantized_elemwise_add", "_contrib_quantized_elemwise_mul"}
+"""Operators that can give 8 bits or float32 themselves."""
 MUST = {"Convolution", "FullyConnected", *PRODUCTS}
 """Operators that quantising is about; others are quantised where they stand between two of these, or all of them if asked."""
 COUNTERPARTS = {
@@ -74,42 +75,41 @@ def is_activation(op: Op | None, *, bounded: bool, absolute: bool = False) -> bo
     return (absolute and op.name == "abs") or getattr(op, "act_type", None) in ACTIVATIONS.get(op.name, ())
 
 
+def is_norm(node: Node, first: Node) -> bool:
+    """Whether it normalises the channels of first."""
+    return kind_of(node) == "BatchNorm" and node.op.axis == 1 and node.inputs[0].node is first  # type: ignore[union-attr]
+
+
 def chains(graph: Graph) -> Iterator[list[Node]]:
     """What is fused: a convolution or dense layer, and the nodes behind it, each the only reader of the one before."""
     readers = read_alone(graph)
     taken: set[int] = set()
+
+    def grow(chain: list[Node], fits: Callable[[Node], bool]) -> bool:
+        reader = readers.get(id(chain[-1]))
+        if reader is None or id(reader) in taken or not fits(reader):
+            return False
+        taken.add(id(reader))
+        chain.append(reader)
+        return True
+
     for node in graph.nodes:
-        if node.op is None or node.op.name not in ("Convolution", "FullyConnected"):
-            continue
-        chain = [node]
-
-        def fuse(wanted: bool, reader: Node | None, chain: list[Node] = chain) -> bool:
-            if wanted and reader is not None:
-                chain.append(reader)
-                taken.add(id(reader))
-            return wanted
-
-        def reader(chain: list[Node] = chain) -> Node | None:
-            found = readers.get(id(chain[-1]))
-            return None if found is None or id(found) in taken else found
-
-        def name(node: Node | None) -> str:
-            return "" if node is None or node.op is None else node.op.name
-
-        following = reader()
-        if name(node) == "FullyConnected":
-            fuse(following is not None and is_activation(following.op, bounded=True, absolute=True), following)
-        elif len(node.op.kernel) >= 2 and not node.op.channels_last:  # type: ignore[attr-defined]
-            norm = name(following) == "BatchNorm" and following.op.axis == 1  # type: ignore[union-attr]
-            if fuse(norm and following.inputs[0].node is node, following):  # type: ignore[union-attr]
-                following = reader()
-            if not fuse(following is not None and is_activation(following.op, bounded=True), following):
-                if fuse(name(following) == "elemwise_add", following):
-                    following = reader()
-                    fuse(following is not None and is_activation(following.op, bounded=False), following)
+        kind, chain = kind_of(node), [node]
+        if kind == "FullyConnected":
+            grow(chain, lambda n: is_activation(n.op, bounded=True, absolute=True))
+        elif kind == "Convolution" and len(node.op.kernel) >= 2 and not node.op.channels_last:  # type: ignore[union-attr]
+            grow(chain, lambda n, first=node: is_norm(n, first))
+            early = grow(chain, lambda n: is_activation(n.op, bounded=True))
+            if not early and grow(chain, lambda n: kind_of(n) == "elemwise_add"):
+                grow(chain, lambda n: is_activation(n.op, bounded=False))
         else:
             continue
         yield chain
+
+
+def kind_of(node: Node) -> str:
+    """The operator's name, "" for variables."""
+    return "" if node.op is None else node.op.name
 
 
 def body_of(chain: Sequence[Node]) -> tuple[Graph, list[Entry]]:
@@ -126,7 +126,7 @@ def body_of(chain: Sequence[Node]) -> tuple[Graph, list[Entry]]:
     last = chain[0]
     for node in chain:
         inputs = [Entry(made[id(e.node)], e.index) if id(e.node) in made else variable(e) for e in node.inputs]
-        if node.op is not None and node.op.name == "elemwise_add" and inputs[0].node.is_variable:
+        if kind_of(node) == "elemwise_add" and inputs[0].node.is_variable:
             inputs.reverse()  # what is added is the last variable
         made[id(node)] = last = Node(node.op, node.name, inputs, node.attrs)
     return Graph([Entry(last)]), outside
@@ -134,7 +134,7 @@ def body_of(chain: Sequence[Node]) -> tuple[Graph, list[Entry]]:
 
 def fused_node(chain: Sequence[Node], number: int) -> tuple[Node, list[Entry]]:
     """The node that stands for a chain, without inputs, and the entries that it wants."""
-    names = [n.op.name for n in chain if n.op is not None]
+    names = [kind_of(n) for n in chain]
     body, outside = body_of(chain)
     if names[0] == "FullyConnected":
         tail, attrs, kind = (
@@ -169,17 +169,17 @@ def partitioned(graph: Graph) -> Graph:
     count: dict[int, int] = {}
     for chain in chains(graph):
         last[id(chain[-1])] = chain
-        kind = chain[0].op.name  # type: ignore[union-attr]
+        kind = kind_of(chain[0])
         count[id(chain[-1])] = numbers[kind] = numbers.get(kind, -1) + 1
     new: dict[tuple[int, int], Entry] = {}
     attention = 0
     for node in graph.nodes:
         if id(node) in last:
             made, outside = fused_node(last[id(node)], count[id(node)])
-        elif node.op is not None and node.op.name in ATTENTION:
+        elif kind_of(node) in ATTENTION:
             body, outside = body_of([node])
-            kind = ATTENTION[node.op.name]
-            made = applied(f"_{kind}", f"{kind}_{attention}", outside, node.op.dump(), [body])
+            kind = ATTENTION[kind_of(node)]
+            made = applied(f"_{kind}", f"{kind}_{attention}", outside, node.attrs, [body])
             attention += 1
         else:
             made, outside = Node(node.op, node.name, node.inputs, node.attrs, node.subgraphs), list(node.inputs)
@@ -215,7 +215,7 @@ def chosen(graph: Graph, excluded: Collection[str], excluded_ops: Collection[str
             and names.isdisjoint(excluded)
         ):
             able[id(node)] = node
-    must = {i for i, n in able.items() if n.op is not None and n.op.name in MUST}
+    must = {i for i, n in able.items() if kind_of(n) in MUST}
     if everything:
         return set(able)
     behind: set[int] = set()  # nodes that a way from one of those leads to
@@ -298,6 +298,7 @@ def quantised(
 
 
 def outputs(node: Node) -> Triple:
+    """What a quantised node gives: integers and the ends of their range."""
     return Entry(node, 0), Entry(node, 1), Entry(node, 2)
 
 
@@ -306,7 +307,7 @@ def outputs(node: Node) -> Triple:
 
 def calibration_key(node: Node) -> str | None:
     """The output or variable of the original graph whose range a node of a quantised graph can use; None for others."""
-    kind = "" if node.op is None else node.op.name
+    kind = kind_of(node)
     if kind == "_contrib_quantize_v2":
         return node.name.removesuffix("_quantize")
     if kind == "_contrib_requantize":
@@ -337,20 +338,27 @@ def merged(graph: Graph) -> Graph:
     """Products and sums that give 8 bits themselves, where a calibrated requantize followed them, and dense layers and attention
     that give float32, where only a dequantize does."""
     readers = all_readers(graph)
-    products = PRODUCTS | SUMS
+
+    def alone(node: Node, reader: Node) -> bool:
+        return readers[id(node)] == {id(reader)}
 
     def change(node: Node, inputs: tuple[Entry, ...]) -> Sequence[Entry] | None:
-        kind = "" if node.op is None else node.op.name
-        source = inputs[0].node if inputs else node
-        if kind == "_contrib_requantize" and node.op.calibrated and source.op.name in products:  # type: ignore[union-attr]
-            if readers[id(node.inputs[0].node)] == {id(node)}:
-                return outputs(with_range(source, source.inputs, node.op.calibrated))  # type: ignore[union-attr]
-        if kind == "_contrib_dequantize" and source.op is not None and "enable_float_output" in source.op.fields:
-            before = node.inputs[0].node  # the requantize that the product has taken in
-            if before.op is not source.op and readers[id(before)] == {id(node)}:
-                kept = {k: v for k, v in source.attrs.items() if not k.endswith("_calib_range")}
-                attrs = {**kept, "enable_float_output": "True"}
-                return [Entry(applied(source.op.name, source.name, source.inputs, attrs, source.subgraphs))]
+        if not inputs or node.op is None:
+            return None
+        before, source = node.inputs[0].node, inputs[0].node
+        known = getattr(node.op, "calibrated", None)
+        if node.op.name == "_contrib_requantize" and known and kind_of(source) in MERGED and alone(before, node):
+            return outputs(with_range(source, source.inputs, known))
+        # behind a requantize that the product has just taken in
+        taken = (
+            node.op.name == "_contrib_dequantize"
+            and kind_of(before) == "_contrib_requantize"
+            and kind_of(source) in MERGED
+        )
+        if taken and "enable_float_output" in source.op.fields and alone(before, node):  # type: ignore[union-attr]
+            kept = {k: v for k, v in source.attrs.items() if not k.endswith("_calib_range")}
+            attrs = {**kept, "enable_float_output": "True"}
+            return [Entry(applied(kind_of(source), source.name, source.inputs, attrs, source.subgraphs))]
         return None
 
     return graph.rewrite(change)
