@@ -72,7 +72,7 @@ def _transposed(b, x, rank):
 
 def eigenvalues(b, a):
     """(w, U): ascending eigenvalues (..., N) of symmetric matrices and the eigenvectors as rows, the largest element positive."""
-    n, rank, dtype = b.size(a, -1), a.rank, a.dtype
+    n, rank, dtype, bound = b.size(a, -1), a.rank, a.dtype, epsilon(a) / 8
     a = b.cast(a, np.float64)  # roundings of float32 would add up over the sweeps of large matrices
     none = b.like(0, a)
 
@@ -85,7 +85,7 @@ def eigenvalues(b, a):
         outside = inner.Abs(inner.Where(inner.Equal(rows, columns), none, turned))
         most = inner.reduce("Max", outside, [rank - 2, rank - 1], keepdims=False)
         scale = inner.reduce("Max", inner.Abs(turned), [rank - 2, rank - 1], keepdims=False)
-        left = inner.cast(inner.Greater(most, inner.Mul(scale, inner.like(epsilon(a) / 8, a))), a.dtype)
+        left = inner.cast(inner.Greater(most, inner.Mul(scale, inner.like(bound, a))), a.dtype)
         return [left, turned, inner.MatMul(vectors, j)]
 
     vectors = identity(b, a)

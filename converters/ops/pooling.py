@@ -82,6 +82,7 @@ def _sum(b, w, x):
 
 
 def means(b, op, w, x, spatial):
+    """The mean of every window of x, whose spatial sizes are given."""
     if op.name == "Pooling_v1" or (op.include and not any(w.extra)):
         return w.whole_mean(b, x)
     if op.include and all(e < k for e, k in zip(w.extra, w.kernel)):
@@ -143,6 +144,7 @@ def _(b, op, data):
 
 
 def maxima(b, op, w, x):
+    """The maximum of every window of x."""
     least = op.least(np.dtype(x.dtype))
     if op.name == "Pooling_v1" and any(e >= k for e, k in zip(w.extra, w.kernel)):
         raise Unsupported(

@@ -21,6 +21,9 @@ def _(b, op, data):
         if part.start is None and part.stop is None and step == 1:
             continue
         forward = step > 0
+        size = data.shape[axis]
+        if not forward and size is not UNKNOWN and (part.start or 0) < -size:
+            part = slice(0, 0)  # begins ahead of the first: nothing, while ONNX would begin at the first
         starts.append(part.start if part.start is not None else 0 if forward else INT64.max)
         ends.append(part.stop if part.stop is not None else INT64.max if forward else INT64.min)
         axes.append(axis)

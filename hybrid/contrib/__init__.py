@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-_ELSEWHERE = {"onnx": "bridge.mxnet_onnx_contrib"}
-"""Built on this engine by a package that knows ONNX; loaded when it is asked for."""
+_ELSEWHERE = {"onnx": "bridge.mxnet_onnx_contrib", "quant": f"{__name__}.quantization"}
+"""Modules of other names than MXNet's, loaded when they are asked for; ``onnx`` is of a package that knows ONNX."""
 
 
 def __getattr__(name: str) -> Any:

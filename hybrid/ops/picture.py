@@ -15,13 +15,10 @@ class _Framed(Op):
 
     inputs = ("src",)
 
-    def check_dtype(self, src):
+    def infer_type(self, src):
         if src.name not in ("uint8", "int16", "uint16", "float32", "float64"):
             raise self.fail(f"got a picture of {src}, wanted uint8, 16 bits, float32 or float64; cast it")
         return src
-
-    def infer_type(self, src):
-        return self.check_dtype(src)
 
 
 @op("_cvimresize", "_npi_cvimresize")

@@ -374,6 +374,7 @@ class FusedAttention(Attention):
     min_calib_range: float | None = None
     max_calib_range: float | None = None
 
+    gradient = Op.gradient  # MXNet has none
     plain: ClassVar[tuple[str, ...]] = ()
     """Names of the inputs without ranges."""
 

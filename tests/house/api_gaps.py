@@ -9,12 +9,6 @@ def _of(module: str, names: str, reason: str) -> dict[str, str]:
     return {f"{module}.{name}": reason for name in names.split()}
 
 
-def _both(names: str, reason: str) -> dict[str, str]:
-    """The same reason for contributed operators, under the modules that show them for arrays and for symbols."""
-    places = ("contrib.ndarray", "contrib.symbol", "ndarray.contrib", "symbol.contrib")
-    return {f"mxnet.{place}.{name}": reason for place in places for name in names.split()}
-
-
 _C = "by-product: a helper for calls into MXNet's C library, which there is none of here"
 _IMPORTED = "by-product: an import that a module of MXNet shows by accident; import it from where it is defined"
 _GENERATED = (
@@ -55,6 +49,7 @@ MISSING: dict[str, str] = {
     "mxnet.ndarray.NDArray.as_np_ndarray": _NUMPY,
     "mxnet.util.np_ufunc_legal_option": _NUMPY,
     "mxnet.util.wrap_np_*": _NUMPY,
+    **{f"mxnet.contrib.quantization.{n}": _IMPORTED for n in ("nd_load", "nd_save", "ndarray", "sym_load")},
     "mxnet.contrib.svrg_optimization": "the optimizer and Module of one paper (SVRG); not written yet",
     "mxnet.contrib.tensorboard": "writes through mxboard, a package that this engine would have to require",
     "mxnet.contrib.text.embedding": "word vectors, which MXNet downloads; not written yet (contrib.text.vocab is there)",
@@ -165,7 +160,6 @@ MISSING: dict[str, str] = {
     "mxnet.*._cvimread": _LEGACY_IMAGES,
     "mxnet.*._imdecode": _LEGACY_IMAGES,
     "mxnet.ndarray.imdecode": _LEGACY_IMAGES,
-    "mxnet.*._histogram": "the operator inside nd.histogram, which is here as a function",
     "mxnet.*._set_value": "the operator inside x[:] = number, which is done in memory here",
     # -- the rest, one by one
     "mxnet.context.Context.default_ctx": "deprecated in MXNet; Context.current, or with ctx:",

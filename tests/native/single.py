@@ -10,7 +10,7 @@ import numpy as np
 from hybrid import native
 from hybrid.graph.executor import apply
 from hybrid.graph.infer import infer
-from hybrid.graph.lower import attributes
+from hybrid.graph.lower import KNOWN, attributes
 from hybrid.op import Op
 from tests.table.examples import Example, graph_of
 
@@ -69,7 +69,8 @@ class Single:
         number = counts[kind]
         counts[kind] += 1
         if not blocked(shape, self.op):
-            return (str(dtype), tuple(shape), False, 0, 0, 0, kind, number)
+            name = str(dtype) if str(dtype) in KNOWN else f"opaque{np.dtype(dtype).itemsize}"
+            return (name, tuple(shape), False, 0, 0, 0, kind, number)
         h, w = self.halo
         stride = shape[1] * (shape[2] + 2 * h) * (shape[3] + 2 * w) * 16
         return (str(dtype), tuple(shape), True, h, w, stride, kind, number)

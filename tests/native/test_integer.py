@@ -1,5 +1,7 @@
 """Products and convolutions of 8-bit numbers and what turns floats into them, against NumPy: they are exact."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -20,10 +22,12 @@ def whole(*shape, dtype, seed=0):
     return values
 
 
-WITH_VNNI = [n for n in native.LEVELS if n in ("v3", "v4")]
+WAYS = [(n, way) for n in native.LEVELS for way in ("", " without VNNI") if way or n in ("v3", "v4")]
 
 
-@pytest.fixture(params=[*WITH_VNNI, *(f"{n} without VNNI" for n in native.LEVELS)])
+@pytest.fixture(
+    params=[pytest.param(n + way, marks=() if n == native.LEVELS[0] else pytest.mark.slow) for n, way in WAYS]
+)
 def level(request, monkeypatch):
     """The CPU level whose kernels the test uses, with the machine's VNNI, if it has that, and without."""
     name, *without = request.param.split(" ", 1)
@@ -246,3 +250,13 @@ def test_mxnet_conversions(level, out, n, spoilt):
         for ranges in (RANGES[:2], [np.array([9e4], "float32"), np.array([np.nan], "float32")]):
             equal(again.bind(out_type=out), (sums, *ranges), (1, 2))
             equal(again.bind(out_type=out, **calibrated), (sums, *ranges), (1, 2))
+
+
+def test_vnni_is_used_where_it_is(level, request):
+    """That the tests' two ways are two."""
+    a, b = whole(3, 5, dtype="uint8"), whole(5, 7, dtype="int8")
+    how = Single(lookup("_onnx_MatMulInteger").bind(), (a, b)).program.describe()[0]["how"]
+    cpu = Path("/proc/cpuinfo")
+    flags = cpu.read_text().split() if cpu.is_file() else []
+    there = {"v4": "avx512_vnni", "v3": "avx_vnni"}.get(level) in flags and "without" not in request.node.name
+    assert how == ("vnni" if there else "pairs")

@@ -26,7 +26,7 @@ LEAST = 8
 
 _CODE = re.compile(r"^\s*([0-9a-f]+):\s+(.*)$")
 _JUMP = re.compile(r"^j\w+\s+([0-9a-f]+)")
-_STACK = re.compile(r"^v?mov[au]p[sd]\s.*((?<!\w)\(%rsp|0x\w+\(%rsp|-0x\w+\(%rbp)")
+_STACK = re.compile(r"^v?mov(?:[au]p[sd]|dq[au]\d*)\s.*((?<!\w)\(%rsp|0x\w+\(%rsp|-0x\w+\(%rbp)")
 
 
 def disassembled(library: Path) -> str:
@@ -50,8 +50,10 @@ def loops(text: str) -> Iterator[list[str]]:
 
 
 def is_microkernel(body: list[str]) -> bool:
-    products = sum(text.startswith(("vfmadd", "mulps")) for text in body)
-    spread = sum("{1to16}" in text or re.match(r"vbroadcastss|shufps +\$0x0", text) is not None for text in body)
+    products = sum(text.startswith(("vfmadd", "mulps", "vpdpbusd", "vpmaddwd")) for text in body)
+    spread = sum(
+        "{1to16}" in text or re.match(r"vbroadcastss|vpbroadcastd|shufps +\$0x0", text) is not None for text in body
+    )
     return products >= LEAST and spread >= 2 and not any(text.startswith(("call", "ret")) for text in body)
 
 

@@ -213,7 +213,9 @@ def test_a_bias_beyond_int32_is_the_same_in_onnx(calib_mode: str) -> None:
             np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize(("bias", "act", "want"), [(0, 0, 37177345), (0, 1, 37177344), (1, 0, 37177360), (1, 1, 37177360)])
+@pytest.mark.parametrize(
+    ("bias", "act", "want"), [(0, 0, 37177345), (0, 1, 37177344), (1, 0, 37177360), (1, 1, 37177360)]
+)
 def test_int32_results_beyond_24_bits_are_those_of_mxnet(bias: bool, act: bool, want: int) -> None:
     sym = S.FullyConnected(S.var("data"), num_hidden=1, no_bias=not bias, name="a")
     arguments = {"a_weight": mx.nd.ones((1, 2305)), **({"a_bias": mx.nd.array([0.001])} if bias else {})}

@@ -343,7 +343,12 @@ NON_DIFFERENTIABLE = {
     *("all_finite", "multi_all_finite", "multi_sum_sq", "_shuffle", "batch_take", "fill_element_0index", "khatri_rao"),
     *("_npi_delete", "_npi_insert_scalar", "_npi_insert_slice", "_npi_insert_tensor", "_npi_share_memory"),
     *("_scatter_set_nd", "_slice_assign", "_slice_assign_scalar", "reset_arrays"),
-    *("_contrib_calibrate_entropy", "_contrib_quantized_act", "_contrib_quantized_elemwise_add", "_contrib_quantized_rnn"),
+    *(
+        "_contrib_calibrate_entropy",
+        "_contrib_quantized_act",
+        "_contrib_quantized_elemwise_add",
+        "_contrib_quantized_rnn",
+    ),
     *("_contrib_RROIAlign", "_contrib_allclose", "_onehot_encode", "_cvimdecode", "_cvimresize", "_cvcopyMakeBorder"),
     *(n for n, cls in OPS.items() if issubclass(cls, OfStorage)),
     *(n for n, cls in OPS.items() if cls.__module__.startswith("hybrid.ops.optimizer")),
