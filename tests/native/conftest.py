@@ -6,7 +6,6 @@ import pytest
 
 from hybrid import native
 
-
 LEVELS = [pytest.param(n, marks=pytest.mark.slow if i else ()) for i, n in enumerate(native.LEVELS or (None,))]
 
 

@@ -1,5 +1,6 @@
 """Products and convolutions of 8-bit numbers and what turns floats into them, against NumPy: they are exact."""
 
+import ctypes
 from pathlib import Path
 
 import numpy as np
@@ -28,12 +29,14 @@ WAYS = [(n, way) for n in native.LEVELS for way in ("", " without VNNI") if way 
 @pytest.fixture(
     params=[pytest.param(n + way, marks=() if n == native.LEVELS[0] else pytest.mark.slow) for n, way in WAYS]
 )
-def level(request, monkeypatch):
+def level(request):
     """The CPU level whose kernels the test uses, with the machine's VNNI, if it has that, and without."""
     name, *without = request.param.split(" ", 1)
-    monkeypatch.setenv("GLUONNX_VNNI", "0" if without else "1")
     before = native.use(name)
+    library = ctypes.CDLL(str(native._library(name)))
+    library.gluonnx_use_vnni(not without)
     yield name
+    library.gluonnx_use_vnni(True)
     native.use(before)
 
 

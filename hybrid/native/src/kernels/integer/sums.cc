@@ -1,7 +1,6 @@
 #include "sums.h"
 
 #include <array>
-#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -124,12 +123,13 @@ GX_INLINE void with_kind(const Finish& f, F use) {
   else use(std::integral_constant<Kind, Kind::rounded>{});
 }
 
+bool with_vnni = true;
+
 }  // namespace
 
 Form best_form() {
 #if defined(GX_VNNI)
-  const char* wanted = std::getenv("GLUONNX_VNNI");
-  if (wanted && !std::strcmp(wanted, "0")) return Form::pairs;
+  if (!with_vnni) return Form::pairs;
 #if defined(__AVX512BW__)
   if (__builtin_cpu_supports("avx512vnni")) return Form::bytes;
 #else
@@ -216,3 +216,6 @@ void column_sums(const std::int32_t* right, Index steps, bool left_signed, std::
 }
 
 }  // namespace gluonnx::integer
+
+// For tests: whether kernels that are bound from now on may use VNNI where the CPU has it.
+extern "C" __attribute__((visibility("default"))) void gluonnx_use_vnni(int use) { gluonnx::integer::with_vnni = use; }

@@ -9,7 +9,7 @@
 //   sum (l - y)(r - z) = sum l r - y sum r - z (sum l - K y).
 // 16-bit numbers have their zero points taken away when they are packed.
 //
-// Which form is used is decided when a kernel is bound. GLUONNX_VNNI=0 in the environment, which tests set, leaves VNNI alone.
+// Which form is used is decided when a kernel is bound; tests can have them bound without VNNI (gluonnx_use_vnni).
 #pragma once
 
 #include <cstdint>
