@@ -107,13 +107,13 @@ def test_an_opset_that_onnxruntime_does_not_open(lenet: Path, tmp_path: Path) ->
 
 
 @needs_opset(22)
-def test_an_opset_that_loses_kernels_is_refused_with_the_list() -> None:
-    runs = FOLDER / "faster_rcnn"
-    with np.load(runs / "inputs.npz") as stored:
-        inputs = {k: stored[k] for k in stored.files}
+def test_an_opset_that_loses_kernels_is_refused_with_the_list(tmp_path: Path) -> None:
+    data, noise = hybrid.sym.Variable("data"), hybrid.sym.random.normal(shape=(3,), name="noise")
+    net = hybrid.sym.broadcast_add(data, noise + hybrid.sym.random.uniform(shape=(3,), name="more"))
+    net.save(str(tmp_path / "noisy-symbol.json"))
     with pytest.raises(converters.UnsupportedModel, match="opset 21 loses nothing") as caught:
-        bridge.convert(runs / "model", inputs=inputs, opset=22)
-    assert {p.operator for p in caught.value.problems} == {"MaxRoiPool"}
+        bridge.convert(tmp_path / "noisy-symbol.json", inputs={"data": (2, 3)}, opset=22)
+    assert {(p.node, p.operator) for p in caught.value.problems} == {("noise", "RandomNormal"), ("more", "RandomUniform")}
 
 
 def test_external_data(lenet: Path, tmp_path: Path) -> None:

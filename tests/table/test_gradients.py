@@ -350,6 +350,7 @@ NON_DIFFERENTIABLE = {
         "_contrib_quantized_rnn",
     ),
     *("_contrib_RROIAlign", "_contrib_allclose", "_onehot_encode", "_cvimdecode", "_cvimresize", "_cvcopyMakeBorder"),
+    *(n for n, cls in OPS.items() if n.startswith("_sg_mkldnn_")),  # made for inference from graphs that have gradients
     *(n for n, cls in OPS.items() if issubclass(cls, OfStorage)),
     *(n for n, cls in OPS.items() if cls.__module__.startswith("hybrid.ops.optimizer")),
 }

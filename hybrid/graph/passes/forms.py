@@ -10,7 +10,6 @@ from ...op import lookup
 from ...ops import backward, creation, expand, reduce, shape
 from ...ops.activation import Slopes
 from ...ops.casting import Cast
-from ...ops.common import axes_of
 from ...ops.detection import MultiBoxPrior
 from ...ops.indexing import IndexArray
 from ...ops.slicing import Slice, SliceLike
@@ -68,7 +67,7 @@ def state_forms(graph: Graph, context: Context) -> Graph:
             return context.make(Slice.bind(begin=(0,) * len(wanted), end=wanted), node.name, now(source))
         if isinstance(op, reduce.OverCount):
             sizes = context.shape(node.inputs[1])
-            count = math.prod(sizes[a] for a in axes_of(op, op.axis, len(sizes), exclude=op.exclude)) - op.ddof
+            count = math.prod(sizes[a] for a in op.axes(len(sizes))) - op.ddof
             inexact = context.dtype(own).kind not in "iub" and count  # type: ignore[union-attr]
             return (
                 context.make(lookup("_div_scalar").bind(scalar=float(count)), node.name, now(source))
