@@ -23,12 +23,16 @@ def _(b, op, data):
         forward = step > 0
         size = data.shape[axis]
         if not forward and size is not UNKNOWN and (part.start or 0) < -size:
-            part = slice(0, 0)  # begins ahead of the first: nothing, while ONNX would begin at the first
+            part = slice(0, 0)
+        end = part.stop if part.stop is not None else INT64.max if forward else INT64.min
+        if not forward and size is UNKNOWN and (part.start or 0) < -1:
+            ahead = b.Less(b.Add(b.size(data, axis), [part.start]), [0])
+            end = b.Where(ahead, [0], [end])  # begins ahead of the first: nothing, while ONNX would begin at the first
         starts.append(part.start if part.start is not None else 0 if forward else INT64.max)
-        ends.append(part.stop if part.stop is not None else INT64.max if forward else INT64.min)
+        ends.append(end)
         axes.append(axis)
         steps.append(step)
-    return b.slice(data, starts, ends, axes, steps) if axes else b.Identity(data)
+    return b.slice(data, starts, b.dims(*ends), axes, steps) if axes else b.Identity(data)
 
 
 @to_onnx("slice_axis")

@@ -136,6 +136,8 @@ ROWS = [
     row("slice", BT, begin=(0, 1), end=(1, None)),
     row("slice", BT, begin=(None, None), end=(None, None), step=(-1, 2)),
     row("slice", BT, begin=(None, -2, 3), end=(None, -1, 0), step=(None, None, -1)),
+    row("slice", BT, begin=(-2, -3), end=(None, None), step=(-1, -1)),
+    row("slice", BT, begin=(-1, -2), end=(None, -9), step=(-1, -1)),
     row("slice_axis", BT, axis=1, begin=0, end=1),
     row("slice_axis", BT, axis=1, begin=-2, end=None),
     row("slice_axis", BT, axis=1, begin=1, end=None),
