@@ -10,15 +10,20 @@ from ..error import Unsupported
 from ..registry import from_onnx, to_onnx
 
 
-@to_onnx("Convolution", "Convolution_v1")
-def _(b, op, data, weight, bias=None):
-    attrs = {
+def attributes(op) -> dict:
+    """ONNX's names for how the windows of a convolution lie."""
+    return {
         "kernel_shape": list(op.kernel),
         "strides": list(op.strides),
         "dilations": list(op.dilations),
         "pads": [*op.pads, *op.pads],
         "group": op.num_group,
     }
+
+
+@to_onnx("Convolution", "Convolution_v1")
+def _(b, op, data, weight, bias=None):
+    attrs = attributes(op)
     if not op.channels_last:
         return b.Conv(data, weight, bias, **attrs)
     rank = len(op.kernel) + 2

@@ -11,6 +11,7 @@ from hybrid.shapes import is_known
 
 from ..builder import Value
 from ..registry import to_onnx
+from .convolution import attributes
 from .indexing import positions
 from .pooling import Window, maxima, means
 from .quantization import (
@@ -54,13 +55,7 @@ def through_float(b, total, summand, most):
 @to_onnx("_contrib_quantized_conv")
 def _(b, op, data, weight, *others):
     bias, ranges = (None, others) if op.no_bias else (others[0], others[1:])
-    attrs = {
-        "kernel_shape": list(op.kernel),
-        "strides": list(op.strides),
-        "dilations": list(op.dilations),
-        "pads": [*op.pads, *op.pads],
-        "group": op.num_group,
-    }
+    attrs = attributes(op)
     total = integer_convolution(b, data, weight, **attrs)
     length = math.prod(weight.shape[1:]) if is_known(weight.shape) else None
     if bias is not None:

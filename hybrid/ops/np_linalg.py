@@ -221,14 +221,8 @@ class TensorSolveBackward(TensorSolve):
 # -- eigenvalues ---------------------------------------------------------------------------------------------------------
 
 
-@op("_npi_eigh")
-class Eigh(SolvedSquare):
-    """Ascending eigenvalues w and eigenvectors V, as columns, of symmetric matrices: A = V diag(w) V^T.
-
-    Only the triangle UPLO of A is read; the largest element of every eigenvector is positive, as in MXNet (LAPACK leaves the
-    sign open). Shapes: (..., N, N) -> (..., N), as A."""
-
-    UPLO: Literal["L", "U"] = "L"
+class ValuesAndVectors(Square):
+    """Base of operators that give eigenvalues (..., N) and eigenvectors (..., N, N)."""
 
     def returns(self):
         return ("output0", "output1")
@@ -236,6 +230,16 @@ class Eigh(SolvedSquare):
     def infer_shape(self, a):
         self.side(a)
         return [a[:-1], a]
+
+
+@op("_npi_eigh")
+class Eigh(ValuesAndVectors, SolvedSquare):
+    """Ascending eigenvalues w and eigenvectors V, as columns, of symmetric matrices: A = V diag(w) V^T.
+
+    Only the triangle UPLO of A is read; the largest element of every eigenvector is positive, as in MXNet (LAPACK leaves the
+    sign open). Shapes: (..., N, N) -> (..., N), as A."""
+
+    UPLO: Literal["L", "U"] = "L"
 
     def solved(self, a):
         values, vectors = np.linalg.eigh(a, self.UPLO)
@@ -314,17 +318,10 @@ class Eigenvalues(General):
 
 
 @op("_npi_eig")
-class Eig(General):
+class Eig(ValuesAndVectors, General):
     """Eigenvalues w of general matrices, in the order in which LAPACK finds them, and eigenvectors V of length 1, as columns.
 
     A V = V diag(w); the sign of each eigenvector is LAPACK's. Shapes: (..., N, N) -> (..., N), as A."""
-
-    def returns(self):
-        return ("output0", "output1")
-
-    def infer_shape(self, a):
-        self.side(a)
-        return [a[:-1], a]
 
     def solved(self, a):
         return self.real_parts(*np.linalg.eig(a))
