@@ -22,7 +22,7 @@ import numpy as np
 
 from .. import native
 from ..op import Op, Spec
-from ..ops.fused import BLOCK, Chain, Conv, Join, Pack, Pool, Unpack
+from ..ops.fused import BLOCK, Chain, Conv, Join, Pack, Pool, Separable, Unpack
 from ..ops.shape import Reshaping
 from ..shapes import is_known
 from .executor import evaluate
@@ -313,7 +313,7 @@ class Lowered:
 
 def _reads_blocks(op: Op, position: int) -> bool:
     """Whether an operator takes this input in blocks, whoever made it: a constant, say."""
-    if isinstance(op, Conv):
+    if isinstance(op, Conv | Separable):
         return (position == 0 and op.blocked) or op.takes()[position] == "residual"
     return isinstance(op, Pool | Join | Unpack)
 
@@ -387,7 +387,7 @@ class _Build:
         op = node.op
         if isinstance(op, Chain):
             return any(self.tensor(e).blocked for e in node.inputs)
-        return isinstance(op, Conv | Pack | Pool | Join)
+        return isinstance(op, Conv | Separable | Pack | Pool | Join)
 
     def _join(self) -> None:
         """Concatenations of blocked data: inputs become parts of the result."""
@@ -404,7 +404,7 @@ class _Build:
 
     def _halos(self) -> None:
         for node in self.nodes:
-            if isinstance(node.op, Conv) and node.op.blocked:
+            if isinstance(node.op, Conv | Separable) and node.op.blocked:
                 root, _ = self.tensor(node.inputs[0]).root()
                 if root.storage.kind != ARENA:  # type: ignore[union-attr]
                     continue

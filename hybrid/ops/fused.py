@@ -95,8 +95,8 @@ class _Finished(Op):
     inputs = ("data", "weight", "bias", "residual")
 
     def takes(self):
-        there = (True, True, self.bias, self.residual)
-        return tuple(n for n, t in zip(self.inputs, there) if t)
+        there = {"bias": self.bias, "residual": self.residual}
+        return tuple(n for n in self.inputs if there.get(n, True))
 
     def _rest(self, rest):
         """(bias, residual) of the inputs after the first two, None for what is not there."""
@@ -169,6 +169,66 @@ class Conv(_Finished):
         yield make(
             make.uniform(1, 4, 6, 6, BLOCK), make.uniform(48, 64, 1, 1), make.uniform(48),
             kernel=(1, 1), num_filter=48, channels=64, bias=True,
+        )  # fmt: skip
+
+
+@op("_fused_separable")
+class Separable(_Finished):
+    """A convolution of each channel for itself, with what follows it, and one of 1 x 1 of what it gives, with what follows that.
+
+    (data, first_weight, first_bias, weight, bias?, residual?) -> blocks. data and residual: blocks; first_weight (channels, 1,
+    *kernel); weight (num_filter, channels, 1, 1). A kernel of (1, 1) makes the first one a factor and a summand for each channel.
+    """
+
+    kernel: tuple[int, ...]
+    stride: tuple[int, ...] = (1, 1)
+    dilate: tuple[int, ...] = (1, 1)
+    pad: tuple[int, ...] = (0, 0)
+    first_slope: float | None = None
+    first_low: float | None = None
+    first_high: float | None = None
+    num_filter: int
+    channels: int
+
+    inputs = ("data", "first_weight", "first_bias", "weight", "bias", "residual")
+    blocked: ClassVar[bool] = True
+
+    @property
+    def pair(self) -> tuple[Any, Any]:
+        """The two convolutions."""
+        first = Conv.bind(
+            kernel=self.kernel, stride=self.stride, dilate=self.dilate, pad=self.pad, num_filter=self.channels,
+            num_group=self.channels, channels=self.channels, bias=True, slope=self.first_slope, low=self.first_low,
+            high=self.first_high,
+        )  # fmt: skip
+        second = Conv.bind(
+            kernel=(1, 1), num_filter=self.num_filter, channels=self.channels, bias=self.bias, residual=self.residual,
+            slope=self.slope, low=self.low, high=self.high,
+        )  # fmt: skip
+        return first, second
+
+    def infer_shape(self, data, first_weight, first_bias, weight, *rest):
+        first, second = self.pair
+        return second.infer_shape(first.infer_shape(data, first_weight), weight)
+
+    def compute(self, data, first_weight, first_bias, weight, *rest):
+        first, second = self.pair
+        return second.compute(first.compute(data, first_weight, first_bias), weight, *rest)
+
+    @classmethod
+    def examples(cls, make):
+        yield make(
+            make.uniform(2, 2, 9, 8, BLOCK), make.uniform(20, 1, 3, 3), make.uniform(20), make.uniform(37, 20, 1, 1),
+            make.uniform(37), make.uniform(2, 3, 9, 8, BLOCK),
+            kernel=(3, 3), pad=(1, 1), first_low=0, first_high=6, num_filter=37, channels=20, bias=True, residual=True, low=0,
+        )  # fmt: skip
+        yield make(
+            make.uniform(1, 2, 7, 11, BLOCK), make.uniform(32, 1, 3, 3), make.uniform(32), make.uniform(16, 32, 1, 1),
+            kernel=(3, 3), stride=(2, 2), pad=(1, 1), num_filter=16, channels=32, first_slope=0.1,
+        )  # fmt: skip
+        yield make(
+            make.uniform(1, 3, 6, 5, BLOCK), make.uniform(48, 1, 1, 1), make.uniform(48), make.uniform(32, 48, 1, 1),
+            make.uniform(32), kernel=(1, 1), num_filter=32, channels=48, first_low=0, bias=True,
         )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from hybrid.graph.infer import infer
 from hybrid.graph.passes import PASSES, Context, Optimized, optimize
 from hybrid.op import lookup
 
-FUSED = ("chain", "concat", "conv", "dense", "pack", "pool", "unpack")
+FUSED = ("chain", "concat", "conv", "dense", "pack", "pool", "separable", "unpack")
 NATIVE = frozenset(("LayerNorm", *(f"_fused_{name}" for name in FUSED)))
 """The operators that passes make when they have kernels."""
 ALL = (*PASSES, "hoisting")

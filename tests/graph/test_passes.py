@@ -727,3 +727,37 @@ def test_a_dense_layer_reads_pooled_blocks_as_they_are() -> None:
 def test_a_batch_of_none(batch: int) -> None:
     y = apply("Pooling", apply("relu", conv(var("x"), "w", 32)), kernel=(2, 2))
     kept(Graph([y]), {"x": uniform(batch, 3, 6, 6)}, {"w": uniform(32, 3, 3, 3)})
+
+
+# -- stages ------------------------------------------------------------------------------------------------------------------
+
+
+def test_depthwise_and_scaled_data_are_part_of_the_convolution_behind_them() -> None:
+    wide = apply(
+        "Convolution",
+        var("x"),
+        var("v"),
+        var("c"),
+        kernel=(3, 3),
+        stride=(2, 2),
+        pad=(1, 1),
+        num_filter=32,
+        num_group=32,
+    )
+    y = conv(apply("clip", wide, a_min=0, a_max=6), "w1", 48, 1)
+    joined = apply("Concat", y, conv(y, "w2", 16), num_args=2)
+    norm = apply("relu", apply("BatchNorm", joined, *map(var, (f"{n}2" for n in NORMS)), fix_gamma=False))
+    z = conv(norm, "w3", 20, 1)
+    params = {"v": uniform(32, 1, 3, 3), "c": uniform(32), "w1": uniform(48, 32, 1, 1), "w2": uniform(16, 48, 3, 3),
+              "w3": uniform(20, 64, 1, 1), **{f"{k}2": v for k, v in norm_parameters(64).items()}}  # fmt: skip
+    left = counted(kept(Graph([z]), {"x": uniform(2, 32, 9, 9)}, params).main)
+    assert left == {"_fused_pack": 1, "_fused_separable": 2, "_fused_conv": 1, "_fused_concat": 1, "_fused_unpack": 1}
+
+
+def test_what_others_read_too_is_no_stage() -> None:
+    wide = apply("Convolution", var("x"), var("v"), var("c"), kernel=(3, 3), pad=(1, 1), num_filter=32, num_group=32)
+    params = {"v": uniform(32, 1, 3, 3), "c": uniform(32), "w": uniform(32, 32, 1, 1)}
+    y = apply("elemwise_add", conv(wide, "w", 32, 1), wide)
+    assert counted(kept(Graph([y]), {"x": uniform(1, 32, 6, 6)}, params).main)["_fused_separable"] == 0
+    both = Graph([conv(wide, "w", 32, 1), wide])
+    assert counted(kept(both, {"x": uniform(1, 32, 6, 6)}, params).main)["_fused_separable"] == 0

@@ -122,10 +122,17 @@ ZOO: dict[str, tuple[int, dict[str, int]]] = {
     "vgg11_bn": (224, {"_fused_conv": 8, "_fused_pool": 5, "_fused_dense": 3, "_fused_unpack": 1}),
     "densenet121": (
         224,
-        {"_fused_conv": 120, "_fused_chain": 62, "_fused_concat": 58, "_fused_pool": 5, "_fused_dense": 1},
+        {
+            "_fused_conv": 59,
+            "_fused_separable": 61,
+            "_fused_chain": 1,
+            "_fused_concat": 58,
+            "_fused_pool": 5,
+            "_fused_dense": 1,
+        },
     ),
     "inceptionv3": (299, {"_fused_conv": 94, "_fused_pool": 14, "_fused_concat": 15, "_fused_dense": 1}),
-    "mobilenetv2_1.0": (224, {"_fused_conv": 54, "_fused_pool": 1, "_fused_unpack": 1}),
+    "mobilenetv2_1.0": (224, {"_fused_conv": 20, "_fused_separable": 17, "_fused_pool": 1, "_fused_unpack": 1}),
     "squeezenet1.1": (224, {"_fused_conv": 26, "_fused_pool": 4, "_fused_concat": 8, "_fused_unpack": 1}),
 }
 """Networks of Gluon's zoo: the size of pictures, and what is left of them but for what only renames memory."""

@@ -9,7 +9,7 @@ import pytest
 
 from hybrid import native
 from hybrid.op import load_family
-from hybrid.ops.fused import BLOCK, Conv, pack, unpack
+from hybrid.ops.fused import BLOCK, Conv, Separable, pack, unpack
 
 from .single import Single
 
@@ -175,6 +175,69 @@ def test_winograd(level, threads, case, halo):
     arrays = arrays_for(op, *sizes)
     single = check(op, arrays, 30, constants=range(1, 2 + op.bias), halo=halo, threads=threads)
     assert "winograd" in single.program.describe()[0]["how"]
+
+
+def separable(channels: int, filters: int, kernel: tuple[int, int], **attrs: Any) -> Separable:
+    return Separable.bind(channels=channels, num_filter=filters, kernel=kernel, bias=True, **attrs)
+
+
+THREE = {"kernel": (3, 3), "pad": (1, 1)}
+SEPARABLE = {
+    "even": (separable(32, 48, **THREE, first_low=0, low=0), 1, 14, 14),
+    "odd": (separable(20, 37, **THREE, first_low=0, first_high=1, residual=True, slope=0.1), 2, 9, 13),
+    "stride": (separable(48, 64, **THREE, stride=(2, 2), first_slope=0.2, low=0, high=1), 1, 29, 15),
+    "wide": (separable(24, 40, kernel=(5, 3), pad=(4, 3), dilate=(2, 3)), 2, 11, 10),
+    "scaled": (separable(40, 33, (1, 1), first_low=0), 2, 12, 7),
+    "large": (separable(64, 96, **THREE, first_low=0), 1, 57, 56),
+    "large scaled": (separable(200, 32, (1, 1), first_low=0, residual=True), 1, 30, 56),
+    "seven": (separable(64, 64, **THREE), 1, 7, 7),
+    "point": (separable(100, 32, (1, 1)), 3, 1, 1),
+    "no images": (separable(32, 32, **THREE), 0, 6, 6),
+}
+
+
+def separable_arrays(op: Separable, batch: int, height: int, width: int) -> list[np.ndarray]:
+    first, second = op.pair
+    x, v, c = arrays_for(first, batch, height, width)
+    _, w, *rest = arrays_for(second, batch, *first.infer_shape(x.shape, v.shape)[2:4], seed=1)
+    return [x, v, c, w, *rest]
+
+
+@pytest.mark.parametrize("halo", [(0, 0), (1, 1), (4, 4)], ids=str)
+@pytest.mark.parametrize("case", SEPARABLE)
+def test_separable(level, threads, case, halo):
+    op, *sizes = SEPARABLE[case]
+    check(op, separable_arrays(op, *sizes), constants=range(1, 5), halo=halo, threads=threads)
+
+
+def test_separable_in_parts(level):
+    """Where parts of equal height fit the threads, and only there."""
+    for case, threads, how in (
+        *(("large", 2, "29 rows"), ("large", 1, "29 rows"), ("large scaled", 2, "8 rows")),
+        *(("seven", 1, "7 rows"), ("seven", 2, "one after the other")),
+    ):
+        op, *sizes = SEPARABLE[case]
+        single = Single(op, separable_arrays(op, *sizes), constants=range(1, 5), threads=threads)
+        assert single.program.describe()[0]["how"].startswith(how), (case, threads)
+
+
+@pytest.mark.parametrize("case", ["odd", "scaled"])
+def test_separable_weights_that_change(level, threads, case):
+    op, *sizes = SEPARABLE[case]
+    arrays = separable_arrays(op, *sizes)
+    single = check(op, arrays, threads=threads)
+    for i in (1, 2, 3, 4):
+        arrays[i] = arrays[i] * np.float32(1.5)
+        (got,) = single.run(arrays)
+        np.testing.assert_allclose(
+            unpack(got, op.num_filter), unpack(op.compute(*arrays), op.num_filter), rtol=0, atol=1e-4
+        )
+
+
+@pytest.mark.parametrize("case", ["odd", "large scaled"])
+def test_separable_among_others(level, threads, case):
+    op, *sizes = SEPARABLE[case]
+    check(op, separable_arrays(op, *sizes), kind=Part, constants=range(1, 5), threads=threads)
 
 
 class Part(Single):

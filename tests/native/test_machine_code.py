@@ -22,7 +22,7 @@ pytestmark = [
 
 FOLDER = Path(native.__file__).parent
 LEAST = 8
-"""Multiplications and additions of a loop that counts as a microkernel's, if it also spreads numbers over vectors."""
+"""Multiplications and additions of a loop that counts as a microkernel's, if it also spreads data over vectors."""
 
 _CODE = re.compile(r"^\s*([0-9a-f]+):\s+(.*)$")
 _JUMP = re.compile(r"^j\w+\s+([0-9a-f]+)")
@@ -51,9 +51,8 @@ def loops(text: str) -> Iterator[list[str]]:
 
 def is_microkernel(body: list[str]) -> bool:
     products = sum(text.startswith(("vfmadd", "mulps", "vpdpbusd", "vpmaddwd")) for text in body)
-    spread = sum(
-        "{1to16}" in text or re.match(r"vbroadcastss|vpbroadcastd|shufps +\$0x0", text) is not None for text in body
-    )
+    spreads = re.compile(r"(?!.*\(%rip\))(.*\{1to16\}|vbroadcastss|vpbroadcastd|shufps +\$0x0)")
+    spread = sum(spreads.match(text) is not None for text in body)
     return products >= LEAST and spread >= 2 and not any(text.startswith(("call", "ret")) for text in body)
 
 

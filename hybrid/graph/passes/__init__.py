@@ -22,6 +22,7 @@ from .layout import spread_blocks
 from .normalization import fold_normalization
 from .patterns import find_layer_norm
 from .products import find_dense
+from .stages import stage_convolutions
 from .values import fold_values, state_shapes
 
 __all__ = ["PASSES", "Context", "Optimized", "optimize"]
@@ -40,6 +41,7 @@ PASSES: dict[str, Pass] = {
     "dense": fuse_dense,
     "chains": chain,
     "layout": spread_blocks,
+    "stages": stage_convolutions,
 }
 """In the order in which they run. "hoisting" comes last of all."""
 

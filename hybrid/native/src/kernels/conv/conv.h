@@ -79,6 +79,9 @@ GX_INLINE Block finished(Block v, const Finish& f) {
   return v;
 }
 
+// The finish that attributes say; which: what the names of the attributes begin with.
+Finish finish_of(const Attrs& attrs, const std::string& which = "");
+
 // The arrays of a run. bias: null, or as many as the blocks have lanes; residual: null, or of the output's shape.
 struct Operands {
   const float* in = nullptr;
@@ -89,6 +92,72 @@ struct Operands {
 };
 
 inline std::size_t aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+// Weights and bias of a convolution: packed once where they are constant, else in each run, into its scratch.
+class Stored {
+ public:
+  Stored() = default;
+  // weight, bias: which inputs (bias 0: none). Takes what it wants of the scratch from its end on.
+  Stored(const Call& call, int weight, int bias, Index size, const Shape& shape, std::size_t& scratch)
+      : shape_(shape), weight_(weight), bias_(bias), size_(size), constant_(call.in[weight].constant) {
+    constant_bias_ = bias > 0 && call.in[bias].constant;
+    auto take = [&](Index floats) { return std::exchange(scratch, scratch + aligned(floats * sizeof(float))); };
+    if (!constant_) weight_at_ = take(size);
+    if (bias > 0 && !constant_bias_ && shape.filters % BLOCK) bias_at_ = take(lanes());
+  }
+
+  // Whether the input is packed once, and read then only.
+  bool packs(int input) const {
+    return (constant_ && input == weight_) || (constant_bias_ && bias_ > 0 && input == bias_);
+  }
+
+  template <class Algorithm>
+  void prepare(const void* const* in, Pool* pool, const Algorithm& algorithm) {
+    if (constant_ && in[weight_]) {
+      if (!packed_) packed_ = Floats(size_);
+      const Run only{nullptr, nullptr, nullptr, pool};
+      algorithm.pack(weights_of(shape_, static_cast<const float*>(in[weight_])), packed_.data(), only);
+    }
+    if (constant_bias_ && in[bias_]) {
+      if (!packed_bias_) packed_bias_ = Floats(lanes());
+      widen(static_cast<const float*>(in[bias_]), packed_bias_.data());
+    }
+  }
+
+  // Fills in operands.weights and operands.bias.
+  template <class Algorithm>
+  void lend(const Run& run, const Algorithm& algorithm, Operands& operands) const {
+    operands.weights = packed_.data();
+    operands.bias = packed_bias_.data();
+    if (!constant_) {
+      float* packed = reinterpret_cast<float*>(run.scratch + weight_at_);
+      algorithm.pack(weights_of(shape_, run.input<float>(weight_)), packed, run);
+      operands.weights = packed;
+    }
+    if (bias_ > 0 && !constant_bias_) {
+      operands.bias = run.input<float>(bias_);
+      if (shape_.filters % BLOCK) {
+        float* wide = reinterpret_cast<float*>(run.scratch + bias_at_);
+        widen(operands.bias, wide);
+        operands.bias = wide;
+      }
+    }
+  }
+
+ private:
+  Index lanes() const { return blocks_of(shape_.filters) * BLOCK; }
+  void widen(const float* from, float* to) const {
+    std::memcpy(to, from, shape_.filters * sizeof(float));
+    std::memset(to + shape_.filters, 0, (lanes() - shape_.filters) * sizeof(float));
+  }
+
+  Shape shape_;
+  int weight_ = 0, bias_ = 0;
+  Index size_ = 0;
+  bool constant_ = false, constant_bias_ = false;
+  Floats packed_, packed_bias_;
+  std::size_t weight_at_ = 0, bias_at_ = 0;
+};
 
 // How many chunks work of so many flops is cut into: one when handing over costs more than it gains.
 Index chunks_for(double flops, Index units, int threads);
@@ -154,8 +223,9 @@ int group_for(Index blocks, Index width, Index step);
 class Direct {
  public:
   // blocked: whether the input is. The views are those of the runs.
+  // group: how many output blocks to compute together, 0 to choose; the order of packed weights follows from it.
   Direct(const Shape& shape, bool blocked, const View& in, const View& out, const View& residual, const Finish& finish,
-         int threads);
+         int threads, int group = 0);
 
   static bool can(const Shape& shape, bool blocked);
 
@@ -163,6 +233,9 @@ class Direct {
   void pack(const Weights& weights, float* packed, const Run& run) const;
   std::size_t scratch() const { return scratch_; }
   void run(const Run& run, const Operands& operands, std::byte* scratch) const;
+  // All of it by one thread, of an uncopied input.
+  void alone(const Operands& operands) const { compute(operands, 0, strips_.size(), 0, tiles_); }
+  int group() const { return group_; }
   std::string how() const;
   // The bare sums of one pixel and block of an uncopied input, slowly.
   Block sums(const Operands& operands, Index n, Index block, Index y, Index x) const;
@@ -207,13 +280,20 @@ class Direct {
 // filters that want them. Blocked input and output.
 class Lanewise {
  public:
-  Lanewise(const Shape& shape, const View& in, const View& out, const View& residual, const Finish& finish, int threads);
+  // parts: into how many a plane is cut, 0 to choose.
+  Lanewise(const Shape& shape, const View& in, const View& out, const View& residual, const Finish& finish, int threads,
+           Index parts = 0);
 
   Index weight_size() const { return blocks_of(shape_.filters) * taps() * BLOCK; }
   void pack(const Weights& weights, float* packed, const Run& run) const;
   std::size_t scratch() const { return scratch_; }
   void run(const Run& run, const Operands& operands, std::byte* scratch) const;
   std::string how() const;
+
+  // Elements that one thread wants to itself.
+  Index thread_size() const { return thread_size_; }
+  // Rows of one block of output, by one thread with so much memory of its own; to, more: where row y0 goes, and its residual.
+  void rows(const Operands& operands, Index n, Index block, Index y0, Index y1, float* own, const float* more, float* to) const;
 
   struct Walk;
   using Micro = void (*)(const Walk&, const float* in, const float* weights, const float* bias, const float* residual,

@@ -44,7 +44,7 @@ bool Direct::can(const Shape& s, bool blocked) {
 }
 
 Direct::Direct(const Shape& shape, bool blocked, const View& in, const View& out, const View& residual, const Finish& finish,
-               int threads)
+               int threads, int group)
     : shape_(shape), blocked_(blocked), given_(in), in_(in), out_(out), residual_(residual) {
   const Index pixel = blocked ? BLOCK : 1;
   const Index planes = blocked ? blocks_of(shape.channels) : shape.channels;
@@ -90,7 +90,7 @@ Direct::Direct(const Shape& shape, bool blocked, const View& in, const View& out
   const Index group_blocks = shape.groups == 1 ? blocks_of(shape.filters) : shape.group_filters() / BLOCK;
   const Index width = plan_rows();
   const bool tall = height_ > 1 && micro_for(std::min(2, MOST_BLOCKS), 2, static_cast<int>(width), walk_.pixel);
-  group_ = tall ? std::min(2, MOST_BLOCKS) : group_for(group_blocks, width, walk_.pixel);
+  group_ = group ? group : tall ? std::min(2, MOST_BLOCKS) : group_for(group_blocks, width, walk_.pixel);
   for (Index g = 0; g < shape.groups; ++g)
     for (Index b = 0; b < group_blocks; b += group_) {
       const int count = static_cast<int>(std::min<Index>(group_, group_blocks - b));

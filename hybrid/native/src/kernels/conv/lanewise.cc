@@ -94,7 +94,8 @@ void permute(const float* from, const std::int32_t* lanes, Index pixels, float* 
 
 }  // namespace
 
-Lanewise::Lanewise(const Shape& shape, const View& in, const View& out, const View& residual, const Finish& finish, int threads)
+Lanewise::Lanewise(const Shape& shape, const View& in, const View& out, const View& residual, const Finish& finish, int threads,
+                   Index parts)
     : shape_(shape), in_(in), out_(out), residual_(residual), finish_(finish) {
   moves_ = shape.group_channels() != 1 || shape.group_filters() != 1;
   copies_ = moves_ || in.halo_h < std::max(shape.top(), shape.bottom()) || in.halo_w < std::max(shape.left(), shape.right());
@@ -111,7 +112,7 @@ Lanewise::Lanewise(const Shape& shape, const View& in, const View& out, const Vi
   constexpr Index CACHE = Index{1} << 16;
   parts_ = threads == 1 ? 1 : (4 * threads + planes - 1) / std::max<Index>(1, planes);
   if (copies_) parts_ = std::max(parts_, shape.group_channels() * input_rows * row_ / CACHE);
-  parts_ = std::clamp<Index>(parts_, 1, std::max<Index>(1, shape.out_height / 4));
+  parts_ = parts ? parts : std::clamp<Index>(parts_, 1, std::max<Index>(1, shape.out_height / 4));
   chunks_ = chunks_for(std::max(shape.flops(), 20 * moved), planes * parts_, threads);
   if (copies_) {
     const Index rows =
@@ -167,9 +168,32 @@ void Lanewise::gather(const float* image, Index block, Index first, Index rows, 
   }
 }
 
+void Lanewise::rows(const Operands& operands, Index n, Index b, Index y0, Index y1, float* own, const float* more,
+                    float* to) const {
+  const Index reach = (shape_.kernel_h - 1) * shape_.dilate_h + 1;
+  const Index first = y0 * shape_.stride_h - shape_.pad_h, rows = (y1 - y0 - 1) * shape_.stride_h + reach;
+  Walk walk{shape_.group_channels(), 0,          shape_.kernel_h, 0,      shape_.kernel_w, shape_.dilate_w * BLOCK,
+            shape_.stride_w * BLOCK, out_.pixel, residual_.pixel, finish_};
+  const float* image = operands.in + n * in_.batch;
+  const float* from = image + b * in_.plane + first * in_.row - shape_.pad_w * BLOCK;
+  Index row = in_.row;
+  if (copies_) {
+    gather(image, b, first, rows, own);
+    from = own + (shape_.left() - shape_.pad_w) * BLOCK;
+    row = row_;
+    walk.plane = rows * row_;
+  }
+  walk.row = row * shape_.dilate_h;
+  const float* weights = operands.weights + b * taps() * BLOCK;
+  const float* bias = operands.bias ? operands.bias + b * BLOCK : nullptr;
+  for (Index y = y0; y < y1; ++y, from += shape_.stride_h * row, to += out_.row, more = more ? more + residual_.row : nullptr)
+    for (const Piece& piece : pieces_)
+      piece.micro(walk, from + piece.at * walk.pixel, weights, bias, more ? more + piece.at * residual_.pixel : nullptr,
+                  to + piece.at * out_.pixel);
+}
+
 void Lanewise::run(const Run& run, const Operands& operands, std::byte* scratch) const {
   const Index blocks = blocks_of(shape_.filters), units = shape_.batch * blocks * parts_;
-  const Index reach = (shape_.kernel_h - 1) * shape_.dilate_h + 1;
   run.parallel(std::min(chunks_, units), [&](Index chunk, int thread) {
     float* own = reinterpret_cast<float*>(scratch) + thread * thread_size_;
     const Index count = std::min(chunks_, units);
@@ -177,28 +201,9 @@ void Lanewise::run(const Run& run, const Operands& operands, std::byte* scratch)
       const Index n = unit / parts_ / blocks, b = unit / parts_ % blocks, part = unit % parts_;
       const Index y0 = shape_.out_height * part / parts_, y1 = shape_.out_height * (part + 1) / parts_;
       if (y0 == y1) continue;
-      const Index first = y0 * shape_.stride_h - shape_.pad_h, rows = (y1 - y0 - 1) * shape_.stride_h + reach;
-      Walk walk{shape_.group_channels(), 0,          shape_.kernel_h, 0,      shape_.kernel_w, shape_.dilate_w * BLOCK,
-                shape_.stride_w * BLOCK, out_.pixel, residual_.pixel, finish_};
-      const float* image = operands.in + n * in_.batch;
-      const float* from = image + b * in_.plane + first * in_.row - shape_.pad_w * BLOCK;
-      Index row = in_.row;
-      if (copies_) {
-        gather(image, b, first, rows, own);
-        from = own + (shape_.left() - shape_.pad_w) * BLOCK;
-        row = row_;
-        walk.plane = rows * row_;
-      }
-      walk.row = row * shape_.dilate_h;
-      const float* weights = operands.weights + b * taps() * BLOCK;
-      const float* bias = operands.bias ? operands.bias + b * BLOCK : nullptr;
-      const float* more = operands.residual ? operands.residual + n * residual_.batch + b * residual_.plane : nullptr;
-      float* to = operands.out + n * out_.batch + b * out_.plane;
-      for (Index y = y0; y < y1; ++y, from += shape_.stride_h * row)
-        for (const Piece& piece : pieces_)
-          piece.micro(walk, from + piece.at * walk.pixel, weights, bias,
-                      more ? more + y * residual_.row + piece.at * residual_.pixel : nullptr,
-                      to + y * out_.row + piece.at * out_.pixel);
+      const float* more = operands.residual;
+      if (more) more += n * residual_.batch + b * residual_.plane + y0 * residual_.row;
+      rows(operands, n, b, y0, y1, own, more, operands.out + n * out_.batch + b * out_.plane + y0 * out_.row);
     }
   });
 }
