@@ -254,12 +254,13 @@ def test_a_reshaped_dynamic_axis_keeps_its_name() -> None:
         (row("squeeze", ("n", 1, 3)), "give squeeze an axis"),
         (row("diag", ("n", "t")), "needs the size of axis 0"),
         (row("_slice_assign_scalar", ("n", 3), begin=(0,), end=(1,), scalar=1.0), "needs the size of axis 0"),
+        (row("gather_nd", (3, 4), ("n", 5)), "needs the size of axis 0"),
     ],
-    ids=["squeeze", "diag", "slice-assign"],
+    ids=["squeeze", "diag", "slice-assign", "gather"],
 )
 def test_what_needs_a_size_says_so(r: Row, reason: str) -> None:
     with pytest.raises(converters.UnsupportedModel, match=reason):
-        converters.to_onnx(graph_of(r), {}, {"in0": r.inputs[0]})
+        converters.to_onnx(graph_of(r), {}, {f"in{i}": shape for i, shape in enumerate(r.inputs)})
 
 
 def test_constants_are_moved_when_converting() -> None:
