@@ -132,7 +132,8 @@ def _(b, op, a):
     x = a if op.dtype is None else b.cast(a, op.dtype)
     if op.axis is None:
         x = b.reshape(x, [-1])
-    return b.CumSum(x, b.const(np.array(0 if op.axis is None else op.axis % a.rank)))
+    y = b.CumSum(b.wide(x), b.const(np.array(0 if op.axis is None else op.axis % a.rank)))  # no float16 before opset 14
+    return b.cast(y, x.dtype)
 
 
 @from_onnx("Gather")
