@@ -23,7 +23,6 @@ class AtLeast(Op):
     num_args: int
 
     inputs = ("*arys",)
-    view = True
     rank: ClassVar[int]
 
     def returns(self):
