@@ -322,6 +322,16 @@ def check_model(converted: Converted) -> None:
     are checked without where inference fails: inside a body it takes constants of the graph around it for empty.
 
     Raises ConversionError."""
+    unranked = [
+        o.name
+        for o in converted.model.graph.output
+        if o.type.WhichOneof("value") == "tensor_type" and not o.type.tensor_type.HasField("shape")
+    ]
+    if unranked:
+        raise converters.ConversionError(
+            f"how many dimensions {', '.join(unranked)} has depends on sizes that are dynamic, and ONNX wants that to be known of "
+            "an output; give sizes instead, or cut the network before (--outputs)"
+        )
     model = onnx.ModelProto()
     model.CopyFrom(converted.model)
     for name, array in converted.initializers.items():

@@ -16,7 +16,7 @@ from hybrid.graph.infer import Inference, infer
 from hybrid.graph.json import Foreign
 from hybrid.graph.passes.labels import without_labels
 from hybrid.op import OPS, Spec
-from hybrid.shapes import UNKNOWN, is_known, show
+from hybrid.shapes import UNKNOWN, Undecided, is_known, show
 
 from . import kernels, ops  # noqa: F401  ops fills the registry
 from .builder import Builder, Value, beyond_schema, domain_opset
@@ -240,6 +240,8 @@ class _Export:
                 results = b.leave(start, made, node.outputs)
             except Unsupported as reason:
                 self.problems.append(Problem(node.name, op.name, str(reason)))
+            except Undecided:
+                self.problems.append(Problem(node.name, op.name, "needs sizes of its inputs that are dynamic"))
         for i, spec in enumerate(specs):
             if i < len(results):
                 value = results[i]

@@ -181,7 +181,7 @@ def _watch() -> None:
         cls.compute = _timed(raw)  # type: ignore[method-assign]
     for cls in _ORIGINALS.keys() - own:
         _ORIGINALS[cls] = None
-    executor.look_up_again()
+    executor.look_up_again(True)
 
 
 def _unwatch() -> None:
@@ -192,7 +192,7 @@ def _unwatch() -> None:
         else:
             cls.compute = raw
     _ORIGINALS.clear()
-    executor.look_up_again()
+    executor.look_up_again(False)
 
 
 # -- results ----------------------------------------------------------------------------------------------------------------

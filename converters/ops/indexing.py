@@ -61,7 +61,6 @@ def columns(b: Builder, indices: Value) -> Value:
 
 @to_onnx("gather_nd")
 def _(b, op, data, indices):
-    indices.dim(0)  # how many axes of data go: without it nobody knows how many are left
     return b.GatherND(data, columns(b, indices))
 
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from hybrid.ops.common import axes_of
+from hybrid.ops.common import np_axes_of
 from hybrid.shapes import UNKNOWN, is_known
 
 from ..registry import not_exported, to_onnx
@@ -92,7 +92,7 @@ def _(b, op, p, x):
 
 @to_onnx("_npi_average")
 def _(b, op, a, *weights):
-    axes, wide, add = axes_of(op, op.axis, a.rank), b.wide(a), KINDS["sum"]
+    axes, wide, add = np_axes_of(op, op.axis, a.rank), b.wide(a), KINDS["sum"]
     if weights:
         scale, whole = b.wide(weights[0]), weights[0].rank == a.rank
         if not whole:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hybrid.ops.common import axes_of
+from hybrid.ops.common import np_axes_of
 
 from ..registry import to_onnx
 from .elementwise import is_whole
@@ -40,11 +40,11 @@ def _(b, op, data, *bins):
 
 @to_onnx("_npi_percentile")
 def _(b, op, a, *q):
-    axes, dtype = axes_of(op, op.axis, a.rank), op.infer_type(a.dtype)
+    axes, dtype = np_axes_of(op, op.axis, a.rank), op.infer_type(a.dtype)
     kept = [i for i in range(a.rank) if i not in axes]
     last = len(kept)
     rows = b.transpose(a, [*kept, *axes])
-    if len(axes) > 1:
+    if len(axes) != 1:
         rows = b.reshape(rows, [0] * last + [-1])
     count = b.shape_of(rows, last)
     rows, _ = b.TopK(rows, count, axis=last, largest=0, outputs=2)

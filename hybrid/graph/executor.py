@@ -108,17 +108,20 @@ def _borrowed(result: np.ndarray, arrays: Sequence[np.ndarray]) -> bool:
 
 
 _exchanges = 0
+_watched = False
 
 
 def watched() -> bool:
     """Whether operators' ``compute`` is exchanged at the moment: then NumPy does every step, so that each is seen."""
-    return _exchanges % 2 == 1
+    return _watched
 
 
-def look_up_again() -> None:
-    """To be called when operators' ``compute`` has been exchanged (by the profiler): no run reuses what it had looked up."""
-    global _exchanges
+def look_up_again(exchanged: bool) -> None:
+    """To be called when operators' ``compute`` has been exchanged (by the profiler), and when each is its own again: no run reuses
+    what it had looked up."""
+    global _exchanges, _watched
     _exchanges += 1
+    _watched = exchanged
 
 
 class _Arena:

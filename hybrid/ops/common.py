@@ -36,6 +36,11 @@ def axes_of(op: Op, axes: Sequence[int] | None, rank: int, *, exclude: bool = Fa
     return tuple(a for a in range(rank) if (a in chosen) != exclude)
 
 
+def np_axes_of(op: Op, axes: Sequence[int] | None, rank: int) -> tuple[int, ...]:
+    """Axes counted from the front as operators of mx.np have them: None means all, () none."""
+    return () if axes == () else axes_of(op, axes, rank)
+
+
 def want_rank(op: Op, shape: Shape, *ranks: int, what: str = "data") -> None:
     """Raise OpError unless the shape has one of the ranks."""
     if len(shape) not in ranks:

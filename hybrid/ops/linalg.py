@@ -85,6 +85,8 @@ class Einsum(Op):
         # an axis of size 1 that others are wider along takes their sum; one that no other has gets the same everywhere
         kept = [c for c in dims if c in sizes and not dims[c] == 1 != sizes[c]]
         given = np.einsum(",".join(left) + "->" + "".join(kept), dy, *others, optimize=True)
+        if not dims:
+            return given  # of a scalar np.einsum makes no view
         where = dict(zip(kept, given.shape))
         out = np.zeros(own.shape, given.dtype)
         diagonal = np.einsum(terms[of] + "->" + "".join(dims), out)  # a view

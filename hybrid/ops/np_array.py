@@ -11,7 +11,7 @@ from ..shapes import UNKNOWN, merge, show
 from .adjoint import linear
 from .backward import Once
 from .casting import convert
-from .common import axes_of, axis_of, truncate, widen
+from .common import axis_of, np_axes_of, truncate, widen
 from .reduce import Axes, reduced, restored
 
 # -- shapes and diagonals ------------------------------------------------------------------------------------------------
@@ -363,7 +363,7 @@ class Average(Op):
         return False
 
     def infer_shape(self, a, *weights):
-        left = reduced(a, axes_of(self, self.axis, len(a)), False, legacy=False)
+        left = reduced(a, np_axes_of(self, self.axis, len(a)), False, legacy=False)
         return [left, left if weights and self.whole(a, weights[0]) else ()]
 
     def infer_type(self, a, *weights):
@@ -371,7 +371,7 @@ class Average(Op):
         return [a, a]
 
     def compute(self, a, *weights):
-        axes, wide = axes_of(self, self.axis, a.ndim), widen(a)
+        axes, wide = np_axes_of(self, self.axis, a.ndim), widen(a)
         if weights:
             scale = widen(weights[0])
             if not self.whole(a.shape, scale.shape):
@@ -422,7 +422,7 @@ class Along(Op):
     def infer_shape(self, weights, x):
         if len(weights) == len(x):
             return weights
-        axes = axes_of(self, self.axis, len(x))
+        axes = np_axes_of(self, self.axis, len(x))
         return tuple(d if a in axes else 1 for a, d in enumerate(x))
 
     def compute(self, weights, x):

@@ -10,7 +10,7 @@ from ..attrs import Floats
 from ..op import Domain, Op, op
 from ..shapes import UNKNOWN, merge, show
 from .adjoint import linear
-from .common import axes_of, widen
+from .common import np_axes_of, widen
 from .np_select import INT64
 from .reduce import Axes
 
@@ -165,7 +165,7 @@ class Percentile(Op):
             raise self.fail("got a scalar, wanted at least 1 dimension")
         if q and len(q[0]) > 1:
             raise self.fail(f"got q of shape {show(q[0])}, wanted at most 1 dimension")
-        axes = axes_of(self, self.axis, len(a))
+        axes = np_axes_of(self, self.axis, len(a))
         left = tuple(1 if i in axes else d for i, d in enumerate(a) if self.keepdims or i not in axes)
         return (*(q[0] if q else ()), *left)
 
@@ -192,12 +192,12 @@ class Percentile(Op):
         return before.astype(np.int64), np.minimum(before + 1, count - 1).astype(np.int64), place - before
 
     def compute(self, a, *q):
-        axes, dtype = axes_of(self, self.axis, a.ndim), self.infer_type(a.dtype)
+        axes, dtype = np_axes_of(self, self.axis, a.ndim), self.infer_type(a.dtype)
         asked = np.asarray(self.q_scalar if not q else q[0])
         if np.any((asked < 0) | (asked > 100)):
             raise self.fail(f"got q={asked}, wanted 0 to 100")
         kept = [i for i in range(a.ndim) if i not in axes]
-        rows = a.transpose(*kept, *axes).reshape((*(a.shape[i] for i in kept), -1))
+        rows = a.transpose(*kept, *axes).reshape((*(a.shape[i] for i in kept), math.prod(a.shape[i] for i in axes)))
         rows = np.sort(rows, axis=-1)
         before, after, way = self.at(asked, rows.shape[-1])
         low, high = (np.moveaxis(rows[..., w], range(-asked.ndim, 0), range(asked.ndim)) for w in (before, after))

@@ -12,7 +12,7 @@ import numpy as np
 from ..attrs import DType
 from ..op import Op, op
 from ..shapes import UNKNOWN
-from .common import axes_of, truncate, widen
+from .common import axes_of, np_axes_of, truncate, widen
 
 Axes = tuple[int, ...] | None
 
@@ -391,7 +391,7 @@ class NpReduction(Op):
     inputs = ("a",)
 
     def axes(self, rank: int) -> tuple[int, ...]:
-        return () if self.axis == () else axes_of(self, self.axis, rank)
+        return np_axes_of(self, self.axis, rank)
 
     def infer_shape(self, a):
         return reduced(a, self.axes(len(a)), self.keepdims, legacy=False)

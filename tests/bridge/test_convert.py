@@ -119,6 +119,13 @@ def test_an_opset_that_loses_kernels_is_refused_with_the_list(tmp_path: Path) ->
     }
 
 
+def test_an_output_of_unknown_rank_is_refused(tmp_path: Path) -> None:
+    node = Node(lookup("_np_squeeze").bind(), "squeezed", [Entry(Node(None, "data"))])
+    hybrid.symbol.Symbol([Entry(node)]).save(str(tmp_path / "net-symbol.json"))
+    with pytest.raises(converters.ConversionError, match="how many dimensions squeezed_output has depends on sizes"):
+        bridge.convert(tmp_path / "net-symbol.json", inputs={"data": (2, 1, 3)}, dynamic={"data": {0: "n"}})
+
+
 def test_external_data(lenet: Path, tmp_path: Path) -> None:
     target = tmp_path / "net.onnx"
     result = bridge.convert(lenet, inputs={"data": shape_of("lenet")}, output=target, external_data=True)

@@ -8,6 +8,7 @@ import pytest
 
 import hybrid as mx
 from hybrid import profiler
+from hybrid.graph.executor import watched
 from hybrid.op import REGISTRY
 
 
@@ -18,6 +19,7 @@ def settings(tmp_path: Path):
     yield
     profiler.set_state("stop")
     profiler._PROFILER.settings.update(before)
+    assert not watched(), "kernels are in use again"
 
 
 def counts() -> dict[str, dict[str, int]]:

@@ -83,6 +83,7 @@ def quantised(kind: str, folder) -> onnx.ModelProto:
 @pytest.mark.parametrize(
     "kind", ["QDQ", "QDQ-channel", "QDQ-int8", "QOperator", "QOperator-channel", "QOperator-int8", "dynamic"]
 )
+@pytest.mark.usefixtures("by_numpy")  # a sum between two steps falls to either side with its last digit
 def test_quantised_networks(kind, tmp_path):
     model = quantised(kind, tmp_path)
     options = ort.SessionOptions()

@@ -254,9 +254,12 @@ def test_a_reshaped_dynamic_axis_keeps_its_name() -> None:
         (row("squeeze", ("n", 1, 3)), "give squeeze an axis"),
         (row("diag", ("n", "t")), "needs the size of axis 0"),
         (row("_slice_assign_scalar", ("n", 3), begin=(0,), end=(1,), scalar=1.0), "needs the size of axis 0"),
-        (row("gather_nd", (3, 4), ("n", 5)), "needs the size of axis 0"),
+        (
+            row("_image_adjust_lighting", (4, 5, "n"), alpha=(0.1, 0.2, 0.3)),
+            "needs sizes of its inputs that are dynamic",
+        ),
     ],
-    ids=["squeeze", "diag", "slice-assign", "gather"],
+    ids=["squeeze", "diag", "slice-assign", "lighting"],
 )
 def test_what_needs_a_size_says_so(r: Row, reason: str) -> None:
     with pytest.raises(converters.UnsupportedModel, match=reason):
