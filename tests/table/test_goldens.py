@@ -15,9 +15,8 @@ from .test_gradients import gradient_graph
 
 ALL = [pytest.param(c, id=f"{c.operator}-{c.id}") for c in cases()]
 every = pytest.mark.parametrize("case", ALL)
-exported = pytest.mark.parametrize(
-    "case", [p for p in ALL if p.values[0].operator in EXPORT and not p.values[0].beyond_onnx]
-)
+EXPORTED = [p for p in ALL if p.values[0].operator in EXPORT and not p.values[0].beyond_onnx]
+exported = pytest.mark.parametrize("case", EXPORTED)
 
 
 @every
@@ -83,21 +82,25 @@ def check_export(case: Case, opset: int, parameters: set[str]) -> None:
 
 
 @exported
-@pytest.mark.parametrize(
-    "opset",
-    [
-        pytest.param(13, marks=pytest.mark.slow),
-        pytest.param(17, marks=pytest.mark.slow),
-        21,
-        pytest.param(24, marks=pytest.mark.slow),
-    ],
-)
-def test_exports_to_what_mxnet_gave(case: Case, opset: int) -> None:
-    check_export(case, opset, PARAMETERS)
+def test_exports_to_what_mxnet_gave(case: Case) -> None:
+    check_export(case, 21, PARAMETERS)
 
 
 @exported
 @pytest.mark.slow
+def test_exports_at_other_opsets_to_what_mxnet_gave(case: Case) -> None:
+    """In one test: tens of thousands take as long to be collected as to be run."""
+    failed = {}
+    for opset in (13, 17, 24):
+        try:
+            check_export(case, opset, PARAMETERS)
+        except Exception as error:
+            failed[opset] = f"{type(error).__name__}: {error}"
+    assert not failed, "\n".join(f"opset {opset}: {error}" for opset, error in failed.items())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", [p for p in EXPORTED if set(p.values[0].names) & (PARAMETERS - {"parameters"})])
 def test_exports_with_parameters_as_inputs(case: Case) -> None:
     check_export(case, converters.default_opset(), {"parameters"})
 
