@@ -761,3 +761,15 @@ def test_what_others_read_too_is_no_stage() -> None:
     assert counted(kept(Graph([y]), {"x": uniform(1, 32, 6, 6)}, params).main)["_fused_separable"] == 0
     both = Graph([conv(wide, "w", 32, 1), wide])
     assert counted(kept(both, {"x": uniform(1, 32, 6, 6)}, params).main)["_fused_separable"] == 0
+
+
+def test_a_second_stage_is_no_first_one() -> None:
+    """Convolutions of one channel could be both."""
+    y = conv(var("x"), "w0", 1)
+    params = {"w0": uniform(1, 8, 3, 3)}
+    for i in range(1, 5):
+        y = apply("Convolution", y, var(f"w{i}"), var(f"b{i}"), kernel=(1, 1), num_filter=1)
+        params |= {f"w{i}": uniform(1, 1, 1, 1), f"b{i}": uniform(1)}
+    left = counted(kept(Graph([y]), {"x": uniform(1, 8, 5, 5)}, params).main)
+    assert left["_fused_separable"] == 2
+    assert left["_fused_conv"] == 1

@@ -23,14 +23,19 @@ def stage_convolutions(graph: Graph, context: Context) -> Graph:
     if Separable.name not in context.native:
         return graph
     readers = context.readers(graph)
-    firsts = {id(n.inputs[0].node) for n in graph.nodes if _is_second(n, readers, context)}
+    firsts: set[int] = set()
+    seconds: set[int] = set()
+    for node in graph.nodes:  # inputs first; what is a second already can be no first
+        if _is_second(node, readers, context) and id(node.inputs[0].node) not in seconds:
+            seconds.add(id(node))
+            firsts.add(id(node.inputs[0].node))
     if not firsts:
         return graph
 
     def change(node: Node, now: Callable[[Entry], Entry]) -> Entry | tuple[Entry, ...] | None:
         if id(node) in firsts:
             return GONE
-        if not _is_second(node, readers, context):
+        if id(node) not in seconds:
             return None
         op: Any = node.op
         first = node.inputs[0].node
