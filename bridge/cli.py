@@ -6,6 +6,7 @@ Exit codes: 0 done (equivalent), 1 not equivalent, 2 bad input or not supported.
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import sys
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ import bridge
 import converters
 from converters.writer import replacing
 from hybrid.error import MXNetError
+from hybrid.graph.passes.labels import label_names
 
 from . import report
 from .convert import Progress as Tell
@@ -93,6 +95,7 @@ def convert(
         model = bridge.open_model(symbol, params, foreign=True)
         specs = _given(model, input, inputs)
         target = output if output is not None else (model.path or Path(model.name)).with_name(f"{model.name}.onnx")
+        check_target(target, inputs, *also or ())
         result = bridge.convert(
             model,
             inputs=specs,
@@ -117,7 +120,7 @@ def convert(
 def import_(
     model: Annotated[Path, typer.Argument(help="An ONNX file.")],
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The prefix; by default the file's name.")
+        Path | None, typer.Option("--output", "-o", help="The prefix; by default the file's name, if nothing is there.")
     ] = None,
     input: InputOption = None,
     inputs: FeedsOption = None,
@@ -135,6 +138,16 @@ def import_(
         opened = bridge.open_model(model)
         if not opened.is_onnx:
             raise BadInput(f"{model}: an MXNet symbol already; import takes an ONNX file")
+        if output is None:
+            there = [
+                p
+                for p in (f"{model.with_suffix('')}-{end}" for end in ("symbol.json", "0000.params"))
+                if Path(p).exists()
+            ]
+            if there:  # maybe what the ONNX file was converted from
+                raise BadInput(
+                    f"{' and '.join(there)}: there already; give a prefix with -o, the same one to write over them"
+                )
         specs = _given(opened, input, inputs)
         result = bridge.import_onnx(
             model,
@@ -237,14 +250,15 @@ def run(
         if inputs is None:
             raise BadInput(f"give --inputs FILE.npz with arrays named {', '.join(names)}")
         if output is not None:
-            check_target(output)
+            check_target(output, inputs, opened.path, opened.params_path)
         tell(f"running {opened.name}")
         results = bridge.run(opened, load_feeds(inputs, names), engine=engine, outputs=outputs)  # type: ignore[arg-type]  # run checks it
         if output is not None:
             with replacing(output) as file:
                 save_arrays(file, results)
     facts = {n: {"shape": list(v.shape), "dtype": v.dtype.name} for n, v in results.items()}
-    _print({"outputs": facts, "file": output and str(output)}, as_json, lambda: report.arrays(results))
+    with _errors(as_json):
+        _print({"outputs": facts, "file": output and str(output)}, as_json, lambda: report.arrays(results))
 
 
 @app.command()
@@ -301,8 +315,11 @@ def _further(model: Model, specs: dict[str, Any], also: list[Path] | None) -> li
 
 
 def _free(model: Model, specs: dict[str, Any]) -> list[str]:
-    """The inputs that a file of arrays may fill."""
-    return list(specs_of_onnx(model.proto)) if model.proto is not None else split_inputs(model, specs)[0]
+    """The inputs that a file of arrays has to fill: labels that nothing reads at inference are not among them."""
+    if model.graph is None:
+        return list(specs_of_onnx(model.proto)) if model.proto is not None else []
+    free, labels = split_inputs(model, specs)[0], set(label_names(model.graph))
+    return [n for n in free if n not in labels] or free
 
 
 def _tolerance(atol: float | None, rtol: float | None) -> tuple[float, float] | None:
@@ -314,10 +331,14 @@ def _tolerance(atol: float | None, rtol: float | None) -> tuple[float, float] | 
 def _print(data: dict[str, Any], as_json: bool, text: Any, report_to: Path | None = None) -> None:
     if report_to is not None:
         report.save(text(), report_to, shlex.join(["gluonnx", *sys.argv[1:]]))
-    if as_json:
-        print(json.dumps(data, default=str))
-    else:
-        report.show(text())
+    try:
+        if as_json:
+            print(json.dumps(data, default=str))
+        else:
+            report.show(text())
+        sys.stdout.flush()
+    except BrokenPipeError:  # who reads has seen enough, as `head` does; the exit status is still that of the work
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextmanager

@@ -140,6 +140,16 @@ def convert(
     model = open_model(symbol, params, foreign=True).select(list(outputs) if outputs else None)
     if model.is_onnx:
         raise BadInput(f"{model.name} is ONNX already; convert takes an MXNet symbol")
+    target = Path(output) if output is not None else None
+    if target is not None:
+        check_target(target, model.path, model.params_path)
+    problems = [
+        f"dynamic {name}: got {axes!r}, wanted labels by axis, such as {{0: 'batch'}}"
+        for name, axes in (dynamic or {}).items()
+        if not isinstance(axes, Mapping)
+    ]
+    if problems:
+        raise BadInput(*problems)
     specs, arrays = as_specs(inputs)
     specs = settle_inputs(model, specs, dynamic or {})
     warnings = _warnings(model)
@@ -160,9 +170,6 @@ def convert(
     tell("checking")
     check_model(converted)
     clock.lap("convert")
-    target = Path(output) if output is not None else None
-    if target is not None:
-        check_target(target)
     result, files = None, []
     with tempfile.TemporaryDirectory(prefix=".gluonnx-", dir=target.parent if target else None) as folder:
         if target is not None or verify:
@@ -384,8 +391,12 @@ def _verify(
     def cases(seed: int) -> list[Case]:
         out = [make_case(model, one, written, two, used, {n: a for n, a in arrays.items() if n in one.inputs}, seed)]
         for number, inputs in enumerate(also, 1):
-            further, given = as_specs(inputs)
-            out.append(make_case(model, one, written, two, {**used, **further}, given, seed + number))
+            try:
+                further, given = as_specs(inputs)
+                out.append(make_case(model, one, written, two, {**used, **further}, given, seed + number))
+                one.program.inference(one.complete(out[-1].feeds))
+            except (BadInput, MXNetError) as error:
+                raise BadInput(f"further inputs (also), set {number} of {len(also)}: {error}") from error
         if dynamic and all(case.shapes == out[0].shapes for case in out):
             try:
                 out.append(make_case(model, one, written, two, _other_sizes(used, dynamic), {}, seed + 1, arrays))
@@ -440,12 +451,20 @@ def _other_sizes(specs: Mapping[str, Spec], dynamic: Mapping[str, Mapping[int, s
     return out
 
 
-def check_target(target: Path) -> None:
-    """Raise BadInput when no file can be written there."""
+def check_target(target: Path, *reads: Path | None) -> None:
+    """Raise BadInput when no file can be written there, or when it would take the place of one of those that are read."""
     if not target.parent.is_dir():
         raise BadInput(f"{target.parent}: no such folder to write {target.name} to")
     if target.is_dir():
         raise BadInput(f"{target}: a folder; give the name of the file to write")
+    if not os.access(target.parent, os.W_OK):
+        raise BadInput(f"{target.parent}: nothing may be written to this folder; give another place for {target.name}")
+    if not target.exists():
+        return
+    if not target.is_file():  # the finished file is renamed to its place, which would remove it
+        raise BadInput(f"{target}: a device or a pipe, wanted a place for a file; give the name of the file to write")
+    if any(path is not None and path.exists() and target.samefile(path) for path in reads):
+        raise BadInput(f"{target}: read as well, so that writing it would destroy it; give another name to write to")
 
 
 def publish(prepared: Path, target: Path) -> Path:

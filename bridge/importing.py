@@ -92,7 +92,7 @@ def import_onnx(
         [] if prefix is None else [prefix.with_name(f"{prefix.name}{end}") for end in ("-symbol.json", "-0000.params")]
     )
     for target in targets:
-        check_target(target)
+        check_target(target, Path(model) if isinstance(model, str | os.PathLike) else None)
     clock.lap("read")
     tell("importing")
     found = import_model(file)

@@ -88,9 +88,13 @@ def inspect(model: Any, params: Any = None, *, inputs: Inputs | None = None, ops
     """Inputs, outputs, parameters, operators, and what keeps a model from converting.
 
     With shapes for its inputs (given, or stored in the model) every node is translated on trial, attributes and all;
-    without, operators are looked up by name. Raises BadInput or hybrid's FormatError.
+    without, operators are looked up by name. Raises BadInput, also for inputs that the model does not have, or FormatError.
     """
     opened = open_model(model, params, foreign=True)
+    takes = list(specs_of_onnx(opened.proto)) if opened.proto is not None else split_inputs(opened, inputs or {})[0]
+    unknown = [n for n in inputs or {} if n not in takes]
+    if unknown:
+        raise BadInput(*(f"unknown input {n}: the model takes {', '.join(takes) or 'none'}" for n in unknown))
     return _inspect_onnx(opened) if opened.is_onnx else _inspect_symbol(opened, inputs, opset)
 
 

@@ -148,9 +148,12 @@ def make_case(
     seed: int,
     like: Mapping[str, np.ndarray] | None = None,
 ) -> Case:
-    """Feeds for both engines: the arrays given, and seeded ones for the rest (with values of those in ``like``)."""
+    """Feeds for both engines: the arrays given, and seeded ones for the rest (with values of those in ``like``).
+
+    Labels that neither reads may be among the arrays; they are left out."""
     wanted: dict[str, Spec] = {}
     known: dict[str, Any] = {}
+    labels: set[str] = set()
     for model, engine in ((first, one), (second, two)):
         if isinstance(engine, OnnxEngine):
             for name, spec in engine.specs.items():
@@ -161,9 +164,14 @@ def make_case(
             for name in engine.inputs:
                 if name not in ignored:
                     wanted.setdefault(name, Spec())
+            labels |= ignored
+    labels -= wanted.keys()
+    specs = {n: s for n, s in specs.items() if n not in labels}
+    arrays = {n: a for n, a in arrays.items() if n not in labels}
+    unknown = [n for n in specs if n not in wanted]
+    if unknown:
+        raise BadInput(*(f"got input {n!r}, wanted some of {', '.join(wanted) or 'none'}" for n in unknown))
     for name, spec in specs.items():
-        if name not in wanted:
-            raise BadInput(f"got input {name!r}, wanted some of {', '.join(wanted) or 'none'}")
         wanted[name] = Spec(spec.shape, spec.dtype or wanted[name].dtype)
     open_dims = [
         n
@@ -242,7 +250,10 @@ def check(
                 warnings.append(fault)
     written = None
     if divergence is not None and repro is not None and failed is not None:
-        written = str(write_repro(Path(repro), one, two, divergence, failed))
+        try:
+            written = str(write_repro(Path(repro), one, two, divergence, failed))
+        except OSError as error:  # the verdict matters more
+            warnings.append(f"no reproduction was written to {os.fspath(repro)} ({error}); give another folder")
     return VerifyResult(
         one.label,
         two.label,

@@ -11,6 +11,7 @@ the symbol, losses, statistics.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -37,6 +38,17 @@ class _Trained(NamedTuple):
     """The visible ones."""
     moved: Sequence[Any] = ()
     """What becomes of the states, in the order of ``mutates``."""
+    momentum: float = 0.0
+    """How much of a state stays."""
+
+
+class _Move(NamedTuple):
+    """A node's step of a state."""
+
+    before: Entry
+    made: Entry
+    """What it becomes; where nodes share it, the statistic of the batch."""
+    momentum: float
 
 
 _Form = Callable[..., _Trained]
@@ -50,7 +62,8 @@ def training_form(graph: Graph, inference: Inference, *, still: bool = False) ->
     find("_onnx_Dropout")  # loads the family
     problems: list[Problem] = []
     losses: list[Entry] = []
-    states: list[Entry] = []
+    moves: dict[str, list[_Move]] = {}
+    movers = Counter(name for node in graph.nodes for name in _moved(node))
     shown = {(id(e.node), e.index) for e in graph.outputs}
 
     def change(node: Node, inputs: tuple[Entry, ...], specs: Sequence[Spec] | None) -> Sequence[Entry] | None:
@@ -68,24 +81,27 @@ def training_form(graph: Graph, inference: Inference, *, still: bool = False) ->
             form = _form(op, still)
             if form is None:
                 return None
+            if any(movers[name] > 1 for name in _moved(node)):
+                form = _sharing_batch_norm
             if op.mutates and specs is None:
                 raise Unsupported("it moves its statistics, inside of control flow, where nothing can leave with them")
             known = [Spec()] * len(inputs) if specs is None else specs
-            counts: list[int] = []
+            forms: list[_Trained] = []
 
             def both(*x: Any) -> Sequence[Any]:
                 made = form(op, known, *x)
-                counts.append(len(made.outputs))
+                forms.append(made)
                 return [*made.outputs, *made.moved]
 
             entries = _traced(node.name, inputs, both)
         except Unsupported as reason:
             problems.append(Problem(node.name, op.name, str(reason)))
             return None
-        results, moved = entries[: counts[0]], entries[counts[0] :]
+        count, momentum = len(forms[0].outputs), forms[0].momentum
+        results, moved = entries[:count], entries[count:]
         for name, entry in zip(op.mutates, moved):
-            state = node.inputs[op.takes().index(name)].name
-            states.append(Entry(Node(lookup("_copy").bind(), f"{state}_new", [entry])))
+            place = op.takes().index(name)
+            moves.setdefault(node.inputs[place].name, []).append(_Move(inputs[place], entry, momentum))
         if (id(node), 0) in shown:
             results[0] = Entry(Node(lookup("_copy").bind(), node.name, results[:1]))
         return results + results[:1] * (len(node.outputs) - len(results))  # hidden ones have no reader in a symbol
@@ -93,7 +109,23 @@ def training_form(graph: Graph, inference: Inference, *, still: bool = False) ->
     new = graph.rewrite(lambda node, inputs: change(node, inputs, [inference.spec(e) for e in node.inputs]))
     if problems:
         raise UnsupportedModel(problems, "cannot be written as ONNX for training")
-    return Graph((*new.outputs, *losses, *dict.fromkeys(states)))
+    return Graph((*new.outputs, *losses, *(_after(state, several) for state, several in moves.items())))
+
+
+def _moved(node: Node) -> list[str]:
+    """Names of the states that a node moves in its training form."""
+    op = node.op
+    if op is None or _form(op, False) is not _batch_norm:
+        return []
+    return [node.inputs[op.takes().index(name)].name for name in op.mutates]
+
+
+def _after(state: str, moves: Sequence[_Move]) -> Entry:
+    """What becomes of a state. MXNet moves one that several nodes share as it goes backward, the last of them first."""
+    value = moves[0].made if len(moves) == 1 else moves[0].before
+    for _, made, momentum in reversed(moves) if len(moves) > 1 else ():
+        (value,) = _traced(state, (value, made), lambda old, new, m=momentum: [old * m + new * (1 - m)])
+    return Entry(Node(lookup("_copy").bind(), f"{state}_new", [value]))
 
 
 def _traced(name: str, inputs: Sequence[Entry], make: Callable[..., Sequence[Any]]) -> list[Entry]:
@@ -171,7 +203,19 @@ def _batch_norm(op: Any, specs: Sequence[Spec], data: Any, gamma: Any, beta: Any
         spread = sym.mean(sym.square(sym.broadcast_sub(data, center)), axis=axis, exclude=True)
         third = spread if op.plain_variance else sym.rsqrt(spread + op.eps)
         outputs += [sym.Reshape(center, shape=(-1,)), third]
-    return _Trained(outputs, (made[1], made[2]))
+    return _Trained(outputs, (made[1], made[2]), op.momentum)
+
+
+def _sharing_batch_norm(
+    op: Any, specs: Sequence[Spec], data: Any, gamma: Any, beta: Any, mean: Any, var: Any
+) -> _Trained:
+    """One whose moving statistics others move too. It is given those of the batch, so that these are what it moves on: onnxruntime
+    writes what it moves over what it is given, even over stored tensors, unless they are outputs of the whole graph."""
+    axis = op.axis % _rank(specs)
+    wide = sym.Cast(data, dtype=(specs[3].dtype or np.dtype(np.float32)).name)
+    center = sym.mean(wide, axis=axis, exclude=True, keepdims=True)
+    spread = sym.mean(sym.square(sym.broadcast_sub(wide, center)), axis=axis, exclude=True)
+    return _batch_norm(op, specs, data, gamma, beta, sym.Reshape(center, shape=(-1,)), spread)
 
 
 def _kept(op: Any, specs: Sequence[Spec], data: Any) -> _Trained:
@@ -257,8 +301,8 @@ def _softmax_loss(op: Any, specs: Sequence[Spec], data: Any, label: Any) -> Any:
     elif op.smooth_alpha:
         loss = loss * (1 - op.smooth_alpha) + (-sym.sum(likely, axis=1) - loss) * even
         whole = whole - sym.sum(rows, axis=1) * even
-    # a label that is no class lowers all of them
-    loss = sym.where((wanted >= 0) * (wanted < classes), loss, whole)
+    # a label that is no class lowers all of them; fractions are cut off
+    loss = sym.where((wanted > -1) * (wanted < classes), loss, whole)
     if op.use_ignore:
         loss = sym.where(wanted == int(op.ignore_label), sym.zeros_like(loss), loss)
     if op.normalization == "valid":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import runpy
 import sys
@@ -23,6 +24,9 @@ def main(arguments: list[str]) -> int:
             return 2
         sys.argv = arguments[1:]
         sys.path.insert(0, os.getcwd())
+        if not _is_module(arguments[1]):
+            print(f"{USAGE}\nerror: no module named {arguments[1]!r}", file=sys.stderr)
+            return 2
         runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
         return 0
     script = arguments[0]
@@ -33,6 +37,23 @@ def main(arguments: list[str]) -> int:
     sys.path[0] = os.path.dirname(os.path.abspath(script))
     runpy.run_path(script, run_name="__main__")
     return 0
+
+
+def _is_module(name: str) -> bool:
+    """Whether there is a module of that name; packages that it is in are imported, and what they raise goes on."""
+    package = ""
+    for part in name.split("."):
+        package = f"{package}.{part}" if package else part
+        try:
+            if importlib.util.find_spec(package) is None:
+                return False
+        except ValueError:  # an empty part
+            return False
+        except ModuleNotFoundError as error:
+            if error.name == package:
+                return False
+            raise
+    return True
 
 
 if __name__ == "__main__":

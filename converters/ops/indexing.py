@@ -128,7 +128,7 @@ def _(b, op, data, index):
 
 @to_onnx("_np_cumsum")
 def _(b, op, a):
-    x = a if op.dtype is None else b.cast(a, op.dtype)
+    x = b.cast(a, op.infer_type(a.dtype))
     if op.axis is None:
         x = b.reshape(x, [-1])
     y = b.CumSum(b.wide(x), b.const(np.array(0 if op.axis is None else op.axis % a.rank)))  # no float16 before opset 14

@@ -2,8 +2,9 @@
 halves to even, saturate.
 
 QuantizeLinear would not do: it divides by a scale where MXNet multiplies by its inverse, so that numbers near the middle between
-two integers go to the other one. DequantizeLinear multiplies, and is written. Ranges that are known become constant scales;
-others stay arithmetic on tensors of one element.
+two integers go to the other one. DequantizeLinear multiplies, but onnxruntime puts pairs of both behind it where a transpose or
+reshape follows, without the zero point that says that they are int8: negative numbers become 0. Ranges that are known become
+constant scales; others stay arithmetic on tensors of one element.
 """
 
 import numpy as np
@@ -151,7 +152,7 @@ def _(b, op, data):
 @to_onnx("_contrib_dequantize")
 def _(b, op, data, low, high):
     scale = fold(b, "Div", largest(b, low, high), LEVELS[data.dtype])
-    return b.DequantizeLinear(data, b.squeeze(scale, [0]) if isinstance(scale, Value) else np.reshape(scale, ()))
+    return b.Mul(b.cast(data, FLOAT), scale)
 
 
 @to_onnx("_contrib_requantize")

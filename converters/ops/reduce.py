@@ -135,7 +135,8 @@ def _(b, op, data):
     else:
         largest = _reduce(b, "Max", x, axes)
         infinite = _sum(b, b.cast(b.Equal(x, np.inf), np.int32), axes)
-        scale = b.Where(b.Or(b.Equal(largest, 0), b.Greater(infinite, 0)), 1, largest)
+        nothing = b.LessOrEqual(largest, 0)  # of no numbers the largest is below any
+        scale = b.Where(b.Or(nothing, b.Greater(infinite, 0)), 1, largest)
         scaled = b.Div(x, scale)
         y = b.Mul(scale, b.Sqrt(_sum(b, b.Mul(scaled, scaled), axes)))
         y = b.Where(b.Greater(infinite, 1), np.nan, y)

@@ -18,10 +18,14 @@ def _affine_grid(b, matrices, height, width):
 
 
 def _sample(b, data, grid):
+    # onnxruntime's GridSample reads some pixel where a coordinate is NaN or infinite, and MXNet answers NaN; and at what int64
+    # does not hold, where both have 0. What lies beyond +-1e4 lies outside, or all of it on the only pixel of an axis.
+    spoiled = b.unsqueeze(b.reduce("Sum", b.Mul(grid, b.like(0, grid)), [3], keepdims=False), [1])
+    grid = b.Clip(grid, -1e4, 1e4)
     if b.opset < 16:
-        return _gather(b, data, grid)
+        return b.Add(_gather(b, data, grid), spoiled)
     mode = "linear" if b.opset >= 20 else "bilinear"
-    return b.GridSample(data, grid, align_corners=1, mode=mode, padding_mode="zeros")
+    return b.Add(b.GridSample(data, grid, align_corners=1, mode=mode, padding_mode="zeros"), spoiled)
 
 
 def _gather(b, data, grid):

@@ -9,13 +9,26 @@ model stores weights of 8 bits.
 import numpy as np
 
 from hybrid.ops.quantization import FLOAT, GREATEST, INT8, INT32, LEVELS
-from hybrid.ops.subgraph import MOST_BIAS, Weights, homogeneous, quantised_here
+from hybrid.ops.subgraph import MOST_BIAS, MOST_SCALE, Weights, homogeneous, quantised_here, steps_to
 
 from ..builder import Value
 from ..error import Unsupported
 from ..registry import handler_for, to_onnx
 from .linear import part
-from .quantization import fold, integer_convolution, integer_product, largest, product_range, scale_of, whole
+from .quantization import fold, integer_convolution, integer_product, largest, product_range, whole
+
+
+def steps(b, dtype, reach):
+    """Steps per unit of a tensor that reaches so far from 0, a Value or a number; finite for 0 too."""
+    if not isinstance(reach, Value):
+        return steps_to(dtype, np.reshape(reach, ()))
+    scale = b.Div(LEVELS[dtype], reach)
+    return b.Where(b.IsInf(scale), MOST_SCALE, scale)
+
+
+def scale_of(b, dtype, low, high):
+    """Steps per unit of a tensor quantised from a range: (1,), or a number."""
+    return steps(b, dtype, largest(b, low, high))
 
 
 def half_away(b, x):
@@ -45,7 +58,7 @@ def weights_here(b, op, weight, bias, data_scale, each):
         if not isinstance(data_scale, Value):
             return quantised_here(weight, bias, data_scale, each)
         if each and bias is not None:
-            raise Unsupported("its result is calibrated and the range of its data is not; calibrate the whole network")
+            raise Unsupported("weights scaled by channels, and data without a range; calibrate the whole network")
         made = quantised_here(weight, None, None, each)
     if bias is None:
         return made
@@ -60,11 +73,11 @@ def weights_given(b, op, given, data_scale):
         return op.weights({n: v.const for n, v in given.items()}, None, data_scale)
     weight = given["weight"]
     most = largest(b, given["min_weight"], given["max_weight"])
-    scale = fold(b, "Div", LEVELS[INT8], most)
+    scale = steps(b, INT8, most)
     if "bias" not in given:
         return Weights(weight, None, scale, most)
     reach = largest(b, given["min_bias"], given["max_bias"])
-    bias_scale = fold(b, "Div", LEVELS[INT8], reach)
+    bias_scale = steps(b, INT8, reach)
     factor = fold(b, "Div", fold(b, "Mul", data_scale, scale), bias_scale)
     limit = fold(b, "Div", fold(b, "Div", MOST_BIAS, reach), bias_scale)
     less = fold(b, "Div", fold(b, "Div", fold(b, "Mul", limit, bias_scale), data_scale), scale)
@@ -118,6 +131,8 @@ def _(b, op, *inputs, bodies):
         return bodies[0](b, inputs)
     given, parts = dict(zip(op.takes(), inputs)), op.parts(bodies)
     data, conv = given["data"], parts.product
+    if given["min_data"].const is not None and (wrong := op.negative(data.dtype, given["min_data"].const.item())):
+        raise Unsupported(wrong)
     data_scale = scale_of(b, data.dtype, given["min_data"], given["max_data"])
     names = ("weight", "bias", "gamma", "beta", "moving_mean", "moving_var")
     weight, bias = op.folded(stored(given, *names), parts)
@@ -157,7 +172,7 @@ def attention_result(b, op, product, given, factor):
     ends = () if op.enable_float_output else (np.float32(op.min_calib_range), np.float32(op.max_calib_range))
     scale = scale_of(b, dtype, *ends) if ends else np.float32(1)
     for name, reach in zip((first, last), reaches):
-        scale = fold(b, "Div", scale, fold(b, "Div", LEVELS[given[name].dtype], reach))
+        scale = fold(b, "Div", scale, steps(b, given[name].dtype, reach))
     y = b.Mul(y, fold(b, "Mul", scale, factor))
     return (whole(b, y, dtype), *(b.const(np.reshape(e, 1)) for e in ends)) if ends else y
 

@@ -2,7 +2,8 @@
 
 ``quantize_model_mkldnn`` (for symbols) and ``quantize_net`` (for blocks) fuse nodes as MXNet's oneDNN backend does and give every
 channel of a convolution a scale of its own; ``quantize_model`` leaves nodes as they are, with a scale for each tensor. What they
-give, saved, is what MXNet reads, and what the converter writes as ONNX.
+give, saved, is what MXNet reads, and what the converter writes as ONNX. Convolutions that are not fused are far from the float
+ones when they have a bias or uint8 data, in MXNet as here: ``quantize_model`` and ``quantize_graph`` warn of these.
 
 Here calibration runs the network as it is. MXNet fuses nodes for itself while it collects ranges, and so finds none for the nodes
 of ``quantize_model`` unless MXNET_SUBGRAPH_BACKEND=NONE is set. Branches that are concatenated keep a range each, where MXNet gives
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import logging
 import tempfile
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -26,7 +28,7 @@ from ..graph.graph import Graph
 from ..graph.quantization import calibrated, calibration_key, quantised
 from ..io import DataBatch, DataDesc, DataIter
 from ..module import Module
-from ..ndarray import NDArray, array, zeros
+from ..ndarray import NDArray, array, ones, zeros
 from ..op import lookup
 
 __all__ = [
@@ -90,6 +92,8 @@ class _LayerHistogramCollector(_Wanted):
     def note(self, name: str, values: np.ndarray) -> None:
         low, high = float(values.min()), float(values.max())
         most = max(abs(low), abs(high))
+        if not np.isfinite(most):
+            raise ValueError(f"calibration: {name} goes from {low} to {high}; wanted finite numbers")
         if name in self.hist_dict:
             self.hist_dict[name] = combine_histogram(self.hist_dict[name], values, low, high, most)
         else:
@@ -162,7 +166,33 @@ def _parameters(graph: Graph, params: Mapping[str, NDArray]) -> dict[str, NDArra
             results = quantize.compute(values, np.array([low], np.float32), np.array([high], np.float32))
             for end, result in zip(("", "_min", "_max"), results):
                 found[f"{node.name}{end}"] = array(result, dtype=result.dtype)
+    for node in graph.nodes:
+        if node.op is not None and node.op.name == "_contrib_quantized_batch_norm" and node.op.fix_gamma:  # type: ignore[attr-defined]
+            name = node.inputs[1].node.name  # which BatchNorm takes for 1, and its counterpart for what it is
+            if name in found:
+                found[name] = ones(found[name].shape)
     return found
+
+
+def _warn_of_mistakes(graph: Graph, quantized_dtype: str) -> None:
+    """Name the nodes whose results MXNet's operators, followed to the last integer, get wrong."""
+    unsigned = quantized_dtype != "int8"
+    wrong = [
+        n.name.removeprefix("quantized_")
+        for n in graph.nodes
+        if n.op is not None
+        and (
+            (n.op.name == "_contrib_quantized_conv" and (unsigned or not n.op.no_bias))  # type: ignore[attr-defined]
+            or (n.op.name == "_contrib_quantized_act" and unsigned)
+        )
+    ]
+    if wrong:
+        warnings.warn(
+            f"{', '.join(wrong)}: as MXNet has them, quantized_conv leaves the range of its bias out of account and takes uint8 "
+            "data for int8, as quantized_act does, so that results may be far from the float ones. Use quantize_model_mkldnn or "
+            "quantize_net, or exclude these nodes",
+            stacklevel=3,
+        )
 
 
 def quantize_graph(
@@ -194,6 +224,7 @@ def quantize_graph(
         sym.graph, arg_params.keys(), excluded, excluded_ops, quantized_dtype,
         everything=quantize_mode == "full", each=quantize_granularity == "channel-wise",
     )  # fmt: skip
+    _warn_of_mistakes(graph, quantized_dtype)
     wanted = frozenset(k for n in graph.nodes if (k := calibration_key(n)))
     collector: Collector | None = None
     if calib_mode == "customize":
@@ -225,12 +256,19 @@ def calib_graph(
         ranges = collector.min_max_dict
     else:
         raise ValueError(f"calib_graph: got calib_mode={calib_mode}, wanted naive, entropy or customize")
+    for node in qsym.graph.nodes:
+        name = calibration_key(node)
+        if name is not None and name in ranges and not np.isfinite(ranges[name]).all():
+            low, high = ranges[name]
+            raise ValueError(f"calibration: {name} goes from {low} to {high}; wanted finite numbers")
     graph = calibrated(qsym.graph, ranges)
     return Symbol(graph.outputs), _parameters(graph, arg_params), aux_params
 
 
 def _collect(module: Module, data: DataIter, collector: Collector, most: int | None) -> int:
-    """Show the collector what batches of data lead to, until most examples have been seen. How many they were."""
+    """Show the collector what batches of data lead to, until most examples have been seen. How many they were.
+
+    Raises ValueError when there are none, as when an iterator has come to its end and is not reset."""
     module._exec_group.execs[0].set_monitor_callback(collector.collect, monitor_all=True)
     count = 0
     for batch in data:
@@ -240,6 +278,8 @@ def _collect(module: Module, data: DataIter, collector: Collector, most: int | N
         count += data.batch_size
         if most is not None and count >= most:
             break
+    if not count:
+        raise ValueError("calib_data gave no batch: reset it, or give what can be gone through more than once")
     return count
 
 
@@ -324,7 +364,10 @@ class _Batches(DataIter):
         super().__init__()
         self._source, self._count = source, len(names)
         self.reset()
-        arrays = self.next().data
+        try:
+            arrays = self.next().data
+        except StopIteration:
+            raise ValueError("calib_data gave no batch: give what can be gone through more than once") from None
         self.provide_data = [DataDesc(n, a.shape, a.dtype) for n, a in zip(names, arrays)]
         self.provide_label: list[DataDesc] = []
         self.batch_size = arrays[0].shape[0]
@@ -389,12 +432,16 @@ def quantize_net_v2(
     if calib_data is None:
         names = _trace(network, [zeros(s.shape, dtype=s.dtype) for s in data_shapes or ()])
     else:
-        names = _trace(network, _arrays(next(iter(calib_data))))
+        first = next(iter(calib_data), None)
+        if first is None:
+            raise ValueError("calib_data gave no batch")
+        names = _trace(network, _arrays(first))
     with tempfile.TemporaryDirectory() as folder:  # a block gives its symbol and parameters to files alone
         network.export(f"{folder}/net")
         sym, arg_params, aux_params = model.load_checkpoint(f"{folder}/net", 0)
-        matching = [n for n in sym.get_internals().list_outputs() if any(m in n for m in exclude_layers_match or ())]
-        excluded = [*(exclude_layers or ()), *(n.removesuffix("_output") for n in matching)]
+        parts = _texts("exclude_layers_match", exclude_layers_match)
+        matching = [n for n in sym.get_internals().list_outputs() if any(p in n for p in parts)]
+        excluded = [*_texts("exclude_layers", exclude_layers), *(n.removesuffix("_output") for n in matching)]
         sym = sym.get_backend_symbol(BACKEND)
         qsym, qarg_params, _, collector = quantize_graph(
             sym, arg_params, aux_params, ctx, excluded, exclude_operators, calib_mode, quantized_dtype, quantize_mode,

@@ -601,7 +601,7 @@ class BooleanMask(Indexing):
 @linear(0)
 @op("_np_cumsum", "cumsum")
 class CumSum(Op):
-    """Running sums along axis, or of the flattened array."""
+    """Running sums along axis, or of the flattened array; of bools as int64."""
 
     axis: int | None = None
     dtype: DType | None = None
@@ -615,13 +615,13 @@ class CumSum(Op):
         return a
 
     def infer_type(self, a):
-        return self.dtype or a
+        return self.dtype or (np.dtype(np.int64) if a.kind == "b" else a)
 
     def infer_input_types(self, dtypes, outputs):
         return [dtypes[0] or (None if self.dtype else outputs[0])]
 
     def compute(self, a):
-        return np.cumsum(a, self.axis, self.dtype or a.dtype)
+        return np.cumsum(a, self.axis, self.infer_type(a.dtype))
 
     def adjoint(self, of, dy, a):
         return np.flip(np.cumsum(np.flip(dy, self.axis), self.axis), self.axis).reshape(a.shape)

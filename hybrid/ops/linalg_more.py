@@ -153,7 +153,8 @@ class Triangular(Op):
 
     def compute(self, a, b):
         t = triangle(widen(a), self.lower)
-        return self.alpha * self.product(flip(t) if self.transpose else t, widen(b)).astype(b.dtype, copy=False)
+        product = self.product(flip(t) if self.transpose else t, widen(b))
+        return (self.alpha * product).astype(b.dtype, copy=False)
 
     def product(self, t: np.ndarray, b: np.ndarray) -> np.ndarray:
         """What is multiplied by alpha."""

@@ -58,7 +58,7 @@ class BinCount(Op):
         if not weights:
             return np.bincount(data.astype(np.int64), minlength=self.minlength).astype(data.dtype)
         wide = widen(weights[0])
-        sums = np.zeros(max(self.minlength, int(data.max(initial=-1)) + 1), wide.dtype)
+        sums = np.zeros(max(self.minlength, int(data.max()) + 1 if data.size else 0), wide.dtype)
         np.add.at(sums, data, wide)
         return sums.astype(weights[0].dtype, copy=False)
 
@@ -75,7 +75,8 @@ class BinCount(Op):
 class Histogram(Op):
     """How many numbers of data lie in each bin, the last bin with its upper edge, and the edges of the bins.
 
-    bin_cnt bins of one width over range, or the bins between the numbers of the array bins. Numbers outside count nowhere.
+    bin_cnt bins of one width over range (which reaches 0.5 to either side of one number that is given twice), or the bins between
+    the numbers of the array bins. Numbers outside count nowhere.
     Shapes: data any, bins (n + 1,) -> (n,) int64, (n + 1,) in the dtype of data."""
 
     bin_cnt: int | None = None
@@ -106,16 +107,21 @@ class Histogram(Op):
     def infer_type(self, data, *bins):
         return [INT64, data]
 
+    def limits(self) -> tuple[float, float]:
+        """Where bins of one width begin and end."""
+        assert self.range is not None
+        low, high = self.range
+        return (low - 0.5, high + 0.5) if low == high else (low, high)
+
     def edges(self, dtype: np.dtype) -> np.ndarray:
         """The edges of bins of one width, in that dtype."""
-        assert self.range is not None and self.bin_cnt is not None
-        low, high = self.range
+        assert self.bin_cnt is not None
+        low, high = self.limits()
         return (low + np.arange(self.bin_cnt + 1) * (high - low) / self.bin_cnt).astype(dtype)
 
     def bounds(self, dtype: np.dtype) -> np.ndarray:
         """Between which numbers of the dtype, both included, numbers count."""
-        assert self.range is not None
-        low, high = self.range
+        low, high = self.limits()
         return np.array([math.ceil(low), math.floor(high)] if dtype.kind in "iu" else [low, high]).astype(dtype)
 
     def compute(self, data, *bins):

@@ -27,9 +27,11 @@ def reduced(shape: tuple, axes: tuple[int, ...], keepdims: bool, *, legacy: bool
 
 
 def _divide(total: np.ndarray, count: int) -> np.ndarray:
-    """total / count; of integers towards zero."""
+    """total / count; of integers towards zero, of bools whether there is one that is true."""
     if total.dtype.kind not in "iub":
         return total / total.dtype.type(count)
+    if total.dtype.kind == "b":
+        return total
     return np.sign(total) * (np.abs(total) // np.asarray(count, total.dtype))
 
 

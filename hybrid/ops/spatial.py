@@ -76,13 +76,13 @@ class GridGenerator(Op):
 
 
 def sample(data: np.ndarray, grid: np.ndarray) -> np.ndarray:
-    """data (N, C, H, W) read bilinearly at grid (N, 2, Ho, Wo), with 0 outside: (N, C, Ho, Wo)."""
+    """data (N, C, H, W) read bilinearly at grid (N, 2, Ho, Wo), with 0 outside and NaN where it is not finite: (N, C, Ho, Wo)."""
     batch, _, height, width = data.shape
     maps = widen(data)
     x, y = ((widen(grid)[:, a] + 1) * maps.dtype.type((n - 1) / 2) for a, n in ((0, width), (1, height)))
     left, top = np.floor(x), np.floor(y)
     index = np.arange(batch)[:, None, None]
-    out = 0
+    out = (x * 0 + y * 0)[..., None]  # NaN where a coordinate is not finite
     for row, of_row in ((top, 1 - (y - top)), (top + 1, y - top)):
         for column, of_column in ((left, 1 - (x - left)), (left + 1, x - left)):
             inside = (row >= 0) & (row <= height - 1) & (column >= 0) & (column <= width - 1)

@@ -22,6 +22,8 @@ from ..op import Op, op
 from .linear import Attention, SelfAttentionScores, SelfAttentionValues
 from .quantization import EIGHT, FLOAT, INT8, INT32, LEVELS, UINT8, ends, product_range, reach, saturated
 
+MOST_SCALE = np.float32(2**31)
+"""Steps per unit where there are no ends of a range but 0."""
 MOST_BIAS = np.float32(2**30)
 """The greatest quantised bias: half of int32, from which oneDNN can still count on."""
 FOLLOWING = ("Activation", "LeakyReLU", "clip", "abs")
@@ -61,7 +63,14 @@ def follow(act: Op | None, y: np.ndarray, scale: Any) -> np.ndarray:
 
 def scale_of(dtype: np.dtype, low, high) -> np.float32:
     """Steps per unit of a tensor quantised from a range."""
-    return LEVELS[dtype] / reach(low, high)
+    return steps_to(dtype, reach(low, high))
+
+
+def steps_to(dtype: np.dtype, most) -> np.float32:
+    """Steps per unit of a tensor that reaches that far from 0; finite, for ranges that reach nowhere too."""
+    with np.errstate(all="ignore"):
+        scale = LEVELS[dtype] / np.float32(most)
+    return MOST_SCALE if np.isinf(scale) else scale
 
 
 def half_away(y: np.ndarray) -> np.ndarray:
@@ -81,7 +90,7 @@ def quantised_here(weight: np.ndarray, bias: np.ndarray | None, data_scale, each
     scale = LEVELS[INT8] / (tops if each else tops.max())
     if each and bias is not None:
         scale = np.minimum(scale, MOST_BIAS / np.abs(bias) / data_scale)
-    scale = np.where(np.isinf(scale), FLOAT.type(1), scale)  # nothing but zeros, whatever the scale
+    scale = np.where(np.isinf(scale), MOST_SCALE, scale)
     steps = saturated(weight * (scale.reshape(-1, *(1,) * (weight.ndim - 1)) if each else scale), INT8)
     whole = None if bias is None else saturated(bias * (data_scale * scale), INT32)
     return Weights(steps, whole, scale, tops.max())
@@ -202,7 +211,7 @@ class Fused(Op):
         if not self.quantized:
             return self.body(bodies)(arrays)[0]
         given, parts = dict(zip(self.takes(), arrays)), self.parts(bodies)
-        with np.errstate(all="ignore"):  # zeros alone have an infinite scale
+        with np.errstate(all="ignore"):  # zeros alone have an infinite scale at first
             return self.quantised(given, parts)
 
     def weights(self, given, parts: Parts, data_scale) -> Weights:
@@ -292,6 +301,21 @@ class FusedConvolution(Fused):
 
     def weights(self, given, parts, data_scale):
         return quantised_here(*self.folded(given, parts), data_scale, each=self.calibrated is not None)
+
+    def negative(self, dtype: np.dtype, low) -> str | None:
+        """What is wrong with data whose range begins there, if anything is; MXNet refuses it too."""
+        least = np.float32(low).item()
+        if dtype != UINT8 or not least < 0:
+            return None
+        return (
+            f"got uint8 data of a range from {least}, in which all negative numbers are 0: quantise with int8 or auto"
+        )
+
+    def quantised(self, given, parts):
+        wrong = self.negative(given["data"].dtype, given["min_data"].item())
+        if wrong:
+            raise self.fail(wrong)
+        return super().quantised(given, parts)
 
     def along_channels(self, scale, rank):
         return scale if np.ndim(scale) == 0 else scale.reshape(-1, *(1,) * (rank - 2))

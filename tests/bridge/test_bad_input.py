@@ -1,6 +1,7 @@
 """Bad input: a message that says what was got and wanted, all problems at once, and nothing written."""
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -185,6 +186,50 @@ def test_absurd_shapes_allocate_nothing(net: Path) -> None:
 def test_a_folder_that_is_not_there(net: Path) -> None:
     with pytest.raises(bridge.BadInput, match="no such folder"):
         bridge.convert(net, inputs=SHAPE, output=net.parent / "nowhere" / "out.onnx")
+
+
+@pytest.mark.parametrize("name", ["model-symbol.json", "model-0000.params", "link.onnx"])
+def test_what_is_read_is_not_written(net: Path, name: str) -> None:
+    link = net.with_name("link.onnx")
+    link.symlink_to(net.with_name("model-symbol.json"))
+    before = {p: p.read_bytes() for p in net.parent.iterdir()}
+    with pytest.raises(bridge.BadInput, match="would destroy it"):
+        bridge.convert(net, inputs=SHAPE, output=net.with_name(name))
+    assert link.is_symlink() and before == {p: p.read_bytes() for p in net.parent.iterdir()}
+
+
+def test_a_pipe_is_not_replaced(net: Path) -> None:
+    pipe = net.with_name("pipe.onnx")
+    os.mkfifo(pipe)
+    with pytest.raises(bridge.BadInput, match="a device or a pipe"):
+        bridge.convert(net, inputs=SHAPE, output=pipe)
+    assert pipe.is_fifo()
+
+
+def test_an_import_does_not_replace_its_model(net: Path) -> None:
+    source = net.with_name("x-symbol.json.onnx")
+    bridge.convert(net, inputs=SHAPE, output=source)
+    (net.with_name("x-symbol.json")).symlink_to(source)
+    with pytest.raises(bridge.BadInput, match="would destroy it"):
+        bridge.import_onnx(source, output=net.with_name("x"))
+
+
+def test_dynamic_axes_without_labels(net: Path) -> None:
+    assert "dynamic data: got [0], wanted labels by axis" in refused(net, dynamic={"data": [0]})
+
+
+def test_a_reproduction_that_cannot_be_written_hides_no_verdict(net: Path) -> None:
+    occupied = net.with_name("occupied")
+    occupied.write_text("mine")
+    text = refused(net, bridge.NotEquivalent, repro=occupied, tolerance=(0.0, 0.0))
+    assert text.startswith("not equivalent") and occupied.read_text() == "mine"
+
+
+def test_further_inputs_are_named_by_number(net: Path) -> None:
+    fits = np.zeros(SHAPE["data"], "float32")
+    text = refused(net, also=[{"data": fits}, {"nope": fits, "other": fits}])
+    assert "set 2 of 2" in text and "'nope'" in text and "'other'" in text
+    assert "set 1 of 1: Error in operator" in refused(net, also=[{"data": np.zeros((1, 9, 9, 9), "float32")}])
 
 
 def test_a_model_that_is_not_there(tmp_path: Path) -> None:

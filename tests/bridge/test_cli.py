@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import hybrid as mx
 from bridge.cli import app
 from tests.models.networks import FOLDER, networks
 
@@ -162,6 +163,50 @@ def test_the_module_is_the_command_and_is_silent_in_a_pipe(net: Path, tmp_path: 
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=FOLDER.parents[1])
     assert done.stderr == ""
     assert "\x1b" not in done.stdout
+
+
+def test_inspect_names_unknown_inputs(net: Path, tmp_path: Path) -> None:
+    call("convert", net, "-o", tmp_path / "x.onnx", "--input", f"data:{SHAPE}")
+    for model in (net, tmp_path / "x.onnx"):
+        text = call("inspect", model, "--input", f"dta:{SHAPE}", "--input", "foo:1", code=2).stderr
+        assert "unknown input dta: the model takes data" in text and "unknown input foo" in text
+
+
+def test_a_reader_that_has_seen_enough() -> None:
+    """``gluonnx inspect --operators | head -1`` ends without a word."""
+    command = [sys.executable, "-m", "bridge", "inspect", "--operators"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=FOLDER.parents[1]) as done:
+        assert done.stdout is not None and done.stderr is not None
+        done.stdout.readline()
+        done.stdout.close()
+        assert done.stderr.read() == b"" and done.wait() == 0
+
+
+def test_arrays_that_are_read_are_not_written(net: Path, tmp_path: Path) -> None:
+    arrays = tmp_path / "mine.npz"
+    np.savez(arrays, data=NETWORK.runs()[0][0]["data"])
+    before = arrays.read_bytes()
+    for arguments in (("run", net, "--inputs", arrays), ("convert", net, "--inputs", arrays)):
+        assert "would destroy it" in call(*arguments, "-o", arrays, code=2).stderr
+    more = ("convert", net, "--input", f"data:{SHAPE}", "--also", arrays, "-o", arrays)
+    assert "would destroy it" in call(*more, code=2).stderr
+    assert arrays.read_bytes() == before
+
+
+def test_labels_are_no_inputs_of_files(tmp_path: Path) -> None:
+    """One array is enough for a network with a label at its head, and an .npz with labels is taken too."""
+    x = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=3, name="fc")
+    rng = np.random.default_rng(0)
+    params = {"fc_weight": mx.nd.array(rng.normal(size=(3, 4))), "fc_bias": mx.nd.array(rng.normal(size=3))}
+    mx.model.save_checkpoint(str(tmp_path / "net"), 0, mx.sym.SoftmaxOutput(x, name="softmax"), params, {})
+    data = rng.normal(size=(2, 4)).astype("float32")
+    np.save(tmp_path / "x.npy", data)
+    np.savez(tmp_path / "x.npz", data=data, softmax_label=np.zeros(2, "float32"))
+    out = tmp_path / "out.onnx"
+    for inputs in ("x.npy", "x.npz"):
+        call("convert", tmp_path / "net", "-o", out, "--inputs", tmp_path / inputs, "--also", tmp_path / inputs)
+        call("verify", tmp_path / "net", out, "--inputs", tmp_path / inputs)
+        call("run", tmp_path / "net", "--inputs", tmp_path / inputs)
 
 
 def test_any_name_is_shown_as_it_is(net: Path, tmp_path: Path) -> None:

@@ -211,7 +211,17 @@ def test_sizes_that_cannot_be_guessed_are_asked_for(tmp_path: Path) -> None:
     np.savez(tmp_path / "a.npz", x=np.ones((2, 7), np.float32), z=np.ones(7, np.float32))
     np.savez(tmp_path / "b.npz", x=np.ones((4, 21), np.float32), z=np.ones(1, np.float32))
     data = json.loads(
-        call("import", path, "--inputs", tmp_path / "a.npz", "--also", tmp_path / "b.npz", "--json").stdout
+        call(
+            "import",
+            path,
+            "-o",
+            path.with_name("made"),
+            "--inputs",
+            tmp_path / "a.npz",
+            "--also",
+            tmp_path / "b.npz",
+            "--json",
+        ).stdout  # fmt: skip
     )
     assert [run["shapes"]["x"] for run in data["verification"]["runs"]] == [[2, 7], [4, 21]]
 
@@ -368,3 +378,16 @@ def test_a_gather_from_no_rows_at_run_time_is_exported(tmp_path: Path) -> None:
     feeds = {"x": np.zeros((3, 4), np.float32), "keep": np.zeros(3, bool), "at": np.zeros(0, np.int64)}
     bridge.import_onnx(made(tmp_path, text), output=tmp_path / "out", inputs=feeds)
     assert bridge.convert(tmp_path / "out", inputs=feeds).verified
+
+
+def test_without_a_prefix_nothing_is_written_over(net: Path) -> None:
+    call("import", net)
+    symbol, params = net.with_name("net-symbol.json"), net.with_name("net-0000.params")
+    stored = params.read_bytes()
+    symbol.write_text("mine")
+    error = " ".join(call("import", net, code=2).stderr.split())
+    assert "net-symbol.json" in error.replace(" ", "")
+    assert "there already; give a prefix with -o" in error
+    assert (symbol.read_text(), params.read_bytes()) == ("mine", stored)
+    call("import", net, "-o", net.with_name("net"))
+    assert symbol.read_text() != "mine"

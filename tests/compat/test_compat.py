@@ -71,7 +71,13 @@ def test_a_module_runs_too(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "status", "text"),
-    [((), 2, "usage"), (("--help",), 0, "usage"), (("missing.py",), 2, "missing.py"), (("-m",), 2, "-m needs")],
+    [
+        ((), 2, "usage"),
+        (("--help",), 0, "usage"),
+        (("missing.py",), 2, "missing.py"),
+        (("-m",), 2, "-m needs"),
+        *((("-m", name), 2, f"no module named '{name}'") for name in ("nomod", "json.nomod", "os.nomod")),
+    ],
 )
 def test_the_command_line(tmp_path: Path, arguments: tuple[str, ...], status: int, text: str) -> None:
     done = python("-m", "hybrid", *arguments, cwd=tmp_path)

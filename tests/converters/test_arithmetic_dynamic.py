@@ -113,6 +113,15 @@ def test_one_model_for_every_size(row: Row) -> None:
             close(got, wanted, graph.nodes[-1].op)
 
 
+@pytest.mark.parametrize("order", [1, 2])
+def test_norms_of_no_numbers_are_0(order: int) -> None:
+    graph, model = converted(row("norm", ("n", "t"), ord=order, axis=1))
+    feeds = {graph.variables()[0].name: np.zeros((2, 0), np.float32)}
+    for got, wanted in zip(run_onnx(model, feeds), Program(graph).run(feeds), strict=True):
+        np.testing.assert_array_equal(wanted, [0, 0])
+        np.testing.assert_array_equal(got, wanted)
+
+
 @pytest.mark.parametrize("operator", ["SoftmaxOutput", "LinearRegressionOutput", "SVMOutput"])
 def test_the_label_is_no_input(operator: str) -> None:
     node = Node(REGISTRY[operator].bind(), "node", [Entry(Node(None, n)) for n in ("data", "label")], {})

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import converters
+from hybrid.graph.executor import Program
+from tests.table.goldens import run_onnx
 
 from .test_detection_dynamic import check, graph_of
 
@@ -39,3 +41,20 @@ def test_dynamic_sizes(name, attrs, axes, opset):
         rng = np.random.default_rng(seed)
         feeds = {k: rng.uniform(-1.3, 1.3, [sizes.get(d, d) for d in v]).astype(np.float32) for k, v in axes.items()}
         check(graph, model, feeds)
+
+
+@pytest.mark.parametrize("opset", [13, 17, 21])
+@pytest.mark.parametrize("width", [1, 4])
+def test_grids_that_are_not_finite_or_beyond_all_whole_numbers(opset, width):
+    """Seen: onnxruntime's GridSample reads some pixel there. MXNet 1.9.1 answers NaN, and 0 at what is finite."""
+    places = np.array([0, 1e5, 1e19, -1e19, 1e30, np.inf, -np.inf, np.nan], np.float32)
+    grid = np.zeros((1, 2, 1, len(places)), np.float32)
+    grid[0, 0, 0] = places
+    feeds = {"data": np.full((1, 1, 3, width), 2, np.float32), "grid": grid}
+    graph = graph_of("BilinearSampler", {})
+    want = [2, *([0] * 4 if width > 1 else [2] * 4), *[np.nan] * 3]
+    with np.errstate(all="ignore"):
+        (own,) = Program(graph).run(feeds)
+    (written,) = run_onnx(converters.to_onnx(graph, {}, feeds, opset), feeds)
+    for got in (own, written):
+        np.testing.assert_array_equal(got.ravel(), np.array(want, np.float32))

@@ -89,6 +89,45 @@ def test_batch_norms_give_what_mxnet_gave_when_training(case: Case) -> None:
             close(result, value, case.op(), float(np.finfo(np.float32).eps))
 
 
+@pytest.mark.parametrize("fed", [False, True])
+def test_statistics_that_two_norms_share_move_twice(fed: bool) -> None:
+    """The last one first, as MXNet 1.9.1 moves them going backward. Seen: two outputs of one meaning, each with one step; and
+    onnxruntime, which moved what it was fed, or has stored, along with them."""
+    x = symbol.var("data")
+    own = [symbol.var(f"bn_{n}") for n in ("gamma", "beta", "moving_mean", "moving_var")]
+    one = symbol.BatchNorm(x, *own, name="one", fix_gamma=False)
+    two = symbol.BatchNorm(symbol.sin(one) + x * x, *own, name="two", fix_gamma=False, momentum=0.7)
+    graph = symbol.Group([one, two]).graph
+    rng = np.random.default_rng(0)
+    feeds = {n.name: rng.uniform(0.5, 2, 3).astype(np.float32) for n in graph.variables()}
+    feeds["data"] = rng.uniform(-1, 1, (5, 3)).astype(np.float32)
+    stored = {} if fed else {n: a for n, a in feeds.items() if n != "data"}
+    given = {n: a.copy() for n, a in feeds.items() if n not in stored}
+    model = converters.to_onnx(graph, stored, given, 17, training=True)
+    assert [o.name for o in model.graph.output][2:] == ["bn_moving_mean_new_output", "bn_moving_var_new_output"]
+    session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    for _ in range(2):
+        first, second, *moved = session.run(None, given)
+        inner = np.sin(first) + feeds["data"] ** 2
+        for got, name, of in zip(moved, ("bn_moving_mean", "bn_moving_var"), (np.mean, np.var)):
+            later = 0.7 * feeds[name] + 0.3 * of(inner, axis=0)
+            np.testing.assert_allclose(got, 0.9 * later + 0.1 * of(feeds["data"], axis=0), rtol=1e-5)
+        scaled = (inner - inner.mean(0)) / np.sqrt(inner.var(0) + 1e-3)
+        np.testing.assert_allclose(second, scaled * feeds["bn_gamma"] + feeds["bn_beta"], rtol=1e-4, atol=1e-5)
+    assert all((given[n] == feeds[n]).all() for n in given)
+
+
+def test_the_fraction_of_a_label_is_cut_off() -> None:
+    """Also below 0, as MXNet's cast to int does. Seen: -0.5 counted as no class."""
+    made = symbol.SoftmaxOutput(symbol.var("data"), name="softmax")
+    data = np.random.default_rng(0).uniform(-1, 1, (4, 3)).astype(np.float32)
+    losses = []
+    for label in ([0.7, 1.2, 2.9, -0.5], [0, 1, 2, 0]):
+        feeds = {"data": data, "softmax_label": np.array(label, np.float32)}
+        losses.append(run_onnx(converters.to_onnx(made, {}, feeds, training=True), feeds)[1])
+    assert losses[0] == losses[1]
+
+
 def net() -> symbol.Symbol:
     """A little of everything that trains otherwise, under two heads."""
     data = symbol.var("data")

@@ -2,6 +2,7 @@
 
 import functools
 import json
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +34,9 @@ def _quantise(network: Network):
         data = mx.io.NDArrayIter(stored["data"], None, network.birth["sizes"][0][0])
     function = getattr(quantization, network.birth["quantize"])
     if network.birth["quantize"] != "quantize_net":
-        return function(sym, arguments, states, label_names=None, calib_data=data, **network.birth["arguments"])
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", ".* leaves the range of its bias out of account", UserWarning)
+            return function(sym, arguments, states, label_names=None, calib_data=data, **network.birth["arguments"])
     block = mx.gluon.SymbolBlock.imports(
         str(network.folder / "float-symbol.json"), ["data"], str(network.folder / "float-0000.params")
     )
@@ -140,6 +143,31 @@ def test_a_custom_collector_decides_the_ranges() -> None:
     assert ranges["data_quantize"] == {"max_calib_range": "3.0", "min_calib_range": "-2.0", "out_type": "int8"}
 
 
+@pytest.mark.parametrize(("dtype", "no_bias"), [("int8", False), ("auto", True), ("uint8", True)])
+def test_convolutions_that_mxnet_gets_wrong_are_named(dtype: str, no_bias: bool) -> None:
+    sym = mx.sym.Convolution(mx.sym.var("data"), num_filter=2, kernel=(1, 1), no_bias=no_bias, name="blurred")
+    arguments = {"blurred_weight": mx.nd.ones((2, 2, 1, 1)), **({} if no_bias else {"blurred_bias": mx.nd.ones(2)})}
+    with pytest.warns(UserWarning, match="^blurred: .*Use quantize_model_mkldnn"):
+        quantization.quantize_model(sym, arguments, {}, calib_mode="none", quantized_dtype=dtype)
+    quantization.quantize_model_mkldnn(sym, arguments, {}, calib_mode="none", quantized_dtype=dtype)
+
+
+def test_a_gamma_that_is_not_used_is_not_used_in_integers() -> None:
+    data = np.random.default_rng(0).normal(0, 1, (4, 2, 3, 3)).astype(np.float32)
+    sym = mx.sym.Convolution(mx.sym.BatchNorm(mx.sym.var("data"), name="n"), num_filter=2, kernel=(1, 1), name="c")
+    arguments = {
+        "n_gamma": mx.nd.array([3, 0.2]), "n_beta": mx.nd.zeros(2), "c_weight": mx.nd.ones((2, 2, 1, 1)), "c_bias": mx.nd.ones(2)
+    }  # fmt: skip
+    states = {"n_moving_mean": mx.nd.zeros(2), "n_moving_var": mx.nd.ones(2)}
+    made, params, _ = quantization.quantize_model_mkldnn(
+        sym, arguments, states, label_names=None, calib_mode="naive", calib_data=mx.io.NDArrayIter(data, None, 4),
+        quantize_mode="full",
+    )  # fmt: skip
+    got = made.bind(mx.cpu(), {**params, "data": mx.nd.array(data)}, aux_states=states).forward()[0].asnumpy()
+    want = sym.bind(mx.cpu(), {**arguments, "data": mx.nd.array(data)}, aux_states=states).forward()[0].asnumpy()
+    assert np.abs(got - want).max() <= 0.04 * np.abs(want).max()
+
+
 def test_histograms_grow_by_whole_bins() -> None:
     rng = np.random.default_rng(0)
     first, second = rng.normal(0, 1, 1000), rng.normal(0, 3, 1000)
@@ -179,3 +207,23 @@ def test_what_there_is_not_is_refused(wrong) -> None:
 def test_other_backends_are_refused() -> None:
     with pytest.raises(mx.MXNetError, match="no backend 'TensorRT'"):
         mx.sym.var("data").get_backend_symbol("TensorRT")
+
+
+def test_data_that_say_nothing_are_refused() -> None:
+    """What has been gone through already, or has no range: the network would stay without ranges."""
+    data = mx.io.NDArrayIter(np.ones((4, 3), np.float32), None, 2)
+    net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="fc")
+    params = {"fc_weight": mx.nd.ones((2, 3)), "fc_bias": mx.nd.zeros(2)}
+    quantization.quantize_model(net, params, {}, label_names=None, calib_mode="naive", calib_data=data)
+    with pytest.raises(ValueError, match="calib_data gave no batch: reset it"):
+        quantization.quantize_model(net, params, {}, label_names=None, calib_mode="naive", calib_data=data)
+    block = mx.gluon.nn.Dense(2, in_units=3)
+    block.initialize()
+    for nothing in ([], iter([mx.nd.ones((2, 3))]), iter([mx.nd.ones((2, 3))] * 2)):
+        with pytest.raises(ValueError, match="calib_data gave no batch"):
+            quantization.quantize_net(block, calib_mode="naive", calib_data=nothing)
+    for mode in ("naive", "entropy"):
+        with pytest.raises(ValueError, match=r"calibration: data goes from .*finite"):
+            quantization.quantize_net(block, calib_mode=mode, calib_data=[mx.nd.array([[1, 2, np.inf]])])
+    with pytest.raises(ValueError, match="exclude_layers must be a list of names, got str"):
+        quantization.quantize_net(block, calib_mode="naive", calib_data=[mx.nd.ones((2, 3))], exclude_layers="dense")

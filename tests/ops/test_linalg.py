@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from hybrid.attrs import dtype as named_dtype
 from hybrid.error import OpError
 from hybrid.op import REGISTRY
 from hybrid.shapes import UNKNOWN
@@ -58,3 +59,12 @@ def test_a_matrix_without_the_decomposition_is_refused(name, matrix):
 def test_matrices_are_square():
     with pytest.raises(OpError, match="square"):
         REGISTRY["_linalg_det"].bind().infer_shape((2, 3, 4))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_products_with_triangles_are_rounded_once(dtype):
+    """What alpha makes small enough was too large for float16 before."""
+    a, b = (np.array([[v]]).astype(named_dtype(dtype)) for v in (1024, 4096))
+    found = REGISTRY["_linalg_trmm"].bind(alpha=0.0009765625).compute(a, b)
+    assert found.dtype == a.dtype
+    assert float(found[0, 0]) == 4096

@@ -64,3 +64,32 @@ def test_a_scalar_in_einsum_has_a_gradient():
     y.backward()
     np.testing.assert_allclose(x.grad.asnumpy(), np.full((2, 3), 2))
     np.testing.assert_allclose(scale.grad.asnumpy(), 15)
+
+
+def test_running_sums_of_bools_are_int64():
+    x = np.array([[True, False, True], [True, True, True]])
+    for axis in (None, 1):
+        cumsum = op("_np_cumsum", axis=axis)
+        assert cumsum.infer_type(x.dtype) == np.int64
+        np.testing.assert_array_equal(cumsum.compute(x), np.cumsum(x, axis))
+
+
+def test_the_legacy_mean_of_bools_is_whether_one_is_true():
+    x = np.array([[False, False, True], [False, False, False]])
+    np.testing.assert_array_equal(op("mean", axis=1).compute(x), [True, False])
+
+
+def test_a_histogram_over_one_number_reaches_half_a_unit_to_either_side():
+    """As MXNet has it, and NumPy."""
+    x = np.array([-1, 0, 0.5, -1.5], np.float32)
+    counts, edges = op("_histogram", bin_cnt=2, range=(-1, -1)).compute(x)
+    np.testing.assert_array_equal(counts, [1, 1])
+    np.testing.assert_array_equal(edges, np.array([-1.5, -1, -0.5], np.float32))
+    counts, edges = op("_histogram", bin_cnt=4, range=(-1, -1)).compute(np.array([-1, 0, 0, 1], np.int32))
+    np.testing.assert_array_equal(counts, [0, 0, 1, 0])
+    np.testing.assert_array_equal(edges, [-1, -1, -1, 0, 0])
+
+
+def test_weights_are_counted_by_uint8():
+    found = op("_npi_bincount", has_weights=True).compute(np.array([1, 2, 2], np.uint8), np.array([0.5, 1, 2], "f"))
+    np.testing.assert_array_equal(found, np.array([0, 0.5, 3], np.float32))

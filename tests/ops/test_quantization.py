@@ -106,6 +106,20 @@ def test_every_integer_comes_back_as_the_same_number(kind: str) -> None:
         agree(one("_contrib_dequantize"), {"data": every, **ends(low, high)})
 
 
+@pytest.mark.parametrize("opset", [13, 17, 21])
+@pytest.mark.parametrize("kind", ["int8", "uint8"])
+def test_numbers_are_moved_after_dequantising(kind: str, opset: int) -> None:
+    """onnxruntime puts QuantizeLinear behind what moves numbers behind DequantizeLinear, in uint8 before opset 21."""
+    graph = one("_contrib_dequantize")
+    node = graph.outputs[0].node
+    turned = Node(lookup("transpose").bind(axes=(0, 2, 1)), "turned", [Entry(node)])
+    flat = Node(lookup("Reshape").bind(shape=(0, -1)), "flat", [Entry(turned)])
+    quantised = Node(
+        lookup("_contrib_quantize_v2").bind(min_calib_range=-3.0, max_calib_range=3.0), "again", [Entry(flat)]
+    )
+    agree(Graph([Entry(quantised)]), {"data": random(kind, 3, 4, 5), **ends(-1.3, 0.7)}, opset=opset)
+
+
 @pytest.mark.parametrize("lhs", ["int8", "uint8"])
 @pytest.mark.parametrize("rhs", ["int8", "uint8"])
 @pytest.mark.parametrize("attrs", [{}, {"min_calib_range": -1.1, "max_calib_range": 1.3}], ids=["int32", "8bit"])

@@ -225,3 +225,61 @@ def test_int32_results_beyond_24_bits_are_those_of_mxnet(bias: bool, act: bool, 
     inner = Graph(e for e in graph.internals().outputs if e.node is fused)
     assert Program(inner, params).run({"data": data})[0] == [[want]]
     assert onnx_answers(inner, params, {"data": data})[0] == [[want]]
+
+
+@pytest.mark.parametrize("data_name", ["calibrated", "at run time"])
+def test_zeros_alone_are_a_range_too(data_name: str) -> None:
+    """A layer that is always cut off by its activation leaves the bias of the next one, and no NaN."""
+    rng = np.random.default_rng(3)
+    sym = conv(relu(conv(S.var("data"), "dead")), "a")
+    sym = S.FullyConnected(conv(sym, "b"), num_hidden=3, name="c")
+    arguments, states = parameters(sym, rng)
+    arguments["dead_bias"] -= 100
+    data = rng.normal(0, 1, SHAPE).astype(np.float32)
+    graph, params = quantised(sym, arguments, states, data, "naive")
+    if data_name == "at run time":
+        data = np.zeros_like(data)
+    inner = Graph(e for e in graph.internals().outputs if not e.node.is_variable)
+    answers = Program(inner, params).run({"data": data})
+    (want,) = Program(sym.graph, {n: v.asnumpy() for n, v in arguments.items()}).run({"data": data})
+    assert np.abs(answers[-1] - want).max() <= 0.06 * np.abs(want).max()
+    for ours, theirs in zip(answers, onnx_answers(inner, params, {"data": data}), strict=True):
+        np.testing.assert_allclose(theirs, ours, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("ranges", "bias", "want"),
+    [
+        (((0, 0), (0, 1e-6)), (5e-7, 5e-7), [71, 71, 71, 56, 71, 60, 60, 60, 68, 60]),
+        (((0, 0), (-1, 1)), (0.5, -0.2), [64, 64, 64, 64, 64, -26, -26, -26, -25, -26]),
+        (((-1, 1), (0, 0)), (0, 0), [127, 127, 0, -128, 0, -128, -128, 0, 127, 0]),
+        (((0, 0), (0, 0)), (1e-8, 2e-8), [127, 127, 127, -106, 127, -21, -21, -21, 107, -21]),
+    ],
+)
+def test_steps_of_ranges_of_zeros_are_those_of_mxnet(ranges, bias, want) -> None:
+    sym = S.Convolution(S.var("data"), num_filter=2, kernel=(1, 1), name="a").get_backend_symbol("MKLDNN_QUANTIZE")
+    arguments = {"a_weight": mx.nd.array([1, -0.5]).reshape((2, 1, 1, 1)), "a_bias": mx.nd.array(bias)}
+    made, _, _, collector = quantization.quantize_graph(sym, arguments, {}, calib_mode="naive", quantize_mode="full")
+    for name in collector.include_layer:
+        collector.min_max_dict[name] = ranges[name != "data"]
+    made, params, _ = quantization.calib_graph(made, arguments, {}, collector, "naive")
+    data = np.array([1, 0.5, 0, -1, 2e-9], np.float32).reshape(1, 1, 1, -1)
+    graph = made.get_backend_symbol("MKLDNN_QUANTIZE").graph
+    inner = Graph(e for e in graph.internals().outputs if e.name.endswith("conv_0_output"))
+    params = {n: v.asnumpy() for n, v in params.items()}
+    assert Program(inner, params).run({"data": data})[0].ravel().tolist() == want
+    assert onnx_answers(inner, params, {"data": data})[0].ravel().tolist() == want
+
+
+def test_negative_numbers_are_not_lost_in_uint8() -> None:
+    """As MXNet: all of them would be 0."""
+    sym = conv(S.var("data"), "a")
+    arguments, states = parameters(sym, np.random.default_rng(0))
+    data = np.random.default_rng(1).normal(0, 1, SHAPE).astype(np.float32)
+    graph, params = quantised(sym, arguments, states, data, "naive", "uint8")
+    with pytest.raises(OpError, match=r"quantized_sg_mkldnn_conv_0.*uint8 data of a range from -.*int8 or auto"):
+        Program(graph, params).run({"data": data})
+    with pytest.raises(UnsupportedModel, match="uint8 data of a range from -"):
+        converters.to_onnx(graph, params, {"data": data}, 17)
+    graph, params = quantised(sym, arguments, states, np.abs(data), "naive", "uint8")
+    Program(graph, params).run({"data": np.abs(data)})

@@ -16,9 +16,6 @@ def _spread(point: Point, name: str) -> bool:
 
 
 OWN: Mapping[str, Sequence[Rule]] = {
-    "SpatialTransformer": [
-        (lambda p: "target_shape=(5, 1)" in p.key, "a grid of one column is 0 / 0 wide; the operator reads at NaN")
-    ],
     "amp_cast": [
         (
             lambda p: p.attrs["dtype"] == "int32" and p.inputs[0].dtype == np.float32,
