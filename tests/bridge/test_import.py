@@ -221,7 +221,7 @@ def test_sizes_that_cannot_be_guessed_are_asked_for(tmp_path: Path) -> None:
             "--also",
             tmp_path / "b.npz",
             "--json",
-        ).stdout  # fmt: skip
+        ).stdout
     )
     assert [run["shapes"]["x"] for run in data["verification"]["runs"]] == [[2, 7], [4, 21]]
 
