@@ -79,6 +79,9 @@ GX_INLINE Block finished(Block v, const Finish& f) {
   return v;
 }
 
+// Sizes of a fused convolution as its operands and attributes say them; filters and groups are left to the caller.
+Shape shape_of(const Call& call);
+
 // The finish that attributes say; which: what the names of the attributes begin with.
 Finish finish_of(const Attrs& attrs, const std::string& which = "");
 

@@ -15,6 +15,20 @@ Finish finish_of(const Attrs& a, const std::string& which) {
   return finish;
 }
 
+Shape shape_of(const Call& call) {
+  const Attrs& a = call.attrs;
+  const auto kernel = a.ints("kernel"), stride = a.ints("stride", {1, 1}), dilate = a.ints("dilate", {1, 1}),
+             pad = a.ints("pad", {0, 0});
+  const auto& in = call.in[0].shape;
+  const auto& out = call.out[0].shape;
+  Shape shape;
+  shape.batch = in[0], shape.channels = a.integer("channels");
+  shape.height = in[2], shape.width = in[3], shape.out_height = out[2], shape.out_width = out[3];
+  shape.kernel_h = kernel[0], shape.kernel_w = kernel[1], shape.stride_h = stride[0], shape.stride_w = stride[1];
+  shape.dilate_h = dilate[0], shape.dilate_w = dilate[1], shape.pad_h = pad[0], shape.pad_w = pad[1];
+  return shape;
+}
+
 namespace {
 
 // The operator by one of the algorithms, each of which has weight_size, pack, scratch, run and how.
@@ -51,20 +65,13 @@ class FusedConv : public Kernel {
 std::unique_ptr<Kernel> bind_fused_conv(const Call& call) {
   using namespace conv;
   const Attrs& a = call.attrs;
-  const auto kernel = a.ints("kernel"), stride = a.ints("stride", {1, 1}), dilate = a.ints("dilate", {1, 1}),
-             pad = a.ints("pad", {0, 0});
   const bool blocked = a.flag("blocked");
   const int bias = a.flag("bias") ? 2 : 0, residual = a.flag("residual") ? 2 + (bias > 0) : 0;
   const Finish finish = finish_of(a);
-  const auto& in = call.in[0].shape;
-  const auto& out = call.out[0].shape;
-  Shape shape;
-  shape.batch = in[0], shape.channels = a.integer("channels"), shape.height = in[2], shape.width = in[3];
-  shape.filters = a.integer("num_filter"), shape.out_height = out[2], shape.out_width = out[3];
-  shape.kernel_h = kernel[0], shape.kernel_w = kernel[1], shape.stride_h = stride[0], shape.stride_w = stride[1];
-  shape.dilate_h = dilate[0], shape.dilate_w = dilate[1], shape.pad_h = pad[0], shape.pad_w = pad[1];
+  Shape shape = shape_of(call);
+  shape.filters = a.integer("num_filter");
   shape.groups = a.integer("num_group");
-  if (kernel.size() != 2 || call.in[1].dtype != DType::f32 || call.in[0].blocked != blocked || !call.out[0].blocked ||
+  if (a.ints("kernel").size() != 2 || call.in[1].dtype != DType::f32 || call.in[0].blocked != blocked || !call.out[0].blocked ||
       (residual && !call.in[residual].blocked))
     return nullptr;
   const View from = view_of(call.in[0]), to = view_of(call.out[0]), more = residual ? view_of(call.in[residual]) : to;

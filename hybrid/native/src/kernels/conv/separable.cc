@@ -108,18 +108,11 @@ class Separable : public Kernel {
 std::unique_ptr<Kernel> bind_fused_separable(const Call& call) {
   using namespace conv;
   const Attrs& a = call.attrs;
-  const auto kernel = a.ints("kernel"), stride = a.ints("stride", {1, 1}), dilate = a.ints("dilate", {1, 1}),
-             pad = a.ints("pad", {0, 0});
   const int bias = a.flag("bias") ? 4 : 0, residual = a.flag("residual") ? 4 + (bias > 0) : 0;
-  const auto& in = call.in[0].shape;
-  const auto& out = call.out[0].shape;
-  Shape first, second;
-  first.batch = in[0], first.channels = first.filters = first.groups = a.integer("channels");
-  first.height = in[2], first.width = in[3], first.out_height = out[2], first.out_width = out[3];
-  first.kernel_h = kernel[0], first.kernel_w = kernel[1], first.stride_h = stride[0], first.stride_w = stride[1];
-  first.dilate_h = dilate[0], first.dilate_w = dilate[1], first.pad_h = pad[0], first.pad_w = pad[1];
-  second.batch = in[0], second.channels = first.filters, second.filters = a.integer("num_filter");
-  second.height = second.out_height = out[2], second.width = second.out_width = out[3];
+  Shape first = shape_of(call), second;
+  first.filters = first.groups = first.channels;
+  second.batch = first.batch, second.channels = first.filters, second.filters = a.integer("num_filter");
+  second.height = second.out_height = first.out_height, second.width = second.out_width = first.out_width;
   for (int i = 1; i < (bias ? 5 : 4); ++i)
     if (call.in[i].dtype != DType::f32) return nullptr;
   if (!call.in[0].blocked || !call.out[0].blocked || (residual && !call.in[residual].blocked)) return nullptr;
