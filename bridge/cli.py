@@ -21,8 +21,8 @@ from rich.text import Text
 
 import bridge
 import converters
-from converters.writer import replacing
 from hybrid.error import MXNetError
+from hybrid.files import replacing
 from hybrid.graph.passes.labels import label_names
 
 from . import report

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import shutil
 import tempfile
 import time
 from collections import Counter
@@ -22,6 +21,7 @@ from converters.kinds import code_of
 from converters.training import training_form
 from converters.writer import EXTERNAL_OVER, Converted
 from hybrid.error import MXNetError
+from hybrid.files import move, write
 from hybrid.graph.graph import Entry
 from hybrid.graph.passes.labels import label_names
 from hybrid.op import OPS, Spec
@@ -191,7 +191,8 @@ def convert(
                     raise NotEquivalent(result, warnings)
                 warnings += result.warnings
             if target is not None:
-                files = [publish(f, target.with_name(f.name)) for f in prepared]
+                files = [target.with_name(f.name) for f in prepared]
+                move(*zip(prepared, files))
     unused = model.extra_params()
     return ConvertResult(
         model=model.name,
@@ -378,7 +379,7 @@ def _verify(
     opened = path
     if converted.nbytes > MAPPED_OVER and converted.nbytes <= path.stat().st_size:
         opened = path.with_name("mapped.onnx")
-        opened.write_bytes(converted.mapped(path.name).SerializeToString())
+        write(opened, converted.mapped(path.name).SerializeToString())
     written = Model(model.name, proto=converted.model, path=opened)
     one, two = NativeEngine(model, specs), OnnxEngine(written, frugal=True)
     used = {n: s for n, s in specs.items() if n in one.inputs}
@@ -465,12 +466,3 @@ def check_target(target: Path, *reads: Path | None) -> None:
         raise BadInput(f"{target}: a device or a pipe, wanted a place for a file; give the name of the file to write")
     if any(path is not None and path.exists() and target.samefile(path) for path in reads):
         raise BadInput(f"{target}: read as well, so that writing it would destroy it; give another name to write to")
-
-
-def publish(prepared: Path, target: Path) -> Path:
-    """Move a finished file to its place; gives the place."""
-    try:
-        os.replace(prepared, target)
-    except OSError:  # another file system
-        shutil.move(prepared, target)
-    return target

@@ -20,12 +20,13 @@ from converters.importer import Imported, import_model
 from converters.kinds import text_of
 from converters.reader import OnnxFile, read_model
 from hybrid.error import MXNetError
+from hybrid.files import move, write
 from hybrid.graph import json as symbol_json
 from hybrid.graph.graph import Graph
 from hybrid.op import FAMILY, Spec
 
 from .compare import Tolerance, as_tolerance
-from .convert import Clock, NotEquivalent, Progress, Verified, check_target, publish
+from .convert import Clock, NotEquivalent, Progress, Verified, check_target
 from .engines import EngineError, NativeEngine, OnnxEngine, ReferenceEngine
 from .inputs import Inputs, as_specs
 from .models import BadInput, Model, describe
@@ -122,16 +123,16 @@ def import_onnx(
             if not result.equivalent:
                 raise NotEquivalent(result)
             warnings += result.warnings
-        files = [publish(f, t) for f, t in zip(written, targets)]
+        move(*zip(written, targets))
     return ImportResult(
         model=name,
-        files=tuple(map(str, files)),
+        files=tuple(map(str, targets)),
         opset=found.opset,
         inputs={n: _described(found, n) for n in found.inputs},
         outputs=found.outputs,
         operators=dict(Counter(n.op.name for n in found.graph.nodes if n.op is not None).most_common()),
         parameters=sum(a.size for a in found.params.values()),
-        bytes=sum(Path(f).stat().st_size for f in files) or sum(a.nbytes for a in found.params.values()),
+        bytes=sum(Path(f).stat().st_size for f in targets) or sum(a.nbytes for a in found.params.values()),
         repairs=found.repairs,
         mxnet=tuple(not_in_mxnet(found.graph, found.params)),
         verified=result is not None,
@@ -146,7 +147,7 @@ def write_model(found: Imported, prefix: Path) -> list[Path]:
     """Write ``PREFIX-symbol.json`` and ``PREFIX-0000.params``; gives both."""
     auxiliary = {n.name for n in found.graph.auxiliary_states()}
     paths = [prefix.with_name(f"{prefix.name}{end}") for end in ("-symbol.json", "-0000.params")]
-    paths[0].write_text(symbol_json.dumps(found.graph))
+    write(paths[0], symbol_json.dumps(found.graph))
     hybrid.params.save(paths[1], {f"{'aux' if n in auxiliary else 'arg'}:{n}": a for n, a in found.params.items()})
     return paths
 

@@ -11,7 +11,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from converters.writer import replacing
+from hybrid.files import write
 
 from .bench import BenchResult
 from .compare import Difference
@@ -293,8 +293,7 @@ def save(renderable: RenderableType, path: Path, command: str) -> None:
     else:
         body = "\n".join(line.rstrip() for line in console.export_text().splitlines())
         text = f"# gluonnx\n\n```bash\n{command}\n```\n\n```text\n{body}\n```\n"
-    with replacing(path) as file:
-        file.write(text.encode())
+    write(path, text)
 
 
 def show(renderable: RenderableType) -> None:

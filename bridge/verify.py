@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 
-from converters.writer import replacing
+from hybrid.files import replacing, write
 from hybrid.graph import json as symbol_json
 from hybrid.graph.graph import Entry, Graph, Node
 from hybrid.graph.passes.labels import label_names
@@ -379,18 +378,18 @@ def write_repro(folder: Path, one: Engine, two: Engine, found: Divergence, case:
         variables = [Entry(Node(None, one.name_of(e))) for e in node.inputs]
         index = next(i for i in range(len(node.outputs)) if one.name_of(Entry(node, i)) == found.tensor)
         alone = Graph([Entry(Node(node.op, node.name, variables, node.attrs, node.subgraphs), index)])
-        (folder / "node-symbol.json").write_text(symbol_json.dumps(alone))
+        write(folder / "node-symbol.json", symbol_json.dumps(alone))
         params = one.model.params
         stored = {one.name_of(e): params[e.name] for e in node.inputs if e.name in params}
     if isinstance(two, OnnxEngine):
         cut = two.cut(theirs, given)
         if cut is not None:
-            onnx.save(cut, os.fspath(folder / "node.onnx"))
+            write(folder / "node.onnx", cut.SerializeToString())
     expected, got = (engine.expose(case.feeds, [found.tensor]) for engine in (one, two))
     for name, arrays in (("inputs", given), ("params", stored), ("expected", expected), ("got", got)):
         with replacing(folder / f"{name}.npz") as file:
             save_arrays(file, arrays)
     report = {"tensor": found.tensor, "node": found.node, "operator": found.operator, "kind": found.kind}
     report |= {"accumulated": found.accumulated.as_dict(), "local": found.local and found.local.as_dict()}
-    (folder / "report.json").write_text(json.dumps(report, indent=2))
+    write(folder / "report.json", json.dumps(report, indent=2))
     return folder

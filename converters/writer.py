@@ -7,15 +7,15 @@ each initializer's bytes copied from where they lie (usually the memory-mapped .
 from __future__ import annotations
 
 import os
-import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, NamedTuple
 
 import numpy as np
 import onnx
 from onnx import TensorProto
+
+from hybrid.files import replacing, replacing_all
 
 from .kinds import code_of
 
@@ -68,7 +68,7 @@ class Converted(NamedTuple):
             with replacing(path) as file:
                 self._write_embedded(file)
             return [path]
-        with replacing(path) as file, replacing(data) as weights:
+        with replacing_all(path, data) as (file, weights):
             self._write_external(file, weights, data.name)
         return [path, data]
 
@@ -198,19 +198,3 @@ def varint(value: int) -> bytes:
         value >>= 7
     out.append(value)
     return bytes(out)
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """A file that appears at path, complete, when the block ends without an error, and otherwise not at all."""
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(temporary, 0o666 & ~mask)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

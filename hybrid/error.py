@@ -13,6 +13,10 @@ class MissingFile(MXNetError, FileNotFoundError):
     """A file that was to be read and is not there."""
 
 
+class UnreadableFile(MXNetError, OSError):
+    """A file that was to be read and cannot be opened: a folder, or one that may not be read."""
+
+
 class OpError(MXNetError, ValueError):
     """An operator was given attributes or inputs that it cannot take."""
 

@@ -18,12 +18,12 @@ from .attribute import AttrScope
 from .attrs import dtype as read_dtype
 from .context import Context
 from .error import MXNetError, NotImplementedForSymbol, OperandError, OpError
+from .files import open_file, write
 from .graph import json as symbol_json
 from .graph.graph import Entry, Graph, Node
 from .graph.infer import Inference, infer
 from .name import NameManager
 from .op import Op, lookup
-from .params import open_file
 from .shapes import from_legacy, is_known, to_legacy
 
 
@@ -351,11 +351,9 @@ class Symbol:
 
     def save(self, fname: Any, remove_amp_cast: bool = True) -> None:
         """Write the JSON to a file; an existing one is replaced only once the new one is whole on disk."""
-        from .params import write_file
-
         if not isinstance(fname, str | os.PathLike):
             raise TypeError(f"fname need to be string or path, got {type(fname).__name__}")
-        write_file(os.path.realpath(fname), [self.tojson(remove_amp_cast).encode()])
+        write(fname, self.tojson(remove_amp_cast))
 
     # -- inference ----------------------------------------------------------------------------------------------------
 

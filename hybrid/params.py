@@ -25,21 +25,19 @@ import math
 import mmap as mmap_module
 import os
 import re
-import secrets
-import shutil
 import struct
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from mmap import ACCESS_READ
 from mmap import mmap as map_file
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
 from .attrs import DTYPE_FLAGS
 from .attrs import dtype as read_dtype
-from .error import FormatError, MissingFile
+from .error import FormatError
+from .files import open_file, write
 from .npz import load_npz, view
 
 LIST_MAGIC = 0x112
@@ -187,14 +185,6 @@ def split(named: Named | list[Array], aux: Iterable[str] = ()) -> tuple[dict[str
             raise FormatError(f"two arrays are called {name!r}, one of them {full!r}; rename one")
         parts[kind][name] = array
     return parts["arg"], parts["aux"]
-
-
-def open_file(path: Any) -> IO[bytes]:
-    """A file to read from. Raises MissingFile, which is an MXNetError too, when there is none of that name."""
-    try:
-        return open(path, "rb")
-    except FileNotFoundError as error:
-        raise MissingFile(f"cannot read {os.fspath(path)!r}: there is no such file") from error
 
 
 def open_bytes(source: Any, mmap: bool) -> tuple[memoryview, str]:
@@ -436,29 +426,7 @@ def save(target: Any, data: Any) -> None:
         for chunk in chunks:
             target.write(chunk)
         return
-    path = os.path.realpath(target)
-    if os.path.exists(path) and not os.path.isfile(path):  # a pipe or a device: a rename would remove it
-        with open(path, "wb") as file:
-            file.writelines(chunks)
-        return
-    write_file(path, chunks)
-
-
-def write_file(path: str, chunks: Iterable[Any]) -> None:
-    """Write a file under a name of its own and rename it to path once it is whole on disk."""
-    part = f"{path}.{secrets.token_hex(4)}.part"
-    try:
-        with open(part, "xb") as file:
-            file.writelines(chunks)
-            file.flush()
-            os.fsync(file.fileno())
-        if os.path.exists(path):
-            shutil.copymode(path, part)
-        os.replace(part, path)
-    except BaseException:
-        with suppress(OSError):
-            os.remove(part)
-        raise
+    write(target, chunks)
 
 
 def _encode(data: Any) -> list[Any]:

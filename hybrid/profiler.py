@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from .attrs import kind_of
 from .engine import ENGINE
 from .error import MXNetError
+from .files import write
 from .graph import executor
 from .op import REGISTRY, Op, load_family
 
@@ -219,8 +220,8 @@ def dump(finished: bool = True, profile_process: str = "worker") -> None:
         set_state("stop")
     else:
         ENGINE.wait_all()
-    with open(os.path.expanduser(_PROFILER.settings["filename"]), "w") as file:
-        json.dump({"traceEvents": list(_events()), "displayTimeUnit": "ms"}, file, indent=1)
+    events = {"traceEvents": list(_events()), "displayTimeUnit": "ms"}
+    write(os.path.expanduser(_PROFILER.settings["filename"]), json.dumps(events, indent=1))
 
 
 def dump_profile() -> None:

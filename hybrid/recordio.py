@@ -13,6 +13,7 @@ import numbers
 import os
 import struct
 import threading
+import weakref
 from collections import namedtuple
 from typing import Any
 
@@ -20,6 +21,7 @@ import numpy as np
 
 from .codec import decode, encode
 from .error import FormatError, MXNetError
+from .files import Replacement, lines, open_file, publish
 
 MAGIC = struct.pack("<I", 0xCED7230A)
 WHOLE, FIRST, MIDDLE, LAST = range(4)
@@ -39,47 +41,58 @@ class MXRecordIO:
         self.flag = flag
         self.pid: int | None = None
         self.is_open = False
+        self._made: list[Replacement] = []
         self.open()
 
     def open(self) -> None:
-        """Open the file (which empties it where it is written)."""
+        """Open the file. One that is written stands in its place once it is closed, whole; until then the old one does."""
         if self.flag not in ("r", "w"):
             raise ValueError(f"Invalid flag {self.flag}; wanted 'r' or 'w'")
         self.writable = self.flag == "w"
         try:
-            self._file: Any = open(self.uri, self.flag + "b")  # noqa: SIM115  close() closes it
+            self._made = [Replacement(self.uri)] if self.writable else []
+            self._file: Any = self._made[0].file if self.writable else open_file(self.uri)
         except OSError as error:
-            raise MXNetError(f"cannot open the record file {self.uri!r}: {error.strerror}") from error
-        self._size = 0 if self.writable else self._file.seek(0, io.SEEK_END)
-        self._file.seek(0)
+            reason = error.strerror or getattr(error.__cause__, "strerror", None) or error
+            raise MXNetError(f"cannot open the record file {self.uri!r}: {reason}") from error
+        self._size = 0
+        if not self.writable:
+            self._size = self._file.seek(0, io.SEEK_END)
+            self._file.seek(0)
         self._lock = threading.Lock()
+        if self.writable:  # who never calls close finds the file at the end of the program all the same, as with MXNet
+            weakref.finalize(self, _settle, self._made)
         self.pid = os.getpid()
         self.is_open = True
 
     def close(self) -> None:
-        """Close the file; twice is fine."""
-        if self.is_open:
+        """Close the file, which puts one that was written in its place; twice is fine."""
+        if not self.is_open:
+            return
+        self.is_open, self.pid = False, None
+        if self.writable:
+            _settle(self._made)
+        else:
             self._file.close()
-            self.is_open = False
-            self.pid = None
 
     def reset(self) -> None:
-        """Go back to the first record; a file that is written is emptied."""
+        """Go back to the first record; a file that is written starts anew."""
+        _forget(self._made)
         self.close()
         self.open()
 
     def __del__(self) -> None:
-        if getattr(self, "is_open", False):
+        if getattr(self, "is_open", False) and not self.writable:
             self.close()
 
     def __getstate__(self) -> dict[str, Any]:
         if self.is_open and self.writable:
             raise MXNetError(f"record file {self.uri!r} is being written and cannot be copied; close it first")
-        return {k: v for k, v in self.__dict__.items() if k not in ("_file", "_lock", "fidx")}
+        return {k: v for k, v in self.__dict__.items() if k not in ("_file", "_lock", "_made", "fidx")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         was_open = state.get("is_open", False)
-        self.__dict__.update(state, is_open=False)
+        self.__dict__.update(state, is_open=False, _made=[])
         if was_open:
             self.open()
 
@@ -89,12 +102,12 @@ class MXRecordIO:
             raise AssertionError(f"record file {self.uri!r} was opened for {'writing' if self.writable else 'reading'}")
 
     def _check_process(self, reopen: bool = False) -> None:
-        """Raise RuntimeError where the file is closed or was opened by another process, or open it anew."""
+        """Raise MXNetError where the file is closed or was opened by another process, or open it anew."""
         if self.pid == os.getpid():
             return
         if not reopen:
             state = "closed" if self.pid is None else f"opened by process {self.pid}"
-            raise RuntimeError(
+            raise MXNetError(
                 f"Forbidden operation in multiple processes: record file {self.uri!r} is {state}; call reset()"
             )
         self.reset()
@@ -152,14 +165,30 @@ class MXRecordIO:
         return found[:-1]
 
     def read_at(self, position: int) -> bytes | None:
-        """The record that starts at a position."""
+        """The record that starts at a position. Raises FormatError where the file has no such place."""
         self._check_process(reopen=True)
+        if not 0 <= position <= self._size:
+            raise self._broken(position, f"has no record: it has {self._size} bytes")
         with self._lock:
             self._file.seek(position)
             return self.read()
 
     def _broken(self, position: int, what: str) -> FormatError:
         return FormatError(f"Invalid RecordIO File {self.uri!r}: at byte {position} it {what}")
+
+
+def _settle(made: list[Replacement]) -> None:
+    """Put what was written in its place, unless this is a fork of the process that wrote it."""
+    if made and made[0].pid == os.getpid():
+        publish(*made)
+    _forget(made)
+
+
+def _forget(made: list[Replacement]) -> None:
+    """Drop what was written and is not in its place."""
+    for one in made:
+        one.discard()
+    made.clear()
 
 
 def _parts(buf: bytes) -> list[bytes]:
@@ -193,11 +222,14 @@ class MXIndexedRecordIO(MXRecordIO):
         super().open()
         self.idx, self.keys = {}, []
         try:
-            self.fidx = open(self.idx_path, self.flag)  # noqa: SIM115  close() closes it
-            if not self.writable:
-                for number, line in enumerate(self.fidx, 1):
+            if self.writable:
+                self._made.append(Replacement(self.idx_path))
+                self.fidx = io.TextIOWrapper(self._made[1].file, "utf-8", newline="\n", write_through=True)
+            else:
+                for number, line in lines(self.idx_path):
                     self._read_line(number, line)
         except BaseException:
+            _forget(self._made)
             self.close()
             raise
 
@@ -211,13 +243,6 @@ class MXIndexedRecordIO(MXRecordIO):
             ) from None
         self.idx[key] = position
         self.keys.append(key)
-
-    def close(self) -> None:
-        """Close both files; twice is fine."""
-        if self.is_open:
-            super().close()
-            if self.fidx is not None:
-                self.fidx.close()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.fidx = None
@@ -251,6 +276,8 @@ class MXIndexedRecordIO(MXRecordIO):
     def write_idx(self, idx: Any, buf: bytes) -> None:
         """Append a record under a key."""
         key = self.key_type(idx)
+        if {"\t", "\n", "\r"} & set(str(key)):
+            raise MXNetError(f"index {self.idx_path!r}: got the key {key!r}, wanted one without tabs and line ends")
         position = self.tell()
         self.write(buf)
         self.fidx.write(f"{key}\t{position}\n")

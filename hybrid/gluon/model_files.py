@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from .. import symbol
+from ..files import write
 
 if TYPE_CHECKING:
     from .base_block import Block
@@ -22,8 +23,7 @@ def save(block: Block, prefix: str) -> None:
     """Write ``PREFIX-model.json`` and ``PREFIX-model.params``."""
     structure: dict[str, Any] = {}
     _describe(block, itertools.count(), structure)
-    with open(f"{prefix}-model.json", "w") as file:
-        json.dump(structure, file)
+    write(f"{prefix}-model.json", json.dumps(structure))
     block.save_parameters(f"{prefix}-model.params")
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .. import optimizer as opt
+from ..files import read, write
 from ..kvstore import KVStore, create
 from ..kvstore.base import choose
 from ..ndarray import NDArray
@@ -228,9 +229,7 @@ class Trainer:
                 )
             self._kvstore.save_optimizer_states(fname, dump_optimizer=True)
             return
-        states = self._updaters[0].get_states(dump_optimizer=True)
-        with open(fname, "wb") as file:
-            file.write(states)
+        write(fname, self._updaters[0].get_states(dump_optimizer=True))
 
     def load_states(self, fname: str) -> None:
         """Read the optimizer and its states from a file of save_states, here or in MXNet.
@@ -241,10 +240,9 @@ class Trainer:
             self._kvstore.load_optimizer_states(fname)
             self._optimizer = self._kvstore._updater.optimizer
         else:
-            with open(fname, "rb") as file:
-                states = file.read()
+            states = read(fname)
             for updater in self._updaters:
-                updater.set_states(states)
+                updater.set_states(states, fname)
                 updater.optimizer = self._updaters[0].optimizer
             self._optimizer = self._updaters[0].optimizer
         self._optimizer.param_dict = dict(enumerate(self._params))

@@ -10,6 +10,7 @@ import numpy as np
 from .. import optimizer as opt
 from ..base import _as_list
 from ..error import MXNetError
+from ..files import read, write
 from ..ndarray import NDArray
 from ..params import RowSparse
 from .base import KVStoreBase, added
@@ -123,14 +124,11 @@ class KVStore(KVStoreBase):
 
     def save_optimizer_states(self, fname: str, dump_optimizer: bool = False) -> None:
         """Write the states of the optimizer (and itself, with dump_optimizer) to a file."""
-        states = self._with_states("save").get_states(dump_optimizer)
-        with open(fname, "wb") as file:
-            file.write(states)
+        write(fname, self._with_states("save").get_states(dump_optimizer))
 
     def load_optimizer_states(self, fname: str) -> None:
         """Read the states of the optimizer from a file. Raises FormatError when it holds none."""
-        with open(fname, "rb") as file:
-            self._with_states("load").set_states(file.read())
+        self._with_states("load").set_states(read(fname), fname)
 
     def _with_states(self, what: str) -> opt.Updater:
         if not isinstance(self._updater, opt.Updater):

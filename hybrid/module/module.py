@@ -11,6 +11,7 @@ from .. import optimizer as opt
 from ..base import _as_list
 from ..context import Context, cpu, resolve
 from ..error import MXNetError
+from ..files import read, write
 from ..initializer import InitDesc, Uniform
 from ..io import DataDesc
 from ..kvstore.base import choose
@@ -113,9 +114,7 @@ class Module(BaseModule):
         if self._update_on_kvstore:
             self._kvstore.save_optimizer_states(fname)
         else:
-            states = self._updater.get_states()
-            with open(fname, "wb") as file:
-                file.write(states)
+            write(fname, self._updater.get_states())
 
     def load_optimizer_states(self, fname: str) -> None:
         """Read the states of the optimizer from a file. Raises FormatError when it holds none."""
@@ -123,8 +122,7 @@ class Module(BaseModule):
         if self._update_on_kvstore:
             self._kvstore.load_optimizer_states(fname)
         else:
-            with open(fname, "rb") as file:
-                self._updater.set_states(file.read())
+            self._updater.set_states(read(fname), fname)
 
     # -- what it is bound to ------------------------------------------------------------------------------------------
 

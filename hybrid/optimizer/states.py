@@ -127,7 +127,7 @@ def _record(array: NDArray) -> bytes:
 # -- reading ----------------------------------------------------------------------------------------------------------------
 
 
-def load(data: bytes) -> tuple[dict[Any, Any], Optimizer | None]:
+def load(data: bytes, source: Any = None) -> tuple[dict[Any, Any], Optimizer | None]:
     """What dump (or MXNet) wrote: the states, and the optimizer if there is one. Nothing in it is executed.
 
     Raises FormatError for other bytes, and for references to classes that are no optimizers or schedulers known here."""

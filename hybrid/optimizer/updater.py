@@ -63,11 +63,13 @@ class Updater:
         Raises TypeError when there is something in them that such bytes cannot say."""
         return files.dump((self.states, self.optimizer) if dump_optimizer else self.states)
 
-    def set_states(self, states: bytes) -> None:
+    def set_states(self, states: bytes, source: Any = None) -> None:
         """Take over states (and the optimizer, if there is one) from bytes of get_states, here or in MXNet.
 
-        Nothing that the bytes say is executed. Raises FormatError for anything but states."""
-        self.states, optimizer = files.load(states)
+        Nothing that the bytes say is executed. Raises FormatError for anything but states.
+
+        source: the file they come from, for errors."""
+        self.states, optimizer = files.load(states, source)
         self.optimizer = optimizer or self.optimizer
         self.states_synced = dict.fromkeys(self.states, False)
 

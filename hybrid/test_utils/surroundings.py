@@ -6,6 +6,7 @@ import contextlib
 import functools
 import os
 import platform
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 
 from ..context import Context, current_context
 from ..error import MXNetError
+from ..files import replacing
 from ..io import DataBatch, DataIter
 from ..ndarray import waitall
 from ..runtime import Features
@@ -240,19 +242,29 @@ def get_zip_data(data_dir: str, url: str, data_origin_name: str) -> None:
 
     archive = Path(data_dir, data_origin_name)
     _require(str(archive), source=url)
+    root = Path(data_dir).resolve()
     with zipfile.ZipFile(archive) as opened:
-        opened.extractall(data_dir)
+        for member in opened.infolist():
+            target = (root / member.filename).resolve()
+            if not target.is_relative_to(root):
+                raise MXNetError(
+                    f"{archive}: holds {member.filename!r}, which lies outside of {data_dir}; do not trust it"
+                )
+            if member.is_dir():
+                continue
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with opened.open(member) as source, replacing(target) as file:
+                shutil.copyfileobj(source, file)
 
 
 def get_bz2_data(data_dir: str, data_name: str, url: str, data_origin_name: str) -> None:
     """Unpack the file data_origin_name of data_dir as data_name, unless that is there. Raises MXNetError without either."""
     import bz2
-    import shutil
 
     target, packed = Path(data_dir, data_name), Path(data_dir, data_origin_name)
     if target.exists():
         return
     _require(str(packed), source=url)
-    with bz2.open(packed) as source, open(target, "wb") as file:
+    with bz2.open(packed) as source, replacing(target) as file:
         shutil.copyfileobj(source, file)
     packed.unlink()

@@ -23,7 +23,7 @@ ALLOWED = {
 
 # hybrid from the bottom up. What is not named here is the top: what users call, which may use everything.
 LAYERS = (
-    {"error", "scope"},
+    {"error", "scope", "files"},
     {
         "attrs",
         "shapes",
