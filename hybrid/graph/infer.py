@@ -2,11 +2,15 @@
 
 Forward through each operator's infer_shape and infer_type; where something is still open, backward through
 infer_input_shapes and infer_input_types, until nothing new is learnt. What stays unknown stays marked so.
+
+It ends because what is known only grows: a shape is merged with what was known of it, so that a tensor of rank r changes at most
+r + 1 times, and a dtype that is known is never forgotten. Only a node whose inputs or outputs have changed is looked at again.
 """
 
 from __future__ import annotations
 
 import functools
+import heapq
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -15,7 +19,7 @@ import numpy as np
 
 from ..attrs import declared_dtype, kind_of
 from ..attrs import dtype as read_dtype
-from ..error import MXNetError, OpError
+from ..error import InternalError, MXNetError, OpError
 from ..op import Spec
 from ..quiet import quietly
 from ..shapes import MaybeShape, Undecided, from_legacy, identical, is_known, merge, show
@@ -25,6 +29,11 @@ Key = tuple[int, int]  # id of node, output index
 _MISFITS = (ValueError, TypeError, LookupError, ArithmeticError)
 """What a rule raises for shapes or attributes that do not fit the operator: of its own, or because it takes an axis that is
 not there."""
+Memo = dict[tuple[int, str], tuple[list[Any], list[Any]]]
+"""What inference through a subgraph said, by its id and what was known of its variables: control flow asks for the same again
+at every step, and each level of it would multiply the work."""
+MOST_DIMS = 64
+"""Dims that an array can have: NumPy's limit."""
 
 
 class Inference:
@@ -68,8 +77,12 @@ def infer(
 
 
 def _infer_shapes(
-    result: Inference, given: Mapping[str, MaybeShape], values: Mapping[str, np.ndarray] | None = None
+    result: Inference,
+    given: Mapping[str, MaybeShape],
+    values: Mapping[str, np.ndarray] | None = None,
+    memo: Memo | None = None,
 ) -> None:
+    memo = {} if memo is None else memo
     known = result.shapes
     if any(n.op is not None and "values" in n.op.uses for n in result.graph.nodes):
         result.values = {
@@ -89,11 +102,13 @@ def _infer_shapes(
             except ValueError:
                 # what is given wins over what was declared when the model was written (another batch size)
                 known[id(node), 0] = given[node.name]
-    step = node_shapes if result.values is None else functools.partial(_with_values, values=result.values)
-    _settle(result.graph.nodes, known, identical, is_known, step)
+    settling = _Settling(result.graph.nodes, known, functools.partial(node_shapes, memo=memo), identical, is_known)
+    if result.values is not None:
+        settling.step = functools.partial(_with_values, memo=memo, values=result.values, tell=settling.tell)
+    settling.run()
 
 
-def _infer_dtypes(result: Inference, given: Mapping[str, Any], default: Any) -> None:
+def _infer_dtypes(result: Inference, given: Mapping[str, Any], default: Any, memo: Memo | None = None) -> None:
     known = result.dtypes
     variables = []
     for node in result.graph.nodes:
@@ -107,45 +122,84 @@ def _infer_dtypes(result: Inference, given: Mapping[str, Any], default: Any) -> 
                 raise OpError(f"variable {node.name}: {error}") from None
             variables.append(node)
 
-    def settle() -> None:
-        _settle(result.graph.nodes, known, _same_dtype, lambda d: d is not None, node_dtypes)
-
-    settle()
+    step = functools.partial(node_dtypes, memo={} if memo is None else memo)
+    settling = _Settling(result.graph.nodes, known, step, _same_dtype, lambda d: d is not None)
+    settling.run()
     if default is not None:
         for node in variables:  # one at a time: what one default decides may decide others
             if known[id(node), 0] is None:
                 known[id(node), 0] = read_dtype(default)
-                settle()
+                settling.tell((id(node), 0))
+                settling.run()
 
 
-def _settle(nodes: Sequence[Node], known: dict[Key, Any], same: Any, complete: Any, step: Any) -> None:
-    """Sweep forward, then backward and forward again, for as long as a sweep learns something."""
+class _Settling:
+    """What is known of tensors (``known``, changed in place), growing until no node adds anything.
 
-    def sweep(order: Sequence[Node]) -> bool:
-        learnt = False
-        for node in order:
-            if node.op is None:
+    step(node, what is known of its inputs, of its outputs) gives what is known of them now, inputs first. It must forget nothing,
+    and say the same for the same."""
+
+    def __init__(self, nodes: Sequence[Node], known: dict[Key, Any], step: Any, same: Any, complete: Any):
+        self.step = step
+        self._known, self._same, self._complete = known, same, complete
+        self._rows = [
+            (n, [(id(e.node), e.index) for e in n.inputs], [(id(n), i) for i in range(len(n.outputs))])
+            for n in nodes
+            if n.op is not None
+        ]
+        self._touching: dict[Key, list[int]] = {}
+        for number, (_, ins, outs) in enumerate(self._rows):
+            for key in {*ins, *outs}:
+                self._touching.setdefault(key, []).append(number)
+        self._ahead: list[int] = []
+        """Rows that this sweep will still come to, as a heap, negative when it goes backward."""
+        self._queued: set[int] = set()
+        self._waiting = set(range(len(self._rows)))
+        """Rows for the next sweep."""
+        self._place, self._sign = 0, 1
+
+    def tell(self, key: Key, but: int | None = None) -> None:
+        """Have the nodes looked at again that read or make this tensor, for more is known of it; not the row ``but``."""
+        for row in self._touching.get(key, ()):
+            if row == but:
                 continue
-            ins = [(id(e.node), e.index) for e in node.inputs]
-            outs = [(id(node), i) for i in range(len(node.outputs))]
-            if all(complete(known[k]) for k in outs) and all(complete(known[k]) for k in ins):
-                # still check the node once, on the sweep that completes it: see `checked`
-                if id(node) in checked:
-                    continue
-                checked.add(id(node))
-            new = step(node, [known[k] for k in ins], [known[k] for k in outs])
-            for key, value in zip((*ins, *outs), new):
+            place = self._sign * row
+            if place <= self._place or not self._ahead:
+                self._waiting.add(row)
+            elif row not in self._queued:
+                self._queued.add(row)
+                heapq.heappush(self._ahead, place)
+
+    def run(self) -> None:
+        """Sweep forward, backward, forward, ... over the nodes of which something has changed.
+
+        A sweep that changes nothing is the last but one, and each tensor changes a bounded number of times (see above); more
+        sweeps than that are a rule that takes back what it said. Raises InternalError then."""
+        left = 2 * (1 + MOST_DIMS) * (1 + len(self._known))
+        self._sign = 1
+        while self._waiting:
+            if not left:
+                names = ", ".join(self._rows[i][0].name for i in sorted(self._waiting)[:10])
+                raise InternalError(f"inference does not come to an end at {names}; please report this symbol")
+            self._sweep()
+            self._sign, left = -self._sign, left - 1
+
+    def _sweep(self) -> None:
+        known, same, complete = self._known, self._same, self._complete
+        self._ahead = sorted(self._sign * row for row in self._waiting)
+        self._queued, self._waiting = self._waiting, set()
+        while self._ahead:
+            self._place = heapq.heappop(self._ahead)
+            row = self._sign * self._place
+            self._queued.discard(row)
+            node, ins, outs = self._rows[row]
+            # what follows from inputs that are all known would be said again: no need to ask this node for it
+            own = row if all(complete(known[k]) for k in ins) else None
+            found = self.step(node, [known[k] for k in ins], [known[k] for k in outs])
+            for key, value in zip((*ins, *outs), found, strict=True):
                 if not same(known[key], value):
                     known[key] = value
-                    learnt = True
-        return learnt
-
-    checked: set[int] = set()
-    sweep(nodes)
-    while not all(complete(v) for v in known.values()):
-        learnt = sweep(nodes[::-1])
-        if not (sweep(nodes) or learnt):
-            break
+                    self.tell(key, own)
 
 
 MOST_KNOWN = 1024
@@ -157,16 +211,22 @@ def _small(array: np.ndarray | None) -> bool:
 
 
 def node_shapes(
-    node: Node, ins: Sequence[MaybeShape], outs: Sequence[MaybeShape], values: Sequence[np.ndarray | None] = ()
+    node: Node,
+    ins: Sequence[MaybeShape],
+    outs: Sequence[MaybeShape],
+    values: Sequence[np.ndarray | None] = (),
+    *,
+    memo: Memo | None = None,
 ) -> list[MaybeShape]:
     """Shapes of a node's inputs and outputs, from what is known of either. values: what is known of the inputs' values.
+    memo: what was found of subgraphs in the same inference.
 
     Raises OpError, with the node's name, where they contradict each other."""
     op = node.op
     assert op is not None
     ins, outs = list(ins), list(outs)
     try:
-        options = _with_bodies(node, _shapes_through)
+        options = _with_bodies(node, _shapes_through, memo)
         try:
             filled = op.infer_input_shapes(tuple(ins), tuple(outs), **options)
             ins = [merge(a, b) for a, b in zip(ins, filled, strict=True)]
@@ -187,12 +247,18 @@ def node_shapes(
 
 
 def _with_values(
-    node: Node, ins: list[MaybeShape], outs: list[MaybeShape], *, values: dict[Key, np.ndarray]
+    node: Node,
+    ins: list[MaybeShape],
+    outs: list[MaybeShape],
+    *,
+    memo: Memo,
+    values: dict[Key, np.ndarray],
+    tell: Callable[[Key], None],
 ) -> list[MaybeShape]:
     """As node_shapes, and notes the node's value if that is known now."""
     assert node.op is not None
     known = [values.get((id(e.node), e.index)) for e in node.inputs]
-    found = node_shapes(node, ins, outs, known)
+    found = node_shapes(node, ins, outs, known, memo=memo)
     key, shape = (id(node), 0), found[len(ins)]
     if key not in values and is_known(shape) and math.prod(shape) <= MOST_KNOWN:
         try:
@@ -201,47 +267,59 @@ def _with_values(
             value = None  # a run will say so where it comes to it, which it need not: the node may be one of a body
         if value is not None and _small(value):
             values[key] = value
+            tell(key)
     return found
 
 
-def node_dtypes(node: Node, ins: Sequence[Any], outs: Sequence[Any]) -> list[Any]:
+def node_dtypes(node: Node, ins: Sequence[Any], outs: Sequence[Any], *, memo: Memo | None = None) -> list[Any]:
     """As node_shapes, for dtypes."""
     op = node.op
     assert op is not None
     ins, outs = list(ins), list(outs)
     try:
-        options = _with_bodies(node, _dtypes_through)
+        options = _with_bodies(node, _dtypes_through, memo)
         filled = op.infer_input_types(tuple(ins), tuple(outs), **options)
         ins = [_agree(a, b) for a, b in zip(ins, filled, strict=True)]
         if all(d is not None for d in ins):
             got = op.infer_type(*ins, **options)
             got = got if isinstance(got, list) else [got]
-            assert len(got) == len(outs)
-            outs = got  # forward decides; what a reader of the output assumed was a default
+            # forward decides; what a reader of the output assumed was a default. None says nothing, and takes nothing back
+            outs = [old if new is None else new for old, new in zip(outs, got, strict=True)]
     except _MISFITS as error:
         raise _at(node, error, "input dtypes", [str(d) for d in ins]) from error
     return ins + outs
 
 
-def _with_bodies(node: Node, through: Callable[[Graph, Sequence[Any]], Any]) -> dict[str, Any]:
+def _with_bodies(
+    node: Node, through: Callable[[Graph, Sequence[Any], Memo], tuple[list[Any], list[Any]]], memo: Memo | None
+) -> dict[str, Any]:
     """The keyword argument for operators with subgraphs: what inference through each says."""
     assert node.op is not None
     if "bodies" not in node.op.uses:
         return {}
-    return {"bodies": tuple(Body(graph, through) for graph in node.subgraphs)}
+    seen: Memo = {} if memo is None else memo
+
+    def remembered(graph: Graph, given: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        key = (id(graph), repr(list(given)))  # unknown dims are not to be compared with numbers, which a key would be
+        if key not in seen:
+            seen[key] = through(graph, given, seen)
+        variables, outputs = seen[key]
+        return list(variables), list(outputs)
+
+    return {"bodies": tuple(Body(graph, remembered) for graph in node.subgraphs)}
 
 
-def _shapes_through(graph: Graph, given: Sequence[MaybeShape]) -> tuple[list[MaybeShape], list[MaybeShape]]:
+def _shapes_through(graph: Graph, given: Sequence[MaybeShape], memo: Memo) -> tuple[list[MaybeShape], list[MaybeShape]]:
     """Shapes of a subgraph's variables and outputs, from what is known of the former."""
     result = Inference(graph)
-    _infer_shapes(result, graph.feeds(given))
+    _infer_shapes(result, graph.feeds(given), memo=memo)
     return [result.spec(Entry(n)).shape for n in graph.variables()], [result.spec(e).shape for e in graph.outputs]
 
 
-def _dtypes_through(graph: Graph, given: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+def _dtypes_through(graph: Graph, given: Sequence[Any], memo: Memo) -> tuple[list[Any], list[Any]]:
     """As _shapes_through, for dtypes."""
     result = Inference(graph)
-    _infer_dtypes(result, {name: d for name, d in graph.feeds(given).items() if d is not None}, None)
+    _infer_dtypes(result, {name: d for name, d in graph.feeds(given).items() if d is not None}, None, memo)
     return [result.spec(Entry(n)).dtype for n in graph.variables()], [result.spec(e).dtype for e in graph.outputs]
 
 

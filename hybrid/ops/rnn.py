@@ -354,6 +354,10 @@ class RnnParamConcat(Op):
         total = UNKNOWN if output is None else output[axis]
         if open_ and total is not UNKNOWN:
             missing = total - sum(s[axis] for s in filled if s[axis] is not UNKNOWN)
+            if missing < 0:
+                raise self.fail(
+                    f"got inputs of {total - missing} along axis {axis}, wanted the output's {total} at most"
+                )
             for i in open_ if missing % len(open_) == 0 else ():
                 filled[i] = (*rest[:axis], missing // len(open_), *rest[axis + 1 :])
         return filled

@@ -1,16 +1,22 @@
 """Inference: a fixed point, the same for every order, never in conflict with what runs."""
 
+import itertools
+import json
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.error import OpError
+from hybrid.error import InternalError, OpError
+from hybrid.graph import infer as inference
+from hybrid.graph import json as symbol_json
 from hybrid.graph.executor import Program
 from hybrid.graph.graph import Entry, Graph, Node
 from hybrid.graph.infer import infer
 from hybrid.op import REGISTRY
-from hybrid.shapes import UNKNOWN, identical, is_known
+from hybrid.shapes import UNKNOWN, identical, is_known, merge
+from tests.graph.control import foreach, one, variable
 from tests.graph.random_graphs import SHAPE, feeds, graphs
 
 
@@ -101,3 +107,69 @@ def test_what_is_inferred_is_what_runs(graph: Graph) -> None:
             spec = result.spec(Entry(item, i))
             assert is_known(spec.shape)
             assert got == (spec.shape, spec.dtype)
+
+
+def test_an_operator_that_says_nothing_takes_nothing_back() -> None:
+    """dequantize says uint8 of what an operator made of which nothing is known: forward, that was unknown again each time."""
+    nodes = [
+        {"op": "NoSuchOperator", "name": "u", "inputs": []},
+        {"op": "_contrib_dequantize", "name": "d", "inputs": [[0, 0, 0], [0, 1, 0], [0, 2, 0]]},
+    ]
+    graph = symbol_json.loads(json.dumps({"nodes": nodes, "arg_nodes": [], "heads": [[1, 0, 0]]}), foreign=True)
+    with pytest.raises(OpError, match=r"operator u: .* unknown operator"):  # its shapes, after dtypes have been settled
+        infer(graph, default_dtype=np.float32)
+
+
+def test_a_rule_that_takes_back_what_it_said_is_an_error() -> None:
+    graph = Graph([Entry(node("relu", "r", Node(None, "x")))])
+    known = {(id(n), 0): None for n in graph.nodes}
+    answers = itertools.cycle([1, 2])
+    settling = inference._Settling(
+        graph.nodes, known, lambda *_: [None, next(answers)], lambda a, b: a == b, lambda _: False
+    )
+    with pytest.raises(InternalError, match="does not come to an end at r"):
+        settling.run()
+
+
+def test_loops_within_loops_do_not_multiply_the_work(monkeypatch) -> None:
+    asked = []
+    relu = REGISTRY["relu"]
+    rule = relu.infer_shape
+    monkeypatch.setattr(relu, "infer_shape", lambda self, *shapes: asked.append(shapes) or rule(self, *shapes))
+    body = Graph([one("relu", variable("x"), name="innermost"), variable("s")])
+    for _ in range(12):
+        body = foreach(body, ["x", "s"], (0,), (1,))
+    found = infer(body, {"x": (2,) * 13 + (3,), "s": (4,)})
+    assert found.spec(body.outputs[0]).shape == (2,) * 12 + (2, 3)
+    assert len(asked) < 100
+
+
+def pinned(graph: Graph, places: dict[int, tuple]) -> Graph:
+    """The graph with tensors said to have the shape of a variable: by number among all visible outputs."""
+    entries = graph.internals().outputs
+    pins = [
+        Entry(Node(REGISTRY["_identity_with_attr_like_rhs"].bind(), f"pin{i}", [entries[i], variable(f"shape{i}")]))
+        for i in places
+    ]
+    return Graph([*graph.outputs, *pins])
+
+
+@given(graphs(), st.data())
+def test_sizes_given_anywhere_lead_to_the_same(graph: Graph, data: st.DataObject) -> None:
+    """Of inputs, outputs and what is between them any part may be given, dims left out: what is found is true of the whole,
+    and a size that contradicts the rest is refused at a node."""
+    entries = graph.internals().outputs
+    full = infer(graph, dict.fromkeys(("a", "b", "w"), SHAPE))
+    chosen = data.draw(st.sets(st.integers(0, len(entries) - 1), min_size=1, max_size=4))
+    shapes = {i: full.spec(entries[i]).shape for i in sorted(chosen)}
+    open_ = {i: tuple(d if data.draw(st.booleans()) else UNKNOWN for d in shape) for i, shape in shapes.items()}
+    names = data.draw(st.sets(st.sampled_from(["a", "b", "w"])))
+    whole = pinned(graph, shapes)
+    found = infer(whole, {**dict.fromkeys(names, SHAPE), **{f"shape{i}": s for i, s in open_.items()}})
+    for entry in entries:
+        assert identical(merge(found.spec(entry).shape, full.spec(entry).shape), full.spec(entry).shape)
+    place = data.draw(st.sampled_from(sorted(shapes)))
+    axis = data.draw(st.integers(0, len(shapes[place]) - 1))
+    wrong = tuple(d + 5 * (i == axis) for i, d in enumerate(shapes[place]))
+    with pytest.raises(OpError, match=r"Error in operator (n|pin)"):
+        infer(whole, {**dict.fromkeys(("a", "b", "w"), SHAPE), f"shape{place}": wrong})

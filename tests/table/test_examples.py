@@ -1,5 +1,7 @@
 """Every operator's own examples: what each part of the product says of them has to agree. No operator is named here."""
 
+import random
+
 import numpy as np
 import onnx
 import onnxruntime.capi.onnxruntime_pybind11_state as pybind
@@ -10,9 +12,10 @@ import converters
 from converters.registry import EXPORT, STANDING
 from hybrid.graph import json as symbol_json
 from hybrid.graph.executor import Program
-from hybrid.graph.infer import infer
+from hybrid.graph.graph import Entry
+from hybrid.graph.infer import infer, node_shapes
 from hybrid.op import Example
-from hybrid.shapes import UNKNOWN, is_known, merge
+from hybrid.shapes import UNKNOWN, MaybeShape, is_known, merge
 from tests.table.examples import examples, graph_of
 from tests.table.goldens import PARAMETERS, close
 from tests.table.test_goldens import run_onnx
@@ -62,6 +65,38 @@ def test_unknown_dims_never_become_wrong_ones(example: Example) -> None:
         result = infer(graph, partial, dtypes)
         for entry in graph.outputs:
             merge(result.spec(entry).shape, full.spec(entry).shape)  # raises where they differ
+
+
+ASSUMING = {
+    "LeakyReLU": "a gamma of which nothing is known has a slope a channel, as in MXNet, not one for all",
+    "_rnn_param_concat": "sizes that are not known are equal, as in MXNet",
+}
+
+
+@every
+def test_shapes_given_at_any_place_lead_to_the_same(example: Example) -> None:
+    """Of the inputs' and outputs' shapes any part may be known: what a node says then is true of what it says when all are."""
+    if example.op.name in ASSUMING:
+        return
+    graph, feeds = graph_of(example)
+    node = graph.outputs[0].node
+    full = infer(graph, {k: v.shape for k, v in feeds.items()}, {k: v.dtype for k, v in feeds.items()})
+    ins, outs = (
+        [full.spec(e).shape for e in node.inputs],
+        [full.spec(Entry(node, i)).shape for i in range(len(node.outputs))],
+    )
+    rng = random.Random(repr(example.op))
+    for _ in range(4):
+        part = [_part(rng, s) for s in (*ins, *outs)]
+        for whole, found in zip((*ins, *outs), node_shapes(node, part[: len(ins)], part[len(ins) :]), strict=True):
+            merge(whole, found)  # raises where they differ
+
+
+def _part(rng: random.Random, shape: MaybeShape) -> MaybeShape:
+    """Some of the dims of a shape, all, or none and not even the rank."""
+    if shape is None or rng.random() < 0.4:
+        return None
+    return tuple(UNKNOWN if rng.random() < 0.3 else d for d in shape)
 
 
 def run_witness(model: onnx.ModelProto, feeds: dict[str, np.ndarray], example: Example) -> list[np.ndarray]:
