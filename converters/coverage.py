@@ -78,7 +78,7 @@ def gradient_of(cls: type[Op]) -> str:
         return NONE
     if rule is Op.gradient or (rule is Unary.gradient and cls.curve.derivative is None):  # type: ignore[attr-defined]
         return NO
-    if issubclass(cls, Pair) and not (cls.arithmetic.left or cls.arithmetic.right):
+    if cls.means(Pair) and not (cls.arithmetic.left or cls.arithmetic.right):
         return ZERO
     done = {i.opname for i in dis.get_instructions(rule)}
     if not any(name.startswith("RETURN") for name in done):  # it only raises
@@ -107,7 +107,7 @@ def _kernels() -> dict[str, list[str]]:
 def _kernel(cls: type[Op], kernels: dict[str, list[str]]) -> str:
     if cls.name in kernels:
         return ", ".join(sorted(kernels[cls.name]))
-    if issubclass(cls, Reshaping | Identity | IdentityLike):
+    if cls.means(Reshaping, Identity, IdentityLike):
         return "nothing to do"
     return "chain" if f"{FUSED}chain" in kernels and words.possible(cls) else ""
 

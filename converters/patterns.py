@@ -227,7 +227,7 @@ def through(op: Op, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         return
     given = [dims(v) for v in inputs]
     try:
-        if isinstance(op, Reshaping) and not partial:
+        if op.means(Reshaping) and not partial:
             found: Any = _reshaped(op.sizes(*(v.shape for v in inputs)), given[0])
         elif partial:
             found = op.infer_shape(*given, values=[numbers(v) for v in inputs])  # type: ignore[call-arg]  # as those take that are partial

@@ -141,6 +141,11 @@ class Op:
     """True when the shape of an output depends on the values of the inputs."""
     tolerance: ClassVar[float] = 32.0
     """How far another correct implementation may be off, in epsilons of the dtype times the output's scale."""
+    keeps: ClassVar[bool] = False
+    """True for a class that computes in a way of its own and still means what the classes above it mean: see ``means``. It holds for
+    the class that says so, and is not inherited."""
+    parts: ClassVar[tuple[str, ...]] = ()
+    """What the classes below may define in their own way without meaning something else: the parts that this class leaves open."""
     epsilon: ClassVar[float] = 0.0
     """The least epsilon that tolerance counts in: that of float32 where MXNet computes in float32 whatever the dtype."""
 
@@ -226,6 +231,27 @@ class Op:
         """The error to raise when inputs do not fit; the caller adds the node."""
         return OpError(f"{self.name}: {message}")
 
+    @classmethod
+    @functools.cache
+    def means(cls, *others: type[Op]) -> bool:
+        """Whether this operator computes what one of these classes says, so that what holds of that class holds of it.
+
+        Inheriting is not enough: the parts of gradient rules inherit from their operators for the attributes, and operators from
+        others for the shapes, and compute something else. A class means what another means if nothing that computes is
+        overridden between them but ``parts``, or if whoever does so says that it ``keeps`` the meaning."""
+        return any(issubclass(cls, other) and cls._follows(other) for other in others)
+
+    @classmethod
+    def _follows(cls, other: type[Op]) -> bool:
+        for place, own in enumerate(cls.__mro__):
+            if own is other or (own.__dict__.get("keeps") and issubclass(own, other)):
+                return True
+            above = [c for c in cls.__mro__[place + 1 :] if issubclass(c, Op)]
+            free = _RULES.union(cls.fields, *(c.parts for c in above))
+            if any(name in c.__dict__ for name in own.__dict__.keys() - free for c in above if name[:2] != "__"):
+                return False
+        raise AssertionError(f"{cls.__name__} is no {other.__name__}")
+
     # -- instances --------------------------------------------------------------------------------------------------
 
     def __init__(self, **attrs: Any):
@@ -294,6 +320,10 @@ class Op:
             if field.default is MISSING or field.kind.write(value) != field.kind.write(field.default):
                 out[field.name] = field.kind.write(value)
         return out
+
+
+_RULES = frozenset({"name", *Op.__dict__}) - {"compute"}
+"""What a class may say of inference, gradients, files or tests in its own way, and compute the same."""
 
 
 @functools.lru_cache(maxsize=1 << 15)

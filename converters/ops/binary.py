@@ -184,9 +184,9 @@ def _scalar(b, op, data):
 
 
 for _name, _cls in OPS.items():
-    if issubclass(_cls, Pair):
+    if _cls.means(Pair):
         to_onnx(_name)(_pair)
-    elif issubclass(_cls, Scalar):
+    elif _cls.means(Scalar):
         to_onnx(_name)(_scalar)
 
 

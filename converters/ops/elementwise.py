@@ -208,11 +208,11 @@ def _identity(b, op, data, *rest):
 
 
 for _name, _cls in OPS.items():
-    if issubclass(_cls, Unary) and _cls.curve.name in TRANSLATIONS:
+    if _cls.means(Unary) and _cls.curve.name in TRANSLATIONS:
         to_onnx(_name)(_unary)
-    elif issubclass(_cls, UnaryPredicate):
+    elif _cls.means(UnaryPredicate):
         to_onnx(_name)(_predicate)
-    elif issubclass(_cls, Identity):
+    elif _cls.means(Identity):
         to_onnx(_name)(_identity)
 to_onnx("_identity_with_attr_like_rhs")(_identity)
 

@@ -49,6 +49,10 @@ class Node:
     def visible(self) -> int:
         return 1 if self.op is None else self.op.visible()
 
+    def means(self, *operators: type[Op]) -> bool:
+        """Whether it applies one of these operators: see Op.means."""
+        return self.op is not None and self.op.means(*operators)
+
     def __repr__(self) -> str:
         return f"<{'variable' if self.op is None else self.op.name} {self.name}>"
 

@@ -313,9 +313,9 @@ class Lowered:
 
 def _reads_blocks(op: Op, position: int) -> bool:
     """Whether an operator takes this input in blocks, whoever made it: a constant, say."""
-    if isinstance(op, Conv | Separable):
+    if op.means(Conv, Separable):
         return (position == 0 and op.blocked) or op.takes()[position] == "residual"
-    return isinstance(op, Pool | Join | Unpack)
+    return op.means(Pool, Join, Unpack)
 
 
 _PLAIN = 0x101
@@ -375,7 +375,7 @@ class _Build:
         for position, entry in enumerate(node.inputs):
             if entry.node.is_variable and _reads_blocks(op, position):
                 self.tensor(entry).blocked = True
-        if isinstance(op, Reshaping):
+        if node.means(Reshaping):
             own.whole = self.tensor(node.inputs[0])
             own.whole.plain = True
             return
@@ -384,15 +384,14 @@ class _Build:
             self.of[id(node), i].storage = _Storage(ARENA)
 
     def _is_blocked(self, node: Node) -> bool:
-        op = node.op
-        if isinstance(op, Chain):
+        if node.means(Chain):
             return any(self.tensor(e).blocked for e in node.inputs)
-        return isinstance(op, Conv | Separable | Pack | Pool | Join)
+        return node.means(Conv, Separable, Pack, Pool, Join)
 
     def _join(self) -> None:
         """Concatenations of blocked data: inputs become parts of the result."""
         for node in self.nodes:
-            if not isinstance(node.op, Join):
+            if not node.means(Join):
                 continue
             offset = 0
             for entry in node.inputs:
@@ -404,7 +403,7 @@ class _Build:
 
     def _halos(self) -> None:
         for node in self.nodes:
-            if isinstance(node.op, Conv | Separable) and node.op.blocked:
+            if node.means(Conv, Separable) and node.op.blocked:
                 root, _ = self.tensor(node.inputs[0]).root()
                 if root.storage.kind != ARENA:  # type: ignore[union-attr]
                     continue
@@ -452,7 +451,7 @@ class _Build:
     def _overwrite(self) -> None:
         """Chains that write over an input."""
         for index, node in enumerate(self.nodes):
-            if not isinstance(node.op, Chain):
+            if not node.means(Chain):
                 continue
             own = self.of[id(node), 0]
             storage = own.storage
@@ -498,9 +497,7 @@ class _Build:
         for node in self.nodes:
             op = node.op
             assert op is not None
-            in_place = isinstance(op, Join) and all(
-                self.tensor(e).whole is self.tensor(Entry(node)) for e in node.inputs
-            )
+            in_place = node.means(Join) and all(self.tensor(e).whole is self.tensor(Entry(node)) for e in node.inputs)
             if in_place and len(set(node.inputs)) == len(node.inputs):  # what is joined twice has to be copied once
                 continue
             ins = [number((id(e.node), e.index)) for e in node.inputs]

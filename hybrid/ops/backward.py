@@ -97,6 +97,8 @@ class CastLike(FormOf):
 class WidenLike(CastLike):
     """data in the wider of its own floating dtype and that of like. Shapes: data, any -> data."""
 
+    keeps = True
+
     def infer_type(self, data, like):
         return max(data, like, key=lambda d: d.itemsize)
 

@@ -195,6 +195,8 @@ def want_whole(op: Any, dtype: np.dtype) -> np.dtype:
 class Pair(Op):
     """Two arrays of one dtype."""
 
+    parts = ("fitted",)
+
     arithmetic: ClassVar[Arithmetic]
     inputs = ("lhs", "rhs")
 
@@ -243,6 +245,8 @@ class Broadcast(Pair):
 class Mixed(Broadcast):
     """Shapes broadcast; dtypes may differ: a float wins over an integer, then the wider one."""
 
+    keeps = True
+
     def gradient(self, F, dy, lhs, rhs, y):
         # derivatives are computed in the dtype of the result
         found = super().gradient(F, dy, F._backward_cast_like(lhs, y), F._backward_cast_like(rhs, y), y)
@@ -267,6 +271,8 @@ class Mixed(Broadcast):
 
 class TrueDivide(Mixed):
     """Shapes broadcast; integers are divided as float32."""
+
+    keeps = True
 
     def infer_type(self, lhs, rhs):
         return quotient_dtype(common_dtype(lhs, rhs))
@@ -295,6 +301,8 @@ class Scalar(Elementwise):
 
     scalar: float = 1.0
     is_int: bool = True
+
+    parts = ("common", "reflected")
 
     arithmetic: ClassVar[Arithmetic]
     reflected: ClassVar[bool] = False

@@ -51,6 +51,8 @@ def is_short(dtype: np.dtype) -> bool:
 class AmpCast(Cast):
     """float16, bfloat16 or float32 data in another floating dtype; other data stays as it is."""
 
+    keeps = True
+
     def infer_type(self, data):
         return self.dtype if is_short(data) else data
 

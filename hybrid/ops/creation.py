@@ -82,6 +82,8 @@ class Full(Filled):
 class Like(Elementwise):
     """One value everywhere, in the shape of data."""
 
+    parts = ("fill",)
+
     fill = 0
 
     def compute(self, data):
@@ -430,6 +432,8 @@ class AboutShape(Op):
 class ShapeArray(AboutShape):
     """The shape of data as a 1-D int64 array."""
 
+    keeps = True
+
     def infer_shape(self, data):
         return (len(data),)
 
@@ -443,6 +447,8 @@ class ShapeArray(AboutShape):
 @op("size_array")
 class SizeArray(AboutShape):
     """The number of elements of data as an int64 array of length 1."""
+
+    keeps = True
 
     def infer_shape(self, data):
         return (1,)

@@ -19,6 +19,7 @@ class Joining(Op):
     num_args: int
 
     inputs = ("*data",)
+    parts = ("joined_axis", "extended")
     into = True
 
     def joined_axis(self, rank: int) -> int:
@@ -75,6 +76,8 @@ class Concat(Joining):
 class NumpyConcatenate(Joining):
     """The inputs one after another along axis; without an axis they are flattened first. Source: mx.np.concatenate."""
 
+    keeps = True
+
     axis: int | None = 0
 
     def returns(self):
@@ -103,6 +106,9 @@ class NumpyConcatenate(Joining):
 
 class Extending(Joining):
     """Base of joins whose inputs first get axes of size 1 until they have enough."""
+
+    parts = ("new_axes",)
+    keeps = True
 
     def new_axes(self, rank: int) -> Sequence[int]:
         """Where, in the result, an input of this rank gets axes."""

@@ -79,6 +79,8 @@ class BackwardSoftmaxOutput(_OfHead, SoftmaxOutput):
 class _OfRegression(_OfHead, LinearRegressionOutput):
     """(y, label) -> as y: what the loss of each element changes by, times grad_scale over the elements of one example."""
 
+    view = moves = False
+
     def compute(self, y, label):
         out, want = widen(y), label.reshape(y.shape).astype(widen(y).dtype)
         each = max(1, label.size // max(1, len(label)))

@@ -63,7 +63,7 @@ class BackwardKLSparseReg(Once, IdentityAttachKLSparseReg):
 
     inputs = ("dy", "data", "moving_avg")
     writes = True
-    view = False
+    view = moves = False
 
     def infer_input_shapes(self, shapes, outputs):
         return shapes
@@ -162,6 +162,8 @@ class OneHotEncode(Op):
 @op("_zeros_without_dtype")
 class ZerosWithoutDtype(Filled):
     """Zeros of a shape, of a dtype given by its number; -1 is float32 (MXNet lets the readers decide)."""
+
+    keeps = True
 
     dtype: int = -1  # type: ignore[assignment]
 

@@ -66,6 +66,7 @@ def product(sizes: Sequence[Size]) -> Size:
 class Reshaping(Op):
     """Base of operators that keep the numbers in order and change the shape."""
 
+    parts = ("sizes",)
     view = True
     moves = True
 
@@ -353,6 +354,8 @@ class Squeeze(Reshaping):
 
     axis: Shape | None = None
 
+    parts = ("keeps_one",)
+
     keeps_one = True
 
     def sizes(self, data):
@@ -427,6 +430,7 @@ class ReshapeLike(Reshaping):
 class Permutation(Op):
     """Base of operators that reorder axes."""
 
+    parts = ("order",)
     view = True
     moves = True
 

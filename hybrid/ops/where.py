@@ -45,6 +45,8 @@ class Where(Op):
 class NpWhere(Where):
     """x where condition is other than 0, else y. Shapes broadcast."""
 
+    keeps = True
+
     def infer_shape(self, condition, x, y):
         return broadcast(condition, x, y)
 

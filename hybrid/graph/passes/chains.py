@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Collection, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -142,11 +142,11 @@ def _spread(inputs: Sequence[_Expression | Entry], context: Context) -> tuple[in
 def _fitted(node: Node, context: Context) -> Sequence[Entry]:
     """The inputs so that they broadcast as NumPy has it."""
     first, *rest = node.inputs
-    if isinstance(node.op, LeakyReLU) and rest:  # a slope for each channel
+    if node.means(LeakyReLU) and rest:  # a slope for each channel
         rank, (count,) = len(context.shape(first)), context.shape(rest[0])
         if rank > 2 and count > 1:
             return first, context.reshape(rest[0], (count, *(1,) * (rank - 2)))
-    if type(node.op) is Where and context.shape(first) != context.shape(rest[0]):  # a condition for each row
+    if node.means(Where) and context.shape(first) != context.shape(rest[0]):  # a condition for each row
         return context.reshape(first, (*context.shape(first), *(1,) * (len(context.shape(rest[0])) - 1))), *rest
     return node.inputs
 
@@ -154,10 +154,11 @@ def _fitted(node: Node, context: Context) -> Sequence[Entry]:
 def _spared(entry: Entry, context: Context) -> _Expression | Entry:
     """The number that all elements are, what was repeated to make the entry, or the entry."""
     node = entry.node
-    if isinstance(node.op, Broadcasting) and len(context.shape(node.inputs[0])) == len(context.shape(entry)):
+    if node.means(Broadcasting) and len(context.shape(node.inputs[0])) == len(context.shape(entry)):
         return node.inputs[0]
-    if isinstance(node.op, Like | Filled):
-        return _Expression((number(node.op.fill),), (), frozenset())
+    if node.means(Like, Filled):
+        op: Any = node.op
+        return _Expression((number(op.fill),), (), frozenset())
     return entry
 
 

@@ -139,7 +139,7 @@ class Context:
         while self.shape(entry) != shape:
             node = entry.node
             # what was unpacked is known in blocks: see pack
-            if not isinstance(node.op, Reshaping) or id(node) in self._unpacked or not self.known(node.inputs[0]):
+            if not node.means(Reshaping) or id(node) in self._unpacked or not self.known(node.inputs[0]):
                 return self.make(Reshape.bind(shape=shape), f"{node.name}_reshape", entry)
             entry = node.inputs[0]
         return entry
@@ -181,7 +181,7 @@ class Context:
                 if id(entry.node) in self._unpacked:
                     return found
                 packed = packed or found
-            if not isinstance(entry.node.op, Reshaping):
+            if not entry.node.means(Reshaping):
                 return packed
             entry = entry.node.inputs[0]
 

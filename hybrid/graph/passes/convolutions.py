@@ -27,7 +27,7 @@ def fuse_convolutions(graph: Graph, context: Context) -> Graph:
     taken: set[int] = set()
     ends: dict[int, tuple[Node, Finish]] = {}
     for node in graph.nodes:
-        if type(node.op) in (Convolution, ConvolutionV1) and _suits(node, context):
+        if node.means(Convolution, ConvolutionV1) and _suits(node, context):
             finish = finish_of(Entry(node), readers, context, taken)
             between = nodes_between(node, finish.last.node, readers)
             taken.update(map(id, (node, *between)))

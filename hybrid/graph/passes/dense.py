@@ -25,7 +25,7 @@ def fuse_dense(graph: Graph, context: Context) -> Graph:
     taken: set[int] = set()
     ends: dict[int, tuple[Node, Finish]] = {}
     for node in graph.nodes:
-        if type(node.op) is FullyConnected and _suits(node, context):
+        if node.means(FullyConnected) and _suits(node, context):
             finish = finish_of(Entry(node), readers, context, taken)
             taken.update(map(id, (node, *nodes_between(node, finish.last.node, readers))))
             ends[id(finish.last.node)] = node, finish

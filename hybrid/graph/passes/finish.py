@@ -66,16 +66,17 @@ def nodes_between(first: Node, last: Node, readers: dict[Key, list[Node | None]]
 
 def _with(found: Finish, node: Node, context: Context) -> Finish | None:
     """The finish with a node more; None when it cannot take that up."""
-    op, own = node.op, Entry(node)
-    if (isinstance(op, Pair) and op.arithmetic.name == "add") or (isinstance(op, AddN) and op.num_args == 2):
+    op: Any = node.op
+    own = Entry(node)
+    if (node.means(Pair) and op.arithmetic.name == "add") or (node.means(AddN) and op.num_args == 2):
         if found.residual is not None or not found.linear:
             return None
         other = node.inputs[1] if node.inputs[0] == found.last else node.inputs[0]
         alike = all(context.is_float32(e) and context.shape(e) == context.shape(own) for e in (*node.inputs, own))
         return found._replace(last=own, residual=other) if alike else None
-    if isinstance(op, LeakyReLU) and op.act_type == "leaky":
+    if node.means(LeakyReLU) and op.act_type == "leaky":
         return found._replace(last=own, slope=op.slope) if found.linear else None
-    limits = _limits(op)
+    limits = _limits(node)
     if limits is None:
         return None
     low, high = limits
@@ -90,14 +91,15 @@ def _with(found: Finish, node: Node, context: Context) -> Finish | None:
     )
 
 
-def _limits(op: Any) -> tuple[float | None, float | None] | None:
+def _limits(node: Node) -> tuple[float | None, float | None] | None:
     """(least, greatest) of an operator that cuts values to these; None when it does something else."""
-    if (isinstance(op, Unary) and op.curve.name == "relu") or (isinstance(op, Activation) and op.act_type == "relu"):
+    op: Any = node.op
+    if (node.means(Unary) and op.curve.name == "relu") or (node.means(Activation) and op.act_type == "relu"):
         return 0.0, None
-    if isinstance(op, Clip):
+    if node.means(Clip):
         low, high = map(float, op.bounds(np.dtype(np.float32)))
         return (low, high) if low <= high else None
-    if isinstance(op, Scalar) and op.arithmetic.name in ("maximum", "minimum") and op.scalar == op.scalar:
+    if node.means(Scalar) and op.arithmetic.name in ("maximum", "minimum") and op.scalar == op.scalar:
         limit = float(np.float32(op.scalar))
         return (limit, None) if op.arithmetic.name == "maximum" else (None, limit)
     return None

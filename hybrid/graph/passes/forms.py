@@ -43,29 +43,29 @@ def state_forms(graph: Graph, context: Context) -> Graph:
     def change(node: Node, now: Callable[[Entry], Entry]) -> Entry | None:
         op: Any = node.op
         own = Entry(node)
-        if not isinstance(op, _ALL) or context.is_constant(own) or not all(map(context.known, (own, *node.inputs))):
+        if not node.means(*_ALL) or context.is_constant(own) or not all(map(context.known, (own, *node.inputs))):
             return None
         wanted, source = context.shape(own), node.inputs[0]
         if 0 in wanted or 0 in context.shape(source):
             return None
-        if isinstance(op, _RESHAPES):
+        if node.means(*_RESHAPES):
             return context.reshape(now(source), wanted)
-        if isinstance(op, backward.SumLike):
+        if node.means(backward.SumLike):
             return now(source) if wanted == context.shape(source) else None
-        if isinstance(op, backward.CastLike):
+        if node.means(backward.CastLike):
             dtype = context.dtype(own)
             return (
                 now(source)
                 if dtype == context.dtype(source)
                 else context.make(Cast.bind(dtype=dtype), node.name, now(source))
             )
-        if isinstance(op, backward.BroadcastLike | expand.BroadcastLike):
+        if node.means(backward.BroadcastLike, expand.BroadcastLike):
             have = context.shape(source)
             ranked = context.reshape(now(source), (1,) * (len(wanted) - len(have)) + have)
             return ranked if have == wanted else context.make(expand.BroadcastTo.bind(shape=wanted), node.name, ranked)
-        if isinstance(op, SliceLike):
+        if node.means(SliceLike):
             return context.make(Slice.bind(begin=(0,) * len(wanted), end=wanted), node.name, now(source))
-        if isinstance(op, reduce.OverCount):
+        if node.means(reduce.OverCount):
             sizes = context.shape(node.inputs[1])
             count = math.prod(sizes[a] for a in op.axes(len(sizes))) - op.ddof
             inexact = context.dtype(own).kind not in "iub" and count  # type: ignore[union-attr]
@@ -74,7 +74,7 @@ def state_forms(graph: Graph, context: Context) -> Graph:
                 if inexact
                 else None
             )
-        if isinstance(op, _FROM_SHAPES) and math.prod(wanted) <= MOST:
+        if node.means(*_FROM_SHAPES) and math.prod(wanted) <= MOST:
             zeros = lookup("_zeros").bind(shape=context.shape(source), dtype=context.dtype(source))
             return context.make(op, node.name, context.make(zeros, f"{node.name}_like"))
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from ...ops.casting import Cast
 from ...ops.elementwise import AddN, Identity, IdentityLike
@@ -15,6 +16,8 @@ from ...shapes import is_known
 from ..graph import Entry, Graph, Node
 from .context import Context
 
+_SAME = (Identity, IdentityLike)
+"""Operators that pass their first input on."""
 _SAME_IF_ALIKE = (Cast, Reshaping, Broadcasting, Tile, Repeat, Pad, NumpyPad, Joining, SliceAxis, SliceLike)
 """Operators that pass their first input on whenever the result has its shape and dtype."""
 _MOVES = (*_SAME_IF_ALIKE, Permutation)
@@ -28,25 +31,26 @@ def remove_identities(graph: Graph, context: Context) -> Graph:
     """
 
     def change(node: Node, now: Callable[[Entry], Entry]) -> Entry | None:
-        op, own = node.op, Entry(node)
+        op: Any = node.op
+        own = Entry(node)
         if not node.inputs:
             return None
         source = node.inputs[0]
-        if isinstance(op, Identity | IdentityLike):
+        if node.means(*_SAME):
             return now(source)
-        if isinstance(op, Dropout):
+        if node.means(Dropout):
             passes = op.p == 0 or (op.mode == "training" and not context.training)
             return now(source) if passes and Entry(node, 1) not in read else None
-        if isinstance(op, AddN) and op.num_args == 1:
+        if node.means(AddN) and op.num_args == 1:
             return now(source)
-        if not isinstance(op, _MOVES) or not (context.known(own) and context.known(source)):
+        if not node.means(*_MOVES) or not (context.known(own) and context.known(source)):
             return None
         shape = context.shape(own)
-        if isinstance(op, _SAME_IF_ALIKE) and context.spec(own) == context.spec(source):
+        if node.means(*_SAME_IF_ALIKE) and context.spec(own) == context.spec(source):
             return now(source)
-        if isinstance(op, Reshaping) and 0 not in shape:
+        if node.means(Reshaping) and 0 not in shape:
             return context.reshape(now(source), shape) if _detours(node) else None
-        if isinstance(op, Permutation):
+        if node.means(Permutation):
             return _permuted(now(source), list(op.order(len(shape))), node, context)
         return None
 
@@ -57,17 +61,16 @@ def remove_identities(graph: Graph, context: Context) -> Graph:
 def _detours(node: Node) -> bool:
     """Whether a reshape asks another array for its shape, or reshapes what has been reshaped."""
     first, *others = node.inputs
-    return bool(others) or isinstance(first.node.op, Reshaping)
+    return bool(others) or first.node.means(Reshaping)
 
 
 def _permuted(source: Entry, order: list[int], node: Node, context: Context) -> Entry | None:
     """What stands for axes in another order; None for the node itself."""
-    before = source.node.op
-    while isinstance(before, Permutation) and is_known(context.shape(source.node.inputs[0])):
+    while source.node.means(Permutation) and is_known(context.shape(source.node.inputs[0])):
+        before: Any = source.node.op
         inner = before.order(len(order))
         order = [inner[a] for a in order]
         source = source.node.inputs[0]
-        before = source.node.op
     shape = context.shape(source)
     if order == list(range(len(order))):
         return source

@@ -31,14 +31,14 @@ def spread_blocks(graph: Graph, context: Context) -> Graph:
     do if all but the last input fill their blocks. Means over whole images are pooling, however they are written. Constants are
     packed once. Rows (N, C, W) are images of height 1.
     """
-    if not any(isinstance(n.op, Conv) for n in graph.nodes):
+    if not any(n.means(Conv) for n in graph.nodes):
         return graph
     wanted = _wanted(graph, context)
 
     def change(node: Node, now: Callable[[Entry], Entry]) -> Entry | None:
         op: Any = node.op
         own = Entry(node)
-        if isinstance(op, Pack):
+        if node.means(Pack):
             return context.pack(now(node.inputs[0]))
         if _is_mean_of_images(node, context) and context.in_blocks(now(node.inputs[0])):
             mean = Pool.bind(global_pool=True, pool_type="avg")
@@ -46,11 +46,11 @@ def spread_blocks(graph: Graph, context: Context) -> Graph:
             return _as_it_was(found, own, context)
         if not _is_image(own, context):
             return None
-        if isinstance(op, Chain):
+        if node.means(Chain):
             found = _chain(node, list(map(now, node.inputs)), own in wanted, context)
-        elif type(op) is Pooling:
+        elif node.means(Pooling):
             found = _pool(node, now(node.inputs[0]), context)
-        elif isinstance(op, Concat) and op.joined_axis(len(context.shape(own))) == 1:
+        elif node.means(Concat) and op.joined_axis(len(context.shape(own))) == 1:
             found = _concat(node, list(map(now, node.inputs)), own in wanted, context)
         else:
             return None
@@ -75,7 +75,7 @@ def _wanted(graph: Graph, context: Context) -> set[Entry]:
     """What some convolution reads in the end."""
     found: set[Entry] = set()
     for node in reversed(graph.nodes):
-        if isinstance(node.op, Pack) or (isinstance(node.op, _CARRIERS) and Entry(node) in found):
+        if node.means(Pack) or (node.means(*_CARRIERS) and Entry(node) in found):
             found.update(e for e in node.inputs if not context.is_constant(e))
     return found
 
@@ -119,13 +119,13 @@ def _pool(node: Node, source: Entry, context: Context) -> Entry | None:
 def _is_mean_of_images(node: Node, context: Context) -> bool:
     """Whether the node gives the means over height and width, however that is written."""
     op: Any = node.op
-    if Pool.name not in context.native or not isinstance(op, AdaptiveAvgPooling2D | Mean | NpMean):
+    if Pool.name not in context.native or not node.means(AdaptiveAvgPooling2D, Mean, NpMean):
         return False
     if not context.is_float32(Entry(node), *node.inputs) or len(context.shape(node.inputs[0])) != 4:
         return False
-    if isinstance(op, AdaptiveAvgPooling2D):
-        return type(op) is AdaptiveAvgPooling2D and op.grid == (1, 1)
-    return axes_of(op, op.axis, 4, exclude=isinstance(op, Mean) and op.exclude) == (2, 3)
+    if node.means(AdaptiveAvgPooling2D):
+        return op.grid == (1, 1)
+    return axes_of(op, op.axis, 4, exclude=node.means(Mean) and op.exclude) == (2, 3)
 
 
 def _concat(node: Node, inputs: list[Entry], wanted: bool, context: Context) -> Entry | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...op import lookup
+from ...op import Op, lookup
 from ...ops.binary import Pair, Scalar
 from ...ops.common import axis_of
 from ...ops.convolution import Convolution, ConvolutionV1, Deconvolution
@@ -34,28 +34,28 @@ def fold_normalization(graph: Graph, context: Context) -> Graph:
     readers = context.readers(graph)
 
     def change(node: Node, now: Callable[[Entry], Entry]) -> Entry | tuple[Entry, ...] | None:
-        op = node.op
-        if isinstance(op, _BatchNorm):
+        op: Any = node.op
+        if node.means(_BatchNorm, BatchNormWithReLU):
             return _batch_norm(node, now)
-        if isinstance(op, Pair) and op.arithmetic.name in ("add", "subtract", "multiply"):
+        if node.means(Pair) and op.arithmetic.name in ("add", "subtract", "multiply"):
             for place in (0, 1) if op.arithmetic.name != "subtract" else (0,):
                 data, other = node.inputs[place], node.inputs[1 - place]
                 if context.is_constant(other) and not context.is_constant(data):
                     return _arithmetic(node, op.arithmetic.name, data, now(data), other)
-        if isinstance(op, Scalar) and op.arithmetic.name in ("multiply", "divide") and not op.reflected:
+        if node.means(Scalar) and op.arithmetic.name in ("multiply", "divide") and not op.reflected:
             return _number(op, node, now(node.inputs[0]))
         return None
 
     def foldable(data: Entry, source: Entry, axis: int) -> bool:
         """Whether the new node behind data is a product that can take up factors along the axis."""
-        op = source.node.op
-        if type(op) not in _PRODUCTS or len(readers[id(data.node), data.index]) != 1:
+        op: Any = source.node.op
+        if not source.node.means(*_PRODUCTS) or len(readers[id(data.node), data.index]) != 1:
             return False
         rank = len(context.shape(source))
-        channels = rank - 1 if type(op) is FullyConnected or getattr(op, "channels_last", False) else 1
+        channels = rank - 1 if source.node.means(FullyConnected) or getattr(op, "channels_last", False) else 1
         return axis == channels and all(map(context.is_constant, source.node.inputs[1:]))
 
-    def _number(op: Scalar, node: Node, source: Entry) -> Entry | None:
+    def _number(op: Op, node: Node, source: Entry) -> Entry | None:
         rank = len(context.shape(source) or ())
         if context.dtype(source) not in _FLOATS or not any(foldable(node.inputs[0], source, a) for a in (1, rank - 1)):
             return None
@@ -88,11 +88,11 @@ def fold_normalization(graph: Graph, context: Context) -> Graph:
             scale = context.make(affine, f"{node.name}_affine", *node.inputs[1:])
             shift = Entry(scale.node, 1)
             if dtype == np.float32 and Chain.name in context.native:
-                code = "$0 $1 mul $2 add" + " relu" * isinstance(op, BatchNormWithReLU)
+                code = "$0 $1 mul $2 add" + " relu" * node.means(BatchNormWithReLU)
                 return context.make(Chain.bind(num_args=3, code=code), node.name, source, scale, shift)
             y = context.make(_MULTIPLY, f"{node.name}_scaled", source, scale)
             y = context.make(_ADD, node.name, y, shift)
-        return context.make(_RELU, f"{node.name}_relu", y) if isinstance(op, BatchNormWithReLU) else y
+        return context.make(_RELU, f"{node.name}_relu", y) if node.means(BatchNormWithReLU) else y
 
     def _arithmetic(node: Node, name: str, data: Entry, source: Entry, other: Entry) -> Entry | None:
         own = Entry(node)
@@ -121,7 +121,7 @@ def fold_normalization(graph: Graph, context: Context) -> Graph:
 
 def _groups(op: Any) -> dict[str, Any]:
     """What there is to know of a product's weight."""
-    return {"num_group": op.num_group, "transposed": True} if type(op) is Deconvolution else {}
+    return {"num_group": op.num_group, "transposed": True} if op.means(Deconvolution) else {}
 
 
 def _product(source: Entry, weight: Entry, bias: Entry | None, context: Context) -> Entry:

@@ -24,7 +24,8 @@ def find_layer_norm(graph: Graph, context: Context) -> Graph:
         return graph
 
     def change(node: Node, now: Callable[[Entry], Entry]) -> Entry | None:
-        if not isinstance(node.op, Pair) or node.op.arithmetic.name != "add" or not context.is_float32(Entry(node)):
+        op: Any = node.op
+        if not node.means(Pair) or op.arithmetic.name != "add" or not context.is_float32(Entry(node)):
             return None
         for found in (_normalized(node, context), _affine(node, context)):
             if found is None:
@@ -80,7 +81,7 @@ def _affine(node: Node, context: Context) -> _Found | None:
 def _made(entry: Entry, name: str) -> Node | None:
     """The node that makes the entry, if it applies the function of that name to all its inputs."""
     op: Any = entry.node.op
-    function = op.curve if isinstance(op, Unary) else op.arithmetic if isinstance(op, Pair) else None
+    function = op.curve if entry.node.means(Unary) else op.arithmetic if entry.node.means(Pair) else None
     return entry.node if function is not None and function.name == name else None
 
 
@@ -120,15 +121,15 @@ def _inverse(entry: Entry) -> Entry | None:
 
 def _deviation(entry: Entry, context: Context) -> tuple[Entry, float] | None:
     """(x - m, eps) of an entry that is mean((x - m)**2) + eps with m the mean of x."""
-    op = entry.node.op
-    if not isinstance(op, Scalar) or op.arithmetic.name != "add":
+    op: Any = entry.node.op
+    if not entry.node.means(Scalar) or op.arithmetic.name != "add":
         return None
     mean = _mean_of(entry.node.inputs[0], context)
     if mean is None:
         return None
-    node = mean.node
-    if isinstance(node.op, Scalar) and node.op.arithmetic.name == "power":
-        squared = not node.op.reflected and node.op.scalar == 2
+    node, power = mean.node, mean.node.op
+    if node.means(Scalar) and power.arithmetic.name == "power":
+        squared = not power.reflected and power.scalar == 2
     else:
         product = _made(mean, "multiply")
         squared = bool(_made(mean, "square") or (product and product.inputs[0] == product.inputs[1]))
@@ -146,12 +147,12 @@ def _source(centered: Entry, context: Context) -> Any:
 
 def _mean_of(entry: Entry, context: Context) -> Entry | None:
     """x of an entry that is the mean of x along the last axis, which stays."""
-    node = entry.node
-    if not isinstance(node.op, Mean | NpMean) or not context.is_float32(entry, *node.inputs) or not node.op.keepdims:
+    node, op = entry.node, entry.node.op
+    if not node.means(Mean, NpMean) or not context.is_float32(entry, *node.inputs) or not op.keepdims:
         return None
     rank = len(context.shape(entry))
-    axes = [a % rank for a in node.op.axis or ()]
-    return node.inputs[0] if axes == [rank - 1] and not getattr(node.op, "exclude", False) else None
+    axes = [a % rank for a in op.axis or ()]
+    return node.inputs[0] if axes == [rank - 1] and not getattr(op, "exclude", False) else None
 
 
 def _vector(entry: Entry, size: int, context: Context) -> Entry | None:

@@ -23,14 +23,14 @@ def find_dense(graph: Graph, context: Context) -> Graph:
 
     def change(node: Node, now: Callable[[Entry], Entry]) -> Entry | None:
         op: Any = node.op
-        if not isinstance(op, Dot | Matmul) or (isinstance(op, Dot) and op.transpose_a):
+        if not node.means(Dot, Matmul) or (node.means(Dot) and op.transpose_a):
             return None
         data, weight = node.inputs
         if not context.is_float32(data, weight) or not context.is_constant(weight) or context.is_constant(data):
             return None
         if len(context.shape(data)) < 2 or len(context.shape(weight)) != 2:
             return None
-        if not (isinstance(op, Dot) and op.transpose_b):
+        if not (node.means(Dot) and op.transpose_b):
             weight = context.make(Transpose.bind(axes=(1, 0)), f"{weight.node.name}_transpose", weight)
         dense = FullyConnected.bind(num_hidden=context.shape(weight)[0], no_bias=True, flatten=False)
         return context.make(dense, node.name, now(data), weight)

@@ -40,7 +40,7 @@ def stage_convolutions(graph: Graph, context: Context) -> Graph:
         op: Any = node.op
         first = node.inputs[0].node
         data, *rest = map(now, first.inputs)
-        if isinstance(first.op, Chain):
+        if first.means(Chain):
             data, rest, attrs = _scaled(first, op.channels, list(map(now, first.inputs)), context)
         else:
             earlier: Any = first.op
@@ -56,7 +56,7 @@ def stage_convolutions(graph: Graph, context: Context) -> Graph:
 
 def _is_second(node: Node, readers: dict[Key, list[Node | None]], context: Context) -> bool:
     op: Any = node.op
-    if not isinstance(op, Conv) or not op.blocked or op.num_group != 1 or any(op.pad):
+    if not node.means(Conv) or not op.blocked or op.num_group != 1 or any(op.pad):
         return False
     if (*op.kernel, *op.stride) != (1, 1, 1, 1):
         return False
@@ -68,10 +68,10 @@ def _is_second(node: Node, readers: dict[Key, list[Node | None]], context: Conte
 
 def _is_first(node: Node, channels: int, context: Context) -> bool:
     op: Any = node.op
-    if isinstance(op, Conv):
+    if node.means(Conv):
         alone = op.blocked and op.num_group == op.num_filter == op.channels == channels
         return alone and op.bias and not op.residual
-    if not isinstance(op, Chain) or op.code not in SCALED:
+    if not node.means(Chain) or op.code not in SCALED:
         return False
     data, *scales = node.inputs
     shape = context.shape(Entry(node))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from ...op import Op, lookup
 from ...ops.creation import Filled
@@ -18,8 +19,9 @@ def state_shapes(graph: Graph, context: Context) -> Graph:
     """
 
     def change(node: Node, now: Callable[[Entry], Entry]) -> Entry | None:
-        op, shape = node.op, context.shape(Entry(node))
-        if not isinstance(op, Filled) or not is_known(shape) or 0 in shape or is_known(op.infer_shape()):
+        op: Any = node.op
+        shape = context.shape(Entry(node))
+        if not node.means(Filled) or not is_known(shape) or 0 in shape or is_known(op.infer_shape()):
             return None
         return context.make(type(op).bind(**{**{n: getattr(op, n) for n in op.fields}, "shape": shape}), node.name)
 

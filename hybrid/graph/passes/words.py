@@ -5,6 +5,7 @@ A meaning is words in postfix order; ``$0`` is the first input. Only for float32
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -74,7 +75,7 @@ FAMILY = {
 
 def meaning(op: Any, shape: tuple[int, ...]) -> list[str] | None:
     """What the operator does to each element of float32 arrays, to give one of that shape; None when no chain can do that."""
-    text = f"$0 {number(shape[-1] ** 0.5)} div" if isinstance(op, DivSqrtDim) else _words(op)
+    text = f"$0 {number(shape[-1] ** 0.5)} div" if op.means(DivSqrtDim) else _words(op)
     if text is None:
         return None
     words = text.split()
@@ -84,11 +85,11 @@ def meaning(op: Any, shape: tuple[int, ...]) -> list[str] | None:
 def possible(cls: type[Op]) -> bool:
     """Whether a chain can do what the operator does, at least with some attributes."""
     known = CURVES.keys() | CODE.keys()
-    if issubclass(cls, Pair | Scalar):
+    if cls.means(Pair, Scalar):
         return cls.arithmetic.name in ARITHMETIC
-    if issubclass(cls, Unary):
+    if cls.means(Unary):
         return cls.curve.name in known
-    return cls.name in FAMILY or issubclass(cls, DivSqrtDim) or _words.dispatch(cls) is not _words.dispatch(object)
+    return cls.name in FAMILY or cls.means(DivSqrtDim) or _rule_of(cls) is not None
 
 
 def number(value: float) -> str:
@@ -100,27 +101,44 @@ def _sum(count: int) -> str:
     return " ".join(["$0", *(f"${i} add" for i in range(1, count))])
 
 
-@functools.singledispatch
-def _words(op: Any) -> str | None:
-    return FAMILY[op.name](op) if op.name in FAMILY else None
+_RULES: dict[type[Op], Callable[[Any], str | None]] = {}
 
 
-@_words.register
+def _of(cls: type[Op]) -> Callable[[Callable[[Any], str | None]], Any]:
+    """Note what operators do to each element that mean what the class means."""
+
+    def note(words: Callable[[Any], str | None]) -> None:
+        _RULES[cls] = words
+
+    return note
+
+
+@functools.cache
+def _rule_of(cls: type[Op]) -> Callable[[Any], str | None] | None:
+    return FAMILY.get(cls.name) or next((words for known, words in _RULES.items() if cls.means(known)), None)
+
+
+def _words(op: Op) -> str | None:
+    words = _rule_of(type(op))
+    return None if words is None else words(op)
+
+
+@_of(Chain)
 def _(op: Chain) -> str | None:
     return op.code
 
 
-@_words.register
+@_of(Unary)
 def _(op: Unary) -> str | None:
     return CURVES.get(op.curve.name, f"$0 {op.curve.name}")
 
 
-@_words.register
+@_of(Activation)
 def _(op: Activation) -> str | None:
     return CURVES.get(op.act_type, f"$0 {op.act_type}")
 
 
-@_words.register
+@_of(LeakyReLU)
 def _(op: LeakyReLU) -> str | None:
     if op.act_type == "leaky":
         return f"$0 {number(op.slope)} leaky"
@@ -136,29 +154,29 @@ def _(op: LeakyReLU) -> str | None:
     return None
 
 
-@_words.register
+@_of(Clip)
 def _(op: Clip) -> str | None:
     low, high = map(float, op.bounds(np.dtype(np.float32)))
     return f"$0 {number(low)} max {number(high)} min" if low <= high else None
 
 
-@_words.register
+@_of(HardSigmoid)
 def _(op: HardSigmoid) -> str | None:
     return f"$0 {number(op.alpha)} mul {number(op.beta)} add 0 max 1 min"
 
 
-@_words.register
+@_of(Quadratic)
 def _(op: Quadratic) -> str | None:
     a, b, c = map(number, (op.a, op.b, op.c))
     return f"$0 {a} mul {b} add $0 mul {c} add"
 
 
-@_words.register
+@_of(Pair)
 def _(op: Pair) -> str | None:
     return f"$0 $1 {ARITHMETIC[op.arithmetic.name]}" if op.arithmetic.name in ARITHMETIC else None
 
 
-@_words.register
+@_of(Scalar)
 def _(op: Scalar) -> str | None:
     if op.arithmetic.name not in ARITHMETIC:
         return None
@@ -166,31 +184,31 @@ def _(op: Scalar) -> str | None:
     return f"{pair} {ARITHMETIC[op.arithmetic.name]}"
 
 
-@_words.register
+@_of(AddN)
 def _(op: AddN) -> str | None:
     return _sum(op.num_args)
 
 
-@_words.register
+@_of(Where)
 def _(op: Where) -> str | None:
     return "$0 $1 $2 where"
 
 
-@_words.register
+@_of(ReluBackward)
 def _(op: ReluBackward) -> str | None:
     return "$1 signum $0 mul"
 
 
-@_words.register
+@_of(LeakyBackward)
 def _(op: LeakyBackward) -> str | None:
     return f"$1 0 le $0 {number(op.slope)} mul $0 where"
 
 
-@_words.register
+@_of(SigmoidBackward)
 def _(op: SigmoidBackward) -> str | None:
     return "1 $1 sub $1 mul $0 mul"
 
 
-@_words.register
+@_of(TanhBackward)
 def _(op: TanhBackward) -> str | None:
     return "1 $1 $1 mul sub $0 mul"

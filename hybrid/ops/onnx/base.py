@@ -23,6 +23,8 @@ class Standard(Op):
     given: tuple[str, ...] = ()
     """Names of the optional inputs that are there."""
 
+    parts = ("shape", "dtype", "optional", "partial")
+
     optional: ClassVar[tuple[str, ...]] = ()
     """Names of inputs that may be left out."""
     partial: ClassVar[bool] = False

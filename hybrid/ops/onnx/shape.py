@@ -68,6 +68,8 @@ class SizeOf(Standard):
 class Moving(Standard, Reshaping):
     """Base of operators that keep the numbers in order and take the new shape from an input."""
 
+    keeps = True
+
     uses = ("values",)
     data_decides = True
     partial = True
@@ -122,6 +124,8 @@ class Reshape(Moving):
 @op("_onnx_Flatten")
 class Flatten(Standard, Reshaping):
     """The axes before ``axis`` as one, and those from it on as another. Source: ONNX Flatten (opset 1 to newest)."""
+
+    keeps = True
 
     axis: int = 1
 
