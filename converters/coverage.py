@@ -71,7 +71,7 @@ def rows() -> list[Row]:
     ]
 
 
-def gradient_of(cls: type[Op]) -> str:
+def gradient_of(cls: Any) -> str:
     """What the class says of its gradient; with some attributes an operator may have less."""
     rule = cls.gradient
     if not cls.inputs:

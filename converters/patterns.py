@@ -217,7 +217,7 @@ def with_unknown(value: Any) -> np.ndarray | None:
     return out
 
 
-def through(op: Op, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+def through(op: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
     """Note what the unknown dims of an operator's outputs are, where its shape rule says so of the dims of its
     inputs."""
     partial = getattr(op, "partial", False)

@@ -142,8 +142,8 @@ class Op:
     tolerance: ClassVar[float] = 32.0
     """How far another correct implementation may be off, in epsilons of the dtype times the output's scale."""
     keeps: ClassVar[bool] = False
-    """True for a class that computes in a way of its own and still means what the classes above it mean: see ``means``. It holds for
-    the class that says so, and is not inherited."""
+    """True for a class that computes in a way of its own and still means what the classes above it mean: see ``means``. It holds
+    for the class that says so, and is not inherited."""
     parts: ClassVar[tuple[str, ...]] = ()
     """What the classes below may define in their own way without meaning something else: the parts that this class leaves open."""
     epsilon: ClassVar[float] = 0.0

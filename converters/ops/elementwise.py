@@ -1,6 +1,7 @@
 """Functions of one element. One translation per Curve serves all its operators (hybrid/ops/elementwise.py)."""
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -207,6 +208,7 @@ def _identity(b, op, data, *rest):
     return b.Identity(data)
 
 
+_cls: Any
 for _name, _cls in OPS.items():
     if _cls.means(Unary) and _cls.curve.name in TRANSLATIONS:
         to_onnx(_name)(_unary)

@@ -311,7 +311,7 @@ class Lowered:
             (out.view(result.dtype) if out.dtype != result.dtype else out)[...] = result
 
 
-def _reads_blocks(op: Op, position: int) -> bool:
+def _reads_blocks(op: Any, position: int) -> bool:
     """Whether an operator takes this input in blocks, whoever made it: a constant, say."""
     if op.means(Conv, Separable):
         return (position == 0 and op.blocked) or op.takes()[position] == "residual"
@@ -403,11 +403,12 @@ class _Build:
 
     def _halos(self) -> None:
         for node in self.nodes:
-            if node.means(Conv, Separable) and node.op.blocked:
+            op: Any = node.op
+            if node.means(Conv, Separable) and op.blocked:
                 root, _ = self.tensor(node.inputs[0]).root()
                 if root.storage.kind != ARENA:  # type: ignore[union-attr]
                     continue
-                h, w = (int(p) if p <= WIDEST else 0 for p in node.op.pad)
+                h, w = (int(p) if p <= WIDEST else 0 for p in op.pad)
                 root.halo = (max(root.halo[0], h), max(root.halo[1], w))
         for tensor in self.of.values():
             root, _ = tensor.root()

@@ -127,7 +127,8 @@ def _deviation(entry: Entry, context: Context) -> tuple[Entry, float] | None:
     mean = _mean_of(entry.node.inputs[0], context)
     if mean is None:
         return None
-    node, power = mean.node, mean.node.op
+    node = mean.node
+    power: Any = node.op
     if node.means(Scalar) and power.arithmetic.name == "power":
         squared = not power.reflected and power.scalar == 2
     else:
@@ -147,7 +148,8 @@ def _source(centered: Entry, context: Context) -> Any:
 
 def _mean_of(entry: Entry, context: Context) -> Entry | None:
     """x of an entry that is the mean of x along the last axis, which stays."""
-    node, op = entry.node, entry.node.op
+    node = entry.node
+    op: Any = node.op
     if not node.means(Mean, NpMean) or not context.is_float32(entry, *node.inputs) or not op.keepdims:
         return None
     rank = len(context.shape(entry))

@@ -82,8 +82,8 @@ def meaning(op: Any, shape: tuple[int, ...]) -> list[str] | None:
     return words if all(w in CODE or w[0] in "$-.0123456789" or w in ("inf", "nan") for w in words) else None
 
 
-def possible(cls: type[Op]) -> bool:
-    """Whether a chain can do what the operator does, at least with some attributes."""
+def possible(cls: Any) -> bool:
+    """Whether a chain can do what the operators of a class do, at least with some attributes."""
     known = CURVES.keys() | CODE.keys()
     if cls.means(Pair, Scalar):
         return cls.arithmetic.name in ARITHMETIC
