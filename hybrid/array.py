@@ -153,6 +153,8 @@ def _invoke(op: Op, inputs: Sequence[NDArray], out: Any, call: Call, ready: bool
             made = targets
         else:
             made = _adopt(_computed(op, call, inputs, arrays, name, options), targets, visible, ctx)
+        for x in (*changed, *(targets or ())):
+            x._written()
     else:
         made = [_pending(s, ctx) for s in call.specs]
         if targets is not None:
@@ -312,9 +314,16 @@ class NDArray:
             self._var = Var()
         return self._var
 
+    def _written(self) -> None:
+        """To be called when the memory has been written to by the caller, who waited for its turn: what others have seen of it
+        meanwhile, in other threads, is neither the old values nor the new ones."""
+        if self._var is not None:
+            self._var.written()
+
     def _share(self) -> NDArray:
         """The array itself, known from now on as one that others may write to unseen."""
         self._shared_var().foreign = True
+        self._written()
         return self
 
     def _settled(self) -> np.ndarray:
@@ -540,7 +549,10 @@ class NDArray:
         return 1, 0
 
     def to_dlpack_for_read(self) -> Any:
-        """A DLPack capsule of the memory once it holds its values, to be read."""
+        """A DLPack capsule of the memory once it holds its values, to be read.
+
+        Nothing keeps who takes it from writing (``from_dlpack`` gives an array like any other), so it counts as shared."""
+        self._share()
         return self._values.__dlpack__()
 
     def to_dlpack_for_write(self) -> Any:
@@ -635,6 +647,7 @@ class NDArray:
         waits = isinstance(value, NDArray) and value._var is not None and value._var.writer is not None
         if not (waits or _busy(self)):
             put(self._anew if whole else self._array, index, value._values if isinstance(value, NDArray) else value)
+            self._written()
             return
         source = value if isinstance(value, NDArray) else np.array(value)
         reads = [value._shared_var()] if isinstance(value, NDArray) else []

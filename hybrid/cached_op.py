@@ -8,7 +8,9 @@ set of shapes, and the backward part is a CachedOp too, so that gradients can be
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -47,9 +49,7 @@ class Split(NamedTuple):
     program: Program
     residuals: tuple[Entry, ...]
     order: tuple[int, ...]
-    """Which of the CachedOp's inputs the program takes, in its order,"""
-    states: tuple[int, ...]
-    """and which of those are auxiliary states."""
+    """Which of the CachedOp's inputs the program takes, in its order."""
     error: OpError | None = None
     """Why there are no gradients, if so; said when somebody asks for them."""
 
@@ -120,9 +120,7 @@ class CachedOp:
         return self._splits[key]
 
     def _split(self, program: Program, residuals: tuple[Entry, ...], error: OpError | None = None) -> Split:
-        order = tuple(map(self.names.index, program.names))
-        states = tuple(order.index(i) for i in self.states if i in order)
-        return Split(program, residuals, order, states, error)
+        return Split(program, residuals, tuple(map(self.names.index, program.names)), error)
 
     def _differentiated(
         self, heads: tuple[int, ...], residuals: tuple[Entry, ...], wanted: tuple[int, ...]
@@ -199,7 +197,8 @@ class CachedOp:
         lowered = program.prepare(_survey(args)[1]).lowered
         if lowered is None or not lowered.direct or any(a._shared_var().foreign for a in others):
             return None
-        return Express(lowered, args[position], others, holders)
+        number = lowered.packed([a._shared_var().version for a in args])
+        return None if number is None else Express(lowered, number, args[position], others, holders)
 
     def _run(self, args: Sequence[NDArray], observe: Observer | None = None) -> list[NDArray]:
         wanted = ()
@@ -207,9 +206,9 @@ class CachedOp:
             wanted = tuple(i for i, x in enumerate(args) if x._node is not None and i not in self.states)
         training = STATE.training
         if not wanted:
-            return launch(self.program(training), args, self.states, self.random, observe)
+            return launch(self.program(training), args, self.random, observe)
         split = self.split(wanted, training)
-        made = launch(split.program, [args[i] for i in split.order], split.states, self.random, observe)
+        made = launch(split.program, [args[i] for i in split.order], self.random, observe)
         count = len(self.graph.outputs)
         step = _CachedStep(self, split, wanted, args, made[count:], [x._node for x in args], len(made))
         for i, y in enumerate(made):
@@ -220,8 +219,11 @@ class CachedOp:
 class Express:
     """A call like one that has been made: an array in, an array out, and straight into the compiled part.
 
-    What such a call checks is compared at once: nothing is recorded, the array is ready and like the one before, and the parameters
-    are the same arrays with the same values. Anything else is somebody else's business: the answer is None then."""
+    What such a call checks is compared at once: nothing is recorded, the array is ready and like the one before (on the same device
+    too, as parameters are others elsewhere), the parameters are the same arrays with the same values, and these values are what
+    the compiled part holds. Anything else is somebody else's business: the answer is None then.
+
+    number: under which the compiled part holds the values of the others, see Lowered.packed."""
 
     __slots__ = (
         "_ctx",
@@ -230,6 +232,7 @@ class Express:
         "_held",
         "_holders",
         "_make",
+        "_number",
         "_out",
         "_run",
         "_shape",
@@ -238,23 +241,30 @@ class Express:
         "_versions",
     )
 
-    def __init__(self, lowered: Lowered, x: NDArray, others: Sequence[NDArray], holders: Sequence[Any]):
+    def __init__(
+        self, lowered: Lowered, number: int, x: NDArray, others: Sequence[NDArray], holders: Sequence[Any]
+    ):
         memory = x._values
+        self._number = number
         self._shape, self._dtype, self._ctx = memory.shape, memory.dtype, x._ctx
         self._run = lowered.core.run_one
         ((self._make, *self._out),) = lowered.makers
         self._vars = [a._shared_var() for a in others]
         self._versions = [v.version for v in self._vars]
         self._holders = holders
-        self._held = [id(h._data) for h in holders]
+        self._held = [weakref.ref(a) for a in others]  # not addresses, which others get when these have gone
         self._generation = native.generation
         self._time = -1
 
     def _is_current(self) -> bool:
         """Whether the parameters are the same arrays with the same values; asked when anything at all has been written to."""
         time = CLOCK.time
-        if [v.version for v in self._vars] != self._versions or [id(h._data) for h in self._holders] != self._held:
+        if [v.version for v in self._vars] != self._versions:
             return False
+        for holder, held in zip(self._holders, self._held):
+            array = held()
+            if array is None or not any(a is array for a in holder._data or ()):
+                return False
         self._time = time
         return True
 
@@ -264,6 +274,7 @@ class Express:
             memory is None
             or memory.shape != self._shape
             or memory.dtype is not self._dtype
+            or (x._ctx is not self._ctx and x._ctx != self._ctx)
             or (var is not None and (var.writer is not None or var.error is not None))
             or STATE.recording
             or STATE.training
@@ -273,7 +284,8 @@ class Express:
         ):
             return None
         out = self._make(*self._out)
-        self._run(memory, out)
+        if not self._run(memory, out, self._number):
+            return None
         made = _NEW(NDArray)
         made._memory, made._ctx = out, self._ctx
         made._var = made._node = None
@@ -286,26 +298,27 @@ _NEW = object.__new__
 def launch(
     program: Program,
     args: Sequence[NDArray],
-    states: Sequence[int],
     draws: bool,
     observe: Observer | None = None,
 ) -> list[NDArray]:
     """The outputs of a program: at once when that is quick and everything is ready, else by the engine.
 
-    args in the order of ``program.names``; states: those that training writes to; observe: see Program.run."""
+    args in the order of ``program.names``; observe: see Program.run."""
     arrays, key, ready = _survey(args)
     prepared = program.prepare(key)
     ctx = args[0]._ctx if args else resolve(None)
     rng = random.fork() if draws else None
-    written = [args[i] for i in states] if program.training else []
+    written = [args[i] for i in program.written]
     lowered = prepared.lowered
     quick = prepared.work <= SMALL or (lowered is not None and lowered.quick)
     if ready and quick and observe is None and not any(map(_busy, written)):
-        return [NDArray._own(r, ctx) for r in _run_once(program, prepared, arrays, rng, args)]
+        with _writing(written):
+            return [NDArray._own(r, ctx) for r in _run_once(program, prepared, arrays, rng, args)]
     if not prepared.known or observe is not None:
         for x in written:
             x.wait_to_write()
-        results = program.execute(prepared, [x._values for x in args], observe, rng)
+        with _writing(written):
+            results = program.execute(prepared, [x._values for x in args], observe, rng)
         return [NDArray._own(r, ctx) for r in apart(results)]
     made = [_pending(s, ctx) for s in prepared.outputs]
 
@@ -318,6 +331,16 @@ def launch(
     size = sum(math.prod(s.shape) * s.dtype.itemsize for s in prepared.outputs)  # type: ignore[arg-type,union-attr]
     ENGINE.push(run, [x._shared_var() for x in args], [y._shared_var() for y in (*made, *written)], size)
     return made
+
+
+@contextmanager
+def _writing(written: Sequence[NDArray]) -> Iterator[None]:
+    """``with`` block in which a run in this thread writes to arrays: they hold other values afterwards, also when it has failed."""
+    try:
+        yield
+    finally:
+        for x in written:
+            x._written()
 
 
 def _run_once(

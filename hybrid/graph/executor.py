@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -107,6 +108,7 @@ def _borrowed(result: np.ndarray, arrays: Sequence[np.ndarray]) -> bool:
     return any(result is a or base is a or base is a.base for a in arrays)
 
 
+_moments = itertools.count()
 _exchanges = 0
 _watched = False
 
@@ -210,17 +212,31 @@ class Program:
         self.inputs = tuple(dict.fromkeys(n.name for n in graph.variables() if n.name not in self.constants))
         self.names = tuple(dict.fromkeys(n.name for n in graph.variables()))
         """All variables, in the order that prepare and execute take them."""
+        written = graph.written(training)
+        self.written = tuple(i for i, n in enumerate(self.names) if n in written)
+        """Which of the variables a run writes to, by their place in ``names``."""
         self.fixed = frozenset(self.constants)
         if not training and fixed is not None:
             self.fixed |= _fixed(graph) | {*fixed}
-        self._bodies = {id(g): self._body(g) for n in graph.nodes for g in n.subgraphs}
+        self.fixed -= written
+        self._bodies = {
+            id(g): Program(g, training=training, precise=precise, native=native) for n in graph.nodes for g in n.subgraphs
+        }
         self.plans = plans
         self._plans: dict[Any, Prepared] = {}
         self._lock = threading.Lock()
 
-    def _body(self, graph: Graph) -> Body:
-        program = Program(graph, training=self.training, precise=self.precise, native=self.native)
-        return Body(graph, lambda body, arrays: program.run(body.feeds(arrays)))
+    def _bodies_of(self, node: Node) -> list[Body]:
+        """The subgraphs of a node for one application of its operator, which writes to no array that it holds more than once: what
+        has the same address all through it has the same values."""
+        if not node.subgraphs:
+            return []
+        moment = next(_moments)
+
+        def through(graph: Graph, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+            return self._bodies[id(graph)].run(graph.feeds(arrays), moment=moment)
+
+        return [Body(g, through) for g in node.subgraphs]
 
     def plan(self, feeds: Mapping[str, np.ndarray]) -> Plan:
         """The plan for inputs of these shapes and dtypes. Raises OpError when they do not fit the graph."""
@@ -231,16 +247,23 @@ class Program:
         return self._prepared([feeds[n] if n in feeds else self.constants[n] for n in self.names], feeds).inference
 
     def run(
-        self, feeds: Mapping[str, Any], observe: Observer | None = None, rng: np.random.Generator | None = None
+        self,
+        feeds: Mapping[str, Any],
+        observe: Observer | None = None,
+        rng: np.random.Generator | None = None,
+        moment: int | None = None,
     ) -> list[np.ndarray]:
         """The outputs. ``observe(node, outputs)`` sees every step's results as they are made; it must copy what it keeps.
-        rng: where random operators draw from, this thread's generator if None.
+        rng: where random operators draw from, this thread's generator if None. moment: a number that runs share between which
+        nobody writes to an array of feeds.
 
         Raises MXNetError naming every missing or unknown input, or the node at which something failed."""
         feeds = {k: np.asarray(v) for k, v in feeds.items()}
         self._check(feeds)
         arrays = [feeds[n] if n in feeds else self.constants[n] for n in self.names]
-        return self.execute(self._prepared(arrays, feeds), arrays, observe, rng)
+        moment = next(_moments) if moment is None else moment
+        versions = [(moment, id(a)) if n in feeds else None for n, a in zip(self.names, arrays)]
+        return self.execute(self._prepared(arrays, feeds), arrays, observe, rng, versions)
 
     def prepare(self, key: tuple[Any, ...], replaced: frozenset[str] = frozenset()) -> Prepared:
         """The plan for inputs of such shapes and dtypes: shape, dtype, shape, ... in the order of ``names``.
@@ -265,11 +288,11 @@ class Program:
         arrays: Sequence[np.ndarray],
         observe: Observer | None = None,
         rng: np.random.Generator | None = None,
-        versions: Sequence[int] | None = None,
+        versions: Sequence[Any] | None = None,
     ) -> list[np.ndarray]:
         """The outputs for arrays in the order of ``names``; what it was prepared for has to be what they are.
 
-        versions: of the arrays, a number each that changes with the values; None when arrays are never written to."""
+        versions: of the arrays, something each that changes with the values; None when arrays are never written to."""
         lowered = prepared.lowered
         if lowered is not None and observe is None and not watched():
             return quietly(lowered.run, arrays, versions, rng)
@@ -305,14 +328,14 @@ class Program:
     ) -> Sequence[np.ndarray]:
         """A step that has no kernel."""
         assert node.op is not None
-        bodies = [self._bodies[id(g)] for g in node.subgraphs]
+        bodies = self._bodies_of(node)
         return _applied(node.op, arrays, specs, node.name, self.training, None, bodies, rng)[0]
 
     def _apply(
         self, step: Step, arena: _Arena, values: list[Any], rng: np.random.Generator | None
     ) -> tuple[tuple[np.ndarray, ...], bool]:
         """Run a step with all checks: its results, and whether they had to be copied out of its inputs."""
-        inputs, bodies = [values[i] for i in step.inputs], [self._bodies[id(g)] for g in step.node.subgraphs]
+        inputs, bodies = [values[i] for i in step.inputs], self._bodies_of(step.node)
         results, copied = _applied(
             step.op, inputs, step.specs, step.node.name, self.training, arena.outs(step), bodies, rng
         )

@@ -145,6 +145,26 @@ class Graph:
     def auxiliary_states(self) -> list[Node]:
         return [n for n in self.nodes if n.is_variable and self.is_auxiliary(n)]
 
+    def written(self, training: bool) -> frozenset[str]:
+        """Names of the variables whose memory a run writes to: those that operators update, directly or through a view of the
+        same memory, and whatever a body that writes is given (which of it that is, only its operator knows)."""
+        found = set()
+        for node in self.nodes:
+            if node.op is None:
+                continue
+            entries = []
+            if node.op.mutates and (training or node.op.writes):
+                entries = [e for n, e in zip(node.op.takes(), node.inputs) if n in node.op.mutates]
+            if any(body.written(training) for body in node.subgraphs):
+                entries = list(node.inputs)
+            for entry in entries:
+                source = entry.node
+                while source.op is not None and source.op.view and source.inputs:
+                    source = source.inputs[0].node
+                if source.op is None:
+                    found.add(source.name)
+        return frozenset(found)
+
     def feeds(self, values: Sequence[T]) -> dict[str, T]:
         """By name what the variables hold, from their order: how control flow calls its subgraphs. Raises OpError when there
         are not as many, or when two variables go by one name."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -148,6 +148,19 @@ class _Tensor:
         return self.root()[0].shape[1] * self.plane()
 
 
+class _Packed(NamedTuple):
+    """What the compiled part holds of the fixed arrays."""
+
+    number: int
+    """It runs for who says this number only,"""
+    versions: list[Any]
+    """which stands for these versions."""
+    held: list[np.ndarray | None]
+    """Constants that runs read."""
+    sources: list[np.ndarray]
+    """The fixed arrays: as long as they are held, no other array has the address of one."""
+
+
 class Lowered:
     """A graph as one call. Safe for any number of threads at once.
 
@@ -176,9 +189,8 @@ class Lowered:
         self._inputs = tuple(place_of[n] for n in given)
         sources = [*self._fixed, *needed]
         self._watched = tuple(dict.fromkeys(place_of[n] for n in sources if n in place_of))
-        self._seen: list[int] | None = None
-        self._held: list[np.ndarray | None] = []
-        self._refreshing = threading.Lock()
+        self._packed = _Packed(0, [], [], [])
+        self._refreshing = threading.RLock()
         build = _Build(main, inference, given, self._fixed, training)
         self._batches = self._batched(*build.constants())
         self._hosts, self._rows, self._copies = build.hosts, build.rows, build.copies
@@ -229,45 +241,59 @@ class Lowered:
         """Bytes of the arena of one run, scratch included."""
         return self.core.arena_bytes()
 
+    def packed(self, versions: Sequence[Any]) -> int | None:
+        """The number under which the compiled part holds what follows from fixed arrays of these versions; None where it holds
+        that of others."""
+        return packed.number if (packed := self._packed).versions == [versions[i] for i in self._watched] else None
+
     def _go(
         self, call: Callable[..., Any], arrays: Sequence[np.ndarray], versions: Any, rng: Any
     ) -> tuple[list[np.ndarray], Any]:
-        if self._fixed:
-            state = list(map(id, arrays)) if versions is None else versions
-            state = [state[i] for i in self._watched]
-            if state != self._seen:
-                self._refresh(arrays, state)
+        state = list(map(id, arrays)) if versions is None else versions
+        state = [state[i] for i in self._watched]
+        packed = self._packed
+        if state != packed.versions:
+            packed = self._refresh(arrays, state)
         outs = [make(shape, dtype) for make, shape, dtype in self.makers]
         targets = [o for i, o in enumerate(outs) if i not in self._copies] if self._copies else outs
         inputs = [_settled(arrays[i]) for i in self._inputs]
         for i in self._odd_inputs:
             inputs[i] = _bits(inputs[i])
         host = None if self._all else lambda step, ins, results: self._host(step, ins, results, rng)
-        result = call(inputs, list(map(_bits, targets)) if self._odd_outputs else targets, host)
+        targets = list(map(_bits, targets)) if self._odd_outputs else targets
+        result = call(inputs, targets, host, packed.number)
+        if not result:  # another thread had the compiled part hold what follows from other arrays meanwhile
+            with self._refreshing:
+                packed = self._refresh(arrays, state)
+                result = call(inputs, targets, host, packed.number)
         for i, (kind, number) in self._copies.items():
-            sources = {INPUT: arrays, CONSTANT: self._held, OUTPUT: outs}
+            sources = {INPUT: arrays, CONSTANT: packed.held, OUTPUT: outs}
             found = sources[kind][self._inputs[number] if kind == INPUT else number]
             outs[i][...] = found.reshape(outs[i].shape)
         return outs, result
 
-    def _refresh(self, arrays: Sequence[np.ndarray], state: list[int]) -> None:
-        """Compute what follows from the fixed arrays, and have weights packed, some at a time: few are there twice."""
+    def _refresh(self, arrays: Sequence[np.ndarray], state: list[Any]) -> _Packed:
+        """Compute what follows from the fixed arrays, and have weights packed, some at a time: few are there twice.
+
+        Until the last of them are, the compiled part answers to no number."""
         with self._refreshing:
-            if state == self._seen:
-                return
+            if state == self._packed.versions:
+                return self._packed
+            number = self._packed.number + 1
             given = {n: arrays[i] for i, n in enumerate(self._names)}
             held: list[np.ndarray | None] = [None] * len(self._fixed)
             copied = {number for kind, number in self._copies.values() if kind == CONSTANT}
-            for numbers, graph, computed in self._batches:
+            for batch_number, (numbers, graph, computed) in enumerate(self._batches, 1):
                 values = dict(given)
                 if graph is not None:
                     values |= zip(computed, evaluate(graph, self.optimized.inference, given), strict=True)
                 batch = {i: _settled(values[self._fixed[i]]) for i in numbers}
                 some = [_bits(batch[i]) if i in batch else None for i in range(len(held))]
-                for i in copied.intersection(batch).union(self.core.set_constants(some, numbers)):
+                known_by = number if batch_number == len(self._batches) else -1
+                for i in copied.intersection(batch).union(self.core.set_constants(some, numbers, known_by)):
                     held[i] = batch[i]
-            # the arrays too: as long as they are held, no other array has the address of one
-            self._held, self._keep, self._seen = held, [given[self._names[i]] for i in self._watched], state
+            self._packed = _Packed(number, state, held, [given[self._names[i]] for i in self._watched])
+            return self._packed
 
     def _batched(
         self, steps: Sequence[Sequence[int]], sizes: Mapping[int, int]

@@ -52,6 +52,7 @@ class Custom(Op):
     op_type: str
 
     inputs = ("*data",)
+    writes = True  # nothing keeps a user's forward from it, whatever is_train says
     uses = ("training",)
     anything = True
     unknown = 1

@@ -135,8 +135,8 @@ class PyProgram {
 
   // arrays: one for each constant, or None where it stays as it is; changed: numbers of those with other values than before.
   // What one step reads has to come in one call. Gives the numbers of those that runs read, which this keeps; the others are
-  // packed and may go.
-  std::vector<int> set_constants(nb::sequence arrays, std::vector<int> changed) {
+  // packed and may go. number: what runs with these constants have to say.
+  std::vector<int> set_constants(nb::sequence arrays, std::vector<int> changed, std::int64_t number_of_all) {
     std::vector<std::optional<View>> views(constants_);
     std::vector<const void*> values(constants_, nullptr);
     std::vector<bool> which(constants_, false);
@@ -158,7 +158,7 @@ class PyProgram {
     }
     {
       Unlocked unlocked;
-      program_->set_constants(values, which);
+      program_->set_constants(values, which, number_of_all);
     }
     views_.resize(constants_);
     std::vector<int> kept;
@@ -172,11 +172,14 @@ class PyProgram {
     return kept;
   }
 
-  // host: does the steps without a kernel, None when there are none
-  void run(nb::sequence inputs, nb::sequence outputs, nb::object host) { go(inputs, outputs, host, nullptr); }
+  // host: does the steps without a kernel, None when there are none; number: of the constants that it is to run with. Gives
+  // false, and nothing is done, where these are not there (any more).
+  bool run(nb::sequence inputs, nb::sequence outputs, nb::object host, std::int64_t number) {
+    return go(inputs, outputs, host, number, nullptr);
+  }
 
   // As run, for a program of one input, one output and kernels only: for calls that are short themselves.
-  void run_one(nb::handle input, nb::handle output) {
+  bool run_one(nb::handle input, nb::handle output, std::int64_t number) {
     const auto& takes = program_->input_tensors();
     const auto& gives = program_->output_tensors();
     if (takes.size() != 1 || gives.size() != 1) throw std::invalid_argument("the program has other operands than one in and one out");
@@ -184,12 +187,13 @@ class PyProgram {
     const void* from = in.data();
     void* to = out.data();
     nb::gil_scoped_release release;
-    program_->run(&from, &to, nullptr);
+    return program_->run(&from, &to, nullptr, number);
   }
 
-  std::vector<double> profile(nb::sequence inputs, nb::sequence outputs, nb::object host) {
+  // As run, with the seconds of each step; none of them where run gives false.
+  std::vector<double> profile(nb::sequence inputs, nb::sequence outputs, nb::object host, std::int64_t number) {
     std::vector<double> seconds(program_->steps().size(), 0.0);
-    go(inputs, outputs, host, seconds.data());
+    if (!go(inputs, outputs, host, number, seconds.data())) seconds.clear();
     return seconds;
   }
 
@@ -222,7 +226,7 @@ class PyProgram {
   std::size_t arena_bytes() const { return program_->arena_bytes(); }
 
  private:
-  void go(nb::sequence inputs, nb::sequence outputs, nb::handle function, double* seconds) {
+  bool go(nb::sequence inputs, nb::sequence outputs, nb::handle function, std::int64_t number, double* seconds) {
     std::vector<View> views;
     std::vector<const void*> in;
     std::vector<void*> out;
@@ -250,7 +254,7 @@ class PyProgram {
     if (i != gives.size()) throw std::invalid_argument("got too few outputs");
     PythonHost host(*program_, function);
     Unlocked unlocked;
-    program_->run(in.data(), out.data(), function.is_none() ? nullptr : &host, seconds);
+    return program_->run(in.data(), out.data(), function.is_none() ? nullptr : &host, number, seconds);
   }
 
   int constants_;
@@ -272,10 +276,10 @@ NB_MODULE(_core, m) {
   nb::class_<PyProgram>(m, "Program")
       .def(nb::init<nb::list, nb::list, std::size_t, int, int, int, int, bool, bool>(), nb::arg("tensors"), nb::arg("steps"),
            nb::arg("arena"), nb::arg("inputs"), nb::arg("outputs"), nb::arg("constants"), nb::arg("threads"), nb::arg("precise"), nb::arg("keep") = false)
-      .def("set_constants", &PyProgram::set_constants)
-      .def("run", &PyProgram::run, nb::arg("inputs"), nb::arg("outputs"), nb::arg("host").none())
+      .def("set_constants", &PyProgram::set_constants, nb::arg("arrays"), nb::arg("changed"), nb::arg("number") = 0)
+      .def("run", &PyProgram::run, nb::arg("inputs"), nb::arg("outputs"), nb::arg("host").none(), nb::arg("number") = 0)
       .def("run_one", &PyProgram::run_one)
-      .def("profile", &PyProgram::profile, nb::arg("inputs"), nb::arg("outputs"), nb::arg("host").none())
+      .def("profile", &PyProgram::profile, nb::arg("inputs"), nb::arg("outputs"), nb::arg("host").none(), nb::arg("number") = 0)
       .def("describe", &PyProgram::describe)
       .def("native", &PyProgram::native)
       .def("arena_bytes", &PyProgram::arena_bytes);

@@ -117,10 +117,11 @@ std::size_t Program::bytes(int tensor) const {
   return static_cast<std::size_t>(t.shape[0] * t.batch_stride) * size_of(t.dtype);
 }
 
-void Program::set_constants(const std::vector<const void*>& values, const std::vector<bool>& changed) {
+void Program::set_constants(const std::vector<const void*>& values, const std::vector<bool>& changed, std::int64_t number) {
   if (values.size() != constants_.size() || changed.size() != constants_.size())
     throw std::invalid_argument("wanted as many constants as the program has");
   std::unique_lock<std::shared_mutex> guard(*constants_lock_);
+  constants_number_ = -1;  // until all are packed: what throws on the way leaves some of the old and some of the new
   for (std::size_t i = 0; i < values.size(); ++i)
     if (values[i]) constants_[i] = values[i];
   {
@@ -165,6 +166,7 @@ void Program::set_constants(const std::vector<const void*>& values, const std::v
         side->items[i]->kernel->prepare(side->items[i]->in.data(), side->team);
       },
       &side);
+  constants_number_ = number;
 #if defined(__GLIBC__)
   // What weights were computed from is freed between packed weights that stay: a hole, which glibc keeps unless it is told.
   if (total >= TRIMMED) malloc_trim(0);
@@ -242,8 +244,9 @@ void Program::zero_halo(const Tensor& t, float* inside) const {
     }
 }
 
-void Program::run(const void* const* inputs, void* const* outputs, Host* host, double* seconds) {
+bool Program::run(const void* const* inputs, void* const* outputs, Host* host, std::int64_t number, double* seconds) {
   std::shared_lock<std::shared_mutex> guard(*constants_lock_);
+  if (number != constants_number_) return false;
   std::unique_ptr<Frame> frame = take();
   Awake awake;
   for (const Operand& operand : from_inputs_)
@@ -272,9 +275,10 @@ void Program::run(const void* const* inputs, void* const* outputs, Host* host, d
     out += step.out.size();
     if (seconds) seconds[s] += std::chrono::duration<double>(clock::now() - start).count();
   }
-  if (!keep_) return;
+  if (!keep_) return true;
   std::lock_guard<std::mutex> lock(lock_);
   idle_.push_back(std::move(frame));
+  return true;
 }
 
 }  // namespace gluonnx

@@ -43,11 +43,13 @@ class Program {
 
   // Values of the constants, which have to stay where they are; null: as before. Packs again what belongs to those that
   // `changed`, for which the other constants of the same steps have to be given.
-  // Waits for runs in other threads to end.
-  void set_constants(const std::vector<const void*>& values, const std::vector<bool>& changed);
+  // Waits for runs in other threads to end. number: what runs with these constants have to say; -1 when more are to come.
+  void set_constants(const std::vector<const void*>& values, const std::vector<bool>& changed, std::int64_t number);
 
-  // seconds: null, or one number per step, which its time is added to.
-  void run(const void* const* inputs, void* const* outputs, Host* host, double* seconds = nullptr);
+  // Does nothing and gives false when the constants are not those of that number (any more): another thread has set others
+  // since the caller looked. A program without constants has those of number 0. seconds: null, or one number per step, which
+  // its time is added to.
+  bool run(const void* const* inputs, void* const* outputs, Host* host, std::int64_t number, double* seconds = nullptr);
 
   const std::vector<Tensor>& tensors() const { return tensors_; }
   const Place& place(int tensor) const { return places_[tensor]; }
@@ -83,6 +85,7 @@ class Program {
   std::vector<std::unique_ptr<Kernel>> kernels_;
   std::vector<int> input_tensors_, output_tensors_;
   std::vector<const void*> constants_;
+  std::int64_t constants_number_ = 0;
   std::size_t arena_, scratch_ = 0;
   Team team_;
   std::mutex lock_;
