@@ -241,9 +241,7 @@ class Express:
         "_versions",
     )
 
-    def __init__(
-        self, lowered: Lowered, number: int, x: NDArray, others: Sequence[NDArray], holders: Sequence[Any]
-    ):
+    def __init__(self, lowered: Lowered, number: int, x: NDArray, others: Sequence[NDArray], holders: Sequence[Any]):
         memory = x._values
         self._number = number
         self._shape, self._dtype, self._ctx = memory.shape, memory.dtype, x._ctx

@@ -220,7 +220,9 @@ class Program:
             self.fixed |= _fixed(graph) | {*fixed}
         self.fixed -= written
         self._bodies = {
-            id(g): Program(g, training=training, precise=precise, native=native) for n in graph.nodes for g in n.subgraphs
+            id(g): Program(g, training=training, precise=precise, native=native)
+            for n in graph.nodes
+            for g in n.subgraphs
         }
         self.plans = plans
         self._plans: dict[Any, Prepared] = {}

@@ -153,8 +153,8 @@ class _Packed(NamedTuple):
 
     number: int
     """It runs for who says this number only,"""
-    versions: list[Any]
-    """which stands for these versions."""
+    versions: list[Any] | None
+    """which stands for these versions; None before there are any."""
     held: list[np.ndarray | None]
     """Constants that runs read."""
     sources: list[np.ndarray]
@@ -189,7 +189,7 @@ class Lowered:
         self._inputs = tuple(place_of[n] for n in given)
         sources = [*self._fixed, *needed]
         self._watched = tuple(dict.fromkeys(place_of[n] for n in sources if n in place_of))
-        self._packed = _Packed(0, [], [], [])
+        self._packed = _Packed(0, None if self._fixed else [], [], [])
         self._refreshing = threading.RLock()
         build = _Build(main, inference, given, self._fixed, training)
         self._batches = self._batched(*build.constants())
