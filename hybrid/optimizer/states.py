@@ -8,20 +8,25 @@ arrays, optimizers and schedulers, nothing else; ``dump`` writes the same few op
 from __future__ import annotations
 
 import io
+import os
 import pickletools
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import lr_scheduler, params
-from ..error import FormatError
+from ..error import FormatError, MXNetError
 from ..ndarray import NDArray, load_frombuffer
 from .base import Optimizer
 
 HEAD, TAIL = struct.pack("<QQQ", params.LIST_MAGIC, 0, 1), struct.pack("<Q", 0)
 """What a .params file of one unnamed array has before and after it."""
+MOST_DEPTH = 32  # containers inside one another; what optimizers keep has 4
+MOST_THINGS = 1 << 22  # numbers, texts, arrays and containers, those that are shared counted again at each place
+MOST_OBJECTS = 64  # optimizers and schedulers; a file has one of each
+MOST_BITS = 512  # of a whole number
 
 
 class _Name(NamedTuple):
@@ -130,25 +135,72 @@ def _record(array: NDArray) -> bytes:
 def load(data: bytes, source: Any = None) -> tuple[dict[Any, Any], Optimizer | None]:
     """What dump (or MXNet) wrote: the states, and the optimizer if there is one. Nothing in it is executed.
 
-    Raises FormatError for other bytes, and for references to classes that are no optimizers or schedulers known here."""
+    source: the file they come from, for errors. Nothing is allocated on the word of the bytes, and what they build is no larger
+    than they are. Raises FormatError for other bytes, for more than the limits above, and for references to classes that are
+    no optimizers or schedulers known here."""
+    where = "optimizer states" if source is None else f"{os.fspath(source)}: optimizer states"
     try:
-        result = _Reader().run(data)
-    except (IndexError, KeyError, TypeError, ValueError, AttributeError, ArithmeticError, struct.error) as error:
-        if isinstance(error, FormatError):
-            raise
-        raise FormatError(f"optimizer states: the bytes are damaged, or no states: {error}") from error
-    held, optimizer = result if isinstance(result, tuple) and len(result) == 2 else (result, None)
-    if not isinstance(held, dict) or not isinstance(optimizer, Optimizer | None):
-        raise FormatError(
-            f"optimizer states: got {type(result).__name__}, wanted a dict of states, or one with an optimizer"
-        )
+        result = _Reader(len(data)).run(data)
+        held, optimizer = result if isinstance(result, tuple) and len(result) == 2 else (result, None)
+        if type(held) is not dict or not isinstance(optimizer, Optimizer | None):
+            raise FormatError(f"got {type(result).__name__}, wanted a dict of states, or one with an optimizer")
+        if _measured(result, 0, {})[0] > MOST_THINGS:
+            raise FormatError(f"got more than {MOST_THINGS} things in them, wanted fewer; {DAMAGED}")
+    except MXNetError as error:
+        raise FormatError(f"{where}: {error}") from error
+    except _FAILURES as error:
+        raise FormatError(f"{where}: the bytes are damaged, or no states: {type(error).__name__} {error}") from error
     return held, optimizer
+
+
+DAMAGED = "the file is damaged, or was not written by MXNet"
+_FAILURES = (
+    *(IndexError, KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, MemoryError),
+    struct.error,
+)
+"""What damaged operations do to a reader that takes each at its word."""
+
+
+def _measured(value: Any, depth: int, known: dict[int, tuple[int, int]]) -> tuple[int, int]:
+    """How many things a value is made of, and how many containers it has inside one another.
+
+    known: what was found so far, by id. Raises FormatError for what states do not hold, and past MOST_DEPTH, as a container
+    that holds itself is."""
+    if id(value) in known:
+        size, height = known[id(value)]
+    else:
+        parts: Iterable[Any] = ()
+        if type(value) in (list, tuple):
+            parts = value
+        elif type(value) is dict:
+            parts = value.values()
+        elif isinstance(value, Optimizer | lr_scheduler.LRScheduler):
+            parts = vars(value).values()
+            if not vars(value):
+                raise FormatError(f"got a {type(value).__name__} without content; {DAMAGED}")
+        elif isinstance(value, int) and value.bit_length() > MOST_BITS:
+            raise FormatError(f"got a number of {value.bit_length()} bits, wanted at most {MOST_BITS}; {DAMAGED}")
+        elif not isinstance(value, _LEAVES):
+            raise FormatError(f"got a {type(value).__name__} among the states; {DAMAGED}")
+        if depth > MOST_DEPTH:
+            raise FormatError(f"got more than {MOST_DEPTH} containers inside one another; {DAMAGED}")
+        found = [_measured(part, depth + 1, known) for part in parts]
+        size, height = 1 + sum(n for n, _ in found), max((h + 1 for _, h in found), default=0)
+        known[id(value)] = size, height
+    if depth + height > MOST_DEPTH:
+        raise FormatError(f"got more than {MOST_DEPTH} containers inside one another; {DAMAGED}")
+    return size, height
+
+
+_LEAVES = (type(None), int, float, str, bytes, np.generic, np.dtype, NDArray)
 
 
 class _Reader:
     """A stack machine that can build data, and only data."""
 
-    def __init__(self) -> None:
+    def __init__(self, size: int) -> None:
+        self.left = 2 * size  # bytes that may still be made of those in the file, each of which is there once
+        self.objects = 0
         self.stack: list[Any] = []
         self.marks: list[int] = []
         self.memo: dict[int, Any] = {}
@@ -201,49 +253,74 @@ class _Reader:
             stack.append(made)
         elif name == "APPEND":
             value = stack.pop()
-            stack[-1].append(value)
+            self.last(list).append(value)
         elif name == "APPENDS":
             values = self.marked()
-            stack[-1].extend(values)
+            self.last(list).extend(values)
         elif name == "SETITEM":
             value, key = stack.pop(), stack.pop()
-            stack[-1][key] = value
+            self.last(dict).update(_paired([key, value]))
         elif name == "SETITEMS":
             values = self.marked()
-            stack[-1].update(_paired(values))
+            self.last(dict).update(_paired(values))
         elif name == "STACK_GLOBAL":
             last, module = stack.pop(), stack.pop()
+            if type(last) is not str or type(module) is not str:
+                raise FormatError(f"got a name that is no text; {DAMAGED}")
             stack.append(_Name(module, last))
         elif name == "REDUCE":
             arguments, function = stack.pop(), stack.pop()
-            stack.append(_applied(function, arguments))
+            if type(function) is not _Name or type(arguments) is not tuple:
+                raise FormatError(f"got a call of {type(function).__name__}; {DAMAGED}")
+            made = _applied(function, arguments)
+            if isinstance(made, bytes):
+                self.spend(len(made))
+            stack.append(made)
         elif name == "NEWOBJ":
             arguments, cls = stack.pop(), stack.pop()
-            if arguments != ():
-                raise FormatError(f"optimizer states: {cls} is made of arguments, which no optimizer is")
+            self.objects += 1
+            if type(cls) is not _Name or arguments != () or self.objects > MOST_OBJECTS:
+                raise FormatError(
+                    f"got an object made of arguments, or more than {MOST_OBJECTS} objects, which no optimizer needs"
+                )
             stack.append(object.__new__(_known(cls)))
         elif name == "BUILD":
             state = stack.pop()
             self.fill(stack[-1], state)
         else:
-            raise FormatError(f"optimizer states: the operation {name} is not one that states need")
+            raise FormatError(f"the operation {name} is not one that states need")
+
+    def last(self, kind: type) -> Any:
+        """The container on top of the stack, which the next operation adds to."""
+        if type(self.stack[-1]) is not kind:
+            raise FormatError(f"got a {type(self.stack[-1]).__name__} to add to, wanted a {kind.__name__}; {DAMAGED}")
+        return self.stack[-1]
+
+    def spend(self, size: int) -> None:
+        """Count bytes that are made of those in the file."""
+        self.left -= size
+        if self.left < 0:
+            raise FormatError(f"got more content than the file has bytes; {DAMAGED}")
 
     def fill(self, target: Any, state: Any) -> None:
         """Give an object its content."""
+        if type(state) is not dict and not isinstance(target, np.dtype):
+            raise FormatError(f"got {type(state).__name__} as the content of a {type(target).__name__}; {DAMAGED}")
         if isinstance(target, _Pending):
+            self.spend(len(state["handle"]))
             array = _array(state["handle"])
             self.stack[-1] = array
             for place in target.places:
                 self.memo[place] = array
         elif isinstance(target, np.dtype):
             if state[1] not in ("<", "|"):
-                raise FormatError(f"optimizer states: a number of byte order {state[1]!r}, wanted little-endian")
+                raise FormatError(f"a number of byte order {state[1]!r}, wanted little-endian")
         elif isinstance(target, Optimizer):
-            target.__dict__.update({**vars(Optimizer()), **state})
+            target.__dict__.update({**vars(Optimizer()), **_content(target, state, vars(Optimizer()))})
         elif isinstance(target, lr_scheduler.LRScheduler):
-            target.__dict__.update(state)
+            target.__dict__.update(_content(target, state, vars(lr_scheduler.LRScheduler())))
         else:
-            raise FormatError(f"optimizer states: {type(target).__name__} cannot be given a state")
+            raise FormatError(f"{type(target).__name__} cannot be given a state")
 
 
 _VALUES = frozenset(
@@ -264,12 +341,37 @@ _LITERALS: dict[str, Any] = {
 
 
 def _paired(values: list[Any]) -> dict[Any, Any]:
+    for key in values[::2]:
+        if not isinstance(key, int | str | np.integer):
+            raise FormatError(f"got a {type(key).__name__} as the key of a dict, wanted a number or a name; {DAMAGED}")
     return dict(zip(values[::2], values[1::2], strict=True))
+
+
+def _content(target: Any, state: dict[Any, Any], usual: dict[str, Any]) -> dict[str, Any]:
+    """What an object is to hold. Raises FormatError for names that stand for something else, and for other kinds of values
+    than those that every such object has."""
+    for name, value in state.items():
+        if type(name) is not str or callable(getattr(type(target), name, None)):
+            raise FormatError(f"got {name!r} among the settings of {type(target).__name__}; {DAMAGED}")
+        kind = type(usual.get(name))
+        number = kind in (int, float, bool)
+        if number or kind is dict:
+            wanted = (int, float, np.number, np.bool_) if number else dict
+            if value is not None and not isinstance(value, wanted):
+                raise FormatError(
+                    f"{type(target).__name__}.{name}: got a {type(value).__name__}, wanted a {kind.__name__}"
+                )
+    return state
 
 
 def _array(handle: Any) -> NDArray:
     """The array of one record."""
-    return load_frombuffer(HEAD + bytes(handle) + TAIL)[0]
+    if not isinstance(handle, bytes | bytearray):
+        raise FormatError(f"got an array of {type(handle).__name__}, wanted bytes; {DAMAGED}")
+    loaded = load_frombuffer(HEAD + handle + TAIL)[0]
+    if loaded is None:
+        raise FormatError(f"got an array that was never given a shape; {DAMAGED}")
+    return loaded
 
 
 def _applied(function: Any, arguments: Any) -> Any:
@@ -279,12 +381,16 @@ def _applied(function: Any, arguments: Any) -> Any:
         return _Pending()
     if (module, name) in (("builtins", "bytearray"), ("__builtin__", "bytearray"), ("_codecs", "encode")):
         content = arguments[0] if arguments else b""
+        if not isinstance(content, str | bytes | bytearray):  # bytes(10**12) would be as many zeros
+            raise FormatError(f"got bytes made of {type(content).__name__}; {DAMAGED}")
         return content.encode("latin-1") if isinstance(content, str) else bytes(content)
     if (module, name) == ("numpy", "dtype") and str(arguments[0]) in ("f2", "f4", "f8", "i4", "i8", "b1"):
         return np.dtype(arguments[0])
     if name == "scalar" and module in ("numpy.core.multiarray", "numpy._core.multiarray"):
+        if not isinstance(arguments[0], np.dtype):
+            raise FormatError(f"got a number of the type {type(arguments[0]).__name__}; {DAMAGED}")
         return np.frombuffer(arguments[1], arguments[0], 1)[0]
-    raise FormatError(f"optimizer states: they call {module}.{name}, which is not done; only states can be loaded")
+    raise FormatError(f"they call {module}.{name}, which is not done; only states can be loaded")
 
 
 def _known(cls: Any) -> type:
@@ -296,7 +402,7 @@ def _known(cls: Any) -> type:
         if found.__qualname__ == name and (home.split(".")[0] == __name__.split(".")[0] if ours else home == module):
             return found
     raise FormatError(
-        f"optimizer states: they hold an object of {module}.{name}, which is no optimizer or scheduler known here; "
+        f"they hold an object of {module}.{name}, which is no optimizer or scheduler known here; "
         "define its class before loading"
     )
 

@@ -115,3 +115,53 @@ def test_damaged_files_are_refused() -> None:
     for data in (b"", b".", b"N.", b"K\x01.", b"\x80\x02}", b"}\x94h\x05."):
         with pytest.raises(FormatError):
             files.load(data)
+
+
+HEAD = b"\x80\x04"
+BOMBS = {
+    "tuples inside one another": HEAD + b"}N" + b"\x85" * 100_000 + b"K\x00\x86.",
+    "a tuple as a key": HEAD + b"}(" + b"N" + b"\x85" * 100_000 + b"Nu.",
+    "lists inside one another": HEAD + b"}(K\x00" + b"]" * 5_000 + b"a" * 4_999 + b"u.",
+    "a list that holds itself": HEAD + b"}(K\x00]\x94h\x00au.",
+    "each level twice": HEAD
+    + b"}(K\x00N\x85\x94"
+    + b"".join(b"0h" + bytes([i]) + b"h" + bytes([i]) + b"\x86\x94" for i in range(28))
+    + b"u.",
+    "zeros by number": HEAD + b"}(K\x00cbuiltins\nbytearray\n\x8a\x06\x00\x00\x00\x00\x00\x01\x85Ru.",
+    "a long length": HEAD + b"}(K\x00\x8e\x00\x00\x00\x00\x00\x00\x00\x01u.",
+    "one text again and again": HEAD
+    + b"}(K\x00X\x00\x10\x00\x00"
+    + b"a" * 4096
+    + b"\x94"
+    + b"("
+    + b"c_codecs\nencode\nh\x00\x85R" * 100
+    + b"tu.",
+    "a number of a million bits": HEAD + b"}(K\x00\x8b\x00\x00\x02\x00" + b"\x7f" * (1 << 17) + b"u.",
+    "an array of no bytes": HEAD + b"}(K\x00cmxnet.ndarray.ndarray\nNDArray\nN\x85R}X\x06\x00\x00\x00handleK\x05sbu.",
+    "an array that is never filled": HEAD + b"}(K\x00cmxnet.ndarray.ndarray\nNDArray\nN\x85Ru.",
+    "an optimizer of nothing": HEAD + b"}cmxnet.optimizer.optimizer\nSGD\n)\x81\x86.",
+    "a method that is a number": HEAD + b"}cmxnet.optimizer.optimizer\nSGD\n)\x81}X\x06\x00\x00\x00updateK\x05sb\x86.",
+    "a rate that is a text": HEAD
+    + b"}cmxnet.optimizer.optimizer\nSGD\n)\x81}X\x02\x00\x00\x00lrX\x01\x00\x00\x00asb\x86.",
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_bytes_that_would_break_a_reader_are_refused(name: str) -> None:
+    made = updater()
+    before = dict(made.states)
+    with pytest.raises(FormatError, match="optimizer states: "):
+        made.set_states(BOMBS[name])
+    assert made.states == before
+
+
+def test_a_broken_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "a.states"
+    path.write_bytes(BOMBS["zeros by number"])
+    weight = mx.gluon.Parameter("weight", shape=(2,))
+    weight.initialize()
+    trainer = mx.gluon.Trainer([weight], "sgd")
+    with pytest.raises(FormatError, match=r"a\.states: optimizer states: got bytes made of int"):
+        trainer.load_states(str(path))
+    with pytest.raises(FileNotFoundError):
+        trainer.load_states(str(tmp_path / "none"))
