@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import functools
 import io
-import struct
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,12 @@ from .error import FormatError, MXNetError
 
 LARGEST = 1 << 28
 """Images of more pixels are refused, whatever a header claims."""
+ALWAYS = 1 << 24
+"""Pixels that any file may claim to have."""
+DENSEST = 8 * 1032
+"""Pixels a byte that a file may claim beyond that: one bit each, deflated as far as deflate can."""
+READ = ("JPEG", "PNG", "BMP", "DIB", "WEBP", "TIFF", "PPM", "GIF", "JPEG2000")
+"""Pillow's names of what is read. Some of the others start programs, and MXNet reads none of them."""
 FORMATS = {
     ".jpg": "JPEG",
     ".jpeg": "JPEG",
@@ -32,6 +38,13 @@ def _pillow() -> Any:
     return Image
 
 
+@functools.cache
+def _readable(images: Any) -> list[str]:
+    """Those of READ that this Pillow was built with."""
+    images.init()
+    return [name for name in READ if name in images.OPEN]
+
+
 def decode(data: Any, color: int = 1) -> np.ndarray:
     """The pixels of an image as uint8: (height, width, 3) in the order red, green, blue, or (height, width) for gray.
 
@@ -42,25 +55,26 @@ def decode(data: Any, color: int = 1) -> np.ndarray:
     if not data:
         raise FormatError("an image of 0 bytes")
     try:
-        image = images.open(io.BytesIO(data))
-        if image.width * image.height > LARGEST:
-            raise FormatError(f"an image of {image.width}x{image.height} pixels; the most is 2**28")
-        kind = image.format
-        if not color:
-            image.draft("L", image.size)  # brightness is what a JPEG holds
-        image.load()
-    except (
-        OSError,
-        SyntaxError,
-        ValueError,
-        EOFError,
-        LookupError,
-        struct.error,
-        images.DecompressionBombError,
-    ) as error:
-        if isinstance(error, FormatError):
-            raise
+        pixels, kind = _decoded(images, data, color)
+    except FormatError:
+        raise
+    except Exception as error:  # a damaged picture brings Pillow's readers to raise nearly anything
         raise FormatError(f"cannot decode an image of {len(data)} bytes: {error}") from error
+    return pixels if color or pixels.ndim == 2 else _gray(pixels, kind)
+
+
+def _decoded(images: Any, data: bytes, color: int) -> tuple[np.ndarray, str | None]:
+    """The pixels as decode gives them, but in color where gray is to be made of it, and the kind of file."""
+    image = images.open(io.BytesIO(data), formats=_readable(images))
+    most = min(LARGEST, max(ALWAYS, DENSEST * len(data)))
+    if image.width * image.height > most:
+        raise FormatError(
+            f"an image of {image.width}x{image.height} pixels; the most is {most} for {len(data)} bytes, 2**28 at all"
+        )
+    kind = image.format
+    if not color:
+        image.draft("L", image.size)  # brightness is what a JPEG holds
+    image.load()
     if image.mode.startswith("I;16") or image.mode in ("I", "F"):
         # 16 bits a channel: the upper 8 count
         image = images.fromarray((np.asarray(image, np.float64) / 256).clip(0, 255).astype(np.uint8))
@@ -70,8 +84,7 @@ def decode(data: Any, color: int = 1) -> np.ndarray:
         wanted = "RGBA" if transparent else color_of_mode.get(image.mode, "RGB")
     else:
         wanted = "RGB" if color or image.mode not in ("1", "L") else "L"
-    pixels = np.array(image if image.mode == wanted else image.convert(wanted))
-    return pixels if color or pixels.ndim == 2 else _gray(pixels, kind)
+    return np.array(image if image.mode == wanted else image.convert(wanted)), kind
 
 
 def _gray(pixels: np.ndarray, kind: str | None) -> np.ndarray:

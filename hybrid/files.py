@@ -210,6 +210,15 @@ def read(path: Any) -> bytes:
         return file.read()
 
 
+@contextmanager
+def named(place: str) -> Iterator[None]:
+    """Say in which file, and where in it, what a FormatError speaks of stands."""
+    try:
+        yield
+    except FormatError as error:
+        raise FormatError(f"{place}: {error}") from error
+
+
 def lines(path: Any) -> Iterator[tuple[int, str]]:
     """Number (from 1) and text of every line of a UTF-8 file, with its line end.
 

@@ -1,7 +1,8 @@
 """Sparse arrays: rows of an array (row_sparse), and compressed sparse rows (csr). ``nd.sparse``.
 
-They hold their parts, which is what files and slices are made of, and their dense values too, which is what operators
-compute with: a sparse array saves no memory here. Results are sparse where MXNet's are (``_kept``).
+They hold their parts, which is what files and slices are made of. Operators compute with their dense values, which are made
+when the first one asks for them: an array that is loaded and saved takes the memory of its parts, whatever its shape.
+Results are sparse where MXNet's are (``_kept``).
 """
 
 from __future__ import annotations
@@ -48,13 +49,31 @@ Parts = RowSparse | CSR
 class BaseSparseNDArray(NDArray):
     """An array of which only some entries are stored; operators take it as its dense values."""
 
-    __slots__ = ("_parts",)
+    __slots__ = ("_dense", "_parts")
     _parts: Any
+    _dense: np.ndarray | None
+    """All values, once somebody asked for them."""
     stype = "sparse"
 
     def __init__(self, parts: Any, ctx: Context | None = None):
-        super().__init__(parts.todense(), ctx)
-        self._parts = parts
+        self._parts, self._dense = parts, None
+        self._ctx = resolve(ctx)
+        self._var = self._node = None
+
+    @property
+    def _memory(self) -> np.ndarray:  # type: ignore[override]  # of a dense array it is there from the start
+        dense = self._dense
+        if dense is None:
+            dense = self._dense = self._parts.todense()
+        return dense
+
+    @property
+    def _dtype(self) -> np.dtype:
+        return self._parts.data.dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self._parts.shape)
 
     def __repr__(self) -> str:
         return f"\n<{type(self).__name__} {'x'.join(map(str, self.shape))} @{self._ctx}>"
@@ -171,8 +190,10 @@ class BaseSparseNDArray(NDArray):
     def _become(self, source: NDArray) -> None:
         """Hold the values of an array of this shape, whatever its storage."""
         found: Any = source if source.stype == self.stype else from_dense(source, self.stype)
-        self._parts = _with_data(found._parts, found._parts.data.astype(self._dtype))
-        self._array[...] = self._parts.todense()
+        parts = _with_data(found._parts, found._parts.data.astype(self._dtype))
+        if self._dense is not None:  # where others may look at it
+            self._array[...] = parts.todense()
+        self._parts = parts
 
     def _inplace(self, name: str, other: Any) -> NDArray:
         self._become(_binary(frontend.BINARY[name], self, other))

@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from .. import symbol
-from ..files import write
+from ..error import FormatError
+from ..files import read, write
 
 if TYPE_CHECKING:
     from .base_block import Block
@@ -41,10 +42,16 @@ def _describe(block: Block, numbers: Iterator[int], structure: dict[str, Any]) -
 
 
 def load(block: Block, prefix: str) -> None:
-    """Read what save wrote. Raises KeyError for a block that the file does not have."""
-    with open(f"{prefix}-model.json") as file:
-        structure = json.load(file)
-    _restore(block, itertools.count(), structure)
+    """Read what save wrote. Raises FormatError for a file that is none, or of another network."""
+    path = f"{prefix}-model.json"
+    try:
+        _restore(block, itertools.count(), json.loads(read(path)))
+    except (ValueError, RecursionError) as error:
+        raise FormatError(f"{path}: {error}; wanted what Block.save wrote") from error
+    except (KeyError, TypeError, AttributeError) as error:
+        raise FormatError(
+            f"{path}: speaks of other blocks ({type(error).__name__} {error}); make the network as the saved one was"
+        ) from error
     block.load_parameters(f"{prefix}-model.params")
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from .. import io
 from .. import ndarray as nd
+from ..error import FormatError
 from ..ndarray import NDArray
 from .augment import Augmenter, CastAug, ForceResizeAug, ResizeAug, color_augmenters
 from .image import copyMakeBorder, fixed_crop
@@ -353,22 +354,28 @@ class ImageDetIter(ImageIter):
                 objects = self._objects(self.next_sample()[0])
             except StopIteration:
                 break
+            if count and objects.shape[1] != width:
+                raise FormatError(
+                    f"{self._last}: got objects of {objects.shape[1]} numbers, wanted {width} as those before have"
+                )
             count, width = max(count, len(objects)), objects.shape[1]
         self.reset()
         return count, width
 
     def _objects(self, label: Any) -> np.ndarray:
-        """The objects of a label that have an area. Raises RuntimeError where there are none or the numbers do not add up."""
+        """The objects of a label that have an area. Raises FormatError where there are none or the numbers do not add up."""
         raw = np.asarray(label, np.float32).ravel()
         if raw.size < 7:
-            raise RuntimeError(f"Label shape is invalid: {raw.shape}")
+            raise FormatError(f"Label shape is invalid: {raw.shape}")
+        if not np.isfinite(raw[:2]).all():
+            raise FormatError(f"Label starts with {raw[:2].tolist()}, wanted the sizes of its header and of an object")
         header, width = int(raw[0]), int(raw[1])
         if header < 2 or width < 5 or (raw.size - header) % width:
-            raise RuntimeError(f"Label shape {raw.shape} inconsistent with annotation width {width}.")
+            raise FormatError(f"Label shape {raw.shape} inconsistent with annotation width {width}.")
         objects = raw[header:].reshape(-1, width)
         objects = objects[(objects[:, 3] > objects[:, 1]) & (objects[:, 4] > objects[:, 2])]
         if not len(objects):
-            raise RuntimeError("Encounter sample with no valid label.")
+            raise FormatError("Encounter sample with no valid label.")
         return objects
 
     def example(self, label: Any, image: NDArray) -> tuple[Any, NDArray] | None:
@@ -378,7 +385,7 @@ class ImageDetIter(ImageIter):
             image, objects = self.augmentation_transform(image, self._objects(label))
             proper = (objects[:, 0] >= 0) & (objects[:, 3] > objects[:, 1]) & (objects[:, 4] > objects[:, 2])
             if not proper.any():
-                raise RuntimeError("Invalid label occurs.")
+                raise FormatError("Invalid label occurs.")
         except RuntimeError as error:
             logging.debug("Invalid image, skipping: %s", error)
             return None

@@ -12,6 +12,7 @@ import numpy as np
 from .. import codec
 from .. import ndarray as nd
 from ..error import MXNetError
+from ..files import read
 from ..ndarray import NDArray
 from ..ops import resample
 
@@ -43,10 +44,10 @@ def imdecode(buf: Any, flag: int = 1, to_rgb: int = 1, out: NDArray | None = Non
 def imread(filename: Any, flag: int = 1, to_rgb: int = 1, out: NDArray | None = None) -> NDArray:
     """The image in a file; see ``imdecode``. Raises MXNetError also where the file cannot be read."""
     try:
-        with open(filename, "rb") as file:
-            data = file.read()
+        data = read(filename)
     except OSError as error:
-        raise MXNetError(f"Imread: '{filename}' couldn't open file: {error.strerror}") from error
+        reason = error.strerror or getattr(error.__cause__, "strerror", None) or error
+        raise MXNetError(f"Imread: '{filename}' couldn't open file: {reason}") from error
     try:
         return imdecode(data, flag, to_rgb, out)
     except MXNetError as error:

@@ -12,6 +12,8 @@ import numpy as np
 
 from .. import io, recordio
 from .. import ndarray as nd
+from ..error import FormatError, MXNetError
+from ..files import lines, named, read
 from ..ndarray import NDArray
 from .augment import CreateAugmenter
 from .image import imdecode
@@ -27,7 +29,7 @@ class ImageIter(io.DataIter):
     CreateAugmenter(data_shape, **kwargs). last_batch_handle: "pad", "discard" or "roll_over" as in NDArrayIter. num_parts and
     part_index: one of several equal parts. dtype: that of labels.
 
-    Raises RuntimeError that names an image which cannot be read."""
+    Raises FormatError that names an image which cannot be read."""
 
     def __init__(
         self,
@@ -117,7 +119,7 @@ class ImageIter(io.DataIter):
             self.cur += 1
             if record is None:
                 raise StopIteration
-            header, data = recordio.unpack(record)
+            header, data = self._unpacked(record)
             return header.label, data
         if self.cur >= len(self.seq):
             raise StopIteration
@@ -129,8 +131,13 @@ class ImageIter(io.DataIter):
             self._last = f"filename: {name}"
             return label, self.read_image(name)
         self._last = f"index: {key}"
-        header, data = recordio.unpack(self.imgrec.read_idx(key))
+        header, data = self._unpacked(self.imgrec.read_idx(key))
         return header.label if self.imglist is None else self.imglist[key][0], data
+
+    def _unpacked(self, record: bytes | None) -> tuple[Any, bytes]:
+        """The header and the image of the record read last. Raises FormatError that names it."""
+        with named(f"{self.imgrec.uri}, {self._last}"):
+            return recordio.unpack(record or b"")
 
     def _examples(self, count: int) -> list[tuple[Any, NDArray]]:
         """Up to so many labels and images, augmented; fewer at the end. Images that cannot be used are left out."""
@@ -188,12 +195,13 @@ class ImageIter(io.DataIter):
         """A batch of labels and images."""
         data = nd.stack(*[image.astype("float32") for _, image in examples])
         if data.shape[1:] != tuple(self.data_shape):
-            raise RuntimeError(f"the augmenters gave images of {data.shape[1:]}, wanted {self.data_shape}")
-        labels = np.stack([np.asarray(label, np.float32).reshape(-1) for label, _ in examples])
+            raise MXNetError(f"the augmenters gave images of {data.shape[1:]}, wanted {self.data_shape}")
+        labels = [np.asarray(label, np.float32).reshape(-1) for label, _ in examples]
         wanted = self.provide_label[0].shape
-        if labels.size != np.prod(wanted):
-            raise RuntimeError(f"{labels.shape[1]} labels an image, wanted label_width={self.label_width}")
-        return io.DataBatch([data], [nd.array(labels.reshape(wanted))], pad=pad)
+        for label in labels:
+            if label.size * len(labels) != np.prod(wanted):
+                raise FormatError(f"{label.size} labels an image, wanted label_width={self.label_width}")
+        return io.DataBatch([data], [nd.array(np.stack(labels).reshape(wanted))], pad=pad)
 
     def check_data_shape(self, data_shape: Any) -> None:
         """Raise ValueError unless it is (3, height, width)."""
@@ -203,21 +211,21 @@ class ImageIter(io.DataIter):
             raise ValueError("This iterator expects inputs to have 3 channels.")
 
     def check_valid_image(self, data: Any) -> None:
-        """Raise RuntimeError for what is no image."""
+        """Raise FormatError for what is no image."""
         if not data[0].shape:
-            raise RuntimeError("Data shape is wrong")
+            raise FormatError("Data shape is wrong")
 
     def imdecode(self, s: bytes) -> NDArray:
-        """The image in bytes. Raises RuntimeError that names it."""
+        """The image in bytes. Raises FormatError that names it, MXNetError without Pillow."""
         try:
             return imdecode(s)
         except (ValueError, RuntimeError) as error:
-            raise RuntimeError(f"Broken image {self._last}, {error}") from error
+            kind = FormatError if isinstance(error, FormatError) else MXNetError
+            raise kind(f"Broken image {self._last}, {error}") from error
 
     def read_image(self, fname: str) -> bytes:
         """The content of a file under path_root."""
-        with open(os.path.join(self.path_root or "", fname), "rb") as file:
-            return file.read()
+        return read(os.path.join(self.path_root or "", fname))
 
     def augmentation_transform(self, data: NDArray) -> NDArray:
         """The image through all augmenters."""
@@ -231,17 +239,16 @@ class ImageIter(io.DataIter):
 
 
 def read_list(path: Any, dtype: str = "float32") -> dict[int, tuple[np.ndarray, str]]:
-    """Labels and file by number from an image list (im2rec's .lst). Raises ValueError that names a line it cannot read."""
+    """Labels and file by number from an image list (im2rec's .lst). Raises FormatError that names a line it cannot read."""
     out: dict[int, tuple[np.ndarray, str]] = {}
-    with open(path) as file:
-        for number, line in enumerate(file, 1):
-            fields = line.strip().split("\t")
-            try:
-                out[int(fields[0])] = np.array([float(f) for f in fields[1:-1]], dtype), fields[-1]
-            except (ValueError, IndexError):
-                raise ValueError(
-                    f"{path}, line {number}: got {line[:80]!r}, wanted number, labels and file with tabs between"
-                ) from None
+    for number, line in lines(path):
+        fields = line.strip().split("\t")
+        try:
+            out[int(fields[0])] = np.array([float(f) for f in fields[1:-1]], dtype), fields[-1]
+        except (ValueError, IndexError, OverflowError):
+            raise FormatError(
+                f"{path}, line {number}: got {line[:80]!r}, wanted number, labels and file with tabs between"
+            ) from None
     return out
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from .. import ndarray as nd
 from ..error import FormatError, MXNetError
+from ..files import lines, named
 from ..ndarray import NDArray
 from ..sparse import csr_matrix
 from .base import DataBatch, DataDesc, DataIter
@@ -113,7 +116,10 @@ def _files(path: Any) -> list[str]:
     """The file, or all files of a folder in order. Raises MXNetError where there is none."""
     path = os.fspath(path)
     if os.path.isdir(path):
-        return sorted(os.path.join(path, name) for name in os.listdir(path))
+        found = sorted(os.path.join(path, name) for name in os.listdir(path))
+        if not found:
+            raise MXNetError(f"{path}: a folder without files")
+        return found
     if not os.path.exists(path):
         raise MXNetError(f"{path}: No such file or directory")
     return [path]
@@ -161,24 +167,47 @@ class CSVIter(MXDataIter):
 def _read_csv(path: Any, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     """All rows, (rows, *shape)."""
     rows = []
-    width = int(np.prod(shape))
+    width = math.prod(shape)
     for name in _files(path):
-        with open(name) as file:
-            for number, line in enumerate(file, 1):
-                if not line.strip():
-                    continue
-                try:
-                    row = np.array([float(f) for f in line.split(",")], np.float64)
-                except ValueError as error:
-                    raise FormatError(f"{name}, line {number}: {error}") from error
+        for number, line in lines(name):
+            if not line.strip():
+                continue
+            with named(f"{name}, line {number}"):
+                row = _numbers(line.split(","), dtype)
                 if len(row) != width:
-                    raise FormatError(
-                        f"{name}, line {number}: got {len(row)} numbers, wanted {width} for shape {shape}"
-                    )
-                if dtype.kind == "i" and (row != np.trunc(row)).any():
-                    raise FormatError(f"{name}, line {number}: got fractions, wanted whole numbers for {dtype}")
-                rows.append(row.astype(dtype))
-    return np.array(rows, dtype).reshape(-1, *shape)
+                    raise FormatError(f"got {len(row)} numbers, wanted {width} for shape {shape}")
+            rows.append(row)
+    return np.array(rows, dtype).reshape(len(rows), *shape)
+
+
+def _numbers(texts: Iterable[str], dtype: np.dtype) -> np.ndarray:
+    """Numbers in text. Raises FormatError for what is none, or none that the dtype can hold."""
+    if dtype.kind == "f":
+        try:
+            with np.errstate(over="ignore"):  # what is too large is infinity, as in MXNet
+                return np.array([float(text) for text in texts], np.float64).astype(dtype)
+        except ValueError as error:
+            raise FormatError(f"{error}; wanted numbers") from error
+    limits = np.iinfo(dtype)
+    values = [_whole(text) for text in texts]
+    outside = [value for value in values if not limits.min <= value <= limits.max]
+    if outside:
+        raise FormatError(f"got {outside[0]}, wanted whole numbers from {limits.min} to {limits.max} for {dtype}")
+    return np.array(values, dtype)
+
+
+def _whole(text: str) -> int:
+    """A whole number, which may be written as 2.0 or 2e3."""
+    try:
+        return int(text)
+    except ValueError:
+        try:
+            value = float(text)
+        except ValueError as error:
+            raise FormatError(f"{error}; wanted whole numbers") from error
+        if not value.is_integer():
+            raise FormatError(f"got {text.strip()!r}, wanted whole numbers") from None
+        return int(value)
 
 
 class LibSVMIter(MXDataIter):
@@ -229,25 +258,25 @@ Row = tuple[float, np.ndarray, np.ndarray]
 
 def _read_libsvm(path: Any, shape: tuple[int, ...]) -> list[Row]:
     rows: list[Row] = []
-    width = int(np.prod(shape))
+    width = math.prod(shape)
     for name in _files(path):
-        with open(name) as file:
-            for number, line in enumerate(file, 1):
-                fields = line.split()
-                if not fields:
-                    continue
-                try:
-                    label = float(fields.pop(0).split(":")[0])  # a weight may follow it
-                    pairs = [field.split(":") for field in fields]
-                    indices = np.array([int(i) for i, _ in pairs], np.int64)
-                    values = np.array([float(v) for _, v in pairs], np.float32)
-                except ValueError as error:
-                    raise FormatError(
-                        f"{name}, line {number}: got {line[:80]!r}, wanted label index:value ..."
-                    ) from error
-                if ((indices < 0) | (indices >= width)).any():
-                    raise FormatError(f"{name}, line {number}: got an index outside of 0 to {width - 1}")
-                rows.append((label, indices, values))
+        for number, line in lines(name):
+            fields = line.split()
+            if not fields:
+                continue
+            where = f"{name}, line {number}"
+            try:
+                label = float(fields.pop(0).split(":")[0])  # a weight may follow it
+                pairs = [field.split(":") for field in fields]
+                places = [int(i) for i, _ in pairs]
+                values = _numbers((v for _, v in pairs), np.dtype(np.float32))
+            except ValueError as error:
+                raise FormatError(f"{where}: got {line[:80]!r}, wanted label index:value ...") from error
+            if any(not 0 <= place < width for place in places):
+                raise FormatError(f"{where}: got an index outside of 0 to {width - 1}")
+            if len(set(places)) < len(places):
+                raise FormatError(f"{where}: got an index twice, wanted each once")
+            rows.append((label, np.array(places, np.int64), values))
     return rows
 
 

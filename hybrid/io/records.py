@@ -10,6 +10,7 @@ import numpy as np
 from .. import image, recordio
 from .. import ndarray as nd
 from ..error import FormatError, MXNetError
+from ..files import named
 from ..ndarray import NDArray
 from .files import MXDataIter, _part, _shape
 
@@ -169,7 +170,9 @@ class ImageRecordIter(MXDataIter):
 
     def _example(self, start: int) -> tuple[np.ndarray, np.ndarray]:
         """The pixels and labels of the record at a position."""
-        header, data = recordio.unpack(self._file.read_at(start) or b"")
+        with named(f"{self._file.uri}, record at byte {start}"):
+            header, data = recordio.unpack(self._file.read_at(start) or b"")
+            picture = image.imdecode(data, 1 if self._shape[0] == 3 else 0)
         label = np.asarray(header.label, np.float32).reshape(-1)
         if self._listed is not None:
             if header.id not in self._listed:
@@ -179,7 +182,7 @@ class ImageRecordIter(MXDataIter):
             raise FormatError(
                 f"{self._file.uri}: rec file provide {len(label)}-dimensional label but label_width is set to {self._width}"
             )
-        pixels = self._augmented(image.imdecode(data, 1 if self._shape[0] == 3 else 0))
+        pixels = self._augmented(picture)
         return self._finished(np.moveaxis(pixels, 2, 0)), label
 
     def _augmented(self, picture: NDArray) -> np.ndarray:

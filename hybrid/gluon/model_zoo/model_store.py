@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from ...error import FormatError, MissingFile
 from ..utils import check_sha1
 
 __all__ = ["get_model_file", "purge"]
@@ -64,13 +65,13 @@ def get_model_file(name: str, root: str = ROOT) -> str:
     when there is none: it says which file to put where."""
     file = Path(root).expanduser() / f"{name}-{short_hash(name)}.params"
     if not file.exists():
-        raise FileNotFoundError(
+        raise MissingFile(
             f"pretrained parameters of {name} are not at {file}, and nothing is ever downloaded; put the file there "
             f"(MXNet's repository has it as gluon/models/{name}-{short_hash(name)}.zip: unpack it, SHA-1 {_model_sha1[name]}), "
             f"or build the network with pretrained=False and load your own with load_parameters"
         )
     if not check_sha1(str(file), _model_sha1[name]):
-        raise ValueError(
+        raise FormatError(
             f"{file} is not the file that MXNet published (its SHA-1 is not {_model_sha1[name]}); replace it, "
             f"or build the network with pretrained=False and load yours with load_parameters"
         )

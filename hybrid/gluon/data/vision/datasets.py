@@ -7,6 +7,7 @@ import os
 import struct
 import tarfile
 import warnings
+import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +15,8 @@ import numpy as np
 
 from .... import ndarray as nd
 from .... import recordio
-from ....error import FormatError
+from ....error import FormatError, MissingFile
+from ....files import named, open_file, read
 from ....image import imdecode, imread
 from ..dataset import Dataset, RecordFileDataset
 
@@ -43,8 +45,8 @@ class _InMemory(Dataset):
     def __len__(self) -> int:
         return len(self._label)
 
-    def _missing(self, *wanted: str) -> FileNotFoundError:
-        return FileNotFoundError(
+    def _missing(self, *wanted: str) -> MissingFile:
+        return MissingFile(
             f"{type(self).__name__}: {self._root} holds no {' or '.join(wanted)}; "
             "get the file from where the data set is published and put it there, or give the folder that has it as root"
         )
@@ -52,9 +54,8 @@ class _InMemory(Dataset):
 
 def read_idx(path: str, rank: int) -> np.ndarray:
     """The uint8 array in an IDX file (what MNIST comes in), compressed or not. Raises FormatError where it is no such file."""
-    opened = gzip.open if path.endswith(".gz") else open
     try:
-        with opened(path, "rb") as file:
+        with open_file(path) as stored, gzip.open(stored) if path.endswith(".gz") else stored as file:
             header = file.read(4 + 4 * rank)
             if len(header) < 4 + 4 * rank or header[:4] != bytes([0, 0, 8, rank]):
                 raise FormatError(f"{path}: no IDX file of {rank}-dimensional uint8")
@@ -66,9 +67,11 @@ def read_idx(path: str, rank: int) -> np.ndarray:
                 size -= len(part)
             if size or file.read(1):
                 raise FormatError(f"{path}: is not as long as an array of shape {shape}")
-    except (EOFError, gzip.BadGzipFile) as error:
-        raise FormatError(f"{path}: {error}") from error
-    return np.frombuffer(b"".join(parts), np.uint8).reshape(shape)
+        return np.frombuffer(b"".join(parts), np.uint8).reshape(shape)
+    except FormatError:
+        raise
+    except (EOFError, gzip.BadGzipFile, zlib.error, ValueError) as error:  # the last: no element but absurd sizes
+        raise FormatError(f"{path}: {error}; the file is damaged, fetch it again") from error
 
 
 class MNIST(_InMemory):
@@ -147,20 +150,19 @@ class CIFAR10(_InMemory):
         """What the files hold, those beside the archive first."""
         paths = [os.path.join(self._root, name) for name in names]
         if all(map(os.path.exists, paths)):
-            out = []
-            for path in paths:
-                with open(path, "rb") as file:
-                    out.append(file.read())
-            return out
+            return [read(path) for path in paths]
         archive = os.path.join(self._root, self._archive)
         if not os.path.exists(archive):
             raise self._missing(*[n for n, p in zip(names, paths) if not os.path.exists(p)][:1], self._archive)
-        with tarfile.open(archive) as tar:
-            members = {os.path.basename(m.name): m for m in tar.getmembers() if m.isfile()}
-            lacking = [n for n in names if n not in members]
-            if lacking:
-                raise FormatError(f"{archive}: holds no {', '.join(lacking)}")
-            return [tar.extractfile(members[n]).read() for n in names]  # type: ignore[union-attr]
+        try:
+            with tarfile.open(archive) as tar:
+                members = {os.path.basename(m.name): m for m in tar.getmembers() if m.isfile()}
+                lacking = [n for n in names if n not in members]
+                if lacking:
+                    raise FormatError(f"{archive}: holds no {', '.join(lacking)}")
+                return [tar.extractfile(members[n]).read() for n in names]  # type: ignore[union-attr]
+        except (tarfile.TarError, EOFError, zlib.error) as error:
+            raise FormatError(f"{archive}: {error}; the archive is damaged, fetch it again") from error
 
 
 class CIFAR100(CIFAR10):
@@ -194,8 +196,9 @@ class ImageRecordDataset(RecordFileDataset):
         self._transform = transform
 
     def __getitem__(self, idx: int) -> Any:
-        header, data = recordio.unpack(super().__getitem__(idx))
-        image = imdecode(data, self._flag)
+        with named(f"{self.filename}, record {self._record.keys[idx]}"):
+            header, data = recordio.unpack(super().__getitem__(idx) or b"")
+            image = imdecode(data, self._flag)
         return (image, header.label) if self._transform is None else self._transform(image, header.label)
 
 
