@@ -26,7 +26,7 @@ from .error import MXNetError, OperandError, OpError
 from .graph.executor import apply, failure, watched
 from .graph.gradient import Rule, rule
 from .indexing import Index, gather, gather_numbers, put, read_key, slicing
-from .op import Op, Spec, lookup
+from .op import INSTANCES, Op, Spec, lookup
 from .quiet import QUIET
 from .shapes import show
 from .single import as_number
@@ -756,7 +756,7 @@ def _scalar(name: str, number: Any) -> Op:
     found = _SCALARS.get(key) if value else None
     if found is None:
         found = lookup(name).bind(scalar=value)
-        if len(_SCALARS) > 4096:
+        if len(_SCALARS) >= INSTANCES:
             _SCALARS.clear()
         if value:
             _SCALARS[key] = found

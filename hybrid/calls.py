@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from .error import MXNetError, OpError
 from .graph.executor import Program
 from .graph.graph import Entry, Graph, Node
 from .graph.infer import infer
-from .op import Op, Spec
+from .op import Memo, Op, Spec
 from .shapes import is_known, show
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def examine(op: Op, key: tuple[Any, ...]) -> Call:
         tuple(i for i, n in enumerate(wanted) if n in op.mutates),
     )
     call.work = work
-    if len(op.calls) >= 1024:
+    if len(op.calls) >= Memo.MOST:
         op.calls.clear()
     op.calls[key] = call
     return call
@@ -96,10 +97,23 @@ def compiled(op: Op, call: Call, inputs: Sequence[Any], training: bool) -> Lower
         or (call.small and not _heavy(op, call.work))
     ):
         return None
-    key = native.generation, training
-    if key not in call.compiled:
-        call.compiled[key] = _compile(op, inputs, training)
-    return call.compiled[key]
+    key, kept = (native.generation, training), call.compiled
+    if key not in kept:
+        kept[key] = _compile(op, inputs, training)
+        if kept[key] is not None:
+            _forget_the_oldest(call)
+    return kept[key]
+
+
+PROGRAMS = 128
+"""How many eager calls keep a program of the compiled part. The oldest gives way: a millisecond makes it anew."""
+_compiled: deque[Call] = deque()
+
+
+def _forget_the_oldest(newest: Call) -> None:
+    _compiled.append(newest)
+    while len(_compiled) > PROGRAMS:
+        _compiled.popleft().compiled = {}
 
 
 def _compile(op: Op, inputs: Sequence[Any], training: bool) -> Lowered | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, ClassVar
 
+from . import native
 from .error import MXNetError
 from .scope import Scope
 
@@ -38,7 +39,8 @@ class Context(Scope):
         return f"{self.device_type}({self.device_id})"
 
     def empty_cache(self) -> None:
-        """Give cached memory back to the device; there is none to give on a CPU."""
+        """Give memory that is kept for the next results, and not in use, back to the system."""
+        native.release_memory()
 
 
 def cpu(device_id: int = 0) -> Context:

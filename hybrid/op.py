@@ -86,6 +86,19 @@ class Domain(NamedTuple):
     integer: bool = False
 
 
+class Memo(dict[Any, Any]):
+    """What can be found out again at any time: when there is much of it (a new shape with every batch) it is forgotten.
+
+    Ask with ``get``, not twice: another thread may have it forgotten in between."""
+
+    MOST: ClassVar[int] = 256
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if len(self) >= self.MOST:
+            self.clear()
+        super().__setitem__(key, value)
+
+
 class Op:
     """Base class of all operators; see the module's docstring. Methods below are the rules an operator may override."""
 
@@ -96,7 +109,7 @@ class Op:
     _hash: int
     calls: dict[tuple[Any, ...], Any]
     """What eager calls have found out about this instance, by the shapes and dtypes of the inputs."""
-    memo: dict[Any, Any]
+    memo: Memo
     """For compute to keep what follows from attributes, shapes and dtypes alone."""
 
     inputs: ClassVar[tuple[str, ...]] = ("data",)
@@ -284,7 +297,7 @@ class Op:
 
     def _seal(self, key: tuple[Any, ...]) -> None:
         """Set what instances have besides attributes. Those of one key are equal."""
-        self.__dict__.update(calls={}, memo={}, _key=key, _hash=hash(key))
+        self.__dict__.update(calls={}, memo=Memo(), _key=key, _hash=hash(key))
 
     def check(self) -> str | None:
         """What is wrong with the attributes taken together, if anything."""
@@ -326,12 +339,17 @@ _RULES = frozenset({"name", *Op.__dict__}) - {"compute"}
 """What a class may say of inference, gradients, files or tests in its own way, and compute the same."""
 
 
-@functools.lru_cache(maxsize=1 << 15)
+INSTANCES = 1024
+"""How many instances are remembered, least recently used dropped, with all that is known of each: rates that change with every
+step of training make new ones all the time. Graphs and programs hold their own."""
+
+
+@functools.lru_cache(maxsize=INSTANCES)
 def _bind(cls: type[Op], attrs: tuple[tuple[str, Any], ...]) -> Op:
     return _share(cls(**dict(attrs)))
 
 
-@functools.lru_cache(maxsize=1 << 15)
+@functools.lru_cache(maxsize=INSTANCES)
 def _share(op: Op) -> Op:
     return op
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from ..attribute import AttrScope
 from ..error import OpError
 from ..name import NameManager
-from ..op import Op, lookup
+from ..op import INSTANCES, Op, lookup
 from .graph import Entry, Graph, Node
 
 
@@ -35,7 +35,7 @@ class Rule(NamedTuple):
     """and (variable, output) for each output."""
 
 
-@functools.lru_cache(maxsize=4096)
+@functools.lru_cache(maxsize=INSTANCES)
 def rule(op: Op, F: Any) -> Rule:  # noqa: N803
     """The operator's gradient rule. Raises OpError when it has none."""
     inputs = [F.var(f"x{i}") for i in range(len(op.takes()))]

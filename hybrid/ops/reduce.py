@@ -144,10 +144,11 @@ class Reduction(Op):
         return reduced(data, axes, self.keepdims)
 
     def compute(self, data):
-        if data.shape not in self.memo:
+        known = self.memo.get(data.shape)
+        if known is None:
             axes = self.axes(data.ndim)
-            self.memo[data.shape] = axes, reduced(data.shape, axes, self.keepdims)
-        axes, shape = self.memo[data.shape]
+            known = self.memo[data.shape] = axes, reduced(data.shape, axes, self.keepdims)
+        axes, shape = known
         return self.function(widen(data), axes).astype(data.dtype, copy=False).reshape(shape)  # type: ignore[call-arg]
 
     def restored(self, F, y, data):

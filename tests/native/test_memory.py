@@ -63,6 +63,24 @@ def test_no_more_is_kept_than_the_bound(stats: dict[str, int]) -> None:
         native.set_memory_bound(-1)
 
 
+@compiled
+def test_what_one_large_run_needed_is_not_kept_for_good(stats: dict[str, int]) -> None:
+    """More is given back than was in use lately: in the last stretch of 512 requests and the one before it."""
+    large = native.empty((200, 1000, 1000), np.dtype("uint8"))
+    del large
+    assert changed(stats)["cached"] >= 200_000_000
+    for _ in range(3 * 512):
+        native.empty((100, 1000), np.dtype("uint8"))
+    assert changed(stats)["cached"] <= 1_000_000
+
+
+@compiled
+def test_memory_goes_back_on_demand(stats: dict[str, int]) -> None:
+    native.empty((200, 1000, 1000), np.dtype("uint8"))
+    mx.cpu().empty_cache()
+    assert mx.memory_stats()["cached"] == 0
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int64", "bool", "float64"])
 @pytest.mark.parametrize("shape", [(), (0,), (3, 0, 2), (1,), (7, 5), (300, 400)])
 def test_an_array_like_any_other(shape: tuple[int, ...], dtype: str) -> None:

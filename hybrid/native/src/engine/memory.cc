@@ -1,19 +1,22 @@
 // Sizes are rounded up to classes, eight to each power of two, so that what one tensor gave back fits the next one of about
 // its size at an eighth of waste or less. Each class has a stack of what is kept: the last given back is used first, for the
-// caches still have some of it. When the bound is passed, what has lain longest goes back to the system.
+// caches still have some of it. When the bound is passed, what has lain longest goes back to the system; and so does what was
+// kept beyond the most that was in use lately: one large run does not keep its memory from the rest of the machine for good.
 #include "memory.h"
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <deque>
 #include <mutex>
 #include <new>
 
-#ifdef _WIN32
+#if defined(_WIN32) || defined(__GLIBC__)
 #include <malloc.h>
-#else
+#endif
+#ifndef _WIN32
 #include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -33,6 +36,9 @@ constexpr std::size_t ALIGNMENT = 64;
 constexpr std::size_t MAPPED = std::size_t{1} << 18;  // from here on pages of their own, which go back when they are released
 constexpr std::size_t HUGE = std::size_t{1} << 21;
 constexpr int CLASSES = 64 * 8;
+// "Lately" is this stretch and the one before it. A stretch has so many requests, or lasts so long, whatever ends first.
+constexpr std::uint64_t REQUESTS = 512;
+constexpr std::chrono::seconds STRETCH{2};
 
 // 64, 128 ... 512 are the first eight; then 576, 640 ... 1024, 1152 and so on
 int class_of(std::size_t size) {
@@ -89,6 +95,7 @@ class Memory {
     const std::size_t size = size_of_class(number);
     {
       std::lock_guard<std::mutex> guard(lock);
+      look_back();
       auto& kept = kept_[number];
       if (!kept.empty()) {
         auto* memory = kept.back().memory;
@@ -127,6 +134,9 @@ class Memory {
     std::lock_guard<std::mutex> guard(lock);
     const std::size_t before = stats_.cached;
     shrink(0);
+#if defined(__GLIBC__)
+    malloc_trim(0);  // small pieces went to the C library, NumPy's arrays too
+#endif
     return before;
   }
 
@@ -150,6 +160,19 @@ class Memory {
   void count(std::size_t size) {
     stats_.allocated += size;
     stats_.peak = std::max(stats_.peak, stats_.allocated);
+    high_ = std::max(high_, stats_.allocated);
+  }
+
+  // At the end of a stretch: keep no more than makes up for the most that was in use lately.
+  void look_back() {
+    const auto now = std::chrono::steady_clock::now();
+    if (++requests_ < REQUESTS && now - began_ < STRETCH) return;
+    const std::size_t lately = std::max(high_, before_);
+    shrink(lately > stats_.allocated ? lately - stats_.allocated : 0);
+    before_ = high_;
+    high_ = stats_.allocated;
+    requests_ = 0;
+    began_ = now;
   }
 
   void shrink(std::size_t bytes) {
@@ -167,7 +190,9 @@ class Memory {
   }
 
   std::deque<Kept> kept_[CLASSES];
-  std::uint64_t clock_ = 0;
+  std::uint64_t clock_ = 0, requests_ = 0;
+  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+  std::size_t high_ = 0, before_ = 0;  // the most bytes that were in use, in this stretch and in the one before it
   MemoryStats stats_{0, 0, 0, default_bound(), 0, 0};
 };
 

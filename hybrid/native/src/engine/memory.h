@@ -1,5 +1,5 @@
 // Memory for arenas and results. What is given back is kept for whoever wants as much next: fresh memory costs a page fault
-// for every 4 KB, which is more than most operators take to fill them.
+// for every 4 KB, which is more than most operators take to fill them. No more is kept than was in use lately.
 #pragma once
 
 #include <cstddef>
