@@ -103,10 +103,11 @@ def set_num_threads(count: int) -> None:
     generation += 1
 
 
-def program(*arguments: Any) -> Any:
-    """A program of the compiled part; see PyProgram in src/python.cc for what it takes."""
+def program(*arguments: Any, **options: Any) -> Any:
+    """A program of the compiled part; see PyProgram in src/python.cc for what it takes. With ``guard=True`` its memory lies between
+    zones that are looked at after each step, and a run raises RuntimeError when one wrote where it may not: for tests, slow."""
     assert _core is not None
-    return _core.Program(*arguments)
+    return _core.Program(*arguments, **options)
 
 
 def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:

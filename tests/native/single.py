@@ -1,7 +1,12 @@
-"""One kernel at a time: an operator applied to arrays by the compiled part, so that it can be held against NumPy."""
+"""One kernel at a time: an operator applied to arrays by the compiled part, so that it can be held against NumPy.
+
+Everything that a kernel is given lies between zones: inputs, constants and outputs here, arena and scratch in the compiled part
+(``guard``). It runs twice, with different bytes in these zones and in outputs before it writes them: what it writes outside, an
+element that it leaves as it was, a result that depends on what lies beside an operand, and an input that it changes, all raise."""
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +20,49 @@ from hybrid.op import Op
 from tests.table.examples import Example, graph_of
 
 ARENA, INPUT, OUTPUT, CONSTANT = range(4)
+
+ZONE = 256
+_poison = getattr(ctypes.CDLL(None), "__asan_poison_memory_region", None)  # under the address sanitizer
+_unpoison = getattr(ctypes.CDLL(None), "__asan_unpoison_memory_region", None)
+
+
+class Guarded:
+    """A copy of an array between two zones."""
+
+    def __init__(self, array: np.ndarray, what: str):
+        self.what, self.original = what, np.ascontiguousarray(array).reshape(array.shape).copy()
+        self.size = array.nbytes
+        memory = np.empty(self.size + 2 * ZONE + 64, np.uint8)
+        start = -memory.ctypes.data % 64
+        self.memory = memory[start : start + self.size + 2 * ZONE]
+        self.bytes = self.memory[ZONE : ZONE + self.size]
+        self.array = self.bytes.view(array.dtype).reshape(array.shape) if self.size else self.original
+        self.bytes[...] = self._raw(self.original)
+
+    @staticmethod
+    def _raw(array: np.ndarray) -> np.ndarray:
+        return array.reshape(-1).view(np.uint8) if array.size else np.empty(0, np.uint8)
+
+    def close(self, mark: int, fill: int | None = None) -> None:
+        """Marks the zones, and fills the array or puts back what it had."""
+        self.mark = mark
+        self.memory[:ZONE] = self.memory[ZONE + self.size :] = mark
+        self.bytes[...] = self._raw(self.original) if fill is None else fill
+        self._each_zone(_poison)
+
+    def open(self) -> None:
+        """Raises AssertionError when something was written to the zones."""
+        self._each_zone(_unpoison)
+        for where, zone in (("before", self.memory[:ZONE]), ("behind", self.memory[ZONE + self.size :])):
+            assert (zone == self.mark).all(), f"the kernel wrote {where} {self.what}"
+
+    def _each_zone(self, function: Any) -> None:
+        if function is not None:
+            for at in (0, ZONE + self.size):
+                function(ctypes.c_void_p(self.memory.ctypes.data + at), ctypes.c_size_t(ZONE))
+
+    def unchanged(self) -> bool:
+        return bool((self.bytes == self._raw(self.original)).all())
 
 
 def specs_of(op: Op, arrays: Sequence[np.ndarray]) -> list[Any]:
@@ -58,12 +106,14 @@ class Single:
         attrs = attributes(op, training)
         steps = [(op.name, attrs or {}, list(range(count)), list(range(count, count + len(self.specs))), attrs is None)]
         self.program = native.program(
-            tensors, steps, 0, counts[INPUT], counts[OUTPUT], counts[CONSTANT], threads, precise
+            tensors, steps, 0, counts[INPUT], counts[OUTPUT], counts[CONSTANT], threads, precise, guard=True
         )
         self.there: bool = self.program.native()[0]
+        self._held = [Guarded(arrays[i], f"constant {i}") for i in self.constants]
+        for held in self._held:
+            held.close(0xFF)
         if self.constants:
-            self._held = [np.ascontiguousarray(arrays[i]) for i in self.constants]
-            self.program.set_constants(self._held, list(range(len(self._held))))
+            self.program.set_constants([h.array for h in self._held], list(range(len(self._held))))
 
     def _tensor(self, dtype: Any, shape: Sequence[int], kind: int, counts: list[int]) -> tuple[Any, ...]:
         number = counts[kind]
@@ -82,17 +132,47 @@ class Single:
         return np.pad(array, ((0, 0), (0, 0), (h, h), (w, w), (0, 0)))
 
     def run(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """The outputs. Raises what binding or running raises."""
-        inputs = [self._padded(a) for i, a in enumerate(arrays) if i not in self.constants]
-        outs = [self._padded(np.zeros(s.shape, s.dtype)) for s in self.specs]
-        for out in outs:
-            out.reshape(-1).view(np.uint8)[...] = 0x7F  # what was there before must not matter
-        self.program.run(inputs, outs, None)
+        """The outputs. Raises what binding or running raises, and AssertionError for what the module says."""
+        given = [i for i in range(len(arrays)) if i not in self.constants]
+        changes = {i for i, name in enumerate(self.op.takes()) if name in self.op.mutates}
+        inputs = [Guarded(self._padded(arrays[i]), f"input {i}") for i in given]
+        outs = [Guarded(self._padded(np.zeros(s.shape, s.dtype)), f"output {i}") for i, s in enumerate(self.specs)]
+        made: list[list[np.ndarray]] = []
+        for mark, fill in ((0xFF, 0x7F), (0x3C, 0xFF)):
+            for guarded in inputs:
+                guarded.close(mark)
+            for guarded in outs:
+                guarded.close(mark, fill)
+            self.program.run([g.array for g in inputs], [g.array for g in outs], None)
+            for guarded in (*inputs, *outs, *self._held):
+                guarded.open()
+            for held in self._held:
+                held._each_zone(_poison)
+            for i, guarded in zip(given, inputs):
+                assert i in changes or guarded.unchanged(), f"{self.op.name}: the kernel changed input {i}"
+            for guarded in outs:
+                self.look_beside(guarded.array, fill)
+            made.append([self._inside(g.array).copy() for g in outs])
+        for i, (first, second) in enumerate(zip(*made)):
+            same = Guarded._raw(first) == Guarded._raw(second)
+            assert same.all(), (
+                f"{self.op.name}: output {i} depends on what was there before or beside the operands, at byte "
+                f"{int(np.flatnonzero(~same)[0])} of {same.size}, {int((~same).sum())} in all"
+            )
+        for i, guarded in zip(given, inputs):
+            if i in changes:
+                arrays[i][...] = self._inside(guarded.array)
+        return made[-1]
+
+    def look_beside(self, output: np.ndarray, fill: int) -> None:
+        """Called after a run with each output as it lies in memory, which was full of these bytes."""
+
+    def _inside(self, array: np.ndarray) -> np.ndarray:
+        """What a kernel writes of an array: without the halo."""
+        if not blocked(array.shape, self.op):
+            return array
         h, w = self.halo
-        return [
-            o[:, :, h : o.shape[2] - h, w : o.shape[3] - w] if blocked(o.shape, self.op) else o
-            for o in outs
-        ]  # fmt: skip
+        return array[:, :, h : array.shape[2] - h, w : array.shape[3] - w]
 
 
 def reference(

@@ -107,7 +107,7 @@ class PyProgram {
  public:
   // tensors: (dtype, shape, blocked, halo_h, halo_w, batch_stride, place, at); steps: (op, attrs, inputs, outputs, host)
   PyProgram(nb::list tensors, nb::list steps, std::size_t arena, int inputs, int outputs, int constants, int threads,
-            bool precise, bool keep)
+            bool precise, bool keep, bool guard)
       : constants_(constants) {
     std::vector<Tensor> all;
     std::vector<Place> places;
@@ -130,7 +130,7 @@ class PyProgram {
                       nb::cast<std::vector<int>>(s[3]), nb::cast<bool>(s[4])});
     }
     program_ = std::make_unique<Program>(std::move(all), std::move(places), std::move(list), arena, inputs, outputs,
-                                         constants, threads, precise, keep);
+                                         constants, threads, precise, keep, guard);
   }
 
   // arrays: one for each constant, or None where it stays as it is; changed: numbers of those with other values than before.
@@ -144,7 +144,9 @@ class PyProgram {
     std::vector<std::size_t> sizes(constants_, ANY);  // one that no step reads has none
     for (std::size_t i = 0; i < program_->tensors().size(); ++i) {
       auto place = program_->place(static_cast<int>(i));
-      if (place.kind == Place::constant) sizes[place.at] = program_->bytes(static_cast<int>(i));
+      if (place.kind != Place::constant) continue;
+      const std::size_t bytes = program_->bytes(static_cast<int>(i));
+      if (sizes[place.at] == ANY || sizes[place.at] < bytes) sizes[place.at] = bytes;
     }
     if (nb::len(arrays) != static_cast<std::size_t>(constants_))
       throw std::invalid_argument("wanted as many constants as the program has");
@@ -274,8 +276,9 @@ NB_MODULE(_core, m) {
   bind_arrays(m);
   bind_gil(m);
   nb::class_<PyProgram>(m, "Program")
-      .def(nb::init<nb::list, nb::list, std::size_t, int, int, int, int, bool, bool>(), nb::arg("tensors"), nb::arg("steps"),
-           nb::arg("arena"), nb::arg("inputs"), nb::arg("outputs"), nb::arg("constants"), nb::arg("threads"), nb::arg("precise"), nb::arg("keep") = false)
+      .def(nb::init<nb::list, nb::list, std::size_t, int, int, int, int, bool, bool, bool>(), nb::arg("tensors"), nb::arg("steps"),
+           nb::arg("arena"), nb::arg("inputs"), nb::arg("outputs"), nb::arg("constants"), nb::arg("threads"), nb::arg("precise"), nb::arg("keep") = false,
+           nb::arg("guard") = false)
       .def("set_constants", &PyProgram::set_constants, nb::arg("arrays"), nb::arg("changed"), nb::arg("number") = 0)
       .def("run", &PyProgram::run, nb::arg("inputs"), nb::arg("outputs"), nb::arg("host").none(), nb::arg("number") = 0)
       .def("run_one", &PyProgram::run_one)

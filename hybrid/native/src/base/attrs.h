@@ -22,22 +22,21 @@ class Attrs {
     auto found = values_.find(name);
     return found != values_.end() && found->second.index() != 0;
   }
-  std::int64_t integer(const std::string& name) const { return std::get<std::int64_t>(at(name)); }
+  std::int64_t integer(const std::string& name) const { return of<std::int64_t>(name); }
   std::int64_t integer(const std::string& name, std::int64_t otherwise) const {
     return has(name) ? integer(name) : (ignore(name), otherwise);
   }
   double real(const std::string& name) const {
-    const Value& value = at(name);
-    return value.index() == 1 ? static_cast<double>(std::get<std::int64_t>(value)) : std::get<double>(value);
+    return at(name).index() == 1 ? static_cast<double>(of<std::int64_t>(name)) : of<double>(name);
   }
   double real(const std::string& name, double otherwise) const { return has(name) ? real(name) : (ignore(name), otherwise); }
   bool flag(const std::string& name) const { return integer(name) != 0; }
-  const std::string& text(const std::string& name) const { return std::get<std::string>(at(name)); }
+  const std::string& text(const std::string& name) const { return of<std::string>(name); }
   std::string text(const std::string& name, const std::string& otherwise) const {
     return has(name) ? text(name) : (ignore(name), otherwise);
   }
   const std::vector<std::int64_t>& ints(const std::string& name) const {
-    return std::get<std::vector<std::int64_t>>(at(name));
+    return of<std::vector<std::int64_t>>(name);
   }
   // an empty tuple and None count as absent, as in MXNet's stride=()
   std::vector<std::int64_t> ints(const std::string& name, std::vector<std::int64_t> otherwise) const {
@@ -71,6 +70,12 @@ class Attrs {
     if (found == values_.end()) throw std::logic_error("the kernel asks for attribute " + name + ", which is not there");
     read_.insert(name);
     return found->second;
+  }
+
+  template <class T>
+  const T& of(const std::string& name) const {
+    if (const T* found = std::get_if<T>(&at(name))) return *found;
+    throw std::logic_error("the kernel asks for attribute " + name + " as a value of another kind than it has");
   }
 
   std::map<std::string, Value> values_;

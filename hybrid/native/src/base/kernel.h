@@ -76,13 +76,14 @@ class Kernel {
 // An application of an operator that wants a kernel.
 struct Call {
   const Attrs& attrs;
-  const std::vector<Tensor>& in;
-  const std::vector<Tensor>& out;
+  const Tensors& in;
+  const Tensors& out;
   int threads;           // how many a run will have at most; set_num_threads binds anew
   bool precise = false;  // no algorithm that trades accuracy for speed (Winograd)
 };
 
-// Gives null when it has no kernel for these attributes, dtypes or shapes; NumPy does it then.
+// Gives null, or throws Declined, when it has no kernel for these attributes, dtypes or shapes; NumPy does it then. What run
+// relies on is checked here: inference may have let through what no operator takes, and a file may say anything.
 using Bind = std::unique_ptr<Kernel> (*)(const Call&);
 
 struct Entry {

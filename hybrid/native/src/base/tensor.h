@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "check.h"
+
 namespace gluonnx {
 
 // The last four are other dtypes by their size: no kernel computes with them, but they can be moved.
@@ -38,7 +40,7 @@ constexpr std::int64_t BLOCK = 16;
 // Lanes of the last block beyond the true number of channels hold anything: whoever mixes channels does not read them.
 struct Tensor {
   DType dtype = DType::f32;
-  std::vector<std::int64_t> shape;
+  Checked<std::int64_t> shape;  // none is negative, and as many bytes can be counted: Program sees to that
   bool blocked = false;
   int halo_h = 0, halo_w = 0;
   std::int64_t batch_stride = 0;  // elements between images, blocked tensors only
@@ -53,5 +55,15 @@ struct Tensor {
   std::int64_t row_stride() const { return (shape[3] + 2 * halo_w) * BLOCK; }            // elements, blocked only
   std::int64_t block_stride() const { return (shape[2] + 2 * halo_h) * row_stride(); }   // elements, blocked only
 };
+
+using Tensors = Checked<Tensor>;
+
+// That a tensor has so many elements, or that shape.
+inline void want_size(const Tensor& t, std::int64_t count) { want(t.size() == count); }
+inline void want_shape(const Tensor& t, const std::vector<std::int64_t>& shape) { want(t.shape == shape); }
+// That all operands are plain float32.
+inline void want_floats(const Tensors& all) {
+  for (const Tensor& t : all) want(t.dtype == DType::f32 && !t.blocked);
+}
 
 }  // namespace gluonnx

@@ -66,7 +66,7 @@ class Narrow : public Kernel {
 std::unique_ptr<Kernel> bind_narrow(const Call& call, Bind bind,
                                     const std::function<std::unique_ptr<Kernel>(const Call&)>& cast) {
   auto kernel = std::make_unique<Narrow>();
-  std::vector<Tensor> in = call.in, out = call.out;
+  Tensors in = call.in, out = call.out;
   bool missing = false;
   auto widen = [&](Tensor& wide, std::vector<Narrow::Operand>& operands, bool forth) {
     Narrow::Operand operand;

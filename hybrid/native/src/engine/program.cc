@@ -12,6 +12,7 @@
 #include <malloc.h>
 #endif
 
+#include "guard.h"
 #include "library.h"
 #include "memory.h"
 
@@ -60,7 +61,7 @@ Program::All& Program::all() {
 }
 
 Program::Program(std::vector<Tensor> tensors, std::vector<Place> places, std::vector<Step> steps, std::size_t arena, int inputs,
-                 int outputs, int constants, int threads, bool precise, bool keep)
+                 int outputs, int constants, int threads, bool precise, bool keep, bool guarded)
     : tensors_(std::move(tensors)),
       places_(std::move(places)),
       steps_(std::move(steps)),
@@ -69,16 +70,23 @@ Program::Program(std::vector<Tensor> tensors, std::vector<Place> places, std::ve
       constants_(constants, nullptr),
       arena_(aligned(arena)),
       team_(threads),
-      keep_(keep) {
+      keep_(keep),
+      guard_(guarded) {
+  check();
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
-    if (places_[i].kind == Place::input) input_tensors_.at(places_[i].at) = static_cast<int>(i);
-    if (places_[i].kind == Place::output) output_tensors_.at(places_[i].at) = static_cast<int>(i);
+    // Several tensors may lie in one array: what has to be there is as much as the largest wants.
+    auto largest = [&](std::vector<int>& of_all) {
+      int& known = of_all[places_[i].at];
+      if (known < 0 || bytes(known) < bytes(static_cast<int>(i))) known = static_cast<int>(i);
+    };
+    if (places_[i].kind == Place::input) largest(input_tensors_);
+    if (places_[i].kind == Place::output) largest(output_tensors_);
     tensors_[i].constant = places_[i].kind == Place::constant;
   }
   for (auto& step : steps_) {
-    std::vector<Tensor> in, out;
-    for (int t : step.in) in.push_back(tensors_.at(t));
-    for (int t : step.out) out.push_back(tensors_.at(t));
+    Tensors in, out;
+    for (int t : step.in) in.push_back(tensors_[t]);
+    for (int t : step.out) out.push_back(tensors_[t]);
     std::unique_ptr<Kernel> kernel;
     if (!step.host) kernel = bind_kernel(step.op, Call{step.attrs, in, out, threads, precise});
     if (kernel) scratch_ = std::max(scratch_, aligned(kernel->scratch));
@@ -104,6 +112,47 @@ Program::Program(std::vector<Tensor> tensors, std::vector<Place> places, std::ve
   }
   std::lock_guard<std::mutex> guard(all().lock);
   all().programs.insert(this);
+}
+
+const std::size_t Program::ZONE = guard::ZONE;
+
+// Whatever a program is made from: tensors whose bytes can be counted, and that lie inside the memory they are said to lie in.
+void Program::check() const {
+  auto wanted = [](bool fits, const char* what, std::size_t i) {
+    if (!fits) throw std::invalid_argument(std::string("a program's tensor ") + std::to_string(i) + " " + what);
+  };
+  if (places_.size() != tensors_.size()) throw std::invalid_argument("wanted as many places as tensors");
+  constexpr std::int64_t MOST = std::int64_t{1} << 60;
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    const Tensor& t = tensors_[i];
+    std::int64_t size = static_cast<std::int64_t>(size_of(t.dtype));
+    for (auto d : t.shape) wanted(d >= 0 && !__builtin_mul_overflow(size, std::max<std::int64_t>(d, 1), &size) && size < MOST, "is too large, or has a negative dim", i);
+    if (t.blocked) {
+      wanted(t.rank() == 5 && t.shape[4] == BLOCK && t.halo_h >= 0 && t.halo_w >= 0, "is no blocked one", i);
+      std::int64_t image = BLOCK * static_cast<std::int64_t>(size_of(t.dtype));
+      for (std::int64_t d : {t.shape[3] + 2 * t.halo_w, t.shape[2] + 2 * t.halo_h, t.shape[1]})
+        wanted(!__builtin_mul_overflow(image, std::max<std::int64_t>(d, 1), &image) && image < MOST, "is too large", i);
+      wanted(t.batch_stride >= t.shape[1] * t.block_stride(), "has images that overlap", i);
+      wanted(!__builtin_mul_overflow(t.batch_stride * static_cast<std::int64_t>(size_of(t.dtype)), std::max<std::int64_t>(t.shape[0], 1), &image) && t.batch_stride < MOST && image < MOST, "is too large", i);
+    }
+    const Place& place = places_[i];
+    const std::size_t counts[] = {0, input_tensors_.size(), output_tensors_.size(), constants_.size()};
+    wanted(place.kind >= Place::arena && place.kind <= Place::constant && place.at >= 0, "has no place", i);
+    const auto at = static_cast<std::size_t>(place.at);
+    if (place.kind == Place::arena) wanted(at <= arena_ && extent(t) <= arena_ - at, "lies beyond the arena", i);
+    else wanted(at < counts[place.kind], "is an input, output or constant that there is not", i);
+  }
+  for (const Step& step : steps_)
+    for (const auto* numbers : {&step.in, &step.out})
+      for (int t : *numbers)
+        if (t < 0 || static_cast<std::size_t>(t) >= tensors_.size())
+          throw std::invalid_argument("a step of " + step.op + " has a tensor that there is not");
+}
+
+std::size_t Program::extent(const Tensor& t) const {
+  if (!t.blocked) return t.size() * size_of(t.dtype);
+  if (!t.shape[0]) return 0;
+  return ((t.shape[0] - 1) * t.batch_stride + t.shape[1] * t.block_stride()) * size_of(t.dtype);
 }
 
 Program::~Program() {
@@ -186,9 +235,10 @@ bool Program::reads(int constant) const {
 // The memory of one run, and where every operand of every step is in it.
 struct Program::Frame {
   explicit Frame(Program& program) : program(program) {
-    if (program.arena_ + program.scratch_) {
-      memory = allocate(program.arena_ + program.scratch_);
+    if (program.memory_bytes()) {
+      memory = allocate(program.memory_bytes());
       if (!memory) throw std::bad_alloc();
+      if (program.guard_) guard::open(memory, program.memory_bytes());
     }
     for (std::size_t s = 0; s < program.steps_.size(); ++s) {
       for (int t : program.steps_[s].in) in.push_back(program.at(t, memory));
@@ -196,7 +246,9 @@ struct Program::Frame {
     }
   }
   ~Frame() {
-    if (memory) release(memory, program.arena_ + program.scratch_);
+    if (!memory) return;
+    if (program.guard_) guard::open(memory, program.memory_bytes());
+    release(memory, program.memory_bytes());
   }
   Frame(const Frame&) = delete;
 
@@ -210,7 +262,7 @@ std::byte* Program::at(int tensor, std::byte* memory) const {
   const Place& place = places_[tensor];
   if (place.kind == Place::constant) return static_cast<std::byte*>(const_cast<void*>(constants_[place.at]));
   if (place.kind != Place::arena) return nullptr;  // comes with the run
-  return memory + place.at + inside(tensor);
+  return arena_of(memory) + place.at + inside(tensor);
 }
 
 std::int64_t Program::inside(int tensor) const {
@@ -229,6 +281,27 @@ std::unique_ptr<Program::Frame> Program::take() {
     }
   }
   return std::make_unique<Frame>(*this);
+}
+
+// Before a step: its scratch holds nothing, and behind it and around everything are the zones.
+void Program::open(std::byte* memory, const Kernel* kernel) const {
+  const std::size_t wanted = kernel ? kernel->scratch : 0;
+  std::byte* scratch = scratch_of(memory);
+  guard::close(memory, ZONE);
+  guard::close(scratch - ZONE, ZONE);
+  guard::open(scratch, wanted);
+  guard::close(scratch + wanted, scratch_ + ZONE - wanted);
+}
+
+// After a step.
+void Program::look(const std::byte* memory, std::size_t step) const {
+  const std::size_t wanted = kernels_[step] ? kernels_[step]->scratch : 0;
+  const std::byte* scratch = scratch_of(const_cast<std::byte*>(memory));
+  const char* where = nullptr;
+  if (!guard::untouched(memory, ZONE)) where = "before the arena";
+  if (!guard::untouched(scratch - ZONE, ZONE)) where = "behind the arena or before its scratch";
+  if (!guard::untouched(scratch + wanted, scratch_ + ZONE - wanted)) where = "behind its scratch";
+  if (where) throw std::logic_error("step " + std::to_string(step) + ", " + steps_[step].op + ", wrote " + where);
 }
 
 void Program::zero_halo(const Tensor& t, float* inside) const {
@@ -257,12 +330,13 @@ bool Program::run(const void* const* inputs, void* const* outputs, Host* host, s
     frame->out[operand.position] = static_cast<std::byte*>(outputs[operand.number]) + operand.inside;
   const void* const* in = frame->in.data();
   void* const* out = frame->out.data();
-  std::byte* scratch = frame->memory ? frame->memory + arena_ : nullptr;
+  std::byte* scratch = frame->memory ? scratch_of(frame->memory) : nullptr;
   for (std::size_t s = 0; s < steps_.size(); ++s) {
     using clock = std::chrono::steady_clock;
     clock::time_point start;
     if (seconds) start = clock::now();
     const Step& step = steps_[s];
+    if (guard_) open(frame->memory, kernels_[s].get());
     for (int i : halos_[s]) zero_halo(tensors_[step.out[i]], static_cast<float*>(out[i]));
     if (kernels_[s]) {
       kernels_[s]->run(Run{in, out, scratch, &team_});
@@ -271,6 +345,7 @@ bool Program::run(const void* const* inputs, void* const* outputs, Host* host, s
     } else {
       throw std::logic_error("no kernel for " + step.op + ", and nobody else to do it");
     }
+    if (guard_) look(frame->memory, s);
     in += step.in.size();
     out += step.out.size();
     if (seconds) seconds[s] += std::chrono::duration<double>(clock::now() - start).count();

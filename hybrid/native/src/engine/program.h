@@ -36,9 +36,11 @@ class Host {
 class Program {
  public:
   // Binds a kernel to each step. keep: the memory of a run stays for the next one, else it goes back to the allocator.
-  // Throws what a kernel throws on bad attributes.
+  // guard: memory of a run lies between zones, which are looked at after each step; for tests, slow.
+  // Throws std::invalid_argument for tensors that are none or that do not lie in their place, and what a kernel throws on bad
+  // attributes.
   Program(std::vector<Tensor> tensors, std::vector<Place> places, std::vector<Step> steps, std::size_t arena, int inputs,
-          int outputs, int constants, int threads, bool precise, bool keep);
+          int outputs, int constants, int threads, bool precise, bool keep, bool guard = false);
   ~Program();
 
   // Values of the constants, which have to stay where they are; null: as before. Packs again what belongs to those that
@@ -46,6 +48,8 @@ class Program {
   // Waits for runs in other threads to end. number: what runs with these constants have to say; -1 when more are to come.
   void set_constants(const std::vector<const void*>& values, const std::vector<bool>& changed, std::int64_t number);
 
+  // Operands lie where the program was told, and have the sizes that bytes() says. Throws std::logic_error when a step of a
+  // guarded program wrote where it may not.
   // Does nothing and gives false when the constants are not those of that number (any more): another thread has set others
   // since the caller looked. A program without constants has those of number 0. seconds: null, or one number per step, which
   // its time is added to.
@@ -77,6 +81,13 @@ class Program {
   std::unique_ptr<Frame> take();
   std::byte* at(int tensor, std::byte* memory) const;  // null for what comes with a run
   std::int64_t inside(int tensor) const;               // bytes of halo before the first element
+  void check() const;
+  std::size_t extent(const Tensor& tensor) const;  // bytes from the first to behind the last element, with halo
+  std::byte* arena_of(std::byte* memory) const { return memory + (guard_ ? ZONE : 0); }
+  std::byte* scratch_of(std::byte* memory) const { return arena_of(memory) + arena_ + (guard_ ? ZONE : 0); }
+  std::size_t memory_bytes() const { return arena_ + scratch_ + (guard_ ? 3 * ZONE : 0); }
+  void open(std::byte* memory, const Kernel* kernel) const;
+  void look(const std::byte* memory, std::size_t step) const;
   void zero_halo(const Tensor& tensor, float* inside) const;
 
   std::vector<Tensor> tensors_;
@@ -93,7 +104,8 @@ class Program {
   std::vector<std::unique_ptr<Frame>> idle_;
   std::vector<Operand> from_inputs_, from_outputs_, to_outputs_;
   std::vector<std::vector<int>> halos_;  // of each step: which outputs have one
-  bool keep_;
+  bool keep_, guard_;
+  static const std::size_t ZONE;
 };
 
 }  // namespace gluonnx

@@ -12,8 +12,27 @@ namespace gluonnx {
 #include "kernels.inc"
 #undef KERNEL
 
+namespace {
+
+template <Bind bind>
+std::unique_ptr<Kernel> checked(const Call& call) {
+  try {
+    return bind(call);
+  } catch (const Declined&) {
+    return nullptr;
+  }
+}
+
+}  // namespace
+
+#ifdef GLUONNX_PARTIAL
+#define BOUND(bind) bind ? checked<bind> : nullptr
+#else
+#define BOUND(bind) checked<bind>
+#endif
+
 static const Entry TABLE[] = {
-#define KERNEL(op, dtype, bind) {op, dtype, bind},
+#define KERNEL(op, dtype, bind) {op, dtype, BOUND(bind)},
 #include "kernels.inc"
 #undef KERNEL
     {nullptr, nullptr, nullptr}};

@@ -107,6 +107,10 @@ class Update : public Kernel {
 template <class Rule>
 std::unique_ptr<Kernel> made(const Call& call) {
   if (call.in.size() != 3 + Rule::states || call.in.back().size() != NUMBERS) return nullptr;
+  want_floats(call.in);
+  want_floats(call.out);
+  for (int i = 0; i < 2 + Rule::states; ++i) want_size(call.in[i], call.in[0].size());
+  for (int i = 0; i < 1 + Rule::states; ++i) want_size(call.out[i], call.in[0].size());
   return std::make_unique<Update<Rule>>(call.in[0].size());
 }
 

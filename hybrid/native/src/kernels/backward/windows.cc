@@ -11,15 +11,22 @@ bool Shape::read(const Attrs& attrs, const Tensor& data, const Tensor& result, b
              dilates = attrs.ints("dilate", std::vector<Index>(rank, 1));
   const auto pads = attrs.ints("pad", std::vector<Index>(rank, 0));
   groups = attrs.integer("num_group", 1);
+  want(rank >= 1 && rank <= 3 && strides.size() == rank && dilates.size() == rank && pads.size() == rank && groups >= 1);
   if (transposed) attrs.ignore("adj", "target_shape");  // the result's shape says it
   if (!layout.empty() && layout.back() == 'C') return false;
   const Tensor& x = transposed ? result : data;
   const Tensor& y = transposed ? data : result;
+  for (const Tensor* t : {&x, &y}) want(t->dtype == DType::f32 && !t->blocked && t->shape.size() == 2 + rank);
+  want(x.shape[0] == y.shape[0] && x.shape[1] % groups == 0 && y.shape[1] % groups == 0);
   batch = x.shape[0], channels = x.shape[1], filters = y.shape[1];
   for (std::size_t i = 0; i < rank; ++i) {
     const std::size_t to = 3 - rank + i;
     in[to] = x.shape[2 + i], out[to] = y.shape[2 + i];
     kernel[to] = sizes[i], stride[to] = strides[i], dilate[to] = dilates[i], pad[to] = pads[i];
+    want_windows(out[to], kernel[to], stride[to], dilate[to], pad[to]);
+    want(pad[to] >= 0);
+    const Index seen = dilate[to] * (kernel[to] - 1) + 1, rest = plus(in[to], 2 * pad[to] - seen);
+    if (!transposed) want(rest >= 0 && out[to] == rest / stride[to] + 1);
   }
   if (transposed && attrs.has("target_shape")) {
     const auto target = attrs.ints("target_shape", {});
@@ -32,8 +39,13 @@ bool Shape::read(const Attrs& attrs, const Tensor& data, const Tensor& result, b
   // Positions are kept in 32 bits.
   Index reached = channels;
   for (int i = 0; i < 3; ++i)
-    reached *= std::max(in[i] + 2 * pad[i], (out[i] - 1) * stride[i] + dilate[i] * kernel[i]) + stride[i];
-  return std::max(reached, filters * volume(out)) < Index{1} << 30;
+    reached = times(reached, std::max(in[i] + 2 * pad[i], (out[i] - 1) * stride[i] + dilate[i] * kernel[i]) + stride[i]);
+  return std::max(reached, times(filters, out[0], out[1], out[2])) < Index{1} << 30;
+}
+
+void Shape::want_weight(const Tensor& weight) const {
+  want(weight.dtype == DType::f32);
+  want_size(weight, times(filters, group_channels(), taps()));
 }
 
 Layout::Layout(const Three& size, const std::vector<Windows>& readers) : size(size), whole(size) {

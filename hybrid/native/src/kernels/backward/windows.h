@@ -30,6 +30,8 @@ struct Shape {
 
   // Of tensors (N, C, *in) and (N, O, *out) and the operator's attributes; false where data come channels last.
   bool read(const Attrs& attrs, const Tensor& data, const Tensor& result, bool transposed);
+  // That a tensor holds the weights, in either order.
+  void want_weight(const Tensor& weight) const;
 };
 
 // One product over windows: window w is at w * step, and tap t looks at at[t] from there, which may lie outside the data.

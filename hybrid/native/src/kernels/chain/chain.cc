@@ -24,6 +24,13 @@ class Chain : public Kernel {
   static std::unique_ptr<Kernel> make(const Call& call) {
     auto code = parse<T>(call.attrs.text("code"), static_cast<int>(call.in.size()));
     if (!code || static_cast<int>(code->values.size()) > MOST_VALUES || call.out[0].rank() > Rows::MOST) return nullptr;
+    for (const Tensor& t : call.in) {
+      want(t.rank() <= call.out[0].rank());
+      for (int i = 1; i <= t.rank(); ++i) {
+        const std::int64_t have = t.shape[t.rank() - i];
+        want(have == 1 || have == call.out[0].shape[call.out[0].rank() - i]);
+      }
+    }
     auto kernel = std::make_unique<Chain>();
     kernel->code_ = std::move(*code);
     kernel->plan(call);

@@ -30,6 +30,10 @@ class Parser {
       char* end;
       double number = std::strtod(word.c_str(), &end);
       if (*end) return false;
+      if constexpr (std::is_integral_v<T>) {  // one that T does not hold is NumPy's to refuse
+        constexpr double reach = sizeof(T) == 8 ? 9223372036854775808.0 : 2147483648.0;
+        if (!(number >= -reach && number < reach)) return false;
+      }
       stack_.push_back(constant(static_cast<T>(number)));
     }
     return true;

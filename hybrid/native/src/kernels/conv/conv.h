@@ -82,6 +82,11 @@ GX_INLINE Block finished(Block v, const Finish& f) {
 // Sizes of a fused convolution as its operands and attributes say them; filters and groups are left to the caller.
 Shape shape_of(const Call& call);
 
+// That a tensor holds images of these sizes, blocked or plain.
+void want_images(const Tensor& t, Index batch, Index channels, Index height, Index width);
+// That the operands of a call have the sizes of the convolution; bias, residual: which inputs, 0 for none.
+void want_operands(const Call& call, const Shape& shape, const Tensor& data, int weight, int bias, int residual);
+
 // The finish that attributes say; which: what the names of the attributes begin with.
 Finish finish_of(const Attrs& attrs, const std::string& which = "");
 

@@ -22,11 +22,29 @@ Shape shape_of(const Call& call) {
   const auto& in = call.in[0].shape;
   const auto& out = call.out[0].shape;
   Shape shape;
+  for (const auto* sizes : {&kernel, &stride, &dilate, &pad}) want(sizes->size() == 2);
+  for (int i : {0, 1}) want_windows(out[2 + i], kernel[i], stride[i], dilate[i], pad[i]);
   shape.batch = in[0], shape.channels = a.integer("channels");
   shape.height = in[2], shape.width = in[3], shape.out_height = out[2], shape.out_width = out[3];
   shape.kernel_h = kernel[0], shape.kernel_w = kernel[1], shape.stride_h = stride[0], shape.stride_w = stride[1];
   shape.dilate_h = dilate[0], shape.dilate_w = dilate[1], shape.pad_h = pad[0], shape.pad_w = pad[1];
   return shape;
+}
+
+void want_images(const Tensor& t, Index batch, Index channels, Index height, Index width) {
+  want(t.dtype == DType::f32 && channels >= 1 && height < Index{1} << 30 && width < Index{1} << 30);
+  if (t.blocked) want_shape(t, {batch, blocks_of(channels), height, width, BLOCK});
+  else want_shape(t, {batch, channels, height, width});
+}
+
+void want_operands(const Call& call, const Shape& s, const Tensor& data, int weight, int bias, int residual) {
+  want(s.groups >= 1 && s.filters >= 1 && s.channels % s.groups == 0 && s.filters % s.groups == 0);
+  want_images(data, s.batch, s.channels, s.height, s.width);
+  want_images(call.out[0], s.batch, s.filters, s.out_height, s.out_width);
+  want(call.in[weight].dtype == DType::f32 && !call.in[weight].blocked);
+  want_shape(call.in[weight], {s.filters, s.group_channels(), s.kernel_h, s.kernel_w});
+  if (bias) want(call.in[bias].dtype == DType::f32), want_size(call.in[bias], s.filters);
+  if (residual) want_images(call.in[residual], s.batch, s.filters, s.out_height, s.out_width);
 }
 
 namespace {
@@ -74,6 +92,7 @@ std::unique_ptr<Kernel> bind_fused_conv(const Call& call) {
   if (a.ints("kernel").size() != 2 || call.in[1].dtype != DType::f32 || call.in[0].blocked != blocked || !call.out[0].blocked ||
       (residual && !call.in[residual].blocked))
     return nullptr;
+  want_operands(call, shape, call.in[0], 1, bias, residual);
   const View from = view_of(call.in[0]), to = view_of(call.out[0]), more = residual ? view_of(call.in[residual]) : to;
   auto made = [&](auto algorithm) -> std::unique_ptr<Kernel> {
     return std::make_unique<FusedConv<decltype(algorithm)>>(shape, call, bias, residual, std::move(algorithm));

@@ -116,6 +116,13 @@ std::unique_ptr<Kernel> bind_fused_separable(const Call& call) {
   for (int i = 1; i < (bias ? 5 : 4); ++i)
     if (call.in[i].dtype != DType::f32) return nullptr;
   if (!call.in[0].blocked || !call.out[0].blocked || (residual && !call.in[residual].blocked)) return nullptr;
+  want_images(call.in[0], first.batch, first.channels, first.height, first.width);
+  want_shape(call.in[1], {first.channels, 1, first.kernel_h, first.kernel_w});
+  want_size(call.in[2], first.channels);
+  want_shape(call.in[3], {second.filters, second.channels, 1, 1});
+  if (bias) want_size(call.in[bias], second.filters);
+  for (const Tensor* t : {&call.out[0], residual ? &call.in[residual] : &call.out[0]})
+    want_images(*t, second.batch, second.filters, second.out_height, second.out_width);
   return std::make_unique<Separable>(first, second, call, bias, residual);
 }
 

@@ -19,7 +19,10 @@ struct Interleaved {
         batch(call.in[input].shape[1]),
         heads(heads),
         parts(parts),
-        size(call.in[input].shape[2] / (heads * parts)) {}
+        size(heads < 1 ? 0 : call.in[input].shape[2] / times(heads, parts)) {
+    want(size > 0 && call.in[input].rank() == 3 && call.in[input].shape[2] == heads * parts * size);
+    want_products(call, times(batch, heads));
+  }
 
   Layout part(Index which, bool transposed) const {
     Layout l{input, gemm::steps(batch * heads, parts * size), batch * heads * parts * size, transposed};
@@ -29,6 +32,7 @@ struct Interleaved {
 };
 
 std::unique_ptr<Kernel> scores(const Call& call, const Interleaved& queries, const Interleaved& keys, Index key) {
+  want(keys.batch == queries.batch && keys.size == queries.size);
   Products p;
   p.sizes = {queries.steps, keys.steps, queries.size};
   p.a = queries.part(0, false);
@@ -41,6 +45,7 @@ std::unique_ptr<Kernel> scores(const Call& call, const Interleaved& queries, con
 
 std::unique_ptr<Kernel> mixed(const Call& call, const Interleaved& values, Index value) {
   const Index rows = call.in[1].shape[1], all = values.batch * values.heads;
+  want_shape(call.in[1], {all, rows, values.steps});
   Products p;
   p.sizes = {rows, values.size, values.steps};
   p.a = {1, steps(all, rows * values.steps), values.steps, false};

@@ -13,7 +13,7 @@ struct Plan {
   Finish finish;
 };
 
-// Null when an operand is no float32.
+// Declines operands that are no float32, or that have other sizes than the plan says.
 std::unique_ptr<Kernel> make(const Plan& plan, const Call& call);
 
 }  // namespace gluonnx::gemm

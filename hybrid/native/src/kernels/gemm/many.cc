@@ -3,6 +3,8 @@
 namespace gluonnx::gemm {
 namespace {
 
+constexpr Index FEW = 4096;  // products that may be listed whatever becomes of them
+
 class Many : public Kernel {
  public:
   Many(Products products, const Call& call) : p_(std::move(products)) {
@@ -50,11 +52,29 @@ class Many : public Kernel {
   std::size_t own_;  // scratch of one product
 };
 
+// That matrices of rows x columns, as an operand's layout says, lie inside it.
+void want_within(const Tensor& t, const Layout& layout, Index rows, Index columns) {
+  if (layout.transposed) std::swap(rows, columns);
+  if (!rows || !columns) return;
+  const Index end = t.size() - plus(times(rows - 1, layout.ld), columns);
+  for (Index at : layout.begin) want(at >= 0 && at <= end);
+}
+
 }  // namespace
 
+void want_products(const Call& call, Index count) { want(count >= 0 && count <= std::max(FEW, call.out[0].size())); }
+
 std::unique_ptr<Kernel> make(Products products, const Call& call) {
-  for (const Tensor& t : call.in)
-    if (t.dtype != DType::f32) return nullptr;
+  want_floats(call.in);
+  want_floats(call.out);
+  const auto& [m, n, k] = products.sizes;
+  want(m >= 0 && n >= 0 && k >= 0);
+  want_within(call.in[products.a.input], products.a, m, k);
+  want_within(call.in[products.b.input], products.b, k, n);
+  want_within(call.out[0], {0, products.c, products.ldc}, m, n);
+  want_size(call.out[0], times(static_cast<Index>(products.c.size()), m, n));
+  want(products.a.begin.size() == products.c.size() && products.b.begin.size() == products.c.size());
+  if (products.residual >= 0) want_size(call.in[products.residual], call.out[0].size());
   return std::make_unique<Many>(std::move(products), call);
 }
 

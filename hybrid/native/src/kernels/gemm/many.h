@@ -25,10 +25,13 @@ struct Products {
   float beta = 1;
 };
 
-// Null when an operand is no float32.
+// Declines operands that are no float32, and matrices that do not lie inside them.
 std::unique_ptr<Kernel> make(Products products, const Call& call);
 
 // {0, step, 2 * step ...}, `count` of them
 std::vector<Index> steps(Index count, Index step);
+
+// That a list of so many products may be made: each gives some of the result, unless there are few.
+void want_products(const Call& call, Index count);
 
 }  // namespace gluonnx::gemm

@@ -50,6 +50,15 @@ Products products_of(const Pair& pair, Index count) {
   return p;
 }
 
+// How many matrices two operands have, which have to have as many in every dim before the last two.
+Index matrices(const Call& call, const Tensor& a, const Tensor& b) {
+  want(a.rank() >= 2 && a.rank() == b.rank());
+  for (int i = 0; i + 2 < a.rank(); ++i) want(a.shape[i] == b.shape[i]);
+  const Index count = product_of(a.shape, 0, a.rank() - 2);
+  want_products(call, count);
+  return count;
+}
+
 // Sizes of the product of the last two dims.
 Sizes sizes_of(const Tensor& a, const Tensor& b, bool ta, bool tb) {
   const int r = a.rank(), q = b.rank();
@@ -97,7 +106,7 @@ std::unique_ptr<Kernel> bind_batch_dot(const Call& call) {
   const bool ta = call.attrs.flag("transpose_a"), tb = call.attrs.flag("transpose_b");
   call.attrs.ignore("forward_stype");
   const Tensor &a = call.in[0], &b = call.in[1];
-  return make(products_of(forward(sizes_of(a, b, ta, tb), ta, tb), product_of(a.shape, 0, a.rank() - 2)), call);
+  return make(products_of(forward(sizes_of(a, b, ta, tb), ta, tb), matrices(call, a, b)), call);
 }
 
 std::unique_ptr<Kernel> bind_backward_batch_dot(const Call& call) {
@@ -105,7 +114,7 @@ std::unique_ptr<Kernel> bind_backward_batch_dot(const Call& call) {
   call.attrs.ignore("forward_stype");
   const Tensor &a = call.in[1], &b = call.in[2];
   const Pair pair = backward(sizes_of(a, b, ta, tb), ta, tb, call.attrs.integer("of"));
-  return make(products_of(pair, product_of(a.shape, 0, a.rank() - 2)), call);
+  return make(products_of(pair, matrices(call, a, b)), call);
 }
 
 std::unique_ptr<Kernel> bind_backward_FullyConnected(const Call& call) {
@@ -126,7 +135,7 @@ std::unique_ptr<Kernel> bind_linalg_gemm(const Call& call) {
   const bool plus = call.in.size() > 2;
   const float beta = plus ? static_cast<float>(call.attrs.real("beta")) : 1;
   if (axis != -2 && axis != a.rank() - 2) return nullptr;
-  Products p = products_of(forward(sizes_of(a, b, ta, tb), ta, tb), product_of(a.shape, 0, a.rank() - 2));
+  Products p = products_of(forward(sizes_of(a, b, ta, tb), ta, tb), matrices(call, a, b));
   p.alpha = alpha;
   p.beta = beta;
   if (plus) p.residual = 2;
@@ -154,9 +163,11 @@ std::unique_ptr<Kernel> bind_matmul(const Call& call) {
   };
   Index count = 1;
   for (int i = 0; i < rank; ++i) {
+    want(dim(left, i) == 1 || dim(right, i) == 1 || dim(left, i) == dim(right, i));
     dims[i] = dim(left, i) == 1 ? dim(right, i) : dim(left, i);
-    count *= dims[i];
+    count = times(count, dims[i]);
   }
+  want_products(call, count);
   Products p = products_of(forward(s, false, false), count);
   for (Index c = 0; c < count; ++c) {
     Index rest = c, x = 0, y = 0, step_x = s.m * s.k, step_y = s.k * s.n;
@@ -179,6 +190,7 @@ std::unique_ptr<Kernel> bind_onnx_Gemm(const Call& call) {
   attrs.ignore("given");  // how many inputs there are says the same
   const bool ta = attrs.flag("transA"), tb = attrs.flag("transB");
   const float alpha = static_cast<float>(attrs.real("alpha")), beta = static_cast<float>(attrs.real("beta"));
+  want(call.in[0].rank() == 2 && call.in[1].rank() == 2);
   Plan plan = plan_of(forward(sizes_of(call.in[0], call.in[1], ta, tb), ta, tb));
   plan.finish.alpha = alpha;
   if (call.in.size() > 2) {

@@ -54,8 +54,15 @@ class Single : public Kernel {
 }  // namespace
 
 std::unique_ptr<Kernel> make(const Plan& plan, const Call& call) {
-  for (const Tensor& t : call.in)
-    if (t.dtype != DType::f32) return nullptr;
+  want_floats(call.in);
+  want_floats(call.out);
+  const auto& [m, n, k] = plan.sizes;
+  want(m >= 0 && n >= 0 && k >= 0);
+  want_size(call.in[plan.a], times(m, k));
+  want_size(call.in[plan.b], times(k, n));
+  want_size(call.out[0], times(m, n));
+  if (plan.bias >= 0) want_size(call.in[plan.bias], n);
+  if (plan.residual >= 0) want_size(call.in[plan.residual], times(m, n));
   return std::make_unique<Single>(plan, call);
 }
 

@@ -498,6 +498,13 @@ std::unique_ptr<Kernel> make(const Operands& at, const Call& call, Index groups,
   const Tensor &x = call.in[at.x], &w = call.in[at.w], &y = call.out[0];
   const int rank = x.rank() - 2;
   if (rank < 1 || rank > 3 || !is_byte(x.dtype) || !is_byte(w.dtype) || groups < 1) return nullptr;
+  for (const auto* sizes : {&strides, &dilations, &before}) want(sizes->size() >= static_cast<std::size_t>(rank));
+  want(w.rank() == x.rank() && y.rank() == x.rank() && x.shape[1] % groups == 0 && w.shape[0] % groups == 0);
+  want(w.shape[1] == x.shape[1] / groups && y.shape[0] == x.shape[0] && y.shape[1] == w.shape[0]);
+  for (int i = 0; i < rank; ++i) {
+    want_windows(y.shape[2 + i], w.shape[2 + i], strides[i], dilations[i], before[i]);
+    want(before[i] >= 0);
+  }
   Geometry g{x.shape[0], x.shape[1], w.shape[0], groups, {}};
   for (int i = 0; i < rank; ++i)
     g.axis[3 - rank + i] = {x.shape[2 + i], w.shape[2 + i], strides[i], dilations[i], before[i], y.shape[2 + i]};
@@ -513,6 +520,10 @@ std::unique_ptr<Kernel> make(const Operands& at, const Call& call, Index groups,
        !is_byte(y.dtype) || !is_one(call.in[at.y_zero], y.dtype) ||
        (at.bias >= 0 && (call.in[at.bias].dtype != DType::i32 || call.in[at.bias].size() != g.filters))))
     return nullptr;
+  if (at.kind != Finish::Kind::quantized) want(y.dtype == DType::i32);
+  want_ranges(call, at.ranges);
+  if (at.kind == Finish::Kind::rounded && at.bias >= 0)
+    want(call.in[at.bias].dtype == DType::i8), want_size(call.in[at.bias], g.filters);
   if (g.depth() == 1 && g.groups > 1 && g.share() <= 4) return std::make_unique<Depthwise>(g, at, call);
   return std::make_unique<Panels>(g, at, call);
 }
@@ -527,8 +538,11 @@ std::unique_ptr<Kernel> make_onnx(const Operands& at, const Call& call) {
   auto pads = call.attrs.ints("pads", std::vector<Index>(2 * rank, 0));
   const std::string padding = call.attrs.text("auto_pad", "NOTSET");
   if (padding != "NOTSET") std::fill(pads.begin(), pads.end(), 0);
+  for (const auto* sizes : {&strides, &dilations}) want(sizes->size() == ones.size());
+  want(pads.size() == 2 * ones.size());
   if (padding == "SAME_UPPER" || padding == "SAME_LOWER")
     for (int i = 0; i < rank; ++i) {
+      want_windows(call.out[0].shape[2 + i], call.in[at.w].shape[2 + i], strides[i], dilations[i], 0);
       const Axis axis{0, call.in[at.w].shape[2 + i], strides[i], dilations[i], 0, call.out[0].shape[2 + i]};
       const Index whole = std::max<Index>(0, axis.padded() - call.in[at.x].shape[2 + i]);
       pads[i] = padding == "SAME_UPPER" ? whole / 2 : whole - whole / 2;

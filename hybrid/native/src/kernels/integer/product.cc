@@ -228,6 +228,12 @@ std::unique_ptr<Kernel> make(const Operands& at, const Call& call) {
         !suits(at.b_scale, DType::f32, n) || !is_byte(y.dtype) || !is_one(call.in[at.y_zero], y.dtype))
       return nullptr;
   }
+  if (at.kind != Finish::Kind::quantized) want(call.out[0].dtype == DType::i32);
+  want(a.rank() >= 1 && k >= 0 && n >= 0);
+  want_size(a, times(m, k));
+  want_size(call.out[0], times(m, n));
+  want_ranges(call, at.ranges);
+  if (at.bias >= 0) want(call.in[at.bias].dtype == DType::i8), want_size(call.in[at.bias], n);
   return std::make_unique<Product>(m, n, k, at, call);
 }
 

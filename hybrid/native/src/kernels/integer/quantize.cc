@@ -94,6 +94,7 @@ class Conversion : public Kernel {
  public:
   explicit Conversion(const Call& call) : n_(call.in[0].size()), threads_(call.threads) {
     is_signed_ = call.out[0].dtype == DType::i8;
+    want_size(call.out[0], n_);
     how = "vectors";
   }
 
@@ -196,7 +197,11 @@ class Dequantize : public Conversion {
 
 class Dynamic : public Conversion {
  public:
-  explicit Dynamic(const Call& call) : Conversion(call) { wants_range(); }
+  explicit Dynamic(const Call& call) : Conversion(call) {
+    wants_range();
+    want(call.out[0].dtype == DType::u8 && call.out[1].dtype == DType::f32 && call.out[2].dtype == DType::u8);
+    for (int i : {1, 2}) want_size(call.out[i], 1);
+  }
   void run(const Run& run) const override {
     const Range found = range<float>(run, {0, 0});
     const float nan = std::numeric_limits<float>::quiet_NaN();
@@ -212,6 +217,13 @@ class Dynamic : public Conversion {
 // -- MXNet -----------------------------------------------------------------------------------------------------------------
 
 using Ends = std::optional<Range>;
+// That the range of the data is there, if it is an input, and that of the result, if it has one.
+void want_range(const Call& call, bool given, bool made) {
+  for (int i : {1, 2}) {
+    if (given) want(call.in[i].dtype == DType::f32 && call.in[i].size() > 0);
+    if (made) want(call.out[i].dtype == DType::f32), want_size(call.out[i], 1);
+  }
+}
 Ends calibrated(const Call& call) {
   const bool both = call.attrs.has("min_calib_range") && call.attrs.has("max_calib_range");
   call.attrs.ignore("min_calib_range", "max_calib_range");
@@ -228,6 +240,8 @@ class MxnetQuantize : public Conversion {
  public:
   MxnetQuantize(bool inputs, const Ends& ends, const Call& call) : Conversion(call), inputs_(inputs), ends_(ends) {
     wants_range();
+    want(is_byte(call.out[0].dtype));
+    want_range(call, inputs, true);
   }
   void run(const Run& run) const override {
     constexpr float MOST = std::numeric_limits<float>::max();
@@ -247,7 +261,10 @@ class MxnetQuantize : public Conversion {
 template <class T>
 class MxnetDequantize : public Conversion {
  public:
-  explicit MxnetDequantize(const Call& call) : Conversion(call) {}
+  explicit MxnetDequantize(const Call& call) : Conversion(call) {
+    want(call.out[0].dtype == DType::f32);
+    want_range(call, true, false);
+  }
   void run(const Run& run) const override {
     const float scale = reach(run.input<float>(1), run.input<float>(2)) / (std::is_signed_v<T> ? 127.5f : 255.5f);
     run.ranges(n_, GRAIN, [&](Index begin, Index end, int) {
@@ -262,7 +279,11 @@ class MxnetDequantize : public Conversion {
 
 class Requantize : public Conversion {
  public:
-  Requantize(const Ends& ends, const Call& call) : Conversion(call), ends_(ends) { wants_range(); }
+  Requantize(const Ends& ends, const Call& call) : Conversion(call), ends_(ends) {
+    wants_range();
+    want(is_byte(call.out[0].dtype));
+    want_range(call, true, true);
+  }
   void run(const Run& run) const override {
     constexpr float ALL = 2147483648.f;
     const float given = reach(run.input<float>(1), run.input<float>(2));

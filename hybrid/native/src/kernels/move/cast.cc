@@ -109,6 +109,7 @@ std::unique_ptr<Kernel> bind_cast(const Call& call) {
   // halves only to and from float32: others are rare, and by way of it some would be rounded twice
   const auto half = [](DType t) { return t == DType::f16 || t == DType::bf16; };
   const std::int64_t count = call.in[0].size();
+  want_size(call.out[0], count);
   if (half(to)) return from == DType::f32 ? to_half(to, count) : nullptr;
   if (half(from)) return to == DType::f32 ? from_half(from, count) : nullptr;
   if (from == DType::f32 && to == DType::i8) return make<float, std::int8_t>(count);

@@ -18,6 +18,8 @@ class Take : public Kernel {
         row_(row * static_cast<std::int64_t>(size_of(call.in[table].dtype))),
         outside_(outside),
         positions_(call.in[indices].dtype) {
+    want(call.out[0].dtype == call.in[table].dtype);
+    want_size(call.out[0], times(outer, count_, row));
     how = "rows";
   }
 
@@ -75,6 +77,9 @@ class TakeBack : public Kernel {
         count_(call.in[indices].size()),
         outside_(outside),
         positions_(call.in[indices].dtype) {
+    want(call.out[0].dtype == call.in[0].dtype);
+    want_size(call.out[0], times(outer, size, row));
+    want_size(call.in[0], times(outer, count_, row));
     how = "rows added";
   }
 
@@ -107,8 +112,10 @@ class TakeBack : public Kernel {
 
 struct Split {
   std::int64_t outer, size, inner;
-  Split(const Tensor& t, std::int64_t axis)
-      : outer(product(t.shape, 0, axis)), size(t.shape[axis]), inner(product(t.shape, axis + 1, t.shape.size())) {}
+  Split(const Tensor& t, std::int64_t along) {
+    const std::int64_t axis = axis_in(along, t.rank());
+    outer = product(t.shape, 0, axis), size = t.shape[axis], inner = product(t.shape, axis + 1, t.shape.size());
+  }
 };
 
 Outside outside_of(const Attrs& attrs) { return attrs.text("mode") == "wrap" ? Outside::wrap : Outside::clip; }
@@ -119,6 +126,10 @@ class Pick : public Kernel {
  public:
   Pick(const Call& call, const Split& data, int indices, Outside outside)
       : data_(data), indices_(indices), outside_(outside), positions_(call.in[indices].dtype) {
+    want(size_of(call.in[0].dtype) == sizeof(T) && call.out[0].dtype == call.in[0].dtype);
+    want_size(call.in[indices], times(data.outer, data.inner));
+    want_size(BACK ? call.in[0] : call.out[0], times(data.outer, data.inner));
+    want_size(BACK ? call.out[0] : call.in[0], times(data.outer, data.size, data.inner));
     how = BACK ? "put" : "picked";
   }
 
@@ -160,7 +171,7 @@ std::unique_ptr<Kernel> pick(const Call& call) {
   const int indices = BACK ? 2 : 1;
   call.attrs.ignore("keepdims");
   if (BACK && (call.attrs.integer("of") != 0 || call.in[0].dtype != call.out[0].dtype)) return nullptr;
-  const Split split(data, from_front(call.attrs.integer("axis"), data.rank()));
+  const Split split(data, call.attrs.integer("axis"));
   if (!Positions::can(call.in[indices].dtype) || (!split.size && call.in[indices].size())) return nullptr;
   const Outside outside = outside_of(call.attrs);
   return by_size(data.dtype, [&](auto t) -> std::unique_ptr<Kernel> {
@@ -188,6 +199,7 @@ class OneHot : public Kernel {
         on_(static_cast<T>(on)),
         off_(static_cast<T>(off)),
         positions_(call.in[0].dtype) {
+    want_size(call.out[0], times(depth_, count_));
     how = "filled";
   }
 
@@ -223,14 +235,14 @@ std::unique_ptr<Kernel> one_hot(const Call& call, double on, double off) {
 
 std::unique_ptr<Kernel> bind_take(const Call& call) {
   if (call.attrs.text("mode") == "raise" || !Positions::can(call.in[1].dtype)) return nullptr;
-  const Split split(call.in[0], from_front(call.attrs.integer("axis"), call.in[0].rank()));
+  const Split split(call.in[0], call.attrs.integer("axis"));
   if (!split.size && call.in[1].size()) return nullptr;
   return std::make_unique<Take>(call, 0, 1, split.outer, split.size, split.inner, outside_of(call.attrs));
 }
 
 std::unique_ptr<Kernel> bind_take_back(const Call& call) {
   if (call.attrs.integer("of") != 0) return nullptr;
-  const Split split(call.in[1], from_front(call.attrs.integer("axis"), call.in[1].rank()));
+  const Split split(call.in[1], call.attrs.integer("axis"));
   return take_back(call, 2, split, outside_of(call.attrs));
 }
 
@@ -252,7 +264,7 @@ std::unique_ptr<Kernel> bind_pick_back(const Call& call) { return pick<true>(cal
 
 std::unique_ptr<Kernel> bind_batch_take(const Call& call) {
   const Split split(call.in[0], 1);
-  if (!split.size && call.in[1].size()) return nullptr;
+  if (!Positions::can(call.in[1].dtype) || (!split.size && call.in[1].size())) return nullptr;
   return by_size(call.in[0].dtype, [&](auto t) -> std::unique_ptr<Kernel> {
     return std::make_unique<Pick<decltype(t), false>>(call, split, 1, Outside::clip);
   });

@@ -1,5 +1,6 @@
 // Non-maximum suppression: box_nms, and the detections of an SSD.
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <sstream>
 
@@ -74,6 +75,7 @@ class BoxNms : public Kernel {
   explicit BoxNms(const Call& call) {
     const Attrs& attrs = call.attrs;
     const auto& shape = call.in[0].shape;
+    want(shape.size() >= 2 && shape[shape.size() - 2] < std::numeric_limits<std::int32_t>::max());
     width_ = shape.back(), count_ = shape[shape.size() - 2];
     batch_ = std::accumulate(shape.begin(), shape.end() - 2, std::int64_t{1}, std::multiplies<>());
     overlap_ = static_cast<float>(attrs.real("overlap_thresh")), valid_ = static_cast<float>(attrs.real("valid_thresh"));
@@ -82,6 +84,10 @@ class BoxNms : public Kernel {
     const bool forced = attrs.flag("force_suppress");
     by_class_ = id_ >= 0 && !forced;
     from_corners_ = attrs.text("in_format") == "corner", to_corners_ = attrs.text("out_format") == "corner";
+    want(coords_ >= 0 && coords_ <= width_ - 4 && score_ >= 0 && score_ < width_ && id_ < width_);
+    want_shape(call.out[0], shape);
+    want_size(call.out[1], batch_ * count_);
+    want_floats(call.out);
     how = "greedy";
     each_ = Boxes::floats(count_) + (count_ + 15) / 16 * 16;
     scratch = static_cast<std::size_t>(each_ * call.threads) * sizeof(float);
@@ -141,7 +147,13 @@ class Detection : public Kernel {
   Detection(const Call& call, const std::vector<float>& variances) : variances_(variances) {
     const Attrs& attrs = call.attrs;
     const auto& shape = call.in[0].shape;
+    want(shape.size() == 3 && shape[2] < std::numeric_limits<std::int32_t>::max());
     batch_ = shape[0], classes_ = shape[1], count_ = shape[2];
+    want_floats(call.in);
+    want_floats(call.out);
+    want_size(call.in[1], times(batch_, count_, 4));
+    want_size(call.in[2], times(count_, 4));
+    want_size(call.out[0], times(batch_, count_, 6));
     clip_ = attrs.flag("clip"), forced_ = attrs.flag("force_suppress");
     threshold_ = static_cast<float>(attrs.real("threshold")), topk_ = attrs.integer("nms_topk");
     const double overlap = attrs.real("nms_threshold");

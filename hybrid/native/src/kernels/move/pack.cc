@@ -154,14 +154,21 @@ class Join : public Kernel {
     });
   }
 
-  std::vector<Tensor> in_;
+  Tensors in_;
   Tensor out_;
   std::int64_t size_;
 };
 
 }  // namespace
 
+// That a plain tensor of images and a blocked one are the same.
+static void want_same(const Tensor& plain, const Tensor& blocked) {
+  want(!plain.blocked && plain.rank() == 4 && blocked.blocked && plain.dtype == blocked.dtype);
+  want_shape(blocked, {plain.shape[0], (plain.shape[1] + BLOCK - 1) / BLOCK, plain.shape[2], plain.shape[3], BLOCK});
+}
+
 std::unique_ptr<Kernel> bind_pack(const Call& call) {
+  want_same(call.in[0], call.out[0]);
   return by_size(call.in[0].dtype, [&](auto t) -> std::unique_ptr<Kernel> {
     return std::make_unique<Repack<decltype(t), true>>(call.in[0], call.out[0]);
   });
@@ -169,11 +176,22 @@ std::unique_ptr<Kernel> bind_pack(const Call& call) {
 
 std::unique_ptr<Kernel> bind_unpack(const Call& call) {
   call.attrs.ignore("channels");  // the output's
+  want_same(call.out[0], call.in[0]);
   return by_size(call.in[0].dtype, [&](auto t) -> std::unique_ptr<Kernel> {
     return std::make_unique<Repack<decltype(t), false>>(call.out[0], call.in[0]);
   });
 }
 
-std::unique_ptr<Kernel> bind_join(const Call& call) { return std::make_unique<Join>(call); }
+std::unique_ptr<Kernel> bind_join(const Call& call) {
+  const Tensor& to = call.out[0];
+  std::int64_t blocks = 0;
+  for (const Tensor& t : call.in) {
+    want(t.blocked && to.blocked && t.dtype == to.dtype);
+    want_shape(t, {to.shape[0], t.shape[1], to.shape[2], to.shape[3], BLOCK});
+    blocks += t.shape[1];
+  }
+  want(blocks == to.shape[1]);
+  return std::make_unique<Join>(call);
+}
 
 }  // namespace gluonnx

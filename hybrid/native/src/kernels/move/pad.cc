@@ -61,6 +61,9 @@ std::optional<Parts> pad(const Attrs& attrs, const Tensors& ins, const Tensors& 
   const std::string mode = attrs.text("mode");
   attrs.ignore("constant_value");
   const auto from = strides_of(in), to = strides_of(out);
+  want(in.size() == out.size() && pads.size() == 2 * in.size());
+  for (std::size_t i = 0; i < in.size(); ++i)
+    want(pads[2 * i] >= 0 && pads[2 * i + 1] >= 0 && out[i] == plus(in[i], plus(pads[2 * i], pads[2 * i + 1])));
   Parts parts{Part{Part::input}};
   for (std::size_t i = 0; i < in.size(); ++i) {
     parts[0].to += pads[2 * i] * to[i];
@@ -96,7 +99,7 @@ std::unique_ptr<Kernel> bind_pad(const Call& call) {
   const auto value = bits_of(call.attrs.real("constant_value"), call.in[0].dtype);
   const auto parts = pad(call.attrs, call.in, call.out);
   if (!parts || (call.attrs.text("mode") == "constant" && !value)) return nullptr;
-  return std::make_unique<Copies>(*parts, call.out[0].dtype, value.value_or(0));
+  return std::make_unique<Copies>(*parts, call, value.value_or(0));
 }
 
 std::unique_ptr<Kernel> bind_pad_back(const Call& call) { return bind_parts_back(call, pad); }

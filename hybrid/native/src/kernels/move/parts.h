@@ -8,7 +8,6 @@
 
 namespace gluonnx {
 
-using Tensors = std::vector<Tensor>;
 using Parts = std::vector<Part>;
 
 // What an operator says of itself; nothing when it cannot be done by copying.
@@ -21,8 +20,6 @@ std::unique_ptr<Kernel> bind_parts_back(const Call& call, Describe describe);
 
 // In tuples of attributes: None.
 constexpr std::int64_t NOTHING = std::numeric_limits<std::int64_t>::min();
-
-inline std::int64_t from_front(std::int64_t axis, std::int64_t rank) { return axis < 0 ? axis + rank : axis; }
 
 std::int64_t product(const std::vector<std::int64_t>& shape, std::size_t begin, std::size_t end);
 

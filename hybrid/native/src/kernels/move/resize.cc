@@ -125,6 +125,7 @@ bool corners(const Attrs& attrs) {
 }
 
 bool fits(const Tensor& a, const Tensor& b) {
+  want(a.rank() == 4 && b.rank() == 4 && a.shape[0] == b.shape[0] && a.shape[1] == b.shape[1]);
   return a.dtype == b.dtype && a.shape[2] && a.shape[3] && b.shape[2] && b.shape[3];
 }
 

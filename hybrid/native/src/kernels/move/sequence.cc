@@ -20,6 +20,12 @@ class Sequences : public Kernel {
         row_(product(data.shape, 2, data.shape.size()) * static_cast<std::int64_t>(size_of(data.dtype))),
         value_(std::move(value)),
         positions_(lengths < 0 ? DType::i64 : call.in[lengths].dtype) {
+    const Tensor &from = call.in[0], &to = call.out[0];
+    const std::int64_t all = data.size(), one = steps_ ? all / steps_ : 0;
+    want(from.dtype == data.dtype && to.dtype == data.dtype);
+    want_size(from, task == Task::last_back ? one : all);
+    want_size(to, task == Task::last ? one : all);
+    if (lengths >= 0) want_size(call.in[lengths], batch_);
     how = "rows";
     scratch = static_cast<std::size_t>(batch_) * sizeof(std::int64_t);
   }
@@ -77,12 +83,13 @@ std::unique_ptr<Kernel> sequences(const Call& call, Task task, bool back) {
   const Attrs& attrs = call.attrs;
   const Tensor& data = call.in[back ? 1 : 0];
   const int lengths = attrs.flag("use_sequence_length") ? (back ? 2 : 1) : -1;
-  const int axis = static_cast<int>(attrs.integer("axis"));
+  const int axis = static_cast<int>(axis_in(attrs.integer("axis"), 2));
+  want(data.rank() >= 2);
   const double value = task == Task::mask && !back ? attrs.real("value") : 0;
   attrs.ignore("value");
   if (back && (attrs.integer("of") != 0 || call.in[0].dtype != call.out[0].dtype)) return nullptr;
   if (lengths >= 0 && !Positions::can(call.in[lengths].dtype)) return nullptr;
-  if (task == Task::last && data.shape[axis] == 0) return nullptr;
+  if ((task == Task::last || task == Task::last_back) && data.shape[axis] == 0) return nullptr;
   std::vector<std::byte> bits;
   if (value != 0) {
     if (data.dtype != DType::f32) return nullptr;

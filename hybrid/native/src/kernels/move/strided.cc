@@ -49,6 +49,20 @@ std::vector<std::int64_t> strides_of(const std::vector<std::int64_t>& shape) {
   return strides;
 }
 
+namespace {
+
+// That all that axes reach from `first` on, `stride` apart, lies among `size` elements.
+void want_within(std::int64_t size, std::int64_t first, const std::vector<Axis>& axes, std::int64_t Axis::*stride) {
+  std::int64_t low = first, high = first;
+  for (const Axis& a : axes) {
+    const std::int64_t reach = times(a.size - 1, a.*stride);
+    (reach < 0 ? low : high) = plus(reach < 0 ? low : high, reach);
+  }
+  want(low >= 0 && high < size);
+}
+
+}  // namespace
+
 StridedCopy::StridedCopy(std::vector<Axis> axes, std::size_t element) : element_(element) {
   for (const Axis& a : axes) size_ *= a.size;
   if (!size_) return;
@@ -172,15 +186,26 @@ void StridedCopy::transpose(const Run& run, const T* from, T* to) const {
   });
 }
 
-Copies::Copies(const std::vector<Part>& parts, DType dtype, std::uint64_t value)
-    : element_(static_cast<std::int64_t>(size_of(dtype))), value_(value) {
+Copies::Copies(const std::vector<Part>& parts, const Call& call, std::uint64_t value)
+    : element_(static_cast<std::int64_t>(size_of(call.out[0].dtype))), value_(value) {
+  const std::size_t element = size_of(call.out[0].dtype);
+  std::vector<std::int64_t> written(call.out.size());
   std::int64_t most = 0;
   how = "nothing";
   for (const Part& part : parts) {
-    StridedCopy copy(part.axes, size_of(dtype));
+    const Tensor &to = call.out[part.out], &from = part.source == Part::input ? call.in[part.in] : to;
+    want(size_of(from.dtype) == element && size_of(to.dtype) == element);
+    std::int64_t size = 1;
+    for (const Axis& a : part.axes) want(a.size >= 0), size = times(size, a.size);
+    if (!size) continue;
+    want_within(to.size(), part.to, part.axes, &Axis::to);
+    if (part.source != Part::value) want_within(from.size(), part.from, part.axes, &Axis::from);
+    written[part.out] = plus(written[part.out], size);
+    StridedCopy copy(part.axes, element);
     if (copy.size() > most) most = copy.size(), how = copy.how();
-    if (copy.size()) steps_.push_back({part, std::move(copy)});
+    steps_.push_back({part, std::move(copy)});
   }
+  for (std::size_t i = 0; i < written.size(); ++i) want(written[i] >= call.out[i].size());
 }
 
 void Copies::run(const Run& run) const {

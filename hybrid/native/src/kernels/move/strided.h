@@ -53,7 +53,8 @@ struct Part {
 // A list of copies: to all outputs from any inputs, from the first output itself, or of one value.
 class Copies : public Kernel {
  public:
-  Copies(const std::vector<Part>& parts, DType dtype, std::uint64_t value = 0);
+  // Declines parts that reach beyond an operand, that mix elements of different sizes, or that leave some of an output unwritten.
+  Copies(const std::vector<Part>& parts, const Call& call, std::uint64_t value = 0);
   void run(const Run& run) const override;
 
  private:

@@ -61,10 +61,13 @@ std::vector<Side> sides(const Call& call, bool rows) {
   std::vector<std::int64_t> strides[3];
   for (int k = 0; k < 3; ++k) {
     auto have = call.in[k].shape;
+    want(have.size() <= shape.size());
     if (rows && !k) have.insert(have.end(), shape.size() - have.size(), 1);
     strides[k] = strides_of(have);
-    for (std::size_t i = 0; i < have.size(); ++i)
+    for (std::size_t i = 0; i < have.size(); ++i) {
+      want(have[i] == 1 || have[i] == shape[i + shape.size() - have.size()]);
       if (have[i] == 1) strides[k][i] = 0;
+    }
     strides[k].insert(strides[k].begin(), shape.size() - have.size(), 0);
   }
   for (std::size_t i = 0; i < shape.size(); ++i) {

@@ -210,23 +210,39 @@ class RowBackward : public Kernel {
 
 std::unique_ptr<Kernel> bind_backward(const Call& call, double momentum) {
   const Attrs& attrs = call.attrs;
-  if (!all_float(call)) return nullptr;
+  want_floats(call);
   const auto& shape = call.in[1].shape;
   const std::string& over = attrs.text("over");
   const std::int64_t groups = attrs.integer("groups"), axis = attrs.integer("axis");
   const bool fixed = attrs.flag("fixed"), training = attrs.integer("training", 0);
   Common common(attrs);
   const std::int64_t size = call.in[1].size();
+  // gamma, dgamma and dbeta have so many elements, mean and the third output so many
+  const auto want_sizes = [&](std::int64_t parameters, std::int64_t results) {
+    want_size(call.in[0], size);
+    want_size(call.out[0], size);
+    want_size(call.in[2], parameters);
+    for (int i : {3, 4}) want_size(call.in[i], results);
+    for (int i : {1, 2}) want_size(call.out[i], parameters);
+  };
   if (over == "batch") {
     if (groups) return nullptr;
+    const std::int64_t channels = Around(shape, axis).size;
+    want_sizes(channels, channels);
+    for (std::size_t i = 5; i < call.in.size(); ++i) want_size(call.in[i], channels);
+    want(call.in.size() != 6);
     return std::make_unique<BatchBackward>(call, Around(shape, axis), common, fixed || !training, momentum);
   }
   if (over == "layer") {
     Around around(shape, axis);
     if (groups || around.after != 1) return nullptr;
+    want_sizes(around.size, around.before);
     return std::make_unique<RowBackward>(call, around.before, around.size, around.size, true, common);
   }
-  const std::int64_t middle = groups ? groups : shape[1], rows = shape[0] * middle;
+  want(groups >= 0);
+  const std::int64_t middle = groups ? groups : shape[1], rows = times(shape[0], middle);
+  want_sizes(middle, rows);
+  want(!rows || size % rows == 0);
   return std::make_unique<RowBackward>(call, rows, rows ? size / rows : 0, middle, false, common);
 }
 

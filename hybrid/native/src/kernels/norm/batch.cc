@@ -15,6 +15,10 @@ class BatchNorm : public Kernel {
     fix_gamma_ = attrs.flag("fix_gamma");
     of_batch_ = attrs.integer("training", 0) && !attrs.flag("use_global_stats");
     attrs.ignore("training", "use_global_stats");
+    want_floats(call);
+    want_size(call.out[0], shape_.all());
+    for (int i = 1; i < 5; ++i) want_size(call.in[i], shape_.size);
+    for (int i = 1; i < 3; ++i) want_size(call.out[i], shape_.size);
     narrow_ = shape_.after < NARROW;
     // means, scales and betas: of channels, then of columns
     scratch = 6 * sizeof(float) * shape_.size * (narrow_ ? std::max<std::int64_t>(shape_.after, 1) : 1);
@@ -84,7 +88,6 @@ class BatchNorm : public Kernel {
 };
 
 std::unique_ptr<Kernel> bind_batch(const Call& call, std::int64_t axis, bool plain_variance, bool relu) {
-  if (!all_float(call)) return nullptr;
   return std::make_unique<BatchNorm>(call, axis, plain_variance, relu);
 }
 

@@ -14,10 +14,10 @@ namespace gluonnx {
 // Columns that are taken at a time where sums go across rows: what they gather stays in the first cache.
 constexpr std::int64_t COLUMNS = 256;
 
-inline bool all_float(const Call& call) {
-  for (const auto& t : call.in)
-    if (t.dtype != DType::f32) return false;
-  return true;
+// That all operands and results are float32.
+inline void want_floats(const Call& call) {
+  want_floats(call.in);
+  want_floats(call.out);
 }
 
 // A tensor around one axis: (before, size, after).
@@ -25,10 +25,11 @@ struct Around {
   std::int64_t before = 1, size = 1, after = 1;
 
   Around(const std::vector<std::int64_t>& shape, std::int64_t axis) {
-    if (axis < 0) axis += static_cast<std::int64_t>(shape.size());
+    axis = axis_in(axis, static_cast<std::int64_t>(shape.size()));
     for (std::int64_t i = 0; i < static_cast<std::int64_t>(shape.size()); ++i)
       (i < axis ? before : i == axis ? size : after) *= shape[i];
   }
+  std::int64_t all() const { return before * size * after; }
 };
 
 // The sum of f(i, count) (a Reg; lanes beyond count are not looked at) over the vectors of n elements. Added up in pieces, by

@@ -108,13 +108,32 @@ class ColumnNorm : public Kernel {
   float eps_;
 };
 
+// Operands and results of all three: `results` means, and gamma and beta of so many elements.
+void want_operands(const Call& call, std::int64_t parameters, std::int64_t results) {
+  want_floats(call);
+  want_size(call.out[0], call.in[0].size());
+  for (int i : {1, 2}) want_size(call.in[i], parameters), want_size(call.out[i], results);
+}
+
+// Rows that lie one after the other, `parameters` of them in an image, each with a gamma and a beta.
+std::unique_ptr<RowNorm> images(const Call& call, std::int64_t parameters) {
+  auto kernel = std::make_unique<RowNorm>();
+  kernel->eps = static_cast<float>(call.attrs.real("eps"));
+  kernel->rows = times(call.in[0].shape[0], parameters);
+  kernel->n = kernel->rows ? call.in[0].size() / kernel->rows : 0;
+  kernel->parameters = parameters;
+  want_operands(call, parameters, kernel->rows);
+  want_size(call.in[0], kernel->rows * kernel->n);
+  return kernel;
+}
+
 }  // namespace
 
 std::unique_ptr<Kernel> bind_LayerNorm(const Call& call) {
   call.attrs.ignore("output_mean_var");
   float eps = static_cast<float>(call.attrs.real("eps"));
   Around shape(call.in[0].shape, call.attrs.integer("axis"));
-  if (!all_float(call)) return nullptr;
+  want_operands(call, shape.size, shape.before * shape.after);
   if (shape.after != 1) return std::make_unique<ColumnNorm>(shape, eps);
   auto kernel = std::make_unique<RowNorm>();
   kernel->rows = shape.before;
@@ -126,26 +145,16 @@ std::unique_ptr<Kernel> bind_LayerNorm(const Call& call) {
 }
 
 std::unique_ptr<Kernel> bind_InstanceNorm(const Call& call) {
-  auto kernel = std::make_unique<RowNorm>();
-  kernel->eps = static_cast<float>(call.attrs.real("eps"));
-  if (!all_float(call)) return nullptr;
-  const auto& shape = call.in[0].shape;
-  kernel->rows = shape[0] * shape[1];
-  kernel->n = kernel->rows ? call.in[0].size() / kernel->rows : 0;
-  kernel->parameters = shape[1];
+  auto kernel = images(call, call.in[0].shape[1]);
   kernel->third = Third::variance;
   return kernel;
 }
 
 std::unique_ptr<Kernel> bind_GroupNorm(const Call& call) {
-  auto kernel = std::make_unique<RowNorm>();
   call.attrs.ignore("output_mean_var");
-  kernel->eps = static_cast<float>(call.attrs.real("eps"));
-  kernel->parameters = call.attrs.integer("num_groups");
-  if (!all_float(call)) return nullptr;
-  kernel->rows = call.in[0].shape[0] * kernel->parameters;
-  kernel->n = kernel->rows ? call.in[0].size() / kernel->rows : 0;
-  return kernel;
+  const std::int64_t groups = call.attrs.integer("num_groups");
+  want(groups > 0 && call.in[0].shape[1] % groups == 0);
+  return images(call, groups);
 }
 
 }  // namespace gluonnx

@@ -9,10 +9,14 @@ class L2Normalization : public Kernel {
   L2Normalization(const Call& call, const std::string& mode) : shape_(call.in[0].shape, 1) {
     eps_ = static_cast<float>(call.attrs.real("eps"));
     const auto& shape = call.in[0].shape;
+    want_floats(call);
+    want_size(call.out[0], shape_.all());
     across_ = mode == "channel";
+    if (across_) want_size(call.out[1], shape_.before * shape_.after);
     if (across_) return;
     rows_ = mode == "instance" ? shape[0] : shape[0] * shape[1];
     n_ = rows_ ? call.in[0].size() / rows_ : 0;
+    want_size(call.out[1], rows_);
   }
 
   void run(const Run& run) const override {
@@ -83,7 +87,10 @@ class LRN : public Kernel {
   explicit LRN(const Call& call) : shape_(call.in[0].shape, 1) {
     const Attrs& attrs = call.attrs;
     const std::int64_t size = attrs.integer("nsize");
-    reach_ = (size - 1) / 2;
+    want_floats(call);
+    want(size >= 1);
+    for (int i : {0, 1}) want_size(call.out[i], shape_.all());
+    reach_ = std::min((size - 1) / 2, shape_.size);
     scale_ = static_cast<float>(attrs.real("alpha") / static_cast<double>(size));
     knorm_ = static_cast<float>(attrs.real("knorm"));
     beta_ = static_cast<float>(attrs.real("beta"));

@@ -109,19 +109,21 @@ class Reduce : public Kernel {
  public:
   Reduce(const Call& call, const std::vector<bool>& reduced, Then then) : then_(then) {
     const auto& shape = call.in[0].shape;
+    want(call.out[0].dtype == DType::f32 && reduced.size() == shape.size());
     // (size, stride, reduced) of groups of axes
     struct Group {
       std::int64_t size, stride;
       bool reduced;
     };
     std::vector<Group> groups;
-    std::int64_t stride = 1;
+    std::int64_t stride = 1, kept = 1;
     for (std::size_t i = shape.size(); i-- > 0; stride *= shape[i]) {
-      if (reduced[i]) count_ *= shape[i];
+      (reduced[i] ? count_ : kept) *= shape[i];
       if (shape[i] == 1) continue;
       if (!groups.empty() && groups.back().reduced == reduced[i]) groups.back().size *= shape[i];
       else groups.push_back({shape[i], stride, reduced[i]});
     }
+    want_size(call.out[0], kept);
     by_columns_ = !groups.empty() && !groups[0].reduced;
     if (!groups.empty()) length_ = groups[0].size;
     for (std::size_t i = groups.size(); i-- > 1;) {
@@ -241,7 +243,7 @@ std::vector<bool> reduced_axes(const Call& call) {
   const auto axes = attrs.ints("axis", {});
   if (axes.empty()) return std::vector<bool>(rank, true);
   std::vector<bool> reduced(rank, exclude);
-  for (auto a : axes) reduced[a < 0 ? a + rank : a] = !exclude;
+  for (auto a : axes) reduced[axis_in(a, static_cast<std::int64_t>(rank))] = !exclude;
   return reduced;
 }
 
@@ -277,7 +279,12 @@ std::unique_ptr<Kernel> bind_np_prod(const Call& call) { return bind_np<bind_pro
 std::unique_ptr<Kernel> bind_sum_like(const Call& call) {
   const auto &shape = call.in[0].shape, &like = call.in[1].shape;
   std::vector<bool> reduced(shape.size(), true);
-  for (std::size_t i = 1; i <= like.size(); ++i) reduced[shape.size() - i] = like[like.size() - i] != shape[shape.size() - i];
+  want(like.size() <= shape.size());
+  for (std::size_t i = 1; i <= like.size(); ++i) {
+    const std::int64_t to = like[like.size() - i], from = shape[shape.size() - i];
+    want(to == 1 || to == from);
+    reduced[shape.size() - i] = to != from;
+  }
   return std::make_unique<Reduce<Sum<same>>>(call, reduced, Then::nothing);
 }
 

@@ -120,6 +120,15 @@ class Softmax : public Kernel {
   DType lengths_;
 };
 
+// The kernel of a call, for which the shapes of operands are checked; lengths: whether the second operand holds them.
+std::unique_ptr<Kernel> make(const Call& call, Around shape, bool logarithm, float divisor, bool lengths = false) {
+  want(call.out[0].dtype == DType::f32);
+  want_size(call.in[0], shape.all());
+  want_size(call.out[0], shape.all());
+  if (lengths) want_size(call.in[1], shape.before);
+  return std::make_unique<Softmax>(shape, logarithm, divisor, call.threads, lengths ? call.in[1].dtype : DType::f32);
+}
+
 std::unique_ptr<Kernel> bind_along_axis(const Call& call, bool logarithm, float sign) {
   const Attrs& attrs = call.attrs;
   const bool lengths = attrs.integer("use_length", 0);
@@ -127,8 +136,7 @@ std::unique_ptr<Kernel> bind_along_axis(const Call& call, bool logarithm, float 
   const Around shape(call.in[0].shape, attrs.integer("axis"));
   if (lengths && (call.in.size() < 2 || shape.after != 1 || (call.in[1].dtype != DType::i32 && call.in[1].dtype != DType::i64))) return nullptr;
   float temperature = static_cast<float>(attrs.real("temperature", 1.0));
-  return std::make_unique<Softmax>(shape, logarithm, sign * temperature, call.threads,
-                                   lengths ? call.in[1].dtype : DType::f32);
+  return make(call, shape, logarithm, sign * temperature, lengths);
 }
 
 }  // namespace
@@ -139,7 +147,7 @@ std::unique_ptr<Kernel> bind_log_softmax(const Call& call) { return bind_along_a
 
 std::unique_ptr<Kernel> bind_SoftmaxActivation(const Call& call) {
   std::int64_t axis = call.attrs.text("mode") == "channel" ? 1 : -1;
-  return std::make_unique<Softmax>(Around(call.in[0].shape, axis), false, 1.f, call.threads);
+  return make(call, Around(call.in[0].shape, axis), false, 1.f);
 }
 
 std::unique_ptr<Kernel> bind_SoftmaxOutput(const Call& call) {
@@ -149,7 +157,7 @@ std::unique_ptr<Kernel> bind_SoftmaxOutput(const Call& call) {
   bool multi = attrs.flag("multi_output"), last = attrs.flag("preserve_shape");
   Around around(shape, multi || shape.size() == 2 ? 1 : -1);
   if (!multi && !last) around = Around({shape[0], call.in[0].size() / std::max<std::int64_t>(shape[0], 1)}, 1);
-  return std::make_unique<Softmax>(around, false, 1.f, call.threads);
+  return make(call, around, false, 1.f);
 }
 
 }  // namespace gluonnx

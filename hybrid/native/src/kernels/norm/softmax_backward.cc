@@ -103,9 +103,11 @@ class SoftmaxOutputBackward : public Kernel {
     if (by == "batch") count_ = static_cast<double>(multi ? rows_ : labels_);
     if (multi && !valid_) count_ *= static_cast<double>(columns_);
     if (probabilities_) count_ = 1;
+    want_size(call.in[0], times(rows_, classes_, columns_));
+    want_shape(call.out[0], shape);
+    if (head_) want_shape(call.in[2], shape);
+    want(probabilities_ || labels_ >= rows_ * columns_);
   }
-
-  bool fits() const { return probabilities_ || labels_ >= rows_ * columns_; }
 
   void run(const Run& run) const override {
     const float *y = run.input<float>(0), *label = run.input<float>(1), *head = head_ ? run.input<float>(2) : nullptr;
@@ -173,18 +175,18 @@ class SoftmaxOutputBackward : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> bind_softmax_backward(const Call& call) {
-  Around shape(call.in[0].shape, call.attrs.integer("axis"));
-  return all_float(call) ? std::make_unique<SoftmaxBackward>(shape, false) : nullptr;
+static std::unique_ptr<Kernel> bind_backward(const Call& call, bool logarithm) {
+  want_floats(call);
+  want_shape(call.in[1], call.in[0].shape);
+  want_shape(call.out[0], call.in[0].shape);
+  return std::make_unique<SoftmaxBackward>(Around(call.in[0].shape, call.attrs.integer("axis")), logarithm);
 }
-std::unique_ptr<Kernel> bind_log_softmax_backward(const Call& call) {
-  Around shape(call.in[0].shape, call.attrs.integer("axis"));
-  return all_float(call) ? std::make_unique<SoftmaxBackward>(shape, true) : nullptr;
-}
+
+std::unique_ptr<Kernel> bind_softmax_backward(const Call& call) { return bind_backward(call, false); }
+std::unique_ptr<Kernel> bind_log_softmax_backward(const Call& call) { return bind_backward(call, true); }
 std::unique_ptr<Kernel> bind_SoftmaxOutput_backward(const Call& call) {
-  if (!all_float(call)) return nullptr;
-  auto kernel = std::make_unique<SoftmaxOutputBackward>(call);
-  return kernel->fits() ? std::move(kernel) : nullptr;
+  want_floats(call);
+  return std::make_unique<SoftmaxOutputBackward>(call);
 }
 
 }  // namespace gluonnx

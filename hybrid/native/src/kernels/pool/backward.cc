@@ -40,7 +40,7 @@ class PoolBackward : public Kernel {
     if (deep_.size == 1 && deep_.kernel == 1) {
       const std::int64_t row = std::max<std::int64_t>(1, wide_.size * BLOCK * static_cast<std::int64_t>(sizeof(float)));
       const std::int64_t most = CACHE / row - high_.kernel;
-      band_ = std::clamp<std::int64_t>(most / high_.stride, 1, high_.steps);
+      band_ = std::clamp<std::int64_t>(most / high_.stride, 1, std::max<std::int64_t>(1, high_.steps));
       rows_ = std::min(high_.size, band_ * high_.stride + high_.kernel);
     }
     data_ = deep_.size * rows_ * wide_.size * BLOCK;
@@ -233,8 +233,12 @@ class AdaptiveBackward : public Kernel {
 
 std::unique_ptr<Kernel> bind_pooling_backward(const Call& call) {
   const Tensor &dy = call.in[0], &x = call.in[1];
-  const Pooling pooling(call.attrs, {x.shape.begin() + 2, x.shape.end()}, {dy.shape.begin() + 2, dy.shape.end()});
+  const Pooling pooling(call.attrs, x, dy, x.rank() - 2);
   if (pooling.channels_last) return nullptr;
+  want_floats(call.in);
+  want_floats(call.out);
+  want_shape(call.out[0], x.shape);
+  want_shape(call.in[2], dy.shape);
   const std::int64_t planes = x.shape[0] * x.shape[1];
   const bool maximum = pooling.fold == Fold::max;
   if (pooling.global) {
@@ -251,6 +255,9 @@ std::unique_ptr<Kernel> bind_pooling_backward(const Call& call) {
 std::unique_ptr<Kernel> bind_adaptive_pooling_backward(const Call& call) {
   const Tensor &dy = call.in[0], &x = call.in[1];
   call.attrs.ignore("output_size");  // that of dy
+  want_adaptive(x, dy);
+  want(call.out[0].dtype == DType::f32);
+  want_shape(call.out[0], x.shape);
   return std::make_unique<AdaptiveBackward>(x.shape[0] * x.shape[1], Windows::adaptive(x.shape[2], dy.shape[2]),
                                             Windows::adaptive(x.shape[3], dy.shape[3]), call.threads);
 }

@@ -37,7 +37,8 @@ class BlockedPool : public Kernel {
 
 std::unique_ptr<Kernel> bind_blocked_pool(const Call& call) {
   const Tensor &in = call.in[0], &out = call.out[0];
-  const Pooling pooling(call.attrs, {in.shape[2], in.shape[3]}, {out.shape[2], out.shape[3]});
+  want(in.blocked && out.blocked);
+  const Pooling pooling(call.attrs, in, out, 2);
   if (pooling.channels_last) return nullptr;
   if (pooling.fold == Fold::max) return std::make_unique<BlockedPool<Fold::max, 1>>(in, out, pooling);
   if (pooling.power == 3) return std::make_unique<BlockedPool<Fold::sum, 3>>(in, out, pooling);

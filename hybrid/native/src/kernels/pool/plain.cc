@@ -226,7 +226,7 @@ std::unique_ptr<Kernel> make(const Call& call, const std::vector<Windows>& axes,
 
 std::unique_ptr<Kernel> bind_pooling(const Call& call) {
   const Tensor &in = call.in[0], &out = call.out[0];
-  const Pooling pooling(call.attrs, {in.shape.begin() + 2, in.shape.end()}, {out.shape.begin() + 2, out.shape.end()});
+  const Pooling pooling(call.attrs, in, out, in.rank() - 2);
   if (pooling.channels_last) return nullptr;
   const auto axes = in_three(pooling.axes);
   if (pooling.fold == Fold::max) return make<Fold::max, 1>(call, axes, false);
@@ -238,6 +238,7 @@ std::unique_ptr<Kernel> bind_pooling(const Call& call) {
 std::unique_ptr<Kernel> bind_adaptive_pooling(const Call& call) {
   const Tensor &in = call.in[0], &out = call.out[0];
   call.attrs.ignore("output_size");  // the output's
+  want_adaptive(in, out);
   const auto axes = in_three({Windows::adaptive(in.shape[2], out.shape[2]), Windows::adaptive(in.shape[3], out.shape[3])});
   return make<Fold::sum, 1>(call, axes, true);
 }

@@ -58,8 +58,8 @@ struct Pooling {
   std::vector<Windows> axes;
   bool channels_last = false;
 
-  // spatial sizes before and after
-  Pooling(const Attrs& attrs, const std::vector<std::int64_t>& before, const std::vector<std::int64_t>& after) {
+  // of the spatial axes [2, 2 + axes) of data and result, which are float32
+  Pooling(const Attrs& attrs, const Tensor& data, const Tensor& result, int rank) {
     attrs.ignore("cudnn_off", "pooling_convention");  // the convention shows in the output's shape
     const std::string type = attrs.text("pool_type"), layout = attrs.text("layout", "");
     fold = type == "max" ? Fold::max : Fold::sum;
@@ -68,17 +68,32 @@ struct Pooling {
     power = type == "lp" ? static_cast<int>(p) : 1;
     channels_last = !layout.empty() && layout.back() == 'C';
     global = attrs.flag("global_pool");
-    const std::size_t rank = before.size();
+    want(rank >= 1 && rank <= 3 && data.rank() == result.rank() && data.dtype == DType::f32 && result.dtype == DType::f32);
+    want(channels_last || (data.shape[0] == result.shape[0] && data.shape[1] == result.shape[1]));
     const std::vector<std::int64_t> ones(rank, 1), zeros(rank, 0);
-    auto kernel = attrs.ints("kernel", ones), stride = attrs.ints("stride", ones), pad = attrs.ints("pad", zeros);
+    const Checked<std::int64_t> kernel = attrs.ints("kernel", ones), stride = attrs.ints("stride", ones), pad = attrs.ints("pad", zeros);
     const bool include = attrs.integer("count_include_pad", 1) != 0;
-    for (std::size_t i = 0; i < rank; ++i)
+    for (int i = 0; i < rank; ++i) {
+      const std::int64_t before = data.shape[2 + i], after = result.shape[2 + i];
       if (global) {
-        axes.emplace_back(before[i], before[i], 1, 0, 1, false);
-        axes.back().count[0] = static_cast<float>(before[i]);  // the mean of nothing at all is NaN
-      } else axes.emplace_back(before[i], kernel[i], stride[i], pad[i], after[i], include);
+        want(after == 1 || channels_last);
+        axes.emplace_back(before, before, 1, 0, 1, false);
+        axes.back().count[0] = static_cast<float>(before);  // the mean of nothing at all is NaN
+      } else {
+        want_windows(after, kernel[i], stride[i], 1, pad[i]);
+        want(pad[i] >= 0);
+        axes.emplace_back(before, kernel[i], stride[i], pad[i], after, include);
+      }
+    }
   }
 };
+
+// That images and their adaptive pooling are of the same batch and channels, and that there are pixels in both.
+inline void want_adaptive(const Tensor& data, const Tensor& result) {
+  want(data.rank() == 4 && result.rank() == 4 && data.dtype == DType::f32 && result.dtype == DType::f32);
+  want(data.shape[0] == result.shape[0] && data.shape[1] == result.shape[1]);
+  for (int i : {2, 3}) want(data.shape[i] > 0 && result.shape[i] > 0), times(data.shape[i] + 1, result.shape[i] + 1);
+}
 
 // Windows of fewer axes, with axes before them that are one long.
 inline std::vector<Windows> in_three(std::vector<Windows> axes) {

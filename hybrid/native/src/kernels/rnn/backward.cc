@@ -258,6 +258,15 @@ std::unique_ptr<Kernel> bind_backward_RNN(const Call& call) {
   rnn::Geometry g;
   if (static_cast<int>(call.in.size()) != next || !rnn::read(call, in.data, &g)) return nullptr;  // with dropout, or lengths
   call.attrs.ignore("p");
+  want_size(call.in[in.dy], g.rows() * g.width());
+  want_size(call.in[in.output], g.rows() * g.width());
+  want_size(call.in[in.memory], g.memory_count());
+  for (int i : {in.dstate, in.dcell})
+    if (i >= 0) want_size(call.in[i], g.state_count());
+  want_floats(call.out);
+  want_size(call.out[0], call.in[in.data].size());
+  want_size(call.out[1], call.in[in.parameters].size());
+  for (rnn::Index i = 0; i < g.states(); ++i) want_size(call.out[2 + i], g.state_count());
   return std::make_unique<rnn::Backward>(g, in, call.threads);
 }
 

@@ -21,6 +21,7 @@ struct Geometry {
   Index width() const { return directions * size; }   // of a layer's output
   Index rows() const { return steps * batch; }
   Index states() const { return mode == Mode::lstm ? 2 : 1; }
+  Index state_count() const { return layers * directions * batch * size; }
 
   // The memory: outputs of all layers but the last, then what steps keep by layer and direction, then whether that is there.
   Index memory_count() const { return kept_at(layers, 0) + 1; }

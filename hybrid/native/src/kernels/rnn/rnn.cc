@@ -295,8 +295,15 @@ bool read(const Call& call, int data, Geometry* g) {
         attrs.flag("bidirectional") ? 2 : 1};
   if (attrs.has("projection_size") || attrs.has("lstm_state_clip_min") || attrs.flag("use_sequence_length")) return false;
   attrs.ignore("projection_size", "lstm_state_clip_min", "lstm_state_clip_max", "lstm_state_clip_nan");
-  for (const Tensor& t : call.in)
-    if (t.dtype != DType::f32) return false;
+  want_floats(call.in);
+  want(shape.size() == 3 && g->size >= 1 && g->layers >= 1);
+  // the parameters bound the sizes before anything is made of them
+  const Tensor& parameters = call.in[data + 1];
+  const Index most = parameters.size();
+  want(g->layers <= most && g->size <= most && times(g->gates() * g->size, plus(g->features, g->width())) <= most);
+  want(g->layers == 1 || times(g->layers - 1, g->gates() * g->size, g->width() + g->size) <= most);
+  want_size(parameters, places_of(*g).back().h2h_bias + g->gate_rows());
+  for (Index i = 0; i < g->states(); ++i) want_size(call.in[data + 2 + i], g->state_count());
   return true;
 }
 
@@ -307,7 +314,15 @@ std::unique_ptr<Kernel> bind_RNN(const Call& call) {
   if (!rnn::read(call, 0, &g)) return nullptr;
   const bool training = call.attrs.flag("training"), seeded = call.attrs.real("p") > 0 && g.layers > 1;
   if (seeded && training) return nullptr;
-  return rnn::make_forward(g, call.in[1].constant, call.attrs.flag("state_outputs"), training, seeded, call.threads);
+  const bool states = call.attrs.flag("state_outputs");
+  const std::size_t made = 2 + (states ? g.states() : 0);
+  want(call.out.size() == made + seeded);
+  for (std::size_t i = 0; i < made; ++i) {
+    want(call.out[i].dtype == DType::f32);
+    want_size(call.out[i], i == 0 ? g.rows() * g.width() : i + 1 == made ? g.memory_count() : g.state_count());
+  }
+  if (seeded) want(call.out[made].dtype == DType::i64), want_size(call.out[made], 1);
+  return rnn::make_forward(g, call.in[1].constant, states, training, seeded, call.threads);
 }
 
 }  // namespace gluonnx

@@ -1,0 +1,109 @@
+"""Applications of the operators that there are kernels of: their examples, what MXNet was asked, what passes write, and, for the
+operators of gradients, what they are given when the gradients of these are computed."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from hybrid import native, symbol
+from hybrid.error import MXNetError
+from hybrid.graph.executor import Program
+from hybrid.graph.gradient import rule
+from hybrid.graph.graph import Node
+from hybrid.op import BACKWARD, FUSED, REGISTRY, Op, lookup
+from tests.native.single import reference, specs_of
+from tests.table.examples import Maker, examples
+from tests.table.goldens import cases
+
+ENOUGH = 12
+"""Applications of an operator of gradients: some are part of the gradients of a hundred others."""
+
+
+class Application(NamedTuple):
+    """An operator and its inputs."""
+
+    source: str
+    op: Op
+    arrays: tuple[np.ndarray, ...]
+
+
+@functools.cache
+def names() -> frozenset[str]:
+    """The operators with kernels."""
+    return frozenset(name for name, _ in native.kernels())
+
+
+def forward() -> Iterator[Application]:
+    """Of all operators that users know, and of those that passes write."""
+    for example in examples():
+        yield Application("example", example.op, tuple(example.arrays))
+    for name, cls in REGISTRY.items():
+        if name.startswith(FUSED):
+            for example in cls.examples(Maker(cls)):
+                yield Application("fused", example.op, tuple(example.arrays))
+    for case in cases():
+        yield Application(case.id, case.op(), tuple(case.arrays()))
+
+
+@functools.cache
+def applications() -> dict[str, list[Application]]:
+    """By operator, for all with kernels."""
+    found: dict[str, list[Application]] = {name: [] for name in sorted(names())}
+    for application in forward():
+        if application.op.name in found:
+            found[application.op.name].append(application)
+        if application.source == "example":
+            for one in backward(application):
+                if len(found[one.op.name]) < ENOUGH:
+                    found[one.op.name].append(one)
+    for application in by_hand():
+        found[application.op.name].append(application)
+    return found
+
+
+def by_hand() -> Iterator[Application]:
+    """What no example comes to."""
+    wide, narrow = np.linspace(-2, 2, 12, dtype=np.float32).reshape(3, 4), np.ones((3, 4), np.float16)
+    yield Application("by hand", lookup("_backward_widen_like").bind(), (narrow, wide))
+    yield Application("by hand", lookup("_backward_widen_like").bind(), (wide, wide))
+    yield Application("by hand", lookup("_backward_cast_like").bind(), (wide.astype(np.int32), wide))
+
+
+def backward(application: Application) -> list[Application]:
+    """The operators of gradients with kernels that a gradient of this application needs, as they are applied in it."""
+    op, arrays = application.op, application.arrays
+    try:
+        found = rule(op, symbol)  # type: ignore[arg-type]  modules can be hashed
+    except MXNetError:
+        return []
+    if not any(_wanted(n) for n in found.graph.nodes):
+        return []
+    rng = np.random.default_rng(5)
+    with np.errstate(all="ignore"):
+        outputs = reference(op, [a.copy() for a in arrays], specs_of(op, arrays), training=True)
+    heads = [rng.uniform(-1, 1, o.shape).astype(o.dtype) for o in outputs]
+    sources = (found.heads, heads), (found.reads, arrays), (found.results, outputs)
+    feeds = {name: np.asarray(given[i]) for variables, given in sources for name, i in variables}
+    values: dict[tuple[int, int], np.ndarray] = {(id(n), 0): feeds[n.name] for n in found.graph.variables()}
+    seen: list[Application] = []
+
+    def observe(node: Node, results: Sequence[np.ndarray]) -> None:
+        if _wanted(node):
+            assert node.op is not None
+            given = tuple(values[id(e.node), e.index] for e in node.inputs)
+            seen.append(Application(f"gradient of {op.name}", node.op, given))
+        for i, result in enumerate(results):
+            values[id(node), i] = result.copy()
+
+    with np.errstate(all="ignore"):
+        Program(found.graph, training=True).run(feeds, observe=observe)
+    return seen
+
+
+def _wanted(node: Node) -> bool:
+    """Whether it applies an operator of gradients that there are kernels of."""
+    return node.op is not None and node.op.name.startswith(BACKWARD) and node.op.name in names()
