@@ -1,0 +1,65 @@
+"""Every operator's training form inside of graphs: what compiled kernels and passes make of it is what NumPy makes of it.
+
+Alone an operator is hardly rewritten. Here it stands among others, and all is compared: outputs, gradients, states that move,
+three times in a row. No operator is named."""
+
+import numpy as np
+import pytest
+
+from hybrid.graph.infer import infer
+from hybrid.op import Example
+from tests.graph.training import differences, numpy_alone, trained
+from tests.table.examples import examples, graph_of
+from tests.table.goldens import cases
+from tests.table.inside import FORMS, Arrays, inside
+
+
+def has_words(example: Example) -> bool:
+    """Whether it takes or gives what no NDArray holds."""
+    graph, feeds = graph_of(example)
+    found = infer(graph, {n: a.shape for n, a in feeds.items()}, {n: a.dtype for n, a in feeds.items()})
+    return any(d is not None and d.hasobject for d in found.dtypes.values())
+
+
+ALL = [pytest.param(e, id=f"{e.op.name}-{i}") for i, e in enumerate(examples()) if not has_words(e)]
+
+
+def check(example: Example, form: str, rounding: float = 0.0) -> None:
+    """Assert that the example in that form trains compiled as it trains in NumPy."""
+    found = inside(example, form)
+    if found is None:
+        return
+    graph, feeds = found
+    got = trained(graph, copied(feeds))
+    with numpy_alone():
+        want = trained(graph, copied(feeds))
+    problems = differences(got, want, example.op.tolerance, max(example.op.epsilon, rounding))
+    assert not problems, "\n".join(problems)
+
+
+def copied(feeds: Arrays) -> Arrays:
+    return {name: np.array(a) for name, a in feeds.items()}
+
+
+@pytest.mark.parametrize("example", ALL)
+def test_trains_among_others_as_numpy_does(example: Example) -> None:
+    check(example, "together")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", [f for f in FORMS if f != "together"])
+@pytest.mark.parametrize("example", ALL)
+def test_trains_in_each_place_as_numpy_does(example: Example, form: str) -> None:
+    check(example, form)
+
+
+@pytest.mark.slow
+def test_recorded_applications_train_among_others_as_numpy_does() -> None:
+    """Every set of attributes that MXNet was asked about. In one test: thousands take as long to be collected as to be run."""
+    failed = []
+    for case in cases():
+        try:
+            check(Example(case.op(), tuple(case.arrays())), "together", case.eps)
+        except AssertionError as error:
+            failed.append(f"{case.operator}-{case.id}: {error}")
+    assert not failed, "\n".join(failed)
