@@ -334,18 +334,18 @@ def _logistic(op: Any, specs: Sequence[Spec], data: Any, label: Any) -> Any:
 
 
 def _hinge(op: Any, specs: Sequence[Spec], data: Any, label: Any) -> Any:
-    first = sym.slice_axis(sym.Reshape(label, shape=(0, -1)), axis=1, begin=0, end=1)
-    classes = _size(specs, slice(1, None))
-    sign = 1 - 2 * sym.one_hot(sym.Reshape(first, shape=(-1,)), depth=classes, dtype=_dtype(specs).name)
-    short = sym.relu(sign * sym.Flatten(data) + op.margin)
+    rows = sym.Reshape(data, shape=(-1, 0), reverse=True)
+    sign = 1 - 2 * sym.one_hot(sym.Reshape(label, shape=(-1,)), depth=_size(specs, -1), dtype=_dtype(specs).name)
+    short = sym.relu(sign * rows + op.margin)
     return sym.sum(short if op.use_linear else sym.square(short)) * op.regularization_coefficient
 
 
 def _made(op: Any, specs: Sequence[Spec], data: Any) -> Any:
     if op.name == "make_loss":
         return sym.sum(data)
-    if op.normalization == "batch":
-        return sym.sum(sym.mean(data, axis=0)) * op.grad_scale
+    if op.normalization == "batch":  # by rows along the last axis; one dimension is one row
+        last = sym.Reshape(data, shape=(-1, 0), reverse=True) if _rank(specs) > 1 else sym.expand_dims(data, axis=0)
+        return sym.sum(sym.mean(last, axis=0)) * op.grad_scale
     if op.normalization == "valid":
         return sym.broadcast_div(sym.sum(data), sym.maximum(sym.sum(data > op.valid_thresh), 1)) * op.grad_scale
     return sym.sum(data) * op.grad_scale

@@ -89,6 +89,8 @@ class SoftmaxOutput(LossHead):
     def examples(cls, make):
         yield make(make.uniform(4, 5), make.integers(4))
         yield make(make.uniform(2, 3, 4), make.integers(2, 4, high=3), multi_output=True)
+        yield make(make.uniform(4, 5), make.integers(4), out_grad=True, grad_scale=0.5, use_ignore=True, ignore_label=2,
+                   normalization="valid")  # fmt: skip
 
 
 class Regression(LossHead):
@@ -163,11 +165,13 @@ class SVMOutput(LossHead):
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(4, 5), make.integers(4))
+        yield make(make.uniform(4, 3, 2), make.integers(4, 3, high=2), use_linear=True, margin=0.3)
 
 
 @op("MakeLoss")
 class MakeLoss(Identity):
-    """data as it is; its gradient is grad_scale, whatever follows."""
+    """data as it is; its gradient is grad_scale, whatever follows: as it is, over the number of rows (along the last axis) with
+    normalization batch, or over the number of elements above valid_thresh with valid."""
 
     grad_scale: float = 1.0
     valid_thresh: float = 0.0
@@ -175,6 +179,12 @@ class MakeLoss(Identity):
 
     def gradient(self, F, dy, data, y):
         return F._backward_MakeLoss(data, **self.dump())
+
+    @classmethod
+    def examples(cls, make):
+        yield make(make.uniform(3, 4), grad_scale=2.0)
+        yield make(make.uniform(2, 3, 4), grad_scale=0.5, normalization="batch")
+        yield make(make.uniform(5), normalization="valid", valid_thresh=0.1)
 
 
 @op("CTCLoss", "ctc_loss", "_contrib_CTCLoss", "_contrib_ctc_loss")

@@ -105,13 +105,14 @@ class BackwardMAERegressionOutput(_OfRegression):
 
 @op("_backward_SVMOutput")
 class BackwardSVMOutput(_OfHead, SVMOutput):
-    """(y, label) -> as y: a class counts when its score is within margin of the wrong side; linearly or, else, squared."""
+    """(y, label) -> as y: in each row along the last axis a class counts when its score is within
+    margin of the wrong side; linearly or, else, squared."""
 
     view = moves = False
 
     def compute(self, y, label):
-        scores = widen(y).reshape(len(y), -1)
-        sign = np.where(np.arange(scores.shape[1]) == label.reshape(len(y), -1)[:, :1].astype(np.int64), -1, 1)
+        scores = widen(y).reshape(math.prod(y.shape[:-1]), y.shape[-1])
+        sign = np.where(np.arange(scores.shape[1]) == label.reshape(-1, 1).astype(np.int64), -1, 1)
         sign = sign.astype(scores.dtype)
         short = self.margin + sign * scores
         weight = np.where(short > 0, 1 if self.use_linear else 2 * short, 0).astype(scores.dtype)
@@ -121,7 +122,9 @@ class BackwardSVMOutput(_OfHead, SVMOutput):
 
 @op("_backward_MakeLoss")
 class BackwardMakeLoss(MakeLoss):
-    """data -> as data: grad_scale everywhere, over the size of the batch or the number of elements above valid_thresh."""
+    """data -> as data: grad_scale everywhere, over the number of rows (along the last axis) or of elements above valid_thresh.
+
+    An array of one dimension is one row."""
 
     view = moves = False
 
@@ -131,7 +134,7 @@ class BackwardMakeLoss(MakeLoss):
     def compute(self, data):
         count = 1
         if self.normalization == "batch":
-            count = len(data)
+            count = math.prod(data.shape[:-1])  # MXNet takes data for a matrix of rows along the last axis
         elif self.normalization == "valid":
             count = max(1, int((data > data.dtype.type(self.valid_thresh)).sum()))
         return np.full(data.shape, self.grad_scale / count, data.dtype)

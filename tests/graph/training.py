@@ -46,7 +46,7 @@ def trained(graph: Graph, feeds: Arrays, seed: int = 0) -> Trained:
     wanted = {n: mx.nd.zeros(a.shape, dtype=a.dtype) for n, a in given.items() if np.dtype(a.dtype).kind == "f"}
     made: dict[str, np.ndarray] = {}
 
-    def note(run: Any, kind: str, arrays: Mapping[str, Any]) -> None:
+    def note(run: Any, kind: str, arrays: Mapping[Any, Any]) -> None:
         made.update((f"{run}/{kind}/{n}", a.asnumpy()) for n, a in arrays.items() if a is not None)
 
     mx.random.seed(seed)
@@ -69,7 +69,9 @@ def trained(graph: Graph, feeds: Arrays, seed: int = 0) -> Trained:
 
 def differences(got: Trained, want: Trained, tolerance: float, rounding: float) -> list[str]:
     """What two ways to train do not agree on: beyond so many epsilons, but at least ``rounding``, times an array's scale.
-    Epsilon is that of the narrowest dtype there is, which what is wider may come from; the scale is no less than CANCELLED of the largest number of the whole, of which gradients may be what is left."""
+
+    Epsilon is that of the narrowest dtype there is, which what is wider may come from; the scale is no less than CANCELLED of the
+    largest number of the whole, of which gradients may be what is left."""
     if got.error != want.error:
         return [f"compiled: {got.error or 'has gradients'}; NumPy: {want.error or 'has gradients'}"]
     found = [f"{n} is there in one only" for n in got.arrays.keys() ^ want.arrays.keys()]
