@@ -25,6 +25,7 @@ _WIDER = {
     "uint32": ("int64", "float64", "float32"),
     "int64": ("float64", "int32", "float32"),
     "float64": ("float32",),
+    "bfloat16": ("float32",),
 }
 
 

@@ -274,6 +274,9 @@ class TrueDivide(Mixed):
 
     keeps = True
 
+    def infer_input_types(self, dtypes, outputs):
+        return dtypes
+
     def infer_type(self, lhs, rhs):
         return quotient_dtype(common_dtype(lhs, rhs))
 

@@ -72,6 +72,15 @@ def highest(dtype: np.dtype) -> Any:
     return True if dtype.kind == "b" else np.iinfo(dtype).max if dtype.kind in "iu" else np.inf
 
 
+def largest(dtype: np.dtype) -> float:
+    """The greatest finite number of a dtype of floats, bfloat16 included."""
+    if dtype.isbuiltin == 1:
+        return float(np.finfo(dtype).max)
+    import ml_dtypes
+
+    return float(ml_dtypes.finfo(dtype).max)
+
+
 def truncate(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Floats as integers of dtype the way C compiled for x86 casts them, on any machine.
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..op import Op, op
 from .casting import convert
-from .common import Elementwise, widen
+from .common import Elementwise, largest, narrow, widen
 from .curves import CURVES, Curve
 
 # where the examples (and random tests) draw from, for functions that are not defined everywhere
@@ -244,6 +244,8 @@ class Clip(Elementwise):
     def compute(self, data, out=None):
         low, high = self.bounds(data.dtype)
         if data.dtype.kind not in "iub" and low <= high:
+            if data.dtype.isbuiltin != 1:  # np.clip makes float32 of bfloat16
+                return np.minimum(np.maximum(data, low), high, out=out)
             return np.clip(data, low, high, out=out)
         x = data.astype(np.float32) if data.dtype.kind in "iub" else data
         # compared as floats: -5 is below every uint8, although it is 251 when cast to one
@@ -419,15 +421,14 @@ class NanToNum(Elementwise):
 
     def replacements(self, dtype: np.dtype) -> tuple:
         """What stands for NaN, inf and -inf."""
-        largest = float(np.finfo(dtype).max)
-        high = largest if self.posinf is None else self.posinf
-        return self.nan, high, -largest if self.neginf is None else self.neginf
+        most = largest(dtype)
+        return self.nan, most if self.posinf is None else self.posinf, -most if self.neginf is None else self.neginf
 
     def compute(self, data):
         if data.dtype.kind in "iub":
             return data.copy()
         nan, high, low = self.replacements(data.dtype)
-        return np.nan_to_num(data, copy=True, nan=nan, posinf=high, neginf=low)
+        return narrow(np.nan_to_num(widen(data), copy=True, nan=nan, posinf=high, neginf=low), data.dtype)
 
     def gradient(self, F, dy, x, y):
         return dy * F._backward_cast_like(F._npi_isfinite(x), dy)

@@ -20,8 +20,7 @@ class Broadcasting(Op):
         return data
 
     def infer_input_types(self, dtypes, outputs):
-        data = dtypes[0] or outputs[0]
-        return [data, *(d or data for d in dtypes[1:])]
+        return [dtypes[0] or outputs[0], *dtypes[1:]]
 
     def grown(self, data, wanted):
         """The shape data gets when its axes take the wanted sizes (None: keep). Raises OpError when one cannot."""

@@ -88,7 +88,7 @@ class _BatchNorm(Op):
             ):  # MXNet adds eps in data's dtype, and goes on with what is left of the variance
                 var = widen(narrow(var + var.dtype.type(self.eps), data.dtype)) - np.float32(data.dtype.type(self.eps))
         else:
-            mean, var = moving_mean, moving_var
+            mean, var = widen(moving_mean), widen(moving_var)
             y = x - mean.reshape(dims)
         scale = 1 / np.sqrt(var + var.dtype.type(self.eps))
         y *= (scale if self.fix_gamma else scale * gamma).reshape(dims)

@@ -223,8 +223,7 @@ class CTCLoss(Op):
         return [*shapes[:2], *((None if data is None else (data[1],)) for _ in shapes[2:])]
 
     def infer_input_types(self, dtypes, outputs):
-        data = dtypes[0] or outputs[0]
-        return [data, *(d or data for d in dtypes[1:])]
+        return [dtypes[0] or outputs[0], *dtypes[1:]]
 
     def domain(self, name, shapes):
         if shapes[0] is None or shapes[1] is None or name == "data":

@@ -9,7 +9,7 @@ import numpy as np
 from ..error import OpError
 from ..op import Op, op
 from ..shapes import UNKNOWN, show
-from .common import narrow, want_rank, widen
+from .common import largest, narrow, want_rank, widen
 from .windows import pad_spatial
 
 PIECE = 1 << 19
@@ -123,7 +123,7 @@ class Pooling(Op):
     @staticmethod
     def least(dtype: np.dtype) -> float:
         """Where a maximum starts from."""
-        return float(np.finfo(dtype).min)
+        return -largest(dtype)
 
     def compiles(self, dtype):
         if dtype.itemsize >= 4 or self.pool_type != "max":

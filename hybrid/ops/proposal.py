@@ -52,6 +52,11 @@ class _Proposals(Op):
         scores = merge(scores, (UNKNOWN, 2 * count, UNKNOWN, UNKNOWN))
         return [scores, merge(offsets, (batch, 4 * count, *cells)), merge(info, (batch, 3))]
 
+    def infer_type(self, *dtypes):
+        if dtypes[0] != np.float32:
+            raise self.fail(f"got cls_prob of dtype {dtypes[0]}, wanted float32; cast it")
+        return [dtypes[0], dtypes[0]]
+
     def infer_shape(self, scores, offsets, info):
         rows = scores[0] * self.rpn_post_nms_top_n
         return [(rows, 5), (rows, 1)]

@@ -418,8 +418,7 @@ class ReshapeLike(Reshaping):
         return lhs
 
     def infer_input_types(self, dtypes, outputs):
-        lhs = dtypes[0] or outputs[0]
-        return [lhs, dtypes[1] or lhs]
+        return [dtypes[0] or outputs[0], dtypes[1]]
 
     @classmethod
     def examples(cls, make):

@@ -199,8 +199,7 @@ class SliceLike(Op):
         return data
 
     def infer_input_types(self, dtypes, outputs):
-        data = dtypes[0] or outputs[0]
-        return [data, dtypes[1] or data]
+        return [dtypes[0] or outputs[0], dtypes[1]]
 
     def compute(self, data, like):
         return data[tuple(slice(d) for d in self.infer_shape(data.shape, like.shape))]

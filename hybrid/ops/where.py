@@ -21,8 +21,7 @@ class Where(Op):
         return [shapes[0], both, both]
 
     def infer_input_types(self, dtypes, outputs):
-        known = next((d for d in (*dtypes[1:], *outputs) if d is not None), None)
-        return [dtypes[0], *(known if d is None else d for d in dtypes[1:])]
+        return [dtypes[0], *super().infer_input_types(dtypes[1:], outputs)]
 
     def infer_type(self, condition, x, y):
         return x

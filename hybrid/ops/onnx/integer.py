@@ -10,7 +10,7 @@ import numpy as np
 from ...op import Op, op
 from ...shapes import UNKNOWN, Shape, broadcast, show
 from ..common import want_rank
-from .base import Standard
+from .base import FLOAT32, Standard
 from .conversion import convert, is_integer, plain
 from .convolution import Conv, Slid
 from .quantize import dynamic, whole
@@ -236,6 +236,11 @@ class DynamicQuantizeMatMul(Standard):
 
     def shape(self, a, b, *_others):
         return product_shape(self, a, b)
+
+    def dtype(self, a, *_others):
+        if a != FLOAT32:
+            raise self.fail(f"got A of dtype {a}, wanted float32")
+        return a
 
     def meaning(self, a, b, b_scale, b_zero, bias):
         small, scale, zero = dynamic(a)

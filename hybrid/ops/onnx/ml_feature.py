@@ -218,7 +218,7 @@ class Imputer(Pointwise):
     inputs = ("X",)
 
     def meaning(self, x):
-        floating = x.dtype.kind == "f"
+        floating = x.dtype.kind in "fV"
         values = self.imputed_value_floats if floating else self.imputed_value_int64s
         if values is None or not len(values):
             raise self.fail(
