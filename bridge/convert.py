@@ -315,6 +315,11 @@ def _with_axes(spec: Spec, axes: Mapping[int, str]) -> Spec:
 
 def _warnings(model: Model) -> list[str]:
     out = []
+    if model.cast:
+        count, names = len(model.cast), ", ".join(model.cast[:3]) + (" ..." if len(model.cast) > 3 else "")
+        out.append(
+            f"{count} parameters were stored in another dtype than the graph computes in, and cast to it: {names}"
+        )
     with np.errstate(all="ignore"):
         for name, array in model.params.items():
             # the sum is not finite when an element is not: one fast pass, and a closer look only then

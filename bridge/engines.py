@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
+import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
@@ -218,7 +220,11 @@ class OnnxEngine:
     def _run(session: onnxruntime.InferenceSession, feeds: Mapping[str, np.ndarray]) -> Arrays:
         names = {i.name for i in (*session.get_inputs(), *session.get_overridable_initializers())}
         try:
-            results = session.run(None, {k: v for k, v in feeds.items() if k in names})
+            given = {k: v for k, v in feeds.items() if k in names}
+            if any("bfloat16" in v.type for v in (*session.get_inputs(), *session.get_outputs())):
+                results = _run_on_values(session, given)
+            else:
+                results = session.run(None, given)
         except Exception as error:
             raise EngineError(f"onnxruntime {onnxruntime.__version__} failed: {error}") from error
         return tensors((o.name, r) for o, r in zip(session.get_outputs(), results))
@@ -344,6 +350,26 @@ def tensors(results: Iterable[tuple[str, Any]]) -> Arrays:
         elif value is not None:
             out[name] = np.asarray(value)
     return out
+
+
+def _run_on_values(session: onnxruntime.InferenceSession, feeds: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+    """What the session gives where a tensor that goes in or comes out is bfloat16, which onnxruntime has no NumPy dtype for."""
+    given = {}
+    for name, array in feeds.items():
+        if array.dtype.name == "bfloat16":
+            bits = np.ascontiguousarray(array).view(np.uint16)
+            given[name] = onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(bits, onnx.TensorProto.BFLOAT16)
+        else:
+            given[name] = onnxruntime.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(array))
+    results = []
+    for value in session.run_with_ort_values([o.name for o in session.get_outputs()], given):
+        if "bfloat16" not in value.data_type():
+            results.append(value.numpy())
+            continue
+        memory = (ctypes.c_uint16 * math.prod(value.shape())).from_address(value.data_ptr())
+        bits = np.frombuffer(memory, np.uint16).copy() if len(memory) else np.empty(0, np.uint16)
+        results.append(bits.view(dtype_of(onnx.TensorProto.BFLOAT16)).reshape(value.shape()))
+    return results
 
 
 def engine_for(model: Model, named: Mapping[str, Any] | None = None) -> Engine:

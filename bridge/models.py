@@ -8,7 +8,7 @@ import math
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +54,8 @@ class Model:
     params_path: Path | None = None
     names: Mapping[str, str] = field(default_factory=dict)
     """What tensors of the graph are called in the ONNX model that it was read from, where that is another name."""
+    cast: tuple[str, ...] = ()
+    """Parameters that were stored in another dtype than the graph computes them in (see with_dtypes_of_graph)."""
 
     @property
     def is_onnx(self) -> bool:
@@ -104,7 +106,7 @@ class Model:
                 )
             )
         graph = Graph(internals.get(o, by_node.get(o)) for o in outputs)  # type: ignore[misc]  # each is in one of them
-        return Model(self.name, graph, self.params, None, self.path, self.params_path)
+        return replace(self, graph=graph)
 
 
 def open_model(source: Any, params: Any = None, *, foreign: bool = False) -> Model:
@@ -130,7 +132,8 @@ def open_model(source: Any, params: Any = None, *, foreign: bool = False) -> Mod
     if params is None and collect is not None:
         params = {k: v.data() for k, v in collect().items()}
     arrays, path = _read_params(params)
-    return Model(getattr(source, "name", None) or "model", without_labels(graph), arrays, params_path=path)
+    name = getattr(source, "name", None) or "model"
+    return with_dtypes_of_graph(Model(name, without_labels(graph), arrays, params_path=path))
 
 
 def _open_path(path: Path, params: Any, foreign: bool) -> Model:
@@ -156,7 +159,36 @@ def _open_path(path: Path, params: Any, foreign: bool) -> Model:
         return Model(path.stem, proto=read_model(path).proto, path=path)
     graph = without_labels(symbol_json.loads(path.read_bytes(), source=str(path), foreign=foreign))
     arrays, params_path = _read_params(params if params is not None else newest_params(path))
-    return Model(path.name.removesuffix(".json").removesuffix("-symbol"), graph, arrays, None, path, params_path)
+    name = path.name.removesuffix(".json").removesuffix("-symbol")
+    return with_dtypes_of_graph(Model(name, graph, arrays, None, path, params_path))
+
+
+def with_dtypes_of_graph(model: Model) -> Model:
+    """The model with parameters in the dtypes that the graph computes in, where those stored contradict it.
+
+    A network that casts to float16 inside is often stored in float32; Module binds what the graph says and casts what it loads."""
+    assert model.graph is not None
+    floats = {n: a for n, a in model.params.items() if _is_float(a.dtype)}
+    named = {getattr(n.op, "dtype", None) for n in model.graph.nodes if n.op is not None}
+    if len({a.dtype for a in floats.values()} | {d for d in named if isinstance(d, np.dtype) and _is_float(d)}) < 2:
+        return model
+    stored = {n: a.dtype for n, a in model.params.items()}
+    try:
+        infer(model.graph, {}, stored, default_dtype=np.float32)
+        return model
+    except MXNetError:
+        pass
+    try:
+        found = infer(model.graph, {}, {n: d for n, d in stored.items() if n not in floats}, default_dtype=np.float32)
+    except MXNetError:
+        return model  # the graph contradicts itself; who runs or converts it says where
+    wanted = {n.name: found.spec(Entry(n)).dtype for n in model.graph.variables()}
+    cast = {n: a.astype(d) for n, a in floats.items() if (d := wanted.get(n)) is not None and d != a.dtype}
+    return replace(model, params={**model.params, **cast}, cast=tuple(cast))
+
+
+def _is_float(dtype: np.dtype) -> bool:
+    return dtype.kind == "f" or dtype.name == "bfloat16"
 
 
 def newest_params(symbol: Path) -> Path | None:

@@ -58,13 +58,25 @@ def weights_here(b, op, weight, bias, data_scale, each):
         if not isinstance(data_scale, Value):
             return quantised_here(weight, bias, data_scale, each)
         if each and bias is not None:
-            raise Unsupported("weights scaled by channels, and data without a range; calibrate the whole network")
+            return weights_by_data(b, weight, bias, data_scale)
         made = quantised_here(weight, None, None, each)
     if bias is None:
         return made
     return made._replace(
         bias=b.Clip(b.Round(b.Mul(bias, b.Mul(data_scale, made.scale))), -(2.0**31), float(GREATEST[INT32]))
     )
+
+
+def weights_by_data(b, weight, bias, data_scale):
+    """float32 parameters quantised by channels beside data whose range is known when it runs: how far a bias reaches in its units
+    may take digits from the weights."""
+    tops = np.abs(weight).reshape(len(weight), -1).max(axis=1)
+    scale = b.Min(LEVELS[INT8] / tops, b.Div(MOST_BIAS / np.abs(bias), data_scale))
+    scale = b.Where(b.IsInf(scale), MOST_SCALE, scale)
+    each = b.reshape(scale, [-1, *(1,) * (weight.ndim - 1)])
+    steps = whole(b, b.Mul(weight, each), INT8)
+    held = b.Clip(b.Round(b.Mul(bias, b.Mul(data_scale, scale))), -(2.0**31), float(GREATEST[INT32]))
+    return Weights(steps, held, scale, tops.max())
 
 
 def weights_given(b, op, given, data_scale):
@@ -122,7 +134,10 @@ def finish(b, op, parts, given, product, weights, data_scale):
         other = fold(b, "Div", scale, scale_of(b, given["sum"].dtype, given["min_sum"], given["max_sum"]))
         y = b.Add(y, b.Mul(b.cast(given["sum"], FLOAT), other))
     y = follow(b, parts.late, y, scale)
-    return y if op.in_float else (whole(b, y, dtype), *ranges)
+    if op.in_float:
+        return y
+    most = op.greatest(given)
+    return whole(b, b.Min(y, most) if op.calibrated and most < np.inf else y, dtype), *ranges
 
 
 @to_onnx("_sg_mkldnn_conv")

@@ -6,9 +6,12 @@ sequence of ``_contrib_quantized_*`` operators has: weights are scaled channel b
 they are rounded, and convolution, sum and activation are rounded once, at the end. So these are operators, and are not expanded
 when a graph is read. The numbers are oneDNN's: int32 sums, one multiplication in float32, ties to even.
 
+A sum is rounded in the memory of its other operand: where that is int8 and the result uint8, the result ends at 127. Every MXNet
+from 1.5 to 1.9.1 does so, and networks (GluonCV's ResNets) were calibrated and measured with it.
+
 MXNet 1.9.1 is not followed where it goes wrong: it scales the weights of grouped (not depthwise) convolutions by other
-channels' scales; it reads the bytes of an added int8 tensor as uint8 where the result is, and the other way round; it applies
-gelu to numbers in steps, except in dense layers with 8-bit results, and so the bounds of ``clip`` where results stay int32, or it
+channels' scales; where the other operand of a sum is uint8 and the result int8, it makes negative numbers 0 and those over 127
+negative; it applies gelu to numbers in steps, except in dense layers with 8-bit results, and so the bounds of ``clip`` where results stay int32, or it
 leaves them out; and it gives int32 attention scores the range 0 to 0.
 """
 
@@ -20,7 +23,7 @@ import numpy as np
 
 from ..op import Op, op
 from .linear import Attention, SelfAttentionScores, SelfAttentionValues
-from .quantization import EIGHT, FLOAT, INT8, INT32, LEVELS, UINT8, ends, product_range, reach, saturated
+from .quantization import EIGHT, FLOAT, GREATEST, INT8, INT32, LEVELS, UINT8, ends, product_range, reach, saturated
 
 MOST_SCALE = np.float32(2**31)
 """Steps per unit where there are no ends of a range but 0."""
@@ -138,6 +141,15 @@ class Fused(Op):
         return None if low is None or high is None else (np.float32(low), np.float32(high))
 
     @property
+    def sums(self) -> bool:
+        """Whether another tensor is added."""
+        return getattr(self, "with_sum", False)
+
+    def greatest(self, given) -> float:
+        """The greatest whole number that a quantised result holds, beside what its dtype holds."""
+        return np.inf
+
+    @property
     def in_float(self) -> bool:
         """Whether results are float although the product is quantised."""
         return getattr(self, "enable_float_output", False)
@@ -177,7 +189,7 @@ class Fused(Op):
             return FLOAT
         if self.calibrated is None:
             return INT32
-        last = parts.late or parts.act
+        last = parts.late if self.sums else parts.act  # what comes before a sum does not decide
         kind = "" if last is None else getattr(last, "act_type", last.name)
         return UINT8 if kind in self.positive else INT8
 
@@ -251,7 +263,7 @@ class Fused(Op):
         if self.in_float:
             return [y]
         if self.calibrated is not None:
-            return [saturated(y, dtype), *ends(*self.calibrated)]
+            return [saturated(np.minimum(y, self.greatest(given)), dtype), *ends(*self.calibrated)]
         return [saturated(y, dtype), *product_range((given["min_data"], given["max_data"]), (most, most), data.dtype)]
 
 
@@ -319,6 +331,9 @@ class FusedConvolution(Fused):
 
     def along_channels(self, scale, rank):
         return scale if np.ndim(scale) == 0 else scale.reshape(-1, *(1,) * (rank - 2))
+
+    def greatest(self, given):
+        return float(GREATEST[INT8]) if self.with_sum and given["sum"].dtype == INT8 else np.inf
 
     def added(self, y, given, scale):
         if not self.with_sum:

@@ -21,7 +21,8 @@ def inferred(graph: Graph, feeds: Feeds) -> Inference:
 def halved(graph: Graph, feeds: Feeds, dtype: np.dtype) -> tuple[Feeds, Inference] | None:
     """The feeds with all float32 arrays in that dtype, or the first alone and what inference makes of the others; None where
     inference refuses both."""
-    all_of_them = {k: v.astype(dtype) if v.dtype == np.float32 else v for k, v in feeds.items()}
+    with np.errstate(over="ignore"):
+        all_of_them = {k: v.astype(dtype) if v.dtype == np.float32 else v for k, v in feeds.items()}
     try:
         return all_of_them, inferred(graph, all_of_them)
     except MXNetError:
@@ -30,7 +31,8 @@ def halved(graph: Graph, feeds: Feeds, dtype: np.dtype) -> tuple[Feeds, Inferenc
     try:
         found = infer(graph, {k: v.shape for k, v in feeds.items()}, {first: all_of_them[first].dtype})
         dtypes = {n.name: found.dtypes[id(n), 0] for n in graph.variables()}
-        mixed = {k: v.astype(dtypes[k] or v.dtype) for k, v in feeds.items()}
+        with np.errstate(over="ignore"):
+            mixed = {k: v.astype(dtypes[k] or v.dtype) for k, v in feeds.items()}
         return mixed, inferred(graph, mixed)
     except MXNetError:
         return None
