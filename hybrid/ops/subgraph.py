@@ -11,8 +11,8 @@ from 1.5 to 1.9.1 does so, and networks (GluonCV's ResNets) were calibrated and 
 
 MXNet 1.9.1 is not followed where it goes wrong: it scales the weights of grouped (not depthwise) convolutions by other
 channels' scales; where the other operand of a sum is uint8 and the result int8, it makes negative numbers 0 and those over 127
-negative; it applies gelu to numbers in steps, except in dense layers with 8-bit results, and so the bounds of ``clip`` where results stay int32, or it
-leaves them out; and it gives int32 attention scores the range 0 to 0.
+negative; it applies gelu to numbers in steps, except in dense layers with 8-bit results, and so the bounds of ``clip`` where they
+stay int32, or leaves those out; and it gives int32 attention scores the range 0 to 0.
 """
 
 import math
