@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import functools
-import math
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -18,6 +16,7 @@ import onnx
 import hybrid.params
 from converters.kinds import declared_spec
 from converters.reader import read_model
+from hybrid.budget import amount, memory_budget, size_of
 from hybrid.error import MXNetError
 from hybrid.graph import json as symbol_json
 from hybrid.graph.graph import Entry, Graph
@@ -25,11 +24,6 @@ from hybrid.graph.infer import Inference, infer
 from hybrid.graph.passes.labels import without_labels
 from hybrid.op import Spec
 from hybrid.shapes import UNKNOWN, MaybeShape, is_known, show
-
-try:
-    import resource
-except ImportError:  # Windows
-    resource = None  # type: ignore[assignment]  # a module elsewhere
 
 
 class BadInput(ValueError):
@@ -296,33 +290,14 @@ def check_sizes(graph: Graph, inference: Inference) -> list[str]:
     )
 
 
-@functools.cache
-def memory() -> int:
-    """Bytes of memory that this process may ever hold: the machine's, or less where a limit is set."""
-    limits = []
-    if hasattr(os, "sysconf"):
-        limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    if resource is not None and resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
-        limits.append(resource.getrlimit(resource.RLIMIT_AS)[0])
-    group = Path("/sys/fs/cgroup/memory.max")  # a container's limit
-    if group.exists() and group.read_text().strip().isdigit():
-        limits.append(int(group.read_text()))
-    return min(limits, default=1 << 62)
-
-
 def too_large(tensors: Iterable[tuple[str, Spec]]) -> list[str]:
-    """A problem for every tensor (what it is, its spec) that alone is larger than the memory there is."""
-    problems = []
-    for what, spec in tensors:
-        size = (
-            math.prod(spec.shape or ()) * (spec.dtype or np.dtype(np.float32)).itemsize if is_known(spec.shape) else 0
-        )
-        if size > memory():
-            problems.append(
-                f"{what}: {show(spec.shape)} takes {size / 1e9:,.0f} GB, there are {memory() / 1e9:.0f} GB of memory; "
-                "give smaller sizes"
-            )
-    return problems
+    """A problem for every tensor (what it is, its spec) that alone takes more than the memory budget."""
+    budget = memory_budget()
+    return [
+        f"{what}: {show(spec.shape)} takes {amount(size_of(*spec))}, and the memory budget is {amount(budget)}; give smaller sizes"
+        for what, spec in tensors
+        if size_of(*spec) > budget
+    ]
 
 
 def specs_of_onnx(proto: onnx.ModelProto) -> dict[str, Spec]:

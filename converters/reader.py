@@ -27,6 +27,7 @@ from google.protobuf.message import DecodeError, Message
 from onnx import AttributeProto, NodeProto, SparseTensorProto, TensorProto
 
 from hybrid.attrs import dtype as read_dtype
+from hybrid.budget import afford
 from hybrid.error import FormatError, MissingFile
 from hybrid.npz import view
 from hybrid.params import describe, open_bytes
@@ -157,6 +158,7 @@ class OnnxFile:
         if values.ndim != 1 or indices.dtype != np.int64 or not fits:
             raise self._fail(tensor.values, f"got sparse values {values.shape} at {indices.dtype} indices {indices.shape}, "
                                             f"wanted (n,) at int64 (n,) or (n, {len(dims)}); {DAMAGED}")  # fmt: skip
+        afford(size * values.itemsize, f"{self.name}: the sparse tensor {tensor.values.name!r} of dims {dims}")
         try:
             dense = np.full(dims, "", object) if values.dtype == object else np.zeros(dims, values.dtype)
         except ValueError as problem:  # as in array

@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from .attribute import AttrScope
     from .compat import install_as_mxnet
     from .context import Context, cpu, cpu_pinned, current_context, gpu, num_gpus
-    from .runtime import get_num_threads, memory_stats, set_num_threads
+    from .runtime import get_num_threads, memory_budget, memory_stats, set_memory_budget, set_num_threads
     from .symbol import Symbol
     from .util import is_np_array, is_np_shape, np_array, np_shape, set_np_shape, use_np, use_np_array, use_np_shape
 
@@ -95,10 +95,12 @@ FROM = {
     "install_as_mxnet": "compat",
     "is_np_array": "util",
     "is_np_shape": "util",
+    "memory_budget": "runtime",
     "memory_stats": "runtime",
     "np_array": "util",
     "np_shape": "util",
     "num_gpus": "context",
+    "set_memory_budget": "runtime",
     "set_np_shape": "util",
     "set_num_threads": "runtime",
     "use_np": "util",

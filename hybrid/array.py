@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from . import frontend, random
+from .budget import afford
 from .calls import Call, apart, array_dtype, check_targets, compiled, examine, prove
 from .context import Context, resolve
 from .engine import ENGINE, Var
@@ -245,6 +246,7 @@ def untouched_zeros(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
 
     NumPy's come from memory that was given back when there is some, and are written then."""
     size = math.prod(shape) * dtype.itemsize
+    afford(size, f"an array {dtype}{show(shape)}")
     if size < 1 << 16:
         return np.zeros(shape, dtype)
     private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_ANONYMOUS") else {}

@@ -11,6 +11,7 @@ import numpy as np
 
 from . import native
 from .attrs import dtype as read_dtype
+from .budget import afford
 from .error import MXNetError, OpError
 from .graph.executor import Program
 from .graph.graph import Entry, Graph, Node
@@ -59,6 +60,8 @@ def examine(op: Op, key: tuple[Any, ...]) -> Call:
     specs = specs_of(op, key[::2], key[1::2])
     known = all(is_known(s.shape) and s.dtype is not None for s in specs)
     counts = [math.prod(s.shape) for s in specs] if known else []  # type: ignore[arg-type]
+    size = sum(c * s.dtype.itemsize for c, s in zip(counts, specs))  # type: ignore[union-attr]
+    afford(size, f"{op.name}: its output of shape {', '.join(show(s.shape) for s in specs)}")
     work = sum(map(math.prod, key[::2])) + sum(counts[: op.visible()])
     small = work <= SMALL
     call = Call(
@@ -66,7 +69,7 @@ def examine(op: Op, key: tuple[Any, ...]) -> Call:
         known,
         small,
         small and len(specs) == 1 and known and not op.uses and not op.mutates and not _heavy(op, work),
-        sum(c * s.dtype.itemsize for c, s in zip(counts, specs)),  # type: ignore[union-attr]
+        size,
         tuple(i for i, n in enumerate(wanted) if n in op.mutates),
     )
     call.work = work

@@ -17,6 +17,10 @@ class UnreadableFile(MXNetError, OSError):
     """A file that was to be read and cannot be opened: a folder, or one that may not be read."""
 
 
+class OutOfMemory(MXNetError, MemoryError):
+    """Something would take more memory than the budget (budget.py), or than there is."""
+
+
 class OpError(MXNetError, ValueError):
     """An operator was given attributes or inputs that it cannot take."""
 

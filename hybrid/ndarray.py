@@ -15,6 +15,7 @@ import numpy as np
 from . import frontend
 from .array import NDArray, binary, invoke
 from .attrs import DTYPE_FLAGS, MXNET_DTYPES
+from .budget import afford_array
 from .calls import array_dtype
 from .context import Context, resolve
 from .engine import ENGINE
@@ -212,18 +213,25 @@ def _made(values: np.ndarray, ctx: Context | None, given: dict[str, Any]) -> NDA
     return out
 
 
+def _room(shape: Any, dtype: Any) -> tuple[tuple[int, ...], np.dtype]:
+    """The shape and dtype of an array to be made. Raises OutOfMemory where it takes more than the memory budget."""
+    sizes, kind = _shape(shape), array_dtype(dtype)
+    afford_array(sizes, kind, "an array")
+    return sizes, kind
+
+
 def zeros(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str | None = None, **kwargs: Any) -> Any:
     """An array of zeros, float32 when dtype is None; ``stype`` as for tostype."""
     if stype not in (None, "default"):
         from .sparse import zeros as sparse_zeros
 
         return sparse_zeros(stype, shape, ctx, dtype, **kwargs)
-    return _made(np.zeros(_shape(shape), array_dtype(dtype)), ctx, kwargs)
+    return _made(np.zeros(*_room(shape, dtype)), ctx, kwargs)
 
 
 def ones(shape: Any, ctx: Context | None = None, dtype: Any = None, **kwargs: Any) -> NDArray:
     """An array of ones, float32 when dtype is None."""
-    return _made(np.ones(_shape(shape), array_dtype(dtype)), ctx, kwargs)
+    return _made(np.ones(*_room(shape, dtype)), ctx, kwargs)
 
 
 def full(

@@ -36,7 +36,8 @@ import numpy as np
 
 from .attrs import DTYPE_FLAGS
 from .attrs import dtype as read_dtype
-from .error import FormatError
+from .budget import afford_array
+from .error import FormatError, OutOfMemory
 from .files import open_file, write
 from .npz import load_npz, view
 
@@ -80,7 +81,8 @@ class RowSparse:
         _fits(len(np.unique(rows)) == len(rows), "row indices", "one twice", "each row once")
 
     def todense(self) -> np.ndarray:
-        dense = np.zeros(self.shape, self.data.dtype)
+        """All of the array. Raises OutOfMemory where that takes more than the memory budget."""
+        dense = _room(self.shape, self.data.dtype)
         dense[self.indices] = self.data
         return dense
 
@@ -110,9 +112,19 @@ class CSR:
         _fits(_within(columns, self.shape[1]), "column indices", "one outside", f"0 to {self.shape[1] - 1}")
 
     def todense(self) -> np.ndarray:
-        dense = np.zeros(self.shape, self.data.dtype)
+        """As for RowSparse."""
+        dense = _room(self.shape, self.data.dtype)
         dense[np.repeat(np.arange(self.shape[0]), np.diff(self.indptr.astype(np.int64))), self.indices] = self.data
         return dense
+
+
+def _room(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """Zeros for a sparse array to stand in."""
+    afford_array(shape, dtype, "a sparse array made dense,")
+    try:
+        return np.zeros(shape, dtype)
+    except (MemoryError, ValueError) as problem:  # more dims or elements than NumPy can address
+        raise OutOfMemory(f"a sparse array of shape {shape} cannot be made dense: {problem}") from None
 
 
 Array = np.ndarray | RowSparse | CSR | None

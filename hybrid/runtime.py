@@ -8,9 +8,19 @@ from collections import OrderedDict
 from typing import NamedTuple
 
 from . import native
+from .budget import memory_budget, set_memory_budget
 from .native import memory_stats, set_num_threads
 
-__all__ = ["Feature", "Features", "feature_list", "get_num_threads", "memory_stats", "set_num_threads"]
+__all__ = [
+    "Feature",
+    "Features",
+    "feature_list",
+    "get_num_threads",
+    "memory_budget",
+    "memory_stats",
+    "set_memory_budget",
+    "set_num_threads",
+]
 
 get_num_threads = native.threads
 

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .. import native, random
-from ..error import MXNetError
+from ..budget import afford, size_of
+from ..error import MXNetError, OutOfMemory
 from ..op import Op, Spec
 from ..quiet import quietly
-from ..shapes import fits, is_known, show
+from ..shapes import Undecided, fits, is_known, show
 from .graph import Body, Entry, Graph, Node
 from .infer import Inference, infer
 from .plan import Plan, Step, make_plan, work_of
@@ -22,6 +23,8 @@ from .plan import Plan, Step, make_plan, work_of
 if TYPE_CHECKING:
     from .lower import Lowered
 
+LARGE = 1 << 12
+"""Bytes of a tensor below which no budget need be asked."""
 Observer = Callable[[Node, tuple[np.ndarray, ...]], None]
 
 
@@ -68,6 +71,8 @@ def _applied(
             options["bodies"] = bodies
     if out is not None:
         options["out"] = out
+    else:
+        _afford(op, arrays, specs, name)
     try:
         results = quietly(lambda: op.compute(*arrays, **options))  # type: ignore[call-arg]
     except Exception as error:
@@ -89,6 +94,36 @@ def _applied(
                 f"inference said {spec.dtype}{show(spec.shape)}; this is a bug in the operator, please report it"
             )
     return results, copied
+
+
+def _afford(op: Op, arrays: Sequence[np.ndarray], specs: Sequence[Spec], name: str) -> None:
+    """Raise OutOfMemory where the results would take more than the budget, as far as that follows from inference or from the values
+    of the inputs."""
+    if "values" in op.uses and not all(is_known(s.shape) for s in specs):
+        try:
+            found = op.infer_shape(*(a.shape for a in arrays), values=arrays)  # type: ignore[call-arg]  # as those take that want them
+        except (Undecided, ValueError, TypeError, LookupError, ArithmeticError):
+            return  # compute says what is wrong with them
+        shapes = found if isinstance(found, list) else [found]
+        specs = [Spec(a, b.dtype) for a, b in zip(shapes, specs)]
+    size = sum(size_of(*s) for s in specs)
+    if size >= LARGE:
+        afford(
+            size, f"Error in operator {name}: [{op.name}] its output of shape {', '.join(show(s.shape) for s in specs)}"
+        )
+
+
+def afford_all(graph: Graph, inference: Inference) -> None:
+    """Raise OutOfMemory, naming the node, where one of a graph's tensors would take more than the budget."""
+    for node in graph.nodes:
+        if node.op is not None:
+            for i in range(len(node.outputs)):
+                spec = inference.spec(Entry(node, i))
+                size = size_of(*spec)
+                if size >= LARGE:
+                    afford(
+                        size, f"Error in operator {node.name}: [{node.op.name}] its output of shape {show(spec.shape)}"
+                    )
 
 
 def failure(op: Op, arrays: Sequence[np.ndarray], name: str, error: Exception) -> MXNetError:
@@ -126,6 +161,12 @@ def look_up_again(exchanged: bool) -> None:
     _watched = exchanged
 
 
+def _too_large(error: Exception) -> OutOfMemory:
+    if isinstance(error, OutOfMemory):
+        return error
+    return OutOfMemory(f"the graph's tensors do not fit into memory: {error}; give smaller inputs")
+
+
 class _Arena:
     """The memory of one run, and the steps with their places in it: concurrent runs of one plan each take their own."""
 
@@ -134,7 +175,7 @@ class _Arena:
             self.memory = np.empty(plan.arena, np.uint8)
             self.views = [b.view(self.memory) for b in plan.buffers]
         except (MemoryError, ValueError) as error:
-            raise MXNetError(f"the graph's tensors do not fit into memory: {error}; give smaller inputs") from error
+            raise _too_large(error) from error
         self.code: list[_Instruction] = []
         """The steps as a first run has found them to be; empty before."""
         self.exchange = -1
@@ -277,6 +318,7 @@ class Program:
             shapes, dtypes = dict(zip(self.names, key[::2])), dict(zip(self.names, key[1::2]))
             values = {n: v for n, v in self.constants.items() if n not in replaced}
             inference = infer(self.graph, shapes, dtypes, values=values)
+            afford_all(self.graph, inference)
             found = Prepared(self.graph, inference, self.names, self._lowered(inference))
             with self._lock:
                 self._plans[place] = found
@@ -297,7 +339,10 @@ class Program:
         versions: of the arrays, something each that changes with the values; None when arrays are never written to."""
         lowered = prepared.lowered
         if lowered is not None and observe is None and not watched():
-            return quietly(lowered.run, arrays, versions, rng)
+            try:
+                return quietly(lowered.run, arrays, versions, rng)
+            except MemoryError as error:
+                raise _too_large(error) from error
         plan, arenas = prepared.plan, prepared.arenas
         try:
             arena = arenas.pop()

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..error import MXNetError
+from ..budget import afford
+from ..error import OutOfMemory
 
 ALIGNMENT = 64  # a cache line, and the widest vector register
 MOST = 2**62  # bytes; what can be added up without going over
@@ -25,11 +26,12 @@ def place(tensors: Sequence[Lifetime]) -> tuple[list[int], int]:
     """Offsets for the tensors and the arena's size.
 
     Largest first, each into the lowest gap that is free for its whole life (the greedy-by-size planner of Pisarchyk and
-    Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020). Raises MXNetError when they are larger than any memory.
+    Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020). Raises OutOfMemory when they
+    take more than the memory budget.
     """
     needed = sum(t.size for t in tensors)
     if needed > MOST:
-        raise MXNetError(f"the graph's tensors take {needed} bytes, which no memory has; give smaller inputs")
+        raise OutOfMemory(f"the graph's tensors take {needed} bytes, which no memory has; give smaller inputs")
     # arrays, because every tensor is held against all that are placed: 10,000 take half a second, in Python 20
     order = sorted(range(len(tensors)), key=lambda i: -tensors[i].size)
     first, last, start, end = np.zeros((4, len(tensors)), np.int64)
@@ -45,4 +47,6 @@ def place(tensors: Sequence[Lifetime]) -> tuple[list[int], int]:
     offsets = [0] * len(tensors)
     for index, offset in zip(order, start.tolist()):
         offsets[index] = offset
-    return offsets, int(end.max(initial=0))
+    arena = int(end.max(initial=0))
+    afford(arena, "the memory of the graph's tensors", "give smaller inputs, or allow more with set_memory_budget")
+    return offsets, arena

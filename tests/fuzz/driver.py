@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -99,6 +100,8 @@ def run(
     seeds = module.seeds()
     before = {p.name for p in (keep / module.SURFACE).glob("*.txt")}
     with tempfile.TemporaryDirectory() as folder:
+        stored = Path(folder) / "seeds"
+        stored.write_bytes(pickle.dumps(seeds))
 
         def begin(lane: int, at: int) -> Worker | None:
             left = end - time.monotonic()
@@ -115,6 +118,7 @@ def run(
                     jobs,
                     min(left, 1e9),
                     str(place),
+                    str(stored),
                     str(keep),
                     getattr(module, "SECONDS", SECONDS),
                     getattr(module, "MEMORY", MEMORY),

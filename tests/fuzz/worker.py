@@ -42,6 +42,8 @@ class Job:
     step: int
     seconds: float
     progress: str
+    seeds: str
+    """A file with the pickle of the surface's seeds."""
     keep: str
     limit: float
     """CPU seconds for one case."""
@@ -124,7 +126,7 @@ def address_space() -> int:
 def work(job: Job) -> None:
     """Try the job's cases. Faults go to the folder; the rest is counted."""
     module = importlib.import_module(job.module)
-    seeds = module.seeds()
+    seeds = pickle.loads(Path(job.seeds).read_bytes())
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with open(job.progress, "r+b") as file, mmap.mmap(file.fileno(), PROGRESS.size) as shown:
         room = address_space() + job.memory

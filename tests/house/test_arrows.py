@@ -26,6 +26,7 @@ LAYERS = (
     {"error", "scope", "files"},
     {
         "attrs",
+        "budget",
         "shapes",
         "params",
         "npz",

@@ -1,0 +1,106 @@
+"""The memory budget: how much a size that a file or data decides may take. Everything that allocates such asks ``afford`` first.
+
+By default the budget is what the machine has to give: the memory that is available now, within the limits of the process and of
+its container. ``set_memory_budget`` sets another, for a server, say, that is given models by others.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+
+from .error import OutOfMemory
+from .shapes import MaybeShape, is_known, show
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]  # a module elsewhere
+
+SMALL = 16 << 20
+"""Bytes that need no look at the machine when nobody has set a budget."""
+
+_chosen: int | None = None
+
+
+@functools.cache
+def _machine() -> int:
+    """Bytes of memory that the machine has, or the container that this runs in."""
+    limits = []
+    if hasattr(os, "sysconf"):
+        limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        try:
+            text = Path(path).read_text().strip()
+        except OSError:
+            continue
+        if text.isdigit():
+            limits.append(int(text))
+    return min(limits, default=1 << 62)
+
+
+def _available() -> int:
+    """Bytes that can be had now without pushing others out, where the system says so."""
+    try:
+        with open("/proc/meminfo", "rb") as lines:
+            for line in lines:
+                if line.startswith(b"MemAvailable:"):
+                    return int(line.split()[1]) << 10
+    except (OSError, ValueError, IndexError):
+        pass
+    return 1 << 62
+
+
+def memory_budget() -> int:
+    """Bytes that a single size may take: as set_memory_budget has it, else what the machine, the container and the process's own
+    limit leave at the moment."""
+    if _chosen is not None:
+        return _chosen
+    limit = min(_machine(), _available())
+    if resource is not None:
+        allowed = resource.getrlimit(resource.RLIMIT_AS)[0]
+        limit = limit if allowed == resource.RLIM_INFINITY else min(limit, allowed)
+    return limit
+
+
+def set_memory_budget(size: int | None) -> int | None:
+    """Refuse, from now on, tensors, plans and files that take more bytes than this, with MXNetError instead of an attempt; None for
+    what the machine has. Gives what was set before. Raises ValueError for a negative number."""
+    global _chosen
+    if size is not None and size < 0:
+        raise ValueError(f"set_memory_budget: got {size}, wanted 0 or more bytes, or None")
+    before, _chosen = _chosen, None if size is None else int(size)
+    return before
+
+
+def afford(size: int, what: str, do: str = "give smaller sizes, or allow more with set_memory_budget") -> None:
+    """Raise OutOfMemory where so many bytes are more than the budget. what: who wants them, for the message."""
+    if size <= SMALL and _chosen is None:
+        return
+    budget = memory_budget()
+    if size > budget:
+        raise OutOfMemory(f"{what} takes {amount(size)}, and the memory budget is {amount(budget)}; {do}")
+
+
+def afford_array(shape: Iterable[int], dtype: np.dtype, what: str) -> None:
+    """As afford, for an array that is to be made."""
+    sizes = tuple(shape)
+    afford(math.prod(sizes) * dtype.itemsize, f"{what} {dtype}{show(sizes)}")
+
+
+def size_of(shape: MaybeShape, dtype: np.dtype | None) -> int:
+    """Bytes of a tensor; 0 where its shape is not known, and as float32 where its dtype is not."""
+    return math.prod(shape) * (4 if dtype is None else dtype.itemsize) if is_known(shape) else 0
+
+
+def amount(size: int) -> str:
+    """Bytes as people say them."""
+    for unit, factor in (("GB", 1e9), ("MB", 1e6)):
+        if size >= factor:
+            return f"{size / factor:,.3g} {unit}" if size < 1000 * factor else f"{size // int(factor):,} {unit}"
+    return f"{size:,} bytes"
