@@ -23,8 +23,9 @@ SECONDS = 10.0
 """CPU seconds that a case may take, where its surface says nothing."""
 MEMORY = 4 << 30
 """Bytes that a worker may take above what it has when it starts."""
-PATIENCE = 12
-"""A case is killed after so many times its CPU seconds by the clock: it may wait, and others run here too."""
+PATIENCE, START = 12, 60.0
+"""A case is killed after so many times its CPU seconds by the clock: it may wait, and others run here too; and START seconds more,
+in which a worker has to begin."""
 PORTION = 5000
 """Cases after which a worker is followed by a new one, which has no memory of them."""
 FAULT = "fault"
@@ -75,7 +76,7 @@ class Worker:
         at = self.progress()[0]
         if at != self.seen:
             self.seen, self.since = at, time.monotonic()
-        return time.monotonic() - self.since > PATIENCE * self.job.limit
+        return time.monotonic() - self.since > START + PATIENCE * self.job.limit
 
     def said(self) -> str:
         """The end of what it wrote to the standard error."""

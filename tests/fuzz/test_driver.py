@@ -64,7 +64,7 @@ def test_each_outcome_is_counted_and_kept(tmp_path):
 
 
 def test_a_process_that_waits_for_ever_is_killed(tmp_path, monkeypatch):
-    monkeypatch.setattr(driver, "PATIENCE", 5)
+    monkeypatch.setattr(driver, "START", 2)
     monkeypatch.setenv("TOY_WAITS", "1")
     here = sys.modules[__name__]
     found = driver.run(here, seed=3, count=1, seconds=None, jobs=1, keep=tmp_path, say=lambda text: None)
