@@ -7,8 +7,9 @@ from .engines import EngineError
 from .importing import ImportResult, import_onnx
 from .inspect import InspectResult, OperatorsResult, inspect, operators
 from .models import BadInput, Model, open_model
+from .result import Divergence, VerifyResult
 from .run import run
-from .verify import Divergence, VerifyResult, verify
+from .verify import verify
 
 __all__ = [
     "TOLERANCES",

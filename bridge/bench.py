@@ -18,15 +18,14 @@ from hybrid.gluon import SymbolBlock
 from hybrid.op import Spec
 from hybrid.symbol import Symbol
 
+from .cases import make_case, pair_outputs
 from .compare import Difference, Tolerance, as_tolerance, compare, tolerance_for
 from .convert import Progress, settle_inputs
-from .engines import NativeEngine, OnnxEngine
-from .importing import opened_natively
+from .engines import NativeEngine, OnnxEngine, opened_natively
 from .inputs import Inputs, as_specs
 from .models import BadInput, Model, open_model, specs_of_onnx
 from .opsets import default_opset, newest
 from .timing import block, in_turns
-from .verify import make_case, pair_outputs
 
 OURS, THEIRS = "gluonnx", "onnxruntime"
 SIDE = 384  # of the square matrices whose product shows the most: large enough, and over before somebody else gets the core

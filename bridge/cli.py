@@ -26,10 +26,10 @@ from hybrid.files import replacing
 from hybrid.graph.passes.labels import label_names
 
 from . import report
-from .convert import Progress as Tell
 from .convert import check_target
 from .inputs import load_feeds, parse_dynamic, parse_inputs, save_arrays
 from .models import BadInput, Model, specs_of_onnx, split_inputs
+from .result import Progress as Tell
 
 app = typer.Typer(
     help="Run and convert Apache MXNet models with no MXNet installed.",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,6 +45,11 @@ def tolerance_for(dtypes: set[str]) -> Tolerance | None:
     return next((TOLERANCES[d] for d in COARSENESS if d in dtypes), None)
 
 
+def coarsest(dtypes: Iterable[str]) -> str:
+    """The name among these that rounds most; empty when none of them rounds more than float32 does."""
+    return next((d for d in COARSENESS if d in set(dtypes)), "")
+
+
 @dataclass(frozen=True)
 class Difference:
     """How far ``got`` is from ``want``. Measures cover the elements that are finite on both sides."""
@@ -69,6 +75,34 @@ class Difference:
 
     compared: bool = True
     """False when the shapes or dtypes differ: then there are no measures."""
+    misplaced: int = 0
+    """How many elements are NaN or infinite on one side only."""
+    settled_by: str = ""
+    """What said that they are equal where the plain tolerance does not: "float64", for instance."""
+
+    @property
+    def little(self) -> str:
+        """Why agreement here says little; empty when it says something."""
+        if not self.size:
+            return "is empty"
+        if self.not_finite == self.size:
+            return "is NaN or infinite everywhere"
+        if self.saturated:
+            return "is 0 or 1 everywhere, which hides differences of the scores"
+        if self.settled_by == "node by node":
+            return "depends on how sums are rounded"
+        return "is one value everywhere" if self.constant else ""
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    def settled(self, by: str) -> Difference:
+        """The same difference, found to be none."""
+        return replace(self, equal=True, reason="", settled_by=by)
+
+    def refused(self, reason: str) -> Difference:
+        return replace(self, equal=False, reason=reason)
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -115,6 +149,7 @@ def compare(name: str, got: np.ndarray, want: np.ndarray, tolerance: Tolerance |
         cosine=float(a @ b) / norm if norm else float(np.array_equal(a, b)),
         top1=_top1(got, want),
         not_finite=int((~finite_b).sum()),
+        misplaced=int(misplaced.sum()),
         constant=total > 1 and b.size == total and bool((b == b[0]).all()),
         saturated=total > 1
         and b.size == total
@@ -127,7 +162,10 @@ def _compare_exact(name: str, got: np.ndarray, want: np.ndarray) -> Difference:
     wrong = int((got != want).sum())
     delta = np.abs(got.astype(np.float64) - want.astype(np.float64)) if want.dtype.kind in "iub" else np.zeros(1)
     reason = f"{wrong} of {want.size} differ" if wrong else ""
-    return Difference(name, want.dtype.name, want.shape, not wrong, reason, max_abs=float(delta.max()))
+    constant = want.size > 1 and want.dtype.kind in "iub" and bool((want == want.flat[0]).all())
+    return Difference(
+        name, want.dtype.name, want.shape, not wrong, reason, max_abs=float(delta.max()), constant=constant
+    )
 
 
 def _top1(got: np.ndarray, want: np.ndarray) -> float | None:

@@ -7,7 +7,7 @@ import os
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -27,9 +27,11 @@ from hybrid.graph.passes.labels import label_names
 from hybrid.op import OPS, Spec
 from hybrid.shapes import is_known
 
+from .cases import make_case, samplers
 from .compare import Tolerance, as_tolerance
 from .engines import NativeEngine, OnnxEngine
 from .inputs import Inputs, as_specs
+from .judge import check
 from .models import (
     BadInput,
     Model,
@@ -42,10 +44,7 @@ from .models import (
     split_inputs,
 )
 from .opsets import default_opset, newest, opens
-from .stepwise import settled
-from .verify import Case, VerifyResult, check, make_case, named, samplers
-
-Progress = Callable[[str], None]
+from .result import Case, Progress, VerifyResult, named
 
 RANKING_TRIES = 3  # sets of drawn inputs, when near ties in a ranking are all that differs
 MAPPED_OVER = 64 << 20  # bytes of weights; beyond, verification maps the written file's bytes instead of loading copies
@@ -58,11 +57,11 @@ class NotEquivalent(RuntimeError):
         self.result, self.warnings = result, tuple(warnings)
         worst = next((d for d in result.differences if not d.equal), None)
         where = result.divergence
+        if worst is None and where is not None:
+            worst = where.accumulated
         at = f"; the first node that differs is {where.node} ({where.operator})" if where else ""
         notes = "".join(f"; {w}" for w in self.warnings)
-        super().__init__(
-            f"not equivalent: output {worst.name}: {worst.reason}{at}{notes}" if worst else "not equivalent"
-        )
+        super().__init__(f"not equivalent: {worst.name}: {worst.reason}{at}{notes}" if worst else "not equivalent")
 
 
 class Verified:
@@ -187,7 +186,7 @@ def convert(
                     warnings.append("verified without what is random: Dropout left out, slopes of rrelu at their mean")
                 result = _verify(shown, path, written, specs, arrays, axes, also, seed, tolerance, repro, tell)
                 clock.lap("verify")
-                if not result.equivalent:
+                if result.verdict == "not equivalent":
                     raise NotEquivalent(result, warnings)
                 warnings += result.warnings
             if target is not None:
@@ -390,9 +389,7 @@ def _verify(
     used = {n: s for n, s in specs.items() if n in one.inputs}
 
     def compared(chosen: list[Case], repro: str | os.PathLike[str] | None = None) -> VerifyResult:
-        return settled(
-            check(one, two, chosen, tolerance=limits, repro=repro, progress=tell), one, two, chosen, limits, tell
-        )
+        return check(one, two, chosen, tolerance=limits, repro=repro, progress=tell)
 
     def cases(seed: int) -> list[Case]:
         out = [make_case(model, one, written, two, used, {n: a for n, a in arrays.items() if n in one.inputs}, seed)]

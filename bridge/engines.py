@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import onnx
 import onnxruntime
 
+from converters.error import ConversionError
+from converters.importer import Imported, import_model
 from converters.kinds import code_of, dtype_of
+from converters.nodes import reads
 from hybrid import native
+from hybrid.error import MXNetError
 from hybrid.graph.executor import Program
 from hybrid.graph.graph import Entry, Graph, Node
 from hybrid.graph.passes.labels import label_names
 from hybrid.op import Spec
 from hybrid.shapes import is_known, show
 
-from .compare import Tolerance, compare
+from .compare import Tolerance, coarsest, compare
+from .cut import MADE, cut_out, made_inside, widened_model
+from .exact import Exact, widened
 from .models import BadInput, Model, specs_of_onnx, split_inputs, too_large
 
 Arrays = dict[str, np.ndarray]
+
+GIVEN = "given/"
+"""What stands before the name of a tensor whose value is given to a part of a graph."""
 
 
 class EngineError(RuntimeError):
@@ -38,6 +48,17 @@ class Tensor(NamedTuple):
     node: str
     operator: str
     inputs: tuple[str, ...]
+
+
+class Part(NamedTuple):
+    """A piece of a model: what makes some tensors from others."""
+
+    graph: Graph
+    reads: tuple[str, ...]
+    """Names of the tensors, inputs and parameters that it is made from."""
+    operators: int
+    tolerance: float
+    """The greatest of its operators' (Op.tolerance)."""
 
 
 class Engine(Protocol):
@@ -65,6 +86,37 @@ class Engine(Protocol):
         """The tensor computed from values given for some others; None when they do not determine it."""
         ...
 
+    def forced(self, cut: frozenset[str], values: Mapping[str, np.ndarray], names: Sequence[str]) -> Arrays:
+        """What makes the tensors ``names`` gives when all that reads one of ``cut`` reads it from ``values``, node by node as the
+        model says."""
+        ...
+
+    def exact(
+        self,
+        cut: frozenset[str],
+        values: Mapping[str, np.ndarray],
+        name: str,
+        jitter: tuple[float, int] | None = None,
+    ) -> np.ndarray | None:
+        """As forced, one tensor, in float64; None when that cannot be. jitter: as Exact.run takes it."""
+        ...
+
+    def witnesses(self, cut: frozenset[str], values: Mapping[str, np.ndarray], name: str) -> Iterator[np.ndarray]:
+        """What exact gives, by every way there is to evaluate this side in float64."""
+        ...
+
+    def part(self, cut: frozenset[str], names: Sequence[str]) -> Part | None:
+        """What makes the tensors ``names`` when all that reads one of ``cut`` is given its value; None when that is not known."""
+        ...
+
+    def sizes(self, feeds: Mapping[str, np.ndarray]) -> dict[str, int]:
+        """How many bytes tensors take, as far as that is known."""
+        ...
+
+    def precision(self, feeds: Mapping[str, np.ndarray]) -> dict[str, str]:
+        """For every tensor the name of the coarsest dtype that it or anything it is computed from was rounded to."""
+        ...
+
 
 def _described(node: Node) -> str:
     return f"node {node.name} ({node.op.name if node.op else 'variable'})"
@@ -84,6 +136,7 @@ class NativeEngine:
         if missing:
             raise BadInput(*(f"missing parameter {n}" for n in missing))
         self.inputs = tuple(free)
+        self._cut: tuple[frozenset[str], dict[str, Entry]] | None = None
         self.outputs = unique(map(self.name_of, self.graph.outputs))
 
     def name_of(self, entry: Entry) -> str:
@@ -140,6 +193,76 @@ class NativeEngine:
             f"on {', '.join(wrong)} the compiled kernels ({native.level()}) of this engine differ from its own NumPy rules; "
             "this is a bug in the kernels, not in the model: please report it"
         )
+
+    def precision(self, feeds: Mapping[str, np.ndarray]) -> dict[str, str]:
+        inference = self.program.inference(self.complete(feeds))
+        found: dict[tuple[int, int], str] = {}
+        for node in self.graph.nodes:
+            read = [found[id(e.node), e.index] for e in node.inputs] if node.op is not None else []
+            for i in range(len(node.outputs)):
+                dtype = inference.spec(Entry(node, i)).dtype
+                own = "" if dtype is None or node.op is None else dtype.name  # what is stored or fed is not rounded
+                found[id(node), i] = coarsest([own, *read])
+        inner = {self.name_of(Entry(n, i)): found[id(n), i] for n in self.graph.nodes for i in range(n.visible)}
+        return inner | {name: found[id(e.node), e.index] for name, e in zip(self.outputs, self.graph.outputs)}
+
+    def witnesses(self, cut: frozenset[str], values: Mapping[str, np.ndarray], name: str) -> Iterator[np.ndarray]:
+        found = self.exact(cut, values, name)
+        if found is not None:
+            yield found
+
+    def sizes(self, feeds: Mapping[str, np.ndarray]) -> dict[str, int]:
+        known = ((e, s.shape) for e, s in self.specs(self.complete(feeds)))
+        return {self.name_of(e): 4 * math.prod(shape) for e, shape in known if is_known(shape)}
+
+    def _parts(self, cut: frozenset[str]) -> dict[str, Entry]:
+        """For every tensor of ``cut`` what makes it from the others: whoever reads one of them reads a variable of its name after
+        GIVEN."""
+        if self._cut is None or self._cut[0] != cut:
+            makers: dict[str, Entry] = {}
+
+            def change(node: Node, inputs: tuple[Entry, ...]) -> list[Entry] | None:
+                if node.op is None:
+                    return None
+                made = Node(node.op, node.name, inputs, node.attrs, node.subgraphs)
+                pairs = [(self.name_of(Entry(node, i)), Entry(made, i)) for i in range(len(node.outputs))]
+                makers.update((n, e) for n, e in pairs if n in cut)
+                return [Entry(Node(None, f"{GIVEN}{n}")) if n in cut else e for n, e in pairs]
+
+            Graph([Entry(n) for n in self.graph.nodes]).rewrite(change)  # all of them: some outputs are read by nothing
+            self._cut = (cut, makers)
+        return self._cut[1]
+
+    def part(self, cut: frozenset[str], names: Sequence[str]) -> Part:
+        """What makes the tensors ``names`` when all that reads one of ``cut`` is given its value."""
+        graph = Graph([self._parts(cut)[n] for n in names])
+        read = [n.name for n in graph.variables()]
+        makers = [n.op for n in graph.nodes if n.op is not None]
+        return Part(graph, tuple(n.removeprefix(GIVEN) for n in read), len(makers), max(op.tolerance for op in makers))
+
+    def forced(self, cut: frozenset[str], values: Mapping[str, np.ndarray], names: Sequence[str]) -> Arrays:
+        graph = self.part(cut, names).graph
+        results = Program(graph, self.model.params, native=False).run(self._held(graph, values))
+        return {n: np.array(v) for n, v in zip(names, results)}
+
+    def exact(
+        self,
+        cut: frozenset[str],
+        values: Mapping[str, np.ndarray],
+        name: str,
+        jitter: tuple[float, int] | None = None,
+    ) -> np.ndarray | None:
+        graph = self.part(cut, [name]).graph
+        try:
+            return Exact(graph, self.model.params).run(self._held(graph, values), jitter)[0]
+        except MXNetError:
+            return None
+
+    @staticmethod
+    def _held(graph: Graph, values: Mapping[str, np.ndarray]) -> Arrays:
+        """Values for the variables of a part."""
+        names = {n.name: n.name.removeprefix(GIVEN) for n in graph.variables()}
+        return {n: values[name] for n, name in names.items() if name in values}
 
     def inside(self) -> list[Tensor]:
         return [
@@ -257,13 +380,73 @@ class OnnxEngine:
         codes |= {a.i for n in self.proto.graph.node if n.op_type == "Cast" for a in n.attribute if a.name == "to"}
         return {dtype_of(c).name for c in codes if c}
 
+    def sizes(self, feeds: Mapping[str, np.ndarray]) -> dict[str, int]:
+        return {}
+
+    @functools.cached_property
+    def natively(self) -> NativeEngine | None:
+        """The model on our engine; None when it cannot be read."""
+        try:
+            return NativeEngine(opened_natively(self.model), self.specs)
+        except (MXNetError, ConversionError, BadInput):
+            return None
+
+    def part(self, cut: frozenset[str], names: Sequence[str]) -> Part | None:
+        """As NativeEngine.part, of the model as it is read natively; None when it cannot be."""
+        try:
+            return None if self.natively is None else self.natively.part(cut, names)
+        except KeyError:  # reading it has done away with a tensor
+            return None
+
+    def forced(self, cut: frozenset[str], values: Mapping[str, np.ndarray], names: Sequence[str]) -> Arrays:
+        model = cut_out(self.whole(), cut, values, names)
+        results = type(self)(Model(self.model.name, proto=model), plain=True).run_on(values)
+        return {n.removesuffix(MADE): v for n, v in results.items()}
+
+    def exact(
+        self,
+        cut: frozenset[str],
+        values: Mapping[str, np.ndarray],
+        name: str,
+        jitter: tuple[float, int] | None = None,
+    ) -> np.ndarray | None:
+        if self.part(cut, [name]) is None:
+            return None
+        assert self.natively is not None
+        return self.natively.exact(cut, values, name, jitter)
+
+    def witnesses(self, cut: frozenset[str], values: Mapping[str, np.ndarray], name: str) -> Iterator[np.ndarray]:
+        """onnx's own evaluator first, which knows nothing of how we read a model."""
+        model = widened_model(cut_out(self.whole(), cut, values, [name]))
+        given = {n: widened(v) for n, v in values.items()}
+        with contextlib.suppress(EngineError, KeyError), np.errstate(all="ignore"):
+            yield ReferenceEngine(Model(self.model.name, proto=model)).run_on(given)[f"{name}{MADE}"]
+        found = self.exact(cut, values, name)
+        if found is not None:
+            yield found
+
+    def precision(self, feeds: Mapping[str, np.ndarray]) -> dict[str, str]:
+        try:
+            inferred = onnx.shape_inference.infer_shapes(self.proto)
+        except (onnx.shape_inference.InferenceError, ValueError):
+            inferred = self.proto
+        infos = (*inferred.graph.value_info, *inferred.graph.output)
+        codes = {i.name: i.type.tensor_type.elem_type for i in infos if i.type.WhichOneof("value") == "tensor_type"}
+        found: dict[str, str] = {}
+        for node in self.proto.graph.node:
+            read = [found.get(n, "") for n in reads(node)]
+            for name in node.output:
+                found[name] = coarsest([dtype_of(codes[name]).name if codes.get(name) else "", *read])
+        return found
+
     def inside(self) -> list[Tensor]:
         stored = {i.name for i in self.proto.graph.initializer}
+        hidden = {o for n in self.proto.graph.node for o in made_inside(n)}  # by another tensor, in a body
         return [
             Tensor(name, node.name or name, node.op_type, tuple(i for i in node.input if i and i not in stored))
             for node in self.proto.graph.node
             for name in node.output
-            if name
+            if name and name not in hidden
         ]
 
     def whole(self) -> onnx.ModelProto:
@@ -334,6 +517,17 @@ class ReferenceEngine(OnnxEngine):
         except Exception as error:
             raise EngineError(f"onnx's reference evaluator failed: {error}") from error
         return tensors(zip(session.output_names, results))
+
+
+def opened_natively(model: Model) -> Model:
+    """An ONNX model as one that runs on our engine."""
+    found = import_model(model.path if model.path is not None else model.proto)
+    return Model(model.name, found.graph, found.params, None, model.path, names=names_of(found))
+
+
+def names_of(found: Imported) -> dict[str, str]:
+    """What the graph's tensors are called in the ONNX model."""
+    return {entry.name: name for name, entry in found.tensors.items()}
 
 
 def tensors(results: Iterable[tuple[str, Any]]) -> Arrays:

@@ -25,13 +25,14 @@ from hybrid.graph import json as symbol_json
 from hybrid.graph.graph import Graph
 from hybrid.op import FAMILY, Spec
 
+from .cases import make_case
 from .compare import Tolerance, as_tolerance
 from .convert import Clock, NotEquivalent, Progress, Verified, check_target
-from .engines import EngineError, NativeEngine, OnnxEngine, ReferenceEngine
+from .engines import EngineError, NativeEngine, OnnxEngine, ReferenceEngine, names_of
 from .inputs import Inputs, as_specs
+from .judge import check
 from .models import BadInput, Model, describe
-from .stepwise import settled
-from .verify import Case, VerifyResult, check, make_case, named, with_warnings
+from .result import Case, VerifyResult, named, with_warnings
 
 SIZES = ((2, 8), (2, 32), (1, 64), (1, 224), (2, 1))
 """Sizes to verify axes at whose size the model leaves open: (the first axis, the others), tried in this order."""
@@ -115,12 +116,12 @@ def import_onnx(
             graph = symbol_json.loads(written[0].read_bytes(), source=str(written[0]))
             params = {k.partition(":")[2]: v for k, v in _loaded(written[1]).items() if isinstance(v, np.ndarray)}
             params = {n: v for n, v in params.items() if n not in arrays}  # values given in place of stored ones
-            ours = Model(name, graph, params, names=_names(found))
+            ours = Model(name, graph, params, names=names_of(found))
             theirs = _witnessed(model, file, name)
             limits = as_tolerance(tolerance)
             result, witness = _Check(ours, theirs, found, specs, arrays, also, seed, limits, repro, tell).run()
             clock.lap("verify")
-            if not result.equivalent:
+            if result.verdict == "not equivalent":
                 raise NotEquivalent(result)
             warnings += result.warnings
         move(*zip(written, targets))
@@ -152,12 +153,6 @@ def write_model(found: Imported, prefix: Path) -> list[Path]:
     return paths
 
 
-def opened_natively(model: Model) -> Model:
-    """An ONNX model as one that runs on our engine."""
-    found = import_model(model.path if model.path is not None else model.proto)
-    return Model(model.name, found.graph, found.params, None, model.path, names=_names(found))
-
-
 def not_in_mxnet(graph: Graph, params: Mapping[str, np.ndarray]) -> Iterator[str]:
     """What keeps MXNet 1.9.1 from loading a symbol: operators that it lacks, and arrays that its files cannot hold."""
     from hybrid.attrs import MXNET_DTYPES
@@ -172,11 +167,6 @@ def not_in_mxnet(graph: Graph, params: Mapping[str, np.ndarray]) -> Iterator[str
 def _loaded(path: Path) -> dict[str, Any]:
     loaded = hybrid.params.load(path)
     return loaded if isinstance(loaded, dict) else {}  # a file without any parameter reads as a list
-
-
-def _names(found: Imported) -> dict[str, str]:
-    """What the graph's tensors are called in the ONNX model."""
-    return {entry.name: name for name, entry in found.tensors.items()}
 
 
 def _witnessed(model: Any, file: OnnxFile, name: str) -> Model:
@@ -289,8 +279,15 @@ class _Check:
                     cases.append(case({**specs, **further}, values, seed + number))
                 for each in cases:  # sizes that were made up may not go together
                     witness.run(each.feeds)
-                result = check(native, witness, cases, tolerance=self.tolerance, repro=self.repro, progress=self.tell)
-                return settled(result, native, witness, cases, self.tolerance, self.tell)
+                return check(
+                    native,
+                    witness,
+                    cases,
+                    reference=witness,
+                    tolerance=self.tolerance,
+                    repro=self.repro,
+                    progress=self.tell,
+                )
             except (EngineError, MXNetError) as error:
                 failures.append(error)
                 if not open_axes:

@@ -19,7 +19,7 @@ from .convert import ConvertResult, check_target
 from .importing import ImportResult
 from .inspect import InspectResult, OperatorsResult
 from .models import BadInput
-from .verify import VerifyResult
+from .result import VerifyResult
 
 PLAIN: dict[str, Any] = {"markup": False, "emoji": False, "highlight": False}
 """Names of nodes and files are shown as they are: ``a[0]:x:`` is neither a style nor an emoji."""

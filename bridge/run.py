@@ -12,8 +12,7 @@ from hybrid.error import MXNetError
 from hybrid.graph.passes.labels import label_names
 from hybrid.op import Spec
 
-from .engines import Arrays, NativeEngine, OnnxEngine
-from .importing import opened_natively
+from .engines import Arrays, NativeEngine, OnnxEngine, opened_natively
 from .inputs import as_specs
 from .models import BadInput, Model, check_dtypes, open_model, specs_of_onnx
 from .opsets import default_opset, newest

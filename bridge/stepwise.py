@@ -1,30 +1,37 @@
-"""Networks that round to whole numbers inside, compared node by node: each on the values that ours has.
+"""Two models node by node: every tensor that both have, computed by each side from the same values.
 
-Where a float32 sum rounds otherwise, a number that lies between two steps of quantisation falls on the other one, and the next node
-starts from a difference of a whole step. Outputs of such networks differ between any two runtimes (and between two versions of one)
-by more than rounding, so they say little. What does say something is that every node gives the same from the same inputs."""
+What differs here is the node itself: nothing has been inherited. A difference is rounding when it is no more than the operator's
+own tolerance; beyond that float64 decides. The node is evaluated in float64 on the same values, and again with these moved by one
+unit in the last place: what float32 can give lies around the first by some times what the second moves. A result outside is a
+fault, unless the *models* agree in float64: then a runtime computes this node badly, and the models are the same."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import onnx
 
-from converters.kinds import code_of
-from converters.nodes import reads
+from hybrid.error import MXNetError
 
-from .compare import Difference, Tolerance, compare
-from .engines import Arrays, Model, NativeEngine, OnnxEngine
-from .verify import Case, Progress, VerifyResult, check, with_warnings
+from .compare import TOLERANCES, Difference, Tolerance, compare, statistics
+from .engines import Arrays, Engine, EngineError, NativeEngine, Part, Tensor
+from .exact import epsilon, is_float
+from .result import Case, Divergence
+
+EXPOSED_BYTES = 512 << 20  # of tensors held at a time
+DRAWS = 4  # of values moved by a unit in the last place
+UNITS = 32.0  # how many times that response another float32 result may be off: sums in another order, Winograd
+UNITS_COARSE = 4.0  # the same for float16 and bfloat16, which are computed in float32 and rounded once
+STEPS = 8.0  # units in the last place that may decide between two whole numbers
+RUNTIME = 1e-3  # of a tensor's scale that a runtime may be off where the models agree in float64
+LARGE = 8  # operators in one piece from which on float64 has to say that the models agree: rounding hides more there
 
 ROUNDING = ("QuantizeLinear", "DynamicQuantizeLinear", "QLinear", "QGemm", "DynamicQuantize")
 """How the names of operators start that round to whole numbers."""
 WHOLE = ("QLinear", "QGemm", "MatMulNBits", "MatMulInteger", "ConvInteger")
 """How further names of operators start that compute with whole numbers."""
-MADE = "/made"
-"""What stands after the name of a tensor that a node makes from given values."""
 
 
 def rounds(proto: onnx.ModelProto) -> bool:
@@ -32,86 +39,267 @@ def rounds(proto: onnx.ModelProto) -> bool:
     return any(n.op_type.startswith(ROUNDING) for n in proto.graph.node)
 
 
-def settled(
-    result: VerifyResult,
-    native: NativeEngine,
-    witness: OnnxEngine,
-    cases: Sequence[Case],
-    tolerance: Tolerance | None,
-    tell: Progress,
-) -> VerifyResult:
-    """The result; where outputs differ though no node does by itself, what comparing without fused nodes says, and for models that
-    round to whole numbers inside, what comparing node by node says.
-
-    What onnxruntime fuses rounds elsewhere. In half precision and among whole numbers that is a step of them and no fault; in
-    float32 the verdict stays, and a note tells. Node by node, every output has to be among the tensors compared."""
-    found = result.divergence
-    if result.equivalent or (found is not None and found.kind == "local"):
-        return result
-    worst = next(d for d in result.differences if not d.equal)
-    if found is None and not witness.plain:
-        tell("comparing without fused nodes")
-        plain = OnnxEngine(witness.model, plain=True)
-        again = check(native, plain, cases, tolerance=tolerance, progress=tell)
-        if again.equivalent:
-            note = (
-                "both agree with onnxruntime's graph optimizations off; with them on, fused nodes round elsewhere "
-                f"({worst.name}: {worst.reason})"
-            )
-            if coarse(witness.proto, native.dtypes(cases[0].feeds)):
-                return with_warnings(replace(result, equivalent=True), [note])
-            return with_warnings(result, [f"{note}; --atol and --rtol accept it"])
-        found = again.divergence
-    if found is None or found.kind == "local" or not rounds(witness.proto):
-        return result
-    tell("comparing node by node")
-    compared = [d for case in cases for d in node_by_node(native, witness, case, tolerance)]
-    if not all(d.equal for d in compared) or not {d.name for d in result.differences} <= {d.name for d in compared}:
-        return result
-    note = (
-        f"the model rounds to whole numbers inside, which magnifies rounding ({worst.name}: {worst.reason}, from {found.node} "
-        f"on); each of its {len(compared) // len(cases)} tensors is the same when computed from the same inputs"
-    )
-    return with_warnings(replace(result, equivalent=True, divergence=None), [note])
+def coarse(proto: onnx.ModelProto) -> bool:
+    """Whether a model computes with whole numbers for weights or values."""
+    return any("quant" in n.op_type.lower() or n.op_type.startswith(WHOLE) for n in proto.graph.node)
 
 
-def coarse(proto: onnx.ModelProto, dtypes: Iterable[str]) -> bool:
-    """Whether a model computes in half precision, or with whole numbers for weights or values."""
-    return not {"float16", "bfloat16"}.isdisjoint(dtypes) or any(
-        "quant" in n.op_type.lower() or n.op_type.startswith(WHOLE) for n in proto.graph.node
-    )
+@dataclass
+class Inner:
+    """What comparing node by node has found."""
+
+    compared: dict[str, Difference] = field(default_factory=dict)
+    """By the name of the tensor: the node alone, the same values on both sides."""
+    faults: list[Divergence] = field(default_factory=list)
+    """Nodes that compute something else, in order."""
+    notes: list[str] = field(default_factory=list)
+    problem: str = ""
+    """Why it could not be done; empty when it was."""
+    source: Engine | None = None
+    """The side whose values both sides were given."""
+
+    @property
+    def agrees(self) -> bool:
+        return not self.problem and not self.faults and bool(self.compared)
 
 
 def node_by_node(
-    native: NativeEngine, witness: OnnxEngine, case: Case, tolerance: Tolerance | None = None
-) -> list[Difference]:
-    """What each node of the witness's model gives from our values against our own result, for the tensors that both have.
+    one: Engine, two: Engine, case: Case, outputs: Sequence[tuple[str, str]] = (), reference: Engine | None = None
+) -> Inner:
+    """Every tensor that both engines make, from the same values. outputs: which outputs belong together, where names differ.
+    reference: whose dtypes say how exact numbers have to be; by default one."""
+    source, other = (two, one) if isinstance(two, NativeEngine) and not isinstance(one, NativeEngine) else (one, two)
+    flip = source is two
+    named = [(b, a) if flip else (a, b) for a, b in outputs]
+    inner = Inner(source=source)
+    for pairs in (_pairs(source, other, named), _pairs(source, other, named, only=True)):
+        if not pairs:
+            inner.problem = inner.problem or "no tensor goes by the same name in both"
+            continue
+        try:
+            found = _compared(source, other, case, pairs, reference or one)
+        except (EngineError, MXNetError, KeyError) as error:
+            inner.problem = inner.problem or str(error).splitlines()[0]
+            continue
+        found.source = source
+        return found
+    return inner
 
-    Raises EngineError when the witness does not run it."""
-    theirs = {t.name for t in witness.inside()}
-    names = [t.name for t in native.inside() if t.name in theirs]
-    ours = {n: v for n, v in native.expose(case.feeds, names).items() if v.dtype != object}
-    made = forced(witness, {**case.feeds, **ours}, list(ours))
-    return [compare(name, value, made[name], tolerance) for name, value in ours.items()]
+
+def _pairs(
+    source: Engine, other: Engine, outputs: Sequence[tuple[str, str]], only: bool = False
+) -> list[tuple[Tensor, Tensor]]:
+    """Tensors that belong together, in the order the source makes them: outputs as they are paired, what is inside by names that
+    occur once on each side. only: outputs alone."""
+    mine, theirs = _by_name(source), _by_name(other)
+    partner = dict(outputs)
+    taken = set(partner.values())
+    out = []
+    for name, tensor in mine.items():
+        match = partner.get(name, name if not only and name not in taken else None)
+        if match in theirs:
+            out.append((tensor, theirs[match]))
+    return out
 
 
-def forced(witness: OnnxEngine, values: Mapping[str, np.ndarray], names: Sequence[str]) -> Arrays:
-    """What the nodes that make the tensors ``names`` give when all nodes read these values in place of what is computed."""
-    given = set(names)
-    model = onnx.ModelProto()
-    model.CopyFrom(witness.whole())
-    graph = model.graph
-    for node in graph.node:
-        node.output[:] = [f"{o}{MADE}" if o in given else o for o in node.output]
-    infos = {i.name: i for i in graph.input}
-    read = {n for node in graph.node for n in reads(node)}
-    graph.input.extend(
-        onnx.helper.make_tensor_value_info(n, code_of(values[n].dtype), values[n].shape)
-        for n in names
-        if n not in infos and n in read
-    )
-    del graph.output[:]
-    del graph.value_info[:]
-    graph.output.extend(onnx.helper.make_empty_tensor_value_info(f"{n}{MADE}") for n in names)
-    results = OnnxEngine(Model(witness.model.name, proto=model), plain=True).run_on(values)
-    return {n.removesuffix(MADE): v for n, v in results.items()}
+def _by_name(engine: Engine) -> dict[str, Tensor]:
+    tensors = engine.inside()
+    names = [t.name for t in tensors]
+    twice = {n for n in names if names.count(n) > 1} if len(set(names)) < len(names) else set()
+    return {t.name: t for t in tensors if t.name not in twice}
+
+
+def _compared(
+    source: Engine, other: Engine, case: Case, pairs: list[tuple[Tensor, Tensor]], reference: Engine
+) -> Inner:
+    inner = Inner()
+    theirs = {a.name: b.name for a, b in pairs}
+    cut, cut_other = frozenset(theirs), frozenset(theirs.values())
+    precision = reference.precision(case.feeds)
+    judge = _Judge(source, other, cut, cut_other, theirs)
+    for group, values in _groups(source, case, [a for a, _ in pairs], cut):
+        given = {theirs.get(n, n): v for n, v in values.items()}
+        made = other.forced(cut_other, given, [theirs[t.name] for t in group])
+        for tensor in group:
+            if tensor.name not in values or theirs[tensor.name] not in made:
+                continue
+            key = tensor.name if reference is source else theirs[tensor.name]
+            want, got = values[tensor.name], made[theirs[tensor.name]]
+            found, note = judge.local(tensor, got, want, {**case.feeds, **values}, precision.get(key, ""))
+            inner.compared[tensor.name] = found
+            if note:
+                inner.notes.append(note)
+            if not found.equal:
+                stats = {n: statistics(values[n]) for n in dict.fromkeys(tensor.inputs) if n in values}
+                inner.faults.append(Divergence(tensor.name, tensor.node, tensor.operator, found, found, stats))
+    if not inner.compared:
+        inner.problem = "no tensor inside could be shown"
+    return inner
+
+
+def _groups(
+    source: Engine, case: Case, tensors: list[Tensor], cut: frozenset[str]
+) -> Iterator[tuple[list[Tensor], Arrays]]:
+    """Tensors in order, in groups whose values fit EXPOSED_BYTES, with the values of these and of those they are made from."""
+    sizes = source.sizes(case.feeds)
+    group: list[Tensor] = []
+    held = 0
+    for index, tensor in enumerate(tensors):
+        group.append(tensor)
+        held += sizes.get(tensor.name, EXPOSED_BYTES // 64)
+        if held > EXPOSED_BYTES or index == len(tensors) - 1:
+            part = source.part(cut, [t.name for t in group])
+            reads = set(part.reads) if part is not None else {n for t in group for n in t.inputs}
+            wanted = dict.fromkeys([*(t.name for t in group), *(n for n in cut if n in reads)])
+            values = source.expose(case.feeds, wanted)
+            yield group, {n: v for n, v in values.items() if v.dtype != object} | dict(case.feeds)
+            group, held = [], 0
+
+
+class _Judge:
+    """Decides of one node whether two results are the same number."""
+
+    def __init__(
+        self, source: Engine, other: Engine, cut: frozenset[str], cut_other: frozenset[str], theirs: Mapping[str, str]
+    ):
+        self.source, self.other, self.cut, self.cut_other, self.theirs = source, other, cut, cut_other, theirs
+
+    def local(
+        self, tensor: Tensor, got: np.ndarray, want: np.ndarray, values: Arrays, rounded: str
+    ) -> tuple[Difference, str]:
+        """got, which the other side makes of these values, against want, which the source makes of them; and what to note.
+        rounded: the coarsest dtype that the reference itself has gone through, if it is coarser than float32."""
+        if got.shape != want.shape and _spreads(got, want.shape):
+            got = np.broadcast_to(got, want.shape)  # a batch of 1 that those who read it broadcast
+        if got.shape != want.shape or not (is_float(want.dtype) or want.dtype.kind in "iub"):
+            return compare(tensor.name, got, want), ""
+        dtype = np.dtype(want.dtype) if is_float(want.dtype) else np.dtype(np.float32)
+        if rounded != want.dtype.name and is_float(want.dtype) and epsilon(want.dtype) > epsilon(np.dtype(np.float32)):
+            dtype = np.dtype(np.float32)  # the reference does not round this tensor to half precision
+        if is_float(want.dtype) and got.dtype != want.dtype and is_float(got.dtype):
+            got = got.astype(want.dtype)  # what is more exact inside is no fault; what is less shows in the numbers
+        part = self.source.part(self.cut, [tensor.name])
+        units = max(part.tolerance if part else 0.0, UNITS)
+        plain = compare(tensor.name, got, want, Tolerance(0.0, 0.0) if is_float(want.dtype) else None)
+        if plain.equal or not plain.compared or (plain.misplaced and not _same_kind(got, want)):
+            return plain, ""
+        large = part is not None and part.operators > LARGE
+        limit = TOLERANCES[dtype.name].atol if dtype.name in ("float16", "bfloat16") else units * epsilon(dtype)
+        a, b = _flat(got), _flat(want)
+        near = np.abs(a - b) <= limit * _slices(b)
+        if is_float(want.dtype) and near.all() and not large:
+            return plain.settled("rounding of one node"), ""
+        return self._by_float64(tensor, plain, a, b, values, dtype, units, part)
+
+    def _by_float64(
+        self,
+        tensor: Tensor,
+        plain: Difference,
+        got: np.ndarray,
+        want: np.ndarray,
+        values: Arrays,
+        dtype: np.dtype,
+        units: float,
+        part: Part | None,
+    ) -> tuple[Difference, str]:
+        truth = self._exact(tensor, values)
+        if truth is None or truth.shape != got.shape:
+            tolerance = TOLERANCES.get(dtype.name)
+            found = compare(tensor.name, got, want, tolerance)
+            return (found.settled("tolerance") if found.equal else found), ""
+        moved = np.zeros_like(truth)
+        whole = plain.dtype.startswith(("int", "uint", "bool"))
+        for seed in range(DRAWS):
+            other = self._exact(tensor, values, (STEPS if whole else 1.0, seed))
+            if other is not None and other.shape == truth.shape:
+                moved = np.maximum(moved, np.nan_to_num(np.abs(_flat(other) - truth), nan=np.inf))
+        response = moved if whole else _slices(moved)
+        factor = UNITS_COARSE if dtype.name in ("float16", "bfloat16") else units
+        half = epsilon(dtype) * np.abs(truth)
+        allowed = factor * (response + half) if not whole else response
+        wrong = ~_within(got, truth, allowed)
+        second = None
+        if wrong.any() or (part is not None and part.operators > LARGE):
+            second = self._second(tensor, values, got)
+            if second is not None and second.shape == truth.shape:
+                agree = _within(_flat(second), truth, 2 * response + half)
+                if not agree.all():
+                    return plain.refused(_counted(~agree, got, truth, "the models differ in float64 too")), ""
+                if not wrong.any():
+                    return plain.settled("float64"), ""
+                scale = _scale(truth)
+                errors = [float(np.nan_to_num(np.abs(x - truth), nan=np.inf).max(initial=0)) for x in (got, want)]
+                if errors[0] <= TOLERANCES[dtype.name].atol * scale:
+                    return plain.settled("float64"), ""
+                if errors[0] <= RUNTIME * scale:
+                    note = (
+                        f"{self.other.label} is inexact at {tensor.node} ({tensor.operator}): {errors[0] / scale:.1e} of its scale "
+                        f"from float64, {self.source.label} {errors[1] / scale:.1e}; in float64 the models agree"
+                    )
+                    return plain.settled("float64"), note
+        if wrong.any():
+            return plain.refused(_counted(wrong, got, truth, "beyond what rounding gives")), ""
+        return plain.settled("float64"), ""
+
+    def _exact(self, tensor: Tensor, values: Arrays, jitter: tuple[float, int] | None = None) -> np.ndarray | None:
+        found = self.source.exact(self.cut, values, tensor.name, jitter)
+        return None if found is None else _flat(found)
+
+    def _second(self, tensor: Tensor, values: Arrays, got: np.ndarray) -> np.ndarray | None:
+        """The other model in float64, by the first way that its runtime comes near to: who evaluates it may err too (onnx's
+        evaluator reads no sequence lengths)."""
+        given = {self.theirs.get(n, n): v for n, v in values.items()}
+        for found in self.other.witnesses(self.cut_other, given, self.theirs[tensor.name]):
+            exact = _flat(found)
+            if exact.shape == got.shape and _within(got, exact, np.full(got.shape, RUNTIME * _scale(exact))).all():
+                return exact
+        return None
+
+
+def _spreads(array: np.ndarray, shape: tuple[int, ...]) -> bool:
+    """Whether an array has the rank of a shape and broadcasts to it."""
+    return array.ndim == len(shape) and all(n in (1, wanted) for n, wanted in zip(array.shape, shape))
+
+
+def _scale(array: np.ndarray) -> float:
+    """The greatest finite magnitude, or 1."""
+    return float(np.abs(array[np.isfinite(array)]).max(initial=0)) or 1.0
+
+
+def _flat(array: np.ndarray) -> np.ndarray:
+    return array.astype(np.float64)
+
+
+def _same_kind(got: np.ndarray, want: np.ndarray) -> bool:
+    """Whether values are finite on both sides at the same places, or the rest can be told from rounding (an overflow)."""
+    return bool((np.isnan(got) == np.isnan(want)).all())
+
+
+def _within(got: np.ndarray, truth: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+    """Where got is what is allowed; not finite only where the truth is not, or overflows in float32."""
+    with np.errstate(invalid="ignore"):
+        same = (got == truth) | (np.isnan(got) & np.isnan(truth))
+        over = np.isinf(got) & (np.sign(got) == np.sign(truth)) & (np.abs(truth) > 0.99 * np.finfo(np.float32).max)
+        tiny = np.abs(got - truth) <= np.finfo(np.float32).tiny  # what float32 flushes to 0
+        return same | over | tiny | (np.abs(got - truth) <= allowed)
+
+
+def _slices(array: np.ndarray) -> np.ndarray:
+    """For each element the greatest magnitude in its slice, along the second axis or the last, whichever is less: channels and
+    columns of different magnitudes each have their own."""
+    size = np.where(np.isfinite(array), np.abs(array), 0.0)
+    if size.ndim < 2 or not size.size:
+        return size
+    along = [np.broadcast_to(size.max(axis=_but(size.ndim, k), keepdims=True), size.shape) for k in {1, size.ndim - 1}]
+    return np.minimum.reduce(along)
+
+
+def _but(ndim: int, kept: int) -> tuple[int, ...]:
+    return tuple(i for i in range(ndim) if i != kept)
+
+
+def _counted(wrong: np.ndarray, got: np.ndarray, truth: np.ndarray, what: str) -> str:
+    error = np.where(wrong, np.nan_to_num(np.abs(got - truth), nan=np.inf), -1.0)
+    where = np.unravel_index(int(error.argmax()), error.shape)
+    place = tuple(int(i) for i in where)
+    return f"{int(wrong.sum())} of {wrong.size} {what}, the worst at {place}: {got[where]:.7g} for {truth[where]:.7g}"

@@ -244,8 +244,8 @@ def ranking() -> Graph:
 
 
 def later_by_rounding(b, op, data):
-    """floor, with later numbers larger by less than any tolerance: what other rounding does to ties."""
-    return b.Add(b.Floor(data), b.like(np.arange(8) * 1e-6, data))
+    """floor, with later numbers larger by a few units in the last place: what other rounding does to ties."""
+    return b.Mul(b.Floor(data), b.like(1 + np.arange(8) * 2e-7, data))
 
 
 @pytest.mark.parametrize("translation", [later_by_rounding, None])

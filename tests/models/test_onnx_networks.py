@@ -9,11 +9,11 @@ import pytest
 
 import bridge
 from bridge.compare import compare, tolerance_for
-from bridge.engines import NativeEngine, OnnxEngine
-from bridge.importing import opened_natively, remade
+from bridge.engines import NativeEngine, OnnxEngine, opened_natively
+from bridge.importing import remade
 from bridge.onnx_backend import OnnxBackendRep
+from bridge.result import Case
 from bridge.stepwise import node_by_node, rounds
-from bridge.verify import Case
 from converters.importer import import_model
 from tests.backend.again import same
 from tests.models.onnx_networks import OnnxNetwork, onnx_networks, parts
@@ -50,8 +50,7 @@ def _same_node_by_node(network: OnnxNetwork, feeds: dict[str, Any]) -> None:
     inside differ by whole steps."""
     ours, theirs = opened_natively(bridge.open_model(network.model)), bridge.open_model(network.model)
     compared = node_by_node(NativeEngine(ours), OnnxEngine(theirs, plain=True), Case(feeds))
-    assert compared
-    assert not [f"{d.name}: {d.reason}" for d in compared if not d.equal]
+    assert compared.agrees, [f"{f.node}: {f.accumulated.reason}" for f in compared.faults]
 
 
 @every

@@ -1,0 +1,108 @@
+"""Pieces of ONNX models: what makes some tensors from others; and the same in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+import numpy as np
+import onnx
+from onnx import AttributeProto, TensorProto
+
+from converters.kinds import code_of
+from converters.nodes import reads
+
+MADE = "/made"
+"""What stands after the name of a tensor that a piece of a model makes."""
+
+
+def cut_out(
+    whole: onnx.ModelProto, cut: Collection[str], values: Mapping[str, np.ndarray], names: Sequence[str]
+) -> onnx.ModelProto:
+    """The model that makes the tensors ``names``, called so with MADE, when all that reads one of ``cut`` reads an input of that
+    name. values: at least of the tensors that are read, for the inputs' types. What nothing needs is left out, weights too."""
+    wanted, given = set(names), set(cut)
+    maker = {o: i for i, node in enumerate(whole.graph.node) for o in node.output if o}
+    stored = {i.name: i for i in whole.graph.initializer}
+    sparse = {i.values.name: i for i in whole.graph.sparse_initializer}
+    chosen: set[int] = set()
+    read: dict[str, None] = {}
+    stack = [maker[n] for n in names]
+    while stack:
+        index = stack.pop()
+        if index in chosen:
+            continue
+        chosen.add(index)
+        for name in reads(whole.graph.node[index]):
+            read[name] = None
+            if name not in given and name in maker:
+                stack.append(maker[name])
+    nodes = []
+    for index in sorted(chosen):
+        node = onnx.NodeProto()
+        node.CopyFrom(whole.graph.node[index])
+        node.output[:] = [f"{o}{MADE}" if o in given or o in wanted else o for o in node.output]
+        nodes.append(node)
+    inputs = [n for n in read if n in given or (n not in maker and n in values)]  # a stored value may be fed another
+    graph = onnx.helper.make_graph(
+        nodes,
+        "part",
+        [onnx.helper.make_tensor_value_info(n, code_of(values[n].dtype), values[n].shape) for n in inputs],
+        [onnx.helper.make_empty_tensor_value_info(f"{n}{MADE}") for n in names],
+        [stored[n] for n in read if n in stored and n not in inputs],
+        sparse_initializer=[sparse[n] for n in read if n in sparse and n not in inputs],
+    )
+    return onnx.helper.make_model(
+        graph, opset_imports=whole.opset_import, ir_version=whole.ir_version, functions=whole.functions
+    )
+
+
+def made_inside(node: onnx.NodeProto) -> Iterator[str]:
+    """Names of the tensors that the bodies of a node make."""
+    for attribute in node.attribute:
+        for body in (attribute.g, *attribute.graphs):
+            for inner in body.node:
+                yield from inner.output
+                yield from made_inside(inner)
+
+
+def widened_model(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with float64 in place of float32: inputs, constants and casts. Narrower floats stay what they are."""
+    wide = onnx.ModelProto()
+    wide.CopyFrom(model)
+    _widen(wide.graph)
+    for function in wide.functions:
+        for node in function.node:
+            _widen_node(node)
+    return wide
+
+
+def _widen(graph: onnx.GraphProto) -> None:
+    for tensor in graph.initializer:
+        _widen_tensor(tensor)
+    for info in (*graph.input, *graph.output, *graph.value_info):
+        if info.type.tensor_type.elem_type == TensorProto.FLOAT:
+            info.type.tensor_type.elem_type = TensorProto.DOUBLE
+    del graph.value_info[:]
+    for node in graph.node:
+        _widen_node(node)
+
+
+def _widen_node(node: onnx.NodeProto) -> None:
+    for attribute in node.attribute:
+        if attribute.type == AttributeProto.TENSOR:
+            _widen_tensor(attribute.t)
+        elif attribute.name in ("to", "dtype") and attribute.i == TensorProto.FLOAT:
+            attribute.i = TensorProto.DOUBLE
+        elif node.op_type == "Constant" and attribute.name in ("value_float", "value_floats"):
+            floats = attribute.f if attribute.name == "value_float" else list(attribute.floats)
+            tensor = onnx.numpy_helper.from_array(np.asarray(floats, np.float64))
+            attribute.CopyFrom(onnx.helper.make_attribute("value", tensor))
+        for body in (attribute.g, *attribute.graphs):
+            if body.node:
+                _widen(body)
+
+
+def _widen_tensor(tensor: TensorProto) -> None:
+    if tensor.data_type == TensorProto.FLOAT:
+        array = onnx.numpy_helper.to_array(tensor).astype(np.float64)
+        tensor.CopyFrom(onnx.numpy_helper.from_array(array, tensor.name))

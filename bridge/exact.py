@@ -1,0 +1,130 @@
+"""Graphs in float64: what a network means, apart from how a runtime rounds.
+
+NumPy is the meaning of every operator (hybrid/op.py), and NumPy computes in the precision that it is given. So the same graph on
+float64 numbers is the third party that says which of two float32 results is nearer to the truth, and by how much one unit in the
+last place of what goes in moves what comes out."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from hybrid.attrs import DTypeKind, Optional
+from hybrid.error import MXNetError
+from hybrid.graph.executor import apply
+from hybrid.graph.graph import Body, Entry, Graph, Node
+from hybrid.graph.infer import Inference, infer
+from hybrid.op import Op, Spec
+
+SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
+JITTERED = 1 << 20
+"""Parameters of more elements than this are not moved: what they are multiplied with is, which has the same effect."""
+
+
+def is_float(dtype: np.dtype) -> bool:
+    """Whether numbers of this dtype are rounded; bfloat16 is not among NumPy's own floats."""
+    return dtype.kind == "f" or dtype.name == "bfloat16"
+
+
+def widened(array: np.ndarray) -> np.ndarray:
+    """The array in float64 when it holds floats, else as it is."""
+    return array.astype(DOUBLE) if is_float(array.dtype) and array.dtype != DOUBLE else array
+
+
+def _widened_op(op: Op) -> Op:
+    """The operator that makes float64 where this one makes float32 because an attribute says so."""
+    wide = {}
+    for field in op.fields.values():
+        kind = field.kind.kind if isinstance(field.kind, Optional) else field.kind
+        value = getattr(op, field.name)
+        if (isinstance(kind, DTypeKind) and value == SINGLE) or (field.name == "dtype" and value == "float32"):
+            wide[field.name] = "float64"
+    if not wide:
+        return op
+    try:
+        return type(op).bind(**{**op.dump(), **wide})
+    except MXNetError:  # it has no float64
+        return op
+
+
+class Exact:
+    """A graph to be evaluated in float64, node by node. ``params``: what variables hold besides what is fed."""
+
+    def __init__(self, graph: Graph, params: Mapping[str, np.ndarray]):
+        self.graph = graph
+        names = {n.name for n in graph.variables()}
+        self.params = {n: a for n, a in params.items() if n in names}
+
+    def run(self, feeds: Mapping[str, np.ndarray], jitter: tuple[float, int] | None = None) -> list[np.ndarray]:
+        """The outputs, floats in float64. jitter: (by how many units in the last place of their own dtype all floats that go in are
+        moved at most, seed).
+
+        Raises MXNetError where an operator does not compute in float64."""
+        given = {**self.params, **{n: np.asarray(a) for n, a in feeds.items()}}
+        inference = self._inferred(self.graph, given, self.params)
+        shifted = (
+            {} if jitter is None else {n: moved(a, *jitter, n) for n, a in given.items() if self._moves(n, a, feeds)}
+        )
+        return self._evaluate(self.graph, inference, {**given, **shifted})
+
+    @staticmethod
+    def _moves(name: str, array: np.ndarray, feeds: Mapping[str, np.ndarray]) -> bool:
+        return is_float(array.dtype) and (name in feeds or array.size <= JITTERED)
+
+    def _evaluate(self, graph: Graph, inference: Inference, given: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+        last = {(id(e.node), e.index): n for n in graph.nodes for e in n.inputs}
+        kept = {(id(e.node), e.index) for e in graph.outputs}
+        values: dict[tuple[int, int], np.ndarray] = {}
+        for node in graph.nodes:
+            if node.op is None:
+                values[id(node), 0] = widened(given[node.name])
+                continue
+            arrays = [values[id(e.node), e.index] for e in node.inputs]
+            for i, result in enumerate(self._applied(node, arrays, inference)):
+                values[id(node), i] = widened(result)
+            for entry in node.inputs:
+                key = id(entry.node), entry.index
+                if last[key] is node and key not in kept:
+                    values.pop(key, None)
+        return [values[id(e.node), e.index] for e in graph.outputs]
+
+    def _applied(self, node: Node, arrays: list[np.ndarray], inference: Inference) -> tuple[np.ndarray, ...]:
+        assert node.op is not None
+        found = [inference.spec(Entry(node, i)) for i in range(len(node.outputs))]
+        # dtypes only where an operator asks: what computes float32 whatever it gets is widened afterwards
+        asks = "specs" in node.op.uses
+        specs = [Spec(s.shape, (DOUBLE if s.dtype == SINGLE else s.dtype) if asks else None) for s in found]
+        bodies = [Body(g, self._through) for g in node.subgraphs]
+        try:
+            return apply(_widened_op(node.op), arrays, specs, name=node.name, bodies=bodies)
+        except MXNetError:  # it is for one precision only, as what quantises is
+            kinds = [inference.spec(e).dtype for e in node.inputs]
+            narrow = [a.astype(d) if d is not None and a.dtype == DOUBLE else a for a, d in zip(arrays, kinds)]
+            return apply(node.op, narrow, [Spec(s.shape) for s in found], name=node.name, bodies=bodies)
+
+    def _through(self, graph: Graph, held: Sequence[np.ndarray]) -> list[np.ndarray]:
+        given = graph.feeds(held)
+        return self._evaluate(graph, self._inferred(graph, given, {}), given)
+
+    @staticmethod
+    def _inferred(graph: Graph, given: Mapping[str, np.ndarray], constants: Mapping[str, np.ndarray]) -> Inference:
+        """What is known of the graph at its own precision: shapes, and which results are floats."""
+        names = [n.name for n in graph.variables()]
+        dtypes = {n: SINGLE if given[n].dtype == DOUBLE else given[n].dtype for n in names}
+        return infer(graph, {n: given[n].shape for n in names}, dtypes, default_dtype=SINGLE, values=constants)
+
+
+def moved(array: np.ndarray, units: float, seed: int, name: str) -> np.ndarray:
+    """The array in float64, every number moved by at most so many units in the last place."""
+
+    rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
+    return widened(array) * (1 + units * epsilon(array.dtype) * rng.uniform(-1, 1, array.shape))
+
+
+def epsilon(dtype: np.dtype) -> float:
+    """The relative distance of two neighbouring numbers; that of float32 for float64 (onnxruntime runs some nodes in float32)."""
+    if dtype.name == "bfloat16":
+        return 2.0**-7
+    return max(float(np.finfo(dtype).eps), float(np.finfo(np.float32).eps))

@@ -1,0 +1,304 @@
+"""The verdict over two models: what is always looked at, what only upon suspicion, and who decides
+(docs/decisions/0014-what-equivalent-means.md)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from hybrid.error import MXNetError
+from hybrid.graph.executor import Program
+from hybrid.params import release
+
+from .cases import pair_outputs, refuse_random
+from .compare import TOLERANCES, Difference, Tolerance, compare
+from .engines import Arrays, Engine, NativeEngine, OnnxEngine
+from .exact import Exact, is_float, moved
+from .locate import first_divergence, write_repro
+from .result import Case, Divergence, Progress, VerifyResult
+from .stepwise import Inner, coarse, node_by_node, rounds
+
+WITNESSED = 2  # runs in float32 with inputs and parameters moved by a unit in the last place
+FACTOR = 8.0  # how many times the error of such runs another float32 run may have
+BLUNT = 0.05  # of an output's scale: a network that magnifies rounding to more than that is told
+
+
+def check(
+    one: Engine,
+    two: Engine,
+    cases: Sequence[Case],
+    *,
+    reference: Engine | None = None,
+    tolerance: Tolerance | None = None,
+    repro: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> VerifyResult:
+    """Compare two engines on cases; two is held against one. reference: the side whose precision counts, by default one.
+
+    Always: the outputs of every case, and on the first case every tensor that both make, node by node from the same values. Where
+    outputs differ by more than the reference's precision, or say little, that case too is compared node by node; when all nodes are
+    right by themselves, float64 says whether the outputs are as near to the truth as the arithmetic of this network allows.
+    A tolerance that is given decides alone, over the outputs."""
+    return _Trial(one, two, cases, reference or one, tolerance, repro, progress or (lambda _text: None)).run()
+
+
+class _Trial:
+    """One comparison, and what has been found so far."""
+
+    def __init__(
+        self,
+        one: Engine,
+        two: Engine,
+        cases: Sequence[Case],
+        reference: Engine,
+        tolerance: Tolerance | None,
+        repro: str | os.PathLike[str] | None,
+        tell: Progress,
+    ):
+        self.one, self.two, self.cases, self.reference = one, two, cases, reference
+        self.tolerance, self.repro, self.tell = tolerance, repro, tell
+        self.warnings: list[str] = []
+        self.inner: dict[int, Inner] = {}
+        self.pairs: list[tuple[str, str]] = []
+        self.divergence: Divergence | None = None
+
+    def run(self) -> VerifyResult:
+        refuse_random(self.one, self.two)
+        results = self._outputs()
+        runs, worst, failed = [], {}, None
+        for index, (case, want, got) in enumerate(zip(self.cases, *results)):
+            self.pairs = pair_outputs(list(want), list(got))  # how many parts a sequence has, the inputs decide
+            differences = self._decided(index, want, got)
+            runs.append({"shapes": case.shapes, "seed": case.seed, "differences": [d.as_dict() for d in differences]})
+            for d in differences:
+                if d.name not in worst or (worst[d.name].equal, -worst[d.name].max_rel) > (d.equal, -d.max_rel):
+                    worst[d.name] = d
+            wrong = not all(d.equal for d in differences) or bool(self._faults(index))
+            if wrong and failed is None:
+                failed = index
+        little = self._little(list(worst.values()))
+        if failed is not None:
+            self._locate(failed)
+        faults = [f.node for index in self.inner for f in self._faults(index)]
+        return VerifyResult(
+            self.one.label,
+            self.two.label,
+            "not equivalent" if failed is not None else "says little" if self._unsaid(little) else "equivalent",
+            tuple(runs),
+            tuple(worst.values()),
+            self.divergence,
+            faults=tuple(dict.fromkeys(faults)),
+            inner=max((len(i.compared) for i in self.inner.values()), default=0),
+            little=tuple(f"{d.name} {d.little}" for d in little),
+            warnings=tuple(dict.fromkeys(self.warnings)),
+            repro=self._reproduced(failed),
+        )
+
+    def _outputs(self) -> list[list[Arrays]]:
+        results: list[list[Arrays]] = []
+        for engine in (self.one, self.two):  # one after the other, so that only one holds the weights in memory
+            results.append([])
+            for case in self.cases:
+                self.tell(f"running {engine.label} on {', '.join(f'{k} {v}' for k, v in case.shapes.items())}")
+                results[-1].append(engine.run(case.feeds))
+            if isinstance(engine, NativeEngine):
+                release(engine.model.params.values())
+        return results
+
+    # -- one case ---------------------------------------------------------------------------------------------------
+
+    def _decided(self, index: int, want: Arrays, got: Arrays) -> list[Difference]:
+        """The differences of all outputs of a case, settled as far as they can be."""
+        case = self.cases[index]
+        precision = {} if self.tolerance else self.reference.precision(case.feeds)
+        key = 0 if self.reference is self.one else 1
+        limits = {p[0]: self.tolerance or TOLERANCES.get(precision.get(p[key], "")) for p in self.pairs}
+        differences = [compare(a, got[b], want[a], limits[a]) for a, b in self.pairs]
+        if self.tolerance is not None:
+            return differences
+        suspect = not all(d.equal and not d.little for d in differences)
+        if index == 0 or suspect:
+            self._inspect(index)
+        if all(d.equal for d in differences) or self._faults(index):
+            return differences
+        if not self.inner[index].agrees or not all(d.compared for d in differences):
+            return differences
+        self.tell("asking float64")
+        return self._settled(index, differences, want, got)
+
+    def _inspect(self, index: int) -> None:
+        """Compare a case node by node."""
+        self.tell("comparing node by node")
+        inner = node_by_node(self.one, self.two, self.cases[index], self.pairs, self.reference)
+        self.inner[index] = inner
+        self.warnings += inner.notes
+        if inner.problem:
+            self.warnings.append(f"tensors inside were not compared ({inner.problem}): only the outputs were")
+
+    def _faults(self, index: int) -> list[Divergence]:
+        return self.inner[index].faults if index in self.inner else []
+
+    def _settled(self, index: int, differences: list[Difference], want: Arrays, got: Arrays) -> list[Difference]:
+        """Differences of outputs though every node is right by itself: rounding that has grown, or what a runtime fuses."""
+        case = self.cases[index]
+        out = self._by_float64(case, differences, want, got)
+        if all(d.equal for d in out):
+            return out
+        worst = next(d for d in out if not d.equal)
+        protos = [e.proto for e in (self.one, self.two) if isinstance(e, OnnxEngine)]
+        if any(map(rounds, protos)):
+            self.warnings.append(
+                f"the model rounds to whole numbers inside, which magnifies rounding ({worst.name}: {worst.reason}); each of its "
+                f"{len(self.inner[index].compared)} tensors is the same when computed from the same inputs"
+            )
+            return [d if d.equal else d.settled("node by node") for d in out]
+        if any(isinstance(e, OnnxEngine) and not e.plain for e in (self.one, self.two)):
+            self.tell("comparing without fused nodes")
+            plain = [OnnxEngine(e.model, plain=True) if isinstance(e, OnnxEngine) else e for e in (self.one, self.two)]
+            again = [e.run(case.feeds) if isinstance(e, OnnxEngine) else w for e, w in zip(plain, (want, got))]
+            unfused = [compare(a, again[1][b], again[0][a], self._limit(d)) for (a, b), d in zip(self.pairs, out)]
+            unfused = self._by_float64(case, unfused, *again)
+            if all(d.equal for d in unfused):
+                note = (
+                    "both agree with onnxruntime's graph optimizations off; with them on, fused nodes round elsewhere "
+                    f"({worst.name}: {worst.reason})"
+                )
+                half = any(self.reference.precision(case.feeds).values())
+                if half or any(map(coarse, protos)):
+                    self.warnings.append(note)
+                    return unfused
+                self.warnings.append(f"{note}; --atol and --rtol accept it")
+        return out
+
+    @staticmethod
+    def _limit(difference: Difference) -> Tolerance | None:
+        return TOLERANCES.get(difference.dtype)
+
+    def _by_float64(self, case: Case, differences: list[Difference], want: Arrays, got: Arrays) -> list[Difference]:
+        """The differences, those settled where both sides are as near to float64 as float32 runs of this network come."""
+        if all(d.equal for d in differences):
+            return differences
+        found = _truth(self.reference if _native(self.reference) else self.one, self.two, case)
+        if found is None:
+            return differences
+        truth, runs = found
+        out = []
+        for d, (a, b) in zip(differences, self.pairs):
+            name = a if a in truth else b
+            exact = truth.get(name)
+            if d.equal or not d.compared or exact is None or exact.shape != d.shape or not is_float(want[a].dtype):
+                out.append(d)
+                continue
+            scale = float(np.abs(exact[np.isfinite(exact)]).max(initial=0)) or 1.0
+            usual = max(_error(r[name], exact) for r in runs)
+            floor = TOLERANCES["float32"].atol * scale
+            errors = [_error(x, exact) for x in (want[a], got[b])]
+            if max(errors) > max(FACTOR * usual, floor):
+                distances = f"{errors[0]:.2e} and {errors[1]:.2e} from float64, where {usual:.2e} is usual"
+                out.append(d.refused(f"{d.reason}; {distances}"))
+                continue
+            far = (
+                f"{a} is {errors[0] / scale:.1e} of its scale from float64 in {self.one.label}, {errors[1] / scale:.1e} in "
+                f"{self.two.label}, and {usual / scale:.1e} in float32 runs whose inputs are moved by one unit in the last place"
+            )
+            if usual < BLUNT * scale:
+                self.warnings.append(f"rounding grows in this network: {far}")
+                out.append(d.settled("float64"))
+            else:
+                self.warnings.append(f"rounding alone decides here: {far}; every node is right by itself")
+                out.append(d.settled("node by node"))
+        return out
+
+    # -- the whole --------------------------------------------------------------------------------------------------
+
+    def _little(self, worst: Sequence[Difference]) -> list[Difference]:
+        """Outputs that agree and say little by it; notes of what they are."""
+        found = [d for d in worst if d.equal and d.little]
+        said = self._said()
+        for d in found:
+            before = f"; {said} before it agrees" if said else ""
+            self.warnings.append(f"output {d.name} {d.little}: agreement there says little{before}")
+        for d in worst:
+            if d.not_finite and d.equal and not d.little:
+                self.warnings.append(f"output {d.name} holds {d.not_finite} NaN or infinite values of {d.size}")
+        return found
+
+    def _said(self) -> str:
+        """The last tensor inside that agrees and says something; empty when there is none."""
+        outputs = {n for pair in self.pairs for n in pair}
+        inner = [i for i in self.inner.values() if i.agrees]
+        names = [n for i in inner for n, d in i.compared.items() if d.equal and not d.little and n not in outputs]
+        return names[-1] if names else ""
+
+    def _unsaid(self, little: list[Difference]) -> bool:
+        """Whether an output says little and nothing before it says more."""
+        return bool(little) and self.tolerance is None and not self._said()
+
+    def _locate(self, failed: int) -> None:
+        case, faults = self.cases[failed], self._faults(failed)
+        if faults:
+            self.divergence = faults[0]
+            if len(faults) > 1:
+                more = ", ".join(f"{f.node} ({f.operator})" for f in faults[1:6])
+                self.warnings.append(
+                    f"further nodes that compute something else: {more}{' ...' if len(faults) > 6 else ''}"
+                )
+        else:
+            self.tell("looking for the first node that differs")
+            limits = self.tolerance or TOLERANCES.get(max(self.reference.precision(case.feeds).values(), default=""))
+            self.divergence = first_divergence(self.one, self.two, case, limits)
+        for engine in (self.one, self.two):
+            fault = engine.kernels_at_fault(case.feeds, self.tolerance) if isinstance(engine, NativeEngine) else None
+            if fault is not None:
+                self.warnings.append(fault)
+
+    def _reproduced(self, failed: int | None) -> str | None:
+        if self.divergence is None or self.repro is None or failed is None:
+            return None
+        try:
+            return str(write_repro(Path(self.repro), self.one, self.two, self.divergence, self.cases[failed]))
+        except OSError as error:  # the verdict matters more
+            self.warnings.append(
+                f"no reproduction was written to {os.fspath(self.repro)} ({error}); give another folder"
+            )
+            return None
+
+
+def _native(engine: Engine) -> NativeEngine | None:
+    """The engine that evaluates a side in NumPy: itself, or the ONNX model as we read it."""
+    return engine if isinstance(engine, NativeEngine) else engine.natively if isinstance(engine, OnnxEngine) else None
+
+
+def _error(got: np.ndarray, truth: np.ndarray) -> float:
+    """The greatest distance from the truth; infinite where one is finite and the other not."""
+    a = got.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        same = (a == truth) | (np.isnan(a) & np.isnan(truth))
+        return float(np.nan_to_num(np.abs(np.where(same, truth, a) - truth), nan=np.inf).max(initial=0, where=~same))
+
+
+def _truth(engine: Engine, other: Engine, case: Case) -> tuple[Arrays, list[Arrays]] | None:
+    """The outputs in float64, and those of some float32 runs in NumPy whose inputs and parameters are moved by up to a unit in the
+    last place (the first: by none). None when no side can be evaluated in NumPy."""
+    native = _native(engine) or _native(other)
+    if native is None:
+        return None
+    feeds = native.complete(case.feeds)
+    try:
+        truth = dict(zip(native.outputs, Exact(native.graph, native.model.params).run(feeds)))
+        runs = []
+        for seed in range(WITNESSED + 1):
+            given, params = ({n: _moved(n, a, seed) for n, a in x.items()} for x in (feeds, native.model.params))
+            runs.append(dict(zip(native.outputs, Program(native.graph, params, native=False).run(given))))
+    except MXNetError:
+        return None
+    return truth, runs
+
+
+def _moved(name: str, array: np.ndarray, seed: int) -> np.ndarray:
+    if not seed or not is_float(array.dtype):
+        return array
+    return moved(array, 1.0, seed, name).astype(array.dtype)

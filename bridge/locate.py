@@ -1,0 +1,102 @@
+"""Where two models part: the first tensor that differs, and a folder that shows it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from hybrid.files import replacing, write
+from hybrid.graph import json as symbol_json
+from hybrid.graph.graph import Entry, Graph, Node
+
+from .compare import Difference, Tolerance, compare, statistics
+from .engines import Arrays, Engine, EngineError, NativeEngine, OnnxEngine, Tensor
+from .inputs import save_arrays
+from .result import Case, Divergence
+
+EXPOSED_BYTES = 256 << 20  # of tensors held at a time while looking for the first that differs
+
+
+def first_divergence(one: Engine, two: Engine, case: Case, tolerance: Tolerance | None = None) -> Divergence | None:
+    """The first tensor, in the order in which one makes them, that both have by name and that differs."""
+    theirs = {t.name: t for t in two.inside()}
+    common = [t for t in one.inside() if t.name in theirs]
+    for group in _groups(one, case, common):
+        want = one.expose(case.feeds, [t.name for t in group])
+        try:
+            got = two.expose(case.feeds, [t.name for t in group])
+        except EngineError:
+            continue  # a runtime may refuse to show some tensors; the others still tell
+        for tensor in group:
+            if tensor.name not in want or tensor.name not in got:
+                continue
+            difference = compare(tensor.name, got[tensor.name], want[tensor.name], tolerance)
+            if not difference.equal:
+                return _explain(one, two, case, tensor, theirs[tensor.name], difference, tolerance)
+    return None
+
+
+def _groups(one: Engine, case: Case, tensors: list[Tensor]) -> Iterator[list[Tensor]]:
+    """Tensors in order, in groups whose values fit EXPOSED_BYTES."""
+    sizes = one.sizes(case.feeds)
+    group: list[Tensor] = []
+    held = 0
+    for tensor in tensors:
+        size = sizes.get(tensor.name, EXPOSED_BYTES // 32)
+        if group and held + size > EXPOSED_BYTES:
+            yield group
+            group, held = [], 0
+        group.append(tensor)
+        held += size
+    if group:
+        yield group
+
+
+def _explain(
+    one: Engine,
+    two: Engine,
+    case: Case,
+    mine: Tensor,
+    theirs: Tensor,
+    difference: Difference,
+    tolerance: Tolerance | None,
+) -> Divergence:
+    names = list(dict.fromkeys(mine.inputs))
+    given = {**one.expose(case.feeds, names), **{k: v for k, v in case.feeds.items() if k in names}}
+    try:
+        want, got = one.alone(mine, given), two.alone(theirs, given)
+    except EngineError:
+        want = got = None
+    local = None if want is None or got is None else compare(mine.name, got, want, tolerance)
+    stats = {name: statistics(value) for name, value in given.items()}
+    return Divergence(mine.name, mine.node, mine.operator, difference, local, stats)
+
+
+def write_repro(folder: Path, one: Engine, two: Engine, found: Divergence, case: Case) -> Path:
+    """A folder with the node alone: its inputs, what each side gives, and the models as far as they are ours to cut."""
+    folder.mkdir(parents=True, exist_ok=True)
+    mine = next(t for t in one.inside() if t.name == found.tensor)
+    theirs = next(t for t in two.inside() if t.name == found.tensor)
+    given = {**one.expose(case.feeds, mine.inputs), **{k: v for k, v in case.feeds.items() if k in mine.inputs}}
+    stored: Arrays = {}
+    if isinstance(one, NativeEngine):
+        node = next(n for n in one.graph.nodes if n.op is not None and n.name == found.node)
+        variables = [Entry(Node(None, one.name_of(e))) for e in node.inputs]
+        index = next(i for i in range(len(node.outputs)) if one.name_of(Entry(node, i)) == found.tensor)
+        alone = Graph([Entry(Node(node.op, node.name, variables, node.attrs, node.subgraphs), index)])
+        write(folder / "node-symbol.json", symbol_json.dumps(alone))
+        params = one.model.params
+        stored = {one.name_of(e): params[e.name] for e in node.inputs if e.name in params}
+    if isinstance(two, OnnxEngine):
+        cut = two.cut(theirs, given)
+        if cut is not None:
+            write(folder / "node.onnx", cut.SerializeToString())
+    expected, got = (engine.expose(case.feeds, [found.tensor]) for engine in (one, two))
+    for name, arrays in (("inputs", given), ("params", stored), ("expected", expected), ("got", got)):
+        with replacing(folder / f"{name}.npz") as file:
+            save_arrays(file, arrays)
+    report = {"tensor": found.tensor, "node": found.node, "operator": found.operator, "kind": found.kind}
+    report |= {"accumulated": found.accumulated.as_dict(), "local": found.local and found.local.as_dict()}
+    write(folder / "report.json", json.dumps(report, indent=2))
+    return folder

@@ -1,0 +1,90 @@
+"""What a verification is given and what it finds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal
+
+from .compare import Difference
+from .engines import Arrays
+
+Progress = Callable[[str], None]
+Verdict = Literal["equivalent", "says little", "not equivalent"]
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """The first tensor that differs beyond tolerance, and whether its own node is to blame."""
+
+    tensor: str
+    node: str
+    operator: str
+    accumulated: Difference
+    """The difference in the whole model."""
+    local: Difference | None
+    """The difference when both sides' node gets the same inputs; None when it cannot be run alone."""
+    inputs: dict[str, dict[str, Any]]
+    """Statistics of the node's inputs."""
+
+    @property
+    def kind(self) -> str:
+        """ "local" when the node itself computes something else, "accumulated" when earlier rounding grew."""
+        return "unknown" if self.local is None else "accumulated" if self.local.equal else "local"
+
+
+@dataclass(frozen=True)
+class VerifyResult:
+    """What verify found: a verdict over every output of every run, and over every tensor inside that both models name."""
+
+    a: str
+    b: str
+    verdict: Verdict
+    """"says little": the outputs agree, and so would those of another model; nothing before them says more."""
+    runs: tuple[dict[str, Any], ...]
+    """Per run: input shapes, seed and differences by output."""
+    differences: tuple[Difference, ...]
+    """The worst of each output over the runs."""
+    divergence: Divergence | None = None
+    """The first node that computes something else; where none does by itself, the first tensor that differs."""
+    faults: tuple[str, ...] = ()
+    """All nodes that compute something else from the same values."""
+    inner: int = 0
+    """How many tensors were computed by both from the same values."""
+    little: tuple[str, ...] = ()
+    """Outputs whose agreement says little by itself, and why."""
+    warnings: tuple[str, ...] = ()
+    seconds: float = 0.0
+    repro: str | None = None
+
+    @property
+    def equivalent(self) -> bool:
+        return self.verdict == "equivalent"
+
+    def as_dict(self) -> dict[str, Any]:
+        out = {**asdict(self), "equivalent": self.equivalent}
+        if self.divergence is not None:
+            out["divergence"]["kind"] = self.divergence.kind
+        return out
+
+
+@dataclass
+class Case:
+    """One run: feeds by input name, and how they were made."""
+
+    feeds: Arrays
+    seed: int | None = None
+    shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.shapes = {k: v.shape for k, v in self.feeds.items()}
+
+
+def named(result: VerifyResult, a: str, b: str, seconds: float) -> VerifyResult:
+    """The result, with the names of the models and the time it took."""
+    return replace(result, a=a, b=b, seconds=seconds)
+
+
+def with_warnings(result: VerifyResult, notes: Sequence[str]) -> VerifyResult:
+    """The result, with further warnings before its own."""
+    return replace(result, warnings=(*notes, *result.warnings))
