@@ -19,7 +19,7 @@ from hybrid.op import Spec
 from hybrid.symbol import Symbol
 
 from .cases import make_case, pair_outputs
-from .compare import Difference, Tolerance, as_tolerance, compare, tolerance_for
+from .compare import TOLERANCES, Difference, Tolerance, as_tolerance, compare
 from .convert import Progress, settle_inputs
 from .engines import NativeEngine, OnnxEngine, opened_natively
 from .inputs import Inputs, as_specs
@@ -129,9 +129,13 @@ def bench(
             tell("comparing")
             want = two.run_on(case.feeds)
             got = dict(zip(one.outputs, (y.asnumpy() for y in _ran(block_, given))))
-            limits = as_tolerance(tolerance) or tolerance_for(two.dtypes(case.feeds))
+            limits = as_tolerance(tolerance)
+            rounded = (two if opened.is_onnx else one).precision(case.feeds)  # how the user's own model computes
             pairs = pair_outputs(list(want), list(got))
-            differences = tuple(compare(a, got[b], want[a], limits) for a, b in pairs)
+            differences = tuple(
+                compare(a, got[b], want[a], limits or TOLERANCES.get(rounded.get(a if opened.is_onnx else b, "")))
+                for a, b in pairs
+            )
             tell(f"measuring, {count} thread(s)")
             sides = {OURS: lambda: _ran(block_, given), THEIRS: lambda: two.run_on(case.feeds)}
             found = in_turns(

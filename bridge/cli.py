@@ -1,19 +1,26 @@
 """The command ``gluonnx``. No logic: arguments to functions of this package, results to report, errors to exit codes.
 
-Exit codes: 0 done (equivalent), 1 not equivalent, 2 bad input or not supported.
+Exit statuses: 0 done (equivalent), 1 not equivalent, 2 bad input or not supported, 3 a runtime failed, 4 the comparison says little
+(with --strict whenever an output alone says little; without it, when nothing before that output says more), 70 a fault of gluonnx.
 """
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import os
+import platform
 import shlex
 import sys
+import tempfile
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
+import onnx
 import typer
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -29,7 +36,13 @@ from . import report
 from .convert import check_target
 from .inputs import load_feeds, parse_dynamic, parse_inputs, save_arrays
 from .models import BadInput, Model, specs_of_onnx, split_inputs
+from .printable import message, printable
 from .result import Progress as Tell
+from .result import VerifyResult
+
+NOT_EQUIVALENT, BAD_INPUT, RUNTIME, SAYS_LITTLE = 1, 2, 3, 4
+INTERNAL = 70
+"""What sysexits.h calls an internal software error."""
 
 app = typer.Typer(
     help="Run and convert Apache MXNet models with no MXNet installed.",
@@ -50,9 +63,19 @@ OutputsOption = Annotated[
     list[str] | None, typer.Option("--outputs", help="Cut the graph here, such as fc1_output. May be repeated.")
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the inputs that are drawn.")]
-Atol = Annotated[float | None, typer.Option(help="Absolute tolerance, times the output's scale.")]
-Rtol = Annotated[float | None, typer.Option(help="Relative tolerance.")]
+Atol = Annotated[
+    float | None,
+    typer.Option(help="Tolerance times the output's scale (1e-5 with --rtol alone); then outputs alone decide."),
+]
+Rtol = Annotated[
+    float | None, typer.Option(help="Relative tolerance (1e-4 with --atol alone); then outputs alone decide.")
+]
 Repro = Annotated[Path | None, typer.Option(help="Folder for a minimal reproduction when the models differ.")]
+
+Strict = Annotated[
+    bool,
+    typer.Option("--strict", help="Exit status 4 when an output agrees but says little: constant, saturated, empty."),
+]
 
 Report = Annotated[Path | None, typer.Option("--report", help="Also write what is printed to a .md or .html file.")]
 
@@ -87,6 +110,7 @@ def convert(
     atol: Atol = None,
     rtol: Rtol = None,
     repro: Repro = None,
+    strict: Strict = False,
     report_to: Report = None,
     as_json: AsJson = False,
 ) -> None:
@@ -110,6 +134,7 @@ def convert(
             external_data=external_data,
             training=training,
             repro=repro,
+            strict=strict,
             progress=tell,
         )
     with _errors(as_json):
@@ -130,6 +155,7 @@ def import_(
     atol: Atol = None,
     rtol: Rtol = None,
     repro: Repro = None,
+    strict: Strict = False,
     report_to: Report = None,
     as_json: AsJson = False,
 ) -> None:
@@ -158,6 +184,7 @@ def import_(
             seed=seed,
             tolerance=_tolerance(atol, rtol),
             repro=repro,
+            strict=strict,
             progress=tell,
         )
     with _errors(as_json):
@@ -177,6 +204,7 @@ def verify(
     atol: Atol = None,
     rtol: Rtol = None,
     repro: Repro = None,
+    strict: Strict = False,
     report_to: Report = None,
     as_json: AsJson = False,
 ) -> None:
@@ -198,8 +226,9 @@ def verify(
         )
     with _errors(as_json):
         _print(result.as_dict(), as_json, lambda: report.verified(result), report_to)
-    if not result.equivalent:
-        raise typer.Exit(1)
+    status = _status(result, strict)
+    if status:
+        raise typer.Exit(status)
 
 
 @app.command()
@@ -230,7 +259,7 @@ def inspect(
     with _errors(as_json):
         _print(result.as_dict(), as_json, lambda: report.inspected(result), report_to)
     if result.problems:
-        raise typer.Exit(2)
+        raise typer.Exit(BAD_INPUT)
 
 
 @app.command()
@@ -300,7 +329,7 @@ def bench(
     with _errors(as_json):
         _print({"models": [r.as_dict() for r in results]}, as_json, lambda: report.benched(results), report_to)
     if not all(r.equivalent for r in results):
-        raise typer.Exit(1)
+        raise typer.Exit(NOT_EQUIVALENT)
 
 
 def _given(model: Model, input: list[str] | None, inputs: Path | None) -> dict[str, Any]:
@@ -325,7 +354,8 @@ def _free(model: Model, specs: dict[str, Any]) -> list[str]:
 def _tolerance(atol: float | None, rtol: float | None) -> tuple[float, float] | None:
     if atol is None and rtol is None:
         return None
-    return (atol or 0.0, rtol or 0.0)
+    usual = bridge.TOLERANCES["float32"]  # what is not given stays as it is
+    return (usual.atol if atol is None else atol, usual.rtol if rtol is None else rtol)
 
 
 def _print(data: dict[str, Any], as_json: bool, text: Any, report_to: Path | None = None) -> None:
@@ -351,41 +381,69 @@ def _progress(as_json: bool) -> Iterator[Tell]:
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("starting")
-        yield lambda text: progress.update(task, description=text)
+        yield lambda text: progress.update(task, description=printable(text))
 
 
 @contextmanager
 def _errors(as_json: bool, report_to: Path | None = None) -> Iterator[None]:
-    """Known errors become a message and an exit code; anything else is a bug and keeps its traceback."""
+    """Errors become a message and an exit status."""
     try:
         if report_to is not None:
             report.check_path(report_to)  # before the work rather than after it
         yield
+    except (typer.Exit, typer.Abort, typer.BadParameter):
+        raise
     except bridge.NotEquivalent as error:
         found = error.result
         data = {"error": str(error), "verification": found.as_dict()}
         _print(data, as_json, lambda: report.verified(found), report_to)
         if not as_json:
-            _fail(f"{error}; nothing was written", as_json)
-        raise typer.Exit(1) from None
+            _fail(f"{message(error)}; nothing was written", as_json)
+        raise typer.Exit(_status(found, strict=True)) from None
     except bridge.EngineError as error:
-        _fail(str(error), as_json)
-        raise typer.Exit(1) from None
+        _fail(message(error), as_json)
+        raise typer.Exit(RUNTIME) from None
     except (BadInput, converters.ConversionError, MXNetError, OSError) as error:
         problems = getattr(error, "problems", ())
-        _fail(str(error), as_json, [p._asdict() if hasattr(p, "_asdict") else str(p) for p in problems])
-        raise typer.Exit(2) from None
+        _fail(message(error), as_json, [p._asdict() if hasattr(p, "_asdict") else str(p) for p in problems])
+        raise typer.Exit(BAD_INPUT) from None
     except MemoryError as error:
         _fail(f"out of memory ({str(error) or 'no details'}); give smaller input shapes", as_json)
-        raise typer.Exit(2) from None
+        raise typer.Exit(BAD_INPUT) from None
+    except Exception as error:  # a fault of ours, whatever it is
+        _fail(_internal(error), as_json)
+        raise typer.Exit(INTERNAL) from None
 
 
-def _fail(message: str, as_json: bool, problems: list[Any] | None = None) -> None:
+def _status(result: VerifyResult, strict: bool) -> int:
+    """The exit status of a verification."""
+    if result.verdict == "not equivalent":
+        return NOT_EQUIVALENT
+    return SAYS_LITTLE if result.verdict == "says little" or (strict and result.little) else 0
+
+
+def _version() -> str:
+    try:
+        return importlib.metadata.version("gluonnx")
+    except importlib.metadata.PackageNotFoundError:
+        return "from a checkout"
+
+
+def _internal(error: Exception) -> str:
+    """What to say of an exception that nobody foresaw; the traceback goes to a file."""
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    said = f"{type(error).__name__}: {printable(str(error))[:200]} ({Path(where.filename).name}, line {where.lineno})"
+    facts = f"gluonnx {_version()}, Python {platform.python_version()}, NumPy {np.__version__}, onnx {onnx.__version__}"
+    with tempfile.NamedTemporaryFile("w", prefix="gluonnx-", suffix=".txt", delete=False, encoding="utf-8") as file:
+        file.write(f"{facts}\n{shlex.join(sys.argv)}\n\n{''.join(traceback.format_exception(error))}")
+    return f"internal error: {said}; this is a fault of gluonnx: please report it with {file.name} and, if you can, the model"
+
+
+def _fail(text: str, as_json: bool, problems: list[Any] | None = None) -> None:
     if as_json:
-        print(json.dumps({"error": message, "problems": problems or []}))
+        print(json.dumps({"error": text, "problems": problems or []}))
     else:
-        text = Text.assemble(("error:", "bold red"), f" {message}")
-        Console(stderr=True, soft_wrap=True, **report.PLAIN).print(text)
+        Console(stderr=True, soft_wrap=True, **report.PLAIN).print(Text.assemble(("error:", "bold red"), f" {text}"))
 
 
 def main() -> None:

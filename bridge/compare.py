@@ -40,14 +40,10 @@ def as_tolerance(limits: tuple[float, float] | None) -> Tolerance | None:
     return Tolerance(*limits)
 
 
-def tolerance_for(dtypes: set[str]) -> Tolerance | None:
-    """The tolerance for results of a computation that went through these dtypes; None when that of the result will do."""
-    return next((TOLERANCES[d] for d in COARSENESS if d in dtypes), None)
-
-
 def coarsest(dtypes: Iterable[str]) -> str:
     """The name among these that rounds most; empty when none of them rounds more than float32 does."""
-    return next((d for d in COARSENESS if d in set(dtypes)), "")
+    seen = set(dtypes)
+    return next((d for d in COARSENESS if d in seen), "")
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,8 @@ MAPPED_OVER = 64 << 20  # bytes of weights; beyond, verification maps the writte
 
 
 class NotEquivalent(RuntimeError):
-    """The converted model gives other numbers; nothing was written. ``result`` says which and from which node on."""
+    """The converted model gives other numbers, or (strict) what it gives says little; nothing was written. ``result`` says which
+    and from which node on."""
 
     def __init__(self, result: VerifyResult, warnings: Sequence[str] = ()):
         self.result, self.warnings = result, tuple(warnings)
@@ -114,6 +115,7 @@ def convert(
     external_data: bool | None = None,
     training: bool = False,
     repro: str | os.PathLike[str] | None = None,
+    strict: bool = False,
     progress: Progress | None = None,
 ) -> ConvertResult:
     """Convert a symbol with parameters to ONNX and prove with onnxruntime that the numbers stayed.
@@ -129,7 +131,7 @@ def convert(
     external_data: weights beside the file (by itself past 2 GB).
     training: the network as MXNet trains it, with losses, labels as inputs, and moving statistics (converters/training.py); what is
     random in it is left out of what is verified.
-    repro: a folder for a minimal reproduction when the models differ.
+    repro: a folder for a minimal reproduction when the models differ. strict: also refuse when an output agrees and says little.
 
     Raises BadInput, converters.UnsupportedModel (listing every node), NotEquivalent, EngineError, hybrid's FormatError.
     """
@@ -186,7 +188,7 @@ def convert(
                     warnings.append("verified without what is random: Dropout left out, slopes of rrelu at their mean")
                 result = _verify(shown, path, written, specs, arrays, axes, also, seed, tolerance, repro, tell)
                 clock.lap("verify")
-                if result.verdict == "not equivalent":
+                if result.verdict == "not equivalent" or (strict and result.little):
                     raise NotEquivalent(result, warnings)
                 warnings += result.warnings
             if target is not None:

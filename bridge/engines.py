@@ -70,10 +70,6 @@ class Engine(Protocol):
 
     def run(self, feeds: Mapping[str, np.ndarray]) -> Arrays: ...
 
-    def dtypes(self, feeds: Mapping[str, np.ndarray]) -> set[str]:
-        """Names of the dtypes that tensors inside have: numbers can be no more exact than the coarsest of them."""
-        ...
-
     def inside(self) -> list[Tensor]:
         """Every tensor in the order it is made."""
         ...
@@ -170,9 +166,6 @@ class NativeEngine:
         if missing:
             raise BadInput(*(f"missing input {n}" for n in missing))
         return out
-
-    def dtypes(self, feeds: Mapping[str, np.ndarray]) -> set[str]:
-        return {spec.dtype.name for _, spec in self.specs(self.complete(feeds)) if spec.dtype is not None}
 
     def specs(self, complete: Mapping[str, np.ndarray]) -> Iterator[tuple[Entry, Spec]]:
         """What inference says of every output of all nodes that compute something."""
@@ -373,12 +366,6 @@ class OnnxEngine:
     def run_on(self, feeds: Mapping[str, np.ndarray]) -> Arrays:
         """As run, with feeds that are not checked and may be too many."""
         return self._run(self._session, feeds)
-
-    def dtypes(self, feeds: Mapping[str, np.ndarray]) -> set[str]:
-        made = [*self.proto.graph.initializer, *(i.type.tensor_type for i in self.proto.graph.input)]
-        codes = {getattr(t, "data_type", None) or getattr(t, "elem_type", 0) for t in made}
-        codes |= {a.i for n in self.proto.graph.node if n.op_type == "Cast" for a in n.attribute if a.name == "to"}
-        return {dtype_of(c).name for c in codes if c}
 
     def sizes(self, feeds: Mapping[str, np.ndarray]) -> dict[str, int]:
         return {}

@@ -74,13 +74,15 @@ def import_onnx(
     seed: int = 0,
     tolerance: Tolerance | tuple[float, float] | None = None,
     repro: str | os.PathLike[str] | None = None,
+    strict: bool = False,
     progress: Progress | None = None,
 ) -> ImportResult:
     """Read an ONNX model as a symbol with parameters and prove with onnxruntime that the numbers stayed.
 
     model: a path, bytes or ModelProto. output: the prefix of ``PREFIX-symbol.json`` and ``PREFIX-0000.params``, which appear only
     when both agree. inputs: a shape, array or Spec by name, where the model leaves sizes open; axes that are open and not given are
-    verified at two sizes that it runs with. also: further inputs to verify with. A model that onnxruntime does not open is held
+    verified at two sizes that it runs with. also: further inputs to verify with. strict: also refuse when an
+    output agrees and says little. A model that onnxruntime does not open is held
     against onnx's own evaluator, and a warning says so.
     Raises BadInput, converters.UnsupportedModel listing every node that cannot be read, NotEquivalent (nothing is written),
     EngineError when neither runs it, or hybrid's errors for files that are no models.
@@ -121,7 +123,7 @@ def import_onnx(
             limits = as_tolerance(tolerance)
             result, witness = _Check(ours, theirs, found, specs, arrays, also, seed, limits, repro, tell).run()
             clock.lap("verify")
-            if result.verdict == "not equivalent":
+            if result.verdict == "not equivalent" or (strict and result.little):
                 raise NotEquivalent(result)
             warnings += result.warnings
         move(*zip(written, targets))

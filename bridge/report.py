@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,14 @@ from .convert import ConvertResult, check_target
 from .importing import ImportResult
 from .inspect import InspectResult, OperatorsResult
 from .models import BadInput
+from .printable import clean, printable
 from .result import VerifyResult
 
 PLAIN: dict[str, Any] = {"markup": False, "emoji": False, "highlight": False}
 """Names of nodes and files are shown as they are: ``a[0]:x:`` is neither a style nor an emoji."""
+
+
+STYLES = {"equivalent": "bold green", "says little": "bold yellow", "not equivalent": "bold red"}
 
 
 def _shape(spec: Mapping[str, Any]) -> str:
@@ -62,7 +67,8 @@ def _differences(differences: Sequence[Difference]) -> Table:
     for column in ("output", "max abs", "max rel", "cosine", "top-1", "verdict"):
         table.add_column(column, justify="left" if column in ("output", "verdict") else "right")
     for d in differences:
-        verdict = Text("equal", style="green") if d.equal else Text(d.reason, style="red")
+        told = f"equal by {d.settled_by}" if d.settled_by else "equal"
+        verdict = Text(told, style="green") if d.equal else Text(d.reason, style="red")
         top1 = "" if d.top1 is None else f"{d.top1:.2%}"
         measures = (f"{d.max_abs:.2e}", f"{d.max_rel:.2e}", f"{d.cosine:.7f}", top1)
         table.add_row(d.name, *(measures if d.compared else ("", "", "", "")), verdict)
@@ -75,6 +81,7 @@ def _notes(warnings: Sequence[str]) -> list[RenderableType]:
 
 def converted(result: ConvertResult) -> RenderableType:
     """What convert did, as a short table."""
+    result = clean(result)
     rows = [(f"input {n}", _shape(s)) for n, s in result.inputs.items()]
     rows += [(f"output {n}", _shape(s)) for n, s in result.outputs.items()]
     if result.pruned:
@@ -92,19 +99,21 @@ def converted(result: ConvertResult) -> RenderableType:
         shown = ", ".join(result.unused[:5]) + (" ..." if len(result.unused) > 5 else "")
         parts.append(Text(f"note: {len(result.unused)} parameters are not in the graph: {shown}", style="yellow"))
     parts += _notes(result.warnings)
-    files = " and ".join(result.files)
-    verdict = "equivalent" if result.verified else "not verified"
-    parts.append(
-        Text(
-            f"{verdict}{f': wrote {files} ({_size(result.bytes)})' if files else ''}",
-            style="bold green" if result.verified else "bold",
-        )
-    )
+    parts.append(_written(result, ""))
     return Group(*parts)
+
+
+def _written(result: ConvertResult | ImportResult, witness: str) -> Text:
+    """The last line: the verdict and the files."""
+    found, files = result.verification, " and ".join(result.files)
+    verdict = "not verified" if found is None else f"{found.verdict}{witness if found.equivalent else ''}"
+    style = "bold" if found is None else STYLES[found.verdict]
+    return Text(f"{verdict}{f': wrote {files} ({_size(result.bytes)})' if files else ''}", style=style)
 
 
 def imported(result: ImportResult) -> RenderableType:
     """What import did, as a short table."""
+    result = clean(result)
     rows = [(f"input {n}", _shape(s)) for n, s in result.inputs.items()]
     rows += [
         ("outputs", ", ".join(result.outputs)),
@@ -119,19 +128,13 @@ def imported(result: ImportResult) -> RenderableType:
     if result.verification is not None:
         parts += [Text(), _differences(result.verification.differences)]
     parts += _notes(result.warnings)
-    files = " and ".join(result.files)
-    verdict = f"equivalent to {result.witness}" if result.verified else "not verified"
-    parts.append(
-        Text(
-            f"{verdict}{f': wrote {files} ({_size(result.bytes)})' if files else ''}",
-            style="bold green" if result.verified else "bold",
-        )
-    )
+    parts.append(_written(result, f" to {result.witness}"))
     return Group(*parts)
 
 
 def verified(result: VerifyResult) -> RenderableType:
     """What verify found; where the models part, if they do."""
+    result = clean(result)
     parts: list[RenderableType] = [
         Text(f"{result.a} against {result.b}, {len(result.runs)} run(s), {result.seconds:.2f} s")
     ]
@@ -148,7 +151,7 @@ def verified(result: VerifyResult) -> RenderableType:
         ]
         meaning = {
             "local": "this node computes something else from the same inputs",
-            "accumulated": "the node is right by itself; rounding before it grew beyond the tolerance (--atol, --rtol accept it), "
+            "accumulated": "the node is right by itself; what differs has grown before it (--atol, --rtol accept it), "
             "or swapped near ties if the node ranks or selects (try another --seed, and verify what it reads: --outputs)",
             "unknown": "the node could not be run alone",
         }
@@ -157,14 +160,15 @@ def verified(result: VerifyResult) -> RenderableType:
         parts.append(_facts(rows))
     if result.repro:
         parts.append(Text(f"reproduction in {result.repro}"))
-    parts.append(
-        Text("equivalent", style="bold green") if result.equivalent else Text("not equivalent", style="bold red")
-    )
+    if result.inner:
+        parts.append(Text(f"{result.inner} tensors inside were computed by both from the same values"))
+    parts.append(Text(result.verdict, style=STYLES[result.verdict]))
     return Group(*parts)
 
 
 def inspected(result: InspectResult) -> RenderableType:
     """A model's inside and what keeps it from converting."""
+    result = clean(result)
     rows = [(f"input {n}", _shape(s)) for n, s in result.inputs.items()]
     rows += [(f"output {n}", _shape(s)) for n, s in result.outputs.items()]
     if result.labels:
@@ -199,6 +203,7 @@ def inspected(result: InspectResult) -> RenderableType:
 
 def listed(result: OperatorsResult) -> RenderableType:
     """The table of operators."""
+    result = clean(result)
     table = Table(box=None, pad_edge=False)
     for column in ("operator", "other names", "gradient", "kernel", "ONNX", "refused", "from ONNX"):
         table.add_column(column, overflow="fold")
@@ -218,6 +223,7 @@ def listed(result: OperatorsResult) -> RenderableType:
 
 def benched(results: Sequence[BenchResult]) -> RenderableType:
     """How fast models run, and the steps of those that were profiled."""
+    results = clean(list(results))
     table = Table(box=None, pad_edge=False)
     for column in (
         "model",
@@ -271,7 +277,7 @@ def arrays(results: Mapping[str, Any]) -> RenderableType:
     rows = []
     for name, value in results.items():
         span = f", {value.min():.6g} to {value.max():.6g}" if value.size and value.dtype.kind in "fiu" else ""
-        rows.append((name, f"{value.dtype} {' x '.join(map(str, value.shape)) or 'scalar'}{span}"))
+        rows.append((printable(name), f"{value.dtype} {' x '.join(map(str, value.shape)) or 'scalar'}{span}"))
     return _facts(rows)
 
 
@@ -286,13 +292,14 @@ def save(renderable: RenderableType, path: Path, command: str) -> None:
     """Write a report with the command that repeats it: HTML or Markdown, by the file's ending."""
     console = Console(record=True, file=io.StringIO(), width=120, **PLAIN)
     if path.suffix == ".html":
-        console.print(Text(f"$ {command}\n", style="bold"))
+        console.print(Text(f"$ {printable(command)}\n", style="bold"))
     console.print(renderable)
     if path.suffix == ".html":
         text = console.export_html()
     else:
         body = "\n".join(line.rstrip() for line in console.export_text().splitlines())
-        text = f"# gluonnx\n\n```bash\n{command}\n```\n\n```text\n{body}\n```\n"
+        fence = "`" * max(3, 1 + max(map(len, re.findall("`+", command + body)), default=0))  # names may hold fences
+        text = f"# gluonnx\n\n{fence}bash\n{printable(command)}\n{fence}\n\n{fence}text\n{body}\n{fence}\n"
     write(path, text)
 
 

@@ -71,7 +71,7 @@ def test_reports_are_written_as_files(net: Path, tmp_path: Path, ending: str) ->
     assert "gluonnx" in file.read_text()
     call("inspect", net, "--input", f"data:{SHAPE}", "--report", file)
     assert "every node converts" in file.read_text()
-    call("verify", net, net.with_name("model.onnx"), "--atol", "0", "--report", file, code=1)
+    call("verify", net, net.with_name("model.onnx"), "--atol", "0", "--rtol", "0", "--report", file, code=1)
     assert "first difference at node" in file.read_text()
     assert "wanted a file that ends in" in call("inspect", net, "--report", tmp_path / "x.pdf", code=2).stderr.replace(
         "\n", " "

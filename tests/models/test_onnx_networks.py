@@ -8,7 +8,7 @@ import onnx
 import pytest
 
 import bridge
-from bridge.compare import compare, tolerance_for
+from bridge.compare import TOLERANCES, coarsest, compare
 from bridge.engines import NativeEngine, OnnxEngine, opened_natively
 from bridge.importing import remade
 from bridge.onnx_backend import OnnxBackendRep
@@ -33,7 +33,7 @@ def test_both_runs_give_what_onnxruntime_recorded(network: OnnxNetwork) -> None:
     for feeds, want in network.runs():
         got = _flat(found.outputs, ready.run(feeds))
         assert got.keys() == want.keys()
-        limits = tolerance_for({a.dtype.name for a in (*found.params.values(), *want.values())})
+        limits = TOLERANCES.get(coarsest(a.dtype.name for a in (*found.params.values(), *want.values())))
         for name, expected in want.items():
             if expected.dtype.kind == "U":
                 assert got[name].astype(str).tolist() == expected.tolist()
