@@ -31,6 +31,8 @@ from .writer import Converted, words_of
 _IR_VERSIONS = {13: 7, 14: 7, 15: 8, 16: 8, 17: 8, 18: 8, 19: 9, 20: 9, 21: 10, 22: 10, 23: 11, 24: 12}
 _IR_NEWEST = 13
 VERSION = "0.1.0"
+_CARELESS = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError)
+"""What Python raises in a translation that meets attributes or shapes which it did not reckon with."""
 
 
 def ir_version(opset: int) -> int:
@@ -242,6 +244,13 @@ class _Export:
                 self.problems.append(Problem(node.name, op.name, str(reason)))
             except Undecided:
                 self.problems.append(Problem(node.name, op.name, "needs sizes of its inputs that are dynamic"))
+            except ConversionError:
+                raise
+            except MXNetError as error:  # in a body
+                self.problems.append(Problem(node.name, op.name, str(error)))
+            except _CARELESS as error:
+                problem = f"its translation failed ({type(error).__name__}: {error}); please report it"
+                self.problems.append(Problem(node.name, op.name, problem))
         for i, spec in enumerate(specs):
             if i < len(results):
                 value = results[i]

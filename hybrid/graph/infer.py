@@ -22,7 +22,7 @@ from ..attrs import dtype as read_dtype
 from ..error import InternalError, MXNetError, OpError
 from ..op import Spec
 from ..quiet import quietly
-from ..shapes import MaybeShape, Undecided, from_legacy, identical, is_known, merge, show
+from ..shapes import UNKNOWN, MaybeShape, Undecided, from_legacy, identical, is_known, merge, show
 from .graph import Body, Entry, Graph, Node
 
 Key = tuple[int, int]  # id of node, output index
@@ -229,7 +229,7 @@ def node_shapes(
         options = _with_bodies(node, _shapes_through, memo)
         try:
             filled = op.infer_input_shapes(tuple(ins), tuple(outs), **options)
-            ins = [merge(a, b) for a, b in zip(ins, filled, strict=True)]
+            ins = [merge(a, _sound(b)) for a, b in zip(ins, filled, strict=True)]
         except Undecided:
             pass
         if all(s is not None for s in ins):
@@ -238,12 +238,27 @@ def node_shapes(
             try:
                 got = op.infer_shape(*ins, **options)
                 got = got if isinstance(got, list) else [got]
-                outs = [merge(a, b) for a, b in zip(outs, got, strict=True)]
+                outs = [merge(a, _sound(b)) for a, b in zip(outs, got, strict=True)]
             except Undecided:
                 pass
     except _MISFITS as error:
         raise _at(node, error, "input shapes", [show(s) for s in ins]) from error
     return ins + outs
+
+
+def _sound(shape: MaybeShape) -> MaybeShape:
+    """A shape that a rule gave, of plain numbers. Raises ValueError for one that no array has: the rule was given attributes and
+    sizes that do not fit each other."""
+    if shape is None or (len(shape) <= MOST_DIMS and all(d is UNKNOWN or (type(d) is int and d >= 0) for d in shape)):
+        return shape
+    if len(shape) > MOST_DIMS:
+        raise ValueError(f"it would have {len(shape)} dims, wanted at most {MOST_DIMS}")
+    plain = tuple(d if d is UNKNOWN else int(d) for d in shape)
+    if any(d is not UNKNOWN and (d < 0 or d != whole) for d, whole in zip(plain, shape)):
+        raise ValueError(
+            f"it would have shape {show(shape)}, wanted sizes of 0 or more; its attributes do not fit its inputs"
+        )
+    return plain
 
 
 def _with_values(

@@ -20,6 +20,7 @@ from .graph import Entry, Graph, Node, in_order, topological
 
 VERSION = 10901  # what written files claim: MXNet 1.9.1
 BEFORE_VERSIONS = 800  # files that name no version are of 0.8 or before
+MOST_NESTED = 32  # subgraphs within subgraphs
 MOST_OUTPUTS = 1 << 16  # of one node: far beyond any network, and few enough to name each
 
 # Keys that steer training and placement, not the operator; MXNet writes them as __key__ since 0.9.
@@ -81,7 +82,9 @@ def loads(text: str | bytes, *, source: str = "symbol JSON", foreign: bool = Fal
     return graph
 
 
-def _read_graph(data: Any, source: str, problems: list[str], version: int | None) -> Graph:
+def _read_graph(data: Any, source: str, problems: list[str], version: int | None, depth: int = 0) -> Graph:
+    if depth > MOST_NESTED:
+        raise FormatError(f"{source}: broken graph: more than {MOST_NESTED} subgraphs within one another")
     if not isinstance(data, Mapping) or not isinstance(data.get("nodes"), list) or "heads" not in data:
         keys = ", ".join(map(str, list(data)[:6])) if isinstance(data, Mapping) else type(data).__name__
         raise FormatError(
@@ -95,7 +98,7 @@ def _read_graph(data: Any, source: str, problems: list[str], version: int | None
         outputs_used[ref[0]] = max(outputs_used[ref[0]], ref[1] + 1)
     nodes: dict[int, Node] = {}
     for index in _order(raw, source):
-        nodes[index] = _read_node(raw[index], nodes, outputs_used[index], version, problems, source)
+        nodes[index] = _read_node(raw[index], nodes, outputs_used[index], version, problems, source, depth)
     heads = [Entry(nodes[ref[0]], ref[1]) for ref in data["heads"]]
     graph = Graph(heads)
     for node in graph.nodes:
@@ -170,6 +173,7 @@ def _read_node(
     version: int,
     problems: list[str],
     source: str,
+    depth: int,
 ) -> Node:
     attrs = {k: _text(v) for key in ("param", "attrs", "attr") for k, v in (raw.get(key) or {}).items()}
     inputs = [Entry(nodes[ref[0]], ref[1]) for ref in raw.get("inputs", ())]
@@ -182,7 +186,8 @@ def _read_node(
     own, hidden = _split_hidden(attrs)
     if version < 905 and raw["op"] in ("argmax", "argmin") and own.get("axis") == "-1":
         del own["axis"]  # -1 was the way to say "flatten first" before 0.9.5; later it is the last axis
-    subgraphs = [_read_graph(s, f"{source}: subgraph of {name}", problems, version) for s in raw.get("subgraphs", ())]
+    inside = f"{source}: subgraph of {name}" if depth < 2 else source
+    subgraphs = [_read_graph(s, inside, problems, version, depth + 1) for s in raw.get("subgraphs", ())]
     try:
         cls = lookup(raw["op"])
         if cls.inputs[:1] and cls.inputs[0].startswith("*") and cls.count in cls.fields and cls.count not in own:

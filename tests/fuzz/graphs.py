@@ -335,6 +335,8 @@ def arrays_for(doc: Doc) -> dict[str, np.ndarray]:
         size = int(np.prod(shape, dtype=object)) if shape else 1
         if size > RUNS:
             raise MXNetError(f"{name}: {size} elements")
+        if min(shape, default=0) < 0:
+            raise MXNetError(f"{name}: shape {shape}")
         rng = np.random.default_rng([len(name), size])
         kind = read_dtype(dtype)
         values = rng.integers(0, 4, shape) if kind.kind in "iub" else rng.uniform(-2, 2, shape)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.error import InternalError, OpError
+from hybrid.error import FormatError, InternalError, OpError
 from hybrid.graph import infer as inference
 from hybrid.graph import json as symbol_json
 from hybrid.graph.executor import Program
@@ -173,3 +173,24 @@ def test_sizes_given_anywhere_lead_to_the_same(graph: Graph, data: st.DataObject
     wrong = tuple(d + 5 * (i == axis) for i, d in enumerate(shapes[place]))
     with pytest.raises(OpError, match=r"Error in operator (n|pin)"):
         infer(whole, {**dict.fromkeys(("a", "b", "w"), SHAPE), f"shape{place}": wrong})
+
+
+def test_no_rule_says_a_shape_that_no_array_has(monkeypatch) -> None:
+    graph = Graph([Entry(node("relu", "r", Node(None, "x")))])
+    for shape, said in (((2, -1), r"shape \(2, -1\)"), ((1,) * 65, "65 dims"), ((2.5,), r"2\.5")):
+        monkeypatch.setattr(REGISTRY["relu"], "infer_shape", lambda self, x, shape=shape: shape)
+        with pytest.raises(OpError, match=f"operator r: .*{said}"):
+            infer(graph, {"x": None})
+            infer(graph, {"x": (4,) * len(shape)})
+    monkeypatch.setattr(REGISTRY["relu"], "infer_shape", lambda self, x: (True, np.int64(3)))
+    monkeypatch.setattr(REGISTRY["relu"], "infer_input_shapes", lambda self, shapes, outputs: shapes)
+    (shape,) = (infer(graph, {"x": (1, 3)}).spec(e).shape for e in graph.outputs)
+    assert shape == (1, 3) and list(map(type, shape)) == [int, int]
+
+
+def test_subgraphs_within_subgraphs_end() -> None:
+    inner: dict = {"nodes": [{"op": "null", "name": "x", "inputs": []}], "heads": [[0, 0, 0]]}
+    for _ in range(40):
+        inner = {"nodes": [{"op": "_cond", "name": "c", "inputs": [], "subgraphs": [inner]}], "heads": [[0, 0, 0]]}
+    with pytest.raises(FormatError, match="more than 32 subgraphs"):
+        symbol_json.loads(json.dumps(inner), foreign=True)
