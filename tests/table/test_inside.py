@@ -8,10 +8,10 @@ import pytest
 
 from hybrid.graph.infer import infer
 from hybrid.op import Example
-from tests.graph.training import differences, numpy_alone, trained
 from tests.table.examples import examples, graph_of
 from tests.table.goldens import cases
 from tests.table.inside import FORMS, Arrays, inside
+from tests.table.training import differences, numpy_alone, trained
 
 
 def has_words(example: Example) -> bool:

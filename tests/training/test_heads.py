@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import hybrid as mx
-from tests.graph.training import numpy_alone
 from tests.house.docs import ROOT
+from tests.table.training import numpy_alone
 
 _SPEC = importlib.util.spec_from_file_location("heads", ROOT / "fixtures" / "make" / "heads.py")
 assert _SPEC is not None and _SPEC.loader is not None
