@@ -34,6 +34,8 @@ Memo = dict[tuple[int, str], tuple[list[Any], list[Any]]]
 at every step, and each level of it would multiply the work."""
 MOST_DIMS = 64
 """Dims that an array can have: NumPy's limit."""
+MOST_ELEMENTS = 2**59
+"""Elements that an array can have, sizes of 0 left out: 16 bytes each are what an address can say."""
 
 
 class Inference:
@@ -249,8 +251,10 @@ def node_shapes(
 def _sound(shape: MaybeShape) -> MaybeShape:
     """A shape that a rule gave, of plain numbers. Raises ValueError for one that no array has: the rule was given attributes and
     sizes that do not fit each other."""
-    if shape is None or (len(shape) <= MOST_DIMS and all(d is UNKNOWN or (type(d) is int and d >= 0) for d in shape)):
-        return shape
+    if shape is None:
+        return None
+    if len(shape) <= 4 and all(d is UNKNOWN or (type(d) is int and 0 <= d < 1 << 14) for d in shape):
+        return shape  # as nearly all are
     if len(shape) > MOST_DIMS:
         raise ValueError(f"it would have {len(shape)} dims, wanted at most {MOST_DIMS}")
     plain = tuple(d if d is UNKNOWN else int(d) for d in shape)
@@ -258,6 +262,8 @@ def _sound(shape: MaybeShape) -> MaybeShape:
         raise ValueError(
             f"it would have shape {show(shape)}, wanted sizes of 0 or more; its attributes do not fit its inputs"
         )
+    if math.prod(d for d in plain if d is not UNKNOWN and d) > MOST_ELEMENTS:
+        raise ValueError(f"it would have shape {show(plain)}, more than any array can have; give smaller sizes")
     return plain
 
 

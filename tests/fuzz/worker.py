@@ -89,6 +89,7 @@ def kind_of(error: BaseException) -> str:
         frames = frames[:2] if isinstance(error, Endless | RecursionError) else frames[-2:]  # these end anywhere
         places += [f"{os.path.basename(f.filename)}:{f.name}:{f.line}" for f in frames]
         cause = cause.__cause__
+    places += re.findall(r"\[\w+\]", str(error).partition("\n")[0])[:1]  # the operator, where it says one
     words = places or re.findall(r"[A-Za-z_]+", str(error).partition("\n")[0])
     return f"{type(error).__name__}-{hashlib.sha256(' '.join(words).encode()).hexdigest()[:8]}"
 

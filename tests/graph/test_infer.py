@@ -177,7 +177,12 @@ def test_sizes_given_anywhere_lead_to_the_same(graph: Graph, data: st.DataObject
 
 def test_no_rule_says_a_shape_that_no_array_has(monkeypatch) -> None:
     graph = Graph([Entry(node("relu", "r", Node(None, "x")))])
-    for shape, said in (((2, -1), r"shape \(2, -1\)"), ((1,) * 65, "65 dims"), ((2.5,), r"2\.5")):
+    for shape, said in (
+        ((2, -1), r"shape \(2, -1\)"),
+        ((1,) * 65, "65 dims"),
+        ((2.5,), r"2\.5"),
+        ((0, 1 << 63), "more than any"),
+    ):
         monkeypatch.setattr(REGISTRY["relu"], "infer_shape", lambda self, x, shape=shape: shape)
         with pytest.raises(OpError, match=f"operator r: .*{said}"):
             infer(graph, {"x": None})

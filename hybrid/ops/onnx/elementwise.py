@@ -82,6 +82,11 @@ class Clip(Pointwise):
     def shape(self, input, min=None, max=None):
         return input
 
+    def dtype(self, input, min=None, max=None):
+        if input.kind == "b":
+            raise self.fail("got bool, wanted numbers; cast them")
+        return input
+
     def meaning(self, input, min=None, max=None):
         low, high = self.bounds(input.dtype, min, max)
         y = np.where(input < low, low, input)

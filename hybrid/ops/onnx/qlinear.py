@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from ...op import op
-from ...shapes import broadcast
+from ...shapes import UNKNOWN, broadcast, show
 from ..common import axis_of
 from ..softmax import softmax
 from .base import Standard
@@ -32,7 +32,14 @@ class OfOne(Standard):
         """The function of the numbers that X stands for."""
         raise NotImplementedError
 
-    def shape(self, x, *_others):
+    def shape(self, x, *others):
+        for name, shape in zip(self.inputs[1:], others):
+            if shape is not None and any(d is not UNKNOWN and d != 1 for d in shape):
+                raise self.fail(f"got {name} of shape {show(shape)}, wanted a single number")
+        return self.whole_shape(x)
+
+    def whole_shape(self, x):
+        """The shape of the result for an x of this shape."""
         return x
 
     def meaning(self, x, x_scale, x_zero, y_scale, y_zero):
@@ -98,7 +105,7 @@ class QLinearGlobalAveragePool(OfOne):
         """The spatial axes."""
         return tuple(range(1, rank - 1) if self.channels_last else range(2, rank))
 
-    def shape(self, x, *_others):
+    def whole_shape(self, x):
         return tuple(1 if i in self.places(len(x)) else d for i, d in enumerate(x))
 
     def meaning(self, x, x_scale, x_zero, y_scale, y_zero):
@@ -124,7 +131,7 @@ class QLinearAveragePool(OfOne, Slid):
             AveragePool.bind(**{name: getattr(self, name) for name in AveragePool.fields if name != "given"}),
         )
 
-    def shape(self, x, *_others):
+    def whole_shape(self, x):
         if not self.channels_last:
             return self.pool.shape(x)
         batch, channels, *steps = self.pool.shape((x[0], x[-1], *x[1:-1]))
