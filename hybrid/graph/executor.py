@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import native, random
 from ..budget import afford, size_of
-from ..error import MXNetError, OutOfMemory
+from ..error import InternalError, MXNetError, OutOfMemory
 from ..op import Op, Spec
 from ..quiet import quietly
 from ..shapes import Undecided, fits, is_known, show
@@ -165,6 +165,19 @@ def _too_large(error: Exception) -> OutOfMemory:
     if isinstance(error, OutOfMemory):
         return error
     return OutOfMemory(f"the graph's tensors do not fit into memory: {error}; give smaller inputs")
+
+
+_REFUSED = (ValueError, RuntimeError, MemoryError, OverflowError)
+"""What the compiled part raises."""
+
+
+def _refusal(error: Exception) -> MXNetError:
+    """What to raise for an error of the compiled part. It is given what inference accepts: what it refuses is a fault of one of them."""
+    if isinstance(error, MXNetError):
+        return error
+    if isinstance(error, MemoryError):
+        return _too_large(error)
+    return InternalError(f"the compiled part refuses what inference accepts: {error}; please report it with the symbol")
 
 
 class _Arena:
@@ -341,8 +354,8 @@ class Program:
         if lowered is not None and observe is None and not watched():
             try:
                 return quietly(lowered.run, arrays, versions, rng)
-            except MemoryError as error:
-                raise _too_large(error) from error
+            except _REFUSED as error:
+                raise _refusal(error) from error
         plan, arenas = prepared.plan, prepared.arenas
         try:
             arena = arenas.pop()
@@ -365,10 +378,13 @@ class Program:
             return None
         from .lower import lower
 
-        return lower(
-            self.graph, inference, self.names, self._perform, fixed=self.fixed, training=self.training, precise=self.precise,
-            keep=self.keep,
-        )  # fmt: skip
+        try:
+            return lower(
+                self.graph, inference, self.names, self._perform, fixed=self.fixed, training=self.training, precise=self.precise,
+                keep=self.keep,
+            )  # fmt: skip
+        except _REFUSED as error:
+            raise _refusal(error) from error
 
     def _perform(
         self, node: Node, arrays: Sequence[np.ndarray], specs: Sequence[Spec], rng: np.random.Generator | None

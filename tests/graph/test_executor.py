@@ -10,7 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hybrid.error import MXNetError, OpError
+from hybrid import native
+from hybrid.error import InternalError, MXNetError, OpError, OutOfMemory
 from hybrid.graph.executor import Program
 from hybrid.graph.graph import Entry, Graph, Node
 from hybrid.graph.infer import infer
@@ -302,3 +303,17 @@ def test_a_value_that_cannot_be_computed_is_the_matter_of_the_run() -> None:
     assert infer(graph, {"x": (4,)}, {"x": "float32"}).spec(graph.outputs[0]).shape == (UNKNOWN,)
     with pytest.raises(MXNetError, match=r"_onnx_GatherElements.*out of bounds"):
         Program(graph).run({"x": np.ones(4, np.float32)})
+
+
+@pytest.mark.skipif(native.level() is None, reason="the compiled part is not there")
+@pytest.mark.parametrize(
+    ("raised", "wanted"), [(RuntimeError, InternalError), (MemoryError, OutOfMemory), (OpError, OpError)]
+)
+def test_what_the_compiled_part_raises_is_an_error_of_ours(monkeypatch, raised, wanted) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise raised("no")
+
+    graph = Graph([Entry(Node(REGISTRY["exp"].bind(), "e", [Entry(Node(None, "x"))]))])
+    monkeypatch.setattr(native, "program", refuse)
+    with pytest.raises(wanted, match="no"):
+        Program(graph).run({"x": np.ones((300, 300), np.float32)})
