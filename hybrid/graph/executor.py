@@ -172,7 +172,7 @@ _REFUSED = (ValueError, RuntimeError, MemoryError, OverflowError)
 
 
 def _refusal(error: Exception) -> MXNetError:
-    """What to raise for an error of the compiled part, which gets what inference accepts: to refuse that is a fault of one of them."""
+    """What to raise for an error of the compiled part: it gets what inference accepts, so that to refuse it is a fault of one."""
     if isinstance(error, MXNetError):
         return error
     if isinstance(error, MemoryError):
