@@ -119,7 +119,8 @@ def convert(
         model = bridge.open_model(symbol, params, foreign=True)
         specs = _given(model, input, inputs)
         target = output if output is not None else (model.path or Path(model.name)).with_name(f"{model.name}.onnx")
-        check_target(target, inputs, *also or ())
+        for place in (target, target.with_name(f"{target.name}.data"))[: 2 if external_data else 1]:
+            check_target(place, inputs, *also or ())
         result = bridge.convert(
             model,
             inputs=specs,

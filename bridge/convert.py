@@ -21,7 +21,7 @@ from converters.kinds import code_of
 from converters.training import training_form
 from converters.writer import EXTERNAL_OVER, Converted
 from hybrid.error import MXNetError
-from hybrid.files import move, write
+from hybrid.files import move, scratch, write
 from hybrid.graph.graph import Entry
 from hybrid.graph.passes.labels import label_names
 from hybrid.op import OPS, Spec
@@ -144,6 +144,8 @@ def convert(
     target = Path(output) if output is not None else None
     if target is not None:
         check_target(target, model.path, model.params_path)
+        if external_data:
+            check_target(target.with_name(f"{target.name}.data"), model.path, model.params_path)
     problems = [
         f"dynamic {name}: got {axes!r}, wanted labels by axis, such as {{0: 'batch'}}"
         for name, axes in (dynamic or {}).items()
@@ -172,7 +174,7 @@ def convert(
     check_model(converted)
     clock.lap("convert")
     result, files = None, []
-    with tempfile.TemporaryDirectory(prefix=".gluonnx-", dir=target.parent if target else None) as folder:
+    with scratch(target.parent) if target is not None else tempfile.TemporaryDirectory() as folder:
         if target is not None or verify:
             tell("writing")
             prepared = converted.save(Path(folder) / (target.name if target else "model.onnx"), external=external_data)
@@ -193,6 +195,8 @@ def convert(
                 warnings += result.warnings
             if target is not None:
                 files = [target.with_name(f.name) for f in prepared]
+                for file in files[1:]:  # whether there are weights in a file of their own may only be known by now
+                    check_target(file, model.path, model.params_path)
                 move(*zip(prepared, files))
     unused = model.extra_params()
     return ConvertResult(

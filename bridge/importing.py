@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,9 @@ import hybrid.params
 from converters.importer import Imported, import_model
 from converters.kinds import text_of
 from converters.reader import OnnxFile, read_model
+from hybrid import pairs
 from hybrid.error import MXNetError
-from hybrid.files import move, write
+from hybrid.files import move, scratch
 from hybrid.graph import json as symbol_json
 from hybrid.graph.graph import Graph
 from hybrid.op import FAMILY, Spec
@@ -110,7 +112,7 @@ def import_onnx(
         _refuse_objects(found)
     name = Path(model).stem if isinstance(model, str | os.PathLike) else file.proto.graph.name or "model"
     result, witness, warnings = None, "", list(found.doubts)
-    with tempfile.TemporaryDirectory(prefix=".gluonnx-", dir=prefix.parent if prefix else None) as folder:
+    with scratch(prefix.parent) if prefix is not None else tempfile.TemporaryDirectory() as folder:
         tell("writing")
         written = write_model(found, Path(folder) / (prefix.name if prefix else "model"))
         clock.lap("write")
@@ -150,8 +152,8 @@ def write_model(found: Imported, prefix: Path) -> list[Path]:
     """Write ``PREFIX-symbol.json`` and ``PREFIX-0000.params``; gives both."""
     auxiliary = {n.name for n in found.graph.auxiliary_states()}
     paths = [prefix.with_name(f"{prefix.name}{end}") for end in ("-symbol.json", "-0000.params")]
-    write(paths[0], symbol_json.dumps(found.graph))
-    hybrid.params.save(paths[1], {f"{'aux' if n in auxiliary else 'arg'}:{n}": a for n, a in found.params.items()})
+    named = {f"{'aux' if n in auxiliary else 'arg'}:{n}": a for n, a in found.params.items()}
+    pairs.save({str(paths[0]): partial(symbol_json.dumps, found.graph)}, paths[1], named)
     return paths
 
 

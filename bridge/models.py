@@ -16,6 +16,7 @@ import onnx
 import hybrid.params
 from converters.kinds import declared_spec
 from converters.reader import read_model
+from hybrid import pairs
 from hybrid.budget import amount, memory_budget, size_of
 from hybrid.error import MXNetError
 from hybrid.graph import json as symbol_json
@@ -153,6 +154,8 @@ def _open_path(path: Path, params: Any, foreign: bool) -> Model:
         return Model(path.stem, proto=read_model(path).proto, path=path)
     graph = without_labels(symbol_json.loads(path.read_bytes(), source=str(path), foreign=foreign))
     arrays, params_path = _read_params(params if params is not None else newest_params(path))
+    if params_path is not None:
+        pairs.check(path, params_path)
     name = path.name.removesuffix(".json").removesuffix("-symbol")
     return with_dtypes_of_graph(Model(name, graph, arrays, None, path, params_path))
 

@@ -29,11 +29,12 @@ from onnx import AttributeProto, NodeProto, SparseTensorProto, TensorProto
 from hybrid.attrs import dtype as read_dtype
 from hybrid.budget import afford
 from hybrid.error import FormatError, MissingFile
+from hybrid.files import finished, open_file
 from hybrid.npz import view
 from hybrid.params import describe, open_bytes
 
 from .kinds import KINDS, Kind
-from .writer import PROTOBUF_LIMIT, tag, varint
+from .writer import DATA_HEAD, DATA_KEY, PROTOBUF_LIMIT, tag, varint
 
 STAYS_BELOW = 4096  # bytes of content that a tensor keeps in the parsed message
 MOST_DENSE = PROTOBUF_LIMIT  # bytes that a sparse tensor may become: what a dense one could have inside the model
@@ -103,7 +104,9 @@ def read_model(source: Any, *, folder: str | os.PathLike[str] | None = None) -> 
         _check_text(proto)
     except (ValueError, DecodeError) as problem:
         raise _foreign(name, bytes(data[:4096]), problem) from None
-    return OnnxFile(proto, name, None if folder is None else Path(folder), data, here)
+    file = OnnxFile(proto, name, None if folder is None else Path(folder), data, here)
+    file.check_pair()
+    return file
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,6 +146,29 @@ class OnnxFile:
             raise self._fail(tensor, f"got dims {dims}: {problem}; {DAMAGED}") from None
         array.flags.writeable = False
         return array
+
+    def check_pair(self) -> None:
+        """Raise FormatError for weights in another file that were not written together with the model.
+
+        Only what gluonnx wrote can tell; weights that some other tool has written since are taken as they are."""
+        known = next((p.value for p in self.proto.metadata_props if p.key == DATA_KEY), None)
+        if known is None or self.folder is None:
+            return
+        places = {e.value for t in self.proto.graph.initializer for e in t.external_data if e.key == "location"}
+        for place in sorted(places - {self.here}):
+            path = self.folder / place
+            if PureWindowsPath(place).name != place or not path.is_file():  # array() says what is wrong with these
+                continue
+            with open_file(path) as file:
+                head = file.read(len(DATA_HEAD) + 32)
+            if head.startswith(DATA_HEAD) and head[len(DATA_HEAD) :] != known.encode():
+                part = finished(self.folder, lambda path: _starts(path, DATA_HEAD + known.encode()))
+                rescue = f"; those that belong to it are whole, in {part}: rename that file" if part else ""
+                raise FormatError(
+                    f"{self.name}: its weights in {place} were not written together with it: got the digest "
+                    f"{head[len(DATA_HEAD) :].decode('ascii', 'replace')}, wanted {known}; writing the two was cut short, or one "
+                    f"was copied without the other{rescue}: convert or fetch both again"
+                )
 
     def sparse(self, tensor: SparseTensorProto) -> np.ndarray:
         """The dense array (*dims) of a sparse tensor: values (n,) at indices (n,) into the flat array, or (n, rank).
@@ -272,6 +298,11 @@ class OnnxFile:
         if path not in self._files:
             self._files[path] = open_bytes(path, mmap=True)[0]
         return self._files[path]
+
+
+def _starts(path: str, wanted: bytes) -> bool:
+    with open_file(path) as file:
+        return file.read(len(wanted)) == wanted
 
 
 def _unpacked(packed: np.ndarray, bits: int, count: int) -> np.ndarray:

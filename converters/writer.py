@@ -6,10 +6,11 @@ each initializer's bytes copied from where they lie (usually the memory-mapped .
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import onnx
@@ -22,6 +23,11 @@ from .kinds import code_of
 PROTOBUF_LIMIT = 2**31 - 1
 EXTERNAL_OVER = 1024  # bytes; smaller tensors stay in the model file, where shape inference can read them
 PAGE = 4096  # external tensors start at page boundaries, so that runtimes can map them
+
+DATA_KEY = "gluonnx.data"
+"""The member of a model's metadata that names the digest of its weights in a file of their own."""
+DATA_HEAD = b"gluonnx external data "
+"""How such a file starts; the digest follows, and at the next page the first tensor."""
 
 # field numbers of onnx.proto
 _MODEL_GRAPH, _GRAPH_INITIALIZER, _TENSOR_RAW = 7, 5, 9
@@ -98,11 +104,15 @@ class Converted(NamedTuple):
             parts.append(tag(_GRAPH_INITIALIZER) + varint(len(body) + _size(array)) + body)
         return self._prefix(sum(map(len, parts)) + self.nbytes), parts
 
-    def _prefix(self, initializers: int) -> bytes:
-        """Everything before the initializers, which take so many bytes: the model, and its graph as the last field."""
+    def _prefix(self, initializers: int, digest: str = "") -> bytes:
+        """Everything before the initializers, which take so many bytes: the model, and its graph as the last field.
+
+        digest: of weights in a file of their own."""
         head = onnx.ModelProto()
         head.CopyFrom(self.model)
         head.ClearField("graph")
+        if digest:
+            head.metadata_props.add(key=DATA_KEY, value=digest)
         graph = self.model.graph.SerializeToString()
         return head.SerializeToString() + tag(_MODEL_GRAPH) + varint(len(graph) + initializers) + graph
 
@@ -114,16 +124,23 @@ class Converted(NamedTuple):
             _write_array(file, array)
 
     def _write_external(self, file: IO[bytes], weights: IO[bytes], weights_name: str) -> None:
+        """The model, and the weights behind a page that names their digest, which the model names too: so that a model and
+        weights that were not written together are noticed."""
+        digest = hashlib.blake2b(digest_size=16)
+        weights.write(bytes(PAGE))
         parts = []
         for name, array in self.initializers.items():
             tensor = _header(name, array)
             if array.nbytes > EXTERNAL_OVER:
-                _refer(tensor, weights_name, _append_aligned(weights, array), _size(array))
+                digest.update(f"{name} {tensor.data_type} {array.shape}".encode())
+                _refer(tensor, weights_name, _append_aligned(weights, array, digest), _size(array))
             else:
                 tensor.raw_data = _bytes_of(array)
             body = tensor.SerializeToString()
             parts.append(tag(_GRAPH_INITIALIZER) + varint(len(body)) + body)
-        file.write(self._prefix(sum(map(len, parts))))
+        weights.seek(0)
+        weights.write(DATA_HEAD + digest.hexdigest().encode())
+        file.write(self._prefix(sum(map(len, parts)), digest.hexdigest()))
         for part in parts:
             file.write(part)
 
@@ -177,11 +194,13 @@ def _write_array(file: IO[bytes], array: np.ndarray) -> None:
         file.write(_stored(array).reshape(-1).view(np.uint8).data)
 
 
-def _append_aligned(file: IO[bytes], array: np.ndarray) -> int:
+def _append_aligned(file: IO[bytes], array: np.ndarray, digest: Any) -> int:
     position = file.tell()
     offset = -(-position // PAGE) * PAGE
     file.write(b"\0" * (offset - position))
-    _write_array(file, array)
+    content = _stored(array).reshape(-1).view(np.uint8).data
+    digest.update(content)
+    file.write(content)
     return offset
 
 

@@ -21,6 +21,10 @@ class OutOfMemory(MXNetError, MemoryError):
     """Something would take more memory than the budget (budget.py), or than there is."""
 
 
+class MixedFiles(UserWarning):
+    """Two files that belong together were not written together."""
+
+
 class OpError(MXNetError, ValueError):
     """An operator was given attributes or inputs that it cannot take."""
 
@@ -35,6 +39,10 @@ class NotSupportedForSparseNDArray(MXNetError, NotImplementedError):
 
 class InternalError(MXNetError):
     """A bug of the engine itself, not of the program that uses it."""
+
+
+class NativeArgumentError(InternalError, ValueError):
+    """The compiled part was called with what does not fit the program it runs."""
 
 
 class OperandError(MXNetError, TypeError, AssertionError):

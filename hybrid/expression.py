@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -347,7 +348,11 @@ class Symbol:
 
     def tojson(self, remove_amp_cast: bool = True) -> str:
         """Symbol JSON in the form of MXNet 1.9.1; by default without the casts that mixed precision put in, as there."""
-        return symbol_json.dumps(_without_amp(self.graph) if remove_amp_cast else self.graph)
+        return self._text(remove_amp_cast)({})
+
+    def _text(self, remove_amp_cast: bool) -> Callable[[Mapping[str, Any]], str]:
+        """Symbol JSON, given what else it is to say of the graph."""
+        return partial(symbol_json.dumps, _without_amp(self.graph) if remove_amp_cast else self.graph)
 
     def save(self, fname: Any, remove_amp_cast: bool = True) -> None:
         """Write the JSON to a file; an existing one is replaced only once the new one is whole on disk."""

@@ -18,9 +18,10 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from io import TextIOWrapper
+from pathlib import Path
 from typing import IO, Any
 
 from .error import FormatError, MissingFile, MXNetError, UnreadableFile
@@ -83,7 +84,6 @@ class Replacement:
         if self._part is not None:
             os.replace(self._part, self.path)
             self._part = None
-            self.file.close()
 
     def discard(self) -> None:
         """Remove what was written; does nothing once it is published. In a fork it only lets go of it."""
@@ -106,8 +106,10 @@ def publish(*made: Replacement) -> None:
     try:
         for one in made:
             one._finish()
-        for one in made:
+        for one in made:  # nothing else between two renames
             one._place()
+        for one in made:
+            one.file.close()
     except BaseException:
         for one in made:
             one.discard()
@@ -160,8 +162,43 @@ def move(*pairs: tuple[str | os.PathLike[str], str | os.PathLike[str]]) -> None:
         os.remove(source)
 
 
+@contextmanager
+def scratch(folder: str | os.PathLike[str]) -> Iterator[Path]:
+    """A folder inside a folder, for files that are to be moved to their places in that one; removed at the end."""
+    _sweep(os.fspath(folder))
+    path = Path(folder, f".gluonnx-{os.getpid()}-{secrets.token_hex(4)}.part")
+    path.mkdir()
+    handle = None
+    try:
+        if fcntl is not None:
+            with suppress(OSError):
+                handle = os.open(path, os.O_RDONLY)
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield path
+    finally:
+        if handle is not None:
+            os.close(handle)
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _remove(path: str) -> None:
+    if os.path.isdir(path):
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        os.remove(path)
+
+
+def finished(folder: str | os.PathLike[str], fits: Callable[[str], bool]) -> str | None:
+    """The part in a folder for which ``fits``: the second file of a pair, which a process was killed before renaming."""
+    for part in filter(lambda path: PART.fullmatch(path.name), Path(folder).iterdir()):
+        for path in part.iterdir() if part.is_dir() else (part,):
+            if path.is_file() and fits(str(path)):
+                return str(path)
+    return None
+
+
 def _sweep(folder: str) -> None:
-    """Remove the parts that killed processes left in a folder."""
+    """Remove the parts, and folders of them, that killed processes left in a folder."""
     try:
         with os.scandir(folder) as entries:
             found = [(entry.path, match) for entry in entries if (match := PART.fullmatch(entry.name))]
@@ -172,11 +209,14 @@ def _sweep(folder: str) -> None:
             age = time.time() - os.stat(path).st_mtime
             if fcntl is None:
                 if age > OLD_WITHOUT_LOCKS:
-                    os.remove(path)
+                    _remove(path)
             elif age > OLD and not _runs(int(match[1])):
-                with open(path, "rb") as file:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    os.remove(path)
+                handle = os.open(path, os.O_RDONLY)
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    _remove(path)
+                finally:
+                    os.close(handle)
 
 
 def _runs(pid: int) -> bool:

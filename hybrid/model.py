@@ -7,8 +7,8 @@ import logging
 from collections import namedtuple
 from typing import Any
 
-from . import params, symbol
-from .ndarray import NDArray, save, wrap
+from . import pairs, params, symbol
+from .ndarray import NDArray, stored, wrap
 
 BatchEndParam = namedtuple("BatchEndParams", ["epoch", "nbatch", "eval_metric", "locals"])
 """What callbacks of training get after each batch."""
@@ -25,11 +25,10 @@ def save_checkpoint(
     remove_amp_cast: bool = True,
 ) -> None:
     """Write a model's two files; the symbol's only when there is one."""
-    if symbol is not None:
-        symbol.save(f"{prefix}-symbol.json", remove_amp_cast=remove_amp_cast)
     named = {f"arg:{k}": v for k, v in arg_params.items()} | {f"aux:{k}": v for k, v in aux_params.items()}
+    symbols = {} if symbol is None else {f"{prefix}-symbol.json": symbol._text(remove_amp_cast)}
     name = f"{prefix}-{epoch:04d}.params"
-    save(name, named)
+    pairs.save(symbols, name, stored(named))
     logging.info('Saved checkpoint to "%s"', name)
 
 
@@ -47,6 +46,7 @@ def _load_params(prefix: str, epoch: int, states: Any) -> tuple[dict[str, NDArra
 def load_checkpoint(prefix: str, epoch: int) -> tuple[symbol.Symbol, dict[str, NDArray], dict[str, NDArray]]:
     """(symbol, arguments, auxiliary states) of a model's two files."""
     loaded = symbol.load(f"{prefix}-symbol.json")
+    pairs.check(f"{prefix}-symbol.json", f"{prefix}-{epoch:04d}.params")
     return (loaded, *_load_params(prefix, epoch, loaded.list_auxiliary_states()))
 
 

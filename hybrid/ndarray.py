@@ -426,6 +426,11 @@ def save(fname: Any, data: Any) -> None:
     """Write an NDArray, a list or a dict of them as MXNet 1.9.1 does."""
     from . import params
 
+    params.save(fname, stored(data))
+
+
+def stored(data: Any) -> Any:
+    """An NDArray, a list or a dict of them as params.save takes them."""
     if isinstance(data, NDArray):
         data = [data]
     if not isinstance(data, dict | list):
@@ -436,7 +441,7 @@ def save(fname: Any, data: Any) -> None:
     ):
         raise TypeError("save only accept dict str->NDArray or list of NDArray")
     parts = [v._stored() for v in values]
-    params.save(fname, dict(zip(data, parts)) if isinstance(data, dict) else parts)
+    return dict(zip(data, parts)) if isinstance(data, dict) else parts
 
 
 # -- functions made from the operators --------------------------------------------------------------------------------------

@@ -433,7 +433,7 @@ def save(target: Any, data: Any) -> None:
     flags of our own (attrs.OWN_DTYPES; object arrays hold str) are for hybrid alone.
     Raises TypeError for other data, FormatError for what the format cannot say.
     """
-    chunks = _encode(data)
+    chunks = encoded(data)
     if not isinstance(target, (str, os.PathLike)):
         for chunk in chunks:
             target.write(chunk)
@@ -441,7 +441,7 @@ def save(target: Any, data: Any) -> None:
     write(target, chunks)
 
 
-def _encode(data: Any) -> list[Any]:
+def encoded(data: Any) -> list[Any]:
     """All bytes of a list file as buffers; contiguous arrays are not copied. Whole before anything is written."""
     names: list[str] = []
     if isinstance(data, Mapping):

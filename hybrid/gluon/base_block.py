@@ -192,11 +192,15 @@ class Block:
 
     def save_parameters(self, filename: Any, deduplicate: bool = False) -> None:
         """Write all parameters to a file, named by where they are; with deduplicate shared ones once."""
+        ndarray.save(filename, self._reduced(deduplicate))
+
+    def _reduced(self, deduplicate: bool = False) -> dict[str, ndarray.NDArray]:
+        """What save_parameters writes."""
         parameters = self._collect_params_with_prefix()
         if deduplicate:
             places = {parameter: place for place, parameter in parameters.items()}  # the last place of each
             parameters = {place: parameter for parameter, place in places.items()}
-        ndarray.save(filename, {place: parameter._reduce() for place, parameter in parameters.items()})
+        return {place: parameter._reduce() for place, parameter in parameters.items()}
 
     def load_parameters(
         self,

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from .. import ndarray, symbol
+from .. import ndarray, pairs, symbol
 from ..cached_op import CachedOp, Express
 from ..error import MXNetError
 from ..graph.graph import Entry
@@ -403,8 +403,8 @@ class HybridBlock(Block):
             for name in out.list_inputs()
             if name not in inputs
         }
-        out.save(f"{path}-symbol.json", remove_amp_cast=remove_amp_cast)
-        ndarray.save(f"{path}-{epoch:04d}.params", stored)
+        symbols = {f"{path}-symbol.json": out._text(remove_amp_cast)}
+        pairs.save(symbols, f"{path}-{epoch:04d}.params", ndarray.stored(stored))
 
 
 def _below(block: Block) -> list[Block]:

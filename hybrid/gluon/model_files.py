@@ -12,9 +12,9 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from .. import symbol
+from .. import ndarray, pairs, symbol
 from ..error import FormatError
-from ..files import read, write
+from ..files import read
 
 if TYPE_CHECKING:
     from .base_block import Block
@@ -24,8 +24,8 @@ def save(block: Block, prefix: str) -> None:
     """Write ``PREFIX-model.json`` and ``PREFIX-model.params``."""
     structure: dict[str, Any] = {}
     _describe(block, itertools.count(), structure)
-    write(f"{prefix}-model.json", json.dumps(structure))
-    block.save_parameters(f"{prefix}-model.params")
+    descriptions = {f"{prefix}-model.json": lambda more: json.dumps({**structure, "attrs": more})}
+    pairs.save(descriptions, f"{prefix}-model.params", ndarray.stored(block._reduced()))
 
 
 def _key(block: Block, numbers: Iterator[int]) -> str:
@@ -52,6 +52,7 @@ def load(block: Block, prefix: str) -> None:
         raise FormatError(
             f"{path}: speaks of other blocks ({type(error).__name__} {error}); make the network as the saved one was"
         ) from error
+    pairs.check(path, f"{prefix}-model.params")
     block.load_parameters(f"{prefix}-model.params")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import symbol
+from .. import pairs, symbol
 from ..attrs import dtype as read_dtype
 from ..cached_op import CachedOp
 from ..context import Context
@@ -109,6 +109,7 @@ class SymbolBlock(HybridBlock):
             )
         block = SymbolBlock(loaded, [symbol.var(n) for n in names])
         if param_file is not None:
+            pairs.check(symbol_file, param_file)
             block.collect_params().load(
                 param_file, ctx, allow_missing, ignore_extra, cast_dtype=True, dtype_source="saved"
             )

@@ -265,9 +265,9 @@ def _check_outputs(reader: str, entries: Iterable[Entry], source: str) -> None:
             )
 
 
-def dumps(graph: Graph) -> str:
-    """Symbol JSON text in the form of MXNet 1.9.1, to the blank."""
-    return _layout({**_write_graph(graph), "attrs": {"mxnet_version": ["int", VERSION]}}, "\n")
+def dumps(graph: Graph, more: Mapping[str, Any] | None = None) -> str:
+    """Symbol JSON text in the form of MXNet 1.9.1, to the blank. more: what else to say of the graph (see pairs.py)."""
+    return _layout({**_write_graph(graph), "attrs": {"mxnet_version": ["int", VERSION], **(more or {})}}, "\n")
 
 
 def _layout(value: Any, line: str) -> str:

@@ -104,7 +104,7 @@ class BucketingModule(BaseModule):
         self._want("bind", "init_params")
         arguments, states = self.get_params()
         save_checkpoint(prefix, epoch, None, arguments, states, remove_amp_cast=remove_amp_cast)
-        for key, module in self._buckets.items():
+        for key, module in self._buckets.items():  # which are made anew from sym_gen when they are loaded
             module.symbol.save(f"{prefix}-{key}-symbol.json", remove_amp_cast=remove_amp_cast)
         if all(isinstance(key, int) for key in self._buckets):  # MXNet cannot write others
             save(f"{prefix}.buckets", [array(list(self._buckets), dtype="int32")])

@@ -15,7 +15,7 @@ from ..files import read, write
 from ..initializer import InitDesc, Uniform
 from ..io import DataDesc
 from ..kvstore.base import choose
-from ..model import load_checkpoint
+from ..model import load_checkpoint, save_checkpoint
 from ..ndarray import NDArray, zeros
 from ..symbol import Symbol
 from .base_module import DEFAULT, BaseModule, Params, check_names, descriptions
@@ -99,10 +99,7 @@ class Module(BaseModule):
         self, prefix: str, epoch: int, save_optimizer_states: bool = False, remove_amp_cast: bool = True
     ) -> None:
         """Write ``PREFIX-symbol.json``, ``PREFIX-NNNN.params`` and, if wished, ``PREFIX-NNNN.states``."""
-        self._symbol.save(f"{prefix}-symbol.json", remove_amp_cast=remove_amp_cast)
-        name = f"{prefix}-{epoch:04d}.params"
-        self.save_params(name)
-        logging.info('Saved checkpoint to "%s"', name)
+        save_checkpoint(prefix, epoch, self._symbol, *self.get_params(), remove_amp_cast=remove_amp_cast)
         if save_optimizer_states:
             name = f"{prefix}-{epoch:04d}.states"
             self.save_optimizer_states(name)

@@ -93,9 +93,7 @@ def mutate(rng: random.Random, seed: bytes) -> bytes:
             parts[at:at] = [rng.choice(PIECES) for _ in range(rng.randrange(1, 4))]
         elif kind == 4:
             value = rng.choice(NUMBERS)
-            parts[at] = rng.choice(
-                (b"\x8a\x09" + struct.pack("<Q", value) + b"\0", b"G" + rng.randbytes(8), b"N")
-            )
+            parts[at] = rng.choice((b"\x8a\x09" + struct.pack("<Q", value) + b"\0", b"G" + rng.randbytes(8), b"N"))
         elif len(parts[at]) > 1:
             parts[at] = parts[at][:1] + damaged(rng, parts[at][1:])
     return b"".join(parts)

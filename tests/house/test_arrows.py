@@ -29,6 +29,7 @@ LAYERS = (
         "budget",
         "shapes",
         "params",
+        "pairs",
         "npz",
         "context",
         "attribute",

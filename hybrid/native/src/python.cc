@@ -266,7 +266,31 @@ class PyProgram {
 
 }  // namespace
 
+// Raise an error of hybrid.error by its name there.
+void raise(const char* kind, const char* what) {
+  nb::object type = nb::module_::import_("hybrid.error").attr(kind);
+  PyErr_SetString(type.ptr(), what);
+}
+
+// What C++ throws as errors that are MXNetErrors; nanobind's own stay what they are.
+void translate(const std::exception_ptr& thrown, void*) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const nb::builtin_exception&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    raise("OutOfMemory", "there is not enough memory for this; give smaller sizes, or fewer at a time");
+  } catch (const std::invalid_argument& error) {
+    raise("NativeArgumentError", error.what());
+  } catch (const std::logic_error& error) {
+    raise("InternalError", error.what());
+  } catch (const std::runtime_error& error) {
+    raise("MXNetError", error.what());
+  }
+}
+
 NB_MODULE(_core, m) {
+  nb::register_exception_translator(translate);
   nb::set_leak_warnings(false);  // programs live as long as the blocks that made them: to the very end of the process
   m.def("load_library", &load_library);
   m.def("kernels", &kernel_names);
