@@ -43,6 +43,8 @@ def kills(writer: Writer, count: int, seed: int) -> dict[str, int]:
             found["mixed" if generation == MIXED else "whole"] += 1
             for part in parts:
                 shutil.rmtree(part) if part.is_dir() else part.unlink()
+            if generation == MIXED:
+                writer.write(folder, 2)
     return found
 
 
