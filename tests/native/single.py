@@ -80,6 +80,14 @@ def blocked(shape: Sequence[int], op: Op) -> bool:
     return op.name.startswith("_fused_") and len(shape) == 5 and shape[-1] == 16 and op.name != "_fused_chain"
 
 
+class Attributes:
+    """An operator with other values of its attributes than it would take."""
+
+    def __init__(self, op: Op, attrs: dict[str, Any]):
+        self.fields, self.count, self.uses = attrs, op.count, op.uses
+        self.__dict__ |= attrs
+
+
 class Single:
     """An operator bound to shapes; ``constants``: positions of inputs that stay the same; halo: around blocked operands."""
 
@@ -92,9 +100,12 @@ class Single:
         threads: int = 1,
         precise: bool = False,
         training: bool = False,
+        specs: Sequence[Any] | None = None,
+        attrs: dict[str, Any] | None = None,
     ):
+        """specs, attrs: of the outputs and of the operator, when they are not to be what inference says and the operator has."""
         self.op, self.constants, self.halo = op, tuple(constants), halo
-        self.specs = specs_of(op, arrays)
+        self.specs = specs_of(op, arrays) if specs is None else list(specs)
         tensors: list[Any] = []
         counts = [0, 0, 0, 0]
         for i, array in enumerate(arrays):
@@ -103,7 +114,7 @@ class Single:
         for spec in self.specs:
             tensors.append(self._tensor(spec.dtype, spec.shape, OUTPUT, counts))
         count = len(arrays)
-        attrs = attributes(op, training)
+        attrs = attributes(op if attrs is None else Attributes(op, attrs), training)  # type: ignore[arg-type]
         steps = [(op.name, attrs or {}, list(range(count)), list(range(count, count + len(self.specs))), attrs is None)]
         self.program = native.program(
             tensors, steps, 0, counts[INPUT], counts[OUTPUT], counts[CONSTANT], threads, precise, guard=True

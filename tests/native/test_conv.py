@@ -144,19 +144,6 @@ def test_weights_that_change(level, threads, case):
     np.testing.assert_allclose(unpack(got, op.num_filter), unpack(want, op.num_filter), rtol=0, atol=2e-4)
 
 
-@pytest.mark.parametrize("case", ["3x3", "1x1 residual"])
-def test_not_finite(level, case):
-    """NaN and infinity go where NumPy has them."""
-    op, *sizes = DIRECT[case]
-    arrays = arrays_for(op, *sizes)
-    arrays[0][0, 0, 3, 3, 2] = np.nan
-    arrays[0][0, 1, 9, 9, 5] = np.inf
-    (got,) = Single(op, arrays, constants=[1], precise=True).run(arrays)
-    want = op.compute(*arrays)
-    np.testing.assert_array_equal(np.isnan(got), np.isnan(want))
-    np.testing.assert_array_equal(np.isinf(got), np.isinf(want))
-
-
 WINOGRAD = {
     "even": (conv(32, 32, (3, 3), pad=(1, 1), bias=True, low=0), 1, 56, 56),
     "odd": (conv(40, 72, (3, 3), pad=(1, 1), bias=True, residual=True, slope=0.1), 1, 29, 31),
@@ -263,6 +250,35 @@ class Part(Single):
 
     def _inside(self, array):
         return super()._inside(array[:, : -self.extra] if array.ndim == 5 else array)
+
+
+SMALL = {n: c for n, c in (DIRECT | LANEWISE | WINOGRAD | SEPARABLE).items() if 0 < c[1] * c[2] * c[3] <= 400}
+
+
+@pytest.mark.parametrize("halo", [(0, 0), (1, 1)], ids=str)
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("case", SMALL)
+def test_not_finite(level, case, value, halo):
+    """By every algorithm NaN and infinities go where NumPy has them, and nowhere else."""
+    op, batch, height, width = SMALL[case]
+    arrays = (separable_arrays if isinstance(op, Separable) else arrays_for)(op, batch, height, width)
+    x = arrays[0] if not op.blocked else unpack(arrays[0], op.channels)
+    rng = np.random.default_rng(7)
+    for n, c, h, w in rng.integers(0, (batch, op.channels, height, width), (2, 4)):
+        x[n, c, h, w] = value
+    if op.blocked:
+        lanes = pack(x)
+        if op.channels % BLOCK:
+            lanes[:, -1, ..., op.channels % BLOCK :] = 0
+        arrays[0] = lanes
+    (got,) = Single(op, arrays, constants=range(1, len(arrays) - op.residual), halo=halo).run(arrays)
+    with np.errstate(all="ignore"):
+        got, want = (unpack(a, op.num_filter) for a in (got, op.compute(*arrays)))
+    np.testing.assert_array_equal(np.isnan(got), np.isnan(want))
+    np.testing.assert_array_equal(got[np.isinf(want)], want[np.isinf(want)])
+    finite = np.isfinite(want)
+    assert np.isfinite(got[finite]).all()
+    np.testing.assert_allclose(got[finite], want[finite], rtol=0, atol=1e-4)
 
 
 AMONG = {

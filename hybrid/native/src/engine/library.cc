@@ -17,6 +17,8 @@ namespace {
 
 std::map<std::pair<std::string, std::string>, Bind> kernels;
 
+constexpr std::size_t MOST_SCRATCH = std::size_t{1} << 44;  // bytes
+
 const char* const NAMES[] = {"float32", "float64", "float16", "bfloat16", "int8", "uint8", "int32", "int64", "bool",
                              "opaque1", "opaque2", "opaque4", "opaque8"};
 
@@ -69,6 +71,8 @@ std::unique_ptr<Kernel> bind_kernel(const std::string& op, const Call& call) {
     if (found == kernels.end()) return nullptr;
     kernel = bind_narrow(call, found->second, [](const Call& cast) { return bind_kernel("Cast", cast); });
   }
+  // What wants more than any machine has would only be told so when it runs, or its sizes have gone round.
+  if (kernel && kernel->scratch > MOST_SCRATCH) return nullptr;
   if (kernel) {
     auto unread = call.attrs.unread();
     if (!unread.empty()) {

@@ -32,7 +32,8 @@ Shape shape_of(const Call& call) {
 }
 
 void want_images(const Tensor& t, Index batch, Index channels, Index height, Index width) {
-  want(t.dtype == DType::f32 && channels >= 1 && height < Index{1} << 30 && width < Index{1} << 30);
+  want(t.dtype == DType::f32 && channels >= 1 && height >= 1 && width >= 1);
+  want(height < Index{1} << 30 && width < Index{1} << 30);
   if (t.blocked) want_shape(t, {batch, blocks_of(channels), height, width, BLOCK});
   else want_shape(t, {batch, channels, height, width});
 }

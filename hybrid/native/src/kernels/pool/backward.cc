@@ -239,6 +239,7 @@ std::unique_ptr<Kernel> bind_pooling_backward(const Call& call) {
   want_floats(call.out);
   want_shape(call.out[0], x.shape);
   want_shape(call.in[2], dy.shape);
+  want(dy.size() > 0 || x.size() == 0);  // where there are no windows, nothing would be written
   const std::int64_t planes = x.shape[0] * x.shape[1];
   const bool maximum = pooling.fold == Fold::max;
   if (pooling.global) {
