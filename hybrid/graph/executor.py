@@ -89,9 +89,16 @@ def _applied(
     for result, spec in zip(results, specs):
         shape, dtype = spec
         if not fits(shape, result.shape) or (dtype is not None and result.dtype != dtype):
+            # where the values decide, it is from its readers that inference knows the shape
+            decided = op.data_decides and (dtype is None or result.dtype == dtype)
+            blame = (
+                "the values do not fit the rest of the graph"
+                if decided
+                else "this is a bug in the operator, please report it"
+            )
             raise MXNetError(
                 f"Error in operator {name}: [{op.name}] computed {result.dtype}{show(result.shape)} where "
-                f"inference said {spec.dtype}{show(spec.shape)}; this is a bug in the operator, please report it"
+                f"inference said {spec.dtype}{show(spec.shape)}; {blame}"
             )
     return results, copied
 

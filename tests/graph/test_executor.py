@@ -317,3 +317,11 @@ def test_what_the_compiled_part_raises_is_an_error_of_ours(monkeypatch, raised, 
     monkeypatch.setattr(native, "program", refuse)
     with pytest.raises(wanted, match="no"):
         Program(graph).run({"x": np.ones((300, 300), np.float32)})
+
+
+def test_a_size_that_values_decide_against_the_readers_is_no_bug_of_the_operator() -> None:
+    x, k, y = (Node(None, n) for n in "xky")
+    top = Node(lookup("_onnx_TopK").bind(), "top", map(Entry, (x, k)))
+    graph = Graph([Entry(Node(REGISTRY["elemwise_add"].bind(), "sum", [Entry(top), Entry(y)]))])
+    with pytest.raises(MXNetError, match=r"operator top: .*do not fit the rest of the graph"):
+        Program(graph).run({"x": np.ones((3, 4), np.float32), "k": np.array([2]), "y": np.ones((3, 4), np.float32)})
