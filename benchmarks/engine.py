@@ -26,8 +26,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import os
-import platform
 import statistics
 import sys
 import tempfile
@@ -41,7 +39,7 @@ sys.path.append(str(ROOT))  # behind what is installed, which has the compiled p
 import numpy as np  # noqa: E402
 from networks import BATCHES, NETWORKS, TRAINING, Network, folder, prepare  # noqa: E402
 from operators import cases  # noqa: E402
-from sides import Side, WorkerFailed, busy, error, sides  # noqa: E402
+from sides import Side, WorkerFailed, busy, error, machine, sides  # noqa: E402
 
 from bridge.timing import Timing, in_turns  # noqa: E402
 
@@ -265,29 +263,6 @@ def ratios(found: dict[str, Timing]) -> dict[str, float]:
 def fastest(found: dict[str, Timing]) -> dict[str, float]:
     """The ratio of the fastest calls, which a busy machine disturbs least."""
     return {k: t.best / found[OURS].best for k, t in found.items() if k != OURS}
-
-
-def machine() -> Row:
-    """Where this was measured, with what."""
-    import onnxruntime
-
-    from hybrid import native
-
-    names = [
-        line.partition(":")[2].strip()
-        for line in (Path("/proc/cpuinfo").read_text().splitlines() if sys.platform == "linux" else ())
-        if line.startswith("model name")
-    ]
-    return {
-        "cpu": names[0] if names else platform.processor(),
-        "cores": os.cpu_count(),
-        "load": os.getloadavg()[0],
-        "level": native.level(),
-        "kernels": len(native.kernels()),
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "onnxruntime": onnxruntime.__version__,
-    }
 
 
 def line(row: Row) -> str:

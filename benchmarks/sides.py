@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import subprocess
 import sys
 import tempfile
@@ -111,3 +112,26 @@ def error(one: Sequence[np.ndarray], two: Sequence[np.ndarray]) -> float:
         found = float(difference.max(initial=0.0) / (wide.max(initial=0.0) or 1.0))
         worst = max(worst, found if np.isfinite(found) else float("inf"))
     return worst
+
+
+def machine() -> dict[str, Any]:
+    """Where this was measured, with what."""
+    import onnxruntime
+
+    from hybrid import native
+
+    names = [
+        line.partition(":")[2].strip()
+        for line in (Path("/proc/cpuinfo").read_text().splitlines() if sys.platform == "linux" else ())
+        if line.startswith("model name")
+    ]
+    return {
+        "cpu": names[0] if names else platform.processor(),
+        "cores": os.cpu_count(),
+        "load": os.getloadavg()[0],
+        "level": native.level(),
+        "kernels": len(native.kernels()),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "onnxruntime": onnxruntime.__version__,
+    }

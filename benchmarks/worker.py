@@ -1,6 +1,6 @@
 """One engine in a process of its own, for benchmarks/sides.py: reads requests from its standard input and answers, JSON by line.
 
-    python benchmarks/worker.py hybrid|mxnet|onnxruntime THREADS
+    python benchmarks/worker.py hybrid[-LEVEL]|mxnet|onnxruntime THREADS
 
 Runs in MXNet's own Python as well, where there is neither onnxruntime nor this package.
 """
@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 from networks import NETWORKS, TRAINING, built, fill
+from precisions import bound
 
 ROOT = Path(__file__).resolve().parents[1]
 block = runpy.run_path(str(ROOT / "bridge" / "timing.py"))["block"]
@@ -28,12 +29,16 @@ block = runpy.run_path(str(ROOT / "bridge" / "timing.py"))["block"]
 class Gluon:
     """This package, or MXNet: called as a user calls it."""
 
-    def __init__(self, package: str, threads: int):
+    def __init__(self, kind: str, threads: int):
+        package, _, level = kind.partition("-")
         self.mx = importlib.import_module(package)
         importlib.import_module(f"{package}.gluon")  # which this package imports when it is first used
         self.fused = {"static_alloc": True, "static_shape": True}
         if package == "hybrid":
-            importlib.import_module("hybrid.native").set_num_threads(threads)
+            native = importlib.import_module("hybrid.native")
+            native.set_num_threads(threads)
+            if level:
+                native.use(None if level == "none" else level)
         else:  # oneDNN's fused operators; threads are told by the environment
             self.fused["backend"] = "MKLDNN"
         self.call: Callable[[], Any] = lambda: None
@@ -51,6 +56,11 @@ class Gluon:
             return out
 
         self.call = call
+
+    def differentiate(self, prefix: str, onnx: str, inputs: dict[str, np.ndarray]) -> None:
+        """The gradients of all operands of an exported symbol."""
+        symbol = self.mx.sym.load(f"{prefix}-symbol.json")
+        self.call = lambda: bound(self.mx, symbol, inputs, True)[1]
 
     def blocks(self, name: str, batch: int, hybridize: bool) -> None:
         """A network as blocks; twenty calls at a time, waited for at their end only, as in the tutorials."""
@@ -92,7 +102,8 @@ class Gluon:
 
     def arrays(self, out: Any) -> list[np.ndarray]:
         """What a call gave."""
-        return [o.asnumpy() for o in (out if isinstance(out, list | tuple) else (out,))]
+        outputs = out if isinstance(out, list | tuple) else (out,)
+        return [o if isinstance(o, np.ndarray) else o.asnumpy() for o in outputs]
 
 
 class Runtime:
@@ -137,7 +148,8 @@ def answer(side: Any, request: dict[str, Any]) -> dict[str, Any]:
         with np.load(request["inputs"]) as stored:
             inputs = {name: stored[name] for name in stored.files}
         before, start = peak(), time.perf_counter()
-        side.load(request["prefix"], request["onnx"], inputs)
+        load = side.differentiate if request.get("gradient") else side.load
+        load(request["prefix"], request["onnx"], inputs)
         loaded = time.perf_counter()
         results = side.arrays(side.call())
         done = time.perf_counter()
@@ -157,7 +169,7 @@ def main() -> None:
     # libraries print what they like to file 1; answers go where nothing else does
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    if kind == "hybrid":
+    if kind.startswith("hybrid"):
         sys.path.append(str(ROOT))
     side = Runtime(threads) if kind == "onnxruntime" else Gluon(kind, threads)
     print(json.dumps({}), file=answers, flush=True)

@@ -621,10 +621,15 @@ class CumSum(Op):
         return [dtypes[0] or (None if self.dtype else outputs[0])]
 
     def compute(self, a):
-        return np.cumsum(a, self.axis, self.infer_type(a.dtype))
+        return self._running(a, self.infer_type(a.dtype))
 
     def adjoint(self, of, dy, a):
-        return np.flip(np.cumsum(np.flip(dy, self.axis), self.axis), self.axis).reshape(a.shape)
+        return np.flip(self._running(np.flip(dy, self.axis), dy.dtype), self.axis).reshape(a.shape)
+
+    def _running(self, a: np.ndarray, dtype: np.dtype) -> np.ndarray:
+        """In float64 where that is wider: what each addition loses is in all sums after it."""
+        wide = np.dtype(np.float64) if dtype.itemsize < 8 and dtype.kind not in "iub" else dtype
+        return np.cumsum(a, self.axis, wide).astype(dtype, copy=False)
 
     @classmethod
     def examples(cls, make):

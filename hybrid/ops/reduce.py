@@ -36,7 +36,10 @@ def _divide(total: np.ndarray, count: int) -> np.ndarray:
 
 
 def _sum(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
-    return np.add.reduce(x, axes, x.dtype, keepdims=True)
+    # NumPy adds up neighbours in pairs of pairs, but what lies apart one after the other, whose error grows with their number
+    apart = x.dtype == np.float32 and axes != tuple(range(x.ndim - len(axes), x.ndim))
+    total = np.add.reduce(x, axes, np.float64 if apart else x.dtype, keepdims=True)
+    return total.astype(x.dtype, copy=False)
 
 
 def _mean(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:

@@ -195,14 +195,16 @@ GX_INLINE Reg erfcx(Reg t) {
 
 GX_INLINE Reg erf(Reg x) {
   Reg t = abs(x), s = x * x;
-  Reg p = splat_reg(-0.000734568108f);
-  p = p * s + 0.0051764138f;
-  p = p * s - 0.0268573668f;
-  p = p * s + 0.112837173f;
+  Reg p = splat_reg(-9.22406798e-06f);  // erf(x) / x - 1, whose errors are an eighth of what they would be of erf(x) / x
+  p = p * s + 0.000111129782f;
+  p = p * s - 0.000846338866f;
+  p = p * s + 0.00521964906f;
+  p = p * s - 0.0268649589f;
+  p = p * s + 0.112837747f;
   p = p * s - 0.376126379f;
-  p = p * s + 1.12837923f;
+  p = p * s + 0.128379166f;
   Reg far = with_sign(1.f - exp_low(-s) * erfcx(t), x);
-  return t > 0.6f ? far : p * x;  // NaN goes the second way
+  return t > 1.05f ? far : p * x + x;  // NaN goes the second way
 }
 
 // x times the normal distribution function; below 0 without the cancellation that 1 + erf has. The far tail, where values are

@@ -23,6 +23,16 @@ struct Block {
   Reg r[REGISTERS];
 };
 
+// So many products are added up one after the other, about, before the registers are emptied into memory: errors grow with the
+// length of such a chain, or with its root where signs are mixed. onnxruntime's chains have 128 to 256 (docs/accuracy.md).
+constexpr std::int64_t CHAIN = 128;
+// The length of equal chains that `steps` are cut into, of at most 1.5 times `chain`.
+GX_INLINE std::int64_t chain_of(std::int64_t steps, std::int64_t chain = CHAIN) {
+  const std::int64_t chains = (steps + chain / 2) / chain;
+  return chains <= 1 ? steps : (steps + chains - 1) / chains;
+}
+
+#define GX_LAMBDA __attribute__((always_inline))
 #define GX_EACH for (int i = 0; i < REGISTERS; ++i)
 
 GX_INLINE Block load(const float* p) {
@@ -55,6 +65,11 @@ GX_INLINE Block operator-(Block a, Block b) {
 GX_INLINE Block operator*(Block a, Block b) {
 #pragma GCC unroll 4
   GX_EACH a.r[i] *= b.r[i];
+  return a;
+}
+GX_INLINE Block operator/(Block a, Block b) {
+#pragma GCC unroll 4
+  GX_EACH a.r[i] /= b.r[i];
   return a;
 }
 GX_INLINE Block operator*(Block a, float s) {

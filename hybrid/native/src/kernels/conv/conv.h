@@ -198,10 +198,14 @@ struct Walk {
   Index rows, row;        // of the kernel
   Index columns, column;  // of the kernel
   Index inner, last;      // elements side by side that are summed over, in all planes but the last and in the last
+  Index chain;            // so many are added up before registers are emptied: link()
   Index pixel;            // between the inputs of neighbouring outputs
   Index down;             // between the inputs of outputs below each other
   Index out_block, out_row, out_pixel, residual_block, residual_row, residual_pixel;
   Finish finish;
+
+  Index depth() const { return columns * rows * ((planes - 1) * inner + last); }
+  void link(Index most = CHAIN) { chain = chain_of(depth(), most); }  // when all the rest is known
 };
 
 // Output blocks that are computed together, and pixels: their product, and what it takes to feed them, fills the registers. All

@@ -79,6 +79,8 @@ Direct::Direct(const Shape& shape, bool blocked, const View& in, const View& out
     walk_.column = shape.dilate_w;
     walk_.inner = walk_.last = together ? shape.kernel_w : 1;
   }
+  // a channel at a time, where one is long enough: that costs little, because plain input has few channels
+  walk_.link(blocked ? CHAIN : std::clamp<Index>(shape.kernel_h * shape.kernel_w, 16, CHAIN));
   walk_.out_block = out.plane;
   walk_.out_row = out.row;
   walk_.out_pixel = out.pixel;
@@ -185,7 +187,7 @@ void Direct::compute(const Operands& operands, Index strip0, Index strip1, Index
       const Strip& strip = strips_[s];
       const float* weights = operands.weights + strip.weight;
       const float* bias = operands.bias ? operands.bias + strip.block * BLOCK : nullptr;
-      const Index depth = walk_.columns * walk_.rows * ((walk_.planes - 1) * walk_.inner + walk_.last);
+      const Index depth = walk_.depth();
       const Index size = depth * strip.blocks * BLOCK, calls = std::min<Index>(end - block, 8);
       Index n = block / tiles_, line = block % tiles_ / pieces, number = block % pieces;
       auto here = [&]() {
@@ -235,8 +237,8 @@ void Direct::compute(const Operands& operands, Index strip0, Index strip1, Index
 Block Direct::sums(const Operands& operands, Index n, Index block, Index y, Index x) const {
   const Strip& strip = strips_[block / group_];
   const float* w = operands.weights + strip.weight + (block - strip.block) * BLOCK;
-  Block sum = zero();
-  for (Index c = 0; c < shape_.group_channels(); c += BLOCK)
+  Block sum = zero(), total = zero();
+  for (Index c = 0; c < shape_.group_channels(); c += BLOCK, total = total + sum, sum = zero())
     for (Index ky = 0; ky < shape_.kernel_h; ++ky)
       for (Index kx = 0; kx < shape_.kernel_w; ++kx) {
         const Index row = y * shape_.stride_h + ky * shape_.dilate_h - shape_.pad_h;
@@ -246,7 +248,7 @@ Block Direct::sums(const Operands& operands, Index n, Index block, Index y, Inde
         for (Index i = 0; i < std::min<Index>(BLOCK, shape_.group_channels() - c); ++i, w += strip.blocks * BLOCK)
           sum = fma(sum, load(w), inside ? from[i] : 0.f);
       }
-  return sum;
+  return total;
 }
 
 void Direct::run(const Run& run, const Operands& operands, std::byte* scratch) const {

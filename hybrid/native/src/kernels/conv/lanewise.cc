@@ -18,6 +18,7 @@ namespace {
 constexpr int WIDEST = 7;  // with weights and inputs within 16 registers
 
 GX_INLINE Reg load_part(const float* p) { return *reinterpret_cast<const RegU*>(p); }
+GX_INLINE void store_part(float* p, Reg v) { *reinterpret_cast<RegU*>(p) = v; }
 
 // WIDTH neighbouring outputs of a row. COLUMNS: of the kernel when dilate is 1, 0 for any; STRIDE goes with it.
 template <int COLUMNS, int STRIDE, int WIDTH>
@@ -28,10 +29,25 @@ void micro(const Lanewise::Walk& walk, const float* in, const float* weights, co
     const Reg start = bias ? load_part(bias + part) : Reg{};
 #pragma GCC unroll 7
     for (int p = 0; p < WIDTH; ++p) sum[p] = start;
+    alignas(64) float memory[WIDTH * LANES];
+    float* sums = memory;  // of the chains before
+    asm volatile("" : "+r"(sums));
+    bool begun = false;
+    Index room = CHAIN;
     const float* w = weights + part;
     for (Index c = 0; c < walk.planes; ++c) {
       const float* line = in + c * walk.plane + part;
       for (Index y = 0; y < walk.rows; ++y, line += walk.row) {
+        if (room <= 0) {
+#pragma GCC unroll 7
+          for (int p = 0; p < WIDTH; ++p) {
+            store_part(sums + p * LANES, begun ? load_part(sums + p * LANES) + sum[p] : sum[p]);
+            sum[p] = Reg{};
+          }
+          begun = true;
+          room = CHAIN;
+        }
+        room -= walk.columns;
         if constexpr (COLUMNS > 0) {
           Reg tap[COLUMNS];
 #pragma GCC unroll 5
@@ -56,7 +72,7 @@ void micro(const Lanewise::Walk& walk, const float* in, const float* weights, co
     }
 #pragma GCC unroll 7
     for (int p = 0; p < WIDTH; ++p) {
-      Reg v = sum[p];
+      Reg v = begun ? load_part(sums + p * LANES) + sum[p] : sum[p];
       if (residual) v += load_part(residual + p * walk.residual_pixel + part);
       *reinterpret_cast<RegU*>(out + p * walk.out_pixel + part) = finished(v, walk.finish);
     }

@@ -8,18 +8,30 @@ namespace {
 
 constexpr Index NEAR = 2048;  // floats of weights that are fetched into the first level before they are used: 8 KB
 
+// f(sum, place in memory) for all sums
+template <int BLOCKS, int ROWS, int WIDTH, class F>
+GX_INLINE void each_sum(Block (*sum)[ROWS][WIDTH], F f) {
+#pragma GCC unroll 4
+  for (int b = 0; b < BLOCKS; ++b)
+#pragma GCC unroll 4
+    for (int r = 0; r < ROWS; ++r)
+#pragma GCC unroll 14
+      for (int p = 0; p < WIDTH; ++p) f(sum[b][r][p], ((b * ROWS + r) * WIDTH + p) * BLOCK);
+}
+
 template <int BLOCKS, int ROWS, int WIDTH, int STEP>
 void micro(const Walk& walk, const float* in, const float* weights, const float* bias, const float* residual, float* out,
            Ahead& ahead) {
   Block sum[BLOCKS][ROWS][WIDTH];
-#pragma GCC unroll 4
-  for (int b = 0; b < BLOCKS; ++b) {
-    const Block start = bias ? load(bias + b * BLOCK) : zero();
-#pragma GCC unroll 4
-    for (int r = 0; r < ROWS; ++r)
-#pragma GCC unroll 14
-      for (int p = 0; p < WIDTH; ++p) sum[b][r][p] = start;
-  }
+  alignas(64) float memory[BLOCKS * ROWS * WIDTH * BLOCK];
+  float* sums = memory;              // of the chains before
+  asm volatile("" : "+r"(sums));  // else GCC takes it apart into as many vectors, for which there are no registers
+  auto clear = [](Block& s, int) GX_LAMBDA { s = zero(); };
+  auto add = [&](Block& s, int at) GX_LAMBDA { s = s + load(sums + at); };
+  auto keep = [&](Block& s, int at) GX_LAMBDA { store(sums + at, s); };
+  each_sum<BLOCKS, ROWS, WIDTH>(sum, clear);
+  bool begun = false;
+  Index room = walk.chain;
   const Index ahead_step = ahead.step;
   const Index step = STEP ? STEP : walk.pixel;
   for (Index c = 0; c < walk.planes; ++c) {
@@ -29,6 +41,14 @@ void micro(const Walk& walk, const float* in, const float* weights, const float*
     for (Index y = 0; y < walk.rows; ++y, line += walk.row) {
       const float* at = line;
       for (Index x = 0; x < walk.columns; ++x, at += walk.column) {
+        if (room <= 0) {
+          if (begun) each_sum<BLOCKS, ROWS, WIDTH>(sum, add);
+          each_sum<BLOCKS, ROWS, WIDTH>(sum, keep);
+          each_sum<BLOCKS, ROWS, WIDTH>(sum, clear);
+          begun = true;
+          room = walk.chain;
+        }
+        room -= count;
         const float *from = at, *below = at + walk.down;
         for (Index i = count; i > 0; --i, ++from, ++below, weights += BLOCKS * BLOCK) {
           // keeps the loop as it is written: GCC has no registers for what it would move out of it
@@ -55,6 +75,7 @@ void micro(const Walk& walk, const float* in, const float* weights, const float*
     }
     ahead.at[c % 4] = next + ahead.jump;
   }
+  if (begun) each_sum<BLOCKS, ROWS, WIDTH>(sum, add);
 #pragma GCC unroll 4
   for (int b = 0; b < BLOCKS; ++b)
 #pragma GCC unroll 4
@@ -64,6 +85,7 @@ void micro(const Walk& walk, const float* in, const float* weights, const float*
 #pragma GCC unroll 14
       for (int p = 0; p < WIDTH; ++p) {
         Block v = sum[b][r][p];
+        if (bias) v = v + load(bias + b * BLOCK);
         if (more) v = v + load(more + p * walk.residual_pixel);
         store(to + p * walk.out_pixel, finished(v, walk.finish));
       }

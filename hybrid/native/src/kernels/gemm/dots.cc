@@ -33,22 +33,32 @@ void tile(const float* a, Index lda, const float* b, Index ldb, Index k, float* 
   for (int r = 0; r < R; ++r)
 #pragma GCC unroll 8
     for (int c = 0; c < C; ++c) sum[r][c] = Reg{};
-  Index i = 0;
-  for (; i + LANES <= k; i += LANES) {
-    Reg row[R];
-#pragma GCC unroll 4
-    for (int r = 0; r < R; ++r) row[r] = load_register(a + r * lda + i);
-#pragma GCC unroll 8
-    for (int c = 0; c < C; ++c) {
-      const Reg w = load_register(b + c * ldb + i);
-#pragma GCC unroll 4
-      for (int r = 0; r < R; ++r) sum[r][c] += row[r] * w;
-    }
-  }
-#pragma GCC unroll 4
   for (int r = 0; r < R; ++r)
+    for (int c = 0; c < C; ++c) sums[r * 16 + c] = 0;
+  const Index whole = k / LANES, chain = chain_of(whole);
+  Index i = 0;
+  for (Index left = whole; left > 0;) {
+    Index steps = std::min(left, chain);
+    left -= steps;
+    for (; steps > 0; --steps, i += LANES) {
+      Reg row[R];
+#pragma GCC unroll 4
+      for (int r = 0; r < R; ++r) row[r] = load_register(a + r * lda + i);
 #pragma GCC unroll 8
-    for (int c = 0; c < C; ++c) sums[r * 16 + c] = total(folded(sum[r][c]));
+      for (int c = 0; c < C; ++c) {
+        const Reg w = load_register(b + c * ldb + i);
+#pragma GCC unroll 4
+        for (int r = 0; r < R; ++r) sum[r][c] += row[r] * w;
+      }
+    }
+#pragma GCC unroll 4
+    for (int r = 0; r < R; ++r)
+#pragma GCC unroll 8
+      for (int c = 0; c < C; ++c) {
+        sums[r * 16 + c] += total(folded(sum[r][c]));
+        sum[r][c] = Reg{};
+      }
+  }
   for (; i < k; ++i)
     for (int r = 0; r < R; ++r)
       for (int c = 0; c < C; ++c) sums[r * 16 + c] += a[r * lda + i] * b[c * ldb + i];

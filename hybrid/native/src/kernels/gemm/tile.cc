@@ -64,45 +64,79 @@ GX_INLINE void halve(Block (*sum)[R][B]) {
   }
 }
 
-template <int R, int B, int W>
-void run_tile(const Tile& t) {
-  Block sum[W][R][B];
+template <int W, int R, int B>
+GX_INLINE void clear(Block (*sum)[R][B]) {
 #pragma GCC unroll 8
   for (int w = 0; w < W; ++w)
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r)
 #pragma GCC unroll 4
       for (int j = 0; j < B; ++j) sum[w][r][j] = zero();
+}
+
+// sums += totals
+template <int R, int B>
+GX_INLINE void add(Block (*sum)[B], const float* totals) {
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r)
+#pragma GCC unroll 4
+    for (int j = 0; j < B; ++j) sum[r][j] = sum[r][j] + load(totals + (r * B + j) * 16);
+}
+
+template <int R, int B>
+GX_INLINE void keep(Block (*sum)[B], float* to) {
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r)
+#pragma GCC unroll 4
+    for (int j = 0; j < B; ++j) store(to + (r * B + j) * 16, sum[r][j]);
+}
+
+template <int R, int B, int W>
+void run_tile(const Tile& t) {
+  Block sum[W][R][B];
+  clear<W, R, B>(sum);
+  alignas(64) float memory[R * B * 16];
+  float* sums = memory;              // of the chains before
+  asm volatile("" : "+r"(sums));  // else GCC takes it apart into as many vectors, for which there are no registers
   const float* a = t.a;
   const float* b = t.b;
-  const Index ldb = t.ldb;
-  Index k = t.k;
-  for (; k >= W; k -= W) {
-    // without this GCC keeps an address for each row, more than there are registers
-    asm volatile("" : "+r"(a), "+r"(b));
+  const Index ldb = t.ldb, chain = chain_of(t.k / W) * W;
+  bool begun = false;
+  for (Index left = t.k;;) {
+    Index k = left < chain + W ? left : chain;
+    left -= k;
+    for (; k >= W; k -= W) {
+      // without this GCC keeps an address for each row, more than there are registers
+      asm volatile("" : "+r"(a), "+r"(b));
 #pragma GCC unroll 8
-    for (int w = 0; w < W; ++w) {
-      Block row[B];
+      for (int w = 0; w < W; ++w) {
+        Block row[B];
 #pragma GCC unroll 4
-      for (int j = 0; j < B; ++j) {
-        row[j] = load(b + 16 * j);
-        __builtin_prefetch(b + 16 * j + 2048);  // 8 KB ahead: the panels lie one after the other
+        for (int j = 0; j < B; ++j) {
+          row[j] = load(b + 16 * j);
+          __builtin_prefetch(b + 16 * j + 2048);  // 8 KB ahead: the panels lie one after the other
+        }
+#pragma GCC unroll 16
+        for (int r = 0; r < R; ++r)
+#pragma GCC unroll 4
+          for (int j = 0; j < B; ++j) sum[w][r][j] = fma(sum[w][r][j], row[j], a[w * R + r]);
+        b += ldb;
       }
-#pragma GCC unroll 16
-      for (int r = 0; r < R; ++r)
-#pragma GCC unroll 4
-        for (int j = 0; j < B; ++j) sum[w][r][j] = fma(sum[w][r][j], row[j], a[w * R + r]);
-      b += ldb;
+      a += W * R;
     }
-    a += W * R;
-  }
-  if constexpr (W > 1)
-    for (; k > 0; --k, a += R, b += ldb)
+    if constexpr (W > 1)
+      for (; k > 0; --k, a += R, b += ldb)
 #pragma GCC unroll 16
-      for (int r = 0; r < R; ++r)
+        for (int r = 0; r < R; ++r)
 #pragma GCC unroll 4
-        for (int j = 0; j < B; ++j) sum[0][r][j] = fma(sum[0][r][j], load(b + 16 * j), a[r]);
-  halve<W, R, B>(sum);
+          for (int j = 0; j < B; ++j) sum[0][r][j] = fma(sum[0][r][j], load(b + 16 * j), a[r]);
+    halve<W, R, B>(sum);
+    if (begun) add<R, B>(sum[0], sums);
+    if (!left) break;
+    keep<R, B>(sum[0], sums);
+    clear<W, R, B>(sum);
+    begun = true;
+  }
   if (t.columns == 16 * B && t.finish->plain()) {
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r)
@@ -110,11 +144,7 @@ void run_tile(const Tile& t) {
       for (int j = 0; j < B; ++j) store(t.c + r * t.ldc + 16 * j, sum[0][r][j]);
     return;
   }
-  alignas(64) float sums[R * B * 16];
-#pragma GCC unroll 16
-  for (int r = 0; r < R; ++r)
-#pragma GCC unroll 4
-    for (int j = 0; j < B; ++j) store(sums + (r * B + j) * 16, sum[0][r][j]);
+  keep<R, B>(sum[0], sums);
   finish_tile(sums, R, B, t);
 }
 

@@ -37,7 +37,7 @@ GX_INLINE Block root(Block v) {
 template <Fold FOLD, int POWER>
 Block window(const float* p, std::int64_t slice, std::int64_t slices, std::int64_t row, std::int64_t rows,
              std::int64_t columns) {
-  Block all = start<FOLD>();
+  Block all = start<FOLD>(), odd = all;  // of the rows by turns
   for (std::int64_t z = 0; z < slices; ++z)
     for (std::int64_t y = 0; y < rows; ++y) {
       const float* q = p + z * slice + y * row;
@@ -54,9 +54,10 @@ Block window(const float* p, std::int64_t slice, std::int64_t slices, std::int64
         part = fold<FOLD>(fold<FOLD>(part, a), fold<FOLD>(b, c));
       }
       for (; x < columns; ++x) part = fold<FOLD>(part, raise<POWER>(load(q + x * BLOCK)));
-      all = fold<FOLD>(all, part);
+      if (y % 2) odd = fold<FOLD>(odd, part);
+      else all = fold<FOLD>(all, part);
     }
-  return all;
+  return fold<FOLD>(all, odd);
 }
 
 // `count` windows of ROWS x K in a row, S apart, all inside the data: columns are folded once and shared by neighbours.
@@ -133,7 +134,7 @@ class Strips {
     for (std::int64_t x = from; x < to; ++x) {
       const std::int64_t columns = wide_.end[x] - wide_.begin[x];
       Block all = window<FOLD, POWER>(image + wide_.begin[x] * BLOCK, slice, slices, row, rows, columns);
-      if (FOLD == Fold::sum && mean_) all = all * (1.f / (deep_.count[z] * high_.count[y] * wide_.count[x]));
+      if (FOLD == Fold::sum && mean_) all = all / splat(deep_.count[z] * high_.count[y] * wide_.count[x]);
       store(out + x * BLOCK, root<POWER>(all));
     }
   }
