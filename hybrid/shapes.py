@@ -64,6 +64,16 @@ class Unknown:
 
 
 UNKNOWN = Unknown()
+MOST_DIMS = 64
+"""Dims that an array can have: NumPy's limit."""
+
+
+def of_rank(rank: int) -> Shape:
+    """A shape of which no more is known than how many dims it has, which may be the size of another tensor. Raises ValueError where
+    no array has so many."""
+    if not 0 <= rank <= MOST_DIMS:
+        raise ValueError(f"it would have {rank} dims, wanted 0 to {MOST_DIMS}")
+    return (UNKNOWN,) * rank
 
 
 def is_known(shape: MaybeShape) -> TypeGuard[tuple[int, ...]]:

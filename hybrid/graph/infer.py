@@ -22,7 +22,7 @@ from ..attrs import dtype as read_dtype
 from ..error import InternalError, MXNetError, OpError
 from ..op import Spec
 from ..quiet import quietly
-from ..shapes import UNKNOWN, MaybeShape, Undecided, from_legacy, identical, is_known, merge, show
+from ..shapes import MOST_DIMS, UNKNOWN, MaybeShape, Undecided, from_legacy, identical, is_known, merge, show
 from .graph import Body, Entry, Graph, Node
 
 Key = tuple[int, int]  # id of node, output index
@@ -32,8 +32,6 @@ not there."""
 Memo = dict[tuple[int, str], tuple[list[Any], list[Any]]]
 """What inference through a subgraph said, by its id and what was known of its variables: control flow asks for the same again
 at every step, and each level of it would multiply the work."""
-MOST_DIMS = 64
-"""Dims that an array can have: NumPy's limit."""
 MOST_ELEMENTS = 2**59
 """Elements that an array can have, sizes of 0 left out: 16 bytes each are what an address can say."""
 

@@ -14,7 +14,7 @@ from hybrid.graph import json as symbol_json
 from hybrid.graph.executor import Program
 from hybrid.graph.graph import Entry, Graph, Node
 from hybrid.graph.infer import infer
-from hybrid.op import REGISTRY
+from hybrid.op import REGISTRY, lookup
 from hybrid.shapes import UNKNOWN, identical, is_known, merge
 from tests.graph.control import foreach, one, variable
 from tests.graph.random_graphs import SHAPE, feeds, graphs
@@ -199,3 +199,11 @@ def test_subgraphs_within_subgraphs_end() -> None:
         inner = {"nodes": [{"op": "_cond", "name": "c", "inputs": [], "subgraphs": [inner]}], "heads": [[0, 0, 0]]}
     with pytest.raises(FormatError, match="more than 32 subgraphs"):
         symbol_json.loads(json.dumps(inner), foreign=True)
+
+
+@pytest.mark.parametrize("op", ["ConstantOfShape", "Expand", "Reshape", "Unsqueeze"])
+def test_a_size_that_is_a_rank_is_no_larger_than_any_rank(op: str) -> None:
+    names = ["n"] if op == "ConstantOfShape" else ["x", "n"]
+    graph = Graph([Entry(Node(lookup(f"_onnx_{op}").bind(), "r", [Entry(Node(None, n)) for n in names]))])
+    with pytest.raises(OpError, match=r"operator r: .* dims"):
+        infer(graph, {"x": (3,), "n": (1 << 40,)})

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...attrs import DType
 from ...op import op
-from ...shapes import UNKNOWN
+from ...shapes import UNKNOWN, of_rank
 from ..common import axis_of, narrow, want_rank, widen
 from .base import Standard
 
@@ -158,7 +158,7 @@ class ConstantOfShape(Standard):
         want_rank(self, input, 1, what="input")
         if values[0] is not None:
             return self.dims(values[0])
-        return None if input[0] is UNKNOWN else (UNKNOWN,) * input[0]
+        return None if input[0] is UNKNOWN else of_rank(input[0])
 
     def dims(self, input: np.ndarray) -> tuple[int, ...]:
         """The shape. Raises OpError for one that is none."""

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...op import op
-from ...shapes import UNKNOWN
+from ...shapes import UNKNOWN, of_rank
 from ..common import axes_of, axis_of, highest, lowest, narrow, widen
 from .base import INT64, Pointwise, Standard, ints
 
@@ -45,7 +45,7 @@ class Reduction(AlongAxes):
             count = axes[0]
             if count is UNKNOWN or count == 0 or count > len(data):
                 return None
-            return (UNKNOWN,) * (len(data) - count)
+            return of_rank(len(data) - count)
         gone = self.along(values[1] if axes is not None else None, len(data))
         if self.keepdims:
             return tuple(1 if a in gone else d for a, d in enumerate(data))

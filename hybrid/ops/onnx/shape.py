@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from ...op import op
-from ...shapes import UNKNOWN, broadcast, is_known
+from ...shapes import UNKNOWN, broadcast, is_known, of_rank
 from ..common import axis_of, narrow, widen
 from ..shape import INFERRED, Reshaping, number, product, sizes_of
 from .base import INT64, Standard, ints
@@ -92,7 +92,7 @@ class Reshape(Moving):
     def shape(self, data, shape, *, values):
         wanted = ints(values[1])
         if wanted is None:
-            return None if shape[0] is UNKNOWN else (UNKNOWN,) * shape[0]
+            return None if shape[0] is UNKNOWN else of_rank(shape[0])
         own, sizes, open_ = sizes_of(data), [], []
         for place, size in enumerate(wanted):
             if size is UNKNOWN:
@@ -161,7 +161,7 @@ class Squeeze(Moving):
             return tuple(d for d in data if d != 1)
         found = ints(values[1])
         if not is_known(found):
-            return None if (axes and axes[0] is UNKNOWN) else (UNKNOWN,) * (len(data) - math.prod(axes))
+            return None if (axes and axes[0] is UNKNOWN) else of_rank(len(data) - math.prod(axes))
         gone = {axis_of(self, a, len(data)) for a in found}
         for axis in gone:
             if data[axis] is not UNKNOWN and data[axis] != 1:
@@ -183,7 +183,7 @@ class Unsqueeze(Moving):
     def shape(self, data, axes, *, values):
         found = ints(values[1])
         if not is_known(found):
-            return None if (axes and axes[0] is UNKNOWN) else (UNKNOWN,) * (len(data) + math.prod(axes))
+            return None if (axes and axes[0] is UNKNOWN) else of_rank(len(data) + math.prod(axes))
         rank = len(data) + len(found)
         new = {axis_of(self, a, rank) for a in found}
         if len(new) < len(found):
@@ -211,7 +211,7 @@ class Expand(Standard):
         if wanted is None:
             if shape[0] is UNKNOWN:
                 return None
-            wanted = (UNKNOWN,) * shape[0]
+            wanted = of_rank(shape[0])
         return broadcast(data, wanted)
 
     def meaning(self, data, shape):

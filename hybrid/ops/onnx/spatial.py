@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from ...op import Domain, op
-from ...shapes import UNKNOWN, merge, show
+from ...shapes import UNKNOWN, merge, of_rank, show
 from ..adjoint import linear
 from ..backward import Once
 from ..common import widen
@@ -190,7 +190,7 @@ class AffineGrid(Standard):
         sizes = ints(values[1])
         if sizes is not None:
             return (theta[0], *sizes[2:], len(sizes) - 2)
-        return None if theta[1] is UNKNOWN else (theta[0], *(UNKNOWN,) * theta[1], theta[1])
+        return None if theta[1] is UNKNOWN else (theta[0], *of_rank(theta[1]), theta[1])
 
     def base(self, sizes: tuple[int, ...], dtype) -> np.ndarray:
         """Homogeneous coordinates of every element, (prod(spatial), d + 1), the last axis' first."""
