@@ -339,7 +339,7 @@ class Attention(Products):
 
     heads: int
 
-    def parts(self, array: np.ndarray, count: int) -> tuple[np.ndarray, ...]:
+    def apart(self, array: np.ndarray, count: int) -> tuple[np.ndarray, ...]:
         """Of (T, N, heads * count * D), each part as (N * heads, T, D)."""
         t, n, width = array.shape
         split = array.reshape(t, n * self.heads, count, width // (self.heads * count))
@@ -365,7 +365,7 @@ class Attention(Products):
 
     def mixed_adjoint(self, dy: np.ndarray, attention: np.ndarray, values: np.ndarray | None) -> np.ndarray:
         """The gradient of attention in mixed given the values, else that of the values."""
-        (rows,) = self.parts(dy, 1)
+        (rows,) = self.apart(dy, 1)
         return attention.transpose(0, 2, 1) @ rows if values is None else rows @ values.transpose(0, 2, 1)
 
 
@@ -380,7 +380,7 @@ class SelfAttentionScores(Attention):
         return (qkv[1] * self.heads, qkv[0], qkv[0])
 
     def product(self, qkv):
-        queries, keys, _ = self.parts(qkv, 3)
+        queries, keys, _ = self.apart(qkv, 3)
         return self.scores(queries, keys)
 
     def gradient(self, F, dy, qkv, y):
@@ -401,7 +401,7 @@ class SelfAttentionScoresBackward(Attention):
         return qkv
 
     def product(self, dy, qkv):
-        queries, keys, _ = self.parts(qkv, 3)
+        queries, keys, _ = self.apart(qkv, 3)
         dy = dy / math.sqrt(queries.shape[-1])
         return self.joined(dy @ keys, dy.transpose(0, 2, 1) @ queries, None)
 
@@ -425,12 +425,12 @@ class SelfAttentionValues(Attention):
         return (qkv[0], qkv[1], qkv[2] // 3)
 
     def product(self, qkv, attention):
-        return self.mixed(attention, self.parts(qkv, 3)[2])
+        return self.mixed(attention, self.apart(qkv, 3)[2])
 
     def adjoint(self, of, dy, qkv, attention):
         if of == 0:
             return self.joined(None, None, self.mixed_adjoint(dy, attention, None))
-        return self.mixed_adjoint(dy, attention, self.parts(qkv, 3)[2])
+        return self.mixed_adjoint(dy, attention, self.apart(qkv, 3)[2])
 
     @classmethod
     def examples(cls, make):
@@ -451,10 +451,10 @@ class CrossAttentionScores(Attention):
         return (batch * self.heads, queries[0], keys_values[0])
 
     def product(self, queries, keys_values):
-        return self.scores(self.parts(queries, 1)[0], self.parts(keys_values, 2)[0])
+        return self.scores(self.apart(queries, 1)[0], self.apart(keys_values, 2)[0])
 
     def adjoint(self, of, dy, queries, keys_values):
-        (rows,), keys = self.parts(queries, 1), self.parts(keys_values, 2)[0]
+        (rows,), keys = self.apart(queries, 1), self.apart(keys_values, 2)[0]
         dy = dy / math.sqrt(rows.shape[-1])
         return self.joined(dy @ keys) if of == 0 else self.joined(dy.transpose(0, 2, 1) @ rows, None)
 
@@ -475,12 +475,12 @@ class CrossAttentionValues(Attention):
         return (attention[1], keys_values[1], keys_values[2] // 2)
 
     def product(self, keys_values, attention):
-        return self.mixed(attention, self.parts(keys_values, 2)[1])
+        return self.mixed(attention, self.apart(keys_values, 2)[1])
 
     def adjoint(self, of, dy, keys_values, attention):
         if of == 0:
             return self.joined(None, self.mixed_adjoint(dy, attention, None))
-        return self.mixed_adjoint(dy, attention, self.parts(keys_values, 2)[1])
+        return self.mixed_adjoint(dy, attention, self.apart(keys_values, 2)[1])
 
     @classmethod
     def examples(cls, make):

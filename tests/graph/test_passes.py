@@ -638,7 +638,7 @@ def test_conditions_may_choose_rows(shape: tuple[int, ...]) -> None:
     assert counted(kept(graph, feeds, {}).main)["_fused_chain"] == 1
 
 
-@pytest.mark.parametrize("dtype", ["float64", "int32", "float16"])
+@pytest.mark.parametrize("dtype", ["float64", "int32"])
 def test_other_dtypes_stay(dtype: str) -> None:
     graph = Graph([apply("elemwise_add", apply("relu", var("x")), var("x"))])
     assert counted(kept(graph, {"x": np.arange(-3, 3).astype(dtype)}, {}).main) == {"relu": 1, "elemwise_add": 1}

@@ -24,6 +24,7 @@ from .patterns import find_layer_norm
 from .products import find_dense
 from .stages import stage_convolutions
 from .values import fold_values, state_shapes
+from .widening import keep_wide
 
 __all__ = ["PASSES", "Context", "Optimized", "optimize"]
 
@@ -34,6 +35,7 @@ PASSES: dict[str, Pass] = {
     "forms": state_forms,
     "identities": remove_identities,
     "duplicates": merge_duplicates,
+    "widening": keep_wide,
     "patterns": find_layer_norm,
     "products": find_dense,
     "normalization": fold_normalization,
