@@ -21,6 +21,10 @@ HALF = float(np.finfo(np.float16).eps) / 2
 """What rounding a number to float16 once may change, over its size."""
 
 
+def named(name: str) -> Any:
+    return sym.var(name)
+
+
 def half(*shape: int, seed: int = 0, low: float = -2.0, high: float = 2.0) -> np.ndarray:
     return np.random.default_rng(seed).uniform(low, high, shape).astype(np.float16)
 
@@ -59,14 +63,14 @@ def test_a_deep_network_is_as_exact_as_its_outputs_can_be(name: str) -> None:
 
 
 def test_nothing_is_rounded_in_between() -> None:
-    graph = sym.sqrt(sym.square(sym.var("x") * 1.0) + sym.var("b")).graph
+    graph = sym.sqrt(sym.square(named("x") * 1.0) + named("b")).graph
     x = half(5, 7)
     found = optimized(graph, {"x": x, "b": x}, {})
     assert counted(found.main) == {"Cast": 3, "_fused_chain": 1}  # x and b in, the result out
 
 
 def test_weights_are_widened_once_for_all_runs() -> None:
-    graph = sym.FullyConnected(sym.var("x"), num_hidden=3, name="fc").graph
+    graph = sym.FullyConnected(named("x"), num_hidden=3, name="fc").graph
     found = optimized(graph, {"x": half(2, 4)}, {"fc_weight": half(3, 4), "fc_bias": half(3)})
     assert counted(found.main)["Cast"] == 2 and counted(found.constant)["Cast"] >= 2
 
@@ -74,7 +78,7 @@ def test_weights_are_widened_once_for_all_runs() -> None:
 @compiled
 def test_what_decides_sees_what_a_user_sees() -> None:
     """Ties of the rounded numbers are ties to argmax, comparisons and floor: numbers behind the rounding decide nothing."""
-    x = sym.var("x")
+    x = named("x")
     y = sym.exp(x * 0.001) * 1024  # close together: many are equal in float16
     ends = [
         y,
@@ -95,11 +99,11 @@ def test_what_decides_sees_what_a_user_sees() -> None:
 @compiled
 def test_a_cast_rounds_wherever_a_user_has_put_one() -> None:
     x = np.random.default_rng(0).uniform(-2, 2, (4, 300)).astype(np.float32)
-    there = sym.Cast(sym.Cast(sym.exp(sym.var("x")), dtype="float16"), dtype="float32") * 3
+    there = sym.Cast(sym.Cast(sym.exp(named("x")), dtype="float16"), dtype="float32") * 3
     np.testing.assert_array_equal(
-        Program(there.graph).run({"x": x})[0] / 3, Program(sym.exp(sym.var("x")).graph).run({"x": x})[0].astype("f2")
+        Program(there.graph).run({"x": x})[0] / 3, Program(sym.exp(named("x")).graph).run({"x": x})[0].astype("f2")
     )
-    back = sym.Cast(sym.exp(sym.var("x")), dtype="float32")  # of float16: what it converts is a float16 number
+    back = sym.Cast(sym.exp(named("x")), dtype="float32")  # of float16: what it converts is a float16 number
     found = Program(back.graph).run({"x": x.astype(np.float16)})[0]
     np.testing.assert_array_equal(found, found.astype(np.float16))
 
@@ -108,16 +112,16 @@ def test_a_cast_rounds_wherever_a_user_has_put_one() -> None:
 def test_numbers_of_the_network_are_those_of_its_dtype() -> None:
     """0.1 in float16 is 0.09998: what MXNet multiplies with, and what an exported file holds."""
     x = half(3, 50)
-    found = Program((sym.var("x") * 0.1).graph).run({"x": x})[0]
+    found = Program((named("x") * 0.1).graph).run({"x": x})[0]
     np.testing.assert_array_equal(found, (x.astype("f4") * np.float32(np.float16(0.1))).astype("f2"))
-    found = Program(sym.clip(sym.var("x") * 1, -0.3, 0.7).graph).run({"x": x})[0]
+    found = Program(sym.clip(named("x") * 1, -0.3, 0.7).graph).run({"x": x})[0]
     np.testing.assert_array_equal(found, np.clip(x, np.float16(-0.3), np.float16(0.7)))
 
 
 @compiled
 def test_outputs_in_between_are_the_rounded_numbers() -> None:
     """What is both an output and an input of more is rounded for the user alone."""
-    y = sym.exp(sym.var("x"))
+    y = sym.exp(named("x"))
     x = half(3, 100)
     shown, after = Program(sym.Group([y, sym.log(y)]).graph).run({"x": x})
     wide = np.exp(x.astype(np.float32))
@@ -127,7 +131,7 @@ def test_outputs_in_between_are_the_rounded_numbers() -> None:
 
 def test_training_rounds_as_before() -> None:
     """Gradients read what the forward pass stored: the passes leave a training program alone."""
-    graph = sym.exp(sym.relu(sym.var("x"))).graph
+    graph = sym.exp(sym.relu(named("x"))).graph
     assert "Cast" not in counted(optimized(graph, {"x": half(2, 3)}, {}, training=True).main)
 
 
@@ -137,10 +141,25 @@ def test_what_only_moves_numbers_moves_half_of_the_bytes() -> None:
     assert "Cast" not in counted(optimized(graph, {"x": half(2, 3), "y": half(2, 3)}, {}).main)
 
 
+def test_what_asks_for_the_limits_of_its_dtype_stays() -> None:
+    """A maximum of padding alone is the least number of the dtype."""
+    pool = sym.Pooling(
+        named("x") * 1, kernel=(2, 2), pad=(1, 1), stride=(2, 2), pool_type="max", pooling_convention="full"
+    )
+    x = half(1, 1, 2, 2)
+    np.testing.assert_array_equal(
+        Program(pool.graph).run({"x": x})[0], Program(pool.graph, native=False).run({"x": x})[0]
+    )
+    empty = sym.Pooling(named("x") * 1, kernel=(1, 1), pad=(1, 1), pool_type="max", pooling_convention="full")
+    wanted = Program(empty.graph, native=False).run({"x": x})[0]
+    assert wanted.min() == -65504
+    np.testing.assert_array_equal(Program(empty.graph).run({"x": x})[0], wanted)
+
+
 @compiled
 def test_bfloat16_too() -> None:
     x = nd.array(half(4, 60)).astype("bfloat16")
-    found = Program(sym.log(sym.exp(sym.var("x"))).graph).run({"x": x._values})[0].astype(np.float32)
+    found = Program(sym.log(sym.exp(named("x"))).graph).run({"x": x._values})[0].astype(np.float32)
     np.testing.assert_array_equal(found, x.astype("float32").asnumpy())
 
 

@@ -103,6 +103,10 @@ def keep_wide(graph: Graph, context: Context) -> Graph:
             return None
         (dtype,) = kinds
         assert dtype is not None
+        if not node.op.compiles(
+            dtype
+        ):  # it asks for the limits of its dtype: the least number that a maximum of nothing is
+            return None
         made = context.make(_as_rounded(node.op, dtype), node.name, *(widened(e, now) for e in node.inputs)).node
         results: list[Entry] = []
         for own, result in zip(outputs, (Entry(made, i) for i in range(len(outputs)))):
