@@ -56,6 +56,9 @@ class NotEquivalent(RuntimeError):
 
     def __init__(self, result: VerifyResult, warnings: Sequence[str] = ()):
         self.result, self.warnings = result, tuple(warnings)
+        if result.verdict != "not equivalent":
+            super().__init__(f"says little: {'; '.join(result.little)}")
+            return
         worst = next((d for d in result.differences if not d.equal), None)
         where = result.divergence
         if worst is None and where is not None:

@@ -95,7 +95,9 @@ def test_steps_of_training_keep_the_gradients(name: str) -> None:
     want = plainly(whole, given, {}, training=True)
     got = run(optimized(whole, again, {}, training=True), again, {}, training=True)
     assert len(want) > len(graph.outputs)
-    agree(numbered(got), numbered(want), 1e-4)
+    # that of a bias before a softmax over what it is added to is 0: terms as large as other gradients cancel
+    largest = max(float(np.abs(a).max(initial=0)) for a in want)
+    agree(numbered(got), numbered(want), 1e-4, least=1e-3 * largest)
     states = {n.name for n in whole.auxiliary_states()}
     agree({k: again[k] for k in states}, {k: given[k] for k in states}, 1e-5)
 
