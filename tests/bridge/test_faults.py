@@ -244,7 +244,7 @@ class TestLittle:
     def test_strict_refuses_to_write(self, tmp_path: Path) -> None:
         net, params, _ = self.pair()
         target = tmp_path / "dead.onnx"
-        with pytest.raises(bridge.NotEquivalent, match="says little: dead_output"):
+        with pytest.raises(bridge.NotEquivalent, match=r"says little: dead_output"):
             bridge.convert(net, params, inputs={"data": (2, 3)}, output=target, strict=True)
         assert not target.exists()
         assert bridge.convert(net, params, inputs={"data": (2, 3)}, output=target).verified
@@ -275,7 +275,6 @@ class TestCommand:
             (wrong, ("--runs", 2, "--seed", 3), 1),
             (wrong, ("--json",), 1),
             (wrong, ("--atol", 0.9), 0),
-            (f"{prefix}.onnx", ("--atol", 0, "--rtol", 0), 1),
         ):
             done = self.run("verify", prefix, target, *shape, *options)
             assert done.exit_code == status, (options, done.output)
