@@ -12,11 +12,36 @@ import math
 import re
 import types
 import typing
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
+LONGEST = 1 << 16
+"""Elements of a tuple beyond which an attribute is no attribute of anything; arrays are written as such (ArrayKind)."""
+MOST_INT64 = 2**63 - 1
+LARGEST_SIZE = 2**31 - 1
+"""The largest size of anything that an attribute says a size of: what MXNet counts by in kernels."""
+
+
+class Within(typing.NamedTuple):
+    """The bounds of a whole number, both inclusive, as metadata of an annotation."""
+
+    low: int
+    high: int = LARGEST_SIZE
+
+
+INT64 = Within(-MOST_INT64 - 1, MOST_INT64)
+Count = Annotated[int, Within(1)]
+"""How many there are of something that there has to be one of: groups, heads, filters, strides."""
+Size = Annotated[int, Within(0)]
+"""How large something is that may be empty."""
+Several = Annotated[int, Within(0, LONGEST)]
+"""How many inputs or outputs there are, each of which has a name;"""
+Arity = Annotated[int, Within(1, LONGEST)]
+"""where there has to be one."""
 Shape = tuple[int, ...]
+Counts = tuple[Count, ...]
+Sizes = tuple[Size, ...]
 OptionalInts = tuple[int | None, ...]
 Floats = tuple[float, ...]
 DType = np.dtype
@@ -45,19 +70,23 @@ class Kind:
 
 
 class Int(Kind):
-    """A whole number; True and False count as 1 and 0."""
+    """A whole number within bounds, those of 64 bits unless there are others; True and False count as 1 and 0."""
+
+    def __init__(self, label: str = "int", within: Within = INT64):
+        super().__init__(label)
+        self.within = within
 
     def parse(self, text: str) -> int:
         # Python 2 wrote long integers as "2L"
-        if not re.fullmatch(r"[+-]?\d+[lL]?", text):
+        if not re.fullmatch(r"[+-]?[0-9]{1,40}[lL]?", text):
             if text in ("True", "False"):
-                return int(text == "True")
+                return self.check(text == "True")
             raise ValueError
-        return int(text.rstrip("lL"))
+        return self.check(int(text.rstrip("lL")))
 
     def check(self, value: Any) -> int:
         whole = int(value)
-        if whole != value:
+        if whole != value or not self.within.low <= whole <= self.within.high:
             raise ValueError
         return whole
 
@@ -133,18 +162,44 @@ class Tuple(Kind):
             if text[-1:] != {"(": ")", "[": "]"}[text[0]]:
                 raise ValueError
             inner = text[1:-1]
-        # commas inside parentheses belong to an element: "((1, 2), (0, 1))"
-        parts = [p.strip() for p in re.split(r",(?![^(\[]*[)\]])", inner)]
+        parts = _split(inner)
         if parts and not parts[-1]:
             parts.pop()  # "(2,)", and "()" which splits into one empty part
         return tuple(self.item.parse(p) for p in parts)
 
     def check(self, value: Any) -> tuple[Any, ...]:
         items: tuple[Any, ...] = tuple(value) if hasattr(value, "__iter__") else (value,)
+        if len(items) > LONGEST:
+            raise ValueError
         return tuple(self.item.read(v) for v in items)
 
     def write(self, value: tuple[Any, ...]) -> str:
         return f"({', '.join(map(self.item.write, value))}{',' if len(value) == 1 else ''})"
+
+
+def _split(text: str) -> list[str]:
+    """The parts between commas; those inside of parentheses belong to an element: "((1, 2), (0, 1))"."""
+    if text.count(",") > LONGEST:
+        raise ValueError
+    parts: list[str] = []
+    depth, start = 0, 0
+    for match in re.finditer(r"[,()\[\]]", text):
+        mark = match.group()
+        if mark == ",":
+            if depth == 0:
+                parts.append(text[start : match.start()].strip())
+                start = match.end()
+        else:
+            depth += 1 if mark in "([" else -1
+    return [*parts, text[start:].strip()]
+
+
+def _json(text: str) -> Any:
+    """What a text of JSON says. Raises ValueError where it says nothing, or nests deeper than Python goes."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
 
 
 class Texts(Tuple):
@@ -154,7 +209,7 @@ class Texts(Tuple):
         super().__init__(Text("text"))
 
     def parse(self, text: str) -> tuple[str, ...]:
-        return self.check(json.loads(text)) if text[:2] == '["' else super().parse(text)
+        return self.check(_json(text)) if text[:2] == '["' else super().parse(text)
 
     def write(self, value: tuple[str, ...]) -> str:
         return super().write(value) if all(re.fullmatch(r"[\w.:+-]+", v) for v in value) else json.dumps(value)
@@ -204,7 +259,7 @@ class ArrayKind(Kind):
         if match is None:
             raise ValueError
         kind, shape = dtype(match[1]), tuple(int(d) for d in match[2].split(",") if d.strip())
-        flat = np.array(json.loads(match[3]), _carrier(kind))
+        flat = np.array(_json(match[3]), _carrier(kind))
         return self.check((flat if kind.kind == "O" else flat.view(kind)).reshape(shape))
 
     def check(self, value: Any) -> np.ndarray:
@@ -240,23 +295,34 @@ DTYPE_FLAGS = {name: flag for flag, name in enumerate(MXNET_DTYPES)} | {
 """The code of every dtype, by name. The one table: `.params` and Symbol JSON read it."""
 _EXTRA = frozenset(name for name in DTYPE_FLAGS if re.match(r"bfloat|float[468]_|u?int[24]$", name))
 
+_NAMED = {name: np.dtype(name) for name in DTYPE_FLAGS if name not in _EXTRA}
+_NAMED |= {text: d for d in _NAMED.values() if d.kind != "O" for text in (d.str, d.str[1:])}
+_NAMED |= {name: np.dtype(name) for name in ("float", "int", "double", "half", "single", "bool_", "intp")}
+
 
 def dtype(value: Any) -> Any:
     """The NumPy dtype of a name, type or dtype; bfloat16, the floats of 8, 6 and 4 bits and the 4- and 2-bit integers included.
 
-    Raises ValueError when there is none."""
-    if isinstance(value, str) and value in _EXTRA:
-        try:
-            import ml_dtypes
-        except ImportError:
-            raise ValueError(f"dtype {value} needs the package ml_dtypes: pip install ml_dtypes") from None
-        if not hasattr(ml_dtypes, value):
-            raise ValueError(f"dtype {value} needs a newer ml_dtypes: pip install -U ml_dtypes")
-        return np.dtype(getattr(ml_dtypes, value))
+    Raises ValueError when there is none. Texts are names, and the codes of native ones ("f4"): never what else NumPy reads."""
+    if isinstance(value, str):
+        if value in _EXTRA:
+            try:
+                import ml_dtypes
+            except ImportError:
+                raise ValueError(f"dtype {value} needs the package ml_dtypes: pip install ml_dtypes") from None
+            if not hasattr(ml_dtypes, value):
+                raise ValueError(f"dtype {value} needs a newer ml_dtypes: pip install -U ml_dtypes")
+            return np.dtype(getattr(ml_dtypes, value))
+        if value not in _NAMED:
+            raise ValueError(f"dtype {value[:40]!r} is not known; there are {', '.join(DTYPE_FLAGS)}")
+        return _NAMED[value]
     try:
-        return np.dtype(value)
-    except TypeError:
-        raise ValueError(f"{value!r} is not a dtype") from None
+        found = np.dtype(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{value!s:.80} is not a dtype") from None
+    if found.name not in DTYPE_FLAGS:
+        raise ValueError(f"dtype {found.name} is not known; there are {', '.join(DTYPE_FLAGS)}")
+    return found.newbyteorder("=") if found.isbuiltin == 0 else found
 
 
 def dtype_flag(value: Any) -> int:
@@ -287,7 +353,7 @@ def declared_dtype(text: str | None) -> str | None:
 
 
 _SIMPLE: dict[Any, Kind] = {
-    int: Int("int"),
+    int: Int(),
     float: Float("float"),
     bool: Bool("bool"),
     str: Text("text"),
@@ -301,6 +367,10 @@ def kind_of(annotation: Any) -> Kind:
     """The Kind that an annotation stands for. Raises TypeError for one that has none."""
     if annotation in _SIMPLE:
         return _SIMPLE[annotation]
+    bounds = getattr(annotation, "__metadata__", ())
+    if bounds:
+        low, high = bounds[0]
+        return Int(f"int from {low} to {high}", bounds[0])
     origin, args = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is Literal:
         return Choice(*args)

@@ -312,7 +312,7 @@ def moveaxis(tensor: NDArray, source: Any, destination: Any) -> NDArray:
 
 
 def split_v2(ary: NDArray, indices_or_sections: Any, axis: int = 0, squeeze_axis: bool = False) -> Any:
-    """Parts of an array: so many equal ones, or cut before the given indices.
+    """Arity of an array: so many equal ones, or cut before the given indices.
 
     Raises ValueError unless the axis can be cut into so many equal parts, or for what is neither a number nor a tuple."""
     if isinstance(indices_or_sections, int):

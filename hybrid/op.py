@@ -280,12 +280,12 @@ class Op:
             value = attrs.pop(field.name)
             try:
                 values[field.name] = field.kind.read(value)
-            except (ValueError, TypeError) as error:
+            except (ValueError, TypeError, OverflowError) as error:
                 detail = f" ({error})" if str(error).startswith("dtype") else ""
-                problems.append(f"attribute {field.name}={value!r} is not {field.kind.label}{detail}")
+                problems.append(f"attribute {field.name}={_shown(value)} is not {field.kind.label}{detail}")
         for unknown in attrs if self.fields else ():  # MXNet reads no attribute of an operator that has none
             if unknown not in self.legacy:
-                problems.append(f"unknown attribute {unknown}; it takes {', '.join(self.fields) or 'none'}")
+                problems.append(f"unknown attribute {unknown[:100]}; it takes {', '.join(self.fields) or 'none'}")
         if problems:
             raise OpError(f"{self.name}: {'; '.join(problems)}")
         self.__dict__.update(values)
@@ -333,6 +333,12 @@ class Op:
             if field.default is MISSING or field.kind.write(value) != field.kind.write(field.default):
                 out[field.name] = field.kind.write(value)
         return out
+
+
+def _shown(value: Any) -> str:
+    """A value in an error: as Python writes it, what is long cut off."""
+    text = repr(value) if not isinstance(value, str) or len(value) < 100 else f"{value[:100]!r}..."
+    return text if len(text) < 120 else f"{text[:110]}..."
 
 
 _RULES = frozenset({"name", *Op.__dict__}) - {"compute"}

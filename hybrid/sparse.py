@@ -43,7 +43,7 @@ __all__ = [
     "zeros",
 ]
 
-Parts = RowSparse | CSR
+Arity = RowSparse | CSR
 
 
 class BaseSparseNDArray(NDArray):
@@ -257,14 +257,14 @@ class CSRNDArray(BaseSparseNDArray):
         return scipy.csr_matrix((parts.data, parts.indices, parts.indptr), shape=parts.shape, dtype=self.dtype)
 
 
-def _with_data(parts: Any, data: np.ndarray) -> Parts:
+def _with_data(parts: Any, data: np.ndarray) -> Arity:
     """The parts with other values in the same places."""
     if isinstance(parts, RowSparse):
         return RowSparse(data, parts.indices, parts.shape)
     return CSR(data, parts.indptr, parts.indices, parts.shape)
 
 
-def _like(parts: Any, values: np.ndarray) -> Parts:
+def _like(parts: Any, values: np.ndarray) -> Arity:
     """The entries of dense values in the places that parts hold."""
     if isinstance(parts, RowSparse):
         return RowSparse(values[parts.indices], parts.indices, parts.shape)
@@ -272,7 +272,7 @@ def _like(parts: Any, values: np.ndarray) -> Parts:
     return CSR(values[rows, parts.indices], parts.indptr, parts.indices, parts.shape)
 
 
-def from_parts(parts: Parts, ctx: Context | None = None) -> BaseSparseNDArray:
+def from_parts(parts: Arity, ctx: Context | None = None) -> BaseSparseNDArray:
     """The sparse array of parts as params.load gives them."""
     return (RowSparseNDArray if isinstance(parts, RowSparse) else CSRNDArray)(parts, ctx)
 
@@ -357,13 +357,13 @@ def _of_storage(op: OfStorage, inputs: Sequence[Any]) -> Any:
     return made if len(made) > 1 else made[0]
 
 
-def _kept(op: Any, inputs: Sequence[Any], result: NDArray) -> Parts | None:
+def _kept(op: Any, inputs: Sequence[Any], result: NDArray) -> Arity | None:
     """The parts to store of an operator's result; None for all of it, as a dense array."""
     name = op.name
     kinds = [x.stype for x in inputs]
     first = kinds[0]
 
-    def found(stype: str) -> Parts:
+    def found(stype: str) -> Arity:
         sparse: Any = from_dense(result, stype)
         return sparse._parts
 
@@ -413,7 +413,7 @@ def _kept(op: Any, inputs: Sequence[Any], result: NDArray) -> Parts | None:
     return None
 
 
-def _kept_of_dot(op: Any, kinds: list[str], inputs: Sequence[Any], found: Callable[[str], Parts]) -> Parts | None:
+def _kept_of_dot(op: Any, kinds: list[str], inputs: Sequence[Any], found: Callable[[str], Arity]) -> Arity | None:
     wanted = getattr(op, "forward_stype", None)
     if wanted is None:
         wanted = "default"

@@ -218,7 +218,7 @@ def eye(N: int, M: int = 0, k: int = 0, dtype: Any = None, **kwargs: Any) -> Sym
 
 
 def split_v2(ary: Symbol, indices_or_sections: Any, axis: int = 0, squeeze_axis: bool = False) -> Symbol:
-    """Parts of an array: so many equal ones, or cut before the given indices."""
+    """Arity of an array: so many equal ones, or cut before the given indices."""
     even = isinstance(indices_or_sections, int)
     indices = [] if even else [0, *indices_or_sections]
     given = {

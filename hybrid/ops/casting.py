@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..attrs import DType
+from ..attrs import Arity, DType
 from ..op import Op, op
 from ..shapes import merge
 from .common import Elementwise, truncate
@@ -70,7 +70,7 @@ class AmpMulticast(Op):
 
     Shapes: each output has the shape of its input."""
 
-    num_outputs: int
+    num_outputs: Arity
     cast_narrow: bool = False
 
     inputs = ("*data",)

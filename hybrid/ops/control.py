@@ -6,6 +6,7 @@ attributes called locations say what each of them is, so all that happens here i
 
 import numpy as np
 
+from ..attrs import Several
 from ..error import OpError
 from ..op import Op, op
 from ..shapes import UNKNOWN, identical, merge, merge_all
@@ -16,8 +17,8 @@ Locations = tuple[int, ...]
 class ControlFlow(Op):
     """Base: any number of outputs, and errors for attributes and subgraphs that do not fit each other."""
 
-    num_args: int
-    num_outputs: int
+    num_args: Several
+    num_outputs: Several
 
     inputs = ("*data",)
     uses = ("bodies",)
@@ -89,7 +90,7 @@ class ForEach(ControlFlow):
     order. Outputs are the body's, stacked (T, ...), then the last states, which keep shape and dtype. Slices of data of rank
     1 have shape (1,). Source: MXNet contrib.foreach."""
 
-    num_out_data: int
+    num_out_data: Several
     in_state_locs: Locations
     in_data_locs: Locations
     remain_locs: Locations
@@ -180,7 +181,7 @@ class WhileLoop(ControlFlow):
     last loop variables. Rows of steps not taken are 0, where MXNet leaves what was in memory; without any step taken there
     is no output to fill, an error as in MXNet. Source: MXNet contrib.while_loop."""
 
-    num_out_data: int
+    num_out_data: Several
     max_iterations: int
     cond_input_locs: Locations
     func_input_locs: Locations

@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 
+from ..attrs import Count, Counts, Sizes
 from ..op import Op, op
 from ..shapes import UNKNOWN, merge, show
 from .common import narrow, want_rank, widen
@@ -18,10 +19,10 @@ from .windows import convolve, correlate, deconvolve, fold, pad_spatial, windows
 class Windowed(Op):
     """Attributes of operators that slide a window: kernel, and per spatial axis stride, dilate (default 1) and pad (0)."""
 
-    kernel: tuple[int, ...]
-    stride: tuple[int, ...] = ()
-    dilate: tuple[int, ...] = ()
-    pad: tuple[int, ...] = ()
+    kernel: Counts
+    stride: Counts = ()
+    dilate: Counts = ()
+    pad: Sizes = ()
 
     def check(self):
         rank = len(self.kernel)
@@ -78,8 +79,8 @@ class Convolution(Windowed):
     layout NHWC and NDHWC (which MXNet runs on GPUs only): data (N, *spatial, C), weight (num_filter, *kernel, C/num_group).
     """
 
-    num_filter: int
-    num_group: int = 1
+    num_filter: Count
+    num_group: Count = 1
     workspace: int = 1024
     no_bias: bool = False
     cudnn_tune: Literal["fastest", "limited_workspace", "off"] | None = None
@@ -250,8 +251,8 @@ class Deconvolution(Windowed):
 
     adj: tuple[int, ...] = ()
     target_shape: tuple[int, ...] = ()
-    num_filter: int
-    num_group: int = 1
+    num_filter: Count
+    num_group: Count = 1
     workspace: int = 512
     no_bias: bool = True
     cudnn_tune: Literal["fastest", "limited_workspace", "off"] | None = None

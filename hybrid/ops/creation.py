@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..attrs import DType, Shape
+from ..attrs import Count, DType, Shape
 from ..op import Op, op
 from ..shapes import UNKNOWN, is_known, show
 from .casting import convert
@@ -134,7 +134,7 @@ class Range(Op):
     start: float
     stop: float | None = None
     step: float = 1.0
-    repeat: int = 1
+    repeat: Count = 1
     infer_range: bool = False
     ctx: str = ""
     dtype: DType = FLOAT32
@@ -400,7 +400,7 @@ class ArangeLike(Op):
 
     start: float = 0.0
     step: float = 1.0
-    repeat: int = 1
+    repeat: Count = 1
     ctx: str = ""
     axis: int | None = None
 

@@ -5,6 +5,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from ..attrs import Count, Counts, Sizes
 from ..op import Op, op
 from ..shapes import UNKNOWN, merge
 from .common import want_rank, widen
@@ -28,9 +29,9 @@ class Deformed(Windowed):
 
     Points between pixels are interpolated linearly."""
 
-    num_filter: int
-    num_group: int = 1
-    num_deformable_group: int = 1
+    num_filter: Count
+    num_group: Count = 1
+    num_deformable_group: Count = 1
     workspace: int = 1024
     no_bias: bool = False
 
@@ -265,13 +266,13 @@ class DeformedBackward(Op):
 class DeformableConvolutionBackward(DeformedBackward):
     """The gradients of ``_contrib_DeformableConvolution``."""
 
-    kernel: tuple[int, ...]
-    stride: tuple[int, ...] = ()
-    dilate: tuple[int, ...] = ()
-    pad: tuple[int, ...] = ()
-    num_filter: int
-    num_group: int = 1
-    num_deformable_group: int = 1
+    kernel: Counts
+    stride: Counts = ()
+    dilate: Counts = ()
+    pad: Sizes = ()
+    num_filter: Count
+    num_group: Count = 1
+    num_deformable_group: Count = 1
     workspace: int = 1024
     no_bias: bool = False
     layout: Literal["NCDHW", "NCHW", "NCW"] | None = None

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from ..attrs import Arity
 from ..op import Op, op
 from .casting import convert
 from .common import Elementwise, largest, narrow, widen
@@ -392,7 +393,7 @@ class Around(Elementwise):
 class AddN(Elementwise):
     """The sum of any number of arrays of one shape."""
 
-    num_args: int
+    num_args: Arity
 
     inputs = ("*args",)
 
@@ -467,7 +468,7 @@ class AllFinite(Op):
 class MultiAllFinite(Op):
     """1 when every element of every array is finite, else 0. Shapes: any -> (1,), float32."""
 
-    num_arrays: int = 1
+    num_arrays: Arity = 1
     init_output: bool = True
 
     inputs = ("*data",)

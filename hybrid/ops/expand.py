@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..attrs import Shape
+from ..attrs import Shape, Size
 from ..op import Op, op
 from ..shapes import UNKNOWN, show
 from .adjoint import added_up, linear
@@ -190,7 +190,7 @@ class Tile(Op):
 class Repeat(Op):
     """Every number of data repeats times along axis, or of the flattened data. Zero times gives the shape (0,)."""
 
-    repeats: int
+    repeats: Size
     axis: int | None = None
 
     def check(self):

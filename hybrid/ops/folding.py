@@ -4,6 +4,7 @@ They compute in float64 and round once."""
 
 import numpy as np
 
+from ..attrs import Count
 from ..op import Op, op
 
 FLOAT64 = np.dtype(np.float64)
@@ -59,7 +60,7 @@ class Folded(_Folding):
     """Weight and bias of a product that does what BatchNorm with fixed statistics did to its results:
     (weight, gamma, beta, mean, var, bias?) -> weight and bias. Of weight see Scaled."""
 
-    num_group: int = 1
+    num_group: Count = 1
     transposed: bool = False
     bias: bool = False
 
@@ -107,7 +108,7 @@ class Scaled(Op):
     """weight (num_filter, ...) with every filter times its scale, (num_filter,). transposed: weight is that of Deconvolution,
     (channels, num_filter / num_group, ...)."""
 
-    num_group: int = 1
+    num_group: Count = 1
     transposed: bool = False
 
     inputs = ("weight", "scale")

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..attrs import Arity, Count, Counts, Sizes
 from ..op import Op, op
 from .activation import gelu, softplus
 from .binary import ARITHMETIC
@@ -65,7 +66,7 @@ class Pack(Op):
 class Unpack(Op):
     """data (N, B, H, W, 16) -> (N, channels, H, W)."""
 
-    channels: int
+    channels: Count
 
     moves = True
 
@@ -121,13 +122,13 @@ class Conv(_Finished):
     (num_filter,) as in MXNet; residual: blocks of the output's shape.
     """
 
-    kernel: tuple[int, ...]
-    stride: tuple[int, ...] = (1, 1)
-    dilate: tuple[int, ...] = (1, 1)
-    pad: tuple[int, ...] = (0, 0)
-    num_filter: int
-    num_group: int = 1
-    channels: int
+    kernel: Counts
+    stride: Counts = (1, 1)
+    dilate: Counts = (1, 1)
+    pad: Sizes = (0, 0)
+    num_filter: Count
+    num_group: Count = 1
+    channels: Count
     blocked: bool = True
 
     @property
@@ -180,15 +181,15 @@ class Separable(_Finished):
     *kernel); weight (num_filter, channels, 1, 1). A kernel of (1, 1) makes the first one a factor and a summand for each channel.
     """
 
-    kernel: tuple[int, ...]
-    stride: tuple[int, ...] = (1, 1)
-    dilate: tuple[int, ...] = (1, 1)
-    pad: tuple[int, ...] = (0, 0)
+    kernel: Counts
+    stride: Counts = (1, 1)
+    dilate: Counts = (1, 1)
+    pad: Sizes = (0, 0)
     first_slope: float | None = None
     first_low: float | None = None
     first_high: float | None = None
-    num_filter: int
-    channels: int
+    num_filter: Count
+    channels: Count
 
     inputs = ("data", "first_weight", "first_bias", "weight", "bias", "residual")
     blocked: ClassVar[bool] = True
@@ -238,7 +239,7 @@ class Dense(_Finished):
 
     (data, weight, bias?, residual?) -> (M, num_hidden)."""
 
-    num_hidden: int
+    num_hidden: Count
 
     def infer_shape(self, data, weight, *rest):
         want_rank(self, data, 2)
@@ -287,7 +288,7 @@ class Pool(Pooling):
 class Join(Op):
     """Blocks side by side: each (N, B, H, W, 16) -> (N, sum of B, H, W, 16). The channels of all but the last fill their blocks."""
 
-    num_args: int
+    num_args: Arity
 
     inputs = ("*data",)
     into = True
@@ -353,7 +354,7 @@ class Chain(Op):
     input that has the output's shape and layout to write into.
     """
 
-    num_args: int
+    num_args: Arity
     code: str
 
     inputs = ("*data",)

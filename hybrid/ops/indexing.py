@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..attrs import DType, Shape
+from ..attrs import Count, DType, Shape
 from ..op import Domain, Op, op
 from ..shapes import UNKNOWN, merge, show
 from .adjoint import added_up, linear
@@ -90,8 +90,8 @@ class Take(Indexing):
 class EmbeddingBase(Indexing):
     """Base of embeddings: rows of weight by position."""
 
-    input_dim: int
-    output_dim: int
+    input_dim: Count
+    output_dim: Count
     dtype: DType = np.dtype("float32")
     sparse_grad: bool = False
 

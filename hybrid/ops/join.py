@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..attrs import Shape
+from ..attrs import Arity, Several, Shape
 from ..op import Op, op
 from ..shapes import UNKNOWN, merge, merge_all, show
 from .adjoint import linear
@@ -16,7 +16,7 @@ from .common import axis_of
 class Joining(Op):
     """Base of concatenations: inputs of one rank, equal but for one axis."""
 
-    num_args: int
+    num_args: Arity
 
     inputs = ("*data",)
     parts = ("joined_axis", "extended")
@@ -210,7 +210,7 @@ class DepthStack(Extending):
 class Stacking(Op):
     """Base of stack: the inputs, which have one shape, along a new axis."""
 
-    num_args: int
+    num_args: Arity
     axis: int = 0
 
     inputs = ("*data",)
@@ -294,7 +294,7 @@ class Splitting(Op):
 class SliceChannel(Splitting):
     """data cut into num_outputs equal pieces along axis."""
 
-    num_outputs: int
+    num_outputs: Arity
     axis: int = 1
     squeeze_axis: bool = False
 
@@ -325,7 +325,7 @@ class SplitAt(Splitting):
     indices: Shape
     axis: int = 1
     squeeze_axis: bool = False
-    sections: int = 0
+    sections: Several = 0
 
     def check(self):
         return "one of indices and sections is wanted" if not self.indices and self.sections < 1 else None

@@ -4,6 +4,7 @@ import string
 
 import numpy as np
 
+from ..attrs import Arity
 from ..op import Op, op
 from ..shapes import Shape, broadcast, is_known, merge, show
 from .adjoint import linear
@@ -19,7 +20,7 @@ class Einsum(Op):
     Without ``->`` the output has the ellipsis, then the subscripts that occur once, in alphabetical order. Shapes: each input
     has a dim for each of its subscripts, dims of one subscript are equal or 1."""
 
-    num_args: int
+    num_args: Arity
     subscripts: str = ""
     optimize: int = 0
 

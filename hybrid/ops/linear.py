@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from ..attrs import Arity, Count
 from ..op import Op, op
 from ..shapes import broadcast, merge, merge_all
 from .adjoint import linear
@@ -22,7 +23,7 @@ class FullyConnected(Op):
     Shapes: data (N, ...), weight (num_hidden, K), bias (num_hidden,) -> (N, num_hidden), or (..., num_hidden) unflattened.
     """
 
-    num_hidden: int
+    num_hidden: Count
     no_bias: bool = False
     flatten: bool = True
 
@@ -315,7 +316,7 @@ class NumpyDot(Products):
 class KhatriRao(Op):
     """The column-wise Kronecker product. Shapes: (M1, K), (M2, K), ... -> (M1 * M2 * ..., K)."""
 
-    num_args: int
+    num_args: Arity
 
     inputs = ("*args",)
 
@@ -337,7 +338,7 @@ class KhatriRao(Op):
 class Attention(Products):
     """Multi-head attention on interleaved projections: within a head the parts (queries, keys, values) lie side by side."""
 
-    heads: int
+    heads: Count
 
     def apart(self, array: np.ndarray, count: int) -> tuple[np.ndarray, ...]:
         """Of (T, N, heads * count * D), each part as (N * heads, T, D)."""

@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from ..attrs import Count
 from ..op import Op, op
 from ..shapes import UNKNOWN, merge, merge_all, show
 from .common import Elementwise, axis_of, narrow, want_rank, widen
@@ -281,7 +282,7 @@ class GroupNorm(_Affine):
     the mean and sqrt(var + eps), (N, num_groups). Source: Wu and He 2018, but for gamma and beta.
     """
 
-    num_groups: int = 1
+    num_groups: Count = 1
     eps: float = 9.99999975e-06
     output_mean_var: bool = False
 
@@ -375,7 +376,7 @@ class LRN(Elementwise):
     alpha: float = 9.99999975e-05
     beta: float = 0.75
     knorm: float = 2.0
-    nsize: int
+    nsize: Count
 
     def returns(self):
         return ("output", "tmp_norm")

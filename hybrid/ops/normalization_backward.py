@@ -15,6 +15,7 @@ from typing import Literal
 
 import numpy as np
 
+from ..attrs import Count
 from ..op import Op, op
 from .common import Elementwise, axis_of, narrow, widen
 
@@ -245,7 +246,7 @@ class BackwardLRN(Elementwise):
     alpha: float = 9.99999975e-05
     beta: float = 0.75
     knorm: float = 2.0
-    nsize: int
+    nsize: Count
 
     inputs = ("dy", "data", "norm")
 

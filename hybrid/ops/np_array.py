@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..attrs import Arity
 from ..op import Op, op
 from ..shapes import UNKNOWN, merge, show
 from .adjoint import linear
@@ -20,7 +21,7 @@ from .reduce import Axes, reduced, restored
 class AtLeast(Op):
     """Each array with at least so many dims; new ones have size 1."""
 
-    num_args: int
+    num_args: Arity
 
     inputs = ("*arys",)
     rank: ClassVar[int]

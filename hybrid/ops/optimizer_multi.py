@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..attrs import Floats, Shape
+from ..attrs import Arity, Floats, Shape
 from ..op import Op, op
 from ..shapes import merge_all
 from . import updating
@@ -138,7 +138,7 @@ class MultiSgd(MultiUpdate):
     wds: Floats
     rescale_grad: float = 1.0
     clip_gradient: float = -1.0
-    num_weights: int = 1
+    num_weights: Arity = 1
 
     block = ("weight", "grad")
     rule = "sgd"
@@ -155,7 +155,7 @@ class MultiSgdMom(MultiUpdate):
     momentum: float = 0.0
     rescale_grad: float = 1.0
     clip_gradient: float = -1.0
-    num_weights: int = 1
+    num_weights: Arity = 1
 
     block = ("weight", "grad", "mom")
     rule = "sgd_momentum"
@@ -195,7 +195,7 @@ class PreloadedSgd(MultiUpdate):
 
     rescale_grad: float = 1.0
     clip_gradient: float = -1.0
-    num_weights: int = 1
+    num_weights: Arity = 1
 
     block = ("weight", "grad")
     tail = ("lrs", "wds")
@@ -214,7 +214,7 @@ class PreloadedSgdMom(MultiUpdate):
     momentum: float = 0.0
     rescale_grad: float = 1.0
     clip_gradient: float = -1.0
-    num_weights: int = 1
+    num_weights: Arity = 1
 
     block = ("weight", "grad", "mom")
     tail = ("lrs", "wds")
@@ -266,7 +266,7 @@ class MultiAdamw(MultiUpdate):
     wds: Floats
     etas: Floats
     clip_gradient: float = -1.0
-    num_weights: int = 1
+    num_weights: Arity = 1
 
     block = ("weight", "grad", "mean", "var")
     tail = ("rescale_grad",)
@@ -312,7 +312,7 @@ class MultiLamb(MultiUpdate):
     clip_gradient: float = -1.0
     bias_correction: bool = True
     step_count: Shape
-    num_tensors: int = 1
+    num_tensors: Arity = 1
 
     block = ("weight", "grad", "mean", "var")
     counter = "num_tensors"
@@ -373,7 +373,7 @@ class MultiLars(Op):
 class ResetArrays(Writer):
     """Every array becomes zeros. They are the outputs too, where MXNet has none."""
 
-    num_arrays: int
+    num_arrays: Arity
 
     inputs = ("*data",)
     count = "num_arrays"

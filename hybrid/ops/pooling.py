@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from ..attrs import Counts, Sizes
 from ..error import OpError
 from ..op import Op, op
 from ..shapes import UNKNOWN, show
@@ -32,13 +33,13 @@ class Pooling(Op):
     max ignores NaN and answers the least finite number where a window holds nothing else.
     """
 
-    kernel: tuple[int, ...] = ()
+    kernel: Sizes = ()
     pool_type: Literal["avg", "lp", "max", "sum"] = "max"
     global_pool: bool = False
     cudnn_off: bool = False
     pooling_convention: Literal["full", "same", "valid"] = "valid"
-    stride: tuple[int, ...] = ()
-    pad: tuple[int, ...] = ()
+    stride: Counts = ()
+    pad: Sizes = ()
     p_value: int | None = None
     count_include_pad: bool | None = None
     layout: Literal["NCDHW", "NCHW", "NCW", "NDHWC", "NHWC", "NWC"] | None = None

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from ..attrs import Count
 from ..op import Op, op
 from .common import truncate
 
@@ -329,7 +330,7 @@ class CalibrateEntropy(Quantized):
     Source: MXNet contrib.calibrate_entropy; Migacz 2017, "8-bit inference with TensorRT".
     """
 
-    num_quantized_bins: int = 255
+    num_quantized_bins: Count = 255
 
     inputs = ("hist", "hist_edges")
     floats = inputs

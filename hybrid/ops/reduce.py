@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..attrs import DType
+from ..attrs import Arity, DType
 from ..op import Op, op
 from ..shapes import UNKNOWN
 from .common import axes_of, np_axes_of, truncate, widen
@@ -362,7 +362,7 @@ class Moments(Op):
 class MultiSumSq(Op):
     """The sum of squares of each array. Shapes: any, n of them -> (n,), float32."""
 
-    num_arrays: int
+    num_arrays: Arity
 
     inputs = ("*data",)
     count = "num_arrays"

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..attrs import Arity, Count
 from ..op import Domain, Op, op
 from ..shapes import UNKNOWN, merge, merge_all
 from .adjoint import linear
@@ -28,13 +29,13 @@ class RNN(Op):
     Source: MXNet RNN, whose LSTM with projection is Sak et al. 2014, arXiv:1402.1128.
     """
 
-    state_size: int
-    num_layers: int
+    state_size: Count
+    num_layers: Count
     bidirectional: bool = False
     mode: Mode
     p: float = 0.0
     state_outputs: bool = False
-    projection_size: int | None = None
+    projection_size: Count | None = None
     lstm_state_clip_min: float | None = None
     lstm_state_clip_max: float | None = None
     lstm_state_clip_nan: bool = False
@@ -328,7 +329,7 @@ class RnnParamConcat(Op):
     Shapes: (..., k, ...) each, alike but for axis dim -> (..., sum of k, ...). Unknown sizes along dim follow from the
     output's: they are equal, those of the first layer's i2h weights in both directions. Source: MXNet _rnn_param_concat."""
 
-    num_args: int
+    num_args: Arity
     dim: int = 1
 
     inputs = ("*data",)

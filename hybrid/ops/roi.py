@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ..attrs import Count, Counts, Size
 from ..op import Domain, Op, op
 from ..shapes import UNKNOWN, merge
 from .backward import Once
@@ -69,7 +70,7 @@ class ROIPooling(Regions):
     Shapes: data (N, C, H, W), rois (R, 5) -> (R, C, *pooled_size). Corners are scaled and rounded, both inclusive; cells
     overlap where they do not come out even. Source: MXNet ROIPooling; Girshick, Fast R-CNN, arXiv:1504.08083."""
 
-    pooled_size: tuple[int, ...]
+    pooled_size: Counts
     spatial_scale: float
 
     def check(self):
@@ -131,7 +132,7 @@ class ROIAlign(Regions):
     more than a pixel outside count as 0; so do regions with a negative index (on CPU MXNet 1.9.1 reads stray memory there).
     Source: MXNet ROIAlign; He et al., Mask R-CNN, arXiv:1703.06870."""
 
-    pooled_size: tuple[int, ...]
+    pooled_size: Counts
     spatial_scale: float
     sample_ratio: int = -1
     position_sensitive: bool = False
@@ -223,9 +224,9 @@ class PSROIPooling(Regions):
     arXiv:1605.06409."""
 
     spatial_scale: float
-    output_dim: int
-    pooled_size: int
-    group_size: int = 0
+    output_dim: Count
+    pooled_size: Count
+    group_size: Size = 0
     """0 for pooled_size."""
 
     def _result(self, channels):

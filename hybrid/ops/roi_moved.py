@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..attrs import Count, Counts, Size
 from ..op import Op, op
 from ..shapes import UNKNOWN, merge
 from .adjoint import added_up
@@ -47,12 +48,12 @@ class DeformablePSROIPooling(Regions):
     with a negative index. Source: MXNet DeformablePSROIPooling; Dai et al. 2017, arXiv:1703.06211."""
 
     spatial_scale: float
-    output_dim: int
-    group_size: int
-    pooled_size: int
-    part_size: int = 0
+    output_dim: Count
+    group_size: Size
+    pooled_size: Count
+    part_size: Size = 0
     """0 for pooled_size."""
-    sample_per_part: int = 1
+    sample_per_part: Count = 1
     trans_std: float = 0.0
     no_trans: bool = False
 
@@ -246,7 +247,7 @@ class RROIAlign(Op):
     cell has pixels, rounded up. Regions are at least one pixel wide and high; points more than a pixel outside count as 0, as do
     regions with a negative index. Source: MXNet RROIAlign; Ma et al., arXiv:1703.01086."""
 
-    pooled_size: tuple[int, ...]
+    pooled_size: Counts
     spatial_scale: float
     sampling_ratio: int = -1
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..attrs import Count
 from ..op import Domain, Op, op
 from ..shapes import UNKNOWN, merge
 from .common import want_rank, widen
@@ -73,8 +74,8 @@ class CountSketch(Op):
     Shapes: data (N, n) or (N, C, H, n), h (1, n) of places below out_dim, s (1, n) of signs -> (..., out_dim). Source: MXNet
     contrib.count_sketch; Charikar et al., Finding frequent items in data streams, 2002."""
 
-    out_dim: int
-    processing_batch_size: int = 32
+    out_dim: Count
+    processing_batch_size: Count = 32
     """How many rows MXNet goes through at once."""
 
     inputs = ("data", "h", "s")

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ..attrs import OptionalInts, Shape
+from ..attrs import Arity, OptionalInts, Shape
 from ..op import Op, op
 from ..shapes import UNKNOWN, merge, show
 from .adjoint import linear
@@ -222,7 +222,7 @@ class Crop(Op):
     center_crop, which goes before offset. Source: MXNet Crop.
     """
 
-    num_args: int
+    num_args: Arity
     offset: Shape = (0, 0)
     h_w: Shape = (0, 0)
     center_crop: bool = False

@@ -4,6 +4,7 @@ from typing import Literal
 
 import numpy as np
 
+from ..attrs import Count
 from ..op import Domain, Op, op
 from ..shapes import UNKNOWN, merge
 from .common import want_rank, widen
@@ -174,10 +175,10 @@ class Correlation(Op):
     to max_displacement in steps of stride2: the mean over channels and the kernel_size**2 patch of the product, or without
     is_multiply of the absolute difference. Source: MXNet Correlation; Fischer et al., FlowNet, arXiv:1504.06852."""
 
-    kernel_size: int = 1
+    kernel_size: Count = 1
     max_displacement: int = 1
-    stride1: int = 1
-    stride2: int = 1
+    stride1: Count = 1
+    stride2: Count = 1
     pad_size: int = 0
     is_multiply: bool = True
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..attrs import Several
 from ..op import Domain, Op, op
 from ..params import CSR
 from ..shapes import UNKNOWN, merge, show
@@ -140,7 +141,7 @@ class Adjacency(OfStorage):
 class OfGraphs(OfStorage):
     """Base of those that take any number of arrays, all int64."""
 
-    num_args: int
+    num_args: Several
 
     inputs = ("*arrays",)
 
@@ -251,7 +252,7 @@ class _Sample(OfStorage):
     vertex is away from the seeds (max_num_vertices,). From every vertex less than num_hops away at most num_neighbor edges are
     taken; the search ends when max_num_vertices are found. Places that hold nothing are 0 (MXNet leaves them as they were)."""
 
-    num_args: int
+    num_args: Several
     num_hops: int = 1
     num_neighbor: int = 2
     max_num_vertices: int = 100

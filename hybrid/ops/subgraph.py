@@ -21,6 +21,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from ..attrs import Several
 from ..op import Op, op
 from .linear import Attention, SelfAttentionScores, SelfAttentionValues
 from .quantization import EIGHT, FLOAT, GREATEST, INT8, INT32, LEVELS, UINT8, ends, product_range, reach, saturated
@@ -108,7 +109,7 @@ class Fused(Op):
     quantized: bool = False
     min_calib_range: float | None = None
     max_calib_range: float | None = None
-    num_args: int = 0
+    num_args: Several = 0
 
     inputs = ("*data",)
     uses = ("bodies",)

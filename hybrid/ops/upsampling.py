@@ -5,6 +5,7 @@ from typing import Literal
 
 import numpy as np
 
+from ..attrs import Arity, Count, Size
 from ..op import Op, op
 from ..shapes import UNKNOWN, merge_all, show
 from .adjoint import linear
@@ -23,11 +24,11 @@ class UpSampling(Op):
     Shapes: data (N, C, H, W) -> (N, C, H scale, W scale); weight (C, 1, k, k) with k = 2 scale - scale % 2.
     """
 
-    scale: int
-    num_filter: int = 0
+    scale: Count
+    num_filter: Size = 0
     sample_type: Literal["bilinear", "nearest"]
     multi_input_mode: Literal["concat", "sum"] = "concat"
-    num_args: int
+    num_args: Arity
     workspace: int = 512
 
     inputs = ("*data",)
@@ -237,7 +238,7 @@ class BilinearResize2D(Op):
 class _Blocks(Op):
     """Moves pixels between blocks of block_size x block_size and channels."""
 
-    block_size: int
+    block_size: Count
 
     def check(self):
         return None if self.block_size > 0 else f"got block_size={self.block_size}, wanted at least 1"

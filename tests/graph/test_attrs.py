@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.attrs import kind_of
+from hybrid.attrs import LONGEST, Count, Counts, Several, Size, Sizes, kind_of
+from hybrid.error import OpError
 from hybrid.op import REGISTRY
 from hybrid.symbol import attribute_text
 from tests.table.goldens import Case, cases
@@ -112,3 +113,59 @@ def test_a_damaged_array_is_refused_at_once() -> None:
     # a pattern that could share out the digits in many ways would take years
     with pytest.raises(ValueError):
         kind_of(np.ndarray).read(f"int64({'1' * 60}x) [1]")
+
+
+@pytest.mark.parametrize(
+    ("annotation", "wrong"),
+    [
+        (int, str(2**63)), (int, -(2**63) - 1), (int, "9" * 100_000), (tuple[int, ...], f"({2**63},)"), (int, math.inf),
+        (Count, "0"), (Count, -1), (Count, 2**31), (Size, "-1"), (Several, "100000"), (Counts, "(3, 0)"), (Sizes, (1, -1)),
+        (Count | None, "0"),
+    ],
+)  # fmt: skip
+def test_what_is_out_of_bounds_is_refused(annotation, wrong) -> None:
+    with pytest.raises((ValueError, OverflowError)):
+        kind_of(annotation).read(wrong)
+
+
+@pytest.mark.parametrize(
+    "text", ["S5", "O", "datetime64", "m8", "f4,i4", "(2,)f4", ">f4", "V8", "x" * 10**6, "[('a','f4')]", "U"]
+)
+def test_dtype_texts_are_names_and_nothing_else_that_numpy_reads(text: str) -> None:
+    with pytest.raises(ValueError, match="dtype"):
+        kind_of(np.dtype).read(text)
+
+
+def test_dtypes_are_those_of_this_machine() -> None:
+    assert kind_of(np.dtype).read(np.dtype(">f4")).isnative
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"({','.join('1' * (LONGEST + 2))})", "(" * 10**6, f"{'(' * 10**6}{')' * 10**6}", "," * 10**6, f"[{'1,(' * 10**5}",
+        f"({'1 ' * 10**6})",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "annotation", [tuple[int, ...], tuple[float, ...], tuple[str, ...], np.ndarray, int, float, bool, Count]
+)
+def test_texts_of_any_length_and_depth_are_refused_at_once(annotation, text: str) -> None:
+    """A reader that looks ahead from every comma would take minutes."""
+    if annotation == tuple[str, ...] and kind_of(annotation).read("x") and text.startswith(("((", "[1", "(1 ")):
+        return  # words, if odd ones
+    with pytest.raises(ValueError):
+        kind_of(annotation).read(text)
+
+
+@pytest.mark.parametrize("annotation", [tuple[str, ...], np.ndarray])
+def test_json_nested_deeper_than_python_goes_is_refused(annotation) -> None:
+    text = f'["a", {"[" * 10**5}{"]" * 10**5}]'
+    with pytest.raises(ValueError):
+        kind_of(annotation).read(text if annotation == tuple[str, ...] else f"int64(1) {text}")
+
+
+def test_what_attributes_are_refused_for_is_said_briefly() -> None:
+    with pytest.raises(OpError) as caught:
+        REGISTRY["Reshape"].bind(shape="9" * 10**6)
+    assert len(str(caught.value)) < 400

@@ -1,4 +1,4 @@
-"""Parts of Gluon that MXNet had on trial."""
+"""Arity of Gluon that MXNet had on trial."""
 
 import importlib
 from typing import TYPE_CHECKING, Any

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ...attrs import DType
+from ...attrs import Arity, Count, DType
 from ...op import Domain, op
 from ...shapes import merge
 from ..backward import Once
@@ -67,15 +67,15 @@ class Attention(Standard):
     Source: ONNX Attention (opset 23 to newest)."""
 
     is_causal: bool = False
-    kv_num_heads: int | None = None
+    kv_num_heads: Count | None = None
     left_window_size: int = -1
-    q_num_heads: int | None = None
+    q_num_heads: Count | None = None
     qk_matmul_output_mode: int = 0
     right_window_size: int = -1
     scale: float | None = None
     softcap: float = 0.0
     softmax_precision: DType | None = None
-    num_outputs: int = 1
+    num_outputs: Arity = 1
 
     inputs = ("Q", "K", "V", "attn_mask", "past_key", "past_value", "nonpad_kv_seqlen")
     optional = ("attn_mask", "past_key", "past_value", "nonpad_kv_seqlen")
@@ -281,7 +281,7 @@ class RotaryEmbedding(Standard):
     Su et al. 2021, arXiv:2104.09864."""
 
     interleaved: bool = False
-    num_heads: int | None = None
+    num_heads: Count | None = None
     rotary_embedding_dim: int = 0
 
     inputs = ("X", "cos_cache", "sin_cache", "position_ids")
@@ -395,8 +395,8 @@ class LinearAttention(Standard):
     beta (B, S, K or 1) -> (B, S, H*V), (B, K, D, V). Source: ONNX LinearAttention (opset 27 to newest)."""
 
     chunk_size: int = 64
-    kv_num_heads: int
-    q_num_heads: int
+    kv_num_heads: Count
+    q_num_heads: Count
     scale: float = 0.0
     update_rule: Rule = "gated_delta"
 

@@ -5,6 +5,7 @@ from typing import Literal
 
 import numpy as np
 
+from ...attrs import Arity
 from ...op import op
 from ..common import narrow, truncate, widen
 from .base import BOOL, Pointwise
@@ -132,7 +133,7 @@ class Equal(Pair):
 class Sum(Pointwise):
     """The sum of arrays that broadcast, rounded once. Source: ONNX Sum (opset 8 to newest)."""
 
-    num_args: int
+    num_args: Arity
 
     inputs = ("*data",)
 

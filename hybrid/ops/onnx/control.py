@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...attrs import Several
 from ...holding import hold
 from ...op import op
 from ...shapes import UNKNOWN, identical, merge
@@ -81,7 +82,7 @@ class Repeated(ControlFlow):
 
     num_states: how many there are. body_reads: what the body's variables hold."""
 
-    num_states: int
+    num_states: Several
     body_reads: Locations
 
     uses = ("bodies", "specs")
@@ -231,7 +232,7 @@ class Scan(Repeated):
     those with sequence_lens only that far, what is stacked being 0 beyond (opset 8).
     Source: ONNX Scan (opset 8 to newest)."""
 
-    num_scan_inputs: int
+    num_scan_inputs: Several
     scan_input_axes: tuple[int, ...] | None = None
     scan_input_directions: tuple[int, ...] | None = None
     scan_output_axes: tuple[int, ...] | None = None

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ...attrs import Count, Counts
 from ...op import op
 from ...shapes import UNKNOWN, merge, show
 from ..adjoint import linear
@@ -22,10 +23,10 @@ class Slid(Standard):
     """Base of what slides a window over the spatial axes. Attributes that are left out (None) are 1 for every axis, pads 0."""
 
     auto_pad: AutoPad = "NOTSET"
-    dilations: Ints = None
-    kernel_shape: Ints = None
+    dilations: Counts | None = None
+    kernel_shape: Counts | None = None
     pads: Ints = None
-    strides: Ints = None
+    strides: Counts | None = None
 
     def check(self):
         problem = super().check()
@@ -103,7 +104,7 @@ def _bias_gradient(F, dy):
 class _Convolved(Slid):
     """Base of both convolutions."""
 
-    group: int = 1
+    group: Count = 1
 
     inputs = ("X", "W", "B")
     optional = ("B",)
@@ -282,12 +283,12 @@ DEFORMED[_PointsBackward.name] = _Points
 class _Moved(Standard):
     """Attributes of a convolution at moved points."""
 
-    dilations: Ints = None
-    group: int = 1
-    kernel_shape: Ints = None
-    offset_group: int = 1
+    dilations: Counts | None = None
+    group: Count = 1
+    kernel_shape: Counts | None = None
+    offset_group: Count = 1
     pads: Ints = None
-    strides: Ints = None
+    strides: Counts | None = None
 
     def _operator(self, w) -> tuple[dict[str, Any], tuple[int, int], tuple[int, int]]:
         """The attributes of MXNet's operator that this is on padded data, and the pads."""
@@ -391,9 +392,9 @@ class Col2Im(Standard):
     Shapes: input (N, C * prod(block_shape), prod(steps)), image_shape and block_shape (spatial axes,) ->
     (N, C, *image_shape). Source: ONNX Col2Im (opset 18 to newest)."""
 
-    dilations: Ints = None
+    dilations: Counts | None = None
     pads: Ints = None
-    strides: Ints = None
+    strides: Counts | None = None
 
     inputs = ("input", "image_shape", "block_shape")
     uses = ("values",)

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from ...attrs import Count
 from ...op import Domain, op
 from ...shapes import UNKNOWN
 from ..common import want_rank
@@ -26,9 +27,9 @@ class GroupQueryAttention(Standard):
     Source: onnxruntime GroupQueryAttention (com.microsoft 1)."""
 
     do_rotary: bool = False
-    kv_num_heads: int
+    kv_num_heads: Count
     local_window_size: int = -1
-    num_heads: int
+    num_heads: Count
     rotary_interleaved: bool = False
     scale: float = 0.0
     softcap: float = 0.0

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from ...attrs import Count
 from ...op import Op, op
 from ...shapes import UNKNOWN, Shape, broadcast, show
 from ..common import want_rank
@@ -110,7 +111,7 @@ class QLinearMatMul(Standard):
 class Convolved(Slid):
     """Base of convolutions of quantised numbers, whose shapes are those of Conv."""
 
-    group: int = 1
+    group: Count = 1
 
     @property
     def conv(self) -> Conv:

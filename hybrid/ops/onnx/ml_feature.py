@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...attrs import DType, kind_of
+from ...attrs import Arity, DType, kind_of
 from ...holding import held, hold
 from ...op import op
 from ...shapes import UNKNOWN
@@ -245,7 +245,7 @@ class FeatureVectorizer(Standard):
     Source: ONNX FeatureVectorizer (ai.onnx.ml 1)."""
 
     inputdimensions: tuple[int, ...] = ()
-    num_args: int
+    num_args: Arity
 
     inputs = ("*X",)
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from ...attrs import kind_of
+from ...attrs import Count, kind_of
 from ...op import op
 from ..activation import sigmoid
 from ..common import want_rank
@@ -164,7 +164,7 @@ class LinearRegressor(Standard):
     coefficients: np.ndarray
     intercepts: np.ndarray | None = None
     post_transform: PostTransform = "NONE"
-    targets: int = 1
+    targets: Count = 1
 
     inputs = ("X",)
 

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
+from ...attrs import Count
 from ...op import op
 from ..common import want_rank, widen
 from .base import FLOAT32, Standard
@@ -219,7 +220,7 @@ class TreeEnsembleRegressor(Trees):
     Source: ONNX TreeEnsembleRegressor (ai.onnx.ml 1 to 4)."""
 
     aggregate_function: Aggregate = "SUM"
-    n_targets: int = 1
+    n_targets: Count = 1
     target_ids: np.ndarray
     target_nodeids: np.ndarray
     target_treeids: np.ndarray
@@ -314,7 +315,7 @@ class TreeEnsemble(Standard):
     leaf_targetids: np.ndarray
     leaf_weights: np.ndarray
     membership_values: np.ndarray | None = None
-    n_targets: int = 1
+    n_targets: Count = 1
     nodes_falseleafs: np.ndarray
     nodes_falsenodeids: np.ndarray
     nodes_featureids: np.ndarray

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ...attrs import Arity, Count
 from ...op import op
 from ...shapes import UNKNOWN, show
 from ..adjoint import linear
@@ -57,7 +58,7 @@ class BatchNormalization(Standard):
     epsilon: float = 9.999999747378752e-06
     momentum: float = 0.8999999761581421
     training_mode: bool = False
-    num_outputs: int = 1
+    num_outputs: Arity = 1
 
     inputs = ("X", "scale", "B", "input_mean", "input_var")
 
@@ -210,7 +211,7 @@ class LayerNormalization(_FromAxis):
     Shapes: X any, Scale and B what broadcasts to X -> as X, and twice X with 1 from axis on, in stash_type.
     Source: ONNX LayerNormalization (opset 17 to newest); Ba, Kiros and Hinton 2016."""
 
-    num_outputs: int = 1
+    num_outputs: Arity = 1
 
     inputs = ("X", "Scale", "B")
     optional = ("B",)
@@ -314,7 +315,7 @@ class GroupNormalization(Standard):
     Source: ONNX GroupNormalization (opset 21 to newest); Wu and He 2018."""
 
     epsilon: float = 9.999999747378752e-06
-    num_groups: int
+    num_groups: Count
     stash_type: np.dtype = np.dtype(np.float32)
 
     inputs = ("X", "scale", "bias")

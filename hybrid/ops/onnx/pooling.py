@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from ...attrs import Arity, Counts
 from ...op import Domain, op
 from ...shapes import UNKNOWN, show
 from ..adjoint import linear
@@ -109,7 +110,7 @@ class _MaxPool(_Pool):
     """Attributes of MaxPool."""
 
     storage_order: int = 0
-    num_outputs: int = 1
+    num_outputs: Arity = 1
 
     def positions(self, x: np.ndarray, y: np.ndarray, order: str) -> np.ndarray:
         """Where in x, flattened, the first of the greatest elements of every window is, shaped as y (N, C, *steps). The spatial
@@ -377,9 +378,9 @@ class MaxUnpool(Standard):
     in which I counts (onnxruntime: in output_shape); what output_shape is larger by is added at the end.
     Source: ONNX MaxUnpool (opset 9 to newest)."""
 
-    kernel_shape: tuple[int, ...]
+    kernel_shape: Counts
     pads: Ints = None
-    strides: Ints = None
+    strides: Counts | None = None
 
     inputs = ("X", "I", "output_shape")
     optional = ("output_shape",)

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from ...attrs import Arity
 from ...op import op
 from ...shapes import UNKNOWN, broadcast, show
 from ..common import axis_of
@@ -212,7 +213,7 @@ class QLinearConcat(Standard):
     zero point for each."""
 
     axis: int
-    num_args: int
+    num_args: Arity
 
     inputs = ("*inputs",)
 

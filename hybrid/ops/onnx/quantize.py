@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...attrs import DType
+from ...attrs import DType, Size
 from ...op import Op, op
 from ..common import axis_of
 from .base import Standard
@@ -87,7 +87,7 @@ class Scaled(Standard):
     """What QuantizeLinear and DequantizeLinear have in common."""
 
     axis: int = 1
-    block_size: int = 0
+    block_size: Size = 0
     output_dtype: DType | None = None
 
     def shape(self, x, scale, zero):

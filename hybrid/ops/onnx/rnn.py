@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
+from ...attrs import Count
 from ...op import Domain, op
 from ...shapes import UNKNOWN, merge
 from ..activation import sigmoid, softplus
@@ -101,7 +102,7 @@ class Recurrent(Standard):
     activations: tuple[str, ...] = ()
     clip: float | None = None
     direction: Direction = "forward"
-    hidden_size: int | None = None
+    hidden_size: Count | None = None
 
     inputs = ("X", "W", "R", "B", "sequence_lens", "initial_h")
     optional = ("B", "sequence_lens", "initial_h")

@@ -5,6 +5,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from ...attrs import Count, Size
 from ...op import Domain, op
 from ...shapes import show
 from ..backward import Once
@@ -24,9 +25,9 @@ class _Aligned(Standard):
 
     coordinate_transformation_mode: Literal["half_pixel", "output_half_pixel"] = "half_pixel"
     mode: Literal["avg", "max"] = "avg"
-    output_height: int = 1
-    output_width: int = 1
-    sampling_ratio: int = 0
+    output_height: Count = 1
+    output_width: Count = 1
+    sampling_ratio: Size = 0
     spatial_scale: float = 1.0
 
     def regions(self, shape, rois) -> Iterator[tuple[Samples, Samples, int, int]]:

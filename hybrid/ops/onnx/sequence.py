@@ -4,6 +4,7 @@ attribute ``elem`` says its dtype where the model does."""
 
 import numpy as np
 
+from ...attrs import Several
 from ...holding import held, hold
 from ...op import op
 from ...shapes import is_known
@@ -57,7 +58,7 @@ def place(op, position, length, *, end=False):
 class SequenceConstruct(Collection):
     """The inputs as a sequence. Source: ONNX SequenceConstruct (opset 11 to newest)."""
 
-    num_args: int
+    num_args: Several
 
     inputs = ("*data",)
 

@@ -1,11 +1,11 @@
-"""Parts of arrays, pads and triangles, where what to cut or to add may only be known at run time."""
+"""Arity of arrays, pads and triangles, where what to cut or to add may only be known at run time."""
 
 import math
 from typing import Literal
 
 import numpy as np
 
-from ...attrs import Shape
+from ...attrs import Arity, Shape
 from ...op import op
 from ...shapes import UNKNOWN, is_known
 from ..adjoint import added_up, linear
@@ -91,7 +91,7 @@ class Split(Standard):
     which is smaller where the axis does not divide. Source: ONNX Split (opset 18 to newest)."""
 
     axis: int = 0
-    num_outputs: int
+    num_outputs: Arity
 
     inputs = ("input", "split")
     optional = ("split",)

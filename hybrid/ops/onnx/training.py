@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from ...attrs import Arity
 from ...op import op
 from ..common import narrow, widen
 from .base import Standard
@@ -16,7 +17,7 @@ class Step(Standard):
     """Base of the optimizers. Shapes: R and T scalars, then any, as many of each kind -> tensors and states."""
 
     norm_coefficient: float = 0.0
-    num_args: int
+    num_args: Arity
 
     inputs = ("*inputs",)
     states: ClassVar[int]

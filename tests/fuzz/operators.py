@@ -1,0 +1,405 @@
+"""Every operator with one thing about it changed: what inference, NumPy and compiled kernels say of it has to agree.
+
+    python -m tests.fuzz.operators --count 50000 [--seed 1] [--json] [--only PATTERN]
+
+Seeds are the operators' own examples, what MXNet recorded (fixtures/ops), and the operators that gradient rules apply. A change
+is one dim, rank, dtype or attribute of one of them. The contract: what inference accepts is computed, in the shapes and
+dtypes that it said, by NumPy and compiled alike; what it refuses it refuses with an OpError that its author wrote. What only
+values can show (an index out of range, a matrix that has no inverse) NumPy and kernels may refuse, both or neither.
+
+The cases run in processes of their own, so that one that dies or never ends is a finding like any other.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import contextlib
+import functools
+import json
+import mmap
+import multiprocessing
+import re
+import resource
+import signal
+import sys
+import tempfile
+import traceback
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hybrid import random
+from hybrid.attrs import Bool, Choice, DTypeKind, Float, Int, Kind, Optional, Tuple
+from hybrid.error import MXNetError, OpError
+from hybrid.graph.executor import Program
+from hybrid.graph.graph import Entry, Graph, Node
+from hybrid.graph.infer import infer
+from hybrid.op import REGISTRY, Example, Op
+from hybrid.shapes import is_known
+from tests.table.examples import Maker, graph_of
+from tests.table.goldens import cases
+from tests.table.test_gradients import gradient_graph
+
+SECONDS = 20
+"""After which a case counts as endless."""
+MEMORY = 6 << 30
+"""Bytes of address space beyond what a process starts with; a case that needs more does not end well."""
+LARGE = 1 << 22
+"""Elements of an output from which a case is not computed: what limits memory is tested elsewhere."""
+SAMPLE = 4
+"""Recorded cases of one operator that become seeds."""
+DTYPES = ("float32", "float64", "float16", "int32", "int64", "int8", "uint8", "bool")
+NUMBERS = (0, -1, 1, 2, 3, -2, 7, 100, 2**31 - 1, 2**31, -(2**31), 2**63 - 1, 2**63, 10**30)
+
+
+ENDS = ("refused", "large", "unreadable", "computed")
+"""How a trial may end. Each is right: what is not becomes a finding."""
+
+
+class Trial(NamedTuple):
+    """One changed application of an operator."""
+
+    name: str
+    attrs: dict[str, str]
+    arrays: tuple[np.ndarray, ...]
+    training: bool
+    change: str
+
+    def __str__(self) -> str:
+        given = ", ".join(f"{a.dtype}{list(a.shape)}" for a in self.arrays)
+        return f"{self.name}({self.attrs}) [{given}]{' training' if self.training else ''}: {self.change}"
+
+
+class Finding(NamedTuple):
+    """What does not hold of a trial: its kind, a text by which findings are alike, and all of it."""
+
+    kind: str
+    operator: str
+    text: str
+    trial: str
+
+
+# -- seeds ----------------------------------------------------------------------------------------------------------------
+
+
+def _known(arrays: Sequence[np.ndarray]) -> bool:
+    return all(a.dtype.kind in "biufcV" and a.size <= 1 << 14 for a in arrays)
+
+
+@functools.cache
+def seeds() -> dict[str, list[Example]]:
+    """Applications that work, by operator; few and small. Operators of gradient rules come from the graphs of these."""
+    found: dict[str, list[Example]] = collections.defaultdict(list)
+    for name, cls in REGISTRY.items():
+        if name == cls.name:
+            with contextlib.suppress(OpError):  # a part of a gradient rule inherits examples that are not its own
+                found[name] += [e for e in cls.examples(Maker(cls)) if _known(e.arrays)]
+    recorded: dict[str, int] = collections.Counter()
+    for case in cases():
+        if recorded[case.operator] < SAMPLE:
+            recorded[case.operator] += 1
+            arrays = tuple(case.arrays())
+            if _known(arrays):
+                found[REGISTRY[case.operator].name].append(Example(case.op(), arrays))
+    for example in [e for examples in list(found.values()) for e in examples[:2]]:
+        for part in _parts(example):
+            if len(found[part.op.name]) < SAMPLE:
+                found[part.op.name].append(part)
+    return {name: found[name] for name in sorted(found) if found[name]}
+
+
+def _parts(example: Example) -> Iterator[Example]:
+    """The operators of an example's gradient rule that are no seeds otherwise, with what they are given."""
+    op, names = example.op, example.op.takes()
+    feeds = dict(zip(names, example.arrays))
+    found = []
+    with contextlib.suppress(MXNetError):  # it has no gradient
+        forward = Graph(Entry(Node(op, "node", [Entry(Node(None, n)) for n in names]), i) for i in range(op.visible()))
+        outputs = Program(forward, training=True, native=False).run({k: v.copy() for k, v in feeds.items()})
+        heads = {f"head{i}": np.ones_like(o) for i, o in enumerate(outputs)}
+        _, graph = gradient_graph(op, names, range(op.visible()))
+        values = {(id(n), 0): (feeds | heads)[n.name].copy() for n in graph.variables()}
+
+        def see(node: Node, results: Sequence[np.ndarray]) -> None:
+            assert node.op is not None
+            for i, result in enumerate(results):
+                values[id(node), i] = result.copy()
+            if node.op.name.startswith("_backward_"):
+                found.append(Example(node.op, tuple(values[id(e.node), e.index].copy() for e in node.inputs)))
+
+        Program(graph, training=True, native=False).run({n.name: values[id(n), 0] for n in graph.variables()}, see)
+    return iter([e for e in found if _known(e.arrays) and "bodies" not in e.op.uses])
+
+
+# -- changes --------------------------------------------------------------------------------------------------------------
+
+
+def _resized(array: np.ndarray, shape: Sequence[int]) -> np.ndarray:
+    """The array's values, repeated or cut off, in another shape."""
+    if array.size == 0:
+        return np.zeros(shape, array.dtype)
+    return np.resize(array, tuple(shape)).astype(array.dtype, copy=False)
+
+
+def _number(rng: np.random.Generator, value: Any) -> str:
+    return str(rng.choice(np.array([*NUMBERS, int(value or 0) + 1, int(value or 0) - 1], object)))
+
+
+def _other(rng: np.random.Generator, kind: Kind, value: Any) -> str:
+    """Another text for an attribute, mostly one that can be read."""
+    if isinstance(kind, Optional):
+        if rng.random() < 0.3:
+            return "None"
+        kind = kind.kind
+    if isinstance(kind, Bool):
+        return str(not value)
+    if isinstance(kind, Int):
+        return _number(rng, value)
+    if isinstance(kind, Float):
+        return str(rng.choice(["0", "-1", "1", "nan", "inf", "-inf", "1e30", "0.5", "-0.5", "1e-30"]))
+    if isinstance(kind, Choice):
+        return str(rng.choice([*kind.options, "nonsense"]))
+    if isinstance(kind, DTypeKind):
+        return str(rng.choice([*DTYPES, "S5", "O", ">f4", "datetime64", "f4,i4", "nonsense"]))
+    if isinstance(kind, Tuple):
+        items = [kind.item.write(v) for v in value or ()]
+        change = rng.integers(6)
+        if change == 0 and items:
+            items.pop(rng.integers(len(items)))
+        elif change == 1:
+            items.append(items[-1] if items else "1")
+        elif items and change in (2, 3, 4):
+            place = rng.integers(len(items))
+            items[place] = _other(rng, kind.item, (value or (0,))[place])
+        elif change == 5:
+            items = []
+        else:
+            items = [_other(rng, kind.item, 1)]
+        return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
+    return str(rng.choice(["", "x", "(", "1", "None"]))
+
+
+@functools.cache
+def _names(only: str) -> list[str]:
+    return [n for n in seeds() if re.search(only, n)]
+
+
+def trial(index: int, seed: int, only: str = "") -> Trial:
+    """The trial of that number; the same whenever it is asked for."""
+    names = _names(only)
+    examples = seeds()[names[index % len(names)]]
+    rng = np.random.default_rng((seed, index))
+    example = examples[rng.integers(len(examples))]
+    op, arrays = example.op, list(example.arrays)
+    attrs, training = op.dump(), bool(rng.random() < 0.2)
+    change = rng.choice(["dim", "rank", "dtype", "attr", "swap", "dims"], p=[0.35, 0.15, 0.1, 0.3, 0.05, 0.05])
+    if (change == "attr" and op.fields) or not arrays:
+        if not op.fields:
+            return Trial(op.name, attrs, tuple(arrays), training, "nothing")
+        field = op.fields[str(rng.choice(list(op.fields)))]
+        attrs[field.name] = _other(rng, field.kind, getattr(op, field.name))
+        what = f"{field.name}={attrs[field.name]!r}"
+    else:
+        place = int(rng.integers(len(arrays)))
+        array = arrays[place]
+        shape = list(array.shape)
+        if change == "dtype":
+            arrays[place] = array.astype(str(rng.choice(DTYPES)))
+        elif change == "swap":
+            other = int(rng.integers(len(arrays)))
+            arrays[place], arrays[other] = _resized(array, arrays[other].shape), _resized(arrays[other], shape)
+        elif change == "rank" or not shape:
+            axis = int(rng.integers(len(shape) + 1))
+            if shape and rng.random() < 0.5:
+                shape.pop(min(axis, len(shape) - 1))
+            else:
+                shape.insert(axis, int(rng.choice([1, 1, 2, 3])))
+            arrays[place] = _resized(array, shape)
+        else:
+            for _ in range(1 if change == "dim" else 2):
+                axis = int(rng.integers(len(shape)))
+                shape[axis] = int(rng.choice([shape[axis] + 1, max(shape[axis] - 1, 0), 0, 1, shape[axis] * 2]))
+            arrays[place] = _resized(array, shape)
+        what = f"{change} of input {place}: {array.dtype}{list(array.shape)}"
+    return Trial(op.name, attrs, tuple(arrays), training, what)
+
+
+# -- verdicts -------------------------------------------------------------------------------------------------------------
+
+
+def _bound(case: Trial) -> Example:
+    """The operator and as many arrays as it then takes. Raises OpError where the attributes are refused."""
+    op = REGISTRY[case.name].bind(**case.attrs)
+    arrays, takes = list(case.arrays), len(op.takes()) if _few(op) else 0
+    if takes > 64:
+        raise OpError("more inputs than a trial has")
+    arrays = [arrays[min(i, len(arrays) - 1)] if arrays else np.zeros((2, 3), np.float32) for i in range(takes)]
+    return Example(op, tuple(arrays))
+
+
+def _few(op: Op) -> bool:
+    """Whether the operator's inputs can be listed at all."""
+    variadic = op.inputs[:1] and op.inputs[0].startswith("*")
+    if variadic and getattr(op, op.count) > 64:
+        raise OpError("more inputs than a trial has")
+    return True
+
+
+def _root(error: BaseException) -> BaseException:
+    """What was raised first."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error
+
+
+def _place(error: BaseException) -> str:
+    """Where in hybrid an exception came from, by file and function."""
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if "/hybrid/" in f.filename]
+    return f"{Path(frames[-1].filename).name}:{frames[-1].name}" if frames else "?"
+
+
+def _message(error: BaseException) -> str:
+    return f"{type(error).__name__}: {str(error)[:160]} @ {_place(error)}"
+
+
+def judge(case: Trial) -> tuple[str, Finding | None]:
+    """How a trial ended ("refused", "large", "unreadable" or "computed"), and what does not hold of it."""
+
+    def found(kind: str, text: str) -> tuple[str, Finding]:
+        return kind, Finding(kind, case.name, text, str(case))
+
+    try:
+        example = _bound(case)
+    except OpError:
+        return "unreadable", None
+    except Exception as error:
+        return found("untyped bind", _message(error))
+    graph, feeds = graph_of(example)
+    try:
+        inference = infer(graph, {k: v.shape for k, v in feeds.items()}, {k: v.dtype for k, v in feeds.items()})
+    except Exception as error:
+        root = _root(error)
+        if not isinstance(error, OpError):
+            return found("untyped inference", _message(error))
+        return ("refused", None) if isinstance(root, ValueError) else found("inference fails", _message(root))
+    specs = [inference.spec(e) for e in graph.outputs]
+    if any(is_known(s.shape) and int(np.prod(s.shape, dtype=object)) > LARGE for s in specs):
+        return "large", None
+    answers: list[Any] = []
+    for native in (False, True):
+        random.seed(5)
+        copies = {k: v.copy() for k, v in feeds.items()}
+        try:
+            answers.append(Program(graph, training=case.training, native=native).run(copies))
+        except Exception as error:
+            answers.append(error)
+    left, right = answers
+    for side, answer in (("NumPy", left), ("compiled", right)):
+        if isinstance(answer, Exception) and not isinstance(answer, MXNetError):
+            return found(f"untyped {side}", _message(answer))
+    if isinstance(left, Exception) != isinstance(right, Exception):
+        which, error = ("NumPy", left) if isinstance(left, Exception) else ("compiled", right)
+        return found(f"only {which} refuses", _message(_root(error)))
+    if isinstance(left, Exception):
+        root = _root(left)
+        return found("late", _message(root)) if not isinstance(root, OpError) else found("late refusal", _message(root))
+    for a, b, spec in zip(left, right, specs, strict=True):
+        if a.shape != b.shape or a.dtype != b.dtype:
+            return found("differ in shape", f"{a.dtype}{a.shape} and {b.dtype}{b.shape}")
+        if (is_known(spec.shape) and spec.shape != a.shape) or (spec.dtype is not None and spec.dtype != a.dtype):
+            return found("not as inferred", f"{a.dtype}{a.shape} where inference said {spec}")
+    if "rng" not in example.op.uses and not example.op.ranks and not all(map(_alike, left, right)):
+        return found("differ in values", "")
+    return "computed", None
+
+
+def _alike(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether arrays are the same but for rounding, which is judged elsewhere: here foreign memory would show."""
+    if a.dtype.kind not in "fc" or a.dtype.itemsize < 2:
+        return a.dtype.kind not in "biu" or bool((np.abs(a.astype(float) - b.astype(float)) <= 1).all())
+    finite = np.isfinite(a)
+    if not np.array_equal(finite, np.isfinite(b)):
+        return False
+    scale = float(np.abs(a[finite]).max(initial=1e-30))
+    return bool((np.abs(a[finite] - b[finite]) <= scale * (5e-2 if a.dtype.itemsize == 2 else 2e-3)).all())
+
+
+# -- processes ------------------------------------------------------------------------------------------------------------
+
+
+def _work(first: int, last: int, seed: int, only: str, place: mmap.mmap, report: Path) -> None:
+    """Judge the trials from first to last; what is found goes to the report, the number of the trial to place."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (size + MEMORY, size + MEMORY))
+    counts: dict[str, int] = collections.Counter()
+    with report.open("a") as out:
+        for index in range(first, last):
+            place[:8] = index.to_bytes(8, "little")
+            signal.alarm(SECONDS)
+            outcome, finding = judge(trial(index, seed, only))
+            signal.alarm(0)
+            counts[outcome] += 1
+            if finding is not None:
+                print(json.dumps(finding), file=out, flush=True)
+        print(json.dumps(counts), file=out)
+
+
+def campaign(count: int, seed: int, only: str = "", step: int = 5000) -> tuple[dict[str, int], list[Finding]]:
+    """Judge count trials, in processes of their own: how they ended, and what was found."""
+    counts: dict[str, int] = collections.Counter()
+    findings: list[Finding] = []
+    seeds()
+    first = 0
+    with tempfile.TemporaryDirectory() as folder, mmap.mmap(-1, 8) as place:
+        report = Path(folder) / "report"
+        while first < count:
+            report.write_text("")
+            last = min(count, first + step)
+            process = multiprocessing.get_context("fork").Process(
+                target=_work, args=(first, last, seed, only, place, report)
+            )
+            process.start()
+            process.join()
+            for line in report.read_text().splitlines():
+                row = json.loads(line)
+                if isinstance(row, list):
+                    findings.append(Finding(*row))
+                    counts[findings[-1].kind] += 1
+                else:
+                    counts.update({k: n for k, n in row.items() if k in ENDS})
+            if process.exitcode == 0:
+                first = last
+                continue
+            at = int.from_bytes(place[:8], "little")
+            case = trial(at, seed, only)
+            kind = "endless" if process.exitcode == -signal.SIGALRM else "crash"
+            findings.append(Finding(kind, case.name, f"exit code {process.exitcode}", str(case)))
+            counts[kind] += 1
+            first = at + 1
+    return counts, findings
+
+
+def main() -> int:
+    """The program. Exit status 1 when something does not hold."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--count", type=int, default=5000, help="how many trials")
+    parser.add_argument("--seed", type=int, default=0, help="other trials")
+    parser.add_argument("--only", default="", help="operators whose name this pattern finds")
+    parser.add_argument("--json", action="store_true", help="one object, for programs")
+    options = parser.parse_args()
+    counts, findings = campaign(options.count, options.seed, options.only)
+    if options.json:
+        print(json.dumps({"counts": counts, "findings": [f._asdict() for f in findings]}))
+    else:
+        for finding in sorted(findings):
+            print(f"{finding.kind} | {finding.operator} | {finding.text}\n    {finding.trial}")
+        print(f"{options.count} trials: " + ", ".join(f"{n} {kind}" for kind, n in sorted(counts.items())))
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
