@@ -72,8 +72,8 @@ class Kind:
 class Int(Kind):
     """A whole number within bounds, those of 64 bits unless there are others; True and False count as 1 and 0."""
 
-    def __init__(self, label: str = "int", within: Within = INT64):
-        super().__init__(label)
+    def __init__(self, within: Within = INT64):
+        super().__init__("int")
         self.within = within
 
     def parse(self, text: str) -> int:
@@ -86,7 +86,10 @@ class Int(Kind):
 
     def check(self, value: Any) -> int:
         whole = int(value)
-        if whole != value or not self.within.low <= whole <= self.within.high:
+        low, high = self.within
+        if not low <= whole <= high:
+            raise ValueError(f"wanted at least {low}" if whole < low and low >= 0 else f"wanted {low} to {high}")
+        if whole != value:
             raise ValueError
         return whole
 
@@ -369,8 +372,7 @@ def kind_of(annotation: Any) -> Kind:
         return _SIMPLE[annotation]
     bounds = getattr(annotation, "__metadata__", ())
     if bounds:
-        low, high = bounds[0]
-        return Int(f"int from {low} to {high}", bounds[0])
+        return Int(bounds[0])
     origin, args = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is Literal:
         return Choice(*args)

@@ -185,7 +185,7 @@ def array_dtype(dtype: Any) -> np.dtype:
     try:
         found = read_dtype("float32" if dtype is None else dtype)
     except ValueError as error:
-        raise TypeError(str(error)) from None
+        raise TypeError(f"{error}; an NDArray can have numbers or bool, and no complex ones") from None
     if found.kind not in "biufV":
         raise TypeError(f"dtype {found} is none that an NDArray can have; wanted numbers or bool, and not complex ones")
     return found

@@ -281,7 +281,7 @@ class Op:
             try:
                 values[field.name] = field.kind.read(value)
             except (ValueError, TypeError, OverflowError) as error:
-                detail = f" ({error})" if str(error).startswith("dtype") else ""
+                detail = f" ({error})" if str(error).startswith(("dtype", "wanted")) else ""
                 problems.append(f"attribute {field.name}={_shown(value)} is not {field.kind.label}{detail}")
         for unknown in attrs if self.fields else ():  # MXNet reads no attribute of an operator that has none
             if unknown not in self.legacy:

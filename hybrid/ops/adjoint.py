@@ -10,9 +10,10 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
+from ..attrs import Size
 from ..op import BACKWARD, Op, op
 from ..shapes import merge
-from .common import widen
+from .common import as_forward_wants, widen
 
 T = TypeVar("T", bound=type[Op])
 
@@ -22,7 +23,7 @@ class Adjoint(Op):
 
     Of the input itself only shape and dtype count. Shapes: dy, X's inputs -> as that input."""
 
-    of: int = 0
+    of: Size = 0
 
     forward: ClassVar[type[Op]]
     """X,"""
@@ -47,10 +48,15 @@ class Adjoint(Op):
     def infer_type(self, dy, *dtypes):
         return dtypes[self.of]
 
+    def check(self):
+        count = len(self.original.takes())
+        return None if 0 <= self.of < count else f"got of={self.of}, wanted the place of one of {count} inputs"
+
     def infer_input_shapes(self, shapes, outputs):
         filled = list(shapes)
         filled[1 + self.of] = merge(filled[1 + self.of], outputs[0])
-        return filled
+        inputs, (dy, *_) = as_forward_wants(self.original, filled[1:], filled[:1])
+        return [dy, *inputs]
 
     def infer_input_types(self, dtypes, outputs):
         filled = list(dtypes)

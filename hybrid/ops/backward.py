@@ -1,12 +1,10 @@
 """Operators that only gradient rules use and that several families need: one array brought to the form of another."""
 
-import math
-
 import numpy as np
 
 from ..op import Op, op
 from .casting import convert
-from .common import narrow, widen
+from .common import as_many, narrow, spread, widen
 
 
 class Once(Op):
@@ -35,6 +33,10 @@ class SumLike(FormOf):
 
     view = True
 
+    def infer_shape(self, data, like):
+        spread(self, like, data)
+        return like
+
     def compute(self, data, like):
         if data.shape == like.shape:
             return data
@@ -50,6 +52,10 @@ class SumLike(FormOf):
 class BroadcastLike(FormOf):
     """data repeated to the shape of like by NumPy's rules (broadcast_like wants equal ranks). The dtype stays."""
 
+    def infer_shape(self, data, like):
+        spread(self, data, like)
+        return like
+
     def compute(self, data, like):
         return np.broadcast_to(data, like.shape).copy()
 
@@ -64,9 +70,11 @@ class ReshapeLike(FormOf):
     view = True
     moves = True
 
+    def infer_shape(self, data, like):
+        as_many(self, "data", data, like)
+        return like
+
     def compute(self, data, like):
-        if data.size != math.prod(like.shape):
-            raise self.fail(f"got {data.size} elements for shape {like.shape}, wanted as many as it holds")
         return data.reshape(like.shape)
 
     def gradient(self, F, dy, data, like, y):

@@ -1,12 +1,15 @@
 """What operator families share: bases for regular shape rules, axis arithmetic, and compute in a wider dtype."""
 
-from collections.abc import Sequence
-from typing import Any
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
-from ..op import Op
-from ..shapes import MaybeShape, Shape, merge_all, show
+from ..op import Op, lookup
+from ..shapes import UNKNOWN, MaybeShape, Shape, Undecided, is_known, merge, merge_all, show
+
+T = TypeVar("T", bound=type[Op])
 
 
 class Elementwise(Op):
@@ -46,6 +49,12 @@ def want_rank(op: Op, shape: Shape, *ranks: int, what: str = "data") -> None:
     if len(shape) not in ranks:
         wanted = " or ".join(map(str, ranks))
         raise op.fail(f"got {what} of shape {show(shape)}, wanted {wanted} dimensions")
+
+
+def want_rank_from(op: Op, shape: Shape, least: int, *, what: str = "data") -> None:
+    """Raise OpError unless the shape has at least so many dimensions."""
+    if len(shape) < least:
+        raise op.fail(f"got {what} of shape {show(shape)}, wanted at least {least} dimensions")
 
 
 def widen(array: np.ndarray) -> np.ndarray:
@@ -94,3 +103,89 @@ def truncate(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
     smallest = float(np.iinfo(wide).min)
     inside = (array > smallest - 1) & (array < -smallest)
     return np.where(inside, array, smallest).astype(wide).astype(dtype)
+
+
+def same(op: Op, what: str, *dims: Any) -> Any:
+    """The one size that dims are, as far as it is known; raises OpError when they differ."""
+    known = {d for d in dims if d is not UNKNOWN}
+    if len(known) > 1:
+        raise op.fail(f"got {' and '.join(map(str, dims))} {what}, wanted the same number")
+    return known.pop() if known else UNKNOWN
+
+
+def as_many(op: Op, what: str, got: Shape, wanted: Shape) -> None:
+    """Raise OpError unless a shape has as many elements as the wanted one; what is not known of them may be anything."""
+    if is_known(got) and is_known(wanted) and math.prod(got) != math.prod(wanted):
+        raise op.fail(f"got {what} of shape {show(got)}, wanted as many elements as {show(wanted)} has")
+
+
+def spread(op: Op, narrow: Shape, wide: Shape) -> None:
+    """Raise OpError unless an array of shape narrow can be repeated to the shape wide."""
+    ends = wide[len(wide) - len(narrow) :] if len(narrow) <= len(wide) else None
+    if ends is None or any(a is not UNKNOWN and a != 1 and b is not UNKNOWN and a != b for a, b in zip(narrow, ends)):
+        raise op.fail(f"got shapes {show(narrow)} and {show(wide)}, wanted the first to broadcast to the second")
+
+
+def as_forward_wants(
+    forward: Op, inputs: Sequence[MaybeShape], outputs: Sequence[MaybeShape]
+) -> tuple[Sequence[MaybeShape], Sequence[MaybeShape]]:
+    """Shapes of an operator's inputs and outputs, each filled in from the others. Raises ValueError where they contradict."""
+    try:
+        inputs = [merge(a, b) for a, b in zip(inputs, forward.infer_input_shapes(inputs, outputs), strict=True)]
+        if any(s is None for s in inputs):
+            return inputs, outputs
+        found = forward.infer_shape(*inputs)
+    except Undecided:
+        return inputs, outputs
+    found = found if isinstance(found, list) else [found]
+    return inputs, [merge(a, b) for a, b in zip(outputs, found)]
+
+
+HEADS: dict[str, int | str] = {"dy": 0, "y": 0}
+"""Which output of the forward operator the inputs of a part of its gradient rule are, or are the gradients of."""
+
+
+def part_of(forward: str, **heads: int | str) -> Callable[[T], T]:
+    """For parts of gradient rules: inputs that have names of the forward operator's inputs are these, those in heads (dy and y
+    without any) have the shapes of its outputs, by place or name. What is known of some follows for the others;
+    contradictions raise.
+
+    Attributes that have the same names are the forward operator's."""
+    heads = heads or HEADS
+
+    def decorate(cls: T) -> T:
+        given = cls.infer_input_shapes
+
+        def infer_input_shapes(self, shapes, outputs):
+            names, first = self.takes(), forward_of(self, forward)
+            named = dict(zip(names, given(self, shapes, outputs)))
+            ends: dict[str, MaybeShape] = dict.fromkeys(first.returns())
+            places = {n: end for n, p in heads.items() if n in named and (end := _end(first, p)) is not None}
+            for name, end in places.items():
+                ends[end] = merge(ends[end], named[name])
+            inputs, found = as_forward_wants(first, [named.get(n) for n in first.takes()], list(ends.values()))
+            ends = dict(zip(ends, found))
+            named |= {n: s for n, s in zip(first.takes(), inputs) if n in named}
+            named |= {n: ends[end] for n, end in places.items()}
+            return [named[n] for n in names]
+
+        cls.infer_input_shapes = infer_input_shapes  # type: ignore[method-assign]
+        return cls
+
+    return decorate
+
+
+def forward_of(op: Op, name: str) -> Op:
+    """The operator of that name with the attributes that op has too."""
+    if name not in op.memo:
+        cls = lookup(name)
+        op.memo[name] = cls.bind(**{n: f.kind.write(getattr(op, n)) for n, f in cls.fields.items() if n in op.fields})
+    return op.memo[name]
+
+
+def _end(forward: Op, place: int | str) -> str | None:
+    """The name of an output, by place or name; None where this instance has no such output."""
+    names = forward.returns()
+    if isinstance(place, str):
+        return place if place in names else None
+    return names[place] if place < len(names) else None

@@ -12,7 +12,7 @@ import numpy as np
 from ..attrs import Count, Counts, Sizes
 from ..op import Op, op
 from ..shapes import UNKNOWN, merge, show
-from .common import narrow, want_rank, widen
+from .common import narrow, part_of, want_rank, widen
 from .windows import convolve, correlate, deconvolve, fold, pad_spatial, windows
 
 
@@ -199,6 +199,7 @@ class _Product(Op):
 
 
 @op("_backward_Convolution_data")
+@part_of("Convolution")
 class BackwardConvolutionData(_Product, Convolution):
     """What a convolution's data gets: dy and weight to the shape of data, whose values are not read."""
 
@@ -216,6 +217,7 @@ class BackwardConvolutionData(_Product, Convolution):
 
 
 @op("_backward_Convolution_weight")
+@part_of("Convolution")
 class BackwardConvolutionWeight(_Product, Convolution):
     """What a convolution's weight gets: dy and data to the shape of weight, whose values are not read."""
 
@@ -349,6 +351,7 @@ class Deconvolution(Windowed):
 
 
 @op("_backward_Deconvolution_data")
+@part_of("Deconvolution")
 class BackwardDeconvolutionData(_Product, Deconvolution):
     """What a deconvolution's data gets: dy and weight to the shape of data, whose values are not read."""
 
@@ -365,6 +368,7 @@ class BackwardDeconvolutionData(_Product, Deconvolution):
 
 
 @op("_backward_Deconvolution_weight")
+@part_of("Deconvolution")
 class BackwardDeconvolutionWeight(_Product, Deconvolution):
     """What a deconvolution's weight gets: dy and data to the shape of weight, whose values are not read."""
 
@@ -405,6 +409,7 @@ class Im2Col(Windowed):
 
 
 @op("_backward_im2col")
+@part_of("im2col")
 class BackwardIm2Col(Windowed):
     """Columns put back and added up: (dy, data) -> as data, whose values are not read."""
 

@@ -8,7 +8,7 @@ import numpy as np
 from ..attrs import Count, Counts, Sizes
 from ..op import Op, op
 from ..shapes import UNKNOWN, merge
-from .common import want_rank, widen
+from .common import part_of, want_rank, widen
 from .convolution import Windowed
 
 
@@ -263,6 +263,7 @@ class DeformedBackward(Op):
 
 
 @op("_backward__contrib_DeformableConvolution")
+@part_of("_contrib_DeformableConvolution")
 class DeformableConvolutionBackward(DeformedBackward):
     """The gradients of ``_contrib_DeformableConvolution``."""
 
@@ -281,6 +282,7 @@ class DeformableConvolutionBackward(DeformedBackward):
 
 
 @op("_backward__contrib_ModulatedDeformableConvolution")
+@part_of("_contrib_ModulatedDeformableConvolution")
 class ModulatedDeformableConvolutionBackward(DeformableConvolutionBackward):
     """The gradients of ``_contrib_ModulatedDeformableConvolution``."""
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from ..op import Domain, Op, op
 from ..shapes import merge, merge_all, show
+from .common import as_forward_wants, forward_of
 from .random import wrong_float
 from .special import digamma, gammaln
 
@@ -206,7 +207,9 @@ class DensityBackward(DensityOp):
         return tuple(f"output{i}" for i in range(1 + len(self.density.parameters)))
 
     def infer_input_shapes(self, shapes, outputs):
-        return shapes
+        dy, *arrays, y = shapes
+        arrays, (end,) = as_forward_wants(forward_of(self, f"_random_pdf_{self.density.name}"), arrays, [merge(dy, y)])
+        return [end, *arrays, end]
 
     def infer_shape(self, dy, sample, *parameters_and_y):
         return [sample, *parameters_and_y[:-1]]

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..op import Domain, Op, op
 from ..shapes import UNKNOWN, merge
-from .common import want_rank, widen
+from .common import as_many, want_rank, want_rank_from, widen
 
 VARIANCES = (0.1, 0.1, 0.2, 0.2)
 
@@ -307,6 +307,8 @@ class BackwardBoxNms(Op):
     inputs = ("dy", "place")
 
     def infer_shape(self, dy, place):
+        want_rank_from(self, dy, 1, what="dy")
+        as_many(self, "place", place, dy[:-1])
         return dy
 
     def compute(self, dy, place):

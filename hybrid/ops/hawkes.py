@@ -5,7 +5,7 @@ import numpy as np
 from ..op import Domain, Op, op
 from ..shapes import UNKNOWN, merge
 from .backward import Once
-from .common import want_rank, widen
+from .common import part_of, want_rank, widen
 
 
 class _Walk:
@@ -115,6 +115,7 @@ class HawkesLL(Op):
 
 
 @op("_backward_hawkesll")
+@part_of("_contrib_hawkesll", dy=0)
 class BackwardHawkesLL(Once):
     """What lda, alpha and beta get: (dy, inputs) -> as these."""
 

@@ -8,7 +8,7 @@ from ..attrs import Arity
 from ..op import Op, op
 from ..shapes import Shape, broadcast, is_known, merge, show
 from .adjoint import linear
-from .common import axis_of, widen
+from .common import as_many, axis_of, part_of, want_rank_from, widen
 from .linear import Products, contraction_adjoint, want_at_least
 
 
@@ -357,6 +357,7 @@ class DecompositionBackward(Decomposed):
 
 
 @op("_backward__linalg_det")
+@part_of("_linalg_det")
 class DetBackward(DecompositionBackward):
     """dy times the determinant times the inverse, transposed; 0 for singular matrices, as in MXNet.
 
@@ -378,6 +379,7 @@ class DetBackward(DecompositionBackward):
 
 
 @op("_backward__linalg_potrf")
+@part_of("_linalg_potrf")
 class PotrfBackward(DecompositionBackward):
     """The gradient of A, symmetric, from that of its Cholesky factor. Shapes: dy, y (..., N, N) -> the same.
 
@@ -401,6 +403,8 @@ class PerMatrix(Op):
     inputs = ("data", "diagonal")
 
     def infer_shape(self, data, diagonal):
+        want_rank_from(self, diagonal, 1, what="diagonal")
+        as_many(self, "data", data, diagonal[:-1])
         return diagonal
 
     def compute(self, data, diagonal):

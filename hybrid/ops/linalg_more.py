@@ -7,7 +7,7 @@ import numpy as np
 from ..op import Op, op
 from ..shapes import Shape, is_known, merge, show
 from .adjoint import linear
-from .common import widen
+from .common import part_of, widen
 from .linalg import Decomposed, DecompositionBackward, Square, positive_definite
 from .linear import want_at_least
 
@@ -291,6 +291,7 @@ class Syevd(Decompositions):
 
 
 @op("_backward__linalg_syevd")
+@part_of("_linalg_syevd", dU=0, dL=1, U=0, L=1)
 class SyevdBackward(DecompositionBackward):
     """The gradient of A, symmetric. Shapes: dU, dL, U (..., N, N), L (..., N) -> as U.
 
@@ -339,6 +340,7 @@ class Gelqf(Decompositions):
 
 
 @op("_backward__linalg_gelqf")
+@part_of("_linalg_gelqf", dQ=0, dL=1, Q=0, L=1)
 class GelqfBackward(DecompositionBackward):
     """The gradient of A. Shapes: dQ, Q (..., M, N), dL, L (..., M, M) -> as Q.
 

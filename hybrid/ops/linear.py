@@ -12,7 +12,7 @@ from ..op import Op, op
 from ..shapes import broadcast, merge, merge_all
 from .adjoint import linear
 from .backward import SumLike
-from .common import axis_of, want_rank, widen
+from .common import axis_of, part_of, want_rank, widen
 
 
 @linear(0, 1, no_bias=True)
@@ -393,6 +393,7 @@ class SelfAttentionScores(Attention):
 
 
 @op("_backward__contrib_interleaved_matmul_selfatt_qk")
+@part_of("_contrib_interleaved_matmul_selfatt_qk")
 class SelfAttentionScoresBackward(Attention):
     """The gradient of the projections. Shapes: dy (N * heads, T, T), projections (T, N, heads * 3 * D) -> as these."""
 

@@ -17,7 +17,8 @@ import numpy as np
 
 from ..attrs import Count
 from ..op import Op, op
-from .common import Elementwise, axis_of, narrow, widen
+from ..shapes import UNKNOWN, is_known, merge, merge_all
+from .common import Elementwise, as_many, axis_of, narrow, part_of, want_rank_from, widen
 
 PIECE = 1 << 20
 """Bytes of data that are treated at a time: what is made of them stays in cache."""
@@ -42,6 +43,25 @@ class _Backward(Op):
     """Whether gamma counts as 1."""
 
     uses = ("training",)
+
+    def check(self):
+        return f"got groups={self.groups}, wanted 0 or more" if self.groups < 0 else None
+
+    def fitted(self, data, gamma, mean, spread):
+        """gamma, mean and spread with the sizes that go with data. Raises OpError where theirs differ."""
+        axis = axis_of(self, self.axis, len(data))
+        if self.groups or self.over == "instance":
+            want_rank_from(self, data, 2)
+            middle = self.groups or data[1]
+            sizes = data[0] * middle if self.over == "instance" else UNKNOWN
+        else:
+            middle = data[axis]
+            sizes = middle if self.over == "batch" else UNKNOWN
+            if self.over == "layer" and is_known(data):
+                sizes = math.prod(data[:axis]) * math.prod(data[axis + 1 :])
+        for name, shape in (("mean", mean), ("spread", spread)):
+            as_many(self, name, shape, (sizes,))
+        return merge(gamma, (middle,))
 
     def constant(self, training: bool) -> bool:
         """Whether mean and variance do not depend on the data."""
@@ -93,6 +113,7 @@ class BackwardNormalization(_Backward):
         return ("data", "gamma", "beta")
 
     def infer_shape(self, dy, data, gamma, mean, spread):
+        data, gamma = merge(dy, data), self.fitted(data, gamma, mean, spread)
         return [data, gamma, gamma]
 
     def infer_type(self, dy, data, gamma, mean, spread):
@@ -152,6 +173,7 @@ class BackwardBatchNormalization(BackwardNormalization):
     mutates = ("moving_mean", "moving_var")
 
     def infer_shape(self, dy, data, gamma, mean, spread, *moving):
+        data, gamma = merge(dy, data), self.fitted(data, gamma, mean, spread)
         return [data, gamma, gamma]
 
     def infer_type(self, dy, data, gamma, mean, spread, *moving):
@@ -183,6 +205,8 @@ class BackwardNormalizationTwice(_Backward):
         return ("dy", "data", "gamma")
 
     def infer_shape(self, gx, ggamma, gbeta, dy, data, gamma, mean, spread):
+        data, gamma = merge_all((gx, dy, data)), self.fitted(data, gamma, mean, spread)
+        gamma = merge_all((gamma, ggamma, gbeta))
         return [data, data, gamma]
 
     def infer_type(self, gx, ggamma, gbeta, dy, data, gamma, mean, spread):
@@ -221,6 +245,7 @@ class BackwardNormalizationTwice(_Backward):
 
 
 @op("_backward_L2Normalization")
+@part_of("L2Normalization", dy=0, y=0, norm=1)
 class BackwardL2Normalization(Op):
     """What the data of L2Normalization gets: (dy, y, norm) -> as dy."""
 
@@ -240,6 +265,7 @@ class BackwardL2Normalization(Op):
 
 
 @op("_backward_LRN")
+@part_of("LRN", dy=0, norm=1)
 class BackwardLRN(Elementwise):
     """What the data of LRN gets: (dy, data, norm) -> as data."""
 

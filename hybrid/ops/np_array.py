@@ -12,7 +12,7 @@ from ..shapes import UNKNOWN, merge, show
 from .adjoint import linear
 from .backward import Once
 from .casting import convert
-from .common import axis_of, np_axes_of, truncate, widen
+from .common import as_many, axis_of, np_axes_of, truncate, want_rank, widen
 from .reduce import Axes, reduced, restored
 
 # -- shapes and diagonals ------------------------------------------------------------------------------------------------
@@ -313,7 +313,15 @@ class PolyValBackward(Once):
 
     inputs = ("dy", "p", "x")
 
+    def check(self):
+        return None if self.of in (0, 1) else f"got of={self.of}, wanted 0 or 1"
+
+    def infer_input_shapes(self, shapes, outputs):
+        same = merge(shapes[0], shapes[2])
+        return [same, shapes[1], same]
+
     def infer_shape(self, dy, p, x):
+        want_rank(self, p, 1, what="p")
         return (p, x)[self.of]
 
     def compute(self, dy, p, x):
@@ -424,7 +432,9 @@ class Along(Op):
         if len(weights) == len(x):
             return weights
         axes = np_axes_of(self, self.axis, len(x))
-        return tuple(d if a in axes else 1 for a, d in enumerate(x))
+        shape = tuple(d if a in axes else 1 for a, d in enumerate(x))
+        as_many(self, "weights", weights, shape)
+        return shape
 
     def compute(self, weights, x):
         return weights.reshape(self.infer_shape(weights.shape, x.shape))

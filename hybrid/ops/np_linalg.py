@@ -12,7 +12,7 @@ import numpy as np
 from ..attrs import Shape
 from ..op import Op, op
 from ..shapes import is_known, merge, show
-from .common import axis_of, widen
+from .common import axis_of, part_of, widen
 from .linalg import Decomposed, DecompositionBackward, Potrf, Square, positive_definite
 from .linalg_more import facing_up, flip
 from .linear import want_at_least
@@ -100,6 +100,7 @@ class Solve(Solved, Square):
 
 
 @op("_backward__npi_solve")
+@part_of("_npi_solve", dB=0, X=0)
 class SolveBackward(Op):
     """The gradient of A. Shapes: dB, X as B of _npi_solve, A (..., N, N) -> as A."""
 
@@ -144,6 +145,7 @@ class TensorInverse(Solved):
 
 
 @op("_backward__npi_tensorinv")
+@part_of("_npi_tensorinv")
 class TensorInverseBackward(DecompositionBackward):
     """The gradient of a. Shapes: dy, y as the inverse, a -> as a."""
 
@@ -196,6 +198,7 @@ class TensorSolve(Solved):
 
 
 @op("_backward__npi_tensorsolve")
+@part_of("_npi_tensorsolve", dy=0, x=0)
 class TensorSolveBackward(TensorSolve):
     """The gradients of a and b. Shapes: dy, x as the solution, a, b -> as a, as b."""
 
@@ -273,6 +276,7 @@ class EigenvaluesSymmetric(SolvedSquare):
 
 
 @op("_backward__npi_eigvalsh")
+@part_of("_npi_eigvalsh", dw=0)
 class EigenvaluesSymmetricBackward(DecompositionBackward):
     """The gradient of A, symmetric. Shapes: dw (..., N), A (..., N, N) -> as A."""
 
@@ -331,6 +335,7 @@ class Eig(ValuesAndVectors, General):
 
 
 @op("_backward__npi_eig")
+@part_of("_npi_eig", dw=0, dV=1, w=0, V=1)
 class EigBackward(DecompositionBackward):
     """The gradient of A. Shapes: dw (..., N), dV (..., N, N), w, V as these -> as V.
 
@@ -387,6 +392,7 @@ class Svd(Solved):
 
 
 @op("_backward__npi_svd")
+@part_of("_npi_svd", dU=0, dL=1, dV=2, U=0, L=1, V=2)
 class SvdBackward(DecompositionBackward):
     """The gradient of A. Shapes: dU, U (..., M, M), dL, L (..., M), dV, V (..., M, N) -> as V.
 
@@ -469,6 +475,7 @@ class PinvScalar(PseudoInverse):
 
 
 @op("_backward__npi_pinv")
+@part_of("_npi_pinv_scalar_rcond")
 class PinvBackward(DecompositionBackward):
     """The gradient of A. Shapes: dy, y (..., N, M), A (..., M, N) -> as A.
 

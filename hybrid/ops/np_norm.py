@@ -6,7 +6,7 @@ import numpy as np
 
 from ..attrs import Shape
 from ..op import Op, op
-from .common import axis_of, widen
+from .common import axis_of, part_of, widen
 from .linalg import Decomposed
 
 
@@ -97,6 +97,7 @@ class Norm(Op):
 
 
 @op("_backward__npi_norm")
+@part_of("_npi_norm")
 class NormBackward(Norm):
     """The gradient of data. Shapes: dy, y as _npi_norm gives, data -> as data.
 

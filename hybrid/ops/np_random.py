@@ -12,6 +12,7 @@ import numpy as np
 from ..attrs import Floats, Shape
 from ..op import Op, op
 from ..shapes import broadcast, is_known, show
+from .common import spread
 from .random import FLOAT32
 
 INT64 = np.dtype("int64")
@@ -256,6 +257,7 @@ class ParameterBackward(Op):
     inputs = ("data", "like")
 
     def infer_shape(self, data, like):
+        spread(self, like, data)
         return like
 
     def infer_type(self, data, like):

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..attrs import DType
 from ..op import Op, op
-from ..shapes import UNKNOWN, show
+from ..shapes import UNKNOWN, merge, show
 from .common import axis_of
 
 SHORT = 16
@@ -165,6 +165,17 @@ class Sort(Ordering):
 class Positioned(Ordering):
     """Base of parts of gradient rules: numbers that go with the positions that an ordering found in data."""
 
+    def fitting(self, order, data):
+        """Raise OpError unless order holds positions along axis of data, and nothing else of data is missing."""
+        whole = self.flat(data)
+        axis = axis_of(self, self.along(len(data)), len(whole))
+        if len(order) != len(whole):
+            raise self.fail(
+                f"got positions of shape {show(order)} in data of shape {show(data)}, wanted {len(whole)} axes"
+            )
+        merge(order[:axis], whole[:axis])
+        merge(order[axis + 1 :], whole[axis + 1 :])
+
     def infer_type(self, *dtypes):
         return dtypes[0]
 
@@ -179,6 +190,8 @@ class SortBackward(Positioned):
     inputs = ("dy", "order", "data")
 
     def infer_shape(self, dy, order, data):
+        merge(dy, order)
+        self.fitting(order, data)
         return data
 
     def compute(self, dy, order, data):
@@ -197,6 +210,7 @@ class Taken(Positioned):
     inputs = ("data", "order")
 
     def infer_shape(self, data, order):
+        self.fitting(order, data)
         return order
 
     def compute(self, data, order):

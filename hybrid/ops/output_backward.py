@@ -6,7 +6,7 @@ import numpy as np
 
 from ..op import op
 from .backward import Once
-from .common import narrow, widen
+from .common import narrow, part_of, widen
 from .output import CTCLoss, LinearRegressionOutput, MakeLoss, SoftmaxOutput, SVMOutput
 from .softmax import softmax
 
@@ -30,6 +30,7 @@ class _OfHead(Once):
 
 
 @op("_backward_SoftmaxOutput")
+@part_of("SoftmaxOutput")
 class BackwardSoftmaxOutput(_OfHead, SoftmaxOutput):
     """(y, label) -> as y: y less 1 at the label (less what smoothing makes of that), times grad_scale; with out_grad there is
     a third input, dy, to multiply by. A label of y's shape holds probabilities."""
@@ -91,11 +92,13 @@ class _OfRegression(_OfHead, LinearRegressionOutput):
 
 
 @op("_backward_LinearRegressionOutput")
+@part_of("LinearRegressionOutput")
 class BackwardLinearRegressionOutput(_OfRegression):
     """What the data of LinearRegressionOutput and LogisticRegressionOutput gets."""
 
 
 @op("_backward_MAERegressionOutput")
+@part_of("MAERegressionOutput")
 class BackwardMAERegressionOutput(_OfRegression):
     """What the data of MAERegressionOutput gets."""
 
@@ -104,6 +107,7 @@ class BackwardMAERegressionOutput(_OfRegression):
 
 
 @op("_backward_SVMOutput")
+@part_of("SVMOutput")
 class BackwardSVMOutput(_OfHead, SVMOutput):
     """(y, label) -> as y: in each row along the last axis a class counts when its score is within
     margin of the wrong side; linearly or, else, squared."""
@@ -141,6 +145,7 @@ class BackwardMakeLoss(MakeLoss):
 
 
 @op("_backward_CTCLoss")
+@part_of("CTCLoss", dy=0)
 class BackwardCTCLoss(Once, CTCLoss):
     """(dy, data, label, lengths...) -> as data: the softmax less the probability of being at a class, given the label."""
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..op import op
 from ..shapes import merge
-from .common import narrow, widen
+from .common import narrow, part_of, widen
 from .pooling import AdaptiveAvgPooling2D, Pooling, PoolingV1, pieces
 from .windows import pad_spatial
 
@@ -178,6 +178,7 @@ class _Pick(_OfWindows):
 
 
 @op("_backward_Pooling")
+@part_of("Pooling")
 class BackwardPooling(_OfWindows):
     """What the data of Pooling gets: (dy, data, y) -> as data. The first of equal maxima gets all."""
 
@@ -188,6 +189,7 @@ class BackwardPooling(_OfWindows):
 
 
 @op("_backward_Pooling_pick")
+@part_of("Pooling", y=0)
 class BackwardPoolingPick(_Pick):
     """What the dy of _backward_Pooling gets when that chooses maxima."""
 
@@ -203,6 +205,7 @@ class _OfV1(PoolingV1):
 
 
 @op("_backward_Pooling_v1")
+@part_of("Pooling_v1")
 class BackwardPoolingV1(_OfV1, _OfWindows):
     """What the data of Pooling_v1 gets: (dy, data, y) -> as data."""
 
@@ -213,6 +216,7 @@ class BackwardPoolingV1(_OfV1, _OfWindows):
 
 
 @op("_backward_Pooling_v1_pick")
+@part_of("Pooling_v1", y=0)
 class BackwardPoolingV1Pick(_OfV1, _Pick):
     """What the dy of _backward_Pooling_v1 gets when that chooses maxima."""
 
@@ -221,6 +225,7 @@ class BackwardPoolingV1Pick(_OfV1, _Pick):
 
 
 @op("_backward_contrib_AdaptiveAvgPooling2D")
+@part_of("_contrib_AdaptiveAvgPooling2D")
 class BackwardAdaptiveAvgPooling2D(AdaptiveAvgPooling2D):
     """What the data of _contrib_AdaptiveAvgPooling2D gets: (dy, data) -> as data, whose values are not read."""
 

@@ -12,7 +12,7 @@ import numpy as np
 from ..attrs import Arity, DType
 from ..op import Op, op
 from ..shapes import UNKNOWN
-from .common import axes_of, np_axes_of, truncate, widen
+from .common import as_many, axes_of, np_axes_of, truncate, widen
 
 Axes = tuple[int, ...] | None
 
@@ -84,7 +84,9 @@ class Restore(AlongAxes):
     moves = True
 
     def infer_shape(self, data, x):
-        return reduced(x, self.axes(len(x)), True)
+        shape = reduced(x, self.axes(len(x)), True)
+        as_many(self, "data", data, shape)
+        return shape
 
     def compute(self, data, x):
         return data.reshape(self.infer_shape(data.shape, x.shape))
@@ -100,6 +102,7 @@ class OverCount(AlongAxes):
     ddof: int = 0
 
     def infer_shape(self, data, x):
+        self.axes(len(x))
         return data
 
     def compute(self, data, x):

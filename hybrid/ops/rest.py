@@ -7,7 +7,7 @@ from ..attrs import dtype as named_dtype
 from ..op import Op, op
 from ..shapes import UNKNOWN, is_known, merge
 from .backward import Once
-from .common import narrow, want_rank, widen
+from .common import narrow, part_of, want_rank, widen
 from .creation import FLOAT32, Filled
 from .elementwise import Identity
 
@@ -58,6 +58,7 @@ class IdentityAttachKLSparseReg(Op):
 
 
 @op("_backward_IdentityAttachKLSparseReg")
+@part_of("IdentityAttachKLSparseReg")
 class BackwardKLSparseReg(Once, IdentityAttachKLSparseReg):
     """What data gets: (dy, data, moving_avg) -> as data. Moves moving_avg."""
 

@@ -9,7 +9,7 @@ from ..attrs import Arity, Count
 from ..op import Domain, Op, op
 from ..shapes import UNKNOWN, merge, merge_all
 from .adjoint import linear
-from .common import axis_of, want_rank, widen
+from .common import axis_of, part_of, want_rank, widen
 from .recurrence import GATES, KEPT, Cell, Mode, Pass
 
 
@@ -260,6 +260,15 @@ _HEADS = ("dy", "dy_state", "dy_state_cell")
 
 
 @op("_backward_RNN")
+@part_of(
+    "RNN",
+    dy="output",
+    dy_state="state_output",
+    dy_state_cell="statecell_output",
+    output="output",
+    memory="memory",
+    dropout_seed="dropout_seed",
+)
 class RNNBackward(RNN):
     """The gradients of data, parameters and states: backpropagation through time.
 

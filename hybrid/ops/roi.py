@@ -9,7 +9,7 @@ from ..attrs import Count, Counts, Size
 from ..op import Domain, Op, op
 from ..shapes import UNKNOWN, merge
 from .backward import Once
-from .common import narrow, want_rank, widen
+from .common import narrow, part_of, want_rank, widen
 
 
 class Regions(Op):
@@ -110,6 +110,7 @@ class ROIPooling(Regions):
 
 
 @op("_backward_ROIPooling")
+@part_of("ROIPooling")
 class BackwardROIPooling(_OfRegions, ROIPooling):
     """The first maximum of every cell gets what the cell gets."""
 
@@ -199,6 +200,7 @@ class ROIAlign(Regions):
 
 
 @op("_backward_ROIAlign")
+@part_of("_contrib_ROIAlign")
 class BackwardROIAlign(_OfRegions, ROIAlign):
     """The transpose of ROIAlign, for given regions."""
 
@@ -278,6 +280,7 @@ class PSROIPooling(Regions):
 
 
 @op("_backward_PSROIPooling")
+@part_of("_contrib_PSROIPooling")
 class BackwardPSROIPooling(_OfRegions, PSROIPooling):
     """Every element of a cell gets its share."""
 

@@ -10,7 +10,7 @@ from ..op import Op, op
 from ..shapes import UNKNOWN, merge
 from .adjoint import added_up
 from .backward import Once
-from .common import want_rank, widen
+from .common import part_of, want_rank, widen
 from .roi import Regions, to_whole
 
 
@@ -180,6 +180,7 @@ class DeformablePSROIPooling(Regions):
 
 
 @op("_backward_DeformablePSROIPooling")
+@part_of("_contrib_DeformablePSROIPooling", dy=0)
 class BackwardDeformablePSROIPooling(Once, DeformablePSROIPooling):
     """What data and trans get: (dy, data, rois, trans) -> as data, as trans."""
 

@@ -7,7 +7,7 @@ import numpy as np
 from ..attrs import DType
 from ..op import Domain, Op, op
 from ..shapes import merge
-from .common import Elementwise, axis_of, narrow, want_rank, widen
+from .common import Elementwise, axis_of, narrow, part_of, want_rank, widen
 
 
 def softmax(x: np.ndarray, axis: int | tuple[int, ...], out: np.ndarray | None = None) -> np.ndarray:
@@ -28,6 +28,7 @@ def log_softmax(x: np.ndarray, axis: int) -> np.ndarray:
 
 
 @op("_backward_softmax")
+@part_of("softmax")
 class SoftmaxBackward(Elementwise):
     """The gradient of softmax along axis from that of its result y: y * (dy - sum(dy * y))."""
 
@@ -52,6 +53,7 @@ class SoftmaxBackward(Elementwise):
 
 
 @op("_backward_log_softmax")
+@part_of("log_softmax")
 class LogSoftmaxBackward(Elementwise):
     """The gradient of log_softmax along axis from that of its result y: dy - exp(y) * sum(dy)."""
 
@@ -226,6 +228,7 @@ def _chosen(label: np.ndarray, classes: int) -> np.ndarray:
 
 
 @op("_backward_softmax_cross_entropy")
+@part_of("softmax_cross_entropy")
 class SoftmaxCrossEntropyBackward(Op):
     """dy * (softmax(data) - onehot(label)). Shapes: dy (1,), data (N, C), label (N,) -> as data."""
 

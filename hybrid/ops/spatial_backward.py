@@ -4,7 +4,7 @@ import numpy as np
 
 from ..op import Op, op
 from .backward import Once
-from .common import narrow, widen
+from .common import narrow, part_of, widen
 from .spatial import Correlation, GridGenerator, SpatialTransformer, affine_base, affine_grid
 
 
@@ -15,6 +15,7 @@ def to_affine(dy: np.ndarray) -> np.ndarray:
 
 
 @op("_backward_GridGenerator")
+@part_of("GridGenerator")
 class BackwardGridGenerator(Once, GridGenerator):
     """(dy, data) -> as data, whose values are not read."""
 
@@ -64,6 +65,7 @@ def sample_backward(dy: np.ndarray, data: np.ndarray, grid: np.ndarray) -> tuple
 
 
 @op("_backward_BilinearSampler")
+@part_of("BilinearSampler")
 class BackwardBilinearSampler(Op):
     """(dy, data, grid) -> (as data, as grid)."""
 
@@ -84,6 +86,7 @@ class BackwardBilinearSampler(Op):
 
 
 @op("_backward_SpatialTransformer")
+@part_of("SpatialTransformer")
 class BackwardSpatialTransformer(Once, SpatialTransformer):
     """(dy, data, loc) -> (as data, as loc)."""
 
@@ -108,6 +111,7 @@ class BackwardSpatialTransformer(Once, SpatialTransformer):
 
 
 @op("_backward_Correlation")
+@part_of("Correlation")
 class BackwardCorrelation(Once, Correlation):
     """(dy, data1, data2) -> (as data1, as data2)."""
 

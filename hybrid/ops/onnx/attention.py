@@ -12,7 +12,7 @@ from ...attrs import Arity, Count, DType
 from ...op import Domain, op
 from ...shapes import merge
 from ..backward import Once
-from ..common import narrow, want_rank, widen
+from ..common import narrow, part_of, want_rank, widen
 from .base import LikeInputs, Standard
 
 Array = np.ndarray
@@ -213,6 +213,13 @@ def _floating(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 @op("_backward__onnx_Attention")
+@part_of(
+    "_onnx_Attention",
+    dY="Y",
+    dpresent_key="present_key",
+    dpresent_value="present_value",
+    dqk_matmul_output="qk_matmul_output",
+)
 class AttentionBackward(Once, LikeInputs, Attention):
     """The gradients of Attention's inputs. Shapes: the gradients of its outputs, then its inputs -> as those (without
     nonpad_kv_seqlen)."""
@@ -337,6 +344,7 @@ class RotaryEmbedding(Standard):
 
 
 @op("_backward__onnx_RotaryEmbedding")
+@part_of("_onnx_RotaryEmbedding", dY=0)
 class RotaryEmbeddingBackward(Once, RotaryEmbedding):
     """The gradients of X, cos_cache and sin_cache. Shapes: dY as X, then RotaryEmbedding's inputs -> as those three."""
 
@@ -482,6 +490,7 @@ class LinearAttention(Standard):
 
 
 @op("_backward__onnx_LinearAttention")
+@part_of("_onnx_LinearAttention", doutput=0, dpresent_state=1)
 class LinearAttentionBackward(Once, LinearAttention):
     """The gradients of LinearAttention's inputs, step by step. Shapes: those of its outputs, then its inputs -> as its inputs."""
 

@@ -10,7 +10,7 @@ from ...op import op
 from ...shapes import UNKNOWN, merge, show
 from ..adjoint import linear
 from ..backward import Once
-from ..common import narrow, widen
+from ..common import narrow, part_of, widen
 from ..deformable import DEFORMED, Deformed, ModulatedDeformableConvolution, ModulatedDeformableConvolutionBackward
 from ..windows import convolve, correlate, deconvolve, fold, pad_spatial, windows
 from .base import Standard, ints
@@ -273,6 +273,7 @@ class _Points(ModulatedDeformableConvolution):
 
 
 @op("_backward__backward__onnx_DeformConv_points")
+@part_of("_backward__onnx_DeformConv_points")
 class _PointsBackward(ModulatedDeformableConvolutionBackward):
     """The gradients of _Points."""
 
@@ -356,6 +357,7 @@ class DeformConv(_Moved):
 
 
 @op("_backward__onnx_DeformConv")
+@part_of("_onnx_DeformConv")
 class DeformConvBackward(Once, _Moved):
     """The gradients of X, W, offset and mask of DeformConv from that of its output."""
 

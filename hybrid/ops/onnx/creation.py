@@ -7,7 +7,7 @@ import numpy as np
 from ...attrs import DType
 from ...op import op
 from ...shapes import UNKNOWN, of_rank
-from ..common import axis_of, narrow, want_rank, widen
+from ..common import axis_of, narrow, part_of, want_rank, widen
 from .base import Standard
 
 
@@ -122,6 +122,7 @@ class OneHot(Standard):
 
 
 @op("_backward__onnx_OneHot")
+@part_of("_onnx_OneHot")
 class OneHotBackward(OneHot):
     """The gradient of OneHot's values: sums of dy over the places of each. Shapes: dy, then those of OneHot -> (2,)."""
 

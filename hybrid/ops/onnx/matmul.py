@@ -6,7 +6,7 @@ import numpy as np
 
 from ...op import op
 from ...shapes import merge
-from ..common import narrow, truncate, want_rank, widen
+from ..common import narrow, part_of, truncate, want_rank, widen
 from .base import Standard
 
 
@@ -87,6 +87,7 @@ class Det(Standard):
 
 
 @op("_backward__onnx_Det")
+@part_of("_onnx_Det")
 class DetBackward(Standard):
     """dy times the cofactors of X, which singular matrices have too. Shapes: dy (...), X (..., M, M) -> as X."""
 

@@ -10,7 +10,7 @@ from ...attrs import Arity, Counts
 from ...op import Domain, op
 from ...shapes import UNKNOWN, show
 from ..adjoint import linear
-from ..common import lowest, narrow, widen
+from ..common import lowest, narrow, part_of, widen
 from ..pooling import pieces
 from ..windows import pad_spatial, windows
 from .base import INT64, Standard, ints
@@ -191,6 +191,7 @@ class MaxPool(_MaxPool):
 
 
 @op("_backward__onnx_MaxPool")
+@part_of("_onnx_MaxPool")
 class MaxPoolBackward(_MaxPool):
     """What X of MaxPool gets: (dy, X) -> as X; the first of equal maxima gets all."""
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...attrs import DType, Size
 from ...op import Op, op
-from ..common import axis_of
+from ..common import axis_of, part_of
 from .base import Standard
 from .conversion import bounds, convert, is_integer, plain
 
@@ -171,6 +171,7 @@ class DequantizeLinear(Scaled):
 
 
 @op("_backward__onnx_DequantizeLinear")
+@part_of("_onnx_DequantizeLinear")
 class DequantizeLinearBackward(Scaled):
     """The gradient of x_scale: dy * (x - x_zero_point), added up over the places where each scale holds."""
 

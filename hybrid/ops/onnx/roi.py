@@ -9,7 +9,7 @@ from ...attrs import Count, Size
 from ...op import Domain, op
 from ...shapes import show
 from ..backward import Once
-from ..common import widen
+from ..common import part_of, widen
 from .base import Standard
 
 
@@ -115,6 +115,7 @@ class RoiAlign(_Aligned):
 
 
 @op("_backward__onnx_RoiAlign")
+@part_of("_onnx_RoiAlign")
 class RoiAlignBackward(Once, _Aligned):
     """What X of RoiAlign gets: (dy, X, rois, batch_indices) -> as X. (Regions get none, as in MXNet.)"""
 

@@ -11,7 +11,7 @@ from ...op import Domain, op
 from ...shapes import UNKNOWN
 from ..backward import Once
 from ..casting import convert
-from ..common import axis_of, want_rank, widen
+from ..common import axis_of, part_of, want_rank, widen
 from .base import FLOAT32, LikeInputs, Standard
 
 Array = np.ndarray
@@ -111,6 +111,7 @@ class DFT(Standard):
 
 
 @op("_backward__onnx_DFT")
+@part_of("_onnx_DFT")
 class DFTBackward(DFT):
     """The gradient of DFT's input. Shapes: dy as its output, input, ... -> input. Its own is DFT again."""
 
@@ -212,6 +213,7 @@ class STFT(Standard):
 
 
 @op("_backward__onnx_STFT")
+@part_of("_onnx_STFT")
 class STFTBackward(Once, LikeInputs, STFT):
     """The gradients of STFT's signal and, where it has one, window. Shapes: dy as its output, signal, ... -> as those."""
 

@@ -11,7 +11,7 @@ from ...op import Domain, op
 from ...shapes import UNKNOWN, merge, of_rank, show
 from ..adjoint import linear
 from ..backward import Once
-from ..common import widen
+from ..common import part_of, widen
 from .base import Standard, ints
 from .resize import cubic
 
@@ -139,6 +139,7 @@ class GridSample(_Sampled):
 
 
 @op("_backward__onnx_GridSample")
+@part_of("_onnx_GridSample")
 class GridSampleBackward(Once, _Sampled):
     """What X and grid of GridSample get: (dy, X, grid) -> as X, as grid."""
 
