@@ -298,9 +298,13 @@ DTYPE_FLAGS = {name: flag for flag, name in enumerate(MXNET_DTYPES)} | {
 """The code of every dtype, by name. The one table: `.params` and Symbol JSON read it."""
 _EXTRA = frozenset(name for name in DTYPE_FLAGS if re.match(r"bfloat|float[468]_|u?int[24]$", name))
 
-_NAMED = {name: np.dtype(name) for name in DTYPE_FLAGS if name not in _EXTRA}
-_NAMED |= {text: d for d in _NAMED.values() if d.kind != "O" for text in (d.str, d.str[1:])}
-_NAMED |= {name: np.dtype(name) for name in ("float", "int", "double", "half", "single", "bool_", "intp")}
+_OWN = {name: np.dtype(name) for name in DTYPE_FLAGS if name not in _EXTRA}
+_NAMED = {
+    **_OWN,
+    **{text: d for d in _OWN.values() if d.kind != "O" for text in (d.str, d.str[1:])},
+    **{name: np.dtype(name) for name in ("float", "int", "double", "half", "single", "bool_", "intp")},
+}
+"""What texts are read as dtypes."""
 
 
 def dtype(value: Any) -> Any:

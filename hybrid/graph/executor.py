@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import native, random
 from ..budget import afford, size_of
-from ..error import InternalError, MXNetError, OutOfMemory
+from ..error import InternalError, MXNetError, OpError, OutOfMemory
 from ..op import Op, Spec
 from ..quiet import quietly
 from ..shapes import Undecided, fits, is_known, show
@@ -85,7 +85,9 @@ def _applied(
         if copied:
             results = tuple(np.array(r) if s else r for r, s in zip(results, shared))
     if len(results) != len(specs):
-        raise MXNetError(f"Error in operator {name}: [{op.name}] computed {len(results)} results, wanted {len(specs)}")
+        raise InternalError(
+            f"Error in operator {name}: [{op.name}] computed {len(results)} results, wanted {len(specs)}"
+        )
     for result, spec in zip(results, specs):
         shape, dtype = spec
         if not fits(shape, result.shape) or (dtype is not None and result.dtype != dtype):
@@ -96,7 +98,7 @@ def _applied(
                 if decided
                 else "this is a bug in the operator, please report it"
             )
-            raise MXNetError(
+            raise (MXNetError if decided else InternalError)(
                 f"Error in operator {name}: [{op.name}] computed {result.dtype}{show(result.shape)} where "
                 f"inference said {spec.dtype}{show(spec.shape)}; {blame}"
             )
@@ -109,6 +111,8 @@ def _afford(op: Op, arrays: Sequence[np.ndarray], specs: Sequence[Spec], name: s
     if "values" in op.uses and not all(is_known(s.shape) for s in specs):
         try:
             found = op.infer_shape(*(a.shape for a in arrays), values=arrays)  # type: ignore[call-arg]  # as those take that want them
+        except OpError as error:
+            raise failure(op, arrays, name, error) from error
         except (Undecided, ValueError, TypeError, LookupError, ArithmeticError):
             return  # compute says what is wrong with them
         shapes = found if isinstance(found, list) else [found]
@@ -135,9 +139,16 @@ def afford_all(graph: Graph, inference: Inference) -> None:
 
 def failure(op: Op, arrays: Sequence[np.ndarray], name: str, error: Exception) -> MXNetError:
     """What to raise when an operator's compute has raised: with the operator's name and what it was given."""
-    kind = type(error) if isinstance(error, MXNetError) else MXNetError
     given = ", ".join(f"{a.dtype}{show(a.shape)}" for a in arrays)
-    return kind(f"Error in operator {name}: [{op.name}] {error} (inputs: {given})")
+    where = f"Error in operator {name}: [{op.name}]"
+    if isinstance(error, MXNetError):
+        return type(error)(f"{where} {error} (inputs: {given})")
+    if isinstance(error, MemoryError):
+        return OutOfMemory(f"{where} memory does not suffice: {error} (inputs: {given}); give smaller inputs")
+    return InternalError(
+        f"{where} {type(error).__name__}: {error} (inputs: {given}); inference let these inputs pass, so this is a bug in the "
+        "operator, please report it"
+    )
 
 
 def _borrowed(result: np.ndarray, arrays: Sequence[np.ndarray]) -> bool:

@@ -5,6 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..op import Op, op
+from ..shapes import UNKNOWN, show
 from .common import axis_of
 from .reduce import reduced
 
@@ -24,6 +25,8 @@ class ArgExtreme(Op):
 
     def infer_shape(self, data):
         axes = tuple(range(len(data))) if self.axis is None else (axis_of(self, self.axis, len(data)),)
+        if any(data[a] is not UNKNOWN and data[a] == 0 for a in axes):
+            raise self.fail(f"got {show(data)}, wanted an element along each axis that goes")
         return reduced(data, axes, self.keepdims, legacy=self.legacy_shape)
 
     def compute(self, data):
@@ -59,7 +62,10 @@ class ArgMaxChannel(Op):
     ranks = True
 
     def infer_shape(self, data):
-        return reduced(data, (axis_of(self, 1, len(data)),), False)
+        axis = axis_of(self, 1, len(data))
+        if data[axis] is not UNKNOWN and data[axis] == 0:
+            raise self.fail(f"got {show(data)}, wanted an element along axis 1")
+        return reduced(data, (axis,), False)
 
     def compute(self, data):
         return np.argmax(data, 1).astype(data.dtype)

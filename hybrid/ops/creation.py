@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..attrs import Count, DType, Shape
+from ..attrs import Count, DType, Shape, Size
 from ..op import Op, op
 from ..shapes import UNKNOWN, is_known, show
 from .casting import convert
@@ -195,7 +195,7 @@ class Linspace(Op):
 
     start: float
     stop: float
-    num: int
+    num: Size
     endpoint: bool = True
     ctx: str = ""
     dtype: DType = FLOAT32

@@ -6,6 +6,8 @@ import numpy as np
 
 from ..attrs import Count
 from ..op import Op, op
+from ..shapes import UNKNOWN, Shape, merge, merge_all, show
+from .common import same, want_rank, want_rank_from
 
 FLOAT64 = np.dtype(np.float64)
 
@@ -41,7 +43,15 @@ class Affine(_Folding):
     def returns(self):
         return ("scale", "shift")
 
+    def check(self):
+        return (
+            None
+            if 0 <= self.axis < self.rank <= 64
+            else f"got axis={self.axis} and rank={self.rank}, wanted an axis of it"
+        )
+
     def infer_shape(self, gamma, *rest):
+        gamma = merge((UNKNOWN,), merge_all((gamma, *rest)))
         return [(*(1,) * self.axis, *gamma, *(1,) * (self.rank - self.axis - 1))] * 2
 
     def compute(self, gamma, beta, mean, var):
@@ -73,6 +83,8 @@ class Folded(_Folding):
         return ("weight", "bias")
 
     def infer_shape(self, weight, gamma, *rest):
+        gamma = merge((UNKNOWN,), merge_all((gamma, *rest)))
+        _want_filters(self, weight, gamma)
         return [weight, gamma]
 
     def compute(self, weight, gamma, beta, mean, var, *bias):
@@ -89,6 +101,15 @@ class Folded(_Folding):
         yield make(
             weight, *parameters, make.uniform(4), eps=1e-3, fix_gamma=True, num_group=2, transposed=True, bias=True
         )
+
+
+def _want_filters(op: "Folded | Scaled", weight: Shape, scale: Shape) -> None:
+    """Raise OpError unless there is one number of scale, (num_filter,), for each filter of weight (see Scaled)."""
+    want_rank(op, scale, 1, what="scale")
+    want_rank_from(op, weight, 2, what="weight")
+    if op.transposed and weight[0] is not UNKNOWN and weight[0] % op.num_group:
+        raise op.fail(f"got weight of shape {show(weight)}, wanted a multiple of {op.num_group} groups")
+    same(op, "filters and scales", weight[1] * op.num_group if op.transposed else weight[0], scale[0])
 
 
 def scaled(weight: np.ndarray, scale: np.ndarray, groups: int | None = None) -> np.ndarray:
@@ -114,6 +135,7 @@ class Scaled(Op):
     inputs = ("weight", "scale")
 
     def infer_shape(self, weight, scale):
+        _want_filters(self, weight, scale)
         return weight
 
     def compute(self, weight, scale):

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..attrs import Arity, Count, Counts, Sizes
 from ..op import Op, op
+from ..shapes import UNKNOWN, merge, merge_all
 from .activation import gelu, softplus
 from .binary import ARITHMETIC
 from .common import want_rank
@@ -72,6 +73,7 @@ class Unpack(Op):
 
     def infer_shape(self, data):
         want_rank(self, data, 5)
+        merge(data, (data[0], blocks(self.channels), *data[2:4], BLOCK))
         return (data[0], self.channels, data[2], data[3])
 
     def compute(self, data):
@@ -98,6 +100,12 @@ class _Finished(Op):
     def takes(self):
         there = {"bias": self.bias, "residual": self.residual}
         return tuple(n for n in self.inputs if there.get(n, True))
+
+    def _want_rest(self, count, shape, rest):
+        """Raise OpError unless bias is (count,) and the residual of the output's shape."""
+        bias, residual = self._rest(rest)
+        merge(bias, (count,))
+        merge(residual, shape)
 
     def _rest(self, rest):
         """(bias, residual) of the inputs after the first two, None for what is not there."""
@@ -140,8 +148,16 @@ class Conv(_Finished):
         )  # fmt: skip
 
     def infer_shape(self, data, weight, *rest):
-        spatial = data[2:4]
-        return (data[0], blocks(self.num_filter), *self.plain.steps(spatial), BLOCK)
+        merge(
+            data,
+            (data[0], blocks(self.channels), *data[2:4], BLOCK)
+            if self.blocked
+            else (data[0], self.channels, *data[2:4]),
+        )
+        merge(weight, (self.num_filter, self.channels // self.num_group, *self.kernel))
+        shape = (data[0], blocks(self.num_filter), *self.plain.steps(data[2:4]), BLOCK)
+        self._want_rest(self.num_filter, shape, rest)
+        return shape
 
     def compute(self, data, weight, *rest):
         bias, residual = self._rest(rest)
@@ -210,7 +226,7 @@ class Separable(_Finished):
 
     def infer_shape(self, data, first_weight, first_bias, weight, *rest):
         first, second = self.pair
-        return second.infer_shape(first.infer_shape(data, first_weight), weight)
+        return second.infer_shape(first.infer_shape(data, first_weight, first_bias), weight, *rest)
 
     def compute(self, data, first_weight, first_bias, weight, *rest):
         first, second = self.pair
@@ -243,6 +259,8 @@ class Dense(_Finished):
 
     def infer_shape(self, data, weight, *rest):
         want_rank(self, data, 2)
+        merge(weight, (self.num_hidden, data[1]))
+        self._want_rest(self.num_hidden, (data[0], self.num_hidden), rest)
         return (data[0], self.num_hidden)
 
     def compute(self, data, weight, *rest):
@@ -271,6 +289,7 @@ class Pool(Pooling):
 
     def infer_shape(self, data):
         want_rank(self, data, 5)
+        merge(data[4:], (BLOCK,))
         n, _, h, w = self.plain.infer_shape((data[0], data[1] * BLOCK, *data[2:4]))
         return (n, data[1], h, w, BLOCK)
 
@@ -294,7 +313,10 @@ class Join(Op):
     into = True
 
     def infer_shape(self, *shapes):
-        n, _, *rest = shapes[0]
+        for shape in shapes:
+            want_rank(self, shape, 5)
+        n, _, *rest = merge_all((s[0], UNKNOWN, *s[2:]) for s in shapes)  # type: ignore[misc]
+        merge((BLOCK,), (rest[-1],))
         return (n, sum(s[1] for s in shapes), *rest)
 
     def compute(self, *arrays, out=None):

@@ -270,7 +270,10 @@ class GatherND(Indexing):
         return None if any(s is UNKNOWN for s in sizes) else below(min(sizes, default=0))
 
     def compute(self, data, indices):
-        return data[tuple(positions(indices))]
+        try:
+            return data[tuple(positions(indices))]
+        except IndexError:
+            raise self.fail(f"got coordinates outside of data of shape {show(data.shape)}") from None
 
     def adjoint(self, of, dy, data, indices):
         sizes = data.shape[: len(indices)]

@@ -1,6 +1,8 @@
 """Linear algebra: sums over named axes (einsum, tensordot), diagonals, and decompositions of square matrices."""
 
 import string
+from collections.abc import Callable
+from typing import TypeVar
 
 import numpy as np
 
@@ -264,6 +266,9 @@ def positive_definite(make, *shape):
     return a @ np.swapaxes(a, -1, -2) + np.eye(shape[-1], dtype=a.dtype)
 
 
+T = TypeVar("T")
+
+
 class Decomposed(Square):
     """Works on a decomposition, by LAPACK in float32 or wider."""
 
@@ -277,8 +282,12 @@ class Decomposed(Square):
         raise NotImplementedError
 
     def compute(self, a):
+        return np.asarray(self.attempted(self.decomposed, widen(a))).astype(a.dtype, copy=False)
+
+    def attempted(self, work: Callable[..., T], *arrays: np.ndarray) -> T:
+        """work(*arrays), which is LAPACK's. Raises OpError where the numbers of a matrix have none."""
         try:
-            return np.asarray(self.decomposed(widen(a))).astype(a.dtype, copy=False)
+            return work(*arrays)
         except np.linalg.LinAlgError as error:
             raise self.fail(f"got a matrix that has none ({error})") from None
 
@@ -349,7 +358,7 @@ class DecompositionBackward(Decomposed):
         return shapes[1]
 
     def compute(self, *arrays):
-        return self.back(*map(widen, arrays)).astype(arrays[0].dtype, copy=False)
+        return self.attempted(self.back, *map(widen, arrays)).astype(arrays[0].dtype, copy=False)
 
     def back(self, dy: np.ndarray, *arrays: np.ndarray) -> np.ndarray:
         """The gradient."""
@@ -386,6 +395,10 @@ class PotrfBackward(DecompositionBackward):
     Source: Murray 2016, arXiv:1602.07527."""
 
     inputs = ("dy", "y")
+
+    def infer_shape(self, dy, y):
+        self.side(y)
+        return merge(dy, y)
 
     def back(self, dy, y):
         flipped = np.swapaxes(y, -1, -2)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from ..op import Op, op
-from ..shapes import Shape, is_known, merge, show
+from ..shapes import UNKNOWN, Shape, is_known, merge, show
 from .adjoint import linear
 from .common import part_of, widen
 from .linalg import Decomposed, DecompositionBackward, Square, positive_definite
@@ -59,6 +59,8 @@ class ExtractTriangle(Triangle):
 
     def infer_shape(self, a):
         size = self.side(a) - abs(self.offset)
+        if size is not UNKNOWN and size <= 0:
+            raise self.fail(f"got A of shape {show(a)} and offset {self.offset}, wanted an offset within")
         return (*a[:-2], size * (size + 1) // 2)
 
     def compute(self, a):

@@ -3,16 +3,16 @@
 import functools
 import math
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from ..attrs import Arity, Count
 from ..op import Op, op
-from ..shapes import broadcast, merge, merge_all
+from ..shapes import UNKNOWN, Shape, broadcast, merge, merge_all, show
 from .adjoint import linear
 from .backward import SumLike
-from .common import axis_of, part_of, want_rank, widen
+from .common import axis_of, part_of, same, want_rank, widen
 
 
 @linear(0, 1, no_bias=True)
@@ -144,9 +144,12 @@ class MatrixProducts(Products):
     transpose_a: bool = False
     transpose_b: bool = False
 
-    def matrix_shape(self, a, b):
+    def want_same_rank(self, a, b):
         if len(a) != len(b):
             raise self.fail(f"got {len(a)} and {len(b)} dimensions, wanted as many")
+
+    def matrix_shape(self, a, b):
+        self.want_same_rank(a, b)
         a, b = swapped(a, self.transpose_a), swapped(b, self.transpose_b)
         merge(a[-1:], b[-2:-1])
         return (*merge(a[:-2], b[:-2]), a[-2], b[-1])
@@ -201,7 +204,10 @@ class Gemm(MatrixProducts):
 
     def infer_shape(self, a, b, *c):
         want_at_least(self, a, 2)
+        self.want_same_rank(a, b)
         row = axis_of(self, self.axis, len(a))
+        if row == len(a) - 1:
+            raise self.fail(f"got axis {self.axis}, wanted another than the last, which has the columns")
         front, back = (*range(row), *range(row + 1, len(a) - 1)), (row, len(a) - 1)
         shape = self.matrix_shape(*(tuple(s[i] for i in (*front, *back)) for s in (a, b)))
         out = [shape[-1]] * len(a)
@@ -340,6 +346,15 @@ class Attention(Products):
 
     heads: Count
 
+    def width(self, shape: Shape, count: int, *, what: str) -> Any:
+        """D, of the shape (T, N, heads * count * D) of projections. Raises OpError when it is no such shape."""
+        want_rank(self, shape, 3, what=what)
+        if shape[2] is not UNKNOWN and shape[2] % (self.heads * count):
+            raise self.fail(
+                f"got {what} of shape {show(shape)}, wanted a last dim that is a multiple of {count} for each of {self.heads} heads"
+            )
+        return shape[2] // (self.heads * count)
+
     def apart(self, array: np.ndarray, count: int) -> tuple[np.ndarray, ...]:
         """Of (T, N, heads * count * D), each part as (N * heads, T, D)."""
         t, n, width = array.shape
@@ -352,7 +367,7 @@ class Attention(Products):
     def mixed(self, attention, values):
         """(T, N, heads * D) from (N * heads, T, S) and (N * heads, S, D)."""
         out = (attention @ values).transpose(1, 0, 2)
-        return out.reshape(out.shape[0], -1, self.heads * out.shape[2])
+        return out.reshape(out.shape[0], out.shape[1] // self.heads, self.heads * out.shape[2])
 
     def joined(self, *parts: np.ndarray | None) -> np.ndarray:
         """The inverse of parts; None stands for zeros."""
@@ -377,7 +392,7 @@ class SelfAttentionScores(Attention):
     inputs = ("queries_keys_values",)
 
     def infer_shape(self, qkv):
-        want_rank(self, qkv, 3)
+        self.width(qkv, 3, what="queries_keys_values")
         return (qkv[1] * self.heads, qkv[0], qkv[0])
 
     def product(self, qkv):
@@ -423,8 +438,9 @@ class SelfAttentionValues(Attention):
     inputs = ("queries_keys_values", "attention")
 
     def infer_shape(self, qkv, attention):
-        want_rank(self, qkv, 3)
-        return (qkv[0], qkv[1], qkv[2] // 3)
+        width = self.width(qkv, 3, what="queries_keys_values")
+        merge(attention, (qkv[1] * self.heads, qkv[0], qkv[0]))
+        return (qkv[0], qkv[1], self.heads * width)
 
     def product(self, qkv, attention):
         return self.mixed(attention, self.apart(qkv, 3)[2])
@@ -447,8 +463,10 @@ class CrossAttentionScores(Attention):
     inputs = ("queries", "keys_values")
 
     def infer_shape(self, queries, keys_values):
-        want_rank(self, queries, 3, what="queries")
-        want_rank(self, keys_values, 3, what="keys_values")
+        same(
+            self, "numbers for each head",
+            self.width(queries, 1, what="queries"), self.width(keys_values, 2, what="keys_values"),
+        )  # fmt: skip
         batch = merge(queries[1:2], keys_values[1:2])[0]  # type: ignore[index]
         return (batch * self.heads, queries[0], keys_values[0])
 
@@ -473,8 +491,9 @@ class CrossAttentionValues(Attention):
     inputs = ("keys_values", "attention")
 
     def infer_shape(self, keys_values, attention):
-        want_rank(self, keys_values, 3, what="keys_values")
-        return (attention[1], keys_values[1], keys_values[2] // 2)
+        width = self.width(keys_values, 2, what="keys_values")
+        merge(attention, (keys_values[1] * self.heads, UNKNOWN, keys_values[0]))
+        return (attention[1], keys_values[1], self.heads * width)
 
     def product(self, keys_values, attention):
         return self.mixed(attention, self.apart(keys_values, 2)[1])

@@ -116,9 +116,13 @@ class BoxEncode(Op):
     def infer_input_shapes(self, shapes, outputs):
         samples, matches, anchors, refs, means, stds = shapes
         pair = merge(samples, matches)
+        if pair is not None and len(pair) == 2:
+            anchors = merge(anchors, (*pair, 4))
+            refs = merge(refs, (pair[0], UNKNOWN, 4))
         return [pair, pair, anchors, refs, merge(means, (4,)), merge(stds, (4,))]
 
     def infer_shape(self, samples, matches, anchors, refs, means, stds):
+        want_rank(self, samples, 2, what="samples")
         want_rank(self, anchors, 3, what="anchors")
         return [anchors, anchors]
 

@@ -45,6 +45,10 @@ class _Backward(Op):
     uses = ("training",)
 
     def check(self):
+        if (self.fixed or self.fix_gamma) and self.over != "batch":
+            return (
+                f"got fixed={self.fixed} and fix_gamma={self.fix_gamma} over={self.over}, which is said of batches only"
+            )
         return f"got groups={self.groups}, wanted 0 or more" if self.groups < 0 else None
 
     def fitted(self, data, gamma, mean, spread):

@@ -160,6 +160,11 @@ class Percentile(Op):
     keepdims: bool = False
     q_scalar: float | None = None
 
+    def check(self):
+        if self.q_scalar is not None and not 0 <= self.q_scalar <= 100:
+            return f"got q={self.q_scalar}, wanted 0 to 100"
+        return None
+
     inputs = ("a", "q")
     epsilon = float(np.finfo(np.float32).eps)
 
@@ -172,6 +177,8 @@ class Percentile(Op):
         if q and len(q[0]) > 1:
             raise self.fail(f"got q of shape {show(q[0])}, wanted at most 1 dimension")
         axes = np_axes_of(self, self.axis, len(a))
+        if any(a[i] is not UNKNOWN and a[i] == 0 for i in axes):
+            raise self.fail(f"got {show(a)}, wanted an element along each axis that goes")
         left = tuple(1 if i in axes else d for i, d in enumerate(a) if self.keepdims or i not in axes)
         return (*(q[0] if q else ()), *left)
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from ..attrs import Floats, Shape
+from ..attrs import Floats, Shape, Sizes
 from ..op import Op, op
 from ..shapes import broadcast, is_known, show
 from .common import spread
@@ -309,7 +309,7 @@ class Gamma(Sampler):
 
     shape: float | None
     scale: float | None
-    size: Shape | None = None
+    size: Sizes | None = None
     ctx: str = "cpu"
     dtype: Precision = "float32"
 
@@ -343,7 +343,7 @@ class Bernoulli(Sampler):
 
     prob: float | None
     logit: float | None
-    size: Shape | None = None
+    size: Sizes | None = None
     ctx: str = "cpu"
     dtype: Literal["bool", "float16", "float32", "float64", "int32", "uint8"] = "float32"
     is_logit: bool
@@ -387,7 +387,7 @@ class Choice(Op):
     Without replace none comes twice. Shapes: [array (a, ...)], [p (a,)] -> size, or () without one."""
 
     a: int | None
-    size: Shape | None
+    size: Sizes | None
     ctx: str = "cpu"
     replace: bool = True
     weighted: bool = False
@@ -445,7 +445,7 @@ class Multinomial(Op):
 
     n: int
     pvals: Floats | None = None
-    size: Shape | None = None
+    size: Sizes | None = None
 
     inputs = ("a",)
     uses = ("rng",)

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from ..op import op
+from ..shapes import is_known, merge, show
 from .backward import Once
 from .common import narrow, part_of, widen
 from .output import CTCLoss, LinearRegressionOutput, MakeLoss, SoftmaxOutput, SVMOutput
@@ -16,8 +17,17 @@ class _OfHead(Once):
 
     inputs = ("y", "label")
 
-    def infer_shape(self, y, label):
+    def infer_shape(self, y, label, dy=None):
+        merge(y, dy)
+        if is_known(y) and is_known(label):
+            problem = self.misfit(tuple(y), tuple(label))
+            if problem:
+                raise self.fail(f"got label of shape {show(label)} for data of {show(y)}, wanted {problem}")
         return y
+
+    def misfit(self, y: tuple[int, ...], label: tuple[int, ...]) -> str | None:
+        """What the label of data of that shape has to have, if it has not."""
+        return None if math.prod(label) == math.prod(y) else "as many elements"
 
     def infer_input_shapes(self, shapes, outputs):
         return shapes
@@ -40,25 +50,32 @@ class BackwardSoftmaxOutput(_OfHead, SoftmaxOutput):
     def takes(self):
         return self.inputs if self.out_grad else self.inputs[:2]
 
-    def infer_shape(self, y, label, dy=None):
-        return y
-
     def infer_type(self, y, label, dy=None):
         return y
 
+    def misfit(self, y, label):
+        rows, _, columns = self.seen(y)
+        return (
+            None
+            if label == y or math.prod(label) >= rows * columns
+            else f"{rows * columns} elements at least, or its shape"
+        )
+
+    def seen(self, shape: tuple[int, ...]) -> tuple[int, int, int]:
+        """(rows, classes, columns): there is one label for each row and column."""
+        axis = self.axis(len(shape))
+        if self.multi_output:
+            return shape[0], shape[1], math.prod(shape[2:])
+        if axis is None or len(shape) == 2:
+            return shape[0], math.prod(shape[1:]), 1
+        return math.prod(shape[:-1]), shape[-1], 1
+
     def compute(self, y, label, dy=None):
-        out, rank = widen(y), y.ndim
+        out = widen(y)
         if label.shape == y.shape:
             dx = (out - label.astype(out.dtype)) * out.dtype.type(self.grad_scale)
             return narrow(dx * dy if self.out_grad else dx, y.dtype)
-        # as (rows, classes, columns), with one label for each row and column
-        axis = self.axis(rank)
-        if self.multi_output:
-            shape = (y.shape[0], y.shape[1], math.prod(y.shape[2:]))
-        elif axis is None or rank == 2:
-            shape = (y.shape[0], math.prod(y.shape[1:]), 1)
-        else:
-            shape = (math.prod(y.shape[:-1]), y.shape[-1], 1)
+        shape = self.seen(y.shape)
         labels = label.reshape(-1).astype(np.int64)  # there may be more than rows: those count, and are not read
         classes = labels[: shape[0] * shape[2]].reshape(shape[0], 1, shape[2])
         at = np.arange(shape[1])[:, None] == classes
@@ -113,6 +130,10 @@ class BackwardSVMOutput(_OfHead, SVMOutput):
     margin of the wrong side; linearly or, else, squared."""
 
     view = moves = False
+
+    def misfit(self, y, label):
+        fits = y and y[0] and math.prod(label) % y[0] == 0 and math.prod(label)
+        return None if fits or not math.prod(y) else "some for each row"
 
     def compute(self, y, label):
         scores = widen(y).reshape(math.prod(y.shape[:-1]), y.shape[-1])

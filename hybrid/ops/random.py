@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from ..attrs import DType, Shape
+from ..attrs import DType, Shape, Sizes
 from ..op import Op, op
 from ..shapes import UNKNOWN, merge_all
 from .common import Elementwise, want_rank
@@ -221,7 +221,7 @@ class Like(Scalars, Elementwise):
 class Arrays(Sampler):
     """Base of samplers whose parameters are arrays: ``shape`` samples for each. Shapes: (...) each -> (..., *shape)."""
 
-    shape: Shape = ()
+    shape: Sizes = ()
     dtype: DType | None = None
 
     def check(self):
@@ -290,7 +290,7 @@ class RandomInteger(Op):
 
     low: int
     high: int
-    shape: Shape | None = None
+    shape: Sizes | None = None
     ctx: str = ""
     dtype: DType | None = None
 
@@ -348,7 +348,7 @@ class SampleMultinomial(Op):
     Shapes: (..., k) -> (..., *shape), and (1,) where that would be empty.
     """
 
-    shape: Shape = ()
+    shape: Sizes = ()
     get_prob: bool = False
     dtype: Literal["float16", "float32", "float64", "int32", "uint8"] = "int32"
 
@@ -437,7 +437,7 @@ class SampleUniqueZipfian(Op):
     """
 
     range_max: int
-    shape: Shape | None = None
+    shape: Sizes | None = None
 
     inputs = ()
     uses = ("rng",)

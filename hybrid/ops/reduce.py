@@ -11,7 +11,7 @@ import numpy as np
 
 from ..attrs import Arity, DType
 from ..op import Op, op
-from ..shapes import UNKNOWN
+from ..shapes import UNKNOWN, show
 from .common import as_many, axes_of, np_axes_of, truncate, widen
 
 Axes = tuple[int, ...] | None
@@ -515,6 +515,11 @@ class NpExtreme(NpReduction):
     initial: float | None = None
 
     pick: ClassVar[Any]
+
+    def infer_shape(self, a):
+        if any(a[i] is not UNKNOWN and a[i] == 0 for i in self.axes(len(a))):
+            raise self.fail(f"got {show(a)}, wanted an element along each axis that goes")
+        return super().infer_shape(a)
 
     def infer_type(self, a):
         return a

@@ -143,7 +143,10 @@ class ROIAlign(Regions):
         return None if len(self.pooled_size) == 2 else f"got pooled_size {self.pooled_size}, wanted (height, width)"
 
     def _result(self, channels):
-        return channels // math.prod(self.pooled_size) if self.position_sensitive else channels, *self.pooled_size
+        cells = math.prod(self.pooled_size)
+        if self.position_sensitive and channels is not UNKNOWN and channels % cells:
+            raise self.fail(f"got {channels} channels, wanted a multiple of the {cells} cells of pooled_size")
+        return channels // cells if self.position_sensitive else channels, *self.pooled_size
 
     def matrices(self, data, rois) -> Iterator[tuple[int, int, np.ndarray, np.ndarray]]:
         """(region, image, how much its rows count in rows of cells, the same of columns): bilinear sampling and averaging

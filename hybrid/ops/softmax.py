@@ -6,7 +6,7 @@ import numpy as np
 
 from ..attrs import DType
 from ..op import Domain, Op, op
-from ..shapes import merge
+from ..shapes import UNKNOWN, merge, show
 from .common import Elementwise, axis_of, narrow, part_of, want_rank, widen
 
 
@@ -262,6 +262,8 @@ class SoftmaxCrossEntropy(Op):
 
     def infer_shape(self, data, label):
         want_rank(self, data, 2)
+        if data[1] is not UNKNOWN and data[1] == 0:
+            raise self.fail(f"got data of shape {show(data)}, wanted a class at least")
         return (1,)
 
     def infer_input_shapes(self, shapes, outputs):

@@ -12,6 +12,7 @@ import numpy as np
 
 from .. import native
 from ..op import Op, op
+from ..shapes import merge, merge_all
 
 NUMBERS = ("lr", "wd", "rescale_grad", "clip_gradient", "first", "second", "epsilon")
 """What a rule may read, in the kernel's order; first and second: of momentum or of the two averages."""
@@ -45,6 +46,9 @@ class FusedUpdate(Op):
         return ("weight", *RULES[self.rule].states)
 
     def infer_shape(self, weight, *rest):
+        *arrays, numbers = rest
+        merge_all((weight, *arrays))
+        merge(numbers, (len(NUMBERS),))
         return [weight] * len(self.returns()) if len(self.returns()) > 1 else weight
 
     def compute(self, weight, grad, *rest):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -180,7 +181,7 @@ def test_absurd_shapes_allocate_nothing(net: Path) -> None:
         node["attrs"]["num_hidden"] = "1000000000000"
 
     edit(net, change)
-    assert "got shape" in refused(net)
+    assert "num_hidden='1000000000000' is not int" in refused(net)
 
 
 def test_a_folder_that_is_not_there(net: Path) -> None:
@@ -263,14 +264,14 @@ def test_subgraphs_that_are_no_list(net: Path) -> None:
 
 def test_a_dtype_that_is_none(net: Path) -> None:
     replace(net, "attrs", {"__dtype__": "float31"}, op="null")
-    assert "'float31' is not a dtype" in refused(net)
+    assert "dtype 'float31' is not known" in refused(net)
 
 
 @pytest.mark.parametrize(
     ("op", "attrs", "said"),
     [
-        ("Concat", {"num_args": "4294967296"}, "got 1 inputs, wanted 4294967296"),
-        ("SliceChannel", {"num_outputs": "1000000000000"}, "got 1000000000000 outputs, wanted at most"),
+        ("Concat", {"num_args": "4294967296"}, "num_args=.4294967296. is not int .wanted 1 to"),
+        ("SliceChannel", {"num_outputs": "1000000000000"}, "num_outputs=.1000000000000. is not int .wanted 1 to"),
         ("tile", {"reps": "(1000000,1000000)"}, "and the memory budget is"),
         ("_zeros", {"shape": "(1000000,1000000)"}, "and the memory budget is"),
     ],
@@ -284,7 +285,7 @@ def test_absurd_attributes_allocate_nothing(tmp_path: Path, op: str, attrs: dict
     path.write_text(json.dumps({"nodes": [data, node, head], "arg_nodes": [0], "heads": [[2, 0, 0]]}))
     with pytest.raises((bridge.BadInput, converters.UnsupportedModel), match=said):
         bridge.convert(path, inputs={"data": (1, 1)})
-    assert said in " ".join(p.reason for p in bridge.inspect(path, inputs={"data": (1, 1)}).problems)
+    assert re.search(said, " ".join(p.reason for p in bridge.inspect(path, inputs={"data": (1, 1)}).problems))
 
 
 def test_inputs_larger_than_memory(net: Path) -> None:
