@@ -1,29 +1,20 @@
 """Every operator with one thing about it changed: what inference, NumPy and compiled kernels say of it has to agree.
 
-    python -m tests.fuzz.operators --count 50000 [--seed 1] [--json] [--only PATTERN]
+    python -m tests.fuzz.operators --count 50000 [--seed 1] [--json]
 
 Seeds are the operators' own examples, what MXNet recorded (fixtures/ops), and the operators that gradient rules apply. A change
 is one dim, rank, dtype or attribute of one of them. The contract: what inference accepts is computed, in the shapes and
 dtypes that it said, by NumPy and compiled alike; what it refuses it refuses with an OpError that its author wrote. What only
-values can show (an index out of range, a matrix that has no inverse) NumPy and kernels may refuse, both or neither.
-
-The cases run in processes of their own, so that one that dies or never ends is a finding like any other.
+values can show (an index out of range, a matrix that has no inverse) both refuse when they run, or neither.
 """
 
 from __future__ import annotations
 
-import argparse
 import collections
 import contextlib
 import functools
-import json
-import mmap
-import multiprocessing
-import re
-import resource
-import signal
+import random
 import sys
-import tempfile
 import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -31,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hybrid import random
+from hybrid.random import seed as draw_from
 from hybrid.attrs import Bool, Choice, DTypeKind, Float, Int, Kind, Optional, Tuple
 from hybrid.error import InternalError, MXNetError, OpError
 from hybrid.graph.executor import Program
@@ -39,14 +30,13 @@ from hybrid.graph.graph import Entry, Graph, Node
 from hybrid.graph.infer import infer
 from hybrid.op import REGISTRY, Example
 from hybrid.shapes import is_known
+from tests.fuzz import REFUSED, RIGHT
+from tests.fuzz.__main__ import main
 from tests.table.examples import Maker, graph_of
 from tests.table.goldens import cases
 from tests.table.test_gradients import gradient_graph
 
-SECONDS = 20
-"""After which a case counts as endless."""
-MEMORY = 6 << 30
-"""Bytes of address space beyond what a process starts with; a case that needs more does not end well."""
+SURFACE = "operators"
 LARGE = 1 << 22
 """Elements of an output from which a case is not computed: what limits memory is tested elsewhere."""
 SAMPLE = 4
@@ -88,8 +78,8 @@ def _known(arrays: Sequence[np.ndarray]) -> bool:
 
 
 @functools.cache
-def seeds() -> dict[str, list[Example]]:
-    """Applications that work, by operator; few and small. Operators of gradient rules come from the graphs of these."""
+def seeds() -> list[tuple[Example, ...]]:
+    """Applications that work, small and few of each operator. Operators of gradient rules come from the graphs of these."""
     found: dict[str, list[Example]] = collections.defaultdict(list)
     for name, cls in REGISTRY.items():
         if name == cls.name:
@@ -108,7 +98,7 @@ def seeds() -> dict[str, list[Example]]:
         for part in _parts(example):
             if len(found[part.op.name]) < SAMPLE:
                 found[part.op.name].append(part)
-    return {name: found[name] for name in sorted(found) if found[name]}
+    return [tuple(found[name]) for name in sorted(found) if found[name]]
 
 
 def _parts(example: Example) -> Iterator[Example]:
@@ -182,16 +172,9 @@ def _other(rng: np.random.Generator, kind: Kind, value: Any) -> str:
     return str(rng.choice(["", "x", "(", "1", "None"]))
 
 
-@functools.cache
-def _names(only: str) -> list[str]:
-    return [n for n in seeds() if re.search(only, n)]
-
-
-def trial(index: int, seed: int, only: str = "") -> Trial:
-    """The trial of that number; the same whenever it is asked for."""
-    names = _names(only)
-    examples = seeds()[names[index % len(names)]]
-    rng = np.random.default_rng((seed, index))
+def mutate(source: random.Random, examples: Sequence[Example]) -> Trial:
+    """An example of an operator with one thing changed."""
+    rng = np.random.default_rng(source.getrandbits(64))
     example = examples[rng.integers(len(examples))]
     op, arrays = example.op, list(example.arrays)
     attrs, training = op.dump(), bool(rng.random() < 0.2)
@@ -257,7 +240,7 @@ def _message(error: BaseException) -> str:
     return f"{type(error).__name__}: {str(error)[:160]} @ {_place(error)}"
 
 
-def judge(case: Trial) -> tuple[str, Finding | None]:
+def verdict(case: Trial) -> tuple[str, Finding | None]:
     """How a trial ended ("computed", "refused", "values": refused for its values, "large" or
     "unreadable"), and what does not hold of it."""
 
@@ -283,7 +266,7 @@ def judge(case: Trial) -> tuple[str, Finding | None]:
         return "large", None
     answers: list[Any] = []
     for native in (False, True):
-        random.seed(5)
+        draw_from(5)
         copies = {k: v.copy() for k, v in feeds.items()}
         try:
             answers.append(Program(graph, training=case.training, native=native).run(copies))
@@ -322,73 +305,12 @@ def _alike(a: np.ndarray, b: np.ndarray) -> bool:
     return bool((np.abs(a[finite] - b[finite]) <= scale * (5e-2 if a.dtype.itemsize == 2 else 2e-3)).all())
 
 
-# -- processes ------------------------------------------------------------------------------------------------------------
-
-
-def _work(first: int, last: int, seed: int, only: str, place: mmap.mmap, report: Path) -> None:
-    """Judge the trials from first to last; what is found goes to the report, the number of the trial to place."""
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (size + MEMORY, size + MEMORY))
-    with report.open("a") as out:
-        for index in range(first, last):
-            place[:8] = index.to_bytes(8, "little")
-            signal.alarm(SECONDS)
-            outcome, finding = judge(trial(index, seed, only))
-            signal.alarm(0)
-            print(json.dumps(outcome if finding is None else finding), file=out, flush=True)
-
-
-def campaign(count: int, seed: int, only: str = "", step: int = 5000) -> tuple[dict[str, int], list[Finding]]:
-    """Judge count trials, in processes of their own: how they ended, and what was found."""
-    counts: dict[str, int] = collections.Counter()
-    findings: list[Finding] = []
-    seeds()
-    first = 0
-    with tempfile.TemporaryDirectory() as folder, mmap.mmap(-1, 8) as place:
-        report = Path(folder) / "report"
-        while first < count:
-            report.write_text("")
-            last = min(count, first + step)
-            process = multiprocessing.get_context("fork").Process(
-                target=_work, args=(first, last, seed, only, place, report)
-            )
-            process.start()
-            process.join()
-            for line in report.read_text().splitlines():
-                row = json.loads(line)
-                if isinstance(row, list):
-                    findings.append(Finding(*row))
-                counts[row if isinstance(row, str) else row[0]] += 1
-            if process.exitcode == 0:
-                first = last
-                continue
-            at = int.from_bytes(place[:8], "little")
-            case = trial(at, seed, only)
-            kind = "endless" if process.exitcode == -signal.SIGALRM else "crash"
-            findings.append(Finding(kind, case.name, f"exit code {process.exitcode}", str(case)))
-            counts[kind] += 1
-            first = at + 1
-    return counts, findings
-
-
-def main() -> int:
-    """The program. Exit status 1 when something does not hold."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--count", type=int, default=5000, help="how many trials")
-    parser.add_argument("--seed", type=int, default=0, help="other trials")
-    parser.add_argument("--only", default="", help="operators whose name this pattern finds")
-    parser.add_argument("--json", action="store_true", help="one object, for programs")
-    options = parser.parse_args()
-    counts, findings = campaign(options.count, options.seed, options.only)
-    if options.json:
-        print(json.dumps({"counts": counts, "findings": [f._asdict() for f in findings]}))
-    else:
-        for finding in sorted(findings):
-            print(f"{finding.kind} | {finding.operator} | {finding.text}\n    {finding.trial}")
-        print(f"{options.count} trials: " + ", ".join(f"{n} {kind}" for kind, n in sorted(counts.items())))
-    return 1 if findings else 0
+def judge(case: Trial) -> str:
+    """RIGHT or REFUSED; raises AssertionError where the contract does not hold."""
+    outcome, finding = verdict(case)
+    assert finding is None, f"{finding.kind}: {finding.operator}: {finding.text}\n{finding.trial}"
+    return RIGHT if outcome == "computed" else REFUSED
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(["--only", SURFACE, *sys.argv[1:]]))
