@@ -22,13 +22,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hybrid.random import seed as draw_from
 from hybrid.attrs import Bool, Choice, DTypeKind, Float, Int, Kind, Optional, Tuple
 from hybrid.error import InternalError, MXNetError, OpError
 from hybrid.graph.executor import Program
 from hybrid.graph.graph import Entry, Graph, Node
 from hybrid.graph.infer import infer
 from hybrid.op import REGISTRY, Example
+from hybrid.random import seed as draw_from
 from hybrid.shapes import is_known
 from tests.fuzz import REFUSED, RIGHT
 from tests.fuzz.__main__ import main
