@@ -303,6 +303,9 @@ class NumpyPad(Op):
 
     def infer_shape(self, data):
         want_rank(self, data, len(self.pad_width))
+        empty = (d is not UNKNOWN and d == 0 and max(around) > 0 for d, around in zip(data, self.pad_width))
+        if self.mode != "constant" and any(empty):
+            raise self.fail(f"got data of shape {show(data)}, wanted an element to pad with along each axis")
         return tuple(d + before + after for d, (before, after) in zip(data, self.pad_width))
 
     def compute(self, data):

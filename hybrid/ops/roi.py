@@ -235,6 +235,9 @@ class PSROIPooling(Regions):
     """0 for pooled_size."""
 
     def _result(self, channels):
+        want = self.output_dim * self._groups**2
+        if channels is not UNKNOWN and channels != want:
+            raise self.fail(f"got {channels} channels, wanted {want}: output_dim times the cells of group_size")
         return self.output_dim, self.pooled_size, self.pooled_size
 
     def cells(self, data, rois) -> Iterator[tuple[tuple, tuple]]:

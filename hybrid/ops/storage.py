@@ -219,6 +219,9 @@ class GraphCompact(OfGraphs):
         return tuple(f"output{i}" for i in range(self.graphs() * (1 + self.return_mapping)))
 
     def infer_shape(self, *shapes):
+        for graph, vertices in zip(shapes[: self.graphs()], shapes[self.graphs() :]):
+            want_rank(self, graph, 2, what="graph")
+            want_rank(self, vertices, 1, what="vertices")
         return [(n, n) for n in self.graph_sizes] * (1 + self.return_mapping)
 
     def stored(self, *inputs, rng=None):

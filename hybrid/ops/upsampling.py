@@ -9,7 +9,7 @@ from ..attrs import Arity, Count, Size
 from ..op import Op, op
 from ..shapes import UNKNOWN, merge_all, show
 from .adjoint import linear
-from .common import narrow, want_rank, widen
+from .common import narrow, same, want_rank, widen
 from .convolution import Deconvolution
 
 
@@ -80,6 +80,7 @@ class UpSampling(Op):
         self.factors(shapes)
         batch, channels, height, width = shapes[0]
         if self.multi_input_mode == "concat":
+            batch = same(self, "pictures", *(s[0] for s in shapes))
             channels = functools.reduce(lambda a, b: a + b, (s[1] for s in shapes))
         else:
             batch, channels = merge_all(s[:2] for s in shapes) or (batch, channels)

@@ -1,0 +1,74 @@
+"""What inference accepts is computed, by NumPy and compiled alike; what it refuses it refuses in its author's words.
+
+Here by a sample; ``python -m tests.fuzz.operators`` changes dims, ranks, dtypes and attributes of all operators at random."""
+
+import random
+
+import numpy as np
+import pytest
+
+from hybrid.error import InternalError, OpError
+from hybrid.graph.executor import Program
+from hybrid.graph.graph import Entry, Graph, Node
+from hybrid.graph.infer import infer
+from hybrid.op import REGISTRY, Op
+from tests.fuzz import operators
+
+
+def applied(name: str, shapes: list[tuple[int, ...]], **attrs: object) -> tuple[Graph, dict[str, np.ndarray]]:
+    """One operator on zeros of these shapes."""
+    op = REGISTRY[name].bind(**attrs)
+    node = Node(op, "node", [Entry(Node(None, n)) for n in op.takes()])
+    return Graph([Entry(node)]), {n: np.zeros(s, np.float32) for n, s in zip(op.takes(), shapes, strict=True)}
+
+
+MISFITS = [
+    ("UpSampling", [(1, 2, 4, 4), (2, 3, 2, 2)], {"scale": 2, "sample_type": "nearest", "num_args": 2}),
+    ("_contrib_interleaved_matmul_selfatt_qk", [(3, 2, 12)], {"heads": 5}),
+    ("_contrib_interleaved_matmul_selfatt_valatt", [(3, 2, 12), (4, 8, 3)], {"heads": 2}),
+    ("_contrib_interleaved_matmul_encdec_qk", [(3, 2, 4), (5, 2, 16)], {"heads": 2}),
+    ("_contrib_interleaved_matmul_encdec_valatt", [(5, 2, 8), (6, 3, 5)], {"heads": 2}),
+    ("_linalg_gemm2", [(2, 3, 4), (2, 4, 1, 5)], {}),
+    ("_backward_transpose", [(3, 4, 2), (2, 3)], {}),
+    ("_backward_FullyConnected", [(2, 9), (2, 3), (4, 3), (4,)], {"num_hidden": 4}),
+]  # those that wrote over foreign memory
+
+
+@pytest.mark.parametrize(("name", "shapes", "attrs"), MISFITS, ids=[m[0] for m in MISFITS])
+def test_sizes_that_kernels_would_read_past_are_refused(name: str, shapes: list[tuple[int, ...]], attrs: dict) -> None:
+    graph, feeds = applied(name, shapes, **attrs)
+    with pytest.raises(OpError):
+        infer(graph, {n: a.shape for n, a in feeds.items()}, {n: a.dtype for n, a in feeds.items()})
+    with pytest.raises(OpError):
+        Program(graph).run(feeds)
+
+
+@pytest.mark.parametrize("heads", [0, -1, 2**40])
+def test_heads_are_a_count(heads: int) -> None:
+    with pytest.raises(OpError, match="heads"):
+        REGISTRY["_contrib_interleaved_matmul_selfatt_qk"].bind(heads=heads)
+
+
+def test_an_exception_of_our_own_compute_is_said_to_be_a_bug(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph, feeds = applied("relu", [(2, 3)])
+
+    def broken(self: Op, data: np.ndarray) -> np.ndarray:
+        raise IndexError("tuple index out of range")
+
+    monkeypatch.setattr(REGISTRY["relu"], "compute", broken)
+    with pytest.raises(InternalError, match=r"node.*relu.*IndexError.*bug.*report"):
+        Program(graph, native=False).run(feeds)
+
+
+def test_changed_shapes_hold_the_contract() -> None:
+    """A sample: one change of a shape for every other operator of MXNet's; all findings at once."""
+    examples = [e for e in operators.seeds() if not e[0].op.name.startswith(("_onnx_", "_backward_", "_fused_"))]
+    found = []
+    for number, one in enumerate(examples[::2]):
+        case = operators.mutate(random.Random(f"contract {number}"), one)
+        if case.change.startswith(("dim", "rank", "swap")):
+            try:
+                operators.judge(case)
+            except AssertionError as error:
+                found.append(str(error))
+    assert not found, "\n".join(found)
