@@ -497,7 +497,7 @@ class FusedSelfAttentionScores(FusedAttention, SelfAttentionScores):
         return np.float32(1 / math.sqrt(shape[2] // (3 * self.heads)))
 
     def whole(self, qkv):
-        queries, keys, _ = self.parts(qkv, 3)
+        queries, keys, _ = self.apart(qkv, 3)
         return queries @ keys.transpose(0, 2, 1)
 
     @classmethod

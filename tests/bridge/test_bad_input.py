@@ -178,10 +178,10 @@ def test_graphs_that_are_broken(net: Path) -> None:
 def test_absurd_shapes_allocate_nothing(net: Path) -> None:
     def change(data):
         node = next(n for n in data["nodes"] if n["op"] == "FullyConnected")
-        node["attrs"]["num_hidden"] = "1000000000000"
+        node["attrs"]["num_hidden"] = "2000000000"
 
     edit(net, change)
-    assert "num_hidden='1000000000000' is not int" in refused(net)
+    assert "got shape" in refused(net)
 
 
 def test_a_folder_that_is_not_there(net: Path) -> None:
