@@ -1,0 +1,26 @@
+"""The page of docs that tells what campaigns found is what their records say, and the list of planted faults fits the code."""
+
+import json
+
+import pytest
+
+from tests.house.docs import ROOT
+from tests.mutants.faults import FAULTS, Fault
+from tests.reliability import PAGE, page, records
+
+
+def test_the_page_is_written_from_the_records() -> None:
+    assert PAGE.read_text() == page(records()), "run python -m tests.reliability > docs/reliability.md"
+
+
+def test_a_fault_shows() -> None:
+    row = {"surface": "params", "date": "2026-11-22T00:00:00Z", "commit": "abc", "count": 5}
+    text = page([row | {"outcomes": {"right": 3, "crash": 2}}])
+    assert "| params | 5 | 3 | 0 | 2 | 2026-11-22 | abc |" in text
+    assert json.loads(json.dumps(row)) == row
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f"{f.area}-{f.name}".replace(" ", "_"))
+def test_faults_can_be_planted(fault: Fault) -> None:
+    text = (ROOT / fault.file).read_text()
+    assert fault.plant(text) != text

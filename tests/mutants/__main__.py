@@ -1,0 +1,136 @@
+"""Plant faults one after the other in a copy of the checkout and see whether tests of the quick set fail.
+
+    python -m tests.mutants                        every fault
+    python -m tests.mutants --only passes clip     those whose area or name holds one of these words
+    python -m tests.mutants --whole                survivors of the tests named beside a fault meet the whole quick set
+    python -m tests.mutants --json                 one line of JSON per fault
+
+A fault in C++ needs a compiler, nanobind, cmake and ninja, and is compiled for the best CPU level of this machine alone. Exit
+status: 0 when every fault was caught, else 1."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.house.docs import ROOT
+
+from .faults import FAULTS, Fault
+
+SECONDS = 900  # after which tests count as hanging, which is noticing
+
+
+def copied(to: Path) -> Path:
+    """A copy of what git knows of the checkout, with the compiled libraries beside it."""
+    names = (
+        subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True).stdout.decode().split("\0")
+    )
+    libraries = [str(p.relative_to(ROOT)) for p in (ROOT / "hybrid" / "native").glob("*.so")]
+    for name in filter(None, (*names, *libraries)):
+        if (ROOT / name).is_file():
+            (to / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, to / name)
+    return to
+
+
+def compiled(tree: Path, build: Path) -> None:
+    """Compile the tree's C++ into it. Raises CalledProcessError."""
+    from hybrid import native
+
+    level = native.level() or "plain"
+    quiet = {"check": True, "capture_output": True}
+    if not (build / "CMakeCache.txt").exists():
+        options = [
+            f"-DPython_EXECUTABLE={sys.executable}",
+            f"-DLEVELS={level}",
+            "-DINPLACE=ON",
+            "-DCMAKE_INSTALL_PREFIX=out",
+        ]
+        if shutil.which("ccache"):
+            options += ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache", "-DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON"]
+        subprocess.run(["cmake", "-S", tree, "-B", build, "-G", "Ninja", *options], **quiet)
+    subprocess.run(["cmake", "--build", build], **quiet)
+    subprocess.run(["cmake", "--install", build], **quiet)
+
+
+@contextlib.contextmanager
+def planted(fault: Fault, tree: Path, build: Path) -> Iterator[None]:
+    """The tree with the fault in it."""
+    path = tree / fault.file
+    before = path.read_text()
+    path.write_text(fault.plant(before))
+    try:
+        if fault.is_native:
+            compiled(tree, build)
+        yield
+    finally:
+        path.write_text(before)
+
+
+def noticed(tree: Path, arguments: list[str]) -> str:
+    """The first test that fails, or nothing."""
+    environment = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--no-header", *arguments]
+    try:
+        done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        return "hangs"
+    if done.returncode in (0, 5):
+        return ""
+    lines = [x for x in done.stdout.splitlines() if x.startswith(("FAILED", "ERROR"))]
+    return lines[0] if lines else f"exit status {done.returncode}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.mutants")
+    parser.add_argument("--only", nargs="*", default=[])
+    parser.add_argument("--whole", action="store_true")
+    parser.add_argument("--json", action="store_true")
+    asked = parser.parse_args()
+    chosen = [f for f in FAULTS if not asked.only or any(w in f"{f.area} {f.name} {f.file}" for w in asked.only)]
+    survivors = []
+    asked_git = ["git", "rev-parse", "--short", "HEAD"]
+    commit = subprocess.run(asked_git, cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        tree, build = copied(Path(folder) / "tree"), Path(folder) / "build"
+        libraries = {p: p.read_bytes() for p in (tree / "hybrid" / "native").glob("*.so")}
+        for fault in chosen:
+            start = time.monotonic()
+            with planted(fault, tree, build):
+                by = noticed(tree, fault.tests.split())
+                if not by and asked.whole:
+                    by = noticed(tree, ["-n", "2"])
+            for path, held in libraries.items() if fault.is_native else ():
+                path.write_bytes(held)
+            survivors += [] if by else [fault]
+            row = {
+                "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+                "commit": commit,
+                "area": fault.area,
+                "name": fault.name,
+                "caught": bool(by),
+                "by": by,
+                "seconds": round(time.monotonic() - start),
+            }
+            print(
+                json.dumps(row)
+                if asked.json
+                else f"{'caught' if by else 'SURVIVED':9}{fault.area:12}{fault.name}: {by}",
+                flush=True,
+            )
+    if not asked.json:
+        print(f"{len(chosen) - len(survivors)} of {len(chosen)} caught")
+    return 1 if survivors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,929 @@
+"""The faults: each a realistic slip in one line. ``old`` stands exactly once in the file; a test holds that, so that the list stays
+true. ``tests`` are the arguments for pytest that should notice, narrow, because a hundred faults are to be tried in minutes."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Fault(NamedTuple):
+    """One planted fault."""
+
+    area: str
+    name: str
+    file: str
+    old: str
+    new: str
+    tests: str
+
+    @property
+    def is_native(self) -> bool:
+        """Whether it is C++, which has to be compiled."""
+        return "/native/src/" in self.file
+
+    def plant(self, text: str) -> str:
+        """The file's text with the fault in it. Raises ValueError when ``old`` does not stand there exactly once."""
+        if text.count(self.old) != 1:
+            raise ValueError(
+                f"{self.area} {self.name}: {self.old!r} stands {text.count(self.old)} times in {self.file}, wanted once"
+            )
+        return text.replace(self.old, self.new)
+
+
+def _area(area: str, folder: str, tests: str, rows: list[tuple[str, ...]]) -> list[Fault]:
+    """Rows of (name, file, old, new) or (name, file, old, new, tests)."""
+    return [Fault(area, r[0], f"{folder}{r[1]}", r[2], r[3], r[4] if len(r) > 4 else tests) for r in rows]
+
+
+TABLE = "tests/table -k"
+
+KERNELS = _area(
+    "kernels",
+    "hybrid/ops/",
+    "",
+    [
+        (
+            "pooling counts padding",
+            "pooling.py",
+            "return self.count_include_pad is not False",
+            "return True",
+            f"{TABLE} Pooling",
+        ),
+        (
+            "pooling windows one short",
+            "pooling.py",
+            "reach = (steps - 1) * stride + kernel",
+            "reach = (steps - 1) * stride + kernel - 1",
+            f"{TABLE} Pooling",
+        ),
+        (
+            "softmax length at most",
+            "sequence.py",
+            "alive = steps[:, None] < ends if self.axis == 0",
+            "alive = steps[:, None] <= ends if self.axis == 0",
+            f"{TABLE} Sequence",
+        ),
+        (
+            "reversed by one",
+            "sequence.py",
+            "np.where(steps < ends, ends - 1 - steps, steps)",
+            "np.where(steps < ends, ends - steps - 2, steps)",
+            f"{TABLE} Sequence",
+        ),
+        (
+            "group norm of groups of groups",
+            "normalization.py",
+            "groups = x.reshape(len(x), self.num_groups, math.prod(x.shape[1:]) // self.num_groups)",
+            "groups = x.reshape(len(x), math.prod(x.shape[1:]) // self.num_groups, self.num_groups)",
+            f"{TABLE} GroupNorm",
+        ),
+        (
+            "dropout always",
+            "normalization.py",
+            'if (not training and self.mode == "training") or self.p == 0:',
+            'if (not training and self.mode == "always") or self.p == 0:',
+            f"{TABLE} Dropout",
+        ),
+        (
+            "negative index stays",
+            "indexing.py",
+            "flat = flat * size + np.where(where < 0, where + size, where)",
+            "flat = flat * size + where",
+            f"{TABLE} ravel or gather",
+        ),
+        (
+            "topk one too many",
+            "ordering.py",
+            "shape = (*flat[:axis], self.k if self.k > 0 else flat[axis]",
+            "shape = (*flat[:axis], self.k + 1 if self.k > 0 else flat[axis]",
+            f"{TABLE} topk",
+        ),
+        (
+            "suppression inclusive",
+            "detection.py",
+            "stays[i + 1 :] &= ~(iou >= limit if inclusive else iou > limit)",
+            "stays[i + 1 :] &= ~(iou > limit)",
+            "tests/table tests/ops -k nms or Detection",
+        ),
+        (
+            "suppression skips the next",
+            "detection.py",
+            "iou = overlaps(boxes[i], boxes[i + 1 :], form)",
+            "iou = overlaps(boxes[i], boxes[i + 1 :], 'corner')",
+            f"{TABLE} nms",
+        ),
+        (
+            "slice from the end",
+            "slicing.py",
+            "begin = self.begin + size if self.begin < 0 else self.begin",
+            "begin = self.begin",
+            f"{TABLE} slice_axis",
+        ),
+        (
+            "crop off by one",
+            "slicing.py",
+            "return (size - window) // 2 if self.center_crop",
+            "return (size - window + 1) // 2 if self.center_crop",
+            f"{TABLE} Crop",
+        ),
+        (
+            "bilinear neighbour",
+            "roi.py",
+            "high = np.minimum(low + 1, limit - 1)",
+            "high = np.minimum(low + 1, limit)",
+            f"{TABLE} ROIAlign",
+        ),
+        ("grid of pixels", "spatial.py", "maps.dtype.type((n - 1) / 2)", "maps.dtype.type(n / 2)", f"{TABLE} Sampler"),
+        (
+            "space to depth swapped",
+            "upsampling.py",
+            "return blocks.transpose(0, 3, 4, 1, 5, 2).reshape(n, c // (b * b), h * b, w * b)",
+            "return blocks.transpose(0, 3, 4, 2, 5, 1).reshape(n, c // (b * b), h * b, w * b)",
+            f"{TABLE} depth_to_space",
+        ),
+        (
+            "ctc blank",
+            "output.py",
+            "symbols = np.full((batch, 2 * label.shape[1] + 1), blank)",
+            "symbols = np.full((batch, 2 * label.shape[1] + 1), 0)",
+            f"{TABLE} ctc or CTC",
+        ),
+        (
+            "label clipped late",
+            "softmax.py",
+            "return np.clip(label.astype(np.intp), 0, classes - 1)",
+            "return np.clip(label.astype(np.intp), 0, classes)",
+            f"{TABLE} softmax or Softmax",
+        ),
+        (
+            "largest from zero",
+            "reduce.py",
+            "largest = x.max(axes, keepdims=True, initial=0)",
+            "largest = x.max(axes, keepdims=True, initial=1)",
+            f"{TABLE} norm or logsumexp",
+        ),
+        (
+            "clip bounds swapped",
+            "elementwise.py",
+            "low, high = self.bounds(data.dtype)",
+            "high, low = self.bounds(data.dtype)",
+            f"{TABLE} clip",
+        ),
+        (
+            "momentum into the weight twice",
+            "optimizer.py",
+            "return weight + mom, mom",
+            "return weight + mom + mom, mom",
+            f"{TABLE} sgd",
+        ),
+        (
+            "adam without decay",
+            "optimizer.py",
+            "grad = clipped(grad * single(op.rescale_grad) + wd * weight, op.clip_gradient)",
+            "grad = clipped(grad * single(op.rescale_grad), op.clip_gradient)",
+            f"{TABLE} adam",
+        ),
+        (
+            "nag remembers the old weight",
+            "optimizer.py",
+            "return new, single(op.momentum) * mom - lr * (grad + wd * new)",
+            "return new, single(op.momentum) * mom - lr * (grad + wd * weight)",
+            f"{TABLE} nag",
+        ),
+        (
+            "lamb correction of one",
+            "optimizer.py",
+            "var_hat = var / (1 - power(weight, op.beta2, t))",
+            "var_hat = var / (1 - power(weight, op.beta1, t))",
+            f"{TABLE} lamb",
+        ),
+        (
+            "halves rounded as floats",
+            "resample.py",
+            'if dtype.kind == "f":',
+            'if dtype.kind != "f":',
+            f"{TABLE} resize or Resize",
+        ),
+    ],
+)
+
+NATIVE = _area(
+    "native",
+    "hybrid/native/src/kernels/",
+    "",
+    [
+        (
+            "last element of a tile",
+            "gemm/dots.cc",
+            "for (int r = 0; r < R; ++r) {\n",
+            "for (int r = 0; r + 1 < R || r == 0; ++r) {\n",
+            "tests/native/test_gemm.py",
+        ),
+        (
+            "rest of a pack",
+            "gemm/pack.cc",
+            "for (Index r = 0; r < rows; ++r) to[r] = from[r];",
+            "for (Index r = 0; r + 1 < rows; ++r) to[r] = from[r];",
+            "tests/native/test_gemm.py",
+        ),
+        (
+            "less or equal",
+            "chain/words.cc",
+            'return truth(a, a <= b); }>("le", CHEAP)',
+            'return truth(a, a < b); }>("le", CHEAP)',
+            "tests/native/test_chain.py tests/native/test_kernels.py",
+        ),
+        (
+            "residual of the next row",
+            "conv/micro.cc",
+            "residual + b * walk.residual_block + r * walk.residual_row : nullptr",
+            "residual + b * walk.residual_block : nullptr",
+            "tests/native/test_conv.py",
+        ),
+        (
+            "winograd residual column",
+            "conv/winograd.cc",
+            "load_part(more + i * residual_.row + j * residual_.pixel)",
+            "load_part(more + i * residual_.row)",
+            "tests/native/test_conv.py",
+        ),
+        (
+            "gamma fixed wrongly",
+            "norm/batch.cc",
+            "scales[c] = fix_gamma_ ? factor : factor * gamma[c];",
+            "scales[c] = fix_gamma_ ? factor * gamma[c] : factor;",
+            "tests/native/test_norm.py tests/native/test_kernels.py -k BatchNorm",
+        ),
+        (
+            "nan passed over",
+            "norm/reduce.cc",
+            "return (MAX ? a > b : a < b) | (a != a) ? a : b; }",
+            "return (MAX ? a > b : a < b) ? a : b; }",
+            "tests/native/test_norm.py tests/native/test_kernels.py -k 'max or min'",
+        ),
+        (
+            "product is a sum",
+            "norm/reduce.cc",
+            "return PRODUCT ? a * b : a + b; }",
+            "return a + b; }",
+            "tests/native/test_norm.py tests/native/test_kernels.py",
+        ),
+        (
+            "ignored label",
+            "norm/softmax_backward.cc",
+            "if (use_ignore_) d = label == ignore_ ? Reg{} : d;",
+            "if (!use_ignore_) d = label == ignore_ ? Reg{} : d;",
+            "tests/native/test_norm.py tests/native/test_kernels.py",
+        ),
+        (
+            "one hot below zero",
+            "move/gather.cc",
+            "if (where[j] >= 0 && where[j] < depth_) to",
+            "if (where[j] > 0 && where[j] < depth_) to",
+            "tests/native/test_move.py tests/native/test_kernels.py -k one_hot",
+        ),
+        (
+            "suppression forgets topk",
+            "move/nms.cc",
+            "const std::int64_t compared = topk_ > 0 ? std::min(found, topk_) : found;",
+            "const std::int64_t compared = found;",
+            "tests/native/test_nms.py tests/native/test_kernels.py -k nms",
+        ),
+        (
+            "sequence end inclusive",
+            "move/sequence.cc",
+            "if (s < ends[b]) move(run, i * row_, i * row_);",
+            "if (s <= ends[b]) move(run, i * row_, i * row_);",
+            "tests/native/test_move.py tests/native/test_kernels.py -k Sequence",
+        ),
+        (
+            "resize weights swapped",
+            "move/resize.cc",
+            "out[x] = a[x] * near + b[x] * far;",
+            "out[x] = a[x] * far + b[x] * near;",
+            "tests/native/test_move.py tests/native/test_kernels.py -k 'esize'",
+        ),
+        (
+            "average by the area",
+            "pool/plain.cc",
+            "out[x] *= inverse_[x] * factor;",
+            "out[x] *= factor;",
+            "tests/native/test_pool.py",
+        ),
+        (
+            "pooling spreads one short",
+            "pool/backward.cc",
+            "for (std::int64_t c = wide_.begin[x]; c < wide_.end[x]; ++c) row[c] += given;",
+            "for (std::int64_t c = wide_.begin[x] + 1; c < wide_.end[x]; ++c) row[c] += given;",
+            "tests/native/test_pool.py tests/native/test_backward.py tests/native/test_kernels.py -k ooling",
+        ),
+        (
+            "time runs backwards",
+            "rnn/rnn.cc",
+            "(d ? time + 1 : time - 1) * g_.batch",
+            "(d ? time - 1 : time - 1) * g_.batch",
+            "tests/native/test_rnn.py",
+        ),
+        (
+            "gru reset",
+            "rnn/cell.cc",
+            "give(to, 2, to == c.given ? dfresh : dfresh * reset);",
+            "give(to, 2, dfresh * reset);",
+            "tests/native/test_rnn.py tests/native/test_kernels.py -k RNN",
+        ),
+        (
+            "relu slope at zero",
+            "rnn/cell.cc",
+            "GX_EACH slope.r[i] = y.r[i] > 0.f ? splat_reg(1.f) : splat_reg(0.f);",
+            "GX_EACH slope.r[i] = splat_reg(1.f);",
+            "tests/native/test_rnn.py tests/native/test_kernels.py -k RNN",
+        ),
+        (
+            "zero point by column",
+            "integer/product.cc",
+            "zeros.at(zeros.count ? i % zeros.count : 0)",
+            "zeros.at(0)",
+            "tests/native/test_integer.py",
+        ),
+        (
+            "pad begins late",
+            "move/pad.cc",
+            "part.to += first * strides[i];",
+            "part.to += first;",
+            "tests/native/test_move.py tests/native/test_kernels.py -k 'pad or Pad'",
+        ),
+        (
+            "stride merged across",
+            "move/where.cc",
+            "joins = merged.back().stride[k] == side.stride[k] * side.size;",
+            "joins = merged.back().stride[k] >= side.stride[k];",
+            "tests/native/test_move.py tests/native/test_kernels.py -k where",
+        ),
+        (
+            "bfloat16 rounding of NaN",
+            "move/cast.cc",
+            "(bits & 0x7fffffff) > 0x7f800000 ?",
+            "(bits & 0x7fffffff) > 0x7fffffff ?",
+            "tests/native/test_move.py tests/native/test_kernels.py -k ast",
+        ),
+        (
+            "second moment forgotten",
+            "backward/update.cc",
+            "if (Rule::states > 1) to1[i] = state[1];",
+            "if (Rule::states > 2) to1[i] = state[1];",
+            "tests/native/test_update.py",
+        ),
+        (
+            "columns of the last chunk",
+            "backward/product.cc",
+            "end = std::min(windows, begin + Columns::MOST);",
+            "end = std::min(windows - 1, begin + Columns::MOST);",
+            "tests/native/test_backward.py tests/native/test_conv.py",
+        ),
+    ],
+)
+
+GRADIENTS = _area(
+    "gradients",
+    "hybrid/",
+    "",
+    [
+        (
+            "convolution bias",
+            "ops/convolution.py",
+            "[F.sum(dy, axis=-1 if self.channels_last else 1, exclude=True)]",
+            "[F.mean(dy, axis=-1 if self.channels_last else 1, exclude=True)]",
+            "tests/table/test_gradients.py -k Convolution",
+        ),
+        (
+            "mean absolute error sign",
+            "ops/output_backward.py",
+            "np.where(y > label, 1, -1)",
+            "np.where(y > label, -1, 1)",
+            f"{TABLE} MAERegression",
+        ),
+        (
+            "hinge squared",
+            "ops/output_backward.py",
+            "1 if self.use_linear else 2 * short, 0",
+            "1 if self.use_linear else short, 0",
+            f"{TABLE} SVMOutput",
+        ),
+        (
+            "loss heads by count",
+            "ops/output_backward.py",
+            "count = max(1, int((data > data.dtype.type(self.valid_thresh)).sum()))",
+            "count = max(1, data.size)",
+            f"{TABLE} MakeLoss",
+        ),
+        (
+            "batch norm statistics",
+            "ops/normalization_backward.py",
+            'scales = scales if self.over == "batch" else 1 / scales',
+            "scales = 1 / scales",
+            "tests/table/test_gradients.py -k Norm",
+        ),
+        (
+            "neighbours of LRN",
+            "ops/normalization_backward.py",
+            "for i in range(2 * reach + 1))",
+            "for i in range(2 * reach))",
+            "tests/table/test_gradients.py -k LRN",
+        ),
+        (
+            "softmax term",
+            "ops/softmax.py",
+            "t = F.sum(dy * p, axis=self.axis, keepdims=True)",
+            "t = F.mean(dy * p, axis=self.axis, keepdims=True)",
+            "tests/table/test_gradients.py -k softmax",
+        ),
+        (
+            "broadcast axes kept",
+            "ops/backward.py",
+            "if d == 1 != data.shape[extra + i]",
+            "if d == 1 and extra < 0",
+            "tests/table/test_gradients.py -k broadcast",
+        ),
+        (
+            "gradients of two uses",
+            "graph/gradient.py",
+            "if len(found) > 1:",
+            "if len(found) > 2:",
+            "tests/autograd tests/symbol/test_executor.py tests/graph",
+        ),
+        (
+            "where the condition fails",
+            "ops/where.py",
+            "return None, F.where(condition, dy, zeros), F.where(condition, zeros, dy)",
+            "return None, F.where(condition, dy, zeros), F.where(condition, dy, zeros)",
+            "tests/table/test_gradients.py -k where",
+        ),
+    ],
+)
+
+INFERENCE = _area(
+    "inference",
+    "hybrid/",
+    "",
+    [
+        (
+            "merge of unequal",
+            "shapes.py",
+            "        elif x != y:\n",
+            "        elif x != y and x and y:\n",
+            "tests/graph/test_infer.py tests/table/test_examples.py",
+        ),
+        (
+            "depthwise channels",
+            "ops/convolution.py",
+            "each = self._split(data)[1] // self.num_group",
+            "each = self._split(data)[1]",
+            f"{TABLE} Convolution",
+        ),
+        (
+            "half of keys and values",
+            "ops/linear.py",
+            "return (attention[1], keys_values[1], keys_values[2] // 2)",
+            "return (attention[1], keys_values[1], keys_values[2])",
+            f"{TABLE} encdec",
+        ),
+        (
+            "sub-pixel",
+            "ops/upsampling.py",
+            "int(np.float32(scale) * (old - 1)) + 1",
+            "int(np.float32(scale) * old)",
+            f"{TABLE} BilinearResize",
+        ),
+    ],
+)
+
+READERS = _area(
+    "readers",
+    "hybrid/",
+    "",
+    [
+        (
+            "records padded to four",
+            "recordio.py",
+            "padded = length + -length % 4",
+            "padded = length + 4 - length % 4",
+            "tests/recordio",
+        ),
+        ("index labels", "recordio.py", "if header.flag > 0:", "if header.flag > 1:", "tests/recordio"),
+        (
+            "argmax before 0.9.5",
+            "graph/json.py",
+            "if version < 905 and raw",
+            "if version < 904 and raw",
+            "tests/symbol/test_json_versions.py",
+        ),
+        (
+            "outputs used",
+            "graph/json.py",
+            "outputs_used[ref[0]] = max(outputs_used[ref[0]], ref[1] + 1)",
+            "outputs_used[ref[0]] = max(outputs_used[ref[0]], ref[1])",
+            "tests/symbol tests/graph",
+        ),
+        (
+            "bool of two",
+            "attrs.py",
+            "if type(value) is not bool and value not in (0, 1):",
+            "if type(value) is not bool and value not in (0, 1, 2):",
+            "tests/graph/test_attrs.py",
+        ),
+        (
+            "whole floats",
+            "attrs.py",
+            "return str(int(value)) if whole and (value or math.copysign(1, value) > 0) else repr(value)",
+            "return str(int(value)) if whole else repr(value)",
+            "tests/graph/test_attrs.py tests/table/test_examples.py",
+        ),
+        ("fortran order", "npz.py", '"F" if fortran == "True" else "C"', '"C"', "tests/params"),
+        (
+            "rows within",
+            "params.py",
+            "_within(rows, self.shape[0])",
+            "_within(rows, self.shape[0] + 1)",
+            "tests/params",
+        ),
+    ],
+)
+
+EXECUTOR = _area(
+    "executor",
+    "hybrid/",
+    "",
+    [
+        (
+            "lifetimes touch",
+            "graph/memory.py",
+            "(first[:count] <= tensor.last) & (last[:count] >= tensor.first)",
+            "(first[:count] < tensor.last) & (last[:count] > tensor.first)",
+            "tests/graph/test_memory.py tests/graph/test_executor.py",
+        ),
+        (
+            "alignment",
+            "graph/memory.py",
+            "size = -(-tensor.size // ALIGNMENT) * ALIGNMENT",
+            "size = tensor.size // ALIGNMENT * ALIGNMENT",
+            "tests/graph/test_memory.py tests/graph/test_executor.py",
+        ),
+        (
+            "gap as large",
+            "graph/memory.py",
+            "gaps = np.flatnonzero(ends[:-1] + size <= start[together])",
+            "gaps = np.flatnonzero(ends[:-1] <= start[together])",
+            "tests/graph/test_memory.py",
+        ),
+        (
+            "outputs in the arena",
+            "graph/plan.py",
+            "if node.op.into and own not in kept and _settled(spec):",
+            "if node.op.into and _settled(spec):",
+            "tests/graph",
+        ),
+        (
+            "versions unseen",
+            "cached_op.py",
+            "if [v.version for v in self._vars] != self._versions:",
+            "if False:",
+            "tests/autograd tests/gluon/test_block.py tests/training",
+        ),
+        ("errors inherited", "engine.py", "inherited = error is not None", "inherited = False", "tests/engine"),
+        ("graph kept", "autograd.py", "if not retain_graph:", "if retain_graph:", "tests/autograd"),
+        (
+            "reserved memory",
+            "graph/lower.py",
+            "other.last = max(other.last, storage.last)",
+            "other.last = storage.last",
+            "tests/graph/test_passes.py tests/graph/test_passes_networks.py tests/gluon/test_networks.py",
+        ),
+        (
+            "gradients added",
+            "executor.py",
+            "elif array.shape != own[name].shape:",
+            "elif array.size != own[name].size:",
+            "tests/symbol/test_executor.py tests/module",
+        ),
+    ],
+)
+
+PASSES = _area(
+    "passes",
+    "hybrid/graph/passes/",
+    "tests/graph",
+    [
+        ("relu bound", "finish.py", "return (low, high) if low <= high else None", "return (low, high)"),
+        (
+            "larger of two bounds",
+            "finish.py",
+            "low if low is None else max(low, found.low)",
+            "low if low is None else min(low, found.low)",
+        ),
+        (
+            "slope of relu",
+            "finish.py",
+            'if node.means(LeakyReLU) and op.act_type == "leaky":',
+            "if node.means(LeakyReLU):",
+        ),
+        (
+            "transposes joined",
+            "identities.py",
+            "order = [inner[a] for a in order]",
+            "order = [order[a] for a in inner]",
+        ),
+        (
+            "channels of a concatenation",
+            "layout.py",
+            "op.joined_axis(len(context.shape(own))) == 1:",
+            "op.joined_axis(len(context.shape(own))) <= 1:",
+        ),
+        (
+            "groups fused",
+            "stages.py",
+            "not op.blocked or op.num_group != 1 or any(op.pad):",
+            "not op.blocked or any(op.pad):",
+        ),
+        ("strides fused", "stages.py", "if (*op.kernel, *op.stride) != (1, 1, 1, 1):", "if op.kernel != (1, 1):"),
+        (
+            "constants only",
+            "normalization.py",
+            "if not all(map(context.is_constant, node.inputs[1:])) or",
+            "if not any(map(context.is_constant, node.inputs[1:])) or",
+        ),
+        (
+            "subtraction turned round",
+            "normalization.py",
+            'for place in (0, 1) if op.arithmetic.name != "subtract" else (0,):',
+            "for place in (0, 1):",
+        ),
+        (
+            "transposed dense",
+            "products.py",
+            "not node.means(Dot, Matmul) or (node.means(Dot) and op.transpose_a)",
+            "not node.means(Dot, Matmul)",
+        ),
+        ("equal nodes that draw", "duplicates.py", "if not context.repeats(node):", "if False:"),
+        (
+            "variance axis",
+            "patterns.py",
+            'if not entry.node.means(Scalar) or op.arithmetic.name != "add":',
+            "if not entry.node.means(Scalar):",
+        ),
+    ],
+)
+
+EXPORTS = _area(
+    "exports",
+    "converters/ops/",
+    "",
+    [
+        (
+            "boxes of corners",
+            "detection.py",
+            'if op.out_format == "center":',
+            'if op.in_format == "center":',
+            f"{TABLE} nms",
+        ),
+        (
+            "kinds apart",
+            "detection.py",
+            "if op.id_index >= 0 and not op.force_suppress:",
+            "if op.id_index >= 0:",
+            f"{TABLE} nms",
+        ),
+        (
+            "last pixel",
+            "indexing.py",
+            "return b.Clip(where, 0, size - 1)",
+            "return b.Clip(where, 0, size)",
+            f"{TABLE} take or pick",
+        ),
+        (
+            "embedding's last row",
+            "indexing.py",
+            "b.Clip(positions(b, data), 0, op.input_dim - 1)",
+            "b.Clip(positions(b, data), 1, op.input_dim - 1)",
+            f"{TABLE} Embedding",
+        ),
+        (
+            "pooling beyond the end",
+            "pooling.py",
+            "extra.append(stride - 1)",
+            "extra.append(stride)",
+            f"{TABLE} Pooling",
+        ),
+        ("lp root", "pooling.py", "return b.Sqrt(x) if op.power == 2 else x", "return x", f"{TABLE} Pooling"),
+        (
+            "lstm states kept",
+            "rnn.py",
+            "return b.Where(alive, out, hidden), b.Where(alive, after, cell), b.Where(alive, out, 0)",
+            "return b.Where(alive, out, hidden), after, b.Where(alive, out, 0)",
+            f"{TABLE} RNN",
+        ),
+        (
+            "relu cells",
+            "rnn.py",
+            'activation = "Relu" if op.mode == "rnn_relu" else "Tanh"',
+            'activation = "Tanh"',
+            f"{TABLE} RNN",
+        ),
+        (
+            "kept axes",
+            "reduce.py",
+            "kept = [a for a in range(x.rank) if a not in axes]",
+            "kept = [a for a in range(x.rank) if a in axes]",
+            "tests/table tests/converters -k 'sum or mean or prod'",
+        ),
+    ],
+)
+
+IMPORTS = _area(
+    "imports",
+    "converters/ops/",
+    "tests/converters -k import",
+    [
+        ("slice to the end", "slicing.py", "whole = start == 0 and end == size", "whole = start == 0"),
+        ("backwards to the first", "slicing.py", "None if end < 0 else end, step)", "None if end <= 0 else end, step)"),
+        ("empty backwards", "slicing.py", "parts[axis] = (0, 0, 1) if end >= start else part", "parts[axis] = part"),
+        ("uneven padding", "convolution.py", "if before != after:", "if before > after:"),
+        ("flatten axis", "shape.py", "if axis == 1 and x.rank:", "if axis <= 1 and x.rank:"),
+        ("flattened at", "shape.py", "if not 0 <= at <= x.rank:", "if not 0 <= at < x.rank:"),
+        ("layout of recurrences", "rnn.py", "if not layout:", "if layout:"),
+        (
+            "old padding counts",
+            "../repair.py",
+            'return inputs, {**attributes, "count_include_pad": 1}, max(opset, 7)',
+            "return inputs, attributes, max(opset, 7)",
+            "tests/converters tests/models -k 'repair or mx1'",
+        ),
+    ],
+)
+
+TRAINING = _area(
+    "training",
+    "hybrid/",
+    "",
+    [
+        (
+            "schedule one early",
+            "lr_scheduler.py",
+            "num_update > self.step[self.cur_step_ind]:",
+            "num_update >= self.step[self.cur_step_ind]:",
+            "tests/optimizer tests/test_callback.py tests/gluon/test_trainer.py",
+        ),
+        (
+            "last update",
+            "lr_scheduler.py",
+            "if num_update <= self.max_update:",
+            "if num_update < self.max_update:",
+            "tests/optimizer tests/gluon/test_trainer.py",
+        ),
+        (
+            "accuracy of the first axis",
+            "metric.py",
+            "pred.argmax(axis=self.axis)",
+            "pred.argmax(axis=0)",
+            "tests/test_metric.py",
+        ),
+        (
+            "one class too few",
+            "metric.py",
+            "more = int(max(got.max(), want.max())) + 1 - self.k",
+            "more = int(max(got.max(), want.max())) - self.k",
+            "tests/test_metric.py",
+        ),
+        ("top of k", "metric.py", "[:, -self.top_k :]", "[:, -self.top_k + 1 :]", "tests/test_metric.py"),
+        (
+            "macro not reset",
+            "metric.py",
+            "            counts.reset()\n            return\n",
+            "            return\n",
+            "tests/test_metric.py",
+        ),
+        (
+            "loss by batch axis",
+            "gluon/loss.py",
+            "return F.sum(self._weighted(F, loss, sample_weight), axis=self._batch_axis, exclude=True)",
+            "return F.mean(self._weighted(F, loss, sample_weight), axis=self._batch_axis, exclude=True)",
+            "tests/gluon/test_loss.py",
+        ),
+        (
+            "states not moved",
+            "optimizer/updater.py",
+            "elif not self.states_synced[i]:",
+            "elif self.states_synced[i]:",
+            "tests/optimizer",
+        ),
+    ],
+)
+
+DATA = _area(
+    "data",
+    "hybrid/",
+    "",
+    [
+        (
+            "pad of the last batch",
+            "io/array.py",
+            "return max(0, self.cursor + self.batch_size - self.num_data)",
+            "return max(0, self.cursor + self.batch_size - self.num_data - 1)",
+            "tests/io",
+        ),
+        ("rolled over", "io/array.py", "return max(0, -self.cursor)", "return 0", "tests/io"),
+        (
+            "wraps to the first",
+            "io/array.py",
+            "np.arange(self.cursor, stop) % self.num_data",
+            "np.minimum(np.arange(self.cursor, stop), self.num_data - 1)",
+            "tests/io",
+        ),
+        (
+            "batches counted",
+            "gluon/data/sampler.py",
+            "return -(-len(self._sampler) // self._batch_size)",
+            "return len(self._sampler) // self._batch_size",
+            "tests/gluon/data",
+        ),
+        (
+            "left over kept",
+            "gluon/data/sampler.py",
+            "return (len(self._prev) + len(self._sampler)) // self._batch_size",
+            "return len(self._sampler) // self._batch_size",
+            "tests/gluon/data",
+        ),
+        (
+            "shorter side",
+            "image/image.py",
+            "(size, size * width // height)",
+            "(size, size * height // width)",
+            "tests/io",
+        ),
+    ],
+)
+
+COMMAND_LINE = _area(
+    "command line",
+    "bridge/",
+    "",
+    [
+        (
+            "exit status of verify",
+            "cli.py",
+            "    if not result.equivalent:\n",
+            "    if result.equivalent:\n",
+            "tests/bridge/test_cli.py",
+        ),
+        (
+            "problems ignored",
+            "cli.py",
+            "    if result.problems:\n        raise typer.Exit(2)",
+            "    if result.problems:\n        raise typer.Exit(0)",
+            "tests/bridge/test_cli.py",
+        ),
+        (
+            "domains joined",
+            "inputs.py",
+            "return Domain(max(a.low, b.low), min(a.high, b.high), a.integer or b.integer)",
+            "return Domain(min(a.low, b.low), max(a.high, b.high), a.integer or b.integer)",
+            "tests/bridge",
+        ),
+        (
+            "highest index left out",
+            "inputs.py",
+            "int(domain.high) + 1, shape)",
+            "int(domain.high), shape)",
+            "tests/bridge",
+        ),
+        ("second label", "inputs.py", "if label != match[2]:", "if label == match[2]:", "tests/bridge"),
+        (
+            "one seed for all",
+            "inputs.py",
+            "np.random.default_rng([seed, zlib.crc32(name.encode())])",
+            "np.random.default_rng([0, zlib.crc32(name.encode())])",
+            "tests/bridge",
+        ),
+        (
+            "one draw for all inputs",
+            "inputs.py",
+            "np.random.default_rng([seed, zlib.crc32(name.encode())])",
+            "np.random.default_rng([seed])",
+            "tests/bridge",
+        ),
+    ],
+)
+
+FAULTS = (
+    *KERNELS,
+    *NATIVE,
+    *GRADIENTS,
+    *INFERENCE,
+    *READERS,
+    *EXECUTOR,
+    *PASSES,
+    *EXPORTS,
+    *IMPORTS,
+    *TRAINING,
+    *DATA,
+    *COMMAND_LINE,
+)
