@@ -1,6 +1,6 @@
 """docs/reliability.md from the records of campaigns: python -m tests.reliability > docs/reliability.md
 
-Campaigns print records as lines of JSON (``python -m tests.fuzz --json``, ``tests.kills`` and ``tests.mutants`` likewise); those worth
+Campaigns print records as lines of JSON (``python -m tests.fuzz --json``, ``tests.kills``, ``tests.mutants`` likewise); those worth
 keeping are added to docs/reliability.jsonl. A record says when, of which commit, of what, how many cases, and how they ended.
 Counts of one surface are added up over all records."""
 
