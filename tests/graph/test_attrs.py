@@ -68,7 +68,7 @@ def test_texts_of_other_versions(annotation, text, value) -> None:
     ("annotation", "wrong"),
     [
         (int, "x"), (int, "1.5"), (int, 1.5), (int, ""), (int, "1_000"), (float, "x"), (float, ""), (bool, "yes"),
-        (bool, "2"), (bool, 0.5),
+        (bool, "2"), (bool, 2), (bool, -1), (bool, 0.5),
         (bool, []), (tuple[int, ...], "(1, 2"), (tuple[int, ...], "(1; 2)"), (tuple[int, ...], "(1,,2)"), (tuple[int, ...], "1.5"),
         (Literal["avg", "max"], "min"), (np.dtype, "float99"), (str, 3), (int | None, "x"),
     ],

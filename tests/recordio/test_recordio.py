@@ -179,6 +179,8 @@ def test_headers_and_labels() -> None:
     header, rest = recordio.unpack(packed)
     assert repr(header) == "HEADER(flag=3, label=array([1., 2., 3.], dtype=float32), id=7, id2=0)"
     assert rest == b"zz"
+    header, rest = recordio.unpack(recordio.pack(recordio.IRHeader(0, [4], 7, 0), b"zz"))  # a list of one label
+    assert (header.flag, header.label.tolist(), rest) == (1, [4], b"zz")
     assert recordio.unpack(recordio.pack((3, np.float64(2.5), 5, 1), b"q")) == ((0, 2.5, 5, 1), b"q")
     for short in (packed[:20], packed[:30]):
         with pytest.raises(FormatError, match="packed record"):

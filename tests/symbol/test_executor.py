@@ -137,3 +137,11 @@ def test_nan_weights_show() -> None:
     y = executor.forward(data=nd.ones((2, 4)))[0].asnumpy()
     assert np.isnan(y[:, 1]).all()
     assert np.isfinite(y[:, [0, 2]]).all()
+
+
+def test_parameters_of_another_shape_are_refused_whatever_their_size() -> None:
+    executor = bound()
+    before = executor.arg_dict["fc_weight"].asnumpy()
+    with pytest.raises(ValueError, match=r"fc_weight has shape .*4.*3.*, wanted .*3.*4"):
+        executor.copy_params_from({"fc_weight": nd.zeros((4, 3))})
+    assert (executor.arg_dict["fc_weight"].asnumpy() == before).all()
