@@ -232,7 +232,7 @@ std::unique_ptr<Kernel> make(const Operands& at, const Call& call) {
   want(a.rank() >= 1 && k >= 0 && n >= 0);
   want_size(a, times(m, k));
   want_size(call.out[0], times(m, n));
-  want_ranges(call, at.ranges);
+  want_ranges(call, at.ranges, at.bias >= 0 ? 3 : 2);
   if (at.bias >= 0) want(call.in[at.bias].dtype == DType::i8), want_size(call.in[at.bias], n);
   return std::make_unique<Product>(m, n, k, at, call);
 }

@@ -156,10 +156,10 @@ inline float reach(const float* low, const float* high) {
   return a != a || b != b ? a + b : a > b ? a : b;
 }
 
-// That the two ranges of a call, which begin with this input (-1: there are none), and that of its result are there.
-inline void want_ranges(const Call& call, int first) {
+// That so many ranges of a call, which begin with this input (-1: there are none), and that of its result are there.
+inline void want_ranges(const Call& call, int first, int count = 2) {
   if (first < 0) return;
-  for (int i = first; i < first + 4; ++i) want(call.in[i].dtype == DType::f32 && call.in[i].size() > 0);
+  for (int i = first; i < first + 2 * count; ++i) want(call.in[i].dtype == DType::f32 && call.in[i].size() > 0);
   for (int i : {1, 2}) want(call.out[i].dtype == DType::f32), want_size(call.out[i], 1);
 }
 
