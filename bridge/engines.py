@@ -97,8 +97,8 @@ class Engine(Protocol):
         """As forced, one tensor, in float64; None when that cannot be. jitter: as Exact.run takes it."""
         ...
 
-    def witnesses(self, cut: frozenset[str], values: Mapping[str, np.ndarray], name: str) -> Iterator[np.ndarray]:
-        """What exact gives, by every way there is to evaluate this side in float64."""
+    def foreign(self, cut: frozenset[str], values: Mapping[str, np.ndarray], name: str) -> np.ndarray | None:
+        """As exact, by an evaluator that is not ours; None when there is none."""
         ...
 
     def part(self, cut: frozenset[str], names: Sequence[str]) -> Part | None:
@@ -199,10 +199,8 @@ class NativeEngine:
         inner = {self.name_of(Entry(n, i)): found[id(n), i] for n in self.graph.nodes for i in range(n.visible)}
         return inner | {name: found[id(e.node), e.index] for name, e in zip(self.outputs, self.graph.outputs)}
 
-    def witnesses(self, cut: frozenset[str], values: Mapping[str, np.ndarray], name: str) -> Iterator[np.ndarray]:
-        found = self.exact(cut, values, name)
-        if found is not None:
-            yield found
+    def foreign(self, cut: frozenset[str], values: Mapping[str, np.ndarray], name: str) -> np.ndarray | None:
+        return None
 
     def sizes(self, feeds: Mapping[str, np.ndarray]) -> dict[str, int]:
         known = ((e, s.shape) for e, s in self.specs(self.complete(feeds)))
@@ -402,15 +400,13 @@ class OnnxEngine:
         assert self.natively is not None
         return self.natively.exact(cut, values, name, jitter)
 
-    def witnesses(self, cut: frozenset[str], values: Mapping[str, np.ndarray], name: str) -> Iterator[np.ndarray]:
-        """onnx's own evaluator first, which knows nothing of how we read a model."""
+    def foreign(self, cut: frozenset[str], values: Mapping[str, np.ndarray], name: str) -> np.ndarray | None:
+        """By onnx's own evaluator, which knows nothing of how we read a model."""
         model = widened_model(cut_out(self.whole(), cut, values, [name]))
         given = {n: widened(v) for n, v in values.items()}
         with contextlib.suppress(EngineError, KeyError), np.errstate(all="ignore"):
-            yield ReferenceEngine(Model(self.model.name, proto=model)).run_on(given)[f"{name}{MADE}"]
-        found = self.exact(cut, values, name)
-        if found is not None:
-            yield found
+            return ReferenceEngine(Model(self.model.name, proto=model)).run_on(given)[f"{name}{MADE}"]
+        return None
 
     def precision(self, feeds: Mapping[str, np.ndarray]) -> dict[str, str]:
         try:

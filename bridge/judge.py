@@ -1,5 +1,5 @@
 """The verdict over two models: what is always looked at, what only upon suspicion, and who decides
-(docs/decisions/0014-what-equivalent-means.md)."""
+(docs/decisions/0015-what-equivalent-means.md)."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def test_bad_arguments_are_exit_2(net: Path) -> None:
         (("convert", net, "--input", "data:-1,1,28,28"), "give one size here and its name in --dynamic data:0=batch"),
         (("convert", net, "--input", f"data:{SHAPE}", "--input", f"data:{SHAPE}"), "data is given twice"),
         (("convert", net, "--input", f"data:{SHAPE}", "--dynamic", "data:0=a,0=b"), "axis 0 of data is called a too"),
-        (("convert", net, "--input", f"data:{SHAPE}:float31"), "'float31' is not a dtype"),
+        (("convert", net, "--input", f"data:{SHAPE}:float31"), "dtype 'float31' is not known"),
         (
             ("run", net, "--inputs", NETWORK.folder / "inputs.npz", "-o", net.parent),
             "a folder; give the name of the file",

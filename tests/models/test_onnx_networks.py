@@ -15,6 +15,7 @@ from bridge.onnx_backend import OnnxBackendRep
 from bridge.result import Case
 from bridge.stepwise import node_by_node, rounds
 from converters.importer import import_model
+from hybrid.graph.executor import Program
 from tests.backend.again import same
 from tests.models.onnx_networks import OnnxNetwork, onnx_networks, parts
 
@@ -58,8 +59,14 @@ def test_import_export_import_keeps_every_bit(network: OnnxNetwork) -> None:
     found = import_model(network.model)
     again = import_model(remade(found))
     first, second = OnnxBackendRep(found), OnnxBackendRep(again)
-    for feeds, _ in network.runs():
+    for feeds, want in network.runs():
         kept = {n: v for n, v in feeds.items() if n in again.inputs}
+        if coarsest(a.dtype.name for a in (*found.params.values(), *want.values())):
+            # compiled, what float32 is kept between depends on which nodes stand together (passes/widening.py)
+            plain = (Program(f.graph, f.params, native=False).run(kept) for f in (found, again))
+            for a, b in zip(*plain, strict=True):
+                same(a, b)
+            continue
         for a, b in zip(first.run(kept), second.run(kept), strict=True):
             same(a, b)
 
