@@ -7,18 +7,21 @@ other; pairs.py notices when a process was killed between the two.
 
 What a killed process leaves is called ``.gluonnx-PID-XXXXXXXX.part``. It is removed when the next file is written to that
 folder, and only if no process of that number runs, nobody holds its lock (which a process in another container would), and it is
-over a minute old.
+over a minute old. A second file of a pair, which a process was killed before renaming, is called
+``.gluonnx-PID-XXXXXXXX-PLACE.whole``: it may be the only one that fits the first, which is in its place already. So it stays until
+the pair has been written anew.
 """
 
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import re
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from io import TextIOWrapper
 from pathlib import Path
@@ -32,6 +35,7 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]  # a module elsewhere
 
 PART = re.compile(r"\.gluonnx-(\d{1,9})-[0-9a-f]{8}\.part")
+WAITING = re.compile(r"\.gluonnx-(\d{1,9})-[0-9a-f]{8}-([0-9a-f]{16})\.whole")
 OLD = 60  # seconds; a process may have made its part and not yet locked it
 OLD_WITHOUT_LOCKS = 24 * 3600
 
@@ -56,7 +60,7 @@ class Replacement:
             return
         folder = os.path.dirname(self.path)
         _sweep(folder)
-        part = os.path.join(folder, f".gluonnx-{os.getpid()}-{secrets.token_hex(4)}.part")
+        part = os.path.join(folder, f"{_own()}.part")
         try:
             self.file = open(part, "xb")  # noqa: SIM115  as above
         except OSError as error:
@@ -80,10 +84,9 @@ class Replacement:
         if fcntl is None:
             self.file.close()  # Windows renames no open file; elsewhere it stays locked until it is in its place
 
-    def _place(self) -> None:
-        if self._part is not None:
-            os.replace(self._part, self.path)
-            self._part = None
+    def _move(self) -> list[tuple[str, str]]:
+        """The rename that is left to do, if any."""
+        return [] if self._part is None else [(self._part, self.path)]
 
     def discard(self) -> None:
         """Remove what was written; does nothing once it is published. In a fork it only lets go of it."""
@@ -106,14 +109,54 @@ def publish(*made: Replacement) -> None:
     try:
         for one in made:
             one._finish()
-        for one in made:  # nothing else between two renames
-            one._place()
+        _together([move for one in made for move in one._move()])
         for one in made:
+            one._part = None
             one.file.close()
     except BaseException:
         for one in made:
             one.discard()
         raise
+
+
+def _together(moves: Sequence[tuple[str, str]]) -> None:
+    """Rename whole files, (from, to) each, as one: on an error before the first is in its place none is, after it all are that can
+    be. From before the first rename to after the last the others bear a name of their own (see the top), so that none is lost."""
+    waiting = [(source, _waiting(place), place) for source, place in moves[1:]]
+    try:
+        for source, name, _ in waiting:
+            os.replace(source, name)
+        for source, place in moves[:1]:
+            os.replace(source, place)
+        for _, name, place in waiting:
+            os.replace(name, place)
+    except BaseException:  # an interruption by the user as well
+        begun = not os.path.exists(moves[0][0])
+        for source, name, place in waiting:
+            with suppress(OSError):
+                os.replace(name, place if begun else source)
+        raise
+    for _, _, place in waiting:
+        _forget_others(place)
+
+
+def _own() -> str:
+    return f".gluonnx-{os.getpid()}-{secrets.token_hex(4)}"
+
+
+def _place_id(place: str) -> str:
+    return hashlib.blake2b(os.fsencode(os.path.basename(place)), digest_size=8).hexdigest()
+
+
+def _waiting(place: str) -> str:
+    return os.path.join(os.path.dirname(place), f"{_own()}-{_place_id(place)}.whole")
+
+
+def _forget_others(place: str) -> None:
+    """Remove what killed processes were to put where a newer file stands by now, together with what belongs to it."""
+    for path, match in _found(os.path.dirname(place), WAITING):
+        if match[2] == _place_id(place):
+            _remove_left(path, int(match[1]))
 
 
 @contextmanager
@@ -151,8 +194,7 @@ def move(*pairs: tuple[str | os.PathLike[str], str | os.PathLike[str]]) -> None:
     From another file system they are first copied beside their places."""
     places = [(os.fspath(source), os.path.realpath(target)) for source, target in pairs]
     if all(os.stat(source).st_dev == os.stat(os.path.dirname(place)).st_dev for source, place in places):
-        for source, place in places:
-            os.replace(source, place)
+        _together(places)
         return
     with replacing_all(*(place for _, place in places)) as files:
         for (source, _), file in zip(places, files):
@@ -166,7 +208,7 @@ def move(*pairs: tuple[str | os.PathLike[str], str | os.PathLike[str]]) -> None:
 def scratch(folder: str | os.PathLike[str]) -> Iterator[Path]:
     """A folder inside a folder, for files that are to be moved to their places in that one; removed at the end."""
     _sweep(os.fspath(folder))
-    path = Path(folder, f".gluonnx-{os.getpid()}-{secrets.token_hex(4)}.part")
+    path = Path(folder, f"{_own()}.part")
     path.mkdir()
     handle = None
     try:
@@ -189,34 +231,38 @@ def _remove(path: str) -> None:
 
 
 def finished(folder: str | os.PathLike[str], fits: Callable[[str], bool]) -> str | None:
-    """The part in a folder for which ``fits``: the second file of a pair, which a process was killed before renaming."""
-    for part in filter(lambda path: PART.fullmatch(path.name), Path(folder).iterdir()):
-        for path in part.iterdir() if part.is_dir() else (part,):
-            if path.is_file() and fits(str(path)):
-                return str(path)
-    return None
+    """The file in a folder for which ``fits``: the second one of a pair, which a process was killed before renaming."""
+    return next((path for path, _ in _found(os.fspath(folder), WAITING) if fits(path)), None)
+
+
+def _found(folder: str, pattern: re.Pattern[str]) -> list[tuple[str, re.Match[str]]]:
+    try:
+        with os.scandir(folder or ".") as entries:
+            return [(entry.path, match) for entry in entries if (match := pattern.fullmatch(entry.name))]
+    except OSError:
+        return []  # no such folder, or one that may not be listed: opening the file says more
 
 
 def _sweep(folder: str) -> None:
     """Remove the parts, and folders of them, that killed processes left in a folder."""
-    try:
-        with os.scandir(folder) as entries:
-            found = [(entry.path, match) for entry in entries if (match := PART.fullmatch(entry.name))]
-    except OSError:
-        return  # no such folder, or one that may not be listed: opening the file says more
-    for path, match in found:
-        with suppress(OSError):
-            age = time.time() - os.stat(path).st_mtime
-            if fcntl is None:
-                if age > OLD_WITHOUT_LOCKS:
-                    _remove(path)
-            elif age > OLD and not _runs(int(match[1])):
-                handle = os.open(path, os.O_RDONLY)
-                try:
-                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    _remove(path)
-                finally:
-                    os.close(handle)
+    for path, match in _found(folder, PART):
+        _remove_left(path, int(match[1]), OLD)
+
+
+def _remove_left(path: str, pid: int, age: float = 0) -> None:
+    """Remove what a process of that number left, if it is so many seconds old, that process is gone, and nobody holds it."""
+    with suppress(OSError):
+        old = time.time() - os.stat(path).st_mtime
+        if fcntl is None:
+            if old > OLD_WITHOUT_LOCKS:
+                _remove(path)
+        elif old > age and not _runs(pid):
+            handle = os.open(path, os.O_RDONLY)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                _remove(path)
+            finally:
+                os.close(handle)
 
 
 def _runs(pid: int) -> bool:

@@ -9,66 +9,164 @@ import os
 import random
 import shutil
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+
+from hybrid import files
 
 from .writers import MIXED, WRITERS, Writer
+
+LONG_AGO = 1_000_000_000
+"""A time of which everything is old enough to be swept."""
 
 
 def kills(writer: Writer, count: int, seed: int) -> dict[str, int]:
     """What so many kills left: ``whole`` files, ``mixed`` pairs that were noticed and can be mended, ``lost``; ``part`` is how
-    many hit the process between the first byte and the last rename."""
+    many hit the process between the first byte and the last rename.
+
+    A third of the processes end right before or after a rename, the others at any moment of a write. Nobody tidies up between two
+    kills: the next process finds what the others left, and takes it for old."""
     rng = random.Random(seed)
     found = {"whole": 0, "mixed": 0, "lost": 0, "part": 0}
     with tempfile.TemporaryDirectory(prefix="gluonnx-kills-") as name:
-        folder = Path(name)
-        start = time.perf_counter()
+        folder = Path(name, "written")
+        folder.mkdir()
         writer.write(folder, 1)
-        writer.write(folder, 2)
-        span = 2 * (time.perf_counter() - start)
+        span, renames = _measured(writer, folder)
+        known, generation = writer.read(folder), 10_000  # as many digits for each
+        before = _left(folder)
         for _ in range(count):
-            _killed(writer, folder, rng.random() * span)
-            parts = list(folder.glob(".gluonnx-*.part"))
-            found["part"] += bool(parts)
+            at_rename = rng.randint(1, renames + 1) if renames and rng.random() < 1 / 3 else 0
+            _killed(writer, folder, generation, at_rename, max(rng.random() * span, 1e-6))
+            left = _left(folder)
+            found["part"] += bool(left - before)
+            for path in left:
+                os.utime(path, (LONG_AGO, LONG_AGO))
+            before = left
             try:
-                generation = writer.read(folder)
+                got = writer.read(folder)
+                if got == MIXED:
+                    _mended(writer, folder, Path(name, "copy"))
+                elif got != known and got < generation:
+                    raise AssertionError(f"generation {got} is back: {known} was there, and {generation} was to come")
             except Exception as error:
                 found["lost"] += 1
                 print(f"lost: {type(error).__name__}: {error}", file=sys.stderr)
-                writer.write(folder, 1)
-                continue
-            found["mixed" if generation == MIXED else "whole"] += 1
-            for part in parts:
-                shutil.rmtree(part) if part.is_dir() else part.unlink()
-            if generation == MIXED:
-                writer.write(folder, 2)
+                shutil.rmtree(folder)
+                folder.mkdir()
+                writer.write(folder, generation)
+                got, before = generation, set()
+            else:
+                found["mixed" if got == MIXED else "whole"] += 1
+            known, generation = got, max(got, generation) + 1
     return found
 
 
-def _killed(writer: Writer, folder: Path, seconds: float) -> None:
-    """A process that writes one generation after the other, killed so long after its first write began."""
-    ready, begun = os.pipe()
+def _left(folder: Path) -> set[Path]:
+    """What killed processes left."""
+    return set(folder.glob(".gluonnx-*"))
+
+
+def _mended(writer: Writer, folder: Path, copy: Path) -> None:
+    """Put what was to come in its place, in a copy: they then belong together. Raises AssertionError where it is missing."""
+    shutil.copytree(folder, copy)
+    try:
+        places = [path for path in copy.iterdir() if not path.name.startswith(".")]
+        for left in copy.glob(".gluonnx-*.whole"):
+            (place,) = (p for p in places if left.stem.endswith(files._place_id(str(p))))
+            before = place.read_bytes()
+            os.replace(left, place)
+            if writer.read(copy) != MIXED:
+                return
+            place.write_bytes(before)
+        raise AssertionError("what is missing was not found")
+    finally:
+        shutil.rmtree(copy)
+
+
+def _child(work: Callable[[], None]) -> int:
+    """A process that does it."""
     child = os.fork()
     if not child:
         try:
-            os.write(begun, b"x")
-            generation = 3
-            while True:
-                writer.write(folder, generation)
-                generation += 1
+            work()
+            os._exit(0)
         except BaseException as error:
             os.write(2, f"the writer fails: {error!r}\n".encode())
         finally:
             os._exit(1)
-    os.close(begun)
-    os.read(ready, 1)
-    os.close(ready)
-    time.sleep(seconds)
-    os.kill(child, signal.SIGKILL)
-    _, status = os.waitpid(child, 0)
+    return child
+
+
+def _watch(folder: Path, opened: Callable[[], None], renamed: Callable[[], None]) -> None:
+    """Be told when this process opens a file in the folder to write to it, and before it renames one."""
+
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "open":
+            path, _, flags = arguments
+            if flags & (os.O_WRONLY | os.O_RDWR) and str(path).startswith(str(folder)):
+                opened()
+        elif event == "os.rename":
+            renamed()
+
+    sys.addaudithook(hook)
+
+
+def _measured(writer: Writer, folder: Path) -> tuple[float, int]:
+    """Seconds from the first file that a write opens to its end, and how many files it renames."""
+    out, into = os.pipe()
+    starts: list[float] = []
+    renames: list[float] = []
+
+    def work() -> None:
+        _watch(folder, lambda: starts.append(time.perf_counter()), lambda: renames.append(0.0))
+        spans = []
+        for generation in (2, 3, 4):
+            starts.clear()
+            writer.write(folder, generation)
+            spans.append(time.perf_counter() - starts[0])
+        os.write(into, json.dumps([statistics.median(spans), len(renames) // 3]).encode())
+
+    child = _child(work)
+    os.close(into)
+    with open(out, "rb") as file:
+        text = file.read()
+    os.waitpid(child, 0)
+    span, count = json.loads(text)
+    return span, count
+
+
+def _killed(writer: Writer, folder: Path, generation: int, at_rename: int, seconds: float) -> None:
+    """A process that writes one generation after the other, ended before its rename of that number, or else so long after it
+    opened its first file: by SIGALRM, which nothing handles, so that the kernel ends it as SIGKILL would, in that very moment."""
+    seen = [0]
+
+    def opened() -> None:
+        if not at_rename and not seen[0]:
+            seen[0] = 1
+            signal.setitimer(signal.ITIMER_REAL, seconds)
+
+    def renamed() -> None:
+        if at_rename:
+            seen[0] += 1
+            if seen[0] == at_rename:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    def work() -> None:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        _watch(folder, opened, renamed)
+        number = generation
+        while True:
+            writer.write(folder, number)
+            number += 1
+
+    _, status = os.waitpid(_child(work), 0)
     if not os.WIFSIGNALED(status):
         raise RuntimeError("the writer failed by itself")
 
@@ -96,10 +194,8 @@ def main(argv: list[str]) -> int:
                 "commit": commit.stdout.strip(),
                 "writer": name,
             }
-            print(
-                json.dumps({**line, "count": options.count, "seconds": round(seconds, 1), "outcomes": found}),
-                flush=True,
-            )
+            figures = {"kills": options.count, "lost": found["lost"], "seconds": round(seconds, 1), "outcomes": found}
+            print(json.dumps({**line, **figures}), flush=True)
         else:
             words = ", ".join(f"{n} {what}" for what, n in found.items() if n)
             print(f"{name:32} {options.count:6,} kills in {seconds:6.1f} s: {words}", flush=True)

@@ -183,10 +183,15 @@ def _load_block(folder: Path) -> int:
     return _paired(int(name.removeprefix("generation")), _one(block.weight.data()), caught)
 
 
+def _record(generation: int) -> bytes:
+    """Of a length that changes, so that the places of records do."""
+    return f"{generation:05}".encode() * (1000 + generation % 7)
+
+
 def _records(folder: Path, generation: int) -> None:
     made = mx.recordio.MXRecordIO(folder / "a.rec", "w")
     for _ in range(5):
-        made.write(str(generation).encode() * 1000)
+        made.write(_record(generation))
     made.close()
 
 
@@ -199,15 +204,15 @@ def _generation(records: list[bytes | None]) -> int:
     assert records[5:] == [None]
     (record,) = set(records[:5])
     assert record is not None
-    text = record[: len(record) // 1000].decode()
-    assert text.encode() * 1000 == record
-    return int(text)
+    generation = int(record[:5])
+    assert record == _record(generation)
+    return generation
 
 
 def _indexed(folder: Path, generation: int) -> None:
     made = mx.recordio.MXIndexedRecordIO(folder / "a.idx", folder / "a.rec", "w")
     for key in range(5):
-        made.write_idx(key, str(generation).encode() * 1000)
+        made.write_idx(key, _record(generation))
     made.close()
 
 

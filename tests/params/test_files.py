@@ -77,6 +77,67 @@ def test_what_killed_processes_left_is_swept(tmp_path: Path) -> None:
     assert left == {"new", names["young"], names["locked"], names["alive"], names["other"]}
 
 
+def cut_short(monkeypatch: pytest.MonkeyPatch, error: type[BaseException], at: int) -> None:
+    """Let renames raise from the one of that number on; an interruption happens once."""
+    rename, seen = os.replace, [0]
+
+    def replace(source: str, target: str) -> None:
+        seen[0] += 1
+        if seen[0] == at or (seen[0] > at and error is OSError):
+            raise error
+        rename(source, target)
+
+    monkeypatch.setattr(os, "replace", replace)
+
+
+def test_who_interrupts_between_two_files_gets_both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [tmp_path / "a", tmp_path / "b"]
+    for at, want in ((1, "old"), (2, "old"), (3, "new")):
+        for path in names:
+            files.write(path, "old")
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            cut_short(patch, KeyboardInterrupt, at)
+            with files.replacing_all(*names) as opened:
+                for file in opened:
+                    file.write(b"new")
+        assert [path.read_text() for path in names] == [want] * 2
+        assert sorted(tmp_path.iterdir()) == names
+
+
+def test_a_second_file_that_cannot_be_renamed_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [tmp_path / "a", tmp_path / "b"]
+    with monkeypatch.context() as patch, pytest.raises(OSError):  # noqa: PT011 - as it is raised
+        cut_short(patch, OSError, 3)
+        with files.replacing_all(*names) as opened:
+            opened[1].write(b"second")
+    assert names[0].exists()
+    assert not names[1].exists()
+    found = files.finished(tmp_path, lambda path: Path(path).read_bytes() == b"second")
+    assert found is not None
+
+
+def test_the_missing_file_of_a_pair_stays_until_the_pair_is_written_anew(tmp_path: Path) -> None:
+    """A process killed between two renames leaves the only file that fits the first; what later writers do elsewhere, or before
+    they are killed as well, removes it as little as its age does."""
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    names = [tmp_path / "a", tmp_path / "b"]
+    waiting = tmp_path / f".gluonnx-{gone.pid}-00000000-{files._place_id('b')}.whole"
+    waiting.write_text("second")
+    os.utime(waiting, (1, 1))
+    files.write(names[1], "alone")
+    with files.replacing_all(tmp_path / "c", tmp_path / "d"):
+        pass
+    with pytest.raises(KeyError), files.replacing_all(*names):
+        raise KeyError
+    assert files.finished(tmp_path, lambda path: True) == str(waiting)
+    for path in (tmp_path / "scratch-a", tmp_path / "scratch-b"):
+        path.write_text("moved")
+    files.move((tmp_path / "scratch-a", names[0]), (tmp_path / "scratch-b", names[1]))
+    assert files.finished(tmp_path, lambda path: True) is None
+    assert names[1].read_text() == "moved"
+
+
 def test_a_fork_leaves_the_file_to_who_opened_it(tmp_path: Path) -> None:
     made = files.Replacement(tmp_path / "a")
     made.file.write(b"parent")

@@ -42,10 +42,10 @@ def test_files_of_two_networks_are_noticed(tmp_path: Path) -> None:
     before = (tmp_path / "net-0001.params").read_bytes()
     save(tmp_path / "net", 1, 2.0, 4)
     new = tmp_path / "net-0001.params"
-    new.rename(tmp_path / ".gluonnx-1-00000000.part")
+    new.rename(tmp_path / ".gluonnx-1-00000000-0123456789abcdef.whole")
     new.write_bytes(before)  # as if the process had been killed between the two
     files = [str(tmp_path / name) for name in ("net-symbol.json", "net-0001.params")]
-    rescue = r"were not written together.*whole, in .*\.gluonnx-1-00000000\.part: rename that file"
+    rescue = r"were not written together.*whole, in .*\.gluonnx-1-00000000-0123456789abcdef\.whole: rename that file"
     with pytest.warns(MixedFiles, match=rescue):
         mx.model.load_checkpoint(str(tmp_path / "net"), 1)
     with pytest.warns(MixedFiles):
