@@ -106,7 +106,7 @@ def test_who_interrupts_between_two_files_gets_both(tmp_path: Path, monkeypatch:
 
 def test_a_second_file_that_cannot_be_renamed_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = [tmp_path / "a", tmp_path / "b"]
-    with monkeypatch.context() as patch, pytest.raises(OSError):  # noqa: PT011 - as it is raised
+    with monkeypatch.context() as patch, pytest.raises(OSError):
         cut_short(patch, OSError, 3)
         with files.replacing_all(*names) as opened:
             opened[1].write(b"second")
