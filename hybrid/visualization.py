@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from .attrs import Int, Tuple
 from .symbol import Symbol
 
-_SIZES = Tuple(Int("int"))
+_SIZES = Tuple(Int())
 
 
 class _Layers(NamedTuple):

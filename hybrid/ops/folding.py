@@ -106,7 +106,7 @@ class Folded(_Folding):
 def _want_filters(op: "Folded | Scaled", weight: Shape, scale: Shape) -> None:
     """Raise OpError unless there is one number of scale, (num_filter,), for each filter of weight (see Scaled)."""
     want_rank(op, scale, 1, what="scale")
-    want_rank_from(op, weight, 2, what="weight")
+    want_rank_from(op, weight, 2 if op.transposed else 1, what="weight")  # a bias has filters alone
     if op.transposed and weight[0] is not UNKNOWN and weight[0] % op.num_group:
         raise op.fail(f"got weight of shape {show(weight)}, wanted a multiple of {op.num_group} groups")
     same(op, "filters and scales", weight[1] * op.num_group if op.transposed else weight[0], scale[0])

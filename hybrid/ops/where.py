@@ -42,9 +42,7 @@ class Where(Op):
 
 @op("_npi_where")
 class NpWhere(Where):
-    """x where condition is other than 0, else y. Shapes broadcast."""
-
-    keeps = True
+    """x where condition is other than 0, else y. Shapes broadcast: a condition (N,) chooses columns here."""
 
     def infer_shape(self, condition, x, y):
         return broadcast(condition, x, y)

@@ -119,7 +119,7 @@ def test_a_program_goes_on_after_an_error(deferred: None) -> None:
         loss = nd.gather_nd(x, outside).sum()
     loss.backward()
     for _ in range(2):
-        with pytest.raises(mx.MXNetError, match=r"gather_nd.* index 100 is out of bounds"):
+        with pytest.raises(mx.MXNetError, match=r"gather_nd.*got coordinates outside of data of shape \(5, 5\)"):
             loss.asnumpy()
     with pytest.raises(mx.MXNetError, match="gather_nd"):
         x.grad.asnumpy()

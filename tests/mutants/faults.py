@@ -481,13 +481,6 @@ INFERENCE = _area(
             f"{TABLE} Convolution",
         ),
         (
-            "half of keys and values",
-            "ops/linear.py",
-            "return (attention[1], keys_values[1], keys_values[2] // 2)",
-            "return (attention[1], keys_values[1], keys_values[2])",
-            f"{TABLE} encdec",
-        ),
-        (
             "sub-pixel",
             "ops/upsampling.py",
             "int(np.float32(scale) * (old - 1)) + 1",
@@ -589,7 +582,13 @@ EXECUTOR = _area(
             "if False:",
             "tests/autograd tests/gluon/test_block.py tests/training",
         ),
-        ("errors not passed on", "engine.py", "var.error = error\n", "var.error = None if inherited else error\n", "tests/engine"),
+        (
+            "errors not passed on",
+            "engine.py",
+            "var.error = error\n",
+            "var.error = None if inherited else error\n",
+            "tests/engine",
+        ),
         ("graph kept", "autograd.py", "if not retain_graph:", "if retain_graph:", "tests/autograd"),
         (
             "written over too early",
@@ -870,14 +869,14 @@ COMMAND_LINE = _area(
         (
             "exit status of verify",
             "cli.py",
-            "    if not result.equivalent:\n",
-            "    if result.equivalent:\n",
+            'return SAYS_LITTLE if result.verdict == "says little" or (strict and result.little) else 0',
+            "return SAYS_LITTLE if strict and result.little else 0",
             "tests/bridge/test_cli.py",
         ),
         (
             "problems ignored",
             "cli.py",
-            "    if result.problems:\n        raise typer.Exit(2)",
+            "    if result.problems:\n        raise typer.Exit(BAD_INPUT)",
             "    if result.problems:\n        raise typer.Exit(0)",
             "tests/bridge/test_cli.py",
         ),
@@ -913,6 +912,51 @@ COMMAND_LINE = _area(
     ],
 )
 
+VERIFY = _area(
+    "verify",
+    "bridge/",
+    "tests/bridge/test_faults.py tests/bridge/test_verify.py",
+    [
+        ("outputs alone", "judge.py", "if index == 0 or suspect:", "if suspect:"),
+        (
+            "faults inside",
+            "judge.py",
+            "wrong = not all(d.equal for d in differences) or bool(self._faults(index))",
+            "wrong = not all(d.equal for d in differences)",
+        ),
+        (
+            "precision of the candidate",
+            "judge.py",
+            "key = 0 if self.reference is self.one else 1",
+            "key = 1 if self.reference is self.one else 0",
+        ),
+        (
+            "the better of two",
+            "judge.py",
+            "if max(errors) > max(FACTOR * usual, floor):",
+            "if min(errors) > max(FACTOR * usual, floor):",
+        ),
+        ("last failing case", "judge.py", "if wrong and failed is None:", "if wrong and failed is not None:"),
+        (
+            "little said",
+            "judge.py",
+            "return bool(little) and self.tolerance is None and not self._said()",
+            "return False",
+        ),
+        ("NaN on one side", "compare.py", "(np.isnan(a) & np.isnan(b)))", "(np.isnan(a) | np.isnan(b)))"),
+        ("scale of all", "compare.py", "float(np.abs(b).max(initial=0))", "float(np.abs(b).sum())"),
+        ("NaN everywhere", "compare.py", "if self.not_finite == self.size:", "if self.not_finite > self.size:"),
+        ("sizes for shapes", "compare.py", "if got.shape != want.shape:", "if got.size != want.size:"),
+        (
+            "whole numbers near",
+            "compare.py",
+            "wrong = int((got != want).sum())",
+            "wrong = int((abs(got - want) > 1).sum())",
+        ),
+        ("dtypes alike", "compare.py", "if got.dtype != want.dtype:", "if got.dtype.kind != want.dtype.kind:"),
+    ],
+)
+
 FAULTS = (
     *KERNELS,
     *NATIVE,
@@ -925,5 +969,6 @@ FAULTS = (
     *IMPORTS,
     *TRAINING,
     *DATA,
+    *VERIFY,
     *COMMAND_LINE,
 )

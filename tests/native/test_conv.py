@@ -35,8 +35,8 @@ def arrays_for(op: Conv, batch: int, height: int, width: int, seed: int = 0) -> 
     if op.bias:
         arrays.append(rng.standard_normal(op.num_filter).astype("f"))
     if op.residual:
-        _, b, *rest = op.infer_shape((batch, 0, height, width), w.shape)
-        arrays.append(rng.standard_normal((batch, b, *rest)).astype("f"))
+        shape = (batch, -(-op.num_filter // BLOCK), *op.plain.steps((height, width)), BLOCK)
+        arrays.append(rng.standard_normal(shape).astype("f"))
     if op.blocked:
         arrays[0] = pack(x)
         if op.channels % BLOCK:
@@ -186,7 +186,7 @@ SEPARABLE = {
 def separable_arrays(op: Separable, batch: int, height: int, width: int) -> list[np.ndarray]:
     first, second = op.pair
     x, v, c = arrays_for(first, batch, height, width)
-    _, w, *rest = arrays_for(second, batch, *first.infer_shape(x.shape, v.shape)[2:4], seed=1)
+    _, w, *rest = arrays_for(second, batch, *first.infer_shape(x.shape, v.shape, c.shape)[2:4], seed=1)
     return [x, v, c, w, *rest]
 
 

@@ -26,7 +26,7 @@ every = pytest.mark.parametrize("example", ALL)
 
 @every
 def test_attributes_survive_as_text(example: Example) -> None:
-    assert type(example.op).bind(**example.op.dump()) is example.op
+    assert type(example.op).bind(**example.op.dump()) == example.op
 
 
 @every
@@ -36,7 +36,7 @@ def test_symbol_json_survives(example: Example) -> None:
     again = symbol_json.loads(text)
     assert symbol_json.dumps(again) == text
     assert [n.name for n in again.variables()] == list(feeds)
-    assert again.outputs[0].node.op is example.op
+    assert again.outputs[0].node.op == example.op
 
 
 @every

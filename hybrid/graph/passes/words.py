@@ -25,7 +25,7 @@ from ...ops.binary import Pair, Scalar
 from ...ops.curves import DEGREES, RADIANS
 from ...ops.elementwise import AddN, Clip, DivSqrtDim, HardSigmoid, Quadratic, Unary
 from ...ops.fused import CODE, Chain
-from ...ops.where import Where
+from ...ops.where import NpWhere, Where
 
 CURVES = {
     "logical_not": "$0 not",
@@ -104,11 +104,11 @@ def _sum(count: int) -> str:
 _RULES: dict[type[Op], Callable[[Any], str | None]] = {}
 
 
-def _of(cls: type[Op]) -> Callable[[Callable[[Any], str | None]], Any]:
-    """Note what operators do to each element that mean what the class means."""
+def _of(*classes: type[Op]) -> Callable[[Callable[[Any], str | None]], Any]:
+    """Note what operators do to each element that mean what one of the classes means."""
 
     def note(words: Callable[[Any], str | None]) -> None:
-        _RULES[cls] = words
+        _RULES.update(dict.fromkeys(classes, words))
 
     return note
 
@@ -189,7 +189,7 @@ def _(op: AddN) -> str | None:
     return _sum(op.num_args)
 
 
-@_of(Where)
+@_of(Where, NpWhere)
 def _(op: Where) -> str | None:
     return "$0 $1 $2 where"
 
