@@ -145,10 +145,27 @@ def failure(op: Op, arrays: Sequence[np.ndarray], name: str, error: Exception) -
         return type(error)(f"{where} {error} (inputs: {given})")
     if isinstance(error, MemoryError):
         return OutOfMemory(f"{where} memory does not suffice: {error} (inputs: {given}); give smaller inputs")
+    misfit = _misfit(op, arrays, name)
+    if misfit is not None:
+        return type(misfit)(f"Error in operator {name}: {misfit}")
     return InternalError(
         f"{where} {type(error).__name__}: {error} (inputs: {given}); inference let these inputs pass, so this is a bug in the "
         "operator, please report it"
     )
+
+
+def _misfit(op: Op, arrays: Sequence[np.ndarray], name: str) -> MXNetError | None:
+    """What inference says against arrays, of which it may have known less before they were there."""
+    variables = [Node(None, f"input{i}") for i in range(len(arrays))]
+    given = {v.name: a for v, a in zip(variables, arrays)}
+    graph = Graph([Entry(Node(op, name, [Entry(v) for v in variables]))])
+    try:
+        infer(graph, {n: a.shape for n, a in given.items()}, {n: a.dtype for n, a in given.items()}, values=given)
+    except InternalError:
+        return None
+    except MXNetError as error:
+        return error
+    return None
 
 
 def _borrowed(result: np.ndarray, arrays: Sequence[np.ndarray]) -> bool:

@@ -168,6 +168,11 @@ class Activation(Elementwise):
 
     into = True
 
+    def infer_type(self, data):
+        if data.kind in "iub" and self.act_type != "relu":
+            raise self.fail(f"got data of dtype {data}, wanted floats; cast it")
+        return data
+
     def compute(self, data, out=None):
         x = widen(data)
         return narrow(_ACTIVATIONS[self.act_type].function(x, out if x is data else None), data.dtype, out)

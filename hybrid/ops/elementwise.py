@@ -28,6 +28,11 @@ class Unary(Elementwise):
 
     curve: ClassVar[Curve]
 
+    def infer_type(self, data):
+        if self.curve.name == "bitwise_not" and data.kind not in "iub":
+            raise self.fail(f"got data of dtype {data}, wanted whole numbers or bools; cast it")
+        return data
+
     def gradient(self, F, dy, x, y):
         if self.curve.derivative is None:
             return super().gradient(F, dy, x, y)

@@ -66,7 +66,11 @@ class _BatchNorm(Op):
         return [data, gamma, gamma]
 
     def infer_type(self, data, *rest):
-        return [data, _wide_dtype(data), _wide_dtype(data)]
+        wide = _wide_dtype(data)
+        for name, dtype in zip(self.inputs[1:], rest):
+            if _wide_dtype(dtype) != wide:
+                raise self.fail(f"got {name} of dtype {dtype} for data of {data}, wanted {wide}; cast it")
+        return [data, wide, wide]
 
     def infer_input_types(self, dtypes, outputs):
         data = outputs[0] if dtypes[0] is None else dtypes[0]

@@ -12,7 +12,7 @@ import numpy as np
 from ..attrs import Shape
 from ..op import Op, op
 from ..shapes import is_known, merge, show
-from .common import axis_of, part_of, widen
+from .common import axis_of, part_of, spread, widen
 from .linalg import Decomposed, DecompositionBackward, Potrf, Square, positive_definite
 from .linalg_more import facing_up, flip
 from .linear import want_at_least
@@ -443,6 +443,8 @@ class Pinv(PseudoInverse):
     def infer_shape(self, a, *rcond):
         if rcond and len(rcond[0]) > len(a) - 2:
             raise self.fail(f"got rcond of shape {show(rcond[0])} for A of shape {show(a)}, wanted one for each matrix")
+        for shape in rcond:
+            spread(self, shape, a[:-2])
         return super().infer_shape(a)
 
     def solved(self, a, rcond):

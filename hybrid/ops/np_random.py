@@ -404,6 +404,8 @@ class Choice(Op):
     def infer_shape(self, *shapes):
         if self.weighted and len(shapes[-1]) != 1:
             raise self.fail(f"got p of shape {show(shapes[-1])}, wanted one dimension")
+        if self.a is None and not shapes[0]:
+            raise self.fail("got a single number to choose from, wanted an array")
         return self.size or ()
 
     def infer_type(self, *dtypes):

@@ -358,7 +358,7 @@ class MaskAssign(Op):
         out = data.copy()
         try:
             out[(slice(None),) * self.start_axis + (mask != 0,)] = value
-        except ValueError as error:
+        except (ValueError, TypeError) as error:
             raise self.fail(str(error)) from None
         return out
 

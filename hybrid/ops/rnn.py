@@ -164,6 +164,9 @@ class RNN(Op):
         return [(*data[:2], self.result_size * self.directions), *(states if self.state_outputs else ()), *hidden]
 
     def infer_type(self, data, *others):
+        states = others[: 1 + len(self.kept)]
+        if wrong := [d for d in (data, *states) if d.kind in "iub"]:
+            raise self.fail(f"got data, parameters or states of dtype {wrong[0]}, wanted floats; cast them")
         memory = widen(np.empty(0, data)).dtype
         return [data] * self.visible() + [memory] + [np.dtype(np.int64)] * self.drops
 

@@ -211,6 +211,11 @@ class SoftmaxActivation(Elementwise):
             want_rank(self, data, 3, 4, 5)
         return data
 
+    def infer_type(self, data):
+        if data.kind == "b":
+            raise self.fail("got bools, wanted numbers; cast them")
+        return data
+
     def compute(self, data):
         return softmax(widen(data), self.axis).astype(data.dtype, copy=False)
 

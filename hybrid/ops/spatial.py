@@ -80,6 +80,8 @@ def sample(data: np.ndarray, grid: np.ndarray) -> np.ndarray:
     """data (N, C, H, W) read bilinearly at grid (N, 2, Ho, Wo), with 0 outside and NaN where it is not finite: (N, C, Ho, Wo)."""
     batch, _, height, width = data.shape
     maps = widen(data)
+    if not maps.size:
+        return np.zeros((*data.shape[:2], *grid.shape[2:]), data.dtype)
     x, y = ((widen(grid)[:, a] + 1) * maps.dtype.type((n - 1) / 2) for a, n in ((0, width), (1, height)))
     left, top = np.floor(x), np.floor(y)
     index = np.arange(batch)[:, None, None]

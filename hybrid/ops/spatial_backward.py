@@ -41,6 +41,8 @@ class BackwardGridGenerator(Once, GridGenerator):
 def sample_backward(dy: np.ndarray, data: np.ndarray, grid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """What data (N, C, H, W) and grid (N, 2, Ho, Wo) get when ``sample(data, grid)`` gets dy (N, C, Ho, Wo)."""
     batch, channels, height, width = data.shape
+    if not data.size:
+        return np.zeros_like(data), np.zeros_like(grid)
     maps = data.transpose(0, 2, 3, 1).reshape(-1, channels)
     arriving = dy.transpose(0, 2, 3, 1)
     scales = [maps.dtype.type((n - 1) / 2) for n in (width, height)]

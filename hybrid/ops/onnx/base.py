@@ -5,6 +5,7 @@ from typing import Any, ClassVar, overload
 
 import numpy as np
 
+from ...error import OpError
 from ...op import Op
 from ...shapes import Shape, broadcast
 
@@ -112,8 +113,10 @@ def ints(values: np.ndarray) -> Shape: ...
 def ints(values: None) -> None: ...
 def ints(values: np.ndarray | None) -> Shape | None:
     """The whole numbers of a 0-d or 1-d array; None for None. What stands in an array of objects for a number that is not
-    known, such as UNKNOWN, stays."""
+    known, such as UNKNOWN, stays. Raises OpError for other numbers than whole ones."""
     if values is None:
         return None
     flat = np.asarray(values).reshape(-1)
+    if flat.dtype.kind not in "iubO":
+        raise OpError(f"got axes or sizes of dtype {flat.dtype}, wanted whole numbers")
     return tuple(v if flat.dtype == object and not isinstance(v, int) else int(v) for v in flat)

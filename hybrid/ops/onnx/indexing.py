@@ -33,6 +33,16 @@ class Taking(Standard):
         return out
 
 
+def positions(op: Any, indices: np.ndarray, size: int) -> np.ndarray:
+    """Positions along an axis of that size, as they are. Raises OpError when there are others than whole numbers from -size on and
+    below size."""
+    if indices.dtype.kind not in "iu":
+        raise op.fail(f"got indices of dtype {indices.dtype}, wanted whole numbers")
+    if indices.size and not -size <= indices.min() <= indices.max() < size:
+        raise op.fail(f"got indices from {indices.min()} to {indices.max()} into {size} places")
+    return indices
+
+
 def along(op: Any, data: tuple[int, ...], indices: np.ndarray, axis: int) -> Index:
     """The index that takes, for every place of indices, that place of data with the position along axis in its stead.
 
@@ -41,7 +51,7 @@ def along(op: Any, data: tuple[int, ...], indices: np.ndarray, axis: int) -> Ind
     if len(data) != indices.ndim or any(i > d for a, (i, d) in enumerate(zip(indices.shape, data)) if a != axis):
         raise op.fail(f"got data {show(data)} and indices {show(indices.shape)}, which are larger or of another rank")
     grid = list(np.ix_(*map(np.arange, indices.shape)))
-    grid[axis] = indices
+    grid[axis] = positions(op, indices, data[axis])
     return tuple(grid)
 
 
@@ -55,7 +65,11 @@ def by_columns(op: Any, data: tuple[int, ...], indices: np.ndarray, batch: int =
         raise op.fail(
             f"got data of shape {show(data)} and indices of shape {show(indices.shape)}, which do not go together"
         )
-    return (*np.ix_(*map(np.arange, indices.shape[:-1]))[:batch], *np.moveaxis(indices, -1, 0))
+    columns = np.moveaxis(indices, -1, 0)
+    return (
+        *np.ix_(*map(np.arange, indices.shape[:-1]))[:batch],
+        *(positions(op, c, size) for c, size in zip(columns, data[batch:])),
+    )
 
 
 @linear(0)
@@ -136,7 +150,10 @@ class Placing(Standard):
         raise NotImplementedError
 
     def meaning(self, data, indices, updates):
-        self.shape(data.shape, indices.shape, updates.shape)  # or NumPy would spread updates that are too small
+        try:
+            self.shape(data.shape, indices.shape, updates.shape)  # or NumPy would spread updates that are too small
+        except ValueError as error:
+            raise self.fail(str(error)) from None
         index = self.index(data.shape, indices)
         if self.reduction == "none":
             out = data.copy()

@@ -7,10 +7,11 @@ import numpy as np
 
 from ...attrs import Count, Size
 from ...op import Domain, op
-from ...shapes import show
+from ...shapes import UNKNOWN, merge, show
 from ..backward import Once
 from ..common import part_of, widen
 from .base import Standard
+from .indexing import positions
 
 
 class Samples(NamedTuple):
@@ -84,6 +85,10 @@ class RoiAlign(_Aligned):
     def shape(self, x, rois, indices):
         if len(x) != 4 or len(rois) != 2:
             raise self.fail(f"got X of shape {show(x)} and rois of {show(rois)}, wanted (N, C, H, W) and (R, 4)")
+        rois = merge(rois, (UNKNOWN, 4))
+        if len(indices) != 1:
+            raise self.fail(f"got batch_indices of shape {show(indices)}, wanted (R,)")
+        merge(rois[:1], indices)
         return (rois[0], x[1], self.output_height, self.output_width)
 
     def domain(self, name, shapes):
@@ -91,6 +96,7 @@ class RoiAlign(_Aligned):
 
     def meaning(self, x, rois, indices):
         wide = widen(x)
+        positions(self, indices, len(x))
         out = np.zeros((len(rois), x.shape[1], self.output_height, self.output_width), wide.dtype)
         for target, index, (rows, columns, down, across) in zip(out, indices, self.regions(x.shape, widen(rois))):
             if not down * across:
@@ -129,6 +135,7 @@ class RoiAlignBackward(Once, _Aligned):
 
     def meaning(self, dy, x, rois, indices):
         wide = widen(x)
+        positions(self, indices, len(x))
         dx = np.zeros(x.shape, wide.dtype)
         channels = np.arange(x.shape[1])[:, None, None]
         for head, index, (rows, columns, down, across) in zip(widen(dy), indices, self.regions(x.shape, widen(rois))):

@@ -12,7 +12,7 @@ from ...shapes import UNKNOWN
 from ..backward import Once
 from ..casting import convert
 from ..common import axis_of, part_of, want_rank, widen
-from .base import FLOAT32, LikeInputs, Standard
+from .base import FLOAT32, LikeInputs, Standard, ints
 
 Array = np.ndarray
 
@@ -255,7 +255,14 @@ class Window(Standard):
     """Factors of the cosines of 0, 1, 2, ... turns."""
 
     def shape(self, size, *, values):
-        return (UNKNOWN if values[0] is None else _scalar(values[0]),)
+        return (UNKNOWN if values[0] is None else self.count(values[0]),)
+
+    def count(self, size):
+        """How many numbers there are. Raises OpError unless size holds one whole number of at least 0."""
+        found = ints(size)
+        if len(found) != 1 or found[0] < 0:
+            raise self.fail(f"got size {found}, wanted one number of at least 0")
+        return found[0]
 
     def dtype(self, size):
         return self.output_datatype
@@ -264,7 +271,7 @@ class Window(Standard):
         return Domain(1, 9, integer=True)
 
     def meaning(self, size):
-        count = _scalar(size)
+        count = self.count(size)
         turns = 2 * np.pi * np.arange(count) / np.float64(count if self.periodic else count - 1)
         waves = np.stack([c * np.cos(i * turns) for i, c in enumerate(self.cosines)])
         return convert(waves.sum(0), self.output_datatype)
@@ -312,7 +319,7 @@ class MelWeightMatrix(Standard):
     data_decides = True
 
     def shape(self, *shapes, values):
-        bins, length = _scalar(values[0]), _scalar(values[1])
+        bins, length = (v if v is None else (ints(v) or (None,))[0] for v in values[:2])
         return (UNKNOWN if length is None else length // 2 + 1, UNKNOWN if bins is None else bins)
 
     def dtype(self, *dtypes):

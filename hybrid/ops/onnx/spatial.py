@@ -189,6 +189,13 @@ class AffineGrid(Standard):
 
     def shape(self, theta, size, *, values):
         sizes = ints(values[1])
+        rank = size[0] - 2 if size and size[0] is not UNKNOWN else UNKNOWN
+        if len(size) != 1 or len(theta) != 3 or (rank is not UNKNOWN and rank not in (2, 3)):
+            raise self.fail(
+                f"got theta of shape {show(theta)} and size of {show(size)}, wanted (N, d, d + 1) and (d + 2,)"
+            )
+        if rank is not UNKNOWN:
+            theta = merge(theta, (UNKNOWN, rank, rank + 1))
         if sizes is not None:
             return (theta[0], *sizes[2:], len(sizes) - 2)
         return None if theta[1] is UNKNOWN else (theta[0], *of_rank(theta[1]), theta[1])
