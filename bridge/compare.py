@@ -154,6 +154,45 @@ def compare(name: str, got: np.ndarray, want: np.ndarray, tolerance: Tolerance |
     )
 
 
+def near(name: str, got: np.ndarray, want: np.ndarray, limit: float) -> Difference | None:
+    """The difference of two arrays of one shape and float dtype where every element is within limit times the greatest of its
+    slices (slices_over); None where one is not, or is not finite. Without the measures that ask for float64: a few passes over
+    memory."""
+    if not want.size:
+        return Difference(name, want.dtype.name, want.shape, True, "")
+    a, b = (x.astype(np.float32) if x.dtype.itemsize < 4 else x for x in (got, want))
+    low, high = float(b.min()), float(b.max())
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return None
+    with np.errstate(invalid="ignore", over="ignore"):
+        delta, size = np.abs(a - b), np.abs(b)
+        for axes in slices_over(b.ndim):
+            if not (delta.max(axis=axes) <= limit * size.max(axis=axes)).all():
+                return None
+    scale, max_abs = max(-low, high), float(delta.max())
+    many = want.size > 1
+    return Difference(
+        name,
+        want.dtype.name,
+        want.shape,
+        True,
+        "",
+        max_abs=max_abs,
+        max_rel=max_abs / scale if scale else max_abs,
+        constant=many and low == high,
+        saturated=many and low < high and bool((np.abs(b * (b - 1)) < 1e-9).all()),
+        settled_by="rounding of one node" if max_abs else "",
+    )
+
+
+def slices_over(ndim: int) -> list[tuple[int, ...]]:
+    """The axes that each kind of slice covers: one channel, one column (along the second axis, and along the last); of a vector
+    each element is its own. Channels of different magnitudes each have their own scale."""
+    if ndim < 2:
+        return [()]
+    return [tuple(i for i in range(ndim) if i != kept) for kept in sorted({1, ndim - 1})]
+
+
 def _compare_exact(name: str, got: np.ndarray, want: np.ndarray) -> Difference:
     wrong = int((got != want).sum())
     delta = np.abs(got.astype(np.float64) - want.astype(np.float64)) if want.dtype.kind in "iub" else np.zeros(1)

@@ -7,12 +7,14 @@ import ctypes
 import functools
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import onnx
 import onnxruntime
+from onnx.external_data_helper import load_external_data_for_model
 
 from converters.error import ConversionError
 from converters.importer import Imported, import_model
@@ -24,6 +26,7 @@ from hybrid.graph.executor import Program
 from hybrid.graph.graph import Entry, Graph, Node
 from hybrid.graph.passes.labels import label_names
 from hybrid.op import Spec
+from hybrid.params import release
 from hybrid.shapes import is_known, show
 
 from .compare import Tolerance, coarsest, compare
@@ -78,6 +81,16 @@ class Engine(Protocol):
         """The values of tensors inside."""
         ...
 
+    def walk(
+        self, feeds: Mapping[str, np.ndarray], groups: Sequence[Sequence[str]], visit: Callable[[int, Arrays], None]
+    ) -> None:
+        """Show the values of each group of tensors, in order, as soon as they are known; visit gets the group's number."""
+        ...
+
+    def rest(self) -> None:
+        """Give back the memory that runs keep for the next; it is taken again when needed."""
+        ...
+
     def alone(self, tensor: Tensor, given: Mapping[str, np.ndarray]) -> np.ndarray | None:
         """The tensor computed from values given for some others; None when they do not determine it."""
         ...
@@ -106,7 +119,7 @@ class Engine(Protocol):
         ...
 
     def sizes(self, feeds: Mapping[str, np.ndarray]) -> dict[str, int]:
-        """How many bytes tensors take, as far as that is known."""
+        """How many bytes tensors and the weights that their nodes read take, as far as that is known."""
         ...
 
     def precision(self, feeds: Mapping[str, np.ndarray]) -> dict[str, str]:
@@ -204,7 +217,16 @@ class NativeEngine:
 
     def sizes(self, feeds: Mapping[str, np.ndarray]) -> dict[str, int]:
         known = ((e, s.shape) for e, s in self.specs(self.complete(feeds)))
-        return {self.name_of(e): 4 * math.prod(shape) for e, shape in known if is_known(shape)}
+        stored = {
+            n.name: sum(self.model.params[e.name].nbytes for e in n.inputs if e.name in self.model.params)
+            for n in self.graph.nodes
+            if n.op is not None
+        }
+        return {
+            self.name_of(e): 4 * math.prod(shape) + (0 if e.index else stored[e.node.name])
+            for e, shape in known
+            if is_known(shape)
+        }
 
     def _parts(self, cut: frozenset[str]) -> dict[str, Entry]:
         """For every tensor of ``cut`` what makes it from the others: whoever reads one of them reads a variable of its name after
@@ -275,6 +297,37 @@ class NativeEngine:
 
         self.program.run(self.complete(feeds), observe)
         return seen
+
+    def walk(
+        self, feeds: Mapping[str, np.ndarray], groups: Sequence[Sequence[str]], visit: Callable[[int, Arrays], None]
+    ) -> None:
+        last = {name: i for i, group in enumerate(groups) for name in group}
+        seen = {k: v for k, v in feeds.items() if k in last}
+        current = 0
+
+        def show() -> None:
+            nonlocal current
+            visit(current, {n: seen[n] for n in groups[current] if n in seen})
+            for name in groups[current]:
+                if last[name] == current:
+                    seen.pop(name, None)
+            current += 1
+
+        def observe(node: Node, outputs: tuple[np.ndarray, ...]) -> None:
+            for index, value in enumerate(outputs):
+                name = self.name_of(Entry(node, index))
+                if last.get(name, -1) >= current:
+                    seen[name] = np.array(value)
+            while current < len(groups) and all(n in seen for n in groups[current]):
+                show()
+
+        self.program.run(self.complete(feeds), observe)
+        while current < len(groups):  # some tensors are made by nobody
+            show()
+
+    def rest(self) -> None:
+        self.program = Program(self.graph, self.model.params)
+        release(self.model.params.values())
 
     def alone(self, tensor: Tensor, given: Mapping[str, np.ndarray]) -> np.ndarray | None:
         node = next(n for n in self.graph.nodes if n.op is not None and n.name == tensor.node)
@@ -365,6 +418,15 @@ class OnnxEngine:
         """As run, with feeds that are not checked and may be too many."""
         return self._run(self._session, feeds)
 
+    def walk(
+        self, feeds: Mapping[str, np.ndarray], groups: Sequence[Sequence[str]], visit: Callable[[int, Arrays], None]
+    ) -> None:
+        for index, group in enumerate(groups):
+            visit(index, self.expose(feeds, group))
+
+    def rest(self) -> None:
+        self.__dict__.pop("_session", None)
+
     def sizes(self, feeds: Mapping[str, np.ndarray]) -> dict[str, int]:
         return {}
 
@@ -384,8 +446,8 @@ class OnnxEngine:
             return None
 
     def forced(self, cut: frozenset[str], values: Mapping[str, np.ndarray], names: Sequence[str]) -> Arrays:
-        model = cut_out(self.whole(), cut, values, names)
-        results = type(self)(Model(self.model.name, proto=model), plain=True).run_on(values)
+        model = self._cut_out(cut, values, names)
+        results = type(self)(Model(self.model.name, proto=model), frugal=True, plain=True).run_on(values)
         return {n.removesuffix(MADE): v for n, v in results.items()}
 
     def exact(
@@ -402,7 +464,7 @@ class OnnxEngine:
 
     def foreign(self, cut: frozenset[str], values: Mapping[str, np.ndarray], name: str) -> np.ndarray | None:
         """By onnx's own evaluator, which knows nothing of how we read a model."""
-        model = widened_model(cut_out(self.whole(), cut, values, [name]))
+        model = widened_model(self._cut_out(cut, values, [name]))
         given = {n: widened(v) for n, v in values.items()}
         with contextlib.suppress(EngineError, KeyError), np.errstate(all="ignore"):
             return ReferenceEngine(Model(self.model.name, proto=model)).run_on(given)[f"{name}{MADE}"]
@@ -431,6 +493,18 @@ class OnnxEngine:
             for name in node.output
             if name and name not in hidden
         ]
+
+    def _cut_out(self, cut: frozenset[str], values: Mapping[str, np.ndarray], names: Sequence[str]) -> onnx.ModelProto:
+        """See cut_out; only the weights of this piece are read where they lie beside the model."""
+        model = cut_out(self._bare, cut, values, names)
+        if self.model.path:
+            load_external_data_for_model(model, str(Path(self.model.path).parent))
+        return model
+
+    @functools.cached_property
+    def _bare(self) -> onnx.ModelProto:
+        """The model without the weights that lie beside it."""
+        return onnx.load(os.fspath(self.model.path), load_external_data=False) if self.model.path else self.proto
 
     def whole(self) -> onnx.ModelProto:
         """The model with its weights."""

@@ -11,7 +11,6 @@ import numpy as np
 
 from hybrid.error import MXNetError
 from hybrid.graph.executor import Program
-from hybrid.params import release
 
 from .cases import pair_outputs, refuse_random
 from .compare import TOLERANCES, Difference, Tolerance, compare
@@ -104,8 +103,7 @@ class _Trial:
             for case in self.cases:
                 self.tell(f"running {engine.label} on {', '.join(f'{k} {v}' for k, v in case.shapes.items())}")
                 results[-1].append(engine.run(case.feeds))
-            if isinstance(engine, NativeEngine):
-                release(engine.model.params.values())
+            engine.rest()
         return results
 
     # -- one case ---------------------------------------------------------------------------------------------------

@@ -7,20 +7,21 @@ fault, unless the *models* agree in float64: then a runtime computes this node b
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import onnx
 
 from hybrid.error import MXNetError
 
-from .compare import TOLERANCES, Difference, Tolerance, compare, statistics
+from .compare import TOLERANCES, Difference, Tolerance, compare, near, slices_over, statistics
 from .engines import Arrays, Engine, EngineError, NativeEngine, Part, Tensor
 from .exact import epsilon, is_float
 from .result import Case, Divergence
 
-EXPOSED_BYTES = 512 << 20  # of tensors held at a time
+EXPOSED_BYTES = 96 << 20  # of tensors and of weights held at a time
 DRAWS = 4  # of values moved by a unit in the last place
 UNITS = 32.0  # how many times that response another float32 result may be off: sums in another order, Winograd
 UNITS_COARSE = 4.0  # the same for float16 and bfloat16, which are computed in float32 and rounded once
@@ -119,31 +120,43 @@ def _compared(
     cut, cut_other = frozenset(theirs), frozenset(theirs.values())
     precision = reference.precision(case.feeds)
     judge = _Judge(source, other, cut, cut_other, theirs)
-    for group, values in _groups(source, case, [a for a, _ in pairs], cut):
+    groups = _groups(source, case, [a for a, _ in pairs], cut)
+
+    def visit(index: int, shown: Arrays) -> None:
+        group = groups[index].tensors
+        values = {n: v for n, v in shown.items() if v.dtype != object} | dict(case.feeds)
         given = {theirs.get(n, n): v for n, v in values.items()}
         made = other.forced(cut_other, given, [theirs[t.name] for t in group])
         for tensor in group:
             if tensor.name not in values or theirs[tensor.name] not in made:
                 continue
             key = tensor.name if reference is source else theirs[tensor.name]
-            want, got = values[tensor.name], made[theirs[tensor.name]]
-            found, note = judge.local(tensor, got, want, {**case.feeds, **values}, precision.get(key, ""))
+            want, got = values[tensor.name], made.pop(theirs[tensor.name])
+            found, note = judge.local(tensor, got, want, values, precision.get(key, ""))
             inner.compared[tensor.name] = found
             if note:
                 inner.notes.append(note)
             if not found.equal:
                 stats = {n: statistics(values[n]) for n in dict.fromkeys(tensor.inputs) if n in values}
                 inner.faults.append(Divergence(tensor.name, tensor.node, tensor.operator, found, found, stats))
+
+    source.walk(case.feeds, [g.shown for g in groups], visit)
     if not inner.compared:
         inner.problem = "no tensor inside could be shown"
     return inner
 
 
-def _groups(
-    source: Engine, case: Case, tensors: list[Tensor], cut: frozenset[str]
-) -> Iterator[tuple[list[Tensor], Arrays]]:
-    """Tensors in order, in groups whose values fit EXPOSED_BYTES, with the values of these and of those they are made from."""
+class _Group(NamedTuple):
+    """Tensors that are compared together, and the names of those to be shown for it: these, and what they are made from."""
+
+    tensors: list[Tensor]
+    shown: list[str]
+
+
+def _groups(source: Engine, case: Case, tensors: list[Tensor], cut: frozenset[str]) -> list[_Group]:
+    """Tensors in order, in groups that with their weights fit EXPOSED_BYTES."""
     sizes = source.sizes(case.feeds)
+    out: list[_Group] = []
     group: list[Tensor] = []
     held = 0
     for index, tensor in enumerate(tensors):
@@ -152,10 +165,9 @@ def _groups(
         if held > EXPOSED_BYTES or index == len(tensors) - 1:
             part = source.part(cut, [t.name for t in group])
             reads = set(part.reads) if part is not None else {n for t in group for n in t.inputs}
-            wanted = dict.fromkeys([*(t.name for t in group), *(n for n in cut if n in reads)])
-            values = source.expose(case.feeds, wanted)
-            yield group, {n: v for n, v in values.items() if v.dtype != object} | dict(case.feeds)
+            out.append(_Group(group, list(dict.fromkeys([*(t.name for t in group), *(n for n in cut if n in reads)]))))
             group, held = [], 0
+    return out
 
 
 class _Judge:
@@ -182,16 +194,16 @@ class _Judge:
             got = got.astype(want.dtype)  # what is more exact inside is no fault; what is less shows in the numbers
         part = self.source.part(self.cut, [tensor.name])
         units = max(part.tolerance if part else 0.0, UNITS)
+        large = part is not None and part.operators > LARGE
+        if is_float(want.dtype) and got.dtype == want.dtype:
+            limit = TOLERANCES[dtype.name].atol if dtype.name in ("float16", "bfloat16") else units * epsilon(dtype)
+            found = near(tensor.name, got, want, 0.0 if large else limit)
+            if found is not None:
+                return found, ""
         plain = compare(tensor.name, got, want, Tolerance(0.0, 0.0) if is_float(want.dtype) else None)
         if plain.equal or not plain.compared or (plain.misplaced and not _same_kind(got, want)):
             return plain, ""
-        large = part is not None and part.operators > LARGE
-        limit = TOLERANCES[dtype.name].atol if dtype.name in ("float16", "bfloat16") else units * epsilon(dtype)
-        a, b = _flat(got), _flat(want)
-        near = np.abs(a - b) <= limit * _slices(b)
-        if is_float(want.dtype) and near.all() and not large:
-            return plain.settled("rounding of one node"), ""
-        return self._by_float64(tensor, plain, a, b, values, dtype, units, part)
+        return self._by_float64(tensor, plain, _flat(got), _flat(want), values, dtype, units, part)
 
     def _by_float64(
         self,
@@ -227,13 +239,14 @@ class _Judge:
         if not doubtful.any() and (part is None or part.operators <= LARGE):
             return plain.settled("float64"), ""
         apart = 2 * np.minimum(response, sharp) + half
-        foreign, read = (
-            w if w is not None and w.shape == truth.shape else None for w in self._witnesses(tensor, values)
-        )
-        agree = [w is not None and _within(w, truth, apart).all() for w in (foreign, read)]
+        found = [self._foreign(tensor, values)]
+        agree = [_same(found[0], truth, apart)]
+        if not wrong.any() and not agree[0]:  # how we read the other model is no word against its runtime
+            found.append(self._read(tensor, values))
+            agree.append(_same(found[1], truth, apart))
         if not wrong.any() and any(agree):
             return plain.settled("float64"), ""
-        if agree[0] and not whole:  # how we read the other model is no word against its runtime
+        if agree[0] and not whole:
             scale = _scale(truth)
             errors = [farthest(x, truth) / scale for x in (got, want)]
             if errors[0] <= TOLERANCES[dtype.name].atol:
@@ -245,7 +258,7 @@ class _Judge:
                 )
                 return plain.settled("float64"), note
         # who evaluates the other model may err (onnx's evaluator reads no sequence lengths): it counts if its runtime comes near
-        against = [w for w, yes in zip((foreign, read), agree) if w is not None and not yes]
+        against = [w for w, yes in zip(found, agree) if w is not None and not yes and w.shape == truth.shape]
         for w in against:
             if _within(got, w, np.full(w.shape, RUNTIME * _scale(w))).all():
                 what = "differ between the models in float64 too"
@@ -261,12 +274,23 @@ class _Judge:
         found = self.source.exact(self.cut, values, tensor.name, jitter)
         return None if found is None else _flat(found)
 
-    def _witnesses(self, tensor: Tensor, values: Arrays) -> tuple[np.ndarray | None, np.ndarray | None]:
-        """The other model in float64: as an evaluator that is not ours has it, and as we read it."""
-        given = {self.theirs.get(n, n): v for n, v in values.items()}
-        name = self.theirs[tensor.name]
-        found = self.other.foreign(self.cut_other, given, name), self.other.exact(self.cut_other, given, name)
-        return tuple(None if w is None else _flat(w) for w in found)  # type: ignore[return-value]
+    def _foreign(self, tensor: Tensor, values: Arrays) -> np.ndarray | None:
+        """The other model in float64, by an evaluator that is not ours."""
+        found = self.other.foreign(self.cut_other, self._given(values), self.theirs[tensor.name])
+        return None if found is None else _flat(found)
+
+    def _read(self, tensor: Tensor, values: Arrays) -> np.ndarray | None:
+        """The other model in float64, as we read it."""
+        found = self.other.exact(self.cut_other, self._given(values), self.theirs[tensor.name])
+        return None if found is None else _flat(found)
+
+    def _given(self, values: Arrays) -> Arrays:
+        return {self.theirs.get(n, n): v for n, v in values.items()}
+
+
+def _same(witness: np.ndarray | None, truth: np.ndarray, apart: np.ndarray) -> bool:
+    """Whether a witness says what the truth says."""
+    return witness is not None and witness.shape == truth.shape and bool(_within(witness, truth, apart).all())
 
 
 def farthest(got: np.ndarray, truth: np.ndarray) -> float:
@@ -305,17 +329,12 @@ def _within(got: np.ndarray, truth: np.ndarray, allowed: np.ndarray) -> np.ndarr
 
 
 def _slices(array: np.ndarray) -> np.ndarray:
-    """For each element the greatest magnitude in its slice, along the second axis or the last, whichever is less: channels and
-    columns of different magnitudes each have their own."""
+    """For each element the greatest magnitude in its slices, of these the least."""
     size = np.where(np.isfinite(array), np.abs(array), 0.0)
-    if size.ndim < 2 or not size.size:
+    if not size.size:
         return size
-    along = [np.broadcast_to(size.max(axis=_but(size.ndim, k), keepdims=True), size.shape) for k in {1, size.ndim - 1}]
+    along = [np.broadcast_to(size.max(axis=axes, keepdims=True), size.shape) for axes in slices_over(size.ndim)]
     return np.minimum.reduce(along)
-
-
-def _but(ndim: int, kept: int) -> tuple[int, ...]:
-    return tuple(i for i in range(ndim) if i != kept)
 
 
 def _counted(wrong: np.ndarray, got: np.ndarray, truth: np.ndarray, what: str) -> str:
