@@ -113,8 +113,10 @@ def _afford(op: Op, arrays: Sequence[np.ndarray], specs: Sequence[Spec], name: s
             found = op.infer_shape(*(a.shape for a in arrays), values=arrays)  # type: ignore[call-arg]  # as those take that want them
         except OpError as error:
             raise failure(op, arrays, name, error) from error
-        except (Undecided, ValueError, TypeError, LookupError, ArithmeticError):
-            return  # compute says what is wrong with them
+        except Undecided:
+            return
+        except ValueError as error:  # as inference would have said, had it known the values
+            raise failure(op, arrays, name, op.fail(str(error))) from error
         shapes = found if isinstance(found, list) else [found]
         specs = [Spec(a, b.dtype) for a, b in zip(shapes, specs)]
     size = sum(size_of(*s) for s in specs)

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..attrs import Size
 from ..op import BACKWARD, Op, op
-from ..shapes import merge
+from ..shapes import fits, merge, show
 from .common import as_forward_wants, widen
 
 T = TypeVar("T", bound=type[Op])
@@ -49,8 +49,8 @@ class Adjoint(Op):
         return dtypes[self.of]
 
     def check(self):
-        count = len(self.original.takes())
-        return None if 0 <= self.of < count else f"got of={self.of}, wanted the place of one of {count} inputs"
+        places = self.linear_in or range(len(self.original.takes()))
+        return None if self.of in places else f"got of={self.of}, wanted one of {', '.join(map(str, places))}"
 
     def infer_input_shapes(self, shapes, outputs):
         filled = list(shapes)
@@ -64,6 +64,10 @@ class Adjoint(Op):
         return filled
 
     def compute(self, dy, *arrays):
+        if "values" in self.original.uses:  # that of the output is known now
+            found = self.original.infer_shape(*(a.shape for a in arrays), values=arrays)  # type: ignore[call-arg]
+            if isinstance(found, tuple) and not fits(found, dy.shape):
+                raise self.fail(f"got dy of shape {show(dy.shape)}, wanted {show(found)}, which is that of the output")
         wide = [widen(a) for a in (dy, *arrays)]
         result = self.original.adjoint(self.of, *wide)  # type: ignore[attr-defined]
         return np.asarray(result).astype(arrays[self.of].dtype, copy=False)

@@ -1,7 +1,7 @@
 """What operator families share: bases for regular shape rules, axis arithmetic, and compute in a wider dtype."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -124,6 +124,32 @@ def spread(op: Op, narrow: Shape, wide: Shape) -> None:
     ends = wide[len(wide) - len(narrow) :] if len(narrow) <= len(wide) else None
     if ends is None or any(a is not UNKNOWN and a != 1 and b is not UNKNOWN and a != b for a, b in zip(narrow, ends)):
         raise op.fail(f"got shapes {show(narrow)} and {show(wide)}, wanted the first to broadcast to the second")
+
+
+def want_one(op: Op, shape: Shape, what: str) -> None:
+    """Raise OpError unless an array of that shape has one element, as far as that is known."""
+    if any(d is not UNKNOWN and d != 1 for d in shape):
+        raise op.fail(f"got {what} of shape {show(shape)}, wanted a single number")
+
+
+def fit(op: Op, sizes: Mapping[str, str], shapes: Mapping[str, MaybeShape]) -> dict[str, Any]:
+    """The sizes of axes by their names, from the shapes of inputs and what their axes are called: {"data": "N C 4"}.
+
+    Axes of one name have one size; numbers stand for themselves, "_" for any. Inputs that are not there are left out.
+    Raises OpError when a shape has another rank or size."""
+    found: dict[str, Any] = {}
+    for name, text in sizes.items():
+        shape, axes = shapes.get(name), text.split()
+        if shape is None:
+            continue
+        wanted = [int(a) if a.isdigit() else found.get(a, UNKNOWN) for a in axes]
+        if len(shape) != len(axes) or any(
+            d is not UNKNOWN and w is not UNKNOWN and d != w for d, w in zip(shape, wanted)
+        ):
+            known = ", ".join(a if w is UNKNOWN or a.isdigit() else f"{a}={w}" for a, w in zip(axes, wanted))
+            raise op.fail(f"got {name} of shape {show(shape)}, wanted ({known})")
+        found |= {a: d for a, d in zip(axes, shape) if d is not UNKNOWN and a != "_"}
+    return found
 
 
 def as_forward_wants(

@@ -444,6 +444,10 @@ class Col2Im(Windowed):
 
     def infer_shape(self, data):
         want_rank(self, data, 3)
+        if len(self.output_size) != len(self.kernel) or min(self.output_size) < 0:
+            raise self.fail(
+                f"got output_size={show(self.output_size)}, wanted {len(self.kernel)} sizes, as many as kernel has"
+            )
         want = math.prod(self.steps(self.output_size))
         if data[2] is not UNKNOWN and data[2] != want:
             raise self.fail(f"got {data[2]} columns, wanted {want} for output_size={show(self.output_size)}")

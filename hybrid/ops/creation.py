@@ -148,6 +148,8 @@ class Range(Op):
     def span(self) -> tuple[float, int]:
         """(first value, how many different values)."""
         start, stop = (0.0, self.start) if self.stop is None else (self.start, self.stop)
+        if not math.isfinite((stop - start) / self.step):
+            raise self.fail(f"got {start} to {stop} by {self.step}, wanted finite numbers")
         return start, max(0, math.ceil((stop - start) / self.step))
 
     def infer_shape(self):

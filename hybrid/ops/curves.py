@@ -23,6 +23,8 @@ class Curve(NamedTuple):
     predicate: bool = False
     into: bool = False
     """function takes ``out=``."""
+    refused: str = ""
+    """Kinds of dtypes that it is not for: see numpy.dtype.kind."""
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """The function on an array of any dtype, keeping the dtype (predicates: bool)."""
@@ -79,12 +81,12 @@ CURVES = {
     row.name: row
     for row in (
         Curve("abs", "the absolute value", np.abs, lambda F, dy, x, y: dy * F.sign(x), "direct"),
-        Curve("negative", "the negative", np.negative, lambda F, dy, x, y: -dy, "direct"),
+        Curve("negative", "the negative", np.negative, lambda F, dy, x, y: -dy, "direct", refused="b"),
         Curve("square", "the square", np.square, lambda F, dy, x, y: dy * x * 2, "direct", into=True),
-        Curve("sign", "1, 0 or -1 by sign; 0 for NaN", _sign, flat, "direct"),
+        Curve("sign", "1, 0 or -1 by sign; 0 for NaN", _sign, flat, "direct", refused="b"),
         Curve("relu", "the larger of the element and 0; NaN stays", activation.relu, activation.relu_derivative, "direct",
               into=True),
-        Curve("bitwise_not", "every bit inverted; of bool the opposite", np.invert, flat, "direct"),
+        Curve("bitwise_not", "every bit inverted; of bool the opposite", np.invert, flat, "direct", refused="fV"),
         Curve("floor", "rounded down", _identity_on_integers(np.floor), flat, "direct"),
         Curve("ceil", "rounded up", _identity_on_integers(np.ceil), flat, "direct"),
         Curve("trunc", "rounded towards 0", _identity_on_integers(np.trunc), flat, "direct"),

@@ -29,8 +29,10 @@ class Unary(Elementwise):
     curve: ClassVar[Curve]
 
     def infer_type(self, data):
-        if self.curve.name == "bitwise_not" and data.kind not in "iub":
-            raise self.fail(f"got data of dtype {data}, wanted whole numbers or bools; cast it")
+        if data.kind in self.curve.refused:
+            raise self.fail(
+                f"got data of dtype {data}, wanted {'numbers' if data.kind == 'b' else 'whole numbers'}; cast it"
+            )
         return data
 
     def gradient(self, F, dy, x, y):
@@ -297,7 +299,7 @@ class SmoothL1(Elementwise):
     @property
     def squared(self):
         """scalar**2, with 1 for no scalar."""
-        return 1.0 if self.scalar is None else self.scalar**2
+        return np.float64(1.0 if self.scalar is None else self.scalar) ** 2
 
     def compute(self, data):
         x = data.astype(np.float64) if data.dtype.kind in "iub" else widen(data)

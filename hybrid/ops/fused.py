@@ -383,6 +383,27 @@ class Chain(Op):
 
     _words: ClassVar[dict[str, tuple[int, Rule]]] = CODE
 
+    def check(self):
+        depth, seen = 0, False
+        for word in self.code.split():
+            if word in CODE:
+                depth -= CODE[word][0]
+                if depth < 0:
+                    return f"got code {self.code!r}, where {word} finds too few operands"
+            elif word[0] == "$":
+                seen = True
+                if not (word[1:].isdecimal() and len(word) < 8 and int(word[1:]) < self.num_args):
+                    return f"got code {self.code!r}, where {word} is none of {self.num_args} inputs"
+            else:
+                try:
+                    float(word)
+                except ValueError:
+                    return f"got code {self.code!r}, where {word} is no word and no number"
+            depth += 1
+        if depth != 1 or not seen:
+            return f"got code {self.code!r}, wanted one result, of inputs"
+        return None
+
     def infer_shape(self, *shapes):
         return np.broadcast_shapes(*shapes)
 

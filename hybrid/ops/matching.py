@@ -4,7 +4,7 @@ import numpy as np
 
 from ..op import Domain, Op, op
 from ..shapes import UNKNOWN, merge
-from .common import want_rank
+from .common import fit, want_rank
 from .detection import VARIANCES, overlaps, reform
 
 
@@ -40,6 +40,12 @@ class MultiBoxTarget(Op):
         want_rank(self, label, 3, what="label")
         if label[2] is not UNKNOWN and label[2] < 5:
             raise self.fail(f"got label rows of {label[2]} values, wanted at least 5: class and corners")
+        want_rank(self, scores, 3, what="cls_pred")
+        fit(
+            self,
+            {"anchor": "1 A 4", "label": "N _ _", "cls_pred": "N _ A"},
+            {"anchor": anchor, "label": label, "cls_pred": scores},
+        )
         return [(label[0], anchor[1] * 4), (label[0], anchor[1] * 4), (label[0], anchor[1])]
 
     def compute(self, anchor, label, scores):
@@ -59,7 +65,7 @@ class MultiBoxTarget(Op):
             classes[i, matched] = objects[best[matched], 0] + 1
             masks[i, matched] = 1
             targets[i, matched] = encode(anchor[0][matched], objects[best[matched], 1:5], self.variances)
-        return targets.reshape(batch, -1), masks.reshape(batch, -1), classes
+        return targets.reshape(batch, count * 4), masks.reshape(batch, count * 4), classes
 
     def gradient(self, F, dy, *arrays):
         return None

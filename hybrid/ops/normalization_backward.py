@@ -49,6 +49,8 @@ class _Backward(Op):
             return (
                 f"got fixed={self.fixed} and fix_gamma={self.fix_gamma} over={self.over}, which is said of batches only"
             )
+        if self.axis != 1 and (self.groups or self.over == "instance"):
+            return f"got axis={self.axis} over={self.over} with groups={self.groups}, wanted 1, the axis of channels"
         return f"got groups={self.groups}, wanted 0 or more" if self.groups < 0 else None
 
     def fitted(self, data, gamma, mean, spread):

@@ -122,7 +122,9 @@ class Trace(Op):
         return tuple(d for a, d in enumerate(data) if a not in axes)
 
     def compute(self, data):
-        sums = np.trace(widen(data), self.offset, *self.axes(data.ndim))
+        rows, columns = (data.shape[a] for a in self.axes(data.ndim))
+        offset = max(-rows, min(self.offset, columns))  # NumPy reads foreign memory from offsets of 2**63 on
+        sums = np.trace(widen(data), offset, *self.axes(data.ndim))
         return np.asarray(sums).astype(data.dtype)
 
     def adjoint(self, of, dy, data):

@@ -12,7 +12,7 @@ import numpy as np
 from ..attrs import Shape
 from ..op import Op, op
 from ..shapes import is_known, merge, show
-from .common import axis_of, part_of, spread, widen
+from .common import axis_of, forward_of, part_of, spread, widen
 from .linalg import Decomposed, DecompositionBackward, Potrf, Square, positive_definite
 from .linalg_more import facing_up, flip
 from .linear import want_at_least
@@ -107,6 +107,7 @@ class SolveBackward(Op):
     inputs = ("dB", "X", "A")
 
     def infer_shape(self, db, x, a):
+        forward_of(self, "_npi_solve").infer_shape(a, merge(db, x))
         return a
 
     def compute(self, db, x, a):

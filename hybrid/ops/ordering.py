@@ -175,6 +175,8 @@ class Positioned(Ordering):
             )
         merge(order[:axis], whole[:axis])
         merge(order[axis + 1 :], whole[axis + 1 :])
+        if order[axis] is not UNKNOWN and whole[axis] is not UNKNOWN and order[axis] > whole[axis]:
+            raise self.fail(f"got {order[axis]} positions in data of shape {show(data)}, wanted {whole[axis]} at most")
 
     def infer_type(self, *dtypes):
         return dtypes[0]

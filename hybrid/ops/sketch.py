@@ -4,7 +4,7 @@ import numpy as np
 
 from ..attrs import Count
 from ..op import Domain, Op, op
-from ..shapes import UNKNOWN, merge
+from ..shapes import UNKNOWN, merge, show
 from .common import want_rank, widen
 
 
@@ -25,6 +25,8 @@ class FFT(_Transform):
 
     def infer_shape(self, data):
         want_rank(self, data, 2, 4)
+        if data[-1] == 0:
+            raise self.fail(f"got data of shape {show(data)}, wanted numbers along the last axis")
         return (*data[:-1], data[-1] * 2)
 
     def compute(self, data):

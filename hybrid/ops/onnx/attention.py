@@ -10,9 +10,9 @@ import numpy as np
 
 from ...attrs import Arity, Count, DType
 from ...op import Domain, op
-from ...shapes import merge
+from ...shapes import UNKNOWN, merge, show
 from ..backward import Once
-from ..common import narrow, part_of, want_rank, widen
+from ..common import fit, narrow, part_of, spread, want_rank, want_rank_from, widen
 from .base import LikeInputs, Standard
 
 Array = np.ndarray
@@ -102,13 +102,33 @@ class Attention(Standard):
             return shape
         if not heads:
             raise self.fail(f"got {what} of 3 dimensions, wanted q_num_heads and kv_num_heads with it")
+        if shape[2] is not UNKNOWN and shape[2] % heads:
+            raise self.fail(
+                f"got {what} of shape {show(shape)}, wanted a last size that is a multiple of {heads} heads"
+            )
         return shape[0], heads, shape[1], shape[2] // heads
 
     def shape(self, q, k, v, mask, past_key, past_value, lengths):
         parts = (q, self.q_num_heads, "Q"), (k, self.kv_num_heads, "K"), (v, self.kv_num_heads, "V")
-        (batch, heads, count, _), keys, values = (self._split(*p) for p in parts)
+        queries, keys, values = (self._split(*p) for p in parts)
+        batch, heads, count, _ = queries
+        fit(
+            self,
+            {"Q": "B _ _ D", "K": "B K T D", "V": "B K T V", "past_key": "B K P D", "past_value": "B K P V"},
+            {"Q": queries, "K": keys, "V": values, "past_key": past_key, "past_value": past_value},
+        )
+        if heads is not UNKNOWN and keys[1] is not UNKNOWN and (not keys[1] or heads % keys[1]):
+            raise self.fail(f"got {heads} heads of Q and {keys[1]} of K, wanted a multiple")
         y = (batch, heads, count, values[3]) if len(q) == 4 else (batch, count, heads * values[3])
         total = keys[2] if past_key is None else keys[2] + past_key[2]
+        if mask is not None:
+            want_rank_from(self, mask, 1, what="attn_mask")
+            spread(self, mask[:-1], (batch, heads, count))
+            if mask[-1] is not UNKNOWN and total is not UNKNOWN and mask[-1] > total:
+                raise self.fail(f"got attn_mask of shape {show(mask)}, wanted a last size of {total} keys at most")
+        if lengths is not None:
+            want_rank(self, lengths, 1, what="nonpad_kv_seqlen")
+            spread(self, lengths, (batch,))
         present = (batch, keys[1], total, keys[3]), (batch, keys[1], total, values[3])
         return [y, *present, (batch, heads, count, total)][: self.num_outputs]
 
@@ -296,8 +316,21 @@ class RotaryEmbedding(Standard):
 
     def shape(self, x, *rest):
         want_rank(self, x, 3, 4, what="X")
-        if len(x) == 3 and not self.num_heads:
+        if len(x) == 4:
+            batch, _, steps, size = x
+        elif not self.num_heads:
             raise self.fail("got X of 3 dimensions, wanted num_heads with it")
+        else:
+            batch, steps, wide = x
+            if wide is not UNKNOWN and wide % self.num_heads:
+                raise self.fail(f"got X of shape {show(x)}, wanted a last size that is a multiple of {self.num_heads}")
+            size = wide // self.num_heads
+        turned = self.rotary_embedding_dim or size
+        if turned is not UNKNOWN and (turned % 2 or (size is not UNKNOWN and not 0 <= turned <= size)):
+            raise self.fail(f"got {turned} features to turn of {size}, wanted an even number of these")
+        named = {"X": (batch, steps, turned // 2), **dict(zip(self.inputs[-3:], rest))}
+        caches = dict.fromkeys(self.inputs[-3:-1], "P R" if self.given else "B S R")
+        fit(self, {"X": "B S R", **caches, "position_ids": "B S"}, named)
         return x
 
     def domain(self, name, shapes):

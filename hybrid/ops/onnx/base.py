@@ -1,6 +1,6 @@
 """What the operators of the family ``_onnx_`` share: optional inputs, and inputs whose values decide about shapes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, overload
 
 import numpy as np
@@ -8,6 +8,7 @@ import numpy as np
 from ...error import OpError
 from ...op import Op
 from ...shapes import Shape, broadcast
+from ..common import fit, spread, want_one
 
 BOOL, FLOAT32, INT64 = np.dtype(bool), np.dtype(np.float32), np.dtype(np.int64)
 OBJECT = np.dtype(object)
@@ -24,7 +25,7 @@ class Standard(Op):
     given: tuple[str, ...] = ()
     """Names of the optional inputs that are there."""
 
-    parts = ("shape", "dtype", "optional", "partial")
+    parts = ("shape", "dtype", "optional", "partial", "numbers", "named_axes", "spreads", "floating")
 
     optional: ClassVar[tuple[str, ...]] = ()
     """Names of inputs that may be left out."""
@@ -49,6 +50,15 @@ class Standard(Op):
         there = dict(zip(self.takes(), values))
         return [there.get(n) for n in self.inputs]
 
+    numbers: ClassVar[tuple[str, ...]] = ()
+    """Names of inputs that are single numbers: arrays of one element, of any rank."""
+    named_axes: ClassVar[Mapping[str, str]] = {}
+    """What the axes of inputs are called, where those of one name have one size: see common.fit."""
+    spreads: ClassVar[tuple[str, ...]] = ()
+    """Names of inputs that broadcast to the (first) output."""
+    floating: ClassVar[tuple[str, ...]] = ()
+    """Names of inputs that have to be floats."""
+
     # -- what an operator writes ---------------------------------------------------------------------------------------
 
     def meaning(self, *arrays: Any, **options: Any) -> Any:
@@ -72,9 +82,22 @@ class Standard(Op):
     def infer_shape(self, *shapes, **options):
         if "values" in self.uses:
             options["values"] = self.placed(options.get("values") or [None] * len(shapes))
-        return self.shape(*self.placed(shapes), **options)
+        named = dict(zip(self.takes(), shapes))
+        for name in self.numbers:
+            if name in named:
+                want_one(self, named[name], name)
+        fit(self, self.named_axes, named)
+        found = self.shape(*self.placed(shapes), **options)
+        first = found[0] if isinstance(found, list) else found
+        for name in self.spreads:
+            if name in named and first is not None:
+                spread(self, named[name], first)
+        return found
 
     def infer_type(self, *dtypes):
+        for name, dtype in zip(self.takes(), dtypes):
+            if name in self.floating and dtype.kind in "iubO":
+                raise self.fail(f"got {name} of dtype {dtype}, wanted floats")
         return self.dtype(*self.placed(dtypes))
 
     def infer_input_types(self, dtypes, outputs, **_options):

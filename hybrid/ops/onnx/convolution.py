@@ -10,7 +10,7 @@ from ...op import op
 from ...shapes import UNKNOWN, merge, show
 from ..adjoint import linear
 from ..backward import Once
-from ..common import narrow, part_of, widen
+from ..common import narrow, part_of, want_rank, widen
 from ..deformable import DEFORMED, Deformed, ModulatedDeformableConvolution, ModulatedDeformableConvolutionBackward
 from ..windows import convolve, correlate, deconvolve, fold, pad_spatial, windows
 from .base import Standard, ints
@@ -291,14 +291,21 @@ class _Moved(Standard):
     pads: Ints = None
     strides: Counts | None = None
 
+    def check(self):
+        for name, count in (("dilations", 2), ("pads", 4), ("strides", 2)):
+            value = getattr(self, name)
+            if value and (len(value) != count or min(value) < 0):
+                return f"got {name}={show(value)}, wanted {count} sizes"
+        return super().check()
+
     def _operator(self, w) -> tuple[dict[str, Any], tuple[int, int], tuple[int, int]]:
         """The attributes of MXNet's operator that this is on padded data, and the pads."""
         pads = self.pads or (0, 0, 0, 0)
         attrs = {
-            "kernel": w.shape[2:],
+            "kernel": w[2:],
             "stride": self.strides or (),
             "dilate": self.dilations or (),
-            "num_filter": len(w),
+            "num_filter": w[0],
             "num_group": self.group,
             "num_deformable_group": self.offset_group,
             "no_bias": True,
@@ -321,12 +328,31 @@ class DeformConv(_Moved):
     def shape(self, x, w, offset, b, mask):
         if len(x) != 4:
             raise self.fail(f"got X of shape {show(x)}, wanted two spatial axes")
-        return (x[0], w[0], *offset[2:])
+        want_rank(self, w, 4, what="W")
+        attrs, before, after = self._operator(w)
+        steps, places = tuple(attrs["stride"]) or (1, 1), tuple(attrs["dilate"]) or (1, 1)
+        sizes = [
+            (d + b + a - r * (k - 1) - 1) // s + 1
+            for d, b, a, r, k, s in zip(x[2:], before, after, places, w[2:], steps)
+        ]
+        if any(n is not UNKNOWN and n < 1 for n in sizes):
+            raise self.fail(f"got X of shape {show(x)} and W of shape {show(w)}, wanted a kernel that fits in")
+        taps = w[2] * w[3] * self.offset_group
+        merge(offset, (x[0], 2 * taps, *sizes))
+        if mask is not None:
+            merge(mask, (x[0], taps, *sizes))
+        if b is not None:
+            merge(b, w[:1])
+        merge(x[1:2], (w[1] * self.group,))
+        for name, count, parts in (("group", w[0], self.group), ("offset_group", x[1], self.offset_group)):
+            if count is not UNKNOWN and count % parts:
+                raise self.fail(f"got {count} channels, wanted a multiple of {name}={parts}")
+        return (x[0], w[0], *sizes)
 
     def meaning(self, x, w, offset, b, mask):
         if not len(x):
             return np.zeros((0, len(w), *offset.shape[2:]), x.dtype)
-        attrs, before, after = self._operator(w)
+        attrs, before, after = self._operator(w.shape)
         moved = _Points.bind(**attrs)
         padded = pad_spatial(widen(x), before, after)
         if mask is None:
@@ -376,7 +402,7 @@ class DeformConvBackward(Once, _Moved):
     def meaning(self, dy, x, w, offset, mask):
         if not len(x):
             return tuple(np.zeros_like(a) for a in (x, w, offset, mask) if a is not None)
-        attrs, before, after = self._operator(w)
+        attrs, before, after = self._operator(w.shape)
         padded = pad_spatial(widen(x), before, after)
         ones = np.ones((len(x), offset.shape[1] // 2, *offset.shape[2:]), padded.dtype) if mask is None else widen(mask)
         backward = _PointsBackward.bind(**attrs)
@@ -415,6 +441,11 @@ class Col2Im(Standard):
         rank = len(kernel)
         strides, dilations = self.strides or (1,) * rank, self.dilations or (1,) * rank
         pads = self.pads or (0,) * (2 * rank)
+        if not (len(sizes) == len(strides) == len(dilations) == len(pads) / 2 == rank):
+            raise self.fail(
+                f"got image_shape {show(sizes)}, block_shape {show(kernel)}, strides {show(strides)}, dilations "
+                f"{show(dilations)} and pads {show(pads)}, wanted numbers for as many axes"
+            )
         padded = tuple(n + b + a for n, b, a in zip(sizes, pads[:rank], pads[rank:]))
         steps = tuple((n - d * (k - 1) - 1) // s + 1 for n, d, k, s in zip(padded, dilations, kernel, strides))
         inner = tuple(slice(b, b + n) for b, n in zip(pads, sizes))

@@ -20,6 +20,7 @@ class Range(Standard):
     stash_type: int = 1
 
     inputs = ("start", "limit", "delta")
+    numbers = inputs
     uses = ("values",)
     data_decides = True
 
@@ -89,6 +90,8 @@ class OneHot(Standard):
     axis: int = -1
 
     inputs = ("indices", "depth", "values")
+    numbers = ("depth",)
+    named_axes = {"values": "2"}
     uses = ("values",)
     data_decides = True
 

@@ -31,6 +31,11 @@ class Mish(Pointwise):
 class Sign(Pointwise):
     """1, 0 or -1 by sign; NaN stays (MXNet's gives 0). Source: ONNX Sign (opset 9 to newest)."""
 
+    def dtype(self, x):
+        if x.kind == "b":
+            raise self.fail("got bool, wanted numbers; cast them")
+        return x
+
     def meaning(self, x):
         return np.sign(x)
 
@@ -78,6 +83,7 @@ class Clip(Pointwise):
 
     inputs = ("input", "min", "max")
     optional = ("min", "max")
+    numbers = ("min", "max")
 
     def shape(self, input, min=None, max=None):
         return input
@@ -85,6 +91,8 @@ class Clip(Pointwise):
     def dtype(self, input, min=None, max=None):
         if input.kind == "b":
             raise self.fail("got bool, wanted numbers; cast them")
+        if any(d is not None and d != input for d in (min, max)):
+            raise self.fail(f"got bounds of dtype {min or input} and {max or input}, wanted {input}, as input is")
         return input
 
     def meaning(self, input, min=None, max=None):

@@ -267,6 +267,10 @@ class TensorScatter(Standard):
         if axis == 0:
             raise self.fail(f"got axis {self.axis}, wanted another than that of the batch")
         merge((*past[:axis], UNKNOWN, *past[axis + 1 :]), (*update[:axis], UNKNOWN, *update[axis + 1 :]))
+        if UNKNOWN is not past[axis] and UNKNOWN is not update[axis] and update[axis] > past[axis]:
+            raise self.fail(f"got {update[axis]} steps of update for a cache of {past[axis]}, wanted no more")
+        if where is not None:
+            merge(where, past[:1])
         return past
 
     def index(self, past, update, where):

@@ -3,14 +3,15 @@
 Sums of products of 8-bit numbers are exact in float64 up to 10 ** 11 terms, so that BLAS can do the work.
 """
 
+import math
 from typing import Any, cast
 
 import numpy as np
 
 from ...attrs import Count
 from ...op import Op, op
-from ...shapes import UNKNOWN, Shape, broadcast, show
-from ..common import want_rank
+from ...shapes import UNKNOWN, Shape, broadcast, is_known, show
+from ..common import as_many, spread, want_rank
 from .base import FLOAT32, Standard
 from .conversion import convert, is_integer, plain
 from .convolution import Conv, Slid
@@ -25,6 +26,18 @@ def product_shape(owner: Op, a: Shape, b: Shape) -> Shape:
     if not any(d is UNKNOWN for d in inner) and inner[0] != inner[1]:
         raise owner.fail(f"got matrices of shapes {show(a)} and {show(b)}, wanted equal inner sizes")
     return (*broadcast(a[:-2], b[:-2]), *a[-2:-1], *(b[-1:] if len(b) > 1 else ()))
+
+
+def want_rows(op: Op, shape: Shape | None, a: Shape) -> None:
+    """Raise OpError unless a scale or zero point of that shape belongs to the rows of a left matrix a (see by_row)."""
+    if shape is not None:
+        spread(op, (*shape, 1) if len(shape) == 1 and shape[0] != 1 else shape if len(shape) != 1 else (), a)
+
+
+def want_columns(op: Op, shape: Shape | None, b: Shape) -> None:
+    """Raise OpError unless a scale or zero point of that shape broadcasts to a right matrix b."""
+    if shape is not None:
+        spread(op, shape, b)
 
 
 def shifted(x: np.ndarray, zero: np.ndarray | None) -> np.ndarray:
@@ -63,7 +76,9 @@ class MatMulInteger(Standard):
     inputs = ("A", "B", "a_zero_point", "b_zero_point")
     optional = ("a_zero_point", "b_zero_point")
 
-    def shape(self, a, b, *_zeros):
+    def shape(self, a, b, a_zero, b_zero):
+        want_rows(self, a_zero, a)
+        want_columns(self, b_zero, b)
         return product_shape(self, a, b)
 
     def dtype(self, *dtypes):
@@ -87,8 +102,14 @@ class QLinearMatMul(Standard):
 
     inputs = ("a", "a_scale", "a_zero_point", "b", "b_scale", "b_zero_point", "y_scale", "y_zero_point")
 
-    def shape(self, a, a_scale, a_zero, b, *_others):
-        return product_shape(self, a, b)
+    def shape(self, a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero):
+        y = product_shape(self, a, b)
+        want_rows(self, a_zero, a)
+        want_columns(self, b_zero, b)
+        for rows in (a_scale, y_scale, y_zero):
+            want_rows(self, rows, y)
+        want_columns(self, b_scale, y)
+        return y
 
     def dtype(self, *dtypes):
         return dtypes[-1]
@@ -130,6 +151,12 @@ def by_filter(parameter: Any, rank: int) -> Any:
     return parameter.reshape(-1, *(1,) * (rank - 1))
 
 
+def want_filters(op: Op, shape: Shape | None, w: Shape) -> None:
+    """Raise OpError unless a parameter of that shape is one number, or one for each filter of w (see by_filter)."""
+    if shape is not None and is_known(shape) and math.prod(shape) != 1 and w and w[0] is not UNKNOWN:
+        as_many(op, "a parameter of w", shape, w[:1])
+
+
 @op("_onnx_ConvInteger")
 class ConvInteger(Convolved):
     """The convolution of x - x_zero_point with w - w_zero_point as int32; padding is zero after the subtraction.
@@ -139,7 +166,10 @@ class ConvInteger(Convolved):
     inputs = ("x", "w", "x_zero_point", "w_zero_point")
     optional = ("x_zero_point", "w_zero_point")
 
-    def shape(self, x, w, *_zeros):
+    numbers = ("x_zero_point",)
+
+    def shape(self, x, w, x_zero, w_zero):
+        want_filters(self, w_zero, w)
         return self.conv.shape(x, w, None)
 
     def dtype(self, *dtypes):
@@ -169,7 +199,11 @@ class QLinearConv(Convolved):
     inputs = ("x", "x_scale", "x_zero_point", "w", "w_scale", "w_zero_point", "y_scale", "y_zero_point", "B")
     optional = ("B",)
 
-    def shape(self, x, x_scale, x_zero, w, *_others):
+    numbers = ("x_scale", "x_zero_point", "y_scale", "y_zero_point")
+
+    def shape(self, x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, bias):
+        for parameter in (w_scale, w_zero, bias):
+            want_filters(self, parameter, w)
         return self.conv.shape(x, w, None)
 
     def dtype(self, *dtypes):
@@ -205,8 +239,15 @@ class MatMulIntegerToFloat(Standard):
     inputs = ("A", "B", "a_scale", "b_scale", "a_zero_point", "b_zero_point", "bias")
     optional = ("a_zero_point", "b_zero_point", "bias")
 
-    def shape(self, a, b, *_others):
-        return product_shape(self, a, b)
+    spreads = ("bias",)
+
+    def shape(self, a, b, a_scale, b_scale, a_zero, b_zero, bias):
+        y = product_shape(self, a, b)
+        want_rows(self, a_zero, a)
+        want_rows(self, a_scale, y)
+        want_columns(self, b_zero, b)
+        want_columns(self, b_scale, y)
+        return y
 
     def dtype(self, a, b, a_scale, *_others):
         return a_scale
@@ -235,7 +276,10 @@ class DynamicQuantizeMatMul(Standard):
     inputs = ("A", "B", "b_scale", "b_zero_point", "bias")
     optional = ("b_zero_point", "bias")
 
-    def shape(self, a, b, *_others):
+    spreads = ("b_scale", "bias")
+
+    def shape(self, a, b, b_scale, b_zero, bias):
+        want_columns(self, b_zero, b)
         return product_shape(self, a, b)
 
     def dtype(self, a, *_others):
@@ -268,10 +312,16 @@ class QGemm(Standard):
     inputs = ("A", "a_scale", "a_zero_point", "B", "b_scale", "b_zero_point", "C", "y_scale", "y_zero_point")
     optional = ("C", "y_scale", "y_zero_point")
 
-    def shape(self, a, a_scale, a_zero, b, *_others):
+    numbers = ("a_scale", "y_scale", "y_zero_point")
+    spreads = ("b_scale", "C")
+
+    def shape(self, a, a_scale, a_zero, b, b_scale, b_zero, c, y_scale, y_zero):
         want_rank(self, a, 2, what="A")
         want_rank(self, b, 2, what="B")
-        return product_shape(self, a[::-1] if self.transA else a, b[::-1] if self.transB else b)
+        a, b = a[::-1] if self.transA else a, b[::-1] if self.transB else b
+        want_rows(self, a_zero, a)
+        want_columns(self, b_zero, b)
+        return product_shape(self, a, b)
 
     def dtype(self, *dtypes):
         return np.dtype(np.float32) if dtypes[7] is None else dtypes[8] or dtypes[0]

@@ -83,6 +83,9 @@ class Classes(Standard):
     inputs = ("scores", "labels")
 
     def shape(self, scores, labels):
+        if len(scores) < 2:
+            raise self.fail(f"got scores of {len(scores)} dimensions, wanted at least 2")
+        merge((scores[0], *scores[2:]), labels)
         return scores
 
     def meaning(self, scores, labels):
@@ -103,6 +106,7 @@ class NegativeLogLikelihoodLoss(ClassLoss):
     Source: ONNX NegativeLogLikelihoodLoss (opset 12 to newest)."""
 
     inputs = ("input", "target", "weight")
+    floating = ("input", "weight")
     optional = ("weight",)
 
     def shape(self, input, target, weight=None):
@@ -132,6 +136,7 @@ class SoftmaxCrossEntropyLoss(ClassLoss):
     The second output is the logarithm of softmax, as scores. Source: ONNX SoftmaxCrossEntropyLoss (opset 12 to newest)."""
 
     inputs = ("scores", "labels", "weights")
+    floating = ("scores", "weights")
     optional = ("weights",)
 
     def returns(self):

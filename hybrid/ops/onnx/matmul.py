@@ -66,6 +66,7 @@ class Det(Standard):
     """The determinant. Shapes: (..., M, M) -> (...). Source: ONNX Det (opset 11 to newest)."""
 
     inputs = ("X",)
+    floating = inputs
     tolerance = 64.0
 
     def shape(self, x):
@@ -92,8 +93,12 @@ class DetBackward(Standard):
     """dy times the cofactors of X, which singular matrices have too. Shapes: dy (...), X (..., M, M) -> as X."""
 
     inputs = ("dy", "X")
+    floating = inputs
 
     def shape(self, dy, x):
+        return x
+
+    def dtype(self, dy, x):
         return x
 
     def meaning(self, dy, x: Any):

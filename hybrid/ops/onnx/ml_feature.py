@@ -8,7 +8,7 @@ from ...attrs import Arity, DType, kind_of
 from ...holding import held, hold
 from ...op import op
 from ...shapes import UNKNOWN
-from ..common import want_rank
+from ..common import same, spread, want_rank
 from .base import FLOAT32, INT64, OBJECT, Collected, Pointwise, Standard
 from .ml_linear import labels_of
 
@@ -163,6 +163,12 @@ class Scaler(Pointwise):
         y = y if self.offset is None else y - self.offset.astype(np.float32)
         return y if self.scale is None else y * self.scale.astype(np.float32)
 
+    def shape(self, x):
+        for name in ("offset", "scale"):
+            if (value := getattr(self, name)) is not None:
+                spread(self, value.shape, x)
+        return x
+
     def gradient(self, F, dy, x, y):
         if self.scale is not None:
             dy = F._npi_multiply(dy, F._onnx_Constant(value=kind_of(np.ndarray).write(self.scale.astype(np.float32))))
@@ -255,7 +261,14 @@ class FeatureVectorizer(Standard):
     def shape(self, *shapes):
         for shape in shapes:
             want_rank(self, shape, 1, 2, what="X")
-        return (shapes[0][0] if len(shapes[0]) == 2 else 1, sum(self._widths(shapes)))
+        rows = same(self, "rows", *(s[0] if len(s) == 2 else 1 for s in shapes))
+        return (rows, sum(self._widths(shapes)))
+
+    def check(self):
+        sizes = self.inputdimensions
+        if sizes and (len(sizes) != self.num_args or min(sizes) < 0):
+            return f"got inputdimensions {sizes}, wanted a size for each of {self.num_args} inputs"
+        return None
 
     def dtype(self, *dtypes):
         return FLOAT32

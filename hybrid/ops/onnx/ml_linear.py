@@ -9,7 +9,8 @@ from typing import Literal
 import numpy as np
 
 from ...attrs import Count, kind_of
-from ...op import op
+from ...op import Op, op
+from ...shapes import UNKNOWN, Shape, show
 from ..activation import sigmoid
 from ..common import want_rank
 from ..softmax import softmax
@@ -61,6 +62,13 @@ def two_scores(score: Array, kind: PostTransform, positive: bool) -> Array:
     return np.stack([1 - score, score], axis=1) if positive else both
 
 
+def want_features(op: Op, x: Shape, count: int) -> None:
+    """Raise OpError unless the rows of X have so many features."""
+    want_rank(op, x, 1, 2, what="X")
+    if x[-1] is not UNKNOWN and x[-1] != count:
+        raise op.fail(f"got X of shape {show(x)}, wanted {count} features")
+
+
 class Classifier(Standard):
     """Base of what gives a label and scores for each row. Shapes: X (N, F) or (F,) -> labels (N,), scores (N, C), float32."""
 
@@ -82,8 +90,15 @@ class Classifier(Standard):
 
     def shape(self, x):
         want_rank(self, x, 1, 2, what="X")
+        count = self.features()
+        if count is not None:
+            want_features(self, x, count)
         rows = x[0] if len(x) == 2 else 1
         return [(rows,), (rows, self.columns())]
+
+    def features(self) -> int | None:
+        """How many features the model was made for; None where it does not say."""
+        return None
 
     def gradient(self, F, dy, *arrays):
         raise self.fail("has no gradient")
@@ -133,11 +148,19 @@ class LinearClassifier(Classifier):
     def columns(self):
         return 2 if self._rows() == 1 and self._named() == 2 else self._rows()
 
+    def check(self):
+        given = 0 if self.intercepts is None else len(self.intercepts)
+        rows = self._rows()
+        if self.coefficients.size % rows or given not in (0, rows) or 1 < rows != len(self.labels()):
+            return f"got {self.coefficients.size} coefficients, {given} intercepts and {self._named()} labels, which do not fit"
+        return super().check()
+
+    def features(self):
+        return self.coefficients.size // self._rows()
+
     def meaning(self, x):
         x, labels = rows_of(x), self.labels()
         weights = self.coefficients.astype(np.float32).reshape(self._rows(), -1)
-        if weights.shape[1] != x.shape[1]:
-            raise self.fail(f"got {x.shape[1]} features, wanted {weights.shape[1]}")
         scores = x @ weights.T
         if self.intercepts is not None and len(self.intercepts):
             scores = scores + self.intercepts.astype(np.float32)
@@ -169,8 +192,14 @@ class LinearRegressor(Standard):
     inputs = ("X",)
 
     def shape(self, x):
-        want_rank(self, x, 1, 2, what="X")
+        want_features(self, x, self.coefficients.size // self.targets)
         return (x[0] if len(x) == 2 else 1, self.targets)
+
+    def check(self):
+        given = 0 if self.intercepts is None else len(self.intercepts)
+        if self.coefficients.size % self.targets or given not in (0, 1, self.targets):
+            return f"got {self.coefficients.size} coefficients and {given} intercepts, wanted some for each of {self.targets}"
+        return super().check()
 
     def dtype(self, x):
         return FLOAT32
@@ -240,8 +269,20 @@ class SVMRegressor(Machine):
     n_supports: int = 0
     one_class: bool = False
 
+    def check(self):
+        if not self.n_supports:
+            return super().check()
+        vectors = 0 if self.support_vectors is None else self.support_vectors.size
+        if self.n_supports < 0 or vectors % self.n_supports or self.coefficients.size != self.n_supports:
+            return (
+                f"got n_supports={self.n_supports}, {self.coefficients.size} coefficients and {vectors} numbers of vectors, "
+                "which do not fit"
+            )
+        return super().check()
+
     def shape(self, x):
-        want_rank(self, x, 1, 2, what="X")
+        vectors = self.support_vectors.size if self.support_vectors is not None and self.n_supports else 0
+        want_features(self, x, vectors // self.n_supports if self.n_supports else self.coefficients.size)
         return (x[0] if len(x) == 2 else 1, 1)
 
     def dtype(self, x):
@@ -291,6 +332,34 @@ class SVMClassifier(Classifier, Machine):
     def _classes(self) -> int:
         named = [len(a) for a in (self.classlabels_strings, self.classlabels_ints) if a is not None]
         return max(*named, 1) if named else 1
+
+    def check(self):
+        count = self._classes()
+        if not self._pairwise():
+            fits = self.coefficients.size % count == 0
+        else:
+            assert self.vectors_per_class is not None
+            vectors, pairs = int(self.vectors_per_class.sum()), count * (count - 1) // 2
+            given = 0 if self.support_vectors is None else self.support_vectors.size
+            probable = (a is None or len(a) in (0, pairs) for a in (self.prob_a, self.prob_b))
+            fits = (
+                len(self.vectors_per_class) == count
+                and (self.vectors_per_class >= 0).all()
+                and given % vectors == 0
+                and self.coefficients.size == (count - 1) * vectors
+                and len(self._offsets()) >= pairs
+                and all(probable)
+                and (not self._probable() or self.prob_b is not None)
+            )
+        if not fits:
+            return "its classes, vectors, coefficients, rho and probabilities are not as many as go together"
+        return super().check()
+
+    def features(self):
+        if not self._pairwise():
+            return self.coefficients.size // self._classes()
+        assert self.vectors_per_class is not None and self.support_vectors is not None
+        return self.support_vectors.size // int(self.vectors_per_class.sum())
 
     def _pairwise(self) -> bool:
         return self.vectors_per_class is not None and int(self.vectors_per_class.sum()) > 0

@@ -7,7 +7,9 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from ...attrs import Count
-from ...op import op
+from ...error import OpError
+from ...op import Op, op
+from ...shapes import UNKNOWN, Shape, show
 from ..common import want_rank, widen
 from .base import FLOAT32, Standard
 from .ml_linear import POST_TRANSFORMS, Classifier, PostTransform, labels_of, transformed, two_scores
@@ -45,13 +47,23 @@ class Forest(NamedTuple):
         """The leaf that each row of x (N, F) arrives at in each tree, (N, T)."""
         at = np.broadcast_to(self.roots, (len(x), len(self.roots))).copy()
         rows, trees = np.nonzero(self.mode[at] != LEAF)
-        while rows.size:
+        for _ in range(len(self.mode) + 1):
+            if not rows.size:
+                return at
             node = at[rows, trees]
             following = np.where(self._passes(x[rows, self.feature[node]], node), self.yes[node], self.no[node])
             at[rows, trees] = following
             on = self.mode[following] != LEAF
             rows, trees = rows[on], trees[on]
-        return at
+        raise OpError("got a tree in which a node is below itself, wanted branches that end")
+
+    def checked(self, op: Op) -> "Forest":
+        """Itself. Raises OpError for branches, leaves and roots that there are not."""
+        count = len(self.mode)
+        for name, places in (("branches", self.yes), ("branches", self.no), ("roots", self.roots)):
+            if places.size and not 0 <= places.min() <= places.max() < count:
+                raise op.fail(f"got {name} {places.min()} to {places.max()}, wanted nodes from 0 to {count - 1}")
+        return self
 
     def _passes(self, x: Array, node: Array) -> Array:
         modes, value = self.mode[node], self.value[node]
@@ -112,6 +124,12 @@ def _in_rows(x: Array, dtype: np.dtype) -> Array:
     )
 
 
+def _want_features(op: Op, x: Shape, features: Array) -> None:
+    """Raise OpError unless rows of X have the features that nodes ask for."""
+    if features.size and x[-1] is not UNKNOWN and not 0 <= features.min() <= features.max() < x[-1]:
+        raise op.fail(f"got X of shape {show(x)} for trees that ask for features {features.min()} to {features.max()}")
+
+
 class Trees(Standard):
     """What the older operators share. A node is number nodes_nodeids of tree nodes_treeids; leaves say so too what they add.
     nodes_modes are codes (MODES). Numbers that a file has as tensors are of their dtype, others float32."""
@@ -148,6 +166,10 @@ class Trees(Standard):
             getattr(self, n) for n in (f"{self.leaf}_treeids", f"{self.leaf}_nodeids", ids, f"{self.leaf}_weights")
         )
 
+    def want_features(self, x: Shape) -> None:
+        """Raise OpError unless rows of X have the features that nodes ask for."""
+        _want_features(self, x, self.nodes_featureids[self.nodes_modes != LEAF])
+
     def forest(self) -> Forest:
         """The trees, built once."""
         if "forest" not in self.memo:
@@ -182,7 +204,10 @@ class Trees(Standard):
         payload = _payload(at[useful], targets[useful], weights[useful].astype(dtype), count)
         tracks = self.nodes_missing_value_tracks_true
         missing = np.zeros(count, bool) if tracks is None or not len(tracks) else tracks.astype(bool)
-        return Forest(self.nodes_featureids, self.nodes_modes, self.nodes_values, missing, yes, no, roots, *payload, {})
+        forest = Forest(
+            self.nodes_featureids, self.nodes_modes, self.nodes_values, missing, yes, no, roots, *payload, {}
+        )
+        return forest.checked(self)
 
     def _bases(self) -> Array | None:
         none = self.base_values is None or not len(self.base_values)
@@ -230,6 +255,7 @@ class TreeEnsembleRegressor(Trees):
 
     def shape(self, x):
         want_rank(self, x, 1, 2, what="X")
+        self.want_features(x)
         return (x[0] if len(x) == 2 else 1, self.n_targets)
 
     def dtype(self, x):
@@ -267,6 +293,11 @@ class TreeEnsembleClassifier(Trees, Classifier):
 
     def labels(self):
         return labels_of(self.classlabels_int64s, self.classlabels_strings, int(self.class_ids.max(initial=0)) + 1)
+
+    def shape(self, x):
+        want_rank(self, x, 1, 2, what="X")
+        self.want_features(x)
+        return super().shape(x)
 
     def _alone(self) -> int | None:
         """Which of two classes is the only one that has scores."""
@@ -338,6 +369,7 @@ class TreeEnsemble(Standard):
 
     def shape(self, x):
         want_rank(self, x, 2, what="X")
+        _want_features(self, x, self.nodes_featureids)
         return (x[0], self.n_targets)
 
     def _forest(self) -> Forest:
@@ -361,7 +393,7 @@ class TreeEnsemble(Standard):
             self.tree_roots,
             *_payload(own, self.leaf_targetids, widen(self.leaf_weights), inner + leaves),
             self._members(),
-        )
+        ).checked(self)
 
     def _members(self) -> dict[int, Array]:
         nodes = np.flatnonzero(self.nodes_modes == MEMBER)

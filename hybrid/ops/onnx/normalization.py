@@ -9,7 +9,7 @@ from ...attrs import Arity, Count
 from ...op import op
 from ...shapes import UNKNOWN, show
 from ..adjoint import linear
-from ..common import narrow, widen
+from ..common import fit, narrow, widen
 from .base import Standard
 
 
@@ -215,6 +215,7 @@ class LayerNormalization(_FromAxis):
 
     inputs = ("X", "Scale", "B")
     optional = ("B",)
+    spreads = ("Scale", "B")
 
     def returns(self):
         return ("Y", "Mean", "InvStdDev")[: self.num_outputs]
@@ -279,6 +280,7 @@ class RMSNormalization(_FromAxis):
     Source: ONNX RMSNormalization (opset 23 to newest); Zhang and Sennrich 2019."""
 
     inputs = ("X", "scale")
+    spreads = ("scale",)
 
     def shape(self, x, scale):
         self.axes(len(x))
@@ -322,6 +324,7 @@ class GroupNormalization(Standard):
 
     def shape(self, x, scale, bias):
         _want_planes(self, x, 2)
+        fit(self, {"X": "C", "scale": "C", "bias": "C"}, {"X": x[1:2], "scale": scale, "bias": bias})
         if x[1] is not UNKNOWN and x[1] % self.num_groups:
             raise self.fail(f"got {x[1]} channels, wanted a multiple of num_groups={self.num_groups}")
         return x
@@ -370,10 +373,10 @@ class _Neighbours(Standard):
 
     def summed(self, x, before):
         """The sum from ``before`` channels before each one on."""
-        channels = x.shape[1]
-        whole = np.zeros((len(x), channels + self.size - 1, *x.shape[2:]), x.dtype)
-        whole[:, before : before + channels] = x
-        return sum((whole[:, i : i + channels] for i in range(1, self.size)), whole[:, :channels].copy())
+        channels, out = x.shape[1], np.zeros_like(x)
+        for away in range(max(-before, 1 - channels), min(self.size - 1 - before, channels - 1) + 1):
+            out[:, max(0, -away) : channels - max(0, away)] += x[:, max(0, away) : channels - max(0, -away)]
+        return out
 
 
 @linear(0)

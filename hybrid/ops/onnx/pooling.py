@@ -8,9 +8,9 @@ import numpy as np
 
 from ...attrs import Arity, Counts
 from ...op import Domain, op
-from ...shapes import UNKNOWN, show
+from ...shapes import UNKNOWN, merge, show
 from ..adjoint import linear
-from ..common import lowest, narrow, part_of, widen
+from ..common import lowest, narrow, part_of, want_rank, widen
 from ..pooling import pieces
 from ..windows import pad_spatial, windows
 from .base import INT64, Standard, ints
@@ -398,8 +398,12 @@ class MaxUnpool(Standard):
         return (*x[:2], *((n - 1) * s + k - b - a for n, s, k, b, a in spatial))
 
     def shape(self, x, i, output, *, values):
+        rank = len(self.kernel_shape)
+        want_rank(self, x, 2 + rank, what="X")
+        merge(x, i)
         if output is None:
             return self._sizes(x)
+        merge(output, (len(x),))
         return ints(values[2]) or (UNKNOWN,) * len(x)
 
     def _places(self, x, i):

@@ -11,8 +11,8 @@ import numpy as np
 
 from ...attrs import Arity
 from ...op import op
-from ...shapes import UNKNOWN, broadcast, show
-from ..common import axis_of
+from ...shapes import broadcast, merge
+from ..common import axis_of, want_one, want_rank
 from ..softmax import softmax
 from .base import Standard
 from .convolution import Slid
@@ -33,10 +33,9 @@ class OfOne(Standard):
         """The function of the numbers that X stands for."""
         raise NotImplementedError
 
+    numbers = inputs[1:]
+
     def shape(self, x, *others):
-        for name, shape in zip(self.inputs[1:], others):
-            if shape is not None and any(d is not UNKNOWN and d != 1 for d in shape):
-                raise self.fail(f"got {name} of shape {show(shape)}, wanted a single number")
         return self.whole_shape(x)
 
     def whole_shape(self, x):
@@ -159,6 +158,7 @@ class OfTwo(Standard):
 
     inputs = ("A", "A_scale", "A_zero_point", "B", "B_scale", "B_zero_point", "C_scale", "C_zero_point")
     optional = ("A_zero_point", "B_zero_point", "C_zero_point")
+    numbers = ("A_scale", "A_zero_point", "B_scale", "B_zero_point", "C_scale", "C_zero_point")
 
     def shape(self, a, a_scale, a_zero, b, *_others):
         return broadcast(a, b)
@@ -226,7 +226,13 @@ class QLinearConcat(Standard):
 
     def shape(self, *shapes):
         parts = shapes[2::3]
+        for i, shape in enumerate(shapes):
+            if i < 2 or (i - 2) % 3:
+                want_one(self, shape, f"input {i}")
         axis = axis_of(self, self.axis, len(parts[0]))
+        for part in parts[1:]:
+            want_rank(self, part, len(parts[0]))
+            merge((*parts[0][:axis], *parts[0][axis + 1 :]), (*part[:axis], *part[axis + 1 :]))
         return (*parts[0][:axis], sum(p[axis] for p in parts), *parts[0][axis + 1 :])
 
     def dtype(self, *dtypes):

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...op import op
-from ...shapes import UNKNOWN, of_rank
+from ...shapes import UNKNOWN, merge, of_rank, show
 from ..common import axes_of, axis_of, highest, lowest, narrow, widen
 from .base import INT64, Pointwise, Standard, ints
 
@@ -81,12 +81,12 @@ class Restore(AlongAxes):
     moves = True
 
     def shape(self, dy, data, axes=None, *, values):
-        if self.keepdims:
-            return dy
         if axes is not None and values[2] is None:
-            return (UNKNOWN,) * len(data)
+            return dy if self.keepdims else (UNKNOWN,) * len(data)
         gone = self.along(values[2] if axes is not None else None, len(data))
-        return tuple(1 if a in gone else d for a, d in enumerate(data))
+        kept = tuple(1 if a in gone else d for a, d in enumerate(data))
+        merge(dy, kept if self.keepdims else tuple(d for a, d in enumerate(data) if a not in gone))
+        return kept
 
     def meaning(self, dy, data, axes=None):
         gone = self.along(axes, data.ndim)
@@ -257,6 +257,8 @@ class ArgExtreme(Standard):
         axis = axis_of(self, self.axis, len(data) or 1)
         if not data:
             return ()
+        if data[axis] == 0 and all(d != 0 for a, d in enumerate(data) if a != axis):
+            raise self.fail(f"got data of shape {show(data)}, wanted elements along axis {axis}")
         return (*data[:axis], *((1,) if self.keepdims else ()), *data[axis + 1 :])
 
     def infer_type(self, data):
@@ -305,6 +307,7 @@ class Running(Pointwise):
     reverse: bool = False
 
     inputs = ("x", "axis")
+    numbers = ("axis",)
 
     def shape(self, x, axis):
         return x

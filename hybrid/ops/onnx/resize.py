@@ -105,6 +105,10 @@ class Resize(Standard):
             raise self.fail(f"got {name} {values.tolist()}, wanted {count} numbers, one for each axis")
 
     def shape(self, x, roi, scales, sizes, *, values):
+        count = len(self._axes(len(x)))
+        for name, shape, wanted in (("roi", roi, 2 * count), ("scales", scales, count), ("sizes", sizes, count)):
+            if shape is not None and (len(shape) != 1 or (shape[0] is not UNKNOWN and shape[0] not in (0, wanted))):
+                raise self.fail(f"got {name} of shape {show(shape)}, wanted ({wanted},) for {count} axes")
         if any(v is None for v, s in zip(values[2:], (scales, sizes)) if s is not None):
             changed = set(self._axes(len(x)))
             return tuple(UNKNOWN if a in changed else d for a, d in enumerate(x))

@@ -12,7 +12,7 @@ from ...attrs import Count
 from ...op import Domain, op
 from ...shapes import UNKNOWN, merge
 from ..activation import sigmoid, softplus
-from ..common import narrow, want_rank, widen
+from ..common import fit, narrow, part_of, want_rank, widen
 from .base import LikeInputs, Standard
 
 Direction = Literal["forward", "reverse", "bidirectional"]
@@ -107,6 +107,7 @@ class Recurrent(Standard):
     inputs = ("X", "W", "R", "B", "sequence_lens", "initial_h")
     optional = ("B", "sequence_lens", "initial_h")
     parameters = frozenset(("W", "R", "B", "P"))
+    floating = ("X", "W", "R", "B", "initial_h", "initial_c", "P")
 
     gates: ClassVar[int]
     """Rows of a weight, in units of H."""
@@ -150,6 +151,17 @@ class Recurrent(Standard):
         want_rank(self, r, 3, what="R")
         size = r[2] if self.hidden_size is None else merge((self.hidden_size,), (r[2],))[0]
         merge(w, (self.directions, UNKNOWN if size is UNKNOWN else self.gates * size, x[2]))
+        if size is not UNKNOWN:
+            many, rows = self.directions, self.gates * size
+            sizes = {
+                "R": f"{many} {rows} {size}",
+                "B": f"{many} {2 * rows}",
+                "sequence_lens": "N",
+                "initial_h": f"{many} N {size}",
+                "initial_c": f"{many} N {size}",
+                "P": f"{many} {3 * size}",
+            }
+            fit(self, {"X": "_ N _", **sizes}, dict(zip(self.inputs, (x, w, r, *rest))))
         last = (self.directions, x[1], size)
         return [(x[0], self.directions, x[1], size), *[last] * len(self.states)]
 
@@ -428,7 +440,8 @@ def _backward(forward: type[Recurrent]) -> None:
     heads = tuple(f"d{n}" for n in ("Y", "Y_h", "Y_c")[: 1 + len(forward.states)])
     # the methods of Backward come first, the steps from the layer
     rules = {"__doc__": Backward.__doc__, "__module__": __name__, "inputs": (*heads, *forward.inputs)}
-    op(f"_backward_{forward.name}")(type(f"{forward.__name__}Backward", (Backward, forward), rules))
+    made = op(f"_backward_{forward.name}")(type(f"{forward.__name__}Backward", (Backward, forward), rules))
+    part_of(forward.name, dY="Y", dY_h="Y_h", dY_c="Y_c")(made)
 
 
 for _layer in (RNN, GRU, LSTM):

@@ -7,7 +7,6 @@ import numpy as np
 
 from ...attrs import Count, Size
 from ...op import Domain, op
-from ...shapes import UNKNOWN, merge, show
 from ..backward import Once
 from ..common import part_of, widen
 from .base import Standard
@@ -80,15 +79,10 @@ class RoiAlign(_Aligned):
     Source: ONNX RoiAlign (opset 16 to newest); He et al., Mask R-CNN, arXiv:1703.06870."""
 
     inputs = ("X", "rois", "batch_indices")
+    named_axes = {"X": "N C H W", "rois": "R 4", "batch_indices": "R"}
     tolerance = 128.0
 
     def shape(self, x, rois, indices):
-        if len(x) != 4 or len(rois) != 2:
-            raise self.fail(f"got X of shape {show(x)} and rois of {show(rois)}, wanted (N, C, H, W) and (R, 4)")
-        rois = merge(rois, (UNKNOWN, 4))
-        if len(indices) != 1:
-            raise self.fail(f"got batch_indices of shape {show(indices)}, wanted (R,)")
-        merge(rois[:1], indices)
         return (rois[0], x[1], self.output_height, self.output_width)
 
     def domain(self, name, shapes):

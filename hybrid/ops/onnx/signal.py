@@ -8,7 +8,7 @@ import numpy as np
 
 from ...attrs import DType
 from ...op import Domain, op
-from ...shapes import UNKNOWN
+from ...shapes import UNKNOWN, show
 from ..backward import Once
 from ..casting import convert
 from ..common import axis_of, part_of, want_rank, widen
@@ -73,6 +73,10 @@ class DFT(Standard):
         return axis, length
 
     def shape(self, data, *shapes, values):
+        if data and data[-1] is not UNKNOWN and data[-1] not in (1, 2):
+            raise self.fail(
+                f"got input of shape {show(data)}, wanted 1 or 2 along the last axis: real and imaginary parts"
+            )
         if "axis" in self.given and values[2] is None:
             return (*[UNKNOWN] * (len(data) - 1), 1 if self.inverse and self.onesided else 2)
         axis, length = self._plan(data, _scalar(values[1]), _scalar(values[2]), "dft_length" in self.given)

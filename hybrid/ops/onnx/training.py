@@ -7,7 +7,8 @@ import numpy as np
 
 from ...attrs import Arity
 from ...op import op
-from ..common import narrow, widen
+from ...shapes import merge_all
+from ..common import narrow, want_one, widen
 from .base import Standard
 
 Array = np.ndarray
@@ -42,6 +43,10 @@ class Step(Standard):
         return [*rest[:count], *rest[2 * count :]]
 
     def shape(self, *shapes):
+        for name, shape in zip(("R", "T"), shapes):
+            want_one(self, shape, name)
+        for i in range(self.tensors):
+            merge_all(shapes[2 + i :: self.tensors])
         return self._results(shapes)
 
     def dtype(self, *dtypes):
