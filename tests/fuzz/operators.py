@@ -179,7 +179,7 @@ def _other(rng: np.random.Generator, kind: Kind, value: Any) -> str:
         elif change == 1:
             items.append(items[-1] if items else "1")
         elif items and change in (2, 3, 4):
-            place = rng.integers(len(items))
+            place = int(rng.integers(len(items)))
             items[place] = _other(rng, kind.item, (value or (0,))[place])
         elif change == 5:
             items = []
