@@ -312,7 +312,7 @@ class BackwardBoxNms(Op):
         return dy
 
     def compute(self, dy, place):
-        rows, place = dy.reshape(-1, dy.shape[-1]), place.reshape(-1).astype(np.int64)
+        rows, place = dy.reshape(place.size, dy.shape[-1]), place.reshape(-1).astype(np.int64)
         dx = np.zeros_like(rows)
         dx[place[place >= 0]] = rows[place >= 0]
         return dx.reshape(dy.shape)

@@ -355,8 +355,8 @@ class RandomFactor(Picture):
     uses = ("rng",)
 
     def check(self):
-        if self.min_factor < 0 or self.max_factor < 0:
-            return f"got factors {self.min_factor} to {self.max_factor}, wanted at least 0"
+        if not 0 <= self.min_factor <= self.max_factor < np.inf:
+            return f"got factors {self.min_factor} to {self.max_factor}, wanted a range of numbers of at least 0"
         return None
 
     def vary(self, x: np.ndarray, factor: float) -> np.ndarray:

@@ -279,6 +279,8 @@ class GatherND(Indexing):
         sizes = data.shape[: len(indices)]
         flat = np.zeros(indices.shape[1:], np.int64)
         for size, where in zip(sizes, positions(indices)):
+            if where.size and not -size <= where.min() <= where.max() < size:
+                raise self.fail(f"got coordinates outside of data of shape {show(data.shape)}")
             flat = flat * size + np.where(where < 0, where + size, where)
         parts = dy.reshape(flat.size, *data.shape[len(sizes) :])
         return added_up(parts, flat.ravel(), math.prod(sizes)).reshape(data.shape)
@@ -384,8 +386,10 @@ class FillElement(Op):
         return below(shapes[0][1]) if name == "rhs" and shapes[0] is not None else None
 
     def compute(self, lhs, mhs, rhs):
-        out = lhs.copy()
-        out[np.arange(len(lhs)), positions(rhs)] = mhs
+        out, where = lhs.copy(), positions(rhs)
+        if where.size and not -lhs.shape[1] <= where.min() <= where.max() < lhs.shape[1]:
+            raise self.fail(f"got positions {where.min()} to {where.max()} in rows of {lhs.shape[1]}")
+        out[np.arange(len(lhs)), where] = mhs
         return out
 
     @classmethod

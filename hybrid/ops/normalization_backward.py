@@ -18,7 +18,7 @@ import numpy as np
 from ..attrs import Count
 from ..op import Op, op
 from ..shapes import UNKNOWN, is_known, merge, merge_all
-from .common import Elementwise, as_many, axis_of, narrow, part_of, want_rank_from, widen
+from .common import Elementwise, as_many, axis_of, narrow, part_of, want_rank, want_rank_from, widen
 
 PIECE = 1 << 20
 """Bytes of data that are treated at a time: what is made of them stays in cache."""
@@ -67,6 +67,7 @@ class _Backward(Op):
                 sizes = math.prod(data[:axis]) * math.prod(data[axis + 1 :])
         for name, shape in (("mean", mean), ("spread", spread)):
             as_many(self, name, shape, (sizes,))
+        want_rank(self, gamma, 1, what="gamma")
         return merge(gamma, (middle,))
 
     def constant(self, training: bool) -> bool:

@@ -214,6 +214,7 @@ class CTCLoss(Op):
     def infer_shape(self, data, label, *lengths):
         want_rank(self, data, 3)
         want_rank(self, label, 2, what="label")
+        merge(data[1:2], label[:1])
         if is_known((label[1], data[0])) and label[1] > data[0]:
             raise self.fail(f"got labels of {label[1]} for {data[0]} steps, wanted at most as many")
         return (data[1],)

@@ -137,7 +137,11 @@ class Sampler(Op):
     def drawn(self, rng: Any, size: tuple, dtype: np.dtype, parameters: Any) -> np.ndarray:
         """Samples of a size and dtype."""
         working = FLOAT32 if dtype == np.float16 else dtype
-        samples = np.asarray(self.law.draw(rng, size, working, *parameters)).astype(dtype, copy=False)
+        try:
+            drawn = self.law.draw(rng, size, working, *parameters)
+        except (ValueError, OverflowError) as error:  # of a generator, whose counts end somewhere
+            raise self.fail(f"{error}; give smaller parameters") from None
+        samples = np.asarray(drawn).astype(dtype, copy=False)
         if self.law.draw is not _uniform:
             return samples
         low, high = (np.asarray(p).astype(dtype) for p in parameters)

@@ -230,6 +230,8 @@ class GraphCompact(OfGraphs):
         return [pair[i] for i in range(1 + self.return_mapping) for pair in pairs]
 
     def _compact(self, graph, vertices, size):
+        if not len(vertices):
+            raise self.fail("got no vertices, wanted as many as the graph has rows, and how many they are")
         if len(vertices) != graph.shape[0] + 1 or vertices[-1] != size:
             raise self.fail(f"got {vertices[-1]} vertices in {len(vertices)} places for size {size}")
         places = np.full(graph.shape[1], -1)
@@ -283,6 +285,10 @@ class _Sample(OfStorage):
         most = self.max_num_vertices
         if len(seeds) > most:
             raise self.fail(f"got {len(seeds)} seeds for max_num_vertices={most}")
+        if len(seeds) and not 0 <= seeds.min() <= seeds.max() < graph.shape[0]:
+            raise self.fail(f"got seeds {seeds.min()} to {seeds.max()} in a graph of {graph.shape[0]} vertices")
+        if weights is not None and len(weights) != graph.shape[1]:
+            raise self.fail(f"got {len(weights)} probabilities for a graph of {graph.shape[1]} vertices")
         far = dict.fromkeys(seeds.tolist(), 0)
         queue, taken = list(far), {}
         for v in queue:  # grows

@@ -160,6 +160,8 @@ class BilinearResize2D(Op):
             return fixed
         if old is UNKNOWN:
             return UNKNOWN
+        if self.mode in ("size", "odd_scale") and not 0 <= np.float32(scale) * old < 2**31:
+            raise self.fail(f"got a scale of {scale} for a size of {old}, wanted a size that an array can have")
         if self.mode == "size":
             return int(np.float32(scale) * old)
         if self.mode == "odd_scale":

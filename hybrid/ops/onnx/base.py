@@ -25,7 +25,7 @@ class Standard(Op):
     given: tuple[str, ...] = ()
     """Names of the optional inputs that are there."""
 
-    parts = ("shape", "dtype", "optional", "partial", "numbers", "named_axes", "spreads", "floating")
+    parts = ("shape", "dtype", "optional", "partial", "numbers", "named_axes", "spreads", "floating", "whole")
 
     optional: ClassVar[tuple[str, ...]] = ()
     """Names of inputs that may be left out."""
@@ -58,6 +58,8 @@ class Standard(Op):
     """Names of inputs that broadcast to the (first) output."""
     floating: ClassVar[tuple[str, ...]] = ()
     """Names of inputs that have to be floats."""
+    whole: ClassVar[tuple[str, ...]] = ()
+    """Names of inputs that have to be whole numbers."""
 
     # -- what an operator writes ---------------------------------------------------------------------------------------
 
@@ -98,6 +100,8 @@ class Standard(Op):
         for name, dtype in zip(self.takes(), dtypes):
             if name in self.floating and dtype.kind in "iubO":
                 raise self.fail(f"got {name} of dtype {dtype}, wanted floats")
+            if name in self.whole and dtype.kind not in "iu":
+                raise self.fail(f"got {name} of dtype {dtype}, wanted whole numbers")
         return self.dtype(*self.placed(dtypes))
 
     def infer_input_types(self, dtypes, outputs, **_options):

@@ -10,7 +10,7 @@ from ...op import op
 from ...shapes import UNKNOWN, merge, show
 from ..adjoint import linear
 from ..backward import Once
-from ..common import narrow, part_of, want_rank, widen
+from ..common import narrow, part_of, want_rank, want_rank_from, widen
 from ..deformable import DEFORMED, Deformed, ModulatedDeformableConvolution, ModulatedDeformableConvolutionBackward
 from ..windows import convolve, correlate, deconvolve, fold, pad_spatial, windows
 from .base import Standard, ints
@@ -113,7 +113,10 @@ class _Convolved(Slid):
         return super().check() or (None if self.group >= 1 else f"got group={self.group}, wanted at least 1")
 
     def kernel(self, weight: tuple) -> tuple:
-        """The sizes of the kernel."""
+        """The sizes of the kernel. Raises OpError for a weight that has none."""
+        want_rank_from(self, weight, 2, what="W")
+        if any(d is not UNKNOWN and d < 1 for d in weight[2:]):
+            raise self.fail(f"got W of shape {show(weight)}, wanted a kernel of at least one element")
         if self.kernel_shape is None:
             return weight[2:]
         return merge(self.kernel_shape, weight[2:])
@@ -137,6 +140,10 @@ class Conv(_Convolved):
     gradient = _Convolved.gradient  # its own, or ``linear`` would make one that minds the bias
 
     def shape(self, x, w, b):
+        want_rank_from(self, x, 2, what="X")
+        kernel = self.kernel(w)
+        if b is not None:
+            merge(b, w[:1])
         channels = w[1] * self.group
         if x[1] is not UNKNOWN and channels is not UNKNOWN and x[1] != channels:
             raise self.fail(
@@ -144,7 +151,7 @@ class Conv(_Convolved):
             )
         if w[0] is not UNKNOWN and w[0] % self.group:
             raise self.fail(f"got {w[0]} filters, wanted a multiple of group={self.group}")
-        return (x[0], w[0], *self.steps(x[2:], self.kernel(w)))
+        return (x[0], w[0], *self.steps(x[2:], kernel))
 
     def _padded(self, x, kernel):
         """(x, pads on both sides that are still to be added): windows.py pads evenly as it goes."""
@@ -215,11 +222,15 @@ class ConvTranspose(_Convolved):
         return whole, tuple(w - b - a for w, b, a in zip(whole, *self.explicit(rank)))
 
     def shape(self, x, w, b):
+        want_rank_from(self, x, 2, what="X")
+        kernel = self.kernel(w)
+        if b is not None:
+            merge(b, (w[1] * self.group,))
         if x[1] is not UNKNOWN and w[0] is not UNKNOWN and x[1] != w[0]:
             raise self.fail(f"got X of shape {show(x)} and W of shape {show(w)}, wanted as many channels")
         if w[0] is not UNKNOWN and w[0] % self.group:
             raise self.fail(f"got {w[0]} channels, wanted a multiple of group={self.group}")
-        _, sizes = self._sizes(x[2:], self.kernel(w))
+        _, sizes = self._sizes(x[2:], kernel)
         if any(n is not UNKNOWN and n < 0 for n in sizes):
             raise self.fail(f"pads={show(self.pads)} cut off more than there is")
         return (x[0], w[1] * self.group, *sizes)
@@ -429,6 +440,9 @@ class Col2Im(Standard):
     data_decides = True
 
     def shape(self, columns, image, block, *, values):
+        want_rank(self, columns, 3, what="input")
+        want_rank(self, image, 1, what="image_shape")
+        merge(image, block)
         sizes, kernel = ints(values[1]), ints(values[2])
         rank = len(sizes) if sizes is not None else image[0]
         if rank is UNKNOWN:

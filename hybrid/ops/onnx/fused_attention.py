@@ -6,8 +6,8 @@ import numpy as np
 
 from ...attrs import Count
 from ...op import Domain, op
-from ...shapes import UNKNOWN
-from ..common import want_rank
+from ...shapes import UNKNOWN, show
+from ..common import fit, spread, want_rank
 from .attention import Attention, RotaryEmbedding, join_heads, split_heads
 from .base import Standard
 
@@ -37,6 +37,7 @@ class GroupQueryAttention(Standard):
     inputs = ("query", "key", "value", *CACHES[:2], "seqlens_k", "total_sequence_length", *CACHES[2:])
     optional = ("key", "value", *CACHES)
     uses = ("values",)
+    numbers = ("total_sequence_length",)
     data_decides = True
 
     def check(self):
@@ -55,13 +56,37 @@ class GroupQueryAttention(Standard):
 
     def shape(self, query, key, value, past, *rest, values):
         want_rank(self, query, 3, what="query")
+        if (key is None) != (value is None):
+            raise self.fail("got key or value alone, wanted both or neither")
         heads = self.num_heads + (2 * self.kv_num_heads if key is None else 0)
+        if query[2] is not UNKNOWN and (query[2] == 0 or query[2] % heads):
+            raise self.fail(f"got query of shape {show(query)}, wanted a last size that is a multiple of {heads} heads")
         size, total = query[2] // heads, values[6]
+        named = dict(zip(self.inputs, (query, key, value, past, *rest)))
+        fit(self, self._axes(size), named)
+        if (bias := named["attention_bias"]) is not None:
+            want_rank(self, bias, 4, what="attention_bias")
+            spread(self, bias[:3], (query[0], self.num_heads, query[1]))
         held: Any = UNKNOWN
         if total is not None and (past is None or past[2] is not UNKNOWN):
             held = max(int(total.reshape(-1)[0]), 0 if past is None else past[2])
         present = (query[0], self.kv_num_heads, held, size)
         return [(*query[:2], self.num_heads * size), present, present]
+
+    def _axes(self, size: Any) -> dict[str, str]:
+        """What the axes of inputs are, for heads of a size: see common.fit."""
+        groups = self.kv_num_heads
+        wide, each = ("_", "D") if size is UNKNOWN else (str(groups * size), str(size))
+        return {
+            "query": "B S _",
+            "key": f"B S {wide}",
+            "value": f"B S {wide}",
+            "past_key": f"B {groups} P {each}",
+            "past_value": f"B {groups} P {each}",
+            "cos_cache": "M R",
+            "sin_cache": "M R",
+            "position_ids": "B S",
+        }
 
     def _turned(self, x: Array, heads: int, cos: Array, sin: Array, positions: Array) -> Array:
         turn = RotaryEmbedding.bind(

@@ -7,7 +7,7 @@ import numpy as np
 
 from ...attrs import Arity, Count
 from ...op import op
-from ...shapes import UNKNOWN, show
+from ...shapes import UNKNOWN, merge, show
 from ..adjoint import linear
 from ..common import fit, narrow, widen
 from .base import Standard
@@ -72,6 +72,8 @@ class BatchNormalization(Standard):
 
     def shape(self, x, *rest):
         _want_planes(self, x, 2)
+        for shape in rest:
+            merge(shape, x[1:2])
         return x if self.num_outputs == 1 else [x, *rest[2:]][: self.num_outputs]
 
     def dtype(self, x, *rest):
@@ -148,6 +150,8 @@ class InstanceNormalization(Standard):
 
     def shape(self, x, scale, b):
         _want_planes(self, x, 2)
+        merge(scale, x[1:2])
+        merge(b, x[1:2])
         return x
 
     def meaning(self, x, scale, b):

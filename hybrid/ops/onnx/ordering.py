@@ -22,6 +22,8 @@ class TopK(Standard):
 
     ranks = True
     inputs = ("X", "K")
+    numbers = ("K",)
+    whole = numbers
     uses = ("values",)
     data_decides = True
 

@@ -186,6 +186,7 @@ class Dropout(Standard):
 
     inputs = ("data", "ratio", "training_mode")
     optional = ("ratio", "training_mode")
+    numbers = optional
     uses = ("rng",)
 
     def returns(self):

@@ -308,6 +308,7 @@ class Running(Pointwise):
 
     inputs = ("x", "axis")
     numbers = ("axis",)
+    whole = numbers
 
     def shape(self, x, axis):
         return x

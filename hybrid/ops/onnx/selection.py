@@ -3,7 +3,7 @@
 import numpy as np
 
 from ...op import Domain, op
-from ...shapes import UNKNOWN, show
+from ...shapes import UNKNOWN
 from ..adjoint import linear
 from ..common import axis_of
 from .base import INT64, Standard
@@ -98,12 +98,12 @@ class NonMaxSuppression(Standard):
 
     inputs = ("boxes", "scores", "max_output_boxes_per_class", "iou_threshold", "score_threshold")
     optional = ("max_output_boxes_per_class", "iou_threshold", "score_threshold")
+    numbers = optional
+    named_axes = {"boxes": "N M 4", "scores": "N C M"}
     ranks = True
     data_decides = True
 
     def shape(self, boxes, scores, *limits):
-        if len(boxes) != 3 or len(scores) != 3:
-            raise self.fail(f"got boxes of shape {show(boxes)} and scores of shape {show(scores)}, wanted 3 dimensions")
         return (UNKNOWN, 3)
 
     def dtype(self, *dtypes):

@@ -57,6 +57,8 @@ class DFT(Standard):
 
     inputs = ("input", "dft_length", "axis")
     optional = ("dft_length", "axis")
+    numbers = optional
+    whole = optional
     uses = ("values",)
     data_decides = True
 
@@ -165,6 +167,8 @@ class STFT(Standard):
 
     inputs = ("signal", "frame_step", "window", "frame_length")
     optional = ("window", "frame_length")
+    numbers = ("frame_step", "frame_length")
+    whole = numbers
     uses = ("values",)
     data_decides = True
 
