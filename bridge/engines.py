@@ -87,6 +87,10 @@ class Engine(Protocol):
         """Show the values of each group of tensors, in order, as soon as they are known; visit gets the group's number."""
         ...
 
+    def stored(self, name: str) -> np.ndarray | None:
+        """The parameter of this name; None when there is none."""
+        ...
+
     def rest(self) -> None:
         """Give back the memory that runs keep for the next; it is taken again when needed."""
         ...
@@ -325,6 +329,9 @@ class NativeEngine:
         while current < len(groups):  # some tensors are made by nobody
             show()
 
+    def stored(self, name: str) -> np.ndarray | None:
+        return self.model.params.get(name)
+
     def rest(self) -> None:
         self.program = Program(self.graph, self.model.params)
         release(self.model.params.values())
@@ -423,6 +430,16 @@ class OnnxEngine:
     ) -> None:
         for index, group in enumerate(groups):
             visit(index, self.expose(feeds, group))
+
+    def stored(self, name: str) -> np.ndarray | None:
+        tensor = self._stored.get(name)
+        if tensor is None:
+            return None
+        return onnx.numpy_helper.to_array(tensor, str(Path(self.model.path).parent) if self.model.path else "")
+
+    @functools.cached_property
+    def _stored(self) -> dict[str, onnx.TensorProto]:
+        return {i.name: i for i in self._bare.graph.initializer}
 
     def rest(self) -> None:
         self.__dict__.pop("_session", None)

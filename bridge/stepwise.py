@@ -7,7 +7,8 @@ fault, unless the *models* agree in float64: then a runtime computes this node b
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -120,6 +121,7 @@ def _compared(
     cut, cut_other = frozenset(theirs), frozenset(theirs.values())
     precision = reference.precision(case.feeds)
     judge = _Judge(source, other, cut, cut_other, theirs)
+    weights = _Weights(source, other)
     groups = _groups(source, case, [a for a, _ in pairs], cut)
 
     def visit(index: int, shown: Arrays) -> None:
@@ -130,20 +132,79 @@ def _compared(
         for tensor in group:
             if tensor.name not in values or theirs[tensor.name] not in made:
                 continue
-            key = tensor.name if reference is source else theirs[tensor.name]
-            want, got = values[tensor.name], made.pop(theirs[tensor.name])
-            found, note = judge.local(tensor, got, want, values, precision.get(key, ""))
-            inner.compared[tensor.name] = found
-            if note:
-                inner.notes.append(note)
-            if not found.equal:
-                stats = {n: statistics(values[n]) for n in dict.fromkeys(tensor.inputs) if n in values}
-                inner.faults.append(Divergence(tensor.name, tensor.node, tensor.operator, found, found, stats))
+            enter(tensor, made.pop(theirs[tensor.name]), values[tensor.name], values)
+        exercise([t for t in group if t.name in values and inner.compared[t.name].equal], values)
+
+    def enter(tensor: Tensor, got: np.ndarray, want: np.ndarray, values: Arrays, where: str = "") -> None:
+        key = tensor.name if reference is source else theirs[tensor.name]
+        found, note = judge.local(tensor, got, want, values, precision.get(key, ""))
+        if not found.equal and where:
+            found = found.refused(f"{found.reason}, {where}")
+        inner.compared[tensor.name] = found
+        if note:
+            inner.notes.append(note)
+        if not found.equal:
+            stats = {n: statistics(values[n]) for n in dict.fromkeys(tensor.inputs) if n in values}
+            inner.faults.append(Divergence(tensor.name, tensor.node, tensor.operator, found, found, stats))
+
+    def exercise(group: list[Tensor], values: Arrays) -> None:
+        """Layers whose weights are not stored alike, again with no zero going in: a weight that only meets zeros proves nothing."""
+        parts = ((t, source.part(cut, [t.name])) for t in group)
+        chosen = {t.name: p.reads for t, p in parts if p is not None and weights.unlike(p.reads)}
+        read = {n for reads in chosen.values() for n in reads if n in values}
+        filled = {n: without_zeros(values[n], n) for n in read}
+        layers = [t for t in group if any(filled.get(n) is not values.get(n) for n in chosen.get(t.name, ()))]
+        if not layers:
+            return
+        try:
+            want = source.forced(cut, filled, [t.name for t in layers])
+            got = other.forced(
+                cut_other, {theirs.get(n, n): v for n, v in filled.items()}, [theirs[t.name] for t in layers]
+            )
+        except (EngineError, MXNetError):  # what was made up is no input for it
+            return
+        for tensor in layers:
+            enter(tensor, got[theirs[tensor.name]], want[tensor.name], filled, "where no zero goes in")
 
     source.walk(case.feeds, [g.shown for g in groups], visit)
     if not inner.compared:
         inner.problem = "no tensor inside could be shown"
     return inner
+
+
+class _Weights:
+    """Which parameters of one side the other does not store by the same name."""
+
+    def __init__(self, source: Engine, other: Engine):
+        self.source, self.other = source, other
+        self.known: dict[str, bool] = {}
+
+    def unlike(self, names: Iterable[str]) -> bool:
+        """Whether there are parameters among these, and one of them is not stored alike."""
+        return any([self._unlike(n) for n in names])
+
+    def _unlike(self, name: str) -> bool:
+        if name not in self.known:
+            mine = self.source.stored(name)
+            theirs = None if mine is None else self.other.stored(name)
+            self.known[name] = mine is not None and (theirs is None or not np.array_equal(mine, theirs))
+        return self.known[name]
+
+
+def without_zeros(array: np.ndarray, name: str) -> np.ndarray:
+    """The array with others of its own values in place of zeros, as a unit that is dead here gives them elsewhere; the array itself
+    where there are none. name: seeds the draw."""
+    if not is_float(array.dtype) or array.size < 2:
+        return array
+    zero = array == 0
+    if not zero.any():
+        return array
+    rng = np.random.default_rng(zlib.crc32(name.encode()))
+    alive = array[~zero & np.isfinite(array.astype(np.float32, copy=False))]
+    out = array.copy()
+    count = int(zero.sum())
+    out[zero] = rng.choice(alive, count) if alive.size else rng.standard_normal(count).astype(array.dtype)
+    return out
 
 
 class _Group(NamedTuple):

@@ -156,9 +156,11 @@ def pads_off_by_one(model: onnx.ModelProto) -> bool:
 
 @fault
 def another_activation(model: onnx.ModelProto) -> bool:
+    rounded = {n.input[0] for n in _nodes(model, "Round")}  # to unsigned numbers: what is negative is cut off anyhow
     for node in _nodes(model, "Relu"):
-        node.op_type = "LeakyRelu"
-        return True
+        if node.output[0] not in rounded:
+            node.op_type = "LeakyRelu"
+            return True
     for node in _nodes(model, "Sigmoid", "Tanh"):
         node.op_type = "HardSigmoid" if node.op_type == "Sigmoid" else "Softsign"
         return True

@@ -164,6 +164,28 @@ def test_swapped_outputs_are_seen() -> None:
     assert not bridge.verify(net, proto, inputs=feeds).equivalent
 
 
+@pytest.mark.parametrize("factor", [1.0, 1.1])
+def test_a_weight_that_only_meets_zeros_is_held_against_its_own(factor: float) -> None:
+    """One that reads a dead unit shows in no output, and is as wrong."""
+    x = mx.sym.relu(mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=3, name="first"), name="alive")
+    net = mx.sym.FullyConnected(x, num_hidden=2, name="second")
+    rng = np.random.default_rng(3)
+    params = {"first_weight": rng.uniform(0, 1, (3, 4)), "first_bias": np.array([0, -100, 0])}
+    params |= {"second_weight": rng.normal(size=(2, 3)), "second_bias": np.zeros(2)}
+    params = {n: a.astype(np.float32) for n, a in params.items()}
+    wrong = params["second_weight"].copy()
+    wrong[0, 1] *= np.float32(factor)
+    from converters import to_onnx
+
+    feeds = {"data": np.ones((5, 4), np.float32)}
+    result = bridge.verify(net, to_onnx(net, {**params, "second_weight": wrong}, feeds), params=params, inputs=feeds)
+    assert result.equivalent == (factor == 1.0)
+    if factor != 1.0:
+        assert result.divergence is not None and result.divergence.node == "second"
+        assert "where no zero goes in" in result.divergence.accumulated.reason
+        assert all(d.equal for d in result.differences)  # nothing else shows it
+
+
 def test_a_given_tolerance_decides_alone_over_the_outputs(prefix: str, right: onnx.ModelProto) -> None:
     small = planted(right, "a_weight_through_half_precision")
     cut = {"inputs": FEEDS}

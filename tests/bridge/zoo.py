@@ -81,7 +81,8 @@ def _convert(prefix: str, inputs: Any, verify: bool, found: Any) -> None:
 
 def _told(result: bridge.VerifyResult) -> str:
     worst = max(result.differences, key=lambda d: d.max_rel)
-    return f"{result.inner} tensors inside, outputs {worst.max_rel:.1e} apart{', by ' + worst.settled_by if worst.settled_by else ''}"
+    by = f", by {worst.settled_by}" if worst.settled_by else ""
+    return f"{result.inner} tensors inside, outputs {worst.max_rel:.1e} apart{by}"
 
 
 def _apart(target: Any, *arguments: Any) -> Any:
