@@ -268,7 +268,7 @@ def lengthen(rng: random.Random, doc: Doc) -> None:
     if rng.random() < 0.9:
         return
     nodes = doc["symbol"]["nodes"]
-    for _ in range(rng.choice([100, 1500])):
+    for _ in range(rng.choice([100, 100, 100, 1500])):
         nodes.append({"op": "relu", "name": f"long{len(nodes)}", "inputs": [[len(nodes) - 1, 0, 0]]})
     doc["symbol"]["heads"] = [[len(nodes) - 1, 0, 0]]
 

@@ -270,7 +270,7 @@ def nest(rng: random.Random, model: ModelProto) -> None:
         model.graph.node.append(node)
         for out in model.graph.output:
             out.name += "_out"
-        if model.ByteSize() > 200_000:
+        if model.ByteSize() > SMALL:
             break
 
 

@@ -195,7 +195,7 @@ class AffineGrid(Standard):
                 f"got theta of shape {show(theta)} and size of {show(size)}, wanted (N, d, d + 1) and (d + 2,)"
             )
         if rank is not UNKNOWN:
-            theta = merge((UNKNOWN, rank, rank + 1), theta)
+            merge(theta[1:], (rank, rank + 1))
         if sizes is not None:
             return (theta[0], *sizes[2:], len(sizes) - 2)
         return None if theta[1] is UNKNOWN else (theta[0], *of_rank(theta[1]), theta[1])
