@@ -7,7 +7,7 @@ from hybrid.graph.executor import Program
 from hybrid.graph.graph import Entry, Graph, Node
 from hybrid.op import REGISTRY
 
-from . import graphs
+from . import graphs, onnx_models
 
 
 def chain(*ops):
@@ -58,3 +58,9 @@ def test_only_what_a_rounding_leaves_alone_is_asked_for(ops, data, holds):
     (wanted,) = Program(graph, native=False).run(feeds)
     assert graphs.steady(graph, feeds, graph.outputs[0], wanted) == holds
     assert (feeds["data"] == np.float32(data)).all()
+
+
+def test_onnx_models_to_start_from_are_whole():
+    seeds = onnx_models.seeds()[:1200:40]
+    read = [onnx_models.import_model(onnx_models._model(seed)) for seed in seeds]
+    assert all(found.graph.outputs for found in read)
