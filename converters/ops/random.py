@@ -65,7 +65,9 @@ def standard_gamma(b, shape):
     small = b.Less(shape, one)
     d = b.Sub(b.Where(small, b.Add(shape, one), shape), 1 / 3)
     c = b.Reciprocal(b.Sqrt(b.Mul(d, 9.0)))
-    none = b.Where(b.Equal(d, d), b.like(0.0, d), d)  # zeros in the shape of the samples
+    # of others there are no samples to wait for: infinity of infinity, NaN of what is below 0
+    drawn = b.And(b.GreaterOrEqual(shape, b.like(0.0, shape)), b.Less(shape, b.like(np.inf, shape)))
+    none = b.Where(drawn, b.like(0.0, d), b.Sqrt(d))
 
     def step(inner, found, missing):
         x = inner.RandomNormalLike(d, dtype=DOUBLE)
@@ -80,7 +82,7 @@ def standard_gamma(b, shape):
         left = inner.And(missing, inner.Not(taken))
         return [left, inner.Where(now, inner.Mul(d, v), found), left]
 
-    found, _ = until(b, step, none, b.Equal(d, d))
+    found, _ = until(b, step, none, drawn)
     # of a shape below 1 it is one more, times u^(1 / shape)
     return b.Where(small, b.Mul(found, b.Pow(between(b, d), b.Reciprocal(shape))), found)
 
@@ -89,7 +91,7 @@ def poisson(b, lam):
     """Counts of Poisson's distribution of means lam, float64 values in the shape of the samples: how many of the arrivals that
     are exponentially apart come before lam. It takes as many steps as the largest count."""
     none = b.like(0.0, lam)
-    start = b.Where(b.Equal(lam, lam), none, lam)  # zeros, and NaN where lam is
+    start = b.Where(b.Less(lam, b.like(np.inf, lam)), none, lam)  # zeros, and what lam is where that is not finite
 
     def step(inner, time, count):
         later = inner.Add(time, exponential(inner, lam))

@@ -17,7 +17,7 @@ from ..op import Op, Spec
 from ..quiet import quietly
 from ..shapes import Undecided, fits, is_known, show
 from .graph import Body, Entry, Graph, Node
-from .infer import Inference, infer
+from .infer import MISFITS, Inference, infer
 from .plan import Plan, Step, make_plan, work_of
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def _afford(op: Op, arrays: Sequence[np.ndarray], specs: Sequence[Spec], name: s
             raise failure(op, arrays, name, error) from error
         except Undecided:
             return
-        except ValueError as error:  # as inference would have said, had it known the values
+        except MISFITS as error:  # as inference would have said, had it known the values
             raise failure(op, arrays, name, op.fail(str(error))) from error
         shapes = found if isinstance(found, list) else [found]
         specs = [Spec(a, b.dtype) for a, b in zip(shapes, specs)]

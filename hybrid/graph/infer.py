@@ -26,7 +26,7 @@ from ..shapes import MOST_DIMS, UNKNOWN, MaybeShape, Undecided, from_legacy, ide
 from .graph import Body, Entry, Graph, Node
 
 Key = tuple[int, int]  # id of node, output index
-_MISFITS = (ValueError, TypeError, LookupError, ArithmeticError)
+MISFITS = (ValueError, TypeError, LookupError, ArithmeticError)
 """What a rule raises for shapes or attributes that do not fit the operator: of its own, or because it takes an axis that is
 not there."""
 Memo = dict[tuple[int, str], tuple[list[Any], list[Any]]]
@@ -241,7 +241,7 @@ def node_shapes(
                 outs = [merge(a, _sound(b)) for a, b in zip(outs, got, strict=True)]
             except Undecided:
                 pass
-    except _MISFITS as error:
+    except MISFITS as error:
         raise _at(node, error, "input shapes", [show(s) for s in ins]) from error
     return ins + outs
 
@@ -282,7 +282,7 @@ def _with_values(
     if key not in values and is_known(shape) and math.prod(shape) <= MOST_KNOWN:
         try:
             value = quietly(node.op.infer_value, known, found[: len(ins)])
-        except (MXNetError, *_MISFITS):
+        except (MXNetError, *MISFITS):
             value = None  # a run will say so where it comes to it, which it need not: the node may be one of a body
         if value is not None and _small(value):
             values[key] = value
@@ -304,7 +304,7 @@ def node_dtypes(node: Node, ins: Sequence[Any], outs: Sequence[Any], *, memo: Me
             got = got if isinstance(got, list) else [got]
             # forward decides; what a reader of the output assumed was a default. None says nothing, and takes nothing back
             outs = [old if new is None else new for old, new in zip(outs, got, strict=True)]
-    except _MISFITS as error:
+    except MISFITS as error:
         raise _at(node, error, "input dtypes", [str(d) for d in ins]) from error
     return ins + outs
 

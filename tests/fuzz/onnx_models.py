@@ -328,6 +328,8 @@ def _runs(found: Any) -> bool:
     names = {n.name for n in graph.variables()}
     shapes, dtypes = ({n: v for n, v in d.items() if n in names} for d in (shapes, dtypes))
     inferred = infer(graph, shapes, dtypes, default_dtype=np.float32, values=found.params)
+    if any(n.op is not None and n.op.name == "_onnx_Loop" for n in graph.everywhere()):
+        return True  # a loop goes on for as long as the model says, and a changed one may say for ever
     if any(n.attrs.get(KIND) for n in graph.variables()):
         return True  # sequences and optional values: nothing to draw
     if not all(

@@ -459,10 +459,20 @@ class LinearAttention(Standard):
     def dtype(self, query, key, value, state, *rest):
         return [query, query if state is None else state]
 
-    def shape(self, query, key, value, *rest):
+    def shape(self, query, key, value, state, decay, beta):
         want_rank(self, query, 3, what="query")
         heads, size, width = self.kv_num_heads, query[2] // self.q_num_heads, value[2] // self.kv_num_heads
         merge(key, (*query[:2], heads * size))
+        merge(value, (*query[:2], heads * width))
+        if state is not None:
+            merge(state, (query[0], heads, size, width))
+        for name, given, counts in (("decay", decay, (heads * size, heads)), ("beta", beta, (heads, 1))):
+            if given is not None:
+                merge(given, (*query[:2], UNKNOWN))
+                if given[2] is not UNKNOWN and UNKNOWN is not size and given[2] not in counts:
+                    raise self.fail(
+                        f"got {name} of shape {show(given)}, wanted {' or '.join(map(str, counts))} at the end"
+                    )
         return [(*query[:2], self.q_num_heads * width), (query[0], heads, size, width)]
 
     def _read(self, query, key, value, state, decay, beta) -> Sequence:

@@ -447,6 +447,8 @@ class Col2Im(Standard):
         rank = len(sizes) if sizes is not None else image[0]
         if rank is UNKNOWN:
             return None
+        if kernel is not None and min(kernel, default=1) < 1:
+            raise self.fail(f"got block_shape {show(kernel)}, wanted sizes of at least 1")
         channels = UNKNOWN if kernel is None else columns[1] // math.prod(kernel)
         return (columns[0], channels, *(sizes or (UNKNOWN,) * rank))
 
