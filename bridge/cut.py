@@ -65,33 +65,37 @@ def made_inside(node: onnx.NodeProto) -> Iterator[str]:
                 yield from made_inside(inner)
 
 
-def widened_model(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model with float64 in place of float32: inputs, constants and casts. Narrower floats stay what they are."""
+Kinds = frozenset[int]
+
+
+def widened_model(model: onnx.ModelProto, halved: bool = False) -> onnx.ModelProto:
+    """The model with float64 in place of float32: inputs, constants and casts. halved: of float16 and bfloat16 too."""
     wide = onnx.ModelProto()
     wide.CopyFrom(model)
-    _widen(wide.graph)
+    kinds = frozenset((TensorProto.FLOAT, *((TensorProto.FLOAT16, TensorProto.BFLOAT16) if halved else ())))
+    _widen(wide.graph, kinds)
     for function in wide.functions:
         for node in function.node:
-            _widen_node(node)
+            _widen_node(node, kinds)
     return wide
 
 
-def _widen(graph: onnx.GraphProto) -> None:
+def _widen(graph: onnx.GraphProto, kinds: Kinds) -> None:
     for tensor in graph.initializer:
-        _widen_tensor(tensor)
+        _widen_tensor(tensor, kinds)
     for info in (*graph.input, *graph.output, *graph.value_info):
-        if info.type.tensor_type.elem_type == TensorProto.FLOAT:
+        if info.type.tensor_type.elem_type in kinds:
             info.type.tensor_type.elem_type = TensorProto.DOUBLE
     del graph.value_info[:]
     for node in graph.node:
-        _widen_node(node)
+        _widen_node(node, kinds)
 
 
-def _widen_node(node: onnx.NodeProto) -> None:
+def _widen_node(node: onnx.NodeProto, kinds: Kinds) -> None:
     for attribute in node.attribute:
         if attribute.type == AttributeProto.TENSOR:
-            _widen_tensor(attribute.t)
-        elif attribute.name in ("to", "dtype") and attribute.i == TensorProto.FLOAT:
+            _widen_tensor(attribute.t, kinds)
+        elif attribute.name in ("to", "dtype") and attribute.i in kinds:
             attribute.i = TensorProto.DOUBLE
         elif node.op_type == "Constant" and attribute.name in ("value_float", "value_floats"):
             floats = attribute.f if attribute.name == "value_float" else list(attribute.floats)
@@ -99,10 +103,10 @@ def _widen_node(node: onnx.NodeProto) -> None:
             attribute.CopyFrom(onnx.helper.make_attribute("value", tensor))
         for body in (attribute.g, *attribute.graphs):
             if body.node:
-                _widen(body)
+                _widen(body, kinds)
 
 
-def _widen_tensor(tensor: TensorProto) -> None:
-    if tensor.data_type == TensorProto.FLOAT:
+def _widen_tensor(tensor: TensorProto, kinds: Kinds) -> None:
+    if tensor.data_type in kinds:
         array = onnx.numpy_helper.to_array(tensor).astype(np.float64)
         tensor.CopyFrom(onnx.numpy_helper.from_array(array, tensor.name))

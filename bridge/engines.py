@@ -114,8 +114,11 @@ class Engine(Protocol):
         """As forced, one tensor, in float64; None when that cannot be. jitter: as Exact.run takes it."""
         ...
 
-    def foreign(self, cut: frozenset[str], values: Mapping[str, np.ndarray], name: str) -> np.ndarray | None:
-        """As exact, by an evaluator that is not ours; None when there is none."""
+    def foreign(
+        self, cut: frozenset[str], values: Mapping[str, np.ndarray], name: str, halved: bool = False
+    ) -> np.ndarray | None:
+        """As exact, by an evaluator that is not ours; None when there is none. halved: half precision widened
+        too."""
         ...
 
     def part(self, cut: frozenset[str], names: Sequence[str]) -> Part | None:
@@ -216,7 +219,9 @@ class NativeEngine:
         inner = {self.name_of(Entry(n, i)): found[id(n), i] for n in self.graph.nodes for i in range(n.visible)}
         return inner | {name: found[id(e.node), e.index] for name, e in zip(self.outputs, self.graph.outputs)}
 
-    def foreign(self, cut: frozenset[str], values: Mapping[str, np.ndarray], name: str) -> np.ndarray | None:
+    def foreign(
+        self, cut: frozenset[str], values: Mapping[str, np.ndarray], name: str, halved: bool = False
+    ) -> np.ndarray | None:
         return None
 
     def sizes(self, feeds: Mapping[str, np.ndarray]) -> dict[str, int]:
@@ -435,7 +440,8 @@ class OnnxEngine:
         tensor = self._stored.get(name)
         if tensor is None:
             return None
-        return onnx.numpy_helper.to_array(tensor, str(Path(self.model.path).parent) if self.model.path else "")
+        folder = str(Path(self.model.path).parent) if self.model.path else ""
+        return np.asarray(onnx.numpy_helper.to_array(tensor, folder))
 
     @functools.cached_property
     def _stored(self) -> dict[str, onnx.TensorProto]:
@@ -479,9 +485,11 @@ class OnnxEngine:
         assert self.natively is not None
         return self.natively.exact(cut, values, name, jitter)
 
-    def foreign(self, cut: frozenset[str], values: Mapping[str, np.ndarray], name: str) -> np.ndarray | None:
+    def foreign(
+        self, cut: frozenset[str], values: Mapping[str, np.ndarray], name: str, halved: bool = False
+    ) -> np.ndarray | None:
         """By onnx's own evaluator, which knows nothing of how we read a model."""
-        model = widened_model(self._cut_out(cut, values, [name]))
+        model = widened_model(self._cut_out(cut, values, [name]), halved)
         given = {n: widened(v) for n, v in values.items()}
         with contextlib.suppress(EngineError, KeyError), np.errstate(all="ignore"):
             return ReferenceEngine(Model(self.model.name, proto=model)).run_on(given)[f"{name}{MADE}"]

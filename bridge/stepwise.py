@@ -17,7 +17,7 @@ import onnx
 
 from hybrid.error import MXNetError
 
-from .compare import TOLERANCES, Difference, Tolerance, compare, near, slices_over, statistics
+from .compare import COARSENESS, TOLERANCES, Difference, Tolerance, compare, near, slices_over, statistics
 from .engines import Arrays, Engine, EngineError, NativeEngine, Part, Tensor
 from .exact import epsilon, is_float
 from .result import Case, Divergence
@@ -27,8 +27,9 @@ DRAWS = 4  # of values moved by a unit in the last place
 UNITS = 32.0  # how many times that response another float32 result may be off: sums in another order, Winograd
 UNITS_COARSE = 4.0  # the same for float16 and bfloat16, which are computed in float32 and rounded once
 STEPS = 8.0  # units in the last place that may decide between two whole numbers
-SHARP = 1024.0  # epsilons of a slice's scale up to which being within rounding is enough for a verdict
-SHARP_COARSE = 16.0  # the same for float16 and bfloat16
+SHARP = (
+    1024.0  # epsilons of a slice's scale up to which being within rounding is enough for a verdict; of half precision 1
+)
 RUNTIME = 1e-3  # of a tensor's scale that a runtime may be off where the models agree in float64
 LARGE = 8  # operators in one piece from which on float64 has to say that the models agree: rounding hides more there
 
@@ -257,7 +258,7 @@ class _Judge:
         units = max(part.tolerance if part else 0.0, UNITS)
         large = part is not None and part.operators > LARGE
         if is_float(want.dtype) and got.dtype == want.dtype:
-            limit = TOLERANCES[dtype.name].atol if dtype.name in ("float16", "bfloat16") else units * epsilon(dtype)
+            limit = epsilon(dtype) * (1 if dtype.name in COARSENESS else units)
             found = near(tensor.name, got, want, 0.0 if large else limit)
             if found is not None:
                 return found, ""
@@ -289,18 +290,20 @@ class _Judge:
             if other is not None and other.shape == truth.shape:
                 moved = np.maximum(moved, np.nan_to_num(np.abs(_flat(other) - truth), nan=np.inf))
         response = moved if whole else _slices(moved)
-        halved = dtype.name in ("float16", "bfloat16")
+        halved = dtype.name in COARSENESS
         factor = UNITS_COARSE if halved else units
         half = epsilon(dtype) * np.abs(truth)
         allowed = response if whole else factor * (response + half)
         wrong = ~_within(got, truth, allowed)
         # where one unit in the last place moves much, being within its reach says little: the models have to agree in float64
-        sharp = (SHARP_COARSE if halved else SHARP) * epsilon(dtype) * _slices(truth)
+        sharp = (1 if halved else SHARP) * epsilon(dtype) * _slices(truth)
         doubtful = ~_within(got, truth, np.minimum(allowed, sharp))
         if not doubtful.any() and (part is None or part.operators <= LARGE):
             return plain.settled("float64"), ""
-        apart = 2 * np.minimum(response, sharp) + half
-        found = [self._foreign(tensor, values)]
+        # float64 does not round as half precision does, so that models which are the same agree as well there as in float32
+        reach = response * (epsilon(np.dtype(np.float32)) / epsilon(dtype))
+        apart = 2 * np.minimum(reach, sharp) + half
+        found = [self._foreign(tensor, values, halved)]
         agree = [_same(found[0], truth, apart)]
         if not wrong.any() and not agree[0]:  # how we read the other model is no word against its runtime
             found.append(self._read(tensor, values))
@@ -335,9 +338,9 @@ class _Judge:
         found = self.source.exact(self.cut, values, tensor.name, jitter)
         return None if found is None else _flat(found)
 
-    def _foreign(self, tensor: Tensor, values: Arrays) -> np.ndarray | None:
-        """The other model in float64, by an evaluator that is not ours."""
-        found = self.other.foreign(self.cut_other, self._given(values), self.theirs[tensor.name])
+    def _foreign(self, tensor: Tensor, values: Arrays, halved: bool) -> np.ndarray | None:
+        """The other model in float64, by an evaluator that is not ours. halved: in place of half precision too."""
+        found = self.other.foreign(self.cut_other, self._given(values), self.theirs[tensor.name], halved)
         return None if found is None else _flat(found)
 
     def _read(self, tensor: Tensor, values: Arrays) -> np.ndarray | None:

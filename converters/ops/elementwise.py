@@ -232,9 +232,10 @@ def _(b, op, data):
 @to_onnx("smooth_l1")
 def _(b, op, data):
     x = b.cast(data, np.float64) if is_whole(data) else data
+    with np.errstate(all="ignore"):
+        half, bound, shift = (float(v) for v in (0.5 * op.squared, 1 / op.squared, 0.5 / op.squared))
     size = b.Abs(x)
-    parabola = b.Mul(b.Mul(x, x), 0.5 * op.squared)
-    y = b.Where(b.Greater(size, 1 / op.squared), b.Sub(size, 0.5 / op.squared), parabola)
+    y = b.Where(b.Greater(size, bound), b.Sub(size, shift), b.Mul(b.Mul(x, x), half))
     return b.to_integer(y, data.dtype) if is_whole(data) else y
 
 
