@@ -186,6 +186,17 @@ def test_a_weight_that_only_meets_zeros_is_held_against_its_own(factor: float) -
         assert all(d.equal for d in result.differences)  # nothing else shows it
 
 
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_recurrent_layers_are_not_refused_for_rounding(bidirectional: bool) -> None:
+    names = [mx.sym.var(n) for n in ("data", "p", "s", "c")]
+    net = mx.sym.RNN(*names, state_size=32, num_layers=2, bidirectional=bidirectional, mode="lstm", state_outputs=True)
+    states = (4 if bidirectional else 2, 16, 32)
+    shapes = {"data": (4, 16, 32), "s": states, "c": states}
+    sizes = dict(zip(net.list_arguments(), net.infer_shape(**shapes)[0]))
+    weights = np.random.default_rng(1).normal(0, 0.5, sizes["p"]).astype(np.float32)
+    assert bridge.convert(net, {"p": weights}, inputs=shapes).verified
+
+
 def test_a_given_tolerance_decides_alone_over_the_outputs(prefix: str, right: onnx.ModelProto) -> None:
     small = planted(right, "a_weight_through_half_precision")
     cut = {"inputs": FEEDS}
