@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,6 +15,7 @@ from typing import IO, Any
 import numpy as np
 
 from hybrid.attrs import dtype as read_dtype
+from hybrid.budget import afford
 from hybrid.graph.graph import Graph
 from hybrid.graph.infer import infer
 from hybrid.op import Domain, Spec
@@ -103,7 +106,8 @@ def save_arrays(file: IO[bytes], arrays: Mapping[str, np.ndarray]) -> None:
 
 
 def load_feeds(path: str | os.PathLike[str], names: Sequence[str]) -> dict[str, np.ndarray]:
-    """Arrays by name from an .npz; or the one input's array from a .npy. Nothing is unpickled. Raises BadInput."""
+    """Arrays by name from an .npz; or the one input's array from a .npy. Nothing is unpickled, and nothing allocated on the word
+    of a header alone. Raises BadInput, and OutOfMemory for what is past the budget."""
     path = Path(path)
     if not path.is_file():
         raise BadInput(f"{path}: no such file; wanted an .npz with arrays named {', '.join(names)}")
@@ -118,16 +122,66 @@ def load_feeds(path: str | os.PathLike[str], names: Sequence[str]) -> dict[str, 
                 return {names[0]: np.array(np.load(path, allow_pickle=False, mmap_mode="r"))}
             if not head.startswith(b"PK"):
                 raise BadInput(f"{path}: not an .npz or .npy file; it starts with {head!r}")
-            with np.load(file, allow_pickle=False) as loaded:
-                if not loaded.files:
+            with zipfile.ZipFile(file) as archive:
+                if not archive.namelist():
                     raise BadInput(f"{path}: holds no arrays; wanted {', '.join(names)}")
-                return {k: loaded[k] for k in loaded.files}
+                return {e.filename.removesuffix(".npy"): _member(archive, e) for e in _whole(archive, path)}
     except BadInput:
         raise
-    except (ValueError, OSError, EOFError, MemoryError, zipfile.BadZipFile, zlib.error) as error:
+    except (ValueError, OSError, EOFError, MemoryError, NotImplementedError, *OF_ZIP) as error:
         objects = "allow_pickle" in str(error) or "Python objects" in str(error)
         problem = "it holds Python objects, wanted arrays of numbers" if objects else f"damaged ({error})"
         raise BadInput(f"{path}: {problem}") from None
+
+
+OF_ZIP = (zipfile.BadZipFile, zlib.error, struct.error)
+DEFLATED_AT_MOST = 1032
+"""Bytes that one byte of DEFLATE can become: 258 for two bits (RFC 1951), and a block has a header too."""
+
+
+def _whole(archive: zipfile.ZipFile, path: Path) -> list[zipfile.ZipInfo]:
+    """The members, after a look at what they claim: no more bytes than the file can hold. Raises ValueError."""
+    entries, left = archive.infolist(), path.stat().st_size
+    if len({e.filename for e in entries}) < len(entries):
+        raise ValueError("it holds two arrays of one name")
+    for entry in entries:
+        if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) or entry.flag_bits & 1:
+            raise ValueError(
+                f"{entry.filename!r} is encrypted or compressed otherwise than np.savez_compressed does it"
+            )
+        left -= entry.compress_size
+        most = entry.compress_size * (1 if entry.compress_type == zipfile.ZIP_STORED else DEFLATED_AT_MOST)
+        if left < 0 or entry.file_size > most:
+            raise ValueError(
+                f"{entry.filename!r} claims {entry.file_size} bytes out of {entry.compress_size}, in a file of "
+                f"{path.stat().st_size}"
+            )
+    return entries
+
+
+def _member(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> np.ndarray:
+    """The array of a member, whose header is held to the member's size before anything is allocated. Raises ValueError."""
+    with archive.open(entry) as member:
+        version = np.lib.format.read_magic(member)
+        if version not in _HEADERS:
+            raise ValueError(f"{entry.filename!r} has a header of version {version}, wanted numbers without fields")
+        shape, columns_first, dtype = _HEADERS[version](member)
+        if dtype.hasobject:
+            raise ValueError(f"{entry.filename!r} holds Python objects")
+        size = math.prod(shape) * dtype.itemsize
+        if min(shape, default=0) < 0 or size != entry.file_size - member.tell():
+            raise ValueError(
+                f"{entry.filename!r} of {dtype}{list(shape)} takes {size} bytes, got {entry.file_size - member.tell()}"
+            )
+        afford(size, f"{entry.filename!r} in {getattr(archive.fp, 'name', 'an .npz')}")
+        array = np.empty(shape, dtype, "F" if columns_first else "C")
+        flat = array.reshape(-1, order="A").view(np.uint8) if size else np.empty(0, np.uint8)
+        if member.readinto(flat) != size:  # type: ignore[arg-type]  # a buffer
+            raise ValueError(f"{entry.filename!r} is cut off")
+        return array
+
+
+_HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
 
 def domains(graph: Graph, shapes: Mapping[str, MaybeShape]) -> dict[str, Domain]:

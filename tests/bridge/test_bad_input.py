@@ -4,6 +4,9 @@ import json
 import os
 import re
 import shutil
+import struct
+import tracemalloc
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -362,6 +365,31 @@ def test_files_of_arrays_that_are_damaged(tmp_path: Path) -> None:
             (tmp_path / name).write_bytes(content)
         with pytest.raises(bridge.BadInput, match=said):
             load_feeds(tmp_path / name, ["data"])
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_what_an_npz_claims_is_held_to_the_file_first(tmp_path: Path, compressed: bool) -> None:
+    """Headers that promise gigabytes cost nothing, in the array's header or in the archive's directory."""
+    path = tmp_path / "a.npz"
+    kept = {"data": np.arange(6.0).reshape(2, 3).T, "none": np.zeros((0, 3)), "one": np.array(True)}
+    (np.savez_compressed if compressed else np.savez)(path, **kept)
+    got = load_feeds(path, ["data"])
+    for name, array in kept.items():
+        np.testing.assert_array_equal(got[name], array, strict=True)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED) as archive:
+        header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (40000, 40000), }".ljust(117) + b"\n"
+        archive.writestr("data.npy", b"\x93NUMPY\x01\x00v\x00" + header + bytes(64))
+    tracemalloc.start()
+    with pytest.raises(bridge.BadInput, match=r"takes 6400000000 bytes, got 64"):
+        load_feeds(path, ["data"])
+    content = bytearray(path.read_bytes())
+    at = content.rindex(b"PK\x01\x02")
+    content[at + 24 : at + 28] = struct.pack("<I", 128 + 2**31)
+    path.write_bytes(content)
+    with pytest.raises(bridge.BadInput, match=r"claims 2147483776 bytes out of"):
+        load_feeds(path, ["data"])
+    assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    tracemalloc.stop()
 
 
 def test_parameters_that_are_no_dict(net: Path) -> None:

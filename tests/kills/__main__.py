@@ -180,18 +180,17 @@ def main(argv: list[str]) -> int:
     options = parser.parse_args(argv)
     logging.disable(logging.INFO)
     lost = 0
+    command = ["git", "rev-parse", "--short", "HEAD"]
+    commit = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
     for name in options.only or WRITERS:
         start = time.monotonic()
         found = kills(WRITERS[name], options.count, options.seed)
         lost += found["lost"]
         seconds = time.monotonic() - start
         if options.json:
-            commit = subprocess.run(
-                ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
-            )
             line = {
                 "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-                "commit": commit.stdout.strip(),
+                "commit": commit,
                 "writer": name,
             }
             figures = {"kills": options.count, "lost": found["lost"], "seconds": round(seconds, 1), "outcomes": found}
