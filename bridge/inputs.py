@@ -18,6 +18,7 @@ from hybrid.attrs import dtype as read_dtype
 from hybrid.budget import afford
 from hybrid.graph.graph import Graph
 from hybrid.graph.infer import infer
+from hybrid.npz import LONGEST_HEADER, npy_header
 from hybrid.op import Domain, Spec
 from hybrid.shapes import UNKNOWN, MaybeShape
 
@@ -118,20 +119,17 @@ def load_feeds(path: str | os.PathLike[str], names: Sequence[str]) -> dict[str, 
             if head == b"\x93NUMPY":
                 if len(names) != 1:
                     raise BadInput(f"{path}: one array for {len(names)} inputs; wanted an .npz with {', '.join(names)}")
-                # mapping holds the size that the header promises against the file's
-                return {names[0]: np.array(np.load(path, allow_pickle=False, mmap_mode="r"))}
+                return {names[0]: _array(file, path.stat().st_size, path.name, path)}
             if not head.startswith(b"PK"):
                 raise BadInput(f"{path}: not an .npz or .npy file; it starts with {head!r}")
             with zipfile.ZipFile(file) as archive:
                 if not archive.namelist():
                     raise BadInput(f"{path}: holds no arrays; wanted {', '.join(names)}")
-                return {e.filename.removesuffix(".npy"): _member(archive, e) for e in _whole(archive, path)}
+                return {e.filename.removesuffix(".npy"): _member(archive, e, path) for e in _whole(archive, path)}
     except BadInput:
         raise
     except (ValueError, OSError, EOFError, MemoryError, NotImplementedError, *OF_ZIP) as error:
-        objects = "allow_pickle" in str(error) or "Python objects" in str(error)
-        problem = "it holds Python objects, wanted arrays of numbers" if objects else f"damaged ({error})"
-        raise BadInput(f"{path}: {problem}") from None
+        raise BadInput(f"{path}: damaged, or not of plain numbers ({error})") from None
 
 
 OF_ZIP = (zipfile.BadZipFile, zlib.error, struct.error)
@@ -159,29 +157,25 @@ def _whole(archive: zipfile.ZipFile, path: Path) -> list[zipfile.ZipInfo]:
     return entries
 
 
-def _member(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> np.ndarray:
-    """The array of a member, whose header is held to the member's size before anything is allocated. Raises ValueError."""
+def _member(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, path: Path) -> np.ndarray:
     with archive.open(entry) as member:
-        version = np.lib.format.read_magic(member)
-        if version not in _HEADERS:
-            raise ValueError(f"{entry.filename!r} has a header of version {version}, wanted numbers without fields")
-        shape, columns_first, dtype = _HEADERS[version](member)
-        if dtype.hasobject:
-            raise ValueError(f"{entry.filename!r} holds Python objects")
-        size = math.prod(shape) * dtype.itemsize
-        if min(shape, default=0) < 0 or size != entry.file_size - member.tell():
-            raise ValueError(
-                f"{entry.filename!r} of {dtype}{list(shape)} takes {size} bytes, got {entry.file_size - member.tell()}"
-            )
-        afford(size, f"{entry.filename!r} in {getattr(archive.fp, 'name', 'an .npz')}")
-        array = np.empty(shape, dtype, "F" if columns_first else "C")
-        flat = array.reshape(-1, order="A").view(np.uint8) if size else np.empty(0, np.uint8)
-        if member.readinto(flat) != size:  # type: ignore[arg-type]  # a buffer
-            raise ValueError(f"{entry.filename!r} is cut off")
-        return array
+        return _array(member, entry.file_size, repr(entry.filename), path)
 
 
-_HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+def _array(file: IO[bytes], size: int, what: str, path: Path) -> np.ndarray:
+    """The array of an .npy file of so many bytes, whose header is held to these before anything is allocated. Raises ValueError."""
+    head = file.read(min(size, LONGEST_HEADER))
+    dtype, shape, order, start = npy_header(head)
+    wanted = dtype.itemsize * math.prod(shape)
+    if wanted != size - start:
+        raise ValueError(f"{what} of {dtype}{list(shape)} takes {wanted} bytes, got {size - start}")
+    afford(wanted, f"{path}: {what}")
+    content = np.empty(wanted, np.uint8)
+    have = len(head) - start
+    content[:have] = np.frombuffer(head, np.uint8, offset=start)
+    if file.readinto(memoryview(content)[have:]) != wanted - have:  # type: ignore[attr-defined]  # of every file read from
+        raise ValueError(f"{what} is cut off")
+    return content.view(dtype).reshape(shape, order=order)
 
 
 def domains(graph: Graph, shapes: Mapping[str, MaybeShape]) -> dict[str, Domain]:

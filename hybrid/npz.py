@@ -1,6 +1,7 @@
 """Read an uncompressed `.npz`, which is what Gluon of MXNet 2.0 writes as `.params`. Nothing is ever unpickled."""
 
 import io
+import math
 import re
 import struct
 import zipfile
@@ -12,10 +13,28 @@ import numpy as np
 from .error import FormatError
 
 NPY_HEADER = re.compile(
-    rb"\x93NUMPY(?:\x01\0..|[\x02\x03]\0....)\{'descr': '([<>|=]?[biuf]\d+)', "
-    rb"'fortran_order': (True|False), 'shape': \(([\d, ]*)\), \} *\n",
+    rb"\x93NUMPY(?:\x01\0(..)|[\x02\x03]\0(....))\{ *'descr': *'([<>|=]?[biuf]\d{1,2}|\|V2)', *"
+    rb"'fortran_order': *(True|False), *'shape': *\(((?:\d{1,19}(?:, *\d{1,19})*,?)?)\),? *\} *\n",
     re.DOTALL,
 )
+LONGEST_HEADER = 4096
+
+
+def npy_header(head: bytes) -> tuple[np.dtype, tuple[int, ...], Any, int]:
+    """(dtype, shape, order, where the elements begin) of an .npy file of plain numbers that begins so. V2, which NumPy writes for
+    types that it has not itself, is bfloat16. Raises ValueError: a header is text in Python, of which only this form is read."""
+    found = NPY_HEADER.match(head)
+    if found is None:
+        raise ValueError("no .npy header of plain numbers; Python objects are never unpickled here")
+    short, long, kind, fortran, sizes = found.groups()
+    end = found.end()
+    if end != (10 + int.from_bytes(short, "little") if long is None else 12 + int.from_bytes(long, "little")):
+        raise ValueError(f"an .npy header of {end} bytes that claims another length")
+    try:
+        dtype = np.dtype(kind.decode())
+    except TypeError as problem:
+        raise ValueError(f"no readable .npy header: {problem}") from None
+    return dtype, tuple(int(n) for n in sizes.split(b",") if n.strip()), "F" if fortran == b"True" else "C", end
 
 
 def view(data: memoryview, dtype: np.dtype, shape: tuple[int, ...], start: int, order: Any = "C") -> np.ndarray:
@@ -69,23 +88,15 @@ def _npy_member(data: memoryview, entry: zipfile.ZipInfo, refuse: Callable[[str]
     stop = start + entry.file_size
     if stop > len(data):
         raise refuse(f"wants bytes up to {stop}, got {len(data)}; the file is cut short or damaged, fetch it again")
-    header = NPY_HEADER.match(bytes(data[start : min(stop, start + 4096)]))
-    if not header:
-        raise refuse(
-            "no .npy header of plain numbers, wanted one as MXNet 2.0 writes; objects are never unpickled here"
-        )
-    kind, fortran, sizes = (part.decode() for part in header.groups())
     try:
-        dtype, shape = np.dtype(kind), tuple(int(size) for size in sizes.split(",") if size.strip())
-    except (TypeError, ValueError) as problem:
-        raise refuse(f"no readable .npy header: {problem}") from None
-    start += header.end()
-    size = dtype.itemsize
-    for dim in shape:
-        size *= dim
+        dtype, shape, order, length = npy_header(bytes(data[start : min(stop, start + LONGEST_HEADER)]))
+    except ValueError as problem:
+        raise refuse(f"got {problem}, wanted one as MXNet 2.0 writes") from None
+    start += length
+    size = dtype.itemsize * math.prod(shape)
     if size != stop - start:
         raise refuse(f"{dtype}{list(shape)} wants {size} bytes, got {stop - start}; the file is damaged")
-    return view(data, dtype, shape, start, "F" if fortran == "True" else "C")
+    return view(data, dtype, shape, start, order)
 
 
 class _Seekable(io.RawIOBase):

@@ -346,7 +346,7 @@ def test_files_of_arrays_that_are_damaged(tmp_path: Path) -> None:
     whole = tmp_path / "whole.npz"
     np.savez(whole, data=np.zeros((100, 100)))
     flipped = bytearray(whole.read_bytes())
-    flipped[200] ^= 1
+    flipped[300] ^= 1
     header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (1000000, 1000000)}".ljust(117) + b"\n"
     np.save(tmp_path / "objects.npy", np.array([{}]), allow_pickle=True)
     np.savez(tmp_path / "objects.npz", data=np.array([{}]))
@@ -356,8 +356,8 @@ def test_files_of_arrays_that_are_damaged(tmp_path: Path) -> None:
         "flipped.npz": (bytes(flipped), "damaged"),
         "huge.npy": (b"\x93NUMPY\x01\x00v\x00" + header, "damaged"),
         "text.npz": (b"data 1 2 3", "not an .npz or .npy file"),
-        "objects.npy": (None, "it holds Python objects"),
-        "objects.npz": (None, "it holds Python objects"),
+        "objects.npy": (None, "Python objects are never unpickled"),
+        "objects.npz": (None, "Python objects are never unpickled"),
         "none.npz": (None, "holds no arrays"),
     }
     for name, (content, said) in cases.items():
@@ -390,6 +390,32 @@ def test_what_an_npz_claims_is_held_to_the_file_first(tmp_path: Path, compressed
         load_feeds(path, ["data"])
     assert tracemalloc.get_traced_memory()[1] < 1 << 20
     tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("kind", "shape"),
+    [
+        ("|O", "2,"),
+        ("<f3", "2,"),
+        (",", "2,"),
+        ("<f4", "3" * 19),
+        ("<f4", "9" * 30),
+        ("<f4", "-1, 2"),
+        ("<f4", "2)*(3"),
+        ("<f4,<f4", "1,"),
+    ],
+)
+def test_headers_of_arrays_are_no_programs(tmp_path: Path, kind: str, shape: str) -> None:
+    """NumPy reads them with the parser of Python and its own of types, which raise what they like."""
+    header = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': ({shape}), }}".ljust(117).encode() + b"\n"
+    (tmp_path / "a.npy").write_bytes(b"\x93NUMPY\x01\x00v\x00" + header + bytes(8))
+    with pytest.raises(bridge.BadInput, match=r"a\.npy: damaged, or not of plain numbers"):
+        load_feeds(tmp_path / "a.npy", ["data"])
+
+
+def test_an_array_without_dims_stays_one(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.float32(3))
+    assert load_feeds(tmp_path / "a.npy", ["data"])["data"].shape == ()
 
 
 def test_parameters_that_are_no_dict(net: Path) -> None:
