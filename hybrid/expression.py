@@ -66,14 +66,14 @@ def create(
     inputs: by name, or in order where there can be any number of them; given: attributes as values or texts.
     Raises OpError for attributes or inputs that the operator does not take."""
     texts = {k: attribute_text(v) for k, v in given.items()}
-    kept = {k: texts.pop(k) for k in list(texts) if symbol_json.is_hidden(k)}  # of the node, not of the operator
-    kept |= {f"__{k}__": texts.pop(k) for k in symbol_json.HIDDEN if k in texts}
-    for key, value in AttrScope.current.get(attr).items():
-        value = attribute_text(value)  # GluonCV gives {"__init__": an Initializer}
-        if key in symbol_json.HIDDEN:
-            kept[f"__{key}__"] = value
-        elif symbol_json.is_hidden(key):
-            kept[key] = value
+    # GluonCV gives {"__init__": an Initializer}
+    around = {k: attribute_text(v) for k, v in AttrScope.current.get(attr).items()}
+    kept: dict[str, str] = {}  # of the node, not of the operator
+    for key, value in {**texts, **around}.items():
+        if key in symbol_json.HIDDEN or symbol_json.is_hidden(key):
+            # of the two spellings of one the first is taken, as MXNet does, which goes through them in this order too
+            kept.setdefault(f"__{key}__" if key in symbol_json.HIDDEN else key, value)
+            texts.pop(key, None)
         else:
             texts.setdefault(key, value)
     op = cls.bind(**frontend.attributes(cls, texts, len(inputs)))

@@ -3,12 +3,13 @@
 import ctypes
 import os
 import pickle
+import random
 import sys
 import time
 
 import pytest
 
-from . import REFUSED, RIGHT, driver, surfaces, worker
+from . import REFUSED, RIGHT, driver, guided, surfaces, worker
 
 SURFACE = "toy"
 SECONDS = 0.3
@@ -78,3 +79,14 @@ def test_cases_follow_from_seed_and_number(name):
     found = module.seeds()
     assert found
     assert pickle.dumps(worker.case_of(module, found, 5, 7)) == pickle.dumps(worker.case_of(module, found, 5, 7))
+
+
+@pytest.mark.parametrize("name", guided.PARSERS)
+def test_cases_go_through_the_guided_target(name):
+    """Seeds as bytes are seeds again, and what mutate makes of them is the case that judge takes."""
+    module = surfaces()[name]
+    for number, seed in enumerate(module.seeds()[:3]):
+        as_bytes = guided.encoded(seed)
+        case = module.mutate(random.Random(number), guided.seed_of(name, as_bytes))
+        assert case == module.mutate(random.Random(number), seed)
+        assert guided.decoded(name, guided.encoded(case)) == case

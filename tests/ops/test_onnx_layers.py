@@ -230,3 +230,9 @@ def test_col2im_of_no_images() -> None:
 def test_a_grid_for_another_batch() -> None:
     with pytest.raises(MXNetError, match="differ"):
         run("GridSample", np.zeros((2, 1, 4, 4), np.float32), np.zeros((1, 1, 2, 2), np.float32))
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+def test_resized_to_nothing_is_empty(mode: str) -> None:
+    (found,) = run("_onnx_Resize", row(*range(4)).reshape(1, 4), np.array([0]), axes=(1,), given=("sizes",), mode=mode, antialias=mode != "nearest")  # fmt: skip
+    assert found.shape == (1, 0)
