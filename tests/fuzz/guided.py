@@ -63,9 +63,9 @@ def seed_of(surface: str, data: bytes) -> Any:
 
 def fuzz(surface: str, corpus: str, keep: str, progress: str, seconds: int, seed: int) -> None:
     """The process that libFuzzer runs in, which ends it."""
-    import atheris  # ty: ignore[unresolved-import]  # optional
+    import atheris  # type: ignore[import-not-found]  # optional
 
-    with atheris.instrument_imports(include=PARSERS[surface]):
+    with atheris.instrument_imports(include=PARSERS[surface]):  # type: ignore[attr-defined]
         from . import surfaces
 
         module = surfaces()[surface]
@@ -142,7 +142,7 @@ def main(argv: list[str]) -> int:
         )  # fmt: skip
         said = ended.stderr.decode(errors="replace")
         _, *counts = worker.PROGRESS.unpack(progress.read_bytes())
-    outcomes = dict(zip((RIGHT, "refused", "fault"), counts))
+    outcomes: dict[str, int] = dict(zip((RIGHT, "refused", "fault"), counts))
     if ended.returncode:
         outcomes["crash"] = 1
     _show(

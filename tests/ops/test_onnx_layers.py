@@ -234,5 +234,7 @@ def test_a_grid_for_another_batch() -> None:
 
 @pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
 def test_resized_to_nothing_is_empty(mode: str) -> None:
-    (found,) = run("_onnx_Resize", row(*range(4)).reshape(1, 4), np.array([0]), axes=(1,), given=("sizes",), mode=mode, antialias=mode != "nearest")  # fmt: skip
+    antialias = mode != "nearest"
+    data = row(*range(4)).reshape(1, 4)
+    (found,) = run("Resize", data, np.array([0]), axes=(1,), given=("sizes",), mode=mode, antialias=antialias)
     assert found.shape == (1, 0)

@@ -170,7 +170,9 @@ class Resize(Standard):
             at = self.coordinates(old, new, scale, start, end, np.float64 if exact else np.float32)
             outside = (at < 0) | (at > old - 1) if self.cropped else None
             yield Line(
-                axis, *self._taps(at, old, float(scale) or 1.0), outside if outside is not None and outside.any() else None
+                axis,
+                *self._taps(at, old, float(scale) or 1.0),
+                outside if outside is not None and outside.any() else None,
             )
 
     def _taps(self, at, old, scale):
