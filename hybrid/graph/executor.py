@@ -91,8 +91,10 @@ def _applied(
     for result, spec in zip(results, specs):
         shape, dtype = spec
         if not fits(shape, result.shape) or (dtype is not None and result.dtype != dtype):
-            # where the values decide, it is from its readers that inference knows the shape
-            decided = op.data_decides and (dtype is None or result.dtype == dtype)
+            # where values decide about it, or about its inputs, it is from its readers that inference knows the shape
+            decided = (dtype is None or result.dtype == dtype) and (
+                op.data_decides or _foretold(op, arrays, results, name)
+            )
             blame = (
                 "the values do not fit the rest of the graph"
                 if decided
@@ -158,16 +160,36 @@ def failure(op: Op, arrays: Sequence[np.ndarray], name: str, error: Exception) -
 
 def _misfit(op: Op, arrays: Sequence[np.ndarray], name: str) -> MXNetError | None:
     """What inference says against arrays, of which it may have known less before they were there."""
-    variables = [Node(None, f"input{i}") for i in range(len(arrays))]
-    given = {v.name: a for v, a in zip(variables, arrays)}
-    graph = Graph([Entry(Node(op, name, [Entry(v) for v in variables]))])
     try:
-        infer(graph, {n: a.shape for n, a in given.items()}, {n: a.dtype for n, a in given.items()}, values=given)
+        _inferred(op, arrays, name)
     except InternalError:
         return None
     except MXNetError as error:
         return error
     return None
+
+
+def _foretold(op: Op, arrays: Sequence[np.ndarray], results: Sequence[np.ndarray], name: str) -> bool:
+    """Whether results are what inference says of an operator that is given these arrays and has no readers."""
+    try:
+        specs = _inferred(op, arrays, name)
+    except MXNetError:
+        return False
+    return all(fits(s.shape, r.shape) for s, r in zip(specs, results))
+
+
+def _inferred(op: Op, arrays: Sequence[np.ndarray], name: str) -> list[Spec]:
+    """What inference says of the outputs of an operator that is given these arrays. Raises MXNetError where it refuses them."""
+    variables = [Node(None, f"input{i}") for i in range(len(arrays))]
+    given = {v.name: a for v, a in zip(variables, arrays)}
+    node = Node(op, name, [Entry(v) for v in variables])
+    found = infer(
+        Graph([Entry(node)]),
+        {n: a.shape for n, a in given.items()},
+        {n: a.dtype for n, a in given.items()},
+        values=given,
+    )
+    return [found.spec(Entry(node, i)) for i in range(len(node.outputs))]
 
 
 def _borrowed(result: np.ndarray, arrays: Sequence[np.ndarray]) -> bool:

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from hybrid.error import InternalError, MXNetError, OpError
-from hybrid.graph.executor import Program, failure
+from hybrid.graph.executor import Program, apply, failure
 from hybrid.graph.infer import infer
-from hybrid.op import REGISTRY, Example
+from hybrid.op import REGISTRY, Example, Spec
+from hybrid.shapes import UNKNOWN
 from tests.table.examples import graph_of
 
 X = np.ones((2, 3), np.float32)
@@ -72,3 +73,10 @@ def test_pictures_of_no_pixels_are_sampled_as_zeros():
     graph, feeds = feeds_of("SpatialTransformer", [np.ones((1, 2, 0, 3), "f4"), np.ones((1, 6), "f4")], attrs)
     for native in (False, True):
         assert not Program(graph, native=native).run(feeds)[0].any()
+
+
+def test_a_shape_that_only_readers_had_foretold_is_no_bug_of_the_operator():
+    specs, arrays = [Spec((UNKNOWN,), np.dtype(np.float32))], [X, np.zeros((2, 2), np.int64)]
+    with pytest.raises(MXNetError, match="do not fit the rest of the graph") as caught:
+        apply(REGISTRY["take"].bind(), arrays, specs, name="node")
+    assert not isinstance(caught.value, InternalError)
