@@ -220,6 +220,8 @@ def draw(
         if any(d < 0 for d in shape):
             raise BadInput(f"input {name}: got shape {shape}, wanted no negative size; give its shape")
         domain = known.get(name)
+        if domain is not None and domain.high < domain.low:
+            raise BadInput(f"input {name}: there is no number that the model could take; give another shape")
         if domain is not None and domain.integer:
             values = rng.integers(int(domain.low), int(domain.high) + 1, shape)
         elif domain is not None:

@@ -204,7 +204,13 @@ def _read_node(
             raise OpError(f"{op.name}: got {len(inputs)} inputs, wanted {len(wanted)} ({', '.join(wanted)})")
     except OpError as error:
         problems.append(f"node {name}: {error}")
-        return Node(Foreign(raw["op"], len(inputs), outputs, str(error)), name, inputs, {**own, **hidden}, subgraphs)
+        return Node(
+            Foreign(raw["op"], len(inputs), min(outputs, MOST_OUTPUTS), str(error)),
+            name,
+            inputs,
+            {**own, **hidden},
+            subgraphs,
+        )
     own = {k: v for k, v in own.items() if k not in cls.legacy}  # 1.9.1 would refuse to read what other versions wrote
     given = len(inputs)
     for missing in wanted[given:]:  # auxiliary states before 0.9, and what a writer left to the loader

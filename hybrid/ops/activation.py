@@ -188,6 +188,8 @@ class Activation(Elementwise):
 
 def _leaky(x, slope):
     """x where it is positive, else slope * x; np.where would stumble over every change of sign."""
+    if not np.isfinite(slope).all():
+        return np.where(x > 0, x, x * slope)
     y = np.minimum(x, 0)
     y *= slope
     y += np.maximum(x, 0)

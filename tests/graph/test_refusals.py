@@ -1,9 +1,12 @@
 """What operators refuse: inference before anything runs, or compute for values, and never as an error of the operator's own."""
 
+import json
+
 import numpy as np
 import pytest
 
 from hybrid.error import InternalError, MXNetError, OpError
+from hybrid.graph import json as symbol_json
 from hybrid.graph.executor import Program, apply, failure
 from hybrid.graph.infer import infer
 from hybrid.op import REGISTRY, Example, Spec
@@ -80,3 +83,17 @@ def test_a_shape_that_only_readers_had_foretold_is_no_bug_of_the_operator():
     with pytest.raises(MXNetError, match="do not fit the rest of the graph") as caught:
         apply(REGISTRY["take"].bind(), arrays, specs, name="node")
     assert not isinstance(caught.value, InternalError)
+
+
+def test_an_absurd_output_of_an_unknown_operator_is_refused_at_once():
+    nodes = [{"op": "Unheard", "name": "a", "inputs": []}]
+    with pytest.raises(MXNetError, match="output"):
+        symbol_json.loads(json.dumps({"nodes": nodes, "arg_nodes": [], "heads": [[0, 10**9, 0]]}), foreign=True)
+
+
+@pytest.mark.parametrize("slope", [np.nan, np.inf, -np.inf])
+def test_a_slope_that_is_not_finite_is_for_negative_numbers_alone(slope):
+    graph, feeds = feeds_of("LeakyReLU", [np.float32([-2, -0.5, 0.5, 2])], {"act_type": "leaky", "slope": slope})
+    for native in (False, True):
+        (y,) = Program(graph, native=native).run(feeds)
+        np.testing.assert_array_equal(y, np.float32([-2 * slope, -0.5 * slope, 0.5, 2]))

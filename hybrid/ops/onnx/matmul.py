@@ -23,6 +23,7 @@ class Gemm(Standard):
 
     inputs = ("A", "B", "C")
     optional = ("C",)
+    spreads = ("C",)
     tolerance = 64.0
 
     def shape(self, a, b, c=None):

@@ -223,6 +223,8 @@ class AveragePool(_Pool):
 
     count_include_pad: bool = False
 
+    floating = ("X",)
+
     def counted(self, spatial, dtype):
         """By how much the sum over each window is divided; 1 where there is nothing in it."""
         _, after = self.borders(spatial, self.kernel)
