@@ -46,6 +46,9 @@ class Adjoint(Op):
         return shapes[self.of]
 
     def infer_type(self, dy, *dtypes):
+        found = self.original.infer_type(*dtypes)
+        if not isinstance(found, list) and found is not None and found.kind not in "iub" and dy.kind in "iub":
+            raise self.fail(f"got dy of dtype {dy}, wanted {found}, which is that of the output")
         return dtypes[self.of]
 
     def check(self):

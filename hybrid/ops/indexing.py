@@ -270,6 +270,8 @@ class GatherND(Indexing):
         return None if any(s is UNKNOWN for s in sizes) else below(min(sizes, default=0))
 
     def compute(self, data, indices):
+        if not len(indices):  # no coordinates: all of data, at every place
+            return np.array(np.broadcast_to(data, (*indices.shape[1:], *data.shape)))
         try:
             return data[tuple(positions(indices))]
         except IndexError:

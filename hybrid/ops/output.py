@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from ..op import Domain, Op, op
-from ..shapes import is_known, merge, show
+from ..shapes import UNKNOWN, is_known, merge, show
 from .common import want_rank, widen
 from .elementwise import CURVES, Identity
 from .softmax import log_softmax, softmax
@@ -215,6 +215,8 @@ class CTCLoss(Op):
         want_rank(self, data, 3)
         want_rank(self, label, 2, what="label")
         merge(data[1:2], label[:1])
+        if data[2] is not UNKNOWN and data[2] < 2:
+            raise self.fail(f"got data of shape {show(data)}, wanted 2 classes at least, of which one is the blank")
         if is_known((label[1], data[0])) and label[1] > data[0]:
             raise self.fail(f"got labels of {label[1]} for {data[0]} steps, wanted at most as many")
         return (data[1],)

@@ -108,6 +108,7 @@ class _Convolved(Slid):
 
     inputs = ("X", "W", "B")
     optional = ("B",)
+    floating = inputs
 
     def check(self):
         return super().check() or (None if self.group >= 1 else f"got group={self.group}, wanted at least 1")

@@ -83,6 +83,7 @@ class GroupQueryAttention(Standard):
             "value": f"B S {wide}",
             "past_key": f"B {groups} P {each}",
             "past_value": f"B {groups} P {each}",
+            "seqlens_k": "B",
             "cos_cache": "M R",
             "sin_cache": "M R",
             "position_ids": "B S",
