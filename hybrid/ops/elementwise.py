@@ -10,7 +10,7 @@ import numpy as np
 from ..attrs import Arity
 from ..op import Op, op
 from .casting import convert
-from .common import Elementwise, largest, narrow, widen
+from .common import Elementwise, largest, narrow, want_rank_from, widen
 from .curves import CURVES, Curve
 
 # where the examples (and random tests) draw from, for functions that are not defined everywhere
@@ -360,6 +360,10 @@ class Quadratic(Elementwise):
 class DivSqrtDim(Elementwise):
     """data divided by the square root of the size of its last axis."""
 
+    def infer_shape(self, data):
+        want_rank_from(self, data, 1)
+        return data
+
     def compute(self, data):
         x = widen(data)
         return (x / np.sqrt(x.dtype.type(data.shape[-1]))).astype(data.dtype, copy=False)
@@ -381,6 +385,9 @@ class Around(Elementwise):
     decimals: int = 0
 
     inputs = ("x",)
+
+    def check(self):
+        return None if abs(self.decimals) < 400 else f"got decimals={self.decimals}, wanted -399 to 399"
 
     def compute(self, data):
         if data.dtype.kind in "iu" and self.decimals < 0:

@@ -5,6 +5,7 @@ so that sixteen channels of a pixel are one vector. Lanes of the last block beyo
 NumPy's rules here are what the compiled kernels are held to; they take blocks apart and put them together again.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -100,6 +101,12 @@ class _Finished(Op):
     def takes(self):
         there = {"bias": self.bias, "residual": self.residual}
         return tuple(n for n in self.inputs if there.get(n, True))
+
+    def check(self):
+        limits = {n: v for n in ("slope", "low", "high") if (v := getattr(self, n)) is not None}
+        if any(math.isnan(v) for v in limits.values()):
+            return f"got {limits}, wanted numbers"  # what is not a number passes some kernels and not others
+        return super().check()
 
     def _want_rest(self, count, shape, rest):
         """Raise OpError unless bias is (count,) and the residual of the output's shape."""

@@ -476,6 +476,11 @@ class RandomLighting(Picture):
 
     uses = ("rng",)
 
+    def check(self):
+        return (
+            None if 0 <= self.alpha_std < np.inf else f"got alpha_std={self.alpha_std}, wanted a number of at least 0"
+        )
+
     def compute(self, data, *, rng: Any = None):
         return lit(data, rng.normal(0, self.alpha_std, 3))
 

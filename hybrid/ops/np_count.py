@@ -32,7 +32,9 @@ class BinCount(Op):
         return self.inputs[: 1 + self.has_weights]
 
     def check(self):
-        return f"minlength={self.minlength} wants 0 or more" if self.minlength < 0 else None
+        if not 0 <= self.minlength < 2**40:
+            return f"minlength={self.minlength} wants 0 or more, and what an array can hold"
+        return None
 
     def infer_shape(self, data, *weights):
         if len(data) != 1:

@@ -461,6 +461,8 @@ class Multinomial(Op):
     def infer_shape(self, *shapes):
         if shapes and len(shapes[0]) != 1:
             raise self.fail(f"got probabilities of shape {show(shapes[0])}, wanted one dimension")
+        if (shapes[0][0] if shapes else len(self.pvals or ())) == 0:
+            raise self.fail("got no probabilities, wanted one for each outcome")
         return (*(self.size or ()), shapes[0][0] if shapes else len(self.pvals or ()))
 
     def infer_type(self, *dtypes):

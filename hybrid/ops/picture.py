@@ -5,7 +5,7 @@ import numpy as np
 from .. import codec
 from ..error import MXNetError
 from ..op import Op, op
-from ..shapes import UNKNOWN
+from ..shapes import UNKNOWN, show
 from .common import want_rank
 from .resample import AREA, CUBIC, LINEAR, pad, resize
 
@@ -41,6 +41,8 @@ class CvImResize(_Framed):
 
     def infer_shape(self, src):
         want_rank(self, src, 3, what="src")
+        if any(d is not UNKNOWN and not d for d in (*src[:2], self.h, self.w)):
+            raise self.fail(f"got src of shape {show(src)} for {self.h}x{self.w}, wanted images of some pixels")
         return (self.h, self.w, src[2])
 
     def method(self, height: int, width: int) -> int:

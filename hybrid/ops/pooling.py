@@ -10,7 +10,7 @@ from ..attrs import Counts, Sizes
 from ..error import OpError
 from ..op import Op, op
 from ..shapes import UNKNOWN, show
-from .common import largest, narrow, want_rank, widen
+from .common import largest, lowest, narrow, want_rank, widen
 from .windows import pad_spatial
 
 PIECE = 1 << 19
@@ -124,7 +124,7 @@ class Pooling(Op):
     @staticmethod
     def least(dtype: np.dtype) -> float:
         """Where a maximum starts from."""
-        return -largest(dtype)
+        return lowest(dtype) if dtype.kind in "iub" else -largest(dtype)
 
     def compiles(self, dtype):
         if dtype.itemsize >= 4 or self.pool_type != "max":

@@ -82,6 +82,7 @@ class SwiGLU(Pointwise):
     alpha: float = 1.0
 
     inputs = ("A", "B")
+    floating = inputs
 
     def meaning(self, a, b):
         wide = widen(a)

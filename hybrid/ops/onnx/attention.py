@@ -78,6 +78,8 @@ class Attention(Standard):
     num_outputs: Arity = 1
 
     inputs = ("Q", "K", "V", "attn_mask", "past_key", "past_value", "nonpad_kv_seqlen")
+    floating = ("Q", "K", "V", "past_key", "past_value")
+    whole = inputs[-1:]
     optional = ("attn_mask", "past_key", "past_value", "nonpad_kv_seqlen")
 
     def check(self):
@@ -442,6 +444,7 @@ class LinearAttention(Standard):
     update_rule: Rule = "gated_delta"
 
     inputs = ("query", "key", "value", "past_state", "decay", "beta")
+    floating = inputs
     optional = ("past_state", "decay", "beta")
 
     def check(self):
@@ -459,19 +462,25 @@ class LinearAttention(Standard):
     def dtype(self, query, key, value, state, *rest):
         return [query, query if state is None else state]
 
-    def shape(self, query, key, value, state, decay, beta):
-        want_rank(self, query, 3, what="query")
+    def shape(self, query, key, value, *rest):
+        for name, each, count in zip(self.inputs, (query, key, value), (self.q_num_heads, *[self.kv_num_heads] * 2)):
+            want_rank(self, each, 3, what=name)
+            if each[2] is not UNKNOWN and (each[2] == 0 or each[2] % count):
+                raise self.fail(
+                    f"got {name} of shape {show(each)}, wanted a last size that is a multiple of {count} heads"
+                )
         heads, size, width = self.kv_num_heads, query[2] // self.q_num_heads, value[2] // self.kv_num_heads
         merge(key, (*query[:2], heads * size))
-        merge(value, (*query[:2], heads * width))
+        merge(value, (*query[:2], UNKNOWN))
+        state, decay, beta = rest
         if state is not None:
             merge(state, (query[0], heads, size, width))
-        for name, given, counts in (("decay", decay, (heads * size, heads)), ("beta", beta, (heads, 1))):
+        for name, given, sizes in (("decay", decay, (heads * size, heads)), ("beta", beta, (heads, 1))):
             if given is not None:
                 merge(given, (*query[:2], UNKNOWN))
-                if given[2] is not UNKNOWN and UNKNOWN is not size and given[2] not in counts:
+                if given[2] is not UNKNOWN and all(n is not UNKNOWN and given[2] != n for n in sizes):
                     raise self.fail(
-                        f"got {name} of shape {show(given)}, wanted {' or '.join(map(str, counts))} at the end"
+                        f"got {name} of shape {show(given)}, wanted a last size of {sizes[0]} or {sizes[1]}"
                     )
         return [(*query[:2], self.q_num_heads * width), (query[0], heads, size, width)]
 

@@ -97,12 +97,16 @@ class Standard(Op):
         return found
 
     def infer_type(self, *dtypes):
+        self.want_kinds(dtypes)
+        return self.dtype(*self.placed(dtypes))
+
+    def want_kinds(self, dtypes: Sequence[np.dtype]) -> None:
+        """Raise OpError unless inputs are floats and whole numbers where they have to be."""
         for name, dtype in zip(self.takes(), dtypes):
             if name in self.floating and dtype.kind in "iubO":
                 raise self.fail(f"got {name} of dtype {dtype}, wanted floats")
             if name in self.whole and dtype.kind not in "iu":
                 raise self.fail(f"got {name} of dtype {dtype}, wanted whole numbers")
-        return self.dtype(*self.placed(dtypes))
 
     def infer_input_types(self, dtypes, outputs, **_options):
         return dtypes
@@ -131,6 +135,7 @@ class LikeInputs(Standard):
         return [named[n] for n in self.returns()]
 
     def infer_type(self, *dtypes):
+        self.want_kinds(dtypes)
         return self.infer_shape(*dtypes)
 
 

@@ -481,6 +481,11 @@ class Col2Im(Standard):
 
     def adjoint(self, of, dy, columns, image, block):
         kernel, strides, dilations, steps, padded, inner = self._geometry(image, block)
+        wanted = (*dy.shape[:1], math.prod(kernel) * dy.shape[1], math.prod(steps))
+        if columns.shape != wanted:
+            raise self.fail(
+                f"got input of shape {show(columns.shape)} for dy of {show(dy.shape)}, wanted {show(wanted)}"
+            )
         whole = np.zeros((*dy.shape[:2], *padded), dy.dtype)
         whole[(..., *inner)] = dy
         return windows(whole, kernel, strides, dilations, steps).reshape(columns.shape)

@@ -112,6 +112,8 @@ class GatherND(Taking):
             raise self.fail("got indices without dimensions, wanted coordinates along the last one")
         if indices[-1] is UNKNOWN:
             return None
+        if not indices[-1]:
+            raise self.fail(f"got indices of shape {show(indices)}, wanted one coordinate at least")
         if self.batch_dims >= len(indices) or self.batch_dims + indices[-1] > len(data):
             raise self.fail(
                 f"got {indices[-1]} coordinates after {self.batch_dims} axes for data of shape {show(data)}"

@@ -23,7 +23,7 @@ class Gemm(Standard):
 
     inputs = ("A", "B", "C")
     optional = ("C",)
-    spreads = ("C",)
+    spreads = optional
     tolerance = 64.0
 
     def shape(self, a, b, c=None):

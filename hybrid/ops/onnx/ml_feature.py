@@ -41,7 +41,9 @@ class Mapping(Pointwise):
         keys, values, default = self.table(x.dtype)
         choice = np.empty(len(values) + 1, values.dtype)
         choice[:-1], choice[-1] = values, default
-        return choice[places_of(x, keys.astype(x.dtype, copy=False))]
+        found = np.empty(x.shape, values.dtype)  # also of no dimensions, where indexing gives a word itself
+        found[...] = choice[places_of(x, keys.astype(x.dtype, copy=False))]
+        return found
 
     def gradient(self, F, dy, x, y):
         return None
@@ -222,6 +224,12 @@ class Imputer(Pointwise):
     replaced_value_int64: int = 0
 
     inputs = ("X",)
+
+    def shape(self, x):
+        for values in (self.imputed_value_floats, self.imputed_value_int64s):
+            if values is not None and len(values):
+                spread(self, values.shape, x)
+        return x
 
     def meaning(self, x):
         floating = x.dtype.kind in "fV"

@@ -42,6 +42,13 @@ class Compress(Standard):
     def adjoint(self, of, dy, data, condition):
         out = np.zeros(data.shape, dy.dtype)
         chosen = self.chosen(data, condition)
+        wanted = (
+            (len(chosen),)
+            if self.axis is None
+            else (*data.shape[: self.axis % data.ndim], len(chosen), *data.shape[self.axis % data.ndim + 1 :])
+        )
+        if dy.shape != wanted:
+            raise self.fail(f"got dy of shape {dy.shape}, wanted {wanted}, which is that of the output")
         if self.axis is None:
             out.reshape(-1)[chosen] = dy
         else:

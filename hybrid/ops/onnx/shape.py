@@ -5,8 +5,8 @@ import math
 import numpy as np
 
 from ...op import op
-from ...shapes import UNKNOWN, broadcast, is_known, of_rank
-from ..common import axis_of, narrow, widen
+from ...shapes import UNKNOWN, broadcast, is_known, of_rank, show
+from ..common import axis_of, narrow, want_rank, widen
 from ..shape import INFERRED, Reshaping, number, product, sizes_of
 from .base import INT64, Standard, ints
 
@@ -90,6 +90,7 @@ class Reshape(Moving):
     inputs = ("data", "shape")
 
     def shape(self, data, shape, *, values):
+        want_rank(self, shape, 1, what="shape")
         wanted = ints(values[1])
         if wanted is None:
             return None if shape[0] is UNKNOWN else of_rank(shape[0])
@@ -266,6 +267,10 @@ class TileBackward(Standard):
         return data
 
     def meaning(self, dy, data, repeats):
+        if len(ints(repeats)) != data.ndim or dy.shape != tuple(n * d for n, d in zip(ints(repeats), data.shape)):
+            raise self.fail(
+                f"got dy of shape {show(dy.shape)}, wanted {show(data.shape)} times the repeats {show(ints(repeats))}"
+            )
         split = widen(dy).reshape([n for pair in zip(ints(repeats), data.shape) for n in pair])
         return narrow(split.sum(tuple(range(0, split.ndim, 2))), data.dtype)
 

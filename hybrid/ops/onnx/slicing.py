@@ -304,6 +304,8 @@ class Trilu(Standard):
 
     inputs = ("input", "k")
     optional = ("k",)
+    numbers = optional
+    whole = optional
 
     def shape(self, data, k):
         if len(data) < 2:
