@@ -1,5 +1,7 @@
 """Targets for training detectors: matching boxes with anchors, one to one and by overlap, and encoding them."""
 
+import math
+
 import numpy as np
 
 from ..op import Domain, Op, op
@@ -179,7 +181,7 @@ class BipartiteMatching(Op):
 
     def compute(self, data):
         rows, columns = data.shape[-2:]
-        scores = data.reshape(-1, rows * columns)
+        scores = data.reshape(math.prod(data.shape[:-2]), rows * columns)
         to_column, to_row = np.full((len(scores), rows), -1), np.full((len(scores), columns), -1)
         limit = data.dtype.type(self.threshold)
         for row_match, column_match, one in zip(to_column, to_row, scores):

@@ -10,7 +10,7 @@ from ..op import Domain, Op, op
 from ..shapes import UNKNOWN, broadcast, merge, show
 from .adjoint import linear
 from .backward import SumLike
-from .common import axis_of
+from .common import axis_of, spread
 from .indexing import below, positions
 
 INT64 = np.dtype(np.int64)
@@ -409,7 +409,9 @@ class MaskAssignTensor(MaskAssign):
     def adjoint(self, of, dy, data, mask, value):
         if of == 0:
             return self.put(dy, mask, 0)
-        return SumLike.bind().compute(dy[(slice(None),) * self.start_axis + (mask != 0,)], value)
+        chosen = dy[(slice(None),) * self.start_axis + (mask != 0,)]
+        spread(self, value.shape, chosen.shape)
+        return SumLike.bind().compute(chosen, value)
 
     @classmethod
     def examples(cls, make):

@@ -32,6 +32,13 @@ class Regions(Op):
     def _result(self, channels):
         raise NotImplementedError
 
+    def images(self, rois, count) -> np.ndarray:
+        """The image of each region, of so many. Raises OpError where there is no such image."""
+        found = rois[:, 0].astype(np.int64)
+        if found.size and found.max() >= count:
+            raise self.fail(f"got regions of image {found.max()}, wanted images below {count}")
+        return found
+
     def domain(self, name, shapes):
         # whatever the scale, index 0 is an image, and a region of the whole image is a region
         return Domain(0, 0, integer=True) if name == "rois" else None
@@ -88,7 +95,7 @@ class ROIPooling(Regions):
         sizes = np.maximum(corners[:, 2:] - corners[:, :2] + 1, 1).astype(data.dtype)
         rows = _edges(corners[:, 1], sizes[:, 1] / data.dtype.type(self.pooled_size[0]), self.pooled_size[0], height)
         columns = _edges(corners[:, 0], sizes[:, 0] / data.dtype.type(self.pooled_size[1]), self.pooled_size[1], width)
-        for r, index in enumerate(rois[:, 0].astype(np.int64)):
+        for r, index in enumerate(self.images(rois, len(data))):
             if index < 0:
                 continue
             for i, (top, bottom) in enumerate(zip(rows[0][r], rows[1][r])):
@@ -161,7 +168,7 @@ class ROIAlign(Regions):
             sizes = np.maximum(sizes, 1)
         elif (sizes <= 0).any():
             raise self.fail("got regions without area, which aligned=True does not take")
-        for r, index in enumerate(rois[:, 0].astype(np.int64)):
+        for r, index in enumerate(self.images(rois, len(data))):
             if index >= 0:
                 rows = self._weights(corners[r, 1], sizes[r, 1], self.pooled_size[0], data.shape[2])
                 yield r, index, rows, self._weights(corners[r, 0], sizes[r, 0], self.pooled_size[1], data.shape[3])
@@ -251,7 +258,7 @@ class PSROIPooling(Regions):
         sizes = np.maximum(corners[:, 2:] - corners[:, :2], data.dtype.type(0.1)) / data.dtype.type(cells)
         group = np.arange(cells) * groups // cells
         steps = np.arange(cells + 1, dtype=data.dtype)
-        for r, index in enumerate(rois[:, 0].astype(np.int64)):
+        for r, index in enumerate(self.images(rois, len(data))):
             (left, right), (top, bottom) = (
                 (
                     np.clip(np.floor(steps[:-1] * sizes[r, a] + corners[r, a]).astype(np.int64), 0, limit),

@@ -97,6 +97,11 @@ class EdgeId(OfStorage):
         want_rank(self, u, 1, what="u")
         return merge(u, v)
 
+    def infer_type(self, data, u, v):
+        if data.kind in "bu":
+            raise self.fail(f"got data of dtype {data}, wanted one that holds -1, for where there is no edge")
+        return data
+
     def domain(self, name, shapes):
         size = None if shapes[0] is None or name == "data" else shapes[0][name == "v"]
         return None if size is None or size is UNKNOWN else Domain(0, size - 1, integer=True)
@@ -222,6 +227,7 @@ class GraphCompact(OfGraphs):
         for graph, vertices in zip(shapes[: self.graphs()], shapes[self.graphs() :]):
             want_rank(self, graph, 2, what="graph")
             want_rank(self, vertices, 1, what="vertices")
+            merge(graph[:1], graph[1:])
         return [(n, n) for n in self.graph_sizes] * (1 + self.return_mapping)
 
     def stored(self, *inputs, rng=None):
@@ -234,8 +240,11 @@ class GraphCompact(OfGraphs):
             raise self.fail("got no vertices, wanted as many as the graph has rows, and how many they are")
         if len(vertices) != graph.shape[0] + 1 or vertices[-1] != size:
             raise self.fail(f"got {vertices[-1]} vertices in {len(vertices)} places for size {size}")
+        named = vertices[:size]
+        if len(named) and not 0 <= named.min() <= named.max() < graph.shape[1]:
+            raise self.fail(f"got vertices {named.min()} to {named.max()} of a graph of {graph.shape[1]}")
         places = np.full(graph.shape[1], -1)
-        places[vertices[:size]] = np.arange(size)
+        places[named] = np.arange(size)
         columns = places[graph.indices]
         if (columns < 0).any():
             raise self.fail("got edges to vertices that are not in the graph: its sampling was cut short")

@@ -5,13 +5,15 @@ one for each block of places along it.
 """
 
 import functools
+import math
 from typing import Any
 
 import numpy as np
 
 from ...attrs import DType, Size
 from ...op import Op, op
-from ..common import axis_of, part_of
+from ...shapes import is_known, merge
+from ..common import axis_of, part_of, want_rank
 from .base import Standard
 from .conversion import bounds, convert, is_integer, plain
 
@@ -91,6 +93,12 @@ class Scaled(Standard):
     output_dtype: DType | None = None
 
     def shape(self, x, scale, zero):
+        for parameter in (scale, zero):
+            if parameter is None or not is_known(parameter) or math.prod(parameter) == 1:
+                continue
+            want_rank(self, parameter, len(x) if self.block_size else 1, what="a scale or zero point")
+            if not self.block_size:
+                merge(parameter, (x[axis_of(self, self.axis, len(x)) if len(x) > 1 else 0],))
         return x
 
     def spread(self, x: np.ndarray, *parameters: Any) -> list[Any]:

@@ -11,6 +11,7 @@ import numpy as np
 from ...attrs import DType
 from ...attrs import Shape as Dims
 from ...op import op
+from ...shapes import show
 from ..casting import convert
 from ..common import want_rank, widen
 from .base import BOOL, Standard
@@ -153,6 +154,8 @@ class Multinomial(Sampler):
 
     def infer_shape(self, input):
         want_rank(self, input, 2)
+        if input[1] == 0:
+            raise self.fail(f"got input of shape {show(input)}, wanted one class at least")
         return (input[0], self.sample_size)
 
     def infer_type(self, input):
