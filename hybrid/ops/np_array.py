@@ -203,7 +203,9 @@ class Diff(Op):
         return want_numbers(self, a)
 
     def compute(self, a):
-        return np.diff(widen(a), self.n, axis_of(self, self.axis, a.ndim)).astype(a.dtype, copy=False)
+        axis = axis_of(self, self.axis, a.ndim)
+        count = min(self.n, a.shape[axis])  # after as many there is nothing left
+        return np.diff(widen(a), count, axis).astype(a.dtype, copy=False)
 
     def adjoint(self, of, dy, a):
         axis = axis_of(self, self.axis, a.ndim)
