@@ -394,7 +394,7 @@ def _verify(
         opened = path.with_name("mapped.onnx")
         write(opened, converted.mapped(path.name).SerializeToString())
     written = Model(model.name, proto=converted.model, path=opened)
-    one, two = NativeEngine(model, specs), OnnxEngine(written, frugal=True)
+    one, two = NativeEngine(model, specs), OnnxEngine(written, frugal=True, scratch=opened is not path)
     used = {n: s for n, s in specs.items() if n in one.inputs}
 
     def compared(chosen: list[Case], repro: str | os.PathLike[str] | None = None) -> VerifyResult:

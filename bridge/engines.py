@@ -22,6 +22,7 @@ from converters.kinds import code_of, dtype_of
 from converters.nodes import reads
 from hybrid import native
 from hybrid.error import MXNetError
+from hybrid.files import write
 from hybrid.graph.executor import Program
 from hybrid.graph.graph import Entry, Graph, Node
 from hybrid.graph.passes.labels import label_names
@@ -361,9 +362,12 @@ class OnnxEngine:
 
     label = "onnxruntime"
 
-    def __init__(self, model: Model, *, threads: int = 0, frugal: bool = False, plain: bool = False):
-        """frugal: for few runs. plain: node by node, as the model says; fused nodes of quantised models round elsewhere."""
-        self.frugal, self.plain = frugal, plain
+    def __init__(
+        self, model: Model, *, threads: int = 0, frugal: bool = False, plain: bool = False, scratch: bool = False
+    ):
+        """frugal: for few runs. plain: node by node, as the model says; fused nodes of quantised models round elsewhere. scratch:
+        pieces of the model may be written beside it."""
+        self.frugal, self.plain, self.scratch = frugal, plain, scratch
         assert model.proto is not None
         self.model, self.proto, self.threads = model, model.proto, threads
         self.specs: dict[str, Spec] = specs_of_onnx(model.proto)
@@ -469,8 +473,12 @@ class OnnxEngine:
             return None
 
     def forced(self, cut: frozenset[str], values: Mapping[str, np.ndarray], names: Sequence[str]) -> Arrays:
-        model = self._cut_out(cut, values, names)
-        results = type(self)(Model(self.model.name, proto=model), frugal=True, plain=True).run_on(values)
+        if self.scratch:  # beside the weights, so that onnxruntime maps them
+            model, place = cut_out(self._bare, cut, values, names), Path(str(self.model.path)).with_name("part.onnx")
+            write(place, model.SerializeToString())
+        else:
+            model, place = self._cut_out(cut, values, names), None
+        results = type(self)(Model(self.model.name, proto=model, path=place), frugal=True, plain=True).run_on(values)
         return {n.removesuffix(MADE): v for n, v in results.items()}
 
     def exact(
