@@ -34,6 +34,10 @@ def feeds_of(name, arrays, attrs):
         ("_npi_choice", [np.float32(3)], {"a": None, "size": (2,)}),
         ("_onnx_AffineGrid", [np.ones((2, 2, 3), "f4"), np.ones(7, int)], {}),
         ("_onnx_RoiAlign", [np.ones((2, 1, 4, 4), "f4"), np.ones((1, 3), "f4"), np.zeros(1, int)], {}),
+        ("_onnx_SoftmaxCrossEntropyLoss", [X, np.ones(2, "f4")], {}),
+        ("_onnx_NegativeLogLikelihoodLoss", [X, np.ones(2, "f4")], {}),
+        ("_onnx_Trilu", [X, X], {"given": ("k",)}),
+        ("_contrib_div_sqrt_dim", [np.float32(2)], {}),
     ],
     ids=lambda v: v if isinstance(v, str) else "",
 )

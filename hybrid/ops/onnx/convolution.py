@@ -223,7 +223,7 @@ class ConvTranspose(_Convolved):
         return whole, tuple(w - b - a for w, b, a in zip(whole, *self.explicit(rank)))
 
     def shape(self, x, w, b):
-        want_rank_from(self, x, 2, what="X")
+        want_rank_from(self, x, 3, what="X")
         kernel = self.kernel(w)
         if b is not None:
             merge(b, (w[1] * self.group,))

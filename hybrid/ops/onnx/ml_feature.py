@@ -7,7 +7,7 @@ import numpy as np
 from ...attrs import Arity, DType, kind_of
 from ...holding import held, hold
 from ...op import op
-from ...shapes import UNKNOWN
+from ...shapes import UNKNOWN, show
 from ..common import same, spread, want_rank
 from .base import FLOAT32, INT64, OBJECT, Collected, Pointwise, Standard
 from .ml_linear import labels_of
@@ -238,6 +238,8 @@ class Imputer(Pointwise):
             raise self.fail(
                 f"got X of dtype {x.dtype}, wanted imputed_value_{'floats' if floating else 'int64s'} with it"
             )
+        if len(values) not in (1, x.shape[-1] if x.ndim else 1):
+            raise self.fail(f"got {len(values)} values for X of shape {show(x.shape)}, wanted one, or one per feature")
         old = np.float32(self.replaced_value_float) if floating else self.replaced_value_int64
         return np.where(np.isnan(x) if old != old else x == old, values.astype(x.dtype), x)
 
