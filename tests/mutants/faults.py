@@ -531,7 +531,7 @@ READERS = _area(
             "return str(int(value)) if whole else repr(value)",
             "tests/graph/test_attrs.py tests/table/test_examples.py",
         ),
-        ("fortran order", "npz.py", '"F" if fortran == "True" else "C"', '"C"', "tests/params"),
+        ("fortran order", "npz.py", '"F" if fortran == b"True" else "C"', '"C"', "tests/params"),
         (
             "rows within",
             "params.py",
