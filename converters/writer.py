@@ -18,6 +18,7 @@ from onnx import TensorProto
 
 from hybrid.files import replacing, replacing_all
 
+from .error import ConversionError
 from .kinds import code_of
 
 PROTOBUF_LIMIT = 2**31 - 1
@@ -157,8 +158,12 @@ def _header(name: str, array: np.ndarray) -> TensorProto:
 
 
 def words_of(name: str, array: np.ndarray) -> TensorProto:
-    """A tensor of strings (of str, any shape), whose content has a field of its own."""
-    content = [w.encode("utf-8", "surrogateescape") for w in array.reshape(-1).tolist()]
+    """A tensor of strings (of str, any shape), whose content has a field of its own. Raises ConversionError for others."""
+    words = array.reshape(-1).tolist()
+    other = next((w for w in words if not isinstance(w, str)), None)
+    if other is not None:
+        raise ConversionError(f"constant {name}: got {other!r} among strings, wanted strings alone or numbers alone")
+    content = [w.encode("utf-8", "surrogateescape") for w in words]
     return TensorProto(name=name, dims=array.shape, data_type=TensorProto.STRING, string_data=content)
 
 

@@ -35,7 +35,8 @@ typed error.
 KILLS = """
 ## Processes killed while they write
 
-`python -m tests.kills`: ended by a signal at any moment of a write, a third of them right before or after a rename; afterwards the old file or the new one stands there, whole.
+`python -m tests.kills`: ended by a signal at any moment of a write, a third of them right before or after a rename; afterwards the
+old file or the new one stands there, whole.
 
 | writer | kills | files lost | newest | commit |
 |---|---|---|---|---|

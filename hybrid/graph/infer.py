@@ -20,7 +20,7 @@ import numpy as np
 from ..attrs import declared_dtype, kind_of
 from ..attrs import dtype as read_dtype
 from ..error import InternalError, MXNetError, OpError
-from ..op import Spec
+from ..op import BACKWARD, FAMILY, Op, Spec
 from ..quiet import quietly
 from ..shapes import MOST_DIMS, UNKNOWN, MaybeShape, Undecided, from_legacy, identical, is_known, merge, show
 from .graph import Body, Entry, Graph, Node
@@ -299,6 +299,8 @@ def node_dtypes(node: Node, ins: Sequence[Any], outs: Sequence[Any], *, memo: Me
         options = _with_bodies(node, _dtypes_through, memo)
         filled = op.infer_input_types(tuple(ins), tuple(outs), **options)
         ins = [_agree(a, b) for a, b in zip(ins, filled, strict=True)]
+        if any(d is not None and d.hasobject for d in ins) and not _takes_objects(op):
+            raise ValueError("got words or sequences, wanted numbers")
         if all(d is not None for d in ins):
             got = op.infer_type(*ins, **options)
             got = got if isinstance(got, list) else [got]
@@ -307,6 +309,12 @@ def node_dtypes(node: Node, ins: Sequence[Any], outs: Sequence[Any], *, memo: Me
     except MISFITS as error:
         raise _at(node, error, "input dtypes", [str(d) for d in ins]) from error
     return ins + outs
+
+
+def _takes_objects(op: Op) -> bool:
+    """Whether an operator may be given what is no number: those of ONNX say for themselves, others pass it on or hand it to bodies."""
+    own = op.name.removeprefix(BACKWARD).startswith((FAMILY, FAMILY[1:]))
+    return own or op.view or op.moves or "bodies" in op.uses or type(op).anything
 
 
 def _with_bodies(

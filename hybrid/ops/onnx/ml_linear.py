@@ -345,6 +345,7 @@ class SVMClassifier(Classifier, Machine):
             fits = (
                 len(self.vectors_per_class) == count
                 and (self.vectors_per_class >= 0).all()
+                and given > 0
                 and given % vectors == 0
                 and self.coefficients.size == (count - 1) * vectors
                 and len(self._offsets()) >= pairs

@@ -157,14 +157,17 @@ class Trees(Standard):
         lengths = {
             n: c for n, c in lengths.items() if c or n not in ("nodes_missing_value_tracks_true", "nodes_hitrates")
         }
-        return None if len(set(lengths.values())) < 2 else f"got {lengths}, wanted equally many"
+        leaves = {n: len(getattr(self, n)) for n in self._leaves() if getattr(self, n) is not None}
+        wrong = next((found for found in (lengths, leaves) if len(set(found.values())) > 1), None)
+        return wrong and f"got {wrong}, wanted equally many"
+
+    def _leaves(self) -> tuple[str, ...]:
+        """Names of the attributes that say what leaves add."""
+        return tuple(f"{self.leaf}_{what}" for what in ("treeids", "nodeids", "ids", "weights"))
 
     def _entries(self) -> tuple[Array, ...]:
         """(tree, node, target, weight) of what leaves add."""
-        ids = self.leaf + "_ids"
-        return tuple(
-            getattr(self, n) for n in (f"{self.leaf}_treeids", f"{self.leaf}_nodeids", ids, f"{self.leaf}_weights")
-        )
+        return tuple(getattr(self, n) for n in self._leaves())
 
     def want_features(self, x: Shape) -> None:
         """Raise OpError unless rows of X have the features that nodes ask for."""
