@@ -152,6 +152,8 @@ class Op:
     """True when the output holds who is greatest (argmax, topk, suppression): rounding alone may swap near ties."""
     data_decides: ClassVar[bool] = False
     """True when the shape of an output depends on the values of the inputs."""
+    objects: ClassVar[bool] = False
+    """True when it takes what is no array of numbers: words, sequences, a program's own state."""
     tolerance: ClassVar[float] = 32.0
     """How far another correct implementation may be off, in epsilons of the dtype times the output's scale."""
     keeps: ClassVar[bool] = False

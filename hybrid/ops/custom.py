@@ -185,6 +185,7 @@ class CustomBackward(Op):
     top: bool
 
     inputs = ("*data",)
+    objects = True
     uses = ("training",)
 
     def takes(self):

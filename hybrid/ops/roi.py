@@ -24,7 +24,7 @@ class Regions(Op):
     def infer_shape(self, data, rois):
         want_rank(self, data, 4)
         want_rank(self, rois, 2, what="rois")
-        if data[0] == 0 and rois[0] is not UNKNOWN and rois[0]:
+        if data[0] is not UNKNOWN and not data[0] and rois[0] is not UNKNOWN and rois[0]:
             raise self.fail(f"got data of shape {show(data)}, wanted images for the regions")
         channels, height, width = self._result(data[1])
         return (rois[0], channels, height, width)

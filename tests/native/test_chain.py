@@ -92,7 +92,6 @@ def test_words_of_more_operands(level, word):
         "$0 $0 sigmoid mul",
         "$0 -1 max 2.5 min",
         "$0",
-        "1.5",
         "$0 exp $0 exp $0 exp add mul",
         "$0 2 mul $0 add $0 3 mul $0 4 mul add mul $0 sub",
         "$0 relu $0 add relu $0 mul 1 add relu",

@@ -22,7 +22,8 @@ FILES = sorted(path.name for path in WANT.iterdir() if path.suffix in (".params"
 @pytest.fixture(scope="module")
 def ours(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("written")
-    WRITING["write"](mx, str(folder))
+    with mx.name.NameManager():  # names count from 0, as in a new process
+        WRITING["write"](mx, str(folder))
     return folder
 
 
