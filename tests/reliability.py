@@ -26,8 +26,8 @@ end, an error that is not typed, an answer on one side only (NumPy, compiled, in
 FUZZ = """
 ## Mutated inputs
 
-`python -m tests.fuzz --hours N`; the first 1,500 cases of each surface are a stage of CI. *right*: it worked, and the numbers agreed;
-*refused*: a typed error.
+`python -m tests.fuzz --hours N`; the first 1,500 cases of each surface are a stage of CI. *right*: it worked, and the numbers
+agreed; *refused*: a typed error.
 
 | surface | cases | right | refused | faults | newest | commit |
 |---|---|---|---|---|---|---|
