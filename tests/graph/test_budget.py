@@ -12,7 +12,7 @@ from onnx import TensorProto, helper
 import hybrid as mx
 from bridge.inspect import inspect
 from converters.importer import import_model
-from hybrid import budget
+from hybrid import budget, native
 from hybrid.error import MXNetError, OutOfMemory
 from hybrid.graph.executor import Program
 from hybrid.graph.graph import Entry, Graph, Node
@@ -87,6 +87,11 @@ def test_arrays_and_binding() -> None:
         mx.nd.one_hot(mx.nd.array([1, 2]), depth=10**8)
     with pytest.raises(OutOfMemory):
         mx.sym.tile(mx.sym.var("x"), reps=(10**4, 10**4)).simple_bind(mx.cpu(), x=(2, 3)).forward()
+
+
+@pytest.mark.skipif(native.level() is None, reason="NumPy's steps ask one by one")
+@pytest.mark.usefixtures("little")
+def test_outputs_of_a_compiled_program_are_asked_for_together() -> None:
     wide = mx.sym.broadcast_to(mx.sym.var("x"), shape=(400, 500))
     many = mx.sym.Group([mx.sym.exp(wide + i) + mx.sym.sin(wide) for i in range(3)])
     with pytest.raises(OutOfMemory):  # no tensor is too large, together they are
