@@ -650,8 +650,8 @@ def _run_on_values(session: onnxruntime.InferenceSession, feeds: Mapping[str, np
         if "bfloat16" not in value.data_type():
             results.append(value.numpy())
             continue
-        memory = (ctypes.c_uint16 * math.prod(value.shape())).from_address(value.data_ptr())
-        bits = np.frombuffer(memory, np.uint16).copy() if len(memory) else np.empty(0, np.uint16)
+        held = ctypes.string_at(value.data_ptr(), 2 * math.prod(value.shape()))  # a copy: the value goes
+        bits = np.frombuffer(held, np.uint16)
         results.append(bits.view(dtype_of(onnx.TensorProto.BFLOAT16)).reshape(value.shape()))
     return results
 
