@@ -3,6 +3,8 @@
 Alone an operator is hardly rewritten. Here it stands among others, and all is compared: outputs, gradients, states that move,
 three times in a row. No operator is named."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -53,11 +55,15 @@ def test_trains_in_each_place_as_numpy_does(example: Example, form: str) -> None
     check(example, form)
 
 
+EACH = 40
+"""Of so many recorded applications one is tried: all of them take half an hour."""
+
+
 @pytest.mark.slow
 def test_recorded_applications_train_among_others_as_numpy_does() -> None:
-    """Every set of attributes that MXNet was asked about. In one test: thousands take as long to be collected as to be run."""
+    """Sets of attributes that MXNet was asked about. In one test: thousands take as long to be collected as to be run."""
     failed = []
-    for case in cases():
+    for case in itertools.islice(cases(), 0, None, EACH):
         if (case.operator, case.id) in ILL:
             continue
         try:
