@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import onnx
 import onnxruntime
+from google.protobuf.message import EncodeError
 from onnx.external_data_helper import load_external_data_for_model
 
 from converters.error import ConversionError
@@ -378,7 +379,7 @@ class OnnxEngine:
     def _session(self) -> onnxruntime.InferenceSession:
         """Opened when it is first run, so that two engines need not hold the weights at once."""
         assert self.model.proto is not None
-        return self._open(str(self.model.path) if self.model.path else self.model.proto.SerializeToString())
+        return self._open(str(self.model.path) if self.model.path else _serialized(self.model.proto))
 
     def open(self) -> None:
         """Load the model now. Raises EngineError when that is not possible."""
@@ -475,7 +476,7 @@ class OnnxEngine:
     def forced(self, cut: frozenset[str], values: Mapping[str, np.ndarray], names: Sequence[str]) -> Arrays:
         if self.scratch:  # beside the weights, so that onnxruntime maps them
             model, place = cut_out(self._bare, cut, values, names), Path(str(self.model.path)).with_name("part.onnx")
-            write(place, model.SerializeToString())
+            write(place, _serialized(model))
         else:
             model, place = self._cut_out(cut, values, names), None
         results = type(self)(Model(self.model.name, proto=model, path=place), frugal=True, plain=True).run_on(values)
@@ -549,11 +550,11 @@ class OnnxEngine:
         copy.CopyFrom(self.whole())
         known = set(self.outputs)
         copy.graph.output.extend(onnx.helper.make_empty_tensor_value_info(n) for n in wanted if n not in known)
-        return {k: v for k, v in self._run(self._open(copy.SerializeToString()), feeds).items() if k in set(wanted)}
+        return {k: v for k, v in self._run(self._open(_serialized(copy)), feeds).items() if k in set(wanted)}
 
     def alone(self, tensor: Tensor, given: Mapping[str, np.ndarray]) -> np.ndarray | None:
         model = self.cut(tensor, given)
-        return None if model is None else self._run(self._open(model.SerializeToString()), given)[tensor.name]
+        return None if model is None else self._run(self._open(_serialized(model)), given)[tensor.name]
 
     def cut(self, tensor: Tensor, given: Mapping[str, np.ndarray]) -> onnx.ModelProto | None:
         """The part of the model that makes a tensor from others; None when they do not determine it."""
@@ -634,6 +635,14 @@ def tensors(results: Iterable[tuple[str, Any]]) -> Arrays:
         elif value is not None:
             out[name] = np.asarray(value)
     return out
+
+
+def _serialized(proto: onnx.ModelProto) -> bytes:
+    """The model as bytes. Raises EngineError past 2 GB, which protobuf does not write."""
+    try:
+        return proto.SerializeToString()
+    except (EncodeError, ValueError) as error:
+        raise EngineError(f"the model with its weights is no one message ({error})") from error
 
 
 def _run_on_values(session: onnxruntime.InferenceSession, feeds: Mapping[str, np.ndarray]) -> list[np.ndarray]:

@@ -152,8 +152,8 @@ class Op:
     """True when the output holds who is greatest (argmax, topk, suppression): rounding alone may swap near ties."""
     data_decides: ClassVar[bool] = False
     """True when the shape of an output depends on the values of the inputs."""
-    objects: ClassVar[bool] = False
-    """True when it takes what is no array of numbers: words, sequences, a program's own state."""
+    objects: ClassVar[bool] = True
+    """False when it computes with numbers, so that inference refuses words and sequences."""
     tolerance: ClassVar[float] = 32.0
     """How far another correct implementation may be off, in epsilons of the dtype times the output's scale."""
     keeps: ClassVar[bool] = False

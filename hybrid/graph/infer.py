@@ -312,9 +312,8 @@ def node_dtypes(node: Node, ins: Sequence[Any], outs: Sequence[Any], *, memo: Me
 
 
 def _takes_objects(op: Op) -> bool:
-    """Whether an operator may be given what is no number: those of ONNX say for themselves, others pass it on or hand it on."""
-    own = op.name.removeprefix(BACKWARD).startswith((FAMILY, FAMILY[1:]))
-    return own or op.objects or op.view or op.moves or "bodies" in op.uses or op.anything
+    """Whether an operator may be given what is no number; those of ONNX say for themselves."""
+    return op.objects or op.view or op.moves or op.name.removeprefix(BACKWARD).startswith((FAMILY, FAMILY[1:]))
 
 
 def _with_bodies(

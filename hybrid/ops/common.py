@@ -15,6 +15,8 @@ T = TypeVar("T", bound=type[Op])
 class Elementwise(Op):
     """All inputs and the output have one shape; what is known of any fills the others."""
 
+    objects = False
+
     def infer_shape(self, *shapes):
         return merge_all(shapes)
 

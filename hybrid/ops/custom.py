@@ -185,7 +185,6 @@ class CustomBackward(Op):
     top: bool
 
     inputs = ("*data",)
-    objects = True
     uses = ("training",)
 
     def takes(self):

@@ -106,6 +106,7 @@ def test_steps_of_training_keep_the_gradients(name: str) -> None:
 @pytest.mark.models
 def test_imported_networks_keep_their_outputs(network: OnnxNetwork) -> None:
     found = import_model(network.model)
+    half = any(p.dtype.name in ("float16", "bfloat16") for p in found.params.values())  # passes keep float32 inside
     for inputs, _ in network.runs():
         names = {n.name for n in found.graph.variables()}
         feeds = {k: np.asarray(_carried(v)) for k, v in inputs.items() if k in names}
@@ -115,7 +116,7 @@ def test_imported_networks_keep_their_outputs(network: OnnxNetwork) -> None:
         for one, other in zip(got, want, strict=True):
             if one.dtype == object:
                 continue  # words, sequences and maps: no pass knows them
-            agree({"": one}, {"": other}, 2e-3 if one.dtype.itemsize == 2 else 1e-5)
+            agree({"": one}, {"": other}, 2e-3 if half or one.dtype.itemsize == 2 else 1e-5)
 
 
 ZOO: dict[str, tuple[int, dict[str, int]]] = {

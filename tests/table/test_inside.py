@@ -8,6 +8,7 @@ import itertools
 import numpy as np
 import pytest
 
+from hybrid.error import OpError
 from hybrid.graph.infer import infer
 from hybrid.op import Example
 from tests.table.examples import examples, graph_of
@@ -32,9 +33,14 @@ def check(example: Example, form: str, rounding: float = 0.0) -> None:
     if found is None:
         return
     graph, feeds = found
-    got = trained(graph, copied(feeds))
     with numpy_alone():
-        want = trained(graph, copied(feeds))
+        try:
+            want = trained(graph, copied(feeds))
+        except OpError:
+            if form == "alike":  # an array that is right for one input may be none for another
+                return
+            raise
+    got = trained(graph, copied(feeds))
     problems = differences(got, want, example.op.tolerance, max(example.op.epsilon, rounding))
     assert not problems, "\n".join(problems)
 
