@@ -4,6 +4,7 @@ operators of gradients, what they are given when the gradients of these are comp
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -51,17 +52,21 @@ def forward() -> Iterator[Application]:
 
 @functools.cache
 def applications() -> dict[str, list[Application]]:
-    """By operator, for all with kernels."""
+    """By operator, for all with kernels (a build may have those of some families alone)."""
     found: dict[str, list[Application]] = {name: [] for name in sorted(names())}
+
+    def note(application: Application, most: float = math.inf) -> None:
+        some = found.get(application.op.name)
+        if some is not None and len(some) < most:
+            some.append(application)
+
     for application in forward():
-        if application.op.name in found:
-            found[application.op.name].append(application)
+        note(application)
         if application.source == "example":
             for one in backward(application):
-                if len(found[one.op.name]) < ENOUGH:
-                    found[one.op.name].append(one)
+                note(one, ENOUGH)
     for application in by_hand():
-        found[application.op.name].append(application)
+        note(application)
     return found
 
 
