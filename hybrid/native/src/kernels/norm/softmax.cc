@@ -35,7 +35,7 @@ class Softmax : public Kernel {
     }
     const std::int64_t pieces = (shape_.after + COLUMNS - 1) / COLUMNS;
     const std::int64_t width = std::min(shape_.after, COLUMNS);
-    run.ranges(shape_.before * pieces, static_cast<std::int64_t>(20e3 / (each * width)) + 1,
+    run.ranges(shape_.before * pieces, static_cast<std::int64_t>(20e3 / std::max(each * width, 1.0)) + 1,
                [&](std::int64_t begin, std::int64_t end, int) {
                  for (std::int64_t i = begin; i < end; ++i) {
                    std::int64_t start = i % pieces * COLUMNS;
