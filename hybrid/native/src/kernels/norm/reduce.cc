@@ -41,7 +41,7 @@ struct Sum {
   static constexpr float part_start = 0;
   static double join(double a, double b) { return a + b; }
   static double run(const float* x, std::int64_t n) {
-    return sum_over(n, [&](std::int64_t i, auto k) { return F(get(x + i, k)); });
+    return wide_sum_over(n, [&](std::int64_t i, auto k) { return F(get(x + i, k)); });
   }
   static void columns(const float* x, std::int64_t width, float* part, double*) {
     each_vector(width, [&](std::int64_t j, auto k) { put(part + j, get(part + j, k) + F(get(x + j, k)), k); });
