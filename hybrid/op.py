@@ -246,6 +246,10 @@ class Op:
         """The error to raise when inputs do not fit; the caller adds the node."""
         return OpError(f"{self.name}: {message}")
 
+    def draws(self, training: bool) -> bool:
+        """Whether it takes numbers from the generator when it runs."""
+        return "rng" in self.uses and (training or "training" not in self.uses)
+
     @classmethod
     @functools.cache
     def means(cls, *others: type[Op]) -> bool:

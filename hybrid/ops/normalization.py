@@ -459,9 +459,12 @@ class Dropout(Op):
         axes = {axis_of(self, a, len(shape)) for a in self.axes}
         return tuple(1 if a in axes else d for a, d in enumerate(shape))
 
+    def draws(self, training):
+        return self.p != 0 and (training or self.mode == "always")
+
     def compute(self, data, *, training=False, rng: Any = None):
         shape = self._mask(data.shape)
-        if (not training and self.mode == "training") or self.p == 0:
+        if not self.draws(training):
             return data, np.broadcast_to(np.ones((), data.dtype), shape)
         kept = rng.random(shape, np.float32) >= self.p
         mask = (kept / np.float32(1 - self.p)).astype(data.dtype)  # p=1 gives 0 / 0, in MXNet too

@@ -262,6 +262,18 @@ def test_random_nodes_are_never_one() -> None:
     assert optimized(graph, {}, {"x": uniform(2, 3)}).constant is None
 
 
+@pytest.mark.parametrize("reader", ["ones_like", "shape_array", "reshape_like"])
+def test_what_is_read_for_its_shape_alone_is_drawn_all_the_same(reader: str) -> None:
+    """What is drawn after it would be other numbers."""
+    first, second = (apply("_random_uniform", shape=(2, 3)) for _ in range(2))
+    alone = apply(reader, *([var("x")] if reader == "reshape_like" else []), first)
+    graph, feeds = Graph([alone, second]), {"x": uniform(3, 2)} if reader == "reshape_like" else {}
+    found = optimized(graph, feeds, {})
+    assert counted(found.main)["_random_uniform"] == 2
+    for got, want in zip(run(found, feeds, {}), plainly(graph, feeds, {}), strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
 def test_what_follows_from_constants_is_taken_out() -> None:
     x, w = var("x"), var("w")
     parts = Node(lookup("SliceChannel").bind(num_outputs=2), "parts", [apply("exp", w)])

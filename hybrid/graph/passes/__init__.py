@@ -48,18 +48,28 @@ PASSES: dict[str, Pass] = {
 """In the order in which they run. "hoisting" comes last of all."""
 
 
+def draws(graph: Graph, training: bool) -> list[str]:
+    """The nodes that take random numbers, in the order in which they do."""
+    return [n.name for n in graph.nodes if n.op is not None and n.op.draws(training)]
+
+
 def optimize(graph: Graph, context: Context, without: Collection[str] = ()) -> Optimized:
-    """The graph after all passes but those named in ``without``.
+    """The graph after all passes but those named in ``without``, and those that would change what random operators draw.
 
     Outputs keep their order, shapes and dtypes. Raises MXNetError when a pass has broken that, which is a bug."""
     unknown = set(without) - {*PASSES, "hoisting"}
     if unknown:
         raise MXNetError(f"no passes {', '.join(sorted(unknown))}; there are {', '.join((*PASSES, 'hoisting'))}")
     wanted = [context.spec(e) for e in graph.outputs]
-    graph = state_shapes(graph, context)
-    for name, run in PASSES.items():
+    drawn = draws(graph, context.training)
+    for name, run in {"shapes": state_shapes, **PASSES}.items():
         if name not in without:
-            graph = run(graph, context)
+            after = run(graph, context)
+            if (
+                drawn and draws(after, context.training) != drawn
+            ):  # by one that nobody reads any more, or in another order
+                continue
+            graph = after
             for spec, entry in zip(wanted, graph.outputs, strict=True):
                 if not identical(context.shape(entry), spec.shape) or context.dtype(entry) != spec.dtype:
                     raise MXNetError(

@@ -39,8 +39,7 @@ def remove_identities(graph: Graph, context: Context) -> Graph:
         if node.means(*_SAME):
             return now(source)
         if node.means(Dropout):
-            passes = op.p == 0 or (op.mode == "training" and not context.training)
-            return now(source) if passes and Entry(node, 1) not in read else None
+            return now(source) if not op.draws(context.training) and Entry(node, 1) not in read else None
         if node.means(AddN) and op.num_args == 1:
             return now(source)
         if not node.means(*_MOVES) or not (context.known(own) and context.known(source)):
