@@ -14,6 +14,10 @@ settings.register_profile("steady", derandomize=True, deadline=None, print_blob=
 settings.load_profile("steady")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--row", default="", metavar="TEXT", help="of tests of many rows, those whose names hold this")
+
+
 def pytest_collection_finish() -> None:
     """What was collected stays until the end: tens of thousands of tests that no collection of garbage need look at."""
     gc.collect()

@@ -12,6 +12,7 @@ from hybrid.attrs import LONGEST, Count, Counts, Several, Size, Sizes, kind_of
 from hybrid.error import OpError
 from hybrid.op import REGISTRY
 from hybrid.symbol import attribute_text
+from tests.grouped import each
 from tests.table.goldens import Case, cases
 
 INTS = st.integers(-(2**62), 2**62)
@@ -91,7 +92,7 @@ def test_values_are_written_as_mxnet_writes_them(value, text: str) -> None:
     assert attribute_text(value) == text
 
 
-@pytest.mark.parametrize("case", [pytest.param(c, id=f"{c.operator}-{c.id}") for c in list(cases())[::7]])
+@each(cases(), Case.label)
 def test_dumped_attributes_bind_the_same_instance(case: Case) -> None:
     cls = REGISTRY[case.operator]
     instance = cls.bind(**case.attrs)

@@ -93,7 +93,7 @@ def apply(part: Block, folder: Path) -> None:
 
 def test_adding_an_operator_as_described(tmp_path: Path) -> None:
     """The recipe's blocks, applied to a copy of the packages, pass the tests that are generated for them."""
-    copy(tmp_path, *PACKAGES, "tests/__init__.py", "tests/table", "pyproject.toml")
+    copy(tmp_path, *PACKAGES, "tests/__init__.py", "tests/grouped.py", "tests/table", "pyproject.toml")
     (tmp_path / "fixtures" / "ops").mkdir(parents=True)
     environment = with_command(tmp_path)
     for part in blocks(CONTRIBUTING):

@@ -80,8 +80,8 @@ KERNELS = _area(
         (
             "dropout always",
             "normalization.py",
-            'if (not training and self.mode == "training") or self.p == 0:',
-            'if (not training and self.mode == "always") or self.p == 0:',
+            'return self.p != 0 and (training or self.mode == "always")',
+            'return self.p != 0 and (training or self.mode == "training")',
             f"{TABLE} Dropout",
         ),
         (

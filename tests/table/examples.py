@@ -46,6 +46,15 @@ def examples() -> Iterator[Example]:
         yield from cls.examples(Maker(cls))
 
 
+Numbered = tuple[int, Example]
+"""An example and which of all it is."""
+
+
+def numbered(row: Numbered) -> tuple[str, str]:
+    """The group and the row that a test of all examples has one in."""
+    return row[1].op.name, str(row[0])
+
+
 def graph_of(example: Example) -> tuple[Graph, dict[str, np.ndarray]]:
     """The one-operator graph of an example, and its feeds."""
     names = example.op.takes()

@@ -126,7 +126,7 @@ class Recorded(Mapping[str, Mapping[str, np.ndarray]]):
         return len(self.names)
 
 
-@functools.lru_cache(maxsize=8)  # tests come in the order of the files, more or less
+@functools.lru_cache(maxsize=2)  # one test reads one file, and a few operators share theirs
 def _arrays(path: Path) -> dict[str, np.ndarray]:
     with np.load(path) as stored:
         return dict(stored)
@@ -156,6 +156,10 @@ class Case(NamedTuple):
             self.operator == operator and (word == self.id or word in self.id.split("-"))
             for operator, word in BEYOND_ONNX
         )
+
+    def label(self) -> tuple[str, str]:
+        """The group and the row that a test of all cases has it in."""
+        return self.operator, self.id
 
     def arrays(self) -> list[np.ndarray]:
         """All inputs, auxiliary states last, fresh copies."""

@@ -16,21 +16,24 @@ from hybrid.graph.graph import Entry
 from hybrid.graph.infer import infer, node_shapes
 from hybrid.op import Example
 from hybrid.shapes import UNKNOWN, MaybeShape, is_known, merge
-from tests.table.examples import examples, graph_of
+from tests.grouped import each
+from tests.table.examples import Numbered, examples, graph_of, numbered
 from tests.table.goldens import PARAMETERS, close
 from tests.table.test_goldens import run_onnx
 
-ALL = [pytest.param(e, id=f"{e.op.name}-{i}") for i, e in enumerate(examples())]
-every = pytest.mark.parametrize("example", ALL)
+ALL = list(enumerate(examples()))
+every = each(ALL, numbered)
 
 
 @every
-def test_attributes_survive_as_text(example: Example) -> None:
+def test_attributes_survive_as_text(row: Numbered) -> None:
+    example = row[1]
     assert type(example.op).bind(**example.op.dump()) == example.op
 
 
 @every
-def test_symbol_json_survives(example: Example) -> None:
+def test_symbol_json_survives(row: Numbered) -> None:
+    example = row[1]
     graph, feeds = graph_of(example)
     text = symbol_json.dumps(graph)
     again = symbol_json.loads(text)
@@ -40,7 +43,8 @@ def test_symbol_json_survives(example: Example) -> None:
 
 
 @every
-def test_computes_what_it_infers(example: Example) -> None:
+def test_computes_what_it_infers(row: Numbered) -> None:
+    example = row[1]
     graph, feeds = graph_of(example)
     result = infer(graph, {k: v.shape for k, v in feeds.items()}, {k: v.dtype for k, v in feeds.items()})
     for entry, got in zip(graph.outputs, Program(graph).run(feeds), strict=True):
@@ -50,8 +54,9 @@ def test_computes_what_it_infers(example: Example) -> None:
 
 
 @every
-def test_unknown_dims_never_become_wrong_ones(example: Example) -> None:
+def test_unknown_dims_never_become_wrong_ones(row: Numbered) -> None:
     """Whatever is inferred with one dim of the first input unknown is true of what is inferred with it."""
+    example = row[1]
     graph, feeds = graph_of(example)
     if not feeds:
         return
@@ -74,8 +79,9 @@ ASSUMING = {
 
 
 @every
-def test_shapes_given_at_any_place_lead_to_the_same(example: Example) -> None:
+def test_shapes_given_at_any_place_lead_to_the_same(row: Numbered) -> None:
     """Of the inputs' and outputs' shapes any part may be known: what a node says then is true of what it says when all are."""
+    example = row[1]
     if example.op.name in ASSUMING:
         return
     graph, feeds = graph_of(example)
@@ -113,9 +119,10 @@ def run_witness(model: onnx.ModelProto, feeds: dict[str, np.ndarray], example: E
         return ReferenceEvaluator(model).run(None, feeds)
 
 
-@pytest.mark.parametrize("example", [p for p in ALL if p.values[0].op.name in EXPORT])
+@each([row for row in ALL if row[1].op.name in EXPORT], numbered)
 @pytest.mark.parametrize("parameters", [PARAMETERS, frozenset()], ids=["stored", "fed"])
-def test_onnxruntime_computes_the_same(example: Example, parameters: set[str]) -> None:
+def test_onnxruntime_computes_the_same(row: Numbered, parameters: set[str]) -> None:
+    example = row[1]
     graph, feeds = graph_of(example)
     stored = {k: v for k, v in feeds.items() if k in parameters}
     try:

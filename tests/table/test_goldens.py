@@ -10,13 +10,14 @@ from hybrid.graph.executor import Program
 from hybrid.graph.infer import infer
 from hybrid.op import OPS
 
+from ..grouped import each
 from .goldens import PARAMETERS, Case, cases, close, run_onnx
 from .test_gradients import gradient_graph
 
-ALL = [pytest.param(c, id=f"{c.operator}-{c.id}") for c in cases()]
-every = pytest.mark.parametrize("case", ALL)
-EXPORTED = [p for p in ALL if p.values[0].operator in EXPORT and not p.values[0].beyond_onnx]
-exported = pytest.mark.parametrize("case", EXPORTED)
+ALL = list(cases())
+every = each(ALL, Case.label)
+EXPORTED = [c for c in ALL if c.operator in EXPORT and not c.beyond_onnx]
+exported = each(EXPORTED, Case.label)
 
 
 @every
@@ -52,7 +53,7 @@ def pass_back(case: Case, feeds: dict[str, np.ndarray]) -> None:
     )
 
 
-@pytest.mark.parametrize("case", [p for p in ALL if {"train", "auxafter"} & p.values[0].data.keys()])
+@each([c for c in ALL if {"train", "auxafter"} & c.data.keys()], Case.label)
 def test_trains_as_mxnet_did(case: Case) -> None:
     feeds = dict(zip(case.names, case.arrays()))
     got = Program(case.graph(), training=True).run(feeds)
@@ -89,7 +90,6 @@ def test_exports_to_what_mxnet_gave(case: Case) -> None:
 @exported
 @pytest.mark.slow
 def test_exports_at_other_opsets_to_what_mxnet_gave(case: Case) -> None:
-    """In one test: tens of thousands take as long to be collected as to be run."""
     failed = {}
     for opset in (13, 17, 24):
         try:
@@ -100,7 +100,7 @@ def test_exports_at_other_opsets_to_what_mxnet_gave(case: Case) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", [p for p in EXPORTED if set(p.values[0].names) & (PARAMETERS - {"parameters"})])
+@each([c for c in EXPORTED if set(c.names) & (PARAMETERS - {"parameters"})], Case.label)
 def test_exports_with_parameters_as_inputs(case: Case) -> None:
     check_export(case, converters.default_opset(), {"parameters"})
 

@@ -11,8 +11,9 @@ import pytest
 from hybrid.error import OpError
 from hybrid.graph.infer import infer
 from hybrid.op import Example
-from tests.table.examples import examples, graph_of
-from tests.table.goldens import cases
+from tests.grouped import each
+from tests.table.examples import Numbered, examples, graph_of, numbered
+from tests.table.goldens import Case, cases
 from tests.table.inside import FORMS, Arrays, inside
 from tests.table.training import differences, numpy_alone, trained
 
@@ -24,7 +25,7 @@ def has_words(example: Example) -> bool:
     return any(d is not None and d.hasobject for d in found.dtypes.values())
 
 
-ALL = [pytest.param(e, id=f"{e.op.name}-{i}") for i, e in enumerate(examples()) if not has_words(e)]
+ALL = each([row for row in enumerate(examples()) if not has_words(row[1])], numbered)
 
 
 def check(example: Example, form: str, rounding: float = 0.0) -> None:
@@ -49,34 +50,20 @@ def copied(feeds: Arrays) -> Arrays:
     return {name: np.array(a) for name, a in feeds.items()}
 
 
-@pytest.mark.parametrize("example", ALL)
-def test_trains_among_others_as_numpy_does(example: Example) -> None:
-    check(example, "together")
+@ALL
+def test_trains_among_others_as_numpy_does(row: Numbered) -> None:
+    check(row[1], "together")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", [f for f in FORMS if f != "together"])
-@pytest.mark.parametrize("example", ALL)
-def test_trains_in_each_place_as_numpy_does(example: Example, form: str) -> None:
-    check(example, form)
+@ALL
+def test_trains_in_each_place_as_numpy_does(row: Numbered, form: str) -> None:
+    check(row[1], form)
 
 
 EACH = 40
 """Of so many recorded applications one is tried: all of them take half an hour."""
-
-
-@pytest.mark.slow
-def test_recorded_applications_train_among_others_as_numpy_does() -> None:
-    """Sets of attributes that MXNet was asked about. In one test: thousands take as long to be collected as to be run."""
-    failed = []
-    for case in itertools.islice(cases(), 0, None, EACH):
-        if (case.operator, case.id) in ILL:
-            continue
-        try:
-            check(Example(case.op(), tuple(case.arrays())), "together", case.eps)
-        except AssertionError as error:
-            failed.append(f"{case.operator}-{case.id}: {error}")
-    assert not failed, "\n".join(failed)
 
 
 ILL = {
@@ -84,3 +71,10 @@ ILL = {
     ("RNN", "rnn_tanh-large"): "derivatives of tanh where it is 1 but for a few units in the last place",
 }
 """Recorded applications whose gradients have lost their digits in both, and why."""
+
+
+@pytest.mark.slow
+@each([c for c in itertools.islice(cases(), 0, None, EACH) if c.label() not in ILL], Case.label)
+def test_recorded_applications_train_among_others_as_numpy_does(case: Case) -> None:
+    """Sets of attributes that MXNet was asked about."""
+    check(Example(case.op(), tuple(case.arrays())), "together", case.eps)

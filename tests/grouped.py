@@ -1,0 +1,57 @@
+"""Tests of many rows, one test a group: a test costs pytest more than most rows cost us.
+
+Every row of a group is tried, and all that fail are told at once. ``pytest -k clip --row rank2`` tries the rows of the group
+"clip" whose names hold "rank2"."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+import pytest
+
+T = TypeVar("T")
+Check = Callable[..., None]
+LONG = 2000
+"""Characters of one row's message that are shown."""
+
+
+def each(rows: Iterable[T], label: Callable[[T], tuple[str, str]]) -> Callable[[Check], Check]:
+    """A decorator: the test, whose first argument is a row, becomes one test for each group of rows.
+
+    ``label`` gives a row's group and its name in it. Other arguments of the test (fixtures, parameters) stay what they are."""
+    groups: dict[str, list[tuple[str, T]]] = {}
+    for row in rows:
+        group, name = label(row)
+        groups.setdefault(group, []).append((name, row))
+
+    def decorate(check: Check) -> Check:
+        @functools.wraps(check)
+        def test(request: pytest.FixtureRequest, group: str, **others: Any) -> None:
+            wanted = request.config.getoption("--row", "")
+            run([(name, row) for name, row in groups[group] if wanted in name], functools.partial(check, **others))
+
+        first, *rest = inspect.signature(check).parameters.values()
+        own = [first.replace(name=name, annotation=inspect.Parameter.empty) for name in ("request", "group")]
+        del test.__wrapped__  # pytest would ask it for its arguments
+        test.__signature__ = inspect.Signature([*own, *rest])  # type: ignore[attr-defined]
+        return pytest.mark.parametrize("group", [pytest.param(g, id=g) for g in groups])(test)
+
+    return decorate
+
+
+def run(rows: Iterable[tuple[str, T]], check: Callable[[T], None]) -> None:
+    """Check every row. Raises AssertionError that names all rows that fail, from what the first of them raised."""
+    failed: dict[str, Exception] = {}
+    count = 0
+    for name, row in rows:
+        count += 1
+        try:
+            check(row)
+        except Exception as error:
+            failed[name] = error
+    if failed:
+        told = "\n".join(f"[{name}] {type(e).__name__}: {str(e)[:LONG]}" for name, e in failed.items())
+        raise AssertionError(f"{len(failed)} of {count} rows fail:\n{told}") from next(iter(failed.values()))
