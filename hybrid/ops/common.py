@@ -1,5 +1,6 @@
 """What operator families share: bases for regular shape rules, axis arithmetic, and compute in a wider dtype."""
 
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -7,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..op import Op, lookup
-from ..shapes import UNKNOWN, MaybeShape, Shape, Undecided, is_known, merge, merge_all, show
+from ..shapes import UNKNOWN, MaybeShape, Shape, Undecided, fits, is_known, merge, merge_all, show
 
 T = TypeVar("T", bound=type[Op])
 
@@ -169,38 +170,98 @@ def as_forward_wants(
     return inputs, [merge(a, b) for a, b in zip(outputs, found)]
 
 
+def types_as_forward_wants(
+    forward: Op, inputs: Sequence[np.dtype | None], outputs: Sequence[np.dtype | None]
+) -> tuple[Sequence[np.dtype | None], Sequence[np.dtype | None]]:
+    """Dtypes of an operator's inputs and outputs, each filled in from the others. Raises ValueError where they contradict."""
+    filled = forward.infer_input_types(tuple(inputs), tuple(outputs))
+    inputs = [agree(forward, n, a, b) for n, a, b in zip(forward.takes(), inputs, filled, strict=True)]
+    known = [d for d in inputs if d is not None]
+    if len(known) < len(inputs):
+        return inputs, outputs
+    found = forward.infer_type(*known)
+    found = found if isinstance(found, list) else [found]
+    return inputs, [agree(forward, n, a, b) for n, a, b in zip(forward.returns(), outputs, found)]
+
+
+def want_answers(
+    op: Op, forward: Op, inputs: Sequence[np.ndarray], heads: Mapping[str, tuple[np.ndarray, str]]
+) -> None:
+    """Raise OpError unless arrays have the shapes of the outputs of the forward operator that they are named with: where the
+    values of its inputs decide about shapes, inference could not say."""
+    found = forward.infer_shape(*(a.shape for a in inputs), values=inputs)  # type: ignore[call-arg]
+    ends = dict(zip(forward.returns(), found if isinstance(found, list) else [found]))
+    for name, (array, end) in heads.items():
+        if not fits(ends[end], array.shape):
+            raise op.fail(
+                f"got {name} of shape {show(array.shape)}, wanted {show(ends[end])}, which is that of the output"
+            )
+
+
+def agree(op: Op, what: str, got: np.dtype | None, wanted: np.dtype | None) -> np.dtype | None:
+    """The one dtype that these are, as far as it is known; raises OpError when they differ."""
+    if got is not None and wanted is not None and got != wanted:
+        raise op.fail(f"got {what} of dtype {got}, wanted {wanted}; cast it")
+    return wanted if got is None else got
+
+
 HEADS: dict[str, int | str] = {"dy": 0, "y": 0}
 """Which output of the forward operator the inputs of a part of its gradient rule are, or are the gradients of."""
 
 
 def part_of(forward: str, **heads: int | str) -> Callable[[T], T]:
     """For parts of gradient rules: inputs that have names of the forward operator's inputs are these, those in heads (dy and y
-    without any) have the shapes of its outputs, by place or name. What is known of some follows for the others;
-    contradictions raise.
+    without any) are of its outputs, by place or name. What is known of the shapes and dtypes of some follows for the others;
+    what the forward operator does not take, or does not answer, raises. Where values decide about the shapes of its outputs
+    that is seen when it runs.
 
     Attributes that have the same names are the forward operator's."""
     heads = heads or HEADS
 
     def decorate(cls: T) -> T:
-        given = cls.infer_input_shapes
+        shapes_given, types_given, computed = cls.infer_input_shapes, cls.infer_input_types, cls.compute
 
         def infer_input_shapes(self, shapes, outputs):
-            names, first = self.takes(), forward_of(self, forward)
-            named = dict(zip(names, given(self, shapes, outputs)))
-            ends: dict[str, MaybeShape] = dict.fromkeys(first.returns())
-            places = {n: end for n, p in heads.items() if n in named and (end := _end(first, p)) is not None}
-            for name, end in places.items():
-                ends[end] = merge(ends[end], named[name])
-            inputs, found = as_forward_wants(first, [named.get(n) for n in first.takes()], list(ends.values()))
-            ends = dict(zip(ends, found))
-            named |= {n: s for n, s in zip(first.takes(), inputs) if n in named}
-            named |= {n: ends[end] for n, end in places.items()}
-            return [named[n] for n in names]
+            return _as_parts(self, forward, heads, shapes_given(self, shapes, outputs), merge, as_forward_wants)
+
+        def infer_input_types(self, dtypes, outputs):
+            agreed = functools.partial(agree, self, "gradients or outputs")
+            return _as_parts(self, forward, heads, types_given(self, dtypes, outputs), agreed, types_as_forward_wants)
+
+        @functools.wraps(computed)
+        def compute(self, *arrays, **options):
+            first = forward_of(self, forward)
+            if "values" in first.uses:
+                named = dict(zip(self.takes(), arrays))
+                ends = {n: end for n, p in heads.items() if n in named and (end := _end(first, p)) is not None}
+                want_answers(
+                    self, first, [named[n] for n in first.takes()], {n: (named[n], e) for n, e in ends.items()}
+                )
+            return computed(self, *arrays, **options)
 
         cls.infer_input_shapes = infer_input_shapes  # type: ignore[method-assign]
+        cls.infer_input_types = infer_input_types  # type: ignore[method-assign]
+        cls.compute = compute  # type: ignore[method-assign]
         return cls
 
     return decorate
+
+
+def _as_parts(
+    self: Op, forward: str, heads: Mapping[str, int | str], given: Sequence[Any], join: Any, wants: Any
+) -> list[Any]:
+    """What is known of the inputs of a part of a gradient rule (shapes or dtypes), held to what the forward operator ``wants``."""
+    names, first = self.takes(), forward_of(self, forward)
+    named = dict(zip(names, given))
+    ends: dict[str, Any] = dict.fromkeys(first.returns())
+    places = {n: end for n, p in heads.items() if n in named and (end := _end(first, p)) is not None}
+    for name, end in places.items():
+        ends[end] = join(ends[end], named[name])
+    inputs, found = wants(first, [named.get(n) for n in first.takes()], list(ends.values()))
+    ends = dict(zip(ends, found))
+    named |= {n: s for n, s in zip(first.takes(), inputs) if n in named}
+    named |= {n: ends[end] for n, end in places.items()}
+    return [named[n] for n in names]
 
 
 def forward_of(op: Op, name: str) -> Op:

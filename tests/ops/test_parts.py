@@ -1,0 +1,82 @@
+"""Parts of gradient rules take what their forward operators took and answered, and nothing else: shapes, dtypes and values."""
+
+import numpy as np
+import pytest
+
+from hybrid.error import OpError
+from hybrid.graph.executor import Program
+from hybrid.graph.graph import Entry, Graph, Node
+from hybrid.graph.infer import infer
+from hybrid.op import lookup
+
+Given = tuple[str, tuple[int, ...]]
+
+
+def applied(name: str, given: list[Given], attrs: dict[str, object]) -> tuple[Graph, dict[str, np.ndarray]]:
+    """One operator on ones of these dtypes and shapes."""
+    op = lookup(name).bind(**attrs)
+    node = Node(op, "node", [Entry(Node(None, n)) for n in op.takes()])
+    feeds = {n: np.ones(shape, dtype) for n, (dtype, shape) in zip(op.takes(), given, strict=True)}
+    return Graph(Entry(node, i) for i in range(len(op.returns()))), feeds
+
+
+F, L = "float32", "int64"
+RNN = {"state_size": 4, "num_layers": 1, "mode": "gru", "state_outputs": True}
+INFERRED: dict[str, tuple[str, list[Given], dict[str, object]]] = {
+    "integers that the forward operator refuses": (
+        "_backward_RNN",
+        [(F, (3, 2, 4)), (F, (1, 2, 4)), ("int8", (3, 2, 3)), (F, (108,)), (F, (1, 2, 4)), (F, (3, 2, 4)), (F, (97,))],
+        RNN,
+    ),
+    "another dtype of what it saved": (
+        "_backward_RNN",
+        [(F, (3, 2, 4)), (F, (1, 2, 4)), (F, (3, 2, 3)), (F, (108,)), (F, (1, 2, 4)), (F, (3, 2, 4)), (L, (97,))],
+        RNN,
+    ),
+    "another dtype of one input": (
+        "_backward_hawkesll",
+        [(F, (2,)), ("uint8", (2, 3)), *[(F, (3,))] * 2, (F, (2, 3)), (F, (2, 4)), ("int32", (2, 4)), *[(F, (2,))] * 2],
+        {},
+    ),
+    "an axis that is no integer": (
+        "_backward__onnx_DFT",
+        [(F, (2, 7, 3, 2)), (F, (2, 5, 3, 2)), (L, ()), ("float64", ())],
+        {"given": ("dft_length", "axis")},
+    ),
+    "a gradient of another dtype than the output's": ("_backward_transpose", [("float64", (3, 2)), (F, (2, 3))], {}),
+}
+"""What inference refuses."""
+
+RUN: dict[str, tuple[str, list[Given], dict[str, object]]] = {
+    "frames that its step does not give": (
+        "_backward__onnx_STFT",
+        [(F, (2, 3, 3, 2)), (F, (2, 14, 1)), (L, ()), (F, (5,))],
+        {"given": ("window",)},
+    ),
+    "classes that its depth does not give": (
+        "_backward__onnx_OneHot",
+        [(L, (2, 3, 0)), (L, (2, 3)), (L, (1,)), (L, (2,))],
+        {},
+    ),
+}
+"""What is refused once values are known."""
+
+
+@pytest.mark.parametrize("case", INFERRED)
+def test_inference_refuses_what_the_forward_operator_neither_takes_nor_answers(case: str) -> None:
+    graph, feeds = applied(*INFERRED[case])
+    with pytest.raises(OpError, match=r"got|differ"):
+        infer(graph, {n: a.shape for n, a in feeds.items()}, {n: a.dtype for n, a in feeds.items()})
+
+
+@pytest.mark.parametrize("native", [False, True])
+@pytest.mark.parametrize("case", RUN)
+def test_what_values_decide_is_refused_when_it_runs(case: str, native: bool) -> None:
+    graph, feeds = applied(*RUN[case])
+    with pytest.raises(OpError, match="wanted"):
+        Program(graph, training=True, native=native).run(feeds)
+
+
+def test_only_inputs_that_are_there_have_a_gradient() -> None:
+    with pytest.raises(OpError, match="of=1"):
+        lookup("_backward__npi_bincount").bind(has_weights=False, of=1)
