@@ -2,7 +2,7 @@
 
 Campaigns print records as lines of JSON (``python -m tests.fuzz --json``, ``tests.kills``, ``tests.mutants`` likewise); those worth
 keeping are added to docs/reliability.jsonl. A record says when, of which commit, of what, how many cases, and how they ended.
-Counts of one surface are added up over all records."""
+Of a surface the records of the newest commit are added up; what others found before, and was mended since, is a column."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ FUZZ = """
 ## Mutated inputs
 
 `python -m tests.fuzz --hours N`; the first 1,500 cases of each surface are a stage of CI. *right*: it worked, and the numbers
-agreed; *refused*: a typed error.
+agreed; *refused*: a typed error; *before*: cases of earlier commits, and the faults among them, which were mended.
 
-| surface | cases | right | refused | faults | newest | commit |
-|---|---|---|---|---|---|---|
+| surface | cases | right | refused | faults | day | commit | before | faults then |
+|---|---|---|---|---|---|---|---|---|
 """
 KILLS = """
 ## Processes killed while they write
@@ -74,16 +74,28 @@ def _by(rows: Iterable[dict[str, Any]], key: str) -> dict[str, list[dict[str, An
     return dict(sorted(found.items()))
 
 
+def _ends(rows: list[dict[str, Any]]) -> Counter[str]:
+    """How often cases ended in which way."""
+    return sum((Counter(r["outcomes"]) for r in rows), Counter[str]())
+
+
+def _cases(rows: list[dict[str, Any]]) -> int:
+    return sum(r["count"] for r in rows)
+
+
+def _faults(rows: list[dict[str, Any]]) -> int:
+    return sum(n for what, n in _ends(rows).items() if what not in GOOD)
+
+
 def page(rows: list[dict[str, Any]]) -> str:
     """The page as Markdown."""
     out = [HEAD, FUZZ]
     for surface, some in _by((r for r in rows if "surface" in r), "surface").items():
-        ends = Counter[str]()
-        for row in some:
-            ends.update(row["outcomes"])
-        faults = sum(n for what, n in ends.items() if what not in GOOD)
-        counts = f"{sum(r['count'] for r in some):,} | {ends['right']:,} | {ends['refused']:,} | {faults:,}"
-        out.append(f"| {surface} | {counts} | {_newest(some)} |\n")
+        commit = max(some, key=lambda r: r["date"])["commit"]
+        now, before = ([r for r in some if (r["commit"] == commit) is there] for there in (True, False))
+        ends = _ends(now)
+        counts = f"{_cases(now):,} | {ends['right']:,} | {ends['refused']:,} | {_faults(now):,}"
+        out.append(f"| {surface} | {counts} | {_newest(now)} | {_cases(before):,} | {_faults(before):,} |\n")
     out.append(KILLS)
     for writer, some in _by((r for r in rows if "writer" in r), "writer").items():
         kills, lost = (sum(r[k] for r in some) for k in ("kills", "lost"))

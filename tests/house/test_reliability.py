@@ -16,8 +16,16 @@ def test_the_page_is_written_from_the_records() -> None:
 def test_a_fault_shows() -> None:
     row = {"surface": "params", "date": "2026-11-22T00:00:00Z", "commit": "abc", "count": 5}
     text = page([row | {"outcomes": {"right": 3, "crash": 2}}])
-    assert "| params | 5 | 3 | 0 | 2 | 2026-11-22 | abc |" in text
+    assert "| params | 5 | 3 | 0 | 2 | 2026-11-22 | abc | 0 | 0 |" in text
     assert json.loads(json.dumps(row)) == row
+
+
+def test_cases_of_earlier_commits_count_apart() -> None:
+    """What was mended is no fault of what there is; what there is has not stood up to the earlier cases."""
+    before = {"surface": "params", "date": "2026-11-22T00:00:00Z", "commit": "abc", "count": 5}
+    now = before | {"date": "2026-11-23T00:00:00Z", "commit": "def", "count": 7}
+    text = page([now | {"outcomes": {"right": 7}}, before | {"outcomes": {"right": 4, "crash": 1}}])
+    assert "| params | 7 | 7 | 0 | 0 | 2026-11-23 | def | 5 | 1 |" in text
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f"{f.area}-{f.name}".replace(" ", "_"))
