@@ -44,7 +44,8 @@ old file or the new one stands there, whole.
 MUTANTS = """
 ## Planted faults
 
-`python -m tests.mutants`: realistic slips in one line (tests/mutants/faults.py), which a test of the quick set has to notice.
+`python -m tests.mutants`: realistic slips in one line (tests/mutants/faults.py), which a test of the quick set has to notice; the last
+run of each counts.
 
 | area | planted | caught | survivors |
 |---|---|---|---|
@@ -101,7 +102,8 @@ def page(rows: list[dict[str, Any]]) -> str:
         kills, lost = (sum(r[k] for r in some) for k in ("kills", "lost"))
         out.append(f"| {writer} | {kills:,} | {lost:,} | {_newest(some)} |\n")
     out.append(MUTANTS)
-    for area, some in _by((r for r in rows if "area" in r), "area").items():
+    tried = {(r["area"], r["name"]): r for r in sorted((r for r in rows if "area" in r), key=lambda r: r["date"])}
+    for area, some in _by(tried.values(), "area").items():
         survivors = ", ".join(r["name"] for r in some if not r["caught"]) or "none"
         out.append(f"| {area} | {len(some)} | {sum(r['caught'] for r in some)} | {survivors} |\n")
     out.append(OTHER)

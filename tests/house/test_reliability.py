@@ -28,6 +28,12 @@ def test_cases_of_earlier_commits_count_apart() -> None:
     assert "| params | 7 | 7 | 0 | 0 | 2026-11-23 | def | 5 | 1 |" in text
 
 
+def test_of_a_planted_fault_the_last_run_counts() -> None:
+    row = {"area": "readers", "name": "a", "date": "2026-11-22T00:00:00Z", "commit": "abc", "caught": False}
+    text = page([row | {"date": "2026-11-23T00:00:00Z", "caught": True}, row, row | {"name": "b"}])
+    assert "| readers | 2 | 1 | b |" in text
+
+
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f"{f.area}-{f.name}".replace(" ", "_"))
 def test_faults_can_be_planted(fault: Fault) -> None:
     text = (ROOT / fault.file).read_text()
