@@ -44,8 +44,8 @@ old file or the new one stands there, whole.
 MUTANTS = """
 ## Planted faults
 
-`python -m tests.mutants`: realistic slips in one line (tests/mutants/faults.py), which a test of the quick set has to notice; the last
-run of each counts.
+`python -m tests.mutants`: realistic slips in one line (tests/mutants/faults.py), which a test of the quick set has to notice; the
+last run of each counts.
 
 | area | planted | caught | survivors |
 |---|---|---|---|
