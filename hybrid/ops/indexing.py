@@ -598,8 +598,10 @@ class BooleanMask(Indexing):
         return data[index != 0]
 
     def adjoint(self, of, dy, data, index):
-        out = np.zeros(data.shape, dy.dtype)
-        out[index != 0] = dy
+        out, kept = np.zeros(data.shape, dy.dtype), index != 0
+        if len(dy) != np.count_nonzero(kept):
+            raise self.fail(f"got dy of {len(dy)} rows, wanted {np.count_nonzero(kept)}, which index keeps")
+        out[kept] = dy
         return out
 
     @classmethod

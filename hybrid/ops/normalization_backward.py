@@ -18,7 +18,7 @@ import numpy as np
 from ..attrs import Count
 from ..op import Op, op
 from ..shapes import UNKNOWN, is_known, merge, merge_all
-from .common import Elementwise, as_many, axis_of, narrow, part_of, want_rank, want_rank_from, widen
+from .common import Elementwise, agree, as_many, axis_of, narrow, part_of, want_rank, want_rank_from, widen
 
 PIECE = 1 << 20
 """Bytes of data that are treated at a time: what is made of them stays in cache."""
@@ -69,6 +69,14 @@ class _Backward(Op):
             as_many(self, name, shape, (sizes,))
         want_rank(self, gamma, 1, what="gamma")
         return merge(gamma, (middle,))
+
+    def infer_input_types(self, dtypes, outputs):
+        whole = [n for n, d in zip(self.takes(), dtypes) if d is not None and d.kind in "iub"]
+        if whole:
+            raise self.fail(f"got {', '.join(whole)} of whole numbers, wanted floats; cast them")
+        named = dict(zip(self.takes(), dtypes))
+        agree(self, "dy", named["dy"], named["data"])
+        return dtypes
 
     def constant(self, training: bool) -> bool:
         """Whether mean and variance do not depend on the data."""
@@ -126,9 +134,6 @@ class BackwardNormalization(_Backward):
     def infer_type(self, dy, data, gamma, mean, spread):
         return [data, gamma, gamma]
 
-    def infer_input_types(self, dtypes, outputs):
-        return dtypes
-
     def compute(self, dy, data, gamma, mean, spread, *, training=False):
         shape, constant, axes = self.shape3(data.shape), self.constant(training), AXES[self.over]
         gammas, means, scales = self.seen(data, gamma, mean, spread)
@@ -181,6 +186,7 @@ class BackwardBatchNormalization(BackwardNormalization):
 
     def infer_shape(self, dy, data, gamma, mean, spread, *moving):
         data, gamma = merge(dy, data), self.fitted(data, gamma, mean, spread)
+        gamma = merge_all((gamma, *moving))
         return [data, gamma, gamma]
 
     def infer_type(self, dy, data, gamma, mean, spread, *moving):
@@ -218,9 +224,6 @@ class BackwardNormalizationTwice(_Backward):
 
     def infer_type(self, gx, ggamma, gbeta, dy, data, gamma, mean, spread):
         return [data, data, gamma]
-
-    def infer_input_types(self, dtypes, outputs):
-        return dtypes
 
     def compute(self, gx, ggamma, gbeta, dy, data, gamma, mean, spread, *, training=False):
         shape, constant, axes = self.shape3(data.shape), self.constant(training), AXES[self.over]

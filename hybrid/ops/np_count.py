@@ -54,17 +54,24 @@ class BinCount(Op):
     def domain(self, name, shapes):
         return Domain(0, 7, integer=True) if name == "data" else None
 
-    def compute(self, data, *weights):
+    def count(self, data: np.ndarray) -> int:
+        """How many sums there are. Raises OpError for negative numbers."""
         if data.size and data.min() < 0:
             raise self.fail(f"got {data.min()}, wanted no negative numbers")
+        return max(self.minlength, int(data.max()) + 1 if data.size else 0)
+
+    def compute(self, data, *weights):
+        count = self.count(data)
         if not weights:
             return np.bincount(data.astype(np.int64), minlength=self.minlength).astype(data.dtype)
         wide = widen(weights[0])
-        sums = np.zeros(max(self.minlength, int(data.max()) + 1 if data.size else 0), wide.dtype)
+        sums = np.zeros(count, wide.dtype)
         np.add.at(sums, data, wide)
         return sums.astype(weights[0].dtype, copy=False)
 
     def adjoint(self, of, dy, data, weights):
+        if len(dy) != self.count(data):
+            raise self.fail(f"got dy of {len(dy)} elements, wanted {self.count(data)}, one for each sum")
         return dy[data]
 
     @classmethod

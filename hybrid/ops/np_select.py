@@ -338,6 +338,9 @@ class MaskAssign(Op):
 
     inputs = ("data", "mask")
 
+    def check(self):
+        return None if self.start_axis >= 0 else f"got start_axis={self.start_axis}, wanted 0 or more"
+
     def infer_input_types(self, dtypes, outputs):
         return [dtypes[0] or outputs[0], *dtypes[1:]]
 

@@ -178,6 +178,15 @@ class Positioned(Ordering):
         if order[axis] is not UNKNOWN and whole[axis] is not UNKNOWN and order[axis] > whole[axis]:
             raise self.fail(f"got {order[axis]} positions in data of shape {show(data)}, wanted {whole[axis]} at most")
 
+    def positions(self, order, data) -> np.ndarray:
+        """The positions as integers. Raises OpError for those that are not along axis of data."""
+        found, size = order.astype(np.int64), self.flat(data.shape)[self.along(data.ndim)]
+        if found.size and not 0 <= found.min() <= found.max() < size:
+            raise self.fail(
+                f"got positions {found.min()} to {found.max()}, wanted 0 to {size - 1}, those of data's axis"
+            )
+        return found
+
     def infer_type(self, *dtypes):
         return dtypes[0]
 
@@ -198,7 +207,7 @@ class SortBackward(Positioned):
 
     def compute(self, dy, order, data):
         out = np.zeros(self.flat(data.shape), dy.dtype)
-        np.put_along_axis(out, order.astype(np.int64), dy, self.along(data.ndim))
+        np.put_along_axis(out, self.positions(order, data), dy, self.along(data.ndim))
         return out.reshape(data.shape)
 
     def gradient(self, F, ddx, dy, order, data, dx):
@@ -216,7 +225,8 @@ class Taken(Positioned):
         return order
 
     def compute(self, data, order):
-        return np.take_along_axis(data.reshape(self.flat(data.shape)), order.astype(np.int64), self.along(data.ndim))
+        where = self.positions(order, data)
+        return np.take_along_axis(data.reshape(self.flat(data.shape)), where, self.along(data.ndim))
 
     def gradient(self, F, dy, data, order, y):
         return F._backward_sort(dy, order, data, axis=self.axis), None

@@ -90,7 +90,7 @@ class BackwardSoftmaxOutput(_OfHead, SoftmaxOutput):
             count = max(1, int((labels != int(self.ignore_label)).sum()))
         if self.multi_output and self.normalization != "valid":
             count *= shape[2]
-        dx = dx.reshape(y.shape) * out.dtype.type(self.grad_scale / count)
+        dx = dx.reshape(y.shape) * out.dtype.type(self.grad_scale / max(1, count))
         return narrow(dx * dy if self.out_grad else dx, y.dtype)
 
 
@@ -132,8 +132,8 @@ class BackwardSVMOutput(_OfHead, SVMOutput):
     view = moves = False
 
     def misfit(self, y, label):
-        fits = y and y[0] and math.prod(label) % y[0] == 0 and math.prod(label)
-        return None if fits or not math.prod(y) else "some for each row"
+        rows = math.prod(y[:-1])
+        return None if y and math.prod(label) == rows else f"{rows} elements, one for each row"
 
     def compute(self, y, label):
         scores = widen(y).reshape(math.prod(y.shape[:-1]), y.shape[-1])
@@ -159,7 +159,7 @@ class BackwardMakeLoss(MakeLoss):
     def compute(self, data):
         count = 1
         if self.normalization == "batch":
-            count = math.prod(data.shape[:-1])  # MXNet takes data for a matrix of rows along the last axis
+            count = max(1, math.prod(data.shape[:-1]))  # MXNet takes data for a matrix of rows along the last axis
         elif self.normalization == "valid":
             count = max(1, int((data > data.dtype.type(self.valid_thresh)).sum()))
         return np.full(data.shape, self.grad_scale / count, data.dtype)

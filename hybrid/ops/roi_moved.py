@@ -139,7 +139,7 @@ class DeformablePSROIPooling(Regions):
     def starts(self, data, rois, classes: int) -> np.ndarray:
         """Where in the list the images start that cells read: (R, classes, P, P, 1, 1)."""
         group, area = self.groups(), math.prod(data.shape[2:])
-        image = np.maximum(rois[:, 0], 0).astype(np.int64).reshape(-1, 1, 1, 1)
+        image = np.maximum(self.images(rois, len(data)), 0).reshape(-1, 1, 1, 1)
         planes = (image * classes + np.arange(classes).reshape(-1, 1, 1)) * self.group_size**2
         return ((planes + group[:, None] * self.group_size + group) * area)[..., None, None]
 

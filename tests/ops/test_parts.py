@@ -43,6 +43,17 @@ INFERRED: dict[str, tuple[str, list[Given], dict[str, object]]] = {
         [(F, (2, 7, 3, 2)), (F, (2, 5, 3, 2)), (L, ()), ("float64", ())],
         {"given": ("dft_length", "axis")},
     ),
+    "labels for other rows": ("_backward_SVMOutput", [(F, (2, 5)), (F, (4,))], {}),
+    "integers for a normalization": (
+        "_backward_normalization",
+        [(F, (2, 3, 4)), (L, (2, 3, 4)), (F, (3,)), *[(F, (2, 1, 4))] * 2],
+        {"over": "layer", "third": "std"},
+    ),
+    "moving statistics of other channels": (
+        "_backward_batch_normalization",
+        [*[(F, (2, 3, 2, 2))] * 2, *[(F, (3,))] * 3, (F, ()), (F, (3,))],
+        {"over": "batch", "third": "rstd"},
+    ),
     "a gradient of another dtype than the output's": ("_backward_transpose", [("float64", (3, 2)), (F, (2, 3))], {}),
 }
 """What inference refuses."""
@@ -57,6 +68,24 @@ RUN: dict[str, tuple[str, list[Given], dict[str, object]]] = {
         "_backward__onnx_OneHot",
         [(L, (2, 3, 0)), (L, (2, 3)), (L, (1,)), (L, (2,))],
         {},
+    ),
+    "rows that the mask does not keep": ("_backward__contrib_boolean_mask", [(F, (3, 3)), (F, (4, 3)), (F, (4,))], {}),
+    "sums that no number asks for": (
+        "_backward__npi_bincount",
+        [(F, (3,)), ("int32", (6,)), (F, (6,))],
+        {"has_weights": True, "of": 1},
+    ),
+    "positions beyond the axis": ("_backward_sort", [(F, (1, 4)), ("int32", (1, 4)), (F, (1, 4))], {"axis": 0}),
+    "numbers taken from beyond the axis": ("_backward_taken", [(F, (1, 4)), ("int32", (1, 4))], {"axis": 0}),
+    "a region of an image that is not there": (
+        "_backward_DeformablePSROIPooling",
+        [(F, (2, 2, 3, 3)), (F, (1, 8, 8, 8)), (F, (2, 5))],
+        {"spatial_scale": 1, "output_dim": 2, "group_size": 2, "pooled_size": 3, "no_trans": True},
+    ),
+    "what a reduction along its axes does not give": (
+        "_backward__onnx_restore",
+        [(F, (2, 2)), (F, (2, 4)), (L, (1,))],
+        {"given": ("axes",)},
     ),
 }
 """What is refused once values are known."""
@@ -80,3 +109,22 @@ def test_what_values_decide_is_refused_when_it_runs(case: str, native: bool) -> 
 def test_only_inputs_that_are_there_have_a_gradient() -> None:
     with pytest.raises(OpError, match="of=1"):
         lookup("_backward__npi_bincount").bind(has_weights=False, of=1)
+
+
+@pytest.mark.parametrize("native", [False, True])
+@pytest.mark.parametrize(
+    ("name", "given", "attrs"),
+    [
+        ("_backward_MakeLoss", [(F, (0, 3))], {"normalization": "batch"}),
+        ("_backward_SoftmaxOutput", [(F, (2, 3, 0)), (F, (2, 0))], {"multi_output": True}),
+    ],
+)
+def test_losses_of_nothing_divide_by_nothing(name: str, given: list[Given], attrs: dict, native: bool) -> None:
+    graph, feeds = applied(name, given, attrs)
+    (dx,) = Program(graph, training=True, native=native).run(feeds)
+    assert dx.shape == given[0][1]
+
+
+def test_masks_do_not_start_before_the_first_axis() -> None:
+    with pytest.raises(OpError, match="start_axis=-2"):
+        lookup("_npi_boolean_mask_assign_tensor").bind(start_axis=-2)

@@ -82,15 +82,19 @@ class Restore(AlongAxes):
 
     def shape(self, dy, data, axes=None, *, values):
         if axes is not None and values[2] is None:
-            return dy if self.keepdims else (UNKNOWN,) * len(data)
+            return merge(dy if self.keepdims else None, of_rank(len(data)))
         gone = self.along(values[2] if axes is not None else None, len(data))
         kept = tuple(1 if a in gone else d for a, d in enumerate(data))
-        merge(dy, kept if self.keepdims else tuple(d for a, d in enumerate(data) if a not in gone))
+        reduced = kept if self.keepdims else tuple(d for a, d in enumerate(data) if a not in gone)
+        try:
+            merge(dy, reduced)
+        except ValueError:
+            raise self.fail(f"got dy of shape {show(dy)}, wanted {show(reduced)}, that of the reduction") from None
         return kept
 
     def meaning(self, dy, data, axes=None):
-        gone = self.along(axes, data.ndim)
-        return dy.reshape([1 if a in gone else d for a, d in enumerate(data.shape)])
+        given = None if axes is None else axes.shape
+        return dy.reshape(self.shape(dy.shape, data.shape, given, values=(None, None, axes)))
 
     def gradient(self, F, ddx, dy, *others_and_y):
         return [F._backward_reshape_like(ddx, dy), *(None for _ in others_and_y[:-1])]
