@@ -52,6 +52,8 @@ REGISTRY: dict[str, type[Op]] = {}
 """Every operator under every name that MXNet knows it by."""
 BACKWARD = "_backward_"
 """Operators whose name starts so are parts of gradient rules: registered, but no operators of their own in OPS."""
+WHOLE, BOOLS = "biu", "b"
+"""What an operator ``refuses``: integers and bools, or bools alone."""
 FUSED = "_fused_"
 """Operators whose name starts so stand for several others in compiled graphs: registered, but in no file and not in OPS."""
 
@@ -154,6 +156,9 @@ class Op:
     """True when the shape of an output depends on the values of the inputs."""
     objects: ClassVar[bool] = True
     """False when it computes with numbers, so that inference refuses words and sequences."""
+    refuses: ClassVar[str] = ""
+    """Which dtypes MXNet has no kernel for in the first input, as NumPy's codes of their kinds: WHOLE where it takes floats alone,
+    BOOLS. Inference refuses them, so that no rounding to integers passes for an answer."""
     tolerance: ClassVar[float] = 32.0
     """How far another correct implementation may be off, in epsilons of the dtype times the output's scale."""
     keeps: ClassVar[bool] = False

@@ -301,6 +301,9 @@ def node_dtypes(node: Node, ins: Sequence[Any], outs: Sequence[Any], *, memo: Me
         ins = [_agree(a, b) for a, b in zip(ins, filled, strict=True)]
         if any(d is not None and d.hasobject for d in ins) and not _takes_objects(op):
             raise ValueError("got words or sequences, wanted numbers")
+        if ins and ins[0] is not None and ins[0].kind in op.refuses:
+            wanted = "floats" if "i" in op.refuses else "numbers that are no bools"
+            raise ValueError(f"got {op.takes()[0]} of dtype {ins[0]}, wanted {wanted}; cast it")
         if all(d is not None for d in ins):
             got = op.infer_type(*ins, **options)
             got = got if isinstance(got, list) else [got]

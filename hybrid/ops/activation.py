@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..op import Op, op
+from ..op import WHOLE, Op, op
 from ..shapes import UNKNOWN, merge_all, show
 from .common import Elementwise, narrow, widen
 from .special import erf
@@ -255,6 +255,8 @@ class LeakyReLU(Op):
 
     Shapes: data (N, C, ...) or (C,), gamma (1,) or (C,) -> as data.
     """
+
+    refuses = WHOLE
 
     act_type: Literal["elu", "gelu", "leaky", "prelu", "rrelu", "selu"] = "leaky"
     slope: float = 0.25

@@ -95,6 +95,8 @@ class Arithmetic(NamedTuple):
     """function takes ``out=``."""
     integers: bool = False
     """It means nothing to floats."""
+    bools: bool = True
+    """It means something to bools."""
 
 
 def _divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -142,14 +144,14 @@ ARITHMETIC = {
     row.name: row
     for row in (
         Arithmetic("add", "lhs + rhs", np.add, lambda dy, a, b, y: dy, lambda dy, a, b, y: dy, into=True),
-        Arithmetic("subtract", "lhs - rhs", np.subtract, lambda dy, a, b, y: dy, lambda dy, a, b, y: -dy, into=True),
+        Arithmetic("subtract", "lhs - rhs", np.subtract, lambda dy, a, b, y: dy, lambda dy, a, b, y: -dy, into=True, bools=False),
         Arithmetic("multiply", "lhs * rhs", np.multiply, lambda dy, a, b, y: dy * b, lambda dy, a, b, y: dy * a, into=True),
         Arithmetic("divide", "lhs / rhs; integers are divided towards zero", _divide,
                    lambda dy, a, b, y: dy / b, lambda dy, a, b, y: -dy * (a / (b * b))),
         Arithmetic("quotient", "lhs / rhs; integers are divided as float32, then cut off", _on_floats(np.divide),
                    lambda dy, a, b, y: dy / b, lambda dy, a, b, y: -dy * (a / (b * b))),
         Arithmetic("mod", "the rest of lhs / rhs, with the sign of rhs; 0 where rhs is 0", _mod,
-                   lambda dy, a, b, y: dy, lambda dy, a, b, y: -dy * (a / b).floor()),
+                   lambda dy, a, b, y: dy, lambda dy, a, b, y: -dy * (a / b).floor(), bools=False),
         Arithmetic("power", "lhs to the power of rhs", _on_floats(np.power),
                    lambda dy, a, b, y: dy * (a ** (b - 1) * b), lambda dy, a, b, y: dy * (y * a.log())),
         Arithmetic("hypot", "the hypotenuse sqrt(lhs**2 + rhs**2), without overflow in between", _on_floats(np.hypot),
@@ -176,7 +178,7 @@ ARITHMETIC = {
         Arithmetic("arctan2", "the angle of the point (rhs, lhs)", _on_floats(np.arctan2),
                    lambda dy, a, b, y: dy * (b / (a * a + b * b)), lambda dy, a, b, y: -dy * (a / (a * a + b * b))),
         Arithmetic("copysign", "lhs with the sign of rhs", _copysign,
-                   lambda dy, a, b, y: dy * (((a >= 0) * (b >= 0) + (a < 0) * (b < 0)) * 2 - 1)),
+                   lambda dy, a, b, y: dy * (((a >= 0) * (b >= 0) + (a < 0) * (b < 0)) * 2 - 1), bools=False),
     )
 }
 # fmt: on
@@ -185,10 +187,12 @@ ARITHMETIC = {
 # -- two arrays ---------------------------------------------------------------------------------------------------------
 
 
-def want_whole(op: Any, dtype: np.dtype) -> np.dtype:
+def want_fitting(op: Any, dtype: np.dtype) -> np.dtype:
     """The dtype; raises OpError where the arithmetic of op means nothing to it."""
     if op.arithmetic.integers and dtype.kind not in "iub":
         raise op.fail(f"got {dtype}, wanted integers or bools")
+    if not op.arithmetic.bools and dtype.kind == "b":
+        raise op.fail("got bools, wanted numbers; cast them")
     return dtype
 
 
@@ -201,7 +205,7 @@ class Pair(Op):
     inputs = ("lhs", "rhs")
 
     def infer_type(self, *dtypes):
-        return want_whole(self, dtypes[0])
+        return want_fitting(self, dtypes[0])
 
     def compute(self, lhs, rhs, out=None):
         if out is not None:
@@ -259,7 +263,7 @@ class Mixed(Broadcast):
         return [known if d is None else d for d in dtypes]
 
     def infer_type(self, lhs, rhs):
-        return np.dtype(bool) if self.arithmetic.predicate else common_dtype(lhs, rhs)
+        return np.dtype(bool) if self.arithmetic.predicate else want_fitting(self, common_dtype(lhs, rhs))
 
     def compute(self, lhs, rhs, out=None):
         dtype = common_dtype(lhs.dtype, rhs.dtype)
@@ -332,7 +336,7 @@ class Scalar(Elementwise):
         return dtypes
 
     def infer_type(self, data):
-        return want_whole(self, self.common(data))
+        return want_fitting(self, self.common(data))
 
     def compute(self, data, out=None):
         if data.dtype not in self.memo:

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from ..attrs import Count, Counts, Sizes
-from ..op import Op, op
+from ..op import WHOLE, Op, op
 from ..shapes import UNKNOWN, merge
 from .common import part_of, want_rank, widen
 from .convolution import Windowed
@@ -28,6 +28,8 @@ class Deformed(Windowed):
     D groups of channels apart, weight (num_filter, C/num_group, kh, kw), bias (num_filter,) -> (N, num_filter, H', W').
 
     Points between pixels are interpolated linearly."""
+
+    refuses = WHOLE
 
     num_filter: Count
     num_group: Count = 1

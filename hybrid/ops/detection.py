@@ -5,7 +5,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..op import Domain, Op, op
+from ..op import WHOLE, Domain, Op, op
 from ..shapes import UNKNOWN, merge
 from .common import as_many, want_rank, want_rank_from, widen
 
@@ -130,6 +130,8 @@ class MultiBoxDetection(Op):
     nms_threshold in (0, 1] rows stay in the order of anchors. background_id is read and not used.
     Source: MXNet MultiBoxDetection."""
 
+    refuses = WHOLE
+
     ranks = True
 
     clip: bool = True
@@ -224,6 +226,8 @@ class BoxNms(Op):
     class with force_suppress or without id_index) by more than overlap_thresh. Those that stay come first, all other rows
     are -1. Rows whose first coordinate is negative (MXNet's mark of a removed row) keep in_format. With a topk of 0 data is
     returned as it is. Source: MXNet box_nms."""
+
+    refuses = WHOLE
 
     ranks = True
 
@@ -334,6 +338,8 @@ class BoxIou(Op):
 
     Shapes: lhs (..., 4), rhs (..., 4) -> lhs.shape[:-1] + rhs.shape[:-1]. Source: MXNet box_iou."""
 
+    refuses = WHOLE
+
     format: Literal["corner", "center"] = "corner"
 
     inputs = ("lhs", "rhs")
@@ -367,6 +373,8 @@ class BoxDecode(Op):
 
     Shapes: data (N, A, 4), anchors (1, A, 4), corners or (with format center) centre and size -> (N, A, 4). A positive
     clip bounds the logarithm of the growth. Source: MXNet box_decode."""
+
+    refuses = WHOLE
 
     std0: float = 1.0
     std1: float = 1.0

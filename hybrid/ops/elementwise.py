@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from ..attrs import Arity
-from ..op import Op, op
+from ..op import BOOLS, Op, op
 from .casting import convert
 from .common import Elementwise, largest, narrow, want_rank_from, widen
 from .curves import CURVES, Curve
@@ -385,6 +385,7 @@ class Around(Elementwise):
     decimals: int = 0
 
     inputs = ("x",)
+    refuses = BOOLS
 
     def check(self):
         return None if abs(self.decimals) < 400 else f"got decimals={self.decimals}, wanted -399 to 399"

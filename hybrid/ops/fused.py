@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..attrs import Arity, Count, Counts, Sizes
-from ..op import Op, op
+from ..op import WHOLE, Op, op
 from ..shapes import UNKNOWN, merge, merge_all
 from .activation import gelu, softplus
 from .binary import ARITHMETIC
@@ -387,6 +387,7 @@ class Chain(Op):
     code: str
 
     inputs = ("*data",)
+    refuses = WHOLE
 
     _words: ClassVar[dict[str, tuple[int, Rule]]] = CODE
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..op import Domain, Op, op
+from ..op import WHOLE, Domain, Op, op
 from ..shapes import UNKNOWN, merge
 from .backward import Once
 from .common import part_of, want_rank, widen
@@ -41,6 +41,8 @@ class HawkesLL(Op):
     alpha (K,), beta (K,), state (N, K) of those sums at the beginning, lags (N, T) between points, marks (N, T) int32,
     valid_length (N,) of points that count, max_time (N,) at which observation ends -> (N,) and the new state (N, K). The
     gradient is that of the likelihood, by lda, alpha and beta. Source: MXNet hawkesll; Hawkes 1971, Biometrika 58."""
+
+    refuses = WHOLE
 
     inputs = ("lda", "alpha", "beta", "state", "lags", "marks", "valid_length", "max_time")
     tolerance = 128.0

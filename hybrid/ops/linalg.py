@@ -7,7 +7,7 @@ from typing import TypeVar
 import numpy as np
 
 from ..attrs import Arity
-from ..op import Op, op
+from ..op import WHOLE, Op, op
 from ..shapes import Shape, broadcast, is_known, merge, show
 from .adjoint import linear
 from .common import as_many, axis_of, part_of, want_rank_from, widen
@@ -271,6 +271,8 @@ T = TypeVar("T")
 
 class Decomposed(Square):
     """Works on a decomposition, by LAPACK in float32 or wider."""
+
+    refuses = WHOLE
 
     tolerance = 256.0  # errors grow with the condition of the matrix
 

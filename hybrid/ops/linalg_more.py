@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ..op import Op, op
+from ..op import WHOLE, Op, op
 from ..shapes import UNKNOWN, Shape, is_known, merge, show
 from .adjoint import linear
 from .common import part_of, widen
@@ -136,6 +136,8 @@ class KeepTriangle(Square):
 class Triangular(Op):
     """A product of B with T, a triangle of A: from the left, or with rightside from the right."""
 
+    refuses = WHOLE
+
     transpose: bool = False
     rightside: bool = False
     lower: bool = True
@@ -227,6 +229,8 @@ class Potri(Decomposed):
 
 class Decompositions(Square):
     """Gives several arrays, by LAPACK in float32 or wider."""
+
+    refuses = WHOLE
 
     tolerance = Decomposed.tolerance
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ..op import Domain, Op, op
+from ..op import WHOLE, Domain, Op, op
 from ..shapes import UNKNOWN, merge
 from .common import fit, want_rank
 from .detection import VARIANCES, overlaps, reform
@@ -21,6 +21,8 @@ class MultiBoxTarget(Op):
     ones overlapping less than negative_mining_thresh; the rest get ignore_label, as do all without any object.
     minimum_negative_samples is read and not used.
     Source: MXNet MultiBoxTarget; Liu et al., SSD, arXiv:1512.02325."""
+
+    refuses = WHOLE
 
     overlap_threshold: float = 0.5
     ignore_label: float = -1.0
@@ -116,6 +118,8 @@ class BoxEncode(Op):
     corners, means (4,), stds (4,) -> targets (N, A, 4) and masks (N, A, 4), both 0 where not matched.
     Source: MXNet box_encode."""
 
+    refuses = WHOLE
+
     inputs = ("samples", "matches", "anchors", "refs", "means", "stds")
 
     def returns(self):
@@ -166,6 +170,8 @@ class BipartiteMatching(Op):
     Shapes: data (..., R, C) -> rows (..., R) with the column matched to each, columns (..., C) with the row, -1 for none.
     Scores not beyond threshold do not match, and with a positive topk there are at most topk + 1 matches.
     Source: MXNet bipartite_matching."""
+
+    refuses = WHOLE
 
     is_ascend: bool = False
     threshold: float

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from ..attrs import Count
-from ..op import Op, op
+from ..op import WHOLE, Op, op
 from ..shapes import UNKNOWN, merge, merge_all, show
 from .common import Elementwise, axis_of, narrow, want_rank, widen
 
@@ -26,6 +26,8 @@ def _wide_dtype(dtype: np.dtype | None) -> np.dtype | None:
 
 class _BatchNorm(Op):
     """What all batch normalizations share. Subclasses give ``eps`` its default; those with an axis attribute override ``axis``."""
+
+    refuses = WHOLE
 
     eps: float
     momentum: float = 0.899999976
@@ -183,6 +185,8 @@ class SyncBatchNorm(_BatchNorm):
 class _Affine(Op):
     """data normalized, times gamma, plus beta."""
 
+    refuses = WHOLE
+
     inputs = ("data", "gamma", "beta")
 
     def _with_parameters(self, shapes, outputs, axis):
@@ -333,6 +337,8 @@ class L2Normalization(Op):
     Shapes: data (N, ...) -> as data; channel and spatial want at least 3 dimensions.
     """
 
+    refuses = WHOLE
+
     eps: float = 1.00000001e-10
     mode: Literal["channel", "instance", "spatial"] = "instance"
 
@@ -376,6 +382,8 @@ class LRN(Elementwise):
 
     Shapes: data (N, C, H, W) -> as data. Source: Krizhevsky, Sutskever and Hinton 2012.
     """
+
+    refuses = WHOLE
 
     alpha: float = 9.99999975e-05
     beta: float = 0.75
@@ -431,6 +439,8 @@ class Dropout(Op):
     In inference data passes unchanged, unless mode is always. The second output, which only the engine sees, is what data
     was multiplied by. Shapes: data -> as data. Source: Srivastava et al. 2014.
     """
+
+    refuses = WHOLE
 
     p: float = 0.5
     mode: Literal["always", "training"] = "training"

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..op import MISSING, Op, op
+from ..op import MISSING, WHOLE, Op, op
 from ..shapes import merge_all
 from . import updating
 from .common import widen
@@ -138,6 +138,8 @@ class Update(Writer):
     """Base of single updates. All inputs have the weight's shape, those in ``small`` one element; those in ``wide`` are float32.
 
     With an input weight32 that is the weight proper, and the float16 weight no more than its rounded copy."""
+
+    refuses = WHOLE
 
     small: ClassVar[tuple[str, ...]] = ()
     wide: ClassVar[tuple[str, ...]] = ()

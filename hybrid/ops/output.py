@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from ..op import Domain, Op, op
+from ..op import WHOLE, Domain, Op, op
 from ..shapes import UNKNOWN, is_known, merge, show
 from .common import want_rank, widen
 from .elementwise import CURVES, Identity
@@ -15,6 +15,8 @@ from .softmax import log_softmax, softmax
 
 class LossHead(Op):
     """data -> prediction of the same shape; label may have any shape, for it is not read."""
+
+    refuses = WHOLE
 
     inputs = ("data", "label")
     ignored = frozenset(("label",))
@@ -194,6 +196,8 @@ class CTCLoss(Op):
     Shapes: data (T, N, C), label (N, L), data_lengths (N,), label_lengths (N,) -> (N,). Without label_lengths a label ends
     before its first 0 (blank_label first, classes 1 to C - 1) or -1 (last, classes 0 to C - 2). A label that the steps cannot
     hold, a blank between equal classes included, counts as a loss of 0."""
+
+    refuses = WHOLE
 
     use_data_lengths: bool = False
     use_label_lengths: bool = False

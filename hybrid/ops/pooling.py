@@ -8,7 +8,7 @@ import numpy as np
 
 from ..attrs import Counts, Sizes
 from ..error import OpError
-from ..op import Op, op
+from ..op import WHOLE, Op, op
 from ..shapes import UNKNOWN, show
 from .common import largest, lowest, narrow, want_rank, widen
 from .windows import pad_spatial
@@ -32,6 +32,8 @@ class Pooling(Op):
     data (N, *spatial, C). A mean counts padding unless count_include_pad is False, but never what full adds beyond it.
     max ignores NaN and answers the least finite number where a window holds nothing else.
     """
+
+    refuses = WHOLE
 
     kernel: Sizes = ()
     pool_type: Literal["avg", "lp", "max", "sum"] = "max"
@@ -239,6 +241,8 @@ class AdaptiveAvgPooling2D(Op):
 
     Shapes: data (N, C, H, W) -> (N, C, h, w); output_size has h and w, one size for both, or nothing for 1.
     """
+
+    refuses = WHOLE
 
     output_size: tuple[int, ...] = ()
 

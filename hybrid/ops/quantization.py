@@ -89,6 +89,8 @@ class Quantized(Op):
     whole: ClassVar[tuple[str, ...]] = ()
     """Inputs that are int32."""
 
+    refuses = ""
+
     def returns(self):
         return ("output", "min_output", "max_output")
 

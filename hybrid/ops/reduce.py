@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..attrs import Arity, DType
-from ..op import Op, op
+from ..op import BOOLS, Op, op
 from ..shapes import UNKNOWN, show
 from .common import as_many, axes_of, np_axes_of, truncate, widen
 
@@ -333,6 +333,8 @@ class Norm(Op):
 class Moments(Op):
     """Mean and (population) variance along axes. Two outputs of the reduced shape."""
 
+    refuses = BOOLS
+
     axes: Axes = None
     keepdims: bool = False
 
@@ -556,6 +558,8 @@ class NpVar(NpReduction):
     """The variance along axes, with ddof less than the number of elements as divisor.
 
     Of integers mean and squares are integers, and with no floating dtype their mean, too."""
+
+    refuses = BOOLS
 
     dtype: DType | None = None
     ddof: int = 0

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..attrs import Count, Counts, Size
-from ..op import Domain, Op, op
+from ..op import WHOLE, Domain, Op, op
 from ..shapes import UNKNOWN, merge, show
 from .backward import Once
 from .common import narrow, part_of, want_rank, widen
@@ -14,6 +14,8 @@ from .common import narrow, part_of, want_rank, widen
 
 class Regions(Op):
     """What they share: data (N, C, H, W) and rois (R, 5) of [index into N, x1, y1, x2, y2] in units of the image."""
+
+    refuses = WHOLE
 
     inputs = ("data", "rois")
 

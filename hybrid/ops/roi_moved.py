@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..attrs import Count, Counts, Size
-from ..op import Op, op
+from ..op import WHOLE, Op, op
 from ..shapes import UNKNOWN, merge
 from .adjoint import added_up
 from .backward import Once
@@ -247,6 +247,8 @@ class RROIAlign(Op):
     units of the image -> (R, C, *pooled_size). sampling_ratio: points a cell and axis, or when not positive as many as the
     cell has pixels, rounded up. Regions are at least one pixel wide and high; points more than a pixel outside count as 0, as do
     regions with a negative index. Source: MXNet RROIAlign; Ma et al., arXiv:1703.01086."""
+
+    refuses = WHOLE
 
     pooled_size: Counts
     spatial_scale: float

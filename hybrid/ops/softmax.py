@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 
 from ..attrs import DType
-from ..op import Domain, Op, op
+from ..op import WHOLE, Domain, Op, op
 from ..shapes import UNKNOWN, merge, show
 from .common import Elementwise, axis_of, narrow, part_of, want_rank, widen
 
@@ -199,6 +199,8 @@ class Softmin(SoftmaxLike):
 class SoftmaxActivation(Elementwise):
     """Softmax over the last axis (mode instance), or over axis 1 (mode channel), which takes a third axis."""
 
+    refuses = WHOLE
+
     mode: Literal["channel", "instance"] = "instance"
 
     @property
@@ -262,6 +264,8 @@ class SoftmaxCrossEntropy(Op):
     """The sum over rows of -log softmax(data) at the label. Shapes: data (N, C), label (N,) -> (1,).
 
     Labels below 0 count as 0, beyond C - 1 as that; a probability below 1e-8 counts as 1e-8."""
+
+    refuses = WHOLE
 
     inputs = ("data", "label")
 

@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 
 from ..attrs import Count
-from ..op import Domain, Op, op
+from ..op import WHOLE, Domain, Op, op
 from ..shapes import UNKNOWN, merge
 from .common import want_rank, widen
 
@@ -101,6 +101,8 @@ class BilinearSampler(Op):
 
     Shapes: data (N, C, H, W), grid (N, 2, Ho, Wo) -> (N, C, Ho, Wo). Source: MXNet BilinearSampler."""
 
+    refuses = WHOLE
+
     cudnn_off: bool | None = None
 
     inputs = ("data", "grid")
@@ -135,6 +137,8 @@ class SpatialTransformer(Op):
     """data read bilinearly on a grid that an affine map makes: GridGenerator and BilinearSampler in one.
 
     Shapes: data (N, C, H, W), loc (N, 6) -> (N, C, *target_shape). Source: MXNet SpatialTransformer."""
+
+    refuses = WHOLE
 
     target_shape: tuple[int, ...] = (0, 0)
     transform_type: Literal["affine"]
@@ -176,6 +180,8 @@ class Correlation(Op):
     Shapes: data1, data2 (N, C, H, W) -> (N, D * D, Ho, Wo), one channel per displacement, row by row, from -max_displacement
     to max_displacement in steps of stride2: the mean over channels and the kernel_size**2 patch of the product, or without
     is_multiply of the absolute difference. Source: MXNet Correlation; Fischer et al., FlowNet, arXiv:1504.06852."""
+
+    refuses = WHOLE
 
     kernel_size: Count = 1
     max_displacement: int = 1

@@ -45,6 +45,11 @@ class FusedUpdate(Op):
     def returns(self):
         return ("weight", *RULES[self.rule].states)
 
+    def infer_type(self, *dtypes):
+        if wrong := [d for d in dtypes if d != np.float32]:
+            raise self.fail(f"got {wrong[0]}, wanted float32")
+        return super().infer_type(*dtypes)
+
     def infer_shape(self, weight, *rest):
         *arrays, numbers = rest
         merge_all((weight, *arrays))

@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 
 from ..attrs import Arity, Count, Size
-from ..op import Op, op
+from ..op import WHOLE, Op, op
 from ..shapes import UNKNOWN, merge_all, show
 from .adjoint import linear
 from .common import narrow, same, want_rank, widen
@@ -130,6 +130,8 @@ class BilinearResize2D(Op):
     is the first old one either way.
     Shapes: data (N, C, H, W), like (N', C', h, w) -> (N, C, h, w).
     """
+
+    refuses = WHOLE
 
     height: int = 1
     width: int = 1
