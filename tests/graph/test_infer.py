@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -154,6 +155,15 @@ def pinned(graph: Graph, places: dict[int, tuple]) -> Graph:
     return Graph([*graph.outputs, *pins])
 
 
+@pytest.mark.parametrize(("one", "other"), [*itertools.product([UNKNOWN, 0, 1, 2], repeat=2)])
+def test_sizes_merge_or_contradict(one: Any, other: Any) -> None:
+    if one is UNKNOWN or other is UNKNOWN or one == other:
+        assert identical(merge((3, one), (3, other)), (3, other if one is UNKNOWN else one))
+    else:
+        with pytest.raises(ValueError, match="differ"):
+            merge((3, one), (3, other))
+
+
 @given(graphs(), st.data())
 def test_sizes_given_anywhere_lead_to_the_same(graph: Graph, data: st.DataObject) -> None:
     """Of inputs, outputs and what is between them any part may be given, dims left out: what is found is true of the whole,
@@ -170,7 +180,8 @@ def test_sizes_given_anywhere_lead_to_the_same(graph: Graph, data: st.DataObject
         assert identical(merge(found.spec(entry).shape, full.spec(entry).shape), full.spec(entry).shape)
     place = data.draw(st.sampled_from(sorted(shapes)))
     axis = data.draw(st.integers(0, len(shapes[place]) - 1))
-    wrong = tuple(d + 5 * (i == axis) for i, d in enumerate(shapes[place]))
+    other = data.draw(st.sampled_from([shapes[place][axis] + 5, 0]))  # 0 is a size like any other
+    wrong = tuple(other if i == axis else d for i, d in enumerate(shapes[place]))
     with pytest.raises(OpError, match=r"Error in operator (n|pin)"):
         infer(whole, {**dict.fromkeys(("a", "b", "w"), SHAPE), f"shape{place}": wrong})
 

@@ -87,6 +87,28 @@ def test_random_convolutional_graphs_are_compiled(picture: Picture) -> None:
             np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5 * max(1, np.abs(other).max(initial=0)))
 
 
+PAIRS = {"first": ["each channel", "groups", "scaled"], "bias": [True, False], "groups": [1, 4], "kernel": [1, 3],
+         "stride": [(1, 1), (2, 2), (1, 2)], "pad": [0, 1], "channels": [16, 20]}  # fmt: skip
+
+
+@pytest.mark.parametrize("first", PAIRS["first"])
+def test_pairs_of_convolutions_keep_their_outputs(first: str) -> None:
+    """Whatever the first one is and the second one is like: what looks nearly like a pair that can be joined is not joined."""
+    for bias, groups, kernel, stride, pad, channels in itertools.product(*list(PAIRS.values())[1:]):
+        params = {"v": uniform(channels, 1 if first == "each channel" else channels // 2, 3, 3), "c": uniform(channels)}
+        params |= {"w": uniform(12, channels // groups, kernel, kernel), "b": uniform(12), **norm_parameters(channels)}
+        if first == "scaled":
+            x = apply("relu", apply("BatchNorm", var("x"), *map(var, NORMS), fix_gamma=False))
+        else:
+            rest, parts = [var("c")] * bias, channels if first == "each channel" else 2
+            attrs = {"kernel": (3, 3), "pad": (1, 1), "num_filter": channels, "num_group": parts, "no_bias": not bias}
+            x = apply("Convolution", var("x"), var("v"), *rest, **attrs)
+        attrs = {"kernel": (kernel,) * 2, "stride": stride, "pad": (pad,) * 2, "num_filter": 12, "num_group": groups}
+        graph = Graph([apply("Convolution", x, var("w"), *[var("b")] * bias, no_bias=not bias, **attrs)])
+        names = {n.name for n in graph.variables()}
+        kept(graph, {"x": uniform(1, channels, 5, 4)}, {k: v for k, v in params.items() if k in names})
+
+
 @pytest.mark.skipif(native.level() is None, reason="the compiled part is not there")
 def test_what_is_joined_to_itself_is_there_twice() -> None:
     x = apply("Convolution", var("x"), var("w"), kernel=(1, 1), num_filter=16, no_bias=True)

@@ -171,7 +171,10 @@ BY_DESIGN = {
         "lets none pass, in MXNet too",
     ),
     **dict.fromkeys(
-        ("_contrib_box_decode", "_contrib_MultiBoxTarget", "_contrib_Proposal", "_contrib_MultiProposal"),
+        (
+            *("_contrib_box_decode", "_contrib_box_encode", "_contrib_MultiBoxTarget", "_contrib_MultiBoxDetection"),
+            *("_contrib_Proposal", "_contrib_MultiProposal"),
+        ),
         "lets none pass, in MXNet too",
     ),
     **dict.fromkeys(
@@ -191,6 +194,8 @@ BY_DESIGN = {
     "_ravel_multi_index": "counts places: it has none",
     "_contrib_MultiBoxTarget": "makes labels: it has none",
 }
+# Inputs that get no gradient, by design, where others do.
+FIXED = {"_contrib_count_sketch": ("s",)}
 # Operators of symmetric matrices, of which they read one half: both halves change at once.
 SYMMETRIC = (
     "_linalg_potrf",
@@ -229,12 +234,17 @@ def point(example: Example) -> Point | None:
     free = tuple(
         n
         for n, a in zip(names, example.arrays)
-        if a.dtype.kind == "f" and n not in op.mutates and op.domain(n, shapes) is None
+        if a.dtype.kind == "f" and n not in (*op.mutates, *FIXED.get(op.name, ())) and op.domain(n, shapes) is None
     )
-    feeds = {n: a.astype(np.float64) if n in free else a for n, a in zip(names, example.arrays)}
-    try:
-        outputs = run(graph_of(Example(op, tuple(feeds.values())))[0], feeds)
-    except MXNetError:  # it wants other dtypes
+    floats = tuple(n for n, a in zip(names, example.arrays) if a.dtype.kind == "f")
+    for wide in ((*free, *op.mutates), floats):  # some want places in the dtype of the data, others never
+        feeds = {n: a.astype(np.float64) if n in wide and n in floats else a for n, a in zip(names, example.arrays)}
+        try:
+            outputs = run(graph_of(Example(op, tuple(feeds.values())))[0], feeds)
+            break
+        except MXNetError:
+            continue
+    else:
         return None
     rng = np.random.default_rng(1)
     heads = {i: rng.uniform(-1, 1, y.shape) for i, y in enumerate(outputs) if y.dtype == np.float64 and y.size}
@@ -330,6 +340,7 @@ ONCE: set[str] = {  # in MXNet too
     *("_npi_cholesky", "_npi_solve", "_npi_tensorinv", "_npi_tensorsolve", "_npi_norm", "_npi_svd"),
     *("_npi_eig", "_npi_eigh", "_npi_eigvals", "_npi_eigvalsh", "_npi_pinv", "_npi_pinv_scalar_rcond"),
     *("_contrib_DeformableConvolution", "_contrib_ModulatedDeformableConvolution", "_contrib_DeformablePSROIPooling"),
+    *("ROIPooling", "_contrib_ROIAlign", "_contrib_PSROIPooling"),
     *("GridGenerator", "BilinearSampler", "SpatialTransformer", "Correlation", "_npi_polyval"),
     *("_onnx_DeformConv", "_onnx_GridSample", "_onnx_RoiAlign"),
     *("_onnx_RNN", "_onnx_GRU", "_onnx_LSTM", "_onnx_STFT"),

@@ -1,0 +1,67 @@
+"""What no recorded case says: places counted from behind, labels that no class has, numbers as large and small as there are."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hybrid as mx
+from hybrid import nd
+
+rng = np.random.default_rng(12)
+
+
+def gradient(name: str, data: np.ndarray, where: np.ndarray, attrs: dict[str, Any]) -> np.ndarray:
+    """Of data, when the head of an operator that reads it at places is not the same everywhere."""
+    x = nd.array(data, dtype=data.dtype)
+    x.attach_grad()
+    with mx.autograd.record():
+        y = getattr(nd, name)(x, nd.array(where, dtype="int32"), **attrs)
+        (y * nd.arange(1, y.size + 1).reshape(y.shape).astype(data.dtype)).sum().backward()
+    return x.grad.asnumpy()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("name", "shape", "where", "attrs"),
+    [
+        ("gather_nd", (3, 4), (2, 5), {}),
+        ("gather_nd", (3, 4, 2), (1, 5), {}),
+        ("take", (3, 4), (6,), {"axis": 0, "mode": "wrap"}),
+        ("take", (4, 3), (2, 2), {"axis": 1, "mode": "wrap"}),
+        ("pick", (5, 3), (5,), {"axis": 1, "mode": "wrap"}),
+    ],
+)
+def test_places_counted_from_behind_get_their_gradients(
+    name: str, shape: tuple[int, ...], where: tuple[int, ...], attrs: dict[str, Any], dtype: str
+) -> None:
+    places, data = rng.integers(0, 3, where), rng.normal(size=shape).astype(dtype)
+    axes = np.array(shape[: where[0]]).reshape(-1, 1) if name == "gather_nd" else shape[attrs["axis"]]
+    behind = np.where(rng.integers(0, 2, where), places - axes, places)
+    assert (behind < 0).any()
+    np.testing.assert_array_equal(gradient(name, data, behind, attrs), gradient(name, data, places, attrs))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_labels_that_no_class_has_count_as_the_nearest(dtype: str) -> None:
+    data = nd.array(rng.normal(size=(4, 3)), dtype=dtype)
+    found = []
+    for labels in ([-2, 0, 3, 9], [0, 0, 2, 2]):
+        data.attach_grad()
+        with mx.autograd.record():
+            y = nd.softmax_cross_entropy(data, nd.array(labels, dtype=dtype))
+        y.backward()
+        found.append((y.asnumpy(), data.grad.asnumpy()))
+    for one, other in zip(*found):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "scale"), [("float32", 1e-30), ("float32", 1e30), ("float64", 1e-200), ("float64", 1e200)]
+)
+@pytest.mark.parametrize("attrs", [{}, {"ord": 1}, {"axis": 1}, {"axis": (0, 2), "keepdims": True}], ids=str)
+def test_norms_neither_overflow_nor_vanish(attrs: dict[str, Any], dtype: str, scale: float) -> None:
+    x = rng.normal(size=(2, 3, 4)).astype(dtype)
+    want = nd.norm(nd.array(x, dtype=dtype), **attrs).asnumpy()
+    got = nd.norm(nd.array(x * scale, dtype=dtype), **attrs).asnumpy()
+    np.testing.assert_allclose(got / scale, want, rtol=1e-5 if dtype == "float32" else 1e-13)
