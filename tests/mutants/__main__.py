@@ -55,7 +55,7 @@ def compiled(tree: Path, build: Path) -> None:
             f"-DPython_EXECUTABLE={sys.executable}",
             f"-DLEVELS={level}",
             "-DINPLACE=ON",
-            "-DCMAKE_INSTALL_PREFIX=out",
+            f"-DCMAKE_INSTALL_PREFIX={build / 'out'}",
         ]
         if shutil.which("ccache"):
             options += ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache", "-DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON"]
