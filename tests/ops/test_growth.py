@@ -35,6 +35,13 @@ def recorded() -> Step:
     return step
 
 
+@pytest.fixture(scope="module", autouse=True)
+def apart() -> None:
+    """What other tests have left is not looked at: it may be a million objects, each time."""
+    gc.collect()
+    gc.freeze()
+
+
 def live(kind: type) -> int:
     gc.collect()
     return sum(isinstance(o, kind) for o in gc.get_objects())
