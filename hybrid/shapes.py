@@ -101,7 +101,7 @@ def merge(a: MaybeShape, b: Shape) -> Shape: ...
 def merge(a: MaybeShape, b: MaybeShape) -> MaybeShape: ...
 def merge(a: MaybeShape, b: MaybeShape) -> MaybeShape:
     """What is known from either shape. Raises ValueError when they contradict each other."""
-    if a is None or b is None:
+    if a is None or b is None or a is b:
         return b if a is None else a
     if len(a) != len(b):
         raise ValueError(f"shapes {show(a)} and {show(b)} differ in rank")

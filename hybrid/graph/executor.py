@@ -12,12 +12,12 @@ import numpy as np
 
 from .. import native, random
 from ..budget import afford, size_of
-from ..error import InternalError, MXNetError, OpError, OutOfMemory
+from ..error import InternalError, MXNetError, OutOfMemory
 from ..op import Op, Spec
 from ..quiet import quietly
 from ..shapes import Undecided, fits, is_known, show
 from .graph import Body, Entry, Graph, Node
-from .infer import MISFITS, Inference, infer
+from .infer import Inference, infer
 from .plan import Plan, Step, make_plan, work_of
 
 if TYPE_CHECKING:
@@ -113,12 +113,12 @@ def _afford(op: Op, arrays: Sequence[np.ndarray], specs: Sequence[Spec], name: s
     if "values" in op.uses and not all(is_known(s.shape) for s in specs):
         try:
             found = op.infer_shape(*(a.shape for a in arrays), values=arrays)  # type: ignore[call-arg]  # as those take that want them
-        except OpError as error:
-            raise failure(op, arrays, name, error) from error
         except Undecided:
             return
-        except MISFITS as error:  # as inference would have said, had it known the values
-            raise failure(op, arrays, name, op.fail(str(error))) from error
+        except Exception as error:
+            # a ValueError as inference would have said, had it known the values
+            plain = isinstance(error, ValueError) and not isinstance(error, MXNetError)
+            raise failure(op, arrays, name, op.fail(str(error)) if plain else error) from error
         shapes = found if isinstance(found, list) else [found]
         specs = [Spec(a, b.dtype) for a, b in zip(shapes, specs)]
     size = sum(size_of(*s) for s in specs)

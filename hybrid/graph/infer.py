@@ -26,9 +26,8 @@ from ..shapes import MOST_DIMS, UNKNOWN, MaybeShape, Undecided, from_legacy, ide
 from .graph import Body, Entry, Graph, Node
 
 Key = tuple[int, int]  # id of node, output index
-MISFITS = (ValueError, TypeError, LookupError, ArithmeticError)
-"""What a rule raises for shapes or attributes that do not fit the operator: of its own, or because it takes an axis that is
-not there."""
+RAISED = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, AssertionError)
+"""What a rule raises: ValueErrors (OpErrors are such) for what does not fit the operator, and the others where it has a bug."""
 Memo = dict[tuple[int, str], tuple[list[Any], list[Any]]]
 """What inference through a subgraph said, by its id and what was known of its variables: control flow asks for the same again
 at every step, and each level of it would multiply the work."""
@@ -225,11 +224,12 @@ def node_shapes(
     op = node.op
     assert op is not None
     ins, outs = list(ins), list(outs)
-    try:
-        options = _with_bodies(node, _shapes_through, memo)
+
+    def ruled(ins: list[MaybeShape]) -> list[MaybeShape]:
+        found, options = outs, _with_bodies(node, _shapes_through, memo)
         try:
             filled = op.infer_input_shapes(tuple(ins), tuple(outs), **options)
-            ins = [merge(a, _sound(b)) for a, b in zip(ins, filled, strict=True)]
+            ins[:] = [merge(a, _sound(b)) for a, b in zip(ins, filled, strict=True)]
         except Undecided:
             pass
         if all(s is not None for s in ins):
@@ -238,12 +238,39 @@ def node_shapes(
             try:
                 got = op.infer_shape(*ins, **options)
                 got = got if isinstance(got, list) else [got]
-                outs = [merge(a, _sound(b)) for a, b in zip(outs, got, strict=True)]
+                found = [merge(a, _sound(b)) for a, b in zip(outs, got, strict=True)]
             except Undecided:
                 pass
-    except MISFITS as error:
+        return ins + found
+
+    try:
+        try:
+            return ruled(ins)
+        except IndexError:
+            # of an axis that is not there? Then these say so, and else it is raised again
+            names = (*op.takes(), *("input",) * len(ins))
+            return ruled([None if s is None else _Axes.of(n, s) for n, s in zip(names, ins)])
+    except RAISED as error:
         raise _at(node, error, "input shapes", [show(s) for s in ins]) from error
-    return ins + outs
+
+
+class _Axes(tuple[Any, ...]):
+    """The shape of an input that tells, when it is asked for an axis that it has not, how many its rule wants."""
+
+    name: str
+
+    @classmethod
+    def of(cls, name: str, shape: Sequence[Any]) -> _Axes:
+        made = cls(shape)
+        made.name = name
+        return made
+
+    def __getitem__(self, at: Any) -> Any:
+        try:
+            return super().__getitem__(at)
+        except IndexError:
+            least = at + 1 if at >= 0 else -at
+            raise OpError(f"got {self.name} of shape {show(self)}, wanted at least {least} dimensions") from None
 
 
 def _sound(shape: MaybeShape) -> MaybeShape:
@@ -282,7 +309,7 @@ def _with_values(
     if key not in values and is_known(shape) and math.prod(shape) <= MOST_KNOWN:
         try:
             value = quietly(node.op.infer_value, known, found[: len(ins)])
-        except (MXNetError, *MISFITS):
+        except (MXNetError, *RAISED):
             value = None  # a run will say so where it comes to it, which it need not: the node may be one of a body
         if value is not None and _small(value):
             values[key] = value
@@ -301,15 +328,13 @@ def node_dtypes(node: Node, ins: Sequence[Any], outs: Sequence[Any], *, memo: Me
         ins = [_agree(a, b) for a, b in zip(ins, filled, strict=True)]
         if any(d is not None and d.hasobject for d in ins) and not _takes_objects(op):
             raise ValueError("got words or sequences, wanted numbers")
-        if ins and ins[0] is not None and ins[0].kind in op.refuses:
-            wanted = "floats" if "i" in op.refuses else "numbers that are no bools"
-            raise ValueError(f"got {op.takes()[0]} of dtype {ins[0]}, wanted {wanted}; cast it")
+        op.want_dtype(ins)
         if all(d is not None for d in ins):
             got = op.infer_type(*ins, **options)
             got = got if isinstance(got, list) else [got]
             # forward decides; what a reader of the output assumed was a default. None says nothing, and takes nothing back
             outs = [old if new is None else new for old, new in zip(outs, got, strict=True)]
-    except MISFITS as error:
+    except RAISED as error:
         raise _at(node, error, "input dtypes", [str(d) for d in ins]) from error
     return ins + outs
 
@@ -362,12 +387,17 @@ def _agree(a: np.dtype | None, b: np.dtype | None) -> np.dtype | None:
     return a if b is None else b
 
 
-def _at(node: Node, error: Exception, what: str, values: list[str]) -> OpError:
-    """The error, with the node it happened at and what the node was given."""
+def _at(node: Node, error: Exception, what: str, values: list[str]) -> MXNetError:
+    """The error, with the node it happened at and what the node was given: rules refuse with OpErrors or ValueErrors, whatever
+    else they raise is a bug of theirs."""
     assert node.op is not None
     text = str(error).removeprefix(f"{node.op.name}: ")
-    if not isinstance(error, ValueError):
-        text = f"does not take such inputs ({type(error).__name__}: {text})"
     names = (*node.op.takes(), *("extra",) * len(values))
     given = ", ".join(f"{name} {value}" for name, value in zip(names, values))
-    return OpError(f"Error in operator {node.name}: [{node.op.name}] {text} ({what}: {given})")
+    where = f"Error in operator {node.name}: [{node.op.name}]"
+    if isinstance(error, ValueError):
+        return OpError(f"{where} {text} ({what}: {given})")
+    return InternalError(
+        f"{where} {type(error).__name__}: {text} ({what}: {given}); its inference should refuse what it does not take in words, "
+        "so this is a bug in the operator, please report it"
+    )

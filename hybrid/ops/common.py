@@ -176,6 +176,7 @@ def types_as_forward_wants(
     """Dtypes of an operator's inputs and outputs, each filled in from the others. Raises ValueError where they contradict."""
     filled = forward.infer_input_types(tuple(inputs), tuple(outputs))
     inputs = [agree(forward, n, a, b) for n, a, b in zip(forward.takes(), inputs, filled, strict=True)]
+    forward.want_dtype(inputs)
     known = [d for d in inputs if d is not None]
     if len(known) < len(inputs):
         return inputs, outputs
@@ -189,7 +190,10 @@ def want_answers(
 ) -> None:
     """Raise OpError unless arrays have the shapes of the outputs of the forward operator that they are named with: where the
     values of its inputs decide about shapes, inference could not say."""
-    found = forward.infer_shape(*(a.shape for a in inputs), values=inputs)  # type: ignore[call-arg]
+    try:
+        found = forward.infer_shape(*(a.shape for a in inputs), values=inputs)  # type: ignore[call-arg]
+    except ValueError as error:
+        raise op.fail(str(error).removeprefix(f"{forward.name}: ")) from None
     ends = dict(zip(forward.returns(), found if isinstance(found, list) else [found]))
     for name, (array, end) in heads.items():
         if not fits(ends[end], array.shape):

@@ -28,6 +28,8 @@ class Joining(Op):
 
     def infer_shape(self, *shapes):
         axis = self.joined_axis(len(shapes[0]))
+        if any(len(s) != len(shapes[0]) for s in shapes):
+            raise self.fail(f"got inputs of shapes {', '.join(map(show, shapes))}, wanted one rank")
         common = merge_all((*s[:axis], UNKNOWN, *s[axis + 1 :]) for s in shapes)
         assert common is not None
         return (*common[:axis], sum(s[axis] for s in shapes), *common[axis + 1 :])

@@ -302,7 +302,10 @@ class RandomInteger(Op):
     uses = ("rng", "shape")
 
     def check(self):
-        if self.dtype not in (None, np.dtype("int32"), np.dtype("int64")):
+        if self.dtype is not None and self.dtype not in (
+            np.dtype("int32"),
+            np.dtype("int64"),
+        ):  # float64 == None is True
             return f"got dtype {self.dtype}, wanted int32 or int64"
         if self.low >= self.high:
             return f"got low={self.low} and high={self.high}, wanted low below high"

@@ -242,7 +242,8 @@ class Crop(Op):
         return (size - window) // 2 if self.center_crop else self.offset[axis]
 
     def infer_shape(self, data, *like):
-        want_rank(self, data, 4)
+        for shape in (data, *like):
+            want_rank(self, shape, 4)
         window = like[0][2:] if like else self.h_w
         for axis in (0, 1):
             size = data[2 + axis]

@@ -11,13 +11,13 @@ from hybrid.error import InternalError, OpError
 from hybrid.graph.executor import Program
 from hybrid.graph.graph import Entry, Graph, Node
 from hybrid.graph.infer import infer
-from hybrid.op import REGISTRY, Op
+from hybrid.op import REGISTRY, Op, lookup
 from tests.fuzz import operators
 
 
 def applied(name: str, shapes: list[tuple[int, ...]], **attrs: object) -> tuple[Graph, dict[str, np.ndarray]]:
     """One operator on zeros of these shapes."""
-    op = REGISTRY[name].bind(**attrs)
+    op = lookup(name).bind(**attrs)
     node = Node(op, "node", [Entry(Node(None, n)) for n in op.takes()])
     return Graph([Entry(node)]), {n: np.zeros(s, np.float32) for n, s in zip(op.takes(), shapes, strict=True)}
 
@@ -70,6 +70,56 @@ def test_an_exception_of_our_own_compute_is_said_to_be_a_bug(monkeypatch: pytest
     monkeypatch.setattr(REGISTRY["relu"], "compute", broken)
     with pytest.raises(InternalError, match=r"node.*relu.*IndexError.*bug.*report"):
         Program(graph, native=False).run(feeds)
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes", "attrs", "least"),
+    [
+        ("SequenceLast", [(2,), (4,)], {"use_sequence_length": True}, "data .*2 dimensions"),
+        ("_onnx_ReverseSequence", [(3,), (4, 3, 2)], {}, "input .*2 dimensions"),
+        ("_onnx_Expand", [(2, 3), ()], {}, "shape .*1 dimensions"),
+    ],
+)
+def test_an_axis_that_is_not_there_is_refused_as_too_few_dimensions(
+    name: str, shapes: list[tuple[int, ...]], attrs: dict, least: str
+) -> None:
+    graph, feeds = applied(name, shapes, **attrs)
+    with pytest.raises(OpError, match=f"node.*got {least}"):
+        infer(graph, {n: a.shape for n, a in feeds.items()})
+
+
+@pytest.mark.parametrize("rule", ["infer_shape", "infer_input_shapes", "infer_type", "infer_input_types"])
+@pytest.mark.parametrize("error", [IndexError, TypeError, ZeroDivisionError, AttributeError])
+def test_an_exception_of_our_own_inference_is_said_to_be_a_bug(
+    monkeypatch: pytest.MonkeyPatch, rule: str, error: type[Exception]
+) -> None:
+    graph, feeds = applied("relu", [(2, 3)])
+
+    def broken(self: Op, *given: object) -> object:
+        raise error("out of range")
+
+    monkeypatch.setattr(REGISTRY["relu"], rule, broken)
+    with pytest.raises(InternalError, match=rf"node.*relu.*{error.__name__}.*bug.*report"):
+        infer(graph, {n: a.shape for n, a in feeds.items()}, {n: a.dtype for n, a in feeds.items()})
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes", "attrs"),
+    [
+        ("_npi_hstack", [(2, 3), (2,)], {"num_args": 2}),
+        ("Crop", [(1, 2, 6, 5), (2, 3, 2)], {"num_args": 2}),
+        ("_image_resize", [(2, 6, 0, 1)], {"size": (3,), "keep_ratio": True}),
+    ],
+)
+def test_what_rules_stumbled_over_is_refused_in_words(name: str, shapes: list[tuple[int, ...]], attrs: dict) -> None:
+    graph, feeds = applied(name, shapes, **attrs)
+    with pytest.raises(OpError, match="wanted"):
+        infer(graph, {n: a.shape for n, a in feeds.items()})
+
+
+def test_random_integers_are_integers() -> None:
+    with pytest.raises(OpError, match="float64, wanted int32 or int64"):
+        REGISTRY["_random_randint"].bind(low=0, high=3, dtype="float64")
 
 
 def test_changed_shapes_hold_the_contract() -> None:
