@@ -11,10 +11,13 @@ from ..casting import convert
 from ..common import axis_of, narrow, widen
 from ..special import erf
 from .base import Pointwise, Standard
+from .types import FLOATS, NUMBERS, PRECISE
 
 
 class Unary(Pointwise):
     """One input; computed in float32 or wider and rounded once."""
+
+    types = {"data": FLOATS}
 
     def function(self, x: np.ndarray) -> np.ndarray:
         """The function on float32 or wider numbers."""
@@ -82,7 +85,7 @@ class SwiGLU(Pointwise):
     alpha: float = 1.0
 
     inputs = ("A", "B")
-    floating = inputs
+    types = {"A B": FLOATS}
 
     def meaning(self, a, b):
         wide = widen(a)
@@ -181,6 +184,8 @@ class Shrink(Pointwise):
     bias: float = 0.0
     lambd: float = 0.5
 
+    types = {"data": NUMBERS - {"bfloat16"}}
+
     def meaning(self, x):
         if x.dtype.kind not in "iu":
             wide = widen(x)
@@ -206,6 +211,7 @@ class PRelu(Pointwise):
     "Delving Deep into Rectifiers", 2015."""
 
     inputs = ("X", "slope")
+    types = {"X slope": PRECISE}
 
     def meaning(self, x, slope):
         wide = widen(x)
@@ -229,6 +235,7 @@ class Hardmax(Standard):
 
     ranks = True
     inputs = ("input",)
+    types = {"input": FLOATS}
 
     def infer_shape(self, input):
         axis_of(self, self.axis, len(input))

@@ -14,6 +14,7 @@ from ...shapes import UNKNOWN, merge, show
 from ..backward import Once
 from ..common import fit, narrow, part_of, spread, want_rank, want_rank_from, widen
 from .base import LikeInputs, Standard
+from .types import FLOATS, PLAIN
 
 Array = np.ndarray
 INFINITY = float("inf")
@@ -78,8 +79,12 @@ class Attention(Standard):
     num_outputs: Arity = 1
 
     inputs = ("Q", "K", "V", "attn_mask", "past_key", "past_value", "nonpad_kv_seqlen")
-    floating = ("Q", "K", "V", "past_key", "past_value")
-    whole = inputs[-1:]
+    types = {
+        "Q K past_key": FLOATS,
+        "V past_value": FLOATS,
+        "attn_mask": PLAIN,
+        "nonpad_kv_seqlen": {"int64"},
+    }
     optional = ("attn_mask", "past_key", "past_value", "nonpad_kv_seqlen")
 
     def check(self):
@@ -314,6 +319,7 @@ class RotaryEmbedding(Standard):
     rotary_embedding_dim: int = 0
 
     inputs = ("X", "cos_cache", "sin_cache", "position_ids")
+    types = {"X cos_cache sin_cache": FLOATS - {"float64"}, "position_ids": {"int64"}}
     optional = ("position_ids",)
 
     def shape(self, x, *rest):
@@ -444,7 +450,7 @@ class LinearAttention(Standard):
     update_rule: Rule = "gated_delta"
 
     inputs = ("query", "key", "value", "past_state", "decay", "beta")
-    floating = inputs
+    types = {"query key value decay beta": FLOATS - {"float64"}, "past_state": FLOATS - {"float64"}}
     optional = ("past_state", "decay", "beta")
 
     def check(self):

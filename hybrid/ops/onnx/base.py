@@ -1,6 +1,6 @@
 """What the operators of the family ``_onnx_`` share: optional inputs, and inputs whose values decide about shapes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar, overload
 
 import numpy as np
@@ -25,7 +25,7 @@ class Standard(Op):
     given: tuple[str, ...] = ()
     """Names of the optional inputs that are there."""
 
-    parts = ("shape", "dtype", "optional", "partial", "numbers", "named_axes", "spreads", "floating", "whole")
+    parts = ("shape", "dtype", "gives", "optional", "partial", "numbers", "named_axes", "spreads", "types")
 
     optional: ClassVar[tuple[str, ...]] = ()
     """Names of inputs that may be left out."""
@@ -56,10 +56,8 @@ class Standard(Op):
     """What the axes of inputs are called, where those of one name have one size: see common.fit."""
     spreads: ClassVar[tuple[str, ...]] = ()
     """Names of inputs that broadcast to the (first) output."""
-    floating: ClassVar[tuple[str, ...]] = ()
-    """Names of inputs that have to be floats."""
-    whole: ClassVar[tuple[str, ...]] = ()
-    """Names of inputs that have to be whole numbers."""
+    types: ClassVar[Mapping[str, Collection[str]]] = {}
+    """Which dtypes inputs and outputs may have, by their names; those named together have one. From ONNX's schemas; see types.py."""
 
     # -- what an operator writes ---------------------------------------------------------------------------------------
 
@@ -75,6 +73,10 @@ class Standard(Op):
     def dtype(self, *dtypes: Any) -> Any:
         """See Op.infer_type; by default all outputs have the dtype of the first input."""
         return dtypes[0] if len(self.returns()) == 1 else [dtypes[0]] * len(self.returns())
+
+    def gives(self, *dtypes: Any) -> Any:
+        """What ``dtype`` says, for operators that have an attribute of that name."""
+        return self.dtype(*dtypes)
 
     # -- Op ------------------------------------------------------------------------------------------------------------
 
@@ -97,16 +99,22 @@ class Standard(Op):
         return found
 
     def infer_type(self, *dtypes):
-        self.want_kinds(dtypes)
-        return self.dtype(*self.placed(dtypes))
+        self.want_types(self.takes(), dtypes)
+        found = self.gives(*self.placed(dtypes))
+        self.want_types(self.returns(), found if isinstance(found, list) else [found])
+        return found
 
-    def want_kinds(self, dtypes: Sequence[np.dtype]) -> None:
-        """Raise OpError unless inputs are floats and whole numbers where they have to be."""
-        for name, dtype in zip(self.takes(), dtypes):
-            if name in self.floating and dtype.kind in "iubO":
-                raise self.fail(f"got {name} of dtype {dtype}, wanted floats")
-            if name in self.whole and dtype.kind not in "iu":
-                raise self.fail(f"got {name} of dtype {dtype}, wanted whole numbers")
+    def want_types(self, names: Sequence[str], dtypes: Sequence[np.dtype | None]) -> None:
+        """Raise OpError unless inputs or outputs of these names have dtypes that ``types`` allows."""
+        named = {n: d.name for n, d in zip(names, dtypes) if d is not None}
+        for group, allowed in self.types.items():
+            there = {n: d for n, d in named.items() if n in group.split() or (group[0] == "*" and n.startswith("arg"))}
+            for name, got in there.items():
+                if got not in allowed:
+                    raise self.fail(f"got {name} of dtype {got}, wanted {' or '.join(sorted(allowed))}")
+            if len(set(there.values())) > 1:
+                told = ", ".join(f"{name} of dtype {got}" for name, got in there.items())
+                raise self.fail(f"got {told}, wanted one dtype; cast one of them")
 
     def infer_input_types(self, dtypes, outputs, **_options):
         return dtypes
@@ -135,7 +143,7 @@ class LikeInputs(Standard):
         return [named[n] for n in self.returns()]
 
     def infer_type(self, *dtypes):
-        self.want_kinds(dtypes)
+        self.want_types(self.takes(), dtypes)
         return self.infer_shape(*dtypes)
 
 

@@ -9,6 +9,7 @@ from ...attrs import Arity
 from ...op import op
 from ..common import narrow, truncate, widen
 from .base import BOOL, Pointwise
+from .types import FLOATS, INDICES, INTEGERS, NUMBERS, PLAIN, WORDS
 
 
 class Pair(Pointwise):
@@ -23,6 +24,7 @@ class Pow(Pair):
     whole number, 0 where X is 0. Source: ONNX Pow (opset 7 to newest)."""
 
     inputs = ("X", "Y")
+    types = {"X": FLOATS | INDICES, "Y": NUMBERS}
 
     def meaning(self, x, y):
         if x.dtype.kind not in "iu":
@@ -66,6 +68,8 @@ class Mod(Pair):
 
     fmod: bool = False
 
+    types = {"A B": NUMBERS}
+
     def meaning(self, a, b):
         function = np.fmod if self.fmod else np.mod
         return narrow(np.asarray(function(widen(a), widen(b))), a.dtype)
@@ -90,6 +94,7 @@ class BitShift(Pair):
     direction: Literal["LEFT", "RIGHT"]
 
     inputs = ("X", "Y")
+    types = {"X Y": INTEGERS}
 
     def dtype(self, x, y):
         if x.kind not in "iu" or y.kind not in "iu":
@@ -120,6 +125,8 @@ class BitShift(Pair):
 class Equal(Pair):
     """Whether A and B are equal, words too. Source: ONNX Equal (opset 19; other dtypes are MXNet's _npi_equal)."""
 
+    types = {"A B": PLAIN | WORDS}
+
     def dtype(self, a, b):
         return BOOL
 
@@ -141,6 +148,7 @@ class Sum(Pointwise):
     num_args: Arity
 
     inputs = ("*data",)
+    types = {"*data": FLOATS}
 
     def total(self, arrays: tuple[np.ndarray, ...]) -> np.ndarray:
         """The sum, of 16-bit floats in float32."""

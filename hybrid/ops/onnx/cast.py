@@ -8,6 +8,7 @@ from ...attrs import DType
 from ...op import op
 from .base import Standard
 from .conversion import bits_of, convert, is_float
+from .types import COMPLEX, FLOAT6, STORED, WORDS
 
 
 class Converting(Standard):
@@ -39,6 +40,7 @@ class Cast(Converting):
     to: DType
 
     inputs = ("input",)
+    types = dict.fromkeys(("input", "output"), (STORED | FLOAT6) - COMPLEX)
 
     def dtype(self, data):
         return self.to
@@ -60,6 +62,7 @@ class CastLike(Converting):
     """input in the dtype of target_type. Source: ONNX CastLike (opset 15 to newest). Raises OpError as Cast does."""
 
     inputs = ("input", "target_type")
+    types = dict.fromkeys(inputs, STORED - COMPLEX)
 
     def dtype(self, data, like):
         return like
@@ -85,6 +88,7 @@ class BitCast(Standard):
     to: DType
 
     inputs = ("input",)
+    types = dict.fromkeys(("input", "output"), STORED - WORDS)
     moves = True
 
     def shape(self, data):

@@ -14,6 +14,7 @@ from ..common import narrow, part_of, want_rank, want_rank_from, widen
 from ..deformable import DEFORMED, Deformed, ModulatedDeformableConvolution, ModulatedDeformableConvolutionBackward
 from ..windows import convolve, correlate, deconvolve, fold, pad_spatial, windows
 from .base import Standard, ints
+from .types import FLOATS, TENSORS
 
 AutoPad = Literal["NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"]
 Ints = tuple[int, ...] | None
@@ -107,8 +108,8 @@ class _Convolved(Slid):
     group: Count = 1
 
     inputs = ("X", "W", "B")
+    types = {"X W B": FLOATS}
     optional = ("B",)
-    floating = inputs
 
     def check(self):
         return super().check() or (None if self.group >= 1 else f"got group={self.group}, wanted at least 1")
@@ -334,6 +335,7 @@ class DeformConv(_Moved):
     Source: ONNX DeformConv (opset 19 to newest); Zhu et al. 2018, arXiv:1811.11168."""
 
     inputs = ("X", "W", "offset", "B", "mask")
+    types = {"X W offset B mask": FLOATS}
     optional = ("B", "mask")
     tolerance = 128.0
 
@@ -437,6 +439,7 @@ class Col2Im(Standard):
     strides: Counts | None = None
 
     inputs = ("input", "image_shape", "block_shape")
+    types = {"input": TENSORS, "image_shape": {"int64"}, "block_shape": {"int64"}}
     uses = ("values",)
     data_decides = True
 

@@ -9,6 +9,7 @@ from ...op import op
 from ...shapes import UNKNOWN, of_rank
 from ..common import axis_of, narrow, part_of, want_rank, widen
 from .base import Standard
+from .types import COMPLEX, FLOATS, INDICES, NUMBERS, PLAIN, STORED, TENSORS, WORDS
 
 
 @op("_onnx_Range")
@@ -20,6 +21,7 @@ class Range(Standard):
     stash_type: int = 1
 
     inputs = ("start", "limit", "delta")
+    types = {"start limit delta": FLOATS | INDICES | {"int16"}}
     numbers = inputs
     uses = ("values",)
     data_decides = True
@@ -60,16 +62,17 @@ class EyeLike(Standard):
     k: int = 0
 
     inputs = ("input",)
+    types = {"input": PLAIN, "output": PLAIN}
 
     def infer_shape(self, input):
         want_rank(self, input, 2)
         return input
 
-    def infer_type(self, input):
+    def gives(self, input):
         return self.dtype or input
 
     def compute(self, input):
-        return np.eye(*input.shape, k=self.k).astype(self.infer_type(input.dtype))
+        return np.eye(*input.shape, k=self.k).astype(self.gives(input.dtype))
 
     def gradient(self, F, dy, input, y):
         return None
@@ -90,6 +93,7 @@ class OneHot(Standard):
     axis: int = -1
 
     inputs = ("indices", "depth", "values")
+    types = {"indices": NUMBERS - {"bfloat16"}, "depth": NUMBERS - {"bfloat16"}, "values": TENSORS}
     numbers = ("depth",)
     named_axes = {"values": "2"}
     uses = ("values",)
@@ -155,8 +159,14 @@ class ConstantOfShape(Standard):
     value: np.ndarray = np.zeros(1, np.float32)
 
     inputs = ("input",)
+    types = {"input": {"int64"}, "output": STORED - WORDS - COMPLEX}
     uses = ("values",)
     data_decides = True
+
+    def check(self):
+        if self.value.size != 1:
+            return f"got value of {self.value.size} elements, wanted one"
+        return super().check()
 
     def shape(self, input, *, values):
         want_rank(self, input, 1, what="input")

@@ -7,12 +7,15 @@ import numpy as np
 from ...op import op
 from ..common import narrow, widen
 from .base import BOOL, Pointwise
+from .types import FLOAT8, FLOATS, NUMBERS
 
 
 @op("_onnx_Mish")
 class Mish(Pointwise):
     """x * tanh(log(1 + exp(x))). Source: ONNX Mish (opset 18 to newest); Misra, "Mish: A
     Self Regularized Neural Activation Function", 2019."""
+
+    types = {"data": FLOATS}
 
     def meaning(self, x):
         wide = widen(x)
@@ -30,6 +33,8 @@ class Mish(Pointwise):
 @op("_onnx_Sign")
 class Sign(Pointwise):
     """1, 0 or -1 by sign; NaN stays (MXNet's gives 0). Source: ONNX Sign (opset 9 to newest)."""
+
+    types = {"data": NUMBERS}
 
     def dtype(self, x):
         if x.kind == "b":
@@ -54,6 +59,8 @@ class IsInf(Pointwise):
 
     detect_negative: bool = True
     detect_positive: bool = True
+
+    types = {"data": FLOATS | FLOAT8}
 
     def dtype(self, x):
         return BOOL
@@ -82,6 +89,7 @@ class Clip(Pointwise):
     Source: ONNX Clip (opset 11 to newest)."""
 
     inputs = ("input", "min", "max")
+    types = {"input min max": NUMBERS}
     optional = ("min", "max")
     numbers = ("min", "max")
 

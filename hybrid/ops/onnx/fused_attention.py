@@ -10,6 +10,7 @@ from ...shapes import UNKNOWN, show
 from ..common import fit, spread, want_rank
 from .attention import Attention, RotaryEmbedding, join_heads, split_heads
 from .base import Standard
+from .types import FLOATS
 
 Array = np.ndarray
 CACHES = ("past_key", "past_value", "cos_cache", "sin_cache", "position_ids", "attention_bias")
@@ -35,6 +36,11 @@ class GroupQueryAttention(Standard):
     softcap: float = 0.0
 
     inputs = ("query", "key", "value", *CACHES[:2], "seqlens_k", "total_sequence_length", *CACHES[2:])
+    types = {
+        "query key value past_key past_value cos_cache sin_cache attention_bias": FLOATS - {"float64"},
+        "seqlens_k total_sequence_length": {"int32"},
+        "position_ids": {"int64"},
+    }
     optional = ("key", "value", *CACHES)
     uses = ("values",)
     numbers = ("total_sequence_length",)

@@ -10,6 +10,7 @@ from ...shapes import UNKNOWN, merge, show
 from ..adjoint import linear
 from ..common import axis_of, narrow, widen
 from .base import Standard
+from .types import INDICES, STORED, TENSORS
 
 Index = tuple[np.ndarray, ...]
 Reduction = Literal["none", "add", "mul", "max", "min"]
@@ -81,6 +82,8 @@ class GatherElements(Taking):
 
     axis: int = 0
 
+    types = {"data": TENSORS, "indices": INDICES}
+
     def shape(self, data, indices):
         axis_of(self, self.axis, len(data))
         if len(data) != len(indices):
@@ -106,6 +109,8 @@ class GatherND(Taking):
     ONNX GatherND (opset 12 to newest)."""
 
     batch_dims: int = 0
+
+    types = {"data": TENSORS, "indices": {"int64"}}
 
     def shape(self, data, indices):
         if not indices:
@@ -201,6 +206,7 @@ class ScatterElements(Placing):
     axis: int = 0
 
     gathers = "_onnx_GatherElements"
+    types = {"data updates": TENSORS, "indices": INDICES}
 
     def shape(self, data, indices, updates):
         axis_of(self, self.axis, len(data))
@@ -226,6 +232,7 @@ class ScatterND(Placing):
     ScatterND (opset 18 to newest)."""
 
     gathers = "_onnx_GatherND"
+    types = {"data updates": TENSORS, "indices": {"int64"}}
 
     def shape(self, data, indices, updates):
         if not indices:
@@ -262,6 +269,7 @@ class TensorScatter(Standard):
     axis: int = -2
 
     inputs = ("past_cache", "update", "write_indices")
+    types = {"past_cache update": STORED - {"int2", "uint2"}, "write_indices": {"int64"}}
     optional = ("write_indices",)
 
     def shape(self, past, update, where):
@@ -330,6 +338,7 @@ class ReverseSequence(Standard):
     time_axis: int = 0
 
     inputs = ("input", "sequence_lens")
+    types = {"input": TENSORS, "sequence_lens": {"int64"}}
 
     def check(self):
         if {self.batch_axis, self.time_axis} != {0, 1}:

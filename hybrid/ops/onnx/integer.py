@@ -16,6 +16,7 @@ from .base import FLOAT32, Standard
 from .conversion import convert, is_integer, plain
 from .convolution import Conv, Slid
 from .quantize import dynamic, whole
+from .types import BYTES, FLOAT8, FLOATS
 
 
 def product_shape(owner: Op, a: Shape, b: Shape) -> Shape:
@@ -74,6 +75,7 @@ class MatMulInteger(Standard):
     (N,) or (..., 1, N) for B. Source: ONNX MatMulInteger (opset 10). Raises OpError when shapes do not fit."""
 
     inputs = ("A", "B", "a_zero_point", "b_zero_point")
+    types = {"A a_zero_point": BYTES, "B b_zero_point": BYTES}
     optional = ("a_zero_point", "b_zero_point")
 
     def shape(self, a, b, a_zero, b_zero):
@@ -101,6 +103,12 @@ class QLinearMatMul(Standard):
     Source: ONNX QLinearMatMul (opset 10 and 21). Raises OpError when shapes do not fit."""
 
     inputs = ("a", "a_scale", "a_zero_point", "b", "b_scale", "b_zero_point", "y_scale", "y_zero_point")
+    types = {
+        "a a_zero_point": BYTES | FLOAT8,
+        "a_scale b_scale y_scale": FLOATS - {"float64"},
+        "b b_zero_point": BYTES | FLOAT8,
+        "y_zero_point": BYTES | FLOAT8,
+    }
 
     def shape(self, a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero):
         y = product_shape(self, a, b)
@@ -164,6 +172,7 @@ class ConvInteger(Convolved):
     Source: ONNX ConvInteger (opset 10). Raises OpError when shapes do not fit."""
 
     inputs = ("x", "w", "x_zero_point", "w_zero_point")
+    types = {"x x_zero_point": BYTES, "w w_zero_point": BYTES}
     optional = ("x_zero_point", "w_zero_point")
 
     numbers = ("x_zero_point",)
@@ -197,6 +206,15 @@ class QLinearConv(Convolved):
     Source: ONNX QLinearConv (opset 10). Raises OpError when shapes do not fit."""
 
     inputs = ("x", "x_scale", "x_zero_point", "w", "w_scale", "w_zero_point", "y_scale", "y_zero_point", "B")
+    types = {
+        "x x_zero_point": BYTES,
+        "x_scale": {"float32"},
+        "w w_zero_point": BYTES,
+        "w_scale": {"float32"},
+        "y_scale": {"float32"},
+        "y_zero_point": BYTES,
+        "B": {"int32"},
+    }
     optional = ("B",)
 
     numbers = ("x_scale", "x_zero_point", "y_scale", "y_zero_point")
@@ -237,6 +255,7 @@ class MatMulIntegerToFloat(Standard):
     Raises OpError when shapes do not fit."""
 
     inputs = ("A", "B", "a_scale", "b_scale", "a_zero_point", "b_zero_point", "bias")
+    types = {"A a_zero_point": BYTES, "B b_zero_point": BYTES, "a_scale b_scale bias": {"float16", "float32"}}
     optional = ("a_zero_point", "b_zero_point", "bias")
 
     spreads = ("bias",)
@@ -274,6 +293,7 @@ class DynamicQuantizeMatMul(Standard):
     Source: onnxruntime's com.microsoft DynamicQuantizeMatMul. Raises OpError when shapes do not fit."""
 
     inputs = ("A", "B", "b_scale", "b_zero_point", "bias")
+    types = {"A b_scale bias": {"float32"}, "B b_zero_point": BYTES}
     optional = ("b_zero_point", "bias")
 
     spreads = ("b_scale", "bias")
@@ -310,6 +330,13 @@ class QGemm(Standard):
     transB: bool = False  # noqa: N815
 
     inputs = ("A", "a_scale", "a_zero_point", "B", "b_scale", "b_zero_point", "C", "y_scale", "y_zero_point")
+    types = {
+        "A a_zero_point": BYTES,
+        "B b_zero_point": BYTES,
+        "a_scale b_scale y_scale": {"float32"},
+        "C": {"int32"},
+        "y_zero_point": BYTES,
+    }
     optional = ("C", "y_scale", "y_zero_point")
 
     numbers = ("a_scale", "y_scale", "y_zero_point")

@@ -9,6 +9,7 @@ from ...shapes import merge
 from ..common import narrow, widen
 from ..softmax import log_softmax
 from .base import Standard
+from .types import FLOATS, INDICES
 
 
 class ClassLoss(Standard):
@@ -111,7 +112,7 @@ class NegativeLogLikelihoodLoss(ClassLoss):
     Source: ONNX NegativeLogLikelihoodLoss (opset 12 to newest)."""
 
     inputs = ("input", "target", "weight")
-    floating = ("input", "weight")
+    types = {"input weight": FLOATS, "target": INDICES}
     optional = ("weight",)
 
     def shape(self, input, target, weight=None):
@@ -141,7 +142,7 @@ class SoftmaxCrossEntropyLoss(ClassLoss):
     The second output is the logarithm of softmax, as scores. Source: ONNX SoftmaxCrossEntropyLoss (opset 12 to newest)."""
 
     inputs = ("scores", "labels", "weights")
-    floating = ("scores", "weights")
+    types = {"scores weights": FLOATS, "labels": INDICES}
     optional = ("weights",)
 
     def returns(self):

@@ -8,6 +8,7 @@ from ...op import op
 from ...shapes import merge
 from ..common import narrow, part_of, truncate, want_rank, widen
 from .base import Standard
+from .types import FLOATS, PRECISE
 
 
 @op("_onnx_Gemm")
@@ -22,6 +23,7 @@ class Gemm(Standard):
     transB: bool = False  # noqa: N815
 
     inputs = ("A", "B", "C")
+    types = {"A B C": PRECISE}
     optional = ("C",)
     spreads = optional
     tolerance = 64.0
@@ -67,7 +69,7 @@ class Det(Standard):
     """The determinant. Shapes: (..., M, M) -> (...). Source: ONNX Det (opset 11 to newest)."""
 
     inputs = ("X",)
-    floating = inputs
+    types = {"X": FLOATS}
     tolerance = 64.0
 
     def shape(self, x):
@@ -94,7 +96,6 @@ class DetBackward(Standard):
     """dy times the cofactors of X, which singular matrices have too. Shapes: dy (...), X (..., M, M) -> as X."""
 
     inputs = ("dy", "X")
-    floating = inputs
 
     def shape(self, dy, x):
         return x

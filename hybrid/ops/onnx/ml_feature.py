@@ -11,6 +11,7 @@ from ...shapes import UNKNOWN, show
 from ..common import same, spread, want_rank
 from .base import FLOAT32, INT64, OBJECT, Collected, Pointwise, Standard
 from .ml_linear import labels_of
+from .types import FEATURES, WORDS
 
 Array = np.ndarray
 
@@ -58,6 +59,8 @@ class LabelEncoder(Mapping):
     keys_tensor: np.ndarray
     values_tensor: np.ndarray
 
+    types = {"X": FEATURES | WORDS | {"int16"}}
+
     def check(self):
         same = self.keys_tensor.size == self.values_tensor.size
         return (
@@ -82,6 +85,8 @@ class CategoryMapper(Mapping):
     default_int64: int = -1
     default_string: str = "_Unused"
 
+    types = {"X": WORDS | {"int64"}}
+
     def table(self, dtype):
         if dtype == OBJECT:
             return self.cats_strings, self.cats_int64s, self.default_int64
@@ -103,6 +108,7 @@ class OneHotEncoder(Standard):
     zeros: bool = True
 
     inputs = ("X",)
+    types = {"X": FEATURES | WORDS}
 
     def _categories(self) -> Array:
         return labels_of(self.cats_int64s, self.cats_strings, 0)
@@ -135,6 +141,7 @@ class Binarizer(Pointwise):
     threshold: float = 0.0
 
     inputs = ("X",)
+    types = {"X": FEATURES}
 
     def meaning(self, x):
         return (x > np.float32(self.threshold)).astype(x.dtype)
@@ -156,6 +163,7 @@ class Scaler(Pointwise):
     scale: np.ndarray | None = None
 
     inputs = ("X",)
+    types = {"X": FEATURES}
 
     def dtype(self, x):
         return FLOAT32
@@ -190,6 +198,7 @@ class Normalizer(Pointwise):
     norm: Literal["MAX", "L1", "L2"] = "MAX"
 
     inputs = ("X",)
+    types = {"X": FEATURES}
 
     def dtype(self, x):
         return FLOAT32
@@ -224,6 +233,7 @@ class Imputer(Pointwise):
     replaced_value_int64: int = 0
 
     inputs = ("X",)
+    types = {"X": FEATURES}
 
     def shape(self, x):
         for values in (self.imputed_value_floats, self.imputed_value_int64s):
@@ -304,6 +314,7 @@ class ArrayFeatureExtractor(Standard):
     Source: ONNX ArrayFeatureExtractor (ai.onnx.ml 1)."""
 
     inputs = ("X", "Y")
+    types = {"X": FEATURES | WORDS, "Y": {"int64"}}
 
     def shape(self, x, y):
         count: Any = 1
@@ -341,6 +352,7 @@ class ZipMap(Collected):
     classlabels_strings: np.ndarray | None = None
 
     inputs = ("X",)
+    types = {"X": {"float32"}}
 
     def shape(self, x):
         return ()
@@ -369,6 +381,7 @@ class DictVectorizer(Collected):
     values: DType = FLOAT32
 
     inputs = ("X",)
+    types = {"X": WORDS}
 
     def _words(self) -> list[Any]:
         return labels_of(self.int64_vocabulary, self.string_vocabulary, 0).tolist()
@@ -403,6 +416,7 @@ class CastMap(Collected):
     max_map: int = 1
 
     inputs = ("X",)
+    types = {"X": WORDS}
     data_decides = True
 
     def shape(self, x):

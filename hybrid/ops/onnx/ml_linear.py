@@ -15,6 +15,7 @@ from ..activation import sigmoid
 from ..common import want_rank
 from ..softmax import softmax
 from .base import FLOAT32, Standard
+from .types import FEATURES
 
 Array = np.ndarray
 PostTransform = Literal["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"]
@@ -73,6 +74,7 @@ class Classifier(Standard):
     """Base of what gives a label and scores for each row. Shapes: X (N, F) or (F,) -> labels (N,), scores (N, C), float32."""
 
     inputs = ("X",)
+    types = {"X": FEATURES}
 
     def returns(self):
         return ("Y", "Z")
@@ -190,6 +192,7 @@ class LinearRegressor(Standard):
     targets: Count = 1
 
     inputs = ("X",)
+    types = {"X": FEATURES}
 
     def shape(self, x):
         want_features(self, x, self.coefficients.size // self.targets)
@@ -238,6 +241,7 @@ class Machine(Standard):
     coefficients: np.ndarray
 
     inputs = ("X",)
+    types = {"X": FEATURES}
 
     def kernel(self, x: Array, vectors: Array) -> Array:
         """(N, V) of rows of features."""

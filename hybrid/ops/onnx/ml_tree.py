@@ -13,6 +13,7 @@ from ...shapes import UNKNOWN, Shape, show
 from ..common import want_rank, widen
 from .base import FLOAT32, Standard
 from .ml_linear import POST_TRANSFORMS, Classifier, PostTransform, labels_of, transformed, two_scores
+from .types import FEATURES, FLOATS
 
 Array = np.ndarray
 MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ", "BRANCH_MEMBER", "LEAF")
@@ -147,6 +148,7 @@ class Trees(Standard):
     post_transform: PostTransform = "NONE"
 
     inputs = ("X",)
+    types = {"X": FEATURES}
     leaf: ClassVar[str]
     """How the names of what leaves add start: class or target."""
 
@@ -363,6 +365,7 @@ class TreeEnsemble(Standard):
     tree_roots: np.ndarray
 
     inputs = ("X",)
+    types = {"X": FLOATS - {"bfloat16"}}
 
     def check(self):
         if self.aggregate_function not in range(4) or self.post_transform not in range(5):

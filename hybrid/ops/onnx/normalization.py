@@ -11,6 +11,7 @@ from ...shapes import UNKNOWN, merge, show
 from ..adjoint import linear
 from ..common import fit, narrow, widen
 from .base import Standard
+from .types import FLOATS
 
 
 def _projected(F, v, h, mean: Callable[[Any], Any]):
@@ -61,6 +62,7 @@ class BatchNormalization(Standard):
     num_outputs: Arity = 1
 
     inputs = ("X", "scale", "B", "input_mean", "input_var")
+    types = {"X": FLOATS, "scale B": FLOATS, "input_mean input_var": FLOATS}
 
     def check(self):
         if self.num_outputs > 1 and not self.training_mode:
@@ -147,6 +149,7 @@ class InstanceNormalization(Standard):
     epsilon: float = 9.999999747378752e-06
 
     inputs = ("input", "scale", "B")
+    types = {"input scale B": FLOATS}
 
     def shape(self, x, scale, b):
         _want_planes(self, x, 2)
@@ -218,6 +221,7 @@ class LayerNormalization(_FromAxis):
     num_outputs: Arity = 1
 
     inputs = ("X", "Scale", "B")
+    types = {"X Scale B": FLOATS}
     optional = ("B",)
     spreads = ("Scale", "B")
 
@@ -284,6 +288,7 @@ class RMSNormalization(_FromAxis):
     Source: ONNX RMSNormalization (opset 23 to newest); Zhang and Sennrich 2019."""
 
     inputs = ("X", "scale")
+    types = {"X": FLOATS, "scale": FLOATS}
     spreads = ("scale",)
 
     def shape(self, x, scale):
@@ -325,6 +330,7 @@ class GroupNormalization(Standard):
     stash_type: np.dtype = np.dtype(np.float32)
 
     inputs = ("X", "scale", "bias")
+    types = {"X scale bias": FLOATS}
 
     def shape(self, x, scale, bias):
         _want_planes(self, x, 2)
@@ -404,6 +410,8 @@ class LRN(_Neighbours):
     alpha: float = 9.999999747378752e-05
     beta: float = 0.75
     bias: float = 1.0
+
+    types = {"X": FLOATS}
 
     def check(self):
         return super().check() or (None if self.size > 0 else f"got size={self.size}, wanted at least 1")

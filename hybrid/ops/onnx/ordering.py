@@ -7,6 +7,7 @@ from ...shapes import UNKNOWN
 from ..common import axis_of
 from ..ordering import order_of
 from .base import INT64, Standard, ints
+from .types import NUMBERS, TENSORS
 
 
 @op("_onnx_TopK")
@@ -22,8 +23,8 @@ class TopK(Standard):
 
     ranks = True
     inputs = ("X", "K")
+    types = {"X": NUMBERS, "K": {"int64"}}
     numbers = ("K",)
-    whole = numbers
     uses = ("values",)
     data_decides = True
 
@@ -69,6 +70,7 @@ class Unique(Standard):
     sorted: bool = True
 
     inputs = ("X",)
+    types = {"X": TENSORS}
     data_decides = True
 
     def returns(self):

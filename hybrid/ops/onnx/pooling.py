@@ -15,6 +15,7 @@ from ..pooling import pieces
 from ..windows import pad_spatial, windows
 from .base import INT64, Standard, ints
 from .convolution import Ints, Slid
+from .types import BYTES, FLOATS
 
 
 class _Pool(Slid):
@@ -24,6 +25,7 @@ class _Pool(Slid):
     ceil_mode: bool = False
 
     inputs = ("X",)
+    types = {"X": FLOATS}
 
     @property
     def kernel(self) -> tuple[int, ...]:
@@ -155,6 +157,8 @@ class MaxPool(_MaxPool):
     Shapes: X (N, C, *spatial), any number of axes and any real dtype -> Y, Indices (N, C, *steps); indices are int64.
     NaN is greater than everything. Source: ONNX MaxPool (opset 1 to newest)."""
 
+    types = {"X": FLOATS | BYTES}
+
     def returns(self):
         return ("Y", "Indices")[: self.num_outputs]
 
@@ -222,8 +226,6 @@ class AveragePool(_Pool):
     Shapes: X (N, C, *spatial), any number of axes -> (N, C, *steps). Source: ONNX AveragePool (opset 1 to newest)."""
 
     count_include_pad: bool = False
-
-    floating = ("X",)
 
     def counted(self, spatial, dtype):
         """By how much the sum over each window is divided; 1 where there is nothing in it."""
@@ -319,6 +321,7 @@ class _Global(Standard):
     """Base. Shapes: X (N, C, *spatial), any number of axes -> (N, C, 1...)."""
 
     inputs = ("X",)
+    types = {"X": FLOATS}
 
     def shape(self, x):
         return (*x[:2], *(1,) * (len(x) - 2))
@@ -386,6 +389,7 @@ class MaxUnpool(Standard):
     strides: Counts | None = None
 
     inputs = ("X", "I", "output_shape")
+    types = {"X": FLOATS, "I output_shape": {"int64"}}
     optional = ("output_shape",)
     uses = ("values",)
     data_decides = True

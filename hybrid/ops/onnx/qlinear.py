@@ -19,6 +19,7 @@ from .convolution import Slid
 from .integer import requantized, shifted
 from .pooling import AveragePool
 from .quantize import dequantized, quantized, whole
+from .types import BYTES
 
 Scaled = tuple[np.ndarray, np.float32, np.float32]
 
@@ -27,6 +28,7 @@ class OfOne(Standard):
     """Base of functions of one quantised array: write ``function``, of float32 numbers."""
 
     inputs = ("X", "X_scale", "X_zero_point", "Y_scale", "Y_zero_point")
+    types = {"X X_zero_point Y_zero_point": BYTES, "X_scale Y_scale": {"float32"}}
     optional = ("X_zero_point", "Y_zero_point")
 
     def function(self, x: np.ndarray) -> np.ndarray:
@@ -157,6 +159,7 @@ class OfTwo(Standard):
     the zero point is added before rounding, as onnxruntime does: exact arithmetic differs for results halfway between two."""
 
     inputs = ("A", "A_scale", "A_zero_point", "B", "B_scale", "B_zero_point", "C_scale", "C_zero_point")
+    types = {"A A_zero_point B B_zero_point C_zero_point": BYTES, "A_scale B_scale C_scale": {"float32"}}
     optional = ("A_zero_point", "B_zero_point", "C_zero_point")
     numbers = ("A_scale", "A_zero_point", "B_scale", "B_zero_point", "C_scale", "C_zero_point")
 

@@ -16,6 +16,7 @@ from ...shapes import is_known, merge
 from ..common import axis_of, part_of, want_rank
 from .base import Standard
 from .conversion import bounds, convert, is_integer, plain
+from .types import BYTES, FLOATS, TINY
 
 quietly = functools.partial(np.errstate, over="ignore", invalid="ignore", divide="ignore", under="ignore")
 
@@ -118,6 +119,11 @@ class QuantizeLinear(Scaled):
     saturate: bool = True
 
     inputs = ("x", "y_scale", "y_zero_point")
+    types = {
+        "x": (FLOATS | {"int32"}) - {"float64"},
+        "y_scale": (FLOATS | {"float8_e8m0fnu", "int32"}) - {"float64"},
+        "y_zero_point": BYTES | TINY | {"int16", "uint16"},
+    }
     optional = ("y_zero_point",)
 
     def dtype(self, x, scale, zero):
@@ -151,6 +157,10 @@ class DequantizeLinear(Scaled):
     Source: ONNX DequantizeLinear (opset 10 to newest). Raises OpError when scales do not fit, and for a dtype that is no float."""
 
     inputs = ("x", "x_scale", "x_zero_point")
+    types = {
+        "x x_zero_point": BYTES | TINY | {"int16", "int32", "uint16"},
+        "x_scale": (FLOATS | {"float8_e8m0fnu"}) - {"float64"},
+    }
     optional = ("x_zero_point",)
 
     def dtype(self, x, scale, zero):
@@ -225,6 +235,7 @@ class DynamicQuantizeLinear(Standard):
     """x as uint8 with the scale and zero point that cover its range and zero. Source: ONNX DynamicQuantizeLinear (opset 11)."""
 
     inputs = ("x",)
+    types = {"x": {"float32"}}
 
     def returns(self):
         return "y", "y_scale", "y_zero_point"

@@ -15,6 +15,7 @@ from ...shapes import show
 from ..casting import convert
 from ..common import want_rank, widen
 from .base import BOOL, Standard
+from .types import FLOAT8, FLOATS, INDICES, PLAIN, TENSORS
 
 
 def source(seed: float | None, rng: Any) -> Any:
@@ -42,11 +43,12 @@ class Free(Sampler):
     shape: Dims  # type: ignore[assignment]  # ONNX's name for it
 
     inputs = ()
+    types = {"output": FLOATS}
 
     def infer_shape(self):
         return self.shape
 
-    def infer_type(self):
+    def gives(self):
         return self.dtype
 
     @classmethod
@@ -65,7 +67,7 @@ class Like(Sampler):
     def infer_shape(self, input):
         return input
 
-    def infer_type(self, input):
+    def gives(self, input):
         return self.dtype or input
 
     @classmethod
@@ -113,8 +115,10 @@ class RandomNormalLike(Like):
     mean: float = 0.0
     scale: float = 1.0
 
+    types = {"input": TENSORS, "output": FLOATS}
+
     def compute(self, input, rng: Any = None):
-        return _normal(self, rng, input.shape, self.infer_type(input.dtype))
+        return _normal(self, rng, input.shape, self.gives(input.dtype))
 
 
 @op("_onnx_RandomUniformLike")
@@ -124,16 +128,20 @@ class RandomUniformLike(Like):
     low: float = 0.0
     high: float = 1.0
 
+    types = {"input": TENSORS, "output": FLOATS}
+
     def compute(self, input, rng: Any = None):
-        return _uniform(self, rng, input.shape, self.infer_type(input.dtype))
+        return _uniform(self, rng, input.shape, self.gives(input.dtype))
 
 
 @op("_onnx_Bernoulli")
 class Bernoulli(Like):
     """1 with the probability that input holds, else 0. Source: ONNX Bernoulli (opset 15 to newest)."""
 
+    types = {"input": FLOATS, "output": PLAIN}
+
     def compute(self, input, rng: Any = None):
-        return (source(self.seed, rng).random(input.shape) < widen(input)).astype(self.infer_type(input.dtype))
+        return (source(self.seed, rng).random(input.shape) < widen(input)).astype(self.gives(input.dtype))
 
     @classmethod
     def examples(cls, make):
@@ -151,6 +159,7 @@ class Multinomial(Sampler):
     sample_size: int = 1
 
     inputs = ("input",)
+    types = {"input": FLOATS, "output": INDICES}
 
     def infer_shape(self, input):
         want_rank(self, input, 2)
@@ -158,7 +167,7 @@ class Multinomial(Sampler):
             raise self.fail(f"got input of shape {show(input)}, wanted one class at least")
         return (input[0], self.sample_size)
 
-    def infer_type(self, input):
+    def gives(self, input):
         return self.dtype
 
     def compute(self, input, rng: Any = None):
@@ -188,6 +197,7 @@ class Dropout(Standard):
     seed: int | None = None
 
     inputs = ("data", "ratio", "training_mode")
+    types = {"data": FLOATS | FLOAT8, "ratio": FLOATS | FLOAT8, "training_mode": {"bool"}}
     optional = ("ratio", "training_mode")
     numbers = optional
     uses = ("rng",)

@@ -9,6 +9,7 @@ from ...op import op
 from ...shapes import UNKNOWN, merge, of_rank, show
 from ..common import axes_of, axis_of, highest, lowest, narrow, widen
 from .base import INT64, Pointwise, Standard, ints
+from .types import BYTES, FLOATS, INDICES, NUMBERS, PRECISE
 
 
 class AlongAxes(Standard):
@@ -18,6 +19,7 @@ class AlongAxes(Standard):
     noop_with_empty_axes: bool = False
 
     inputs = ("data", "axes")
+    types = {"data": PRECISE, "axes": {"int64"}}
     optional = ("axes",)
     uses = ("values",)
 
@@ -33,6 +35,7 @@ class Reduction(AlongAxes):
     """Shapes: any, (n,) -> data's without the axes, or with keepdims with size 1 for each."""
 
     data_decides = True
+    types = {"data": PRECISE, "axes": {"int64"}}
 
     def reduce(self, x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
         """The result, the axes kept with size 1; x is float32 or wider, or whole numbers."""
@@ -148,6 +151,8 @@ class ReduceMean(Reduction):
 class Extreme(Reduction):
     """Base of the extremes; all elements that equal it get its gradient."""
 
+    types = {"data": PRECISE | BYTES | {"bool"}, "axes": {"int64"}}
+
     def share(self, F, dy, x, y):
         return F.broadcast_mul(F.broadcast_equal(x, y), dy)
 
@@ -155,6 +160,8 @@ class Extreme(Reduction):
 @op("_onnx_ReduceMax")
 class ReduceMax(Extreme):
     """The largest; NaN if any is; of nothing the least there is. Source: ONNX ReduceMax (opset 20)."""
+
+    types = {"data": PRECISE | BYTES | {"bool"}, "axes": {"int64"}}
 
     def reduce(self, x, axes):
         return np.maximum.reduce(x, axes, keepdims=True, initial=lowest(x.dtype))
@@ -222,6 +229,8 @@ def _as_float(x: np.ndarray) -> np.ndarray:
 class ReduceLogSum(Reduction):
     """The logarithm of the sum. Source: ONNX ReduceLogSum (opset 18)."""
 
+    types = {"data": FLOATS, "axes": {"int64"}}
+
     def reduce(self, x, axes):
         return np.log(_added(_as_float(x), axes))
 
@@ -232,6 +241,8 @@ class ReduceLogSum(Reduction):
 @op("_onnx_ReduceLogSumExp")
 class ReduceLogSumExp(Reduction):
     """The logarithm of the sum of exponentials, without overflow. Source: ONNX ReduceLogSumExp (opset 18)."""
+
+    types = {"data": FLOATS, "axes": {"int64"}}
 
     def reduce(self, x, axes):
         wide = _as_float(x)
@@ -256,6 +267,7 @@ class ArgExtreme(Standard):
 
     find: ClassVar[Any]
     ranks = True
+    types = {"data": NUMBERS}
 
     def infer_shape(self, data):
         axis = axis_of(self, self.axis, len(data) or 1)
@@ -265,11 +277,8 @@ class ArgExtreme(Standard):
             raise self.fail(f"got data of shape {show(data)}, wanted elements along axis {axis}")
         return (*data[:axis], *((1,) if self.keepdims else ()), *data[axis + 1 :])
 
-    def infer_type(self, data):
+    def dtype(self, data):
         return INT64
-
-    def infer_input_types(self, dtypes, outputs):
-        return dtypes
 
     def compute(self, data):
         x = np.atleast_1d(data)
@@ -311,8 +320,8 @@ class Running(Pointwise):
     reverse: bool = False
 
     inputs = ("x", "axis")
+    types = {"x": PRECISE, "axis": INDICES}
     numbers = ("axis",)
-    whole = numbers
 
     def shape(self, x, axis):
         return x
@@ -374,6 +383,7 @@ class LpNormalization(Standard):
     p: int = 2
 
     inputs = ("input",)
+    types = {"input": FLOATS}
 
     def check(self):
         return None if self.p in (1, 2) else f"got p={self.p}, wanted 1 or 2"
@@ -413,6 +423,7 @@ class MeanVarianceNormalization(Standard):
     axes: tuple[int, ...] = (0, 2, 3)
 
     inputs = ("X",)
+    types = {"X": FLOATS}
 
     def infer_shape(self, x):
         axes_of(self, self.axes, len(x))

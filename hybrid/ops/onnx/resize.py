@@ -11,6 +11,7 @@ from ...shapes import UNKNOWN, show
 from ..adjoint import linear
 from ..common import axis_of, narrow, widen
 from .base import Standard, ints
+from .types import FLOATS, TENSORS
 
 
 class Line(NamedTuple):
@@ -63,6 +64,7 @@ class Resize(Standard):
     nearest_mode: Literal["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"] = "round_prefer_floor"
 
     inputs = ("X", "roi", "scales", "sizes")
+    types = {"X": TENSORS, "roi": FLOATS - {"bfloat16"}, "scales": {"float32"}, "sizes": {"int64"}}
     optional = ("roi", "scales", "sizes")
     uses = ("values",)
     data_decides = True

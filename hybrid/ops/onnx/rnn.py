@@ -14,6 +14,7 @@ from ...shapes import UNKNOWN, merge
 from ..activation import sigmoid, softplus
 from ..common import fit, narrow, part_of, want_rank, widen
 from .base import LikeInputs, Standard
+from .types import FLOATS
 
 Direction = Literal["forward", "reverse", "bidirectional"]
 Array = np.ndarray
@@ -105,9 +106,9 @@ class Recurrent(Standard):
     hidden_size: Count | None = None
 
     inputs = ("X", "W", "R", "B", "sequence_lens", "initial_h")
+    types = {"X W R B initial_h initial_c P": FLOATS, "sequence_lens": {"int32"}}
     optional = ("B", "sequence_lens", "initial_h")
     parameters = frozenset(("W", "R", "B", "P"))
-    floating = ("X", "W", "R", "B", "initial_h", "initial_c", "P")
 
     gates: ClassVar[int]
     """Rows of a weight, in units of H."""

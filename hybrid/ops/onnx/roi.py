@@ -11,6 +11,7 @@ from ..backward import Once
 from ..common import part_of, widen
 from .base import Standard
 from .indexing import positions
+from .types import FLOATS
 
 
 class Samples(NamedTuple):
@@ -79,6 +80,7 @@ class RoiAlign(_Aligned):
     Source: ONNX RoiAlign (opset 16 to newest); He et al., Mask R-CNN, arXiv:1703.06870."""
 
     inputs = ("X", "rois", "batch_indices")
+    types = {"X rois": FLOATS, "batch_indices": {"int64"}}
     named_axes = {"X": "N C H W", "rois": "R 4", "batch_indices": "R"}
     tolerance = 128.0
 

@@ -7,6 +7,7 @@ from ...shapes import UNKNOWN
 from ..adjoint import linear
 from ..common import axis_of
 from .base import INT64, Standard
+from .types import TENSORS
 
 
 @linear(0)
@@ -20,6 +21,7 @@ class Compress(Standard):
     axis: int | None = None
 
     inputs = ("input", "condition")
+    types = {"input": TENSORS, "condition": {"bool"}}
     data_decides = True
 
     def shape(self, data, condition):
@@ -69,6 +71,7 @@ class NonZero(Standard):
     newest)."""
 
     inputs = ("X",)
+    types = {"X": TENSORS}
     data_decides = True
 
     def shape(self, x):
@@ -104,6 +107,13 @@ class NonMaxSuppression(Standard):
     center_point_box: bool = False
 
     inputs = ("boxes", "scores", "max_output_boxes_per_class", "iou_threshold", "score_threshold")
+    types = {
+        "boxes": {"float32"},
+        "scores": {"float32"},
+        "max_output_boxes_per_class": {"int64"},
+        "iou_threshold": {"float32"},
+        "score_threshold": {"float32"},
+    }
     optional = ("max_output_boxes_per_class", "iou_threshold", "score_threshold")
     numbers = optional
     named_axes = {"boxes": "N M 4", "scores": "N C M"}

@@ -10,6 +10,7 @@ from ...op import op
 from ...shapes import is_known
 from ..common import axis_of
 from .base import BOOL, INT64, OBJECT, Collected, ints
+from .types import INDICES, TENSORS, WORDS
 
 
 class Collection(Collected):
@@ -61,6 +62,7 @@ class SequenceConstruct(Collection):
     num_args: Several
 
     inputs = ("*data",)
+    types = {"*data": TENSORS - {"bfloat16"}}
 
     def meaning(self, *arrays):
         return hold([np.array(a) for a in arrays])
@@ -83,6 +85,7 @@ class SequenceAt(Element):
     """The element at a position, counted from the back when negative. Source: ONNX SequenceAt (opset 11 to newest)."""
 
     inputs = ("input_sequence", "position")
+    types = {"input_sequence": WORDS, "position": INDICES}
 
     def meaning(self, sequence, position):
         found = elements(self, sequence)
@@ -96,6 +99,7 @@ class SequenceInsert(Collection):
     Source: ONNX SequenceInsert (opset 11 to newest)."""
 
     inputs = ("input_sequence", "tensor", "position")
+    types = {"input_sequence": WORDS, "tensor": TENSORS - {"bfloat16"}, "position": INDICES}
     optional = ("position",)
 
     def meaning(self, sequence, tensor, position):
@@ -112,6 +116,7 @@ class SequenceErase(Collection):
     Source: ONNX SequenceErase (opset 11 to newest)."""
 
     inputs = ("input_sequence", "position")
+    types = {"input_sequence": WORDS, "position": INDICES}
     optional = ("position",)
 
     def meaning(self, sequence, position):
@@ -125,6 +130,7 @@ class SequenceLength(Collected):
     """How many elements a sequence has, int64 (). Source: ONNX SequenceLength (opset 11 to newest)."""
 
     inputs = ("input_sequence",)
+    types = {"input_sequence": WORDS}
 
     def shape(self, sequence):
         return ()
@@ -145,6 +151,7 @@ class SplitToSequence(Collection):
     keepdims: bool = True
 
     inputs = ("input", "split")
+    types = {"input": TENSORS, "split": INDICES}
     optional = ("split",)
 
     def meaning(self, data, split):
@@ -176,6 +183,7 @@ class ConcatFromSequence(Element):
     new_axis: bool = False
 
     inputs = ("input_sequence",)
+    types = {"input_sequence": WORDS}
 
     def meaning(self, sequence):
         found = elements(self, sequence)

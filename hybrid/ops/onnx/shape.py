@@ -9,6 +9,7 @@ from ...shapes import UNKNOWN, broadcast, is_known, of_rank, show
 from ..common import axis_of, narrow, want_rank, widen
 from ..shape import INFERRED, Reshaping, number, product, sizes_of
 from .base import INT64, Standard, ints
+from .types import STORED, TENSORS
 
 
 @op("_onnx_Shape")
@@ -18,6 +19,8 @@ class ShapeOf(Standard):
 
     start: int = 0
     end: int | None = None
+
+    types = {"data": STORED}
 
     def shape(self, data):
         return (len(data[self.start : self.end]),)
@@ -44,6 +47,8 @@ class ShapeOf(Standard):
 @op("_onnx_Size")
 class SizeOf(Standard):
     """How many elements data has, as an int64 tensor of no dimension. Source: ONNX Size (opset 1 to newest)."""
+
+    types = {"data": STORED}
 
     def shape(self, data):
         return ()
@@ -73,6 +78,7 @@ class Moving(Standard, Reshaping):
     uses = ("values",)
     data_decides = True
     partial = True
+    types = {"data": STORED, "axes": {"int64"}}
 
     def meaning(self, data, *others):
         return data.reshape(
@@ -88,6 +94,7 @@ class Reshape(Moving):
     allowzero: bool = False
 
     inputs = ("data", "shape")
+    types = {"data": STORED, "shape": {"int64"}}
 
     def shape(self, data, shape, *, values):
         want_rank(self, shape, 1, what="shape")
@@ -131,6 +138,7 @@ class Flatten(Standard, Reshaping):
     axis: int = 1
 
     inputs = ("input",)
+    types = {"input": STORED}
 
     def sizes(self, data):
         at = self.axis if self.axis == len(data) else axis_of(self, self.axis, len(data))
@@ -203,6 +211,7 @@ class Expand(Standard):
     newest)."""
 
     inputs = ("input", "shape")
+    types = {"input": TENSORS, "shape": {"int64"}}
     uses = ("values",)
     data_decides = True
     partial = True
@@ -231,6 +240,7 @@ class Tile(Standard):
     """input repeated as often as repeats says along each axis. Source: ONNX Tile (opset 6 to newest)."""
 
     inputs = ("input", "repeats")
+    types = {"input": TENSORS, "repeats": {"int64"}}
     uses = ("values",)
     data_decides = True
     partial = True

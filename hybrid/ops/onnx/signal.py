@@ -13,6 +13,7 @@ from ..backward import Once
 from ..casting import convert
 from ..common import axis_of, part_of, want_rank, widen
 from .base import FLOAT32, LikeInputs, Standard, ints
+from .types import FLOATS, INDICES, NUMBERS
 
 Array = np.ndarray
 
@@ -56,9 +57,9 @@ class DFT(Standard):
     onesided: bool = False
 
     inputs = ("input", "dft_length", "axis")
+    types = {"input": FLOATS, "dft_length": INDICES, "axis": {"int64"}}
     optional = ("dft_length", "axis")
     numbers = optional
-    whole = optional
     uses = ("values",)
     data_decides = True
 
@@ -170,9 +171,9 @@ class STFT(Standard):
     onesided: bool = True
 
     inputs = ("signal", "frame_step", "window", "frame_length")
+    types = {"signal window": FLOATS, "frame_step frame_length": INDICES}
     optional = ("window", "frame_length")
     numbers = ("frame_step", "frame_length")
-    whole = numbers
     uses = ("values",)
     data_decides = True
 
@@ -259,6 +260,7 @@ class Window(Standard):
     periodic: bool = True
 
     inputs = ("size",)
+    types = {"size": INDICES, "output": NUMBERS}
     uses = ("values",)
     data_decides = True
     epsilon = float(np.finfo(np.float32).eps)  # of onnxruntime's factors, whatever the dtype
@@ -327,6 +329,11 @@ class MelWeightMatrix(Standard):
     output_datatype: DType = FLOAT32
 
     inputs = ("num_mel_bins", "dft_length", "sample_rate", "lower_edge_hertz", "upper_edge_hertz")
+    types = {
+        "num_mel_bins dft_length sample_rate": INDICES,
+        "lower_edge_hertz upper_edge_hertz": FLOATS,
+        "output": NUMBERS,
+    }
     uses = ("values",)
     data_decides = True
 

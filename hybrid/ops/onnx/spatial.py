@@ -14,6 +14,7 @@ from ..backward import Once
 from ..common import part_of, widen
 from .base import Standard, ints
 from .resize import cubic
+from .types import FLOATS, TENSORS
 
 A = -0.75
 """The coefficient of the cubic kernel here."""
@@ -104,6 +105,7 @@ class GridSample(_Sampled):
     Shapes: X (N, C, *spatial), grid (N, *points, spatial axes) -> (N, C, *points). Source: ONNX GridSample (opset 20 to newest)."""
 
     inputs = ("X", "grid")
+    types = {"X": TENSORS, "grid": FLOATS}
     tolerance = 128.0
 
     def shape(self, x, grid):
@@ -184,6 +186,7 @@ class AffineGrid(Standard):
     align_corners: bool = False
 
     inputs = ("theta", "size")
+    types = {"theta": FLOATS, "size": {"int64"}}
     uses = ("values",)
     data_decides = True
 

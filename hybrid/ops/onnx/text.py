@@ -8,6 +8,7 @@ from ...error import FormatError
 from ...op import op
 from ...shapes import UNKNOWN
 from .base import BOOL, INT64, OBJECT, Pointwise, Standard
+from .types import INDICES, WORDS
 
 
 def each(function, *arrays):
@@ -24,6 +25,7 @@ class StringConcat(Pointwise):
     """Strings joined in pairs, broadcast. Source: ONNX StringConcat (opset 20 to newest)."""
 
     inputs = ("X", "Y")
+    types = {"X Y": WORDS}
 
     def meaning(self, x, y):
         return each(str.__add__, x, y)
@@ -46,6 +48,7 @@ class StringNormalizer(Standard):
     stopwords: np.ndarray = np.empty(0, object)
 
     inputs = ("X",)
+    types = {"X": WORDS}
     data_decides = True
 
     def check(self):
@@ -84,6 +87,7 @@ class StringSplit(Standard):
     maxsplit: int | None = None
 
     inputs = ("X",)
+    types = {"X": WORDS}
     data_decides = True
 
     def returns(self):
@@ -122,6 +126,7 @@ class RegexFullMatch(Pointwise):
     pattern: str
 
     inputs = ("X",)
+    types = {"X": WORDS}
 
     def check(self):
         try:
@@ -268,6 +273,7 @@ class TfIdfVectorizer(Standard):
     weights: np.ndarray | None = None
 
     inputs = ("X",)
+    types = {"X": INDICES | WORDS}
 
     def check(self):
         if self.mode not in ("TF", "IDF", "TFIDF"):
@@ -350,6 +356,7 @@ class ImageDecoder(Standard):
     pixel_format: str = "RGB"
 
     inputs = ("encoded_stream",)
+    types = {"encoded_stream": {"uint8"}}
     data_decides = True
 
     def check(self):
