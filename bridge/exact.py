@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from hybrid.attrs import DTypeKind, Optional
+from hybrid.attrs import DTypeKind, Optional, is_float
 from hybrid.error import MXNetError
 from hybrid.graph.executor import apply
 from hybrid.graph.graph import Body, Entry, Graph, Node
@@ -21,11 +21,6 @@ from hybrid.op import Op, Spec
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 JITTERED = 1 << 20
 """Parameters of more elements than this are not moved: what they are multiplied with is, which has the same effect."""
-
-
-def is_float(dtype: np.dtype) -> bool:
-    """Whether numbers of this dtype are rounded; bfloat16 is not among NumPy's own floats."""
-    return dtype.kind == "f" or dtype.name == "bfloat16"
 
 
 def widened(array: np.ndarray) -> np.ndarray:

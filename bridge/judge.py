@@ -9,13 +9,14 @@ from pathlib import Path
 
 import numpy as np
 
+from hybrid.attrs import is_float
 from hybrid.error import MXNetError
 from hybrid.graph.executor import Program
 
 from .cases import pair_outputs, refuse_random
 from .compare import TOLERANCES, Difference, Tolerance, compare
 from .engines import Arrays, Engine, NativeEngine, OnnxEngine
-from .exact import Exact, is_float, moved
+from .exact import Exact, moved
 from .locate import first_divergence, write_repro
 from .result import Case, Divergence, Progress, VerifyResult
 from .stepwise import Inner, coarse, node_by_node, rounds

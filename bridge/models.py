@@ -17,6 +17,7 @@ import hybrid.params
 from converters.kinds import declared_spec
 from converters.reader import read_model
 from hybrid import pairs
+from hybrid.attrs import is_float
 from hybrid.budget import amount, memory_budget, size_of
 from hybrid.error import MXNetError
 from hybrid.graph import json as symbol_json
@@ -165,9 +166,9 @@ def with_dtypes_of_graph(model: Model) -> Model:
 
     A network that casts to float16 inside is often stored in float32; Module binds what the graph says and casts what it loads."""
     assert model.graph is not None
-    floats = {n: a for n, a in model.params.items() if _is_float(a.dtype)}
+    floats = {n: a for n, a in model.params.items() if is_float(a.dtype)}
     named = {getattr(n.op, "dtype", None) for n in model.graph.nodes if n.op is not None}
-    if len({a.dtype for a in floats.values()} | {d for d in named if isinstance(d, np.dtype) and _is_float(d)}) < 2:
+    if len({a.dtype for a in floats.values()} | {d for d in named if isinstance(d, np.dtype) and is_float(d)}) < 2:
         return model
     stored = {n: a.dtype for n, a in model.params.items()}
     try:
@@ -182,10 +183,6 @@ def with_dtypes_of_graph(model: Model) -> Model:
     wanted = {n.name: found.spec(Entry(n)).dtype for n in model.graph.variables()}
     cast = {n: a.astype(d) for n, a in floats.items() if (d := wanted.get(n)) is not None and d != a.dtype}
     return replace(model, params={**model.params, **cast}, cast=tuple(cast))
-
-
-def _is_float(dtype: np.dtype) -> bool:
-    return dtype.kind == "f" or dtype.name == "bfloat16"
 
 
 def newest_params(symbol: Path) -> Path | None:

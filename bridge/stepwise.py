@@ -15,11 +15,12 @@ from typing import NamedTuple
 import numpy as np
 import onnx
 
+from hybrid.attrs import is_float
 from hybrid.error import MXNetError
 
 from .compare import COARSENESS, TOLERANCES, Difference, Tolerance, compare, near, slices_over, statistics
 from .engines import Arrays, Engine, EngineError, NativeEngine, Part, Tensor
-from .exact import epsilon, is_float
+from .exact import epsilon
 from .result import Case, Divergence
 
 EXPOSED_BYTES = 96 << 20  # of tensors and of weights held at a time

@@ -252,7 +252,15 @@ class Builder:
     # -- values -------------------------------------------------------------------------------------------------------
 
     def const(self, value: Any, dtype: Any = None, name: str | None = None) -> Value:
-        """A constant. Python numbers need a dtype unless they are integers, which become int64 (ONNX's axes and shapes)."""
+        """A constant. Python numbers need a dtype unless they are integers, which become int64 (ONNX's axes and shapes).
+
+        Raises Unsupported for a whole number that the dtype does not hold."""
+        if dtype is not None and np.dtype(dtype).kind in "iu" and type(value) is int:
+            bounds = np.iinfo(dtype)
+            if not bounds.min <= value <= bounds.max:
+                raise Unsupported(
+                    f"needs {value} as {np.dtype(dtype).name}, which that cannot hold; cast to another dtype"
+                )
         array = np.asarray(value, dtype)
         if dtype is None and not isinstance(value, np.ndarray | np.generic):
             if array.size and array.dtype.kind not in "iu":

@@ -28,6 +28,7 @@ from .error import Problem, Unsupported
 from .kinds import code_of, declared_spec, dtype_of, known_dims
 from .nodes import attribute_of, ordered, standard_of
 from .registry import FAMILY, NOT_IMPORTED, earlier_reading_of, family_name, reading_of
+from .schemas import misfit
 from .values import FOLDED, INLINE, Body, Shared, Value, hidden
 
 DEPTH = 32
@@ -500,6 +501,9 @@ class Importer:
             problems.append(f"attribute {', '.join(missing)} is required")
         if not reading.least <= len(inputs) <= (reading.most or len(inputs)):
             problems.append(f"got {len(inputs)} inputs, wanted {reading.least} to {reading.most or 'any number'}")
+        wrong = misfit(name, opset, self.domain, [None if v is None or v.kind else v.dtype for v in inputs])
+        if wrong:
+            problems.append(wrong)
         if problems:
             raise Unsupported("; ".join(problems))
         return repair.finished(self, reading.handler(self, *inputs, **attributes))

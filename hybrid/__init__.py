@@ -64,7 +64,14 @@ if TYPE_CHECKING:
     from .attribute import AttrScope
     from .compat import install_as_mxnet
     from .context import Context, cpu, cpu_pinned, current_context, gpu, num_gpus
-    from .runtime import get_num_threads, memory_budget, memory_stats, set_memory_budget, set_num_threads
+    from .runtime import (
+        get_num_threads,
+        memory_budget,
+        memory_stats,
+        set_memory_budget,
+        set_num_threads,
+        set_step_budget,
+    )
     from .symbol import Symbol
     from .util import is_np_array, is_np_shape, np_array, np_shape, set_np_shape, use_np, use_np_array, use_np_shape
 
@@ -103,6 +110,7 @@ FROM = {
     "set_memory_budget": "runtime",
     "set_np_shape": "util",
     "set_num_threads": "runtime",
+    "set_step_budget": "runtime",
     "use_np": "util",
     "use_np_array": "util",
     "use_np_shape": "util",

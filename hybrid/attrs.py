@@ -332,6 +332,12 @@ def dtype(value: Any) -> Any:
     return found.newbyteorder("=") if found.isbuiltin == 0 else found
 
 
+def is_float(dtype: np.dtype, *, small: bool = False) -> bool:
+    """Whether numbers of this dtype are rounded: floats, bfloat16 included, which is not among NumPy's own; with small those of 8
+    bits and fewer too."""
+    return dtype.kind == "f" or dtype.name == "bfloat16" or (small and "float" in dtype.name)
+
+
 def dtype_flag(value: Any) -> int:
     """The code that MXNet has for a dtype. Raises ValueError for one that it has no code for."""
     name = dtype(value).name

@@ -1,4 +1,5 @@
-"""The memory budget: how much a size that a file or data decides may take. Everything that allocates such asks ``afford`` first.
+"""The budgets: how much memory a size that a file or data decides may take, and how many steps a loop. Everything that allocates
+such asks ``afford`` first, loops that go on as long as a condition holds ``afford_step``.
 
 By default the budget is what the machine has to give: the memory that is available now, within the limits of the process and of
 its container. ``set_memory_budget`` sets another, for a server, say, that is given models by others.
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .error import OutOfMemory
+from .error import MXNetError, OutOfMemory
 from .shapes import MaybeShape, is_known, show
 
 try:
@@ -26,6 +27,7 @@ SMALL = 16 << 20
 """Bytes that need no look at the machine when nobody has set a budget."""
 
 _chosen: int | None = None
+_steps: int | None = None
 
 
 @functools.cache
@@ -76,6 +78,24 @@ def set_memory_budget(size: int | None) -> int | None:
         raise ValueError(f"set_memory_budget: got {size}, wanted 0 or more bytes, or None")
     before, _chosen = _chosen, None if size is None else int(size)
     return before
+
+
+def set_step_budget(count: int | None) -> int | None:
+    """Refuse, from now on, loops of more steps than this, which a model may go on with for ever; None for any number, as at first.
+    Gives what was set before. Raises ValueError for a negative number."""
+    global _steps
+    if count is not None and count < 0:
+        raise ValueError(f"set_step_budget: got {count}, wanted 0 or more steps, or None")
+    before, _steps = _steps, None if count is None else int(count)
+    return before
+
+
+def afford_step(done: int, what: str) -> None:
+    """Raise MXNetError where so many steps are all that a loop may take."""
+    if _steps is not None and done >= _steps:
+        raise MXNetError(
+            f"{what}: its condition still holds after {done:,} steps, which is all that set_step_budget allows"
+        )
 
 
 def afford(size: int, what: str, do: str = "give smaller sizes, or allow more with set_memory_budget") -> None:

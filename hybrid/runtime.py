@@ -8,7 +8,7 @@ from collections import OrderedDict
 from typing import NamedTuple
 
 from . import native
-from .budget import memory_budget, set_memory_budget
+from .budget import memory_budget, set_memory_budget, set_step_budget
 from .native import memory_stats, set_num_threads
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "memory_stats",
     "set_memory_budget",
     "set_num_threads",
+    "set_step_budget",
 ]
 
 get_num_threads = native.threads

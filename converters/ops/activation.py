@@ -9,7 +9,7 @@ from hybrid.shapes import UNKNOWN
 
 from ..registry import from_onnx, to_onnx
 from ..repair import channel_slope
-from .elementwise import TRANSLATIONS, is_float
+from .elementwise import TRANSLATIONS, holds_floats
 
 
 @to_onnx("Activation")
@@ -61,7 +61,7 @@ for _name, _act_type in {"Sigmoid": "sigmoid", "Tanh": "tanh", "Softplus": "soft
 
 @from_onnx("Relu")
 def _(g, x):
-    return g.Activation(x, act_type="relu") if is_float(x) else g.relu(x)
+    return g.Activation(x, act_type="relu") if holds_floats(x) else g.relu(x)
 
 
 @from_onnx("LeakyRelu")
@@ -75,7 +75,7 @@ def _(g, x, *, alpha=1.0):
 
 
 def _selu(g, x, alpha, gamma):
-    if (alpha, gamma) == SELU and is_float(x) and x.dtype.itemsize <= 4:
+    if (alpha, gamma) == SELU and holds_floats(x) and x.dtype.itemsize <= 4:
         return g.LeakyReLU(x, act_type="selu")
     return g.apply("_onnx_Selu", x, alpha=alpha, gamma=gamma)
 
@@ -114,15 +114,15 @@ def _(g, x, slope):
 
 @from_onnx("PRelu", since=7)
 def _(g, x, slope):
-    if is_float(x) and channel_slope(g, x, slope):
+    if holds_floats(x) and channel_slope(g, x, slope):
         return g.LeakyReLU(x, slope, act_type="prelu")
-    gamma = _per_channel(g, x, slope) if is_float(x) else None
+    gamma = _per_channel(g, x, slope) if holds_floats(x) else None
     return g.itself(x, slope) if gamma is None else g.LeakyReLU(x, gamma, act_type="prelu")
 
 
 @from_onnx("Gelu", since=20)
 def _(g, x, *, approximate="none"):
-    if approximate == "none" and is_float(x):
+    if approximate == "none" and holds_floats(x):
         return g.LeakyReLU(x, act_type="gelu")
     return g.itself(x, approximate=approximate)
 

@@ -14,7 +14,7 @@ from hybrid.ops.binary import Mixed, Pair, Scalar, TrueDivide, common_dtype, quo
 from hybrid.shapes import identical, is_known
 
 from ..registry import from_onnx, to_onnx
-from .elementwise import is_float, is_short, is_whole, number
+from .elementwise import holds_floats, is_short, is_whole, number
 
 
 def _add(b, lhs, rhs):
@@ -245,11 +245,11 @@ LOGIC = {"And": Form("_npi_bitwise_and"), "Or": Form("_npi_bitwise_or"), "Xor": 
 
 
 def _divided(g, a, b):
-    return (DIVIDE if is_float(a) else DIVIDE_WHOLE)(g, a, b)
+    return (DIVIDE if holds_floats(a) else DIVIDE_WHOLE)(g, a, b)
 
 
 def _power(g, x, y):
-    if is_float(x) and (x.dtype == y.dtype or (beside(x, y) is not None and not is_short(x))):
+    if holds_floats(x) and (x.dtype == y.dtype or (beside(x, y) is not None and not is_short(x))):
         return POWER(g, x, y)
     return g.apply("_onnx_Pow", x, y)
 

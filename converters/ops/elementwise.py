@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from hybrid.attrs import is_float
 from hybrid.op import OPS
 from hybrid.ops.curves import DEGREES, RADIANS
 from hybrid.ops.elementwise import Identity, Unary, UnaryPredicate
@@ -305,14 +306,14 @@ def _(b, op, *arrays):
 # -- reading -------------------------------------------------------------------------------------------------------------
 
 
-def is_float(x):
+def holds_floats(x):
     """Whether it holds floating-point numbers; not when the dtype is not known."""
-    return x.dtype is not None and (x.dtype.kind == "f" or x.dtype.name == "bfloat16")
+    return x.dtype is not None and is_float(x.dtype)
 
 
 def is_short(x):
     """Whether its floats have 16 bits: chains of MXNet's operators would round them at every step."""
-    return is_float(x) and x.dtype.itemsize == 2
+    return holds_floats(x) and x.dtype.itemsize == 2
 
 
 def number(x):
@@ -371,7 +372,7 @@ def _clipped(g, x, low, high):
 
 @from_onnx("Clip", since=11)
 def _(g, x, min=None, max=None):
-    largest = LARGEST.get(x.dtype.name if is_float(x) else "")
+    largest = LARGEST.get(x.dtype.name if holds_floats(x) else "")
     if largest is None:
         return g.itself(x, min, max)
     # a bound that is missing is the largest number there is: infinity is cut too

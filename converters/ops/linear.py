@@ -6,7 +6,7 @@ from hybrid.shapes import UNKNOWN, is_known
 
 from ..registry import from_onnx, one_to_one, to_onnx
 from .binary import ADD, MULTIPLY
-from .elementwise import is_float, is_short
+from .elementwise import holds_floats, is_short
 
 
 @to_onnx("FullyConnected")
@@ -143,7 +143,7 @@ def _(g, a, b):
 
 def _gemm(g, a, b, c, alpha, beta, left, right):
     """alpha * a @ b + beta * c; left and right say whether a and b are transposed first."""
-    if not is_float(a) or is_short(a):  # whole numbers have to be cut off, and halves rounded, once
+    if not holds_floats(a) or is_short(a):  # whole numbers have to be cut off, and halves rounded, once
         given = () if c is None else ("C",)
         inputs = [x for x in (a, b, c) if x is not None]
         return g.apply("_onnx_Gemm", *inputs, alpha=alpha, beta=beta, transA=left, transB=right, given=given)

@@ -9,7 +9,7 @@ from hybrid.ops.reduce import NpReduction, Reduction
 from hybrid.shapes import UNKNOWN, is_known
 
 from ..registry import from_onnx, to_onnx
-from .elementwise import is_float, is_short, is_whole
+from .elementwise import holds_floats, is_short, is_whole
 
 
 def _reduce(b, kind, x, axes):
@@ -242,7 +242,7 @@ def _by_mxnet(kind, g, x, axes, keepdims):
     """A reduction as MXNet's operators, where those mean the same; else None."""
     if kind == "Sum":
         return _over(g, "sum", "_np_sum", x, axes, keepdims)
-    if kind == "Mean" and is_float(x):
+    if kind == "Mean" and holds_floats(x):
         return _over(g, "mean", "_npi_mean", x, axes, keepdims)
     if kind == "Prod":
         return _over(g, "prod", "_np_prod", x, axes, keepdims)
@@ -250,9 +250,9 @@ def _by_mxnet(kind, g, x, axes, keepdims):
         return _over(g, "sum", "_np_sum", g.abs(x), axes, keepdims)
     if kind == "SumSquare" and not is_short(x):
         return _over(g, "sum", "_np_sum", g.square(x), axes, keepdims)
-    if kind == "L2" and is_float(x) and not is_short(x):
+    if kind == "L2" and holds_floats(x) and not is_short(x):
         return g.sqrt(_over(g, "sum", "_np_sum", g.square(x), axes, keepdims))
-    if kind == "LogSum" and is_float(x) and not is_short(x):
+    if kind == "LogSum" and holds_floats(x) and not is_short(x):
         return g.log(_over(g, "sum", "_np_sum", x, axes, keepdims))
     if kind in ("Max", "Min") and x.dtype.kind != "b" and _has_elements(x, axes):
         return _over(g, kind.lower(), f"_np_{kind.lower()}", x, axes, keepdims)
@@ -291,7 +291,7 @@ def _register(kind, since):
         listed = () if axes is None else axes.ints()
         if listed or not noop_with_empty_axes:
             return _read_reduction(kind, g, x, listed, keepdims)
-        if kind == "LogSumExp" or (kind == "LogSum" and not is_float(x)):
+        if kind == "LogSumExp" or (kind == "LogSum" and not holds_floats(x)):
             return g.itself(x, keepdims=bool(keepdims), noop_with_empty_axes=True)
         return g.apply(_POINTWISE.get(kind, "identity"), x)
 

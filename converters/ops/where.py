@@ -4,7 +4,7 @@ import numpy as np
 
 from ..registry import from_onnx, to_onnx
 from .binary import beside
-from .elementwise import is_float
+from .elementwise import holds_floats
 
 
 @to_onnx("where")
@@ -36,7 +36,7 @@ def _(b, op, condition):
 
 @from_onnx("Where", since=9)
 def _(g, condition, x, y):
-    first, second = (beside(condition, v) if is_float(v) else None for v in (x, y))
+    first, second = (beside(condition, v) if holds_floats(v) else None for v in (x, y))
     if first is not None and second is None:
         return g.apply("_npi_where_lscalar", condition, y, scalar=first)
     if second is not None and first is None:

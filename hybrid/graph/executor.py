@@ -232,8 +232,6 @@ _REFUSED = (ValueError, RuntimeError, MemoryError, OverflowError)
 
 def _refusal(error: Exception) -> MXNetError:
     """What to raise for an error of the compiled part: it gets what inference accepts, so that to refuse it is a fault of one."""
-    if isinstance(error, MXNetError):
-        return error
     if isinstance(error, MemoryError):
         return _too_large(error)
     return InternalError(f"the compiled part refuses what inference accepts: {error}; please report it with the symbol")
@@ -413,6 +411,8 @@ class Program:
         if lowered is not None and observe is None and not watched():
             try:
                 return quietly(lowered.run, arrays, versions, rng)
+            except MXNetError:
+                raise
             except _REFUSED as error:
                 raise _refusal(error) from error
         plan, arenas = prepared.plan, prepared.arenas
@@ -442,6 +442,8 @@ class Program:
                 self.graph, inference, self.names, self._perform, fixed=self.fixed, training=self.training, precise=self.precise,
                 keep=self.keep,
             )  # fmt: skip
+        except MXNetError:
+            raise
         except _REFUSED as error:
             raise _refusal(error) from error
 

@@ -25,6 +25,15 @@ class Elementwise(Op):
         return [merge_all((*shapes, *outputs))] * len(shapes)
 
 
+def tiled(data: np.ndarray, repeats: Sequence[int]) -> np.ndarray:
+    """As numpy.tile, which makes what it repeats along some axes before it is repeated 0 times along another."""
+    if all(repeats):
+        return np.tile(data, repeats)
+    rank = max(data.ndim, len(repeats))
+    sizes = [(1,) * (rank - len(s)) + tuple(s) for s in (data.shape, repeats)]
+    return np.empty([a * b for a, b in zip(*sizes)], data.dtype)
+
+
 def axis_of(op: Op, axis: int, rank: int) -> int:
     """axis counted from the front; raises OpError when it lies outside the rank."""
     if not -rank <= axis < rank:

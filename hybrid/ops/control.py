@@ -7,6 +7,7 @@ attributes called locations say what each of them is, so all that happens here i
 import numpy as np
 
 from ..attrs import Several
+from ..budget import afford_step
 from ..error import OpError
 from ..op import Op, op
 from ..shapes import UNKNOWN, identical, merge, merge_all
@@ -237,6 +238,7 @@ class WhileLoop(ControlFlow):
             asked, held = self.placed(arrays, variables)
             if not truth(self, *self.results(condition(asked), 1)):
                 break
+            afford_step(len(steps), self.name)
             results = self.results(body(held))
             steps.append(results[: self.num_out_data])
             variables = results[self.num_out_data :]
@@ -379,6 +381,7 @@ class WhileLoopBackward(Backward, WhileLoop):
             asked, held = self.placed(inputs, variables)
             if not truth(self, *self.results(condition(asked), 1)):
                 break
+            afford_step(len(steps), self.name)
             steps.append(held)
             variables = self.results(body(held))[self.num_out_data :]
         dvariables = dy[self.num_out_data :]

@@ -10,7 +10,7 @@ from ..attrs import Shape, Size
 from ..op import Op, op
 from ..shapes import UNKNOWN, show
 from .adjoint import added_up, linear
-from .common import axis_of, want_rank
+from .common import axis_of, tiled, want_rank
 
 
 class Broadcasting(Op):
@@ -171,7 +171,7 @@ class Tile(Op):
         return tuple(d * r for d, r in zip((1,) * (len(reps) - len(data)) + data, reps))
 
     def compute(self, data):
-        return np.tile(data, self.reps)
+        return tiled(data, self.reps)
 
     def adjoint(self, of, dy, data):
         reps = self.aligned(data.ndim)

@@ -78,6 +78,15 @@ class Worker:
             self.seen, self.since = at, time.monotonic()
         return time.monotonic() - self.since > START + PATIENCE * self.job.limit
 
+    def abort(self) -> None:
+        """End it, with what its threads are at in what it said, if it can say that."""
+        self.process.send_signal(signal.SIGABRT)
+        try:
+            self.process.wait(START)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
     def said(self) -> str:
         """The end of what it wrote to the standard error."""
         self.errors.seek(0)
@@ -157,8 +166,7 @@ def run(
                         continue
                     hung = worker.hangs()
                     if hung:
-                        worker.process.kill()
-                        worker.process.wait()
+                        worker.abort()
                     if worker.process.poll() is not None:
                         lanes[lane] = begin(lane, finish(worker, hung))
         finally:

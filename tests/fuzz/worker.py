@@ -84,7 +84,9 @@ def kind_of(error: BaseException) -> str:
     where that is the surface itself."""
     places: list[str] = []
     cause: BaseException | None = error
-    while cause is not None:
+    seen: set[int] = set()
+    while cause is not None and id(cause) not in seen:
+        seen.add(id(cause))
         frames = [f for f in traceback.extract_tb(cause.__traceback__) if "/tests/fuzz/" not in f.filename]
         frames = frames[:2] if isinstance(error, Endless | RecursionError) else frames[-2:]  # these end anywhere
         places += [f"{os.path.basename(f.filename)}:{f.name}:{f.line}" for f in frames]

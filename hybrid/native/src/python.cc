@@ -28,9 +28,11 @@ Attrs attrs_of(nb::dict given) {
     if (nb::isinstance<nb::str>(value)) place = nb::cast<std::string>(value);
     else if (nb::isinstance<nb::float_>(value)) place = nb::cast<double>(value);
     else if (nb::isinstance<nb::tuple>(value)) {
-      std::vector<std::int64_t> numbers;  // None among them (the end of a slice) goes as the least number
+      // None among them (the end of a slice) goes as the least number, which itself goes as the next: both lie before anything
+      constexpr std::int64_t nothing = std::numeric_limits<std::int64_t>::min();
+      std::vector<std::int64_t> numbers;
       for (nb::handle v : nb::cast<nb::tuple>(value))
-        numbers.push_back(v.is_none() ? std::numeric_limits<std::int64_t>::min() : nb::cast<std::int64_t>(v));
+        numbers.push_back(v.is_none() ? nothing : std::max(nb::cast<std::int64_t>(v), nothing + 1));
       place = std::move(numbers);
     }
     else place = nb::cast<std::int64_t>(value);  // int and bool

@@ -57,7 +57,7 @@ class Standard(Op):
     spreads: ClassVar[tuple[str, ...]] = ()
     """Names of inputs that broadcast to the (first) output."""
     types: ClassVar[Mapping[str, Collection[str]]] = {}
-    """Which dtypes inputs and outputs may have, by their names; those named together have one. From ONNX's schemas; see types.py."""
+    """Which dtypes inputs and outputs may have, by their names; those named together have one. From ONNX's schemas: types.py."""
 
     # -- what an operator writes ---------------------------------------------------------------------------------------
 

@@ -4,10 +4,10 @@ from typing import Literal
 
 import numpy as np
 
-from ...attrs import DType
+from ...attrs import DType, is_float
 from ...op import op
 from .base import Standard
-from .conversion import bits_of, convert, is_float
+from .conversion import bits_of, convert
 from .types import COMPLEX, FLOAT6, STORED, WORDS
 
 
@@ -49,7 +49,7 @@ class Cast(Converting):
         return self.to_dtype(data, self.to)
 
     def gradient(self, F, dy, data, y):
-        return F._backward_cast_like(dy, data) if is_float(self.to) else None
+        return F._backward_cast_like(dy, data) if is_float(self.to, small=True) else None
 
     @classmethod
     def examples(cls, make):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...attrs import Several
+from ...budget import afford_step
 from ...holding import hold
 from ...op import op
 from ...shapes import UNKNOWN, identical, merge
@@ -190,6 +191,7 @@ class Loop(Repeated):
         flag = np.array(going)
         given, rows = [], []
         while going and (limit is None or len(rows) < limit):
+            afford_step(len(rows), self.name)
             given.append((np.array(len(rows), np.int64), flag, *states))
             flag, *results = self.results(body(self.placed(given[-1], captured)), 1 + self.num_outputs)
             going = truth(self, flag)

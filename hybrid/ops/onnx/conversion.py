@@ -26,11 +26,6 @@ def is_integer(dtype: np.dtype) -> bool:
     return dtype.kind in "iu" or dtype.name in BITS
 
 
-def is_float(dtype: np.dtype) -> bool:
-    """Whether the dtype is of floats, those of ml_dtypes included."""
-    return "float" in dtype.name
-
-
 def bits_of(dtype: np.dtype) -> int:
     """How many bits an element has in ONNX, where memory may take a byte for fewer."""
     narrow = {"float4_e2m1fn": 4, "float6_e2m3fn": 6, "float6_e3m2fn": 6, **BITS}

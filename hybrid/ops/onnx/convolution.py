@@ -218,6 +218,8 @@ class ConvTranspose(_Convolved):
         added = self.output_padding or (0,) * rank
         whole = [s * (n - 1) + a + r for s, n, a, r in zip(strides, spatial, added, self.reach(kernel), strict=True)]
         if self.output_shape:
+            if len(self.output_shape) not in (rank, rank + 2):
+                raise self.fail(f"got output_shape={self.output_shape}, wanted {rank} sizes")
             return whole, self.output_shape[-rank:]
         if self.auto_pad.startswith("SAME"):
             return whole, tuple(n * s for n, s in zip(spatial, strides))

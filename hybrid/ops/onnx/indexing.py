@@ -5,10 +5,11 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from ...attrs import Size
 from ...op import op
 from ...shapes import UNKNOWN, merge, show
 from ..adjoint import linear
-from ..common import axis_of, narrow, widen
+from ..common import axis_of, narrow, want_rank_from, widen
 from .base import Standard
 from .types import INDICES, STORED, TENSORS
 
@@ -82,7 +83,7 @@ class GatherElements(Taking):
 
     axis: int = 0
 
-    types = {"data": TENSORS, "indices": INDICES}
+    types = {"data": STORED, "indices": INDICES}
 
     def shape(self, data, indices):
         axis_of(self, self.axis, len(data))
@@ -108,9 +109,9 @@ class GatherND(Taking):
     Shapes: data (b..., d..., rest...), indices (b..., n..., m) with m = number of d -> (b..., n..., rest...). Source:
     ONNX GatherND (opset 12 to newest)."""
 
-    batch_dims: int = 0
+    batch_dims: Size = 0
 
-    types = {"data": TENSORS, "indices": {"int64"}}
+    types = {"data": STORED, "indices": {"int64"}}
 
     def shape(self, data, indices):
         if not indices:
@@ -338,7 +339,7 @@ class ReverseSequence(Standard):
     time_axis: int = 0
 
     inputs = ("input", "sequence_lens")
-    types = {"input": TENSORS, "sequence_lens": {"int64"}}
+    types = {"input": STORED, "sequence_lens": {"int64"}}
 
     def check(self):
         if {self.batch_axis, self.time_axis} != {0, 1}:
@@ -346,6 +347,7 @@ class ReverseSequence(Standard):
         return None
 
     def shape(self, data, lengths):
+        want_rank_from(self, data, 2, what="input")
         merge(lengths, (data[self.batch_axis],))
         return data
 

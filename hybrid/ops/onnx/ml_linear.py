@@ -243,6 +243,10 @@ class Machine(Standard):
     inputs = ("X",)
     types = {"X": FEATURES}
 
+    def check(self):
+        count = 0 if self.kernel_params is None else len(self.kernel_params)
+        return f"got {count} kernel_params, wanted gamma, coef0 and degree" if count in (1, 2) else super().check()
+
     def kernel(self, x: Array, vectors: Array) -> Array:
         """(N, V) of rows of features."""
         given = self.kernel_params

@@ -20,6 +20,10 @@ MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRA
 """How a node compares a feature with its value, each at its code."""
 MEMBER, LEAF = MODES.index("BRANCH_MEMBER"), MODES.index("LEAF")
 _COMPARE = (np.less_equal, np.less, np.greater_equal, np.greater, np.equal, np.not_equal)
+UNUSED = ("nodes_hitrates", "nodes_missing_value_tracks_true")
+"""Attributes with an entry for each node that may be left out or empty."""
+MOST = 1 << 31
+"""Numbers of trees, and of nodes in them, that there can be."""
 ROOM = 1 << 20
 """Rows times trees that are on their way at the same time."""
 Aggregate = Literal["AVERAGE", "SUM", "MIN", "MAX"]
@@ -131,6 +135,13 @@ def _want_features(op: Op, x: Shape, features: Array) -> None:
         raise op.fail(f"got X of shape {show(x)} for trees that ask for features {features.min()} to {features.max()}")
 
 
+def _wrong_numbers(name: str, numbers: Array, count: int) -> str | None:
+    """What is wrong with numbers that are places among so many, if anything."""
+    if not numbers.size or 0 <= numbers.min() <= numbers.max() < count:
+        return None
+    return f"got {name} {numbers.min()} to {numbers.max()}, wanted 0 to {count - 1}"
+
+
 class Trees(Standard):
     """What the older operators share. A node is number nodes_nodeids of tree nodes_treeids; leaves say so too what they add.
     nodes_modes are codes (MODES). Numbers that a file has as tensors are of their dtype, others float32."""
@@ -156,12 +167,23 @@ class Trees(Standard):
         lengths = {
             n: len(getattr(self, n)) for n in self.fields if n.startswith("nodes_") and getattr(self, n) is not None
         }
-        lengths = {
-            n: c for n, c in lengths.items() if c or n not in ("nodes_missing_value_tracks_true", "nodes_hitrates")
-        }
+        lengths = {n: c for n, c in lengths.items() if c or n not in UNUSED}
         leaves = {n: len(getattr(self, n)) for n in self._leaves() if getattr(self, n) is not None}
         wrong = next((found for found in (lengths, leaves) if len(set(found.values())) > 1), None)
-        return wrong and f"got {wrong}, wanted equally many"
+        if wrong:
+            return f"got {wrong}, wanted equally many"
+        bases = 0 if self.base_values is None else len(self.base_values)
+        if bases not in (0, 1, self.results()):
+            return f"got {bases} base_values, wanted one for each of {self.results()} results"
+        tree, node, ids, _ = self._leaves()
+        bounds = {"nodes_treeids": MOST, "nodes_nodeids": MOST, tree: MOST, node: MOST, ids: self.results()}
+        bounds["nodes_modes"] = len(MODES)
+        problems = (_wrong_numbers(n, getattr(self, n), count) for n, count in bounds.items())
+        return next((p for p in problems if p), None)
+
+    def results(self) -> int:
+        """How many results there are for a row."""
+        raise NotImplementedError
 
     def _leaves(self) -> tuple[str, ...]:
         """Names of the attributes that say what leaves add."""
@@ -258,6 +280,9 @@ class TreeEnsembleRegressor(Trees):
 
     leaf = "target"
 
+    def results(self):
+        return self.n_targets
+
     def shape(self, x):
         want_rank(self, x, 1, 2, what="X")
         self.want_features(x)
@@ -295,6 +320,9 @@ class TreeEnsembleClassifier(Trees, Classifier):
     classlabels_strings: np.ndarray | None = None
 
     leaf = "class"
+
+    def results(self):
+        return len(self.labels())
 
     def labels(self):
         return labels_of(self.classlabels_int64s, self.classlabels_strings, int(self.class_ids.max(initial=0)) + 1)
@@ -371,12 +399,27 @@ class TreeEnsemble(Standard):
         if self.aggregate_function not in range(4) or self.post_transform not in range(5):
             got = f"got aggregate_function={self.aggregate_function} and post_transform={self.post_transform}"
             return f"{got}, wanted 0 to 3 and 0 to 4"
-        return None
+        for group in (
+            [n for n in self.fields if n.startswith("nodes_") and (n not in UNUSED or self._filled(n))],
+            [n for n in self.fields if n.startswith("leaf_")],
+        ):
+            lengths = {n: len(getattr(self, n)) for n in group}
+            if len(set(lengths.values())) > 1:
+                return f"got {lengths}, wanted equally many"
+        asked, given = int((self.nodes_modes == MEMBER).sum()), len(self._sets())
+        if asked > given:
+            return f"got {asked} nodes that ask for members of {given} sets in membership_values, wanted a set for each"
+        wrong = _wrong_numbers("nodes_modes", self.nodes_modes, LEAF)
+        return wrong or _wrong_numbers("leaf_targetids", self.leaf_targetids, self.n_targets)
 
     def shape(self, x):
         want_rank(self, x, 2, what="X")
         _want_features(self, x, self.nodes_featureids)
         return (x[0], self.n_targets)
+
+    def _filled(self, name: str) -> bool:
+        given = getattr(self, name)
+        return given is not None and len(given) > 0
 
     def _forest(self) -> Forest:
         inner, leaves = len(self.nodes_modes), len(self.leaf_weights)
@@ -402,13 +445,13 @@ class TreeEnsemble(Standard):
         ).checked(self)
 
     def _members(self) -> dict[int, Array]:
-        nodes = np.flatnonzero(self.nodes_modes == MEMBER)
-        if not nodes.size:
-            return {}
+        return {int(n): part for n, part in zip(np.flatnonzero(self.nodes_modes == MEMBER), self._sets())}
+
+    def _sets(self) -> list[Array]:
+        """The sets that membership_values holds, each ended by NaN."""
         values = np.zeros(0) if self.membership_values is None else self.membership_values
-        ends = np.flatnonzero(np.isnan(values))
-        parts = np.split(values, ends + 1)
-        return {int(n): part[~np.isnan(part)] for n, part in zip(nodes, parts)}
+        parts = np.split(values, np.flatnonzero(np.isnan(values)) + 1)
+        return [part[~np.isnan(part)] for part in (parts if parts[-1].size else parts[:-1])]
 
     def meaning(self, x):
         if "forest" not in self.memo:

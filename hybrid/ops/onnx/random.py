@@ -82,8 +82,8 @@ def _normal(self: Any, rng: Any, shape: Any, dtype: Any) -> np.ndarray:
 
 def _uniform(self: Any, rng: Any, shape: Any, dtype: Any) -> np.ndarray:
     y = convert(self.low + (self.high - self.low) * source(self.seed, rng).random(shape), dtype)
-    # rounding may reach high, which is excluded
-    return np.where((y >= dtype.type(self.high)) & (self.high > self.low), dtype.type(self.low), y)
+    low, high = (np.float64(v).astype(dtype) for v in (self.low, self.high))
+    return np.where((y >= high) & (self.high > self.low), low, y)  # rounding may reach high, which is excluded
 
 
 @op("_onnx_RandomNormal")

@@ -92,13 +92,17 @@ class Resize(Standard):
                     for a, n in zip(axes, new)
                 }
             pick = min if self.keep_aspect_ratio_policy == "not_larger" else max
+            if any(shape[a] == 0 for a in axes):
+                raise self.fail(
+                    f"got X of shape {show(shape)}, wanted something along the axes of which one scale is kept"
+                )
             scale = pick(n / shape[a] for a, n in zip(axes, new))
             return {a: (math.floor(scale * shape[a] + 0.5), scale) for a in axes}
         if scales is None or not scales.size:
             raise self.fail("got neither scales nor sizes, wanted one of them")
         self._want(scales.size == len(axes), "scales", scales, len(axes))
-        if not (scales > 0).all():
-            raise self.fail(f"got scales {scales.tolist()}, wanted positive ones")
+        if not ((scales > 0) & np.isfinite(scales)).all():
+            raise self.fail(f"got scales {scales.tolist()}, wanted positive, finite ones")
         # a sentence of the standard multiplies by the extent of roi too, which neither its shape inference nor anybody else does
         return {a: (math.floor(np.float32(shape[a]) * s), s) for a, s in zip(axes, scales.astype(np.float32))}
 
@@ -109,7 +113,10 @@ class Resize(Standard):
     def shape(self, x, roi, scales, sizes, *, values):
         count = len(self._axes(len(x)))
         for name, shape, wanted in (("roi", roi, 2 * count), ("scales", scales, count), ("sizes", sizes, count)):
-            if shape is not None and (len(shape) != 1 or (shape[0] is not UNKNOWN and shape[0] not in (0, wanted))):
+            empty = () if name == "roi" and self.cropped else (0,)
+            if shape is not None and (
+                len(shape) != 1 or (shape[0] is not UNKNOWN and shape[0] not in (*empty, wanted))
+            ):
                 raise self.fail(f"got {name} of shape {show(shape)}, wanted ({wanted},) for {count} axes")
         if any(v is None for v, s in zip(values[2:], (scales, sizes)) if s is not None):
             changed = set(self._axes(len(x)))

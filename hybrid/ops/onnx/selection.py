@@ -7,7 +7,7 @@ from ...shapes import UNKNOWN
 from ..adjoint import linear
 from ..common import axis_of
 from .base import INT64, Standard
-from .types import TENSORS
+from .types import STORED, TENSORS
 
 
 @linear(0)
@@ -21,7 +21,7 @@ class Compress(Standard):
     axis: int | None = None
 
     inputs = ("input", "condition")
-    types = {"input": TENSORS, "condition": {"bool"}}
+    types = {"input": STORED, "condition": {"bool"}}
     data_decides = True
 
     def shape(self, data, condition):

@@ -10,7 +10,7 @@ from ...op import op
 from ...shapes import is_known
 from ..common import axis_of
 from .base import BOOL, INT64, OBJECT, Collected, ints
-from .types import INDICES, TENSORS, WORDS
+from .types import INDICES, STORED, WORDS
 
 
 class Collection(Collected):
@@ -62,7 +62,7 @@ class SequenceConstruct(Collection):
     num_args: Several
 
     inputs = ("*data",)
-    types = {"*data": TENSORS - {"bfloat16"}}
+    types = {"*data": STORED}
 
     def meaning(self, *arrays):
         return hold([np.array(a) for a in arrays])
@@ -99,7 +99,7 @@ class SequenceInsert(Collection):
     Source: ONNX SequenceInsert (opset 11 to newest)."""
 
     inputs = ("input_sequence", "tensor", "position")
-    types = {"input_sequence": WORDS, "tensor": TENSORS - {"bfloat16"}, "position": INDICES}
+    types = {"input_sequence": WORDS, "tensor": STORED, "position": INDICES}
     optional = ("position",)
 
     def meaning(self, sequence, tensor, position):
@@ -151,7 +151,7 @@ class SplitToSequence(Collection):
     keepdims: bool = True
 
     inputs = ("input", "split")
-    types = {"input": TENSORS, "split": INDICES}
+    types = {"input": STORED, "split": INDICES}
     optional = ("split",)
 
     def meaning(self, data, split):

@@ -6,10 +6,10 @@ import numpy as np
 
 from ...op import op
 from ...shapes import UNKNOWN, broadcast, is_known, of_rank, show
-from ..common import axis_of, narrow, want_rank, widen
+from ..common import axis_of, narrow, tiled, want_rank, widen
 from ..shape import INFERRED, Reshaping, number, product, sizes_of
 from .base import INT64, Standard, ints
-from .types import STORED, TENSORS
+from .types import STORED
 
 
 @op("_onnx_Shape")
@@ -211,7 +211,8 @@ class Expand(Standard):
     newest)."""
 
     inputs = ("input", "shape")
-    types = {"input": TENSORS, "shape": {"int64"}}
+    types = {"input": STORED, "shape": {"int64"}}
+    named_axes = {"shape": "rank"}
     uses = ("values",)
     data_decides = True
     partial = True
@@ -240,7 +241,7 @@ class Tile(Standard):
     """input repeated as often as repeats says along each axis. Source: ONNX Tile (opset 6 to newest)."""
 
     inputs = ("input", "repeats")
-    types = {"input": TENSORS, "repeats": {"int64"}}
+    types = {"input": STORED, "repeats": {"int64"}}
     uses = ("values",)
     data_decides = True
     partial = True
@@ -254,7 +255,7 @@ class Tile(Standard):
         return tuple(d * r for d, r in zip(data, found))
 
     def meaning(self, data, repeats):
-        return np.tile(data, ints(repeats))
+        return tiled(data, ints(repeats))
 
     def gradient(self, F, dy, data, repeats, y):
         return F._backward__onnx_Tile(dy, data, repeats), None

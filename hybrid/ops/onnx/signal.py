@@ -11,7 +11,7 @@ from ...op import Domain, op
 from ...shapes import UNKNOWN, show
 from ..backward import Once
 from ..casting import convert
-from ..common import axis_of, part_of, want_rank, widen
+from ..common import axis_of, part_of, widen
 from .base import FLOAT32, LikeInputs, Standard, ints
 from .types import FLOATS, INDICES, NUMBERS
 
@@ -174,14 +174,20 @@ class STFT(Standard):
     types = {"signal window": FLOATS, "frame_step frame_length": INDICES}
     optional = ("window", "frame_length")
     numbers = ("frame_step", "frame_length")
+    named_axes = {"signal": "batch length parts", "window": "frame"}
     uses = ("values",)
     data_decides = True
 
     def shape(self, signal, step, window, *rest, values):
-        want_rank(self, signal, 3, what="signal")
+        if signal[2] is not UNKNOWN and signal[2] not in ((1,) if self.onesided else (1, 2)):
+            raise self.fail(
+                f"got signal of shape {show(signal)}, wanted 1 number for each place{'' if self.onesided else ', or 2'}"
+            )
         length = window[0] if window is not None else signal[1]
         if window is None and "frame_length" in self.given:
             length = UNKNOWN if values[3] is None else _scalar(values[3])
+        if length is not UNKNOWN and length < 1:
+            raise self.fail(f"got frames of {length} numbers, wanted at least 1")
         hop = _scalar(values[1])
         count = UNKNOWN if hop is None else (signal[1] - length) // hop + 1
         return (
@@ -196,7 +202,9 @@ class STFT(Standard):
 
     def _frames(self, signal, step, window, length) -> tuple[Array, Array]:
         """(places of each frame's numbers in the signal, the window)."""
-        size = _scalar(length) or (signal.shape[1] if window is None else len(window))
+        size = (signal.shape[1] if window is None else len(window)) if length is None else _scalar(length)
+        if size < 1:
+            raise self.fail(f"got frames of {size} numbers, wanted at least 1")
         if window is not None and len(window) != size:
             raise self.fail(f"got a window of {len(window)} for frames of {size}, wanted equal lengths")
         if _scalar(step) < 1:
@@ -207,8 +215,6 @@ class STFT(Standard):
 
     def meaning(self, signal, step, window, length):
         places, weights = self._frames(signal, step, window, length)
-        if self.onesided and signal.shape[2] == 2:
-            raise self.fail("got complex numbers for a one-sided transform, wanted onesided=0")
         transform = np.fft.rfft if self.onesided else np.fft.fft
         return _pairs(transform(_numbers(signal)[:, places] * weights), signal.dtype)
 

@@ -12,7 +12,7 @@ from ..adjoint import added_up, linear
 from ..common import axis_of
 from ..slicing import within
 from .base import Standard, ints
-from .types import INDICES, STORED, TENSORS
+from .types import INDICES, STORED
 
 
 def cut(start: int, end: int, step: int, size: int) -> slice:
@@ -28,7 +28,7 @@ class Slice(Standard):
     behind or lies outside is moved inside, as cut says. Source: ONNX Slice (opset 10 to newest)."""
 
     inputs = ("data", "starts", "ends", "axes", "steps")
-    types = {"data": TENSORS, "starts ends axes steps": INDICES}
+    types = {"data": STORED, "starts ends axes steps": INDICES}
     optional = ("axes", "steps")
     uses = ("values",)
     data_decides = True
@@ -96,7 +96,7 @@ class Split(Standard):
     num_outputs: Arity
 
     inputs = ("input", "split")
-    types = {"input": TENSORS, "split": {"int64"}}
+    types = {"input": STORED, "split": {"int64"}}
     optional = ("split",)
     uses = ("values",)
     data_decides = True
@@ -171,6 +171,7 @@ class Pad(Standard):
     inputs = ("data", "pads", "constant_value", "axes")
     types = {"data constant_value": STORED, "pads": {"int64"}, "axes": INDICES}
     optional = ("constant_value", "axes")
+    numbers = ("constant_value",)
     uses = ("values",)
     data_decides = True
 
@@ -260,7 +261,7 @@ class CenterCropPad(Standard):
     axes: Shape | None = None
 
     inputs = ("input_data", "shape")
-    types = {"input_data": TENSORS, "shape": INDICES}
+    types = {"input_data": STORED, "shape": INDICES}
     uses = ("values",)
     data_decides = True
     partial = True
@@ -308,7 +309,7 @@ class Trilu(Standard):
     upper: bool = True
 
     inputs = ("input", "k")
-    types = {"input": TENSORS, "k": {"int64"}}
+    types = {"input": STORED, "k": {"int64"}}
     optional = ("k",)
     numbers = optional
 

@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 
+from ...attrs import Size, Sizes
 from ...error import FormatError
 from ...op import op
 from ...shapes import UNKNOWN
@@ -263,10 +264,10 @@ class TfIdfVectorizer(Standard):
     product; weights are in the order of the pool. Source: ONNX TfIdfVectorizer (opset 9 to newest)."""
 
     max_gram_length: int
-    max_skip_count: int
+    max_skip_count: Size
     min_gram_length: int
     mode: str
-    ngram_counts: tuple[int, ...]
+    ngram_counts: Sizes
     ngram_indexes: np.ndarray
     pool_int64s: np.ndarray | None = None
     pool_strings: np.ndarray | None = None
@@ -285,6 +286,9 @@ class TfIdfVectorizer(Standard):
                 f"got n-grams of {self.min_gram_length} to {self.max_gram_length} with {len(self.ngram_counts)} ngram_counts, "
                 "wanted 1 <= min_gram_length <= max_gram_length <= their number"
             )
+        flat = self.pool_int64s if self.pool_strings is None else self.pool_strings
+        if list(self.ngram_counts) != sorted(self.ngram_counts) or self.ngram_counts[-1] > len(flat):
+            return f"got ngram_counts={self.ngram_counts}, wanted places in the pool of {len(flat)}, in order"
         if not self.ngram_indexes.size or self.ngram_indexes.min() < 0:
             return f"got ngram_indexes={self.ngram_indexes}, wanted one for each n-gram, none negative"
         if self.weights is not None and len(self.weights) != len(self.ngram_indexes):
@@ -329,7 +333,7 @@ class TfIdfVectorizer(Standard):
 
     def _grams(self, row):
         """All n-grams of a row; single items, which nothing can be skipped in, only once."""
-        for step in range(1, self.max_skip_count + 2):
+        for step in range(1, min(self.max_skip_count + 2, max(len(row), 2))):
             for start in range(len(row)):
                 for length in range(self.min_gram_length, self.max_gram_length + 1):
                     if start + step * (length - 1) < len(row) and (length > 1 or step == 1):

@@ -53,13 +53,13 @@ class Step(Standard):
         found = self._results(dtypes)
         return found if len(found) > 1 else found[0]
 
-    def update(self, rate: float, count: int, x: Array, g: Array, states: list[Array]) -> list[Array]:
+    def update(self, rate: np.float64, count: int, x: Array, g: Array, states: list[Array]) -> list[Array]:
         """A tensor after the step, and its states. g is its gradient, with that of the norm."""
         raise NotImplementedError
 
     def meaning(self, rate, count, *rest):
         number, done = self.tensors, []
-        rate, count = float(rate.reshape(-1)[0]), int(count.reshape(-1)[0])
+        rate, count = np.float64(rate.item()), int(count.item())  # NumPy's numbers, which may be divided by 0
         for i in range(number):
             x, g, *states = (widen(a) for a in rest[i::number])
             done.append(self.update(rate, count, x, self.norm_coefficient * x + g, states))
@@ -82,7 +82,8 @@ class Adagrad(Step):
 
     def update(self, rate, count, x, g, states):
         total = states[0] + g * g
-        return [x - rate / (1 + count * self.decay_factor) * g / (np.sqrt(total) + self.epsilon), total]
+        rate = float(rate / (1 + count * self.decay_factor))
+        return [x - rate * g / (np.sqrt(total) + self.epsilon), total]
 
     @classmethod
     def examples(cls, make):
@@ -106,8 +107,9 @@ class Adam(Step):
         first = self.alpha * states[0] + (1 - self.alpha) * g
         second = self.beta * states[1] + (1 - self.beta) * g * g
         if count > 0:
-            rate = rate * (1 - self.beta**count) ** 0.5 / (1 - self.alpha**count)
-        x = x - rate * first / (np.sqrt(second) + self.epsilon)
+            left = [1 - np.float64(factor) ** count for factor in (self.alpha, self.beta)]
+            rate = rate * np.sqrt(left[1]) / left[0]
+        x = x - float(rate) * first / (np.sqrt(second) + self.epsilon)
         return [(1 - self.norm_coefficient_post) * x, first, second]
 
     @classmethod
@@ -130,7 +132,7 @@ class Momentum(Step):
 
     def update(self, rate, count, x, g, states):
         speed = self.alpha * states[0] + (self.beta if count > 0 else 1.0) * g
-        return [x - rate * (speed if self.mode == "standard" else g + self.alpha * speed), speed]
+        return [x - float(rate) * (speed if self.mode == "standard" else g + self.alpha * speed), speed]
 
     @classmethod
     def examples(cls, make):

@@ -20,4 +20,4 @@ FLOAT6 = frozenset({"float6_e2m3fn", "float6_e3m2fn"})
 TINY = FLOAT8 | FLOAT6 | {"float4_e2m1fn", "int2", "uint2", "int4", "uint4"}
 """Dtypes of quantised numbers that nothing computes with."""
 STORED = (TENSORS | TINY | {"float8_e8m0fnu"}) - FLOAT6
-"""What can be stored: all dtypes of ONNX but the floats of 6 bits."""
+"""What can be stored, and so moved here, even where ONNX does not say so yet."""

@@ -1,0 +1,71 @@
+"""What ONNX's schemas say of the dtypes of a node's inputs: readings get no others, as in onnxruntime."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import onnx
+
+from .kinds import KINDS
+
+_SPELT = {"float": "float32", "double": "float64", "string": "object"}
+_JUDGED = frozenset(k.dtype for k in KINDS.values() if k.bits >= 8 and not k.dtype.startswith("float8"))
+"""Of the small dtypes each version of ONNX has more, which what moves numbers here moves all the same."""
+
+
+class Formal(NamedTuple):
+    """An input of a schema."""
+
+    name: str
+    variable: str
+    """Inputs of one have one dtype; empty for one of its own."""
+    allowed: frozenset[str]
+
+
+@functools.cache
+def _formals(op_type: str, opset: int, domain: str) -> tuple[list[Formal], bool]:
+    """The inputs at an opset, allowing what is allowed there and in the newest; and whether the last may be repeated.
+
+    Empty where ONNX has no such operator."""
+    try:
+        own = onnx.defs.get_schema(op_type, opset, domain)
+    except onnx.defs.SchemaError:
+        return [], False
+    allowed: dict[str, set[str]] = {}
+    for schema in (own, onnx.defs.get_schema(op_type, domain)):
+        for c in schema.type_constraints:
+            allowed.setdefault(c.type_param_str, set()).update(map(_dtype, c.allowed_type_strs))
+    mixed = {p.type_str for p in own.inputs if not p.is_homogeneous}
+    formals = [
+        Formal(
+            p.name, "" if p.type_str in mixed else p.type_str, frozenset(allowed.get(p.type_str, {_dtype(p.type_str)}))
+        )
+        for p in own.inputs
+    ]
+    variadic = bool(own.inputs) and own.inputs[-1].option == onnx.defs.OpSchema.FormalParameterOption.Variadic
+    return formals, variadic
+
+
+def _dtype(text: str) -> str:
+    """The name of the dtype of "tensor(float)"; that of words for what is no tensor."""
+    name = text[7:-1] if text.startswith("tensor(") else "string"
+    return _SPELT.get(name, name)
+
+
+def misfit(op_type: str, opset: int, domain: str, dtypes: Sequence[np.dtype | None]) -> str | None:
+    """What is wrong with the dtypes of a node's inputs (None: not there, or not known), if anything."""
+    formals, variadic = _formals(op_type, opset, domain)
+    bound: dict[str, tuple[str, str]] = {}
+    for index, dtype in enumerate(dtypes):
+        if dtype is None or dtype.name not in _JUDGED or not (index < len(formals) or variadic):
+            continue
+        name, variable, allowed = formals[min(index, len(formals) - 1)]
+        if dtype.name not in allowed:
+            return f"got {name} of dtype {dtype.name}, wanted {' or '.join(sorted(allowed))}"
+        first, known = bound.setdefault(variable, (name, dtype.name)) if variable else (name, dtype.name)
+        if known != dtype.name:
+            return f"got {first} of dtype {known} and {name} of dtype {dtype.name}, wanted one dtype; cast one of them"
+    return None

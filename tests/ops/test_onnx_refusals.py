@@ -1,0 +1,146 @@
+"""What mutated models found in operators of the family: refused by inference or with a word of its own, and never endless."""
+
+import numpy as np
+import pytest
+
+from hybrid.error import MXNetError, OpError
+from hybrid.graph.executor import Program
+from hybrid.graph.graph import Entry, Graph, Node
+from hybrid.op import lookup
+
+POOL = np.array([1, 2, 3, 4])
+GRAMS = {
+    "mode": "TF",
+    "min_gram_length": 1,
+    "max_gram_length": 2,
+    "ngram_indexes": np.array([3, 1, 0]),
+    "pool_int64s": POOL,
+}
+TREE = {
+    "tree_roots": np.array([0]), "nodes_featureids": np.array([0]), "nodes_modes": np.array([0], np.uint8),
+    "nodes_splits": np.zeros(1, np.float32), "nodes_truenodeids": np.array([0]), "nodes_falsenodeids": np.array([1]),
+    "nodes_trueleafs": np.array([1]), "nodes_falseleafs": np.array([1]), "leaf_targetids": np.array([0, 1]),
+    "leaf_weights": np.ones(2, np.float32), "n_targets": 2,
+}  # fmt: skip
+
+REGRESSOR = [
+    f"nodes_{n}" for n in ("falsenodeids", "featureids", "modes", "nodeids", "treeids", "truenodeids", "values")
+] + [f"target_{n}" for n in ("ids", "nodeids", "treeids", "weights")]
+
+
+def run(name, *arrays, **attrs):
+    """The outputs of one operator as a graph, by NumPy and compiled, which say the same."""
+    op = lookup(name).bind(**attrs)
+    names = op.takes()
+    graph = Graph(Entry(Node(op, "node", [Entry(Node(None, n)) for n in names]), i) for i in range(op.visible()))
+    found = [Program(graph, native=native).run(dict(zip(names, arrays))) for native in (False, True)]
+    for a, b in zip(*found, strict=True):
+        np.testing.assert_array_equal(a, b)
+    return found[0]
+
+
+def zeros(*shape, dtype=np.float32):
+    return np.zeros(shape, dtype)
+
+
+@pytest.mark.parametrize(
+    ("name", "arrays", "attrs", "words"),
+    [
+        ("_onnx_Expand", (zeros(3, 1), np.array(2)), {}, "got shape of shape"),
+        ("_onnx_GatherND", (zeros(2, 3), zeros(2, 1, dtype=np.int64)), {"batch_dims": -1}, "wanted at least 0"),
+        ("_onnx_ReverseSequence", (zeros(3), np.array([1, 1, 1])), {}, "wanted at least 2 dimensions"),
+        ("_onnx_Pad", (zeros(2), np.array([1, 1]), zeros(3)), {"given": ("constant_value",)}, "wanted a single number"),
+        ("_onnx_STFT", (zeros(2, 14, 0), np.array(3)), {}, "wanted 1 number for each place"),
+        ("_onnx_STFT", (zeros(2, 14, 2), np.array(3)), {}, "wanted 1 number for each place"),
+        ("_onnx_STFT", (zeros(2, 14, 1), np.array(3), zeros(0)), {"given": ("window",)}, "wanted at least 1"),
+        ("_onnx_STFT", (zeros(2, 14, 1), np.array(3), np.array(0)), {"given": ("frame_length",)}, "wanted at least 1"),
+        ("_onnx_ConvTranspose", (zeros(1, 2, 3, 3), zeros(2, 1, 2, 2)), {"output_shape": (2,)}, "wanted 2 sizes"),
+        ("_onnx_ConstantOfShape", (np.array([2]),), {"value": zeros(2)}, "got value of 2 elements, wanted one"),
+        ("_onnx_Resize", (zeros(1, 4), np.array([1, np.inf], np.float32)), {"given": ("scales",)}, "wanted positive, finite"),
+        (
+            "_onnx_Resize",
+            (zeros(1, 4), zeros(0), np.array([1, 3])),
+            {"given": ("roi", "sizes"), "coordinate_transformation_mode": "tf_crop_and_resize"},
+            r"got roi of shape \(0,\)",
+        ),
+        (
+            "_onnx_Resize",
+            (zeros(1, 0), np.array([1, 3])),
+            {"given": ("sizes",), "keep_aspect_ratio_policy": "not_larger"},
+            "of which one scale is kept",
+        ),
+        ("_onnx_ml_SVMRegressor", (zeros(1, 1),), {"coefficients": np.ones(1), "kernel_params": np.ones(2)}, "gamma, coef0"),
+        ("_onnx_ml_TreeEnsemble", (zeros(1, 1),), TREE | {"n_targets": 1}, "got leaf_targetids 0 to 1, wanted 0 to 0"),
+        ("_onnx_ml_TreeEnsemble", (zeros(1, 1),), TREE | {"leaf_weights": np.ones(3, np.float32)}, "wanted equally many"),
+        ("_onnx_ml_TreeEnsemble", (zeros(1, 1),), TREE | {"nodes_modes": np.array([9], np.uint8)}, "got nodes_modes 9 to 9"),
+        ("_onnx_ml_TreeEnsemble", (zeros(1, 1),), TREE | {"nodes_modes": np.array([6], np.uint8)}, "wanted a set for each"),
+        (
+            "_onnx_ml_TreeEnsembleRegressor",
+            (zeros(1, 1),),
+            {n: np.zeros(1, np.int64) for n in REGRESSOR} | {"n_targets": 3, "base_values": zeros(2)},
+            "got 2 base_values, wanted one for each of 3 results",
+        ),
+        ("_onnx_TfIdfVectorizer", (POOL,), GRAMS | {"ngram_counts": (0, 5), "max_skip_count": 0}, "places in the pool"),
+        ("_onnx_TfIdfVectorizer", (POOL,), GRAMS | {"ngram_counts": (-(1 << 62), 2), "max_skip_count": 0}, "wanted at least 0"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_refused_in_words(name, arrays, attrs, words):
+    with pytest.raises(OpError, match=words):
+        run(name, *arrays, **attrs)
+
+
+def test_tf_idf_skips_no_further_than_its_row_is_long():
+    counted = [
+        run("_onnx_TfIdfVectorizer", POOL, ngram_counts=(0, 2), max_skip_count=skip, **GRAMS)[0]
+        for skip in (2, 2**31 - 1)
+    ]
+    np.testing.assert_array_equal(*counted)
+
+
+@pytest.mark.parametrize("name", ["tile", "_onnx_Tile"])
+def test_what_is_repeated_no_times_takes_no_memory_before(name):
+    data, repeats = zeros(3, 4), (3, 10**9, 0)
+    attrs = {"reps": repeats} if name == "tile" else {}
+    assert run(name, data, *([] if attrs else [np.array(repeats)]), **attrs)[0].shape == (3, 3 * 10**9, 0)
+
+
+def test_uniform_numbers_up_to_nan_are_nan():
+    (found,) = run("_onnx_RandomUniform", shape=(3,), high=float("nan"))
+    assert np.isnan(found).all()
+
+
+def test_steps_of_optimizers_divide_by_zero_as_numpy_does():
+    x = np.ones(2, np.float32)
+    for name, states, attrs in (
+        ("Adagrad", 1, {"decay_factor": -0.5}), ("Adam", 2, {"alpha": 1.0}),
+        ("Adam", 2, {"beta": 2.0}), ("Adam", 2, {"beta": 1e300}),
+    ):  # fmt: skip
+        found = run(
+            f"_onnx_training_{name}", np.float32(0.1), np.array(2), x, x, *[x] * states, num_args=4 + states, **attrs
+        )
+        assert not np.isfinite(found[0]).all()
+
+
+def test_the_least_number_is_no_missing_number_of_a_slice():
+    """-2**63 as a step goes backwards, compiled too."""
+    data, least = np.arange(6, dtype=np.float32), -(2**63)
+    for attrs, wanted in (
+        ({"begin": (None,), "end": (None,), "step": (least,)}, data[::least]),
+        ({"begin": (least,), "end": (None,), "step": (-1,)}, data[least::-1]),
+        ({"begin": (least,), "end": (3,)}, data[least:3]),
+    ):
+        np.testing.assert_array_equal(run("slice", data, **attrs)[0], wanted)
+
+
+def test_an_error_of_a_step_of_a_compiled_program_has_a_cause_that_ends():
+    """It was its own cause: who follows causes never came to an end."""
+    data, indices = Entry(Node(None, "data")), Entry(Node(None, "indices"))
+    gathered = Entry(Node(lookup("_onnx_GatherElements").bind(), "node", [data, indices]))
+    graph = Graph([Entry(Node(lookup("relu").bind(), "after", [gathered]))])
+    with pytest.raises(MXNetError) as caught:
+        Program(graph).run({"data": zeros(2), "indices": np.array([7])})
+    seen, error = set(), caught.value
+    while error is not None:
+        assert id(error) not in seen
+        seen.add(id(error))
+        error = error.__cause__
