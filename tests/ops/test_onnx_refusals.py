@@ -99,7 +99,7 @@ def test_tf_idf_skips_no_further_than_its_row_is_long():
 
 @pytest.mark.parametrize("name", ["tile", "_onnx_Tile"])
 def test_what_is_repeated_no_times_takes_no_memory_before(name):
-    data, repeats = zeros(3, 4), (3, 10**9, 0)
+    data, repeats = zeros(1, 3, 4), (3, 10**9, 0)
     attrs = {"reps": repeats} if name == "tile" else {}
     assert run(name, data, *([] if attrs else [np.array(repeats)]), **attrs)[0].shape == (3, 3 * 10**9, 0)
 
