@@ -39,14 +39,14 @@ def run(name, *arrays, **attrs):
     return found[0]
 
 
-def zeros(*shape, dtype=np.float32):
+def zeros(*shape: int, dtype: type = np.float32) -> np.ndarray:
     return np.zeros(shape, dtype)
 
 
 @pytest.mark.parametrize(
     ("name", "arrays", "attrs", "words"),
     [
-        ("_onnx_Expand", (zeros(3, 1), np.array(2)), {}, "got shape of shape"),
+        ("_onnx_Expand", (zeros(3, 1), np.array(2)), {}, "got shape .*1 dimensions"),
         ("_onnx_GatherND", (zeros(2, 3), zeros(2, 1, dtype=np.int64)), {"batch_dims": -1}, "wanted at least 0"),
         ("_onnx_ReverseSequence", (zeros(3), np.array([1, 1, 1])), {}, "wanted at least 2 dimensions"),
         ("_onnx_Pad", (zeros(2), np.array([1, 1]), zeros(3)), {"given": ("constant_value",)}, "wanted a single number"),
@@ -94,7 +94,7 @@ def test_tf_idf_skips_no_further_than_its_row_is_long():
         run("_onnx_TfIdfVectorizer", POOL, ngram_counts=(0, 2), max_skip_count=skip, **GRAMS)[0]
         for skip in (2, 2**31 - 1)
     ]
-    np.testing.assert_array_equal(*counted)
+    np.testing.assert_array_equal(counted[0], counted[1])
 
 
 @pytest.mark.parametrize("name", ["tile", "_onnx_Tile"])

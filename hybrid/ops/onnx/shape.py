@@ -212,7 +212,6 @@ class Expand(Standard):
 
     inputs = ("input", "shape")
     types = {"input": STORED, "shape": {"int64"}}
-    named_axes = {"shape": "rank"}
     uses = ("values",)
     data_decides = True
     partial = True

@@ -286,7 +286,7 @@ class TfIdfVectorizer(Standard):
                 f"got n-grams of {self.min_gram_length} to {self.max_gram_length} with {len(self.ngram_counts)} ngram_counts, "
                 "wanted 1 <= min_gram_length <= max_gram_length <= their number"
             )
-        flat = self.pool_int64s if self.pool_strings is None else self.pool_strings
+        flat = self._flat()
         if list(self.ngram_counts) != sorted(self.ngram_counts) or self.ngram_counts[-1] > len(flat):
             return f"got ngram_counts={self.ngram_counts}, wanted places in the pool of {len(flat)}, in order"
         if not self.ngram_indexes.size or self.ngram_indexes.min() < 0:
@@ -297,9 +297,14 @@ class TfIdfVectorizer(Standard):
             return f"got a pool of {len(self._pool())} n-grams with {len(self.ngram_indexes)} ngram_indexes"
         return super().check()
 
+    def _flat(self) -> list:
+        """The items of the pool."""
+        (flat,) = (a.tolist() for a in (self.pool_int64s, self.pool_strings) if a is not None)
+        return flat
+
     def _pool(self):
         """The n-grams, in the order of the pool."""
-        (flat,) = (a.tolist() for a in (self.pool_int64s, self.pool_strings) if a is not None)
+        flat = self._flat()
         ends = (*self.ngram_counts[1:], len(flat))
         pool = []
         for length, (start, end) in enumerate(zip(self.ngram_counts, ends), 1):
