@@ -56,7 +56,7 @@ def zeros(*shape: int, dtype: type = np.float32) -> np.ndarray:
         ("_onnx_STFT", (zeros(2, 14, 1), np.array(3), np.array(0)), {"given": ("frame_length",)}, "wanted at least 1"),
         ("_onnx_ConvTranspose", (zeros(1, 2, 3, 3), zeros(2, 1, 2, 2)), {"output_shape": (2,)}, "wanted 2 sizes"),
         ("_onnx_ConstantOfShape", (np.array([2]),), {"value": zeros(2)}, "got value of 2 elements, wanted one"),
-        ("_onnx_Resize", (zeros(1, 4), np.array([1, np.inf], np.float32)), {"given": ("scales",)}, "wanted positive, finite"),
+        ("_onnx_Resize", (zeros(1, 4), np.array([1, np.inf], np.float32)), {"given": ("scales",)}, "none infinite"),
         (
             "_onnx_Resize",
             (zeros(1, 4), zeros(0), np.array([1, 3])),
@@ -102,6 +102,13 @@ def test_what_is_repeated_no_times_takes_no_memory_before(name):
     data, repeats = zeros(1, 3, 4), (3, 10**9, 0)
     attrs = {"reps": repeats} if name == "tile" else {}
     assert run(name, data, *([] if attrs else [np.array(repeats)]), **attrs)[0].shape == (3, 3 * 10**9, 0)
+
+
+def test_what_is_resized_or_padded_to_nothing_takes_no_memory_before():
+    (found,) = run("_onnx_Resize", zeros(3, 4), np.array([10**9, 0]), given=("sizes",), mode="linear")
+    assert found.shape == (10**9, 0)
+    (found,) = run("_onnx_Pad", zeros(3, 0), np.array([10**12, 0, 0, 0]), mode="edge")
+    assert found.shape == (10**12 + 3, 0)
 
 
 def test_uniform_numbers_up_to_nan_are_nan():

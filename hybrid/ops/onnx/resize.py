@@ -102,7 +102,7 @@ class Resize(Standard):
             raise self.fail("got neither scales nor sizes, wanted one of them")
         self._want(scales.size == len(axes), "scales", scales, len(axes))
         if not ((scales > 0) & np.isfinite(scales)).all():
-            raise self.fail(f"got scales {scales.tolist()}, wanted positive, finite ones")
+            raise self.fail(f"got scales {scales.tolist()}, wanted positive ones, none infinite")
         # a sentence of the standard multiplies by the extent of roi too, which neither its shape inference nor anybody else does
         return {a: (math.floor(np.float32(shape[a]) * s), s) for a, s in zip(axes, scales.astype(np.float32))}
 
@@ -172,8 +172,6 @@ class Resize(Standard):
             old = shape[axis]
             if new == old and scale == 1 and (start, end) == (0.0, 1.0):
                 continue
-            if not old and new:
-                raise self.fail(f"got X of shape {show(shape)}, wanted something along axis {axis} to be resized")
             if exact and sizes is not None and sizes.size and self.keep_aspect_ratio_policy == "stretch":
                 scale = new / old if old else 1.0
             at = self.coordinates(old, new, scale, start, end, np.float64 if exact else np.float32)
@@ -208,6 +206,13 @@ class Resize(Standard):
     # -- the values ------------------------------------------------------------------------------------------------------
 
     def meaning(self, x, roi, scales, sizes):
+        wanted = list(x.shape)
+        for axis, (new, _) in self.goals(x.shape, scales, sizes).items():
+            if not x.shape[axis] and new:
+                raise self.fail(f"got X of shape {show(x.shape)}, wanted something along axis {axis} to be resized")
+            wanted[axis] = new
+        if 0 in wanted:
+            return np.empty(wanted, x.dtype)  # without what along other axes lies between
         y = x
         if self.mode != "nearest":
             wide = np.float64 if x.dtype.itemsize == 8 else np.float32

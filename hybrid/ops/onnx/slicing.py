@@ -202,12 +202,15 @@ class Pad(Standard):
             out = np.full([d + b + a for d, (b, a) in zip(data.shape, pairs)], fill, data.dtype)
             out[self.places(cut.shape, pairs)] = cut
             return out
+        for axis, pair in enumerate(pairs):
+            if max(pair) > 0 and not cut.shape[axis]:
+                raise self.fail(
+                    f"cannot pad axis {axis} of data of shape {data.shape} with mode {self.mode}: it is empty"
+                )
+        if not cut.size:  # without what along other axes lies between
+            return np.empty([d + max(b, 0) + max(a, 0) for d, (b, a) in zip(cut.shape, pairs)], data.dtype)
         for axis, (before, after) in enumerate(pairs):
             if before > 0 or after > 0:
-                if not cut.shape[axis]:
-                    raise self.fail(
-                        f"cannot pad axis {axis} of data of shape {data.shape} with mode {self.mode}: it is empty"
-                    )
                 cut = cut.take(sources(cut.shape[axis], max(before, 0), max(after, 0), self.mode), axis)
         return cut
 
