@@ -51,6 +51,8 @@ class _Backward(Op):
             )
         if self.axis != 1 and (self.groups or self.over == "instance"):
             return f"got axis={self.axis} over={self.over} with groups={self.groups}, wanted 1, the axis of channels"
+        if not self.eps >= 0:
+            return f"got eps={self.eps}, wanted 0 or more: it keeps variances from 0"
         return f"got groups={self.groups}, wanted 0 or more" if self.groups < 0 else None
 
     def fitted(self, data, gamma, mean, spread):
@@ -186,7 +188,7 @@ class BackwardBatchNormalization(BackwardNormalization):
 
     def infer_shape(self, dy, data, gamma, mean, spread, *moving):
         data, gamma = merge(dy, data), self.fitted(data, gamma, mean, spread)
-        gamma = merge_all((gamma, *moving))
+        gamma = merge_all((gamma, mean, spread, *moving))
         return [data, gamma, gamma]
 
     def infer_type(self, dy, data, gamma, mean, spread, *moving):

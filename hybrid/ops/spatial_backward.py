@@ -11,7 +11,8 @@ from .spatial import Correlation, GridGenerator, SpatialTransformer, affine_base
 def to_affine(dy: np.ndarray) -> np.ndarray:
     """What the matrices (N, 6) of an affine grid get from what the grid (N, 2, H, W) gets."""
     height, width = dy.shape[2:]
-    return (dy.reshape(len(dy), 2, -1) @ affine_base(height, width).astype(dy.dtype).T).reshape(-1, 6)
+    points = dy.reshape(len(dy), 2, height * width)
+    return (points @ affine_base(height, width).astype(dy.dtype).T).reshape(len(dy), 6)
 
 
 @op("_backward_GridGenerator")

@@ -54,6 +54,11 @@ INFERRED: dict[str, tuple[str, list[Given], dict[str, object]]] = {
         [*[(F, (2, 3, 2, 2))] * 2, *[(F, (3,))] * 3, (F, ()), (F, (3,))],
         {"over": "batch", "third": "rstd"},
     ),
+    "statistics of another rank": (
+        "_backward_batch_normalization",
+        [*[(F, (4, 3))] * 2, (F, (3,)), (F, (1, 3)), *[(F, (3,))] * 3],
+        {"over": "batch", "third": "rstd"},
+    ),
     "a gradient of another dtype than the output's": ("_backward_transpose", [("float64", (3, 2)), (F, (2, 3))], {}),
 }
 """What inference refuses."""
@@ -123,6 +128,27 @@ def test_losses_of_nothing_divide_by_nothing(name: str, given: list[Given], attr
     graph, feeds = applied(name, given, attrs)
     (dx,) = Program(graph, training=True, native=native).run(feeds)
     assert dx.shape == given[0][1]
+
+
+@pytest.mark.parametrize("native", [False, True])
+def test_a_grid_of_no_images_has_a_gradient_of_none(native: bool) -> None:
+    attrs = {"transform_type": "affine", "target_shape": (3, 4)}
+    graph, feeds = applied("_backward_GridGenerator", [(F, (0, 2, 3, 4)), (F, (0, 6))], attrs)
+    (dx,) = Program(graph, training=True, native=native).run(feeds)
+    assert dx.shape == (0, 6)
+
+
+@pytest.mark.parametrize(
+    ("name", "attrs", "word"),
+    [
+        ("_onnx_Attention", {"softmax_precision": "uint8"}, "softmax_precision=uint8"),
+        ("_backward__onnx_Attention", {"softmax_precision": "int32"}, "softmax_precision=int32"),
+        ("_backward_normalization", {"over": "layer", "third": "var", "eps": -0.5}, "eps=-0.5"),
+    ],
+)
+def test_attributes_that_no_number_comes_of_are_refused(name: str, attrs: dict, word: str) -> None:
+    with pytest.raises(OpError, match=word):
+        lookup(name).bind(**attrs)
 
 
 def test_masks_do_not_start_before_the_first_axis() -> None:

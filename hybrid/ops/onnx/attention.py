@@ -92,6 +92,8 @@ class Attention(Standard):
             return "past_key and past_value have to be given together"
         if self.qk_matmul_output_mode not in range(4):
             return f"got qk_matmul_output_mode={self.qk_matmul_output_mode}, wanted 0 to 3"
+        if self.softmax_precision is not None and self.softmax_precision.name not in FLOATS:
+            return f"got softmax_precision={self.softmax_precision}, wanted a dtype of floats"
         return super().check()
 
     def returns(self):
