@@ -4,7 +4,7 @@ import gc
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 from hybrid import native
 
@@ -12,6 +12,8 @@ from hybrid import native
 # `pytest --hypothesis-profile=default`, which draws new ones every time and prints the seed.
 settings.register_profile("steady", derandomize=True, deadline=None, print_blob=True)
 settings.load_profile("steady")
+# The same examples, and what fails is not made smaller: for those who ask only whether something fails (tests.mutants).
+settings.register_profile("brief", settings.get_profile("steady"), phases=(Phase.explicit, Phase.generate))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -81,7 +81,8 @@ def planted(fault: Fault, tree: Path, build: Path) -> Iterator[None]:
 def tested(tree: Path, arguments: list[str]) -> subprocess.CompletedProcess[str]:
     """pytest with these arguments in the tree. Raises ValueError when they name no test, TimeoutExpired."""
     environment = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header", *arguments]
+    options = ["-q", "-p", "no:cacheprovider", "--no-header", "--hypothesis-profile=brief"]
+    command = [sys.executable, "-m", "pytest", *options, *arguments]
     done = subprocess.run(
         command, cwd=tree, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False
     )

@@ -202,7 +202,7 @@ KERNELS = _area(
             "optimizer.py",
             "var_hat = var / (1 - power(weight, op.beta2, t))",
             "var_hat = var / (1 - power(weight, op.beta1, t))",
-            f"{TABLE} lamb",
+            "tests/ops/test_optimizer.py tests/optimizer",
         ),
         (
             "halves rounded as floats",
@@ -536,7 +536,7 @@ READERS = _area(
             "attrs.py",
             "return str(int(value)) if whole and (value or math.copysign(1, value) > 0) else repr(value)",
             "return str(int(value)) if whole else repr(value)",
-            "tests/graph/test_attrs.py tests/table/test_examples.py",
+            "tests/graph/test_attrs.py",
         ),
         ("fortran order", "npz.py", '"F" if fortran == b"True" else "C"', '"C"', "tests/params"),
         (
