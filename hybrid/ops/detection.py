@@ -197,6 +197,10 @@ class MultiBoxDetection(Op):
         anchor = MultiBoxPrior.bind(sizes=(0.5, 0.4)).compute(np.zeros((1, 1, 2, 2), np.float32))
         yield make(make.uniform(2, 3, 8), make.uniform(2, 32), anchor)
         yield make(make.uniform(2, 3, 8), make.uniform(2, 32), anchor, nms_topk=3, force_suppress=True)
+        halves = make.array(
+            [[[0, 0, 1, 1], [0, 0, 1, 0.5], [0, 0.5, 1, 1], [0, 0, 0.5, 0.5]]]
+        )  # overlaps at the threshold
+        yield make(make.uniform(1, 2, 4, low=0.1, high=1), make.array(np.zeros((1, 16))), halves, nms_threshold=0.5)
 
 
 def decode(offsets: np.ndarray, anchors: np.ndarray, scales, form: str, clip: float = -1) -> np.ndarray:
@@ -301,6 +305,10 @@ class BoxNms(Op):
     def examples(cls, make):
         yield make(make.uniform(2, 6, 6), overlap_thresh=0.2, id_index=0)
         yield make(make.uniform(6, 5), coord_start=1, score_index=0, topk=3)
+        halves = make.array(
+            [[0.9, 0, 0, 2, 2], [0.8, 0, 0, 2, 1], [0.7, 0, 1, 2, 2], [0.6, 0, 0, 1, 1]]
+        )  # at the threshold
+        yield make(halves, coord_start=1, score_index=0, overlap_thresh=0.5)
 
 
 @op("_backward_box_nms")

@@ -110,7 +110,7 @@ KERNELS = _area(
             "detection.py",
             "stays[i + 1 :] &= ~(iou >= limit if inclusive else iou > limit)",
             "stays[i + 1 :] &= ~(iou > limit)",
-            "tests/table tests/ops -k nms or Detection",
+            "tests/native/test_kernels.py -k MultiBoxDetection",
         ),
         (
             "suppression skips the next",
@@ -747,7 +747,7 @@ EXPORTS = _area(
 IMPORTS = _area(
     "imports",
     "converters/ops/",
-    "tests/converters -k import",
+    "tests/converters/test_import_sequence.py tests/converters/test_import_shapes.py tests/converters/test_import_layers.py",
     [
         ("slice to the end", "slicing.py", "whole = start == 0 and end == size", "whole = start == 0"),
         ("backwards to the first", "slicing.py", "None if end < 0 else end, step)", "None if end <= 0 else end, step)"),
@@ -755,13 +755,13 @@ IMPORTS = _area(
         ("uneven padding", "convolution.py", "if before != after:", "if before > after:"),
         ("flatten axis", "shape.py", "if axis == 1 and x.rank:", "if axis <= 1 and x.rank:"),
         ("flattened at", "shape.py", "if not 0 <= at <= x.rank:", "if not 0 <= at < x.rank:"),
-        ("layout of recurrences", "rnn.py", "if not layout:", "if layout:"),
+        ("layout of recurrences", "rnn.py", "if not layout:", "if layout:", "tests/converters/test_import_rnn.py"),
         (
             "old padding counts",
             "../repair.py",
             'return inputs, {**attributes, "count_include_pad": 1}, max(opset, 7)',
             "return inputs, attributes, max(opset, 7)",
-            "tests/converters tests/models -k repair or mx1",
+            "tests/converters/test_repair.py",
         ),
     ],
 )
@@ -988,7 +988,7 @@ SECOND = _area(
             "hybrid/native/src/kernels/integer/quantize.cc",
             "return {scale, true, is_signed, zero, static_cast<float>((is_signed ? -128 : 0) - zero)};",
             "return {scale, true, is_signed, zero, 0.f};",
-            "tests/native/test_integer.py tests/native/test_kernels.py -k uanti",
+            "tests/native/test_integer.py",
         ),
         (
             "the last channels left out",
@@ -1009,21 +1009,21 @@ SECOND = _area(
             "converters/ops/sequence.py",
             "ends = b.Max(b.Min(positions(b, lengths[0]), b.shape_of(data, 0)), 0)\n    return b.ReverseSequence",
             "ends = b.Min(positions(b, lengths[0]), b.shape_of(data, 0))\n    return b.ReverseSequence",
-            f"{TABLE} SequenceReverse",
+            "tests/table/test_beyond.py",
         ),
         (
             "the smallest by default",
             "converters/ops/ordering.py",
             'ascending = not attributes.get("largest", True)',
             'ascending = not attributes.get("largest", False)',
-            "tests/converters -k import",
+            "tests/converters/test_import_math.py tests/converters/test_import_layers.py tests/converters/test_import_fuzzed.py",
         ),
         (
             "slopes along any axis",
             "converters/ops/activation.py",
             "if sizes and (along != [first] or x.shape[first]",
             "if sizes and (len(along) > 1 or x.shape[first]",
-            "tests/converters -k import",
+            "tests/converters/test_import_math.py tests/converters/test_import_layers.py tests/converters/test_import_fuzzed.py",
         ),
         (
             "axes kept always",
