@@ -1016,7 +1016,7 @@ SECOND = _area(
             "converters/ops/ordering.py",
             'ascending = not attributes.get("largest", True)',
             'ascending = not attributes.get("largest", False)',
-            "tests/converters/test_import_math.py tests/converters/test_import_layers.py tests/converters/test_import_fuzzed.py",
+            "tests/converters/test_import_shapes.py",
         ),
         (
             "slopes along any axis",

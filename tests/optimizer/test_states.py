@@ -61,6 +61,19 @@ def test_comes_back_whole(name: str, whole: bool) -> None:
         assert second.optimizer.num_update == 2
 
 
+@pytest.mark.parametrize("name", ["sgd", "adam", "rmsprop"])
+def test_states_go_where_the_weight_is(name: str) -> None:
+    """Those that were read are on the first device until they meet their weight."""
+    first, second = updater(name, **({"momentum": 0.9} if name == "sgd" else {})), updater(name)
+    second.set_states(first.get_states(dump_optimizer=True))
+    there = mx.cpu(1)
+    weight = mx.nd.array([0.5, -0.5], ctx=there)
+    for _ in range(2):
+        second(0, mx.nd.ones((2,), ctx=there), weight)
+        assert {a.context for a in flat(second.states[0])} == {there}
+    assert {a.context for a in flat(second.states[1])} == {mx.cpu()}
+
+
 class Mine(mx.optimizer.SGD):
     """A program's own optimizer."""
 
