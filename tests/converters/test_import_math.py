@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -177,6 +178,20 @@ def test_clip_of_older_opsets_has_attributes() -> None:
 def test_slopes_broadcast_to_the_data(shape: tuple[int, ...]) -> None:
     x, slope = uniform(2, 3, 4, low=-2), uniform(*shape)
     both("PRelu", [x, slope], [-x, slope], 16)
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_slopes_along_any_axis_of_equal_sizes(rank: int) -> None:
+    """Where sizes are known and the same, they do not say which axis slopes belong to."""
+    for slopes in (s for r in range(rank + 1) for s in itertools.product([1, 3], repeat=r)):
+        infos = [
+            helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in (("x", [3] * rank), ("slope", slopes))
+        ]
+        out = [helper.make_tensor_value_info("y", TensorProto.FLOAT, [3] * rank)]
+        graph = helper.make_graph([helper.make_node("PRelu", ["x", "slope"], ["y"])], "g", infos, out)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 16)])
+        given = [{"x": uniform(*[3] * rank, low=-2), "slope": uniform(*slopes)} for _ in range(2)]
+        agree(model, *given)
 
 
 def test_slopes_of_older_opsets_belong_to_channels() -> None:

@@ -1,0 +1,70 @@
+"""What the judge decides when all that it asks is known: each side, each order, each name."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bridge import judge
+from bridge.compare import compare
+from bridge.result import Case
+from bridge.stepwise import Inner
+
+WANT = np.linspace(1, 2, 12, dtype=np.float32).reshape(3, 4)
+
+
+class Side:
+    """An engine as far as a verdict over known outputs needs one."""
+
+    def __init__(self, label: str, precision: dict[str, str]):
+        self.label = label
+        self._precision = precision
+
+    def precision(self, feeds: Any) -> dict[str, str]:
+        return self._precision
+
+
+def decided(
+    monkeypatch: pytest.MonkeyPatch, one: Side, two: Side, reference: Side, want: Any, got: Any, truth: Any = None
+) -> Any:
+    """The difference of one output, that is called a here and b there; every node is right by itself."""
+    monkeypatch.setattr(judge, "node_by_node", lambda *_: Inner({"inside": compare("inside", WANT, WANT)}))
+    monkeypatch.setattr(judge, "_truth", lambda *_: truth)
+    sides: Any = (one, two)
+    trial = judge._Trial(*sides, [Case({}, 0)], reference, None, None, lambda _: None)  # type: ignore[arg-type]
+    trial.pairs = [("a", "b")]
+    (difference,) = trial._decided(0, {"a": want}, {"b": got})
+    return difference
+
+
+@pytest.mark.parametrize("coarse", ["one", "two", "both", "none"])
+@pytest.mark.parametrize("reference", ["one", "two"])
+def test_the_precision_of_the_reference_counts(monkeypatch: pytest.MonkeyPatch, coarse: str, reference: str) -> None:
+    one = Side("one", {"a": "float16" if coarse in ("one", "both") else ""})
+    two = Side("two", {"b": "float16" if coarse in ("two", "both") else ""})
+    held = one if reference == "one" else two
+    found = decided(monkeypatch, one, two, held, WANT, WANT * np.float32(1.001))
+    assert found.equal == (coarse in (reference, "both"))
+
+
+NEAR, FAR = 2e-3, 1e-1
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "settled"),
+    [
+        (NEAR, -NEAR, True),
+        (FAR, -NEAR, False),
+        (NEAR, -FAR, False),
+        (FAR, -FAR, False),
+        (0, FAR, False),
+        (FAR, 0, False),
+    ],
+)
+def test_both_sides_have_to_be_near_the_truth(
+    monkeypatch: pytest.MonkeyPatch, here: float, there: float, settled: bool
+) -> None:
+    one, two = Side("one", {}), Side("two", {})
+    truth = {"a": WANT.astype(np.float64)}, [{"a": WANT + np.float32(d)} for d in (0, 1e-3, -1e-3)]
+    found = decided(monkeypatch, one, two, one, WANT + np.float32(here), WANT + np.float32(there), truth)
+    assert (found.equal, found.settled_by) == ((True, "float64") if settled else (False, ""))
