@@ -231,6 +231,9 @@ def test_reductions_by_axes_that_change() -> None:
 def test_reductions_in_other_dtypes(kind: str, dtype: str) -> None:
     x = RNG.integers(-3, 4, (3, 4)).astype(dtype)
     both(f"Reduce{kind}", [x, np.array([1])], [x[:2], np.array([0])], 18, rtol=1e-12)
+    for keepdims in (0, 1):  # written where axes are an attribute, too
+        both(f"Reduce{kind}", [x], [x[:2]], 11, keepdims=keepdims, axes=[1], again=13, rtol=1e-12)
+        both(f"Reduce{kind}", [x], [x[:2]], 11, keepdims=keepdims, again=13, rtol=1e-12)
 
 
 def test_reductions_of_nothing_and_of_truth() -> None:
