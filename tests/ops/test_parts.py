@@ -87,6 +87,16 @@ RUN: dict[str, tuple[str, list[Given], dict[str, object]]] = {
         [(F, (2, 2, 3, 3)), (F, (1, 8, 8, 8)), (F, (2, 5))],
         {"spatial_scale": 1, "output_dim": 2, "group_size": 2, "pooled_size": 3, "no_trans": True},
     ),
+    "regions of images without pixels": (
+        "_backward__onnx_RoiAlign",
+        [(F, (2, 3, 2, 2)), (F, (2, 3, 0, 4)), (F, (2, 4)), (L, (2,))],
+        {"output_height": 2, "output_width": 2},
+    ),
+    "regions of no size": (
+        "_backward__onnx_RoiAlign",
+        [(F, (2, 3, 2, 2)), (F, (2, 3, 5, 4)), (F, (2, 4)), (L, (2,))],
+        {"output_height": 2, "output_width": 2, "spatial_scale": float("nan")},
+    ),
     "what a reduction along its axes does not give": (
         "_backward__onnx_restore",
         [(F, (2, 2)), (F, (2, 4)), (L, (1,))],

@@ -7,11 +7,15 @@ import numpy as np
 
 from ...attrs import Count, Size
 from ...op import Domain, op
+from ...shapes import show
 from ..backward import Once
 from ..common import part_of, widen
 from .base import Standard
 from .indexing import positions
 from .types import FLOATS
+
+MOST_SAMPLES = 1 << 16
+"""Pixels of a cell beyond which a region is none of any image."""
 
 
 class Samples(NamedTuple):
@@ -42,6 +46,10 @@ class _Aligned(Standard):
                 (left, right, self.output_width, shape[3]),
             ):
                 size = end - start if offset else max(end - start, dtype(1))
+                if not np.isfinite(start + size) or size > MOST_SAMPLES * cells:
+                    raise self.fail(f"got a region from {start} on, {size} long, wanted one of the size of an image")
+                if not limit:
+                    raise self.fail(f"got X of shape {show(shape)}, wanted pixels for the regions")
                 count = self.sampling_ratio if self.sampling_ratio > 0 else max(0, int(np.ceil(size / cells)))
                 each = size / dtype(cells)
                 within = (np.arange(count, dtype=rois.dtype) + dtype(0.5)) * each / dtype(max(count, 1))
