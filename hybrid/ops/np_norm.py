@@ -140,6 +140,8 @@ class NormBackward(Norm):
         return np.where(np.arange(x.shape[-1]) == found[..., None, None], np.sign(x), 0)
 
     def _of_singular(self, x: np.ndarray, kind: str) -> np.ndarray:
+        if not x.size:
+            return x
         u, _, v = np.linalg.svd(x, full_matrices=False)
         if kind == "nuclear":
             return u @ v

@@ -141,11 +141,27 @@ def test_losses_of_nothing_divide_by_nothing(name: str, given: list[Given], attr
 
 
 @pytest.mark.parametrize("native", [False, True])
-def test_a_grid_of_no_images_has_a_gradient_of_none(native: bool) -> None:
-    attrs = {"transform_type": "affine", "target_shape": (3, 4)}
-    graph, feeds = applied("_backward_GridGenerator", [(F, (0, 2, 3, 4)), (F, (0, 6))], attrs)
+@pytest.mark.parametrize(
+    ("name", "given", "attrs"),
+    [
+        (
+            "_backward_GridGenerator",
+            [(F, (0, 2, 3, 4)), (F, (0, 6))],
+            {"transform_type": "affine", "target_shape": (3, 4)},
+        ),
+        ("_backward__npi_norm", [(F, (2,)), (F, (2, 0, 4)), (F, (2,))], {"ord": 2, "axis": (2, 1)}),
+        (
+            "_backward__onnx_MaxPool",
+            [(F, (1, 2, 0, 4)), (F, (1, 2, 0, 6))],
+            {"kernel_shape": (3, 2), "pads": (0, 1, 1, 0), "strides": (2, 2), "ceil_mode": True},
+        ),
+    ],
+    ids=["grid", "norm", "pooling"],
+)
+def test_nothing_has_a_gradient_of_nothing(name: str, given: list[Given], attrs: dict, native: bool) -> None:
+    graph, feeds = applied(name, given, attrs)
     (dx,) = Program(graph, training=True, native=native).run(feeds)
-    assert dx.shape == (0, 6)
+    assert dx.shape == given[1][1]
 
 
 @pytest.mark.parametrize(

@@ -134,6 +134,8 @@ class _MaxPool(_Pool):
         before = tuple(g[4] for g in geometry)
         ends = tuple(max(0, (g[5] - 1) * g[2] + g[3] * (g[1] - 1) + 1 - g[0] - g[4]) for g in geometry)
         out = np.empty(y.shape, np.int64)
+        if not out.size:
+            return out
         planes, maxima, target = (a.reshape(math.prod(a.shape[:2]), *a.shape[2:]) for a in (x, y, out))
         strides, dilations = tuple(g[2] for g in geometry), tuple(g[3] for g in geometry)
         for piece in pieces(planes):
