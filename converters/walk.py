@@ -501,7 +501,7 @@ class Importer:
             problems.append(f"attribute {', '.join(missing)} is required")
         if not reading.least <= len(inputs) <= (reading.most or len(inputs)):
             problems.append(f"got {len(inputs)} inputs, wanted {reading.least} to {reading.most or 'any number'}")
-        wrong = misfit(name, opset, self.domain, [None if v is None or v.kind else v.dtype for v in inputs])
+        wrong = misfit(name, opset, self.domain, [None if v is None else v.dtype for v in inputs])
         if wrong:
             problems.append(wrong)
         if problems:

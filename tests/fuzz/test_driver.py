@@ -65,6 +65,12 @@ def test_each_outcome_is_counted_and_kept(tmp_path):
         worker.attempt(here, worker.load(kept), 10)
 
 
+def test_an_error_that_is_its_own_cause_has_a_name():
+    error = ValueError("turns")
+    error.__cause__ = error
+    assert worker.kind_of(error).startswith("ValueError-")
+
+
 def test_a_process_that_waits_for_ever_is_killed(tmp_path, monkeypatch):
     monkeypatch.setattr(driver, "START", 2)
     monkeypatch.setenv("TOY_WAITS", "1")
