@@ -8,7 +8,7 @@ from ...attrs import Arity, DType, kind_of
 from ...holding import held, hold
 from ...op import op
 from ...shapes import UNKNOWN, show
-from ..common import same, spread, want_rank
+from ..common import same, spread, want_rank, want_rank_from
 from .base import FLOAT32, INT64, OBJECT, Collected, Pointwise, Standard
 from .ml_linear import labels_of
 from .types import FEATURES, WORDS
@@ -317,6 +317,7 @@ class ArrayFeatureExtractor(Standard):
     types = {"X": FEATURES | WORDS, "Y": {"int64"}}
 
     def shape(self, x, y):
+        want_rank_from(self, x, 1, what="X")
         count: Any = 1
         for d in y:
             count = count * d
