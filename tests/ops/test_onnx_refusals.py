@@ -69,7 +69,7 @@ def zeros(*shape: int, dtype: type = np.float32) -> np.ndarray:
             {"given": ("sizes",), "keep_aspect_ratio_policy": "not_larger"},
             "of which one scale is kept",
         ),
-        ("_onnx_Attention", (zeros(1, 1, 2, 2),) * 3, {"softmax_precision": "int32"}, "got softmax_precision=int32"),
+        ("_onnx_Attention", (zeros(1, 1, 2, 2),) * 3, {"softmax_precision": "int32"}, "wanted a dtype of floats"),
         ("_onnx_ml_ArrayFeatureExtractor", (zeros(), np.array([[0, 1]])), {}, "wanted at least 1 dimensions"),
         ("_onnx_ml_SVMRegressor", (zeros(1, 1),), {"coefficients": np.ones(1), "kernel_params": np.ones(2)}, "gamma, coef0"),
         ("_onnx_ml_TreeEnsemble", (zeros(1, 1),), TREE | {"n_targets": 1}, "got leaf_targetids 0 to 1, wanted 0 to 0"),
