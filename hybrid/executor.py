@@ -14,7 +14,7 @@ from .context import Context, resolve
 from .error import MXNetError, OpError
 from .graph.executor import Observer
 from .graph.graph import Entry, Node
-from .graph.infer import infer
+from .graph.infer import infer, want_ignored
 from .ndarray import zeros
 from .shapes import from_legacy, is_known, show
 from .symbol import Symbol
@@ -47,6 +47,7 @@ def simple_bind(
     names = set(symbol.list_inputs())
     given = {n: from_legacy(s) for n, s in shapes.items() if n in names}
     result = infer(graph, given, {n: d for n, d in type_dict.items() if n in names}, default_dtype="float32")
+    want_ignored(result)
     unknown = [n.name for n in graph.variables() if not is_known(result.spec(Entry(n)).shape)]
     if unknown:
         raise MXNetError(

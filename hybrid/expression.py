@@ -22,7 +22,7 @@ from .error import MXNetError, NotImplementedForSymbol, OperandError, OpError
 from .files import open_file, write
 from .graph import json as symbol_json
 from .graph.graph import Entry, Graph, Node
-from .graph.infer import Inference, infer
+from .graph.infer import Inference, infer, want_ignored
 from .name import NameManager
 from .op import Op, lookup
 from .shapes import from_legacy, is_known, to_legacy
@@ -388,6 +388,7 @@ class Symbol:
             if not isinstance(shape, tuple):
                 raise TypeError(f"Arguments need to be shapes (tuple), but '{name}' is {type(shape)}.")
         result = infer(self.graph, {n: from_legacy(s) for n, s in given.items()})
+        want_ignored(result)
         return self._parts(result, lambda spec: spec.shape)
 
     def infer_type(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:

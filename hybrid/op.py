@@ -154,8 +154,8 @@ class Op:
     """True when the output holds who is greatest (argmax, topk, suppression): rounding alone may swap near ties."""
     data_decides: ClassVar[bool] = False
     """True when the shape of an output depends on the values of the inputs."""
-    objects: ClassVar[bool] = True
-    """False when it computes with numbers, so that inference refuses words and sequences."""
+    objects: ClassVar[bool] = False
+    """True when it only moves what it is given, or runs subgraphs: then that may be words and sequences, which MXNet has not."""
     refuses: ClassVar[str] = ""
     """Which dtypes MXNet has no kernel for in the first input, as NumPy's codes of their kinds: WHOLE where it takes floats alone,
     BOOLS. Inference refuses them, so that no rounding to integers passes for an answer."""
@@ -199,6 +199,10 @@ class Op:
         if set(self.uses) - {"values"} or self.mutates or len(self.returns()) != 1 or any(v is None for v in values):
             return None
         return np.asarray(self.compute(*values))
+
+    def want_ignored(self, *shapes: Any) -> None:
+        """Raise OpError where the shape of an input that is ``ignored`` does not go with the others: said when a symbol is asked for
+        its shapes or bound, and not of a stored model that only predicts."""
 
     def infer_type(self, *dtypes: np.dtype) -> Any:
         """Output dtype (a list for several outputs) from input dtypes, all known. Without inputs: from attributes."""

@@ -116,6 +116,11 @@ def merge(a: MaybeShape, b: MaybeShape) -> MaybeShape:
     return tuple(out)
 
 
+def compatible(a: Shape, b: Shape) -> bool:
+    """Whether two shapes may turn out to be one."""
+    return len(a) == len(b) and all(x is UNKNOWN or y is UNKNOWN or x == y for x, y in zip(a, b))
+
+
 def merge_all(shapes: Iterable[MaybeShape]) -> MaybeShape:
     """merge over any number of shapes; None when nothing is known of any."""
     out: MaybeShape = None

@@ -91,6 +91,8 @@ def _applied(
     for result, spec in zip(results, specs):
         shape, dtype = spec
         if not fits(shape, result.shape) or (dtype is not None and result.dtype != dtype):
+            if (misfit := _misfit(op, arrays, name)) is not None:
+                raise type(misfit)(f"Error in operator {name}: {misfit}")
             # where values decide about it, or about its inputs, it is from its readers that inference knows the shape
             decided = (dtype is None or result.dtype == dtype) and (
                 op.data_decides or _foretold(op, arrays, results, name)

@@ -75,6 +75,18 @@ def infer(
     return result
 
 
+def want_ignored(result: Inference) -> None:
+    """Raise OpError, with the node's name, where the shape of a label does not go with what it is the label of."""
+    for node in result.graph.nodes:
+        if node.op is not None and node.op.ignored:
+            shapes = [result.spec(e).shape for e in node.inputs]
+            try:
+                if all(s is not None for s in shapes):
+                    node.op.want_ignored(*shapes)
+            except OpError as error:
+                raise _at(node, error, "input shapes", [show(s) for s in shapes]) from error
+
+
 def _infer_shapes(
     result: Inference,
     given: Mapping[str, MaybeShape],
@@ -229,7 +241,7 @@ def node_shapes(
         found, options = outs, _with_bodies(node, _shapes_through, memo)
         try:
             filled = op.infer_input_shapes(tuple(ins), tuple(outs), **options)
-            ins[:] = [merge(a, _sound(b)) for a, b in zip(ins, filled, strict=True)]
+            ins[:] = _read_twice(node, [merge(a, _sound(b)) for a, b in zip(ins, filled, strict=True)], merge)
         except Undecided:
             pass
         if all(s is not None for s in ins):
@@ -271,6 +283,18 @@ class _Axes(tuple[Any, ...]):
         except IndexError:
             least = at + 1 if at >= 0 else -at
             raise OpError(f"got {self.name} of shape {show(self)}, wanted at least {least} dimensions") from None
+
+
+def _read_twice(node: Node, ins: list[Any], join: Callable[[Any, Any], Any]) -> list[Any]:
+    """What is known of the inputs, of those that are one tensor together: else each would take back what another said of it, for
+    ever. Raises ValueError where they contradict each other."""
+    keys = [(id(e.node), e.index) for e in node.inputs]
+    if len(set(keys)) == len(keys):
+        return ins
+    known: dict[Key, Any] = {}
+    for key, value in zip(keys, ins):
+        known[key] = join(known.get(key), value)
+    return [known[key] for key in keys]
 
 
 def _sound(shape: MaybeShape) -> MaybeShape:
@@ -325,7 +349,7 @@ def node_dtypes(node: Node, ins: Sequence[Any], outs: Sequence[Any], *, memo: Me
     try:
         options = _with_bodies(node, _dtypes_through, memo)
         filled = op.infer_input_types(tuple(ins), tuple(outs), **options)
-        ins = [_agree(a, b) for a, b in zip(ins, filled, strict=True)]
+        ins = _read_twice(node, [_agree(a, b) for a, b in zip(ins, filled, strict=True)], _agree)
         if any(d is not None and d.hasobject for d in ins) and not _takes_objects(op):
             raise ValueError("got words or sequences, wanted numbers")
         op.want_dtype(ins)

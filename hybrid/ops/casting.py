@@ -28,6 +28,8 @@ class Cast(Elementwise):
         return dtypes
 
     def infer_type(self, data):
+        if data.hasobject and not self.dtype.hasobject:
+            raise self.fail("got words or sequences, wanted numbers")
         return self.dtype
 
     def compute(self, data):

@@ -16,8 +16,6 @@ T = TypeVar("T", bound=type[Op])
 class Elementwise(Op):
     """All inputs and the output have one shape; what is known of any fills the others."""
 
-    objects = False
-
     def infer_shape(self, *shapes):
         return merge_all(shapes)
 
@@ -61,6 +59,12 @@ def want_rank(op: Op, shape: Shape, *ranks: int, what: str = "data") -> None:
     if len(shape) not in ranks:
         wanted = " or ".join(map(str, ranks))
         raise op.fail(f"got {what} of shape {show(shape)}, wanted {wanted} dimensions")
+
+
+def want_some(op: Op, shape: Shape, *axes: int, what: str = "data") -> None:
+    """Raise OpError where a size along one of the axes is 0: there is nothing to take, repeat or interpolate."""
+    if any(shape[a] is not UNKNOWN and shape[a] == 0 for a in axes):
+        raise op.fail(f"got {what} of shape {show(shape)}, wanted an element along axis {' and '.join(map(str, axes))}")
 
 
 def want_rank_from(op: Op, shape: Shape, least: int, *, what: str = "data") -> None:

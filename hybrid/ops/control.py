@@ -18,6 +18,8 @@ Locations = tuple[int, ...]
 class ControlFlow(Op):
     """Base: any number of outputs, and errors for attributes and subgraphs that do not fit each other."""
 
+    objects = True
+
     num_args: Several
     num_outputs: Several
 

@@ -52,6 +52,7 @@ class Custom(Op):
     op_type: str
 
     inputs = ("*data",)
+    objects = True
     writes = True  # nothing keeps a user's forward from it, whatever is_train says
     uses = ("training",)
     anything = True
@@ -185,6 +186,7 @@ class CustomBackward(Op):
     top: bool
 
     inputs = ("*data",)
+    objects = True  # the hidden state
     uses = ("training",)
 
     def takes(self):

@@ -8,7 +8,7 @@ import numpy as np
 from ..attrs import Count, Counts, Sizes
 from ..op import WHOLE, Op, op
 from ..shapes import UNKNOWN, merge
-from .common import part_of, want_rank, widen
+from .common import part_of, want_rank, want_some, widen
 from .convolution import Windowed
 
 
@@ -64,6 +64,7 @@ class Deformed(Windowed):
 
     def infer_shape(self, data, *rest):
         want_rank(self, data, 4)
+        want_some(self, data, *range(4))
         for name, groups in (("num_group", self.num_group), ("num_deformable_group", self.num_deformable_group)):
             if data[1] is not UNKNOWN and data[1] % groups:
                 raise self.fail(f"got {data[1]} channels for {name}={groups}, wanted a multiple")

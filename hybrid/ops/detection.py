@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 
 from ..op import WHOLE, Domain, Op, op
-from ..shapes import UNKNOWN, merge
+from ..shapes import UNKNOWN, merge, show
 from .common import as_many, want_rank, want_rank_from, widen
 
 VARIANCES = (0.1, 0.1, 0.2, 0.2)
@@ -354,8 +354,9 @@ class BoxIou(Op):
 
     def infer_shape(self, lhs, rhs):
         for name, shape in (("lhs", lhs), ("rhs", rhs)):
-            if not shape or (shape[-1] is not UNKNOWN and shape[-1] != 4):
-                raise self.fail(f"got {name} of shape {shape}, wanted boxes of 4 numbers along the last axis")
+            want_rank_from(self, shape, 2, what=name)
+            if shape[-1] is not UNKNOWN and shape[-1] != 4:
+                raise self.fail(f"got {name} of shape {show(shape)}, wanted boxes of 4 numbers along the last axis")
         return (*lhs[:-1], *rhs[:-1])
 
     def domain(self, name, shapes):

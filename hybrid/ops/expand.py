@@ -10,11 +10,13 @@ from ..attrs import Shape, Size
 from ..op import Op, op
 from ..shapes import UNKNOWN, show
 from .adjoint import added_up, linear
-from .common import axis_of, tiled, want_rank
+from .common import axis_of, tiled, want_rank, want_some
 
 
 class Broadcasting(Op):
     """Base of operators that repeat data along axes of size 1."""
+
+    objects = True
 
     def infer_type(self, data, *like):
         return data
@@ -157,6 +159,8 @@ class BroadcastLike(Broadcasting):
 class Tile(Op):
     """data repeated reps times along each axis; reps and axes are matched from the right, missing ones are 1."""
 
+    objects = True
+
     reps: Shape
 
     def check(self):
@@ -189,6 +193,8 @@ class Tile(Op):
 @op("repeat", "_np_repeat")
 class Repeat(Op):
     """Every number of data repeats times along axis, or of the flattened data. Zero times gives the shape (0,)."""
+
+    objects = True
 
     repeats: Size
     axis: int | None = None
@@ -259,6 +265,8 @@ class Pad(Op):
 
     def infer_shape(self, data):
         want_rank(self, data, len(self.pad_width) // 2)
+        if self.mode == "edge":
+            want_some(self, data, *(axis for axis, pair in enumerate(self.pairs()) if any(pair)))
         if self.mode == "reflect":
             for axis, pair in enumerate(self.pairs()):
                 if data[axis] is not UNKNOWN and any(pair) and max(pair) >= data[axis]:

@@ -120,7 +120,7 @@ def scaled(weight: np.ndarray, scale: np.ndarray, groups: int | None = None) -> 
     if groups is None:
         y = weight * factors.reshape(-1, *ones, *(1,) * (weight.ndim > 1))
     else:
-        y = weight.reshape(groups, -1, *weight.shape[1:]) * factors.reshape(groups, 1, -1, *ones)
+        y = weight.reshape(groups, len(weight) // groups, *weight.shape[1:]) * factors.reshape(groups, 1, -1, *ones)
     return y.reshape(weight.shape).astype(weight.dtype)
 
 

@@ -155,6 +155,7 @@ class Conv(_Finished):
         )  # fmt: skip
 
     def infer_shape(self, data, weight, *rest):
+        want_rank(self, data, 5 if self.blocked else 4)
         merge(
             data,
             (data[0], blocks(self.channels), *data[2:4], BLOCK)
@@ -293,6 +294,9 @@ class Pool(Pooling):
     def plain(self) -> Any:
         """The pooling of MXNet in this."""
         return Pooling.bind(**{name: getattr(self, name) for name in self.fields})
+
+    def check(self):
+        return f"got layout={self.layout}, wanted channels ahead" if self.channels_last else super().check()
 
     def infer_shape(self, data):
         want_rank(self, data, 5)

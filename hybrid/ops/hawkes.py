@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..error import OpError
 from ..op import WHOLE, Domain, Op, op
 from ..shapes import UNKNOWN, merge
 from .backward import Once
@@ -20,6 +21,8 @@ class _Walk:
         for j in range(lags.shape[1]):
             n = np.flatnonzero(j < valid_length)
             m = marks[n, j]
+            if m.size and not 0 <= m.min() <= m.max() < self.state.shape[1]:
+                raise OpError(f"got marks {m.min()} to {m.max()}, wanted 0 to {self.state.shape[1] - 1}")
             self.time[n] += lags[n, j]
             since = self.time[n] - self.last[n, m]
             left = np.exp(-self.beta[m] * since)

@@ -16,7 +16,7 @@ from ..attrs import Floats, Shape
 from ..op import Op, op
 from ..shapes import UNKNOWN, is_known, show
 from .adjoint import linear
-from .common import truncate, want_rank
+from .common import truncate, want_rank, want_some
 from .resample import DTYPES, LINEAR, METHODS, resize
 from .slicing import within
 
@@ -206,6 +206,7 @@ class ImageResize(Op):
 
     def infer_shape(self, data):
         want_rank(self, data, 3, 4)
+        want_some(self, data, *range(len(data)))
         height, width = data[-3:-1]
         if len(self.size) == 2:
             width, height = self.size
@@ -420,6 +421,10 @@ class RandomColorJitter(Picture):
     hue: float
 
     uses = ("rng",)
+
+    def check(self):
+        amounts = self.brightness, self.contrast, self.saturation, self.hue
+        return None if np.isfinite(amounts).all() else f"got amounts {amounts}, wanted finite numbers"
 
     def compute(self, data, *, rng: Any = None):
         steps = [

@@ -11,9 +11,9 @@ import numpy as np
 
 from ..attrs import Count, DType, Shape
 from ..op import Domain, Op, op
-from ..shapes import UNKNOWN, merge, show
+from ..shapes import UNKNOWN, is_known, merge, show
 from .adjoint import added_up, linear
-from .common import axis_of, truncate
+from .common import axis_of, truncate, want_some
 
 
 def positions(array: np.ndarray) -> np.ndarray:
@@ -31,10 +31,24 @@ def below(size: Any) -> Domain | None:
     return None if size is UNKNOWN or size == 0 else Domain(0, size - 1, integer=True)
 
 
+def places(op: Op, indices: np.ndarray, shape: Shape) -> tuple[np.ndarray, ...]:
+    """Columns of coordinates as an index into an array of that shape, negative ones from behind. Raises OpError where one is
+    outside of it."""
+    found = tuple(positions(indices))
+    for where, size in zip(found, shape):
+        if where.size and not -size <= where.min() <= where.max() < size:
+            raise op.fail(f"got coordinates {where.min()} to {where.max()} along an axis of {size}")
+    return found
+
+
 class Indexing(Op):
     """Base of operators whose result has the dtype of the first input, whatever that of the positions."""
 
+    objects = True
+
     def infer_type(self, data, *others):
+        if any(d.hasobject for d in others):
+            raise self.fail("got words or sequences for positions, wanted numbers")
         return data
 
     def infer_input_types(self, dtypes, outputs):
@@ -56,6 +70,8 @@ class Take(Indexing):
 
     def infer_shape(self, a, indices):
         axis = axis_of(self, self.axis, len(a))
+        if not is_known(indices) or math.prod(indices):
+            want_some(self, a, axis, what="a")
         return (*a[:axis], *indices, *a[axis + 1 :])
 
     def domain(self, name, shapes):
@@ -96,6 +112,7 @@ class EmbeddingBase(Indexing):
     sparse_grad: bool = False
 
     inputs = ("data", "weight")
+    objects = False
 
     def infer_input_shapes(self, shapes, outputs):
         return [shapes[0], (self.input_dim, self.output_dim)]
@@ -154,6 +171,7 @@ class BatchTake(Indexing):
     def infer_shape(self, a, indices):
         if len(a) != 2:
             raise self.fail(f"got a of shape {show(a)}, wanted 2 dimensions")
+        want_some(self, a, 1, what="a")
         return merge(indices, a[:1])
 
     def infer_type(self, a, indices):
@@ -209,6 +227,7 @@ class Pick(Indexing):
         axis = self.along(len(data))
         without = (*data[:axis], *data[axis + 1 :])
         kept = (*data[:axis], 1, *data[axis + 1 :])
+        want_some(self, data, axis)
         merge(index, kept if len(index) == len(data) else without)
         return kept if self.keepdims or not without else without
 
@@ -330,7 +349,7 @@ class ScatterND(Scattering):
 
     def compute(self, data, indices):
         out = np.zeros(self.shape, data.dtype)
-        out[tuple(positions(indices))] = data
+        out[places(self, indices, self.shape)] = data
         return out
 
     def gradient(self, F, dy, data, indices, y):
@@ -363,7 +382,7 @@ class ScatterSetND(Scattering):
 
     def compute(self, lhs, rhs, indices):
         out = lhs.copy()
-        out[tuple(positions(indices))] = rhs
+        out[places(self, indices, self.shape)] = rhs
         return out
 
     @classmethod
@@ -475,6 +494,9 @@ class UnravelIndex(Op):
 
     shape: Shape
 
+    def check(self):
+        return None if self.shape else "got shape=(), wanted sizes"
+
     def infer_shape(self, data):
         if len(data) != 1:
             raise self.fail(
@@ -524,7 +546,7 @@ class IndexCopy(Indexing):
 
     def compute(self, old, index, new):
         out = old.copy()
-        out[positions(index)] = new
+        out[places(self, index[None], old.shape)] = new
         return out
 
     def adjoint(self, of, dy, old, index, new):

@@ -16,6 +16,8 @@ from .common import axis_of
 class Joining(Op):
     """Base of concatenations: inputs of one rank, equal but for one axis."""
 
+    objects = True
+
     num_args: Arity
 
     inputs = ("*data",)
@@ -212,6 +214,8 @@ class DepthStack(Extending):
 class Stacking(Op):
     """Base of stack: the inputs, which have one shape, along a new axis."""
 
+    objects = True
+
     num_args: Arity
     axis: int = 0
 
@@ -341,6 +345,8 @@ class SplitAt(Splitting):
             if total is UNKNOWN:
                 return [total] * self.sections
             return [total // self.sections + (i < total % self.sections) for i in range(self.sections)]
+        if self.indices[0] != 0:
+            raise self.fail(f"got indices={show(self.indices)}, wanted 0 first: the pieces are all of data")
         ends = (*self.indices[1:], total)
         sizes = [end - begin for begin, end in zip(self.indices, ends)]
         if any(s is not UNKNOWN and s < 0 for s in sizes):

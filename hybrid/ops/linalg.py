@@ -10,7 +10,7 @@ from ..attrs import Arity
 from ..op import WHOLE, Op, op
 from ..shapes import Shape, broadcast, is_known, merge, show
 from .adjoint import linear
-from .common import as_many, axis_of, part_of, want_rank_from, widen
+from .common import as_many, axis_of, part_of, same, want_rank_from, widen
 from .linear import Products, contraction_adjoint, want_at_least
 
 
@@ -63,7 +63,10 @@ class Einsum(Op):
                 raise self.fail(f"got an array of shape {show(shape)} for the subscripts {term!r}")
             end = len(shape) - len(tail)
             rest.append(shape[len(head) : end])
-            for letter, dim in zip(head + tail, (*shape[: len(head)], *shape[end:])):
+            own = list(zip(head + tail, (*shape[: len(head)], *shape[end:])))
+            for letter in set(head + tail):  # a diagonal is that of a square
+                same(self, f"elements along axes {letter} of one array", *(dim for name, dim in own if name == letter))
+            for letter, dim in own:
                 dims.setdefault(letter, []).append((dim,))
         sizes = {letter: broadcast(*found) for letter, found in dims.items()}  # all of them, since they may not fit
         ahead, dots, behind = right.partition("...")

@@ -327,13 +327,15 @@ class KhatriRao(Op):
     inputs = ("*args",)
 
     def infer_shape(self, *shapes):
+        for shape in shapes:
+            want_rank(self, shape, 2, what="a factor")
         columns = merge_all(s[1:] for s in shapes)
         return (math.prod(s[0] for s in shapes), *(columns or ()))
 
     def compute(self, *arrays):
         out = arrays[0]
         for array in arrays[1:]:
-            out = (out[:, None] * array[None]).reshape(-1, out.shape[1])
+            out = (out[:, None] * array[None]).reshape(len(out) * len(array), out.shape[1])
         return out.copy()
 
     @classmethod

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..op import WHOLE, Domain, Op, op
 from ..shapes import UNKNOWN, merge
-from .common import fit, want_rank
+from .common import fit, want_rank, want_some
 from .detection import VARIANCES, overlaps, reform
 
 
@@ -41,6 +41,7 @@ class MultiBoxTarget(Op):
 
     def infer_shape(self, anchor, label, scores):
         want_rank(self, anchor, 3, what="anchor")
+        want_some(self, anchor, 1, what="anchor")
         want_rank(self, label, 3, what="label")
         if label[2] is not UNKNOWN and label[2] < 5:
             raise self.fail(f"got label rows of {label[2]} values, wanted at least 5: class and corners")
@@ -89,9 +90,9 @@ class MultiBoxTarget(Op):
         return matched, best
 
     def _background(self, iou, matched, scores):
-        if self.negative_mining_ratio <= 0:
+        if not self.negative_mining_ratio > 0:  # NaN is no ratio
             return np.flatnonzero(~matched)
-        wanted = min(int(matched.sum() * self.negative_mining_ratio), int((~matched).sum()))
+        wanted = int(min(matched.sum() * self.negative_mining_ratio, (~matched).sum())) if matched.any() else 0
         able = np.flatnonzero(~matched & (iou.max(axis=1) < iou.dtype.type(self.negative_mining_thresh)))
         raised = np.exp(scores - scores.max(axis=0))
         sure = (raised[0] / raised.sum(axis=0))[able]
@@ -136,6 +137,8 @@ class BoxEncode(Op):
     def infer_shape(self, samples, matches, anchors, refs, means, stds):
         want_rank(self, samples, 2, what="samples")
         want_rank(self, anchors, 3, what="anchors")
+        want_rank(self, refs, 3, what="refs")
+        want_some(self, refs, 1, what="refs")
         return [anchors, anchors]
 
     def infer_type(self, samples, *rest):
@@ -147,9 +150,13 @@ class BoxEncode(Op):
         return Domain(-1, 1, integer=True) if name == "samples" else None
 
     def compute(self, samples, matches, anchors, refs, means, stds):
-        found = np.take_along_axis(refs, matches.astype(np.int64)[..., None], axis=1)
-        raw = encode(anchors, found, (1, 1, 1, 1))
         valid = (samples > 0.5)[..., None]
+        where = np.where(valid, matches[..., None], 0).astype(
+            np.int64
+        )  # of those that are not matched it may be anything
+        if where.size and not 0 <= where.min() <= where.max() < refs.shape[1]:
+            raise self.fail(f"got matches {where.min()} to {where.max()} of {refs.shape[1]} boxes")
+        raw = encode(anchors, np.take_along_axis(refs, where, axis=1), (1, 1, 1, 1))
         masks = np.broadcast_to(valid, raw.shape)
         return np.where(valid, (raw - means) / stds, 0).astype(samples.dtype), masks.astype(samples.dtype)
 

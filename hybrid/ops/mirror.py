@@ -88,7 +88,12 @@ class Diagonals(Op):
 
     def compute(self, data):
         k = self.place()[0]
-        return np.diag(data, k) if data.ndim == 1 else np.diagonal(data, k, *self.axes(data.ndim)).copy()
+        if data.ndim == 1:
+            return np.diag(data, k)
+        one, two = self.axes(data.ndim)
+        # beyond the matrix all diagonals are empty, and some too far for NumPy's integers
+        k = min(max(k, -data.shape[one]), data.shape[two])
+        return np.diagonal(data, k, one, two).copy()
 
     def adjoint(self, of, dy, data):
         k = self.place()[0]

@@ -397,7 +397,8 @@ class LRN(Elementwise):
         return 1
 
     def check(self):
-        return None if self.nsize > 0 else f"got nsize={self.nsize}, wanted at least 1"
+        numbers = self.alpha, self.beta, self.knorm
+        return None if np.isfinite(numbers).all() else f"got alpha, beta, knorm = {numbers}, wanted finite numbers"
 
     @property
     def reach(self) -> int:
@@ -414,7 +415,7 @@ class LRN(Elementwise):
 
     def compute(self, data):
         x = widen(data)
-        before = self.reach
+        before = min(self.reach, x.shape[1])  # there are no channels farther away
         squares = np.zeros((len(x), x.shape[1] + 2 * before, *x.shape[2:]), x.dtype)
         squares[:, before : before + x.shape[1]] = np.square(x)
         norm = np.zeros_like(x)

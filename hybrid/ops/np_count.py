@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..attrs import Floats
+from ..attrs import Count, Floats
 from ..op import Domain, Op, op
 from ..shapes import UNKNOWN, merge, show
 from .adjoint import linear
@@ -88,7 +88,7 @@ class Histogram(Op):
     the numbers of the array bins. Numbers outside count nowhere.
     Shapes: data any, bins (n + 1,) -> (n,) int64, (n + 1,) in the dtype of data."""
 
-    bin_cnt: int | None = None
+    bin_cnt: Count | None = None
     range: Floats | None = None
 
     inputs = ("data", "bins")

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..attrs import Shape
 from ..op import Op, op
-from .common import axis_of, part_of, widen
+from .common import axis_of, part_of, want_some, widen
 from .linalg import Decomposed
 
 
@@ -64,8 +64,9 @@ class Norm(Op):
         return "column" if abs(self.ord) == 1 else "spectral"
 
     def infer_shape(self, data):
-        self.kind(len(data))
-        axes = self.axes(len(data))
+        kind, axes = self.kind(len(data)), self.axes(len(data))
+        if kind in ("column", "spectral") or (kind == "vector" and self.ord < 0):
+            want_some(self, data, *axes)  # of nothing there is no greatest or least
         if self.keepdims:
             return tuple(1 if i in axes else d for i, d in enumerate(data))
         return tuple(d for i, d in enumerate(data) if i not in axes)

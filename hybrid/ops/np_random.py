@@ -4,6 +4,7 @@ Draws are made as in random.py. Laws that are a standard draw, moved and stretch
 MXNet; for them a second output, which no user sees, keeps the standard draw.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -12,7 +13,7 @@ import numpy as np
 from ..attrs import Floats, Shape, Sizes
 from ..op import Op, op
 from ..shapes import broadcast, is_known, show
-from .common import spread
+from .common import spread, want_some
 from .random import FLOAT32
 
 INT64 = np.dtype("int64")
@@ -406,6 +407,8 @@ class Choice(Op):
             raise self.fail(f"got p of shape {show(shapes[-1])}, wanted one dimension")
         if self.a is None and not shapes[0]:
             raise self.fail("got a single number to choose from, wanted an array")
+        if self.a is None and (not self.size or math.prod(self.size)):
+            want_some(self, shapes[0], 0, what="input1")
         return self.size or ()
 
     def infer_type(self, *dtypes):

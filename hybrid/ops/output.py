@@ -7,14 +7,14 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from ..op import WHOLE, Domain, Op, op
-from ..shapes import UNKNOWN, is_known, merge, show
-from .common import want_rank, widen
+from ..shapes import UNKNOWN, compatible, is_known, merge, show
+from .common import want_rank, want_rank_from, widen
 from .elementwise import CURVES, Identity
 from .softmax import log_softmax, softmax
 
 
 class LossHead(Op):
-    """data -> prediction of the same shape; label may have any shape, for it is not read."""
+    """data -> prediction of the same shape. label may have any shape where it is not read; see want_ignored."""
 
     refuses = WHOLE
 
@@ -25,8 +25,19 @@ class LossHead(Op):
         """The shape of the label that goes with data."""
         raise NotImplementedError
 
+    def label_shapes(self, data: tuple) -> list[tuple]:
+        """All shapes that a label may have: that one, and others that MXNet takes too."""
+        return [self.label_shape(data)]
+
     def infer_shape(self, data, label):
-        return data
+        return data  # a model that only predicts may hold a label of another batch
+
+    def want_ignored(self, data: tuple, label: tuple) -> None:
+        """Raise OpError unless a label of that shape goes with data."""
+        allowed = self.label_shapes(data)
+        if not any(compatible(label, shape) for shape in allowed):
+            wanted = " or ".join(dict.fromkeys(map(show, allowed)))
+            raise self.fail(f"got label of shape {show(label)} for data of shape {show(data)}, wanted {wanted}")
 
     def infer_input_shapes(self, shapes, outputs):
         data = merge(shapes[0], outputs[0])
@@ -68,10 +79,15 @@ class SoftmaxOutput(LossHead):
     def label_shape(self, data):
         return (data[0], *data[2:]) if self.multi_output else data[:-1]
 
+    def label_shapes(self, data):
+        shapes = [self.label_shape(data), data]  # classes, or what they ought to be likely
+        if self.multi_output:
+            shapes += [(data[0], math.prod(data[2:])), (data[0], 1, *data[2:])]
+        return shapes
+
     def infer_shape(self, data, label):
-        if len(data) < 2:
-            raise self.fail(f"got data of shape {show(data)}, wanted 2 dimensions or more")
-        return data
+        want_rank_from(self, data, 2)
+        return super().infer_shape(data, label)
 
     def domain(self, name, shapes):
         if name != "label" or shapes[0] is None:
@@ -104,6 +120,16 @@ class Regression(LossHead):
         if len(data) == 2 and data[1] == 1:
             return data[:1]
         return data
+
+    def want_ignored(self, data, label):
+        known = data and label and is_known(data) and is_known(label)
+        if not known or data[0] != label[0] or math.prod(data) != math.prod(label):
+            super().want_ignored(
+                data, label
+            )  # else there are as many numbers for each example, however they are arranged
+
+    def label_shapes(self, data):
+        return [self.label_shape(data), data]
 
     def gradient(self, F, dy, data, label, y):
         return F._backward_LinearRegressionOutput(y, label, grad_scale=self.grad_scale), None
@@ -157,6 +183,10 @@ class SVMOutput(LossHead):
 
     def label_shape(self, data):
         return data[:-1]
+
+    def infer_shape(self, data, label):
+        want_rank_from(self, data, 2)
+        return super().infer_shape(data, label)
 
     def compute(self, data, label):
         return data
@@ -227,6 +257,8 @@ class CTCLoss(Op):
 
     def infer_input_shapes(self, shapes, outputs):
         data = shapes[0]
+        if data is not None:
+            want_rank(self, data, 3)
         return [*shapes[:2], *((None if data is None else (data[1],)) for _ in shapes[2:])]
 
     def infer_input_types(self, dtypes, outputs):
@@ -250,6 +282,11 @@ class CTCLoss(Op):
         blank, padding = (0, 0) if self.blank_label == "first" else (classes - 1, -1)
         ended = np.cumsum(label == padding, 1) > 0
         sizes = given.get("label_lengths", (~ended).sum(1)).astype(np.intp)
+        if sizes.size and not 0 <= sizes.min() <= sizes.max() <= label.shape[1]:
+            raise self.fail(f"got label_lengths {sizes.min()} to {sizes.max()} of labels of {label.shape[1]}")
+        label = np.where(np.arange(label.shape[1]) < sizes[:, None], label, padding)
+        if label.size and label.max() >= classes:
+            raise self.fail(f"got label {label.max()}, wanted classes below {classes}")
         spans = given.get("data_lengths", np.full(batch, steps)).astype(np.intp)
         # a class may follow the one before it directly, unless they are equal
         symbols = np.full((batch, 2 * label.shape[1] + 1), blank)

@@ -6,7 +6,7 @@ from .. import codec
 from ..error import MXNetError
 from ..op import Op, op
 from ..shapes import UNKNOWN, show
-from .common import want_rank
+from .common import want_rank, want_some
 from .resample import AREA, CUBIC, LINEAR, pad, resize
 
 
@@ -83,6 +83,8 @@ class CvCopyMakeBorder(_Framed):
 
     def infer_shape(self, src):
         want_rank(self, src, 3, what="src")
+        if self.type:
+            want_some(self, src, 0, 1, what="src")
         return (src[0] + self.top + self.bot, src[1] + self.left + self.right, src[2])
 
     def compute(self, src):

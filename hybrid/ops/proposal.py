@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from ..attrs import Count
 from ..op import Op, op
 from ..shapes import UNKNOWN, merge
-from .common import want_rank
+from .common import want_rank, want_some
 
 
 class _Proposals(Op):
@@ -25,7 +26,7 @@ class _Proposals(Op):
     rpn_min_size: int = 16
     scales: tuple[float, ...] = (4.0, 8.0, 16.0, 32.0)
     ratios: tuple[float, ...] = (0.5, 1.0, 2.0)
-    feature_stride: int = 16
+    feature_stride: Count = 16
     output_score: bool = False
     iou_loss: bool = False
 
@@ -47,6 +48,7 @@ class _Proposals(Op):
         if scores is None:
             return shapes
         want_rank(self, scores, 4, what="cls_prob")
+        want_some(self, scores, *range(4), what="cls_prob")
         count = len(self.scales) * len(self.ratios)
         batch, _, *cells = scores
         scores = merge(scores, (UNKNOWN, 2 * count, UNKNOWN, UNKNOWN))

@@ -13,7 +13,7 @@ import numpy as np
 from ..attrs import DType, Shape, Sizes
 from ..op import Op, op
 from ..shapes import UNKNOWN, merge_all
-from .common import Elementwise, want_rank
+from .common import Elementwise, want_rank, want_some
 
 FLOATS = tuple(map(np.dtype, ("float16", "float32", "float64")))
 FLOAT32 = np.dtype("float32")
@@ -366,6 +366,7 @@ class SampleMultinomial(Op):
 
     def infer_shape(self, data):
         want_rank(self, data, *range(1, 33))
+        want_some(self, data, -1)
         shape = (*data[:-1], *self.shape) or (1,)
         return [shape, shape] if self.get_prob else shape
 

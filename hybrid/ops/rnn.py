@@ -167,6 +167,8 @@ class RNN(Op):
         states = others[: 1 + len(self.kept)]
         if wrong := [d for d in (data, *states) if d.kind in "iub"]:
             raise self.fail(f"got data, parameters or states of dtype {wrong[0]}, wanted floats; cast them")
+        if other := [d for d in states if d != data]:
+            raise self.fail(f"got data of dtype {data} and parameters or states of {other[0]}, wanted one; cast them")
         memory = widen(np.empty(0, data)).dtype
         return [data] * self.visible() + [memory] + [np.dtype(np.int64)] * self.drops
 

@@ -7,9 +7,12 @@ import numpy as np
 
 from ..attrs import Count, Counts, Size
 from ..op import WHOLE, Domain, Op, op
-from ..shapes import UNKNOWN, merge, show
+from ..shapes import UNKNOWN, merge
 from .backward import Once
-from .common import narrow, part_of, want_rank, widen
+from .common import narrow, part_of, want_rank, want_some, widen
+
+MOST_SAMPLES = 1 << 16
+"""Pixels of a cell beyond which a region is none of any image."""
 
 
 class Regions(Op):
@@ -19,6 +22,10 @@ class Regions(Op):
 
     inputs = ("data", "rois")
 
+    def check(self):
+        scale = self.spatial_scale  # type: ignore[attr-defined]  # subclasses declare it, each at its place
+        return None if 0 <= scale <= 1 else f"got spatial_scale={scale}, wanted 0 to 1"
+
     def infer_input_shapes(self, shapes, outputs):
         output = outputs[0]
         return [shapes[0], merge(shapes[1], (UNKNOWN if output is None else output[0], 5))]
@@ -26,8 +33,7 @@ class Regions(Op):
     def infer_shape(self, data, rois):
         want_rank(self, data, 4)
         want_rank(self, rois, 2, what="rois")
-        if data[0] is not UNKNOWN and not data[0] and rois[0] is not UNKNOWN and rois[0]:
-            raise self.fail(f"got data of shape {show(data)}, wanted images for the regions")
+        want_some(self, data, *range(4))
         channels, height, width = self._result(data[1])
         return (rois[0], channels, height, width)
 
@@ -85,7 +91,9 @@ class ROIPooling(Regions):
     spatial_scale: float
 
     def check(self):
-        return None if len(self.pooled_size) == 2 else f"got pooled_size {self.pooled_size}, wanted (height, width)"
+        return super().check() or (
+            None if len(self.pooled_size) == 2 else f"got pooled_size {self.pooled_size}, wanted (height, width)"
+        )
 
     def _result(self, channels):
         return channels, *self.pooled_size
@@ -151,7 +159,9 @@ class ROIAlign(Regions):
     aligned: bool = False
 
     def check(self):
-        return None if len(self.pooled_size) == 2 else f"got pooled_size {self.pooled_size}, wanted (height, width)"
+        return super().check() or (
+            None if len(self.pooled_size) == 2 else f"got pooled_size {self.pooled_size}, wanted (height, width)"
+        )
 
     def _result(self, channels):
         cells = math.prod(self.pooled_size)
@@ -192,6 +202,8 @@ class ROIAlign(Regions):
     def _weights(self, start, size, cells, limit):
         """How much every one of limit pixels counts in every cell: (cells, limit)."""
         cell = size / size.dtype.type(cells)
+        if not np.isfinite(start + size) or cell > MOST_SAMPLES:
+            raise self.fail(f"got a region from {start} on, {size} pixels long, wanted one of the size of an image")
         samples = self.sample_ratio if self.sample_ratio > 0 else math.ceil(cell)
         inner = (np.arange(samples, dtype=size.dtype) + size.dtype.type(0.5)) * cell / size.dtype.type(samples)
         where = (start + np.arange(cells, dtype=size.dtype)[:, None] * cell + inner).astype(size.dtype)

@@ -10,8 +10,8 @@ from ..op import WHOLE, Op, op
 from ..shapes import UNKNOWN, merge
 from .adjoint import added_up
 from .backward import Once
-from .common import part_of, want_rank, widen
-from .roi import Regions, to_whole
+from .common import part_of, want_rank, want_some, widen
+from .roi import MOST_SAMPLES, Regions, to_whole
 
 
 class Place(NamedTuple):
@@ -62,7 +62,7 @@ class DeformablePSROIPooling(Regions):
     def check(self):
         if min(self.output_dim, self.group_size, self.pooled_size, self.sample_per_part) < 1:
             return "got sizes below 1"
-        return None
+        return super().check()
 
     def takes(self):
         return self.inputs[: 2 if self.no_trans else 3]
@@ -120,7 +120,7 @@ class DeformablePSROIPooling(Regions):
             first = index * cell[:, axis, None, None] + start[:, axis, None, None]  # R, P, 1 or R, 1, P
             first = np.broadcast_to(first[:, None], (len(rois), 1, self.pooled_size, self.pooled_size))
             if trans is not None:
-                moves = trans.reshape(len(trans), -1, 2, self.parts, self.parts)[:, :, axis]
+                moves = trans.reshape(len(trans), trans.shape[1] // 2, 2, self.parts, self.parts)[:, :, axis]
                 moves = moves[:, :, part[:, None], part] * dtype.type(np.float32(self.trans_std))
                 first = first + moves * size[:, axis, None, None, None]
             inner = np.arange(self.sample_per_part).astype(dtype)
@@ -266,10 +266,11 @@ class RROIAlign(Op):
 
     def infer_shape(self, data, rois):
         want_rank(self, data, 4)
+        want_some(self, data, *range(4))
         want_rank(self, rois, 2, what="rois")
         return (rois[0], data[1], *self.pooled_size)
 
-    domain = Regions.domain
+    domain, images = Regions.domain, Regions.images
 
     def samples(self, sides: np.ndarray) -> list[int]:
         """How many points the cells of a region of that (height, width) have along each axis."""
@@ -285,6 +286,8 @@ class RROIAlign(Op):
         angle = kind(region[5] * math.pi / 180)
         turn = kind(np.cos(angle)), kind(np.sin(angle))
         sides = np.maximum(np.array([high, wide]), kind(1))
+        if not np.isfinite(region).all() or sides.max() > MOST_SAMPLES:
+            raise self.fail(f"got a region {region[1:]}, wanted one of the size of an image")
         counts = self.samples(sides)
         along = []
         for side, cells, count in zip(sides, self.pooled_size, counts):
@@ -304,10 +307,10 @@ class RROIAlign(Op):
     def compute(self, data, rois):
         maps, rois = widen(data), widen(rois)
         out = np.zeros((len(rois), data.shape[1], *self.pooled_size), maps.dtype)
-        for result, region in zip(out, rois):
+        for result, region, index in zip(out, rois, self.images(rois, len(data))):  # type: ignore[arg-type]
             if region[0] < 0:
                 continue
-            image = maps[int(region[0])].reshape(data.shape[1], -1)
+            image = maps[index].reshape(data.shape[1], -1)
             for pixel, weight in self.corners(data.shape, region):
                 result += (image[:, pixel] * weight).sum((-2, -1))
         return out.astype(data.dtype, copy=False)

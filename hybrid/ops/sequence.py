@@ -5,6 +5,7 @@ import numpy as np
 from ..op import Domain, Op, op
 from ..shapes import UNKNOWN, merge, show
 from .adjoint import linear
+from .common import want_rank_from
 from .indexing import positions
 
 
@@ -28,11 +29,13 @@ class Sequences(Op):
 
     def infer_input_shapes(self, shapes, outputs):
         data, *lengths = shapes
-        return shapes if data is None else [data, *((data[1 - self.axis],) for _ in lengths)]
+        if data is None:
+            return shapes
+        want_rank_from(self, data, 2)
+        return [data, *((data[1 - self.axis],) for _ in lengths)]
 
     def infer_shape(self, data, *lengths):
-        if len(data) < 2:
-            raise self.fail(f"got data of shape {show(data)}, wanted at least 2 dimensions")
+        want_rank_from(self, data, 2)
         for length in lengths:
             merge(length, (data[1 - self.axis],))
         return data

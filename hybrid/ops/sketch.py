@@ -4,8 +4,8 @@ import numpy as np
 
 from ..attrs import Count
 from ..op import Domain, Op, op
-from ..shapes import UNKNOWN, merge, show
-from .common import want_rank, widen
+from ..shapes import UNKNOWN, merge
+from .common import want_rank, want_some, widen
 
 
 class _Transform(Op):
@@ -25,8 +25,7 @@ class FFT(_Transform):
 
     def infer_shape(self, data):
         want_rank(self, data, 2, 4)
-        if data[-1] == 0:
-            raise self.fail(f"got data of shape {show(data)}, wanted numbers along the last axis")
+        want_some(self, data, -1)
         return (*data[:-1], data[-1] * 2)
 
     def compute(self, data):
@@ -51,6 +50,7 @@ class InverseFFT(_Transform):
 
     def infer_shape(self, data):
         want_rank(self, data, 2, 4)
+        want_some(self, data, -1)
         if data[-1] is not UNKNOWN and data[-1] % 2:
             raise self.fail(f"got {data[-1]} numbers along the last axis, wanted pairs of real and imaginary parts")
         return (*data[:-1], data[-1] // 2)

@@ -8,6 +8,7 @@ from ..attrs import Arity, OptionalInts, Shape
 from ..op import Op, op
 from ..shapes import UNKNOWN, merge, show
 from .adjoint import linear
+from .casting import convert
 from .common import axis_of, want_rank
 
 
@@ -113,7 +114,7 @@ class SliceAssignScalar(Sliced):
 
     def compute(self, data):
         out = data.copy()
-        out[self.slices(data.ndim)] = self.scalar
+        out[self.slices(data.ndim)] = convert(np.asarray(self.scalar), data.dtype)
         return out
 
     @classmethod

@@ -4,7 +4,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..attrs import Count
+from ..attrs import Count, Size
 from ..op import WHOLE, Domain, Op, op
 from ..shapes import UNKNOWN, merge
 from .common import want_rank, widen
@@ -184,10 +184,10 @@ class Correlation(Op):
     refuses = WHOLE
 
     kernel_size: Count = 1
-    max_displacement: int = 1
+    max_displacement: Size = 1
     stride1: Count = 1
     stride2: Count = 1
-    pad_size: int = 0
+    pad_size: Size = 0
     is_multiply: bool = True
 
     inputs = ("data1", "data2")

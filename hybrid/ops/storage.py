@@ -289,6 +289,11 @@ class _Sample(OfStorage):
     def returns(self):
         return tuple(f"output{i}" for i in range((self.num_args - self.ahead) * (2 + self.ahead)))
 
+    def want_whole(self, *dtypes: np.dtype) -> None:
+        """Raise OpError unless edges and seeds are int64, as MXNet takes them."""
+        if any(d != INT64 for d in dtypes):
+            raise self.fail(f"got a graph and seeds of dtypes {', '.join(map(str, dtypes))}, wanted int64")
+
     def _searched(self, graph, seeds, rng, weights=None):
         """(vertices, edges, distances) of the neighbourhood of the seeds."""
         most = self.max_num_vertices
@@ -343,6 +348,7 @@ class UniformSample(_Sample):
     )
 
     def infer_type(self, graph, *seeds):
+        self.want_whole(graph, *seeds)
         return [*seeds, *[graph] * len(seeds), *seeds]
 
     def stored(self, graph, *seeds, rng=None):
@@ -366,6 +372,7 @@ class NonUniformSample(_Sample):
     ahead = 2
 
     def infer_type(self, graph, probability, *seeds):
+        self.want_whole(graph, *seeds)
         return [*seeds, *[graph] * len(seeds), *[probability] * len(seeds), *seeds]
 
     def stored(self, graph, probability, *seeds, rng=None):

@@ -23,6 +23,7 @@ import numpy as np
 
 from ..attrs import Several
 from ..op import Op, op
+from .common import want_rank, want_some
 from .linear import Attention, SelfAttentionScores, SelfAttentionValues
 from .quantization import EIGHT, FLOAT, GREATEST, INT8, INT32, LEVELS, UINT8, ends, product_range, reach, saturated
 
@@ -491,6 +492,9 @@ class FusedSelfAttentionScores(FusedAttention, SelfAttentionScores):
     plain = ("queries_keys_values",)
 
     def product_shape(self, *shapes):
+        if self.quantized:
+            want_rank(self, shapes[0], 3, what="queries_keys_values")
+            want_some(self, shapes[0], 2, what="queries_keys_values")
         return SelfAttentionScores.infer_shape(self, *shapes)
 
     def factor(self, shape):

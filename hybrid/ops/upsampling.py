@@ -9,7 +9,7 @@ from ..attrs import Arity, Count, Size
 from ..op import WHOLE, Op, op
 from ..shapes import UNKNOWN, merge_all, show
 from .adjoint import linear
-from .common import narrow, same, want_rank, widen
+from .common import narrow, same, want_rank, want_some, widen
 from .convolution import Deconvolution
 
 
@@ -174,6 +174,7 @@ class BilinearResize2D(Op):
 
     def infer_shape(self, data, *like):
         want_rank(self, data, 4)
+        want_some(self, data, 2, 3)
         for shape in like:
             want_rank(self, shape, 4, what="like")
         sizes = like[0][2:] if like else self.sizes(*data[2:])

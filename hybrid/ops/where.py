@@ -13,6 +13,8 @@ from .common import truncate
 class Where(Op):
     """x where condition is other than 0 (NaN is), else y. Shapes: all equal, or condition (N,) choosing rows."""
 
+    objects = True
+
     inputs = ("condition", "x", "y")
 
     def infer_shape(self, condition, x, y):
