@@ -201,8 +201,8 @@ class Op:
         return np.asarray(self.compute(*values))
 
     def want_ignored(self, *shapes: Any) -> None:
-        """Raise OpError where the shape of an input that is ``ignored`` does not go with the others: said when a symbol is asked for
-        its shapes or bound, and not of a stored model that only predicts."""
+        """Raise OpError where the shape of an input that is ``ignored`` does not go with the others: said when a symbol is asked
+        for its shapes or bound, and not of a stored model that only predicts."""
 
     def infer_type(self, *dtypes: np.dtype) -> Any:
         """Output dtype (a list for several outputs) from input dtypes, all known. Without inputs: from attributes."""
