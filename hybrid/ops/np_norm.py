@@ -6,7 +6,7 @@ import numpy as np
 
 from ..attrs import Shape
 from ..op import Op, op
-from .common import axis_of, part_of, want_some, widen
+from .common import axis_of, part_of, widen
 from .linalg import Decomposed
 
 
@@ -64,9 +64,8 @@ class Norm(Op):
         return "column" if abs(self.ord) == 1 else "spectral"
 
     def infer_shape(self, data):
-        kind, axes = self.kind(len(data)), self.axes(len(data))
-        if kind in ("column", "spectral") or (kind == "vector" and self.ord < 0):
-            want_some(self, data, *axes)  # of nothing there is no greatest or least
+        self.kind(len(data))
+        axes = self.axes(len(data))
         if self.keepdims:
             return tuple(1 if i in axes else d for i, d in enumerate(data))
         return tuple(d for i, d in enumerate(data) if i not in axes)
@@ -74,7 +73,7 @@ class Norm(Op):
     def compute(self, data):
         x = widen(data) if data.dtype.kind == "f" else data.astype(np.float64)
         kind, axes = self.kind(x.ndim), self.axes(x.ndim)
-        if kind == "root":
+        if kind == "root" or not x.size:  # of nothing all norms are 0, those that are a greatest or least too
             y = np.sqrt(np.square(x).sum(axes))
         elif kind == "vector":
             y = np.linalg.norm(x, self.ord, axes[0])
