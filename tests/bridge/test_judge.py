@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from bridge import judge
+from bridge.cli import _status
 from bridge.compare import compare
-from bridge.result import Case
+from bridge.result import Case, VerifyResult
 from bridge.stepwise import Inner
 
 WANT = np.linspace(1, 2, 12, dtype=np.float32).reshape(3, 4)
@@ -68,3 +69,12 @@ def test_both_sides_have_to_be_near_the_truth(
     truth = {"a": WANT.astype(np.float64)}, [{"a": WANT + np.float32(d)} for d in (0, 1e-3, -1e-3)]
     found = decided(monkeypatch, one, two, one, WANT + np.float32(here), WANT + np.float32(there), truth)
     assert (found.equal, found.settled_by) == ((True, "float64") if settled else (False, ""))
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("little", [(), ("y is one value everywhere",)])
+@pytest.mark.parametrize(("verdict", "status"), [("equivalent", 0), ("says little", 4), ("not equivalent", 1)])
+def test_every_verdict_has_its_exit_status(verdict: Any, status: int, little: tuple[str, ...], strict: bool) -> None:
+    """An output that says little beside others that say enough counts with --strict alone."""
+    result = VerifyResult("a", "b", verdict, (), (), little=little)
+    assert _status(result, strict) == (4 if verdict == "equivalent" and strict and little else status)

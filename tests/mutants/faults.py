@@ -878,7 +878,7 @@ COMMAND_LINE = _area(
             "cli.py",
             'return SAYS_LITTLE if result.verdict == "says little" or (strict and result.little) else 0',
             "return SAYS_LITTLE if strict and result.little else 0",
-            "tests/bridge/test_cli.py",
+            "tests/bridge/test_judge.py",
         ),
         (
             "problems ignored",
