@@ -5,11 +5,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bridge import judge
+import hybrid as mx
+from bridge import BadInput, judge
+from bridge.cases import pair_outputs
 from bridge.cli import _status
 from bridge.compare import compare
+from bridge.inputs import domains
 from bridge.result import Case, VerifyResult
 from bridge.stepwise import Inner
+from hybrid.op import Domain
 
 WANT = np.linspace(1, 2, 12, dtype=np.float32).reshape(3, 4)
 
@@ -78,3 +82,19 @@ def test_every_verdict_has_its_exit_status(verdict: Any, status: int, little: tu
     """An output that says little beside others that say enough counts with --strict alone."""
     result = VerifyResult("a", "b", verdict, (), (), little=little)
     assert _status(result, strict) == (4 if verdict == "equivalent" and strict and little else status)
+
+
+def test_outputs_belong_together_by_name_in_any_order() -> None:
+    assert pair_outputs(["a", "b", "c"], ["c", "a", "b"]) == [("a", "a"), ("b", "b"), ("c", "c")]
+    assert pair_outputs(["a", "b"], ["b", "x"]) == [("a", "b"), ("b", "x")]
+    with pytest.raises(BadInput, match=r"got 2 outputs \(a, b\) against 1"):
+        pair_outputs(["a", "b"], ["a"])
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_what_two_operators_read_suits_both(turned: bool) -> None:
+    """Places in a table of seven rows and in one of four are places below four; numbers that have to be whole stay whole."""
+    x = mx.sym.var("x")
+    sums = [mx.sym.Embedding(x, input_dim=size, output_dim=2, name=f"table{size}") for size in (7, 4)]
+    model = (sums[1] + sums[0] if turned else sums[0] + sums[1]).graph
+    assert domains(model, {"x": (3,)})["x"] == Domain(0, 3, integer=True)

@@ -175,3 +175,20 @@ def test_a_store_that_sparse_weights_need() -> None:
     trainer = gluon.Trainer([param], "sgd", update_on_kvstore=False)
     with pytest.raises(ValueError, match="sparse weights are present"):
         trainer.step(1)
+
+
+def test_a_gradient_that_has_not_come_since_the_last_step_is_told() -> None:
+    net = mx.gluon.nn.Dense(2, in_units=3)
+    net.initialize()
+    trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
+    x = mx.nd.ones((4, 3))
+    for _ in range(2):
+        with mx.autograd.record():
+            loss = (net(x) ** 2).sum()
+        loss.backward()
+        trainer.step(4)
+        before = net.weight.data().asnumpy()
+        with pytest.raises(UserWarning, match=r"stale|backward"):
+            trainer.step(4)
+        trainer.step(4, ignore_stale_grad=True)
+        np.testing.assert_array_equal(net.weight.data().asnumpy(), before)

@@ -892,7 +892,7 @@ COMMAND_LINE = _area(
             "inputs.py",
             "return Domain(max(a.low, b.low), min(a.high, b.high), a.integer or b.integer)",
             "return Domain(min(a.low, b.low), max(a.high, b.high), a.integer or b.integer)",
-            "tests/bridge",
+            "tests/bridge/test_judge.py",
         ),
         (
             "highest index left out",
@@ -1053,7 +1053,7 @@ SECOND = _area(
             "bridge/cases.py",
             "return [(n, n) for n in first]",
             "return list(zip(first, second))",
-            "tests/bridge",
+            "tests/bridge/test_judge.py",
         ),
         (
             "dropout that always draws",
@@ -1081,7 +1081,7 @@ SECOND = _area(
             "hybrid/params.py",
             "if ndim > MAX_NDIM or ndim < -1:",
             "if ndim >= MAX_NDIM or ndim < -1:",
-            "tests/params",
+            "tests/params/test_params.py",
         ),
         (
             "no size is no array",
@@ -1095,7 +1095,7 @@ SECOND = _area(
             "hybrid/optimizer/adaptive.py",
             "lr=lr, gamma2=self.gamma2, **options)",
             "lr=lr, gamma2=self.gamma1, **options)",
-            "tests/optimizer",
+            "tests/optimizer/test_optimizers.py",
         ),
         (
             "correlation goes on",

@@ -1,7 +1,9 @@
 """Every optimizer over five updates, against what MXNet 1.9.1 made of the same gradients."""
 
+import inspect
 import json
 import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -75,3 +77,25 @@ def test_five_updates(case: dict[str, Any]) -> None:
 def test_every_optimizer_of_mxnet_was_asked() -> None:
     asked = {c["optimizer"] for c in CASES} | {"sgld"}
     assert {n for n, cls in opt.Optimizer.opt_registry.items() if cls.__module__.startswith("hybrid.")} == asked
+
+
+def settings() -> Iterator[tuple[str, str, float]]:
+    """(optimizer, number that it takes, another value for it)."""
+    for name, cls in sorted(mx.optimizer.Optimizer.opt_registry.items()):
+        for one in inspect.signature(cls.__init__).parameters.values():
+            if type(one.default) is float and name != "test":
+                yield name, one.name, one.default * 0.1 if one.default else 0.25
+
+
+@pytest.mark.parametrize(("name", "setting", "value"), list(settings()))
+def test_every_number_that_an_optimizer_takes_counts(name: str, setting: str, value: float) -> None:
+    ends = []
+    for given in ({}, {setting: value}):
+        options: dict[str, Any] = {"learning_rate": 0.1, **({"centered": True} if name == "rmsprop" else {})}
+        made = mx.optimizer.get_updater(mx.optimizer.create(name, **{**options, **given}))
+        weight = mx.nd.array([[0.5, -0.25], [1e-3, 2]])
+        mx.random.seed(1)
+        for step in (1, -2, 0.5, 1.5):
+            made(0, mx.nd.array([[0.3, -1e-4], [0.02, -0.7]]) * step, weight)
+        ends.append(weight.asnumpy())
+    assert not np.array_equal(*ends)

@@ -633,3 +633,11 @@ def test_sparse_and_scalar_cannot_share_a_file():
     rows = RowSparse(np.ones((1, 2), np.float32), np.array([1]), (3, 2))
     with pytest.raises(FormatError, match=r"array 'r' is sparse, .*use \.todense\(\)"):
         save(io.BytesIO(), {"r": rows, "s": np.float32(3).reshape(())})
+
+
+@pytest.mark.parametrize("dims", [31, 32])
+def test_arrays_have_up_to_as_many_dimensions_as_numpy(dims: int, tmp_path: Path) -> None:
+    array = np.arange(6, dtype=np.float32).reshape(2, *[1] * (dims - 2), 3)
+    save(tmp_path / "x.params", {"x": array})
+    got = np.asarray(dict(load(tmp_path / "x.params"))["x"])
+    np.testing.assert_array_equal(got, array, strict=True)
