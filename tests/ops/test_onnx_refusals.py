@@ -7,6 +7,7 @@ from hybrid.error import MXNetError, OpError
 from hybrid.graph.executor import Program
 from hybrid.graph.graph import Entry, Graph, Node
 from hybrid.op import lookup
+from hybrid.shapes import UNKNOWN
 
 POOL = np.array([1, 2, 3, 4])
 GRAMS = {
@@ -70,6 +71,7 @@ def zeros(*shape: int, dtype: type = np.float32) -> np.ndarray:
             "of which one scale is kept",
         ),
         ("_onnx_Attention", (zeros(1, 1, 2, 2),) * 3, {"softmax_precision": "int32"}, "wanted a dtype of floats"),
+        ("_onnx_Resize", (zeros(1, 4), zeros(0, dtype=np.int64)), {"given": ("sizes",)}, "got neither scales nor sizes"),
         ("_onnx_ml_ArrayFeatureExtractor", (zeros(), np.array([[0, 1]])), {}, "wanted at least 1 dimensions"),
         ("_onnx_ml_SVMRegressor", (zeros(1, 1),), {"coefficients": np.ones(1), "kernel_params": np.ones(2)}, "gamma, coef0"),
         ("_onnx_ml_TreeEnsemble", (zeros(1, 1),), TREE | {"n_targets": 1}, "got leaf_targetids 0 to 1, wanted 0 to 0"),
@@ -153,3 +155,9 @@ def test_an_error_of_a_step_of_a_compiled_program_has_a_cause_that_ends():
         assert id(error) not in seen
         seen.add(id(error))
         error = error.__cause__
+
+
+def test_a_resize_by_nothing_is_refused_whatever_is_known_of_its_input():
+    resize = lookup("_onnx_Resize").bind(given=("sizes",))
+    with pytest.raises(OpError, match="got neither scales nor sizes"):
+        resize.infer_shape((UNKNOWN, 4), (0,), values=[None, np.zeros(0, np.int64)])

@@ -122,6 +122,8 @@ class Resize(Standard):
             changed = set(self._axes(len(x)))
             return tuple(UNKNOWN if a in changed else d for a, d in enumerate(x))
         scales, sizes = values[2:]
+        if not any(v is not None and v.size for v in (scales, sizes)):
+            raise self.fail("got neither scales nor sizes, wanted one of them")
         out = list(x)
         together = self.keep_aspect_ratio_policy != "stretch" and any(x[a] is UNKNOWN for a in self._axes(len(x)))
         for i, axis in enumerate(self._axes(len(x))):
