@@ -4,7 +4,7 @@ import numpy as np
 
 from ..registry import from_onnx, to_onnx
 from .elementwise import is_short
-from .linear import contract, exchanged
+from .linear import contract, einsum, exchanged
 from .solving import cholesky, eliminated, floating, identity, solved
 
 
@@ -18,7 +18,7 @@ def _(b, op, *arrays):
         x if r is None else b.unsqueeze(x, range(t.index("..."), t.index("...") + most - r))
         for t, x, r in zip(terms, arrays, rest)
     ]
-    return b.Einsum(*arrays, equation=",".join(terms) + "->" + right)
+    return einsum(b, ",".join(terms) + "->" + right, *arrays)
 
 
 @to_onnx("_npi_tensordot", "_npi_tensordot_int_axes")

@@ -4,6 +4,7 @@ import math
 
 from hybrid.shapes import UNKNOWN, is_known
 
+from ..error import Unsupported
 from ..registry import from_onnx, one_to_one, to_onnx
 from .binary import ADD, MULTIPLY
 from .elementwise import holds_floats, is_short
@@ -22,6 +23,14 @@ def _(b, op, data, weight, bias=None):
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
+def einsum(b, equation, *arrays):
+    """ONNX's Einsum. Raises Unsupported where onnxruntime 1.32 may end the process: arrays of size 0, but matrices."""
+    shapes = [x.shape or () for x in arrays]
+    if any(len(s) > 2 for s in shapes) and any(d is not UNKNOWN and d == 0 for s in shapes for d in s):
+        raise Unsupported("a product of nothing: onnxruntime divides by its size; give arrays of other sizes")
+    return b.Einsum(*arrays, equation=equation)
+
+
 def contract(b, lhs, rhs, left_axes, right_axes):
     """The sum over pairs of axes, listed for lhs and for rhs: MatMul where that is what it means, else Einsum."""
     if left_axes == [lhs.rank - 1] and rhs.rank <= 2:
@@ -30,7 +39,7 @@ def contract(b, lhs, rhs, left_axes, right_axes):
     for i, j in zip(left_axes, right_axes):
         right[j] = left[i]
     out = [c for c in (*left, *right) if (c in left) != (c in right)]
-    return b.Einsum(lhs, rhs, equation=f"{''.join(left)},{''.join(right)}->{''.join(out)}")
+    return einsum(b, f"{''.join(left)},{''.join(right)}->{''.join(out)}", lhs, rhs)
 
 
 @to_onnx("dot")

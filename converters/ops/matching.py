@@ -65,8 +65,10 @@ def _encode(b, anchors, boxes):
 
 @to_onnx("_contrib_box_encode")
 def _(b, op, samples, matches, anchors, refs, means, stds):
-    raw = _encode(b, anchors, take_rows(b, refs, b.cast(matches, np.int64)))
-    valid = b.unsqueeze(b.Greater(samples, 0.5), [2])
+    chosen = b.Greater(samples, 0.5)
+    rows = b.cast(b.Where(chosen, matches, b.like(0, matches)), np.int64)  # of others it may be anything
+    raw = _encode(b, anchors, take_rows(b, refs, rows))
+    valid = b.unsqueeze(chosen, [2])
     targets = b.Where(valid, b.Div(b.Sub(raw, means), stds), 0)
     return targets, b.Expand(b.cast(valid, samples.dtype), b.Shape(raw))
 

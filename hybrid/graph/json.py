@@ -66,7 +66,9 @@ def loads(text: str | bytes, *, source: str = "symbol JSON", foreign: bool = Fal
     With foreign, operators that cannot be typed become Foreign nodes instead of an error.
     Raises FormatError for text that is no Symbol JSON; OpError listing every node that cannot be typed.
     """
-    head = (text[:4096].encode() if isinstance(text, str) else text[:4096]).lstrip(b"\xef\xbb\xbf \t\r\n")
+    head = (text[:4096].encode(errors="replace") if isinstance(text, str) else text[:4096]).lstrip(
+        b"\xef\xbb\xbf \t\r\n"
+    )
     if not head.startswith((b"{", b"[")):
         what, do = describe(head)
         advice = f"; {do}" if ".params" not in do else ""

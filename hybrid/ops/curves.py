@@ -85,7 +85,7 @@ CURVES = {
         Curve("square", "the square", np.square, lambda F, dy, x, y: dy * x * 2, "direct", into=True),
         Curve("sign", "1, 0 or -1 by sign; 0 for NaN", _sign, flat, "direct", refused="b"),
         Curve("relu", "the larger of the element and 0; NaN stays", activation.relu, activation.relu_derivative, "direct",
-              into=True),
+              into=True, refused="b"),
         Curve("bitwise_not", "every bit inverted; of bool the opposite", np.invert, flat, "direct", refused="fV"),
         Curve("floor", "rounded down", _identity_on_integers(np.floor), flat, "direct"),
         Curve("ceil", "rounded up", _identity_on_integers(np.ceil), flat, "direct"),

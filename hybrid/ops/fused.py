@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..attrs import Arity, Count, Counts, Sizes
-from ..op import WHOLE, Op, op
+from ..op import BOOLS, Op, op
 from ..shapes import UNKNOWN, merge, merge_all
 from .activation import gelu, softplus
 from .binary import ARITHMETIC
@@ -375,6 +375,18 @@ CODE: dict[str, tuple[int, Rule]] = {
 }
 """What a chain can do: how many operands it takes from the stack, and its meaning, which is that of the operators in
 curves.py and binary.py. Comparisons and logic give 1 or 0 in the same dtype."""
+EXACT = frozenset(
+    (
+        *("abs", "negative", "square", "relu", "sign", "not", "add", "sub", "mul", "max", "min", "leaky"),
+        *("eq", "ne", "gt", "ge", "lt", "le", "and", "or", "xor", "where"),
+    )
+)
+"""The words that make integers of integers."""
+
+
+def _is_within(word: str, limits: np.iinfo) -> bool:
+    """Whether it is an integer that there is."""
+    return word not in CODE and float(word).is_integer() and limits.min <= float(word) <= limits.max
 
 
 @op("_fused_chain")
@@ -391,7 +403,7 @@ class Chain(Op):
     code: str
 
     inputs = ("*data",)
-    refuses = WHOLE
+    refuses = BOOLS
 
     _words: ClassVar[dict[str, tuple[int, Rule]]] = CODE
 
@@ -418,6 +430,14 @@ class Chain(Op):
 
     def infer_shape(self, *shapes):
         return np.broadcast_shapes(*shapes)
+
+    def infer_type(self, *dtypes):
+        if dtypes[0].kind in "iu":
+            limits = np.iinfo(dtypes[0])
+            inexact = [w for w in self.code.split() if w[0] != "$" and w not in EXACT and not _is_within(w, limits)]
+            if inexact:
+                raise self.fail(f"got {dtypes[0]} for code with {', '.join(inexact)}, wanted floats; cast them")
+        return dtypes[0]
 
     def compute(self, *arrays):
         dtype = arrays[0].dtype

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..attrs import Arity, Floats, Shape
-from ..op import Op, op
+from ..op import WHOLE, Op, op
 from ..shapes import merge_all
 from . import updating
 from .common import widen
@@ -22,6 +22,7 @@ class MultiUpdate(Writer):
     inputs = ("*data",)
     count = ""  # what counts is the number of weights, which MXNet wants said
     counter: ClassVar[str] = "num_weights"
+    refuses = WHOLE
     block: ClassVar[Any] = ()
     wide: ClassVar[Any] = ()
     tail: ClassVar[Any] = ()

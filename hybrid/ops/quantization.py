@@ -57,7 +57,7 @@ def saturated(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Floats as integers of dtype: halves to even, what lies beyond as the nearest there is; NaN as the greatest signed one and as
     unsigned 0."""
     least, most = np.iinfo(dtype).min, GREATEST[dtype]
-    whole = np.rint(values)
+    whole = np.asarray(np.rint(values))
     np.clip(whole, least, most, out=whole)
     nan = np.isnan(whole)
     if nan.any():

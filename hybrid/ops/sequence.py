@@ -138,6 +138,7 @@ class SequenceReverse(Sequences):
     axis: int = 0
 
     axes = (0,)
+    objects = True
 
     def compute(self, data, *lengths):
         if not lengths:

@@ -131,3 +131,10 @@ def test_squares_neither_overflow_nor_vanish(scale):
         feeds = {"A": (rng.uniform(-1, 1, (3, 5)) * scale).astype(np.float32)}
         for got, want in zip(run_onnx(converters.to_onnx(graph, {}, feeds), feeds), Program(graph).run(feeds)):
             np.testing.assert_allclose(got, want, rtol=0, atol=1e-5 * np.abs(want).max())
+
+
+def test_sums_of_nothing_are_refused():
+    """onnxruntime's Einsum divides by their size, which ends the process."""
+    graph = graph_of("_np_dot", {})
+    with pytest.raises(converters.UnsupportedModel, match="a product of nothing"):
+        converters.to_onnx(graph, {}, {"a": np.zeros((2, 3, 4)), "b": np.zeros((5, 4, 0))})

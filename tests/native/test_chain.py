@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from hybrid import native
+from hybrid.error import OpError
 from hybrid.op import lookup
 from hybrid.ops.fused import CODE
 from tests.native.single import ARENA, CONSTANT, INPUT, OUTPUT, Single, reference
@@ -157,7 +158,6 @@ def test_other_dtypes(level, dtype, words):
             (wanted,) = reference(op, (a, b), single.specs)
             (got,) = single.run((a, b))
             np.testing.assert_array_equal(got, wanted)
-    assert not Single(chain("$0 exp", 1), (a.astype(np.int32),)).there
 
 
 @pytest.mark.parametrize("code", ["$0 $1", "$0 add", "$2", "$0 nonsense", ""])
@@ -232,3 +232,12 @@ def test_in_place(level, threads, code, other):
     program.run([a, b], [out], None)
     wanted = chain(code, 2).compute(a * 2, b)
     np.testing.assert_allclose(out, wanted, rtol=4 * EPSILON, atol=4 * EPSILON)
+
+
+@pytest.mark.parametrize("code", ["$0 exp", "$0 2.5 mul", "$0 1e30 add", "$0 nan add", "$0 $0 div"])
+def test_integers_are_refused_where_the_code_makes_other_numbers(code):
+    op = chain(code, 1)
+    assert op.infer_type(np.dtype("float64")) == np.float64
+    with pytest.raises(OpError, match="wanted floats"):
+        op.infer_type(np.dtype("int32"))
+    assert chain("$0 3 mul relu", 1).infer_type(np.dtype("int32")) == np.int32

@@ -269,3 +269,20 @@ def test_words_are_refused_but_by_what_moves_them() -> None:
                 accepted.append(name)
             break
     assert {"take", "where", "tile", "broadcast_to"} <= set(accepted)
+
+
+@pytest.mark.parametrize(
+    "name", [n for n, cls in REGISTRY.items() if n.startswith(("multi_", "preloaded_")) and n.endswith("update")]
+)
+def test_updates_of_several_weights_refuse_integers(name: str) -> None:
+    op = REGISTRY[name].bind(lrs=(0.1,), wds=(0.0,)) if name.startswith("multi_") else REGISTRY[name].bind()
+    count = len(op.takes())
+    with pytest.raises(OpError, match="wanted floats"):
+        op.want_dtype([np.dtype("int64")] + [None] * (count - 1))
+
+
+def test_one_number_is_quantized():
+    node = Node(REGISTRY["_contrib_quantize_v2"].bind(), "node", [Entry(Node(None, "data"))])
+    graph = Graph(Entry(node, i) for i in range(3))
+    found = Program(graph).run({"data": np.array(0.5, np.float32)})
+    assert found[0].shape == () and found[0].dtype == np.int8 and found[0] == 127

@@ -161,3 +161,24 @@ def test_a_resize_by_nothing_is_refused_whatever_is_known_of_its_input():
     resize = lookup("_onnx_Resize").bind(given=("sizes",))
     with pytest.raises(OpError, match="got neither scales nor sizes"):
         resize.infer_shape((UNKNOWN, 4), (0,), values=[None, np.zeros(0, np.int64)])
+
+
+def test_labels_are_looked_up_among_keys_of_their_dtype():
+    """onnx's checker, given others, ends the process."""
+    encoder = lookup("_onnx_ml_LabelEncoder").bind(
+        keys_tensor=np.array([1, 5]), values_tensor=np.ones(2, np.float32), default_tensor=np.ones(1, np.float32)
+    )
+    assert encoder.infer_type(np.dtype("int64")) == np.float32
+    with pytest.raises(OpError, match="wanted that of the keys, int64"):
+        encoder.infer_type(np.dtype("float32"))
+
+
+def test_one_number_has_one_scale():
+    with pytest.raises(OpError, match="3 scales or zero points for one number"):
+        lookup("_onnx_QuantizeLinear").bind(given="(y_zero_point,)").infer_shape((), (), (3,))
+
+
+def test_frames_are_a_step_apart():
+    signal, window = np.zeros((2, 14, 1), np.float32), np.ones(5, np.float32)
+    with pytest.raises(MXNetError, match="got frame_step 0, wanted at least 1"):
+        run("_onnx_STFT", signal, np.array(0), window, given="(window,)")

@@ -368,3 +368,9 @@ def test_numpy_cannot_compute_with_symbols() -> None:
         with pytest.raises(mx.base.NotImplementedForSymbol, match="only available in NDArray"):
             compute(mx.sym.var("x"))
     assert isinstance(np.float32(2) * mx.sym.var("x"), mx.sym.Symbol)
+
+
+def test_text_with_half_a_character_is_refused_in_words() -> None:
+    nodes = '{"nodes": [{"op": "null", "name": "\ud800", "inputs": []}], "arg_nodes": [0], "heads": [[0, 0, 0]]}'
+    with pytest.raises(mx.error.FormatError, match="is not text"):
+        mx.sym.load_json(nodes)

@@ -67,6 +67,11 @@ class LabelEncoder(Mapping):
             None if same else f"got {self.keys_tensor.size} keys and {self.values_tensor.size} values, wanted as many"
         )
 
+    def infer_type(self, X):
+        if self.keys_tensor.dtype not in (X, object):
+            raise self.fail(f"got X of dtype {X}, wanted that of the keys, {self.keys_tensor.dtype}")
+        return super().infer_type(X)
+
     def table(self, dtype):
         return self.keys_tensor, self.values_tensor.reshape(-1), self.default_tensor.reshape(-1)[0]
 

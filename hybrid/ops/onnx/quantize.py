@@ -98,6 +98,8 @@ class Scaled(Standard):
             if parameter is None or not is_known(parameter) or math.prod(parameter) == 1:
                 continue
             want_rank(self, parameter, len(x) if self.block_size else 1, what="a scale or zero point")
+            if not x:
+                raise self.fail(f"got {parameter[0]} scales or zero points for one number, wanted one")
             if not self.block_size:
                 merge(parameter, (x[axis_of(self, self.axis, len(x)) if len(x) > 1 else 0],))
         return x

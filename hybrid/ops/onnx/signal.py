@@ -189,6 +189,8 @@ class STFT(Standard):
         if length is not UNKNOWN and length < 1:
             raise self.fail(f"got frames of {length} numbers, wanted at least 1")
         hop = _scalar(values[1])
+        if hop is not None and hop < 1:
+            raise self.fail(f"got frame_step {hop}, wanted at least 1")
         count = UNKNOWN if hop is None else (signal[1] - length) // hop + 1
         return (
             signal[0],
