@@ -78,14 +78,17 @@ class OnnxNode(NamedTuple):
             yield from _reads(body)
 
     def proto(self) -> onnx.NodeProto:
-        return helper.make_node(
+        empty = [k for k, v in self.attrs.items() if isinstance(v, list | tuple) and not v]  # of no type that shows
+        made = helper.make_node(
             self.op_type,
             self.inputs,
             self.outputs,
             name=self.owner[0] or None,
             domain=self.domain or None,
-            **self.attrs,
+            **{k: v for k, v in self.attrs.items() if k not in empty},
         )
+        made.attribute.extend(helper.make_attribute(k, [], attr_type=onnx.AttributeProto.INTS) for k in empty)
+        return made
 
 
 def _reads(body: onnx.GraphProto) -> Iterator[str]:

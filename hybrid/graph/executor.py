@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import native, random
 from ..budget import afford, size_of
-from ..error import InternalError, MXNetError, OutOfMemory
+from ..error import InternalError, MXNetError, OpError, OutOfMemory
 from ..op import Op, Spec
 from ..quiet import quietly
 from ..shapes import Undecided, fits, is_known, show
@@ -151,6 +151,8 @@ def failure(op: Op, arrays: Sequence[np.ndarray], name: str, error: Exception) -
         return type(error)(f"{where} {error} (inputs: {given})")
     if isinstance(error, MemoryError):
         return OutOfMemory(f"{where} memory does not suffice: {error} (inputs: {given}); give smaller inputs")
+    if isinstance(error, np.linalg.LinAlgError):
+        return OpError(f"{where} got a matrix that has no answer ({error}; inputs: {given})")
     misfit = _misfit(op, arrays, name)
     if misfit is not None:
         return type(misfit)(f"Error in operator {name}: {misfit}")

@@ -211,6 +211,8 @@ class SoftmaxActivation(Elementwise):
     def infer_shape(self, data):
         if self.mode == "channel" and len(data) < 3:
             want_rank(self, data, 3, 4, 5)
+        if not data:
+            raise self.fail("got data of no dimension, wanted rows")
         return data
 
     def infer_type(self, data):

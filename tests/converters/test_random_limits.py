@@ -5,7 +5,7 @@ import onnxruntime
 import pytest
 
 import converters
-from hybrid.op import REGISTRY, Example, Spec
+from hybrid.op import REGISTRY, Example, Spec, lookup
 from tests.table.examples import graph_of
 
 
@@ -22,3 +22,11 @@ def test_samplers_end_for_parameters_without_samples(name, parameters, wanted):
     model = converters.convert(graph, {}, {n: Spec(a.shape, a.dtype) for n, a in feeds.items()}, 17).proto()
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     np.testing.assert_array_equal(session.run(None, feeds)[0], np.float32(wanted))
+
+
+def test_one_number_is_drawn_for_no_dimensions():
+    """An attribute that is an empty list has a type all the same."""
+    graph, feeds = graph_of(Example(lookup("_onnx_RandomNormal").bind(shape="()"), ()))
+    model = converters.to_onnx(graph, {}, feeds)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    assert session.run(None, {})[0].shape == ()

@@ -358,7 +358,7 @@ def compared(graph: Graph, feeds: Mapping[str, np.ndarray], numbers: bool) -> bo
         program = Program(graph, native=native)
         draw_from(5)  # what is drawn may be refused by what reads it: by both or by none
         try:
-            found.append(program.run({n: feeds[n] for n in program.inputs}))
+            found.append(program.run({n: feeds[n].copy() for n in program.inputs}))  # which updates may write to
         except MXNetError as error:
             if not typed(error):
                 raise

@@ -286,3 +286,14 @@ def test_one_number_is_quantized():
     graph = Graph(Entry(node, i) for i in range(3))
     found = Program(graph).run({"data": np.array(0.5, np.float32)})
     assert found[0].shape == () and found[0].dtype == np.int8 and found[0] == 127
+
+
+def test_a_matrix_without_an_answer_is_the_inputs_fault() -> None:
+    graph, feeds = graph_of(Maker(REGISTRY["_npi_norm"])(np.full((2, 3, 3), np.nan, np.float32), ord=2.0, axis=(1, 2)))
+    with pytest.raises(OpError, match="no answer"):
+        Program(graph, native=False).run(feeds)
+
+
+def test_softmax_activation_wants_rows() -> None:
+    with pytest.raises(OpError, match="wanted rows"):
+        REGISTRY["SoftmaxActivation"].bind().infer_shape(())

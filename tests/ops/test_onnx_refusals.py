@@ -182,3 +182,21 @@ def test_frames_are_a_step_apart():
     signal, window = np.zeros((2, 14, 1), np.float32), np.ones(5, np.float32)
     with pytest.raises(MXNetError, match="got frame_step 0, wanted at least 1"):
         run("_onnx_STFT", signal, np.array(0), window, given="(window,)")
+
+
+def test_counts_of_mel_bins_are_single_numbers():
+    numbers = [np.array(n) for n in (8, 16, 8192)]
+    with pytest.raises(OpError):
+        run(
+            "_onnx_MelWeightMatrix",
+            numbers[0],
+            np.zeros(0, np.int64),
+            numbers[2],
+            np.float32(0) + np.zeros(()),
+            np.array(4.0),
+        )
+
+
+def test_a_label_may_stand_alone():
+    zipped = lookup("_onnx_ml_ZipMap").bind(classlabels_int64s=np.array(7))
+    assert zipped.meaning(np.ones((2, 1), np.float32)).shape == ()

@@ -108,9 +108,9 @@ class Classifier(Standard):
 
 def labels_of(ints: Array | None, strings: Array | None, count: int) -> Array:
     """The labels that a classifier is given, else the numbers from 0."""
-    if strings is not None and len(strings):
-        return strings
-    return np.arange(count) if ints is None or not len(ints) else ints
+    if strings is not None and strings.size:
+        return strings.reshape(-1)
+    return np.arange(count) if ints is None or not ints.size else ints.reshape(-1)
 
 
 def rows_of(x: Array) -> Array:

@@ -337,6 +337,7 @@ class MelWeightMatrix(Standard):
     output_datatype: DType = FLOAT32
 
     inputs = ("num_mel_bins", "dft_length", "sample_rate", "lower_edge_hertz", "upper_edge_hertz")
+    numbers = inputs
     types = {
         "num_mel_bins dft_length sample_rate": INDICES,
         "lower_edge_hertz upper_edge_hertz": FLOATS,
