@@ -1,5 +1,8 @@
 """What operators have no answer for is refused before anything runs, as MXNet 1.9.1 refuses it, by NumPy and compiled alike."""
 
+import itertools
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 
@@ -55,22 +58,30 @@ def test_quantized_layers_take_integers_though_their_layers_refuse_them() -> Non
 
 @pytest.mark.slow
 def test_every_forward_operator_holds_the_contract_in_every_dtype() -> None:
-    """Each input of each example alone, and all of one dtype together, in each dtype that mutations choose from."""
+    """Inputs of each example alone, or all of one dtype together, in each dtype that mutations choose from."""
     found = []
+    for case in itertools.islice(in_dtypes(), 0, None, EACH):
+        finding = verdict(case)[1]
+        found += [f"{finding.kind}: {finding.text}\n{case}"] if finding else []
+    assert not found, "\n".join(found)
+
+
+EACH = 31
+"""Of so many one is tried: all of them take minutes."""
+
+
+def in_dtypes() -> Iterator[Trial]:
     for group in operators.seeds():
         if group[0].name.startswith(("_onnx_", "_backward_")):
             continue
         for seed in group:
-            for dtype in operators.DTYPES:
-                first = seed.arrays[0].dtype if seed.arrays else None
-                chosen = [{i} for i in range(len(seed.arrays))]
-                chosen.append({i for i, a in enumerate(seed.arrays) if a.dtype == first})
-                for places in chosen:
+            first = seed.arrays[0].dtype if seed.arrays else None
+            chosen = [{i} for i in range(len(seed.arrays))]
+            chosen.append({i for i, a in enumerate(seed.arrays) if a.dtype == first})
+            for dtype, places in itertools.product(operators.DTYPES, chosen):
+                with np.errstate(over="ignore", invalid="ignore"):
                     arrays = tuple(a.astype(dtype) if i in places else a for i, a in enumerate(seed.arrays))
-                    case = Trial(seed.name, seed.attrs, arrays, False, f"{places} as {dtype}")
-                    finding = verdict(case)[1]
-                    found += [f"{finding.kind}: {finding.text}\n{case}"] if finding else []
-    assert not found, "\n".join(found)
+                yield Trial(seed.name, seed.attrs, arrays, False, f"{places} as {dtype}")
 
 
 # -- sizes, ranks, attributes ---------------------------------------------------------------------------------------------
