@@ -248,6 +248,8 @@ class _Export:
                 raise
             except MXNetError as error:  # in a body
                 self.problems.append(Problem(node.name, op.name, str(error)))
+            except MemoryError as error:
+                self.problems.append(Problem(node.name, op.name, f"memory does not suffice: {error}"))
             except _CARELESS as error:
                 problem = f"its translation failed ({type(error).__name__}: {error}); please report it"
                 self.problems.append(Problem(node.name, op.name, problem))

@@ -21,7 +21,7 @@ from hybrid.graph.graph import Entry, Graph, Node
 from hybrid.graph.infer import node_dtypes, node_shapes
 from hybrid.graph.json import Foreign
 from hybrid.op import REGISTRY, Op, Spec
-from hybrid.shapes import UNKNOWN, is_known
+from hybrid.shapes import UNKNOWN, identical, is_known
 
 from . import patterns, repair
 from .error import Problem, Unsupported
@@ -36,7 +36,7 @@ DEPTH = 32
 EXPANDED = 200_000
 """Nodes of functions that are read, at most: functions that call each other twice each double them at every level."""
 
-_CARELESS = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError)
+_CARELESS = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, MemoryError)
 """What Python raises in a reading that gets attributes or shapes which the standard does not allow."""
 _IGNORED = frozenset(("consumed_inputs",))  # attributes of opset 1 that helped to plan memory
 
@@ -325,7 +325,7 @@ class Importer:
             formal.append(node)
             kind = info.type if info.type.WhichOneof("value") else kinds[index] if index < len(kinds) else None
             value = Value(info.name, shape, dtype, None, Entry(node), kind=kind)
-            if shape == () and known_dims(declared.shape) == (1,):
+            if identical(shape, ()) and identical(known_dims(declared.shape), (1,)):
                 # tf2onnx declares the counter of a Loop so, and uses it so; onnxruntime gives it as declared
                 value = inner.expand_dims(value, axis=0)
                 value.name = info.name
@@ -551,6 +551,8 @@ def _reason(error: Exception) -> str:
     """Why a node cannot be read."""
     if not isinstance(error, _CARELESS) or isinstance(error, MXNetError):
         return str(error)
+    if isinstance(error, MemoryError):
+        return f"memory does not suffice: {error}"
     return f"cannot be read: its attributes and inputs do not go together ({type(error).__name__}: {error})"
 
 

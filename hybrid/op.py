@@ -221,10 +221,15 @@ class Op:
         return [known if d is None else d for d in dtypes]
 
     def want_dtype(self, dtypes: Sequence[np.dtype | None]) -> None:
-        """Raise OpError where the first of the inputs, of these dtypes, is of one that this operator ``refuses``."""
-        if dtypes and dtypes[0] is not None and dtypes[0].kind in self.refuses:
-            wanted = "floats" if "i" in self.refuses else "numbers that are no bools"
-            raise self.fail(f"got {self.takes()[0]} of dtype {dtypes[0]}, wanted {wanted}; cast it")
+        """Raise OpError where the first of the inputs, of these dtypes, is of one that this operator ``refuses``; where it takes
+        as many as one likes, any of them."""
+        if not self.refuses:
+            return
+        several = self.inputs[0].startswith("*")
+        for name, dtype in zip(self.takes(), dtypes if several else dtypes[:1]):
+            if dtype is not None and dtype.kind in self.refuses:
+                wanted = "floats" if "i" in self.refuses else "numbers that are no bools"
+                raise self.fail(f"got {name} of dtype {dtype}, wanted {wanted}; cast it")
 
     def domain(self, name: str, shapes: Sequence[MaybeShape]) -> Domain | None:
         """Which values an input has to hold to mean something (indices, lengths); None when any number will do."""

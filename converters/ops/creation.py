@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from hybrid.budget import afford_array
 from hybrid.shapes import UNKNOWN, is_known
 
 from ..error import Unsupported
@@ -39,6 +40,7 @@ def _(b, op):
     "_linspace", "_eye", "_npi_eye", "_npi_hanning", "_npi_hamming", "_npi_blackman", "_npi_indices", "_npi_logspace"
 )
 def _(b, op):
+    afford_array(op.infer_shape(), op.infer_type(), op.name)
     return b.const(op.compute())
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from hybrid.ops.casting import convert
 from hybrid.ops.onnx.slicing import cut
 from hybrid.shapes import UNKNOWN
 
@@ -78,7 +79,7 @@ def _(b, op, lhs, rhs):
 def _(b, op, data):
     inside = np.zeros(data.static, bool)
     inside[op.slices(data.rank)] = True
-    return b.Where(b.const(inside), b.like(op.scalar, data), data)
+    return b.Where(b.const(inside), b.const(convert(np.asarray(op.scalar), data.dtype)), data)
 
 
 FAR = np.iinfo(np.int32).max

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from hybrid.ops.casting import convert
+
 from ..registry import from_onnx, to_onnx
 from .binary import beside
 from .elementwise import holds_floats
@@ -21,12 +23,12 @@ def _(b, op, condition, x, y):
 
 @to_onnx("_npi_where_lscalar")
 def _(b, op, condition, x):
-    return b.Where(b.cast(condition, np.bool_), b.like(op.scalar, x), x)
+    return b.Where(b.cast(condition, np.bool_), b.const(convert(np.asarray(op.scalar), x.dtype)), x)
 
 
 @to_onnx("_npi_where_rscalar")
 def _(b, op, condition, y):
-    return b.Where(b.cast(condition, np.bool_), y, b.like(op.scalar, y))
+    return b.Where(b.cast(condition, np.bool_), y, b.const(convert(np.asarray(op.scalar), y.dtype)))
 
 
 @to_onnx("_npi_where_scalar2")

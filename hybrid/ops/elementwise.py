@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from ..attrs import Arity
-from ..op import BOOLS, Op, op
+from ..op import BOOLS, WHOLE, Op, op
 from .casting import convert
 from .common import Elementwise, largest, narrow, want_rank_from, widen
 from .curves import CURVES, Curve
@@ -460,6 +460,7 @@ class AllFinite(Op):
 
     init_output: bool = True
 
+    refuses = WHOLE
     inputs = ("data",)
 
     def infer_input_types(self, dtypes, outputs):
@@ -486,6 +487,7 @@ class MultiAllFinite(Op):
     num_arrays: Arity = 1
     init_output: bool = True
 
+    refuses = WHOLE
     inputs = ("*data",)
     count = "num_arrays"
 

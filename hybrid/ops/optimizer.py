@@ -12,7 +12,7 @@ import numpy as np
 from ..op import MISSING, WHOLE, Op, op
 from ..shapes import merge_all
 from . import updating
-from .common import widen
+from .common import want_rank, widen
 
 Rule = Any
 """A function (op, lr, wd, weight, grad, *states) -> (new weight, *new states)."""
@@ -515,6 +515,7 @@ class GroupAdagradUpdate(Update):
     mutates = ("history",)
 
     def infer_shape(self, weight, grad, history):
+        want_rank(self, weight, 2, what="weight")
         return merge_all((weight, grad))
 
     def infer_input_shapes(self, shapes: Sequence[Any], outputs: Sequence[Any]):

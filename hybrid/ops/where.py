@@ -1,12 +1,10 @@
 """Choosing element by element between two arrays or numbers."""
 
-from typing import Any
-
 import numpy as np
 
 from ..op import Op, op
 from ..shapes import broadcast, merge, merge_all
-from .common import truncate
+from .casting import convert
 
 
 @op("where", "_sparse_where")
@@ -67,11 +65,6 @@ class NpWhere(Where):
         yield make(make.integers(3, 1, high=2), make.uniform(3, 4), make.uniform(4))
 
 
-def number(value: float, dtype: np.dtype) -> Any:
-    """A float in a dtype, as C casts it."""
-    return truncate(np.asarray(value), dtype) if dtype.kind in "iu" else np.asarray(value).astype(dtype)
-
-
 class WhereNumbers(Op):
     """Numbers take the place of arrays."""
 
@@ -97,7 +90,7 @@ class WhereNumberFirst(WhereNumbers):
         return x
 
     def compute(self, condition, x):
-        return np.where(condition, number(self.scalar, x.dtype), x)
+        return np.where(condition, convert(np.asarray(self.scalar), x.dtype), x)
 
     def gradient(self, F, dy, condition, x, y):
         return None, F._backward_sum_like(F._npi_where_lscalar(condition, dy), x)
@@ -119,7 +112,7 @@ class WhereNumberSecond(WhereNumbers):
         return y
 
     def compute(self, condition, y):
-        return np.where(condition, y, number(self.scalar, y.dtype))
+        return np.where(condition, y, convert(np.asarray(self.scalar), y.dtype))
 
     def gradient(self, F, dy, condition, y, output):
         return None, F._backward_sum_like(F._npi_where_rscalar(condition, dy), y)

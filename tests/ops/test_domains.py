@@ -7,11 +7,14 @@ import numpy as np
 import pytest
 
 import hybrid as mx
+from converters import convert
+from converters.error import ConversionError
+from converters.registry import EXPORT
 from hybrid.error import InternalError, MXNetError, OpError
 from hybrid.graph.executor import Program
 from hybrid.graph.graph import Entry, Graph, Node
 from hybrid.graph.infer import infer
-from hybrid.op import REGISTRY, WHOLE, Op
+from hybrid.op import REGISTRY, WHOLE, Op, Spec
 from tests.fuzz import operators
 from tests.fuzz.operators import Trial, verdict
 from tests.table.examples import Maker, graph_of
@@ -25,8 +28,8 @@ FLOATS_ALONE = (
     "_contrib_MultiBoxDetection", "_contrib_MultiBoxTarget", "_contrib_PSROIPooling", "_contrib_ROIAlign", "_contrib_RROIAlign",
     "_contrib_SyncBatchNorm", "_contrib_bipartite_matching", "_contrib_box_decode", "_contrib_box_encode", "_contrib_box_iou",
     "_contrib_box_nms", "_linalg_det", "_linalg_gelqf", "_linalg_inverse", "_linalg_potrf", "_linalg_potri", "_linalg_slogdet",
-    "_linalg_sumlogdiag", "_linalg_syevd", "_linalg_trmm", "_linalg_trsm", "_npi_cholesky", "adam_update", "sgd_update",
-    "signsgd_update", "softmax_cross_entropy",
+    "_linalg_sumlogdiag", "_linalg_syevd", "_linalg_trmm", "_linalg_trsm", "_npi_cholesky", "adam_update", "all_finite",
+    "multi_all_finite", "sgd_update", "signsgd_update", "softmax_cross_entropy",
 )  # fmt: skip
 """Of which MXNet 1.9.1, asked for each dtype, computes floats and refuses integers and bools."""
 NO_BOOLS = (
@@ -82,6 +85,20 @@ def in_dtypes() -> Iterator[Trial]:
                 with np.errstate(over="ignore", invalid="ignore"):
                     arrays = tuple(a.astype(dtype) if i in places else a for i, a in enumerate(seed.arrays))
                 yield Trial(seed.name, seed.attrs, arrays, False, f"{places} as {dtype}")
+
+
+@pytest.mark.slow
+def test_translations_do_not_fail_for_dtypes_that_inference_accepts() -> None:
+    failed = []
+    for case in itertools.islice(in_dtypes(), 0, None, 5):
+        if case.name not in EXPORT:
+            continue
+        try:
+            graph, feeds = graph_of(operators.Example(REGISTRY[case.name].bind(**case.attrs), case.arrays))
+            convert(graph, {}, {k: Spec(v.shape, v.dtype) for k, v in feeds.items()})
+        except (MXNetError, ConversionError) as error:
+            failed += [f"{case}: {error}"] if "please report" in str(error) else []
+    assert not failed, "\n".join(failed)
 
 
 # -- sizes, ranks, attributes ---------------------------------------------------------------------------------------------

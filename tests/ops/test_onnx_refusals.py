@@ -200,3 +200,20 @@ def test_counts_of_mel_bins_are_single_numbers():
 def test_a_label_may_stand_alone():
     zipped = lookup("_onnx_ml_ZipMap").bind(classlabels_int64s=np.array(7))
     assert zipped.meaning(np.ones((2, 1), np.float32)).shape == ()
+
+
+@pytest.mark.parametrize("name", ["_onnx_ArgMax", "_onnx_ArgMin"])
+def test_of_nothing_none_is_the_largest(name):
+    with pytest.raises(OpError, match="wanted an element along axis 3"):
+        lookup(name).bind(axis=3).infer_shape((2, 1, 0, 0))
+
+
+def test_positions_lie_in_the_caches_of_angles():
+    x, cache = np.ones((2, 3, 4, 6), np.float32), np.ones((3, 3), np.float32)
+    with pytest.raises(OpError, match="got position_ids 0 to 3, wanted 0 to 2"):
+        run("_onnx_RotaryEmbedding", x, cache, cache, np.array([[0, 1, 2, 3]] * 2), given="(position_ids,)")
+
+
+def test_rows_of_group_adagrad_are_those_of_a_matrix():
+    with pytest.raises(OpError, match="weight of shape"):
+        lookup("_contrib_group_adagrad_update").bind(lr=0.1).infer_shape((3, 2, 4), (3, 2, 4), (3, 1))

@@ -356,6 +356,8 @@ class RotaryEmbedding(Standard):
 
     def _angles(self, cache: Array, positions: Array | None) -> Array:
         """(B, 1, S, R/2)."""
+        if positions is not None and positions.size and not 0 <= positions.min() <= positions.max() < len(cache):
+            raise self.fail(f"got position_ids {positions.min()} to {positions.max()}, wanted 0 to {len(cache) - 1}")
         return widen(cache if positions is None else cache[positions])[:, None]
 
     def _turned(self, x, cos, sin, shape):

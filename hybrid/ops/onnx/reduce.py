@@ -7,7 +7,7 @@ import numpy as np
 
 from ...op import op
 from ...shapes import UNKNOWN, merge, of_rank, show
-from ..common import axes_of, axis_of, highest, lowest, narrow, widen
+from ..common import axes_of, axis_of, highest, lowest, narrow, want_some, widen
 from .base import INT64, Pointwise, Standard, ints
 from .types import BYTES, FLOATS, INDICES, NUMBERS, PRECISE
 
@@ -273,8 +273,7 @@ class ArgExtreme(Standard):
         axis = axis_of(self, self.axis, len(data) or 1)
         if not data:
             return ()
-        if data[axis] == 0 and all(d != 0 for a, d in enumerate(data) if a != axis):
-            raise self.fail(f"got data of shape {show(data)}, wanted elements along axis {axis}")
+        want_some(self, data, axis)
         return (*data[:axis], *((1,) if self.keepdims else ()), *data[axis + 1 :])
 
     def dtype(self, data):

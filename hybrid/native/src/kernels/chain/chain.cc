@@ -155,8 +155,10 @@ class Chain : public Kernel {
   void tiles(const Run& run, std::int64_t begin, std::int64_t end, T* scratch) const {
     const T* at[MOST_VALUES];    // by value; of inputs, where the segment begins
     const T* from[MOST_VALUES];  // by value, for this tile
-    for (std::size_t v = 0; v < slots_.size(); ++v)
-      from[v] = code_.values[v].kind == Value<T>::number ? &code_.values[v].constant : scratch + slots_[v].buffer;
+    for (std::size_t v = 0; v < slots_.size(); ++v) {
+      const bool held = slots_[v].buffer >= 0;  // in scratch memory, which there may be none of
+      from[v] = code_.values[v].kind == Value<T>::number ? &code_.values[v].constant : held ? scratch + slots_[v].buffer : nullptr;
+    }
     T* out = nullptr;
     std::int64_t segment = -1;
     const int result = steps_.back().result;
