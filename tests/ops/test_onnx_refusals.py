@@ -6,8 +6,9 @@ import pytest
 from hybrid.error import MXNetError, OpError
 from hybrid.graph.executor import Program
 from hybrid.graph.graph import Entry, Graph, Node
-from hybrid.op import lookup
+from hybrid.op import REGISTRY, lookup
 from hybrid.shapes import UNKNOWN
+from tests.table.examples import Maker
 
 POOL = np.array([1, 2, 3, 4])
 GRAMS = {
@@ -217,3 +218,11 @@ def test_positions_lie_in_the_caches_of_angles():
 def test_rows_of_group_adagrad_are_those_of_a_matrix():
     with pytest.raises(OpError, match="weight of shape"):
         lookup("_contrib_group_adagrad_update").bind(lr=0.1).infer_shape((3, 2, 4), (3, 2, 4), (3, 1))
+
+
+def test_optional_inputs_that_no_operator_has_are_refused():
+    for name, cls in REGISTRY.items():
+        if name.startswith("_onnx_"):
+            op = next(iter(cls.examples(Maker(cls)))).op
+            with pytest.raises(OpError, match="got given="):
+                cls.bind(**{**op.dump(), "given": (*op.given, "int8")})

@@ -344,7 +344,7 @@ class ReverseSequence(Standard):
     def check(self):
         if {self.batch_axis, self.time_axis} != {0, 1}:
             return f"got batch_axis={self.batch_axis} and time_axis={self.time_axis}, wanted 0 and 1"
-        return None
+        return super().check()
 
     def shape(self, data, lengths):
         want_rank_from(self, data, 2, what="input")

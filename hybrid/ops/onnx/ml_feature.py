@@ -63,9 +63,9 @@ class LabelEncoder(Mapping):
 
     def check(self):
         same = self.keys_tensor.size == self.values_tensor.size
-        return (
-            None if same else f"got {self.keys_tensor.size} keys and {self.values_tensor.size} values, wanted as many"
-        )
+        if not same:
+            return f"got {self.keys_tensor.size} keys and {self.values_tensor.size} values, wanted as many"
+        return super().check()
 
     def infer_type(self, X):
         if self.keys_tensor.dtype not in (X, object):
@@ -293,7 +293,7 @@ class FeatureVectorizer(Standard):
         sizes = self.inputdimensions
         if sizes and (len(sizes) != self.num_args or min(sizes) < 0):
             return f"got inputdimensions {sizes}, wanted a size for each of {self.num_args} inputs"
-        return None
+        return super().check()
 
     def dtype(self, *dtypes):
         return FLOAT32

@@ -179,7 +179,7 @@ class Trees(Standard):
         bounds = {"nodes_treeids": MOST, "nodes_nodeids": MOST, tree: MOST, node: MOST, ids: self.results()}
         bounds["nodes_modes"] = len(MODES)
         problems = (_wrong_numbers(n, getattr(self, n), count) for n, count in bounds.items())
-        return next((p for p in problems if p), None)
+        return next((p for p in problems if p), None) or super().check()
 
     def results(self) -> int:
         """How many results there are for a row."""
@@ -410,7 +410,7 @@ class TreeEnsemble(Standard):
         if asked > given:
             return f"got {asked} nodes that ask for members of {given} sets in membership_values, wanted a set for each"
         wrong = _wrong_numbers("nodes_modes", self.nodes_modes, LEAF)
-        return wrong or _wrong_numbers("leaf_targetids", self.leaf_targetids, self.n_targets)
+        return wrong or _wrong_numbers("leaf_targetids", self.leaf_targetids, self.n_targets) or super().check()
 
     def shape(self, x):
         want_rank(self, x, 2, what="X")

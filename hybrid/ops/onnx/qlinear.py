@@ -221,11 +221,9 @@ class QLinearConcat(Standard):
     inputs = ("*inputs",)
 
     def check(self):
-        return (
-            None
-            if self.num_args > 4 and self.num_args % 3 == 2
-            else f"got {self.num_args} inputs, wanted 2 and 3 for each array"
-        )
+        if self.num_args < 5 or self.num_args % 3 != 2:
+            return f"got {self.num_args} inputs, wanted 2 and 3 for each array"
+        return super().check()
 
     def shape(self, *shapes):
         parts = shapes[2::3]

@@ -385,7 +385,7 @@ class LpNormalization(Standard):
     types = {"input": FLOATS}
 
     def check(self):
-        return None if self.p in (1, 2) else f"got p={self.p}, wanted 1 or 2"
+        return super().check() if self.p in (1, 2) else f"got p={self.p}, wanted 1 or 2"
 
     def infer_shape(self, input):
         axis_of(self, self.axis, len(input))

@@ -27,7 +27,7 @@ class Step(Standard):
     def check(self):
         kinds = 2 + self.states
         wrong = self.num_args < 2 + kinds or (self.num_args - 2) % kinds
-        return f"got {self.num_args} inputs, wanted 2 and a multiple of {kinds}" if wrong else None
+        return f"got {self.num_args} inputs, wanted 2 and a multiple of {kinds}" if wrong else super().check()
 
     @property
     def tensors(self) -> int:
