@@ -79,7 +79,7 @@ POSITIVE = {"log", "sqrt", "rsqrt", "cbrt", "rcbrt", "log2", "log10", "log1p", "
 
 def cases(kernels: Iterable[str]) -> tuple[list[Network], list[str]]:
     """(what is measured, operators that are not): the table, and other operators with a kernel whose operands have one shape."""
-    from hybrid.op import OPS
+    from hybrid.core.op import OPS
     from hybrid.ops.common import Elementwise
 
     found, left = [], []

@@ -14,8 +14,8 @@ import numpy as np
 import converters
 import hybrid
 from hybrid import native
+from hybrid.core.op import Spec
 from hybrid.gluon import SymbolBlock
-from hybrid.op import Spec
 from hybrid.symbol import Symbol
 
 from .cases import make_case, pair_outputs

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from hybrid.graph.graph import Graph, Node
-from hybrid.graph.passes.labels import label_names
-from hybrid.op import Spec
-from hybrid.shapes import MaybeShape
+from hybrid.core.op import Spec
+from hybrid.core.shapes import MaybeShape
+from hybrid.ir.graph import Graph, Node
+from hybrid.passes.strip_labels import label_names
 
 from .engines import Engine, NativeEngine, OnnxEngine
 from .inputs import domains, draw

@@ -28,9 +28,9 @@ from rich.text import Text
 
 import bridge
 import converters
-from hybrid.error import MXNetError
-from hybrid.files import replacing
-from hybrid.graph.passes.labels import label_names
+from hybrid.core.error import MXNetError
+from hybrid.formats.files import replacing
+from hybrid.passes.strip_labels import label_names
 
 from . import report
 from .convert import check_target

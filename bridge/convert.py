@@ -20,12 +20,12 @@ import converters
 from converters.kinds import code_of
 from converters.training import training_form
 from converters.writer import EXTERNAL_OVER, Converted
-from hybrid.error import MXNetError
-from hybrid.files import move, scratch, write
-from hybrid.graph.graph import Entry
-from hybrid.graph.passes.labels import label_names
-from hybrid.op import OPS, Spec
-from hybrid.shapes import is_known
+from hybrid.core.error import MXNetError
+from hybrid.core.op import OPS, Spec
+from hybrid.core.shapes import is_known
+from hybrid.formats.files import move, scratch, write
+from hybrid.ir.graph import Entry
+from hybrid.passes.strip_labels import label_names
 
 from .cases import make_case, samplers
 from .compare import Tolerance, as_tolerance

@@ -22,14 +22,14 @@ from converters.importer import Imported, import_model
 from converters.kinds import code_of, dtype_of
 from converters.nodes import reads
 from hybrid import native
-from hybrid.error import MXNetError
-from hybrid.files import write
-from hybrid.graph.executor import Program
-from hybrid.graph.graph import Entry, Graph, Node
-from hybrid.graph.passes.labels import label_names
-from hybrid.op import Spec
-from hybrid.params import release
-from hybrid.shapes import is_known, show
+from hybrid.core.error import MXNetError
+from hybrid.core.op import Spec
+from hybrid.core.shapes import is_known, show
+from hybrid.execution.program import Program
+from hybrid.formats.files import write
+from hybrid.formats.params import release
+from hybrid.ir.graph import Entry, Graph, Node
+from hybrid.passes.strip_labels import label_names
 
 from .compare import Tolerance, coarsest, compare
 from .cut import MADE, cut_out, made_inside, widened_model

@@ -1,6 +1,6 @@
 """Graphs in float64: what a network means, apart from how a runtime rounds.
 
-NumPy is the meaning of every operator (hybrid/op.py), and NumPy computes in the precision that it is given. So the same graph on
+NumPy is the meaning of every operator (hybrid/core/op.py), and NumPy computes in the precision that it is given. So the same graph on
 float64 numbers is the third party that says which of two float32 results is nearer to the truth, and by how much one unit in the
 last place of what goes in moves what comes out."""
 
@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from hybrid.attrs import DTypeKind, Optional, is_float
-from hybrid.error import MXNetError
-from hybrid.graph.executor import apply
-from hybrid.graph.graph import Body, Entry, Graph, Node
-from hybrid.graph.infer import Inference, infer
-from hybrid.op import Op, Spec
+from hybrid.core.attrs import DTypeKind, Optional, is_float
+from hybrid.core.error import MXNetError
+from hybrid.core.op import Op, Spec
+from hybrid.execution.program import apply
+from hybrid.ir.graph import Body, Entry, Graph, Node
+from hybrid.ir.infer import Inference, infer
 
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 JITTERED = 1 << 20

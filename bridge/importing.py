@@ -16,16 +16,16 @@ import numpy as np
 import onnx
 
 import converters
-import hybrid.params
+import hybrid.formats.params
 from converters.importer import Imported, import_model
 from converters.kinds import text_of
 from converters.reader import OnnxFile, read_model
-from hybrid import pairs
-from hybrid.error import MXNetError
-from hybrid.files import move, scratch
-from hybrid.graph import json as symbol_json
-from hybrid.graph.graph import Graph
-from hybrid.op import FAMILY, Spec
+from hybrid.core.error import MXNetError
+from hybrid.core.op import FAMILY, Spec
+from hybrid.formats import pairs
+from hybrid.formats.files import move, scratch
+from hybrid.ir import json as symbol_json
+from hybrid.ir.graph import Graph
 
 from .cases import make_case
 from .compare import Tolerance, as_tolerance
@@ -159,7 +159,7 @@ def write_model(found: Imported, prefix: Path) -> list[Path]:
 
 def not_in_mxnet(graph: Graph, params: Mapping[str, np.ndarray]) -> Iterator[str]:
     """What keeps MXNet 1.9.1 from loading a symbol: operators that it lacks, and arrays that its files cannot hold."""
-    from hybrid.attrs import MXNET_DTYPES
+    from hybrid.core.attrs import MXNET_DTYPES
 
     lacking = Counter(n.op.name for n in graph.everywhere() if n.op is not None and n.op.name.startswith(FAMILY))
     yield from (f"{name}, {count} times" if count > 1 else name for name, count in lacking.most_common())
@@ -169,7 +169,7 @@ def not_in_mxnet(graph: Graph, params: Mapping[str, np.ndarray]) -> Iterator[str
 
 
 def _loaded(path: Path) -> dict[str, Any]:
-    loaded = hybrid.params.load(path)
+    loaded = hybrid.formats.params.load(path)
     return loaded if isinstance(loaded, dict) else {}  # a file without any parameter reads as a list
 
 

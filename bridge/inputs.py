@@ -14,13 +14,13 @@ from typing import IO, Any
 
 import numpy as np
 
-from hybrid.attrs import dtype as read_dtype
-from hybrid.budget import afford
-from hybrid.graph.graph import Graph
-from hybrid.graph.infer import infer
-from hybrid.npz import LONGEST_HEADER, npy_header
-from hybrid.op import Domain, Spec
-from hybrid.shapes import UNKNOWN, MaybeShape
+from hybrid.core.attrs import dtype as read_dtype
+from hybrid.core.memory_budget import afford
+from hybrid.core.op import Domain, Spec
+from hybrid.core.shapes import UNKNOWN, MaybeShape
+from hybrid.formats.npz import LONGEST_HEADER, npy_header
+from hybrid.ir.graph import Graph
+from hybrid.ir.infer import infer
 
 from .models import BadInput, too_large
 

@@ -13,12 +13,12 @@ import converters
 from converters.coverage import Row, rows
 from converters.export import opsets_for, untranslatable
 from converters.kinds import dtype_of
-from hybrid.error import MXNetError
-from hybrid.graph.graph import Entry
-from hybrid.graph.passes.labels import label_names
-from hybrid.op import Spec, find
+from hybrid.core.error import MXNetError
+from hybrid.core.op import Spec, find
+from hybrid.core.shapes import is_known
+from hybrid.ir.graph import Entry
 from hybrid.ops.absent import ABSENT
-from hybrid.shapes import is_known
+from hybrid.passes.strip_labels import label_names
 
 from .importing import not_in_mxnet
 from .inputs import Inputs, as_specs

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from hybrid.attrs import is_float
-from hybrid.error import MXNetError
-from hybrid.graph.executor import Program
+from hybrid.core.attrs import is_float
+from hybrid.core.error import MXNetError
+from hybrid.execution.program import Program
 
 from .cases import pair_outputs, refuse_random
 from .compare import TOLERANCES, Difference, Tolerance, compare

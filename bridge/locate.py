@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from hybrid.files import replacing, write
-from hybrid.graph import json as symbol_json
-from hybrid.graph.graph import Entry, Graph, Node
+from hybrid.formats.files import replacing, write
+from hybrid.ir import json as symbol_json
+from hybrid.ir.graph import Entry, Graph, Node
 
 from .compare import Difference, Tolerance, compare, statistics
 from .engines import Arrays, Engine, EngineError, NativeEngine, OnnxEngine, Tensor

@@ -13,19 +13,19 @@ from typing import Any
 import numpy as np
 import onnx
 
-import hybrid.params
+import hybrid.formats.params
 from converters.kinds import declared_spec
 from converters.reader import read_model
-from hybrid import pairs
-from hybrid.attrs import is_float
-from hybrid.budget import amount, memory_budget, size_of
-from hybrid.error import MXNetError
-from hybrid.graph import json as symbol_json
-from hybrid.graph.graph import Entry, Graph
-from hybrid.graph.infer import Inference, infer
-from hybrid.graph.passes.labels import without_labels
-from hybrid.op import Spec
-from hybrid.shapes import UNKNOWN, MaybeShape, is_known, show
+from hybrid.core.attrs import is_float
+from hybrid.core.error import MXNetError
+from hybrid.core.memory_budget import amount, memory_budget, size_of
+from hybrid.core.op import Spec
+from hybrid.core.shapes import UNKNOWN, MaybeShape, is_known, show
+from hybrid.formats import pairs
+from hybrid.ir import json as symbol_json
+from hybrid.ir.graph import Entry, Graph
+from hybrid.ir.infer import Inference, infer
+from hybrid.passes.strip_labels import without_labels
 
 
 class BadInput(ValueError):
@@ -207,7 +207,7 @@ def _read_params(params: Any) -> tuple[dict[str, np.ndarray], Path | None]:
         path = Path(params)
         if not path.exists():
             raise BadInput(f"{path}: no such parameter file")
-        params = hybrid.params.load(path)
+        params = hybrid.formats.params.load(path)
         if params == []:
             params = {}  # how a file without any parameter reads
         if not isinstance(params, dict):

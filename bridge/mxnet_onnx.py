@@ -12,9 +12,9 @@ import numpy as np
 
 from converters import UnsupportedModel
 from converters.registry import EXPORT, OLDEST
-from hybrid.attrs import dtype as read_dtype
-from hybrid.graph.passes.labels import label_names
-from hybrid.op import Spec
+from hybrid.core.attrs import dtype as read_dtype
+from hybrid.core.op import Spec
+from hybrid.passes.strip_labels import label_names
 
 from .convert import convert
 from .models import BadInput, Model, open_model

@@ -12,8 +12,8 @@ import onnx
 from onnx.backend.base import Backend, BackendRep, namedtupledict
 
 from converters.importer import Imported, import_model
-from hybrid.graph.executor import Program
-from hybrid.holding import held, hold
+from hybrid.core.boxed import held, hold
+from hybrid.execution.program import Program
 
 
 class OnnxBackendRep(BackendRep):

@@ -12,7 +12,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from hybrid.files import write
+from hybrid.formats.files import write
 
 from .bench import BenchResult
 from .compare import Difference

@@ -8,9 +8,9 @@ from typing import Any, Literal
 import numpy as np
 
 import converters
-from hybrid.error import MXNetError
-from hybrid.graph.passes.labels import label_names
-from hybrid.op import Spec
+from hybrid.core.error import MXNetError
+from hybrid.core.op import Spec
+from hybrid.passes.strip_labels import label_names
 
 from .engines import Arrays, NativeEngine, OnnxEngine, opened_natively
 from .inputs import as_specs

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 import onnx
 
-from hybrid.attrs import is_float
-from hybrid.error import MXNetError
+from hybrid.core.attrs import is_float
+from hybrid.core.error import MXNetError
 
 from .compare import COARSENESS, TOLERANCES, Difference, Tolerance, compare, near, slices_over, statistics
 from .engines import Arrays, Engine, EngineError, NativeEngine, Part, Tensor

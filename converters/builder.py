@@ -15,9 +15,9 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
-from hybrid.attrs import DTypeKind, Kind, Optional
-from hybrid.op import Spec
-from hybrid.shapes import UNKNOWN, MaybeShape
+from hybrid.core.attrs import DTypeKind, Kind, Optional
+from hybrid.core.op import Spec
+from hybrid.core.shapes import UNKNOWN, MaybeShape
 
 from . import kernels
 from .error import Unsupported

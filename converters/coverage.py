@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 import onnx
 
 import hybrid.native
-from hybrid.graph.passes import words
-from hybrid.op import BACKWARD, FUSED, OPS, Op
+from hybrid.core.op import BACKWARD, FUSED, OPS, Op
 from hybrid.ops import absent
 from hybrid.ops.binary import Pair
 from hybrid.ops.elementwise import Identity, IdentityLike, Unary
 from hybrid.ops.shape import Reshaping
+from hybrid.passes import elementwise_code
 
 from . import ops  # noqa: F401  fills EXPORT
 from .derived import HOLE, refusals, results
@@ -109,7 +109,7 @@ def _kernel(cls: type[Op], kernels: dict[str, list[str]]) -> str:
         return ", ".join(sorted(kernels[cls.name]))
     if cls.means(Reshaping, Identity, IdentityLike):
         return "nothing to do"
-    return "chain" if f"{FUSED}chain" in kernels and words.possible(cls) else ""
+    return "chain" if f"{FUSED}chain" in kernels and elementwise_code.possible(cls) else ""
 
 
 # -- reading ----------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hybrid.op import find
+from hybrid.core.op import find
 
 from .error import Unsupported
 from .registry import family_name

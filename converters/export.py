@@ -10,13 +10,13 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
-from hybrid.error import MXNetError
-from hybrid.graph.graph import Body, Entry, Graph, Node
-from hybrid.graph.infer import Inference, infer
-from hybrid.graph.json import Foreign
-from hybrid.graph.passes.labels import without_labels
-from hybrid.op import OPS, Spec
-from hybrid.shapes import UNKNOWN, Undecided, is_known, show
+from hybrid.core.error import MXNetError
+from hybrid.core.op import OPS, Spec
+from hybrid.core.shapes import UNKNOWN, Undecided, is_known, show
+from hybrid.ir.graph import Body, Entry, Graph, Node
+from hybrid.ir.infer import Inference, infer
+from hybrid.ir.json import Foreign
+from hybrid.passes.strip_labels import without_labels
 
 from . import kernels, ops  # noqa: F401  ops fills the registry
 from .builder import Builder, Value, beyond_schema, domain_opset

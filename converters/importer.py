@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import onnx
 
-from hybrid.graph.graph import Entry, Graph, Node
-from hybrid.op import Spec
-from hybrid.shapes import UNKNOWN
+from hybrid.core.op import Spec
+from hybrid.core.shapes import UNKNOWN
+from hybrid.ir.graph import Entry, Graph, Node
 
 from . import ops, patterns, repair  # noqa: F401  ops fills the registry
 from .error import ConversionError, Problem, Unsupported, UnsupportedModel

@@ -10,9 +10,9 @@ import numpy as np
 import onnx
 from onnx import TensorProto, TypeProto
 
-from hybrid.attrs import dtype as named_dtype
-from hybrid.op import Spec
-from hybrid.shapes import UNKNOWN, MaybeShape
+from hybrid.core.attrs import dtype as named_dtype
+from hybrid.core.op import Spec
+from hybrid.core.shapes import UNKNOWN, MaybeShape
 
 from .error import ConversionError, Unsupported
 

@@ -9,7 +9,7 @@ from typing import Any
 import onnx
 from onnx import AttributeProto
 
-from hybrid.graph.graph import in_order
+from hybrid.ir.graph import in_order
 
 from .error import ConversionError, Unsupported
 from .reader import OnnxFile

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from hybrid.op import Op
+from hybrid.core.op import Op
+from hybrid.core.shapes import UNKNOWN, Undecided, is_known
 from hybrid.ops.onnx.slicing import cut
 from hybrid.ops.shape import INFERRED, Reshaping
-from hybrid.shapes import UNKNOWN, Undecided, is_known
 
 MOST = 64
 """Elements of a tensor of sizes."""

@@ -26,12 +26,12 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError, Message
 from onnx import AttributeProto, NodeProto, SparseTensorProto, TensorProto
 
-from hybrid.attrs import dtype as read_dtype
-from hybrid.budget import afford
-from hybrid.error import FormatError, MissingFile
-from hybrid.files import finished, open_file
-from hybrid.npz import view
-from hybrid.params import describe, open_bytes
+from hybrid.core.attrs import dtype as read_dtype
+from hybrid.core.error import FormatError, MissingFile
+from hybrid.core.memory_budget import afford
+from hybrid.formats.files import finished, open_file
+from hybrid.formats.npz import view
+from hybrid.formats.params import describe, open_bytes
 
 from .kinds import KINDS, Kind
 from .writer import DATA_HEAD, DATA_KEY, PROTOBUF_LIMIT, tag, varint

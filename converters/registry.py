@@ -28,7 +28,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from hybrid.op import FAMILY
+from hybrid.core.op import FAMILY
 
 OLDEST = 13
 """The oldest opset that is written: below it axes are attributes and Softmax means something else."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto
 
-from hybrid.shapes import UNKNOWN, is_known, show
+from hybrid.core.shapes import UNKNOWN, is_known, show
 
 from .error import Unsupported
 from .kinds import code_of, declared_spec

@@ -19,14 +19,14 @@ import numpy as np
 
 from hybrid import symbol as sym
 from hybrid.attribute import AttrScope
-from hybrid.attrs import kind_of
-from hybrid.graph.gradient import substitute
-from hybrid.graph.graph import Entry, Graph, Node
-from hybrid.graph.infer import Inference
+from hybrid.core.attrs import kind_of
+from hybrid.core.op import Spec, find, lookup
+from hybrid.core.shapes import UNKNOWN
+from hybrid.ir.differentiate import substitute
+from hybrid.ir.graph import Entry, Graph, Node
+from hybrid.ir.infer import Inference
 from hybrid.name import Prefix
-from hybrid.op import Spec, find, lookup
 from hybrid.ops.control import ControlFlow
-from hybrid.shapes import UNKNOWN
 
 from .error import Problem, Unsupported, UnsupportedModel
 

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import onnx
 
-from hybrid.attrs import declare_dtype
-from hybrid.graph.graph import Entry, Graph, Node
-from hybrid.op import Spec
-from hybrid.shapes import MaybeShape
+from hybrid.core.attrs import declare_dtype
+from hybrid.core.op import Spec
+from hybrid.core.shapes import MaybeShape
+from hybrid.ir.graph import Entry, Graph, Node
 
 from . import patterns
 from .error import ConversionError, Problem, Unsupported

@@ -14,14 +14,14 @@ import numpy as np
 import onnx
 from onnx import AttributeProto
 
-from hybrid.attrs import DTypeKind, Optional
-from hybrid.error import MXNetError
-from hybrid.graph.executor import apply
-from hybrid.graph.graph import Entry, Graph, Node
-from hybrid.graph.infer import node_dtypes, node_shapes
-from hybrid.graph.json import Foreign
-from hybrid.op import REGISTRY, Op, Spec
-from hybrid.shapes import UNKNOWN, identical, is_known
+from hybrid.core.attrs import DTypeKind, Optional
+from hybrid.core.error import MXNetError
+from hybrid.core.op import REGISTRY, Op, Spec
+from hybrid.core.shapes import UNKNOWN, identical, is_known
+from hybrid.execution.program import apply
+from hybrid.ir.graph import Entry, Graph, Node
+from hybrid.ir.infer import node_dtypes, node_shapes
+from hybrid.ir.json import Foreign
 
 from . import patterns, repair
 from .error import Problem, Unsupported

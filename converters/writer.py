@@ -16,7 +16,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto
 
-from hybrid.files import replacing, replacing_all
+from hybrid.formats.files import replacing, replacing_all
 
 from .error import ConversionError
 from .kinds import code_of

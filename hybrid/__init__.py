@@ -8,7 +8,7 @@ import pkgutil
 from typing import TYPE_CHECKING, Any
 
 from . import ops  # fills the operator tables
-from .error import MXNetError
+from .core.error import MXNetError
 
 # ruff: noqa: F401  what follows is for type checkers; the names load when they are asked for
 if TYPE_CHECKING:
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
         callback,
         context,
         contrib,
-        engine,
-        error,
         executor,
         executor_manager,
         gluon,
@@ -39,14 +37,12 @@ if TYPE_CHECKING:
         ndarray,
         operator,
         optimizer,
-        params,
         profiler,
         random,
         recordio,
         registry,
         rnn,
         runtime,
-        sparse,
         symbol,
         test_utils,
         util,
@@ -64,6 +60,10 @@ if TYPE_CHECKING:
     from .attribute import AttrScope
     from .compat import install_as_mxnet
     from .context import Context, cpu, cpu_pinned, current_context, gpu, num_gpus
+    from .core import error
+    from .eager import sparse
+    from .execution import scheduler
+    from .formats import params
     from .runtime import (
         get_num_threads,
         memory_budget,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 
-from .scope import Scope
+from .core.scope import Scope
 
 _SUBGRAPHS: dict[str, int] = {}
 _LOCK = threading.Lock()

@@ -11,12 +11,12 @@ import heapq
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from .array import NDArray, invoke, traced
-from .error import MXNetError, OpError
-from .graph.graph import Entry, Graph
-from .op import Op, lookup
+from .core.error import MXNetError, OpError
+from .core.op import Op, lookup
+from .eager.array import NDArray, invoke, traced
+from .eager.tape import STATE, Node, OpStep, Step, Variable
+from .ir.graph import Entry, Graph
 from .symbol import Symbol
-from .tape import STATE, Node, OpStep, Step, Variable
 
 _NOT_RECORDED = (
     "Cannot differentiate node because it is not in a computational graph. You need to set is_recording to true or use "

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .error import MXNetError, NotImplementedForSymbol, NotSupportedForSparseNDArray
+from .core.error import MXNetError, NotImplementedForSymbol, NotSupportedForSparseNDArray
 
 __all__ = [
     "MXNetError",

@@ -6,8 +6,8 @@ import re
 from typing import Any, ClassVar
 
 from . import native
-from .error import MXNetError
-from .scope import Scope
+from .core.error import MXNetError
+from .core.scope import Scope
 
 
 class Context(Scope):

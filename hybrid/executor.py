@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 
 from . import autograd
-from .array import NDArray, traced
-from .cached_op import CachedOp
 from .context import Context, resolve
-from .error import MXNetError, OpError
-from .graph.executor import Observer
-from .graph.graph import Entry, Node
-from .graph.infer import infer, want_ignored
+from .core.error import MXNetError, OpError
+from .core.shapes import from_legacy, is_known, show
+from .eager.array import NDArray, traced
+from .eager.cached_op import CachedOp
+from .eager.tape import STATE, Variable
+from .execution.program import Observer
+from .ir.graph import Entry, Node
+from .ir.infer import infer, want_ignored
 from .ndarray import zeros
-from .shapes import from_legacy, is_known, show
 from .symbol import Symbol
-from .tape import STATE, Variable
 
 Arrays = Mapping[str, NDArray] | Sequence[NDArray]
 

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from . import ndarray, registry
-from .array import NDArray
-from .op import lookup
+from .core.op import lookup
+from .eager.array import NDArray
 
 
 class InitDesc(str):

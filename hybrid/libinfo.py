@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from . import __version__
-from .error import MXNetError
+from .core.error import MXNetError
 
 __all__ = ["find_conf_path", "find_include_path", "find_lib_path"]
 

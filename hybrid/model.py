@@ -7,7 +7,8 @@ import logging
 from collections import namedtuple
 from typing import Any
 
-from . import pairs, params, symbol
+from . import symbol
+from .formats import pairs, params
 from .ndarray import NDArray, stored, wrap
 
 BatchEndParam = namedtuple("BatchEndParams", ["epoch", "nbatch", "eval_metric", "locals"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .scope import Scope
+from .core.scope import Scope
 
 
 class NameManager(Scope):

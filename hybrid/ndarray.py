@@ -12,16 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from . import frontend
-from .array import NDArray, binary, invoke
-from .attrs import DTYPE_FLAGS, MXNET_DTYPES
-from .budget import afford_array
-from .calls import array_dtype
 from .context import Context, resolve
-from .engine import ENGINE
-from .error import OperandError, OpError
-from .op import Op, lookup
-from .tape import STATE
+from .core.attrs import DTYPE_FLAGS, MXNET_DTYPES
+from .core.error import OperandError, OpError
+from .core.memory_budget import afford_array
+from .core.op import Op, lookup
+from .eager.array import NDArray, binary, invoke
+from .eager.dispatch import array_dtype
+from .eager.tape import STATE
+from .execution.scheduler import ENGINE
+from .frontend import functions
 
 __path__: list[str] = []  # so that "import mxnet.ndarray.contrib" may look inside (compat.py)
 
@@ -49,7 +49,7 @@ def _call(cls: type[Op], name: str, inputs: dict[str, Any] | list[Any], given: d
             raise OperandError(
                 f"{name}: inputs must be NDArrays, got {type(value).__name__}; make one with mx.nd.array"
             )
-    op = cls.bind(**frontend.attributes(cls, {**given, **arrays}, len(inputs)))
+    op = cls.bind(**functions.attributes(cls, {**given, **arrays}, len(inputs)))
     if isinstance(inputs, dict):
         wanted = op.takes()
         missing = [n for n in wanted if n not in inputs]
@@ -68,25 +68,25 @@ def _sparsely(op: Op, values: Sequence[Any], out: Any) -> Any:
     """invoke for inputs or an ``out`` that may be sparse."""
     given = [] if out is None else [out] if isinstance(out, NDArray) else list(out)
     if any(x.stype != "default" for x in (*values, *given)):
-        from .sparse import apply
+        from .eager.sparse import apply
 
         return apply(op, values, out)
     return invoke(op, values, out)
 
 
 _TAIL = ("out", "name")
-_FAST = frontend.Fast(NDArray, invoke)
-_OP = frontend.Namespace(f"{__name__}.op", "", _call, _TAIL, _FAST)
-frontend.add_methods(NDArray, _OP)
+_FAST = functions.Fast(NDArray, invoke)
+_OP = functions.Namespace(f"{__name__}.op", "", _call, _TAIL, _FAST)
+functions.add_methods(NDArray, _OP)
 
 
 def _function(name: str) -> Any:
-    row = frontend.BINARY[name]
+    row = functions.BINARY[name]
 
     def function(lhs: Any, rhs: Any) -> Any:
         for side in (lhs, rhs):
             if isinstance(side, NDArray) and side.stype != "default":
-                from .sparse import _binary
+                from .eager.sparse import _binary
 
                 return _binary(row, lhs, rhs)
         return binary(row, lhs, rhs)
@@ -104,7 +104,7 @@ lesser, lesser_equal = map(_function, ("lesser", "lesser_equal"))
 
 def power(base: Any, exp: Any) -> Any:
     """base to the power of exp; arrays broadcast, either may be a number."""
-    return binary(frontend.BINARY["power"], base, exp)
+    return binary(functions.BINARY["power"], base, exp)
 
 
 logical_and, logical_or, logical_xor = map(_function, ("logical_and", "logical_or", "logical_xor"))
@@ -118,7 +118,7 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> A
     """An NDArray of the values. dtype: that of an NDArray or sparse source, else float32."""
     if isinstance(source_array, NDArray):
         if source_array.stype != "default":
-            from .sparse import array as sparse_array
+            from .eager.sparse import array as sparse_array
 
             return sparse_array(source_array, ctx, dtype)
         wanted = source_array._dtype if dtype is None else array_dtype(dtype)
@@ -223,7 +223,7 @@ def _room(shape: Any, dtype: Any) -> tuple[tuple[int, ...], np.dtype]:
 def zeros(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str | None = None, **kwargs: Any) -> Any:
     """An array of zeros, float32 when dtype is None; ``stype`` as for tostype."""
     if stype not in (None, "default"):
-        from .sparse import zeros as sparse_zeros
+        from .eager.sparse import zeros as sparse_zeros
 
         return sparse_zeros(stype, shape, ctx, dtype, **kwargs)
     return _made(np.zeros(*_room(shape, dtype)), ctx, kwargs)
@@ -384,14 +384,14 @@ def waitall() -> None:
 
 def wrap(loaded: Any) -> Any:
     """What params.load gives, as NDArrays: a dict or a list."""
-    from . import params
+    from .formats import params
 
     copied = 0
 
     def one(value: Any) -> Any:
         nonlocal copied
         if isinstance(value, params.RowSparse | params.CSR):
-            from .sparse import from_parts
+            from .eager.sparse import from_parts
 
             return from_parts(value)
         if value is None:
@@ -408,7 +408,7 @@ def wrap(loaded: Any) -> Any:
 
 def load(fname: Any) -> Any:
     """The arrays of a ``.params`` file: a dict when they have names, else a list. Raises FormatError for other files."""
-    from . import params
+    from .formats import params
 
     if isinstance(fname, int):
         raise TypeError(f"fname required to be a string or path, got {fname!r}")
@@ -417,14 +417,14 @@ def load(fname: Any) -> Any:
 
 def load_frombuffer(buf: bytes) -> Any:
     """load from bytes."""
-    from . import params
+    from .formats import params
 
     return wrap(params.load(bytes(buf)))
 
 
 def save(fname: Any, data: Any) -> None:
     """Write an NDArray, a list or a dict of them as MXNet 1.9.1 does."""
-    from . import params
+    from .formats import params
 
     params.save(fname, stored(data))
 
@@ -446,12 +446,14 @@ def stored(data: Any) -> Any:
 
 # -- functions made from the operators --------------------------------------------------------------------------------------
 
-_submodules = {n: frontend.Namespace(f"{__name__}.{n}", p, _call, _TAIL, _FAST) for n, p in frontend.SUBMODULES.items()}
+_submodules = {
+    n: functions.Namespace(f"{__name__}.{n}", p, _call, _TAIL, _FAST) for n, p in functions.SUBMODULES.items()
+}
 _submodules["op"] = _OP
-_submodules["sparse"] = frontend.Namespace(
+_submodules["sparse"] = functions.Namespace(
     f"{__name__}.sparse", "_sparse_", _call, _TAIL, _FAST, f"{__package__}.sparse"
 )
-_submodules["contrib"] = frontend.Namespace(
+_submodules["contrib"] = functions.Namespace(
     f"{__name__}.contrib", "_contrib_", _call, _TAIL, _FAST, f"{__package__}.contrib.eager"
 )
 
@@ -469,13 +471,13 @@ def __getattr__(name: str) -> Any:
     if name.startswith("gen_"):
         return _submodules[name.removeprefix("gen_")]
     if name == "CachedOp":
-        from .cached_op import CachedOp
+        from .eager.cached_op import CachedOp
 
         return CachedOp
     if name in _submodules:
         return _submodules[name]
     if name == "random":
-        from .sampling import ARRAYS
+        from .frontend.sampling import ARRAYS
 
         return ARRAYS.random
     if name.startswith("__"):

@@ -13,14 +13,14 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import numpy as np
 
 from . import symbol
-from .array import NDArray
-from .attrs import dtype_flag
 from .context import Context, resolve
-from .error import MXNetError, OpError
-from .op import REGISTRY, lookup
+from .core.attrs import dtype_flag
+from .core.error import MXNetError, OpError
+from .core.op import REGISTRY, lookup
+from .eager.array import NDArray
+from .eager.tape import STATE
 from .ops.custom import KNOWN
 from .symbol import Symbol
-from .tape import STATE
 
 
 class CustomOp:

@@ -18,12 +18,12 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from .attrs import kind_of
-from .engine import ENGINE
-from .error import MXNetError
-from .files import write
-from .graph import executor
-from .op import REGISTRY, Op, load_family
+from .core.attrs import kind_of
+from .core.error import MXNetError
+from .core.op import REGISTRY, Op, load_family
+from .execution import program
+from .execution.scheduler import ENGINE
+from .formats.files import write
 
 __all__ = [
     "Counter",
@@ -182,7 +182,7 @@ def _watch() -> None:
         cls.compute = _timed(raw)  # type: ignore[method-assign]
     for cls in _ORIGINALS.keys() - own:
         _ORIGINALS[cls] = None
-    executor.look_up_again(True)
+    program.look_up_again(True)
 
 
 def _unwatch() -> None:
@@ -193,7 +193,7 @@ def _unwatch() -> None:
         else:
             cls.compute = raw
     _ORIGINALS.clear()
-    executor.look_up_again(False)
+    program.look_up_again(False)
 
 
 # -- results ----------------------------------------------------------------------------------------------------------------

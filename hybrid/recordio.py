@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from .codec import decode, encode
-from .error import FormatError, MXNetError
-from .files import Replacement, lines, open_file, publish
+from .core.error import FormatError, MXNetError
+from .formats.files import Replacement, lines, open_file, publish
+from .formats.images import decode, encode
 
 MAGIC = struct.pack("<I", 0xCED7230A)
 WHOLE, FIRST, MIDDLE, LAST = range(4)

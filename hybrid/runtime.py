@@ -8,7 +8,7 @@ from collections import OrderedDict
 from typing import NamedTuple
 
 from . import native
-from .budget import memory_budget, set_memory_budget, set_step_budget
+from .core.memory_budget import memory_budget, set_memory_budget, set_step_budget
 from .native import memory_stats, set_num_threads
 
 __all__ = [

@@ -9,19 +9,19 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from . import frontend
 from .attribute import AttrScope
-from .attrs import declare_dtype
-from .error import MXNetError, OpError
-from .expression import _TAIL as _TAIL
-from .expression import SUBMODULES, Symbol, _binary, attribute_text, create, sym_op
-from .expression import _call as _call
-from .expression import load as load
-from .expression import load_json as load_json
-from .graph import json as symbol_json
-from .graph.graph import Entry, Node
+from .core.attrs import declare_dtype
+from .core.error import MXNetError, OpError
+from .core.op import lookup
+from .frontend import functions
+from .frontend.symbol import _TAIL as _TAIL
+from .frontend.symbol import SUBMODULES, Symbol, _binary, attribute_text, create, sym_op
+from .frontend.symbol import _call as _call
+from .frontend.symbol import load as load
+from .frontend.symbol import load_json as load_json
+from .ir import json as symbol_json
+from .ir.graph import Entry, Node
 from .name import NameManager
-from .op import lookup
 
 _STYPES = ("default", "row_sparse", "csr")
 __path__: list[str] = []  # so that "import mxnet.symbol.contrib" may look inside (compat.py)
@@ -131,8 +131,8 @@ def Group(symbols: Sequence[Symbol]) -> Symbol:  # noqa: N802  MXNet's name
 def pow(base: Any, exp: Any) -> Any:
     """base to the power of exp; either may be a number."""
     if isinstance(exp, Symbol) and not isinstance(base, Symbol):  # named otherwise than base ** exp
-        return _binary(frontend.BINARY["power"]._replace(reflected="_RPowerScalar"), base, exp)
-    return _binary(frontend.BINARY["power"], base, exp)
+        return _binary(functions.BINARY["power"]._replace(reflected="_RPowerScalar"), base, exp)
+    return _binary(functions.BINARY["power"], base, exp)
 
 
 power = pow
@@ -140,15 +140,15 @@ power = pow
 
 def maximum(left: Any, right: Any) -> Any:
     """The larger, element by element; either may be a number."""
-    return _binary(frontend.BINARY["maximum"], left, right)
+    return _binary(functions.BINARY["maximum"], left, right)
 
 
 def minimum(left: Any, right: Any) -> Any:
     """The smaller, element by element; either may be a number."""
-    return _binary(frontend.BINARY["minimum"], left, right)
+    return _binary(functions.BINARY["minimum"], left, right)
 
 
-_HYPOT = frontend.Binary("hypot", None, "", "_Hypot", "_HypotScalar", "_HypotScalar", math.hypot)
+_HYPOT = functions.Binary("hypot", None, "", "_Hypot", "_HypotScalar", "_HypotScalar", math.hypot)
 
 
 def hypot(left: Any, right: Any) -> Any:
@@ -255,7 +255,7 @@ def __getattr__(name: str) -> Any:
     if name in SUBMODULES:
         return SUBMODULES[name]
     if name == "random":
-        from .sampling import SYMBOLS
+        from .frontend.sampling import SYMBOLS
 
         return SYMBOLS.random
     if name.startswith("__"):

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
 
 from .base import py_str
-from .error import MXNetError
+from .core.error import MXNetError
 
 __all__ = [
     "get_cuda_compute_capability",

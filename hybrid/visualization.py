@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from .attrs import Int, Tuple
+from .core.attrs import Int, Tuple
 from .symbol import Symbol
 
 _SIZES = Tuple(Int())

@@ -11,7 +11,7 @@ import pytest
 
 import hybrid as mx
 from hybrid import init, nd
-from hybrid.error import MXNetError
+from hybrid.core.error import MXNetError
 from hybrid.initializer import InitDesc
 
 

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
+from hybrid.core.shapes import UNKNOWN
 from hybrid.ops.activation import SELU_ALPHA, SELU_SCALE
-from hybrid.shapes import UNKNOWN
 
 from ..registry import from_onnx, to_onnx
 from ..repair import channel_slope

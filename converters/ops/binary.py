@@ -9,9 +9,9 @@ import math
 
 import numpy as np
 
-from hybrid.op import OPS, Spec
+from hybrid.core.op import OPS, Spec
+from hybrid.core.shapes import identical, is_known
 from hybrid.ops.binary import Mixed, Pair, Scalar, TrueDivide, common_dtype, quotient_dtype
-from hybrid.shapes import identical, is_known
 
 from ..registry import from_onnx, to_onnx
 from .elementwise import holds_floats, is_short, is_whole, number

@@ -5,7 +5,7 @@ around it (weights) it simply reads."""
 
 import numpy as np
 
-from hybrid.op import Spec
+from hybrid.core.op import Spec
 
 from ..error import Unsupported
 from ..registry import not_exported, to_onnx

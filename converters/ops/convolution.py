@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from hybrid.shapes import UNKNOWN, is_known
+from hybrid.core.shapes import UNKNOWN, is_known
 
 from ..error import Unsupported
 from ..registry import from_onnx, to_onnx

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from hybrid.budget import afford_array
-from hybrid.shapes import UNKNOWN, is_known
+from hybrid.core.memory_budget import afford_array
+from hybrid.core.shapes import UNKNOWN, is_known
 
 from ..error import Unsupported
 from ..patterns import Count, numbers

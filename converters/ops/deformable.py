@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from hybrid.shapes import is_known
+from hybrid.core.shapes import is_known
 
 from ..registry import from_onnx, to_onnx
 from .convolution import in_networks, padded

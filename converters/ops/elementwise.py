@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from hybrid.attrs import is_float
-from hybrid.op import OPS
+from hybrid.core.attrs import is_float
+from hybrid.core.op import OPS
 from hybrid.ops.curves import DEGREES, RADIANS
 from hybrid.ops.elementwise import Identity, Unary, UnaryPredicate
 

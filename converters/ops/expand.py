@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from hybrid.core.shapes import UNKNOWN
 from hybrid.ops.shape import sizes_of
-from hybrid.shapes import UNKNOWN
 
 from ..error import Unsupported
 from ..patterns import Count, dims, numbers

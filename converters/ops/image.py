@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from hybrid.core.shapes import is_known
 from hybrid.ops.image import LIGHT
 from hybrid.ops.resample import LINEAR, LINEAR_EXACT, NEAREST, chosen, matrices
-from hybrid.shapes import is_known
 
 from ..error import Unsupported
 from ..registry import from_onnx, not_exported, to_onnx

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hybrid.shapes import UNKNOWN, is_known
+from hybrid.core.shapes import UNKNOWN, is_known
 
 from ..builder import Builder, Value
 from ..error import Unsupported

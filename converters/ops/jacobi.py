@@ -10,8 +10,8 @@ Source: Golub, Van Loan, Matrix Computations, 8.5; Brent, Luk 1985, SIAM J. Sci.
 
 import numpy as np
 
-from hybrid.op import Spec
-from hybrid.shapes import UNKNOWN
+from hybrid.core.op import Spec
+from hybrid.core.shapes import UNKNOWN
 
 from .solving import COUNTER, GOING, flipped, identity, known, numbered
 

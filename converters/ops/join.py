@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hybrid.shapes import UNKNOWN
+from hybrid.core.shapes import UNKNOWN
 
 from ..error import Unsupported
 from ..registry import from_onnx, to_onnx

@@ -2,7 +2,7 @@
 
 import math
 
-from hybrid.shapes import UNKNOWN, is_known
+from hybrid.core.shapes import UNKNOWN, is_known
 
 from ..error import Unsupported
 from ..registry import from_onnx, one_to_one, to_onnx

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hybrid.op import Spec
+from hybrid.core.op import Spec
 
 from ..registry import to_onnx
 from .detection import centred, overlaps, take_rows

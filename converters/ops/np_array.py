@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
+from hybrid.core.shapes import UNKNOWN, is_known
 from hybrid.ops.common import np_axes_of
-from hybrid.shapes import UNKNOWN, is_known
 
 from ..registry import not_exported, to_onnx
 from .elementwise import is_whole

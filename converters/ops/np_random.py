@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
-from hybrid.op import OPS
+from hybrid.core.op import OPS
+from hybrid.core.shapes import is_known
 from hybrid.ops.np_random import Drawn
-from hybrid.shapes import is_known
 
 from ..error import Unsupported
 from ..registry import to_onnx

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
+from hybrid.core.shapes import is_known
 from hybrid.ops.np_select import InsertScalar
-from hybrid.shapes import is_known
 
 from ..registry import to_onnx
 from .elementwise import is_whole

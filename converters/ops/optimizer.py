@@ -1,6 +1,6 @@
 """Update operators are of training; a model to convert has none."""
 
-from hybrid.op import OPS
+from hybrid.core.op import OPS
 from hybrid.ops.optimizer import Writer
 
 from ..registry import not_exported

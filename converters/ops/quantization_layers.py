@@ -5,9 +5,9 @@ import math
 
 import numpy as np
 
+from hybrid.core.shapes import is_known
 from hybrid.ops.common import truncate
 from hybrid.ops.quantization import FLOAT, INT8, INT32, LEVELS, UINT8
-from hybrid.shapes import is_known
 
 from ..builder import Value
 from ..registry import to_onnx

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from hybrid.op import Spec
+from hybrid.core.op import Spec
+from hybrid.core.shapes import is_known
 from hybrid.ops.random import FLOATS
-from hybrid.shapes import is_known
 
 from ..error import Unsupported
 from ..kinds import code_of, dtype_of

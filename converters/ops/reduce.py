@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from hybrid.op import OPS
+from hybrid.core.op import OPS
+from hybrid.core.shapes import UNKNOWN, is_known
 from hybrid.ops.arg_extremes import ArgExtreme, NpArgExtreme
 from hybrid.ops.common import axes_of
 from hybrid.ops.reduce import NpReduction, Reduction
-from hybrid.shapes import UNKNOWN, is_known
 
 from ..registry import from_onnx, to_onnx
 from .elementwise import holds_floats, is_short, is_whole

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from hybrid.shapes import UNKNOWN
+from hybrid.core.shapes import UNKNOWN
 
 from ..registry import from_onnx, to_onnx
 

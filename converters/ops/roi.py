@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from hybrid.op import Spec
+from hybrid.core.op import Spec
 
 from ..builder import Value
 from ..registry import from_onnx, to_onnx

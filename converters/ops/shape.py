@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from hybrid.core.shapes import UNKNOWN, is_known
 from hybrid.ops.shape import INFERRED, Size, sizes_of
-from hybrid.shapes import UNKNOWN, is_known
 
 from ..builder import Builder, Value
 from ..error import Unsupported

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from hybrid.core.shapes import UNKNOWN
 from hybrid.ops.casting import convert
 from hybrid.ops.onnx.slicing import cut
-from hybrid.shapes import UNKNOWN
 
 from ..error import Unsupported
 from ..registry import from_onnx, to_onnx

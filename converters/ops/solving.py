@@ -7,7 +7,7 @@ that is not positive definite) gives infinities or NaN, since a graph cannot rai
 
 import numpy as np
 
-from hybrid.op import Spec
+from hybrid.core.op import Spec
 
 COUNTER, GOING = Spec((), np.dtype(np.int64)), Spec((), np.dtype(np.bool_))
 

@@ -22,14 +22,14 @@ import numpy as np
 
 from .. import model
 from ..context import Context, cpu
-from ..expression import Symbol
+from ..core.op import lookup
+from ..frontend.symbol import Symbol
 from ..gluon import SymbolBlock
-from ..graph.graph import Graph
-from ..graph.quantization import calibrated, calibration_key, quantised
 from ..io import DataBatch, DataDesc, DataIter
+from ..ir.graph import Graph
 from ..module import Module
 from ..ndarray import NDArray, array, ones, zeros
-from ..op import lookup
+from ..passes.quantize import calibrated, calibration_key, quantised
 
 __all__ = [
     "calib_graph", "combine_histogram", "quantize_graph", "quantize_model", "quantize_model_mkldnn", "quantize_net",

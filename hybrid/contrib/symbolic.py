@@ -13,9 +13,9 @@ from typing import Any
 
 from .. import symbol as sym
 from ..attribute import AttrScope
-from ..expression import create
-from ..graph.graph import Entry, Graph, Node
-from ..op import lookup
+from ..core.op import lookup
+from ..frontend.symbol import create
+from ..ir.graph import Entry, Graph, Node
 from ..symbol import Symbol
 from .nest import flatten, regroup
 

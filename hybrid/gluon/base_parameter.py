@@ -9,13 +9,13 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from .. import autograd, initializer, ndarray, symbol
-from ..array import untouched_zeros
-from ..attrs import dtype as read_dtype
 from ..context import Context, cpu, current_context, resolve
-from ..engine import tick
-from ..error import MXNetError
+from ..core.attrs import dtype as read_dtype
+from ..core.error import MXNetError
+from ..core.shapes import show
+from ..eager.array import untouched_zeros
+from ..execution.scheduler import tick
 from ..ndarray import NDArray
-from ..shapes import show
 from .utils import shape_is_known
 
 _STYPES = ("default", "row_sparse", "csr")

@@ -7,15 +7,16 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from .. import ndarray, pairs, symbol
-from ..cached_op import CachedOp, Express
-from ..error import MXNetError
-from ..graph.graph import Entry
-from ..graph.infer import infer
+from .. import ndarray, symbol
+from ..core.error import MXNetError
+from ..core.shapes import is_known, to_legacy
+from ..eager.cached_op import CachedOp, Express
+from ..eager.tape import STATE
+from ..formats import pairs
+from ..ir.graph import Entry
+from ..ir.infer import infer
 from ..ndarray import NDArray
-from ..shapes import is_known, to_legacy
 from ..symbol import Symbol
-from ..tape import STATE
 from .base_block import Block
 from .base_parameter import DeferredInitializationError, Parameter
 from .monitor import run_watched

@@ -12,9 +12,10 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from .. import ndarray, pairs, symbol
-from ..error import FormatError
-from ..files import read
+from .. import ndarray, symbol
+from ..core.error import FormatError
+from ..formats import pairs
+from ..formats.files import read
 
 if TYPE_CHECKING:
     from .base_block import Block

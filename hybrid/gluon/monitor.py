@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..error import MXNetError
+from ..core.error import MXNetError
 from ..ndarray import NDArray, invoke
 from ..symbol import Symbol
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from .. import initializer, ndarray
-from ..attrs import dtype as read_dtype
 from ..context import Context
+from ..core.attrs import dtype as read_dtype
+from ..core.shapes import show
 from ..ndarray import NDArray
-from ..shapes import show
 from .base_parameter import Constant, Parameter, ParameterError
 from .utils import _indent
 

@@ -8,16 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from .. import pairs, symbol
-from ..attrs import dtype as read_dtype
-from ..cached_op import CachedOp
+from .. import symbol
 from ..context import Context
-from ..error import MXNetError, OperandError, OpError
-from ..graph.graph import Entry, Graph, Node
-from ..graph.infer import infer
-from ..holding import held, hold
+from ..core.attrs import dtype as read_dtype
+from ..core.boxed import held, hold
+from ..core.error import MXNetError, OperandError, OpError
+from ..core.shapes import is_known
+from ..eager.cached_op import CachedOp
+from ..formats import pairs
+from ..ir.graph import Entry, Graph, Node
+from ..ir.infer import infer
 from ..ndarray import NDArray, from_numpy
-from ..shapes import is_known
 from ..symbol import Symbol
 from .base_parameter import ParameterError
 from .hybrid_block import FORWARDS, HybridBlock

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .. import optimizer as opt
-from ..files import read, write
+from ..formats.files import read, write
 from ..kvstore import KVStore, create
 from ..kvstore.base import choose
 from ..ndarray import NDArray

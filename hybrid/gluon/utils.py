@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import ndarray
 from ..context import Context
-from ..error import MXNetError
+from ..core.error import MXNetError
 from ..ndarray import NDArray
 
 __all__ = ["check_sha1", "clip_global_norm", "download", "replace_file", "split_and_load", "split_data"]

@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import io
 from .. import ndarray as nd
-from ..error import FormatError
+from ..core.error import FormatError
 from ..ndarray import NDArray
 from .augment import Augmenter, CastAug, ForceResizeAug, ResizeAug, color_augmenters
 from .image import copyMakeBorder, fixed_crop

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import codec
 from .. import ndarray as nd
-from ..error import MXNetError
-from ..files import read
+from ..core.error import MXNetError
+from ..formats import images
+from ..formats.files import read
 from ..ndarray import NDArray
 from ..ops import resample
 
@@ -34,7 +34,7 @@ def imdecode(buf: Any, flag: int = 1, to_rgb: int = 1, out: NDArray | None = Non
         )
     if flag not in (0, 1):
         raise MXNetError(f"imdecode: got flag={flag}, wanted 0 for gray or 1 for color")
-    pixels = codec.decode(buf, flag)
+    pixels = images.decode(buf, flag)
     pixels = pixels[:, :, None] if pixels.ndim == 2 else pixels
     if not to_rgb and pixels.shape[2] == 3:
         pixels = np.ascontiguousarray(pixels[:, :, ::-1])

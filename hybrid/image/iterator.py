@@ -12,8 +12,8 @@ import numpy as np
 
 from .. import io, recordio
 from .. import ndarray as nd
-from ..error import FormatError, MXNetError
-from ..files import lines, named, read
+from ..core.error import FormatError, MXNetError
+from ..formats.files import lines, named, read
 from ..ndarray import NDArray
 from .augment import CreateAugmenter
 from .image import imdecode

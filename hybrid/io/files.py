@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from .. import ndarray as nd
-from ..error import FormatError, MXNetError
-from ..files import lines, named
+from ..core.error import FormatError, MXNetError
+from ..eager.sparse import csr_matrix
+from ..formats.files import lines, named
 from ..ndarray import NDArray
-from ..sparse import csr_matrix
 from .base import DataBatch, DataDesc, DataIter
 
 DTYPES = ("float32", "float64", "int32", "int64", "int8", "uint8")

@@ -9,8 +9,8 @@ import numpy as np
 
 from .. import image, recordio
 from .. import ndarray as nd
-from ..error import FormatError, MXNetError
-from ..files import named
+from ..core.error import FormatError, MXNetError
+from ..formats.files import named
 from ..ndarray import NDArray
 from .files import MXDataIter, _part, _shape
 

@@ -6,7 +6,7 @@ import warnings
 from typing import Any, ClassVar, TypeVar
 
 from ..base import _as_list
-from ..error import MXNetError
+from ..core.error import MXNetError
 from ..ndarray import NDArray
 
 T = TypeVar("T", bound=type)

@@ -9,10 +9,10 @@ import numpy as np
 
 from .. import optimizer as opt
 from ..base import _as_list
-from ..error import MXNetError
-from ..files import read, write
+from ..core.error import MXNetError
+from ..formats.files import read, write
+from ..formats.params import RowSparse
 from ..ndarray import NDArray
-from ..params import RowSparse
 from .base import KVStoreBase, added
 
 Updater = Callable[[Any, NDArray, NDArray], None]

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ..error import MXNetError
+from ..core.error import MXNetError
 
 
 class KVStoreServer:

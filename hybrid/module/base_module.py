@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import metric, ndarray, params
+from .. import metric, ndarray
 from ..base import _as_list
+from ..formats import params
 from ..initializer import Uniform
 from ..io import DataBatch, DataDesc, DataIter
 from ..model import BatchEndParam

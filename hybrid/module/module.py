@@ -10,8 +10,8 @@ from typing import Any
 from .. import optimizer as opt
 from ..base import _as_list
 from ..context import Context, cpu, resolve
-from ..error import MXNetError
-from ..files import read, write
+from ..core.error import MXNetError
+from ..formats.files import read, write
 from ..initializer import InitDesc, Uniform
 from ..io import DataDesc
 from ..kvstore.base import choose

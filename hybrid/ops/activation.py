@@ -6,8 +6,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..op import WHOLE, Op, op
-from ..shapes import UNKNOWN, merge_all, show
+from ..core.op import WHOLE, Op, op
+from ..core.shapes import UNKNOWN, merge_all, show
 from .common import Elementwise, narrow, widen
 from .special import erf
 

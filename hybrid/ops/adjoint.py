@@ -10,9 +10,9 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from ..attrs import Size
-from ..op import BACKWARD, Op, op
-from ..shapes import merge
+from ..core.attrs import Size
+from ..core.op import BACKWARD, Op, op
+from ..core.shapes import merge
 from .common import as_forward_wants, types_as_forward_wants, want_answers, widen
 
 T = TypeVar("T", bound=type[Op])

@@ -4,8 +4,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..op import Op, op
-from ..shapes import UNKNOWN, show
+from ..core.op import Op, op
+from ..core.shapes import UNKNOWN, show
 from .common import axis_of
 from .reduce import reduced
 

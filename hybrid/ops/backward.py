@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..op import Op, op
+from ..core.op import Op, op
 from .casting import convert
 from .common import as_many, narrow, spread, widen
 

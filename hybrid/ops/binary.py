@@ -12,8 +12,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..op import Op, op
-from ..shapes import broadcast
+from ..core.op import Op, op
+from ..core.shapes import broadcast
 from .common import Elementwise, truncate, widen
 
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from ..attrs import Arity, DType
-from ..op import Op, op
-from ..shapes import merge
+from ..core.attrs import Arity, DType
+from ..core.op import Op, op
+from ..core.shapes import merge
 from .common import Elementwise, truncate
 
 

@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..op import Op, lookup
-from ..shapes import UNKNOWN, MaybeShape, Shape, Undecided, fits, is_known, merge, merge_all, show
+from ..core.op import Op, lookup
+from ..core.shapes import UNKNOWN, MaybeShape, Shape, Undecided, fits, is_known, merge, merge_all, show
 
 T = TypeVar("T", bound=type[Op])
 

@@ -6,11 +6,11 @@ attributes called locations say what each of them is, so all that happens here i
 
 import numpy as np
 
-from ..attrs import Several
-from ..budget import afford_step
-from ..error import OpError
-from ..op import Op, op
-from ..shapes import UNKNOWN, identical, merge, merge_all
+from ..core.attrs import Several
+from ..core.error import OpError
+from ..core.memory_budget import afford_step
+from ..core.op import Op, op
+from ..core.shapes import UNKNOWN, identical, merge, merge_all
 
 Locations = tuple[int, ...]
 

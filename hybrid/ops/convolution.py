@@ -9,9 +9,9 @@ from typing import Literal
 
 import numpy as np
 
-from ..attrs import Count, Counts, Sizes
-from ..op import Op, op
-from ..shapes import UNKNOWN, merge, show
+from ..core.attrs import Count, Counts, Sizes
+from ..core.op import Op, op
+from ..core.shapes import UNKNOWN, merge, show
 from .common import narrow, part_of, want_rank, widen
 from .windows import convolve, correlate, deconvolve, fold, pad_spatial, windows
 

@@ -5,9 +5,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..attrs import Count, DType, Shape, Size
-from ..op import Op, op
-from ..shapes import UNKNOWN, is_known, show
+from ..core.attrs import Count, DType, Shape, Size
+from ..core.op import Op, op
+from ..core.shapes import UNKNOWN, is_known, show
 from .casting import convert
 from .common import Elementwise, axis_of
 

@@ -5,10 +5,10 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from ..attrs import Text
-from ..error import OpError
-from ..op import MISSING, Field, Op, op
-from ..shapes import Undecided, from_legacy, is_known, merge, to_legacy
+from ..core.attrs import Text
+from ..core.error import OpError
+from ..core.op import MISSING, Field, Op, op
+from ..core.shapes import Undecided, from_legacy, is_known, merge, to_legacy
 
 STATE = np.dtype(object)
 """The dtype of the hidden output that carries the Python object of a forward call to its backward call."""

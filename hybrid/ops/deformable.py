@@ -5,9 +5,9 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from ..attrs import Count, Counts, Sizes
-from ..op import WHOLE, Op, op
-from ..shapes import UNKNOWN, merge
+from ..core.attrs import Count, Counts, Sizes
+from ..core.op import WHOLE, Op, op
+from ..core.shapes import UNKNOWN, merge
 from .common import part_of, want_rank, want_some, widen
 from .convolution import Windowed
 

@@ -5,8 +5,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..op import Domain, Op, op
-from ..shapes import merge, merge_all, show
+from ..core.op import Domain, Op, op
+from ..core.shapes import merge, merge_all, show
 from .common import as_forward_wants, forward_of
 from .random import wrong_float
 from .special import digamma, gammaln

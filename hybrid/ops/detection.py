@@ -5,8 +5,8 @@ from typing import Literal
 
 import numpy as np
 
-from ..op import WHOLE, Domain, Op, op
-from ..shapes import UNKNOWN, merge, show
+from ..core.op import WHOLE, Domain, Op, op
+from ..core.shapes import UNKNOWN, merge, show
 from .common import as_many, want_rank, want_rank_from, widen
 
 VARIANCES = (0.1, 0.1, 0.2, 0.2)

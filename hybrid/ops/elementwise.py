@@ -7,8 +7,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from ..attrs import Arity
-from ..op import BOOLS, WHOLE, Op, op
+from ..core.attrs import Arity
+from ..core.op import BOOLS, WHOLE, Op, op
 from .casting import convert
 from .common import Elementwise, largest, narrow, want_rank_from, widen
 from .curves import CURVES, Curve

@@ -6,9 +6,9 @@ from typing import Literal
 
 import numpy as np
 
-from ..attrs import Shape, Size
-from ..op import Op, op
-from ..shapes import UNKNOWN, show
+from ..core.attrs import Shape, Size
+from ..core.op import Op, op
+from ..core.shapes import UNKNOWN, show
 from .adjoint import added_up, linear
 from .common import axis_of, tiled, want_rank, want_some
 

@@ -4,9 +4,9 @@ They compute in float64 and round once."""
 
 import numpy as np
 
-from ..attrs import Count
-from ..op import Op, op
-from ..shapes import UNKNOWN, Shape, merge, merge_all, show
+from ..core.attrs import Count
+from ..core.op import Op, op
+from ..core.shapes import UNKNOWN, Shape, merge, merge_all, show
 from .common import same, want_rank, want_rank_from
 
 FLOAT64 = np.dtype(np.float64)

@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..attrs import Arity, Count, Counts, Sizes
-from ..op import BOOLS, Op, op
-from ..shapes import UNKNOWN, merge, merge_all
+from ..core.attrs import Arity, Count, Counts, Sizes
+from ..core.op import BOOLS, Op, op
+from ..core.shapes import UNKNOWN, merge, merge_all
 from .activation import gelu, softplus
 from .binary import ARITHMETIC
 from .common import want_rank

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from ..error import OpError
-from ..op import WHOLE, Domain, Op, op
-from ..shapes import UNKNOWN, merge
+from ..core.error import OpError
+from ..core.op import WHOLE, Domain, Op, op
+from ..core.shapes import UNKNOWN, merge
 from .backward import Once
 from .common import part_of, want_rank, widen
 

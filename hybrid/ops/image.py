@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ..attrs import Floats, Shape
-from ..op import Op, op
-from ..shapes import UNKNOWN, is_known, show
+from ..core.attrs import Floats, Shape
+from ..core.op import Op, op
+from ..core.shapes import UNKNOWN, is_known, show
 from .adjoint import linear
 from .common import truncate, want_rank, want_some
 from .resample import DTYPES, LINEAR, METHODS, resize

@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..attrs import Count, DType, Shape
-from ..op import Domain, Op, op
-from ..shapes import UNKNOWN, is_known, merge, show
+from ..core.attrs import Count, DType, Shape
+from ..core.op import Domain, Op, op
+from ..core.shapes import UNKNOWN, is_known, merge, show
 from .adjoint import added_up, linear
 from .common import axis_of, truncate, want_some
 

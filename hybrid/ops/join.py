@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ..attrs import Arity, Several, Shape
-from ..op import Op, op
-from ..shapes import UNKNOWN, merge, merge_all, show
+from ..core.attrs import Arity, Several, Shape
+from ..core.op import Op, op
+from ..core.shapes import UNKNOWN, merge, merge_all, show
 from .adjoint import linear
 from .common import axis_of
 

@@ -6,9 +6,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from ..attrs import Arity
-from ..op import WHOLE, Op, op
-from ..shapes import Shape, broadcast, is_known, merge, show
+from ..core.attrs import Arity
+from ..core.op import WHOLE, Op, op
+from ..core.shapes import Shape, broadcast, is_known, merge, show
 from .adjoint import linear
 from .common import as_many, axis_of, part_of, same, want_rank_from, widen
 from .linear import Products, contraction_adjoint, want_at_least

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from ..op import WHOLE, Op, op
-from ..shapes import UNKNOWN, Shape, is_known, merge, show
+from ..core.op import WHOLE, Op, op
+from ..core.shapes import UNKNOWN, Shape, is_known, merge, show
 from .adjoint import linear
 from .common import part_of, widen
 from .linalg import Decomposed, DecompositionBackward, Square, positive_definite

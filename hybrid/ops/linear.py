@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..attrs import Arity, Count
-from ..op import Op, op
-from ..shapes import UNKNOWN, Shape, broadcast, merge, merge_all, show
+from ..core.attrs import Arity, Count
+from ..core.op import Op, op
+from ..core.shapes import UNKNOWN, Shape, broadcast, merge, merge_all, show
 from .adjoint import linear
 from .backward import SumLike
 from .common import axis_of, part_of, same, want_rank, widen

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from ..op import WHOLE, Domain, Op, op
-from ..shapes import UNKNOWN, merge
+from ..core.op import WHOLE, Domain, Op, op
+from ..core.shapes import UNKNOWN, merge
 from .common import fit, want_rank, want_some
 from .detection import VARIANCES, overlaps, reform
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from ..attrs import Shape
-from ..op import Op, op
-from ..shapes import UNKNOWN, show
+from ..core.attrs import Shape
+from ..core.op import Op, op
+from ..core.shapes import UNKNOWN, show
 from .adjoint import linear
 from .common import axis_of, want_rank
 

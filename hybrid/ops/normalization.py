@@ -5,9 +5,9 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from ..attrs import Count
-from ..op import WHOLE, Op, op
-from ..shapes import UNKNOWN, merge, merge_all, show
+from ..core.attrs import Count
+from ..core.op import WHOLE, Op, op
+from ..core.shapes import UNKNOWN, merge, merge_all, show
 from .common import Elementwise, axis_of, narrow, want_rank, widen
 
 

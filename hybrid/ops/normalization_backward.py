@@ -15,9 +15,9 @@ from typing import Literal
 
 import numpy as np
 
-from ..attrs import Count
-from ..op import Op, op
-from ..shapes import UNKNOWN, is_known, merge, merge_all
+from ..core.attrs import Count
+from ..core.op import Op, op
+from ..core.shapes import UNKNOWN, is_known, merge, merge_all
 from .common import Elementwise, agree, as_many, axis_of, narrow, part_of, want_rank, want_rank_from, widen
 
 PIECE = 1 << 20

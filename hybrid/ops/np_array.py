@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..attrs import Arity
-from ..op import Op, op
-from ..shapes import UNKNOWN, merge, show
+from ..core.attrs import Arity
+from ..core.op import Op, op
+from ..core.shapes import UNKNOWN, merge, show
 from .adjoint import linear
 from .backward import Once
 from .casting import convert

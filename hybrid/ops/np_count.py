@@ -6,9 +6,9 @@ from typing import Literal
 
 import numpy as np
 
-from ..attrs import Count, Floats
-from ..op import Domain, Op, op
-from ..shapes import UNKNOWN, merge, show
+from ..core.attrs import Count, Floats
+from ..core.op import Domain, Op, op
+from ..core.shapes import UNKNOWN, merge, show
 from .adjoint import linear
 from .common import np_axes_of, widen
 from .np_select import INT64

@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..attrs import Shape
-from ..op import Op, op
-from ..shapes import is_known, merge, show
+from ..core.attrs import Shape
+from ..core.op import Op, op
+from ..core.shapes import is_known, merge, show
 from .common import axis_of, forward_of, part_of, spread, widen
 from .linalg import Decomposed, DecompositionBackward, Potrf, Square, positive_definite
 from .linalg_more import facing_up, flip

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from ..attrs import Shape
-from ..op import Op, op
+from ..core.attrs import Shape
+from ..core.op import Op, op
 from .common import axis_of, part_of, widen
 from .linalg import Decomposed
 

@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from ..attrs import Floats, Shape, Sizes
-from ..op import Op, op
-from ..shapes import broadcast, is_known, show
+from ..core.attrs import Floats, Shape, Sizes
+from ..core.op import Op, op
+from ..core.shapes import broadcast, is_known, show
 from .common import spread, want_some
 from .random import FLOAT32
 

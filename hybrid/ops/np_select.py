@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..op import Domain, Op, op
-from ..shapes import UNKNOWN, broadcast, merge, show
+from ..core.op import Domain, Op, op
+from ..core.shapes import UNKNOWN, broadcast, merge, show
 from .adjoint import linear
 from .backward import SumLike
 from .common import axis_of, spread

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..op import MISSING, WHOLE, Op, op
-from ..shapes import merge_all
+from ..core.op import MISSING, WHOLE, Op, op
+from ..core.shapes import merge_all
 from . import updating
 from .common import want_rank, widen
 

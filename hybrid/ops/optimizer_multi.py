@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..attrs import Arity, Floats, Shape
-from ..op import WHOLE, Op, op
-from ..shapes import merge_all
+from ..core.attrs import Arity, Floats, Shape
+from ..core.op import WHOLE, Op, op
+from ..core.shapes import merge_all
 from . import updating
 from .common import widen
 from .optimizer import Writer, adamw, lamb_direction, lamb_scaled, sgd, sgd_momentum, single

@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..attrs import DType
-from ..op import Op, op
-from ..shapes import UNKNOWN, merge, show
+from ..core.attrs import DType
+from ..core.op import Op, op
+from ..core.shapes import UNKNOWN, merge, show
 from .common import axis_of
 
 SHORT = 16

@@ -6,8 +6,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from ..op import WHOLE, Domain, Op, op
-from ..shapes import UNKNOWN, compatible, is_known, merge, show
+from ..core.op import WHOLE, Domain, Op, op
+from ..core.shapes import UNKNOWN, compatible, is_known, merge, show
 from .common import want_rank, want_rank_from, widen
 from .elementwise import CURVES, Identity
 from .softmax import log_softmax, softmax

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from ..op import op
-from ..shapes import is_known, merge, show
+from ..core.op import op
+from ..core.shapes import is_known, merge, show
 from .backward import Once
 from .common import narrow, part_of, widen
 from .output import CTCLoss, LinearRegressionOutput, MakeLoss, SoftmaxOutput, SVMOutput

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from .. import codec
-from ..error import MXNetError
-from ..op import Op, op
-from ..shapes import UNKNOWN, show
+from ..core.error import MXNetError
+from ..core.op import Op, op
+from ..core.shapes import UNKNOWN, show
+from ..formats import images
 from .common import want_rank, want_some
 from .resample import AREA, CUBIC, LINEAR, pad, resize
 
@@ -135,7 +135,7 @@ class CvImDecode(Op):
 
     def compute(self, buf):
         try:
-            pixels = codec.decode(buf, self.flag)
+            pixels = images.decode(buf, self.flag)
         except MXNetError as error:
             raise self.fail(str(error)) from error
         pixels = pixels[:, :, None] if pixels.ndim == 2 else pixels

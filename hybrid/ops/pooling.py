@@ -6,10 +6,10 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from ..attrs import Counts, Sizes
-from ..error import OpError
-from ..op import WHOLE, Op, op
-from ..shapes import UNKNOWN, show
+from ..core.attrs import Counts, Sizes
+from ..core.error import OpError
+from ..core.op import WHOLE, Op, op
+from ..core.shapes import UNKNOWN, show
 from .common import largest, lowest, narrow, want_rank, widen
 from .windows import pad_spatial
 

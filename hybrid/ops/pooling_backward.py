@@ -6,8 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..op import op
-from ..shapes import merge
+from ..core.op import op
+from ..core.shapes import merge
 from .common import narrow, part_of, widen
 from .pooling import AdaptiveAvgPooling2D, Pooling, PoolingV1, pieces
 from .windows import pad_spatial

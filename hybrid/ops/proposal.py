@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from ..attrs import Count
-from ..op import Op, op
-from ..shapes import UNKNOWN, merge
+from ..core.attrs import Count
+from ..core.op import Op, op
+from ..core.shapes import UNKNOWN, merge
 from .common import want_rank, want_some
 
 

@@ -15,8 +15,8 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from ..attrs import Count
-from ..op import Op, op
+from ..core.attrs import Count
+from ..core.op import Op, op
 from .common import truncate
 
 INT8, UINT8, INT32, FLOAT = (np.dtype(name) for name in ("int8", "uint8", "int32", "float32"))

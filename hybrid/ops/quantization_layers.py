@@ -4,8 +4,8 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from ..op import Op, op
-from ..shapes import merge, merge_all
+from ..core.op import Op, op
+from ..core.shapes import merge, merge_all
 from .common import Elementwise, axis_of, truncate
 from .convolution import Convolution
 from .indexing import EmbeddingBase

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from ..op import Op, op
-from ..shapes import UNKNOWN, merge
+from ..core.op import Op, op
+from ..core.shapes import UNKNOWN, merge
 from .activation import sigmoid
 from .common import want_rank
 from .quantization import FLOAT, INT8, UINT8, Quantized, saturated

@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from ..attrs import DType, Shape, Sizes
-from ..op import Op, op
-from ..shapes import UNKNOWN, merge_all
+from ..core.attrs import DType, Shape, Sizes
+from ..core.op import Op, op
+from ..core.shapes import UNKNOWN, merge_all
 from .common import Elementwise, want_rank, want_some
 
 FLOATS = tuple(map(np.dtype, ("float16", "float32", "float64")))

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..attrs import Arity, DType
-from ..op import BOOLS, Op, op
-from ..shapes import UNKNOWN, show
+from ..core.attrs import Arity, DType
+from ..core.op import BOOLS, Op, op
+from ..core.shapes import UNKNOWN, show
 from .common import as_many, axes_of, np_axes_of, truncate, widen
 
 Axes = tuple[int, ...] | None

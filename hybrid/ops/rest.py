@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from ..attrs import MXNET_DTYPES
-from ..attrs import dtype as named_dtype
-from ..op import Op, op
-from ..shapes import UNKNOWN, is_known, merge
+from ..core.attrs import MXNET_DTYPES
+from ..core.attrs import dtype as named_dtype
+from ..core.op import Op, op
+from ..core.shapes import UNKNOWN, is_known, merge
 from .backward import Once
 from .common import narrow, part_of, want_rank, widen
 from .creation import FLOAT32, Filled

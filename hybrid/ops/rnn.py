@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from ..attrs import Arity, Count
-from ..op import Domain, Op, op
-from ..shapes import UNKNOWN, merge, merge_all
+from ..core.attrs import Arity, Count
+from ..core.op import Domain, Op, op
+from ..core.shapes import UNKNOWN, merge, merge_all
 from .adjoint import linear
 from .common import axis_of, part_of, want_rank, widen
 from .recurrence import GATES, KEPT, Cell, Mode, Pass

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..attrs import Count, Counts, Size
-from ..op import WHOLE, Domain, Op, op
-from ..shapes import UNKNOWN, merge
+from ..core.attrs import Count, Counts, Size
+from ..core.op import WHOLE, Domain, Op, op
+from ..core.shapes import UNKNOWN, merge
 from .backward import Once
 from .common import narrow, part_of, want_rank, want_some, widen
 

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..attrs import Count, Counts, Size
-from ..op import WHOLE, Op, op
-from ..shapes import UNKNOWN, merge
+from ..core.attrs import Count, Counts, Size
+from ..core.op import WHOLE, Op, op
+from ..core.shapes import UNKNOWN, merge
 from .adjoint import added_up
 from .backward import Once
 from .common import part_of, want_rank, want_some, widen

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ..op import Domain, Op, op
-from ..shapes import UNKNOWN, merge, show
+from ..core.op import Domain, Op, op
+from ..core.shapes import UNKNOWN, merge, show
 from .adjoint import linear
 from .common import want_rank_from
 from .indexing import positions

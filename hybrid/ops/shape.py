@@ -7,9 +7,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..attrs import Shape
-from ..op import Op, op
-from ..shapes import UNKNOWN, is_known, show
+from ..core.attrs import Shape
+from ..core.op import Op, op
+from ..core.shapes import UNKNOWN, is_known, show
 from .adjoint import linear
 from .common import axis_of
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from ..attrs import Arity, OptionalInts, Shape
-from ..op import Op, op
-from ..shapes import UNKNOWN, merge, show
+from ..core.attrs import Arity, OptionalInts, Shape
+from ..core.op import Op, op
+from ..core.shapes import UNKNOWN, merge, show
 from .adjoint import linear
 from .casting import convert
 from .common import axis_of, want_rank

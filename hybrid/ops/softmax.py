@@ -4,9 +4,9 @@ from typing import Literal
 
 import numpy as np
 
-from ..attrs import DType
-from ..op import WHOLE, Domain, Op, op
-from ..shapes import UNKNOWN, merge, show
+from ..core.attrs import DType
+from ..core.op import WHOLE, Domain, Op, op
+from ..core.shapes import UNKNOWN, merge, show
 from .common import Elementwise, axis_of, narrow, part_of, want_rank, widen
 
 

@@ -4,9 +4,9 @@ from typing import Literal
 
 import numpy as np
 
-from ..attrs import Count, Size
-from ..op import WHOLE, Domain, Op, op
-from ..shapes import UNKNOWN, merge
+from ..core.attrs import Count, Size
+from ..core.op import WHOLE, Domain, Op, op
+from ..core.shapes import UNKNOWN, merge
 from .common import want_rank, widen
 
 

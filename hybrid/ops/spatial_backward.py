@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..op import Op, op
+from ..core.op import Op, op
 from .backward import Once
 from .common import narrow, part_of, widen
 from .spatial import Correlation, GridGenerator, SpatialTransformer, affine_base, affine_grid

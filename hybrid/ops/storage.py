@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..attrs import Several
-from ..op import Domain, Op, op
-from ..params import CSR
-from ..shapes import UNKNOWN, merge, show
+from ..core.attrs import Several
+from ..core.op import Domain, Op, op
+from ..core.shapes import UNKNOWN, merge, show
+from ..formats.params import CSR
 from .common import want_rank
 
 INT64 = np.dtype(np.int64)

@@ -21,8 +21,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..attrs import Several
-from ..op import Op, op
+from ..core.attrs import Several
+from ..core.op import Op, op
 from .common import want_rank, want_some
 from .linear import Attention, SelfAttentionScores, SelfAttentionValues
 from .quantization import EIGHT, FLOAT, GREATEST, INT8, INT32, LEVELS, UINT8, ends, product_range, reach, saturated

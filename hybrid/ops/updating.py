@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from .. import native
-from ..op import Op, op
-from ..shapes import merge, merge_all
+from ..core.op import Op, op
+from ..core.shapes import merge, merge_all
 
 NUMBERS = ("lr", "wd", "rescale_grad", "clip_gradient", "first", "second", "epsilon")
 """What a rule may read, in the kernel's order; first and second: of momentum or of the two averages."""

@@ -5,9 +5,9 @@ from typing import Literal
 
 import numpy as np
 
-from ..attrs import Arity, Count, Size
-from ..op import WHOLE, Op, op
-from ..shapes import UNKNOWN, merge_all, show
+from ..core.attrs import Arity, Count, Size
+from ..core.op import WHOLE, Op, op
+from ..core.shapes import UNKNOWN, merge_all, show
 from .adjoint import linear
 from .common import narrow, same, want_rank, want_some, widen
 from .convolution import Deconvolution

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ..op import Op, op
-from ..shapes import broadcast, merge, merge_all
+from ..core.op import Op, op
+from ..core.shapes import broadcast, merge, merge_all
 from .casting import convert
 
 

@@ -7,8 +7,8 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
+from ..core.op import lookup
 from ..ndarray import NDArray, invoke, zeros
-from ..op import lookup
 
 T = TypeVar("T", bound=type)
 Array = Any

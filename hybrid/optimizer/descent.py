@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from .. import ndarray as nd
+from ..core.op import lookup
 from ..ndarray import NDArray, invoke
-from ..op import lookup
 from .base import Array, Optimizer, nothing_yet, register
 from .sparse import by_rows
 

@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import lr_scheduler, params
-from ..error import FormatError, MXNetError
+from .. import lr_scheduler
+from ..core.error import FormatError, MXNetError
+from ..formats import params
 from ..ndarray import NDArray, load_frombuffer
 from .base import Optimizer
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..context import Context
+from ..eager.sparse import BaseSparseNDArray, csr_matrix, row_sparse_array
 from ..ndarray import NDArray, array
-from ..sparse import BaseSparseNDArray, csr_matrix, row_sparse_array
 from .tolerance import default_dtype
 
 Shape = tuple[int, ...]

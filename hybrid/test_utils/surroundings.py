@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from ..context import Context, current_context
-from ..error import MXNetError
-from ..files import replacing
+from ..core.error import MXNetError
+from ..formats.files import replacing
 from ..io import DataBatch, DataIter
 from ..ndarray import waitall
 from ..runtime import Features

@@ -9,8 +9,8 @@ import pytest
 
 import hybrid as mx
 from hybrid import autograd, nd, sym
-from hybrid.cached_op import CachedOp
-from hybrid.error import OpError
+from hybrid.core.error import OpError
+from hybrid.eager.cached_op import CachedOp
 
 
 def arrays(*shapes: tuple[int, ...]) -> list[nd.NDArray]:

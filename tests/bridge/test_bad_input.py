@@ -14,9 +14,9 @@ import pytest
 
 import bridge
 import converters
-import hybrid.params
+import hybrid.formats.params
 from bridge.inputs import load_feeds
-from hybrid.error import FormatError
+from hybrid.core.error import FormatError
 from tests.models.networks import FOLDER
 
 SHAPE = {"data": (2, 1, 28, 28)}
@@ -39,9 +39,9 @@ def edit(net: Path, change) -> None:
 
 def edit_params(net: Path, change) -> None:
     path = net.with_name("model-0000.params")
-    params = {k: np.array(v) for k, v in hybrid.params.load(path).items()}
+    params = {k: np.array(v) for k, v in hybrid.formats.params.load(path).items()}
     change(params)
-    hybrid.params.save(path, params)
+    hybrid.formats.params.save(path, params)
 
 
 def refused(net: Path, kind: type[Exception] = bridge.BadInput, **options) -> str:
@@ -54,7 +54,7 @@ def refused(net: Path, kind: type[Exception] = bridge.BadInput, **options) -> st
 
 
 def test_all_missing_parameters_are_named(net: Path) -> None:
-    names = [k for k in hybrid.params.load(net.with_name("model-0000.params")) if k.startswith("arg:")][:3]
+    names = [k for k in hybrid.formats.params.load(net.with_name("model-0000.params")) if k.startswith("arg:")][:3]
     edit_params(net, lambda p: [p.pop(n) for n in names])
     text = refused(net)
     assert all(f"missing parameter {n.removeprefix('arg:')}" in text for n in names)
@@ -66,7 +66,7 @@ def test_no_parameter_file(net: Path) -> None:
 
 
 def test_all_wrong_shapes_are_named(net: Path) -> None:
-    names = [k for k in hybrid.params.load(net.with_name("model-0000.params")) if k.endswith("_bias")][:2]
+    names = [k for k in hybrid.formats.params.load(net.with_name("model-0000.params")) if k.endswith("_bias")][:2]
 
     def change(params):
         for name in names:
@@ -420,12 +420,12 @@ def test_an_array_without_dims_stays_one(tmp_path: Path) -> None:
 
 def test_parameters_that_are_no_dict(net: Path) -> None:
     """What load_checkpoint returns, taken for one thing."""
-    params = hybrid.params.split(hybrid.params.load(net.with_name("model-0000.params")))
+    params = hybrid.formats.params.split(hybrid.formats.params.load(net.with_name("model-0000.params")))
     with pytest.raises(bridge.BadInput, match="got tuple, wanted a path or a dict"):
         bridge.open_model(net, params)
 
 
 def test_an_array_without_a_value_is_missing(net: Path) -> None:
-    params = dict(hybrid.params.load(net.with_name("model-0000.params")))
+    params = dict(hybrid.formats.params.load(net.with_name("model-0000.params")))
     name = next(n for n in params if n.endswith("_weight"))
     assert f"missing parameter {name.removeprefix('arg:')}" in refused(net, params={**params, name: None})

@@ -13,12 +13,12 @@ import pytest
 import bridge
 import converters
 import hybrid
-import hybrid.params
+import hybrid.formats.params
 from bridge import opsets
 from bridge.inputs import draw
 from converters.registry import EXPORT
-from hybrid.graph.graph import Entry, Graph, Node
-from hybrid.op import Spec, lookup
+from hybrid.core.op import Spec, lookup
+from hybrid.ir.graph import Entry, Graph, Node
 from tests.models.networks import FOLDER
 from tests.versions import needs_opset
 
@@ -38,15 +38,15 @@ def shape_of(name: str) -> tuple[int, ...]:
 def test_newest_parameters_are_found(lenet: Path) -> None:
     first = lenet.with_name("model-0000.params")
     for epoch in (3, 10):
-        scaled = {k: v * epoch for k, v in hybrid.params.load(first).items()}
-        hybrid.params.save(lenet.with_name(f"model-{epoch:04}.params"), scaled)
+        scaled = {k: v * epoch for k, v in hybrid.formats.params.load(first).items()}
+        hybrid.formats.params.save(lenet.with_name(f"model-{epoch:04}.params"), scaled)
     model = bridge.open_model(lenet)
     assert model.params_path is not None
     assert model.params_path.name == "model-0010.params"
 
 
 def test_parameters_named_win(lenet: Path) -> None:
-    hybrid.params.save(lenet.with_name("model-0007.params"), {"arg:x": np.zeros(1, np.float32)})
+    hybrid.formats.params.save(lenet.with_name("model-0007.params"), {"arg:x": np.zeros(1, np.float32)})
     model = bridge.open_model(lenet, lenet.with_name("model-0000.params"))
     assert model.params_path == lenet.with_name("model-0000.params")
 

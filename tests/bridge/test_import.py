@@ -13,7 +13,7 @@ import bridge
 import hybrid as mx
 from bridge.cli import app
 from bridge.onnx_backend import prepare
-from hybrid.op import OPS
+from hybrid.core.op import OPS
 
 runner = CliRunner()
 NET = """<ir_version: 8, opset_import: ["": 17]>

@@ -13,7 +13,7 @@ from bridge.compare import compare
 from bridge.inputs import domains
 from bridge.result import Case, VerifyResult
 from bridge.stepwise import Inner
-from hybrid.op import Domain
+from hybrid.core.op import Domain
 
 WANT = np.linspace(1, 2, 12, dtype=np.float32).reshape(3, 4)
 

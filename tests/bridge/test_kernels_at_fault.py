@@ -5,7 +5,7 @@ import pytest
 
 import bridge
 from hybrid import native
-from hybrid.graph import lower
+from hybrid.execution import lower
 from tests.house.docs import ROOT
 
 pytestmark = pytest.mark.skipif(not native.LEVELS, reason="there is no compiled part")

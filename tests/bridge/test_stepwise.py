@@ -11,7 +11,7 @@ import bridge
 from bridge.engines import NativeEngine, OnnxEngine, opened_natively
 from bridge.result import Case
 from bridge.stepwise import node_by_node, rounds
-from hybrid.op import OPS
+from hybrid.core.op import OPS
 from tests.models.onnx_networks import FOLDER, OnnxNetwork
 
 NETWORK = OnnxNetwork("ort_qdq_int16_cnn", FOLDER / "ort_qdq_int16_cnn")

@@ -6,7 +6,7 @@ import pytest
 
 import bridge
 from bridge.compare import compare
-from hybrid.op import Spec
+from hybrid.core.op import Spec
 from tests.models.networks import FOLDER, networks
 
 NETWORK = next(n for n in networks() if n.name == "lenet")

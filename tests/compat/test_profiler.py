@@ -8,8 +8,8 @@ import pytest
 
 import hybrid as mx
 from hybrid import profiler
-from hybrid.graph.executor import watched
-from hybrid.op import REGISTRY
+from hybrid.core.op import REGISTRY
+from hybrid.execution.program import watched
 
 
 @pytest.fixture(autouse=True)

@@ -17,8 +17,8 @@ import converters
 from bridge.onnx_backend import OnnxBackendRep
 from converters.importer import Imported, import_model
 from hybrid import native
-from hybrid.graph import json as symbol_json
-from hybrid.op import Spec
+from hybrid.core.op import Spec
+from hybrid.ir import json as symbol_json
 
 
 def parsed(text: str) -> onnx.ModelProto:

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import converters
-from hybrid.graph.executor import Program
-from hybrid.graph.graph import Entry, Graph, Node
-from hybrid.op import OPS, REGISTRY
+from hybrid.core.op import OPS, REGISTRY
+from hybrid.execution.program import Program
+from hybrid.ir.graph import Entry, Graph, Node
 from hybrid.ops.arg_extremes import ArgExtreme
 from hybrid.ops.reduce import NpReduction, Reduction
 from tests.table.goldens import close

@@ -5,8 +5,8 @@ import onnx
 import pytest
 
 import converters
-from hybrid.graph.executor import Program
-from hybrid.graph.graph import Graph
+from hybrid.execution.program import Program
+from hybrid.ir.graph import Graph
 from tests.graph.control import CASES, apply, choice, counting, foreach, growing, one, outputs, variable
 from tests.table.test_goldens import run_onnx
 from tests.versions import needs_opset

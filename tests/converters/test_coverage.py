@@ -20,9 +20,9 @@ from converters.derived import HOLE, results
 from converters.ops.onnx.ml_linear import TENSOR
 from converters.registry import IMPORT, NOT_IMPORTED, Reading, family_name, reading_of
 from hybrid import native, symbol
-from hybrid.error import MXNetError
-from hybrid.graph.gradient import rule as gradient_rule
-from hybrid.op import MISSING, OPS, REGISTRY, Op
+from hybrid.core.error import MXNetError
+from hybrid.core.op import MISSING, OPS, REGISTRY, Op
+from hybrid.ir.differentiate import rule as gradient_rule
 from hybrid.ops.control import ControlFlow
 from tests.table.examples import Maker
 from tests.table.goldens import cases

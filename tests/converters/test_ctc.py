@@ -10,7 +10,7 @@ import pytest
 
 import converters
 from hybrid import symbol
-from hybrid.graph.executor import Program
+from hybrid.execution.program import Program
 from tests.table.test_goldens import run_onnx
 
 ATTRIBUTES = [

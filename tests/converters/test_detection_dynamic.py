@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import converters
-from hybrid.graph.executor import Program
-from hybrid.graph.graph import Entry, Graph, Node
-from hybrid.op import REGISTRY
+from hybrid.core.op import REGISTRY
+from hybrid.execution.program import Program
+from hybrid.ir.graph import Entry, Graph, Node
 from tests.table.test_goldens import run_onnx
 
 

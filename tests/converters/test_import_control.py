@@ -8,10 +8,10 @@ from onnx import TensorProto, helper
 import converters
 from converters.importer import import_model
 from hybrid import symbol
-from hybrid.error import MXNetError
-from hybrid.graph.executor import Program
-from hybrid.graph.gradient import gradients
-from hybrid.graph.graph import Entry, Graph
+from hybrid.core.error import MXNetError
+from hybrid.execution.program import Program
+from hybrid.ir.differentiate import gradients
+from hybrid.ir.graph import Entry, Graph
 
 from .agreement import agree, parsed
 

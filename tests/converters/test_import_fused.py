@@ -6,7 +6,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import converters
-from hybrid.graph.executor import Program
+from hybrid.execution.program import Program
 from tests.versions import OLD_RUNTIME
 
 MS = "com.microsoft"

@@ -9,7 +9,7 @@ from bridge.importing import remade
 from bridge.onnx_backend import OnnxBackendRep
 from converters.error import ConversionError
 from converters.importer import import_model
-from hybrid.error import MXNetError
+from hybrid.core.error import MXNetError
 
 FLOAT, INT64, UINT16, UINT32 = (
     onnx.TensorProto.FLOAT,

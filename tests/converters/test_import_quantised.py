@@ -10,7 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import converters
 from hybrid import autograd, gluon, nd
-from hybrid.graph.executor import Program
+from hybrid.execution.program import Program
 from tests.versions import old_runtime
 
 quantization = pytest.importorskip("onnxruntime.quantization")

@@ -11,9 +11,9 @@ import pytest
 
 from converters.importer import import_model
 from hybrid import symbol
-from hybrid.graph.executor import Program
-from hybrid.graph.gradient import gradients
-from hybrid.graph.graph import Graph
+from hybrid.execution.program import Program
+from hybrid.ir.differentiate import gradients
+from hybrid.ir.graph import Graph
 
 from .agreement import agree, parsed
 

@@ -7,13 +7,13 @@ from onnx import TensorProto, helper
 
 from converters.importer import from_onnx, import_model
 from hybrid import nd, symbol
-from hybrid.error import MXNetError, OpError
+from hybrid.core.boxed import held, hold
+from hybrid.core.error import MXNetError, OpError
+from hybrid.core.op import lookup
+from hybrid.execution.program import Program
 from hybrid.gluon import SymbolBlock
-from hybrid.graph.executor import Program
-from hybrid.graph.gradient import gradients
-from hybrid.graph.graph import Graph
-from hybrid.holding import held, hold
-from hybrid.op import lookup
+from hybrid.ir.differentiate import gradients
+from hybrid.ir.graph import Graph
 
 from .agreement import agree, parsed
 

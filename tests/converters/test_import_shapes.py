@@ -15,7 +15,7 @@ from onnx import helper, numpy_helper
 import converters
 from converters import UnsupportedModel
 from converters.importer import Imported, import_model
-from hybrid.graph.executor import Program
+from hybrid.execution.program import Program
 
 FAR = np.iinfo(np.int64)
 
@@ -221,7 +221,7 @@ DTYPES = (
 
 @pytest.mark.parametrize("name", DTYPES)
 def test_whatever_the_dtype_numbers_are_moved_as_they_are(name: str) -> None:
-    from hybrid.attrs import dtype
+    from hybrid.core.attrs import dtype
 
     try:
         kind = np.dtype(object) if name == "object" else dtype(name)

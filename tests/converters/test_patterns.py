@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from converters.importer import import_model
 from converters.patterns import Count
-from hybrid.graph.executor import Program
-from hybrid.shapes import Undecided
+from hybrid.core.shapes import Undecided
+from hybrid.execution.program import Program
 
 SIZES = {"a": 3, "b": 5, "c": 7}
 

@@ -5,7 +5,7 @@ import onnxruntime
 import pytest
 
 import converters
-from hybrid.op import REGISTRY, Example, Spec, lookup
+from hybrid.core.op import REGISTRY, Example, Spec, lookup
 from tests.table.examples import graph_of
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from onnx import SparseTensorProto, TensorProto, helper, numpy_helper
 
 from converters.reader import KINDS, STAYS_BELOW, STRING, OnnxFile, read_model
-from hybrid.error import FormatError, MissingFile
+from hybrid.core.error import FormatError, MissingFile
 
 RANDOM = np.random.default_rng(7)
 LARGE = STAYS_BELOW + 1

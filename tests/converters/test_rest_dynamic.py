@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import converters
-from hybrid.graph.executor import Program
-from hybrid.op import Spec
+from hybrid.core.op import Spec
+from hybrid.execution.program import Program
 from tests.table.test_goldens import run_onnx
 
 from .test_detection_dynamic import check, graph_of

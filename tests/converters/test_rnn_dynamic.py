@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import converters
-from hybrid.graph.executor import Program
-from hybrid.graph.graph import Entry, Graph, Node
+from hybrid.execution.program import Program
+from hybrid.ir.graph import Entry, Graph, Node
 from tests.ops.test_rnn import MODES, make
 from tests.table.test_goldens import run_onnx
 

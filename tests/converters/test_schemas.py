@@ -8,9 +8,9 @@ from converters.builder import Builder
 from converters.error import ConversionError, Unsupported
 from converters.importer import import_model
 from converters.schemas import misfit
-from hybrid.budget import set_step_budget
-from hybrid.error import MXNetError
-from hybrid.graph.executor import Program
+from hybrid.core.error import MXNetError
+from hybrid.core.memory_budget import set_step_budget
+from hybrid.execution.program import Program
 
 
 def model_of(nodes, inputs, outputs, stored=()):

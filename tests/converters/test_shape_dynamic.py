@@ -8,9 +8,9 @@ import pytest
 
 import converters
 from converters.builder import Builder
-from hybrid.graph.executor import Program
-from hybrid.graph.graph import Entry, Graph, Node
-from hybrid.op import REGISTRY
+from hybrid.core.op import REGISTRY
+from hybrid.execution.program import Program
+from hybrid.ir.graph import Entry, Graph, Node
 from tests.table.goldens import close
 from tests.table.test_goldens import run_onnx
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import converters
-from hybrid.graph.executor import Program
+from hybrid.execution.program import Program
 from tests.table.goldens import run_onnx
 
 from .test_detection_dynamic import check, graph_of

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import converters
-from hybrid.graph.executor import Program
+from hybrid.execution.program import Program
 from tests.table.goldens import run_onnx
 
 from .test_detection_dynamic import graph_of

@@ -13,10 +13,10 @@ import pytest
 import converters
 from converters.training import training_form
 from hybrid import symbol
-from hybrid.graph.executor import Program
-from hybrid.graph.gradient import gradients
-from hybrid.graph.graph import Entry, Graph
-from hybrid.graph.infer import infer
+from hybrid.execution.program import Program
+from hybrid.ir.differentiate import gradients
+from hybrid.ir.graph import Entry, Graph
+from hybrid.ir.infer import infer
 from tests.table.goldens import Case, cases, close
 from tests.table.test_goldens import run_onnx
 from tests.table.test_gradients import MEANINGLESS

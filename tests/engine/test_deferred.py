@@ -14,7 +14,7 @@ import pytest
 
 import hybrid as mx
 from hybrid import autograd, gluon, nd
-from hybrid.engine import ENGINE, Engine, Var
+from hybrid.execution.scheduler import ENGINE, Engine, Var
 from tests.engine.test_engine import forget_calls
 
 

@@ -13,9 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hybrid as mx
-from hybrid import autograd, engine, native, nd
-from hybrid.engine import ENGINE, Engine, Var
-from hybrid.op import Op
+from hybrid import autograd, native, nd
+from hybrid.core.op import Op
+from hybrid.execution import scheduler
+from hybrid.execution.scheduler import ENGINE, Engine, Var
 
 BIG = 600  # matrices of that side are too large to be multiplied at once
 
@@ -121,33 +122,33 @@ def test_an_error_reaches_the_reader(read) -> None:
 
 
 def test_naive_engine_does_everything_at_once() -> None:
-    assert engine.set_engine_type("NaiveEngine") == "ThreadedEnginePerDevice"
+    assert scheduler.set_engine_type("NaiveEngine") == "ThreadedEnginePerDevice"
     try:
         x = nd.ones((BIG, BIG))
         y = nd.dot(x, x)
         assert y._memory is not None and y._var.writer is None
     finally:
-        assert engine.set_engine_type("ThreadedEnginePerDevice") == "NaiveEngine"
+        assert scheduler.set_engine_type("ThreadedEnginePerDevice") == "NaiveEngine"
     with pytest.raises(ValueError, match="FooEngine"):
-        engine.set_engine_type("FooEngine")
+        scheduler.set_engine_type("FooEngine")
 
 
 def test_bulk_size() -> None:
-    before = engine.set_bulk_size(8)
+    before = scheduler.set_bulk_size(8)
     try:
-        assert engine.set_bulk_size(4) == 8
-        with engine.bulk(100):
+        assert scheduler.set_bulk_size(4) == 8
+        with scheduler.bulk(100):
             x = nd.ones((BIG, BIG))
             for _ in range(5):
                 x = x + 1
             assert x[0, 0].asscalar() == 6
-        assert engine.set_bulk_size(before) == 4
+        assert scheduler.set_bulk_size(before) == 4
     finally:
-        engine.set_bulk_size(before)
+        scheduler.set_bulk_size(before)
 
 
 def test_memory_stays_bounded_when_a_loop_runs_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "PENDING_BYTES", 8 * 4 * BIG * BIG)
+    monkeypatch.setattr(scheduler, "PENDING_BYTES", 8 * 4 * BIG * BIG)
     ahead = 0
     x = nd.ones((BIG, BIG))
     for _ in range(60):
@@ -182,7 +183,7 @@ def test_results_do_not_depend_on_who_computes(monkeypatch: pytest.MonkeyPatch) 
 
     before = native.use(None)  # large operators run on kernels, small ones on NumPy: that is another question
     inline = train()
-    monkeypatch.setattr("hybrid.calls.SMALL", -1)
+    monkeypatch.setattr("hybrid.eager.dispatch.SMALL", -1)
     forget_calls()
     np.testing.assert_array_equal(train(), inline)
     monkeypatch.undo()

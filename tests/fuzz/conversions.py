@@ -15,12 +15,12 @@ from bridge.engines import EngineError
 from bridge.importing import import_onnx
 from bridge.models import BadInput
 from converters.error import ConversionError
-from hybrid.error import MXNetError
-from hybrid.graph import json as symbol_json
-from hybrid.graph.graph import Entry
-from hybrid.graph.infer import infer
-from hybrid.op import Spec
-from hybrid.shapes import is_known
+from hybrid.core.error import MXNetError
+from hybrid.core.op import Spec
+from hybrid.core.shapes import is_known
+from hybrid.ir import json as symbol_json
+from hybrid.ir.graph import Entry
+from hybrid.ir.infer import infer
 
 from . import REFUSED, RIGHT
 from .graphs import (

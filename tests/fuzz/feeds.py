@@ -12,7 +12,7 @@ import numpy as np
 
 from bridge.inputs import load_feeds
 from bridge.models import BadInput
-from hybrid.error import MXNetError
+from hybrid.core.error import MXNetError
 
 from . import REFUSED, RIGHT
 from .damage import damaged, number

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from hybrid.attrs import dtype as read_dtype
-from hybrid.error import InternalError, MXNetError
-from hybrid.graph import json as symbol_json
-from hybrid.graph.executor import Program
-from hybrid.graph.graph import Entry, Graph, Node
-from hybrid.op import REGISTRY
-from hybrid.params import load as load_params
+from hybrid.core.attrs import dtype as read_dtype
+from hybrid.core.error import InternalError, MXNetError
+from hybrid.core.op import REGISTRY
+from hybrid.execution.program import Program
+from hybrid.formats.params import load as load_params
+from hybrid.ir import json as symbol_json
+from hybrid.ir.graph import Entry, Graph, Node
 from hybrid.random import seed as draw_from
 from tests.table.examples import examples, graph_of
 

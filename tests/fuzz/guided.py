@@ -22,12 +22,12 @@ from typing import Any
 from . import RIGHT, driver, worker
 
 PARSERS = {
-    "params": ["hybrid.params", "hybrid.npz", "hybrid.attrs", "hybrid.ndarray"],
-    "symbols": ["hybrid.graph", "hybrid.attrs", "hybrid.op", "hybrid.shapes", "bridge.inspect"],
+    "params": ["hybrid.formats.params", "hybrid.formats.npz", "hybrid.core.attrs", "hybrid.ndarray"],
+    "symbols": ["hybrid.ir", "hybrid.core.attrs", "hybrid.core.op", "hybrid.core.shapes", "bridge.inspect"],
     "states": ["hybrid.optimizer", "hybrid.ndarray"],
-    "recordio": ["hybrid.recordio", "hybrid.files"],
-    "feeds": ["bridge.inputs", "hybrid.npz", "zipfile"],
-    "images": ["hybrid.codec"],
+    "recordio": ["hybrid.recordio", "hybrid.formats.files"],
+    "feeds": ["bridge.inputs", "hybrid.formats.npz", "zipfile"],
+    "images": ["hybrid.formats.images"],
 }
 """The packages whose branches are counted, by surface."""
 BETWEEN = b"\n--gluonnx--\n"

@@ -15,12 +15,12 @@ import converters
 from converters.error import ConversionError
 from converters.importer import import_model
 from converters.kinds import KEY as KIND
-from hybrid.budget import set_step_budget
-from hybrid.error import MXNetError
-from hybrid.graph.executor import Program
-from hybrid.graph.infer import infer
-from hybrid.op import Example, Spec
-from hybrid.shapes import UNKNOWN, is_known
+from hybrid.core.error import MXNetError
+from hybrid.core.memory_budget import set_step_budget
+from hybrid.core.op import Example, Spec
+from hybrid.core.shapes import UNKNOWN, is_known
+from hybrid.execution.program import Program
+from hybrid.ir.infer import infer
 from tests.table.examples import examples, graph_of
 
 from . import REFUSED, RIGHT

@@ -22,14 +22,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hybrid.attrs import Bool, Choice, DTypeKind, Float, Int, Kind, Optional, Tuple
-from hybrid.error import InternalError, MXNetError, OpError
-from hybrid.graph.executor import Program
-from hybrid.graph.graph import Entry, Graph, Node
-from hybrid.graph.infer import infer
-from hybrid.op import REGISTRY, Example, Op
+from hybrid.core.attrs import Bool, Choice, DTypeKind, Float, Int, Kind, Optional, Tuple
+from hybrid.core.error import InternalError, MXNetError, OpError
+from hybrid.core.op import REGISTRY, Example, Op
+from hybrid.core.shapes import is_known
+from hybrid.execution.program import Program
+from hybrid.ir.graph import Entry, Graph, Node
+from hybrid.ir.infer import infer
 from hybrid.random import seed as draw_from
-from hybrid.shapes import is_known
 from tests.fuzz import REFUSED, RIGHT
 from tests.fuzz.__main__ import main
 from tests.table.examples import Maker, graph_of

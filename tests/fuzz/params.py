@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 import hybrid as mx
-from hybrid import params
-from hybrid.attrs import DTYPE_FLAGS
-from hybrid.attrs import dtype as read_dtype
-from hybrid.error import MXNetError
+from hybrid.core.attrs import DTYPE_FLAGS
+from hybrid.core.attrs import dtype as read_dtype
+from hybrid.core.error import MXNetError
+from hybrid.formats import params
 
 from . import REFUSED, RIGHT
 from .damage import damaged, number

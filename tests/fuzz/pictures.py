@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from hybrid import codec
-from hybrid.error import MXNetError
+from hybrid.core.error import MXNetError
+from hybrid.formats import images
 
 from . import REFUSED, RIGHT
 from .damage import damaged, number
@@ -59,7 +59,7 @@ def judge(case: bytes) -> str:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # Pillow's, of metadata
-                pixels = codec.decode(case, color)
+                pixels = images.decode(case, color)
         except MXNetError:
             continue
         assert pixels.dtype == np.uint8

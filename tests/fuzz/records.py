@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from hybrid import recordio
-from hybrid.error import MXNetError
+from hybrid.core.error import MXNetError
 
 from . import REFUSED, RIGHT
 from .damage import damaged, number

@@ -8,7 +8,7 @@ import struct
 from pathlib import Path
 
 import hybrid as mx
-from hybrid.error import MXNetError
+from hybrid.core.error import MXNetError
 from hybrid.optimizer import states
 
 from . import REFUSED, RIGHT

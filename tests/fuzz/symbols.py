@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from bridge.inspect import inspect
-from hybrid.error import MXNetError
-from hybrid.graph import json as symbol_json
-from hybrid.graph.graph import Entry, Graph
-from hybrid.graph.infer import infer
-from hybrid.shapes import is_known
+from hybrid.core.error import MXNetError
+from hybrid.core.shapes import is_known
+from hybrid.ir import json as symbol_json
+from hybrid.ir.graph import Entry, Graph
+from hybrid.ir.infer import infer
 
 from . import REFUSED, RIGHT
 from .graphs import (

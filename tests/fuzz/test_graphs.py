@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from hybrid.graph.executor import Program
-from hybrid.graph.graph import Entry, Graph, Node
-from hybrid.op import REGISTRY
+from hybrid.core.op import REGISTRY
+from hybrid.execution.program import Program
+from hybrid.ir.graph import Entry, Graph, Node
 
 from . import graphs, onnx_models
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import hybrid as mx
-from hybrid.error import MXNetError
+from hybrid.core.error import MXNetError
 from hybrid.gluon.data.vision.datasets import read_idx
 from hybrid.image.iterator import read_list
 

@@ -49,7 +49,7 @@ def test_files_are_those_of_mxnet(tmp_path: Path) -> None:
     for node in (*ours["nodes"], *theirs["nodes"]):
         for entry in node["inputs"]:
             entry.pop()  # how often MXNet has composed something with an auxiliary state
-    del ours["attrs"]["gluonnx_params"]  # what MXNet reads over: see hybrid/pairs.py
+    del ours["attrs"]["gluonnx_params"]  # what MXNet reads over: see hybrid/formats/pairs.py
     assert ours == theirs
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import hybrid as mx
 from hybrid import autograd, gluon
-from hybrid.error import FormatError, MXNetError
+from hybrid.core.error import FormatError, MXNetError
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 TABLE = json.loads((FIXTURES / "optimizer" / "trainer.json").read_text())

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hybrid.graph.graph import Entry, Graph, Node
-from hybrid.op import REGISTRY
+from hybrid.core.op import REGISTRY
+from hybrid.ir.graph import Entry, Graph, Node
 
 
 def variable(name: str) -> Entry:

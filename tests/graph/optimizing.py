@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from hybrid.graph.executor import Program
-from hybrid.graph.graph import Entry, Graph, Node
-from hybrid.graph.infer import infer
-from hybrid.graph.passes import PASSES, Context, Optimized, optimize
-from hybrid.op import lookup
+from hybrid.core.op import lookup
+from hybrid.execution.program import Program
+from hybrid.ir.graph import Entry, Graph, Node
+from hybrid.ir.infer import infer
+from hybrid.passes import PASSES, Context, Optimized, optimize
 
 FUSED = ("chain", "concat", "conv", "dense", "pack", "pool", "separable", "unpack")
 NATIVE = frozenset(("LayerNorm", *(f"_fused_{name}" for name in FUSED)))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from hybrid.graph.graph import Entry, Graph, Node
-from hybrid.op import REGISTRY
+from hybrid.core.op import REGISTRY
+from hybrid.ir.graph import Entry, Graph, Node
 
 ELEMENTWISE = [("relu", {}), ("sigmoid", {}), ("negative", {}), ("_plus_scalar", {"scalar": 0.5}),
 ("_mul_scalar", {"scalar": -2.0}),

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from hybrid.error import OpError
-from hybrid.graph.graph import Entry, Graph, Node
-from hybrid.op import lookup
+from hybrid.core.error import OpError
+from hybrid.core.op import lookup
+from hybrid.ir.graph import Entry, Graph, Node
 from tests.table.training import Arrays, differences, numpy_alone, trained
 
 TOLERANCE = 2e-4

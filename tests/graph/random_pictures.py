@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-from hybrid.graph.graph import Entry, Graph
+from hybrid.ir.graph import Entry, Graph
 from tests.graph.optimizing import apply, var
 
 CHANNELS = [1, 3, 8, 16, 20, 32]

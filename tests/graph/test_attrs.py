@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.attrs import LONGEST, Count, Counts, Several, Size, Sizes, kind_of
-from hybrid.error import OpError
-from hybrid.op import REGISTRY
+from hybrid.core.attrs import LONGEST, Count, Counts, Several, Size, Sizes, kind_of
+from hybrid.core.error import OpError
+from hybrid.core.op import REGISTRY
 from hybrid.symbol import attribute_text
 from tests.grouped import each
 from tests.table.goldens import Case, cases

@@ -12,12 +12,13 @@ from onnx import TensorProto, helper
 import hybrid as mx
 from bridge.inspect import inspect
 from converters.importer import import_model
-from hybrid import budget, native
-from hybrid.error import MXNetError, OutOfMemory
-from hybrid.graph.executor import Program
-from hybrid.graph.graph import Entry, Graph, Node
-from hybrid.op import lookup
-from hybrid.params import CSR, RowSparse
+from hybrid import native
+from hybrid.core import memory_budget
+from hybrid.core.error import MXNetError, OutOfMemory
+from hybrid.core.op import lookup
+from hybrid.execution.program import Program
+from hybrid.formats.params import CSR, RowSparse
+from hybrid.ir.graph import Entry, Graph, Node
 
 LITTLE = 1 << 20
 
@@ -25,12 +26,12 @@ LITTLE = 1 << 20
 @pytest.fixture
 def little() -> Iterator[None]:
     """A budget of a MB, and next to no memory taken."""
-    before = budget.set_memory_budget(LITTLE)
+    before = memory_budget.set_memory_budget(LITTLE)
     tracemalloc.start()
     yield
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    budget.set_memory_budget(before)
+    memory_budget.set_memory_budget(before)
     assert peak < 8 * LITTLE
 
 
@@ -135,7 +136,7 @@ def test_inspect_lists_them() -> None:
 
 
 def test_the_budget_is_the_machines_unless_set() -> None:
-    assert budget.set_memory_budget(5) is None
+    assert memory_budget.set_memory_budget(5) is None
     assert mx.memory_budget() == 5
     assert mx.set_memory_budget(None) == 5
     assert 1 << 20 < mx.memory_budget() < 1 << 62

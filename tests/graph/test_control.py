@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from hybrid import nd
-from hybrid.error import MXNetError, OpError
-from hybrid.graph import json as symbol_json
-from hybrid.graph.executor import Program
-from hybrid.graph.graph import Entry, Graph
-from hybrid.graph.infer import infer
-from hybrid.shapes import UNKNOWN
+from hybrid.core.error import MXNetError, OpError
+from hybrid.core.shapes import UNKNOWN
+from hybrid.execution.program import Program
+from hybrid.ir import json as symbol_json
+from hybrid.ir.graph import Entry, Graph
+from hybrid.ir.infer import infer
 from tests.graph.control import CASES, apply, choice, counting, foreach, growing, one, outputs, two_of_each, variable
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "json"

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from hybrid.error import OpError
-from hybrid.graph import json as symbol_json
-from hybrid.graph.graph import Graph
+from hybrid.core.error import OpError
+from hybrid.ir import json as symbol_json
+from hybrid.ir.graph import Graph
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "json"
 FILES = sorted(FOLDER.glob("*/loops-symbol.json"))

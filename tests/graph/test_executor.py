@@ -11,13 +11,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hybrid import native
-from hybrid.error import InternalError, MXNetError, OpError, OutOfMemory
-from hybrid.graph.executor import Program
-from hybrid.graph.graph import Entry, Graph, Node
-from hybrid.graph.infer import infer
-from hybrid.graph.plan import make_plan
-from hybrid.op import REGISTRY, lookup
-from hybrid.shapes import UNKNOWN
+from hybrid.core.error import InternalError, MXNetError, OpError, OutOfMemory
+from hybrid.core.op import REGISTRY, lookup
+from hybrid.core.shapes import UNKNOWN
+from hybrid.execution.plan import make_plan
+from hybrid.execution.program import Program
+from hybrid.ir.graph import Entry, Graph, Node
+from hybrid.ir.infer import infer
 from tests.graph.random_graphs import feeds, graphs
 
 

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.error import FormatError, InternalError, OpError
-from hybrid.graph import infer as inference
-from hybrid.graph import json as symbol_json
-from hybrid.graph.executor import Program
-from hybrid.graph.graph import Entry, Graph, Node
-from hybrid.graph.infer import infer
-from hybrid.op import REGISTRY, lookup
-from hybrid.shapes import UNKNOWN, identical, is_known, merge
+from hybrid.core.error import FormatError, InternalError, OpError
+from hybrid.core.op import REGISTRY, lookup
+from hybrid.core.shapes import UNKNOWN, identical, is_known, merge
+from hybrid.execution.program import Program
+from hybrid.ir import infer as inference
+from hybrid.ir import json as symbol_json
+from hybrid.ir.graph import Entry, Graph, Node
+from hybrid.ir.infer import infer
 from tests.graph.control import foreach, one, variable
 from tests.graph.random_graphs import SHAPE, feeds, graphs
 

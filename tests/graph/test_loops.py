@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from hybrid import symbol
-from hybrid.error import OpError
-from hybrid.graph.executor import Program
-from hybrid.graph.gradient import gradients
-from hybrid.graph.graph import Entry, Graph, Node
+from hybrid.core.error import OpError
+from hybrid.execution.program import Program
+from hybrid.ir.differentiate import gradients
+from hybrid.ir.graph import Entry, Graph, Node
 from tests.graph.control import apply, choice, counting, foreach, growing, one, outputs, rank_one, two_of_each, variable
 
 

@@ -4,10 +4,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.graph.executor import Program
-from hybrid.graph.graph import Entry, Graph, Node
-from hybrid.graph.memory import ALIGNMENT, Lifetime, place
-from hybrid.op import REGISTRY, Op
+from hybrid.core.op import REGISTRY, Op
+from hybrid.execution.memory_planner import ALIGNMENT, Lifetime, place
+from hybrid.execution.program import Program
+from hybrid.ir.graph import Entry, Graph, Node
 
 lifetimes = st.builds(
     lambda size, first, length: Lifetime(size, first, first + length),

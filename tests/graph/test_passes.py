@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid import native
-from hybrid.error import MXNetError
-from hybrid.graph.executor import Program
-from hybrid.graph.graph import Entry, Graph, Node
-from hybrid.graph.passes import PASSES, optimize
-from hybrid.graph.passes.words import meaning
-from hybrid.op import lookup
+from hybrid.core.error import MXNetError
+from hybrid.core.fp_warnings import quietly
+from hybrid.core.op import lookup
+from hybrid.execution.program import Program
+from hybrid.ir.graph import Entry, Graph, Node
 from hybrid.ops.fused import Chain
-from hybrid.quiet import quietly
+from hybrid.passes import PASSES, optimize
+from hybrid.passes.elementwise_code import meaning
 from tests.graph.optimizing import ALL, apply, context_of, counted, optimized, plainly, run, var
 from tests.graph.random_graphs import feeds as random_feeds
 from tests.graph.random_graphs import graphs

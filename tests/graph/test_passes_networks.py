@@ -12,10 +12,10 @@ import hybrid as mx
 from bridge.onnx_backend import _carried
 from converters.importer import import_model
 from hybrid import symbol as symbol_functions
-from hybrid.graph.gradient import gradients
-from hybrid.graph.graph import Entry, Graph
-from hybrid.graph.infer import infer
-from hybrid.graph.passes import Context, optimize
+from hybrid.ir.differentiate import gradients
+from hybrid.ir.graph import Entry, Graph
+from hybrid.ir.infer import infer
+from hybrid.passes import Context, optimize
 from tests.graph.optimizing import ALL, NATIVE, context_of, counted, optimized, plainly, run
 from tests.models.networks import Network, agree, networks
 from tests.models.onnx_networks import OnnxNetwork, onnx_networks

@@ -5,12 +5,12 @@ import json
 import numpy as np
 import pytest
 
-from hybrid.error import InternalError, MXNetError, OpError
-from hybrid.graph import json as symbol_json
-from hybrid.graph.executor import Program, apply, failure
-from hybrid.graph.infer import infer
-from hybrid.op import REGISTRY, Example, Spec
-from hybrid.shapes import UNKNOWN
+from hybrid.core.error import InternalError, MXNetError, OpError
+from hybrid.core.op import REGISTRY, Example, Spec
+from hybrid.core.shapes import UNKNOWN
+from hybrid.execution.program import Program, apply, failure
+from hybrid.ir import json as symbol_json
+from hybrid.ir.infer import infer
 from tests.table.examples import graph_of
 
 X = np.ones((2, 3), np.float32)

@@ -9,9 +9,9 @@ import pytest
 
 import hybrid as mx
 from hybrid import autograd, native, nd, sym
+from hybrid.execution.program import Program
 from hybrid.gluon import nn
 from hybrid.gluon.model_zoo import vision
-from hybrid.graph.executor import Program
 
 from .optimizing import apply, counted, optimized, var
 

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from converters.registry import EXPORT, NOT_EXPORTED, OLDEST
-from hybrid.op import BACKWARD, FUSED, OPS, REGISTRY
+from hybrid.core.op import BACKWARD, FUSED, OPS, REGISTRY
 from hybrid.ops.absent import ABSENT
 from hybrid.ops.control import ControlFlow
 from hybrid.ops.onnx.base import Collected

@@ -43,11 +43,11 @@ def test_converts_and_agrees(network: Network, tmp_path) -> None:
 
 def test_params_survive(tmp_path) -> None:
     """Files written here are read again bit for bit, by whatever NumPy this is."""
-    import hybrid.params
+    import hybrid.formats.params
 
     arrays = {"arg:x": np.arange(6, dtype=np.float32).reshape(2, 3), "aux:y": np.ones((), np.int64)}
-    hybrid.params.save(str(tmp_path / "x.params"), arrays)
-    loaded = hybrid.params.load(str(tmp_path / "x.params"))
+    hybrid.formats.params.save(str(tmp_path / "x.params"), arrays)
+    loaded = hybrid.formats.params.load(str(tmp_path / "x.params"))
     assert set(loaded) == set(arrays)
     for name, array in arrays.items():
         np.testing.assert_array_equal(np.asarray(loaded[name]), array)

@@ -5,7 +5,7 @@ import importlib
 
 import pytest
 
-from hybrid.op import OPS
+from hybrid.core.op import OPS
 from tests.house.source import PACKAGES, sources
 
 # Who may touch environment variables, and why.

@@ -1,4 +1,4 @@
-"""Every file is written through hybrid/files.py: nothing else in the packages opens one for writing, renames or copies one."""
+"""Every file is written through hybrid/formats/files.py: nothing else in the packages opens one for writing, renames or copies one."""
 
 import ast
 
@@ -6,7 +6,7 @@ import pytest
 
 from tests.house.source import sources
 
-HOME = "hybrid.files"
+HOME = "hybrid.formats.files"
 METHODS = frozenset(
     (
         *(
@@ -75,7 +75,9 @@ MODULES = ("io", "gzip", "bz2", "lzma", "zipfile", "tarfile", "codecs", "builtin
 
 def test_no_other_place_writes_files() -> None:
     found = {(".".join(s.module), call) for s in sources() for call in writes(s.tree) if ".".join(s.module) != HOME}
-    assert not found - set(EXCEPT), "write through hybrid/files.py: " + "\n".join(map(str, sorted(found - set(EXCEPT))))
+    assert not found - set(EXCEPT), "write through hybrid/formats/files.py: " + "\n".join(
+        map(str, sorted(found - set(EXCEPT)))
+    )
     assert not set(EXCEPT) - found, "exceptions that are none any more"
 
 

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import hybrid as mx
-from hybrid import codec, image, nd
-from hybrid.error import FormatError, MXNetError
+from hybrid import image, nd
+from hybrid.core.error import FormatError, MXNetError
+from hybrid.formats import images
 
 pytest.importorskip("PIL")
 DATA = Path(__file__).parents[2] / "fixtures/data"
@@ -41,7 +42,7 @@ def test_broken_files_are_refused_or_read(name: str) -> None:
             if content:
                 content[rng.randrange(len(content))] = rng.randrange(256)
         try:
-            assert codec.decode(bytes(content), rng.choice((-1, 0, 1))).dtype == np.uint8
+            assert images.decode(bytes(content), rng.choice((-1, 0, 1))).dtype == np.uint8
         except FormatError:
             refused += 1
     assert refused
@@ -50,7 +51,7 @@ def test_broken_files_are_refused_or_read(name: str) -> None:
 def test_sizes_that_a_header_only_claims() -> None:
     for size in ((100000, 100000), (2**31 - 1, 1)):
         with pytest.raises(FormatError):
-            codec.decode(png(*size))
+            images.decode(png(*size))
 
 
 @pytest.mark.parametrize(
@@ -89,9 +90,9 @@ def test_results_in_given_arrays() -> None:
 def test_encoding_and_decoding() -> None:
     pixels = np.random.default_rng(0).integers(0, 256, (5, 7, 4)).astype(np.uint8)
     for part in (pixels, pixels[:, :, :3], pixels[:, :, 0]):
-        assert (codec.decode(codec.encode(part, ".png"), -1) == part).all()
+        assert (images.decode(images.encode(part, ".png"), -1) == part).all()
     with pytest.raises(MXNetError, match="cannot encode an image of float32"):
-        codec.encode(pixels.astype(np.float32))
+        images.encode(pixels.astype(np.float32))
 
 
 def test_augmenters_say_what_they_are() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import hybrid as mx
 from hybrid import io, nd
-from hybrid.error import FormatError, MXNetError
+from hybrid.core.error import FormatError, MXNetError
 
 DATA = np.arange(20, dtype=np.float32).reshape(10, 2)
 FIXTURES = Path(__file__).parents[2] / "fixtures"

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from hybrid import files
+from hybrid.formats import files
 
 from .writers import MIXED, WRITERS, Writer
 

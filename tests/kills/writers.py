@@ -16,10 +16,10 @@ from bridge.importing import write_model
 from bridge.inputs import load_feeds, save_arrays
 from converters.importer import import_model
 from converters.reader import read_model
-from hybrid import files, params
-from hybrid.error import FormatError, MixedFiles
+from hybrid.core.error import FormatError, MixedFiles
+from hybrid.core.op import Spec
+from hybrid.formats import files, params
 from hybrid.module import Module
-from hybrid.op import Spec
 
 SIZE = 3000
 """Elements of an array that is written: enough for several pages."""

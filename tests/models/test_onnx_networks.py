@@ -15,7 +15,7 @@ from bridge.onnx_backend import OnnxBackendRep
 from bridge.result import Case
 from bridge.stepwise import node_by_node, rounds
 from converters.importer import import_model
-from hybrid.graph.executor import Program
+from hybrid.execution.program import Program
 from tests.backend.again import same
 from tests.models.onnx_networks import OnnxNetwork, onnx_networks, parts
 

@@ -10,7 +10,7 @@ import pytest
 
 import hybrid as mx
 from hybrid.contrib import quantization
-from hybrid.graph.quantization import partitioned
+from hybrid.passes.quantize import partitioned
 from tests.models.networks import Network, networks
 
 AGAIN = [n for n in networks() if (n.folder / "calibration.npz").exists()]

@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 
 from hybrid import native, symbol
-from hybrid.error import MXNetError
-from hybrid.graph.executor import Program
-from hybrid.graph.gradient import rule
-from hybrid.graph.graph import Node
-from hybrid.op import BACKWARD, FUSED, REGISTRY, Op, lookup
+from hybrid.core.error import MXNetError
+from hybrid.core.op import BACKWARD, FUSED, REGISTRY, Op, lookup
+from hybrid.execution.program import Program
+from hybrid.ir.differentiate import rule
+from hybrid.ir.graph import Node
 from tests.native.single import reference, specs_of
 from tests.table.examples import Maker, examples
 from tests.table.goldens import cases

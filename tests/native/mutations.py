@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hybrid import native
-from hybrid.error import MXNetError
-from hybrid.op import Op
+from hybrid.core.error import MXNetError
+from hybrid.core.op import Op
 from tests.native.applications import Application, applications, names
 from tests.native.single import Single, specs_of
 

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from hybrid import native
-from hybrid.graph.executor import apply
-from hybrid.graph.infer import infer
-from hybrid.graph.lower import KNOWN, attributes
-from hybrid.op import Op
+from hybrid.core.op import Op
+from hybrid.execution.lower import KNOWN, attributes
+from hybrid.execution.program import apply
+from hybrid.ir.infer import infer
 from tests.table.examples import Example, graph_of
 
 ARENA, INPUT, OUTPUT, CONSTANT = range(4)
@@ -70,7 +70,7 @@ def specs_of(op: Op, arrays: Sequence[np.ndarray]) -> list[Any]:
     graph, feeds = graph_of(Example(op, tuple(arrays)))
     node = graph.outputs[0].node
     found = infer(graph, {k: v.shape for k, v in feeds.items()}, {k: v.dtype for k, v in feeds.items()}, values=feeds)
-    from hybrid.graph.graph import Entry
+    from hybrid.ir.graph import Entry
 
     return [found.spec(Entry(node, i)) for i in range(len(node.outputs))]
 

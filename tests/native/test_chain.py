@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from hybrid import native
-from hybrid.error import OpError
-from hybrid.op import lookup
+from hybrid.core.error import OpError
+from hybrid.core.op import lookup
 from hybrid.ops.fused import CODE
 from tests.native.single import ARENA, CONSTANT, INPUT, OUTPUT, Single, reference
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hybrid import native
-from hybrid.op import load_family
+from hybrid.core.op import load_family
 from hybrid.ops.fused import BLOCK, Conv, Separable, pack, unpack
 
 from .single import Single

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from hybrid import native
-from hybrid.attrs import dtype as dtype_of
-from hybrid.error import MXNetError
-from hybrid.op import FUSED, Op, lookup
+from hybrid.core.attrs import dtype as dtype_of
+from hybrid.core.error import MXNetError
+from hybrid.core.op import FUSED, Op, lookup
 from tests.native.applications import applications, names
 from tests.native.single import Single, reference, specs_of
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from hybrid import native
-from hybrid.op import lookup
-from hybrid.quiet import quietly
+from hybrid.core.fp_warnings import quietly
+from hybrid.core.op import lookup
 
 from .single import Single, reference
 

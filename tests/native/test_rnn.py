@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hybrid import native
-from hybrid.op import lookup
+from hybrid.core.op import lookup
 from tests.table.examples import Maker
 
 from .single import Single

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from hybrid import native
-from hybrid.error import MXNetError
-from hybrid.op import FUSED
+from hybrid.core.error import MXNetError
+from hybrid.core.op import FUSED
 from tests.native.applications import Application, applications, names
 from tests.native.mutations import changes, outcome
 from tests.native.single import Single, reference

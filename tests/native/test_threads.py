@@ -13,7 +13,7 @@ import pytest
 
 import hybrid as mx
 from hybrid import native
-from hybrid.op import lookup
+from hybrid.core.op import lookup
 
 from .single import Single
 
@@ -120,7 +120,7 @@ def test_a_forked_child_has_threads_of_its_own() -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 def test_a_forked_child_may_give_other_weights_to_a_program_that_ran_meanwhile() -> None:
     python("""
-        from hybrid.op import lookup
+        from hybrid.core.op import lookup
         from tests.native.single import Single
         x, w = np.ones((64, 512), "f"), np.ones((512, 512), "f")
         single = Single(lookup("FullyConnected").bind(num_hidden=512, no_bias=True), [x, w], constants=[1], threads=2)

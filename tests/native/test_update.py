@@ -5,7 +5,7 @@ import pytest
 
 import hybrid as mx
 from hybrid import native
-from hybrid.op import lookup
+from hybrid.core.op import lookup
 from hybrid.ops import updating
 
 from .single import Single, reference

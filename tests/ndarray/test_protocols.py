@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import hybrid as mx
-from hybrid import autograd, nd, params
+from hybrid import autograd, nd
+from hybrid.formats import params
 
 
 def test_dlpack_shares_memory_both_ways() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hybrid import autograd, nd
-from hybrid.error import NotSupportedForSparseNDArray
+from hybrid.core.error import NotSupportedForSparseNDArray
 
 DENSE = [[1, 0, 2], [0, 0, 0], [-3, 4, 0]]
 

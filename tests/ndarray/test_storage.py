@@ -5,7 +5,7 @@ import pytest
 
 import hybrid as mx
 from hybrid import nd
-from hybrid.error import MXNetError
+from hybrid.core.error import MXNetError
 
 GRAPH = (
     np.array([1, 2, 3, 4, 5, 6, 7]),

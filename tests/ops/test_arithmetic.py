@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import converters
-from hybrid.graph.executor import Program
-from hybrid.graph.graph import Entry, Graph, Node
-from hybrid.op import REGISTRY
+from hybrid.core.op import REGISTRY
+from hybrid.execution.program import Program
+from hybrid.ir.graph import Entry, Graph, Node
 from hybrid.ops import special
 from hybrid.ops.common import truncate
 from tests.table.test_goldens import run_onnx

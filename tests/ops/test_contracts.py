@@ -7,11 +7,11 @@ import random
 import numpy as np
 import pytest
 
-from hybrid.error import InternalError, OpError
-from hybrid.graph.executor import Program
-from hybrid.graph.graph import Entry, Graph, Node
-from hybrid.graph.infer import infer
-from hybrid.op import REGISTRY, Op, lookup
+from hybrid.core.error import InternalError, OpError
+from hybrid.core.op import REGISTRY, Op, lookup
+from hybrid.execution.program import Program
+from hybrid.ir.graph import Entry, Graph, Node
+from hybrid.ir.infer import infer
 from tests.fuzz import operators
 
 

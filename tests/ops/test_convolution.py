@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hybrid.error import OpError
-from hybrid.op import REGISTRY
+from hybrid.core.error import OpError
+from hybrid.core.op import REGISTRY
 from hybrid.ops import windows
 
 

@@ -10,11 +10,11 @@ import hybrid as mx
 from converters import convert
 from converters.error import ConversionError
 from converters.registry import EXPORT
-from hybrid.error import InternalError, MXNetError, OpError
-from hybrid.graph.executor import Program
-from hybrid.graph.graph import Entry, Graph, Node
-from hybrid.graph.infer import infer
-from hybrid.op import REGISTRY, WHOLE, Op, Spec
+from hybrid.core.error import InternalError, MXNetError, OpError
+from hybrid.core.op import REGISTRY, WHOLE, Op, Spec
+from hybrid.execution.program import Program
+from hybrid.ir.graph import Entry, Graph, Node
+from hybrid.ir.infer import infer
 from tests.fuzz import operators
 from tests.fuzz.operators import Trial, verdict
 from tests.table.examples import Maker, graph_of

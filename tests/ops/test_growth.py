@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 import hybrid as mx
-from hybrid import autograd, calls, lr_scheduler, native, nd
-from hybrid.op import INSTANCES, Memo, Op
+from hybrid import autograd, lr_scheduler, native, nd
+from hybrid.core.op import INSTANCES, Memo, Op
+from hybrid.eager import dispatch
 
 Step = Callable[[int], object]
 
@@ -81,14 +82,14 @@ def test_shapes_that_change_with_every_call_leave_no_more_than_a_bound() -> None
 @pytest.mark.skipif(not native.LEVELS, reason="the compiled part is not there")
 def test_programs_of_large_calls_are_bounded() -> None:
     def compiled() -> set[int]:
-        return {id(o) for o in gc.get_objects() if isinstance(o, calls.Call) and o.compiled}
+        return {id(o) for o in gc.get_objects() if isinstance(o, dispatch.Call) and o.compiled}
 
     before = compiled()  # of other tests, which may hold theirs
     big: Any = nd.ones((600, 600))
-    for i in range(calls.PROGRAMS + 60):
+    for i in range(dispatch.PROGRAMS + 60):
         big.__mul__(1 + i * 1e-4)
     nd.waitall()
-    assert len(compiled() - before) <= calls.PROGRAMS
+    assert len(compiled() - before) <= dispatch.PROGRAMS
 
 
 def test_a_memo_forgets_when_it_is_full() -> None:

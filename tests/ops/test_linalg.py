@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from hybrid.attrs import dtype as named_dtype
-from hybrid.error import OpError
-from hybrid.op import REGISTRY
-from hybrid.shapes import UNKNOWN
+from hybrid.core.attrs import dtype as named_dtype
+from hybrid.core.error import OpError
+from hybrid.core.op import REGISTRY
+from hybrid.core.shapes import UNKNOWN
 
 
 def einsum(subscripts, count=2):

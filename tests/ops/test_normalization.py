@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from hybrid.error import OpError
-from hybrid.graph.executor import Program
-from hybrid.graph.infer import infer
-from hybrid.op import REGISTRY
-from hybrid.shapes import UNKNOWN
+from hybrid.core.error import OpError
+from hybrid.core.op import REGISTRY
+from hybrid.core.shapes import UNKNOWN
+from hybrid.execution.program import Program
+from hybrid.ir.infer import infer
 from tests.converters.test_detection_dynamic import graph_of
 
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from hybrid import autograd, nd
-from hybrid.array import invoke
-from hybrid.graph.executor import Program
-from hybrid.graph.graph import Entry, Graph, Node
-from hybrid.op import REGISTRY
+from hybrid.core.op import REGISTRY
+from hybrid.eager.array import invoke
+from hybrid.execution.program import Program
+from hybrid.ir.graph import Entry, Graph, Node
 
 
 def op(name, **attrs):

@@ -10,11 +10,11 @@ import pytest
 import converters
 import hybrid as mx
 from hybrid import autograd, nd
-from hybrid.array import invoke
-from hybrid.error import OpError
-from hybrid.graph.executor import Program
-from hybrid.graph.graph import Entry, Graph, Node
-from hybrid.op import REGISTRY, Op
+from hybrid.core.error import OpError
+from hybrid.core.op import REGISTRY, Op
+from hybrid.eager.array import invoke
+from hybrid.execution.program import Program
+from hybrid.ir.graph import Entry, Graph, Node
 
 from .test_random import DISCRETE, N, assert_frequencies, erf, furthest
 

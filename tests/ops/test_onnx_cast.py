@@ -10,10 +10,10 @@ from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
 import converters
-from hybrid.attrs import DTYPE_FLAGS, dtype
-from hybrid.error import OpError
-from hybrid.graph.executor import Program
-from hybrid.op import lookup
+from hybrid.core.attrs import DTYPE_FLAGS, dtype
+from hybrid.core.error import OpError
+from hybrid.core.op import lookup
+from hybrid.execution.program import Program
 from hybrid.ops.onnx.conversion import EIGHT, FINITE, bits_of, bounds, convert, is_integer
 from tests.versions import needs_opset
 

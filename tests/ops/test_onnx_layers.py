@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hybrid.error import MXNetError
-from hybrid.graph.executor import Program
-from hybrid.op import OPS, Example, lookup
-from hybrid.shapes import UNKNOWN
+from hybrid.core.error import MXNetError
+from hybrid.core.op import OPS, Example, lookup
+from hybrid.core.shapes import UNKNOWN
+from hybrid.execution.program import Program
 from tests.table.examples import graph_of
 
 

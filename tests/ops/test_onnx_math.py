@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from hybrid import autograd, nd
-from hybrid.error import MXNetError
-from hybrid.graph.executor import apply
-from hybrid.op import Spec, lookup
+from hybrid.core.error import MXNetError
+from hybrid.core.op import Spec, lookup
+from hybrid.execution.program import apply
 
 
 def run(name: str, *arrays: Any, **attrs: Any) -> Any:

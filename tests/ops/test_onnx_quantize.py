@@ -7,10 +7,10 @@ import pytest
 from onnx import helper
 
 import converters
-from hybrid.attrs import dtype
-from hybrid.error import OpError
-from hybrid.graph.executor import Program
-from hybrid.op import lookup
+from hybrid.core.attrs import dtype
+from hybrid.core.error import OpError
+from hybrid.core.op import lookup
+from hybrid.execution.program import Program
 from hybrid.ops.onnx.conversion import convert
 from hybrid.ops.onnx.quantize import dequantized, quantized
 from tests.versions import OLD_RUNTIME, old_runtime

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from hybrid.error import MXNetError, OpError
-from hybrid.graph.executor import Program
-from hybrid.graph.graph import Entry, Graph, Node
-from hybrid.op import REGISTRY, lookup
-from hybrid.shapes import UNKNOWN
+from hybrid.core.error import MXNetError, OpError
+from hybrid.core.op import REGISTRY, lookup
+from hybrid.core.shapes import UNKNOWN
+from hybrid.execution.program import Program
+from hybrid.ir.graph import Entry, Graph, Node
 from tests.table.examples import Maker
 
 POOL = np.array([1, 2, 3, 4])

@@ -4,9 +4,9 @@ import numpy as np
 import onnx
 import pytest
 
-from hybrid.attrs import DTYPE_FLAGS, dtype
-from hybrid.error import OpError
-from hybrid.op import FAMILY, OPS, load_family, lookup
+from hybrid.core.attrs import DTYPE_FLAGS, dtype
+from hybrid.core.error import OpError
+from hybrid.core.op import FAMILY, OPS, load_family, lookup
 from hybrid.ops.onnx.base import Standard
 from hybrid.ops.onnx.types import STORED, WORDS
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from hybrid import nd
-from hybrid.error import MXNetError
+from hybrid.core.error import MXNetError
+from hybrid.core.op import REGISTRY
 from hybrid.ndarray import invoke
-from hybrid.op import REGISTRY
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "optimizer"
 CASES = json.loads((FOLDER / "operators.json").read_text())["cases"]

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from hybrid.error import OpError
-from hybrid.op import REGISTRY
+from hybrid.core.error import OpError
+from hybrid.core.op import REGISTRY
 
 NAN = float("nan")
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from hybrid.error import OpError
-from hybrid.graph.executor import Program
-from hybrid.graph.graph import Entry, Graph, Node
-from hybrid.graph.infer import infer
-from hybrid.op import lookup
+from hybrid.core.error import OpError
+from hybrid.core.op import lookup
+from hybrid.execution.program import Program
+from hybrid.ir.graph import Entry, Graph, Node
+from hybrid.ir.infer import infer
 
 Given = tuple[str, tuple[int, ...]]
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hybrid.op import REGISTRY
+from hybrid.core.op import REGISTRY
 from hybrid.ops import pooling
 
 

@@ -9,10 +9,10 @@ import onnxruntime as ort
 import pytest
 
 import converters
-from hybrid.error import OpError
-from hybrid.graph.executor import Program
-from hybrid.graph.graph import Entry, Graph, Node
-from hybrid.op import Spec, lookup
+from hybrid.core.error import OpError
+from hybrid.core.op import Spec, lookup
+from hybrid.execution.program import Program
+from hybrid.ir.graph import Entry, Graph, Node
 
 RANGES = ((-1.3, 0.7), (0.0, 3.3), (-1234.5, 90.0), (-0.00577, 0.001))
 

@@ -9,7 +9,7 @@ import pytest
 
 import hybrid as mx
 from hybrid import autograd, nd
-from hybrid.error import MXNetError, OpError
+from hybrid.core.error import MXNetError, OpError
 
 N = 40000
 

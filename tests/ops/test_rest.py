@@ -5,8 +5,8 @@ import zlib
 import numpy as np
 import pytest
 
-from hybrid.error import MXNetError, OpError
-from hybrid.op import REGISTRY
+from hybrid.core.error import MXNetError, OpError
+from hybrid.core.op import REGISTRY
 from hybrid.ops.roi_moved import RROIAlign
 
 

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from hybrid import symbol
-from hybrid.error import OpError
-from hybrid.graph.executor import Program
-from hybrid.graph.gradient import gradients
-from hybrid.graph.graph import Entry, Graph, Node
-from hybrid.graph.infer import infer
-from hybrid.op import REGISTRY
-from hybrid.shapes import UNKNOWN
+from hybrid.core.error import OpError
+from hybrid.core.op import REGISTRY
+from hybrid.core.shapes import UNKNOWN
+from hybrid.execution.program import Program
+from hybrid.ir.differentiate import gradients
+from hybrid.ir.graph import Entry, Graph, Node
+from hybrid.ir.infer import infer
 
 MODES = ["rnn_relu", "rnn_tanh", "lstm", "gru"]
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from hybrid.error import OpError
-from hybrid.op import REGISTRY
-from hybrid.shapes import UNKNOWN, Undecided, merge
+from hybrid.core.error import OpError
+from hybrid.core.op import REGISTRY
+from hybrid.core.shapes import UNKNOWN, Undecided, merge
 
 
 def shape_of(operator, *shapes, **attrs):

@@ -11,10 +11,10 @@ import converters
 import hybrid as mx
 from converters.error import UnsupportedModel
 from hybrid.contrib import quantization
-from hybrid.error import OpError
-from hybrid.graph.executor import Program
-from hybrid.graph.graph import Graph
-from hybrid.op import Spec, lookup
+from hybrid.core.error import OpError
+from hybrid.core.op import Spec, lookup
+from hybrid.execution.program import Program
+from hybrid.ir.graph import Graph
 
 S = mx.sym
 

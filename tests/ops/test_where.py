@@ -2,10 +2,10 @@
 
 import pytest
 
-from hybrid.error import OpError
-from hybrid.graph.graph import Entry, Graph, Node
-from hybrid.graph.infer import infer
-from hybrid.op import lookup
+from hybrid.core.error import OpError
+from hybrid.core.op import lookup
+from hybrid.ir.graph import Entry, Graph, Node
+from hybrid.ir.infer import infer
 
 
 def shape_of(condition: tuple[int, ...]) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import hybrid as mx
-from hybrid.error import MXNetError
+from hybrid.core.error import MXNetError
 
 
 def values(*arrays: Any) -> list[list[float]]:

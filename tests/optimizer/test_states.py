@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import hybrid as mx
-from hybrid.error import FormatError
+from hybrid.core.error import FormatError
 from hybrid.optimizer import states as files
 from tests.optimizer.test_optimizers import flat
 

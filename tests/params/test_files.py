@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hybrid import files
-from hybrid.error import FormatError, MissingFile, MXNetError, UnreadableFile
+from hybrid.core.error import FormatError, MissingFile, MXNetError, UnreadableFile
+from hybrid.formats import files
 
 
 def test_an_error_leaves_the_old_files(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import bridge
 import hybrid as mx
-from hybrid.error import MixedFiles
+from hybrid.core.error import MixedFiles
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 

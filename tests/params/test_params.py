@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from hybrid.attrs import (
+from hybrid.core.attrs import (
     DTYPE_FLAGS,
     MXNET_DTYPES,
     OWN_DTYPES,
@@ -29,8 +29,8 @@ from hybrid.attrs import (
     dtype,
     dtype_flag,
 )
-from hybrid.error import FormatError, MXNetError
-from hybrid.params import CSR, RowSparse, load, save, split
+from hybrid.core.error import FormatError, MXNetError
+from hybrid.formats.params import CSR, RowSparse, load, save, split
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 FOLDERS = sorted(FIXTURES.glob("params/*/"))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import hybrid as mx
-from hybrid import params
+from hybrid.formats import params
 from tests.optimizer.test_optimizers import flat
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"

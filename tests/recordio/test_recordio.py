@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid import recordio
-from hybrid.error import FormatError, MXNetError
+from hybrid.core.error import FormatError, MXNetError
 
 FIXTURES = Path(__file__).parents[2] / "fixtures/recordio"
 MAGIC = struct.pack("<I", 0xCED7230A)

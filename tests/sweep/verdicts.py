@@ -13,11 +13,11 @@ import onnx
 
 import converters
 from hybrid import native
-from hybrid.error import MXNetError
-from hybrid.graph.executor import Program
-from hybrid.graph.graph import Graph
-from hybrid.graph.infer import infer
-from hybrid.op import OPS
+from hybrid.core.error import MXNetError
+from hybrid.core.op import OPS
+from hybrid.execution.program import Program
+from hybrid.ir.graph import Graph
+from hybrid.ir.infer import infer
 
 from ..table.goldens import PARAMETERS, Anything, Case, close, run_onnx
 from . import spaces

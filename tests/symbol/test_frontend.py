@@ -3,11 +3,11 @@
 import inspect
 
 import pytest
+from hybrid.frontend.functions.functions import BINARY, FLUENT
 
 import hybrid as mx
 from hybrid import nd, sym
-from hybrid.frontend import BINARY, FLUENT
-from hybrid.op import OPS, REGISTRY
+from hybrid.core.op import OPS, REGISTRY
 
 
 @pytest.mark.parametrize("module", [nd, sym], ids=["nd", "sym"])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import hybrid as mx
-from hybrid.graph.json import VERSION
+from hybrid.ir.json import VERSION
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "json"
 FILES = [pytest.param(p, id=f"{p.parent.name}-{p.name.removesuffix('-symbol.json')}") for p in sorted(FOLDER.glob("*/*.json"))

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from hybrid.graph.graph import Entry, Graph, Node
-from hybrid.op import OPS, Example, Op, load_family
+from hybrid.core.op import OPS, Example, Op, load_family
+from hybrid.ir.graph import Entry, Graph, Node
 
 load_family()
 

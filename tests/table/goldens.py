@@ -12,8 +12,8 @@ import numpy as np
 import onnx
 import onnxruntime as ort
 
-from hybrid.graph.graph import Entry, Graph, Node
-from hybrid.op import REGISTRY, Op
+from hybrid.core.op import REGISTRY, Op
+from hybrid.ir.graph import Entry, Graph, Node
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "ops"
 

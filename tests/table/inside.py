@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from hybrid.graph.graph import Entry, Graph, Node
-from hybrid.graph.infer import infer
-from hybrid.op import Example, Op, lookup
-from hybrid.shapes import is_known
+from hybrid.core.op import Example, Op, lookup
+from hybrid.core.shapes import is_known
+from hybrid.ir.graph import Entry, Graph, Node
+from hybrid.ir.infer import infer
 
 Arrays = dict[str, np.ndarray]
 Form = Callable[[Op, list[np.ndarray]], "tuple[Graph, Arrays] | None"]

@@ -5,9 +5,9 @@ import numpy as np
 import converters
 from converters.registry import EXPORT
 from hybrid import native
-from hybrid.error import MXNetError
-from hybrid.graph.executor import Program
-from hybrid.op import Example
+from hybrid.core.error import MXNetError
+from hybrid.core.op import Example
+from hybrid.execution.program import Program
 from tests.grouped import each
 from tests.table.examples import Numbered, examples, graph_of, numbered
 from tests.table.goldens import close

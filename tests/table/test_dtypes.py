@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from hybrid.error import MXNetError
-from hybrid.graph.graph import Entry, Graph, Node
-from hybrid.graph.infer import infer
-from hybrid.op import REGISTRY, Op
+from hybrid.core.error import MXNetError
+from hybrid.core.op import REGISTRY, Op
+from hybrid.ir.graph import Entry, Graph, Node
+from hybrid.ir.infer import infer
 
 RECORDED = Path(__file__).parents[2] / "fixtures" / "dtypes.json"
 

@@ -10,12 +10,12 @@ from onnx.reference import ReferenceEvaluator
 
 import converters
 from converters.registry import EXPORT, STANDING
-from hybrid.graph import json as symbol_json
-from hybrid.graph.executor import Program
-from hybrid.graph.graph import Entry
-from hybrid.graph.infer import infer, node_shapes
-from hybrid.op import Example
-from hybrid.shapes import UNKNOWN, MaybeShape, is_known, merge
+from hybrid.core.op import Example
+from hybrid.core.shapes import UNKNOWN, MaybeShape, is_known, merge
+from hybrid.execution.program import Program
+from hybrid.ir import json as symbol_json
+from hybrid.ir.graph import Entry
+from hybrid.ir.infer import infer, node_shapes
 from tests.grouped import each
 from tests.table.examples import Numbered, examples, graph_of, numbered
 from tests.table.goldens import PARAMETERS, close

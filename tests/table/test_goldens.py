@@ -6,9 +6,9 @@ import pytest
 
 import converters
 from converters.registry import EXPORT, NOT_EXPORTED
-from hybrid.graph.executor import Program
-from hybrid.graph.infer import infer
-from hybrid.op import OPS
+from hybrid.core.op import OPS
+from hybrid.execution.program import Program
+from hybrid.ir.infer import infer
 
 from ..grouped import each
 from .goldens import PARAMETERS, Case, cases, close, run_onnx

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from hybrid import symbol
-from hybrid.error import MXNetError, OpError
-from hybrid.graph.executor import Program
-from hybrid.graph.gradient import gradients, rule
-from hybrid.graph.graph import Entry, Graph, Node
-from hybrid.op import OPS, Example, Op
+from hybrid.core.error import MXNetError, OpError
+from hybrid.core.op import OPS, Example, Op
+from hybrid.execution.program import Program
+from hybrid.ir.differentiate import gradients, rule
+from hybrid.ir.graph import Entry, Graph, Node
 from hybrid.ops.storage import OfStorage
 
 from ..grouped import each

@@ -4,11 +4,11 @@ is named here."""
 import numpy as np
 import pytest
 
-from hybrid.attrs import dtype as dtype_of
-from hybrid.error import MXNetError
-from hybrid.graph.executor import Program
-from hybrid.graph.graph import Graph
-from hybrid.graph.infer import Inference, infer
+from hybrid.core.attrs import dtype as dtype_of
+from hybrid.core.error import MXNetError
+from hybrid.execution.program import Program
+from hybrid.ir.graph import Graph
+from hybrid.ir.infer import Inference, infer
 from tests.table.examples import examples, graph_of
 
 Feeds = dict[str, np.ndarray]

@@ -8,9 +8,9 @@ import itertools
 import numpy as np
 import pytest
 
-from hybrid.error import OpError
-from hybrid.graph.infer import infer
-from hybrid.op import Example
+from hybrid.core.error import OpError
+from hybrid.core.op import Example
+from hybrid.ir.infer import infer
 from tests.grouped import each
 from tests.table.examples import Numbered, examples, graph_of, numbered
 from tests.table.goldens import Case, cases

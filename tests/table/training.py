@@ -10,8 +10,8 @@ import numpy as np
 
 import hybrid as mx
 from hybrid import native
-from hybrid.error import OpError
-from hybrid.graph.graph import Graph
+from hybrid.core.error import OpError
+from hybrid.ir.graph import Graph
 from hybrid.symbol import Symbol
 
 Arrays = Mapping[str, np.ndarray]

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 import hybrid as mx
-from hybrid import autograd, engine, gluon, nd, sym
+from hybrid import autograd, gluon, nd, sym
+from hybrid.execution import scheduler
 
 CHANNELS, UNITS, CLASSES = 3, 5, 4
 SHAPES = {
@@ -406,7 +407,7 @@ def write(array: nd.NDArray, value: np.ndarray, rng: np.random.Generator) -> str
         store.pull("w", out=array)
 
     def while_others_wait() -> None:
-        with engine.bulk(100):
+        with scheduler.bulk(100):
             array[:] = nd.ones((1,)) * source
 
     ways: tuple[Callable[[], Any], ...] = (

@@ -10,8 +10,8 @@ import pytest
 
 import hybrid as mx
 from hybrid import gluon, nd, sym
-from hybrid.cached_op import CachedOp
-from hybrid.graph.executor import Program
+from hybrid.eager.cached_op import CachedOp
+from hybrid.execution.program import Program
 
 from .interleavings import CHANNELS, SHAPES, SURFACES, Block, Shadow, interleave, same
 

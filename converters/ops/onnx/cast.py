@@ -2,7 +2,7 @@
 
 from onnx import TensorProto
 
-from hybrid.attrs import MXNET_DTYPES
+from hybrid.core.attrs import MXNET_DTYPES
 
 from ...error import Unsupported
 from ...kinds import dtype_of

@@ -1,12 +1,12 @@
 """Control flow: If, Loop, Scan and SequenceMap with their bodies. A Scan is _foreach where that means the same."""
 
-from hybrid.attrs import declare_dtype
-from hybrid.graph.graph import Entry, Graph, Node
-from hybrid.op import REGISTRY, Spec
+from hybrid.core.attrs import declare_dtype
+from hybrid.core.op import REGISTRY, Spec
+from hybrid.core.shapes import UNKNOWN, identical, is_known
+from hybrid.ir.graph import Entry, Graph, Node
 from hybrid.ops.control import common
 from hybrid.ops.onnx.base import BOOL, INT64, OBJECT
 from hybrid.ops.onnx.control import shared_dtype
-from hybrid.shapes import UNKNOWN, identical, is_known
 
 from ...error import Unsupported
 from ...kinds import contained, declared_spec, element_dtype, known_dims, sequence_of, tensor_of

@@ -3,7 +3,7 @@ the one with a cache, which stays as it is."""
 
 import numpy as np
 
-from hybrid.shapes import UNKNOWN
+from hybrid.core.shapes import UNKNOWN
 
 from ...error import Unsupported
 from ...kinds import code_of

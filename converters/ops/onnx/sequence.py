@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from hybrid.shapes import UNKNOWN
+from hybrid.core.shapes import UNKNOWN
 
 from ...error import Unsupported
 from ...kinds import (

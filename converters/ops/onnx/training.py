@@ -1,8 +1,8 @@
 """Optimizers, and derivatives of parts of the graph."""
 
 from hybrid import symbol
-from hybrid.graph.gradient import gradients
-from hybrid.graph.graph import Entry, Graph, Node
+from hybrid.ir.differentiate import gradients
+from hybrid.ir.graph import Entry, Graph, Node
 
 from ...error import Unsupported
 from ...registry import TRAINING, from_onnx, itself

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...error import MXNetError
+from ...core.error import MXNetError
 
 __all__ = ["init"]
 

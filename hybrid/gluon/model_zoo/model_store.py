@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ...error import FormatError, MissingFile
+from ...core.error import FormatError, MissingFile
 from ..utils import check_sha1
 
 __all__ = ["get_model_file", "purge"]

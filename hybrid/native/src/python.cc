@@ -268,9 +268,9 @@ class PyProgram {
 
 }  // namespace
 
-// Raise an error of hybrid.error by its name there.
+// Raise an error of hybrid.core.error by its name there.
 void raise(const char* kind, const char* what) {
-  nb::object type = nb::module_::import_("hybrid.error").attr(kind);
+  nb::object type = nb::module_::import_("hybrid.core.error").attr(kind);
   PyErr_SetString(type.ptr(), what);
 }
 

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...op import op
+from ...core.op import op
 from ..activation import sigmoid
 from ..casting import convert
 from ..common import axis_of, narrow, widen

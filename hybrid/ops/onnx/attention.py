@@ -8,9 +8,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ...attrs import Arity, Count, DType
-from ...op import Domain, op
-from ...shapes import UNKNOWN, merge, show
+from ...core.attrs import Arity, Count, DType
+from ...core.op import Domain, op
+from ...core.shapes import UNKNOWN, merge, show
 from ..backward import Once
 from ..common import fit, narrow, part_of, spread, want_rank, want_rank_from, widen
 from .base import LikeInputs, Standard

@@ -5,9 +5,9 @@ from typing import Any, ClassVar, overload
 
 import numpy as np
 
-from ...error import OpError
-from ...op import Op
-from ...shapes import Shape, broadcast
+from ...core.error import OpError
+from ...core.op import Op
+from ...core.shapes import Shape, broadcast
 from ..common import fit, spread, want_one
 
 BOOL, FLOAT32, INT64 = np.dtype(bool), np.dtype(np.float32), np.dtype(np.int64)

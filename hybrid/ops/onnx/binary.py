@@ -5,8 +5,8 @@ from typing import Literal
 
 import numpy as np
 
-from ...attrs import Arity
-from ...op import op
+from ...core.attrs import Arity
+from ...core.op import op
 from ..common import narrow, truncate, widen
 from .base import BOOL, Pointwise
 from .types import FLOATS, INDICES, INTEGERS, NUMBERS, PLAIN, WORDS

@@ -4,8 +4,8 @@ from typing import Literal
 
 import numpy as np
 
-from ...attrs import DType, is_float
-from ...op import op
+from ...core.attrs import DType, is_float
+from ...core.op import op
 from .base import Standard
 from .conversion import bits_of, convert
 from .types import COMPLEX, FLOAT6, STORED, WORDS

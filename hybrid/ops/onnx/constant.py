@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...op import op
+from ...core.op import op
 from .base import Standard
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ...attrs import Several
-from ...budget import afford_step
-from ...holding import hold
-from ...op import op
-from ...shapes import UNKNOWN, identical, merge
+from ...core.attrs import Several
+from ...core.boxed import hold
+from ...core.memory_budget import afford_step
+from ...core.op import op
+from ...core.shapes import UNKNOWN, identical, merge
 from ..common import axis_of
 from ..control import Backward, ControlFlow, common, truth
 from .base import BOOL, INT64, OBJECT

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...attrs import dtype as read_dtype
+from ...core.attrs import dtype as read_dtype
 from ..common import truncate
 
 BITS = {"int4": 4, "uint4": 4, "int2": 2, "uint2": 2}

@@ -5,9 +5,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...attrs import Count, Counts
-from ...op import op
-from ...shapes import UNKNOWN, merge, show
+from ...core.attrs import Count, Counts
+from ...core.op import op
+from ...core.shapes import UNKNOWN, merge, show
 from ..adjoint import linear
 from ..backward import Once
 from ..common import narrow, part_of, want_rank, want_rank_from, widen

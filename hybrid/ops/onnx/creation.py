@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from ...attrs import DType
-from ...op import op
-from ...shapes import UNKNOWN, of_rank
+from ...core.attrs import DType
+from ...core.op import op
+from ...core.shapes import UNKNOWN, of_rank
 from ..common import axis_of, narrow, part_of, want_rank, widen
 from .base import Standard
 from .types import COMPLEX, FLOATS, INDICES, NUMBERS, PLAIN, STORED, TENSORS, WORDS

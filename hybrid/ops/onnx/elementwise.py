@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...op import op
+from ...core.op import op
 from ..common import narrow, widen
 from .base import BOOL, Pointwise
 from .types import FLOAT8, FLOATS, NUMBERS

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from ...attrs import Count
-from ...op import Domain, op
-from ...shapes import UNKNOWN, show
+from ...core.attrs import Count
+from ...core.op import Domain, op
+from ...core.shapes import UNKNOWN, show
 from ..common import fit, spread, want_rank
 from .attention import Attention, RotaryEmbedding, join_heads, split_heads
 from .base import Standard

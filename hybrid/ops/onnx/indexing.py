@@ -5,9 +5,9 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from ...attrs import Size
-from ...op import op
-from ...shapes import UNKNOWN, merge, show
+from ...core.attrs import Size
+from ...core.op import op
+from ...core.shapes import UNKNOWN, merge, show
 from ..adjoint import linear
 from ..common import axis_of, narrow, want_rank_from, widen
 from .base import Standard

@@ -8,9 +8,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from ...attrs import Count
-from ...op import Op, op
-from ...shapes import UNKNOWN, Shape, broadcast, is_known, show
+from ...core.attrs import Count
+from ...core.op import Op, op
+from ...core.shapes import UNKNOWN, Shape, broadcast, is_known, show
 from ..common import as_many, spread, want_rank
 from .base import FLOAT32, Standard
 from .conversion import convert, is_integer, plain

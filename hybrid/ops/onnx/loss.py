@@ -4,8 +4,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...op import op
-from ...shapes import merge
+from ...core.op import op
+from ...core.shapes import merge
 from ..common import narrow, widen
 from ..softmax import log_softmax
 from .base import Standard

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from ...op import op
-from ...shapes import merge
+from ...core.op import op
+from ...core.shapes import merge
 from ..common import narrow, part_of, truncate, want_rank, widen
 from .base import Standard
 from .types import FLOATS, PRECISE

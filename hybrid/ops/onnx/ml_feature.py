@@ -4,10 +4,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...attrs import Arity, DType, kind_of
-from ...holding import held, hold
-from ...op import op
-from ...shapes import UNKNOWN, show
+from ...core.attrs import Arity, DType, kind_of
+from ...core.boxed import held, hold
+from ...core.op import op
+from ...core.shapes import UNKNOWN, show
 from ..common import same, spread, want_rank, want_rank_from
 from .base import FLOAT32, INT64, OBJECT, Collected, Pointwise, Standard
 from .ml_linear import labels_of

@@ -8,9 +8,9 @@ from typing import Literal
 
 import numpy as np
 
-from ...attrs import Count, kind_of
-from ...op import Op, op
-from ...shapes import UNKNOWN, Shape, show
+from ...core.attrs import Count, kind_of
+from ...core.op import Op, op
+from ...core.shapes import UNKNOWN, Shape, show
 from ..activation import sigmoid
 from ..common import want_rank
 from ..softmax import softmax

@@ -6,10 +6,10 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from ...attrs import Count
-from ...error import OpError
-from ...op import Op, op
-from ...shapes import UNKNOWN, Shape, show
+from ...core.attrs import Count
+from ...core.error import OpError
+from ...core.op import Op, op
+from ...core.shapes import UNKNOWN, Shape, show
 from ..common import want_rank, widen
 from .base import FLOAT32, Standard
 from .ml_linear import POST_TRANSFORMS, Classifier, PostTransform, labels_of, transformed, two_scores

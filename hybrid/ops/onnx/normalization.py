@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from ...attrs import Arity, Count
-from ...op import op
-from ...shapes import UNKNOWN, merge, show
+from ...core.attrs import Arity, Count
+from ...core.op import op
+from ...core.shapes import UNKNOWN, merge, show
 from ..adjoint import linear
 from ..common import fit, narrow, widen
 from .base import Standard

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ...op import op
-from ...shapes import UNKNOWN
+from ...core.op import op
+from ...core.shapes import UNKNOWN
 from ..common import axis_of
 from ..ordering import order_of
 from .base import INT64, Standard, ints

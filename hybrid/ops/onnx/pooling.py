@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from ...attrs import Arity, Counts
-from ...op import Domain, op
-from ...shapes import UNKNOWN, merge, show
+from ...core.attrs import Arity, Counts
+from ...core.op import Domain, op
+from ...core.shapes import UNKNOWN, merge, show
 from ..adjoint import linear
 from ..common import lowest, narrow, part_of, want_rank, widen
 from ..pooling import pieces

@@ -9,9 +9,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from ...attrs import Arity
-from ...op import op
-from ...shapes import broadcast, merge
+from ...core.attrs import Arity
+from ...core.op import op
+from ...core.shapes import broadcast, merge
 from ..common import axis_of, want_one, want_rank
 from ..softmax import softmax
 from .base import Standard

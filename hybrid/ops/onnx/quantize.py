@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ...attrs import DType, Size
-from ...op import Op, op
-from ...shapes import is_known, merge
+from ...core.attrs import DType, Size
+from ...core.op import Op, op
+from ...core.shapes import is_known, merge
 from ..common import axis_of, part_of, want_rank
 from .base import Standard
 from .conversion import bounds, convert, is_integer, plain

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ...attrs import DType
-from ...attrs import Shape as Dims
-from ...op import op
-from ...shapes import show
+from ...core.attrs import DType
+from ...core.attrs import Shape as Dims
+from ...core.op import op
+from ...core.shapes import show
 from ..casting import convert
 from ..common import want_rank, widen
 from .base import BOOL, Standard

@@ -5,8 +5,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...op import op
-from ...shapes import UNKNOWN, merge, of_rank, show
+from ...core.op import op
+from ...core.shapes import UNKNOWN, merge, of_rank, show
 from ..common import axes_of, axis_of, highest, lowest, narrow, want_some, widen
 from .base import INT64, Pointwise, Standard, ints
 from .types import BYTES, FLOATS, INDICES, NUMBERS, PRECISE

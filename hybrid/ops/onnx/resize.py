@@ -6,8 +6,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from ...op import Domain, op
-from ...shapes import UNKNOWN, show
+from ...core.op import Domain, op
+from ...core.shapes import UNKNOWN, show
 from ..adjoint import linear
 from ..common import axis_of, narrow, widen
 from .base import Standard, ints

@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from ...attrs import Count
-from ...op import Domain, op
-from ...shapes import UNKNOWN, merge
+from ...core.attrs import Count
+from ...core.op import Domain, op
+from ...core.shapes import UNKNOWN, merge
 from ..activation import sigmoid, softplus
 from ..common import fit, narrow, part_of, want_rank, widen
 from .base import LikeInputs, Standard

@@ -5,9 +5,9 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from ...attrs import Count, Size
-from ...op import Domain, op
-from ...shapes import show
+from ...core.attrs import Count, Size
+from ...core.op import Domain, op
+from ...core.shapes import show
 from ..backward import Once
 from ..common import part_of, widen
 from .base import Standard

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ...op import Domain, op
-from ...shapes import UNKNOWN
+from ...core.op import Domain, op
+from ...core.shapes import UNKNOWN
 from ..adjoint import linear
 from ..common import axis_of
 from .base import INT64, Standard

@@ -4,10 +4,10 @@ attribute ``elem`` says its dtype where the model does."""
 
 import numpy as np
 
-from ...attrs import Several
-from ...holding import held, hold
-from ...op import op
-from ...shapes import is_known
+from ...core.attrs import Several
+from ...core.boxed import held, hold
+from ...core.op import op
+from ...core.shapes import is_known
 from ..common import axis_of
 from .base import BOOL, INT64, OBJECT, Collected, ints
 from .types import INDICES, STORED, WORDS

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from ...op import op
-from ...shapes import UNKNOWN, broadcast, is_known, of_rank, show
+from ...core.op import op
+from ...core.shapes import UNKNOWN, broadcast, is_known, of_rank, show
 from ..common import axis_of, narrow, tiled, want_rank, widen
 from ..shape import INFERRED, Reshaping, number, product, sizes_of
 from .base import INT64, Standard, ints

@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...attrs import DType
-from ...op import Domain, op
-from ...shapes import UNKNOWN, show
+from ...core.attrs import DType
+from ...core.op import Domain, op
+from ...core.shapes import UNKNOWN, show
 from ..backward import Once
 from ..casting import convert
 from ..common import axis_of, part_of, widen

@@ -5,9 +5,9 @@ from typing import Literal
 
 import numpy as np
 
-from ...attrs import Arity, Shape
-from ...op import op
-from ...shapes import UNKNOWN, is_known
+from ...core.attrs import Arity, Shape
+from ...core.op import op
+from ...core.shapes import UNKNOWN, is_known
 from ..adjoint import added_up, linear
 from ..common import axis_of
 from ..slicing import within

@@ -7,8 +7,8 @@ from typing import Literal
 
 import numpy as np
 
-from ...op import Domain, op
-from ...shapes import UNKNOWN, merge, of_rank, show
+from ...core.op import Domain, op
+from ...core.shapes import UNKNOWN, merge, of_rank, show
 from ..adjoint import linear
 from ..backward import Once
 from ..common import part_of, widen

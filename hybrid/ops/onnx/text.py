@@ -4,10 +4,10 @@ import re
 
 import numpy as np
 
-from ...attrs import Size, Sizes
-from ...error import FormatError
-from ...op import op
-from ...shapes import UNKNOWN
+from ...core.attrs import Size, Sizes
+from ...core.error import FormatError
+from ...core.op import op
+from ...core.shapes import UNKNOWN
 from .base import BOOL, INT64, OBJECT, Pointwise, Standard
 from .types import INDICES, WORDS
 
@@ -380,7 +380,7 @@ class ImageDecoder(Standard):
         return np.dtype(np.uint8)
 
     def meaning(self, data):
-        from ...codec import decode
+        from ...formats.images import decode
 
         gray = self.pixel_format == "Grayscale"
         try:

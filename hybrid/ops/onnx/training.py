@@ -5,9 +5,9 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from ...attrs import Arity
-from ...op import op
-from ...shapes import merge_all
+from ...core.attrs import Arity
+from ...core.op import op
+from ...core.shapes import merge_all
 from ..common import narrow, want_one, widen
 from .base import Standard
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from hybrid import nd
-from hybrid.error import FormatError
+from hybrid.core.error import FormatError
 from hybrid.gluon import data
 from hybrid.gluon.data import vision
 from hybrid.gluon.data.vision import transforms

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ....error import OpError
+from ....core.error import OpError
 from ... import nn
 from ...hybrid_block import HybridBlock
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from .... import ndarray as nd
 from .... import recordio
-from ....error import FormatError, MissingFile
-from ....files import named, open_file, read
+from ....core.error import FormatError, MissingFile
+from ....formats.files import named, open_file, read
 from ....image import imdecode, imread
 from ..dataset import Dataset, RecordFileDataset
 

@@ -87,7 +87,7 @@ struct Call {
 using Bind = std::unique_ptr<Kernel> (*)(const Call&);
 
 struct Entry {
-  const char* op;     // the operator's name in hybrid.op.OPS
+  const char* op;     // the operator's name in hybrid.core.op.OPS
   const char* dtype;  // of its first input
   Bind bind;
 };

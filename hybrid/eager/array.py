@@ -1,0 +1,807 @@
+"""Arrays, and how operators are applied to them. Everything that computes eagerly goes through ``invoke``.
+
+An NDArray holds a NumPy array of its own, C-contiguous and writable; slices that MXNet gives as views (whole rows, or
+anything contiguous) and reshapes share it, so writing to one shows in the other; everything else is a copy.
+
+Small operations on arrays that are ready are computed at once. Others are handed to the engine: the call returns an array
+whose shape and dtype are known and whose memory comes later. Views share a Var, so that the engine sees one memory.
+"""
+
+from __future__ import annotations
+
+import math
+import mmap
+import operator
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import random
+from ..context import Context, resolve
+from ..core.error import MXNetError, OperandError, OpError
+from ..core.fp_warnings import QUIET
+from ..core.memory_budget import afford
+from ..core.op import INSTANCES, Op, Spec, lookup
+from ..core.shapes import show
+from ..execution.program import apply, failure, watched
+from ..execution.scheduler import ENGINE, Var
+from ..frontend import functions
+from ..ir.differentiate import Rule, rule
+from .dispatch import Call, apart, array_dtype, check_targets, compiled, examine, prove
+from .indexing import Index, gather, gather_numbers, put, read_key, slicing
+from .scalar_array import as_number
+from .tape import STATE, OpStep, Variable
+
+
+def invoke(op: Op, inputs: Sequence[NDArray], out: Any = None, *, name: str = "") -> Any:
+    """Apply an operator: an NDArray, or a list of them when it has several visible outputs.
+
+    inputs in the order of ``op.takes()``. out: an NDArray or a list of them to write the results to. name: what errors call
+    the operation. Raises OpError when inputs (or out) do not fit the operator, MXNetError when it fails."""
+    arrays: Sequence[Any]
+    count = len(inputs)
+    if count == 1:
+        memory, var = inputs[0]._memory, inputs[0]._var
+        if memory is not None and (var is None or (var.writer is None and var.error is None)):
+            arrays, known, ready = (memory,), (memory.shape, memory.dtype), True
+        else:
+            arrays, known, ready = _survey(inputs)
+    elif count == 2:
+        first, second = inputs
+        memory, other = first._memory, second._memory
+        var, second_var = first._var, second._var
+        if (
+            memory is not None
+            and other is not None
+            and (var is None or (var.writer is None and var.error is None))
+            and (second_var is None or (second_var.writer is None and second_var.error is None))
+        ):
+            arrays, known, ready = (memory, other), (memory.shape, memory.dtype, other.shape, other.dtype), True
+        else:
+            arrays, known, ready = _survey(inputs)
+    else:
+        arrays, known, ready = _survey(inputs)
+    call = op.calls.get(known) or examine(op, known)
+    if ready and call.simple and (out is None or _takes(out, call.specs[0])):
+        try:
+            result = QUIET.run(op.compute, *arrays)
+        except Exception as error:
+            raise failure(op, arrays, name or op.name, error) from error
+        if not call.proven:
+            result = prove(op, name, result, call)
+        elif type(result) is tuple:
+            (result,) = result
+        if out is not None:
+            out._memory[...] = result
+            if out._var is not None:
+                out._var.written()
+            return out
+        if type(result) is not _ARRAY or result.base is not None or not result.flags.c_contiguous:
+            result = np.array(result, order="C")
+        else:
+            for array in arrays:
+                if array is result:
+                    result = result.copy()
+                    break
+        made = _NEW(NDArray)
+        made._memory = result
+        made._var = made._node = None
+        made._ctx = inputs[0]._ctx if inputs else resolve(None)
+        if STATE.recording:
+            record(op, inputs, [made], call.specs)
+        return made
+    return _invoke(op, inputs, out, call, ready, name or op.name)
+
+
+_INPLACE = "Inplace operations (+=, -=, x[:]=, etc) are not supported when recording with autograd."
+_ARRAY, _NEW, _ALL = np.ndarray, object.__new__, slice(None)
+
+
+def _takes(out: Any, spec: Spec) -> bool:
+    """Whether the result can be written to ``out`` at once, and that is all there is to do."""
+    if type(out) is not NDArray or STATE.recording:
+        return False
+    memory, var = out._memory, out._var
+    return (
+        memory is not None
+        and memory.shape == spec.shape
+        and memory.dtype == spec.dtype
+        and (var is None or not (var.writer is not None or var.readers or var.error is not None))
+    )
+
+
+def _survey(inputs: Sequence[NDArray]) -> tuple[list[Any], tuple[Any, ...], bool]:
+    """The inputs' memory, their shapes and dtypes in turns, and whether all hold their values."""
+    arrays: list[Any] = []
+    key: list[Any] = []
+    ready = True
+    for x in inputs:
+        memory, var = x._memory, x._var
+        if var is not None and (var.writer is not None or var.error is not None):
+            ready = False
+        if memory is None:
+            memory = x._memory  # it may have come this moment
+        if memory is None:
+            key += (var.shape, var.dtype)  # type: ignore[union-attr]
+        else:
+            key += (memory.shape, memory.dtype)
+        arrays.append(memory)
+    return arrays, tuple(key), ready
+
+
+def _invoke(op: Op, inputs: Sequence[NDArray], out: Any, call: Call, ready: bool, name: str) -> Any:
+    """invoke for all but the simplest case."""
+    visible = op.visible()
+    targets: list[NDArray] | None = None
+    if out is not None:
+        targets = [out] if isinstance(out, NDArray) else list(out)
+        check_targets(op, targets, call.specs[:visible])
+        if STATE.recording and any(x._node is not None for x in inputs) and any(t._node is not None for t in targets):
+            raise MXNetError(f"{name}: {_INPLACE}")
+    changed = [inputs[i] for i in call.changed]
+    options = {
+        "training": STATE.training,
+        "rng": random.fork() if "rng" in op.uses and (inputs or not call.small) else None,
+    }
+    wait = not call.known or (call.small and ready and not any(_busy(x) for x in (*changed, *(targets or ()))))
+    ctx = targets[0]._ctx if targets else inputs[0]._ctx if inputs else resolve(None)
+    if wait:
+        for x in changed:
+            x.wait_to_write()
+        arrays = [x._values for x in inputs]
+        if targets and op.writes and op.in_place(arrays, [t._anew for t in targets]):
+            made = targets
+        else:
+            made = _adopt(_computed(op, call, inputs, arrays, name, options), targets, visible, ctx)
+        for x in (*changed, *(targets or ())):
+            x._written()
+    else:
+        made = [_pending(s, ctx) for s in call.specs]
+        if targets is not None:
+            made[:visible] = targets
+
+        def run() -> None:
+            arrays = [x._settled() for x in inputs]
+            if targets and op.writes and op.in_place(arrays, [t._settled() for t in targets]):
+                return
+            for y, result in zip(made, _computed(op, call, inputs, arrays, name, options)):
+                y._settle(result)
+
+        writes = [y._shared_var() for y in (*made, *changed)]
+        ENGINE.push(run, [x._shared_var() for x in inputs], writes, call.size)
+    if STATE.recording:
+        record(op, inputs, made, call.specs)
+    if out is not None:
+        return out
+    return made[0] if visible == 1 else made[:visible]
+
+
+def _computed(
+    op: Op, call: Call, inputs: Sequence[NDArray], arrays: Sequence[np.ndarray], name: str, options: dict[str, Any]
+) -> list[np.ndarray]:
+    """The results, each in memory of its own: by a kernel where that is worth it, else by NumPy."""
+    lowered = None if watched() else compiled(op, call, inputs, options["training"])
+    if lowered is not None:
+        return lowered.run(arrays)
+    return apart(apply(op, arrays, call.specs, name=name, **options), arrays)
+
+
+def _adopt(results: Sequence[np.ndarray], targets: list[NDArray] | None, visible: int, ctx: Context) -> list[NDArray]:
+    """NDArrays of results in memory of their own: the targets, for as many as are visible, and new ones."""
+    made = []
+    for i, result in enumerate(results):
+        if targets is not None and i < visible:
+            targets[i]._anew[...] = result
+            made.append(targets[i])
+        else:
+            made.append(NDArray._own(result, ctx))
+    return made
+
+
+def _busy(x: NDArray) -> bool:
+    """Whether something is still to be written to, or read from, its memory."""
+    return x._var is not None and (x._var.writer is not None or bool(x._var.readers))
+
+
+def _pending(spec: Spec, ctx: Context) -> NDArray:
+    """An array whose memory comes later."""
+    made = NDArray.__new__(NDArray)
+    made._memory, made._node, made._ctx = None, None, ctx
+    made._var = Var(spec.shape, spec.dtype)
+    return made
+
+
+def traced(op: Op) -> Rule | OpError:
+    """The operator's gradient rule, or why it has none."""
+    found = op.memo.get("rule")
+    if found is None:
+        from .. import symbol
+
+        try:
+            found = rule(op, symbol)  # type: ignore[arg-type]  modules can be hashed
+        except OpError as error:
+            found = error
+        op.memo["rule"] = found
+    return found
+
+
+def record(op: Op, inputs: Sequence[NDArray], outputs: Sequence[NDArray], specs: Sequence[Spec]) -> None:
+    """Note on the tape that an operator made outputs of inputs, when a gradient may be asked for through one of them."""
+    parents = [x._node for x in inputs]
+    if not any(p is not None for p in parents):
+        return
+    found = traced(op)
+    if isinstance(found, OpError):
+        step = OpStep(op, parents, {}, {}, specs)
+    else:
+        kept = {i: inputs[i]._kept() for _, i in found.reads}
+        step = OpStep(op, parents, kept, {i: outputs[i]._kept() for _, i in found.results}, specs)
+    for i, y in enumerate(outputs):
+        y._node = (step, i)
+
+
+def untouched_zeros(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """Zeros that take no memory before somebody writes to them, when they are many: gradients that may never be asked for.
+
+    NumPy's come from memory that was given back when there is some, and are written then."""
+    size = math.prod(shape) * dtype.itemsize
+    afford(size, f"an array {dtype}{show(shape)}")
+    if size < 1 << 16:
+        return np.zeros(shape, dtype)
+    private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_ANONYMOUS") else {}
+    return np.frombuffer(mmap.mmap(-1, size, **private), dtype).reshape(shape)
+
+
+class NDArray:
+    """An array of numbers on a device. Made by ``mx.nd.array`` and its kin."""
+
+    __slots__ = ("__weakref__", "_ctx", "_memory", "_node", "_var")
+    __array_priority__ = 1000.0  # NumPy's operators leave mixed operands to ours
+
+    _memory: np.ndarray | None
+    """The values; None while they are to come and nobody needs a place for them yet."""
+    _var: Var | None
+    """What the engine knows this memory by, once it had to do with it."""
+    _node: Any
+    """Where it comes from, for autograd: see tape.py."""
+
+    stype = "default"
+
+    def __init__(self, source: Any, ctx: Context | None = None, dtype: Any = None):
+        self._memory = np.array(source, dtype=dtype, order="C")
+        self._ctx = resolve(ctx)
+        self._var = self._node = None
+
+    @staticmethod
+    def _own(memory: np.ndarray, ctx: Context) -> NDArray:
+        """The NDArray of this very memory, which must be C-contiguous and writable."""
+        made = NDArray.__new__(NDArray)
+        made._memory, made._ctx = memory, ctx
+        made._var = made._node = None
+        return made
+
+    # -- memory -------------------------------------------------------------------------------------------------------
+
+    @property
+    def _values(self) -> np.ndarray:
+        """The memory once it holds its values, to be read. Raises what kept it from that."""
+        if self._var is not None:
+            ENGINE.wait(self._var)
+        return self._memory  # type: ignore[return-value]
+
+    @property
+    def _array(self) -> np.ndarray:
+        """The memory once nobody else has to read it or write to it. Raises what kept it from being written."""
+        if self._var is not None:
+            ENGINE.wait(self._var, write=True)
+        return self._memory  # type: ignore[return-value]
+
+    @property
+    def _anew(self) -> np.ndarray:
+        """_array, all of which is to be written: what kept it from being written so far is forgotten."""
+        memory = self._settled()
+        if self._var is not None:
+            ENGINE.wait(self._var, write=True, whole=self._is_all_of(memory))
+        return memory
+
+    @staticmethod
+    def _is_all_of(memory: np.ndarray) -> bool:
+        """Whether the memory is no part of a larger one, of which a Var would tell as well."""
+        return not isinstance(memory.base, np.ndarray) or memory.base.size == memory.size
+
+    def _shared_var(self) -> Var:
+        """What the engine is to know the memory by."""
+        if self._var is None:
+            self._var = Var()
+        return self._var
+
+    def _written(self) -> None:
+        """To be called when the memory has been written to by the caller, who waited for its turn: what others have seen of it
+        meanwhile, in other threads, is neither the old values nor the new ones."""
+        if self._var is not None:
+            self._var.written()
+
+    def _share(self) -> NDArray:
+        """The array itself, known from now on as one that others may write to unseen."""
+        self._shared_var().foreign = True
+        self._written()
+        return self
+
+    def _settled(self) -> np.ndarray:
+        """The memory, where it will be, whether it holds its values or not."""
+        if self._memory is None:
+            assert self._var is not None
+            with ENGINE.lock:
+                if self._memory is None:
+                    self._memory = np.empty(self._var.shape, self._var.dtype)
+        return self._memory  # type: ignore[return-value]
+
+    def _settle(self, result: np.ndarray) -> None:
+        """Take over what an operator has computed, in memory of its own."""
+        if self._memory is None:
+            with ENGINE.lock:
+                if self._memory is None:
+                    self._memory = result
+                    return
+        self._memory[...] = result
+
+    def _view(self, memory: np.ndarray) -> NDArray:
+        """An NDArray of part of this one's memory."""
+        made = NDArray._own(memory, self._ctx)
+        made._var = self._shared_var()
+        return made
+
+    def _kept(self) -> NDArray:
+        """The same values for the tape: without history, so that no array keeps itself."""
+        return self if self._memory is None else self._view(self._memory)
+
+    def _check_writable(self) -> None:
+        """Raise MXNetError when this kind of array cannot be written to."""
+
+    @property
+    def _dtype(self) -> np.dtype:
+        memory = self._memory
+        return self._var.dtype if memory is None else memory.dtype  # type: ignore[union-attr]
+
+    # -- what it is ---------------------------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        memory = self._memory
+        return self._var.shape if memory is None else memory.shape  # type: ignore[union-attr]
+
+    @property
+    def dtype(self) -> type:
+        return self._dtype.type
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def context(self) -> Context:
+        return self._ctx
+
+    ctx = context
+
+    @property
+    def T(self) -> NDArray:  # noqa: N802  MXNet's and NumPy's name
+        return self if self.ndim < 2 else self.transpose()
+
+    def __len__(self) -> int:
+        if not self.ndim:
+            raise TypeError("len() of a 0-d NDArray")
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        return f"\n{self._values!s}\n<{type(self).__name__} {'x'.join(map(str, self.shape))} @{self._ctx}>"
+
+    def __bool__(self) -> bool:
+        if self.size != 1:
+            if self.size == 0:
+                return False
+            raise ValueError("The truth value of an NDArray with multiple elements is ambiguous.")
+        return bool(self._values.reshape(())[()])
+
+    def __hash__(self) -> int:
+        return id(self) // 16
+
+    def __float__(self) -> float:
+        return float(self.asscalar())
+
+    def __int__(self) -> int:
+        return int(self.asscalar())
+
+    def __index__(self) -> int:
+        return operator.index(self.asscalar())
+
+    def __iter__(self) -> Iterator[NDArray]:
+        return (self[i] for i in range(len(self)))
+
+    # -- gradients ----------------------------------------------------------------------------------------------------
+
+    def attach_grad(self, grad_req: str = "write", stype: str | None = None) -> None:
+        """Make room for a gradient, of zeros for now, which ``backward`` puts there. Cuts the array off its history."""
+        if grad_req not in ("write", "add", "null"):
+            raise ValueError(f"grad_req={grad_req!r} is not 'write', 'add' or 'null'")
+        grad = NDArray._own(np.zeros(self.shape, self._dtype), self._ctx)
+        self._node = Variable(grad if stype is None else grad.tostype(stype), grad_req)
+
+    @property
+    def grad(self) -> NDArray | None:
+        """Where gradients arrive, or None without attach_grad."""
+        node = self._node
+        return node.grad if isinstance(node, Variable) and node.request != "null" else None
+
+    @property
+    def _fresh_grad(self) -> bool:
+        """Whether the gradient has come since this was last set to False."""
+        return isinstance(self._node, Variable) and self._node.fresh
+
+    @_fresh_grad.setter
+    def _fresh_grad(self, fresh: bool) -> None:
+        if isinstance(self._node, Variable):
+            self._node.fresh = bool(fresh)
+
+    def detach(self) -> NDArray:
+        """The same memory without history."""
+        return self._view(self._settled())
+
+    def backward(self, out_grad: NDArray | None = None, retain_graph: bool = False, train_mode: bool = True) -> None:
+        """Compute gradients of everything that this was computed of and that has room for one; see autograd.backward."""
+        from ..autograd import backward
+
+        backward([self], None if out_grad is None else [out_grad], retain_graph, train_mode)
+
+    # -- to and fro ---------------------------------------------------------------------------------------------------
+
+    def asnumpy(self) -> np.ndarray:
+        """A NumPy array with a copy of the values, which it waits for.
+
+        One of a single element is a number to ``float``, ``int`` and formatting under any NumPy (single.py)."""
+        return as_number(self._values.copy())
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if copy is False:
+            raise ValueError("an NDArray gives its values as a copy only")
+        return np.array(self._values, dtype=dtype)
+
+    def asscalar(self) -> Any:
+        """The only value. Raises ValueError when there is not exactly one."""
+        if self.size != 1:
+            raise ValueError("The current array is not a scalar")
+        return self._values.reshape(())[()]
+
+    item = asscalar
+
+    def astype(self, dtype: Any, copy: bool = True) -> NDArray:
+        wanted = array_dtype(dtype)
+        if not copy and wanted == self._dtype:
+            return self
+        return invoke(lookup("Cast").bind(dtype=wanted), [self])
+
+    def copy(self) -> NDArray:
+        return invoke(_COPY, [self])
+
+    def copyto(self, other: NDArray | Context) -> NDArray:
+        """Copy the values into another array of the same shape (its dtype stays), or into a new one on a device."""
+        if isinstance(other, Context):
+            ctx = resolve(other)
+            copied = self.copy()
+            copied._ctx = ctx
+            return copied
+        if not isinstance(other, NDArray):
+            raise TypeError(f"copyto does not support type {type(other)}")
+        if other is self:
+            warnings.warn("You are attempting to copy an array to itself", RuntimeWarning, stacklevel=2)
+            return self
+        if other.shape != self.shape:
+            raise MXNetError(f"copyto: got an array of shape {show(other.shape)}, wanted {show(self.shape)}")
+        if STATE.recording and self._node is not None and other._dtype == self._dtype:
+            return invoke(_COPY, [self], other)
+        other._assign(..., self)
+        return other
+
+    def as_in_context(self, context: Context) -> NDArray:
+        return self if context == self._ctx else self.copyto(context)
+
+    as_in_ctx = as_in_context
+
+    def as_nd_ndarray(self) -> NDArray:
+        return self
+
+    def slice_assign(self, rhs: NDArray, begin: Any, end: Any, step: Any) -> NDArray:
+        """Write rhs over self[begin:end:step], each a tuple of numbers or None, one for each axis; gives the array."""
+        return invoke(lookup("_slice_assign").bind(begin=begin, end=end, step=step), [self, rhs], self)
+
+    def slice_assign_scalar(self, value: float, begin: Any, end: Any, step: Any) -> NDArray:
+        """Write a number over self[begin:end:step], as slice_assign does."""
+        op = lookup("_slice_assign_scalar").bind(scalar=value, begin=begin, end=end, step=step)
+        return invoke(op, [self], self)
+
+    def _at(self, idx: int) -> NDArray:
+        return self[idx]
+
+    def _slice(self, start: int, stop: int) -> NDArray:
+        return self[start:stop]
+
+    def _sync_copyfrom(self, source_array: Any) -> None:
+        """Write what is in a NumPy array or the like over this one. Raises ValueError unless the shapes are the same."""
+        source = np.asarray(source_array)
+        if source.shape != self.shape:
+            raise ValueError(f"Shape inconsistent: expected {source.shape} vs got {self.shape}")
+        self._assign(..., source)
+
+    @property
+    def writable(self) -> bool:
+        return True
+
+    # -- DLPack: memory shared with other libraries ---------------------------------------------------------------------
+
+    def __dlpack__(self, **options: Any) -> Any:
+        self._share()
+        return self._array.__dlpack__(**{k: v for k, v in options.items() if v is not None})
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+    def to_dlpack_for_read(self) -> Any:
+        """A DLPack capsule of the memory once it holds its values, to be read.
+
+        Nothing keeps who takes it from writing (``from_dlpack`` gives an array like any other), so it counts as shared."""
+        self._share()
+        return self._values.__dlpack__()
+
+    def to_dlpack_for_write(self) -> Any:
+        """A DLPack capsule of the memory once nobody else has to read it, to be written to."""
+        self._share()
+        return self._array.__dlpack__()
+
+    def wait_to_read(self) -> None:
+        """Return when the values are there. Raises what kept them from being computed."""
+        if self._var is not None:
+            ENGINE.wait(self._var)
+
+    def wait_to_write(self) -> None:
+        """Return when nobody has to read the values any more."""
+        if self._var is not None:
+            ENGINE.wait(self._var, write=True)
+
+    def tostype(self, stype: str) -> Any:
+        """The array as ``default``, ``row_sparse`` or ``csr``."""
+        from .sparse import from_dense
+
+        return from_dense(self, stype)
+
+    def _stored(self) -> Any:
+        """What params.save writes."""
+        return self._values
+
+    def __reduce__(self) -> Any:
+        return type(self), (self._values, self._ctx)
+
+    def __setstate__(self, state: Any) -> None:
+        """Become what MXNet pickled: ``handle`` is a record as in parameter files."""
+        from ..formats.params import load_record
+
+        self._memory = np.array(load_record(bytes(state["handle"])))
+
+    def __copy__(self) -> NDArray:
+        return self.copy()
+
+    def __deepcopy__(self, memo: Any) -> NDArray:
+        return self.copy()
+
+    # -- parts --------------------------------------------------------------------------------------------------------
+
+    def __getitem__(self, key: Any) -> NDArray:
+        if type(key) is slice and key.start is None and key.stop is None and (key.step is None or key.step == 1):
+            return self
+        index, basic = ((key, ...), True) if type(key) is int else read_key(key, self.ndim, NDArray)
+        if STATE.recording and self._node is not None:
+            return self._recorded(index, basic)
+        memory = self._settled() if basic else self._values
+        part = memory[index] if basic else gather(memory, index)
+        if part.ndim == 0 and self.ndim:
+            part = part.reshape(1)  # MXNet has no 0-d arrays outside of its NumPy mode
+        if basic and part.flags.c_contiguous:
+            return self._view(part)
+        self.wait_to_read()
+        return NDArray._own(np.array(part, order="C"), self._ctx)
+
+    def _recorded(self, index: Index, basic: bool) -> NDArray:
+        """self[index] by operators, so that the tape knows of it."""
+        if not basic:
+            places = NDArray._own(gather_numbers(index, self.shape), self._ctx)
+            return invoke(lookup("take").bind(axis=0, mode="clip"), [self.reshape((-1,)), places])
+        found = slicing(index, self.shape)
+        if found is None:
+            return NDArray._own(self._values[index].copy(), self._ctx)
+        sliced = invoke(lookup("slice").bind(**found[0]), [self])
+        return sliced if sliced.shape == found[1] else sliced._alias(lookup("_np_reshape").bind(newshape=found[1]))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        index: Index = (...,) if key is True or key is False else read_key(key, self.ndim, NDArray)[0]
+        if STATE.recording:
+            if self._node is not None:
+                raise MXNetError(
+                    "Assigning to NDArrays that are already in a computational graph will cause undefined behavior when "
+                    f"evaluating gradients. {_INPLACE}"
+                )
+            if isinstance(value, NDArray) and value._node is not None:
+                if any(p is not Ellipsis and p != slice(None) for p in index):
+                    raise MXNetError(_INPLACE)
+                self._check_writable()
+                value = value if value.shape == self.shape else value.broadcast_to(self.shape)
+                invoke(_COPY, [value if value._dtype == self._dtype else value.astype(self._dtype)], self)
+                return
+        self._assign(index, value)
+
+    def _assign(self, index: Any, value: Any) -> None:
+        """self[index] = value, broadcast and cast to the dtype of this array as MXNet does."""
+        self._check_writable()
+        whole = index is Ellipsis or all(p is Ellipsis or (type(p) is slice and p == _ALL) for p in index)
+        waits = isinstance(value, NDArray) and value._var is not None and value._var.writer is not None
+        if not (waits or _busy(self)):
+            put(self._anew if whole else self._array, index, value._values if isinstance(value, NDArray) else value)
+            self._written()
+            return
+        source = value if isinstance(value, NDArray) else np.array(value)
+        reads = [value._shared_var()] if isinstance(value, NDArray) else []
+        own = self._shared_var()
+        target = self._settled()
+        np.broadcast_to(np.empty(()), np.broadcast_shapes(target[index].shape, source.shape))  # raises at the call
+
+        def run() -> None:
+            put(target, index, source._settled() if isinstance(source, NDArray) else source)
+
+        ENGINE.push(run, reads if whole and self._is_all_of(target) else [*reads, own], [own])
+
+    def reshape(self, *shape: Any, **kwargs: Any) -> NDArray:
+        """The same memory in another shape; 0, -1, -2, -3 and -4 as in the operator Reshape."""
+        if len(shape) == 1 and isinstance(shape[0], tuple | list):
+            shape = tuple(shape[0])
+        elif not shape:
+            shape = kwargs.pop("shape", ())
+            shape = (shape,) if isinstance(shape, int) else tuple(shape)
+            if not shape:
+                raise AssertionError("Shape must be provided.")
+        reverse = kwargs.pop("reverse", False)
+        if kwargs:
+            raise TypeError(f"reshape() takes the keywords shape and reverse, got {', '.join(kwargs)}")
+        return self._alias(lookup("Reshape").bind(shape=shape, reverse=reverse))
+
+    def _alias(self, op: Op) -> NDArray:
+        """The array in the shape that an operator would give it, sharing memory."""
+        key = (self.shape, self._dtype)
+        call = op.calls.get(key) or examine(op, key)
+        made = self._view(self._settled().reshape(call.specs[0].shape))  # type: ignore[arg-type]
+        if STATE.recording:
+            record(op, [self], [made], call.specs)
+        return made
+
+    def expand_dims(self, axis: int, inplace: bool = False) -> NDArray:
+        op = lookup("expand_dims").bind(axis=axis)
+        return self._alias(op) if inplace else invoke(op, [self])
+
+    def flatten(self, inplace: bool = False) -> NDArray:
+        op = lookup("Flatten").bind()
+        return self._alias(op) if inplace else invoke(op, [self])
+
+    def squeeze(self, axis: Any = None, inplace: bool = False) -> NDArray:
+        op = lookup("squeeze").bind(axis=axis)
+        return self._alias(op) if inplace else invoke(op, [self])
+
+    def transpose(self, *axes: Any, **kwargs: Any) -> NDArray:
+        unknown = kwargs.keys() - {"axes"}
+        if unknown:
+            raise OpError(f"transpose: Cannot find argument {', '.join(sorted(unknown))}, wanted axes")
+        chosen = kwargs.get("axes", axes[0] if len(axes) == 1 and isinstance(axes[0], tuple | list) else axes)
+        return invoke(lookup("transpose").bind(axes=tuple(chosen or ())), [self])
+
+    def broadcast_to(self, shape: Any) -> NDArray:
+        shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        if 0 in shape and shape != self.shape:
+            raise OpError(f"broadcast_to: array of shape {self.shape} cannot be broadcast to {shape}")
+        missing = len(shape) - self.ndim
+        source = self if missing <= 0 else self.reshape((1,) * missing + self.shape)
+        return invoke(lookup("broadcast_to").bind(shape=shape), [source])
+
+    def broadcast_like(self, other: NDArray) -> NDArray:
+        return self.broadcast_to(other.shape)
+
+    def diag(self, k: int = 0, **kwargs: Any) -> NDArray:
+        return invoke(lookup("diag").bind(k=k, **kwargs), [self])
+
+    # -- arithmetic ---------------------------------------------------------------------------------------------------
+
+    def __neg__(self) -> NDArray:
+        return binary(functions.BINARY["multiply"], self, -1.0)
+
+    def __abs__(self) -> NDArray:
+        return invoke(lookup("abs").bind(), [self])
+
+    def __iadd__(self, other: Any) -> NDArray:
+        return self._inplace("add", other)
+
+    def __isub__(self, other: Any) -> NDArray:
+        return self._inplace("subtract", other)
+
+    def __imul__(self, other: Any) -> NDArray:
+        return self._inplace("multiply", other)
+
+    def __itruediv__(self, other: Any) -> NDArray:
+        return self._inplace("divide", other)
+
+    def __imod__(self, other: Any) -> NDArray:
+        return self._inplace("modulo", other)
+
+    def _inplace(self, name: str, other: Any) -> NDArray:
+        return binary(functions.BINARY[name], self, other, out=self)
+
+
+_COPY = lookup("_copy").bind()
+
+
+_SCALARS: dict[tuple[str, float], Op] = {}
+
+
+def _scalar(name: str, number: Any) -> Op:
+    """The operator of a number, remembered (0.0 and -0.0 are equal, so they are not)."""
+    value = float(number)
+    key = (name, value)
+    found = _SCALARS.get(key) if value else None
+    if found is None:
+        found = lookup(name).bind(scalar=value)
+        if len(_SCALARS) >= INSTANCES:
+            _SCALARS.clear()
+        if value:
+            _SCALARS[key] = found
+    return found
+
+
+def binary(row: functions.Binary, lhs: Any, rhs: Any, out: NDArray | None = None) -> Any:
+    """A function of two arguments of which either may be a number. Raises OperandError for anything else."""
+    if isinstance(lhs, NDArray):
+        if isinstance(rhs, NDArray):
+            a, b = lhs._memory, rhs._memory
+            if a is None or b is None or a.ndim != b.ndim:
+                rank = lhs.ndim - rhs.ndim
+                if rank > 0:
+                    rhs = rhs.reshape((1,) * rank + rhs.shape)
+                elif rank < 0:
+                    lhs = lhs.reshape((1,) * -rank + lhs.shape)
+            return invoke(_default(row.array), (lhs, rhs), out)
+        if isinstance(rhs, _NUMBERS):
+            return invoke(_scalar(row.scalar, rhs), (lhs,), out)
+    elif isinstance(lhs, _NUMBERS):
+        if isinstance(rhs, NDArray):
+            return invoke(_scalar(row.reflected, lhs), (rhs,), out)
+        if isinstance(rhs, _NUMBERS):
+            return row.plain(lhs, rhs)
+        lhs = rhs
+    wrong = rhs if isinstance(lhs, NDArray) else lhs
+    raise OperandError(f"type {type(wrong)} not supported")
+
+
+_NUMBERS = (int, float, np.number, np.bool_)
+
+
+_DEFAULTS: dict[str, Op] = {}
+
+
+def _default(name: str) -> Op:
+    """The operator with no attribute given."""
+    found = _DEFAULTS.get(name)
+    if found is None:
+        found = _DEFAULTS[name] = lookup(name).bind()
+    return found
+
+
+functions.add_operators(NDArray, binary)

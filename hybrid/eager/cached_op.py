@@ -1,0 +1,401 @@
+"""A symbol as one operator: what ``hybridize`` and bound executors run, forward and backward.
+
+With gradients, the graph is cut in two. The forward part gives the outputs and what the backward part reads of the steps in
+between (residuals); the backward part turns gradients of the outputs into those of the inputs. Both are planned once per
+set of shapes, and the backward part is a CachedOp too, so that gradients can be differentiated again.
+"""
+
+from __future__ import annotations
+
+import math
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .. import native, random, symbol
+from ..autograd import with_node
+from ..context import resolve
+from ..core.error import MXNetError, OpError
+from ..execution import program as executor
+from ..execution.program import Observer, Prepared, Program
+from ..execution.scheduler import CLOCK, ENGINE
+from ..ir.differentiate import gradients
+from ..ir.graph import Entry, Graph, Node
+from ..symbol import Symbol
+from .array import NDArray, _busy, _pending, _survey
+from .dispatch import SMALL, apart
+from .tape import STATE, Step
+
+if TYPE_CHECKING:
+    from ..execution.lower import Lowered
+
+
+class Backward(NamedTuple):
+    """The backward part for certain gradients that arrive and certain inputs that want theirs."""
+
+    op: CachedOp
+    reads: tuple[tuple[str, int], ...]
+    """What it takes, in order: an "input", a "residual", or the gradient of an output ("head"), and which."""
+    results: tuple[int | None, ...]
+    """For each wanted input, which of its outputs is the gradient."""
+
+
+class Split(NamedTuple):
+    """The forward part with residuals."""
+
+    program: Program
+    residuals: tuple[Entry, ...]
+    order: tuple[int, ...]
+    """Which of the CachedOp's inputs the program takes, in its order."""
+    error: OpError | None = None
+    """Why there are no gradients, if so; said when somebody asks for them."""
+
+
+class CachedOp:
+    """Calls take arrays in the order of ``sym.list_inputs()``.
+
+    flags: pairs of names and values, as HybridBlock.hybridize takes them. static_alloc: the memory of a run is kept for the next
+    (else it goes back to the allocator); static_shape: one set of input shapes is remembered, another one replaces it; precise: no
+    kernel that trades accuracy for speed (Winograd); param_indices: which inputs are parameters. Others change nothing.
+    Source: MXNet CachedOp."""
+
+    def __init__(self, sym: Symbol, flags: Any = ()):
+        self.symbol = sym
+        self.graph = sym.graph
+        self.flags = dict(flags)
+        self.names = tuple(n.name for n in self.graph.variables())
+        if len(set(self.names)) < len(self.names):
+            twice = sorted({n for n in self.names if self.names.count(n) > 1})
+            raise OpError(f"variables of one name: {', '.join(twice)}; give each its own")
+        self._mark = "_"  # of the names of variables that stand for residuals and heads, unlike any of our own
+        while any(n.startswith((f"{self._mark}residual", f"{self._mark}head")) for n in self.names):
+            self._mark += "_"
+        states = {n.name for n in self.graph.auxiliary_states()}
+        self.states = tuple(i for i, n in enumerate(self.names) if n in states)
+        self.derived = False
+        """Whether this is the backward part of another."""
+        self.random = any(n.op is not None and ("rng" in n.op.uses or n.subgraphs) for n in self.graph.nodes)
+        self._programs: dict[bool, Program] = {}
+        self._splits: dict[Any, Split] = {}
+        self._backwards: dict[Any, Backward] = {}
+
+    def __reduce__(self) -> Any:
+        return CachedOp, (self.symbol, tuple(self.flags.items()))
+
+    def program(self, training: bool) -> Program:
+        """What runs without gradients."""
+        if training not in self._programs:
+            self._programs[training] = self._program(self.graph, training)
+        return self._programs[training]
+
+    def _program(self, graph: Graph, training: bool) -> Program:
+        fixed = [self.names[i] for i in self.flags.get("param_indices", ())]
+        flag = {n: bool(self.flags.get(n, False)) for n in ("precise", "static_alloc", "static_shape")}
+        plans = 1 if flag["static_shape"] else Program.PLANS
+        return Program(
+            graph, training=training, fixed=fixed, precise=flag["precise"], keep=flag["static_alloc"], plans=plans
+        )
+
+    def split(self, wanted: tuple[int, ...], training: bool) -> Split:
+        """The forward part for gradients of the wanted inputs."""
+        key = wanted, training
+        if key not in self._splits:
+            try:
+                _, found = self._differentiated(tuple(range(len(self.graph.outputs))), (), wanted)
+            except OpError as error:
+                self._splits[key] = self._split(self.program(training), (), error)
+                return self._splits[key]
+            inside = {id(n) for n in self.graph.nodes if not n.is_variable}
+            residuals: dict[tuple[int, int], Entry] = {}
+            backward = Graph(e for e in found if e is not None)
+            read = [e for n in backward.nodes if id(n) not in inside for e in n.inputs]
+            for entry in (*read, *backward.outputs):
+                if id(entry.node) in inside:
+                    residuals.setdefault((id(entry.node), entry.index), entry)
+            graph = Graph((*self.graph.outputs, *residuals.values()))
+            self._splits[key] = self._split(self._program(graph, training), tuple(residuals.values()))
+        return self._splits[key]
+
+    def _split(self, program: Program, residuals: tuple[Entry, ...], error: OpError | None = None) -> Split:
+        return Split(program, residuals, tuple(map(self.names.index, program.names)), error)
+
+    def _differentiated(
+        self, heads: tuple[int, ...], residuals: tuple[Entry, ...], wanted: tuple[int, ...]
+    ) -> tuple[list[Node], list[Entry | None]]:
+        """Variables for the gradients of heads, and the gradients of wanted inputs as entries."""
+        ends = (*self.graph.outputs, *residuals)
+        nodes = [Node(None, f"{self._mark}head{i}") for i in heads]
+        variables = self.graph.variables()
+        found = gradients(symbol, [(ends[i], Entry(n)) for i, n in zip(heads, nodes)], [variables[i] for i in wanted])
+        return nodes, found
+
+    def backward(self, heads: tuple[int, ...], wanted: tuple[int, ...], split: Split) -> Backward:
+        """The backward part for gradients that arrive at heads (outputs, then residuals)."""
+        if split.error is not None:
+            raise split.error
+        key = heads, wanted, split.program.training
+        if key in self._backwards:
+            return self._backwards[key]
+        nodes, found = self._differentiated(heads, split.residuals, wanted)
+        given = {(id(e.node), e.index): (f"{self._mark}residual{i}", i) for i, e in enumerate(split.residuals)}
+        stand: dict[str, Entry] = {}
+
+        def change(node: Node, inputs: tuple[Entry, ...]) -> Sequence[Entry] | None:
+            if not any((id(node), i) in given for i in range(len(node.outputs))):
+                return None
+            same = all(a.node is b.node for a, b in zip(inputs, node.inputs))
+            kept = node if same else Node(node.op, node.name, inputs, node.attrs, node.subgraphs)
+            entries = []
+            for i in range(len(node.outputs)):
+                name, _ = given.get((id(node), i), ("", 0))
+                entries.append(stand.setdefault(name, Entry(Node(None, name))) if name else Entry(kept, i))
+            return entries
+
+        present = [e for e in found if e is not None]
+        graph = Graph(present).rewrite(change)
+        op = CachedOp(Symbol(graph.outputs))
+        op.derived = True
+        sources = {n: ("input", i) for i, n in enumerate(self.names)}
+        sources |= {name: ("residual", i) for name, i in given.values()}
+        sources |= {n.name: ("head", i) for n, i in zip(nodes, heads)}
+        position = iter(range(len(present)))
+        made = Backward(
+            op,
+            tuple(sources[n] for n in op.names),
+            tuple(None if e is None else next(position) for e in found),
+        )
+        self._backwards[key] = made
+        return made
+
+    def __call__(self, *args: NDArray, out: Any = None) -> Any:
+        """The outputs: an NDArray, or a list of them when there are several.
+
+        Raises ValueError for too few or many inputs, OpError when their shapes or dtypes do not fit."""
+        if len(args) != len(self.names):
+            raise ValueError(f"got {len(args)} inputs, wanted {len(self.names)} ({', '.join(self.names)})")
+        made = self._run(args)
+        if out is not None:
+            targets = [out] if isinstance(out, NDArray) else list(out)
+            for target, result in zip(targets, made, strict=True):
+                target._assign(..., result)
+            return out
+        return made[0] if len(made) == 1 else made
+
+    def express(self, args: Sequence[NDArray], position: int, holders: Sequence[Any]) -> Express | None:
+        """What does such calls faster from now on, if anything can.
+
+        args: those of a call that has been made, of which the one at ``position`` is the next call's to give; holders: of the
+        others, objects that have them as ``_data``, for as long as they are the same. Such calls run in the caller,
+        however long."""
+        program = self._programs.get(False)
+        if program is None or STATE.recording or STATE.training or self.random or len(self.graph.outputs) != 1:
+            return None
+        others = [a for i, a in enumerate(args) if i != position]
+        lowered = program.prepare(_survey(args)[1]).lowered
+        if lowered is None or not lowered.direct or any(a._shared_var().foreign for a in others):
+            return None
+        number = lowered.packed([a._shared_var().version for a in args])
+        return None if number is None else Express(lowered, number, args[position], others, holders)
+
+    def _run(self, args: Sequence[NDArray], observe: Observer | None = None) -> list[NDArray]:
+        wanted = ()
+        if STATE.recording:
+            wanted = tuple(i for i, x in enumerate(args) if x._node is not None and i not in self.states)
+        training = STATE.training
+        if not wanted:
+            return launch(self.program(training), args, self.random, observe)
+        split = self.split(wanted, training)
+        made = launch(split.program, [args[i] for i in split.order], self.random, observe)
+        count = len(self.graph.outputs)
+        step = _CachedStep(self, split, wanted, args, made[count:], [x._node for x in args], len(made))
+        for i, y in enumerate(made):
+            y._node = (step, i)
+        return made[:count]
+
+
+class Express:
+    """A call like one that has been made: an array in, an array out, and straight into the compiled part.
+
+    What such a call checks is compared at once: nothing is recorded, the array is ready and like the one before (on the same device
+    too, as parameters are others elsewhere), the parameters are the same arrays with the same values, and these values are what
+    the compiled part holds. Anything else is somebody else's business: the answer is None then.
+
+    number: under which the compiled part holds the values of the others, see Lowered.packed."""
+
+    __slots__ = (
+        "_ctx",
+        "_dtype",
+        "_generation",
+        "_held",
+        "_holders",
+        "_make",
+        "_number",
+        "_out",
+        "_run",
+        "_shape",
+        "_time",
+        "_vars",
+        "_versions",
+    )
+
+    def __init__(self, lowered: Lowered, number: int, x: NDArray, others: Sequence[NDArray], holders: Sequence[Any]):
+        memory = x._values
+        self._number = number
+        self._shape, self._dtype, self._ctx = memory.shape, memory.dtype, x._ctx
+        self._run = lowered.core.run_one
+        ((self._make, *self._out),) = lowered.makers
+        self._vars = [a._shared_var() for a in others]
+        self._versions = [v.version for v in self._vars]
+        self._holders = holders
+        self._held = [weakref.ref(a) for a in others]  # not addresses, which others get when these have gone
+        self._generation = native.generation
+        self._time = -1
+
+    def _is_current(self) -> bool:
+        """Whether the parameters are the same arrays with the same values; asked when anything at all has been written to."""
+        time = CLOCK.time
+        if [v.version for v in self._vars] != self._versions:
+            return False
+        for holder, held in zip(self._holders, self._held):
+            array = held()
+            if array is None or not any(a is array for a in holder._data or ()):
+                return False
+        self._time = time
+        return True
+
+    def __call__(self, x: NDArray) -> NDArray | None:
+        memory, var = x._memory, x._var
+        if (
+            memory is None
+            or memory.shape != self._shape
+            or memory.dtype is not self._dtype
+            or (x._ctx is not self._ctx and x._ctx != self._ctx)
+            or (var is not None and (var.writer is not None or var.error is not None))
+            or STATE.recording
+            or STATE.training
+            or (self._time != CLOCK.time and not self._is_current())
+            or native.generation != self._generation
+            or executor.watched()
+        ):
+            return None
+        out = self._make(*self._out)
+        if not self._run(memory, out, self._number):
+            return None
+        made = _NEW(NDArray)
+        made._memory, made._ctx = out, self._ctx
+        made._var = made._node = None
+        return made
+
+
+_NEW = object.__new__
+
+
+def launch(
+    program: Program,
+    args: Sequence[NDArray],
+    draws: bool,
+    observe: Observer | None = None,
+) -> list[NDArray]:
+    """The outputs of a program: at once when that is quick and everything is ready, else by the engine.
+
+    args in the order of ``program.names``; observe: see Program.run."""
+    arrays, key, ready = _survey(args)
+    prepared = program.prepare(key)
+    ctx = args[0]._ctx if args else resolve(None)
+    rng = random.fork() if draws else None
+    written = [args[i] for i in program.written]
+    lowered = prepared.lowered
+    quick = prepared.work <= SMALL or (lowered is not None and lowered.quick)
+    if ready and quick and observe is None and not any(map(_busy, written)):
+        with _writing(written):
+            return [NDArray._own(r, ctx) for r in _run_once(program, prepared, arrays, rng, args)]
+    if not prepared.known or observe is not None:
+        for x in written:
+            x.wait_to_write()
+        with _writing(written):
+            results = program.execute(prepared, [x._values for x in args], observe, rng)
+        return [NDArray._own(r, ctx) for r in apart(results)]
+    made = [_pending(s, ctx) for s in prepared.outputs]
+
+    def run() -> None:
+        for y, result in zip(made, _run_once(program, prepared, [x._settled() for x in args], rng, args)):
+            y._settle(result)
+
+    if lowered is None:
+        native.mention()
+    size = sum(math.prod(s.shape) * s.dtype.itemsize for s in prepared.outputs)  # type: ignore[arg-type,union-attr]
+    ENGINE.push(run, [x._shared_var() for x in args], [y._shared_var() for y in (*made, *written)], size)
+    return made
+
+
+@contextmanager
+def _writing(written: Sequence[NDArray]) -> Iterator[None]:
+    """``with`` block in which a run in this thread writes to arrays: they hold other values afterwards, also when it has failed."""
+    try:
+        yield
+    finally:
+        for x in written:
+            x._written()
+
+
+def _run_once(
+    program: Program, prepared: Prepared, arrays: Sequence[Any], rng: Any, args: Sequence[NDArray]
+) -> Sequence[np.ndarray]:
+    """The results for the arrays of args, each in memory of its own."""
+    if prepared.lowered is None:
+        return apart(program.execute(prepared, arrays, None, rng))
+    results = program.execute(prepared, arrays, None, rng, [x._shared_var().seen() for x in args])
+    return apart(results) if executor.watched() else results
+
+
+class _CachedStep(Step):
+    """A recorded call of a CachedOp. Its outputs on the tape are those of the call, then the residuals."""
+
+    __slots__ = ("args", "op", "residuals", "split", "wanted")
+
+    def __init__(
+        self,
+        op: CachedOp,
+        split: Split,
+        wanted: tuple[int, ...],
+        args: Sequence[NDArray],
+        residuals: Sequence[NDArray],
+        parents: Sequence[Any],
+        outputs: int,
+    ):
+        super().__init__(parents, outputs)
+        self.op, self.split, self.wanted = op, split, wanted
+        self.args: list[NDArray] | None = [x._kept() for x in args]
+        self.residuals: list[NDArray] | None = [r._kept() for r in residuals]
+
+    def release(self) -> None:
+        self.args = self.residuals = None
+
+    def backward(self, dys: Sequence[NDArray | None]) -> Sequence[NDArray | None]:
+        if self.args is None or self.residuals is None:
+            raise MXNetError("the graph was already gone through; pass retain_graph=True to backward to do it again")
+        heads = tuple(i for i, dy in enumerate(dys) if dy is not None)
+        found = self.op.backward(heads, self.wanted, self.split)
+        count = len(self.op.graph.outputs)
+        given: list[Any] = []
+        for place, (source, i) in enumerate(found.reads):
+            if source == "head":
+                given.append(dys[i])
+            elif source == "residual":
+                given.append(_known(self.residuals[i], (self, count + i)))
+            else:  # what is computed again for gradients of gradients must not move running statistics again
+                array = _known(self.args[i], self.parents[i])
+                given.append(array.copy() if self.op.derived and place in found.op.states else array)
+        results = found.op._run(given) if found.op.graph.outputs else []
+        out: list[NDArray | None] = [None] * len(self.parents)
+        for i, place in zip(self.wanted, found.results):
+            out[i] = None if place is None else results[place]
+        return out
+
+
+def _known(array: NDArray, node: Any) -> NDArray:
+    """The array with its history, when that may be asked for."""
+    return with_node(array, node) if STATE.recording else array

@@ -1,0 +1,191 @@
+"""What is known of an eager call before and after it runs: shapes, dtypes, and whether its results are as they should be."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import native
+from ..core.attrs import dtype as read_dtype
+from ..core.error import MXNetError, OpError
+from ..core.memory_budget import afford
+from ..core.op import Memo, Op, Spec
+from ..core.shapes import is_known, show
+from ..execution.program import Program
+from ..ir.graph import Entry, Graph, Node
+from ..ir.infer import infer
+
+if TYPE_CHECKING:
+    from ..execution.lower import Lowered
+
+SMALL = 1 << 18
+"""Elements that an operation may read and write in all to be done at once: less than a hand-over costs."""
+
+
+class Call:
+    """What is known of calls of an operator with inputs of certain shapes and dtypes."""
+
+    __slots__ = ("changed", "compiled", "known", "proven", "simple", "size", "small", "specs", "work")
+
+    def __init__(
+        self, specs: tuple[Spec, ...], known: bool, small: bool, simple: bool, size: int, changed: tuple[int, ...]
+    ):
+        self.specs = specs
+        self.known = known
+        """Whether all shapes are; else the data decides."""
+        self.small = small
+        self.simple = simple
+        """One output, small, and compute wants nothing but arrays."""
+        self.size = size
+        """Bytes of the outputs."""
+        self.changed = changed
+        """Which inputs are written to."""
+        self.proven = False
+        """Whether compute has been seen to give what specs say."""
+        self.work = 0
+        """Elements that are read and written."""
+        self.compiled: dict[tuple[int, bool], Lowered | None] = {}
+        """The operator as a program of the compiled part, by native.generation and whether it trains."""
+
+
+def examine(op: Op, key: tuple[Any, ...]) -> Call:
+    """The Call for inputs of these shapes and dtypes, remembered. Raises OpError when they do not fit."""
+    wanted = op.takes()
+    if len(key) != 2 * len(wanted):
+        raise OpError(f"{op.name}: got {len(key) // 2} inputs, wanted {len(wanted)} ({', '.join(wanted)})")
+    specs = specs_of(op, key[::2], key[1::2])
+    known = all(is_known(s.shape) and s.dtype is not None for s in specs)
+    counts = [math.prod(s.shape) for s in specs] if known else []  # type: ignore[arg-type]
+    size = sum(c * s.dtype.itemsize for c, s in zip(counts, specs))  # type: ignore[union-attr]
+    afford(size, f"{op.name}: its output of shape {', '.join(show(s.shape) for s in specs)}")
+    work = sum(map(math.prod, key[::2])) + sum(counts[: op.visible()])
+    small = work <= SMALL
+    call = Call(
+        specs,
+        known,
+        small,
+        small and len(specs) == 1 and known and not op.uses and not op.mutates and not _heavy(op, work),
+        size,
+        tuple(i for i, n in enumerate(wanted) if n in op.mutates),
+    )
+    call.work = work
+    if len(op.calls) >= Memo.MOST:
+        op.calls.clear()
+    op.calls[key] = call
+    return call
+
+
+HEAVY = 1 << 13
+"""Elements from which operators with a kernel of their own are worth a call of the compiled part."""
+
+
+def _heavy(op: Op, work: int) -> bool:
+    """Whether the operator has a kernel that NumPy is no match for, other than in passing over memory once."""
+    return work >= HEAVY and op.name in native.names()
+
+
+def compiled(op: Op, call: Call, inputs: Sequence[Any], training: bool) -> Lowered | None:
+    """The operator as a program of the compiled part for such calls; None where NumPy is as good, or all there is.
+
+    inputs: what has the shapes and dtypes (``shape``, ``_dtype``)."""
+    if (
+        not call.known
+        or op.mutates
+        or "rng" in op.uses
+        or "bodies" in op.uses
+        or (call.small and not _heavy(op, call.work))
+    ):
+        return None
+    key, kept = (native.generation, training), call.compiled
+    if key not in kept:
+        kept[key] = _compile(op, inputs, training)
+        if kept[key] is not None:
+            _forget_the_oldest(call)
+    return kept[key]
+
+
+PROGRAMS = 128
+"""How many eager calls keep a program of the compiled part. The oldest gives way: a millisecond makes it anew."""
+_compiled: deque[Call] = deque()
+
+
+def _forget_the_oldest(newest: Call) -> None:
+    _compiled.append(newest)
+    while len(_compiled) > PROGRAMS:
+        _compiled.popleft().compiled = {}
+
+
+def _compile(op: Op, inputs: Sequence[Any], training: bool) -> Lowered | None:
+    names = [str(i) for i in range(len(inputs))]
+    node = Node(op, op.name, [Entry(Node(None, n)) for n in names])
+    graph = Graph(Entry(node, i) for i in range(len(node.outputs)))
+    program = Program(graph, training=training, fixed=None)
+    return program.prepare(tuple(v for x in inputs for v in (x.shape, x._dtype))).lowered
+
+
+def specs_of(op: Op, shapes: Sequence[tuple[int, ...]], dtypes: Sequence[np.dtype]) -> tuple[Spec, ...]:
+    """What the operator gives for such inputs; by the same inference that graphs get. Raises OpError when they do not fit."""
+    inputs = [Node(None, f"{i}") for i in range(len(shapes))]
+    node = Node(op, op.name, map(Entry, inputs))
+    graph = Graph([Entry(node, i) for i in range(len(node.outputs))])
+    result = infer(graph, {n.name: s for n, s in zip(inputs, shapes)}, {n.name: d for n, d in zip(inputs, dtypes)})
+    return tuple(map(result.spec, graph.outputs))
+
+
+def prove(op: Op, name: str, result: Any, call: Call) -> np.ndarray:
+    """The single result of a first call, if it is as inference said. Raises MXNetError otherwise."""
+    (result,) = result if isinstance(result, tuple | list) else (result,)
+    result, (spec,) = np.asarray(result), call.specs
+    if result.shape != spec.shape or result.dtype != spec.dtype:
+        raise MXNetError(
+            f"Error in operator {name or op.name}: [{op.name}] computed {result.dtype}{show(result.shape)} where "
+            f"inference said {spec.dtype}{show(spec.shape)}; this is a bug in the operator, please report it"
+        )
+    call.proven = True
+    return result
+
+
+def check_targets(op: Op, targets: Sequence[Any], specs: Sequence[Spec]) -> None:
+    """Raise OpError unless the arrays given as ``out`` are as the results will be, MXNetError for one that is read-only."""
+    if len(targets) != len(specs):
+        raise OpError(f"{op.name}: got {len(targets)} arrays in out, wanted {len(specs)}")
+    for target, spec in zip(targets, specs):
+        shape, dtype = spec
+        wrong = is_known(shape) and target.shape != shape
+        if wrong or (dtype is not None and target._dtype != dtype):
+            raise OpError(
+                f"{op.name}: result is {spec.dtype}{show(spec.shape)}, but out is {target._dtype}{show(target.shape)}; "
+                "wanted the same"
+            )
+        target._check_writable()
+
+
+def owned(result: np.ndarray) -> np.ndarray:
+    """The result, or a copy where it is a view (of an input, say) or laid out otherwise than NDArrays are."""
+    plain = result.base is None and result.flags.c_contiguous and result.flags.writeable
+    return result if plain else np.array(result, order="C")
+
+
+def apart(results: Sequence[np.ndarray], arrays: Sequence[np.ndarray] = ()) -> list[np.ndarray]:
+    """The results, each in memory of its own: neither that of one of arrays (the inputs) nor another result's."""
+    taken = {id(a) for a in arrays}
+    made = []
+    for result in map(owned, results):
+        made.append(result.copy() if id(result) in taken else result)
+        taken.add(id(result))
+    return made
+
+
+def array_dtype(dtype: Any) -> np.dtype:
+    """The dtype meant, float32 for None. Raises TypeError for one that arrays cannot have."""
+    try:
+        found = read_dtype("float32" if dtype is None else dtype)
+    except ValueError as error:
+        raise TypeError(f"{error}; an NDArray can have numbers or bool, and no complex ones") from None
+    if found.kind not in "biufV":
+        raise TypeError(f"dtype {found} is none that an NDArray can have; wanted numbers or bool, and not complex ones")
+    return found

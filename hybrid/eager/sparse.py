@@ -1,0 +1,590 @@
+"""Sparse arrays: rows of an array (row_sparse), and compressed sparse rows (csr). ``nd.sparse``.
+
+They hold their parts, which is what files and slices are made of. Operators compute with their dense values, which are made
+when the first one asks for them: an array that is loaded and saved takes the memory of its parts, whatever its shape.
+Results are sparse where MXNet's are (``_kept``).
+"""
+
+from __future__ import annotations
+
+import importlib
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import random
+from ..context import Context, resolve
+from ..core.error import MXNetError, NotSupportedForSparseNDArray, OperandError, OpError
+from ..core.op import lookup
+from ..formats.params import CSR, RowSparse
+from ..frontend import functions
+from ..ops.storage import OfStorage, csr_of
+from .array import NDArray, binary, invoke
+from .dispatch import array_dtype
+
+__all__ = [
+    "BaseSparseNDArray",
+    "CSRNDArray",
+    "Context",
+    "NDArray",
+    "NotSupportedForSparseNDArray",
+    "RowSparseNDArray",
+    "add",
+    "array",
+    "csr_matrix",
+    "divide",
+    "empty",
+    "gs_retain",
+    "multiply",
+    "retain",
+    "row_sparse_array",
+    "subtract",
+    "zeros",
+]
+
+Arity = RowSparse | CSR
+
+
+class BaseSparseNDArray(NDArray):
+    """An array of which only some entries are stored; operators take it as its dense values."""
+
+    __slots__ = ("_dense", "_parts")
+    _parts: Any
+    _dense: np.ndarray | None
+    """All values, once somebody asked for them."""
+    stype = "sparse"
+
+    def __init__(self, parts: Any, ctx: Context | None = None):
+        self._parts, self._dense = parts, None
+        self._ctx = resolve(ctx)
+        self._var = self._node = None
+
+    @property
+    def _memory(self) -> np.ndarray:  # type: ignore[override]  # of a dense array it is there from the start
+        dense = self._dense
+        if dense is None:
+            dense = self._dense = self._parts.todense()
+        return dense
+
+    @property
+    def _dtype(self) -> np.dtype:
+        return self._parts.data.dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self._parts.shape)
+
+    def __repr__(self) -> str:
+        return f"\n<{type(self).__name__} {'x'.join(map(str, self.shape))} @{self._ctx}>"
+
+    def _stored(self) -> Any:
+        return self._parts
+
+    def __reduce__(self) -> Any:
+        return type(self), (self._parts, self._ctx)
+
+    @property
+    def data(self) -> NDArray:
+        """A copy of the stored values."""
+        return NDArray(self._parts.data, self._ctx)
+
+    @property
+    def indices(self) -> NDArray:
+        """Where they stand: rows (row_sparse) or columns (csr)."""
+        return NDArray(np.asarray(self._parts.indices, np.int64), self._ctx)
+
+    @property
+    def _num_aux(self) -> int:
+        return len(self._aux_types)
+
+    @property
+    def _aux_types(self) -> list[type]:
+        return [np.int64] * (1 if self.stype == "row_sparse" else 2)
+
+    def _aux_type(self, i: int) -> type:
+        return self._aux_types[i]
+
+    def _data(self) -> NDArray:
+        return self.data
+
+    def check_format(self, full_check: bool = True) -> None:
+        """Nothing: parts that do not fit together are refused when an array is made of them."""
+
+    def tostype(self, stype: str) -> NDArray:
+        """The array in another storage type. Raises ValueError from one sparse type to the other."""
+        if stype == self.stype:
+            return self
+        if stype in ("csr", "row_sparse"):
+            raise ValueError(f"cast_storage from {self.stype} to {stype} is not supported")
+        dense = from_dense(NDArray(self._values, self._ctx), stype)
+        dense._node = self._node
+        return dense
+
+    def astype(self, dtype: Any, copy: bool = True) -> NDArray:
+        wanted = array_dtype(dtype)
+        if not copy and wanted == self._dtype:
+            return self
+        return type(self)(_with_data(self._parts, self._parts.data.astype(wanted)), self._ctx)
+
+    def copy(self) -> BaseSparseNDArray:
+        made = type(self)(self._parts, self._ctx)
+        made._node = self._node
+        return made
+
+    def detach(self) -> BaseSparseNDArray:
+        return type(self)(self._parts, self._ctx)
+
+    def copyto(self, other: Any) -> NDArray:
+        """As for dense arrays. Raises TypeError between the two sparse types."""
+        if isinstance(other, Context):
+            return type(self)(self._parts, resolve(other))
+        if not isinstance(other, NDArray):
+            raise TypeError(f"copyto does not support type {type(other)}")
+        if other.stype not in ("default", self.stype):
+            raise TypeError(f"copyto does not support destination NDArray stype {other.stype}")
+        return super().copyto(other)
+
+    def reshape(self, *shape: Any, **kwargs: Any) -> NDArray:
+        raise NotSupportedForSparseNDArray(
+            f"Function reshape (namely operator Reshape) with arguments {shape} is not supported for SparseNDArray and only "
+            "available in NDArray."
+        )
+
+    def attach_grad(self, grad_req: str = "write", stype: str | None = None) -> None:
+        super().attach_grad(grad_req, stype or self.stype)
+
+    def _check_writable(self) -> None:
+        raise MXNetError(f"{type(self).__name__} cannot be written to by this operation; use tostype('default') first")
+
+    def _check_key(self, key: Any) -> None:
+        """Raise ValueError for keys that no sparse array takes."""
+        if isinstance(key, tuple):
+            raise ValueError("Multi-dimension indexing is not supported")
+        if not isinstance(key, int | np.integer | slice):
+            raise ValueError(f"Undefined behaviour for {key}")
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if not isinstance(key, slice) or key != slice(None):
+            raise OperandError(f"{type(self).__name__} only supports [:] for assignment, got {key!r}")
+        if isinstance(value, np.ndarray):
+            value = NDArray(value, dtype=self._dtype)
+        self._assign(..., value)
+
+    def _assign(self, index: Any, value: Any) -> None:
+        """Become the value, as a whole."""
+        if isinstance(value, NDArray):
+            if value.stype not in ("default", self.stype):
+                raise TypeError(f"copyto does not support destination NDArray stype {self.stype}")
+            if value.shape != self.shape:
+                raise MXNetError(f"assignment: got an array of shape {value.shape}, wanted {self.shape}")
+            source = value
+        elif isinstance(value, int | float | np.number):
+            if self.stype == "csr" and value:
+                raise ValueError("Assigning numeric types to CSRNDArray is not implemented yet.")
+            source = NDArray(np.full(self.shape, value, self._dtype))
+        else:
+            raise TypeError(f"type {type(value)} not supported")
+        self._become(source)
+
+    def _become(self, source: NDArray) -> None:
+        """Hold the values of an array of this shape, whatever its storage."""
+        found: Any = source if source.stype == self.stype else from_dense(source, self.stype)
+        parts = _with_data(found._parts, found._parts.data.astype(self._dtype))
+        if self._dense is not None:  # where others may look at it
+            self._array[...] = parts.todense()
+        self._parts = parts
+
+    def _inplace(self, name: str, other: Any) -> NDArray:
+        self._become(_binary(functions.BINARY[name], self, other))
+        return self
+
+    def __neg__(self) -> NDArray:
+        return _binary(functions.BINARY["multiply"], self, -1.0)
+
+    def __abs__(self) -> NDArray:
+        return apply(lookup("abs").bind(), [self])
+
+
+class RowSparseNDArray(BaseSparseNDArray):
+    """Rows ``data`` at ``indices``; all others are zero."""
+
+    __slots__ = ()
+    stype = "row_sparse"
+
+    def __getitem__(self, key: Any) -> NDArray:
+        self._check_key(key)
+        if key != slice(None):
+            raise MXNetError(f"RowSparseNDArray only supports [:] for __getitem__, got {key!r}")
+        return self
+
+    def retain(self, indices: NDArray) -> RowSparseNDArray:
+        """The array with those of its rows alone."""
+        return retain(self, indices)
+
+
+class CSRNDArray(BaseSparseNDArray):
+    """A matrix in compressed sparse rows."""
+
+    __slots__ = ()
+    stype = "csr"
+
+    @property
+    def indptr(self) -> NDArray:
+        """Where each row starts among the stored values, and where the last one ends: (rows + 1,)."""
+        return NDArray(np.asarray(self._parts.indptr, np.int64), self._ctx)
+
+    def __getitem__(self, key: Any) -> NDArray:
+        """A row as a matrix of one, or successive rows."""
+        self._check_key(key)
+        rows = self.shape[0]
+        if isinstance(key, slice):
+            if key.step not in (None, 1):
+                raise ValueError("CSRNDArray only supports continuous slicing on axis 0")
+            if key == slice(None):
+                return self
+            start, stop, _ = key.indices(rows)
+        else:
+            if not -rows <= key < rows:
+                raise IndexError(f"index {key} is out of bounds for {rows} rows")
+            start, stop = key % rows, key % rows + 1
+        return apply(lookup("slice").bind(begin=(start,), end=(max(start, stop),)), [self])
+
+    def asscipy(self) -> Any:
+        """The matrix as SciPy has it. Raises ImportError without SciPy."""
+        parts = self._parts
+        scipy = importlib.import_module("scipy.sparse")
+        return scipy.csr_matrix((parts.data, parts.indices, parts.indptr), shape=parts.shape, dtype=self.dtype)
+
+
+def _with_data(parts: Any, data: np.ndarray) -> Arity:
+    """The parts with other values in the same places."""
+    if isinstance(parts, RowSparse):
+        return RowSparse(data, parts.indices, parts.shape)
+    return CSR(data, parts.indptr, parts.indices, parts.shape)
+
+
+def _like(parts: Any, values: np.ndarray) -> Arity:
+    """The entries of dense values in the places that parts hold."""
+    if isinstance(parts, RowSparse):
+        return RowSparse(values[parts.indices], parts.indices, parts.shape)
+    rows = np.repeat(np.arange(parts.shape[0]), np.diff(np.asarray(parts.indptr, np.int64)))
+    return CSR(values[rows, parts.indices], parts.indptr, parts.indices, parts.shape)
+
+
+def from_parts(parts: Arity, ctx: Context | None = None) -> BaseSparseNDArray:
+    """The sparse array of parts as params.load gives them."""
+    return (RowSparseNDArray if isinstance(parts, RowSparse) else CSRNDArray)(parts, ctx)
+
+
+def from_dense(array: NDArray, stype: str) -> NDArray:
+    """The array in a storage type. Raises ValueError for csr when it is no matrix, OpError for a type that there is not."""
+    values = array.asnumpy()
+    if stype == "default":
+        return NDArray(values, array.context)
+    if stype == "row_sparse" and values.ndim:
+        rows = np.flatnonzero((values != 0).reshape(len(values), -1).any(axis=1))
+        return RowSparseNDArray(RowSparse(values[rows], rows, values.shape), array.context)
+    if stype == "csr":
+        if values.ndim != 2:
+            raise ValueError(
+                f"To convert to a CSR, the NDArray should be 2 Dimensional. Current shape is {values.shape}"
+            )
+        return CSRNDArray(csr_of(values), array.context)
+    raise OpError(f"tostype: got {stype!r} for shape {values.shape}, wanted 'default', 'row_sparse' or 'csr'")
+
+
+# -- operators ------------------------------------------------------------------------------------------------------------
+
+_ZERO_STAYS = frozenset(
+    word
+    for line in (
+        "abs sign rint ceil floor trunc fix square sqrt cbrt log1p expm1 sin tan arcsin arctan sinh tanh arcsinh arctanh",
+        "degrees radians relu negative BlockGrad make_loss round _copy _mul_scalar _div_scalar",
+    )
+    for word in line.split()
+)
+"""Operators of one array that leave zeros alone, by canonical name: results are stored as their input is."""
+_COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+    "_equal_scalar": operator.eq,
+    "_not_equal_scalar": operator.ne,
+    "_greater_scalar": operator.gt,
+    "_greater_equal_scalar": operator.ge,
+    "_lesser_scalar": operator.lt,
+    "_lesser_equal_scalar": operator.le,
+}
+
+
+def apply(op: Any, inputs: Sequence[NDArray], out: Any = None) -> Any:
+    """invoke, for inputs or an output of which some are sparse; the result is sparse where it is in MXNet."""
+    targets = [] if out is None else [out] if isinstance(out, NDArray) else list(out)
+    if any(x.stype != "default" for x in targets):
+        found = apply(op, inputs)
+        for target, result in zip(targets, [found] if isinstance(found, NDArray) else found):
+            target._assign(..., result.tostype("default"))
+        return out
+    if isinstance(op, OfStorage) and out is None:
+        return _of_storage(op, inputs)
+    dense = invoke(op, inputs, out)
+    for x, name in zip(inputs, op.takes()):
+        if name in op.mutates and isinstance(x, BaseSparseNDArray):
+            x._become(NDArray(x._values))
+    if out is not None or not isinstance(dense, NDArray):
+        return dense
+    parts = _kept(op, inputs, dense)
+    if parts is None:
+        return dense
+    made = from_parts(parts, dense._ctx)
+    made._node = dense._node
+    return made
+
+
+def _of_storage(op: OfStorage, inputs: Sequence[Any]) -> Any:
+    """An operator that asks what csr arrays store."""
+    op.infer_shape(*(x.shape for x in inputs))
+    op.infer_type(*(np.dtype(x.dtype) for x in inputs))
+    given = []
+    for i, x in enumerate(inputs):
+        if i >= op.graphs():
+            given.append(x.asnumpy())
+        else:
+            given.append(x._parts if isinstance(x, CSRNDArray) else csr_of(x.asnumpy()))
+    found = op.stored(*given, rng=random.fork() if "rng" in op.uses else None)
+    made = [
+        CSRNDArray(r, inputs[0]._ctx) if isinstance(r, CSR) else NDArray(r, inputs[0]._ctx, dtype=r.dtype)
+        for r in found
+    ]
+    return made if len(made) > 1 else made[0]
+
+
+def _kept(op: Any, inputs: Sequence[Any], result: NDArray) -> Arity | None:
+    """The parts to store of an operator's result; None for all of it, as a dense array."""
+    name = op.name
+    kinds = [x.stype for x in inputs]
+    first = kinds[0]
+
+    def found(stype: str) -> Arity:
+        sparse: Any = from_dense(result, stype)
+        return sparse._parts
+
+    if name == "cast_storage":
+        stype = op.stype
+        return None if stype == "default" else found(stype)
+    if name == "dot":
+        return _kept_of_dot(op, kinds, inputs, found)
+    if name == "zeros_like":
+        return zeros(first, result.shape, dtype=result.dtype)._parts
+    if len(inputs) == 1:
+        alone = (
+            name in _ZERO_STAYS
+            or (name in ("_plus_scalar", "_minus_scalar") and op.scalar == 0)
+            or (name in _COMPARE and not _COMPARE[name](0, op.scalar))
+            or (name == "clip" and op.a_min <= 0 <= op.a_max)
+        )
+        if alone:
+            return _like(inputs[0]._parts, result._values)
+        if (
+            name == "_square_sum"
+            and first == "row_sparse"
+            and result.ndim == 2
+            and result.shape[0] == inputs[0].shape[0]
+        ):
+            return found(first)
+    if name == "slice" or (name == "take" and op.axis == 0):
+        return found("csr") if first == "csr" and result.ndim == 2 else None
+    if name == "Concat" and op.dim == 0 and {*kinds} == {"csr"}:
+        return found("csr")
+    if name == "add_n" and {*kinds} == {"row_sparse"}:
+        return found("row_sparse")
+    word = name.removeprefix("elemwise_").removeprefix("broadcast_")
+    if word == name or len(inputs) != 2:
+        return None
+    if kinds[0] == kinds[1] and word in ("add", "sub", "mul") and inputs[0].shape == inputs[1].shape:
+        if first == "csr":
+            return found(first)
+        rows = np.union1d(*(x._parts.indices for x in inputs))
+        return RowSparse(result._values[rows], rows, result.shape)
+    keeps = word == "mul" or (word == "div" and inputs[0].shape != inputs[1].shape)
+    if name.startswith("elemwise_"):
+        both = [x for x in inputs if x.stype != "default"]
+        return _like(both[0]._parts, result._values) if word == "mul" and len(both) == 1 else None
+    if keeps and kinds == ["csr", "default"] and result.shape == inputs[0].shape:
+        return _like(inputs[0]._parts, result._values)
+    return None
+
+
+def _kept_of_dot(op: Any, kinds: list[str], inputs: Sequence[Any], found: Callable[[str], Arity]) -> Arity | None:
+    wanted = getattr(op, "forward_stype", None)
+    if wanted is None:
+        wanted = "default"
+        if kinds[0] == "csr" and op.transpose_a and kinds[1] in ("default", "row_sparse"):
+            wanted = "row_sparse"
+        elif kinds == ["default", "csr"]:
+            wanted = "csr"
+    return None if wanted == "default" else found(wanted)
+
+
+def _binary(row: functions.Binary, lhs: Any, rhs: Any) -> Any:
+    """Python's operators, when one side at least is sparse."""
+    if isinstance(lhs, NDArray) and isinstance(rhs, NDArray):
+        if row.name == "multiply" and lhs.shape == rhs.shape and lhs.stype != "default":
+            return apply(lookup("elemwise_mul").bind(), [lhs, rhs])
+        if lhs.ndim == rhs.ndim:
+            return apply(lookup(row.array).bind(), [lhs, rhs])
+        lhs, rhs = (x if x.ndim >= y.ndim else _widened(x, y.ndim) for x, y in ((lhs, rhs), (rhs, lhs)))
+        return apply(lookup(row.array).bind(), [lhs, rhs])
+    if isinstance(lhs, NDArray) and isinstance(rhs, int | float | np.number):
+        return apply(lookup(row.scalar).bind(scalar=float(rhs)), [lhs])
+    if isinstance(rhs, NDArray) and isinstance(lhs, int | float | np.number):
+        return apply(lookup(row.reflected).bind(scalar=float(lhs)), [rhs])
+    return binary(row, lhs, rhs)
+
+
+def _widened(array: NDArray, ndim: int) -> NDArray:
+    return array.tostype("default").reshape((1,) * (ndim - array.ndim) + array.shape)
+
+
+functions.add_operators(BaseSparseNDArray, _binary)
+
+
+def _function(name: str) -> Callable[[Any, Any], Any]:
+    row = functions.BINARY[name]
+
+    def function(lhs: Any, rhs: Any) -> Any:
+        if name == "multiply" and isinstance(rhs, BaseSparseNDArray) and not isinstance(lhs, BaseSparseNDArray):
+            lhs, rhs = rhs, lhs
+        return _binary(row, lhs, rhs)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = (
+        f"``{name}`` of two arrays, which broadcast, or of an array and a number; sparse where it can be."
+    )
+    return function
+
+
+add, subtract, multiply, divide = map(_function, ("add", "subtract", "multiply", "divide"))
+
+
+def retain(data: NDArray, indices: NDArray) -> RowSparseNDArray:
+    """A row_sparse array with those of its rows alone. Raises MXNetError for other arrays."""
+    if not isinstance(data, RowSparseNDArray):
+        raise MXNetError(f"retain: got a {data.stype} array, wanted a row_sparse one")
+    rows = indices.asnumpy().astype(np.int64)
+    made = RowSparseNDArray(RowSparse(data._values[rows], rows, data.shape), data._ctx)
+    if data._node is not None:
+        mask = np.zeros((len(data._values), *[1] * (data.ndim - 1)), data._dtype)
+        mask[rows] = 1
+        made._node = invoke(lookup("broadcast_mul").bind(), [data, NDArray(mask)])._node
+    return made
+
+
+gs_retain = retain
+
+
+# -- making arrays --------------------------------------------------------------------------------------------------------
+
+
+def _values(source: Any, dtype: Any) -> np.ndarray:
+    """An array's values; in its own dtype, but float32 for lists, unless one is given."""
+    given = source if isinstance(source, np.ndarray) else source.asnumpy() if isinstance(source, NDArray) else None
+    if given is not None:
+        return given if dtype is None else given.astype(array_dtype(dtype))
+    return np.asarray(source, array_dtype(dtype))
+
+
+def _places(source: Any) -> np.ndarray:
+    return np.asarray(source.asnumpy() if isinstance(source, NDArray) else source).astype(np.int64)
+
+
+def _is_shape(parts: tuple[Any, ...]) -> bool:
+    return all(isinstance(n, int | np.integer) for n in parts)
+
+
+def _check_shape(made: NDArray, shape: Any) -> Any:
+    if shape is not None and made.shape != tuple(shape):
+        raise ValueError(f"Shape mismatch detected. {made.shape} v.s. {tuple(shape)}")
+    return made
+
+
+def csr_matrix(arg1: Any, shape: Any = None, ctx: Context | None = None, dtype: Any = None) -> CSRNDArray:
+    """A csr matrix of ``(data, indices, indptr)``, of ``(data, (rows, columns))`` where what stands twice is summed, of
+    a shape ``(m, n)`` (all zeros), or of a matrix: csr, SciPy's, dense, or nested lists.
+
+    Raises ValueError when the parts or the shape do not fit, or for a row_sparse array."""
+    if isinstance(arg1, BaseSparseNDArray):
+        if not isinstance(arg1, CSRNDArray):
+            raise ValueError(f"Unexpected input type: {type(arg1).__name__}")
+        made = CSRNDArray(arg1._parts, resolve(ctx or arg1._ctx))
+        return _check_shape(made if dtype is None else made.astype(dtype), shape)
+    if hasattr(arg1, "tocsr"):
+        found = arg1.tocsr()
+        arg1, shape = (found.data, found.indices, found.indptr), shape or found.shape
+    if not isinstance(arg1, tuple):
+        dense = NDArray(_values(arg1, dtype), ctx)
+        return _check_shape(dense.tostype("csr"), shape)
+    if len(arg1) == 2 and _is_shape(arg1):
+        return zeros("csr", _check_shape(NDArray(np.empty(arg1)), shape).shape, ctx, dtype)
+    if len(arg1) == 2:
+        data, (rows, columns) = _values(arg1[0], dtype), map(_places, arg1[1])
+        size = tuple(shape) if shape is not None else (rows.max(initial=-1) + 1, columns.max(initial=-1) + 1)
+        numbers, back = np.unique(rows * size[1] + columns, return_inverse=True)
+        summed = np.zeros(len(numbers), data.dtype)
+        np.add.at(summed, back.ravel(), data)
+        starts = np.searchsorted(numbers, np.arange(size[0] + 1) * size[1])
+        return CSRNDArray(CSR(summed, starts, numbers % size[1], size), resolve(ctx))
+    if len(arg1) != 3:
+        raise ValueError(f"Unexpected length of input tuple: {len(arg1)}")
+    data, columns, starts = _values(arg1[0], dtype), _places(arg1[1]), _places(arg1[2])
+    size = tuple(shape) if shape is not None else (len(starts) - 1, int(columns.max(initial=-1)) + 1)
+    return CSRNDArray(CSR(data, starts, columns, size), resolve(ctx))
+
+
+def row_sparse_array(arg1: Any, shape: Any = None, ctx: Context | None = None, dtype: Any = None) -> RowSparseNDArray:
+    """A row_sparse array of ``(data, indices)``, of a shape (all zeros), or of an array: row_sparse, dense, or nested lists.
+
+    Raises ValueError when the parts or the shape do not fit, or for a csr matrix."""
+    if isinstance(arg1, BaseSparseNDArray):
+        if not isinstance(arg1, RowSparseNDArray):
+            raise ValueError(f"Unexpected input type: {type(arg1).__name__}")
+        made = RowSparseNDArray(arg1._parts, resolve(ctx or arg1._ctx))
+        return _check_shape(made if dtype is None else made.astype(dtype), shape)
+    if not isinstance(arg1, tuple):
+        return _check_shape(NDArray(_values(arg1, dtype), ctx).tostype("row_sparse"), shape)
+    if len(arg1) < 2:
+        raise ValueError(f"Unexpected length of input tuple: {len(arg1)}")
+    if _is_shape(arg1):
+        return zeros("row_sparse", _check_shape(NDArray(np.empty(arg1)), shape).shape, ctx, dtype)
+    data, rows = _values(arg1[0], dtype), _places(arg1[1])
+    size = tuple(shape) if shape is not None else (int(rows.max(initial=-1)) + 1, *data.shape[1:])
+    return RowSparseNDArray(RowSparse(data, rows, size), resolve(ctx))
+
+
+def zeros(stype: str, shape: Any, ctx: Context | None = None, dtype: Any = None, **kwargs: Any) -> Any:
+    """Zeros in a storage type, none of them stored. Raises ValueError for a type that there is not."""
+    wanted = array_dtype(dtype)
+    if stype == "default":
+        from ..ndarray import zeros as dense_zeros
+
+        return dense_zeros(shape, ctx, dtype, **kwargs)
+    size = tuple(map(operator.index, shape))
+    none = np.zeros(0, np.int64)
+    if stype == "row_sparse":
+        return RowSparseNDArray(RowSparse(np.zeros((0, *size[1:]), wanted), none, size), resolve(ctx))
+    if stype == "csr":
+        return CSRNDArray(CSR(np.zeros(0, wanted), np.zeros(size[0] + 1, np.int64), none, size), resolve(ctx))
+    raise ValueError(f"unknown storage type {stype!r}, wanted 'default', 'row_sparse' or 'csr'")
+
+
+empty = zeros
+
+
+def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> BaseSparseNDArray:
+    """A copy of a sparse array, or of a SciPy matrix. Raises ValueError for anything that is not sparse."""
+    if isinstance(source_array, CSRNDArray) or hasattr(source_array, "tocsr"):
+        return csr_matrix(source_array, None, ctx, dtype)
+    if isinstance(source_array, RowSparseNDArray):
+        return row_sparse_array(source_array, None, ctx, dtype)
+    if isinstance(source_array, NDArray):
+        raise OperandError("sparse.array: got a dense array, wanted a sparse one; use tostype")
+    raise ValueError(f"sparse.array: got {type(source_array).__name__}, wanted a sparse array; use mx.nd.array")

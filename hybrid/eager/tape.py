@@ -1,0 +1,76 @@
+"""What autograd records: steps that made arrays of arrays, kept by the arrays they made.
+
+Every thread has a state of its own: whether operations are recorded, and whether they are to behave as in training.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..core.op import Op
+    from ..ndarray import NDArray
+
+
+class _State(threading.local):
+    recording = False
+    training = False
+
+
+STATE = _State()
+_numbers = itertools.count()
+
+
+class Variable:
+    """A place where gradients arrive: the array that holds them and how they are put there (write, add, null)."""
+
+    __slots__ = ("fresh", "grad", "request")
+
+    def __init__(self, grad: Any, request: str):
+        self.grad, self.request = grad, request
+        self.fresh = False
+
+
+Node = Any
+"""Where an array comes from: None, a Variable, or (Step, output index)."""
+
+
+class Step:
+    """One recorded computation. ``number`` grows with time, so users have greater numbers than what they use.
+
+    ``backward(dys)`` gives the gradients of the inputs from those of the outputs (None: zeros)."""
+
+    __slots__ = ("number", "outputs", "parents", "training")
+
+    def __init__(self, parents: Sequence[Node], outputs: int):
+        self.number = next(_numbers)
+        self.parents = tuple(parents)
+        self.outputs = outputs
+        self.training = STATE.training
+
+    def backward(self, dys: Sequence[NDArray | None]) -> Sequence[NDArray | None]:
+        """Gradients of the inputs, in order."""
+        raise NotImplementedError
+
+    def release(self) -> None:
+        """Forget the arrays that were kept for backward."""
+
+
+class OpStep(Step):
+    """The application of an operator. What its gradient rule reads is kept."""
+
+    __slots__ = ("inputs", "op", "results", "specs")
+
+    def __init__(
+        self, op: Op, parents: Sequence[Node], inputs: dict[int, NDArray], results: dict[int, NDArray], specs: Any
+    ):
+        super().__init__(parents, len(specs))
+        self.op, self.specs = op, specs
+        self.inputs: dict[int, NDArray] | None = inputs
+        self.results: dict[int, NDArray] | None = results
+
+    def release(self) -> None:
+        self.inputs = self.results = None

@@ -1,0 +1,578 @@
+"""From a graph to a program of the compiled part: what is a step, where each tensor lives, who has a kernel.
+
+The passes have rewritten the graph by then (passes/). Here nothing is computed differently any more: nodes become steps in order,
+renamings of memory (Reshape) become nothing, and tensors get places:
+
+- an input, an output or a constant of the program, or a place in one arena, where no two that are alive together overlap;
+- what a concatenation of blocked data joins is written straight into the result, at its channel;
+- blocked data that padded convolutions read has a halo of zeros as wide as the widest padding;
+- a chain writes over an input of its size that nobody reads afterwards.
+
+Steps without a kernel are computed by NumPy, called back from the program.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import native
+from ..core.op import Op, Spec
+from ..core.shapes import is_known
+from ..ir.graph import Entry, Graph, Node
+from ..ir.infer import Inference
+from ..ops.fused import BLOCK, Chain, Conv, Join, Pack, Pool, Separable, Unpack
+from ..ops.shape import Reshaping
+from ..passes import Context, Optimized, optimize
+from .memory_planner import Lifetime, place
+from .program import evaluate
+
+Perform = Callable[[Node, Sequence[np.ndarray], Sequence[Spec], "np.random.Generator | None"], Sequence[np.ndarray]]
+"""How NumPy applies a node to arrays: its results, checked."""
+
+ARENA, INPUT, OUTPUT, CONSTANT = range(4)
+QUICK = 30_000_000
+"""Multiplications and additions that take about as long as handing them over to another thread and waiting for it."""
+BATCH = 1 << 24
+"""Bytes of weights that are computed at a time, before they are packed and forgotten."""
+LARGE = 1 << 16
+"""Bytes from which NumPy's fresh memory costs more than memory that is kept (page faults)."""
+WIDEST = 4
+"""The widest halo: beyond, copying the data once into padded memory is cheaper than carrying the zeros along."""
+KNOWN = frozenset(
+    ("float32", "float64", "float16", "bfloat16", "int8", "uint8", "int32", "int64", "bool")
+)  # base/tensor.h
+
+
+class Unsuited(Exception):
+    """The graph cannot be a program of the compiled part: its shapes are not known, or it holds what is no memory."""
+
+
+def lower(
+    graph: Graph,
+    inference: Inference,
+    names: Sequence[str],
+    perform: Perform,
+    *,
+    fixed: Collection[str] = (),
+    training: bool = False,
+    precise: bool = False,
+    keep: bool = False,
+    without: Collection[str] = (),
+) -> Lowered | None:
+    """The graph as a program of the compiled part; None when it has to stay with NumPy.
+
+    names: the variables in the order in which arrays will come; fixed: those that rarely have other values; keep: whether the
+    memory of a run stays for the next one, instead of going back to the allocator; without: names of passes to leave out."""
+    try:
+        for entry in {(id(n), i): Entry(n, i) for n in graph.nodes for i in range(len(n.outputs))}.values():
+            _check(entry, inference.spec(entry))
+        for skipped in (tuple(without), (*without, "layout")):
+            context = Context(inference, constants=fixed, training=training, native=native.names())
+            options = {"training": training, "precise": precise, "keep": keep}
+            lowered = Lowered(optimize(graph, context, skipped), names, perform, **options)
+            if not lowered.lost:
+                return lowered
+    except Unsuited:
+        pass
+    return None
+
+
+def _check(entry: Entry, spec: Spec) -> None:
+    if not is_known(spec.shape) or spec.dtype is None or spec.dtype.hasobject:
+        raise Unsuited(f"{entry.name}: shape or dtype is not known before it runs")
+
+
+class _Storage:
+    """A piece of memory, and from which step to which it is in use."""
+
+    __slots__ = ("first", "kind", "last", "number", "size")
+
+    def __init__(self, kind: int, number: int = 0):
+        self.kind, self.number = kind, number
+        self.size = 0
+        self.first, self.last = 1 << 60, -1
+
+
+class _Tensor:
+    """One output of a node: its storage, directly or as a part of another tensor."""
+
+    __slots__ = ("blocked", "halo", "offset", "plain", "spec", "storage", "whole")
+
+    def __init__(self, spec: Spec, blocked: bool):
+        self.spec = spec
+        self.blocked = blocked
+        self.storage: _Storage | None = None
+        self.whole: _Tensor | None = None
+        """What this is a part of, by renaming or concatenation,"""
+        self.offset = 0
+        """and how many blocks of channels come before it there."""
+        self.halo: tuple[int, int] = (0, 0)
+        self.plain = not blocked
+        """Whether somebody reads it as memory without gaps, so that it can have no halo."""
+
+    def root(self) -> tuple[_Tensor, int]:
+        """The tensor that has the storage, and this one's offset in it."""
+        tensor, offset = self, 0
+        while tensor.whole is not None:
+            offset += tensor.offset
+            tensor = tensor.whole
+        return tensor, offset
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.spec.shape  # type: ignore[return-value]
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.spec.dtype  # type: ignore[return-value]
+
+    def bytes(self) -> int:
+        """Of a root, with its halo."""
+        count = math.prod(self.shape)
+        if self.blocked:
+            count = self.shape[0] * self.image()
+        return count * self.dtype.itemsize
+
+    def plane(self) -> int:
+        """Elements of a block of channels of one image, with the root's halo."""
+        h, w = self.root()[0].halo
+        return (self.shape[2] + 2 * h) * (self.shape[3] + 2 * w) * BLOCK
+
+    def image(self) -> int:
+        """Elements from one image to the next."""
+        return self.root()[0].shape[1] * self.plane()
+
+
+class _Packed(NamedTuple):
+    """What the compiled part holds of the fixed arrays."""
+
+    number: int
+    """It runs for who says this number only,"""
+    versions: list[Any] | None
+    """which stands for these versions; None before there are any."""
+    held: list[np.ndarray | None]
+    """Constants that runs read."""
+    sources: list[np.ndarray]
+    """The fixed arrays: as long as they are held, no other array has the address of one."""
+
+
+class Lowered:
+    """A graph as one call. Safe for any number of threads at once.
+
+    names: all variables, in the order in which ``run`` takes their arrays; fixed: those that rarely have other values."""
+
+    def __init__(
+        self,
+        optimized: Optimized,
+        names: Sequence[str],
+        perform: Perform,
+        *,
+        training: bool,
+        precise: bool,
+        keep: bool,
+    ):
+        self.optimized = optimized
+        self._perform, self._names = perform, tuple(names)
+        main, inference = optimized.main, optimized.inference
+        place_of = {name: i for i, name in enumerate(names)}
+        self._constant = optimized.constant
+        needed = [] if self._constant is None else [n.name for n in self._constant.variables()]
+        variables = list(dict.fromkeys(n.name for n in main.variables()))
+        self._feeds = optimized.feeds
+        self._fixed = [n for n in variables if n in optimized.feeds or n in optimized.fixed]
+        given = [n for n in variables if n not in optimized.feeds and n not in optimized.fixed]
+        self._inputs = tuple(place_of[n] for n in given)
+        sources = [*self._fixed, *needed]
+        self._watched = tuple(dict.fromkeys(place_of[n] for n in sources if n in place_of))
+        self._packed = _Packed(0, None if self._fixed else [], [], [])
+        self._refreshing = threading.RLock()
+        build = _Build(main, inference, given, self._fixed, training)
+        self._batches = self._batched(*build.constants())
+        self._hosts, self._rows, self._copies = build.hosts, build.rows, build.copies
+        specs = list(map(inference.spec, main.outputs))
+        self.outputs: tuple[tuple[Any, Any], ...] = tuple((s.shape, s.dtype) for s in specs)
+        self.makers = [(native.empty if _is_large(*s) else np.empty, *s) for s in self.outputs]
+        self._odd_inputs = tuple(i for i, n in enumerate(given) if build.dtype_of[n].kind == "V")
+        self._odd_outputs = any(s.dtype is not None and s.dtype.kind == "V" for s in specs)
+        counts = len(given), len(main.outputs) - len(build.copies), len(self._fixed)
+        self.core = native.program(
+            build.tensors, build.steps, build.arena, *counts, native.threads(), precise or training, keep
+        )
+        there = self.core.native()
+        self.lost = {s[0] for s, n in zip(build.steps, there) if not n and s[0].startswith("_fused_")}
+        """Operators on blocked data that no kernel was found for: they must not be."""
+        if not any(there):
+            raise Unsuited("no step has a kernel")
+        self._all = all(there)
+        flops = sum(row["flops"] for row in self.core.describe())
+        self.quick = self._all and flops <= QUICK and 8 * build.moved <= QUICK
+        """Whether handing it to another thread costs more than running it."""
+        odd = self._copies or self._odd_inputs or self._odd_outputs
+        self.direct = self._all and self._inputs == (0,) and len(self.outputs) == 1 and not odd
+        """Whether the compiled program takes the first of the arrays and gives one output, and that is all there is to a run."""
+
+    # -- running --------------------------------------------------------------------------------------------------------
+
+    def run(
+        self, arrays: Sequence[np.ndarray], versions: Any = None, rng: np.random.Generator | None = None
+    ) -> list[np.ndarray]:
+        """The outputs. versions: of the arrays; what is fixed is looked at anew when they differ from those of last time."""
+        return self._go(self.core.run, arrays, versions, rng)[0]
+
+    def profile(self, arrays: Sequence[np.ndarray], versions: Any = None) -> list[dict[str, Any]]:
+        """One run, a row for each step: node, op, how, shape (of the first output), seconds, flops, bytes, native."""
+        _, seconds = self._go(self.core.profile, arrays, versions, None)
+        rows = []
+        for row, (node, shape), time in zip(self.core.describe(), self._rows, seconds):
+            rows.append({"node": node, "shape": shape, "seconds": time, **row})
+        return rows
+
+    def describe(self) -> list[dict[str, Any]]:
+        """As profile, without times."""
+        return [{"node": n, "shape": s, **r} for (n, s), r in zip(self._rows, self.core.describe())]
+
+    @property
+    def memory(self) -> int:
+        """Bytes of the arena of one run, scratch included."""
+        return self.core.arena_bytes()
+
+    def packed(self, versions: Sequence[Any]) -> int | None:
+        """The number under which the compiled part holds what follows from fixed arrays of these versions; None where it holds
+        that of others."""
+        return packed.number if (packed := self._packed).versions == [versions[i] for i in self._watched] else None
+
+    def _go(
+        self, call: Callable[..., Any], arrays: Sequence[np.ndarray], versions: Any, rng: Any
+    ) -> tuple[list[np.ndarray], Any]:
+        state = list(map(id, arrays)) if versions is None else versions
+        state = [state[i] for i in self._watched]
+        packed = self._packed
+        if state != packed.versions:
+            packed = self._refresh(arrays, state)
+        outs = [make(shape, dtype) for make, shape, dtype in self.makers]
+        targets = [o for i, o in enumerate(outs) if i not in self._copies] if self._copies else outs
+        inputs = [_settled(arrays[i]) for i in self._inputs]
+        for i in self._odd_inputs:
+            inputs[i] = _bits(inputs[i])
+        host = None if self._all else lambda step, ins, results: self._host(step, ins, results, rng)
+        targets = list(map(_bits, targets)) if self._odd_outputs else targets
+        result = call(inputs, targets, host, packed.number)
+        if not result:  # another thread had the compiled part hold what follows from other arrays meanwhile
+            with self._refreshing:
+                packed = self._refresh(arrays, state)
+                result = call(inputs, targets, host, packed.number)
+        for i, (kind, number) in self._copies.items():
+            sources = {INPUT: arrays, CONSTANT: packed.held, OUTPUT: outs}
+            found = sources[kind][self._inputs[number] if kind == INPUT else number]
+            outs[i][...] = found.reshape(outs[i].shape)
+        return outs, result
+
+    def _refresh(self, arrays: Sequence[np.ndarray], state: list[Any]) -> _Packed:
+        """Compute what follows from the fixed arrays, and have weights packed, some at a time: few are there twice.
+
+        Until the last of them are, the compiled part answers to no number."""
+        with self._refreshing:
+            if state == self._packed.versions:
+                return self._packed
+            number = self._packed.number + 1
+            given = {n: arrays[i] for i, n in enumerate(self._names)}
+            held: list[np.ndarray | None] = [None] * len(self._fixed)
+            copied = {number for kind, number in self._copies.values() if kind == CONSTANT}
+            for batch_number, (numbers, graph, computed) in enumerate(self._batches, 1):
+                values = dict(given)
+                if graph is not None:
+                    values |= zip(computed, evaluate(graph, self.optimized.inference, given), strict=True)
+                batch = {i: _settled(values[self._fixed[i]]) for i in numbers}
+                some = [_bits(batch[i]) if i in batch else None for i in range(len(held))]
+                known_by = number if batch_number == len(self._batches) else -1
+                for i in copied.intersection(batch).union(self.core.set_constants(some, numbers, known_by)):
+                    held[i] = batch[i]
+            self._packed = _Packed(number, state, held, [given[self._names[i]] for i in self._watched])
+            return self._packed
+
+    def _batched(
+        self, steps: Sequence[Sequence[int]], sizes: Mapping[int, int]
+    ) -> list[tuple[list[int], Graph | None, list[str]]]:
+        """Constants in batches of about BATCH bytes: their numbers, the graph that computes some of them, and which. steps:
+        constants of each; those of one step are in one batch."""
+        group = list(range(len(self._fixed)))
+
+        def first(i: int) -> int:
+            while group[i] != i:
+                group[i] = i = group[group[i]]
+            return i
+
+        for constants in steps:
+            for i in constants:
+                group[first(i)] = first(constants[0])
+        together: dict[int, list[int]] = {}
+        for i in range(len(group)):
+            together.setdefault(first(i), []).append(i)
+        batches: list[list[int]] = []
+        room = 0
+        for numbers in together.values():
+            size = sum(sizes.get(i, 0) for i in numbers)
+            if not batches or size > room:
+                batches.append([])
+                room = BATCH
+            batches[-1] += numbers
+            room -= size
+        results = {} if self._constant is None else dict(zip(self._feeds, self._constant.outputs, strict=True))
+        found = []
+        for numbers in batches:
+            computed = [self._fixed[i] for i in numbers if self._fixed[i] in results]
+            found.append((numbers, Graph([results[n] for n in computed]) if computed else None, computed))
+        return found
+
+    def _host(self, step: int, inputs: list[Any], outputs: list[Any], rng: Any) -> None:
+        node, ins, specs = self._hosts[step]
+        arrays = [a.view(d) if a.dtype != d else a for a, d in zip(inputs, ins)]
+        results = self._perform(node, arrays, specs, rng)
+        for out, result in zip(outputs, results):
+            (out.view(result.dtype) if out.dtype != result.dtype else out)[...] = result
+
+
+def _reads_blocks(op: Any, position: int) -> bool:
+    """Whether an operator takes this input in blocks, whoever made it: a constant, say."""
+    if op.means(Conv, Separable):
+        return (position == 0 and op.blocked) or op.takes()[position] == "residual"
+    return op.means(Pool, Join, Unpack)
+
+
+_PLAIN = 0x101
+"""NumPy's flags C_CONTIGUOUS and ALIGNED."""
+
+
+def _settled(array: np.ndarray) -> np.ndarray:
+    """The array as a kernel reads it: without gaps, aligned."""
+    return array if array.flags.num & _PLAIN == _PLAIN else np.array(array, order="C")
+
+
+def _is_large(shape: tuple[int, ...], dtype: np.dtype) -> bool:
+    return math.prod(shape) * dtype.itemsize >= LARGE and dtype.kind != "V"
+
+
+def _bits(array: np.ndarray) -> np.ndarray:
+    """The array, of a dtype whose memory NumPy hands out."""
+    return array.view(f"u{array.dtype.itemsize}") if array.dtype.kind == "V" else array
+
+
+class _Build:
+    """The description of a program, in the making."""
+
+    def __init__(self, graph: Graph, inference: Inference, given: Sequence[str], fixed: Sequence[str], training: bool):
+        self.graph, self.training = graph, training
+        self.of: dict[tuple[int, int], _Tensor] = {}
+        self.nodes: list[Node] = []
+        self.dtype_of: dict[str, np.dtype] = {}
+        inputs = {n: i for i, n in enumerate(given)}
+        constants = {n: i for i, n in enumerate(fixed)}
+        for node in graph.nodes:
+            self._enter(node, inference, inputs, constants)
+        self._join()
+        self._halos()
+        self._live()
+        self.copies = self._outputs()
+        self._overwrite()
+        self.arena = self._place()
+        self.moved = sum(t.bytes() for t in self.of.values() if t.whole is None)
+        self._write(inference)
+
+    def tensor(self, entry: Entry) -> _Tensor:
+        return self.of[id(entry.node), entry.index]
+
+    def _enter(self, node: Node, inference: Inference, inputs: Mapping[str, int], constants: Mapping[str, int]) -> None:
+        op = node.op
+        for i in range(len(node.outputs)):
+            spec = inference.spec(Entry(node, i))
+            _check(Entry(node, i), spec)
+            self.of[id(node), i] = _Tensor(spec, self._is_blocked(node))
+        own = self.of[id(node), 0]
+        if op is None:
+            name = node.name
+            self.dtype_of[name] = own.dtype
+            own.storage = _Storage(INPUT, inputs[name]) if name in inputs else _Storage(CONSTANT, constants[name])
+            return
+        for position, entry in enumerate(node.inputs):
+            if entry.node.is_variable and _reads_blocks(op, position):
+                self.tensor(entry).blocked = True
+        if node.means(Reshaping):
+            own.whole = self.tensor(node.inputs[0])
+            own.whole.plain = True
+            return
+        self.nodes.append(node)
+        for i in range(len(node.outputs)):
+            self.of[id(node), i].storage = _Storage(ARENA)
+
+    def _is_blocked(self, node: Node) -> bool:
+        if node.means(Chain):
+            return any(self.tensor(e).blocked for e in node.inputs)
+        return node.means(Conv, Separable, Pack, Pool, Join)
+
+    def _join(self) -> None:
+        """Concatenations of blocked data: inputs become parts of the result."""
+        for node in self.nodes:
+            if not node.means(Join):
+                continue
+            offset = 0
+            for entry in node.inputs:
+                tensor = self.tensor(entry)
+                root, _ = tensor.root()
+                if root is tensor and tensor.blocked and not tensor.plain and tensor.storage.kind == ARENA:  # type: ignore[union-attr]
+                    tensor.whole, tensor.offset, tensor.storage = self.tensor(Entry(node)), offset, None
+                offset += tensor.shape[1]
+
+    def _halos(self) -> None:
+        for node in self.nodes:
+            op: Any = node.op
+            if node.means(Conv, Separable) and op.blocked:
+                root, _ = self.tensor(node.inputs[0]).root()
+                if root.storage.kind != ARENA:  # type: ignore[union-attr]
+                    continue
+                h, w = (int(p) if p <= WIDEST else 0 for p in op.pad)
+                root.halo = (max(root.halo[0], h), max(root.halo[1], w))
+        for tensor in self.of.values():
+            root, _ = tensor.root()
+            if tensor.plain:
+                root.halo = (0, 0)
+
+    def _live(self) -> None:
+        for index, node in enumerate(self.nodes):
+            for i in range(len(node.outputs)):
+                storage = self._storage(self.of[id(node), i])
+                storage.first, storage.last = min(storage.first, index), max(storage.last, index)
+            for entry in node.inputs:
+                storage = self._storage(self.tensor(entry))
+                storage.last = max(storage.last, index)
+
+    def _storage(self, tensor: _Tensor) -> _Storage:
+        storage = tensor.root()[0].storage
+        assert storage is not None
+        return storage
+
+    def _outputs(self) -> dict[int, tuple[int, int]]:
+        """Storages of the graph's outputs; and which outputs are copies of what (an input, a constant, another output)."""
+        copies: dict[int, tuple[int, int]] = {}
+        place_of: dict[int, int] = {}
+        count = 0
+        for i, entry in enumerate(self.graph.outputs):
+            tensor = self.tensor(entry)
+            storage = self._storage(tensor)
+            if storage.kind == ARENA:
+                if tensor.root()[0].blocked:
+                    raise Unsuited("an output is blocked data")
+                storage.kind, storage.number = OUTPUT, count
+                place_of[id(storage)] = i
+                count += 1
+            elif storage.kind == OUTPUT:
+                copies[i] = OUTPUT, place_of[id(storage)]
+            else:
+                copies[i] = storage.kind, storage.number
+        return copies
+
+    def _overwrite(self) -> None:
+        """Chains that write over an input."""
+        for index, node in enumerate(self.nodes):
+            if not node.means(Chain):
+                continue
+            own = self.of[id(node), 0]
+            storage = own.storage
+            if storage is None or storage.kind != ARENA:
+                continue
+            for entry in node.inputs:
+                tensor = self.tensor(entry)
+                root, _ = tensor.root()
+                other = root.storage
+                assert other is not None
+                alike = tensor.shape == own.shape and tensor.dtype == own.dtype and root.halo == own.halo
+                if alike and other.kind == ARENA and other.last == index and not (tensor.blocked and tensor.whole):
+                    other.last = max(other.last, storage.last)
+                    own.storage = other
+                    break
+
+    def _place(self) -> int:
+        seen: dict[int, _Storage] = {}
+        for tensor in self.of.values():
+            storage = tensor.storage
+            if storage is not None and storage.kind == ARENA:
+                storage.size = max(storage.size, tensor.bytes())
+                seen[id(storage)] = storage
+        wanted = [s for s in seen.values() if s.size]
+        offsets, arena = place([Lifetime(s.size, s.first, s.last) for s in wanted])
+        for storage, offset in zip(wanted, offsets):
+            storage.number = offset
+        return arena
+
+    def _write(self, inference: Inference) -> None:
+        numbers: dict[tuple[int, int], int] = {}
+        self.tensors: list[tuple[Any, ...]] = []
+
+        def number(key: tuple[int, int]) -> int:
+            if key not in numbers:
+                numbers[key] = len(self.tensors)
+                self.tensors.append(self._described(self.of[key]))
+            return numbers[key]
+
+        self.steps: list[tuple[Any, ...]] = []
+        self.rows: list[tuple[str, tuple[int, ...]]] = []
+        self.hosts: dict[int, Any] = {}
+        for node in self.nodes:
+            op = node.op
+            assert op is not None
+            in_place = node.means(Join) and all(self.tensor(e).whole is self.tensor(Entry(node)) for e in node.inputs)
+            if in_place and len(set(node.inputs)) == len(node.inputs):  # what is joined twice has to be copied once
+                continue
+            ins = [number((id(e.node), e.index)) for e in node.inputs]
+            outs = [number((id(node), i)) for i in range(len(node.outputs))]
+            attrs = None
+            if node.inputs and native.takes(op.name, kind := self.tensor(node.inputs[0]).dtype) and op.compiles(kind):
+                attrs = attributes(op, self.training)
+            specs = [inference.spec(Entry(node, i)) for i in range(len(node.outputs))]
+            self.hosts[len(self.steps)] = node, [self.tensor(e).dtype for e in node.inputs], specs
+            self.rows.append((node.name, self.of[id(node), 0].shape))
+            self.steps.append((op.name, attrs or {}, ins, outs, attrs is None))
+
+    def constants(self) -> tuple[list[list[int]], dict[int, int]]:
+        """Which constants each step takes, and about how many bytes they are."""
+        sizes = {t[-1]: 4 * math.prod(t[1]) for t in self.tensors if t[-2] == CONSTANT}
+        return [[self.tensors[t][-1] for t in step[2] if self.tensors[t][-2] == CONSTANT] for step in self.steps], sizes
+
+    def _described(self, tensor: _Tensor) -> tuple[Any, ...]:
+        root, offset = tensor.root()
+        storage = root.storage
+        assert storage is not None
+        dtype = str(tensor.dtype) if str(tensor.dtype) in KNOWN else f"opaque{tensor.dtype.itemsize}"
+        at = storage.number
+        if not tensor.blocked:
+            return (dtype, tensor.shape, False, 0, 0, 0, storage.kind, at)
+        if storage.kind == ARENA:
+            at += offset * tensor.plane() * tensor.dtype.itemsize
+        return (dtype, tensor.shape, True, *root.halo, tensor.image(), storage.kind, at)
+
+
+def attributes(op: Op, training: bool) -> dict[str, Any] | None:
+    """An operator's attributes as kernels are told them, the number of inputs left out; None when one is no plain value."""
+    found: dict[str, Any] = {}
+    for name in op.fields:
+        if name == op.count:
+            continue
+        value = getattr(op, name)
+        if isinstance(value, np.dtype):
+            value = str(value)
+        elif isinstance(value, list):
+            value = tuple(value)
+        if isinstance(value, tuple) and value and all(type(v) in (str, float) for v in value):
+            value = " ".join(map(str, value))
+        if isinstance(value, tuple) and not all(v is None or type(v) is int for v in value):
+            return None
+        if value is not None and type(value) not in (bool, int, float, str, tuple):
+            return None
+        found[name] = value
+    if "training" in op.uses:
+        found["training"] = training
+    return found

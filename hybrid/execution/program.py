@@ -1,0 +1,576 @@
+"""Runs graphs. A Program is a graph ready to run; it makes one plan per set of input shapes and dtypes and keeps it."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .. import native, random
+from ..core.error import InternalError, MXNetError, OpError, OutOfMemory
+from ..core.fp_warnings import quietly
+from ..core.memory_budget import afford, size_of
+from ..core.op import Op, Spec
+from ..core.shapes import Undecided, fits, is_known, show
+from ..ir.graph import Body, Entry, Graph, Node
+from ..ir.infer import Inference, infer
+from .plan import Plan, Step, make_plan, work_of
+
+if TYPE_CHECKING:
+    from .lower import Lowered
+
+LARGE = 1 << 12
+"""Bytes of a tensor below which no budget need be asked."""
+Observer = Callable[[Node, tuple[np.ndarray, ...]], None]
+
+
+def apply(
+    op: Op,
+    arrays: Sequence[np.ndarray],
+    specs: Sequence[Spec],
+    *,
+    name: str,
+    training: bool = False,
+    out: np.ndarray | None = None,
+    bodies: Sequence[Body] = (),
+    rng: np.random.Generator | None = None,
+) -> tuple[np.ndarray, ...]:
+    """One operator applied to arrays: all its outputs, checked against what inference said of them.
+
+    They share memory with no input unless the operator is a view. ``name`` is the node's, for errors; rng is this thread's
+    generator when none is given. Raises MXNetError (or what the operator raised, when that derives from it)."""
+    return _applied(op, arrays, specs, name, training, out, bodies, rng)[0]
+
+
+def _applied(
+    op: Op,
+    arrays: Sequence[np.ndarray],
+    specs: Sequence[Spec],
+    name: str,
+    training: bool,
+    out: np.ndarray | None,
+    bodies: Sequence[Body],
+    rng: np.random.Generator | None,
+) -> tuple[tuple[np.ndarray, ...], bool]:
+    """See apply; and whether compute handed out memory of an input, so that it had to be copied."""
+    options: dict[str, Any] = {}
+    if op.uses:
+        if "training" in op.uses:
+            options["training"] = training
+        if "rng" in op.uses:
+            options["rng"] = rng or random.generator()
+        if "shape" in op.uses:
+            options["shape"] = specs[0].shape
+        if "specs" in op.uses:
+            options["specs"] = specs
+        if "bodies" in op.uses:
+            options["bodies"] = bodies
+    if out is not None:
+        options["out"] = out
+    else:
+        _afford(op, arrays, specs, name)
+    try:
+        results = quietly(lambda: op.compute(*arrays, **options))  # type: ignore[call-arg]
+    except Exception as error:
+        raise failure(op, arrays, name, error) from error
+    results = tuple(map(np.asarray, results)) if isinstance(results, tuple | list) else (np.asarray(results),)
+    copied = False
+    if not op.view and out is None:
+        shared = [_borrowed(r, arrays) for r in results]
+        copied = True in shared
+        if copied:
+            results = tuple(np.array(r) if s else r for r, s in zip(results, shared))
+    if len(results) != len(specs):
+        raise InternalError(
+            f"Error in operator {name}: [{op.name}] computed {len(results)} results, wanted {len(specs)}"
+        )
+    for result, spec in zip(results, specs):
+        shape, dtype = spec
+        if not fits(shape, result.shape) or (dtype is not None and result.dtype != dtype):
+            if (misfit := _misfit(op, arrays, name)) is not None:
+                raise type(misfit)(f"Error in operator {name}: {misfit}")
+            # where values decide about it, or about its inputs, it is from its readers that inference knows the shape
+            decided = (dtype is None or result.dtype == dtype) and (
+                op.data_decides or _foretold(op, arrays, results, name)
+            )
+            blame = (
+                "the values do not fit the rest of the graph"
+                if decided
+                else "this is a bug in the operator, please report it"
+            )
+            raise (MXNetError if decided else InternalError)(
+                f"Error in operator {name}: [{op.name}] computed {result.dtype}{show(result.shape)} where "
+                f"inference said {spec.dtype}{show(spec.shape)}; {blame}"
+            )
+    return results, copied
+
+
+def _afford(op: Op, arrays: Sequence[np.ndarray], specs: Sequence[Spec], name: str) -> None:
+    """Raise OutOfMemory where the results would take more than the budget, as far as that follows from inference or from the values
+    of the inputs."""
+    if "values" in op.uses and not all(is_known(s.shape) for s in specs):
+        try:
+            found = op.infer_shape(*(a.shape for a in arrays), values=arrays)  # type: ignore[call-arg]  # as those take that want them
+        except Undecided:
+            return
+        except Exception as error:
+            # a ValueError as inference would have said, had it known the values
+            plain = isinstance(error, ValueError) and not isinstance(error, MXNetError)
+            raise failure(op, arrays, name, op.fail(str(error)) if plain else error) from error
+        shapes = found if isinstance(found, list) else [found]
+        specs = [Spec(a, b.dtype) for a, b in zip(shapes, specs)]
+    size = sum(size_of(*s) for s in specs)
+    if size >= LARGE:
+        afford(
+            size, f"Error in operator {name}: [{op.name}] its output of shape {', '.join(show(s.shape) for s in specs)}"
+        )
+
+
+def afford_all(graph: Graph, inference: Inference) -> None:
+    """Raise OutOfMemory, naming the node, where one of a graph's tensors would take more than the budget."""
+    for node in graph.nodes:
+        if node.op is not None:
+            for i in range(len(node.outputs)):
+                spec = inference.spec(Entry(node, i))
+                size = size_of(*spec)
+                if size >= LARGE:
+                    afford(
+                        size, f"Error in operator {node.name}: [{node.op.name}] its output of shape {show(spec.shape)}"
+                    )
+
+
+def failure(op: Op, arrays: Sequence[np.ndarray], name: str, error: Exception) -> MXNetError:
+    """What to raise when an operator's compute has raised: with the operator's name and what it was given."""
+    given = ", ".join(f"{a.dtype}{show(a.shape)}" for a in arrays)
+    where = f"Error in operator {name}: [{op.name}]"
+    if isinstance(error, MXNetError):
+        return type(error)(f"{where} {error} (inputs: {given})")
+    if isinstance(error, MemoryError):
+        return OutOfMemory(f"{where} memory does not suffice: {error} (inputs: {given}); give smaller inputs")
+    if isinstance(error, np.linalg.LinAlgError):
+        return OpError(f"{where} got a matrix that has no answer ({error}; inputs: {given})")
+    misfit = _misfit(op, arrays, name)
+    if misfit is not None:
+        return type(misfit)(f"Error in operator {name}: {misfit}")
+    return InternalError(
+        f"{where} {type(error).__name__}: {error} (inputs: {given}); inference let these inputs pass, so this is a bug in the "
+        "operator, please report it"
+    )
+
+
+def _misfit(op: Op, arrays: Sequence[np.ndarray], name: str) -> MXNetError | None:
+    """What inference says against arrays, of which it may have known less before they were there."""
+    try:
+        _inferred(op, arrays, name)
+    except InternalError:
+        return None
+    except MXNetError as error:
+        return error
+    return None
+
+
+def _foretold(op: Op, arrays: Sequence[np.ndarray], results: Sequence[np.ndarray], name: str) -> bool:
+    """Whether results are what inference says of an operator that is given these arrays and has no readers."""
+    try:
+        specs = _inferred(op, arrays, name)
+    except MXNetError:
+        return False
+    return all(fits(s.shape, r.shape) for s, r in zip(specs, results))
+
+
+def _inferred(op: Op, arrays: Sequence[np.ndarray], name: str) -> list[Spec]:
+    """What inference says of the outputs of an operator that is given these arrays. Raises MXNetError where it refuses them."""
+    variables = [Node(None, f"input{i}") for i in range(len(arrays))]
+    given = {v.name: a for v, a in zip(variables, arrays)}
+    node = Node(op, name, [Entry(v) for v in variables])
+    found = infer(
+        Graph([Entry(node)]),
+        {n: a.shape for n, a in given.items()},
+        {n: a.dtype for n, a in given.items()},
+        values=given,
+    )
+    return [found.spec(Entry(node, i)) for i in range(len(node.outputs))]
+
+
+def _borrowed(result: np.ndarray, arrays: Sequence[np.ndarray]) -> bool:
+    """Whether a result is one of the arrays, a view of one, or of what one is a view of.
+
+    The base of a view is always the array that owns the memory, or that was made of a foreign buffer."""
+    base = result.base
+    if base is None:
+        return any(result is a for a in arrays)
+    return any(result is a or base is a or base is a.base for a in arrays)
+
+
+_moments = itertools.count()
+_exchanges = 0
+_watched = False
+
+
+def watched() -> bool:
+    """Whether operators' ``compute`` is exchanged at the moment: then NumPy does every step, so that each is seen."""
+    return _watched
+
+
+def look_up_again(exchanged: bool) -> None:
+    """To be called when operators' ``compute`` has been exchanged (by the profiler), and when each is its own again: no run reuses
+    what it had looked up."""
+    global _exchanges, _watched
+    _exchanges += 1
+    _watched = exchanged
+
+
+def _too_large(error: Exception) -> OutOfMemory:
+    if isinstance(error, OutOfMemory):
+        return error
+    return OutOfMemory(f"the graph's tensors do not fit into memory: {error}; give smaller inputs")
+
+
+_REFUSED = (ValueError, RuntimeError, MemoryError, OverflowError)
+"""What the compiled part raises."""
+
+
+def _refusal(error: Exception) -> MXNetError:
+    """What to raise for an error of the compiled part: it gets what inference accepts, so that to refuse it is a fault of one."""
+    if isinstance(error, MemoryError):
+        return _too_large(error)
+    return InternalError(f"the compiled part refuses what inference accepts: {error}; please report it with the symbol")
+
+
+class _Arena:
+    """The memory of one run, and the steps with their places in it: concurrent runs of one plan each take their own."""
+
+    def __init__(self, plan: Plan):
+        try:
+            self.memory = np.empty(plan.arena, np.uint8)
+            self.views = [b.view(self.memory) for b in plan.buffers]
+        except (MemoryError, ValueError) as error:
+            raise _too_large(error) from error
+        self.code: list[_Instruction] = []
+        """The steps as a first run has found them to be; empty before."""
+        self.exchange = -1
+        """How often operators' compute had been exchanged by then."""
+
+    def outs(self, step: Step) -> np.ndarray | None:
+        """Where the step's output goes, if that is in the arena."""
+        return None if step.buffer is None else self.views[step.buffer]
+
+
+class _Instruction(NamedTuple):
+    """A step that has been proven: what it computes is what inference said."""
+
+    compute: Callable[..., Any] | None
+    """None for what needs more than arrays, and goes through ``apply``."""
+    inputs: tuple[int, ...]
+    output: int
+    dying: tuple[int, ...]
+    copies: bool
+    """Whether the result is memory of an input that it must not be."""
+    step: Step
+
+
+class Prepared:
+    """A graph for inputs of certain shapes and dtypes: what inference says, and how it runs."""
+
+    def __init__(self, graph: Graph, inference: Inference, names: Sequence[str], lowered: Lowered | None):
+        self._graph, self._names = graph, names
+        self.inference = inference
+        self.lowered = lowered
+        """The graph as a program of the compiled part, where there is one."""
+        self.arenas: list[_Arena] = []
+        """Those that no run of the plan is using at the moment."""
+        self.outputs = tuple(map(inference.spec, graph.outputs))
+        self.known = all(is_known(s.shape) and s.dtype is not None for s in self.outputs)
+        """Whether the shapes of the outputs are known before it runs."""
+        self.work = work_of(graph, inference)
+
+    @functools.cached_property
+    def plan(self) -> Plan:
+        """How NumPy runs it."""
+        return make_plan(self._graph, self.inference, self._names)
+
+
+class Program:
+    """A graph that runs. Safe for concurrent inference; a training run writes to the auxiliary states it is given.
+
+    constants: arrays by variable name that stay the same from run to run (parameters). fixed: names of inputs that rarely have
+    other values; those that operators read as parameters are taken for such anyway, unless
+    it is None. precise: no kernel that trades accuracy for
+    speed. keep: whether the memory of a run stays with the program for the next one. plans: how many sets of
+    input shapes it remembers. native: whether compiled kernels may be used at all.
+    """
+
+    PLANS = 32
+    """Kept per program unless said otherwise, least recently used dropped."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        constants: Mapping[str, np.ndarray] | None = None,
+        *,
+        training: bool = False,
+        fixed: Iterable[str] | None = (),
+        precise: bool = False,
+        keep: bool = False,
+        plans: int = PLANS,
+        native: bool = True,
+    ):
+        self.graph = graph
+        self.training, self.precise, self.keep, self.native = training, precise, keep, native
+        names = {n.name for n in graph.variables()}
+        # NumPy copies an operand that is not aligned on every use
+        self.constants = {k: v if v.flags.aligned else v.copy() for k, v in (constants or {}).items() if k in names}
+        self.inputs = tuple(dict.fromkeys(n.name for n in graph.variables() if n.name not in self.constants))
+        self.names = tuple(dict.fromkeys(n.name for n in graph.variables()))
+        """All variables, in the order that prepare and execute take them."""
+        written = graph.written(training)
+        self.written = tuple(i for i, n in enumerate(self.names) if n in written)
+        """Which of the variables a run writes to, by their place in ``names``."""
+        self.fixed = frozenset(self.constants)
+        if not training and fixed is not None:
+            self.fixed |= _fixed(graph) | {*fixed}
+        self.fixed -= written
+        self._bodies = {
+            id(g): Program(g, training=training, precise=precise, native=native)
+            for n in graph.nodes
+            for g in n.subgraphs
+        }
+        self.plans = plans
+        self._plans: dict[Any, Prepared] = {}
+        self._lock = threading.Lock()
+
+    def _bodies_of(self, node: Node) -> list[Body]:
+        """The subgraphs of a node for one application of its operator, which writes to no array that it holds more than once: what
+        has the same address all through it has the same values."""
+        if not node.subgraphs:
+            return []
+        moment = next(_moments)
+
+        def through(graph: Graph, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+            return self._bodies[id(graph)].run(graph.feeds(arrays), moment=moment)
+
+        return [Body(g, through) for g in node.subgraphs]
+
+    def plan(self, feeds: Mapping[str, np.ndarray]) -> Plan:
+        """The plan for inputs of these shapes and dtypes. Raises OpError when they do not fit the graph."""
+        return self._prepared([feeds[n] if n in feeds else self.constants[n] for n in self.names], feeds).plan
+
+    def inference(self, feeds: Mapping[str, np.ndarray]) -> Inference:
+        """What is known of all tensors for inputs of these shapes and dtypes. Raises OpError when they do not fit the graph."""
+        return self._prepared([feeds[n] if n in feeds else self.constants[n] for n in self.names], feeds).inference
+
+    def run(
+        self,
+        feeds: Mapping[str, Any],
+        observe: Observer | None = None,
+        rng: np.random.Generator | None = None,
+        moment: int | None = None,
+    ) -> list[np.ndarray]:
+        """The outputs. ``observe(node, outputs)`` sees every step's results as they are made; it must copy what it keeps.
+        rng: where random operators draw from, this thread's generator if None. moment: a number that runs share between which
+        nobody writes to an array of feeds.
+
+        Raises MXNetError naming every missing or unknown input, or the node at which something failed."""
+        feeds = {k: np.asarray(v) for k, v in feeds.items()}
+        self._check(feeds)
+        arrays = [feeds[n] if n in feeds else self.constants[n] for n in self.names]
+        moment = next(_moments) if moment is None else moment
+        versions = [(moment, id(a)) if n in feeds else None for n, a in zip(self.names, arrays)]
+        return self.execute(self._prepared(arrays, feeds), arrays, observe, rng, versions)
+
+    def prepare(self, key: tuple[Any, ...], replaced: frozenset[str] = frozenset()) -> Prepared:
+        """The plan for inputs of such shapes and dtypes: shape, dtype, shape, ... in the order of ``names``.
+
+        replaced: constants that have other values this time. Raises OpError when they do not fit the graph."""
+        place = (key, replaced, native.generation)
+        found = self._plans.get(place)
+        if found is None:
+            shapes, dtypes = dict(zip(self.names, key[::2])), dict(zip(self.names, key[1::2]))
+            values = {n: v for n, v in self.constants.items() if n not in replaced}
+            inference = infer(self.graph, shapes, dtypes, values=values)
+            afford_all(self.graph, inference)
+            found = Prepared(self.graph, inference, self.names, self._lowered(inference))
+            with self._lock:
+                self._plans[place] = found
+                if len(self._plans) > self.plans:
+                    self._plans.pop(next(iter(self._plans)))
+        return found
+
+    def execute(
+        self,
+        prepared: Prepared,
+        arrays: Sequence[np.ndarray],
+        observe: Observer | None = None,
+        rng: np.random.Generator | None = None,
+        versions: Sequence[Any] | None = None,
+    ) -> list[np.ndarray]:
+        """The outputs for arrays in the order of ``names``; what it was prepared for has to be what they are.
+
+        versions: of the arrays, something each that changes with the values; None when arrays are never written to."""
+        lowered = prepared.lowered
+        if lowered is not None and observe is None and not watched():
+            try:
+                return quietly(lowered.run, arrays, versions, rng)
+            except MXNetError:
+                raise
+            except _REFUSED as error:
+                raise _refusal(error) from error
+        plan, arenas = prepared.plan, prepared.arenas
+        try:
+            arena = arenas.pop()
+        except IndexError:
+            arena = _Arena(plan)
+        values: list[Any] = [None] * plan.slots
+        for slot, place in plan.variables:
+            values[slot] = arrays[place]
+        if arena.exchange == _exchanges and observe is None:
+            quietly(self._again, arena, values, rng)
+        else:
+            quietly(self._first, plan, arena, values, observe, rng)
+        outputs = [np.array(values[s]) if copy or _in(arena, values[s]) else values[s] for s, copy in plan.results]
+        arenas.append(arena)
+        return outputs
+
+    def _lowered(self, inference: Inference) -> Lowered | None:
+        """The graph as a program of the compiled part; None when there is no such part, or nothing in it for it to do."""
+        if not self.native or native.level() is None:
+            return None
+        from .lower import lower
+
+        try:
+            return lower(
+                self.graph, inference, self.names, self._perform, fixed=self.fixed, training=self.training, precise=self.precise,
+                keep=self.keep,
+            )  # fmt: skip
+        except MXNetError:
+            raise
+        except _REFUSED as error:
+            raise _refusal(error) from error
+
+    def _perform(
+        self, node: Node, arrays: Sequence[np.ndarray], specs: Sequence[Spec], rng: np.random.Generator | None
+    ) -> Sequence[np.ndarray]:
+        """A step that has no kernel."""
+        assert node.op is not None
+        bodies = self._bodies_of(node)
+        return _applied(node.op, arrays, specs, node.name, self.training, None, bodies, rng)[0]
+
+    def _apply(
+        self, step: Step, arena: _Arena, values: list[Any], rng: np.random.Generator | None
+    ) -> tuple[tuple[np.ndarray, ...], bool]:
+        """Run a step with all checks: its results, and whether they had to be copied out of its inputs."""
+        inputs, bodies = [values[i] for i in step.inputs], self._bodies_of(step.node)
+        results, copied = _applied(
+            step.op, inputs, step.specs, step.node.name, self.training, arena.outs(step), bodies, rng
+        )
+        for slot, result in zip(step.outputs, results):
+            values[slot] = result
+        return results, copied
+
+    def _first(
+        self,
+        plan: Plan,
+        arena: _Arena,
+        values: list[Any],
+        observe: Observer | None,
+        rng: np.random.Generator | None,
+    ) -> None:
+        """Run every step with all checks, and note what ``_again`` need not find out again."""
+        code = []
+        for step in plan.steps:
+            results, copies = self._apply(step, arena, values, rng)
+            if observe is not None:
+                observe(step.node, results)
+            for slot in step.dying:
+                values[slot] = None
+            compute = None
+            if step.plain:
+                out = arena.outs(step)
+                compute = step.op.compute if out is None else functools.partial(step.op.compute, out=out)  # type: ignore[call-arg]
+            code.append(_Instruction(compute, step.inputs, step.outputs[0], step.dying, copies, step))
+        arena.code, arena.exchange = code, _exchanges
+
+    def _again(self, arena: _Arena, values: list[Any], rng: np.random.Generator | None) -> None:
+        """Run every step as the first run has found it to be."""
+        step: Step | None = None
+        array = np.ndarray
+        try:
+            for compute, inputs, output, dying, copies, step in arena.code:
+                if compute is None:
+                    self._apply(step, arena, values, rng)
+                else:
+                    result = compute(*[values[i] for i in inputs])
+                    if type(result) is not array:
+                        result = _single(result)
+                    values[output] = result.copy() if copies else result
+                for slot in dying:
+                    values[slot] = None
+        except MXNetError as error:
+            if step is None or str(error).startswith("Error in operator"):
+                raise
+            raise failure(step.op, [values[i] for i in step.inputs], step.node.name, error) from error
+        except Exception as error:
+            assert step is not None
+            raise failure(step.op, [values[i] for i in step.inputs], step.node.name, error) from error
+
+    def _check(self, feeds: Mapping[str, np.ndarray]) -> None:
+        missing = [n for n in self.inputs if n not in feeds]
+        known = {*self.inputs, *self.constants}
+        extra = [n for n in feeds if n not in known]
+        if missing or extra:
+            problems = [f"missing {', '.join(missing)}"] if missing else []
+            problems += [f"unknown {', '.join(extra)}"] if extra else []
+            raise MXNetError(f"inputs do not fit the graph: {'; '.join(problems)}; it takes {', '.join(self.inputs)}")
+
+    def _prepared(self, arrays: Sequence[np.ndarray], feeds: Mapping[str, np.ndarray]) -> Prepared:
+        key = tuple(x for a in arrays for x in (a.shape, a.dtype))
+        return self.prepare(key, frozenset(n for n in feeds if n in self.constants))
+
+
+def evaluate(graph: Graph, inference: Inference, feeds: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+    """The outputs of a graph that runs once: node by node, without a plan. feeds: what its variables hold.
+
+    Raises what apply raises."""
+    last = {(id(e.node), e.index): n for n in graph.nodes for e in n.inputs}
+    kept = {(id(e.node), e.index) for e in graph.outputs}
+    values: dict[tuple[int, int], np.ndarray] = {}
+    for node in graph.nodes:
+        if node.op is None:
+            values[id(node), 0] = feeds[node.name]
+            continue
+        arrays = [values[id(e.node), e.index] for e in node.inputs]
+        specs = [inference.spec(Entry(node, i)) for i in range(len(node.outputs))]
+        for i, result in enumerate(apply(node.op, arrays, specs, name=node.name)):
+            values[id(node), i] = result
+        for entry in node.inputs:
+            key = id(entry.node), entry.index
+            if last[key] is node and key not in kept:
+                values.pop(key, None)
+    return [values[id(e.node), e.index] for e in graph.outputs]
+
+
+def _fixed(graph: Graph) -> frozenset[str]:
+    """Names of variables that operators read as parameters, and as nothing else."""
+    readers = graph.uses()
+    found = []
+    for node in graph.variables():
+        roles = readers.get((id(node), 0), ())
+        if roles and all(r.op is not None and i < len(n := r.op.takes()) and n[i] in r.op.parameters for r, i in roles):
+            found.append(node.name)
+    return frozenset(found)
+
+
+def _single(result: Any) -> np.ndarray:
+    """The array of an operator with one output, however compute gave it."""
+    if isinstance(result, tuple | list):
+        (result,) = result
+    return np.asarray(result)
+
+
+def _in(arena: _Arena, array: np.ndarray) -> bool:
+    """Whether the array is memory of the arena; a view's base is always the array that owns the memory."""
+    return array is arena.memory or array.base is arena.memory

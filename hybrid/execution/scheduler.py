@@ -1,0 +1,305 @@
+"""Runs work later, in the order that what it reads and writes demands, and in parallel where it does not.
+
+A Var stands for a piece of memory. ``push`` hands over a function with the Vars it reads and those it writes; it runs
+when everything before it that writes what it reads, or touches what it writes, has finished. An error stays with the
+Vars that the failed work should have written, and reaches whoever waits for them.
+
+Who waits helps: a waiting thread runs tasks itself, so nothing stands still while another thread wakes up.
+
+It is Python, with or without the compiled part: a task costs 4 us to hand over and run, and what is handed over takes 100 us and
+more (calls.SMALL), so that C++, whose threads would need the interpreter for every task as well, could win 3 percent at best.
+Programs that tasks run release the interpreter, and share the threads of the compiled part between them.
+"""
+
+from __future__ import annotations
+
+import atexit
+import copy
+import itertools
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from .. import native  # noqa: F401  what it does at exit has to come after what is done here
+from ..core.error import MXNetError
+
+PENDING_TASKS = 1000
+PENDING_BYTES = 1 << 28
+"""How far work that has not been done may run ahead of a program; ``push`` waits beyond."""
+
+
+_versions = itertools.count()
+
+
+class _Clock:
+    """``time`` is another number after every write to any memory, and after ``tick``."""
+
+    time = 0
+
+
+CLOCK = _Clock()
+
+
+def tick() -> None:
+    """To be called when arrays that are known by their place (those of parameters) have been exchanged for others."""
+    CLOCK.time = next(_versions)
+
+
+class Var:
+    """A piece of memory: who writes it, who reads it, and which error kept it from being written.
+
+    shape and dtype are those of an array that has no memory yet. version: another number after every write, and for every
+    Var; ``foreign`` memory may be written to by somebody that the engine does not know, so that no version says anything."""
+
+    __slots__ = ("dtype", "error", "foreign", "readers", "shape", "version", "writer")
+
+    def __init__(self, shape: Any = None, dtype: Any = None):
+        self.shape, self.dtype = shape, dtype
+        self.writer: Task | None = None
+        self.readers: list[Task] = []
+        self.error: BaseException | None = None
+        self.version = next(_versions)
+        self.foreign = False
+
+    def written(self) -> None:
+        """To be called when the memory is about to be written to, or has been, otherwise than by a task."""
+        self.version = CLOCK.time = next(_versions)
+
+    def seen(self) -> int:
+        """A number that is the same as long as the memory holds the same values."""
+        return next(_versions) if self.foreign else self.version
+
+
+class Task:
+    """Work that was handed over."""
+
+    __slots__ = ("done", "reads", "run", "size", "users", "waits", "writes")
+
+    def __init__(self, run: Callable[[], None], reads: tuple[Var, ...], writes: tuple[Var, ...], size: int):
+        self.run, self.reads, self.writes, self.size = run, reads, writes, size
+        self.waits = 0
+        self.users: list[Task] = []
+        self.done = False
+
+
+class Engine:
+    """A pool of threads and the tasks they have to do."""
+
+    def __init__(self, workers: int):
+        self.workers = workers
+        self.naive = False
+        """Do everything at once, in the calling thread (MXNet's NaiveEngine)."""
+        self.bulk = 1
+        """How many tasks are collected before a thread is woken."""
+        self._reset()
+
+    def _reset(self) -> None:
+        self.lock = threading.RLock()
+        self._changed = threading.Condition(self.lock)
+        self._ready: deque[Task] = deque()
+        self._threads: list[threading.Thread] = []
+        self._idle = 0
+        self._stopping = False
+        self._collected = 0
+        self._pending = 0
+        self._bytes = 0
+        self._failures: list[BaseException] = []
+
+    def push(self, run: Callable[[], None], reads: Iterable[Var], writes: Iterable[Var], size: int = 0) -> None:
+        """Run ``run()`` when its turn comes. size: bytes of new memory that it holds until then."""
+        written = tuple(dict.fromkeys(writes))
+        task = Task(run, tuple(dict.fromkeys(reads)), written, size)
+        with self.lock:
+            before: dict[int, Task] = {}
+            for var in task.reads:
+                if var.writer is not None:
+                    before[id(var.writer)] = var.writer
+                if var not in written:
+                    var.readers.append(task)
+            for var in written:
+                for other in (var.writer, *var.readers):
+                    if other is not None:
+                        before[id(other)] = other
+                var.writer, var.readers = task, []
+                var.written()
+            task.waits = len(before)
+            for other in before.values():
+                other.users.append(task)
+            self._pending += 1
+            self._bytes += size
+            if not task.waits:
+                self._ready.append(task)
+            if not self.naive:
+                self._collected += 1
+                if self._collected >= self.bulk:
+                    self._wake()
+        if self.naive:
+            self._wait(lambda: task.done)
+        elif self._pending > PENDING_TASKS or self._bytes > PENDING_BYTES:
+            self._wait(lambda: self._pending <= PENDING_TASKS // 2 and self._bytes <= PENDING_BYTES // 2)
+
+    def wait(self, var: Var, *, write: bool = False, whole: bool = False) -> None:
+        """Return when the memory has been written (for ``write``: also read by everyone who has to).
+
+        Raises the error that kept it from being written; ``whole`` says that all of it is about to be written anew, so
+        that such an error is of no interest any more."""
+        if var.writer is not None or (write and var.readers):
+            self._wait(lambda: var.writer is None and not (write and var.readers))
+        if write:
+            var.written()
+        if whole:
+            var.error = None
+        if var.error is not None:
+            self._raise(var.error)
+
+    def drain(self) -> None:
+        """Return when nothing is left to do. Errors stay with the results: whoever reads those will meet them."""
+        if self._pending:
+            self._wait(lambda: not self._pending)
+
+    def wait_all(self) -> None:
+        """Return when nothing is left to do. Raises the first error that nobody has seen yet."""
+        self.drain()
+        if self._failures:
+            first = self._failures[0]
+            self._failures.clear()
+            self._raise(first)
+
+    def stop(self) -> None:
+        """Let all threads end; the next work starts new ones."""
+        with self.lock:
+            threads, self._threads = self._threads, []
+            self._stopping = True
+            self._changed.notify_all()
+        for thread in threads:
+            thread.join()
+        self._stopping = False
+
+    def _raise(self, error: BaseException) -> None:
+        with self.lock:
+            self._failures = [e for e in self._failures if e is not error]
+        raise copy.copy(error).with_traceback(None) from error
+
+    def _wake(self) -> None:
+        self._collected = 0
+        if not self._ready:
+            return
+        if self._idle:
+            self._changed.notify(len(self._ready))
+        elif len(self._threads) < self.workers:
+            thread = threading.Thread(target=self._work, name=f"hybrid-engine-{len(self._threads)}", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def _work(self) -> None:
+        while True:
+            with self.lock:
+                while not self._ready:
+                    if self._stopping:
+                        return
+                    self._idle += 1
+                    self._changed.wait()
+                    self._idle -= 1
+                task = self._ready.popleft()
+            self._execute(task)
+
+    def _wait(self, over: Callable[[], bool]) -> None:
+        """Run tasks in this thread until it is over."""
+        while True:
+            with self.lock:
+                while not self._ready:
+                    if over():
+                        return
+                    self._changed.wait()
+                if over():
+                    return
+                task = self._ready.popleft()
+                if self._ready:
+                    self._wake()
+            self._execute(task)
+
+    def _execute(self, task: Task) -> None:
+        error = next((v.error for v in task.reads if v.error is not None), None)
+        inherited = error is not None
+        interrupt: KeyboardInterrupt | None = None
+        if error is None:
+            try:
+                task.run()
+            except KeyboardInterrupt as raised:  # meant for the program, which happens to work here while it waits
+                interrupt = raised
+                if not any(v in task.reads for v in task.writes):
+                    with self.lock:
+                        self._ready.appendleft(task)
+                    raise
+                error = MXNetError("interrupted while changing an array in place, of which only a part may be done")
+            except BaseException as raised:  # whatever it is, it belongs to who waits for the result
+                error = raised
+        with self.lock:
+            if error is not None and not inherited:
+                self._failures.append(error)
+            for var in task.writes:
+                if var.writer is task:
+                    var.writer = None
+                var.error = error
+                var.written()
+            for var in task.reads:
+                if task in var.readers:
+                    var.readers.remove(task)
+            task.done = True
+            # cleared, since an error's traceback may keep this task, which would keep all that came after it
+            users, task.users = task.users, []
+            for user in users:
+                user.waits -= 1
+                if not user.waits:
+                    self._ready.append(user)
+            self._pending -= 1
+            self._bytes -= task.size
+            self._changed.notify_all()
+        if interrupt is not None:
+            raise interrupt
+
+
+ENGINE = Engine(max(2, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1))
+
+
+def _settle() -> None:
+    """Finish and stop: a fork copies this thread only, and what others hold stays held in the child."""
+    ENGINE.drain()
+    ENGINE.stop()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_settle, after_in_child=ENGINE._reset)
+atexit.register(ENGINE.drain)
+
+
+def set_bulk_size(size: int) -> int:
+    """Collect up to ``size`` small operations before handing them over together; gives the size before."""
+    if size < 0:
+        raise ValueError(f"set_bulk_size: got {size}, wanted 0 (no bulking) or more")
+    before, ENGINE.bulk = ENGINE.bulk, max(1, size)
+    return before
+
+
+@contextmanager
+def bulk(size: int) -> Iterator[None]:
+    """``with bulk(16):`` collects operations as set_bulk_size does."""
+    before = set_bulk_size(size)
+    try:
+        yield
+    finally:
+        set_bulk_size(before)
+
+
+def set_engine_type(name: str) -> str:
+    """Choose the engine by MXNet's name, ``NaiveEngine`` (everything at once, for debugging), ``ThreadedEngine`` or
+    ``ThreadedEnginePerDevice``; gives the name before. MXNet reads it from the variable MXNET_ENGINE_TYPE."""
+    if name not in ("NaiveEngine", "ThreadedEngine", "ThreadedEnginePerDevice"):
+        raise ValueError(f"engine type {name!r} is not NaiveEngine, ThreadedEngine or ThreadedEnginePerDevice")
+    ENGINE.wait_all()
+    before = "NaiveEngine" if ENGINE.naive else "ThreadedEnginePerDevice"
+    ENGINE.naive = name == "NaiveEngine"
+    return before

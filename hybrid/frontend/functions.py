@@ -1,0 +1,345 @@
+"""Makes the functions of ``nd`` and ``sym`` from the operators, when they are first asked for.
+
+A module of functions is a Namespace: ``nd.contrib.box_nms`` looks up the operator ``_contrib_box_nms`` and makes a
+function with its signature and docstring. What an operator is called with is sorted here, the same way for arrays and
+symbols, into inputs and attributes; what is then done with them is the business of ndarray.py and symbol.py.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from ..core.error import OpError
+from ..core.op import FAMILY, MISSING, REGISTRY, Op, find, load_family
+
+SUBMODULES = {
+    "op": "",
+    "_internal": "_",
+    "contrib": "_contrib_",
+    "image": "_image_",
+    "linalg": "_linalg_",
+    "onnx": FAMILY,
+    "sparse": "_sparse_",
+}
+"""Submodules of nd and sym, with the prefix of the operators' names that they show without it."""
+
+FLUENT = tuple(
+    word
+    for line in (
+        "abs arccos arccosh arcsin arcsinh arctan arctanh argmax argmax_channel argmin argsort broadcast_axes",
+        "broadcast_like broadcast_to cbrt ceil clip cos cosh degrees depth_to_space exp expm1 fix flip floor log",
+        "log10 log1p log2 log_softmax max mean min nanprod nansum norm one_hot ones_like pad pick prod radians",
+        "rcbrt reciprocal relu repeat reshape_like rint round rsqrt shape_array sigmoid sign sin sinh size_array",
+        "slice slice_axis slice_like softmax softmin sort space_to_depth split split_v2 sqrt square sum swapaxes",
+        "take tan tanh tile topk transpose trunc zeros_like",
+    )
+    for word in line.split()
+)
+"""Functions that are methods of arrays and symbols too, with the object as their first argument."""
+
+
+class Binary(NamedTuple):
+    """A function of two arguments, either of which may be a number."""
+
+    name: str
+    dunder: str | None
+    """The Python operator that means it, without underscores."""
+    array: str
+    """The operator for two arrays, which broadcast."""
+    symbol: str
+    """The operator for two symbols, which do not. These names are those that MXNet makes node names of."""
+    scalar: str
+    """The operator for an array and a number,"""
+    reflected: str
+    """and for a number and an array."""
+    plain: Callable[[Any, Any], Any]
+    """For two numbers."""
+
+
+def _whole(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], int]:
+    """The comparison with 1 and 0 for its answers, as arrays have them."""
+    return lambda a, b: int(compare(a, b))
+
+
+BINARY = {
+    row.name: row
+    for row in (
+        Binary("add", "add", "broadcast_add", "_Plus", "_PlusScalar", "_PlusScalar", operator.add),
+        Binary("subtract", "sub", "broadcast_sub", "_Minus", "_MinusScalar", "_RMinusScalar", operator.sub),
+        Binary("multiply", "mul", "broadcast_mul", "_Mul", "_MulScalar", "_MulScalar", operator.mul),
+        Binary("divide", "truediv", "broadcast_div", "_Div", "_DivScalar", "_RDivScalar", operator.truediv),
+        Binary("modulo", "mod", "broadcast_mod", "_Mod", "_ModScalar", "_RModScalar", operator.mod),
+        Binary("power", "pow", "broadcast_power", "_Power", "_PowerScalar", "_rpower_scalar", operator.pow),
+        Binary("maximum", None, "broadcast_maximum", "_Maximum", "_MaximumScalar", "_MaximumScalar", max),
+        Binary("minimum", None, "broadcast_minimum", "_Minimum", "_MinimumScalar", "_MinimumScalar", min),
+        Binary(
+            "logical_and", None, "broadcast_logical_and",
+            "_logical_and", "_logical_and_scalar", "_logical_and_scalar", lambda a, b: int(bool(a and b)),
+        ),
+        Binary(
+            "logical_or", None, "broadcast_logical_or",
+            "_logical_or", "_logical_or_scalar", "_logical_or_scalar", lambda a, b: int(bool(a or b)),
+        ),
+        Binary(
+            "logical_xor", None, "broadcast_logical_xor",
+            "_logical_xor", "_logical_xor_scalar", "_logical_xor_scalar", lambda a, b: int(bool(a) != bool(b)),
+        ),
+        Binary("equal", "eq", "broadcast_equal", "_equal", "_equal_scalar", "_equal_scalar", _whole(operator.eq)),
+        Binary(
+            "not_equal", "ne",
+            "broadcast_not_equal", "_not_equal", "_not_equal_scalar", "_not_equal_scalar", _whole(operator.ne),
+        ),
+        Binary("greater", "gt", "broadcast_greater", "_greater", "_greater_scalar", "_lesser_scalar", _whole(operator.gt)),
+        Binary(
+            "greater_equal", "ge",
+            "broadcast_greater_equal", "_greater_equal", "_greater_equal_scalar", "_lesser_equal_scalar", _whole(operator.ge),
+        ),
+        Binary("lesser", "lt", "broadcast_lesser", "_lesser", "_lesser_scalar", "_greater_scalar", _whole(operator.lt)),
+        Binary(
+            "lesser_equal", "le",
+            "broadcast_lesser_equal", "_lesser_equal", "_lesser_equal_scalar", "_greater_equal_scalar", _whole(operator.le),
+        ),
+    )
+}  # fmt: skip
+
+Call = Callable[[type[Op], str, dict[str, Any] | list[Any], dict[str, Any]], Any]
+"""What a frontend does with an operator, the name it was called by, its inputs (a list when there can be any number of
+them, else those given by name) and everything else given by keyword."""
+
+
+class Fast(NamedTuple):
+    """A way round ``Call`` for calls like earlier ones: same attributes, and all inputs by position."""
+
+    array: type
+    """What inputs are instances of (exactly; others go the long way)."""
+    invoke: Callable[..., Any]
+    """Takes the operator, the inputs, and ``out`` if there is one."""
+
+
+class Namespace:
+    """A module of operator functions, made as they are asked for."""
+
+    def __init__(
+        self,
+        name: str,
+        prefix: str,
+        call: Call,
+        tail: tuple[str, ...],
+        fast: Fast | None = None,
+        more: str | None = None,
+    ):
+        """more: a module of functions that are not, or more than, one operator; what it has in __all__ is to be had here."""
+        self.__name__ = name
+        self._prefix, self._call, self._tail, self._fast, self._more = prefix, call, tail, fast, more
+
+    def __getattr__(self, name: str) -> Any:
+        if self._more is not None and not name.startswith("_"):
+            module = importlib.import_module(self._more)
+            if name in module.__all__:
+                found = getattr(module, name)
+                setattr(self, name, found)
+                return found
+        cls = find(self._prefix + name)
+        if cls is None and self._prefix == "_":
+            cls = find(name)  # _internal shows names with their underscore
+        if cls is None or (not self._prefix and name.startswith("_")):
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        made = make(cls, name, self.__name__, self._call, self._tail, self._fast)
+        setattr(self, name, made)
+        return made
+
+    @property
+    def __dict__(self) -> dict[str, Any]:
+        """All functions, made by now: programs ask ``"box_decode" in F.contrib.__dict__``, as they may of a module."""
+        return {name: getattr(self, name) for name in self.names()}
+
+    def __dir__(self) -> list[str]:
+        return sorted(set(self.names()))
+
+    def names(self) -> Iterator[str]:
+        """Names of all functions there are."""
+        if FAMILY.startswith(self._prefix or " "):
+            load_family()
+        skipped = len(self._prefix) if self._prefix != "_" else 0
+        for name in REGISTRY:
+            if name.startswith(self._prefix) and (self._prefix or not name.startswith("_")):
+                yield name[skipped:]
+        if self._more is not None:
+            yield from importlib.import_module(self._more).__all__
+
+    def __repr__(self) -> str:
+        return f"<module {self.__name__!r} of operators>"
+
+
+def make(
+    cls: type[Op], name: str, module: str, call: Call, tail: tuple[str, ...], fast: Fast | None = None
+) -> Callable[..., Any]:
+    """The function ``name`` for an operator: inputs and attributes by position or keyword, then the frontend's own."""
+    variadic = cls.inputs[:1] != () and cls.inputs[0].startswith("*")
+    inputs = () if variadic else cls.inputs
+    positions = (*inputs, *cls.fields)
+
+    if variadic:
+
+        def function(*args: Any, **kwargs: Any) -> Any:
+            return call(cls, name, list(args), kwargs)
+
+    else:
+
+        def function(*args: Any, **kwargs: Any) -> Any:
+            if len(args) > len(positions):
+                raise TypeError(f"{name}() takes {len(positions)} positional arguments but {len(args)} were given")
+            for key, value in zip(positions, args):
+                if key in kwargs:
+                    raise TypeError(f"{name}() got multiple values for argument {key!r}")
+                kwargs[key] = value
+            given = {key: kwargs.pop(key) for key in inputs if key in kwargs}
+            return call(cls, name, {key: value for key, value in given.items() if value is not None}, kwargs)
+
+    if fast is not None:
+        function = _remembering(function, cls, positions if inputs else None, tail, fast)
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = module
+    function.__doc__ = document(cls)
+    function.__signature__ = signature(cls, tail)  # type: ignore[attr-defined]
+    return function
+
+
+def _remembering(
+    function: Callable[..., Any], cls: type[Op], positions: tuple[str, ...] | None, tail: tuple[str, ...], fast: Fast
+) -> Callable[..., Any]:
+    """The function, remembering which operator its attributes mean. positions: names of positional arguments, None for
+    operators that take any number of inputs."""
+    array, invoke = fast
+    known: dict[Any, Op] = {}
+    plain: dict[int, Op] = {}  # by how many inputs, for calls with nothing else
+    slow = {*cls.inputs, *tail, "ctx"}
+
+    def remembering(*args: Any, **kwargs: Any) -> Any:
+        count = 0
+        for arg in args:
+            if type(arg) is not array:
+                break
+            count += 1
+        else:
+            if not kwargs and count in plain:
+                return invoke(plain[count], args)
+        out = None
+        if type(kwargs.get("out")) is array:
+            out = kwargs.pop("out")
+        key = (count, args[count:], *kwargs.items())
+        try:
+            op = known.get(key)
+        except TypeError:  # a list among the attributes
+            return function(*args, **kwargs) if out is None else function(*args, **kwargs, out=out)
+        if op is not None:
+            return invoke(op, args[:count], out)
+        if count and slow.isdisjoint(kwargs) and not any(_varies(v) for v in (*args[count:], *kwargs.values())):
+            rest = args[count:]
+            if positions is None:
+                given: dict[str, Any] | None = dict(kwargs) if not rest else None
+            else:
+                fits = count == len(positions) - len(cls.fields) or not rest
+                given = (
+                    {**dict(zip(positions[count:], rest)), **kwargs} if fits and len(args) <= len(positions) else None
+                )
+            if given is not None and all(k in cls.fields for k in given):
+                op = cls.bind(**attributes(cls, given, count))
+                if len(op.takes()) == count:
+                    if len(known) >= 256:
+                        known.clear()
+                    known[key] = op
+                    if not given:
+                        plain[count] = op
+                    return invoke(op, args[:count], out)
+        return function(*args, **kwargs) if out is None else function(*args, **kwargs, out=out)
+
+    return remembering
+
+
+def _varies(value: Any) -> bool:
+    """Whether equal values may mean something else: 0.0 and -0.0, or anything but plain constants."""
+    if type(value) is tuple:
+        return any(map(_varies, value))
+    return not (value is None or type(value) in (str, int, bool, type) or (type(value) is float and value != 0.0))
+
+
+def signature(cls: type[Op], tail: tuple[str, ...]) -> inspect.Signature:
+    """Inputs (None: not given), attributes with their defaults, and the frontend's own keywords."""
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    parameters = []
+    for name in cls.inputs:
+        if name.startswith("*"):
+            parameters.append(inspect.Parameter(name[1:], inspect.Parameter.VAR_POSITIONAL))
+            kind = inspect.Parameter.KEYWORD_ONLY
+        else:
+            parameters.append(inspect.Parameter(name, kind, default=None))
+    parameters += [inspect.Parameter(f.name, kind, default=f.default) for f in cls.fields.values()]
+    taken = {p.name for p in parameters}
+    parameters += [inspect.Parameter(t, inspect.Parameter.KEYWORD_ONLY, default=None) for t in tail if t not in taken]
+    return inspect.Signature(parameters)
+
+
+def document(cls: type[Op]) -> str:
+    """The docstring of an operator's functions: what it says of itself, then inputs and attributes."""
+    lines = [inspect.cleandoc(cls.__doc__ or cls.name), "", "Parameters", "----------"]
+    for name in cls.inputs:
+        what = "any number of inputs" if name.startswith("*") else "auxiliary state" if name in cls.mutates else "input"
+        lines.append(f"{name} : {what}")
+    for field in cls.fields.values():
+        default = "required" if field.default is MISSING else f"default {field.default!r}"
+        lines.append(f"{field.name} : {field.kind.label}, {default}")
+    return "\n".join(lines)
+
+
+def attributes(cls: type[Op], given: dict[str, Any], inputs: int) -> dict[str, Any]:
+    """The attributes of an operator among keyword arguments, with the number of inputs where it is an attribute.
+
+    Raises OpError for a keyword that is neither an attribute nor an input; an operator without attributes takes any, and
+    ignores them, as in MXNet."""
+    unknown = [k for k in given if k not in cls.fields and k not in cls.legacy] if cls.fields else []
+    if unknown and not cls.anything:
+        raise OpError(
+            f"{cls.name}: Cannot find argument {', '.join(map(repr, unknown))}; "
+            f"its inputs are {', '.join(cls.inputs) or 'none'}, its attributes {', '.join(cls.fields) or 'none'}"
+        )
+    if cls.inputs[:1] and cls.inputs[0].startswith("*") and cls.count in cls.fields:
+        given.setdefault(cls.count, inputs)
+    return given
+
+
+def add_operators(cls: type, apply: Callable[[Binary, Any, Any], Any]) -> None:
+    """Give a class Python's operators. ``apply(row, lhs, rhs)`` raises TypeError for operands that it does not take."""
+
+    def forward(row: Binary) -> Callable[[Any, Any], Any]:
+        return lambda self, other: apply(row, self, other)
+
+    def reflected(row: Binary) -> Callable[[Any, Any], Any]:
+        return lambda self, other: apply(row, other, self)
+
+    for row in BINARY.values():
+        if row.dunder is None:
+            continue
+        setattr(cls, f"__{row.dunder}__", forward(row))
+        if row.dunder not in ("eq", "ne", "gt", "ge", "lt", "le"):  # Python reflects comparisons by itself
+            setattr(cls, f"__r{row.dunder}__", reflected(row))
+
+
+def add_methods(cls: type, functions: Namespace) -> None:
+    """Give a class the operators of FLUENT as methods."""
+
+    def method(name: str) -> Callable[..., Any]:
+        def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+            return getattr(functions, name)(self, *args, **kwargs)
+
+        call.__name__, call.__qualname__ = name, f"{cls.__name__}.{name}"
+        call.__doc__ = f"``{functions.__name__}.{name}(self, ...)``"
+        return call
+
+    for name in FLUENT:
+        if name not in cls.__dict__:
+            setattr(cls, name, method(name))

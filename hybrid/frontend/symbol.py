@@ -1,0 +1,581 @@
+"""What a Symbol is, and how operators are applied to symbols. The functions of ``mx.sym`` are in symbol.py.
+
+A Symbol is a list of entries (outputs of nodes); all else follows from the graph behind them. Nodes are shared freely
+between symbols and never changed but by ``_set_attr``.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..attribute import AttrScope
+from ..context import Context
+from ..core.attrs import dtype as read_dtype
+from ..core.error import MXNetError, NotImplementedForSymbol, OperandError, OpError
+from ..core.op import Op, lookup
+from ..core.shapes import from_legacy, is_known, to_legacy
+from ..formats.files import open_file, write
+from ..ir import json as symbol_json
+from ..ir.graph import Entry, Graph, Node
+from ..ir.infer import Inference, infer, want_ignored
+from ..name import NameManager
+from . import functions
+
+
+def attribute_text(value: Any) -> str:
+    """A Python value as attribute text, as MXNet's frontend writes it (``str``, whatever NumPy types are inside)."""
+    if isinstance(value, np.generic):
+        return str(value)
+    if isinstance(value, np.dtype | type):
+        return read_dtype(value).name
+    if isinstance(value, tuple | list):
+        parts = ", ".join(map(attribute_text, value))
+        return f"[{parts}]" if isinstance(value, list) else f"({parts}{',' if len(value) == 1 else ''})"
+    return str(value)
+
+
+def _single(symbol: Any, what: str) -> Entry:
+    if not isinstance(symbol, Symbol):
+        raise OperandError(
+            f"{what} must be a Symbol, got {type(symbol).__name__}; make one with mx.sym.var or mx.sym.load"
+        )
+    if len(symbol._entries) != 1:
+        raise MXNetError(
+            f"{what} is a tuple of {len(symbol._entries)} outputs ({symbol}), single value is required; index it"
+        )
+    return symbol._entries[0]
+
+
+def create(
+    cls: type[Op],
+    hint: str,
+    inputs: Mapping[str, Symbol] | Sequence[Symbol],
+    given: Mapping[str, Any],
+    name: str | None = None,
+    attr: Mapping[str, str] | None = None,
+    subgraphs: Sequence[Graph] = (),
+) -> Symbol:
+    """A symbol that applies an operator. Inputs that are missing become variables named after it.
+
+    inputs: by name, or in order where there can be any number of them; given: attributes as values or texts.
+    Raises OpError for attributes or inputs that the operator does not take."""
+    texts = {k: attribute_text(v) for k, v in given.items()}
+    # GluonCV gives {"__init__": an Initializer}
+    around = {k: attribute_text(v) for k, v in AttrScope.current.get(attr).items()}
+    kept: dict[str, str] = {}  # of the node, not of the operator
+    for key, value in {**texts, **around}.items():
+        if key in symbol_json.HIDDEN or symbol_json.is_hidden(key):
+            # of the two spellings of one the first is taken, as MXNet does, which goes through them in this order too
+            kept.setdefault(f"__{key}__" if key in symbol_json.HIDDEN else key, value)
+            texts.pop(key, None)
+        else:
+            texts.setdefault(key, value)
+    op = cls.bind(**functions.attributes(cls, texts, len(inputs)))
+    wanted = op.takes()
+    named = dict(zip(wanted, inputs)) if not isinstance(inputs, Mapping) else dict(inputs)
+    if not isinstance(inputs, Mapping) and len(inputs) > len(wanted):
+        raise OpError(f"{op.name}: got {len(inputs)} inputs, wanted {len(wanted)}")
+    extra = [n for n in named if n not in wanted]
+    if extra:
+        raise OpError(
+            f"{op.name}: Keyword argument name {', '.join(extra)} not found. Candidate arguments: {', '.join(wanted) or 'none'}"
+        )
+    entries = {n: _single(s, f"{op.name}: input {n}") for n, s in named.items()}
+    full_name: str = NameManager.current.get(name, hint.lower())
+    attrs = {**kept, **{k: str(v) for k, v in texts.items()}}
+
+    filled = [entries.get(n) or Entry(symbol_json.made_variable(op, full_name, n, attrs)) for n in wanted]
+    symbol_json.set_initial(op, filled)
+    node = Node(op, full_name, filled, attrs, subgraphs)
+    return Symbol(Entry(node, i) for i in range(node.visible))
+
+
+def _call(cls: type[Op], name: str, inputs: dict[str, Any] | list[Any], given: dict[str, Any]) -> Symbol:
+    """What a sym function does; see frontend.Call."""
+    node_name, attr = given.pop("name", None), given.pop("attr", None)
+    given.pop("out", None)
+    symbols = {k: given.pop(k) for k in list(given) if isinstance(given[k], Symbol)}
+    if isinstance(inputs, dict):
+        return create(cls, name, {**inputs, **symbols}, given, node_name, attr)
+    if symbols:  # MXNet names the inputs of such operators arg0, arg1, ...
+        names = [f"arg{i}" for i in range(len(inputs) + len(symbols))]
+        missing = [n for n in names[len(inputs) :] if n not in symbols]
+        if missing:
+            raise OpError(f"{cls.name}: got inputs {', '.join(symbols)}, wanted {', '.join(names[len(inputs) :])}")
+        inputs = [*inputs, *(symbols[n] for n in names[len(inputs) :])]
+    return create(cls, name, inputs, given, node_name, attr)
+
+
+class Symbol:
+    """Outputs of a graph, with all that leads to them. Made by ``mx.sym.var``, the functions of ``mx.sym``, and ``load``."""
+
+    __slots__ = ("_entries", "_graph")
+    __array_priority__ = 1000.0  # NumPy's operators leave mixed operands to ours
+    __hash__ = None  # type: ignore[assignment]  == makes a symbol
+
+    def __init__(self, entries: Any):
+        self._entries: tuple[Entry, ...] = tuple(entries)
+        self._graph: Graph | None = None
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that computes the outputs."""
+        if self._graph is None:
+            self._graph = Graph(self._entries)
+        return self._graph
+
+    # -- what it is ---------------------------------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str | None:
+        """The node's name; None for outputs of several nodes."""
+        nodes = {id(e.node): e.node for e in self._entries}
+        return self._entries[0].node.name if len(nodes) == 1 else None
+
+    def __repr__(self) -> str:
+        if self.name is None:
+            return f"<Symbol group [{', '.join(e.node.name for e in self._entries)}]>"
+        return f"<Symbol {self.name}>"
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[Symbol]:
+        return (Symbol([e]) for e in self._entries)
+
+    def __getitem__(self, index: Any) -> Symbol:
+        if isinstance(index, slice):
+            return Symbol(self._entries[index])
+        if isinstance(index, str):
+            found = [e for e in self._entries if e.name == index]
+            if not found:
+                raise ValueError(f'Cannot find output that matches name "{index}"')
+            if len(found) > 1:
+                raise ValueError(f'There are multiple outputs with name "{index}"')
+            return Symbol(found)
+        if not hasattr(index, "__index__"):
+            raise TypeError("Symbol only support integer index to fetch i-th output")
+        if index < 0:
+            raise MXNetError(f"Symbol only accept nonnegative index, got {index}")
+        if index >= len(self._entries):
+            raise IndexError(f"index {index} of a symbol with {len(self._entries)} outputs")
+        return Symbol([self._entries[index]])
+
+    def __bool__(self) -> bool:
+        raise _only_arrays("__bool__", "bool")
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        """Refused: NumPy's functions (np.exp, for instance) cannot compute with what has no values yet."""
+        raise _only_arrays("__array__", "np.array")
+
+    def list_arguments(self) -> list[str]:
+        return [n.name for n in self.graph.arguments()]
+
+    def list_auxiliary_states(self) -> list[str]:
+        return [n.name for n in self.graph.auxiliary_states()]
+
+    def list_inputs(self) -> list[str]:
+        """Names of all variables, auxiliary states included."""
+        return [n.name for n in self.graph.variables()]
+
+    def list_outputs(self) -> list[str]:
+        return [e.name for e in self._entries]
+
+    def get_internals(self) -> Symbol:
+        """All outputs of all nodes that lead here."""
+        return Symbol(self.graph.internals().outputs)
+
+    def get_children(self) -> Symbol | None:
+        """The inputs of the nodes that these are outputs of; None when they have none."""
+        nodes = {id(e.node): e.node for e in self._entries}
+        inputs = [entry for node in nodes.values() for entry in node.inputs]
+        return Symbol(inputs) if inputs else None
+
+    # -- attributes ---------------------------------------------------------------------------------------------------
+
+    def attr(self, key: str) -> str | None:
+        """The text of an attribute; ``lr_mult`` finds ``__lr_mult__`` too, ``_value_index`` is which of its node's outputs
+        a single output is."""
+        if key == "_value_index" and len(self._entries) == 1:
+            return str(self._entries[0].index)
+        return self.list_attr().get(key)
+
+    def list_attr(self, recursive: bool = False) -> dict[str, str]:
+        """All attributes of the (first) node. Raises DeprecationWarning when recursive: attr_dict does that."""
+        if recursive:
+            raise DeprecationWarning(
+                "Symbol.list_attr with recursive=True has been deprecated. Please use attr_dict instead."
+            )
+        return _all_attrs(self._entries[0].node) if self._entries else {}
+
+    def attr_dict(self) -> dict[str, dict[str, str]]:
+        """Attributes of all nodes that have any, by the node's name."""
+        return {n.name: _all_attrs(n) for n in self.graph.nodes if n.attrs}
+
+    def _set_attr(self, **kwargs: str) -> None:
+        """Set attributes of the node itself, as every symbol that shares it will see."""
+        if self.name is None:
+            raise MXNetError("a group of symbols has no attributes to set")
+        node = self._entries[0].node
+        texts = {f"__{k}__" if k in symbol_json.HIDDEN else k: v for k, v in kwargs.items()}
+        for value in texts.values():
+            if not isinstance(value, str):
+                raise ValueError("Set Attr only accepts string values")
+        if node.op is not None and any(k in node.op.fields for k in texts):
+            own = {k: v for k, v in {**node.attrs, **texts}.items() if k in node.op.fields}
+            node.op = type(node.op).bind(**own)
+        node.attrs.update(texts)
+
+    # -- putting together ---------------------------------------------------------------------------------------------
+
+    def __call__(self, *args: Symbol, name: str | None = None, **kwargs: Symbol) -> Symbol:
+        """The same graph with variables replaced by symbols: by position among the arguments, or by name."""
+        if args and kwargs:
+            raise TypeError("compose only accept input Symbols either as positional or keyword arguments, not both")
+        arguments = self.list_arguments()
+        if len(args) > len(arguments):
+            raise MXNetError(f"compose: got {len(args)} symbols for {len(arguments)} arguments")
+        if not all(isinstance(s, Symbol) for s in (*args, *kwargs.values())):
+            raise TypeError("Compose expect `Symbol` as arguments")
+        given = {n: _single(s, f"compose: argument {n}") for n, s in (*zip(arguments, args), *kwargs.items())}
+        unknown = [n for n in given if n not in arguments]
+        if unknown:
+            raise MXNetError(
+                f"Keyword argument name {', '.join(unknown)} not found. Candidate arguments: {', '.join(arguments)}"
+            )
+        head = self._entries[0].node if self.name is not None and name else None
+
+        def change(node: Node, inputs: tuple[Entry, ...]) -> Sequence[Entry] | None:
+            if node.is_variable:
+                return [given[node.name]] if node.name in given else None
+            if node is not head:
+                return None
+            renamed = Node(node.op, name or node.name, inputs, node.attrs, node.subgraphs)
+            return [Entry(renamed, i) for i in range(len(node.outputs))]
+
+        return Symbol(self.graph.rewrite(change).outputs)
+
+    def __copy__(self) -> Symbol:
+        return self.__deepcopy__(None)
+
+    def __deepcopy__(self, memo: Any) -> Symbol:
+        def change(node: Node, inputs: tuple[Entry, ...]) -> Sequence[Entry]:
+            twin = Node(node.op, node.name, inputs, node.attrs, node.subgraphs)
+            return [Entry(twin, i) for i in range(len(node.outputs))]
+
+        return Symbol(self.graph.rewrite(change).outputs)
+
+    def __reduce__(self) -> Any:
+        return load_json, (self.tojson(remove_amp_cast=False),)
+
+    def __neg__(self) -> Symbol:
+        return _binary(functions.BINARY["multiply"], self, -1.0)
+
+    def __abs__(self) -> Symbol:
+        return sym_op.abs(self)
+
+    def astype(self, dtype: Any) -> Symbol:
+        return sym_op.cast(self, dtype=dtype)
+
+    def reshape(self, *args: Any, **kwargs: Any) -> Symbol:
+        return sym_op.reshape(self, *args, **kwargs)
+
+    def flatten(self, inplace: bool = False, **kwargs: Any) -> Symbol:
+        return sym_op.flatten(self, **kwargs)
+
+    def expand_dims(self, axis: int, inplace: bool = False, **kwargs: Any) -> Symbol:
+        return sym_op.expand_dims(self, axis=axis, **kwargs)
+
+    def squeeze(self, axis: Any = None, inplace: bool = False, **kwargs: Any) -> Symbol:
+        return sym_op.squeeze(self, axis=axis, **kwargs)
+
+    def diag(self, k: int = 0, **kwargs: Any) -> Symbol:
+        return sym_op.diag(self, k=k, **kwargs)
+
+    def as_nd_ndarray(self) -> Symbol:
+        return self
+
+    def as_np_ndarray(self) -> Symbol:
+        """Refuses: there are no symbols of mx.np here."""
+        raise MXNetError("as_np_ndarray: mx.np and mx.sym.np are not part of gluonnx; stay with mx.sym")
+
+    def gradient(self, wrt: Any) -> Symbol:
+        """Refuses, as MXNet does: gradients come from autograd.grad, or from the backward of a bound executor."""
+        raise MXNetError("Symbol.gradient is not implemented; use autograd, or bind with args_grad and call backward")
+
+    def get_backend_symbol(self, backend: str) -> Symbol:
+        """For "MKLDNN_QUANTIZE" the symbol with nodes fused that can be quantised together, as contrib.quantization wants it.
+
+        Raises MXNetError for others: MXNet's backends fuse nodes into operators of a library's own, which nothing else can run."""
+        if backend != "MKLDNN_QUANTIZE":
+            raise MXNetError(
+                f"get_backend_symbol: there is no backend {backend!r}; this engine runs every symbol as it is, leave the call out"
+            )
+        from ..passes.quantize import merged, partitioned
+
+        return Symbol(merged(partitioned(self.graph)).outputs)
+
+    def optimize_for(
+        self,
+        backend: str,
+        args: Any = None,
+        aux: Any = None,
+        ctx: Any = None,
+        shape_dict: Any = None,
+        type_dict: Any = None,
+        stype_dict: Any = None,
+        skip_infer: bool = False,
+        **kwargs: Any,
+    ) -> Symbol:
+        """The symbol itself, with a warning: there are no backends, and what one would compute is the same."""
+        warnings.warn(
+            f"optimize_for: there is no backend {backend!r}; the symbol stays as it is, which changes no result",
+            stacklevel=2,
+        )
+        return self
+
+    def debug_str(self) -> str:
+        """The graph as text: outputs, then every node with its inputs and attributes."""
+        return symbol_json.describe_graph(self.graph)
+
+    # -- files --------------------------------------------------------------------------------------------------------
+
+    def tojson(self, remove_amp_cast: bool = True) -> str:
+        """Symbol JSON in the form of MXNet 1.9.1; by default without the casts that mixed precision put in, as there."""
+        return self._text(remove_amp_cast)({})
+
+    def _text(self, remove_amp_cast: bool) -> Callable[[Mapping[str, Any]], str]:
+        """Symbol JSON, given what else it is to say of the graph."""
+        return partial(symbol_json.dumps, _without_amp(self.graph) if remove_amp_cast else self.graph)
+
+    def save(self, fname: Any, remove_amp_cast: bool = True) -> None:
+        """Write the JSON to a file; an existing one is replaced only once the new one is whole on disk."""
+        if not isinstance(fname, str | os.PathLike):
+            raise TypeError(f"fname need to be string or path, got {type(fname).__name__}")
+        write(fname, self.tojson(remove_amp_cast))
+
+    # -- inference ----------------------------------------------------------------------------------------------------
+
+    def infer_shape(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
+        """Shapes of (arguments, outputs, auxiliary states) from those given, by position or name; 0 means unknown.
+
+        (None, None, None) and a warning when something stays unknown. Raises OpError where shapes contradict each other."""
+        found = self._infer_shapes(args, kwargs)
+        if all(is_known(s) for part in found for s in part):
+            return _legacy(found)
+        open_ones = [(n, s) for n, s in zip(self.list_arguments(), found[0]) if not is_known(s)]
+        lines = "".join(f"\n\t{n}: {to_legacy(s)}" for n, s in open_ones)
+        warnings.warn(
+            "Cannot decide shape for the following arguments (0s in shape means unknown dimensions). "
+            f"Consider providing them as input:{lines}",
+            stacklevel=2,
+        )
+        return None, None, None
+
+    def infer_shape_partial(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
+        """As infer_shape, with what is known: () for an unknown shape, 0 for an unknown dimension."""
+        return _legacy(self._infer_shapes(args, kwargs))
+
+    def _infer_shapes(self, args: Any, kwargs: Any) -> list[list[Any]]:
+        given = self._given(args, kwargs, "shape")
+        for name, shape in given.items():
+            if not isinstance(shape, tuple):
+                raise TypeError(f"Arguments need to be shapes (tuple), but '{name}' is {type(shape)}.")
+        result = infer(self.graph, {n: from_legacy(s) for n, s in given.items()})
+        want_ignored(result)
+        return self._parts(result, lambda spec: spec.shape)
+
+    def infer_type(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
+        """dtypes of (arguments, outputs, auxiliary states), as NumPy types; else as infer_shape."""
+        found = self.infer_type_partial(*args, **kwargs)
+        if all(t is not None for part in found for t in part):
+            return found
+        lines = "".join(f"\n\t{n}: {t}" for n, t in zip(self.list_arguments(), found[0]) if t is None)
+        warnings.warn(
+            f"Cannot decide type for the following arguments. Consider providing them as input:{lines}", stacklevel=2
+        )
+        return None, None, None
+
+    def infer_type_partial(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
+        """As infer_type, with None for a dtype that is unknown."""
+        named = self._given(args, kwargs, "type")
+        try:
+            given = {n: read_dtype(d) for n, d in named.items()}
+        except ValueError as error:
+            raise TypeError(str(error)) from None
+        result = infer(self.graph, {}, given)
+        arguments, outputs, states = self._parts(result, lambda spec: None if spec.dtype is None else spec.dtype.type)
+        return arguments, outputs, states
+
+    def _given(self, args: Any, kwargs: Mapping[str, Any], what: str) -> dict[str, Any]:
+        """Values by name of variable. Raises MXNetError for names and positions that there are not."""
+        if args and kwargs:
+            raise ValueError(f"Can only specify known argument {what}s either by positional or kwargs way.")
+        arguments, inputs = self.list_arguments(), self.list_inputs()
+        if len(args) > len(arguments):
+            raise MXNetError(f"infer_{what}: got {len(args)} {what}s for {len(arguments)} arguments")
+        unknown = [n for n in kwargs if n not in inputs]
+        if unknown:
+            raise MXNetError(
+                f"infer_{what}: Keyword argument name {', '.join(unknown)} not found. Candidate arguments: {', '.join(inputs)}"
+            )
+        pairs = kwargs.items() if kwargs else zip(arguments, args)
+        return {n: v for n, v in pairs if v is not None}
+
+    def _parts(self, result: Inference, get: Any) -> list[list[Any]]:
+        graph = self.graph
+        entries = ([Entry(n) for n in graph.arguments()], self._entries, [Entry(n) for n in graph.auxiliary_states()])
+        return [[get(result.spec(e)) for e in part] for part in entries]
+
+    # -- running ------------------------------------------------------------------------------------------------------
+
+    def bind(
+        self,
+        ctx: Context,
+        args: Any,
+        args_grad: Any = None,
+        grad_req: Any = "write",
+        aux_states: Any = None,
+        group2ctx: Any = None,
+        shared_exec: Any = None,
+    ) -> Any:
+        """An Executor of the graph on arrays: lists in the order of list_arguments and list_auxiliary_states, or dicts."""
+        from ..executor import bind
+
+        return bind(self, ctx, args, args_grad, grad_req, aux_states)
+
+    def simple_bind(
+        self,
+        ctx: Context,
+        grad_req: Any = "write",
+        type_dict: Mapping[str, Any] | None = None,
+        stype_dict: Any = None,
+        group2ctx: Any = None,
+        shared_arg_names: Any = None,
+        shared_exec: Any = None,
+        shared_buffer: Any = None,
+        **kwargs: tuple[int, ...],
+    ) -> Any:
+        """An Executor on arrays of zeros, of shapes inferred from those given by name.
+
+        With shared_buffer (a dict) and shared_exec, arguments of shared_arg_names and all auxiliary states are those of the other
+        Executor; memory that they could share besides is not. Raises MXNetError when the shapes are not enough."""
+        from ..executor import simple_bind
+
+        other = None if shared_buffer is None else shared_exec  # MXNet too shares arrays only with a buffer
+        return simple_bind(self, ctx, grad_req, type_dict or {}, kwargs, shared_arg_names or (), other)
+
+    def eval(self, ctx: Context | None = None, **kwargs: Any) -> list[Any]:
+        """The outputs for arrays given by name of argument."""
+        from ..context import current_context
+
+        states = {n: kwargs[n] for n in self.list_auxiliary_states() if n in kwargs}
+        return self.bind(ctx or current_context(), kwargs, grad_req="null", aux_states=states or None).forward()
+
+
+_INPLACE = {"iadd": "+=", "isub": "-=", "imul": "*=", "itruediv": "/=", "imod": "%="}
+
+
+def _only_arrays(function: str, alias: str | None = None, *args: Any) -> NotImplementedForSymbol:
+    text = f"Function {function}"
+    text += f' (namely operator "{alias}")' if alias else ""
+    text += f" with arguments ({', '.join(str(type(a)) for a in args)})" if args else ""
+    return NotImplementedForSymbol(f"{text} is not implemented for Symbol and only available in NDArray.")
+
+
+def _refuse_inplace(dunder: str, alias: str) -> Any:
+    def refuse(self: Symbol, other: Any) -> Any:
+        raise _only_arrays(dunder, alias, other)
+
+    return refuse
+
+
+def _refuse(name: str) -> Any:
+    def refuse(self: Symbol, *args: Any, **kwargs: Any) -> Any:
+        raise _only_arrays(name)
+
+    refuse.__name__, refuse.__doc__ = name, "Refuses: only arrays can do this."
+    return refuse
+
+
+for _name, _alias in _INPLACE.items():
+    setattr(Symbol, f"__{_name}__", _refuse_inplace(f"__{_name}__", _alias))
+for _name in ("asnumpy", "asscalar", "wait_to_read", "detach", "backward", "copy", "as_in_context"):
+    setattr(Symbol, _name, _refuse(_name))
+
+
+def _all_attrs(node: Node) -> dict[str, str]:
+    """A node's attributes; what steers training shows under both of its spellings, as in MXNet."""
+    plain = {k: node.attrs[f"__{k}__"] for k in symbol_json.HIDDEN if f"__{k}__" in node.attrs}
+    return {**node.attrs, **plain}
+
+
+def _legacy(parts: list[list[Any]]) -> tuple[Any, Any, Any]:
+    arguments, outputs, states = ([to_legacy(s) for s in part] for part in parts)
+    return arguments, outputs, states
+
+
+def _without_amp(graph: Graph) -> Graph:
+    """The graph without the casts that MXNet's automatic mixed precision puts in; it writes files without them."""
+    names = ("amp_cast", "amp_multicast")
+    if not any(n.op is not None and n.op.name in names for n in graph.nodes):
+        return graph
+    return graph.rewrite(lambda node, inputs: inputs if node.op is not None and node.op.name in names else None)
+
+
+def _binary(row: functions.Binary, lhs: Any, rhs: Any) -> Any:
+    """A function of two arguments of which either may be a number. Raises TypeError for anything else."""
+    left, right = isinstance(lhs, Symbol), isinstance(rhs, Symbol)
+    if left and right:
+        cls = lookup(row.symbol)
+        return create(cls, row.symbol, dict(zip(cls.inputs, (lhs, rhs))), {})
+    number = rhs if left else lhs
+    if not isinstance(number, int | float | np.number | np.bool_):
+        raise TypeError(f"type {type(number)} not supported")
+    if not (left or right):
+        return row.plain(lhs, rhs)
+    name = row.scalar if left else row.reflected
+    return create(lookup(name), name, {"data": lhs if left else rhs}, {"scalar": number})
+
+
+def load(fname: Any) -> Symbol:
+    """The symbol of a JSON file. Raises FormatError, saying what it is, for a file that is none."""
+    if not isinstance(fname, str | os.PathLike):
+        raise TypeError(f"fname need to be string or path, got {type(fname).__name__}")
+    with open_file(fname) as file:
+        return _parse(file.read(), os.fspath(fname))
+
+
+def load_json(json_str: Any) -> Symbol:
+    """The symbol of a JSON text or its bytes, or of the file at a path object."""
+    if isinstance(json_str, os.PathLike):
+        return load(json_str)
+    if not isinstance(json_str, str | bytes | bytearray):
+        raise TypeError(f"json_str required to be string, bytes or path, got {type(json_str).__name__}")
+    return _parse(bytes(json_str) if isinstance(json_str, bytearray) else json_str, "symbol JSON")
+
+
+def _parse(text: str | bytes, source: str) -> Symbol:
+    return Symbol(symbol_json.loads(text, source=source).outputs)
+
+
+# -- functions made from the operators ----------------------------------------------------------------------------------------
+
+_MODULE = __name__.removesuffix("expression") + "symbol"
+_TAIL = ("name", "attr", "out")
+_MORE = {"contrib": __name__.removesuffix("expression") + "contrib.symbolic"}
+SUBMODULES = {
+    n: functions.Namespace(f"{_MODULE}.{n}", p, _call, _TAIL, more=_MORE.get(n))
+    for n, p in functions.SUBMODULES.items()
+}
+"""The submodules of mx.sym that hold operators."""
+sym_op = SUBMODULES["op"]
+functions.add_operators(Symbol, _binary)
+Symbol.__hash__ = None  # type: ignore[assignment]
+functions.add_methods(Symbol, sym_op)

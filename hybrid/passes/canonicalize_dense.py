@@ -1,0 +1,38 @@
+"""Products with a constant matrix as dense layers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..ir.graph import Entry, Graph, Node
+from ..ops.fused import Dense
+from ..ops.linear import Dot, FullyConnected, Matmul
+from ..ops.shape import Transpose
+from .rewriter import Context
+
+
+def find_dense(graph: Graph, context: Context) -> Graph:
+    """A product with a constant matrix becomes a dense layer, which can take up what follows it.
+
+    Before: ``dot(x, w) + b``, as exporters write. After: ``dense(x, transpose(w)) + b``, and the transpose is constant. float32
+    only.
+    """
+    if Dense.name not in context.native:
+        return graph
+
+    def change(node: Node, now: Callable[[Entry], Entry]) -> Entry | None:
+        op: Any = node.op
+        if not node.means(Dot, Matmul) or (node.means(Dot) and op.transpose_a):
+            return None
+        data, weight = node.inputs
+        if not context.is_float32(data, weight) or not context.is_constant(weight) or context.is_constant(data):
+            return None
+        if len(context.shape(data)) < 2 or len(context.shape(weight)) != 2:
+            return None
+        if not (node.means(Dot) and op.transpose_b):
+            weight = context.make(Transpose.bind(axes=(1, 0)), f"{weight.node.name}_transpose", weight)
+        dense = FullyConnected.bind(num_hidden=context.shape(weight)[0], no_bias=True, flatten=False)
+        return context.make(dense, node.name, now(data), weight)
+
+    return context.rewrite(graph, change)

@@ -1,0 +1,35 @@
+"""Compute nothing twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..ir.graph import Entry, Graph, Node
+from .rewriter import Context
+
+
+def merge_duplicates(graph: Graph, context: Context) -> Graph:
+    """Nodes that apply the same operator to the same tensors become one.
+
+    Before: ``a = relu(x); b = relu(x)``. After: ``a`` for both. Random operators, control flow and what changes states stay.
+    """
+    known: dict[Any, tuple[Entry, ...]] = {}
+
+    def change(node: Node, now: Callable[[Entry], Entry]) -> tuple[Entry, ...] | None:
+        assert node.op is not None
+        if not context.repeats(node):
+            return None
+        inputs = tuple(map(now, node.inputs))
+        # two nodes without inputs may be of different shapes that their readers decide
+        key = (node.op, context.shape(Entry(node)) if not inputs else (), *((id(e.node), e.index) for e in inputs))
+        found = known.get(key)
+        if found is None:
+            same = all(a.node is b.node and a.index == b.index for a, b in zip(inputs, node.inputs))
+            outputs = range(len(node.op.returns()))
+            kept = [Entry(node, i) for i in outputs] if same else context.with_inputs(node, inputs)
+            known[key] = tuple(kept)
+            return None if same else known[key]
+        return found
+
+    return context.rewrite(graph, change)

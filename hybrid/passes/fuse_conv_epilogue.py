@@ -1,0 +1,72 @@
+"""Convolutions that do what follows them, on data in blocks of channels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..ir.graph import Entry, Graph, Node
+from ..ops.convolution import Convolution, ConvolutionV1
+from ..ops.fused import Conv
+from .epilogue import Finish, finish_of, nodes_between
+from .rewriter import GONE, Context, as_image
+
+FEW = 4
+"""Up to so many channels convolutions read rows of pixels instead of blocks, which would be almost empty."""
+
+
+def fuse_convolutions(graph: Graph, context: Context) -> Graph:
+    """A convolution and what follows it, if nobody else reads that, become one operator on blocks.
+
+    Before: ``relu(conv(x, w, b) + y)``. After: ``unpack(fused_conv(pack(x), w, b, pack(y), low=0))``. Convolutions in one dimension
+    become such with a height of 1. What is packed that was unpacked just before is the blocks again. float32 only.
+    """
+    if Conv.name not in context.native or context.training:
+        return graph
+    readers = context.readers(graph)
+    taken: set[int] = set()
+    ends: dict[int, tuple[Node, Finish]] = {}
+    for node in graph.nodes:
+        if node.means(Convolution, ConvolutionV1) and _suits(node, context):
+            finish = finish_of(Entry(node), readers, context, taken)
+            between = nodes_between(node, finish.last.node, readers)
+            taken.update(map(id, (node, *between)))
+            ends[id(finish.last.node)] = node, finish
+
+    def change(node: Node, now: Callable[[Entry], Entry]) -> Entry | tuple[Entry, ...] | None:
+        if id(node) in ends:
+            product, finish = ends[id(node)]
+            residual = None if finish.residual is None else now(finish.residual)
+            return _fused(product, list(map(now, product.inputs)), finish, residual, context)
+        return GONE if id(node) in taken else None
+
+    return context.rewrite(graph, change) if ends else graph
+
+
+def _suits(node: Node, context: Context) -> bool:
+    op: Any = node.op
+    own = Entry(node)
+    if op.channels_last or len(op.kernel) > 2 or not context.is_float32(own, *node.inputs):
+        return False
+    return all(0 not in context.shape(e) for e in (own, *node.inputs))
+
+
+def _fused(product: Node, inputs: list[Entry], finish: Finish, residual: Entry | None, context: Context) -> Entry:
+    """What stands for the convolution ``product`` with its finish."""
+    op: Any = product.op
+    wanted = context.shape(Entry(product))
+    flat = len(op.kernel) == 1
+    data, weight, *bias = inputs
+    channels = context.shape(data)[1]
+    blocked = channels > FEW or op.num_group > 1 or context.in_blocks(data)
+    front = (0,) * flat
+    fused = Conv.bind(
+        kernel=(1,) * flat + op.kernel, stride=(1,) * flat + op.strides, dilate=(1,) * flat + op.dilations,
+        pad=front + op.pads, num_filter=op.num_filter, num_group=op.num_group, channels=channels, blocked=blocked,
+        bias=bool(bias), **finish.attrs,
+    )  # fmt: skip
+    rest = [] if residual is None else [context.pack(residual)]
+    source = context.pack(data) if blocked else context.reshape(data, as_image(context.shape(data)))
+    weight = context.reshape(weight, as_image(context.shape(weight)))
+    blocks = context.make(fused, finish.last.node.name, source, weight, *bias, *rest)
+    return context.reshape(context.unpack(blocks, op.num_filter), wanted)

@@ -1,0 +1,94 @@
+"""Convolutions of 1 x 1 that are given what they read a few rows at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..ir.graph import Entry, Graph, Node
+from ..ops.fused import Chain, Conv, Separable
+from .rewriter import GONE, Context, Key
+
+SCALED = {"$0 $1 mul $2 add": None, "$0 $1 mul $2 add relu": 0.0}
+"""Chains that take a factor and a summand for each channel, and the least that they give."""
+
+
+def stage_convolutions(graph: Graph, context: Context) -> Graph:
+    """A convolution of each channel for itself, and one of 1 x 1 that alone reads it, become one operator; so do a normalization
+    that could not be folded (with its activation) and the convolution of 1 x 1 behind it.
+
+    Before: ``conv(conv(x, v, c, num_group=channels), w, b)``, ``conv(chain(x, factor, summand), w, b)``, on blocks.
+    After: ``separable(x, v, c, w, b)``. What is between them stays in a core's cache and is never written whole.
+    """
+    if Separable.name not in context.native:
+        return graph
+    readers = context.readers(graph)
+    firsts: set[int] = set()
+    seconds: set[int] = set()
+    for node in graph.nodes:  # inputs first; what is a second already can be no first
+        if _is_second(node, readers, context) and id(node.inputs[0].node) not in seconds:
+            seconds.add(id(node))
+            firsts.add(id(node.inputs[0].node))
+    if not firsts:
+        return graph
+
+    def change(node: Node, now: Callable[[Entry], Entry]) -> Entry | tuple[Entry, ...] | None:
+        if id(node) in firsts:
+            return GONE
+        if id(node) not in seconds:
+            return None
+        op: Any = node.op
+        first = node.inputs[0].node
+        data, *rest = map(now, first.inputs)
+        if first.means(Chain):
+            data, rest, attrs = _scaled(first, op.channels, list(map(now, first.inputs)), context)
+        else:
+            earlier: Any = first.op
+            attrs = {name: getattr(earlier, name) for name in ("kernel", "stride", "dilate", "pad")}
+            attrs |= {f"first_{name}": getattr(earlier, name) for name in ("slope", "low", "high")}
+        attrs |= {
+            name: getattr(op, name) for name in ("num_filter", "channels", "bias", "residual", "slope", "low", "high")
+        }
+        return context.make(Separable.bind(**attrs), node.name, data, *rest, *map(now, node.inputs[1:]))
+
+    return context.rewrite(graph, change)
+
+
+def _is_second(node: Node, readers: dict[Key, list[Node | None]], context: Context) -> bool:
+    op: Any = node.op
+    if not node.means(Conv) or not op.blocked or op.num_group != 1 or any(op.pad):
+        return False
+    if (*op.kernel, *op.stride) != (1, 1, 1, 1):
+        return False
+    source = node.inputs[0]
+    if len(readers[id(source.node), source.index]) != 1:
+        return False
+    return _is_first(source.node, op.channels, context)
+
+
+def _is_first(node: Node, channels: int, context: Context) -> bool:
+    op: Any = node.op
+    if node.means(Conv):
+        alone = op.blocked and op.num_group == op.num_filter == op.channels == channels
+        return alone and op.bias and not op.residual
+    if not node.means(Chain) or op.code not in SCALED:
+        return False
+    data, *scales = node.inputs
+    shape = context.shape(Entry(node))
+    return (
+        len(shape) == 5
+        and context.shape(data) == shape
+        and context.is_float32(data)
+        and all(context.is_constant(e) and context.shape(e) == (1, shape[1], 1, 1, shape[4]) for e in scales)
+    )
+
+
+def _scaled(
+    chain: Node, channels: int, inputs: list[Entry], context: Context
+) -> tuple[Entry, list[Entry], dict[str, Any]]:
+    """The data of a chain, what is a weight and a bias by channel, and the attributes that say the rest."""
+    op: Any = chain.op
+    data, *scales = inputs
+    factor, summand = (context.unpack(e, channels) for e in scales)
+    attrs = {"kernel": (1, 1), "first_low": SCALED[op.code]}
+    return data, [context.reshape(factor, (channels, 1, 1, 1)), context.reshape(summand, (channels,))], attrs

@@ -1,0 +1,184 @@
+"""Element-wise operators one after the other, in one pass over memory."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core.shapes import broadcast
+from ..ir.graph import Entry, Graph, Node
+from ..ops.activation import LeakyReLU
+from ..ops.creation import Filled, Like
+from ..ops.expand import Broadcasting
+from ..ops.fused import CODE, Chain
+from ..ops.where import Where
+from .elementwise_code import meaning, number
+from .rewriter import GONE, Context
+
+MOST_OPERANDS = 6
+"""What a kernel keeps at hand: pointers to inputs,"""
+DEEPEST = 8
+"""intermediate results,"""
+LONGEST = 48
+"""and how many words."""
+
+
+class _Expression(NamedTuple):
+    """What a chain computes: words, in which ``$2`` is the third operand."""
+
+    words: tuple[str, ...]
+    operands: tuple[Entry, ...]
+    nodes: frozenset[Node]
+    """Those that it stands for."""
+
+    @property
+    def fits(self) -> bool:
+        """Whether one chain can do it."""
+        deepest = depth = 0
+        for word in self.words:
+            depth += 1 - (CODE[word][0] if word in CODE else 0)
+            deepest = max(deepest, depth)
+        return deepest <= DEEPEST and len(self.operands) <= MOST_OPERANDS and len(self.words) <= LONGEST
+
+
+class _Meaning(NamedTuple):
+    """What a node does to each element: words, and what they are applied to."""
+
+    words: list[str]
+    inputs: Sequence[_Expression | Entry]
+
+
+def chain(graph: Graph, context: Context) -> Graph:
+    """Element-wise operators become chains; one whose result nobody but another of the same shape reads goes into that.
+
+    Before: ``relu((x + y) * 2)``. After: ``chain(x, y, "$0 $1 add 2 mul relu")``. What is read twice in a chain is written twice;
+    the kernel computes it once. Arrays of one number, and what only repeats numbers along axes, are not made for chains. float32
+    only, and not what is constant.
+    """
+    if Chain.name not in context.native:
+        return graph
+    readers = context.readers(graph)
+    meanings: dict[Node, _Meaning] = {}
+    for node in graph.nodes:
+        found = _meaning(node, context)
+        if found is not None:
+            meanings[node] = found
+    waiting: dict[Node, _Expression] = {}
+    made: dict[Entry, tuple[Node, _Expression]] = {}
+
+    def make(node: Node, expression: _Expression) -> Entry:
+        op = Chain.bind(num_args=len(expression.operands), code=" ".join(expression.words))
+        entry = context.make(op, node.name, *expression.operands)
+        made[entry] = node, expression
+        return entry
+
+    def shared(expression: _Expression, shape: tuple[int, ...]) -> _Expression:
+        """The expression with those chains put in that nobody else reads."""
+        for entry in expression.operands:
+            node, part = made.get(entry, (None, None))
+            if node is None or part is None or context.shape(entry) != shape:
+                continue
+            if all(reader in expression.nodes for reader in readers[id(node), 0]):
+                inputs = [part if e == entry else e for e in expression.operands]
+                whole = _combined(expression.words, inputs, expression.nodes)
+                if whole.fits:
+                    return shared(whole, shape)
+        return expression
+
+    def change(node: Node, now: Callable[[Entry], Entry]) -> Entry | tuple[Entry, ...] | None:
+        known = meanings.get(node)
+        if known is None:
+            return None
+        words, sources = known
+        inputs = [e if isinstance(e, _Expression) else waiting.get(e.node) or now(e) for e in sources]
+        found = _combined(words, inputs, {node})
+        for i, part in enumerate(inputs):
+            if found.fits:
+                break
+            if isinstance(part, _Expression) and part.operands:
+                # too much for one: what came before becomes one of its own
+                inputs[i] = make(node.inputs[i].node, part)
+                found = _combined(words, inputs, {node})
+        shape = context.shape(Entry(node))
+        found = shared(found, shape)
+        reader, *more = readers[id(node), 0]
+        if reader in meanings and not more and context.shape(Entry(reader)) == shape:  # type: ignore[arg-type]
+            waiting[node] = found
+            return GONE
+        return make(node, found)
+
+    return context.rewrite(graph, change) if meanings else graph
+
+
+def _meaning(node: Node, context: Context) -> _Meaning | None:
+    """What the node does to each element, if a chain can do that to its inputs."""
+    if node.op is None or not node.inputs or len(node.op.returns()) != 1:
+        return None
+    own = Entry(node)
+    if context.dtype(own) != np.float32 or not context.known(own) or context.is_constant(own):
+        return None
+    words = meaning(node.op, context.shape(own))
+    if words is None or not context.is_float32(*node.inputs):
+        return None
+    inputs = _fitted(node, context)
+    chosen: list[_Expression | Entry] = [*inputs]
+    for i, entry in enumerate(inputs):
+        # what is only spread out, or the same number everywhere, need not be made; unless nothing else has the shape
+        chosen[i] = _spared(entry, context)
+        if _spread(chosen, context) != context.shape(own):
+            chosen[i] = entry
+    return _Meaning(words, chosen) if _spread(chosen, context) == context.shape(own) else None
+
+
+def _spread(inputs: Sequence[_Expression | Entry], context: Context) -> tuple[int, ...] | None:
+    """The shape that inputs broadcast to; None when all are numbers."""
+    shapes = [context.shape(e) for e in inputs if isinstance(e, Entry)]
+    return functools.reduce(lambda a, b: a if a == b else broadcast(a, b), shapes) if shapes else None
+
+
+def _fitted(node: Node, context: Context) -> Sequence[Entry]:
+    """The inputs so that they broadcast as NumPy has it."""
+    first, *rest = node.inputs
+    if node.means(LeakyReLU) and rest:  # a slope for each channel
+        rank, (count,) = len(context.shape(first)), context.shape(rest[0])
+        if rank > 2 and count > 1:
+            return first, context.reshape(rest[0], (count, *(1,) * (rank - 2)))
+    if node.means(Where) and context.shape(first) != context.shape(rest[0]):  # a condition for each row
+        return context.reshape(first, (*context.shape(first), *(1,) * (len(context.shape(rest[0])) - 1))), *rest
+    return node.inputs
+
+
+def _spared(entry: Entry, context: Context) -> _Expression | Entry:
+    """The number that all elements are, what was repeated to make the entry, or the entry."""
+    node = entry.node
+    if node.means(Broadcasting) and len(context.shape(node.inputs[0])) == len(context.shape(entry)):
+        return node.inputs[0]
+    if node.means(Like, Filled):
+        op: Any = node.op
+        return _Expression((number(op.fill),), (), frozenset())
+    return entry
+
+
+def _combined(words: Sequence[str], inputs: Sequence[_Expression | Entry], nodes: Collection[Node]) -> _Expression:
+    """The words applied to inputs, expressions put in where they are used."""
+    operands: dict[Entry, int] = {}
+    out: list[str] = []
+
+    def place(entry: Entry) -> str:
+        return f"${operands.setdefault(entry, len(operands))}"
+
+    for word in words:
+        if word[0] != "$":
+            out.append(word)
+            continue
+        part = inputs[int(word[1:])]
+        if isinstance(part, _Expression):
+            places = [place(e) for e in part.operands]
+            out += [places[int(w[1:])] if w[0] == "$" else w for w in part.words]
+        else:
+            out.append(place(part))
+    parts = (p.nodes for p in inputs if isinstance(p, _Expression))
+    return _Expression(tuple(out), tuple(operands), frozenset(nodes).union(*parts))

@@ -1,0 +1,165 @@
+"""Find normalization that exporters have written out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ..ir.graph import Entry, Graph, Node
+from ..ops.binary import Pair, Scalar
+from ..ops.elementwise import Unary
+from ..ops.normalization import LayerNorm
+from ..ops.reduce import Mean, NpMean
+from .rewriter import Context
+
+
+def find_layer_norm(graph: Graph, context: Context) -> Graph:
+    """Layer normalization over the last axis, written as its formula, becomes the operator.
+
+    Before, with m the mean of x and v that of its squared deviation: ``(x - m) / sqrt(v + eps) * gamma + beta``, or
+    ``x * g + (beta - m * g)`` with ``g = gamma / sqrt(v + eps)``. After: ``layer_norm(x, gamma, beta)``. float32 only, for constant
+    gamma and beta.
+    """
+    if LayerNorm.name not in context.native:
+        return graph
+
+    def change(node: Node, now: Callable[[Entry], Entry]) -> Entry | None:
+        op: Any = node.op
+        if not node.means(Pair) or op.arithmetic.name != "add" or not context.is_float32(Entry(node)):
+            return None
+        for found in (_normalized(node, context), _affine(node, context)):
+            if found is None:
+                continue
+            source, gamma, beta, eps = found
+            size = context.shape(source)[-1]
+            vectors = [_vector(e, size, context) for e in (gamma, beta)]
+            if context.shape(source) == context.shape(Entry(node)) and None not in vectors:
+                return context.make(LayerNorm.bind(axis=-1, eps=eps), node.name, now(source), *vectors)  # type: ignore[arg-type]
+        return None
+
+    return context.rewrite(graph, change)
+
+
+_Found = tuple[Entry, Entry, Entry, float]
+"""What is normalized, gamma, beta and eps."""
+
+
+def _normalized(node: Node, context: Context) -> _Found | None:
+    """(x - m) / sqrt(v + eps) * gamma + beta."""
+    for product, beta in _either_way(node):
+        for unit, gamma in _either_way(_made(product, "multiply")):
+            for centered, scale in _quotients(unit):
+                deviation = _deviation(scale, context)
+                if deviation and deviation[0] == centered and context.is_constant(gamma):
+                    return _source(centered, context), gamma, beta, deviation[1]
+    return None
+
+
+def _affine(node: Node, context: Context) -> _Found | None:
+    """x * g + (beta - m * g)."""
+    for product, rest in _either_way(node):
+        for source, factor in _either_way(_made(product, "multiply")):
+            for one, gamma in _either_way(_made(factor, "multiply")):
+                inverse = _inverse(one)
+                deviation = _deviation(inverse, context) if inverse and context.is_constant(gamma) else None
+                if deviation is None or _source(deviation[0], context) != source:
+                    continue
+                mean = deviation[0].node.inputs[1]
+                for beta, negated in _sums(rest):
+                    for m, g in _either_way(_made(negated, "multiply")):
+                        negative = _made(m, "negative")
+                        if g == factor and (negative.inputs[0] if negative else None) == mean:
+                            return source, gamma, beta, deviation[1]
+                difference = _made(rest, "subtract")
+                if difference and any(
+                    (m, g) == (mean, factor) for m, g in _either_way(_made(difference.inputs[1], "multiply"))
+                ):
+                    return source, gamma, difference.inputs[0], deviation[1]
+    return None
+
+
+def _made(entry: Entry, name: str) -> Node | None:
+    """The node that makes the entry, if it applies the function of that name to all its inputs."""
+    op: Any = entry.node.op
+    function = op.curve if entry.node.means(Unary) else op.arithmetic if entry.node.means(Pair) else None
+    return entry.node if function is not None and function.name == name else None
+
+
+def _either_way(node: Node | None) -> Iterator[tuple[Entry, Entry]]:
+    """The inputs of a node that has two, in both orders."""
+    if node is not None:
+        first, second = node.inputs
+        yield first, second
+        yield second, first
+
+
+def _sums(entry: Entry) -> Iterator[tuple[Entry, Entry]]:
+    return _either_way(_made(entry, "add"))
+
+
+def _quotients(entry: Entry) -> Iterator[tuple[Entry, Entry]]:
+    """(a, b) for an entry that is a / sqrt(b), however that is written."""
+    node = _made(entry, "divide")
+    root = _made(node.inputs[1], "sqrt") if node else None
+    if node and root:
+        yield node.inputs[0], root.inputs[0]
+    for one, other in _either_way(_made(entry, "multiply")):
+        inverse = _inverse(other)
+        if inverse:
+            yield one, inverse
+
+
+def _inverse(entry: Entry) -> Entry | None:
+    """b of an entry that is 1 / sqrt(b)."""
+    direct = _made(entry, "rsqrt")
+    if direct:
+        return direct.inputs[0]
+    reciprocal = _made(entry, "reciprocal")
+    root = _made(reciprocal.inputs[0], "sqrt") if reciprocal else None
+    return root.inputs[0] if root else None
+
+
+def _deviation(entry: Entry, context: Context) -> tuple[Entry, float] | None:
+    """(x - m, eps) of an entry that is mean((x - m)**2) + eps with m the mean of x."""
+    op: Any = entry.node.op
+    if not entry.node.means(Scalar) or op.arithmetic.name != "add":
+        return None
+    mean = _mean_of(entry.node.inputs[0], context)
+    if mean is None:
+        return None
+    node = mean.node
+    power: Any = node.op
+    if node.means(Scalar) and power.arithmetic.name == "power":
+        squared = not power.reflected and power.scalar == 2
+    else:
+        product = _made(mean, "multiply")
+        squared = bool(_made(mean, "square") or (product and product.inputs[0] == product.inputs[1]))
+    if not squared:
+        return None
+    centered = node.inputs[0]
+    return (centered, op.scalar) if _source(centered, context) else None
+
+
+def _source(centered: Entry, context: Context) -> Any:
+    """x of an entry that is x - mean(x); None when it is something else."""
+    node = _made(centered, "subtract")
+    return node.inputs[0] if node and _mean_of(node.inputs[1], context) == node.inputs[0] else None
+
+
+def _mean_of(entry: Entry, context: Context) -> Entry | None:
+    """x of an entry that is the mean of x along the last axis, which stays."""
+    node = entry.node
+    op: Any = node.op
+    if not node.means(Mean, NpMean) or not context.is_float32(entry, *node.inputs) or not op.keepdims:
+        return None
+    rank = len(context.shape(entry))
+    axes = [a % rank for a in op.axis or ()]
+    return node.inputs[0] if axes == [rank - 1] and not getattr(op, "exclude", False) else None
+
+
+def _vector(entry: Entry, size: int, context: Context) -> Entry | None:
+    """A constant that differs along the last axis only, with that axis alone."""
+    if not context.is_constant(entry) or not context.is_float32(entry):
+        return None
+    *ones, last = context.shape(entry) or (1,)
+    return context.reshape(entry, (size,)) if last == size and set(ones) <= {1} else None

@@ -1,0 +1,71 @@
+"""Take out of a graph what is the same in every run."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..ir.graph import Entry, Graph
+from ..ir.infer import Inference
+from .rewriter import Context
+
+
+class Optimized(NamedTuple):
+    """What the passes have made of a graph."""
+
+    main: Graph
+    """What runs every time."""
+    constant: Graph | None
+    """What is computed once for all runs with the same constants; None when there is nothing. Its outputs are what ``main``
+    reads as ``feeds``."""
+    feeds: tuple[str, ...]
+    """The variables of ``main`` that hold the outputs of ``constant``."""
+    fixed: frozenset[str]
+    """The variables of ``main`` that are constants as they are."""
+    inference: Inference
+    """What is known of ``main``."""
+
+
+def whole(graph: Graph, context: Context) -> Optimized:
+    """A graph of which nothing is taken out."""
+    fixed = frozenset(n.name for n in graph.variables() if n.name in context.constants)
+    return Optimized(graph, None, (), fixed, context.inference(graph))
+
+
+def hoist(graph: Graph, context: Context) -> Optimized:
+    """Everything that follows from constants alone becomes a graph of its own.
+
+    Before: ``conv(x, cast(w * s))``. After: ``conv(x, v)``, and another graph with the output ``cast(w * s)``, which feeds v.
+    Random operators, control flow, and what changes states or depends on training stay.
+    """
+    names = {n.name for n in graph.variables()}
+    taken: dict[tuple[int, int], Entry] = {}
+    sources: list[Entry] = []
+
+    def feed(entry: Entry) -> Entry:
+        """What reads a constant entry from now on."""
+        if entry.node.op is None:
+            return entry
+        key = id(entry.node), entry.index
+        if key not in taken:
+            name = entry.name
+            while name in names:
+                name += "_"
+            names.add(name)
+            taken[key] = context.variable(name, context.spec(entry))
+            sources.append(entry)
+        return taken[key]
+
+    def change(node, now):
+        if context.is_constant(Entry(node)):
+            return tuple(Entry(node, i) for i in range(len(node.op.returns())))
+        if not any(e.node.op is not None and context.is_constant(e) for e in node.inputs):
+            return None
+        inputs = tuple(feed(e) if context.is_constant(e) else now(e) for e in node.inputs)
+        return context.with_inputs(node, inputs)
+
+    main = context.rewrite(graph, change)
+    main = Graph(feed(e) if context.is_constant(e) else e for e in main.outputs)
+    found = whole(main, context)
+    if not sources:
+        return found
+    return found._replace(constant=Graph(sources), feeds=tuple(e.node.name for e in taken.values()))
