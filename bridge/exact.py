@@ -1,6 +1,6 @@
 """Graphs in float64: what a network means, apart from how a runtime rounds.
 
-NumPy is the meaning of every operator (hybrid/core/op.py), and NumPy computes in the precision that it is given. So the same graph on
+NumPy is the meaning of every operator (core/op.py), and NumPy computes in the precision that it is given. So the same graph on
 float64 numbers is the third party that says which of two float32 results is nearer to the truth, and by how much one unit in the
 last place of what goes in moves what comes out."""
 

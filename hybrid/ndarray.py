@@ -451,7 +451,7 @@ _submodules = {
 }
 _submodules["op"] = _OP
 _submodules["sparse"] = functions.Namespace(
-    f"{__name__}.sparse", "_sparse_", _call, _TAIL, _FAST, f"{__package__}.sparse"
+    f"{__name__}.sparse", "_sparse_", _call, _TAIL, _FAST, f"{__package__}.eager.sparse"
 )
 _submodules["contrib"] = functions.Namespace(
     f"{__name__}.contrib", "_contrib_", _call, _TAIL, _FAST, f"{__package__}.contrib.eager"

@@ -20,7 +20,6 @@ The classes are not dataclasses although they read like them: the standard decor
 from __future__ import annotations
 
 import functools
-import importlib
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
@@ -427,9 +426,14 @@ FAMILY = "_onnx_"
 stays quick."""
 
 
+later: list[Callable[[], None]] = []
+"""What fills the tables with the operators of the family too; hybrid/ops says."""
+
+
 def load_family() -> None:
-    """Fill the tables with the operators of the family too."""
-    importlib.import_module(f"{__package__}.ops.onnx")
+    """Fill the tables with the operators of the family too, if they are not there yet."""
+    while later:
+        later.pop()()
 
 
 def find(name: str) -> type[Op] | None:

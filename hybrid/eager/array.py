@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import random
 from ..context import Context, resolve
+from ..core import rng
 from ..core.error import MXNetError, OperandError, OpError
 from ..core.fp_warnings import QUIET
 from ..core.memory_budget import afford
@@ -143,7 +143,7 @@ def _invoke(op: Op, inputs: Sequence[NDArray], out: Any, call: Call, ready: bool
     changed = [inputs[i] for i in call.changed]
     options = {
         "training": STATE.training,
-        "rng": random.fork() if "rng" in op.uses and (inputs or not call.small) else None,
+        "rng": rng.fork() if "rng" in op.uses and (inputs or not call.small) else None,
     }
     wait = not call.known or (call.small and ready and not any(_busy(x) for x in (*changed, *(targets or ()))))
     ctx = targets[0]._ctx if targets else inputs[0]._ctx if inputs else resolve(None)

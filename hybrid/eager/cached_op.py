@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .. import native, random, symbol
+from .. import native, symbol
 from ..autograd import with_node
 from ..context import resolve
+from ..core import rng as generators
 from ..core.error import MXNetError, OpError
 from ..execution import program as executor
 from ..execution.program import Observer, Prepared, Program
@@ -305,7 +306,7 @@ def launch(
     arrays, key, ready = _survey(args)
     prepared = program.prepare(key)
     ctx = args[0]._ctx if args else resolve(None)
-    rng = random.fork() if draws else None
+    rng = generators.fork() if draws else None
     written = [args[i] for i in program.written]
     lowered = prepared.lowered
     quick = prepared.work <= SMALL or (lowered is not None and lowered.quick)

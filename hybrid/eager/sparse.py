@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import random
 from ..context import Context, resolve
+from ..core import rng
 from ..core.error import MXNetError, NotSupportedForSparseNDArray, OperandError, OpError
 from ..core.op import lookup
 from ..formats.params import CSR, RowSparse
@@ -350,7 +350,7 @@ def _of_storage(op: OfStorage, inputs: Sequence[Any]) -> Any:
             given.append(x.asnumpy())
         else:
             given.append(x._parts if isinstance(x, CSRNDArray) else csr_of(x.asnumpy()))
-    found = op.stored(*given, rng=random.fork() if "rng" in op.uses else None)
+    found = op.stored(*given, rng=rng.fork() if "rng" in op.uses else None)
     made = [
         CSRNDArray(r, inputs[0]._ctx) if isinstance(r, CSR) else NDArray(r, inputs[0]._ctx, dtype=r.dtype)
         for r in found

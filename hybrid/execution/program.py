@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .. import native, random
+from .. import native
+from ..core import rng as generators
 from ..core.error import InternalError, MXNetError, OpError, OutOfMemory
 from ..core.fp_warnings import quietly
 from ..core.memory_budget import afford, size_of
@@ -62,7 +63,7 @@ def _applied(
         if "training" in op.uses:
             options["training"] = training
         if "rng" in op.uses:
-            options["rng"] = rng or random.generator()
+            options["rng"] = rng or generators.generator()
         if "shape" in op.uses:
             options["shape"] = specs[0].shape
         if "specs" in op.uses:

@@ -1,4 +1,4 @@
-"""Every file is written through hybrid/formats/files.py: nothing else in the packages opens one for writing, renames or copies one."""
+"""Every file is written through hybrid/formats/files.py: nothing else opens one for writing, renames or copies one."""
 
 import ast
 

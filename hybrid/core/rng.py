@@ -1,0 +1,40 @@
+"""The random numbers of the engine: one NumPy generator a thread, seeded together by ``seed``.
+
+Work that runs later, in whatever thread, takes a generator ``fork``ed when it is asked for: programs repeat themselves
+under a seed however the engine orders them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+
+import numpy as np
+
+_local = threading.local()
+_state = {"seed": None, "version": 0, "threads": itertools.count(1)}
+
+
+def seed(seed_state: int, ctx: object = "all") -> None:
+    """Seed the generators of all threads (MXNet's ``mx.random.seed``; ctx is accepted, there is one CPU here)."""
+    if not isinstance(seed_state, int | np.integer):
+        raise ValueError("seed_state must be int")
+    _state["seed"] = int(seed_state)
+    _state["threads"] = itertools.count(1)
+    _state["version"] += 1
+
+
+def generator() -> np.random.Generator:
+    """This thread's generator. Threads other than the main one are numbered as they first ask."""
+    if getattr(_local, "version", None) != _state["version"]:
+        _local.version = _state["version"]
+        main = threading.current_thread() is threading.main_thread()
+        number = 0 if main else next(_state["threads"])
+        entropy = None if _state["seed"] is None else [_state["seed"] % 2**64, number]
+        _local.generator = np.random.default_rng(entropy)
+    return _local.generator
+
+
+def fork() -> np.random.Generator:
+    """A generator of its own, decided by where this thread's stands."""
+    return np.random.Generator(np.random.Philox(key=int(generator().integers(2**63))))
