@@ -14,7 +14,7 @@ import numpy as np
 from hybrid.core.attrs import DTypeKind, Optional, is_float
 from hybrid.core.error import MXNetError
 from hybrid.core.op import Op, Spec
-from hybrid.execution.program import apply
+from hybrid.execution.apply import apply
 from hybrid.ir.graph import Body, Entry, Graph, Node
 from hybrid.ir.infer import Inference, infer
 

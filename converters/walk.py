@@ -18,7 +18,7 @@ from hybrid.core.attrs import DTypeKind, Optional
 from hybrid.core.error import MXNetError
 from hybrid.core.op import REGISTRY, Op, Spec
 from hybrid.core.shapes import UNKNOWN, identical, is_known
-from hybrid.execution.program import apply
+from hybrid.execution.apply import apply
 from hybrid.ir.graph import Entry, Graph, Node
 from hybrid.ir.infer import node_dtypes, node_shapes
 from hybrid.ir.json import Foreign

@@ -1,51 +1,5 @@
-"""Attributes for every symbol made inside a ``with`` block."""
+"""``mx.attribute``: attributes for every symbol made inside a ``with`` block."""
 
-from __future__ import annotations
+from .core.attribute import AttrScope
 
-import threading
-from collections.abc import Mapping
-
-from .core.scope import Scope
-
-_SUBGRAPHS: dict[str, int] = {}
-_LOCK = threading.Lock()
-
-
-class AttrScope(Scope):
-    """``with AttrScope(ctx_group="stage1"):`` gives symbols the attribute; inner blocks add to and override outer ones.
-
-    Raises ValueError for a value that is not text.
-    """
-
-    def __init__(self, **kwargs: str) -> None:
-        if not all(isinstance(v, str) for v in kwargs.values()):
-            raise ValueError("Attributes need to be string")
-        self._own = kwargs
-        self._attr = dict(kwargs)
-
-    @staticmethod
-    def subgraph_name(name: str) -> str:
-        """A name for the subgraph of an operator that nobody has: with a number, behind that of the subgraph it is in."""
-        outer = AttrScope.current._attr.get("__subgraph_name__")
-        name = f"{outer}${name}" if outer else name
-        with _LOCK:
-            number = _SUBGRAPHS[name] = _SUBGRAPHS.get(name, -1) + 1
-        return f"{name}{number}"
-
-    def get(self, attr: Mapping[str, str] | None) -> dict[str, str]:
-        """The attributes in force with ``attr`` on top."""
-        return {**self._attr, **(attr or {})}
-
-    @staticmethod
-    def clean() -> AttrScope:
-        """A scope in which no attribute of outer blocks is in force."""
-        return _Clean()
-
-    def __enter__(self) -> AttrScope:
-        self._attr = {**AttrScope.current._attr, **self._own}
-        return super().__enter__()
-
-
-class _Clean(AttrScope):
-    def __enter__(self) -> AttrScope:
-        return super(AttrScope, self).__enter__()
+__all__ = ["AttrScope"]

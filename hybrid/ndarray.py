@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .context import Context, resolve
+from .core import functions
 from .core.attrs import DTYPE_FLAGS, MXNET_DTYPES
 from .core.error import OperandError, OpError
 from .core.memory_budget import afford_array
@@ -21,7 +22,6 @@ from .eager.array import NDArray, binary, invoke
 from .eager.dispatch import array_dtype
 from .eager.tape import STATE
 from .execution.scheduler import ENGINE
-from .frontend import functions
 
 __path__: list[str] = []  # so that "import mxnet.ndarray.contrib" may look inside (compat.py)
 
@@ -477,7 +477,7 @@ def __getattr__(name: str) -> Any:
     if name in _submodules:
         return _submodules[name]
     if name == "random":
-        from .frontend.sampling import ARRAYS
+        from .sampling import ARRAYS
 
         return ARRAYS.random
     if name.startswith("__"):

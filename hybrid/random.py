@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from . import sampling
 from .core.rng import seed
-from .frontend import sampling
 
 __all__ = ["seed", *sampling.FUNCTIONS]
 

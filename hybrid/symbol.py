@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .attribute import AttrScope
+from .core import functions
 from .core.attrs import declare_dtype
 from .core.error import MXNetError, OpError
 from .core.op import lookup
-from .frontend import functions
 from .frontend.symbol import _TAIL as _TAIL
 from .frontend.symbol import SUBMODULES, Symbol, _binary, attribute_text, create, sym_op
 from .frontend.symbol import _call as _call
@@ -255,7 +255,7 @@ def __getattr__(name: str) -> Any:
     if name in SUBMODULES:
         return SUBMODULES[name]
     if name == "random":
-        from .frontend.sampling import SYMBOLS
+        from .sampling import SYMBOLS
 
         return SYMBOLS.random
     if name.startswith("__"):

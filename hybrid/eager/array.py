@@ -18,16 +18,16 @@ from typing import Any
 
 import numpy as np
 
-from ..context import Context, resolve
-from ..core import rng
+from ..core import functions, rng
 from ..core.error import MXNetError, OperandError, OpError
 from ..core.fp_warnings import QUIET
 from ..core.memory_budget import afford
 from ..core.op import INSTANCES, Op, Spec, lookup
 from ..core.shapes import show
-from ..execution.program import apply, failure, watched
+from ..execution.apply import apply, failure
+from ..execution.context import Context, resolve
+from ..execution.program import watched
 from ..execution.scheduler import ENGINE, Var
-from ..frontend import functions
 from ..ir.differentiate import Rule, rule
 from .dispatch import Call, apart, array_dtype, check_targets, compiled, examine, prove
 from .indexing import Index, gather, gather_numbers, put, read_key, slicing
@@ -217,10 +217,8 @@ def traced(op: Op) -> Rule | OpError:
     """The operator's gradient rule, or why it has none."""
     found = op.memo.get("rule")
     if found is None:
-        from .. import symbol
-
         try:
-            found = rule(op, symbol)  # type: ignore[arg-type]  modules can be hashed
+            found = rule(op)
         except OpError as error:
             found = error
         op.memo["rule"] = found

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .. import native, symbol
+from .. import native
 from ..autograd import with_node
-from ..context import resolve
 from ..core import rng as generators
 from ..core.error import MXNetError, OpError
 from ..execution import program as executor
+from ..execution.context import resolve
 from ..execution.program import Observer, Prepared, Program
 from ..execution.scheduler import CLOCK, ENGINE
 from ..ir.differentiate import gradients
@@ -130,7 +130,7 @@ class CachedOp:
         ends = (*self.graph.outputs, *residuals)
         nodes = [Node(None, f"{self._mark}head{i}") for i in heads]
         variables = self.graph.variables()
-        found = gradients(symbol, [(ends[i], Entry(n)) for i, n in zip(heads, nodes)], [variables[i] for i in wanted])
+        found = gradients([(ends[i], Entry(n)) for i, n in zip(heads, nodes)], [variables[i] for i in wanted])
         return nodes, found
 
     def backward(self, heads: tuple[int, ...], wanted: tuple[int, ...], split: Split) -> Backward:

@@ -14,12 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from ..context import Context, resolve
-from ..core import rng
+from ..core import functions, rng
 from ..core.error import MXNetError, NotSupportedForSparseNDArray, OperandError, OpError
 from ..core.op import lookup
+from ..execution.context import Context, resolve
 from ..formats.params import CSR, RowSparse
-from ..frontend import functions
 from ..ops.storage import OfStorage, csr_of
 from .array import NDArray, binary, invoke
 from .dispatch import array_dtype

@@ -28,8 +28,8 @@ from ..ir.infer import Inference
 from ..ops.fused import BLOCK, Chain, Conv, Join, Pack, Pool, Separable, Unpack
 from ..ops.shape import Reshaping
 from ..passes import Context, Optimized, optimize
+from .apply import evaluate
 from .memory_planner import Lifetime, place
-from .program import evaluate
 
 Perform = Callable[[Node, Sequence[np.ndarray], Sequence[Spec], "np.random.Generator | None"], Sequence[np.ndarray]]
 """How NumPy applies a node to arrays: its results, checked."""

@@ -11,200 +11,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .. import native
-from ..core import rng as generators
-from ..core.error import InternalError, MXNetError, OpError, OutOfMemory
+from ..core.error import InternalError, MXNetError, OutOfMemory
 from ..core.fp_warnings import quietly
-from ..core.memory_budget import afford, size_of
-from ..core.op import Op, Spec
-from ..core.shapes import Undecided, fits, is_known, show
-from ..ir.graph import Body, Entry, Graph, Node
+from ..core.op import Spec
+from ..core.shapes import is_known
+from ..ir.graph import Body, Graph, Node
 from ..ir.infer import Inference, infer
+from .apply import afford_all, apply_tracked, failure
 from .plan import Plan, Step, make_plan, work_of
 
 if TYPE_CHECKING:
     from .lower import Lowered
 
-LARGE = 1 << 12
-"""Bytes of a tensor below which no budget need be asked."""
 Observer = Callable[[Node, tuple[np.ndarray, ...]], None]
-
-
-def apply(
-    op: Op,
-    arrays: Sequence[np.ndarray],
-    specs: Sequence[Spec],
-    *,
-    name: str,
-    training: bool = False,
-    out: np.ndarray | None = None,
-    bodies: Sequence[Body] = (),
-    rng: np.random.Generator | None = None,
-) -> tuple[np.ndarray, ...]:
-    """One operator applied to arrays: all its outputs, checked against what inference said of them.
-
-    They share memory with no input unless the operator is a view. ``name`` is the node's, for errors; rng is this thread's
-    generator when none is given. Raises MXNetError (or what the operator raised, when that derives from it)."""
-    return _applied(op, arrays, specs, name, training, out, bodies, rng)[0]
-
-
-def _applied(
-    op: Op,
-    arrays: Sequence[np.ndarray],
-    specs: Sequence[Spec],
-    name: str,
-    training: bool,
-    out: np.ndarray | None,
-    bodies: Sequence[Body],
-    rng: np.random.Generator | None,
-) -> tuple[tuple[np.ndarray, ...], bool]:
-    """See apply; and whether compute handed out memory of an input, so that it had to be copied."""
-    options: dict[str, Any] = {}
-    if op.uses:
-        if "training" in op.uses:
-            options["training"] = training
-        if "rng" in op.uses:
-            options["rng"] = rng or generators.generator()
-        if "shape" in op.uses:
-            options["shape"] = specs[0].shape
-        if "specs" in op.uses:
-            options["specs"] = specs
-        if "bodies" in op.uses:
-            options["bodies"] = bodies
-    if out is not None:
-        options["out"] = out
-    else:
-        _afford(op, arrays, specs, name)
-    try:
-        results = quietly(lambda: op.compute(*arrays, **options))  # type: ignore[call-arg]
-    except Exception as error:
-        raise failure(op, arrays, name, error) from error
-    results = tuple(map(np.asarray, results)) if isinstance(results, tuple | list) else (np.asarray(results),)
-    copied = False
-    if not op.view and out is None:
-        shared = [_borrowed(r, arrays) for r in results]
-        copied = True in shared
-        if copied:
-            results = tuple(np.array(r) if s else r for r, s in zip(results, shared))
-    if len(results) != len(specs):
-        raise InternalError(
-            f"Error in operator {name}: [{op.name}] computed {len(results)} results, wanted {len(specs)}"
-        )
-    for result, spec in zip(results, specs):
-        shape, dtype = spec
-        if not fits(shape, result.shape) or (dtype is not None and result.dtype != dtype):
-            if (misfit := _misfit(op, arrays, name)) is not None:
-                raise type(misfit)(f"Error in operator {name}: {misfit}")
-            # where values decide about it, or about its inputs, it is from its readers that inference knows the shape
-            decided = (dtype is None or result.dtype == dtype) and (
-                op.data_decides or _foretold(op, arrays, results, name)
-            )
-            blame = (
-                "the values do not fit the rest of the graph"
-                if decided
-                else "this is a bug in the operator, please report it"
-            )
-            raise (MXNetError if decided else InternalError)(
-                f"Error in operator {name}: [{op.name}] computed {result.dtype}{show(result.shape)} where "
-                f"inference said {spec.dtype}{show(spec.shape)}; {blame}"
-            )
-    return results, copied
-
-
-def _afford(op: Op, arrays: Sequence[np.ndarray], specs: Sequence[Spec], name: str) -> None:
-    """Raise OutOfMemory where the results would take more than the budget, as far as that follows from inference or from the values
-    of the inputs."""
-    if "values" in op.uses and not all(is_known(s.shape) for s in specs):
-        try:
-            found = op.infer_shape(*(a.shape for a in arrays), values=arrays)  # type: ignore[call-arg]  # as those take that want them
-        except Undecided:
-            return
-        except Exception as error:
-            # a ValueError as inference would have said, had it known the values
-            plain = isinstance(error, ValueError) and not isinstance(error, MXNetError)
-            raise failure(op, arrays, name, op.fail(str(error)) if plain else error) from error
-        shapes = found if isinstance(found, list) else [found]
-        specs = [Spec(a, b.dtype) for a, b in zip(shapes, specs)]
-    size = sum(size_of(*s) for s in specs)
-    if size >= LARGE:
-        afford(
-            size, f"Error in operator {name}: [{op.name}] its output of shape {', '.join(show(s.shape) for s in specs)}"
-        )
-
-
-def afford_all(graph: Graph, inference: Inference) -> None:
-    """Raise OutOfMemory, naming the node, where one of a graph's tensors would take more than the budget."""
-    for node in graph.nodes:
-        if node.op is not None:
-            for i in range(len(node.outputs)):
-                spec = inference.spec(Entry(node, i))
-                size = size_of(*spec)
-                if size >= LARGE:
-                    afford(
-                        size, f"Error in operator {node.name}: [{node.op.name}] its output of shape {show(spec.shape)}"
-                    )
-
-
-def failure(op: Op, arrays: Sequence[np.ndarray], name: str, error: Exception) -> MXNetError:
-    """What to raise when an operator's compute has raised: with the operator's name and what it was given."""
-    given = ", ".join(f"{a.dtype}{show(a.shape)}" for a in arrays)
-    where = f"Error in operator {name}: [{op.name}]"
-    if isinstance(error, MXNetError):
-        return type(error)(f"{where} {error} (inputs: {given})")
-    if isinstance(error, MemoryError):
-        return OutOfMemory(f"{where} memory does not suffice: {error} (inputs: {given}); give smaller inputs")
-    if isinstance(error, np.linalg.LinAlgError):
-        return OpError(f"{where} got a matrix that has no answer ({error}; inputs: {given})")
-    misfit = _misfit(op, arrays, name)
-    if misfit is not None:
-        return type(misfit)(f"Error in operator {name}: {misfit}")
-    return InternalError(
-        f"{where} {type(error).__name__}: {error} (inputs: {given}); inference let these inputs pass, so this is a bug in the "
-        "operator, please report it"
-    )
-
-
-def _misfit(op: Op, arrays: Sequence[np.ndarray], name: str) -> MXNetError | None:
-    """What inference says against arrays, of which it may have known less before they were there."""
-    try:
-        _inferred(op, arrays, name)
-    except InternalError:
-        return None
-    except MXNetError as error:
-        return error
-    return None
-
-
-def _foretold(op: Op, arrays: Sequence[np.ndarray], results: Sequence[np.ndarray], name: str) -> bool:
-    """Whether results are what inference says of an operator that is given these arrays and has no readers."""
-    try:
-        specs = _inferred(op, arrays, name)
-    except MXNetError:
-        return False
-    return all(fits(s.shape, r.shape) for s, r in zip(specs, results))
-
-
-def _inferred(op: Op, arrays: Sequence[np.ndarray], name: str) -> list[Spec]:
-    """What inference says of the outputs of an operator that is given these arrays. Raises MXNetError where it refuses them."""
-    variables = [Node(None, f"input{i}") for i in range(len(arrays))]
-    given = {v.name: a for v, a in zip(variables, arrays)}
-    node = Node(op, name, [Entry(v) for v in variables])
-    found = infer(
-        Graph([Entry(node)]),
-        {n: a.shape for n, a in given.items()},
-        {n: a.dtype for n, a in given.items()},
-        values=given,
-    )
-    return [found.spec(Entry(node, i)) for i in range(len(node.outputs))]
-
-
-def _borrowed(result: np.ndarray, arrays: Sequence[np.ndarray]) -> bool:
-    """Whether a result is one of the arrays, a view of one, or of what one is a view of.
-
-    The base of a view is always the array that owns the memory, or that was made of a foreign buffer."""
-    base = result.base
-    if base is None:
-        return any(result is a for a in arrays)
-    return any(result is a or base is a or base is a.base for a in arrays)
 
 
 _moments = itertools.count()
@@ -458,14 +277,14 @@ class Program:
         """A step that has no kernel."""
         assert node.op is not None
         bodies = self._bodies_of(node)
-        return _applied(node.op, arrays, specs, node.name, self.training, None, bodies, rng)[0]
+        return apply_tracked(node.op, arrays, specs, node.name, self.training, None, bodies, rng)[0]
 
     def _apply(
         self, step: Step, arena: _Arena, values: list[Any], rng: np.random.Generator | None
     ) -> tuple[tuple[np.ndarray, ...], bool]:
         """Run a step with all checks: its results, and whether they had to be copied out of its inputs."""
         inputs, bodies = [values[i] for i in step.inputs], self._bodies_of(step.node)
-        results, copied = _applied(
+        results, copied = apply_tracked(
             step.op, inputs, step.specs, step.node.name, self.training, arena.outs(step), bodies, rng
         )
         for slot, result in zip(step.outputs, results):
@@ -530,28 +349,6 @@ class Program:
     def _prepared(self, arrays: Sequence[np.ndarray], feeds: Mapping[str, np.ndarray]) -> Prepared:
         key = tuple(x for a in arrays for x in (a.shape, a.dtype))
         return self.prepare(key, frozenset(n for n in feeds if n in self.constants))
-
-
-def evaluate(graph: Graph, inference: Inference, feeds: Mapping[str, np.ndarray]) -> list[np.ndarray]:
-    """The outputs of a graph that runs once: node by node, without a plan. feeds: what its variables hold.
-
-    Raises what apply raises."""
-    last = {(id(e.node), e.index): n for n in graph.nodes for e in n.inputs}
-    kept = {(id(e.node), e.index) for e in graph.outputs}
-    values: dict[tuple[int, int], np.ndarray] = {}
-    for node in graph.nodes:
-        if node.op is None:
-            values[id(node), 0] = feeds[node.name]
-            continue
-        arrays = [values[id(e.node), e.index] for e in node.inputs]
-        specs = [inference.spec(Entry(node, i)) for i in range(len(node.outputs))]
-        for i, result in enumerate(apply(node.op, arrays, specs, name=node.name)):
-            values[id(node), i] = result
-        for entry in node.inputs:
-            key = id(entry.node), entry.index
-            if last[key] is node and key not in kept:
-                values.pop(key, None)
-    return [values[id(e.node), e.index] for e in graph.outputs]
 
 
 def _fixed(graph: Graph) -> frozenset[str]:

@@ -14,30 +14,19 @@ from typing import Any
 
 import numpy as np
 
-from ..attribute import AttrScope
-from ..context import Context
+from ..core import functions
+from ..core.attribute import AttrScope
+from ..core.attrs import attribute_text
 from ..core.attrs import dtype as read_dtype
 from ..core.error import MXNetError, NotImplementedForSymbol, OperandError, OpError
+from ..core.name import NameManager
 from ..core.op import Op, lookup
 from ..core.shapes import from_legacy, is_known, to_legacy
+from ..execution.context import Context, current_context
 from ..formats.files import open_file, write
 from ..ir import json as symbol_json
 from ..ir.graph import Entry, Graph, Node
 from ..ir.infer import Inference, infer, want_ignored
-from ..name import NameManager
-from . import functions
-
-
-def attribute_text(value: Any) -> str:
-    """A Python value as attribute text, as MXNet's frontend writes it (``str``, whatever NumPy types are inside)."""
-    if isinstance(value, np.generic):
-        return str(value)
-    if isinstance(value, np.dtype | type):
-        return read_dtype(value).name
-    if isinstance(value, tuple | list):
-        parts = ", ".join(map(attribute_text, value))
-        return f"[{parts}]" if isinstance(value, list) else f"({parts}{',' if len(value) == 1 else ''})"
-    return str(value)
 
 
 def _single(symbol: Any, what: str) -> Entry:
@@ -473,8 +462,6 @@ class Symbol:
 
     def eval(self, ctx: Context | None = None, **kwargs: Any) -> list[Any]:
         """The outputs for arrays given by name of argument."""
-        from ..context import current_context
-
         states = {n: kwargs[n] for n in self.list_auxiliary_states() if n in kwargs}
         return self.bind(ctx or current_context(), kwargs, grad_req="null", aux_states=states or None).forward()
 

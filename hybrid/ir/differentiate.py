@@ -1,23 +1,23 @@
 """Derivatives: what operators' gradient rules say, and the graph that computes the gradients of a graph.
 
-A rule (``Op.gradient``) is a program on symbols. It is traced once per operator with its attributes, into a small graph
-whose variables are the gradients of the outputs, the inputs and the outputs. Autograd runs that graph node by node; here
+A rule (``Op.gradient``) is a program on expressions (build.py). It is traced once per operator with its attributes, into a small
+graph whose variables are the gradients of the outputs, the inputs and the outputs. Autograd runs that graph node by node; here
 such graphs are joined into the backward graph of a whole network. Either can be differentiated again.
-
-F is the module of symbol functions; it is handed in because graphs know nothing of symbols.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from ..attribute import AttrScope
+import numpy as np
+
 from ..core.error import OpError
-from ..core.op import INSTANCES, Op, lookup
-from ..name import NameManager
+from ..core.op import BACKWARD, INSTANCES, Op, lookup
+from . import build
 from .graph import Entry, Graph, Node
+from .infer import infer
 
 
 class Rule(NamedTuple):
@@ -36,20 +36,19 @@ class Rule(NamedTuple):
 
 
 @functools.lru_cache(maxsize=INSTANCES)
-def rule(op: Op, F: Any) -> Rule:  # noqa: N803
+def rule(op: Op) -> Rule:
     """The operator's gradient rule. Raises OpError when it has none."""
-    inputs = [F.var(f"x{i}") for i in range(len(op.takes()))]
-    outputs = [F.var(f"y{i}") for i in range(len(op.returns()))]
-    heads = [F.var(f"dy{i}") for i in range(len(op.returns()))]
-    with NameManager(), AttrScope.clean():
-        given = op.gradient(F, heads[0] if len(heads) == 1 else tuple(heads), *inputs, *outputs)
+    inputs = [build.variable(f"x{i}") for i in range(len(op.takes()))]
+    outputs = [build.variable(f"y{i}") for i in range(len(op.returns()))]
+    heads = [build.variable(f"dy{i}") for i in range(len(op.returns()))]
+    given = op.gradient(build.F, heads[0] if len(heads) == 1 else tuple(heads), *inputs, *outputs)
     if given is None:
         given = (None,) * len(inputs)
     elif not isinstance(given, tuple | list):
         given = (given,)
     if len(given) != len(inputs):
         raise OpError(f"{op.name}: its gradient rule gave {len(given)} gradients for {len(inputs)} inputs")
-    wanted = [(i, g._entries[0]) for i, g in enumerate(given) if g is not None]
+    wanted = [(i, g.entry) for i, g in enumerate(given) if g is not None]
     graph = Graph(entry for _, entry in wanted)
     used = {n.name for n in graph.variables()}
 
@@ -75,7 +74,6 @@ def substitute(graph: Graph, values: Mapping[str, Entry]) -> list[Entry]:
 
 
 def gradients(
-    F: Any,  # noqa: N803
     heads: Sequence[tuple[Entry, Entry | None]],
     wanted: Sequence[Node],
 ) -> list[Entry | None]:
@@ -83,8 +81,6 @@ def gradients(
 
     heads: outputs, each with the gradient it gets (None: ones).
     Raises OpError at a node that has no derivative and lies between heads and wanted."""
-    from .differentiate_loops import rule_through  # which differentiates the bodies by this function
-
     forward = Graph(e for e, _ in heads)
     # only nodes that lead to a wanted variable take part
     leads = {id(n) for n in wanted}
@@ -111,7 +107,7 @@ def gradients(
         if all(a is None for a in arriving):
             continue
         try:
-            traced = rule_through(node, F) if node.subgraphs else rule(node.op, F)
+            traced = _rule_through(node) if node.subgraphs else rule(node.op)
         except OpError as error:
             raise OpError(f"Error in operator {node.name}: {error}") from error
         if not any(id(node.inputs[i].node) in leads for i in traced.inputs):
@@ -131,3 +127,62 @@ def _apply(name: str, *entries: Entry) -> Entry:
     cls = lookup(name)
     op = cls.bind(num_args=len(entries)) if cls.inputs[0].startswith("*") else cls.bind()
     return Entry(Node(op, name, entries))
+
+
+# -- control flow: the gradient rule of a node whose operator applies subgraphs ------------------------------------------------
+
+
+def _rule_through(node: Node) -> Rule:
+    """The gradient rule of a node with subgraphs: as its operator's ``_backward_X``, which runs them and their gradients.
+
+    Raises OpError when one has no derivative, or does something that cannot be repeated."""
+    op = node.op
+    assert op is not None
+    bodies = [node.subgraphs[i] for i in getattr(op, "differentiated", ())]
+    if not bodies:
+        raise OpError(f"{op.name} is non-differentiable: it has no gradient rule")
+    for body in bodies:
+        _check(op.name, body)
+    backs, reads, reaches = zip(*(_back(body) for body in bodies))
+    fields = {name: getattr(op, name) for name in op.fields}
+    back = lookup(BACKWARD + op.name).bind(**fields, reads=reads, reaches=reaches)
+    heads, inputs = [f"dy{i}" for i in range(len(op.returns()))], [f"x{i}" for i in range(len(op.takes()))]
+    made = Node(back, back.name, [Entry(Node(None, n)) for n in (*heads, *inputs)], {}, (*node.subgraphs, *backs))
+    return Rule(
+        Graph(Entry(made, i) for i in range(len(inputs))),
+        tuple(range(len(inputs))),
+        tuple((n, i) for i, n in enumerate(heads)),
+        tuple((n, i) for i, n in enumerate(inputs)),
+        (),
+    )
+
+
+def _check(name: str, body: Graph) -> None:
+    # the way back runs the body once more
+    for node in body.everywhere():
+        if node.op is not None and ("rng" in node.op.uses or node.op.mutates):
+            what = "is random" if "rng" in node.op.uses else "changes its auxiliary states"
+            raise OpError(
+                f"{name}: the gradient runs the body again, whose node {node.name} ({node.op.name}) {what} each time; "
+                "take it out of the body"
+            )
+
+
+def _smooth(dtype: np.dtype | None) -> bool:
+    """Whether numbers of the dtype have derivatives; what is not known may."""
+    return dtype is None or dtype.kind not in "iubO"
+
+
+def _back(body: Graph) -> tuple[Graph, Sequence[int], Sequence[int]]:
+    """The gradients of a body's variables; what it reads, as places among the body's variables and then the gradients of
+    its outputs; and which of the body's variables have a gradient. What is known to be no float has none."""
+    variables = body.variables()
+    heads = [Node(None, f"gradient of output {i}") for i in range(len(body.outputs))]
+    known = infer(Graph((*body.outputs, *map(Entry, variables))))
+    smooth = [_smooth(known.spec(Entry(n)).dtype) for n in variables]
+    ends = [(e, Entry(h)) for e, h in zip(body.outputs, heads) if _smooth(known.spec(e).dtype)]
+    made = iter(gradients(ends, [n for n, s in zip(variables, smooth) if s]))
+    found = [next(made) if s else None for s in smooth]
+    graph = Graph(e for e in found if e is not None)
+    places = {id(n): i for i, n in enumerate((*variables, *heads))}
+    return graph, [places[id(n)] for n in graph.variables()], [i for i, e in enumerate(found) if e is not None]

@@ -7,7 +7,6 @@ from onnx import TensorProto, helper
 
 import converters
 from converters.importer import import_model
-from hybrid import symbol
 from hybrid.core.error import MXNetError
 from hybrid.execution.program import Program
 from hybrid.ir.differentiate import gradients
@@ -159,7 +158,7 @@ def test_gradient_of_if() -> None:
 def derivatives(found, feeds: dict, wanted: list[str]) -> list[np.ndarray]:
     """The gradients of the sum of all float outputs with respect to inputs or parameters."""
     variables = {n.name: n for n in found.graph.variables()}
-    made = gradients(symbol, [(e, None) for e in found.graph.outputs], [variables[n] for n in wanted])
+    made = gradients([(e, None) for e in found.graph.outputs], [variables[n] for n in wanted])
     return Program(Graph(e for e in made if e is not None), found.params).run(
         {k: v for k, v in feeds.items() if k in {n.name for n in Graph(e for e in made if e).variables()}}
     )

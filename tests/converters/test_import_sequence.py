@@ -92,7 +92,7 @@ def test_what_is_split_and_joined_has_gradients() -> None:
     found = agree(text, {"x": X, "y": X[:2]}, {"x": X[:1], "y": X[1:]})
     assert not any("Sequence" in n.op.name for n in found.graph.nodes if n.op)
     variables = {n.name: n for n in found.graph.variables()}
-    made = gradients(symbol, [(found.graph.outputs[0], None)], [variables["x"], variables["y"]])
+    made = gradients([(found.graph.outputs[0], None)], [variables["x"], variables["y"]])
     dx, dy = Program(Graph(e for e in made if e)).run({"x": X, "y": X[:2]})
     np.testing.assert_allclose(dx, 2 * X)
     np.testing.assert_allclose(dy, 6 * X[:2])

@@ -50,7 +50,7 @@ def test_losses_have_the_gradients_that_mxnet_starts_with(case: Case) -> None:
     _, loss = graph.outputs
     assert loss.name == "node_loss_output"
     data = next(n for n in graph.variables() if n.name == "data")
-    (found,) = gradients(symbol, [(loss, None)], [data])
+    (found,) = gradients([(loss, None)], [data])
     assert found is not None
     used = {n.name for n in Graph([found]).variables()}
     (got,) = Program(Graph([found])).run({n: a for n, a in feeds.items() if n in used})

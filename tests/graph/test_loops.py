@@ -7,7 +7,6 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from hybrid import symbol
 from hybrid.core.error import OpError
 from hybrid.execution.program import Program
 from hybrid.ir.differentiate import gradients
@@ -21,7 +20,7 @@ def check(graph: Graph, feeds: Mapping[str, np.ndarray], *moving: str) -> None:
     forward, rng = Program(graph), np.random.default_rng(0)
     heads = {f"head{i}": rng.uniform(-1, 1, y.shape) for i, y in enumerate(forward.run(values))}
     wanted = [n for n in graph.variables() if n.name in moving]
-    found = gradients(symbol, [(e, Entry(Node(None, h))) for e, h in zip(graph.outputs, heads)], wanted)
+    found = gradients([(e, Entry(Node(None, h))) for e, h in zip(graph.outputs, heads)], wanted)
     back = Program(Graph(e for e in found if e is not None))
     got = back.run({k: v for k, v in (values | heads).items() if k in back.inputs})
     assert len(got) == len(moving)
@@ -78,7 +77,7 @@ def test_what_cannot_run_again_is_refused() -> None:
     graph = foreach(Graph([drop, drop]), ["data", "state"], (0,), (1,))
     heads = [(e, None) for e in graph.outputs]
     with pytest.raises(OpError, match=r"whose node drop .* is random each time"):
-        gradients(symbol, heads, graph.variables())
+        gradients(heads, graph.variables())
 
 
 def test_a_body_without_derivative() -> None:
@@ -86,4 +85,4 @@ def test_a_body_without_derivative() -> None:
     node = apply("khatri_rao", data, state, name="product", num_args=2)
     graph = foreach(Graph([*outputs(node).outputs, state]), ["data", "state"], (0,), (1,))
     with pytest.raises(OpError, match="product: khatri_rao is non-differentiable"):
-        gradients(symbol, [(graph.outputs[0], None)], graph.variables())
+        gradients([(graph.outputs[0], None)], graph.variables())

@@ -11,7 +11,6 @@ import bridge
 import hybrid as mx
 from bridge.onnx_backend import _carried
 from converters.importer import import_model
-from hybrid import symbol as symbol_functions
 from hybrid.ir.differentiate import gradients
 from hybrid.ir.graph import Entry, Graph
 from hybrid.ir.infer import infer
@@ -88,7 +87,7 @@ def test_steps_of_training_keep_the_gradients(name: str) -> None:
     network = {n.name: n for n in networks()}[name]
     graph, feeds, params = next(cases(network))
     wanted = [n for n in graph.arguments() if params.get(n.name, np.zeros(0)).dtype == np.float32]
-    found = gradients(symbol_functions, [(e, None) for e in graph.outputs], wanted)
+    found = gradients([(e, None) for e in graph.outputs], wanted)
     whole = Graph([*graph.outputs, *(e for e in found if e is not None)])
     names = {n.name for n in whole.variables()}
     given, again = ({k: v.copy() for k, v in {**feeds, **params}.items() if k in names} for _ in range(2))

@@ -8,7 +8,8 @@ import pytest
 from hybrid.core.error import InternalError, MXNetError, OpError
 from hybrid.core.op import REGISTRY, Example, Spec
 from hybrid.core.shapes import UNKNOWN
-from hybrid.execution.program import Program, apply, failure
+from hybrid.execution.apply import apply, failure
+from hybrid.execution.program import Program
 from hybrid.ir import json as symbol_json
 from hybrid.ir.infer import infer
 from tests.table.examples import graph_of

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hybrid import native, symbol
+from hybrid import native
 from hybrid.core.error import MXNetError
 from hybrid.core.op import BACKWARD, FUSED, REGISTRY, Op, lookup
 from hybrid.execution.program import Program
@@ -82,7 +82,7 @@ def backward(application: Application) -> list[Application]:
     """The operators of gradients with kernels that a gradient of this application needs, as they are applied in it."""
     op, arrays = application.op, application.arrays
     try:
-        found = rule(op, symbol)  # type: ignore[arg-type]  modules can be hashed
+        found = rule(op)
     except MXNetError:
         return []
     if not any(_wanted(n) for n in found.graph.nodes):

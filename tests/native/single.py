@@ -14,8 +14,8 @@ import numpy as np
 
 from hybrid import native
 from hybrid.core.op import Op
+from hybrid.execution.apply import apply
 from hybrid.execution.lower import KNOWN, attributes
-from hybrid.execution.program import apply
 from hybrid.ir.infer import infer
 from tests.table.examples import Example, graph_of
 

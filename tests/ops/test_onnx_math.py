@@ -10,7 +10,7 @@ import pytest
 from hybrid import autograd, nd
 from hybrid.core.error import MXNetError
 from hybrid.core.op import Spec, lookup
-from hybrid.execution.program import apply
+from hybrid.execution.apply import apply
 
 
 def run(name: str, *arrays: Any, **attrs: Any) -> Any:

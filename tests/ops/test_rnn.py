@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from hybrid import symbol
 from hybrid.core.error import OpError
 from hybrid.core.op import REGISTRY
 from hybrid.core.shapes import UNKNOWN
@@ -101,7 +100,7 @@ def test_gradients_are_slopes(attrs):
         return program.run(given, rng=np.random.default_rng(7))  # the same dropout every time
 
     heads = {f"head{i}": rng.uniform(-1, 1, y.shape) for i, y in enumerate(run(forward, feeds))}
-    found = gradients(symbol, [(e, Entry(Node(None, n))) for e, n in zip(outputs, heads)], variables)
+    found = gradients([(e, Entry(Node(None, n))) for e, n in zip(outputs, heads)], variables)
     got = run(Program(Graph(found), training=True), feeds | heads)
     for variable, gradient in zip(variables, got):
         direction = rng.uniform(-1, 1, gradient.shape)

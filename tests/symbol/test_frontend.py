@@ -3,7 +3,7 @@
 import inspect
 
 import pytest
-from hybrid.frontend.functions.functions import BINARY, FLUENT
+from hybrid.core.functions.functions import BINARY, FLUENT
 
 import hybrid as mx
 from hybrid import nd, sym

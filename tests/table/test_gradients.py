@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from hybrid import symbol
 from hybrid.core.error import MXNetError, OpError
 from hybrid.core.op import OPS, Example, Op
 from hybrid.execution.program import Program
@@ -35,7 +34,7 @@ def gradient_graph(op: Op, names: tuple[str, ...], heads: Iterable[int]) -> tupl
     node = Node(op, "node", map(Entry, variables))
     ends = [(Entry(node, i), Entry(Node(None, f"head{i}"))) for i in heads]
     wanted = [v for v in variables if v.name not in op.mutates]
-    have = [(v.name, e) for v, e in zip(wanted, gradients(symbol, ends, wanted)) if e is not None]
+    have = [(v.name, e) for v, e in zip(wanted, gradients(ends, wanted)) if e is not None]
     return [n for n, _ in have], Graph(e for _, e in have)
 
 
@@ -273,7 +272,7 @@ def has_rule(op: Op) -> bool:
     if type(op).gradient is Op.gradient:
         return False
     try:
-        rule(op, symbol)
+        rule(op)
     except OpError as error:
         if "has no gradient" in str(error) or "non-differentiable" in str(error):
             return False
@@ -315,7 +314,7 @@ def test_gradients_of_gradients_are_derivatives_of_gradients(row: Numbered) -> N
     ends = [(first.outputs[int(n[6:])], Entry(Node(None, n))) for n in weights]
     wanted = [n for n in first.variables() if n.name in free]
     try:
-        found = gradients(symbol, ends, wanted)
+        found = gradients(ends, wanted)
     except OpError as error:
         assert at.op.name in ONCE, error
         return

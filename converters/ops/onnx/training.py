@@ -1,6 +1,5 @@
 """Optimizers, and derivatives of parts of the graph."""
 
-from hybrid import symbol
 from hybrid.ir.differentiate import gradients
 from hybrid.ir.graph import Entry, Graph, Node
 
@@ -30,7 +29,7 @@ def _(g, *inputs, xs, y, zs=()):
             for i in range(len(node.outputs))
         ]
 
-    derived = gradients(symbol, [(Graph([end]).rewrite(separate).outputs[0], None)], free[: len(xs)])
+    derived = gradients([(Graph([end]).rewrite(separate).outputs[0], None)], free[: len(xs)])
     values = {id(v): [g.entry(x)] for v, x in zip(free, inputs)}
     graph = Graph(e for e in derived if e is not None).rewrite(lambda node, _: values.get(id(node)))
     known = Graph([end, *(e for (e,) in values.values())]).nodes

@@ -13,8 +13,8 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from ..core.error import OpError
-from ..core.op import FAMILY, MISSING, REGISTRY, Op, find, load_family
+from .error import OpError
+from .op import FAMILY, MISSING, REGISTRY, Op, find, load_family
 
 SUBMODULES = {
     "op": "",

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import ndarray, symbol
-from ..context import resolve
-from ..eager.array import NDArray
-from ..symbol import Symbol
-from . import functions as frontend
+from . import ndarray, symbol
+from .context import resolve
+from .core import functions
+from .eager.array import NDArray
+from .symbol import Symbol
 
 
 class _Unset:
@@ -34,7 +34,7 @@ class Side(NamedTuple):
     kind: type
     functions: Any
     """The operators' functions."""
-    random: frontend.Namespace
+    random: functions.Namespace
     """The module in the making; it shows ``uniform_like`` and its kin by itself."""
     tail: dict[str, Any]
     """Further arguments of every function, with their defaults."""
@@ -43,10 +43,10 @@ class Side(NamedTuple):
 ARRAYS = Side(
     NDArray,
     ndarray,
-    frontend.Namespace("hybrid.ndarray.random", "_random_", ndarray._call, ndarray._TAIL, ndarray._FAST),
+    functions.Namespace("hybrid.ndarray.random", "_random_", ndarray._call, ndarray._TAIL, ndarray._FAST),
     {"ctx": None, "out": None},
 )
-SYMBOLS = Side(Symbol, symbol, frontend.Namespace("hybrid.symbol.random", "_random_", symbol._call, symbol._TAIL), {})
+SYMBOLS = Side(Symbol, symbol, functions.Namespace("hybrid.symbol.random", "_random_", symbol._call, symbol._TAIL), {})
 
 DISTRIBUTIONS: dict[str, tuple[dict[str, Any], str]] = {
     "uniform": ({"low": 0, "high": 1}, "Numbers from low (included) to high (excluded), all equally likely."),

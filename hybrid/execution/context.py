@@ -1,0 +1,89 @@
+"""Where an array lives. This engine has CPUs only; other devices can be named, as MXNet's scripts do, but not used."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, ClassVar
+
+from .. import native
+from ..core.error import MXNetError
+from ..core.scope import Scope
+
+
+class Context(Scope):
+    """A device. ``with Context("cpu", 1):`` makes it the default of new arrays."""
+
+    devtype2str: ClassVar[dict[int, str]] = {1: "cpu", 2: "gpu", 3: "cpu_pinned", 5: "cpu_shared"}
+    devstr2type: ClassVar[dict[str, int]] = {text: number for number, text in devtype2str.items()}
+
+    def __init__(self, device_type: str | Context = "cpu", device_id: int = 0) -> None:
+        if isinstance(device_type, Context):
+            device_type, device_id = device_type.device_type, device_type.device_id
+        self.device_typeid = self.devstr2type[device_type]
+        self.device_id = int(device_id)
+
+    @property
+    def device_type(self) -> str:
+        return self.devtype2str[self.device_typeid]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Context) and (self.device_typeid, self.device_id) == (
+            other.device_typeid,
+            other.device_id,
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.device_typeid, self.device_id))
+
+    def __repr__(self) -> str:
+        return f"{self.device_type}({self.device_id})"
+
+    def empty_cache(self) -> None:
+        """Give memory that is kept for the next results, and not in use, back to the system."""
+        native.release_memory()
+
+
+def cpu(device_id: int = 0) -> Context:
+    """The CPU; its number changes nothing."""
+    return Context("cpu", device_id)
+
+
+def cpu_pinned(device_id: int = 0) -> Context:
+    """Page-locked memory in MXNet; the CPU here."""
+    return Context("cpu_pinned", device_id)
+
+
+def gpu(device_id: int = 0) -> Context:
+    """A GPU by name; using it raises MXNetError."""
+    return Context("gpu", device_id)
+
+
+def num_gpus() -> int:
+    """None, always."""
+    return 0
+
+
+def gpu_memory_info(device_id: int = 0) -> tuple[int, int]:
+    """Raises MXNetError: there is no GPU here."""
+    raise MXNetError(f"gpu({device_id}): this engine runs on CPUs only, there is no GPU memory to report")
+
+
+def current_context() -> Context:
+    """The context that arrays are made on when none is named."""
+    return Context.current
+
+
+def resolve(ctx: Any) -> Context:
+    """The context to use: the current one for None, texts like ``cpu(0)`` by their meaning.
+
+    Raises TypeError for no Context, MXNetError for a GPU."""
+    if ctx is None:
+        return Context.current
+    found = re.fullmatch(r"(\w+)\((\d+)\)", ctx) if isinstance(ctx, str) else None
+    if found and found[1] in Context.devstr2type:  # as attributes of operators say it
+        ctx = Context(found[1], int(found[2]))
+    if not isinstance(ctx, Context):
+        raise TypeError(f"Context type error: got {type(ctx).__name__} {ctx!r}, wanted a Context such as mx.cpu()")
+    if ctx.device_type == "gpu":
+        raise MXNetError(f"{ctx}: this engine runs on CPUs only; use mx.cpu() (mx.context.num_gpus() is 0)")
+    return ctx
