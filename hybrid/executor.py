@@ -7,18 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from . import autograd
-from .context import Context, resolve
 from .core.error import MXNetError, OpError
 from .core.shapes import from_legacy, is_known, show
-from .eager.array import NDArray, traced
+from .eager.array import NDArray, traced, zeros
+from .eager.backward import backward
 from .eager.cached_op import CachedOp
 from .eager.tape import STATE, Variable
+from .execution.context import Context, resolve
 from .execution.program import Observer
+from .frontend.symbol import Symbol
 from .ir.graph import Entry, Node
 from .ir.infer import infer, want_ignored
-from .ndarray import zeros
-from .symbol import Symbol
 
 Arrays = Mapping[str, NDArray] | Sequence[NDArray]
 
@@ -279,7 +278,7 @@ class Executor:
             made = self._run(False, True)
         heads = [(y, g) for y, g in zip(made, given) if y._node is not None]
         if heads:
-            autograd.backward([y for y, _ in heads], [g for _, g in heads], retain_graph=True)
+            backward([y for y, _ in heads], [g for _, g in heads], retain_graph=True)
             self._recorded = made
 
     def copy_params_from(

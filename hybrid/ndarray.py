@@ -17,67 +17,15 @@ from .core import functions
 from .core.attrs import DTYPE_FLAGS, MXNET_DTYPES
 from .core.error import OperandError, OpError
 from .core.memory_budget import afford_array
-from .core.op import Op, lookup
+from .core.op import lookup
 from .eager.array import NDArray, binary, invoke
 from .eager.dispatch import array_dtype
+from .eager.functions import OPERATORS, namespace
 from .eager.tape import STATE
 from .execution.scheduler import ENGINE
 
+NDArray.__module__ = __name__  # which pickles name, and which brings its methods
 __path__: list[str] = []  # so that "import mxnet.ndarray.contrib" may look inside (compat.py)
-
-
-def _call(cls: type[Op], name: str, inputs: dict[str, Any] | list[Any], given: dict[str, Any]) -> Any:
-    """What an nd function does; see frontend.Call."""
-    out = given.pop("out", None)
-    given.pop("name", None)
-    ctx = given.pop("ctx", None)  # a Context, or the text that an attribute of that name holds
-    arrays = {k: given.pop(k) for k in list(given) if isinstance(given[k], NDArray)}
-    if isinstance(inputs, list):
-        inputs = [
-            *inputs,
-            *(arrays.pop(f"arg{i}") for i in range(len(inputs), len(inputs) + len(arrays)) if f"arg{i}" in arrays),
-        ]
-        values: Sequence[Any] = inputs
-    else:
-        values = list(inputs.values())
-    sparse = False
-    for value in values:
-        if type(value) is NDArray:
-            continue
-        sparse = True
-        if not isinstance(value, NDArray):
-            raise OperandError(
-                f"{name}: inputs must be NDArrays, got {type(value).__name__}; make one with mx.nd.array"
-            )
-    op = cls.bind(**functions.attributes(cls, {**given, **arrays}, len(inputs)))
-    if isinstance(inputs, dict):
-        wanted = op.takes()
-        missing = [n for n in wanted if n not in inputs]
-        extra = [n for n in inputs if n not in wanted]
-        if missing or extra:
-            problems = [f"{', '.join(missing)} missing"] if missing else []
-            problems += [f"{', '.join(extra)} not taken with these attributes"] if extra else []
-            raise OpError(f"{op.name}: {'; '.join(problems)}; its inputs are {', '.join(wanted) or 'none'}")
-        values = [inputs[n] for n in wanted]
-    odd = sparse or (out is not None and type(out) is not NDArray)
-    result = _sparsely(op, values, out) if odd else invoke(op, values, out)
-    return result.as_in_context(ctx) if isinstance(ctx, Context) else result
-
-
-def _sparsely(op: Op, values: Sequence[Any], out: Any) -> Any:
-    """invoke for inputs or an ``out`` that may be sparse."""
-    given = [] if out is None else [out] if isinstance(out, NDArray) else list(out)
-    if any(x.stype != "default" for x in (*values, *given)):
-        from .eager.sparse import apply
-
-        return apply(op, values, out)
-    return invoke(op, values, out)
-
-
-_TAIL = ("out", "name")
-_FAST = functions.Fast(NDArray, invoke)
-_OP = functions.Namespace(f"{__name__}.op", "", _call, _TAIL, _FAST)
-functions.add_methods(NDArray, _OP)
 
 
 def _function(name: str) -> Any:
@@ -109,6 +57,27 @@ def power(base: Any, exp: Any) -> Any:
 
 logical_and, logical_or, logical_xor = map(_function, ("logical_and", "logical_or", "logical_xor"))
 true_divide = divide
+
+
+# -- methods of arrays that need more than arrays -----------------------------------------------------------------------------
+
+
+@functions.method_of(NDArray)
+def backward(
+    self: NDArray, out_grad: NDArray | None = None, retain_graph: bool = False, train_mode: bool = True
+) -> None:
+    """Compute gradients of everything that this was computed of and that has room for one; see autograd.backward."""
+    from .eager.backward import backward
+
+    backward([self], None if out_grad is None else [out_grad], retain_graph, train_mode)
+
+
+@functions.method_of(NDArray)
+def tostype(self: NDArray, stype: str) -> Any:
+    """The array as ``default``, ``row_sparse`` or ``csr``."""
+    from .eager.sparse import from_dense
+
+    return from_dense(self, stype)
 
 
 # -- making arrays --------------------------------------------------------------------------------------------------------
@@ -446,16 +415,10 @@ def stored(data: Any) -> Any:
 
 # -- functions made from the operators --------------------------------------------------------------------------------------
 
-_submodules = {
-    n: functions.Namespace(f"{__name__}.{n}", p, _call, _TAIL, _FAST) for n, p in functions.SUBMODULES.items()
-}
-_submodules["op"] = _OP
-_submodules["sparse"] = functions.Namespace(
-    f"{__name__}.sparse", "_sparse_", _call, _TAIL, _FAST, f"{__package__}.eager.sparse"
-)
-_submodules["contrib"] = functions.Namespace(
-    f"{__name__}.contrib", "_contrib_", _call, _TAIL, _FAST, f"{__package__}.contrib.eager"
-)
+_submodules = {n: namespace(f"{__name__}.{n}", p) for n, p in functions.SUBMODULES.items()}
+_submodules["op"] = OPERATORS
+_submodules["sparse"] = namespace(f"{__name__}.sparse", "_sparse_", "hybrid.eager.sparse")
+_submodules["contrib"] = namespace(f"{__name__}.contrib", "_contrib_", "hybrid.contrib.eager")
 
 
 _DTYPE_MX_TO_NP = {-1: None, **{flag: np.dtype(name).type for flag, name in enumerate(MXNET_DTYPES[:8])}}
@@ -483,7 +446,7 @@ def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        found = getattr(_submodules["_internal"] if name.startswith("_") else _OP, name)
+        found = getattr(_submodules["_internal"] if name.startswith("_") else OPERATORS, name)
     except AttributeError:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
     globals()[name] = found  # coming here takes as long as half a call
@@ -491,4 +454,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_submodules, *_OP.names()})
+    return sorted({*globals(), *_submodules, *OPERATORS.names()})

@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import ndarray, symbol
-from .context import resolve
 from .core import functions
 from .eager.array import NDArray
-from .symbol import Symbol
+from .eager.functions import namespace as of_arrays
+from .execution.context import resolve
+from .frontend.symbol import Symbol
+from .frontend.symbol import namespace as of_symbols
 
 
 class _Unset:
@@ -42,11 +43,11 @@ class Side(NamedTuple):
 
 ARRAYS = Side(
     NDArray,
-    ndarray,
-    functions.Namespace("hybrid.ndarray.random", "_random_", ndarray._call, ndarray._TAIL, ndarray._FAST),
+    of_arrays("hybrid.ndarray._internal", "_"),
+    of_arrays("hybrid.ndarray.random", "_random_"),
     {"ctx": None, "out": None},
 )
-SYMBOLS = Side(Symbol, symbol, functions.Namespace("hybrid.symbol.random", "_random_", symbol._call, symbol._TAIL), {})
+SYMBOLS = Side(Symbol, of_symbols("hybrid.symbol._internal", "_"), of_symbols("hybrid.symbol.random", "_random_"), {})
 
 DISTRIBUTIONS: dict[str, tuple[dict[str, Any], str]] = {
     "uniform": ({"low": 0, "high": 1}, "Numbers from low (included) to high (excluded), all equally likely."),

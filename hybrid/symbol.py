@@ -14,9 +14,8 @@ from .core import functions
 from .core.attrs import declare_dtype
 from .core.error import MXNetError, OpError
 from .core.op import lookup
-from .frontend.symbol import _TAIL as _TAIL
-from .frontend.symbol import SUBMODULES, Symbol, _binary, attribute_text, create, sym_op
-from .frontend.symbol import _call as _call
+from .execution.context import Context
+from .frontend.symbol import Symbol, _binary, attribute_text, create, namespace, sym_op
 from .frontend.symbol import load as load
 from .frontend.symbol import load_json as load_json
 from .ir import json as symbol_json
@@ -24,7 +23,48 @@ from .ir.graph import Entry, Node
 from .name import NameManager
 
 _STYPES = ("default", "row_sparse", "csr")
+Symbol.__module__ = __name__  # which pickles name, and which brings its methods
 __path__: list[str] = []  # so that "import mxnet.symbol.contrib" may look inside (compat.py)
+
+
+@functions.method_of(Symbol)
+def bind(
+    self: Symbol,
+    ctx: Context,
+    args: Any,
+    args_grad: Any = None,
+    grad_req: Any = "write",
+    aux_states: Any = None,
+    group2ctx: Any = None,
+    shared_exec: Any = None,
+) -> Any:
+    """An Executor of the graph on arrays: lists in the order of list_arguments and list_auxiliary_states, or dicts."""
+    from .executor import bind
+
+    return bind(self, ctx, args, args_grad, grad_req, aux_states)
+
+
+@functions.method_of(Symbol)
+def simple_bind(
+    self: Symbol,
+    ctx: Context,
+    grad_req: Any = "write",
+    type_dict: Mapping[str, Any] | None = None,
+    stype_dict: Any = None,
+    group2ctx: Any = None,
+    shared_arg_names: Any = None,
+    shared_exec: Any = None,
+    shared_buffer: Any = None,
+    **kwargs: tuple[int, ...],
+) -> Any:
+    """An Executor on arrays of zeros, of shapes inferred from those given by name.
+
+    With shared_buffer (a dict) and shared_exec, arguments of shared_arg_names and all auxiliary states are those of the other
+    Executor; memory that they could share besides is not. Raises MXNetError when the shapes are not enough."""
+    from .executor import simple_bind
+
+    other = None if shared_buffer is None else shared_exec  # MXNet too shares arrays only with a buffer
+    return simple_bind(self, ctx, grad_req, type_dict or {}, kwargs, shared_arg_names or (), other)
 
 
 def from_tape(origin: Any) -> Symbol:
@@ -249,6 +289,12 @@ def Custom(*args: Symbol, op_type: str, **kwargs: Any) -> Symbol:  # noqa: N802 
 
 
 # -- functions made from the operators ----------------------------------------------------------------------------------------
+
+
+SUBMODULES = {n: namespace(f"{__name__}.{n}", p) for n, p in functions.SUBMODULES.items()}
+"""The submodules that hold operators."""
+SUBMODULES["op"] = sym_op
+SUBMODULES["contrib"] = namespace(f"{__name__}.contrib", "_contrib_", "hybrid.contrib.symbolic")
 
 
 def __getattr__(name: str) -> Any:

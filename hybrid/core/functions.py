@@ -343,3 +343,14 @@ def add_methods(cls: type, functions: Namespace) -> None:
     for name in FLUENT:
         if name not in cls.__dict__:
             setattr(cls, name, method(name))
+
+
+def method_of(cls: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorator: the function is a method of a class that lies below what the method needs. The class declares it."""
+
+    def add(function: Callable[..., Any]) -> Callable[..., Any]:
+        function.__qualname__ = f"{cls.__name__}.{function.__name__}"
+        setattr(cls, function.__name__, function)
+        return function
+
+    return add

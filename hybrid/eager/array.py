@@ -13,7 +13,7 @@ import math
 import mmap
 import operator
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ import numpy as np
 from ..core import functions, rng
 from ..core.error import MXNetError, OperandError, OpError
 from ..core.fp_warnings import QUIET
-from ..core.memory_budget import afford
+from ..core.memory_budget import afford, afford_array
 from ..core.op import INSTANCES, Op, Spec, lookup
 from ..core.shapes import show
 from ..execution.apply import apply, failure
@@ -32,7 +32,7 @@ from ..ir.differentiate import Rule, rule
 from .dispatch import Call, apart, array_dtype, check_targets, compiled, examine, prove
 from .indexing import Index, gather, gather_numbers, put, read_key, slicing
 from .scalar_array import as_number
-from .tape import STATE, OpStep, Variable
+from .tape import STATE, Node, OpStep, Variable
 
 
 def invoke(op: Op, inputs: Sequence[NDArray], out: Any = None, *, name: str = "") -> Any:
@@ -240,6 +240,22 @@ def record(op: Op, inputs: Sequence[NDArray], outputs: Sequence[NDArray], specs:
         y._node = (step, i)
 
 
+def zeros(shape: Any, ctx: Context | None = None, dtype: Any = None) -> NDArray:
+    """An array of zeros, float32 when dtype is None. Raises OutOfMemory where it takes more than the memory budget."""
+    kind = array_dtype(dtype)
+    afford_array(shape, kind, "an array")
+    return NDArray._own(np.zeros(shape, kind), resolve(ctx))
+
+
+def with_node(array: NDArray, node: Node) -> NDArray:
+    """The array with its history."""
+    if array._node is node:
+        return array
+    alias = array._view(array._settled())
+    alias._node = node
+    return alias
+
+
 def untouched_zeros(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     """Zeros that take no memory before somebody writes to them, when they are many: gradients that may never be asked for.
 
@@ -256,6 +272,8 @@ class NDArray:
     """An array of numbers on a device. Made by ``mx.nd.array`` and its kin."""
 
     __slots__ = ("__weakref__", "_ctx", "_memory", "_node", "_var")
+    backward: Callable[..., None]  # from ndarray.py, as the next
+    tostype: Callable[[str], Any]
     __array_priority__ = 1000.0  # NumPy's operators leave mixed operands to ours
 
     _memory: np.ndarray | None
@@ -451,12 +469,6 @@ class NDArray:
         """The same memory without history."""
         return self._view(self._settled())
 
-    def backward(self, out_grad: NDArray | None = None, retain_graph: bool = False, train_mode: bool = True) -> None:
-        """Compute gradients of everything that this was computed of and that has room for one; see autograd.backward."""
-        from ..autograd import backward
-
-        backward([self], None if out_grad is None else [out_grad], retain_graph, train_mode)
-
     # -- to and fro ---------------------------------------------------------------------------------------------------
 
     def asnumpy(self) -> np.ndarray:
@@ -570,12 +582,6 @@ class NDArray:
         """Return when nobody has to read the values any more."""
         if self._var is not None:
             ENGINE.wait(self._var, write=True)
-
-    def tostype(self, stype: str) -> Any:
-        """The array as ``default``, ``row_sparse`` or ``csr``."""
-        from .sparse import from_dense
-
-        return from_dense(self, stype)
 
     def _stored(self) -> Any:
         """What params.save writes."""

@@ -16,17 +16,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .. import native
-from ..autograd import with_node
 from ..core import rng as generators
 from ..core.error import MXNetError, OpError
 from ..execution import program as executor
 from ..execution.context import resolve
 from ..execution.program import Observer, Prepared, Program
 from ..execution.scheduler import CLOCK, ENGINE
+from ..frontend.symbol import Symbol
 from ..ir.differentiate import gradients
 from ..ir.graph import Entry, Graph, Node
-from ..symbol import Symbol
-from .array import NDArray, _busy, _pending, _survey
+from .array import NDArray, _busy, _pending, _survey, with_node
 from .dispatch import SMALL, apart
 from .tape import STATE, Step
 

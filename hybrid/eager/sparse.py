@@ -21,6 +21,7 @@ from ..execution.context import Context, resolve
 from ..formats.params import CSR, RowSparse
 from ..ops.storage import OfStorage, csr_of
 from .array import NDArray, binary, invoke
+from .array import zeros as dense_zeros
 from .dispatch import array_dtype
 
 __all__ = [
@@ -563,9 +564,7 @@ def zeros(stype: str, shape: Any, ctx: Context | None = None, dtype: Any = None,
     """Zeros in a storage type, none of them stored. Raises ValueError for a type that there is not."""
     wanted = array_dtype(dtype)
     if stype == "default":
-        from ..ndarray import zeros as dense_zeros
-
-        return dense_zeros(shape, ctx, dtype, **kwargs)
+        return dense_zeros(shape, ctx, wanted)
     size = tuple(map(operator.index, shape))
     none = np.zeros(0, np.int64)
     if stype == "row_sparse":

@@ -8,11 +8,12 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from ..core.op import Op
-    from ..ndarray import NDArray
+from ..core.op import Op
+
+Array = Any
+"""An NDArray, which is above this."""
 
 
 class _State(threading.local):
@@ -22,6 +23,25 @@ class _State(threading.local):
 
 STATE = _State()
 _numbers = itertools.count()
+
+
+class StateScope:
+    """``with`` block in which the state is another; None leaves a part of it as it is."""
+
+    def __init__(self, recording: bool | None, training: bool | None):
+        self._wanted = recording, training
+        self._before: list[tuple[bool, bool]] = []
+
+    def __enter__(self) -> None:
+        self._before.append((STATE.recording, STATE.training))
+        recording, training = self._wanted
+        if recording is not None:
+            STATE.recording = recording
+        if training is not None:
+            STATE.training = training
+
+    def __exit__(self, *exception: object) -> None:
+        STATE.recording, STATE.training = self._before.pop()
 
 
 class Variable:
@@ -51,7 +71,7 @@ class Step:
         self.outputs = outputs
         self.training = STATE.training
 
-    def backward(self, dys: Sequence[NDArray | None]) -> Sequence[NDArray | None]:
+    def backward(self, dys: Sequence[Array | None]) -> Sequence[Array | None]:
         """Gradients of the inputs, in order."""
         raise NotImplementedError
 
@@ -60,17 +80,17 @@ class Step:
 
 
 class OpStep(Step):
-    """The application of an operator. What its gradient rule reads is kept."""
+    """The application of an operator. What its gradient rule reads is kept; backward.py applies the rule."""
 
     __slots__ = ("inputs", "op", "results", "specs")
 
     def __init__(
-        self, op: Op, parents: Sequence[Node], inputs: dict[int, NDArray], results: dict[int, NDArray], specs: Any
+        self, op: Op, parents: Sequence[Node], inputs: dict[int, Array], results: dict[int, Array], specs: Any
     ):
         super().__init__(parents, len(specs))
         self.op, self.specs = op, specs
-        self.inputs: dict[int, NDArray] | None = inputs
-        self.results: dict[int, NDArray] | None = results
+        self.inputs: dict[int, Array] | None = inputs
+        self.results: dict[int, Array] | None = results
 
     def release(self) -> None:
         self.inputs = self.results = None

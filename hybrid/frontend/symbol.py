@@ -105,6 +105,8 @@ class Symbol:
     """Outputs of a graph, with all that leads to them. Made by ``mx.sym.var``, the functions of ``mx.sym``, and ``load``."""
 
     __slots__ = ("_entries", "_graph")
+    bind: Callable[..., Any]  # from symbol.py, as the next
+    simple_bind: Callable[..., Any]
     __array_priority__ = 1000.0  # NumPy's operators leave mixed operands to ours
     __hash__ = None  # type: ignore[assignment]  == makes a symbol
 
@@ -424,42 +426,6 @@ class Symbol:
 
     # -- running ------------------------------------------------------------------------------------------------------
 
-    def bind(
-        self,
-        ctx: Context,
-        args: Any,
-        args_grad: Any = None,
-        grad_req: Any = "write",
-        aux_states: Any = None,
-        group2ctx: Any = None,
-        shared_exec: Any = None,
-    ) -> Any:
-        """An Executor of the graph on arrays: lists in the order of list_arguments and list_auxiliary_states, or dicts."""
-        from ..executor import bind
-
-        return bind(self, ctx, args, args_grad, grad_req, aux_states)
-
-    def simple_bind(
-        self,
-        ctx: Context,
-        grad_req: Any = "write",
-        type_dict: Mapping[str, Any] | None = None,
-        stype_dict: Any = None,
-        group2ctx: Any = None,
-        shared_arg_names: Any = None,
-        shared_exec: Any = None,
-        shared_buffer: Any = None,
-        **kwargs: tuple[int, ...],
-    ) -> Any:
-        """An Executor on arrays of zeros, of shapes inferred from those given by name.
-
-        With shared_buffer (a dict) and shared_exec, arguments of shared_arg_names and all auxiliary states are those of the other
-        Executor; memory that they could share besides is not. Raises MXNetError when the shapes are not enough."""
-        from ..executor import simple_bind
-
-        other = None if shared_buffer is None else shared_exec  # MXNet too shares arrays only with a buffer
-        return simple_bind(self, ctx, grad_req, type_dict or {}, kwargs, shared_arg_names or (), other)
-
     def eval(self, ctx: Context | None = None, **kwargs: Any) -> list[Any]:
         """The outputs for arrays given by name of argument."""
         states = {n: kwargs[n] for n in self.list_auxiliary_states() if n in kwargs}
@@ -554,15 +520,16 @@ def _parse(text: str | bytes, source: str) -> Symbol:
 
 # -- functions made from the operators ----------------------------------------------------------------------------------------
 
-_MODULE = __name__.removesuffix("expression") + "symbol"
-_TAIL = ("name", "attr", "out")
-_MORE = {"contrib": __name__.removesuffix("expression") + "contrib.symbolic"}
-SUBMODULES = {
-    n: functions.Namespace(f"{_MODULE}.{n}", p, _call, _TAIL, more=_MORE.get(n))
-    for n, p in functions.SUBMODULES.items()
-}
-"""The submodules of mx.sym that hold operators."""
-sym_op = SUBMODULES["op"]
+TAIL = ("name", "attr", "out")
+
+
+def namespace(name: str, prefix: str, more: str | None = None) -> functions.Namespace:
+    """A module of functions of symbols; see functions.Namespace."""
+    return functions.Namespace(name, prefix, _call, TAIL, more=more)
+
+
+sym_op = namespace("hybrid.symbol.op", "")
+"""All operators."""
 functions.add_operators(Symbol, _binary)
 Symbol.__hash__ = None  # type: ignore[assignment]
 functions.add_methods(Symbol, sym_op)

@@ -1,0 +1,249 @@
+"""The way back through the tape: gradients of what was recorded, by the rules of the operators (ir/differentiate.py).
+
+A rule is traced once per operator and run as operators are, so that it can be recorded too: with ``create_graph`` gradients have
+gradients, to any order.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ..core.error import MXNetError, OpError
+from ..core.op import Op, lookup
+from ..ir.graph import Entry, Graph
+from .array import NDArray, invoke, traced, with_node, zeros
+from .tape import STATE, Node, OpStep, StateScope, Step, Variable
+
+_NOT_RECORDED = (
+    "Cannot differentiate node because it is not in a computational graph. You need to set is_recording to true or use "
+    "autograd.record() to save computational graphs for backward. If you want to differentiate the same graph twice, you "
+    "need to pass retain_graph=True to backward."
+)
+
+
+_ADD = lookup("elemwise_add").bind()
+_ONES = lookup("ones_like").bind()
+
+
+class _Compiled(NamedTuple):
+    """A gradient rule as a list of operators over numbered slots."""
+
+    steps: tuple[tuple[Op, tuple[int, ...], int], ...]
+    """(operator, slots of the inputs, slot of the first output)"""
+    slots: int
+    heads: tuple[tuple[int, int], ...]
+    reads: tuple[tuple[int, int], ...]
+    results: tuple[tuple[int, int], ...]
+    """(slot, which) of the variables"""
+    gradients: tuple[tuple[int, int], ...]
+    """(slot, which input it is the gradient of)"""
+
+
+def _compiled(op: Op, asked: tuple[bool, ...]) -> _Compiled:
+    """The operator's rule, as far as it is about the inputs whose gradients are asked for. Raises OpError when it has none."""
+    known = op.memo.get(("backward", asked))
+    if known is None:
+        known = op.memo["backward", asked] = _compile(op, asked)
+    return known
+
+
+def _compile(op: Op, asked: tuple[bool, ...]) -> _Compiled:
+    found = traced(op)
+    if isinstance(found, OpError):
+        raise found
+    wanted = [(e, i) for e, i in zip(found.graph.outputs, found.inputs) if asked[i]]
+    graph = Graph(e for e, _ in wanted)
+    slots: dict[tuple[int, int], int] = {}
+    names: dict[str, int] = {}
+    steps = []
+    for node in graph.nodes:
+        first = len(slots)
+        for i in range(len(node.outputs)):
+            slots[id(node), i] = len(slots)
+        if node.op is None:
+            names[node.name] = first
+        else:
+            steps.append((node.op, tuple(slots[id(e.node), e.index] for e in node.inputs), first))
+
+    def places(pairs: Sequence[tuple[str, int]]) -> tuple[tuple[int, int], ...]:
+        return tuple((names[name], i) for name, i in pairs if name in names)
+
+    def slot(entry: Entry) -> int:
+        return slots[id(entry.node), entry.index]
+
+    return _Compiled(
+        tuple(steps),
+        len(slots),
+        places(found.heads),
+        places(found.reads),
+        places(found.results),
+        tuple((slot(e), i) for e, i in wanted),
+    )
+
+
+def _op_backward(step: OpStep, dys: Sequence[NDArray | None]) -> list[NDArray | None]:
+    """Gradients of an operator's inputs, by its rule. What was kept has its history back, for gradients of gradients."""
+    if step.inputs is None or step.results is None:
+        raise MXNetError(f"Check failed: {_NOT_RECORDED}")
+    zero = all(dy is None for dy in dys)
+    if zero and isinstance(traced(step.op), OpError):
+        return [None] * len(step.parents)
+    plan = _compiled(step.op, tuple([p is not None for p in step.parents]))
+    if zero and plan.heads:  # a loss head reads no dy, and has a gradient whatever comes
+        return [None] * len(step.parents)
+    values: list[Any] = [None] * plan.slots
+    if STATE.recording:
+        for slot, i in plan.reads:
+            values[slot] = with_node(step.inputs[i], step.parents[i])
+        for slot, i in plan.results:
+            values[slot] = with_node(step.results[i], (step, i))
+    else:
+        for slot, i in plan.reads:
+            values[slot] = step.inputs[i]
+        for slot, i in plan.results:
+            values[slot] = step.results[i]
+    for slot, i in plan.heads:
+        dy = dys[i]
+        if dy is None:
+            spec = step.specs[i]
+            kept = step.results.get(i)
+            dy = zeros(spec.shape if kept is None else kept.shape, dtype=spec.dtype)
+        values[slot] = dy
+    for op, inputs, first in plan.steps:
+        made = invoke(op, [values[i] for i in inputs])
+        if isinstance(made, NDArray):
+            values[first] = made
+        else:
+            values[first : first + len(made)] = made
+    gradients: list[NDArray | None] = [None] * len(step.parents)
+    for slot, i in plan.gradients:
+        gradients[i] = values[slot]
+    return gradients
+
+
+def _backward(step: Step, dys: Sequence[NDArray | None]) -> Sequence[NDArray | None]:
+    """Gradients of a step's inputs from those of its outputs (None: zeros)."""
+    return _op_backward(step, dys) if isinstance(step, OpStep) else step.backward(dys)
+
+
+def _place(node: Node) -> tuple[int, int]:
+    """What the gradient of a Variable, or of a step's output, is found by."""
+    return (id(node), 0) if isinstance(node, Variable) else (id(node[0]), node[1])
+
+
+def accumulate(
+    heads: Sequence[NDArray],
+    head_grads: Sequence[NDArray | None] | None,
+    wanted: Sequence[Node],
+    retain_graph: bool,
+    create_graph: bool,
+) -> tuple[list[tuple[Variable, NDArray | None]], list[NDArray | None]]:
+    """Gradients of every Variable that the heads depend on (None: zeros), and those of wanted nodes."""
+    arrived: dict[tuple[int, int], tuple[NDArray, bool]] = {}  # (id of step or variable, output) -> (sum, whether ours)
+    variables: dict[int, Variable] = {}
+    steps: dict[int, Step] = {}
+    queue: list[int] = []
+
+    def arrive(node: Node, gradient: NDArray | None) -> None:
+        if node is None:
+            return
+        key = _place(node)
+        if isinstance(node, Variable):
+            variables[id(node)] = node
+        else:
+            step = node[0]
+            if step.number not in steps:
+                steps[step.number] = step
+                heapq.heappush(queue, -step.number)
+        if gradient is None:  # zeros, which have to reach variables but change no sum
+            return
+        if key not in arrived:
+            arrived[key] = gradient, False
+        else:
+            total, ours = arrived[key]
+            if ours and not create_graph:
+                invoke(_ADD, [total, gradient], total)
+            else:
+                arrived[key] = invoke(_ADD, [total, gradient]), True
+
+    for i, head in enumerate(heads):
+        given = head_grads[i] if head_grads is not None else None
+        if head._node is None:
+            raise MXNetError(f"Check failed: {_NOT_RECORDED}")
+        if given is not None and given.shape != head.shape:
+            raise MXNetError(
+                f"backward: head gradient {i} has shape {given.shape}, wanted that of the head, {head.shape}"
+            )
+        arrive(head._node, invoke(_ONES, [head.detach()]) if given is None else given)
+
+    kept = {_place(n) for n in wanted if n is not None}
+    results: dict[tuple[int, int], NDArray] = {}
+    done: list[Step] = []
+    training = STATE.training
+    try:
+        while queue:
+            step = steps.pop(-heapq.heappop(queue))
+            dys: list[NDArray | None] = []
+            for i in range(step.outputs):
+                found = arrived.pop((id(step), i), None)
+                dys.append(None if found is None else found[0])
+                if found is not None and (id(step), i) in kept:
+                    results[id(step), i] = found[0]
+            STATE.training = step.training
+            for parent, gradient in zip(step.parents, _backward(step, dys)):
+                arrive(parent, gradient)
+            done.append(step)
+    finally:
+        STATE.training = training
+    if not retain_graph:
+        for step in done:
+            step.release()
+    for key in list(arrived):
+        results[key] = arrived[key][0]
+    reached = {*variables, *map(id, done)}
+    for i, node in enumerate(wanted):
+        if node is not None and _place(node)[0] not in reached:
+            raise MXNetError(
+                f"Cannot differentiate with respect to the {i + 1}-th variable because it is unreachable from the outputs."
+            )
+    gathered = [None if n is None else results.get(_place(n)) for n in wanted]
+    return [(v, results.get((k, 0))) for k, v in variables.items()], gathered
+
+
+def check_heads(heads: Any, head_grads: Any) -> tuple[list[NDArray], list[NDArray | None] | None]:
+    if isinstance(heads, NDArray):
+        heads = [heads]
+        head_grads = None if head_grads is None else [head_grads] if isinstance(head_grads, NDArray) else head_grads
+    if head_grads is not None and len(head_grads) != len(heads):
+        raise ValueError(
+            f"heads and head_gradients must be lists of the same length, got {len(heads)} and {len(head_grads)}"
+        )
+    return list(heads), None if head_grads is None else list(head_grads)
+
+
+def backward(heads: Any, head_grads: Any = None, retain_graph: bool = False, train_mode: bool = True) -> None:
+    """Compute the gradients of the sum of heads (weighted by head_grads) and put them where attach_grad made room.
+
+    retain_graph: keep what was recorded, to go through it again. train_mode is accepted; every step's gradient is that of
+    the mode in which it was computed. Raises MXNetError for a head that was not recorded."""
+    arrays, grads = check_heads(heads, head_grads)
+    with StateScope(False, train_mode):
+        found, _ = accumulate(arrays, grads, (), retain_graph, False)
+        for variable, gradient in found:
+            _put(variable, gradient)
+
+
+def _put(variable: Variable, gradient: NDArray | None) -> None:
+    """Bring a gradient (None: zeros) to its place, as the variable requests."""
+    if variable.request == "null":
+        return
+    variable.fresh = True
+    if variable.request == "add":
+        if gradient is not None and variable.grad.stype != "default":
+            variable.grad._assign(..., invoke(_ADD, [variable.grad, gradient]))
+        elif gradient is not None:
+            invoke(_ADD, [variable.grad, gradient], variable.grad)
+    else:
+        variable.grad._assign(..., 0 if gradient is None else gradient)

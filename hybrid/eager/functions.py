@@ -1,0 +1,73 @@
+"""Operators as functions of arrays: ``mx.nd``'s functions and the methods of NDArray that are operators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..core import functions
+from ..core.error import OperandError, OpError
+from ..core.op import Op
+from ..execution.context import Context
+from . import sparse
+from .array import NDArray, invoke
+
+
+def call(cls: type[Op], name: str, inputs: dict[str, Any] | list[Any], given: dict[str, Any]) -> Any:
+    """What an nd function does; see functions.Call."""
+    out = given.pop("out", None)
+    given.pop("name", None)
+    ctx = given.pop("ctx", None)  # a Context, or the text that an attribute of that name holds
+    arrays = {k: given.pop(k) for k in list(given) if isinstance(given[k], NDArray)}
+    if isinstance(inputs, list):
+        inputs = [
+            *inputs,
+            *(arrays.pop(f"arg{i}") for i in range(len(inputs), len(inputs) + len(arrays)) if f"arg{i}" in arrays),
+        ]
+        values: Sequence[Any] = inputs
+    else:
+        values = list(inputs.values())
+    sparse = False
+    for value in values:
+        if type(value) is NDArray:
+            continue
+        sparse = True
+        if not isinstance(value, NDArray):
+            raise OperandError(
+                f"{name}: inputs must be NDArrays, got {type(value).__name__}; make one with mx.nd.array"
+            )
+    op = cls.bind(**functions.attributes(cls, {**given, **arrays}, len(inputs)))
+    if isinstance(inputs, dict):
+        wanted = op.takes()
+        missing = [n for n in wanted if n not in inputs]
+        extra = [n for n in inputs if n not in wanted]
+        if missing or extra:
+            problems = [f"{', '.join(missing)} missing"] if missing else []
+            problems += [f"{', '.join(extra)} not taken with these attributes"] if extra else []
+            raise OpError(f"{op.name}: {'; '.join(problems)}; its inputs are {', '.join(wanted) or 'none'}")
+        values = [inputs[n] for n in wanted]
+    odd = sparse or (out is not None and type(out) is not NDArray)
+    result = _sparsely(op, values, out) if odd else invoke(op, values, out)
+    return result.as_in_context(ctx) if isinstance(ctx, Context) else result
+
+
+def _sparsely(op: Op, values: Sequence[Any], out: Any) -> Any:
+    """invoke for inputs or an ``out`` that may be sparse."""
+    given = [] if out is None else [out] if isinstance(out, NDArray) else list(out)
+    if any(x.stype != "default" for x in (*values, *given)):
+        return sparse.apply(op, values, out)
+    return invoke(op, values, out)
+
+
+TAIL = ("out", "name")
+FAST = functions.Fast(NDArray, invoke)
+
+
+def namespace(name: str, prefix: str, more: str | None = None) -> functions.Namespace:
+    """A module of functions of arrays; see functions.Namespace."""
+    return functions.Namespace(name, prefix, call, TAIL, FAST, more)
+
+
+OPERATORS = namespace("hybrid.ndarray.op", "")
+"""All operators."""
+functions.add_methods(NDArray, OPERATORS)
