@@ -15,7 +15,7 @@ from .core.attrs import declare_dtype
 from .core.error import MXNetError, OpError
 from .core.op import lookup
 from .execution.context import Context
-from .frontend.symbol import Symbol, _binary, attribute_text, create, namespace, sym_op
+from .frontend.symbol import Symbol, _binary, create, namespace, sym_op
 from .frontend.symbol import load as load
 from .frontend.symbol import load_json as load_json
 from .ir import json as symbol_json
@@ -133,7 +133,7 @@ def var(
     except ValueError as error:
         raise TypeError(str(error)) from None
     known = {
-        "__shape__": None if shape is None else attribute_text(shape),
+        "__shape__": None if shape is None else functions.attribute_text(shape),
         "__lr_mult__": None if lr_mult is None else str(lr_mult),
         "__wd_mult__": None if wd_mult is None else str(wd_mult),
         "__dtype__": flag,

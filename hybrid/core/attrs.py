@@ -391,15 +391,3 @@ def kind_of(annotation: Any) -> Kind:
     if origin in (typing.Union, types.UnionType) and type(None) in args and len(args) == 2:
         return Optional(kind_of(args[0] if args[1] is type(None) else args[1]))
     raise TypeError(f"no attribute kind for annotation {annotation!r}")
-
-
-def attribute_text(value: Any) -> str:
-    """A Python value as attribute text, as MXNet's frontend writes it (``str``, whatever NumPy types are inside)."""
-    if isinstance(value, np.generic):
-        return str(value)
-    if isinstance(value, np.dtype | type):
-        return dtype(value).name
-    if isinstance(value, tuple | list):
-        parts = ", ".join(map(attribute_text, value))
-        return f"[{parts}]" if isinstance(value, list) else f"({parts}{',' if len(value) == 1 else ''})"
-    return str(value)

@@ -13,6 +13,9 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from .attrs import dtype as read_dtype
 from .error import OpError
 from .op import FAMILY, MISSING, REGISTRY, Op, find, load_family
 
@@ -354,3 +357,15 @@ def method_of(cls: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         return function
 
     return add
+
+
+def attribute_text(value: Any) -> str:
+    """A Python value as attribute text, as MXNet's frontend writes it (``str``, whatever NumPy types are inside)."""
+    if isinstance(value, np.generic):
+        return str(value)
+    if isinstance(value, np.dtype | type):
+        return read_dtype(value).name
+    if isinstance(value, tuple | list):
+        parts = ", ".join(map(attribute_text, value))
+        return f"[{parts}]" if isinstance(value, list) else f"({parts}{',' if len(value) == 1 else ''})"
+    return str(value)

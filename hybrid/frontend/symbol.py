@@ -16,7 +16,6 @@ import numpy as np
 
 from ..core import functions
 from ..core.attribute import AttrScope
-from ..core.attrs import attribute_text
 from ..core.attrs import dtype as read_dtype
 from ..core.error import MXNetError, NotImplementedForSymbol, OperandError, OpError
 from ..core.name import NameManager
@@ -54,9 +53,9 @@ def create(
 
     inputs: by name, or in order where there can be any number of them; given: attributes as values or texts.
     Raises OpError for attributes or inputs that the operator does not take."""
-    texts = {k: attribute_text(v) for k, v in given.items()}
+    texts = {k: functions.attribute_text(v) for k, v in given.items()}
     # GluonCV gives {"__init__": an Initializer}
-    around = {k: attribute_text(v) for k, v in AttrScope.current.get(attr).items()}
+    around = {k: functions.attribute_text(v) for k, v in AttrScope.current.get(attr).items()}
     kept: dict[str, str] = {}  # of the node, not of the operator
     for key, value in {**texts, **around}.items():
         if key in symbol_json.HIDDEN or symbol_json.is_hidden(key):

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from ..core import functions
-from ..core.attrs import attribute_text
 from ..core.error import OpError
 from ..core.op import Op, lookup
 from .graph import Entry, Node
@@ -45,7 +44,7 @@ class Expression:
         return Expression((self.entries[index],))
 
     def __neg__(self) -> Any:
-        return self * -1.0
+        return _arithmetic(functions.BINARY["multiply"], self, -1.0)
 
 
 def variable(name: str) -> Expression:
@@ -56,7 +55,7 @@ def variable(name: str) -> Expression:
 def _apply(cls: type[Op], name: str, inputs: dict[str, Any] | list[Any], given: dict[str, Any]) -> Expression:
     """What a function of F does; see functions.Call. Raises OpError for inputs that the operator does not take, or lacks."""
     named = {k: given.pop(k) for k in list(given) if isinstance(given[k], Expression)}
-    texts = {k: attribute_text(v) for k, v in given.items()}
+    texts = {k: functions.attribute_text(v) for k, v in given.items()}
     op = cls.bind(**functions.attributes(cls, texts, len(inputs)))
     wanted = op.takes()
     found = {**inputs, **named} if isinstance(inputs, dict) else {**dict(zip(wanted, inputs, strict=True)), **named}

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from hybrid.core.attrs import LONGEST, Count, Counts, Several, Size, Sizes, kind_of
 from hybrid.core.error import OpError
+from hybrid.core.functions import attribute_text
 from hybrid.core.op import REGISTRY
-from hybrid.symbol import attribute_text
 from tests.grouped import each
 from tests.table.goldens import Case, cases
 

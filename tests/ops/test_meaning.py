@@ -10,7 +10,9 @@ from types import ModuleType
 
 import pytest
 
+import hybrid.execution
 import hybrid.ir
+import hybrid.passes
 from hybrid.core.op import REGISTRY, Op, load_family, lookup
 from hybrid.ops.elementwise import Identity
 from tests.house.source import sources
@@ -22,9 +24,10 @@ CLAIMS = ("view", "moves", "into", "ranks", "in_place", "infer_value")
 
 
 def matched() -> set[type[Op]]:
-    """The classes that the modules of hybrid.ir know, so that what they do may depend on them."""
+    """The classes that the modules of ir, passes and execution know, so that what they do may depend on them."""
     found = set()
-    for module in pkgutil.walk_packages(hybrid.graph.__path__, "hybrid.ir."):
+    rooms = (hybrid.ir, hybrid.passes, hybrid.execution)
+    for module in (m for r in rooms for m in pkgutil.walk_packages(r.__path__, f"{r.__name__}.")):
         for value in vars(importlib.import_module(module.name)).values():
             several = value if isinstance(value, tuple) else (value,)
             found.update(c for c in several if inspect.isclass(c) and issubclass(c, Op) and c is not Op)
