@@ -25,6 +25,7 @@ class Block:
     """
 
     _active = False  # hybridized; see HybridBlock
+    _is_container = False  # made of other blocks alone: a summary has no line for it
 
     def __init__(self, prefix: str | None = None, params: ParameterDict | None = None):
         self._empty_prefix = prefix == ""

@@ -10,18 +10,30 @@ import itertools
 import json
 from collections import OrderedDict
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from .. import ndarray, symbol
 from ..core.error import FormatError
 from ..formats import pairs
 from ..formats.files import read
 
-if TYPE_CHECKING:
-    from .base_block import Block
+
+class Stored(Protocol):
+    """What the files are made of: a block's name, children, parameters and trace."""
+
+    _children: OrderedDict[str, Any]
+
+    @property
+    def name(self) -> str: ...
+
+    def _trace_description(self) -> dict[str, Any]: ...
+
+    def _reduced(self) -> dict[str, ndarray.NDArray]: ...
+
+    def load_parameters(self, filename: Any) -> None: ...
 
 
-def save(block: Block, prefix: str) -> None:
+def save(block: Stored, prefix: str) -> None:
     """Write ``PREFIX-model.json`` and ``PREFIX-model.params``."""
     structure: dict[str, Any] = {}
     _describe(block, itertools.count(), structure)
@@ -29,11 +41,11 @@ def save(block: Block, prefix: str) -> None:
     pairs.save(descriptions, f"{prefix}-model.params", ndarray.stored(block._reduced()))
 
 
-def _key(block: Block, numbers: Iterator[int]) -> str:
+def _key(block: Stored, numbers: Iterator[int]) -> str:
     return f"{type(block).__name__.lower()}{next(numbers)}"
 
 
-def _describe(block: Block, numbers: Iterator[int], structure: dict[str, Any]) -> None:
+def _describe(block: Stored, numbers: Iterator[int], structure: dict[str, Any]) -> None:
     own: dict[str, Any] = {"orig_name": block.name}
     structure[_key(block, numbers)] = own
     own.update(block._trace_description())
@@ -42,7 +54,7 @@ def _describe(block: Block, numbers: Iterator[int], structure: dict[str, Any]) -
         _describe(child, numbers, own)
 
 
-def load(block: Block, prefix: str) -> None:
+def load(block: Stored, prefix: str) -> None:
     """Read what save wrote. Raises FormatError for a file that is none, or of another network."""
     path = f"{prefix}-model.json"
     try:

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from ..name import NameManager, Prefix
 from .parameter_dict import ParameterDict
 
-if TYPE_CHECKING:
-    from .base_block import Block
+
+class Named(Protocol):
+    """What names are made of: a block's prefix, whether it was given as "", and the block's own parameters."""
+
+    _empty_prefix: bool
+
+    @property
+    def prefix(self) -> str: ...
+
+    @property
+    def params(self) -> ParameterDict: ...
 
 
 class _BlockScope:
@@ -19,7 +28,7 @@ class _BlockScope:
 
     _current = threading.local()
 
-    def __init__(self, block: Block):
+    def __init__(self, block: Named):
         self._block = block
         self._counter: dict[str, int] = {}
         self._entered: list[tuple[_BlockScope | None, Prefix]] = []

@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
 
 from ..ndarray import NDArray
+from .parameter_dict import ParameterDict
+from .utils import HookHandle
 
-if TYPE_CHECKING:
-    from .base_block import Block
+
+class Layer(Protocol):
+    """What the table is made of: the part of a block that it asks and hooks into."""
+
+    _active: bool
+    _is_container: bool
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def params(self) -> ParameterDict: ...
+
+    def apply(self, fn: Callable[[Any], Any]) -> Any: ...
+
+    def register_forward_hook(self, hook: Callable[..., Any]) -> HookHandle: ...
+
+    def __call__(self, *args: Any) -> Any: ...
 
 
 class _Row(NamedTuple):
@@ -32,18 +51,16 @@ def _shape_text(value: Any) -> str:
     return str(shapes)[1:-1] if isinstance(shapes, list) else str(shapes)
 
 
-def print_summary(block: Block, inputs: tuple[Any, ...]) -> None:
+def print_summary(block: Layer, inputs: tuple[Any, ...]) -> None:
     """Run the block once on inputs and print a line for every use of every layer but containers, then the sums.
 
     MXNet counts a layer that is registered twice four times: it hooks itself to it twice, and both hooks see both uses.
     Raises AssertionError when the block or a child is hybridized."""
-    from .nn import HybridSequential, Sequential
-
     rows = [_Row("Input", _shape_text(inputs))]
     seen: set[Any] = set()
     handles = []
 
-    def record(layer: Block, _: Any, output: Any) -> None:
+    def record(layer: Layer, _: Any, output: Any) -> None:
         sizes = [(p, p.data().size) for p in layer.params.values()]
         rows.append(
             _Row(
@@ -56,10 +73,10 @@ def print_summary(block: Block, inputs: tuple[Any, ...]) -> None:
         )
         seen.update(p for p, _ in sizes)
 
-    def watch(layer: Block) -> None:
+    def watch(layer: Layer) -> None:
         if layer._active:
             raise AssertionError(f'"{layer.name}" must not be hybridized to print summary.')
-        if not isinstance(layer, Sequential | HybridSequential):
+        if not layer._is_container:
             handles.append(layer.register_forward_hook(record))
 
     try:

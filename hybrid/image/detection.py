@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import io
 from .. import ndarray as nd
 from ..core.error import FormatError
+from ..io.base import DataDesc
 from ..ndarray import NDArray
 from .augment import Augmenter, CastAug, ForceResizeAug, ResizeAug, color_augmenters
 from .image import copyMakeBorder, fixed_crop
@@ -344,7 +344,7 @@ class ImageDetIter(ImageIter):
         self._describe(label_name, self.label_shape)
 
     def _describe(self, name: str, shape: tuple[int, int]) -> None:
-        self.provide_label = [io.DataDesc(name, (self.batch_size, *shape))]
+        self.provide_label = [DataDesc(name, (self.batch_size, *shape))]
 
     def _largest_label(self) -> tuple[int, int]:
         """The most objects that an image has, and how many numbers an object."""
@@ -403,7 +403,7 @@ class ImageDetIter(ImageIter):
         """Other shapes of images or labels from the next batch on."""
         if data_shape is not None:
             self.check_data_shape(data_shape)
-            self.provide_data = [io.DataDesc(self.provide_data[0].name, (self.batch_size, *data_shape))]
+            self.provide_data = [DataDesc(self.provide_data[0].name, (self.batch_size, *data_shape))]
             self.data_shape = data_shape
         if label_shape is not None:
             self.check_label_shape(label_shape)

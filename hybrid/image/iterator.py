@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import io, recordio
 from .. import ndarray as nd
+from .. import recordio
 from ..core.error import FormatError, MXNetError
 from ..formats.files import lines, named, read
+from ..io.base import DataBatch, DataDesc, DataIter
 from ..ndarray import NDArray
 from .augment import CreateAugmenter
 from .image import imdecode
@@ -21,7 +22,7 @@ from .image import imdecode
 LABELS = ("int32", "float32", "int64", "float64")
 
 
-class ImageIter(io.DataIter):
+class ImageIter(DataIter):
     """Batches of images (batch, 3, height, width), float32, and labels.
 
     Images come from path_imgrec (with path_imgidx for shuffle and parts), or from files under path_root that path_imglist
@@ -86,9 +87,9 @@ class ImageIter(io.DataIter):
         self.shuffle = shuffle
         self.last_batch_handle = last_batch_handle
         self.auglist = CreateAugmenter(data_shape, **kwargs) if aug_list is None else aug_list
-        self.provide_data = [io.DataDesc(data_name, (batch_size, *data_shape))]
+        self.provide_data = [DataDesc(data_name, (batch_size, *data_shape))]
         shape = (batch_size, label_width) if label_width > 1 else (batch_size,)
-        self.provide_label = [io.DataDesc(label_name, shape)]
+        self.provide_label = [DataDesc(label_name, shape)]
         self.num_image = None if self.seq is None else len(self.seq)
         self.cur = 0
         self._last: Any = None
@@ -161,7 +162,7 @@ class ImageIter(io.DataIter):
             return None
         return label, self.postprocess_data(self.augmentation_transform(image))
 
-    def next(self) -> io.DataBatch:
+    def next(self) -> DataBatch:
         """The next batch. Raises StopIteration after the last."""
         if self._ended:
             raise StopIteration
@@ -191,7 +192,7 @@ class ImageIter(io.DataIter):
         if self.seq is None:
             self.imgrec.reset()
 
-    def batch(self, examples: list[tuple[Any, NDArray]], pad: int) -> io.DataBatch:
+    def batch(self, examples: list[tuple[Any, NDArray]], pad: int) -> DataBatch:
         """A batch of labels and images."""
         data = nd.stack(*[image.astype("float32") for _, image in examples])
         if data.shape[1:] != tuple(self.data_shape):
@@ -201,7 +202,7 @@ class ImageIter(io.DataIter):
         for label in labels:
             if label.size * len(labels) != np.prod(wanted):
                 raise FormatError(f"{label.size} labels an image, wanted label_width={self.label_width}")
-        return io.DataBatch([data], [nd.array(np.stack(labels).reshape(wanted))], pad=pad)
+        return DataBatch([data], [nd.array(np.stack(labels).reshape(wanted))], pad=pad)
 
     def check_data_shape(self, data_shape: Any) -> None:
         """Raise ValueError unless it is (3, height, width)."""

@@ -16,6 +16,7 @@ from ..eager.sparse import csr_matrix
 from ..formats.files import lines, named
 from ..ndarray import NDArray
 from .base import DataBatch, DataDesc, DataIter
+from .idx import read_idx
 
 DTYPES = ("float32", "float64", "int32", "int64", "int8", "uint8")
 
@@ -319,8 +320,6 @@ class MNISTIter(MXDataIter):
         dtype: Any = None,
         **kwargs: Any,
     ):
-        from ..gluon.data.vision.datasets import read_idx  # gluon takes long to load, and only this iterator needs it
-
         if dtype not in (None, "None", "float32", np.float32):
             raise MXNetError(f"MNISTIter: got dtype={dtype}, wanted float32")
         images, labels = read_idx(_files(image)[0], 3), read_idx(_files(label)[0], 1)

@@ -13,7 +13,7 @@ from ..core.error import MXNetError
 from ..formats.files import read, write
 from ..formats.params import RowSparse
 from ..ndarray import NDArray
-from .base import KVStoreBase, added
+from .base import LOCAL, KVStoreBase, added
 
 Updater = Callable[[Any, NDArray, NDArray], None]
 
@@ -155,3 +155,8 @@ class KVStore(KVStoreBase):
 
     def _barrier(self) -> None:
         """Wait for all other workers; there are none."""
+
+
+NAMES = ("local", "device", "local_update_cpu", "local_allreduce_cpu", "local_allreduce_device")
+"""What MXNet calls stores that differ in where they add up. On a CPU they are all the same."""
+LOCAL.update(dict.fromkeys(NAMES, KVStore))

@@ -174,7 +174,7 @@ def get_mnist() -> dict[str, Any]:
     Raises MXNetError naming what is missing."""
     import numpy as np
 
-    from ..gluon.data.vision.datasets import read_idx
+    from ..io.idx import read_idx
 
     def read(name: str, rank: int) -> np.ndarray:
         places = [Path(folder, name + suffix) for folder in (".", "data") for suffix in (".gz", "")]

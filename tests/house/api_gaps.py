@@ -106,7 +106,7 @@ MISSING: dict[str, str] = {
     **_of("mxnet.image", "io nd recordio", _IMPORTED),
     **_of(
         "mxnet.image.detection",
-        "ColorJitterAug ColorNormalizeAug HueJitterAug LightingAug RandomGrayAug RandomOrderAug",
+        "ColorJitterAug ColorNormalizeAug HueJitterAug LightingAug RandomGrayAug RandomOrderAug io",
         _IMPORTED,
     ),
     **_of("mxnet.initializer", "load random", _IMPORTED),

@@ -32,6 +32,8 @@ __all__ = [
 class _Container(Block):
     """Blocks in order, as a list."""
 
+    _is_container = True
+
     def __repr__(self) -> str:
         return self._listing(self._children.items())
 
