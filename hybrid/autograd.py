@@ -12,7 +12,7 @@ from typing import Any
 
 from .core.error import MXNetError
 from .eager.array import NDArray, zeros
-from .eager.backward import accumulate, check_heads
+from .eager.backward import accumulate, heads_of
 from .eager.backward import backward as backward
 from .eager.tape import STATE, Node, StateScope, Step, Variable
 from .symbol import Symbol
@@ -87,7 +87,7 @@ def grad(
 
     create_graph: record their computation, so that they can be differentiated in turn. retain_graph: as create_graph when
     None. Raises MXNetError for a head that was not recorded, or a variable that no head depends on."""
-    arrays, grads = check_heads(heads, head_grads)
+    arrays, grads = heads_of(heads, head_grads)
     wanted = [variables] if isinstance(variables, NDArray) else list(variables)
     if not wanted:
         raise ValueError("variables cannot be an empty list.")

@@ -212,7 +212,8 @@ def accumulate(
     return [(v, results.get((k, 0))) for k, v in variables.items()], gathered
 
 
-def check_heads(heads: Any, head_grads: Any) -> tuple[list[NDArray], list[NDArray | None] | None]:
+def heads_of(heads: Any, head_grads: Any) -> tuple[list[NDArray], list[NDArray | None] | None]:
+    """Heads and their gradients (None: ones) as lists. Raises ValueError where they are not as many."""
     if isinstance(heads, NDArray):
         heads = [heads]
         head_grads = None if head_grads is None else [head_grads] if isinstance(head_grads, NDArray) else head_grads
@@ -228,7 +229,7 @@ def backward(heads: Any, head_grads: Any = None, retain_graph: bool = False, tra
 
     retain_graph: keep what was recorded, to go through it again. train_mode is accepted; every step's gradient is that of
     the mode in which it was computed. Raises MXNetError for a head that was not recorded."""
-    arrays, grads = check_heads(heads, head_grads)
+    arrays, grads = heads_of(heads, head_grads)
     with StateScope(False, train_mode):
         found, _ = accumulate(arrays, grads, (), retain_graph, False)
         for variable, gradient in found:

@@ -10,10 +10,10 @@ from bridge import BadInput, judge
 from bridge.cases import pair_outputs
 from bridge.cli import _status
 from bridge.compare import compare
-from bridge.inputs import domains
+from bridge.inputs import domains, draw
 from bridge.result import Case, VerifyResult
 from bridge.stepwise import Inner
-from hybrid.core.op import Domain
+from hybrid.core.op import Domain, Spec
 
 WANT = np.linspace(1, 2, 12, dtype=np.float32).reshape(3, 4)
 
@@ -98,3 +98,34 @@ def test_what_two_operators_read_suits_both(turned: bool) -> None:
     sums = [mx.sym.Embedding(x, input_dim=size, output_dim=2, name=f"table{size}") for size in (7, 4)]
     model = (sums[1] + sums[0] if turned else sums[0] + sums[1]).graph
     assert domains(model, {"x": (3,)})["x"] == Domain(0, 3, integer=True)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "int64"])
+@pytest.mark.parametrize(("low", "high"), [(0, 0), (0, 1), (0, 6), (-3, -1), (-2, 2), (7, 7)])
+def test_every_number_of_a_domain_is_drawn_and_no_other(low: int, high: int, dtype: str) -> None:
+    known = {"x": Domain(low, high, integer=True)}
+    drawn = draw({"x": Spec((40, 10), np.dtype(dtype))}, known, seed=3)["x"]
+    assert drawn.dtype == dtype
+    assert np.unique(drawn).tolist() == list(range(low, high + 1))
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.0, 0.0), (0.25, 0.5), (-3.0, 2.0)])
+def test_a_domain_of_fractions_is_drawn_from_end_to_end(low: float, high: float) -> None:
+    drawn = draw({"x": Spec((2000,), np.dtype(np.float64))}, {"x": Domain(low, high)}, seed=3)["x"]
+    near = 0.01 * (high - low)
+    assert low <= drawn.min() <= low + near
+    assert high - near <= drawn.max() <= high
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_all_rows_of_a_table_are_asked_for(rows: int) -> None:
+    """Lengths of sequences are counted from 1."""
+    x = mx.sym.var("x")
+    for first, table in (
+        (0, mx.sym.Embedding(x, input_dim=rows, output_dim=2)),
+        (0, mx.sym.take(mx.sym.zeros((rows, 2)), x)),
+        (0, mx.sym.pick(mx.sym.zeros((64, rows)), x)),
+        (1, mx.sym.SequenceReverse(mx.sym.zeros((rows, 64)), x, use_sequence_length=True)),
+    ):
+        drawn = draw({"x": Spec((64,))}, domains(table.graph, {"x": (64,)}), seed=5)["x"]
+        assert np.unique(drawn).tolist() == list(range(first, first + rows)), table.name

@@ -1,10 +1,15 @@
 """verify: verdicts, the first diverging node, local and accumulated error."""
 
+import json
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import onnx
 import pytest
 
 import bridge
+import hybrid as mx
 from bridge.compare import compare
 from hybrid.core.op import Spec
 from tests.models.networks import FOLDER, networks
@@ -123,6 +128,48 @@ class TestCompare:
 
     def test_empty(self) -> None:
         assert compare("x", np.zeros((0, 3), np.float32), np.zeros((0, 3), np.float32)).equal
+
+
+# -- reproductions of nodes with several outputs ---------------------------------------------------------------------------
+
+X = mx.sym.var("x")
+SEVERAL: dict[str, tuple[Any, int]] = {
+    "SliceChannel": (mx.sym.SliceChannel(X, num_outputs=3, axis=1, name="node"), 3),
+    "topk": (mx.sym.topk(X, k=2, ret_typ="both", name="node"), 2),
+    "moments": (mx.sym.moments(X, axes=(1,), name="node"), 2),
+    "LayerNorm": (mx.sym.LayerNorm(X, name="node", output_mean_var=True), 3),
+    "BatchNorm": (mx.sym.BatchNorm(X, name="node", fix_gamma=False, output_mean_var=True), 3),
+    "RNN": (mx.sym.RNN(X, state_size=4, num_layers=1, mode="lstm", state_outputs=True, name="node"), 3),
+}
+
+
+@pytest.mark.parametrize(("kind", "place"), [(k, i) for k, (_, count) in SEVERAL.items() for i in range(count)])
+def test_a_reproduction_is_of_the_output_that_differs(kind: str, place: int, tmp_path: Path) -> None:
+    """The ONNX model gives half more of one output; the folder shows that one, whichever of the node's it is."""
+    symbol = SEVERAL[kind][0]
+    rng = np.random.default_rng(place)
+    shapes, _, states = symbol.infer_shape(x=(5, 6, 4))
+    names = [*symbol.list_arguments(), *symbol.list_auxiliary_states()]
+    arrays = {n: rng.uniform(0.2, 1, s).astype(np.float32) for n, s in zip(names, [*shapes, *states], strict=True)}
+    params = {n: a for n, a in arrays.items() if n.endswith(("gamma", "beta", "mean", "var", "parameters"))}
+    feeds = {n: a for n, a in arrays.items() if n not in params}
+    bridge.convert(symbol, params, inputs=feeds, output=tmp_path / "right.onnx")
+    model, right = onnx.load(tmp_path / "right.onnx"), bridge.run(tmp_path / "right.onnx", feeds)
+    name = symbol.list_outputs()[place]
+    for node in model.graph.node:
+        node.output[:] = ["right" if o == name else o for o in node.output]
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.array(1.5, np.float32), "more"))
+    model.graph.node.append(onnx.helper.make_node("Mul", ["right", "more"], [name]))
+    result = bridge.verify(symbol, model, params=params, inputs=feeds, repro=tmp_path / "found")
+    assert result.divergence is not None
+    assert (result.divergence.tensor, result.divergence.node) == (name, "node")
+    folder = tmp_path / "found"
+    assert json.loads((folder / "report.json").read_text())["tensor"] == name
+    found = {what: dict(np.load(folder / f"{what}.npz")) for what in ("inputs", "params", "expected", "got")}
+    (alone,) = bridge.run(folder / "node-symbol.json", found["inputs"], params=found["params"]).values()
+    for want in (found["expected"][name], right[name]):
+        np.testing.assert_allclose(alone, want, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(found["got"][name], right[name] * 1.5, rtol=1e-6)
 
 
 def test_every_network_folder_is_seen() -> None:

@@ -3,6 +3,7 @@
 import numpy as np
 import onnx
 import onnx.parser
+import onnxruntime as ort
 import pytest
 
 from bridge.onnx_backend import OnnxBackendRep
@@ -85,7 +86,10 @@ def test_dense_layers() -> None:
     )
     found = read(text)
     assert len(found.repairs) == 2
-    np.testing.assert_allclose(result(found, X), X.reshape(2, 12) @ np.arange(24.0).reshape(2, 12).T)
+    want = X.reshape(2, 12) @ np.arange(24.0).reshape(2, 12).T
+    np.testing.assert_allclose(result(found, X), want)
+    biased = read(text.replace("int64[1] b = {0}", "int64[2] b = {3, -500}"))
+    np.testing.assert_allclose(result(biased, X), want + np.array([3, -500]))
 
 
 def test_rows_before_a_dense_layer_of_images() -> None:
@@ -98,6 +102,33 @@ def test_rows_before_a_dense_layer_of_images() -> None:
     )
     for x in (X, X[:1]):
         np.testing.assert_allclose(result(found, x), x.reshape(-1, 12) @ np.arange(24.0).reshape(2, 12).T)
+
+
+@pytest.mark.parametrize("opset", [6, 8, 13])
+@pytest.mark.parametrize("window", ["", "strides = [2, 1], ", "strides = [3, 3], "])
+@pytest.mark.parametrize("pads", ["", "pads = [0, 0, 0, 0], ", "pads = [1, 1, 1, 1], ", "pads = [0, 2, 1, 0], "])
+def test_padding_counts_in_averages_of_mxnet_unless_the_file_says_otherwise(opset: int, window: str, pads: str) -> None:
+    """onnxruntime computes what is meant, written out."""
+
+    def text(said: str) -> str:
+        attributes = f"{window}{pads}{said}kernel_shape = [3, 3]"
+        return f"(float[1, 2, 6, 5] x) => (float[] y) {{ y = AveragePool <{attributes}> (x) }}"
+
+    def meant(count: int) -> np.ndarray:
+        said = f'<ir_version: 4, opset_import: ["": 13]> g {text(f"count_include_pad = {count}, ")}'
+        session = ort.InferenceSession(onnx.parser.parse_model(said).SerializeToString())
+        return np.asarray(session.run(None, {"x": x})[0])
+
+    x = np.random.default_rng(0).uniform(1, 2, (1, 2, 6, 5)).astype(np.float32)
+    theirs, others = read(text(""), opset), read(text(""), opset, "any")
+    np.testing.assert_allclose(result(theirs, x), meant(1), rtol=1e-5)
+    np.testing.assert_allclose(result(others, x), meant(0), rtol=1e-5)
+    padded = "1" in pads
+    assert (theirs.departs, bool(theirs.doubts), bool(others.repairs)) == (padded, padded, False)
+    for count in (0, 1) if opset > 6 else ():
+        said = read(text(f"count_include_pad = {count}, "), opset)
+        np.testing.assert_allclose(result(said, x), meant(count), rtol=1e-5)
+        assert not said.repairs
 
 
 def test_places_of_extremes_are_floats() -> None:
