@@ -20,7 +20,7 @@ from .core.memory_budget import afford_array
 from .core.op import lookup
 from .eager.array import NDArray, binary, invoke
 from .eager.dispatch import array_dtype
-from .eager.functions import OPERATORS, namespace
+from .eager.functions import INTERNAL, OPERATORS, namespace
 from .eager.tape import STATE
 from .execution.scheduler import ENGINE
 
@@ -417,6 +417,7 @@ def stored(data: Any) -> Any:
 
 _submodules = {n: namespace(f"{__name__}.{n}", p) for n, p in functions.SUBMODULES.items()}
 _submodules["op"] = OPERATORS
+_submodules["_internal"] = INTERNAL
 _submodules["sparse"] = namespace(f"{__name__}.sparse", "_sparse_", "hybrid.eager.sparse")
 _submodules["contrib"] = namespace(f"{__name__}.contrib", "_contrib_", "hybrid.contrib.eager")
 

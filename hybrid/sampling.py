@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .core import functions
+from .eager import functions as eager
 from .eager.array import NDArray
-from .eager.functions import namespace as of_arrays
 from .execution.context import resolve
+from .frontend import symbol as symbolic
 from .frontend.symbol import Symbol
-from .frontend.symbol import namespace as of_symbols
 
 
 class _Unset:
@@ -43,11 +43,11 @@ class Side(NamedTuple):
 
 ARRAYS = Side(
     NDArray,
-    of_arrays("hybrid.ndarray._internal", "_"),
-    of_arrays("hybrid.ndarray.random", "_random_"),
+    eager.INTERNAL,
+    eager.namespace("hybrid.ndarray.random", "_random_"),
     {"ctx": None, "out": None},
 )
-SYMBOLS = Side(Symbol, of_symbols("hybrid.symbol._internal", "_"), of_symbols("hybrid.symbol.random", "_random_"), {})
+SYMBOLS = Side(Symbol, symbolic.INTERNAL, symbolic.namespace("hybrid.symbol.random", "_random_"), {})
 
 DISTRIBUTIONS: dict[str, tuple[dict[str, Any], str]] = {
     "uniform": ({"low": 0, "high": 1}, "Numbers from low (included) to high (excluded), all equally likely."),

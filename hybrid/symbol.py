@@ -9,20 +9,17 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .attribute import AttrScope
 from .core import functions
-from .core.attrs import declare_dtype
 from .core.error import MXNetError, OpError
 from .core.op import lookup
 from .execution.context import Context
-from .frontend.symbol import Symbol, _binary, create, namespace, sym_op
+from .frontend.symbol import INTERNAL, Symbol, _binary, create, namespace, sym_op
 from .frontend.symbol import load as load
 from .frontend.symbol import load_json as load_json
-from .ir import json as symbol_json
+from .frontend.variable import var
 from .ir.graph import Entry, Node
 from .name import NameManager
 
-_STYPES = ("default", "row_sparse", "csr")
 Symbol.__module__ = __name__  # which pickles name, and which brings its methods
 __path__: list[str] = []  # so that "import mxnet.symbol.contrib" may look inside (compat.py)
 
@@ -108,50 +105,6 @@ def from_tape(origin: Any) -> Symbol:
         inputs = [node_of(p, NameManager.current.get(None, "var")) for p in step.parents]
         made[id(step)] = Node(op, name, inputs, op.dump())
     return Symbol([node_of(origin, "var0")])
-
-
-def var(
-    name: str,
-    attr: Mapping[str, str] | None = None,
-    shape: Any = None,
-    lr_mult: float | None = None,
-    wd_mult: float | None = None,
-    dtype: Any = None,
-    init: Any = None,
-    stype: str | None = None,
-    **kwargs: str,
-) -> Symbol:
-    """A variable: something that gets its value when the graph runs. Other keywords must look ``__like_this__``."""
-    if not isinstance(name, str):
-        raise TypeError(f"Expect a string for variable `name`, got {type(name).__name__}")
-    attrs = AttrScope.current.get(attr)
-    attrs = {f"__{k}__" if k in symbol_json.HIDDEN else k: v for k, v in attrs.items()}
-    if stype is not None and stype not in _STYPES:
-        raise KeyError(f"storage type {stype!r} is none of {', '.join(_STYPES)}")
-    try:
-        flag = None if dtype is None else declare_dtype(dtype)
-    except ValueError as error:
-        raise TypeError(str(error)) from None
-    known = {
-        "__shape__": None if shape is None else functions.attribute_text(shape),
-        "__lr_mult__": None if lr_mult is None else str(lr_mult),
-        "__wd_mult__": None if wd_mult is None else str(wd_mult),
-        "__dtype__": flag,
-        "__init__": None if init is None else init if isinstance(init, str) else init.dumps(),
-        "__storage_type__": None if stype is None else str(_STYPES.index(stype)),
-    }
-    attrs.update({k: v for k, v in known.items() if v is not None})
-    for key, value in kwargs.items():
-        if not symbol_json.is_hidden(key):
-            raise ValueError(
-                f"Attribute name={key} is not supported. Additional attributes must start and end with double underscores, "
-                "e.g, __yourattr__"
-            )
-        attrs[key] = str(value)
-    for key, value in attrs.items():
-        if not isinstance(value, str):
-            raise ValueError(f"Set Attr only accepts string values, got {key}={value!r}")
-    return Symbol([Entry(Node(None, name, (), attrs))])
 
 
 Variable = var
@@ -294,6 +247,7 @@ def Custom(*args: Symbol, op_type: str, **kwargs: Any) -> Symbol:  # noqa: N802 
 SUBMODULES = {n: namespace(f"{__name__}.{n}", p) for n, p in functions.SUBMODULES.items()}
 """The submodules that hold operators."""
 SUBMODULES["op"] = sym_op
+SUBMODULES["_internal"] = INTERNAL
 SUBMODULES["contrib"] = namespace(f"{__name__}.contrib", "_contrib_", "hybrid.contrib.symbolic")
 
 

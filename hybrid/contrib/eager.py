@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import ndarray as nd
 from ..context import Context
-from ..ndarray import NDArray
+from ..eager.array import NDArray, zeros
+from ..eager.functions import INTERNAL, OPERATORS
 from .nest import flatten, regroup
 
 __all__ = [
@@ -50,7 +50,7 @@ def foreach(body: Callable[..., Any], data: Any, init_states: Any) -> tuple[Any,
         outs, states = body(data[i] if single else [d[i] for d in data], states)
         flat, form = flatten(NDArray, outs, "foreach output")
         steps.append(flat)
-    stacked = [nd.op.stack(*column) for column in zip(*steps)]
+    stacked = [OPERATORS.stack(*column) for column in zip(*steps)]
     return regroup(stacked, form), states
 
 
@@ -89,8 +89,8 @@ def while_loop(
             raise ValueError(f"Shapes of {number}-th elements in step_outputs are inconsistent, which are:{lines}")
         rows = [x.expand_dims(0) for x in column]
         if len(steps) < limit:
-            rows.append(nd.zeros((limit - len(steps), *column[0].shape), column[0].context, column[0].dtype))
-        stacked.append(nd.concatenate(rows))
+            rows.append(zeros((limit - len(steps), *column[0].shape), column[0].context, column[0].dtype))
+        stacked.append(OPERATORS.Concat(*rows, dim=0))
     return regroup(stacked, form), now[0] if single else now
 
 
@@ -135,7 +135,7 @@ def rand_zipfian(
     Source: MXNet contrib.rand_zipfian."""
     scale = math.log(range_max + 1)
     ctx = true_classes.context if ctx is None else ctx
-    drawn = nd.random.uniform(0, scale, shape=(num_sampled,), dtype="float64", ctx=ctx)
+    drawn = INTERNAL._random_uniform(low=0, high=scale, shape=(num_sampled,), dtype="float64", ctx=ctx)
     sampled = (drawn.exp() - 1).astype("int64") % range_max
 
     def expected(classes: Any) -> NDArray:
@@ -154,8 +154,8 @@ def _adamw(name: str, *arrays: str) -> Callable[..., NDArray]:
     def function(*args: Any, **kwargs: Any) -> NDArray:
         given = {**dict(zip(names, args, strict=False)), **kwargs}
         if not isinstance(given["rescale_grad"], NDArray):
-            given["rescale_grad"] = nd.full((1,), given["rescale_grad"], given["weight"].context)
-        return getattr(nd._internal, f"_{name}")(**given)
+            given["rescale_grad"] = zeros((1,), given["weight"].context) + given["rescale_grad"]
+        return getattr(INTERNAL, f"_{name}")(**given)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"``_{name}``, whose rescale_grad, an array, may be a number here."
@@ -175,10 +175,10 @@ def _multi(name: str, arrays: tuple[str, ...], numbers: dict[str, str], counter:
         inputs = [array for block in zip(*lists, strict=True) for array in block]
         if "rescale_grad" in numbers:
             scale = given.pop("rescale_grad")
-            inputs.append(scale if isinstance(scale, NDArray) else nd.full((1,), scale, inputs[0].context))
+            inputs.append(scale if isinstance(scale, NDArray) else zeros((1,), inputs[0].context) + scale)
         given = {numbers.get(key, key): value for key, value in given.items()}
         given[counter] = given.get(counter) or len(lists[0])
-        return getattr(nd._internal, f"_{name}")(*inputs, out=out, **given)
+        return getattr(INTERNAL, f"_{name}")(*inputs, out=out, **given)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"``_{name}`` of lists: {', '.join((*arrays, *numbers))}."

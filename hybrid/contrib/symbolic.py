@@ -11,12 +11,11 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import symbol as sym
 from ..attribute import AttrScope
 from ..core.op import lookup
-from ..frontend.symbol import create
+from ..frontend.symbol import INTERNAL, Symbol, create, sym_op
+from ..frontend.variable import var
 from ..ir.graph import Entry, Graph, Node
-from ..symbol import Symbol
 from .nest import flatten, regroup
 
 __all__ = ["adamw_update", "cond", "foreach", "mp_adamw_update", "rand_zipfian", "while_loop"]
@@ -30,13 +29,13 @@ class _Body:
     def __init__(self, name: str, outputs: Sequence[Symbol], held: dict[int, Entry], *, twice: bool = False):
         """name: that of the scope in which it was traced, which has to be in force still; held: by id of variable, what was
         made to stand for something; twice: give outputs that are there twice a node each."""
-        inputs = set(sym.Group(outputs).list_inputs()) if outputs else set()
+        inputs = set(Symbol(e for s in outputs for e in s._entries).list_inputs()) if outputs else set()
         seen: set[str | None] = set()
         entries = []
         for output in outputs:
             outside = output.attr(_MARK) != name
             if output.name in inputs or outside or (twice and output.name in seen):
-                output = sym.op.identity(output)
+                output = sym_op.identity(output)
             else:
                 seen.add(output.name)
             entries.append(output._entries[0])
@@ -85,7 +84,7 @@ def _cut(graph: Graph, name: str) -> tuple[Graph, dict[int, Entry]]:
 
 def _stands(symbols: Sequence[Symbol]) -> tuple[list[Symbol], dict[int, Entry]]:
     """A variable for each symbol, and what they stand for, by id."""
-    made = [sym.var(f"{s.name}-{s.attr('_value_index')}") for s in symbols]
+    made = [var(f"{s.name}-{s.attr('_value_index')}") for s in symbols]
     return made, {id(v._entries[0].node): s._entries[0] for v, s in zip(made, symbols)}
 
 
@@ -249,7 +248,7 @@ def cond(pred: Symbol, then_func: Callable[[], Any], else_func: Callable[[], Any
 def rand_zipfian(true_classes: Symbol, num_sampled: int, range_max: int) -> tuple[Symbol, Symbol, Symbol]:
     """Classes drawn log-uniformly, and how often each is expected; see nd.contrib.rand_zipfian."""
     scale = math.log(range_max + 1)
-    drawn = sym.random.uniform(0, scale, shape=(num_sampled,), dtype="float64")
+    drawn = INTERNAL._random_uniform(low=0, high=scale, shape=(num_sampled,), dtype="float64")
     sampled = (drawn.exp() - 1).astype("int64") % range_max
 
     def expected(classes: Any) -> Symbol:
@@ -265,8 +264,8 @@ def _adamw(name: str, *arrays: str) -> Callable[..., Symbol]:
     def function(*args: Any, **kwargs: Any) -> Symbol:
         given = {**dict(zip(names, args)), **kwargs}
         if not isinstance(given["rescale_grad"], Symbol):
-            given["rescale_grad"] = sym.full((1,), given["rescale_grad"])
-        return getattr(sym._internal, f"_{name}")(**given)
+            given["rescale_grad"] = INTERNAL._full(shape=(1,), value=float(given["rescale_grad"]), dtype="float32")
+        return getattr(INTERNAL, f"_{name}")(**given)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"``_{name}``, whose rescale_grad, a symbol, may be a number here."

@@ -70,4 +70,6 @@ def namespace(name: str, prefix: str, more: str | None = None) -> functions.Name
 
 OPERATORS = namespace("hybrid.ndarray.op", "")
 """All operators."""
+INTERNAL = namespace("hybrid.ndarray._internal", "_")
+"""Those whose names begin with an underscore, with it or without."""
 functions.add_methods(NDArray, OPERATORS)

@@ -529,6 +529,8 @@ def namespace(name: str, prefix: str, more: str | None = None) -> functions.Name
 
 sym_op = namespace("hybrid.symbol.op", "")
 """All operators."""
+INTERNAL = namespace("hybrid.symbol._internal", "_")
+"""Those whose names begin with an underscore, with it or without."""
 functions.add_operators(Symbol, _binary)
 Symbol.__hash__ = None  # type: ignore[assignment]
 functions.add_methods(Symbol, sym_op)

@@ -54,13 +54,13 @@ def sources(*packages: str) -> tuple[Source, ...]:
     return tuple(out)
 
 
-def imports(source: Source) -> Iterator[Import]:
-    """Every import statement of a file, relative ones resolved; imports for type checkers only are left out."""
-    yield from _imports(source, source.tree, False)
+def imports(source: Source, typing: bool = False) -> Iterator[Import]:
+    """Every import statement of a file, relative ones resolved; those for type checkers only with ``typing``."""
+    yield from _imports(source, source.tree, False, typing)
 
 
-def _imports(source: Source, node: ast.AST, deferred: bool) -> Iterator[Import]:
-    if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+def _imports(source: Source, node: ast.AST, deferred: bool, typing: bool) -> Iterator[Import]:
+    if not typing and isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
         return
     if isinstance(node, ast.Import):
         for alias in node.names:
@@ -72,4 +72,4 @@ def _imports(source: Source, node: ast.AST, deferred: bool) -> Iterator[Import]:
             yield Import(source, (*base, alias.name), node.lineno, deferred)
     inside = deferred or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
     for child in ast.iter_child_nodes(node):
-        yield from _imports(source, child, inside)
+        yield from _imports(source, child, inside, typing)

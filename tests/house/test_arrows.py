@@ -1,9 +1,12 @@
-"""Imports point one way: bridge -> converters -> hybrid, and inside hybrid down the layers."""
+"""Imports point one way: bridge -> converters -> hybrid, and inside hybrid down its rooms; no files need each other."""
 
+import ast
 import functools
+from collections.abc import Iterable, Mapping
 
 import pytest
 
+import hybrid
 from tests.house.source import PACKAGES, Import, imports, sources
 
 BELOW = {"hybrid": (), "converters": ("hybrid",), "bridge": ("converters", "hybrid")}
@@ -21,49 +24,10 @@ ALLOWED = {
     "mxnet": (),
 }
 
-# hybrid from the bottom up. What is not named here is the top: what users call, which may use everything.
-LAYERS = (
-    {"error", "scope", "files"},
-    {
-        "attrs",
-        "budget",
-        "shapes",
-        "params",
-        "pairs",
-        "npz",
-        "context",
-        "attribute",
-        "name",
-        "random",
-        "engine",
-        "holding",
-        "quiet",
-        "single",
-        "tape",
-        "native",
-        "codec",
-        "recordio",
-    },
-    {"op"},
-    {"ops"},
-    {"graph"},
-    {
-        "frontend",
-        "calls",
-        "indexing",
-        "array",
-        "ndarray",
-        "sparse",
-        "expression",
-        "symbol",
-        "autograd",
-        "cached_op",
-        "executor",
-        "nd",
-        "sym",
-        "sampling",
-    },
-)
+ROOMS = ("core", "native", "formats", "ops", "ir", "passes", "execution", "frontend", "eager")
+"""The engine's rooms, from the bottom up. What else is in hybrid has MXNet's names, stands on all of them, and may use them all."""
+BACK = {("hybrid", "bridge.mxnet_onnx"), ("hybrid.contrib", "bridge.mxnet_onnx_contrib")}
+"""Arrows that run back up: MXNet's modules that are made of packages above, loaded when a program asks for them."""
 
 
 @functools.cache
@@ -72,8 +36,32 @@ def every() -> tuple[Import, ...]:
     return tuple(i for source in sources() for i in imports(source))
 
 
-def layer(part: str) -> int:
-    return next((i for i, names in enumerate(LAYERS) if part in names), len(LAYERS))
+@functools.cache
+def arrows() -> dict[str, set[str]]:
+    """Which files each file needs: by statements, in functions and for type checkers too, and by names of modules in strings."""
+    found: dict[str, set[str]] = {".".join(s.module): set() for s in sources()}
+    for source in sources():
+        own = ".".join(source.module)
+        named = {n.value for n in ast.walk(source.tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+        stated = (target_of(i.target, found) for i in imports(source, typing=True) if i.target[0] in PACKAGES)
+        found[own] = {t for t in (*named, *stated) if t in found and t not in (own, "hybrid")}
+    return found
+
+
+def target_of(target: tuple[str, ...], modules: Iterable[str]) -> str:
+    """The module that an import means: itself, one by a short name of the package, or the one that has the name."""
+    name = ".".join(target)
+    if len(target) == 2 and target[1] in hybrid.SHORT:
+        return f"hybrid.{hybrid.SHORT[target[1]]}"
+    return name if name in modules else ".".join(target[:-1])
+
+
+def floor(module: str) -> int:
+    """How high a module of any package stands."""
+    parts = module.split(".")
+    if parts[0] != "hybrid":
+        return len(ROOMS) + 1 + ("converters", "bridge").index(parts[0])
+    return ROOMS.index(parts[1]) if len(parts) > 1 and parts[1] in ROOMS else len(ROOMS)
 
 
 def test_packages_import_only_those_below() -> None:
@@ -97,20 +85,39 @@ def test_nothing_else_from_outside_is_imported() -> None:
     assert not wrong, "\n".join(map(str, wrong))
 
 
-def test_the_engine_imports_down_its_layers() -> None:
-    wrong: list[Import] = []
-    for found in every():
-        if found.source.module[0] != "hybrid" or found.target[0] != "hybrid" or len(found.source.module) == 1:
-            continue
-        if layer(found.target[1]) > layer(found.source.module[1]):
-            wrong.append(found)
-    assert not wrong, "\n".join(map(str, wrong))
+def test_arrows_run_down_the_floors() -> None:
+    found = {(a, b) for a, targets in arrows().items() for b in targets if floor(b) > floor(a)}
+    assert found == BACK
+
+
+def test_no_files_need_each_other() -> None:
+    assert not circles({"a": {"b"}, "b": {"c"}, "c": set()})
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == [["b", "c"]]
+    forward = {a: {b for b in targets if (a, b) not in BACK} for a, targets in arrows().items()}
+    assert not circles(forward)
+
+
+def circles(graph: Mapping[str, set[str]]) -> list[list[str]]:
+    """Sets of nodes of which each is reached from each."""
+    reached = {a: reachable(graph, a) for a in graph}
+    groups = {tuple(sorted({a} | {b for b in reached[a] if a in reached[b]})) for a in graph if a in reached[a]}
+    return sorted(map(list, groups))
+
+
+def reachable(graph: Mapping[str, set[str]], start: str) -> set[str]:
+    """The nodes that arrows lead to from one; itself, when it is on a circle."""
+    found: set[str] = set()
+    waiting = list(graph[start])
+    while waiting:
+        node = waiting.pop()
+        if node not in found:
+            found.add(node)
+            waiting += graph[node]
+    return found
 
 
 def test_mxnet_is_imported_by_the_fixture_makers_only() -> None:
     """No test of the default runs needs it either."""
-    import ast
-
     from tests.house.docs import ROOT
 
     for folder in ("tests", "benchmarks"):

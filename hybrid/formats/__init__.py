@@ -1,0 +1,1 @@
+"""Files: parameters of every age, .npz, pictures, and how any file is written."""

@@ -1,0 +1,1 @@
+"""Symbols: graphs with names, as users write them."""
