@@ -1,6 +1,6 @@
 """``mx.nd``: making arrays, reading and writing them, and the functions made from the operators.
 
-The arrays themselves are in array.py.
+The arrays themselves are in eager/array.py.
 """
 
 from __future__ import annotations

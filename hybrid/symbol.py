@@ -1,6 +1,6 @@
 """``mx.sym``: variables, symbol files, and the functions made from the operators.
 
-Symbols themselves are in expression.py.
+Symbols themselves are in frontend/symbol.py.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def simple_bind(
 
 
 def from_tape(origin: Any) -> Symbol:
-    """The Symbol of a recorded computation (see tape.py): its operators, and variables where it starts.
+    """The Symbol of a recorded computation (see eager/tape.py): its operators, and variables where it starts.
 
     Raises MXNetError for what was not recorded, or not as operators."""
     if origin is None:

@@ -18,7 +18,7 @@ class UnreadableFile(MXNetError, OSError):
 
 
 class OutOfMemory(MXNetError, MemoryError):
-    """Something would take more memory than the budget (budget.py), or than there is."""
+    """Something would take more memory than the budget (memory_budget.py), or than there is."""
 
 
 class MixedFiles(UserWarning):

@@ -2,7 +2,7 @@
 
 A module of functions is a Namespace: ``nd.contrib.box_nms`` looks up the operator ``_contrib_box_nms`` and makes a
 function with its signature and docstring. What an operator is called with is sorted here, the same way for arrays and
-symbols, into inputs and attributes; what is then done with them is the business of ndarray.py and symbol.py.
+symbols, into inputs and attributes; what is then done with them is the business of eager/functions.py and frontend/symbol.py.
 """
 
 from __future__ import annotations

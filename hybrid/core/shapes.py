@@ -3,7 +3,7 @@
 A shape is a tuple of dims, or None when even the rank is unknown. A dim is an int or UNKNOWN. UNKNOWN absorbs
 arithmetic (``(UNKNOWN + 2) // 3 is UNKNOWN``) and refuses decisions (``UNKNOWN == 3`` raises Undecided), so shape rules
 are written as plain arithmetic: they give partial answers where they can, and where they would have to guess the driver
-in graph/infer.py learns that there is no answer yet. Zero is an ordinary size here; MXNet's legacy reading of 0 as
+in ir/infer.py learns that there is no answer yet. Zero is an ordinary size here; MXNet's legacy reading of 0 as
 "unknown" exists only in from_legacy and to_legacy.
 """
 

@@ -1,1 +1,1 @@
-"""Running graphs: one operator (apply), plans and memory (plan, memory_planner), programs, the compiled form (lower), the scheduler."""
+"""Running graphs: apply, plans and their memory, programs, the compiled form, the scheduler; contexts."""

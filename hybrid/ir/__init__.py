@@ -1,1 +1,1 @@
-"""Graphs of typed operators: nodes, Symbol JSON, inference, plans and their execution."""
+"""Graphs of typed operators: nodes, building, Symbol JSON, inference, differentiation."""

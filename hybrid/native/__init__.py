@@ -1,7 +1,7 @@
 """The compiled part, when there is one: kernels, the thread pool, programs that run a whole graph in one call.
 
 Everything works without it, slower: NumPy is the reference, and the fallback. What is here knows nothing of operators and
-graphs; graph/lower.py tells it what to run.
+graphs; execution/lower.py tells it what to run.
 """
 
 from __future__ import annotations

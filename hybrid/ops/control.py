@@ -82,7 +82,7 @@ class ControlFlow(Op):
         return shapes
 
     def gradient(self, F, dy, *arrays):
-        raise self.fail("its gradient is made of its subgraphs (graph/loops.py), which only a node of a graph has")
+        raise self.fail("its gradient is made of its subgraphs (ir/differentiate.py), which only a node of a graph has")
 
 
 @op("_foreach")

@@ -1,4 +1,4 @@
-"""Operators that the passes of graph/passes write over parameters, so that weights take up what follows them: computed once.
+"""Operators that the passes write over parameters, so that weights take up what follows them: computed once.
 
 They compute in float64 and round once."""
 

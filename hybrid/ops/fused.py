@@ -1,4 +1,4 @@
-"""Operators that exist inside compiled graphs only: the passes of graph/passes write them, no file and no user does.
+"""Operators that exist inside compiled graphs only: the passes write them, no file and no user does.
 
 Each is what several operators of MXNet do together, or an operator on blocked data: (N, ceil(C/16), H, W, 16) for (N, C, H, W),
 so that sixteen channels of a pixel are one vector. Lanes of the last block beyond the true number of channels hold anything.

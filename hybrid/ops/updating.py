@@ -107,7 +107,7 @@ def _plain(array: np.ndarray) -> bool:
 @functools.lru_cache(maxsize=1024)
 def _program(rule: str, size: int, generation: int) -> Any:
     """The step alone, on arrays of that size. generation: of what is in use of the compiled part."""
-    inputs, outputs = 1, 2  # places, as in graph/lower.py
+    inputs, outputs = 1, 2  # places, as in execution/lower.py
     states = len(RULES[rule].states)
     tensors: list[Any] = [("float32", (size,), False, 0, 0, 0, inputs, i) for i in range(2 + states)]
     tensors.append(("float32", (len(NUMBERS),), False, 0, 0, 0, inputs, 2 + states))
