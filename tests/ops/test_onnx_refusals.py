@@ -229,5 +229,5 @@ def test_optional_inputs_that_no_operator_has_are_refused():
 
 @pytest.mark.parametrize("name", ["_onnx_Conv", "_onnx_ConvInteger", "_onnx_ConvTranspose"])
 def test_convolutions_have_an_axis_to_go_along(name):
-    with pytest.raises(OpError, match="3 or more dim|at least 3|wanted 3"):
+    with pytest.raises(OpError, match="wanted"):
         lookup(name).bind().infer_shape((3, 4), (4, 4))
