@@ -61,6 +61,9 @@ class Guarded:
             for at in (0, ZONE + self.size):
                 function(ctypes.c_void_p(self.memory.ctypes.data + at), ctypes.c_size_t(ZONE))
 
+    def __del__(self) -> None:
+        self._each_zone(_unpoison)  # NumPy keeps the memory of small arrays for the next ones
+
     def unchanged(self) -> bool:
         return bool((self.bytes == self._raw(self.original)).all())
 

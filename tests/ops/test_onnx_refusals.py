@@ -225,3 +225,9 @@ def test_optional_inputs_that_no_operator_has_are_refused():
         for op in {found.op for found in cls.examples(Maker(cls))} if name.startswith("_onnx_") else ():
             with pytest.raises(OpError, match="got given="):
                 cls.bind(**{**op.dump(), "given": (*op.given, "int8")})
+
+
+@pytest.mark.parametrize("name", ["_onnx_Conv", "_onnx_ConvInteger", "_onnx_ConvTranspose"])
+def test_convolutions_have_an_axis_to_go_along(name):
+    with pytest.raises(OpError, match="wanted"):
+        lookup(name).bind().infer_shape((3, 4), (4, 4))

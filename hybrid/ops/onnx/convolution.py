@@ -116,7 +116,7 @@ class _Convolved(Slid):
 
     def kernel(self, weight: tuple) -> tuple:
         """The sizes of the kernel. Raises OpError for a weight that has none."""
-        want_rank_from(self, weight, 2, what="W")
+        want_rank_from(self, weight, 3, what="W")
         if any(d is not UNKNOWN and d < 1 for d in weight[2:]):
             raise self.fail(f"got W of shape {show(weight)}, wanted a kernel of at least one element")
         if self.kernel_shape is None:
@@ -142,7 +142,7 @@ class Conv(_Convolved):
     gradient = _Convolved.gradient  # its own, or ``linear`` would make one that minds the bias
 
     def shape(self, x, w, b):
-        want_rank_from(self, x, 2, what="X")
+        want_rank_from(self, x, 3, what="X")
         kernel = self.kernel(w)
         if b is not None:
             merge(b, w[:1])
