@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import ops  # fills the operator tables
 from .core.error import MXNetError
+from .libinfo import __version__
 
 # ruff: noqa: F401  what follows is for type checkers; the names load when they are asked for
 if TYPE_CHECKING:
@@ -74,9 +75,6 @@ if TYPE_CHECKING:
     )
     from .symbol import Symbol
     from .util import is_np_array, is_np_shape, np_array, np_shape, set_np_shape, use_np, use_np_array, use_np_shape
-
-__version__ = "1.9.1"
-"""The version of MXNet whose API this is, for programs that ask."""
 
 SHORT = {
     "img": "image",

@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 import math
 import time
+from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
 
-from .model import save_checkpoint
+from .checkpoint import save_checkpoint
 
 __all__ = [
     "LogValidationMetricsCallback",
@@ -19,6 +20,9 @@ __all__ = [
     "module_checkpoint",
     "save_checkpoint",
 ]
+
+BatchEndParam = namedtuple("BatchEndParams", ["epoch", "nbatch", "eval_metric", "locals"])
+"""What callbacks of training get after each batch."""
 
 
 def module_checkpoint(

@@ -10,11 +10,8 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
-from . import ELSEWHERE
-
 _HERE = __package__ or "hybrid"
 _RENAMED = {
-    "mxnet.contrib.onnx": ELSEWHERE["onnx"] + "_contrib",
     "mxnet.gluon.model_zoo.model_store": f"{_HERE}.gluon.model_zoo.model_store",
     "mxnet.ndarray.ndarray": f"{_HERE}.ndarray",
     "mxnet.symbol.symbol": f"{_HERE}.symbol",

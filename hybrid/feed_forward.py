@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from . import metric
-from .callback import LogValidationMetricsCallback
+from .callback import BatchEndParam, LogValidationMetricsCallback
+from .checkpoint import load_checkpoint, save_checkpoint
 from .context import Context, current_context
 from .initializer import Uniform
 from .io import DataIter, NDArrayIter
-from .model import BatchEndParam, load_checkpoint, save_checkpoint
 from .module import Module
 from .module.base_module import Params, call
 from .ndarray import NDArray

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from . import __version__
 from .core.error import MXNetError
 
 __all__ = ["find_conf_path", "find_include_path", "find_lib_path"]
+
+__version__ = "1.9.1"
+"""The version of MXNet whose API this is, for programs that ask."""
 
 
 def _none(what: str, wanted: str) -> MXNetError:

@@ -1,57 +1,15 @@
-"""Models in files: ``PREFIX-symbol.json`` with ``PREFIX-NNNN.params``."""
+"""MXNet's module of that name: checkpoints, and what trained networks before Module did."""
 
-from __future__ import annotations
+from .callback import BatchEndParam
+from .checkpoint import load_checkpoint, load_params, save_checkpoint
+from .executor_manager import DataParallelExecutorManager
+from .feed_forward import FeedForward
 
-import importlib
-import logging
-from collections import namedtuple
-from typing import Any
-
-from . import symbol
-from .formats import pairs, params
-from .ndarray import NDArray, stored, wrap
-
-BatchEndParam = namedtuple("BatchEndParams", ["epoch", "nbatch", "eval_metric", "locals"])
-"""What callbacks of training get after each batch."""
-_ABOVE = {"DataParallelExecutorManager": "executor_manager", "FeedForward": "feed_forward"}
-"""Classes that need the modules that are built on this one; loaded when they are asked for."""
-
-
-def save_checkpoint(
-    prefix: str,
-    epoch: int,
-    symbol: symbol.Symbol | None,
-    arg_params: dict[str, NDArray],
-    aux_params: dict[str, NDArray],
-    remove_amp_cast: bool = True,
-) -> None:
-    """Write a model's two files; the symbol's only when there is one."""
-    named = {f"arg:{k}": v for k, v in arg_params.items()} | {f"aux:{k}": v for k, v in aux_params.items()}
-    symbols = {} if symbol is None else {f"{prefix}-symbol.json": symbol._text(remove_amp_cast)}
-    name = f"{prefix}-{epoch:04d}.params"
-    pairs.save(symbols, name, stored(named))
-    logging.info('Saved checkpoint to "%s"', name)
-
-
-def load_params(prefix: str, epoch: int) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
-    """(arguments, auxiliary states) of ``PREFIX-NNNN.params``. Raises FormatError when it holds no named arrays."""
-    return _load_params(prefix, epoch, ())
-
-
-def _load_params(prefix: str, epoch: int, states: Any) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
-    loaded = params.load(f"{prefix}-{epoch:04d}.params")
-    arguments, auxiliary = params.split(loaded or {}, states)  # of no parameters MXNet writes an empty list
-    return wrap(arguments), wrap(auxiliary)
-
-
-def load_checkpoint(prefix: str, epoch: int) -> tuple[symbol.Symbol, dict[str, NDArray], dict[str, NDArray]]:
-    """(symbol, arguments, auxiliary states) of a model's two files."""
-    loaded = symbol.load(f"{prefix}-symbol.json")
-    pairs.check(f"{prefix}-symbol.json", f"{prefix}-{epoch:04d}.params")
-    return (loaded, *_load_params(prefix, epoch, loaded.list_auxiliary_states()))
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _ABOVE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__package__}.{_ABOVE[name]}"), name)
+__all__ = [
+    "BatchEndParam",
+    "DataParallelExecutorManager",
+    "FeedForward",
+    "load_checkpoint",
+    "load_params",
+    "save_checkpoint",
+]

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .. import model
+from ..checkpoint import load_checkpoint, save_checkpoint
 from ..context import Context, cpu
 from ..core.op import lookup
 from ..frontend.symbol import Symbol
@@ -438,7 +438,7 @@ def quantize_net_v2(
         names = _trace(network, _arrays(first))
     with tempfile.TemporaryDirectory() as folder:  # a block gives its symbol and parameters to files alone
         network.export(f"{folder}/net")
-        sym, arg_params, aux_params = model.load_checkpoint(f"{folder}/net", 0)
+        sym, arg_params, aux_params = load_checkpoint(f"{folder}/net", 0)
         parts = _texts("exclude_layers_match", exclude_layers_match)
         matching = [n for n in sym.get_internals().list_outputs() if any(p in n for p in parts)]
         excluded = [*_texts("exclude_layers", exclude_layers), *(n.removesuffix("_output") for n in matching)]
@@ -457,7 +457,7 @@ def quantize_net_v2(
             qsym, qarg_params, _ = calib_graph(
                 qsym, arg_params, aux_params, collector, calib_mode, quantized_dtype, logger
             )
-        model.save_checkpoint(f"{folder}/quantized", 0, qsym.get_backend_symbol(BACKEND), qarg_params, dict(aux_params))
+        save_checkpoint(f"{folder}/quantized", 0, qsym.get_backend_symbol(BACKEND), qarg_params, dict(aux_params))
         return SymbolBlock.imports(f"{folder}/quantized-symbol.json", names, f"{folder}/quantized-0000.params", ctx=ctx)
 
 

@@ -12,10 +12,10 @@ import numpy as np
 
 from .. import metric, ndarray
 from ..base import _as_list
+from ..callback import BatchEndParam
 from ..formats import params
 from ..initializer import Uniform
 from ..io import DataBatch, DataDesc, DataIter
-from ..model import BatchEndParam
 from ..ndarray import NDArray
 
 Params = dict[str, NDArray]

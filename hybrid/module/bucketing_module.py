@@ -6,9 +6,9 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+from ..checkpoint import load_params, save_checkpoint
 from ..context import cpu
 from ..initializer import Uniform
-from ..model import load_params, save_checkpoint
 from ..ndarray import array, save
 from ..symbol import Symbol
 from .base_module import DEFAULT, BaseModule, Params, check_names

@@ -9,13 +9,13 @@ from typing import Any
 
 from .. import optimizer as opt
 from ..base import _as_list
+from ..checkpoint import load_checkpoint, save_checkpoint
 from ..context import Context, cpu, resolve
 from ..core.error import MXNetError
 from ..formats.files import read, write
 from ..initializer import InitDesc, Uniform
 from ..io import DataDesc
 from ..kvstore.base import choose
-from ..model import load_checkpoint, save_checkpoint
 from ..ndarray import NDArray, zeros
 from ..symbol import Symbol
 from .base_module import DEFAULT, BaseModule, Params, check_names, descriptions
