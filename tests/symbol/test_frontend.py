@@ -3,10 +3,10 @@
 import inspect
 
 import pytest
-from hybrid.core.functions.functions import BINARY, FLUENT
 
 import hybrid as mx
 from hybrid import nd, sym
+from hybrid.core.functions import BINARY, FLUENT
 from hybrid.core.op import OPS, REGISTRY
 
 
