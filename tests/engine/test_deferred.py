@@ -14,6 +14,7 @@ import pytest
 
 import hybrid as mx
 from hybrid import autograd, gluon, nd
+from hybrid.eager import cached_op, dispatch
 from hybrid.execution.scheduler import ENGINE, Engine, Var
 from tests.engine.test_engine import forget_calls
 
@@ -21,7 +22,7 @@ from tests.engine.test_engine import forget_calls
 @pytest.fixture
 def deferred(monkeypatch: pytest.MonkeyPatch):
     """Everything is handed to the engine, however small."""
-    for module in (mx.calls, mx.cached_op):
+    for module in (dispatch, cached_op):
         monkeypatch.setattr(module, "SMALL", -1)
     forget_calls()
     yield
