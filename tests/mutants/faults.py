@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from . import third
+
 
 class Fault(NamedTuple):
     """One planted fault."""
@@ -1134,7 +1136,10 @@ SECOND = _area(
     ],
 )
 
+THIRD = _area("third planting", "", "", third.ROWS)
+
 FAULTS = (
+    *THIRD,
     *SECOND,
     *KERNELS,
     *NATIVE,
