@@ -86,3 +86,17 @@ def test_metrics_of_the_program_itself() -> None:
     assert mx.metric.create({"metric": "mine"}).name == "mine"
     table = mx.registry._TABLES[mx.metric.EvalMetric]
     del table["mine"], table["my_own"]
+
+
+ADDED = ("acc", "top_k_accuracy", "perplexity", "mae", "mse", "rmse", "ce", "nll_loss", "pearsonr", "pcc", "loss")
+"""Metrics that add up over outputs; others are one score of all that an update is given."""
+
+
+@pytest.mark.parametrize("case", [pytest.param(c, id=c["metric"]) for c in CASES if c["metric"] in ADDED])
+def test_several_outputs_count_as_one_after_the_other(case: dict[str, Any]) -> None:
+    together, apart = (mx.metric.create(case["metric"], **case["attrs"]) for _ in range(2))
+    labels, preds = ([mx.nd.array(update[i]) for update in case["updates"]] for i in (0, 1))
+    together.update(labels, preds)
+    for label, pred in zip(labels, preds):
+        apart.update([label], [pred])
+    np.testing.assert_allclose(together.get()[1], apart.get()[1], rtol=1e-6, equal_nan=True)

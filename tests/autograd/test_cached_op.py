@@ -159,3 +159,15 @@ def test_out_and_pickling() -> None:
     target = nd.zeros((3, 4))
     assert op(*args, out=target) is target
     np.testing.assert_allclose(target.asnumpy(), eagerly(*args).asnumpy(), rtol=1e-6)
+
+
+def test_networks_that_train_and_do_not_by_turns() -> None:
+    """With gradients: what was cut in two for the one is not what the other is."""
+    op = CachedOp(sym.Dropout(sym.var("x"), p=0.5))
+    (x,) = arrays((40, 40))
+    for training in (True, False, True):
+        with autograd.record(train_mode=training):
+            y = op(x)
+        y.backward()
+        assert bool((y.asnumpy() == 0).any()) == training
+        assert bool((x.grad.asnumpy() == 0).any()) == training

@@ -29,6 +29,44 @@ def net(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """Parameters of several dtypes, and an input of whole numbers."""
+    text = """<ir_version: 8, opset_import: ["": 17]> net (int64[n] i) => (float[n, 2] y, int64[n] z)
+    <float[3, 2] t = {1, 2, 3, 4, 5, 6}, float16[5] h = {1, 2, 3, 4, 5}, int64[1] one = {1}>
+    { y = Gather (t, i)  z = Add (i, one) }"""
+    path = tmp_path / "table.onnx"
+    onnx.save(onnx.parser.parse_model(text), path)
+    return path
+
+
+def test_inspect_counts_parameters_and_their_bytes(table: Path) -> None:
+    found = bridge.inspect(table)
+    assert (found.parameters, found.parameter_bytes) == (6 + 5 + 1, 6 * 4 + 5 * 2 + 8)
+    assert found.dtypes == {"float32": 1, "float16": 1, "int64": 1}
+
+
+def test_a_shape_alone_leaves_the_dtype_that_the_model_declares(table: Path) -> None:
+    model = onnx.load(table)
+    del model.graph.node[0], model.graph.output[0]
+    onnx.save(model, table)
+    assert bridge.verify(table, table, inputs={"i": (4,)}).equivalent
+
+
+def test_strict_commands_end_with_the_status_of_what_says_little(tmp_path: Path) -> None:
+    """The output is 0 everywhere; what lies before it agrees, which is enough without --strict."""
+    text = """<ir_version: 8, opset_import: ["": 17]> net (float[2, 3] x) => (float[2, 3] y)
+    <float big = {1000}> { h = Exp (x)  d = Sub (h, big)  y = Relu (d) }"""
+    dead, found = tmp_path / "dead.onnx", tmp_path / "found"
+    onnx.save(onnx.parser.parse_model(text), dead)
+    for options in ((), ("--json",)):
+        call("import", dead, "-o", found, "--strict", *options, code=4)
+        assert not list(tmp_path.glob("found-*"))
+    call("import", dead, "-o", found)
+    call("convert", found, "--input", "x:2,3", "-o", tmp_path / "back.onnx", "--strict", code=4)
+    assert not (tmp_path / "back.onnx").exists()
+
+
 def call(*arguments: object, code: int = 0):
     result = runner.invoke(app, list(map(str, arguments)))
     assert result.exit_code == code, result.output

@@ -324,3 +324,13 @@ def test_an_imported_network_learns() -> None:
     assert losses[-1] < losses[0] / 2
     for name, parameter in net.collect_params().items():
         assert not np.array_equal(parameter.data().asnumpy(), before[name]), name
+
+
+@pytest.mark.parametrize("size", range(5, 10))
+@pytest.mark.parametrize("op_type", ["MaxPool", "AveragePool"])
+def test_windows_at_the_end_of_known_sizes(op_type: str, size: int) -> None:
+    """ceil_mode beside padding, where the size says whether a window is left over."""
+    model = layer(op_type, opset=19, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1], ceil_mode=1)
+    for dim, known in zip(model.graph.input[0].type.tensor_type.shape.dim, (1, 2, size, size)):
+        dim.dim_value = known
+    agree(model, {"x": uniform(3, 1, 2, size, size)}, rtol=1e-6)

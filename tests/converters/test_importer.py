@@ -225,6 +225,13 @@ def test_outputs_listed_twice_and_not_at_all() -> None:
     assert found.outputs == ("y", "y", "b")
 
 
+def test_parameters_of_nodes_that_nothing_reads_are_left_out() -> None:
+    model = plain([("Neg", ["x"], ["y"]), ("Add", ["x", "w"], ["unused"])], initializers=[W])
+    symbol, arguments, states = converters.from_onnx(model)
+    assert symbol.list_arguments() == ["x"]
+    assert arguments == states == {}
+
+
 def test_inputs_that_nothing_reads_stay_inputs() -> None:
     model = plain([("Neg", ["x"], ["y"])], inputs=("unread", "x"))
     found = agree(model, {"unread": X, "x": X + 1})

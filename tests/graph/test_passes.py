@@ -518,6 +518,16 @@ def test_what_only_looks_like_layer_norm_stays() -> None:
     assert counted(found.main)["LayerNorm"] == 0
 
 
+@pytest.mark.parametrize("form", LAYER_NORMS)
+def test_means_over_all_axes_but_the_last_are_no_layer_norm(form: str) -> None:
+    x, over = var("x"), {"axis": -1, "keepdims": True, "exclude": True}
+    centered = apply("broadcast_sub", x, apply("mean", x, **over))
+    variance = apply("_plus_scalar", apply("mean", apply("square", centered), **over), scalar=1e-3)
+    graph = Graph([LAYER_NORMS[form](x, centered, variance, var("g"), var("b"))])
+    found = kept(graph, {"x": uniform(2, 3, 4)}, {"g": uniform(4), "b": uniform(4)})
+    assert counted(found.main)["LayerNorm"] == 0
+
+
 SPREADS: dict[str, Any] = {
     "less eps": lambda v: apply("_minus_scalar", v, scalar=1e-3),
     "eps less it": lambda v: apply("_rminus_scalar", v, scalar=9.0),

@@ -95,7 +95,9 @@ def test_flatten(level, shape, flatten):
     )
 
 
-@pytest.mark.parametrize("rows, columns, k", [(1, 40, 64), (3, 21, 37), (33, 100, 50), (1, 2, 128), (7, 32, 2100)])
+@pytest.mark.parametrize(
+    "rows, columns, k", [(1, 40, 64), (3, 21, 37), (33, 100, 50), (1, 2, 128), (7, 32, 2100), (300, 21, 37)]
+)  # of 300 rows not all are packed at a time
 def test_finish(level, rows, columns, k):
     everything = [{}, {"slope": 0.1}, {"low": 0.0}, {"low": 0.0, "high": 0.5}, {"slope": 0.0}, {"high": 0.25}]
     for bias, residual, rest in itertools.product((False, True), (False, True), everything):

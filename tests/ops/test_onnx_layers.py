@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hybrid import autograd, nd
 from hybrid.core.error import MXNetError
 from hybrid.core.op import OPS, Example, lookup
 from hybrid.core.shapes import UNKNOWN
 from hybrid.execution.program import Program
+from hybrid.ndarray import invoke
 from tests.table.examples import graph_of
 
 
@@ -238,3 +240,27 @@ def test_resized_to_nothing_is_empty(mode: str) -> None:
     data = row(*range(4)).reshape(1, 4)
     (found,) = run("Resize", data, np.array([0]), axes=(1,), given=("sizes",), mode=mode, antialias=antialias)
     assert found.shape == (1, 0)
+
+
+@pytest.mark.parametrize("axis", range(-3, 4))
+def test_flattened_at_every_axis(axis: int) -> None:
+    """The rank too: then all axes come before."""
+    x = np.arange(24.0, dtype="float32").reshape(2, 3, 4)
+    (found,) = run("Flatten", x, axis=axis)
+    np.testing.assert_array_equal(found, x.reshape(int(np.prod(x.shape[:axis])), -1), strict=True)
+
+
+@pytest.mark.parametrize(("reduction", "highest"), [("max", 3.0), ("min", -3.0)])
+@pytest.mark.parametrize("name", ["ScatterElements", "ScatterND"])
+def test_what_is_equally_large_shares_the_gradient(name: str, reduction: str, highest: float) -> None:
+    data, updates = nd.array([0.0, highest, 0.0, highest]), nd.array([highest, highest, highest, 0.0])
+    where = nd.array([1, 1, 2, 3], dtype="int64")
+    where = where.reshape((4, 1)) if name == "ScatterND" else where
+    for array in (data, updates):
+        array.attach_grad()
+    with autograd.record():
+        y = invoke(lookup(f"_onnx_{name}").bind(reduction=reduction), [data, where, updates])
+    y.backward(nd.array([1.0, 2.0, 3.0, 4.0]))
+    np.testing.assert_array_equal(y.asnumpy(), [0, highest, highest, highest])
+    np.testing.assert_allclose(data.grad.asnumpy(), [1, 2 / 3, 0, 4], rtol=1e-6)
+    np.testing.assert_allclose(updates.grad.asnumpy(), [2 / 3, 2 / 3, 3, 0], rtol=1e-6)

@@ -134,6 +134,15 @@ def test_npz_layouts():
         assert loaded[name].flags.aligned
 
 
+@pytest.mark.parametrize("version", [(1, 0), (2, 0), (3, 0)])
+def test_npz_with_headers_of_every_version(version):
+    array, member, whole = np.arange(6.0).reshape(2, 3), io.BytesIO(), io.BytesIO()
+    np.lib.format.write_array(member, array, version)
+    with zipfile.ZipFile(whole, "w") as archive:
+        archive.writestr("x.npy", member.getvalue())
+    np.testing.assert_array_equal(load(whole.getvalue())["x"], array, strict=True)
+
+
 # round trips
 
 NAMES = st.text(st.characters(codec="utf-8"), max_size=12)
@@ -181,6 +190,14 @@ def test_round_trip_sparse(case):
     again = load(encoded({"x": array}))["x"]
     assert type(again) is type(array)
     np.testing.assert_array_equal(again.todense(), full, strict=True)
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (2, 0, 3)])
+def test_what_only_v3_can_say_is_written_so(shape):
+    """All of a file, as MXNet does: a size of 0 in V2 is one that nobody knows."""
+    content = encoded({"x": np.zeros(shape, np.float32), "y": np.zeros(1, np.float32)})
+    assert content[24:28] == struct.pack("<I", 0xF993FACA)
+    assert struct.pack("<I", 0xF993FAC9) not in content
 
 
 def test_one_array_layouts_and_byte_orders():

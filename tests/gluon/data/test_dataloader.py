@@ -229,6 +229,16 @@ def test_records_are_read_by_several_processes() -> None:
     assert list(loader) == [b"record 3", b"record 1", b"record 2"]
 
 
+@pytest.mark.parametrize("options", [{}, {"num_workers": 1}, {"num_workers": 1, "thread_pool": True}], ids=str)
+def test_batches_keep_their_dtypes(options: dict[str, Any]) -> None:
+    """However they come here, and whatever their size."""
+    dtypes = ("uint8", "int32", "int64", "float16", "float64")
+    samples = [tuple(nd.array(np.full(n, i), dtype=d) for d in dtypes for n in (2, 9000)) for i in (1, 2)]
+    (batch,) = data.DataLoader(data.SimpleDataset(samples), 2, **options)
+    assert [np.dtype(b.dtype).name for b in batch] == [d for d in dtypes for _ in range(2)]
+    assert all(b[:, -1].asnumpy().tolist() == [1, 2] for b in batch)
+
+
 def test_batches_of_all_kinds() -> None:
     samples = [(1, 2.5, np.float32(3), np.arange(2)), (4, 5.5, np.float32(6), np.arange(2))]
     (batch,) = data.DataLoader(data.SimpleDataset(samples), 2)

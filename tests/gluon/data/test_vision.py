@@ -182,6 +182,13 @@ def test_random_transforms_vary_and_repeat(transform: Any) -> None:
     assert all(a.dtype == np.uint8 for a in first)
 
 
+@pytest.mark.parametrize("p", [0, 1])
+def test_a_transform_is_applied_as_often_as_its_probability_says(p: int) -> None:
+    image = nd.array(np.zeros((2, 2, 3)), dtype="uint8")
+    kinds = {transforms.RandomApply(transforms.Cast("float32"), p)(image).dtype for _ in range(9)}
+    assert kinds == {np.float32 if p else np.uint8}
+
+
 def test_random_transforms_refuse() -> None:
     with pytest.raises(ValueError, match="ordered tuple"):
         transforms.RandomRotation((3, 3))
