@@ -166,7 +166,7 @@ class Attention(Standard):
 
     @staticmethod
     def _padded(mask: Array, total: int, dtype: Any) -> Array:
-        added = np.where(mask, 0, -INFINITY) if mask.dtype == np.bool_ else widen(mask)
+        added = np.where(mask, 0, -INFINITY) if mask.dtype == np.bool_ else widen(mask).astype(dtype, copy=False)
         more = total - mask.shape[-1]
         added = (
             np.pad(added, [(0, 0)] * (mask.ndim - 1) + [(0, more)], constant_values=-INFINITY) if more > 0 else added
