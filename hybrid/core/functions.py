@@ -17,7 +17,7 @@ import numpy as np
 
 from .attrs import dtype as read_dtype
 from .error import OpError
-from .op import FAMILY, MISSING, REGISTRY, Op, find, load_family
+from .op import FAMILY, MISSING, REGISTRY, Op, find, load_family, lookup
 
 SUBMODULES = {
     "op": "",
@@ -313,6 +313,25 @@ def attributes(cls: type[Op], given: dict[str, Any], inputs: int) -> dict[str, A
     if cls.inputs[:1] and cls.inputs[0].startswith("*") and cls.count in cls.fields:
         given.setdefault(cls.count, inputs)
     return given
+
+
+NUMBER = (int, float, np.number, np.bool_)
+"""What counts as a number beside arrays and symbols."""
+
+
+def application(row: Binary, lhs: Any, rhs: Any, kind: type) -> tuple[type[Op], str, dict[str, Any], dict[str, Any]]:
+    """What ``row`` is of two arguments of a kind, or of one and a number: operator, the name it goes by, inputs, attributes.
+
+    Raises TypeError for anything else."""
+    left, right = isinstance(lhs, kind), isinstance(rhs, kind)
+    if left and right:
+        cls = lookup(row.symbol)
+        return cls, row.symbol, dict(zip(cls.inputs, (lhs, rhs))), {}
+    number = rhs if left else lhs
+    if not isinstance(number, NUMBER):
+        raise TypeError(f"type {type(number)} not supported")
+    name = row.scalar if left else row.reflected
+    return lookup(name), name, {"data": lhs if left else rhs}, {"scalar": number}
 
 
 def add_operators(cls: type, apply: Callable[[Binary, Any, Any], Any]) -> None:

@@ -9,7 +9,6 @@ from ..core import functions
 from ..core.error import OperandError, OpError
 from ..core.op import Op
 from ..execution.context import Context
-from . import sparse
 from .array import NDArray, invoke
 
 
@@ -55,6 +54,8 @@ def _sparsely(op: Op, values: Sequence[Any], out: Any) -> Any:
     """invoke for inputs or an ``out`` that may be sparse."""
     given = [] if out is None else [out] if isinstance(out, NDArray) else list(out)
     if any(x.stype != "default" for x in (*values, *given)):
+        from . import sparse  # which most programs never need
+
         return sparse.apply(op, values, out)
     return invoke(op, values, out)
 

@@ -12,14 +12,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from ..core import functions
 from ..core.attribute import AttrScope
 from ..core.attrs import dtype as read_dtype
 from ..core.error import MXNetError, NotImplementedForSymbol, OperandError, OpError
 from ..core.name import NameManager
-from ..core.op import Op, lookup
+from ..core.op import Op
 from ..core.shapes import from_legacy, is_known, to_legacy
 from ..execution.context import Context, current_context
 from ..formats.files import open_file, write
@@ -483,17 +481,9 @@ def _without_amp(graph: Graph) -> Graph:
 
 def _binary(row: functions.Binary, lhs: Any, rhs: Any) -> Any:
     """A function of two arguments of which either may be a number. Raises TypeError for anything else."""
-    left, right = isinstance(lhs, Symbol), isinstance(rhs, Symbol)
-    if left and right:
-        cls = lookup(row.symbol)
-        return create(cls, row.symbol, dict(zip(cls.inputs, (lhs, rhs))), {})
-    number = rhs if left else lhs
-    if not isinstance(number, int | float | np.number | np.bool_):
-        raise TypeError(f"type {type(number)} not supported")
-    if not (left or right):
+    if isinstance(lhs, functions.NUMBER) and not isinstance(rhs, Symbol):
         return row.plain(lhs, rhs)
-    name = row.scalar if left else row.reflected
-    return create(lookup(name), name, {"data": lhs if left else rhs}, {"scalar": number})
+    return create(*functions.application(row, lhs, rhs, Symbol))
 
 
 def load(fname: Any) -> Symbol:

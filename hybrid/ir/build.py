@@ -10,11 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from ..core import functions
 from ..core.error import OpError
-from ..core.op import Op, lookup
+from ..core.op import Op
 from .graph import Entry, Node
 
 
@@ -67,15 +65,7 @@ def _apply(cls: type[Op], name: str, inputs: dict[str, Any] | list[Any], given: 
 
 def _arithmetic(row: functions.Binary, lhs: Any, rhs: Any) -> Any:
     """A function of two arguments of which one may be a number. Raises TypeError for anything else."""
-    left, right = isinstance(lhs, Expression), isinstance(rhs, Expression)
-    if left and right:
-        cls = lookup(row.symbol)
-        return _apply(cls, row.symbol, dict(zip(cls.inputs, (lhs, rhs))), {})
-    number = rhs if left else lhs
-    if not isinstance(number, int | float | np.number | np.bool_):
-        raise TypeError(f"type {type(number)} not supported")
-    name = row.scalar if left else row.reflected
-    return _apply(lookup(name), name, {"data": lhs if left else rhs}, {"scalar": number})
+    return _apply(*functions.application(row, lhs, rhs, Expression))
 
 
 class _Functions:
