@@ -354,8 +354,9 @@ class Parameter:
                 self._init_impl(array.astype(self.dtype, copy=False), [current_context()])
 
     def row_sparse_data(self, row_id: NDArray) -> NDArray:
-        """The rows of a row_sparse parameter that row_id lists. Raises MXNetError without a Trainer."""
-        return self._rows(row_id, "row_sparse_data()")[0]
+        """The rows of a row_sparse parameter that row_id lists, where row_id is; while recording the whole array, whose gradient
+        can be asked for. Raises MXNetError without a Trainer."""
+        return self._check_and_get(self._rows(row_id, "row_sparse_data()"), row_id.context)
 
     def list_row_sparse_data(self, row_id: NDArray) -> list[NDArray]:
         """row_sparse_data on all contexts."""
@@ -375,6 +376,8 @@ class Parameter:
             )
         if self._data is None:
             self._refuse()
+        if autograd.is_recording():
+            return self._data
         rows = row_id.asnumpy().astype(np.int64)
         kept = []
         for array in self._data:

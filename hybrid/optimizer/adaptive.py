@@ -140,7 +140,8 @@ class Ftrl(Optimizer):
     def update(self, index: Any, weight: Array, grad: Array, state: Any) -> None:
         lr, wd = self._start(index, weight, grad)
         options = {"lamda1": self.lamda1, "beta": self.beta, **self._options(wd=wd)}
-        by_rows(nd.ftrl_update, weight, grad, state, lr=lr, **options)
+        lazy = weight.stype == "row_sparse"  # a dense weight is updated in all rows, in MXNet too
+        by_rows(nd.ftrl_update, weight, grad, state, lr=lr, lazy_update=lazy, **options)
 
 
 @register

@@ -99,3 +99,35 @@ def test_every_number_that_an_optimizer_takes_counts(name: str, setting: str, va
             made(0, mx.nd.array([[0.3, -1e-4], [0.02, -0.7]]) * step, weight)
         ends.append(weight.asnumpy())
     assert not np.array_equal(*ends)
+
+
+def test_noise_of_sgld() -> None:
+    """Half a step of descent, and noise of variance lr."""
+    start, grads = np.float32([0.5, -2, 3]), np.float32([[1, -4, 2], [0.5, 3, -1]])
+    weight = mx.nd.array(start)
+    made = mx.optimizer.get_updater(
+        mx.optimizer.create("sgld", learning_rate=0.3, wd=0.2, clip_gradient=1.5, rescale_grad=0.5)
+    )
+    mx.random.seed(3)
+    noise = [mx.nd.random.normal(0, math.sqrt(0.3), shape=(3,)).asnumpy() for _ in grads]
+    mx.random.seed(3)
+    want = start
+    for grad, drawn in zip(grads, noise, strict=True):
+        made(0, mx.nd.array(grad), weight)
+        want = want - 0.15 * (np.clip(grad / 2, -1.5, 1.5) + 0.2 * want) + drawn
+        np.testing.assert_allclose(weight.asnumpy(), want, rtol=1e-5)
+
+
+def test_momentum_of_dcasgd() -> None:
+    """MXNet's own fails with it; the paper's rule, with its momentum."""
+    want, grads = np.float64([0.5, -2, 3]), np.float32([[1, -4, 2], [0.5, 3, -1], [2, 0.25, 1]])
+    weight, previous, mom = mx.nd.array(want), want, 0.0
+    made = mx.optimizer.get_updater(
+        mx.optimizer.create("dcasgd", momentum=0.7, lamda=3.0, learning_rate=0.1, wd=0.2, clip_gradient=1.5)
+    )
+    for given in grads:
+        made(0, mx.nd.array(given), weight)
+        grad = given.clip(-1.5, 1.5)
+        mom = 0.7 * mom - 0.1 * (grad + 0.2 * want + 3.0 * grad * grad * (want - previous))
+        previous, want = want, want + mom
+        np.testing.assert_allclose(weight.asnumpy(), want, rtol=1e-5)
