@@ -1,6 +1,7 @@
 """Networks that round to whole numbers inside are held against onnxruntime node by node."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -8,10 +9,12 @@ import onnx.parser
 import pytest
 
 import bridge
-from bridge.engines import NativeEngine, OnnxEngine, opened_natively
+from bridge import stepwise
+from bridge.engines import NativeEngine, OnnxEngine, Part, Tensor, opened_natively
 from bridge.result import Case
 from bridge.stepwise import node_by_node, rounds
 from hybrid.core.op import OPS
+from hybrid.ir.graph import Graph
 from tests.models.onnx_networks import FOLDER, OnnxNetwork
 
 NETWORK = OnnxNetwork("ort_qdq_int16_cnn", FOLDER / "ort_qdq_int16_cnn")
@@ -71,3 +74,277 @@ def test_what_onnxruntime_fuses_is_told_from_what_differs(tmp_path: Path) -> Non
     stored.CopyFrom(onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(stored) * np.float32(1.5), scale))
     onnx.save(broken, tmp_path / "broken.onnx")
     assert not bridge.verify(tmp_path / "out", tmp_path / "broken.onnx", inputs=feeds).equivalent
+
+
+# -- one node, when everything that is asked about it is known ------------------------------------------------------------------
+
+EPS = 2.0**-23
+TRUTH = np.array([1.0, 2.0, 4.0, 8.0])
+NODE = Tensor("t", "node", "Op", ("a",))
+
+
+class Known:
+    """A side that says of one node what a test wants. moves: by how many epsilons a unit in the last place moves it."""
+
+    label = "known"
+
+    def __init__(self, truth: Any, moves: float = 0.0, part: Part | None = None, foreign: Any = None):
+        self.truth, self.moves, self.piece, self.witness = truth, moves, part, foreign
+        self.asked: list[Any] = []
+
+    def part(self, cut: Any, names: Any) -> Part | None:
+        return self.piece
+
+    def exact(self, cut: Any, values: Any, name: str, jitter: tuple[float, int] | None = None) -> Any:
+        self.asked.append(jitter)
+        if jitter is None or self.truth is None:
+            return self.truth
+        return self.truth * (1 + self.moves * (1, -0.25, 0.5, 0)[(jitter[1] + self.first) % 4])
+
+    first = 0
+
+    def foreign(self, cut: Any, values: Any, name: str, halved: bool = False) -> Any:
+        self.asked.append(f"foreign {name} {sorted(values)} {halved}")
+        return self.witness
+
+
+def part(operators: int = 1, tolerance: float = 0.0) -> Part:
+    return Part(Graph([]), (), operators, tolerance)
+
+
+def local(source: Known, other: Known, got: Any, want: Any, rounded: str = "", values: Any = None) -> Any:
+    sides: Any = (source, other)
+    judge = stepwise._Judge(*sides, frozenset(), frozenset(), {"t": "u", "a": "b"})
+    return judge.local(NODE, got, want, values or {"a": np.zeros(1)}, rounded)
+
+
+def off(shift: float, place: int | None = None, dtype: Any = np.float64) -> np.ndarray:
+    """The truth, off by so many epsilons of each element, or of one."""
+    return (TRUTH * (1 + shift * EPS * (1 if place is None else np.arange(4) == place))).astype(dtype)
+
+
+F32 = np.float32
+
+
+def test_rounding_of_one_node_needs_no_other_witness() -> None:
+    """32 epsilons of a slice, or the operator's own tolerance."""
+    for tolerance, units in ((0.0, 32), (16.0, 32), (64.0, 64)):
+        for place in range(4):
+            source = Known(None, part=part(8, tolerance))
+            found, note = local(source, Known(None), off(units, place, F32), off(0, dtype=F32))
+            assert (found.equal, found.settled_by, note) == (True, "rounding of one node", "")
+            assert source.asked == []
+            source = Known(None, part=part(8, tolerance))
+            found, _ = local(source, Known(None), off(units + 2, place, F32), off(0, dtype=F32))
+            assert source.asked, (units, place)
+    found, _ = local(Known(None), Known(None), off(32, 1, F32), off(0, dtype=F32))  # no part is known
+    assert found.settled_by == "rounding of one node"
+
+
+def test_what_is_computed_in_half_precision_has_its_own_limit() -> None:
+    half = 2.0**-10
+    want = TRUTH.astype(np.float16)
+    for rounded, shift, near_enough in (("float16", 1, True), ("float16", 2, False), ("", 1, False)):
+        got = (TRUTH * (1 + shift * half)).astype(np.float16)
+        source = Known(None, part=part())
+        local(source, Known(None), got, want, rounded)
+        assert (source.asked == []) == near_enough, (rounded, shift)
+
+
+def test_float64_decides_beyond_that() -> None:
+    """Moved by 64 epsilons: 32 times (64 + 1) are allowed; a sure tolerance is 1024. Foreign witnesses may be 129 off."""
+    rows: list[tuple[float, Any, Any, bool, str]] = [
+        # how far got is, onnx's evaluator, our reading of the other model, equal, said
+        (1000, None, None, True, ""),
+        (-1000, None, None, True, ""),
+        (1100, None, None, False, "beyond a sure tolerance, and float64 does not confirm it"),
+        (1100, off(0), None, True, ""),
+        (1100, None, off(0), True, ""),
+        (1100, off(128), None, True, ""),
+        (1100, off(-128), None, True, ""),
+        (1100, None, off(128), True, ""),
+        (1100, off(131), None, False, "differ between the models in float64 too"),
+        (1100, off(131, 2), off(0), True, ""),
+        (1100, off(0, dtype=np.float64)[:2], None, False, "beyond a sure tolerance, and float64 does not confirm it"),
+        (2078, off(0), None, True, ""),
+        (2100, off(0), None, True, "known is inexact at node (Op): 2.5e-04 of its scale from float64, known 0.0e+00;"),
+        (2100, None, off(0), False, "beyond what rounding gives"),
+        (2100, None, None, False, "beyond what rounding gives"),
+        (2100, off(2100), None, False, "differ between the models in float64 too"),
+        (2100, off(200_000), None, False, "beyond what rounding gives"),
+        (8300, off(0), None, True, "known is inexact at node (Op): 9.9e-04 of its scale from float64"),
+        (8500, off(0), None, False, "beyond what rounding gives"),
+    ]
+    for shift, foreign, read, equal, said in rows:
+        for first in range(4):  # whichever of the four draws moves most
+            source, other = Known(TRUTH, 64 * EPS, part()), Known(read, foreign=foreign)
+            source.first = first
+            found, note = local(source, other, off(shift, dtype=F32), off(0, dtype=F32))
+            row = (shift, foreign, read)
+            assert found.equal == equal, row
+            assert (found.settled_by, found.reason) == ("float64", "") if equal else said in found.reason, row
+            assert note.startswith(said) if equal else not note, row
+            assert source.asked == [None, (1.0, 0), (1.0, 1), (1.0, 2), (1.0, 3)]
+            if abs(shift) < 1024:
+                assert other.asked == []
+            else:
+                assert other.asked[0] == "foreign u ['b'] False"
+
+
+def test_the_reason_says_how_many_and_the_worst() -> None:
+    got = off(0, dtype=F32)
+    got[1] += F32(0.5)
+    got[3] -= F32(1)
+    found, _ = local(Known(TRUTH, part=part()), Known(None), got, off(0, dtype=F32))
+    assert found.reason == "2 of 4 beyond what rounding gives, the worst at (3,): 7 for 8"
+    assert not found.equal and found.max_abs == 1.0
+
+
+def test_many_operators_in_one_piece_need_a_witness_even_within_rounding() -> None:
+    for operators, foreign, equal in ((8, None, True), (9, None, True), (9, off(200), False), (8, off(200), True)):
+        source, other = Known(TRUTH, 0.0, part(operators)), Known(None, foreign=foreign)
+        found, _ = local(source, other, off(20, dtype=F32), off(0, dtype=F32))
+        assert found.equal == equal, (operators, foreign)
+        assert bool(other.asked) == (operators == 9)
+    same, _ = local(Known(None, part=part(9)), Known(None), off(0, dtype=F32), off(0, dtype=F32))
+    assert same.equal and same.settled_by == ""
+
+
+def test_whole_numbers_may_move_as_far_as_eight_units_move_them() -> None:
+    truth = np.array([3.0, 10.0, -7.0, 0.0])
+    want = truth.astype(np.int32)
+    for shift, foreign, equal in (
+        (0, None, True),
+        (1, truth, True),
+        (2, truth, False),
+        (1, None, False),
+        (-1, truth, True),
+    ):
+        source, other = Known(truth, 0.1, part()), Known(None, foreign=foreign)
+        got = want + np.array([0, shift, 0, 0], np.int32)  # 10 moves by 1, the others by less
+        found, _ = local(source, other, got, want)
+        assert found.equal == equal, (shift, foreign)
+        assert source.asked == ([] if shift == 0 else [None, *((8.0, seed) for seed in range(4))])
+    source = Known(truth, 0.1, part())
+    assert not local(source, Known(None, foreign=truth), want + np.array([1, 0, 0, 0], np.int32), want)[0].equal
+
+
+def test_without_float64_the_plain_tolerance_decides() -> None:
+    for shift, equal in ((900, True), (4000, False)):
+        found, _ = local(Known(None, part=part()), Known(None), off(shift, dtype=F32), off(0, dtype=F32))
+        assert (found.equal, found.settled_by) == (equal, "tolerance" if equal else "")
+    other_shape = Known(TRUTH[:2], part=part())
+    assert local(other_shape, Known(None), off(900, dtype=F32), off(0, dtype=F32))[0].settled_by == "tolerance"
+
+
+def test_shapes_and_dtypes_of_one_node() -> None:
+    want = np.arange(8, dtype=F32).reshape(2, 4)
+    rows = np.stack([want[0]] * 2)
+    assert local(Known(None), Known(None), rows[:1], rows)[0].equal  # one row that those who read it broadcast
+    assert not local(Known(None), Known(None), want[:1], want)[0].equal
+    for got in (want[0], want[:, :2], want.reshape(4, 2), want[None]):
+        found, _ = local(Known(None), Known(None), got, want)
+        assert not found.equal and not found.compared
+    for dtype in (np.float64, np.float16):
+        found, _ = local(Known(None), Known(None), want.astype(dtype), want)
+        assert found.equal and found.dtype == "float32"
+    inexact = local(Known(None), Known(None), (want + F32(0.1)).astype(np.float16), want)[0]
+    assert not inexact.equal
+    assert "dtype" in local(Known(None), Known(None), want.astype(np.int32), want)[0].reason
+    words = np.array(["a", "b"])
+    assert local(Known(None), Known(None), words, words)[0].equal
+    assert not local(Known(None), Known(None), words[::-1], words)[0].equal
+    holes = want.copy()
+    holes[1, 1] = np.nan
+    for got, held in ((holes, want), (want, holes)):
+        found, _ = local(Known(want.astype(np.float64), 1.0, part()), Known(None), got, held)
+        assert not found.equal and "NaN or infinity differ at 1 of 8" in found.reason
+    assert local(Known(None), Known(None), holes, holes)[0].equal
+
+
+def test_measures_of_one_node() -> None:
+    most = float(np.finfo(np.float32).max)
+    inf, nan, tiny = np.inf, np.nan, float(np.finfo(np.float32).tiny)
+    got = np.array([1.0, 1.0, nan, nan, inf, inf, inf, -inf, inf, tiny, 2 * tiny, inf])
+    truth = np.array([1.5, 1.6, nan, 1.0, inf, most, most * 0.98, most, -most, 0.0, 0.0, nan])
+    wanted = [True, False, True, False, True, True, False, False, False, True, False, False]
+    allowed = np.array([0.5] * 8 + [0.0] * 4)
+    assert stepwise._within(got, truth, allowed).tolist() == wanted
+    array = np.array([[1.0, -8.0], [2.0, 4.0], [nan, inf]])
+    assert stepwise._slices(array).tolist() == [[2, 8], [2, 8], [2, 8]]
+    cube = np.arange(24.0).reshape(2, 3, 4) - 12
+    by_hand = np.minimum(np.abs(cube).max((0, 2), keepdims=True), np.abs(cube).max((0, 1), keepdims=True))
+    assert np.array_equal(stepwise._slices(cube), np.broadcast_to(by_hand, cube.shape))
+    assert stepwise._slices(np.zeros((0, 2))).shape == (0, 2)
+    assert (stepwise._scale(array), stepwise._scale(np.zeros(2)), stepwise._scale(np.array([nan]))) == (8, 1, 1)
+    assert stepwise._same_kind(np.array([nan, inf, 1]), np.array([nan, 1, -inf]))
+    assert not stepwise._same_kind(np.array([nan, 1]), np.array([1, nan]))
+    for shape, spreads in (
+        ((2, 3), True),
+        ((1, 3), True),
+        ((2, 1), True),
+        ((1, 1), True),
+        ((3,), False),
+        ((2, 2), False),
+    ):
+        assert stepwise._spreads(np.zeros(shape), (2, 3)) == spreads, shape
+    said = stepwise._counted(
+        np.array([[True, False], [True, False]]), np.array([[1.0, 9], [3, 0]]), np.array([[0.5, 0], [1, 5]]), "off"
+    )
+    assert said == "2 of 4 off, the worst at (1, 0): 3 for 1"
+    said = stepwise._counted(np.array([True, True]), np.array([nan, 9]), np.array([1.0, 1]), "off")
+    assert said == "2 of 2 off, the worst at (0,): nan for 1"
+
+
+def test_zeros_are_filled_with_other_values_of_the_same() -> None:
+    array = np.array([[0.0, 3.0, 0.0], [-2.0, np.inf, 0.0]], np.float32)
+    found = stepwise.without_zeros(array, "x")
+    kept = array != 0
+    assert np.array_equal(found[kept], array[kept]) and array[0, 0] == 0
+    assert set(found[~kept].tolist()) <= {3.0, -2.0}
+    assert np.array_equal(found, stepwise.without_zeros(array, "x"))
+    many = np.where(np.arange(64) % 2, np.arange(64.0), 0)
+    assert len(set(stepwise.without_zeros(many, "x")[::2].tolist())) > 15
+    assert not np.array_equal(stepwise.without_zeros(many, "x"), stepwise.without_zeros(many, "y"))
+    drawn = stepwise.without_zeros(np.zeros(500, np.float16), "x")
+    assert drawn.dtype == np.float16 and (drawn != 0).all() and abs(float(drawn.mean())) < 0.3 < float(drawn.std())
+    for same in (np.zeros(1, np.float32), np.array([1.0, 2]), np.zeros(3, np.int32)):
+        assert stepwise.without_zeros(same, "x") is same
+    assert stepwise.without_zeros(np.array([0.0, 5.0]), "x").tolist() == [5, 5]
+
+
+class Inside:
+    """An engine as far as its tensors' names are concerned."""
+
+    def __init__(self, *names: str):
+        self.names = names
+
+    def inside(self) -> list[Tensor]:
+        return [Tensor(n, f"node {n}", "Op", ()) for n in self.names]
+
+
+def test_which_tensors_belong_together() -> None:
+    """By name where it is one of a kind on each side; outputs as they are paired, and never with another of that name."""
+    one: Any = Inside("a", "b", "twice", "twice", "c", "y", "mine")
+    two: Any = Inside("c", "twice", "b", "a", "z", "y", "b2")
+
+    def pairs(*given: Any, only: bool = False) -> list[tuple[str, str]]:
+        return [(x.name, y.name) for x, y in stepwise._pairs(one, two, given, only)]
+
+    assert pairs() == [("a", "a"), ("b", "b"), ("c", "c"), ("y", "y")]
+    assert pairs(("y", "z")) == [("a", "a"), ("b", "b"), ("c", "c"), ("y", "z")]
+    assert pairs(("mine", "b")) == [("a", "a"), ("c", "c"), ("y", "y"), ("mine", "b")]
+    assert pairs(("y", "z"), ("mine", "b2"), only=True) == [("y", "z"), ("mine", "b2")]
+    assert pairs(("y", "gone"), only=True) == []
+
+
+def test_which_operators_round_to_whole_numbers() -> None:
+    for name, both in (
+        ("QuantizeLinear", (True, True)), ("DynamicQuantizeLinear", (True, True)), ("QLinearConv", (True, True)),
+        ("QGemm", (True, True)), ("DynamicQuantizeLSTM", (True, True)), ("DequantizeLinear", (False, True)),
+        ("MatMulNBits", (False, True)), ("MatMulInteger", (False, True)), ("ConvInteger", (False, True)),
+        ("Round", (False, False)), ("MatMul", (False, False)),
+    ):  # fmt: skip
+        graph = onnx.helper.make_graph([onnx.helper.make_node(n, ["x"], ["y"]) for n in ("Relu", name)], "g", [], [])
+        model = onnx.helper.make_model(graph)
+        assert (rounds(model), stepwise.coarse(model)) == both, name

@@ -1,0 +1,449 @@
+"""What each command prints: every line of a report, from results whose figures are known; and what its options hand on."""
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import bridge
+import hybrid as mx
+from bridge import cli, report
+from bridge.bench import BenchResult, Peak, StepTime
+from bridge.compare import Difference
+from bridge.convert import ConvertResult
+from bridge.importing import ImportResult
+from bridge.inspect import InspectResult, OperatorsResult
+from bridge.result import Divergence, VerifyResult
+from converters import ConversionError, Problem, UnsupportedModel
+from converters.coverage import Row
+from hybrid.core.error import MXNetError
+
+NEAR = Difference("y", "float32", (2, 3), True, "", max_abs=1.26e-5, max_rel=2.5e-6, cosine=0.99999914, top1=0.5)
+FAR = Difference("z", "float16", (4,), False, "1 of 4 beyond", max_abs=0.25, max_rel=0.5, cosine=-0.25)
+OTHER = Difference("w", "int64", (4,), False, "shape (3,), wanted (4,)", compared=False)
+SETTLED = replace(NEAR, name="s", settled_by="float64", top1=None)
+HEAD = "output max abs max rel cosine top-1 verdict"
+LINES = {
+    "y": "y 1.26e-05 2.50e-06 0.9999991 50.00% equal",
+    "z": "z 2.50e-01 5.00e-01 -0.2500000 1 of 4 beyond",
+    "w": "w shape (3,), wanted (4,)",
+    "s": "s 1.26e-05 2.50e-06 0.9999991 equal by float64",
+}
+FOUND = VerifyResult(
+    "one", "two", "equivalent", ({}, {}), (NEAR, SETTLED), seconds=1.234, inner=7, warnings=("mind", "me")
+)
+CONVERTED = ConvertResult(
+    model="net",
+    files=("a.onnx", "a.onnx.data"),
+    opset=17,
+    inputs={"x": {"shape": ["n", 3], "dtype": "float32"}, "k": {"shape": [], "dtype": None}},
+    outputs={"y": {"shape": None, "dtype": "float16"}},
+    operators={"Conv": 3, "Relu": 2},
+    parameters=1234567,
+    bytes=2_500_000,
+    verified=True,
+    verification=FOUND,
+    pruned=("label", "other"),
+    unused=("p0", "p1", "p2", "p3", "p4"),
+    warnings=("first", "second"),
+    seconds={"read": 0.126, "verify": 2.0},
+)
+IMPORTED = ImportResult(
+    model="net",
+    files=("a-symbol.json", "a-0000.params"),
+    opset=13,
+    inputs={"x": {"shape": [2], "dtype": "float32"}},
+    outputs=("y", "z"),
+    operators={},
+    parameters=12,
+    bytes=999,
+    repairs=("this", "that"),
+    mxnet=("_onnx_A, 2 times", "_onnx_B"),
+    verified=True,
+    witness="onnxruntime",
+    verification=FOUND,
+    warnings=("first",),
+    seconds={"read": 0.5},
+)
+
+
+def lines(capsys: pytest.CaptureFixture[str], shown: Any) -> list[str]:
+    """What is printed, with single spaces, without empty lines."""
+    report.show(shown)
+    return [" ".join(line.split()) for line in capsys.readouterr().out.splitlines() if line.strip()]
+
+
+def test_converted(capsys: pytest.CaptureFixture[str]) -> None:
+    wanted = [
+        "input x float32 n x 3",
+        "input k dtype unknown scalar",
+        "output y float16 shape unknown",
+        "left out label, other (not read at inference)",
+        "operators Conv 3, Relu 2",
+        "opset 17",
+        "parameters 1,234,567",
+        "seconds read 0.13, verify 2.00",
+        HEAD,
+        LINES["y"],
+        LINES["s"],
+        "note: 5 parameters are not in the graph: p0, p1, p2, p3, p4",
+        "note: first",
+        "note: second",
+        "equivalent: wrote a.onnx and a.onnx.data (2.5 MB)",
+    ]
+    assert lines(capsys, report.converted(CONVERTED)) == wanted
+    bare = replace(CONVERTED, verification=None, files=(), pruned=(), unused=(), warnings=())
+    assert lines(capsys, report.converted(bare)) == [*wanted[:3], *wanted[4:8], "not verified"]
+    many = replace(CONVERTED, unused=tuple("abcdef"))
+    assert "note: 6 parameters are not in the graph: a, b, c, d, e ..." in lines(capsys, report.converted(many))
+    little = replace(CONVERTED, verification=replace(FOUND, verdict="says little"))
+    assert lines(capsys, report.converted(little))[-1] == "says little: wrote a.onnx and a.onnx.data (2.5 MB)"
+
+
+def test_imported(capsys: pytest.CaptureFixture[str]) -> None:
+    wanted = [
+        "input x float32 2",
+        "outputs y, z",
+        "operators none",
+        "opset 13",
+        "parameters 12",
+        "in MXNet 1.9.1 does not load: it lacks _onnx_A, 2 times, _onnx_B",
+        "seconds read 0.50",
+        "repaired: this",
+        "repaired: that",
+        HEAD,
+        LINES["y"],
+        LINES["s"],
+        "note: first",
+        "equivalent to onnxruntime: wrote a-symbol.json and a-0000.params (999 bytes)",
+    ]
+    assert lines(capsys, report.imported(IMPORTED)) == wanted
+    bare = replace(IMPORTED, verification=None, mxnet=(), repairs=(), files=())
+    assert lines(capsys, report.imported(bare))[5:] == [
+        "in MXNet 1.9.1 loads",
+        *wanted[6:7],
+        "note: first",
+        "not verified",
+    ]
+    little = replace(IMPORTED, verification=replace(FOUND, verdict="says little"))
+    assert lines(capsys, report.imported(little))[-1].startswith("says little: wrote")
+
+
+def test_verified(capsys: pytest.CaptureFixture[str]) -> None:
+    wanted = [
+        "one against two, 2 run(s), 1.23 s",
+        HEAD,
+        LINES["y"],
+        LINES["s"],
+        "note: mind",
+        "note: me",
+        "7 tensors inside were computed by both from the same values",
+        "equivalent",
+    ]
+    assert lines(capsys, report.verified(FOUND)) == wanted
+    stats = {"a": {"shape": [2], "mean": 0.5}, "b": {"nan": 1}}
+    for local, kind, said in (
+        (FAR, "local", "this node computes something else from the same inputs"),
+        (NEAR, "accumulated", "the node is right by itself; what differs has grown before it"),
+        (None, "unknown", "the node could not be run alone"),
+    ):
+        parted = Divergence("t", "n", "Conv", FAR, local, stats)
+        assert parted.kind == kind
+        result = replace(
+            FOUND, verdict="not equivalent", differences=(NEAR, FAR, OTHER), divergence=parted, repro="there", inner=0
+        )
+        shown = lines(capsys, report.verified(result))
+        near = ["local max abs 1.26e-05, within tolerance"] if local is NEAR else []
+        far = ["local max abs 2.50e-01, 1 of 4 beyond"] if local is FAR else []
+        assert shown[1:8] == [HEAD, LINES["y"], LINES["z"], LINES["w"], "note: mind", "note: me",
+                              "first difference at node n (Conv), tensor t"]  # fmt: skip
+        assert shown[8 : 9 + len(near + far)] == ["accumulated max abs 2.50e-01, 1 of 4 beyond", *near, *far]
+        assert shown[9 + len(near + far)].startswith(f"so {said}")
+        assert shown[-4:] == ["input a shape [2], mean 0.5", "input b nan 1", "reproduction in there", "not equivalent"]
+    shape = replace(FOUND, divergence=Divergence("t", "n", "Conv", OTHER, None, {}))
+    assert "accumulated shape (3,), wanted (4,)" in lines(capsys, report.verified(shape))
+
+
+def test_inspected(capsys: pytest.CaptureFixture[str]) -> None:
+    result = InspectResult(
+        model="net",
+        kind="symbol",
+        inputs={"x": {"shape": [2, "?"], "dtype": "float32"}},
+        outputs={"y": {}},
+        labels=("l1", "l2"),
+        parameters=12345,
+        parameter_bytes=1000,
+        dtypes={"float32": 3, "int8": 1},
+        missing=("w", "b"),
+        unused=("u", "v"),
+        operators={"Conv": 1},
+        opset=21,
+        problems=(Problem("n1", "Op", "why"), Problem("n2", "Oq", "so")),
+        checked="whole",
+        repairs=("r",),
+    )
+    wanted = [
+        "net (symbol, opset 21)",
+        "input x float32 2 x ?",
+        "output y dtype unknown shape unknown",
+        "labels l1, l2 (not read at inference)",
+        "parameters 12,345 (1.0 kB; float32 3, int8 1)",
+        "operators Conv 1",
+        "in MXNet 1.9.1 loads",
+        "missing w, b",
+        "unused u, v",
+        "to repair: r",
+        "2 do not convert",
+        "node operator reason",
+        "n1 Op why",
+        "n2 Oq so",
+    ]
+    assert lines(capsys, report.inspected(result)) == wanted
+    bare = replace(result, labels=(), missing=(), unused=(), repairs=(), problems=())
+    short = [*wanted[:3], *wanted[4:7]]
+    assert lines(capsys, report.inspected(bare)) == [*short, "every node converts"]
+    known = "every operator is known; give input shapes (--input) to try every node"
+    assert lines(capsys, report.inspected(replace(bare, checked="operators"))) == [*short, known]
+    assert lines(capsys, report.inspected(replace(bare, checked=""))) == short
+
+
+def test_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    fields: dict[str, Any] = dict.fromkeys(Row._fields, "")
+    rows = (
+        Row(**{**fields, "name": "A", "aliases": ("a1", "a2"), "gradient": "yes", "kernel": "no", "opsets": (13, 18),
+               "refused": ("r1", "r2"), "read": ("X", "Y")}),
+        Row(**{**fields, "name": "B", "aliases": (), "gradient": "zero", "kernel": "some", "opsets": (), "reason": "because",
+               "refused": (), "read": ()}),
+    )  # fmt: skip
+    wanted = [
+        "operator other names gradient kernel ONNX refused from ONNX",
+        "A a1, a2 yes no 13, 18 r1; r2 X, Y",
+        "B zero some no: because",
+    ]
+    assert lines(capsys, report.listed(OperatorsResult(rows, {}))) == wanted
+    more = [*wanted, "2 are not here", "operator why", "k second", "z first"]
+    assert lines(capsys, report.listed(OperatorsResult(rows, {"z": "first", "k": "second"}))) == more
+
+
+def test_benched(capsys: pytest.CaptureFixture[str]) -> None:
+    times = {
+        "gluonnx": {"median": 0.002, "low": 0.001, "high": 0.0035, "best": 0.0009, "samples": 5},
+        "onnxruntime": {"median": 0.005, "low": 0.004, "high": 0.0061, "best": 0.003, "samples": 6},
+    }
+    steps = (
+        StepTime("n1", "Conv", "gemm", (2, 3), 1e-6, 0.25, 1.26, 2.5, 0.504),
+        StepTime("n2", "Relu", "numpy", (), 3e-6, 0.75, 0.0, 12.5, 0.0),
+    )
+    result = BenchResult(
+        "net", {"x": (2, 3), "k": ()}, 3, "v3", times, 2.5, True, (NEAR, replace(SETTLED, max_rel=3e-6)), steps,
+        Peak(1.5e11, 2.25e10), ("w1",),
+    )  # fmt: skip
+    head = "model inputs threads gluonnx ms onnxruntime ms ratio max rel verdict"
+    measured = "net x 2x3, k scalar 3 2 (1-3.5) 5 (4-6.1) 2.50"
+    wanted = [
+        head,
+        f"{measured} 3.0e-06 equal",
+        "net: 2 steps, 0.004 ms one by one; the machine reaches 150 GF/s",
+        "and 22.5 GB/s",
+        "us share operator kernel output GF/s GB/s of peak node",
+        "3.0 75.0% Relu numpy scalar 12.5 n2",
+        "1.0 25.0% Conv gemm 2x3 1.3 2.5 50% n1",
+        "note: w1",
+    ]
+    assert lines(capsys, report.benched([result])) == wanted
+    wrong = replace(result, equivalent=False, differences=(NEAR, FAR), steps=(), warnings=())
+    shown = lines(capsys, report.benched([wrong, replace(wrong, differences=(), model="m2")]))
+    assert shown == [head, f"{measured} 5.0e-01 differs: 1 of 4 beyond", f"m2{measured[3:]} 0.0e+00 equal"]
+
+
+def test_arrays(capsys: pytest.CaptureFixture[str]) -> None:
+    found = {
+        "a": np.array([[1.5, -2], [0, 1.23456789]], np.float32),
+        "b\x1b": np.array(3),
+        "c": np.array([True]),
+        "d": np.zeros((0, 2)),
+        "e": np.array([250, 3], np.uint8),
+    }
+    assert lines(capsys, report.arrays(found)) == [
+        "a float32 2 x 2, -2 to 1.5", r"b\x1b int64 scalar, 3 to 3", "c bool 1", "d float64 0 x 2", "e uint8 2, 3 to 250",
+    ]  # fmt: skip
+
+
+def test_sizes_of_files() -> None:
+    for count, said in (
+        (0, "0 bytes"), (999, "999 bytes"), (1000, "1.0 kB"), (999_949, "999.9 kB"), (1_000_000, "1.0 MB"),
+        (2_345_000_000, "2.3 GB"), (12_345_000_000_000, "12345.0 GB"),
+    ):  # fmt: skip
+        assert report._size(count) == said
+
+
+def test_files_of_reports(tmp_path: Path) -> None:
+    report.save(report.converted(CONVERTED), tmp_path / "r.md", "gluonnx convert ````x")
+    text = (tmp_path / "r.md").read_text()
+    fence = "`" * 5
+    assert text.startswith(f"# gluonnx\n\n{fence}bash\ngluonnx convert ````x\n{fence}\n\n{fence}text\n")
+    assert text.endswith(f"equivalent: wrote a.onnx and a.onnx.data (2.5 MB)\n{fence}\n")
+    assert all(line == line.rstrip() for line in text.splitlines())
+    report.save(report.verified(FOUND), tmp_path / "r.html", "gluonnx verify")
+    html = (tmp_path / "r.html").read_text()
+    assert "$ gluonnx verify" in html and "7 tensors inside" in html and html.count("<html") == 1
+
+
+# -- the options ---------------------------------------------------------------------------------------------------------
+
+
+def handed(function: str, *arguments: object) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """What a command hands to a function of the package."""
+    seen: list[Any] = []
+
+    def record(*args: Any, **kwargs: Any) -> None:
+        seen.append((args, kwargs))
+        raise bridge.EngineError("enough")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bridge, function, record)
+        result = CliRunner().invoke(cli.app, list(map(str, arguments)))
+    assert result.exit_code == 3, result.output
+    return seen[0]
+
+
+CONVERT = {
+    "dynamic": ({}, ["--dynamic", "x:0=n", "--dynamic", "x:1=m"], {"x": {0: "n", 1: "m"}}),
+    "opset": (None, ["--opset", "15"], 15),
+    "outputs": (None, ["--outputs", "a", "--outputs", "b"], ["a", "b"]),
+    "verify": (True, ["--no-verify"], False),
+    "seed": (0, ["--seed", "7"], 7),
+    "tolerance": (None, ["--atol", "0.5"], (0.5, 1e-4)),
+    "external_data": (None, ["--external-data"], True),
+    "training": (False, ["--training"], True),
+    "repro": (None, ["--repro", "folder"], Path("folder")),
+    "strict": (False, ["--strict"], True),
+    "inputs": ({}, ["--input", "x:2,3:float16"], {"x": bridge.models.Spec((2, 3), np.dtype("float16"))}),
+}
+VERIFY = {k: CONVERT[k] for k in ("outputs", "seed", "tolerance", "repro", "inputs")} | {
+    "runs": (1, ["--runs", "4"], 4)
+}
+IMPORT = {k: CONVERT[k] for k in ("verify", "seed", "repro", "strict", "inputs")}
+IMPORT["tolerance"] = (None, ["--rtol", "0.25"], (1e-5, 0.25))
+BENCH = {k: CONVERT[k] for k in ("seed", "inputs")} | {
+    "tolerance": (None, ["--rtol", "0.25", "--atol", "0"], (0.0, 0.25)),
+    "batch": (None, ["--batch", "3"], 3),
+    "threads": (None, ["--threads", "2"], 2),
+    "seconds": (2.0, ["--seconds", "0.5"], 0.5),
+    "profile": (False, ["--profile"], True),
+}
+
+
+@pytest.fixture(scope="module")
+def mlp(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A symbol and its parameters, and an ONNX file of it."""
+    tmp_path = tmp_path_factory.mktemp("mlp")
+    x = mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=2, name="fc")
+    rng = np.random.default_rng(0)
+    params = {"fc_weight": mx.nd.array(rng.normal(size=(2, 3))), "fc_bias": mx.nd.array(rng.normal(size=2))}
+    mx.model.save_checkpoint(str(tmp_path / "net"), 3, x, params, {})
+    bridge.convert(tmp_path / "net", inputs={"x": (4, 3)}, output=tmp_path / "net.onnx", verify=False)
+    return tmp_path / "net"
+
+
+@pytest.mark.parametrize("command", ["convert", "verify", "import", "bench"])
+def test_every_option_is_handed_on_alone_and_with_every_other(command: str, mlp: Path) -> None:
+    options: dict[str, Any] = {"convert": CONVERT, "verify": VERIFY, "import": IMPORT, "bench": BENCH}[command]
+    function = {"import": "import_onnx"}.get(command, command)
+    given = {"verify": [mlp, f"{mlp}.onnx"], "import": [f"{mlp}.onnx", "-o", mlp.with_name("out")]}.get(command, [mlp])
+    names = list(options)
+    chosen = [(), *((n,) for n in names), tuple(names[::2]), tuple(names)]
+    for some in chosen:
+        said = [text for name in some for text in options[name][1]]
+        _, kwargs = handed(function, command, *given, *said)
+        found = {n: kwargs[n] for n in names}
+        assert found == {n: options[n][2 if n in some else 0] for n in names}, some
+        assert callable(kwargs["progress"])
+
+
+def test_the_models_that_are_handed_on(mlp: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.params"
+    other.write_bytes(mlp.with_name("net-0003.params").read_bytes())
+    (model,), kwargs = handed("convert", "convert", mlp, other)
+    assert (model.name, model.params_path, kwargs["output"]) == ("net", other, mlp.with_name("net.onnx"))
+    assert handed("convert", "convert", mlp, "-o", tmp_path / "q.onnx")[1]["output"] == tmp_path / "q.onnx"
+    (a, b), _ = handed("verify", "verify", mlp, f"{mlp}.onnx", "--params", other)
+    assert (a.is_onnx, a.params_path, b.is_onnx, b.path) == (False, other, True, mlp.with_name("net.onnx"))
+    (a, b), _ = handed("verify", "verify", f"{mlp}.onnx", mlp, "--params", other)
+    assert (a.is_onnx, b.is_onnx, b.params_path) == (True, False, other)
+    (first,), _ = handed("bench", "bench", mlp, f"{mlp}.onnx", "--params", other)
+    assert first.params_path == other
+    there = tmp_path / "there.onnx"
+    there.write_bytes(mlp.with_name("net.onnx").read_bytes())
+    (path,), kwargs = handed("import_onnx", "import", there)
+    assert (path, kwargs["output"]) == (there, tmp_path / "there")
+    np.savez(tmp_path / "x.npz", x=np.eye(3, dtype=np.float32))
+    np.savez(tmp_path / "y.npz", x=np.eye(2, 3, dtype=np.float32))
+    for function, command in (("convert", ["convert", mlp]), ("import_onnx", ["import", there])):
+        also = ["--also", tmp_path / "y.npz", "--also", tmp_path / "x.npz"]
+        _, kwargs = handed(function, *command, "--inputs", tmp_path / "x.npz", *also)
+        assert kwargs["inputs"]["x"].tolist() == np.eye(3).tolist()
+        assert [len(each["x"]) for each in kwargs["also"]] == [2, 3]
+    assert handed("convert", "convert", mlp)[1]["also"] == []
+    args, kwargs = handed("inspect", "inspect", mlp, other, "--input", "x:2,3", "--opset", "15")
+    assert (args, kwargs["opset"], kwargs["inputs"]["x"].shape) == ((str(mlp), other), 15, (2, 3))
+    assert handed("operators", "inspect", mlp, "--operators")[0] == (str(mlp),)
+    args, kwargs = handed(
+        "run", "run", mlp, other, "--inputs", tmp_path / "x.npz", "--engine", "native", "--outputs", "fc"
+    )
+    assert (args[0].params_path, kwargs) == (other, {"engine": "native", "outputs": ["fc"]})
+    assert args[1]["x"].tolist() == np.eye(3).tolist()
+
+
+def test_the_opset_of_inspect_and_the_status_of_bench(mlp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two models of which one differs: status 1."""
+    times = {
+        "gluonnx": {"median": 1.0, "low": 1.0, "high": 1.0},
+        "onnxruntime": {"median": 1.0, "low": 1.0, "high": 1.0},
+    }
+    right = BenchResult("net", {}, 1, None, times, 1.0, True, (NEAR,))
+    wrong = replace(right, equivalent=False, differences=(FAR,))
+    for results, code in (([right, right], 0), ([right, wrong], 1), ([wrong, right], 1)):
+        left = iter(results)
+        monkeypatch.setattr(bridge, "bench", lambda *_, left=left, **__: next(left))
+        for options in ((), ("--json",)):
+            left = iter(results)
+            monkeypatch.setattr(bridge, "bench", lambda *_, left=left, **__: next(left))
+            found = CliRunner().invoke(cli.app, ["bench", str(mlp), f"{mlp}.onnx", *options])
+            assert found.exit_code == code
+        told = [m["equivalent"] for m in json.loads(found.stdout)["models"]]
+        assert told == [r.equivalent for r in results]
+
+
+def test_every_error_has_its_status(mlp: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(sys, "argv", ["gluonnx", "inspect", "net"])
+    problems = [{"node": "n", "operator": "Op", "reason": "why"}]
+    for error, code, said, listed in (
+        (bridge.BadInput("one", "two"), 2, "one\ntwo", ["one", "two"]),
+        (UnsupportedModel([Problem("n", "Op", "why")]), 2, "why", problems),
+        (ConversionError("no"), 2, "no", []),
+        (MXNetError("bad"), 2, "bad", []),
+        (OSError("disk"), 2, "disk", []),
+        (bridge.EngineError("runtime"), 3, "runtime", []),
+        (MemoryError(), 2, "out of memory (no details); give smaller input shapes", []),
+        (MemoryError("9 GB"), 2, "out of memory (9 GB); give smaller input shapes", []),
+        (ZeroDivisionError("zero"), 70, "internal error: ZeroDivisionError: zero (", []),
+    ):
+
+        def fail(*_: Any, error: BaseException = error, **__: Any) -> None:
+            raise error
+
+        monkeypatch.setattr(bridge, "inspect", fail)
+        plain = CliRunner().invoke(cli.app, ["inspect", str(mlp)])
+        assert (plain.exit_code, plain.stdout) == (code, ""), error
+        assert said in plain.stderr and plain.stderr.startswith("error: ")
+        found = CliRunner().invoke(cli.app, ["inspect", str(mlp), "--json"])
+        assert found.exit_code == code
+        data = json.loads(found.stdout)
+        assert said in data["error"] and data["problems"] == listed, error
