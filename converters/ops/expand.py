@@ -130,7 +130,7 @@ def expand_computed(g, x, shape):
 
 @from_onnx("Tile")
 def _(g, x, tiles, axis):
-    if not tiles.fixed or not axis.fixed:
+    if tiles.const is None or axis.const is None:  # in the dtype of the data
         raise Unsupported("tiles and axis are only known at run time, wanted constants; convert the model to opset 6")
     reps = [1] * x.rank
     reps[axis.ints()[0]] = tiles.ints()[0]

@@ -74,7 +74,8 @@ def _(g, *inputs, axis):
 
 @from_onnx("Split")
 def _(g, x, sizes=None, *, axis=0, split=None):
-    if sizes is not None and not sizes.fixed:
+    if sizes is not None and sizes.const is None:  # it has the dtype of the data
+        sizes = g.Cast(sizes, dtype="int64")
         return g.apply("_onnx_Split", x, sizes, axis=axis, num_outputs=g.outputs, given=("split",))
     return cut(g, x, axis, split if sizes is None else sizes.ints())
 

@@ -58,6 +58,8 @@ class Point(NamedTuple):
     """Auxiliary states last. Those of one operator, shape and dtype are the same in all combinations."""
     np_shape: bool
     """MXNet's mode in which 0 is a size."""
+    indices: tuple[int, ...] = ()
+    """Which of its values each attribute and each of ``given`` takes."""
 
 
 @dataclass(frozen=True)
@@ -74,17 +76,35 @@ class Space:
     def points(self) -> Iterator[Point]:
         """The combinations, each once, always in the same order."""
         seen = set()
-        for choices in _combinations(self):
-            key = " ".join(f"{name}={value!r}" for name, value in choices.items() if value is not ABSENT)
-            if key not in seen:
-                seen.add(key)
-                attrs = {n: str(choices[n]) for n in self.attrs if choices[n] is not ABSENT}
-                arrays = []
-                for i, make in enumerate(self.inputs(choices)):
-                    seed = zlib.crc32(f"{self.operator}/{i}".encode())
-                    arrays.append(np.asarray(make(np.random.RandomState(seed))))
-                numpy_like = self.operator.startswith("_np") or bool(choices.np_shape)
-                yield Point(self.operator, key, attrs, tuple(arrays), numpy_like)
+        for indices in _combinations(self):
+            point = self.at(indices)
+            if point is not None and point.key not in seen:
+                seen.add(point.key)
+                yield point
+
+    def at(self, indices: Sequence[int]) -> Point | None:
+        """One combination by the indices of its values; None where these mean nothing together."""
+        choices = self.choices(indices)
+        if choices is None:
+            return None
+        key = " ".join(f"{name}={value!r}" for name, value in choices.items() if value is not ABSENT)
+        attrs = {n: str(choices[n]) for n in self.attrs if choices[n] is not ABSENT}
+        arrays = []
+        for i, make in enumerate(self.inputs(choices)):
+            seed = zlib.crc32(f"{self.operator}/{i}".encode())
+            arrays.append(np.asarray(make(np.random.RandomState(seed))))
+        numpy_like = self.operator.startswith("_np") or bool(choices.np_shape)
+        return Point(self.operator, key, attrs, tuple(arrays), numpy_like, tuple(indices))
+
+    def choices(self, indices: Sequence[int]) -> Choices | None:
+        """The values that indices stand for; None where they mean nothing together."""
+        every = {**self.attrs, **self.given}
+        picked = Choices((n, v[i]) for i, (n, v) in zip(indices, every.items()))
+        for name, value in list(picked.items()):
+            if callable(value):
+                picked[name] = None  # one that asks for another of its kind gets an answer all the same
+                picked[name] = value(picked)
+        return picked if self.where(picked) else None
 
 
 SPACES: dict[str, dict[str, list[Space]]] = {}
@@ -112,29 +132,14 @@ def family(name: str) -> None:
     SPACES[name] = {}
 
 
-def _combinations(space: Space) -> Iterator[Choices]:
-    names = [*space.attrs, *space.given]
-    values = [*space.attrs.values(), *space.given.values()]
-    sizes = [len(v) for v in values]
-
-    def choose(indices: Sequence[int]) -> Choices | None:
-        picked = Choices((n, v[i]) for n, v, i in zip(names, values, indices))
-        for name, value in list(picked.items()):
-            if callable(value):
-                picked[name] = None  # one that asks for another of its kind gets an answer all the same
-                picked[name] = value(picked)
-        return picked if space.where(picked) else None
-
+def _combinations(space: Space) -> Iterator[Sequence[int]]:
+    sizes = [len(v) for v in (*space.attrs.values(), *space.given.values())]
     # random() alone is the same in every version of Python
     rng = random.Random(zlib.crc32(f"{space.operator} {' '.join(space.attrs)}".encode()))
     if math.prod(sizes) <= min(ALL, space.most):
-        found = iter(sorted(itertools.product(*map(range, sizes)), key=lambda _: rng.random()))
+        yield from sorted(itertools.product(*map(range, sizes)), key=lambda _: rng.random())
     else:
-        found = _covering(sizes, lambda i: choose(i) is not None, space.most, rng)
-    for indices in found:
-        choices = choose(indices)
-        if choices is not None:
-            yield choices
+        yield from _covering(sizes, lambda i: space.choices(i) is not None, space.most, rng)
 
 
 def _covering(

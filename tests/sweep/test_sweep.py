@@ -1,8 +1,10 @@
-"""No combination of attributes comes out wrong: one of every space here, all of them in the slow run."""
+"""No combination of attributes comes out wrong: one of every space here and those of chosen.json, all of them in the slow run."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +19,7 @@ DECLARED = [
     for family, operators in spaces.load().items()
     for operator, several in operators.items()
 ]
+CHOSEN = json.loads(Path(__file__).with_name("chosen.json").read_text())
 every = pytest.mark.parametrize("family, several", DECLARED)
 
 
@@ -28,6 +31,15 @@ def faults(verdicts: Iterable[Verdict]) -> str:
 def test_one(family: str, several: list[Space]) -> None:
     """Of each space one combination, whichever comes first: they are in no particular order."""
     assert not faults(judge(family, next(space.points()), (converters.default_opset(),)) for space in several)
+
+
+@pytest.mark.parametrize("family", spaces.FAMILIES)
+def test_chosen(family: str) -> None:
+    """Combinations that tell more than the first, and than recorded cases: see choose.py."""
+    found = spaces.load()[family]
+    points = [found[o][number].at(indices) for o in found for number, *indices in CHOSEN.get(o, ())]
+    assert None not in points, "chosen.json is of other spaces: run python -m tests.sweep.choose"
+    assert not faults(judge(family, point, (converters.default_opset(),)) for point in points if point)
 
 
 @pytest.mark.slow

@@ -85,7 +85,8 @@ def _answer(family: str, point: Point) -> str | list[Any]:
     return outputs
 
 
-def _case(point: Point, answer: list[Any] | None) -> Case:
+def case_of(point: Point, answer: list[Any] | None) -> Case:
+    """The combination as a recorded case: with MXNet's outputs, where they are given."""
     case = Case(point.operator, point.key, point.attrs, tuple(map(str, range(len(point.inputs)))), {}, {}, False)
     names = case.op().takes()
     if len(names) != len(point.inputs):
@@ -103,7 +104,7 @@ def judge(family: str, point: Point, opsets: Sequence[int] = OPSETS) -> Verdict:
     witness = None if isinstance(answer, str) or own else answer
     verdict = functools.partial(Verdict, point, witnessed=witness is not None)
     try:
-        case = _case(point, witness)
+        case = case_of(point, witness)
         feeds = dict(zip(case.names, case.arrays()))
         graph = case.graph()
         inferred = infer(graph, {n: a.shape for n, a in feeds.items()}, {n: a.dtype for n, a in feeds.items()})
