@@ -8,6 +8,7 @@ from typing import Any
 
 from ..checkpoint import load_params, save_checkpoint
 from ..context import cpu
+from ..core.name import NameManager
 from ..initializer import Uniform
 from ..ndarray import array, save
 from ..symbol import Symbol
@@ -41,7 +42,7 @@ class BucketingModule(BaseModule):
             raise AssertionError("BucketingModule: give a default_bucket_key")
         self._default_bucket_key = default_bucket_key
         self._sym_gen = sym_gen
-        symbol, data_names, label_names = sym_gen(default_bucket_key)
+        symbol, data_names, label_names = self._generate(default_bucket_key)
         arguments = symbol.list_arguments()
         check_names(arguments, list(data_names or ()), "data", True)
         check_names(arguments, list(label_names or ()), "label", False)
@@ -59,6 +60,11 @@ class BucketingModule(BaseModule):
         self._monitor: Any = None
         self._loaded: tuple[Params | None, Params | None] | None = None
         """Parameters of a checkpoint, until there is a module for them."""
+
+    def _generate(self, key: Any) -> tuple[Symbol, Any, Any]:
+        """What sym_gen gives. Automatic names count from 0 in every bucket, so that layers without a name share parameters."""
+        with NameManager():
+            return self._sym_gen(key)
 
     def _made(self, symbol: Symbol, data_names: Any, label_names: Any) -> Module:
         return Module(symbol, data_names, label_names, **self._settings)
@@ -120,13 +126,13 @@ class BucketingModule(BaseModule):
     def data_names(self) -> Any:
         if self.binded:
             return self._curr_module.data_names
-        return self._sym_gen(self._default_bucket_key)[1]
+        return self._generate(self._default_bucket_key)[1]
 
     @property
     def output_names(self) -> Any:
         if self.binded:
             return self._curr_module.output_names
-        return self._sym_gen(self._default_bucket_key)[0].list_outputs()
+        return self._generate(self._default_bucket_key)[0].list_outputs()
 
     @property
     def data_shapes(self) -> Any:
@@ -227,7 +233,7 @@ class BucketingModule(BaseModule):
             return
         self.for_training, self.inputs_need_grad = for_training, inputs_need_grad
         self._grad_req = grad_req
-        module = self._made(*self._sym_gen(self._default_bucket_key))
+        module = self._made(*self._generate(self._default_bucket_key))
         module.bind(data_shapes, label_shapes, for_training, inputs_need_grad, grad_req=grad_req)
         self._curr_module, self._curr_bucket_key = module, self._default_bucket_key
         self._buckets[self._default_bucket_key] = module
@@ -239,7 +245,7 @@ class BucketingModule(BaseModule):
         """Go on with another bucket, bound to such inputs if it is not yet."""
         self._want("bind")
         if bucket_key not in self._buckets:
-            module = self._made(*self._sym_gen(bucket_key))
+            module = self._made(*self._generate(bucket_key))
             module.bind(
                 data_shapes,
                 label_shapes,

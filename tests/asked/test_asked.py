@@ -30,7 +30,7 @@ def differences(got: Any, want: Any, path: str) -> list[str]:
         if "array" in want and (got["shape"], got["dtype"]) == (want["shape"], want["dtype"]):
             a, b = (np.array(side["array"], np.float64) for side in (got, want))
             scale = np.abs(b[np.isfinite(b)]).max(initial=1e-6)
-            same = np.allclose(a, b, rtol=0, atol=TOLERANCE * scale, equal_nan=True)
+            same = np.allclose(a, b, rtol=0, atol=TOLERANCE * scale + 2e-6, equal_nan=True)
             return [] if same else [f"{path}:\n got    {a}\n wanted {b}"]
         return [d for k in want for d in differences(got[k], want[k], f"{path}/{k}")]
     if isinstance(want, list) and isinstance(got, list) and len(want) == len(got):
