@@ -63,7 +63,7 @@ def ready(mx, symbol=None, shapes=None, labels=None, **given):
 def devices_and_stores(mx, folder):
     """Three steps on one, two and three devices, with shares of work, through all stores, by optimizers with states."""
     found = {}
-    for devices, load in ((1, None), (2, None), (2, [1, 3]), (3, None)):
+    for devices, load in ((1, None), (2, None), (3, [1, 3, 2])):
         for store in (None, "local", "device"):
             for optimizer, settings in (
                 ("sgd", {"learning_rate": 0.2, "momentum": 0.5, "wd": 0.1}),
@@ -73,7 +73,8 @@ def devices_and_stores(mx, folder):
                     continue
                 module = ready(
                     mx, shapes=[("data", (6, 5))], labels=[("softmax_label", (6,))],
-                    context=[mx.cpu(i) for i in range(devices)], work_load_list=load, fixed_param_names=["fc1_bias"] if load else None,
+                    context=[mx.cpu(i) for i in range(devices)], work_load_list=load,
+                    fixed_param_names=["fc1_bias"] if load else None,
                 )  # fmt: skip
                 module.init_optimizer(kvstore=store, optimizer=optimizer, optimizer_params=settings)
                 metric = mx.metric.create(["acc", "ce"])
@@ -112,7 +113,8 @@ def gradients_of_modules(mx, folder):
         ]
     symbol = two_inputs(mx)
     module = ready(
-        mx, symbol, [("a", (4, 3)), ("b", (4, 2))], [("y", (4, 2))], data_names=["a", "b"], label_names=["y"], inputs_need_grad=True,
+        mx, symbol, [("a", (4, 3)), ("b", (4, 2))], [("y", (4, 2))], data_names=["a", "b"], label_names=["y"],
+        inputs_need_grad=True,
     )  # fmt: skip
     arrays = [mx.nd.array(numbers(4, 3)), mx.nd.array(numbers(4, 2))]
     module.forward(mx.io.DataBatch(arrays, [mx.nd.array(numbers(4, 2, seed=4))]), is_train=True)
@@ -651,7 +653,7 @@ def watching(mx, folder):
         module.install_monitor(monitor)
         steps = []
         with logged() as lines:
-            for step in range(3):
+            for _ in range(3):
                 monitor.tic()
                 module.forward(next(examples(mx)), is_train=True)
                 steps.append([[n, name, value.strip().split("\t")] for n, name, value in monitor.toc()])
