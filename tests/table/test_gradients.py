@@ -283,21 +283,26 @@ def has_rule(op: Op) -> bool:
 DERIVED = each([(i, e) for i, e in enumerate(examples()) if e.op.name not in BY_DESIGN], numbered)
 
 
-@DERIVED
-def test_gradients_are_derivatives(row: Numbered) -> None:
-    at = point(row[1])
+def check_derivatives(example: Example, directions: int = 3) -> None:
+    """Fail unless the gradients of all its floating inputs are those of finite differences, along so many directions."""
+    at = point(example)
     if at is None:
         return
     got = gradients_of(at.op, tuple(at.feeds), at.feeds, at.heads)
     graph, rng = at.graph, np.random.default_rng(2)
     for name in at.free:
         assert (got[name].shape, got[name].dtype) == (at.feeds[name].shape, np.float64)
-        for _ in range(3):
+        for _ in range(directions):
             along = direction(at.op, rng, got[name])
             changes = differs(lambda feeds: run(graph, feeds), at.feeds, name, along)
             want = total(at.heads.values(), changes)
             size = total(map(np.abs, at.heads.values()), map(np.abs, changes))
             np.testing.assert_allclose(total([along], [got[name]]), want, rtol=0, atol=1e-6 * size + 1e-8, err_msg=name)
+
+
+@DERIVED
+def test_gradients_are_derivatives(row: Numbered) -> None:
+    check_derivatives(row[1])
 
 
 @DERIVED

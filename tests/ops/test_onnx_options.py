@@ -1,0 +1,500 @@
+"""Operators of the family ``_onnx_`` with attributes and optional inputs that their own examples leave alone, in batches of
+more than one, with sizes that all differ: against onnxruntime (or onnx's evaluator) and finite differences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from hybrid.core.op import OPS, Example
+from tests.grouped import each
+from tests.table.examples import Maker
+from tests.table.test_examples import computes_what_it_infers, same_as_onnxruntime
+from tests.table.test_gradients import check_derivatives
+
+Row = tuple[str, Example]
+
+
+def activations() -> Iterator[Row]:
+    for name, attrs in (
+        *(("Celu", {"alpha": a}) for a in (0.5, 3.0)),
+        *(("Selu", a) for a in ({}, {"alpha": 0.8, "gamma": 2.5})),
+        *(("ThresholdedRelu", {"alpha": a}) for a in (-0.5, 0.3)),
+        *(("Shrink", {"bias": b, "lambd": limit}) for b, limit in ((0, 0.5), (-0.4, 0.2), (1.1, 2))),
+        *(("Swish", {"alpha": a}) for a in (-0.7, 2.5)),
+    ):
+        make = maker(name)
+        yield name, make(make.uniform(2, 3, 4, low=-4, high=4), **attrs)
+    for axis in (0, 1, -2):
+        make = maker("Hardmax")
+        yield "Hardmax", make(make.uniform(2, 3, 4), axis=axis)
+    make = maker("SwiGLU")
+    yield "SwiGLU", make(make.uniform(2, 3, low=-3, high=3), make.uniform(2, 3), alpha=0.6)
+    make = maker("IsInf")
+    for up, down in ((True, False), (False, True), (False, False)):
+        yield "IsInf", make(make.array([1, np.inf, -np.inf, np.nan]), detect_positive=up, detect_negative=down)
+
+
+def attention() -> Iterator[Row]:
+    make = maker("Attention")
+    q, k, v = make.uniform(2, 4, 3, 4), make.uniform(2, 2, 5, 4), make.uniform(2, 2, 5, 3)
+    past = make.uniform(2, 2, 2, 4), make.uniform(2, 2, 2, 3)
+    mask = make.uniform(2, 4, 3, 5)
+    for mode in range(4):
+        attrs = {
+            "qk_matmul_output_mode": mode,
+            "num_outputs": 4,
+            "softcap": 0.9,
+            "scale": 0.4,
+            "is_causal": mode % 2 > 0,
+        }
+        yield "Attention", make(q, k, v, mask, given=("attn_mask",), **attrs)
+        wide = np.concatenate([mask, mask[..., :2] * 0.5], -1)
+        yield (
+            "Attention",
+            make(q, k, v, wide, *past, given=("attn_mask", "past_key", "past_value"), **attrs),
+        )
+    yield "Attention", make(q, k, v, make.array([4, 2], "int64"), given=("nonpad_kv_seqlen",), is_causal=True)
+    for causal in (False, True):
+        yield "Attention", make(q, k, v, mask > 0.3, given=("attn_mask",), is_causal=causal, scale=1.2)
+    flat = make.uniform(2, 3, 16), make.uniform(2, 5, 8), make.uniform(2, 5, 6)
+    for attrs in ({}, {"scale": 0.3, "softcap": 2.0}, {"is_causal": True}):
+        yield "Attention", make(*flat, q_num_heads=4, kv_num_heads=2, **attrs)
+    make = maker("RotaryEmbedding")
+    for interleaved in (False, True):
+        for size in (0, 4):
+            half = (size or 6) // 2
+            ids = make.array([[1, 0, 4, 2], [3, 3, 0, 1]], "int64")
+            attrs = {"interleaved": interleaved, "rotary_embedding_dim": size}
+            yield (
+                "RotaryEmbedding",
+                make(make.uniform(2, 3, 4, 6), make.uniform(2, 4, half), make.uniform(2, 4, half), **attrs),
+            )
+            yield (
+                "RotaryEmbedding",
+                make(
+                    *(make.uniform(2, 4, 18), *make.uniform(2, 5, half), ids),
+                    **{**attrs, "num_heads": 3, "given": ("position_ids",)},
+                ),
+            )
+
+
+def convolution() -> Iterator[Row]:
+    make = maker("Conv")
+    x, w, b = make.uniform(2, 4, 7, 5), make.uniform(6, 2, 3, 2), make.uniform(6)
+    for attrs in (
+        {"dilations": (2, 3), "pads": (2, 0, 1, 3), "group": 2, "kernel_shape": (3, 2)},
+        {"auto_pad": "SAME_UPPER", "strides": (3, 2), "group": 2},
+        {"auto_pad": "SAME_LOWER", "strides": (2, 3), "group": 2},
+        {"auto_pad": "VALID", "strides": (2, 1), "dilations": (1, 2), "group": 2},
+    ):
+        yield "Conv", make(x, w, b, given=("B",), **attrs)
+    yield (
+        "Conv",
+        make(make.uniform(2, 2, 4, 3, 5), make.uniform(3, 2, 2, 1, 3), pads=(1, 0, 2, 0, 1, 1), strides=(1, 2, 3)),
+    )
+    make = maker("ConvTranspose")
+    x, w, b = make.uniform(2, 4, 3, 4), make.uniform(4, 3, 3, 2), make.uniform(6)
+    for attrs in (
+        {"dilations": (2, 3), "group": 2, "strides": (1, 2), "pads": (1, 2, 0, 1)},
+        {"strides": (3, 2), "output_padding": (2, 1), "group": 2, "kernel_shape": (3, 2)},
+        {"strides": (2, 3), "output_shape": (7, 10), "group": 2},
+        {"auto_pad": "SAME_LOWER", "strides": (2, 1), "group": 2},
+        {"auto_pad": "SAME_UPPER", "strides": (1, 2), "group": 2, "dilations": (2, 2)},
+        {"auto_pad": "VALID", "strides": (2, 1), "group": 2},
+    ):
+        yield "ConvTranspose", make(x, w, b, given=("B",), **attrs)
+    make = maker("DeformConv")
+    x, w = make.uniform(2, 4, 6, 5), make.uniform(6, 2, 3, 2)
+    for attrs, size in (
+        ({"strides": (2, 1), "pads": (1, 0, 2, 1)}, (4, 5)),
+        ({"dilations": (2, 3), "pads": (0, 1, 1, 2)}, (3, 5)),
+        ({"strides": (2, 3), "dilations": (1, 2), "kernel_shape": (3, 2)}, (2, 1)),
+    ):
+        for groups in (1, 2):
+            offset = make.uniform(2, groups * 12, *size, low=-0.9, high=0.9)
+            both = make.uniform(6), make.uniform(2, groups * 6, *size)
+            yield "DeformConv", make(x, w, offset, *both, given=("B", "mask"), group=2, offset_group=groups, **attrs)
+        yield "DeformConv", make(x, w, offset, both[1], given=("mask",), group=2, offset_group=2, **attrs)
+    make = maker("Col2Im")
+    for attrs, count in (
+        ({"dilations": (2, 1)}, 3 * 3),
+        ({"pads": (1, 0, 2, 1), "strides": (2, 1)}, 4 * 4),
+        ({"dilations": (1, 2), "strides": (1, 2), "pads": (0, 1, 0, 2)}, 4 * 2),
+    ):
+        sizes = make.array([5, 5], "int64"), make.array([2, 3], "int64")
+        yield "Col2Im", make(make.uniform(2, 3 * 6, count), *sizes, **attrs)
+
+
+def pooling() -> Iterator[Row]:
+    for name in ("MaxPool", "AveragePool", "LpPool"):
+        make = maker(name)
+        x = make.uniform(2, 3, 8, 7)
+        options: list[dict[str, Any]] = [
+            {"kernel_shape": (3, 2), "auto_pad": pad, "strides": (2, 3)}
+            for pad in ("SAME_UPPER", "SAME_LOWER", "VALID")
+        ]
+        options += [
+            {"kernel_shape": (3, 2), "strides": (2, 3), "ceil_mode": True, "pads": (1, 0, 0, 1)},
+            {"kernel_shape": (2, 3), "dilations": (3, 2), "pads": (0, 1, 1, 2), "strides": (1, 2)},
+            {"kernel_shape": (2, 3), "dilations": (2, 1), "strides": (2, 2), "ceil_mode": True},
+        ]
+        for attrs in options:
+            more: list[dict[str, Any]] = [{}]
+            if name == "MaxPool":
+                more = [{}, {"num_outputs": 2}, {"num_outputs": 2, "storage_order": 1}]
+            elif name == "AveragePool":
+                more = [{}, {"count_include_pad": True}]
+            elif name == "LpPool":
+                more = [{"p": p} for p in (1, 2, 3)]
+            for extra in more:
+                yield name, make(x, **attrs, **extra)
+        yield (
+            name,
+            make(make.uniform(2, 2, 4, 3, 5), kernel_shape=(2, 1, 3), strides=(1, 2, 1), pads=(1, 0, 1, 0, 0, 1)),
+        )
+    for p in (1, 2, 3):
+        make = maker("GlobalLpPool")
+        yield "GlobalLpPool", make(make.uniform(2, 3, 4, 5), p=p)
+    make = maker("MaxUnpool")
+    places = np.stack([make._rng.permutation(35)[:12].reshape(3, 4) for _ in range(4)]).reshape(2, 2, 3, 4)
+    yield "MaxUnpool", make(make.uniform(2, 2, 3, 4), places, kernel_shape=(3, 2), pads=(1, 0, 1, 1), strides=(3, 2))
+
+
+def normalization() -> Iterator[Row]:
+    for name, attrs in (
+        *(("LayerNormalization", {"axis": a, "epsilon": 0.3}) for a in (0, 1, -2, 2)),
+        *(("RMSNormalization", {"axis": a, "epsilon": 0.3}) for a in (0, 1, -2, 2)),
+        *(("InstanceNormalization", {"epsilon": e}) for e in (0.2, 1e-3)),
+        *(("GroupNormalization", {"epsilon": 0.2, "num_groups": n}) for n in (1, 2, 3, 6)),
+        *(
+            ("BatchNormalization", {"epsilon": 0.2, **m})
+            for m in ({}, {"training_mode": True, "num_outputs": 3, "momentum": 0.3})
+        ),
+        *(("LRN", {"size": s, "alpha": 0.7, "beta": 0.4, "bias": 1.5}) for s in (1, 3, 5)),
+    ):
+        make = maker(name)
+        x = make.uniform(2, 6, 3, 4, low=-1, high=2)
+        dims = x.shape[attrs.get("axis", 0) :]
+        channels = [make.uniform(6) for _ in range(3)]
+        if name == "LayerNormalization":
+            yield name, make(x, make.uniform(*dims), make.uniform(*dims), given=("B",), num_outputs=3, **attrs)
+            yield name, make(x, make.uniform(*dims), **attrs)
+        elif name == "RMSNormalization":
+            yield name, make(x, make.uniform(*dims), **attrs)
+        elif name == "LRN":
+            yield name, make(x, **attrs)
+        elif name == "BatchNormalization":
+            yield name, make(x, *channels, make.uniform(6, low=0.5, high=1.5), **attrs)
+        else:
+            yield name, make(x, *channels[:2], **attrs)
+    for p in (1, 2):
+        for axis in (0, 1, -2):
+            make = maker("LpNormalization")
+            yield "LpNormalization", make(make.uniform(2, 3, 4), p=p, axis=axis)
+    for axes in ((0,), (1, 2), (0, -1)):
+        make = maker("MeanVarianceNormalization")
+        yield "MeanVarianceNormalization", make(make.uniform(4, 3, 5), axes=axes)
+
+
+def reductions() -> Iterator[Row]:
+    for name in ("Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "SumSquare", "LogSum", "LogSumExp"):
+        make = maker(f"Reduce{name}")
+        x = make.uniform(2, 3, 4, low=0.5 if name == "LogSum" else -1.5, high=1.5)
+        for axes, keep in (([-2], False), ([2, 0], True)):
+            yield f"Reduce{name}", make(x, make.array(axes, "int64"), given=("axes",), keepdims=keep)
+        yield f"Reduce{name}", make(x, make.array([], "int64"), given=("axes",), noop_with_empty_axes=True)
+        yield f"Reduce{name}", make(x, make.array([], "int64"), given=("axes",), keepdims=False)
+        yield f"Reduce{name}", make(x.astype("float16"), make.array([1], "int64"), given=("axes",), keepdims=False)
+        for dtype in () if name.startswith("Log") else ("int64", "int32"):
+            whole = make.integers(2, 3, 4, low=1, high=5, dtype=dtype)
+            yield f"Reduce{name}", make(whole, make.array([1], "int64"), given=("axes",), keepdims=False)
+    for name in ("ArgMax", "ArgMin"):
+        make = maker(name)
+        for axis in (0, 1, -1):
+            for keep in (True, False):
+                for last in (True, False):
+                    x = make.integers(2, 3, 4, high=3, dtype="float32" if keep else "int64")
+                    yield name, make(x, axis=axis, keepdims=keep, select_last_index=last)
+    for name in ("CumSum", "CumProd"):
+        make = maker(name)
+        for axis in (0, -2, 2):
+            for exclusive in (True, False):
+                for reverse in (True, False):
+                    x = make.uniform(2, 3, 4, low=0.5, high=1.5)
+                    yield name, make(x, make.array(axis, "int64"), exclusive=exclusive, reverse=reverse)
+
+
+def quantised() -> Iterator[Row]:
+    make = maker("ConvInteger")
+    x, w = (
+        make.integers(2, 4, 6, 5, high=256, dtype="uint8"),
+        make.integers(6, 2, 3, 2, low=-128, high=128, dtype="int8"),
+    )
+    zeros = make.array(7, "uint8"), make.array(-3, "int8")
+    options: tuple[dict[str, Any], ...] = (
+        {"dilations": (2, 3), "pads": (2, 0, 1, 3), "group": 2, "kernel_shape": (3, 2)},
+        {"auto_pad": "SAME_LOWER", "strides": (3, 2), "group": 2},
+        {"auto_pad": "VALID", "strides": (2, 1), "group": 2},
+    )
+    for attrs in options:
+        yield "ConvInteger", make(x, w, *zeros, given=("x_zero_point", "w_zero_point"), **attrs)
+    yield "ConvInteger", make(x, w, group=2)
+    make = maker("QLinearConv")
+    scales, bias = (
+        (make.uniform(6, low=0.01, high=0.1), make.array([0] * 6, "int8")),
+        make.integers(6, low=-900, high=900, dtype="int32"),
+    )
+    for attrs in options:
+        given = x, make.array(0.02), zeros[0], w, *scales, make.array(1.3), make.array(12, "uint8")
+        yield "QLinearConv", make(*given, bias, given=("B",), **attrs)
+        yield "QLinearConv", make(*given, **attrs)
+    make = maker("MatMulInteger")
+    a, b = make.integers(2, 3, 4, high=256, dtype="uint8"), make.integers(4, 5, low=-128, high=128, dtype="int8")
+    yield "MatMulInteger", make(a, b)
+    yield (
+        "MatMulInteger",
+        make(a, b, make.array(9, "uint8"), make.array(5, "int8"), given=("a_zero_point", "b_zero_point")),
+    )
+    make = maker("QLinearMatMul")
+    numbers = make.array(0.03), make.array(110, "uint8"), b, make.array(0.05), make.array(-4, "int8")
+    yield "QLinearMatMul", make(a, *numbers, make.array(1.1), make.array(120, "uint8"))
+    make = maker("ms_MatMulIntegerToFloat")
+    zero = make.array(9, "uint8"), make.integers(5, low=-5, high=5, dtype="int8")
+    scale = make.array(0.1), make.uniform(5, low=0.1, high=0.5)
+    yield (
+        "ms_MatMulIntegerToFloat",
+        make(a, b, *scale, *zero, make.uniform(5), given=("a_zero_point", "b_zero_point", "bias")),
+    )
+    yield "ms_MatMulIntegerToFloat", make(a, b, *scale)
+    make = maker("ms_DynamicQuantizeMatMul")
+    x32 = make.uniform(2, 3, 4, low=-1, high=3)
+    yield "ms_DynamicQuantizeMatMul", make(x32, b, scale[1], zero[1], make.uniform(5), given=("b_zero_point", "bias"))
+    yield "ms_DynamicQuantizeMatMul", make(x32, b, scale[1])
+    make = maker("ms_QGemm")
+    for first, second in ((False, True), (True, False), (True, True)):
+        left, right = (a[0].T if first else a[0]), (b.T if second else b)
+        inputs = left, make.array(0.1), make.array(12, "uint8"), right, make.array(0.3), make.array(-7, "int8")
+        yield "ms_QGemm", make(*inputs, alpha=0.5, transA=first, transB=second)
+        rest = make.integers(5, low=-90, high=90, dtype="int32"), make.array(2.5), make.array(100, "uint8")
+        yield (
+            "ms_QGemm",
+            make(*inputs, *rest, alpha=0.7, transA=first, transB=second, given=("C", "y_scale", "y_zero_point")),
+        )
+    x8 = make.integers(2, 3, 6, 4, high=256, dtype="uint8")
+    for name, options in (
+        ("Sigmoid", ({},)),
+        ("LeakyRelu", ({"alpha": 0.3}, {"alpha": 0.7})),
+        ("Softmax", ({"axis": 1}, {"axis": -2}, {"axis": 1, "opset": 12})),
+        ("GlobalAveragePool", ({}, {"channels_last": True})),
+        (
+            "AveragePool",
+            (
+                {"kernel_shape": (3, 2), "strides": (2, 3), "ceil_mode": True},
+                {"kernel_shape": (2, 3), "strides": (2, 1), "auto_pad": "SAME_UPPER"},
+                {"kernel_shape": (2, 3), "strides": (1, 2), "auto_pad": "SAME_LOWER", "count_include_pad": True},
+            ),
+        ),
+    ):
+        make = maker(f"ms_QLinear{name}")
+        to = (
+            make.array(1 / 256 if name in ("Sigmoid", "Softmax") else 0.0317),
+            make.array(0 if name == "Softmax" else 20, "uint8"),
+        )
+        for attrs in options:
+            yield (
+                f"ms_QLinear{name}",
+                make(
+                    x8, make.array(0.021), make.array(90, "uint8"), *to, given=("X_zero_point", "Y_zero_point"), **attrs
+                ),
+            )
+    for name in ("Add", "Mul"):
+        make = maker(f"ms_QLinear{name}")
+        a, b = make.integers(2, 3, 4, high=256, dtype="uint8"), make.integers(3, 1, high=256, dtype="uint8")
+        first, second = (make.array(0.02), make.array(90, "uint8")), (make.array(0.03), make.array(7, "uint8"))
+        inputs = a, *first, b, *second, make.array(0.07), make.array(50, "uint8")
+        yield f"ms_QLinear{name}", make(*inputs, given=("A_zero_point", "B_zero_point", "C_zero_point"))
+    make = maker("QuantizeLinear")
+    x = make.uniform(2, 6, 4, low=-9, high=9)
+    for axis, count in ((0, 2), (1, 6), (-1, 4), (-3, 2)):
+        pair = make.uniform(count, low=0.05, high=0.2), make.integers(count, low=-9, high=9, dtype="int8")
+        yield "QuantizeLinear", make(x, *pair, axis=axis, given=("y_zero_point",))
+        yield (
+            "DequantizeLinear",
+            maker("DequantizeLinear")(
+                make.integers(2, 6, 4, low=-99, high=99, dtype="int8"), *pair, axis=axis, given=("x_zero_point",)
+            ),
+        )
+    for axis, block, shape in ((0, 2, (1, 6, 4)), (1, 3, (2, 2, 4)), (-1, 2, (2, 6, 2))):
+        pair = make.uniform(*shape, low=0.05, high=0.2), make.integers(*shape, low=-9, high=9, dtype="int8")
+        yield "QuantizeLinear", make(x, *pair, axis=axis, block_size=block, given=("y_zero_point",))
+        yield (
+            "DequantizeLinear",
+            maker("DequantizeLinear")(
+                make.integers(2, 6, 4, low=-99, high=99, dtype="int8"),
+                *pair,
+                axis=axis,
+                block_size=block,
+                given=("x_zero_point",),
+            ),
+        )
+    for kind in ("int8", "uint8", "int16", "uint16"):
+        yield "QuantizeLinear", make(x, make.array(0.03), output_dtype=kind)
+
+
+def recurrent() -> Iterator[Row]:
+    for name, gates, options in (
+        (
+            "RNN",
+            1,
+            (
+                {"activations": ("Affine",), "activation_alpha": (0.6,), "activation_beta": (0.2,)},
+                {"activations": ("ScaledTanh",), "activation_alpha": (0.8,), "activation_beta": (1.3,), "clip": 0.7},
+                {"activations": ("LeakyRelu",), "activation_alpha": (0.3,)},
+                {"activations": ("HardSigmoid",), "activation_alpha": (0.3,), "activation_beta": (0.4,)},
+            ),
+        ),
+        (
+            "GRU",
+            3,
+            (
+                {"activations": ("HardSigmoid", "Softsign"), "activation_alpha": (0.3,), "activation_beta": (0.4,)},
+                {"activations": ("Sigmoid", "Softplus"), "linear_before_reset": True},
+                {"clip": 0.6},
+            ),
+        ),
+        (
+            "LSTM",
+            4,
+            (
+                {
+                    "activations": ("HardSigmoid", "Softsign", "Tanh"),
+                    "activation_alpha": (0.3,),
+                    "activation_beta": (0.4,),
+                },
+                {
+                    "activations": ("Sigmoid", "ScaledTanh", "Affine"),
+                    "activation_alpha": (0.8, 0.5),
+                    "activation_beta": (1.3, 0.1),
+                },
+                {"input_forget": True},
+            ),
+        ),
+    ):
+        make = maker(name)
+        x, hidden = make.uniform(4, 3, 2), 5
+        for number, attrs in enumerate(options):
+            direction = ("forward", "reverse", "bidirectional")[number % 3]
+            ways = 2 if direction == "bidirectional" else 1
+            attrs = {k: v * ways if isinstance(v, tuple) else v for k, v in attrs.items()}
+            inputs: dict[str, np.ndarray] = {
+                "B": make.uniform(ways, 2 * gates * hidden),
+                "sequence_lens": make.array([2, 4, 1], "int32"),
+                "initial_h": make.uniform(ways, 3, hidden),
+            }
+            if name == "LSTM":
+                inputs |= {"initial_c": make.uniform(ways, 3, hidden), "P": make.uniform(ways, 3 * hidden)}
+            weights = make.uniform(ways, gates * hidden, 2), make.uniform(ways, gates * hidden, hidden)
+            for left in ((), (("sequence_lens",), ("initial_h",), ("initial_c", "P"))[number % (len(inputs) - 2)]):
+                given = tuple(n for n in inputs if n not in left)
+                yield (
+                    name,
+                    make(
+                        x,
+                        *weights,
+                        *(inputs[n] for n in given),
+                        given=given,
+                        direction=direction,
+                        hidden_size=hidden,
+                        **attrs,
+                    ),
+                )
+
+
+def resizing() -> Iterator[Row]:
+    make = maker("Resize")
+    x = make.uniform(2, 3, 5, 4)
+    for way in ("half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric"):
+        for mode in ("linear", "cubic"):
+            for scales in ([1.7, 0.6], [0.45, 2.3]):
+                if way == "half_pixel_symmetric" or mode == "linear":
+                    attrs = {"axes": (2, -1)} if mode == "linear" else {"axes": (3, 2), "cubic_coeff_a": -0.5}
+                else:
+                    attrs = {"axes": (2, 3), "exclude_outside": True, "cubic_coeff_a": -0.6}
+                attrs |= {"mode": mode, "coordinate_transformation_mode": way}
+                yield "Resize", make(x, make.array(scales), given=("scales",), **attrs)
+        for rounding in ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil"):
+            attrs = {"nearest_mode": rounding, "coordinate_transformation_mode": way, "axes": (3, 2)}
+            yield "Resize", make(x, make.array([2, 0.5]), given=("scales",), **attrs)
+            yield "Resize", make(x, make.array([3, 9], "int64"), given=("sizes",), **attrs)
+    for policy in ("not_larger", "not_smaller"):
+        attrs = {"axes": (2, 3), "mode": "linear", "keep_aspect_ratio_policy": policy}
+        yield "Resize", make(x, make.array([7, 7], "int64"), given=("sizes",), **attrs)
+        yield "Resize", make(x, make.array([3, 2], "int64"), given=("sizes",), **{**attrs, "mode": "nearest"})
+    for mode in ("linear", "cubic"):
+        for sizes in ([2, 7], [1, 3]):
+            attrs = {"axes": (2, 3), "mode": mode, "antialias": True}
+            yield "Resize", make(x, make.array(sizes, "int64"), given=("sizes",), **attrs)
+    for mode in ("linear", "nearest", "cubic"):
+        attrs = {"mode": mode, "coordinate_transformation_mode": "tf_crop_and_resize", "extrapolation_value": -3.5}
+        roi = make.array([0, 0, 0.3, -0.2, 1, 1, 1.3, 0.7])
+        yield "Resize", make(x, roi, make.array([2, 3, 4, 1], "int64"), given=("roi", "sizes"), **attrs)
+        yield "Resize", make(x, roi, make.array([1, 1, 1.4, 1.8]), given=("roi", "scales"), **attrs)
+
+
+def signals() -> Iterator[Row]:
+    make = maker("DFT")
+    x, real = make.uniform(2, 5, 4, 2), make.uniform(2, 5, 4, 1)
+    for axis in (0, 1, -2):
+        for length in (3, 6):
+            more = make.array(length, "int64"), make.array(axis, "int64")
+            for inverse in (False, True):
+                yield "DFT", make(x, *more, given=("dft_length", "axis"), inverse=inverse)
+                yield "DFT", make(real, *more, given=("dft_length", "axis"), inverse=inverse)
+            yield "DFT", make(real, *more, given=("dft_length", "axis"), onesided=True)
+    make = maker("STFT")
+    for signal, sided in (
+        (make.uniform(3, 17, 1), True),
+        (make.uniform(3, 17, 1), False),
+        (make.uniform(3, 17, 2), False),
+    ):
+        for step, size in ((2, 6), (5, 5)):
+            numbers = make.array(step, "int64"), make.uniform(size), make.array(size, "int64")
+            yield "STFT", make(signal, *numbers, given=("window", "frame_length"), onesided=sided)
+            yield "STFT", make(signal, numbers[0], numbers[2], given=("frame_length",), onesided=sided)
+    for name in ("Hann", "Hamming", "Blackman"):
+        make = maker(f"{name}Window")
+        for size in (7, 10):
+            for periodic in (True, False):
+                yield f"{name}Window", make(make.array(size, "int64"), periodic=periodic)
+    make = maker("MelWeightMatrix")
+    for bins, length, rate, low, high in ((5, 32, 8192, 100.0, 3000.0), (10, 64, 16000, 0.0, 8000.0)):
+        counts = (make.array(n, "int64") for n in (bins, length, rate))
+        yield "MelWeightMatrix", make(*counts, make.array(low), make.array(high))
+
+
+def maker(name: str) -> Maker:
+    """What makes examples of an operator."""
+    found = MAKERS.get(name)
+    if found is None:
+        found = MAKERS[name] = Maker(OPS[f"_onnx_{name}"])
+    return found
+
+
+MAKERS: dict[str, Maker] = {}
+FAMILIES = (
+    *(activations, attention, convolution, pooling, normalization, reductions),
+    *(quantised, recurrent, resizing, signals),
+)
+ROWS = [(f.__name__, f"{name}-{i}", e) for f in FAMILIES for i, (name, e) in enumerate(f())]
+
+
+@each(ROWS, lambda row: row[:2])
+def test_options_mean_what_the_standard_says(row: tuple[str, str, Example]) -> None:
+    example = row[2]
+    computes_what_it_infers(example)
+    whole = {n for n, a in zip(example.op.takes(), example.arrays) if a.dtype.kind == "i" and len(example.arrays) > 1}
+    same_as_onnxruntime(example, whole)  # axes and sizes are stored: what comes of them is known
+    check_derivatives(example, directions=1)
