@@ -177,7 +177,9 @@ def test_near_of_unusual_numbers() -> None:
     assert lower is not None and lower.max_rel == 0.5 / 3  # the scale is that of the least, -3
     empty = np.zeros((0, 2), np.float32)
     found = near("x", empty, empty, 0.0)
-    assert found is not None and found.little == "is empty"
+    assert found is not None and (found.name, found.dtype, found.little) == ("x", "float32", "is empty")
+    fine = near("x", np.array([1 + 1e-12, 2]), np.array([1.0, 2]), 1e-9)
+    assert fine is not None and 0 < fine.max_abs < 2e-12
     for value in (np.nan, np.inf, -np.inf):
         odd = np.array([1, value], np.float32)
         assert near("x", odd, odd, 1.0) is None

@@ -288,6 +288,9 @@ def test_outputs_that_say_little_need_something_before_them(monkeypatch: pytest.
     found, _ = tried(monkeypatch, one, two, problem)
     assert found.verdict == "says little"
     assert found.warnings[0] == "tensors inside were not compared (why): only the outputs were"
+    one, two = Played("one", [flat]), Played("two", [{**flat, "y": flat["y"] * 2}])
+    found, _ = tried(monkeypatch, one, two)
+    assert (found.verdict, found.little, found.warnings) == ("not equivalent", (), ())
     holes = {"y": np.array([1, np.nan, 2, np.inf], np.float32)}
     one, two = Played("one", [holes]), Played("two", [holes])
     found, _ = tried(monkeypatch, one, two)

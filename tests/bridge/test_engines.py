@@ -1,0 +1,615 @@
+"""The two sides of a comparison: what they take and give, what they show of the inside, and what models are opened from."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx.parser
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import bridge
+import hybrid as mx
+from bridge import BadInput, EngineError, locate
+from bridge.cases import make_case, pair_outputs
+from bridge.cut import widened_model
+from bridge.engines import NativeEngine, OnnxEngine, ReferenceEngine, opened_natively, tensors, unique
+from bridge.exact import Exact, widened
+from bridge.inputs import as_specs, draw, load_feeds, parse_dynamic, parse_inputs
+from bridge.models import Model, describe, open_model, split_inputs, too_large
+from bridge.result import Case
+from hybrid.core.op import Domain, Spec
+from hybrid.core.shapes import UNKNOWN
+
+TWO = """<ir_version: 8, opset_import: ["": 17]>
+net (float[n, 3] x, float[n, 3] z) => (float[n, 3] s, float[n, 3] p)
+<float[3] w = {2, -3, 0.5}> { s = Add (x, z)  h = Mul (x, w)  p = Mul (h, z) }"""
+X = np.array([[1, 2, 3], [-4, 5, 6]], np.float32)
+Z = np.array([[0.5, -1, 2], [3, 4, -5]], np.float32)
+W = np.array([2, -3, 0.5], np.float32)
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> Path:
+    path = tmp_path / "two.onnx"
+    onnx.save(onnx.parser.parse_model(TWO), path)
+    return path
+
+
+def symbol() -> tuple[Any, dict[str, np.ndarray]]:
+    """x times 2, then through a layer; a second output of the same input."""
+    x = mx.sym.var("x")
+    layer = mx.sym.FullyConnected(x * 2, num_hidden=2, name="fc")
+    return mx.sym.Group([layer, mx.sym.negative(x, name="neg")]), {
+        "fc_weight": np.array([[1, 2, 3], [4, 5, -6]], np.float32),
+        "fc_bias": np.array([0.5, -0.5], np.float32),
+    }
+
+
+# -- run -----------------------------------------------------------------------------------------------------------------------
+
+
+def test_outputs_are_chosen_and_ordered_on_either_engine(two: Path) -> None:
+    want = {"s": X + Z, "p": X * W * Z}
+    for engine in (None, "native", "onnxruntime"):
+        for chosen in (None, ["p"], ["s"], ["p", "s"]):
+            found = bridge.run(two, {"x": X, "z": Z}, engine=engine, outputs=chosen)  # type: ignore[arg-type]
+            assert list(found) == (chosen or ["s", "p"])
+            for name, value in found.items():
+                np.testing.assert_array_equal(value, want[name])
+    net, params = symbol()
+    want = {"fc_output": 2 * X @ params["fc_weight"].T + params["fc_bias"], "neg_output": -X}
+    for engine in (None, "native", "onnxruntime"):
+        for chosen in (None, ["neg_output"], ["neg", "fc"]):
+            found = bridge.run(net, {"x": mx.nd.array(X)}, params=params, engine=engine, outputs=chosen)  # type: ignore[arg-type]
+            names = {None: ["fc_output", "neg_output"], 1: ["neg_output"]}.get(
+                chosen and len(chosen), ["neg_output", "fc_output"]
+            )
+            assert list(found) == names
+            for name in names:
+                np.testing.assert_allclose(found[name], want[name], rtol=1e-6)
+
+
+def test_what_run_refuses(two: Path, tmp_path: Path) -> None:
+    net, params = symbol()
+    feeds = {"x": X, "z": Z}
+    for source, inputs, options, said in (
+        (two, feeds, {"engine": "gpu"}, "got engine 'gpu', wanted native or onnxruntime"),
+        (two, {**feeds, "q": X}, {}, "unknown input q: the model takes x, z"),
+        (two, {**feeds, "q": X}, {"engine": "native"}, "unknown input q: the model takes x, z"),
+        (two, feeds, {"outputs": ["h", "s"]}, "no output h: the model gives s, p"),
+        (two, {"x": X}, {}, "missing input z"),
+        (two, {"x": X}, {"engine": "native"}, "missing input z"),
+        (
+            two,
+            {"x": X.astype(np.float64), "z": Z[:, :2]},
+            {},
+            "input x: got float64, wanted float32; convert it with astype",
+        ),
+        (two, {"x": X, "z": Z[:, :2]}, {}, r"input z: got shape \(2, 2\), two wants \(n, 3\)"),
+        (two, {"x": X[0], "z": Z}, {}, r"input x: got shape \(3,?\)"),
+        (net, {"y": X, "x": X}, {"params": params}, "unknown input y: the model takes x"),
+        (net, {}, {"params": params}, "missing input x"),
+        (net, {"x": X}, {"params": {"fc_bias": params["fc_bias"]}}, "missing parameter fc_weight"),
+        (
+            net,
+            {"x": X.astype(np.float64)},
+            {"params": params},
+            "input x: got float64, wanted float32; convert it, as in",
+        ),
+        (net, {"x": X}, {"params": params, "outputs": ["fd"]}, "no output 'fd' in the graph; did you mean"),
+        (two, feeds, {"params": params}, "an ONNX file holds its parameters; do not give"),
+        (net, {"x": X}, {"params": 5}, "params: got int, wanted a path or a dict of arrays"),
+        (net, {"x": X}, {"params": tmp_path / "no.params"}, "no.params: no such parameter file"),
+        (3.5, feeds, {}, "got float, wanted a path, a Symbol, a SymbolBlock or an ONNX ModelProto"),
+    ):
+        with pytest.raises(BadInput, match=said):
+            bridge.run(source, inputs, **options)  # type: ignore[arg-type]
+    with pytest.raises(EngineError, match=r"onnxruntime \S+ failed"):
+        OnnxEngine(open_model(two)).run_on({"x": X, "z": Z[:, :2]})
+    reshaped = onnx.parser.parse_model(TWO.replace("float[n, 3] z", "float[n, m] z").replace("s = Add", "s = Sub"))
+    with pytest.raises(EngineError, match="onnx's reference evaluator failed"):
+        ReferenceEngine(Model("m", proto=reshaped)).run_on({"x": X, "z": Z[:, :2]})
+    with pytest.raises(mx.base.MXNetError, match="shape"):
+        bridge.run(net, {"x": X[:, :2]}, params=params)
+
+
+def test_parts_of_what_is_no_tensor() -> None:
+    box = np.empty((), object)
+    box[()] = [np.array([1.0]), {"b": 2, "a": np.array([3])}]
+    found = tensors([("y", np.array(5)), ("s", box), ("m", {2: 1.5, 1: 0.5}), ("n", None), ("e", [])])
+    assert {k: v.tolist() for k, v in found.items()} == {
+        "y": 5, "s[2]": 2, "s[0]": [1.0], "s[1]['a']": [3], "s[1]['b']": 2, "m[1]": 0.5, "m[2]": 1.5, "e[0]": 0,
+    }  # fmt: skip
+    assert unique(["a", "b", "a", "a", "b"]) == ("a", "b", "a_1", "a_2", "b_1")
+
+
+def test_the_inside_of_a_symbol() -> None:
+    net, params = symbol()
+    engine = NativeEngine(open_model(net, params))
+    first = engine.inside()[0]
+    assert [(t.name, t.node, t.operator, t.inputs) for t in engine.inside()][1:] == [
+        ("fc_output", "fc", "FullyConnected", (first.name, "fc_weight", "fc_bias")),
+        ("neg_output", "neg", "negative", ("x",)),
+    ]
+    shown = engine.expose({"x": X}, [first.name, "x", "nothing"])
+    assert shown.keys() == {first.name, "x"}
+    np.testing.assert_array_equal(shown[first.name], 2 * X)
+    seen: list[Any] = []
+    groups = [["x", first.name], ["neg_output"], ["nobody"], ["neg_output", first.name]]
+    engine.walk({"x": X}, groups, lambda i, shown: seen.append((i, {n: v.tolist() for n, v in shown.items()})))
+    double, minus = (2 * X).tolist(), (-X).tolist()
+    assert seen == [
+        (0, {"x": X.tolist(), first.name: double}), (1, {"neg_output": minus}), (2, {}),
+        (3, {"neg_output": minus, first.name: double}),
+    ]  # fmt: skip
+    tensor = engine.inside()[1]
+    alone = engine.alone(tensor, {first.name: X})
+    np.testing.assert_allclose(alone, X @ params["fc_weight"].T + params["fc_bias"])
+    assert engine.alone(tensor, {}) is None
+    sizes = engine.sizes({"x": X})
+    assert sizes == {first.name: 24, "fc_output": 4 * 4 + 24 + 8, "neg_output": 24}
+    assert engine.stored("fc_bias") is not None and engine.stored("x") is None
+    with pytest.raises(BadInput, match="missing input x"):
+        engine.complete({})
+    assert engine.complete({"x": X, "unread": Z}).keys() == {"x"}
+    with pytest.raises(BadInput, match="ONNX models run on onnxruntime; choose --engine onnxruntime"):
+        NativeEngine(Model("m", proto=onnx.ModelProto()))
+
+
+def test_the_inside_of_an_onnx_model(two: Path) -> None:
+    engine = OnnxEngine(open_model(two))
+    assert [(t.name, t.operator, t.inputs) for t in engine.inside()] == [
+        ("s", "Add", ("x", "z")), ("h", "Mul", ("x",)), ("p", "Mul", ("h", "z")),
+    ]  # fmt: skip
+    shown = engine.expose({"x": X, "z": Z}, ["h", "s", "h"])
+    assert shown.keys() == {"h", "s"}
+    np.testing.assert_array_equal(shown["h"], X * W)
+    tensor = engine.inside()[2]
+    np.testing.assert_array_equal(engine.alone(tensor, {"h": X, "z": Z}), X * Z)  # type: ignore[arg-type]
+    np.testing.assert_array_equal(engine.alone(tensor, {"x": X, "z": Z}), X * W * Z)  # type: ignore[arg-type]
+    assert engine.alone(tensor, {"h": X}) is None
+    assert engine.stored("w").tolist() == W.tolist() and engine.stored("h") is None  # type: ignore[union-attr]
+    seen: list[Any] = []
+    engine.walk({"x": X, "z": Z}, [["h"], ["p", "s"]], lambda i, shown: seen.append((i, sorted(shown))))
+    assert seen == [(0, ["h"]), (1, ["p", "s"])]
+    cut, given = frozenset(("s", "h", "p")), {"h": X, "z": Z, "x": X}
+    for scratch in (False, True):
+        made = OnnxEngine(open_model(two), scratch=scratch).forced(cut, given, ["p", "h"])
+        np.testing.assert_array_equal(made["p"], X * Z)
+        np.testing.assert_array_equal(made["h"], X * W)
+    exact = engine.foreign(cut, {"h": X, "z": Z}, "p")
+    assert exact is not None and exact.dtype == np.float64
+    np.testing.assert_array_equal(exact, X.astype(float) * Z)
+    ours = engine.exact(cut, {"h": X, "z": Z}, "p")
+    assert ours is not None and ours.dtype == np.float64 and np.array_equal(ours, exact)
+    unread = Model("m", proto=onnx.parser.parse_model(TWO.replace("Add", "Nothing")))
+    blind = OnnxEngine(unread)
+    assert blind.natively is None and blind.part(cut, ["p"]) is None and blind.exact(cut, given, "p") is None
+
+
+def test_how_coarse_every_tensor_is() -> None:
+    text = """<ir_version: 8, opset_import: ["": 17]> net (float[2] x, float16[2] q) => (float[2] y, float[2] z)
+    { h = Cast <to = 10> (x)  b = Cast <to = 16> (q)  y = Cast <to = 1> (h)  c = Cast <to = 1> (b)  s = Add (y, c)
+      z = Neg (x)  i = Cast <to = 6> (s) }"""
+    model = Model("m", proto=onnx.parser.parse_model(text))
+    feeds = {"x": np.ones(2, np.float32), "q": np.ones(2, np.float16)}
+    want = {"h": "float16", "b": "bfloat16", "y": "float16", "c": "bfloat16", "s": "bfloat16", "z": "", "i": "bfloat16"}
+    found = OnnxEngine(model).precision(feeds)
+    assert {n: found[n] for n in want} == want
+    x = mx.sym.var("x")
+    half = mx.sym.Cast(x, dtype="float16", name="half")
+    back = mx.sym.Cast(half, dtype="float32", name="back")
+    net = mx.sym.Group([mx.sym.broadcast_add(back, x, name="sum"), mx.sym.negative(x, name="neg")])
+    found = NativeEngine(open_model(net)).precision({"x": np.ones(2, np.float32)})
+    names = {"half_output": "float16", "back_output": "float16", "sum_output": "float16", "neg_output": "", "x": ""}
+    assert {n: found[n] for n in names} == names
+    fed = NativeEngine(open_model(mx.sym.Cast(x, dtype="float32", name="back"))).precision(
+        {"x": np.ones(2, np.float16)}
+    )
+    assert fed == {"x": "", "back_output": ""}  # what is fed is not rounded
+
+
+# -- float64 -------------------------------------------------------------------------------------------------------------------
+
+
+def test_models_in_float64() -> None:
+    inner = helper.make_graph(
+        [helper.make_node("Constant", [], ["k"], value_float=0.1), helper.make_node("Add", ["h", "k"], ["o"])],
+        "then", [], [helper.make_tensor_value_info("o", TensorProto.FLOAT, [2])],
+    )  # fmt: skip
+    other = helper.make_graph(
+        [helper.make_node("Constant", [], ["k2"], value=numpy_helper.from_array(np.array([0.3, 0.7], np.float32))),
+         helper.make_node("Mul", ["h", "k2"], ["o2"])],
+        "else", [], [helper.make_tensor_value_info("o2", TensorProto.FLOAT, [2])],
+    )  # fmt: skip
+    triple = helper.make_function(
+        "my", "Triple", ["a"], ["b"],
+        [helper.make_node("Constant", [], ["t"], value_floats=[3.0, 0.1]), helper.make_node("Mul", ["a", "t"], ["b"])],
+        [helper.make_opsetid("", 17)],
+    )  # fmt: skip
+    nodes = [
+        helper.make_node("Cast", ["i"], ["c"], to=TensorProto.FLOAT),
+        helper.make_node("Add", ["c", "w"], ["g"]),
+        helper.make_node("Triple", ["g"], ["h"], domain="my"),
+        helper.make_node("If", ["on"], ["y"], then_branch=inner, else_branch=other),
+    ]
+    info = helper.make_tensor_value_info
+    weights = numpy_helper.from_array(np.array([0.1, 0.2], np.float32), "w")
+    graph = helper.make_graph(
+        nodes, "net", [info("i", TensorProto.DOUBLE, [2]), info("on", TensorProto.BOOL, [])],
+        [info("y", TensorProto.FLOAT, [2])], [weights],
+    )  # fmt: skip
+    model = helper.make_model(
+        graph,
+        opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("my", 1)],
+        functions=[triple],
+        ir_version=8,
+    )
+    fine = np.array([1 / 3, 2 / 3])
+    for on in (True, False):
+        (got,) = (
+            ReferenceEngine(Model("m", proto=widened_model(model))).run_on({"i": fine, "on": np.array(on)}).values()
+        )
+        # constants are the float32 numbers that the model holds, those given as attributes too
+        h = (fine + np.float32([0.1, 0.2]).astype(float)) * np.float32([3, 0.1]).astype(float)
+        want = h + float(np.float32(0.1)) if on else h * np.float32([0.3, 0.7]).astype(float)
+        assert got.dtype == np.float64
+        np.testing.assert_allclose(got, want, rtol=1e-15)
+    half = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 17]> net (float16[2] x) => (float16[2] y) { y = Cast <to = 10> (x) }'
+    )
+    for halved, kind in ((False, TensorProto.FLOAT16), (True, TensorProto.DOUBLE)):
+        wide = widened_model(half, halved)
+        assert [wide.graph.input[0].type.tensor_type.elem_type, wide.graph.node[0].attribute[0].i] == [kind, kind]
+    assert half.graph.node[0].attribute[0].i == TensorProto.FLOAT16
+
+
+def test_graphs_in_float64() -> None:
+    fine = np.array([1 / 3, -2 / 3, 0.7])
+    x = mx.sym.var("x")
+    for net, want in (
+        (mx.sym.Cast(x, dtype="float32") * 0.1, fine * 0.1),
+        (mx.sym.broadcast_add(mx.sym.zeros((3,)) + 0.1, x), fine + 0.1),
+        (mx.sym.Group([x * 3, x + 1])[1], fine + 1),
+        (
+            mx.sym.contrib.quantize(x, mx.sym.zeros((1,)) - 1, mx.sym.zeros((1,)) + 1, out_type="int8")[0],
+            np.array([42, -85, 89]),
+        ),
+        (mx.sym.contrib.cond(mx.sym.sum(x) > 0, lambda: x * 0.1, lambda: x * 0.3), fine * 0.1),
+        (mx.sym.Cast(x, dtype="int32"), np.array([0, 0, 0])),
+    ):
+        (got,) = Exact(net.graph, {}).run({"x": fine})
+        np.testing.assert_allclose(got, want, rtol=1e-15, atol=1e-16)
+    (stored,) = Exact((x * mx.sym.var("w")).graph, {"w": np.float32([1, 2, 3]), "other": fine}).run({"x": fine})
+    np.testing.assert_allclose(stored, fine * [1, 2, 3], rtol=1e-15)
+    assert widened(np.float16([1])).dtype == np.float64 and widened(np.int8([1])).dtype == np.int8
+    net = Exact(
+        (x * mx.sym.var("w") + mx.sym.var("big")).graph,
+        {"w": np.float32([1, 2, 3]), "big": np.zeros((1 << 20) + 3, np.float32)[:3]},
+    )
+    plain, moved = net.run({"x": fine.astype(np.float32)})[0], net.run({"x": fine.astype(np.float32)}, (1.0, 0))[0]
+    apart = np.abs(moved / plain - 1) / 2.0**-23
+    assert 0.01 < apart.max() <= 2.0
+
+
+# -- opening -------------------------------------------------------------------------------------------------------------------
+
+
+def test_what_models_are_opened_from(two: Path, tmp_path: Path) -> None:
+    net, params = symbol()
+    mx.model.save_checkpoint(str(tmp_path / "net"), 12, net, {k: mx.nd.array(v) for k, v in params.items()}, {})
+    opened = open_model(two)
+    assert (opened.name, opened.kind, opened.is_onnx, opened.path, opened.extra_params()) == (
+        "two",
+        "onnx",
+        True,
+        two,
+        [],
+    )
+    assert [open_model(two.read_bytes()).name, open_model(onnx.load(two)).name] == ["model", "net"]
+    with pytest.raises(BadInput, match="outputs can be chosen in symbols only"):
+        opened.select(["s"])
+    for source in (tmp_path / "net", tmp_path / "net-symbol.json", tmp_path):
+        found = open_model(source)
+        assert (found.name, found.kind, found.path, found.params_path) == (
+            "net", "symbol", tmp_path / "net-symbol.json", tmp_path / "net-0012.params",
+        )  # fmt: skip
+        assert {k: v.tolist() for k, v in found.params.items()} == {k: v.tolist() for k, v in params.items()}
+    (tmp_path / "net-0012.params").rename(tmp_path / "net.params")
+    assert open_model(tmp_path / "net").params_path == tmp_path / "net.params"
+    (tmp_path / "net-12x.params").write_bytes(b"")
+    (tmp_path / "nets-0099.params").write_bytes(b"")
+    assert open_model(tmp_path / "net").params_path == tmp_path / "net.params"
+    net.save(str(tmp_path / "more-symbol.json"))
+    with pytest.raises(BadInput, match=r"a folder with 2 -symbol\.json files; name the one you mean"):
+        open_model(tmp_path)
+    plain = tmp_path / "plain.txt"
+    plain.write_bytes(b" \n" + (tmp_path / "net-symbol.json").read_bytes())
+    assert open_model(plain).kind == "symbol"
+    (tmp_path / "model.bin").write_bytes(two.read_bytes())
+    assert open_model(tmp_path / "model.bin").is_onnx
+    unnamed = tmp_path / "list.params"
+    mx.nd.save(str(unnamed), [mx.nd.array([1, 2]), mx.nd.array([3])])
+    with pytest.raises(BadInput, match="holds a list of 2 unnamed arrays, wanted named parameters"):
+        open_model(net, unnamed)
+    assert open_model(net, {"arg:fc_bias": 3, "aux:q": [1, 2], "none": None}).params.keys() == {"fc_bias", "q"}
+    assert open_model(net, {**params, "aux:q": 1}).extra_params() == ["q"]
+
+
+def test_cutting_keeps_the_order_that_was_asked_for() -> None:
+    net, params = symbol()
+    model = open_model(net, params)
+    for chosen in (["fc_output"], ["neg", "fc"], ["fc", "neg_output"], ["neg"]):
+        cut = model.select(chosen)
+        assert [e.name for e in cut.graph.outputs] == [f"{c.removesuffix('_output')}_output" for c in chosen]  # type: ignore[union-attr]
+    assert model.select(None) is model and model.select([]) is model
+    with pytest.raises(BadInput) as caught:
+        model.select(["fc_outputs", "fc", "nag"])
+    assert len(caught.value.problems) == 2
+    assert "no output 'fc_outputs' in the graph; did you mean fc_output" in caught.value.problems[0]
+    assert "neg" in caught.value.problems[1]
+
+
+def test_inputs_are_told_from_missing_parameters() -> None:
+    """What stands where an operator takes a parameter is one, unless something else reads it too or it is named."""
+    x, w = mx.sym.var("x"), mx.sym.var("w")
+    fc = mx.sym.FullyConnected(x, w, num_hidden=2, name="fc")
+    assert split_inputs(open_model(fc), {}) == (["x"], ["w", "fc_bias"])
+    assert split_inputs(open_model(fc), {"w": None}) == (["x", "w"], ["fc_bias"])
+    both = mx.sym.Group([fc, w * 2])
+    assert split_inputs(open_model(both), {}) == (["x", "w"], ["fc_bias"])
+    assert split_inputs(open_model(fc, {"fc_bias": X[0]}), {}) == (["x"], ["w"])
+
+
+def test_sizes_past_the_budget_and_descriptions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bridge.models.memory_budget", lambda: 400)
+    f4 = np.dtype(np.float32)
+    assert too_large([("a", Spec((10, 10), f4)), ("b", Spec((0, 101), f4))]) == []
+    (problem,) = too_large([("a", Spec((10, 10), f4)), ("b", Spec((101,), f4)), ("c", Spec(None, f4))])
+    assert problem.startswith("b: (101,) takes 404 ") and "the memory budget is 400 " in problem
+    assert describe(Spec((2, UNKNOWN, "n"), f4)) == {"shape": [2, "?", "n"], "dtype": "float32"}
+    assert describe(Spec()) == {"shape": None, "dtype": None}
+
+
+# -- inputs --------------------------------------------------------------------------------------------------------------------
+
+
+def test_what_inputs_are_read_from() -> None:
+    assert parse_inputs(["a:1,20,3:float16", "b:c:5", "d:", "e:int8:7:int8"]) == {
+        "a": Spec((1, 20, 3), np.dtype(np.float16)), "b:c": Spec((5,)), "d": Spec(()), "e:int8": Spec((7,), np.dtype(np.int8)),
+    }  # fmt: skip
+    with pytest.raises(BadInput) as caught:
+        parse_inputs(["a", "b:1,0,-2", "b:2", "c:3:what"])
+    assert [p.partition(":")[0] for p in caught.value.problems] == [
+        "input 'a'",
+        "input 'b"[:7] + "b",
+        "input 'b",
+        "input 'c",
+    ]
+    assert "--dynamic b:1=batch" in caught.value.problems[1] and "b is given twice" in caught.value.problems[2]
+    assert parse_dynamic(["a:0=n,2=h", "a:1=m", "b:c:0=n", "a:0=n"]) == {"a": {0: "n", 2: "h", 1: "m"}, "b:c": {0: "n"}}
+    for wrong in ("a", "a:n", "a:0=", "a:0=1x", ":0=n", "a:0=n,", "a:x=n"):
+        with pytest.raises(BadInput, match="wanted NAME:AXIS=LABEL"):
+            parse_dynamic([wrong])
+    specs, arrays = as_specs({"a": (2, 3), "b": X, "c": Spec((4,), X.dtype), "d": [np.int64(5)], "e": mx.nd.array(Z)})
+    assert specs == {
+        "a": Spec((2, 3)), "b": Spec((2, 3), X.dtype), "c": Spec((4,), X.dtype), "d": Spec((5,)), "e": Spec((2, 3), X.dtype),
+    }  # fmt: skip
+    assert arrays.keys() == {"b", "e"} and arrays["e"].tolist() == Z.tolist()
+    assert as_specs(None) == ({}, {})
+    for value, said in (
+        ((2, 0), r"got shape \(2, 0\), wanted sizes of 1 or more"), ("2,3", "got '2,3', wanted a shape, an array or a Spec"),
+        ({1: 2}, r"got \{1: 2\}, wanted a shape"), ((1.5,), r"got \(1.5,\), wanted a shape"),
+        (np.array(["a"]), "got an array of <U1, wanted numbers"),
+    ):  # fmt: skip
+        with pytest.raises(BadInput, match=f"input q: {said}"):
+            as_specs({"q": value})
+
+
+def test_what_is_drawn() -> None:
+    f4, spec = np.dtype(np.float32), Spec
+    normal = draw({"x": spec((40, 50))}, {})["x"]
+    assert normal.dtype == f4 and abs(float(normal.mean())) < 0.1 and 0.9 < float(normal.std()) < 1.1
+    assert set(np.unique(draw({"x": spec((99,), np.dtype(bool))}, {})["x"])) == {False, True}
+    assert set(np.unique(draw({"x": spec((99,), np.dtype(np.int64))}, {})["x"]).tolist()) == {0, 1, 2, 3, 4}
+    assert draw({"x": spec((9,))}, {}, 3)["x"].tolist() == draw({"y": spec((3,)), "x": spec((9,))}, {}, 3)["x"].tolist()
+    one, two, other = (draw({n: spec((9,))}, {}, s)[n].tolist() for n, s in (("x", 3), ("x", 4), ("y", 3)))
+    assert one != two and one != other
+    given = {"x": np.zeros(0, np.float32), "y": np.float32([7])}
+    found = draw({"x": spec((3,)), "y": spec((3,)), "z": spec((3,))}, {"z": Domain(5, 6)}, 0, given)
+    assert found["y"].tolist() == [7, 7, 7] and len(set(found["x"].tolist())) == 3
+    assert ((found["z"] >= 5) & (found["z"] <= 6)).all()
+    for specs, known, seed, said in (
+        ({"x": spec((2,))}, {}, -1, "got seed -1, wanted 0 or more"),
+        ({"x": spec((UNKNOWN, 2))}, {}, 0, "input x: the shape has unknown dims; give it"),
+        ({"x": spec((2,))}, {"x": Domain(0, -1, True)}, 0, "there is no number that the model could take"),
+    ):
+        with pytest.raises(BadInput, match=said):
+            draw(specs, known, seed)
+
+
+def test_files_of_one_array(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.asfortranarray(X))
+    assert load_feeds(tmp_path / "x.npy", ["x"])["x"].tolist() == X.tolist()
+    with pytest.raises(BadInput, match=r"one array for 2 inputs; wanted an .npz with x, z"):
+        load_feeds(tmp_path / "x.npy", ["x", "z"])
+    np.savez_compressed(tmp_path / "x.npz", x=X, z=Z)
+    assert {k: v.tolist() for k, v in load_feeds(tmp_path / "x.npz", ["x"]).items()} == {
+        "x": X.tolist(),
+        "z": Z.tolist(),
+    }
+
+
+def test_cases(two: Path) -> None:
+    """Arrays as they are, the rest drawn; sizes that are open are asked for."""
+    opened = open_model(two)
+    one, ours = OnnxEngine(opened), opened_natively(opened)
+    native = NativeEngine(ours)
+    for first, a, second, b in ((opened, one, ours, native), (ours, native, opened, one), (opened, one, opened, one)):
+        specs = {"x": Spec(X.shape, X.dtype), "z": Spec((2, 3))}
+        case = make_case(first, a, second, b, specs, {"x": X}, 4)
+        assert case.feeds["x"] is X and case.feeds["z"].dtype == np.float32
+        assert (case.seed, case.shapes) == (4, {"x": (2, 3), "z": (2, 3)})
+        assert make_case(first, a, second, b, specs, {"x": X, "z": Z}, 4).seed is None
+        with pytest.raises(BadInput) as caught:
+            make_case(first, a, second, b, {}, {}, 0)
+        assert caught.value.problems == (
+            "give the shape of input x, for instance --input x:1,3", "give the shape of input z, for instance --input z:1,3",
+        )  # fmt: skip
+        with pytest.raises(BadInput, match="got input 'q', wanted some of x, z"):
+            make_case(first, a, second, b, {"q": Spec((1,))}, {}, 0)
+    net, params = symbol()
+    other = open_model(net, params)
+    with pytest.raises(BadInput) as caught:
+        make_case(opened, one, other, NativeEngine(other), {"x": Spec((2, 3))}, {}, 0)
+    assert (
+        caught.value.problems[-2:] == ("two takes x, z", "model takes x") or "takes x, z" in caught.value.problems[-2]
+    )
+    with pytest.raises(BadInput, match=r"got 2 outputs \(s, p\) against 1 \(y\)"):
+        pair_outputs(["s", "p"], ["y"])
+
+
+# -- verify --------------------------------------------------------------------------------------------------------------------
+
+
+def test_verification_of_chosen_outputs() -> None:
+    """A symbol that is wrong in one output only."""
+    net, params = symbol()
+    x = mx.sym.var("x")
+    wrong = mx.sym.Group([mx.sym.FullyConnected(x * 2, num_hidden=2, name="fc"), mx.sym.identity(x, name="neg")])
+    for chosen, equal in ((["fc_output"], True), (["neg_output"], False), (["fc", "neg"], False), (None, False)):
+        found = bridge.verify(net, wrong, params=params, inputs={"x": (4, 3)}, outputs=chosen)
+        assert found.equivalent == equal, chosen
+        if not equal:
+            assert found.divergence is not None and found.divergence.node == "neg"
+            assert found.faults == ("neg",)
+    for runs, seed in ((1, 0), (3, 5), (0, 2)):
+        found = bridge.verify(net, net, params=params, inputs={"x": (4, 3)}, runs=runs, seed=seed)
+        assert [r["seed"] for r in found.runs] == [seed + i for i in range(max(runs, 1))]
+        assert found.as_dict()["equivalent"] is True
+
+
+class Shown:
+    """An engine whose tensors are known. lacks: tensors that it refuses to show."""
+
+    def __init__(self, values: dict[str, np.ndarray], alone: Any = None, lacks: tuple[str, ...] = ()):
+        self.values, self.made, self.lacks = values, alone, lacks
+        self.asked: list[list[str]] = []
+
+    def inside(self) -> list[Any]:
+        return [locate.Tensor(n, f"node {n}", "Op", ("x",)) for n in self.values]
+
+    def sizes(self, feeds: Any) -> dict[str, int]:
+        return {n: v.nbytes for n, v in self.values.items() if n != "unsized"}
+
+    def expose(self, feeds: Any, names: Any) -> dict[str, np.ndarray]:
+        names = list(names)
+        self.asked.append(names)
+        if any(n in self.lacks for n in names):
+            raise EngineError("not shown")
+        return {n: self.values[n] for n in names if n in self.values}
+
+    def alone(self, tensor: Any, given: Any) -> Any:
+        if isinstance(self.made, Exception):
+            raise self.made
+        return self.made
+
+
+def test_the_first_tensor_that_differs(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = {n: X * i for i, n in enumerate("abcde", 1)}
+    case = Case({"x": X})
+    for wrong in ("a", "c", "e", "bd", "", "eb"):
+        theirs = {n: v + (1 if n in wrong else 0) for n, v in reversed(right.items())}
+        for limit, groups in ((1 << 20, 1), (48, 3), (24, 5), (1, 5)):
+            monkeypatch.setattr(locate, "EXPOSED_BYTES", limit)
+            one: Any = Shown(right, X)
+            found = locate.first_divergence(one, Shown(theirs, X), case)  # type: ignore[arg-type]
+            assert (found and found.tensor) == (min(wrong) if wrong else None)
+            assert wrong or [n for g in one.asked for n in g] == list("abcde")
+            assert wrong or len(one.asked) == groups
+    monkeypatch.setattr(locate, "EXPOSED_BYTES", 1)
+    theirs = {n: v + (n in "bd") for n, v in right.items() if n != "a"}
+    for lacks, node in (((), "node b"), (("b",), "node d"), (("b", "d"), None)):
+        found = locate.first_divergence(Shown(right, X), Shown(theirs, X, lacks), case)  # type: ignore[arg-type]
+        assert (found and found.node) == node
+    for mine, other, kind in (
+        (X, X, "accumulated"), (X, X + 1, "local"), (None, X, "unknown"), (X, None, "unknown"),
+        (EngineError("no"), X, "unknown"), (X, EngineError("no"), "unknown"),
+    ):  # fmt: skip
+        found = locate.first_divergence(Shown(right, mine), Shown(theirs, other), case)  # type: ignore[arg-type]
+        assert found is not None and found.kind == kind
+        assert found.inputs["x"]["max"] == 6.0 and found.operator == "Op"
+        assert found.accumulated.max_abs == 1
+
+
+# -- inspect -------------------------------------------------------------------------------------------------------------------
+
+
+def test_the_inside_that_inspect_tells(two: Path) -> None:
+    found = bridge.inspect(two)
+    assert (found.model, found.kind, found.opset, found.checked) == ("two", "onnx", 17, "whole")
+    assert found.inputs == {n: {"shape": ["n", 3], "dtype": "float32"} for n in ("x", "z")}
+    assert found.outputs.keys() == {"s", "p"} and found.operators == {"Mul": 2, "Add": 1}
+    assert (found.parameters, found.parameter_bytes, found.dtypes) == (3, 12, {"float32": 1})
+    assert (found.labels, found.missing, found.unused, found.mxnet, found.problems) == ((), (), (), (), ())
+    net, params = symbol()
+    known = bridge.inspect(net, {**params, "more": np.float64([1, 2])}, inputs={"x": (4, 3)}, opset=15)
+    assert (known.kind, known.opset, known.checked, known.unused) == ("symbol", 15, "whole", ("more",))
+    assert known.inputs == {"x": {"shape": [4, 3], "dtype": "float32"}}
+    assert known.outputs["fc_output"] == {"shape": [4, 2], "dtype": "float32"}
+    assert (known.parameters, known.parameter_bytes) == (6 + 2 + 2, 24 + 8 + 16)
+    assert known.dtypes == {"float32": 2, "float64": 1}
+    assert known.operators == {"_mul_scalar": 1, "FullyConnected": 1, "negative": 1}
+    assert json.loads(json.dumps(known.as_dict()))["problems"] == []
+    bare = bridge.inspect(net)
+    assert (bare.missing, bare.checked) == (("fc_weight", "fc_bias"), "operators")
+    assert bare.opset == bridge.opsets.default_opset()
+    labelled = mx.sym.SoftmaxOutput(mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=2, name="fc"), name="softmax")
+    found = bridge.inspect(labelled, params, inputs={"x": (4, 3)})
+    assert (found.labels, list(found.inputs), found.checked) == (("softmax_label",), ["x"], "whole")
+    for wrong in (12, 99):
+        with pytest.raises(BadInput, match=f"got opset {wrong}, wanted 13 to"):
+            bridge.inspect(net, opset=wrong)
+    clash = bridge.inspect(net, params, inputs={"x": (4, 5)})
+    assert len(clash.problems) == 1 and clash.problems[0].reason and clash.checked == "operators"
+    lost = bridge.inspect(mx.sym.sgd_update(mx.sym.var("w"), mx.sym.var("g"), lr=0.1), inputs={"w": (2,), "g": (2,)})
+    assert [p.operator for p in lost.problems] == ["sgd_update"]
+    with pytest.raises(BadInput, match="the table is of MXNet's operators; this is an ONNX model"):
+        bridge.operators(two)
+    rows = bridge.operators(net)
+    assert {r.name for r in rows.operators} == {"FullyConnected", "_mul_scalar", "negative"} and rows.absent == {}
+
+
+def test_backend_nodes_and_refusals(two: Path) -> None:
+    from bridge import onnx_backend
+
+    node = helper.make_node("Clip", ["x", "", "top"], ["y"])
+    assert onnx_backend.run_node(node, [X, np.float32(2.5)])[0].tolist() == np.minimum(X, 2.5).tolist()
+    old = helper.make_node("Softmax", ["x"], ["y"])
+    cube = np.arange(8, dtype=np.float32).reshape(2, 2, 2)
+    (flat,) = onnx_backend.run_node(old, [cube], opset_version=11)
+    np.testing.assert_allclose(flat.sum((1, 2)), [1, 1], rtol=1e-6)  # before opset 13 over all axes from the first
+    (last,) = onnx_backend.run_node(old, [cube])
+    np.testing.assert_allclose(last.sum(-1), np.full((2, 2), 1.0), rtol=1e-6)
+    ready = onnx_backend.prepare(onnx.load(two))
+    for given in ([X, Z], (X, Z), {"z": Z, "x": X}):
+        out = ready.run(given)
+        assert (out.s.tolist(), out.p.tolist()) == ((X + Z).tolist(), (X * W * Z).tolist())
+    assert ready.run({"x": X, "z": Z, "w": W * 2}).p.tolist() == (X * W * 2 * Z).tolist()
+    with pytest.raises(ValueError, match=r"got 3 inputs, wanted 2 \(x, z\)"):
+        ready.run([X, Z, X])
+    with pytest.raises(ValueError, match="got inputs q, wanted some of x, z"):
+        ready.run({"x": X, "z": Z, "q": X})
+    with pytest.raises(ValueError, match="got device 'CUDA', wanted CPU"):
+        onnx_backend.prepare(onnx.load(two), "CUDA")
+    broken = onnx.parser.parse_model(TWO.replace("Add", "Nothing"))
+    for model, device, fits in (
+        (onnx.load(two), "CPU", True),
+        (onnx.load(two), "CPU:1", True),
+        (onnx.load(two), "CUDA:0", False),
+        (broken, "CPU", False),
+    ):
+        assert onnx_backend.is_compatible(model, device) == fits
