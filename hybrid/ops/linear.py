@@ -243,6 +243,11 @@ class GemmPlus(Gemm):
     inputs = ("A", "B", "C")
     leading = ("transpose_a", "transpose_b", "alpha", "beta")
 
+    def infer_input_shapes(self, shapes, outputs):
+        a, b, c = shapes
+        product = None if a is None or b is None else super().infer_shape(a, b)
+        return [a, b, merge_all((c, product, *outputs))]
+
     def infer_shape(self, a, b, c):
         return merge(super().infer_shape(a, b), c)
 

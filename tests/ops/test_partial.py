@@ -1,0 +1,207 @@
+"""What inference makes of half of what there is to know: nothing untrue, and all that follows from the half."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hybrid.core.error import MXNetError
+from hybrid.core.op import Example, Op, lookup
+from hybrid.core.shapes import UNKNOWN, MaybeShape, Undecided, is_known, merge
+from tests.table.examples import examples
+
+LATE = {"_contrib_box_nms", "_npi_insert_tensor", "_npi_multinomial", "_onnx_Multinomial"}
+"""Which compare sizes before they say anything: with one that is not known they say nothing yet."""
+
+
+def told() -> list[Example]:
+    """Examples whose inference asks for no more than shapes and dtypes."""
+    return [e for e in examples() if e.arrays and not {"bodies", "values", "shape"} & set(e.op.uses)]
+
+
+def inferred(op: Op, shapes: Sequence[MaybeShape]) -> list[MaybeShape] | None:
+    """What inference says of the outputs, if anything."""
+    try:
+        known: list[MaybeShape] = [None] * len(op.returns())
+        filled = [merge(a, b) for a, b in zip(shapes, op.infer_input_shapes(shapes, known), strict=True)]
+        found = None if any(s is None for s in filled) else op.infer_shape(*filled)
+    except Undecided:
+        return None
+    return found if isinstance(found, list) else [found]
+
+
+def other_sizes(op: Op, shapes: list[Any], at: int, axis: int) -> list[list[Any]]:
+    """The shapes of the outputs for other sizes of one axis of one input, as far as such sizes are allowed."""
+    found = []
+    for size in {1, shapes[at][axis] + 1, 2 * shapes[at][axis], shapes[at][axis] - 1} - {0, -1, shapes[at][axis]}:
+        changed = list(shapes)
+        changed[at] = (*shapes[at][:axis], size, *shapes[at][axis + 1 :])
+        try:
+            outputs = inferred(op, changed)
+        except ValueError:
+            continue
+        if outputs is not None:
+            found.append(outputs)
+    return found
+
+
+def test_a_size_that_is_not_known_leaves_open_what_depends_on_it_and_no_more() -> None:
+    wrong = []
+    for op, arrays in told():
+        shapes: list[Any] = [a.shape for a in arrays]
+        whole = inferred(op, shapes)
+        if whole is None or not all(map(is_known, whole)):
+            continue
+        for at, axis in ((i, a) for i, s in enumerate(shapes) for a in range(len(s))):
+            hidden = list(shapes)
+            hidden[at] = (*shapes[at][:axis], UNKNOWN, *shapes[at][axis + 1 :])
+            where = f"{op} without size {axis} of input {at} {shapes}"
+            try:
+                found = inferred(op, hidden) or [None] * len(whole)
+                if [merge(f, w) for f, w in zip(found, whole, strict=True)] != whole:
+                    raise ValueError(f"{found}, not {whole}")
+            except (MXNetError, ValueError) as error:
+                wrong.append(f"{where}: {error}")
+                continue
+            if all(map(is_known, found)) or op.name in LATE:
+                continue
+            others = other_sizes(op, shapes, at, axis)
+            for which, (one, true) in enumerate(zip(found, whole)):
+                open_ = {a for a in range(len(true)) if one is None or one[a] is UNKNOWN}  # type: ignore[arg-type]
+                ranks = any(len(o[which]) != len(true) for o in others)
+                fixed = {a for a in open_ if others and not ranks and all(o[which][a] == true[a] for o in others)}  # type: ignore
+                if fixed:
+                    wrong.append(f"{where}: output {which} is {one}, though it is {true} whatever that size is")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_dtypes_that_follow_from_others_go_with_them() -> None:
+    """Those given stay, and with those that follow the operator runs and gives what it has to give."""
+    wrong = []
+    for op, arrays in told():
+        dtypes = [a.dtype for a in arrays]
+        found = op.infer_type(*dtypes)
+        outputs = found if isinstance(found, list) else [found] * len(op.returns())
+        for at in (*range(len(dtypes)), None):
+            for known in ([None] * len(outputs), outputs):
+                given = [None if at in (i, None) else d for i, d in enumerate(dtypes)]
+                filled = op.infer_input_types(tuple(given), tuple(known))
+                where = f"{op} given {given} and {known}: {filled}"
+                if any(g is not None and g != f for g, f in zip(given, filled, strict=True)):
+                    wrong.append(where)
+                elif all(f is not None for f in filled) and op.name != "_histogram":
+                    found = op.infer_type(*filled)
+                    got = found if isinstance(found, list) else [found] * len(outputs)
+                    if known[0] is not None and got != outputs:
+                        wrong.append(f"{where} give {got}")
+    assert not wrong, "\n".join(wrong)
+
+
+# Which inputs MXNet 1.9.1 gave, when asked (infer_shape_partial, infer_type_partial), their right shapes from that of the
+# first; their right shapes from those of all others; and the dtype of the first. By example of the operator, inputs counted
+# from 0. Operators of mx.np and of quantization are left out.
+FOLLOWS = {
+    "1 1 1 | - - 1": "LeakyReLU",
+    "- - 1": "broadcast_add broadcast_sub broadcast_mul broadcast_div broadcast_mod broadcast_power broadcast_hypot "
+    "broadcast_maximum broadcast_minimum broadcast_equal broadcast_not_equal broadcast_greater broadcast_greater_equal "
+    "broadcast_lesser broadcast_lesser_equal broadcast_logical_and broadcast_logical_or broadcast_logical_xor dot _linalg_gemm2 "
+    "khatri_rao _contrib_interleaved_matmul_selfatt_valatt _contrib_interleaved_matmul_encdec_qk "
+    "_contrib_interleaved_matmul_encdec_valatt Crop batch_take softmax_cross_entropy BilinearSampler SpatialTransformer",
+    "1 01 1": "elemwise_add elemwise_sub elemwise_mul elemwise_div _grad_add _scatter_elemwise_div _mod _power _hypot _maximum "
+    "_minimum _equal _not_equal _greater _greater_equal _lesser _lesser_equal _logical_and _logical_or _logical_xor "
+    "_identity_with_attr_like_rhs _sample_uniform _sample_normal _sample_gamma _sample_negative_binomial",
+    "12 12 12 | 1 1 1 | 1 1 1": "Convolution",
+    "1 1 1": "Convolution_v1 _slice_assign Embedding _contrib_SparseEmbedding LinearRegressionOutput MAERegressionOutput "
+    "LogisticRegressionOutput SoftmaxOutput SVMOutput",
+    "1 1 -": "SequenceLast SequenceReverse SequenceMask pick softmax",
+    "1 1 1 | 12 12 12": "Deconvolution",
+    "- 23 123": "_contrib_DeformableConvolution",
+    "- 34 1234": "_contrib_ModulatedDeformableConvolution",
+    "- - 12": "_random_pdf_uniform _random_pdf_normal _random_pdf_gamma _contrib_count_sketch _contrib_MultiBoxDetection "
+    "_contrib_MultiBoxTarget",
+    "- - 1 | - - 1": "_random_pdf_exponential _random_pdf_dirichlet _contrib_box_iou _contrib_box_decode batch_dot Concat stack "
+    "_linalg_trmm _linalg_trsm _rnn_param_concat Correlation",
+    "12 012 12": "add_n",
+    "12 12 12 | 12 12 12 | 1 1 1": "FullyConnected",
+    "- 2 12": "_linalg_gemm",
+    "- - 1234567": "_contrib_hawkesll",
+    "- 0 -": "_scatter_set_nd",
+    "- 45 12345": "_contrib_box_encode",
+    "1234 1234 1234": "BatchNorm _contrib_BatchNormWithReLU _contrib_SyncBatchNorm",
+    "12 12 12": "LayerNorm InstanceNorm GroupNorm _contrib_Proposal _contrib_MultiProposal",
+    "123 123 123 | 12 12 12": "RNN",
+    "- - 1 | 1 1 1": "UpSampling",
+    "- 12 -": "where",
+}
+
+
+def test_inputs_follow_from_others_as_in_mxnet() -> None:
+    by_name = defaultdict(list)
+    for op, arrays in told():
+        if len(arrays) > 1:
+            by_name[op.name].append((op, [a.shape for a in arrays], [a.dtype for a in arrays]))
+    wrong = []
+    for codes, names in FOLLOWS.items():
+        for name in names.split():
+            for code, (op, shapes, dtypes) in zip(codes.split(" | "), by_name[name]):
+                first, rest, types = ([] if c == "-" else list(map(int, c)) for c in code.split())
+                known = [None] * len(op.returns())
+                alone = op.infer_input_shapes([shapes[0], *[None] * (len(shapes) - 1)], known) if first else []
+                wrong += [f"{op}: input {i} is {alone[i]} by the first" for i in first if alone[i] != shapes[i]]
+                for i in rest:
+                    others = op.infer_input_shapes([None if i == j else s for j, s in enumerate(shapes)], known)
+                    wrong += [f"{op}: input {i} is {others[i]} by the others"] if others[i] != shapes[i] else []
+                found = op.infer_input_types((dtypes[0], *[None] * (len(dtypes) - 1)), tuple(known))
+                wrong += [f"{op}: input {i} is {found[i]} by the first" for i in types if found[i] != dtypes[i]]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_outputs_tell_of_inputs() -> None:
+    """Where each size of the output is that of an input, or the other way round: what is known of one is known of the other."""
+    shape, half = (2, UNKNOWN, 4), np.dtype(np.float16)
+    for name, attrs, given, wanted in (
+        ("elemwise_add", {}, [(UNKNOWN, 3, UNKNOWN), None], [(2, 3, 4)] * 2),
+        ("FullyConnected", {"num_hidden": 4, "flatten": False}, [(UNKNOWN, 3, 5), None, None], [(2, 3, 5), (4, 5), (4,)]),
+        ("Convolution", {"num_filter": 3, "kernel": (2,), "num_group": 3}, [None, (3, 5, 2), None], [(2, 15, 5), (3, 5, 2), (3,)]),
+        ("Convolution", {"num_filter": 3, "kernel": (3,), "pad": (1,), "dilate": (2,), "no_bias": True},
+         [None, (3, 5, 3)], [(2, 5, 6), (3, 5, 3)]),
+        ("Convolution", {"num_filter": 3, "kernel": (3,), "stride": (2,), "no_bias": True}, [None, (3, 5, 3)],
+         [(2, 5, UNKNOWN), (3, 5, 3)]),
+        ("Deconvolution", {"num_filter": 3, "kernel": (2,)}, [None, (5, 3, 2)], [(2, 5, UNKNOWN), (5, 3, 2)]),
+        ("Concat", {"num_args": 2, "dim": 1}, [(2, 1, UNKNOWN), None], [(2, 1, 4), (2, UNKNOWN, 4)]),
+        ("_linalg_gemm", {}, [None, None, None], [None, None, shape]),
+        ("_contrib_box_nms", {}, [(UNKNOWN, 3, UNKNOWN)], [(2, 3, 4)]),
+        ("_np_roll", {"shift": 1}, [None], [shape]),
+        ("clip", {"a_min": 0, "a_max": 1}, [None], [shape]),
+    ):  # fmt: skip
+        op = lookup(name).bind(**attrs)
+        outputs = [(2, 3, 4) if name == "Convolution" else shape, *[None] * (len(op.returns()) - 1)]
+        found = [merge(a, b) for a, b in zip(given, op.infer_input_shapes(given, outputs))]
+        assert str(found) == str(wanted), f"{op}: {found}, wanted {wanted}"
+    for name, attrs, wanted in (
+        ("_npi_add", {}, [half, half]), ("_npi_less", {}, [None, None]), ("_npi_true_divide", {}, [None, None]),
+        ("Embedding", {"input_dim": 2, "output_dim": 3}, [None, half]), ("take", {}, [half, None]), ("cumsum", {}, [half]),
+        ("cumsum", {"dtype": "float16"}, [None]), ("Cast", {"dtype": "float16"}, [None]), ("broadcast_like", {}, [half, None]),
+        ("_npi_full_like", {"fill_value": 1, "dtype": "float16"}, [None]), ("_npi_full_like", {"fill_value": 1}, [half]),
+        ("one_hot", {"depth": 2, "dtype": "float16"}, [None]), ("scatter_nd", {"shape": (3,)}, [half, None]),
+        ("_scatter_set_nd", {"shape": (3,)}, [half, half, None]), ("_contrib_index_copy", {}, [half, None, half]),
+        ("amp_cast", {"dtype": "float16"}, [None]), ("shape_array", {}, [None]), ("batch_take", {}, [half, np.dtype(np.int32)]),
+    ):  # fmt: skip
+        op = lookup(name).bind(**attrs)
+        found = list(op.infer_input_types((None,) * len(op.takes()), (half,)))
+        assert found == wanted, f"{op}: {found}, wanted {wanted}"
+    int8 = np.dtype(np.int8)
+    for name, attrs, given, wanted in (
+        ("Embedding", {"input_dim": 2, "output_dim": 3, "dtype": "float16"}, (int8, None), [int8, half]),
+        ("Embedding", {"input_dim": 2, "output_dim": 3}, (int8, half), [int8, half]),
+        ("cumsum", {}, (int8,), [int8]), ("cumsum", {"dtype": "float16"}, (int8,), [int8]),
+        ("_contrib_index_copy", {}, (None, int8, half), [half, int8, half]),
+        ("_scatter_set_nd", {"shape": (3,)}, (None, half, int8), [half, half, int8]),
+        ("_npi_add", {}, (None, int8), [int8, int8]), ("_npi_add", {}, (half, int8), [half, int8]),
+    ):  # fmt: skip
+        op = lookup(name).bind(**attrs)
+        found = list(op.infer_input_types(given, (None,)))
+        assert found == wanted, f"{op} given {given}: {found}, wanted {wanted}"
