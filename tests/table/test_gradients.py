@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -19,6 +20,7 @@ from hybrid.ops.storage import OfStorage
 from ..grouped import each
 from .examples import Numbered, examples, graph_of, numbered
 from .goldens import Case, cases, close
+from .options import others
 
 EPS = {name: float(np.finfo(name).eps) for name in ("float16", "float32")}
 
@@ -280,7 +282,9 @@ def has_rule(op: Op) -> bool:
     return True
 
 
-DERIVED = each([(i, e) for i, e in enumerate(examples()) if e.op.name not in BY_DESIGN], numbered)
+DERIVED = each(
+    [(i, e) for i, e in enumerate(itertools.chain(examples(), others())) if e.op.name not in BY_DESIGN], numbered
+)
 
 
 def check_derivatives(example: Example, directions: int = 3) -> None:
