@@ -134,7 +134,7 @@ class Deformed(Windowed):
         return np.take_along_axis(flat, places, -1).reshape(*flat.shape[:3], *index.shape[2:])
 
     def factor(self, mask):
-        """What samples are multiplied by: the mask (N, D, 1, taps, H' W') where there is one."""
+        """What samples are multiplied by: the mask (N, D, 1, taps, H' W') of a list that holds it, if it does."""
         return mask[0].reshape(len(mask[0]), self.num_deformable_group, 1, math.prod(self.kernel), -1) if mask else 1
 
     def columns(self, sampled):
@@ -147,13 +147,8 @@ class Deformed(Windowed):
 
     def compute(self, data, offset, *rest):
         wide = [widen(a) for a in (data, offset, *rest)]
-        mask = (
-            wide[2].reshape(*wide[2].shape[:1], self.num_deformable_group, 1, math.prod(self.kernel), -1)
-            if self.modulated
-            else 1
-        )
         weight, *bias = wide[2 + self.modulated :]
-        samples = self.sampled(wide[0], self.corners(data.shape, wide[1])) * mask
+        samples = self.sampled(wide[0], self.corners(data.shape, wide[1])) * self.factor(wide[2 : 2 + self.modulated])
         y = np.matmul(self.filters(weight), self.columns(samples)).reshape(self.infer_shape(data.shape))
         if bias:
             y += bias[0][:, None, None]
@@ -234,9 +229,7 @@ class DeformedBackward(Op):
         dy, data, offset, *mask, weight = (widen(a) for a in (dy, *given))
         corners = forward.corners(data.shape, offset)
         samples = forward.sampled(data, corners)
-        factor = (
-            mask[0].reshape(len(data), forward.num_deformable_group, 1, math.prod(forward.kernel), -1) if mask else 1
-        )
+        factor = forward.factor(mask)
         dy = dy.reshape(len(dy), forward.num_group, forward.num_filter // forward.num_group, -1)
         filters = forward.filters(weight)
         dw = np.matmul(dy, np.swapaxes(forward.columns(samples * factor), -1, -2)).sum(0).reshape(weight.shape)

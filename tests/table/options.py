@@ -78,7 +78,7 @@ def others() -> Iterator[Example]:
     )
     yield made("Deconvolution", (2, 4, 3, 2), (4, 2, 2, 3), **TURN | {"stride": (3, 2)}, target_shape=(5, 6))
     yield made("im2col", (2, 2, 4, 5), kernel=(2, 3), stride=(2, 1), dilate=(1, 2), pad=(1, 2))
-    yield made("col2im", (2, 6, 4), output_size=(3, 4), kernel=(3, 1), stride=(1, 2), dilate=(1, 3), pad=(0, 0))
+    yield made("col2im", (2, 6, 2), output_size=(3, 4), kernel=(3, 1), stride=(1, 2), dilate=(1, 3), pad=(0, 0))
     yield made("col2im", (2, 12, 15), output_size=(4, 5), kernel=(2, 3), stride=(2, 1), dilate=(1, 2), pad=(1, 2))
     sampled = np.random.default_rng(5)
     offset, mask = (np.float32(sampled.uniform(0.1, 0.4, (2, n, 3, 3))) for n in (24, 12))
