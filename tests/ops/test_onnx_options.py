@@ -475,6 +475,279 @@ def signals() -> Iterator[Row]:
         yield "MelWeightMatrix", make(*counts, make.array(low), make.array(high))
 
 
+def losses() -> Iterator[Row]:
+    for name, weight in (("NegativeLogLikelihoodLoss", "weight"), ("SoftmaxCrossEntropyLoss", "weights")):
+        make = maker(name)
+        x, labels = make.uniform(3, 5, 2, 4), make.integers(3, 2, 4, high=5, dtype="int64")
+        for reduction in ("none", "sum", "mean"):
+            for ignored in (None, 1):
+                given = (x, labels, make.uniform(5, low=0.2, high=2)) if ignored or reduction == "sum" else (x, labels)
+                named = (weight,) if len(given) > 2 else ()
+                yield name, make(*given, given=named, reduction=reduction, ignore_index=ignored)
+    make = maker("Gemm")
+    for first, second, plus in ((True, False, (5,)), (False, True, (3, 1)), (True, True, (3, 5)), (True, True, None)):
+        a, b = make.uniform(*(4, 3) if first else (3, 4)), make.uniform(*(5, 4) if second else (4, 5))
+        c = () if plus is None else (make.uniform(*plus),)
+        yield "Gemm", make(a, b, *c, given=("C",) if c else (), alpha=0.7, beta=-1.3, transA=first, transB=second)
+
+
+def places() -> Iterator[Row]:
+    make = maker("GatherElements")
+    x = make.uniform(3, 4, 5)
+    for axis in (0, 1, -1):
+        shape = [2, 3, 4]
+        yield (
+            "GatherElements",
+            make(x, make.integers(*shape, low=-x.shape[axis], high=x.shape[axis], dtype="int64"), axis=axis),
+        )
+    make = maker("GatherND")
+    for batch, shape, sizes in (
+        (0, (4, 2, 2), (3, 4)),
+        (1, (3, 2, 1), (4,)),
+        (1, (3, 2), (4, 5)),
+        (2, (3, 4, 2, 1), (5,)),
+    ):
+        where = np.stack([make.integers(*shape[:-1], low=-n, high=n, dtype="int64") for n in sizes], -1)
+        yield "GatherND", make(x, where[..., : shape[-1]], batch_dims=batch)
+    for reduction in ("none", "add", "mul", "max", "min"):
+        make = maker("ScatterElements")
+        for axis in (0, 2):
+            rows = [make._rng.permutation(x.shape[axis])[:2] for _ in range(12)]
+            where = np.moveaxis(np.array(rows).reshape(*((3, 4, 2) if axis == 2 else (4, 3, 2))), -1, axis)
+            updates = make.uniform(*where.shape, low=-2, high=2)
+            yield "ScatterElements", make(x, where, updates, axis=axis, reduction=reduction)
+        make = maker("ScatterND")
+        where = np.array([[[0, -1], [2, 3]], [[1, 0], [-1, 1]]])
+        yield "ScatterND", make(x, where, make.uniform(2, 2, 5, low=-2, high=2), reduction=reduction)
+    make = maker("TensorScatter")
+    for mode, where in (("linear", [3, 0]), ("circular", [4, 2])):
+        for axis in (-2, 1, 2):
+            cache, update = [2, 6, 6, 5], [2, 6, 6, 5]
+            update[axis] = 3
+            yield (
+                "TensorScatter",
+                make(
+                    make.uniform(*cache),
+                    make.uniform(*update),
+                    make.array(where, "int64"),
+                    mode=mode,
+                    axis=axis,
+                    given=("write_indices",),
+                ),
+            )
+    make = maker("ReverseSequence")
+    yield "ReverseSequence", make(make.uniform(3, 4, 2), make.array([3, 1, 2, 3], "int64"), batch_axis=1, time_axis=0)
+    yield "ReverseSequence", make(make.uniform(3, 4, 2), make.array([3, 1, 4], "int64"), batch_axis=0, time_axis=1)
+    make = maker("TopK")
+    for axis in (0, 1, -1):
+        for largest in (True, False):
+            yield "TopK", make(x + 0, make.array([2], "int64"), axis=axis, largest=largest)
+    make = maker("Unique")
+    grid = make.integers(4, 3, 2, high=2, dtype="int64")
+    for axis in (None, 0, 1, -1):
+        for ordered in (True, False):
+            yield "Unique", make(grid, axis=axis, sorted=ordered)
+    make = maker("Compress")
+    for axis, length in ((None, 7), (0, 3), (1, 2), (-1, 4)):
+        yield "Compress", make(x, make.array([n % 3 != 1 for n in range(length)], "bool"), axis=axis)
+    make = maker("OneHot")
+    for axis in (0, 1, -2):
+        yield (
+            "OneHot",
+            make(
+                make.integers(2, 3, low=-4, high=5, dtype="int64"),
+                make.array(4, "int64"),
+                make.array([-0.5, 2]),
+                axis=axis,
+            ),
+        )
+    make = maker("EyeLike")
+    for k in (-2, 1, 3):
+        yield "EyeLike", make(make.uniform(4, 5), k=k)
+    make = maker("Trilu")
+    for upper in (True, False):
+        for k in (-2, 1):
+            yield "Trilu", make(make.uniform(2, 4, 5), make.array(k, "int64"), upper=upper, given=("k",))
+    make = maker("NonMaxSuppression")
+    corners = make.uniform(2, 8, 2, low=0, high=3)
+    boxes, scores = (
+        np.concatenate([corners, corners + make.uniform(2, 8, 2, low=1, high=3)], -1),
+        make.uniform(2, 3, 8, low=0),
+    )
+    for centre in (True, False):
+        for most, overlap, least in ((2, 0.2, 0.3), (5, 0.5, 0.1), (8, 0.05, 0.0)):
+            limits = make.array([most], "int64"), make.array([overlap]), make.array([least])
+            yield "NonMaxSuppression", make(
+                boxes, scores, *limits, center_point_box=centre,
+                given=("max_output_boxes_per_class", "iou_threshold", "score_threshold"),
+            )  # fmt: skip
+
+
+def shapes() -> Iterator[Row]:
+    make = maker("Shape")
+    x = make.uniform(2, 3, 4, 5)
+    for start, end in ((1, None), (-2, None), (0, -1), (-3, 3), (3, 1), (0, 9)):
+        yield "Shape", make(x, start=start, end=end)
+    make = maker("Flatten")
+    for axis in (0, 1, 3, 4, -1, -3):
+        yield "Flatten", make(x, axis=axis)
+    make = maker("Reshape")
+    for new in ([0, -1], [-1, 0, 2], [-1, 0, 2, 0], [5, 24]):
+        yield "Reshape", make(x, make.array(new, "int64"))
+    make = maker("Pad")
+    for mode in ("constant", "reflect", "edge", "wrap"):
+        yield "Pad", make(x, make.array([0, 1, 2, 3, 1, 0, 1, 2], "int64"), mode=mode)
+    pads = make.array([2, 0, -1, 1], "int64"), make.array(-1.5), make.array([-1, 1], "int64")
+    yield "Pad", make(x, *pads, given=("constant_value", "axes"))
+    make = maker("CenterCropPad")
+    for axes, sizes in (((1, -1), [6, 2]), ((3, 0), [8, 1]), (None, [3, 2, 5, 4])):
+        yield "CenterCropPad", make(x, make.array(sizes, "int64"), axes=axes)
+    make = maker("Split")
+    yield "Split", make(x, make.array([1, 0, 3], "int64"), axis=-2, num_outputs=3, given=("split",))
+    yield "Split", make(x, axis=3, num_outputs=2)
+    make = maker("Slice")
+    rows = ([-1, 1, 3], [-9, 3, 0], [3, 1, -2], [-2, 1, -1]), ([0, 4], [2, -9], [0, -1], [1, -3])
+    for starts, ends, axes, steps in rows:
+        parts = (make.array(v, "int64") for v in (starts, ends, axes, steps))
+        yield "Slice", make(x, *parts, given=("axes", "steps"))
+    make = maker("Squeeze")
+    yield "Squeeze", make(make.uniform(1, 3, 1, 2, 1), make.array([-3, 0], "int64"), given=("axes",))
+    make = maker("Unsqueeze")
+    yield "Unsqueeze", make(make.uniform(3, 2), make.array([-1, 0, 2], "int64"))
+    make = maker("Expand")
+    yield "Expand", make(make.uniform(3, 1, 2), make.array([2, 1, 4, 1], "int64"))
+    make = maker("Tile")
+    yield "Tile", make(make.uniform(2, 3, 1), make.array([2, 1, 3], "int64"))
+    make = maker("Mod")
+    for dtype in ("int8", "int64", "uint8"):
+        for cut in (True, False):
+            low = 0 if dtype == "uint8" else -50
+            pair = make.integers(4, 5, low=low, high=100, dtype=dtype), make.array([7, 3, 5, 9, 4], dtype)
+            yield "Mod", make(*pair, fmod=cut)
+
+
+def regions() -> Iterator[Row]:
+    make = maker("RoiAlign")
+    x, boxes = make.uniform(3, 2, 6, 5), make.array([[0, 1, 5, 8], [1, 0, 4, 4.4], [-1, 2, 6.5, 7]])
+    for way in ("half_pixel", "output_half_pixel"):
+        for ratio, scale in ((0, 0.6), (3, 0.8), (1, 1.0)):
+            for mode in ("avg", "max"):
+                attrs = {
+                    "sampling_ratio": ratio,
+                    "spatial_scale": scale,
+                    "mode": mode,
+                    "output_height": 3,
+                    "output_width": 2,
+                }
+                data = np.abs(x) + 0.1 if mode == "max" else x
+                where = make.array([2, 0, 1], "int64")
+                yield "RoiAlign", make(data, boxes, where, coordinate_transformation_mode=way, **attrs)
+    make = maker("GridSample")
+    for mode in ("linear", "nearest", "cubic"):
+        for padding in ("zeros", "border", "reflection"):
+            for corners in (True, False):
+                grid = make.uniform(2, 3, 4, 2, low=-1.4, high=1.4)
+                attrs = {"mode": mode, "padding_mode": padding, "align_corners": corners}
+                yield "GridSample", make(make.uniform(2, 3, 5, 4), grid, **attrs)
+                if mode != "cubic":
+                    grid = make.uniform(2, 2, 3, 2, 3, low=-1.4, high=1.4)
+                    yield "GridSample", make(make.uniform(2, 2, 3, 5, 4), grid, **attrs)
+    make = maker("AffineGrid")
+    for corners in (True, False):
+        for rank, sizes in ((2, [3, 1, 4, 5]), (3, [2, 1, 3, 4, 2])):
+            theta = make.uniform(sizes[0], rank, rank + 1)
+            yield "AffineGrid", make(theta, make.array(sizes, "int64"), align_corners=corners)
+
+
+def machines() -> Iterator[Row]:
+    make = maker("ml_LinearRegressor")
+    x = make.uniform(6, 4)
+    for post in ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO"):
+        weights = {"coefficients": make.uniform(12), "intercepts": make.uniform(3)}
+        yield "ml_LinearRegressor", make(x, targets=3, post_transform=post, **weights)
+    make = maker("ml_LinearClassifier")
+    weights = {"coefficients": make.uniform(12, low=0.05, high=0.2), "intercepts": make.array([0.1, 0.2, 0.15])}
+    labels = make.array([5, 7, 1], "int64")
+    shares = make.uniform(6, 4, low=0.1, high=0.9)  # of which the scores are chances
+    for post in ("PROBIT", "LOGISTIC"):
+        yield "ml_LinearClassifier", make(shares, classlabels_ints=labels, post_transform=post, **weights)
+    for name, norm in ((n, k) for n in ("ml_Normalizer",) for k in ("MAX", "L1", "L2")):
+        make = maker(name)
+        yield name, make(make.uniform(3, 5, low=-3, high=4), norm=norm)
+        yield name, make(make.integers(3, 5, low=1, high=9, dtype="int64"), norm=norm)
+    make = maker("ml_Scaler")
+    yield "ml_Scaler", make(make.uniform(2, 3), offset=make.array([0.3]), scale=make.array([1.5]))
+    yield "ml_Scaler", make(make.integers(2, 3, dtype="int64"), offset=make.uniform(3), scale=make.uniform(3))
+    make = maker("ml_Imputer")
+    whole = make.integers(4, 3, high=3, dtype="int64")
+    for value in (0, 2):
+        yield "ml_Imputer", make(whole, imputed_value_int64s=make.array([7, 8, 9], "int64"), replaced_value_int64=value)
+        floats = {"imputed_value_floats": make.array([7.5]), "replaced_value_float": value}
+        yield "ml_Imputer", make(whole.astype("float32"), **floats)
+    make = maker("ml_Binarizer")
+    yield "ml_Binarizer", make(make.uniform(3, 4), threshold=-0.3)
+    make = maker("ml_ArrayFeatureExtractor")
+    yield "ml_ArrayFeatureExtractor", make(make.uniform(3, 2, 5), make.array([4, 0, 3], "int64"))
+    make = maker("ml_FeatureVectorizer")
+    yield (
+        "ml_FeatureVectorizer",
+        make(make.uniform(3, 2), make.uniform(3, 1), make.uniform(3, 4), inputdimensions=(2, 1, 4)),
+    )
+    make = maker("ml_OneHotEncoder")
+    for dtype in ("int64", "float32"):
+        yield "ml_OneHotEncoder", make(make.array([[3, 1], [9, 5]], dtype), cats_int64s=make.array([1, 5, 3], "int64"))
+    make = maker("training_Adagrad")
+    one, other = [
+        [make.uniform(*shape), make.uniform(*shape), make.uniform(*shape, low=0.5)] for shape in ((3, 2), (4,))
+    ]
+    for attrs in ({"decay_factor": 0.3, "norm_coefficient": 0.2, "epsilon": 0.1}, {}):
+        inputs = [a for pair in zip(one, other) for a in pair]
+        yield "training_Adagrad", make(make.array(0.1), make.array(3, "int64"), *inputs, **attrs)
+    make = maker("training_Adam")
+    inputs = [a for pair in zip(*((*p[:2], make.uniform(*p[0].shape), p[2]) for p in (one, other))) for a in pair]
+    attrs = {"alpha": 0.7, "beta": 0.8, "epsilon": 0.1, "norm_coefficient": 0.2, "norm_coefficient_post": 0.3}
+    for step in (0, 3):
+        yield "training_Adam", make(make.array(0.1), make.array(step, "int64"), *inputs, **attrs)
+    make = maker("training_Momentum")
+    inputs = [a for pair in zip(one, other) for a in pair]
+    for mode in ("standard", "nesterov"):
+        for step in (0, 2):
+            attrs = {"alpha": 0.7, "beta": 0.6, "mode": mode, "norm_coefficient": 0.2}
+            yield "training_Momentum", make(make.array(0.1), make.array(step, "int64"), *inputs, **attrs)
+
+
+def caches() -> Iterator[Row]:
+    make = maker("ms_GroupQueryAttention")
+    past = make.uniform(2, 2, 6, 16), make.uniform(2, 2, 6, 16)
+    sizes = make.array([4, 3], "int32"), make.array(5, "int32")
+    new = make.uniform(2, 1, 64), make.uniform(2, 1, 32), make.uniform(2, 1, 32)
+    angles = make.uniform(8, 8), make.uniform(8, 8)
+    for attrs in (
+        {"scale": 0.9, "softcap": 1.3},
+        {"local_window_size": 2},
+        {"do_rotary": True},
+        {"do_rotary": True, "rotary_interleaved": True, "scale": 0.3},
+    ):
+        given = ("key", "value", "past_key", "past_value") + (
+            ("cos_cache", "sin_cache") if "do_rotary" in attrs else ()
+        )
+        more = angles if "do_rotary" in attrs else ()
+        attrs = {"num_heads": 4, "kv_num_heads": 2, **attrs}
+        yield "ms_GroupQueryAttention", make(*new, *past, *sizes, *more, given=given, **attrs)
+    make = maker("LinearAttention")
+    q, k, v = make.uniform(2, 3, 8), make.uniform(2, 3, 4), make.uniform(2, 3, 6)
+    state, decay, beta = make.uniform(2, 2, 2, 3), make.uniform(2, 3, 4), make.uniform(2, 3, 2, low=0)
+    inputs = {"past_state": state, "decay": decay, "beta": beta}
+    for rule, names in (
+        ("linear", ("past_state",)),
+        ("gated", ("past_state", "decay")),
+        ("delta", ("past_state", "beta")),
+        ("gated_delta", ("decay", "beta")),
+    ):
+        attrs = {"q_num_heads": 4, "kv_num_heads": 2, "update_rule": rule, "scale": 0.7}
+        yield "LinearAttention", make(q, k, v, *(inputs[n] for n in names), given=names, **attrs)
+
+
 def maker(name: str) -> Maker:
     """What makes examples of an operator."""
     found = MAKERS.get(name)
@@ -484,9 +757,12 @@ def maker(name: str) -> Maker:
 
 
 MAKERS: dict[str, Maker] = {}
+JUMPING = {"_onnx_ml_Imputer"}
+"""Operators whose rows lie at numbers beside which others mean something else."""
 FAMILIES = (
     *(activations, attention, convolution, pooling, normalization, reductions),
     *(quantised, recurrent, resizing, signals),
+    *(losses, places, shapes, regions, machines, caches),
 )
 ROWS = [(f.__name__, f"{name}-{i}", e) for f in FAMILIES for i, (name, e) in enumerate(f())]
 
@@ -497,4 +773,5 @@ def test_options_mean_what_the_standard_says(row: tuple[str, str, Example]) -> N
     computes_what_it_infers(example)
     whole = {n for n, a in zip(example.op.takes(), example.arrays) if a.dtype.kind == "i" and len(example.arrays) > 1}
     same_as_onnxruntime(example, whole)  # axes and sizes are stored: what comes of them is known
-    check_derivatives(example, directions=1)
+    if example.op.name not in JUMPING:
+        check_derivatives(example, directions=1)
