@@ -230,14 +230,15 @@ class ImageRecordUInt8Iter(ImageRecordIter):
 
 
 class ImageRecordInt8Iter(ImageRecordUInt8Iter):
-    """As ImageRecordIter, with pixels less 128 as int8."""
+    """As ImageRecordIter, with pixels less the mean, rounded, as int8 from -128 to 127; std and scale do not count."""
 
     dtypes = ("int8",)
     normal_dtype = "int8"
 
     def _finished(self, pixels: np.ndarray) -> np.ndarray:
-        """Less 128, with channels first."""
-        return super()._finished(pixels).astype(np.int16) - 128
+        """Less the whole numbers nearest to the mean, with channels first; what int8 cannot hold is its nearest."""
+        mean = np.trunc(self._mean + np.copysign(np.float32(0.5), self._mean))  # halves away from 0, as in C
+        return (super()._finished(pixels) - mean[:, None, None]).clip(-128, 127)
 
 
 ImageRecordIter_v1 = ImageRecordIter

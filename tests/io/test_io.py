@@ -229,4 +229,4 @@ def test_image_record_iter_at_random() -> None:
     plain = mx.io.ImageRecordUInt8Iter(path_imgrec=options["path_imgrec"], data_shape=(3, 12, 16), batch_size=2)
     one, two = next(small).data[0], next(plain).data[0]
     assert one.dtype == np.int8
-    assert (one.asnumpy().astype(int) + 128 == two.asnumpy()).all()
+    assert (one.asnumpy() == two.asnumpy().clip(max=127)).all()
