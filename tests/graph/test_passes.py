@@ -896,3 +896,199 @@ def test_a_second_stage_is_no_first_one() -> None:
     left = counted(kept(Graph([y]), {"x": uniform(1, 8, 5, 5)}, params).main)
     assert left["_fused_separable"] == 2
     assert left["_fused_conv"] == 1
+
+
+# -- what may not be folded, side by side with what may ------------------------------------------------------------------------
+
+SQUARE: dict[str, tuple[str, tuple[int, ...], tuple[int, ...], int, int, dict[str, Any]]] = {
+    # operator, data, weight, channels, their axis, attributes; other axes of the result are as long as the channels
+    "Convolution": ("Convolution", (4, 3, 6, 5), (4, 3, 3, 2), 4, 1, {"kernel": (3, 2), "num_filter": 4}),
+    "grouped": ("Convolution", (4, 4, 5, 5), (4, 2, 2, 2), 4, 1, {"kernel": (2, 2), "num_filter": 4, "num_group": 2}),
+    "depthwise": ("Convolution", (4, 4, 5, 5), (4, 1, 2, 2), 4, 1, {"kernel": (2, 2), "num_filter": 4, "num_group": 4}),
+    "strided": ("Convolution", (4, 3, 7, 4), (4, 3, 1, 1), 4, 1, {"kernel": (1, 1), "num_filter": 4, "stride": (2, 1)}),
+    "Convolution_v1": ("Convolution_v1", (4, 3, 6, 5), (4, 3, 3, 2), 4, 1, {"kernel": (3, 2), "num_filter": 4}),
+    "Deconvolution": ("Deconvolution", (4, 2, 3, 3), (2, 4, 2, 2), 4, 1, {"kernel": (2, 2), "num_filter": 4}),
+    "up in groups": ("Deconvolution", (4, 2, 3, 3), (2, 2, 2, 2), 4, 1,
+                     {"kernel": (2, 2), "num_filter": 4, "num_group": 2}),
+    "channels last": ("Convolution", (4, 6, 5, 3), (4, 3, 2, 3), 4, 3,
+                      {"kernel": (3, 2), "num_filter": 4, "layout": "NHWC"}),
+    "dense": ("FullyConnected", (4, 2, 3), (4, 6), 4, 1, {"num_hidden": 4}),
+    "rows": ("FullyConnected", (4, 4, 4, 3), (4, 3), 4, 3, {"num_hidden": 4, "flatten": False}),
+}  # fmt: skip
+
+
+def square(kind: str, bias: bool) -> tuple[Entry, dict[str, np.ndarray], dict[str, np.ndarray], int, int]:
+    """(the product, feeds, params, channels, their axis)."""
+    op, shape, weight, channels, axis, attrs = SQUARE[kind]
+    params = {"w": uniform(*weight), **({"b": uniform(channels)} if bias else {})}
+    return (
+        apply(op, var("x"), *map(var, params), **attrs, no_bias=not bias),
+        {"x": uniform(*shape)},
+        params,
+        channels,
+        axis,
+    )
+
+
+@pytest.mark.parametrize("kind", ["Convolution", "up in groups", "channels last", "dense", "rows"])
+def test_constants_go_into_a_product_along_its_channels_alone(kind: str) -> None:
+    """Every axis of the result is as long as the channels are many, so that a wrong axis shows in the numbers only."""
+    for op, bias in (
+        ("broadcast_mul", False),
+        ("broadcast_mul", True),
+        ("broadcast_add", False),
+        ("broadcast_sub", True),
+        ("broadcast_div", True),
+    ):
+        y, feeds, params, channels, axis = square(kind, bias)
+        (result,) = plainly(Graph([y]), feeds, params)
+        rank = result.ndim
+        assert set(result.shape) == {channels}
+        shapes = [tuple(channels if i == a else 1 for i in range(rank)) for a in range(rank)]
+        shapes += [shapes[axis][axis:], (1,), result.shape]
+        for number, shape in enumerate(shapes):
+            c = uniform(*shape, low=0.5, high=2)
+            for inputs in ((y, var("c")), (var("c"), y))[number % 2 :]:
+                found = kept(Graph([apply(op, *inputs)]), feeds, {**params, "c": c})
+                along = [i + rank - len(shape) for i, d in enumerate(shape) if d != 1] == [axis]
+                first = inputs[0] is y
+                taken = along and op != "broadcast_div" and (first or op != "broadcast_sub")
+                left = counted(found.main)
+                if shape != result.shape:  # then it is a residual
+                    assert (left["_fused_chain"] == left[op] == 0) == taken, (bias, op, shape, first)
+
+
+def test_a_product_takes_up_nothing_that_it_may_not() -> None:
+    """Read twice, an output itself, a weight or constant that is fed, another dtype: all stay, and give the same numbers."""
+    y, feeds, params, channels, _ = square("Convolution", True)
+    c = uniform(channels, 1, 1, low=0.5, high=2)
+    z = apply("broadcast_mul", y, var("c"))
+
+    def made(outputs: list[Entry], given: tuple[str, ...] = (), **more: np.ndarray) -> bool:
+        stored = {**params, "c": c, **more}
+        fed = {n: stored.pop(n) for n in given}
+        found = kept(Graph(outputs), {**feeds, **fed}, stored)
+        return found.constant is not None and counted(found.constant)["_fused_scaled"] > 0
+
+    assert made([z])
+    assert made([apply("relu", z), apply("tanh", z)])  # what has been folded may be read as often as one likes
+    for outputs in ([z, y], [z, apply("relu", y)], [apply("elemwise_add", z, y)]):
+        assert not made(outputs)
+    for name in ("c", "w", "b"):
+        assert not made([z], (name,))
+    norm = apply("BatchNorm", y, *map(var, NORMS), fix_gamma=False)
+    for outputs, fed_names, folded in (
+        ([norm], (), 1), ([norm, y], (), 0), ([norm], ("gamma",), 0), ([norm], ("var",), 0), ([norm], ("w",), 0),
+        ([norm], ("b",), 0),
+    ):  # fmt: skip
+        stored = {**params, **norm_parameters(channels)}
+        fed = {n: stored.pop(n) for n in fed_names}
+        found = kept(Graph(outputs), {**feeds, **fed}, stored)
+        assert (counted(found.constant)["_fused_folded"] if found.constant else 0) == folded, (len(outputs), fed_names)
+
+
+@pytest.mark.parametrize("kind", SQUARE)
+def test_normalization_goes_into_a_product_along_its_channels_alone(kind: str) -> None:
+    for bias in (False, True):
+        for fix in (False, True):
+            y, feeds, params, channels, axis = square(kind, bias)
+            rank = plainly(Graph([y]), feeds, params)[0].ndim
+            for over in (*range(rank), -1):
+                norm = apply("BatchNorm", y, *map(var, NORMS), fix_gamma=fix, axis=over, eps=0.01)
+                found = kept(Graph([norm]), feeds, {**params, **norm_parameters(channels)})
+                assert counted(found.constant)["_fused_folded"] == (over % rank == axis), (bias, over)
+
+
+def test_numbers_go_into_a_product_unless_something_else_is_done_with_them() -> None:
+    for kind in SQUARE:
+        for bias in (kind in ("dense", "Convolution"), True)[: 1 + (kind == "rows")]:
+            for op, folded in (
+                ("_mul_scalar", True), ("_div_scalar", True), ("_rdiv_scalar", False), ("_plus_scalar", False),
+                ("_rminus_scalar", False), ("_power_scalar", False),
+            ):  # fmt: skip
+                y, feeds, params, _, _ = square(kind, bias)
+                found = kept(Graph([apply(op, y, scalar=-3.0)]), feeds, params)
+                left = counted(found.main)
+                assert (left["_fused_chain"] == left[op] == 0) == folded, (kind, bias, op)
+    y, feeds, params, _, _ = square("dense", True)
+    graph = Graph([apply("_mul_scalar", y, scalar=0.3), y])
+    assert counted(kept(graph, feeds, params).main)["_fused_chain"] == 1
+
+
+def test_orders_of_axes_follow_one_another() -> None:
+    """All pairs over sizes that differ and over sizes of one: what is left gives the same, and is no more than one node."""
+    orders = list(itertools.permutations(range(3)))
+    for shape in ((2, 3, 4), (2, 1, 4), (1, 3, 1)):
+        for first, second in itertools.product(orders, orders):
+            y = apply("transpose", apply("transpose", var("x"), axes=first), axes=second)
+            found = kept(Graph([y]), {"x": uniform(*shape)}, {})
+            same = [first[a] for a in second] == [0, 1, 2]
+            assert sum(counted(found.main).values()) == (0 if same else 1) or 1 in shape, (shape, first, second)
+    for first, second in ((0, 1), (1, 2), (0, 2), (-1, 0)):
+        y = apply("SwapAxis", apply("transpose", var("x")), dim1=first % 3, dim2=second)
+        kept(Graph([y, apply("transpose", var("x"))]), {"x": uniform(2, 3, 4)}, {})
+
+
+def test_what_only_looks_like_an_identity_stays() -> None:
+    rows: dict[str, Any] = {
+        "cast": lambda x: apply("Cast", x, dtype="float64"),
+        "cast there and back": lambda x: apply("Cast", apply("Cast", x, dtype="int32"), dtype="float32"),
+        "reverse of a square": lambda x: apply("transpose", x),
+        "tile": lambda x: apply("tile", x, reps=(1, 2)),
+        "repeat": lambda x: apply("repeat", x, repeats=2),
+        "slice": lambda x: apply("slice_axis", x, axis=1, begin=1, end=None),
+        "concat of two": lambda x: apply("Concat", x, x, num_args=2, dim=1),
+        "sum of two": lambda x: apply("add_n", x, x, num_args=2),
+        "reshape": lambda x: apply("Reshape", x, shape=(9, 1)),
+        "swap": lambda x: apply("SwapAxis", x, dim1=0, dim2=1),
+        "reverse": lambda x: apply("reverse", x, axis=(0,)),
+        "roll": lambda x: apply("_np_roll", x, shift=1),
+    }
+    for name, make in rows.items():
+        x = uniform(3, 3) * 4
+        found = kept(Graph([make(var("x"))]), {"x": x}, {})
+        assert sum(counted(found.main).values()) >= 1, name
+
+
+def test_limits_meet_in_every_order() -> None:
+    """Two limits, one after the other: the product does what NumPy does, also where they exclude each other."""
+    y, feeds, params, _, _ = square("Convolution", True)
+    cuts: list[Any] = [
+        lambda e: apply("relu", e),
+        *(lambda e, a=a, b=b: apply("clip", e, a_min=a, a_max=b) for a, b in ((-0.5, 0.2), (0.1, 0.3), (-2, -1), (1, 0))),
+        *(lambda e, s=s: apply("_maximum_scalar", e, scalar=s) for s in (-0.3, 0.3, np.nan)),
+        *(lambda e, s=s: apply("_minimum_scalar", e, scalar=s) for s in (-0.3, 0.3, np.nan)),
+        lambda e: apply("LeakyReLU", e, slope=-0.5),
+        lambda e: apply("LeakyReLU", e, slope=1.5),
+    ]  # fmt: skip
+    for first, second in itertools.product(cuts, cuts):
+        kept(Graph([second(first(y))]), feeds, params)
+
+
+def test_forms_that_are_lent_to_part_of_an_array() -> None:
+    """Sizes that differ everywhere; the form comes from an array of another dtype."""
+    x, y = var("x"), apply("Cast", var("y"), dtype="int32")
+    given = {"x": uniform(4, 5, 6), "y": uniform(2, 3, 4)}
+    for make in (
+        lambda: apply("slice_like", x, y),
+        lambda: apply("slice_like", x, y, axes=(1,)),
+        lambda: apply("slice_like", x, y, axes=(0, -1)),
+        lambda: apply("reshape_like", x, apply("Reshape", x, shape=(6, 20))),
+        lambda: apply(
+            "reshape_like", apply("Reshape", x, shape=(20, 6)), x, lhs_begin=0, lhs_end=1, rhs_begin=0, rhs_end=2
+        ),
+        lambda: apply("broadcast_like", apply("slice", x, begin=(0, 0, 0), end=(1, 5, 1)), x),
+        lambda: apply(
+            "broadcast_like", apply("slice", x, begin=(0, 0, 0), end=(1, 5, 6)), y, lhs_axes=(0,), rhs_axes=(2,)
+        ),
+        lambda: apply("_contrib_arange_like", x, axis=1, start=2, step=3),
+        lambda: apply("_contrib_arange_like", x, start=2, step=3, repeat=2),
+        lambda: apply("_npi_full_like", x, fill_value=2.5),
+        lambda: apply("_npi_full_like", x, fill_value=2.5, dtype="int32"),
+        lambda: apply("ones_like", y),
+        lambda: apply("size_array", apply("slice_like", x, y)),
+        lambda: apply("_contrib_index_array", x, axes=(2, 0)),
+        lambda: apply("_backward_over_count", x, x, axis=(0, 2)),
+        lambda: apply("_backward_sum_like", x, apply("slice", x, begin=(0, 0, 0), end=(1, 5, 1))),
+    ):
+        kept(Graph([make(), apply("relu", x)]), given, {})
