@@ -110,7 +110,7 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> A
 
 def from_numpy(ndarray: np.ndarray, zero_copy: bool = True) -> NDArray:
     """An NDArray of a NumPy array; with zero_copy sharing its memory, which must then be C-contiguous and writable."""
-    if ndarray.dtype.kind not in "biuf" and ndarray.dtype.name not in DTYPE_FLAGS:
+    if ndarray.dtype.kind not in "biufV" or ndarray.dtype.name not in DTYPE_FLAGS:
         raise ValueError(f"{ndarray.dtype} is not supported.")
     if zero_copy and not (ndarray.flags.c_contiguous and ndarray.flags.writeable):
         raise ValueError("from_numpy: only C-contiguous, writable arrays can be shared; use zero_copy=False")

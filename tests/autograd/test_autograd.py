@@ -343,3 +343,252 @@ def test_grad_refuses_what_no_head_depends_on() -> None:
     for variable in (other, between):
         with pytest.raises(mx.MXNetError, match="1-th variable because it is unreachable from the outputs"):
             autograd.grad(y, variable, retain_graph=True)
+
+
+# -- every form of a step, against NumPy -----------------------------------------------------------------------------------------
+
+WHOLE = np.arange(1, 121, dtype=np.float32).reshape(4, 5, 6) / 7
+
+
+KEYS: list[Any] = [
+    2, -1, (1, 2), (1, -2, 3), slice(1, 3), slice(None, None, 2), slice(3, 0, -1), slice(-3, None), (slice(None), 2),
+    (slice(None), slice(4, 1, -2), -1), (Ellipsis, 0), (..., slice(None, None, -1)), (1, ..., slice(2, 5)), None,
+    (None, 1, slice(None), None), (slice(1, 2), None, 3), (..., None), [0, 2, 2], [[0, 1], [3, -1]], ([0, 1, 1], [2, 4, 4]),
+    (slice(None), [0, 0, 3]), ([1, 3], slice(1, 4)), (2, [0, 1]), (slice(None), [1, 2], [5, 5]), ([0, 1], slice(None), [2, 3]),
+    ([[0], [1]], [2, 3]), (..., [5, 0]), np.array([3, 0, 3]), np.array([True, False, True]), (1, slice(2, 2)), slice(3, 3),
+]  # fmt: skip
+
+
+def plain_key(key: Any) -> Any:
+    """The key as NumPy means it: boolean arrays are numbers."""
+    return key.astype(int) if isinstance(key, np.ndarray) else key
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_parts_have_the_gradients_of_their_places(large: bool) -> None:
+    """Places that are taken twice get both; nd.arrays as indices too; large arrays are computed by the engine."""
+    values = np.tile(WHOLE, (600, 1, 1) if large else (1, 1, 1))
+    for key in KEYS[:: 6 if large else 1]:
+        keys = [key]
+        if isinstance(key, list):
+            keys += [nd.array(key, dtype="int32"), np.array(key)]
+        for form in keys:
+            want = np.atleast_1d(values[plain_key(key)])
+            weights = np.cos(np.arange(want.size, dtype=np.float32)).reshape(want.shape)
+            for request in ("write", "add"):
+                x = leaf(values, grad_req=request)
+                for _ in range(2):
+                    with autograd.record():
+                        part = x[form]
+                        y = (part * nd.array(weights)) * 2
+                    np.testing.assert_array_equal(part.asnumpy(), want)
+                    if want.size:
+                        y.backward()
+                slopes = np.zeros_like(values)
+                places = np.arange(values.size).reshape(values.shape)[plain_key(key)]
+                np.add.at(slopes.reshape(-1), np.atleast_1d(places), 2 * weights)
+                slopes *= 2 if request == "add" else 1
+                np.testing.assert_allclose(x.grad.asnumpy(), slopes, rtol=1e-6, err_msg=f"{key} {request}")
+
+
+def test_other_shapes_of_the_same_have_gradients_in_their_own() -> None:
+    weights = np.sin(np.arange(WHOLE.size, dtype=np.float32))
+    for make, shared in (
+        (lambda x: x.reshape((6, 20)), True),
+        (lambda x: x.reshape(-1), True),
+        (lambda x: x.reshape((0, -3)), True),
+        (lambda x: x.reshape(shape=(-1, 5, 3), reverse=True), True),
+        (lambda x: x.expand_dims(1), False),
+        (lambda x: x.expand_dims(-1, inplace=True), True),
+        (lambda x: x.flatten(), False),
+        (lambda x: x.flatten(inplace=True), True),
+        (lambda x: x.expand_dims(0).squeeze(0), False),
+        (lambda x: x.expand_dims(0, inplace=True).squeeze(axis=0, inplace=True), True),
+        (lambda x: x.expand_dims(0, inplace=True).squeeze(inplace=True), True),
+    ):
+        x = leaf(WHOLE)
+        with autograd.record():
+            part = make(x)
+            y = part * nd.array(weights.reshape(part.shape))
+        y.backward()
+        assert x.grad.shape == x.shape
+        np.testing.assert_array_equal(x.grad.asnumpy().reshape(-1), weights)
+        np.testing.assert_array_equal(part.asnumpy().reshape(-1), WHOLE.reshape(-1))
+        part[:] = -7
+        assert (x.asnumpy() == -7).all() == shared
+    x = leaf(WHOLE)
+    for make, order in (
+        (lambda x: x.transpose(), (2, 1, 0)), (lambda x: x.T, (2, 1, 0)), (lambda x: x.transpose((1, 2, 0)), (1, 2, 0)),
+        (lambda x: x.transpose(2, 0, 1), (2, 0, 1)), (lambda x: x.transpose(axes=(0, 2, 1)), (0, 2, 1)),
+        (lambda x: nd.moveaxis(x, 0, 2), (1, 2, 0)), (lambda x: nd.moveaxis(x, (0, -1), (1, 0)), (2, 0, 1)),
+        (lambda x: x.swapaxes(0, 2), (2, 1, 0)),
+    ):  # fmt: skip
+        with autograd.record():
+            y = make(x)
+            z = y * nd.array(weights.reshape(y.shape))
+        z.backward()
+        np.testing.assert_array_equal(y.asnumpy(), WHOLE.transpose(order))
+        back = weights.reshape(y.shape).transpose(np.argsort(order))
+        np.testing.assert_array_equal(x.grad.asnumpy(), back)
+
+
+def test_one_of_several_outputs_and_every_request() -> None:
+    """What nobody reads counts as zero; ``write`` writes over what was there, ``add`` adds to it, ``null`` leaves it."""
+    values = np.array([[1.0, -2, 3, 4], [5, 6, -7, 8]], np.float32)
+    for request in ("write", "add", "null"):
+        for used in ((0,), (1,), (0, 1), ()):
+            x, other = leaf(values), leaf([1.0, 2.0])
+            grad, more = nd.array(np.full((2, 4), 10.0)), nd.array([3.0, 4.0])
+            autograd.mark_variables([x, other], [grad, more], request)
+            for _ in range(2):
+                with autograd.record():
+                    parts = nd.split(x, num_outputs=2, axis=1)
+                    heads = [parts[i] * (i + 2) for i in used] + [other * 5]
+                autograd.backward(heads)
+            once = np.zeros((2, 4))
+            for i in used:
+                once[:, 2 * i : 2 * i + 2] = i + 2
+            reached = bool(used)
+            want = {"write": once if reached else 10.0, "add": 10 + 2 * once, "null": 10.0}[request]
+            np.testing.assert_array_equal(grad.asnumpy(), np.broadcast_to(want, (2, 4)), err_msg=f"{request} {used}")
+            np.testing.assert_array_equal(more.asnumpy(), {"write": [5, 5], "add": [13, 14], "null": [3, 4]}[request])
+            assert (x.grad is None) == (request == "null")
+            assert x._fresh_grad == (request != "null" and reached)
+    x, grad = nd.array([1.0, 2]), nd.array([7.0, 7])
+    autograd.mark_variables(x, grad)
+    with autograd.record():
+        y = x * x
+    y.backward()
+    assert grad.asnumpy().tolist() == [2, 4] and x.grad is grad
+    first, second = nd.array([1.0]), nd.array([1.0])
+    autograd.mark_variables([first, second], [nd.array([1.0]), nd.array([1.0])], ["add", "write"])
+    with autograd.record():
+        y = first * 3 + second * 4
+    y.backward()
+    assert (first.grad.asscalar(), second.grad.asscalar()) == (4, 4)
+    with pytest.raises(ValueError, match="got 2 variables, 1 gradients and 2 grad_reqs"):
+        autograd.mark_variables([x, first], [grad], "write")
+
+
+def test_gradients_that_meet() -> None:
+    """An array that five steps read, of which one twice: the sum, in any order of heads, also of second order."""
+    values = np.array([0.5, -1.5, 2.0])
+    x = leaf(values)
+    with autograd.record():
+        a, b = x * x, x * 3
+        c = a * b
+        d = nd.concat(a, x, b, dim=0)
+        e = d[2:7]
+        heads = [c, e, a + x]
+    flat = np.concatenate([values**2, values, 3 * values])
+    given = [nd.array([1, 2, 3]), None, nd.array([-1, 0, 4])]
+    inner = np.zeros(9)
+    inner[2:7] = 1
+    want = np.array([1, 2, 3]) * 9 * values**2 + np.array([-1, 0, 4]) * (2 * values + 1)
+    want += inner[:3] * 2 * values + inner[3:6] + 3 * inner[6:]
+    np.testing.assert_allclose(e.asnumpy(), flat[2:7], rtol=1e-6)
+    for order in ((0, 1, 2), (2, 1, 0), (1, 2, 0)):
+        autograd.backward([heads[i] for i in order], [given[i] for i in order], retain_graph=True)
+        np.testing.assert_allclose(x.grad.asnumpy(), want, rtol=1e-6)
+    with autograd.record():
+        y = x * x * x + x * x + x
+        (first,) = autograd.grad(y, [x], nd.array([1, 2, -3]), create_graph=True)
+        z = first * first
+    z.backward()
+    w = np.array([1, 2, -3])
+    slope = w * (3 * values**2 + 2 * values + 1)
+    np.testing.assert_allclose(first.asnumpy(), slope, rtol=1e-6)
+    np.testing.assert_allclose(x.grad.asnumpy(), 2 * slope * w * (6 * values + 2), rtol=1e-6)
+
+
+def test_grad_of_arrays_in_between() -> None:
+    x, w = leaf([1.0, 2.0]), leaf([3.0, 5.0])
+    with autograd.record():
+        h = x * w
+        y = h * h + x
+    found = autograd.grad(y, [w, h, x, h], retain_graph=True)
+    plain = np.array([3.0, 10.0])
+    want = [2 * plain * [1, 2], 2 * plain, 2 * plain * [3, 5] + 1, 2 * plain]
+    for got, wanted in zip(found, want, strict=True):
+        assert got.asnumpy().tolist() == wanted.tolist()
+    assert (x.grad.asnumpy().tolist(), w.grad.asnumpy().tolist()) == ([0, 0], [0, 0])  # nothing arrives there
+    (itself,) = autograd.grad(y, [y], nd.array([2.0, 4.0]), retain_graph=True)
+    assert itself.asnumpy().tolist() == [2, 4]
+    with pytest.raises(mx.MXNetError, match="2-th variable because it does not require gradient"):
+        autograd.grad(y, [x, nd.array([1.0])])
+    with pytest.raises(ValueError, match="cannot be an empty list"):
+        autograd.grad(y, [])
+    autograd.grad(y, x)
+    with pytest.raises(mx.MXNetError, match="retain_graph"):
+        autograd.grad(y, x)
+
+
+class Swap(autograd.Function):
+    """(a, b) to (2 b, a c) for a number c."""
+
+    def __init__(self, c: float):
+        super().__init__()
+        self.c = c
+        self.seen: list[Any] = []
+
+    def forward(self, a: Any, b: Any) -> Any:
+        self.save_for_backward(a, b)
+        assert not autograd.is_recording()
+        return [b * 2, a * self.c]
+
+    def backward(self, dy: Any, dz: Any) -> Any:
+        self.seen.append((dy.asnumpy().tolist(), dz.asnumpy().tolist(), dy.dtype, dz.shape))
+        assert [t.shape for t in self.saved_tensors] == [(2,), (3,)]
+        return dz * self.c, dy * 2
+
+
+def test_functions_of_several_outputs() -> None:
+    for used, seen in ((0, ([7, 7, 7], [0, 0])), (1, ([0, 0, 0], [7, 7]))):
+        a, b = leaf([1.0, 2.0]), leaf([3.0, 4.0, 5.0])
+        swap = Swap(3)
+        with autograd.record():
+            made = swap(a, b)
+            y = made[used] * 7
+        assert isinstance(made, list)
+        assert [m.asnumpy().tolist() for m in made] == [[6, 8, 10], [3, 6]]
+        y.backward()
+        assert swap.seen == [(*seen, np.float32, (2,))]
+        assert a.grad.asnumpy().tolist() == [21 * used] * 2 and b.grad.asnumpy().tolist() == [14 * (1 - used)] * 3
+    with pytest.raises(mx.MXNetError, match="can only be called once"):
+        swap(a, b)
+    assert [m.asnumpy().tolist() for m in Swap(1)(a, b)] == [[6, 8, 10], [1, 2]]  # unrecorded
+    with autograd.record():
+        free = Swap(1)(nd.array([1.0, 2]), nd.array([1.0, 2, 3]))
+    with pytest.raises(mx.MXNetError, match="not in a computational graph"):
+        free[0].backward()
+
+
+def test_copies_and_dtypes_pass_gradients_on() -> None:
+    x = leaf(np.array([[1.0, 2], [3, 4]], np.float32))
+    weights = nd.array([[1.0, -2], [0.5, 3]])
+    for make in (
+        lambda: x.copy(), lambda: x.copyto(mx.cpu(1)), lambda: x.as_in_context(mx.cpu(1)), lambda: nd.array(x, ctx=mx.cpu(1)),
+        lambda: x.copyto(nd.zeros((2, 2))), lambda: x.astype("float64"), lambda: x.astype("float32", copy=False),
+        lambda: nd.array(x, dtype="float64"),
+    ):  # fmt: skip
+        x.grad[:] = -1
+        with autograd.record():
+            y = make()
+            z = y * weights.astype(y.dtype) * 2
+        z.backward()
+        assert x.grad.dtype is np.float32
+        assert x.grad.asnumpy().tolist() == [[2, -4], [1, 6]]
+        assert y.asnumpy().tolist() == [[1, 2], [3, 4]]
+    assert nd.array(x, ctx=mx.cpu(1)).context == x.copyto(mx.cpu(1)).context == mx.cpu(1) != x.context
+    target = nd.zeros((2, 2))
+    with autograd.record():
+        target[:] = x * 3
+        y = target * weights
+    y.backward()
+    assert x.grad.asnumpy().tolist() == [[3, -6], [1.5, 9]]
+    wide = nd.zeros((3, 2, 2), dtype="float64")
+    with autograd.record():
+        wide[:] = x * 3
+        y = wide * nd.arange(3, dtype="float64").reshape((3, 1, 1))
+    y.backward()
+    assert x.grad.asnumpy().tolist() == [[9, 9], [9, 9]]

@@ -339,3 +339,243 @@ def test_what_is_the_array_itself() -> None:
     x = nd.arange(3)
     assert x[:] is x and x[::1] is x and x.T is x
     assert x[...] is not x and x[0:3] is not x and nd.ones((2, 3)).T.shape == (3, 2)
+
+
+# -- numbers of what had been looked at for its shape --------------------------------------------------------------------------
+
+
+def test_arrays_that_are_made_hold_these_numbers() -> None:
+    for made, want, dtype in (
+        (nd.arange(5), [0, 1, 2, 3, 4], "float32"),
+        (nd.arange(2, 7, 2), [2, 4, 6], "float32"),
+        (nd.arange(2, 8, 2, dtype="int32"), [2, 4, 6], "int32"),
+        (nd.arange(3, 0, -1), [3, 2, 1], "float32"),
+        (nd.arange(1, 3, repeat=3), [1, 1, 1, 2, 2, 2], "float32"),
+        (nd.arange(1, 2, 0.25, dtype="float64"), [1, 1.25, 1.5, 1.75], "float64"),
+        (nd.linspace(1, 3, 5), [1, 1.5, 2, 2.5, 3], "float32"),
+        (nd.linspace(1, 3, 4, endpoint=False, dtype="float64"), [1, 1.5, 2, 2.5], "float64"),
+        (nd.eye(2), [[1, 0], [0, 1]], "float32"),
+        (nd.eye(2, 3, 1, dtype="int8"), [[0, 1, 0], [0, 0, 1]], "int8"),
+        (nd.eye(3, 2, k=-1), [[0, 0], [1, 0], [0, 1]], "float32"),
+        (nd.full((2, 2), 3.5), [[3.5, 3.5], [3.5, 3.5]], "float32"),
+        (nd.full(2, 3.9, dtype="int32"), [3, 3], "int32"),
+        (nd.ones((1, 2), dtype="float64"), [[1, 1]], "float64"),
+        (nd.zeros(2, dtype="uint8"), [0, 0], "uint8"),
+        (nd.empty((2, 1)), [[0], [0]], "float32"),
+        (nd.array([[1, 2], [3, 4]]), [[1, 2], [3, 4]], "float32"),
+        (nd.array(np.array([1, 2], np.int64)), [1, 2], "float32"),
+        (nd.array(nd.array([1, 2], dtype="int8")), [1, 2], "int8"),
+        (nd.array([1.9, -1.9], dtype="int32"), [1, -1], "int32"),
+        (nd.from_numpy(np.array([[1, 2], [3, 4]], np.int64).T, zero_copy=False), [[1, 3], [2, 4]], "int64"),
+        (nd.concatenate([grid(), grid()[:1]]), [*grid().asnumpy().tolist(), [0, 1, 2, 3]], "float32"),
+        (nd.concatenate([grid()[:, 2:], grid()[:, :1]], axis=1), [[2, 3, 0], [6, 7, 4], [10, 11, 8]], "float32"),
+        (nd.onehot_encode(nd.array([2, 0]), nd.ones((2, 3))), [[0, 0, 1], [1, 0, 0]], "float32"),
+        (grid().broadcast_like(nd.zeros((2, 3, 4))), [grid().asnumpy().tolist()] * 2, "float32"),
+        (grid()._at(1), [4, 5, 6, 7], "float32"),
+        (grid()._slice(1, 2), [[4, 5, 6, 7]], "float32"),
+        (grid().diag(), [0, 5, 10], "float32"),
+        (grid().diag(k=1), [1, 6, 11], "float32"),
+        (-grid()[0], [0, -1, -2, -3], "float32"),
+        (abs(grid()[0] - 2), [2, 1, 0, 1], "float32"),
+    ):
+        assert (made.asnumpy().tolist(), made.dtype) == (want, np.dtype(dtype).type)
+    out = nd.zeros((2, 3))
+    assert (
+        nd.ones((2, 3), out=out) is out
+        and nd.full((2, 3), 4, out=out) is out
+        and out.asnumpy().tolist() == [[4] * 3] * 2
+    )
+    assert nd.eye(2, 3, out=out) is out and out.asnumpy().tolist() == [[1, 0, 0], [0, 1, 0]]
+    one = grid()
+    assert nd.concatenate([one], always_copy=False) is one and nd.concatenate([one]) is not one
+    for make in (nd.ones, nd.zeros, nd.empty):
+        assert make(3, ctx=mx.cpu(2)).context == mx.cpu(2)
+    for call, error in (
+        (lambda: nd.arange(1, 2, 0), mx.MXNetError), (lambda: nd.ones(-1), mx.MXNetError), (lambda: nd.ones("a"), mx.MXNetError),
+        (lambda: nd.ones(2, colour=1), mx.MXNetError), (lambda: nd.array("a"), TypeError),
+        (lambda: nd.array([[1], [1, 2]]), TypeError), (lambda: nd.from_numpy(np.array(["a"], object)), ValueError),
+        (lambda: nd.concatenate([]), TypeError), (lambda: nd.from_numpy(np.array([1j])), ValueError),
+        (lambda: nd.from_numpy(np.zeros((2, 3)).T), ValueError), (lambda: nd.zeros(2, dtype="complex64"), TypeError),
+    ):  # fmt: skip
+        with pytest.raises(error):
+            call()
+
+
+def test_parts_that_are_split_off() -> None:
+    x, plain = nd.arange(24).reshape((2, 3, 4)), np.arange(24).reshape(2, 3, 4)
+    for cut, axis in (((1,), 1), ((1, 3), 2), ((0, 2), 2), (2, 0), (3, 1), (2, 2), (4, -1)):
+        for squeeze in (False, True):
+            cuts = list(cut) if isinstance(cut, tuple) else cut
+            wanted = np.split(plain, cuts, axis)
+            if squeeze and all(p.shape[axis] == 1 for p in wanted):
+                wanted = [p.squeeze(axis) for p in wanted]
+            elif squeeze:
+                continue
+            found = nd.split_v2(x, cut, axis, squeeze)
+            assert [p.asnumpy().tolist() for p in found] == [p.tolist() for p in wanted], (cut, axis)
+    with pytest.raises(ValueError, match="equal division"):
+        nd.split_v2(x, 2, 1)
+    with pytest.raises(ValueError, match="either int or tuple"):
+        nd.split_v2(x, [1], 1)
+    for source, to in ((0, 2), (2, 0), (-1, 1), ((0, 1), (2, 0)), ((0, 1, 2), (1, 2, 0)), ((1, 0), (-1, 0))):
+        assert nd.moveaxis(x, source, to).asnumpy().tolist() == np.moveaxis(plain, source, to).tolist()
+    for source, to in ((3, 0), (0, -4), ((0, 1), (0,)), ((0, 0), (0, 1)), ((0, 1), (1, 1))):
+        with pytest.raises(ValueError):
+            nd.moveaxis(x, source, to)
+    values = nd.array([0.5, 1, 1.5, 2.5, 4, -1])
+    for bins, span, counts, edges in (
+        (nd.array([0, 1, 2, 4]), None, [1, 2, 2], [0, 1, 2, 4]),
+        (2, (0, 4), [3, 2], [0, 2, 4]),
+        (5, None, [1, 1, 2, 1, 1], [-1, 0, 1, 2, 3, 4]),
+    ):
+        found = nd.histogram(values, bins, span)
+        assert (found[0].asnumpy().tolist(), found[1].asnumpy().tolist()) == (counts, edges)
+        assert found[0].dtype is (np.int64 if span or isinstance(bins, nd.NDArray) else np.float32)
+    with pytest.raises(ValueError, match="either an integer or an NDArray"):
+        nd.histogram(values, 2.5)
+
+
+BINARY = {
+    "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "divide": np.divide, "modulo": np.mod, "power": np.power,
+    "maximum": np.maximum, "minimum": np.minimum, "equal": np.equal, "not_equal": np.not_equal, "greater": np.greater,
+    "greater_equal": np.greater_equal, "lesser": np.less, "lesser_equal": np.less_equal, "logical_and": np.logical_and,
+    "logical_or": np.logical_or, "logical_xor": np.logical_xor, "true_divide": np.divide,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_functions_of_two_arrays_or_numbers(large: bool) -> None:
+    """Every pair of ranks that broadcast, and a number on either side; large arrays go through the engine."""
+    rng = np.random.default_rng(3)
+    many = 18_000 if large else 3
+    shapes = [(2, many, 4), (many, 4), (4,), (1,), (2, 1, 4), (2, many, 1)]
+    arrays = [rng.integers(1, 5, s).astype(np.float32) for s in shapes[:: 2 if large else 1]]
+    for name, plain in BINARY.items():
+        function = getattr(nd, name)
+        for a in arrays[:1] if large else arrays:
+            for b in arrays:
+                for x, y in ((a, b), (b, a)):
+                    np.testing.assert_allclose(
+                        function(nd.array(x), nd.array(y)).asnumpy(), plain(x, y), rtol=1e-6, err_msg=name
+                    )
+            for number in (2, 2.5, np.float32(3)):
+                right, left = function(nd.array(a), number), function(number, nd.array(a))
+                assert right.dtype is left.dtype is np.float32
+                np.testing.assert_allclose(right.asnumpy(), plain(a, number), rtol=2e-6, err_msg=name)
+                np.testing.assert_allclose(left.asnumpy(), plain(number, a), rtol=2e-6, err_msg=name)
+        assert float(function(3, 2)) == float(plain(3, 2)), name
+    for operation in ("__iadd__", "__isub__", "__imul__", "__itruediv__", "__imod__"):
+        plain = {"iadd": np.add, "isub": np.subtract, "imul": np.multiply, "itruediv": np.divide, "imod": np.mod}[
+            operation[2:-2]
+        ]
+        for other in (arrays[0] * 2, arrays[1], 3):
+            x = nd.array(arrays[0])
+            view = x[1:]
+            made = getattr(x, operation)(other if isinstance(other, int) else nd.array(other))
+            want = plain(arrays[0], other)
+            assert made is x
+            np.testing.assert_allclose(x.asnumpy(), want, rtol=1e-6)
+            np.testing.assert_allclose(view.asnumpy(), want[1:], rtol=1e-6)  # in place: views see it
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_writes_through_views_of_views(large: bool) -> None:
+    """The array, its views and the views of these are one memory, in whatever order they are written and read."""
+    shape = (6, 4, 6000) if large else (6, 4, 5)
+    plain = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    x = nd.array(plain) * 2  # large: still to come
+    plain = plain * 2
+    views = [(x, plain)]
+    for key in (slice(1, 5), 2, slice(0, 3), (1,)):
+        made, numpy = views[-1]
+        views.append((made[key], numpy[key]))
+    views.append((x.reshape((-1,)), plain.reshape(-1)))
+    views.append((x.reshape((4, 6, -1))[3], plain.reshape(4, 6, -1)[3]))
+    views.append((x.detach(), plain))
+    for number, (made, numpy) in enumerate([*views, *views[::-1]]):
+        made[:] = made * 3 + number
+        numpy[...] = numpy * 3 + number
+        for one, other in views:
+            np.testing.assert_array_equal(one.asnumpy(), other, err_msg=str(number))
+    copies = [x.copy(), x[::2], x[:, 1], x.T, x.astype("float32"), x[[0, 1]], nd.array(x), x * 1]
+    kept = [c.asnumpy() for c in copies]
+    x[:] = -1
+    for copied, before in zip(copies, kept, strict=True):
+        np.testing.assert_array_equal(copied.asnumpy(), before)
+
+
+def test_copies_between_dtypes_and_places() -> None:
+    values = np.array([[-1.5, 0.0, 2.75], [200.0, -3.25, 7.0]])
+    for source in ("float64", "float32", "float16", "int32", "int64"):
+        x = nd.array(values, dtype=source)
+        held = x.asnumpy()
+        assert held.dtype == source and held.tolist() == values.astype(source).tolist()
+        for target in ("float64", "float32", "float16", "int32", "int64"):
+            want = held.astype(target)
+            to = nd.ones((2, 3), ctx=mx.cpu(1), dtype=target)
+            assert x.copyto(to) is to and to.context == mx.cpu(1)
+            for found in (to, x.astype(target), nd.array(x, dtype=target), nd.Cast(x, dtype=target)):
+                assert found.dtype is np.dtype(target).type and found.asnumpy().tolist() == want.tolist()
+            to[:] = 0
+            to[1:, :2] = x[1:, :2]
+            assert to.asnumpy().tolist() == [[0, 0, 0], [*want[1, :2].tolist(), 0]]
+            to._sync_copyfrom(held)
+            assert to.asnumpy().tolist() == want.tolist()
+            assert (x.astype(target, copy=False) is x) == (source == target)
+    x = nd.array(values)
+    for call, error, said in (
+        (lambda: x.copyto(nd.zeros((3, 2))), mx.MXNetError, r"got an array of shape \(3, 2\), wanted \(2, 3\)"),
+        (lambda: x.copyto(3), TypeError, "does not support type"),
+        (lambda: x._sync_copyfrom(np.zeros(3)), ValueError, "Shape inconsistent"),
+        (
+            lambda: np.array(x, copy=False) if np.__version__ >= "2" else x.__array__(copy=False),
+            ValueError,
+            "copy only",
+        ),
+        (lambda: len(nd.zeros(())), TypeError, "0-d"),
+        (lambda: bool(x), ValueError, "ambiguous"),
+        (lambda: float(x), ValueError, "not a scalar"),
+        (lambda: x.reshape((2, 3), size=1), TypeError, "takes the keywords shape and reverse, got size"),
+        (lambda: x.broadcast_to((0, 3)), mx.MXNetError, "cannot be broadcast"),
+        (lambda: x.transpose(axis=1), mx.MXNetError, "Cannot find argument axis, wanted axes"),
+        (lambda: nd.add(x, "a"), TypeError, "not supported"),
+        (lambda: nd.add(None, 2), TypeError, "not supported"),
+        (lambda: x[np.array(["a"])], IndexError, "wanted integers"),
+        (lambda: x[[0, 1], [0, 1, 2]], ValueError, "not broadcastable"),
+        (
+            lambda: nd.split(x, num_outputs=3, axis=1, out=[nd.zeros((2, 1))]),
+            mx.MXNetError,
+            "got 1 arrays in out, wanted 3",
+        ),
+        (lambda: nd.relu(x, out=nd.zeros((2, 3), dtype="float64")), mx.MXNetError, "but out is float64"),
+        (lambda: nd.relu(x, out=nd.zeros((3, 2))), mx.MXNetError, r"but out is float32\(3, 2\)"),
+    ):
+        with pytest.raises(error, match=said):
+            call()
+    assert (bool(nd.zeros((0,))), bool(nd.zeros(1)), bool(nd.array([0.5])), x.writable) == (False, False, True, True)
+    assert (int(nd.array([3.7])), float(nd.array([[3.5]])), [1, 2, 3][nd.array([1], dtype="int32")]) == (3, 3.5, 2)
+    target = nd.zeros((4, 5))
+    assert target.slice_assign(nd.array([[1.0, 2], [3, 4]]), (0, 1), (4, 5), (2, 3)) is target
+    assert target.asnumpy().tolist() == [[0, 1, 0, 0, 2], [0] * 5, [0, 3, 0, 0, 4], [0] * 5]
+    target.slice_assign_scalar(9, (None, 0), (1, 1), (None, None))
+    assert target.asnumpy()[:, 0].tolist() == [9, 0, 0, 0]
+
+
+def test_memory_is_shared_with_other_libraries_only_where_asked() -> None:
+    plain = np.array([[1.0, 2], [3, 4]], np.float32)
+    shared, apart = nd.from_numpy(plain), nd.from_numpy(plain, zero_copy=False)
+    plain[0, 0] = 9
+    assert (shared.asnumpy()[0, 0], apart.asnumpy()[0, 0]) == (9, 1)
+    shared[1] = 7
+    assert plain.tolist() == [[9, 2], [7, 7]]
+    x = grid()
+    for taken in (
+        nd.from_dlpack(x), nd.from_dlpack(x.to_dlpack_for_write()), nd.from_dlpack(nd.to_dlpack_for_read(x)),
+        nd.from_dlpack(nd.to_dlpack_for_write(x)), nd.from_dlpack(x.to_dlpack_for_read()),
+    ):  # fmt: skip
+        before = x.asnumpy()
+        taken[1, 2] = taken[1, 2] * 2
+        before[1, 2] *= 2
+        np.testing.assert_array_equal(x.asnumpy(), before)
+    assert x.__dlpack_device__() == (1, 0)
+    assert nd.from_dlpack(np.arange(6).reshape(2, 3).T).asnumpy().tolist() == [[0, 3], [1, 4], [2, 5]]

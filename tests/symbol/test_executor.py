@@ -145,3 +145,133 @@ def test_parameters_of_another_shape_are_refused_whatever_their_size() -> None:
     with pytest.raises(ValueError, match=r"fc_weight has shape .*4.*3.*, wanted .*3.*4"):
         executor.copy_params_from({"fc_weight": nd.zeros((4, 3))})
     assert (executor.arg_dict["fc_weight"].asnumpy() == before).all()
+
+
+# -- gradients ---------------------------------------------------------------------------------------------------------------------
+
+X, W = np.array([[1.0, -2], [3, 4], [5, -6]]), np.array([[2.0, 0.5], [-1, 3], [4, 7]])
+
+
+def two_outputs() -> mx.Symbol:
+    """x * w and x + 3 w, and a loss of x alone."""
+    x, w = sym.var("x"), sym.var("w")
+    product = sym.elemwise_mul(x, w, name="product")
+    total = sym.elemwise_add(x, w * 3, name="total")
+    return sym.Group([product, total, sym.make_loss(x * 10, name="loss")])
+
+
+def test_gradients_as_requested_from_outputs_as_given() -> None:
+    """grad_req as a text, a list or a dict; gradients of outputs as a list, a dict or one array; once and again."""
+    dy, dz = np.array([[1.0, 2], [3, 4], [5, 6]]), np.array([[-1.0, 0.5], [2, 1], [0, 3]])
+    slopes = {"x": dy * W + dz + 10, "w": dy * X + 3 * dz}
+    for grad_req in (
+        "write", "add", "null", ["write", "add"], ["null", "write"], {"x": "add"}, {"w": "write", "x": "null"}, ("add", "null"),
+    ):  # fmt: skip
+        requests = (
+            dict.fromkeys("xw", grad_req) if isinstance(grad_req, str)
+            else {n: grad_req.get(n, "null") for n in "xw"} if isinstance(grad_req, dict) else dict(zip("xw", grad_req))
+        )  # fmt: skip
+        for form in ("list", "dict", "arrays"):
+            gradients = {n: nd.array(np.full((3, 2), 100.0)) for n in "xw"}
+            given = list(gradients.values()) if form == "list" else gradients
+            executor = two_outputs().bind(mx.cpu(), {"x": nd.array(X), "w": nd.array(W)}, given, grad_req)
+            for _ in range(2):
+                made = executor.forward(is_train=True)
+                assert [y.asnumpy().tolist() for y in made] == [
+                    (X * W).tolist(),
+                    (X + 3 * W).tolist(),
+                    (X * 10).tolist(),
+                ]
+                heads = {"product_output": nd.array(dy), "total_output": nd.array(dz)}
+                executor.backward(heads if form == "dict" else list(heads.values()))
+            for name, request in requests.items():
+                want = {"write": slopes[name], "add": 100 + 2 * slopes[name], "null": np.full((3, 2), 100.0)}[request]
+                np.testing.assert_allclose(
+                    gradients[name].asnumpy(), want, rtol=1e-6, err_msg=f"{grad_req} {form} {name}"
+                )
+                held = executor.grad_dict[name]
+                assert held is gradients[name] or request == "null"
+
+
+def test_backward_needs_no_forward_and_may_be_asked_twice() -> None:
+    gradient = nd.zeros((3, 2))
+    executor = sym.make_loss(sym.square(sym.var("x"))).bind(mx.cpu(), [nd.array(X)], [gradient])
+    executor.backward()
+    assert gradient.asnumpy().tolist() == (2 * X).tolist()
+    executor.forward(is_train=True, x=nd.array(W))
+    for _ in range(2):
+        gradient[:] = -1
+        executor.backward()
+        assert gradient.asnumpy().tolist() == (2 * W).tolist()
+    executor.forward(x=nd.array(X))  # no training: what comes back is of these inputs all the same
+    executor.backward()
+    assert gradient.asnumpy().tolist() == (2 * X).tolist()
+    one = sym.negative(sym.var("x"), name="n").bind(mx.cpu(), [nd.array(X)], [gradient])
+    one.forward(is_train=True)
+    one.backward(nd.array(W))
+    assert gradient.asnumpy().tolist() == (-W).tolist()
+    still = sym.negative(sym.var("x")).bind(mx.cpu(), [nd.array(X)])
+    still.forward(is_train=True)
+    still.backward()  # nobody wants a gradient, so none is needed
+    assert still.grad_arrays == [None]
+
+
+def test_what_may_not_be_bound() -> None:
+    net = two_outputs()
+    arrays = [nd.array(X), nd.array(W)]
+    for call, error, said in (
+        (lambda: net.bind(mx.cpu(), arrays, grad_req=["write"]), ValueError, r"got 1 entries for 2 arguments \(x, w\)"),
+        (lambda: net.bind(mx.cpu(), arrays, grad_req={"x": "maybe"}), ValueError, "grad_req=maybe is not valid"),
+        (lambda: net.bind(mx.cpu(), {"x": 1, "w": arrays[0]}), TypeError, "Only accept list of NDArrays"),
+        (
+            lambda: net.bind(mx.cpu(), arrays, [arrays[0]]),
+            ValueError,
+            "does not match the number of arguments: got 1, wanted 2",
+        ),
+    ):
+        with pytest.raises(error, match=said):
+            call()
+    executor = net.bind(mx.cpu(), arrays, {"w": nd.zeros((3, 2))})
+    assert executor.grad_dict["x"] is None
+    executor.forward(is_train=True)
+    with pytest.raises(mx.MXNetError, match="head_gradient is required when calling backward: total_output got none"):
+        executor.backward({"product_output": nd.array(X), "loss_output": nd.array(X)})
+
+
+def test_executors_that_share_their_arrays() -> None:
+    net = sym.BatchNorm(sym.FullyConnected(sym.var("data"), num_hidden=3, name="fc"), name="bn")
+    first = net.simple_bind(mx.cpu(), data=(2, 4))
+    names = ["fc_weight", "bn_gamma"]
+    apart = net.simple_bind(
+        mx.cpu(), data=(5, 4), shared_arg_names=names, shared_exec=first
+    )  # as MXNet: without a buffer
+    assert apart.arg_dict["fc_weight"] is not first.arg_dict["fc_weight"]
+    shared = {"shared_arg_names": names, "shared_exec": first, "shared_buffer": {}}
+    second = net.simple_bind(mx.cpu(), data=(5, 4), **shared)
+    for name in net.list_arguments():
+        assert (second.arg_dict[name] is first.arg_dict[name]) == (name in names)
+        assert (second.grad_dict[name] is first.grad_dict[name]) == (name in names)
+    assert all(second.aux_dict[n] is first.aux_dict[n] for n in net.list_auxiliary_states())
+    with pytest.raises(mx.MXNetError, match=r"fc_weight is float32\(3, 6\), but shared_exec has it as float32\(3, 4\)"):
+        net.simple_bind(mx.cpu(), data=(2, 6), **shared)
+    smaller = first.reshape(data=(1, 4))
+    assert smaller.arg_dict["data"].shape == smaller.grad_dict["data"].shape == (1, 4)
+    assert smaller.grad_dict["fc_weight"] is first.grad_dict["fc_weight"]
+    assert smaller.aux_dict["bn_moving_mean"] is first.aux_dict["bn_moving_mean"]
+    same = first.reshape(data=(2, 4))
+    assert same.arg_dict["data"] is first.arg_dict["data"]
+
+
+def test_a_monitor_sees_every_output_and_with_all_the_inputs_too() -> None:
+    net = sym.negative(sym.elemwise_mul(sym.var("x"), sym.var("w"), name="product"), name="minus")
+    for everything in (False, True):
+        seen: list[tuple[str, list]] = []
+        executor = net.bind(mx.cpu(), [nd.array(X), nd.array(W)])
+        executor.set_monitor_callback(lambda n, a, seen=seen: seen.append((n, a.asnumpy().tolist())), everything)
+        executor.forward()
+        x, w, y = X.tolist(), W.tolist(), (X * W).tolist()
+        inputs = [("x", x), ("product_lhs", x), ("w", w), ("product_rhs", w)]
+        made = [("product_output", y), ("minus_output", (-X * W).tolist())]
+        assert seen == ([*inputs, made[0], ("minus_data", y), made[1]] if everything else made)
+    assert executor.get_optimized_symbol() is net or executor.get_optimized_symbol().tojson() == net.tojson()
+    assert executor.debug_str() == net.debug_str()
