@@ -502,6 +502,14 @@ def cells(mx, folder):
 
         found[f"{name} list"] = attempt(listed)
     found["wrong length"] = attempt(lambda: rnn.RNNCell(3).unroll(4, mx.nd.array(N)))
+    held = rnn.RNNCell(4, input_size=4)
+    held.initialize()
+    around = rnn.ResidualCell(held)
+    around.unroll(3, mx.nd.array(N))
+    found["still around"] = [
+        attempt(lambda: held.begin_state(2)),
+        [s.shape for s in around.begin_state(func=mx.nd.zeros, batch_size=2)],
+    ]
     found["bidirectional step"] = attempt(lambda: kinds["two ways"][0]()(mx.nd.array(X), []))
     found["printed"] = [repr(make()) for make, _ in kinds.values()]
     return found

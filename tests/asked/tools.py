@@ -370,6 +370,13 @@ def control_flow(mx, folder):
             got[2:],
             [o.shape for o in got] if limit else 0,
         ]
+    for functions, start in ((nd, nd.array([1])), (sym, sym.var("i"))):
+        outs, last = functions.contrib.while_loop(lambda i: i < 20, lambda i: (i * 3, i + i), start, max_iterations=6)
+        last = last[0] if isinstance(last, (list, tuple)) else last
+        outs = outs[0] if isinstance(outs, (list, tuple)) else outs
+        if functions is sym:
+            outs, last = sym.Group([outs, last]).bind(mx.cpu(), {"i": nd.array([1])}).forward()
+        found[f"while of one {functions is sym}"] = [outs[:5], last]
     for value in (-1.0, 2.0):
         p, a, b = nd.array([value]), nd.array(w), nd.array(w * 3)
         for v in (a, b):

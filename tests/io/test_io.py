@@ -230,3 +230,21 @@ def test_image_record_iter_at_random() -> None:
     one, two = next(small).data[0], next(plain).data[0]
     assert one.dtype == np.int8
     assert (one.asnumpy() == two.asnumpy().clip(max=127)).all()
+
+
+def test_image_record_iter_takes_the_defaults_of_mxnet() -> None:
+    """Settings that are not there may be given as long as they change nothing."""
+    pytest.importorskip("PIL")
+    options = {"path_imgrec": str(FIXTURES / "data/images.rec"), "data_shape": (3, 8, 9), "batch_size": 2}
+    defaults = {
+        "max_rotate_angle": 0, "rotate": -1, "max_shear_ratio": 0.0, "max_crop_size": -1, "min_crop_size": -1,
+        "max_random_scale": 1, "min_random_scale": 1, "max_img_size": 1e10, "min_img_size": 0, "random_h": 0, "random_s": 0,
+        "random_l": 0, "mean_img": "", "max_random_contrast": 0, "max_random_illumination": 0, "aug_seq": "aug_default",
+        "preprocess_threads": 4, "verbose": True, "shuffle_chunk_size": 0, "shuffle_chunk_seed": 0, "prefetch_buffer": 4,
+    }  # fmt: skip
+    one, two = (next(mx.io.ImageRecordIter(**options, **more)) for more in ({}, defaults))
+    np.testing.assert_array_equal(one.data[0].asnumpy(), two.data[0].asnumpy())
+    for name, value in defaults.items():
+        if isinstance(value, int | float) and not isinstance(value, bool) and "chunk" not in name and "pre" not in name:
+            with pytest.raises(MXNetError, match=name):
+                mx.io.ImageRecordIter(**options, **{name: value + 1})
