@@ -1,6 +1,6 @@
 """Parameters and dicts of them, blocks as graphs, their files, symbols as blocks, operators of a program itself."""
 
-# ruff: noqa: B023, N803, N806  calls are made at once; F and classes are called as in every MXNet program
+# ruff: noqa: N803, N806  calls are made at once; F and classes are called as in every MXNet program
 from __future__ import annotations
 
 import contextlib
