@@ -1,4 +1,4 @@
-"""Attributes at their limits: the last value that is taken, and the first one that is refused, in words."""
+"""Attributes and shapes at their limits: the last that is taken, and the first that is refused, in words."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from hybrid.core.error import OpError
 from hybrid.core.op import lookup
 from tests.grouped import run
+from tests.ops.test_limits import Edge, check_edge
 
 Attrs = dict[str, Any]
 whole, single = (lambda *v: np.array(v, np.int64)), (lambda *v: np.array(v, np.float32))
@@ -227,3 +228,93 @@ def test_the_last_value_is_taken_and_the_next_is_refused() -> None:
                 raise AssertionError(f"{attrs} was taken")
 
     run([(row[0], row) for row in ROWS], check)
+
+
+I64, I32, U8, F64, BOOL = "int64", "int32", "uint8", "float64", "bool"
+EDGES = [
+    Edge("InstanceNorm", {}, ([(2, 3, 1), (3,), (3,)], [(2, 3, 1)]), [({}, [(2, 3), (3,), (3,)], "at least 3")]),
+    Edge("L2Normalization", {"mode": "channel"}, ([(2, 3, 1)], [(2, 3, 1)]), [({}, [(2, 3)], "at least 3"),
+         ({"mode": "spatial"}, [(2, 3)], "at least 3")]),
+    Edge("L2Normalization", {"mode": "instance"}, ([(2, 3)], [(2, 3)]), []),
+    Edge("_np_moveaxis", {"source": (0, -1), "destination": (1, 0)}, ([(2, 3, 4)], [(4, 2, 3)]),
+         [({"source": (0,)}, [(2, 3, 4)], "pairs"), ({"source": (0, -3)}, [(2, 3, 4)], "pairs"),
+          ({"destination": (1, -2)}, [(2, 3, 4)], "pairs")]),
+    Edge("_np_transpose", {"axes": (1, -1, 0)}, ([(2, 3, 4)], [(3, 4, 2)]),
+         [({"axes": (1, 1, 0)}, [(2, 3, 4)], "once"), ({"axes": (1, 0)}, [(2, 3, 4)], "once")]),
+    Edge("_npi_polyval", {}, ([(3,), (2, 4)], [(2, 4)]), [({}, [(), (2,)], "1 dim"), ({}, [(2, 2), (2,)], "1 dim")]),
+    Edge("_npi_diff", {"n": 5}, ([(2, 3)], [(2, 0)]), []),
+    Edge("_npi_diff", {"n": 1, "axis": 0}, ([(2, 3)], [(1, 3)]), [], I32),
+    Edge("_npi_diff", {}, None, [({}, [(2, 3)], "bools")], BOOL),
+    Edge("_npi_average", {"axis": (1,), "weighted": True}, ([(2, 3), (3,)], None),
+         [({}, [(2, 3), (3, 2)], ""), ({"axis": (0, 1)}, [(2, 3), (3,)], "one axis"),
+          ({"axis": None}, [(2, 3), (3,)], "one axis")]),
+    Edge("_npi_bincount", {}, None, [({}, [(2, 3)], "1 dim")], I64),
+    Edge("_npi_percentile", {"axis": (1,), "q_scalar": 30.0}, ([(2, 3)], [(2,)]),
+         [({"axis": None}, [()], "scalar"), ({}, [(2, 0)], "an element along"), ({"axis": (2,)}, [(2, 3)], "axis")]),
+    Edge("_npi_percentile", {"q_scalar": 30.0}, None, [({}, [(2, 3)], "bools")], BOOL),
+    Edge("_npi_percentile", {"axis": (0,)}, ([(2, 3), (4,)], [(4, 3)]), [({}, [(2, 3), (4, 1)], "at most 1")]),
+    Edge("_npi_tensorinv", {"ind": 1}, ([(6, 2, 3)], [(2, 3, 6)]),
+         [({}, [(6, 2, 2)], "as many numbers"), ({"ind": 2}, [(6, 2, 3)], "as many numbers")]),
+    Edge("_npi_norm", {}, ([(2, 3, 4)], [(2,)]),
+         [({"axis": (1, -2)}, [(2, 3, 4)], "axis="), ({}, [()], "0 dim"), ({"flag": 2, "axis": (1,)}, [(2, 3, 4)], "nuclear"),
+          ({"ord": 3.0, "axis": (0, 1)}, [(2, 3)], "1, -1, 2 or -2"),
+          ({"ord": 0, "axis": (0, 1)}, [(2, 3)], "1, -1, 2 or -2")]),
+    Edge("_npi_norm", {"axis": (0, -1), "keepdims": True, "flag": 2}, ([(2, 3, 4)], [(1, 3, 1)]), []),
+    Edge("_npi_solve", {}, ([(3, 3), (3, 2)], [(3, 2)]), [({}, [(3, 3), (2, 3, 2)], "as many dim"),
+          ({}, [(3, 3), ()], "as many dim")]),
+    Edge("_linalg_gelqf", {}, ([(2, 3)], None), [({}, [(4, 3)], "rows as columns|as many")]),
+    Edge("_npi_svd", {}, ([(3, 3)], None), [({}, [(4, 3)], "at most as many rows"), ({}, [(3,)], "2")]),
+    Edge("_npi_pinv", {}, ([(2, 4, 3), (2,)], [(2, 3, 4)]), [({}, [(4, 3), (2,)], "one for each matrix")]),
+    Edge("_npi_delete", {"int_ind": 2, "axis": 1}, ([(2, 3)], [(2, 2)]),
+         [({"int_ind": 3}, [(2, 3)], "int_ind=3"), ({"int_ind": -4}, [(2, 3)], "int_ind=-4")]),
+    Edge("_npi_delete", {"int_ind": -3, "axis": 1}, ([(2, 3)], [(2, 2)]), []),
+    Edge("_npi_insert_scalar", {"int_ind": 3, "axis": 1, "val": 2.0}, ([(2, 3)], [(2, 4)]),
+         [({"int_ind": 4}, [(2, 3)], "int_ind=4"), ({"int_ind": -4}, [(2, 3)], "int_ind=-4")]),
+    Edge("_npi_boolean_mask_assign_scalar", {"value": 2, "start_axis": 1}, ([(2, 3, 4), (3, 4)], [(2, 3, 4)]),
+         [({"start_axis": 2}, [(2, 3, 4), (3, 4)], "from axis 2"), ({}, [(2, 3, 4), ()], "got mask"),
+          ({}, [(2, 3, 4), (2, 4)], "")],
+         (np.float32, BOOL)),
+    Edge("CTCLoss", {}, ([(3, 2, 2), (2, 3)], None), [({}, [(3, 2, 1), (2, 3)], "2 classes"), ({}, [(3, 2, 2), (2, 4)], "")]),
+    Edge("_cvimresize", {"w": 4, "h": 1}, ([(2, 3, 3)], [(1, 4, 3)]), [({}, [(0, 3, 3)], "some pixels"),
+          ({}, [(2, 0, 3)], "some pixels")],
+         U8),
+    Edge("_cvimdecode", {}, None, [({}, [(9,)], "wanted uint8")], I32),
+    Edge("Pooling", {"kernel": (3, 4), "pad": (0, 1)}, ([(2, 3, 3, 2)], [(2, 3, 1, 1)]),
+         [({}, [(2, 3, 2, 2)], "for a size of 2"), ({}, [(2, 3, 3, 1)], "padded by 1")]),
+    Edge("_contrib_calibrate_entropy", {"num_quantized_bins": 5}, ([(5,), (6,)], [(1,), (1,)]),
+         [({}, [(4,), (5,)], "4 bins"), ({}, [(5, 1), (6,)], "2 dim")]),
+    Edge("_npi_average", {"axis": (1,)}, ([(2, 3), (2, 3)], None), []),
+    Edge("_contrib_ROIAlign", {"pooled_size": (2, 3), "spatial_scale": 1, "position_sensitive": True},
+         ([(1, 12, 4, 5), (7, 5)], [(7, 2, 2, 3)]), [({}, [(1, 13, 4, 5), (7, 5)], "multiple of the 6")]),
+    Edge("_contrib_PSROIPooling", {"spatial_scale": 1, "output_dim": 2, "pooled_size": 3, "group_size": 2},
+         ([(1, 8, 4, 5), (7, 5)], [(7, 2, 3, 3)]), [({}, [(1, 9, 4, 5), (7, 5)], "wanted 8")]),
+    Edge("SequenceLast", {}, ([(1, 2, 3)], [(2, 3)]), [({}, [(0, 2, 3)], "one step")]),
+    Edge("Reshape", {"shape": (-4, -1, 2, 0)}, ([(6, 5)], [(3, 2, 5)]),
+         [({"shape": (-4, 2)}, [(6, 5)], "two sizes"), ({"shape": (-4, -1, -1)}, [(6, 5)], "-1 at most"),
+          ({"shape": (-4, 0, 2)}, [(6, 5)], "-1 at most")]),
+    Edge("_npx_reshape", {"newshape": (-6, -1, 2, -2)}, ([(6, 5)], [(3, 2, 5)]),
+         [({"newshape": (-7, 2)}, [(6, 5)], "to -6"), ({"newshape": (-1, -1)}, [(6, 5)], "at most one")]),
+    Edge("Flatten", {}, ([(3,)], [(3, 1)]), [({}, [()], "without dim")]),
+    Edge("reshape_like", {"lhs_begin": 1, "lhs_end": None, "rhs_begin": -1, "rhs_end": None}, ([(2, 3, 4), (5, 12)],
+          [(2, 12)]),
+         [({"lhs_begin": 3}, [(2, 3, 4), (5, 12)], "axes 3"), ({"rhs_begin": -3}, [(2, 3, 4), (5, 12)], "axes -3"),
+          ({"lhs_end": 4}, [(2, 3, 4), (5, 12)], "to 4"), ({"rhs_end": 1}, [(2, 3, 4), (5, 12)], "to 1")]),
+    Edge("slice", {"begin": (1, 0), "end": (2, 3)}, ([(2, 3)], [(1, 3)]), [({}, [(3,)], "2 slices for 1")]),
+    Edge("slice_like", {}, ([(2, 3), (1, 2)], [(1, 2)]), [({}, [(2, 3), (1,)], "or axes")]),
+    Edge("softmax_cross_entropy", {}, ([(2, 1), (2,)], [(1,)]), [({}, [(2, 0), (2,)], "a class")]),
+    Edge("Correlation", {"kernel_size": 1, "max_displacement": 2, "pad_size": 0}, ([(1, 2, 5, 6)] * 2, [(1, 25, 1, 2)]),
+         [({}, [(1, 2, 4, 6)] * 2, "too small"), ({}, [(1, 2, 5, 4)] * 2, "too small")]),
+    Edge("_contrib_edge_id", {}, None, [({}, [(4, 4), (2,), (2,)], "-1|wanted")], U8),
+    Edge("_contrib_BilinearResize2D", {"mode": "to_even_down"}, ([(1, 2, 2, 5)],
+          [(1, 2, 2, 4)]), [({}, [(1, 2, 1, 5)], "makes")]),
+    Edge("_contrib_BilinearResize2D", {"mode": "to_odd_down"}, ([(1, 2, 1, 4)], [(1, 2, 1, 3)]), []),
+    Edge("_contrib_BilinearResize2D", {"scale_height": 2.5, "scale_width": 0.4}, ([(1, 2, 3, 5)], [(1, 2, 7, 2)]),
+         [({"scale_width": 0.1}, [(1, 2, 3, 5)], "makes"), ({"scale_width": -1.0}, [(1, 2, 3, 5)], "scale of -1")]),
+    Edge("IdentityAttachKLSparseReg", {}, ([(2, 3), (3,)], None), [({}, [(3,), (3,)], "at least 2")]),
+    Edge("_rnn_param_concat", {"dim": 0, "num_args": 2}, ([(2, 3), (4, 3)], [(6, 3)]), [({}, [(2, 3), (4,)], "rank"),
+          ({}, [(2, 3), (4, 2)], "")]),
+]  # fmt: skip
+
+
+def test_the_last_shape_is_taken_and_the_next_is_refused() -> None:
+    run([(f"{number} {edge.operator}", edge) for number, edge in enumerate(EDGES)], check_edge)
