@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Sequence
+
 import numpy as np
 import onnx
 import onnx.parser
@@ -9,11 +12,14 @@ import onnxruntime as ort
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from onnx import TensorProto, helper, numpy_helper
 
+import converters
 from converters.importer import import_model
 from converters.patterns import Count
 from hybrid.core.shapes import Undecided
 from hybrid.execution.program import Program
+from tests.grouped import run
 
 SIZES = {"a": 3, "b": 5, "c": 7}
 
@@ -166,3 +172,191 @@ def test_numbers_that_may_be_negative_are_not_taken_for_sizes() -> None:
     for target in (4, -1):
         (got,) = Program(found.graph, found.params).run({"x": x, "n": np.array([target])})
         np.testing.assert_array_equal(got, x.reshape(4, 3))
+
+
+class Chain:
+    """A graph drawn by lot that takes an array's sizes apart, reckons with them, and reshapes, expands and counts by them."""
+
+    def __init__(self, seed: int):
+        self.random = random.Random(seed)
+        self.nodes: list[onnx.NodeProto] = []
+        self.stored: dict[str, np.ndarray] = {}
+        self.outputs: list[str] = []
+        self.neighbours: list[bool] = []
+        """Whether a target keeps sizes and multiplies two beside each other, which MXNet's codes can say."""
+        self.dims = self.random.sample(["a", "b", "c", 3, 4, 6, 2], self.random.choice([2, 3, 4]))
+        if self.random.random() < 0.3:
+            self.dims[-1] = self.dims[0]
+        self.whole = self.add("Shape", "x") if self.random.random() < 0.5 else self.add("Shape", self.add("Neg", "x"))
+
+    def add(self, op_type: str, *inputs: str, **attributes: object) -> str:
+        made = f"t{len(self.nodes)}"
+        self.nodes.append(helper.make_node(op_type, inputs, [made], **attributes))
+        return made
+
+    def const(self, *values: int) -> str:
+        name = f"c{len(self.stored)}"
+        self.stored[name] = np.array(values, np.int64)
+        return name
+
+    def number(self, value: int) -> str:
+        name = self.const(value)
+        self.stored[name] = self.stored[name].reshape(())
+        return name
+
+    def size(self, axis: int) -> str:
+        """The size of an axis of x as an int64 (1,), in one of the ways in which exporters write it."""
+        back = axis - len(self.dims)
+        way = self.random.randrange(6)
+        if way == 0:
+            return self.add("Gather", self.whole, self.const(self.random.choice([axis, back])), axis=0)
+        if way == 1:
+            return self.add("Unsqueeze", self.add("Gather", self.whole, self.number(back)), self.const(0))
+        if way == 2:
+            return self.add("Slice", self.whole, self.const(axis), self.const(axis + 1), self.const(0))
+        if way == 3:
+            end = {} if back == -1 else {"end": back + 1}
+            turned = self.add("Shape", "x", start=back, **end)
+            return self.add("Slice", turned, self.const(-1), self.const(-9), self.const(0), self.const(-1))
+        if way == 4:
+            return self.add("Shape", "x", start=axis, end=axis + 1)
+        there = self.add("Slice", self.whole, self.const(-1), self.const(-99), self.const(0), self.const(-1))
+        return self.add("Gather", there, self.const(-1 - axis), axis=0)
+
+    def dressed(self, n: str) -> str:
+        """A number, 1 or more, written as something that it is equal to."""
+        way, k = self.random.randrange(14), self.random.randint(2, 5)
+        if way == 0:
+            return self.add("Sub", self.add("Add", n, self.const(k)), self.const(k))
+        if way == 1:
+            return self.add("Div", self.add("Mul", self.const(k), n), self.const(k))
+        if way == 2:
+            return self.add("Max", n, self.const(self.random.choice([1, 0, -3])))
+        if way == 3:
+            return self.add("Where", self.add("Equal", n, n), n, self.const(k))
+        if way == 4:
+            return self.add("Where", self.add("Equal", n, self.const(-1)), self.const(k), n)
+        if way == 5:
+            return self.add("Cast", self.add("Cast", n, to=TensorProto.INT32), to=TensorProto.INT64)
+        if way == 6:
+            return self.add("Neg", self.add("Neg", n))
+        if way == 7:
+            return self.add("Min", n, n)
+        if way == 8:
+            return self.add("Unsqueeze", self.add("Squeeze", n, self.const(0)), self.const(0))
+        if way == 9:
+            return self.add("Expand", n, self.const(1))
+        if way == 10:
+            return self.add("Reshape", self.add("Identity", n), self.const(self.random.choice([1, -1])))
+        if way == 11:
+            return self.add("Sub", self.add("Mul", n, self.const(k)), self.add("Mul", n, self.const(k - 1)))
+        if way == 12:
+            return self.add("Div", self.add("Mul", n, self.size(0)), self.size(0))
+        return n
+
+    def reckoned(self, n: str) -> str:
+        """Another number, which may be negative."""
+        way, k = self.random.randrange(9), self.random.randint(2, 5)
+        if way < 4:
+            return self.add(("Add", "Sub", "Min", "Max")[way], n, self.const(self.random.choice([-k, k])))
+        if way == 4:
+            return self.add("Div", n, self.const(self.random.choice([k, -k])))
+        if way == 5:
+            return self.add("Mod", n, self.const(self.random.choice([k, -k])), fmod=self.random.randrange(2))
+        if way == 6:
+            return self.add("Sub", self.const(k), n)
+        if way == 7:
+            return self.add("Where", self.add("Equal", n, self.const(k)), self.const(7), self.const(9))
+        return self.add("Size", "x") if k % 2 else self.add("Reshape", self.add("Size", "x"), self.const(1))
+
+    def product(self, axes: Sequence[int]) -> str:
+        sizes = [self.dressed(self.size(a)) for a in axes]
+        if len(sizes) == 1:
+            return sizes[0]
+        if self.random.random() < 0.3:
+            return self.add("ReduceProd", self.add("Concat", *sizes, axis=0), keepdims=1)
+        made = sizes[0]
+        for size in sizes[1:]:
+            made = self.add("Mul", made, size)
+        return self.dressed(made)
+
+    def target(self) -> str:
+        """Sizes that x can be reshaped to: neighbours multiplied, one perhaps left open, one perhaps split, some kept."""
+        rank = len(self.dims)
+        cuts = sorted(self.random.sample(range(1, rank), self.random.randint(0, rank - 1)))
+        groups = [list(range(i, j)) for i, j in zip([0, *cuts], [*cuts, rank])]
+        if self.random.random() < 0.25:
+            self.random.shuffle(groups)
+        self.neighbours.append(groups == sorted(groups) and max(map(len, groups)) <= 2)
+        parts = [self.product(g) for g in groups]
+        split = [i for i, g in enumerate(groups) if len(g) == 1 and self.dims[g[0]] in (4, 6)]
+        split = split if self.random.random() < 0.5 else []
+        for place, group in enumerate(groups[: split[0]] if split else groups):
+            if group == [place] and self.random.random() < 0.3:
+                parts[place] = self.const(0)
+        if split:
+            parts[split[0] : split[0] + 1] = [self.const(2), self.const(self.dims[groups[split[0]][0]] // 2)]
+        elif self.random.random() < 0.5:
+            parts[self.random.randrange(len(parts))] = self.const(-1)
+        return self.add("Concat", *parts, axis=0) if len(parts) > 1 else parts[0]
+
+    def model(self) -> onnx.ModelProto:
+        for _ in range(3):
+            self.outputs.append(self.add("Reshape", "x", self.target()))
+        axis = self.random.randrange(len(self.dims))
+        n = self.dressed(self.size(axis))
+        self.outputs += [self.add("Range", self.number(0), self.add("Squeeze", n, self.const(0)), self.number(1))]
+        like = self.add("Concat", *(self.dressed(self.size(a)) for a in range(len(self.dims))), axis=0)
+        value = numpy_helper.from_array(np.float32([2.5]))
+        self.outputs.append(self.add("ConstantOfShape", like, value=value))
+        row = self.add("Slice", "x", self.const(0), self.const(1), self.const(axis))
+        self.outputs.append(self.add("Expand", row, like))
+        more = self.add("Concat", self.dressed(self.size(axis)), like, axis=0)
+        self.outputs.append(self.add("Expand", row, more))
+        for _ in range(4):
+            one = self.reckoned(self.size(self.random.randrange(len(self.dims))))
+            self.outputs.append(self.reckoned(one) if self.random.random() < 0.5 else one)
+        graph = helper.make_graph(
+            self.nodes,
+            "g",
+            [helper.make_tensor_value_info("x", 1, self.dims)],
+            [helper.make_empty_tensor_value_info(o) for o in self.outputs],
+            [numpy_helper.from_array(a, n) for n, a in self.stored.items()],
+        )
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def session(model: onnx.ModelProto) -> ort.InferenceSession:
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    return ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+
+
+def check_chain(seed: int) -> None:
+    """Read, and written again with the sizes left open, it gives what onnxruntime gives."""
+    chain = Chain(seed)
+    model = chain.model()
+    found = import_model(model)
+    inputs = {"x": tuple(chain.dims)} if "x" in {n.name for n in found.graph.variables()} else {}
+    written = converters.to_onnx(found.graph, found.params, inputs, 17)
+    program, sessions = Program(found.graph, found.params), [session(model), session(written)]
+    for sizes in ({"a": 2, "b": 5, "c": 7}, {"a": 1, "b": 1, "c": 3}, {"a": 5, "b": 2, "c": 1}):
+        shape = [sizes.get(d, d) for d in chain.dims]
+        x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+        feeds = {"x": x} if inputs else {}
+        wants = sessions[0].run(None, {"x": x})
+        for results in (program.run(feeds), sessions[1].run(None, feeds)):
+            for name, got, want in zip(chain.outputs, results, wants, strict=True):
+                assert (got.dtype, got.shape) == (want.dtype, want.shape), name
+                np.testing.assert_array_equal(got, want, err_msg=f"{name} at {sizes}")
+
+
+def test_chains_by_lot_mean_what_they_say() -> None:
+    run([(str(seed), seed) for seed in range(20)], check_chain)
+    kept = []
+    for chain in map(Chain, range(20)):
+        found = import_model(chain.model())
+        kept += [e.node.op.name for said, e in zip(chain.neighbours, found.graph.outputs) if said]
+    assert len(kept) > 30
+    assert kept.count("Reshape") > 0.9 * len(kept), kept

@@ -164,3 +164,292 @@ def test_places_of_extremes_are_floats() -> None:
 def test_what_is_lost_is_refused(text: str, why: str) -> None:
     with pytest.raises(UnsupportedModel, match=why):
         read(text)
+
+
+def softmax(x: np.ndarray, axis: int | tuple[int, ...]) -> np.ndarray:
+    grown = np.exp(x - x.max(axis, keepdims=True))
+    return grown / grown.sum(axis, keepdims=True)
+
+
+U = np.random.default_rng(5).uniform(-2, 2, (2, 3, 4, 3)).astype(np.float32)
+PRELU = "(float[2, 3, 4, LAST] x) => (float[2, 3, 4, LAST] y) <float[3] s = {0.5, -1, 2}> { y = PRelu (x, s) }"
+SLOPES = np.float32([0.5, -1, 2])
+NORM = """(float[2, 3, 4, 3] x) => (float[2, 3, 4, 3] y) <float[3] g = {GAMMA}, float[3] b = {1, 2, -1},
+    float[3] m = {0.5, 0, -0.5}, float[3] v = {1, 2, 4}> {
+    y = BatchNormalization <epsilon = 0.0, spatial = SPATIAL> (x, g, b, m, v)
+}"""
+
+
+def normal(gamma: list[float]) -> np.ndarray:
+    g, b, m, v = (np.float32(n)[:, None, None] for n in (gamma, [1, 2, -1], [0.5, 0, -0.5], [1, 2, 4]))
+    return (U - m) / np.sqrt(v) * g + b
+
+
+def leaky(slopes: np.ndarray) -> np.ndarray:
+    return np.where(U < 0, U * slopes, U)
+
+
+WEIGHTS = ", ".join(str(i % 5 - 2) for i in range(72))
+FLAT = f"(float[2, 3, 4, 3] x) => (float[2, 2] y) <float[2, 36] w = {{{WEIGHTS}}}, BIAS> {{ y = Gemm <transB = 1> (x, w, b) }}"
+DENSE = U.reshape(2, 36) @ (np.arange(72) % 5 - 2).reshape(2, 36).T
+SCALED = "(float[2, 3, 4, 3] x) => (float[2, 3, 4, 3] y) <double[1] s = {2.5}> { y = OP }"
+MANY = "(float[2, 3, 4, 3] x) => (float[DIMS] y) { y = OP }"
+TURNED = """(float[2, 3, 4, 3] x) => (float[2, 2] y) <int64[2] t = {2, -1}> {
+    a = Reshape (x, t) NAME = Transpose (a) y = MatMul (a, NAME)
+}"""
+ROWS = U.reshape(2, -1)
+
+
+def repairs() -> list[tuple[str, str, int, str, np.ndarray, list[str], bool, list[str]]]:
+    """Name, text, opset, whose file, what is meant, what is said to be repaired, whether numbers depart, what is doubted."""
+    channels, wide = SLOPES[:, None, None], np.broadcast_to(SLOPES, (3,))
+    spatial = ["spatial=0 with one mean for each channel"]
+    slopes = ["slopes of shape (C,)"]
+    gamma = ["fix_gamma"]
+    mine = NORM.replace("SPATIAL", "0").replace("GAMMA", "1, 1, 1")
+    other = NORM.replace("SPATIAL", "0").replace("GAMMA", "2, 1, 0.5")
+    return [
+        ("channels", mine, 7, MXNET, normal([1, 1, 1]), spatial, False, []),
+        ("channels of others", mine, 7, "any", normal([1, 1, 1]), spatial, False, []),
+        ("gamma", other, 7, MXNET, normal([2, 1, 0.5]), spatial, False, gamma),
+        ("gamma of others", other, 7, "any", normal([2, 1, 0.5]), spatial, False, []),
+        ("spatial", other.replace("spatial = 0", "spatial = 1"), 7, "any", normal([2, 1, 0.5]), [], False, []),
+        ("slopes that fit both", PRELU.replace("LAST", "3"), 9, "any", leaky(wide), [], False, []),
+        ("slopes that fit both, of MXNet", PRELU.replace("LAST", "3"), 9, MXNET, leaky(channels), slopes, True, []),
+        (
+            "one slope",
+            PRELU.replace("LAST", "3").replace("[3] s = {0.5, -1, 2}", "[1] s = {0.5}"),
+            9,
+            MXNET,
+            leaky(np.float32(0.5)),
+            [],
+            False,
+            [],
+        ),
+        (
+            "bias of nothing",
+            FLAT.replace("BIAS", "int64[1] b = {0}"),
+            8,
+            MXNET,
+            DENSE,
+            ["no bias", "data of rank 4: flattened"],
+            False,
+            [],
+        ),
+        (
+            "bias",
+            FLAT.replace("BIAS", "int64[2] b = {0, 7}"),
+            8,
+            MXNET,
+            DENSE + np.array([0, 7]),
+            ["floats", "data of rank 4"],
+            False,
+            [],
+        ),
+        (
+            "floats",
+            FLAT.replace("BIAS", "float[2] b = {0.5, 7}"),
+            8,
+            MXNET,
+            DENSE + np.array([0.5, 7]),
+            ["data of rank 4"],
+            False,
+            [],
+        ),
+        (
+            "number behind",
+            SCALED.replace("OP", "Sub (x, s)"),
+            8,
+            MXNET,
+            U - np.float32(2.5),
+            ["a float64 number beside float32"],
+            False,
+            [],
+        ),
+        (
+            "number ahead",
+            SCALED.replace("OP", "Sub (s, x)"),
+            8,
+            MXNET,
+            np.float32(2.5) - U,
+            ["a float64 number beside float32"],
+            False,
+            [],
+        ),
+        (
+            "softmax within",
+            MANY.replace("DIMS", "2, 3, 4, 3").replace("OP", "Softmax <axis = 2> (x)"),
+            9,
+            MXNET,
+            softmax(U, 2),
+            ["along axis 2 alone"],
+            True,
+            [],
+        ),
+        (
+            "softmax from the end",
+            MANY.replace("DIMS", "2, 3, 4, 3").replace("OP", "LogSoftmax <axis = -2> (x)"),
+            11,
+            MXNET,
+            np.log(softmax(U, 2)),
+            ["LogSoftmax along axis -2"],
+            True,
+            [],
+        ),
+        (
+            "softmax of channels",
+            MANY.replace("DIMS", "2, 3, 4, 3").replace("OP", "Softmax (x)"),
+            12,
+            MXNET,
+            softmax(U, 1),
+            ["along axis 1 alone"],
+            True,
+            ["SoftmaxOutput"],
+        ),
+        (
+            "softmax last",
+            MANY.replace("DIMS", "2, 3, 4, 3").replace("OP", "Softmax <axis = 3> (x)"),
+            12,
+            MXNET,
+            softmax(U, 3),
+            [],
+            False,
+            [],
+        ),
+        (
+            "softmax of others",
+            MANY.replace("DIMS", "2, 3, 4, 3").replace("OP", "Softmax <axis = 2> (x)"),
+            12,
+            "any",
+            softmax(U, (2, 3)),
+            [],
+            False,
+            [],
+        ),
+        (
+            "softmax now",
+            MANY.replace("DIMS", "2, 3, 4, 3").replace("OP", "Softmax <axis = 2> (x)"),
+            13,
+            MXNET,
+            softmax(U, 2),
+            [],
+            False,
+            [],
+        ),
+        (
+            "places without the axis",
+            MANY.replace("DIMS", "2, 4, 3").replace("OP", "ArgMin <axis = 1> (x)"),
+            8,
+            MXNET,
+            U.argmin(1).astype("f"),
+            ["keepdims=1, but the output is declared without", "MXNet gives float32"],
+            True,
+            [],
+        ),
+        (
+            "places with it",
+            MANY.replace("DIMS", "2, 1, 4, 3").replace("OP", "ArgMin <axis = 1> (x)"),
+            8,
+            MXNET,
+            U.argmin(1)[:, None].astype("f"),
+            ["MXNet gives float32"],
+            True,
+            [],
+        ),
+        (
+            "places",
+            MANY.replace("DIMS", "2, 4, 3").replace("OP", "ArgMax <axis = 1, keepdims = 0> (x)"),
+            8,
+            MXNET,
+            U.argmax(1).astype("f"),
+            ["MXNet gives float32"],
+            True,
+            [],
+        ),
+        (
+            "places of others",
+            MANY.replace("float[DIMS]", "int64[2, 4, 3]").replace("OP", "ArgMax <axis = 1, keepdims = 0> (x)"),
+            8,
+            "any",
+            U.argmax(1),
+            [],
+            False,
+            [],
+        ),
+        (
+            "product turned",
+            TURNED.replace("NAME", "transpose0_b"),
+            8,
+            MXNET,
+            ROWS @ ROWS.T,
+            [],
+            False,
+            ["alpha of linalg_gemm2"],
+        ),
+        ("product turned by others", TURNED.replace("NAME", "transpose0_b"), 8, "any", ROWS @ ROWS.T, [], False, []),
+        ("product of another name", TURNED.replace("NAME", "transpose0"), 8, MXNET, ROWS @ ROWS.T, [], False, []),
+        (
+            "dtype by NumPy's name",
+            MANY.replace("float[DIMS]", "float16[2, 3, 4, 3]").replace("OP", 'Cast <to = "float16"> (x)'),
+            9,
+            "any",
+            U.astype("f2"),
+            ["to is a name"],
+            False,
+            [],
+        ),
+        (
+            "dtype by its own name",
+            MANY.replace("float[DIMS]", "double[2, 3, 4, 3]").replace("OP", 'Cast <to = "double"> (x)'),
+            9,
+            "any",
+            U.astype("f8"),
+            ["to is a name"],
+            False,
+            [],
+        ),
+        (
+            "dtype by an alias",
+            MANY.replace("float[DIMS]", "float16[2, 3, 4, 3]").replace("OP", 'Cast <to = "half"> (x)'),
+            9,
+            "any",
+            U.astype("f2"),
+            ["to is a name"],
+            False,
+            [],
+        ),
+        (
+            "dtype as it was said once",
+            MANY.replace("float[DIMS]", "int32[2, 3, 4, 3]").replace("OP", 'Cast <to = "INT32"> (x)'),
+            1,
+            "any",
+            U.astype("i4"),
+            [],
+            False,
+            [],
+        ),
+    ]
+
+
+def test_what_is_repaired_is_said_and_nothing_beside_it() -> None:
+    wrong = []
+    for name, text, opset, whose, want, repaired, departs, doubts in repairs():
+        try:
+            found = read(text, opset, whose)
+            got = result(found, U)
+            assert got.dtype == (want.dtype if want.dtype.kind != "f" or "double" in text else got.dtype)
+            np.testing.assert_allclose(got, want, rtol=1e-3 if got.dtype == np.float16 else 1e-4, atol=1e-5)
+            for said, wanted in ((found.repairs, repaired), (found.doubts, doubts)):
+                assert len(said) == len(wanted), said
+                assert all(w in s for w, s in zip(wanted, said)), said
+            assert found.departs == departs, found.repairs
+        except Exception as error:
+            wrong.append(f"{name}: {type(error).__name__}: {error}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_names_of_no_dtype_are_refused() -> None:
+    with pytest.raises(UnsupportedModel, match="got to='number', wanted the name of an element type"):
+        read('(float[2] x) => (float[2] y) { y = Cast <to = "number"> (x) }', 9, "any")
+    with pytest.raises(UnsupportedModel, match="got to='number', wanted the name of an element type"):
+        read('(float[2] x) => (float[2] y) { y = Cast <to = "number"> (x) }', 1, "any")
