@@ -1,6 +1,9 @@
 """Attribute kinds: what is written reads back, whatever MXNet version wrote it; what is none is refused."""
 
+import copy
 import math
+import pickle
+import re
 from typing import Literal
 
 import numpy as np
@@ -8,7 +11,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.core.attrs import LONGEST, Count, Counts, Several, Size, Sizes, kind_of
+from hybrid.core import shapes
+from hybrid.core.attrs import (
+    LONGEST,
+    Count,
+    Counts,
+    Several,
+    Size,
+    Sizes,
+    declare_dtype,
+    dtype,
+    dtype_flag,
+    is_float,
+    kind_of,
+)
 from hybrid.core.error import OpError
 from hybrid.core.functions import attribute_text
 from hybrid.core.op import REGISTRY
@@ -170,3 +186,180 @@ def test_what_attributes_are_refused_for_is_said_briefly() -> None:
     with pytest.raises(OpError) as caught:
         REGISTRY["Reshape"].bind(shape="9" * 10**6)
     assert len(str(caught.value)) < 400
+
+
+# -- texts and values to the letter ------------------------------------------------------------------------------------------------
+
+
+def test_what_each_kind_writes_and_reads() -> None:
+    nested = tuple[tuple[int, ...], ...]
+    for annotation, value, text, others in (
+        (int, -3, "-3", ["-3L", " -3 ", "-03"]),
+        (float, 2.0, "2", ["2.0", "2.", "2f", "2.0F", "2e0", "+2"]),
+        (float, -0.0, "-0.0", ["-0"]),
+        (float, 1e15, "1000000000000000.0", ["1e15"]),
+        (float, 999999999999999.0, "999999999999999", []),
+        (float, 0.1, "0.1", ["1e-1", ".1"]),
+        (float, math.inf, "inf", ["Infinity", "+inf"]),
+        (bool, True, "True", ["true", "1"]),
+        (bool, False, "False", ["false", "0"]),
+        (tuple[int, ...], (3,), "(3,)", ["3", "(3)", "[3]", "(3L,)", "3,"]),
+        (tuple[int, ...], (3, -4), "(3, -4)", ["3,-4", "[3, -4]", "(3,-4,)"]),
+        (tuple[int, ...], (), "()", ["[]", ""]),
+        (tuple[float, ...], (0.5, 2.0), "(0.5, 2)", ["[0.5,2.0]"]),
+        (tuple[int | None, ...], (None, 3), "(None, 3)", ["[None,3]"]),
+        (nested, ((1, 2), (3,)), "((1, 2), (3,))", ["[[1, 2], [3]]", "((1,2),3)"]),
+        (int | None, None, "None", [""]),
+        (int | None, 4, "4", []),
+        (tuple[int, ...] | None, None, "None", [""]),
+        (np.dtype, np.dtype("float16"), "float16", ["half", "f2", "<f2"]),
+        (np.dtype, np.dtype("int64"), "int64", ["i8", "int"]),
+        (Literal["avg", "max"], "max", "max", []),
+        (tuple[str, ...], ("a", "b.c:d-1"), "(a, b.c:d-1)", ["a,b.c:d-1"]),
+        (tuple[str, ...], ("a b", "c,"), '["a b", "c,"]', []),
+    ):  # fmt: skip
+        kind = kind_of(annotation)
+        assert kind.write(kind.read(value)) == text
+        for each_text in (text, *others):
+            got = kind.read(each_text)
+            assert repr(got) == repr(value), (annotation, each_text)
+    choice = kind_of(Literal["int32", "int64"])
+    assert [choice.read(v) for v in ("int32", np.int64, np.int32)] == ["int32", "int64", "int32"]
+
+
+def test_arrays_of_every_dtype_to_the_bit() -> None:
+    kind = kind_of(np.ndarray)
+    arrays = [
+        np.array([[1, -2], [3, 4]], np.int8), np.array(7, np.int64), np.array([0.1, -np.inf, np.pi], np.float32),
+        np.array([1 + 2j, -0.5j], np.complex64), np.array([1 / 3, -2.5, 1e30]).astype(dtype("bfloat16")),
+        np.array(["a", "b, [c]"], object), np.array([True, False]), np.zeros((2, 0), np.float16),
+    ]  # fmt: skip
+    for array in arrays:
+        again = kind.read(kind.write(array))
+        assert (again.dtype, again.shape) == (array.dtype, array.shape)
+        assert not again.flags.writeable
+        if array.dtype == object:
+            assert again.tolist() == array.tolist()
+        else:
+            assert again.tobytes() == array.tobytes()
+    assert kind.write(arrays[0]) == "int8(2, 2) [1, -2, 3, 4]"
+    assert kind.write(arrays[1]) == "int64() [7]"
+    assert kind.write(arrays[3]) == "complex64(2) [1.0, 2.0, -0.0, -0.5]"
+    assert kind.read("int32(2,3) [1, 2, 3, 4, 5, 6]").tolist() == [[1, 2, 3], [4, 5, 6]]
+    fortran = np.array([[1, 2], [3, 4]], order="F")
+    assert kind.write(fortran) == "int64(2, 2) [1, 2, 3, 4]"
+    for wrong in ("int32(2) [1]", "int32(2) [1, 2", "int32 [1]", "int3(1) [1]", "int32(2) {}"):
+        with pytest.raises(ValueError):
+            kind.read(wrong)
+
+
+def test_dtypes_by_name_type_and_code() -> None:
+    """Codes are mshadow's type flags, in files since MXNet 0.8."""
+    codes = ["float32", "float64", "float16", "uint8", "int32", "int8", "int64", "bool", "int16", "uint16", "uint32",
+             "uint64", "bfloat16"]  # fmt: skip
+    for code, name in enumerate(codes):
+        assert (dtype_flag(name), declare_dtype(name), dtype(name).name) == (code, str(code), name)
+        assert dtype(dtype(name)) == dtype(name)
+    for given_form, name in ((float, "float64"), (int, "int64"), (bool, "bool"), (np.float16, "float16"), ("double", "float64"),
+                             ("single", "float32"), ("u1", "uint8"), (">f4", None), (np.dtype(">i4"), "int32")):  # fmt: skip
+        if name is None:
+            with pytest.raises(ValueError, match="is not known"):
+                dtype(given_form)
+        else:
+            assert dtype(given_form).name == name and dtype(given_form).isnative
+    assert declare_dtype("complex64") == "complex64"
+    for wrong, said in (
+        ("float99", "dtype 'float99' is not known"), (3.5, "3.5 is not a dtype"), (np.longdouble, "is not known"),
+        (np.dtype("M8[s]"), "is not known"), ("x" * 99, f"dtype '{'x' * 40}' is not known"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=re.escape(said)):
+            dtype(wrong)
+    with pytest.raises(ValueError, match="complex64 has no code in MXNet"):
+        dtype_flag("complex64")
+    for name, plain, small in (
+        ("float16", True, True), ("float32", True, True), ("float64", True, True), ("bfloat16", True, True),
+        ("int32", False, False), ("bool", False, False), ("complex64", False, False), ("float8_e4m3fn", False, True),
+    ):  # fmt: skip
+        assert (is_float(dtype(name)), is_float(dtype(name), small=True)) == (plain, small), name
+
+
+def test_zero_and_minus_zero_are_two() -> None:
+    """They are equal, so that a table of instances would take one for the other."""
+    cls = REGISTRY["_mul_scalar"]
+    signs = [math.copysign(1, cls.bind(scalar=s).scalar) for s in (0.0, -0.0, "0", "-0.0", 0.0, -0.0)]
+    assert signs == [1, -1, 1, -1, 1, -1]
+    assert cls.bind(scalar=2.0) is cls.bind(scalar="2") is cls.bind(scalar=2)
+    assert cls.bind(scalar=2.0) != cls.bind(scalar=3.0)
+
+
+# -- shapes of which not all is known --------------------------------------------------------------------------------
+
+U = shapes.UNKNOWN
+
+
+def test_shapes_that_are_known_in_part() -> None:
+    for a, b, want in (
+        (None, None, None), (None, (2, U), (2, U)), ((2, U), None, (2, U)), ((2, U), (U, 3), (2, 3)), ((U,), (U,), (U,)),
+        ((), (), ()), ((2, 3), (2, 3), (2, 3)), ((2,), (3,), "differ"), ((2,), (2, 2), "rank"), ((0,), (1,), "differ"),
+    ):  # fmt: skip
+        if isinstance(want, str):
+            with pytest.raises(ValueError, match=want):
+                shapes.merge(a, b)
+        else:
+            assert shapes.identical(shapes.merge(a, b), want)
+    assert shapes.identical(shapes.merge_all([None, (U, U, 4), (2, U, U)]), (2, U, 4)) and shapes.merge_all([]) is None
+    for a, b, same, fitting in (
+        ((2, U), (2, U), True, True), ((2, U), (2, 3), False, True), ((2, 3), (2, 4), False, False), ((2,), (2, 1), False, False),
+        ((U, 3), (2, U), False, True), ((), (), True, True),
+    ):  # fmt: skip
+        assert (shapes.identical(a, b), shapes.compatible(a, b)) == (same, fitting), (a, b)
+    assert (shapes.identical(None, None), shapes.identical(None, ()), shapes.identical((), None)) == (
+        True,
+        False,
+        False,
+    )
+    for shape, array, fits in (
+        (None, (2,), True), ((U, 3), (7, 3), True), ((U, 3), (7, 4), False), ((U,), (7, 3), False), ((), (), True),
+        ((2,), (), False),
+    ):  # fmt: skip
+        assert shapes.fits(shape, array) == fits
+    for given_shapes, want in (
+        ([(2, 3), (3,)], (2, 3)), ([(2, 1), (1, 3)], (2, 3)), ([(U, 3), (2, 1)], (2, 3)), ([(U,), (1,)], (U,)),
+        ([(1,), (1,)], (1,)), ([(4, 1, 3), (2, 1), ()], (4, 2, 3)), ([(U,), (U,)], (U,)), ([(0,), (1,)], (0,)),
+        ([(2,), (3,)], None), ([(0,), (2,)], None),
+    ):  # fmt: skip
+        if want is None:
+            with pytest.raises(ValueError, match="do not broadcast"):
+                shapes.broadcast(*given_shapes)
+        else:
+            assert shapes.identical(shapes.broadcast(*given_shapes), want), given_shapes
+    assert [shapes.show(s) for s in (None, (), (2,), (2, U, 7))] == ["unknown", "()", "(2,)", "(2, ?, 7)"]
+    assert [shapes.is_known(s) for s in (None, (), (0, 2), (U,), (2, U))] == [False, True, True, False, False]
+    for legacy, shape in (((0, 3), (U, 3)), ((-1, 3), (U, 3)), ((), None), ((2,), (2,))):
+        assert shapes.identical(shapes.from_legacy(legacy), shape)
+        assert shapes.to_legacy(shape) == tuple(0 if d == -1 else d for d in legacy)
+    assert shapes.from_legacy(None) is None
+    assert shapes.identical(shapes.of_rank(2), (U, U)) and len(shapes.of_rank(64)) == 64 and shapes.of_rank(0) == ()
+    for rank in (-1, 65):
+        with pytest.raises(ValueError, match="wanted 0 to 64"):
+            shapes.of_rank(rank)
+
+
+def test_a_size_that_is_not_known_takes_no_part_in_decisions() -> None:
+    for made in (U + 2, 2 + U, U - 1, 1 - U, U // 2, 7 // U, U % 3, 3 % U, -U, U * 3, 3 * U, U * U):
+        assert made is U
+    assert (U * 0, 0 * U) == (0, 0)
+    for decide in (
+        lambda: U == 3,
+        lambda: U != 3,
+        lambda: U < 3,
+        lambda: U >= 3,
+        lambda: bool(U),
+        lambda: int(U),
+        lambda: [1][U],
+    ):
+        with pytest.raises(shapes.Undecided):
+            decide()
+    same = shapes.UNKNOWN
+    assert (same == U, same != U, U == "n", U != "n", U == (2,)) == (True, False, False, True, False)
+    assert pickle.loads(pickle.dumps(U)) is U and copy.deepcopy(U) is U and {U: 1}[U] == 1 and repr(U) == "?"

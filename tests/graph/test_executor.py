@@ -14,6 +14,7 @@ from hybrid import native
 from hybrid.core.error import InternalError, MXNetError, OpError, OutOfMemory
 from hybrid.core.op import REGISTRY, lookup
 from hybrid.core.shapes import UNKNOWN
+from hybrid.execution.memory_planner import Lifetime, place
 from hybrid.execution.plan import make_plan
 from hybrid.execution.program import Program
 from hybrid.ir.graph import Entry, Graph, Node
@@ -325,3 +326,131 @@ def test_a_size_that_values_decide_against_the_readers_is_no_bug_of_the_operator
     graph = Graph([Entry(Node(REGISTRY["elemwise_add"].bind(), "sum", [Entry(top), Entry(y)]))])
     with pytest.raises(MXNetError, match=r"operator top: .*do not fit the rest of the graph"):
         Program(graph).run({"x": np.ones((3, 4), np.float32), "k": np.array([2]), "y": np.ones((3, 4), np.float32)})
+
+
+# -- calls that are not alike --------------------------------------------------------------------------------
+
+
+def applied(op: str, *inputs: Entry, name: str = "", **attrs: Any) -> Entry:
+    return Entry(Node(lookup(op).bind(**attrs), name or op, inputs))
+
+
+@pytest.mark.parametrize("by_kernels", [False, True])
+def test_shapes_and_dtypes_that_change_between_calls(by_kernels: bool) -> None:
+    """Each call gives what its own inputs say, also when it comes back to shapes of before; results of before stay."""
+    x, w = Entry(Node(None, "x")), Entry(Node(None, "w"))
+    y = applied("FullyConnected", x, w, num_hidden=3, no_bias=True)
+    z = applied("broadcast_mul", applied("relu", y), applied("sum", y, axis=(1,), keepdims=True))
+    program = Program(Graph([z, applied("transpose", y), x]), native=by_kernels)
+    rng = np.random.default_rng(1)
+    kept = []
+    for rows, dtype in (
+        (2, "float32"),
+        (5, "float32"),
+        (2, "float64"),
+        (2, "float32"),
+        (1, "float32"),
+        (5, "float32"),
+        (0, "float32"),
+    ):
+        for _ in range(2):
+            a, b = (rng.standard_normal(s).astype(dtype) for s in ((rows, 4), (3, 4)))
+            made = program.run({"x": a, "w": b})
+            product = a.astype(np.float64) @ b.T.astype(np.float64)
+            wanted = [np.maximum(product, 0) * product.sum(1, keepdims=True), product.T, a]
+            kept.append((made, wanted))
+            for arrays, wants in kept:
+                for got, want in zip(arrays, wants, strict=True):
+                    assert got.shape == want.shape
+                    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+            assert all(m.dtype == dtype for m in made)
+            assert not any(np.shares_memory(m, a) for m in made)
+
+
+def test_constants_inputs_and_the_newest_plans() -> None:
+    x, w = Entry(Node(None, "x")), Entry(Node(None, "w"))
+    graph = Graph([applied("broadcast_add", applied("broadcast_mul", x, w), w)])
+    w0 = np.array([2.0, 3], np.float32)
+    program = Program(graph, {"w": w0, "unread": w0}, plans=2)
+    assert (program.inputs, program.names, set(program.constants)) == (("x",), ("x", "w"), {"w"})
+    ones = np.array([[1.0, 10]], np.float32)
+    for _ in range(2):
+        assert program.run({"x": ones})[0].tolist() == [[4, 33]]
+        assert program.run({"x": ones, "w": w0 * 2})[0].tolist() == [[8, 66]]
+    for rows in (1, 2, 3, 4):
+        program.run({"x": np.tile(ones, (rows, 1))})
+        assert len(program._plans) <= 2
+    for feeds_, said in (
+        ({}, "missing x; it takes x"), ({"x": ones, "q": ones}, "unknown q; it takes x"), ({"q": ones}, "missing x; unknown q"),
+        ({"x": ones, "unread": w0}, "unknown unread"),
+    ):  # fmt: skip
+        with pytest.raises(MXNetError, match=said):
+            program.run(feeds_)
+
+
+def test_views_of_inputs_and_of_each_other_come_out_as_copies() -> None:
+    x = Entry(Node(None, "x"))
+    flat = applied("Reshape", x, shape=(-1,), name="flat")
+    again = applied("Reshape", flat, shape=(2, 3), name="again")
+    graph = Graph(
+        [
+            x,
+            flat,
+            again,
+            flat,
+            applied("relu", again, name="relu"),
+            applied("Reshape", applied("negative", again), shape=(3, 2)),
+        ]
+    )
+    values = np.array([[1.0, -2, 3], [-4, 5, -6]], np.float32)
+    for native_too in (False, True):
+        program = Program(graph, native=native_too)
+        for _ in range(3):
+            given_array = values.copy()
+            made = program.run({"x": given_array})
+            wanted = [
+                values,
+                values.reshape(-1),
+                values,
+                values.reshape(-1),
+                np.maximum(values, 0),
+                -values.reshape(3, 2),
+            ]
+            for got, want in zip(made, wanted, strict=True):
+                assert got.tolist() == want.tolist()
+            for i, one in enumerate(made):
+                one[...] = i
+            assert given_array.tolist() == values.tolist()
+            assert [set(m.ravel().tolist()) for m in made[3:]] == [{3}, {4}, {5}]
+
+
+def test_which_variables_are_parameters_and_which_are_written() -> None:
+    x, w, both = (Entry(Node(None, n)) for n in ("x", "w", "both"))
+    dense = applied("FullyConnected", x, w, num_hidden=3, no_bias=True)
+    other = applied("FullyConnected", x, both, num_hidden=3, no_bias=True, name="other")
+    stats = [Entry(Node(None, n)) for n in ("gamma", "beta", "mean", "var")]
+    norm = applied("BatchNorm", applied("elemwise_add", dense, other), *stats)
+    graph = Graph([norm, applied("relu", both)])
+    assert Program(graph).fixed == {"w", "gamma", "beta", "mean", "var"}
+    assert Program(graph, fixed=["both"]).fixed == {"w", "gamma", "beta", "mean", "var", "both"}
+    assert Program(graph, fixed=None).fixed == set()
+    assert Program(graph, {"x": np.zeros((1, 2))}, fixed=None).fixed == {"x"}
+    training = Program(graph, training=True)
+    assert training.fixed == set() and {training.names[i] for i in training.written} == {"mean", "var"}
+    assert Program(graph).written == ()
+
+
+def test_places_in_an_arena_by_hand() -> None:
+    """Largest first, each in the lowest gap that is free for its whole life; sizes are rounded up to 64 bytes."""
+    for tensors, offsets, size in (
+        ([], [], 0),
+        ([Lifetime(100, 0, 1)], [0], 128),
+        ([Lifetime(64, 0, 1), Lifetime(64, 1, 2)], [0, 64], 128),
+        ([Lifetime(64, 0, 1), Lifetime(64, 2, 3)], [0, 0], 64),
+        ([Lifetime(64, 0, 3), Lifetime(128, 0, 0), Lifetime(65, 1, 3)], [128, 0, 0], 192),
+        ([Lifetime(256, 0, 1), Lifetime(64, 1, 4), Lifetime(192, 2, 3), Lifetime(64, 4, 5)], [0, 256, 0, 0], 320),
+        ([Lifetime(128, 0, 2), Lifetime(128, 2, 4), Lifetime(64, 1, 1), Lifetime(64, 3, 3)], [0, 128, 128, 0], 256),
+    ):
+        assert place(tensors) == (offsets, size), tensors
+    with pytest.raises(OutOfMemory, match="which no memory has"):
+        place([Lifetime(2**61, 0, 1), Lifetime(2**61, 0, 1), Lifetime(1, 0, 1)])

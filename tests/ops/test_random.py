@@ -1,6 +1,7 @@
 """Samplers: distributions, repeatability, dtypes, shapes and refusals; what MXNet does of these was asked of MXNet 1.9.1."""
 
 import math
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -203,6 +204,51 @@ def test_shapes_and_dtypes_of_numbers() -> None:
     assert nd.random.randint(0, 5, shape=3).dtype == np.int32
     assert nd.random.uniform(ctx=mx.cpu(1)).context == mx.cpu(1)
     assert nd.random_uniform(shape=(2,), ctx=mx.cpu(1)).context == mx.cpu(1)
+
+
+def test_every_way_to_say_the_parameters() -> None:
+    """By place, by name, left out, as arrays: means of a few thousand draws, far enough apart to tell one from the other."""
+    many = {"shape": 4000}
+    for drawn, mean, deviation in (
+        (nd.random.uniform(2, 6, **many), 4, 4 / 12**0.5),
+        (nd.random.uniform(high=6, low=2, **many), 4, 4 / 12**0.5),
+        (nd.random.uniform(**many), 0.5, 12**-0.5),
+        (nd.random.uniform(2, 6, 4000), 4, 4 / 12**0.5),
+        (nd.random.normal(5, 2, **many), 5, 2),
+        (nd.random.normal(scale=2, loc=5, **many), 5, 2),
+        (nd.random.normal(**many), 0, 1),
+        (nd.random.randn(4000, loc=5, scale=2), 5, 2),
+        (nd.random.randn(40, 100), 0, 1),
+        (nd.random.exponential(4, **many), 4, 4),
+        (nd.random.exponential(scale=0.25, **many), 0.25, 0.25),
+        (nd.random.gamma(9, 0.5, **many), 4.5, 1.5),
+        (nd.random.gamma(beta=0.5, alpha=9, **many), 4.5, 1.5),
+        (nd.random.poisson(4, **many), 4, 2),
+        (nd.random.poisson(lam=4, **many), 4, 2),
+        (nd.random.negative_binomial(3, 0.25, **many), 9, 6),
+        (nd.random.negative_binomial(p=0.25, k=3, **many), 9, 6),
+        (nd.random.generalized_negative_binomial(2, 0.5, **many), 2, 2),
+        (nd.random.generalized_negative_binomial(alpha=0.5, mu=2, **many), 2, 2),
+        (nd.random.randint(2, 7, **many), 4, 2**0.5),
+        (nd.random.randint(high=7, low=2, **many), 4, 2**0.5),
+        (nd.random.normal(nd.array([5]), nd.array([2]), **many), 5, 2),
+        (nd.random.normal(scale=nd.array([2]), loc=nd.array([5]), **many), 5, 2),
+        (nd.random.exponential(nd.array([4]), **many), 4, 4),
+    ):
+        values = drawn.asnumpy().astype(np.float64)
+        assert values.size == 4000
+        assert abs(values.mean() - mean) < 0.12 * deviation, (mean, deviation)
+        assert 0.85 < values.std() / deviation < 1.2, (mean, deviation)
+    for call, said in (
+        (lambda: nd.random.randint(3), "randint() misses argument 'high'"),
+        (lambda: nd.random.randint(high=3), "randint() misses argument 'low'"),
+        (lambda: nd.random.uniform(1, 2, low=0), "uniform() got multiple values for argument 'low'"),
+        (lambda: nd.random.uniform(*range(9)), "uniform() takes 6 positional arguments but 9 were given"),
+        (lambda: nd.random.randn(shape=3), "got the keyword shape"),
+        (lambda: nd.random.randint(nd.array([1]), nd.array([2])), "takes numbers for low and high"),
+    ):
+        with pytest.raises(TypeError, match=re.escape(said)):
+            call()
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32", "uint8"])

@@ -275,3 +275,38 @@ def test_a_monitor_sees_every_output_and_with_all_the_inputs_too() -> None:
         assert seen == ([*inputs, made[0], ("minus_data", y), made[1]] if everything else made)
     assert executor.get_optimized_symbol() is net or executor.get_optimized_symbol().tojson() == net.tojson()
     assert executor.debug_str() == net.debug_str()
+
+
+def test_states_are_bound_by_list_and_by_name() -> None:
+    net = sym.BatchNorm(sym.var("x"), name="bn", fix_gamma=False, eps=0.01)
+    x = np.array([[1.0, -2, 3], [4, 5, -6]])
+    given = {"x": x, "bn_gamma": [2.0, 3, 4], "bn_beta": [0.5, -1, 2]}
+    mean, variance = np.array([1.0, 2, -3]), np.array([4.0, 0.25, 9])
+    want = (x - mean) / np.sqrt(variance + 0.01) * [2, 3, 4] + [0.5, -1, 2]
+    args = {n: nd.array(v) for n, v in given.items()}
+    states = [nd.array(mean), nd.array(variance)]
+    for aux in (states, dict(zip(net.list_auxiliary_states(), states))):
+        executor = net.bind(mx.cpu(), args, aux_states=aux)
+        np.testing.assert_allclose(executor.forward()[0].asnumpy(), want, rtol=1e-5)
+        assert executor.aux_arrays[1] is states[1]
+    executor.forward(is_train=True)
+    np.testing.assert_allclose(states[0].asnumpy(), 0.9 * mean + 0.1 * x.mean(0), rtol=1e-5)  # momentum 0.9
+    assert executor.aux_dict["bn_moving_mean"] is states[0]
+    for wrong, said in (
+        (None, "`bn_moving_mean`, `bn_moving_var` is missing"),
+        ([states[0]], "Length of aux_states does not match"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            net.bind(mx.cpu(), args, aux_states=wrong)
+
+
+def test_simple_bind_takes_names_that_are_no_inputs_and_labels_without_a_shape() -> None:
+    """As Module gives them: shapes and dtypes of all data, whatever the network reads of it."""
+    net = sym.SoftmaxOutput(sym.FullyConnected(sym.var("data"), num_hidden=3, name="fc"), name="softmax")
+    types = {"data": "float64", "other": "int32"}
+    executor = net.simple_bind(mx.cpu(), type_dict=types, data=(2, 4), other=(7,))
+    assert {n: (a.shape, a.dtype) for n, a in executor.arg_dict.items()} == {
+        "data": ((2, 4), np.float64), "fc_weight": ((3, 4), np.float64), "fc_bias": ((3,), np.float64),
+        "softmax_label": ((2,), np.float64),
+    }  # fmt: skip
+    assert executor.outputs[0].shape == (2, 3) and executor.outputs[0].dtype is np.float64
