@@ -289,8 +289,11 @@ def test_states_are_bound_by_list_and_by_name() -> None:
         executor = net.bind(mx.cpu(), args, aux_states=aux)
         np.testing.assert_allclose(executor.forward()[0].asnumpy(), want, rtol=1e-5)
         assert executor.aux_arrays[1] is states[1]
+    executor = net.bind(mx.cpu(), args, {"x": nd.zeros((2, 3))}, aux_states=states)
     executor.forward(is_train=True)
-    np.testing.assert_allclose(states[0].asnumpy(), 0.9 * mean + 0.1 * x.mean(0), rtol=1e-5)  # momentum 0.9
+    executor.backward(nd.array(x))  # which is when MXNet moves them, by a tenth
+    np.testing.assert_allclose(states[0].asnumpy(), 0.9 * mean + 0.1 * x.mean(0), rtol=1e-5)
+    np.testing.assert_allclose(states[1].asnumpy(), 0.9 * variance + 0.1 * x.var(0), rtol=1e-5)
     assert executor.aux_dict["bn_moving_mean"] is states[0]
     for wrong, said in (
         (None, "`bn_moving_mean`, `bn_moving_var` is missing"),

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import operator
 import pickle
 from collections.abc import Iterator
 
@@ -374,3 +375,85 @@ def test_text_with_half_a_character_is_refused_in_words() -> None:
     nodes = '{"nodes": [{"op": "null", "name": "\ud800", "inputs": []}], "arg_nodes": [0], "heads": [[0, 0, 0]]}'
     with pytest.raises(mx.error.FormatError, match="is not text"):
         mx.sym.load_json(nodes)
+
+
+# -- what symbols compute --------------------------------------------------------------------------------
+
+PLAIN = np.array([[[1.0, 2, 3], [4, 5, 6]]], np.float32)
+OTHER = np.array([[[3.0, 2, 1], [0.5, 5, 2]]], np.float32)
+
+
+def value(symbol: mx.Symbol) -> list:
+    """What the symbol gives for a = PLAIN and b = OTHER."""
+    given_ones = {n: nd.array({"a": PLAIN, "b": OTHER}[n]) for n in symbol.list_arguments()}
+    return [y.asnumpy() for y in symbol.eval(mx.cpu(), **given_ones)]
+
+
+def test_functions_and_signs_of_two_symbols_or_numbers() -> None:
+    a, b = sym.var("a"), sym.var("b")
+    signs = {
+        "+": (operator.add, np.add), "-": (operator.sub, np.subtract), "*": (operator.mul, np.multiply),
+        "/": (operator.truediv, np.divide), "%": (operator.mod, np.mod), "**": (operator.pow, np.power),
+        "==": (operator.eq, np.equal), "!=": (operator.ne, np.not_equal), ">": (operator.gt, np.greater),
+        ">=": (operator.ge, np.greater_equal), "<": (operator.lt, np.less), "<=": (operator.le, np.less_equal),
+        "pow": (sym.pow, np.power), "power": (sym.power, np.power), "maximum": (sym.maximum, np.maximum),
+        "minimum": (sym.minimum, np.minimum), "hypot": (sym.hypot, np.hypot),
+    }  # fmt: skip
+    for name, (function, plain) in signs.items():
+        for left, right, x, y in (
+            (a, b, PLAIN, OTHER), (b, a, OTHER, PLAIN), (a, a, PLAIN, PLAIN), (a, 3, PLAIN, 3), (3, a, 3, PLAIN),
+            (a, 2.5, PLAIN, 2.5),
+            (0.5, b, 0.5, OTHER),
+        ):  # fmt: skip
+            (got,) = value(function(left, right))
+            np.testing.assert_allclose(got, plain(x, y).astype(np.float32), rtol=1e-6, err_msg=name)
+    for function, plain in ((sym.pow, 9), (sym.maximum, 3), (sym.minimum, 2), (sym.hypot, 13**0.5)):
+        assert function(3, 2) == plain
+    (minus,), (size,) = value(-a), value(abs(a - 3))
+    assert minus.tolist() == (-PLAIN).tolist() and size.tolist() == np.abs(PLAIN - 3).tolist()
+
+
+def test_methods_compute_what_their_functions_do() -> None:
+    a = sym.var("a")
+    for made, want in (
+        (a.reshape((3, 2)), PLAIN.reshape(3, 2)), (a.reshape(shape=(0, -1)), PLAIN.reshape(1, 6)),
+        (a.flatten(), PLAIN.reshape(1, 6)), (a.expand_dims(1), PLAIN[:, None]), (a.expand_dims(axis=-1), PLAIN[..., None]),
+        (a.squeeze(), PLAIN[0]), (a.squeeze(axis=0), PLAIN[0]), (a.squeeze(0).diag(), [1, 5]), (a.squeeze(0).diag(1), [2, 6]),
+        (a.squeeze(0).diag(k=-1), [4]), (a.transpose(), PLAIN.T), (a.transpose(axes=(1, 0, 2)), PLAIN.transpose(1, 0, 2)),
+        (a.sum(axis=1), PLAIN.sum(1)), (a.max(axis=2, keepdims=True), PLAIN.max(2, keepdims=True)),
+        (a.slice_axis(axis=2, begin=1, end=3), PLAIN[..., 1:]), (a.clip(2, 4), PLAIN.clip(2, 4)),
+        (a.tile((1, 2, 1)), np.tile(PLAIN, (1, 2, 1))), (a.broadcast_to((2, 2, 3)), np.broadcast_to(PLAIN, (2, 2, 3))),
+        (a.swapaxes(1, 2), PLAIN.swapaxes(1, 2)), (a.as_nd_ndarray(), PLAIN),
+        (sym.moveaxis(a, 2, 0) if hasattr(sym, "moveaxis") else a, np.moveaxis(PLAIN, 2, 0) if hasattr(sym, "moveaxis") else PLAIN),
+    ):  # fmt: skip
+        (got,) = value(made)
+        assert got.tolist() == np.asarray(want).tolist()
+    (whole,) = value((a * 1.5).astype("int32"))
+    assert whole.dtype == np.int32 and whole.tolist() == (PLAIN * 1.5).astype(int).tolist()
+    counts, edges = value(sym.histogram(a, 3, (0, 6)))
+    assert (counts.tolist(), edges.tolist()) == ([1, 2, 3], [0, 2, 4, 6])
+    edges = sym.var("b").reshape((-1,)).slice_axis(axis=0, begin=1, end=3)  # 2, 1
+    counts, _ = value(sym.histogram(a, sym.reverse(edges, axis=0)))
+    assert counts.tolist() == [2]
+    for call, error, said in (
+        (lambda: sym.histogram(a, 3), ValueError, "null range is not supported"),
+        (lambda: sym.histogram(a, 2.5), TypeError, "either an integer or an NDArray"),
+        (lambda: a.gradient(["a"]), mx.MXNetError, "not implemented"),
+        (lambda: sym.Group([a, sym.var("b")])._set_attr(x="1"), mx.MXNetError, "a group of symbols has no attributes"),
+        (lambda: (a + 1)(a, a), mx.MXNetError, "got 2 symbols for 1 arguments"),
+        (lambda: sym.Group([]), TypeError, "Expected a list of symbols"),
+    ):
+        with pytest.raises(error, match=said):
+            call()
+
+
+def test_variables_are_replaced_where_they_are_read() -> None:
+    """By place and by name, one for the other, several times; the original stays."""
+    a, b = sym.var("a"), sym.var("b")
+    net = sym.elemwise_sub(a * 2, b, name="d")
+    for made, want in (
+        (net(b, a), OTHER * 2 - PLAIN), (net(a=b), OTHER), (net(b=a), PLAIN), (net(a=a * 3, b=b + 1), PLAIN * 6 - OTHER - 1),
+        (net(a + b), (PLAIN + OTHER) * 2 - OTHER), (net(a=net), (PLAIN * 2 - OTHER) * 2 - OTHER), (net, PLAIN * 2 - OTHER),
+    ):  # fmt: skip
+        np.testing.assert_allclose(value(made)[0], want, rtol=1e-6)
+    assert net(b, a, name="other").name == "other" and net.name == "d"
