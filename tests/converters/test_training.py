@@ -264,3 +264,104 @@ def test_dropout_between_recurrent_layers(attrs: dict[str, Any]) -> None:
         np.testing.assert_allclose(one, other, atol=1e-5)
     assert np.abs(dropped[0] - whole[0]).max() > 1e-3
     assert [a.shape for a in dropped] == [a.shape for a in whole]
+
+
+SCORES = np.random.default_rng(1).uniform(-2, 2, (4, 3)).astype(np.float32)
+BLOCK = np.random.default_rng(2).uniform(-2, 2, (2, 3, 5)).astype(np.float32)
+CLASSES, PLACES = np.float32([2, 0, 1, 2]), np.float32([[0, 1, 2, 1, 0], [2, 2, 1, 0, 1]])
+TARGETS = np.random.default_rng(3).uniform(0.1, 0.9, (4, 3)).astype(np.float32)
+SHARES = TARGETS / TARGETS.sum(1, keepdims=True)
+
+
+def entropies(scores: np.ndarray, label: np.ndarray) -> np.ndarray:
+    """Cross entropy of every row: scores (n, classes), label (n,)."""
+    likely = scores - np.log(np.exp(scores).sum(1, keepdims=True))
+    return -likely[np.arange(len(label)), label.astype(int)]
+
+
+def losses() -> list[tuple[str, symbol.Symbol, np.ndarray, np.ndarray | None, float]]:
+    """Heads with data, labels and the figure that they are known by."""
+    data = symbol.var("data")
+    head = lambda **attrs: symbol.SoftmaxOutput(data, name="head", **attrs)  # noqa: E731
+    each = entropies(SCORES, CLASSES)
+    of_places = entropies(BLOCK.swapaxes(1, 2).reshape(10, 3), PLACES.ravel())
+    all_classes = np.stack([entropies(SCORES, np.full(4, c)) for c in range(3)])
+    smooth = 0.7 * each + 0.15 * (all_classes.sum(0) - each)
+    kept = CLASSES != 2
+    gaps = SCORES - TARGETS
+    signs = np.where(CLASSES[:, None] == np.arange(3), -1, 1)
+    short = np.maximum(signs * SCORES + 0.75, 0)
+    svm = lambda **attrs: symbol.SVMOutput(data, margin=0.75, regularization_coefficient=0.5, name="head", **attrs)  # noqa: E731
+    positive = np.abs(SCORES)
+    passed = (positive > 1).sum()
+    make = lambda **attrs: symbol.MakeLoss(data, grad_scale=3.0, name="head", **attrs)  # noqa: E731
+    return [
+        ("plain", head(), SCORES, CLASSES, each.sum()),
+        ("scaled", head(grad_scale=2.5), SCORES, CLASSES, 2.5 * each.sum()),
+        ("of a batch", head(normalization="batch", grad_scale=2.5), SCORES, CLASSES, 2.5 * each.mean()),
+        ("ignored", head(use_ignore=True, ignore_label=2), SCORES, CLASSES, each[kept].sum()),
+        ("ignore off", head(ignore_label=2), SCORES, CLASSES, each.sum()),
+        ("of the valid", head(use_ignore=True, ignore_label=2, normalization="valid"), SCORES, CLASSES, each[kept].mean()),
+        ("smooth", head(smooth_alpha=0.3), SCORES, CLASSES, smooth.sum()),
+        ("places", head(multi_output=True), BLOCK, PLACES, of_places.sum() / 5),
+        ("valid places", head(multi_output=True, normalization="valid", use_ignore=True), BLOCK, PLACES, of_places.mean()),
+        ("rows kept", head(preserve_shape=True), BLOCK.swapaxes(1, 2), PLACES, of_places.sum()),
+        ("shares", head(), SCORES, SHARES, (SHARES * all_classes.T).sum()),
+        ("squares", symbol.LinearRegressionOutput(data, grad_scale=2, name="head"), SCORES, TARGETS, (gaps**2).mean(1).sum()),
+        ("gaps", symbol.MAERegressionOutput(data, grad_scale=2, name="head"), SCORES, TARGETS, 2 * abs(gaps).mean(1).sum()),
+        ("logistic", symbol.LogisticRegressionOutput(data, name="head"), SCORES, TARGETS,
+         (np.log1p(np.exp(SCORES)) - SCORES * TARGETS).mean(1).sum()),
+        ("hinge", svm(use_linear=True), SCORES, CLASSES, 0.5 * short.sum()),
+        ("squared hinge", svm(), SCORES, CLASSES, 0.5 * (short**2).sum()),
+        ("made", make(), SCORES, None, 3 * SCORES.sum()),
+        ("made of a batch", make(normalization="batch"), SCORES, None, 3 * SCORES.sum() / 4),
+        ("made of the valid", make(normalization="valid", valid_thresh=1), positive, None, 3 * positive.sum() / passed),
+        ("made at once", symbol.make_loss(data, name="head"), SCORES, None, SCORES.sum()),
+    ]  # fmt: skip
+
+
+def test_losses_are_the_figures_they_are_known_by() -> None:
+    """Of gradients alone a loss is known but for what is added to it."""
+    wrong = []
+    for name, head, data, label, want in losses():
+        for dtype in (np.float32, np.float16):
+            feeds = {"data": data.astype(dtype)} | ({} if label is None else {"head_label": label.astype(dtype)})
+            model = converters.to_onnx(head, {}, feeds, training=True)
+            loss = run_onnx(model, feeds)[1]
+            tolerance = 1e-5 if dtype == np.float32 else 4e-3
+            shown = [o.name for o in model.graph.output][1:]
+            if (
+                shown != ["head_loss_output"]
+                or loss.shape != (1,)
+                or not np.isclose(loss[0], want, rtol=tolerance, atol=tolerance)
+            ):
+                wrong.append(f"{name} in {np.dtype(dtype)}: {shown} {loss!r}, wanted {want}")
+            if np.asarray(loss).dtype != np.float32:
+                wrong.append(f"{name} in {np.dtype(dtype)}: of {loss.dtype}, which holds no sums")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_sizes_that_a_training_form_needs() -> None:
+    data = symbol.var("data")
+    smooth = symbol.SoftmaxOutput(data, smooth_alpha=0.1, name="head")
+    layers = symbol.RNN(data, state_size=3, num_layers=2, mode="gru", p=0.5, name="rnn")
+
+    def step(x: Any, states: Any) -> Any:
+        y = symbol.BatchNorm(x + states[0], name="bn")
+        return y, [states[0] + y]
+
+    looped, _ = symbol.contrib.foreach(step, data, [symbol.var("state")])
+    feeds = {"data": (2, 4, 3), "state": (4, 3)}
+    for made, inputs, reason in (
+        (smooth, {"data": ("n", "c"), "head_label": ("n",)}, "the number of classes is dynamic"),
+        (smooth, {"data": ("n", 5), "head_label": ("n",)}, ""),
+        (layers, {"data": (4, 2, "f")}, "number of features has to be known"),
+        (looped, feeds, "inside of control flow"),
+    ):
+        try:
+            converters.to_onnx(made, {}, inputs, training=True)
+        except converters.ConversionError as error:
+            assert reason, error
+            assert reason in str(error)
+        else:
+            assert not reason
