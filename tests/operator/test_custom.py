@@ -9,6 +9,9 @@ import pytest
 import hybrid as mx
 from converters import export
 from hybrid import autograd, gluon, nd, sym
+from hybrid.core.error import OpError
+from hybrid.core.op import lookup
+from hybrid.core.shapes import UNKNOWN, Undecided
 
 
 class Sigmoid(mx.operator.CustomOp):
@@ -257,6 +260,29 @@ def test_errors() -> None:
         nd.Custom(x, op_type="test_wrong", shapes=2)
     with pytest.raises(mx.MXNetError, match=r"test_wrong\.infer_shape raised KeyError: 'oops'"):
         nd.Custom(x, op_type="test_wrong", shapes=0)
+
+
+def test_what_is_not_known_is_asked_for_as_zeros() -> None:
+    """And a shape rule that stumbles over them says nothing yet; no operator is told by its name alone."""
+    asked = []
+
+    @mx.operator.register("test_asked")
+    class Prop(SigmoidProp):
+        def infer_shape(self, in_shape: Any) -> Any:
+            asked.append([list(s) for s in in_shape])
+            return in_shape, [[12 // in_shape[0][0], in_shape[0][1]]], []
+
+    custom = lookup("Custom")
+    one = custom.bind(op_type="test_asked")
+    assert one.dump() == {"op_type": "test_asked"}
+    assert str(one.infer_shape((4, UNKNOWN))) == "[(3, ?), ()]" and asked[-1] == [[4, 0]]
+    with pytest.raises(Undecided):
+        one.infer_shape((UNKNOWN, 5))
+    assert asked[-1] == [[0, 5]] and one.infer_shape((4, 5)) == [(3, 5), ()]
+    with pytest.raises(OpError, match=r"test_asked\.infer_shape raised ZeroDivisionError"):
+        one.infer_shape((0, 5))
+    with pytest.raises(OpError, match=r"op_type .text. is required"):
+        custom.bind(shape="3")
 
 
 def test_the_code_is_not_recorded() -> None:

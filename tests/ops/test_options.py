@@ -370,3 +370,30 @@ def test_mixed_precision_casts_short_floats_alone() -> None:
             found = op(name, **more).compute(np.float16(values))
             assert found.dtype == np.float32 and found.tolist() == [finite]
     assert op("multi_all_finite", num_arrays=2).compute(uniform(2), np.float32([1, -np.inf])).tolist() == [0]
+
+
+def test_decimals_left_of_the_point_cut_integers_off() -> None:
+    data = np.array([-176, -25, -4, 0, 5, 25, 99, 176])
+    for decimals, step in ((-1, 10), (-2, 100)):
+        for dtype in ("int32", "int64", "int8"):
+            x = data.clip(-128, 127).astype(dtype)
+            for found in both(op("_npi_around", decimals=decimals), x):
+                np.testing.assert_array_equal(found, np.trunc(x.astype(float) / step) * step, f"{decimals} {dtype}")
+        for found in both(op("_npi_around", decimals=decimals), data.astype(np.float32)):
+            np.testing.assert_array_equal(found, np.rint(data / step) * step)
+    for found in both(op("_npi_around", decimals=2), np.array([3, -7])):
+        np.testing.assert_array_equal(found, [3, -7])
+
+
+def test_what_is_repeated_no_times_gets_no_gradient() -> None:
+    empty, data = np.zeros(0, np.float32), uniform(2, 3)
+    for axis in (None, 1):
+        assert op("repeat", repeats=0, axis=axis).compute(data).shape == (0,)
+        np.testing.assert_array_equal(
+            op("_backward_repeat", repeats=0, axis=axis).compute(empty, data), np.zeros((2, 3))
+        )
+    np.testing.assert_array_equal(
+        op("_backward_repeat", repeats=2).compute(empty, np.zeros((0, 3), np.float32)), np.zeros((0, 3))
+    )
+    shaped = op("_backward_tile", reps=(0, 2)).compute(np.zeros((0, 6), np.float32), data)
+    np.testing.assert_array_equal(shaped, np.zeros((2, 3)))

@@ -175,10 +175,22 @@ def test_outputs_tell_of_inputs() -> None:
         ("_linalg_gemm", {}, [None, None, None], [None, None, shape]),
         ("_contrib_box_nms", {}, [(UNKNOWN, 3, UNKNOWN)], [(2, 3, 4)]),
         ("_np_roll", {"shift": 1}, [None], [shape]),
+        ("_contrib_box_encode", {}, [(2, UNKNOWN), (UNKNOWN, 3), None, None, None, None],
+         [(2, 3), (2, 3), (2, 3, 4), (2, UNKNOWN, 4), (4,), (4,)]),
+        ("_contrib_box_encode", {}, [None, None, None, (2, 5, 4), None, None], [None, None, None, (2, 5, 4), (4,), (4,)]),
+        ("_contrib_box_decode", {}, [(2, 3, UNKNOWN), None], [(2, 3, 4), (1, 3, 4)]),
+        ("_contrib_MultiBoxDetection", {}, [(2, 4, 7), None, None], [(2, 4, 7), (2, 28), (1, 7, 4)]),
         ("clip", {"a_min": 0, "a_max": 1}, [None], [shape]),
     ):  # fmt: skip
         op = lookup(name).bind(**attrs)
-        outputs = [(2, 3, 4) if name == "Convolution" else shape, *[None] * (len(op.returns()) - 1)]
+        first = (
+            (2, 3, 4)
+            if name in ("Convolution", "_contrib_box_decode")
+            else None
+            if "ox_en" in name or "Multi" in name
+            else shape
+        )
+        outputs = [first, *[None] * (len(op.returns()) - 1)]
         found = [merge(a, b) for a, b in zip(given, op.infer_input_shapes(given, outputs))]
         assert str(found) == str(wanted), f"{op}: {found}, wanted {wanted}"
     for name, attrs, wanted in (
