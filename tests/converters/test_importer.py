@@ -1,13 +1,19 @@
 """How models are put together: functions, scopes, order, names, inputs and outputs of every kind."""
 
+from pathlib import Path
+
 import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
 
 import converters
+from converters import kinds
 from converters.importer import import_model
 from converters.kinds import kind_of, text_of
+from converters.writer import Converted
+from hybrid.core.shapes import UNKNOWN
+from hybrid.execution.program import Program
 from tests.versions import old_runtime
 
 from .agreement import agree, parsed
@@ -379,3 +385,168 @@ net (float[2, 3] x) => (float[2, 3] logits) { h = Relu (x)  logits = Sigmoid (h)
     found = import_model(model)
     assert [n.name for n in found.graph.nodes] == ["x", "/act/Relu", "logits"]
     assert found.graph.outputs[0].name == "logits_output"
+
+
+# -- what is refused, and what beside it is not ---------------------------------------------------------------------------
+
+
+def refusals() -> list[tuple[int, str, str]]:
+    """Opset, a model after its name, and a part of the reason; empty where it is read."""
+    one = "(float[2, 6] x) => (float[] y)"
+    fed = "(float[2, 6] x, int64[1] i) => (float[] y)"
+    branch = """(bool c, float[3] x) => (float[3] y) {
+        y = If (c) <then_branch = yes () => (THEN, else_branch = no () => (ELSE>
+    }"""
+    same = "float[3] p) { p = Neg (x) }"
+    loop = """(int64 n, float[3] x) => (float[3] y) {
+        y = Loop (n, , STATES) <body = step (INPUTS) => (bool going, float[3] t) {BODY} >
+    }"""
+    step = " going = Constant <value = bool {1}> () t = Neg (s) "
+    scan = """(float[3] s, float[4, 3] x) => (float[3] y, float[4, 3] z) {
+        y, z = Scan <num_scan_inputs = 1, AXES body = step (INPUTS) => (float[3] t, float[3] u) {
+            t = Add (a, a) u = Neg (t)
+        }> (s, x)
+    }"""
+    return [
+        (17, f"{one} {{ y = Neg <extra = 1> (x) }}", "unknown attribute extra (at opset 17 it takes none)"),
+        (6, f"{one} {{ y = Clip <least = 1.0> (x) }}", "unknown attribute least (at opset 6 it takes max, min)"),
+        (
+            17,
+            f"{one} {{ y = Unheard (x) }}",
+            "no reading for Unheard at opset 17; register one with converters.reads('Unheard')",
+        ),
+        (17, f"{one} {{ y = local.Unheard (x) }}", "no reading for Unheard of domain local at opset 1; "),
+        (17, f"{one} {{ y = Relu (x, x) }}", "got 2 inputs, wanted 1 to 1"),
+        (17, f"{one} {{ y = Pow (x) }}", "got 1 inputs, wanted 2 to 2"),
+        (17, f"{one} {{ y = Sum () }}", "got 0 inputs, wanted 1 to any number"),
+        (17, f"{one} {{ y = LRN (x) }}", "attribute size is required"),
+        (17, f"{one} {{ y = LRN <sizes = 3> (x, x) }}", "; attribute size is required; got 2 inputs, wanted 1 to 1"),
+        (17, f"{fed} {{ y = Add (x, i) }}", "got A of dtype float32 and B of dtype int64, wanted one dtype"),
+        (17, f"{one} {{ y = Not (x) }}", "got X of dtype float32, wanted bool"),
+        (17, "(float[2, 6] x) => (float[] y, float[] z) { y, z = Relu (x) }", "output z is not computed"),
+        (18, f"{one} {{ y, z = Split <num_outputs = 3, axis = 1> (x) }}", "got 2 outputs, wanted num_outputs=3"),
+        (18, f"{one} {{ y, z = Split <num_outputs = 2, axis = 1> (x) }}", ""),
+        (
+            11,
+            f"{one} {{ y, z = Split <split = [1, 3], axis = 1> (x) }}",
+            "got pieces of [1, 3] for 2 outputs and an axis of size 6",
+        ),
+        (11, f"{one} {{ y, z = Split <split = [1, 5], axis = 1> (x) }}", ""),
+        (11, f"{one} {{ y = Flatten <axis = 3> (x) }}", "got axis 3 for 2 dimensions"),
+        (11, f"{one} {{ y = Flatten <axis = -3> (x) }}", "got axis -3 for 2 dimensions"),
+        (11, f"{one} {{ y = Flatten <axis = 2> (x) }}", ""),
+        (
+            9,
+            f"{one} {{ y = Slice <starts = [0], ends = [1], axes = [2]> (x) }}",
+            "got axes [2] for data of 2 dimensions",
+        ),
+        (
+            9,
+            f"{one} {{ y = Slice <starts = [0, 1], ends = [1], axes = [1]> (x) }}",
+            "wanted equally many and no step of 0",
+        ),
+        (11, f"{one} {{ y = Unsqueeze <axes = [1, 1]> (x) }}", "got axes [1, 1], wanted each once"),
+        (11, f"{one} {{ y = Unsqueeze <axes = [1, -3]> (x) }}", "wanted each once"),
+        (4, f"{one} {{ y = Reshape <shape = [-2, 6]> (x) }}", "got shape [-2, 6], wanted sizes, 0, or one -1"),
+        (4, f"{one} {{ y = Reshape <shape = [-1, -1]> (x) }}", "wanted sizes, 0, or one -1"),
+        (2, f"{one} {{ y = Pad <pads = [1, 2]> (x) }}", "got 2 pads for 2 dimensions, wanted two for each"),
+        (1, "(float[2, 6] x, float[1] n, float[1] a) => (float[] y) { y = Tile (x, n, a) }", "only known at run time"),
+        (1, "(float[2, 1, 3] x) => (float[] y) { y = GlobalLpPool <p = 2.5> (x) }", "got p=2.5, wanted a whole number"),
+        (1, "(float[2, 1, 3] x) => (float[] y) { y = GlobalLpPool <p = 3.0> (x) }", ""),
+        (17, "() => (float[] y) { y = Constant <value_float = 1.5, value_int = 2> () }", "got 2 values, wanted one"),
+        (17, "() => (float[] y) { y = Constant () }", "got 0 values, wanted one"),
+        (17, branch.replace("THEN", same).replace("ELSE", same), ""),
+        (
+            17,
+            branch.replace("THEN", same).replace("ELSE", "float[3] p, float[3] q) { p = Neg (x) q = Abs (x) }"),
+            "got branches of 1 and 2 outputs",
+        ),
+        (
+            17,
+            branch.replace("THEN", same).replace("ELSE", "float[3] p) { q = Neg (x) }"),
+            "the subgraph's output p is made by nothing",
+        ),
+        (17, loop.replace("STATES", "x").replace("INPUTS", "int64 i, bool on, float[3] s").replace("BODY", step), ""),
+        (
+            17,
+            loop.replace("STATES", "x")
+            .replace("INPUTS", "int64 i, bool on")
+            .replace("BODY", step.replace("(s)", "(x)")),
+            "got a body of 2 inputs and 2 outputs with 1 states",
+        ),
+        (17, scan.replace("AXES", "").replace("INPUTS", "float[3] a, float[3] b"), ""),
+        (
+            17,
+            scan.replace("AXES", "").replace("INPUTS", "float[3] a"),
+            "got 2 inputs, 1 of them states, with a body of 1 inputs and 2 outputs",
+        ),
+        (
+            17,
+            scan.replace("AXES", "scan_input_axes = [2],").replace("INPUTS", "float[3] a, float[4] b"),
+            "got axis 2 to scan of 2 dimensions",
+        ),
+        (17, "(float[2] x) => (float[2] y, float[2] z) { y = Neg (x) }", "z (output): no node makes it"),
+        (17, "(float[2] x) => () { y = Neg (x) }", "the model has no outputs"),
+        (17, "(float[2] x) => (float[2] y) { y = Neg (w) }", "its input w is neither an input of the model"),
+        (15, "(seq(float[2]) x) => (float[2] y) { y = Optional () }", "got neither an input nor a type"),
+    ]
+
+
+def test_what_is_refused_says_why_and_what_beside_it_is_not() -> None:
+    wrong = []
+    for opset, text, reason in refusals():
+        try:
+            import_model(
+                onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : {opset}, "local" : 1]> g {text}')
+            )
+        except converters.ConversionError as error:
+            if not reason or reason not in str(error):
+                wrong.append(f"{text}: {error}")
+        else:
+            wrong += [f"{text}: read, though {reason}"] if reason else []
+    assert not wrong, "\n".join(wrong)
+
+
+def test_types_hold_sizes_and_elements() -> None:
+    tensor = kind_of("tensor(int64)[2,n,?]").tensor_type
+    assert [(d.dim_value, d.dim_param) for d in tensor.shape.dim] == [(2, ""), (0, "n"), (0, "")]
+    assert tensor.elem_type == onnx.TensorProto.INT64
+    assert not kind_of("tensor(float)").tensor_type.HasField("shape")
+    for wrap in (kinds.sequence_of, kinds.optional_of):
+        assert wrap(None) is None
+        assert kinds.contained(wrap(kind_of("tensor(double)[3]"))) == kind_of("tensor(double)[3]")
+        assert kinds.element_dtype(wrap(kind_of("tensor(double)[3]"))) == np.float64
+    assert kinds.tensor_of(None) is None
+    assert kinds.tensor_of(np.dtype(np.int8)) == kind_of("tensor(int8)")
+    assert kinds.contained(kind_of("tensor(double)")) is None
+    assert kinds.element_dtype(None) is None
+    assert kinds.declared_spec(kind_of("tensor(int8)[2,n,?]")) == ((2, "n", "?"), np.int8)
+    assert kinds.declared_spec(kind_of("seq(tensor(int8))")) == ((), np.dtype(object))
+    assert kinds.declared_spec(kind_of("optional(tensor(int8)[2])")) == (None, None)
+    assert [kinds.known_dims(s) for s in (None, (2, "n", -1, 0))] == [None, (2, UNKNOWN, UNKNOWN, 0)]
+    for dtype in (np.dtype("datetime64[s]"), np.dtype("V3")):
+        with pytest.raises(converters.error.Unsupported, match="for which ONNX has no element type"):
+            kinds.code_of(dtype)
+    with pytest.raises(converters.error.Unsupported, match="element type 99 is not known"):
+        kinds.dtype_of(99)
+
+
+def test_weights_beside_a_model_that_is_given_as_bytes(tmp_path: Path) -> None:
+    arrays = {"w": np.arange(600, dtype=np.float32).reshape(200, 3)}
+    node = helper.make_node("Gemm", ["x", "w"], ["y"], transB=1)
+    info = [helper.make_tensor_value_info("x", 1, ["n", 3])], [helper.make_tensor_value_info("y", 1, ["n", 200])]
+    graph = helper.make_graph([node], "g", *info)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    path, _ = Converted(model, arrays).save(tmp_path / "m.onnx", external=True)
+    for source, options in (
+        (path, {}),
+        (path.read_bytes(), {"folder": tmp_path}),
+        (str(path), {"folder": str(tmp_path)}),
+    ):
+        symbol, params, aux = converters.from_onnx(source, **options)
+        assert (list(params), aux) == (["w"], {})
+        np.testing.assert_array_equal(params["w"].asnumpy(), arrays["w"])
+        assert symbol.list_arguments() == ["x", "w"]
+        found = import_model(source, **options)
+        (got,) = Program(found.graph, found.params).run({"x": X})
+        np.testing.assert_allclose(got, X @ arrays["w"].T)
