@@ -145,6 +145,10 @@ def test_windows(left: int, right: int) -> None:
         n: np.concatenate([given[p], given[n]], 2) for n, p in (("K", "past_key"), ("V", "past_value"))
     }
     np.testing.assert_allclose(got, plain(whole, seen), rtol=1e-5, atol=1e-6)
+    found = import_model(proto)
+    written = converters.to_onnx(found.graph, {}, given, 21)  # which has no Attention
+    (got,) = by_onnxruntime(written, given)
+    np.testing.assert_allclose(got, plain(whole, seen), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("interleaved", [0, 1])

@@ -128,6 +128,8 @@ def test_embeddings() -> None:
     for run in runs:
         run["mask"] = (RNG.random(run["ids"].shape) < 0.7).astype(np.int32)
     check("EmbedLayerNormalization", names, runs, stored, "y mask_index", epsilon=1e-5)
+    placed = [run | {"position_ids": RNG.integers(0, 7, run["ids"].shape).astype(np.int32)} for run in runs]
+    check("EmbedLayerNormalization", f"{names} position_ids", placed, stored, "y mask_index", epsilon=1e-5)
 
 
 def test_what_is_not_read_is_said() -> None:

@@ -7,11 +7,12 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+import converters
 from bridge.onnx_backend import prepare
 from converters.error import UnsupportedModel
 from converters.importer import import_model
 
-from .agreement import agree
+from .agreement import agree, by_onnxruntime, parsed
 
 ML = "ai.onnx.ml"
 MODES = ["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ"]
@@ -345,3 +346,47 @@ def test_rows_become_maps() -> None:
     proto.graph.output[0].CopyFrom(helper.make_value_info("y", helper.make_sequence_type_proto(row)))
     (got,) = prepare(proto).run([X[:2, :3]])
     assert got == [dict(zip("abc", map(float, r))) for r in X[:2, :3]]
+
+
+# -- features --------------------------------------------------------------------------------------------------------------
+
+
+def test_features_are_joined_and_taken_out() -> None:
+    rng = np.random.default_rng(9)
+    one, two = rng.normal(size=(4, 2)).astype(np.float32), rng.normal(size=(4, 5)).astype(np.float32)
+    proto = parsed("""<ir_version: 8, opset_import: ["": 17, "ai.onnx.ml": 1]>
+        g (float[n, 2] a, float[n, 5] b, int64[k] i) => (float[n, 7] y, float[n, k] z) {
+            y = ai.onnx.ml.FeatureVectorizer <inputdimensions = [2, 5]> (a, b)
+            z = ai.onnx.ml.ArrayFeatureExtractor (b, i)
+        }""")
+    for rows, places in ((4, [4, 0, 2]), (2, [1])):
+        feeds = {"a": one[:rows], "b": two[:rows], "i": np.array(places)}
+        wants = [np.concatenate([feeds["a"], feeds["b"]], 1), feeds["b"][:, places]]
+        agree(proto, feeds, wants=[wants])
+        for got, want in zip(by_onnxruntime(proto, feeds), wants, strict=True):
+            np.testing.assert_array_equal(got, want)
+
+
+def test_maps_become_tensors_when_written_again() -> None:
+    text, whole, number = TensorProto.STRING, TensorProto.INT64, TensorProto.FLOAT
+    for proto, given, want in (
+        (
+            of_map("DictVectorizer", text, number, number, string_vocabulary=["c", "b", "a"]),
+            {"a": 1.5, "c": 2.0},
+            [[2, 0, 1.5]],
+        ),
+        (of_map("DictVectorizer", whole, text, text, int64_vocabulary=[3, 2]), {3: "x"}, [["x", ""]]),
+        (
+            of_map("CastMap", whole, number, number, map_form="SPARSE", max_map=4),
+            {3: 1.5, 1: 2.25},
+            [[0, 2.25, 0, 1.5]],
+        ),
+    ):
+        found = import_model(proto)
+        model = converters.to_onnx(found.graph, found.params, {}, 17)
+        assert model.graph.input[0].type == proto.graph.input[0].type
+        assert model.graph.output[0].type.tensor_type.elem_type == proto.graph.output[0].type.tensor_type.elem_type
+        results = prepare(model).run([given])
+        if "x" not in given.values():  # whose bindings have no maps from numbers to words
+            results = [*results, *by_onnxruntime(model, {"x": given})]
+        assert all(np.asarray(got).tolist() == want for got in results)

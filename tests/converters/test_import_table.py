@@ -513,6 +513,22 @@ def layers() -> Iterator[Case]:
         yield Case("Col2Im", 18, [floats(2, 12, count), ints(*image), ints(*block)], more, stored=[1, 2])
         yield Case("Col2Im", 18, [floats(2, 12, count), ints(*image), ints(*block)], more)
 
+    weight, bias = floats(6, 2, 2, 3), floats(6)
+    for more in (
+        {},
+        {"pads": [1, 0, 1, 0]},
+        {"pads": [0, 1, 2, 0]},
+        {"strides": [2, 1], "dilations": [1, 2], "pads": [1, 2, 1, 2]},
+    ):
+        spans = [
+            n + p - d * (k - 1) - 1 for n, p, d, k in zip((6, 7), pads_of(more), more.get("dilations", (1, 1)), (2, 3))
+        ]
+        size = [s // t + 1 for s, t in zip(spans, more.get("strides", (1, 1)))]
+        offset, mask = floats(2, 24, *size) * 0.7, abs(floats(2, 12, *size)) / 2
+        attrs = {"group": 2, "offset_group": 2, **more}
+        for inputs in ([bias, mask], [None, mask], [bias, None]):
+            yield Case("DeformConv", 19, [floats(2, 4, 6, 7), weight, offset, *inputs], attrs, stored=[1, 3], rtol=1e-4)
+
 
 def pads_of(attrs: dict[str, Any]) -> list[int]:
     pads = attrs.get("pads", (0, 0, 0, 0))
