@@ -4,13 +4,15 @@ more than one, with sizes that all differ: against onnxruntime (or onnx's evalua
 from __future__ import annotations
 
 from collections.abc import Iterator
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
 from hybrid.core.op import OPS, Example
+from hybrid.execution.program import Program
 from tests.grouped import each
-from tests.table.examples import Maker
+from tests.table.examples import Maker, graph_of
 from tests.table.test_examples import computes_what_it_infers, same_as_onnxruntime
 from tests.table.test_gradients import check_derivatives
 
@@ -437,6 +439,15 @@ def resizing() -> Iterator[Row]:
         for sizes in ([2, 7], [1, 3]):
             attrs = {"axes": (2, 3), "mode": mode, "antialias": True}
             yield "Resize", make(x, make.array(sizes, "int64"), given=("sizes",), **attrs)
+    for dtype in ("uint8", "int8", "int32"):
+        whole = make.integers(2, 3, 5, 4, low=0 if dtype == "uint8" else -128, high=128, dtype=dtype)
+        attrs = {"axes": (2, 3), "mode": "linear"}
+        yield "Resize", make(whole, make.array([10, 8], "int64"), given=("sizes",), **attrs)
+    for mode in ("linear", "cubic"):  # of so many that a product with a matrix is quicker
+        attrs = {"axes": (-2,), "mode": mode, "antialias": True, "cubic_coeff_a": -0.6}
+        yield "Resize", make(make.uniform(2, 3, 23, 2), make.array([4], "int64"), given=("sizes",), **attrs)
+    yield "Resize", make(x, make.array([1, 2], "int64"), given=("sizes",), axes=(2, 3), mode="linear",
+                         coordinate_transformation_mode="pytorch_half_pixel")  # fmt: skip
     for mode in ("linear", "nearest", "cubic"):
         attrs = {"mode": mode, "coordinate_transformation_mode": "tf_crop_and_resize", "extrapolation_value": -3.5}
         roi = make.array([0, 0, 0.3, -0.2, 1, 1, 1.3, 0.7])
@@ -671,6 +682,12 @@ def machines() -> Iterator[Row]:
     shares = make.uniform(6, 4, low=0.1, high=0.9)  # of which the scores are chances
     for post in ("PROBIT", "LOGISTIC"):
         yield "ml_LinearClassifier", make(shares, classlabels_ints=labels, post_transform=post, **weights)
+    weights = {"coefficients": make.array([0.1, 0.2, 0.3, 0.15]), "intercepts": make.array([0.05])}
+    for post in ("NONE", "LOGISTIC"):
+        yield (
+            "ml_LinearClassifier",
+            make(shares, classlabels_ints=make.array([4, 9], "int64"), post_transform=post, **weights),
+        )
     for name, norm in ((n, k) for n in ("ml_Normalizer",) for k in ("MAX", "L1", "L2")):
         make = maker(name)
         yield name, make(make.uniform(3, 5, low=-3, high=4), norm=norm)
@@ -775,3 +792,93 @@ def test_options_mean_what_the_standard_says(row: tuple[str, str, Example]) -> N
     same_as_onnxruntime(example, whole)  # axes and sizes are stored: what comes of them is known
     if example.op.name not in JUMPING:
         check_derivatives(example, directions=1)
+
+
+def computed(name: str, *arrays: Any, **attrs: Any) -> list[np.ndarray]:
+    """The outputs, of a row whose shapes and gradients have been looked at."""
+    make = maker(name)
+    example = make(*arrays, **attrs)
+    computes_what_it_infers(example)
+    check_derivatives(example, directions=1)
+    graph, feeds = graph_of(example)
+    return Program(graph).run(feeds)
+
+
+def test_what_neither_onnxruntime_nor_the_evaluator_computes() -> None:
+    """By their definitions, written down here."""
+    rng = np.random.default_rng(8)
+
+    def single(*shape: int) -> np.ndarray:
+        return rng.uniform(-1, 1, shape).astype(np.float32)
+
+    # the way back from half a spectrum, of even and odd lengths, along any axis
+    spectrum = single(2, 4, 3, 2)
+    numbers = spectrum[..., 0] + 1j * spectrum[..., 1].astype(np.float64)
+    for axis, length in ((1, 6), (1, 7), (0, 3), (-2, 5), (2, 4)):
+        given = np.array(length), np.array(axis)
+        (got,) = computed("DFT", spectrum, *given, given=("dft_length", "axis"), inverse=True, onesided=True)
+        want = np.fft.irfft(numbers, length, axis % 4)
+        np.testing.assert_allclose(got[..., 0], want, rtol=0, atol=1e-6, err_msg=str((axis, length)))
+    # shares of attention in another precision
+    q, k, v = single(1, 1, 2, 4), single(1, 1, 5, 4), single(1, 1, 5, 3)
+    scores = np.exp(q @ k.swapaxes(-1, -2) / 2)
+    shares = (scores / scores.sum(-1, keepdims=True)).astype(np.float16).astype(np.float32)
+    op = OPS["_onnx_Attention"].bind(softmax_precision="float16", num_outputs=1)
+    (got,) = op.compute(q, k, v)
+    np.testing.assert_allclose(got, shares @ v, rtol=0, atol=3e-4)
+    assert np.abs(got - scores / scores.sum(-1, keepdims=True) @ v).max() > 1e-6
+    # positions of the first half of tf's nearest, which are those of the middles
+    x = single(2, 5, 3)
+    for scale in (0.4, 2.0):
+        attrs = {"given": ("scales",), "axes": (1,), "nearest_mode": "floor"}
+        factors = np.array([scale], np.float32)
+        (got,) = computed("Resize", x, factors, coordinate_transformation_mode="tf_half_pixel_for_nn", **attrs)
+        np.testing.assert_array_equal(got, x[:, np.floor((np.arange(int(5 * scale)) + 0.5) / scale).astype(int)])
+    # whole numbers are rounded where all that a new one covers has a share, else cut off, and kept to what they hold
+    attrs = {"axes": (1,), "given": ("sizes",), "mode": "cubic"}
+    for dtype in (np.int8, np.uint8):
+        limits = np.iinfo(dtype)
+        whole = np.where(rng.uniform(size=(2, 9, 3)) < 0.5, limits.min, limits.max).astype(dtype)
+        for size, antialias in ((4, True), (14, False)):
+            (found,) = computed("Resize", whole.astype(np.float32), np.array([size]), antialias=antialias, **attrs)
+            (got,) = computed("Resize", whole, np.array([size]), antialias=antialias, **attrs)
+            want = (np.rint if antialias else np.trunc)(found).clip(limits.min, limits.max)
+            assert (np.abs(got - want) <= (np.abs(found - np.rint(found)) < 1e-4)).all()
+            assert (found > limits.max).any() or antialias
+    # whole numbers by factors that are none
+    a, b, c = (rng.integers(-9, 9, s).astype(np.int32) for s in ((3, 4), (4, 2), (2,)))
+    gemm = OPS["_onnx_Gemm"].bind(alpha=0.5, beta=-1.25, given=("C",))
+    np.testing.assert_array_equal(gemm.compute(a, b, c), np.trunc(0.5 * (a @ b) - 1.25 * c))
+    np.testing.assert_array_equal(
+        OPS["_onnx_Gemm"].bind(alpha=3, beta=-2, given=("C",)).compute(a, b, c), 3 * (a @ b) - 2 * c
+    )
+    # chances as places on the normal distribution, of two classes those of both
+    weights = {"coefficients": single(4) * 0.1 + 0.12, "intercepts": np.float32([0.1])}
+    features = np.abs(single(6, 4))
+    chances = (features @ weights["coefficients"] + 0.1).astype(float)
+    classifier = OPS["_onnx_ml_LinearClassifier"].bind(
+        post_transform="PROBIT", classlabels_ints=np.array([3, 8]), **weights
+    )
+    _, got = classifier.compute(features)
+    want = [NormalDist().inv_cdf(chance) for chance in chances]
+    np.testing.assert_allclose(got, np.stack([np.negative(want), want], 1), rtol=0, atol=5e-3)
+    # bits that are truth
+    bits = OPS["_onnx_BitCast"].bind(to="bool").compute(np.array([0, 1, 254], np.uint8))
+    assert (bits.dtype, bits.tolist()) == (np.bool_, [False, True, True])
+    # windows that lie apart, where the padding of SAME is less than none
+    for pad in ("SAME_UPPER", "SAME_LOWER"):
+        computed("AveragePool", single(2, 3, 7, 5), kernel_shape=(2, 1), strides=(5, 3), auto_pad=pad)
+    # what is added to the scores of a cache's queries
+    heads = {"num_heads": 2, "kv_num_heads": 2}
+    query, past, bias = single(1, 1, 8), single(2, 1, 2, 3, 4), single(1, 2, 1, 4)
+    sizes = np.array([3], np.int32), np.array(4, np.int32)
+    new = single(1, 1, 8), single(1, 1, 8)
+    given = ("key", "value", "past_key", "past_value", "attention_bias")
+    op = OPS["_onnx_ms_GroupQueryAttention"].bind(given=given, **heads)
+    got = op.compute(query, *new, *past, *sizes, bias)
+    keys, values = (np.concatenate([p, n.reshape(1, 1, 2, 4).swapaxes(1, 2)], 2) for p, n in zip(past, new))
+    scores = np.exp(query.reshape(1, 1, 2, 4).swapaxes(1, 2) @ keys.swapaxes(-1, -2) / 2 + bias)
+    want = (scores / scores.sum(-1, keepdims=True)) @ values
+    np.testing.assert_allclose(got[0].reshape(1, 2, 1, 4), want, rtol=0, atol=1e-6)
+    for one, other in zip(got[1:], (keys, values)):
+        np.testing.assert_array_equal(one, other)

@@ -64,6 +64,19 @@ def test_adamw_skips_a_step_whose_loss_was_scaled_too_far(scale: float) -> None:
     assert [a.asnumpy().tolist() for a in (weight, mean, var)] == [[1, 1]] * 3
 
 
+@pytest.mark.parametrize("scale", [0.0, np.inf, np.nan])
+def test_adamw_of_several_weights_skips_such_a_step_for_all(scale: float) -> None:
+    rng = np.random.default_rng(3)
+    blocks = [[nd.array(rng.uniform(0.5, 2, (n,))) for _ in range(4)] for n in (2, 3)]
+    before = [[a.asnumpy() for a in block] for block in blocks]
+    flat = [a for block in blocks for a in block]
+    attrs = {"lrs": (0.1, 0.2), "wds": (0.1, 0.3), "etas": (1.0, 0.5), "num_weights": 2}
+    for factor in (scale, 1.0):
+        nd._internal._multi_adamw_update(*flat, nd.array([factor]), out=[b[0] for b in blocks], **attrs)
+        moved = [[not np.array_equal(a.asnumpy(), old) for a, old in zip(b, o)] for b, o in zip(blocks, before)]
+        assert moved == [[factor == 1, False, factor == 1, factor == 1]] * 2
+
+
 def test_reset_arrays() -> None:
     one, two = nd.ones((2,)), nd.ones((3,), dtype="float16")
     nd.reset_arrays(one, two, num_arrays=2)

@@ -7,6 +7,9 @@ from hypothesis import strategies as st
 
 from hybrid.core.op import REGISTRY
 from hybrid.ops import pooling
+from tests.grouped import run
+from tests.table.examples import Maker
+from tests.table.test_gradients import check_second_derivatives
 
 
 @st.composite
@@ -73,3 +76,25 @@ def test_what_is_not_chosen_gets_nothing_of_an_infinite_gradient():
     dy = np.array([[[np.inf, np.nan]]], np.float32)
     got = REGISTRY["_backward_Pooling"].bind(**op.dump()).compute(dy, x, op.compute(x))
     np.testing.assert_array_equal(got, [[[0, np.inf, 0, np.nan]]])
+
+
+def test_gradients_of_gradients_in_every_form():
+    """Over all positions too, by every type, along one to three axes, and of the older operator."""
+    rows = []
+    for name, options in (
+        ("Pooling", ({"pool_type": t} for t in ("max", "avg", "sum"))),
+        ("Pooling", [{"pool_type": "lp", "p_value": 3}]),
+        ("Pooling_v1", ({"pool_type": t} for t in ("max", "avg", "sum"))),
+    ):
+        make = Maker(REGISTRY[name])
+        for more in options:
+            for sizes, attrs in (
+                ((4, 5), {"global_pool": True}),
+                ((5, 4), {"kernel": (3, 2), "stride": (2, 1), "pad": (1, 0)}),
+                ((5, 6), {"kernel": (2, 3), "stride": (2, 2), "pooling_convention": "full"}),
+                ((3,), {"global_pool": True, "kernel": (1,)}),
+                ((2, 3, 4), {"kernel": (2, 2, 3), "stride": (1, 1, 2), "layout": "NCDHW"}),
+            )[: 2 if name == "Pooling_v1" else 5]:
+                low = 0.2 if more["pool_type"] == "lp" else -1
+                rows.append((f"{name} {more} {attrs}", make(make.uniform(2, 2, *sizes, low=low), **attrs, **more)))
+    run(rows, check_second_derivatives)
