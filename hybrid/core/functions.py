@@ -252,7 +252,7 @@ def _remembering(
                 )
             if given is not None and all(k in cls.fields for k in given):
                 op = cls.bind(**attributes(cls, given, count))
-                if len(op.takes()) == count:
+                if len(op.takes()) == count and op.storage() == "default":
                     if len(known) >= 256:
                         known.clear()
                     known[key] = op

@@ -178,6 +178,10 @@ class Op:
         """Names of all outputs, those that only the engine sees included."""
         return ("output",)
 
+    def storage(self) -> str:
+        """How an array of the result is stored though all inputs are dense: "default", or what an attribute says."""
+        return "default"
+
     def visible(self) -> int:
         """How many of the outputs a user sees (BatchNorm computes three and shows one)."""
         return len(self.returns())

@@ -45,15 +45,15 @@ def call(cls: type[Op], name: str, inputs: dict[str, Any] | list[Any], given: di
             problems += [f"{', '.join(extra)} not taken with these attributes"] if extra else []
             raise OpError(f"{op.name}: {'; '.join(problems)}; its inputs are {', '.join(wanted) or 'none'}")
         values = [inputs[n] for n in wanted]
-    odd = sparse or (out is not None and type(out) is not NDArray)
+    odd = sparse or (out is not None and type(out) is not NDArray) or op.storage() != "default"
     result = _sparsely(op, values, out) if odd else invoke(op, values, out)
     return result.as_in_context(ctx) if isinstance(ctx, Context) else result
 
 
 def _sparsely(op: Op, values: Sequence[Any], out: Any) -> Any:
-    """invoke for inputs or an ``out`` that may be sparse."""
+    """invoke for inputs or an ``out`` that may be sparse, or for a result that is to be."""
     given = [] if out is None else [out] if isinstance(out, NDArray) else list(out)
-    if any(x.stype != "default" for x in (*values, *given)):
+    if op.storage() != "default" or any(x.stype != "default" for x in (*values, *given)):
         from . import sparse  # which most programs never need
 
         return sparse.apply(op, values, out)

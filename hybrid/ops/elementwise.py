@@ -205,9 +205,12 @@ class GradientMultiplier(Identity):
 
 @op("cast_storage", "_sparse_cast_storage")
 class CastStorage(Identity):
-    """The input in another storage type; all storage is dense here, so as it is."""
+    """The input in another storage type; of symbols all storage is dense, so as it is."""
 
     stype: Literal["csr", "default", "row_sparse"]
+
+    def storage(self):
+        return self.stype
 
     @classmethod
     def examples(cls, make):

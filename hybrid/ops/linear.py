@@ -107,6 +107,9 @@ class Dot(Products):
     transpose_b: bool = False
     forward_stype: Literal["csr", "default", "row_sparse"] | None = None
 
+    def storage(self):
+        return self.forward_stype or "default"
+
     def axes(self, lhs_rank: int, rhs_rank: int) -> tuple[int, int]:
         """The axes that are summed over."""
         return (0 if self.transpose_a else lhs_rank - 1), (rhs_rank - 1 if self.transpose_b else 0)
