@@ -15,7 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import SparseTensorProto, TensorProto, helper, numpy_helper
 
+from converters import reader
 from converters.reader import KINDS, STAYS_BELOW, STRING, OnnxFile, read_model
+from converters.writer import varint
 from hybrid.core.error import FormatError, MissingFile
 
 RANDOM = np.random.default_rng(7)
@@ -438,3 +440,74 @@ def length(message: bytes) -> bytes:
     while size > 127:
         out, size = out + bytes([size & 127 | 128]), size >> 7
     return out + bytes([size])
+
+
+def field(number: int, wire: int, content: bytes) -> bytes:
+    """A field as protobuf writes it; counted content with its length."""
+    return varint(number << 3 | wire) + (varint(len(content)) if wire == 2 else b"") + content
+
+
+def in_graph(*extra: bytes, tensor: bytes) -> bytes:
+    """A model whose graph holds a tensor and what else is given, before and after it."""
+    model = model_of()
+    graph = b"".join([*extra, field(5, 2, tensor), *extra, model.graph.SerializeToString()])
+    model.ClearField("graph")
+    return model.SerializeToString() + field(7, 2, graph)
+
+
+def test_fields_of_every_kind_are_passed_over() -> None:
+    """As in messages of a newer ONNX: of 4 and 8 bytes, numbers and counted ones, around and in large messages."""
+    array = RANDOM.standard_normal(LARGE).astype("f4")
+    unknown = [
+        field(1000, 5, b"\x21" * 4),
+        field(1001, 1, b"\x22" * 8),
+        field(77, 0, varint(1 << 40)),
+        field(1002, 2, b"\x23" * 300),
+    ]
+    for content in (field(9, 2, array.tobytes()), field(4, 2, array.tobytes())):
+        head = TensorProto(name="w", data_type=1, dims=array.shape).SerializeToString()
+        for tensor in (head + content, content + head, b"".join([*unknown, head, *unknown, content, *unknown])):
+            file = read_model(in_graph(*unknown, tensor=tensor))
+            (found,) = file.proto.graph.initializer
+            assert same(file.array(found), array)
+            assert file.proto.ByteSize() < 2000  # the content stays where it is
+    for broken, message in (
+        (field(1001, 1, b"\x22" * 8)[:-1], "wants 8 bytes|no field|no whole number"),
+        (field(1000, 3, b""), "no field that ONNX has"),
+        (field(0, 0, b"\x01"), "no field that ONNX has"),
+        (b"\xff" * 12, "no whole number"),
+    ):
+        graph = field(5, 2, raw("w", array).SerializeToString()) + broken
+        with pytest.raises(FormatError, match=f"wanted a whole ONNX model.*({message})"):
+            read_model(model_of().SerializeToString() + field(7, 2, graph))
+
+
+def test_content_that_cannot_stay_where_it_is() -> None:
+    """In two fields the last counts, as protobuf has it; a segment, and a type that is not known, are refused when asked for."""
+    array = RANDOM.standard_normal(LARGE).astype("f4")
+    head = TensorProto(name="w", data_type=1, dims=array.shape).SerializeToString()
+    twice = head + field(9, 2, (array * 2).tobytes()) + field(9, 2, array.tobytes())
+    file = read_model(in_graph(tensor=twice))
+    assert same(file.array(file.proto.graph.initializer[0]), array)
+    parts = raw("w", array)
+    parts.segment.begin, parts.segment.end = 0, 5
+    strange = TensorProto(name="w", data_type=99, dims=array.shape, raw_data=array.tobytes())
+    for tensor, message in ((parts, "got one segment"), (strange, "got data type 99")):
+        file = read_model(in_graph(tensor=tensor.SerializeToString()))
+        with pytest.raises(FormatError, match=message):
+            file.array(file.proto.graph.initializer[0])
+    tensor = field(5, 2, raw("t", array).SerializeToString())
+    attribute = field(1, 2, b"value") + tensor + tensor
+    node = field(2, 2, b"c") + field(4, 2, b"Constant") + field(5, 2, attribute)
+    with pytest.raises(FormatError, match="field 5 of attribute twice"):
+        read_model(in_graph(field(1, 2, node), tensor=head))
+
+
+def test_sparse_tensors_at_their_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = np.array([1.5, -2, 3], "f4")
+    monkeypatch.setattr(reader, "MOST_DENSE", 48)
+    assert same(dense_of(sparse_of(values, [11, 3, 0], (3, 4)))[2, 3], np.float32(1.5))
+    with pytest.raises(FormatError, match=r"dims \(13,\), wanted none negative and at most 48 bytes"):
+        dense_of(sparse_of(values, [11, 3, 0], (13,)))
+    assert not dense_of(sparse_of(values, [11, 3, 0], (3, 4))).flags.writeable
+    assert dense_of(sparse_of(values[:0], np.zeros((0, 1)), (0,))).shape == (0,)

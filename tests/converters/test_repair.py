@@ -100,6 +100,7 @@ def test_rows_before_a_dense_layer_of_images() -> None:
         "  h = Slice (s, zero, e)  t = Concat <axis = 0> (h, two)  y = Reshape (g, t) }",
         13,
     )
+    assert [r for r in found.repairs if r.startswith("g: rows of another length than the weights'")]
     for x in (X, X[:1]):
         np.testing.assert_allclose(result(found, x), x.reshape(-1, 12) @ np.arange(24.0).reshape(2, 12).T)
 
