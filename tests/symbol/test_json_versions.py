@@ -73,3 +73,141 @@ def test_upgrades_old_attributes_as_mxnet_does(name: str) -> None:
     variables = set(symbol.list_inputs())
     found = {n: attrs for n, attrs in symbol.attr_dict().items() if n in variables}
     assert found == AGED[name]["attributes_after_upgrade"]
+
+
+# -- the forms one by one ------------------------------------------------------------------------------------------------------
+
+
+def text_of(nodes: list[dict], heads: list[list[int]], version: int | None = 10901) -> str:
+    stated = {} if version is None else {"attrs": {"mxnet_version": ["int", version]}}
+    return json.dumps({"nodes": nodes, "arg_nodes": [], "heads": heads, **stated})
+
+
+X = {"op": "null", "name": "x", "inputs": []}
+
+
+def test_attributes_under_any_of_their_names() -> None:
+    """``param`` and ``attr`` before 0.9.5, ``attr`` to 1.0, ``attrs`` since; the later of these counts; values may be no texts."""
+    for given in (
+        {"param": {"axis": "1"}}, {"attr": {"axis": "1"}}, {"attrs": {"axis": "1"}}, {"attrs": {"axis": 1}},
+        {"param": {"axis": "0"}, "attr": {"axis": "1"}}, {"attrs": {"axis": "0"}, "attr": {"axis": "1"}},
+        {"param": {"axis": "0"}, "attrs": {"axis": "1"}}, {"param": None, "attrs": {"axis": "1"}},
+    ):  # fmt: skip
+        net = mx.sym.load_json(text_of([X, {"op": "argmax", "name": "m", "inputs": [[0, 0]], **given}], [[1, 0]]))
+        assert net.attr("axis") == "1", given
+        assert net.eval(x=mx.nd.array([[1, 5, 2], [9, 0, 3]]))[0].asnumpy().tolist() == [1, 0]
+
+
+def test_the_last_axis_was_none_before_0_9_5() -> None:
+    for op, axis, version, want in (
+        ("argmax", "-1", 904, [3]), ("argmax", "-1", None, [3]), ("argmin", "-1", 904, [4]), ("argmax", "-1", 905, [1, 0]),
+        ("argmin", "-1", 905, [0, 1]), ("argmax", "1", 904, [1, 0]), ("argmin", "0", 800, [0, 1, 0]),
+    ):  # fmt: skip
+        rows = [X, {"op": op, "name": "m", "attr": {"axis": axis}, "inputs": [[0, 0]]}]
+        net = mx.sym.load_json(text_of(rows, [[1, 0]], version))
+        found = net.eval(x=mx.nd.array([[1, 5, 2], [9, 0, 3]]))[0].asnumpy().tolist()
+        assert found == want, (op, axis, version)
+
+
+def test_what_steers_training_is_told_from_what_operators_take() -> None:
+    rows = [
+        {"op": "null", "name": "x", "inputs": [], "attr": {"lr_mult": "3", "ctx_group": "a", "mine": "kept"}},
+        {"op": "null", "name": "w", "inputs": []},
+        {"op": "null", "name": "b", "inputs": [], "attr": {"__wd_mult__": "4"}},
+        {"op": "FullyConnected", "name": "fc", "inputs": [[0, 0], [1, 0], [2, 0]],
+         "attr": {"num_hidden": "2", "weight_lr_mult": "0.5", "bias_wd_mult": "7", "ctx_group": "g", "__free__": "1"}},
+    ]  # fmt: skip
+    found = mx.sym.load_json(text_of(rows, [[3, 0]])).attr_dict()
+    assert found["x"]["__lr_mult__"] == "3" and found["x"]["__ctx_group__"] == "a" and found["x"]["mine"] == "kept"
+    assert found["w"]["__lr_mult__"] == "0.5" and found["b"]["__wd_mult__"] == "7"
+    fc = {k: v for k, v in found["fc"].items() if k.startswith("__") or k == "num_hidden"}
+    assert fc == {"num_hidden": "2", "__ctx_group__": "g", "__free__": "1"}
+    assert not any("lr_mult" in k or "wd_mult" in k for k in found["fc"])
+
+
+def test_inputs_that_a_file_leaves_out_are_variables() -> None:
+    """Auxiliary states before 0.9, and what else a writer left to the loader; how they start is noted on them."""
+    rows = [X, {"op": "BatchNorm", "name": "bn", "param": {"eps": "0.01", "fix_gamma": "False"}, "inputs": [[0, 0]]}]
+    for version in (None, 900, 10901):
+        net = mx.sym.load_json(text_of(rows, [[1, 0]], version))
+        assert net.list_arguments() == ["x", "bn_gamma", "bn_beta"]
+        assert net.list_auxiliary_states() == ["bn_moving_mean", "bn_moving_var"]
+        arrays = {
+            "x": [[1.0], [3.0]],
+            "bn_gamma": [2.0],
+            "bn_beta": [0.5],
+            "bn_moving_mean": [1.0],
+            "bn_moving_var": [3.99],
+        }
+        (y,) = net.eval(**{n: mx.nd.array(v) for n, v in arrays.items()})
+        np.testing.assert_allclose(y.asnumpy(), [[0.5], [2.5]], rtol=1e-5)
+
+
+def test_nodes_in_any_order_and_references_of_two_or_three_numbers() -> None:
+    rows = [
+        {"op": "elemwise_sub", "name": "d", "inputs": [[2, 1], [1, 0, 0]]},
+        {"op": "null", "name": "y", "inputs": []},
+        {"op": "SliceChannel", "name": "s", "attrs": {"num_outputs": "2", "axis": "1"}, "inputs": [[3, 0]]},
+        X,
+    ]
+    net = mx.sym.load_json(text_of(rows, [[0, 0], [2, 0, 0]]))
+    assert net.list_outputs() == ["d_output", "s_output0"]
+    given = {"x": mx.nd.array([[1, 2, 3, 4]]), "y": mx.nd.array([[10, 20]])}
+    assert [o.asnumpy().tolist() for o in net.eval(**given)] == [[[-7, -16]], [[1, 2]]]
+    for heads, said in (
+        ([], "heads: empty"), ([[9, 0]], "refers to node 9 output 0"), ([[0, -1]], "output -1"), ([[0]], "wanted .node, output"),
+        ([[0, 1]], "heads reads output 1 of d, which has 1"), ([[2, 2]], "heads reads output 2 of s, which has 2"),
+    ):  # fmt: skip
+        with pytest.raises(mx.MXNetError, match=said):
+            mx.sym.load_json(text_of(rows, heads))
+    with pytest.raises(mx.MXNetError, match="a cycle through"):
+        mx.sym.load_json(
+            text_of(
+                [{"op": "relu", "name": "a", "inputs": [[1, 0]]}, {"op": "relu", "name": "b", "inputs": [[0, 0]]}],
+                [[0, 0]],
+            )
+        )
+
+
+def test_what_is_written_to_the_letter() -> None:
+    """As MXNet 1.9.1 lays it out: rows count all outputs, references to a state count who has changed it before."""
+    x = mx.sym.var("x")
+    one = mx.sym.BatchNorm(x, name="one", moving_mean=mx.sym.var("mean"))
+    two = mx.sym.BatchNorm(one, name="two", moving_mean=mx.sym.var("m2"))
+    parts = mx.sym.split(two, num_outputs=2, name="s")
+    data = json.loads(mx.sym.Group([parts[1], mx.sym.relu(parts[0], name="r")]).tojson())
+    names = [n["name"] for n in data["nodes"]]
+    assert names == ["x", "one_gamma", "one_beta", "mean", "one_moving_var", "one", "two_gamma", "two_beta", "m2", "two_moving_var",
+                     "two", "s", "r"]  # fmt: skip
+    assert data["arg_nodes"] == [0, 1, 2, 3, 4, 6, 7, 8, 9]
+    assert data["node_row_ptr"] == [0, 1, 2, 3, 4, 5, 8, 9, 10, 11, 12, 15, 17, 18]
+    assert data["heads"] == [[11, 1, 0], [12, 0, 0]]
+    by_name = {n["name"]: n for n in data["nodes"]}
+    assert by_name["one"]["inputs"] == [[0, 0, 0], [1, 0, 0], [2, 0, 0], [3, 0, 1], [4, 0, 1]]
+    assert by_name["s"] == {"op": "SliceChannel", "name": "s", "attrs": {"num_outputs": "2"}, "inputs": [[10, 0, 0]]}
+    assert by_name["r"] == {"op": "relu", "name": "r", "inputs": [[11, 0, 0]]}
+    shared = mx.sym.var("state")
+    twice = [mx.sym.BatchNorm(x, name=n, moving_mean=shared) for n in ("p", "q")]
+    again = {n["name"]: n["inputs"][3][2] for n in json.loads(mx.sym.Group(twice).tojson())["nodes"] if n["inputs"]}
+    assert again == {"p": 1, "q": 2}
+    assert (
+        mx.sym.relu(x, name="r").tojson()
+        == """{
+  "nodes": [
+    {
+      "op": "null", 
+      "name": "x", 
+      "inputs": []
+    }, 
+    {
+      "op": "relu", 
+      "name": "r", 
+      "inputs": [[0, 0, 0]]
+    }
+  ], 
+  "arg_nodes": [0], 
+  "node_row_ptr": [0, 1, 2], 
+  "heads": [[1, 0, 0]], 
+  "attrs": {"mxnet_version": ["int", 10901]}
+}"""
+    )
