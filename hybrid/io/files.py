@@ -49,7 +49,7 @@ class MXDataIter(DataIter):
         self._order = np.arange(count)
         self._start = 0
         self._before = np.zeros(batch_size, np.int64)
-        self._skip = False
+        self._skip = self._started = False
         self._current: Any = None
         self._rewind()
         data, label = (arrays[0] for arrays in self._batch(np.arange(batch_size) % max(count, 1)))
@@ -61,7 +61,7 @@ class MXDataIter(DataIter):
         raise NotImplementedError
 
     def _rewind(self) -> None:
-        self._place, self._ended = self._start, False
+        self._place, self._ended, self._started = self._start, False, False
 
     def debug_skip_load(self) -> None:
         """Give the first batch over and over, to time what comes after."""
@@ -74,8 +74,9 @@ class MXDataIter(DataIter):
 
     def iter_next(self) -> bool:
         """Go to the next batch; False when none is left."""
-        if self._skip and self._current is not None:
+        if self._skip and self._started:
             return True
+        self._started = True
         if self._ended or self._place >= self._count:
             return False
         places = np.arange(self._place, self._place + self.batch_size)
@@ -304,7 +305,8 @@ class MNISTIter(MXDataIter):
     """Batches of MNIST's files: images (batch, 1, 28, 28), or with flat (batch, 784), from 0 to 1; and labels.
 
     What does not fill a batch is left out. shuffle: one order for good, drawn with seed. num_parts, part_index: one of
-    several parts. Raises FormatError for files that are none of MNIST's, MXNetError for those that are not there."""
+    several parts. input_shape is read over, as by MXNet. Raises FormatError for files that are none of MNIST's, MXNetError for
+    those that are not there."""
 
     def __init__(
         self,
@@ -318,6 +320,7 @@ class MNISTIter(MXDataIter):
         num_parts: int = 1,
         part_index: int = 0,
         dtype: Any = None,
+        input_shape: Any = None,
         **kwargs: Any,
     ):
         if dtype not in (None, "None", "float32", np.float32):

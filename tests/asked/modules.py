@@ -188,7 +188,6 @@ def over_iterators(mx, folder):
         module.predict(data, merge_batches=False),
         module.predict(data, always_output_list=True),
         module.predict(mx.nd.array(numbers(4, 5))).copy(),
-        module.predict(numbers(4, 5)).copy(),
         attempt(lambda: module.predict([1])),
     ]
     data.reset()
@@ -397,6 +396,9 @@ def buckets(mx, folder):
     monitor.tic()
     module.forward(batch(3), is_train=False)
     found["watched"] = [[step, name] for step, name, _ in monitor.toc()]
+    monitor.tic()
+    module.forward(batch(2), is_train=False)
+    found["watched anew"] = [[step, name] for step, name, _ in monitor.toc()]
     again = mx.mod.BucketingModule(generate, default_bucket_key=5)
     found["refused"] = [
         attempt(lambda: mx.mod.BucketingModule(generate)),

@@ -263,10 +263,14 @@ def number_iterators(mx, folder):
         "plain": {},
         "flat": {"flat": True, "batch_size": 3},
         "parts": {"num_parts": 3, "part_index": 1, "batch_size": 1},
+        "shaped": {"input_shape": (20,), "batch_size": 5},
         "last part": {"num_parts": 3, "part_index": 2, "batch_size": 2},
     }.items():
         made = io.MNISTIter(**{**files, "batch_size": 4, "shuffle": False, **given})
         found[f"mnist {key}"] = [epochs(made), described(made)]
+    again = io.MNISTIter(**files, batch_size=3, shuffle=False)
+    again.next(), again.next(), again.reset(), again.debug_skip_load()
+    found["mnist again"] = plain([again.next().label for _ in range(3)])
     rec = str(DATA / "images.rec")
     for key, given in {
         "plain": {},

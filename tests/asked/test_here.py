@@ -1,0 +1,452 @@
+"""What MXNet cannot be asked: what is refused here in words of its own, and what is done where MXNet fails or draws otherwise."""
+
+# ruff: noqa: E501  a row a line
+import bz2
+import logging
+import random
+import re
+import warnings
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hybrid as mx
+from hybrid.contrib import quantization
+from hybrid.core.error import FormatError, MXNetError, OpError
+from hybrid.executor_manager import DataParallelExecutorManager
+
+from .modules import examples, net, ready, weights
+from .questions import numbers
+
+nd, sym, gluon = mx.nd, mx.sym, mx.gluon
+DATA = Path(__file__).resolve().parents[2] / "fixtures" / "data"
+Row = tuple[str, Callable[[], Any], type[Exception], str]
+
+
+def refusals(rows: list[Row]) -> None:
+    """Every call raises an error of its class that says what it should."""
+    wrong = []
+    for name, call, error, text in rows:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                call()
+        except Exception as got:
+            if not isinstance(got, error) or not re.search(text, str(got)):
+                wrong.append(f"{name}: {type(got).__name__} {got}")
+        else:
+            wrong.append(f"{name}: raised nothing")
+    assert not wrong, "\n".join(wrong)
+
+
+def close(got: Any, want: Any, rtol: float = 1e-5, atol: float = 1e-6) -> None:
+    got = got.asnumpy() if hasattr(got, "asnumpy") else got
+    np.testing.assert_allclose(got, want, rtol=rtol, atol=atol)
+
+
+def test_what_modules_refuse() -> None:
+    chain, python = mx.mod.SequentialModule(), mx.mod.PythonLossModule(data_names=["x"])
+    first = sym.FullyConnected(sym.var("data"), num_hidden=3, name="fc1")
+    chain.add(mx.mod.Module(first, label_names=None))
+    python.bind([("x", (4, 3))], [("softmax_label", (4,))])
+    python.init_params()
+    batch = next(examples(mx))
+    bound = ready(mx)
+    rows: list[Row] = [
+        ("chain inputs", lambda: chain.bind([("data", (4, 5))], None, False, True), AssertionError, "for_training=True"),
+        ("chain shared", lambda: chain.bind([("data", (4, 5))], shared_module=bound), AssertionError, "not supported"),
+        ("python twice", lambda: mx.mod.PythonLossModule(data_names=["x", "y"]), AssertionError, "one input and one label"),
+        ("python function", lambda: mx.mod.PythonLossModule(grad_func=3), AssertionError, "wanted a function"),
+        ("python parts", lambda: python.get_outputs(False), AssertionError, "in one place"),
+        ("python gradient parts", lambda: python.get_input_grads(False), AssertionError, "in one place"),
+        ("python out_grads", lambda: python.backward([nd.ones((4, 3))]), AssertionError, "should be None"),
+        ("requests", lambda: ready(mx, grad_req=["write"]), AssertionError, "got 1 for"),
+        ("kind of requests", lambda: ready(mx, grad_req=3), ValueError, "grad_req must be"),
+        ("states", lambda: bound.set_states(), AssertionError, "either"),
+        ("empty", lambda: bound.forward([]), AssertionError, "empty data batch"),
+        ("borrow", lambda: ready(mx).borrow_optimizer(bound), AssertionError, "no optimizer"),
+        ("shared", lambda: ready(mx, for_training=True) and _shared(mx.mod.Module(net(mx))), AssertionError, "bound and initialized"),
+        ("groups", lambda: mx.mod.Module(net(mx), group2ctxs={"a": "cpu"}), MXNetError, "wanted Contexts"),
+        ("epochs", lambda: mx.model.FeedForward(net(mx)).fit(examples(mx)), AssertionError, "num_epoch"),
+        ("epoch to save", lambda: mx.model.FeedForward(net(mx)).save("x"), AssertionError, "epoch to save"),
+        ("labels", lambda: mx.model.FeedForward(net(mx), num_epoch=1).fit(numbers(4, 5), numbers(4, 2)), ValueError, "1D or 2D"),
+        (
+            "work",
+            lambda: DataParallelExecutorManager(net(mx), [mx.cpu()], examples(mx), work_load_list=[1, 2]),
+            AssertionError,
+            "2 entries for 1",
+        ),
+    ]  # fmt: skip
+    refusals(rows)
+    bound.forward(batch, is_train=True)
+
+
+def _shared(other: Any) -> None:
+    mx.mod.Module(net(mx)).bind([("data", (4, 5))], [("softmax_label", (4,))], shared_module=other)
+
+
+def test_what_cells_and_blocks_refuse(tmp_path: Path) -> None:
+    rnn, contrib = gluon.rnn, gluon.contrib.rnn
+    both = lambda: rnn.BidirectionalCell(rnn.RNNCell(2), rnn.RNNCell(2))  # noqa: E731
+    stack = rnn.SequentialRNNCell()
+    stack.add(both())
+    x = nd.array(numbers(2, 3, 4))
+    old = mx.rnn.SequentialRNNCell()
+    old.add(mx.rnn.BidirectionalCell(mx.rnn.RNNCell(2, prefix="l_"), mx.rnn.RNNCell(2, prefix="r_")))
+    clipped = rnn.LSTM(2, state_clip_min=-1, state_clip_max=1)
+    rows: list[Row] = [
+        ("dropped states", lambda: contrib.VariationalDropoutCell(both(), drop_states=0.5), AssertionError, "BidirectionalCell doesn't"),
+        ("dropped states of a stack", lambda: contrib.VariationalDropoutCell(stack, drop_states=0.5), AssertionError, "underneath"),
+        ("stepped", lambda: stack(x[:, 0], []), AssertionError, "cannot be stepped"),
+        ("stepped symbols", lambda: old(sym.var("x"), []), AssertionError, "cannot be stepped"),
+        ("unfused", clipped._unfuse, AssertionError, "clipping"),
+        ("length of symbols", lambda: rnn.RNNCell(2).unroll(None, sym.var("x")), AssertionError, "length"),
+        ("length of a list", lambda: rnn.RNNCell(2).unroll(2, [x[:, 0]]), AssertionError, "list of 1 steps"),
+        ("kind of inputs", lambda: rnn.RNNCell(2).unroll(2, 3), ValueError, "NDArrays or Symbols"),
+        ("dropout", lambda: mx.rnn.DropoutCell("x"), AssertionError, "must be a number"),
+        ("even kernel", lambda: mx.rnn.ConvRNNCell((2, 3, 6, 6), 4, h2h_kernel=(2, 2)), AssertionError, "odd"),
+        ("layout", lambda: mx.rnn.FusedRNNCell(2).unroll(3, sym.var("x"), layout="NCT"), AssertionError, "layout"),
+        ("both around", lambda: mx.rnn.ZoneoutCell(old), AssertionError, "doesn't support zoneout"),
+        ("deformable", lambda: gluon.contrib.cnn.DeformableConvolution(2, layout="NCW"), AssertionError, "NCHW"),
+        ("deformable last", lambda: gluon.contrib.cnn.DeformableConvolution(2, layout="NHWC"), OpError, "only NCHW"),
+        ("optimize_for", lambda: gluon.nn.Dense(2).optimize_for(3, backend="x"), ValueError, "must be one NDArray"),
+        ("nothing", lambda: _hybrid()(None), ValueError, "one NDArray or one Symbol"),
+        ("no model", lambda: gluon.nn.Dense(2).load(str(tmp_path / "none")), OSError, "none-model.json"),
+        ("broken model", lambda: _broken(tmp_path, "{"), FormatError, "wanted what Block.save wrote"),
+        ("other model", lambda: _broken(tmp_path, "{}"), FormatError, "other blocks"),
+        ("names of files", lambda: _named(tmp_path), ValueError, "neither arg:NAME nor aux:NAME"),
+        ("no names", lambda: _named(tmp_path, [nd.ones(1)]), ValueError, "no names"),
+        ("shape of saved", lambda: gluon.Parameter("p", shape=(2,))._load_init(nd.ones(3), None), MXNetError, "shape incompatible"),
+    ]  # fmt: skip
+    refusals(rows)
+
+
+def _hybrid() -> Any:
+    block = gluon.nn.Dense(2)
+    block.hybridize()
+    return block
+
+
+def _broken(folder: Path, text: str) -> None:
+    (folder / "b-model.json").write_text(text)
+    gluon.nn.Dense(2).load(str(folder / "b"))
+
+
+def _named(folder: Path, arrays: Any = None) -> None:
+    nd.save(str(folder / "p"), {"fc1_bias": nd.ones(4)} if arrays is None else arrays)
+    ready(mx).load_params(str(folder / "p"))
+
+
+def test_what_data_and_tools_refuse(tmp_path: Path) -> None:
+    pytest.importorskip("PIL")
+    io, im, t = mx.io, mx.image, mx.test_utils
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "i.csv").write_text("1,2\n3,x\n")
+    (tmp_path / "l.csv").write_text("1,2\n\n3,99999999999\n")
+    (tmp_path / "d.svm").write_text("1 0:1\n\n2 1:1\n")
+    (tmp_path / "e.svm").write_text("1 0:1\n")
+    (tmp_path / "t.svm").write_text("1 0:1 0:2\n")
+    files = {
+        "image": str(DATA / "train-images-idx3-ubyte"),
+        "label": str(DATA / "train-labels-idx1-ubyte"),
+        "silent": True,
+    }
+    rec, root = str(DATA / "images.rec"), str(DATA)
+    one = {"path_root": root, "imglist": [[1, "a.png"]]}
+    svm = {"data_libsvm": str(tmp_path / "d.svm"), "data_shape": (2,), "batch_size": 1}
+    rows: list[Row] = [
+        ("folder", lambda: io.CSVIter(data_csv=str(tmp_path / "empty"), data_shape=(2,), batch_size=1), MXNetError, "without files"),
+        ("whole", lambda: io.CSVIter(data_csv=str(tmp_path / "i.csv"), data_shape=(2,), batch_size=1, dtype="int32"), FormatError, "line 2: .*whole"),
+        ("large", lambda: io.CSVIter(data_csv=str(tmp_path / "l.csv"), data_shape=(2,), batch_size=1, dtype="int32"), FormatError, "line 3: .*from -2147"),
+        ("svm dtype", lambda: io.LibSVMIter(**svm, dtype="int32"), MXNetError, "wanted float32"),
+        ("svm labels", lambda: io.LibSVMIter(**svm, label_libsvm=str(tmp_path / "e.svm")), MXNetError, "2 rows of data, but 1"),
+        ("svm twice", lambda: io.LibSVMIter(**{**svm, "data_libsvm": str(tmp_path / "t.svm")}), FormatError, "line 1: got an index twice"),
+        ("svm part", lambda: io.LibSVMIter(**svm, num_parts=2, part_index=2), MXNetError, "part_index=2, num_parts=2"),
+        ("mnist dtype", lambda: io.MNISTIter(**files, dtype="int8"), MXNetError, "wanted float32"),
+        ("mnist kinds", lambda: io.MNISTIter(**{**files, "label": files["image"]}), FormatError, "."),
+        ("prefetch", lambda: io.PrefetchingIter([]), AssertionError, "needs an iterator"),
+        ("pads", lambda: _pads(io), AssertionError, "pad|mismatch"),
+        ("augmented", lambda: next(im.ImageIter(1, (3, 4, 4), aug_list=[im.CastAug()], **one)), MXNetError, "augmenters gave images"),
+        ("labels", lambda: next(im.ImageIter(1, (3, 4, 4), label_width=2, **one)), FormatError, "wanted label_width=2"),
+        ("means", lambda: im.CreateAugmenter((3, 4, 4), mean=np.ones(2)), AssertionError, "1 or 3 numbers"),
+        ("resize", lambda: im.CreateAugmenter((3, 4, 4), rand_resize=True), AssertionError, "needs rand_crop"),
+        ("area", lambda: im.RandomSizedCropAug((4, 4), 0.5, (1, 1), other=3), AssertionError, "unexpected keyword"),
+        ("angles", lambda: im.imrotate(nd.ones((3, 4, 4)), nd.ones(2)), TypeError, "scalar"),
+        ("listed", lambda: next(_listed(tmp_path, rec)), FormatError, "not in path_imglist"),
+        ("probabilities", lambda: t.chi_square_check(lambda n: np.ones(n), [0, 1], [1.0]), AssertionError, "1 probabilities for 2"),
+        ("intervals", lambda: t.chi_square_check(lambda n: np.ones(n), [(1, 2), (0, 1)], [0.5, 0.5], 9), AssertionError, "ascending"),
+        ("buckets", lambda: t.gen_buckets_probs_with_ppf(lambda p: p, 0), AssertionError, "nbuckets=0"),
+        ("density", lambda: t.rand_ndarray((2, 3), "csr", density=1.5), ValueError, "between 0 and 1"),
+        ("rows", lambda: t.rand_sparse_ndarray((2, 3), "row_sparse", rsp_indices=[0, 1, 0]), AssertionError, "3 indices for 2 rows"),
+        ("collapse", lambda: t.collapse_sum_like(np.ones((2, 3)), (2, 2)), AssertionError, "cannot be broadcast"),
+        ("sample", lambda: t.random_sample([1], 2), AssertionError, "k=2 of 1"),
+        ("missing", lambda: t.get_zip_data(str(tmp_path), "url", "none.zip"), MXNetError, "none.zip missing"),
+        ("gone", lambda: t.get_bz2_data(str(tmp_path), "a", "url", "none.bz2"), MXNetError, "none.bz2 missing"),
+        ("store of a number", lambda: mx.kv.create("local").init(3.5, nd.ones(1)), AssertionError, "keys"),
+        ("store without out", lambda: _store().pull("a", None), AssertionError, "wanted arrays in out"),
+        ("ranges", lambda: quantization.calib_graph(net(mx), {}, {}, None, "none"), ValueError, "wanted naive, entropy or customize"),
+        ("collector", lambda: quantization.quantize_graph(net(mx), {}, {}, calib_mode="customize"), ValueError, "wants a LayerOutputCollector"),
+        ("customize", lambda: quantization.quantize_model(net(mx), {}, {}, calib_mode="customize"), ValueError, "customize"),
+        ("optimizer class", lambda: mx.optimizer.register(3), AssertionError, "wanted a class"),
+        ("prefix", lambda: t.download("http://x/none"), MXNetError, "never uses the network"),
+    ]  # fmt: skip
+    refusals(rows)
+
+
+def _store() -> Any:
+    kv = mx.kv.create("local")
+    kv.init("a", nd.ones(2))
+    return kv
+
+
+def _pads(io: Any) -> None:
+    sizes = (7, 5)
+    next(io.PrefetchingIter([io.NDArrayIter(numbers(n, 2), None, 8) for n in sizes]))
+
+
+def _listed(folder: Path, rec: str) -> Any:
+    (folder / "x.lst").write_text("77\t1.0\ta.png\n")
+    return mx.io.ImageRecordIter(
+        path_imgrec=rec, path_imglist=str(folder / "x.lst"), data_shape=(3, 8, 9), batch_size=1
+    )
+
+
+def test_records_are_cut_varied_and_relabelled(tmp_path: Path) -> None:
+    """random_resized_crop, colours and a list of labels for a record file."""
+    pytest.importorskip("PIL")
+    rec = str(DATA / "images.rec")
+    options = {"path_imgrec": rec, "data_shape": (3, 8, 9), "batch_size": 5}
+    plain = next(mx.io.ImageRecordIter(**options))
+    ids = sorted({int(k) for k in plain.label[0].asnumpy()})
+    (tmp_path / "x.lst").write_text("".join(f"{h.id}\t{h.label * 10 + 0.5}\ta.png\n" for h, _ in _records(rec)))
+    again = next(mx.io.ImageRecordIter(**options, path_imglist=str(tmp_path / "x.lst")))
+    assert sorted(again.label[0].asnumpy()) == [i * 10 + 0.5 for i in ids]
+    close(again.data[0], plain.data[0].asnumpy())
+    for more in ({"brightness": 0.5}, {"contrast": 0.5}, {"saturation": 0.5}, {"pca_noise": 40.0}):
+        random.seed(1)
+        np.random.seed(1)
+        varied = next(mx.io.ImageRecordIter(**options, **more)).data[0].asnumpy()
+        assert np.abs(varied - plain.data[0].asnumpy()).max() > 1, more
+    # a part of the whole picture, of all its area and its own proportions, is the picture made smaller
+    picture = mx.image.imdecode(_records(rec)[0][1])
+    ratio = picture.shape[1] / picture.shape[0]
+    crop = {"random_resized_crop": True, "min_random_area": 1.0, "max_random_area": 1.0}
+    whole = mx.io.ImageRecordIter(**options, **crop, min_aspect_ratio=ratio, max_aspect_ratio=ratio)
+    want = mx.image.imresize(picture, 9, 8, 1).asnumpy().transpose(2, 0, 1)
+    assert np.abs(next(whole).data[0].asnumpy()[0] - want).max() <= 2
+
+
+def _records(rec: str) -> list[Any]:
+    reader = mx.recordio.MXRecordIO(rec, "r")
+    return [mx.recordio.unpack(record) for record in iter(reader.read, None)]
+
+
+def test_masks_of_whole_sequences() -> None:
+    """VariationalDropoutCell without drop_states: one mask for all steps, of inputs and of outputs, and what lengths cut off."""
+    cell = gluon.contrib.rnn.VariationalDropoutCell(
+        gluon.rnn.RNNCell(4, input_size=4), drop_inputs=0.5, drop_outputs=0.5
+    )
+    cell.initialize()
+    x, lengths = nd.array(numbers(2, 5, 4, low=0.5, high=1.5)), nd.array([2, 5])
+    mx.random.seed(3)
+    with mx.autograd.record():
+        outs, _ = cell.unroll(5, x, merge_outputs=True, valid_length=lengths)
+    got = outs.asnumpy()
+    zero = got == 0
+    assert zero[0, 2:].all() and not zero[0, :2].all() and zero.any()
+    np.testing.assert_array_equal(zero[1], np.repeat(zero[1][:1], 5, axis=0))
+    plain, _ = cell.unroll(5, x, merge_outputs=True)
+    assert not (plain.asnumpy() == 0).any()
+
+
+def test_inputs_that_a_chain_of_modules_gives_gradients_for() -> None:
+    """MXNet's SequentialModule forgets that it was asked for them."""
+    first = sym.FullyConnected(sym.var("data"), num_hidden=3, name="fc1")
+    second = sym.LinearRegressionOutput(
+        sym.FullyConnected(sym.var("middle"), num_hidden=2, name="fc2"), sym.var("y"), name="out"
+    )
+    chain = mx.mod.SequentialModule()
+    chain.add(mx.mod.Module(first, label_names=None))
+    chain.add(mx.mod.Module(second, data_names=["middle"], label_names=["y"]), take_labels=True, auto_wiring=True)
+    chain.bind([mx.io.DataDesc("data", (4, 5))], [mx.io.DataDesc("y", (4, 2))], inputs_need_grad=True)
+    own = {**weights(mx, first, data=(4, 5))[0], **weights(mx, second, middle=(4, 3), y=(4, 2))[0]}
+    chain.init_params(arg_params=own, aux_params={})
+    x, y = numbers(4, 5), numbers(4, 2, seed=3)
+    chain.forward_backward(mx.io.DataBatch([nd.array(x)], [nd.array(y)]))
+    w1, b1, w2, b2 = (own[n].asnumpy() for n in ("fc1_weight", "fc1_bias", "fc2_weight", "fc2_bias"))
+    out = (x @ w1.T + b1) @ w2.T + b2
+    close(chain.get_outputs()[0], out)
+    close(chain.get_input_grads()[0], (out - y) / 2 @ w2 @ w1, rtol=1e-4)
+
+
+def test_executors_of_buckets() -> None:
+    """The old manager takes the symbol of a batch's bucket; parameters are the same arrays."""
+
+    def generate(length: int) -> Any:
+        summed = sym.sum(sym.reshape(sym.var("data"), (-1, length, 2)), axis=1)
+        return sym.LinearRegressionOutput(sym.FullyConnected(summed, num_hidden=3, name="fc"), sym.var("y"), name="out")
+
+    class Batches(mx.io.NDArrayIter):
+        default_bucket_key = 4
+
+    train = Batches(numbers(4, 8), numbers(4, 3), 4, label_name="y")
+    manager = DataParallelExecutorManager(generate(4), [mx.cpu(0), mx.cpu(1)], train, sym_gen=generate)
+    w, b = numbers(3, 2, seed=1), numbers(3, seed=2)
+    manager.set_params({"fc_weight": nd.array(w), "fc_bias": nd.array(b)}, {})
+    for length in (4, 2, 4):
+        x, y = numbers(4, 2 * length, seed=length), numbers(4, 3, seed=9)
+        shapes = {"provide_data": [("data", x.shape)], "provide_label": [("y", y.shape)]}
+        manager.load_data_batch(mx.io.DataBatch([nd.array(x)], [nd.array(y)], bucket_key=length, **shapes))
+        manager.forward(is_train=True)
+        manager.backward()
+        want = x.reshape(4, length, 2).sum(1) @ w.T + b
+        close(np.concatenate([e.outputs[0].asnumpy() for e in manager.curr_execgrp.execs]), want)
+        metric = mx.metric.MSE()
+        manager.update_metric(metric, [nd.array(y)])
+        assert np.isclose(metric.get()[1], ((want - y) ** 2).mean(), rtol=1e-4)
+        grads = [g for grads in manager.curr_execgrp.grad_arrays for g in grads]
+        close(grads[2].asnumpy() + grads[3].asnumpy(), (want - y).sum(0) / 3, rtol=1e-4)
+    assert sorted(manager.execgrp_bucket) == [2, 4]
+    with pytest.raises(NotImplementedError, match="bucketing"):
+        manager.install_monitor(None)
+
+
+def test_cells_of_symbols_step_by_step() -> None:
+    """A stack and a residual cell that are called, not unrolled, are their cells one after the other."""
+    stack = mx.rnn.SequentialRNNCell()
+    stack.add(mx.rnn.RNNCell(3, prefix="a_"))
+    stack.add(mx.rnn.ResidualCell(mx.rnn.RNNCell(3, prefix="b_")))
+    states = [sym.var("s"), sym.var("t")]
+    out, after = stack(sym.var("x"), states)
+    group = sym.Group([out, *after])
+    values = {n: numbers(*s, seed=i) for i, (n, s) in enumerate(zip(group.list_arguments(), _shapes(group)))}
+    got = group.bind(mx.cpu(), {n: nd.array(v) for n, v in values.items()}).forward()
+
+    def step(kind: str, x: Any, h: Any) -> Any:
+        v = values
+        return np.tanh(
+            x @ v[f"{kind}_i2h_weight"].T
+            + v[f"{kind}_i2h_bias"]
+            + h @ v[f"{kind}_h2h_weight"].T
+            + v[f"{kind}_h2h_bias"]
+        )
+
+    first = step("a", values["x"], values["s"])
+    second = step("b", first, values["t"])
+    for one, want in zip(got, (second + first, first, second), strict=True):
+        close(one, want)
+
+
+def _shapes(group: Any) -> Any:
+    return group.infer_shape(x=(2, 4), s=(2, 3), t=(2, 3))[0]
+
+
+def test_iterators_keep_their_places(tmp_path: Path) -> None:
+    """A hard reset shuffles too; all arrays by number; keys of buckets; folders of files; what fills a loader's last batch."""
+    io = mx.io
+    np.random.seed(2)
+    mixed = io.NDArrayIter(np.arange(10.0), np.arange(10) * 2.0, 5, shuffle=True)
+    first = next(mixed).data[0].asnumpy().tolist()
+    mixed.hard_reset()
+    second = next(mixed)
+    assert second.data[0].asnumpy().tolist() != first
+    close(second.label[0], second.data[0].asnumpy() * 2)
+    assert mixed.num_source == 2 and [a.shape for a in mixed.data_list] == [(10,), (10,)]
+    mixed.default_bucket_key = 7  # type: ignore[attr-defined]
+    assert io.ResizeIter(mixed, 2).default_bucket_key == 7
+    (tmp_path / "parts").mkdir()
+    for name, rows in (("b.csv", "5,6\n7,8\n"), ("a.csv", "1,2\n\n3,4\n")):
+        (tmp_path / "parts" / name).write_text(rows)
+    whole = io.CSVIter(data_csv=str(tmp_path / "parts"), data_shape=(2,), batch_size=2)
+    assert [b.data[0].asnumpy().tolist() for b in whole] == [[[1, 2], [3, 4]], [[5, 6], [7, 8]]]
+    whole.reset()
+    whole.debug_skip_load()
+    assert [next(whole).data[0].asnumpy()[0, 0] for _ in range(4)] == [1, 1, 1, 1]
+    loader = gluon.data.DataLoader(gluon.data.ArrayDataset(numbers(5, 2, low=1, high=2), np.arange(1.0, 6)), 3)
+    *_, last = mx.contrib.io.DataLoaderIter(loader)
+    assert last.pad == 1 and last.label[0].asnumpy().tolist() == [4, 5, 0] and not last.data[0].asnumpy()[2].any()
+
+
+def test_archives_are_unpacked(tmp_path: Path) -> None:
+    t = mx.test_utils
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("in/b.txt", "content")
+        archive.mkdir("more")
+    t.get_zip_data(str(tmp_path), "url", "a.zip")
+    assert (tmp_path / "in" / "b.txt").read_text() == "content"
+    with zipfile.ZipFile(tmp_path / "evil.zip", "w") as archive:
+        archive.writestr("../evil.txt", "content")
+    with pytest.raises(MXNetError, match="lies outside"):
+        t.get_zip_data(str(tmp_path), "url", "evil.zip")
+    (tmp_path / "c.bz2").write_bytes(bz2.compress(b"more"))
+    t.get_bz2_data(str(tmp_path), "c", "url", "c.bz2")
+    assert (tmp_path / "c").read_bytes() == b"more" and not (tmp_path / "c.bz2").exists()
+    t.get_bz2_data(str(tmp_path), "c", "url", "c.bz2")
+    (tmp_path / "d").mkdir()
+    assert t.download("http://x/c", dirname=str(tmp_path)) == str(tmp_path / "c")
+    mx.util.makedirs(str(tmp_path / "e" / "f"))
+    assert (tmp_path / "e" / "f").is_dir()
+    assert mx.util.set_module("there")(lambda: 0).__module__ == "there"
+
+
+def test_mnist_in_two_iterators(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "data").mkdir()
+    for part in ("train", "t10k"):
+        for kind, source in (("images-idx3", "train-images-idx3-ubyte"), ("labels-idx1", "train-labels-idx1-ubyte")):
+            (tmp_path / "data" / f"{part}-{kind}-ubyte").write_bytes((DATA / source).read_bytes())
+    monkeypatch.chdir(tmp_path)
+    train, test = mx.test_utils.get_mnist_iterator(2, (784,), num_parts=2, part_index=1)
+    for part in (train, test):
+        labels = [v for b in part for v in b.label[0].asnumpy()]
+        assert len(set(labels)) == len(labels) == 4 and set(labels) < {5, 6, 7, 8, 9}
+        part.reset()
+        assert next(part).data[0].shape == (2, 20)
+    train, _ = mx.test_utils.get_mnist_iterator(2, (1, 28, 28))
+    assert next(train).data[0].ndim == 4
+
+
+def test_training_is_watched_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """A monitor of FeedForward and of fit; the collector of outputs; a store of a program's own kind."""
+    caplog.set_level(logging.INFO)
+    symbol = net(mx)
+    own, aux = weights(mx, symbol, data=(4, 5), softmax_label=(4,))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = mx.model.FeedForward(symbol, num_epoch=1, arg_params=own, aux_params=aux, numpy_batch_size=4)
+    model.fit(examples(mx), monitor=mx.mon.Monitor(2, pattern="fc2_output"))
+    assert len([m for m in caplog.messages if "fc2_output" in m]) == 2
+    caplog.clear()
+    module = mx.mod.Module(symbol)
+    module.fit(examples(mx), num_epoch=1, monitor=mx.mon.Monitor(1, pattern="fc2_output"))
+    assert len([m for m in caplog.messages if "fc2_output" in m]) == 3
+    test = mx.kv.create("teststore")
+    out = [nd.zeros(2), nd.zeros(2)]
+    test.broadcast(0, nd.array([3, 4]), out)
+    assert [o.asnumpy().tolist() for o in out] == [[3, 4]] * 2
+    assert (test.type, test.rank, test.num_workers) == ("teststore", 0, 1)
+
+
+def test_quantising_stops_after_enough_examples() -> None:
+    x = numbers(12, 3)
+    x[6:] *= 100
+    sym_ = sym.FullyConnected(sym.var("data"), num_hidden=2, name="fc")
+    params = {"fc_weight": nd.array(numbers(2, 3)), "fc_bias": nd.array(numbers(2))}
+    found = []
+    for most in (None, 4, 6):
+        data = mx.io.NDArrayIter(x, None, 3)
+        lines = SimpleNamespace(info=lambda *a: found.append(a[1]), debug=lambda *a: None)
+        made, *_ = quantization.quantize_model(
+            sym_, params, {}, label_names=None, calib_mode="naive", calib_data=data, num_calib_examples=most, logger=lines
+        )  # fmt: skip
+        ends = next(d for n, d in made.attr_dict().items() if n == "data_quantize")
+        seen = x if most is None else x[:6]
+        close(float(ends["max_calib_range"]), seen.max(), rtol=1e-4)
+        close(float(ends["min_calib_range"]), seen.min(), rtol=1e-4)
+    assert found == [12, 6, 6]
+    zeros, _ = quantization._thresholds({"a": (np.ones(5), np.linspace(-0.0, 0, 6), 0.0, 0.0, 0.0)}, "int8"), None
+    assert zeros == {"a": (0.0, 1.0)}
