@@ -171,3 +171,76 @@ def test_networks_that_train_and_do_not_by_turns() -> None:
         y.backward()
         assert bool((y.asnumpy() == 0).any()) == training
         assert bool((x.grad.asnumpy() == 0).any()) == training
+
+
+def test_calls_that_differ_in_everything_give_what_numpy_gives() -> None:
+    """Other shapes, other dtypes, recorded or not, gradients written, added or none, one head or two, inputs written between."""
+    x, w, c = sym.var("x"), sym.var("w"), sym.var("c")
+    both = sym.Group([sym.broadcast_sub(sym.broadcast_mul(x, w), c), sym.sum(x * x, axis=1), x])
+    rng = np.random.default_rng(4)
+    for flags in ((), (("static_alloc", True),), (("static_alloc", True), ("static_shape", True))):
+        op = CachedOp(both, flags)
+        state = nd.array([[2.0, -1, 3]])
+        kept = []
+        for step, (rows, dtype) in enumerate(
+            (
+                (2, "float32"),
+                (5, "float32"),
+                (2, "float64"),
+                (2, "float32"),
+                (1, "float32"),
+                (5, "float32"),
+                (2, "float32"),
+            )
+        ):
+            a, b = rng.normal(size=(rows, 3)).astype(dtype), rng.normal(size=(1, 3)).astype(dtype)
+            state[:] = state * 0.5 + step  # the same array with other values
+            held = state.astype(dtype, copy=False)
+            plain = held.asnumpy()
+            request = ("write", "add", "null")[step % 3]
+            one, two = nd.array(a, dtype=dtype), nd.array(b, dtype=dtype)
+            one.attach_grad(request)
+            two.attach_grad("add")
+            wanted = [a * b - plain, (a * a).sum(1), a]
+            for _ in range(2):
+                made = op(one, two, held)
+                for got, want in zip(made, wanted, strict=True):
+                    np.testing.assert_allclose(got.asnumpy(), want, rtol=1e-5, atol=1e-6)
+                    assert got.dtype is np.dtype(dtype).type
+                kept += list(zip(made, wanted))
+            heads = rng.normal(size=(rows, 3)).astype(dtype), rng.normal(size=rows).astype(dtype)
+            for _ in range(2):
+                with autograd.record():
+                    made = op(one, two, held)
+                autograd.backward(list(made[:2]), [nd.array(h, dtype=dtype) for h in heads])
+            slope = heads[0] * b + 2 * a * heads[1][:, None]
+            if request == "null":
+                assert one.grad is None
+            else:
+                times = 2 if request == "add" else 1
+                np.testing.assert_allclose(one.grad.asnumpy(), times * slope, rtol=1e-4, atol=1e-5)
+            np.testing.assert_allclose(
+                two.grad.asnumpy(), 2 * (heads[0] * a).sum(0, keepdims=True), rtol=1e-4, atol=1e-5
+            )
+        for got, want in kept:  # no later call has written over what an earlier one gave
+            np.testing.assert_allclose(got.asnumpy(), want, rtol=1e-5, atol=1e-6)
+
+
+def test_one_array_for_two_inputs_and_results_that_are_inputs() -> None:
+    y = sym.var("y")
+    op = CachedOp(sym.Group([sym.var("x") * y, y]))
+    x = nd.array([1.0, -2, 3])
+    x.attach_grad()
+    with autograd.record():
+        product, same = op(x, x)
+        total = product * nd.array([1.0, 2, 3]) + same * 5
+    total.backward()
+    assert x.grad.asnumpy().tolist() == [1 * 2 * 1 + 5, 2 * 2 * -2 + 5, 3 * 2 * 3 + 5]
+    product, same = op(x, x)
+    same[:] = 0
+    assert x.asnumpy().tolist() == [1, -2, 3] and product.asnumpy().tolist() == [1, 4, 9]
+    assert [y.asnumpy().tolist() for y in op(product, x)] == [[1, -8, 27], [1, -2, 3]]
+    out = [nd.zeros(3), nd.zeros(3)]
+    made = op(x, product, out=out)
+    assert made is out or list(made) == out
+    assert [y.asnumpy().tolist() for y in out] == [[1, -8, 27], [1, 4, 9]]
