@@ -1,5 +1,6 @@
 """convert: what it finds by itself, what it refuses, and that a file appears only when the numbers are right."""
 
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -15,7 +16,10 @@ import converters
 import hybrid
 import hybrid.formats.params
 from bridge import opsets
+from bridge.compare import compare
+from bridge.convert import _only_swapped, _other_sizes, _warnings, check_target, settle_inputs
 from bridge.inputs import draw
+from bridge.result import Divergence, VerifyResult
 from converters.registry import EXPORT
 from hybrid.core.op import Spec, lookup
 from hybrid.ir.graph import Entry, Graph, Node
@@ -292,3 +296,128 @@ net (float[1, 1, h, w] x, int64 steps) => (float[n, 1, 1, 4, 4] y)
     inputs = {"x": np.random.default_rng(0).standard_normal((1, 1, 3, 5)).astype(np.float32), "steps": np.array(2)}
     bridge.import_onnx(path, output=tmp_path / "net", inputs=inputs)
     assert bridge.convert(tmp_path / "net", inputs=inputs, output=tmp_path / "again.onnx").verified
+
+
+# -- what is decided before and told afterwards --------------------------------------------------------------------------------
+
+
+def test_a_second_size_for_each_label() -> None:
+    """Leading axes one longer, others twice; one label has one size wherever it stands: that of where it comes first."""
+    specs = {"a": Spec((3, 4, 5)), "b": Spec((4, 3)), "c": Spec((7,))}
+    for dynamic, want in (
+        ({"a": {0: "n"}}, {"a": (4, 4, 5), "b": (4, 3), "c": (7,)}),
+        ({"a": {2: "w"}}, {"a": (3, 4, 10), "b": (4, 3), "c": (7,)}),
+        ({"a": {0: "n", 1: "h"}, "b": {1: "n", 0: "h"}}, {"a": (4, 8, 5), "b": (8, 4), "c": (7,)}),
+        ({"b": {0: "n"}, "c": {0: "m"}}, {"a": (3, 4, 5), "b": (5, 3), "c": (8,)}),
+        ({}, {"a": (3, 4, 5), "b": (4, 3), "c": (7,)}),
+    ):
+        assert {n: s.shape for n, s in _other_sizes(specs, dynamic).items()} == want, dynamic
+
+
+def two_heads() -> tuple[hybrid.symbol.Symbol, dict[str, np.ndarray]]:
+    x = hybrid.sym.var("x")
+    one = hybrid.sym.FullyConnected(x, num_hidden=2, name="one")
+    two = hybrid.sym.relu(hybrid.sym.relu(one, name="r1") + 1, name="r2")
+    net = hybrid.sym.Group([two, hybrid.sym.SoftmaxOutput(one, name="softmax")])
+    rng = np.random.default_rng(1)
+    return net, {"one_weight": rng.normal(size=(2, 3)).astype("f4"), "one_bias": rng.normal(size=2).astype("f4")}
+
+
+def test_everything_that_a_conversion_tells(tmp_path: Path) -> None:
+    net, params = two_heads()
+    extra = {**params, "arg:more": np.zeros((4, 5), np.float32)}
+    target = tmp_path / "net.onnx"
+    found = bridge.convert(net, extra, inputs={"x": (2, 3)}, output=target, dynamic={"x": {0: "n"}}, opset=15, seed=6)
+    assert (found.model, found.files, found.opset, found.verified) == (net.name or "model", (str(target),), 15, True)
+    assert found.inputs == {"x": {"shape": ["n", 3], "dtype": "float32"}}
+    assert found.outputs == {n: {"shape": ["n", 2], "dtype": "float32"} for n in ("r2_output", "softmax_output")}
+    proto = onnx.load(target)
+    kinds = [n.op_type for n in proto.graph.node]
+    assert found.operators == {k: kinds.count(k) for k in kinds} and found.operators["Relu"] == 2
+    assert (found.parameters, found.bytes) == (6 + 2, target.stat().st_size)
+    assert (found.pruned, found.unused, found.warnings) == (("softmax_label",), ("more",), ())
+    assert list(found.seconds) == ["read", "convert", "write", "verify"] and min(found.seconds.values()) >= 0
+    assert found.verification is not None
+    assert [(r["seed"], r["shapes"]["x"]) for r in found.verification.runs] == [(6, (2, 3)), (7, (3, 3))]
+    assert [d.name for d in found.verification.differences] == ["r2_output", "softmax_output"]
+    assert found.as_dict()["verification"]["verdict"] == "equivalent"
+    bare = bridge.convert(net, params, inputs={"x": (2, 3)}, verify=False)
+    assert (bare.files, bare.verified, bare.verification, list(bare.seconds)) == ((), False, None, ["read", "convert"])
+    assert bare.bytes > 0 and bare.as_dict()["verification"] is None
+    also = [{"x": np.full((5, 3), 0.5, np.float32)}, {"x": (4, 3)}]
+    further = bridge.convert(net, params, inputs={"x": (2, 3)}, dynamic={"x": {0: "n"}}, also=also, seed=1).verification
+    assert further is not None
+    assert [(r["seed"], r["shapes"]["x"][0]) for r in further.runs] == [(1, 2), (None, 5), (3, 4)]
+    with pytest.raises(bridge.BadInput, match="is ONNX already; convert takes an MXNet symbol"):
+        bridge.convert(target)
+
+
+def test_what_inputs_are_settled_to() -> None:
+    net, params = two_heads()
+    model = bridge.open_model(net, params)
+    assert settle_inputs(model, {"x": Spec((2, 3))}, {}) == {"x": Spec((2, 3), np.dtype(np.float32))}
+    assert settle_inputs(model, {"x": Spec((2, 3), np.dtype(np.float32))}, {"x": {1: "m"}})["x"].shape == (2, 3)
+    for specs, dynamic, said in (
+        ({}, {}, "cannot tell the shape of input x; give it, for instance --input x:"),
+        ({"x": Spec((2, 3)), "q": Spec((1,))}, {}, "unknown input q: the model takes x, softmax_label"),
+        ({"x": Spec((2, 3))}, {"q": {0: "n"}}, "unknown input q"),
+        ({"x": Spec((2, 3))}, {"x": {2: "n"}}, "dynamic axis 2 of x: it has 2 dimensions"),
+        ({"x": Spec((2, 3))}, {"x": {-1: "n"}}, "dynamic axis -1 of x: it has 2 dimensions"),
+        ({"x": Spec((2, 4))}, {}, r"parameter one_weight: got shape \(2, 3\), wanted \(2, 4\)"),
+    ):
+        with pytest.raises(bridge.BadInput, match=said):
+            settle_inputs(model, specs, dynamic)
+    lacking = bridge.open_model(net, {"one_bias": params["one_bias"], "left": params["one_bias"]})
+    with pytest.raises(bridge.BadInput) as caught:
+        settle_inputs(lacking, {"x": Spec((2, 3))}, {})
+    assert caught.value.problems == (
+        "missing parameter one_weight: neither in the parameters given nor an input",
+        "the file has 1 other parameters: left ...",
+    )
+
+
+def test_where_files_may_be_written(tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    mine.write_bytes(b"1")
+    check_target(tmp_path / "new")
+    check_target(mine)
+    check_target(mine, None, tmp_path / "gone", tmp_path)
+    for target, reads, said in (
+        (tmp_path / "no" / "new", (), "no such folder to write new to"),
+        (tmp_path, (), "a folder; give the name of the file to write"),
+        (mine, (None, mine), "read as well, so that writing it would destroy it"),
+        (Path(os.devnull), (), "a device or a pipe, wanted a place for a file"),
+    ):
+        with pytest.raises(bridge.BadInput, match=said):
+            check_target(target, *reads)
+
+
+def test_which_differences_another_draw_may_clear() -> None:
+    """Ranking nodes that are right by themselves, and inputs that were drawn."""
+    right, wrong = (compare("y", np.arange(4.0) + s, np.arange(4.0)) for s in (0, 1))
+    runs = ({"seed": None}, {"seed": 3})
+    for operator, local, drawn, verdict, again in (
+        ("argmax", right, runs, "not equivalent", True), ("topk", right, runs[1:], "not equivalent", True),
+        ("argmax", right, runs[:1], "not equivalent", False), ("argmax", wrong, runs, "not equivalent", False),
+        ("argmax", None, runs, "not equivalent", False), ("relu", right, runs, "not equivalent", False),
+        ("NoSuch", right, runs, "not equivalent", False), ("argmax", right, runs, "equivalent", False),
+    ):  # fmt: skip
+        found = VerifyResult("a", "b", verdict, drawn, (), Divergence("t", "n", operator, wrong, local, {}))
+        assert _only_swapped(found) == again, (operator, drawn)
+    assert not _only_swapped(VerifyResult("a", "b", "not equivalent", runs, ()))
+
+
+def test_parameters_that_are_not_finite_are_counted() -> None:
+    huge = np.full(4, 3e38, np.float32)  # the sum is infinite, the elements are not
+    params = {
+        "a": np.array([1, np.nan, np.inf]),
+        "b": huge,
+        "c": np.array([1, 2]),
+        "d": np.array([-np.inf], np.float16),
+    }
+    model = bridge.models.Model("m", Graph([Entry(Node(None, "x"))]), params, cast=tuple("pqrs"))
+    assert _warnings(model) == [
+        "4 parameters were stored in another dtype than the graph computes in, and cast to it: p, q, r ...",
+        "parameter a holds 2 NaN or infinite values",
+        "parameter d holds 1 NaN or infinite values",
+    ]
