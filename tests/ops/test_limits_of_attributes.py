@@ -232,6 +232,9 @@ def test_the_last_value_is_taken_and_the_next_is_refused() -> None:
 
 I64, I32, U8, F64, BOOL = "int64", "int32", "uint8", "float64", "bool"
 EDGES = [
+    Edge("BatchNorm", {}, ([(2, 3), *[(3,)] * 4], [(2, 3)]), [], ("float16", *[np.float32] * 4)),
+    Edge("BatchNorm", {}, None, [({}, [(2, 3), *[(3,)] * 4], "gamma of dtype float64")], ("float32", F64, *[np.float32] * 3)),
+    Edge("BatchNorm", {}, None, [({}, [(2, 3), *[(3,)] * 4], "moving_var of dtype float64")], (*["float32"] * 4, F64)),
     Edge("InstanceNorm", {}, ([(2, 3, 1), (3,), (3,)], [(2, 3, 1)]), [({}, [(2, 3), (3,), (3,)], "at least 3")]),
     Edge("L2Normalization", {"mode": "channel"}, ([(2, 3, 1)], [(2, 3, 1)]), [({}, [(2, 3)], "at least 3"),
          ({"mode": "spatial"}, [(2, 3)], "at least 3")]),

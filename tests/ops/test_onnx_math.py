@@ -73,6 +73,9 @@ def test_clip_gives_bounds_their_gradient() -> None:
     found = gradients("Clip", [-2.0, -1, 0, 1, 2], -0.5, 1.5, given=("min", "max"))
     np.testing.assert_array_equal(found[0], [0, 0, 1, 1, 0])
     assert [float(g) for g in found[1:]] == [2, 1]
+    found = gradients("Clip", [-2.0, -0.5, 1.5], -0.5, 1.5, given=("min", "max"))  # at a bound nothing is cut off
+    np.testing.assert_array_equal(found[0], [0, 1, 1])
+    assert [float(g) for g in found[1:]] == [1, 0]
 
 
 def test_shrink_of_whole_numbers_is_exact() -> None:

@@ -14,7 +14,7 @@ from hybrid.execution.program import Program
 from tests.grouped import each
 from tests.table.examples import Maker, graph_of
 from tests.table.test_examples import computes_what_it_infers, same_as_onnxruntime
-from tests.table.test_gradients import check_derivatives
+from tests.table.test_gradients import check_derivatives, gradients_of, has_rule, run
 
 Row = tuple[str, Example]
 
@@ -784,13 +784,41 @@ FAMILIES = (
 ROWS = [(f.__name__, f"{name}-{i}", e) for f in FAMILIES for i, (name, e) in enumerate(f())]
 
 
+SINGLE = {"RotaryEmbedding", "LinearAttention", "DequantizeLinear"}
+SINGLE |= {"ml_LinearRegressor", "ml_Scaler"}
+"""Operators that take no float64, in which check_derivatives looks at gradients."""
+
+
+def check_in_single_precision(example: Example) -> None:
+    """Fail unless gradients are those of differences wide enough to be seen in float32."""
+    op, names = example.op, example.op.takes()
+    free = [n for n, a in zip(names, example.arrays) if a.dtype == np.float32]
+    graph, feeds = graph_of(example)
+    rng, step = np.random.default_rng(4), 2.0**-6
+    heads = {
+        i: rng.uniform(0.2, 1, y.shape).astype(np.float32)
+        for i, y in enumerate(run(graph, feeds))
+        if y.dtype == np.float32
+    }
+    got = gradients_of(op, names, feeds, heads)
+    for name in free:
+        along = np.where(rng.uniform(size=feeds[name].shape) < 0.5, step, -step).astype(np.float32)
+        after, before = (run(graph, {**feeds, name: feeds[name] + sign * along}) for sign in (1, -1))
+        changes = [(after[i] - before[i].astype(float)) * h / 2 for i, h in heads.items()]
+        found, want = float((got[name] * along).sum()), sum(float(c.sum()) for c in changes)
+        size = sum(float(np.abs(c).sum()) for c in changes)
+        assert abs(found - want) <= 4e-3 * size + 1e-6, f"{name}: {found}, wanted {want} of {size}"
+
+
 @each(ROWS, lambda row: row[:2])
 def test_options_mean_what_the_standard_says(row: tuple[str, str, Example]) -> None:
     example = row[2]
     computes_what_it_infers(example)
     whole = {n for n, a in zip(example.op.takes(), example.arrays) if a.dtype.kind == "i" and len(example.arrays) > 1}
     same_as_onnxruntime(example, whole)  # axes and sizes are stored: what comes of them is known
-    if example.op.name not in JUMPING:
+    if example.op.name[6:] in SINGLE and has_rule(example.op):
+        check_in_single_precision(example)
+    elif example.op.name not in JUMPING:
         check_derivatives(example, directions=1)
 
 
@@ -862,6 +890,10 @@ def test_what_neither_onnxruntime_nor_the_evaluator_computes() -> None:
     _, got = classifier.compute(features)
     want = [NormalDist().inv_cdf(chance) for chance in chances]
     np.testing.assert_allclose(got, np.stack([np.negative(want), want], 1), rtol=0, atol=5e-3)
+    # features moved or scaled alone
+    factors = single(3)
+    np.testing.assert_array_equal(computed("ml_Scaler", x, offset=factors)[0], x - factors)
+    np.testing.assert_array_equal(computed("ml_Scaler", x, scale=factors)[0], x * factors)
     # bits that are truth
     bits = OPS["_onnx_BitCast"].bind(to="bool").compute(np.array([0, 1, 254], np.uint8))
     assert (bits.dtype, bits.tolist()) == (np.bool_, [False, True, True])

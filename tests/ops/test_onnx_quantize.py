@@ -122,6 +122,8 @@ def test_quantize_to_eight_bit_floats():
     x = scale([1, 300, 1e6, -np.inf, np.nan])
     got = quantized(x, scale(0.5), None, dtype("float8_e4m3fn"))
     np.testing.assert_array_equal(got.astype(np.float32), np.array([2, 448, 448, -448, np.nan], np.float32))
+    moved = quantized(scale([1, 3, -2]), scale(0.5), scale(1.5), dtype("float8_e4m3fn"))
+    assert moved.astype(np.float32).tolist() == [3.5, 7.5, -2.5]
     got = quantized(x, scale(0.5), None, dtype("float8_e4m3fn"), saturate=False)
     np.testing.assert_array_equal(got.astype(np.float32), np.array([2, np.nan, np.nan, np.nan, np.nan], np.float32))
 

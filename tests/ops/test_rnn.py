@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from hybrid import autograd, nd
 from hybrid.core.error import OpError
 from hybrid.core.op import REGISTRY
 from hybrid.core.shapes import UNKNOWN
@@ -61,6 +62,23 @@ def test_dropout_is_between_layers_and_in_training_only():
     trained = op.compute(*arrays, training=True, rng=np.random.default_rng(1))
     np.testing.assert_array_equal(trained[1][0], still[1][0])  # the first layer's state: before any dropout
     assert np.abs(trained[1][1] - still[1][1]).max() > 1e-3
+
+
+def test_dropout_scales_what_it_keeps():
+    """Layers that pass on what they get, so that the second gives what dropout made of the data."""
+    size, share = 4, 0.2
+    x = np.random.default_rng(2).uniform(1, 2, (50, 9, size)).astype(np.float32)
+    one, none = np.eye(size, dtype=np.float32).ravel(), np.zeros(size * size, np.float32)
+    parameters = np.concatenate([one, none, one, none, np.zeros(4 * size, np.float32)])
+    attrs = {"mode": "rnn_relu", "state_size": size, "num_layers": 2, "p": share}
+    state = np.zeros((2, 9, size), np.float32)
+    with autograd.train_mode():
+        got = nd.RNN(nd.array(x), nd.array(parameters), nd.array(state), **attrs).asnumpy()
+    np.testing.assert_allclose(got[got > 0], x[got > 0] / (1 - share), rtol=1e-6)
+    assert abs((got == 0).mean() - share) < 0.03
+    np.testing.assert_allclose(
+        nd.RNN(nd.array(x), nd.array(parameters), nd.array(state), **attrs).asnumpy(), x, rtol=1e-6
+    )
 
 
 def test_infers_parameters_and_states_from_data():
