@@ -11,9 +11,11 @@ from typer.testing import CliRunner
 
 import bridge
 import hybrid as mx
+from bridge import importing
 from bridge.cli import app
 from bridge.onnx_backend import prepare
-from hybrid.core.op import OPS
+from converters.importer import Imported, import_model
+from hybrid.core.op import OPS, Spec
 
 runner = CliRunner()
 NET = """<ir_version: 8, opset_import: ["": 17]>
@@ -429,3 +431,71 @@ def test_without_a_prefix_nothing_is_written_over(net: Path) -> None:
     assert (symbol.read_text(), params.read_bytes()) == ("mine", stored)
     call("import", net, "-o", net.with_name("net"))
     assert symbol.read_text() != "mine"
+
+
+# -- sizes that are made up, and what is told --------------------------------------------------------------------------------------
+
+
+def imported(text: str) -> Imported:
+    return import_model(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 17]>\n{text}'))
+
+
+def test_sizes_for_axes_that_are_open() -> None:
+    """The first axis, and any of the name of a first axis, has the one size; all others the other; what is given holds by name."""
+    found = imported("""net (float[n, h, 3] a, float[h, n] b, int64[m] c, float[4] d)
+    => (float[n] y, float[h] z, int64[m] w, float[4] v)
+    { y = Identity (a)  z = Identity (b)  w = Identity (c)  v = Identity (d) }""")
+    f4, i8 = np.dtype(np.float32), np.dtype(np.int64)
+
+    def sized(specs: dict[str, Spec]) -> dict[str, Spec]:
+        return {n: importing._sized(n, found, specs, 2, 8) for n in found.inputs}
+
+    assert sized({}) == {"a": Spec((2, 2, 3), f4), "b": Spec((2, 2), f4), "c": Spec((2,), i8), "d": Spec((4,), f4)}
+    given = {"a": Spec((5, 7, 3)), "c": Spec((9,), np.dtype(np.int32))}
+    assert importing._given_sizes(found, given) == {"n": 5, "h": 7, "m": 9}
+    assert sized(given) == {
+        "a": Spec((5, 7, 3), f4), "b": Spec((7, 5), f4), "c": Spec((9,), np.dtype(np.int32)), "d": Spec((4,), f4),
+    }  # fmt: skip
+    other = imported(
+        """net (float[n, h, w] a, float[w, 3] b) => (float[n] y, float[w] z) { y = Identity (a)  z = Identity (b) }"""
+    )
+    assert [importing._sized(n, other, {}, 2, 8).shape for n in other.inputs] == [(2, 8, 2), (2, 3)]
+    assert importing._given_sizes(other, {"b": Spec((6, 3)), "unknown": Spec((1,))}) == {"w": 6}
+    assert importing._sized("a", other, {"b": Spec((6, 3))}, 2, 8).shape == (2, 8, 6)
+    assert importing._with_names("x", Spec(("?", 3, "n", "?"), f4)) == Spec(("x_0", 3, "n", "x_3"), f4)
+    assert importing._with_names("x", Spec(None, f4)) == Spec(None, f4)
+
+
+def test_everything_that_an_import_tells(net: Path, tmp_path: Path) -> None:
+    also = [{"x": np.full((6, 4), 0.25, np.float32)}]
+    found = bridge.import_onnx(net, output=tmp_path / "out", also=also, seed=3)
+    assert (found.model, found.opset, found.witness, found.verified) == ("net", 17, "onnxruntime", True)
+    assert found.files == (str(tmp_path / "out-symbol.json"), str(tmp_path / "out-0000.params"))
+    assert found.inputs == {"x": {"shape": ["batch", 4], "dtype": "float32"}} and found.outputs == ("y",)
+    symbol = mx.sym.load(tmp_path / "out-symbol.json")
+    kinds = [n["op"] for n in json.loads(symbol.tojson())["nodes"] if n["op"] != "null"]
+    assert found.operators == {k: kinds.count(k) for k in kinds}
+    assert (found.parameters, found.bytes) == (15, sum(Path(f).stat().st_size for f in found.files))
+    assert (found.repairs, found.mxnet, found.warnings) == ((), (), ())
+    assert list(found.seconds) == ["read", "import", "write", "verify"]
+    assert found.verification is not None
+    assert [(r["seed"], r["shapes"]["x"][0]) for r in found.verification.runs] == [(3, 2), (4, 3), (None, 6)]
+    bare = bridge.import_onnx(onnx.load(net), verify=False)
+    assert (bare.model, bare.files, bare.bytes, bare.verification, bare.witness) == ("net", (), 15 * 4, None, "")
+    assert bare.as_dict()["verification"] is None and found.as_dict()["verification"]["equivalent"]
+    given = bridge.import_onnx(net, inputs={"x": (5, 4)}, seed=1).verification
+    assert given is not None and [(r["seed"], r["shapes"]["x"]) for r in given.runs] == [(1, (5, 4))]
+
+
+def test_what_keeps_mxnet_from_loading() -> None:
+    x = mx.sym.var("x")
+    plain = mx.sym.relu(x).graph
+    params = {"a": np.zeros(1, np.float32), "b": np.zeros(1, np.complex64)}
+    assert list(importing.not_in_mxnet(plain, params)) == ["parameter b is complex64"]
+    text = """net (float[2, 2] x, uint8[2] i) => (float[2, 2] y, uint8[2] c)
+    { a = Shrink (x)  b = Shrink (a)  c = BitShift <direction = "LEFT"> (i, i)  y = Celu (b) }"""
+    found = imported(text)
+    own = [n.op.name for n in found.graph.nodes if n.op is not None and n.op.name.startswith("_onnx_")]
+    assert own
+    lacking = list(importing.not_in_mxnet(found.graph, {}))
+    assert sorted(lacking) == sorted({f"{n}, {own.count(n)} times" if own.count(n) > 1 else n for n in own})

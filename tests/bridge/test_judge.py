@@ -216,6 +216,7 @@ def test_one_wrong_output_of_one_run_is_found_wherever_it_is(monkeypatch: pytest
                 assert [run["shapes"] for run in found.runs] == [{"case": ()}] * 3
                 assert told.inspected == ([] if tolerance else sorted({0, wrong}))
                 assert [index for index, _ in told.located] == [wrong]
+                assert (found.inner, found.repro) == (0 if tolerance else 1, None)
                 one.rested = two.rested = 0
 
 
