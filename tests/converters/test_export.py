@@ -313,3 +313,15 @@ def test_what_is_refused_and_what_beside_it_is_not() -> None:
         else:
             wrong += [f"{name}: written"] if reason else []
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float16])
+def test_celu_of_dtypes_that_onnx_has_not(dtype: type) -> None:
+    """Before opset 28 ONNX has it in float32 alone: it is written out."""
+    x = np.array([-3, -0.5, -0.01, 0, 0.25, 2], dtype)
+    model = converters.to_onnx(sym._onnx_Celu(sym.var("x"), alpha=0.75), {}, {"x": x}, 21)
+    (got,) = by_onnxruntime(model, {"x": x})
+    wide = x.astype(np.float64)
+    want = np.maximum(wide, 0) + np.minimum(0, 0.75 * (np.exp(wide / 0.75) - 1))
+    assert got.dtype == dtype
+    np.testing.assert_allclose(got, want, rtol=1e-6 if dtype == np.float64 else 2e-3, atol=1e-7)

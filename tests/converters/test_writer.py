@@ -76,7 +76,8 @@ def stored(arrays: dict[str, np.ndarray]) -> Converted:
     nodes = [onnx.helper.make_node("Identity", [n], [f"{n}_out"]) for n in arrays]
     infos = [onnx.helper.make_empty_tensor_value_info(f"{n}_out") for n in arrays]
     graph = onnx.helper.make_graph(nodes, "stored", [], infos)
-    proto = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
+    opsets = [onnx.helper.make_opsetid("ai.onnx.ml", 3), onnx.helper.make_opsetid("", 17)]
+    proto = onnx.helper.make_model(graph, opset_imports=opsets, ir_version=8)
     proto.metadata_props.add(key="own", value="kept")
     return Converted(proto, arrays)
 
@@ -85,6 +86,8 @@ def check(proto: onnx.ModelProto, base: str = "") -> None:
     arrays = weights()
     found = {t.name: onnx.numpy_helper.to_array(t, base) for t in proto.graph.initializer}
     assert list(found) == list(arrays)
+    assert [n.input[0] for n in proto.graph.node] == list(arrays)
+    assert [(o.domain, o.version) for o in proto.opset_import] == [("ai.onnx.ml", 3), ("", 17)]
     for name, want in arrays.items():
         assert (found[name].shape, found[name].dtype) == (want.shape, want.dtype.newbyteorder("="))
         np.testing.assert_array_equal(found[name], want, err_msg=name)
