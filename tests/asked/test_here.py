@@ -3,6 +3,7 @@
 # ruff: noqa: E501  a row a line
 import bz2
 import logging
+import pickle
 import random
 import re
 import warnings
@@ -450,3 +451,96 @@ def test_quantising_stops_after_enough_examples() -> None:
     assert found == [12, 6, 6]
     zeros, _ = quantization._thresholds({"a": (np.ones(5), np.linspace(-0.0, 0, 6), 0.0, 0.0, 0.0)}, "int8"), None
     assert zeros == {"a": (0.0, 1.0)}
+
+
+def test_optimizers_called_by_hand() -> None:
+    """update without an Updater, gradients without rows, halves with masters, copies by pickle, one name twice."""
+    start, grads = numbers(3, 2), [numbers(3, 2, seed=i) for i in (1, 2)]
+    want, momentum = start.astype(np.float64), 0.0
+    weight, made = nd.array(start), mx.optimizer.create("nag", momentum=0.5, learning_rate=0.1)
+    state = made.create_state(0, weight)
+    for grad in grads:
+        made.update(0, weight, nd.array(grad), state)
+        momentum = 0.5 * momentum - 0.1 * grad
+        want = want + 0.5 * momentum - 0.1 * grad
+    close(weight, want)
+    for name in ("sgd", "adam", "ftrl", "adagrad"):
+        still = nd.array(start)
+        if name != "ftrl":  # which updates all rows
+            mx.optimizer.get_updater(mx.optimizer.create(name))(0, nd.zeros((3, 2)).tostype("row_sparse"), still)
+            close(still, start, rtol=0, atol=0)
+    half = nd.array(start, dtype="float16")
+    large = mx.optimizer.create("lbsgd", momentum=0.5, multi_precision=True, learning_rate=0.1)
+    mom, master = large.create_state(0, half)
+    assert (mom.dtype, master.dtype) == (np.float32, np.float32) and not mom.asnumpy().any()
+    close(master, half.asnumpy().astype(np.float32))
+    again = pickle.loads(pickle.dumps(mx.optimizer.Adam(beta1=0.7, param_dict={0: gluon.Parameter("p", shape=(1,))})))
+    assert again.beta1 == 0.7 and again.param_dict == {} and again._get_lrs([0]) == [0.001]
+    with pytest.warns(UserWarning, match="overriding existing optimizer"):
+        mx.optimizer.register(type("Adam", (mx.optimizer.Adam,), {}))
+    mx.optimizer.Optimizer.opt_registry["adam"] = mx.optimizer.Adam
+
+
+def test_estimators_by_batches(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Training by batches goes on from the last checkpoint for those that are left; nothing to watch is told."""
+    e = gluon.contrib.estimator
+    data = gluon.data.DataLoader(gluon.data.ArrayDataset(numbers(12, 4), np.arange(12, dtype=np.float32) % 3), 4)
+
+    def made() -> Any:
+        block = gluon.nn.Dense(3, in_units=4, prefix="d_")
+        block.initialize()
+        block.weight.set_data(nd.array(numbers(3, 4)))
+        block.bias.set_data(nd.array(numbers(3)))
+        trainer = gluon.Trainer(block.collect_params(), "sgd", {"learning_rate": 0.3, "momentum": 0.5})
+        return e.Estimator(net=block, loss=gluon.loss.SoftmaxCrossEntropyLoss(), trainer=trainer)
+
+    by_batch: dict[str, Any] = {"epoch_period": None, "batch_period": 1}
+    through = made()
+    through.fit(data, batches=6)
+    first = made()
+    first.fit(data, batches=3, event_handlers=[e.CheckpointHandler(str(tmp_path / "c"), "m", **by_batch)])
+    second = made()
+    handler = e.CheckpointHandler(str(tmp_path / "c"), "m", resume_from_checkpoint=True, **by_batch)
+    second.fit(data, batches=6, event_handlers=[handler])
+    close(second.net.weight.data(), through.net.weight.data().asnumpy())
+    assert handler.trained_batch == 2 and handler.saved_checkpoints[-1] == "m-epoch1batch5", handler.saved_checkpoints
+    with pytest.raises(ValueError, match="maximum number of batches 6 reached"):
+        made().fit(
+            data,
+            batches=6,
+            event_handlers=[e.CheckpointHandler(str(tmp_path / "c"), "m", resume_from_checkpoint=True, **by_batch)],
+        )
+    with pytest.raises(AssertionError, match="same type of period"):
+        made().fit(
+            data, batches=6, event_handlers=[e.CheckpointHandler(str(tmp_path / "c"), "m", resume_from_checkpoint=True)]
+        )
+    scratch = made()
+    scratch.fit(
+        data,
+        batches=2,
+        event_handlers=[e.CheckpointHandler(str(tmp_path / "n"), "m", resume_from_checkpoint=True, **by_batch)],
+    )
+    assert "No checkpoint found, training from scratch for 2 batches" in capsys.readouterr().out
+    watched = mx.metric.Accuracy()
+    stop = e.EarlyStoppingHandler(watched, mode="max", patience=1)
+    with pytest.warns(RuntimeWarning, match="accuracy is not updated"):
+        assert not stop.epoch_end(None)
+    for mode, better in (("max", (0.6, 0.5)), ("min", (0.5, 0.6)), ("auto", (0.6, 0.5))):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            stop = e.EarlyStoppingHandler(watched, mode=mode, min_delta=0.05, patience=2)
+        told = []
+        for value in (better[1], better[0], better[0], better[0]):
+            watched.reset()
+            watched.sum_metric, watched.num_inst = value * 10, 10
+            told.append(stop.epoch_end(None))
+        assert (told, stop.stopped_epoch, stop.best) == ([False, False, False, True], 3, better[0]), mode
+    with pytest.raises(ValueError, match="handlers must be an EventHandler"):
+        made().fit(data, epochs=1, event_handlers=[3])
+    with pytest.warns(UserWarning, match="already fully initialized"):
+        e.Estimator(made().net, gluon.loss.L2Loss(), initializer=mx.init.Zero(), trainer=made().trainer)
+    fresh = gluon.nn.Dense(2, in_units=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        e.Estimator(fresh, gluon.loss.L2Loss(), initializer=mx.init.Constant(0.5))
+    assert set(fresh.weight.data().asnumpy().ravel()) == {0.5}
