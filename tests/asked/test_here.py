@@ -544,3 +544,24 @@ def test_estimators_by_batches(tmp_path: Path, capsys: pytest.CaptureFixture[str
         warnings.simplefilter("ignore")
         e.Estimator(fresh, gluon.loss.L2Loss(), initializer=mx.init.Constant(0.5))
     assert set(fresh.weight.data().asnumpy().ravel()) == {0.5}
+
+
+def test_descriptions_say_where_examples_stand_and_of_which_dtype() -> None:
+    """A batch in the layout TNC is divided along its second axis; indices may be whole numbers."""
+    x, y, w = numbers(3, 4, 5), numbers(3, 4, 2, seed=1), numbers(2, 5, seed=2)
+    scores = sym.FullyConnected(sym.var("data"), num_hidden=2, no_bias=True, flatten=False, name="fc")
+    out = sym.LinearRegressionOutput(scores, sym.var("y"), name="out")
+    module = mx.mod.Module(out, label_names=["y"], context=[mx.cpu(0), mx.cpu(1)])
+    described = (mx.io.DataDesc(n, a.shape, layout="TNC") for n, a in (("data", x), ("y", y)))
+    module.bind(*([d] for d in described))
+    module.init_params(arg_params={"fc_weight": nd.array(w)}, aux_params={})
+    module.forward(mx.io.DataBatch([nd.array(x)], [nd.array(y)]), is_train=True)
+    for k, (parts,) in enumerate(zip(*module.get_outputs(merge_multi_context=False))):
+        close(parts, x[:, 2 * k : 2 * k + 2] @ w.T)
+    table = sym.Embedding(sym.var("data", dtype="int32"), input_dim=6, output_dim=2, name="e")
+    looked = mx.mod.Module(table, label_names=None)
+    looked.bind([mx.io.DataDesc("data", (3,), "int32", "N")], for_training=False)
+    looked.init_params(arg_params={"e_weight": nd.array(numbers(6, 2))}, aux_params={})
+    looked.forward(mx.io.DataBatch([nd.array([5, 0, 2], dtype="int32")]))
+    close(looked.get_outputs()[0], numbers(6, 2)[[5, 0, 2]])
+    assert looked._exec_group.execs[0].arg_dict["data"].dtype == np.int32
