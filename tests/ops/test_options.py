@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import colorsys
 import itertools
+import math
 from typing import Any
 
 import ml_dtypes
@@ -17,6 +18,7 @@ from hybrid.core.op import Op, lookup
 from hybrid.core.shapes import is_known
 from hybrid.execution.program import Program
 from hybrid.ir.graph import Entry, Graph, Node
+from hybrid.ops.fused import CODE, EXACT
 from tests.grouped import run
 from tests.table.examples import examples
 from tests.table.options import others
@@ -397,3 +399,86 @@ def test_what_is_repeated_no_times_gets_no_gradient() -> None:
     )
     shaped = op("_backward_tile", reps=(0, 2)).compute(np.zeros((0, 6), np.float32), data)
     np.testing.assert_array_equal(shaped, np.zeros((2, 3)))
+
+
+def halves_away(x: np.ndarray) -> np.ndarray:
+    return np.copysign(np.floor(np.abs(x) + 0.5), x)
+
+
+ONE = {
+    "abs": np.abs, "negative": np.negative, "reciprocal": lambda x: 1 / x, "square": lambda x: x * x, "sqrt": np.sqrt,
+    "rsqrt": lambda x: 1 / np.sqrt(x), "cbrt": np.cbrt, "exp": np.exp, "expm1": np.expm1, "log": np.log, "log1p": np.log1p,
+    "log2": np.log2, "log10": np.log10, "sin": np.sin, "cos": np.cos, "tan": np.tan, "arcsin": np.arcsin, "arccos": np.arccos,
+    "arctan": np.arctan, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "arcsinh": np.arcsinh, "arccosh": np.arccosh,
+    "arctanh": np.arctanh, "erf": np.vectorize(math.erf), "relu": lambda x: np.maximum(x, 0),
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)), "sign": lambda x: np.where(np.isnan(x), 0, np.sign(x)), "floor": np.floor,
+    "ceil": np.ceil, "trunc": np.trunc, "rint": lambda x: np.ceil(x - 0.5), "round": halves_away,
+    "gelu": lambda x: x * 0.5 * (1 + np.vectorize(math.erf)(x / 2**0.5)), "softplus": lambda x: np.logaddexp(0, x),
+    "signum": np.sign, "not": lambda x: x == 0,
+}  # fmt: skip
+TWO = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "mod": lambda a, b: a - b * np.floor(a / b),
+    "pow": np.power, "hypot": lambda a, b: np.sqrt(a * a + b * b), "arctan2": np.arctan2, "max": np.maximum, "min": np.minimum,
+    "copysign": lambda a, b: np.where((a < 0) == (b < 0), a, -a), "eq": np.equal, "ne": np.not_equal, "gt": np.greater,
+    "ge": np.greater_equal, "lt": np.less, "le": np.less_equal, "and": lambda a, b: (a != 0) & (b != 0),
+    "or": lambda a, b: (a != 0) | (b != 0), "xor": lambda a, b: (a != 0) ^ (b != 0),
+    "leaky": lambda a, b: np.where(a < 0, a * b, a),
+}  # fmt: skip
+X = np.array([-2.75, -1.5, -0.5, 0, 0.25, 0.5, 1, 1.5, 2.5, 7, np.nan])
+Y = np.array([1.5, -1.5, 0.75, 0.25, -0.5, 0.5, -2, 1.25, 2.5, 3, 1])
+
+
+def test_every_word_of_a_chain_means_what_it_says() -> None:
+    """By NumPy and compiled; the first of two is what was pushed first; of integers where they are exact."""
+    assert {*ONE, *TWO, "where"} == set(CODE) and set(CODE) >= EXACT
+    for dtype in (np.float32, np.float64, np.int32):
+        x, y = (np.nan_to_num(v).astype(dtype) if dtype == np.int32 else v.astype(dtype) for v in (X, Y))
+        given = [(word, [x], rule) for word, rule in ONE.items()]
+        given += [(word, [x, y], rule) for word, rule in TWO.items()]
+        given.append(("where", [y.round(), x, x[::-1].copy()], lambda c, a, b: np.where(c != 0, a, b)))
+        for word, arrays, rule in given:
+            if dtype == np.int32 and word not in EXACT:
+                continue
+            with np.errstate(all="ignore"):
+                wanted = rule(*(a.astype(np.float64) for a in arrays)).astype(dtype)
+            code = " ".join([*(f"${i}" for i in range(len(arrays))), word])
+            for found in both(op("_fused_chain", num_args=len(arrays), code=code), *arrays):
+                np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6, err_msg=f"{code} of {np.dtype(dtype)}")
+    for found in both(
+        op("_fused_chain", num_args=2, code="$1 2 sub $0 -0.5 mul $1 max div"), *(v.astype(np.float32) for v in (X, Y))
+    ):
+        np.testing.assert_allclose(found, ((Y - 2) / np.maximum(X * -0.5, Y)).astype(np.float32), rtol=1e-6)
+
+
+def test_batch_normalization_folded_into_other_weights() -> None:
+    for dtype, fixed, groups in itertools.product((np.float32, np.float16), (False, True), (1, 2)):
+        gamma, beta, mean, bias = (uniform(6).astype(dtype) for _ in range(4))
+        var = uniform(6, low=0.1, high=2).astype(dtype)
+        wide = [v.astype(np.float64) for v in (gamma, beta, mean, var, bias)]
+        scale = (1 if fixed else wide[0]) / np.sqrt(wide[3] + 0.01)
+        attrs = {"eps": 0.01, "fix_gamma": fixed}
+        close = {"rtol": 2 * float(np.finfo(dtype).eps), "atol": 4 * float(np.finfo(dtype).eps)}
+        for axis in (0, 1, 3):
+            shape = [6 if a == axis else 1 for a in range(4)]
+            one = op("_fused_affine", rank=4, axis=axis, **attrs)
+            for found, wanted in zip(one.compute(gamma, beta, mean, var), (scale, wide[1] - wide[2] * scale)):
+                assert found.dtype == dtype
+                np.testing.assert_allclose(found, wanted.reshape(shape), **close)
+            assert one.infer_shape((6,), (6,), (6,), (6,))[0] == tuple(shape)
+        for transposed, biased in itertools.product((False, True), repeat=2):
+            weight = uniform(*((4, 6 // groups, 2, 3) if transposed else (6, 4, 2, 3))).astype(dtype)
+            one = op("_fused_folded", **attrs, transposed=transposed, num_group=groups, bias=biased)
+            found = one.compute(weight, gamma, beta, mean, var, *([bias] if biased else []))
+            wanted = weight.astype(np.float64).copy()
+            for channel in range(6):
+                if transposed:  # the filters of a group lie behind its channels
+                    group, which = divmod(channel, 6 // groups)
+                    wanted[group * 4 // groups : (group + 1) * 4 // groups, which] *= scale[channel]
+                else:
+                    wanted[channel] *= scale[channel]
+            np.testing.assert_allclose(found[0], wanted, **close)
+            np.testing.assert_allclose(
+                found[1], wide[1] - wide[2] * scale + (wide[4] * scale if biased else 0), **close
+            )
+            only = op("_fused_scaled", transposed=transposed, num_group=groups).compute(weight, scale.astype(dtype))
+            np.testing.assert_allclose(only, wanted, rtol=4 * close["rtol"])
