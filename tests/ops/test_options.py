@@ -335,6 +335,8 @@ def test_pieces_lose_the_axis_that_they_are_cut_along() -> None:
     for one, axis, turned in (
         (op("_split_v2", indices=(), sections=3, axis=-2, squeeze_axis=True), 1, data),
         (op("SliceChannel", num_outputs=4, axis=2, squeeze_axis=True), 2, data),
+        (op("SliceChannel", num_outputs=4, axis=-1, squeeze_axis=True), 2, data[:1]),
+        (op("_split_v2", indices=(0, 1, 2), squeeze_axis=True), 1, data[:, :, 1:2]),
         (op("_npi_hsplit", indices=(0, 1, 2), squeeze_axis=True), 1, data),
         (op("_npi_dsplit", indices=(), sections=4, squeeze_axis=True), 2, data),
         (op("_split_v2", indices=(0, 1), axis=0, squeeze_axis=True), 0, data),
