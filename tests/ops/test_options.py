@@ -484,3 +484,16 @@ def test_batch_normalization_folded_into_other_weights() -> None:
             )
             only = op("_fused_scaled", transposed=transposed, num_group=groups).compute(weight, scale.astype(dtype))
             np.testing.assert_allclose(only, wanted, rtol=4 * close["rtol"])
+
+
+def test_floats_become_integers_as_c_casts_them() -> None:
+    """Beside one that is out of bounds, too: at the ends of int32, and of what goes by way of int64 (x86)."""
+    data, least = np.float64([-2147483647, 2147483647, 3e9, np.nan, -5.9, -np.inf]), -(2**31)
+    for dtype, wanted in (
+        ("int32", [1 + least, 2147483647, least, least, -5, least]),
+        ("int8", [1, -1, 0, 0, -5, 0]),
+        ("uint8", [1, 255, 0, 0, 251, 0]),
+        ("uint32", [2147483649, 2147483647, 3000000000, 0, 2**32 - 5, 0]),
+        ("int64", [1 + least, 2147483647, 3000000000, -(2**63), -5, -(2**63)]),
+    ):
+        np.testing.assert_array_equal(op("Cast", dtype=dtype).compute(data), np.array(wanted, dtype), dtype)
