@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from hybrid import sym
 from hybrid.core.error import OpError
 from hybrid.core.op import lookup
 from tests.grouped import run
@@ -321,3 +322,11 @@ EDGES = [
 
 def test_the_last_shape_is_taken_and_the_next_is_refused() -> None:
     run([(f"{number} {edge.operator}", edge) for number, edge in enumerate(EDGES)], check_edge)
+
+
+def test_labels_of_one_column_are_a_vector() -> None:
+    """As in MXNet's regression_output-inl.h; of any other data the label has its shape."""
+    for name in ("LinearRegressionOutput", "LogisticRegressionOutput", "MAERegressionOutput"):
+        head = getattr(sym, name)(sym.var("data"), sym.var("label"))
+        for data, label in (((4, 1), (4,)), ((4, 2), (4, 2)), ((4,), (4,)), ((1, 4), (1, 4)), ((4, 1, 1), (4, 1, 1))):
+            assert head.infer_shape(data=data)[0] == [data, label], (name, data)
