@@ -28,7 +28,7 @@ from .training import training_form
 from .writer import Converted, words_of
 
 # https://github.com/onnx/onnx/blob/main/docs/Versioning.md
-_IR_VERSIONS = {13: 7, 14: 7, 15: 8, 16: 8, 17: 8, 18: 8, 19: 9, 20: 9, 21: 10, 22: 10, 23: 11, 24: 12, 25: 13, 26: 13, 27: 13}
+_IR_VERSIONS = dict(zip(range(13, 28), (7, 7, 8, 8, 8, 8, 9, 9, 10, 10, 11, 12, 13, 13, 13)))
 _IR_NEWEST = 14
 VERSION = "0.1.0"
 _CARELESS = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError)
