@@ -135,22 +135,28 @@ class Single:
         if not blocked(shape, self.op):
             name = str(dtype) if str(dtype) in KNOWN else f"opaque{np.dtype(dtype).itemsize}"
             return (name, tuple(shape), False, 0, 0, 0, kind, number)
-        h, w = self.halo
+        h, w = self.around(kind, number)
         stride = shape[1] * (shape[2] + 2 * h) * (shape[3] + 2 * w) * 16
         return (str(dtype), tuple(shape), True, h, w, stride, kind, number)
 
-    def _padded(self, array: np.ndarray) -> np.ndarray:
+    def around(self, kind: int, number: int) -> tuple[int, int]:
+        """The halo of the number-th input or output."""
+        return self.halo
+
+    def _padded(self, array: np.ndarray, kind: int, number: int) -> np.ndarray:
         if not blocked(array.shape, self.op):
             return np.ascontiguousarray(array).reshape(array.shape)  # which would make () into (1,)
-        h, w = self.halo
+        h, w = self.around(kind, number)
         return np.pad(array, ((0, 0), (0, 0), (h, h), (w, w), (0, 0)))
 
     def run(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
         """The outputs. Raises what binding or running raises, and AssertionError for what the module says."""
         given = [i for i in range(len(arrays)) if i not in self.constants]
         changes = {i for i, name in enumerate(self.op.takes()) if name in self.op.mutates}
-        inputs = [Guarded(self._padded(arrays[i]), f"input {i}") for i in given]
-        outs = [Guarded(self._padded(np.zeros(s.shape, s.dtype)), f"output {i}") for i, s in enumerate(self.specs)]
+        inputs = [Guarded(self._padded(arrays[i], INPUT, n), f"input {i}") for n, i in enumerate(given)]
+        outs = [
+            Guarded(self._padded(np.zeros(s.shape, s.dtype), OUTPUT, i), f"output {i}") for i, s in enumerate(self.specs)
+        ]
         made: list[list[np.ndarray]] = []
         for mark, fill in ((0xFF, 0x7F), (0x3C, 0xFF)):
             for guarded in inputs:
@@ -166,26 +172,26 @@ class Single:
                 assert i in changes or guarded.unchanged(), f"{self.op.name}: the kernel changed input {i}"
             for guarded in outs:
                 self.look_beside(guarded.array, fill)
-            made.append([self._inside(g.array).copy() for g in outs])
+            made.append([self._inside(g.array, OUTPUT, n).copy() for n, g in enumerate(outs)])
         for i, (first, second) in enumerate(zip(*made)):
             same = Guarded._raw(first) == Guarded._raw(second)
             assert same.all(), (
                 f"{self.op.name}: output {i} depends on what was there before or beside the operands, at byte "
                 f"{int(np.flatnonzero(~same)[0])} of {same.size}, {int((~same).sum())} in all"
             )
-        for i, guarded in zip(given, inputs):
+        for n, (i, guarded) in enumerate(zip(given, inputs)):
             if i in changes:
-                arrays[i][...] = self._inside(guarded.array)
+                arrays[i][...] = self._inside(guarded.array, INPUT, n)
         return made[-1]
 
     def look_beside(self, output: np.ndarray, fill: int) -> None:
         """Called after a run with each output as it lies in memory, which was full of these bytes."""
 
-    def _inside(self, array: np.ndarray) -> np.ndarray:
+    def _inside(self, array: np.ndarray, kind: int, number: int) -> np.ndarray:
         """What a kernel writes of an array: without the halo."""
         if not blocked(array.shape, self.op):
             return array
-        h, w = self.halo
+        h, w = self.around(kind, number)
         return array[:, :, h : array.shape[2] - h, w : array.shape[3] - w]
 
 

@@ -158,6 +158,23 @@ def test_deconvolution(level, name, adj, target):
     close("_backward_Deconvolution_weight", (dy, data, weight), **attrs)
 
 
+def test_batches_that_are_copied_in_rounds(level):
+    """More images than are copied with their borders at once (8 Mi numbers): the last is of the second round."""
+    x, w, dy = uniform(3, 1, 1, 2_900_000), uniform(1, 1, 1, 2), uniform(3, 1, 1, 2_900_001)
+    attrs = {"kernel": (1, 2), "pad": (0, 1), "num_filter": 1}
+    wide = np.pad(x, ((0, 0), (0, 0), (0, 0), (1, 1)))
+    y = wide[..., :-1] * w[..., 0] + wide[..., 1:] * w[..., 1]
+    taps = [np.vdot(dy, wide[..., i : i + dy.shape[-1]]) for i in range(2)]
+    for name, arrays, want, atol in (
+        ("Convolution", (x, w), y, 1e-6),
+        ("_backward_Convolution_weight", (dy, x, w), np.reshape(taps, w.shape), 1e-6 * np.abs(dy).sum()),
+    ):
+        op = lookup(name).bind(**attrs, **({"no_bias": True} if name == "Convolution" else {}))
+        single = Single(op, arrays)
+        assert single.there
+        np.testing.assert_allclose(single.run(arrays)[0], want, rtol=0, atol=atol, err_msg=name)
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_not_finite(level, value):
     """What is not a number spreads to what saw it, and nowhere else."""

@@ -11,7 +11,7 @@ from hybrid import native
 from hybrid.core.op import load_family
 from hybrid.ops.fused import BLOCK, Conv, Separable, pack, unpack
 
-from .single import Single
+from .single import OUTPUT, Single
 
 pytestmark = pytest.mark.skipif(not native.LEVELS, reason="the compiled part is not there")
 load_family()
@@ -238,8 +238,8 @@ class Part(Single):
             return found
         return (*found[:5], found[5] // shape[1] * (shape[1] + self.extra), *found[6:])
 
-    def _padded(self, array):
-        padded = super()._padded(array)
+    def _padded(self, array, kind, number):
+        padded = super()._padded(array, kind, number)
         if padded.ndim != 5:
             return padded
         rest = np.full((len(padded), self.extra, *padded.shape[2:]), np.nan, padded.dtype)
@@ -248,8 +248,15 @@ class Part(Single):
     def look_beside(self, output, fill):
         assert np.all(output[:, -self.extra :].view(np.uint8) == fill)
 
-    def _inside(self, array):
-        return super()._inside(array[:, : -self.extra] if array.ndim == 5 else array)
+    def _inside(self, array, kind, number):
+        return super()._inside(array[:, : -self.extra] if array.ndim == 5 else array, kind, number)
+
+
+class Uneven(Part):
+    """Each operand among others of its own, with a halo of its own."""
+
+    def around(self, kind, number):
+        return (2 * number + (kind == OUTPUT), number + 2 * (kind == OUTPUT))
 
 
 SMALL = {n: c for n, c in (DIRECT | LANEWISE | WINOGRAD | SEPARABLE).items() if 0 < c[1] * c[2] * c[3] <= 400}
@@ -289,6 +296,15 @@ AMONG = {
     "winograd": WINOGRAD["batch"],
     "winograd odd": WINOGRAD["odd"],
 }
+
+
+@pytest.mark.parametrize("case", [*AMONG, "odd separable"])
+def test_operands_that_lie_apart(level, case):
+    """The residual's rows are of another length than the output's, and those than the image's."""
+    op, *sizes = SEPARABLE["odd"] if case == "odd separable" else AMONG[case]
+    separated = isinstance(op, Separable)
+    arrays = separable_arrays(op, *sizes) if separated else arrays_for(op, *sizes)
+    check(op, arrays, 30, kind=Uneven, constants=range(1, 5 if separated else 2 + op.bias))
 
 
 @pytest.mark.parametrize("halo", [(0, 0), (1, 1)], ids=str)
