@@ -418,9 +418,9 @@ def _kept_of_dot(op: Any, kinds: list[str], inputs: Sequence[Any], found: Callab
     wanted = getattr(op, "forward_stype", None)
     if wanted is None:
         wanted = "default"
-        if kinds[0] == "csr" and op.transpose_a and kinds[1] in ("default", "row_sparse"):
+        if kinds[0] == "csr" and op.transpose_a and not op.transpose_b and kinds[1] in ("default", "row_sparse"):
             wanted = "row_sparse"
-        elif kinds == ["default", "csr"]:
+        elif kinds == ["default", "csr"] and not op.transpose_a:
             wanted = "csr"
     return None if wanted == "default" else found(wanted)
 

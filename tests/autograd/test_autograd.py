@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from typing import Any
 
@@ -592,3 +593,37 @@ def test_copies_and_dtypes_pass_gradients_on() -> None:
         y = wide * nd.arange(3, dtype="float64").reshape((3, 1, 1))
     y.backward()
     assert x.grad.asnumpy().tolist() == [[9, 9], [9, 9]]
+
+
+def test_unused_outputs_count_as_zeros_of_their_own_dtype() -> None:
+    """Whichever of several outputs is read, in each dtype, eagerly and later (large arrays)."""
+    for dtype, shape, used in itertools.product(
+        ("float16", "float32", "float64"), ((2, 6), (200, 600)), ((0,), (1,), (2,), (0, 2))
+    ):
+        values = (np.arange(np.prod(shape)).reshape(shape) % 97 / 64 + 0.3).astype(dtype)
+        x = nd.array(values, dtype=dtype)
+        x.attach_grad()
+        with autograd.record():
+            parts = nd.split(x, num_outputs=3, axis=1)
+            heads = [parts[i] * parts[i] for i in used]
+        autograd.backward(heads)
+        want = np.zeros_like(values)
+        width = shape[1] // 3
+        for i in used:
+            want[:, i * width : (i + 1) * width] = 2 * values[:, i * width : (i + 1) * width]
+        assert x.grad.dtype == values.dtype
+        np.testing.assert_array_equal(x.grad.asnumpy(), want, err_msg=f"{dtype} {shape} {used}")
+    for dtype in ("float16", "float64"):  # of different shapes; the second is the position, which has no gradient
+        x = nd.array([[3, 1, 2], [4, 6, 5]], dtype=dtype)
+        x.attach_grad()
+        with autograd.record():
+            best = nd.topk(x, axis=1, k=2, ret_typ="both")[0] * nd.array([[1, 2], [3, 4]], dtype=dtype)
+        best.backward()
+        assert x.grad.dtype == np.dtype(dtype) and x.grad.asnumpy().tolist() == [[1, 0, 2], [0, 3, 4]]
+        with autograd.record():
+            matrix = nd.array([[2, 1], [1, 3]], dtype="float64")
+            matrix.attach_grad()
+            values = nd.linalg.syevd(matrix)[1]
+        values.backward(nd.array([1, 1], dtype="float64"))  # the sum of the eigenvalues is the trace
+        assert matrix.grad.dtype == np.float64
+        np.testing.assert_allclose(matrix.grad.asnumpy(), np.eye(2), atol=1e-12)

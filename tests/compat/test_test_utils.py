@@ -109,6 +109,132 @@ def test_consistency_of_dtypes() -> None:
         tu.check_consistency([mx.sym.exp(X, name="y"), mx.sym.sin(X, name="y")], ways[1:])
 
 
+@pytest.mark.parametrize(
+    ("asked", "done", "notices"),
+    [
+        ("write", "write", False),
+        ("write", "add", True),
+        ("write", "null", True),
+        ("add", "add", False),
+        ("add", "write", True),
+        ("add", "null", True),
+        ("null", "null", False),
+        ("null", "write", True),
+        ("null", "add", True),
+    ],
+)
+def test_gradients_put_otherwise_than_asked_are_noticed(
+    monkeypatch: pytest.MonkeyPatch, asked: str, done: str, notices: bool
+) -> None:
+    """An executor that takes one grad_req for another."""
+    bind = mx.sym.Symbol.bind
+
+    def confused(self, ctx, args, args_grad=None, grad_req="write", aux_states=None):
+        req = {k: done if v == asked else v for k, v in grad_req.items()}
+        return bind(self, ctx, args, args_grad, req, aux_states)
+
+    monkeypatch.setattr(mx.sym.Symbol, "bind", confused)
+    np.random.seed(0)
+    values, heads = np.array([0.5, -1.5, 2.0]), np.array([1.0, 3.0, -2.0])
+    checks = (
+        lambda: tu.check_symbolic_backward(X * X, [values], [heads], [2 * values * heads], grad_req=asked),
+        lambda: tu.check_numeric_gradient(X * X, [values], grad_nodes={"x": asked}, rtol=1e-2, atol=1e-3),
+    )
+    for check in checks:
+        if notices:
+            with pytest.raises(AssertionError, match="BACKWARD_x"):
+                check()
+        else:
+            check()
+
+
+def test_nan_is_equal_to_nan_where_that_is_asked() -> None:
+    """In all three checks that take equal_nan; a number is never equal to it."""
+    values = np.array([-1.0, 2.0, 0.5])
+    root, heads = np.sqrt(np.where(values < 0, np.nan, values)), np.array([1.0, 3.0, -2.0])
+    numbers, slopes = np.nan_to_num(root), heads / (2 * root)
+    y = mx.sym.sqrt(X, name="y")
+    ways = [{"ctx": mx.cpu(), "x": (3,), "type_dict": {"x": d}} for d in (np.float64, np.float32)]
+    truth = {"y_output": mx.nd.array(numbers), "x": mx.nd.array(np.nan_to_num(slopes))}
+    for check, wrong in (
+        (lambda **more: tu.check_symbolic_forward(y, [values], [root], rtol=1e-5, **more), False),
+        (lambda **more: tu.check_symbolic_forward(y, [values], [numbers], rtol=1e-5, **more), True),
+        (lambda **more: tu.check_symbolic_backward(y, [values], [heads], [slopes], rtol=1e-5, **more), False),
+        (lambda **more: tu.check_symbolic_backward(y, [values], [heads], [slopes * 0 + 1], rtol=1e-5, **more), True),
+        (lambda **more: tu.check_consistency(y, ways, arg_params={"x": values}, **more), False),
+        (lambda **more: tu.check_consistency(y, ways, arg_params={"x": values}, grad_req="null", **more), False),
+        (
+            lambda **more: tu.check_consistency(
+                y, ways, arg_params={"x": values}, ground_truth=truth, grad_req="null", **more
+            ),
+            True,
+        ),
+    ):
+        for more in ({}, {"equal_nan": False}):
+            with pytest.raises(AssertionError):
+                check(**more)
+        if wrong:
+            with pytest.raises(AssertionError):
+                check(equal_nan=True)
+        else:
+            check(equal_nan=True)
+
+
+def test_every_parameter_of_the_check_of_consistency(capsys: pytest.CaptureFixture[str]) -> None:
+    ways = [{"ctx": mx.cpu(), "x": (3, 40), "type_dict": {"x": d}} for d in (np.float32, np.float64)]
+    y = mx.sym.identity(X, name="y")
+    values = np.linspace(-2, 3, 120).reshape(3, 40)
+
+    def drawn(**more) -> np.ndarray:
+        np.random.seed(5)
+        return tu.check_consistency(y, ways, **more)["y_output"].asnumpy()
+
+    # what is drawn: normal, times scale; evenly up to 0.92 of scale; rounded to rand_type
+    np.random.seed(5)
+    normal = np.random.normal(size=(3, 40))
+    np.random.seed(5)
+    even = np.random.uniform(-0.92, 0.92, (3, 40))
+    np.testing.assert_array_equal(drawn(rand_type=np.float32), normal.astype(np.float32))
+    np.testing.assert_array_equal(drawn(rand_type=np.float16, scale=3.0), (3 * normal).astype(np.float16))
+    np.testing.assert_allclose(drawn(rand_type=np.float32, scale=2.0, use_uniform=True), 2 * even, rtol=1e-6)
+    np.testing.assert_array_equal(drawn(arg_params={"x": values.astype(np.float16)}), values.astype(np.float16))
+    # grad_req: without gradients only outputs are compared
+    odd = [y, mx.sym.identity(mx.sym.BlockGrad(X), name="y")]
+    assert set(tu.check_consistency(y, ways)) == {"y_output", "x"}
+    assert set(tu.check_consistency(odd, ways, grad_req="null")) == {"y_output"}
+    with pytest.raises(AssertionError):
+        tu.check_consistency(odd, ways)
+    assert capsys.readouterr().out.endswith("Train Err: ctx 0 vs ctx 1 at x\n")
+    # tolerances, and what is compared with
+    near = [mx.sym.identity(X * 1.01, name="y"), y]
+    given = {"arg_params": {"x": np.abs(values) + 1}, "grad_req": "null"}
+    for more in ({}, {"rtol": 0.005, "atol": 0}, {"rtol": 0, "atol": 0.015}):
+        with pytest.raises(AssertionError):
+            tu.check_consistency(near, ways, **given, **more)
+    for more in ({"rtol": 0.02, "atol": 0}, {"rtol": 0, "atol": 0.05}):
+        tu.check_consistency(near, ways, **given, **more)
+    capsys.readouterr()
+    tu.check_consistency(near, ways, raise_on_err=False, **given)
+    said = capsys.readouterr()
+    assert "Predict Err: ctx 0 vs ctx 1 at y_output\n" in said.out and "AssertionError" in said.err
+    with pytest.raises(AssertionError):
+        tu.check_consistency(y, ways, ground_truth={"y_output": mx.nd.array(np.abs(values) + 2)}, **given)
+    # states of the network: zeros where none are given
+    norm = mx.sym.BatchNorm(X, name="y", use_global_stats=True, fix_gamma=True, eps=1.0)
+    ways = [{"ctx": mx.cpu(), "x": (3, 4)}, {"ctx": mx.cpu(), "x": (3, 4)}]
+    given = {
+        "arg_params": {"x": values[:, :4], "y_gamma": np.full(4, 1.0), "y_beta": np.arange(4) / 4},
+        "grad_req": "null",
+    }
+    mean = np.array([0.5, -1, 2, 3])
+    for states, want in (
+        ({}, values[:, :4]),
+        ({"y_moving_mean": mean, "y_moving_var": np.full(4, 3.0)}, (values[:, :4] - mean) / 2),
+    ):
+        found = tu.check_consistency(norm, ways, aux_params=states, **given)["y_output"].asnumpy()
+        np.testing.assert_allclose(found, want + np.arange(4) / 4, rtol=1e-5, atol=1e-6)
+
+
 def test_speed_is_a_time() -> None:
     assert 0 < tu.check_speed(mx.sym.exp(X), x=(3, 3), N=2) < 10
     assert 0 < tu.check_speed(mx.sym.exp(X), {"x": np.ones((3, 3))}, N=2, typ="forward") < 10

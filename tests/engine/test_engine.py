@@ -121,6 +121,41 @@ def test_an_error_reaches_the_reader(read) -> None:
     nd.waitall()  # it was seen, so it is not told again
 
 
+def test_of_several_errors_the_first_is_raised() -> None:
+    """By waitall the one that happened first of those that nobody has seen; by a reader that of the first input that has one."""
+
+    def fail(text: str):
+        def task() -> None:
+            raise ValueError(text)
+
+        return task
+
+    own = Engine(1)
+    one, two, three, result = (Var() for _ in range(4))
+
+    def happen(*pairs: tuple[Var, str]) -> None:
+        for var, text in pairs:
+            own.push(fail(text), [], [var])
+            own.drain()
+
+    happen((one, "first"), (two, "second"), (three, "third"))
+    with pytest.raises(ValueError, match=r"^first$"):
+        own.wait_all()
+    own.wait_all()  # which leaves none of them
+    happen((one, "first"), (two, "second"), (three, "third"))
+    with pytest.raises(ValueError, match=r"^first$"):
+        own.wait(one)
+    with pytest.raises(ValueError, match=r"^second$"):
+        own.wait_all()
+    happen((one, "first"), (two, "second"), (three, "third"))
+    own.push(lambda: None, [three, one], [result])
+    with pytest.raises(ValueError, match=r"^third$"):
+        own.wait(result)
+    with pytest.raises(ValueError, match=r"^first$"):
+        own.wait_all()
+    own.stop()
+
+
 def test_naive_engine_does_everything_at_once() -> None:
     assert scheduler.set_engine_type("NaiveEngine") == "ThreadedEnginePerDevice"
     try:

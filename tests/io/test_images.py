@@ -1,5 +1,6 @@
 """Images that cannot be read, and what the image functions and iterators refuse."""
 
+import inspect
 import random
 import struct
 import zlib
@@ -79,12 +80,83 @@ def test_refusals(function: Any, arguments: Any, error: type[Exception], message
 
 
 def test_results_in_given_arrays() -> None:
+    """All functions of images that take ``out`` write to it, and to no array of another shape."""
     source = image.imread(DATA / "a.png")
-    out = nd.zeros((5, 6, 3), dtype="uint8")
-    assert image.imresize(source, 6, 5, out=out) is out
-    assert (out.asnumpy() == image.imresize(source, 6, 5).asnumpy()).all()
-    with pytest.raises(MXNetError, match="in out, wanted"):
-        image.imresize(source, 5, 6, out=out)
+    content = (DATA / "a.png").read_bytes()
+    calls: dict[str, Any] = {
+        "imdecode": lambda **more: image.imdecode(content, **more),
+        "imread": lambda **more: image.imread(DATA / "a.png", **more),
+        "imresize": lambda **more: image.imresize(source, 6, 5, **more),
+        "copyMakeBorder": lambda **more: image.copyMakeBorder(source, 1, 0, 2, 3, type=1, **more),
+    }
+    assert {
+        n for n, f in vars(image).items() if inspect.isfunction(f) and "out" in inspect.signature(f).parameters
+    } == {*calls}
+    for name, call in calls.items():
+        want = call().asnumpy()
+        for dtype in ("uint8", "float32"):
+            out = nd.full(want.shape, 7, dtype=dtype)
+            assert call(out=out) is out, name
+            assert out.dtype == np.dtype(dtype) and (out.asnumpy() == want).all(), name
+        height, width, channels = want.shape
+        for shape in ((width, height, channels), (height + 1, width, channels), (1, 1, 1)):
+            out = nd.full(shape, 7, dtype="uint8")
+            with pytest.raises(MXNetError, match="in out, wanted"):
+                call(out=out)
+            assert (out.asnumpy() == 7).all(), name
+
+
+def test_interpolation_is_the_one_asked_for() -> None:
+    """Functions and augmenters that cut out a part, or resize, do what imresize does with the part they say; nearest pixels
+    are NumPy's."""
+    pixels = np.random.default_rng(3).integers(0, 256, (19, 26, 3)).astype(np.uint8)
+    source = nd.array(pixels, dtype="uint8")
+    size = (9, 7)  # width, height
+
+    def nearest(part: np.ndarray, width: int, height: int) -> np.ndarray:
+        rows, columns = (np.arange(n) * o // n for n, o in ((height, part.shape[0]), (width, part.shape[1])))
+        return part[rows[:, None], columns]
+
+    def cuts(interp: int) -> dict[str, Any]:
+        """By name: the picture and the part that it is made of."""
+        return {
+            "fixed_crop": (image.fixed_crop(source, 3, 2, 20, 11, size, interp), (3, 2, 20, 11)),
+            "random_crop": image.random_crop(source, (40, 50), interp),
+            "center_crop": image.center_crop(source, (50, 30), interp),
+            "random_size_crop": image.random_size_crop(source, size, (0.5, 0.9), (0.7, 1.3), interp),
+            "random_size_crop that does not fit": image.random_size_crop(
+                source, (30, 60), (4.0, 5.0), (1.0, 1.0), interp
+            ),
+            "random_size_crop too long": image.random_size_crop(source, (60, 21), (0.9, 1.0), (40.0, 50.0), interp),
+        }
+
+    random.seed(7)
+    for interp in range(5):
+        for name, (found, (x0, y0, width, height)) in cuts(interp).items():
+            part = pixels[y0 : y0 + height, x0 : x0 + width]
+            wide, high = found.shape[1], found.shape[0]
+            wants = [image.imresize(nd.array(part, dtype="uint8"), wide, high, i).asnumpy() for i in range(5)]
+            assert (found.asnumpy() == wants[interp]).all(), (name, interp)
+            assert (wants[0] == nearest(part, wide, high)).all(), name
+            for one, other in ((0, 1), (0, 2), (1, 2), (2, 4)):
+                assert (wants[one] != wants[other]).any(), name  # they can be told apart
+        for shorter, (width, height) in ((9, (26 * 9 // 19, 9)), (30, (26 * 30 // 19, 30))):
+            want = image.imresize(source, width, height, interp).asnumpy()
+            assert (image.resize_short(source, shorter, interp).asnumpy() == want).all(), interp
+        for made, function in (
+            (image.ResizeAug(9, interp), lambda i=interp: image.resize_short(source, 9, i)),
+            (image.ForceResizeAug((11, 6), interp), lambda i=interp: image.imresize(source, 11, 6, i)),
+            (image.RandomCropAug((40, 50), interp), lambda i=interp: image.random_crop(source, (40, 50), i)[0]),
+            (image.CenterCropAug((50, 30), interp), lambda i=interp: image.center_crop(source, (50, 30), i)[0]),
+            (
+                image.RandomSizedCropAug((30, 60), (4.0, 5.0), (1.0, 1.0), interp),
+                lambda i=interp: image.random_size_crop(source, (30, 60), (4.0, 5.0), (1.0, 1.0), i)[0],
+            ),
+        ):
+            random.seed(interp)
+            want = function().asnumpy()
+            random.seed(interp)
+            assert (made(source).asnumpy() == want).all(), (type(made).__name__, interp)
 
 
 def test_encoding_and_decoding() -> None:

@@ -1,6 +1,7 @@
 """contrib.quantization on the networks that MXNet has quantised: the same symbols, parameters and ranges, and the same answers."""
 
 import functools
+import itertools
 import json
 import warnings
 from pathlib import Path
@@ -121,6 +122,41 @@ def test_partitioning_changes_no_number() -> None:
     again = mx.sym.load_json(fused.tojson())
     assert again.list_arguments() == sym.list_arguments()
     assert again.list_auxiliary_states() == sym.list_auxiliary_states()
+
+
+def test_sums_are_fused_whichever_side_the_convolution_is() -> None:
+    """What is added (an input, another layer's output, another convolution, the convolution's own input) before or behind it."""
+    rng = np.random.default_rng(0)
+    data, other = mx.sym.var("data"), mx.sym.var("other")
+    conv = dict(num_filter=3, kernel=(3, 3), pad=(1, 1))
+    added = {
+        "input": other,
+        "layer": mx.sym.sin(data),
+        "convolution": mx.sym.Convolution(data, name="d", **conv),
+        "itself": data,
+    }
+    for (name, addend), behind, norm, act in itertools.product(added.items(), *[(False, True)] * 3):
+        made = mx.sym.Convolution(data, name="c", **conv)
+        made = mx.sym.BatchNorm(made, name="n", fix_gamma=False) if norm else made
+        made = mx.sym.elemwise_add(*((made, addend) if behind else (addend, made)))
+        made = mx.sym.relu(made) if act else made
+        shapes = {"data": (2, 3, 5, 4), **({"other": (2, 3, 5, 4)} if name == "input" else {})}
+        arguments, _, states = (
+            {
+                k: mx.nd.array(rng.uniform(0.2, 1.5, s) * rng.choice([-1, 1] if signs else [1], s))
+                for k, s in zip(names, sizes)
+            }
+            for names, sizes, signs in zip(
+                (made.list_arguments(), (), made.list_auxiliary_states()),
+                made.infer_shape(**shapes),
+                (True, False, False),
+            )
+        )
+        fused = mx.sym.Symbol(partitioned(made.graph).outputs)
+        (last,) = (n for n in fused.graph.nodes if n.op is not None and "_add" in n.name)
+        assert last.op.name == "_sg_mkldnn_conv"
+        got, want = (s.bind(mx.cpu(), arguments, aux_states=states).forward()[0].asnumpy() for s in (fused, made))
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5, err_msg=f"{name}, {behind=}, {norm=}, {act=}")
 
 
 def test_a_custom_collector_decides_the_ranges() -> None:

@@ -1,5 +1,6 @@
 """Sparse arrays beyond the recorded calls: what repeated entries, writes and gradients do."""
 
+import itertools
 import pickle
 
 import numpy as np
@@ -199,6 +200,28 @@ def test_functions_of_sparse_arrays() -> None:
             z = y * nd.array(D)
         z.backward()
         assert y.stype == "csr" and x.grad.asnumpy().tolist() == D.tolist()
+
+
+def test_products_of_all_kinds_of_arrays() -> None:
+    """The kinds of MXNet 1.9.1's results, by both sides and transpose_a, transpose_b: all that it gives no kind are dense."""
+    kinds = ("default", "csr", "row_sparse")
+    kept = {
+        ("default", "csr", False, False): "csr",
+        ("default", "csr", False, True): "csr",
+        ("csr", "default", True, False): "row_sparse",
+        ("csr", "row_sparse", True, False): "row_sparse",
+    }
+    a, b = A[:, :3], (A - 2 * B)[:, 1:]
+    for case in itertools.product(kinds, kinds, (False, True), (False, True)):
+        one, other, first, second = case
+        want = (a.T if first else a) @ (b.T if second else b)
+        x, y = nd.array(a).tostype(one), nd.array(b).tostype(other)
+        for _ in range(2):  # the second time such a call is known
+            same(nd.dot(x, y, transpose_a=first, transpose_b=second), want, kept.get(case, "default"), str(case))
+        for stype in kinds:
+            if stype != "default" or kept.get(case) != "row_sparse":  # MXNet refuses one of these
+                found = nd.dot(x, y, transpose_a=first, transpose_b=second, forward_stype=stype)
+                same(found, want, stype, f"{case} as {stype}")
 
 
 def test_sparse_arrays_that_are_made() -> None:

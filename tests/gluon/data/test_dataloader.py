@@ -148,6 +148,45 @@ def test_batches_that_cannot_be_sent_are_named() -> None:
         next(iter(loader))
 
 
+class Choosy:
+    """A batchify function: what it gives hangs on the first sample's number."""
+
+    def __init__(self, side: int, library: Any):
+        self.side, self.library = side, library
+
+    def __call__(self, samples: list[Any]) -> Any:
+        number = samples[0][1]
+        arrays = [self.library.full((self.side, self.side), number + i) for i in (0.25, 0.5)]
+        if number == 0:
+            return [*arrays, lambda: None]
+        if number == 2:
+            return {"first": arrays, "second": (lambda: None, arrays[0])}
+        if number == 4:
+            raise Odd(number, 1)
+        return arrays
+
+
+@pytest.mark.parametrize("library", [nd, np], ids=["NDArray", "NumPy"])
+def test_batches_after_those_that_failed_are_right(library: Any) -> None:
+    """Nothing of a batch that could not be sent, or made, is taken for a part of another one."""
+    for side in (3, 120):  # through the pipe, in shared memory
+        pool = workers.ProcessWorkers(1, Numbers(8), Choosy(side, library))
+        try:
+            for _ in range(2):
+                keys = [pool.submit([i]) for i in range(8)]
+                for i, key in enumerate(keys):
+                    if i in (0, 2, 4):
+                        with pytest.raises((AttributeError, TypeError, RuntimeError), match=r"pickle|Odd"):
+                            pool.result(key, 30)
+                        continue
+                    found = pool.result(key, 30)
+                    found = [x.asnumpy() if library is nd else x for x in found]
+                    assert [x.shape for x in found] == [(side, side)] * 2
+                    assert [np.unique(x).tolist() for x in found] == [[i + 0.25], [i + 0.5]]
+        finally:
+            pool.close()
+
+
 @pytest.mark.parametrize(("act", "how"), [(die, "was killed by signal 9"), (leave, "ended with exit code 3")])
 def test_a_worker_that_dies_is_reported(act: Callable[[int], None], how: str) -> None:
     loader = data.DataLoader(Numbers(8, act=act), 2, num_workers=2, timeout=30)
