@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -172,20 +173,20 @@ def test_batches_after_those_that_failed_are_right(as_ndarray: bool) -> None:
     """Nothing of a batch that could not be sent, or made, is taken for a part of another one."""
     for side in (3, 120):  # through the pipe, in shared memory
         pool = workers.ProcessWorkers(1, Numbers(8), Choosy(side, as_ndarray))
-        try:
-            for _ in range(2):
+        with ThreadPoolExecutor(1) as reader:  # one that waits for the rest of what is none ends when the process does
+            try:
                 keys = [pool.submit([i]) for i in range(8)]
                 for i, key in enumerate(keys):
+                    answer = reader.submit(pool.result, key, 20)
                     if i in (0, 2, 4):
                         with pytest.raises((AttributeError, TypeError, RuntimeError), match=r"pickle|Odd"):
-                            pool.result(key, 30)
+                            answer.result(20)
                         continue
-                    found = pool.result(key, 30)
-                    found = [x.asnumpy() if as_ndarray else x for x in found]
+                    found = [x.asnumpy() if as_ndarray else x for x in answer.result(20)]
                     assert [x.shape for x in found] == [(side, side)] * 2
                     assert [np.unique(x).tolist() for x in found] == [[i + 0.25], [i + 0.5]]
-        finally:
-            pool.close()
+            finally:
+                pool.close()
 
 
 @pytest.mark.parametrize(("act", "how"), [(die, "was killed by signal 9"), (leave, "ended with exit code 3")])
