@@ -6,16 +6,19 @@ MXNet has no arrays without dimensions, so every loss is of shape (1,), and prog
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 
 
 def _refused() -> bool:
-    try:
-        float(np.zeros(1))
-    except TypeError:
-        return True
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # NumPy's, before it refused
+        try:
+            float(np.zeros(1))
+        except TypeError:
+            return True
     return False
 
 
