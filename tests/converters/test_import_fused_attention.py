@@ -137,6 +137,13 @@ def test_what_is_not_read_is_said() -> None:
     with pytest.raises(converters.UnsupportedModel, match="packed query"):
         converters.import_model(proto)
     assert isinstance(proto, onnx.ModelProto)
+    stored = {"weights": normal(10, 3 * N * D)}
+    names = "x weights bias mask_index past attention_bias past_sequence_length"
+    length = {"past_sequence_length": np.array(2, np.int32)}
+    for more, attrs in (({}, {"do_rotary": 1}), ({}, {"past_present_share_buffer": 1}), (length, {})):
+        proto = model("Attention", names, {"x": normal(B, 3, 10), **more}, stored, "y", num_heads=N, **attrs)
+        with pytest.raises(converters.UnsupportedModel, match="do_rotary or a shared cache"):
+            converters.import_model(proto)
 
 
 CACHED = "query key value past_key past_value seqlens_k total_sequence_length cos_cache sin_cache"

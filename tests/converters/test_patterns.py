@@ -174,6 +174,33 @@ def test_numbers_that_may_be_negative_are_not_taken_for_sizes() -> None:
         np.testing.assert_array_equal(got, x.reshape(4, 3))
 
 
+def test_negative_numbers_reckoned_with_are_those_of_onnxruntime() -> None:
+    """What is made of a known size beside one that is not, below 0 too: the numbers, and the shape that they give."""
+    ends = [f"{name} (m, {n})" for name in ("Div", "Mod", "Min", "Max", "Mul", "Sub") for n in "pqr"]
+    ends += ["Neg (m)", "Where (e, m, q)", "Mod<fmod = 1> (m, p)", "Mod<fmod = 1> (m, q)"]
+    wrong = []
+    for less in (8, 5):
+        for call in ends:
+            text = f"""(float[3, a] x) => (float[n, m] y, int64[k] z) <int64[1] p = {{2}}, int64[1] q = {{-2}}, int64[1] r = {{3}},
+                int64[1] far = {{40}}, int64[1] less = {{{less}}}, int64[1] ax = {{0}}> {{
+                s = Shape (x) m = Sub (s, less) e = Equal (m, q) b = {call} d = Slice (b, ax, one) f = Add (d, far)
+                t = Concat<axis = 0> (f, f) u = Expand (w, t) y = Relu (u) z = Identity (d)
+            }}"""
+            text = text.replace("int64[1] p", "int64[1] one = {1}, float w = {1.5}, int64[1] p", 1)
+            model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> g {text}')
+            x = np.arange(6, dtype=np.float32).reshape(3, 2)
+            options = ort.SessionOptions()
+            options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+            options.log_severity_level = 4
+            session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+            found = import_model(model)
+            program = Program(found.graph, found.params)
+            got, want = program.run(dict.fromkeys(program.inputs, x)), session.run(None, {"x": x})
+            if got[0].shape != want[0].shape or got[1].tolist() != want[1].tolist():
+                wrong.append(f"3 - {less}, {call}: {got[0].shape} {got[1]}, wanted {want[0].shape} {want[1]}")
+    assert not wrong, "\n".join(wrong)
+
+
 class Chain:
     """A graph drawn by lot that takes an array's sizes apart, reckons with them, and reshapes, expands and counts by them."""
 

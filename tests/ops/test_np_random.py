@@ -11,7 +11,7 @@ import converters
 import hybrid as mx
 from hybrid import autograd, nd
 from hybrid.core.error import OpError
-from hybrid.core.op import REGISTRY, Op
+from hybrid.core.op import REGISTRY, Op, Spec
 from hybrid.eager.array import invoke
 from hybrid.execution.program import Program
 from hybrid.ir.graph import Entry, Graph, Node
@@ -255,3 +255,21 @@ def test_a_scale_of_nothing_has_a_gradient_all_the_same() -> None:
 def test_refusals(name: str, attrs: dict[str, Any], arrays: tuple[list[float], ...]) -> None:
     with pytest.raises(OpError):
         by_engine(REGISTRY[name].bind(**attrs), *(np.array(a, np.float32) for a in arrays))
+
+
+def test_size_comes_before_the_shape_of_parameters_however_long_they_are() -> None:
+    """In one exported model for all sizes; each sample is of its own parameters."""
+    for name in ("_npi_normal_n", "_npi_uniform_n"):
+        for size in ((5,), (5, 2)):
+            op = REGISTRY[name].bind(size=size, **dict.fromkeys(REGISTRY[name].names))
+            specs = {n: Spec(("n", 3), np.dtype(np.float32)) for n in op.takes()}
+            proto = converters.to_onnx(graph_of(op), {}, specs, 21)
+            session = ort.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
+            for count in (4, 1, 6):
+                first = np.arange(count * 3, dtype=np.float32).reshape(count, 3) * 10
+                second = np.full_like(first, 0.1) if name == "_npi_normal_n" else first + 1
+                feeds = dict(zip(op.takes(), (first, second)))
+                drawn = session.run(None, feeds)[0], Program(graph_of(op)).run(feeds)[0]
+                for got in drawn:
+                    assert got.shape == (*size, count, 3), name
+                    assert (np.abs(got - first - 0.5) < 1.5).all(), name

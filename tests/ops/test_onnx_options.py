@@ -3,17 +3,22 @@ more than one, with sizes that all differ: against onnxruntime (or onnx's evalua
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
 from collections.abc import Iterator
 from statistics import NormalDist
 from typing import Any
 
 import numpy as np
+import onnx
 
+import converters
 from hybrid.core.op import OPS, Example
 from hybrid.execution.program import Program
 from tests.grouped import each
-from tests.table.examples import Maker, graph_of
-from tests.table.test_examples import computes_what_it_infers, same_as_onnxruntime
+from tests.table.examples import Maker, examples, graph_of
+from tests.table.goldens import close
+from tests.table.test_examples import computes_what_it_infers, run_witness, same_as_onnxruntime
 from tests.table.test_gradients import check_derivatives, gradients_of, has_rule, run
 
 Row = tuple[str, Example]
@@ -453,6 +458,8 @@ def resizing() -> Iterator[Row]:
         roi = make.array([0, 0, 0.3, -0.2, 1, 1, 1.3, 0.7])
         yield "Resize", make(x, roi, make.array([2, 3, 4, 1], "int64"), given=("roi", "sizes"), **attrs)
         yield "Resize", make(x, roi, make.array([1, 1, 1.4, 1.8]), given=("roi", "scales"), **attrs)
+        two = make.array([0.3, -0.2, 1.3, 0.7])
+        yield "Resize", make(x, two, make.array([4, 3], "int64"), given=("roi", "sizes"), axes=(2, 3), **attrs)
 
 
 def signals() -> Iterator[Row]:
@@ -820,6 +827,40 @@ def test_options_mean_what_the_standard_says(row: tuple[str, str, Example]) -> N
         check_in_single_precision(example)
     elif example.op.name not in JUMPING:
         check_derivatives(example, directions=1)
+
+
+def test_older_versions_of_an_operator_get_no_attribute_that_they_lack() -> None:
+    """Just below each change of an operator it is refused by the opset's name, or written in what that opset knows."""
+    changes = defaultdict(set)
+    for schema in onnx.defs.get_all_schemas_with_history():
+        if not schema.domain and schema.since_version > 14:
+            changes[schema.name].add(schema.since_version - 1)
+    wrong, seen = [], 0
+    for example in [*(row[2] for row in ROWS), *(e for e in examples() if e.op.name.startswith("_onnx_"))]:
+        op, (graph, feeds) = example.op, graph_of(example)
+        stored = {n: a for n, a in feeds.items() if a.dtype.kind == "i" and len(feeds) > 1}
+        specs = {n: a for n, a in feeds.items() if n not in stored}
+        for opset in changes[op.name[6:]]:
+            try:
+                model = converters.to_onnx(graph, stored, specs, opset)
+                onnx.checker.check_model(model)
+            except converters.UnsupportedModel as refusal:
+                if not re.search(rf"opset ({opset}|{opset + 1})\b|needs opset", str(refusal)):
+                    wrong.append(f"{op} at {opset}: {refusal}")
+                continue
+            except onnx.checker.ValidationError as error:
+                wrong.append(f"{op} at {opset}: {error}")
+                continue
+            seen += 1
+            if any(n.op_type == op.name[6:] for n in model.graph.node) or "rng" in op.uses:
+                continue
+            try:
+                for got, want in zip(run_witness(model, feeds, example), Program(graph).run(feeds), strict=True):
+                    close(got, want, op)
+            except AssertionError as error:
+                wrong.append(f"{op} at {opset}: {error}")
+    assert seen > 100
+    assert not wrong, "\n".join(wrong)
 
 
 def computed(name: str, *arrays: Any, **attrs: Any) -> list[np.ndarray]:

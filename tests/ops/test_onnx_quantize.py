@@ -128,6 +128,28 @@ def test_quantize_to_eight_bit_floats():
     np.testing.assert_array_equal(got.astype(np.float32), np.array([2, np.nan, np.nan, np.nan, np.nan], np.float32))
 
 
+def test_what_is_beyond_eight_bit_floats_is_read_as_it_is_written():
+    """The largest number with saturation, without it NaN, or infinity where the type has that; against onnxruntime."""
+    x = scale([1, -300, 1e6, -np.inf, np.nan, 0.3, -1e5])
+    for kind in ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz"):
+        for saturate in (0, 1):
+            arrays = [x, scale(0.5), np.zeros((), dtype(kind))]
+            model = model_of("QuantizeLinear", arrays, [kind], attributes={"saturate": saturate})
+            model.graph.node.append(helper.make_node("Cast", ["y0"], ["z"], to=onnx.TensorProto.FLOAT))
+            model.graph.output[0].CopyFrom(helper.make_tensor_value_info("z", onnx.TensorProto.FLOAT, None))
+            del model.graph.input[2]  # Python's onnxruntime takes no arrays of such types: it is stored
+            code = helper.np_dtype_to_tensor_dtype(dtype(kind))
+            model.graph.initializer.append(helper.make_tensor("x2", code, (), b"\0", raw=True))
+            feeds = dict(zip(("x0", "x1"), arrays))
+            session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+            (want,) = session.run(None, feeds)
+            found = converters.import_model(model)
+            written = converters.import_model(converters.to_onnx(found.graph, found.params, feeds, opset=21))
+            for one in (found, written):
+                (got,) = Program(one.graph, one.params).run(feeds)
+                np.testing.assert_array_equal(got, want, f"{kind} {saturate}", strict=True)
+
+
 def test_precision_is_that_of_the_scale_or_of_the_attribute():
     """1001 / 0.1 in float16 is 10008, in float32 10012.447 with the same scale."""
     x, tenth = np.array([1001], np.float16), np.array(0.1, np.float16)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -75,6 +76,32 @@ def test_a_size_that_is_not_known_leaves_open_what_depends_on_it_and_no_more() -
                 fixed = {a for a in open_ if others and not ranks and all(o[which][a] == true[a] for o in others)}  # type: ignore
                 if fixed:
                     wrong.append(f"{where}: output {which} is {one}, though it is {true} whatever that size is")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_values_that_are_not_known_leave_open_what_depends_on_them() -> None:
+    """Every subset of what an operator reads its outputs' sizes from: some constant, the rest known at run time only."""
+    wrong, seen = [], 0
+    for op, arrays in ((e.op, e.arrays) for e in examples() if e.arrays and "values" in e.op.uses):
+        if {"bodies", "shape"} & set(op.uses):
+            continue
+        shapes = [a.shape for a in arrays]
+        whole = op.infer_shape(*shapes, values=list(arrays))
+        wanted = whole if isinstance(whole, list) else [whole]
+        few = [a.size < 50 for a in arrays]
+        for known in product(*((True, False) if f else (False,) for f in few)):
+            where = f"{op} {shapes} with the values {known}"
+            try:
+                found = op.infer_shape(*shapes, values=[a if k else None for a, k in zip(arrays, known)])
+                found = found if isinstance(found, list) else [found]
+                if [merge(f, w) for f, w in zip(found, wanted, strict=True)] != wanted:
+                    wrong.append(f"{where}: {found}, not {wanted}")
+            except Undecided:
+                continue
+            except Exception as error:
+                wrong.append(f"{where}: {error!r}")
+            seen += 1
+    assert seen > 300
     assert not wrong, "\n".join(wrong)
 
 

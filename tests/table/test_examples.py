@@ -11,6 +11,7 @@ from onnx.reference import ReferenceEvaluator
 
 import converters
 from converters.registry import EXPORT, STANDING
+from hybrid.core.error import MXNetError
 from hybrid.core.op import Example
 from hybrid.core.shapes import UNKNOWN, MaybeShape, is_known, merge
 from hybrid.execution.program import Program
@@ -198,3 +199,41 @@ def same_at_older_opsets(example: Example) -> None:
                 assert (got.shape, got.dtype) == (want.shape, want.dtype)
             else:
                 close(got, want, example.op, float(np.finfo(np.float32).eps) if narrowed else None)
+
+
+def beyond_single_precision(number: int, example: Example, dtype: str) -> tuple[Example, list[np.ndarray]] | None:
+    """An example with odd numbers above 2**24 for its floats, if all that comes of them are some of them, or truths."""
+    rng, single = np.random.default_rng(number), np.dtype(np.float32)
+    arrays = tuple(
+        np.array(2**24 + 1 + 2 * rng.integers(0, 9, a.shape), dtype) if a.dtype == single else a for a in example.arrays
+    )
+    changed = Example(example.op, arrays)
+    graph, feeds = graph_of(changed)
+    try:
+        want = Program(graph).run(feeds)
+    except MXNetError:
+        return None
+    given = np.concatenate([a.reshape(-1) for a in arrays if a.dtype == dtype] or [np.zeros(0, dtype)])
+    moved = want[0].dtype == dtype and np.isin(want[0], [0, 1, *given]).all() and (want[0] > 1).any()
+    return (changed, want) if moved or want[0].dtype == np.bool_ else None
+
+
+def test_integers_that_float32_does_not_hold_are_written_as_they_are() -> None:
+    """Operators that choose, move, compare or round: of int32 and int64, in onnxruntime to the last digit."""
+    wrong, seen = [], set()
+    for number, example in ALL:
+        if example.op.name not in EXPORT or example.op.name in STANDING or "rng" in example.op.uses:
+            continue
+        if not any(a.dtype == np.float32 for a in example.arrays):
+            continue
+        for dtype in ("int32", "int64"):
+            found = beyond_single_precision(number, example, dtype)
+            if found is None:
+                continue
+            graph, feeds = graph_of(found[0])
+            for got, want in zip(run_onnx(converters.to_onnx(graph, {}, feeds), feeds), found[1], strict=True):
+                if want.dtype.kind in "iub" and not np.array_equal(got, want):
+                    wrong.append(f"{example.op} of {dtype}: {got}, wanted {want}")
+            seen.add(example.op.name)
+    assert len(seen) > 120
+    assert not wrong, "\n".join(wrong)
