@@ -180,6 +180,82 @@ def test_nan_is_equal_to_nan_where_that_is_asked() -> None:
             check(equal_nan=True)
 
 
+def test_every_parameter_of_the_checks_of_values_and_gradients() -> None:
+    values, heads = np.array([0.5, -1.5, 2.0]), np.array([1.0, 3.0, -2.0])
+    cube, slopes = values**3, 3 * values**2
+    y = mx.sym.identity(X * X * X, name="y")
+    # dtype: of all arrays, or with "asnumpy" each one's own
+    for dtype, given, want in (
+        (np.float16, values, "float16"),
+        (np.float64, values, "float64"),
+        ("asnumpy", values.astype(np.float16), "float16"),
+        ("asnumpy", values, "float64"),
+    ):
+        (found,) = tu.check_symbolic_forward(y, [given], [cube.astype(given.dtype)], dtype=dtype)
+        assert found.dtype == np.dtype(want)
+        wanted = (slopes * heads).astype(given.dtype)
+        gradients = tu.check_symbolic_backward(y, [given], [heads.astype(given.dtype)], [wanted], dtype=dtype)
+        assert gradients["x"].dtype == np.dtype(want)
+    # rtol and atol, one without the other
+    for check in (
+        lambda **more: tu.check_symbolic_forward(y, [values], [cube * 1.01], **more),
+        lambda **more: tu.check_symbolic_backward(y, [values], [heads], [slopes * heads * 1.01], **more),
+        lambda **more: tu.check_symbolic_backward(
+            y, [values], {"y_output": heads}, {"x": slopes * heads * 1.01}, **more
+        ),
+        # (a + h)^3 - (a - h)^3 is 6 a^2 h + 2 h^3: a step of 0.4 puts the slope 0.04 too high
+        lambda **more: tu.check_numeric_gradient(y, [values], numeric_eps=0.4, dtype=np.float64, **more),
+    ):
+        for more in ({"rtol": 0.001, "atol": 0}, {"rtol": 0, "atol": 0.001}):
+            with pytest.raises(AssertionError):
+                check(**more)
+        check(rtol=0.08, atol=0)
+        check(rtol=0, atol=0.5)
+    # the width of the step, for float arguments alone
+    executor = y.bind(mx.cpu(), {"x": mx.nd.array(values, dtype="float64")})
+    for eps in (0.4, 1.0):
+        found = tu.numeric_grad(executor, {"x": values}, eps=eps, dtype=np.float64)["x"]
+        np.testing.assert_allclose(found, slopes + eps**2 / 4, rtol=1e-9)
+    assert tu.numeric_grad(executor, {"x": np.array([1, 2, 3])}, dtype=np.float64)["x"].tolist() == [0, 0, 0]
+    # differences of runs that are no training runs, and states that are put back before each run
+    norm = mx.sym.BatchNorm(X, name="bn", fix_gamma=False, momentum=0.5)
+    rows = np.array([[0.5, -1.0], [2.0, 0.25], [-1.5, 3.0], [1.0, 1.5]])
+    given = [rows, np.array([1.5, 0.5]), np.array([0.25, -0.5])], [np.array([0.5, 1.0]), np.array([2.0, 3.0])]
+    exact = {"numeric_eps": 1e-5, "dtype": np.float64, "rtol": 1e-4, "atol": 1e-6}
+    tu.check_numeric_gradient(norm, *given, **exact)
+    with pytest.raises(AssertionError, match="NUMERICAL_"):
+        tu.check_numeric_gradient(norm, *given, use_forward_train=False, **exact)
+    fixed = mx.sym.BatchNorm(X, name="bn", fix_gamma=False, use_global_stats=True)
+    tu.check_numeric_gradient(fixed, *given, use_forward_train=False, **exact)
+    location = dict(zip(fixed.list_arguments(), given[0]))
+    executor = fixed.simple_bind(mx.cpu(), x=rows.shape, type_dict={"x": np.float64})
+    found = tu.numeric_grad(
+        executor, location, {"bn_moving_mean": given[1][0], "bn_moving_var": given[1][1]}, dtype=np.float64
+    )
+    want = given[0][1] / np.sqrt(given[1][1] + 1e-3)
+    np.testing.assert_allclose(found["x"], np.broadcast_to(want, rows.shape), rtol=1e-4)
+    # which arguments are looked at
+    halted = X * mx.sym.BlockGrad(mx.sym.var("b"))
+    pair = {"x": values, "b": heads}
+    tu.check_numeric_gradient(halted, pair, grad_nodes=["x"], **exact)
+    for nodes in (None, ["b"], {"x": "write", "b": "add"}):
+        with pytest.raises(AssertionError, match="NUMERICAL_b"):
+            tu.check_numeric_gradient(halted, pair, grad_nodes=nodes, **exact)
+    # sparse gradients
+    table = mx.sym.Embedding(mx.sym.var("i"), X, input_dim=4, output_dim=2, sparse_grad=True)
+    weight, places = np.arange(8.0).reshape(4, 2), np.array([2.0, 0.0, 2.0])
+    out_grads = np.array([[1.0, 2], [3, 4], [5, 6]])
+    want = np.array([[3.0, 4], [0, 0], [6, 8], [0, 0]])
+    location = {"i": places, "x": weight}
+    for stype in ("default", "row_sparse"):
+        found = tu.check_symbolic_backward(table, location, [out_grads], {"x": want}, grad_req={"i": "null", "x": "write"},
+            grad_stypes={"x": stype})["x"]  # fmt: skip
+        assert found.stype == stype and found.asnumpy().tolist() == want.tolist()
+        with pytest.raises(AssertionError):
+            tu.check_symbolic_backward(table, location, [out_grads], {"x": want + 1}, grad_req={"i": "null", "x": "write"},
+                grad_stypes={"x": stype})  # fmt: skip
+
+
 def test_every_parameter_of_the_check_of_consistency(capsys: pytest.CaptureFixture[str]) -> None:
     ways = [{"ctx": mx.cpu(), "x": (3, 40), "type_dict": {"x": d}} for d in (np.float32, np.float64)]
     y = mx.sym.identity(X, name="y")
