@@ -155,7 +155,8 @@ class Single:
         changes = {i for i, name in enumerate(self.op.takes()) if name in self.op.mutates}
         inputs = [Guarded(self._padded(arrays[i], INPUT, n), f"input {i}") for n, i in enumerate(given)]
         outs = [
-            Guarded(self._padded(np.zeros(s.shape, s.dtype), OUTPUT, i), f"output {i}") for i, s in enumerate(self.specs)
+            Guarded(self._padded(np.zeros(s.shape, s.dtype), OUTPUT, i), f"output {i}")
+            for i, s in enumerate(self.specs)
         ]
         made: list[list[np.ndarray]] = []
         for mark, fill in ((0xFF, 0x7F), (0x3C, 0xFF)):
