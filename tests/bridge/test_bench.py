@@ -102,6 +102,22 @@ def test_a_profile_has_every_step_or_says_why_there_is_none() -> None:
     json.dumps(result.as_dict())
 
 
+@pytest.mark.skipif(native.level() is None, reason="no compiled kernels")
+def test_a_step_tells_what_it_reckons_and_moves_by_the_second(tmp_path: Path) -> None:
+    """In units of 10**9: a product has two operations for each pair of numbers; it reads both matrices and writes a third."""
+    path = tmp_path / "product.onnx"
+    text = "product (float[64, 96] a, float[96, 160] b) => (float[64, 160] y) { y = MatMul (a, b) }"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {text}'), path)
+    result = bridge.bench(path, profile=True, **QUICK)
+    (step,) = result.steps
+    assert step.shape == (64, 160)
+    assert step.share == 1
+    assert step.gflops * 1e9 * step.seconds == pytest.approx(2 * 64 * 96 * 160)
+    assert step.gbytes * 1e9 * step.seconds == pytest.approx(4 * (64 * 96 + 96 * 160 + 64 * 160))
+    assert result.peak is not None
+    assert step.of_peak == pytest.approx(step.gflops * 1e9 / result.peak.flops)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -346,6 +346,18 @@ def test_a_broken_file_is_held_against_what_is_written_anew(tmp_path: Path) -> N
     assert any("compared with onnxruntime on the repaired model: onnxruntime" in w for w in found.warnings)
 
 
+def test_a_repair_that_departs_from_the_file_says_what_it_was_compared_with(tmp_path: Path) -> None:
+    """The first witness that is asked is another than the file, and nothing failed."""
+    text = "mxnet_converted_model (float[2, 3, 4] x) => (float[2, 3, 4] y) { y = Softmax <axis = 1> (x) }"
+    found = bridge.import_onnx(made(tmp_path, text, opset=8))
+    assert found.verified
+    assert found.witness == "onnxruntime on the repaired model"
+    assert "compared with onnxruntime on the repaired model" in found.warnings
+    plain = bridge.import_onnx(made(tmp_path, text.replace("mxnet_converted_model", "net"), opset=8))
+    assert plain.witness == "onnxruntime"
+    assert not any("compared with" in w for w in plain.warnings)
+
+
 def test_harmless_repairs_keep_the_file_as_witness(tmp_path: Path) -> None:
     path = made(tmp_path, "net (float[n, 4] x) => (float[n, 4] y) { y = Relu (h)  h = Neg (x) }")
     found = bridge.import_onnx(path)

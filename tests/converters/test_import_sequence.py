@@ -2,9 +2,11 @@
 
 import numpy as np
 import onnx
+import onnxruntime.capi.onnxruntime_pybind11_state as pybind
 import pytest
 from onnx import TensorProto, helper
 
+from converters.error import UnsupportedModel
 from converters.importer import from_onnx, import_model
 from hybrid import nd, symbol
 from hybrid.core.boxed import held, hold
@@ -15,7 +17,7 @@ from hybrid.gluon import SymbolBlock
 from hybrid.ir.differentiate import gradients
 from hybrid.ir.graph import Graph
 
-from .agreement import agree, parsed
+from .agreement import agree, by_onnxruntime, parsed
 
 X = np.float32([[1, -2, 3], [4, 5, -6], [7, 8, 9]])
 
@@ -66,6 +68,24 @@ def test_split_and_join(axis: int, split: str) -> None:
         again = ConcatFromSequence <axis = {axis}> (more)
     }}"""
     agree(text, {"x": X, "y": X})
+
+
+def test_pieces_have_to_add_up() -> None:
+    """Sizes that fall short of the axis, or go beyond it, or of which one is below 0, are refused as onnxruntime does."""
+    sequence = """main (float[3, 4] x) => (float[A, B] y) <int64[2] k = {SIZES}, int64 i = {0}> {
+        parts = SplitToSequence <axis = 0> (x, k)
+        y = SequenceAt (parts, i)
+    }"""
+    split = "main (float[3, 4] x) => (float[A, B] y) <int64[2] k = {SIZES}> { y, z = Split <axis = 0> (x, k) }"
+    for text in (sequence, split):
+        for sizes in ("1, 1", "1, 3", "4, -1"):
+            model = parsed(text.replace("SIZES", sizes))
+            with pytest.raises((pybind.Fail, pybind.RuntimeException, pybind.InvalidArgument)):
+                by_onnxruntime(model, {"x": np.zeros((3, 4), np.float32)})
+            with pytest.raises((MXNetError, UnsupportedModel)):
+                found = import_model(model)
+                Program(found.graph, found.params).run({"x": np.zeros((3, 4), np.float32)})
+        agree(text.replace("SIZES", "1, 2"), {"x": np.arange(12, dtype=np.float32).reshape(3, 4)})
 
 
 def test_split_without_the_axis_and_join_along_a_new_one() -> None:

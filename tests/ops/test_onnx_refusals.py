@@ -231,3 +231,21 @@ def test_optional_inputs_that_no_operator_has_are_refused():
 def test_convolutions_have_an_axis_to_go_along(name):
     with pytest.raises(OpError, match="wanted"):
         lookup(name).bind().infer_shape((3, 4), (4, 4))
+
+
+@pytest.mark.parametrize("name", ["Adagrad", "Adam", "Momentum"])
+def test_each_tensor_of_an_optimizer_has_a_gradient_and_states_of_its_shape(name):
+    """Whichever of several tensors, and whichever of what belongs to it: nothing is broadcast."""
+    cls = REGISTRY[f"_onnx_training_{name}"]
+    attrs = {"alpha": 0.5, "beta": 0.5, "norm_coefficient": 0.1, "mode": "nesterov"} if name == "Momentum" else {}
+    for tensors in (1, 2, 3):
+        shapes = [(3,), (2, 4), (5,)][:tensors] * (2 + cls.states)
+        op = cls.bind(num_args=2 + len(shapes), **attrs)
+        assert op.infer_shape((), (), *shapes) == [*shapes[:tensors], *shapes[2 * tensors :]]
+        for at, shape in enumerate(shapes):
+            wrong = [*shapes[:at], (1,) * len(shape), *shapes[at + 1 :]]
+            with pytest.raises((ValueError, MXNetError)):
+                op.infer_shape((), (), *wrong)
+            arrays = [np.full(s, 0.5 + i, np.float32) for i, s in enumerate(wrong)]
+            with pytest.raises(MXNetError):
+                run(cls.name, np.float32(0.1), np.array(2), *arrays, num_args=2 + len(shapes), **attrs)
