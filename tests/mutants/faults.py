@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from . import third
+from . import fourth, third
 
 
 class Fault(NamedTuple):
@@ -1137,8 +1137,10 @@ SECOND = _area(
 )
 
 THIRD = _area("third planting", "", "", third.ROWS)
+FOURTH = _area("fourth planting", "", "", fourth.ROWS)
 
 FAULTS = (
+    *FOURTH,
     *THIRD,
     *SECOND,
     *KERNELS,
