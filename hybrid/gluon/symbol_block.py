@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import symbol
-from ..context import Context
+from ..context import Context, current_context
 from ..core.attrs import dtype as read_dtype
 from ..core.boxed import held, hold
 from ..core.error import MXNetError, OperandError, OpError
@@ -18,7 +18,7 @@ from ..eager.cached_op import CachedOp
 from ..formats import pairs
 from ..ir.graph import Entry, Graph, Node
 from ..ir.infer import infer
-from ..ndarray import NDArray, from_numpy
+from ..ndarray import NDArray
 from ..symbol import Symbol
 from .base_parameter import ParameterError
 from .hybrid_block import FORWARDS, HybridBlock
@@ -201,7 +201,9 @@ def _symbols(given: Any, what: str) -> Iterator[Symbol]:
 
 def _held(values: Sequence[Any]) -> NDArray:
     """A list of arrays as the graph's sequences carry it."""
-    return from_numpy(hold([v.asnumpy() if isinstance(v, NDArray) else np.array(v) for v in values]))
+    return NDArray._own(
+        hold([v.asnumpy() if isinstance(v, NDArray) else np.array(v) for v in values]), current_context()
+    )
 
 
 FORWARDS.add(SymbolBlock.forward)
@@ -212,7 +214,7 @@ def _shown(array: NDArray) -> Any:
     if array._dtype != _OBJECT or array.ndim:
         return array
     value = held(array.asnumpy())
-    return [from_numpy(v, zero_copy=False) for v in value] if isinstance(value, list) else array
+    return [NDArray._own(np.array(v, order="C"), array.context) for v in value] if isinstance(value, list) else array
 
 
 def _is_fixed(node: Node) -> bool:
