@@ -852,7 +852,8 @@ def test_older_versions_of_an_operator_get_no_attribute_that_they_lack() -> None
                 wrong.append(f"{op} at {opset}: {error}")
                 continue
             seen += 1
-            if any(n.op_type == op.name[6:] for n in model.graph.node) or "rng" in op.uses:
+            newest = converters.to_onnx(graph, stored, specs)
+            if model.graph.node == newest.graph.node or "rng" in op.uses:
                 continue
             try:
                 for got, want in zip(run_witness(model, feeds, example), Program(graph).run(feeds), strict=True):
