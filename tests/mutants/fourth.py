@@ -1,5 +1,5 @@
-"""The fourth planting: a hundred faults in lines drawn by lot, half of them of options, sizes and orders that are seldom used,
-written by two who saw no test, before any test was run against them.
+"""The fourth planting: ninety-nine faults in lines drawn by lot (a hundredth changed nothing), half of them of options, sizes and
+orders that are seldom used, written by two who saw no test, before any test was run against them.
 
 Rows are as in faults.py."""
 
@@ -89,6 +89,13 @@ ROWS: list[tuple[str, ...]] = [
         "data_lengths else ()),\n            *(CTCLoss.inputs[3:] if self.use_label_lengths else ())",
         "label_lengths else ()),\n            *(CTCLoss.inputs[3:] if self.use_data_lengths else ())",
         "tests/table/test_goldens.py -k test_computes_what_mxnet_gave",
+    ),
+    (
+        "range looks at limit only",
+        "hybrid/ops/onnx/creation.py",
+        "if any(v is None for v in values):\n            return (UNKNOWN,)",
+        "if values[1] is None:\n            return (UNKNOWN,)",
+        "tests/ops/test_partial.py -k test_values_that_are_not_known_leave_open_what_depends_on_them",
     ),
     (
         "correlation gradient unmoved",
@@ -217,6 +224,34 @@ ROWS: list[tuple[str, ...]] = [
         "tests/gluon/data/test_dataset.py -k test_transforms_of_datasets",
     ),
     (
+        "fallback crop loses interp",
+        "hybrid/image/image.py",
+        "return center_crop(src, size, interp)",
+        "return center_crop(src, size)",
+        "tests/io/test_images.py -k test_interpolation_is_the_one_asked_for",
+    ),
+    (
+        "unsendable batch keeps arrays",
+        "hybrid/gluon/data/workers.py",
+        "# something in the batch cannot be sent\n        memory.clear()\n",
+        "# something in the batch cannot be sent\n",
+        "tests/gluon/data/test_dataloader.py -k test_batches_after_those_that_failed_are_right",
+    ),
+    (
+        "split sizes may fall short",
+        "converters/ops/onnx/sequence.py",
+        "if sum(sizes) != length or",
+        "if sum(sizes) > length or",
+        "tests/converters/test_import_sequence.py -k test_pieces_have_to_add_up",
+    ),
+    (
+        "quantize reading drops saturate",
+        "converters/ops/onnx/quantize.py",
+        "block_size=block_size, saturate=bool(saturate), **dtypes)",
+        "block_size=block_size, **dtypes)",
+        "tests/ops/test_onnx_quantize.py -k test_what_is_beyond_eight_bit_floats_is_read_as_it_is_written",
+    ),
+    (
         "element declared a sequence",
         "converters/ops/onnx/sequence.py",
         "nce, position, elem=element_dtype(sequence.kind))\n    made.kind = contained(sequence.kind)",
@@ -259,6 +294,13 @@ ROWS: list[tuple[str, ...]] = [
         "tests/converters/test_importer.py -k test_types_are_texts",
     ),
     (
+        "bandwidth in binary units",
+        "bridge/bench.py",
+        'gbytes=row["bytes"] / seconds / 1e9,',
+        'gbytes=row["bytes"] / seconds / 2**30,',
+        "tests/bridge/test_bench.py -k test_a_step_tells_what_it_reckons_and_moves_by_the_second",
+    ),
+    (
         "unused lists the missing",
         "bridge/report.py",
         'rows.append(("unused", ", ".join(result.unused)))',
@@ -299,6 +341,13 @@ ROWS: list[tuple[str, ...]] = [
         "if p._data is None and p._deferred_init is None]",
         "if p._data is None]",
         "tests/asked/test_asked.py -k test_answers_what_mxnet_answered",
+    ),
+    (
+        "consistency ignores equal nan",
+        "hybrid/test_utils/checks.py",
+        "assert_almost_equal(got, truth[name], rt, at, equal_nan=equal_nan)",
+        "assert_almost_equal(got, truth[name], rt, at)",
+        "tests/compat/test_test_utils.py -k test_nan_is_equal_to_nan_where_that_is_asked",
     ),
     (
         "moved parameter keeps first copy",
@@ -413,6 +462,13 @@ ROWS: list[tuple[str, ...]] = [
         "tests/converters/test_spatial_dynamic.py -k test_dynamic_sizes",
     ),
     (
+        "training step checks states count",
+        "hybrid/ops/onnx/training.py",
+        "        for i in range(self.tensors):\n            merge_all(",
+        "        for i in range(self.states):\n            merge_all(",
+        "tests/ops/test_onnx_refusals.py -k test_each_tensor_of_an_optimizer_has_a_gradient_and_states_of_its_shape",
+    ),
+    (
         "quantised attention scale twice",
         "hybrid/ops/subgraph.py",
         "y = product * (scale / scales[0] / scales[1] * self.factor(arrays[0].shape))",
@@ -424,6 +480,13 @@ ROWS: list[tuple[str, ...]] = [
         "hybrid/ops/onnx/attention.py",
         'dk[t] -= np.einsum("bkdv,bkv->bkd", left, dnews)',
         'dk[t] -= np.einsum("bkdv,bkv->bkd", states[t], dnews)',
+        "tests/ops/test_onnx_options.py -k test_options_mean_what_the_standard_says",
+    ),
+    (
+        "resize roi length with axes",
+        "hybrid/ops/onnx/resize.py",
+        '("roi", roi, 2 * count)',
+        '("roi", roi, 2 * len(x))',
         "tests/ops/test_onnx_options.py -k test_options_mean_what_the_standard_says",
     ),
     (
@@ -448,6 +511,13 @@ ROWS: list[tuple[str, ...]] = [
         "tests/graph/test_passes.py -k test_random_convolutional_graphs_keep_their_outputs",
     ),
     (
+        "quantised sum order of operands",
+        "hybrid/passes/quantize.py",
+        "inputs.reverse()  # what is added is the last variable",
+        "pass",
+        "tests/models/test_quantization.py -k test_sums_are_fused_whichever_side_the_convolution_is",
+    ),
+    (
         "separable first upper limit",
         "hybrid/passes/fuse_depthwise_pointwise.py",
         'for name in ("slope", "low", "high")}',
@@ -469,11 +539,39 @@ ROWS: list[tuple[str, ...]] = [
         "tests/ndarray/test_ndarray.py -k test_boolean_arrays_are_indices",
     ),
     (
+        "sparse dot of row sparse",
+        "hybrid/eager/sparse.py",
+        'op.transpose_a and not op.transpose_b and kinds[1] in ("default", "row_sparse"):',
+        'op.transpose_a and not op.transpose_b and kinds[1] == "default":',
+        "tests/ndarray/test_sparse.py -k test_products_of_all_kinds_of_arrays",
+    ),
+    (
+        "zero head gradient dtype",
+        "hybrid/eager/backward.py",
+        "dy = zeros(spec.shape if kept is None else kept.shape, dtype=spec.dtype)",
+        "dy = zeros(spec.shape if kept is None else kept.shape)",
+        "tests/autograd/test_autograd.py -k test_unused_outputs_count_as_zeros_of_their_own_dtype",
+    ),
+    (
+        "waitall raises last error",
+        "hybrid/execution/scheduler.py",
+        "first = self._failures[0]",
+        "first = self._failures[-1]",
+        "tests/engine/test_engine.py -k test_of_several_errors_the_first_is_raised",
+    ),
+    (
         "detection crop single ratio",
         "hybrid/image/detection.py",
         "0 < low <= high",
         "0 < low < high",
         "tests/asked/test_asked.py -k test_answers_what_mxnet_answered",
+    ),
+    (
+        "border image ignores out",
+        "hybrid/image/image.py",
+        "return _given(bordered, out)",
+        "return nd.array(bordered, dtype=bordered.dtype)",
+        "tests/io/test_images.py -k test_results_in_given_arrays",
     ),
     (
         "filled batch pad zero",
@@ -490,11 +588,46 @@ ROWS: list[tuple[str, ...]] = [
         "tests/converters/test_import_fused.py -k test_what_is_not_read_is_said",
     ),
     (
+        "attention import rotary dropped",
+        "converters/ops/onnx/fused_attention.py",
+        "    if do_rotary or past_present_share_buffer or past_sequence_length is not None:",
+        "    if past_present_share_buffer or past_sequence_length is not None:",
+        "tests/converters/test_import_fused_attention.py -k test_what_is_not_read_is_said",
+    ),
+    (
+        "attention right window opset",
+        "converters/ops/onnx/attention.py",
+        "windows = op.left_window_size >= 0 or op.right_window_size >= 0",
+        "windows = op.left_window_size >= 0",
+        "tests/converters/test_import_attention.py -k test_windows",
+    ),
+    (
+        "unique casts integers to float",
+        "converters/ops/np_select.py",
+        "x = b.cast(data, np.int64 if is_whole(data) else np.float32)",
+        "x = b.cast(data, np.float32)",
+        "tests/table/test_examples.py -k test_integers_that_float32_does_not_hold_are_written_as_they_are",
+    ),
+    (
+        "known division rounds down",
+        "converters/patterns.py",
+        "if b == 0 else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)",
+        "if b == 0 else a // b",
+        "tests/converters/test_patterns.py -k test_negative_numbers_reckoned_with_are_those_of_onnxruntime",
+    ),
+    (
         "old resize shrinks by floor",
         "converters/ops/upsampling.py",
         'return _resize(g, x, None, down, None, nearest_mode="ceil", **attrs)',
         'return _resize(g, x, None, down, None, nearest_mode="floor", **attrs)',
         "tests/converters/test_import_layers.py -k test_upsampling_of_old_opsets",
+    ),
+    (
+        "random sizes behind parameters",
+        "converters/ops/np_random.py",
+        "b.dims(*op.size, b.shape_of(whole))",
+        "b.dims(b.shape_of(whole), *op.size)",
+        "tests/ops/test_np_random.py -k test_size_comes_before_the_shape_of_parameters_however_long_they_are",
     ),
     (
         "dynamic split remainder off one",
@@ -532,6 +665,13 @@ ROWS: list[tuple[str, ...]] = [
         "tests/bridge/test_stepwise.py -k test_float64_decides_beyond_that",
     ),
     (
+        "repaired import without its note",
+        "bridge/importing.py",
+        "            if number or self.found.departs:",
+        "            if number:",
+        "tests/bridge/test_import.py -k test_a_repair_that_departs_from_the_file_says_what_it_was_compared_with",
+    ),
+    (
         "moveaxis unsorted destinations",
         "hybrid/ndarray.py",
         "for place, axis in sorted(zip(to, where)):",
@@ -544,6 +684,13 @@ ROWS: list[tuple[str, ...]] = [
         '"init_optimizer": self.optimizer_initialized,',
         '"init_optimizer": self.params_initialized,',
         "tests/module/test_programs.py -k test_program_shows_what_it_showed_in_mxnet",
+    ),
+    (
+        "symbolic backward dirt of zeros",
+        "hybrid/test_utils/checks.py",
+        "before = {k: np.random.normal(size=v.shape) for k, v in sorted(expected.items())}",
+        "before = {k: np.zeros(v.shape) for k, v in sorted(expected.items())}",
+        "tests/compat/test_test_utils.py -k test_gradients_put_otherwise_than_asked_are_noticed",
     ),
     (
         "python loss output shape",
