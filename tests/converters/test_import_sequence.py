@@ -6,6 +6,7 @@ import onnxruntime.capi.onnxruntime_pybind11_state as pybind
 import pytest
 from onnx import TensorProto, helper
 
+from converters import to_onnx
 from converters.error import UnsupportedModel
 from converters.importer import from_onnx, import_model
 from hybrid import nd, symbol
@@ -38,6 +39,24 @@ def test_every_position() -> None:
     }"""
     many = [np.arange(k, dtype="f4") for k in (1, 2, 3)]
     agree(text, *({"s": many, "x": np.float32([7, 8]), "i": np.array(i)} for i in (0, 1, 2, -1, -3)))
+
+
+def test_elements_are_of_the_kind_that_the_sequence_holds() -> None:
+    """An element taken at a position that is known when the model runs goes on as a tensor: into another sequence, and out of it."""
+    text = """main (seq(float[?]) s, int64 i, int64 j) => (seq(float[?]) more, float[N] y, optional(float[?]) z) {
+        at = SequenceAt (s, i)
+        more = SequenceConstruct (at, at)
+        y = SequenceAt (more, j)
+        z = Optional (y)
+    }"""
+    many = [np.arange(k, dtype="f4") for k in (1, 2, 3)]
+    found = agree(text, {"s": many, "i": np.array(2), "j": np.array(1)})
+    written = to_onnx(found.graph, found.params, found.inputs, 21)
+    assert [o.type.WhichOneof("value") for o in written.graph.output] == [
+        "sequence_type",
+        "tensor_type",
+        "optional_type",
+    ]
 
 
 def test_positions_outside_are_refused() -> None:

@@ -256,7 +256,7 @@ ROWS: list[tuple[str, ...]] = [
         "converters/ops/onnx/sequence.py",
         "nce, position, elem=element_dtype(sequence.kind))\n    made.kind = contained(sequence.kind)",
         "nce, position, elem=element_dtype(sequence.kind))\n    made.kind = sequence.kind",
-        "tests/converters/test_import_sequence.py -k test_a_block_takes_and_gives_lists",
+        "tests/converters/test_import_sequence.py -k test_elements_are_of_the_kind_that_the_sequence_holds",
     ),
     (
         "whole results not mended",
