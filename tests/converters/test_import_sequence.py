@@ -42,7 +42,7 @@ def test_every_position() -> None:
 
 
 def test_elements_are_of_the_kind_that_the_sequence_holds() -> None:
-    """An element taken at a position that is known when the model runs goes on as a tensor: into another sequence, and out of it."""
+    """An element at a position known only when the model runs goes on as a tensor, into another sequence and out of it."""
     text = """main (seq(float[?]) s, int64 i, int64 j) => (seq(float[?]) more, float[N] y, optional(float[?]) z) {
         at = SequenceAt (s, i)
         more = SequenceConstruct (at, at)
