@@ -112,7 +112,7 @@ def _read_graph(data: Any, source: str, problems: list[str], version: int | None
 def _version(data: Mapping[str, Any]) -> int:
     try:
         return int(data["attrs"]["mxnet_version"][1])
-    except (KeyError, IndexError, TypeError, ValueError):
+    except (KeyError, IndexError, TypeError, ValueError, OverflowError):
         return BEFORE_VERSIONS
 
 
