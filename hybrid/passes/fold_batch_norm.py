@@ -69,7 +69,7 @@ def fold_normalization(graph: Graph, context: Context) -> Graph:
         seen = any((id(node), i) in readers for i in (1, 2))
         if not fixed or seen or not context.known(own) or context.dtype(own) not in _FLOATS:
             return None
-        if not all(map(context.is_constant, node.inputs[1:])) or context.is_constant(own):
+        if not all(map(context.is_constant, node.inputs[1:])):
             return None
         source, rank = now(data), len(context.shape(own))
         axis = axis_of(op, op.axis, rank)
@@ -96,14 +96,15 @@ def fold_normalization(graph: Graph, context: Context) -> Graph:
 
     def _arithmetic(node: Node, name: str, data: Entry, source: Entry, other: Entry) -> Entry | None:
         own = Entry(node)
-        if not (context.known(own) and context.known(data)) or context.dtype(own) not in _FLOATS:
+        if not context.known(own) or context.dtype(own) not in _FLOATS:
             return None
         shape, extra = context.shape(own), context.shape(other)
-        if shape != context.shape(data) or context.dtype(other) != context.dtype(own) or not extra:
+        # a product of float32 stays one where float64 is multiplied or added
+        if context.spec(own) != context.spec(data) or context.dtype(other) != context.dtype(own) or not extra:
             return None
         # the one axis along which the constant differs
         axes = [len(shape) - len(extra) + i for i, d in enumerate(extra) if d != 1]
-        if len(axes) != 1 or extra[axes[0] - len(shape)] != shape[axes[0]] or not foldable(data, source, axes[0]):
+        if len(axes) != 1 or not foldable(data, source, axes[0]):
             return None
         other = context.reshape(other, (shape[axes[0]],))
         _, weight, *rest = source.node.inputs
