@@ -96,7 +96,7 @@ class Repeated(ControlFlow):
     def fitting(self, given):
         """What is wrong with so many inputs, if anything."""
         stacked = self.num_outputs - self.num_states
-        if self.num_states < 0 or stacked < 0:
+        if stacked < 0:
             return f"got {self.num_outputs} outputs with {self.num_states} states"
         return self.within(given, "body_reads")
 

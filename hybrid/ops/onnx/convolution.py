@@ -44,10 +44,8 @@ class Slid(Standard):
                 return f"got pads={show(self.pads)}, wanted two for every spatial axis"
         if len({len(v) for v in each.values()}) > 1:
             return f"got {', '.join(f'{n}={show(getattr(self, n))}' for n in each)}, wanted as many as there are spatial axes"
-        wrong = [n for n, v in each.items() if n != "pads" and v and min(v) < 1]
-        if wrong or (self.pads and min(self.pads) < 0):
-            named = ", ".join(f"{n}={show(getattr(self, n))}" for n in wrong or ("pads",))
-            return f"got {named}, wanted positive ones"
+        if self.pads and min(self.pads) < 0:
+            return f"got pads={show(self.pads)}, wanted positive ones"
         return None
 
     def along(self, rank: int, values: Ints) -> tuple[int, ...]:
@@ -110,9 +108,6 @@ class _Convolved(Slid):
     inputs = ("X", "W", "B")
     types = {"X W B": FLOATS}
     optional = ("B",)
-
-    def check(self):
-        return super().check() or (None if self.group >= 1 else f"got group={self.group}, wanted at least 1")
 
     def kernel(self, weight: tuple) -> tuple:
         """The sizes of the kernel. Raises OpError for a weight that has none."""

@@ -12,7 +12,7 @@ from ...core.attrs import Count
 from ...core.op import Op, op
 from ...core.shapes import UNKNOWN, Shape, broadcast, is_known, show
 from ..common import as_many, spread, want_rank
-from .base import FLOAT32, Standard
+from .base import Standard
 from .conversion import convert, is_integer, plain
 from .convolution import Conv, Slid
 from .quantize import dynamic, whole
@@ -301,11 +301,6 @@ class DynamicQuantizeMatMul(Standard):
     def shape(self, a, b, b_scale, b_zero, bias):
         want_columns(self, b_zero, b)
         return product_shape(self, a, b)
-
-    def dtype(self, a, *_others):
-        if a != FLOAT32:
-            raise self.fail(f"got A of dtype {a}, wanted float32")
-        return a
 
     def meaning(self, a, b, b_scale, b_zero, bias):
         small, scale, zero = dynamic(a)

@@ -24,11 +24,6 @@ class ClassLoss(Standard):
 
     tolerance = 64.0
 
-    def dtype(self, scores, labels, *rest):
-        if labels.kind not in "iu":
-            raise self.fail(f"got classes of dtype {labels}, wanted whole numbers; cast them")
-        return super().dtype(scores, labels, *rest)
-
     def check_shapes(self, scores, labels, weights):
         """Raise OpError or ValueError unless they fit."""
         if len(scores) < 2:

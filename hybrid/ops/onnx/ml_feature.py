@@ -328,11 +328,6 @@ class ArrayFeatureExtractor(Standard):
             count = count * d
         return (*(x[:-1] or (1,)), count)
 
-    def dtype(self, x, y):
-        if y.kind not in "iu":
-            raise self.fail(f"got Y of dtype {y}, wanted whole numbers; cast it")
-        return x
-
     def meaning(self, x, y):
         if ((y < 0) | (y >= x.shape[-1])).any():
             raise self.fail(f"got places {y.reshape(-1).tolist()} of {x.shape[-1]} features")
