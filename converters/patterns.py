@@ -201,7 +201,7 @@ def numbers(value: Any) -> np.ndarray | None:
         return None
     if value.partial is not None:
         return value.partial
-    if value.const is not None and not value.weight and value.const.size <= MOST and value.const.dtype.kind in "iub":
+    if value.const is not None and value.const.size <= MOST and value.const.dtype.kind in "iub":
         return value.const.astype(object)
     return None
 

@@ -43,9 +43,7 @@ def channel_slope(g: Any, x: Any, slope: Any) -> bool:
     if slope.shape[0] is UNKNOWN or slope.shape[0] == 1:
         return False
     count, channels, last = slope.shape[0], x.shape[1], x.shape[-1]
-    if any(n is not UNKNOWN and count is not UNKNOWN and n == count for n in (last,)) and not from_mxnet(g):
-        return False
-    if not from_mxnet(g) and (last is UNKNOWN or channels is UNKNOWN or channels != count):
+    if not from_mxnet(g) and (last is UNKNOWN or last == count or channels is UNKNOWN or channels != count):
         return False
     g.repaired(
         "slopes of shape (C,): read as (C, 1, ...), one for each channel, which MXNet's exporter meant", departs=True

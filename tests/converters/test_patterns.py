@@ -15,10 +15,14 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
 import converters
+from converters import patterns
 from converters.importer import import_model
 from converters.patterns import Count
-from hybrid.core.shapes import Undecided
+from converters.values import Value
+from hybrid.core.op import REGISTRY
+from hybrid.core.shapes import UNKNOWN, Undecided
 from hybrid.execution.program import Program
+from hybrid.ir.graph import Entry, Node
 from tests.grouped import run
 
 SIZES = {"a": 3, "b": 5, "c": 7}
@@ -387,3 +391,273 @@ def test_chains_by_lot_mean_what_they_say() -> None:
         kept += [e.node.op.name for said, e in zip(chain.neighbours, found.graph.outputs) if said]
     assert len(kept) > 30
     assert kept.count("Reshape") > 0.9 * len(kept), kept
+
+
+A, B, C = (Count.named(n) for n in "abc")
+
+
+def tensor(shape: Sequence[object] | None, holds: object = None, const: object = None) -> Value:
+    """A tensor of whole numbers with these sizes; holds: what it holds as far as that is known."""
+    array = None if const is None else np.asarray(const, np.int64)
+    open_shape = None if shape is None else tuple(UNKNOWN if isinstance(d, Count) else d for d in shape)
+    made = Value("v", open_shape, np.dtype(np.int64), array)
+    made.dims = None if shape is None else tuple(shape)
+    if holds is not None:
+        made.partial = np.empty(np.shape(holds), object)
+        made.partial.reshape(-1)[:] = list(np.array(holds, object).reshape(-1))
+    return made
+
+
+def test_counts_divide_where_nothing_is_left_and_are_kept_as_quotients_elsewhere() -> None:
+    div, mod = (lambda *n: Count.made("div", *n)), (lambda *n: Count.made("mod", *n))
+    cases = [
+        ("by its factor", (4 * A * B) // (2 * A), 2 * B),
+        ("every term by one factor", (2 * A * B + 3 * A) // A, 2 * B + 3),
+        ("a factor that does not go in", (3 * A * B) // (2 * A), div(3 * A * B, 2 * A)),
+        ("by a sum", (A * B) // (A + B), div(A * B, A + B)),
+        ("by 0", A // 0, div(A, 0)),
+        ("a number by it", 6 // A, div(6, A)),
+        ("rest by 0", A % 0, mod(A, 0)),
+        ("rest by a size", (2 * A) % B, mod(2 * A, B)),
+        ("rest of a multiple", (4 * A + 6) % 2, 0),
+        ("rest of a sum", (4 * A + 3) % 2, mod(4 * A + 3, 2)),
+        ("a number's rest", 6 % A, mod(6, A)),
+    ]
+    assert not [
+        f"{name}: {got}, wanted {want}" for name, got, want in cases if got != want or type(got) is not type(want)
+    ]
+    assert not (A * (B // 2)).is_size  # the quotient may be anything, as far as a Count knows
+    for one in (lambda: A + "x", lambda: A * 2.5, lambda: A - None):
+        with pytest.raises(TypeError):
+            one()
+
+
+def test_declared_dims_are_numbers_or_sizes_of_that_input() -> None:
+    found = patterns.declared("x", (3, 0, "n", "?", "?", -1, "n"))
+    assert found is not None
+    assert found[:3] == (3, 0, Count.named("x:n"))
+    assert found[6] == found[2]
+    free = found[3:6]
+    assert all(isinstance(n, Count) and n.is_size and "x:" not in repr(n) for n in free)
+    assert len({*free, found[2]}) == 4
+    assert patterns.declared("x", None) is None
+
+
+def test_codes_of_a_reshape() -> None:
+    cases = [
+        ((A, 3), [0, 3], False, (0, 3)),
+        ((A, 3), [0, 3], True, None),
+        ((A, 3), [A, 3], True, (0, 3)),
+        ((A, 3), [-1, -1], False, None),
+        ((A, 3), 3, False, None),
+        ((A, B), [B, A], False, None),
+        ((2, A, 4, 6), [2 * A, 24], False, (-3, 24)),
+        ((2, A, 4, 6), [2 * A, 20], False, (-1, 20)),
+        ((2, A, 0, 3), [2 * A, 3, 0], False, (-1, 3, 0)),
+        ((A,), [A, B], False, (0, -1)),
+        ((0, 0, A), [B, 0, A], False, (-1, 0, 0)),
+        ((2, A, B), [2 * A], False, (-1,)),
+        ((6 * A, B), [2 * A, 3, B], False, (-4, -1, 3, 0)),
+        ((A * B, 5), [A, B, 5], False, None),
+        (None, [4, A], False, (4, -1)),
+    ]
+    wrong = []
+    for own, target, allowzero, want in cases:
+        got = patterns.codes(
+            tensor(own), tensor((len(target),) if isinstance(target, list) else (), target), allowzero=allowzero
+        )
+        if got != want:
+            wrong.append(f"{own} to {target}: {got}, wanted {want}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_dims_of_a_reshape() -> None:
+    cases = [
+        ((A, 3), [0, 3], (A, 3)),
+        ((A,), [0, 0], (A, 0)),
+        (None, [0, 3], (0, 3)),
+        (None, [-1, 3], (-1, 3)),
+        ((A, 6), [-1, 3], (2 * A, 3)),
+        ((A, B), [B, -1], (B, A)),
+        ((A, 6), 6, None),
+    ]
+    for own, target, want in cases:
+        shape = tensor((len(target),) if isinstance(target, list) else (), target)
+        assert patterns.target_dims(shape, tensor(own)) == want, (own, target)
+    nothing, open_ = patterns.target_dims(tensor((2,), [0, -1]), tensor((0, A))) or ()
+    assert nothing == 0
+    assert isinstance(open_, Count)
+    assert open_ not in (A, 0 * A)
+
+
+def test_merged_dims_are_found_among_the_sizes_of_an_input() -> None:
+    cases = [
+        ((A * B, 6), (A, B, 2, 3), (A, B, 7), (0, 0, 2)),
+        ((5, A * B), (5, A, B), (9, A, B), (1, 1, 3)),
+        ((A * B, 6), (A, 2, B, 3), (A, B), None),
+        ((A * B * C,), (A, B, C), (A, B), None),
+        ((A * B, 6), (A, B, 6), (A, C), None),
+        ((A * B, 6), (A, B, 6), None, None),
+        ((A * B, 6), (A * B, 6), (A, B), None),
+        ((A * B, 6), (2, A, B, 3), (A, B), None),
+    ]
+    for own, target, theirs, want in cases:
+        other = tensor(theirs)
+
+        def sized(size: Count, dtype: object, other: Value = other, theirs: object = theirs) -> tuple[Value, int]:
+            return other, list(theirs or (A,)).index(size)
+
+        found = patterns.unmerged(tensor(own), tensor((len(target),), list(target)), sized)
+        assert (found and found[1:]) == want, (own, target, theirs)
+        assert found is None or found[0] is other
+    assert patterns.unmerged(tensor((A * B,)), tensor((2,), [A, B]), lambda size, dtype: None) is None
+
+
+def test_whole_shapes_are_those_that_came_from_shape_array() -> None:
+    def made(operator: str, holds: object) -> Value:
+        found = tensor((2,), holds)
+        found.entry = Entry(Node(REGISTRY[operator].bind(), "s", [Entry(Node(None, "x"))]))
+        return found
+
+    shape = made("shape_array", [A, 3])
+    like = patterns.whole_shape(shape, np.dtype(np.float16))
+    assert (like.shape, like.dims, like.dtype) == ((UNKNOWN, 3), (A, 3), np.float16)
+    assert like.entry is shape.entry.node.inputs[0]
+    assert patterns.whole_shape(made("negative", [A, 3]), None) is None
+    assert patterns.whole_shape(made("shape_array", None), None) is None
+    assert patterns.whole_shape(tensor((2,), [A, 3]), None) is None
+    variable = tensor((2,), [A, 3])
+    variable.entry = Entry(Node(None, "t"))
+    assert patterns.whole_shape(variable, None) is None
+
+
+def test_what_nodes_make_of_sizes() -> None:
+    """Numbers below 0, divisors of 0, what is only known at run time and what is left out."""
+    pair, open_pair = tensor((2,), [A, 3]), tensor((2,))
+    quotients = [A // 2, -3, -3, 3, 3, Count.made("div", 5, 0)]
+    dividend, divisor = tensor((6,), [A, -7, 7, -7, 7, 5]), tensor((6,), const=[2, 2, -2, -2, 2, 0])
+    grid = [[A, 2], [3, B]]
+    none: dict[str, object] = {}
+    cases: list[tuple[str, list[Value | None], dict[str, object], object, object]] = [
+        ("Shape", [tensor((A, 3, B))], none, (3,), [A, 3, B]),
+        ("Shape", [tensor((A, 3, B))], {"start": 1, "end": 2}, (1,), [3]),
+        ("Size", [tensor((A, 3))], none, (), 3 * A),
+        ("Size", [tensor(None)], none, (), None),
+        ("Div", [dividend, divisor], none, (6,), quotients),
+        ("Mod", [tensor((3,), [A, -7, 5]), tensor((3,), const=[0, 3, 0])], none, (3,),
+         [Count.made("mod", A, 0), 2, Count.made("mod", 5, 0)]),
+        ("Mod", [pair, tensor((2,), const=[2, 2])], {"fmod": 1}, (2,), None),
+        ("Min", [tensor((3,), [A, A, 4]), tensor((3,), [A, A, 9]), tensor((3,), [A, B, 5])], none, (3,),
+         [A, Count.made("min", A, A, B), 4]),
+        ("Max", [tensor((3,), [A, A, 4]), tensor((3,), [B, A, 9])], none, (3,), [Count.made("max", A, B), A, 9]),
+        ("Equal", [tensor((4,), [A, A, A, 2]), tensor((4,), [A, -1, 4, 2])], none, (4,),
+         [True, False, Count.made("equal", A, 4), True]),
+        ("Where", [tensor((4,), [A, A, 0, 1]), tensor((4,), [B, B, 1, 2]), tensor((4,), [B, C, 3, 4])], none, (4,),
+         [B, Count.made("where", A, B, C), 3, 2]),
+        ("Gather", [pair, tensor((1,), const=[-1])], none, (1,), [3]),
+        ("Gather", [pair, tensor((1,), [A])], none, (1,), None),
+        ("Gather", [tensor((2, 2), grid), tensor((), const=1)], {"axis": 1}, (2,), [2, B]),
+        ("Concat", [tensor((1, 1), [[A]]), tensor((1, 2), const=[[2, 3]])], none, (1, 3), [[A, 2, 3]]),
+        ("Concat", [tensor((1, 1), [[A]]), tensor((1, 1), const=[[2]])], {"axis": 0}, (2, 1), [[A], [2]]),
+        ("Concat", [pair, open_pair], {"axis": 0}, (4,), None),
+        ("Concat", [open_pair, open_pair], {"axis": 0}, (4,), None),
+        ("ReduceProd", [tensor((3,), [A, 2, B])], none, (1,), [2 * A * B]),
+        ("ReduceProd", [tensor((2, 2), grid)], none, (2,), None),
+        ("Slice", [tensor((3,), [A, 2, B])], {"starts": [1], "ends": [9]}, (2,), [2, B]),
+        ("Slice", [tensor((3,), [A, 2, B]), *(tensor((1,), const=[n]) for n in (-1, -9)), None, tensor((1,), const=[-2])],
+         none, (2,), [B, A]),
+        ("Slice", [tensor((3,), [A, 2, B]), tensor((1,), [C]), tensor((1,), const=[9])], none, (1,), None),
+        ("Slice", [tensor((3,), [A, 2, B]), open_pair, tensor((1,), const=[9])], none, (1,), None),
+        ("Slice", [tensor((2, 2), grid), tensor((1,), const=[1]), tensor((1,), const=[2])], none, (1, 2), None),
+        ("Slice", [pair, tensor((2,), const=[0, 0]), tensor((2,), const=[1, 1])], none, (1,), None),
+        ("Slice", [pair, *(tensor((1,), const=[n]) for n in (0, 2, 0, 0))], none, (1,), None),
+        ("Slice", [tensor((3,), const=[7, 8, 9]), *(tensor((1,), const=[n]) for n in (0, 2)), None, tensor((1,), const=[1])],
+         none, (2,), None),
+        ("Neg", [tensor((64,), [A] * 64)], none, (64,), [-A] * 64),
+        ("Neg", [tensor((65,), [A] * 65)], none, (65,), None),
+        ("Neg", [tensor((A,), [A])], none, (A,), None),
+        ("Sqrt", [pair], none, (2,), None),
+        ("Mul", [pair, tensor((), const=-2)], none, (2,), [-2 * A, -6]),
+    ]  # fmt: skip
+    wrong = []
+    for name, inputs, attributes, shape, want in cases:
+        found = patterns.follow(name, inputs, attributes, tensor(shape))
+        if (None if found is None else found.tolist()) != want:
+            wrong.append(f"{name} {[None if v is None else v.partial for v in inputs]}: {found}, wanted {want}")
+    assert not wrong, "\n".join(wrong)
+    floats = tensor((2,))
+    floats.dtype = np.dtype(np.float32)
+    assert patterns.follow("Cast", [pair], none, floats) is None
+    floats.dtype = np.dtype(bool)
+    assert patterns.follow("Cast", [pair], none, floats) is None
+
+
+def test_dims_that_come_from_numbers() -> None:
+    one, two = tensor((), const=1), tensor((), const=2)
+    cases = [
+        ("ConstantOfShape", [tensor((2,), [A, 5])], (UNKNOWN, 3), (A, 3)),
+        ("ConstantOfShape", [tensor((1,), [A])], (UNKNOWN, 3), None),
+        ("ConstantOfShape", [tensor((2,))], (UNKNOWN, 3), None),
+        ("Range", [two, tensor((), A + 5), one], (UNKNOWN,), (A + 3,)),
+        ("Range", [two, tensor((), A), one], (UNKNOWN,), None),
+        ("Range", [tensor((), A), tensor((), A + 3), one], (UNKNOWN,), None),
+        ("Range", [two, tensor((), A + 5), two], (UNKNOWN,), None),
+        ("Range", [two, tensor((), A + 5), tensor((), B)], (UNKNOWN,), None),
+        ("Range", [two, tensor(()), one], (UNKNOWN,), None),
+        ("Neg", [tensor((1,), [A])], (UNKNOWN,), None),
+    ]
+    for name, inputs, shape, want in cases:
+        result = Value("v", shape, np.dtype(np.int64))
+        patterns.shaped(name, inputs, result)
+        assert result.dims == want, (name, [v.partial for v in inputs])
+
+
+class Rule:
+    """An operator of a shape rule, as far as patterns ask it."""
+
+    data_decides, uses = False, ()
+
+    def __init__(self, infer_shape: object, partial: bool = False):
+        self.infer_shape, self.partial = infer_shape, partial
+
+    def means(self, kind: object) -> bool:
+        return False
+
+
+def test_dims_go_through_shape_rules() -> None:
+    """What a rule cannot say of several open dims at once it is asked one by one, of one input."""
+
+    def outputs(*shapes: object) -> list[Value]:
+        return [Value("y", s, np.dtype(np.float32)) for s in shapes]
+
+    def doubled(shape: Sequence[object], *others: object) -> list[object]:
+        if sum(isinstance(d, Count) for d in shape) > 1:
+            raise Undecided
+        return [tuple(shape), (shape[0], 2)]
+
+    def silent(shape: Sequence[object]) -> list[object]:
+        if not any(d is UNKNOWN for d in shape):
+            raise Undecided
+        return [None]
+
+    def comparing(shape: Sequence[object], values: object = None) -> object:
+        if shape[0] < 3:  # type: ignore[operator]
+            raise ValueError
+        return shape
+
+    one, two = outputs((UNKNOWN, UNKNOWN), (UNKNOWN, 2))
+    patterns.through(Rule(doubled), [tensor((A, B))], [one, two])
+    assert (one.dims, two.dims) == ((A, B), (A, 2))
+
+    cases = [
+        ("two inputs", Rule(doubled), [tensor((A, B)), tensor((A,))], (UNKNOWN, UNKNOWN)),
+        ("a rank that is not known", Rule(lambda s: [(A,)]), [tensor(None)], (UNKNOWN,)),
+        ("an output without a shape", Rule(lambda s: [None, (A,)]), [tensor((A,))], (UNKNOWN,)),
+        ("another rank", Rule(lambda s: [(A, A)]), [tensor((A,))], (UNKNOWN,)),
+        ("a partial rule", Rule(comparing, True), [tensor((A,))], (UNKNOWN,)),
+        ("nothing one by one", Rule(silent), [tensor((A, B))], (UNKNOWN,)),
+    ]
+    for name, rule, inputs, shape in cases:
+        (found,) = outputs(shape)
+        patterns.through(rule, inputs, [found])
+        assert found.dims is None, name

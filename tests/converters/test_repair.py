@@ -1,5 +1,7 @@
 """Broken forms that exporters wrote (MXNet's own are in fixtures/onnx, too): what they are read as, and what is refused."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import onnx
 import onnx.parser
@@ -7,8 +9,10 @@ import onnxruntime as ort
 import pytest
 
 from bridge.onnx_backend import OnnxBackendRep
-from converters import UnsupportedModel
+from converters import UnsupportedModel, repair
 from converters.importer import Imported, import_model
+from converters.values import Value
+from hybrid.core.shapes import UNKNOWN
 
 MXNET = "mxnet_converted_model"
 
@@ -454,3 +458,329 @@ def test_names_of_no_dtype_are_refused() -> None:
         read('(float[2] x) => (float[2] y) { y = Cast <to = "number"> (x) }', 9, "any")
     with pytest.raises(UnsupportedModel, match="got to='number', wanted the name of an element type"):
         read('(float[2] x) => (float[2] y) { y = Cast <to = "number"> (x) }', 1, "any")
+
+
+class Read:
+    """A node of a file as far as repairs ask it."""
+
+    def __init__(self, name: str):
+        self.shared = SimpleNamespace(file=SimpleNamespace(proto=onnx.ModelProto(graph=onnx.GraphProto(name=name))))
+        self.said: list[str] = []
+
+    def repaired(self, what: str, *, departs: bool = False) -> None:
+        self.said.append(f"{departs}: {what}")
+
+
+def test_what_shapes_decide_of_statistics_and_slopes() -> None:
+    """Ranks and sizes that are not known, and those that fit either meaning."""
+    wrong = []
+    spatial = [
+        ((2, 3, 4, 5), (3,), 0, False, True),
+        ((2, 3, 4), (3,), 0, False, True),
+        (None, (3,), 0, False, True),
+        ((2, 3), (3,), 0, True, False),
+        ((2, 3, 4), (3, 4), 0, True, False),
+        ((2, 3, 4), None, 0, True, False),
+        ((2, 3, 4), (3,), 1, False, False),
+    ]
+    for x, mean, flag, want, said in spatial:
+        g = Read("any")
+        got = repair.batch_norm_spatial(g, flag, Value("x", x), Value("m", mean))
+        if (got, bool(g.said)) != (want, said):
+            wrong.append(f"statistics {mean} of {x}, spatial={flag}: {got}, {g.said}")
+    slopes = [
+        ((2, 3, 4), (3,), True, True),
+        ((2, 3, 3), (3,), False, True),
+        ((2, 4, 5), (3,), False, True),
+        ((2, 3, UNKNOWN), (3,), False, True),
+        ((2, UNKNOWN, 4), (3,), False, True),
+        ((2, 3), (3,), False, False),
+        ((2, 3, 4), (3, 1), False, False),
+        ((2, 3, 4), (1,), False, False),
+        ((2, 3, 4), (UNKNOWN,), False, False),
+        ((2, 3, 4), None, False, False),
+        (None, (3,), False, False),
+    ]
+    for x, slope, others, mine in slopes:
+        for name, want in (("any", others), (MXNET, mine)):
+            g = Read(name)
+            got = repair.channel_slope(g, Value("x", x), Value("s", slope))
+            if got != want or [s[:24] for s in g.said] != ["True: slopes of shape (C"] * want:
+                wrong.append(f"slopes {slope} of {x}, {name}: {got}, {g.said}")
+    assert not wrong, "\n".join(wrong)
+
+
+ROWED = "(float[2, 3, 4] x) => (float[DIMS] y) <float[ROWS] w = {WEIGHTS}> { NODES }"
+
+
+def test_what_repairs_look_at() -> None:
+    """One file beside the other, of which only one is written in the broken form."""
+    flat, rows = X.reshape(2, 12), X.reshape(6, 4)
+    w24, w8 = np.arange(24) % 7 - 3.0, np.arange(8) % 5 - 2.0
+    floats, full = np.float32([0.5, -2]), "MXNet gives float32"
+
+    def dense(dims: str, shape: str, nodes: str, weights: np.ndarray = w24) -> str:
+        numbers = "{" + ", ".join(str(n) for n in weights) + "}"
+        text = ROWED.replace("{WEIGHTS}", numbers)
+        return text.replace("DIMS", dims).replace("ROWS", shape).replace("NODES", nodes)
+
+    norm = """(float[2, 3, 4] x, float[3] g) => (float[2, 3, 4] y) <float[3] b = {1, 2, -1}, float[3] m = {0.5, 0, -0.5},
+        float[3] v = {1, 2, 4}> { y = BatchNormalization <epsilon = 0.0> (x, g, b, m, v) }"""
+    gamma = np.float32([2, 1, 0.5])
+    b, m, v = (np.float32(n)[:, None] for n in ([1, 2, -1], [0.5, 0, -0.5], [1, 2, 4]))
+    cases = [
+        (
+            "two readers of places",
+            "(float[2, 3, 4] x) => (float[2, 4] y, float[2, 4] z) { a = ArgMax <axis = 1, keepdims = 0> (x) "
+            "y = Cast <to = 1> (a) z = Neg (a) }",
+            13,
+            {},
+            [X.argmax(1).astype("f"), -X.argmax(1).astype("f")],
+            [full],
+            [],
+        ),
+        (
+            "places cast and shown",
+            "(float[2, 3, 4] x) => (float[2, 4] y, float[2, 4] a) { a = ArgMin <axis = 1, keepdims = 0> (x) "
+            "y = Cast <to = 1> (a) }",
+            13,
+            {},
+            [X.argmin(1).astype("f")] * 2,
+            [full],
+            [],
+        ),
+        (
+            "places as a second output",
+            "(float[2, 3, 4] x) => (float[2, 3, 4] y, float[2, 4] a) { y = Neg (x) a = ArgMax <axis = 1> (x) }",
+            8,
+            {},
+            [-X, X.argmax(1).astype("f")],
+            ["declared without that axis", full],
+            [],
+        ),
+        (
+            "places of no declared rank",
+            "(float[2, 3, 4] x) => (float[] a) { a = ArgMax <axis = 1> (x) }",
+            8,
+            {},
+            [X.argmax(1)[:, None].astype("f")],
+            [full],
+            ["keepdims=1 is what"],
+        ),
+        ("declared for one batch", "(float[n, 3, 4] x) => (float[2, 3, 4] y) { y = Neg (x) }", 8, {}, [-X], [], []),
+        (
+            "two numbers",
+            "(float[2, 3, 4] x) => (float[2, 3, 4] y) <double[1] s = {2.5}, double t = {7}> { y = Max (t, x, s) }",
+            8,
+            {},
+            [np.maximum(X, 7)],
+            ["float64 number beside float32"],
+            [],
+        ),
+        (
+            "numbers alone",
+            "(float[2, 3, 4] x) => (float[2, 3, 4] z, double[1] y) <double[1] s = {2.5}, double[1] t = {0.25}> "
+            "{ z = Neg (x) y = Sub (s, t) }",
+            8,
+            {},
+            [-X, np.array([2.25])],
+            [],
+            [],
+        ),
+        (
+            "a float64 number that fits",
+            "(double[2, 3, 4] x) => (double[2, 3, 4] y) <double[1] s = {2.5}> { y = Mul (x, s) }",
+            8,
+            {"x": X.astype("d") / 3},
+            [X.astype("d") / 3 * 2.5],
+            [],
+            [],
+        ),
+        (
+            "no bias",
+            dense("2, 2", "2, 12", "f = Flatten (x) y = Gemm <transB = 1> (f, w)"),
+            13,
+            {},
+            [flat @ w24.reshape(2, 12).T],
+            [],
+            [],
+        ),
+        (
+            "a bias that is fed",
+            dense("2, 2", "2, 12", "y = Gemm <transB = 1> (x, w, c)").replace("x)", "x, float[2] c)", 1),
+            8,
+            {"c": floats},
+            [flat @ w24.reshape(2, 12).T + floats],
+            ["data of rank 3"],
+            [],
+        ),
+        (
+            "rows that fit",
+            dense("6, 2", "2, 4", "f = Flatten <axis = -1> (x) y = Gemm <transB = 1> (f, w)", w8),
+            13,
+            {},
+            [rows @ w8.reshape(2, 4).T],
+            [],
+            [],
+        ),
+        (
+            "columns",
+            dense("2, 2", "12, 2", "f = Flatten <axis = -1> (x) y = Gemm (f, w)"),
+            13,
+            {},
+            [flat @ w24.reshape(12, 2)],
+            ["rows of another length", "data of rank 3"],
+            [],
+        ),
+        (
+            "flat already",
+            dense("2, 2", "2, 12", "f = Flatten <axis = 1> (x) y = Gemm <transB = 1> (f, w)"),
+            13,
+            {},
+            [flat @ w24.reshape(2, 12).T],
+            [],
+            [],
+        ),
+        (
+            "another node of that attribute",
+            dense("2, 2", "2, 12", "f = LogSoftmax <axis = -1> (x) y = Gemm <transB = 1> (f, w)"),
+            13,
+            {},
+            [np.log(softmax(X, 2)).reshape(2, 12) @ w24.reshape(2, 12).T],
+            ["data of rank 3"],
+            [],
+        ),
+        (
+            "rows before",
+            dense("6, 2", "2, 4", "f = Flatten <axis = -1> (x) y = Gemm <transB = 1> (f, w)", w8).replace(
+                "2, 3, 4", "6, 4"
+            ),
+            13,
+            {"x": rows},
+            [rows @ w8.reshape(2, 4).T],
+            [],
+            [],
+        ),
+        (
+            "one row",
+            dense("6, 2", "2, 4", "f = Flatten <axis = -1> (x) y = Gemm <transB = 1> (f, w)", w8).replace(
+                "2, 3, 4", "6, 1, 4"
+            ),
+            13,
+            {"x": X.reshape(6, 1, 4)},
+            [rows @ w8.reshape(2, 4).T],
+            [],
+            [],
+        ),
+        ("gamma that is fed", norm, 9, {"g": gamma}, [(X - m) / np.sqrt(v) * gamma[:, None] + b], [], []),
+        (
+            "split in two",
+            "(float[2, 3, 4] x) => (float[2, 3, 1] y, float[2, 3, 3] z) { y, z = Split <axis = 2, split = [1, 3]> (x) }",
+            8,
+            {},
+            [X[..., :1], X[..., 1:]],
+            [],
+            [],
+        ),
+        (
+            "split in halves",
+            "(float[2, 3, 4] x) => (float[2, 3, 2] y, float[2, 3, 2] z) { y, z = Split <axis = -1> (x) }",
+            8,
+            {},
+            [X[..., :2], X[..., 2:]],
+            [],
+            [],
+        ),
+        (
+            "turned as it says",
+            "(float[2, 3, 4] x) => (float[2, 3, 3] y) { transpose1_b = Transpose <perm = [0, 2, 1]> (x) "
+            "y = MatMul (x, transpose1_b) }",
+            8,
+            {},
+            [X @ X.transpose(0, 2, 1)],
+            [],
+            [],
+        ),
+        (
+            "turned by another name",
+            "(float[3, 3, 3] x) => (float[3, 3, 3] y) { turned_b = Transpose (x) y = MatMul (x, turned_b) }",
+            8,
+            {"x": X.reshape(-1)[:1] + np.arange(27, dtype="f").reshape(3, 3, 3)},
+            [np.arange(27, dtype="f").reshape(3, 3, 3) @ np.arange(27, dtype="f").reshape(3, 3, 3).T],
+            [],
+            [],
+        ),
+        (
+            "places of an unknown rank",
+            "(float[] x) => (float[] a) { a = ArgMax <axis = 1> (x) }",
+            8,
+            {},
+            [X.argmax(1)[:, None].astype("f")],
+            [full],
+            [],
+        ),
+        (
+            "softmax last of an unknown rank",
+            "(float[] x) => (float[] y) { y = Softmax <axis = -1> (x) }",
+            11,
+            {},
+            [softmax(X, 2)],
+            [],
+            [],
+        ),
+        (
+            "softmax of an unknown rank",
+            "(float[] x) => (float[] y) { y = Softmax <axis = 2> (x) }",
+            11,
+            {},
+            [softmax(X, 2)],
+            ["along axis 2 alone"],
+            [],
+        ),
+        (
+            "rows of an unknown rank",
+            dense("2, 2", "2, 12", "f = Flatten <axis = -1> (x) y = Gemm <transB = 1> (f, w)").replace("2, 3, 4", ""),
+            13,
+            {"x": flat},
+            [flat @ w24.reshape(2, 12).T],
+            [],
+            [],
+        ),
+    ]
+    wrong = []
+    for name, text, opset, feeds, wants, repaired, doubts in cases:
+        try:
+            found = read(text, opset)
+            inputs = [({"x": X} | feeds)[n] for n in found.inputs]
+            for got, want in zip(OnnxBackendRep(found).run(inputs), wants, strict=True):
+                assert got.shape == want.shape
+                assert got.dtype == (np.float64 if "double[" in text and want.dtype == np.float64 else np.float32)
+                np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
+            for said, wanted in ((found.repairs, repaired), (found.doubts, doubts)):
+                assert len(said) == len(wanted), said
+                assert all(w in s for w, s in zip(wanted, said)), said
+        except Exception as error:
+            wrong.append(f"{name}: {type(error).__name__}: {error}")
+    refused = [
+        ("(float[2, 4] x) => (float[2, 4, 1] y) { y = Neg (x) }", "MXNet computed"),
+        ("(float[2, 4] x) => (float[2, 5] y) { y = Neg (x) }", "MXNet computed"),
+        ("(float[2] x) => (float[2] y) <double[2] s = {2.5, 3}> { y = Mul (x, s) }", "float64, wanted one dtype"),
+        ("(float[2] x, double[2] z) => (float[2] y) <double[1] s = {2.5}> { y = Max (x, z, s) }", ""),
+        (
+            "(float[3, 3, 3] x, float[3, 3] z) => (float[3, 3, 3] y) { transpose1_b = Transpose (z) y = MatMul (x, transpose1_b) }",
+            "alpha",
+        ),
+        (
+            "(float[3, 3, 3] x, float[3, 3] z) => (float[3, 3, 3] y) { transpose1_a = Transpose (z) y = MatMul (transpose1_a, x) }",
+            "alpha",
+        ),
+    ]
+    turned = "(float[] x, float[] z) => (float[] y) { transpose1_b = Transpose (z) y = MatMul (x, transpose1_b) }"
+    for text, why in [*refused, (turned, "alpha")]:
+        try:
+            found = read(text)
+            wrong.append(f"{text}: read, {found.repairs}")
+        except UnsupportedModel as error:
+            if why not in str(error):
+                wrong.append(f"{text}: {error}")
+    assert not wrong, "\n".join(wrong)
