@@ -22,12 +22,35 @@ def _(b, op, data, *others):
 
 def _repeated(b, x, factors, data, scale):
     """Every pixel repeated (height, width) times; where these are unknown, as often as makes x scale times as large as data."""
+    if x.dtype == np.int64:
+        return _copied(b, x, factors, data, scale)
     how = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
     if is_known(factors):
         return b.Resize(x, None, b.const(np.array([1, 1, *factors], np.float32)), **how)
     sizes = (b.size(data, axis) for axis in (2, 3))
     goal = (b.Mul(n, scale) if isinstance(n, Value) else n * scale for n in sizes)
     return b.Resize(x, None, None, b.dims(b.size(x, 0), b.size(x, 1), *goal), **how)
+
+
+def _copied(b, x, factors, data, scale):
+    """_repeated without Resize, which onnxruntime has for no integers of 64 bits; narrower ones would wrap."""
+    images = b.size(x, 0), b.size(x, 1)
+    old = [b.size(x, axis) for axis in (2, 3)]
+    if not is_known(factors):
+        factors = [_over(b, _times(b, b.size(data, axis), scale), size) for axis, size in zip((2, 3), old)]
+    apart = b.reshape(x, b.dims(*images, old[0], 1, old[1], 1))
+    wide = b.Expand(apart, b.dims(1, 1, 1, factors[0], 1, factors[1]))
+    return b.reshape(wide, b.dims(*images, *(_times(b, *pair) for pair in zip(old, factors))))
+
+
+def _times(b, size, factor):
+    """Sizes as Builder.size gives them, multiplied."""
+    return b.Mul(size, factor) if isinstance(size, Value) or isinstance(factor, Value) else size * factor
+
+
+def _over(b, size, divisor):
+    """Sizes as Builder.size gives them, divided."""
+    return b.Div(size, divisor) if isinstance(size, Value) or isinstance(divisor, Value) else size // divisor
 
 
 @to_onnx("_contrib_BilinearResize2D")
@@ -58,12 +81,23 @@ def _size(b, op, data, axis, scale):
 
 @to_onnx("depth_to_space")
 def _(b, op, data):
-    return b.DepthToSpace(data, blocksize=op.block_size, mode="DCR")
+    if data.dtype != np.int64:
+        return b.DepthToSpace(data, blocksize=op.block_size, mode="DCR")
+    # onnxruntime has none for these; floats would round them
+    n, c, h, w = (b.size(data, axis) for axis in range(4))
+    block, c = op.block_size, _over(b, c, op.block_size**2)
+    apart = b.transpose(b.reshape(data, b.dims(n, block, block, c, h, w)), (0, 3, 4, 1, 5, 2))
+    return b.reshape(apart, b.dims(n, c, _times(b, h, block), _times(b, w, block)))
 
 
 @to_onnx("space_to_depth")
 def _(b, op, data):
-    return b.SpaceToDepth(data, blocksize=op.block_size)
+    if data.dtype != np.int64:
+        return b.SpaceToDepth(data, blocksize=op.block_size)
+    n, c, h, w = (b.size(data, axis) for axis in range(4))
+    block, h, w = op.block_size, _over(b, h, op.block_size), _over(b, w, op.block_size)
+    apart = b.transpose(b.reshape(data, b.dims(n, c, h, block, w, block)), (0, 3, 5, 1, 2, 4))
+    return b.reshape(apart, b.dims(n, _times(b, c, block**2), h, w))
 
 
 @from_onnx("DepthToSpace")

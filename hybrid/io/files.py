@@ -49,8 +49,7 @@ class MXDataIter(DataIter):
         self._order = np.arange(count)
         self._start = 0
         self._before = np.zeros(batch_size, np.int64)
-        self._skip = self._started = False
-        self._current: Any = None
+        self._skip = False
         self._rewind()
         data, label = (arrays[0] for arrays in self._batch(np.arange(batch_size) % max(count, 1)))
         self.provide_data = [DataDesc(data_name, data.shape, data.dtype)]
@@ -61,7 +60,8 @@ class MXDataIter(DataIter):
         raise NotImplementedError
 
     def _rewind(self) -> None:
-        self._place, self._ended, self._started = self._start, False, False
+        self._place, self._ended = self._start, False
+        self._current: Any = None
 
     def debug_skip_load(self) -> None:
         """Give the first batch over and over, to time what comes after."""
@@ -74,9 +74,8 @@ class MXDataIter(DataIter):
 
     def iter_next(self) -> bool:
         """Go to the next batch; False when none is left."""
-        if self._skip and self._started:
+        if self._skip and self._current is not None:
             return True
-        self._started = True
         if self._ended or self._place >= self._count:
             return False
         places = np.arange(self._place, self._place + self.batch_size)

@@ -23,8 +23,8 @@ class Curve(NamedTuple):
     predicate: bool = False
     into: bool = False
     """function takes ``out=``."""
-    refused: str = ""
-    """Kinds of dtypes that it is not for: see numpy.dtype.kind."""
+    refused: str = "b"
+    """Kinds of dtypes that it is not for, see numpy.dtype.kind; predicates are for all."""
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """The function on an array of any dtype, keeping the dtype (predicates: bool)."""
@@ -81,11 +81,11 @@ CURVES = {
     row.name: row
     for row in (
         Curve("abs", "the absolute value", np.abs, lambda F, dy, x, y: dy * F.sign(x), "direct"),
-        Curve("negative", "the negative", np.negative, lambda F, dy, x, y: -dy, "direct", refused="b"),
+        Curve("negative", "the negative", np.negative, lambda F, dy, x, y: -dy, "direct"),
         Curve("square", "the square", np.square, lambda F, dy, x, y: dy * x * 2, "direct", into=True),
-        Curve("sign", "1, 0 or -1 by sign; 0 for NaN", _sign, flat, "direct", refused="b"),
+        Curve("sign", "1, 0 or -1 by sign; 0 for NaN", _sign, flat, "direct"),
         Curve("relu", "the larger of the element and 0; NaN stays", activation.relu, activation.relu_derivative, "direct",
-              into=True, refused="b"),
+              into=True),
         Curve("bitwise_not", "every bit inverted; of bool the opposite", np.invert, flat, "direct", refused="fV"),
         Curve("floor", "rounded down", _identity_on_integers(np.floor), flat, "direct"),
         Curve("ceil", "rounded up", _identity_on_integers(np.ceil), flat, "direct"),

@@ -29,7 +29,7 @@ class Unary(Elementwise):
     curve: ClassVar[Curve]
 
     def infer_type(self, data):
-        if data.kind in self.curve.refused:
+        if data.kind in self.curve.refused and not self.curve.predicate:
             raise self.fail(
                 f"got data of dtype {data}, wanted {'numbers' if data.kind == 'b' else 'whole numbers'}; cast it"
             )

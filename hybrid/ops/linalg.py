@@ -207,6 +207,8 @@ class Syrk(Products):
 class MakeDiag(Op):
     """Matrices that hold A along a diagonal, offset above the main one. Shapes: (..., N) -> (..., N + |offset|, same)."""
 
+    refuses = WHOLE
+
     offset: int = 0
 
     inputs = ("A",)
@@ -246,6 +248,8 @@ class Square(Op):
 @op("_linalg_extractdiag", "linalg_extractdiag")
 class ExtractDiag(Square):
     """A diagonal of every matrix, offset above the main one. Shapes: (..., N, N) -> (..., N - |offset|)."""
+
+    refuses = WHOLE
 
     offset: int = 0
 

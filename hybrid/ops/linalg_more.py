@@ -46,6 +46,8 @@ def places(size: int, offset: int, lower: bool) -> tuple[np.ndarray, np.ndarray]
 class Triangle(Square):
     """Has to do with a triangle of matrices; see ``places``."""
 
+    refuses = WHOLE
+
     offset: int = 0
     lower: bool = True
 
@@ -84,6 +86,8 @@ class MakeTriangle(Op):
     """Triangular matrices of packed elements: the inverse of ``_linalg_extracttrian``.
 
     Shapes: (..., K (K + 1) / 2) -> (..., N, N) with N = K + |offset|."""
+
+    refuses = WHOLE
 
     offset: int = 0
     lower: bool = True

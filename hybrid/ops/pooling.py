@@ -131,9 +131,9 @@ class Pooling(Op):
     def compiles(self, dtype):
         if dtype.itemsize >= 4 or self.pool_type != "max":
             return True
-        # what a maximum over nothing starts from is the least number of the dtype, and infinite in a narrower one
-        return self.global_pool or (
-            self.pooling_convention == "valid" and all(p < k for p, k in zip(self.pads, self.kernel))
+        # what a maximum over nothing, NaN or -inf starts from is the least number of the dtype, and infinite in a narrower one
+        return dtype.kind in "iub" and (
+            self.global_pool or (self.pooling_convention == "valid" and all(p < k for p, k in zip(self.pads, self.kernel)))
         )
 
     def compute(self, data):
@@ -220,6 +220,9 @@ class PoolingV1(Pooling):
     @staticmethod
     def least(dtype):
         return -np.inf
+
+    def compiles(self, dtype):
+        return True  # that is infinite in every dtype
 
     def _slide(self, x, axes, pads):
         return super()._slide(pad_spatial(x, pads, pads), axes, (0, 0))

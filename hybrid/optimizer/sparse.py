@@ -17,14 +17,15 @@ def by_rows(
     **options: Any,
 ) -> None:
     """Write ``operator(weight, grad, *states)`` over the weight; with a row_sparse gradient and lazy_update in its rows only."""
+    in_rows = grad.stype == "row_sparse" and lazy_update
+    rows: Any = grad.indices if in_rows else None  # type: ignore[attr-defined]
+    if in_rows and not rows.size:
+        return
     held = (weight, *states)
     whole = [array if array.stype == "default" else array.tostype("default") for array in held]
-    if grad.stype != "row_sparse" or not lazy_update:
+    if not in_rows:
         operator(whole[0], grad, *whole[1:], out=whole[0], **options)
     else:
-        rows = grad.indices  # type: ignore[attr-defined]
-        if not rows.size:
-            return
         parts = [array[rows] for array in whole]
         operator(parts[0], grad.data, *parts[1:], out=parts[0], **options)  # type: ignore[attr-defined]
         for array, part in zip(whole, parts):

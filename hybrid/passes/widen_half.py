@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.op import Op
+from ..core.op import Op, lookup
 from ..ir.graph import Entry, Graph, Node
 from ..ops.activation import Activation, LeakyReLU
 from ..ops.binary import Pair, Scalar
@@ -72,9 +72,8 @@ def keep_wide(graph: Graph, context: Context) -> Graph:
     Before: ``relu(conv(x, w))`` in float16. After: ``cast(relu(conv(cast(x, float32), cast(w, float32))), float16)``.
     Whatever decides (comparisons, argmax, floor), converts (Cast), or is not known to be smooth reads what a user would see:
     numbers that were rounded. docs/decisions/0014 says what such a graph means. Training rounds after every operator.
+    What begins at the least number of its dtype (maxima of windows) is held to that of the narrow one, in training too.
     """
-    if context.training:
-        return graph
     wide: dict[tuple[int, int], Entry] = {}
 
     def is_narrow(entry: Entry) -> bool:
@@ -96,16 +95,15 @@ def keep_wide(graph: Graph, context: Context) -> Graph:
         kinds = {context.dtype(e) for e in (*node.inputs, *outputs) if is_narrow(e)}
         if len(kinds) != 1 or not all(map(context.known, (*outputs, *node.inputs))):
             return None
+        (dtype,) = kinds
+        assert dtype is not None
+        bounded: Any = None if node.op.compiles(dtype) else node.op
+        if context.training and bounded is None:
+            return None
         moves = node.means(*_MOVES) and any((id(e.node), e.index) in wide for e in node.inputs)
         if not (moves or _computes(node)) or context.is_constant(outputs[0]):
             return None
         if not any(map(is_narrow, outputs)) or not any(map(is_narrow, node.inputs)):
-            return None
-        (dtype,) = kinds
-        assert dtype is not None
-        if not node.op.compiles(
-            dtype
-        ):  # it asks for the limits of its dtype: the least number that a maximum of nothing is
             return None
         made = context.make(_as_rounded(node.op, dtype), node.name, *(widened(e, now) for e in node.inputs)).node
         results: list[Entry] = []
@@ -118,7 +116,11 @@ def keep_wide(graph: Graph, context: Context) -> Graph:
             results.append(result)
         for i, own in enumerate(outputs):
             if is_narrow(own):
-                wide[id(node), i] = results[i]
+                if bounded is not None:  # a window of nothing, of NaN or of -inf gives the least number of its dtype
+                    least = lookup("_maximum_scalar").bind(scalar=bounded.least(dtype))
+                    results[i] = context.make(least, f"{node.name}_least", results[i])
+                if not context.training:
+                    wide[id(node), i] = results[i]
                 results[i] = context.make(Cast.bind(dtype=dtype), f"{node.name}_narrow", results[i])
         return results
 

@@ -141,8 +141,8 @@ def test_what_only_moves_numbers_moves_half_of_the_bytes() -> None:
     assert "Cast" not in counted(optimized(graph, {"x": half(2, 3), "y": half(2, 3)}, {}).main)
 
 
-def test_what_asks_for_the_limits_of_its_dtype_stays() -> None:
-    """A maximum of padding alone is the least number of the dtype."""
+def test_what_begins_at_the_limits_of_its_dtype_stays_there() -> None:
+    """A maximum of padding alone, of NaN or of -inf is the least number of the dtype."""
     pool = sym.Pooling(
         named("x") * 1, kernel=(2, 2), pad=(1, 1), stride=(2, 2), pool_type="max", pooling_convention="full"
     )
@@ -154,6 +154,17 @@ def test_what_asks_for_the_limits_of_its_dtype_stays() -> None:
     wanted = Program(empty.graph, native=False).run({"x": x})[0]
     assert wanted.min() == -65504
     np.testing.assert_array_equal(Program(empty.graph).run({"x": x})[0], wanted)
+
+    x = half(1, 2, 4, 4)
+    x[0, 0, :2, :2], x[0, 1, :2, 2:], x[0, 1, 2:, 2] = np.nan, -np.inf, np.inf
+    wanted = x.astype(np.float32).reshape(1, 2, 2, 2, 2, 2).swapaxes(3, 4)
+    wanted = np.fmax.reduce(wanted, axis=(-2, -1), initial=-65504.0)
+    halves = sym.Pooling(named("x") * 1, kernel=(2, 2), stride=(2, 2), pool_type="max")
+    for graph in (halves.graph, sym.cast(sym.relu(-halves), dtype="float32").graph):
+        for training in (False, True):
+            for compiled_too in (False, True):
+                found = Program(graph, native=compiled_too, training=training).run({"x": x})[0]
+                np.testing.assert_array_equal(found, wanted if graph is halves.graph else np.maximum(-wanted, 0))
 
 
 @compiled

@@ -15,6 +15,7 @@ from hybrid.core.op import REGISTRY, WHOLE, Op, Spec
 from hybrid.execution.program import Program
 from hybrid.ir.graph import Entry, Graph, Node
 from hybrid.ir.infer import infer
+from hybrid.ops.elementwise import Unary
 from tests.fuzz import operators
 from tests.fuzz.operators import Trial, verdict
 from tests.table.examples import Maker, graph_of
@@ -27,14 +28,15 @@ FLOATS_ALONE = (
     "_contrib_DeformableConvolution", "_contrib_DeformablePSROIPooling", "_contrib_ModulatedDeformableConvolution",
     "_contrib_MultiBoxDetection", "_contrib_MultiBoxTarget", "_contrib_PSROIPooling", "_contrib_ROIAlign", "_contrib_RROIAlign",
     "_contrib_SyncBatchNorm", "_contrib_bipartite_matching", "_contrib_box_decode", "_contrib_box_encode", "_contrib_box_iou",
-    "_contrib_box_nms", "_linalg_det", "_linalg_gelqf", "_linalg_inverse", "_linalg_potrf", "_linalg_potri", "_linalg_slogdet",
+    "_contrib_box_nms", "_linalg_det", "_linalg_extractdiag", "_linalg_extracttrian", "_linalg_gelqf", "_linalg_inverse",
+    "_linalg_makediag", "_linalg_maketrian", "_linalg_potrf", "_linalg_potri", "_linalg_slogdet",
     "_linalg_sumlogdiag", "_linalg_syevd", "_linalg_trmm", "_linalg_trsm", "_npi_cholesky", "adam_update", "all_finite",
     "multi_all_finite", "sgd_update", "signsgd_update", "softmax_cross_entropy",
 )  # fmt: skip
 """Of which MXNet 1.9.1, asked for each dtype, computes floats and refuses integers and bools."""
 NO_BOOLS = (
     "_npi_around", "_npi_copysign", "_npi_mod", "_npi_std", "_npi_subtract", "_npi_var", "broadcast_sub", "elemwise_sub",
-    "moments",
+    "moments", *(n for n, o in REGISTRY.items() if n == o.name and issubclass(o, Unary) and not o.curve.predicate and n[0] != "_"),
 )  # fmt: skip
 """Which refuse bools alone."""
 

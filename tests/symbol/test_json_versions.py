@@ -86,6 +86,16 @@ def text_of(nodes: list[dict], heads: list[list[int]], version: int | None = 109
 X = {"op": "null", "name": "x", "inputs": []}
 
 
+def test_a_version_that_is_no_number_counts_as_none() -> None:
+    """Files that say none are of 0.8 or before, when an axis of -1 meant all."""
+    nodes = [X, {"op": "argmax", "name": "m", "inputs": [[0, 0]], "attr": {"axis": "-1"}}]
+    none, new = (mx.sym.load_json(text_of(nodes, [[1, 0]], version)).tojson() for version in (None, 10901))
+    assert none != new
+    for version in (float("inf"), float("-inf"), float("nan"), "new", None, []):
+        text = text_of(nodes, [[1, 0]], 777).replace("777", json.dumps(version))
+        assert mx.sym.load_json(text).tojson() == none, version
+
+
 def test_attributes_under_any_of_their_names() -> None:
     """``param`` and ``attr`` before 0.9.5, ``attr`` to 1.0, ``attrs`` since; the later of these counts; values may be no texts."""
     for given in (

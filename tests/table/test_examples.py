@@ -201,11 +201,15 @@ def same_at_older_opsets(example: Example) -> None:
                 close(got, want, example.op, float(np.finfo(np.float32).eps) if narrowed else None)
 
 
-def beyond_single_precision(number: int, example: Example, dtype: str) -> tuple[Example, list[np.ndarray]] | None:
-    """An example with odd numbers above 2**24 for its floats, if all that comes of them are some of them, or truths."""
+FAR = {"int32": 2**24 + 1, "int64": 2**61 + 1}
+"""From where on neighbours are one in float32, and in float64."""
+
+
+def beyond_floats(number: int, example: Example, dtype: str) -> tuple[Example, list[np.ndarray]] | None:
+    """An example with odd numbers that no float holds for its floats, if all that comes of them are some of them, or truths."""
     rng, single = np.random.default_rng(number), np.dtype(np.float32)
     arrays = tuple(
-        np.array(2**24 + 1 + 2 * rng.integers(0, 9, a.shape), dtype) if a.dtype == single else a for a in example.arrays
+        np.array(FAR[dtype] + 2 * rng.integers(0, 9, a.shape), dtype) if a.dtype == single else a for a in example.arrays
     )
     changed = Example(example.op, arrays)
     graph, feeds = graph_of(changed)
@@ -218,7 +222,7 @@ def beyond_single_precision(number: int, example: Example, dtype: str) -> tuple[
     return (changed, want) if moved or want[0].dtype == np.bool_ else None
 
 
-def test_integers_that_float32_does_not_hold_are_written_as_they_are() -> None:
+def test_integers_that_floats_do_not_hold_are_written_as_they_are() -> None:
     """Operators that choose, move, compare or round: of int32 and int64, in onnxruntime to the last digit."""
     wrong, seen = [], set()
     for number, example in ALL:
@@ -227,7 +231,7 @@ def test_integers_that_float32_does_not_hold_are_written_as_they_are() -> None:
         if not any(a.dtype == np.float32 for a in example.arrays):
             continue
         for dtype in ("int32", "int64"):
-            found = beyond_single_precision(number, example, dtype)
+            found = beyond_floats(number, example, dtype)
             if found is None:
                 continue
             graph, feeds = graph_of(found[0])
