@@ -134,7 +134,7 @@ class Parameter:
 
     @shape.setter
     def shape(self, new: Any) -> None:
-        if self._shape is not None and not self._accepts(new):
+        if not self._accepts(new):
             raise ParameterError(
                 f"Parameter '{self.name}': Expected shape {tuple(new)} is incompatible with given shape {self._shape}."
             )

@@ -135,7 +135,7 @@ class Trainer:
             self._init_params()
 
     def _only_here(self, call: str) -> None:
-        if self._kvstore is not None and self._update_on_kvstore:
+        if self._update_on_kvstore:
             raise AssertionError(
                 f"{call}() when parameters are updated on kvstore is not supported. Try setting `update_on_kvstore` to "
                 "False when creating trainer."
@@ -205,12 +205,12 @@ class Trainer:
         if not ignore_stale_grad:
             for _, param, arrays in trained:
                 _want_fresh(param, arrays)
-        if self._kvstore is not None and self._update_on_kvstore:
+        if self._update_on_kvstore:
             return
         updates: list[list[tuple[int, NDArray, NDArray]]] = [[] for _ in self._updaters]
         for i, param, arrays in trained:
             for update, array, gradient in zip(updates, arrays, param.list_grad()):
-                if not ignore_stale_grad or array._fresh_grad:
+                if array._fresh_grad:
                     update.append((i, gradient, array))
                     array._fresh_grad = False
         for updater, update in zip(self._updaters, updates):

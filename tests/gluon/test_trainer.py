@@ -192,3 +192,128 @@ def test_a_gradient_that_has_not_come_since_the_last_step_is_told() -> None:
             trainer.step(4)
         trainer.step(4, ignore_stale_grad=True)
         np.testing.assert_array_equal(net.weight.data().asnumpy(), before)
+
+
+class _Adding(mx.kv.KVStoreBase):
+    """A store that cannot update weights: it adds gradients up, and remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[Any] = []
+
+    def broadcast(self, key: Any, value: Any, out: Any, priority: int = 0) -> None:
+        self.asked.append(("broadcast", key))
+
+    def pushpull(self, key: Any, value: Any, out: Any = None, priority: int = 0) -> None:
+        self.asked.append(("pushpull", key, priority))
+        total = sum(v.asnumpy() for v in value)
+        for target in value if out is None else out:
+            target[:] = total
+
+    @staticmethod
+    def is_capable(capability: str) -> bool:
+        return False
+
+    @property
+    def type(self) -> str:
+        return "adding"
+
+
+def test_a_store_that_cannot_update_is_only_asked_to_add() -> None:
+    first, second = parameters(2, 2)
+    store = _Adding()
+    trainer = gluon.Trainer([first, second], "sgd", {"learning_rate": 0.25}, kvstore=store)
+    backward(first, second)
+    trainer.step(2)
+    assert [p.data(c).asnumpy().tolist() for p in (first, second) for c in p.list_ctx()] == [[0.75, 0.75]] * 4
+    assert store.asked == [("broadcast", 0), ("broadcast", 1), ("pushpull", 0, 0), ("pushpull", 1, -1)]
+    refused = gluon.Trainer([first, second], "sgd", kvstore=_Adding(), update_on_kvstore=True)
+    with pytest.raises(ValueError, match="Please set update_on_kvstore=False when training with"):
+        refused.step(1)
+    alone = gluon.Trainer(parameters(1), "sgd", {"learning_rate": 0.5}, kvstore=None, update_on_kvstore=True)
+    backward(*alone._params)
+    alone.step(1)  # no store, so here
+    assert alone._params[0].data().asnumpy().tolist() == [0.5, 0.5]
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_one_sparse_parameter_among_dense_ones_decides(order: int) -> None:
+    """Sparse gradients are added up in the store and used outside it; sparse weights are updated in a store, also one that is
+    given; stores of other kinds add up no sparse gradients."""
+
+    def mixed(**attrs: Any) -> list[gluon.Parameter]:
+        params = [gluon.Parameter("dense", shape=(2,)), gluon.Parameter("rows", shape=(2, 2), **attrs)][::order]
+        for param in params:
+            param.initialize(init=mx.init.One(), ctx=[mx.cpu(0), mx.cpu(1)])
+        return params
+
+    trainer = gluon.Trainer(mixed(grad_stype="row_sparse"), "sgd", {"learning_rate": 0.5})
+    backward(*trainer._params)
+    trainer.allreduce_grads()  # not refused
+    trainer.update(1)
+    assert all((p.data(c).asnumpy() == 0).all() for p in trainer._params for c in p.list_ctx())
+    with pytest.raises(ValueError, match="multi-device training with sparse gradients"):
+        gluon.Trainer(mixed(grad_stype="row_sparse"), "sgd", kvstore=_Adding()).step(1)
+    with pytest.raises(ValueError, match="sparse weights are present"):
+        gluon.Trainer(mixed(stype="row_sparse"), "sgd", update_on_kvstore=False).step(1)
+    store = mx.kv.create("device")
+    trainer = gluon.Trainer(mixed(stype="row_sparse"), "sgd", {"learning_rate": 0.25}, kvstore=store)
+    with autograd.record():
+        losses = [p._data[i].sum() for p in trainer._params for i in range(2)]
+    autograd.backward(losses)
+    trainer.step(1)
+    assert trainer._kvstore is store
+    assert all((a.asnumpy() == 0.5).all() for p in trainer._params for a in p._data)
+
+
+def test_values_that_are_set_between_steps_count_wherever_weights_are_updated() -> None:
+    for contexts, on_store in ((1, None), (2, False), (2, True)):
+        first, second = parameters(2, contexts)
+        trainer = gluon.Trainer([first, second], "sgd", {"learning_rate": 0.5}, update_on_kvstore=on_store)
+        for _ in range(2):
+            backward(first, second)
+            trainer.step(contexts)
+            first.set_data(mx.nd.array([4, 8]))
+        backward(first, second)
+        trainer.step(contexts)
+        for context in first.list_ctx():
+            assert first.data(context).asnumpy().tolist() == [3.5, 7.5]
+            assert second.data(context).asnumpy().tolist() == [-0.5, -0.5]
+
+
+def test_updates_that_are_asked_for_by_themselves_may_leave_stale_gradients_alone() -> None:
+    used, unused = parameters(2, 2)
+    trainer = gluon.Trainer([used, unused], "sgd", {"learning_rate": 0.5}, update_on_kvstore=False)
+    backward(used)
+    trainer.allreduce_grads()
+    with pytest.raises(UserWarning, match="`p1`"):
+        trainer.update(2)
+    trainer.update(2, ignore_stale_grad=True)
+    assert [p.data(mx.cpu(1)).asnumpy().tolist() for p in (used, unused)] == [[0.5, 0.5], [1, 1]]
+
+
+def test_a_loss_scaler_skips_steps_that_overflow_and_compression_is_refused() -> None:
+    class Scaler:
+        def __init__(self) -> None:
+            self.answers = [True, False]
+
+        def has_overflow(self, params: Any) -> bool:
+            assert [p.name for p in params] == ["p0"]
+            return self.answers.pop(0)
+
+    (param,) = parameters(1)
+    trainer = gluon.Trainer([param], "sgd", {"learning_rate": 0.5})
+    trainer._amp_loss_scaler = Scaler()
+    for want in (1, 0.5):
+        backward(param)
+        trainer.step(1)
+        assert param.data().asnumpy().tolist() == [want] * 2
+    for given in ({"compression_params": {"type": "2bit", "threshold": 0.5}}, {}):
+        params = parameters(1, 2)
+        trainer = gluon.Trainer(params, "sgd", **given)
+        backward(*params)
+        if given:
+            with pytest.raises(MXNetError, match="Gradient compression"):
+                trainer.step(1)
+        else:
+            trainer.step(1)
+    assert gluon.Trainer([], "sgd")._contexts == []
