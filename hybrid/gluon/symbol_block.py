@@ -242,4 +242,4 @@ def _common_prefix(names: Sequence[str]) -> str:
     for i, (a, b) in enumerate(zip(low, high)):
         if a != b:
             return low[:i]
-    return low[: len(high)]
+    return low

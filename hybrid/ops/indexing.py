@@ -647,6 +647,9 @@ class CumSum(Op):
         axis_of(self, self.axis, len(a))
         return a
 
+    def infer_input_shapes(self, shapes, outputs):
+        return shapes if self.axis is None else [outputs[0]]
+
     def infer_type(self, a):
         return self.dtype or (np.dtype(np.int64) if a.kind == "b" else a)
 

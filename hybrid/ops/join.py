@@ -315,6 +315,16 @@ class SliceChannel(Splitting):
             raise self.fail(f"cannot cut an axis of size {total} into {self.num_outputs} equal pieces")
         return [total // self.num_outputs] * self.num_outputs
 
+    def infer_input_shapes(self, shapes, outputs):
+        """Any piece says what all of the data is."""
+        known = [o for o in outputs if o is not None]
+        if not known:
+            return shapes
+        piece = merge_all(known)
+        axis = self.along(len(piece) + self.squeeze_axis)
+        size = self.num_outputs if self.squeeze_axis else piece[axis] * self.num_outputs
+        return [(*piece[:axis], size, *piece[axis + (not self.squeeze_axis) :])]
+
     @classmethod
     def examples(cls, make):
         yield make(make.uniform(2, 4, 3), num_outputs=2)

@@ -26,7 +26,7 @@ class Mirroring(Op):
         return list(range(rank)) if self.axis is None else sorted({axis_of(self, a, rank) for a in self.axis})
 
     def infer_input_shapes(self, shapes, outputs):
-        return [outputs[0] if shapes[0] is None else shapes[0]]
+        return [outputs[0]]
 
     def compute(self, data):
         return np.flip(data, tuple(self.along(data.ndim)))
@@ -233,7 +233,7 @@ class Roll(Op):
         return data
 
     def infer_input_shapes(self, shapes, outputs):
-        return [outputs[0] if shapes[0] is None else shapes[0]]
+        return [outputs[0]]
 
     def compute(self, data):
         return np.roll(data, self.shift or 0, self.axis)

@@ -337,7 +337,7 @@ class ExpandDims(Reshaping):
         return [*sizes[:at], number(1), *sizes[at:]]
 
     def infer_input_shapes(self, shapes, outputs):
-        if shapes[0] is not None or outputs[0] is None:
+        if outputs[0] is None:
             return shapes
         at = axis_of(self, self.axis, len(outputs[0]))
         return [(*outputs[0][:at], *outputs[0][at + 1 :])]

@@ -10,6 +10,7 @@ import pytest
 
 import hybrid as mx
 from hybrid import gluon, nd, sym
+from hybrid.core.attrs import dtype as read_dtype
 from hybrid.gluon.utils import HookHandle
 from tests.gluon.stage import Stage, layers, network
 
@@ -174,3 +175,231 @@ def test_blocks_are_not_copied_by_accident() -> None:
     again = copy.copy(handle)
     again.detach()
     assert again._id is None
+
+
+class Summed(gluon.HybridBlock):
+    """The sum of what is given, times an own parameter; y and z may be left out."""
+
+    def __init__(self, **attrs: Any):
+        super().__init__(**attrs)
+        self.scale = self.params.get("scale", shape=(0,), dtype=None, allow_deferred_init=True)
+        self.spare = self.params.get("spare", shape=(2,))
+
+    def hybrid_forward(self, F: Any, x: Any, y: Any = None, z: Any = None, *, scale: Any, spare: Any) -> Any:  # noqa: N803
+        given = [a for a in (x, y, z) if a is not None]
+        total = F.concat(*given, dim=1) if len(given) > 1 else given[0]
+        rows = F.FullyConnected(total, F.expand_dims(scale, 0), num_hidden=1, no_bias=True)
+        return F.broadcast_add(rows, total)
+
+
+@pytest.mark.filterwarnings("ignore:Parameter .* is not used")
+def test_shapes_and_dtypes_follow_from_all_inputs_that_are_given() -> None:
+    net = Summed(prefix="s_")
+    net.infer_shape(nd.ones((2, 3)), None, nd.ones((2, 4)))
+    assert (net.scale.shape, net.spare.shape) == ((7,), (2,))
+    with pytest.raises(ValueError, match=r"All args are None .* Received args=\(None,\)"):
+        Summed().infer_shape(None)
+    net = Summed()
+    net.infer_type(nd.ones((2, 3), dtype="float64"), nd.ones((2, 3), dtype="float64"))
+    assert read_dtype(net.scale.dtype) == np.float64
+    assert read_dtype(net.spare.dtype) == np.float32
+
+    class Open(gluon.HybridBlock):
+        def __init__(self) -> None:
+            super().__init__(prefix="open_")
+            self.one = self.params.get("one", shape=(0, 2), allow_deferred_init=True)
+
+        def hybrid_forward(self, F: Any, x: Any, one: Any) -> Any:  # noqa: N803
+            return F.sum(F.broadcast_add(x, F.sum(one, axis=0, keepdims=True)))
+
+    with pytest.raises(ValueError, match=r"Cannot decide shape .* open_one: \(0, 2\)"):
+        Open().infer_shape(nd.ones((3, 2)))
+
+    class Stray(gluon.HybridBlock):
+        def hybrid_forward(self, F: Any, x: Any) -> Any:  # noqa: N803
+            return x + sym.var("stray") if F is sym else x
+
+    net = Stray()
+    net.hybridize()
+    with pytest.raises(AssertionError, match="Unknown input to HybridBlock: stray"):
+        net(nd.ones(2))
+
+
+@pytest.mark.filterwarnings("ignore:there are no graph backends here")
+def test_what_stands_in_for_nones_and_contexts() -> None:
+    class Net(gluon.HybridBlock):
+        def hybrid_forward(self, F: Any, x: Any, y: Any = None, z: Any = None, w: Any = None) -> Any:  # noqa: N803
+            return x * 2 if y is None else x + y
+
+    net = Net()
+    a, b = nd.array([3.0]), nd.array([5.0])
+    assert net(a, nd.array([4.0], ctx=mx.cpu(1))).asscalar() == 7  # only a graph wants one context
+    net.hybridize()
+    assert net(a).asscalar() == 6
+    assert net(a, None, None).asscalar() == 6
+    for wrong in ((a, b), (a, None, b), (a, b, None)):
+        with pytest.raises(ValueError, match=r"Stored format = \[0\]"):
+            net(*wrong)
+    with pytest.raises(ValueError, match="Find multiple contexts in the input"):
+        net(a, b.as_in_context(mx.cpu(1)))
+    with pytest.raises(ValueError, match="Found multiple contexts in the input"):
+        net.optimize_for(a, b.as_in_context(mx.cpu(1)), backend="x", clear=True)
+    with pytest.raises(ValueError, match="there must be one NDArray or one Symbol"):
+        net.optimize_for([], backend="x")
+    with pytest.raises(ValueError, match='Must specify "backend"'):
+        net.optimize_for(a)
+
+
+def test_a_list_of_one_output_stays_a_list() -> None:
+    class Net(gluon.HybridBlock):
+        def hybrid_forward(self, F: Any, x: Any) -> Any:  # noqa: N803
+            return [x * 3]
+
+    net = Net()
+    net.hybridize()
+    for _ in range(3):
+        (out,) = net(nd.array([2.0, 5.0]))
+        assert out.asnumpy().tolist() == [6, 15]
+
+
+def test_a_forward_of_its_own_is_never_passed_by() -> None:
+    """Calls after the first take a shorter way to the graph, which is only for blocks that do nothing else, and not in training."""
+
+    class Doubling(gluon.HybridBlock):
+        def forward(self, x: Any) -> Any:
+            return super().forward(x * 2)
+
+        def hybrid_forward(self, F: Any, x: Any) -> Any:  # noqa: N803
+            return x + 1
+
+    net = Doubling()
+    net.hybridize()
+    assert [net(nd.array([3.0])).asscalar() for _ in range(4)] == [7] * 4
+    drops = gluon.nn.Dropout(0.5)
+    drops.hybridize()
+    x = nd.ones((64,))
+    with mx.autograd.train_mode():
+        for _ in range(3):
+            assert 0 < (drops(x).asnumpy() == 0).sum() < 64
+    for _ in range(3):
+        assert (drops(x).asnumpy() == 1).all()
+
+
+def test_hooks_are_called_in_order_and_see_every_output() -> None:
+    def cut(F: Any, x: Any) -> Any:  # noqa: N803
+        return F.split(x, num_outputs=2, axis=1, name="cut")
+
+    said: list[Any] = []
+    net = gluon.nn.HybridSequential()
+    net.add(gluon.nn.HybridLambda(cut))
+    for word in ("a", "b"):
+        net.register_forward_pre_hook(lambda block, inputs, word=word: said.append((f"before {word}", len(inputs))))
+        net.register_forward_hook(lambda block, inputs, out, word=word: said.append((f"after {word}", len(out))))
+    x = nd.array([[1.0, 2, 3, 4]])
+    net(x)
+    assert said == [("before a", 1), ("before b", 1), ("after a", 2), ("after b", 2)]
+    seen: list[Any] = []
+    outer = gluon.nn.Sequential()  # a plain Block passes hooks on to all children
+    parts = [gluon.nn.HybridLambda(cut) for _ in range(2)]
+    outer.add(*parts)
+    for part in parts:
+        part.hybridize()
+    outer.register_op_hook(
+        lambda name, op, array: seen.append((name.split("_")[-1], op, array.asnumpy().tolist())), True
+    )
+    for part in parts:
+        seen.clear()
+        assert [a.asnumpy().tolist() for a in part(x)] == [[[1, 2]], [[3, 4]]]
+        assert [s[0] for s in seen] == ["data", "output0", "output1"]
+        assert [s[2] for s in seen] == [[[1, 2, 3, 4]], [[1, 2]], [[3, 4]]]
+    outer.register_op_hook(lambda name, op, array: seen.append(name))
+    seen.clear()
+    parts[0](x)
+    assert len(seen) == 2  # outputs alone
+
+    class Loop(gluon.HybridBlock):
+        def hybrid_forward(self, F: Any, x: Any) -> Any:  # noqa: N803
+            return F.contrib.foreach(lambda a, s: (a + s, a + s), x, F.zeros((2,)))[0]
+
+    loop = Loop()
+    loop.hybridize()
+    loop.register_op_hook(print)
+    with pytest.raises(mx.MXNetError, match=r"operator hooks cannot look into .*control flow"):
+        loop(nd.ones((3, 2)))
+
+
+def test_blocks_in_lists_are_told_of_unless_all_are_children() -> None:
+    class Holds(gluon.Block):
+        def __init__(self, registered: int):
+            super().__init__()
+            self.held = [Dense(1), [Dense(2)], {"c": Dense(3)}]
+            for block in [self.held[0], self.held[1][0], self.held[2]["c"]][:registered]:
+                self.register_child(block)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Holds(3).collect_params()
+    for registered in (0, 1, 2):
+        with pytest.warns(UserWarning, match=r'"Holds\.held" is an unregistered container'):
+            Holds(registered).collect_params()
+
+
+def test_parameter_files_of_blocks_without_any_and_of_single_layers(tmp_path: Path) -> None:
+    empty, full, some = (str(tmp_path / n) for n in ("empty", "full", "some"))
+    gluon.nn.Activation("relu").save_parameters(empty)
+    gluon.nn.Activation("relu").load_parameters(empty)
+    layer = gluon.nn.Dense(2, in_units=3, bias_initializer=mx.init.Constant(4))
+    layer.initialize(mx.init.Constant(3))
+    with pytest.raises(gluon.ParameterError, match="weight"):
+        layer.load_parameters(empty)
+    layer.save_parameters(full)
+    with pytest.raises(gluon.ParameterError, match="weight"):
+        gluon.nn.Activation("relu").load_parameters(full)
+    nd.save(some, {"bias": nd.array([1, 2]), "other": nd.array([1])})
+    other = gluon.nn.Dense(2, in_units=3)
+    with pytest.raises(gluon.ParameterError, match="weight"):
+        other.load_parameters(some)
+    nd.save(some, {"bias": nd.array([1, 2])})
+    with pytest.raises(gluon.ParameterError, match="weight"):
+        other.load_parameters(some)
+    with pytest.warns(UserWarning, match="load_params is deprecated"):
+        other.load_params(some, ctx=[mx.cpu(1), mx.cpu(0)], allow_missing=True)
+    assert other.bias.list_ctx() == [mx.cpu(1), mx.cpu(0)]
+    assert other.bias.data(mx.cpu(1)).asnumpy().tolist() == [1, 2]
+    net = gluon.nn.HybridSequential()
+    net.add(gluon.nn.Dense(2, in_units=3))
+    nd.save(some, {"0.bias": nd.array([1, 2]), "0.weight": nd.array([[1, 2, 3], [4, 5, 6]]), "1.bias": nd.array([9])})
+    with pytest.raises(gluon.ParameterError, match=r"1\.bias"), pytest.warns(UserWarning):
+        net.load_params(some)
+    with pytest.warns(UserWarning, match="deprecated"):
+        net.load_params(some, ignore_extra=True)
+    assert net(nd.array([[1, 1, 2]])).asnumpy().tolist() == [[10, 23]]
+
+
+def test_saved_models_of_plain_blocks_and_of_several_inputs(tmp_path: Path) -> None:
+    class Net(gluon.HybridBlock):
+        alive = True
+
+        def hybrid_forward(self, F: Any, x: Any, y: Any) -> Any:  # noqa: N803
+            assert self.alive  # once saved, the graph is in the file
+            return x - 2 * y
+
+    x, y = nd.array([[1.0, 2, 3]]), nd.array([[5.0, 7, 11]])
+
+    class Outer(gluon.Block):
+        def __init__(self, inner: Any):
+            super().__init__(prefix="outer_")
+            self.inner, self.dense = inner, gluon.nn.Dense(2, in_units=3, prefix="dense_")
+
+        def forward(self, x: Any, y: Any) -> Any:
+            return self.dense(self.inner(x, y))
+
+    net = Outer(Net(prefix="net_"))
+    net.initialize(mx.init.Normal(1))
+    net.inner.hybridize()
+    wanted = net(x, y).asnumpy()
+    net.save(str(tmp_path / "m"))
+    Net.alive = False
+    again = Outer(Net(prefix="net_"))
+    again.load(str(tmp_path / "m"))
+    np.testing.assert_array_equal(again(x, y).asnumpy(), wanted)

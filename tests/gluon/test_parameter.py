@@ -166,11 +166,13 @@ def test_values_from_files_take_the_place_that_the_parameter_has(tmp_path: Path)
     assert [a.context for a in two.list_data()] == [mx.cpu(1), mx.cpu(0)]
     both = loaded("x", initialize=[mx.cpu(0), mx.cpu(1)], ctx=[mx.cpu(1), mx.cpu(0)])  # the order is no matter
     assert both.list_ctx() == [mx.cpu(0), mx.cpu(1)]
-    with pytest.raises(gluon.ParameterError, match=r"cannot load on \[cpu\(1\)\] because it was previously initialized"):
+    with pytest.raises(
+        gluon.ParameterError, match=r"cannot load on \[cpu\(1\)\] because it was previously initialized"
+    ):
         loaded("x", initialize=mx.cpu(0), ctx=mx.cpu(1))
     open_dtype = loaded("half", attrs={"dtype": None})
     assert open_dtype.data().dtype == np.float16
-    with pytest.raises(gluon.ParameterError, match="dtype incompatible expected .*float32.* vs saved .*float16"):
+    with pytest.raises(gluon.ParameterError, match=r"dtype incompatible expected .*float32.* vs saved .*float16"):
         loaded("half")
     assert loaded("half", cast_dtype=True).data().dtype == np.float32
     assert loaded("half", cast_dtype=True, dtype_source="saved").data().dtype == np.float16

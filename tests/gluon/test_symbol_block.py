@@ -247,3 +247,55 @@ def test_parameter_states() -> None:
     with pytest.raises(gluon.ParameterError, match="incompatible"):
         parameter.shape = (3, 3)
     assert gluon.ParameterDict("x_").get("w", shape=(2,)).name == "x_w"
+
+
+def test_how_inputs_and_outputs_are_nested_and_mixed() -> None:
+    a, b, c = (sym.var(n) for n in "abc")
+    x, y, z = nd.array([2.0]), nd.array([3.0]), nd.array([10.0])
+    nested = gluon.SymbolBlock(a - 2 * b + c, [[a, b], c])
+    assert nested([x, y], z).asscalar() == 6
+    one = gluon.SymbolBlock([a + b], [a, b])
+    assert isinstance(one(x, y), nd.NDArray)  # as in MXNet, not a list
+    for wrong, name in (((x, b), "b"), ((a, x), "a"), ((None, x), "a"), ((x, None), "b")):
+        with pytest.raises(TypeError, match=f"input {name} must be an NDArray"):
+            one(*wrong)
+    assert one(b, c).list_arguments() == ["b", "c"]
+    none = gluon.SymbolBlock(sym.var("w") * 2, [])
+    none.params["w"].set_data(nd.array([4.0, 5]))
+    assert none().asnumpy().tolist() == [8, 10]
+    with pytest.raises(TypeError, match=r"outputs must be a Symbol or a .* got str"):
+        gluon.SymbolBlock("abc", a)
+
+
+def test_casting_spares_whole_normalizations_only() -> None:
+    """Those of which mean, variance, gamma and beta are all there."""
+    groups = {"x_": ("running_var", "running_mean", "gamma"), "y_": ("moving_var", "moving_mean", "gamma", "beta")}
+    names = [p + n for p, own in groups.items() for n in own]
+    block = gluon.SymbolBlock(sym.add_n(sym.var("data"), *(sym.var(n) for n in names)), sym.var("data"))
+    for parameter in block.params.values():
+        parameter.set_data(nd.array([1.5]))
+    block.cast("float16")
+    kinds = {n: np.dtype(p.data().dtype).name for n, p in block.params.items()}
+    assert kinds == {n: "float32" if n.startswith("y_") else "float16" for n in names}
+
+
+def test_what_trains_and_where_parameters_are() -> None:
+    variables = [sym.var("w", dtype=d) for d in ("float16", "bfloat16", "int32")]
+    requests = [gluon.SymbolBlock(sym.cast(v, "float32"), []).params["w"].grad_req for v in variables]
+    assert requests == ["write", "write", "null"]
+    block = gluon.SymbolBlock(sym.var("data") * sym.var("w_one") + sym.var("w_two"), sym.var("data"))
+    assert list(block._reg_params) == ["one", "two"]
+    for i, parameter in enumerate(block.params.values()):
+        parameter.set_data(nd.array([2.0 + i]))
+    block.reset_ctx(mx.cpu(1))
+    assert [p.list_ctx() for p in block.params.values()] == [[mx.cpu(1)]] * 2
+    out = block(nd.array([5.0], ctx=mx.cpu(1)))
+    assert (out.context, out.asscalar()) == (mx.cpu(1), 13)
+
+
+def test_parameters_that_contradict_each_other_are_told_when_loading(saved: Path) -> None:
+    values = nd.load(f"{saved}-0003.params")
+    values["arg:fc1_bias"] = nd.ones(5)
+    nd.save(saved.with_name("bad.params"), values)
+    with pytest.raises(gluon.ParameterError, match=r"parameters do not fit the network: .*fc1"):
+        imports(saved, params="bad.params")

@@ -60,6 +60,28 @@ def test_backward_from_outputs() -> None:
     assert variables(graph, infer(graph, {"x": (3, 4)}))["state"] == (3, 4)
 
 
+def test_a_size_that_is_open_follows_from_what_is_made_of_it() -> None:
+    """As MXNet has it: the other sizes of the variable are known, and those of the result from what it is added to."""
+    rows = (
+        ("expand_dims", {"axis": 1}, (2, 1, 3)),
+        ("expand_dims", {"axis": -1}, (2, 3, 1)),
+        ("expand_dims", {"axis": 0}, (1, 2, 3)),
+        ("reverse", {"axis": (0,)}, (2, 3)),
+        ("_np_roll", {"shift": (1,), "axis": (0,)}, (2, 3)),
+        ("transpose", {}, (3, 2)),
+        ("_np_cumsum", {"axis": 1}, (2, 3)),
+        ("SliceChannel", {"num_outputs": 3}, (2, 1)),
+        ("SliceChannel", {"num_outputs": 3, "axis": -1, "squeeze_axis": True}, (2,)),
+        ("SliceChannel", {"num_outputs": 2, "axis": 0}, (1, 3)),
+    )
+    for op, attrs, shape in rows:
+        variable = Node(None, "v", (), {"__shape__": "(0, 3)"})
+        graph = Graph([Entry(node("elemwise_add", "s", node(op, "r", variable, **attrs), Node(None, "x")))])
+        assert variables(graph, infer(graph, {"x": shape}))["v"] == (2, 3), (op, attrs)
+    summed = Graph([Entry(node("elemwise_add", "s", node("_np_cumsum", "r", Node(None, "v")), Node(None, "x")))])
+    assert variables(summed, infer(summed, {"x": (6,)}))["v"] is None  # flattened: nobody knows
+
+
 def test_zero_is_a_size() -> None:
     graph = Graph([Entry(node("relu", "r", Node(None, "x")))])
     assert infer(graph, {"x": (0, 3)}).spec(graph.outputs[0]).shape == (0, 3)
