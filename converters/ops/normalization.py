@@ -130,7 +130,6 @@ def _batch_norm(g, x, scale, b, mean, var, *, epsilon, momentum, training_mode=F
         not training_mode
         and in_networks(x)
         and all(v.dtype == statistics for v in (scale, b, mean, var))
-        and (x.shape is None or len(x.shape) >= 2)
         and g.alone(mean, var)
     )
     if mxnet:

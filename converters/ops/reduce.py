@@ -227,13 +227,13 @@ for _name, _cls in OPS.items():
 
 def _over(g, legacy, general, x, axes, keepdims):
     """MXNet's reduction of x over axes (None means all): the general one gives () where the legacy one gives (1,)."""
-    whole = axes is None or x.shape is None or len({a % max(1, len(x.shape)) for a in axes}) == len(x.shape)
+    whole = axes is None or len({a % max(1, len(x.shape)) for a in axes}) == len(x.shape)
     return g.apply(general if whole and not keepdims else legacy, x, axis=axes, keepdims=keepdims)
 
 
 def _has_elements(x, axes):
     """Whether there is surely something to reduce along axes; MXNet refuses arrays without elements."""
-    if x.shape is None or any(d is not UNKNOWN and d == 0 for d in x.shape):
+    if any(d is not UNKNOWN and d == 0 for d in x.shape):
         return False
     return all(d is not UNKNOWN for i, d in enumerate(x.shape) if axes is None or i in axes or i - len(x.shape) in axes)
 

@@ -39,8 +39,8 @@ class Case(NamedTuple):
     outputs: int = 1
     stored: Sequence[int] = ()
     """Inputs that are part of the model."""
-    declared: Sequence[str] = ("sizes", "rank", "nothing")
-    """What is tried to be known of the inputs."""
+    declared: Sequence[str] = ("sizes", "rank", "nothing", "untyped", "unsaid")
+    """What is tried to be known of the inputs: the last two say no dtypes either, with sizes and without."""
     rtol: float = 1e-5
 
 
@@ -65,8 +65,9 @@ def model_of(case: Case, declared: str) -> onnx.ModelProto:
             stored.append(numpy_helper.from_array(array, name))
             continue
         free = [f"{name}_{a}" for a in range(array.ndim)]
-        dims = {"sizes": array.shape, "rank": free, "nothing": None}[declared]
-        infos.append(helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), dims))
+        dims = {"sizes": array.shape, "rank": free, "untyped": array.shape}.get(declared)
+        code = 0 if declared in ("untyped", "unsaid") else helper.np_dtype_to_tensor_dtype(array.dtype)
+        infos.append(helper.make_tensor_value_info(name, code, dims))
     graph = helper.make_graph([node], "node", infos, [helper.make_empty_tensor_value_info(n) for n in made], stored)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", case.opset)], ir_version=8)
 
@@ -99,7 +100,12 @@ def check(numbered: tuple[int, Case]) -> None:
     for number, declared in enumerate(case.declared):
         if number and number % 2 != index % 2 and len(case.declared) > 2:
             continue  # what comes after the first takes turns
-        found = import_model(model_of(case, declared))
+        try:
+            found = import_model(model_of(case, declared))
+        except UnsupportedModel as error:
+            assert (case.op_type, declared) in (("Pad", "untyped"), ("Pad", "unsaid")), error
+            assert "the dtype of data is not known" in str(error), error
+            continue
         got = [results(found, feeds)]
         if declared == "sizes":
             with on_numpy():
