@@ -82,6 +82,8 @@ class DataParallelExecutorGroup:
         self.grad_req = self._requests(grad_req, [d.name for d in data_shapes])
         self.output_axes = [DataDesc.get_batch_axis(symbol[i].attr("__layout__")) for i in range(len(symbol))]
         self.execs: list[Executor] = []
+        self.label_names: list[str] = []
+        self.label_axes: list[int] = []
         self._place(data_shapes, label_shapes)
         for i, context in enumerate(self.contexts):
             shapes, types = self._shapes(i)
@@ -90,13 +92,21 @@ class DataParallelExecutorGroup:
                 context,
                 grad_req=self.grad_req,
                 type_dict=types,
-                shared_arg_names=self.param_names,
+                shared_arg_names=[*self.param_names, *self._shared_states(shapes, shared)],
                 shared_exec=shared,
                 shared_buffer={},
                 **shapes,
             )
             self.execs.append(made)
         self._collect()
+
+    def _shared_states(self, shapes: Mapping[str, tuple[int, ...]], shared: Executor | None) -> list[str]:
+        """The states that go on in another group: those of the same shape there."""
+        if shared is None or not self.state_names:
+            return []
+        found, _, _ = self.symbol.infer_shape_partial(**shapes)
+        own = dict(zip(self.arg_names, found))
+        return [n for n in self.state_names if n in shared.arg_dict and own[n] == shared.arg_dict[n].shape]
 
     def _requests(self, grad_req: Any, data_names: Sequence[str]) -> dict[str, str]:
         """grad_req of every argument: as asked for trained parameters, and inputs with inputs_need_grad."""
@@ -123,9 +133,10 @@ class DataParallelExecutorGroup:
         """Decide which part of a batch goes where. Raises AssertionError when inputs are batches of different sizes."""
         self.data_shapes, self.label_shapes = list(data_shapes), list(label_shapes) if label_shapes else None
         self.data_names = [d.name for d in self.data_shapes]
-        self.label_names = [d.name for d in self.label_shapes or ()]
         self.data_axes = [DataDesc.get_batch_axis(d.layout) for d in self.data_shapes]
-        self.label_axes = [DataDesc.get_batch_axis(d.layout) for d in self.label_shapes or ()]
+        if self.label_shapes:  # metrics are told labels that were not bound, too
+            self.label_names = [d.name for d in self.label_shapes]
+            self.label_axes = [DataDesc.get_batch_axis(d.layout) for d in self.label_shapes]
         size = None
         for (name, shape), axis in zip(
             (*self.data_shapes, *(self.label_shapes or ())), (*self.data_axes, *self.label_axes)

@@ -81,6 +81,7 @@ class Module(BaseModule):
         self._exec_group: Any = None
         self._data_shapes: Any = None
         self._label_shapes: Any = None
+        self._known_labels: list[DataDesc] = []  # the last that were given: a batch without labels does not forget them
 
     # -- files --------------------------------------------------------------------------------------------------------
 
@@ -278,6 +279,7 @@ class Module(BaseModule):
                 if kind == "data":
                     raise ValueError(text)
                 warnings.warn(text, stacklevel=4)
+        self._known_labels = labels or self._known_labels
         return data, labels
 
     def reshape(self, data_shapes: Any, label_shapes: Any = None) -> None:
@@ -366,25 +368,28 @@ class Module(BaseModule):
             if len(set(shapes)) > 1:
                 raise AssertionError(f"All data batches in a list need to have the same shape, got {shapes}")
             total = len(data_batch)
-            new = [
-                s if axis < 0 else (*s[:axis], s[axis] * total, *s[axis + 1 :])
-                for s, axis in zip(shapes[0], self._exec_group.data_axes)
-            ]
-            labels = provided = provided_label = None
+
+            def grown(arrays: Any, described: list[DataDesc]) -> list[tuple[int, ...]]:
+                axes = [DataDesc.get_batch_axis(d.layout) for d in described]
+                shapes = [tuple(a.shape) for a in arrays or ()]
+                return [s if i < 0 else (*s[:i], s[i] * total, *s[i + 1 :]) for s, i in zip(shapes, axes)]
+
+            new = grown(data_batch[0].data, self._data_shapes)
+            labels = grown(data_batch[0].label, self._known_labels)
+            provided = provided_label = None
         else:
             new = [tuple(a.shape) for a in data_batch.data]
-            labels = getattr(data_batch, "label", None)
+            labels = [tuple(a.shape) for a in getattr(data_batch, "label", None) or ()]
             provided = getattr(data_batch, "provide_data", None)
             provided_label = getattr(data_batch, "provide_label", None)
-        if new == [tuple(d.shape) for d in self._data_shapes]:
+        forgotten = labels and self._known_labels and not self._label_shapes
+        if new == [tuple(d.shape) for d in self._data_shapes] and not forgotten:
             return
 
         def moved(old: list[DataDesc], shapes: Any) -> list[DataDesc]:
             return [DataDesc(d.name, s, d.dtype, d.layout) for d, s in zip(old, shapes)]
 
-        label_shapes = provided_label
-        if not label_shapes and labels:
-            label_shapes = moved(self._label_shapes or [], [tuple(a.shape) for a in labels])
+        label_shapes = provided_label or moved(self._known_labels, labels)
         self.reshape(provided or moved(self._data_shapes, new), label_shapes)
 
     def backward(self, out_grads: Any = None) -> None:

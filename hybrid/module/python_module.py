@@ -90,7 +90,7 @@ class PythonModule(BaseModule):
         if grad_req != "write":
             raise AssertionError("Python module only support write gradient")
         for described, names in ((data_shapes, self._data_names), (label_shapes, self._label_names)):
-            if described is not None and names is not None and [d[0] for d in described] != names:
+            if described is not None and [d[0] for d in described] != (names or []):
                 raise AssertionError(f"got shapes of {[d[0] for d in described]}, wanted those of {names}")
         self.for_training, self.inputs_need_grad = for_training, inputs_need_grad
         self._data_shapes, self._label_shapes = data_shapes, label_shapes

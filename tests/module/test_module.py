@@ -2,6 +2,8 @@
 
 import builtins
 import logging
+import warnings
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 
 import hybrid as mx
 from hybrid.executor_manager import _split_input_slice
+from tests.asked.test_here import refusals
 
 SHAPES = ([("data", (4, 3))], [("softmax_label", (4,))])
 
@@ -173,3 +176,252 @@ def test_executor_manager_does_what_training_loops_of_old_did() -> None:
     manager.copy_to(weights, {})
     assert (weights["fc_weight"].asnumpy() == 1).all()
     assert _split_input_slice(10, [1, 3]) == [slice(0, 2), slice(2, 10)]
+
+
+def test_a_batch_without_labels_does_not_forget_them() -> None:
+    """Labels come back with the next batch that has some, also where its shape is that of the one without."""
+    random = np.random.RandomState(5)
+    data = [mx.nd.array(random.uniform(-1, 1, (n, 3))) for n in (2, 4)]
+    labels = [mx.nd.array([1, 0]), mx.nd.array([0, 1, 1, 0])]
+    found = {}
+    for way in ("plain", "other size", "same size", "list"):
+        module = mx.mod.Module(network(), context=[mx.cpu(0), mx.cpu(1)])
+        module.bind([("data", (2, 3))], [("softmax_label", (2,))])
+        module.init_params(mx.init.Constant(0.5))
+        large, small = mx.io.DataBatch(data[1:], labels[1:]), mx.io.DataBatch(data[:1], labels[:1])
+        if way == "other size":
+            module.forward(mx.io.DataBatch([mx.nd.ones((6, 3))], None), is_train=False)
+            assert module.label_shapes is None
+        if way == "same size":
+            module.forward(mx.io.DataBatch([mx.nd.ones((4, 3))], None), is_train=False)
+        if way == "list":
+            parts = [mx.io.DataBatch([data[1][i : i + 2]], [labels[1][i : i + 2]]) for i in (0, 2)]
+            module.forward_backward(parts)
+        else:
+            module.forward_backward(large)
+        gradient = sum(g.asnumpy() for g in module._exec_group.grad_arrays[0])
+        assert [tuple(d.shape) for d in module.label_shapes] == [(4,)]
+        metric = mx.metric.Accuracy()
+        module.update_metric(metric, labels[1:])
+        module.forward(small)
+        module.update_metric(metric, labels[:1])
+        found[way] = (gradient.tolist(), metric.get())
+    assert len({str(f) for f in found.values()}) == 1, found
+    chosen = np.eye(2)[[0, 1, 1, 0]]  # equal weights give each class a half
+    np.testing.assert_allclose(found["list"][0], (0.5 - chosen).T @ data[1].asnumpy(), rtol=1e-5)
+
+
+def test_states_as_whole_arrays() -> None:
+    """set_states takes an array of the whole batch, get_states gives it; an array of another shape is refused."""
+    h, c = mx.sym.var("h", init=mx.init.Zero()), mx.sym.var("c", init=mx.init.Zero())
+    symbol = mx.sym.var("data") + h + c * 2
+    module = mx.mod.Module(symbol, label_names=None, state_names=["h", "c"], context=[mx.cpu(0), mx.cpu(1)])
+    module.bind([("data", (4, 3))], for_training=False)
+    module.init_params()
+    numbers = [np.arange(12, dtype=np.float32).reshape(4, 3) + 100 * i for i in (1, 2)]
+    module.set_states([mx.nd.array(n) for n in numbers])
+    for got, want in zip(module.get_states(), numbers, strict=True):
+        np.testing.assert_array_equal(got.asnumpy(), want)
+    for arrays, want in zip(module.get_states(False), numbers, strict=True):
+        np.testing.assert_array_equal([a.asnumpy() for a in arrays], [want[:2], want[2:]])
+    module.forward(mx.io.DataBatch([mx.nd.ones((4, 3))]))
+    np.testing.assert_array_equal(module.get_outputs()[0].asnumpy(), 1 + numbers[0] + 2 * numbers[1])
+
+
+class Adding(mx.kv.KVStore):
+    """A store that leaves the update to those who ask."""
+
+    def is_capable(self, capability: str) -> bool:
+        return False
+
+
+def test_stores_that_only_add_up() -> None:
+    """Each context then updates its own weights by the sum; a store that is asked for compression says what it cannot do."""
+    weights = {}
+    for kind, store in (("adding", Adding()), ("local", mx.kv.create("local")), ("none", None)):
+        module = mx.mod.Module(network(), context=[mx.cpu(0), mx.cpu(1)] if store else mx.cpu())
+        module.bind(*SHAPES)
+        module.init_params(mx.init.One())
+        optimizer = mx.optimizer.SGD(learning_rate=1.0, momentum=0.5, rescale_grad=0.25, param_idx2name={0: "own"})
+        module.init_optimizer(store, optimizer)
+        assert optimizer.idx2name == {0: "own"}
+        assert module._update_on_kvstore is (kind == "local")
+        for seed in (0, 1):
+            module.forward_backward(batch(seed=seed))
+            module.update()
+        weights[kind] = module.get_params()[0]["fc_weight"].asnumpy()
+    assert not np.allclose(weights["none"], 1)
+    np.testing.assert_allclose(weights["adding"], weights["none"], rtol=1e-6)
+    np.testing.assert_allclose(weights["local"], weights["none"], rtol=1e-6)
+    module = mx.mod.Module(network(), context=[mx.cpu(0), mx.cpu(1)], compression_params={"type": "2bit"})
+    module.bind(*SHAPES)
+    module.init_params()
+    with pytest.raises(mx.MXNetError, match="Gradient compression"):
+        module.init_optimizer("local")
+
+
+class Lists(mx.io.DataIter):
+    """Lists of batches, one for each context; or batches of a bucket each."""
+
+    def __init__(self, batches: list[Any], shapes: Any = SHAPES) -> None:
+        super().__init__(4)
+        self.batches, self.provide_data, self.provide_label = batches, *shapes
+        self.reset()
+
+    def reset(self) -> None:
+        self.left = list(self.batches)
+
+    def next(self) -> Any:
+        if not self.left:
+            raise StopIteration
+        return self.left.pop(0)
+
+
+def test_iterators_of_lists_and_of_buckets_with_several_outputs() -> None:
+    module = mx.mod.Module(network(), context=[mx.cpu(0), mx.cpu(1)])
+    module.bind(*SHAPES)
+    module.init_params(mx.init.Uniform(1))
+    whole = [batch(), batch(seed=1)]
+    parts = [[mx.io.DataBatch([b.data[0][i : i + 2]], [b.label[0][i : i + 2]]) for i in (0, 2)] for b in whole]
+    assert module.score(Lists(parts), "ce") == module.score(Lists(whole), "ce")
+
+    def generate(key: int) -> tuple[mx.Symbol, list[str], None]:
+        x = mx.sym.var("data")
+        return (x * 2 if key == 1 else mx.sym.Group([x * 2, x * 3])), ["data"], None
+
+    buckets = mx.mod.BucketingModule(generate, 1)
+    shapes = [("data", (2, 3))], None
+    buckets.bind(*shapes)
+    buckets.init_params()
+    both = [
+        mx.io.DataBatch([mx.nd.full((2, 3), key)], [], pad=0, bucket_key=key, provide_data=shapes[0]) for key in (1, 2)
+    ]
+    found = buckets.predict(Lists(both, shapes), merge_batches=False)
+    assert [[float(o.asnumpy()[0, 0]) for o in outs] for outs in found] == [[2.0], [4.0, 6.0]]
+    with pytest.raises(AssertionError, match="num of outputs is not the same"):
+        buckets.predict(Lists(both, shapes))
+    merged = buckets.predict(Lists(both[1:] * 2, shapes))
+    assert [o.shape for o in merged] == [(4, 3), (4, 3)]
+
+
+def test_names_of_buckets_that_are_no_numbers(tmp_path: Any) -> None:
+    def generate(key: str) -> tuple[mx.Symbol, list[str], list[str]]:
+        return network(), ["data"], ["softmax_label"]
+
+    module = mx.mod.BucketingModule(generate, "long")
+    module.bind(*SHAPES)
+    module.init_params(mx.init.Constant(0.25))
+    module.switch_bucket("short", *SHAPES)
+    module.init_params(mx.init.Constant(3))  # they are there already
+    module.save_checkpoint(str(tmp_path / "n"), 3)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["n-0003.params", "n-long-symbol.json", "n-short-symbol.json"]
+    module.bind([("data", (2, 3))], [("softmax_label", (2,))], force_rebind=True)
+    assert (module.get_params()[0]["fc_weight"].asnumpy() == 0.25).all()
+    module.bind([("data", (9, 3))], [("softmax_label", (9,))])  # bound already
+    assert module.data_shapes[0].shape == (2, 3)
+    with pytest.warns(UserWarning, match="set_params call ignored"):
+        module.set_params({"fc_bias": mx.nd.array([7, 8])}, {}, allow_missing=True, force_init=False)
+    assert (module.get_params()[0]["fc_bias"].asnumpy() == 0).all()
+    found = mx.mod.BucketingModule.load_dict(None, generate, "long", module.get_params()[0], None)
+    found.bind(*SHAPES, for_training=False)
+    one = batch()
+    one.bucket_key, one.provide_data, one.provide_label = "long", *SHAPES
+    found.forward(one)
+    assert found.get_outputs()[0].shape == (4, 2)
+    assert not mx.mod.BucketingModule.load_dict(None, generate, "long").params_initialized
+
+
+def test_warnings_go_to_the_logger_of_the_module() -> None:
+    lines: list[str] = []
+
+    class Own(logging.Logger):
+        def warning(self, msg: Any, *args: Any, **more: Any) -> None:
+            lines.append(msg % args)
+
+    kinds = {
+        "module": lambda log: mx.mod.Module(network(), logger=log),
+        "buckets": lambda log: mx.mod.BucketingModule(
+            lambda key: (network(), ["data"], ["softmax_label"]), 1, logger=log
+        ),
+        "chain": lambda log: mx.mod.SequentialModule(logger=log).add(mx.mod.Module(network()), take_labels=True),
+        "python": lambda log: mx.mod.PythonLossModule(logger=log),
+    }
+    for kind, make in kinds.items():
+        module = make(Own("own"))
+        module.bind(*SHAPES)
+        module.bind(*SHAPES)
+        assert lines == ["Already bound, ignoring bind()"], kind
+        lines.clear()
+
+
+def test_what_modules_cannot_do(tmp_path: Any) -> None:
+    bound = mx.mod.Module(network())
+    bound.bind(*SHAPES)
+    bound.init_params()
+    fresh = mx.mod.Module(network(), context=[mx.cpu(0), mx.cpu(1)])
+    two = mx.mod.Module(mx.sym.var("a") + mx.sym.var("b"), ["a", "b"], None)
+    two.bind([("a", (2, 3)), ("b", (2, 3))])
+    two.init_params()
+    chain = mx.mod.SequentialModule().add(mx.mod.Module(network()), take_labels=True)
+    chain.bind(*SHAPES)
+    chain.init_params()
+    for name, key in (("no", "arg:"), ("kind", "other:x"), ("list", None)):
+        held = {key: mx.nd.ones(1)} if key else [mx.nd.ones(1)]
+        mx.nd.save(str(tmp_path / name), held)
+    lone = mx.io.DataBatch([mx.nd.ones((2, 3))], [])
+    unlike = [mx.io.DataBatch([mx.nd.ones((n, 3))], [mx.nd.zeros(n)]) for n in (2, 3)]
+    abstract, without = mx.mod.BaseModule(), [mx.io.DataDesc("data", (4, 3), layout="C")]
+    refusals([
+        ("no axis", lambda: mx.mod.Module(network()).bind(without), AssertionError, "no input has a batch axis"),
+        ("too few", lambda: two.forward(lone), (ValueError, AssertionError), "b|1 arrays"),
+        ("unlike", lambda: bound.forward(unlike), AssertionError, "same shape"),
+        ("names", lambda: mx.mod.Module(network()).bind([("x", (4, 3))], SHAPES[1]), ValueError, "data_shapes don't match names"),
+        ("shared kind", lambda: fresh.bind(*SHAPES, shared_module=chain), AssertionError, "must be a Module"),
+        ("shared fewer", lambda: fresh.bind(*SHAPES, shared_module=bound), AssertionError, "bound to 1 contexts, not 2"),
+        ("no name", lambda: bound.load_params(str(tmp_path / "no")), ValueError, "'arg:' is neither"),
+        ("no kind", lambda: bound.load_params(str(tmp_path / "kind")), ValueError, "'other:x' is neither"),
+        ("no names", lambda: bound.load_params(str(tmp_path / "list")), ValueError, "have no names"),
+        ("input grads", chain.get_input_grads, AssertionError, "inputs_need_grad=True"),
+        ("states", lambda: chain.set_states([1]), AssertionError, "SequentialModule has no states"),
+        ("value", lambda: chain.set_states(value=2), AssertionError, "has no states"),
+        ("unbound", lambda: mx.mod.SequentialModule().get_states(), AssertionError, ""),
+        ("load_dict", lambda: mx.mod.BucketingModule.load_dict(sym_gen=len), AssertionError, "default_bucket_key"),
+        *((f"abstract {call}", lambda call=call: getattr(abstract, call)(), NotImplementedError, "") for call in (
+            "get_params", "init_params", "get_outputs", "get_input_grads", "update", "init_optimizer",
+        )),
+        *((f"abstract {name}", lambda name=name: getattr(abstract, name), NotImplementedError, "") for name in (
+            "data_names", "output_names", "data_shapes", "label_shapes", "output_shapes",
+        )),
+        *((f"abstract {call}", lambda call=call: getattr(abstract, call)(1), NotImplementedError, "") for call in (
+            "forward", "install_monitor", "bind",
+        )),
+        ("abstract metric", lambda: abstract.update_metric(1, 2), NotImplementedError, ""),
+        ("abstract backward", lambda: abstract.backward(), NotImplementedError, ""),
+    ])  # fmt: skip
+    assert chain.get_states() == [] and chain.set_states() is None
+    with pytest.warns(UserWarning, match="label_shapes don't match names"):
+        mx.mod.Module(network()).bind(SHAPES[0], [("y", (4,))])
+    fresh.bind(*SHAPES)
+    fresh.init_params()
+    fresh.init_optimizer(None)
+    with pytest.warns(UserWarning, match="not updated in the KVStore"):
+        fresh.prepare(batch(), sparse_row_id_fn=lambda b: {})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fresh.prepare(batch())
+        fresh.init_optimizer("local", force_init=True)
+        fresh.prepare(batch(), sparse_row_id_fn=lambda b: {})
+
+
+def test_out_grads_as_one_array_and_batches_of_other_classes() -> None:
+    """What stands for a batch needs only data; one gradient needs no list."""
+    x = mx.sym.var("data")
+    module = mx.mod.Module(x * x, label_names=None, context=[mx.cpu(0), mx.cpu(1)])
+    module.bind([("data", (2, 3))], inputs_need_grad=True)
+    module.init_params()
+    values = np.arange(12, dtype=np.float32).reshape(4, 3) - 5
+    heads = np.arange(12, dtype=np.float32).reshape(4, 3) % 5
+    module.forward(SimpleNamespace(data=[mx.nd.array(values)], label=None), is_train=True)
+    module.backward(mx.nd.array(heads))
+    np.testing.assert_array_equal(module.get_outputs()[0].asnumpy(), values**2)
+    np.testing.assert_array_equal(module.get_input_grads()[0].asnumpy(), 2 * values * heads)
