@@ -29,11 +29,11 @@ class Pow(Pair):
     def meaning(self, x, y):
         if x.dtype.kind not in "iu":
             base, exponent = widen(x), widen(y)
-            wide = np.float64 if base.dtype != exponent.dtype and exponent.dtype != np.float32 else base.dtype
+            wide = np.float64 if base.dtype != exponent.dtype else base.dtype
             return narrow(np.asarray(np.power(base.astype(wide), exponent.astype(wide))), x.dtype)
         if y.dtype.kind not in "iub":
             return truncate(np.power(x.astype(np.float64), widen(y).astype(np.float64)), x.dtype)
-        if y.dtype.kind != "i" or not (y < 0).any():
+        if not (y < 0).any():
             return _wrapped(x, y)
         # 1 / x**n: of whole numbers only 1 and -1 have one that is not cut off to 0
         unit = np.where(np.abs(x) == 1, _wrapped(x, np.abs(y)), x.dtype.type(0))

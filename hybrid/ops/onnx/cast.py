@@ -95,7 +95,7 @@ class BitCast(Standard):
         return data
 
     def dtype(self, data):
-        if data.hasobject or self.to.hasobject or bits_of(data) != bits_of(self.to):
+        if bits_of(data) != bits_of(self.to):
             raise self.fail(
                 f"got {data.name} to read as {self.to.name}, wanted two dtypes of as many bits and no strings"
             )

@@ -221,10 +221,6 @@ class ReduceSumSquare(Reduction):
         return F.broadcast_mul(x * 2, dy)
 
 
-def _as_float(x: np.ndarray) -> np.ndarray:
-    return x.astype(np.float64) if x.dtype.kind in "iub" else x
-
-
 @op("_onnx_ReduceLogSum")
 class ReduceLogSum(Reduction):
     """The logarithm of the sum. Source: ONNX ReduceLogSum (opset 18)."""
@@ -232,7 +228,7 @@ class ReduceLogSum(Reduction):
     types = {"data": FLOATS, "axes": {"int64"}}
 
     def reduce(self, x, axes):
-        return np.log(_added(_as_float(x), axes))
+        return np.log(_added(x, axes))
 
     def share(self, F, dy, x, y):
         return F._backward_broadcast_like(dy * F.exp(-y), x)
@@ -245,10 +241,9 @@ class ReduceLogSumExp(Reduction):
     types = {"data": FLOATS, "axes": {"int64"}}
 
     def reduce(self, x, axes):
-        wide = _as_float(x)
-        most = np.maximum.reduce(wide, axes, keepdims=True, initial=-np.inf)
-        shift = np.where(np.isfinite(most), most, wide.dtype.type(0))
-        return np.log(_added(np.exp(wide - shift), axes)) + shift
+        most = np.maximum.reduce(x, axes, keepdims=True, initial=-np.inf)
+        shift = np.where(np.isfinite(most), most, x.dtype.type(0))
+        return np.log(_added(np.exp(x - shift), axes)) + shift
 
     def share(self, F, dy, x, y):
         return F.broadcast_mul(F.exp(F.broadcast_sub(x, y)), dy)

@@ -342,7 +342,7 @@ class TfIdfVectorizer(Standard):
             for start in range(len(row)):
                 for length in range(self.min_gram_length, self.max_gram_length + 1):
                     if start + step * (length - 1) < len(row) and (length > 1 or step == 1):
-                        yield tuple(row[start : start + step * length : step][:length])
+                        yield tuple(row[start : start + step * length : step])
 
     @classmethod
     def examples(cls, make):

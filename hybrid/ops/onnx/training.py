@@ -50,8 +50,7 @@ class Step(Standard):
         return self._results(shapes)
 
     def dtype(self, *dtypes):
-        found = self._results(dtypes)
-        return found if len(found) > 1 else found[0]
+        return self._results(dtypes)
 
     def update(self, rate: np.float64, count: int, x: Array, g: Array, states: list[Array]) -> list[Array]:
         """A tensor after the step, and its states. g is its gradient, with that of the norm."""
