@@ -83,10 +83,10 @@ class HawkesLL(Op):
 
     def domain(self, name, shapes):
         lda, lags = shapes[0], shapes[4]
-        if name == "marks" and lda is not None and lda[1] is not UNKNOWN:
-            return Domain(0, lda[1] - 1, integer=True)
-        if name == "valid_length" and lags is not None and lags[1] is not UNKNOWN:
-            return Domain(0, lags[1], integer=True)
+        if name == "marks":
+            return None if lda is None or lda[1] is UNKNOWN else Domain(0, lda[1] - 1, integer=True)
+        if name == "valid_length":
+            return None if lags is None or lags[1] is UNKNOWN else Domain(0, lags[1], integer=True)
         return {"max_time": Domain(50, 100), "lda": Domain(0.1, 2)}.get(name, Domain(0, 1))
 
     def compute(self, *arrays):

@@ -218,10 +218,11 @@ class Pick(Indexing):
 
     def infer_input_shapes(self, shapes, outputs):
         data, index = shapes
-        if data is None or index is not None:
+        if data is None:
             return shapes
         axis = self.along(len(data))
-        return [data, (*data[:axis], *data[axis + 1 :])]
+        kept = index is not None and len(index) == len(data)
+        return [data, merge(index, (*data[:axis], *((1,) if kept else ()), *data[axis + 1 :]))]
 
     def infer_shape(self, data, index):
         axis = self.along(len(data))

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from ..core.op import WHOLE, Domain, Op, op
-from ..core.shapes import UNKNOWN, compatible, is_known, merge, show
+from ..core.shapes import UNKNOWN, Undecided, compatible, is_known, merge, show
 from .common import want_rank, want_rank_from, widen
 from .elementwise import CURVES, Identity
 from .softmax import log_softmax, softmax
@@ -43,7 +43,10 @@ class LossHead(Op):
         data = merge(shapes[0], outputs[0])
         label = shapes[1]
         if data is not None and not is_known(label):  # a label of another shape may be fine, an unknown one has this
-            wanted = self.label_shape(data)
+            try:
+                wanted = self.label_shape(data)
+            except Undecided:  # that depends on a size that is not known yet
+                return [data, label]
             label = wanted if label is None or len(label) == len(wanted) else label
         return [data, label]
 

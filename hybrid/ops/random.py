@@ -12,7 +12,7 @@ import numpy as np
 
 from ..core.attrs import DType, Shape, Sizes
 from ..core.op import Op, op
-from ..core.shapes import UNKNOWN, merge_all
+from ..core.shapes import UNKNOWN, merge, merge_all
 from .common import Elementwise, want_rank, want_some
 
 FLOATS = tuple(map(np.dtype, ("float16", "float32", "float64")))
@@ -234,8 +234,8 @@ class Arrays(Sampler):
     def infer_input_shapes(self, shapes, outputs):
         whole = outputs[0]
         known = merge_all(shapes)
-        if known is None and whole is not None and len(whole) >= len(self.shape):
-            known = whole[: len(whole) - len(self.shape)]
+        if whole is not None and len(whole) >= len(self.shape):
+            known = merge(known, whole[: len(whole) - len(self.shape)])
         return [known] * len(shapes)
 
     def infer_shape(self, *shapes):

@@ -143,11 +143,12 @@ class RNN(Op):
     def infer_input_shapes(self, shapes, outputs):
         data, parameters, *rest = shapes
         output, *_ = outputs
-        if data is None and output is not None and len(output) == 3:
-            data = (*output[:2], UNKNOWN)
+        for known in (data, output):
+            if known is not None:
+                want_rank(self, known, 3)
+        data = merge(data, None if output is None else (*output[:2], UNKNOWN))
         if data is None:
             return shapes
-        want_rank(self, data, 3)
         batch = data[1]
         for known in (output, *rest[: len(self._states(batch))]):
             if batch is UNKNOWN and known is not None:

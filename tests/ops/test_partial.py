@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from hybrid.core.error import MXNetError
 from hybrid.core.op import Example, Op, lookup
-from hybrid.core.shapes import UNKNOWN, MaybeShape, Undecided, is_known, merge
+from hybrid.core.shapes import UNKNOWN, MaybeShape, Undecided, identical, is_known, merge
 from tests.table.examples import examples
 
 LATE = {"_contrib_box_nms", "_npi_insert_tensor", "_npi_multinomial", "_onnx_Multinomial"}
@@ -102,6 +102,70 @@ def test_values_that_are_not_known_leave_open_what_depends_on_them() -> None:
                 wrong.append(f"{where}: {error!r}")
             seen += 1
     assert seen > 300
+    assert not wrong, "\n".join(wrong)
+
+
+LESS: dict[str, Callable[[Any], MaybeShape]] = {
+    "all": lambda s: s,
+    "not the first size": lambda s: (UNKNOWN, *s[1:]) if s else s,
+    "not the last size": lambda s: (*s[:-1], UNKNOWN) if s else s,
+    "the rank": lambda s: (UNKNOWN,) * len(s),
+    "nothing": lambda s: None,
+}
+"""How much is known of a shape, each of which is more than those below it (of the first three: than the last two)."""
+GUESSED = {"_rnn_param_concat": "sizes that are not known are equal", "LeakyReLU": "one slope for each channel"}
+"""What these take for granted, as MXNet does, and their examples are not so."""
+
+
+def test_knowing_more_never_tells_less() -> None:
+    """Some inputs, one of them in part, and the outputs or not: what inputs follow is true, and is more when more is known."""
+    wrong, done = [], set()
+    for op, arrays in told():
+        shapes = [a.shape for a in arrays]
+        kind = (op.name, *map(len, shapes), *op.dump())
+        whole = inferred(op, shapes) if kind not in done and op.name not in GUESSED else None
+        done.add(kind)
+        if whole is None or not all(map(is_known, whole)):
+            continue
+        answers: dict[tuple[str, str, int, str], list[MaybeShape]] = {}
+        for own, others, at, ends in product(
+            LESS, ("all", "nothing"), range(len(shapes)), ("all", "the rank", "nothing")
+        ):
+            given = [LESS[own if i == at else others](s) for i, s in enumerate(shapes)]
+            try:
+                found = op.infer_input_shapes(given, [LESS[ends](s) for s in whole])
+                found = answers[own, others, at, ends] = [merge(g, f) for g, f in zip(given, found, strict=True)]
+                if [merge(f, s) for f, s in zip(found, shapes)] != shapes:
+                    raise ValueError(f"{found}, not {shapes}")
+            except (Undecided, Exception) as error:
+                wrong.append(f"{op} given {given}, of outputs {ends}: {error!r}")
+        for (own, others, at, ends), found in answers.items():
+            less = [(n, others, at, ends) for n in list(LESS)[max(list(LESS).index(own) + 1, 3) :]]
+            less += [(n, others, at, ends) for n in list(LESS)[1:3] if own == "all"]
+            less += [(own, others, at, "the rank")] * (ends == "all") + [(own, "nothing", at, ends)]
+            for one in less:
+                if one in answers and not all(identical(merge(a, b), b) for a, b in zip(answers[one], found)):
+                    wrong.append(f"{op} {shapes} tells of {own, others, at, ends} {found}, of {one} {answers[one]}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_domains_ask_for_no_more_than_is_known() -> None:
+    """What an input may hold is the same however little is known of other shapes, or is not told."""
+    wrong, seen = [], 0
+    for op, arrays in ((e.op, e.arrays) for e in examples() if e.arrays):
+        shapes = [a.shape for a in arrays]
+        for name in op.takes():
+            whole = op.domain(name, shapes)
+            seen += whole is not None
+            for at, known in product((*range(len(shapes)), None), LESS):
+                given = [LESS[known](s) if at in (i, None) else s for i, s in enumerate(shapes)]
+                try:
+                    found = op.domain(name, given)
+                    if found is not None and not any(v is UNKNOWN for v in found) and found != whole:
+                        wrong.append(f"{op}: {name} of {given} holds {found}, not {whole}")
+                except Exception as error:
+                    wrong.append(f"{op}: {name} of {given}: {error!r}")
+    assert seen > 100
     assert not wrong, "\n".join(wrong)
 
 
