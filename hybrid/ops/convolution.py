@@ -26,11 +26,11 @@ class Windowed(Op):
 
     def check(self):
         rank = len(self.kernel)
-        if not 1 <= rank <= 3 or min(self.kernel) < 1:
+        if not 1 <= rank <= 3:
             return f"got kernel={show(self.kernel)}, wanted 1 to 3 positive sizes"
         for name in ("stride", "dilate", "pad", "adj", "target_shape"):
             value = getattr(self, name, ())
-            if value and (len(value) != rank or min(value) < (name in ("stride", "dilate"))):
+            if value and len(value) != rank:
                 return f"got {name}={show(value)}, wanted {rank} sizes, as many as kernel has"
         return None
 
@@ -65,7 +65,7 @@ def _channels_first(array: np.ndarray, last: bool) -> np.ndarray:
 
 
 def _check_groups(filters: int, groups: int) -> str | None:
-    if groups < 1 or filters < 1 or filters % groups:
+    if filters % groups:
         return f"got num_filter={filters} and num_group={groups}, wanted a positive multiple"
     return None
 
@@ -251,8 +251,8 @@ class Deconvolution(Windowed):
     and adj follow from it). Channels-last layouts are refused, as MXNet does.
     """
 
-    adj: tuple[int, ...] = ()
-    target_shape: tuple[int, ...] = ()
+    adj: Sizes = ()
+    target_shape: Sizes = ()
     num_filter: Count
     num_group: Count = 1
     workspace: int = 512
@@ -438,13 +438,13 @@ def _put_back(op: Windowed, data, size):
 class Col2Im(Windowed):
     """Columns put back and added up, the transpose of im2col: data (N, C * prod(kernel), windows) -> (N, C, *output_size)."""
 
-    output_size: tuple[int, ...]
+    output_size: Sizes
 
     leading = ("output_size",)
 
     def infer_shape(self, data):
         want_rank(self, data, 3)
-        if len(self.output_size) != len(self.kernel) or min(self.output_size) < 0:
+        if len(self.output_size) != len(self.kernel):
             raise self.fail(
                 f"got output_size={show(self.output_size)}, wanted {len(self.kernel)} sizes, as many as kernel has"
             )

@@ -43,7 +43,7 @@ class Deformed(Windowed):
     def check(self):
         if len(self.kernel) != 2:
             return f"got kernel={self.kernel}, wanted two sizes"
-        if min(self.num_group, self.num_deformable_group, self.num_filter) < 1 or self.num_filter % self.num_group:
+        if self.num_filter % self.num_group:
             return f"got num_filter={self.num_filter} and num_group={self.num_group}, wanted a positive multiple"
         return super().check()
 

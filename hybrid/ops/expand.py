@@ -199,9 +199,6 @@ class Repeat(Op):
     repeats: Size
     axis: int | None = None
 
-    def check(self):
-        return f"repeats={self.repeats} wants no negative number" if self.repeats < 0 else None
-
     def infer_shape(self, data):
         if self.repeats == 0:
             return (0,)

@@ -304,9 +304,6 @@ class SliceChannel(Splitting):
     axis: int = 1
     squeeze_axis: bool = False
 
-    def check(self):
-        return f"num_outputs={self.num_outputs} wants a positive number" if self.num_outputs < 1 else None
-
     def returns(self):
         return tuple(f"output{i}" for i in range(self.num_outputs))
 

@@ -45,10 +45,8 @@ class RNN(Op):
     uses = ("training", "rng")
 
     def check(self):
-        if self.state_size < 1 or self.num_layers < 1:
-            return f"got state_size {self.state_size} and num_layers {self.num_layers}, wanted at least 1"
-        if self.projection_size is not None and (self.mode != "lstm" or self.projection_size < 1):
-            return f"got projection_size {self.projection_size} in mode {self.mode}, wanted a positive one in mode lstm"
+        if self.projection_size is not None and self.mode != "lstm":
+            return f"got projection_size {self.projection_size} in mode {self.mode}, wanted it in mode lstm alone"
         if (self.lstm_state_clip_min is None) != (self.lstm_state_clip_max is None):
             return "lstm_state_clip_min and lstm_state_clip_max must be given together"
         return None if 0 <= self.p < 1 else f"got dropout p={self.p}, wanted 0 <= p < 1"

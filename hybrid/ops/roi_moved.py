@@ -60,8 +60,8 @@ class DeformablePSROIPooling(Regions):
     inputs = ("data", "rois", "trans")
 
     def check(self):
-        if min(self.output_dim, self.group_size, self.pooled_size, self.sample_per_part) < 1:
-            return "got sizes below 1"
+        if self.group_size < 1:
+            return f"got group_size={self.group_size}, wanted at least 1"
         return super().check()
 
     def takes(self):

@@ -83,9 +83,6 @@ class CountSketch(Op):
     inputs = ("data", "h", "s")
     tolerance = 64.0
 
-    def check(self):
-        return f"got out_dim {self.out_dim}, wanted at least 1" if self.out_dim < 1 else None
-
     def infer_input_shapes(self, shapes, outputs):
         data, h, s = shapes
         row = merge((1, UNKNOWN if data is None else data[-1]), merge(h, s))

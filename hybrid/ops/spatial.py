@@ -193,9 +193,7 @@ class Correlation(Op):
     inputs = ("data1", "data2")
 
     def check(self):
-        if self.kernel_size % 2 == 0 or self.stride1 < 1 or self.stride2 < 1:
-            return "wanted an odd kernel_size and positive strides"
-        return None
+        return None if self.kernel_size % 2 else f"got kernel_size={self.kernel_size}, wanted an odd one"
 
     @property
     def displacements(self) -> range:

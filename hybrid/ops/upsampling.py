@@ -34,8 +34,6 @@ class UpSampling(Op):
     inputs = ("*data",)
 
     def check(self):
-        if self.scale < 1:
-            return f"got scale={self.scale}, wanted at least 1"
         if self.sample_type == "bilinear" and self.num_filter < 1:
             return f"got num_filter={self.num_filter}, wanted the number of channels"
         return None
@@ -245,9 +243,6 @@ class _Blocks(Op):
     """Moves pixels between blocks of block_size x block_size and channels."""
 
     block_size: Count
-
-    def check(self):
-        return None if self.block_size > 0 else f"got block_size={self.block_size}, wanted at least 1"
 
     def _divide(self, shape, *axes):
         for axis, by in axes:
