@@ -213,8 +213,6 @@ class ImageResize(Op):
         elif not self.keep_ratio:
             width = height = self.size[0]
         elif is_known((height, width)):
-            if not height * width:
-                raise self.fail(f"got images of shape {show(data)}, wanted some pixels whose ratio can be kept")
             short = self.size[0]
             height, width = (height * short // width, short) if height > width else (short, width * short // height)
         else:

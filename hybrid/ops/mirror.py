@@ -236,10 +236,12 @@ class Roll(Op):
         return [outputs[0]]
 
     def compute(self, data):
-        return np.roll(data, self.shift or 0, self.axis)
+        assert self.shift is not None
+        return np.roll(data, self.shift, self.axis)
 
     def adjoint(self, of, dy, data):
-        return np.roll(dy, [-s for s in self.shift or (0,)], self.axis)
+        assert self.shift is not None
+        return np.roll(dy, [-s for s in self.shift], self.axis)
 
     @classmethod
     def examples(cls, make):

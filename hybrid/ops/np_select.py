@@ -401,11 +401,6 @@ class MaskAssignTensor(MaskAssign):
         known = dtypes[0] or dtypes[2] or outputs[0]
         return [known, dtypes[1], known]
 
-    def infer_type(self, data, mask, value):
-        if value != data:
-            raise self.fail(f"got value of dtype {value} for data of dtype {data}, wanted one dtype; cast one of them")
-        return data
-
     def compute(self, data, mask, value):
         return self.put(data, mask, value)
 

@@ -1,0 +1,216 @@
+"""Numbers where one rule ends and another begins: at zero, at a limit, of none and of one; by NumPy and MXNet 1.9.1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hybrid import autograd, nd
+from hybrid.core.error import MXNetError
+from hybrid.core.op import lookup
+from hybrid.eager.array import invoke
+from hybrid.execution.program import Program
+from hybrid.ir.graph import Entry, Graph, Node
+from tests.grouped import run
+
+SELU = 1.0507009873554805
+Z = [[-1, 0, 2], [0, 0, 1]]
+HEAD = [[2, 3, 4], [5, 6, 7]]
+E1 = float(np.exp(-1))
+INF = np.inf
+
+
+def wide(values: Any) -> np.ndarray:
+    return values if isinstance(values, np.ndarray) else np.array(values, np.float32)
+
+
+def computed(name: str, attrs: dict[str, Any], arrays: list[Any], native: bool | None = None) -> list[np.ndarray]:
+    """All outputs of one operator, by NumPy unless asked otherwise."""
+    op = lookup(name).bind(**attrs)
+    names = op.takes()
+    node = Node(op, "node", [Entry(Node(None, n)) for n in names])
+    graph = Graph(Entry(node, i) for i in range(node.visible))
+    return Program(graph, native=bool(native)).run(dict(zip(names, map(wide, arrays), strict=True)))
+
+
+# name, attributes, inputs, what comes out (None: not looked at)
+VALUES: list[tuple[str, dict[str, Any], list[Any], list[Any]]] = [
+    ("_np_sum", {"initial": 2.5}, [[[1, 2], [3, 5]]], [13.5]),
+    ("_np_sum", {"initial": 2.5, "axis": (0,)}, [[[1, 2], [3, 5]]], [[6.5, 9.5]]),
+    ("_np_prod", {"initial": 2.5, "axis": (1,)}, [[[1, 2], [3, 5]]], [[5, 37.5]]),
+    ("_np_max", {"initial": 4.0, "axis": (0,)}, [[[1, 2], [3, 5]]], [[4, 5]]),
+    ("_np_min", {"initial": 2.0, "axis": (1,)}, [[[1, 2], [3, 5]]], [[1, 2]]),
+    # MXNet 1.9.1 on these: what it adds up takes inf - inf where a number follows
+    ("nansum", {}, [[np.nan, INF, 2]], [[np.nan]]),
+    ("nansum", {}, [[-INF, np.nan]], [[-INF]]),
+    ("nansum", {"axis": 1}, [[[np.nan, 1], [INF, 2]]], [[1, np.nan]]),
+    ("nansum", {}, [np.array([3, 4], np.int32)], [[7]]),
+    *(("_np_trace", {"offset": k}, [np.arange(1, 13, dtype=np.float32).reshape(3, 4)],
+       [np.trace(np.arange(1, 13).reshape(3, 4), k)]) for k in (-4, -3, -2, -1, 0, 1, 3, 4, 5)),
+    ("_np_trace", {"offset": 2**62}, [[[1, 2], [3, 4]]], [0]),
+    ("_np_trace", {"offset": -(2**62)}, [[[1, 2], [3, 4]]], [0]),
+    ("_np_roll", {"shift": (1, -1), "axis": (-1, 0)}, [[[1, 2, 3], [4, 5, 6]]], [[[6, 4, 5], [3, 1, 2]]]),
+    ("reverse", {"axis": (2, 0)}, [np.arange(8, dtype=np.float32).reshape(2, 2, 2)], [[[[5, 4], [7, 6]], [[1, 0],
+     [3, 2]]]]),
+    ("tile", {"reps": (2, 0, 3)}, [[1, 2]], [np.zeros((2, 0, 6))]),
+    ("tile", {"reps": (0,)}, [[[1, 2]]], [np.zeros((1, 0))]),
+    ("broadcast_like", {"lhs_axes": (), "rhs_axes": ()}, [[1, 2], [3, 4]], [[1, 2]]),
+    # with topk=0 MXNet 1.9.1 does nothing at all
+    ("_contrib_box_nms", {"topk": 0, "overlap_thresh": 0.5, "coord_start": 1, "score_index": 0},
+     [[[0.1, 0, 0, 1, 1], [0.3, 2, 2, 3, 3], [0.2, 4, 4, 5, 5]]], [[[0.1, 0, 0, 1, 1], [0.3, 2, 2, 3, 3],
+     [0.2, 4, 4, 5, 5]]]),
+    ("_contrib_box_nms", {"topk": 1, "overlap_thresh": 0.5, "coord_start": 1, "score_index": 0},
+     [[[0.1, 0, 0, 1, 1], [0.3, 2, 2, 3, 3]]], [[[0.3, 2, 2, 3, 3], [-1] * 5]]),
+    ("reset_arrays", {"num_arrays": 1}, [[1, 2]], []),
+    ("amp_multicast", {"num_outputs": 1}, [np.array([1, 2], np.float16)], [np.array([1, 2], np.float16)]),
+    ("multi_lars", {"eta": 0.5, "eps": 0.25}, [[1, 2, 3, 4], [4, 0, 9, 16], [1, 4, 0, 4], [0.5, 0.5, 0.5, 0.25]],
+     [[1 * 0.5 * 2 / (1 + 0.5 * 2 + 0.25), 2, 3, 4 * 0.5 * 4 / (2 + 0.25 * 4 + 0.25)]]),
+    ("sgd_update", {"lr": 0.5, "clip_gradient": 0.0}, [[1, 2], [4, -8]], [[1, 2]]),
+    ("sgd_update", {"lr": 0.5, "clip_gradient": 2.0}, [[1, 2], [4, -8]], [[0, 3]]),
+    ("sgd_update", {"lr": 0.5, "clip_gradient": -2.0}, [[1, 2], [4, -8]], [[-1, 6]]),
+    ("lamb_update_phase2", {"lr": 0.5, "lower_bound": 0.0}, [[1, 2], [2, 4], [-1], [4]], [[0, 0]]),
+    ("lamb_update_phase2", {"lr": 0.5, "lower_bound": 16.0}, [[1, 2], [2, 4], [8], [4]], [[-3, -6]]),
+    ("lamb_update_phase2", {"lr": 0.5, "upper_bound": 4.0}, [[1, 2], [2, 4], [8], [4]], [[0, 0]]),
+    ("lamb_update_phase2", {"lr": 0.5, "upper_bound": 4.0}, [[1, 2], [2, 4], [8], [0]], [[0, 0]]),
+    ("ftrl_update", {"lr": 0.5, "lamda1": 2.0, "beta": 1.0}, [[0, 0, 0], [2, -2, 3], [0, 0, 0], [0, 0, 0]],
+     [[0, 0, -1 / ((1 + 3) / 0.5)]]),
+    ("_npi_insert_tensor", {"axis": 1}, [[[1, 2], [3, 4]], [[7], [8]], np.array(1)], [[[1, 7, 8, 2], [3, 7, 8, 4]]]),
+    ("gather_nd", {}, [[[1, 2], [3, 4]], np.zeros((2, 0), np.float32)], [np.zeros(0)]),
+    ("gather_nd", {}, [[[1, 2], [3, 4]], [[-1, 0], [-2, 1]]], [[3, 2]]),
+    ("pick", {"axis": 0}, [[[1, 2], [3, 4]], [1, 0]], [[3, 2]]),
+    ("pick", {"axis": 1}, [np.zeros((0, 3), np.float32), np.zeros(0, np.float32)], [np.zeros(0)]),
+    ("softmax_cross_entropy", {}, [[[1, 2]], [1]], [[float(np.log(1 + np.exp(-1)))]]),
+    ("_npi_bernoulli", {"prob": 0.0, "logit": None, "is_logit": False, "size": (3, 5)}, [], [np.zeros((3, 5))]),
+    ("_npi_bernoulli", {"prob": 1.0, "logit": None, "is_logit": False, "size": (3, 5)}, [], [np.ones((3, 5))]),
+    ("_npi_multinomial", {"n": 7, "pvals": (0.0, 1.0, 0.0)}, [], [[0, 7, 0]]),
+    ("_npi_multinomial", {"n": 7, "pvals": (1.0 + 5e-13, 0.0)}, [], [[7, 0]]),
+    ("_npi_multinomial", {"n": 7, "pvals": (0.0,)}, [], [[7]]),
+    ("_npi_multinomial", {"n": 7, "pvals": (0.0, -0.5)}, [], [[0, 7]]),
+    ("_npi_choice", {"a": 3, "size": (1,), "replace": False, "weighted": True}, [[0, 2, 0]], [[1]]),
+    ("topk", {"k": 3, "ret_typ": "value"}, [[[1, 3, 3, 2], [4, 4, 0, 5]]], [[[3, 3, 2], [5, 4, 4]]]),
+    ("topk", {"k": 4}, [[[1, 3, 3, 2], [4, 4, 0, 5]]], [[[1, 2, 3, 0], [3, 0, 1, 2]]]),
+]  # fmt: skip
+
+
+def test_values_at_boundaries() -> None:
+    def check(row: tuple[str, dict[str, Any], list[Any], list[Any]]) -> None:
+        name, attrs, arrays, wanted = row
+        for native in (False, True):
+            found = computed(name, attrs, arrays, native)
+            for f, w in zip(found, wanted):
+                w = np.asarray(w)
+                assert f.shape == w.shape, f"{f.shape}, not {w.shape}"
+                np.testing.assert_allclose(f, w, rtol=2e-6, atol=1e-6)
+
+    run([(f"{number} {row[0]} {row[1]}", row) for number, row in enumerate(VALUES)], check)
+
+
+# name, attributes, inputs, head, gradients of the inputs (None: not looked at)
+GRADIENTS: list[tuple[str, dict[str, Any], list[Any], Any, list[Any]]] = [
+    # the first three: MXNet 1.9.1 on these numbers
+    ("LeakyReLU", {"act_type": "elu", "slope": 0.3}, [Z], HEAD, [[[0.6 * E1, 0.9, 4], [1.5, 1.8, 7]]]),
+    ("LeakyReLU", {"act_type": "leaky", "slope": 0.3}, [Z], HEAD, [[[0.6, 0.9, 4], [1.5, 1.8, 7]]]),
+    ("LeakyReLU", {"act_type": "prelu"}, [Z, [0.3, 0.5, 0.7]], HEAD, [[[0.6, 1.5, 4], [1.5, 3, 7]], [-2, 0, 0]]),
+    ("LeakyReLU", {"act_type": "selu"}, [[0, 1]], [2, 3], [[2 * SELU * 1.6732632423543772, 3 * SELU]]),
+    ("LeakyReLU", {"act_type": "rrelu", "lower_bound": 0.25, "upper_bound": 0.25}, [Z], HEAD, [[[0.5, 0.75, 4],
+     [1.25, 1.5, 7]]]),
+    ("hard_sigmoid", {"alpha": 0.25}, [[-2, -3, 0, 2, 5]], [2, 3, 4, 5, 6], [[0, 0, 1, 0, 0]]),
+    ("clip", {"a_min": -1, "a_max": 2}, [[-2, -1, 0, 2, 5]], [2, 3, 4, 5, 6], [[0, 3, 4, 5, 0]]),
+    ("_npi_diff", {"n": 2}, [[1, 4]], np.zeros(0, np.float32), [[0, 0]]),
+    ("_npi_diff", {"n": 2}, [[1, 4, 2]], [3], [[3, -6, 3]]),
+    ("_npi_ediff1d", {}, [[5]], np.zeros(0, np.float32), [[0]]),
+    ("_npi_ediff1d", {}, [[5, 7]], [3], [[-3, 3]]),
+    ("_np_trace", {"offset": 3}, [[[1, 2], [3, 4]]], 5, [[[0, 0], [0, 0]]]),
+    ("_np_trace", {"offset": -1}, [[[1, 2], [3, 4]]], 5, [[[0, 0], [5, 0]]]),
+    ("repeat", {"repeats": 2, "axis": 1}, [np.zeros((2, 3, 0), np.float32)], np.zeros((2, 6, 0), np.float32),
+     [np.zeros((2, 3, 0))]),
+    ("repeat", {"repeats": 2, "axis": 0}, [[[1, 2], [3, 4]]], [[1, 2], [3, 5], [7, 11], [13, 17]], [[[4, 7],
+     [20, 28]]]),
+    ("_np_roll", {"shift": (1, -1), "axis": (-1, 0)}, [[[1, 2, 3], [4, 5, 6]]], [[1, 2, 3], [4, 5, 6]], [[[5, 6, 4],
+     [2, 3, 1]]]),
+    # d std(x) / dx = (x - mean) / (std * (n - ddof)): mean 3, squares 4 + 1 + 9
+    ("_npi_std", {"ddof": 1}, [[1, 2, 6]], 2, [[2 * v / (7**0.5 * 2) for v in (-2, -1, 3)]]),
+    ("_npi_var", {"ddof": 1}, [[1, 2, 6]], 3, [[3 * 2 * v / 2 for v in (-2, -1, 3)]]),
+    ("_npi_var", {}, [[1, 2, 6]], 3, [[3 * 2 * v / 3 for v in (-2, -1, 3)]]),
+    ("norm", {"out_dtype": "float64"}, [[3, 4]], np.array([2.0]), [[1.2, 1.6]]),
+    ("norm", {"ord": 1, "out_dtype": "float64"}, [[3, -4]], np.array([2.0]), [[2, -2]]),
+    ("norm", {"ord": 1, "axis": (1,)}, [[[3, -4], [1, 2]]], [2, 3], [[[2, -2], [3, 3]]]),
+    ("_np_sum", {"initial": 2.5, "axis": (0,)}, [[[1, 2], [3, 5]]], [2, 3], [[[2, 3], [2, 3]]]),
+    ("MakeLoss", {"grad_scale": 6.0, "normalization": "valid", "valid_thresh": 9.0}, [[1, 2]], [1, 1], [[6, 6]]),
+    ("MakeLoss", {"grad_scale": 6.0, "normalization": "valid", "valid_thresh": 1.0}, [[1, 2, 3]], [1, 1, 1],
+     [[3, 3, 3]]),
+    ("MakeLoss", {"grad_scale": 6.0, "normalization": "batch"}, [np.zeros((3, 2), np.float32)], np.ones((3, 2),
+     np.float32),
+     [np.full((3, 2), 2)]),
+    ("SVMOutput", {"margin": 1.0, "use_linear": True}, [[[1, 2, -1]], [0]], [[1, 1, 1]], [[[0, 1, 0]], None]),
+    ("SVMOutput", {"margin": 1.0}, [[[1, 2, -1]], [1]], [[1, 1, 1]], [[[4, 0, 0]], None]),
+    ("SoftmaxOutput", {"normalization": "valid", "use_ignore": True, "ignore_label": 1}, [[[0, 0], [0, 0]],
+     [1, 1]], HEAD, [[[0, 0], [0, 0]], None]),
+    ("SoftmaxOutput", {"normalization": "valid", "use_ignore": True, "ignore_label": 1}, [[[0, 0], [0, 0]],
+     [1, 0]], HEAD, [[[0, 0], [-0.5, 0.5]], None]),
+    ("SoftmaxOutput", {"smooth_alpha": 0.25}, [[[3], [5]], [0, 0]], HEAD, [[[0.25], [0.25]], None]),
+    ("SoftmaxOutput", {"smooth_alpha": 0.25}, [[[0, 0]], [0]], HEAD, [[[-0.25, 0.25]], None]),
+    ("LinearRegressionOutput", {"grad_scale": 6.0}, [[[1, 2, 3], [4, 5, 6]], [[0, 0, 1], [0, 1, 0]]], HEAD,
+     [[[2, 4, 4], [8, 8, 12]], None]),
+    ("LinearRegressionOutput", {"grad_scale": 6.0}, [[1, 2], [3, 5]], [1, 1], [[-12, -18], None]),
+    ("_split_v2", {"indices": (0,), "axis": 1}, [[[1, 2], [3, 4]]], [[5, 6], [7, 8]], [[[5, 6], [7, 8]]]),
+    ("_rnn_param_concat", {"num_args": 3, "dim": 0}, [[1], [2, 3], [4]], [5, 6, 7, 8], [[5], [6, 7], [8]]),
+    ("_np_atleast_2d", {"num_args": 1}, [[1, 2]], [[5, 6]], [[5, 6]]),
+    ("amp_multicast", {"num_outputs": 1}, [[1, 2]], [5, 6], [[5, 6]]),
+    ("tile", {"reps": (2, 1)}, [[1, 2]], [[3, 4], [5, 7]], [[8, 11]]),
+]  # fmt: skip
+
+
+def test_gradients_at_boundaries() -> None:
+    def check(row: tuple[str, dict[str, Any], list[Any], Any, list[Any]]) -> None:
+        name, attrs, arrays, head, wanted = row
+        given = [nd.array(wide(a), dtype=wide(a).dtype) for a in arrays]
+        for array in given:
+            array.attach_grad()
+        with autograd.record():
+            y = invoke(lookup(name).bind(**attrs), given)
+            y = y[0] if isinstance(y, (list, tuple)) else y
+        head = wide(head)
+        y.backward(
+            nd.array(head if head.size == y.size else np.ones(y.shape, np.float32), dtype=head.dtype).reshape(y.shape)
+        )
+        for array, w in zip(given, wanted, strict=True):
+            if w is not None:
+                assert array.grad.shape == np.shape(w), f"{array.grad.shape}, not {np.shape(w)}"
+                np.testing.assert_allclose(array.grad.asnumpy(), w, rtol=2e-6, atol=1e-6)
+
+    run([(f"{number} {row[0]} {row[1]}", row) for number, row in enumerate(GRADIENTS)], check)
+
+
+# name, attributes, inputs, words of the error that the numbers raise
+REFUSED: list[tuple[str, dict[str, Any], list[Any], str]] = [
+    ("_npx_constraint_check", {"msg": "all above 0"}, [np.array([True, False])], "all above 0"),
+    ("_npi_eigvals", {}, [[[0, -1], [1, 0]]], "complex eigenvalues"),
+    ("_npi_eig", {}, [[[0, -1], [1, 0]]], "complex eigenvalues"),
+    ("_npi_solve", {}, [[[1, 2], [2, 4]], [[1], [2]]], "no answer"),
+    ("_linalg_potrf", {}, [[[1, 2], [2, 1]]], "got a matrix"),
+    ("_npi_choice", {"a": 3, "size": (2,), "replace": False, "weighted": True}, [[0, 2, 0]], "without replace"),
+    ("_npi_choice", {"a": 2, "size": (2,), "weighted": True}, [[2, -1]], "no 2 probabilities"),
+    ("_npi_choice", {"a": 2, "size": (2,), "weighted": True}, [[0, 0]], "no 2 probabilities"),
+    ("_npi_choice", {"a": 2, "size": (2,), "weighted": True}, [[1, 1, 1]], "no 2 probabilities"),
+    ("_npi_choice", {"a": 2, "size": (2,), "weighted": True}, [[1, np.inf]], "no 2 probabilities"),
+    ("_npi_multinomial", {"n": 7, "pvals": (0.75, -0.5, 0.75)}, [], "below 0 or sum"),
+    ("_npi_multinomial", {"n": 7, "pvals": (0.75, 0.5, 0.0)}, [], "below 0 or sum"),
+    ("_npi_boolean_mask_assign_tensor", {"start_axis": 0}, [[1, 2, 3], np.array([True, False, True]), [1, 2, 3]], "3"),
+    ("gather_nd", {}, [[1, 2, 3], [[3]]], "coordinates"),
+    ("gather_nd", {}, [[1, 2, 3], [[-4]]], "coordinates"),
+    ("CTCLoss", {"use_label_lengths": True}, [np.zeros((3, 1, 4), np.float32), [[1, 2]],
+     [3]], "label_lengths 3 to 3 of labels of 2"),
+    ("CTCLoss", {}, [np.zeros((3, 1, 4), np.float32), [[4, 2]]], "label 4, wanted classes below 4"),
+]  # fmt: skip
+
+
+def test_numbers_that_mean_nothing_are_refused_in_words() -> None:
+    def check(row: tuple[str, dict[str, Any], list[Any], str]) -> None:
+        name, attrs, arrays, words = row
+        with pytest.raises(MXNetError, match=words):
+            computed(name, attrs, arrays)
+
+    run([(f"{number} {row[0]}", row) for number, row in enumerate(REFUSED)], check)
