@@ -402,8 +402,9 @@ class Importer:
             found = self._translate(inputs, attributes)
             results = list(found) if isinstance(found, tuple | list) else [found]
             self._follow(inputs, attributes, results)
-            if any(self.wants(i) for i in range(len(results), len(proto.output))):
-                raise Unsupported(f"output {proto.output[len(results)]} is not computed")
+            further = [o for o in proto.output[len(results) :] if o]
+            if further:
+                raise Unsupported(f"output {further[0]} is not computed")
         except (Unsupported, MXNetError, *_CARELESS) as error:
             # what follows from a node that could not be read is no problem of its own
             follows = isinstance(error, _Reported) or any(map(self._is_stand_in, proto.input))

@@ -1,0 +1,428 @@
+"""What readings write with: constants, folding, subgraphs; and what scopes and functions hide from each other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+import converters
+from converters import kinds, nodes, registry, walk
+from converters.error import Unsupported
+from converters.importer import import_model
+from converters.reader import OnnxFile
+from converters.values import Shared, Value
+from converters.walk import Importer
+from hybrid.core.op import Spec
+from hybrid.core.shapes import UNKNOWN
+from hybrid.ir.graph import Entry, Node
+
+from .agreement import agree, parsed
+
+X = np.float32([[1, -2, 3], [4, 5, -6]])
+F4, F8, I8 = (np.dtype(d) for d in (np.float32, np.float64, np.int64))
+
+
+LOCAL = '<ir_version: 10, opset_import: ["" : 17, "local" : 1]>'
+OTHER = '<domain: "local", opset_import: ["" : 17, "local" : 1]>'
+
+
+def importer(text: str = "m (float[2] x) => (float[2] y) { y = Neg (x) }", opsets: Any = None) -> Importer:
+    """One that has read nothing yet; its node is the model's first."""
+    proto = parsed(text)
+    made = Importer(Shared(OnnxFile(proto, "m")), {"": 17} if opsets is None else opsets)
+    made.node = proto.graph.node[0]
+    return made
+
+
+def unfed(shape: Any, dtype: np.dtype | None = F4, name: str = "v") -> Value:
+    return Value(name, shape, dtype, None, Entry(Node(None, name)))
+
+
+def words(count: int) -> np.ndarray:
+    return np.array([f"w{i}" for i in range(count)], object)
+
+
+def test_where_constants_go() -> None:
+    """Small ones that the family reads stand in the graph, weights and long ones are parameters, words never are."""
+    cases = [
+        ("whole numbers", np.arange(1024), False, True, True),
+        ("too many", np.arange(1025), False, True, False),
+        ("for another operator", np.arange(3), False, False, False),
+        ("truth values", np.array([True, False]), False, True, True),
+        ("one float", np.float32([2.5]), False, True, True),
+        ("two floats", np.float32([2.5, 3]), False, True, False),
+        ("one float to be trained", np.float32([2.5]), True, True, False),
+        ("words", words(3), False, True, True),
+        ("many words", words(1025), False, True, True),
+        ("words for another operator", words(2), False, False, True),
+    ]
+    for name, array, weight, family, inlined in cases:
+        g = importer()
+        value = g.const(array, name="c")
+        value.weight = weight
+        node = g.entry(value, family=family).node
+        assert (node.op is not None) == inlined, name
+        assert node.name == "c"
+        assert list(g.shared.params) == ([] if inlined else ["c"]), name
+        fixed = {} if inlined or weight else {"__lr_mult__": "0.0", "__wd_mult__": "0.0", "__grad_req__": "null"}
+        assert {k: v for k, v in node.attrs.items() if "mult" in k or "grad" in k} == fixed, name
+    with pytest.raises(Unsupported, match="nothing has no value"):
+        importer().entry(Value("nothing"))
+
+
+def test_what_is_computed_when_reading() -> None:
+    """Up to 4096 elements that go in or come out, of constants that are not trained, and no sequence."""
+    g = importer()
+
+    def const(array: Any, weight: bool = False) -> Value:
+        made = g.const(array)
+        made.weight = weight
+        return made
+
+    row = np.arange(64, dtype=np.float32) - 20
+    cases = [
+        ("as many as may be", g.negative(const(np.arange(4096, dtype="f4"))), -np.arange(4096, dtype="f4")),
+        ("one more", g.negative(const(np.arange(4097, dtype="f4"))), None),
+        ("two together", g.broadcast_add(const(np.arange(4095, dtype="f4")), const(np.float32([7]))),
+         np.arange(4095, dtype="f4") + 7),
+        ("two too many", g.broadcast_add(const(np.arange(4096, dtype="f4")), const(np.float32([7]))), None),
+        ("grown", g.tile(const(row), reps=(64,)), np.tile(row, 64)),
+        ("grown too far", g.tile(const(row), reps=(65,)), None),
+        ("a weight", g.negative(const(row, True)), None),
+        ("beside a weight", g.broadcast_add(const(row), const(row[:1], True)), None),
+        ("of a size that data decide", g.apply("_onnx_NonZero", const(np.float32([0, 3, 0, 2]))), np.array([[1, 3]])),
+        ("a sequence", g.apply("_onnx_SequenceConstruct", const(row), const(row)), None),
+        ("a word", g.apply("_onnx_StringConcat", const(np.array("a", object)), const(np.array("b", object))),
+         np.array("ab", object)),
+    ]  # fmt: skip
+    for name, value, want in cases:
+        if want is None:
+            assert value.const is None, name
+        else:
+            assert value.const.shape == want.shape, name
+            assert value.const.tolist() == want.tolist(), name
+    left, right = g.SliceChannel(const(row), num_outputs=2, axis=0)
+    assert [left.const.tolist(), right.const.tolist()] == [row[:32].tolist(), row[32:].tolist()]
+    for wrong in (lambda: g.negative(const(row), const(row)), lambda: g.broadcast_add(const(row))):
+        with pytest.raises(Unsupported, match=r"takes [12] inputs \(.*\), got [12]$"):
+            wrong()
+    for name in ("__wrapped__", "no_such_operator"):
+        with pytest.raises(AttributeError, match=name):
+            getattr(g, name)
+
+
+def test_the_family_as_it_stands() -> None:
+    g = importer("m (float[2] x) => (float[2] y) { y = Gelu (x) }")
+    x = unfed((2, 3))
+    made = g.itself(x, None, approximate="tanh")
+    assert (made.shape, made.dtype, made.entry.node.op.approximate) == ((2, 3), F4, "tanh")
+    with pytest.raises(Unsupported, match="attribute exact is not known to Gelu; it takes "):
+        g.itself(x, exact=1)
+    for inputs in ((), (x, x), (None,)):
+        with pytest.raises(Unsupported, match=rf"got {len([i for i in inputs if i])} inputs, wanted "):
+            g.itself(*inputs)
+
+
+def test_sizes_that_inputs_have() -> None:
+    g = importer()
+    size = walk.patterns.Count.named("x:n")
+    doubles, floats = unfed((UNKNOWN,), F8), unfed((3, UNKNOWN), F4)
+    g.shared.sizes[size] = [(doubles, 0), (floats, 1)]
+    assert g.sized(size, F4) == (floats, 1)
+    assert g.sized(size, F8) == (doubles, 0)
+    assert [g.sized(size, d) for d in (None, I8)] == [None, None]
+    assert g.sized(walk.patterns.Count.named("x:m"), F4) is None
+    assert Importer(g.shared, {"": 17}, g).sized(size, F4) is None
+    assert Importer(g.shared, {"local": 3}).opset == 1
+
+
+def test_tensors_that_one_node_alone_reads() -> None:
+    g = importer(
+        """m (float[2] x) => (float[2] y, float[2] k) <float[2] w = {1, 2}, float[2] v = {3, 4}> {
+            c = Constant <value = float[2] {5, 6}> () k = Constant <value = float[2] {7, 8}> ()
+            a = Add (x, w) b = Add (a, c) d = Add (b, v) y = Add (d, v)
+        }"""
+    )
+    assert g.shared.reads == {"w": 1, "v": 2, "c": 1, "k": 1}
+    stored = {n: Value(n, (2,), F4, np.zeros(2, "f4")) for n in "wvc"}
+    assert g.alone(stored["w"])
+    assert g.alone(stored["w"], stored["c"])
+    assert not g.alone(stored["w"], stored["v"])
+    assert not g.alone(unfed((2,), name="w"))
+    assert not Importer(g.shared, {"": 17}, g).alone(stored["w"])
+
+
+def test_names_are_given_once() -> None:
+    shared = importer().shared
+    assert [shared.unique(n) for n in ("a", "a", "x", "", "", "a")] == ["a", "a_1", "x_1", "_1", "_2", "a_2"]
+
+
+def test_inputs_of_subgraphs_that_the_node_says_nothing_of() -> None:
+    g = importer()
+    tensor, pair = helper.make_tensor_type_proto(1, [2, "n"]), kinds.kind_of("seq(tensor(int64))")
+    inputs = [helper.make_value_info(n, t) for n, t in zip("abc", (tensor, tensor, tensor))]
+    inputs += [onnx.ValueInfoProto(name="d"), onnx.ValueInfoProto(name="e")]
+    outputs = [
+        helper.make_value_info("a", tensor),
+        helper.make_value_info("b", tensor),
+        helper.make_value_info("d", pair),
+    ]
+    graph = helper.make_graph([], "body", inputs, outputs)
+    own = g.body(graph, [None, Spec((5, 3), None), Spec((4,), I8)], [None, None, None, pair])
+    assert [(v.shape, v.dtype) for v in own.results] == [((2, UNKNOWN), F4), ((5, 3), F4), (None, None)]
+    assert own.results[2].kind == pair
+    assert own.inputs == 5
+    assert own.reads == (0, 1, 3)
+    short = g.body(graph)
+    assert [(v.shape, v.dtype) for v in short.results] == [((2, UNKNOWN), F4)] * 2 + [(None, None)]
+    assert short.results[2].kind == pair
+
+
+def chained(depth: int, last: str = "y = Neg (x)") -> str:
+    """Functions that call one another in a row; what the last of them does."""
+    head = f"{LOCAL} main (bool c, float[N, 3] x) => (float[N, 3] y) {{ y = local.f1 (c, x) }}"
+    steps = [f"y = local.f{i + 1} (c, x)" if i < depth else last for i in range(1, depth + 1)]
+    return " ".join([head, *(f"{OTHER} f{i} (c, x) => (y) {{ {s} }}" for i, s in enumerate(steps, 1))])
+
+
+def test_how_deep_models_go() -> None:
+    feeds = {"x": X, "c": np.array(True)}
+    branches = "y = If (c) <then_branch = yes () => (p) { p = Neg (x) }, else_branch = no () => (q) { q = Abs (x) }>"
+    agree(chained(32), feeds, wants=[[-X]], again=None)
+    agree(chained(31, branches), feeds, wants=[[-X]], again=None)
+    with pytest.raises(converters.UnsupportedModel, match="functions call each other deeper than 32"):
+        import_model(parsed(chained(33)))
+    with pytest.raises(converters.UnsupportedModel, match="graphs are nested deeper than 32"):
+        import_model(parsed(chained(32, branches)))
+
+
+def test_what_functions_see() -> None:
+    """Their inputs and what they make, and no name of those who call them."""
+    feeds = {"x": X, "c": np.array(True)}
+    shadowed = f"""{LOCAL} main (bool c, float[2, 3] x) => (float[2, 3] y) {{ y = local.f (c, x) }}
+        {OTHER} f (c, x, low) => (y) {{ y = If (c) <
+            then_branch = yes () => (p) {{ low = Constant <value = float {{2}}> () p = Clip (x, low) }},
+            else_branch = no () => (p) {{ p = Clip (x, low) }}
+        > }}"""
+    agree(shadowed, feeds, feeds | {"c": np.array(False)}, wants=[[X.clip(2)], [X]])
+    defaults = f"""{LOCAL} main (float[2, 3] x) => (float[2, 3] y, float[2, 3] z) {{
+            y = local.outer (x) z = local.outer <slope = 0.5> (x)
+        }}
+        {OTHER} outer <slope> (x) => (y) {{ y = local.inner <slope: float = @slope> (x) }}
+        {OTHER} inner <slope: float = 0.25, more: float = 3> (x) => (y) {{
+            a = LeakyRelu <alpha: float = @slope> (x) b = Elu <alpha: float = @more> (x) y = Add (a, b)
+        }}"""
+    elu = np.where(X < 0, 3 * np.expm1(X), X)
+    agree(defaults, {"x": X}, wants=[[np.where(X < 0, s * X, X) + elu for s in (0.25, 0.5)]], rtol=1e-6)
+    softmax = """<ir_version: 10, opset_import: ["ai.onnx" : VERSION, "local" : 1]>
+        main (float[2, 2, 3] x) => (float[] y) { y = CALL (x) }
+        <domain: "local", opset_import: ["ai.onnx" : OTHER]> f (x) => (y) { y = Softmax <axis = 1> (x) }"""
+    x = np.stack([X, X[::-1] / 2])
+    for version, other, call, axes in (
+        (17, 11, "local.f", (1, 2)),
+        (11, 17, "local.f", 1),
+        (11, 11, "Softmax", (1, 2)),
+        (17, 17, "Softmax", 2),
+    ):
+        text = softmax.replace("VERSION", str(version)).replace("OTHER", str(other)).replace("CALL", call)
+        want = np.exp(x) / np.exp(x).sum(axes, keepdims=True)
+        agree(text, {"x": x}, wants=[[want]], rtol=1e-5, again=None)
+    main = f"{LOCAL} main (float[2, 3] x) => (float[2, 3] y)"
+    refused = [
+        (
+            f"{main} {{ a = Neg (x) y = local.f (x) }} {OTHER} f (x) => (y) {{ y = Add (x, a) }}",
+            ["in the function f: y (Add): its input a is neither"],
+        ),
+        (
+            f"""{main} {{ y = local.f (x) }} {OTHER} f (x, low) => (y) {{ y = local.g (x) }}
+            {OTHER} g (x) => (y) {{ y = Clip (x, low) }}""",
+            ["y (Clip): its input low is neither"],
+        ),
+        (
+            f"""{main} {{ a = Strange (x) b = local.f (x) y = Add (b, a) }}
+            {OTHER} f (x) => (y) {{ b = Odd (x) y = Queer (x) }}""",
+            ["a (Strange): no reading", "b (f): in the function f: b (Odd): "],
+        ),
+    ]
+    for text, reasons in refused:
+        with pytest.raises(converters.UnsupportedModel) as caught:
+            import_model(parsed(text))
+        assert len(caught.value.problems) == len(reasons), caught.value
+        for problem, reason in zip(caught.value.problems, reasons):
+            assert reason in str(problem)
+    assert "Queer" in str(caught.value.problems[1])
+    assert "Strange" not in str(caught.value.problems[1])
+
+
+def test_what_follows_from_a_problem_is_none_of_its_own() -> None:
+    text = """m (float[2] x, int64[2] i) => (float[2] y, float[2] z) {
+        a = Strange (x) b = Add (x, a) c = Add (a, x) d = Neg (b) y = Add (d, c) z = Odd (y)
+    }"""
+    with pytest.raises(converters.UnsupportedModel) as caught:
+        import_model(parsed(text))
+    assert [p.node for p in caught.value.problems] == ["a", "z"]
+    many = helper.make_node("Relu", ["x"], ["y", "", "z"])
+    proto = parsed("m (float[2] x) => (float[2] y) { y = Neg (x) }")
+    proto.graph.node[0].CopyFrom(many)
+    with pytest.raises(converters.UnsupportedModel, match="output z is not computed"):
+        import_model(proto)
+    proto.graph.node[0].output[2] = ""
+    agree(proto, {"x": X[0, :2]}, wants=[[np.maximum(X[0, :2], 0)]])
+    with pytest.raises(converters.UnsupportedModel, match=r"attribute ends, starts is required"):
+        import_model(
+            onnx.parser.parse_model(
+                '<ir_version: 3, opset_import: ["" : 1]> m (float[2] x) => (float[2] y) { y = Slice (x) }'
+            )
+        )
+
+
+def test_types_that_definitions_depend_on() -> None:
+    assert walk._type_of(None) == onnx.TypeProto()
+    pair = kinds.kind_of("seq(tensor(int64))")
+    assert walk._type_of(Value("v", (), np.dtype(object), kind=pair)) == pair
+    assert walk._type_of(unfed((2, UNKNOWN, 3), F8)) == helper.make_tensor_type_proto(TensorProto.DOUBLE, [2, None, 3])
+    assert walk._type_of(unfed(None, I8)) == helper.make_tensor_type_proto(TensorProto.INT64, None)
+    with pytest.raises(Unsupported, match="the dtype of v is not known"):
+        walk._type_of(unfed((2,), None))
+    assert walk._reason(MemoryError("4 GB")) == "memory does not suffice: 4 GB"
+    assert walk._reason(KeyError("axis")) == (
+        "cannot be read: its attributes and inputs do not go together (KeyError: 'axis')"
+    )
+    assert walk._reason(Unsupported("no")) == "no"
+
+
+def test_files_without_an_opset() -> None:
+    model = helper.make_model(helper.make_graph([], "m", [], []), opset_imports=[helper.make_opsetid("", 17)])
+    for opsets, version, want, said in (
+        ([], 2, {"": 1}, []),
+        ([], 3, {"": 1}, ["the file names no opset: it is read as opset 1"]),
+        ([("ai.onnx", 11), ("far", 2)], 8, {"": 11, "far": 2}, []),
+        ([("far", 999)], 8, {"far": 999}, []),
+    ):
+        del model.opset_import[:]
+        model.opset_import.extend(helper.make_opsetid(*o) for o in opsets)
+        model.ir_version = version
+        shared = Shared(OnnxFile(model, "m"))
+        assert (shared.opsets, shared.repairs) == (want, said)
+
+
+def test_stored_tensors_of_every_form() -> None:
+    """Two sparse ones, names that they take, and floats of 16 bits, which are trained as others are."""
+
+    def sparse(name: str, numbers: list[float], places: list[int], code: int = 1) -> onnx.SparseTensorProto:
+        stored = helper.make_tensor(name, code, [len(numbers)], numbers)
+        return helper.make_sparse_tensor(
+            stored, helper.make_tensor("i", TensorProto.INT64, [len(places)], places), [2, 3]
+        )
+
+    model = parsed(
+        "m (float[2, 3] x) => (float[2, 3] y, bfloat16[2] z) { a = Add (x, v) y = Mul (a, w) z = Identity (b) }"
+    )
+    model.graph.sparse_initializer.extend([sparse("v", [5, 7], [1, 5]), sparse("w", [2, 3, 4], [0, 1, 5])])
+    b = helper.make_tensor("b", TensorProto.BFLOAT16, [2], [1.5, -2])
+    model.graph.initializer.append(b)
+    found = import_model(model)
+    assert sorted(found.params) == ["b", "v", "w"]
+    v, w = np.float32([[0, 5, 0], [0, 0, 7]]), np.float32([[2, 3, 0], [0, 0, 4]])
+    np.testing.assert_array_equal(found.params["v"], v)
+    np.testing.assert_array_equal(found.params["w"], w)
+    assert found.params["b"].astype(np.float32).tolist() == [1.5, -2]
+    assert all("__grad_req__" not in n.attrs for n in found.graph.variables())
+    shared = Shared(OnnxFile(model, "m"))
+    assert shared.taken == {"x", "b", "v", "w"}
+    string = parsed("m (int64[1] x) => (string[3] y) { y = Identity (s) }")
+    stored = sparse("s", [b"one", b"two"], [2, 0], TensorProto.STRING)  # type: ignore[list-item]
+    stored.dims[:] = [3]
+    string.graph.sparse_initializer.append(stored)
+    read = Shared(OnnxFile(string, "m")).file.sparse(stored)
+    assert read.tolist() == ["two", "", "one"]
+
+
+def test_what_nodes_say() -> None:
+    inner = parsed("m (float[2] x) => (float[2] y) { y = Neg (x) }")
+    assert list(nodes.reads(inner.graph.node[0])) == ["x"]
+    sparse = helper.make_sparse_tensor(
+        helper.make_tensor("own", 1, [1], [5]), helper.make_tensor("i", TensorProto.INT64, [1], [1]), [2]
+    )
+    bodies = []
+    for there in ("p", "q"):
+        node = helper.make_node("Add", ["own", there], ["r"])
+        body = helper.make_graph([node], "b", [], [helper.make_empty_tensor_value_info(n) for n in ("r", f"{there}2")])
+        body.sparse_initializer.append(sparse)
+        bodies.append(body)
+    both = helper.make_node("Both", ["a", "", "c"], ["y"])
+    both.attribute.append(helper.make_attribute("bodies", bodies))
+    assert list(nodes.reads(both)) == ["a", "c", "p", "p2", "q", "q2"]
+    shared = importer().shared
+    stored = helper.make_attribute("value", sparse)
+    assert nodes.attribute_of(stored, {}, shared.file).tolist() == [0, 5]
+    graph = helper.make_attribute("body", bodies[0])
+    reference = onnx.AttributeProto(name="then", ref_attr_name="body", type=onnx.AttributeProto.GRAPH)
+    with pytest.raises(Unsupported, match="its subgraph then is an attribute of the function around it"):
+        nodes.attribute_of(reference, {"body": graph}, shared.file)
+    assert nodes.attribute_of(reference, {}, shared.file) is None
+    assert nodes.attribute_of(reference, {"body": helper.make_attribute("n", [3, 4])}, shared.file) == (3, 4)
+    circle = [
+        helper.make_node("Neg", [f"a{(i + 1) % 12}"], [f"a{i}"], name="first" if i == 0 else "") for i in range(12)
+    ]
+    with pytest.raises(converters.ConversionError) as caught:
+        nodes.ordered(circle)
+    assert str(caught.value) == "broken model: a cycle through first, " + ", ".join(f"a{i}" for i in range(1, 10))
+
+
+def test_functions_of_the_standard() -> None:
+    """Given whole, made for the types of the inputs, and none; attributes that are left out are the schema's."""
+    gelu = nodes.standard_of(
+        helper.make_node("Gelu", ["x"], ["y"]), "", 20, lambda: [helper.make_tensor_type_proto(1, [2])]
+    )
+    assert gelu is not None
+    assert gelu.node[-1].op_type == "Mul"
+    norm = nodes.standard_of(helper.make_node("MeanVarianceNormalization", ["x"], ["y"]), "", 13, list)
+    assert norm is not None
+    assert {n.op_type for n in norm.node} >= {"ReduceMean", "Sub", "Div"}
+    (axes,) = norm.attribute_proto
+    assert (axes.name, list(axes.ints)) == ("axes", [0, 2, 3])
+    for name, domain in (("Neg", ""), ("Unheard", ""), ("Neg", "far.away")):
+        assert nodes.standard_of(helper.make_node(name, ["x"], ["y"]), domain, 17, list) is None
+
+
+def test_registries_take_one_of_each() -> None:
+    """A second translation from the same opset on is a mistake; the others stand."""
+    before = {n: dict(v) for n, v in registry.EXPORT.items()}
+    with pytest.raises(TypeError, match="clip: exported twice since opset 13"):
+        registry.to_onnx("clip")(lambda b, op, x: x)
+    with pytest.raises(TypeError, match="Neg: imported twice since opset 1"):
+        registry.from_onnx("Neg")(lambda g, x: x)
+    assert before == registry.EXPORT
+    assert registry.family_name("Neg") == "_onnx_Neg"
+    assert registry.family_name("Scaler", "ai.onnx.ml") == "_onnx_ml_Scaler"
+    assert registry.family_name("Thing", "far.away") == "_onnx_far_away_Thing"
+    assert registry.earlier_reading_of("", "NoSuch", 17, ["axes"]) is None
+    assert registry.earlier_reading_of("", "ReduceSum", 1, ["axes"]) is None
+    found = registry.earlier_reading_of("", "ReduceSum", 13, ["axes"])
+    assert found is not None
+    assert "axes" in found.attributes
+
+
+def test_types_of_every_kind() -> None:
+    text = kinds.text_of(onnx.TypeProto(tensor_type=onnx.TypeProto.Tensor()))
+    assert text == "tensor()"
+    assert kinds.kind_of(text).tensor_type.elem_type == 0
+    assert kinds.declared_spec(onnx.TypeProto(tensor_type=onnx.TypeProto.Tensor())) == Spec()
+    assert kinds.declared_spec(kinds.kind_of("optional(seq(tensor(float)))")) == ((), np.dtype(object))
+    assert kinds.declared_spec(onnx.TypeProto()) == Spec()
+    strange = onnx.TypeProto(tensor_type=onnx.TypeProto.Tensor(elem_type=99))
+    odd = onnx.TypeProto(map_type=onnx.TypeProto.Map(key_type=98, value_type=kinds.kind_of("tensor(float)")))
+    with pytest.raises(Unsupported, match="element type 99 is not known"):
+        kinds.text_of(strange)
+    with pytest.raises(Unsupported, match="element type 98 is not known to onnx"):
+        kinds.text_of(odd)
+    model = parsed("m (float[2] x, float[2] w) => (float[2] y) { y = Neg (x) }")
+    model.graph.input[1].type.CopyFrom(strange)
+    with pytest.raises(converters.UnsupportedModel) as caught:
+        import_model(model)
+    assert [(p.node, p.operator) for p in caught.value.problems] == [("w", "input")]
