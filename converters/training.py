@@ -21,7 +21,7 @@ from hybrid import symbol as sym
 from hybrid.attribute import AttrScope
 from hybrid.core.attrs import kind_of
 from hybrid.core.op import Spec, find, lookup
-from hybrid.core.shapes import UNKNOWN
+from hybrid.core.shapes import UNKNOWN, MaybeShape, is_known
 from hybrid.ir.differentiate import substitute
 from hybrid.ir.graph import Entry, Graph, Node
 from hybrid.ir.infer import Inference
@@ -47,8 +47,9 @@ class _Move(NamedTuple):
 
     before: Entry
     made: Entry
-    """What it becomes; where nodes share it, the statistic of the batch."""
-    momentum: float
+    """What it becomes; the statistic of the batch where the node shares a state with others."""
+    momentum: float | None
+    """How much of the state stays, where that has yet to be reckoned."""
 
 
 _Form = Callable[..., _Trained]
@@ -81,7 +82,8 @@ def training_form(graph: Graph, inference: Inference, *, still: bool = False) ->
             form = _form(op, still)
             if form is None:
                 return None
-            if any(movers[name] > 1 for name in _moved(node)):
+            sharing = any(movers[name] > 1 for name in _moved(node))
+            if sharing:
                 form = _sharing_batch_norm
             if op.mutates and specs is None:
                 raise Unsupported("it moves its statistics, inside of control flow, where nothing can leave with them")
@@ -101,7 +103,8 @@ def training_form(graph: Graph, inference: Inference, *, still: bool = False) ->
         results, moved = entries[:count], entries[count:]
         for name, entry in zip(op.mutates, moved):
             place = op.takes().index(name)
-            moves.setdefault(node.inputs[place].name, []).append(_Move(inputs[place], entry, momentum))
+            move = _Move(inputs[place], entry, momentum if sharing else None)
+            moves.setdefault(node.inputs[place].name, []).append(move)
         if (id(node), 0) in shown:
             results[0] = Entry(Node(lookup("_copy").bind(), node.name, results[:1]))
         return results + results[:1] * (len(node.outputs) - len(results))  # hidden ones have no reader in a symbol
@@ -122,9 +125,12 @@ def _moved(node: Node) -> list[str]:
 
 def _after(state: str, moves: Sequence[_Move]) -> Entry:
     """What becomes of a state. MXNet moves one that several nodes share as it goes backward, the last of them first."""
-    value = moves[0].made if len(moves) == 1 else moves[0].before
-    for _, made, momentum in reversed(moves) if len(moves) > 1 else ():
-        (value,) = _traced(state, (value, made), lambda old, new, m=momentum: [old * m + new * (1 - m)])
+    value = moves[0].before
+    for _, made, momentum in reversed(moves):
+        if momentum is None:
+            value = made
+        else:
+            (value,) = _traced(state, (value, made), lambda old, new, m=momentum: [old * m + new * (1 - m)])
     return Entry(Node(lookup("_copy").bind(), f"{state}_new", [value]))
 
 
@@ -269,6 +275,13 @@ def _rrelu(op: Any, specs: Sequence[Spec], data: Any) -> _Trained:
 # -- losses: their gradients are what hybrid/ops/output_backward.py gives data ----------------------------------------
 
 
+def _may_exceed(labels: MaybeShape, shape: Sequence[Any]) -> bool:
+    """Whether there may be more labels than rows, of which MXNet reads the first."""
+    if labels is None or len(labels) != 1:
+        return True
+    return is_known(labels) and is_known(tuple(shape[:1])) and labels[0] != shape[0]
+
+
 def _softmax_loss(op: Any, specs: Sequence[Spec], data: Any, label: Any) -> Any:
     """Cross entropy: of each row of classes, weighted, smoothed and counted as the attributes say."""
     rank = _rank(specs)
@@ -291,7 +304,7 @@ def _softmax_loss(op: Any, specs: Sequence[Spec], data: Any, label: Any) -> Any:
     else:
         rows = sym.Reshape(data, shape=(-1, 0), reverse=True) if op.preserve_shape else sym.Flatten(data)
         likely, wanted = sym.log_softmax(rows, axis=1), flat
-        if rank > 2 and not op.preserve_shape and labels is not None and len(labels) > 1:  # more labels than rows
+        if not op.preserve_shape and _may_exceed(labels, shape):
             wanted = sym.slice_like(flat, sym.sum(rows, axis=1), axes=(0,))
     classes = _size(specs, 1) if op.multi_output else _size(specs, -1 if op.preserve_shape else slice(1, None))
     loss, even = -sym.pick(likely, wanted, axis=1), op.smooth_alpha / max(1, classes - 1)

@@ -4,6 +4,7 @@ onnxruntime on what is written."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ import onnxruntime as ort
 import pytest
 
 import converters
+from converters import training
+from converters.error import Unsupported
 from converters.training import training_form
 from hybrid import symbol
 from hybrid.execution.program import Program
@@ -293,7 +296,19 @@ def losses() -> list[tuple[str, symbol.Symbol, np.ndarray, np.ndarray | None, fl
     short = np.maximum(signs * SCORES + 0.75, 0)
     svm = lambda **attrs: symbol.SVMOutput(data, margin=0.75, regularization_coefficient=0.5, name="head", **attrs)  # noqa: E731
     positive = np.abs(SCORES)
+    positive[1, 2] = 1
     passed = (positive > 1).sum()
+    outside = np.float32([-1, 3, 1, 2])
+    whole = np.log(np.exp(SCORES).sum(1))
+    apart = np.where([True, True, False, False], whole, entropies(SCORES, np.float32([0, 0, 1, 2])))
+    astray = np.where(PLACES == 0, -1, np.where(PLACES == 1, 3, PLACES))
+    wholes = np.log(np.exp(BLOCK).sum(1)).ravel()
+    of_astray = np.where(PLACES.ravel() == 2, of_places, wholes)
+    shares = np.abs(BLOCK.swapaxes(1, 2)) / 4
+    many = np.float32([[2, 0], [1, 2], [0, 1], [2, 2]])
+    each_of_many = entropies(SCORES, np.float32([2, 0, 1, 2]))
+    flat = BLOCK.reshape(2, 15)
+    of_images = entropies(flat, np.float32([14, 3]))
     make = lambda **attrs: symbol.MakeLoss(data, grad_scale=3.0, name="head", **attrs)  # noqa: E731
     return [
         ("plain", head(), SCORES, CLASSES, each.sum()),
@@ -307,6 +322,22 @@ def losses() -> list[tuple[str, symbol.Symbol, np.ndarray, np.ndarray | None, fl
         ("valid places", head(multi_output=True, normalization="valid", use_ignore=True), BLOCK, PLACES, of_places.mean()),
         ("rows kept", head(preserve_shape=True), BLOCK.swapaxes(1, 2), PLACES, of_places.sum()),
         ("shares", head(), SCORES, SHARES, (SHARES * all_classes.T).sum()),
+        ("no class", head(), SCORES, outside, apart.sum()),
+        ("no class at places", head(multi_output=True), BLOCK, astray, of_astray.sum() / 5),
+        ("labels of one column", head(), SCORES, CLASSES[:, None], each.sum()),
+        ("rows of two axes", head(multi_output=True), SCORES, CLASSES, each.sum()),
+        ("rows of two axes of a batch", head(multi_output=True, normalization="batch"), SCORES, CLASSES, each.mean()),
+        ("more labels than rows", head(), SCORES, many, each_of_many.sum()),
+        ("more labels than rows in one axis", head(normalization="batch"), SCORES, many.ravel(), each_of_many.sum() / 8),
+        ("images", head(), BLOCK, np.float32([14, 3]), of_images.sum()),
+        ("images and more labels", head(), BLOCK, np.float32([[14, 3], [7, 7]]), of_images.sum()),
+        ("one class", head(smooth_alpha=0.3), SCORES[:, :1], np.zeros(4, np.float32), 0.0),
+        ("shares of rows kept", head(preserve_shape=True), BLOCK.swapaxes(1, 2), shares,
+         (np.log(np.exp(BLOCK).sum(1))).sum() - (BLOCK.swapaxes(1, 2) * shares).sum()),
+        ("shares of images", head(), BLOCK, shares.swapaxes(1, 2),
+         np.log(np.exp(flat).sum(1)).sum() - (BLOCK * shares.swapaxes(1, 2)).sum()),
+        ("shares of places", head(multi_output=True), BLOCK, shares.swapaxes(1, 2),
+         np.log(np.exp(BLOCK).sum(1)).sum() - (BLOCK * shares.swapaxes(1, 2)).sum()),
         ("squares", symbol.LinearRegressionOutput(data, grad_scale=2, name="head"), SCORES, TARGETS, (gaps**2).mean(1).sum()),
         ("gaps", symbol.MAERegressionOutput(data, grad_scale=2, name="head"), SCORES, TARGETS, 2 * abs(gaps).mean(1).sum()),
         ("logistic", symbol.LogisticRegressionOutput(data, name="head"), SCORES, TARGETS,
@@ -355,6 +386,9 @@ def test_sizes_that_a_training_form_needs() -> None:
     for made, inputs, reason in (
         (smooth, {"data": ("n", "c"), "head_label": ("n",)}, "the number of classes is dynamic"),
         (smooth, {"data": ("n", 5), "head_label": ("n",)}, ""),
+        (smooth, {"data": ("n", 3, "w"), "head_label": ("n",)}, "the number of classes is dynamic"),
+        (symbol.BatchNorm(data, name="bn"), {}, "its rank is not known; give the shapes of all inputs"),
+        (layers, {}, "number of features has to be known"),
         (layers, {"data": (4, 2, "f")}, "number of features has to be known"),
         (looped, feeds, "inside of control flow"),
     ):
@@ -365,3 +399,84 @@ def test_sizes_that_a_training_form_needs() -> None:
             assert reason in str(error)
         else:
             assert not reason
+
+
+def test_what_trains_as_it_infers() -> None:
+    """Statistics that are kept, dropout of nothing, slopes that are not drawn, layers without dropout between them."""
+    rng = np.random.default_rng(0)
+    data = symbol.var("data")
+    feeds: Feeds = {"data": rng.uniform(-1, 1, (4, 3)).astype(np.float32)}
+    stats = {
+        f"bn_{n}": rng.uniform(0.5, 2, 3).astype(np.float32) for n in ("gamma", "beta", "moving_mean", "moving_var")
+    }
+    norm = symbol.BatchNorm(data, use_global_stats=True, fix_gamma=False, name="bn", eps=0.25)
+    made = symbol.LeakyReLU(symbol.Dropout(norm, p=0.0, name="drop"), act_type="elu", slope=0.5, name="act")
+    model = converters.to_onnx(made, stats, feeds, training=True)
+    assert [o.name for o in model.graph.output] == ["act_output"]
+    gamma, beta, mean, var = stats.values()
+    want = (feeds["data"] - mean) / np.sqrt(var + 0.25) * gamma + beta
+    np.testing.assert_allclose(run_onnx(model, feeds)[0], np.where(want < 0, 0.5 * np.expm1(want), want), rtol=1e-5)
+    layers = {p: symbol.RNN(data, state_size=3, num_layers=3, mode="gru", p=p, name="rnn").graph for p in (0.0, 0.5)}
+    counts = []
+    for p, still in ((0.0, False), (0.5, True), (0.5, False)):
+        shapes = {"data": np.zeros((4, 2, 5), np.float32)}
+        nodes = trained(layers[p], shapes, still=still).nodes
+        counts.append([n.op.name for n in nodes if n.op is not None].count("RNN"))
+    assert counts == [1, 1, 3]
+    form = training._form(SimpleNamespace(name="Custom", uses=("training",)), False)
+    assert form is not None
+    with pytest.raises(Unsupported, match="it has no form in ONNX for training"):
+        form(None, [])
+    assert training._form(SimpleNamespace(name="sin", uses=()), False) is None
+
+
+def test_norms_along_the_last_axis_and_such_as_share_one_statistic() -> None:
+    rng = np.random.default_rng(0)
+    data = symbol.var("data")
+    feeds: Feeds = {"data": rng.uniform(-1, 1, (4, 5, 3)).astype(np.float32)}
+    own = {n: rng.uniform(0.5, 2, 3).astype(np.float32) for n in ("gamma", "beta", "mean", "first", "second")}
+    gamma, beta, mean = (symbol.var(n) for n in ("gamma", "beta", "mean"))
+    last = {"axis": -1, "fix_gamma": False, "eps": 0.25}
+    one = symbol.BatchNorm(data, gamma, beta, mean, symbol.var("first"), name="one", momentum=0.75, **last)
+    two = symbol.BatchNorm(one * 2, gamma, beta, mean, symbol.var("second"), name="two", momentum=0.5, **last)
+    model = converters.to_onnx(symbol.Group([one, two]), own, feeds, training=True)
+    names = [o.name for o in model.graph.output]
+    assert names == ["one_output", "two_output", "mean_new_output", "first_new_output", "second_new_output"]
+    got = dict(zip(names, run_onnx(model, feeds)))
+
+    def normal(x: np.ndarray) -> np.ndarray:
+        return (x - x.mean((0, 1))) / np.sqrt(x.var((0, 1)) + 0.25) * own["gamma"] + own["beta"]
+
+    x, inner = feeds["data"], 2 * normal(feeds["data"])
+    moved = 0.5 * own["mean"] + 0.5 * inner.mean((0, 1))  # going backward, the second moves first
+    want = {
+        "one_output": normal(x),
+        "two_output": normal(inner),
+        "mean_new_output": 0.75 * moved + 0.25 * x.mean((0, 1)),
+        "first_new_output": 0.75 * own["first"] + 0.25 * x.var((0, 1)),
+        "second_new_output": 0.5 * own["second"] + 0.5 * inner.var((0, 1)),
+    }
+    for name in names:
+        np.testing.assert_allclose(got[name], want[name], rtol=1e-4, atol=1e-5, err_msg=name)
+
+
+def test_control_flow_trains_in_every_branch_and_has_no_losses() -> None:
+    x, flag = symbol.var("data"), symbol.var("flag")
+    made = symbol.contrib.cond(
+        flag, lambda: symbol.Dropout(x, p=0.5, name="yes"), lambda: symbol.Dropout(x * 3, p=0.5, name="no")
+    )
+    data = np.full((400,), 2, np.float32)
+    for on, most in ((1, 4), (0, 12)):
+        feeds = {"data": data, "flag": np.float32([on])}
+        (got,) = run_onnx(converters.to_onnx(made, {}, feeds, training=True), feeds)
+        assert sorted(np.unique(got)) == [0, most]
+
+    def step(scores: Any, states: Any) -> Any:
+        return symbol.SoftmaxOutput(scores, states[0], name="head"), states
+
+    out, _ = symbol.contrib.foreach(step, x, [symbol.var("label")])
+    feeds = {"data": np.stack([SCORES, SCORES / 2]), "label": CLASSES}
+    model = converters.to_onnx(out, {}, feeds, training=True)
+    (got,) = run_onnx(model, {n: feeds[n] for n in (i.name for i in model.graph.input)})
+    grown = np.exp(feeds["data"])
+    np.testing.assert_allclose(got, grown / grown.sum(2, keepdims=True), rtol=1e-5)
