@@ -382,7 +382,8 @@ class _Export:
         shapes = [self.inference.spec(e).shape for e in entries]
         if not axes or all(is_known(s) for s in shapes):
             return [(None,) * len(s or ()) for s in shapes]
-        probes = [{name: base + 2 * i for i, name in enumerate(axes)} for base in (101, 211)]
+        # no two axes lie equally far apart in both, or one that is some elements longer would go by the other's name
+        probes = [{name: base + step * i for i, name in enumerate(axes)} for base, step in ((101, 2), (211, 6))]
         try:
             seen = [self._infer(p) for p in probes]
         except ConversionError:
