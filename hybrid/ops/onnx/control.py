@@ -179,7 +179,7 @@ class Loop(Repeated):
         while True:
             after, rows = self._through(body, INT64, BOOL, states, captured)
             after = [None if a is None or b is None else shared_dtype(a, b) for a, b in zip(states, after)]
-            if after == states or all(a is b or (a is not None and a == b) for a, b in zip(states, after)):
+            if all(a is b or (a is not None and b is not None and a == b) for a, b in zip(states, after)):
                 return after + rows
             states = after
 
