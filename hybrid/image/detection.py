@@ -153,9 +153,8 @@ class DetRandomCropAug(_RandomBox):
                 continue
             w, h = size
             y, x = random.randint(0, height - h), random.randint(0, width - w)
-            if w * h >= 2 and self._covers(
-                label, x / width, y / height, (x + w) / width, (y + h) / height, height * width
-            ):
+            box = x / width, y / height, (x + w) / width, (y + h) / height
+            if w * h >= 2 and self._covers(label, np.array(box, label.dtype), height, width):
                 kept = self._kept(label, x / width, y / height, w / width, h / height)
                 if len(kept):
                     return fixed_crop(src, x, y, w, h), kept
@@ -180,12 +179,13 @@ class DetRandomCropAug(_RandomBox):
         fits = least <= w * h <= most and 0 <= w <= width and 0 <= h <= height
         return (w, h) if fits else None
 
-    def _covers(self, label: np.ndarray, left: float, top: float, right: float, bottom: float, pixels: int) -> bool:
+    def _covers(self, label: np.ndarray, part: np.ndarray, height: int, width: int) -> bool:
         """Whether enough of every object that the part touches is in it, and it touches one."""
         boxes = label[:, 1:5]
         areas = _areas(boxes)
-        boxes, areas = boxes[areas * pixels > 2], areas[areas * pixels > 2]
-        low, high = np.maximum(boxes[:, :2], (left, top)), np.minimum(boxes[:, 2:], (right, bottom))
+        seen = areas * width * height > 2
+        boxes, areas = boxes[seen], areas[seen]
+        low, high = np.maximum(boxes[:, :2], part[:2]), np.minimum(boxes[:, 2:], part[2:])
         covered = _areas(np.concatenate([low, high], axis=1)) / areas
         covered = covered[covered > 0]
         return covered.size > 0 and bool(covered.min() > self.min_object_covered)
@@ -349,6 +349,7 @@ class ImageDetIter(ImageIter):
     def _largest_label(self) -> tuple[int, int]:
         """The most objects that an image has, and how many numbers an object."""
         count = width = 0
+        self.reset()
         while True:
             try:
                 objects = self._objects(self.next_sample()[0])

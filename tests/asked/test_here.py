@@ -565,3 +565,164 @@ def test_descriptions_say_where_examples_stand_and_of_which_dtype() -> None:
     looked.forward(mx.io.DataBatch([nd.array([5, 0, 2], dtype="int32")]))
     close(looked.get_outputs()[0], numbers(6, 2)[[5, 0, 2]])
     assert looked._exec_group.execs[0].arg_dict["data"].dtype == np.int32
+
+
+def test_cells_of_symbols_that_mxnet_cannot_be_asked_of() -> None:
+    """In MXNet every cell with weights counts as one whose parameters were given, and rnn_unroll hands on a name that nothing takes."""
+    r = mx.rnn
+
+    def stack(*cells: Any, **given: Any) -> Any:
+        made = r.SequentialRNNCell(**given)
+        for cell in cells:
+            made.add(cell)
+        return made
+
+    both = r.BidirectionalCell(r.RNNCell(2, prefix="l_"), r.RNNCell(2, prefix="r_"))
+    for around in (stack(r.RNNCell(2), both), stack(both, r.RNNCell(2))):
+        with pytest.raises(AssertionError, match="BidirectionalCell doesn't support zoneout"):
+            r.ZoneoutCell(around)
+    with pytest.raises(AssertionError, match="FusedRNNCell doesn't support zoneout"):
+        r.ZoneoutCell(stack(r.RNNCell(2), r.FusedRNNCell(2)))
+    assert r.ZoneoutCell(stack(r.RNNCell(2), r.GRUCell(3))).state_shape == [(0, 2), (0, 3)]
+    given = r.RNNParams("z_")
+    given.get("more")
+    inner = r.RNNCell(2, prefix="a_")
+    outer = stack(inner, params=given)
+    names = {"a_i2h_weight", "a_h2h_weight", "a_i2h_bias", "a_h2h_bias", "z_more"}
+    assert set(inner.params._params) == set(outer.params._params) == set(given._params) == names
+    own = stack(r.RNNCell(2, prefix="a_"))
+    assert set(own.params._params) == names - {"z_more"}
+    with pytest.raises(AssertionError, match="Either specify params for SequentialRNNCell or child cells, not both"):
+        stack(r.RNNCell(2, params=r.RNNParams("q_")), params=r.RNNParams("z_"))
+    pair = r.BidirectionalCell(r.RNNCell(2, prefix="l_"), r.RNNCell(2, prefix="r_"), params=given)
+    assert all("z_more" in cell.params._params for cell in pair._cells)
+    with pytest.warns(UserWarning, match="rnn_unroll is deprecated"):
+        outputs, _ = r.rnn_unroll(r.RNNCell(2, prefix="c_"), 3, input_prefix="in_")
+    own_names = [f"c_{a}_{b}" for a in ("i2h", "h2h") for b in ("weight", "bias")]
+    assert {*sym.Group(outputs).list_arguments()} == {*(f"in_t{i}_data" for i in range(3)), *own_names}
+    for layout, shape, begin in (("TNC", (3, 5, 7), None), ("NTC", (5, 3, 7), [sym.var("s", shape=(5, 2))])):
+        with pytest.warns(UserWarning, match="rnn_unroll is deprecated"):
+            outputs, _ = r.rnn_unroll(r.RNNCell(2, prefix="c_"), 3, sym.var("x"), begin_state=begin, layout=layout)
+        group = sym.Group(outputs)
+        assert group.infer_shape(x=shape)[1] == [(5, 2)] * 3
+        assert ("s" in group.list_arguments()) is bool(begin)
+
+
+def test_layers_that_know_how_many_channels_come() -> None:
+    """MXNet forgets in_channels of the second convolution."""
+    cnn = gluon.contrib.cnn
+    for kind in (cnn.DeformableConvolution, cnn.ModulatedDeformableConvolution):
+        made = kind(6, (3, 2), groups=2, in_channels=4, prefix="d_")
+        assert made.deformable_conv_weight.shape == (6, 2, 3, 2)
+        assert made.offset_weight.shape == (kind._per_tap * 6, 2, 3, 2)
+    known = cnn.DeformableConvolution(6, (3, 2), groups=2, in_channels=4)
+    assert repr(known) == "DeformableConvolution(2 -> 6, kernel_size=(3, 2), stride=(1, 1), groups=2)"
+
+
+def test_boxes_that_cannot_be_are_told_and_nothing_is_changed() -> None:
+    """MXNet fails on its own warning."""
+    im, x, label = mx.image, nd.array(numbers(5, 4, 3)), numbers(2, 5, low=0, high=1)
+    for kind, given, words in (
+        (im.DetRandomCropAug, {"area_range": (0.9, 0.2)}, "area_range: (0.9, 0.2)"),
+        (im.DetRandomCropAug, {"area_range": (0.0, 0.0)}, "area_range: (0.0, 0.0)"),
+        (im.DetRandomCropAug, {"area_range": (-2.0, -1.0)}, "area_range: (-2.0, -1.0)"),
+        (im.DetRandomCropAug, {"aspect_ratio_range": (2.0, 1.0)}, "aspect_ratio_range: (2.0, 1.0)"),
+        (im.DetRandomCropAug, {"aspect_ratio_range": 0}, "aspect_ratio_range: (0, 0)"),
+        (
+            im.DetRandomCropAug,
+            {"aspect_ratio_range": (0.0, 1.0), "area_range": (0.9, 0.2)},
+            "area_range: (0.9, 0.2) and aspect_ratio_range: (0.0, 1.0)",
+        ),
+        (im.DetRandomPadAug, {"area_range": (0.5, 1.0)}, "area_range: (0.5, 1.0)"),
+        (im.DetRandomPadAug, {"area_range": (3.0, 2.0)}, "area_range: (3.0, 2.0)"),
+        (im.DetRandomPadAug, {"aspect_ratio_range": (2.0, 1.0)}, "aspect_ratio_range: (2.0, 1.0)"),
+        (im.DetRandomPadAug, {"aspect_ratio_range": (0.0, 1.0)}, "aspect_ratio_range: (0.0, 1.0)"),
+    ):
+        with pytest.warns(UserWarning, match=f"^Skip {kind.__name__} due to invalid {re.escape(words)}$"):
+            made = kind(**given)
+        got, kept = made(x, label)
+        assert got is x and kept is label, words
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert im.DetRandomCropAug(area_range=(0.2, 0.2), aspect_ratio_range=1).enabled
+        assert im.DetRandomPadAug(area_range=(2, 2), aspect_ratio_range=1).enabled
+    x, borders = nd.array(numbers(5, 4, 3, low=1, high=9).astype(np.uint8), dtype="uint8"), []
+    for value in (7, (7, 7, 7)):  # of a number MXNet reads what lies behind it too
+        random.seed(5)
+        borders.append(im.DetRandomPadAug(pad_val=value)(x, label)[0].asnumpy())
+    assert borders[0].shape != x.shape and (borders[0] == borders[1]).all()
+    with pytest.raises(FormatError, match="inconsistent with annotation width 4"):
+        im.ImageDetIter(
+            1, (3, 4, 4), imglist=[[np.float32([2, 4, 0.1, 0.2, 0.5, 0.6, 1, 2, 3, 4]), "a.png"]], path_root=str(DATA)
+        )
+
+
+def test_vectors_of_parameters_of_another_size() -> None:
+    cell = mx.rnn.FusedRNNCell(2, mode="gru", prefix="f_")
+    whole = 6 * (3 + 2 + 2)
+    assert len(cell.unpack_weights({"f_parameters": nd.array(numbers(whole))})) == 12
+    for size in (whole - 1, whole + 5):
+        with pytest.raises(
+            ValueError, match=f"Invalid parameters size for FusedRNNCell: got {size}, wanted {size // 6 * 6}"
+        ):
+            cell.unpack_weights({"f_parameters": nd.array(numbers(size))})
+
+
+def test_what_reaches_into_sequences() -> None:
+    """Layouts of inputs and outputs that differ, groups of symbols, states without a layout, stacks with a cell of two ways."""
+    from hybrid.gluon.rnn.sequences import _format_sequence
+
+    rnn, contrib = gluon.rnn, gluon.contrib.rnn
+    x = numbers(2, 3, 4)
+    whole, axis, functions, batch = _format_sequence(None, nd.array(x), "NTC", None, in_layout="TNC")
+    assert (axis, functions, batch) == (1, nd, 2)
+    close(whole, x.swapaxes(0, 1))
+    parts, axis, _, _ = _format_sequence(2, nd.array(x), "NTC", False, in_layout="TNC")
+    assert axis == 1 and len(parts) == 2
+    close(parts[1], x[1])
+    for unroll in (rnn.RNNCell(2).unroll, mx.rnn.RNNCell(2).unroll):
+        with pytest.raises(AssertionError, match="unroll doesn't allow grouped symbol"):
+            unroll(2, sym.Group([sym.var("a"), sym.var("b")]))
+
+    class Counter(rnn.HybridRecurrentCell):
+        def state_info(self, batch_size: int = 0) -> Any:
+            return [{"shape": (batch_size, 2)}, None][: 1 + (batch_size == 0)]
+
+        def _alias(self) -> str:
+            return "counter"
+
+        def hybrid_forward(self, F: Any, x: Any, states: Any) -> Any:  # noqa: N803
+            return x + states[0], [states[0] + 1]
+
+    counter = Counter(prefix="k_")
+    one, other = counter.begin_state(func=lambda name, **info: (name, info))
+    assert (one, other) == (("k_begin_state_0", {"shape": (0, 2)}), ("k_begin_state_1", {}))
+    (state,) = counter.begin_state(3, func=sym.zeros)
+    assert state.attr("__layout__") is None and state.infer_shape()[1] == [(3, 2)]
+    out, (last,) = counter.unroll(3, nd.array(x[:, :, :2]), merge_outputs=True)
+    close(out, x[:, :, :2] + np.arange(3).reshape(1, 3, 1))
+    close(last, np.full((2, 2), 3))
+    stack = rnn.SequentialRNNCell()
+    stack.add(rnn.RNNCell(2))
+    stack.add(rnn.BidirectionalCell(rnn.RNNCell(2), rnn.RNNCell(2)))
+    with pytest.raises(
+        AssertionError, match="Bidirectional SequentialRNNCell doesn't support variational state dropout"
+    ):
+        contrib.VariationalDropoutCell(stack, drop_states=0.5)
+    for name in ("state_info", "hybrid_forward"):
+        with pytest.raises(NotImplementedError, match=f"must define {name}"):
+            getattr(rnn.HybridRecurrentCell(), name)(*(() if name == "state_info" else (nd, x, [])))
+    cell = rnn.RNNCell(2, input_size=4)
+    cell.initialize()
+    big = nd.ones((50, 3, 4))
+    for inputs, outputs in ((0.5, 0), (0, 0.5)):
+        with mx.autograd.record():
+            y, _ = contrib.rnn_cell.dynamic_unroll(cell, big, cell.begin_state(50), inputs, outputs, layout="NTC")
+        zeros = y.asnumpy() == 0
+        assert len(np.unique(y.asnumpy()[:, 0, 0])) > 1  # all samples are alike
+        assert (zeros == zeros[:, :1]).all()
+        assert bool(zeros.mean() > 0.2) is bool(outputs)
+    without = gluon.loss.L2Loss(weight=None)
+    close(without(nd.array([[1.0, 2]]), nd.array([[4.0, 0]])), [6.5])
+    with pytest.raises(NotImplementedError, match="must define hybrid_forward"):
+        gluon.loss.Loss(None, 0)(nd.ones(1))
