@@ -89,6 +89,9 @@ class FeedForward:
         if not fresh:  # then any other argument is a label that prediction does without
             known = {*names, *(self.arg_params or {})}
             label_names = [a for a in arguments if a not in known]
+            unknown = {*(self.arg_params or {}), *(self.aux_params or {})}.difference(self.symbol.list_inputs())
+            if unknown and not self.allow_extra_params:
+                raise ValueError(f"parameters {sorted(unknown)} are not in the symbol; allow_extra_params=True passes over them")
             labels = [d for d in labels if d[0] in label_names]
         module = Module(self.symbol, names, label_names, context=self.ctx, work_load_list=workload)
         with warnings.catch_warnings():
@@ -99,7 +102,6 @@ class FeedForward:
             arg_params=self.arg_params,
             aux_params=self.aux_params,
             allow_missing=fresh,
-            allow_extra=self.allow_extra_params,
         )
         return module
 

@@ -80,10 +80,11 @@ class KVStore(KVStoreBase):
         self.pull(key, out, priority)
 
     def row_sparse_pull(self, key: Any, out: Any = None, priority: int = 0, row_ids: Any = None) -> None:
-        """Copy the rows that row_ids lists; all others become zero. One row_ids for all of out, or one each."""
+        """Copy the rows that row_ids lists; all others become zero. One row_ids for all of out, or one each (a list for each of
+        several keys, too)."""
         if out is None or row_ids is None:
             raise AssertionError("row_sparse_pull: wanted arrays in out, and row_ids")
-        wanted = _as_list(row_ids)
+        wanted = [rows for part in _as_list(row_ids) for rows in _as_list(part)]
         place = 0
         for name, arrays in _pairs(key, out):
             for array in arrays:

@@ -466,3 +466,405 @@ def fitting(mx, folder):
     found["not for training"] = attempt(lambda: fitted("bound", bound))
     fitted("for training", ready(mx, for_training=False), force_rebind=True)
     return found
+
+
+@ask
+def stores_of_rows(mx, folder):
+    """Sparse arrays pushed, added up and pulled; rows of several keys; several keys and outs at once; what is refused."""
+    found = {}
+    kv = mx.kv.create("local")
+    table = mx.nd.array(numbers(5, 2))
+    kv.init(["w", "v"], [table, table * 2])
+    kv.init("r", table.tostype("row_sparse"))
+    rows = [mx.nd.array([0, 3]), mx.nd.array([4, 1, 1])]
+    outs = [mx.nd.zeros((5, 2), stype="row_sparse") for _ in range(2)]
+    kv.row_sparse_pull("r", out=outs, row_ids=rows)
+    found["each its rows"] = plain([outs, [o.indices for o in outs]])
+    kv.row_sparse_pull("r", out=outs, row_ids=rows[0])
+    found["the same rows"] = plain([outs, [o.indices for o in outs]])
+    kv.init("s", (table * 3).tostype("row_sparse"))
+    kv.row_sparse_pull(["r", "s"], out=[[outs[0]], [outs[1]]], row_ids=[[rows[1]], [rows[0]]])
+    found["of two keys"] = plain([outs, [o.indices for o in outs]])
+    kv.row_sparse_pull(["r", "s"], out=[outs[1], outs[0]], row_ids=[rows[1], rows[0]])
+    found["of two keys, flat"] = plain([outs, [o.indices for o in outs]])
+    found["refused"] = [
+        attempt(lambda: kv.row_sparse_pull("r", out=outs)),
+        attempt(lambda: kv.row_sparse_pull("r", row_ids=rows[0])),
+    ]
+    pieces = [
+        mx.nd.sparse.row_sparse_array((numbers(len(i), 2, seed=j), i), shape=(5, 2))
+        for j, i in enumerate(([0, 2], [2, 4], [1]))
+    ]
+    kv.push("r", pieces)
+    kv.row_sparse_pull("r", out=outs[0], row_ids=mx.nd.array([0, 1, 2, 3, 4]))
+    found["pushed"] = plain([outs[0], outs[0].stype])
+    dense = mx.nd.ones((5, 2))
+    kv.push("w", [table, table * 0.5])
+    kv.pull("w", out=[dense])
+    found["added"] = plain(dense)
+    found["ignored"] = attempt(lambda: (kv.pull("r", out=outs[1], ignore_sparse=True), outs[1])[1])
+    found["not ignored"] = attempt(lambda: (kv.pull("r", out=outs[1], ignore_sparse=False), outs[1])[1])
+    one, two = mx.nd.zeros((5, 2)), mx.nd.zeros((5, 2))
+    kv.pull(["w", "v"], out=[one, [two]])
+    found["two keys"] = plain([one, two])
+    kv.pushpull("v", [one, two], out=[dense])
+    found["pushed and pulled"] = plain([one, two, dense])
+    kv.broadcast("b", one * 7, [two, dense])
+    found["sent to all"] = plain([two, dense])
+    found["bad"] = [attempt(lambda: kv.push("w", [table, 1.0])), attempt(lambda: kv.pull("w"))]
+    test = mx.kv.create("teststore")
+    a, b, c = (mx.nd.array(numbers(3, seed=i)) for i in range(3))
+    test.pushpull("k", [a, b])
+    found["test store"] = plain([a, b])
+    test.pushpull("k", [a, c], out=[b])
+    found["test store out"] = plain([a, b, c])
+    test.broadcast("k", a, [b, c])
+    found["test store sends"] = plain([b, c])
+    found["test store can"] = [
+        test.is_capable("optimizer"),
+        attempt(lambda: test.is_capable("other")),
+        test.type,
+        test.rank,
+        test.num_workers,
+    ]
+    found["classes"] = [attempt(lambda: mx.kv.KVStoreBase.register(3))] + [
+        attempt(lambda: getattr(mx.kv.KVStoreBase(), call)(*given))
+        for call, given in {
+            "broadcast": (1, 2, 3), "pushpull": (1, 2), "set_optimizer": (1,), "is_capable": ("x",),
+            "save_optimizer_states": ("x",), "load_optimizer_states": ("x",),
+        }.items()
+    ] + [attempt(lambda: getattr(mx.kv.KVStoreBase(), name)) for name in ("type", "rank", "num_workers")]  # fmt: skip
+    return found
+
+
+@ask
+def feed_forward_of_several(mx, folder):
+    """FeedForward with two inputs and two outputs, labels in a column, several metrics, stores, shares of work, callbacks."""
+    found = {}
+    left = mx.sym.FullyConnected(mx.sym.var("a"), num_hidden=2, name="fa")
+    right = mx.sym.FullyConnected(mx.sym.var("b"), num_hidden=2, name="fb")
+    out = mx.sym.LinearRegressionOutput(left + right, mx.sym.var("y"), name="out")
+    symbol = mx.sym.Group([out, mx.sym.sin(left, name="wave")])
+    own, aux = weights(mx, symbol, a=(4, 3), b=(4, 2), y=(4, 2))
+    inputs = {"a": numbers(10, 3), "b": numbers(10, 2)}
+    labels = {"y": numbers(10, 2, seed=5), "unused": numbers(10, seed=6)}
+
+    def model(**given):
+        given = {"num_epoch": 1, "learning_rate": 0.2, "arg_params": dict(own), "aux_params": aux, **given}
+        return mx.model.FeedForward(given.pop("symbol", symbol), **given)
+
+    def data(**given):
+        return mx.io.NDArrayIter(inputs, {"y": labels["y"]}, 4, **given)
+
+    made = model()
+    found["predicted"] = made.predict(data())
+    found["with data"] = list(made.predict(data(), return_data=True))
+    found["no labels"] = list(made.predict(mx.io.NDArrayIter(inputs, None, 4), return_data=True))[:2]
+    moved = data()
+    moved.next()
+    found["not reset"] = made.predict(moved, reset=False)
+    extra = model(arg_params={**own, "other": mx.nd.ones((2,))}, allow_extra_params=True)
+    found["extra"] = extra.predict(data())
+    found["extra refused"] = attempt(lambda: model(arg_params={**own, "other": mx.nd.ones((2,))}).predict(data()))
+    single, x, y = net(mx), numbers(12, 5), (np.arange(12) * 7 % 3).astype(np.float32)
+    weights_of, states_of = weights(mx, single, data=(4, 5), softmax_label=(4,))
+    given = {"symbol": single, "arg_params": weights_of, "aux_params": states_of, "numpy_batch_size": 4}
+    one = model(**given)
+    calls = []
+    ce = mx.metric.CrossEntropy()
+    found["scored"] = [
+        one.score(mx.io.NDArrayIter(x, y, 4), ["acc", ce]),
+        one.score(
+            mx.io.NDArrayIter(x, y, 4),
+            mx.metric.CrossEntropy(),
+            batch_end_callback=lambda p: calls.append([p.nbatch, p.eval_metric.get()[1]]),
+        ),
+        calls,
+    ]
+    later = mx.io.NDArrayIter(x, y, 4)
+    later.next()
+    found["scored on"] = one.score(later, "ce", reset=False)
+    for tag, kw, fit in (
+        ("adam", {"optimizer": "adam"}, {"kvstore": "device"}),
+        (
+            "own optimizer",
+            {"optimizer": mx.optimizer.NAG(learning_rate=0.1, momentum=0.5)},
+            {"kvstore": mx.kv.create("local")},
+        ),
+        ("shares", {"ctx": [mx.cpu(0), mx.cpu(1)]}, {"work_load_list": [1, 3]}),
+        ("one device", {"ctx": mx.cpu(1)}, {}),
+        ("pair", {}, {"eval_data": (x[:8], y[:8])}),
+        ("list", {}, {"eval_data": [x[:8], y[:8, None]]}),
+    ):
+        made, seen = model(**{**given, **kw}), []
+        with logged() as lines:
+            made.fit(
+                mx.io.NDArrayIter(x, y, 4),
+                **{"eval_data": mx.io.NDArrayIter(x[:8], y[:8], 4), **fit},
+                eval_metric=mx.metric.create(["acc", "ce"]),
+                eval_end_callback=lambda p: seen.append(["end", p.epoch, p.nbatch, p.eval_metric.get()[1]]),
+                eval_batch_end_callback=[lambda p: seen.append(["batch", p.epoch, p.nbatch])],
+            )
+        found[tag] = plain([dict(sorted(made.arg_params.items())), lines, seen])
+    seen = []
+    fitted = mx.model.FeedForward.create(
+        single, mx.io.NDArrayIter(x, y, 4), ctx=[mx.cpu(0), mx.cpu(1)], num_epoch=3, epoch_size=2, optimizer="nag",
+        initializer=mx.init.Constant(0.1), eval_data=mx.io.NDArrayIter(x[:8], y[:8], 4), eval_metric="ce",
+        epoch_end_callback=lambda e, s, a, b: seen.append([e, sorted(a), sorted(b)]),
+        batch_end_callback=lambda p: seen.append([p.epoch, p.nbatch, p.eval_metric.get()[1]]),
+        eval_end_callback=lambda p: seen.append(["end", p.epoch]),
+        eval_batch_end_callback=lambda p: seen.append(["eval", p.nbatch]),
+        kvstore="device", work_load_list=[1, 1], learning_rate=0.3, momentum=0.5, begin_epoch=1,
+    )  # fmt: skip
+    found["created"] = [seen, plain(dict(sorted(fitted.arg_params.items()))), fitted.begin_epoch, fitted.num_epoch]
+    fitted.save(str(folder / "g"), 4)
+    found["saved"] = sorted(p.name for p in folder.iterdir())
+    found["arrays"] = made.predict(mx.nd.array(x))
+    return found
+
+
+@ask
+def executors_of_several(mx, folder):
+    """Executors of several outputs: heads by list and name, losses beside others, monitors of all, reshapes, sharing."""
+    found = {}
+    x, w = mx.sym.var("x"), mx.sym.var("w")
+    loss = mx.sym.make_loss(mx.sym.square(x * w, name="sq"), name="loss")
+    symbol = mx.sym.Group([loss, mx.sym.exp(x, name="e"), x, mx.sym.BlockGrad(w * 2, name="b")])
+    values = {"x": mx.nd.array(numbers(2, 3)), "w": mx.nd.array(numbers(2, 3, seed=1))}
+    head = {i: mx.nd.array(numbers(2, 3, seed=5 + i)) for i in range(4)}
+
+    def bound(request="write", make=symbol):
+        grads = {n: mx.nd.ones((2, 3)) for n in values}
+        return make.bind(mx.cpu(), dict(values), grads, request)
+
+    for tag, given in {
+        "all": [head[0], head[1], head[2], head[3]],
+        "named": {"e_output": head[1], "x": head[2], "loss_loss": head[0], "b_output": head[3]},
+    }.items():  # fmt: skip
+        for request in ("write", "add", {"x": "add", "w": "null"}):
+
+            def backward(given=given, request=request):
+                made = bound(request)
+                made.forward(is_train=True)
+                made.backward(given)
+                return [made.grad_dict["x"], made.grad_dict["w"], made.outputs]
+
+            found[f"{tag} {request}"] = attempt(backward)
+    constant = bound(make=mx.sym.Group([mx.sym.ones((2, 2)) * 3, x * w]))
+    constant.forward(is_train=True)
+    constant.backward([mx.nd.ones((2, 2)), head[0]])
+    found["a constant"] = plain([constant.grad_dict["x"], constant.outputs])
+    for everything in (False, True):
+        seen = []
+        made = bound()
+        told = lambda name: (name.decode() if isinstance(name, bytes) else name).replace("_input0", "_data")
+        made.set_monitor_callback(lambda name, array: seen.append(told(name)), everything)
+        made.forward(is_train=False)
+        found[f"watched {everything}"] = sorted(set(seen))
+    two = mx.sym.FullyConnected(mx.sym.var("data"), mx.sym.var("weight"), mx.sym.var("bias"), num_hidden=2, name="fc")
+    made = two.simple_bind(mx.cpu(), data=(4, 3), grad_req={"data": "write", "weight": "add", "bias": "null"})
+    for i, (_, array) in enumerate(sorted(made.arg_dict.items())):
+        array[:] = numbers(*array.shape, seed=i)
+    smaller = made.reshape(data=(2, 3))
+    smaller.forward(is_train=True, data=mx.nd.array(numbers(2, 3, seed=9)))
+    smaller.backward([mx.nd.array(numbers(2, 2))])
+    smaller.backward([mx.nd.array(numbers(2, 2, seed=2))])
+    found["smaller"] = plain(
+        [
+            smaller.outputs,
+            {k: v for k, v in sorted(smaller.grad_dict.items()) if v is not None},
+            made.grad_dict["weight"],
+        ]
+    )
+    found["grown"] = [
+        attempt(lambda: list(made.reshape(data=(8, 3)).arg_dict["data"].shape)),
+        attempt(lambda: list(made.reshape(allow_up_sizing=True, data=(8, 3)).arg_dict["data"].shape)),
+    ]
+    found["as large"] = attempt(
+        lambda: [list(v.shape) for v in made.reshape(partial_shaping=True, data=(3, 4)).arg_arrays]
+    )
+    found["other"] = attempt(lambda: made.reshape(data=(4, 2)))
+    return found
+
+
+@ask
+def optimizers_of_several(mx, folder):
+    """LARS and LAMB over more weights than one call takes, of two dtypes; SGD by rows; limits of LBSGD; Signum without momentum."""
+    found = {}
+
+    def run(tag, made, shapes, dtypes=("float32",), steps=3, stype=None):
+        made.idx2name = {i: ("bias" if i % 3 == 2 else "weight") for i in range(len(shapes))}
+        weights_ = [mx.nd.array(numbers(*s, seed=i), dtype=dtypes[i % len(dtypes)]) for i, s in enumerate(shapes)]
+        states = [made.create_state_multi_precision(i, w) for i, w in enumerate(weights_)]
+        for step in range(steps):
+            grads = [
+                mx.nd.array(numbers(*s, seed=20 + i + step), dtype=w.dtype)
+                for i, (s, w) in enumerate(zip(shapes, weights_))
+            ]
+            groups = {}
+            for i, w in enumerate(weights_):
+                groups.setdefault(np.dtype(w.dtype).name, []).append(i)
+            for group in groups.values():
+                made.update_multi_precision(
+                    group, [weights_[i] for i in group], [grads[i] for i in group], [states[i] for i in group]
+                )
+        found[tag] = plain(weights_)
+
+    o = mx.optimizer
+    several = [(2, i + 1) for i in range(7)]
+    many = [(1, i % 3 + 1) for i in range(55)]
+    for momentum in (0.0, 0.5):
+        run(f"lars {momentum}", o.LARS(learning_rate=0.3, momentum=momentum, wd=0.1, eta=0.1), several)
+        run(
+            f"lars many {momentum}",
+            o.LARS(learning_rate=0.3, momentum=momentum, wd=0.1, eta=0.1, clip_gradient=0.4),
+            many,
+            steps=2,
+        )
+        halves = o.LARS(learning_rate=0.3, momentum=momentum, wd=0.1, eta=0.1, multi_precision=True)
+        run(f"lars halves {momentum}", halves, several, ("float16",))
+        run(f"sgd many {momentum}", o.SGD(learning_rate=0.3, momentum=momentum, wd=0.1), many, steps=2)
+    scheduler = mx.lr_scheduler.FactorScheduler(step=1, factor=0.5, base_lr=0.4)
+    run(
+        "lars slower",
+        o.LARS(learning_rate=0.4, momentum=0.9, lr_scheduler=scheduler, momentum_correction=True),
+        several,
+        steps=4,
+    )
+    scheduler = mx.lr_scheduler.FactorScheduler(step=1, factor=0.5, base_lr=0.4)
+    run(
+        "lars plainly",
+        o.LARS(learning_rate=0.4, momentum=0.9, lr_scheduler=scheduler, momentum_correction=False),
+        several,
+        steps=4,
+    )
+    run("lamb", o.LAMB(learning_rate=0.1, wd=0.1), several)
+    run("lamb many", o.LAMB(learning_rate=0.1, wd=0.1, lower_bound=0.2, upper_bound=0.9), many, steps=2)
+    run("lamb halves", o.LAMB(learning_rate=0.1, wd=0.1, multi_precision=True), several, ("float16",))
+    run("lamb uncorrected", o.LAMB(learning_rate=0.1, bias_correction=False, clip_gradient=0.3), several)
+
+    def alone(tag, made, dtype="float32", scale=1.0, steps=3, method="update_multi_precision"):
+        made.idx2name = {0: "weight"}
+        weight = mx.nd.array(numbers(2, 3) * scale, dtype=dtype)
+        state = made.create_state_multi_precision(0, weight)
+        for step in range(steps):
+            getattr(made, method)(0, weight, mx.nd.array(numbers(2, 3, seed=step + 1), dtype=dtype), state)
+        found[tag] = plain(weight)
+
+    for method in ("update", "update_multi_precision"):
+        alone(f"lamb {method}", o.LAMB(learning_rate=0.1, wd=0.1), method=method)
+        alone(f"nag {method}", o.NAG(learning_rate=0.1, momentum=0.5), method=method)
+        alone(f"nag still {method}", o.NAG(learning_rate=0.1, momentum=0.0, multi_precision=True), method=method)
+        alone(f"lars {method}", o.LARS(learning_rate=0.1, momentum=0.5), method=method)
+        alone(f"sgd {method}", o.SGD(learning_rate=0.1, momentum=0.5), method=method)
+    alone("nag half", o.NAG(learning_rate=0.1, momentum=0.5, multi_precision=True), "float16")
+    alone("nag half still", o.NAG(learning_rate=0.1, multi_precision=True), "float16")
+    alone("nag single", o.NAG(learning_rate=0.1, momentum=0.5, multi_precision=True))
+    alone("signum", o.Signum(learning_rate=0.1, momentum=0.5, wd_lh=0.1, wd=0.1, clip_gradient=0.5))
+    alone("signum still", o.Signum(learning_rate=0.1, momentum=0.0, wd=0.1))
+    for strategy in ("linear", "power2", "sqrt", "lars", "none"):
+        for epochs, updates in ((1, 1), (2, 2), (1, 2), (0, 3)):
+            made = o.LBSGD(
+                learning_rate=0.1, momentum=0.5, warmup_strategy=strategy, warmup_epochs=epochs, batch_scale=2,
+                updates_per_epoch=updates, begin_epoch=0, num_epochs=4,
+            )  # fmt: skip
+            alone(f"lbsgd {strategy} {epochs} {updates}", made, steps=6)
+    alone(
+        "lbsgd large",
+        o.LBSGD(learning_rate=0.01, warmup_strategy="lars", batch_scale=1, updates_per_epoch=2),
+        scale=1e6,
+        steps=3,
+    )
+    alone(
+        "lbsgd small",
+        o.LBSGD(learning_rate=0.01, warmup_strategy="lars", batch_scale=1, updates_per_epoch=2),
+        scale=1e-6,
+        steps=3,
+    )
+    found["refused"] = [
+        attempt(lambda: o.SGD().update(0, 1.0, mx.nd.ones(2), None)),
+        attempt(lambda: o.LAMB().update(0, mx.nd.ones(2), 1.0, None)),
+    ]
+    updater = o.get_updater(o.SGD(learning_rate=0.5, momentum=0.5))
+    named = mx.nd.array(numbers(3))
+    for key in (b"name", "name", b"other"):
+        updater(key, mx.nd.array(numbers(3, seed=4)), named)
+    found["named"] = plain([named, sorted(updater.states)])
+    updater([], [], [])
+    return found
+
+
+@ask
+def metrics_by_name(mx, folder):
+    """Every metric told which outputs and labels it is of; one array instead of a list; what get_config keeps of it."""
+    found = {}
+    m = mx.metric
+    label = {"a": mx.nd.array([0, 1, 1, 0]), "b": mx.nd.array([1, 1, 0, 1]), "c": mx.nd.array(numbers(4, 2))}
+    scores = {
+        "p": mx.nd.softmax(mx.nd.array(numbers(4, 2))),
+        "q": mx.nd.softmax(mx.nd.array(numbers(4, 2, seed=1))),
+        "r": mx.nd.array(numbers(4, 2, seed=2)),
+    }
+    for tag, make, pair_ in (
+        ("acc", m.Accuracy, "qb"), ("topk", lambda **k: m.TopKAccuracy(2, **k), "qb"), ("f1", m.F1, "qb"), ("mcc", m.MCC, "qb"),
+        ("pcc", m.PCC, "qb"), ("mae", m.MAE, "rc"), ("mse", m.MSE, "rc"), ("rmse", m.RMSE, "rc"), ("ce", m.CrossEntropy, "qb"),
+        ("nll", m.NegativeLogLikelihood, "qb"), ("perplexity", lambda **k: m.Perplexity(None, **k), "qb"),
+        ("pearson", m.PearsonCorrelation, "rc"), ("loss", m.Loss, "qb"), ("torch", m.Torch, "qb"), ("caffe", m.Caffe, "qb"),
+        ("custom", lambda **k: m.CustomMetric(lambda x, y: float(np.sum(x) - 2 * np.sum(y)), **k), "qb"),
+    ):  # fmt: skip
+        rows = found[tag] = []
+        made = make(output_names=[pair_[0]], label_names=[pair_[1]], name=f"own {tag}")
+        made.update_dict(label, scores)
+        rows.append(made.get())
+        rows.append([made.output_names, made.label_names])
+        config = {"metric": 0, "name": 0, "output_names": 0, "label_names": 0} if tag == "custom" else made.get_config()
+        rows.append([config["metric"], config["name"], config["output_names"], config["label_names"]])
+        made.update_dict({k: v[::-1] for k, v in label.items()}, scores)
+        rows.append([made.get(), made.get_global()])
+        made.reset_local()
+        rows.append([str(made.get()[1]), made.get_global()])
+        made.reset()
+        rows.append([str(made.get_global()[1])])
+        rows.append(attempt(lambda made=made: made.update_dict({"other": label["a"]}, scores)))
+    whole = m.Loss()
+    whole.update(None, mx.nd.array(numbers(3, 4)))
+    found["one array"] = whole.get()
+    found["constant"] = []
+    for truth, guess in (
+        ([0, 0], [[0.9, 0.1], [0.8, 0.2]]),
+        ([1, 1], [[0.1, 0.9], [0.2, 0.8]]),
+        ([0, 1], [[0.9, 0.1], [0.8, 0.2]]),
+    ):
+        for kind in (m.MCC, m.F1, m.PCC):
+            made = kind()
+            made.update([mx.nd.array(truth)], [mx.nd.array(guess)])
+            found["constant"].append([kind.__name__, str(made.get()[1])])
+    fresh = m.MCC()
+    found["nothing yet"] = [str(fresh.get()), str(fresh.get_global())]
+    mine = m.np(lambda x, y: float((x - y[:, 0]).sum()), name="mine", allow_extra_outputs=True)
+    mine.update([label["a"]], [scores["p"], scores["q"]])
+    strict = m.np(lambda x, y: float((x - y[:, 0]).sum()))
+    found["np"] = [mine.get(), attempt(lambda: strict.update([label["a"]], [scores["p"], scores["q"]])), strict.name]
+    both_ = m.CompositeEvalMetric()
+    both_.add(m.Accuracy(output_names=["p"], label_names=["a"]))
+    both_.add(
+        m.CompositeEvalMetric(
+            [m.MAE(output_names=["r"], label_names=["c"]), m.MSE(output_names=["r"], label_names=["c"])]
+        )
+    )
+    both_.update_dict(label, scores)
+    found["nested"] = [both_.get(), both_.get_name_value()]
+
+    class Own(m.EvalMetric):
+        """Without a global part."""
+
+        def update(self, labels, preds):
+            self.sum_metric += float(preds[0].sum().asscalar())
+            self.num_inst += 2
+
+    own = Own("own")
+    own.update(None, [scores["r"]])
+    found["own"] = [own.get(), own.get_global(), own.get_global_name_value()]
+    own.reset_local()
+    found["own again"] = [str(own.get()), str(own.get_global())]
+    return found

@@ -131,3 +131,24 @@ def test_momentum_of_dcasgd() -> None:
         mom = 0.7 * mom - 0.1 * (grad + 0.2 * want + 3.0 * grad * grad * (want - previous))
         previous, want = want, want + mom
         np.testing.assert_allclose(weight.asnumpy(), want, rtol=1e-5)
+
+
+def test_lamb_of_halves_alone_and_in_lists() -> None:
+    """MXNet's forgets the master when it is given one weight (WRONG); the list of one has what is meant."""
+    ends = []
+    for alone in (True, False):
+        made = opt.LAMB(learning_rate=0.1, wd=0.1, multi_precision=True)
+        weight = mx.nd.array([[0.5, -0.25], [1e-3, 2]], dtype="float16")
+        state = made.create_state_multi_precision(0, weight)
+        for step in (1, -2, 0.5):
+            grad = mx.nd.array([[0.3, -1e-2], [0.02, -0.7]], dtype="float16") * step
+            if alone:
+                made.update_multi_precision(0, weight, grad, state)
+            else:
+                made.update_multi_precision([0], [weight], [grad], [state])
+        ends.append((weight.asnumpy(), state[0].asnumpy()))
+    np.testing.assert_allclose(ends[0][1], ends[1][1], rtol=1e-3)  # norms of halves there
+    np.testing.assert_array_equal(ends[0][0], ends[0][1].astype(np.float16))
+    assert not np.array_equal(ends[0][1], [[0.5, -0.25], [1e-3, 2]])
+    with pytest.raises(NotImplementedError):
+        opt.Optimizer().update(0, weight, grad, None)

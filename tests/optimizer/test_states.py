@@ -1,5 +1,6 @@
 """Files of optimizer states: MXNet's are read, ours come back whole, and nothing in a file is executed."""
 
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -178,3 +179,134 @@ def test_a_broken_file_is_named(tmp_path: Path) -> None:
         trainer.load_states(str(path))
     with pytest.raises(FileNotFoundError):
         trainer.load_states(str(tmp_path / "none"))
+
+
+def test_every_protocol_of_pickle_is_read() -> None:
+    """What programs pickled themselves: containers that are shared, numbers of NumPy, texts, of each generation of operations."""
+    shared = [1, -2, 2**40]
+    value = {
+        0: (shared, shared), "text": ("one",), 2: ("a", 2), 3: (1, 2.5, None), 4: (1, 2, 3, 4), "none": (), 5: [[], {}],
+        6: True, 7: -(2**70), 8: ["x", ["y", "x"]], 9: {"k": shared},
+        10: np.float32(1.25), 11: np.float64(-0.1), 12: np.int64(-7), 13: np.int32(2**20), 14: np.bool_(True), 15: np.float16(0.3),
+        **{100 + i: f"text {i}" for i in range(300)},
+    }  # fmt: skip
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        held, optimizer = files.load(pickle.dumps(value, protocol))
+        assert optimizer is None and held == value, protocol
+        assert held[0][0] is held[0][1] is held[9]["k"], protocol
+        assert [type(held[i]) for i in range(10, 16)] == [type(value[i]) for i in range(10, 16)], protocol
+    lists = b"(dp0\nI0\n(lp1\nI5\naI6\nasI1\ng1\ns."  # as Python 2 wrote them
+    assert files.load(lists)[0] == {0: [5, 6], 1: [5, 6]}
+    assert files.load(b"(I0\n(I5\nI6\nld.")[0] == {0: [5, 6]}
+    large = pickle.dumps({0: np.float64(3)}, 2)
+    assert b"<" in large
+    with pytest.raises(FormatError, match="byte order '>', wanted little-endian"):
+        files.load(large.replace(b"<", b">"))
+
+
+def test_arrays_of_every_class_and_twice_remembered() -> None:
+    whole = files.dump({0: mx.nd.array([1.5, 2.5]), 1: None})
+    for kind in ("ndarray\nNDArray", "sparse\nRowSparseNDArray", "sparse\nCSRNDArray"):
+        data = whole.replace(b"mxnet.ndarray.ndarray\nNDArray", f"mxnet.ndarray.{kind}".encode())
+        assert files.load(data)[0][0].asnumpy().tolist() == [1.5, 2.5], kind
+    made = b"cmxnet.ndarray.ndarray\nNDArray\nN\x85R"
+    twice = whole.replace(made + b"\x94", made + b"q\x14q\x15").replace(b"Nu.", b"(h\x14h\x15tu.")
+    first, second = files.load(twice)[0][1]
+    assert first is second and first.asnumpy().tolist() == [1.5, 2.5]
+
+
+def test_optimizers_of_both_modules_of_mxnet() -> None:
+    """The bytes name the module where MXNet has the class; a class of the program is not found under MXNet's name."""
+    for optimizer, home in (
+        (mx.optimizer.GroupAdaGrad(learning_rate=0.25), b"cmxnet.optimizer.contrib\nGroupAdaGrad\n"),
+        (mx.optimizer.Adam(learning_rate=0.25), b"cmxnet.optimizer.optimizer\nAdam\n"),
+    ):
+        data = files.dump(({}, optimizer))
+        assert home in data
+        _, found = files.load(data)
+        assert type(found) is type(optimizer) and found.lr == 0.25
+    assert b"cmxnet.lr_scheduler\nPolyScheduler\n" in files.dump({0: mx.lr_scheduler.PolyScheduler(5)})
+    own = files.dump(({}, Mine(learning_rate=0.5)))
+    assert files.load(own)[1].lr == 0.5  # type: ignore[union-attr]
+    stolen = own.replace(f"c{__name__}\n".encode(), b"cmxnet.optimizer.optimizer\n")
+    with pytest.raises(FormatError, match="no optimizer or scheduler known here"):
+        files.load(stolen)
+
+
+def nested(depth: int) -> Any:
+    value: Any = 1
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+def test_limits_are_what_they_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The largest that is taken, and one beyond."""
+    deep = nested(files.MOST_DEPTH - 1)
+    for value, more in (
+        ({0: (1 << files.MOST_BITS) - 1}, {0: 1 << files.MOST_BITS}),
+        ({0: deep}, {0: [deep]}),
+        ({0: deep[0], 1: [deep[0]]}, {0: deep[0], 1: [[deep[0]]]}),  # known from a place less deep
+    ):
+        assert files.load(files.dump(value))[0] == value
+        with pytest.raises(FormatError, match="optimizer states: got"):
+            files.load(files.dump(more))
+    monkeypatch.setattr(files, "MOST_THINGS", 4)
+    assert files.load(files.dump({0: 1, 1: (2,)}))[0] == {0: 1, 1: (2,)}  # the dict, 1, the tuple, 2
+    with pytest.raises(FormatError, match="got more than 4 things"):
+        files.load(files.dump({0: 1, 1: (2, 3)}))
+    monkeypatch.setattr(files, "MOST_THINGS", 1 << 10)
+    scheduler = b"cmxnet.lr_scheduler\nFactorScheduler\n)\x81}(X\x07\x00\x00\x00base_lrK\x01ub"
+    count = files.MOST_OBJECTS
+    assert (
+        len(files.load(b"\x80\x02}(" + b"".join(b"K" + bytes([i]) + scheduler for i in range(count)) + b"u.")[0])
+        == count
+    )
+    with pytest.raises(FormatError, match=f"more than {count} objects"):
+        files.load(b"\x80\x02}(" + b"".join(b"K" + bytes([i]) + scheduler for i in range(count + 1)) + b"u.")
+    copies = b"c_codecs\nencode\nh\x00\x85R"
+    text = b"X\x90\x01\x00\x00" + b"a" * 400 + b"\x94"
+    data = b"\x80\x04}(K\x00(" + text + copies * 3 + b"tu."
+    with pytest.raises(FormatError, match="more content than the file has bytes"):
+        files.load(data.ljust(599))
+    assert files.load(data.ljust(600))[0] == {0: ("a" * 400, *[b"a" * 400] * 3)}  # twice as many bytes as it has
+    made = files.load(b"\x80\x04}K\x00cbuiltins\nbytearray\n)Rs.")[0]
+    assert made == {0: b""}
+
+
+SGD = b"cmxnet.optimizer.optimizer\nSGD\n"
+REFUSED = {
+    "three instead of a pair": (b"\x80\x02}NN\x87.", "got tuple, wanted a dict"),
+    "a pair without an optimizer": (b"\x80\x02}K\x05\x86.", "got tuple, wanted a dict"),
+    "a list": (b"\x80\x02].", "got list, wanted a dict"),
+    "a name that is no text": (b"\x80\x04}(K\x00K\x01\x8c\x02ls\x93u.", "name that is no text"),
+    "a module that is no text": (b"\x80\x04}(K\x00\x8c\x02osK\x01\x93u.", "name that is no text"),
+    "a call of a number": (b"\x80\x02}(K\x00K\x07)Ru.", "got a call of int"),
+    "a call with a number": (b"\x80\x02}(K\x00cbuiltins\nbytearray\nK\x07Ru.", "got a call of _Name"),
+    "an object of a number": (b"\x80\x02}(K\x00K\x07)\x81u.", "object made of arguments"),
+    "an object of arguments": (b"\x80\x02}(K\x00" + SGD + b"K\x01\x85\x81u.", "object made of arguments"),
+    "content that is no dict": (b"\x80\x02}" + SGD + b")\x81K\x05b\x86.", "got int as the content of a SGD"),
+    "a setting that is no text": (b"\x80\x02}" + SGD + b")\x81}K\x01K\x05sb\x86.", "got 1 among the settings of SGD"),
+    "an array of a text": (
+        b"\x80\x02}(K\x00cmxnet.ndarray.ndarray\nNDArray\nN\x85R}X\x06\x00\x00\x00handleX\x01\x00\x00\x00asbu.",
+        "an array of str, wanted bytes",
+    ),
+    "another dtype": (b"\x80\x02}(K\x00cnumpy\ndtype\nX\x02\x00\x00\x00c8\x85Ru.", "they call numpy.dtype"),
+    "a number of no dtype": (
+        b"\x80\x02}(K\x00cnumpy.core.multiarray\nscalar\nK\x01C\x04abcd\x86Ru.",
+        "got a number of the type int",
+    ),
+    "another function of numpy": (
+        b"\x80\x02}(K\x00cnumpy.core.multiarray\n_reconstruct\n)Ru.",
+        "_reconstruct, which is not done",
+    ),
+    "another scalar": (b"\x80\x02}(K\x00cnumpy.other\nscalar\n)Ru.", "numpy.other.scalar, which is not done"),
+    "an array of another package": (b"\x80\x02}(K\x00cmxnet.other\nNDArray\nN\x85Ru.", "they call mxnet.other.NDArray"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_refused_says_why(name: str) -> None:
+    data, why = REFUSED[name]
+    with pytest.raises(FormatError, match="optimizer states: .*" + why):
+        files.load(data)
