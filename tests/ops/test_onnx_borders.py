@@ -196,6 +196,15 @@ VALUES = [
     ("GridSample", {}, [np.zeros((1, 2, 0, 3), X), X([[[[0, 0]]]])], [np.zeros((1, 2, 1, 1), X)]),
     ("AffineGrid", {}, [X([[[1, 0, 0], [0, 2, 0.5]]]), whole(1, 1, 0, 2)], [np.zeros((1, 0, 2, 2), X)]),
     ("Trilu", {"upper": False, "given": ("k",)}, [X([[1, 2], [3, 4]]), np.int64(-1)], [X([[0, 0], [3, 0]])]),
+    ("STFT", {"given": ("window",)}, [X([[[1], [2]]]), np.array(1), X([1, 1, 1, 1, 1])], [np.zeros((1, 0, 3, 2), X)]),
+    ("STFT", {"given": ("frame_length",)}, [X([[[3], [5]]]), np.array(1), np.array(1)], [X([[[[3, 0]], [[5, 0]]]])]),
+    ("GridSample", {"align_corners": True}, [X([[[1, 2, 4]]]), X([[[0], [0.5]]])], [X([[[2, 3]]])]),
+    ("GlobalAveragePool", {}, [X([[[3, 5], [2, 6]]])], [X([[[4], [4]]])]),
+    ("DeformConv", {}, [np.zeros((0, 2, 4, 4), X), np.ones((3, 2, 2, 2), X), np.zeros((0, 8, 3, 3), X)],
+     [np.zeros((0, 3, 3, 3), X)]),
+    ("MaxUnpool", {"kernel_shape": (2,), "given": ("output_shape",)},
+     [np.zeros((1, 0, 2), X), np.zeros((1, 0, 2), np.int64), whole(1, 0, 3)],
+     [np.zeros((1, 0, 3), X)]),
     ("ml_Binarizer", {"threshold": 0.5}, [X([0.25, 0.5, 0.75])], [X([0, 0, 1])]),
 ]  # fmt: skip
 
@@ -227,6 +236,21 @@ SLOPES = [
     ("Pad", {"given": ("constant_value",)}, [np.float64([1, 2]), np.int64([1, 0]), np.float64(7)], [[2, 3], [0, 0], 1]),
     ("DFT", {"given": ("dft_length",)}, [np.zeros((2, 3, 2)), np.int64(0)], [np.zeros((2, 3, 2)), 0]),
     ("GridSample", {}, [np.zeros((1, 2, 0, 3)), np.zeros((1, 1, 1, 2))], [np.zeros((1, 2, 0, 3)), np.zeros((1, 1, 1, 2))]),
+    ("AveragePool", {"kernel_shape": (3,), "ceil_mode": True}, [np.float64([[[5]]])], [[[[0]]]]),
+    ("MaxUnpool", {"kernel_shape": (2, 1), "given": ("output_shape",)},
+     [np.float64([[[[5, 6, 7]]]]), np.int64([[[[0, 4, 5]]]]), np.int64([1, 1, 3, 2])], [[[[[1, 4, 0]]]], [[[[0, 0, 0]]]],
+     [0] * 4]),
+    ("ConvTranspose", {"output_shape": (5,)}, [np.float64([[[3, 5]]]), np.float64([[[1, 10]]])], [[[[21, 32]]], [[[13, 21]]]]),
+    ("DequantizeLinear", {"given": ("x_zero_point",)}, [np.uint8([5, 7, 9]), X([2, 3, 4]), np.uint8([1, 2, 3])],
+     [[0] * 3, [4, 10, 18], [0] * 3]),
+    ("DequantizeLinear", {"axis": 0}, [np.uint8([[5, 7], [9, 1]]), X([2, 3])], [[[0, 0], [0, 0]], [19, 31]]),
+    ("ReduceMean", {"keepdims": False}, [np.zeros((2, 0))], [np.zeros((2, 0))]),
+    ("Optional", {"given": ("input",)}, [np.float64([3, 4])], [[1, 2]]),
+    ("OptionalGetElement", {}, [np.float64([3, 4])], [[1, 2]]),
+    ("Split", {"num_outputs": 1, "given": ("split",)}, [np.float64([5, 6]), np.int64([2])], [[1, 2], [0]]),
+    ("DeformConv", {"given": ("mask",)}, [*map(np.zeros, ((0, 2, 4, 4), (3, 2, 2, 2), (0, 8, 3, 3), (0, 4, 3, 3)))],
+     [np.zeros((0, 2, 4, 4)), np.zeros((3, 2, 2, 2)), np.zeros((0, 8, 3, 3)), np.zeros((0, 4, 3, 3))]),
+    ("DFT", {}, [np.zeros((0, 3, 2))], [np.zeros((0, 3, 2))]),
     ("PRelu", {}, [np.float64([-2, 0, 3]), np.float64([0.5])], [[0.5, 1, 3], [-2]]),
     ("Pow", {}, [np.float64([0, 0, 2]), np.float64([1, 2, 3])], [[1, 0, 36], [0, 0, 24 * np.log(2)]]),
 ]  # fmt: skip
@@ -465,3 +489,67 @@ def test_means_are_stashed_in_the_wider_dtype() -> None:
         parts = wide.reshape(2, groups, -1)
         parts = (parts - parts.mean(-1, keepdims=True)) / parts.std(-1, keepdims=True)
         np.testing.assert_allclose(y, parts.reshape(x.shape) * scale[:, None] + bias[:, None], rtol=1e-5, atol=1e-6)
+
+
+def test_values_that_inputs_may_have_are_told_input_by_input() -> None:
+    """Of those that are drawn to compare a model with its translation; of others (None) any will do."""
+    for name, attrs, shapes, wanted in (
+        ("Attention", {"given": ("nonpad_kv_seqlen",)}, [(2, 4, 3, 4)] * 3 + [(2,)], {"nonpad_kv_seqlen": (0, 1, True)}),
+        ("RotaryEmbedding", {"given": ("position_ids",)}, [(2, 3, 4, 6), (3, 3), (3, 3), (2, 4)],
+         {"position_ids": (0, 1, True)}),
+        ("ms_GroupQueryAttention", {"num_heads": 2, "kv_num_heads": 1, "given": ("position_ids",)}, [(2, 3, 8), (2,),
+         (), (2, 3)],
+         dict.fromkeys(("seqlens_k", "total_sequence_length", "position_ids"), (0, 1, True))),
+        ("MaxUnpool", {"kernel_shape": (2,)}, [(1, 2, 3)] * 2, {"I": (0, 0, True)}),
+        ("Resize", {"given": ("roi", "scales")}, [(2, 3), (0,), (2,)], {"roi": (1, 3, False), "scales": (1, 3, False)}),
+        ("Resize", {"given": ("sizes",)}, [(2, 3), (2,)], {"sizes": (1, 3, True)}),
+        ("RNN", {"given": ("sequence_lens",)}, [(5, 2, 4), (1, 3, 4), (1, 3, 3), (2,)], {"sequence_lens": (0, 5, True)}),
+        ("RNN", {"given": ("sequence_lens",)}, [(UNKNOWN, 2, 4), (1, 3, 4), (1, 3, 3), (2,)], {}),
+        ("RNN", {"given": ("sequence_lens",)}, [None] * 4, {}),
+        ("RoiAlign", {}, [(1, 2, 3, 4), (5, 4), (5,)], dict.fromkeys(("rois", "batch_indices"), (0, 0, True))),
+        ("NonMaxSuppression", {"given": ("max_output_boxes_per_class", "iou_threshold")}, [(1, 2, 4), (1, 3, 2), (), ()],
+         {"iou_threshold": (0, 1, False)}),
+        ("DFT", {"given": ("dft_length", "axis")}, [(2, 3, 1), (), ()], {"dft_length": (1, 8, True), "axis": (0, 0, True)}),
+        ("STFT", {"given": ("window", "frame_length")}, [(2, 14, 1), (), (4,), ()],
+         dict.fromkeys(("frame_step", "frame_length"), (1, 4, True))),
+        ("HannWindow", {}, [()], {"size": (1, 9, True)}),
+    ):  # fmt: skip
+        op = lookup(f"_onnx_{name}").bind(**attrs)
+        found = {n: op.domain(n, shapes) for n in op.takes()}
+        assert {n: tuple(d) for n, d in found.items() if d is not None} == wanted, name
+
+
+def test_gradients_of_other_shapes_than_the_outputs_are_refused() -> None:
+    for name, attrs, arrays in (
+        ("Tile", {}, [np.ones((2, 7)), np.ones((2, 3)), whole(1, 2)]),
+        ("Tile", {}, [np.ones((2, 6)), np.ones((2, 3)), whole(1, 2, 1)]),
+        ("Compress", {"axis": 1, "of": 0}, [np.ones((2, 2)), np.ones((2, 3)), np.array([1, 0, 0], bool)]),
+        ("Compress", {"of": 0}, [np.ones(2), np.ones((2, 3)), np.array([1, 0, 0, 0, 1, 1], bool)]),
+        ("DFT", {}, [np.ones((2, 4, 2)), np.ones((2, 3, 2))]),
+        ("DFT", {"onesided": True}, [np.ones((2, 3, 2)), np.ones((2, 3, 1))]),
+        ("Col2Im", {"of": 0}, [np.ones((1, 1, 3, 3)), np.ones((1, 4, 9)), whole(3, 3), whole(2, 2)]),
+    ):
+        with pytest.raises(OpError, match="wanted"):
+            lookup(f"_backward__onnx_{name}").bind(**attrs).compute(*arrays)
+    good = lookup("_backward__onnx_Tile").bind().compute(np.arange(12.0).reshape(2, 6), np.ones((2, 3)), whole(1, 2))
+    same(good, [[3, 5, 7], [15, 17, 19]])
+
+
+def test_optionals_know_whether_they_hold_anything() -> None:
+    empty, word = hold(None), np.array("word", object)
+    for given, value, wanted in (((), None, False), (("input",), empty, False), (("input",), word, True),
+    (("input",), X([1]), True),
+                                 (("input",), np.array([None], object), True), (("input",), hold([]), True)):  # fmt: skip
+        op = lookup("_onnx_OptionalHasElement").bind(given=given)
+        assert op.compute(*([value] if given else [])).item() is wanted
+    getting = lookup("_onnx_OptionalGetElement").bind()
+    assert getting.compute(word).item() == "word"
+    with pytest.raises(OpError, match="ask OptionalHasElement first"):
+        getting.compute(empty)
+
+
+def test_words_are_padded_with_nothing() -> None:
+    texts = np.array(["a", "b"], object)
+    assert lookup("_onnx_Pad").bind().compute(texts, whole(1, 2)).tolist() == ["", "a", "b", "", ""]
+    given = lookup("_onnx_Pad").bind(given=("constant_value",)).compute(texts, whole(-1, 1), np.array("x", object))
+    assert given.tolist() == ["b", "x"]

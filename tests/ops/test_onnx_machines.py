@@ -319,7 +319,7 @@ def test_what_does_not_go_together_is_refused() -> None:
     regressor, classifier = stump("target", [2, 5]), stump("class", [2, 5])
     for name, base, attrs, said in (
         ("LinearClassifier", {"coefficients": X([1, 2, 3])}, {"intercepts": X([1, 2])}, "got 3 coefficients, 2 intercepts"),
-        ("LinearClassifier", {"coefficients": X([1, 2])}, {"intercepts": X([1, 2]), "classlabels_ints": whole(1, 2, 3)}, "3 labels"),
+        ("LinearClassifier", {"coefficients": X([1, 2])}, {"intercepts": X([1, 2]), "classlabels_ints": whole(1, 2, 3)}, "fit"),
         ("LinearClassifier", {"coefficients": X([1, 2, 3])}, {"classlabels_ints": whole(1, 2)}, "got 3 coefficients, 0 intercepts"),
         ("LinearRegressor", {"coefficients": X([1, 2, 3])}, {"targets": 2}, "wanted some for each of 2"),
         ("LinearRegressor", {"coefficients": X([1, 2, 3, 4, 5, 6])}, {"targets": 3, "intercepts": X([1, 2])}, "and 2 intercepts"),

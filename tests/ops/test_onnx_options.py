@@ -188,7 +188,7 @@ def normalization() -> Iterator[Row]:
         channels = [make.uniform(6) for _ in range(3)]
         if name == "LayerNormalization":
             yield name, make(x, make.uniform(*dims), make.uniform(*dims), given=("B",), num_outputs=3, **attrs)
-            yield name, make(x, make.uniform(*dims), **attrs)
+            yield name, make(x, make.uniform(*dims), num_outputs=2 if attrs["axis"] == 1 else 1, **attrs)
         elif name == "RMSNormalization":
             yield name, make(x, make.uniform(*dims), **attrs)
         elif name == "LRN":
@@ -897,6 +897,32 @@ def test_what_neither_onnxruntime_nor_the_evaluator_computes() -> None:
     (got,) = op.compute(q, k, v)
     np.testing.assert_allclose(got, shares @ v, rtol=0, atol=3e-4)
     assert np.abs(got - scores / scores.sum(-1, keepdims=True) @ v).max() > 1e-6
+    # a mask for fewer keys than there are hides the others, and has a gradient of its own shape
+    for count in (1, 3, 4):
+        mask = single(2, count)
+        outputs = computed("Attention", q, k, v, mask, given=("attn_mask",), num_outputs=count)
+        shares = np.exp(q @ k[:, :, :count].swapaxes(-1, -2) / 2 + mask)
+        want = (shares / shares.sum(-1, keepdims=True)) @ v[:, :, :count]
+        np.testing.assert_allclose(outputs[0], want, rtol=0, atol=1e-6)
+    # fewer outputs of a training step than a model may have
+    arrays = single(4, 3, 2), *(single(3) + 2 for _ in range(4))
+    attrs = {"training_mode": True, "epsilon": 0.2, "momentum": 0.3}
+    outputs = computed("BatchNormalization", *arrays, num_outputs=3, **attrs)
+    for count in (1, 2):
+        found = computed("BatchNormalization", *arrays, num_outputs=count, **attrs)
+        for got, wanted in zip(found, outputs[:count], strict=True):
+            np.testing.assert_array_equal(got, wanted)
+    # what a rule does not read has no influence
+    numbers = single(2, 3, 4), single(2, 3, 4), single(2, 3, 6)
+    attrs = {"q_num_heads": 2, "kv_num_heads": 2, "update_rule": "linear"}
+    plain = computed("LinearAttention", *numbers, **attrs)
+    for names, more in ((("decay",), (single(2, 3, 4),)), (("decay", "beta"), (single(2, 3, 2), single(2, 3, 2)))):
+        example = maker("LinearAttention")(*numbers, *more, given=names, **attrs)
+        graph, feeds = graph_of(example)
+        for got, wanted in zip(Program(graph).run(feeds), plain, strict=True):
+            np.testing.assert_array_equal(got, wanted)
+        found = gradients_of(example.op, example.op.takes(), feeds, {0: np.ones_like(plain[0])})
+        assert all(not found[n].any() and found[n].shape == feeds[n].shape for n in names)
     # positions of the first half of tf's nearest, which are those of the middles
     x = single(2, 5, 3)
     for scale in (0.4, 2.0):

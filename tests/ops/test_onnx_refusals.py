@@ -1,5 +1,6 @@
 """What mutated models found in operators of the family: refused by inference or with a word of its own, and never endless."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -301,11 +302,13 @@ NOT_FITTING = [
     ("ConvTranspose", {}, [(1, 2, 3), (2, 1, 2, 2)], {}, "got 1 spatial axes for a kernel"),
     ("ConvTranspose", {"pads": (0, 2, 0, 1)}, [(1, 1, 4, 2), (1, 1, 1, 1)], {}, "cut off more than there is"),
     ("DeformConv", {}, [(1, 2, 5), (4, 2, 3), (1, 6, 3)], {}, "wanted two spatial axes"),
-    ("DeformConv", {"group": 2}, [(1, 4, 5, 5), (5, 2, 3, 3), (1, 18, 3, 3)], {}, "got 5 channels, wanted a multiple of group=2"),
+    ("DeformConv", {"group": 2}, [(1, 4, 5, 5), (5, 2, 3, 3), (1, 18, 3, 3)],
+     {}, "got 5 channels, wanted a multiple of group=2"),
     ("DeformConv", {"offset_group": 3}, [(1, 4, 5, 5), (2, 4, 3, 3), (1, 54, 3, 3)], {}, "got 4 .* multiple of offset_group=3"),
     ("Col2Im", {}, [(1, 6, 9), (2,), (2,)], {1: [4, 4], 2: [2, 0]}, r"got block_shape \(2, 0\)"),
     ("NegativeLogLikelihoodLoss", {}, [(3,), (3,)], {}, "got input of 1 dimensions, wanted at least 2"),
     ("SoftmaxCrossEntropyLoss", {}, [(3,), (3,)], {}, "got scores of 1 dimensions, wanted at least 2"),
+    ("GridSample", {}, [(2, 3, 4), (1, 5, 1)], {}, "differ"),
     ("Det", {}, [(3,)], {}, "got 1 dimensions, wanted at least 2"),
     ("MatMulInteger", {}, [(), (3,)], {}, "wanted one dimension at least"),
     ("MatMulInteger", {}, [(2, 3), ()], {}, "wanted one dimension at least"),
@@ -339,7 +342,8 @@ NOT_FITTING = [
     ("Slice", {"given": ("axes",)}, [(4, 5), (2,), (2,), (1,)], {1: [0, 1], 2: [1, 2], 3: [0]}, "wanted equal lengths"),
     ("Slice", {"given": ("steps",)}, [(4, 5), (2,), (2,), (1,)], {1: [0, 1], 2: [1, 2], 4: [1]}, "wanted equal lengths"),
     ("Slice", {"given": ("steps",)}, [(4, 5), (2,), (2,), (2,)], {1: [0, 1], 2: [1, 2], 4: [1, 0]}, "wanted no zero"),
-    ("Split", {"num_outputs": 2, "given": ("split",)}, [(6,), (3,)], {1: [1, 2, 3]}, "cannot cut an axis of size 6 into 2 pieces"),
+    ("Split", {"num_outputs": 2, "given": ("split",)}, [(6,), (3,)],
+     {1: [1, 2, 3]}, "cannot cut an axis of size 6 into 2 pieces"),
     ("Split", {"num_outputs": 3, "given": ("split",)}, [(6,), (3,)], {1: [4, 3, -1]}, "cannot cut an axis of size 6"),
     ("Split", {"num_outputs": 3, "given": ("split",)}, [(6,), (3,)], {1: [1, 2, 4]}, "wanted the sum 6"),
     ("Pad", {}, [(2, 3), (3,)], {1: [1, 1, 1]}, "wanted two for each of 2 axes"),
@@ -396,6 +400,8 @@ JUST_FITTING = [
     ("Reshape", {}, [(2, U, 4), (2,)], {1: [4, -1]}, (4, U)),
     ("Reshape", {}, [(2, 3), (U,)], {}, None),
     ("Reshape", {}, [(2, 3), (3,)], {}, (U, U, U)),
+    ("Reshape", {}, [(U, 3), (2,)], {1: [-1, 2]}, (U, 2)),
+    ("Slice", {}, [(4, 5), (U,), (U,)], {}, (U, U)),
     ("Expand", {}, [(2, 1), (U,)], {}, None),
     ("Expand", {}, [(2, 1), (3,)], {}, (U, 2, U)),
     ("Expand", {}, [(2, 1), (2,)], {1: [1, 5]}, (2, 5)),
@@ -418,7 +424,7 @@ JUST_FITTING = [
     ("DFT", {}, [(5, U)], {}, (5, 2)),
     ("STFT", {"given": ("frame_length",)}, [(2, 14, 1), (), ()], {1: 4, 3: 5}, (2, 3, 3, 2)),
     ("STFT", {}, [(2, 14, 1), ()], {1: 4}, (2, 1, 8, 2)),
-    ("STFT", {"given": ("window",), "onesided": False}, [(2, 14, 2), (), (15,)], {1: 4}, (2, 0, 15, 2)),
+    ("STFT", {"given": ("window",), "onesided": False}, [(2, 14, 2), (), (20,)], {1: 4}, (2, 0, 20, 2)),
     ("STFT", {"given": ("window",), "onesided": False}, [(2, 14, 2), (), (1,)], {1: 13}, (2, 2, 1, 2)),
     ("HannWindow", {}, [()], {0: 0}, (0,)),
     ("HannWindow", {}, [()], {0: 6}, (6,)),
@@ -471,3 +477,42 @@ def test_shapes_that_just_fit_are_known_as_far_as_they_follow(row):
     found = infer(name, attrs, shapes, values)
     several = isinstance(found, list)
     assert str(found[-1] if several and name == "LayerNormalization" else found[0] if several else found) == str(wanted)
+
+
+def test_attributes_that_fit_no_input_are_refused():
+    for name, attrs, words in (
+        ("DeformConv", {"strides": (1,)}, "got strides=.1,., wanted 2 sizes"),
+        ("DeformConv", {"dilations": (1, 1, 1)}, "got dilations=.*, wanted 2 sizes"),
+        ("DeformConv", {"pads": (0, 0, 0, -1)}, "got pads=.*, wanted 4 sizes"),
+        ("DeformConv", {"pads": (0, 0)}, "got pads=.*, wanted 4 sizes"),
+        ("Conv", {"pads": (0, -1)}, "got pads=.*, wanted positive ones"),
+        ("Conv", {"pads": (0, 1, 1)}, "wanted two for every spatial axis"),
+        ("Conv", {"pads": (0, 1), "strides": (1, 1)}, "wanted as many as there are spatial axes"),
+        ("Conv", {"strides": (0, 1)}, "strides"),
+        ("Conv", {"group": 0}, "group"),
+        ("LRN", {"size": 0}, "got size=0, wanted at least 1"),
+        ("Celu", {"alpha": 0.0}, "got alpha=0"),
+        ("ms_QLinearConcat", {"axis": 0, "num_args": 2}, "got 2 inputs, wanted 2 and 3 for each array"),
+        ("ms_QLinearConcat", {"axis": 0, "num_args": 6}, "got 6 inputs"),
+    ):
+        with pytest.raises(OpError, match=words):
+            lookup(f"_onnx_{name}").bind(**attrs)
+
+
+def test_scales_of_powers_of_two_leave_the_dtype_open():
+    kinds = np.dtype(np.uint8), np.dtype(ml_dtypes.float8_e8m0fnu)
+    with pytest.raises(OpError, match="got x_scale of float8_e8m0fnu and no output_dtype"):
+        lookup("_onnx_DequantizeLinear").bind().infer_type(*kinds)
+    assert lookup("_onnx_DequantizeLinear").bind(output_dtype="float16").infer_type(*kinds) == np.float16
+
+
+def test_parts_of_joined_quantised_arrays_are_single_numbers():
+    op = lookup("_onnx_ms_QLinearConcat").bind(axis=0, num_args=8)
+    shapes = [(), (), (3, 2), (), (), (1, 2), (), ()]
+    assert op.infer_shape(*shapes) == (4, 2)
+    for i in (0, 1, 3, 4, 6, 7):
+        with pytest.raises(OpError, match=f"got input {i} of shape"):
+            op.infer_shape(*shapes[:i], (2,), *shapes[i + 1 :])
+    for other in ((1, 3), (1, 2, 1), (2,)):
+        with pytest.raises(ValueError, match=r"differ|dimensions"):
+            op.infer_shape(*shapes[:5], other, *shapes[6:])
