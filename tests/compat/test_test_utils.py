@@ -461,3 +461,263 @@ def test_files_have_to_be_there(tmp_path, monkeypatch: pytest.MonkeyPatch) -> No
             file.write(struct.pack(">2I", 2049, count) + bytes(range(count)))
     data = tu.get_mnist()
     assert data["train_data"].shape == (3, 1, 28, 28) and data["test_label"].tolist() == [0, 1]
+
+
+def numbers(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.RandomState(seed + sum(shape)).uniform(-1, 1, shape).astype(np.float32)
+
+
+def test_checks_over_several_outputs_and_on_another_device() -> None:
+    """Every check takes NDArrays, dicts of several, and a device; the wrong one of several is noticed."""
+    a, b = mx.sym.var("a"), mx.sym.var("b")
+    pair = mx.sym.Group([mx.sym.elemwise_mul(a, b, name="p"), mx.sym.square(b, name="q")])
+    x, y = numbers(2, 3), numbers(2, 3, seed=1)
+    there = mx.cpu(1)
+    location = {"b": mx.nd.array(y, ctx=there), "a": mx.nd.array(x, ctx=there)}
+    heads = [numbers(2, 3, seed=2), numbers(2, 3, seed=3)]
+    da, db = heads[0] * y, heads[0] * x + 2 * y * heads[1]
+    one = mx.nd.array(heads[0])
+    for got in tu.check_symbolic_forward(pair, location, {"q_output": y * y, "p_output": x * y}, ctx=there):
+        assert got.context == there
+    for given in (heads, [mx.nd.array(h) for h in heads], dict(zip(["p_output", "q_output"], heads)), [one, heads[1]]):
+        tu.check_symbolic_backward(pair, location, given, {"b": db, "a": da}, ctx=there)
+        tu.check_symbolic_backward(pair, [x, y], given, [da, db])
+    tu.check_symbolic_backward(pair, [x, y], {"p_output": one, "q_output": mx.nd.array(heads[1])}, [da, db])
+    loss = mx.sym.make_loss(a * b)
+    tu.check_symbolic_backward(loss, [x, y], None, [y, x])
+    drop = mx.sym.Dropout(a, p=0.99)
+    np.testing.assert_array_equal(tu.simple_forward(drop, a=x), x)
+    drawn = tu.simple_forward(drop, there, is_train=True, a=np.ones((40, 40)))
+    assert (drawn == 0).mean() > 0.8 and drawn.max() > 50
+    tu.check_numeric_gradient(a * b, location, rtol=0.05, atol=1e-3, ctx=there)
+    tu.check_numeric_gradient(a * b, [x, y], rtol=0.05, atol=1e-3, numeric_eps=1e-3)
+    tu.check_numeric_gradient(mx.sym.dot(a, b), [x, y.T], rtol=0.05, atol=1e-2, grad_stype_dict={"a": "default"})
+    with pytest.raises(AssertionError, match="too small"):
+        tu.check_numeric_gradient(a * b, [x, y], numeric_eps=0.9e-5)
+    norm = mx.sym.BatchNorm(a, mx.sym.var("g"), mx.sym.var("c"), fix_gamma=False, use_global_stats=True, name="n")
+    states = {"n_moving_mean": numbers(3), "n_moving_var": numbers(3, seed=4) + 2}
+    factor = 1 / np.sqrt(states["n_moving_var"] + 1e-3)
+    wanted = {"a": heads[0] * y[0] * factor, "c": heads[0].sum(0)}
+    for given in (states, list(states.values())):
+        tu.check_symbolic_backward(norm, [x, y[0], x[0]], [heads[0]], wanted, rtol=1e-4, aux_states=given)
+    with pytest.raises(AssertionError):
+        tu.check_symbolic_backward(
+            norm, [x, y[0], x[0]], [heads[0]], wanted, rtol=1e-4, aux_states={**states, "n_moving_var": np.ones(3)}
+        )
+    with pytest.raises(AssertionError):
+        tu.check_symbolic_forward(pair, [x, y], [x * y, y * y + 0.1])
+    with pytest.raises(
+        ValueError, match=r"arguments and keys .* do not match: symbol \['a', 'b'\], given \['a', 'c'\]"
+    ):
+        tu.check_symbolic_forward(pair, {"c": x, "a": y}, [x, x])
+    assert tu.check_speed(pair, {"a": x, "b": y}, there, N=2) > 0
+    assert tu.check_speed(pair, N=2, typ="forward", grad_req="null", a=(2, 3), b=(2, 3)) > 0
+
+
+def test_consistency_of_several_ways() -> None:
+    a = mx.sym.var("a")
+    ways = [{"ctx": mx.cpu(), "a": (2, 3), "type_dict": {"a": d}} for d in (np.float64, np.float16, np.float32)]
+    rough = mx.sym.Group([mx.sym.square(a, name="x"), mx.sym.Cast(a, dtype="int32", name="i")])
+    np.random.seed(3)
+    found = tu.check_consistency(rough, ways, scale=3.0)
+    assert {"x_output", "i_output", "a"} <= set(found) and found["x_output"].dtype == np.float64
+    with pytest.raises(AssertionError, match="one symbol for each way"):
+        tu.check_consistency([a * 2, a * 2], ways)
+    with pytest.raises(AssertionError, match="one symbol for each way"):
+        tu.check_consistency([a * 2, a * 2, mx.sym.var("b") * 2], ways)
+    with pytest.raises(AssertionError):  # the gradient of a whole number is none
+        tu.check_consistency(rough, ways, ground_truth={"x_output": mx.nd.ones((2, 3)), "a": None})
+    tu.check_consistency(rough, ways, ground_truth={"a": None})
+    # a float32 output of half floats is as good as they are
+    loose = mx.sym.Cast(mx.sym.exp(mx.sym.Cast(a, dtype="float16")), dtype="float32")
+    exact = mx.sym.exp(a, name=loose.name)
+    narrow = [{"ctx": mx.cpu(), "a": (50,), "type_dict": {"a": np.float32}}] * 2
+    with pytest.raises(AssertionError):
+        tu.check_consistency([exact, loose], narrow, rtol=1e-6, atol=1e-6)
+
+
+def test_blocks_and_optimizers_that_differ() -> None:
+    class Two(nn.HybridBlock):
+        def hybrid_forward(self, F, x, y):  # noqa: N803
+            return x * x * y
+
+    data = [mx.nd.array(numbers(2, 3)), mx.nd.array(numbers(2, 3, seed=1))]
+    tu.check_gluon_hybridize_consistency(Two, data, lambda x, y: x * x * y)
+    tu.check_gluon_hybridize_consistency(Two, data, lambda x, y: x * x * y, test_grad=False)
+    with pytest.raises(AssertionError):
+        tu.check_gluon_hybridize_consistency(Two, data, lambda x, y: x * y)
+
+    class Unlike(Two):
+        def hybrid_forward(self, F, x, y):  # noqa: N803
+            return F.BlockGrad(x) * x * y if F is mx.sym else x * x * y
+
+    tu.check_gluon_hybridize_consistency(Unlike, data, test_grad=False)
+    with pytest.raises(AssertionError):
+        tu.check_gluon_hybridize_consistency(Unlike, data)
+    sgd = mx.optimizer.SGD
+
+    class Forgets(sgd):
+        """Weights are right, and the state is changed afterwards."""
+
+        def update_multi_precision(self, index, weight, grad, state):
+            super().update_multi_precision(index, weight, grad, state)
+            for one in state if isinstance(state, list) else [state]:
+                one[:] = 7
+
+    for shape, more in (((3, 4), {}), ([(3, 4), (2,)], {"ntensors": 2})):
+        tu.compare_optimizer(sgd(momentum=0.5), sgd(momentum=0.5), shape, np.float32, **more)
+        tu.compare_optimizer(sgd(momentum=0.5), Forgets(momentum=0.5), shape, np.float32, compare_states=False, **more)
+        with pytest.raises(AssertionError):
+            tu.compare_optimizer(sgd(momentum=0.5), Forgets(momentum=0.5), shape, np.float32, **more)
+        tu.compare_optimizer(sgd(momentum=0.5), Forgets(momentum=0.5), shape, np.float32, rtol=100, atol=100, **more)
+    with pytest.raises(AssertionError, match="ntensors=2 for one shape"):
+        tu.compare_optimizer(sgd(), sgd(), (3, 4), np.float32, ntensors=2)
+    tu.compare_optimizer(sgd(lazy_update=False), sgd(lazy_update=False), (6, 4), np.float32, "row_sparse", "row_sparse")
+
+
+def test_random_arrays_of_every_kind() -> None:
+    """Shapes may be empty where that is asked, sparse ones are as full, as large, and as much in order as asked."""
+    there = mx.cpu(1)
+    np.random.seed(0)
+    sizes = [n for _ in range(40) for n in tu.rand_shape_3d(2, 2, 2, allow_zero_size=True)]
+    assert set(sizes) == {0, 1, 2} and {n for _ in range(40) for n in tu.rand_shape_3d(2, 2, 2)} == {1, 2}
+    assert {n for _ in range(40) for n in tu.rand_shape_2d(2, 2, True) + tu.rand_shape_nd(2, 2, True)} == {0, 1, 2}
+    whole = tu.rand_ndarray((3, 4), "default", dtype="float64", ctx=there)
+    assert (whole.dtype, whole.context, whole.shape) == (np.float64, there, (3, 4))
+    rows = tu.rand_ndarray((5, 4), "row_sparse", density=1.0, dtype="float64", modifier_func=lambda v: v + 3, ctx=there)
+    assert rows.dtype == np.float64 and rows.context == there and (rows.asnumpy() >= 3).all()
+    full = tu.rand_ndarray((4, 6), "csr", density=1.0, shuffle_csr_indices=True, ctx=there)
+    assert full.context == there
+    orders = [full.indices.asnumpy()[6 * i : 6 * i + 6].tolist() for i in range(4)]
+    assert all(sorted(o) == list(range(6)) for o in orders) and any(o != list(range(6)) for o in orders)
+    kept = tu.rand_ndarray((4, 6), "csr", density=1.0)
+    assert kept.indices.asnumpy().reshape(4, 6).tolist() == [list(range(6))] * 4
+    made = tu.create_sparse_array((4, 5), "csr", data_init=2.5, density=0.5, dtype="float64")
+    assert made.dtype == np.float64 and sorted(made.asnumpy().ravel()) == [0] * 10 + [2.5] * 10
+    zero = tu.create_sparse_array_zd((4, 5), "csr", 0.5, data_init=2.5, dtype="float64")
+    assert zero.dtype == np.float64 and (zero.asnumpy() == 2.5).sum() == 10
+    some = tu.create_sparse_array_zd(
+        (4, 5), "row_sparse", 0.9, dtype="float64", rsp_indices=[2, 0], modifier_func=lambda v: 4
+    )
+    assert some.dtype == np.float64 and some.asnumpy().tolist() == [[4] * 5, [0] * 5, [4] * 5, [0] * 5]
+    shuffled = tu.create_sparse_array_zd((3, 9), "csr", 1.0, shuffle_csr_indices=True)
+    assert shuffled.indices.asnumpy().tolist() != list(range(9)) * 3
+    assert tu.create_sparse_array((4, 2), "row_sparse", rsp_indices=[3, 1], density=1.0).indices.asnumpy().tolist() == [
+        1,
+        3,
+    ]
+    for density, wanted in ((1 / 3, [2, 4, 1, 1]), (0.5, [2, 4, 5, 1]), (14 / 24, [2, 4, 6, 2]), (0.75, [2, 4, 6, 6])):
+        found, _ = tu.rand_sparse_ndarray((4, 6), "csr", density, distribution="powerlaw", ctx=there)
+        assert found.context == there and (found.asnumpy()[:, 0] > 1).all()
+        assert (found.asnumpy() != 0).sum(1).tolist() == wanted
+    assert (tu.rand_sparse_ndarray((3, 4), "csr", 0.5, distribution="powerlaw")[0].asnumpy() != 0).sum() == 6
+    uniform, (starts, columns, data) = tu.rand_sparse_ndarray((4, 6), "csr", 0.5, distribution="uniform")
+    assert starts[-1] == len(columns.asnumpy()) == len(data.asnumpy()) == 12 and (uniform.asnumpy() < 1).all()
+    power = lambda *given: tu.rand_sparse_ndarray(*given, distribution="powerlaw")  # noqa: E731
+    for error, text, call in (
+        (AssertionError, "not supported for row_sparse", lambda: power((4, 6), "row_sparse", 1)),
+        (AssertionError, "not supported for csr", lambda: tu.rand_sparse_ndarray((4, 6), "csr", 1, distribution="other")),
+        (AssertionError, "two dimensions", lambda: tu.rand_sparse_ndarray((4, 6, 1), "csr", 1)),
+        (ValueError, "greater than 0", lambda: tu.rand_sparse_ndarray((4, 0), "csr", 1)),
+        (ValueError, "between 0 and 1", lambda: tu.rand_sparse_ndarray((4, 6), "csr", 1.1)),
+        (ValueError, "Please keep", lambda: power((4, 6), "csr", 7 / 24)),
+        (ValueError, "not supported for this density", lambda: power((2, 30), "csr", 0.9)),
+        (AssertionError, "cannot be broadcast", lambda: tu.collapse_sum_like(np.ones((2, 3)), (1, 2, 3))),
+        (AssertionError, "cannot be broadcast", lambda: tu.collapse_sum_like(np.ones((2, 3)), (3, 3))),
+    ):  # fmt: skip
+        with pytest.raises(error, match=text):
+            call()
+
+
+def test_frequencies_of_discrete_values() -> None:
+    """Pearson's statistic by hand, of values and of intervals with gaps; what lies outside of all is not counted."""
+    samples = np.repeat([0, 1, 2, 3], [30, 50, 10, 10])
+    p, observed, expected = tu.chi_square_check(lambda n: samples, [0, 1, 2], [0.25, 0.5, 0.25], 100)
+    assert observed.tolist() == [30, 50, 10] and expected.tolist() == [25, 50, 25]
+    assert p == pytest.approx(np.exp(-(25 / 25 + 225 / 25) / 2))  # two degrees of freedom
+    p, observed, _ = tu.chi_square_check(
+        lambda n: samples, [(-0.5, 0.5), (1.5, 2.5), (2.5, 2.75)], [0.3, 0.1, 0.6], 100
+    )
+    assert observed.tolist() == [30, 60, 0]  # as MXNet's does, what lies between two goes to the next
+    p, _, _ = tu.chi_square_check(lambda n: samples, [0, 1], [0.3, 0.5], 100)
+    assert p == 1.0
+    assert tu.chi_square_check(lambda n: samples, [0], [0.1], 100)[0] == 1.0  # no freedom
+    with pytest.raises(AssertionError, match="2 probabilities for 2 buckets, wanted a list"):
+        tu.chi_square_check(lambda n: samples, (0, 1), [0.5, 0.5], 100)  # type: ignore[arg-type]
+    with pytest.raises(AssertionError, match="1 probabilities for 2 buckets"):
+        tu.chi_square_check(lambda n: samples, [0, 1], [0.5], 100)
+    with pytest.raises(AssertionError, match="not in ascending order"):
+        tu.chi_square_check(lambda n: samples, [(1, 2), (0, 1)], [0.5, 0.5], 100)
+    good, bad = np.repeat([0, 1], [50, 50]), np.repeat([0, 1], [90, 10])
+    for wrong, fails in ((2, False), (3, True)):
+        turns = iter([bad] * wrong + [good] * (4 - wrong))
+        call = lambda: tu.verify_generator(lambda n: next(turns), [0, 1], [0.5, 0.5], 100, nrepeat=4, success_rate=0.5)  # noqa: E731, B023
+        if fails:
+            with pytest.raises(AssertionError, match="Generator test fails"):
+                call()
+        else:
+            assert [v > 0.05 for v in call()] == [False, False, True, True]
+
+
+def test_tolerances_are_handed_on(capsys: pytest.CaptureFixture[str]) -> None:
+    a, b = np.array([1.0, 2.0, np.nan, 4.0]), np.array([1.0, 2.1, np.nan, 4.0])
+    tu.assert_almost_equal_with_err(a, b, rtol=0.2, equal_nan=True)
+    tu.assert_almost_equal_with_err(a[:2], b[:2], atol=0.2)
+    tu.assert_almost_equal_with_err(a[:2], b[:2], etol=0.5)  # as many as may be wrong
+    tu.assert_almost_equal_ignore_nan(a, b, rtol=0.1)
+    tu.assert_almost_equal_ignore_nan(a, b, atol=0.2)
+    tu.compare_ndarray_tuple(
+        (mx.nd.array(a[:2]), (None, mx.nd.array(b[:2]))), (mx.nd.array(b[:2]), (3, mx.nd.array(a[:2]))), 0.2, 0
+    )
+    tu.compare_ndarray_tuple((mx.nd.array(a[:2]),), (mx.nd.array(b[:2]),), 0, 0.2)
+    tu.compare_ndarray_tuple((mx.nd.array(a[:2]),), (None,))
+    tu.compare_ndarray_tuple(mx.nd.array(a[:2]), None)
+    for call in (
+        lambda: tu.assert_almost_equal_with_err(a, b, rtol=0.2),
+        lambda: tu.assert_almost_equal_with_err(a, b, atol=0.2),
+        lambda: tu.assert_almost_equal_with_err(a, b, equal_nan=True),
+        lambda: tu.assert_almost_equal_with_err(a[:3], b[:3], etol=0.3),
+        lambda: tu.assert_almost_equal_ignore_nan(a, b, rtol=0.01),
+        lambda: tu.compare_ndarray_tuple((mx.nd.array(a[:2]),), (mx.nd.array(b[:2]),)),
+        lambda: tu.assert_almost_equal(a[:2], b[:1] + 0 * a[:2], use_broadcast=False),
+    ):
+        with pytest.raises(AssertionError):
+            call()
+    with pytest.raises(AssertionError, match="x=2"):
+        tu.assert_almost_equal_ignore_nan(a, b, names=("x", "y"))
+    assert not tu.almost_equal(a[:2], b[:2]) and tu.almost_equal(a[:1], b[:1] + np.zeros(3))
+    with pytest.raises(AssertionError):
+        tu.almost_equal(a[:1], np.ones(3), use_broadcast=False)
+    capsys.readouterr()
+    with pytest.raises(AssertionError, match=r"mismatch at least 100\.000000%"):
+        tu.assert_almost_equal(np.arange(3.0), np.arange(3.0) + 1, mismatches=(1, 2))
+    assert capsys.readouterr().out.count("Error") == 1
+    shared = mx.nd.ones(3)
+    assert tu.same_array(shared, shared) and not tu.same_array(shared, mx.nd.ones(3) * 2)
+    assert shared.asnumpy().tolist() == [1, 1, 1]
+
+
+def test_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
+    assert tu.is_aarch64_run() is (os.uname().machine == "aarch64")
+    for value, wanted in (("1", True), ("0", False), (None, False)):
+        with tu.environment("CD_JOB", value):
+            assert tu.is_cd_run() is wanted
+    for wrong in (("A", "B", "C"), ("A",), ({"A": "B"}, "C", "D")):
+        with pytest.raises(AssertionError, match="one dict arg or two"), tu.environment(*wrong):
+            pass
+    monkeypatch.setattr(sys, "stderr", None)
+    with tu.discard_stderr():
+        pass
+    iterator = mx.io.NDArrayIter(np.arange(6).reshape(3, 2), None, 1)
+    for batch in (b for b, _ in zip(tu.DummyIter(iterator), range(3))):
+        assert batch.data[0].asnumpy().tolist() == [[0, 1]]
+    (tmp_path / "there.bin").write_bytes(b"x")
+    (tmp_path / "own").write_bytes(b"y")
+    assert tu.download("http://x/there.bin", dirname=str(tmp_path)) == str(tmp_path / "there.bin")
+    assert tu.download("http://x/none.bin", "own", str(tmp_path)) == str(tmp_path / "own")
+    for call in (
+        lambda: tu.download("http://x/there.bin", dirname=str(tmp_path), overwrite=True),
+        lambda: tu.download("http://x/none.bin", dirname=str(tmp_path)),
+    ):
+        with pytest.raises(mx.MXNetError, match="never uses the network"):
+            call()
