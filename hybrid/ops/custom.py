@@ -141,7 +141,7 @@ class Custom(Op):
 
     def _types(self, arguments):
         known = next((d for d in arguments if d is not None), None)
-        found = self._asked("infer_type", [None if known is None else (d or known).type for d in arguments])
+        found = self._asked("infer_type", [(d or known).type for d in arguments])
         return [[None if d is None else np.dtype(d) for d in part] for part in found]
 
     def infer_input_types(self, dtypes, outputs):

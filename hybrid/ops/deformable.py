@@ -109,7 +109,7 @@ class Deformed(Windowed):
         low = np.floor(place)
         part = place - low
         if self.modulated:
-            there = [(low >= 0) & (low < size), (low + 1 >= 0) & (low + 1 < size)]
+            there = [low >= 0, low + 1 < size]
         else:
             part = np.where(low >= size - 1, 0, part)
             there = [inside, inside & (low < size - 1)]

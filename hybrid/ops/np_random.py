@@ -482,7 +482,7 @@ class Multinomial(Op):
         head = p[:-1].sum()
         if not np.all(p[:-1] >= 0) or not head <= 1 + 1e-12:
             raise self.fail("got probabilities that are below 0 or sum to more than 1")
-        whole = np.append(p[:-1], max(1 - head, 0))[: len(p)]
+        whole = np.append(p[:-1], max(1 - head, 0))
         return rng.multinomial(self.n, whole / max(whole.sum(), 1), self.size).astype(INT64)
 
     @classmethod

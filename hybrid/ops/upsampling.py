@@ -97,8 +97,7 @@ class UpSampling(Op):
         if self.sample_type == "bilinear":
             return self.deconvolution.gradient(F, dy, *arrays)
         count = len(arrays) - 1
-        attrs = {"num_args": count} | self.dump()
-        return [F._backward_UpSampling(dy, *arrays[:count], **attrs, of=i) for i in range(count)]
+        return [F._backward_UpSampling(dy, *arrays[:count], **self.dump(), of=i) for i in range(count)]
 
     def adjoint(self, of, dy, *arrays):
         if self.multi_input_mode == "concat":

@@ -121,6 +121,73 @@ def test_compacting():
         nd.contrib.dgl_graph_compact(edges, vertices, graph_sizes=2, return_mapping=False)
 
 
+def test_graphs_that_do_not_fit_are_refused():
+    """One problem at a time; what lies just before is taken."""
+    sample, weighted = nd.contrib.dgl_csr_neighbor_uniform_sample, nd.contrib.dgl_csr_neighbor_non_uniform_sample
+    compact, part = nd.contrib.dgl_graph_compact, nd.contrib.dgl_subgraph
+    vertices, edges, _ = sample(graph(), ids(1), num_neighbor=5, max_num_vertices=4)  # vertices 0, 1 and 2
+    floats = nd.sparse.csr_matrix(tuple(p.astype(np.int64) for p in GRAPH), shape=(4, 4), dtype=np.float32)
+    chances = nd.array([0.5, 0.25, 0.125, 1])
+    small = {"num_neighbor": 2, "max_num_vertices": 3}
+    for call, words in (
+        (lambda: sample(graph(), ids(4), **small), "seeds 4 to 4 in a graph of 4"),
+        (lambda: sample(graph(), ids(1, -1), **small), "seeds -1 to 1 in a graph of 4"),
+        (lambda: sample(floats, ids(1), **small), "wanted int64"),
+        (lambda: sample(graph(), nd.array([1]), **small), "wanted int64"),
+        (lambda: weighted(graph(), chances[:3], ids(1), **small), "3 probabilities for a graph of 4"),
+        (lambda: compact(edges, vertices[:4], graph_sizes=3, return_mapping=False), "in 4 places for size 3"),
+        (
+            lambda: compact(edges, ids(0, 1, 4, 0, 3), graph_sizes=3, return_mapping=False),
+            "vertices 0 to 4 of a graph of 4",
+        ),
+        (lambda: compact(edges, ids(0, 1, 3, 0, 3), graph_sizes=3, return_mapping=False), "not in the graph"),
+        (
+            lambda: compact(edges, ids(0, -1, 2, 0, 3), graph_sizes=3, return_mapping=False),
+            "vertices -1 to 2 of a graph of 4",
+        ),
+        (lambda: part(graph(), ids(0, 4), return_mapping=False), "below 4"),
+        (lambda: part(graph(), ids(-1, 0), return_mapping=False), "below 4"),
+        (lambda: part(graph(), nd.array([0, 1]), return_mapping=False), "int64"),
+    ):
+        with pytest.raises(MXNetError, match=words):
+            call().asnumpy() if not isinstance(call(), list) else [a.asnumpy() for a in call()]
+    found = weighted(graph(), chances, ids(1, 3), num_neighbor=2, max_num_vertices=4)
+    assert found[0].asnumpy().tolist() == [0, 1, 2, 3, 4]
+    assert sample(graph(), ids(3), **small)[0].asnumpy().tolist() == [1, 2, 3, 3]  # exactly as many as fit
+
+
+def test_none_of_a_graph():
+    """No seeds have no neighbours; no vertices are a part without edges; a vertex twice is none more."""
+    attrs = {"num_neighbor": 2, "max_num_vertices": 3}
+    vertices, edges, layers = nd.contrib.dgl_csr_neighbor_uniform_sample(graph(), ids(), **attrs)
+    assert (vertices.asnumpy().tolist(), layers.asnumpy().tolist()) == ([0] * 4, [0] * 3)
+    assert (parts(edges), edges.shape) == ([[], [], [0] * 4], (3, 4))
+    alone = nd.contrib.dgl_csr_neighbor_uniform_sample(
+        graph(), ids(1, 1), num_hops=1, num_neighbor=2, max_num_vertices=9
+    )
+    assert alone[0].asnumpy().tolist() == [0, 1, 2] + [0] * 6 + [3]
+    none = nd.contrib.dgl_subgraph(graph(), ids(), return_mapping=False)
+    assert (none.shape, parts(none)) == ((0, 0), [[], [], [0]])
+    both = nd.contrib.dgl_subgraph(graph(), ids(0, 1), ids(2), return_mapping=True)
+    assert [a.shape for a in both] == [(2, 2), (1, 1), (2, 2), (1, 1)]
+    _, edges, _ = nd.contrib.dgl_csr_neighbor_uniform_sample(graph(), ids(), max_num_vertices=4)
+    empty = nd.contrib.dgl_graph_compact(edges, ids(0, 0, 0, 0, 0), graph_sizes=0, return_mapping=False)
+    assert (empty.shape, parts(empty)) == ((0, 0), [[], [], [0]])
+
+
+def test_two_graphs_are_made_compact_at_once():
+    sample = nd.contrib.dgl_csr_neighbor_uniform_sample
+    first, second, edges, edges2, *_ = sample(graph(), ids(1), ids(3), num_neighbor=5, max_num_vertices=4)
+    sizes = (int(first.asnumpy()[-1]), int(second.asnumpy()[-1]))
+    new, new2, old, old2 = nd.contrib.dgl_graph_compact(
+        edges, edges2, first, second, graph_sizes=sizes, return_mapping=True
+    )
+    assert sizes == (3, 3)
+    assert (parts(new), parts(old)) == ([[0, 1], [0, 2], [0, 0, 2, 2]], [[3, 4], [0, 2], [0, 0, 2, 2]])
+    # vertices 1, 2 and 3: 3 is next to 1 and 2
+    assert (parts(new2), parts(old2)) == ([[0, 1], [0, 1], [0, 0, 0, 2]], [[6, 7], [0, 1], [0, 0, 0, 2]])
+
+
 def test_symbols_take_what_is_not_zero_for_stored():
     out = mx.sym.contrib.edge_id(mx.sym.var("data"), mx.sym.var("u"), mx.sym.var("v"))
     found = out.eval(data=nd.array([[1, 0], [0, 3]]), u=nd.array([0, 0, 1]), v=nd.array([0, 1, 1]))[0]

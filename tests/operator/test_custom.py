@@ -359,3 +359,48 @@ def test_what_operators_there_are() -> None:
     assert mx.operator.get_operator_arguments("FullyConnected").names[:4] == ["data", "weight", "bias", "num_hidden"]
     with pytest.raises(mx.MXNetError):
         mx.operator.get_operator_arguments("nothing")
+
+
+class Picky(mx.operator.CustomOpProp):
+    """Two inputs, each of its own dtype; what it was asked of."""
+
+    asked: list[Any] = []
+
+    def list_arguments(self) -> list[str]:
+        return ["rows", "columns"]
+
+    def infer_shape(self, in_shape: Any) -> Any:
+        return in_shape, [[in_shape[0][0], in_shape[1][1]]], []
+
+    def infer_type(self, in_type: Any) -> Any:
+        self.asked.append(list(in_type))
+        return in_type, [in_type[1]], []
+
+
+mx.operator.register("test_picky")(Picky)
+
+
+def test_dtypes_are_asked_with_those_that_are_known() -> None:
+    """What is not known yet is taken for the first that is, as MXNet's own default does."""
+    out = sym.Custom(sym.var("a"), sym.var("b"), op_type="test_picky")
+    for given, asked in (
+        ({"a": "float64", "b": "int32"}, [np.float64, np.int32]),
+        ({"a": "float64"}, [np.float64, np.float64]),
+        ({"b": "int32"}, [np.int32, np.int32]),
+    ):
+        Picky.asked.clear()
+        inputs, outputs, _ = out.infer_type(**given)
+        assert Picky.asked and all(a == asked for a in Picky.asked)
+        assert (inputs, outputs) == (asked, asked[1:])
+
+
+def test_attributes_in_any_order_make_one_operator() -> None:
+    one, other = (
+        lookup("Custom").bind(**dict(pairs))
+        for pairs in (
+            [("op_type", "test_loss"), ("scale", "2")],
+            [("scale", "2"), ("op_type", "test_loss")],
+        )
+    )
+    assert one == other and hash(one) == hash(other)
+    assert one != lookup("Custom").bind(op_type="test_loss", scale="3")

@@ -214,3 +214,156 @@ def test_numbers_that_mean_nothing_are_refused_in_words() -> None:
             computed(name, attrs, arrays)
 
     run([(f"{number} {row[0]}", row) for number, row in enumerate(REFUSED)], check)
+
+
+def test_means_of_whole_blocks_of_pixels() -> None:
+    """interp=3 (area) to a divisor of the size, each dtype in its own: OpenCV rounds halves to even, of 2 x 2 up."""
+    rng = np.random.default_rng(3)
+    for dtype, (height, width), (h, w) in (
+        ("uint8", (6, 9), (2, 3)), ("uint8", (4, 6), (2, 3)), ("uint8", (4, 9), (2, 3)), ("int16", (6, 4), (2, 2)),
+        ("uint16", (6, 9), (3, 3)), ("float32", (6, 9), (2, 3)), ("float64", (6, 8), (3, 2)),
+    ):  # fmt: skip
+        image = rng.uniform(0, 255, (height, width, 2)).astype(dtype)
+        means = image.reshape(h, height // h, w, width // w, 2).astype(np.float64).mean((1, 3))
+        if dtype[0] != "f":
+            means = np.floor(means + 0.5) if (height, width) == (4, 6) else np.rint(means)
+        (found,) = computed("_cvimresize", {"w": w, "h": h, "interp": 3}, [image])
+        assert found.dtype == dtype
+        np.testing.assert_allclose(
+            found, means, rtol=1e-6 if dtype == "float32" else 2e-7, err_msg=f"{dtype} {height}x{width}"
+        )
+
+
+def test_how_a_picture_is_resized_follows_from_both_sizes() -> None:
+    """interp=9: bicubic where both sides grow, area where both shrink, else linear, as mx.image has it."""
+    image = np.random.default_rng(4).uniform(0, 255, (6, 8, 3)).astype(np.uint8)
+    for height, width, method in (
+        (7, 9, 2), (6, 9, 1), (7, 8, 1), (5, 9, 1), (7, 7, 1), (5, 7, 3), (6, 7, 1), (5, 8, 1), (12, 16, 2), (4, 5, 3),
+    ):  # fmt: skip
+        found, wanted = (
+            computed("_cvimresize", {"w": width, "h": height, "interp": i}, [image])[0] for i in (9, method)
+        )
+        np.testing.assert_array_equal(found, wanted, err_msg=f"{height}x{width}")
+        rest = [
+            computed("_cvimresize", {"w": width, "h": height, "interp": i}, [image])[0] for i in {1, 2, 3} - {method}
+        ]
+        assert not any(np.array_equal(found, r) for r in rest), f"{height}x{width} tells nothing"
+
+
+def test_anchors_of_no_step_are_a_cell_apart() -> None:
+    """steps of 0 or less: the picture divided into as many cells as data has."""
+    x = [(c + 0.5) / 4 for c in range(4)]
+    y = [(r + 0.5) / 2 for r in range(2)]
+    width, height = 0.5 * 2 / 4 / 2, 0.5 / 2
+    wanted = [[a - width, b - height, a + width, b + height] for b in y for a in x]
+    for steps in ((0.0, 0.0), (-1.0, -1.0), (0.5, 0.25), (0.0, 0.25), (0.5, 0.0)):
+        (found,) = computed(
+            "_contrib_MultiBoxPrior", {"sizes": (0.5,), "steps": steps}, [np.zeros((1, 1, 2, 4), np.float32)]
+        )
+        np.testing.assert_allclose(found[0], wanted, rtol=1e-6, err_msg=str(steps))
+
+
+def test_points_count_up_to_one_pixel_before_an_image_and_to_its_end() -> None:
+    """ROIAlign by MXNet's rule: a point counts from -1 to the size, both inclusive, and takes the value of the nearest pixel."""
+    data = np.array([[[[1, 2, 4], [8, 16, 32]]]], np.float32)
+    attrs = {"pooled_size": (1, 1), "spatial_scale": 1.0, "sample_ratio": 1}
+    for x, y, wanted in (
+        (-1, 0, 1), (-1.001, 0, 0), (3, 0, 4), (3.001, 0, 0), (1, -1, 2), (1, -1.001, 0), (1, 2, 16), (1, 2.001, 0), (1.5, 0.5, 13.5),
+    ):  # fmt: skip
+        (found,) = computed("_contrib_ROIAlign", attrs, [data, [[0, x - 0.5, y - 0.5, x + 0.5, y + 0.5]]])
+        np.testing.assert_allclose(found.ravel(), [wanted], rtol=1e-5, err_msg=f"{x}, {y}")
+
+
+def test_points_of_modulated_convolutions_fade_out_over_one_pixel() -> None:
+    """One filter of one pixel, moved: bilinear between pixels, and zeros around the image."""
+    data = np.array([[[[3, 5, 7]]]], np.float32)
+    around = np.array([0, 3, 5, 7, 0])
+    attrs = {"kernel": (1, 1), "num_filter": 1, "no_bias": True}
+    for place in (-1.5, -1, -0.75, 0, 0.25, 1, 2, 2.5, 3, 3.25):
+        move = np.zeros((1, 2, 1, 3), np.float32)
+        move[0, 1] = place - np.arange(3)
+        mask, weight = np.ones((1, 1, 1, 3), np.float32), np.ones((1, 1, 1, 1), np.float32)
+        (found,) = computed("_contrib_ModulatedDeformableConvolution", attrs, [data, move, mask, weight])
+        np.testing.assert_allclose(
+            found.ravel(), [np.interp(place, range(-1, 4), around)] * 3, rtol=1e-6, err_msg=str(place)
+        )
+
+
+def test_gradients_of_parameters_are_sums_over_what_they_were_repeated_along() -> None:
+    data = np.arange(1, 25, dtype=np.float32).reshape(2, 4, 3)
+    for shape, axes in (
+        ((4, 3), 0),
+        ((1, 3), (0, 1)),
+        ((4, 1), (0, 2)),
+        ((2, 1, 3), 1),
+        ((1,), (0, 1, 2)),
+        ((2, 4, 3), ()),
+    ):
+        (found,) = computed("_backward_parameter", {}, [data, np.zeros(shape, np.float16)])
+        assert found.dtype == np.float16
+        np.testing.assert_array_equal(found, data.sum(axes).reshape(shape))
+
+
+def test_gradients_of_contractions_over_axes_in_any_order() -> None:
+    rng = np.random.default_rng(5)
+    a, b = (rng.uniform(-1, 1, s).astype(np.float32) for s in ((2, 3, 4), (4, 5, 2)))
+    for left, right, said, first, second in (
+        ((2, 0), (0, 2), "ijk,kli->jl", "jl,kli->ijk", "ijk,jl->kli"),
+        ((0, 2), (2, 0), "ijk,kli->jl", "jl,kli->ijk", "ijk,jl->kli"),
+        ((2,), (0,), "ijk,klm->ijlm", "ijlm,klm->ijk", "ijk,ijlm->klm"),
+        ((-3,), (-1,), "ijk,lmi->jklm", "jklm,lmi->ijk", "ijk,jklm->lmi"),
+    ):
+        given = [nd.array(v) for v in (a, b)]
+        for array in given:
+            array.attach_grad()
+        with autograd.record():
+            y = invoke(lookup("_npi_tensordot").bind(a_axes_summed=left, b_axes_summed=right), given)
+        wanted = np.einsum(said, a, b)
+        head = rng.uniform(-1, 1, wanted.shape).astype(np.float32)
+        y.backward(nd.array(head))
+        np.testing.assert_allclose(y.asnumpy(), wanted, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(given[0].grad.asnumpy(), np.einsum(first, head, b), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(given[1].grad.asnumpy(), np.einsum(second, a, head), rtol=1e-5, atol=1e-6)
+
+
+def test_second_gradients_of_normalizations_by_statistics_that_are_given() -> None:
+    """y = gamma (x - mean) s + beta: what the gradients of x and gamma, weighted with u and w, give x, gamma and the head."""
+    rng = np.random.default_rng(6)
+    x, head, u = (rng.uniform(-1, 1, (2, 3, 4)).astype(np.float32) for _ in range(3))
+    gamma, beta, mean, w = (rng.uniform(-1, 1, 3).astype(np.float32) for _ in range(4))
+    var = rng.uniform(0.5, 2, 3).astype(np.float32)
+    s = (1 / np.sqrt(var + 1e-3))[:, None]
+    for fixed in (False, True):
+        given = [nd.array(v) for v in (x, gamma, beta, head)]
+        for array in given:
+            array.attach_grad()
+        with autograd.record():
+            y = nd.BatchNorm(
+                *given[:3], nd.array(mean), nd.array(var), eps=1e-3, use_global_stats=True, fix_gamma=fixed
+            )
+            dx, dgamma = autograd.grad(y, given[:2], given[3], create_graph=True, retain_graph=True)
+            z = (dx * nd.array(u)).sum() + (dgamma * nd.array(w)).sum()
+        z.backward()
+        g, kept = (np.ones((3, 1)), 0) if fixed else (gamma[:, None], 1)
+        for array, wanted in zip(
+            (given[0], given[1], given[3]),
+            (
+                kept * w[:, None] * head * s,
+                kept * (u * head * s).sum((0, 2)),
+                g * s * u + kept * w[:, None] * (x - mean[:, None]) * s,
+            ),
+            strict=True,
+        ):
+            np.testing.assert_allclose(array.grad.asnumpy(), wanted, rtol=1e-4, atol=1e-5, err_msg=f"fix_gamma={fixed}")
+
+
+def test_images_without_channels_give_places_no_gradient() -> None:
+    given = [nd.array(np.zeros((1, 0, 2, 3), np.float32)), nd.array(np.full((1, 2, 4, 5), 0.25, np.float32))]
+    for array in given:
+        array.attach_grad()
+    with autograd.record():
+        y = nd.BilinearSampler(*given)
+    y.backward(nd.zeros(y.shape))
+    assert y.shape == (1, 0, 4, 5)
+    assert given[0].grad.shape == (1, 0, 2, 3)
+    np.testing.assert_array_equal(given[1].grad.asnumpy(), np.zeros((1, 2, 4, 5)))

@@ -204,3 +204,58 @@ def test_shapes_and_dtypes_go_through_bodies() -> None:
 def dtypes_of(which: int, instead: Any = None) -> Any:
     """A body that gives one of its variables, or something else."""
     return lambda held: (held, [held[which] if instead is None else instead])
+
+
+def test_what_bodies_do_not_tell_stays_open() -> None:
+    """A body of which nothing is known yet, or a part: what is known without it stays, and no more is said."""
+    half, single = np.dtype(np.float16), np.dtype(np.float32)
+
+    def gives(*results: Any) -> Any:
+        return lambda held: (held, list(results))
+
+    each = op("_foreach", **EACH)
+    given = [(3, 2), (3,), (2,), (2,)]
+    assert each.infer_shape(*given, bodies=(gives(None, None),)) == [None, (2,)]
+    assert each.infer_shape(*given[:2], None, (2,), bodies=(gives((4,), (2,)),)) == [(3, 4), (2,)]
+    silent = lambda held: ([None] * 4, [None, None])  # noqa: E731
+    assert each.infer_input_shapes(given, [(3, 2), (2,)], bodies=(silent,))[:2] == [(3, 2), (3,)]
+    for before, after in ((half, None), (None, half), (None, None), (half, half)):
+        assert each.infer_type(half, single, before, single, bodies=(gives(single, after),)) == [single, before]
+    loop = op("_while_loop", **LOOP)
+    assert loop.infer_shape((2,), (), (2,), bodies=(gives(()), gives(None, (2,), ()))) == [None, (2,), ()]
+    assert loop.infer_shape((2,), (), (2,), bodies=(gives(()), gives((2, 4), None, ()))) == [(5, 2, 4), None, ()]
+    either = op("_cond", **COND)
+    for first, second, wanted in ((half, None, half), (None, single, single), (None, None, None), (half, half, half)):
+        assert either.infer_type(half, half, half, bodies=(gives(half), gives(first), gives(second))) == [wanted]
+    for one, other, wanted in (
+        ((UNKNOWN, 3), (2, 3), (UNKNOWN, 3)), ((2, 3), (UNKNOWN, 3), (UNKNOWN, 3)), ((2, 3), (3,), None), (None, (3,), None),
+    ):  # fmt: skip
+        found = either.infer_shape((), (2,), (2,), bodies=(gives(()), gives(one), gives(other)))
+        assert str(found) == str([wanted])
+
+
+def test_counts_of_inputs_at_their_least() -> None:
+    constants = {"num_outputs": 1, "cond_input_locs": (), "then_input_locs": (), "else_input_locs": ()}
+    assert op("_cond", num_args=3, **constants).takes() == ()
+    with pytest.raises(OpError, match="num_args=2 and num_outputs=1 want 3 and 1 at least"):
+        op("_cond", num_args=2, **constants)
+    only = {
+        **EACH,
+        "num_args": 3,
+        "num_outputs": 1,
+        "num_out_data": 0,
+        "in_data_locs": (0,),
+        "in_state_locs": (1,),
+        "remain_locs": (),
+    }
+    data, state = np.zeros((0, 2)), np.array([3.0, 4.0])
+    (found,) = op("_foreach", **only).compute(data, state, bodies=(lambda held: [held[0] + held[1]],))
+    np.testing.assert_array_equal(found, state)  # no step, and nothing to stack
+    (found,) = op("_foreach", **only).compute(
+        np.array([[1, 2], [5, 7.0]]), state, bodies=(lambda held: [held[0] + held[1]],)
+    )
+    np.testing.assert_array_equal(found, [9, 13])
+    with pytest.raises(OpError, match="length 0"):
+        op("_foreach", **{**only, "num_outputs": 2, "num_out_data": 1}).compute(
+            data, state, bodies=(lambda held: [held[0], held[1]],)
+        )
