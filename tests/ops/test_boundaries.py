@@ -268,7 +268,8 @@ def test_points_count_up_to_one_pixel_before_an_image_and_to_its_end() -> None:
     data = np.array([[[[1, 2, 4], [8, 16, 32]]]], np.float32)
     attrs = {"pooled_size": (1, 1), "spatial_scale": 1.0, "sample_ratio": 1}
     for x, y, wanted in (
-        (-1, 0, 1), (-1.001, 0, 0), (3, 0, 4), (3.001, 0, 0), (1, -1, 2), (1, -1.001, 0), (1, 2, 16), (1, 2.001, 0), (1.5, 0.5, 13.5),
+        (-1, 0, 1), (-1.001, 0, 0), (3, 0, 4), (3.001, 0, 0), (1, -1, 2), (1, -1.001, 0), (1, 2, 16), (1, 2.001, 0),
+        (1.5, 0.5, 13.5),
     ):  # fmt: skip
         (found,) = computed("_contrib_ROIAlign", attrs, [data, [[0, x - 0.5, y - 0.5, x + 0.5, y + 0.5]]])
         np.testing.assert_allclose(found.ravel(), [wanted], rtol=1e-5, err_msg=f"{x}, {y}")

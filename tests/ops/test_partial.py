@@ -8,6 +8,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import pytest
 
 from hybrid.core.error import MXNetError
 from hybrid.core.op import Example, Op, lookup
@@ -308,3 +309,64 @@ def test_outputs_tell_of_inputs() -> None:
         op = lookup(name).bind(**attrs)
         found = list(op.infer_input_types(given, (None,)))
         assert found == wanted, f"{op} given {given}: {found}, wanted {wanted}"
+
+
+def test_sizes_that_follow_whatever_others_are() -> None:
+    """Of operators whose attributes say a size, or from which end it is counted."""
+    for name, attrs, given, wanted in (
+        ("slice_axis", {"axis": 1, "begin": -3, "end": -1}, [(2, UNKNOWN)], (2, 2)),
+        ("slice_axis", {"axis": 1, "begin": -3, "end": None}, [(2, UNKNOWN)], (2, 3)),
+        ("slice_axis", {"axis": 1, "begin": 1, "end": 3}, [(2, UNKNOWN)], (2, 2)),
+        ("slice_axis", {"axis": 1, "begin": 1, "end": -1}, [(2, UNKNOWN)], (2, UNKNOWN)),
+        ("slice_axis", {"axis": 1, "begin": -2, "end": 4}, [(2, UNKNOWN)], (2, UNKNOWN)),
+        ("slice_axis", {"axis": 1, "begin": 1, "end": None}, [(2, UNKNOWN)], (2, UNKNOWN)),
+        ("Deconvolution", {"num_filter": 3, "kernel": (3,), "stride": (2,), "target_shape": (6,)},
+         [(1, 2, UNKNOWN), (2, 3, 3)], (1, 3, 6)),
+        ("Deconvolution", {"num_filter": 3, "kernel": (3,), "stride": (2,), "adj": (1,)},
+         [(1, 2, UNKNOWN), (2, 3, 3)], (1, 3, UNKNOWN)),
+        ("_npi_zeros", {"shape": (-1, 0, 2)}, [], (UNKNOWN, 0, 2)),
+        ("_npi_ones", {"shape": (0, 3)}, [], (0, 3)),
+        ("_arange", {"start": 1, "infer_range": True}, [], (UNKNOWN,)),
+        ("_arange", {"start": 1, "stop": 4.5, "infer_range": True}, [], (4,)),
+        ("_cvimdecode", {"flag": 0}, [(9,)], (UNKNOWN, UNKNOWN, 1)),
+        ("_cvimdecode", {"flag": 1}, [(UNKNOWN,)], (UNKNOWN, UNKNOWN, 3)),
+        ("_random_pdf_dirichlet", {}, [(UNKNOWN,), (3,)], (1,)),
+        ("UpSampling", {"scale": 2, "num_args": 2, "sample_type": "nearest"}, [(1, 2, UNKNOWN, 3), (1, 4, 5, UNKNOWN)],
+         (1, 6, UNKNOWN, 6)),
+        ("_npi_normal", {"loc": None, "scale": 1.0, "size": (4, 3)}, [(UNKNOWN,)], [(4, 3), (4, 3)]),
+        ("depth_to_space", {"block_size": 2}, [(1, UNKNOWN, 3, 4)], (1, UNKNOWN, 6, 8)),
+        ("_contrib_ROIAlign", {"pooled_size": (2, 3), "spatial_scale": 1, "position_sensitive": True},
+         [(1, UNKNOWN, 4, 5), (7, 5)], (7, UNKNOWN, 2, 3)),
+    ):  # fmt: skip
+        op = lookup(name).bind(**attrs)
+        assert str(op.infer_shape(*given)) == str(wanted), f"{op} of {given}"
+    for name, attrs, given, outputs, wanted in (
+        ("LeakyReLU", {"act_type": "prelu"}, [(4,), None], [None], [(4,), (4,)]),
+        ("LeakyReLU", {"act_type": "prelu"}, [(4, 3, 2), None], [None], [(4, 3, 2), (3,)]),
+        ("LeakyReLU", {"act_type": "prelu"}, [None, (3,)], [(4, 3, 2)], [(4, 3, 2), (3,)]),
+        ("_rnn_param_concat", {"num_args": 3, "dim": 0}, [(4, 5), None, None], [(10, 5)], [(4, 5), (3, 5), (3, 5)]),
+        ("_rnn_param_concat", {"num_args": 3, "dim": 0}, [(4,), None, None], [(9,)], [(4,), (UNKNOWN,), (UNKNOWN,)]),
+        ("_rnn_param_concat", {"num_args": 2, "dim": 0}, [(4,), None], [(4,)], [(4,), (0,)]),
+        ("_rnn_param_concat", {"num_args": 2, "dim": 1}, [None, (4, 3)], [None], [(4, UNKNOWN), (4, 3)]),
+        ("SoftmaxOutput", {}, [(4, 5), (UNKNOWN,)], [None], [(4, 5), (4,)]),
+        ("SoftmaxOutput", {}, [(4, 5), (UNKNOWN, 1)], [None], [(4, 5), (UNKNOWN, 1)]),
+        ("LinearRegressionOutput", {}, [(4, UNKNOWN), None], [None], [(4, UNKNOWN), None]),
+        ("LinearRegressionOutput", {}, [(4, 1), (UNKNOWN, 1)], [None], [(4, 1), (UNKNOWN, 1)]),
+        ("RNN", {"mode": "gru", "state_size": 4, "num_layers": 1}, [None, None, None], [(3, 2, 4), None],
+         [(3, 2, UNKNOWN), (UNKNOWN,), (1, 2, 4)]),
+        ("_sample_uniform", {"shape": (4,)}, [None, (UNKNOWN, 3)], [(2, 3, 4)], [(2, 3), (2, 3)]),
+        ("_sample_uniform", {"shape": (4,)}, [None, None], [(4,)], [(), ()]),
+        ("pick", {"axis": 1, "keepdims": True}, [(2, 3), (UNKNOWN, 1)], [None], [(2, 3), (2, 1)]),
+        ("pick", {"axis": 0}, [(2, 3), (UNKNOWN,)], [None], [(2, 3), (3,)]),
+    ):  # fmt: skip
+        op = lookup(name).bind(**attrs)
+        outputs = [*outputs, *[None] * (len(op.returns()) - len(outputs))]
+        found = [merge(a, b) for a, b in zip(given, op.infer_input_shapes(given, outputs), strict=True)]
+        assert str(found) == str(wanted), f"{op} of {given} giving {outputs}: {found}"
+    for name, attrs, given, outputs, words in (
+        ("_rnn_param_concat", {"num_args": 2, "dim": 0}, [(4,), None], [(3,)], "at most"),
+        ("_rnn_param_concat", {"num_args": 2, "dim": 0}, [(4,), None], [(3, 2)], "rank"),
+        ("RNN", {"mode": "gru", "state_size": 4, "num_layers": 1}, [None, None, None], [(3, 2), None], "3 dimensions"),
+    ):
+        with pytest.raises(MXNetError, match=words):
+            lookup(name).bind(**attrs).infer_input_shapes(given, outputs)
