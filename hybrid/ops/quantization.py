@@ -388,7 +388,7 @@ class CalibrateEntropy(Quantized):
 
 def _total(x: np.ndarray) -> np.float32:
     """The sum, one number after another as C adds them up: thresholds are chosen by its last digits."""
-    return np.add.accumulate(x, dtype=FLOAT)[-1] if len(x) else np.float32(0)
+    return np.add.accumulate(x, dtype=FLOAT)[-1]
 
 
 def _smoothed(p: np.ndarray) -> np.ndarray | None:

@@ -13,6 +13,8 @@ from hybrid.core.op import lookup
 from hybrid.eager.array import invoke
 from hybrid.execution.program import Program
 from hybrid.ir.graph import Entry, Graph, Node
+from hybrid.ops.quantization import _smoothed
+from hybrid.ops.subgraph import homogeneous
 from tests.grouped import run
 
 SELU = 1.0507009873554805
@@ -90,6 +92,10 @@ VALUES: list[tuple[str, dict[str, Any], list[Any], list[Any]]] = [
     ("_npi_multinomial", {"n": 7, "pvals": (0.0, -0.5)}, [], [[0, 7]]),
     ("_npi_choice", {"a": 3, "size": (1,), "replace": False, "weighted": True}, [[0, 2, 0]], [[1]]),
     ("topk", {"k": 3, "ret_typ": "value"}, [[[1, 3, 3, 2], [4, 4, 0, 5]]], [[[3, 3, 2], [5, 4, 4]]]),
+    ("_backward_SoftmaxOutput", {"normalization": "batch", "grad_scale": 6.0},
+     [[[0.5, 0.25], [0.5, 0.75]], [0, 1, 1]], [[[-1, 0.5], [1, -0.5]]]),
+    ("_backward_SoftmaxOutput", {"grad_scale": 2.0}, [[[0.5, 0.25], [0.5, 0.75]], [[0, 1], [0.5, 0]]], [[[1, -1.5], [0, 1.5]]]),
+    ("_backward_MAERegressionOutput", {}, [[1, 2, 3], [2, 2, 2]], [[-1, -1, 1]]),
     ("topk", {"k": 4}, [[[1, 3, 3, 2], [4, 4, 0, 5]]], [[[1, 2, 3, 0], [3, 0, 1, 2]]]),
 ]  # fmt: skip
 
@@ -122,6 +128,13 @@ GRADIENTS: list[tuple[str, dict[str, Any], list[Any], Any, list[Any]]] = [
     ("_npi_diff", {"n": 2}, [[1, 4, 2]], [3], [[3, -6, 3]]),
     ("_npi_ediff1d", {}, [[5]], np.zeros(0, np.float32), [[0]]),
     ("_npi_ediff1d", {}, [[5, 7]], [3], [[-3, 3]]),
+    ("LinearRegressionOutput", {}, [np.zeros((0, 3), np.float32), np.zeros((0, 3), np.float32)], np.zeros((0, 3), np.float32),
+     [np.zeros((0, 3)), None]),
+    ("LinearRegressionOutput", {}, [np.zeros((3, 0), np.float32), np.zeros((3, 0), np.float32)], np.zeros((3, 0), np.float32),
+     [np.zeros((3, 0)), None]),
+    ("_backward_taken", {"axis": 1}, [[[1, 2, 3, 4], [5, 6, 7, 8]], [[3, 0], [1, 2]]], [[9, 8], [7, 6]],
+     [[[8, 0, 0, 9], [0, 7, 6, 0]], None]),
+    ("_backward_taken", {"axis": 0}, [[[1, 2], [5, 6]], [[1, 0]]], [[9, 8]], [[[0, 8], [9, 0]], None]),
     ("_np_trace", {"offset": 3}, [[[1, 2], [3, 4]]], 5, [[[0, 0], [0, 0]]]),
     ("_np_trace", {"offset": -1}, [[[1, 2], [3, 4]]], 5, [[[0, 0], [5, 0]]]),
     ("repeat", {"repeats": 2, "axis": 1}, [np.zeros((2, 3, 0), np.float32)], np.zeros((2, 6, 0), np.float32),
@@ -368,3 +381,107 @@ def test_images_without_channels_give_places_no_gradient() -> None:
     assert y.shape == (1, 0, 4, 5)
     assert given[0].grad.shape == (1, 0, 2, 3)
     np.testing.assert_array_equal(given[1].grad.asnumpy(), np.zeros((1, 2, 4, 5)))
+
+
+def test_what_labels_and_lengths_of_ctc_may_hold() -> None:
+    """With the blank first classes are 1 to C - 1, with the blank last 0 to C - 2; all steps; labels of one at least."""
+    shapes = [(5, 2, 4), (2, 3), (2,), (2,)]
+    for blank, low, high in (("first", 1, 3), ("last", 0, 2)):
+        one = lookup("CTCLoss").bind(blank_label=blank, use_data_lengths=True, use_label_lengths=True)
+        assert one.domain("label", shapes) == (low, high, True)
+        assert one.domain("data_lengths", shapes) == (5, 5, True)
+        assert one.domain("label_lengths", shapes) == (1, 3, True)
+        assert one.domain("data", shapes) is None
+
+
+def sorted_as_std(values: list[float], before: Any) -> list[int]:
+    """std::sort of a few numbers: the insertion sort of libstdc++."""
+    order: list[int] = []
+    for item, value in enumerate(values):
+        at = len(order)
+        if order and before(value, values[order[0]]):
+            at = 0
+        else:
+            while at and before(value, values[order[at - 1]]):
+                at -= 1
+        order.insert(at, item)
+    return order
+
+
+def test_the_order_of_what_is_no_number() -> None:
+    """Up to 16 numbers as std::sort leaves them, in rows beside others; NaN beyond that is last, as NumPy has it."""
+    rng = np.random.default_rng(8)
+    for length in (2, 3, 5, 15, 16):
+        rows = rng.integers(0, 4, (6, length)).astype(np.float32)
+        rows[rng.uniform(size=rows.shape) < 0.3] = np.nan
+        rows[4:] = np.arange(length) % 3
+        for ascending in (True, False):
+            before = (lambda a, b: a < b) if ascending else (lambda a, b: a > b)
+            (found,) = computed("argsort", {"axis": -1, "is_ascend": ascending}, [rows])
+            np.testing.assert_array_equal(found, [sorted_as_std(list(r), before) for r in rows], err_msg=str(length))
+    long = np.arange(17, dtype=np.float32)[::-1].copy()
+    long[[2, 9]] = np.nan
+    (found,) = computed("argsort", {"axis": -1}, [long[None]])
+    np.testing.assert_array_equal(found[0], np.argsort(long, kind="stable"))
+
+
+def test_histograms_give_their_empty_bins_as_much_as_they_have() -> None:
+    """1e-4 for each empty bin, taken from the others in equal parts; none where these would not keep anything of 1."""
+    p = np.zeros(5, np.float32)
+    assert _smoothed(p) is None
+    p[[1, 3]] = 4, 6
+    np.testing.assert_allclose(_smoothed(p), [1e-4, 4 - 1.5e-4, 1e-4, 6 - 1.5e-4, 1e-4], rtol=1e-6)
+    for empty, some in ((9999, True), (10000, False), (10001, False)):
+        p = np.zeros(empty + 1, np.float32)
+        p[7] = 5
+        found = _smoothed(p)
+        assert (found is not None) is some, empty
+        if found is not None:
+            np.testing.assert_allclose(found[7], 5 - 0.9999, rtol=1e-6)
+            assert found[6] == np.float32(1e-4)
+
+
+def test_what_does_not_lie_plainly_in_memory_is_not_updated_in_place() -> None:
+    """False, and nothing done: turned, of another shape or dtype, empty, askew in memory, or over each other."""
+    one = lookup("sgd_mom_update").bind(lr=0.5, momentum=0.5)
+
+    def fresh(*shape: int, dtype: str = "float32") -> np.ndarray:
+        return np.arange(1, 1 + int(np.prod(shape))).reshape(shape).astype(dtype)
+
+    askew = np.frombuffer(bytearray(4 * 6 + 1), np.float32, 6, 1).reshape(2, 3)
+    shared = np.arange(1, 13, dtype=np.float32)
+    for name, weight, grad, state in (
+        ("turned", fresh(3, 2).T, fresh(2, 3), fresh(2, 3)),
+        ("a turned gradient", fresh(2, 3), fresh(3, 2).T, fresh(2, 3)),
+        ("a turned state", fresh(2, 3), fresh(2, 3), fresh(3, 2).T),
+        ("another shape", fresh(2, 3), fresh(3, 2), fresh(2, 3)),
+        ("fewer", fresh(2, 3), fresh(1, 3), fresh(2, 3)),
+        ("another dtype", fresh(2, 3), fresh(2, 3, dtype="float64"), fresh(2, 3)),
+        ("empty", fresh(0, 3), fresh(0, 3), fresh(0, 3)),
+        ("askew", fresh(2, 3), askew, fresh(2, 3)),
+        ("over each other", shared[:6], fresh(6), shared[3:9]),
+    ):
+        before = [a.copy() for a in (weight, grad, state)]
+        assert not one.in_place([weight, grad, state], [weight]), name
+        for a, b in zip((weight, grad, state), before):
+            np.testing.assert_array_equal(a, b, err_msg=name)
+        if name != "over each other" and weight.shape == grad.shape:
+            found = one.compute(weight, grad, state)
+            step = 0.5 * before[2] - 0.5 * before[1]
+            np.testing.assert_allclose(found, before[0] + step, err_msg=name)
+            np.testing.assert_allclose(state, step, err_msg=name)
+
+
+def test_which_activations_do_not_care_about_units() -> None:
+    """f(c x) = c f(x) for c above 0: tried, and said by what decides about scales."""
+    x, c = np.linspace(-2, 2, 9, dtype=np.float32), np.float32(3)
+    for name, attrs, wanted in (
+        ("abs", {}, True), ("Activation", {"act_type": "relu"}, True), ("LeakyReLU", {"act_type": "leaky", "slope": 0.3}, True),
+        ("Activation", {"act_type": "sigmoid"}, False), ("Activation", {"act_type": "tanh"}, False), ("square", {}, False),
+        ("LeakyReLU", {"act_type": "elu"}, False),
+        ("LeakyReLU", {"act_type": "gelu"}, False), ("Activation", {"act_type": "softrelu"}, False),
+    ):  # fmt: skip
+        one = lookup(name).bind(**attrs)
+        assert homogeneous(one) is wanted, one
+        first, second = (np.asarray(one.compute(v)).ravel()[:9] for v in (c * x, x))
+        assert np.allclose(first, c * second, rtol=1e-5) is wanted, one

@@ -63,6 +63,15 @@ def test_what_is_computed_into_an_array_is_what_is_computed_without_one() -> Non
             for dtype in ("float32", "float16", "float64", ml_dtypes.bfloat16, "int32", "uint8"):
                 wide = [a.astype(dtype) if a.dtype == np.float32 else a for a in arrays]
                 rows.append((f"{number} {one} {np.dtype(dtype)}", (one, wide)))
+    dy = uniform(4, 5)
+    for name, x, attrs in (
+        ("relu", np.maximum(uniform(4, 5), 0), {}), ("sigmoid", uniform(4, 5, low=0), {}), ("tanh", uniform(4, 5), {}),
+        ("softmax", uniform(4, 5, low=0, high=1), {"axis": 0}), ("log_softmax", uniform(4, 5, high=0), {"axis": -1}),
+        ("clip", uniform(4, 5), {"a_min": -1, "a_max": 1}),
+    ):  # fmt: skip
+        for dtype in ("float32", "float16", "float64", ml_dtypes.bfloat16):
+            one = op(f"_backward_{name}", **attrs)
+            rows.append((f"{one} {np.dtype(dtype)}", (one, [dy.astype(dtype), x.astype(dtype)])))
     clips = (
         ((1, 3), "int8"),
         ((3, 1), "float32"),
