@@ -726,3 +726,48 @@ def test_what_reaches_into_sequences() -> None:
     close(without(nd.array([[1.0, 2]]), nd.array([[4.0, 0]])), [6.5])
     with pytest.raises(NotImplementedError, match="must define hybrid_forward"):
         gluon.loss.Loss(None, 0)(nd.ones(1))
+
+
+def test_groups_in_loops_and_choices_and_what_loops_refuse() -> None:
+    x, w = numbers(4, 2, 3), numbers(2, 3, seed=5)
+    a, b, p = (sym.var(n) for n in "abp")
+    outs, state = sym.contrib.foreach(lambda v, s: (sym.split(v * s, num_outputs=3, axis=1), s + 1), a, b)
+    got = sym.Group([*outs, state]).bind(mx.cpu(), {"a": nd.array(x), "b": nd.array(w)}).forward()
+    held = x * (w + np.arange(4, dtype=np.float32).reshape(4, 1, 1))
+    for out, want in zip(got, (*np.split(held, 3, axis=2), w + 4), strict=True):
+        close(out, want)
+    for value in (0, 1):
+        chosen = sym.contrib.cond(p, lambda: sym.split(a, num_outputs=3, axis=1), lambda: [b, b * 2, b * 3])
+        got = (
+            sym.Group(list(chosen))
+            .bind(mx.cpu(), {"p": nd.array([value]), "a": nd.array(w), "b": nd.array(x[0])})
+            .forward()
+        )
+        for out, want in zip(got, np.split(w, 3, axis=1) if value else [x[0], x[0] * 2, x[0] * 3], strict=True):
+            close(out, want)
+    weight, nothing = nd.array(w), nd.zeros((0, 2, 3))
+    refusals([
+        ("a group to choose by", lambda: sym.contrib.cond(sym.split(p, num_outputs=2), lambda: a, lambda: b), ValueError, "pred should always be a single output"),
+        ("no data", lambda: nd.contrib.foreach(lambda v, s: (s, s), [], weight), ValueError, "at least one array"),
+        ("other shapes", lambda: nd.contrib.while_loop(lambda i: i < 3, lambda i: ([i] if i.asscalar() > 1 else [weight], [i + 1]), [nd.array([0])], 5), ValueError, r"(?s)Shapes of 1-th elements .*Step 0, shape is \(2, 3\)\n.*Step 2, shape is \(1,\)"),
+        ("a word's number", lambda: mx.contrib.text.vocab.Vocabulary().to_tokens([0, "a"]), ValueError, "Token index a"),
+    ])  # fmt: skip
+    assert nd.contrib.foreach(lambda v, s: ([v, s], s), nothing, weight) == ([], weight)
+    drawn = nd.contrib.rand_zipfian(nd.array([1, 5]), 7, 20, ctx=mx.cpu(1))
+    assert [d.context for d in drawn] == [mx.cpu(1)] * 3
+    classes = drawn[0].asnumpy()
+    for given, got in (([1, 5], drawn[1]), (classes, drawn[2])):
+        close(got, np.log((np.array(given) + 2.0) / (np.array(given) + 1.0)) / np.log(21) * 7)
+
+
+def test_a_scale_that_is_a_symbol_is_the_number() -> None:
+    arrays = [nd.array(numbers(2, 3, seed=i, low=0.1)) for i in range(4)]
+    rest = {"lr": 0.1, "eta": 0.5, "wd": 0.01}
+    want = nd.contrib.adamw_update(*[v.copy() for v in arrays], rescale_grad=0.25, **rest)
+    names = [sym.var(n) for n in "abcd"]
+    for scale, given in ((0.25, {}), (sym.var("scale"), {"scale": nd.array([0.25])})):
+        made = sym.contrib.adamw_update(*names, rescale_grad=scale, **rest)
+        held = {n: v.copy() for n, v in zip("abcd", arrays)}
+        states = {n: held.pop(n) for n in made.list_auxiliary_states()}
+        got = made.bind(mx.cpu(), {**held, **given}, aux_states=states).forward()[0]
+        close(got, want.asnumpy())

@@ -139,3 +139,35 @@ def test_what_is_refused() -> None:
         fitted.evaluate([])  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="outside of the known training and validation metrics"):
         fitted.fit(data, epochs=1, event_handlers=LoggingHandler(metrics=[mx.metric.Accuracy()]))
+
+
+def test_checkpoints_that_were_there_before_are_counted(tmp_path: Path) -> None:
+    """MXNet forgets them when it resumes."""
+    for epochs, options in ((2, {}), (5, {"resume_from_checkpoint": True, "max_checkpoints": 3})):
+        fitted = estimator(network()[0])
+        fitted.fit(network()[1], epochs=epochs, event_handlers=CheckpointHandler(str(tmp_path), "m", **options))
+    assert sorted(p.name for p in tmp_path.glob("*.params")) == [
+        f"m-epoch{i}batch{4 * i + 4}.params" for i in (2, 3, 4)
+    ]
+
+
+def test_modes_that_are_unknown_are_told_and_chosen_by_name() -> None:
+    for name, better in (("f1", True), ("my F1 score", True), ("Accuracy", True), ("mse", False)):
+        metric = mx.metric.MSE(name=name)
+        with pytest.warns(Warning) as told:
+            stop = EarlyStoppingHandler(metric, mode="best")
+        assert [w.category for w in told] == [RuntimeWarning, UserWarning]
+        assert "mode best is unknown, fallback to auto mode" in str(told[0].message)
+        assert stop.monitor_op(2, 1) is better
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert EarlyStoppingHandler(metric, mode="min").monitor_op(1, 2)
+
+
+def test_a_best_network_is_not_sought_where_nothing_is_measured(tmp_path: Path) -> None:
+    fitted = estimator(network()[0])
+    unmeasured = mx.metric.MSE()
+    best = CheckpointHandler(str(tmp_path), monitor=unmeasured, save_best=True, mode="min")
+    with pytest.warns(RuntimeWarning, match="Skipping save best because mse is not updated"):
+        best.epoch_end(fitted)
+    assert not list(tmp_path.glob("model-best*")) and list(tmp_path.glob("model-epoch0*"))
