@@ -9,11 +9,11 @@ from tests.house.docs import ROOT
 
 MEASURE = """
 import sys, time
-start = time.perf_counter()
+start = time.process_time()
 import numpy
-middle = time.perf_counter()
+middle = time.process_time()
 import hybrid
-end = time.perf_counter()
+end = time.process_time()
 print(middle - start, end - middle)
 """
 
@@ -26,7 +26,7 @@ def python(code: str, **environment: str) -> str:
 
 
 def test_import_is_quick(tmp_path: Path) -> None:
-    """hybrid adds at most 0.15 s to NumPy's own import, or on a slow machine as long as NumPy takes."""
+    """hybrid adds at most 0.15 s of CPU time to NumPy's own import, or on a slow machine as long as NumPy takes."""
     compiled = {"PYTHONPYCACHEPREFIX": str(tmp_path), "PYTHONDONTWRITEBYTECODE": ""}
     python(MEASURE, **compiled)  # compiles
     runs = [tuple(map(float, python(MEASURE, **compiled).split())) for _ in range(7)]
