@@ -449,6 +449,8 @@ JUST_FITTING = [
     ("ArgMax", {}, [()], {}, ()),
     ("Resize", {"given": ("sizes",), "axes": (1,)}, [(2, 3), (1,)], {}, (2, U)),
     ("Resize", {"given": ("sizes",), "keep_aspect_ratio_policy": "not_larger"}, [(U, 3), (2,)], {3: [4, 5]}, (U, U)),
+    ("Resize", {"given": ("scales", "sizes")}, [(2, 3), (0,), (2,)], {2: []}, (U, U)),
+    ("Resize", {"given": ("scales", "sizes")}, [(2, 3), (0,), (2,)], {2: [], 3: [4, 5]}, (4, 5)),
     ("Resize", {"given": ("sizes",)}, [(U, 3), (2,)], {3: [4, 5]}, (4, 5)),
     ("Resize", {"given": ("scales",)}, [(U, 3), (2,)], {2: [1, 2]}, (U, 6)),
     ("ml_LinearRegressor", {"coefficients": np.ones(4)}, [(4,)], {}, (1, 1)),

@@ -24,8 +24,8 @@ Locations = tuple[int, ...]
 def shared_dtype(a, b):
     """The dtype of what is now one thing, now another; None where that varies, as optionals do. Raises ValueError for tensors of
     different dtypes."""
-    if a is None or b is None or a == b:
-        return b if a is None else a
+    if a == b:
+        return a
     if OBJECT in (a, b):
         return None
     raise ValueError(f"got {a} one time and {b} another, wanted one dtype")
@@ -412,9 +412,7 @@ class SequenceMap(ControlFlow):
     def compute(self, *arrays, bodies=()):
         (body,) = self.those(bodies)
         given, captured = arrays[: len(self.elems)], arrays[len(self.elems) :]
-        many = [
-            elements(self, a) if a.dtype == OBJECT and not a.ndim and isinstance(a[()], list) else None for a in given
-        ]
+        many = [elements(self, a) if isinstance(a[()], list) else None for a in given]
         if many[0] is None or len({len(m) for m in many if m is not None}) > 1:
             raise self.fail("wanted a sequence first, and all sequences of one length")
         made = [[] for _ in range(self.num_outputs)]

@@ -153,7 +153,7 @@ class LinearClassifier(Classifier):
     def check(self):
         given = 0 if self.intercepts is None else len(self.intercepts)
         rows = self._rows()
-        if self.coefficients.size % rows or given not in (0, rows) or 1 < rows != len(self.labels()):
+        if self.coefficients.size % rows or 1 < rows != len(self.labels()):
             return f"got {self.coefficients.size} coefficients, {given} intercepts and {self._named()} labels, which do not fit"
         return super().check()
 
@@ -281,7 +281,8 @@ class SVMRegressor(Machine):
         if not self.n_supports:
             return super().check()
         vectors = 0 if self.support_vectors is None else self.support_vectors.size
-        if self.n_supports < 0 or vectors % self.n_supports or self.coefficients.size != self.n_supports:
+        none = self.n_supports < 0 or self.support_vectors is None
+        if none or vectors % self.n_supports or self.coefficients.size != self.n_supports:
             return (
                 f"got n_supports={self.n_supports}, {self.coefficients.size} coefficients and {vectors} numbers of vectors, "
                 "which do not fit"
@@ -374,7 +375,7 @@ class SVMClassifier(Classifier, Machine):
         return self.vectors_per_class is not None and int(self.vectors_per_class.sum()) > 0
 
     def _probable(self) -> bool:
-        return self._pairwise() and self.prob_a is not None and len(self.prob_a) > 0
+        return self.prob_a is not None and len(self.prob_a) > 0
 
     def columns(self):
         count = self._classes()

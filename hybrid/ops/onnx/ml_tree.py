@@ -168,7 +168,7 @@ class Trees(Standard):
             n: len(getattr(self, n)) for n in self.fields if n.startswith("nodes_") and getattr(self, n) is not None
         }
         lengths = {n: c for n, c in lengths.items() if c or n not in UNUSED}
-        leaves = {n: len(getattr(self, n)) for n in self._leaves() if getattr(self, n) is not None}
+        leaves = {n: len(getattr(self, n)) for n in self._leaves()}
         wrong = next((found for found in (lengths, leaves) if len(set(found.values())) > 1), None)
         if wrong:
             return f"got {wrong}, wanted equally many"
@@ -237,8 +237,8 @@ class Trees(Standard):
         return forest.checked(self)
 
     def _bases(self) -> Array | None:
-        none = self.base_values is None or not len(self.base_values)
-        return None if none or self.base_values is None else self.base_values.astype(self.nodes_values.dtype)
+        given = self.base_values
+        return None if given is None or not len(given) else given.astype(self.nodes_values.dtype)
 
     def gradient(self, F, dy, *arrays):
         return None

@@ -93,7 +93,7 @@ class Unique(Standard):
         # the numbers' ranks order as they do, and rows of integers can be told apart whatever the dtype was
         ranks = np.unique(x, return_inverse=True)[1].reshape(x.shape)
         ranks = ranks.reshape(-1) if self.axis is None else np.moveaxis(ranks, axis_of(self, self.axis, x.ndim), 0)
-        rows = ranks.reshape(len(slices), -1) if len(slices) and ranks.size else np.zeros((len(slices), 1), INT64)
+        rows = ranks.reshape(len(slices), -1) if ranks.size else np.zeros((len(slices), 1), INT64)
         _, first, inverse, counts = np.unique(rows, True, True, True, axis=0)
         inverse = inverse.reshape(-1)
         if not self.sorted:

@@ -228,7 +228,7 @@ class QLinearConcat(Standard):
     def shape(self, *shapes):
         parts = shapes[2::3]
         for i, shape in enumerate(shapes):
-            if i < 2 or (i - 2) % 3:
+            if (i - 2) % 3:
                 want_one(self, shape, f"input {i}")
         axis = axis_of(self, self.axis, len(parts[0]))
         for part in parts[1:]:

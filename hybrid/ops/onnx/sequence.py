@@ -41,7 +41,7 @@ class Element(Collected):
 
 def elements(op, array):
     """The list in a sequence. Raises OpError for what is none."""
-    found = held(array) if array.dtype == OBJECT and not array.ndim else None
+    found = held(array)
     if not isinstance(found, list):
         raise op.fail(f"got {array.dtype}{array.shape}, wanted a sequence")
     return found
@@ -262,4 +262,4 @@ class OptionalGetElement(Element):
 
 
 def _nothing(value):
-    return value.dtype == OBJECT and not value.ndim and held(value) is None
+    return held(value) is None
