@@ -1,8 +1,10 @@
 """Images that cannot be read, and what the image functions and iterators refuse."""
 
 import inspect
+import io
 import random
 import struct
+import sys
 import zlib
 from pathlib import Path
 from typing import Any
@@ -213,3 +215,101 @@ def test_detection_labels_that_do_not_add_up() -> None:
     assert next(one).label[0].asnumpy()[0, 1].tolist() == [-1] * 5
     with pytest.raises(ValueError, match="reduce label count from 2 to 1"):
         one.reshape(label_shape=(1, 5))
+
+
+def test_pixels_of_every_kind_of_picture() -> None:
+    """16 bits a channel, palettes, opacity, one bit: as gray, in color and as stored."""
+    from PIL import Image
+
+    gray16 = np.array([[0, 255, 256], [40000, 65535, 511]], np.uint16)
+    wide = gray16.astype(np.int32) * 2 - 100
+    gray = np.array([[3, 200, 77], [0, 255, 128]], np.uint8)
+    colors = np.random.RandomState(0).randint(0, 256, (2, 3, 4)).astype(np.uint8)
+    marks = np.array([[True, False, True], [False, False, True]])
+
+    def stored(image: Any, kind: str = "png", **more: Any) -> bytes:
+        out = io.BytesIO()
+        image.save(out, kind, **more)
+        return out.getvalue()
+
+    palette = Image.fromarray(gray // 100, "P")
+    palette.putpalette([10, 20, 30, 40, 50, 60, 70, 80, 90])
+    picked = np.array([[10, 20, 30], [40, 50, 60], [70, 80, 90]])[gray // 100]
+    opaque = np.where(gray // 100 == 1, 0, 255)[..., None]
+    see_through = np.where(gray == 200, 0, 255)[..., None]
+    as_colors = lambda values: np.repeat(values[..., None], 3, -1)  # noqa: E731
+    cases: dict[str, tuple[bytes, np.ndarray, np.ndarray | None]] = {
+        "16 bits": (stored(Image.fromarray(gray16)), gray16 // 256, None),
+        "16 bits of tiff": (stored(Image.fromarray(gray16), "tiff"), gray16 // 256, None),
+        "32 bits": (stored(Image.fromarray(wide), "tiff"), (wide / 256).clip(0, 255).astype(int), None),
+        "floats": (stored(Image.fromarray(gray16.astype(np.float32)), "tiff"), gray16 // 256, None),
+        "gray": (stored(Image.fromarray(gray)), gray, gray),
+        "one bit": (stored(Image.fromarray(marks)), marks * 255, marks * 255),
+        "opacity": (stored(Image.fromarray(colors)), colors, None),
+        "gray and opacity": (
+            stored(Image.fromarray(colors[..., :2], "LA")), np.concatenate([as_colors(colors[..., 0]), colors[..., 1:2]], -1), None,
+        ),
+        "palette": (stored(palette), picked, None),
+        "palette, one clear": (stored(palette, transparency=1), np.concatenate([picked, opaque], -1), None),
+        "gray, one clear": (
+            stored(Image.fromarray(gray), transparency=200), np.concatenate([as_colors(gray), see_through], -1), gray,
+        ),
+        "color, one clear": (
+            stored(Image.fromarray(colors[..., :3]), transparency=tuple(int(v) for v in colors[0, 1, :3])),
+            np.concatenate([colors[..., :3], np.where((colors[..., :3] == colors[0, 1, :3]).all(-1), 0, 255)[..., None]], -1),
+            None,
+        ),
+    }  # fmt: skip
+    wrong = []
+    for name, (data, want, as_gray) in cases.items():
+        in_color = want[..., :3] if want.ndim == 3 else as_colors(want)
+        for color, expected in (
+            (-1, want),
+            (1, in_color),
+            (0, as_gray if as_gray is not None or want.ndim == 3 else want),
+        ):
+            if expected is None:
+                continue
+            got = images.decode(data, color)
+            if got.dtype != np.uint8 or got.shape != expected.shape or (got != expected).any():
+                wrong.append(f"{name} {color}: got {got.tolist()}, wanted {expected.tolist()}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_what_can_be_encoded() -> None:
+    gray = np.arange(6, dtype=np.uint8).reshape(2, 3) * 40
+    color = np.stack([gray, gray[::-1], gray[:, ::-1], gray + 1], -1)
+    for pixels, want in ((gray, gray), (gray[..., None], gray), (color[..., :3], color[..., :3]), (color, color)):
+        assert (images.decode(images.encode(pixels, ".PNG"), -1) == want).all()
+    assert images.decode(images.encode(color, ".jpg"), -1).shape == (2, 3, 3)
+    noise = np.random.RandomState(1).randint(0, 4, (64, 64)).astype(np.uint8)
+    sizes = {q: len(images.encode(noise, ".png", q)) for q in (0, 1, 9, 95)}
+    assert sizes[0] > sizes[1] > sizes[9] == sizes[95]
+    for refused in (gray.astype(np.int16), gray[0], color[..., :2], color[None], gray.reshape(2, 3, 1, 1)):
+        with pytest.raises(mx.MXNetError, match="cannot encode an image of"):
+            images.encode(refused)
+    with pytest.raises(mx.MXNetError, match=r"cannot encode images as '\.gif'"):
+        images.encode(gray, ".gif")
+
+
+def test_pictures_as_large_as_they_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many pixels as their bytes allow, and one beyond, at each of the three limits."""
+    data = images.encode(np.arange(36, dtype=np.uint8).reshape(3, 4, 3), ".png")
+    for always, densest, largest, fits in (
+        (12, 0, 100, True), (11, 0, 100, False), (0, 12 / len(data), 100, True), (0, 11.9 / len(data), 100, False),
+        (100, 100, 12, True), (100, 100, 11, False),
+    ):  # fmt: skip
+        for name, value in (("ALWAYS", always), ("DENSEST", densest), ("LARGEST", largest)):
+            monkeypatch.setattr(images, name, value)
+        if fits:
+            assert images.decode(data).shape[:2] == (3, 4)
+        else:
+            with pytest.raises(FormatError, match="an image of 4x3 pixels; the most is"):
+                images.decode(data)
+
+
+def test_without_pillow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    for call in (lambda: images.decode(b"x"), lambda: images.encode(np.zeros((2, 2), np.uint8))):
+        with pytest.raises(mx.MXNetError, match=r"gluonnx\[image\]"):
+            call()

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -159,3 +160,104 @@ def test_lines_that_are_no_text_are_named(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"one\ntwo \xff\n")
     with pytest.raises(FormatError, match=r"a, line 2: got byte 0xff at character 5, wanted text in UTF-8"):
         list(files.lines(tmp_path / "a"))
+
+
+def test_three_files_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All or none of three; what killed processes were to put in their places goes with each of them."""
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    names = [tmp_path / n for n in "abc"]
+    for i, name in enumerate("bc"):
+        for j in range(2):
+            (tmp_path / f".gluonnx-{gone.pid}-0000000{2 * i + j}-{files._place_id(name)}.whole").write_text("left")
+    for at, want in ((2, "old"), (3, "old"), (4, "new"), (5, "new")):
+        for path in names:
+            path.write_text("old")
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            cut_short(patch, KeyboardInterrupt, at)
+            with files.replacing_all(*names) as opened:
+                for file in opened:
+                    file.write(b"new")
+        assert [path.read_text() for path in names] == [want] * 3, at
+    assert files.finished(tmp_path, lambda path: path.endswith(f"{files._place_id('c')}.whole")) is not None
+    assert files.finished(tmp_path, lambda path: False) is None
+    monkeypatch.chdir(tmp_path)
+    assert files.finished("", lambda path: True) is not None
+    with files.replacing_all(*names) as opened:
+        for file, text in zip(opened, "xyz"):
+            file.write(text.encode())
+    assert [path.read_text() for path in names] == ["x", "y", "z"]
+    assert sorted(tmp_path.iterdir()) == names
+
+
+def test_moves_from_another_file_system_are_copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also when only one of several lies elsewhere; the first ones are gone afterwards."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    whole = os.stat
+
+    class Other:
+        def __init__(self, found: os.stat_result) -> None:
+            self.st_dev = found.st_dev + 1
+
+    pairs = [
+        (tmp_path / "one", tmp_path / "a"),
+        (elsewhere / "two", tmp_path / "b"),
+        (tmp_path / "three", tmp_path / "c"),
+    ]
+    for i, (source, _) in enumerate(pairs):
+        source.write_bytes(bytes([i]) * (3 << 20))
+    monkeypatch.setattr(
+        os, "stat", lambda p, **k: Other(whole(p, **k)) if str(p) == str(elsewhere / "two") else whole(p, **k)
+    )
+    copied = []
+    rename = os.replace
+    monkeypatch.setattr(os, "replace", lambda a, b: (copied.append(Path(a).name), rename(a, b)))
+    files.move(*pairs)
+    monkeypatch.undo()
+    for i, (source, target) in enumerate(pairs):
+        assert target.read_bytes() == bytes([i]) * (3 << 20) and not source.exists()
+    assert not {"one", "two", "three"} & set(copied)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a", "b", "c", "elsewhere"]
+
+
+def test_a_fork_lets_go_of_the_file(tmp_path: Path) -> None:
+    """What is in its buffer is not written a second time, and the part is left to the parent."""
+    made = files.Replacement(tmp_path / "a")
+    made.file.write(b"parent")
+    child = os.fork()
+    if not child:
+        try:
+            made.discard()
+            made.discard()
+            os._exit(0 if made.file.closed and len(list(tmp_path.iterdir())) == 1 else 1)
+        except BaseException:
+            os._exit(2)
+    assert os.waitpid(child, 0)[1] == 0
+    files.publish(made)
+    assert (tmp_path / "a").read_text() == "parent"
+
+
+def test_files_of_others_and_of_systems_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that may not be asked about runs; without locks only what is a day old is removed."""
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    assert files._runs(os.getpid()) and not files._runs(gone.pid) and files._runs(10**30)
+
+    def deny(pid: int, signal: int) -> None:
+        raise PermissionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "kill", deny)
+        assert files._runs(gone.pid)
+    part = tmp_path / f".gluonnx-{gone.pid}-00000000.part"
+    monkeypatch.setattr(files, "fcntl", None)
+    for age, left in ((3600, True), (25 * 3600, False)):
+        part.write_text("x")
+        os.utime(part, (time.time() - age,) * 2)
+        files.write(tmp_path / "new", b"now")
+        assert part.exists() is left
+        assert (tmp_path / "new").read_bytes() == b"now"
+    with files.scratch(tmp_path) as folder:
+        assert folder.is_dir()
+    assert not folder.exists()

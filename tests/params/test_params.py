@@ -10,6 +10,7 @@ import struct
 import tarfile
 import time
 import tracemalloc
+import warnings
 import zipfile
 from pathlib import Path
 
@@ -30,6 +31,7 @@ from hybrid.core.attrs import (
     dtype_flag,
 )
 from hybrid.core.error import FormatError, MXNetError
+from hybrid.formats import params
 from hybrid.formats.params import CSR, RowSparse, load, save, split
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -658,3 +660,97 @@ def test_arrays_have_up_to_as_many_dimensions_as_numpy(dims: int, tmp_path: Path
     save(tmp_path / "x.params", {"x": array})
     got = np.asarray(dict(load(tmp_path / "x.params"))["x"])
     np.testing.assert_array_equal(got, array, strict=True)
+
+
+def test_how_far_claims_and_members_may_go():
+    """A shape of -1 dimensions and sizes is none (V3), as many dimensions as NumPy has; one beyond is refused."""
+    v3 = 0xF993FACA
+    many = (1,) * params.MAX_NDIM
+    for bytes_, want in (
+        (record(magic=v3, ndim=2**32 - 1, dims=(), data=b""), None),
+        (record(magic=v3, ndim=2, dims=(3, -1), data=b""), None),
+        (record(magic=v3, ndim=1, dims=(-1,), data=b""), None),
+        (record(magic=v3, ndim=0, dims=(), data=b"\0\0\x80?"), np.float32(1)),
+        (record(ndim=0, dims=(), data=b""), None),
+        (record(ndim=len(many), dims=many, data=b"\0\0\x80?"), np.ones(many, np.float32)),
+    ):
+        if want is None:  # such a record ends with its shape
+            bytes_ = bytes_[: 12 + 8 * max(struct.unpack("<i", bytes_[8:12])[0], 0)]
+        (got,) = params.load(listed(bytes_))
+        assert got is None if want is None else (got.shape == want.shape and (got == want).all())
+    for bytes_, message in (
+        (record(magic=v3, ndim=2**32 - 2, dims=(), data=b""), "got -2 dimensions"),
+        (record(magic=v3, ndim=2, dims=(3, -2), data=b""), "-2"),
+        (record(ndim=1, dims=(-1,), data=b""), "-1"),
+        (record(ndim=params.MAX_NDIM + 1, dims=(1,) * (params.MAX_NDIM + 1)), f"got {params.MAX_NDIM + 1} dimensions"),
+    ):
+        with pytest.raises(FormatError, match=message):
+            params.load(listed(bytes_))
+    old = (
+        struct.pack("<I", params.MAX_NDIM)
+        + struct.pack(f"<{params.MAX_NDIM}I", *many)
+        + struct.pack("<iii", 1, 0, 0)
+        + b"\0\0\x80?"
+    )
+    assert params.load(listed(old))[0].shape == many
+    with pytest.raises(FormatError, match="got record magic"):
+        params.load(listed(struct.pack("<I", params.MAX_NDIM + 1) + old[4:]))
+
+
+def test_what_cannot_be_written_says_why():
+    rows = params.RowSparse(np.ones((1, 2)), np.array([1]), (3, 2))
+    empty = params.RowSparse(np.ones((0, 2)), np.zeros(0, np.int64), (0, 2))
+
+    class Half:
+        dtype = np.dtype("float32")
+
+    for data, error, message in (
+        ([np.float32(1), rows], FormatError, "is sparse, and it or another"),
+        ([empty], FormatError, "number 0 is sparse, and it or another"),
+        ({"a": 3}, TypeError, "'a': got int"),
+        ({"a": Half()}, TypeError, "'a': got Half"),
+        ({"a": np.zeros(2, "M8[D]")}, FormatError, r"got datetime64\[D\]\[2\], wanted"),
+        ({3: np.ones(2)}, TypeError, "got the name 3"),
+    ):  # fmt: skip
+        with pytest.raises(error, match=message):
+            params.encoded(data)
+    for make, message in (
+        (lambda: params.RowSparse(np.ones(()), np.zeros(0, np.int64), ()), "at least one dimension"),
+        (lambda: params.CSR(np.ones((1, 1)), np.array([0, 1]), np.array([[0]]), (1, 2)), "CSR data"),
+        (lambda: params.CSR(np.ones(1), np.array([0, 1]), np.array([0.0]), (1, 2)), "integers"),
+        (lambda: params.CSR(np.ones(1), np.array([0.0, 1]), np.array([0]), (1, 2)), "integers"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            make()
+
+
+def test_names_and_states_of_every_form():
+    """aux: and arg: by their prefix; other prefixes belong to the name; names that are known to be states."""
+    one, two, three, four = (np.full(1, i) for i in range(4))
+    found = split({"arg:w": one, "aux:m": two, "other:x": three, "v": four}, ["v", "w"])
+    assert found == ({"w": one, "other:x": three}, {"m": two, "v": four})
+
+
+def test_npz_members_twice_and_of_other_kinds():
+    plain = packed(np.savez, a=np.arange(3.0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        out = io.BytesIO()
+        with zipfile.ZipFile(out, "w") as archive:
+            body = zipfile.ZipFile(io.BytesIO(plain)).read("a.npy")
+            archive.writestr("a.npy", body)
+            archive.writestr("a.npy", body)
+    with pytest.raises(FormatError, match="got 'a' twice"):
+        params.load(out.getvalue())
+    for members, message in (
+        ({"a.npy": body, "archive/data.pkl": b"x"}, "Torch"), ({"a.npy": body, "b.txt": b"x"}, "a zip file holding"),
+    ):  # fmt: skip
+        with pytest.raises(FormatError, match=message):
+            params.load(zipped(**members))
+    marked = bytearray(plain)
+    at = marked.rindex(b"PK\x01\x02")
+    marked[at + 8] |= 1  # encrypted
+    with pytest.raises(FormatError, match="compressed or encrypted"):
+        params.load(bytes(marked))
+    (exact,) = params.load(zipped(**{"a.npy": body})).values()  # a member may be all of the bytes but its headers
+    assert exact.tolist() == [0, 1, 2]
