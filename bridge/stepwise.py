@@ -135,7 +135,7 @@ def _compared(
             if tensor.name not in values or theirs[tensor.name] not in made:
                 continue
             enter(tensor, made.pop(theirs[tensor.name]), values[tensor.name], values)
-        exercise([t for t in group if t.name in values and inner.compared[t.name].equal], values)
+        exercise([t for t in group if t.name in inner.compared and inner.compared[t.name].equal], values)
 
     def enter(tensor: Tensor, got: np.ndarray, want: np.ndarray, values: Arrays, where: str = "") -> None:
         key = tensor.name if reference is source else theirs[tensor.name]

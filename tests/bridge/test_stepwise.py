@@ -348,3 +348,230 @@ def test_which_operators_round_to_whole_numbers() -> None:
         graph = onnx.helper.make_graph([onnx.helper.make_node(n, ["x"], ["y"]) for n in ("Relu", name)], "g", [], [])
         model = onnx.helper.make_model(graph)
         assert (rounds(model), stepwise.coarse(model)) == both, name
+
+
+# -- whole models ----------------------------------------------------------------------------------------------------------------
+
+
+class Acted:
+    """An engine of which a test says what each tensor is: when the model runs, and when made from values that are given."""
+
+    label = "acted"
+
+    def __init__(
+        self, shown: dict[str, Any], made: Any = None, reads: dict[str, tuple[str, ...]] | None = None, **said: Any
+    ):
+        self.shown, self.made, self.reads = shown, shown if made is None else made, reads or {}
+        self.weights: dict[str, np.ndarray] = said.get("weights", {})
+        self.precisions: dict[str, str] = said.get("precision", {})
+        self.bytes: dict[str, int] = said.get("bytes", {})
+        self.cuts = said.get("parts", True)
+        self.foreigner: Any = said.get("foreign")
+        self.forcing: list[tuple[list[str], dict[str, Any]]] = []
+        self.groups: list[list[str]] = []
+
+    def inside(self) -> list[Tensor]:
+        return [Tensor(n, f"node {n}", "Op", self.reads.get(n, ())) for n in self.shown]
+
+    def precision(self, feeds: Any) -> dict[str, str]:
+        return self.precisions
+
+    def sizes(self, feeds: Any) -> dict[str, int]:
+        return self.bytes
+
+    def part(self, cut: Any, names: Any) -> Part | None:
+        read = dict.fromkeys(r for n in names for r in self.reads.get(n, ()))
+        return Part(Graph([]), tuple(read), 1, 0.0) if self.cuts else None
+
+    def stored(self, name: str) -> Any:
+        return self.weights.get(name)
+
+    def walk(self, feeds: Any, groups: Any, visit: Any) -> None:
+        self.groups = [list(g) for g in groups]
+        for index, group in enumerate(groups):
+            visit(index, {n: self.shown[n] for n in group if self.shown.get(n) is not None})
+
+    def forced(self, cut: Any, values: Any, names: Any) -> dict[str, Any]:
+        self.forcing.append((list(names), dict(values)))
+        if isinstance(self.made, Exception):
+            raise self.made
+        made = self.made(values) if callable(self.made) else self.made
+        return {n: made[n] for n in names if made.get(n) is not None}
+
+    def exact(self, cut: Any, values: Any, name: str, jitter: Any = None) -> Any:
+        found = self.shown.get(name)
+        return None if found is None else found.astype(np.float64)
+
+    def foreign(self, cut: Any, values: Any, name: str, halved: bool = False) -> Any:
+        return self.foreigner
+
+
+A = np.linspace(1, 3, 8, dtype=np.float32).reshape(2, 4)
+FED = Case({"x": A * 2})
+
+
+def met(one: Any, two: Any, *outputs: tuple[str, str], reference: Any = None) -> Any:
+    return node_by_node(one, two, FED, outputs, reference)
+
+
+def test_why_nothing_inside_was_compared() -> None:
+    """What went wrong first: with all tensors, not with the outputs alone after that."""
+    assert met(Acted({"a": A}), Acted({"b": A})).problem == "no tensor goes by the same name in both"
+    for error in (
+        bridge.EngineError("refused\nat length"),
+        stepwise.MXNetError("refused\nat length"),
+        KeyError("refused"),
+    ):
+        inner = met(Acted({"a": A, "y": A}), Acted({"a": A, "z": A}, error), ("y", "z"))
+        assert inner.problem.strip("'") == "refused"
+        assert not inner.agrees and not inner.compared
+        assert met(Acted({"a": A}), Acted({"a": A}, error)).problem.strip("'") == "refused"
+    assert met(Acted({"a": None}), Acted({"a": A})).problem == "no tensor inside could be shown"
+    assert met(Acted({"a": np.array(["w"], object)}), Acted({"a": A})).problem == "no tensor inside could be shown"
+    # onnxruntime may not show what is inside, and run all the same
+    broken = Acted({"a": A, "z": A}, lambda values: {"z": A} if len(values) < 3 else {}["a"])
+    inner = met(Acted({"a": A, "y": A}), broken, ("y", "z"))
+    assert (inner.problem, list(inner.compared)) == ("", ["y"]) and inner.agrees
+
+
+def test_what_is_compared_of_a_whole_model() -> None:
+    """Each tensor from the values of one side; those that either side cannot show are passed over."""
+    shown = {"a": A, "b": A * 3, "gone": None, "c": A + 1, "d": np.arange(4)}
+    two = Acted(shown, {"a": A, "b": A * 3 + np.float32(0.5), "gone": A, "c": None, "d": np.array([0, 1, 2, 4])})
+    one = Acted(shown, reads={"b": ("a", "x", "a"), "d": ("b", "weight")})
+    inner = met(one, two)
+    assert {n: d.equal for n, d in inner.compared.items()} == {"a": True, "b": False, "d": False}
+    assert [(f.tensor, f.node, f.operator) for f in inner.faults] == [("b", "node b", "Op"), ("d", "node d", "Op")]
+    assert list(inner.faults[0].inputs) == ["a", "x"]
+    assert inner.faults[0].inputs["a"]["max"] == 3.0 and inner.faults[0].inputs["x"]["max"] == 6.0
+    assert list(inner.faults[1].inputs) == ["b"]
+    assert not inner.agrees and inner.source is one
+    (names, values) = two.forcing[0]
+    assert names == ["a", "b", "gone", "c", "d"] and values.keys() == {"a", "b", "c", "d", "x"}
+    assert np.array_equal(values["b"], A * 3)
+    two = Acted({"z": A}, {"z": A})
+    assert met(Acted({"y": A}), two, ("y", "z")).agrees
+    assert two.forcing[0][1].keys() == {"z", "x"}  # by the names of that side
+
+
+def test_the_side_whose_precision_counts_is_asked_by_its_own_names() -> None:
+    half = np.array([[1, 2, 4, 8], [8, 4, 2, 1]], np.float16)
+    off = half * np.float16(1 + 2.0**-10)
+    for whose in ("one", "two", "none"):
+        one = Acted({"y": half}, precision={"y": "float16"} if whose == "one" else {})
+        two = Acted({"z": off}, precision={"z": "float16"} if whose == "two" else {})
+        for reference in (one, two):
+            inner = met(one, two, ("y", "z"), reference=reference)
+            near = inner.compared["y"].settled_by == "rounding of one node"
+            assert near == (whose == ("one" if reference is one else "two")), (whose, reference is one)
+
+
+def test_what_a_runtime_computes_badly_is_noted() -> None:
+    truth = A.astype(np.float64)
+    off = A.copy()
+    off[1, 2] += np.float32(1e-4 * 3)
+    inner = met(Acted({"a": A}), Acted({"a": off}, foreign=truth))
+    assert inner.agrees
+    assert [n.startswith("acted is inexact at node a (Op): ") for n in inner.notes] == [True]
+    assert met(Acted({"a": A}), Acted({"a": A})).notes == []
+
+
+def test_groups_hold_as_many_bytes_as_may_be_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stepwise, "EXPOSED_BYTES", 640)
+    names = ["a", "b", "c", "d"]
+    reads = {"b": ("a",), "d": ("c", "a", "x")}
+    for sizes, want in (
+        ({"a": 300, "b": 340, "c": 1, "d": 0}, [["a", "b", "c"], ["d", "a", "c"]]),
+        ({"a": 300, "b": 341, "c": 1, "d": 0}, [["a", "b"], ["c", "d", "a"]]),
+        ({"a": 631}, [["a", "b"], ["c", "d", "a"]]),
+        ({"a": 621}, [["a", "b", "c"], ["d", "a", "c"]]),
+        ({"a": 620}, [["a", "b", "c", "d"]]),
+        ({}, [["a", "b", "c", "d"]]),
+    ):
+        for parts in (True, False):
+            shown = dict.fromkeys(names, A)
+            one = Acted(shown, reads=reads, bytes=sizes, parts=parts)
+            assert met(one, Acted(shown)).agrees
+            assert [sorted(g) for g in one.groups] == [sorted(g) for g in want], (sizes, parts)
+
+
+def test_weights_that_are_not_stored_alike_meet_no_zeros() -> None:
+    """A layer whose inputs are dead here is held against the other again, with numbers where the zeros were."""
+    dead = A.copy()
+    dead[:, 1] = 0
+    w, other = np.float32([1, 2, 3, 4]), np.float32([1, 9, 3, 4])
+
+    def layer(weight: np.ndarray) -> Any:
+        return lambda values: {"a": dead, "y": values["a"] * weight}
+
+    shown, reads = {"a": dead, "y": dead * w}, {"y": ("a", "w")}
+    one = lambda: Acted(shown, layer(w), reads, weights={"w": w})  # noqa: E731
+    inner = met(one(), Acted(shown, layer(other), reads))
+    assert [f.tensor for f in inner.faults] == ["y"]
+    assert inner.compared["y"].reason.endswith(", where no zero goes in")
+    assert met(one(), Acted(shown, layer(w), reads)).agrees
+    alike = Acted(shown, layer(other), reads, weights={"w": w})
+    assert met(one(), alike).agrees and len(alike.forcing) == 1  # stored alike: nothing is tried
+    uncut = Acted(shown, layer(w), reads, weights={"w": w}, parts=False)
+    theirs = Acted(shown, layer(other), reads)
+    assert met(uncut, theirs).agrees and len(theirs.forcing) == 1
+
+    def refusing(values: Any) -> Any:
+        if (values["a"] != 0).all():
+            raise bridge.EngineError("no such number")
+        return {"a": dead, "y": values["a"] * other}
+
+    assert met(one(), Acted(shown, refusing, reads)).agrees
+    wrong = Acted(shown, lambda values: {"a": dead, "y": values["a"] * w + 1}, reads)
+    assert met(one(), wrong).compared["y"].equal is False and len(wrong.forcing) == 1  # wrong already
+
+
+def test_float64_where_little_is_known() -> None:
+    """No part, no answer to some draws, two who doubt, half precision, and numbers past the greatest float32."""
+    bare = Known(TRUTH, 64 * EPS)
+    assert local(bare, Known(None), off(1000, dtype=F32), off(0, dtype=F32))[0].settled_by == "float64"
+
+    class Deaf(Known):
+        def exact(self, cut: Any, values: Any, name: str, jitter: Any = None) -> Any:
+            return {0: None, 1: TRUTH[:2]}.get(jitter[1], TRUTH * (1 + 64 * EPS)) if jitter else TRUTH
+
+    assert local(Deaf(TRUTH, part=part()), Known(None), off(1000, dtype=F32), off(0, dtype=F32))[0].equal
+    far, near = off(200_000), off(1100)
+    found, _ = local(Known(TRUTH, 64 * EPS, part()), Known(near, foreign=far), off(1100, dtype=F32), off(0, dtype=F32))
+    assert "differ between the models in float64 too" in found.reason
+
+    half, want = 2.0**-10, TRUTH.astype(np.float16)
+    for shift, foreign, equal, said in (
+        (1, None, True, ""),
+        (2, None, False, "beyond a sure tolerance, and float64 does not confirm it"),
+        (2, TRUTH, True, ""),
+        (4, None, False, "beyond a sure tolerance"),
+        (7, None, False, "beyond what rounding gives"),
+        (7, TRUTH, False, "beyond what rounding gives"),
+    ):
+        other = Known(None, foreign=foreign)
+        got = (TRUTH * (1 + shift * half)).astype(np.float16)
+        found, note = local(Known(TRUTH, 0.5 * half, part()), other, got, want, "float16")
+        assert (found.equal, note) == (equal, ""), (shift, foreign, found)
+        assert said in found.reason
+        assert shift == 1 or other.asked[0] == "foreign u ['b'] True"
+
+    got = (TRUTH * (1 + np.array([7 * half, 0, 0, 0]))).astype(
+        np.float16
+    )  # of its scale less than the dtype's own tolerance
+    for foreign, equal in ((None, False), (TRUTH, True)):
+        found, note = local(Known(TRUTH, part=part()), Known(None, foreign=foreign), got, want, "float16")
+        assert (found.equal, note) == (equal, "")
+
+    most = float(np.finfo(np.float32).max)
+    truth = np.array([1.0, most * 0.995, 3.0, -2.0])
+    want = truth.astype(np.float32)
+    over = want.copy()
+    over[1] = np.inf
+    assert local(Known(truth, part=part()), Known(None), over, want)[0].settled_by == "float64"
+    low = np.array([1.0, most * 0.9, 3.0, -2.0])
+    assert not local(Known(low, part=part()), Known(None), over, low.astype(np.float32))[0].equal
+    whole = np.array([3, 1, 2, 5], np.int32)
+    found, _ = local(Known(None), Known(None), whole.astype(np.float32), whole)
+    assert not found.equal and "dtype float32, wanted int32" in found.reason
+    assert not stepwise._spreads(np.zeros(2), (2, 3)) and not stepwise._spreads(np.zeros((2, 3)), (2,))
