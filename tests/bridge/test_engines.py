@@ -12,8 +12,9 @@ from onnx import TensorProto, helper, numpy_helper
 
 import bridge
 import hybrid as mx
-from bridge import BadInput, EngineError, locate
+from bridge import BadInput, EngineError, engines, locate
 from bridge.cases import make_case, pair_outputs
+from bridge.compare import compare
 from bridge.cut import widened_model
 from bridge.engines import NativeEngine, OnnxEngine, ReferenceEngine, opened_natively, tensors, unique
 from bridge.exact import Exact, widened
@@ -543,6 +544,144 @@ def test_the_first_tensor_that_differs(monkeypatch: pytest.MonkeyPatch) -> None:
         assert found is not None and found.kind == kind
         assert found.inputs["x"]["max"] == 6.0 and found.operator == "Op"
         assert found.accumulated.max_abs == 1
+
+
+def test_tensors_that_one_side_does_not_show_are_passed_over() -> None:
+    right = {"a": X, "b": X * 2, "unsized": X * 3}
+    case = Case({"x": X})
+    for theirs, want in (
+        ({"a": None, "b": X * 2 + 1, "unsized": X}, "b"),
+        ({"a": X, "b": None, "unsized": X}, "unsized"),
+        ({"a": X, "b": X * 2, "unsized": None}, None),
+        ({}, None),
+        ({"q": X}, None),
+    ):
+        two = Shown({n: v for n, v in theirs.items() if v is not None})
+        two.inside = lambda theirs=theirs: [locate.Tensor(n, n, "Op", ()) for n in theirs]  # type: ignore[method-assign]
+        for one, other in ((Shown(right), two), (two, Shown(right))):
+            found = locate.first_divergence(one, other, case)  # type: ignore[arg-type]
+            assert (found and found.tensor) == want
+
+
+def test_what_a_reproduction_holds_of_each_side(tmp_path: Path) -> None:
+    """A symbol's node with its bodies, an ONNX model's with its weights; what cannot be cut is left out."""
+    net, params = symbol()
+    ours = NativeEngine(open_model(net, params))
+    assert bridge.convert(net, params, inputs={"x": (2, 3)}, output=tmp_path / "net.onnx").verified
+    theirs = OnnxEngine(open_model(tmp_path / "net.onnx"))
+    found = locate.Divergence("fc_output", "fc", "FullyConnected", compare("fc_output", X, X), None, {})
+    want = 2 * X @ params["fc_weight"].T + params["fc_bias"]
+    for name, one, two, files in (
+        ("forth", ours, theirs, {"node-symbol.json", "node.onnx"}),
+        ("back", theirs, ours, set()),
+        ("native", ours, ours, {"node-symbol.json"}),
+        ("onnx", theirs, theirs, {"node.onnx"}),
+    ):
+        folder = locate.write_repro(tmp_path / name, one, two, found, Case({"x": X}))  # type: ignore[arg-type]
+        arrays = {"inputs.npz", "params.npz", "expected.npz", "got.npz", "report.json"}
+        assert {p.name for p in folder.iterdir()} == arrays | files, name
+        for file in ("expected.npz", "got.npz"):
+            np.testing.assert_allclose(load_feeds(folder / file, ["fc_output"])["fc_output"], want, rtol=1e-6)
+        stored = load_feeds(folder / "params.npz", []) if one is ours else {}
+        assert stored.keys() == (params.keys() if one is ours else set())
+        report = json.loads((folder / "report.json").read_text())
+        assert (report["tensor"], report["kind"], report["local"]) == ("fc_output", "unknown", None)
+        if "node.onnx" in files:
+            alone = OnnxEngine(open_model(folder / "node.onnx"))
+            feeds = load_feeds(folder / "inputs.npz", [])
+            np.testing.assert_allclose(alone.run_on(feeds)["fc_output"], want, rtol=1e-6)
+        if "node-symbol.json" in files:
+            again = mx.sym.load(str(folder / "node-symbol.json"))
+            assert sorted(again.list_inputs())[1:] == ["fc_bias", "fc_weight"]
+    loop = mx.sym.contrib.foreach(lambda row, state: (row * 3, state), mx.sym.var("x"), [mx.sym.var("s")])[0]
+    engine = NativeEngine(open_model(loop))
+    (tensor,) = [t for t in engine.inside() if t.name == engine.outputs[0]]
+    feeds = {"x": X, "s": Z}
+    tripled = engine.alone(tensor, feeds)
+    assert tripled is not None
+    np.testing.assert_array_equal(tripled, 3 * X)
+    assert engine.alone(tensor, {}) is None
+    looped = locate.Divergence(tensor.name, tensor.node, tensor.operator, compare("y", X, X), compare("y", X, X), {})
+    folder = locate.write_repro(tmp_path / "loop", engine, engine, looped, Case(feeds))
+    again = mx.sym.load(str(folder / "node-symbol.json"))
+    assert json.loads((folder / "report.json").read_text())["local"]["equal"] is True
+    outs = again.eval(**{n: mx.nd.array(feeds[n]) for n in again.list_inputs()})
+    np.testing.assert_array_equal(outs[0].asnumpy(), 3 * X)
+
+
+def test_one_output_of_a_node_alone() -> None:
+    """The one that was asked for, though a variable goes by the node's name."""
+    halves = mx.sym.SliceChannel(mx.sym.var("cut"), num_outputs=3, axis=1, name="cut")
+    engine = NativeEngine(open_model(mx.sym.Group(list(halves))))
+    for index, tensor in enumerate(engine.inside()):
+        found = engine.alone(tensor, {"cut": X})
+        assert found is not None
+        np.testing.assert_array_equal(found, X[:, index : index + 1])
+
+
+def test_what_engines_cannot_do_is_none_or_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    net, params = symbol()
+    ours = NativeEngine(open_model(net, params))
+    cut = frozenset(t.name for t in ours.inside())
+    mul = ours.inside()[0].name
+    values = {"x": X, mul: X * 2}
+    exactly = ours.exact(cut, values, "fc_output")
+    assert exactly is not None
+    np.testing.assert_allclose(exactly, 2 * X @ params["fc_weight"].astype(float).T + params["fc_bias"])
+    assert ours.exact(cut, {**values, mul: X[:, :2]}, "fc_output") is None
+    assert ours.foreign(cut, values, "fc_output") is None
+    monkeypatch.setattr("bridge.models.memory_budget", lambda: 40)
+    with pytest.raises(BadInput, match=r"node neg \(negative\): \(4, 3\) takes 48"):
+        ours.run({"x": np.ones((4, 3), np.float32)})
+    monkeypatch.undo()
+    labelled = NativeEngine(open_model(mx.sym.SoftmaxOutput(mx.sym.var("x"), name="softmax")))
+    assert labelled.complete({"x": X})["softmax_label"].tolist() == [0, 0]
+    with pytest.raises(BadInput) as caught:
+        labelled.complete({})
+    assert "missing input x" in str(caught.value)
+    theirs = OnnxEngine(Model("two", proto=onnx.parser.parse_model(TWO)))
+    assert theirs.part(frozenset("shp"), ["nowhere"]) is None
+    assert theirs.exact(frozenset("shp"), {}, "nowhere") is None
+    assert theirs.sizes({}) == {}
+    with pytest.raises(EngineError, match="refused odd"):
+        ReferenceEngine(Model("odd", proto=onnx.parser.parse_model(TWO.replace("Add", "Odd")))).open()
+    text = """<ir_version: 8, opset_import: ["": 17]>
+    m (float[2, 3] x) => (float16[2, 3] y) { h = Cast <to = 10> (x) y = Neg (h) }"""
+    half = OnnxEngine(Model("half", proto=onnx.parser.parse_model(text)))
+    third = X / 3
+    for halved, want in ((True, third.astype(np.float64)), (False, third.astype(np.float16).astype(np.float64))):
+        found = half.foreign(frozenset("y"), {"x": third}, "y", halved)
+        assert found is not None
+        np.testing.assert_array_equal(found, -want)
+    with pytest.raises(EngineError, match="is no one message"):
+        engines._serialized(Unwritable())  # type: ignore[arg-type]
+
+
+class Unwritable:
+    def SerializeToString(self) -> bytes:  # noqa: N802
+        raise ValueError("2 GB")
+
+
+def test_how_coarse_tensors_of_several_outputs_and_no_type_are() -> None:
+    text = """<ir_version: 8, opset_import: ["": 17]> m (float[4, 3] x) => (float[2, 3] a, float[2, 3] c) {
+        h = Cast <to = 10> (x) p, q = Split (h) a = Cast <to = 1> (p) c = Cast <to = 1> (q) i = Shape (q)
+    }"""
+    engine = OnnxEngine(Model("m", proto=onnx.parser.parse_model(text)))
+    found = engine.precision({})
+    assert {n: found[n] for n in "hpqac"} == dict.fromkeys("hpqac", "float16")
+    proto = onnx.parser.parse_model(text.replace("Shape (q)", "Odd (x)"))
+    assert OnnxEngine(Model("m", proto=proto)).precision({})["i"] == ""
+    broken = onnx.parser.parse_model(text.replace("float[2, 3] c", "float16[2, 3] c").replace("to = 10", "to = 1"))
+    assert (
+        OnnxEngine(Model("m", proto=broken)).precision({})["c"] == "float16"
+    )  # as declared, where nothing can be inferred
+    same = mx.sym.Group(
+        [mx.sym.relu(mx.sym.var("x"), name="y"), mx.sym.relu(mx.sym.Cast(mx.sym.var("x"), dtype="float16"), name="y")]
+    )
+    native = NativeEngine(open_model(same))
+    assert native.outputs == ("y_output", "y_output_1")
+    rounded = native.precision({"x": X})
+    assert (rounded["y_output_1"], rounded["y_output"] in ("float16", "float32", "")) == ("float16", True)
 
 
 # -- inspect -------------------------------------------------------------------------------------------------------------------

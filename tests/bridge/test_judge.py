@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 
 import bridge
@@ -440,6 +441,8 @@ def test_the_truth_is_float64_of_whichever_side_is_ours() -> None:
 class Runtime(Played):
     """A runtime that gives other numbers without fused nodes."""
 
+    natively = None
+
     def __init__(self, model: Any, plain: bool = False):
         super().__init__("runtime", [model["plain" if plain else "fused"]], model.get("precision"))
         self.model, self.plain, self.proto = model, plain, model["proto"]
@@ -487,3 +490,129 @@ def test_what_a_runtime_fuses_counts_only_where_numbers_are_coarse(monkeypatch: 
         assert by_name["z"].equal and by_name["z"].settled_by == ""
         assert by_name["y"].settled_by == ("node by node" if proto == "rounds" else "")
         assert (found.little == ("y depends on how sums are rounded",)) == (proto == "rounds")
+
+
+def test_float64_is_asked_only_where_every_node_was_compared_and_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The truth would settle every difference here."""
+    base = {n: a.astype(np.float64) for n, a in outputs({})[0].items()}
+    truth = ({n: a * 1.005 for n, a in base.items()}, [{n: a * 1.004 for n, a in base.items()}])
+    one, two = Played("one", outputs({})), Played("two", outputs({"y": 0.01, "z": 0.01}))
+    assert tried(monkeypatch, one, two, truth=truth)[0].equivalent
+    one.rested = two.rested = 0
+    unseen = Inner(dict(SAYS.compared), problem="no names")
+    found, _ = tried(monkeypatch, one, two, unseen, truth=truth)
+    assert found.verdict == "not equivalent"
+    assert found.warnings[0] == "tensors inside were not compared (no names): only the outputs were"
+    one.rested = 0
+    short = outputs({"y": 0.01})
+    short[0]["z"] = short[0]["z"][:2]
+    found, _ = tried(monkeypatch, one, Played("two", short), truth=truth)
+    assert [d.equal for d in found.differences] == [False, False]
+
+
+def test_what_float64_says_of_outputs_of_every_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only of floats that differ, of which it knows, in the shape that they have; by the name of either side."""
+    truth = {"a": TRUTH, "there": TRUTH, "short": TRUTH[:2], "whole": TRUTH}
+    monkeypatch.setattr(judge, "_truth", lambda *_: (truth, [truth]))
+    sides: Any = (Side("here", {}), Side("there", {}))
+    trial = judge._Trial(*sides, CASES[:1], sides[0], None, None, lambda _: None)
+    trial.pairs = [
+        ("a", "a"),
+        ("here", "there"),
+        ("short", "short"),
+        ("whole", "whole"),
+        ("gone", "gone"),
+        ("cut", "cut"),
+    ]
+    want = {n: TRUTH.astype(np.float32) for n in ("a", "here", "short", "gone", "cut")} | {
+        "whole": TRUTH.astype(np.int32)
+    }
+    got = {b: want[a] + want[a].dtype.type(2) * (np.arange(4) == 1) for a, b in trial.pairs}
+    got["a"], got["there"] = want["a"], want["here"] * np.float32(1 + 1e-6)
+    got["cut"] = want["cut"][:2]
+    plain = [compare(a, got[b], want[a], Tolerance(0, 0) if a == "here" else None) for a, b in trial.pairs]
+    assert [d.equal for d in plain] == [True] + [False] * 5
+    found = trial._by_float64(CASES[0], plain, want, got)
+    assert [(d.name, d.equal, d.settled_by) for d in found[:2]] == [("a", True, ""), ("here", True, "float64")]
+    assert [(d.name, d.equal, d.settled_by) for d in found[2:]] == [(n, False, "") for n, _ in trial.pairs[2:]]
+    assert [d.reason for d in found[2:]] == [d.reason for d in plain[2:]]
+
+
+def test_notes_of_outputs_that_say_little_or_are_not_finite(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two = Played("one", outputs({})), Played("two", outputs({}))
+    holes = WANT.copy()
+    holes[1, 1] = np.nan
+    for side in (one, two):
+        side.given[0] = {"y": np.full((3,), 2, np.float32), "z": np.zeros((0, 2), np.float32), "h": holes, "w": holes.T}
+    two.given[0]["w"] = holes.T + np.float32(1)
+    found, _ = tried(monkeypatch, one, two)
+    assert [w for w in found.warnings if "output" in w] == [
+        "output y is one value everywhere: agreement there says little; inside before it agrees",
+        "output z is empty: agreement there says little; inside before it agrees",
+        "output h holds 1 NaN or infinite values of 12",
+    ]
+    assert found.little == ("y is one value everywhere", "z is empty")
+
+
+def test_a_reproduction_is_written_where_there_is_something_to_show(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    written: list[Any] = []
+
+    def write(folder: Any, one: Any, two: Any, found: Any, case: Case) -> Any:
+        written.append((folder, found.node, int(case.feeds["case"])))
+        return folder
+
+    monkeypatch.setattr(judge, "write_repro", write)
+    monkeypatch.setattr(judge, "node_by_node", lambda *_: SAYS)
+    for change, where, want in (
+        ({}, parted("conv"), None),
+        ({"y": 0.01}, None, None),
+        ({"y": 0.01}, parted("conv"), str(tmp_path)),
+    ):
+        monkeypatch.setattr(judge, "first_divergence", lambda *_, where=where: where)
+        monkeypatch.setattr(judge, "_truth", lambda *_: None)
+        one, two = Played("one", outputs({}, {})), Played("two", outputs({}, change))
+        sides: Any = (one, two)
+        assert judge.check(*sides, CASES[:2], repro=tmp_path).repro == want
+        assert judge.check(*sides, CASES[:2]).repro is None
+    assert written == [(tmp_path, "conv", 1)]
+
+
+def test_without_a_side_of_ours_there_is_no_truth() -> None:
+    """Models that we cannot read, and operators that have no float64."""
+    x = onnx.helper.make_tensor_value_info("x", 1, [3, 4])
+    proto = onnx.helper.make_model(onnx.helper.make_graph([onnx.helper.make_node("Odd", ["x"], ["y"])], "g", [x], []))
+    unread = OnnxEngine(bridge.models.Model("odd", proto=proto))
+    assert judge._truth(unread, unread, Case({"x": WANT})) is None
+    ours = NativeEngine(bridge.open_model(mx.sym.var("x") * 2))
+    found = judge._truth(unread, ours, Case({"x": WANT}))
+    assert found is not None
+    np.testing.assert_array_equal(found[0][ours.outputs[0]], WANT.astype(np.float64) * 2)
+    broken = NativeEngine(
+        bridge.open_model(mx.sym.FullyConnected(mx.sym.var("x"), mx.sym.var("w"), no_bias=True, num_hidden=2)), {"w": 0}
+    )
+    assert judge._truth(broken, broken, Case({"x": WANT, "w": WANT[:2, :3]})) is None
+
+
+def test_fused_nodes_are_looked_into_once_and_for_either_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A side that already runs node by node is not asked again; one of two models that rounds is enough."""
+    monkeypatch.setattr(judge, "OnnxEngine", Runtime)
+    monkeypatch.setattr(judge, "rounds", lambda p: p == "rounds")
+    monkeypatch.setattr(judge, "coarse", lambda p: p == "coarse")
+    monkeypatch.setattr(judge, "refuse_random", lambda *_: None)
+    right, wrong = outputs({})[0], outputs({"y": 0.01})[0]
+
+    def sides(first: str, second: str, plain: bool = False, precision: Any = None) -> VerifyResult:
+        one = Runtime({"fused": right, "plain": right, "proto": first, "precision": precision})
+        two = Runtime({"fused": wrong, "plain": wrong if plain else right, "proto": second}, plain)
+        one.plain = plain
+        return tried(monkeypatch, one, two)[0]
+
+    for pair in (("rounds", ""), ("", "rounds")):
+        assert sides(*pair).warnings[0].startswith("the model rounds to whole numbers inside")
+    for pair in (("coarse", ""), ("", "coarse")):
+        assert sides(*pair).equivalent
+    assert sides("", "", precision={"q": "", "r": "float16", "s": ""}).equivalent
+    found = sides("coarse", "", plain=True)
+    assert found.verdict == "not equivalent" and not any("fused" in w for w in found.warnings)
