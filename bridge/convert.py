@@ -301,6 +301,7 @@ def _to_train(
         sizes = {
             label: (specs[n].shape[a], other[n].shape[a])  # type: ignore[index]  # both are known by now
             for n, named in dynamic.items()
+            if n in specs  # labels are not, whose axes may be named too
             for a, label in named.items()
         }
         nodes = {n.name: n for n in model.graph.variables()}

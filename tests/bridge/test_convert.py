@@ -17,10 +17,11 @@ import hybrid
 import hybrid.formats.params
 from bridge import opsets
 from bridge.compare import compare
-from bridge.convert import _only_swapped, _other_sizes, _warnings, check_target, settle_inputs
+from bridge.convert import _only_swapped, _other_sizes, _warnings, check_model, check_target, settle_inputs
 from bridge.inputs import draw
 from bridge.result import Divergence, VerifyResult
 from converters.registry import EXPORT
+from converters.writer import Converted
 from hybrid.core.op import Spec, lookup
 from hybrid.ir.graph import Entry, Graph, Node
 from tests.models.networks import FOLDER
@@ -421,3 +422,141 @@ def test_parameters_that_are_not_finite_are_counted() -> None:
         "parameter a holds 2 NaN or infinite values",
         "parameter d holds 1 NaN or infinite values",
     ]
+
+
+def test_what_a_refusal_says() -> None:
+    """The first output that differs, else the tensor where models part; the node; and the notes."""
+    right, wrong, off = (compare(n, np.arange(4.0) + s, np.arange(4.0)) for n, s in (("y", 0), ("z", 1), ("t", 2)))
+    where = Divergence("t", "conv", "Convolution", off, None, {})
+    for differences, divergence, warnings, want in (
+        ((right, wrong, off), where, ("one", "two"),
+         f"not equivalent: z: {wrong.reason}; the first node that differs is conv (Convolution); one; two"),
+        ((wrong,), None, (), f"not equivalent: z: {wrong.reason}"),
+        ((right,), where, (), f"not equivalent: t: {off.reason}; the first node that differs is conv (Convolution)"),
+        ((right,), None, ("one",), "not equivalent"),
+    ):  # fmt: skip
+        found = bridge.NotEquivalent(VerifyResult("a", "b", "not equivalent", (), differences, divergence), warnings)
+        assert str(found) == want
+        assert found.warnings == warnings
+    little = VerifyResult("a", "b", "says little", (), (right,), little=("y is empty", "z is constant"))
+    assert str(bridge.NotEquivalent(little)) == "says little: y is empty; z is constant"
+
+
+def test_what_is_missing_and_where_it_was_looked_for(tmp_path: Path) -> None:
+    net, params = two_heads()
+    net.save(str(tmp_path / "net-symbol.json"))
+    shape = {"x": Spec((2, 3))}
+    advice = "no .params file was found beside the symbol; give it as the second argument"
+    for given, saved, told in (
+        (None, None, [advice]),
+        ({}, None, [advice]),
+        (None, {"left": params["one_bias"]}, ["the file has 1 other parameters: left ..."]),
+        (None, {"arg:one_bias": params["one_bias"]}, []),
+    ):
+        path = tmp_path / "net-0000.params"
+        path.unlink(missing_ok=True)
+        if saved is not None:
+            hybrid.nd.save(str(path), {n: hybrid.nd.array(a) for n, a in saved.items()})
+        model = bridge.open_model(tmp_path / "net-symbol.json", given)
+        with pytest.raises(bridge.BadInput) as caught:
+            settle_inputs(model, shape, {})
+        missing = [p for p in caught.value.problems if p.startswith("missing parameter one_weight: neither in ")]
+        assert missing and (str(path) in missing[0]) == (saved is not None)
+        assert [p for p in caught.value.problems if not p.startswith("missing")] == told
+    f8 = np.dtype(np.float64)
+    model = bridge.open_model(hybrid.sym.var("x") * 2)
+    assert settle_inputs(model, {"x": Spec((2, 3), f8)}, {}) == {"x": Spec((2, 3), f8)}
+    scalar = bridge.open_model(hybrid.sym.var("x", shape=(3,)) + hybrid.sym.var("y"))
+    assert settle_inputs(scalar, {"y": Spec(None, np.dtype(np.float32))}, {})["y"].shape == (3,)
+    with pytest.raises(bridge.BadInput) as caught:
+        settle_inputs(
+            bridge.open_model(hybrid.sym.Group([hybrid.sym.var("a") * 2, hybrid.sym.var("b") * 2])), {}, {"a": {0: "n"}}
+        )
+    assert [p.split(";")[0] for p in caught.value.problems] == [f"cannot tell the shape of input {n}" for n in "ab"]
+
+
+def test_labels_take_the_axes_of_what_they_belong_to() -> None:
+    """Where both change alike; not where the call names axes of the label itself."""
+    data, other = hybrid.sym.var("data"), hybrid.sym.var("other")
+    one = hybrid.sym.SoftmaxOutput(data, multi_output=True, name="one")
+    two = hybrid.sym.LinearRegressionOutput(other, name="two")
+    net = hybrid.sym.Group([one, two])
+    inputs = {"data": (2, 3, 5), "other": (4, 7)}
+
+    def labels(dynamic: dict[str, dict[int, str]]) -> dict[str, list[object]]:
+        found = bridge.convert(net, {}, inputs=inputs, dynamic=dynamic, training=True, verify=False)
+        return {n: found.inputs[n]["shape"] for n in ("one_label", "two_label")}
+
+    assert labels({"data": {0: "n", 2: "w"}, "other": {0: "m"}}) == {"one_label": ["n", "w"], "two_label": ["m", 7]}
+    assert labels({"data": {2: "w"}}) == {"one_label": [2, "w"], "two_label": [4, 7]}
+    assert labels({"data": {0: "n"}, "one_label": {0: "k"}}) == {"one_label": ["k", 5], "two_label": [4, 7]}
+    assert labels({"other": {1: "v"}}) == {"one_label": [2, 5], "two_label": [4, "v"]}
+
+
+def test_models_that_onnx_itself_refuses_are_a_fault_of_ours() -> None:
+    info = onnx.helper.make_tensor_value_info
+
+    def made(nodes: list[onnx.NodeProto], *outputs: onnx.ValueInfoProto) -> Converted:
+        graph = onnx.helper.make_graph(nodes, "g", [info("x", 1, [2, 3])], outputs)
+        model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
+        return Converted(model, {"w": np.float32([1, 2])})
+
+    node = onnx.helper.make_node
+    y, any_y = info("y", 1, [2, 3]), onnx.helper.make_empty_tensor_value_info("y")
+    check_model(made([node("Neg", ["x"], ["y"])], y))
+    unranked = onnx.helper.make_value_info("y", onnx.helper.make_tensor_type_proto(1, None))
+    z = onnx.helper.make_value_info("z", onnx.helper.make_tensor_type_proto(1, None))
+    with pytest.raises(
+        converters.ConversionError, match="how many dimensions y, z has depends on sizes that are dynamic"
+    ):
+        check_model(made([node("Neg", ["x"], ["y"]), node("Abs", ["x"], ["z"])], unranked, z))
+    words = onnx.helper.make_value_info(
+        "y", onnx.helper.make_sequence_type_proto(onnx.helper.make_tensor_type_proto(1, None))
+    )
+    check_model(made([node("SequenceConstruct", ["x", "x"], ["y"])], words))
+    for nodes in (
+        [node("Nothing", ["x"], ["y"])],
+        [node("Reshape", ["x"], ["y"])],
+        [node("MatMul", ["x", "x"], ["y"])],
+    ):
+        with pytest.raises(
+            converters.ConversionError, match="the converted model is not valid ONNX, a fault of gluonnx: "
+        ):
+            check_model(made(nodes, y if nodes[0].op_type != "Nothing" else any_y))
+
+
+def test_places_that_may_not_be_written_to_and_opsets_that_cannot_be_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    net, params = two_heads()
+    options = {"inputs": {"x": (2, 3)}, "opset": 15}
+    monkeypatch.setattr("os.access", lambda path, mode: False)  # root may write anywhere
+    with pytest.raises(
+        bridge.BadInput, match=r"nothing may be written to this folder; give another place for new\.onnx"
+    ):
+        check_target(tmp_path / "new.onnx")
+    monkeypatch.undo()
+    monkeypatch.setattr(sys.modules["bridge.convert"], "opens", lambda opset: opset != 15)
+    with pytest.raises(bridge.BadInput, match="opens no model of opset 15 to verify it"):
+        bridge.convert(net, params, **options)
+    assert bridge.convert(net, params, verify=False, **options).opset == 15
+    assert bridge.convert(net, params, **{**options, "opset": 16}).opset == 16
+    for opset in (12, 99):
+        with pytest.raises(converters.ConversionError, match=f"got opset {opset}"):
+            bridge.convert(net, params, **{**options, "opset": opset})
+
+
+def test_inputs_that_nothing_reads_any_more_are_left_out_of_what_is_verified(tmp_path: Path) -> None:
+    """Of a network that is cut, arrays and shapes for what lies behind the cut may be given all the same."""
+    x, y = hybrid.sym.var("x"), hybrid.sym.var("y")
+    net = hybrid.sym.Group([hybrid.sym.relu(x, name="first"), hybrid.sym.broadcast_add(x, y, name="second")])
+    arrays = {"x": np.float32([[1, -2, 3]]), "second_label": np.float32([1])}
+    for given in ({"x": arrays["x"]}, {"x": (1, 3)}):
+        found = bridge.convert(net, {}, inputs=given, outputs=["first"], also=[{"x": np.float32([[5, -6, 7]])}])
+        assert found.verification is not None
+        assert [r["shapes"] for r in found.verification.runs] == [{"x": (1, 3)}] * 2
+        assert list(found.inputs) == ["x"]
+    head = hybrid.sym.SoftmaxOutput(x, name="softmax")
+    fed = {"x": arrays["x"], "softmax_label": np.float32([2])}
+    found = bridge.convert(head, {}, inputs=fed, output=tmp_path / "head.onnx", dynamic={"x": {0: "n"}})
+    assert found.verified and list(found.inputs) == ["x"] and found.pruned == ("softmax_label",)
