@@ -12,10 +12,10 @@ from onnx import TensorProto, helper, numpy_helper
 
 import bridge
 import hybrid as mx
-from bridge import BadInput, EngineError, engines, locate
+from bridge import BadInput, EngineError, engines, exact, locate
 from bridge.cases import make_case, pair_outputs
 from bridge.compare import compare
-from bridge.cut import widened_model
+from bridge.cut import cut_out, made_inside, widened_model
 from bridge.engines import NativeEngine, OnnxEngine, ReferenceEngine, opened_natively, tensors, unique
 from bridge.exact import Exact, widened
 from bridge.inputs import as_specs, draw, load_feeds, parse_dynamic, parse_inputs
@@ -294,6 +294,140 @@ def test_graphs_in_float64() -> None:
     plain, moved = net.run({"x": fine.astype(np.float32)})[0], net.run({"x": fine.astype(np.float32)}, (1.0, 0))[0]
     apart = np.abs(moved / plain - 1) / 2.0**-23
     assert 0.01 < apart.max() <= 2.0
+
+
+def test_float64_where_operators_have_it_and_where_they_have_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A loop's outputs though it runs no time; an operator that refuses float64 gets what it was made for."""
+    text = """<ir_version: 8, opset_import: ["": 17]> m (int64 n, float[3] x) => (float[3] y, float[k, 3] z, int64[3] w) {
+        y, z, w = Loop (n, , x, j) <body = step (int64 i, bool on, float[3] s, int64[3] m) =>
+            (bool going, float[3] t, int64[3] p, float[3] u) { going = Identity (on) t = Add (s, s) p = Add (m, i) u = Neg (t) }>
+    }""".replace("y, z, w = Loop", "y, w, z = Loop").replace("m (int64 n,", "m (int64 n, int64[3] j,", 1)
+    found = opened_natively(Model("loop", proto=onnx.parser.parse_model(text)))
+    x, j = np.float32([1 / 3, -2, 5]), np.array([4, 5, 6])
+    for turns in (0, 2):
+        y, z, w = Exact(found.graph, found.params).run({"n": np.array(turns), "x": x, "j": j})
+        assert [a.dtype for a in (y, z, w)] == [np.float64, np.float64, np.int64]
+        assert y.tolist() == (x.astype(float) * 2**turns).tolist()
+        assert z.tolist() == [(-x.astype(float) * 2 ** (i + 1)).tolist() for i in range(turns)]
+        assert w.tolist() == (j + sum(range(turns))).tolist()
+    real = exact.apply
+
+    def refusing(op: Any, arrays: Any, *others: Any, **options: Any) -> Any:
+        if op.name in ("sin", "pick") and any(a.dtype == np.float64 for a in arrays):
+            raise mx.base.MXNetError("no float64")
+        return real(op, arrays, *others, **options)
+
+    monkeypatch.setattr(exact, "apply", refusing)
+    third = mx.sym.var("x") * 0.1
+    (got,) = Exact(mx.sym.sin(third).graph, {}).run({"x": x})
+    assert got.dtype == np.float64
+    np.testing.assert_array_equal(got, np.sin((x.astype(float) * 0.1).astype(np.float32)))
+    picked = mx.sym.pick(mx.sym.var("t"), mx.sym.var("i"), axis=1)
+    (got,) = Exact(picked.graph, {}).run({"t": np.stack([x, -x]), "i": np.array([2, 0], np.int32)})
+    assert got.tolist() == [5.0, -float(x[0])]
+    monkeypatch.undo()
+    monkeypatch.setattr(exact, "JITTERED", 3)
+    for name, array, feeds, moves in (
+        ("w", np.zeros(3, np.float32), {}, True), ("w", np.zeros(4, np.float32), {}, False),
+        ("w", np.zeros(4, np.float32), {"w": 0}, True), ("w", np.zeros(2, np.int32), {"w": 0}, False),
+    ):  # fmt: skip
+        assert Exact._moves(name, array, feeds) == moves
+
+
+def test_pieces_of_onnx_models() -> None:
+    """Sparse weights, stored values that are fed, bodies that read from outside, and what a body makes under a tensor's name."""
+    text = """<ir_version: 8, opset_import: ["": 17]> m (float[2, 3] x, bool c) => (float[2, 3] y) {
+        , h = Pair (x) a = Add (h, s) b = Mul (a, w) y = If (c) <
+            then_branch = yes () => (float[2, 3] p) { d = Add (b, v) p = Neg (d) },
+            else_branch = no () => (float[2, 3] q) { q = Identity (a) }>
+        d = Abs (b)
+    }""".replace(", h = Pair (x)", "h = Relu (x)")
+    proto = onnx.parser.parse_model(text)
+    values = helper.make_tensor("s", TensorProto.FLOAT, [2], [5, 7])
+    indices = helper.make_tensor("i", TensorProto.INT64, [2], [1, 5])
+    proto.graph.sparse_initializer.append(helper.make_sparse_tensor(values, indices, [2, 3]))
+    proto.graph.initializer.extend([numpy_helper.from_array(W, "w"), numpy_helper.from_array(W * 2, "v")])
+    s = np.float32([[0, 5, 0], [0, 0, 7]])
+    one = {"x": X, "a": X + 1, "b": X + 2, "c": np.array(True)}
+
+    def piece(names: list[str], given: dict[str, Any], cut: str = "hab") -> tuple[Any, dict[str, Any]]:
+        made = cut_out(proto, set(cut), given, names)
+        return made, {i.name for i in made.graph.input}
+
+    made, takes = piece(["a"], {**one, "h": Z})
+    assert (
+        takes == {"h"}
+        and [t.values.name for t in made.graph.sparse_initializer] == ["s"]
+        and not made.graph.initializer
+    )
+    (got,) = ReferenceEngine(Model("a", proto=dense(made))).run_on({"h": Z}).values()
+    np.testing.assert_array_equal(got, Z + s)
+    made, takes = piece(["a"], {**one, "h": Z, "s": Z})
+    assert takes == {"h", "s"} and not made.graph.sparse_initializer
+    made, takes = piece(["y"], one)
+    assert takes == {"a", "b", "c"} and [t.name for t in made.graph.initializer] == ["v"]
+    for on, want in ((True, -(X + 2 + W * 2)), (False, X + 1)):
+        (got,) = OnnxEngine(Model("y", proto=made)).run_on({**one, "c": np.array(on)}).values()
+        np.testing.assert_array_equal(got, want)
+    made, takes = piece(["y"], {**one, "v": X}, "ab")
+    assert takes == {"a", "b", "c", "v"} and not made.graph.initializer
+    made, takes = piece(["b", "a"], {"x": X}, "")
+    assert [o.name for o in made.graph.output] == ["b/made", "a/made"] and takes == {"x"}
+    assert [n.op_type for n in made.graph.node] == ["Relu", "Add", "Mul"]
+    inside = [t.name for t in OnnxEngine(Model("m", proto=proto)).inside()]
+    assert inside == ["h", "a", "b", "y"]  # d is another tensor in a body
+    lists = helper.make_node("Both", ["x"], ["z"])
+    graphs = [a.g for a in proto.graph.node[3].attribute]
+    lists.attribute.append(helper.make_attribute("bodies", graphs))
+    assert sorted(made_inside(lists)) == ["d", "p", "q"]
+
+
+def dense(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with its sparse weights as others, for evaluators that read no sparse ones."""
+    for sparse in model.graph.sparse_initializer:
+        array = np.zeros(tuple(sparse.dims), np.float32).reshape(-1)
+        array[numpy_helper.to_array(sparse.indices)] = numpy_helper.to_array(sparse.values)
+        model.graph.initializer.append(numpy_helper.from_array(array.reshape(tuple(sparse.dims)), sparse.values.name))
+    del model.graph.sparse_initializer[:]
+    return model
+
+
+def test_every_float32_of_a_model_is_widened() -> None:
+    """Casts by to and by dtype, constants of every form, several functions, lists of bodies; other attributes stay."""
+    functions = [
+        helper.make_function(
+            "my", n, ["a"], ["b"], [helper.make_node("Cast", ["a"], ["b"], to=1)], [helper.make_opsetid("", 17)]
+        )
+        for n in ("F", "G")
+    ]
+    body = helper.make_graph(
+        [helper.make_node("Cast", ["x"], ["q"], to=1)], "b", [], [helper.make_tensor_value_info("q", 1, [2])]
+    )
+    nodes = [
+        helper.make_node("RandomNormalLike", ["x"], ["r"], dtype=1, seed=1.0),
+        helper.make_node("Odd", ["x"], ["o"], axis=1, to=7, value_float=0.5),
+        helper.make_node("Constant", [], ["k"], value_int=1),
+        helper.make_node("Constant", [], ["f"], value_floats=[0.1, 2.0]),
+        helper.make_node("Constant", [], ["w"], value_string="1"),
+        helper.make_node("Both", ["x"], ["z"], bodies=[body, body]),
+    ]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", 1, [2])], [])
+    wide = widened_model(helper.make_model(graph, functions=functions))
+    assert [f.node[0].attribute[0].i for f in wide.functions] == [TensorProto.DOUBLE] * 2
+    random, odd, whole, floats, word, both = wide.graph.node
+    assert {a.name: helper.get_attribute_value(a) for a in random.attribute} == {
+        "dtype": TensorProto.DOUBLE,
+        "seed": 1.0,
+    }
+    assert {a.name: helper.get_attribute_value(a) for a in odd.attribute} == {"axis": 1, "to": 7, "value_float": 0.5}
+    assert [(n.attribute[0].name, helper.get_attribute_value(n.attribute[0])) for n in (whole, word)] == [
+        ("value_int", 1), ("value_string", b"1"),
+    ]  # fmt: skip
+    assert floats.attribute[0].name == "value"
+    found = numpy_helper.to_array(floats.attribute[0].t)
+    assert found.dtype == np.float64 and found.tolist() == np.float32([0.1, 2]).astype(float).tolist()
+    for inner in both.attribute[0].graphs:
+        assert inner.node[0].attribute[0].i == inner.output[0].type.tensor_type.elem_type == TensorProto.DOUBLE
 
 
 # -- opening -------------------------------------------------------------------------------------------------------------------
