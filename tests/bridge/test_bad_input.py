@@ -1,13 +1,16 @@
 """Bad input: a message that says what was got and wanted, all problems at once, and nothing written."""
 
+import io
 import json
 import os
 import re
 import shutil
 import struct
 import tracemalloc
+import warnings
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,8 +18,11 @@ import pytest
 import bridge
 import converters
 import hybrid.formats.params
+from bridge import inputs
 from bridge.inputs import load_feeds
 from hybrid.core.error import FormatError
+from hybrid.core.op import Domain, Spec
+from hybrid.core.shapes import UNKNOWN
 from tests.models.networks import FOLDER
 
 SHAPE = {"data": (2, 1, 28, 28)}
@@ -429,3 +435,102 @@ def test_an_array_without_a_value_is_missing(net: Path) -> None:
     params = dict(hybrid.formats.params.load(net.with_name("model-0000.params")))
     name = next(n for n in params if n.endswith("_weight"))
     assert f"missing parameter {name.removeprefix('arg:')}" in refused(net, params={**params, name: None})
+
+
+def test_archives_that_numpy_would_not_write(tmp_path: Path) -> None:
+    """Two arrays of one name, other compressions, encryption, and more bytes than the file has."""
+    array = io.BytesIO()
+    np.save(array, np.arange(6.0).reshape(2, 3))
+    path = tmp_path / "a.npz"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("data.npy", array.getvalue())
+            archive.writestr("data.npy", array.getvalue())
+    with pytest.raises(bridge.BadInput, match="it holds two arrays of one name"):
+        load_feeds(path, ["data"])
+    for method in (zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
+        with zipfile.ZipFile(path, "w", method) as archive:
+            archive.writestr("data.npy", array.getvalue())
+        with pytest.raises(bridge.BadInput, match=r"'data\.npy' is encrypted or compressed otherwise than"):
+            load_feeds(path, ["data"])
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("data.npy", array.getvalue())
+    whole = path.read_bytes()
+    at = whole.rindex(b"PK\x01\x02")
+    locked = bytearray(whole)
+    locked[at + 8] |= 1
+    path.write_bytes(locked)
+    with pytest.raises(bridge.BadInput, match=r"'data\.npy' is encrypted or compressed otherwise than"):
+        load_feeds(path, ["data"])
+    size = len(array.getvalue())
+    for claimed, said in (
+        (len(whole) + 1, f"claims {size} bytes out of {len(whole) + 1}, in a file of {len(whole)}"),
+        (size, ""),
+    ):
+        told = bytearray(whole)
+        told[at + 20 : at + 24] = struct.pack("<I", claimed)
+        path.write_bytes(told)
+        if said:
+            with pytest.raises(bridge.BadInput, match=said):
+                load_feeds(path, ["data"])
+        else:
+            np.testing.assert_array_equal(load_feeds(path, ["data"])["data"], np.arange(6.0).reshape(2, 3))
+    np.save(tmp_path / "one.npy", np.arange(3))
+    assert load_feeds(tmp_path / "one.npy", ["x"])["x"].tolist() == [0, 1, 2]
+    with pytest.raises(bridge.BadInput, match=r"one array for 2 inputs; wanted an \.npz with x, y"):
+        load_feeds(tmp_path / "one.npy", ["x", "y"])
+
+
+class Short(io.BytesIO):
+    """A file that gives less than was asked of it."""
+
+    def readinto(self, into: Any) -> int:
+        return super().readinto(into[:-1])
+
+
+def test_arrays_that_are_cut_off(tmp_path: Path) -> None:
+    content = io.BytesIO()
+    np.save(content, np.arange(4000.0))
+    size = len(content.getvalue())
+    assert inputs._array(io.BytesIO(content.getvalue()), size, "a", tmp_path)[-1] == 3999
+    with pytest.raises(ValueError, match="a is cut off"):
+        inputs._array(Short(content.getvalue()), size, "a", tmp_path)
+
+
+def test_what_is_no_input() -> None:
+    class Arrayed:
+        def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+            return np.float32([1, 2])
+
+    specs, arrays = inputs.as_specs(
+        {"a": (np.int64(2), 3), "b": [4], "c": np.float16([[1]]), "d": Arrayed(), "e": Spec(None)}
+    )
+    assert [s.shape for s in specs.values()] == [(2, 3), (4,), (1, 1), (2,), None]
+    assert {n: a.tolist() for n, a in arrays.items()} == {"c": [[1]], "d": [1, 2]}
+    assert all(type(d) is int for d in specs["a"].shape or ())
+    for value, said in (
+        ("12", "got '12', wanted a shape, an array or a Spec"),
+        ([2, "n"], r"got \[2, 'n'\], wanted a shape"),
+        ([2, 1.5], r"got \[2, 1.5\], wanted a shape"),
+        (5, "got 5, wanted a shape"),
+        ([2, 0], r"got shape \(2, 0\), wanted sizes of 1 or more"),
+        (np.array(["w"], object), "got an array of object, wanted numbers"),
+        (np.array(["w"]), "got an array of <U1, wanted numbers"),
+    ):
+        with pytest.raises(bridge.BadInput, match=f"^input x: {said}"):
+            inputs.as_specs({"x": value})
+    for shape, said in (
+        ((2, -1), r"got shape \(2, -1\), wanted no negative size"),
+        ((UNKNOWN, 2), "the shape has unknown dims"),
+    ):
+        with pytest.raises(bridge.BadInput, match=said):
+            inputs.draw({"x": Spec(shape)}, {})
+    like = {"x": np.float32([7, 8]), "empty": np.zeros(0, np.float32)}
+    drawn = inputs.draw({n: Spec((50,), np.dtype(np.float32)) for n in ("x", "y", "empty")}, {}, 3, like)
+    assert set(drawn["x"].tolist()) == {7.0, 8.0}
+    for name in ("y", "empty"):
+        assert len(set(drawn[name].tolist())) == 50
+    low, high = Domain(0, 5, True), Domain(2, 9, False)
+    assert inputs._both(low, high) == inputs._both(high, low) == Domain(2, 5, True)
+    assert inputs._both(Domain(0, 9, False), Domain(1, 4, False)) == Domain(1, 4, False)

@@ -77,3 +77,99 @@ def test_wrong_shapes_are_refused(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
     with pytest.raises(BadInput, match="no ONNX model"):
         mx.contrib.onnx.get_model_metadata(FILES[0])
+
+
+def two_inputs() -> tuple[mx.sym.Symbol, dict[str, np.ndarray]]:
+    """A layer of x, less y; a label that nothing reads, and a state."""
+    x = mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=2, name="fc")
+    x = mx.sym.BatchNorm(x, name="bn", fix_gamma=False, eps=0.5)
+    net = mx.sym.SoftmaxOutput(mx.sym.broadcast_sub(x, mx.sym.var("y")), name="softmax")
+    names = {
+        "fc_weight": (2, 3),
+        "fc_bias": (2,),
+        **{f"bn_{n}": (2,) for n in ("gamma", "beta", "moving_mean", "moving_var")},
+    }
+    rng = np.random.default_rng(0)
+    return net, {n: rng.uniform(0.5, 2, s).astype(np.float32) for n, s in names.items()}
+
+
+def test_parameters_shapes_and_types_in_every_form(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    net, params = two_inputs()
+    split = [{n: mx.nd.array(a) for n, a in params.items() if ("moving" in n) == moving} for moving in (False, True)]
+    shapes = [(4, 3), (4, 2)]
+    target = tmp_path / "net.onnx"
+    x = np.float32([[1, -2, 3], [0.5, 4, -1], [2, 2, 0], [-3, 1, 1]])
+    y = np.arange(8, dtype=np.float32).reshape(4, 2) / 8
+    layer = (x @ params["fc_weight"].T + params["fc_bias"] - params["bn_moving_mean"]) / np.sqrt(
+        params["bn_moving_var"] + 0.5
+    )
+    scores = layer * params["bn_gamma"] + params["bn_beta"] - y
+    want = np.exp(scores) / np.exp(scores).sum(1, keepdims=True)
+    for given, options in (
+        (params, {"in_shapes": shapes}),
+        (split, {"in_shapes": shapes, "in_types": [np.float32, "float32"]}),
+        (tuple(split), {"input_shape": shapes, "input_type": np.float32, "in_types": np.float64}),
+        (params, {"in_shapes": shapes, "input_shape": [(9, 9)], "input_type": (np.float32, np.float32)}),
+    ):
+        target.unlink(missing_ok=True)
+        assert mx.onnx.export_model(net, given, onnx_file_path=target, **options) == str(target)
+        session = ort.InferenceSession(str(target), providers=["CPUExecutionProvider"])
+        np.testing.assert_allclose(session.run(None, {"x": x, "y": y})[0], want, rtol=1e-5)
+        found = mx.contrib.onnx.get_model_metadata(target)
+        assert found == {
+            "input_tensor_data": [("x", (4, 3)), ("y", (4, 2))],
+            "output_tensor_data": [("softmax_output", (4, 2))],
+        }
+    for options, said in (
+        ({}, "got none, wanted one of each for the inputs x, y"),
+        ({"in_shapes": shapes[:1]}, "got 1 shapes and 2 types, wanted"),
+        ({"in_shapes": shapes, "in_types": [np.float32]}, "got 2 shapes and 1 types, wanted"),
+        ({"in_shapes": shapes, "in_types": [np.float32] * 3}, "got 2 shapes and 3 types, wanted"),
+    ):
+        with pytest.raises(BadInput, match=said):
+            mx.onnx.export_model(net, params, onnx_file_path=target, **options)
+    with pytest.raises(BadInput, match=r"wanted one of each for the inputs \(there are none\)"):
+        mx.onnx.export_model(mx.sym.zeros((2,)), {}, [(1,)], onnx_file_path=target)
+    with pytest.raises(BadInput, match="is ONNX already; export_model takes an MXNet symbol"):
+        mx.onnx.export_model(str(target), None, shapes)
+    with caplog.at_level("INFO"):
+        mx.onnx.export_model(net, params, shapes, onnx_file_path=target)
+        assert not caplog.messages
+        mx.onnx.export_model(net, params, shapes, onnx_file_path=target, verbose=True)
+    kinds = [n.op_type for n in onnx.load(target).graph.node]
+    assert sorted(caplog.messages) == sorted(f"{k}: {kinds.count(k)}" for k in set(kinds))
+
+
+def test_which_sizes_vary(tmp_path: Path) -> None:
+    net, params = two_inputs()
+    target, shapes = str(tmp_path / "net.onnx"), [(4, 3), (4, 2)]
+
+    def dims(**options: object) -> list[list[object]]:
+        mx.onnx.export_model(net, params, shapes, onnx_file_path=target, dynamic=True, **options)
+        return [
+            [d.dim_param or d.dim_value for d in i.type.tensor_type.shape.dim] for i in onnx.load(target).graph.input
+        ]
+
+    assert dims(dynamic_input_shapes=[("n", 3), ("n", 2)]) == [["n", 3], ["n", 2]]
+    assert dims(dynamic_input_shapes=[(4, 3), (4, 2)]) == [[4, 3], [4, 2]]
+    with pytest.warns(UserWarning, match="not all sizes of .* can vary, so only the first does"):
+        assert dims() == [["batch", 3], ["batch", 2]]
+    whole = str(tmp_path / "all.onnx")
+    mx.onnx.export_model(mx.sym.relu(mx.sym.var("x")), {}, [(4, 3)], onnx_file_path=whole, dynamic=True)
+    assert [d.dim_param for d in onnx.load(whole).graph.input[0].type.tensor_type.shape.dim] == ["x_0", "x_1"]
+
+
+def test_stored_tensors_are_no_inputs_of_a_file(tmp_path: Path) -> None:
+    """Before IR 4 they are listed among them."""
+    info = onnx.helper.make_tensor_value_info
+    inputs = [info("x", 1, ["n", 3]), info("w", 1, [3])]
+    stored = [onnx.numpy_helper.from_array(np.float32([1, 2, 3]), "w")]
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("Mul", ["x", "w"], ["y"])], "g", inputs, [info("y", 1, ["n", 3])], stored
+    )
+    onnx.save(
+        onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 8)], ir_version=3),
+        tmp_path / "m.onnx",
+    )
+    found = mx.contrib.onnx.get_model_metadata(str(tmp_path / "m.onnx"))
+    assert found == {"input_tensor_data": [("x", (0, 3))], "output_tensor_data": [("y", (0, 3))]}
