@@ -23,6 +23,7 @@ from bridge.models import Model, describe, open_model, split_inputs, too_large
 from bridge.result import Case
 from hybrid.core.op import Domain, Spec
 from hybrid.core.shapes import UNKNOWN
+from hybrid.ops.absent import ABSENT
 
 TWO = """<ir_version: 8, opset_import: ["": 17]>
 net (float[n, 3] x, float[n, 3] z) => (float[n, 3] s, float[n, 3] p)
@@ -854,6 +855,18 @@ def test_the_inside_that_inspect_tells(two: Path) -> None:
         bridge.operators(two)
     rows = bridge.operators(net)
     assert {r.name for r in rows.operators} == {"FullyConnected", "_mul_scalar", "negative"} and rows.absent == {}
+    nodes = [
+        {"op": "null", "name": "x", "inputs": []},
+        {"op": "Unheard", "name": "u", "inputs": [[0, 0, 0]]},
+        {"op": sorted(ABSENT)[0], "name": "a", "inputs": [[1, 0, 0]]},
+        {"op": "sin", "name": "s", "inputs": [[2, 0, 0]]},
+    ]
+    graph = {"nodes": nodes, "arg_nodes": [0], "heads": [[3, 0, 0]], "attrs": {"mxnet_version": ["int", 10901]}}
+    two.with_name("odd-symbol.json").write_text(json.dumps(graph))
+    rows = bridge.operators(two.with_name("odd-symbol.json"))
+    assert [r.name for r in rows.operators] == ["sin"]
+    assert rows.absent == {sorted(ABSENT)[0]: ABSENT[sorted(ABSENT)[0]], "Unheard": ""}
+    assert list(rows.absent) == sorted(rows.absent)
 
 
 def test_backend_nodes_and_refusals(two: Path) -> None:

@@ -1,6 +1,7 @@
 """gluonnx import: an ONNX model becomes a symbol with parameters, verified before the files appear."""
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +11,15 @@ import pytest
 from typer.testing import CliRunner
 
 import bridge
+import converters
 import hybrid as mx
-from bridge import importing
+from bridge import importing, onnx_backend, opsets
 from bridge.cli import app
+from bridge.engines import OnnxEngine
 from bridge.onnx_backend import prepare
 from converters.importer import Imported, import_model
+from converters.kinds import kind_of
+from hybrid import native
 from hybrid.core.op import OPS, Spec
 
 runner = CliRunner()
@@ -511,3 +516,186 @@ def test_what_keeps_mxnet_from_loading() -> None:
     assert own
     lacking = list(importing.not_in_mxnet(found.graph, {}))
     assert sorted(lacking) == sorted({f"{n}, {own.count(n)} times" if own.count(n) > 1 else n for n in own})
+
+
+# -- what is imported, and what it is held against ---------------------------------------------------------------------------------
+
+
+def test_models_that_come_without_a_file(net: Path) -> None:
+    proto = onnx.load(net)
+    for name, want in (("net", "net"), ("", "model")):
+        proto.graph.name = name
+        for source in (proto, proto.SerializeToString()):
+            found = bridge.import_onnx(source, also=[{"x": (5, 4)}, {"x": (6, 4)}], seed=4)
+            assert (found.model, found.verified, found.witness, found.files) == (want, True, "onnxruntime", ())
+            assert found.verification is not None
+            runs = [(r["seed"], r["shapes"]["x"]) for r in found.verification.runs]
+            assert runs == [(4, (2, 4)), (5, (3, 4)), (6, (5, 4)), (7, (6, 4))]
+    with pytest.raises(bridge.BadInput) as caught:
+        bridge.import_onnx(net, inputs={"p": (2,)}, also=[{"x": (5, 4), "q": (1,)}, {"r": (1,)}])
+    assert caught.value.problems == tuple(f"unknown input {n}: the model takes x" for n in "pqr")
+
+
+def test_states_are_told_from_arguments(tmp_path: Path) -> None:
+    text = """net (float[n, 3, 4] x) => (float[n, 3, 4] y) <float[3] g = {1, 2, 3}, float[3] b = {4, 5, 6},
+    float[3] m = {0.5, 1, 2}, float[3] v = {1, 4, 9}> { y = BatchNormalization (x, g, b, m, v) }"""
+    bridge.import_onnx(made(tmp_path, text), output=tmp_path / "out")
+    stored = {n: a.asnumpy().tolist() for n, a in mx.nd.load(str(tmp_path / "out-0000.params")).items()}
+    want = {"arg:g": [1, 2, 3], "arg:b": [4, 5, 6], "aux:m": [0.5, 1, 2], "aux:v": [1, 4, 9]}
+    assert stored == want
+
+
+def test_a_tolerance_decides_an_import_too(net: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = OPS["softmax"].compute
+    monkeypatch.setattr(OPS["softmax"], "compute", lambda op, *a, **k: right(op, *a, **k) * 1.01)
+    level = native.use(None)
+    try:
+        with pytest.raises(bridge.NotEquivalent):
+            bridge.import_onnx(net, tolerance=(1e-3, 1e-3))
+        assert bridge.import_onnx(net, tolerance=(1e-1, 1e-1)).verified
+    finally:
+        native.use(level)
+
+
+def test_what_nobody_runs_is_refused(net: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As input that may be at fault where some was given."""
+
+    def closed(self: object) -> None:
+        raise bridge.EngineError("does not open")
+
+    monkeypatch.setattr(OnnxEngine, "open", closed)
+    with pytest.raises(bridge.EngineError, match=r"^does not open$"):
+        bridge.import_onnx(net)
+    with pytest.raises(
+        bridge.BadInput, match=r"^does not open; the sizes or values that were given may not go together"
+    ):
+        bridge.import_onnx(net, inputs={"x": (2, 4)})
+
+
+def test_repaired_models_whose_rank_is_given(tmp_path: Path) -> None:
+    """Also beside an input that nothing reads, which the model that is written anew has no more."""
+    text = "mxnet_converted_model (float[] x, float[k] unread) => (float[] y) { y = Softmax <axis = 2> (x) }"
+    path = made(tmp_path, text, opset=11)
+    for inputs in (
+        {"x": (2, 3, 4), "unread": (5,)},
+        {"x": np.ones((2, 3, 4), np.float32), "unread": np.ones(2, np.float32)},
+    ):
+        found = bridge.import_onnx(path, inputs=inputs)
+        assert found.verified and found.witness == "onnxruntime on the repaired model"
+    read = import_model(path)
+    with pytest.raises(converters.ConversionError, match="cannot tell the shape of x"):
+        importing.remade(read)
+    model = importing.remade(read, 15, {"x": Spec(("?", 3, "?")), "unread": Spec((2,))})
+    assert [(i.name, len(i.type.tensor_type.shape.dim)) for i in model.graph.input] == [("x", 3)]
+    assert model.opset_import[0].version == 15
+    assert importing.remade(imported(f"{NET.split(chr(10), 1)[1]}")).opset_import[0].version > 15
+
+
+def test_sizes_of_axes_without_names_and_inputs_without_types() -> None:
+    found = imported(
+        "net (float[?, ?, 3] a, float[n, ?] b) => (float[?] y, float[?] z) { y = Identity (a)  z = Identity (b) }"
+    )
+    assert [importing._sized(n, found, {}, 2, 8).shape for n in found.inputs] == [(2, 8, 3), (2, 8)]
+    given = {"a": Spec((5, 6, 3)), "b": Spec(None, np.dtype(np.float32)), "c": Spec((7,))}
+    assert importing._given_sizes(found, given) == {}
+    assert importing._given_sizes(found, {"b": Spec((7, 8))}) == {"n": 7}
+    assert importing._given_sizes(found, {"b": Spec(("m", 8))}) == {}
+    assert [importing._sized(n, found, given, 2, 8).shape for n in found.inputs] == [(5, 6, 3), (2, 8)]
+    for kind, objects in (
+        ("", False),
+        ("tensor(float)", False),
+        ("tensor(string)", True),
+        ("seq(tensor(float))", True),
+    ):
+        assert importing._holds_objects(kind_of(kind) if kind else onnx.TypeProto()) == objects
+    words = imported("net (float[2] x, string[2] unread) => (float[2] y) { y = Relu (x) }")
+    importing._refuse_objects(words)
+    assert importing._described(words, "unread") == {"shape": [2], "dtype": "tensor(string)"}
+
+
+def test_what_inspect_tells_of_models_of_every_kind(tmp_path: Path) -> None:
+    text = "net (float[2, 4] x) => (float[2, 4] y) { a = Shrink (x)  y = Clip <min = -1.0, max = 1.0> (a) }"
+    path = made(tmp_path, text, opset=13)
+    for source in (path, onnx.load(path)):
+        found = bridge.inspect(source)
+        assert found.repairs == ("y: attribute min, max belongs to an older opset than 13: read as there",)
+        assert [m.split(",")[0] for m in found.mxnet] == ["_onnx_Shrink"]
+        assert (found.opset, found.kind, found.problems) == (13, "onnx", ())
+    proto = onnx.load(path)
+    for domains, opset in ((["ai.onnx.ml", ""], 13), (["ai.onnx"], 13), (["ai.onnx.ml"], None)):
+        del proto.opset_import[:]
+        proto.opset_import.extend(onnx.helper.make_opsetid(d, 13 if d in ("", "ai.onnx") else 3) for d in domains)
+        assert sys.modules["bridge.inspect"]._inspect_onnx(bridge.models.Model("m", proto=proto)).opset == opset
+    layer = mx.sym.FullyConnected(mx.sym.var("x"), mx.sym.var("w", shape=(2, 3)), no_bias=True, num_hidden=2, name="fc")
+    assert bridge.inspect(mx.sym.relu(layer), {}, inputs={"x": (4, 3), "w": (2, 3)}).checked == "whole"
+    found = bridge.inspect(mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=2, name="fc"), {}, inputs={"x": (4, 3)})
+    assert (found.missing, found.checked) == (("fc_weight", "fc_bias"), "operators")
+
+
+def test_what_a_trial_of_every_node_may_end_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = converters.Problem("n", "op", "why")
+    for error, want in (
+        (None, ()),
+        (converters.UnsupportedModel([problem]), [problem]),
+        (converters.ConversionError("broken"), [converters.Problem("net", "", "broken")]),
+    ):
+
+        def convert(*_: object, error: Exception | None = error) -> None:
+            if error is not None:
+                raise error
+
+        monkeypatch.setattr(converters, "convert", convert)
+        found = bridge.inspect(bridge.models.Model("net", mx.sym.sin(mx.sym.var("x")).graph), inputs={"x": (2,)})
+        assert list(found.problems) == list(want) and found.checked == "whole"
+
+
+def test_which_opsets_onnxruntime_opens(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Told by its words, when it opens none; anything else is an error."""
+    for said, known in (
+        ("Opset 99 is under development", True),
+        ("Unsupported model IR version: 99", True),
+        ("out of memory", False),
+    ):
+
+        def session(*_: object, said: str = said, **__: object) -> None:
+            raise RuntimeError(said)
+
+        monkeypatch.setattr(opsets.onnxruntime, "InferenceSession", session)
+        if known:
+            assert opsets.opens.__wrapped__(17) is False
+        else:
+            with pytest.raises(RuntimeError, match=said):
+                opsets.opens.__wrapped__(17)
+    monkeypatch.undo()
+    assert opsets.opens.__wrapped__(17) is True
+    for newest in (18, 15):
+        monkeypatch.setattr(opsets, "opens", lambda opset, newest=newest: opset <= newest)
+        assert (opsets.newest(), opsets.default_opset()) == (newest, newest)
+    monkeypatch.setattr(opsets, "opens", lambda opset: True)
+    assert opsets.newest() == converters.newest_opset()
+    assert opsets.default_opset() == converters.default_opset()
+
+
+def test_the_backend_takes_one_array_and_leaves_outputs_out() -> None:
+    x = np.float32([[1, -2, 3], [4, -5, 6]])
+    one = prepare(
+        onnx.parser.parse_model(
+            '<ir_version: 8, opset_import: ["": 17]> m (float[2, 3] x) => (float[2, 3] y) { y = Neg (x) }'
+        )
+    )
+    np.testing.assert_array_equal(one.run(x)[0], -x)
+    np.testing.assert_array_equal(one.run((x,))[0], -x)
+    node = onnx.helper.make_node("Split", ["x"], ["", "b"], axis=0)
+    (got,) = onnx_backend.run_node(node, [x], opset_version=17)
+    np.testing.assert_array_equal(got, x[1:])
+    relu = onnx.helper.make_node("Relu", ["x"], ["y"])
+    model = onnx.helper.make_model(
+        onnx.helper.make_graph([relu], "g", [], [onnx.helper.make_empty_tensor_value_info("y")])
+    )
+    for call in (lambda d: onnx_backend.run_node(relu, [x], d), lambda d: onnx_backend.run_model(model, [x], d)):
+        with pytest.raises(ValueError, match="got device 'CUDA', wanted CPU"):
+            call("CUDA")
+    np.testing.assert_array_equal(onnx_backend.run_node(relu, [x], "CPU:0")[0], np.maximum(x, 0))
+    joined = onnx.helper.make_node("StringConcat", ["a", "b"], ["c"])
+    (word,) = onnx_backend.run_node(joined, [np.array("one", object), np.array("two", object)], opset_version=20)
+    assert isinstance(word, np.ndarray) and word.shape == () and word[()] == "onetwo"
