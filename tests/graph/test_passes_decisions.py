@@ -3,7 +3,6 @@
 import itertools
 from typing import Any
 
-import numpy as np
 import pytest
 
 from hybrid.ir.graph import Entry, Graph
@@ -14,7 +13,9 @@ from tests.graph.test_passes import NORMS, conv, f32, kept, norm_parameters, pro
 # -- layer normalization -----------------------------------------------------------------------------------------------------
 
 
-def layer_norm(x: Entry, *, of: Any = None, by: Any = None, mean: str = "mean", eps: float = 1e-3, **over: Any) -> tuple[Entry, Entry, Entry]:
+def layer_norm(
+    x: Entry, *, of: Any = None, by: Any = None, mean: str = "mean", eps: float = 1e-3, **over: Any
+) -> tuple[Entry, Entry, Entry]:
     """(mean, x - mean, variance + eps); of: what stands for x - mean in the variance."""
     over = {"axis": -1, "keepdims": True, **over}
     sub, square = ("_npi_subtract", "_npi_square") if mean.startswith("_npi") else ("broadcast_sub", "square")
@@ -59,7 +60,7 @@ def test_which_formulas_are_layer_norm() -> None:
 
     rms = apply("_plus_scalar", apply("mean", apply("square", x), axis=-1, keepdims=True), scalar=1e-3)
     other_mean = apply("mean", z, axis=-1, keepdims=True)
-    np_mean, np_centered, np_spread = layer_norm(x, mean="_npi_mean")
+    _, np_centered, np_spread = layer_norm(x, mean="_npi_mean")
     rows: list[tuple[str, Entry, bool]] = [
         ("torch", plain(), True),
         ("the last axis by its number", plain(axis=2), True),
@@ -139,7 +140,7 @@ KINDS = ("int32", "float16", "float32", "float64")
 
 @pytest.mark.parametrize("op", ["_npi_multiply", "_npi_add", "_npi_subtract"])
 def test_products_take_up_constants_of_their_own_dtype_alone(op: str) -> None:
-    """A product of float32 and float64 is of float64, whatever reads it; numbers of half precision and whole ones are not scaled."""
+    """A product of float32 and float64 is of float64, whatever reads it; halves and whole numbers are not scaled."""
     for (one, other), bias in itertools.product(itertools.product(KINDS, KINDS), (False, True)):
         params = {"w": (uniform(5, 4) * 5).astype(one), **({"b": (uniform(5) * 5).astype(one)} if bias else {})}
         y = apply("FullyConnected", var("x"), *map(var, params), num_hidden=5, no_bias=not bias)
@@ -263,24 +264,26 @@ def test_what_follows_blocks_and_what_leaves_them() -> None:
 
 
 def test_which_scales_and_convolutions_of_channels_are_stages() -> None:
-    """Before a convolution of 1 x 1: constants for each channel, and a depthwise convolution with a bias that nothing is added to."""
+    """Before a convolution of 1 x 1: constants for each channel, and a depthwise convolution with a bias and no sum."""
     x, r, shape = conv(var("x"), "w", 32), var("r"), (2, 32, 5, 4)
-    params = {"w": uniform(32, 3, 3, 3), "k": uniform(20, 32, 1, 1), "c": uniform(32, 1, 1), "d": uniform(32, 1, 1), "one": uniform(1),
-              "n": uniform(2, 32, 1, 1), "f": uniform(*shape), "v": uniform(32, 1, 3, 3), "b": uniform(32), "g": uniform(32, 8, 3, 3)}  # fmt: skip
-    feeds = {"x": uniform(2, 3, 5, 4), "r": uniform(*shape), "e": uniform(32, 1, 1), "q": uniform(1, 32, 1, 1)}
+    params = {"w": uniform(32, 3, 3, 3), "k": uniform(20, 32, 1, 1), "c": uniform(32, 1, 1), "d": uniform(32, 1, 1)}
+    params |= {"one": uniform(1), "n": uniform(2, 32, 1, 1), "f": uniform(*shape), "v": uniform(32, 1, 3, 3), "b": uniform(32)}
+    params["g"] = uniform(32, 8, 3, 3)
+    feeds = {"x": uniform(2, 3, 5, 4), "r": uniform(*shape), "e": uniform(32, 1, 1)}
 
     def pooled(factor: str, summand: str) -> Entry:
         data = apply("Pooling", x, kernel=(3, 3), pad=(1, 1), pool_type="avg")
         return apply("relu", apply("broadcast_add", apply("broadcast_mul", data, var(factor)), var(summand)))
 
     def deep(weight: str, bias: bool, groups: int, residual: bool = False) -> Entry:
-        rest = [var("b")] * bias
-        y = apply("Convolution", x, var(weight), *rest, kernel=(3, 3), pad=(1, 1), num_filter=32, num_group=groups, no_bias=not bias)
+        attrs = {"kernel": (3, 3), "pad": (1, 1), "num_filter": 32, "num_group": groups, "no_bias": not bias}
+        y = apply("Convolution", x, var(weight), *[var("b")] * bias, **attrs)
         return apply("elemwise_add", y, r) if residual else y
 
     rows = {
         "channels": (pooled("c", "d"), True), "a fed factor": (pooled("e", "d"), False), "a fed summand": (pooled("c", "e"), False),
-        "a number": (pooled("one", "d"), False), "a number added": (pooled("c", "one"), False), "a whole array": (pooled("f", "d"), False),
+        "a number": (pooled("one", "d"), False), "a number added": (pooled("c", "one"), False),
+        "a whole array": (pooled("f", "d"), False),
         "a whole array added": (pooled("c", "f"), False), "for each picture": (pooled("n", "d"), False),
         "for each picture, added": (pooled("c", "n"), False),
         "depthwise": (deep("v", True, 32), True), "depthwise without bias": (deep("v", False, 32), False),
