@@ -119,7 +119,7 @@ class Bool(Kind):
         return self.TEXTS[text]
 
     def check(self, value: Any) -> bool:
-        if type(value) is not bool and value not in (0, 1):
+        if value not in (0, 1):
             raise ValueError
         return bool(value)
 
@@ -166,7 +166,7 @@ class Tuple(Kind):
                 raise ValueError
             inner = text[1:-1]
         parts = _split(inner)
-        if parts and not parts[-1]:
+        if not parts[-1]:
             parts.pop()  # "(2,)", and "()" which splits into one empty part
         return tuple(self.item.parse(p) for p in parts)
 
@@ -351,8 +351,6 @@ def declare_dtype(value: Any) -> str:
 
     Raises ValueError for what no file can say."""
     name = dtype(value).name
-    if name not in DTYPE_FLAGS:
-        raise ValueError(f"dtype {name} is not known to symbols; they know {', '.join(DTYPE_FLAGS)}")
     return str(DTYPE_FLAGS[name]) if name in MXNET_DTYPES else name
 
 

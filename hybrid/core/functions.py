@@ -247,9 +247,9 @@ def _remembering(
                 given: dict[str, Any] | None = dict(kwargs) if not rest else None
             else:
                 fits = count == len(positions) - len(cls.fields) or not rest
-                given = (
-                    {**dict(zip(positions[count:], rest)), **kwargs} if fits and len(args) <= len(positions) else None
-                )
+                named = dict(zip(positions[count:], rest))
+                fits = fits and len(args) <= len(positions) and named.keys().isdisjoint(kwargs)
+                given = {**named, **kwargs} if fits else None
             if given is not None and all(k in cls.fields for k in given):
                 op = cls.bind(**attributes(cls, given, count))
                 if len(op.takes()) == count and op.storage() == "default":

@@ -453,7 +453,7 @@ def lookup(name: str) -> type[Op]:
     if found is None:
         import difflib
 
-        close = difflib.get_close_matches(name, REGISTRY, 3)
+        close = difflib.get_close_matches(name, REGISTRY)
         hint = f"; did you mean {' or '.join(close)}?" if close else ""
         raise OpError(f"unknown operator {name!r}{hint}")
     return found

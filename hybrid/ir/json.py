@@ -199,8 +199,6 @@ def _read_node(
         # before they are named one by one, for the number may be absurd; control flow counts its subgraphs too
         if declared > len(inputs) + len(subgraphs):
             raise OpError(f"{op.name}: got {len(inputs)} inputs, wanted {declared} ({cls.count})")
-        if getattr(op, "num_outputs", 0) > MOST_OUTPUTS:
-            raise OpError(f"{op.name}: got {op.num_outputs} outputs, wanted at most {MOST_OUTPUTS}")  # type: ignore[attr-defined]
         wanted = op.takes()
         if len(inputs) > len(wanted):
             raise OpError(f"{op.name}: got {len(inputs)} inputs, wanted {len(wanted)} ({', '.join(wanted)})")

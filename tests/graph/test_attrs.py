@@ -4,6 +4,7 @@ import copy
 import math
 import pickle
 import re
+import typing
 from typing import Literal
 
 import numpy as np
@@ -20,6 +21,7 @@ from hybrid.core.attrs import (
     Size,
     Sizes,
     declare_dtype,
+    declared_dtype,
     dtype,
     dtype_flag,
     is_float,
@@ -27,7 +29,7 @@ from hybrid.core.attrs import (
 )
 from hybrid.core.error import OpError
 from hybrid.core.functions import attribute_text
-from hybrid.core.op import REGISTRY
+from hybrid.core.op import REGISTRY, Op, lookup, op
 from tests.grouped import each
 from tests.table.goldens import Case, cases
 
@@ -363,3 +365,97 @@ def test_a_size_that_is_not_known_takes_no_part_in_decisions() -> None:
     same = shapes.UNKNOWN
     assert (same == U, same != U, U == "n", U != "n", U == (2,)) == (True, False, False, True, False)
     assert pickle.loads(pickle.dumps(U)) is U and copy.deepcopy(U) is U and {U: 1}[U] == 1 and repr(U) == "?"
+
+
+def test_which_annotations_are_kinds() -> None:
+    """Those of one kind and None, in either order; tuples of any length; nothing else."""
+    for annotation in (typing.Optional[int], None | int, int | None):  # noqa: UP045
+        kind = kind_of(annotation)
+        assert (kind.read(None), kind.read("7"), kind.write(None), kind.label) == (None, 7, "None", "int or None")
+    assert kind_of(None | tuple[int, ...]).read("(2,)") == (2,)
+    for annotation in (
+        tuple[int, int], tuple[int], int | str, int | str | None, dict[str, int], list[int], object, None, bytes | None,
+    ):  # fmt: skip
+        with pytest.raises(TypeError, match="no attribute kind for annotation"):
+            kind_of(annotation)
+
+
+def test_edges_of_texts_and_values() -> None:
+    whole, flag, words, numbers = (kind_of(a) for a in (int, bool, tuple[str, ...], tuple[int, ...]))
+    assert [whole.read(v) for v in ("True", "False", True, False)] == [1, 0, 1, 0]
+    assert [flag.read(v) for v in (True, False, 1, 0, 1.0, np.int64(0))] == [True, False, True, False, True, False]
+    assert all(type(flag.read(v)) is bool for v in (1, 0.0, np.bool_(1)))
+    for wrong in (2, -1, 0.5, "2", "TRUE"):
+        with pytest.raises(ValueError):
+            flag.read(wrong)
+    for value, text in ((("a", "b"), "(a, b)"), (("a", "b c"), '["a", "b c"]'), (("", "b"), '["", "b"]'), (("a",), "(a,)")):
+        assert words.write(value) == text
+        assert words.read(text) == value
+    assert numbers.read("()") == numbers.read("") == ()
+    assert numbers.read([1] * LONGEST) == numbers.read(f"({'1,' * LONGEST})") == (1,) * LONGEST
+    for wrong in ([1] * (LONGEST + 1), f"({'1,' * (LONGEST + 1)})"):
+        with pytest.raises(ValueError):
+            numbers.read(wrong)
+
+
+def test_dtypes_that_variables_declare(monkeypatch) -> None:
+    for text, name in (
+        (None, None), ("-1", None), ("0", "float32"), ("1", "float64"), ("12", "bfloat16"), ("13", None), ("99", None),
+        ("float8_e5m2", "float8_e5m2"),
+    ):  # fmt: skip
+        assert declared_dtype(text) == name
+    assert [declare_dtype(d) for d in ("float64", np.uint8, "complex64")] == ["1", "3", "complex64"]
+    import ml_dtypes
+
+    monkeypatch.delattr(ml_dtypes, "float4_e2m1fn")
+    with pytest.raises(ValueError, match="float4_e2m1fn needs a newer ml_dtypes"):
+        dtype("float4_e2m1fn")
+    assert dtype("bfloat16").name == "bfloat16"
+
+
+def test_what_an_operator_may_be_registered_as() -> None:
+    """Each name once, and attributes of annotations that are kinds, with defaults that these take."""
+    before = dict(REGISTRY)
+    with pytest.raises(TypeError, match=r"relu: registered twice, by hybrid\.ops\.\w+ and tests\.graph"):
+        op("relu")(type("Again", (Op,), {"__module__": "tests.graph"}))
+    for notes, said in (
+        ({"size": "int"}, "annotations must be objects"),
+        ({"size": bytes}, "no attribute kind for annotation"),
+    ):
+        with pytest.raises(TypeError, match=rf"Odd\.size: {said}"):
+            op("_odd")(type("Odd", (Op,), {"__annotations__": notes}))
+    with pytest.raises(TypeError, match=r"Odd\.size: "):
+        op("_odd")(type("Odd", (Op,), {"__annotations__": {"size": int}, "size": "many"}))
+    assert before == REGISTRY
+
+
+def test_operators_are_their_attributes() -> None:
+    """Equal ones of equal attributes, of any spelling; -0.0 is another number; what is none of an operator's names is refused."""
+    clip = REGISTRY["clip"]
+    one, other = clip.bind(a_min=0.0, a_max=1.0), clip.bind(a_min=-0.0, a_max=1.0)
+    assert (math.copysign(1, one.a_min), math.copysign(1, other.a_min)) == (1, -1)
+    assert one != other and one == clip.bind(a_min="0", a_max="1") and hash(one) == hash(clip.bind(a_min=0, a_max=1.0))
+    assert one != "clip" and one != REGISTRY["relu"].bind() and one != (one._key,)
+    with pytest.raises(OpError, match="did you mean Convolution"):
+        lookup("Convolutio")
+    shown = {"x" * 99: f"'{'x' * 99}'", "x" * 100: f"'{'x' * 100}'...", "[" + "1" * 98: f"'[{'1' * 98}'"}
+    for value, text in shown.items():
+        with pytest.raises(OpError, match=re.escape(f"attribute shape={text} is not")):
+            REGISTRY["Reshape"].bind(shape=value)
+    for count in (19, 20):
+        text = repr(["ab"] * count)
+        with pytest.raises(OpError) as caught:
+            REGISTRY["Reshape"].bind(shape=["ab"] * count)
+        assert f"shape={text if len(text) < 120 else text[:110] + '...'} is not" in str(caught.value)
+
+
+def test_values_that_follow_before_anything_runs() -> None:
+    """Of an operator with one output that needs and changes nothing else, when all inputs are known."""
+    two, shapes_ = [np.array([3, 1]), np.array([2, 5])], [(2,), (2,)]
+    np.testing.assert_array_equal(lookup("elemwise_add").bind().infer_value(two, shapes_), [5, 6])
+    assert lookup("elemwise_add").bind().infer_value([two[0], None], shapes_) is None
+    floats = [a.astype(np.float32) for a in two]
+    assert lookup("sgd_mom_update").bind(lr=0.5).infer_value([*floats, floats[0]], [*shapes_, (2,)]) is None
+    np.testing.assert_array_equal(floats, two)
+    assert lookup("SliceChannel").bind(num_outputs=2, axis=0).infer_value(two[:1], [(2,)]) is None
+    assert lookup("Dropout").bind(mode="always").infer_value(floats[:1], [(2,)]) is None

@@ -221,3 +221,93 @@ def test_what_is_written_to_the_letter() -> None:
   "attrs": {"mxnet_version": ["int", 10901]}
 }"""
     )
+
+
+def said_of(rows: list, heads: object = None, **more) -> str:
+    """What is wrong with a graph of these nodes, "" if nothing."""
+    try:
+        mx.sym.load_json(json.dumps({"nodes": rows, "heads": [[len(rows) - 1, 0, 0]] if heads is None else heads, **more}))
+    except mx.MXNetError as error:
+        return str(error)
+    return ""
+
+
+def test_structures_that_are_no_graphs() -> None:
+    """Each is refused for what it is, and nothing else is said."""
+    relu = {"op": "relu", "name": "r", "inputs": [[0, 0, 0]]}
+    for text, said in (
+        ('{"nodes": 3, "heads": [[0, 0]]}', "got nodes, heads, wanted"), ('{"nodes": []}', "got nodes, wanted"),
+        ('{"heads": []}', "got heads, wanted"), (json.dumps(dict.fromkeys("abcdefg", 1)), "got a, b, c, d, e, f, wanted"),
+        ("[1]", "got list, wanted"),
+    ):  # fmt: skip
+        with pytest.raises(mx.error.FormatError, match=said):
+            mx.sym.load_json(text)
+    for ref in ({"0": 0, "1": 0}, "00", 0, None, [0], [0] * 4, [0, 0.0], [0.0, 0], ["0", 0], [0, 0, None], [True, 0], [0, 0, "1"]):
+        assert "node 1 (r): reference" in said_of([X, {**relu, "inputs": [ref]}]), ref
+        assert "heads: reference" in said_of([X, relu], [ref]), ref
+    for node in (["relu", "r"], "relu", None, 3, {"op": 3, "name": "r"}, {"op": "relu", "name": 3}, {"op": None, "name": "r"},
+                 {"op": "relu"}, {"name": "r"}):  # fmt: skip
+        said = said_of([X, node], [])
+        assert "node 1: wanted an object with op and name" in said and "heads: empty" not in said, node
+    assert "heads: empty" in said_of([X], [])
+    assert "references are dict" in said_of([X, {**relu, "inputs": {"a": 1}}])
+    for count, more in ((1, ""), (20, ""), (21, " and 1 more"), (23, " and 3 more")):
+        said = said_of([X, *({**relu, "name": f"r{i}", "inputs": [[99, 0]]} for i in range(count))])
+        assert said.count("refers to node 99") == min(count, 20) and said.endswith(f"nodes are 0 to {count}{more}")
+
+
+def test_nodes_that_leave_things_out() -> None:
+    """No list of inputs is none; attributes may be lists; what cannot be typed is said of all nodes together."""
+    rows = [{"op": "null", "name": "x"}, {"op": "_ones", "name": "o", "attrs": {"shape": [2, 3]}},
+            {"op": "Concat", "name": "c", "attrs": {"dim": 0}, "inputs": [[0, 0], [1, 0]]},
+            {"op": "sum", "name": "s", "attrs": {"axis": [0, -1], "keepdims": True}, "inputs": [[2, 0]]}]  # fmt: skip
+    net = mx.sym.load_json(text_of(rows, [[3, 0]]))
+    assert net.eval(x=mx.nd.array([[1, 2, 3]]))[0].asnumpy().tolist() == [[12]]
+    assert net.attr_dict()["s"] == {"axis": "[0, -1]", "keepdims": "True"}
+    two = [X, {"op": "Concat", "name": "c", "attrs": {"num_args": "5"}, "inputs": [[0, 0], [0, 0]]},
+           {"op": "SliceChannel", "name": "s", "attrs": {"num_outputs": str((1 << 16) + 1)}, "inputs": [[0, 0]]},
+           {"op": "elemwise_add", "name": "e", "inputs": [[0, 0]] * 3}]  # fmt: skip
+    said = said_of(two, [[1, 0], [2, 0], [3, 0]])
+    for words in ("node c: Concat: got 2 inputs, wanted 5", "node s: SliceChannel: attribute num_outputs='65537' is not int (wanted 1 to 65536)",
+                  "node e: elemwise_add: got 3 inputs, wanted 2 (lhs, rhs)"):  # fmt: skip
+        assert words in said
+    two[2]["attrs"] = {"num_outputs": str(1 << 16)}
+    two[1]["attrs"], two[3]["inputs"] = {"num_args": "2"}, [[0, 0]] * 2
+    assert said_of(two, [[1, 0], [2, 65535], [3, 0]]) == ""
+    assert "reads output 65536 of s" in said_of(two, [[2, 65536]])
+
+
+def test_minus_one_was_the_way_to_say_all_for_two_operators_alone() -> None:
+    """argmax and argmin before 0.9.5; sums over the last axis have always been that."""
+    data = np.array([[1, 9, 3], [12, 5, 6]], np.float32)
+    for version, everything in ((904, True), (905, False), (None, True), (10901, False)):
+        for name, whole, last in (("argmax", 3, [1, 0]), ("argmin", 0, [0, 1]), ("sum", None, [13, 23])):
+            node = {"op": name, "name": "a", "attrs": {"axis": "-1"}, "inputs": [[0, 0]]}
+            net = mx.sym.load_json(text_of([X, node], [[1, 0]], version))
+            (got,) = net.eval(x=mx.nd.array(data))
+            assert got.asnumpy().tolist() == ([whole] if everything and whole is not None else last), (version, name)
+        node = {"op": "argmax", "name": "a", "attrs": {"axis": "1"}, "inputs": [[0, 0]]}
+        net = mx.sym.load_json(text_of([X, node], [[1, 0]], version))
+        assert net.eval(x=mx.nd.array(data))[0].asnumpy().tolist() == [1, 0]
+
+
+def test_what_attributes_say_of_variables() -> None:
+    """weight_lr_mult speaks of the variable named weight, if that is one; made variables know what their node has been told."""
+    attrs = {"num_hidden": "2", "weight_lr_mult": "3", "bias_wd_mult": "0", "foo_lr_mult": "5", "lr_mult": "7", "__mine__": "m"}
+    rows = [X, {"op": "null", "name": "v"}, {"op": "exp", "name": "w", "inputs": [[1, 0]]},
+            {"op": "FullyConnected", "name": "f", "attrs": attrs, "inputs": [[0, 0], [2, 0]]}]  # fmt: skip
+    found = mx.sym.load_json(text_of(rows, [[3, 0]])).attr_dict()
+    node = {"num_hidden": "2", "weight_lr_mult": "3", "foo_lr_mult": "5", "__lr_mult__": "7", "lr_mult": "7", "__mine__": "m"}
+    assert found["f"] == node
+    told = {"num_hidden": "2", "__lr_mult__": "7", "lr_mult": "7", "__mine__": "m"}
+    assert found["f_bias"] == {**told, "__wd_mult__": "0", "wd_mult": "0"}
+    assert "w" not in found and "v" not in found
+    rows[3]["inputs"] = [[0, 0], [1, 0]]
+    found = mx.sym.load_json(text_of(rows, [[3, 0]])).attr_dict()
+    assert found["v"] == {"__lr_mult__": "3", "lr_mult": "3"} and "weight_lr_mult" not in found["f"]
+    # a gamma that is computed is initialised by nobody
+    rows = [X, {"op": "null", "name": "v"}, {"op": "exp", "name": "g", "inputs": [[1, 0]]},
+            {"op": "BatchNorm", "name": "n", "inputs": [[0, 0], [2, 0]]}]  # fmt: skip
+    net = mx.sym.load_json(text_of(rows, [[3, 0]], 800))
+    assert net.list_arguments() == ["x", "v", "n_beta"]
+    assert "g" not in net.attr_dict() and "v" not in net.attr_dict() and "__init__" in net.attr_dict()["n_moving_var"]

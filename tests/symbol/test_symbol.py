@@ -457,3 +457,99 @@ def test_variables_are_replaced_where_they_are_read() -> None:
     ):  # fmt: skip
         np.testing.assert_allclose(value(made)[0], want, rtol=1e-6)
     assert net(b, a, name="other").name == "other" and net.name == "d"
+
+
+def test_inputs_by_the_names_that_mxnet_gives_them() -> None:
+    """Operators of any number of inputs call them arg0, arg1, ...; after those by position come the next ones."""
+    a, b, c = (sym.var(n) for n in "abc")
+    for made in (
+        sym.Concat(a, b, c, name="k", dim=0),
+        sym.Concat(a, arg2=c, arg1=b, name="k", dim=0),
+        sym.Concat(arg1=b, arg2=c, arg0=a, name="k", dim=0),
+        sym.Concat(a, b, arg2=c, name="k", dim=0, attr={"__mine__": "x"}),
+    ):
+        assert made.list_arguments() == ["a", "b", "c"]
+        given = {n: mx.nd.array([[i, i + 10]]) for i, n in enumerate("abc")}
+        assert made.eval(**given)[0].asnumpy().tolist() == [[0, 10], [1, 11], [2, 12]]
+    assert made.attr("__mine__") == "x"
+    for wrong, said in (
+        (lambda: sym.Concat(a, arg2=c), "got inputs arg2, wanted arg1"),
+        (lambda: sym.Concat(a, data=c), "got inputs data, wanted arg1"),
+        (lambda: sym.Concat(arg1=a, arg2=c), "got inputs arg1, arg2, wanted arg0, arg1"),
+        (lambda: sym.Concat(a, b, c, num_args=2), "got 3 inputs, wanted 2"),
+        (lambda: sym.Concat(a, b, num_args=3), None),
+        (lambda: sym.relu(a, b), "takes 1 positional"),
+    ):
+        if said is None:
+            assert len(wrong().list_arguments()) == 3
+            continue
+        with pytest.raises((mx.MXNetError, TypeError), match=said):
+            wrong()
+
+
+def test_attributes_one_by_one() -> None:
+    x = sym.var("x", __mine__="1", __other__="2", lr_mult=3.0)
+    assert x.list_attr() == {"__mine__": "1", "__other__": "2", "__lr_mult__": "3.0", "lr_mult": "3.0"}
+    parts = sym.split(x, num_outputs=2, name="s")
+    assert [p.attr("_value_index") for p in parts] == ["0", "1"]
+    assert parts.attr("_value_index") is None and parts.attr("num_outputs") == "2"
+    assert sym.Symbol(()).list_attr() == {}
+    net = sym.FullyConnected(x, num_hidden=3, name="f", attr={"__mine__": "y"})
+    net._set_attr(num_hidden="7", __note__="z", wd_mult="0.5")
+    assert net.infer_shape(x=(2, 5))[0] == [(2, 5), (7, 5), (7,)]
+    assert {k: net.attr(k) for k in ("num_hidden", "__mine__", "__note__", "__wd_mult__", "wd_mult")} == {
+        "num_hidden": "7", "__mine__": "y", "__note__": "z", "__wd_mult__": "0.5", "wd_mult": "0.5"}  # fmt: skip
+    net._set_attr(__note__="w")
+    assert net.attr("__note__") == "w" and net.infer_shape(x=(2, 5))[1] == [(2, 7)]
+    with pytest.raises(mx.MXNetError, match="num_hidden"):
+        net._set_attr(num_hidden="many")
+    with pytest.raises(ValueError, match="string values"):
+        net._set_attr(num_hidden=7)
+    with pytest.raises(mx.MXNetError, match="group"):
+        sym.Group([net, x])._set_attr(__note__="w")
+
+
+def test_composing_keeps_what_nodes_are() -> None:
+    """Names are given to the node of the symbol itself, if it is one node; outputs and bodies stay."""
+    x, y = sym.var("x"), sym.var("y")
+    parts = sym.split(sym.exp(x, name="e"), num_outputs=2, axis=0, name="s")
+    made = parts(x=y, name="t")
+    assert made.list_outputs() == ["t_output0", "t_output1"] and made.list_arguments() == ["y"]
+    assert "e_output" in made.get_internals().list_outputs()
+    assert parts(x=y).list_outputs() == ["s_output0", "s_output1"]
+    group = sym.Group([sym.exp(x, name="e"), sym.sin(x, name="o")])
+    assert group(x=y, name="t").list_outputs() == ["e_output", "o_output"]
+    loop, _ = sym.contrib.foreach(lambda d, s: (d * s, d + s), x, y)
+    values = {"x": mx.nd.array([[1, 2], [3, 4], [5, 6]]), "y": mx.nd.array([1, 10])}
+    want = [[1, 20], [6, 48], [25, 96]]
+    for again in (loop, loop(x=sym.var("x"), name="again"), copy.copy(loop), copy.deepcopy(loop), loop(y=sym.var("y"))):
+        assert again.eval(**values)[0].asnumpy().tolist() == want
+    assert loop(x=sym.var("x"), name="again").name == "again"
+    twin = copy.deepcopy(parts)
+    values = {"x": mx.nd.array([[1, 2], [3, 4]])}
+    assert [o.asnumpy().tolist() for o in twin.eval(**values)] == [o.asnumpy().tolist() for o in parts.eval(**values)]
+    for args, kwargs in (((x, 3), {}), ((3,), {}), ((), {"x": 3}), ((), {"x": None})):
+        with pytest.raises(TypeError, match="Compose expect"):
+            sym.elemwise_add(x, y)(*args, **kwargs)
+
+
+def test_types_that_stay_unknown_are_named() -> None:
+    x, y = sym.var("x"), sym.var("y", dtype="float64")
+    net = sym.Group([sym.relu(x), sym.relu(y)])
+    with pytest.warns(UserWarning, match=r"(?s)^((?!\ty:).)*\tx: None((?!\ty:).)*$"):
+        assert net.infer_type() == (None, None, None)
+    assert net.infer_type(x="float16") == ([np.float16, np.float64], [np.float16, np.float64], [])
+    assert net.infer_type_partial() == ([None, np.float64], [None, np.float64], [])
+
+
+def test_text_of_a_graph_with_several_outputs_and_attributes() -> None:
+    x = sym.var("x")
+    conv = sym.Convolution(x, num_filter=4, kernel=(3, 3), no_bias=True, name="c")
+    group = sym.Group([conv, sym.split(conv, num_outputs=2, name="s")[1]])
+    assert sym.load_json(bytearray(group.tojson().encode())).tojson() == group.tojson()
+    assert group.debug_str().splitlines() == [
+        "Symbol Outputs:", "\toutput[0]=c(0)", "\toutput[1]=s(1)", "Variable:x", "Variable:c_weight", "-" * 20,
+        "Op:Convolution, Name=c", "Inputs:", "\targ[0]=x(0) version=0", "\targ[1]=c_weight(0) version=0", "Attrs:",
+        "\tkernel=(3, 3)", "\tno_bias=True", "\tnum_filter=4", "-" * 20, "Op:SliceChannel, Name=s", "Inputs:", "\targ[0]=c(0)",
+        "Attrs:", "\tnum_outputs=2",
+    ]  # fmt: skip
