@@ -119,7 +119,7 @@ class Bool(Kind):
         return self.TEXTS[text]
 
     def check(self, value: Any) -> bool:
-        if value not in (0, 1):
+        if type(value) is not bool and value not in (0, 1):
             raise ValueError
         return bool(value)
 

@@ -138,7 +138,7 @@ def _invoke(op: Op, inputs: Sequence[NDArray], out: Any, call: Call, ready: bool
     if out is not None:
         targets = [out] if isinstance(out, NDArray) else list(out)
         check_targets(op, targets, call.specs[:visible])
-        if STATE.recording and any(x._node is not None for x in inputs) and any(t._node is not None for t in targets):
+        if STATE.recording and any(t._node is not None for t in targets):
             raise MXNetError(f"{name}: {_INPLACE}")
     changed = [inputs[i] for i in call.changed]
     options = {
@@ -513,8 +513,8 @@ class NDArray:
             return self
         if other.shape != self.shape:
             raise MXNetError(f"copyto: got an array of shape {show(other.shape)}, wanted {show(self.shape)}")
-        if STATE.recording and self._node is not None and other._dtype == self._dtype:
-            return invoke(_COPY, [self], other)
+        if STATE.recording and self._node is not None:
+            return invoke(_COPY, [self if other._dtype == self._dtype else self.astype(other._dtype)], other)
         other._assign(..., self)
         return other
 

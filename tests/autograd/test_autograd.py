@@ -570,7 +570,7 @@ def test_copies_and_dtypes_pass_gradients_on() -> None:
     for make in (
         lambda: x.copy(), lambda: x.copyto(mx.cpu(1)), lambda: x.as_in_context(mx.cpu(1)), lambda: nd.array(x, ctx=mx.cpu(1)),
         lambda: x.copyto(nd.zeros((2, 2))), lambda: x.astype("float64"), lambda: x.astype("float32", copy=False),
-        lambda: nd.array(x, dtype="float64"),
+        lambda: nd.array(x, dtype="float64"), lambda: x.copyto(nd.zeros((2, 2), dtype="float16")),
     ):  # fmt: skip
         x.grad[:] = -1
         with autograd.record():

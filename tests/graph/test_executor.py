@@ -10,10 +10,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hybrid import native
+import hybrid as mx
+from hybrid import gluon, native, nd, sym
 from hybrid.core.error import InternalError, MXNetError, OpError, OutOfMemory
 from hybrid.core.op import REGISTRY, lookup
 from hybrid.core.shapes import UNKNOWN
+from hybrid.eager.cached_op import CachedOp
+from hybrid.execution.lower import attributes
 from hybrid.execution.memory_planner import Lifetime, place
 from hybrid.execution.plan import make_plan
 from hybrid.execution.program import Program
@@ -454,3 +457,188 @@ def test_places_in_an_arena_by_hand() -> None:
         assert place(tensors) == (offsets, size), tensors
     with pytest.raises(OutOfMemory, match="which no memory has"):
         place([Lifetime(2**61, 0, 1), Lifetime(2**61, 0, 1), Lifetime(1, 0, 1)])
+
+
+# -- operators that break their word, and machines that have not enough -------------------------------------------------------
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_what_is_said_of_an_operator_that_fails(again: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the first run and by later ones, which go a shorter way: with the node's name, once, and as what it is."""
+    x = Entry(Node(None, "x"))
+    graph = Graph([applied("erfinv", applied("negative", x), name="mine")])
+    data, does = np.array([[0.5, -0.25, 0.125]], np.float32), [lambda a: a * 3]
+    monkeypatch.setattr(REGISTRY["erfinv"], "compute", lambda self, data: does[0](data))
+    program = Program(graph, native=False)
+    np.testing.assert_array_equal(program.run({"x": data})[0], -3 * data)
+    if not again:
+        program = Program(graph, native=False)
+
+    def raising(error: Exception) -> Any:
+        def compute(data: np.ndarray) -> Any:
+            raise error
+
+        return compute
+
+    where = r"^Error in operator mine: \[erfinv\] "
+    fails: list[tuple[Exception, type[Exception], str]] = [
+        (MemoryError("no room"), OutOfMemory, "memory does not suffice: no room"),
+        (np.linalg.LinAlgError("singular"), OpError, "got a matrix that has no answer"),
+        (ZeroDivisionError("by zero"), InternalError, r"ZeroDivisionError: by zero \(inputs: float32\(1, ?3\)\)"),
+        (ValueError("odd"), InternalError, "ValueError: odd"),
+        (OpError("erfinv: no such data"), OpError, "erfinv: no such data"),
+        (MXNetError("tired"), MXNetError, "tired"),
+    ]
+    for what, error, said in fails:
+        does[0] = raising(what)
+        with pytest.raises(error, match=where + said) as caught:
+            program.run({"x": data})
+        assert str(caught.value).count("Error in operator") == 1
+        assert type(caught.value) is error
+    if not again:
+        for made, said in (
+            (lambda a: a[:, :2], r"computed float32\(1, ?2\) where inference said float32\(1, ?3\)"),
+            (lambda a: a.astype(np.float64), r"computed float64\(1, ?3\) where inference said float32\(1, ?3\)"),
+            (lambda a: (a, a), "computed 2 results, wanted 1"), (lambda a: (), "computed 0 results, wanted 1"),
+        ):  # fmt: skip
+            does[0] = made
+            with pytest.raises(InternalError, match=where + said):
+                program.run({"x": data})
+    does[0] = lambda a: [a * 2]
+    np.testing.assert_array_equal(program.run({"x": data})[0], -2 * data)
+
+
+def test_plans_that_do_not_fit_into_memory_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = Entry(Node(None, "x"))
+    graph = Graph([applied("negative", applied("exp", x))])
+    data = {"x": np.ones((2, 3), np.float32)}
+    for error in (MemoryError("none left"), ValueError("array is too big")):
+        program, empty = Program(graph, native=False), np.empty
+
+        def refuse(shape: Any, *rest: Any, error: Exception = error, empty: Any = empty, **named: Any) -> np.ndarray:
+            if rest == (np.uint8,):
+                raise error
+            return empty(shape, *rest, **named)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(np, "empty", refuse)
+            with pytest.raises(OutOfMemory, match=f"do not fit into memory: {error}; give smaller inputs"):
+                program.run(data)
+        np.testing.assert_allclose(program.run(data)[0], -np.exp(data["x"]), rtol=1e-6)
+
+
+# -- the compiled part --------------------------------------------------------------------------------------------------------
+
+compiled = pytest.mark.skipif(native.level() is None, reason="the compiled part is not there")
+
+
+def attributes_of(name: str, training: bool = False, **attrs: Any) -> dict[str, Any] | None:
+    return attributes(lookup(name).bind(**attrs), training)
+
+
+def test_attributes_as_kernels_are_told_them() -> None:
+    """Plain values: dtypes and lists of words or floats as text; an operator of which one is no plain value has no kernel."""
+    conv = attributes_of("Convolution", num_filter=4, kernel=(3, 2), layout="NCHW")
+    assert conv is not None
+    assert (conv["kernel"], conv["num_filter"], conv["no_bias"], conv["layout"]) == ((3, 2), 4, False, "NCHW")
+    assert attributes_of("Cast", dtype="float16") == {"dtype": "float16"}
+    prior = attributes_of("_contrib_MultiBoxPrior", sizes=(0.5, 0.25), ratios=(1, 2))
+    assert prior is not None and (prior["sizes"], prior["ratios"]) == ("0.5 0.25", "1.0 2.0")
+    assert attributes_of("slice", begin=(None, 1), end=(2, None)) == {"begin": (None, 1), "end": (2, None), "step": ()}
+    assert attributes_of("Concat", num_args=3, dim=1) == {"dim": 1}
+    assert attributes_of("_onnx_Constant", value=np.ones(2)) is None
+    assert attributes_of("_npi_pad", pad_width=((1, 2), (0, 1)), mode="constant") is None
+    for training in (False, True):
+        dropout = attributes_of("Dropout", training, p=0.5)
+        assert dropout is not None and dropout["training"] is training
+    relu = attributes_of("relu", True)
+    assert relu == {}
+
+
+@compiled
+@pytest.mark.parametrize("precise", [False, True])
+def test_what_trades_accuracy_for_speed_is_left_out_where_that_is_asked_for(precise: bool) -> None:
+    """Also of bodies, of hybridized blocks, and in training."""
+    conv = sym.Convolution(sym.var("x"), sym.var("w"), kernel=(3, 3), pad=(1, 1), num_filter=64, no_bias=True, name="c")
+    shapes = {"x": (1, 64, 28, 28), "w": (64, 64, 3, 3)}
+    blocks = gluon.SymbolBlock(conv, [sym.var("x")])
+    blocks.hybridize(precise=precise)
+    rng = np.random.default_rng(2)
+    feeds = {n: rng.standard_normal(s).astype(np.float32) for n, s in shapes.items()}
+
+    def ways(program: Program) -> str:
+        key = tuple(v for n in program.names for v in (shapes[n], np.dtype(np.float32)))
+        found = program.prepare(key).lowered
+        assert found is not None and found.memory > 0
+        rows = found.describe()
+        assert {r["node"] for r in rows} >= {"c"} and all(r["native"] for r in rows)
+        assert next(r["shape"] for r in rows if r["node"] == "c") in ((1, 64, 28, 28), (1, 4, 28, 28, 16))
+        return " ".join(r["how"] for r in rows)
+
+    for program in (Program(conv.graph, precise=precise), CachedOp(conv, {"precise": precise}.items()).program(False)):
+        assert ("winograd" in ways(program)) == (not precise)
+    assert "winograd" not in ways(Program(conv.graph, precise=precise, training=True))
+    (exact,) = Program(conv.graph, {"w": feeds["w"].astype(np.float64)}).run({"x": feeds["x"].astype(np.float64)})
+    (got,) = Program(conv.graph, precise=precise).run(feeds)
+    error = np.abs(got - exact).max() / np.abs(exact).max()
+    assert error < (3e-6 if precise else 3e-5)
+    loop = sym.contrib.foreach(
+        lambda d, s: (sym.Convolution(d, s, kernel=(3, 3), pad=(1, 1), num_filter=64, no_bias=True, name="c"), s),
+        sym.var("x"), sym.var("w"),
+    )[0]  # fmt: skip
+    program = Program(loop.graph, precise=precise)
+    (body,) = program._bodies.values()
+    assert body.precise == precise
+    (looped,) = program.run({"x": feeds["x"][None], "w": feeds["w"]})
+    np.testing.assert_allclose(looped[0], got, rtol=0, atol=1e-5 * np.abs(got).max())
+    blocks.collect_params()["w"]._load_init(nd.array(feeds["w"]), mx.cpu())
+    np.testing.assert_array_equal(blocks(nd.array(feeds["x"])).asnumpy(), got)
+
+
+@compiled
+def test_parts_of_several_concatenations() -> None:
+    """What is joined twice, or read otherwise too, or fed, or constant, or an output, is whole in each."""
+    rng = np.random.default_rng(3)
+    x = Entry(Node(None, "x"))
+    params: dict[str, np.ndarray] = {}
+
+    def conv(data: Entry, channels: int, kernel: int = 3, of: int = 3) -> Entry:
+        name = f"w{len(params)}"
+        params[name] = rng.standard_normal((channels, of, kernel, kernel)).astype(np.float32)
+        attrs = {"kernel": (kernel,) * 2, "pad": (kernel // 2,) * 2, "num_filter": channels, "no_bias": True}
+        return applied("Convolution", data, Entry(Node(None, name)), name=f"c{name}", **attrs)
+
+    def join(*parts: Entry) -> Entry:
+        return applied("Concat", *parts, name=f"join{len(params)}", num_args=len(parts))
+
+    def pooled(data: Entry) -> Entry:
+        return applied("Pooling", data, name=f"p{len(params)}", global_pool=True, pool_type="avg")
+
+    one, two, three = conv(x, 32), conv(x, 16), conv(x, 48)
+    params["k"], params["v"] = (rng.standard_normal(s).astype(np.float32) for s in ((2, 16, 5, 4), (3, 32)))
+    k, v, fed = (Entry(Node(None, n)) for n in ("k", "v", "fed"))
+    first, second = pooled(one), pooled(two)
+    graphs_ = {
+        "one in two": [conv(join(one, two), 8, 3, 48), conv(join(one, three), 8, 1, 80)],
+        "one in two, at other places": [conv(join(two, one), 8, 3, 48), conv(join(three, one, two), 8, 3, 96)],
+        "twice in one": [conv(join(one, two, one), 8, 3, 80)],
+        "of joined ones": [conv(join(join(one, two), three), 8, 3, 96), conv(join(two, three), 8, 5, 64)],
+        "with a constant": [conv(join(one, k), 8, 3, 48), conv(join(k, two), 8, 1, 32)],
+        "with what is fed": [conv(join(fed, two), 8, 3, 48)],
+        "an output too": [conv(join(one, two), 8, 3, 48), two],
+        "of single pixels": [conv(join(first, second), 8, 1, 48),
+                             applied("FullyConnected", applied("Flatten", first), v, num_hidden=3, no_bias=True)],
+        "padded and not": [conv(join(one, two), 8, 3, 48), conv(one, 8, 1, 32), conv(two, 8, 5, 16)],
+        "squashed": [conv(applied("tanh", join(one, two)), 8, 3, 48), applied("exp", one)],
+    }  # fmt: skip
+    for name, outputs in graphs_.items():
+        graph = Graph(outputs)
+        names = {n.name for n in graph.variables()}
+        values = {"x": rng.standard_normal((2, 3, 5, 4)), "fed": rng.standard_normal((2, 32, 5, 4))}
+        values = {n: a.astype(np.float32) for n, a in values.items() if n in names}
+        stored = {n: a for n, a in params.items() if n in names}
+        program = Program(graph, stored)
+        for _ in range(2):
+            wants = Program(graph, stored, native=False).run(values)
+            for got, want in zip(program.run(values), wants, strict=True):
+                np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4 * np.abs(want).max(), err_msg=name)

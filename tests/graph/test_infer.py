@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from hybrid.core.error import FormatError, InternalError, OpError
 from hybrid.core.op import REGISTRY, lookup
-from hybrid.core.shapes import UNKNOWN, identical, is_known, merge
+from hybrid.core.shapes import MOST_DIMS, UNKNOWN, identical, is_known, merge
 from hybrid.execution.program import Program
 from hybrid.ir import infer as inference
 from hybrid.ir import json as symbol_json
 from hybrid.ir.graph import Entry, Graph, Node
-from hybrid.ir.infer import infer
+from hybrid.ir.infer import MOST_ELEMENTS, infer
 from tests.graph.control import foreach, one, variable
 from tests.graph.random_graphs import SHAPE, feeds, graphs
 
@@ -240,3 +240,116 @@ def test_a_size_that_is_a_rank_is_no_larger_than_any_rank(op: str) -> None:
     graph = Graph([Entry(Node(lookup(f"_onnx_{op}").bind(), "r", [Entry(Node(None, n)) for n in names]))])
     with pytest.raises(OpError, match=r"operator r: .* dims"):
         infer(graph, {"x": (3,), "n": (1 << 40,)})
+
+
+def test_the_edges_of_what_inference_takes(monkeypatch) -> None:
+    """As many dims and elements as there may be, and one more; as many values as are worth knowing, and one more."""
+    graph = Graph([Entry(node("relu", "r", Node(None, "x")))])
+    monkeypatch.setattr(REGISTRY["relu"], "infer_input_shapes", lambda self, shapes, outputs: shapes)
+    for shape, said in (
+        ((1,) * MOST_DIMS, None), ((1,) * (MOST_DIMS + 1), "65 dims"),
+        ((MOST_ELEMENTS,), None), ((MOST_ELEMENTS + 1,), "more than"),
+        ((MOST_ELEMENTS // 2, 2, 0, 1), None), ((MOST_ELEMENTS // 2, 2, 0, 2), "more than"), ((UNKNOWN, MOST_ELEMENTS), None),
+        ((1 << 14, 3), None), ((-1, 1 << 20), r"shape \(-1, 1048576\)"), ((3.0, 2), None),
+    ):  # fmt: skip
+        monkeypatch.setattr(REGISTRY["relu"], "infer_shape", lambda self, x, shape=shape: shape)
+        if said is None:
+            found = infer(graph, {"x": (2,)}).spec(graph.outputs[0]).shape
+            assert identical(found, tuple(d if d is UNKNOWN else int(d) for d in shape))
+        else:
+            with pytest.raises(OpError, match=f"operator r: .*{said}"):
+                infer(graph, {"x": (2,)})
+    for count in (1024, 1025):
+        asks = Node(lookup("_onnx_Reshape").bind(), "asks", [Entry(Node(None, "x")), Entry(Node(None, "s"))])
+        graph = Graph([Entry(node("_plus_scalar", "p", Node(None, "n"), scalar=1)), Entry(asks)])
+        shapes, dtypes = {"n": (count,), "x": (2,), "s": (1,)}, {"n": "int64", "x": "float32", "s": "int64"}
+        found = infer(graph, shapes, dtypes, values={"n": np.arange(count), "s": np.array([2])})
+        known = (found.values or {}).get((id(graph.outputs[0].node), 0))
+        assert (None if known is None else known.tolist()) == (list(range(1, 1025)) if count == 1024 else None)
+
+
+@pytest.mark.parametrize(("at", "least"), [(2, 3), (3, 4), (-3, 3), (-5, 5)])
+def test_rules_that_ask_for_axes_that_are_not_there(at: int, least: int, monkeypatch) -> None:
+    """It is said of the input that they ask, and how many dimensions it has to have; another may be unknown meanwhile."""
+    graph = Graph([Entry(node("elemwise_add", "a", Node(None, "x"), Node(None, "y")))])
+
+    def ask(self: Any, shapes: Any, outputs: Any) -> Any:
+        return shapes if shapes[1] is None else ((shapes[1][at],), shapes[1])
+
+    monkeypatch.setattr(REGISTRY["elemwise_add"], "infer_input_shapes", ask)
+    with pytest.raises(OpError, match=rf"operator a: .*got rhs of shape \(4, 5\), wanted at least {least} dimensions"):
+        infer(graph, {"y": (4, 5)})
+
+
+def test_dtypes_that_are_not_known_yet_take_nothing_back(monkeypatch) -> None:
+    """None says nothing; NumPy takes it for float64."""
+    for kind in ("float64", "float32", "int8"):
+        one = np.dtype(kind)
+        assert (
+            inference._agree(one, None) is one
+            and inference._agree(None, one) is one
+            and inference._agree(one, one) is one
+        )
+        assert inference._same_dtype(one, np.dtype(kind)) and inference._same_dtype(None, None)
+        assert not inference._same_dtype(one, None) and not inference._same_dtype(None, one)
+    assert inference._agree(None, None) is None
+    with pytest.raises(ValueError, match="dtypes float32 and float64 differ"):
+        inference._agree(np.dtype("float32"), np.dtype("float64"))
+    monkeypatch.setattr(REGISTRY["elemwise_add"], "infer_input_types", lambda self, dtypes, outputs: [None, None])
+    graph = Graph([Entry(node("elemwise_add", "a", Node(None, "x"), Node(None, "y")))])
+    found = infer(graph, {"x": (2,)}, {"x": "float64", "y": "float64"})
+    assert [found.spec(Entry(n)).dtype for n in graph.variables()] == [np.dtype("float64")] * 2
+
+
+def test_words_go_through_what_moves_them_alone() -> None:
+    x = Node(None, "x")
+    for name, attrs in (
+        ("Reshape", {"shape": (3, 2)}),
+        ("transpose", {}),
+        ("slice_axis", {"axis": 1, "begin": 0, "end": 2}),
+    ):
+        graph = Graph([Entry(node(name, "m", x, **attrs))])
+        try:
+            assert infer(graph, {"x": (2, 3)}, {"x": "object"}).spec(graph.outputs[0]).dtype == object
+        except OpError as error:
+            assert (
+                "got words or sequences, wanted numbers" in str(error)
+                and not REGISTRY[name].view
+                and not REGISTRY[name].moves
+            )
+    for name in ("relu", "sum", "_plus_scalar"):
+        graph = Graph([Entry(node(name, "m", x, **({"scalar": 1} if name.startswith("_") else {})))])
+        with pytest.raises(OpError, match=r"operator m: .*got words or sequences, wanted numbers"):
+            infer(graph, {"x": (2, 3)}, {"x": "object"})
+
+
+def test_a_rewritten_graph_reads_the_outputs_that_it_is_told() -> None:
+    """Another output of the same node is another tensor."""
+    parts = node("SliceChannel", "s", Node(None, "x"), num_outputs=2, axis=0)
+    graph = Graph(
+        [Entry(Node(REGISTRY["elemwise_sub"].bind(), "d", [Entry(parts, 0), Entry(parts, 1)])), Entry(parts, 1)]
+    )
+    swapped = graph.rewrite(lambda n, inputs: [Entry(n, 1), Entry(n, 0)] if n is parts else None)
+    data = np.array([[1.0, 2], [30, 40]], np.float32)
+    assert [a.tolist() for a in Program(graph, native=False).run({"x": data})] == [[[-29, -38]], [[30, 40]]]
+    assert [a.tolist() for a in Program(swapped, native=False).run({"x": data})] == [[[29, 38]], [[1, 2]]]
+    assert repr(graph.nodes) == "[<variable x>, <SliceChannel s>, <elemwise_sub d>]"
+
+
+def test_what_a_run_writes_to() -> None:
+    """States of what updates them, through views too; all that a body is given that writes."""
+    w, g, m = (Node(None, n) for n in ("w", "g", "m"))
+    seen = node("Reshape", "v", node("expand_dims", "e", m, axis=0), shape=(-1,))
+    step = node("sgd_mom_update", "u", w, g, seen, lr=0.5)
+    copied = node("sgd_mom_update", "c", w, g, node("exp", "x", m), lr=0.5)
+    for last, want in ((step, {"m"}), (copied, set())):
+        assert Graph([Entry(last)]).written(False) == Graph([Entry(last)]).written(True) == want
+    norm = node("BatchNorm", "n", *(Node(None, n) for n in ("x", "gamma", "beta", "mean", "var")))
+    assert (Graph([Entry(norm)]).written(False), Graph([Entry(norm)]).written(True)) == (set(), {"mean", "var"})
+    data, state = variable("data-0"), variable("state-0")
+    stats = [variable(n) for n in ("g", "b", "m", "v")]
+    inner = Graph([Entry(Node(REGISTRY["BatchNorm"].bind(), "n", [data, *stats])), state])
+    loop = foreach(inner, ["rows", "start", "g", "b", "m", "v"], (0,), (1,), (2, 3, 4, 5))
+    outer = Graph([*loop.outputs, Entry(node("relu", "r", Node(None, "else")))])
+    assert outer.written(False) == set()
+    assert outer.written(True) >= {"m", "v"} and "else" not in outer.written(True)

@@ -3,10 +3,14 @@
 import itertools
 from typing import Any
 
+import numpy as np
 import pytest
 
+from hybrid.core.error import MXNetError
+from hybrid.core.op import lookup
 from hybrid.ir.graph import Entry, Graph
-from hybrid.passes import optimize
+from hybrid.ops.fused import Chain
+from hybrid.passes import PASSES, optimize
 from tests.graph.optimizing import NATIVE, apply, context_of, counted, optimized, var
 from tests.graph.test_passes import NORMS, conv, f32, kept, norm_parameters, product, uniform
 
@@ -26,7 +30,9 @@ def layer_norm(
     return middle, centered, apply(plus, variance, scalar=eps)
 
 
-def torch_form(d: Entry, v: Entry, g: Entry, b: Entry, multiply: str = "broadcast_mul", add: str = "broadcast_add") -> Entry:
+def torch_form(
+    d: Entry, v: Entry, g: Entry, b: Entry, multiply: str = "broadcast_mul", add: str = "broadcast_add"
+) -> Entry:
     divide, root = ("_npi_true_divide", "_npi_sqrt") if multiply.startswith("_npi") else ("broadcast_div", "sqrt")
     return apply(add, apply(multiply, apply(divide, d, apply(root, v)), g), b)
 
@@ -101,7 +107,10 @@ def test_which_gamma_and_beta_layer_norm_has() -> None:
     """One number for each place along the last axis: nothing that is spread along it, has others along other axes, or adds axes."""
     _, centered, spread = layer_norm(var("x"))
     graph = Graph([torch_form(centered, spread, var("g"), var("b"))])
-    good, wrong = [(3,), (1, 3), (1, 1, 3)], [(), (1,), (2, 1), (2, 3), (3, 1, 3), (1, 2, 1), (1, 1, 1, 3), (3, 1, 1, 3)]
+    good, wrong = (
+        [(3,), (1, 3), (1, 1, 3)],
+        [(), (1,), (2, 1), (2, 3), (3, 1, 3), (1, 2, 1), (1, 1, 1, 3), (3, 1, 1, 3)],
+    )
     for one, other in itertools.product([*good, *wrong], repeat=2):
         if one in good or other in good:
             found = kept(graph, {"x": uniform(3, 2, 3)}, {"g": uniform(*one), "b": uniform(*other)})
@@ -117,7 +126,9 @@ def test_which_gamma_and_beta_layer_norm_has() -> None:
 def test_means_that_lose_their_axis_are_no_layer_norm() -> None:
     """Of a square array they broadcast along the other axis."""
     _, centered, spread = layer_norm(var("x"), keepdims=False)
-    found = kept(Graph([torch_form(centered, spread, var("g"), var("b"))]), {"x": uniform(4, 4)}, {n: uniform(4) for n in "gb"})
+    found = kept(
+        Graph([torch_form(centered, spread, var("g"), var("b"))]), {"x": uniform(4, 4)}, {n: uniform(4) for n in "gb"}
+    )
     assert counted(found.main)["LayerNorm"] == 0
 
 
@@ -267,7 +278,13 @@ def test_which_scales_and_convolutions_of_channels_are_stages() -> None:
     """Before a convolution of 1 x 1: constants for each channel, and a depthwise convolution with a bias and no sum."""
     x, r, shape = conv(var("x"), "w", 32), var("r"), (2, 32, 5, 4)
     params = {"w": uniform(32, 3, 3, 3), "k": uniform(20, 32, 1, 1), "c": uniform(32, 1, 1), "d": uniform(32, 1, 1)}
-    params |= {"one": uniform(1), "n": uniform(2, 32, 1, 1), "f": uniform(*shape), "v": uniform(32, 1, 3, 3), "b": uniform(32)}
+    params |= {
+        "one": uniform(1),
+        "n": uniform(2, 32, 1, 1),
+        "f": uniform(*shape),
+        "v": uniform(32, 1, 3, 3),
+        "b": uniform(32),
+    }
     params["g"] = uniform(32, 8, 3, 3)
     feeds = {"x": uniform(2, 3, 5, 4), "r": uniform(*shape), "e": uniform(32, 1, 1)}
 
@@ -298,3 +315,118 @@ def test_which_scales_and_convolutions_of_channels_are_stages() -> None:
         if (left["_fused_separable"] == 1) != found:
             wrong.append((name, dict(left)))
     assert not wrong
+
+
+# -- what is known, and how much ---------------------------------------------------------------------------------------------
+
+
+def test_what_is_not_known_before_it_runs_stays() -> None:
+    """Rows that values choose, and what is made of them: reshaped, turned, asked for its shape, lent as a form."""
+    rows = apply("_contrib_boolean_mask", var("x"), var("m"))
+    feeds = {"x": uniform(3, 4, 1), "m": f32([1, 1, 0]), "y": uniform(2, 4, 1)}
+    table: list[tuple[Entry, dict[str, int]]] = [
+        (apply("Reshape", apply("transpose", rows, axes=(1, 0, 2)), shape=(0, -1)), {"transpose": 1, "Reshape": 1}),
+        (apply("transpose", apply("transpose", rows, axes=(1, 0, 2)), axes=(2, 0, 1)), {"transpose": 2}),
+        (apply("Cast", rows, dtype="float32"), {"Cast": 1}),
+        (apply("slice_axis", rows, axis=0, begin=0, end=None), {"slice_axis": 1}),
+        (apply("shape_array", rows), {"shape_array": 1}), (apply("size_array", rows), {"size_array": 1}),
+        (apply("zeros_like", rows), {"zeros_like": 1}), (apply("_contrib_arange_like", rows, axis=0), {"_contrib_arange_like": 1}),
+        (apply("reshape_like", var("y"), rows), {}), (apply("slice_like", var("x"), rows), {"slice_like": 1}),
+        (apply("relu", apply("elemwise_add", rows, var("y"))), {}), (apply("tile", rows, reps=(1, 1)), {"tile": 1}),
+        (apply("Reshape", apply("Reshape", rows, shape=(2, 2, 2)), shape=(4, 2)), {}),
+        (apply("Reshape", apply("Reshape", rows, shape=(-1, 2, 2)), shape=(0, 4, 1)), {}),
+        (apply("mean", rows, axis=2), {"mean": 1}), (apply("Flatten", rows), {}),
+    ]  # fmt: skip
+    for y, want in table:
+        graph = Graph([y])
+        names = {n.name for n in graph.variables()}
+        left = counted(kept(graph, {k: v for k, v in feeds.items() if k in names}, {}).main)
+        assert {k: left[k] for k in want} == want
+
+
+def test_values_are_made_once_if_they_are_not_too_many() -> None:
+    """As many numbers as a million (1 << 20), and one more; what is constant by itself is hoisted as it is."""
+    for count in (1 << 20, (1 << 20) + 1):
+        graph = Graph([apply("_plus_scalar", apply("ones_like", var("x")), scalar=2.0), apply("relu", var("x"))])
+        found = optimize(graph, context_of(graph, {"x": np.broadcast_to(np.float32(0), (count,))}, {}))
+        left = counted(found.main)
+        assert (left["_fused_chain"], left["ones_like"]) == ((1, 0) if count == 1 << 20 else (2, 1))
+    found = kept(Graph([apply("ones_like", var("w")), apply("relu", var("x"))]), {"x": uniform(2)}, {"w": uniform(3)})
+    assert counted(found.main) == {"relu": 1} or counted(found.main) == {"_fused_chain": 1}
+    for ddof in (0, 1, 2):
+        y = apply("_backward_over_count", var("x"), var("y"), axis=(0, 2), ddof=ddof)
+        kept(Graph([y]), {"x": uniform(1, 3, 1), "y": uniform(3, 3, 2)}, {})
+
+
+def test_axes_without_elements_are_turned_and_not_reshaped() -> None:
+    for shape, order in (((0, 1), (1, 0)), ((1, 0, 3), (1, 0, 2)), ((2, 1, 0), (0, 2, 1))):
+        found = kept(Graph([apply("transpose", var("x"), axes=order)]), {"x": uniform(*shape)}, {})
+        assert counted(found.main) == {"transpose": 1}
+
+
+def test_chains_are_as_deep_as_the_kernel_goes() -> None:
+    """Eight numbers at once."""
+    for steps in range(5, 18):
+        y, z = var("x"), var("z")
+        for i in range(steps):
+            y = apply("elemwise_sub" if i % 2 else "elemwise_mul", z, y)
+        codes = [
+            n.op.code
+            for n in kept(Graph([y]), {"x": uniform(2, 3), "z": uniform(2, 3)}, {}).main.nodes
+            if n.means(Chain)
+        ]
+        deepest = [max(itertools.accumulate(1 if w[0] == "$" else -1 for w in c.split())) for c in codes]
+        assert max(deepest) <= 8 and len(codes) == 1 + (steps - 1) // 7, (steps, codes)
+
+
+@pytest.mark.parametrize("kind", ["Convolution", "FullyConnected"])
+def test_products_end_with_what_they_can_do(kind: str) -> None:
+    """Limits that are one number, sums with other dtypes, functions that are no limits."""
+    y, feeds, params, _ = product(kind, True)
+    shape = (2, 20, 4, 3) if kind == "Convolution" else (2, 5)
+    rows: list[tuple[Any, int]] = [
+        (lambda e: apply("clip", e, a_min=0.25, a_max=0.25), 0), (lambda e: apply("clip", e, a_min=0.25, a_max=0.125), 1),
+        (lambda e: apply("_npi_add", e, var("r")), 0), (lambda e: apply("_npi_add", e, var("half")), 1),
+        (lambda e: apply("_npi_add", var("whole"), e), 1), (lambda e: apply("_npi_add", e, var("wide")), 1),
+        (lambda e: apply("LeakyReLU", e, act_type="elu"), 1), (lambda e: apply("LeakyReLU", e, act_type="rrelu"), 1),
+        (lambda e: apply("LeakyReLU", e, act_type="selu"), 1), (lambda e: apply("tanh", e), 1),
+        (lambda e: apply("_maximum_scalar", e, scalar=0.5), 0), (lambda e: apply("_rminus_scalar", e, scalar=0.5), 1),
+    ]  # fmt: skip
+    more = {"r": uniform(*shape), "half": uniform(*shape).astype("float16"), "wide": uniform(*shape).astype("float64"),
+            "whole": (uniform(*shape) * 9).astype("int32")}  # fmt: skip
+    for after, outside in rows:
+        graph = Graph([after(y)])
+        names = {n.name for n in graph.variables()}
+        found = kept(graph, {**feeds, **{k: v for k, v in more.items() if k in names}}, params)
+        left = [
+            n
+            for n, c in counted(found.main).items()
+            if not n.startswith("_fused_") or n == "_fused_chain"
+            for _ in range(c)
+        ]
+        assert len([n for n in left if n not in ("Reshape", "Flatten")]) == outside, left
+    x = apply("exp", var("x"))
+    for y in (
+        apply("clip", x, a_min=0.5, a_max=0.5),
+        apply("LeakyReLU", x, act_type="rrelu"),
+        apply("LeakyReLU", x, act_type="selu"),
+    ):
+        kept(Graph([y]), {"x": uniform(2, 3)}, {})
+
+
+def test_products_of_other_dtypes_or_of_constants_are_no_dense_layers() -> None:
+    for op, dtype in itertools.product(("dot", "_npi_matmul"), ("float32", "float64", "int32")):
+        data, weight = ((uniform(*s) * 5).astype(dtype) for s in ((3, 4), (4, 5)))
+        found = kept(Graph([apply(op, var("x"), var("w"))]), {"x": data}, {"w": weight})
+        assert counted(found.main)[op] == (dtype != "float32"), (op, dtype)
+    graph = Graph([apply("dot", var("v"), var("w")), apply("relu", var("x"))])
+    found = kept(graph, {"x": uniform(3)}, {"v": uniform(3, 4), "w": uniform(4, 5)})
+    assert counted(found.constant)["FullyConnected"] == counted(found.constant)["_fused_dense"] == 0
+
+
+def test_a_pass_that_changes_a_dtype_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = Graph([apply("relu", var("x"))])
+    cast = lookup("Cast").bind(dtype="float64")
+    monkeypatch.setitem(PASSES, "values", lambda graph, context: Graph([context.make(cast, "c", graph.outputs[0])]))
+    with pytest.raises(MXNetError, match=r"pass values made float64\(2, ?3\) of an output of float32\(2, ?3\)"):
+        optimized(graph, {"x": uniform(2, 3)}, {})

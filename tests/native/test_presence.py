@@ -7,6 +7,7 @@ import logging
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from hybrid import native
@@ -62,3 +63,31 @@ def test_nothing_is_said_when_it_was_put_aside(caplog: pytest.LogCaptureFixture)
     finally:
         native.use(before)
     assert not caplog.records
+
+
+def test_without_it_everything_is_as_in_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    absent(monkeypatch)
+    monkeypatch.setattr(native, "generation", native.generation)
+    native.set_num_threads(3)
+    native.set_memory_bound(1 << 20)
+    native.release_memory()
+    assert native.threads() == 1 and native.level() is None
+    assert native.memory_stats() == {"allocated": 0, "cached": 0, "peak": 0, "bound": 0, "hits": 0, "misses": 0}
+    made = native.empty((2, 3), np.dtype("float64"))
+    assert made.shape == (2, 3) and made.dtype == np.float64
+    with pytest.raises(ValueError, match="got 'x86-64-v3', wanted None or one of no level at all"):
+        native.use("x86-64-v3")
+
+
+@pytest.mark.skipif(not native.LEVELS, reason="the compiled part is not there")
+def test_levels_that_there_are_not() -> None:
+    before = native.level()
+    for wrong in ("avx9000", "", "None"):
+        with pytest.raises(ValueError, match=f"got '{wrong}', wanted None or one of {', '.join(native.LEVELS)}"):
+            native.use(wrong)
+    assert native.level() == before
+    for wrong in (0, -1):
+        with pytest.raises(ValueError, match="wanted 1 or more"):
+            native.set_num_threads(wrong)
+    with pytest.raises(ValueError, match="wanted 0"):
+        native.set_memory_bound(-1)

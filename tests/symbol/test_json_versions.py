@@ -226,7 +226,9 @@ def test_what_is_written_to_the_letter() -> None:
 def said_of(rows: list, heads: object = None, **more) -> str:
     """What is wrong with a graph of these nodes, "" if nothing."""
     try:
-        mx.sym.load_json(json.dumps({"nodes": rows, "heads": [[len(rows) - 1, 0, 0]] if heads is None else heads, **more}))
+        mx.sym.load_json(
+            json.dumps({"nodes": rows, "heads": [[len(rows) - 1, 0, 0]] if heads is None else heads, **more})
+        )
     except mx.MXNetError as error:
         return str(error)
     return ""
@@ -242,7 +244,20 @@ def test_structures_that_are_no_graphs() -> None:
     ):  # fmt: skip
         with pytest.raises(mx.error.FormatError, match=said):
             mx.sym.load_json(text)
-    for ref in ({"0": 0, "1": 0}, "00", 0, None, [0], [0] * 4, [0, 0.0], [0.0, 0], ["0", 0], [0, 0, None], [True, 0], [0, 0, "1"]):
+    for ref in (
+        {"0": 0, "1": 0},
+        "00",
+        0,
+        None,
+        [0],
+        [0] * 4,
+        [0, 0.0],
+        [0.0, 0],
+        ["0", 0],
+        [0, 0, None],
+        [True, 0],
+        [0, 0, "1"],
+    ):
         assert "node 1 (r): reference" in said_of([X, {**relu, "inputs": [ref]}]), ref
         assert "heads: reference" in said_of([X, relu], [ref]), ref
     for node in (["relu", "r"], "relu", None, 3, {"op": 3, "name": "r"}, {"op": "relu", "name": 3}, {"op": None, "name": "r"},
@@ -268,8 +283,11 @@ def test_nodes_that_leave_things_out() -> None:
            {"op": "SliceChannel", "name": "s", "attrs": {"num_outputs": str((1 << 16) + 1)}, "inputs": [[0, 0]]},
            {"op": "elemwise_add", "name": "e", "inputs": [[0, 0]] * 3}]  # fmt: skip
     said = said_of(two, [[1, 0], [2, 0], [3, 0]])
-    for words in ("node c: Concat: got 2 inputs, wanted 5", "node s: SliceChannel: attribute num_outputs='65537' is not int (wanted 1 to 65536)",
-                  "node e: elemwise_add: got 3 inputs, wanted 2 (lhs, rhs)"):  # fmt: skip
+    for words in (
+        "node c: Concat: got 2 inputs, wanted 5",
+        "node s: SliceChannel: attribute num_outputs='65537' is not int (wanted 1 to 65536)",
+        "node e: elemwise_add: got 3 inputs, wanted 2 (lhs, rhs)",
+    ):
         assert words in said
     two[2]["attrs"] = {"num_outputs": str(1 << 16)}
     two[1]["attrs"], two[3]["inputs"] = {"num_args": "2"}, [[0, 0]] * 2
@@ -293,11 +311,25 @@ def test_minus_one_was_the_way_to_say_all_for_two_operators_alone() -> None:
 
 def test_what_attributes_say_of_variables() -> None:
     """weight_lr_mult speaks of the variable named weight, if that is one; made variables know what their node has been told."""
-    attrs = {"num_hidden": "2", "weight_lr_mult": "3", "bias_wd_mult": "0", "foo_lr_mult": "5", "lr_mult": "7", "__mine__": "m"}
+    attrs = {
+        "num_hidden": "2",
+        "weight_lr_mult": "3",
+        "bias_wd_mult": "0",
+        "foo_lr_mult": "5",
+        "lr_mult": "7",
+        "__mine__": "m",
+    }
     rows = [X, {"op": "null", "name": "v"}, {"op": "exp", "name": "w", "inputs": [[1, 0]]},
             {"op": "FullyConnected", "name": "f", "attrs": attrs, "inputs": [[0, 0], [2, 0]]}]  # fmt: skip
     found = mx.sym.load_json(text_of(rows, [[3, 0]])).attr_dict()
-    node = {"num_hidden": "2", "weight_lr_mult": "3", "foo_lr_mult": "5", "__lr_mult__": "7", "lr_mult": "7", "__mine__": "m"}
+    node = {
+        "num_hidden": "2",
+        "weight_lr_mult": "3",
+        "foo_lr_mult": "5",
+        "__lr_mult__": "7",
+        "lr_mult": "7",
+        "__mine__": "m",
+    }
     assert found["f"] == node
     told = {"num_hidden": "2", "__lr_mult__": "7", "lr_mult": "7", "__mine__": "m"}
     assert found["f_bias"] == {**told, "__wd_mult__": "0", "wd_mult": "0"}

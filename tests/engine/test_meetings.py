@@ -1,0 +1,252 @@
+"""What computations meet in the arrays they are given: errors of before, readers and writers that are not done, other devices."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hybrid as mx
+from hybrid import autograd, gluon, nd
+from hybrid.core.error import MXNetError
+from hybrid.execution.scheduler import ENGINE
+from tests.engine.test_deferred import deferred  # noqa: F401  a fixture
+
+
+def broken(values: Any) -> nd.NDArray:
+    """An array of which the computation has failed, which nobody knows yet."""
+    y = nd.array(values)
+
+    def fail() -> None:
+        raise MXNetError("no numbers today")
+
+    ENGINE.push(fail, (), [y._shared_var()])
+    ENGINE.drain()
+    return y
+
+
+class Twice(gluon.HybridBlock):
+    def hybrid_forward(self, F, x):  # noqa: N803
+        return F.exp(x) * 2
+
+
+def hybridized(**flags: Any) -> gluon.HybridBlock:
+    net = Twice()
+    net.hybridize(**flags)
+    return net
+
+
+X = np.array([[1.0, 2, 3], [4, 5, 6]])
+USES: dict[str, Callable[[nd.NDArray, nd.NDArray], Any]] = {
+    "alone": lambda b, x: nd.exp(b),
+    "first": lambda b, x: b * x,
+    "second": lambda b, x: x * b,
+    "both": lambda b, x: b * b,
+    "third": lambda b, x: nd.where(x, x, b),
+    "of several": lambda b, x: nd.concat(x, b, x, dim=0),
+    "with a number": lambda b, x: 2 - b,
+    "spread": lambda b, x: nd.broadcast_add(nd.ones((1, 3)), b),
+    "large": lambda b, x: nd.broadcast_add(b.reshape((1, 2, 3)), nd.ones((20_000, 2, 3))),
+    "part": lambda b, x: b[1],
+    "picked": lambda b, x: b[[1, 0]],
+    "shape": lambda b, x: b.reshape((3, 2)),
+    "copy": lambda b, x: b.copy(),
+    "assigned": lambda b, x: (x.__setitem__(slice(None), b), x)[1],
+    "assigned in part": lambda b, x: (x.__setitem__(0, b[0]), x)[1],
+    "in place": lambda b, x: x.__iadd__(b),
+    "written to another": lambda b, x: nd.exp(b, out=x),
+    "several outputs": lambda b, x: nd.split(b, num_outputs=3, axis=1)[2],
+    "a block": lambda b, x: hybridized()(b),
+    "a block twice": lambda b, x: (net := hybridized(static_alloc=True, static_shape=True), net(x), net(x), net(b))[3],
+    "values decide": lambda b, x: nd.contrib.boolean_mask(b, nd.array([0, 1])),
+    "sum": lambda b, x: nd.add_n(x, x, b),
+}
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_what_uses_a_failed_array_fails_as_it_did(later: bool, request: pytest.FixtureRequest) -> None:
+    """Whatever is done with it, at once or later; and neither is anything else to be seen of it, nor said twice."""
+    if later:
+        request.getfixturevalue("deferred")
+    silent = []
+    for name, use in USES.items():
+        b, x = broken(X), nd.array(X + 1)
+        try:
+            use(b, x).asnumpy()
+        except MXNetError as error:
+            if "no numbers today" not in str(error):
+                silent.append((name, str(error)))
+            continue
+        silent.append((name, "nothing"))
+    assert not silent
+    nd.waitall()
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_written_anew_a_failed_array_is_as_good_as_any(later: bool, request: pytest.FixtureRequest) -> None:
+    if later:
+        request.getfixturevalue("deferred")
+    x = nd.array(X + 1)
+    writes: dict[str, tuple[Callable[[nd.NDArray], Any], np.ndarray]] = {
+        "out": (lambda b: nd.square(x, out=b), (X + 1) ** 2),
+        "out of two": (lambda b: nd.elemwise_mul(x, x, out=b), (X + 1) ** 2),
+        "out of several": (lambda b: nd.add_n(x, x, x, out=b), (X + 1) * 3),
+        "all of it": (lambda b: b.__setitem__(slice(None), x), X + 1),
+        "a number": (lambda b: b.__setitem__(slice(None), 7), X * 0 + 7),
+        "copied": (lambda b: x.copyto(b), X + 1),
+    }
+    for name, (write, want) in writes.items():
+        b = broken(X)
+        write(b)
+        np.testing.assert_array_equal(b.asnumpy(), want.astype(np.float32), err_msg=name)
+        np.testing.assert_array_equal((b * 2).asnumpy(), 2 * want.astype(np.float32), err_msg=name)
+    with pytest.raises(MXNetError, match="no numbers today"):
+        nd.waitall()  # nobody has seen one of these
+    nd.waitall()
+
+
+def read_late(x: nd.NDArray) -> tuple[list[np.ndarray], threading.Timer]:
+    """Something that reads the array a moment later, in its turn: what it will have read, and what starts that moment."""
+    gate, seen = threading.Event(), []
+
+    def read() -> None:
+        gate.wait()
+        seen.append(x._memory.copy())
+
+    ENGINE.push(read, [x._shared_var()], ())
+    return seen, threading.Timer(0.01, gate.set)
+
+
+def test_who_writes_waits_for_those_that_read() -> None:
+    """Small operators too, which are computed at once where nothing is in the way."""
+    g = nd.array(X)
+
+    writes: dict[str, tuple[Callable[[nd.NDArray, nd.NDArray], Any], Any, Any]] = {
+        "out": (lambda x, m: nd.square(g, out=x), X**2, X),
+        "out of two": (lambda x, m: nd.elemwise_mul(g, g, out=x), X**2, X),
+        "out of three": (lambda x, m: nd.add_n(g, g, g, out=x), X * 3, X),
+        "one of two outputs": (lambda x, m: nd.split(nd.concat(g, g, dim=0), num_outputs=2, axis=0, out=[m, x]), X, X),
+        "assigned": (lambda x, m: x.__setitem__(slice(None), g), X, X),
+        "a part": (lambda x, m: x.__setitem__(1, 9), [[0, 0, 0], [9, 9, 9]], X),
+        "in place": (lambda x, m: x.__iadd__(g), X, X),
+        "a step": (lambda x, m: nd.sgd_mom_update(x, g, m, lr=1.0, momentum=0.5, wd=0.0, out=x), -X, -X),
+        "a step's state": (lambda x, m: nd.sgd_mom_update(x, g, m, lr=1.0, momentum=0.5, wd=0.0, out=x), -X, -X),
+    }  # fmt: skip
+    for name, (write, want, state) in writes.items():
+        x, m = nd.zeros((2, 3)), nd.zeros((2, 3))
+        seen, timer = read_late(m if "state" in name else x)
+        timer.start()
+        write(x, m)
+        np.testing.assert_array_equal(x.asnumpy(), np.array(want, np.float32), err_msg=name)
+        if "step" in name:
+            np.testing.assert_array_equal(m.asnumpy(), state.astype(np.float32))
+        ENGINE.drain()
+        np.testing.assert_array_equal(seen, np.zeros((1, 2, 3)), err_msg=name)
+        timer.join()
+
+
+def test_running_statistics_wait_for_those_that_read_them() -> None:
+    net = gluon.nn.BatchNorm(in_channels=1, momentum=0.5)
+    net.initialize()
+    net.hybridize()
+    x = nd.array([[1.0], [3.0]])
+    for _ in range(2):
+        with autograd.record():
+            y = net(x)
+        before = net.running_mean.data().asnumpy()
+        seen, timer = read_late(net.running_mean.data())
+        timer.start()
+        y.backward()
+        np.testing.assert_allclose(net.running_mean.data().asnumpy(), before * 0.5 + 1)
+        ENGINE.drain()
+        np.testing.assert_array_equal(seen[0], before)
+        timer.join()
+
+
+def test_a_call_that_is_like_one_before_looks_at_everything_again() -> None:
+    """A hybridized block goes a shorter way when nothing has changed: each of these has, and gives its own numbers."""
+    net = gluon.nn.Dense(2, in_units=3, activation="relu")
+    net.initialize(mx.init.Uniform(1))
+    net.hybridize(static_alloc=True, static_shape=True)
+
+    def want(x: np.ndarray) -> np.ndarray:
+        weight, bias = net.weight.data().asnumpy(), net.bias.data().asnumpy()
+        return np.maximum(x.astype(np.float32) @ weight.T + bias, 0)
+
+    def check(x: nd.NDArray, values: np.ndarray) -> None:
+        y = net(x)
+        np.testing.assert_allclose(y.asnumpy(), want(values), rtol=1e-5, atol=1e-6)
+        assert y.context == x.context and y.shape == (len(values), 2) and y._node is None
+
+    for _ in range(3):
+        check(nd.array(X), X)
+    check(nd.array(X - 2), X - 2)
+    check(nd.array(X[:1]), X[:1])
+    check(nd.array(X), X)
+    check(nd.array(X + 1) * 2, X * 2 + 2)
+    big = nd.ones((700, 700))
+    check(nd.broadcast_add(nd.dot(big, big)[:2, :3] * 0, nd.array(X)), X)  # not there yet
+    with pytest.raises(MXNetError, match="no numbers today"):
+        net(broken(X)).asnumpy()
+    with pytest.raises(MXNetError, match="dtype"):
+        net(nd.array(X, dtype="float64")).asnumpy()
+    net.weight.data()[0] = 0.25
+    check(nd.array(X), X)
+    net.bias.set_data(nd.array([3, -1]))
+    check(nd.array(X), X)
+    with autograd.train_mode():
+        check(nd.array(X), X)
+    x = nd.array(X)
+    x.attach_grad()
+    with autograd.record():
+        y = net(x)
+    y.backward()
+    active = (want(X) > 0).astype(np.float32)
+    np.testing.assert_allclose(x.grad.asnumpy(), active @ net.weight.data().asnumpy(), rtol=1e-5)
+    check(nd.array(X), X)
+    half = nd.array(X)
+    seen, timer = read_late(half)
+    timer.start()
+    check(half, X)
+    timer.join()
+    ENGINE.drain()
+    assert len(seen) == 1
+    net.cast("float64")
+    got = net(nd.array(X, dtype="float64"))
+    assert got.dtype is np.float64
+    np.testing.assert_allclose(got.asnumpy(), want(X), rtol=1e-6)
+
+
+def test_devices_of_what_has_no_inputs_and_of_what_has() -> None:
+    with mx.cpu(2):
+        made = nd._internal._arange(start=0, stop=3)
+        drawn = nd.random.uniform(shape=(2,))
+    assert made.context == drawn.context == mx.cpu(2) != nd._internal._arange(start=0, stop=3).context
+    x, y = nd.ones((2,), ctx=mx.cpu(3)), nd.ones((2,), ctx=mx.cpu(3))
+    for result in (
+        x + y,
+        nd.exp(x),
+        nd.add_n(x, y, x),
+        nd.split(nd.concat(x, y, dim=0), num_outputs=2, axis=0)[1],
+        x[:1],
+    ):
+        assert result.context == mx.cpu(3)
+    assert nd.exp(x, out=made[:2]).context == mx.cpu(2)
+
+
+def test_results_laid_out_otherwise_are_laid_out_as_arrays_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An operator may give what NumPy keeps in another order, or part of something else, or read-only."""
+    op, x = type(mx.core.op.lookup("erfinv").bind()), np.array([[0.5, 0.25, -0.5], [0.1, 0.2, 0.3]], np.float32)
+    for give in (
+        lambda a: np.asfortranarray(a * 2), lambda a: np.repeat(a * 2, 2, axis=1)[:, ::2], lambda a: (a.T * 2).T,
+        lambda a: np.frombuffer((a * 2).tobytes(), np.float32).reshape(a.shape), lambda a: a * 2,
+    ):  # fmt: skip
+        monkeypatch.setattr(op, "compute", lambda self, a, give=give: give(a))
+        for _ in range(2):
+            y = nd.erfinv(nd.array(x))
+            assert y.reshape((3, 2)).asnumpy().tolist() == (x * 2).reshape(3, 2).tolist()
+            y[1] = 7
+            assert y.asnumpy()[1].tolist() == [7, 7, 7] and y._memory.flags.c_contiguous
