@@ -263,3 +263,203 @@ def test_data_that_say_nothing_are_refused() -> None:
             quantization.quantize_net(block, calib_mode=mode, calib_data=[mx.nd.array([[1, 2, np.inf]])])
     with pytest.raises(ValueError, match="exclude_layers must be a list of names, got str"):
         quantization.quantize_net(block, calib_mode="naive", calib_data=[mx.nd.ones((2, 3))], exclude_layers="dense")
+
+
+def test_what_collectors_take_note_of() -> None:
+    """All outputs or those that are wanted, NDArrays or NumPy arrays, none that are empty; magnitudes on either side."""
+    rng = np.random.default_rng(1)
+    first, second = rng.uniform(-5, 2, (3, 4)), rng.uniform(-1, 7, (2, 4))
+    lines: list[tuple] = []
+    logger = type("Logger", (), {"debug": lambda self, *args: lines.append(args)})()
+    every = quantization._LayerOutputMinMaxCollector(logger=logger)
+    some = quantization._LayerOutputMinMaxCollector("int8", {"a"})
+    for name, array in (("a", first), ("b", mx.nd.array(first)), ("a", mx.nd.array(second)), ("c", np.zeros((0, 3)))):
+        every.collect(name, array)
+        some.collect(name, array)
+    assert set(every.min_max_dict) == {"a", "b"} and set(some.min_max_dict) == {"a"}
+    np.testing.assert_allclose(every.min_max_dict["a"], (first.min(), second.max()), rtol=1e-6)
+    np.testing.assert_allclose(every.min_max_dict["b"], (first.min(), first.max()), rtol=1e-6)
+    assert [line[1] for line in lines] == ["a", "b", "a"] and lines[0][2:] == (first.min(), first.max())
+    assert (every.quantized_dtype, some.logger, every.logger) == ("int8", None, logger)
+    for values in (first, second, -second):
+        collector = quantization._LayerHistogramCollector(9, include_layer=["a"], logger=logger)
+        collector.collect("a", values)
+        collector.collect("b", values)
+        (counts, edges, low, high, most) = collector.hist_dict.pop("a")
+        assert not collector.hist_dict and collector.logger is logger
+        want, ends = np.histogram(values, 9, (-np.abs(values).max(), np.abs(values).max()))
+        np.testing.assert_array_equal(counts, want)
+        np.testing.assert_array_equal(edges, ends)
+        assert (low, high, most) == (values.min(), values.max(), np.abs(values).max())
+
+
+def test_histograms_of_numbers_that_just_fit_and_after_zeros() -> None:
+    first, second = np.array([-2.0, 0.5, 1]), np.array([2.0, -1.5, -2])
+    counts, edges = np.histogram(first, 5, (-2, 2))
+    both = quantization.combine_histogram((counts, edges, -2, 1, 2), second, -2, 2, 2)
+    np.testing.assert_array_equal(both[0], np.histogram([*first, *second], 5, (-2, 2))[0])
+    assert both[1] is edges and both[2:] == (-2, 2, 2)
+    wider = quantization.combine_histogram((counts, edges, -2, 1, 2), np.array([2.01]), 2.01, 2.01, 2.01)
+    assert (len(wider[0]), wider[4]) == (7, 2 + 4 / 5) and wider[0].sum() == 4
+    collector = quantization._LayerHistogramCollector(5)
+    for values in (np.zeros(3), second):
+        collector.collect("a", values)
+    counts, edges, *ends = collector.hist_dict["a"]
+    np.testing.assert_array_equal(counts, np.histogram([0, 0, 0, *second], 9, (-2, 2))[0])
+    assert (edges[0], edges[-1], *ends) == (-2, 2, -2, 2, 2)
+
+
+def test_thresholds_lie_on_one_side_where_nothing_is_negative() -> None:
+    values = np.abs(np.random.default_rng(0).normal(size=4000))
+    most = values.max()
+    counts, edges = np.histogram(values, 1001, (-most, most))
+
+    def entropy(levels: int) -> float:
+        return mx.nd.contrib.calibrate_entropy(mx.nd.array(counts), mx.nd.array(edges), num_quantized_bins=levels)[
+            0
+        ].asscalar()
+
+    assert entropy(511) != entropy(255)
+    for low, dtype, levels in (
+        (0.0, "auto", 511), (0.1, "uint8", 511), (0.1, "int8", 255), (-0.1, "auto", 255), (-0.1, "uint8", 255)
+    ):  # fmt: skip
+        (found,) = quantization._thresholds({"a": (counts, edges, low, most, most)}, dtype).values()
+        assert found == (0.0 if levels == 511 else -entropy(levels), entropy(levels)), (low, dtype)
+
+
+def test_operators_that_mxnet_gets_wrong_are_named_each_for_its_reason() -> None:
+    data = mx.sym.var("data")
+    conv = mx.sym.Convolution(data, num_filter=2, kernel=(1, 1), no_bias=True, name="c")
+    params = {"c_weight": mx.nd.array([[[[1]], [[2]]], [[[3]], [[-1]]]])}
+    for sym, dtype, names in (
+        (conv, "int8", None),
+        (conv, "uint8", "c"),
+        (mx.sym.Activation(conv, act_type="relu", name="a"), "int8", None),
+        (mx.sym.Activation(conv, act_type="relu", name="a"), "auto", "c, a"),
+    ):
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            quantization.quantize_model(sym, params, {}, calib_mode="none", quantized_dtype=dtype, quantize_mode="full")
+        assert [str(w.message).split(": as MXNet")[0] for w in told] == ([names] if names else [])
+
+
+def test_parameters_that_are_called_like_quantised_ones() -> None:
+    """A parameter in float keeps its own values whatever it is called, and zeros have a range."""
+    data = mx.sym.var("data")
+    net = mx.sym.FullyConnected(data, mx.sym.var("w"), no_bias=True, num_hidden=2, name="fc") + mx.sym.var("w_quantize")
+    params = {"w": mx.nd.zeros((2, 3)), "w_quantize": mx.nd.array([[1, 2]])}
+    _, found, _ = quantization.quantize_model(net, params, {}, calib_mode="none", excluded_sym_names=["fc"])
+    assert {k: v.asnumpy().tolist() for k, v in found.items()} == {"w": [[0] * 3] * 2, "w_quantize": [[1, 2]]}
+    net = mx.sym.FullyConnected(data, mx.sym.var("w"), no_bias=True, num_hidden=2, name="fc")
+    _, found, _ = quantization.quantize_model(net, {"w": params["w"]}, {}, calib_mode="none")
+    assert [found[f"w_quantize{end}"].asnumpy().ravel().tolist() for end in ("", "_min", "_max")] == [
+        [0] * 6,
+        [-1],
+        [1],
+    ]
+    assert found["w_quantize"].dtype == np.int8
+
+
+class _TwoInputs(mx.gluon.HybridBlock):
+    def __init__(self):
+        super().__init__(prefix="two_")
+        with self.name_scope():
+            self.dense = mx.gluon.nn.Dense(3, in_units=4, prefix="dense_")
+
+    def hybrid_forward(self, F, x, y):  # noqa: N803
+        return self.dense(x) * 2 + y
+
+
+def _two_inputs():
+    block = _TwoInputs()
+    block.initialize(mx.init.Constant(0.25))
+    return block
+
+
+def test_networks_of_two_inputs_with_and_without_labels() -> None:
+    rng = np.random.default_rng(0)
+    x, y, label = (rng.uniform(-1, 1, (6, n)).astype(np.float32) for n in (4, 3, 1))
+    x[3:] *= 5
+
+    def ranges(block):
+        found = {
+            n["name"]: n.get("attrs", {})
+            for n in json.loads(block._cached_graph[1].tojson())["nodes"]
+            if n["op"] != "null"
+        }
+        return [float(found["data0_quantize"][k]) for k in RANGE] if RANGE[0] in found["data0_quantize"] else None
+
+    whole = [mx.nd.array(v) for v in (x, y, label)]
+    parts = [[v[:3] for v in whole], [v[3:] for v in whole]]
+    for data, most in (
+        (mx.io.NDArrayIter({"a": x, "b": y}, label[:, 0], 3), None),
+        (mx.io.NDArrayIter({"a": x, "b": y}, None, 3), None),
+        (parts, None),
+        ([p[:2] for p in parts], None),
+        ([tuple(p) for p in parts], 3),
+        (mx.gluon.data.DataLoader(mx.gluon.data.ArrayDataset(x, y, label), 3), 4),
+        (mx.gluon.data.DataLoader(mx.gluon.data.ArrayDataset(x, y), 3), 3),
+    ):
+        made = quantization.quantize_net(_two_inputs(), calib_mode="naive", calib_data=data, num_calib_examples=most)
+        seen = x[:3] if most == 3 else x
+        np.testing.assert_allclose(ranges(made), (seen.min(), seen.max()), rtol=1e-6)
+        want = x.sum(1, keepdims=True) * 0.5 + y
+        got = made(whole[0], whole[1]).asnumpy()[: len(seen)]
+        np.testing.assert_allclose(got, want[: len(seen)], atol=0.05 * np.abs(want).max())
+    with pytest.raises(TypeError):
+        quantization.quantize_net(_two_inputs(), calib_mode="naive", calib_data=[whole[0]])
+    shapes = [mx.io.DataDesc("a", (2, 4)), mx.io.DataDesc("b", (2, 3))]
+    for mode in ("none", None):
+        open_one = quantization.quantize_net(_two_inputs(), calib_mode=mode, data_shapes=shapes)
+        assert ranges(open_one) is None and open_one(whole[0], whole[1]).shape == (6, 3)
+    for given, words in (
+        ({"calib_mode": "naive", "data_shapes": shapes}, "calib_mode=naive wants calib_data"),
+        ({"calib_mode": "entropy", "data_shapes": shapes}, "calib_mode=entropy wants calib_data"),
+        ({"calib_mode": "none"}, "data_shapes required, or calib_data"),
+        ({"calib_mode": "naive"}, "data_shapes required, or calib_data"),
+        ({"calib_mode": "naive", "calib_data": parts, "ctx": [mx.cpu()]}, "only supports single ctx"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            quantization.quantize_net(_two_inputs(), **given)
+
+
+def test_networks_with_a_collector_of_their_own_and_with_a_logger() -> None:
+    x, y = (np.random.default_rng(0).uniform(-1, 1, (4, n)).astype(np.float32) for n in (4, 3))
+
+    class Seen:
+        def __init__(self):
+            self.min_max_dict = {}
+
+        def collect(self, name, array):
+            self.min_max_dict[name] = -9.0, 9.0
+
+    collector = Seen()
+    made = quantization.quantize_net_v2(
+        _two_inputs(),
+        calib_mode="customize",
+        calib_data=[[mx.nd.array(x), mx.nd.array(y)]],
+        LayerOutputCollector=collector,
+    )
+    found = {
+        n["name"]: n.get("attrs", {}) for n in json.loads(made._cached_graph[1].tojson())["nodes"] if n["op"] != "null"
+    }
+    assert [float(found["data0_quantize"][k]) for k in RANGE] == [-9, 9]
+    assert "data0" in collector.min_max_dict
+    with pytest.raises(ValueError, match="wants a LayerOutputCollector"):
+        quantization.quantize_net_v2(
+            _two_inputs(), calib_mode="customize", calib_data=[[mx.nd.array(x), mx.nd.array(y)]]
+        )
+    lines: list[tuple] = []
+    logger = type("Logger", (), {"debug": lambda _, *a: lines.append(a), "info": lambda _, *a: lines.append(a)})()
+    data = [[mx.nd.array(x), mx.nd.array(y)]]
+    quantization.quantize_net(_two_inputs(), calib_mode="naive", calib_data=data, logger=logger)
+    assert {line[1] for line in lines if line[0].startswith("Collected %s")} >= {"data0"}
+    dense = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="fc")
+    params = {"fc_weight": mx.nd.ones((2, 3)), "fc_bias": mx.nd.ones(2)}
+    for mode, kind in (
+        ("naive", "_LayerOutputMinMaxCollector"),
+        ("entropy", "_LayerHistogramCollector"),
+        ("none", "NoneType"),
+    ):
+        *_, collector = quantization.quantize_graph(dense, params, {}, calib_mode=mode, logger=logger)
+        assert type(collector).__name__ == kind and getattr(collector, "logger", logger) is logger
