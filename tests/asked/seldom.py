@@ -868,3 +868,169 @@ def metrics_by_name(mx, folder):
     own.reset_local()
     found["own again"] = [str(own.get()), str(own.get_global())]
     return found
+
+
+@ask
+def arrays_made_of_others(mx, folder):
+    """Arrays of sparse ones, of ranges, of lists; joins and axes; what is refused; the same as symbols."""
+    nd, sym, found = mx.nd, mx.sym, {}
+    dense = nd.array([[0, 1.5, 0], [2, 0, -1]])
+    csr, rows = dense.tostype("csr"), dense.tostype("row_sparse")
+    for name in ("add", "subtract", "multiply", "divide", "maximum", "equal", "greater"):
+        call = getattr(nd, name)
+        told = lambda y, b: [y, y.stype if isinstance(b, float) else 0]
+        found[name] = [attempt(lambda call=call, a=a, b=b: told(call(a, b), b)) for a, b in (
+            (csr, csr), (rows, rows), (dense, rows), (csr, 2.0), (rows, 2.0), (3.0, rows),
+        )]  # fmt: skip
+    copies = [
+        nd.array(csr),
+        nd.array(csr, dtype="float64"),
+        nd.array(rows, ctx=mx.cpu(1), dtype="int32"),
+        nd.array(rows),
+    ]
+    found["copies"] = [[c, c.stype, np.dtype(c.dtype).name, str(c.context)] for c in copies]
+    x = nd.array([1.0, 2.0])
+    x.attach_grad()
+    with mx.autograd.record():
+        other = nd.array(nd.array([3.0, 4.0])) * x
+        y = nd.array(x * 2, dtype="float64") * 3
+    other.backward()
+    found["recorded"] = [x.grad.copy(), np.dtype(y.dtype).name]
+    ranges = {
+        "linspace": lambda m, **k: m.linspace(0, 1, 4, **k),
+        "open": lambda m, **k: m.linspace(0, 1, 4, endpoint=False, **k),
+        "arange": lambda m, **k: m.arange(1, 4, 0.75, **k),
+        "stop": lambda m, **k: m.arange(5, **k),
+        "twice": lambda m, **k: m.arange(1, 3, repeat=2, **k),
+        "eye": lambda m, **k: m.eye(3, 4, 1, **k),
+        "square": lambda m, **k: m.eye(2, **k),
+        "zeros": lambda m, **k: m.zeros((2, 3), **k),
+        "ones": lambda m, **k: m.ones((2,), **k),
+        "full": lambda m, **k: m.full((2, 2), 3.7, **k),
+    }
+    for tag, make in ranges.items():
+        for dtype in ({}, {"dtype": "float16"}, {"dtype": "int32"}, {"dtype": "float64"}):
+            if tag == "arange" and dtype.get("dtype") in ("float16", "int32"):
+                continue  # steps that are no whole numbers: MXNet's stand still
+            if tag == "linspace" and not dtype:
+                pass
+            key = f"{tag} {dtype.get('dtype')}"
+            found[f"nd {key}"] = attempt(lambda: (lambda y: [y, np.dtype(y.dtype).name])(make(nd, **dtype)))
+            found[f"sym {key}"] = attempt(lambda: (lambda y: [y, np.dtype(y.dtype).name])(make(sym, **dtype).eval()[0]))
+    kinds = [nd.empty((2, 3), stype=s, dtype="float64") for s in ("csr", "row_sparse", "default")] + [
+        nd.zeros((2, 3), stype="csr")
+    ]
+    found["kinds"] = [[k.stype, list(k.shape), np.dtype(k.dtype).name] for k in kinds]
+    one = nd.array([[1, 2]])
+    found["joined"] = [
+        nd.concatenate([dense, dense * 2], axis=1), nd.concatenate([dense, dense * 3]),
+        nd.concatenate([one], always_copy=False) is one,
+        nd.concatenate([one], always_copy=True) is one, nd.concatenate([one, one], always_copy=False),
+        attempt(lambda: nd.concatenate([])),  attempt(lambda: nd.concatenate(3)),
+    ]  # fmt: skip
+    cube = nd.array(numbers(2, 3, 4))
+    found["axes"] = [
+        nd.moveaxis(cube, 0, 2), nd.moveaxis(cube, [0, 2], [1, 0]), nd.moveaxis(cube, -1, -3), nd.moveaxis(cube, [-1, 0], [0, 1]),
+        attempt(lambda: nd.moveaxis(cube, 3, 0)),  attempt(lambda: nd.moveaxis(cube, 0, -4)),
+        attempt(lambda: nd.moveaxis(cube, [0, 1], [1])),
+    ]  # fmt: skip
+    found["symbols"] = [
+        attempt(lambda: sym.Group([])), attempt(lambda: sym.Group([sym.var("a"), 3])), attempt(lambda: sym.Group(3)),
+        sym.histogram(sym.var("h"), bins=3, range=(0, 1), name="own", attr={"__k__": "v"}).list_outputs(),
+    ]  # fmt: skip
+    source = np.arange(6, dtype=np.float32).reshape(2, 3)
+    frozen = source.copy()
+    frozen.flags.writeable = False
+    found["of numpy"] = [
+        attempt(lambda: nd.from_numpy(source[:, ::2])),  nd.from_numpy(frozen, zero_copy=False),
+        nd.from_numpy(source[:, ::2].copy(), zero_copy=False), attempt(lambda: nd.from_numpy(np.zeros(2, "complex64"))),
+         attempt(lambda: nd.from_numpy(np.array(["a"]))),
+    ]  # fmt: skip
+    found["files"] = [
+        attempt(lambda: nd.load(3)),
+        attempt(lambda: nd.save(str(folder / "a"), [dense, 3])),
+        attempt(lambda: nd.save(str(folder / "a"), {3: dense})),
+    ]
+    nd.save(str(folder / "b"), [dense, csr, rows])
+    nd.save(str(folder / "c"), {"x": csr, "y": dense})
+    again = nd.load(str(folder / "b"))
+    named = nd.load(str(folder / "c"))
+    found["loaded"] = [[again, [a.stype for a in again]], [dict(sorted(named.items())), named["x"].stype]]
+    a, b = nd.array([1.0, 2.0]), nd.array([3.0, 5.0])
+    a.attach_grad()
+    b.attach_grad()
+    with mx.autograd.record():
+        z = mx.nd.exp(a) * b + a
+        w = z * z
+    for made in (z, w):
+        symbol = mx.autograd.get_symbol(made)
+        found[f"symbol {len(found)}"] = [
+            len(symbol.list_arguments()),
+            [n["op"] for n in __import__("json").loads(symbol.tojson())["nodes"]],
+        ]
+    return found
+
+
+@ask
+def own_operators_of_several(mx, folder):
+    """Custom operators of two inputs, two outputs and a state: requests, names, out=, gradients added, errors."""
+    found, seen = {}, []
+
+    class Two(mx.operator.CustomOp):
+        def forward(self, is_train, req, in_data, out_data, aux):
+            seen.append([bool(is_train), list(req)])
+            self.assign(out_data[0], req[0], in_data[0] * in_data[1])
+            self.assign(out_data[1], req[1], in_data[0] - in_data[1] + aux[0])
+            self.assign(aux[0], "add", mx.nd.ones(aux[0].shape))
+
+        def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
+            seen.append(list(req))
+            self.assign(in_grad[0], req[0], out_grad[0] * in_data[1] + out_grad[1])
+            self.assign(in_grad[1], req[1], out_grad[0] * in_data[0] - out_grad[1])
+
+    @mx.operator.register("seldom_two")
+    class TwoProp(mx.operator.CustomOpProp):
+        def __init__(self, factor="1", __mood__=""):
+            super().__init__(need_top_grad=True)
+
+        def list_arguments(self):
+            return ["left", "right"]
+
+        def list_outputs(self):
+            return ["product", "difference"]
+
+        def list_auxiliary_states(self):
+            return ["count"]
+
+        def infer_shape(self, in_shape):
+            return [in_shape[0], in_shape[0]], [in_shape[0], in_shape[0]], [in_shape[0]]
+
+        def create_operator(self, ctx, shapes, dtypes):
+            return Two()
+
+    a, b, c = (mx.nd.array(numbers(2, 3, seed=i)) for i in range(3))
+    count = mx.nd.zeros((2, 3))
+    found["called"] = [
+        list(mx.nd.Custom(a, b, count, op_type="seldom_two")),
+        list(mx.nd.Custom(a, b, count, op_type="seldom_two", factor="2")), count.copy(),
+    ]  # fmt: skip
+    found["wrong"] = [
+        attempt(lambda: mx.nd.Custom(a, op_type="seldom_two")),
+        attempt(lambda: mx.nd.Custom(a, b, count, c, op_type="seldom_two")),
+    ]
+    x, y = mx.sym.var("x"), mx.sym.var("y")
+    symbol = mx.sym.Custom(x, y, op_type="seldom_two", name="own", attr={"__mood__": "good"})
+    found["symbol"] = [
+        symbol.list_arguments(), symbol.list_outputs(), symbol.list_auxiliary_states(), symbol.attr("__mood__"),
+        mx.sym.Custom(right=y, left=x, op_type="seldom_two", name="own").list_arguments(),
+        mx.sym.Custom(x, op_type="seldom_two", name="own").list_arguments(),
+        attempt(lambda: mx.sym.Custom(x, y, x, y, op_type="seldom_two").list_arguments()),
+    ]  # fmt: skip
+    for request in ("write", "add", {"x": "null", "y": "add"}):
+        del seen[:]
+        grads = {"x": mx.nd.ones((2, 3)), "y": mx.nd.ones((2, 3))}
+        made = symbol.bind(mx.cpu(), {"x": a, "y": b}, grads, request, {"own_count": mx.nd.ones((2, 3))})
+        made.forward(is_train=True)
+        made.backward([c, a])
+        found[f"bound {request}"] = plain([made.outputs, grads["x"], grads["y"], made.aux_dict["own_count"], len(seen)])
+    return found
