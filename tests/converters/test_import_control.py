@@ -6,6 +6,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import converters
+from converters import UnsupportedModel
 from converters.importer import import_model
 from hybrid.core.error import MXNetError
 from hybrid.execution.program import Program
@@ -468,3 +469,185 @@ def test_a_counter_that_is_declared_with_a_dimension_has_it() -> None:
 { y = Loop (steps, on) <body = step (int64[1] i, bool going) => (bool going_on, float[1] z) {
     going_on = Identity (going)  next = Add (i, one)  z = Slice (x, i, next) }> }"""
     agree(text, *({"x": np.arange(5, dtype=np.float32), "steps": np.array(n)} for n in (1, 3)))
+
+
+# -- which of MXNet's means the same ------------------------------------------------------------------------------------
+
+CHOICES = [
+    # a condition that is a vector of one, and branches that take something and give the same
+    ("bool[1] c", "t = Neg (a)", "t = Abs (a)", "float[2, 3] t", "Cast _cond"),
+    ("bool[1] c", "t = Neg (a) u = Mul (a, b)", "u = Neg (b) t = Abs (a)", "float[2, 3] t, float[2, 3] u", "_cond"),
+    ("bool c", "t = Neg (a)", "t = Abs (a)", "float[2, 3] t", "_onnx_If"),
+    ("bool[n] c", "t = Neg (a)", "t = Abs (a)", "float[2, 3] t", "_onnx_If"),
+    ("bool[1] c", "t = Neg (a)", "t = ReduceSum <keepdims = 1> (a)", "float[?, ?] t", "_onnx_If"),
+    (
+        "bool[1] c",
+        "t = Neg (a) u = Abs (b)",
+        "t = Abs (a) u = ReduceSum (b)",
+        "float[2, 3] t, float[?, ?] u",
+        "_onnx_If",
+    ),
+    ("bool[1] c", "t = Shape (free)", "t = Constant <value_ints = [5, 7]> ()", "int64[2] t", "_onnx_If"),
+    ("bool[1] c", "t = ReduceSum <keepdims = 0> (a)", "t = ReduceMax <keepdims = 0> (a)", "float t", "_onnx_If"),
+    ("bool[1] c", "t = Neg (free)", "t = Abs (free)", "float[n, 3] t", "_onnx_If"),
+    ("bool[1] c", "t = SequenceConstruct (a)", "t = SequenceConstruct (b)", "seq(float[2, 3]) t", "_onnx_If"),
+]
+
+
+def test_choices_are_mxnets_where_they_mean_the_same() -> None:
+    feeds = {"a": X, "b": X * 2 + 1, "free": X - 3}
+    for condition, yes, no, results, operators in CHOICES:
+        kinds = [r.rsplit(" ", 1) for r in results.split(", float")]
+        outer = ", ".join(f"{'float' if i else ''}{kind} {name}_" for i, (kind, name) in enumerate(kinds))
+        results_of = [name for _, name in kinds]
+        free = ", float[n, 3] free" if "free" in yes else ""
+        text = f"""main ({condition}, float[2, 3] a, float[2, 3] b{free}) => ({outer}) {{
+            {", ".join(f"{n}_" for n in results_of)} = If (c) <then_branch = yes () => ({results}) {{ {yes} }},
+            else_branch = no () => ({results}) {{ {no} }}> }}"""
+        used = {n: a for n, a in feeds.items() if n != "free" or free}
+        runs = [{"c": np.full(() if condition == "bool c" else 1, on), **used} for on in (True, False)]
+        found = agree(text, *runs)
+        assert operators.split()[-1] in names(found), text
+
+
+def test_a_stored_condition_is_one_truth() -> None:
+    text = """main (float[2, 3] a) => (float[2, 3] y) <bool[SIZE] c = {VALUES}> {
+        y = If (c) <then_branch = yes () => (float[2, 3] t) { t = Neg (a) },
+                    else_branch = no () => (float[2, 3] t) { t = Exp (a) }> }"""
+    for value, operators in (("1", ["negative"]), ("0", ["exp"])):
+        found = agree(text.replace("SIZE", "1").replace("VALUES", value), {"a": X}, rtol=1e-6)
+        assert names(found) == operators
+    with pytest.raises(UnsupportedModel, match="wanted one element"):
+        import_model(parsed(text.replace("SIZE", "2").replace("VALUES", "1, 0")))
+
+
+SCANS = [
+    # inputs, attributes, the body, what its inputs are, results
+    ("float[2] s, float[4, 2] d", "", "t = Add (p, q) u = Mul (p, q)", "float[2] p, float[2] q", "_foreach"),
+    ("float[2] s, float[4, 2] d", "", "t = Add (p, q) u = ReduceSum <keepdims = 0> (q)", "float[2] p, float[2] q", "_onnx_Scan"),
+    ("float[2] s, float[4] d", "", "t = Add (p, q) u = Mul (p, q)", "float[2] p, float q", "_onnx_Scan"),
+    ("float[2] s, float[k, 2] d", "", "t = Add (p, q) u = Mul (p, q)", "float[2] p, float[2] q", "_onnx_Scan"),
+    ("float[n] s, float[4, 2] d", "", "t = Add (p, q) u = Mul (p, q)", "float[n] p, float[2] q", "_onnx_Scan"),
+    ("float[2] s, float[4, 2] d", "", "t = Abs (q) u = Mul (q, q)", "float[2] p, float[2] q", "_onnx_Scan"),
+    ("float[2] s, float[4, 2] d", "", "t = Abs (p) u = Mul (p, p)", "float[2] p, float[2] q", "_onnx_Scan"),
+    ("float[2] s, float[4, 2] d", "", "v = Mul (q, w) t = Add (p, v) z = Sub (v, m) u = Mul (z, t)", "float[2] p, float[2] q",
+     "_foreach"),
+    ("float[2] s, float[4, 2] d", "scan_input_axes = [1],", "t = Abs (p) u = Mul (q, q)", "float[2] p, float[4] q", "_onnx_Scan"),
+    ("float[2] s, float[4, 2] d", "scan_output_axes = [1],", "t = Add (p, q) u = Mul (q, q)", "float[2] p, float[2] q",
+     "_onnx_Scan"),
+    ("float[2] s, float[4, 2] d", "scan_output_directions = [1],", "t = Add (p, q) u = Mul (q, q)", "float[2] p, float[2] q",
+     "_onnx_Scan"),
+    ("float[2] s, float[4, 2] d", "scan_input_directions = [1],", "t = Add (p, q) u = Mul (p, q)", "float[2] p, float[2] q",
+     "_onnx_Scan"),
+]  # fmt: skip
+
+
+def test_scans_are_mxnets_where_they_mean_the_same() -> None:
+    rng = np.random.default_rng(4)
+    for inputs, attributes, body, formal, operator in SCANS:
+        out = "float" if "ReduceSum" in body else "float[?]"
+        rows = "float[?]" if out == "float" else "float[?, ?]"
+        text = f"""main ({inputs}, float[2] w, float[2] m) => (float[?] y, {rows} all) {{
+            y, all = Scan <num_scan_inputs = 1, {attributes}
+                body = step ({formal}) => (float[?] t, {out} u) {{ {body} }}> (s, d) }}"""
+        feeds = {"s": rng.normal(size=2), "d": rng.normal(size=4 if "float[4] d" in inputs else (4, 2))}
+        feeds |= {"w": rng.normal(size=2), "m": rng.normal(size=2)}
+        found = agree(text, {n: a.astype(np.float32) for n, a in feeds.items()}, rtol=1e-6)
+        assert operator in names(found), text
+
+
+def test_a_scan_of_states_alone_and_one_of_rows_alone() -> None:
+    states = """main (float[2] s, float[4, 2] d) => (float[2] y) {
+        y = Scan <num_scan_inputs = 1, body = step (float[2] p, float[2] q) => (float[2] t) { t = Sub (q, p) }> (s, d) }"""
+    rows = """main (float[4, 2] d) => (float[4, 2] y) {
+        y = Scan <num_scan_inputs = 1, body = step (float[2] q) => (float[2] t) { t = Mul (q, q) }> (d) }"""
+    d = np.random.default_rng(5).normal(size=(4, 2)).astype(np.float32)
+    for text, feeds in ((states, {"s": d[0] + 1, "d": d}), (rows, {"d": d})):
+        assert names(agree(text, feeds, rtol=1e-6)) == ["_foreach"]
+
+
+def test_loops_that_do_not_fit_their_bodies_are_refused() -> None:
+    loop = """main (int64 m, bool c, float[2] s) => (float[2] y) {
+        y = Loop (m, c, INPUTS) <body = step (FORMAL) => (RESULTS) { BODY }> }"""
+    scan = """main (float[2] s, float[4, 2] d) => (float[2] y) {
+        y = Scan <num_scan_inputs = COUNT, body = step (FORMAL) => (RESULTS) { BODY }> (INPUTS) }"""
+    same, one = "e = Identity (d) t = Neg (p)", "float[2] t"
+    for text, count, inputs, formal, results, body, message in (
+        (loop, 0, "s", "int64 i, bool d", "bool e", "e = Identity (d)", "wanted 3 inputs and 2 outputs"),
+        (
+            loop,
+            0,
+            "s",
+            "int64 i, bool d, float[2] p",
+            "bool e",
+            "e = Identity (d)",
+            "3 inputs and 1 outputs with 1 states",
+        ),
+        (loop, 0, "s", "int64 i, bool d, float[2] p, float[2] q", f"bool e, {one}", same, "wanted 3 inputs"),
+        (
+            scan,
+            1,
+            "s, d",
+            "float[2] p",
+            one,
+            "t = Neg (p)",
+            "got 2 inputs, 1 of them states, with a body of 1 inputs and 1 outputs",
+        ),
+        (scan, 3, "s, d", "float[2] p, float[2] q", one, "t = Add (p, q)", "got 2 inputs, 0 of them states"),
+        (
+            scan,
+            1,
+            "s, d",
+            "float[2] p, float[2] q",
+            "",
+            "t = Add (p, q)",
+            "wanted as many inputs and an output for each state",
+        ),
+    ):
+        text = text.replace("INPUTS", inputs).replace("FORMAL", formal).replace("RESULTS", results)
+        with pytest.raises(UnsupportedModel, match=message):
+            import_model(parsed(text.replace("COUNT", str(count)).replace("BODY", body)))
+    missing = """main (int64 m, float[2] s) => (float[2] y, float[2] z) {
+        y, z = Loop (m, , , s) <body = step (INPUTS) => (OUTPUTS) { BODY }> }"""
+    missing = missing.replace("INPUTS", "int64 i, bool d, float[2] p, float[2] q").replace(
+        "BODY", f"{same} u = Abs (q)"
+    )
+    with pytest.raises(UnsupportedModel, match="got no value for state 0 to begin with"):
+        import_model(parsed(missing.replace("OUTPUTS", f"bool e, {one}, float[2] u")))
+    text = scan.replace("INPUTS", ", d").replace("FORMAL", "float[2] p, float[2] q").replace("RESULTS", one)
+    with pytest.raises(UnsupportedModel, match="got 2 inputs, 1 of them states, with a body of 2 inputs and 1 outputs"):
+        import_model(parsed(text.replace("BODY", "t = Add (p, q)").replace("COUNT", "1")))
+
+
+# -- SequenceMap ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_sequence_map_beside_tensors_and_other_sequences() -> None:
+    text = """main (seq(float[?]) s, seq(float[?]) u, float[2] x) => (seq(float[?]) y) {
+        y = SequenceMap <body = body (float[?] e, float[?] f, float[2] g) => (float[?] r) {
+            h = Add (e, f) r = Mul (h, g) }> (s, u, x)
+    }"""
+    feeds = {"s": [X[0, :2], X[1, 1:]], "u": [X[0, 1:], X[1, :2]], "x": np.float32([2, -3])}
+    want = [(a + b) * feeds["x"] for a, b in zip(feeds["s"], feeds["u"])]
+    found = agree(text, feeds, wants=[[want]])
+    assert names(found) == ["_onnx_SequenceMap"]
+    inner = """main (seq(float[?]) s) => (seq(int64[?]) y) {
+        y = SequenceMap <body = body (float[?] e) => (int64[?] r) { r = Shape (e) }> (s) }"""
+    agree(inner, {"s": [X[0], X[0, :1]]})
+
+
+def test_sequence_maps_that_do_not_fit_their_bodies_are_refused() -> None:
+    text = """main (seq(float[?]) s, float[2] x) => (seq(float[?]) y) {
+        y = SequenceMap <body = body (float[?] e) => (float[?] r) { r = Neg (e) }> (s, x) }"""
+    with pytest.raises(UnsupportedModel, match="got 2 inputs with a body of 1, wanted as many"):
+        import_model(parsed(text))
+    text = """main (seq(float[?]) s, float[2] x) => (seq(float[?]) y) {
+        y = SequenceMap <body = body (float[?] e, float[2] f, float[2] g) => (float[?] r) { r = Add (e, g) }> (s, , x) }"""
+    with pytest.raises(UnsupportedModel, match="got 3 inputs with a body of 3, wanted as many"):
+        import_model(parsed(text))
+
+
+def test_what_a_scan_of_lengths_cannot_be_written_as() -> None:
+    found = import_model(scan8(True))
+    with pytest.raises(UnsupportedModel, match="sequence_lens of opset 8"):
+        converters.to_onnx(found.graph, found.params, {n: s for n, s in found.inputs.items()}, 21)

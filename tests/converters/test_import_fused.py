@@ -103,3 +103,62 @@ def agree_without_session(op_type, **attributes):
     )
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid(MS, 1)]
     return converters.import_model(helper.make_model(graph, opset_imports=opsets))
+
+
+def read(op_type, names, outputs, *, untyped=(), domain=MS, **attributes):
+    """One node of inputs by name and shape; the dtypes of those in untyped are not said."""
+    infos = [helper.make_tensor_value_info(n, 0 if n in untyped else 1, s) for n, s in names.items() if s is not None]
+    made = [helper.make_empty_tensor_value_info(o) for o in outputs.split() if o != "-"]
+    reads = [n if s is not None else "" for n, s in names.items()]
+    node = helper.make_node(op_type, reads, [o.replace("-", "") for o in outputs.split()], domain=domain, **attributes)
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid(MS, 1)]
+    graph = helper.make_graph([node], "graph", infos, made)
+    return converters.import_model(helper.make_model(graph, opset_imports=opsets, ir_version=9))
+
+
+def test_ends_of_fused_operators():
+    """No activation, no bias, and vectors, which have nothing to turn."""
+    x, w = normal(2, 3, 6, 6), normal(4, 3, 3, 2)
+    agree("FusedConv", x, w, activation="Relu", pads=[1, 0, 1, 1], strides=[2, 1])
+    agree("FusedConv", x, w, None, normal(2, 4, 6, 6), activation="Tanh", pads=[1, 0, 1, 1])
+    agree("FusedGemm", normal(3, 4), normal(4, 5), activation="HardSigmoid", activation_alpha=0.3, activation_beta=0.4)
+    a, b = normal(4), normal(4, 5)
+    for shapes, attributes, wants in (
+        (((4,), (4, 5)), {"transA": 1}, a @ b),
+        (((4,), (5, 4)), {"transA": 1, "transB": 1, "alpha": 0.5}, a @ b * 0.5),
+        (((5, 4), (4,)), {"transA": 0, "transB": 1}, b.T @ a),
+    ):
+        feeds = {"a": a, "b": b.T if shapes[1] == (5, 4) else b}
+        if shapes[1] == (4,):
+            feeds = {"a": b.T, "b": a}
+        found = read("FusedMatMul", dict(zip("ab", shapes)), "y", **attributes)
+        np.testing.assert_allclose(Program(found.graph).run({**feeds, **found.params})[0], wants, rtol=1e-5)
+
+
+@pytest.mark.parametrize("named", ["y m d -", "y m - s", "y - d s", "y m d s"])
+def test_mean_and_deviation_of_a_skip(named):
+    """onnxruntime computes them on other devices only: by what its documentation says they are."""
+    shapes = {"x": (2, 3, 8), "skip": (2, 3, 8), "gamma": (8,), "beta": (8,), "bias": (8,)}
+    feeds = {n: normal(*s) for n, s in shapes.items()}
+    found = read("SkipLayerNormalization", shapes, named, epsilon=0.1)
+    total = (feeds["x"] + feeds["skip"] + feeds["bias"]).astype("f8")
+    mean = total.mean(-1, keepdims=True)
+    deviation = 1 / np.sqrt(total.var(-1, keepdims=True) + 0.1)
+    wants = {"y": (total - mean) * deviation * feeds["gamma"] + feeds["beta"], "m": mean, "d": deviation, "s": total}
+    wanted = [n for n in named.split() if n != "-"]
+    for name, got in zip(wanted, Program(found.graph).run(feeds), strict=True):
+        np.testing.assert_allclose(got, wants[name], rtol=2e-5, atol=2e-5, err_msg=name)
+
+
+def test_what_fused_operators_have_to_be_told():
+    rows = {"x": (2, 3, 8), "skip": (2, 3, 8), "gamma": (8,)}
+    for outputs in ("y m", "y - d", "y m d"):
+        with pytest.raises(converters.UnsupportedModel, match="mean and inv_std_var are wanted"):
+            read("SkipSimplifiedLayerNormalization", rows, outputs)
+    with pytest.raises(converters.UnsupportedModel, match="the dtype of X is not known"):
+        read("QuickGelu", {"x": (2, 3)}, "y", untyped="x")
+    with pytest.raises(converters.UnsupportedModel, match="the dtype of A is not known"):
+        read("FusedMatMul", {"a": (2, 3), "b": (3, 2)}, "y", untyped="a", alpha=0.5)
+    found = read("FusedMatMul", {"a": (2, 3), "b": (3, 2)}, "y", untyped="a")
+    a, b = normal(2, 3), normal(3, 2)
+    np.testing.assert_allclose(Program(found.graph).run({"a": a, "b": b})[0], a @ b, rtol=1e-6)

@@ -169,3 +169,98 @@ def test_attention_with_a_cache(rotary: int, packed: bool, window: int) -> None:
         if not runs[0][info.name].ndim:
             del info.type.tensor_type.shape.dim[:]
     agree(proto, *runs, rtol=2e-5)
+
+
+def test_masks_of_every_query_and_scales() -> None:
+    """A mask of three axes has rows for the queries; qkv_hidden_sizes may differ; scale and mask_filter_value are taken."""
+    masks = [(RNG.random((B, *c)) < 0.7).astype(np.int32) for c in ((3, 5), (4, 2))]
+    for mask in masks:
+        mask[..., 0] = 1
+    runs = [asked(*m.shape[1:], key_padding_mask=m) for m in masks]
+    check("MultiHeadAttention", HEADS, runs, num_heads=N, scale=0.3, mask_filter_value=-3.0)
+    square = [(RNG.random((B, t, t)) < 0.7).astype(np.int32) for t in (5, 3)]
+    for mask in square:
+        mask[..., 0] = 1
+    stored = {"weights": normal(10, 2 * N * D + N * 6), "bias": normal(2 * N * D + N * 6)}
+    sizes = {"qkv_hidden_sizes": [N * D, N * D, N * 6], "num_heads": N}
+    runs = [{"x": normal(B, len(m[0]), 10), "mask_index": m} for m in square]
+    check("Attention", WHOLE, runs, stored, **sizes, scale=0.4, mask_filter_value=-5.0)
+    check("Attention", WHOLE, [{"x": normal(B, t, 10)} for t in (5, 3)], stored, **sizes)
+    for run, t in zip(runs, (5, 3)):
+        run["attention_bias"] = normal(1, N, t, t)
+        del run["mask_index"]
+    check("Attention", WHOLE, runs, stored, **sizes)
+
+
+def test_rotary_embeddings_of_heads_that_are_named_or_an_axis() -> None:
+    stored = {"cos_cache": normal(9, D // 2), "sin_cache": normal(9, D // 2)}
+    names = "x position_ids cos_cache sin_cache"
+    runs = [{"x": normal(B, N, t, D), "position_ids": RNG.integers(0, 9, (B, t))} for t in (5, 3)]
+    check("RotaryEmbedding", names, runs, stored)
+    runs = [{"x": normal(B, t, N * D), "position_ids": RNG.integers(0, 9, (B, t))} for t in (5, 3)]
+    part = {"cos_cache": normal(9, D // 4), "sin_cache": normal(9, D // 4)}
+    check("RotaryEmbedding", names, runs, part, num_heads=N, rotary_embedding_dim=D // 2)
+
+
+def test_embeddings_without_segments_or_a_mask() -> None:
+    names = "ids segment_ids words positions segments gamma beta mask"
+    stored = {"words": normal(20, D), "positions": normal(7, D), "gamma": normal(D), "beta": normal(D)}
+    runs = [{"ids": RNG.integers(0, 20, (B, t)).astype(np.int32)} for t in (5, 3)]
+    check("EmbedLayerNormalization", names, runs, stored, "y mask_index", epsilon=1e-5)
+
+
+def test_what_attention_has_to_be_told() -> None:
+    query = {"query": normal(B, 3, N * D)}
+    both = {"key": normal(B, 5, N * D), "value": normal(B, 5, N * D)}
+    heads = {"key": normal(B, N, 5, D), "value": normal(B, N, 5, D)}
+    weights, bias = {"weights": normal(10, 3 * N * D)}, {"bias": normal(3 * N * D)}
+    cached = f"{HEADS} past_sequence_length cache_indirection"
+    whole, x = f"{WHOLE} past_sequence_length", {"x": normal(B, 3, 10)}
+    turning = {"cos_cache": normal(9, D // 2), "sin_cache": normal(9, D // 2)}
+    places = {"position_ids": RNG.integers(0, 9, (B, 3))}
+    rows = {"x": normal(B, 3, N * D)}
+    for op_type, names, given, stored, attributes, message in (
+        ("MultiHeadAttention", cached, {"query": normal(B, 3, N, 2, D), **both}, {}, {}, "packed query"),
+        ("MultiHeadAttention", cached, query | {"key": both["key"]}, {}, {}, "packed query"),
+        ("MultiHeadAttention", cached, query | both | {"past_sequence_length": np.array([2], "i4")}, {}, {}, "shared cache"),
+        ("MultiHeadAttention", cached, query | both | {"cache_indirection": np.zeros((B, 1, 5), "i4")}, {}, {}, "shared cache"),
+        ("MultiHeadAttention", cached, query | heads, bias, {}, "a bias with key and value of 4 dimensions"),
+        ("MultiHeadAttention", cached, query | both | {"key_padding_mask": np.array([5, 4], "i4")}, {}, {},
+         "key_padding_mask of lengths"),
+        ("Attention", whole, x | {"mask_index": np.array([3, 2], "i4"), "past": normal(2, B, N, 2, D)}, weights, {},
+         "mask_index of lengths with a past"),
+        ("Attention", whole, x | {"mask_index": np.ones((B, 1, 8, 8), "i4")}, weights, {}, "mask_index of 4 dimensions"),
+        ("RotaryEmbedding", "x position_ids cos_cache sin_cache", rows | places, turning, {"scale": 2.0}, "a scale"),
+        ("RotaryEmbedding", "x position_ids cos_cache sin_cache", rows | places, turning, {"is_packed_batching": 1}, "packed"),
+        ("RotaryEmbedding", "x position_ids cos_cache sin_cache", rows | {"position_ids": np.array([4])}, turning, {},
+         "one position for all"),
+    ):  # fmt: skip
+        if op_type != "RotaryEmbedding":
+            attributes = {"num_heads": N, **attributes}
+        with pytest.raises(converters.UnsupportedModel, match=message):
+            converters.import_model(model(op_type, names, given, stored, "y", **attributes))
+    # sizes, ranks and dtypes that are not declared
+    proto = model("MultiHeadAttention", HEADS, query | both, bias, "y", num_heads=N)
+    proto.graph.input[0].type.tensor_type.shape.dim[2].Clear()
+    with pytest.raises(converters.UnsupportedModel, match="the size of axis 2 of query is not known"):
+        converters.import_model(proto)
+    proto = model("Attention", WHOLE, x | {"weights": weights["weights"]}, {}, "y", num_heads=N)
+    for change in ("dims", "rank"):
+        kind = proto.graph.input[1].type.tensor_type
+        if change == "dims":
+            kind.shape.dim[1].Clear()
+        else:
+            kind.ClearField("shape")
+        with pytest.raises(converters.UnsupportedModel, match="the size of axis 1 of weights is not known"):
+            converters.import_model(proto)
+    for op_type, names, given, stored in (
+        ("MultiHeadAttention", HEADS, query | both, {}),
+        ("Attention", WHOLE, x, weights),
+        ("RotaryEmbedding", "x position_ids cos_cache sin_cache", rows | places, turning),
+    ):
+        attributes = {} if op_type == "RotaryEmbedding" else {"num_heads": N}
+        for field in ("shape", "elem_type"):
+            proto = model(op_type, names, given, stored, "y", **attributes)
+            proto.graph.input[0].type.tensor_type.ClearField(field)
+            with pytest.raises(converters.UnsupportedModel, match="shape or dtype of its first input is not known"):
+                converters.import_model(proto)

@@ -1,5 +1,7 @@
 """Sequences, optionals and words, read and written."""
 
+import re
+
 import numpy as np
 import onnx
 import onnxruntime.capi.onnxruntime_pybind11_state as pybind
@@ -17,6 +19,7 @@ from hybrid.execution.program import Program
 from hybrid.gluon import SymbolBlock
 from hybrid.ir.differentiate import gradients
 from hybrid.ir.graph import Graph
+from tests.grouped import run
 
 from .agreement import agree, by_onnxruntime, parsed
 
@@ -152,6 +155,148 @@ def test_a_sequence_holds_what_was_put_in() -> None:
         np.testing.assert_array_equal(other, x - 1)
         np.testing.assert_array_equal(one, np.maximum(x - 1, 0))
         np.testing.assert_array_equal(y, np.maximum(1 - x, 0) + (1 - x))
+
+
+# -- sequences that are made within the graph --------------------------------------------------------------------------
+
+
+def said(found: object) -> str:
+    """The operators of what has been read, without those that make constants."""
+    names = [n.op.name for n in found.graph.nodes if n.op is not None]
+    return " ".join(n.removeprefix("_onnx_") for n in names if n != "_onnx_Constant")
+
+
+THREE = "s = SequenceConstruct (x, y, z)"
+"""Of which the pieces have 1, 2 and 4 rows."""
+KNOWN = [
+    # at, insert and erase by positions that the file says
+    *((f"{THREE} p = Constant <value = int64 {{{i}}}> () r = SequenceAt (s, p)", "") for i in (0, 2, -1, -3)),
+    *(
+        (
+            f"{THREE} p = Constant <value = int64 {{{i}}}> () t = SequenceInsert (s, w, p) r = ConcatFromSequence <axis = 0> (t)",
+            "Concat",
+        )
+        for i in (0, 1, 3, -1, -3)
+    ),
+    (f"{THREE} t = SequenceInsert (s, w) r = ConcatFromSequence <axis = 0> (t)", "Concat"),
+    *(
+        (
+            f"{THREE} p = Constant <value = int64 {{{i}}}> () t = SequenceErase (s, p) r = ConcatFromSequence <axis = 0> (t)",
+            "Concat",
+        )
+        for i in (0, 1, 2, -1, -3)
+    ),
+    (f"{THREE} t = SequenceErase (s) r = ConcatFromSequence <axis = 0> (t)", "Concat"),
+    (f"{THREE} t = SequenceErase (s) last = SequenceErase (t) r = SequenceLength (last)", ""),
+    (f"{THREE} t = SequenceInsert (s, w) r = SequenceLength (t)", ""),
+    (
+        "e = SequenceEmpty () t = SequenceInsert (e, w) last = SequenceInsert (t, x) r = ConcatFromSequence <axis = 0> (last)",
+        "Concat",
+    ),
+    ("e = SequenceEmpty () r = SequenceLength (e)", ""),
+    # at positions that come when it runs
+    (f"{THREE} r = SequenceAt (s, i)", "SequenceConstruct SequenceAt"),
+    (
+        f"{THREE} t = SequenceInsert (s, w, i) r = ConcatFromSequence <axis = 0> (t)",
+        "SequenceConstruct SequenceInsert ConcatFromSequence",
+    ),
+    (
+        f"{THREE} t = SequenceErase (s, i) r = ConcatFromSequence <axis = 0> (t)",
+        "SequenceConstruct SequenceErase ConcatFromSequence",
+    ),
+    (f"{THREE} t = SequenceErase (s, i) r = SequenceLength (t)", "SequenceConstruct SequenceErase SequenceLength"),
+    # joined along a new axis: arrays that have axes
+    ("s = SequenceConstruct (y, y2) r = ConcatFromSequence <axis = 0, new_axis = 1> (s)", "stack"),
+    ("s = SequenceConstruct (y, y2) r = ConcatFromSequence <axis = -1, new_axis = 1> (s)", "stack"),
+    (
+        "s = SequenceConstruct (i, i) r = ConcatFromSequence <axis = 0, new_axis = 1> (s)",
+        "SequenceConstruct ConcatFromSequence",
+    ),
+    ("s = SequenceConstruct (y, u) r = ConcatFromSequence <axis = 0> (s)", "Concat"),
+    ("s = SequenceConstruct (y, any) r = ConcatFromSequence <axis = 0> (s)", "SequenceConstruct ConcatFromSequence"),
+    (
+        "s = SequenceConstruct (v, v2) r = ConcatFromSequence <axis = 0> (s)",
+        "SequenceConstruct ConcatFromSequence",
+    ),
+    # taken into pieces
+    ("s = SplitToSequence <axis = 0> (z) r = ConcatFromSequence <axis = 1> (s)", "slice_axis " * 4 + "Concat"),
+    ("s = SplitToSequence <axis = -1> (z) r = ConcatFromSequence <axis = 0> (s)", "slice_axis " * 3 + "Concat"),
+    (
+        "s = SplitToSequence <axis = 0, keepdims = 0> (z) r = ConcatFromSequence <axis = 1, new_axis = 1> (s)",
+        "slice_axis squeeze " * 4 + "stack",
+    ),
+    (
+        "k = Constant <value = int64 {2}> () s = SplitToSequence (z, k) r = ConcatFromSequence <axis = 1> (s)",
+        "slice_axis slice_axis Concat",
+    ),
+    (
+        "k = Constant <value_ints = [1, 3]> () s = SplitToSequence (z, k) r = ConcatFromSequence <axis = 0> (s)",
+        "slice_axis slice_axis Concat",
+    ),
+    (
+        "k = Constant <value_ints = [4, 0]> () s = SplitToSequence (z, k) r = ConcatFromSequence <axis = 0> (s)",
+        "SplitToSequence ConcatFromSequence",
+    ),
+    ("s = SplitToSequence <keepdims = 0> (v3) r = SequenceLength (s)", "SplitToSequence SequenceLength"),
+    ("s = SplitToSequence (v3) r = SequenceLength (s)", ""),
+    ("s = SplitToSequence <axis = 0> (u) r = SequenceLength (s)", "SplitToSequence SequenceLength"),
+    ("s = SplitToSequence (f) r = SequenceLength (s)", "SplitToSequence SequenceLength"),
+    ("s = SplitToSequence (v) r = SequenceLength (s)", "SplitToSequence SequenceLength"),
+    ("s = SplitToSequence <axis = 1> (n) r = SequenceLength (s)", "SplitToSequence SequenceLength"),
+    ("s = SplitToSequence (z, i) r = SequenceLength (s)", "SplitToSequence SequenceLength"),
+    ("s = SplitToSequence (most) r = SequenceLength (s)", ""),
+    ("s = SplitToSequence (more) r = SequenceLength (s)", "SplitToSequence SequenceLength"),
+]
+
+
+def test_a_sequence_that_is_known_is_taken_apart() -> None:
+    """By which operators, and what comes out; unused values leave nothing behind."""
+    rng = np.random.default_rng(3)
+    shapes = {"x": (1, 3), "y": (2, 3), "y2": (2, 3), "z": (4, 3), "w": (3, 3), "v3": (3,), "n": (0, 3), "most": (256,)}
+    shapes["more"] = (257,)
+    kinds = {n: f"float[{', '.join(map(str, s))}] {n}" for n, s in shapes.items()}
+    feeds = {n: rng.normal(size=s).astype(np.float32) for n, s in shapes.items()}
+    for name, kind, value in (
+        ("i", "int64", np.array(1)),
+        ("u", "float[a, 3]", feeds["z"]),
+        ("any", "float[]", feeds["z"]),
+        ("f", "float[a, 3]", feeds["y"]),
+        ("v", "string[2, 1]", words("a", "bc").reshape(2, 1)),
+        ("v2", "string[1, 1]", words("d").reshape(1, 1)),
+    ):
+        kinds[name], feeds[name] = f"{kind} {name}", value
+
+    def check(row: tuple[str, str]) -> None:
+        body, wanted = row
+        read = [
+            n for n in kinds if n in re.findall(r"\w+", body.replace("value = int64", "").replace("value_ints", ""))
+        ]
+        made = "int64 r" if "SequenceLength" in body else "int64[?] r" if "(i, i)" in body else "float[?, ?] r"
+        made = made.replace("float", "string") if "(v, v2)" in body else made
+        text = f"main ({', '.join(kinds[n] for n in read)}) => ({made}) {{ {body} }}"
+        found = agree(text, {n: feeds[n] for n in read}, again=None if "any" in read else 21)
+        assert said(found) == wanted
+
+    run([(body, (body, wanted.strip())) for body, wanted in KNOWN], check)
+
+
+def test_pieces_of_given_sizes_keep_their_axis() -> None:
+    text = """main (float[4, 3] z) => (float[?, 3] r) { k = Constant <value = int64 {3}> ()
+        s = SplitToSequence <axis = 0, keepdims = 0> (z, k) r = ConcatFromSequence <axis = 0> (s) }"""
+    z = np.arange(12, dtype=np.float32).reshape(4, 3)
+    found = agree(text, {"z": z}, wants=[[z]], again=None)
+    assert said(found) == "slice_axis slice_axis Concat"
+
+
+def test_places_outside_a_sequence_that_is_known_are_errors_when_it_runs() -> None:
+    for node in ("r = SequenceAt (s, p)", "t = SequenceErase (s, p) r = SequenceLength (t)"):
+        for place in (3, -4):
+            text = f"""main (float[1, 3] x, float[2, 3] y, float[4, 3] z) => ({"int64 r" if "Length" in node else "float[?, ?] r"})
+                {{ {THREE} p = Constant <value = int64 {{{place}}}> () {node} }}"""
+            found = import_model(parsed(text))
+            feeds = {"x": X[:1], "y": X[:2], "z": X[[0, 1, 2, 0]]}
+            with pytest.raises(MXNetError, match=f"position {place} in a sequence of 3"):
+                Program(found.graph).run(feeds)
 
 
 # -- optionals --------------------------------------------------------------------------------------------------------

@@ -200,7 +200,8 @@ def _(
     if x.rank == 3 and not num_heads:
         num_heads = _size(x, 2, "input") // (2 * _size(cos_cache, 1, "cos_cache"))
     reads = s.of(x=x, cos_cache=cos_cache, sin_cache=sin_cache, position_ids=position_ids)
-    attributes = {"interleaved": interleaved, "rotary_embedding_dim": rotary_embedding_dim, "num_heads": num_heads}
+    attributes = {"interleaved": interleaved, "rotary_embedding_dim": rotary_embedding_dim}
+    attributes |= {"num_heads": num_heads} if num_heads else {}  # heads that are an axis need not be counted
     return s.run([s.node("RotaryEmbedding", *reads, **attributes)])
 
 
