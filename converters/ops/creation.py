@@ -92,7 +92,7 @@ def _(g, indices, depth, values, *, axis=-1):
     """Before opset 11 a negative index is nowhere, as in MXNet."""
     last = axis in (-1, len(indices.shape)) if indices.shape is not None else axis == -1
     off, on = (number(g.const(v)) for v in values.const.reshape(-1)) if values.fixed else (None, None)
-    if last and depth.fixed and off is not None and on is not None and values.dtype.kind in "iuf":
+    if last and depth.fixed and off is not None and on is not None:
         return g.one_hot(indices, depth=depth.ints()[0], on_value=on, off_value=off, dtype=values.dtype)
     whole = g.Cast(indices, dtype=np.dtype(np.int64))
     nowhere = g.apply(

@@ -228,7 +228,7 @@ def _(b, op, lhs, rhs):
     columns = b.unsqueeze(rhs, [0]) if rhs.rank == 2 else b.reshape(rhs, [1, -1, 4])
     iou = overlaps(b, rows, columns, op.format)
     sizes = [b.size(x, a) for x in (lhs, rhs) for a in range(x.rank - 1)]
-    return iou if lhs.rank == rhs.rank == 2 else b.reshape(iou, b.dims(*sizes) if sizes else [])
+    return iou if lhs.rank == rhs.rank == 2 else b.reshape(iou, b.dims(*sizes))
 
 
 @to_onnx("_contrib_box_decode")

@@ -266,7 +266,7 @@ def _(b, op, data):
 
 @to_onnx("_npi_around")
 def _(b, op, data):
-    if is_whole(data) and (op.decimals >= 0 or data.dtype.kind == "b"):
+    if is_whole(data) and op.decimals >= 0:
         return b.Identity(data)
     if is_whole(data):
         wide, unit = b.cast(data, np.int64), 10**-op.decimals

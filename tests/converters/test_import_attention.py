@@ -191,3 +191,66 @@ def test_flexible_attention_is_read_by_its_definition() -> None:
 
 def _flexible() -> bool:
     return any(s.name == "FlexAttention" for s in onnx.defs.get_all_schemas_with_history())
+
+
+def sized(proto: onnx.ModelProto, run: dict[str, np.ndarray]) -> onnx.ModelProto:
+    """The model with all sizes declared."""
+    for info in proto.graph.input:
+        for dim, size in zip(info.type.tensor_type.shape.dim, run[info.name].shape):
+            dim.dim_value = size
+    return proto
+
+
+def test_scores_may_be_softened_in_another_dtype_and_turned_round() -> None:
+    """softmax_precision, a scale below 0, masks as long as the keys are known to be, and shorter ones; below opset 23."""
+    given = arrays(2, 0, "float", False, 8)
+    for attrs in ({"softmax_precision": TensorProto.DOUBLE}, {"scale": -0.4}, {}):
+        decomposed(sized(model("Attention", given, NAMES, ["Y"], 23, **attrs), given), given)
+        if "scale" not in attrs:  # onnxruntime refuses one below 0
+            agree(model("Attention", given, NAMES, ["Y"], 23, **attrs), given, rtol=2e-5, again=23)
+    halves = arrays(2, 0, "", False, 9, dtype=np.float16)
+    proto = sized(model("Attention", halves, NAMES, ["Y"], 23, softmax_precision=TensorProto.FLOAT), halves)
+    (want,) = prepare(proto).run(halves)
+    found = import_model(proto)
+    written = converters.to_onnx(found.graph, {}, found.inputs, 18)
+    casts = [a.i for n in written.graph.node if n.op_type == "Cast" for a in n.attribute if a.name == "to"]
+    assert TensorProto.FLOAT in casts
+    np.testing.assert_allclose(by_onnxruntime(written, halves)[0], want, rtol=4e-3, atol=4e-3)
+    short = arrays(H, 0, "", False, 5) | {"attn_mask": np.linspace(-1, 1, S * 3, dtype=np.float32).reshape(S, 3)}
+    scores = short["Q"] @ short["K"].swapaxes(-1, -2) / np.sqrt(D)
+    scores = np.exp(scores[..., :3] + short["attn_mask"])
+    want = scores / scores.sum(-1, keepdims=True) @ short["V"][:, :, :3]
+    proto = model("Attention", short, NAMES, ["Y"], 24)
+    for known in (True, False):
+        if known:
+            sized(proto, short)
+        else:  # the sizes of heads have to be known
+            for info in proto.graph.input:
+                for axis, dim in enumerate(info.type.tensor_type.shape.dim):
+                    if info.name == "attn_mask" or axis == 2:
+                        dim.Clear()
+        found = import_model(proto)
+        written = converters.to_onnx(found.graph, {}, short, 18) if known else converters.to_onnx(found.graph, {}, {
+            n: converters.export.Spec(tuple(f"{n}{i}" if n == "attn_mask" or i == 2 else s for i, s in enumerate(a.shape)), a.dtype)
+            for n, a in short.items()
+        }, 18)  # fmt: skip
+        np.testing.assert_allclose(by_onnxruntime(written, short)[0], want, rtol=1e-5, atol=1e-6)
+
+
+def test_brain_floats_have_no_attention_below_opset_23() -> None:
+    given = arrays(2, 0, "", False, 10)
+    for op_type, attrs in (
+        ("Attention", {}),
+        ("Attention", {"softmax_precision": TensorProto.BFLOAT16}),
+        ("RotaryEmbedding", {}),
+    ):
+        if op_type == "Attention":
+            proto = sized(model(op_type, given, NAMES, ["Y"], 23, **attrs), given)
+        else:
+            turned = {"X": given["Q"], **{n: np.ones((B, S, D // 2), np.float32) for n in ("cos_cache", "sin_cache")}}
+            proto = sized(model(op_type, turned, ["X", "cos_cache", "sin_cache"], ["Y"], 23), turned)
+        for info in [] if attrs else proto.graph.input:
+            info.type.tensor_type.elem_type = TensorProto.BFLOAT16
+        found = import_model(proto)
+        with pytest.raises(converters.UnsupportedModel, match="bfloat16 needs opset 23"):
+            converters.to_onnx(found.graph, {}, found.inputs, 18)

@@ -390,3 +390,75 @@ def test_maps_become_tensors_when_written_again() -> None:
         if "x" not in given.values():  # whose bindings have no maps from numbers to words
             results = [*results, *by_onnxruntime(model, {"x": given})]
         assert all(np.asarray(got).tolist() == want for got in results)
+
+
+# -- what is refused, and from which opset on --------------------------------------------------------------------------------
+
+
+def test_what_tables_have_to_be_told() -> None:
+    for keys, values, message in (
+        ({}, {"values_floats": [1.0, 2.0]}, "got 0 lists of keys, wanted one"),
+        (
+            {"keys_int64s": [1, 2], "keys_floats": [1.0, 2.0]},
+            {"values_floats": [1.0, 2.0]},
+            "got 2 lists of keys, wanted one",
+        ),
+        ({"keys_int64s": [1, 2]}, {}, "got 0 lists of values, wanted one"),
+        ({"keys_int64s": [1, 2]}, {"values_floats": [1.0, 2.0], "values_strings": ["a", "b"]}, "got 2 lists of values"),
+    ):
+        with pytest.raises(UnsupportedModel, match=message):
+            import_model(model("LabelEncoder", WHOLE, Y, version=2, **keys, **values))
+    old = model("LabelEncoder", WHOLE, Y, version=1, classes_strings=["a", "b"])
+    old.graph.input[0].type.tensor_type.ClearField("elem_type")
+    with pytest.raises(UnsupportedModel, match="needs to know whether x holds words or numbers"):
+        import_model(old)
+    proto = of_map(
+        "DictVectorizer", TensorProto.STRING, TensorProto.FLOAT, TensorProto.FLOAT, string_vocabulary=["c", "b"]
+    )
+    proto.graph.input[0].type.Clear()
+    with pytest.raises(UnsupportedModel, match="needs to know what the map x holds"):
+        import_model(proto)
+    proto.graph.input[0].type.CopyFrom(helper.make_tensor_type_proto(TensorProto.FLOAT, [3]))
+    with pytest.raises(UnsupportedModel, match="got X of dtype float32, wanted object"):
+        import_model(proto)
+    modes = trees("target", [0])
+    modes["nodes_modes"] = ["SIDEWAYS", *modes["nodes_modes"][1:-1], "APART"]
+    with pytest.raises(UnsupportedModel, match="got nodes_modes APART, SIDEWAYS, wanted BRANCH_LEQ"):
+        import_model(model("TreeEnsembleRegressor", X, Y, **modes))
+
+
+def test_what_older_and_newer_opsets_of_tables_take() -> None:
+    """Tables of 64 bits and of other dtypes came with opset 20, trees of float64 with 15; with 22 trees have another operator."""
+    shorts = np.array([5, 6], np.int16)
+    for tensors, dtype, least in (
+        ({"keys_tensor": numpy_helper.from_array(shorts), "values_floats": [1.5, 2.5]}, np.int16, 20),
+        ({"keys_int64s": [5, 6], "values_tensor": numpy_helper.from_array(np.array([1.5, 2.5]))}, np.int64, 20),
+        ({"keys_int64s": [5, 6], "values_floats": [1.5, 2.5]}, np.int64, 13),
+    ):
+        x = np.array([6, 7, 5], dtype)
+        default = (
+            {"default_tensor": numpy_helper.from_array(np.array([-1.0]))}
+            if "values_tensor" in tensors
+            else {"default_float": -1.0}
+        )
+        found = import_model(model("LabelEncoder", x, ("y", 0), version=4, **tensors, **default))
+        for opset in (13, 19, 20, 21):
+            if opset < least:
+                with pytest.raises(UnsupportedModel, match="need opset 20"):
+                    converters.to_onnx(found.graph, found.params, {"x": x}, opset)
+                continue
+            written = converters.to_onnx(found.graph, found.params, {"x": x}, opset)
+            (got,) = prepare(written).run([x])
+            assert got.tolist() == [2.5, -1.0, 1.5], opset
+    for wide, refused in ((False, (22,)), (True, (13, 14, 22))):
+        x = X.astype(np.float64) if wide else X
+        attrs = trees("target", [0], wide=wide)
+        found = import_model(model("TreeEnsembleRegressor", x, Y, **attrs))
+        (want,) = prepare(model("TreeEnsembleRegressor", x, Y, **attrs)).run([x])
+        for opset in (13, 14, 15, 21, 22):
+            if opset in refused:
+                with pytest.raises(UnsupportedModel, match="need opset 15" if opset < 15 else "choose opset 21"):
+                    converters.to_onnx(found.graph, found.params, {"x": x}, opset)
+                continue
+            written = converters.to_onnx(found.graph, found.params, {"x": x}, opset)
+            np.testing.assert_allclose(by_onnxruntime(written, {"x": x})[0], want, rtol=1e-5, atol=1e-6)

@@ -71,3 +71,21 @@ def test_adam_corrects_for_the_first_steps(steps: int) -> None:
     np.testing.assert_allclose(v2, first, rtol=1e-5)
     np.testing.assert_allclose(h2, second, rtol=1e-5)
     np.testing.assert_allclose(x2, 0.9 * (A - rate * first / (np.sqrt(second) + 1e-6)), rtol=1e-5)
+
+
+def test_derivatives_by_one_of_several_with_others_that_stay() -> None:
+    """xs are what is differentiated by, zs what stays; inputs come in that order, and the tensors between have several outputs."""
+    text = """m (float[2] a, float[2] b, float[4] c) => (float[2] da, float[4] dc) {
+        d, e = Split <axis = 0> (c)
+        f = Mul (a, d)
+        g = Mul (f, b)
+        y = Mul (g, e)
+        da, dc = ai.onnx.preview.training.Gradient <xs = ["a", "c"], zs = ["b"], y = "y"> (b, c, a)
+    }"""
+    c = np.float32([0.5, -2, 3, 4])
+    da, dc = run(text, a=A, b=B, c=c)  # y = a * d * b * e at a = B, b = A
+    np.testing.assert_allclose(da, c[:2] * A * c[2:], rtol=1e-6)
+    np.testing.assert_allclose(dc, np.concatenate([B * A * c[2:], B * A * c[:2]]), rtol=1e-6)
+    for inputs, count in (("b, c", 2), ("b, c, a, a", 4)):
+        with pytest.raises(UnsupportedModel, match=f"got {count} inputs, wanted one for each of a, c, b"):
+            run(text.replace("(b, c, a)", f"({inputs})"), a=A, b=B, c=c)

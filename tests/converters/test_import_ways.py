@@ -551,6 +551,15 @@ def shapes() -> Iterator[Way]:
     yield way("_split_v2", "Split", 18, X, ints(1, 3), axis=1, outputs=2, stored=[1])
     yield way("_split_v2", "Split", 18, X, axis=1, num_outputs=3, outputs=3)
     yield way("_onnx_Split", "Split", 18, X, axis=1, num_outputs=3, outputs=3, dims={0: None})
+    for axes, starts in (((0, -1), (1, 0)), ((-1, 0), (2, 1)), ((1, 0), (0, 2))):
+        yield way("slice", "Slice", 13, X, ints(*starts), ints(3, 3), ints(*axes), stored=[1, 2, 3])
+    yield way("_copy", "Slice", 13, X, ints(), ints(), stored=[1, 2], want=lambda x, *_: x)
+    yield way("_npi_broadcast_to", "Expand", 13, np.array(2, "f4"), ints(), stored=[1], want=lambda x, s: x)
+    yield way("_npi_broadcast_to", "Expand", 13, floats(3, 1), ints(1, 0), stored=[1], want=lambda x, s: x[:, :0])
+    yield way("Reshape", "Reshape", 13, np.zeros((2, 0), "f4"), ints(0, 0, 3), stored=[1], dims={0: ["n", 0]},
+              want=lambda x, s: np.zeros((2, 0, 3), "f4"))  # fmt: skip
+    yield way("_onnx_Flatten", "Flatten", 13, np.zeros((0, 3, 2), "f4"), axis=2, dims={0: [0, 3, "c"]})
+    yield way("_onnx_Pad", "Pad", 13, floats(2, 3, 4), ints(0, 0, 1, 0, 0, 0), stored=[1], dims={0: None})
     # a hundred thousand of one number are not part of the file
     for dtype, count, operators in (("f4", 5000, "_full"), ("f8", 5000, "_full"), ("f2", 4097, "_full"),
                                     ("f4", 4096, ""), ("i4", 5000, "_onnx_ConstantOfShape")):  # fmt: skip
@@ -558,6 +567,26 @@ def shapes() -> Iterator[Way]:
         yield way(operators, "ConstantOfShape", 9, ints(count, 1), stored=[0], value=value)
     yield way("_onnx_ConstantOfShape", "ConstantOfShape", 9, ints(2, 3))
     classes = ints(1, 0, 3).reshape(1, 3)
+    several = "Cast _npi_less_scalar _npi_where _onnx_OneHot"
+    yield way(
+        "Cast _npi_less_scalar Cast _npi_where _onnx_OneHot",
+        "OneHot",
+        9,
+        classes,
+        np.array(4),
+        np.float32([2.5, -1]),
+        fixed=[2],
+    )
+    yield way(several, "OneHot", 9, classes, np.array(4), np.float32([2.5, -1]), stored=[1])
+    for numbers in (
+        ints(3, 2**53 + 1),
+        ints(2**53 + 1, 3),
+        np.array([False, True]),
+    ):  # which no number of MXNet's holds
+        yield way(several, "OneHot", 9, classes, np.array(4), numbers, stored=[1], fixed=[2],
+                  want=lambda i, n, v: np.where(np.arange(4) == i[..., None], v[1], v[0]))  # fmt: skip
+    yield way("one_hot", "OneHot", 9, classes, np.array(4), ints(3, 2**53), stored=[1], fixed=[2],
+              want=lambda i, n, v: np.where(np.arange(4) == i[..., None], v[1], v[0]))  # fmt: skip
     for axis, operators, dims in (
         (-1, "one_hot", {}),
         (2, "one_hot", {}),
@@ -900,3 +929,155 @@ def test_a_grid_that_was_turned_to_be_written_is_taken_as_it_was() -> None:
             turned = Transpose <perm = [{perm}]> (grid)  y = GridSample <align_corners = 1> (x, turned) }}"""
         found = agree(text, {"x": IMAGE, "grid": floats(2, 2, 3, 6) * 0.7}, rtol=1e-4)
         assert " ".join(n.op.name for n in found.graph.nodes if n.op is not None) == operators
+
+
+HEAD = '<ir_version: 8, opset_import: ["" : 17]> '
+COMPUTED = [
+    # shapes that follow from others, and what stands for the broadcast
+    ("float[n, m] x", "s = Shape (x) y = Expand (x, s)", "_copy"),
+    ("float[n, 4] x", "s = Shape (x) y = Expand (x, s)", "broadcast_to"),
+    ("float[1, 4] x, float[n, 3] z", "s = Shape <end = 1> (z) four = Constant <value_ints = [4]> () "
+     "t = Concat <axis = 0> (s, four) y = Expand (x, t)", "broadcast_like"),
+    ("float[4] x, float[n, 3] z", "s = Shape <end = 1> (z) one = Constant <value_ints = [2, 4]> () "
+     "t = Concat <axis = 0> (s, one) y = Expand (x, t)", "expand_dims expand_dims broadcast_to broadcast_like"),
+    ("float[1, 1] x, float[n, 3] z, float[m] w", "s = Shape <end = 1> (z) r = Shape (w) "
+     "t = Concat <axis = 0> (s, r) y = Expand (x, t)",
+     "broadcast_like broadcast_like"),
+    ("float[n, 1] x", "s = Shape (x) k = Shape <end = 1> (x) t = Concat <axis = 0> (s, k) y = Expand (x, t)",
+     "expand_dims broadcast_like"),
+    ("float[n, m] x", "s = Shape <start = 1> (x) y = Expand (x, s)", "_onnx_Expand"),
+    ("float[1, 4] x, float[n, 3] z", "s = Shape <end = 1> (z) none = Constant <value_ints = [0]> () "
+     "t = Concat <axis = 0> (s, none) "
+     "one = Constant <value_ints = [1]> () o = Slice (x, none, one, one) y = Expand (o, t)", "Concat _onnx_Expand"),
+    ("float[1, 4] x, float[3, n] z", "s = Shape <start = 1> (z) k = Shape <end = 1> (z) t = Concat <axis = 0> (k, s) "
+     "zero = Constant <value_ints = [0]> () one = Constant <value_ints = [1]> () o = Slice (x, zero, one, one) "
+     "y = Expand (o, t)", ""),
+    # counting along an input
+    ("int64[n] x", "s = Shape (x) i = Constant <value = int64 {0}> () k = Squeeze (s) one = Constant <value = int64 {1}> () "
+     "y = Range (i, k, one)", "_contrib_arange_like"),
+    ("int64[n] x", "s = Shape (x) i = Constant <value = int64 {0}> () k = Squeeze (s) two = Constant <value = int64 {2}> () "
+     "y = Range (i, k, two)", "_onnx_Range"),
+    ("float[n] x", "s = Shape (x) i = Constant <value = int64 {0}> () k = Squeeze (s) one = Constant <value = int64 {1}> () "
+     "y = Range (i, k, one)", "_onnx_Range"),
+    ("int64[n] x, int64 by", "s = Shape (x) i = Constant <value = int64 {0}> () k = Squeeze (s) y = Range (i, k, by)",
+     "_onnx_Range"),
+    ("int64[n] x, int64 from", "s = Shape (x) k = Squeeze (s) one = Constant <value = int64 {1}> () y = Range (from, k, one)",
+     "_onnx_Range"),
+    # of a rank that only the run tells
+    ("float[n, 3, 4] x, int64[k] s", "r = Reshape (x, s) y = Transpose (r)", "transpose"),
+    ("float[n, 3, 4] x, int64[k] s", "r = Reshape (x, s) y = Transpose <perm = [2, 0, 1]> (r)", "transpose"),
+    ("float[n, 3, 4] x, int64[k] s, int64[m] i", "r = Reshape (x, s) y = Gather <axis = 1> (r, i)", "take"),
+    ("float[n, 3, 4] x, int64[k] s", "r = Reshape (x, s) y = Concat <axis = 1> (r, r)", "Concat"),
+    ("float[n, 3, 4] x, int64[k] s", "r = Reshape (x, s) t = Transpose <perm = [2, 1, 0]> (x) y = Concat <axis = 0> (r, t, r)",
+     "Concat"),
+]  # fmt: skip
+
+
+def test_shapes_that_are_computed_are_followed() -> None:
+    def check_one(case: tuple[str, str, str]) -> None:
+        inputs, nodes, operator = case
+        kind = "int64[?]" if "Range" in nodes else "float[?, ?, ?]" if "Reshape" in nodes else "float[?, ?]"
+        arrays = {"x": floats(2, 3, 4), "z": floats(5, 3), "w": floats(7), "s": ints(4, 3, 2), "i": ints(2, 0, -1)}
+        arrays |= {"by": np.array(2), "from": np.array(1)}
+        if "[3, n] z" in inputs:
+            arrays["z"] = floats(3, 4)
+        if "[n, 4] x" in inputs or "[n, m] x" in inputs or "[1, 4] x" in inputs:
+            arrays["x"] = floats(3 if "[n" in inputs[:10] else 1, 4)
+        for name, shape in (
+            ("float[n, 1] x", (1, 1)),
+            ("float[1, 1] x", (1, 1)),
+            ("float[4] x", (4,)),
+            ("float[n] x", (5,)),
+        ):
+            if inputs.startswith(name):
+                arrays["x"] = floats(*shape)
+        if "int64[n] x" in inputs:
+            arrays["x"] = ints(5, 6, 7)
+        if kind == "float[?, ?]" and "Constant <value_ints = [2, 4]" in nodes:
+            kind = "float[?, ?, ?]"
+        kind = "float[?, ?, ?]" if "(s, k)" in nodes else kind
+        read = [part.split()[-1] for part in inputs.split(", ") if " " in part]
+        text = f"{HEAD} main ({inputs}) => ({kind} y) {{ {nodes} }}"
+        found = agree(text, {n: arrays[n] for n in read})
+        assert operator in " ".join(n.op.name for n in found.graph.nodes if n.op is not None)
+
+    run([(nodes, (inputs, nodes, name)) for inputs, nodes, name in COMPUTED], check_one)
+
+
+REFUSED = [
+    ("Gather", 13, [X, ints(0, 4)], {"axis": 1}, [1], "indices from 0 to 4 for axis 1 of size 4"),
+    ("Gather", 13, [X, ints(-4, 1)], {"axis": 0}, [1], "indices from -4 to 1 for axis 0 of size 3"),
+    ("Gather", 13, [X, ints(0)], {"axis": 2}, [1], "got axis 2 for 2 dimensions"),
+    ("Gather", 13, [X, ints(0)], {"axis": -3}, [1], "got axis -3 for 2 dimensions"),
+    ("Split", 13, [X, ints(2, 2)], {"axis": 1, "outputs": 3}, [1], r"pieces of \[2, 2\] for 3 outputs and an axis of size 4"),
+    ("Split", 13, [X, ints(1, 2)], {"axis": 1, "outputs": 2}, [1], r"pieces of \[1, 2\] for 2 outputs"),
+    ("Split", 13, [X, ints(5, -1)], {"axis": 1, "outputs": 2}, [1], r"pieces of \[5, -1\]"),
+    ("Split", 18, [X], {"axis": 1, "num_outputs": 3, "outputs": 2}, [], "got 2 outputs, wanted num_outputs=3"),
+    ("Tile", 1, [X, np.float32(2), np.float32(1)], {}, [1], "only known at run time, wanted constants"),
+    ("Tile", 1, [X, np.float32(2), np.float32(1)], {}, [2], "only known at run time, wanted constants"),
+    ("Flatten", 13, [X], {"axis": 3}, [], "got axis 3 for 2 dimensions"),
+    ("Flatten", 13, [X], {"axis": -3}, [], "got axis -3 for 2 dimensions"),
+    ("Softmax", 11, [X], {"axis": 2}, [], "got axis 2 for 2 dimensions, wanted 0 to 1"),
+    ("Softmax", 11, [X], {"axis": -3}, [], "got axis -1 for 2 dimensions"),
+    ("Slice", 13, [X, ints(0), ints(1), ints(2)], {}, [1, 2, 3], r"axes \[2\] for data of 2 dimensions"),
+    ("Slice", 13, [X, ints(0), ints(1), ints(-3)], {}, [1, 2, 3], r"axes \[-1\] for data of 2 dimensions"),
+    ("Slice", 13, [X, ints(0), ints(1), ints(1), ints(0)], {}, [1, 2, 3, 4], "no step of 0"),
+    ("Slice", 13, [X, ints(0, 1), ints(1)], {}, [1, 2], "wanted equally many"),
+    ("Reshape", 13, [X, ints(-1, -1)], {}, [1], "wanted sizes, 0, or one -1"),
+    ("Reshape", 13, [X, ints(-2, 6)], {}, [1], "wanted sizes, 0, or one -1"),
+    ("Unsqueeze", 13, [X, ints(1, 1)], {}, [1], r"axes \[1, 1\], wanted each once"),
+    ("Unsqueeze", 13, [X, ints(1, -3)], {}, [1], "wanted each once"),
+    ("Pad", 13, [X, ints(1, 1, 1)], {}, [1], "Pad"),
+    ("Pad", 2, [X], {"pads": [1, 1]}, [], "got 2 pads for 2 dimensions"),
+    ("Pad", 18, [X, ints(1, 2), None, ints(0, 1)], {}, [1, 3], "wanted two for each of 2 axes"),
+    ("BatchNormalization", 15, [X[0], *[X[0, :1]] * 4], {}, [1, 2, 3, 4], "BatchNorm"),
+]  # fmt: skip
+
+
+def test_what_cannot_be_meant_is_refused() -> None:
+    def refused(case: tuple[Any, ...]) -> None:
+        op_type, opset, inputs, attributes, stored, message = case
+        attributes = dict(attributes)
+        outputs = attributes.pop("outputs", 1)
+        arrays = [np.asarray(a) if a is not None else None for a in inputs]
+        with pytest.raises(UnsupportedModel, match=message):
+            import_model(model_of(Case(op_type, opset, arrays, attributes, None, outputs, stored), "sizes"))
+
+    run([(f"{c[0]} {c[3]} {c[5]}", c) for c in REFUSED], refused)
+    for dims in (None, ["n"], ["n", "c", 3]):
+        groups = way("", "GroupNormalization", 18, X if dims != ["n"] else X[0], X[0, :2], X[0, :2], num_groups=2,
+                     dims={0: dims} if dims is None or len(dims) < 3 else {0: ["n", "c"]})  # fmt: skip
+        with pytest.raises(UnsupportedModel, match="the number of channels is not known"):
+            import_model(declared(groups))
+
+
+def test_casts_are_mxnets_where_it_has_both_dtypes() -> None:
+    """Which operator, and what comes out of numbers that both dtypes hold."""
+    for source, target, name in (
+        ("float32", "float16", "Cast"),
+        ("float64", "float32", "Cast"),
+        ("float16", "bfloat16", "Cast"),
+        ("float32", "bfloat16", "Cast"),
+        ("int8", "bfloat16", "Cast"),
+        ("float64", "bfloat16", "_onnx_Cast"),
+        ("int32", "bfloat16", "_onnx_Cast"),
+        ("int64", "bfloat16", "_onnx_Cast"),
+        ("int32", "uint64", "Cast"),
+        ("bool", "uint64", "Cast"),
+        ("float32", "uint64", "_onnx_Cast"),
+        ("float64", "uint64", "_onnx_Cast"),
+        ("float32", "bool", "Cast"),
+        ("int32", "object", "_onnx_Cast"),
+        (None, "float16", "_onnx_Cast"),
+        (None, "int32", "_onnx_Cast"),
+    ):
+        values = np.array([0, 3, 1, 6])
+        x = values.astype(source or "float32")
+        code = TensorProto.STRING if target == "object" else helper.np_dtype_to_tensor_dtype(np.dtype(target))
+        model = model_of(Case("Cast", 13, [x], {"to": code}), "sizes" if source else "unsaid")
+        found = import_model(model)
+        assert [n.op.name for n in found.graph.nodes if n.op is not None] == [name], (source, target)
+        (got,) = results(found, {"x0": x})
+        want = x.astype(str).astype(object) if target == "object" else x.astype(target)
+        assert got.dtype == np.dtype(target)
+        assert got.tolist() == want.tolist(), (source, target)

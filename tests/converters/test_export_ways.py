@@ -1,0 +1,417 @@
+"""How operators are written where a size, a dtype or an attribute leaves the usual way: run by onnxruntime, with what may be free
+left free, against the engine, or NumPy where a row says what is wanted; and by which of ONNX's operators, where a row says that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import converters
+from hybrid.execution.program import Program
+from tests.grouped import run
+from tests.table.test_goldens import run_onnx
+
+from .agreement import same
+from .test_detection_dynamic import graph_of
+from .test_import_table import floats, ints
+
+
+class Row(NamedTuple):
+    """An operator on arrays."""
+
+    name: str
+    inputs: Sequence[np.ndarray]
+    attributes: Mapping[str, Any]
+    free: Mapping[int, str]
+    """Of inputs, the names of their axes, those of a known size as "."."""
+    stored: Sequence[int]
+    opset: int
+    want: Callable[..., Any] | None
+    holds: str
+    """ONNX operators, one of which begins with - for none of it."""
+    rtol: float
+
+
+def row(
+    name: str,
+    *inputs: np.ndarray,
+    free: Mapping[int, str] | None = None,
+    stored: Sequence[int] = (),
+    opset: int = 17,
+    want: Callable[..., Any] | None = None,
+    holds: str = "",
+    rtol: float = 2e-6,
+    **attributes: Any,
+) -> Row:
+    return Row(name, inputs, attributes, free or {}, stored, opset, want, holds, rtol)
+
+
+def check(r: Row) -> None:
+    graph = graph_of(r.name, r.attributes)
+    names = [v.name for v in graph.variables()]
+    arrays = dict(zip(graph.outputs[0].node.op.takes(), r.inputs, strict=True))
+    params = {n: arrays[n] for i, n in enumerate(names) if i in r.stored}
+    feeds = {n: arrays[n] for n in names if n not in params}
+    said = {}
+    for i, name in enumerate(names):
+        if name not in params:
+            axes = r.free.get(i, "." * arrays[name].ndim)
+            dims = tuple(n if a == "." else a for a, n in zip(axes, arrays[name].shape, strict=True))
+            said[name] = converters.export.Spec(dims, arrays[name].dtype)
+    model = converters.to_onnx(graph, params, said, r.opset)
+    kinds = [n.op_type for n in model.graph.node]
+    for kind in r.holds.split():
+        assert (kind.lstrip("-") in kinds) is not kind.startswith("-"), f"{kind}: {kinds}"
+    if r.want is None:
+        wants = Program(graph, params).run(feeds)
+    else:
+        wants = r.want(*r.inputs)
+        wants = list(wants) if isinstance(wants, tuple) else [wants]
+        for got, want in zip(Program(graph, params).run(feeds), wants, strict=True):
+            same(got, want, r.rtol)
+    for got, want in zip(run_onnx(model, feeds), wants, strict=True):
+        same(got, np.asarray(want), r.rtol)
+
+
+X, CUBE = floats(3, 4), floats(2, 3, 4)
+HALF = X.astype(np.float16)
+
+
+def made() -> Iterator[Row]:
+    """Arrays made, repeated and padded."""
+    for dtype, frees in (("float32", ({}, {0: "n."})), ("float16", ({0: "nm"},)), ("int32", ({0: ".m"},))):
+        x = np.zeros((3, 4), dtype)
+        for free in frees:
+            counted = np.arange(12).astype(dtype)
+            yield row(
+                "_contrib_arange_like",
+                x,
+                free=free,
+                want=lambda x, c=counted: c.reshape(3, 4) * 2 + 1,
+                start=1.0,
+                step=2.0,
+            )
+            yield row("_contrib_arange_like", x, free=free, want=lambda x, c=counted: (c // 3).reshape(3, 4), repeat=3)
+            for axis in (0, 1, -1, -2):
+                size = x.shape[axis]
+                yield row("_contrib_arange_like", x, free=free, axis=axis, want=lambda x, c=counted, n=size: c[:n])
+    yield row("repeat", np.array(2.5, "f4"), repeats=3, want=lambda x: np.repeat(x, 3))
+    yield row("tile", np.array(2.5, "f4"), reps=(), want=lambda x: x)
+    yield row("tile", np.array(2.5, "f4"), reps=(2, 3), want=lambda x: np.tile(x, (2, 3)))
+    yield row("_npi_pad", X, pad_width=((0, 0), (0, 0)), mode="maximum", want=lambda x: x)
+    yield row("_npi_pad", X, pad_width=((0, 0), (2, 1)), mode="maximum", free={0: "nm"},
+              want=lambda x: np.pad(x, ((0, 0), (2, 1)), "maximum"))  # fmt: skip
+    yield row(
+        "_npi_pad", X, pad_width=((1, 0), (2, 0)), mode="minimum", want=lambda x: np.pad(x, ((1, 0), (2, 0)), "minimum")
+    )
+    yield row("_npi_pad", X, pad_width=((1, 2), (3, 3)), mode="reflect", want=lambda x: np.pad(x, ((1, 2), (3, 3)), "reflect"),
+              holds="Pad")  # fmt: skip
+    for mode in ("reflect", "symmetric"):
+        wide = lambda x, m=mode: np.pad(x, ((3, 5), (0, 7)), m)  # noqa: E731
+        yield row("_npi_pad", X, pad_width=((3, 5), (0, 7)), mode=mode, want=wide, holds="-Pad Gather")
+
+
+def placed() -> Iterator[Row]:
+    """Elements by their positions."""
+    for mode, move in (("clip", lambda i, n: np.clip(i, 0, n - 1)), ("wrap", lambda i, n: i % n)):
+        for where in (np.array(-2, "f4"), np.float32([[0, -1, 9], [3, 2, -5]])):
+            for axis in (0, -1):
+                for free in ({}, {0: "nm"}):
+                    size = X.shape[axis]
+                    taken = lambda x, i, a=axis, n=size, f=move: x.take(f(i.astype(int), n), a)  # noqa: E731
+                    yield row("take", X, where, axis=axis, mode=mode, free=free, want=taken)
+    nothing = np.zeros((0, 4), np.float32)
+    for free in ({}, {0: "n."}):
+        yield row("take", nothing, np.zeros((0,), "f4"), mode="wrap", free=free, want=lambda x, i: x)
+    index = np.float32([3, 0, -7])
+    pick = lambda x, i: x[np.arange(3), np.clip(i.astype(int), 0, 3)]  # noqa: E731
+    for free in ({}, {0: "nm"}):
+        yield row("pick", X, index, axis=1, mode="clip", free=free, want=pick)
+        yield row(
+            "pick", X, index, axis=-1, mode="clip", keepdims=True, free=free, want=lambda x, i: pick(x, i)[:, None]
+        )
+    yield row("pick", X[0], np.float32([2]), axis=0, mode="clip", want=lambda x, i: x[2:3])
+    mark = np.array([[True, False, True, True]] * 2 + [[False] * 4])
+    yield row(
+        "_npi_boolean_mask_assign_scalar",
+        X,
+        mark,
+        value=2.5,
+        start_axis=0,
+        want=lambda x, m: np.where(m, np.float32(2.5), x),
+    )
+    yield row("_npi_boolean_mask_assign_scalar", CUBE, mark[0, :3], value=2.5, start_axis=1,
+              want=lambda x, m: np.where(m[:, None], np.float32(2.5), x))  # fmt: skip
+    deep = floats(2, 3, 4, 5)
+    marks = np.array([[True, False, True, False], [False] * 4, [True, True, False, True]])
+    value = floats(2, 5, 5)
+
+    def assigned(data: np.ndarray, mask: np.ndarray, value: np.ndarray) -> np.ndarray:
+        out = data.copy()
+        out[:, mask] = value
+        return out
+
+    yield row("_npi_boolean_mask_assign_tensor", deep, marks, value, start_axis=1, want=assigned)
+    more = floats(2, 3, 4, 2, 5)
+    yield row("_npi_boolean_mask_assign_tensor", more, np.array([[True, False, True, False]] * 2 + [[True] * 4]),
+              floats(2, 8, 2, 5), start_axis=1, want=assigned)  # fmt: skip
+    two = np.array([True, False, True, True])
+
+    def behind(data: np.ndarray, mask: np.ndarray, value: np.ndarray) -> np.ndarray:
+        out = data.copy()
+        out[:, :, mask] = value
+        return out
+
+    yield row("_npi_boolean_mask_assign_tensor", deep, two, floats(2, 3, 3, 5), start_axis=2, want=behind)
+    yield row("_npi_boolean_mask_assign_tensor", more, two, floats(2, 3, 3, 2, 5), start_axis=2, want=behind)
+    for free in ({}, {0: "nm"}):
+        for part in ({"start": 1, "stop": None, "step": 2}, {"start": None, "stop": None, "step": -1},
+                     {"start": -2, "stop": None, "step": None}, {"start": 3, "stop": 0, "step": -2}):  # fmt: skip
+            cut = slice(*part.values())
+            given = {n: v for n, v in part.items() if v is not None}
+            yield row("_npi_delete", X, free=free, axis=1, want=lambda x, c=cut: np.delete(x, c, 1), **given)
+        yield row("_npi_delete", X, free=free, int_ind=5, want=lambda x: np.delete(x, 5))
+        yield row("_npi_delete", X, free=free, int_ind=-1, axis=0, want=lambda x: np.delete(x, -1, 0))
+        yield row("_npi_delete", X, free=free, int_ind=-3, axis=-1, want=lambda x: np.delete(x, -3, 1))
+    yield row("_npi_delete", X[0], int_ind=2, want=lambda x: np.delete(x, 2))
+
+
+def reduced() -> Iterator[Row]:
+    """Sums and norms."""
+    for name, f, initial in (
+        ("_np_sum", np.sum, 2.5),
+        ("_np_prod", np.prod, 2.5),
+        ("_np_max", np.max, 0.5),
+        ("_np_min", np.min, 0.5),
+    ):
+        for start in (-9.0, initial):
+            for free in ({}, {0: "nm."}):
+                yield row(
+                    name,
+                    CUBE,
+                    free=free,
+                    axis=(1,),
+                    initial=start,
+                    want=lambda x, f=f, s=start: f(x, 1, initial=s),
+                    rtol=1e-5,
+                )
+    matrices = floats(2, 3, 4)
+    for order, axes in (
+        (1, (0, 1)),
+        (-1, (0, 1)),
+        (1, (1, 0)),
+        (-1, (2, 0)),
+        (2, (0, 1)),
+        (-2, (1, 2)),
+        (2, (2, 0)),
+        ("nuc", (2, 0)),
+    ):
+        for keepdims in (False, True):
+            kind = {"nuc": {"flag": 2}}.get(order, {"flag": 4, "ord": order})
+            yield row("_npi_norm", matrices, **kind, axis=axes, keepdims=keepdims, rtol=1e-4,
+                      want=lambda x, o=order, a=axes, k=keepdims: np.linalg.norm(x, o, a, k))  # fmt: skip
+    for order in (0, 1, 3, 0.5):
+        yield row(
+            "_npi_norm", X, ord=order, axis=(1,), flag=4, rtol=1e-5, want=lambda x, o=order: np.linalg.norm(x, o, 1)
+        )
+    for values in (np.float32([1, -2, 3, 0.5]), np.float32([[1, 5], [-3, 2]])):
+        yield row("_histogram", values, bin_cnt=3, range=(-2.0, 4.0), want=lambda x: histogram(x, 3, (-2.0, 4.0)))
+    whole = ints(3, 1, 1, 0, 5)
+    yield row("_npi_bincount", whole, minlength=8, has_weights=False, want=lambda x: np.bincount(x, minlength=8))
+    yield row("_npi_bincount", whole, minlength=2, has_weights=False, free={0: "n"}, want=lambda x: np.bincount(x))
+    for a_min, a_max in ((0.25, 0.25), (-0.5, 0.75), (0.5, -0.5)):
+        bounds = lambda x, a=a_min, b=a_max: np.where(x > b, b, np.where(x < a, a, x)).astype(x.dtype)  # noqa: E731
+        yield row("clip", X, a_min=a_min, a_max=a_max, want=bounds)
+    yield row("_npi_around", ints(125, -135, 144, 6), decimals=1, want=lambda x: x)
+    yield row("_npi_around", ints(125, -135, 144, 6), decimals=-1, want=lambda x: (x / 10).astype(int) * 10)
+    yield row(
+        "_npi_around", X * 100, decimals=-1, want=lambda x: np.round(x / np.float32(10)) * np.float32(10), rtol=1e-5
+    )
+    bad = [X, np.float32([1, np.inf]), np.float32([np.nan])]
+    for arrays in (bad[:1], bad, [X, X * 2], bad[::-1]):
+        good = np.float32([all(np.isfinite(a).all() for a in arrays)])
+        yield row("multi_all_finite", *arrays, num_arrays=len(arrays), want=lambda *_, g=good: g)
+    yield row("add_n", X, num_args=1, want=lambda x: x)
+    for dtype in ("i4", "f4"):
+        yield row("add_n", *((X * n).astype(dtype) for n in (3, 5, 7)), num_args=3, want=lambda a, b, c: a + b + c)
+
+
+def histogram(x: np.ndarray, count: int, bounds: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
+    counts, edges = np.histogram(x, count, bounds)
+    return counts.astype(np.int64), edges.astype(np.float32)
+
+
+def windows() -> Iterator[Row]:
+    """Pooling, convolutions and resizing."""
+    image = floats(2, 3, 7, 8)
+    for kind in ("max", "avg", "sum", "lp"):
+        powers = ({"p_value": 1}, {"p_value": 2}, {"p_value": 3}) if kind == "lp" else ({},)
+        for power in powers:
+            how = {"pool_type": kind, **power, "rtol": 1e-4}
+            for layout in (None, "NHWC"):
+                x = image if layout is None else image.transpose(0, 2, 3, 1).copy()
+                free = {0: "n.hw"} if layout is None else {0: "nhw."}
+                lay = {} if layout is None else {"layout": layout}
+                yield row("Pooling", x, global_pool=True, kernel=(1, 1), free=free, **lay, **how)
+                yield row("Pooling", x, kernel=(3, 2), stride=(2, 3), pad=(1, 0), free=free, **lay, **how)
+            for convention in ("valid", "full"):
+                for free in ({}, {0: "n.hw"}):
+                    if not free or convention == "valid" or kind != "avg":  # how much is counted depends on the size
+                        yield row("Pooling", image, kernel=(3, 2), stride=(2, 3), pad=(1, 1), pooling_convention=convention,
+                                  free=free, **how)  # fmt: skip
+                    yield row(
+                        "Pooling", image, kernel=(2, 2), stride=(2, 2), pooling_convention=convention, free=free, **how
+                    )
+                    yield row(
+                        "Pooling", image, kernel=(3, 3), stride=(1, 2), pooling_convention=convention, free=free, **how
+                    )
+                yield row(
+                    "Pooling", image, kernel=(2, 3), stride=(3, 4), pad=(1, 2), pooling_convention=convention, **how
+                )
+                yield row("Pooling", image, kernel=(1, 2), stride=(4, 3), pooling_convention=convention, **how)
+    for include in (False, True):
+        for convention in ("valid", "full", "same"):
+            how = {"pool_type": "avg", "count_include_pad": include, "pooling_convention": convention, "rtol": 1e-5}
+            for kernel, stride, pad in (
+                ((3, 2), (2, 3), (1, 1)),
+                ((2, 2), (4, 3), (1, 1)),
+                ((1, 2), (3, 3), (0, 1)),
+                ((3, 3), (2, 2), (0, 2)),
+            ):
+                if convention == "same" and any(pad):
+                    continue
+                yield row("Pooling", image, kernel=kernel, stride=stride, pad=pad, **how)
+                if convention == "valid":
+                    yield row("Pooling", image, kernel=kernel, stride=stride, pad=pad, free={0: "n.hw"}, **how)
+    for grid in ((1, 1), (7, 4), (3, 4), (2, 3), (1, 3), (3, 1), (7, 8)):
+        yield row("_contrib_AdaptiveAvgPooling2D", image, output_size=grid, rtol=1e-5,
+                  want=lambda x, g=grid: adaptive(x, g))  # fmt: skip
+    columns = floats(2, 24, 20)
+    for opset in (13, 18):
+        yield row("col2im", columns, output_size=(5, 7), kernel=(2, 3), opset=opset)
+        yield row("col2im", floats(2, 24, 6), output_size=(5, 7), kernel=(2, 3), stride=(3, 2), pad=(1, 0), opset=opset)
+    small, weight = floats(2, 3, 4, 5), floats(3, 2, 3, 2)
+    for target in ((8, 10), (9, 10), (8, 9)):
+        yield row("Deconvolution", small, weight, kernel=(3, 2), stride=(2, 2), num_filter=2, target_shape=target, no_bias=True,
+                  rtol=1e-5)  # fmt: skip
+    for scale, kind in ((2, "nearest"), (3, "nearest")):
+        other = floats(2, 2, 4, 5)
+        for free in ({}, {0: "n.hw"}):
+            yield row("UpSampling", small, scale=scale, sample_type=kind, num_args=1, free=free,
+                      want=lambda x, s=scale: x.repeat(s, 2).repeat(s, 3))  # fmt: skip
+        yield row("UpSampling", small, other, scale=scale, sample_type=kind, num_args=2, multi_input_mode="concat",
+                  want=lambda x, y, s=scale: np.concatenate([x, y], 1).repeat(s, 2).repeat(s, 3))  # fmt: skip
+        half = floats(2, 3, 8, 10)
+        yield row("UpSampling", half, small, scale=scale, sample_type=kind, num_args=2, multi_input_mode="sum",
+                  want=lambda x, y, s=scale: x.repeat(s, 2).repeat(s, 3) + y.repeat(2 * s, 2).repeat(2 * s, 3))  # fmt: skip
+
+
+def adaptive(x: np.ndarray, grid: tuple[int, int]) -> np.ndarray:
+    """Means of the cells that begin at the floor and end at the ceiling of their share."""
+    out = np.zeros((*x.shape[:2], *grid), x.dtype)
+    for i, j in np.ndindex(*grid):
+        (top, bottom), (left, right) = (
+            (k * n // g, -(-(k + 1) * n // g)) for k, n, g in zip((i, j), x.shape[2:], grid)
+        )
+        out[:, :, i, j] = x[:, :, top:bottom, left:right].mean((2, 3))
+    return out
+
+
+def pictures() -> Iterator[Row]:
+    """Pictures with their channels last."""
+    rng = np.random.default_rng(8)
+    for dtype in (np.uint8, np.uint16, np.float32):
+        picture = rng.integers(0, 250, (8, 12, 3)).astype(dtype)
+        for method, size in ((1, (8, 12)), (3, (8, 12)), (3, (4, 6)), (3, (2, 4)), (3, (8, 6)), (3, (5, 7)), (0, (5, 7)),
+                             (1, (11, 7)), (2, (5, 7)), (3, (11, 17))):  # fmt: skip
+            yield row("_cvimresize", picture, h=size[0], w=size[1], interp=method, rtol=1e-5)
+    for dtype in ("uint8", "float32"):
+        gray, color = (rng.integers(0, 250, (4, 5, n)).astype(dtype) for n in (1, 3))
+        for x in (gray, color):
+            yield row("_image_adjust_lighting", x, alpha=(0.3, -0.2, 0.1), rtol=1e-5)
+            yield row("_image_resize", x, size=(7, 6), interp=1, rtol=1e-5)
+            yield row("_image_resize", x, size=(7, 6), interp=0, rtol=1e-5)
+        yield row("_image_adjust_lighting", gray, alpha=(0.3, -0.2, 0.1), want=lambda x: x)
+        yield row("_image_crop", color, x=1, y=2, width=3, height=1, want=lambda x: x[2:3, 1:4])
+        yield row("_image_crop", color[None], x=1, y=2, width=3, height=1, want=lambda x: x[:, 2:3, 1:4])
+        yield row("_image_flip_left_right", color, want=lambda x: x[:, ::-1])
+        yield row("_image_flip_top_bottom", color, want=lambda x: x[::-1])
+        for border in (0, 1, 2, 4):
+            yield row("_cvcopyMakeBorder", color, top=1, bot=2, left=3, right=0, type=border, rtol=0)
+        yield row("_cvcopyMakeBorder", color, top=1, bot=2, left=3, right=0, type=0, values=(7.0, 8.0, 9.0),
+                  want=lambda x: np.stack([np.pad(x[..., i], ((1, 2), (3, 0)), constant_values=7 + i) for i in (0, 1, 2)], 2),
+                  )  # fmt: skip
+
+
+def detected() -> Iterator[Row]:
+    """Boxes, their overlaps and what suppresses them."""
+    rng = np.random.default_rng(9)
+    low = rng.integers(0, 8, (2, 6, 2)) / 8
+    boxes = np.concatenate([low, low + rng.integers(1, 5, (2, 6, 2)) / 8], axis=-1).astype(np.float32)
+    scores = rng.permutation(12).reshape(2, 6, 1).astype(np.float32) / 16
+    kinds = rng.integers(0, 2, (2, 6, 1)).astype(np.float32)
+    rows = np.concatenate([kinds, scores, boxes], axis=-1)
+    for free in ({}, {0: "nm."}):
+        for topk in (-1, 0, 3, 6, 7):
+            yield row("_contrib_box_nms", rows, topk=topk, id_index=0, overlap_thresh=0.3, free=free)
+        for forms in (("corner", "center"), ("center", "corner")):
+            yield row("_contrib_box_nms", rows, in_format=forms[0], out_format=forms[1], overlap_thresh=0.3, free=free)
+            yield row("_contrib_box_nms", rows[..., 1:], in_format=forms[0], out_format=forms[1], overlap_thresh=0.3, score_index=0,
+                      coord_start=1, free=free)  # fmt: skip
+            bare = rows[..., 2:]
+            yield row("_contrib_box_nms", bare, in_format=forms[0], out_format=forms[1], overlap_thresh=0.3, score_index=3,
+                      coord_start=0, free=free)  # fmt: skip
+    yield row("_contrib_box_nms", rows[0], overlap_thresh=0.3, id_index=0)
+    yield row("_contrib_box_nms", rows[:, :0], overlap_thresh=0.3, id_index=0, want=lambda x: x)
+    yield row("_contrib_box_nms", rows[:0], overlap_thresh=0.3, want=lambda x: x)
+    for format_ in ("corner", "center"):
+        yield row("_contrib_box_iou", boxes, boxes[0], format=format_, rtol=1e-5)
+        yield row("_contrib_box_iou", boxes[0], boxes[1], format=format_, rtol=1e-5)
+        yield row("_contrib_box_iou", boxes[0], boxes, format=format_, rtol=1e-5)
+    for clip in (-1.0, 0.0, 0.125):
+        yield row("_contrib_box_decode", floats(2, 6, 4), boxes[:1], clip=clip, rtol=1e-5)
+    anchors = boxes[:1]
+    chances = rng.random((2, 3, 6)).astype(np.float32)
+    offsets = floats(2, 24) / 4
+    for dtype in ("f4", "f2"):
+        given = [v.astype(dtype) for v in (chances, offsets, anchors)]
+        for more in (
+            {},
+            {"nms_topk": 3},
+            {"nms_topk": 6},
+            {"nms_topk": 7},
+            {"threshold": -1.0},
+            {"threshold": -0.5},
+            {"force_suppress": True},
+        ):
+            if dtype == "f2" and more:
+                continue
+            yield row(
+                "_contrib_MultiBoxDetection",
+                *given,
+                **{"nms_threshold": 0.4, **more},
+                rtol=1e-5 if dtype == "f4" else 2e-3,
+            )
+    for steps in ((-1.0, -1.0), (0.25, 0.125)):
+        for free in ({}, {0: "n.hw"}):
+            yield row(
+                "_contrib_MultiBoxPrior",
+                floats(1, 2, 3, 5),
+                sizes=(0.3, 0.4),
+                ratios=(1.0, 2.0),
+                steps=steps,
+                free=free,
+                rtol=1e-5,
+            )
+
+
+TABLES = [made, placed, reduced, windows, pictures, detected]
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda f: f.__name__)
+def test_written_operators_compute_the_same(table: Callable[[], Iterator[Row]]) -> None:
+    rows = list(table())
+    run([(f"{i} {r.name} {dict(r.attributes)} {dict(r.free)}", r) for i, r in enumerate(rows)], check)
