@@ -137,3 +137,26 @@ def test_outputs_and_gradients(name: str, hybridize: bool) -> None:
     recorded.close(scores, OUTPUTS[f"{name}/train"], "output in training", 1024)
     last = list(net.collect_params(".*weight").values())[-1]
     recorded.close(last.grad(), OUTPUTS[f"{name}/grad"], f"gradient of {last.name}", 1024)
+
+
+def test_every_network_reads_its_own_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the name that MXNet published it under, in the folder and on the context that are given."""
+    wanted: list[tuple] = []
+    monkeypatch.setattr(gluon.HybridBlock, "load_parameters", lambda net, path, ctx=None: wanted.append((path, ctx)))
+    monkeypatch.setattr(model_store, "get_model_file", lambda name, root: f"{root}/{name}")
+    for name in RECORDED:
+        if name.startswith(("resnet", "vgg", "densenet")) and not name.endswith(
+            ("18_v1", "18_v2", "11", "11_bn", "121")
+        ):
+            continue  # by the same lines
+        vision.get_model(name, pretrained=True, root=str(tmp_path), ctx=mx.cpu(1))
+        assert wanted.pop() == (f"{tmp_path}/{name}", mx.cpu(1)), name
+    assert not wanted
+    assert vision.get_mobilenet(0.5).prefix.startswith("mobilenet") and not wanted
+
+
+def test_purging_takes_all_parameter_files_and_nothing_else(tmp_path: Path) -> None:
+    for name in ("a.params", "b.params", "c.json"):
+        (tmp_path / name).write_text("x")
+    model_store.purge(str(tmp_path))
+    assert [p.name for p in tmp_path.iterdir()] == ["c.json"]

@@ -3,6 +3,7 @@
 import gc
 import multiprocessing
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -340,3 +341,76 @@ def running(pid: str) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
     except OSError:
         return False
+
+
+def test_batches_are_taken_apart_and_put_together_as_they_were() -> None:
+    """What processes do with a batch, here in one: kinds of containers and of arrays, and from which size on memory is shared."""
+    small = np.arange(workers.LARGE // 4, dtype=np.float32)
+    large = np.arange(workers.LARGE // 4 + 1, dtype=np.float32)
+    turned = np.arange(2 * workers.LARGE, dtype=np.int16).reshape(2, -1).T
+    words = np.array(["a"] * workers.LARGE, dtype=object)
+    batch = {
+        "a": [small, (large, nd.array(large * 2))],
+        "b": {"c": turned, "d": nd.array(small * 3)},
+        "e": words,
+        "f": 3,
+    }
+    memory: list[np.ndarray] = []
+    apart = workers._detached(batch, memory)
+    assert [m.nbytes for m in memory] == [large.nbytes, large.nbytes, turned.nbytes]
+    assert all(m.flags.c_contiguous for m in memory)
+    assert apart["a"][0] is small and apart["e"] is words and apart["f"] == 3
+    sent = iter(memory)
+    back = workers._attached(apart, lambda form: next(sent).reshape(form.shape).astype(form.dtype))
+    assert list(back) == list("abef") and [type(p) for p in (back["a"], back["a"][1], back["b"])] == [list, tuple, dict]
+    kinds = [type(v) for v in (back["a"][0], *back["a"][1], back["b"]["c"], back["b"]["d"])]
+    assert kinds == [np.ndarray, np.ndarray, nd.NDArray, np.ndarray, nd.NDArray]
+    for got, want in zip(
+        (back["a"][0], *back["a"][1], *back["b"].values()), (small, large, large * 2, turned, small * 3)
+    ):
+        assert got.dtype == want.dtype
+        np.testing.assert_array_equal(got.asnumpy() if isinstance(got, nd.NDArray) else got, want)
+    assert workers._sendable(ValueError("x")).args == ("x",)
+
+
+def both_generators(samples: list[Any]) -> Any:
+    return random.random(), float(np.random.rand()), mx.nd.random.uniform(shape=(1,)).asscalar()
+
+
+def test_every_generator_differs_in_every_worker() -> None:
+    np.random.seed(5)
+    drawn = list(data.DataLoader(Numbers(3), 1, batchify_fn=both_generators, num_workers=3))
+    assert [len(set(column)) for column in zip(*drawn)] == [3, 3, 3]
+
+
+def test_batches_on_a_pinned_device_and_what_loaders_take_for_nothing() -> None:
+    ((images, (labels, other)),) = data.DataLoader(
+        Numbers(2), 2, pin_memory=True, pin_device_id=1,
+        batchify_fn=lambda samples: [nd.array([1, 2]), [nd.array([3]), "a word"]],
+    )  # fmt: skip
+    assert images.context == labels.context == mx.cpu_pinned(1) and other == "a word"
+    for options in ({"num_workers": -1}, {"num_workers": 1, "thread_pool": True, "prefetch": -3}):
+        check(data.DataLoader(Numbers(4), 2, **options), 4, 2, 4)
+    loader = data.DataLoader(Numbers(4), 2, auto_reload=False)
+    first = iter(loader)
+    next(first)
+    loader.refresh()
+    again = loader._iter
+    list(first)  # a pass that ends leaves what was begun meanwhile
+    assert loader._iter is again
+
+
+class Late(data.dataset.Dataset):
+    """Its own time is up at once."""
+
+    def __len__(self) -> int:
+        return 2
+
+    def __getitem__(self, i: int) -> Any:
+        raise TimeoutError("the dataset's own")
+
+
+def test_a_dataset_that_runs_out_of_time_itself_says_so() -> None:
+    loader = data.DataLoader(Late(), 1, num_workers=1, thread_pool=True)
+    with pytest.raises(TimeoutError, match="the dataset's own"):
+        next(iter(loader))

@@ -196,3 +196,42 @@ def test_random_transforms_refuse() -> None:
         transforms.RandomRotation((1, 3), rotate_with_proba=2)
     with pytest.raises(TypeError, match="only supports float32"):
         transforms.Rotate(3)(nd.zeros((3, 4, 4), dtype="uint8"))
+
+
+def test_archives_that_lack_files_or_are_damaged(tmp_path: Path) -> None:
+    """What lies beside the archive counts only where it is all there; folders in it are no files."""
+    row = bytes([7]) + bytes(range(256)) * 12
+    archive = tmp_path / "cifar-10-binary.tar.gz"
+
+    def packed(**files: bytes) -> None:
+        with tarfile.open(archive, "w:gz") as tar:
+            folder = tarfile.TarInfo("test_batch.bin")
+            folder.type = tarfile.DIRTYPE
+            tar.addfile(folder)
+            for name, content in files.items():
+                member = tarfile.TarInfo(f"folder/{name}.bin")
+                member.size = len(content)
+                tar.addfile(member, bytes_io.BytesIO(content))
+
+    packed(data_batch_1=row, data_batch_3=row)
+    with pytest.raises(FormatError, match=r"holds no data_batch_2\.bin, data_batch_4\.bin, data_batch_5\.bin$"):
+        vision.CIFAR10(tmp_path)
+    with pytest.raises(FormatError, match=r"holds no test_batch\.bin$"):
+        vision.CIFAR10(tmp_path, train=False)
+    packed(**{f"data_batch_{i}": row * i for i in range(1, 6)})
+    (tmp_path / "data_batch_2.bin").write_bytes(b"not the archive's")
+    assert len(vision.CIFAR10(tmp_path)) == 15
+    content = archive.read_bytes()
+    for damaged in (content[: len(content) // 2], b"no archive at all", content[:40] + b"\xff" * 60 + content[100:]):
+        archive.write_bytes(damaged)
+        with pytest.raises(FormatError, match=r"the archive is damaged, fetch it again"):
+            vision.CIFAR10(tmp_path)
+    archive.unlink()
+    for name in ("train", "test"):
+        (tmp_path / f"{name}.bin").write_bytes((b"\x02" + row) * (1 + (name == "test")))
+    assert [len(vision.CIFAR100(tmp_path, train=t)) for t in (True, False)] == [1, 2]
+    doubled = vision.CIFAR100(tmp_path, fine_label=True, transform=lambda image, label: (image.shape, label * 2))
+    assert doubled[0] == ((32, 32, 3), 14)
+    (tmp_path / "train.bin").write_bytes(b"")
+    with pytest.raises(FormatError, match=r"train.bin has 0 bytes"):
+        vision.CIFAR100(tmp_path)
