@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
 
-from hybrid.core.error import MXNetError
-from hybrid.core.op import Example, Op, lookup
+from hybrid.core.error import MXNetError, OpError
+from hybrid.core.op import BACKWARD, Example, Op, lookup
 from hybrid.core.shapes import UNKNOWN, MaybeShape, Undecided, identical, is_known, merge
+from hybrid.ir.infer import infer
 from tests.table.examples import examples
+from tests.table.test_gradients import gradient_graph
 
 LATE = {"_contrib_box_nms", "_npi_insert_tensor", "_npi_multinomial", "_onnx_Multinomial"}
 """Which compare sizes before they say anything: with one that is not known they say nothing yet."""
@@ -118,35 +120,97 @@ GUESSED = {"_rnn_param_concat": "sizes that are not known are equal", "LeakyReLU
 """What these take for granted, as MXNet does, and their examples are not so."""
 
 
+Known = tuple[Op, list[tuple[int, ...]], list[np.dtype]]
+"""An operator, and shapes and dtypes of inputs that it takes."""
+
+
+def first_of_a_kind() -> Iterator[Known]:
+    """One example of each operator, each number of dims, and each choice of attributes that are given."""
+    done = set()
+    for op, arrays in told():
+        kind = (op.name, *(a.ndim for a in arrays), *op.dump())
+        if kind not in done and op.name not in GUESSED:
+            done.add(kind)
+            yield op, [a.shape for a in arrays], [a.dtype for a in arrays]
+
+
+def parts_of_gradients() -> Iterator[Known]:
+    """What the gradients of these consist of that is registered for that alone."""
+    done = set()
+    for op, shapes, dtypes in first_of_a_kind():
+        ends = op.infer_shape(*shapes)
+        ends, types = ends if isinstance(ends, list) else [ends], op.infer_type(*dtypes)
+        types = types if isinstance(types, list) else [types] * len(ends)
+        specs = dict(zip(op.takes(), zip(shapes, dtypes)))
+        specs |= {f"head{i}": e for i, e in enumerate(zip(ends, types))}
+        try:
+            _, graph = gradient_graph(op, op.takes(), range(op.visible()))
+            read = {n.name: specs[n.name] for n in graph.variables()}
+            found = infer(graph, {n: s for n, (s, _) in read.items()}, {n: d for n, (_, d) in read.items()})
+        except OpError:  # it has none, or none for this dtype
+            continue
+        for node in graph.nodes:
+            inputs: list[Any] = [found.spec(e) for e in node.inputs]
+            if (
+                node.op is not None
+                and node.op.name.startswith(BACKWARD)
+                and not {"bodies", "shape"} & set(node.op.uses)
+            ):
+                kind = (node.op.name, *(len(i.shape) for i in inputs), *node.op.dump())
+                if kind not in done and "_rnn_param_concat" not in node.op.name:
+                    done.add(kind)
+                    yield node.op, [i.shape for i in inputs], [i.dtype for i in inputs]
+
+
+def told_of_part(known: Known, owns: list[str], endings: list[str]) -> list[str]:
+    """What is wrong with what an operator infers when one input is known less than others, or they are not."""
+    op, shapes, _ = known
+    whole, order, wrong = inferred(op, shapes), list(LESS), []
+    if whole is None or not all(map(is_known, whole)):
+        return []
+    answers: dict[tuple[str, str, int, str], list[MaybeShape]] = {}
+    for own, others, at, ends in product(owns, ("all", "nothing"), range(len(shapes)), endings):
+        given = [LESS[own if i == at else others](s) for i, s in enumerate(shapes)]
+        try:
+            found = op.infer_input_shapes(given, [LESS[ends](s) for s in whole])
+            found = answers[own, others, at, ends] = [merge(g, f) for g, f in zip(given, found, strict=True)]
+            if [merge(f, s) for f, s in zip(found, shapes)] != shapes:
+                raise ValueError(f"{found}, not {shapes}")
+        except (Undecided, Exception) as error:
+            wrong.append(f"{op} given {given}, of outputs {ends}: {error!r}")
+    for (own, others, at, ends), found in answers.items():
+        less = [(n, others, at, ends) for n in order[max(order.index(own) + 1, 3) :]]
+        less += [(n, others, at, ends) for n in order[1:3] if own == "all"]
+        less += [(own, others, at, "the rank")] * (ends == "all") + [(own, "nothing", at, ends)]
+        for one in less:
+            if one in answers and not all(identical(merge(a, b), b) for a, b in zip(answers[one], found)):
+                wrong.append(f"{op} {shapes} tells of {own, others, at, ends} {found}, of {one} {answers[one]}")
+    return wrong
+
+
 def test_knowing_more_never_tells_less() -> None:
     """Some inputs, one of them in part, and the outputs or not: what inputs follow is true, and is more when more is known."""
-    wrong, done = [], set()
-    for op, arrays in told():
-        shapes = [a.shape for a in arrays]
-        kind = (op.name, *map(len, shapes), *op.dump())
-        whole = inferred(op, shapes) if kind not in done and op.name not in GUESSED else None
-        done.add(kind)
-        if whole is None or not all(map(is_known, whole)):
-            continue
-        answers: dict[tuple[str, str, int, str], list[MaybeShape]] = {}
-        for own, others, at, ends in product(
-            LESS, ("all", "nothing"), range(len(shapes)), ("all", "the rank", "nothing")
-        ):
-            given = [LESS[own if i == at else others](s) for i, s in enumerate(shapes)]
-            try:
-                found = op.infer_input_shapes(given, [LESS[ends](s) for s in whole])
-                found = answers[own, others, at, ends] = [merge(g, f) for g, f in zip(given, found, strict=True)]
-                if [merge(f, s) for f, s in zip(found, shapes)] != shapes:
-                    raise ValueError(f"{found}, not {shapes}")
-            except (Undecided, Exception) as error:
-                wrong.append(f"{op} given {given}, of outputs {ends}: {error!r}")
-        for (own, others, at, ends), found in answers.items():
-            less = [(n, others, at, ends) for n in list(LESS)[max(list(LESS).index(own) + 1, 3) :]]
-            less += [(n, others, at, ends) for n in list(LESS)[1:3] if own == "all"]
-            less += [(own, others, at, "the rank")] * (ends == "all") + [(own, "nothing", at, ends)]
-            for one in less:
-                if one in answers and not all(identical(merge(a, b), b) for a, b in zip(answers[one], found)):
-                    wrong.append(f"{op} {shapes} tells of {own, others, at, ends} {found}, of {one} {answers[one]}")
+    wrong = [w for k in first_of_a_kind() for w in told_of_part(k, list(LESS), ["all", "the rank", "nothing"])]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_parts_of_gradients_take_what_is_known() -> None:
+    """The same of them; and of the dtypes of some inputs those of others follow, which are theirs."""
+    wrong, seen = [], set()
+    for known in parts_of_gradients():
+        op, _, dtypes = known
+        wrong += told_of_part(known, ["all", "the rank", "nothing"], ["all", "nothing"])
+        seen.add(op.name)
+        found = op.infer_type(*dtypes)
+        outputs = found if isinstance(found, list) else [found] * len(op.returns())
+        for at, only, ends in product(range(len(dtypes)), (True, False), (outputs, [None] * len(outputs))):
+            given = [d if (i == at) is only else None for i, d in enumerate(dtypes)]
+            filled = op.infer_input_types(tuple(given), tuple(ends))
+            if any(f is not None and f != d for f, d in zip(filled, dtypes, strict=True)) or any(
+                f is None and g is not None for f, g in zip(filled, given)
+            ):
+                wrong.append(f"{op} given {given} and {ends}: {filled}, not {dtypes}")
+    assert len(seen) > 150
     assert not wrong, "\n".join(wrong)
 
 
