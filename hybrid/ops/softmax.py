@@ -215,11 +215,6 @@ class SoftmaxActivation(Elementwise):
             raise self.fail("got data of no dimension, wanted rows")
         return data
 
-    def infer_type(self, data):
-        if data.kind == "b":
-            raise self.fail("got bools, wanted numbers; cast them")
-        return data
-
     def compute(self, data):
         return softmax(widen(data), self.axis).astype(data.dtype, copy=False)
 

@@ -76,6 +76,13 @@ VALUES: list[tuple[str, dict[str, Any], list[Any], list[Any]]] = [
     ("lamb_update_phase2", {"lr": 0.5, "lower_bound": 16.0}, [[1, 2], [2, 4], [8], [4]], [[-3, -6]]),
     ("lamb_update_phase2", {"lr": 0.5, "upper_bound": 4.0}, [[1, 2], [2, 4], [8], [4]], [[0, 0]]),
     ("lamb_update_phase2", {"lr": 0.5, "upper_bound": 4.0}, [[1, 2], [2, 4], [8], [0]], [[0, 0]]),
+    ("lamb_update_phase2", {"lr": 0.5, "upper_bound": 0.0}, [[1, 2], [2, 4], [8], [4]], [[0, 0]]),
+    ("_plus_scalar", {"scalar": 2.0**63, "is_int": True}, [np.array([1, 2], np.int64)], [[1 - 2**63, 2 - 2**63]]),
+    ("_plus_scalar", {"scalar": -INF, "is_int": True}, [np.array([1, 2], np.int64)], [[1 - 2**63, 2 - 2**63]]),
+    ("_maximum_scalar", {"scalar": 2.0**62 + 2**10, "is_int": True}, [np.array([1, 2**62 + 2**11], np.int64)],
+     [[2**62 + 2**10, 2**62 + 2**11]]),
+    ("_shuffle", {}, [np.float32(3)], [3]),
+    ("_sample_unique_zipfian", {"range_max": 5, "shape": (2, 0)}, [], [np.zeros((2, 0)), [0, 0]]),
     ("ftrl_update", {"lr": 0.5, "lamda1": 2.0, "beta": 1.0}, [[0, 0, 0], [2, -2, 3], [0, 0, 0], [0, 0, 0]],
      [[0, 0, -1 / ((1 + 3) / 0.5)]]),
     ("_npi_insert_tensor", {"axis": 1}, [[[1, 2], [3, 4]], [[7], [8]], np.array(1)], [[[1, 7, 8, 2], [3, 7, 8, 4]]]),
@@ -199,6 +206,25 @@ def test_gradients_at_boundaries() -> None:
 
 # name, attributes, inputs, words of the error that the numbers raise
 REFUSED: list[tuple[str, dict[str, Any], list[Any], str]] = [
+    ("_random_uniform", {"shape": (2, 0)}, [], "a 0 in it"),
+    ("_random_uniform", {"shape": None}, [], "got no shape"),
+    ("_zeros_without_dtype", {"shape": (0, 3)}, [], "none did"),
+    ("_random_poisson", {"lam": 1e30, "shape": (2,)}, [], "give smaller parameters"),
+    ("_contrib_ROIAlign", {"pooled_size": (1, 1), "spatial_scale": 1.0}, [np.ones((1, 1, 2, 3), np.float32),
+     [[0, np.nan, 0, 1, 1]]],
+     "the size of an image"),
+    ("_contrib_ROIAlign", {"pooled_size": (1, 1), "spatial_scale": 1.0}, [np.ones((1, 1, 2, 3), np.float32), [[0, 0, 0, 1e9, 1]]],
+     "the size of an image"),
+    ("_contrib_RROIAlign", {"pooled_size": (1, 1), "spatial_scale": 1.0}, [np.ones((1, 1, 2, 3), np.float32),
+     [[0, np.nan, 0, 1, 1, 30]]],
+     "the size of an image"),
+    ("_contrib_RROIAlign", {"pooled_size": (1, 1), "spatial_scale": 1.0}, [np.ones((1, 1, 2, 3), np.float32),
+     [[0, 0, 0, 1e9, 1, 30]]],
+     "the size of an image"),
+    ("_contrib_MultiProposal", {"scales": (8.0,), "ratios": (1.0,), "rpn_post_nms_top_n": 1},
+     [np.ones((1, 2, 2, 3), np.float32), np.zeros((1, 4, 2, 3), np.float32), [[48, 48, 1]]], "image of \\(3, 3\\)"),
+    ("_contrib_MultiProposal", {"scales": (8.0,), "ratios": (1.0,), "rpn_post_nms_top_n": 1},
+     [np.ones((1, 2, 2, 3), np.float32), np.zeros((1, 4, 2, 3), np.float32), [[32, 64, 1]]], "image of \\(2, 4\\)"),
     ("_npx_constraint_check", {"msg": "all above 0"}, [np.array([True, False])], "all above 0"),
     ("_npi_eigvals", {}, [[[0, -1], [1, 0]]], "complex eigenvalues"),
     ("_npi_eig", {}, [[[0, -1], [1, 0]]], "complex eigenvalues"),
@@ -485,3 +511,102 @@ def test_which_activations_do_not_care_about_units() -> None:
         assert homogeneous(one) is wanted, one
         first, second = (np.asarray(one.compute(v)).ravel()[:9] for v in (c * x, x))
         assert np.allclose(first, c * second, rtol=1e-5) is wanted, one
+
+
+def test_gradients_of_products_with_a_number() -> None:
+    given = [nd.array(3.0).reshape(()), nd.array([[1, 2], [5, 7]])]
+    for array in given:
+        array.attach_grad()
+    with autograd.record():
+        y = invoke(lookup("_npi_tensordot_int_axes").bind(axes=0), given)
+    y.backward(nd.array([[2, 3], [4, 5]]))
+    assert given[0].grad.asnumpy() == 2 * 1 + 3 * 2 + 4 * 5 + 5 * 7
+    np.testing.assert_array_equal(given[1].grad.asnumpy(), [[6, 9], [12, 15]])
+
+
+@pytest.mark.usefixtures("by_numpy")
+@pytest.mark.parametrize("piece", [1, 200])
+def test_gradients_taken_in_pieces_are_those_of_the_whole(monkeypatch: pytest.MonkeyPatch, piece: int) -> None:
+    """Of normalizations by their formula; of poolings each number by its window: none overlap, so each gets what its own gave."""
+    monkeypatch.setattr("hybrid.ops.normalization_backward.PIECE", piece)
+    monkeypatch.setattr("hybrid.ops.pooling.PIECE", piece)
+    rng = np.random.default_rng(9)
+    for name, shape, axes, groups, attrs in (
+        ("LayerNorm", (7, 3, 4), (2,), 4, {}), ("BatchNorm", (3, 5, 16), (0, 2), 5, {"fix_gamma": False}),
+        ("InstanceNorm", (6, 4, 9), (2,), 4, {}), ("BatchNorm", (3, 5, 2), (0, 2), 5, {"fix_gamma": False}),
+    ):  # fmt: skip
+        x, head = (rng.uniform(-1, 1, shape).astype(np.float32) for _ in range(2))
+        gamma, beta = (rng.uniform(0.5, 1, groups).astype(np.float32) for _ in range(2))
+        given = [nd.array(v) for v in (x, gamma, beta)]
+        for array in given:
+            array.attach_grad()
+        rest = [nd.zeros(groups), nd.ones(groups)] * (name == "BatchNorm")
+        with autograd.record():
+            y = getattr(nd, name)(*given, *rest, eps=1e-3, **attrs)
+        y.backward(nd.array(head))
+        wide, scale = x.astype(np.float64), gamma if name == "LayerNorm" else gamma[:, None]
+        h = (wide - wide.mean(axes, keepdims=True)) / np.sqrt(wide.var(axes, keepdims=True) + 1e-3)
+        g = head * scale / np.sqrt(wide.var(axes, keepdims=True) + 1e-3)
+        dx = g - g.mean(axes, keepdims=True) - h * (g * h).mean(axes, keepdims=True)
+        kept = (0, 1) if name == "LayerNorm" else (0, 2)
+        for array, wanted in zip(given, (dx, (head * h).sum(kept), head.sum(kept)), strict=True):
+            np.testing.assert_allclose(array.grad.asnumpy(), wanted, rtol=1e-3, atol=2e-5, err_msg=f"{name} {shape}")
+    x, head = (
+        rng.permutation(40 * 12).astype(np.float32).reshape(40, 1, 4, 3),
+        rng.uniform(-1, 1, (40, 1, 2, 1)).astype(np.float32),
+    )
+    windows = x.reshape(40, 2, 2, 3).reshape(40, 2, 6)
+    spread = {
+        "max": (windows == windows.max(-1, keepdims=True)) * head.reshape(40, 2, 1),
+        "avg": np.broadcast_to(head.reshape(40, 2, 1) / 6, (40, 2, 6)),
+        "sum": np.broadcast_to(head.reshape(40, 2, 1), (40, 2, 6)),
+    }
+    for kind, wanted in spread.items():
+        data = nd.array(x)
+        data.attach_grad()
+        with autograd.record():
+            y = nd.Pooling(data, kernel=(2, 3), stride=(2, 3), pool_type=kind)
+        y.backward(nd.array(head))
+        np.testing.assert_allclose(data.grad.asnumpy(), wanted.reshape(x.shape), rtol=1e-6, err_msg=kind)
+
+
+def test_images_larger_than_what_is_taken_at_a_time() -> None:
+    """Resized one by one, as np.interp has it along each axis; convolved apart for each channel, as sums of what is shifted."""
+    rng = np.random.default_rng(10)
+    x = rng.uniform(-1, 1, (3, 1, 3, 4)).astype(np.float32)
+    (found,) = computed("_contrib_BilinearResize2D", {"height": 301, "width": 300}, [x])
+    rows = np.apply_along_axis(lambda v: np.interp(np.linspace(0, 2, 301), range(3), v), 2, x)
+    wanted = np.apply_along_axis(lambda v: np.interp(np.linspace(0, 3, 300), range(4), v), 3, rows)
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+    x, weight = (rng.uniform(-1, 1, s).astype(np.float32) for s in ((2, 3, 190, 200), (6, 1, 1, 3)))
+    (found,) = computed(
+        "Convolution", {"kernel": (1, 3), "num_filter": 6, "num_group": 3, "no_bias": True}, [x, weight]
+    )
+    wide = x.repeat(2, axis=1)
+    wanted = sum(wide[..., i : i + 198] * weight[:, 0, :, i, None] for i in range(3))
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_as_many_proposals_are_looked_at_as_there_are_when_no_number_says_so() -> None:
+    rng = np.random.default_rng(11)
+    scores, moves = (
+        rng.uniform(0, 1, (1, 4, 3, 4)).astype(np.float32),
+        rng.uniform(-1, 1, (1, 8, 3, 4)).astype(np.float32),
+    )
+    attrs = {
+        "scales": (1.0, 2.0),
+        "ratios": (1.0,),
+        "rpn_post_nms_top_n": 9,
+        "threshold": 0.6,
+        "rpn_min_size": 1,
+        "output_score": True,
+    }
+    found = {
+        n: computed("_contrib_Proposal", attrs | {"rpn_pre_nms_top_n": n}, [scores, moves, [[48, 64, 1]]])
+        for n in (0, -1, 1, 24, 999)
+    }
+    for n in (-1, 24, 999):
+        np.testing.assert_array_equal(found[n][0], found[0][0])
+        np.testing.assert_array_equal(found[n][1], found[0][1])
+    assert len(np.unique(found[1][0], axis=0)) == 1 < len(np.unique(found[0][0], axis=0))
+    assert found[1][1][0] == found[0][1][0] == found[0][1].max()

@@ -47,7 +47,7 @@ ROWS: list[tuple[str, Attrs, list[Attrs], list[tuple[Attrs, str]]]] = [
      [({"subscripts": w}, "wanted letters") for w in ("\u0456j,j->j", "1j,j->j", "i j,j.->i")]),
     ("_backward_polyval", {"of": 0}, [{"of": 1}], [({"of": 2}, "0 or 1"), ({"of": -1}, "0 or 1")]),
     ("_fused_chain", {"num_args": 2, "code": "$0 $1 add"}, [{"code": "$1 $0 add relu"}],
-     [({"code": "$0 $2 add"}, "none of 2 inputs"), ({"code": "$0 $00000001 add"}, "none of 2"),
+     [({"code": "$0 $2 add"}, "none of 2 inputs"), ({"code": "$0 $0000001 add"}, "none of 2"),
      ({"code": "$0 $-1 add"}, "none of 2")]),
     ("LRN", {"nsize": 3}, [], [({"alpha": np.inf}, "finite"), ({"beta": np.nan}, "finite"),
       ({"knorm": -np.inf}, "finite")]),

@@ -39,6 +39,8 @@ EDGES = [
           ({}, [(2, 3), ()], "or a vector and one axis")]),
     Edge("_histogram", {}, ([(2, 3), (5,)], [(4,), (5,)]), [({}, [(2, 3), (5, 1)], r"bins of shape \(5, 1\), wanted 1"),
           ({}, [(2, 3), ()], "wanted 1 dim")]),
+    Edge("_npi_pad", {"mode": "edge", "pad_width": ((0, 0), (1, 2))}, ([(0, 3)], [(0, 6)]), [({}, [(3, 0)], "")]),
+    Edge("_npi_norm", {"ord": 2, "axis": None, "flag": 0}, ([(3,)], None), [({}, [()], "0 dimensions")]),
     Edge("max", {"axis": (1,)}, ([(0, 2, 3)], [(0, 3)]), [({"axis": (0, 1)}, [(2, 0, 3)], "without elements"),
           ({"axis": (0, 1)}, [(0, 2, 3)], "without elements")]),
     Edge("UpSampling", {"scale": 2, "num_args": 2, "sample_type": "nearest"}, ([(1, 2, 4, 3), (1, 3, 2, 6)], [(1, 5, 8, 6)]),
