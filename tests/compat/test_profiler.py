@@ -123,3 +123,85 @@ def test_what_is_refused() -> None:
         profiler.dumps(sort_by="name")
     with pytest.warns(UserWarning, match="deprecated"):
         profiler.profiler_set_config(filename=profiler._PROFILER.settings["filename"])
+
+
+def test_times_and_their_order(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Known times: what the columns hold, in which order the rows are, which records are shown."""
+    kept = profiler._PROFILER
+    profiler.set_state("run")
+    for name, times in {"a": (1, 9), "b": (4,), "c": (2, 2, 3)}.items():
+        for time in times:
+            kept.note("operator", name, 1, 0, time * 1_000_000)
+    kept.note("other", "x", 1, 0, 500_000)
+    profiler.set_state("stop")
+    kept.note("operator", "late", 1, 0, 1)
+    orders = {"total": "acb", "avg": "abc", "min": "bca", "max": "abc", "count": "cab"}
+    for key, order in orders.items():
+        for ascending in (False, True):
+            table = json.loads(profiler.dumps(format="json", sort_by=key, ascending=ascending))["Time"]
+            assert "".join(table["operator"]) == (order[::-1] if ascending else order), key
+    assert table["operator"]["a"] == {"Count": 2, "Total": 10.0, "Min": 1.0, "Max": 9.0, "Avg": 5.0}
+    lines = profiler.dumps().split("\n")
+    rows = [line.split() for line in lines if line[:1] in "abcx" and line.strip()]
+    assert rows == [
+        ["a", "2", "10.0000", "1.0000", "9.0000", "5.0000"], ["c", "3", "7.0000", "2.0000", "3.0000", "2.3333"],
+        ["b", "1", "4.0000", "4.0000", "4.0000", "4.0000"], ["x", "1", "0.5000", "0.5000", "0.5000", "0.5000"],
+    ]  # fmt: skip
+    assert [line for line in lines if line in ("operator", "other")] == ["operator", "other"]
+
+
+def test_spans_counters_and_old_names(tmp_path: Path) -> None:
+    with pytest.warns(UserWarning, match="set_config"):
+        profiler.profiler_set_config("all", str(tmp_path / "old.json"))
+    assert profiler._PROFILER.settings["profile_all"] and profiler._PROFILER.settings["profile_symbolic"]
+    with pytest.warns(UserWarning, match="set_config"):
+        profiler.profiler_set_config("symbolic", str(tmp_path / "old.json"))
+    assert not profiler._PROFILER.settings["profile_all"]
+    with pytest.warns(UserWarning, match="set_state"):
+        profiler.profiler_set_state("run")
+    assert profiler._PROFILER.running
+    domain = profiler.Domain("own")
+    task = domain.new_task("task")
+    task.stop()  # not begun
+    task.start()
+    task.stop()
+    task.stop()  # ended
+    counter = domain.new_counter("count", 5)
+    counter += 3
+    counter -= 6
+    counter.increment()
+    counter.decrement(4)
+    silent = domain.new_counter("silent")
+    profiler.pause()
+    domain.new_marker("unseen").mark()
+    profiler.resume()
+    domain.new_marker("seen").mark("global")
+    profiler.dump(finished=False)
+    assert profiler._PROFILER.running
+    events = json.loads((tmp_path / "old.json").read_text())["traceEvents"]
+    shown = [e for e in events if e["name"] in ("task", "unseen", "seen")]
+    assert [(e["name"], e["ph"], e.get("s")) for e in shown] == [("task", "X", None), ("seen", "i", "g")] or [
+        (e["name"], e["ph"], e.get("s")) for e in shown
+    ] == [("task", "X", None), ("seen", "i", "global")]
+    assert [e["args"]["count"] for e in events if e["name"] == "count"] == [5, 8, 2, 3, -1]
+    assert not [e for e in events if e["name"] == "silent"] and str(silent) == "silent"
+    with pytest.warns(UserWarning, match=r"profiler\.dump\(\)"):
+        profiler.dump_profile()
+    assert not profiler._PROFILER.running
+    again = domain.new_marker("afterwards")
+    again.mark()
+    assert not [r for r in profiler._PROFILER.records if r.name == "afterwards"]
+
+
+def test_operators_inside_of_others_are_not_counted() -> None:
+    """A body of a loop runs inside of it."""
+    profiler.set_config(profile_all=True)
+    data = mx.sym.var("x")
+    loop, _ = mx.sym.contrib.foreach(lambda x, s: (mx.sym.exp(x) + s, s + 1), data, mx.sym.var("s"))
+    made = loop.bind(mx.cpu(), {"x": mx.nd.ones((3, 2)), "s": mx.nd.ones(2)})
+    profiler.set_state("run")
+    made.forward()
+    mx.nd.waitall()
+    profiler.set_state("stop")
+    found = counts().get("operator", {})
+    assert "exp" not in found and found

@@ -1,5 +1,8 @@
 """What iterators refuse, how they print, and what MXNet does wrong."""
 
+import copy
+import pickle
+import random
 import threading
 from pathlib import Path
 from typing import Any
@@ -248,3 +251,169 @@ def test_image_record_iter_takes_the_defaults_of_mxnet() -> None:
         if isinstance(value, int | float) and not isinstance(value, bool) and "chunk" not in name and "pre" not in name:
             with pytest.raises(MXNetError, match=name):
                 mx.io.ImageRecordIter(**options, **{name: value + 1})
+
+
+def record_of_pictures(folder: Path, labels: Any, height: int = 4, width: int = 6) -> tuple[str, np.ndarray]:
+    """A file of lossless pictures, and their pixels as (picture, channel, row, column)."""
+    pixels = np.random.RandomState(2).randint(0, 256, (len(labels), height, width, 3)).astype(np.uint8)
+    writer = mx.recordio.MXRecordIO(str(folder / "p.rec"), "w")
+    for number, (picture, label) in enumerate(zip(pixels, labels)):
+        writer.write(mx.recordio.pack_img((0, label, number, 0), picture[..., ::-1], 9, ".png"))
+    writer.close()
+    return str(folder / "p.rec"), np.moveaxis(pixels, -1, 1).astype(np.float32)
+
+
+def test_pictures_of_records_by_hand(tmp_path: Path) -> None:
+    """Parts, labels of several numbers, borders, scales, mirrors, gray, dtypes: against the pixels that were written."""
+    pytest.importorskip("PIL")
+    labels = [[i, i + 0.5] for i in range(7)]
+    path, pixels = record_of_pictures(tmp_path, labels)
+    base = {"path_imgrec": path, "data_shape": (3, 4, 6), "batch_size": 3, "label_width": 2}
+
+    def first(**more: Any) -> tuple[np.ndarray, np.ndarray]:
+        batch = next(mx.io.ImageRecordIter(**{**base, **more}))
+        return batch.data[0].asnumpy(), batch.label[0].asnumpy()
+
+    data, label = first()
+    np.testing.assert_array_equal(data, pixels[:3])
+    np.testing.assert_array_equal(label, labels[:3])
+    np.testing.assert_array_equal(first(num_parts=2, part_index=1)[1], labels[3:6])  # 7 // 2 in the first
+    np.testing.assert_array_equal(first(mirror=True)[0], pixels[:3, :, :, ::-1])
+    padded = np.pad(pixels[:3], ((0, 0), (0, 0), (1, 1), (1, 1)), constant_values=9)
+    np.testing.assert_array_equal(first(pad=1, fill_value=9, data_shape=(3, 6, 8))[0], padded)
+    np.testing.assert_array_equal(first(data_shape=(3, 2, 4))[0], pixels[:3, :, 1:3, 1:5])
+    mean, std = np.array([10, 20, 30.0])[:, None, None], np.array([2, 4, 8.0])[:, None, None]
+    got, _ = first(mean_r=10, mean_g=20, mean_b=30, std_r=2, std_g=4, std_b=8, scale=0.5)
+    np.testing.assert_allclose(got, (pixels[:3] - mean) * 0.5 / std, rtol=1e-5)
+    assert first(dtype="None")[0].dtype == np.float32
+    gray, _ = first(data_shape=(1, 4, 6))
+    red, green, blue = np.moveaxis(pixels[:3], 1, 0)
+    assert gray.shape == (3, 1, 4, 6) and np.abs(gray[:, 0] - (0.299 * red + 0.587 * green + 0.114 * blue)).max() <= 1
+    iterator = mx.io.ImageRecordIter(**base, round_batch=False, data_name="x", label_name="y")
+    assert [d.name for d in (*iterator.provide_data, *iterator.provide_label)] == ["x", "y"]
+    assert [(b.pad, b.label[0].shape) for b in iterator] == [(0, (3, 2)), (0, (3, 2)), (2, (3, 2))]
+    for colors in (
+        {"brightness": 0.5},
+        {"contrast": 0.5},
+        {"saturation": 0.5},
+        {"brightness": 0.5, "contrast": 0.5},
+        {"pca_noise": 0.5},
+    ):
+        mx.random.seed(1)
+        random.seed(1)
+        np.random.seed(1)
+        changed, _ = first(**colors)
+        assert np.abs(changed - pixels[:3]).max() > 0.5, colors
+    crops = {"rand_crop": True, "data_shape": (3, 1, 2)}
+    one, same, other = (
+        first(**crops, **seeds)[0] for seeds in ({"seed_aug": 3}, {"seed": 7, "seed_aug": 3}, {"seed_aug": 4})
+    )
+    np.testing.assert_array_equal(one, same)
+    assert (one != other).any() and (first(**crops, seed=3)[0] == one).all()
+    seen: list[Any] = []
+
+    def noted(picture: Any, size: Any, area: Any, ratio: Any, method: Any) -> Any:
+        seen.append((size, area, ratio))
+        return mx.image.fixed_crop(picture, 0, 0, *size), None
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mx.image, "random_size_crop", noted)
+        areas = {"random_resized_crop": True, "data_shape": (3, 2, 3), "min_random_area": 0.2, "max_random_area": 0.3}
+        first(**areas, max_aspect_ratio=0.25)
+        assert set(seen) == {((3, 2), (0.2, 0.3), (0.8, 1.25))}  # as MXNet's: 1 + max_aspect_ratio, and one by it
+        seen.clear()
+        first(**areas, min_aspect_ratio=0.75, max_aspect_ratio=1.5)
+        assert set(seen) == {((3, 2), (0.2, 0.3), (0.75, 1.5))}
+    for shape in ((3, 4), (3, 4, 6, 1), (4, 4, 6)):
+        with pytest.raises(MXNetError, match=r"wanted \(1 or 3, height, width\)"):
+            first(data_shape=shape)
+    for shape in ((3, 5, 6), (3, 4, 7)):
+        with pytest.raises(FormatError, match="smaller than input shape"):
+            first(data_shape=shape)
+
+
+def test_iterators_of_several_arrays() -> None:
+    """Two iterators together: names, order, pads, ends; reordering keeps all arrays in step."""
+    x, y = np.arange(14.0).reshape(7, 2), np.arange(7.0)
+    sources = lambda: [  # noqa: E731
+        mx.io.NDArrayIter({"a": x, "b": x + 100}, {"l": y, "m": y + 10}, 3),
+        mx.io.NDArrayIter({"c": x * 2}, {"n": -y}, 3),
+    ]
+    both = mx.io.PrefetchingIter(sources(), [{"a": "A", "b": "B"}, {"c": "C"}], [{"l": "L", "m": "M"}, {"n": "N"}])
+    assert [d.name for d in both.provide_data] == ["A", "B", "C"] and [d.name for d in both.provide_label] == [
+        "L",
+        "M",
+        "N",
+    ]
+    assert [d.name for d in mx.io.PrefetchingIter(sources()).provide_data] == ["a", "b", "c"]
+    assert both.provide_data[2].shape == (3, 2)
+    for _ in range(2):
+        batches = list(both)
+        assert [b.pad for b in batches] == [0, 0, 2]
+        for i, batch in enumerate(batches[:2]):
+            part = slice(3 * i, 3 * i + 3)
+            for got, want in zip((*batch.data, *batch.label), (x, x + 100, x * 2, y, y + 10, -y), strict=True):
+                np.testing.assert_array_equal(got.asnumpy(), want[part])
+        both.reset()
+
+    class Pairs(mx.io.DataIter):
+        """Descriptions as plain pairs."""
+
+        provide_data: Any = (("a", (1,)), ("b", (1,)))
+        provide_label: Any = ()
+
+        def next(self) -> Any:
+            raise StopIteration
+
+    renamed = mx.io.PrefetchingIter(Pairs(), [{"a": "A", "b": "B"}], [{}])
+    assert [tuple(d) for d in renamed.provide_data] == [("A", (1,)), ("B", (1,))] and list(renamed) == []
+    np.random.seed(3)
+    mixed = mx.io.NDArrayIter({"a": x, "b": x + 100}, {"l": y, "m": y + 10}, 7, shuffle=True)
+    (batch,) = list(mixed)
+    a, b, left, m = (v.asnumpy() for v in (*batch.data, *batch.label))
+    assert sorted(left) == y.tolist() != left.tolist()
+    np.testing.assert_array_equal(a, x[left.astype(int)])
+    np.testing.assert_array_equal(b, a + 100)
+    np.testing.assert_array_equal(m, left + 10)
+    over = mx.io.NDArrayIter(x, y, 3, last_batch_handle="roll_over")
+    list(over)
+    over.reset()
+    over.iter_next()
+    over.getdata()
+    with pytest.raises(AssertionError, match="asked for twice"):
+        over.getdata()
+    done = mx.io.NDArrayIter(x[:6], y[:6], 3)
+    list(done)
+    with pytest.raises(AssertionError, match="needs reset"):
+        done.getdata()
+
+
+def test_descriptions_and_batches_of_several() -> None:
+    listed = mx.io.DataDesc.get_list([("a", (2, 3)), ("b", (4,))], [("b", np.int32), ("a", np.float16)])
+    assert [(d.name, d.shape, np.dtype(d.dtype).name, d.layout) for d in listed] == [
+        ("a", (2, 3), "float16", "NCHW"), ("b", (4,), "int32", "NCHW"),
+    ]  # fmt: skip
+    assert [(d.name, np.dtype(d.dtype).name) for d in mx.io.DataDesc.get_list([("a", (2,)), ("b", (4,))], None)] == [
+        ("a", "float32"), ("b", "float32"),
+    ]  # fmt: skip
+    desc = mx.io.DataDesc("x", (2, 3), np.float16, "NTC")
+    for copied in (copy.copy(desc), pickle.loads(pickle.dumps(desc))):
+        assert (copied, copied.dtype, copied.layout) == (desc, np.float16, "NTC")
+    arrays = [mx.nd.ones((2, 3)), mx.nd.ones(2)]
+    assert str(mx.io.DataBatch(arrays, arrays[::-1])).endswith(
+        "data shapes: [(2, 3), (2,)] label shapes: [(2,), (2, 3)]"
+    )
+    assert mx.io.DataBatch(None).data is None and mx.io.DataBatch(arrays, None).label is None
+    for given in ((arrays[0], None), (arrays, arrays[0])):
+        with pytest.raises(AssertionError, match="must be list of NDArrays"):
+            mx.io.DataBatch(*given)
+    plain = mx.io.DataIter(4)
+    assert (
+        plain.batch_size,
+        plain.reset(),
+        plain.iter_next(),
+        plain.getdata(),
+        plain.getlabel(),
+        plain.getindex(),
+        plain.getpad(),
+    ) == (4, *[None] * 6)

@@ -217,3 +217,79 @@ def test_images_are_packed_and_unpacked(extension: str, difference: int) -> None
         recordio.unpack_img(recordio.pack((0, 1.0, 0, 0), b""))
     with pytest.raises(MXNetError, match=r"cannot encode images as '\.xyz'"):
         recordio.pack_img((0, 1.0, 0, 0), image, img_fmt=".xyz")
+
+
+def test_limits_of_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The longest record, a place that is none, keys that would break the index, labels of exactly their bytes."""
+    monkeypatch.setattr(recordio, "LENGTH_BITS", 4)
+    writer = recordio.MXRecordIO(tmp_path / "a.rec", "w")
+    writer.write(b"x" * 15)
+    with pytest.raises(MXNetError, match="a record of 16 bytes is too long"):
+        writer.write(b"x" * 16)
+    monkeypatch.undo()
+    writer.reset()
+    writer.write(b"one")
+    writer.close()
+    reader = recordio.MXRecordIO(tmp_path / "a.rec", "r")
+    assert reader.read_at(0) == b"one" and reader.read_at(12) is None
+    for place in (-1, 13):
+        with pytest.raises(FormatError, match="has no record: it has 12 bytes"):
+            reader.read_at(place)
+    named = recordio.MXIndexedRecordIO(tmp_path / "n.idx", tmp_path / "n.rec", "w", key_type=str)
+    for key in ("a\tb", "a\nb", "a\rb"):
+        with pytest.raises(MXNetError, match="without tabs and line ends"):
+            named.write_idx(key, b"x")
+    named.write_idx("a b", b"x")
+    named.close()
+    assert (tmp_path / "n.idx").read_text() == "a b\t0\n"
+    again = recordio.MXIndexedRecordIO(tmp_path / "n.idx", tmp_path / "n.rec", "r", key_type=str)
+    assert again.read_idx("a b") == b"x"
+    header = struct.pack("<IfQQ", 2, 0.0, 7, 8)
+    found, rest = recordio.unpack(header + np.array([1.5, 2.5], "<f4").tobytes())
+    assert found.label.tolist() == [1.5, 2.5] and (found.id, found.id2, rest) == (7, 8, b"")
+    with pytest.raises(FormatError, match="2 labels, but only 7 bytes"):
+        recordio.unpack(header + b"\0" * 7)
+    with pytest.raises(MXNetError, match=r"cannot open the record file .*none"):
+        recordio.MXRecordIO(tmp_path / "none" / "a.rec", "w")
+    with pytest.raises(MXNetError, match=r"cannot open the record file .*is a folder"):
+        recordio.MXRecordIO(tmp_path, "w")
+    with pytest.raises(MXNetError, match=r"cannot open the record file .*Is a directory"):
+        recordio.MXRecordIO(tmp_path, "r")
+
+
+def test_copies_of_closed_files_and_two_channels(tmp_path: Path) -> None:
+    writer = recordio.MXRecordIO(tmp_path / "a.rec", "w")
+    writer.write(b"one")
+    writer.close()
+    copied = pickle.loads(pickle.dumps(writer))
+    assert not copied.is_open and copied.uri == writer.uri
+    reader = recordio.MXRecordIO(tmp_path / "a.rec", "r")
+    assert pickle.loads(pickle.dumps(reader)).read() == b"one"
+    reader.close()
+    assert not pickle.loads(pickle.dumps(reader)).is_open
+    pytest.importorskip("PIL")
+    gray = np.arange(6, dtype=np.uint8).reshape(2, 3) * 40
+    for picture in (
+        gray,
+        gray[..., None],
+        np.stack([gray, gray + 1, gray + 2], -1),
+        np.stack([gray, gray, gray + 1, gray + 2], -1),
+    ):
+        _, got = recordio.unpack_img(recordio.pack_img((0, 3.0, 1, 0), picture, 9, ".png"), -1)
+        np.testing.assert_array_equal(got, picture[..., 0] if picture.shape[2:] == (1,) else picture)
+
+
+def test_a_fork_publishes_nothing(tmp_path: Path) -> None:
+    """What the parent wrote appears when the parent closes it."""
+    writer = recordio.MXRecordIO(tmp_path / "a.rec", "w")
+    writer.write(b"one")
+    child = os.fork()
+    if not child:
+        try:
+            writer.close()
+            os._exit(1 if (tmp_path / "a.rec").exists() else 0)
+        except BaseException:
+            os._exit(2)
+    assert os.waitpid(child, 0)[1] == 0
+    writer.close()
+    assert read_all(tmp_path / "a.rec") == [b"one"]
