@@ -13,9 +13,11 @@ import pytest
 from typer.testing import CliRunner
 
 import bridge
+import hybrid as mx
 from bridge.cli import app
 from bridge.timing import LEAST, block, in_turns, summary
 from hybrid import native
+from hybrid.core.op import Spec
 from tests.house.docs import ROOT
 from tests.models.networks import networks
 
@@ -24,6 +26,7 @@ MODEL = NETWORK.folder / "model"
 SHAPE = NETWORK.runs()[0][0]["data"].shape
 ONNX = ROOT / "fixtures" / "onnx" / "torch_cnn_legacy" / "model.onnx"
 QUICK = {"seconds": 0.01, "rounds": 2}
+bench = sys.modules["bridge.bench"]
 
 
 def test_sides_take_turns() -> None:
@@ -227,3 +230,70 @@ def test_the_script_measures_the_rest(sections: tuple[str, ...], only: str, tmp_
     assert {r["section"] for r in rows} == {"machine", *sections}
     for row in rows:
         assert "failed" not in row, row
+
+
+def test_one_wrong_output_of_two_is_told_and_every_input_counts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    text = """two (float[n, 3] x, float[n, 2] z) => (float[n, 3] a, float[n, 2] b) <float[2] w = {2, 3}> {
+        a = Neg (x) b = Mul (z, w)
+    }"""
+    path = tmp_path / "two.onnx"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {text}'), path)
+    result = bridge.bench(path, batch=4, **QUICK)
+    assert result.inputs == {"x": (4, 3), "z": (4, 2)}
+    assert result.equivalent and [d.name for d in result.differences] == ["a", "b"]
+    fed = bridge.bench(path, inputs={"x": np.ones((5, 3), np.float32), "z": (5, 2)}, **QUICK)
+    assert fed.inputs == {"x": (5, 3), "z": (5, 2)}
+    with pytest.raises(bridge.BadInput) as caught:
+        bridge.bench(path, inputs={"p": (1,), "q": (1,)}, **QUICK)
+    assert caught.value.problems == tuple(f"unknown input {n}: the model takes x, z" for n in "pq")
+    real = bench._ran
+    for place in (0, 1):
+
+        def ran(*given: object, place: int = place) -> list:
+            outputs = real(*given)
+            return [y * 1.5 if i == place else y for i, y in enumerate(outputs)]
+
+        monkeypatch.setattr(bench, "_ran", ran)
+        found = bridge.bench(path, batch=2, **QUICK)
+        assert not found.equivalent and [d.equal for d in found.differences] == [place != 0, place != 1]
+
+
+def test_labels_and_parameters_that_nothing_reads_do_not_matter() -> None:
+    x = mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=2, name="fc")
+    net = mx.sym.SoftmaxOutput(x, name="softmax")
+    params = {"fc_weight": np.ones((2, 3), np.float32), "fc_bias": np.float32([1, 2]), "more": np.ones(4, np.float32)}
+    data = np.arange(6, dtype=np.float32).reshape(2, 3)
+    result = bridge.bench(net, params, inputs={"x": data}, **QUICK)
+    assert result.equivalent and result.inputs == {"x": (2, 3)}
+    assert bench._sized(Spec(("n", 3)), None, Spec(("n", 3), np.dtype(np.float32))) == Spec(
+        (1, 3), np.dtype(np.float32)
+    )
+    double = np.dtype(np.float64)
+    for shape, batch, want in (
+        ((2, 3), None, (2, 3)),
+        ((2, "n"), None, (2, "n")),
+        ((), 5, ()),
+        (None, 5, None),
+        ((2, 3), 5, (5, 3)),
+    ):
+        assert bench._sized(Spec(shape, double), batch, Spec(None, np.dtype(np.float32))) == Spec(want, double)
+
+
+@pytest.mark.usefixtures("by_numpy")
+def test_why_there_is_no_profile() -> None:
+    net = mx.sym.relu(mx.sym.var("x"))
+    result = bridge.bench(net, inputs={"x": (2, 3)}, profile=True, **QUICK)
+    assert result.warnings == ("no profile: NumPy computes this model (no kernels are in use)",)
+    assert (result.steps, result.peak) == ((), None)
+
+
+@pytest.mark.skipif(native.level() is None, reason="no compiled kernels")
+def test_a_model_without_kernels_has_no_profile() -> None:
+    net = mx.sym.contrib.boolean_mask(mx.sym.var("x"), mx.sym.var("keep"))
+    keep = np.float32([1, 0, 1])
+    result = bridge.bench(net, inputs={"x": np.ones((3, 2), np.float32), "keep": keep}, profile=True, **QUICK)
+    assert result.warnings == (
+        "no profile: NumPy computes this model (no step has a kernel, or data decide about shapes)",
+    )
