@@ -41,7 +41,7 @@ def run(
         native = NativeEngine(opened, feeds)
         unknown = [n for n in feeds if n not in native.inputs]
         if unknown:
-            labels = label_names(native.graph)
+            labels = set(label_names(native.graph))
             takes = ", ".join(n for n in native.inputs if n not in labels)
             raise BadInput(*(f"unknown input {n}: the model takes {takes or 'none'}" for n in unknown))
         if engine != "onnxruntime":

@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import bridge
 import hybrid as mx
-from bridge import BadInput, EngineError, engines, exact, locate
+from bridge import BadInput, EngineError, cases, engines, exact, locate, models
 from bridge.cases import make_case, pair_outputs
 from bridge.compare import compare
 from bridge.cut import cut_out, made_inside, widened_model
@@ -23,6 +23,7 @@ from bridge.models import Model, describe, open_model, split_inputs, too_large
 from bridge.result import Case
 from hybrid.core.op import Domain, Spec
 from hybrid.core.shapes import UNKNOWN
+from hybrid.ir.graph import Entry
 from hybrid.ops.absent import ABSENT
 
 TWO = """<ir_version: 8, opset_import: ["": 17]>
@@ -899,3 +900,140 @@ def test_backend_nodes_and_refusals(two: Path) -> None:
         (broken, "CPU", False),
     ):
         assert onnx_backend.is_compatible(model, device) == fits
+
+
+# -- models in every form ----------------------------------------------------------------------------------------------------------
+
+
+def test_names_parameters_and_files_of_models(two: Path, tmp_path: Path) -> None:
+    net, params = symbol()
+    unnamed = onnx.load(two)
+    unnamed.graph.name = ""
+    assert [open_model(m).name for m in (onnx.load(two), unnamed, unnamed.SerializeToString())] == [
+        "net",
+        "model",
+        "model",
+    ]
+    mx.nd.save(str(tmp_path / "own.params"), {f"arg:{n}": mx.nd.array(a) for n, a in params.items()})
+    opened = open_model(net, tmp_path / "own.params")
+    assert opened.params_path == tmp_path / "own.params" and opened.path is None
+    assert opened.extra_params() == [] and opened.variables() == ["x"]
+    block = mx.gluon.SymbolBlock(net, [mx.sym.var("x")])
+    block.collect_params().initialize()
+    block.collect_params().load_dict({n: mx.nd.array(a) for n, a in params.items()})
+    for given, factor in ((None, 1), ({n: a * 2 for n, a in params.items()}, 2)):
+        found = open_model(block, given).params
+        assert {n: a.tolist() for n, a in found.items()} == {n: (a * factor).tolist() for n, a in params.items()}
+    rows = mx.nd.sparse.row_sparse_array((np.ones((1, 3), np.float32), [1]), shape=(2, 3))
+    held = open_model(net, {"fc_weight": rows, "aux:fc_bias": mx.nd.array(params["fc_bias"]), "gone": None}).params
+    assert held.keys() == {"fc_weight", "fc_bias"} and held["fc_weight"].tolist() == [[0, 0, 0], [1, 1, 1]]
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for count, said in ((0, "a folder with 0 -symbol.json files"), (1, ""), (2, "a folder with 2 -symbol.json files")):
+        if count:
+            net.save(str(folder / f"m{count}-symbol.json"))
+        if said:
+            with pytest.raises(BadInput, match=said):
+                open_model(folder)
+        else:
+            assert open_model(folder).name == "m1"
+    for name, content in (("braces.onnx", b'{"nodes": []}'), ("plain.json", b"\x08\x01")):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(mx.base.MXNetError, match="ONNX" if name.endswith("onnx") else "JSON"):
+            open_model(tmp_path / name)
+    net.save(str(tmp_path / "bare"))
+    assert open_model(tmp_path / "bare").graph is not None
+
+
+def test_parameters_take_the_dtype_that_the_graph_computes_in() -> None:
+    """Floats alone, and only where they contradict it."""
+    x = mx.sym.Cast(mx.sym.var("x"), dtype="float16")
+    net = mx.sym.broadcast_add(mx.sym.FullyConnected(x, num_hidden=2, name="fc"), mx.sym.var("bias"))
+    stored = {
+        "fc_weight": np.ones((2, 3), np.float32),
+        "fc_bias": np.ones(2, np.float16),
+        "bias": np.ones(2, np.float32),
+    }
+    found = open_model(net, {**stored, "count": np.array([3], np.int32)})
+    assert {n: a.dtype.name for n, a in found.params.items()} == {
+        "fc_weight": "float16", "fc_bias": "float16", "bias": "float16", "count": "int32",
+    }  # fmt: skip
+    assert found.cast == ("fc_weight", "bias")
+    taken = mx.sym.take(mx.sym.var("t"), mx.sym.var("i"))
+    plain = open_model(
+        mx.sym.Cast(taken, dtype="float64") * 2, {"t": np.ones((3, 2), np.float32), "i": np.array([0, 2], np.int32)}
+    )
+    assert plain.cast == () and plain.params["i"].dtype == np.int32
+    torn = mx.sym.broadcast_add(
+        mx.sym.Cast(mx.sym.var("a"), dtype="float16"), mx.sym.Cast(mx.sym.var("b"), dtype="float64")
+    )
+    kept = open_model(torn, {"a": np.float32([1]), "b": np.float64([2])})
+    assert kept.cast == () and {n: a.dtype.name for n, a in kept.params.items()} == {"a": "float32", "b": "float64"}
+
+
+def test_what_arrays_of_another_dtype_are_told() -> None:
+    w = {"w": np.ones((2, 3), np.float32)}
+    model = open_model(mx.sym.broadcast_add(mx.sym.var("x"), mx.sym.var("w")) + mx.sym.var("z"), w)
+    f4, f8 = np.dtype(np.float32), np.dtype(np.float64)
+    told = lambda **specs: models.check_dtypes(model, specs)  # noqa: E731
+    assert told(x=Spec((2, 3), f8), z=Spec((2, 3), f4)) == [
+        "input x: got float64, wanted float32; convert it, as in array.astype('float32')"
+    ]
+    assert len(told(x=Spec((2, 3), f8), z=Spec((2, 3), f8))) == 2
+    assert told(x=Spec((2, 3), f4), z=Spec((2, 3))) == told(x=Spec(None, f4)) == []
+    assert model.infer({"x": Spec(None, f4)}).spec(Entry(model.graph.variables()[0])).dtype == f4
+    wrong = models.check_params(open_model(model.graph, {"w": np.ones((5, 3), np.float32)}), {"x": (2, 4), "z": (2, 4)})
+    assert wrong == []
+    layer, params = symbol()
+    both = {"fc_weight": params["fc_weight"].T, "fc_bias": np.ones(3, np.float32)}
+    assert models.check_params(open_model(layer, both), {"x": (4, 3)}) == [
+        "parameter fc_weight: got shape (3, 2), wanted (2, 3)", "parameter fc_bias: got shape (3,), wanted (2,)",
+    ]  # fmt: skip
+
+
+def test_what_run_says_of_labels_and_engines(two: Path) -> None:
+    head = mx.sym.SoftmaxOutput(mx.sym.var("x"), name="softmax")
+    with pytest.raises(BadInput) as caught:
+        bridge.run(head, {"x": X, "q": X, "r": X})
+    assert caught.value.problems == tuple(f"unknown input {n}: the model takes x" for n in "qr")
+    want = np.exp(X) / np.exp(X).sum(1, keepdims=True)
+    for engine in ("native", "onnxruntime"):
+        for feeds in ({"x": X}, {"x": X, "softmax_label": np.float32([0, 1])}):
+            (got,) = bridge.run(head, feeds, engine=engine).values()  # type: ignore[arg-type]
+            np.testing.assert_allclose(got, want, rtol=1e-5)
+    added = mx.sym.broadcast_sub(mx.sym.var("x"), mx.sym.var("z"))
+    for engine in ("native", "onnxruntime"):
+        (got,) = bridge.run(added, {"x": X, "z": Z}, engine=engine).values()  # type: ignore[arg-type]
+        np.testing.assert_array_equal(got, X - Z)
+    net, params = symbol()
+    made = bridge.convert(net, params, inputs={"x": (2, 3)}, output=two.with_name("fc.onnx"), outputs=["fc"])
+    assert list(made.outputs) == ["fc_output"]
+    assert bridge.verify(net, two.with_name("fc.onnx"), params=params, inputs={"x": (2, 3)}, outputs=["fc"]).equivalent
+    with pytest.raises(BadInput, match="got 2 outputs"):
+        bridge.verify(net, two.with_name("fc.onnx"), params=params, inputs={"x": (2, 3)})
+
+
+def test_where_random_numbers_are_drawn() -> None:
+    """All places are named, those in bodies too; on our side where there is one."""
+    x = mx.sym.var("x")
+    noisy = (
+        mx.sym.random.normal(shape=(3,), name="noise")
+        + mx.sym.random.uniform(shape=(3,), name="even")
+        + mx.sym.relu(x, name="calm")
+    )
+    engine = NativeEngine(open_model(noisy))
+    nodes = [
+        helper.make_node("RandomNormalLike", ["x"], ["a"]),
+        helper.make_node("Bernoulli", ["a"], ["b"], name="coin"),
+    ]
+    proto = helper.make_model(helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", 1, [3])], []))
+    theirs = OnnxEngine(Model("m", proto=proto))
+    for engines_, said in (
+        ((engine, engine), r"at noise \(_random_normal\), even \(_random_uniform\): runs differ"),
+        ((theirs, engine), r"at noise \(_random_normal\), even \(_random_uniform\): runs differ"),
+        ((theirs, theirs), r"at a \(RandomNormalLike\), coin \(Bernoulli\): runs differ"),
+    ):
+        with pytest.raises(BadInput, match=said):
+            cases.refuse_random(*engines_)
+    calm = NativeEngine(open_model(mx.sym.Dropout(mx.sym.LeakyReLU(x, act_type="rrelu")[0], p=0.5)))
+    cases.refuse_random(calm, theirs)
