@@ -1,6 +1,8 @@
 """What each command prints: every line of a report, from results whose figures are known; and what its options hand on."""
 
+import io
 import json
+import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -8,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+import typer
+from rich.console import Console
 from typer.testing import CliRunner
 
 import bridge
@@ -18,6 +22,7 @@ from bridge.compare import Difference
 from bridge.convert import ConvertResult
 from bridge.importing import ImportResult
 from bridge.inspect import InspectResult, OperatorsResult
+from bridge.printable import clean, printable
 from bridge.result import Divergence, VerifyResult
 from converters import ConversionError, Problem, UnsupportedModel
 from converters.coverage import Row
@@ -447,3 +452,101 @@ def test_every_error_has_its_status(mlp: Path, monkeypatch: pytest.MonkeyPatch, 
         assert found.exit_code == code
         data = json.loads(found.stdout)
         assert said in data["error"] and data["problems"] == listed, error
+
+
+def test_every_input_output_and_repair_has_its_line(capsys: pytest.CaptureFixture[str]) -> None:
+    shapes = {"y": {"shape": [2, "n"], "dtype": "float32"}, "z": {"shape": [3], "dtype": "int64"}}
+    told = lines(capsys, report.converted(replace(CONVERTED, outputs=shapes)))
+    assert [line.split()[:2] for line in told if line.startswith("output ")][:2] == [["output", "y"], ["output", "z"]]
+    x, z = mx.sym.var("x", shape=(2, 3)), mx.sym.var("z", shape=(4,))
+    found = bridge.inspect(mx.sym.Group([mx.sym.relu(x, name="a"), mx.sym.sin(z, name="b")]))
+    told = lines(capsys, report.inspected(replace(found, repairs=("one", "two"))))
+    assert [" ".join(line.split()) for line in told if line.startswith(("input", "output"))] == [
+        "input x float32 2 x 3", "input z float32 4", "output a_output float32 2 x 3", "output b_output float32 4",
+    ]  # fmt: skip
+    assert [line for line in told if line.startswith("to repair")] == ["to repair: one", "to repair: two"]
+
+
+class Terminal(Console):
+    """A terminal whose text is kept."""
+
+    written = io.StringIO()
+
+    def __init__(self, **options: Any):
+        options.pop("stderr", None)
+        super().__init__(**{**options, "file": self.written, "force_terminal": True, "width": 60})
+
+
+def test_what_a_terminal_sees(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is being done, but for machines; reports as wide as it is."""
+    monkeypatch.setattr(cli, "Console", Terminal)
+    monkeypatch.setattr(report, "Console", Terminal)
+    monkeypatch.setattr(Terminal, "written", io.StringIO())
+    with cli._progress(True) as tell:
+        tell("unseen")
+    assert Terminal.written.getvalue() == ""
+    with cli._progress(False) as tell:
+        tell("at\x1b [red]work")
+    shown = Terminal.written.getvalue()
+    assert "starting" in shown or "at" in shown
+    assert r"at\x1b [red]work" in shown and "unseen" not in shown
+    report.show("shown here")
+    assert "shown here" in Terminal.written.getvalue()
+    assert capsys.readouterr().out == ""
+
+
+def test_a_reader_who_leaves_is_no_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What the interpreter still writes goes nowhere."""
+
+    def left(_: object) -> None:
+        raise BrokenPipeError
+
+    moved: list[tuple[str, int]] = []
+    monkeypatch.setattr(report, "show", left)
+    monkeypatch.setattr(os, "open", lambda path, mode: (path, mode))
+    monkeypatch.setattr(os, "dup2", lambda one, two: moved.append((one, two)))
+    with open(tmp_path / "out", "w") as out:
+        monkeypatch.setattr(sys, "stdout", out)
+        cli._print({}, False, lambda: "text")
+        monkeypatch.undo()
+        assert moved == [((os.devnull, os.O_WRONLY), out.fileno())]
+
+
+def test_statuses_that_commands_ask_for_are_theirs(monkeypatch: pytest.MonkeyPatch) -> None:
+    for asked in (typer.Exit(5), typer.Abort(), typer.BadParameter("no")):
+        with pytest.raises(type(asked)), cli._errors(False):
+            raise asked
+    calls: list[dict[str, Any]] = []
+    monkeypatch.setattr(cli, "app", lambda **options: calls.append(options))
+    cli.main()
+    assert calls == [{"prog_name": "gluonnx", "windows_expand_args": False}]
+
+
+def test_the_inputs_that_a_file_of_arrays_has_to_fill(mlp: Path) -> None:
+    head = mx.sym.SoftmaxOutput(mx.sym.var("x"), name="softmax")
+    model = bridge.open_model(head)
+    assert cli._free(model, {}) == ["x"]
+    only = bridge.open_model(mx.sym.SoftmaxOutput(mx.sym.zeros((2, 3)), mx.sym.var("label"), name="s"))
+    assert cli._free(only, {}) == ["label"]
+    assert cli._free(bridge.models.Model("empty"), {}) == []
+    assert cli._given(model, ["x:2,3"], None).keys() == {"x"}
+    np.savez(mlp.parent / "arrays.npz", x=np.ones((4, 3), np.float32))
+    given = cli._given(model, ["x:2,3", "z:5"], mlp.parent / "arrays.npz")
+    assert given.keys() == {"x", "z"} and given["x"].shape == (4, 3)
+
+
+def test_what_is_made_printable() -> None:
+    for text, want in (
+        ("plain", "plain"),
+        ("é ß", "é ß"),
+        ("a\x1bb", r"a\x1bb"),
+        ("\u202ehi", r"\u202ehi"),
+        ("tab\t", r"tab\t"),
+    ):
+        assert printable(text) == want
+    assert printable("one\ntwo\x00", keep="\n") == "one\ntwo\\x00"
+    assert clean(VerifyResult) is VerifyResult
+    assert clean({"a\x00": ("b\x00", ["c\x00", 5], Problem("d\x00", "e", "f"))}) == {
+        r"a\x00": (r"b\x00", [r"c\x00", 5], Problem(r"d\x00", "e", "f"))
+    }
+    assert clean(replace(NEAR, name="n\x00")).name == r"n\x00"
