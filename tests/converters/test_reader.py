@@ -17,7 +17,7 @@ from onnx import SparseTensorProto, TensorProto, helper, numpy_helper
 
 from converters import reader
 from converters.reader import KINDS, STAYS_BELOW, STRING, OnnxFile, read_model
-from converters.writer import varint
+from converters.writer import DATA_HEAD, DATA_KEY, varint
 from hybrid.core.error import FormatError, MissingFile
 
 RANDOM = np.random.default_rng(7)
@@ -511,3 +511,99 @@ def test_sparse_tensors_at_their_limits(monkeypatch: pytest.MonkeyPatch) -> None
         dense_of(sparse_of(values, [11, 3, 0], (13,)))
     assert not dense_of(sparse_of(values, [11, 3, 0], (3, 4))).flags.writeable
     assert dense_of(sparse_of(values[:0], np.zeros((0, 1)), (0,))).shape == (0,)
+
+
+def test_limits_of_messages(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What protobuf takes, and what is left to it because it is small."""
+    path = tmp_path / "model.onnx"
+    path.write_bytes(WHOLE)
+    whole = len(WHOLE)
+    beside = read_model(path).proto
+    pieces = reader._without_content(memoryview(WHOLE), 0, whole, "model", "model.onnx")
+    assert pieces is not None
+    size = sum(map(len, pieces))
+    for limit, fits in ((size, True), (size - 1, False)):
+        monkeypatch.setattr(reader, "PROTOBUF_LIMIT", limit)
+        if fits:
+            assert read_model(path).proto == beside
+        else:
+            with pytest.raises(FormatError, match=f"{size} bytes beside the weights, wanted at most {limit}"):
+                read_model(path)
+    monkeypatch.undo()
+    for count, outside in ((reader.STAYS_BELOW, False), (reader.STAYS_BELOW + 1, True)):
+        array = np.arange(count, dtype="u1")
+        file = read_model(in_graph(tensor=raw("w", array).SerializeToString()))
+        (found,) = file.proto.graph.initializer
+        assert bool(found.external_data) == outside
+        assert same(file.array(found), array)
+    bare = onnx.ModelProto(ir_version=8)
+    bare.graph.output.append(helper.make_tensor_value_info("w", 1, [3]))
+    bare.graph.initializer.append(raw("w", np.ones(3, "f4")))
+    for only in ("node", "output"):
+        model = onnx.ModelProto()
+        model.CopyFrom(bare)
+        if only == "node":
+            del model.graph.output[:]
+            model.graph.node.append(helper.make_node("Neg", ["w"], ["y"]))
+        assert read_model(model.SerializeToString()).proto == model
+    with pytest.raises(FormatError, match="wanted a whole ONNX model"):  # bytes are no path
+        read_model(b".")
+
+
+def test_places_in_other_files(folder: Path) -> None:
+    """The longest number, the very end of a file, and tensors without elements anywhere in it."""
+    got = read_from(folder, external("w.bin", offset="0" * 18 + "8", length=8))
+    assert got.tolist() == [2, 3]
+    for key in ("offset", "length"):
+        with pytest.raises(FormatError, match="wanted whole numbers"):
+            read_from(folder, external("w.bin", **{key: "0" * 19 + "8"}))
+    for start in (0, 4, 16):  # 16 is where the file ends
+        empty = external("w.bin", offset=start)
+        empty.dims[:] = [0, 3]
+        assert read_from(folder, empty).shape == (0, 3)
+    with pytest.raises(FormatError, match="wanted 0 for dims"):
+        late = external("w.bin", offset=17)
+        late.dims[:] = [0]
+        read_from(folder, late)
+
+
+def test_sparse_tensors_of_other_forms() -> None:
+    values, places = np.array([1.5, -2], "f4"), np.array([3, 0], np.int64)
+    for numbers, indices, said in (
+        (values.reshape(2, 1), places.reshape(2, 1), r"got sparse values \(2, 1\) at int64 indices \(2, 1\)"),
+        (values, places.astype(np.int32), r"got sparse values \(2,\) at int32 indices \(2,\)"),
+        (values, places[:1], r"at int64 indices \(1,\)"),
+    ):
+        sparse = SparseTensorProto(dims=[2, 2])
+        sparse.values.CopyFrom(raw("w", numbers))
+        sparse.indices.CopyFrom(raw("i", indices))
+        with pytest.raises(FormatError, match=said):
+            dense_of(sparse)
+
+
+def test_only_files_beside_the_model_are_held_to_its_digest(folder: Path) -> None:
+    """Each of them; what lies elsewhere is refused or taken when it is asked for."""
+    (folder / "sub").mkdir()
+    content = {name: DATA_HEAD + name.encode() * 32 + bytes(64) for name in "ab"}
+    for place in ("first.bin", "second.bin", "sub/third.bin"):
+        (folder / place).write_bytes(content["a"])
+
+    def opened(*places: str, digest: str = "a" * 32) -> OnnxFile:
+        model = model_of(*(external(p, offset=len(DATA_HEAD) + 32) for p in places))
+        model.metadata_props.add(key=DATA_KEY, value=digest)
+        path = folder / "model.onnx"
+        path.write_bytes(model.SerializeToString())
+        return read_model(path)
+
+    opened("first.bin", "second.bin")
+    for wrong in ("first.bin", "second.bin"):
+        (folder / wrong).write_bytes(content["b"])
+        with pytest.raises(FormatError, match=f"its weights in {wrong} were not written together with it"):
+            opened("first.bin", "second.bin")
+        (folder / wrong).write_bytes(content["a"])
+    (folder / "sub" / "third.bin").write_bytes(content["b"])
+    file = opened("sub/third.bin", "gone.bin")
+    assert file.array(file.proto.graph.initializer[0]).tolist() == [0, 0]
+    model = model_of(external("first.bin"))
+    model.metadata_props.add(key=DATA_KEY, value="b" * 32)
+    assert read_model(model.SerializeToString()).folder is None
