@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+import functools
 import inspect
 import re
 from collections import defaultdict
 from fnmatch import fnmatch
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,7 +18,8 @@ import pytest
 from onnx.defs import OpSchema
 
 import converters
-from converters import coverage
+import hybrid
+from converters import coverage, derived
 from converters.derived import HOLE, results
 from converters.ops.onnx.ml_linear import TENSOR
 from converters.registry import IMPORT, NOT_IMPORTED, Reading, family_name, reading_of
@@ -257,3 +261,105 @@ def test_a_file_cannot_choose_the_operator(name: str) -> None:
     reading = reading_of("", name, 13 if name == "Softmax" else 11)
     assert reading is not None
     assert reading.attributes == {"axis"}
+
+
+def test_what_is_known_of_expressions() -> None:
+    """Words, functions, conditions and returns that the source of a translation is followed through."""
+
+    def f(a: Any) -> Any:
+        return a
+
+    def g(a: Any) -> Any:
+        return a
+
+    module = SimpleNamespace(f=f, word="inner", number=5)
+    scope = {"op": derived._Named("A"), "w": "word", "n": 5, "f": f, "g": g, "m": module}
+    made = {
+        "both": [ast.parse(t, mode="eval").body for t in ("'x'", "'y'")],
+        "loop": [ast.parse("loop", mode="eval").body],
+    }
+    frame = derived._Frame(scope, made)
+    wrong = []
+
+    def told(kind: str, text: str, want: Any) -> None:
+        found = getattr(frame, kind)(ast.parse(text, mode="eval").body)
+        if kind == "functions":
+            found = [(x.func, x.args) if isinstance(x, functools.partial) else x for x in found]
+        if found != want:
+            wrong.append(f"{kind} of {text}: {found}, wanted {want}")
+
+    for text, words in (
+        ("'a'", ["a"]), ("5", []), ("w", ["word"]), ("n", []), ("unknown", []), ("both", ["x", "y"]), ("loop", []),
+        ("m.word", ["inner"]), ("m.number", []), ("m.gone", []), ("unknown.word", []), ("op.name", ["A"]),
+        ("'a' if n else w", ["a", "word"]), ("('a', w, 5, both)", ["a", "word", "x", "y"]),
+        ("f'{both}-{w}-{both}'", [f"{a}-word-{b}" for a in "xy" for b in "xy"]), ("f'{n}a'", []),
+        ("'AB'.lower()", ["ab"]), ("both.upper()", []), ("f('a')", []), ("('A' if n else 'B').lower()", ["a", "b"]),
+    ):  # fmt: skip
+        told("words", text, words)
+    for text, sure in (
+        ("op.name == 'A'", True), ("op.name == 'B'", False), ("op.name in ('A', 'B')", True), ("op.name in ('B', 'C')", False),
+        ("op.name != 'A'", None), ("op.name not in ('A', 'B')", None), ("op.name == 'A' and n", None),
+        ("n and op.name == 'B'", False),
+        ("op.name == 'B' or n", None), ("both == 'x'", None), ("op.name == n", None), ("'A' == op.name == 'A'", None), ("n", None),
+    ):  # fmt: skip
+        told("sure", text, sure)
+    for text, functions in (
+        ("f", [f]), ("n", []), ("m.f", [f]), ("m.number", []), ("f if n else g", [f, g]),
+        ("functools.partial(f, 'a', w)", [(f, ("a", "word"))]),
+        ("functools.partial(n, 'a')", []), ("functools.partial(m.f)", [(f, ())]), ("other.whole(f)", []), ("f(1)", []), ("[f]", []),
+    ):  # fmt: skip
+        told("functions", text, functions)
+    for text, value in (("w", "word"), ("both", None), ("f", f), ("f if n else g", None), ("5", None), ("'a'", "a")):
+        told("value", text, value)
+    assert not wrong, "\n".join(wrong)
+    body = ast.parse(
+        """
+def inner():
+    return 1
+a = b = c.d = first
+x, y = second
+if op.name == 'A':
+    return one
+else:
+    return two
+if n:
+    return three
+else:
+    e = third
+    return four
+for i in w:
+    return five
+while n:
+    return six
+with w:
+    return seven
+return
+return eight
+"""
+    ).body
+    frame = derived._Frame(scope, {})
+    assert [ast.unparse(n) for n in frame.ends(body)] == ["one", "three", "four", "five", "six", "seven", "eight"]
+    assert {n: [ast.unparse(e) for e in made] for n, made in frame.made.items()} == {
+        "a": ["first"], "b": ["first"], "c": ["first"], "x": ["second"], "y": ["second"], "e": ["third"],
+    }  # fmt: skip
+
+
+def test_kernels_of_a_package_without_its_sources(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By what is compiled, where the list of the sources is not there; and what is said of each operator."""
+    monkeypatch.setattr(coverage, "LISTED", Path("/nowhere/kernels.inc"))
+    compiled = {
+        ("sin", "float64"),
+        ("sin", "float32"),
+        ("transpose", "opaque1"),
+        ("transpose", "opaque4"),
+        ("dot", "int8"),
+    }
+    monkeypatch.setattr(hybrid.native, "kernels", lambda: compiled)
+    found = coverage._kernels()
+    assert found == {"sin": ["float32", "float64"], "transpose": ["all"], "dot": ["int8"]}
+    told = coverage._kernel(OPS["sin"], {"sin": ["int8", "float64", "float32"]})
+    assert told == "float32, float64, int8"
+    chain = {f"{coverage.FUSED}chain": ["float32"]}
+    assert [coverage._kernel(OPS["sin"], k) for k in (chain, {})] == ["chain", ""]
+    assert [coverage._kernel(OPS["Reshape"], k) for k in (chain, {})] == ["nothing to do"] * 2
+    assert [coverage._kernel(OPS["topk"], k) for k in (chain, {})] == ["", ""]
