@@ -8,7 +8,7 @@ from typing import Any
 from ..core import functions
 from ..core.error import OperandError, OpError
 from ..core.op import Op
-from ..execution.context import Context
+from ..execution.context import resolve
 from .array import NDArray, invoke
 
 
@@ -47,7 +47,7 @@ def call(cls: type[Op], name: str, inputs: dict[str, Any] | list[Any], given: di
         values = [inputs[n] for n in wanted]
     odd = sparse or (out is not None and type(out) is not NDArray) or op.storage() != "default"
     result = _sparsely(op, values, out) if odd else invoke(op, values, out)
-    return result.as_in_context(ctx) if isinstance(ctx, Context) else result
+    return result.as_in_context(resolve(ctx)) if ctx else result
 
 
 def _sparsely(op: Op, values: Sequence[Any], out: Any) -> Any:

@@ -28,7 +28,7 @@ def read_key(key: Any, ndim: int, array: type) -> tuple[Index, bool]:
                 raise IndexError(f"index array of dtype {numbers.dtype}, wanted integers")
             arrays.append(numbers.astype(np.int64))
             index.append(arrays[-1])
-        elif hasattr(part, "__index__") and not isinstance(part, str):
+        elif hasattr(part, "__index__"):
             index.append(operator.index(part))
         else:
             raise ValueError(f"NDArray does not support slicing with key {part} of type {type(part)}.")

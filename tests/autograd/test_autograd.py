@@ -627,3 +627,129 @@ def test_unused_outputs_count_as_zeros_of_their_own_dtype() -> None:
         values.backward(nd.array([1, 1], dtype="float64"))  # the sum of the eigenvalues is the trace
         assert matrix.grad.dtype == np.float64
         np.testing.assert_allclose(matrix.grad.asnumpy(), np.eye(2), atol=1e-12)
+
+
+def test_scopes_that_leave_one_of_the_two_as_it_is() -> None:
+    for training in (False, True):
+        with autograd.train_mode() if training else autograd.predict_mode():
+            for scope, recording in (
+                (autograd.record(train_mode=None), True),
+                (autograd.pause(train_mode=None), False),
+            ):
+                with scope:
+                    assert (autograd.is_recording(), autograd.is_training()) == (recording, training)
+            assert (autograd.is_recording(), autograd.is_training()) == (False, training)
+    with autograd.record(train_mode=False):
+        with autograd.train_mode():
+            assert autograd.is_recording() and autograd.is_training()
+        assert autograd.is_recording() and not autograd.is_training()
+
+
+def test_a_target_with_a_gradient_is_refused_while_recording() -> None:
+    """Whatever is written to it, as MXNet 1.9.1 refuses it; and one of several is as good as all."""
+    target, plain = leaf([[1.0, 2]]), nd.zeros((1, 2))
+    with autograd.record():
+        for write in (lambda: nd.exp(nd.zeros((1, 2)), out=target), lambda: nd.split(nd.ones((2, 2)), num_outputs=2, axis=0,
+                      out=[plain, target]), lambda: nd.exp(target, out=target)):  # fmt: skip
+            with pytest.raises(mx.MXNetError, match="Inplace operations"):
+                write()
+        nd.exp(nd.zeros((1, 2)), out=plain)
+        plain[:] = nd.ones((1, 2)) * 3
+        plain[0, 1] = 4
+    assert target.asnumpy().tolist() == [[1, 2]] and plain.asnumpy().tolist() == [[3, 4]]
+    nd.exp(nd.zeros((1, 2)), out=target)
+    assert target.asnumpy().tolist() == [[1, 1]]
+
+
+def test_heads_and_their_gradients_in_lists_or_not() -> None:
+    x = leaf([1.0, 2.0])
+    g = nd.array([10, 100])
+    for heads, grads, want in (
+        (lambda y: y, g, [20, 200]), (lambda y: y, [g], [20, 200]), (lambda y: [y], [g], [20, 200]),
+        (lambda y: [y], [None], [2, 2]),
+        (lambda y: y, None, [2, 2]), (lambda y: y, [None], [2, 2]), (lambda y: (y,), (g,), [20, 200]),
+        (lambda y: [y, y * 1], [g, None], [22, 202]),
+    ):  # fmt: skip
+        with autograd.record():
+            given = heads(x * 2)
+        autograd.backward(given, grads)
+        assert x.grad.asnumpy().tolist() == want
+    for heads, grads in ((lambda y: y, [g, g]), (lambda y: [y, y], [g]), (lambda y: y, [])):
+        with autograd.record():
+            given = heads(x * 2)
+        with pytest.raises(ValueError, match="lists of the same length"):
+            autograd.backward(given, grads)
+
+
+def test_gradients_that_have_come_are_known_of_what_has_room_for_them() -> None:
+    x, y = leaf([1.0]), nd.array([1])
+    assert not x._fresh_grad and not y._fresh_grad
+    with autograd.record():
+        z = x * 2
+    assert not z._fresh_grad
+    z.backward()
+    assert x._fresh_grad and not z._fresh_grad
+    for array in (x, y, z):
+        array._fresh_grad = False
+        assert not array._fresh_grad
+    y._fresh_grad = True
+    assert not y._fresh_grad
+
+
+def test_nothing_comes_back_through_what_has_no_derivative() -> None:
+    """Where zeros are all that arrives there; what depends on it otherwise is refused."""
+    x, places = leaf([[1.0, 2], [3, 4]]), nd.array([1, 0])
+    with autograd.record():
+        y = nd.batch_take(x, places.astype("int32"))
+        z = nd.BlockGrad(y) * nd.array([5, 6]) + x.sum()
+    z.backward()
+    assert x.grad.asnumpy().tolist() == [[2, 2], [2, 2]]
+    with autograd.record():
+        y = nd.batch_take(x, places.astype("int32")) * 2
+    with pytest.raises(mx.MXNetError, match="batch_take"):
+        y.backward()
+
+
+def test_second_derivatives_of_what_has_several_outputs() -> None:
+    """Of layer normalization, whose rule reads the mean and the deviation too: against finite differences."""
+    rng = np.random.default_rng(4)
+    a, weights, direction = (rng.uniform(-1, 2, (2, 5)) for _ in range(3))
+    gamma = rng.uniform(0.5, 2, 5)
+
+    def first(values: np.ndarray) -> np.ndarray:
+        deviation = np.sqrt(values.var(1, keepdims=True) + 0.125)
+        unit, dy = (values - values.mean(1, keepdims=True)) / deviation, weights * gamma
+        return (dy - dy.mean(1, keepdims=True) - unit * (dy * unit).mean(1, keepdims=True)) / deviation
+
+    x, g, b, w, d = (nd.array(v, dtype="float64") for v in (a, gamma, gamma * 3, weights, direction))
+    x.attach_grad()
+    with autograd.record():
+        y = nd.LayerNorm(x, g, b, eps=0.125)
+        (found,) = autograd.grad((y * w).sum(), [x], create_graph=True)
+        head = (found * d).sum()
+    head.backward()
+    np.testing.assert_allclose(found.asnumpy(), first(a), rtol=1e-8)
+    eps, want = 1e-5, np.empty_like(a)
+    for place in np.ndindex(*a.shape):
+        step = np.zeros_like(a)
+        step[place] = eps
+        want[place] = ((first(a + step) - first(a - step)) * direction).sum() / (2 * eps)
+    np.testing.assert_allclose(x.grad.asnumpy(), want, rtol=1e-5, atol=1e-7)
+
+
+def test_the_second_way_back_is_refused_unless_it_was_asked_for() -> None:
+    for block in (None, nn.Dense(1, in_units=2)):
+        x = leaf([[1.0, 2.0]])
+        if block is not None:
+            block.initialize()
+            block.hybridize()
+        for retain in (True, False):
+            with autograd.record():
+                y = x * x if block is None else block(x)
+            y.backward(retain_graph=retain)
+            before = x.grad.asnumpy()
+            if retain:
+                y.backward()
+                np.testing.assert_array_equal(x.grad.asnumpy(), before)
+            with pytest.raises(mx.MXNetError, match=r"retain_graph|not in a computational graph"):
+                y.backward()

@@ -244,3 +244,45 @@ def test_one_array_for_two_inputs_and_results_that_are_inputs() -> None:
     made = op(x, product, out=out)
     assert made is out or list(made) == out
     assert [y.asnumpy().tolist() for y in out] == [[1, -8, 27], [1, 4, 9]]
+
+
+def test_what_calls_are_refused_for_by_name() -> None:
+    x, y, z = (sym.var(n) for n in "xyz")
+    with pytest.raises(OpError, match=r"^variables of one name: x, y; give each its own$"):
+        CachedOp(y + x + z + sym.var("x") * sym.var("y"))
+
+
+def test_variables_may_be_called_as_residuals_are() -> None:
+    """Names of its own stay apart from those of the graph."""
+    names = ("_residual0", "_head0", "__head1")
+    graph = sym.tanh(sym.var(names[0]) * sym.var(names[1])) * sym.var(names[2])
+    args = arrays((2, 3), (2, 3), (2, 3))
+    with autograd.record():
+        y = CachedOp(graph)(*args)
+    y.backward()
+    a, b, c = (v.asnumpy() for v in args)
+    slope = (1 - np.tanh(a * b) ** 2) * c
+    for array, want in zip(args, (slope * b, slope * a, np.tanh(a * b))):
+        np.testing.assert_allclose(array.grad.asnumpy(), want, rtol=2e-5, atol=1e-6)
+
+
+def test_states_that_have_a_gradient_are_no_inputs_of_it() -> None:
+    """Moving statistics, attached or not: gradients are those of the other inputs, and the statistics move."""
+    graph = sym.BatchNorm(*(sym.var(n) for n in ("x", "g", "b", "m", "v")), fix_gamma=False, momentum=0.5, eps=0)
+    rng = np.random.default_rng(3)
+    x, g, b, m, v = (nd.array(rng.uniform(0.5, 2, s)) for s in ((4, 2), (2,), (2,), (2,), (2,)))
+    found = []
+    for attached in ((x, g, b), (x, g, b, m, v)):
+        for array in attached:
+            array.attach_grad()
+        means = m.asnumpy()
+        with autograd.record():
+            y = CachedOp(graph)(x, g, b, m, v)
+            loss = (y * nd.array([[1, 2], [3, 5], [7, 11], [13, 17]])).sum()
+        loss.backward()
+        np.testing.assert_allclose(m.asnumpy(), means * 0.5 + x.asnumpy().mean(0) * 0.5, rtol=1e-5)
+        found.append([a.grad.asnumpy() for a in (x, g, b)])
+    for one, other in zip(*found):
+        np.testing.assert_array_equal(one, other)
+    np.testing.assert_allclose(found[0][2], [24, 35], rtol=1e-6)
+    assert not m.grad.asnumpy().any() and not v.grad.asnumpy().any()

@@ -240,3 +240,36 @@ def test_a_forked_child_has_an_engine_of_its_own() -> None:
     assert queue.get(timeout=60) == BIG
     child.join(20)
     assert child.exitcode == 0
+
+
+def test_settings_of_the_engine() -> None:
+    """Names of MXNet's engines; sizes of bulks from nothing on; contexts by name and number."""
+    before = scheduler.set_engine_type("ThreadedEngine")
+    assert before == "ThreadedEnginePerDevice" and not ENGINE.naive
+    assert scheduler.set_engine_type("ThreadedEnginePerDevice") == "ThreadedEnginePerDevice"
+    kept = ENGINE.bulk
+    for wrong in (-1, -8):
+        with pytest.raises(ValueError, match="wanted 0"):
+            scheduler.set_bulk_size(wrong)
+    assert ENGINE.bulk == kept
+    try:
+        for size, used in ((0, 1), (1, 1), (2, 2)):
+            scheduler.set_bulk_size(size)
+            assert ENGINE.bulk == used
+            assert (nd.ones((BIG, 2)) + 1).sum().asscalar() == 4 * BIG
+    finally:
+        scheduler.set_bulk_size(kept)
+    one = mx.Context("cpu_pinned", 2)
+    assert mx.Context(one) == one and mx.Context(one, 7).device_id == 2 and hash(mx.Context(one)) == hash(one)
+    assert (mx.cpu(1), mx.cpu_pinned(1), mx.cpu_pinned()) == (
+        mx.Context("cpu", 1),
+        mx.Context("cpu_pinned", 1),
+        mx.Context("cpu_pinned"),
+    )
+    assert mx.cpu(1) != mx.cpu(2) and mx.cpu(1) != mx.cpu_pinned(1) and mx.cpu(1) != "cpu(1)" and mx.cpu(1) != (1, 1)
+    assert nd._internal._zeros(shape=(1,), ctx="cpu(3)").context == mx.cpu(3)
+    for wrong in ("tpu(0)", "cpu", "cpu(x)", 3):
+        with pytest.raises(TypeError, match="Context type error"):
+            nd.zeros((1,), ctx=wrong)
+    with pytest.raises(mx.MXNetError, match="runs on CPUs only"):
+        nd.zeros((1,), ctx="gpu(0)")

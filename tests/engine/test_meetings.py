@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import hybrid as mx
-from hybrid import autograd, gluon, nd
+from hybrid import autograd, gluon, native, nd
 from hybrid.core.error import MXNetError
 from hybrid.execution.scheduler import ENGINE
 from tests.engine.test_deferred import deferred  # noqa: F401  a fixture
@@ -166,11 +166,12 @@ def test_running_statistics_wait_for_those_that_read_them() -> None:
         timer.join()
 
 
-def test_a_call_that_is_like_one_before_looks_at_everything_again() -> None:
+@pytest.mark.parametrize("flags", [{}, {"static_alloc": True, "static_shape": True}], ids=str)
+def test_a_call_that_is_like_one_before_looks_at_everything_again(flags: dict[str, bool]) -> None:
     """A hybridized block goes a shorter way when nothing has changed: each of these has, and gives its own numbers."""
     net = gluon.nn.Dense(2, in_units=3, activation="relu")
     net.initialize(mx.init.Uniform(1))
-    net.hybridize(static_alloc=True, static_shape=True)
+    net.hybridize(**flags)
 
     def want(x: np.ndarray) -> np.ndarray:
         weight, bias = net.weight.data().asnumpy(), net.bias.data().asnumpy()
@@ -187,12 +188,21 @@ def test_a_call_that_is_like_one_before_looks_at_everything_again() -> None:
     check(nd.array(X[:1]), X[:1])
     check(nd.array(X), X)
     check(nd.array(X + 1) * 2, X * 2 + 2)
-    big = nd.ones((700, 700))
-    check(nd.broadcast_add(nd.dot(big, big)[:2, :3] * 0, nd.array(X)), X)  # not there yet
-    with pytest.raises(MXNetError, match="no numbers today"):
-        net(broken(X)).asnumpy()
     with pytest.raises(MXNetError, match="dtype"):
         net(nd.array(X, dtype="float64")).asnumpy()
+    check(nd.array(X, ctx=mx.cpu(0)), X)
+    big = nd.ones((700, 700))
+    late = nd.broadcast_add(nd.dot(big, big)[0][:3] * 0, nd.array(X))  # not there yet
+    assert late._memory is None
+    check(late, X)
+    level = native.level()
+    native.use(None)
+    check(nd.array(X), X)
+    native.use(level)
+    check(nd.array(X), X)
+    with pytest.raises(MXNetError, match="no numbers today"):
+        net(broken(X)).asnumpy()
+    check(nd.array(X), X)
     net.weight.data()[0] = 0.25
     check(nd.array(X), X)
     net.bias.set_data(nd.array([3, -1]))

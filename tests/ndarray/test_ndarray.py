@@ -579,3 +579,138 @@ def test_memory_is_shared_with_other_libraries_only_where_asked() -> None:
         np.testing.assert_array_equal(x.asnumpy(), before)
     assert x.__dlpack_device__() == (1, 0)
     assert nd.from_dlpack(np.arange(6).reshape(2, 3).T).asnumpy().tolist() == [[0, 3], [1, 4], [2, 5]]
+
+
+def test_new_axes_behind_index_arrays() -> None:
+    """Shapes and sums (each element times its place) from MXNet 1.9.1, which puts the axis as many places too early as index arrays
+    that stand side by side make axes."""
+    x, every = nd.arange(120).reshape((2, 3, 4, 5)), slice(None)
+    for key, shape, total in (
+        (([0, 1], None), (1, 2, 3, 4, 5), 568820), ((every, [0, 1], None), (2, 1, 2, 4, 5), 215080),
+        ((every, [0, 2], [1, 3], None), (2, 1, 2, 5), 16070), (([0, 1], every, [1, 3], None), (2, 3, 1, 5), 36905),
+        (([0, 1], None, every, None), (1, 2, 1, 3, 4, 5), 568820),
+        ((every, [0, 2], [1, 3], None, every, None), (2, 1, 2, 1, 5), 16070),
+        (([0, 1], every, every, [4, 2], None), (2, 3, 4, 1), 22304), ((1, [0, 2], None), (1, 2, 4, 5), 79140),
+        (([1, 0], 2, None), (1, 2, 4, 5), 51340), ((every, [[0, 1], [2, 0]], None), (2, 1, 2, 2, 4, 5), 898560),
+        ((None, [0, 1], None), (1, 1, 2, 3, 4, 5), 568820), (([0, 1], ..., [1, 2], None), (2, 3, 4, 1), 22106),
+        (([0, 1], ..., None), (2, 3, 4, 1, 5), 568820), ((every, every, [0, 1], None, [4, 2]), (2, 2, 3, 1), 4417),
+        (([0], None, None), (1, 1, 1, 3, 4, 5), 70210), ((0, every, [1, 2], None), (2, 3, 1, 5), 15455),
+    ):  # fmt: skip
+        got = x[key].asnumpy()
+        assert (got.shape, (got.ravel() * np.arange(got.size)).sum(dtype=np.float64)) == (shape, total), key
+        x.attach_grad()
+        with mx.autograd.record():
+            assert x[key].shape == shape
+    with mx.autograd.record():
+        for key, said in (((2,), "index 2 .*axis 0 with size 2"), ((0, -4), "index -4 .*axis 1 with size 3"),
+                          ((0, None, 3), "index 3 .*axis 1 with size 3"), ((..., 5), "index 5 .*axis 3 with size 5")):  # fmt: skip
+            with pytest.raises(IndexError, match=said):
+                x[key]
+        assert x[1, -3, 3, 4].asscalar() == 79
+        for key in ("0", np.str_("1"), b"0", 1.0):
+            with pytest.raises(ValueError, match="does not support slicing"):
+                x[key]
+
+
+def test_attributes_by_position_and_by_name() -> None:
+    x = nd.array([[1, 2, 3], [4, 5, 6]])
+    for clipped in (nd.clip(x, 2, 5), nd.clip(x, 2, a_max=5), nd.clip(x, a_min=2, a_max=5), nd.clip(data=x, a_max=5, a_min=2),
+                    x.clip(2, 5), nd.clip(a_max=5, a_min=2, data=x)):  # fmt: skip
+        assert clipped.asnumpy().tolist() == [[2, 2, 3], [4, 5, 5]]
+    for _ in range(2):  # what has been refused once is refused again
+        for wrong, error, said in (
+            (lambda: nd.clip(x, 2, 5, a_min=1), TypeError, "multiple values for argument 'a_min'"),
+            (lambda: nd.clip(x, 2, 5, a_max=1), TypeError, "multiple values for argument 'a_max'"),
+            (lambda: nd.clip(x, 2, 5, data=x), TypeError, "multiple values for argument 'data'"),
+            (lambda: nd.clip(x, 2, 3, 4), TypeError, "takes 3 positional arguments but 4"),
+            (lambda: nd.concat(x, x, 1), TypeError, "inputs must be NDArrays, got int"),
+            (lambda: nd.FullyConnected(x, x, 3), TypeError, "inputs must be NDArrays, got int"),
+            (lambda: nd.clip(x, 2, 5, 7, a_min=1), TypeError, "takes 3 positional"),
+            (lambda: nd.clip(x, 2), mx.MXNetError, "a_max"),
+            (lambda: nd.clip(x, 2, 5, axis=1), mx.MXNetError, "Cannot find argument 'axis'"),
+            (lambda: nd.concat(x, arg2=x, dim=0), mx.MXNetError, "Cannot find argument 'arg2'"),
+        ):
+            with pytest.raises(error, match=said):
+                wrong()
+    y, z = x + 10, x + 20
+    for made in (
+        nd.concat(x, y, z, dim=0),
+        nd.concat(x, arg1=y, arg2=z, dim=0),
+        nd.concat(arg2=z, arg0=x, arg1=y, dim=0),
+    ):
+        assert made.asnumpy()[:, 0].tolist() == [1, 4, 11, 14, 21, 24]
+    assert nd.expand_dims(x, 1).shape == nd.expand_dims(x, axis=1).shape == (2, 1, 3)
+    # attributes of other versions, which mean nothing any more
+    made = nd._internal._linspace(start=0, stop=1, num=3, step=9, repeat=4, infer_range=True)
+    assert made.asnumpy().tolist() == [0, 0.5, 1]
+
+
+def test_what_the_modules_of_functions_show() -> None:
+    inside = dir(nd._internal)
+    assert (
+        {"_plus_scalar", "_onnx_Gelu", "_onnx_Conv"} <= {*inside}
+        and "relu" not in inside
+        and len({*inside}) == len(inside)
+    )
+    assert {"Gelu", "Conv"} <= {*dir(nd.onnx)} and {"box_nms", "foreach"} <= {*dir(nd.contrib)}
+    assert "FullyConnected" in dir(nd.op) and not any(n.startswith("_") for n in dir(nd.op))
+    for module in (nd.op, nd.contrib, nd.linalg, nd.random, nd.onnx, mx.sym.contrib, mx.sym.op):
+        names = [n for n in dir(module) if not n.startswith("__")]
+        assert len({*names}) == len(names) and names == sorted(names)
+        assert repr(module) == f"<module {module.__name__!r} of operators>"
+    assert (
+        nd._internal._plus_scalar(nd.ones(1), scalar=2).asscalar()
+        == nd._internal._PlusScalar(nd.ones(1), scalar=2).asscalar()
+        == 3
+    )
+    for module, name in ((nd.op, "_plus_scalar"), (nd.contrib, "relu"), (nd.op, "nothing"), (nd._internal, "_nothing")):
+        with pytest.raises(AttributeError, match=f"has no attribute '{name}'"):
+            getattr(module, name)
+
+
+def test_shapes_and_axes_one_by_one_or_together() -> None:
+    x = nd.arange(24).reshape((2, 3, 4))
+    want = np.arange(24).reshape(2, 3, 4)
+    for y in (x.transpose(1, 2, 0), x.transpose((1, 2, 0)), x.transpose([1, 2, 0]), x.transpose(axes=(1, 2, 0))):
+        np.testing.assert_array_equal(y.asnumpy(), want.transpose(1, 2, 0))
+    for y in (x.transpose(), x.transpose(()), x.T):
+        np.testing.assert_array_equal(y.asnumpy(), want.T)
+    assert nd.arange(3).transpose(0).asnumpy().tolist() == [0, 1, 2]
+    for y in (
+        x.reshape(6, 4),
+        x.reshape((6, 4)),
+        x.reshape([6, 4]),
+        x.reshape(shape=(6, 4)),
+        x.reshape(shape=[6, 4]),
+        x.reshape(-1, 4),
+    ):
+        np.testing.assert_array_equal(y.asnumpy(), want.reshape(6, 4))
+    assert x.reshape(24).shape == x.reshape(shape=24).shape == x.reshape((24,)).shape == (24,)
+    one = nd.array([[1], [2]])
+    assert nd.array([7]).broadcast_to(3).asnumpy().tolist() == [7, 7, 7]
+    assert one.broadcast_to((2, 3)).asnumpy().tolist() == [[1, 1, 1], [2, 2, 2]]
+    assert one.broadcast_to((2, 2, 2)).asnumpy().tolist() == [[[1, 1], [2, 2]]] * 2
+    assert nd.zeros((0, 3)).broadcast_to((0, 3)).shape == (0, 3)
+    for source, shape in ((nd.ones((1, 3)), (0, 3)), (nd.zeros((0, 3)), (2, 0, 3))):
+        with pytest.raises(mx.MXNetError, match="cannot be broadcast"):
+            source.broadcast_to(shape)
+    assert nd.add(2, one).asnumpy().tolist() == [[3], [4]] and nd.maximum(2, 3) == 3
+    for wrong in (lambda: nd.add(3, "x"), lambda: nd.add("x", 3), lambda: nd.add(one, None), lambda: nd.add([1], one)):
+        with pytest.raises(TypeError, match="not supported"):
+            wrong()
+    assert len({hash(one): 0, hash(x): 0}) == 2 and hash(one) == hash(one)
+
+
+def test_outputs_that_are_not_shown_need_no_target() -> None:
+    """BatchNorm has three, of which one is seen; and of several targets each gets its own."""
+    x, target = nd.array([[1.0, 20], [3, 60]]), nd.zeros((2, 2))
+    rest = [nd.array(v) for v in ([1, 2], [0, 5], [2, 40], [1, 400])]
+    assert nd.BatchNorm(x, *rest, fix_gamma=False, eps=0, out=target) is target
+    np.testing.assert_allclose(target.asnumpy(), [[-1, 3], [1, 7]], rtol=1e-6)
+    one, two = nd.zeros((2, 1)), nd.zeros((2, 1))
+    assert nd.split(x, num_outputs=2, axis=1, out=[one, two]) == [one, two]
+    assert (one.asnumpy().tolist(), two.asnumpy().tolist()) == ([[1], [3]], [[20], [60]])
+    for out, said in (([one], "got 1 arrays in out, wanted 2"), ([one, target], "wanted the same"),
+                      ([one, nd.zeros((2, 1), dtype="int32")], "wanted the same")):  # fmt: skip
+        with pytest.raises(mx.MXNetError, match=said):
+            nd.split(x, num_outputs=2, axis=1, out=out)
