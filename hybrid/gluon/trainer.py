@@ -102,9 +102,7 @@ class Trainer:
                 update = False
             update = update if on_store is None else on_store
             if store is not None and update and not store.is_capable("optimizer"):
-                if on_store:
-                    raise ValueError(f"Please set update_on_kvstore=False when training with {type(store)}")
-                update = False
+                raise ValueError(f"Please set update_on_kvstore=False when training with {type(store)}")
         self._kvstore = store
         self._distributed = False
         self._update_on_kvstore = update if store is not None else None

@@ -27,24 +27,21 @@ class RNNParams:
         return self._params[name]
 
 
-def sequence(
-    length: int | None, inputs: Any, layout: str, merge: bool | None, in_layout: str | None = None
-) -> tuple[Any, int]:
+def sequence(length: int | None, inputs: Any, layout: str, merge: bool | None) -> tuple[Any, int]:
     """(a sequence in the form that is wanted, the axis of time).
 
-    merge: True for one symbol, False for a list with one for each step, None for how it is. in_layout: of inputs, layout when
-    not given. Raises AssertionError for a list of another length, or several outputs that are not a list."""
+    merge: True for one symbol, False for a list with one for each step, None for how it is. Raises AssertionError
+    for a list of another length, or several outputs that are not a list."""
     axis = layout.find("T")
-    given = in_layout.find("T") if in_layout else axis
     if isinstance(inputs, Symbol):
         if merge is not False:
-            return (symbol.swapaxes(inputs, dim1=axis, dim2=given) if axis != given else inputs), axis
+            return inputs, axis
         if len(inputs) != 1:
             raise AssertionError(
                 "unroll doesn't allow grouped symbol as input. Please convert to list with list(inputs) first or let unroll "
                 "handle splitting."
             )
-        return list(symbol.split(inputs, axis=given, num_outputs=length, squeeze_axis=1)), axis
+        return list(symbol.split(inputs, axis=axis, num_outputs=length, squeeze_axis=1)), axis
     if length is not None and len(inputs) != length:
         raise AssertionError(f"got {len(inputs)} inputs, wanted {length}, one for each step")
     if merge is True:

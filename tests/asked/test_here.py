@@ -771,3 +771,94 @@ def test_a_scale_that_is_a_symbol_is_the_number() -> None:
         states = {n: held.pop(n) for n in made.list_auxiliary_states()}
         got = made.bind(mx.cpu(), {**held, **given}, aux_states=states).forward()[0]
         close(got, want.asnumpy())
+
+
+def test_pictures_in_methods_that_suit_and_from_paths_alone(tmp_path: Path) -> None:
+    pytest.importorskip("PIL")
+    im, x = mx.image, nd.array(numbers(6, 7, 3, low=0, high=250).astype(np.uint8), dtype="uint8")
+    for w, h, method in ((9, 8, 2), (5, 4, 3), (9, 4, 1), (5, 8, 1), (7, 8, 1), (9, 6, 1), (7, 4, 1), (5, 6, 1)):
+        assert (im.imresize(x, w, h, 9).asnumpy() == im.imresize(x, w, h, method).asnumpy()).all(), (w, h)
+    random.seed(4)
+    drawn = [random.randint(0, 4) for _ in range(6)]
+    random.seed(4)
+    for method in drawn:
+        assert (im.imresize(x, 4, 5, 10).asnumpy() == im.imresize(x, 4, 5, method).asnumpy()).all()
+    alone = im.ImageIter(1, (3, 4, 4), imglist=[[5, str(DATA / "a.png")]], inter_method=1)
+    assert alone.path_root is None and [b.label[0].asnumpy().tolist() for b in alone] == [[5]]
+    with pytest.raises(MXNetError, match=r"Broken image filename: .*a.png, buf must be of type bytes") as caught:
+        alone.imdecode("words")
+    assert type(caught.value) is MXNetError
+    with pytest.raises(FormatError, match="Broken image"):
+        alone.imdecode(b"words")
+
+    class Once(im.ImageIter):
+        left = 1
+
+        def check_valid_image(self, data: Any) -> None:
+            self.left -= 1
+            if self.left < 0:
+                raise RuntimeError("not this one")
+
+    once = Once(2, (3, 4, 4), imglist=[[5, "a.png"], [6, "a.png"]], path_root=str(DATA), inter_method=1)
+    assert list(once) == []  # what is left over cannot be filled up
+    with pytest.raises(MXNetError, match=r"Imread: .*none.png' couldn't open file: No such file"):
+        im.imread(str(tmp_path / "none.png"))
+
+
+def test_boxes_without_area_after_augmenting_are_left_out() -> None:
+    pytest.importorskip("PIL")
+    im = mx.image
+    label = np.float32([2, 5, 1, 0.2, 0.3, 0.7, 0.9])
+    for start in (np.nan, np.inf):
+        with pytest.raises(FormatError, match="wanted the sizes of its header and of an object"):
+            im.ImageDetIter(1, (3, 4, 4), imglist=[[np.float32([start, *label[1:]]), "a.png"]], path_root=str(DATA))
+
+    class Change(im.DetAugmenter):
+        def __init__(self, place: int, value: float):
+            super().__init__()
+            self.place, self.value = place, value
+
+        def __call__(self, src: Any, label: Any) -> Any:
+            label = label.copy()
+            label[0, self.place] = self.value
+            return src, label
+
+    for place, value, count in (
+        (0, -1, 1),
+        (0, 0, 2),
+        (3, 0.2, 1),
+        (4, 0.3, 1),
+        (3, 0.1, 1),
+        (3, 0.21, 2),
+        (4, 0.31, 2),
+    ):
+        augmenters = [im.DetBorrowAug(im.ForceResizeAug((4, 4), 1)), Change(place, np.float32(value))]
+        two = [[label, "a.png"], [label, "a.png"]]
+        made = im.ImageDetIter(1, (3, 4, 4), imglist=two, path_root=str(DATA), aug_list=augmenters)
+        assert len(list(made)) == (2 if count == 2 else 0), (place, value)
+
+
+def test_blocks_of_nested_inputs_and_outputs() -> None:
+    """Groups of outputs go in as they come; what stood for None must stay None."""
+
+    class Net(gluon.HybridBlock):
+        def hybrid_forward(self, F: Any, parts: Any, extra: Any, more: Any = None) -> Any:  # noqa: N803
+            first, (second, third) = parts
+            total = first + 2 * second + 3 * third
+            return [total if extra is None else total + extra, [first, F.split(total, num_outputs=2, axis=1)]]
+
+    net = Net()
+    a, b, c, d = (nd.array(numbers(1, 4, seed=i)) for i in range(4))
+    plain = net([a, [b, c]], None)
+    net.hybridize()
+    for got, want in zip(_flat(net([a, [b, c]], None)), _flat(plain), strict=True):
+        close(got, want.asnumpy())
+    with pytest.raises(ValueError):
+        net([a, [b, c]], d)
+    symbolic = net([sym.var("a"), [sym.var("b"), sym.var("c")]], sym.var("d"))
+    total, (first, halves) = symbolic
+    assert first.name == "a" and len(halves) == 2 and sorted(total.list_arguments()) == list("abcd")
+
+
+def _flat(nested: Any) -> list[Any]:
+    return [v for part in nested for v in _flat(part)] if isinstance(nested, list | tuple) else [nested]

@@ -403,3 +403,41 @@ def test_saved_models_of_plain_blocks_and_of_several_inputs(tmp_path: Path) -> N
     again = Outer(Net(prefix="net_"))
     again.load(str(tmp_path / "m"))
     np.testing.assert_array_equal(again(x, y).asnumpy(), wanted)
+
+
+def test_files_of_which_some_names_say_where_parameters_are(tmp_path: Path) -> None:
+    net = gluon.nn.HybridSequential()
+    net.add(gluon.nn.Dense(1, in_units=2, use_bias=False))
+    nd.save(tmp_path / "p", {"bias": nd.array([1]), "0.weight": nd.array([[3, 4]])})
+    with pytest.raises(gluon.ParameterError, match="bias"):
+        net.load_parameters(tmp_path / "p")
+    net.load_parameters(tmp_path / "p", ignore_extra=True)
+    assert net(nd.array([[1, 1]])).asnumpy().tolist() == [[7]]
+
+
+def test_precise_graphs_are_asked_for_all_the_way_down() -> None:
+    net, inner = tower()
+    net.hybridize(precise=True)
+    assert all(("precise", True) in block._flags for block in (net, inner, *inner._children.values()))
+    x = nd.array([[1.0, 2, 3]])
+    net(x)
+    assert net._cached_op.flags["precise"] is True
+    net.hybridize()
+    net(x)
+    assert not net._cached_op.flags.get("precise", False)
+
+
+def test_summaries_of_what_is_no_array(capsys: pytest.CaptureFixture[str]) -> None:
+    class Net(gluon.HybridBlock):
+        def __init__(self) -> None:
+            super().__init__()
+            self.dense = gluon.nn.Dense(4, in_units=3)
+
+        def hybrid_forward(self, F: Any, x: Any, y: Any = None) -> Any:  # noqa: N803
+            return [self.dense(x), y]
+
+    net = Net()
+    net.initialize()
+    net.summary(nd.ones((2, 3)), None)
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert "Input (2, 3), None 0" in lines and "Dense-1 (2, 4) 16" in lines and "Net-2 (2, 4), None 0" in lines

@@ -14,6 +14,7 @@ from hybrid.gluon.contrib.estimator import (
     EarlyStoppingHandler,
     EpochEnd,
     Estimator,
+    GradientUpdateHandler,
     LoggingHandler,
     ValidationHandler,
 )
@@ -171,3 +172,27 @@ def test_a_best_network_is_not_sought_where_nothing_is_measured(tmp_path: Path) 
     with pytest.warns(RuntimeWarning, match="Skipping save best because mse is not updated"):
         best.epoch_end(fitted)
     assert not list(tmp_path.glob("model-best*")) and list(tmp_path.glob("model-epoch0*"))
+
+
+def test_logs_of_an_epoch_go_by_any_metric_of_training(capsys: pytest.CaptureFixture[str]) -> None:
+    fitted = estimator(network()[0])
+    train, val = fitted.train_metrics, fitted.val_metrics
+    for metrics, said in (
+        ([val[0], train[0]], "[Epoch 0] Begin"),
+        ([train[0], val[0]], "[Epoch 0] Begin"),
+        (val, "Validation Begin"),
+    ):
+        LoggingHandler(metrics=metrics).epoch_begin(fitted)
+        assert capsys.readouterr().out.startswith(said)
+
+
+def test_a_loss_that_is_no_list_counts_its_examples() -> None:
+    net, _ = network()
+    fitted = estimator(net)
+    before = net[0].weight.data().asnumpy()
+    with mx.autograd.record():
+        loss = (net(mx.nd.ones((4, 5))) * mx.nd.array([[1, -2]])).sum(axis=1)
+    loss.backward()
+    gradient = net[0].weight.grad().asnumpy()
+    GradientUpdateHandler().batch_end(fitted, loss=loss)
+    np.testing.assert_allclose(net[0].weight.data().asnumpy(), before - 0.5 * gradient / 4, rtol=1e-5, atol=1e-6)

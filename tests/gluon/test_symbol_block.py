@@ -299,3 +299,17 @@ def test_parameters_that_contradict_each_other_are_told_when_loading(saved: Path
     nd.save(saved.with_name("bad.params"), values)
     with pytest.raises(gluon.ParameterError, match=r"parameters do not fit the network: .*fc1"):
         imports(saved, params="bad.params")
+
+
+def test_parameters_that_contradict_each_other_where_none_has_a_shape_of_its_own(tmp_path: Path) -> None:
+    net = sym.broadcast_add(sym.var("data"), sym.elemwise_add(sym.var("v"), sym.var("w"), name="both"))
+    net.save(str(tmp_path / "n-symbol.json"))
+    for shape in ((2,), (3,)):
+        nd.save(tmp_path / "n.params", {"arg:v": nd.array([1.0, 2]), "arg:w": nd.ones(shape)})
+        if shape == (2,):
+            assert imports(tmp_path / "n", params="n.params")(nd.array([[5.0, 7]])).asnumpy().tolist() == [[7, 10]]
+            continue
+        with pytest.raises(
+            gluon.ParameterError, match=r"parameters do not fit the network: .*both.*\(2,\) and \(3,\) differ"
+        ):
+            imports(tmp_path / "n", params="n.params")
