@@ -83,6 +83,11 @@ VALUES = [
      [np.array([2.0**-127, 2.0**127, NAN], ml_dtypes.float8_e8m0fnu)]),
     ("Range", {}, [np.int64(5), np.int64(1), np.int64(2)], [whole()]),
     ("Range", {}, [np.int64(5), np.int64(5), np.int64(2)], [whole()]),
+    ("Range", {}, [np.int64(2), np.int64(9), np.int64(3)], [whole(2, 5, 8)]),
+    ("Range", {}, [np.int64(2), np.int64(8), np.int64(3)], [whole(2, 5)]),
+    ("Range", {}, [np.int64(9), np.int64(2), np.int64(-3)], [whole(9, 6, 3)]),
+    ("EyeLike", {"k": 1}, [X([[9, 9, 9], [9, 9, 9]])], [X([[0, 1, 0], [0, 0, 1]])]),
+    ("EyeLike", {"k": -1, "dtype": "int32"}, [X([[9, 9, 9], [9, 9, 9]])], [np.int32([[0, 0, 0], [1, 0, 0]])]),
     ("Range", {}, [X(5), X(1), X(0.5)], [X([])]),
     ("Range", {}, [X(1), X(2.25), X(0.5)], [X([1, 1.5, 2])]),
     ("IsInf", {"detect_positive": False}, [X([INF, -INF, NAN, 0, -1])], [np.array([0, 1, 0, 0, 0], bool)]),
@@ -174,7 +179,8 @@ VALUES = [
     ("RoiAlign", {"coordinate_transformation_mode": "output_half_pixel", "sampling_ratio": 1},
      [X([[[[1, 2], [4, 8]]]]), X([[0, 0, 1, 1], [1, 1, 1, 1]]), whole(0, 0)], [X([[[[3.75]]], [[[8]]]])]),
     ("RoiAlign", {"coordinate_transformation_mode": "output_half_pixel", "sampling_ratio": 1},
-     [X([[[[1, 2], [4, 8]]]]), X([[-1.5, -1.5, -0.5, -0.5], [1.5, 1.5, 2.5, 2.5], [-2, 0, -1, 1], [2, 0, 3, 1]]), whole(*[0] * 4)],
+     [X([[[[1, 2], [4, 8]]]]), X([[-1.5, -1.5, -0.5, -0.5], [1.5, 1.5, 2.5, 2.5], [-2, 0, -1, 1],
+     [2, 0, 3, 1]]), whole(*[0] * 4)],
      [X([[[[1]]], [[[8]]], [[[0]]], [[[0]]]])]),
     ("QuantizeLinear", {}, [X(7), X([2])], [np.uint8(4)]),
     ("QuantizeLinear", {}, [X([7, 3]), X([2])], [np.uint8([4, 2])]),
@@ -565,3 +571,30 @@ def test_words_are_padded_with_nothing() -> None:
     assert lookup("_onnx_Pad").bind().compute(texts, whole(1, 2)).tolist() == ["", "a", "b", "", ""]
     given = lookup("_onnx_Pad").bind(given=("constant_value",)).compute(texts, whole(-1, 1), np.array("x", object))
     assert given.tolist() == ["b", "x"]
+
+
+def test_boxes_are_suppressed_by_the_share_that_they_have_in_common() -> None:
+    """Strictly above the threshold; corners in any order, or the middle and the size."""
+    boxes = X(
+        [[1, 0, 3, 3], [3, 4, 1, 1], [1, 3, 3, 6], [1, 0, 3, 2]]
+    )  # in common: 4 of 8, 0, 4 of 6; then 2 of 10, 2 of 8
+    middles = X([[1.5, 2, 3, 2], [2.5, 2, 3, 2], [4.5, 2, 3, 2], [1, 2, 2, 2]])
+    scores = X([[[0.9, 0.8, 0.7, 0.6]]])
+    for overlap, least, most, wanted in (
+        (0.5, 0, 4, [0, 1, 2]),
+        (0.49, 0, 4, [0, 2]),
+        (0.25, 0, 4, [0, 2]),
+        (0.7, 0, 4, [0, 1, 2, 3]),
+        (0.7, 0, 2, [0, 1]),
+        (0.7, 0.7, 4, [0, 1]),
+        (0.7, 0.65, 4, [0, 1, 2]),
+        (0.2, 0.85, 4, [0]),
+    ):
+        limits = whole(most), X([overlap]), X([np.nextafter(X(least), X(0)) if least == 0.65 else least])
+        given = ("max_output_boxes_per_class", "iou_threshold", "score_threshold")
+        for own, center in ((boxes, False), (middles, True)):
+            (got,) = run("NonMaxSuppression", own[None], scores, *limits, given=given, center_point_box=center)
+            assert got.tolist() == [[0, 0, i] for i in wanted], (overlap, least, most, center)
+    two = np.stack([boxes, boxes[::-1]]), X([[[0.9, 0.8, 0.7, 0.6]] * 2, [[0.6, 0.7, 0.8, 0.9]] * 2])
+    (got,) = run("NonMaxSuppression", *two, whole(1), given=("max_output_boxes_per_class",))
+    assert got.tolist() == [[0, 0, 0], [0, 1, 0], [1, 0, 3], [1, 1, 3]]

@@ -277,6 +277,12 @@ def test_sequences_are_gone_through_side_by_side() -> None:
     found = op("SequenceMap", **MAP).compute(hold(one), hold(other), factor, words, extra, bodies=(body,))
     same(held(found[0]), [a * b for a, b in zip(one, other)])
     same(held(found[1]), [b * factor for b in other])
+    # what is around the node is not gone through, be it a sequence
+    outside = op("SequenceMap", num_args=4, num_outputs=1, elems=("float64", "float64"), body_reads=(2, 0, 1))
+    (found,) = outside.compute(
+        hold(one), factor, hold([factor] * 5), bodies=(lambda v: [v[1] * len(held(v[0])) + v[2]],)
+    )
+    same(held(found), [5 * a + factor for a in one])
     alone = np.empty((), object)
     alone[()] = "word"
     mapped = op("SequenceMap", num_args=3, num_outputs=1, elems=("float64", "object"), body_reads=(1, 0))
