@@ -81,7 +81,7 @@ def _inputs_of(model: Model) -> list[str]:
     if model.graph is None:
         raise BadInput(f"{model.name} is ONNX already; export_model takes an MXNet symbol")
     labels = set(label_names(model.graph))
-    return [n for n in model.variables() if n not in model.params and n not in labels]
+    return [n for n in model.variables() if n not in labels]
 
 
 def _axes(specs: Mapping[str, Spec], given: Sequence[Sequence[Any]] | None) -> dict[str, dict[int, str]]:

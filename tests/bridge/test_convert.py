@@ -200,6 +200,10 @@ def test_large_models_are_verified_in_place(lenet: Path, tmp_path: Path, monkeyp
     target = tmp_path / "net.onnx"
     assert bridge.convert(lenet, inputs={"data": shape_of("lenet")}, output=target).verified
     assert sorted(p.name for p in tmp_path.iterdir()) == ["net", "net.onnx"]
+    beside = bridge.convert(
+        lenet, inputs={"data": shape_of("lenet")}, output=tmp_path / "beside.onnx", external_data=True
+    )
+    assert beside.verified and len(beside.files) == 2  # whose weights are mapped as they lie
     model = bridge.open_model(lenet)
     converted = converters.convert(model.graph, model.params, {"data": shape_of("lenet")})
     (tmp_path / "mapped.onnx").write_bytes(converted.mapped("net.onnx").SerializeToString())

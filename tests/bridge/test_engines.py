@@ -1037,3 +1037,29 @@ def test_where_random_numbers_are_drawn() -> None:
             cases.refuse_random(*engines_)
     calm = NativeEngine(open_model(mx.sym.Dropout(mx.sym.LeakyReLU(x, act_type="rrelu")[0], p=0.5)))
     cases.refuse_random(calm, theirs)
+
+
+def test_what_is_read_from_files_and_what_is_cut_from_itself(two: Path, tmp_path: Path) -> None:
+    by_onnx = ReferenceEngine(open_model(two))
+    assert {n: a.tolist() for n, a in by_onnx.run({"x": X, "z": Z}).items()} == {
+        "s": (X + Z).tolist(),
+        "p": (X * W * Z).tolist(),
+    }
+    theirs = OnnxEngine(open_model(two))
+    (last,) = [t for t in theirs.inside() if t.name == "p"]
+    for given in ({"h": X, "z": Z}, {"h": X, "z": Z, "p": X * 7}):
+        found = theirs.alone(last, given)
+        assert found is not None
+        np.testing.assert_array_equal(found, X * Z)
+    assert theirs.alone(last, {"h": X}) is None
+    words = np.array([["a", "b"]], object)
+    assert tensors([("w", words)])["w"] is words
+    net, params = symbol()
+    rows = mx.nd.sparse.row_sparse_array((np.float32([[1, 2, 3]]), [1]), shape=(2, 3))
+    mx.nd.save(str(tmp_path / "sparse.params"), {"arg:fc_weight": rows, "arg:fc_bias": mx.nd.array(params["fc_bias"])})
+    held = open_model(net, tmp_path / "sparse.params").params
+    assert held["fc_weight"].tolist() == [[0, 0, 0], [1, 2, 3]]
+    torn = bridge.inspect(mx.sym.broadcast_add(net[0], mx.sym.var("z")), params, inputs={"x": (4, 5)})
+    assert torn.inputs == {"x": {"shape": [4, 5], "dtype": None}, "z": {"shape": None, "dtype": None}}
+    bare = bridge.inspect(mx.sym.broadcast_add(mx.sym.var("x"), mx.sym.var("z")), inputs={"x": (4, 5)})
+    assert bare.checked == "operators" and bare.missing == ()

@@ -699,3 +699,12 @@ def test_the_backend_takes_one_array_and_leaves_outputs_out() -> None:
     joined = onnx.helper.make_node("StringConcat", ["a", "b"], ["c"])
     (word,) = onnx_backend.run_node(joined, [np.array("one", object), np.array("two", object)], opset_version=20)
     assert isinstance(word, np.ndarray) and word.shape == () and word[()] == "onetwo"
+
+
+def test_models_in_memory_are_written_too(net: Path, tmp_path: Path) -> None:
+    for source in (onnx.load(net), net.read_bytes()):
+        bridge.import_onnx(source, output=tmp_path / "out")
+        assert sorted(p.name for p in tmp_path.glob("out*")) == ["out-0000.params", "out-symbol.json"]
+        x = np.float32([[1, 2, 3, 4]])
+        got = bridge.run(tmp_path / "out", {"x": x})
+        np.testing.assert_allclose(next(iter(got.values())), bridge.run(net, {"x": x})["y"], rtol=1e-6)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 
 import hybrid as mx
 from bridge import BadInput
+from converters import UnsupportedModel
 from tests.house.docs import ROOT
 
 FOLDER = ROOT / "fixtures" / "models" / "alexnet"
@@ -173,3 +175,13 @@ def test_stored_tensors_are_no_inputs_of_a_file(tmp_path: Path) -> None:
     )
     found = mx.contrib.onnx.get_model_metadata(str(tmp_path / "m.onnx"))
     assert found == {"input_tensor_data": [("x", (0, 3))], "output_tensor_data": [("y", (0, 3))]}
+
+
+def test_what_cannot_be_written_is_refused_at_once_where_nothing_varies(tmp_path: Path) -> None:
+    target = tmp_path / "net.onnx"
+    noisy = mx.sym._image_random_hue(mx.sym.var("x"), min_factor=0.5, max_factor=1.5)
+    for options in ({}, {"dynamic": True, "dynamic_input_shapes": [("n", 4, 3)]}):
+        with pytest.raises(UnsupportedModel, match="random"), warnings.catch_warnings():
+            warnings.simplefilter("error")
+            mx.onnx.export_model(noisy, {}, [(4, 4, 3)], onnx_file_path=target, **options)
+    assert not target.exists()

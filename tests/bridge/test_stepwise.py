@@ -531,6 +531,11 @@ def test_float64_where_little_is_known() -> None:
     bare = Known(TRUTH, 64 * EPS)
     assert local(bare, Known(None), off(1000, dtype=F32), off(0, dtype=F32))[0].settled_by == "float64"
 
+    for operators, asked in ((8, False), (9, True)):
+        other = Known(None, foreign=TRUTH)
+        found, _ = local(Known(TRUTH, 64 * EPS, part(operators)), other, off(1000, dtype=F32), off(0, dtype=F32))
+        assert found.equal and bool(other.asked) == asked
+
     class Deaf(Known):
         def exact(self, cut: Any, values: Any, name: str, jitter: Any = None) -> Any:
             return {0: None, 1: TRUTH[:2]}.get(jitter[1], TRUTH * (1 + 64 * EPS)) if jitter else TRUTH
