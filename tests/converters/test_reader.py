@@ -607,3 +607,34 @@ def test_only_files_beside_the_model_are_held_to_its_digest(folder: Path) -> Non
     model = model_of(external("first.bin"))
     model.metadata_props.add(key=DATA_KEY, value="b" * 32)
     assert read_model(model.SerializeToString()).folder is None
+
+
+def test_which_tensors_stay_in_the_file() -> None:
+    """Those whose content lies there as it is in memory, in one counted field, of a type that is known."""
+    content = bytes(STAYS_BELOW + 8)
+    kind = field(2, 0, varint(1))
+    for message, stays in (
+        (kind + field(9, 2, content), True),
+        (kind + field(4, 2, content), True),
+        (field(2, 0, varint(11)) + field(10, 2, content), True),
+        (kind + field(9, 2, content[:STAYS_BELOW]), False),
+        (kind + field(10, 2, content), False),
+        (field(2, 0, varint(11)) + field(4, 2, content), False),
+        (field(2, 0, varint(7)) + field(7, 2, content), False),
+        (field(2, 0, varint(STRING)) + field(9, 2, content), False),
+        (field(2, 0, varint(STRING)) + field(6, 2, content), False),
+        (field(2, 2, b"\x01") + field(9, 2, content), False),
+        (field(2, 0, varint(99)) + field(9, 2, content), False),
+        (field(9, 2, content), False),
+        (kind + field(8, 2, content), False),
+        (kind + field(4, 5, b"\x00" * 4) + field(8, 2, content), False),
+        (kind + field(4, 5, b"\x00" * 4) + field(9, 2, content), False),
+        (kind + field(9, 2, content) + field(14, 0, varint(0)), True),
+        (kind + field(9, 2, content) + field(14, 0, varint(1)), False),
+        (kind + field(9, 2, content) + field(13, 2, b""), False),
+    ):
+        found = reader._reference(memoryview(message), 0, len(message), "here")
+        assert (found is not None) == stays, message[:16]
+        if found is not None:
+            told = {e.key: e.value for e in TensorProto.FromString(b"".join(found)).external_data}
+            assert told == {"location": "here", "offset": str(message.index(content)), "length": str(len(content))}

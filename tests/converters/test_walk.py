@@ -10,9 +10,9 @@ import pytest
 from onnx import TensorProto, helper
 
 import converters
-from converters import kinds, nodes, registry, walk
+from converters import kernels, kinds, nodes, registry, walk
 from converters.error import Unsupported
-from converters.importer import import_model
+from converters.importer import KIND, import_model
 from converters.reader import OnnxFile
 from converters.values import Shared, Value
 from converters.walk import Importer
@@ -426,3 +426,59 @@ def test_types_of_every_kind() -> None:
     with pytest.raises(converters.UnsupportedModel) as caught:
         import_model(model)
     assert [(p.node, p.operator) for p in caught.value.problems] == [("w", "input")]
+
+
+def test_what_registries_note(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every name, each once; what is read and what is written as asked."""
+    for name in ("EXPORT", "IMPORT", "STANDING"):
+        monkeypatch.setattr(registry, name, {})
+    registry.one_to_one(sin="Sin", cos="Cos")
+    assert {n: list(v) for n, v in registry.EXPORT.items()} == {"sin": [13], "cos": [13]}
+    registry.itself("A", "B", since=15)
+    registry.itself("A", since=20)
+    registry.itself("C", write=False)
+    registry.itself("D", since=9, read=False)
+    registry.itself("E", since=5, domain="ai.onnx.ml")
+    written = {n: list(v) for n, v in registry.EXPORT.items() if n.startswith("_")}
+    assert written == {"_onnx_A": [15], "_onnx_B": [15], "_onnx_D": [13], "_onnx_ml_E": [13]}
+    assert {k: list(v) for k, v in registry.IMPORT.items()} == {
+        ("", "A"): [15, 20], ("", "B"): [15], ("", "C"): [1], ("ai.onnx.ml", "E"): [5],
+    }  # fmt: skip
+    assert {f"_onnx_{n}": ("", n) for n in "ABCD"} | {"_onnx_ml_E": ("ai.onnx.ml", "E")} == registry.STANDING
+    assert registry.handler_for("_onnx_A", 14) is None and registry.handler_for("_onnx_A", 15) is not None
+    assert registry.reading_of("", "A", 14) is None and registry.reading_of("", "A", 20) is registry.IMPORT["", "A"][20]
+
+
+def test_which_kernels_a_version_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the first of a span to its last, which is the first where none is told."""
+    spans = [[7, 12, {"T": ["float32"]}], [13, None, {"T": ["float64"], "S": []}]]
+    monkeypatch.setattr(kernels, "_table", lambda: {"types": {"MadeUp": spans}, "lost": {"MadeUp": [14]}})
+    found = {v: kernels.runs_on.__wrapped__("MadeUp", v, "T") for v in (6, 7, 8, 12, 13, 14)}
+    single, double = frozenset(("float32", "float16")), frozenset(("float64", "float16"))
+    assert found == {6: None, 7: single, 8: single, 12: single, 13: double, 14: None}
+    assert kernels.runs_on.__wrapped__("MadeUp", 13, "S") == {"float16"}
+    assert kernels.runs_on.__wrapped__("MadeUp", 13, "U") is None
+    assert kernels.runs_on.__wrapped__("Other", 13, "T") is None
+    assert [kernels.is_lost("MadeUp", v) for v in (13, 14)] == [False, True]
+
+
+def test_dtypes_that_are_not_installed_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> np.dtype:
+        raise ValueError(f"{name} is not here")
+
+    monkeypatch.setattr(kinds, "named_dtype", missing)
+    with pytest.raises(Unsupported, match="float32 is not here"):
+        kinds.dtype_of(1)
+
+
+def test_types_are_noted_of_what_nodes_make_alone() -> None:
+    found = import_model(parsed("m (float[] x) => (float[] x, float[] y) { y = Relu (x) }"))
+    kept = {e.node.name: KIND in e.node.attrs for e in found.graph.outputs}
+    assert kept == {"x": False, "y": True}
+    two = """m (seq(float[2]) a, seq(int64[2]) b, int64 i) => (float[] p, int64[] q) {
+        p = SequenceAt (a, i) q = SequenceAt (b, i)
+    }"""
+    read = import_model(parsed(two))
+    written = converters.to_onnx(read.graph, read.params, {"i": ()}, 17)
+    declared = {i.name: kinds.text_of(i.type) for i in written.graph.input}
+    assert declared == {"a": "seq(tensor(float)[2])", "b": "seq(tensor(int64)[2])", "i": "tensor(int64)[]"}
