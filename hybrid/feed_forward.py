@@ -13,6 +13,7 @@ from . import metric
 from .callback import BatchEndParam, LogValidationMetricsCallback
 from .checkpoint import load_checkpoint, save_checkpoint
 from .context import Context, current_context
+from .core.error import MXNetError
 from .initializer import Uniform
 from .io import DataIter, NDArrayIter
 from .module import Module
@@ -87,11 +88,15 @@ class FeedForward:
         labels = [d for d in data.provide_label or () if d[0] in arguments]
         label_names = [d[0] for d in labels]
         if not fresh:  # then any other argument is a label that prediction does without
-            known = {*names, *(self.arg_params or {})}
+            if self.arg_params is None:
+                raise MXNetError("FeedForward: there are no parameters yet; fit the model, or give arg_params")
+            known = {*names, *self.arg_params}
             label_names = [a for a in arguments if a not in known]
-            unknown = {*(self.arg_params or {}), *(self.aux_params or {})}.difference(self.symbol.list_inputs())
+            unknown = {*self.arg_params, *(self.aux_params or {})}.difference(self.symbol.list_inputs())
             if unknown and not self.allow_extra_params:
-                raise ValueError(f"parameters {sorted(unknown)} are not in the symbol; allow_extra_params=True passes over them")
+                raise ValueError(
+                    f"parameters {sorted(unknown)} are not in the symbol; allow_extra_params=True passes over them"
+                )
             labels = [d for d in labels if d[0] in label_names]
         module = Module(self.symbol, names, label_names, context=self.ctx, work_load_list=workload)
         with warnings.catch_warnings():
@@ -104,6 +109,16 @@ class FeedForward:
             allow_missing=fresh,
         )
         return module
+
+    def _want_labels(self, data: Any) -> None:
+        """Raises ValueError where labels that the symbol does not take come before those that it takes: they are told apart by
+        their place alone."""
+        given = [d[0] for d in data.provide_label or ()]
+        taken = [name for name in given if name in self.symbol.list_arguments()]
+        if given[: len(taken)] != taken:
+            raise ValueError(
+                f"the iterator gives the labels {given}, of which the symbol takes {taken}; wanted these first"
+            )
 
     # -- running ------------------------------------------------------------------------------------------------------
 
@@ -134,6 +149,7 @@ class FeedForward:
     ) -> Any:
         """The metric over an iterator."""
         data = self._iterator(X, None, is_train=False)
+        self._want_labels(data)
         module = self._bound(data, is_train=False)
         pairs = module.score(data, eval_metric, num_batch, batch_end_callback, reset=reset)
         return pairs[0][1] if len(pairs) == 1 else [value for _, value in pairs]
@@ -158,6 +174,7 @@ class FeedForward:
             raise AssertionError("FeedForward: give num_epoch to train")
         logger = logger or logging
         train_data = self._iterator(X, y, is_train=True)
+        self._want_labels(train_data)
         if isinstance(eval_data, tuple | list) and len(eval_data) == 2:
             eval_data = self._iterator(eval_data[0], eval_data[1], is_train=False)
         module = self._bound(train_data, True, work_load_list, fresh=True)

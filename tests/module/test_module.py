@@ -425,3 +425,171 @@ def test_out_grads_as_one_array_and_batches_of_other_classes() -> None:
     module.backward(mx.nd.array(heads))
     np.testing.assert_array_equal(module.get_outputs()[0].asnumpy(), values**2)
     np.testing.assert_array_equal(module.get_input_grads()[0].asnumpy(), 2 * values * heads)
+
+
+@pytest.mark.filterwarnings("ignore:.*FeedForward has been deprecated")
+def test_feed_forward_at_its_edges(tmp_path: Any) -> None:
+    """Columns of labels, labels that the symbol does not have, no parameters yet, pairs and other lists, a logger, empty data."""
+    data = np.random.RandomState(1).uniform(-1, 1, (8, 3)).astype(np.float32)
+    labels = (data[:, 0] > 0).astype(np.float32)
+    own = {"fc_weight": mx.nd.array([[1, 2, 3], [3, 1, -2]]), "fc_bias": mx.nd.array([0.5, -0.5])}
+
+    def model(**more: Any) -> Any:
+        given = {"num_epoch": 1, "numpy_batch_size": 4, "learning_rate": 0.5, "arg_params": dict(own), "aux_params": {}}
+        return mx.model.FeedForward(network(), **{**given, **more})
+
+    ends = []
+    for given in (labels, labels[:, None], mx.nd.array(labels), mx.nd.array(labels[:, None])):
+        np.random.seed(3)
+        made = model()
+        made.fit(data, given)
+        ends.append(made.arg_params["fc_weight"].asnumpy().tolist())
+    assert all(e == ends[0] for e in ends[1:]) and ends[0] != own["fc_weight"].asnumpy().tolist()
+    scores = np.exp(data @ own["fc_weight"].asnumpy().T + own["fc_bias"].asnumpy())
+    want = scores / scores.sum(1, keepdims=True)
+    np.testing.assert_allclose(model().predict(data), want, rtol=1e-5)
+    extra = mx.io.NDArrayIter(data, {"softmax_label": labels, "other": labels * 2}, 4)
+    np.testing.assert_allclose(model().predict(extra), want, rtol=1e-5)
+    for call in (model().fit, model().score):  # labels are told apart by their place
+        with pytest.raises(
+            ValueError, match=r"gives the labels \['other', 'softmax_label'\], of which the symbol takes"
+        ):
+            call(extra)
+    fitted = model()
+    fitted.fit(mx.io.NDArrayIter(data, {"softmax_label": labels, "zoo": labels * 2}, 4))
+    alone = model()
+    alone.fit(mx.io.NDArrayIter(data, labels, 4))
+    np.testing.assert_array_equal(fitted.arg_params["fc_weight"].asnumpy(), alone.arg_params["fc_weight"].asnumpy())
+    lines: list[str] = []
+
+    class Own(logging.Logger):
+        def info(self, msg: Any, *args: Any, **more: Any) -> None:
+            lines.append(msg % args)
+
+    for evaluated in ((data, labels), [data, labels], mx.io.NDArrayIter(data, labels, 4)):
+        seen: list[Any] = []
+        model().fit(
+            data,
+            labels,
+            eval_data=evaluated,
+            logger=Own("own"),
+            eval_end_callback=lambda p, seen=seen: seen.append(p.nbatch),
+        )
+        assert len(seen) == 1
+    assert lines[0].startswith("Start training with") and any("Time cost" in line for line in lines)
+    fresh = mx.model.FeedForward(network(), num_epoch=1, numpy_batch_size=4)
+    for call in (fresh.predict, fresh.score):
+        with pytest.raises(mx.MXNetError, match="no parameters yet"):
+            call(mx.io.NDArrayIter(data, labels, 4))
+    mx.model.FeedForward(network(), num_epoch=3).save(str(tmp_path / "n"))
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["n-0003.params", "n-symbol.json"]
+    empty = Lists([])
+    with pytest.raises(ValueError, match="gives no batches"):
+        model().fit(empty)
+    created = mx.model.FeedForward.create(
+        network(), Lists([batch(), batch(seed=1)]), num_epoch=1, eval_data=Lists([batch()]), eval_metric="ce",
+        logger=Own("own"), initializer=mx.init.One(), learning_rate=0.1,
+    )  # fmt: skip
+    assert created.num_epoch == 1 and sum(line.startswith("Start training") for line in lines) == 4
+
+
+def test_executor_managers_over_buckets_and_slices() -> None:
+    batches = mx.io.NDArrayIter(batch(8).data[0], batch(8).label[0], 4)
+    devices = [mx.cpu(0), mx.cpu(1)]
+    plain = mx.model.DataParallelExecutorManager(network(), devices, batches)
+    own = {"fc_weight": mx.nd.array([[1, 2, 3], [3, 1, -2]]), "fc_bias": mx.nd.array([0.5, -0.5])}
+    plain.set_params(own, {})
+    monitor = mx.mon.Monitor(1, pattern="softmax_output")
+    plain.install_monitor(monitor)
+    monitor.tic()
+    whole = next(batches)
+    plain.load_data_batch(whole)
+    plain.forward()
+    assert [name for _, name, _ in monitor.toc()] == ["softmax_output"] * 2
+    found = []
+    for labels, sliced in ((whole.label, False), ([[whole.label[0][:2]], [whole.label[0][2:]]], True)):
+        metric = mx.metric.CrossEntropy()
+        plain.update_metric(metric, labels, sliced)
+        found.append(metric.get()[1])
+    assert found[0] == found[1]
+    bucketed = mx.model.DataParallelExecutorManager(network(), devices, batches, sym_gen=lambda key: network())
+    with pytest.raises(NotImplementedError, match="bucketing"):
+        bucketed.install_monitor(monitor)
+    bucketed.set_params(own, {})
+    one = mx.io.DataBatch(
+        [whole.data[0][:2]], [whole.label[0][:2]], bucket_key=7,
+        provide_data=[("data", (2, 3))], provide_label=[("softmax_label", (2,))],
+    )  # fmt: skip
+    bucketed.load_data_batch(one)
+    bucketed.forward()
+    np.testing.assert_allclose(
+        bucketed.curr_execgrp.get_outputs()[0].asnumpy(), plain.execgrp.get_outputs()[0].asnumpy()[:2], rtol=1e-6
+    )
+
+
+def test_what_executors_watch_and_reshape() -> None:
+    """With monitor_all the inputs of every operator, constants too; losses need no head wherever they stand among the outputs."""
+    x = mx.sym.var("x")
+    seen: dict[str, Any] = {}
+    made = (mx.sym.exp(x, name="e") + mx.sym.ones((2, 2), name="one")).bind(
+        mx.cpu(), {"x": mx.nd.array([[1, 2], [3, 4]])}
+    )
+    made.set_monitor_callback(lambda name, array: seen.setdefault(name, array.asnumpy().tolist()), monitor_all=True)
+    made.forward()
+    assert seen["x"] == [[1, 2], [3, 4]] == seen["e_data"]
+    assert seen["one_output"] == [[1, 1], [1, 1]]
+    assert any(v == seen["e_output"] for k, v in seen.items() if k.endswith("_lhs"))
+    pair = mx.sym.Group([x * 2, mx.sym.make_loss(x * x)])
+    for order in (0, 1):
+        symbol = mx.sym.Group([pair[order], pair[1 - order]])
+        made = symbol.bind(mx.cpu(), {"x": mx.nd.array([3.0])}, {"x": mx.nd.zeros(1)})
+        made.forward(is_train=True)
+        with pytest.raises(mx.MXNetError, match="head_gradient is required"):
+            made.backward()
+        made.backward([mx.nd.array([5.0]), None] if order == 0 else [None, mx.nd.array([5.0])])
+        assert made.grad_dict["x"].asnumpy().tolist() == [2 * 5 + 2 * 3]
+    same = mx.sym.Group([x]).bind(mx.cpu(), {"x": mx.nd.array([3.0])}, {"x": mx.nd.zeros(1)})
+    same.forward(is_train=True)
+    with pytest.raises(mx.MXNetError, match="head_gradient is required"):
+        same.backward()
+    same.backward(mx.nd.array([4.0]))
+    assert same.grad_dict["x"].asnumpy().tolist() == [4]
+    bound = (x + mx.sym.var("y")).simple_bind(mx.cpu(), x=(2, 3), y=(2, 3))
+    moved = bound.reshape(x=(3, 2), y=(3, 2))  # as many numbers
+    assert [a.shape for a in moved.arg_arrays] == [(3, 2)] * 2
+    with pytest.raises(mx.MXNetError, match="grow"):
+        bound.reshape(x=(7, 1), y=(7, 1))
+    constant = mx.sym.Group([mx.sym.ones((2,)) * 3]).bind(mx.cpu(), {})
+    constant.forward(is_train=True)
+    constant.backward([mx.nd.ones(2)])
+
+
+def test_chains_and_modules_with_empty_names() -> None:
+    """None stands for no names; a chain keeps what a description says, and labels when its first layer takes them."""
+    bare = mx.mod.Module(mx.sym.ones((2, 3)) * mx.sym.var("w", shape=(2, 3)), None, None)
+    with pytest.raises((AssertionError, ValueError)):
+        bare.bind([])
+    chain = mx.mod.SequentialModule().add(mx.mod.Module(network()), take_labels=True)
+    chain.add(mx.mod.Module(mx.sym.var("p") * 2, ["p"], None), auto_wiring=True)
+    chain.bind(*SHAPES, for_training=False)
+    chain.init_params(mx.init.One())
+    chain.forward(batch())
+    assert chain.label_shapes == SHAPES[1]
+    np.testing.assert_allclose(chain.get_outputs()[0].asnumpy(), np.full((4, 2), 1.0))
+    half = mx.mod.SequentialModule().add(mx.mod.Module(mx.sym.exp(mx.sym.var("q")), ["q"], None), auto_wiring=True)
+    half.bind([mx.io.DataDesc("given", (3, 2), np.float16, "TN")], for_training=False)
+    (wired,) = half._modules[0].data_shapes
+    assert (wired.name, wired.shape, wired.dtype, wired.layout) == ("q", (3, 2), np.float16, "TN")
+    fitted = mx.mod.Module(network())
+    fitted.fit(
+        Lists([batch(), batch(seed=1)]),
+        num_epoch=1,
+        eval_metric=mx.metric.Accuracy(),
+        optimizer_params={"learning_rate": 0.1},
+    )
+    assert fitted.for_training
+    with pytest.raises(mx.MXNetError, match="wanted Contexts"):
+        mx.mod.Module(network(), group2ctxs=[{"a": mx.cpu(1), "b": [mx.cpu(0), "cpu"]}])
+    mx.mod.Module(network(), group2ctxs=[None])
+    with pytest.raises(mx.MXNetError, match="wanted Contexts"):
+        mx.mod.Module(network(), group2ctxs=[None, {"a": 3}], context=[mx.cpu(0), mx.cpu(1)])
