@@ -110,3 +110,61 @@ def test_what_does_not_fit() -> None:
         kv.is_capable("flight")
     with pytest.raises(MXNetError, match="Gradient compression"):
         kv.set_gradient_compression({"type": "2bit"})
+
+
+class Other(mx.kvstore.KVStoreBase):  # type: ignore[name-defined]
+    """Registered twice."""
+
+
+def test_sums_of_sparse_arrays_and_stores_of_programs() -> None:
+    """Sparse pieces give a sparse sum, mixed ones a dense; a name that is registered again warns; other kinds are refused."""
+    from hybrid.kvstore import base
+
+    table = mx.nd.array([[0, 1.5], [0, 0], [2, -1]])
+    for kind in ("csr", "row_sparse", "default"):
+        total = base.added([table.tostype(kind), (table * 2).tostype(kind), table.tostype(kind)])
+        assert total.stype == kind
+        np.testing.assert_array_equal(total.asnumpy(), table.asnumpy() * 4)
+    mixed = base.added([table.tostype("row_sparse"), table])
+    assert mixed.stype == "default" and (mixed.asnumpy() == 2 * table.asnumpy()).all()
+    mx.kvstore.KVStoreBase.register(Other)
+    try:
+        with pytest.warns(UserWarning, match="overriding existing"):
+            mx.kvstore.KVStoreBase.register(Other)
+        assert type(mx.kv.create("OTHER")) is Other
+    finally:
+        del mx.kvstore.KVStoreBase.kv_registry["other"]
+    with pytest.raises(TypeError, match="KVStore, str or None"):
+        base.choose(3, 2, {})
+
+
+def test_where_weights_are_updated() -> None:
+    """MXNet's store "local" does not update more than 16M numbers itself; "device" and one device are another matter."""
+    from types import SimpleNamespace
+
+    from hybrid.kvstore import base
+
+    most = 1024 * 1024 * 16
+    sizes = lambda n: {"a": SimpleNamespace(size=5), "b": SimpleNamespace(size=n)}  # noqa: E731
+    for store, devices, count, want in (
+        ("local", 2, most, (True, True)), ("local", 2, most + 1, (True, False)), ("device", 2, most + 1, (True, True)),
+        ("local", 1, 5, (False, False)), (None, 2, 5, (False, False)), (mx.kv.create("local"), 1, most + 1, (True, True)),
+        (mx.kv.create("teststore"), 2, 5, (True, False)),
+    ):  # fmt: skip
+        made, there = base.choose(store, devices, sizes(count))
+        assert (made is not None, there) == want, (store, count)
+    assert base.choose("local", 2, {})[1]
+
+
+def test_sparse_arrays_are_pulled_when_that_is_asked() -> None:
+    kv = mx.kv.create()
+    kv.init("r", mx.nd.array([[0, 1.5], [2, -1]]).tostype("row_sparse"))
+    out = mx.nd.zeros((2, 2), stype="row_sparse")
+    kv.pull("r", out)
+    assert (out.asnumpy() == 0).all()
+    kv.pull("r", out, ignore_sparse=False)
+    assert out.asnumpy().tolist() == [[0, 1.5], [2, -1]]
+    assert kv._barrier() is None
+    for given in ([], [out, 3.0], [3.0, out]):
+        with pytest.raises(AssertionError, match="wanted an NDArray"):
+            kv.push("r", given)
