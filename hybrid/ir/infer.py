@@ -83,6 +83,8 @@ def want_ignored(result: Inference) -> None:
             try:
                 if all(s is not None for s in shapes):
                     node.op.want_ignored(*shapes)
+            except Undecided:  # that depends on a size that is not known yet
+                continue
             except OpError as error:
                 raise _at(node, error, "input shapes", [show(s) for s in shapes]) from error
 

@@ -105,13 +105,13 @@ class _Backward(Op):
         return gamma, widen(mean).reshape(statistics), scale.reshape(statistics)
 
     def pieces(self, shape: tuple[int, int, int], itemsize: int) -> Iterator[tuple[slice, slice]]:
-        """Which A and B to treat at a time: never part of what a mean is taken over."""
+        """Which A and B to treat at a time, of an array that holds something: never part of what a mean is taken over."""
         a, b, c = shape
         if self.over == "batch":
-            step = max(1, PIECE // max(1, a * c * itemsize)) if c >= 16 else max(1, b)
+            step = max(1, PIECE // (a * c * itemsize)) if c >= 16 else b
             yield from ((slice(None), slice(i, i + step)) for i in range(0, b, step))
         else:
-            step = max(1, PIECE // max(1, b * c * itemsize))
+            step = max(1, PIECE // (b * c * itemsize))
             yield from ((slice(i, i + step), slice(None)) for i in range(0, a, step))
 
 
@@ -143,7 +143,7 @@ class BackwardNormalization(_Backward):
         dx = np.empty(shape, x.dtype)
         sums = np.zeros((2, shape[1]), x.dtype)
         batch = self.over == "batch"
-        for piece in self.pieces(shape, x.itemsize):
+        for piece in self.pieces(shape, x.itemsize) if data.size else ():  # of nothing there are no means
             part, g, m, s = (_cut(a, piece) for a in (y, gammas, means, scales))
             h = x[piece] - m
             by_gamma = None

@@ -295,7 +295,7 @@ class General(SolvedSquare):
 
     def real_parts(self, values: Any, *others: Any) -> tuple[np.ndarray, ...]:
         """All as real numbers. Raises OpError when an eigenvalue is complex."""
-        if values.dtype.kind == "c" and np.any(values.imag != 0):
+        if np.any(values.imag != 0):
             raise self.fail("got a matrix with complex eigenvalues, which no dtype of MXNet holds; wanted real ones")
         return tuple(y.real for y in (values, *others))
 

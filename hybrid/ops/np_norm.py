@@ -40,7 +40,7 @@ class Norm(Op):
             return tuple(range(rank))
         given = tuple(range(-min(rank, 2), 0)) if self.axis is None else self.axis
         found = tuple(axis_of(self, i, rank) for i in given)
-        if len(set(found)) < len(found) or (self.axis is None and not rank):
+        if len(set(found)) < len(found) or not rank:
             raise self.fail(f"got axis={self.axis} for {rank} dimensions")
         return found
 

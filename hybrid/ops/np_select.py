@@ -323,7 +323,7 @@ class InsertTensor(Insert):
         return math.prod(obj)
 
     def where(self, obj):
-        return obj if obj is None or obj.ndim else obj.item()
+        return obj if obj.ndim else obj.item()
 
     @classmethod
     def examples(cls, make):

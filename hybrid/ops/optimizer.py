@@ -168,7 +168,7 @@ class Update(Writer):
         new, *states = self.rule(lr, wd, weight, grad, *others)
         for name, state in zip((n for n in self.mutates if n != "weight32"), states):
             given[name][...] = state
-        if master is not None and "weight32" in self.mutates:
+        if "weight32" in self.mutates:
             master[...] = new
         return new.astype(arrays[0].dtype if self.keeps else np.float32, copy=False)
 

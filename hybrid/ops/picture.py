@@ -139,7 +139,7 @@ class CvImDecode(Op):
         except MXNetError as error:
             raise self.fail(str(error)) from error
         pixels = pixels[:, :, None] if pixels.ndim == 2 else pixels
-        return pixels if self.to_rgb or not self.flag else np.ascontiguousarray(pixels[:, :, ::-1])
+        return pixels if self.to_rgb else np.ascontiguousarray(pixels[:, :, ::-1])
 
     @classmethod
     def examples(cls, make):

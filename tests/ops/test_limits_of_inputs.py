@@ -124,6 +124,10 @@ EDGES = [
     Edge("Deconvolution", STEPPED | {"target_shape": (9, 6)}, ([(1, 2, 4, 5), (2, 3, 3, 2)], [(1, 3, 9, 6)]),
          [({"target_shape": (10, 6)}, [(1, 2, 4, 5), (2, 3, 3, 2)], r"at most \(9, 6\)"),
           ({"target_shape": (9, 7)}, [(1, 2, 4, 5), (2, 3, 3, 2)], r"at most \(9, 6\)")]),
+    Edge("Deconvolution", STEPPED | {"target_shape": (0, 6)}, ([(1, 2, 4, 5), (2, 3, 3, 2)], [(1, 3, 0, 6)]),
+     []),  # as MXNet has it
+    Edge("reshape_like", {"lhs_begin": 0, "lhs_end": 1, "rhs_begin": 0, "rhs_end": 2}, ([(6, 5), (2, 3, 4)], [(2, 3, 5)]),
+         [({"lhs_end": 0}, [(6, 5), (2, 3, 4)], "to 0"), ({"rhs_end": 0}, [(6, 5), (2, 3, 4)], "to 0")]),
     Edge("col2im", {"output_size": (2, 3), "kernel": (2, 2)}, ([(1, 8, 2)], [(1, 2, 2, 3)]),
          [({"output_size": (2, 3, 1)}, [(1, 8, 2)], "2 sizes"), ({}, [(1, 8, 3)], "3 columns, wanted 2"), ({},
           [(1, 6, 2)], "of the 4")]),

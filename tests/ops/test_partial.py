@@ -201,6 +201,15 @@ def test_parts_of_gradients_take_what_is_known() -> None:
         op, _, dtypes = known
         wrong += told_of_part(known, ["all", "the rank", "nothing"], ["all", "nothing"])
         seen.add(op.name)
+        whole = inferred(op, known[1])
+        for at, axis in ((i, a) for i, s in enumerate(known[1]) for a in range(len(s)) if whole):
+            hidden: list[Any] = [(*s[:axis], UNKNOWN, *s[axis + 1 :]) if i == at else s for i, s in enumerate(known[1])]
+            try:
+                open_ = inferred(op, hidden) or whole
+                if [merge(f, w) for f, w in zip(open_, whole, strict=True)] != whole:
+                    raise ValueError(f"{open_}, not {whole}")
+            except Exception as error:
+                wrong.append(f"{op} of {hidden}: {error!r}")
         found = op.infer_type(*dtypes)
         outputs = found if isinstance(found, list) else [found] * len(op.returns())
         for at, only, ends in product(range(len(dtypes)), (True, False), (outputs, [None] * len(outputs))):
@@ -384,6 +393,7 @@ def test_sizes_that_follow_whatever_others_are() -> None:
         ("slice_axis", {"axis": 1, "begin": 1, "end": -1}, [(2, UNKNOWN)], (2, UNKNOWN)),
         ("slice_axis", {"axis": 1, "begin": -2, "end": 4}, [(2, UNKNOWN)], (2, UNKNOWN)),
         ("slice_axis", {"axis": 1, "begin": 1, "end": None}, [(2, UNKNOWN)], (2, UNKNOWN)),
+        ("slice_axis", {"axis": 1, "begin": -2, "end": 0}, [(2, UNKNOWN)], (2, UNKNOWN)),
         ("Deconvolution", {"num_filter": 3, "kernel": (3,), "stride": (2,), "target_shape": (6,)},
          [(1, 2, UNKNOWN), (2, 3, 3)], (1, 3, 6)),
         ("Deconvolution", {"num_filter": 3, "kernel": (3,), "stride": (2,), "adj": (1,)},
@@ -420,6 +430,13 @@ def test_sizes_that_follow_whatever_others_are() -> None:
          [(3, 2, UNKNOWN), (UNKNOWN,), (1, 2, 4)]),
         ("_sample_uniform", {"shape": (4,)}, [None, (UNKNOWN, 3)], [(2, 3, 4)], [(2, 3), (2, 3)]),
         ("_sample_uniform", {"shape": (4,)}, [None, None], [(4,)], [(), ()]),
+        ("_sample_uniform", {"shape": (4, 2)}, [None, None], [(2,)], [None, None]),
+        ("_contrib_box_encode", {}, [(2, 3, 4), None, None, None, None, None], [None],
+         [(2, 3, 4), (2, 3, 4), None, None, (4,), (4,)]),
+        ("Reshape", {"shape": (-1,)}, [(3, UNKNOWN)], [(6,)], [(3, 2)]),
+        ("Reshape", {"shape": (-1,)}, [(4, UNKNOWN)], [(6,)], [(4, UNKNOWN)]),
+        ("Reshape", {"shape": (-1,)}, [(0, UNKNOWN)], [(0,)], [(0, UNKNOWN)]),
+        ("Reshape", {"shape": (-1,)}, [(UNKNOWN, UNKNOWN)], [(6,)], [(UNKNOWN, UNKNOWN)]),
         ("pick", {"axis": 1, "keepdims": True}, [(2, 3), (UNKNOWN, 1)], [None], [(2, 3), (2, 1)]),
         ("pick", {"axis": 0}, [(2, 3), (UNKNOWN,)], [None], [(2, 3), (3,)]),
     ):  # fmt: skip
