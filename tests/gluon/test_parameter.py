@@ -300,3 +300,28 @@ def test_where_a_download_would_be(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert utils.download(url, "~/named") == str(tmp_path / "named")
     with pytest.raises(OSError, match="Moving downloaded temp file"):
         utils.replace_file(tmp_path / "gone", tmp_path / "named")
+
+
+def test_words_that_parameters_do_not_know() -> None:
+    weight = gluon.Parameter("w", shape=(2,))
+    for word in ("always", "", None, "Write"):
+        with pytest.raises(AssertionError, match=r"grad_req must be one of 'write', 'add', or 'null', but got "):
+            weight.grad_req = word
+        with pytest.raises(AssertionError, match="grad_req must be one of"):
+            gluon.Parameter("w", grad_req=word)
+    assert weight.grad_req == "write"
+    for what in ("stype", "grad_stype"):
+        with pytest.raises(AssertionError, match=rf"^{what} for Parameter 'w' must be one of .* but got 'dense'"):
+            gluon.Parameter("w", **{what: "dense"})
+    fixed = gluon.Parameter("w", shape=(2,), differentiable=False, grad_req="add")
+    assert fixed.grad_req == "null"
+    fixed.grad_req = "write"
+    assert fixed.grad_req == "null"
+    weight.initialize()
+    for request in ("add", "null", "write"):
+        weight.grad_req = request
+        if request == "null":
+            with pytest.raises(mx.MXNetError, match="because grad_req='null'"):
+                weight.grad()
+        else:
+            assert weight.grad().asnumpy().tolist() == [0, 0]

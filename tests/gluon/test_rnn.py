@@ -170,6 +170,21 @@ def test_unroll_of_one_step_and_of_lists() -> None:
     np.testing.assert_array_equal(steps.asnumpy()[:, 0], outputs[0].asnumpy())
 
 
+def test_a_stack_that_is_asked_for_its_graph_steps_as_it_is_called() -> None:
+    stack = rnn.HybridSequentialRNNCell()
+    stack.add(rnn.LSTMCell(3, input_size=2))
+    stack.add(rnn.GRUCell(4, input_size=3))
+    filled(stack)
+    x = nd.array(np.random.default_rng(1).normal(size=(2, 2)))
+    states = [
+        nd.array(np.random.default_rng(i).normal(size=s.shape)) for i, s in enumerate(stack.begin_state(batch_size=2))
+    ]
+    out, after = stack.hybrid_forward(nd, x, states)
+    want, wanted = stack(x, states)
+    for got, same in zip((out, *after), (want, *wanted), strict=True):
+        np.testing.assert_allclose(got.asnumpy(), same.asnumpy(), rtol=1e-6)
+
+
 def test_random_cells_in_training() -> None:
     mx.random.seed(1)
     x = nd.ones((8, 6, 4))
