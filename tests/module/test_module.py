@@ -593,3 +593,52 @@ def test_chains_and_modules_with_empty_names() -> None:
     mx.mod.Module(network(), group2ctxs=[None])
     with pytest.raises(mx.MXNetError, match="wanted Contexts"):
         mx.mod.Module(network(), group2ctxs=[None, {"a": 3}], context=[mx.cpu(0), mx.cpu(1)])
+
+
+def test_parts_that_do_not_fit_where_they_are_computed_with() -> None:
+    """Lists of batches against shares of work, too few labels, inputs without a batch axis in lists, labels in some parts only."""
+    uneven = mx.mod.Module(network(), context=[mx.cpu(0), mx.cpu(1)], work_load_list=[1, 3])
+    uneven.bind(*SHAPES)
+    uneven.init_params()
+    whole = batch()
+    parts = [mx.io.DataBatch([whole.data[0][i : i + 2]], [whole.label[0][i : i + 2]]) for i in (0, 2)]
+    with pytest.raises(ValueError, match=r"data: got shape \(2, 3\), wanted \(1, 3\) as bound"):
+        uneven.forward(parts)
+    x, y, z = (mx.sym.var(n) for n in "xyz")
+    both = mx.sym.Group(
+        [mx.sym.LinearRegressionOutput(x, y, name="a"), mx.sym.LinearRegressionOutput(x * 2, z, name="b")]
+    )
+    two = mx.mod.Module(both, ["x"], ["y", "z"])
+    two.bind([("x", (2, 3))], [("y", (2, 3)), ("z", (2, 3))], grad_req={"x": "write", "nowhere": "add"})
+    two.init_params()
+    data = [mx.nd.array(np.arange(6).reshape(2, 3) + 10 * i) for i in range(3)]
+    with pytest.raises(ValueError, match=r"got 1 arrays, wanted 2 \(y, z\)"):
+        two.forward(mx.io.DataBatch(data[:1], data[1:2]))
+    two.forward(mx.io.DataBatch(data[:1], data[1:]), is_train=True)
+    metric = mx.metric.MAE()
+    two.update_metric(metric, data[1:])
+    assert metric.get()[1] == (10 + (20 - np.arange(6)).mean()) / 2
+    silent = mx.metric.Loss()
+    two.update_metric(silent, None)
+    assert silent.get()[1] == np.arange(6).mean() * 1.5
+    scaled = mx.mod.Module(mx.sym.broadcast_mul(x, y), ["x", "y"], None, context=[mx.cpu(0), mx.cpu(1)])
+    desc = [("x", (2, 3)), mx.io.DataDesc("y", (1, 3), layout="C")]
+    scaled.bind(desc, for_training=False)
+    scaled.init_params()
+    rows = [mx.nd.array(np.arange(6).reshape(2, 3) + 10 * i) for i in range(2)]
+    by = mx.nd.array([[1, 2, 3]])
+    scaled.forward([mx.io.DataBatch([r, by], []) for r in rows])
+    want = np.concatenate([r.asnumpy() for r in rows]) * [1, 2, 3]
+    np.testing.assert_array_equal(scaled.get_outputs()[0].asnumpy(), want)
+    assert [tuple(d.shape) for d in scaled.data_shapes] == [(4, 3), (1, 3)]
+    even = mx.mod.Module(network(), context=[mx.cpu(0), mx.cpu(1)])
+    even.bind(*SHAPES)
+    even.init_params(mx.init.One())
+    even.forward(parts, is_train=True)
+    held = [a.asnumpy().tolist() for _, a in even._exec_group.label_arrays[0]]
+    even.forward(
+        [mx.io.DataBatch(parts[0].data, [9 + parts[0].label[0]]), mx.io.DataBatch(parts[1].data, [])], is_train=True
+    )
+    assert [
+        a.asnumpy().tolist() for _, a in even._exec_group.label_arrays[0]
+    ] == held  # labels of a part alone are not taken

@@ -117,3 +117,44 @@ def test_a_damaged_mark_is_none(tmp_path: Path, mark: str) -> None:
         warnings.simplefilter("error")
         _, arguments, _ = mx.model.load_checkpoint(str(tmp_path / "net"), 0)
     np.testing.assert_array_equal(arguments["fc_weight"].asnumpy(), np.ones((2, 3)))
+
+
+def test_two_descriptions_of_one_file_and_damaged_marks(tmp_path: Path) -> None:
+    """Each description knows the parameters; a mark that is no dict of texts says nothing; another waiting file is no rescue."""
+    from hybrid.formats import pairs
+
+    names = [tmp_path / "net-symbol.json", tmp_path / "net-model.json"]
+    texts = {path: (lambda mark, i=i: json.dumps({"number": i, "attrs": mark})) for i, path in enumerate(names)}
+    target = tmp_path / "net-0001.params"
+    pairs.save(texts, target, {"a": np.arange(3.0)})
+    assert [json.loads(path.read_text())["number"] for path in names] == [0, 1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for path in names:
+            pairs.check(path, target)
+    whole = target.read_bytes()
+    target.write_bytes(whole[:-1] + b"\1")
+    (tmp_path / ".gluonnx-1-00000000-0123456789abcdef.whole").write_bytes(b"of others")
+    for path in names:
+        with pytest.warns(MixedFiles, match="were not written together") as seen:
+            pairs.check(path, target)
+        assert "rename that file" not in str(seen[0].message)
+    (tmp_path / ".gluonnx-2-00000000-0123456789abcdef.whole").write_bytes(whole)
+    with pytest.warns(MixedFiles, match=r"\.gluonnx-2-00000000.*rename that file"):
+        pairs.check(names[0], target)
+    pairs.save(
+        texts, target, {"a": np.arange(4.0)}
+    )  # the ones just replaced are those with a fault: both are known now
+    marked = names[0].read_text()
+    known = json.loads(json.loads(marked)["attrs"][pairs.MARK][1])
+    assert list(known) == ["0001.params"] and len(known["0001.params"].split()) == 2
+    (tmp_path / "gone.params").unlink(missing_ok=True)
+    names[0].write_text(texts[names[0]]({pairs.MARK: ["str", json.dumps({**known, "0009.params": "x"})]}))
+    pairs.save({names[0]: texts[names[0]]}, target, {"a": np.arange(5.0)})
+    kept = json.loads(json.loads(names[0].read_text())["attrs"][pairs.MARK][1])
+    assert list(kept) == ["0001.params"]  # nothing of that name stands beside it any more
+    for broken in ({"0001.params": 3}, {"0001.params": "x", "0002.params": ["y"]}, ["0001.params"]):
+        names[0].write_text(texts[names[0]]({pairs.MARK: ["str", json.dumps(broken)]}))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            pairs.check(names[0], target)
