@@ -25,6 +25,11 @@ SIDES: Attrs = {"top": 0, "bot": 0, "left": 0, "right": 0}
 
 # operator, attributes that fit, other values of some that fit too, and some that do not, with words of the refusal
 ROWS: list[tuple[str, Attrs, list[Attrs], list[tuple[Attrs, str]]]] = [
+    ("_fused_dense", {"num_hidden": 3}, [{"slope": 0.5, "low": -1.0, "high": np.inf}],
+     [({"slope": np.nan}, "wanted numbers"), ({"slope": 0.5, "low": np.nan}, "wanted numbers"),
+      ({"low": 0.0, "high": np.nan}, "wanted numbers")]),
+    ("_fused_affine", {"rank": 4, "axis": 3, "eps": 0.1, "fix_gamma": False}, [{"axis": 0}, {"rank": 64, "axis": 63}],
+     [({"axis": 4}, "axis=4 and rank=4"), ({"axis": -1}, "axis=-1"), ({"rank": 65}, "rank=65")]),
     ("_npi_around", {"decimals": 399}, [{"decimals": -399}], [({"decimals": 400}, "-399 to 399"),
      ({"decimals": -400}, "-399 to 399")]),
     ("_image_random_lighting", {"alpha_std": 0}, [{"alpha_std": 1e9}],

@@ -393,6 +393,7 @@ def test_sizes_that_follow_whatever_others_are() -> None:
         ("slice_axis", {"axis": 1, "begin": 1, "end": -1}, [(2, UNKNOWN)], (2, UNKNOWN)),
         ("slice_axis", {"axis": 1, "begin": -2, "end": 4}, [(2, UNKNOWN)], (2, UNKNOWN)),
         ("slice_axis", {"axis": 1, "begin": 1, "end": None}, [(2, UNKNOWN)], (2, UNKNOWN)),
+        ("_fused_scaled", {"num_group": 2, "transposed": True}, [(UNKNOWN, 3, 2), (6,)], (UNKNOWN, 3, 2)),
         ("slice_axis", {"axis": 1, "begin": -2, "end": 0}, [(2, UNKNOWN)], (2, UNKNOWN)),
         ("Deconvolution", {"num_filter": 3, "kernel": (3,), "stride": (2,), "target_shape": (6,)},
          [(1, 2, UNKNOWN), (2, 3, 3)], (1, 3, 6)),

@@ -153,6 +153,7 @@ def test_a_symbol_keeps_its_subgraph() -> None:
         ({"with_bn": "true"}, "got 5 inputs, wanted 8 or 9"),
         ({"with_sum": "true"}, "got 5 inputs, wanted 7 or 8"),
         ({"min_calib_range": None}, "one end of a calibrated range"),
+        ({"max_calib_range": None}, "one end of a calibrated range"),
         ({"quantized": "perhaps"}, "quantized"),
     ],
 )
@@ -162,7 +163,7 @@ def test_attributes_that_do_not_fit_are_refused(change, said: str) -> None:
         mx.sym.load_json(json.dumps(text))
 
 
-@pytest.mark.parametrize("broken", ["none", "another", "more", "two"])
+@pytest.mark.parametrize("broken", ["none", "another", "more", "two", "apart", "empty"])
 def test_subgraphs_that_are_no_fused_convolution_are_refused(broken: str) -> None:
     text, node = made_json()
     body = node["subgraphs"][0]
@@ -173,6 +174,16 @@ def test_subgraphs_that_are_no_fused_convolution_are_refused(broken: str) -> Non
     elif broken == "another":
         inner = next(n for n in body["nodes"] if n["op"] == "Convolution")
         inner["op"], inner["attrs"] = "FullyConnected", {"num_hidden": "4"}
+    elif broken == "apart":  # a relu beside the convolution, which it does not read
+        at = len(body["nodes"])
+        attrs = {"act_type": "relu"}
+        body["nodes"] += [
+            {"op": "Activation", "name": "r", "attrs": attrs, "inputs": [[0, 0, 0]]},
+            {"op": "elemwise_add", "name": "s", "inputs": [[body["heads"][0][0], 0, 0], [at, 0, 0]]},
+        ]
+        body["heads"] = [[at + 1, 0, 0]]
+    elif broken == "empty":
+        body["heads"] = [[0, 0, 0]]
     else:
         body["nodes"].append({"op": "sin", "name": "s", "inputs": [[body["heads"][0][0], 0, 0]]})
         body["heads"] = [[len(body["nodes"]) - 1, 0, 0]]
