@@ -154,7 +154,10 @@ def _invoke(op: Op, inputs: Sequence[NDArray], out: Any, call: Call, ready: bool
         if targets and op.writes and op.in_place(arrays, [t._anew for t in targets]):
             made = targets
         else:
-            made = _adopt(_computed(op, call, inputs, arrays, name, options), targets, visible, ctx)
+            results = _computed(op, call, inputs, arrays, name, options)
+            if targets and not call.known:  # only now is it known
+                check_targets(op, targets, [Spec(r.shape, r.dtype) for r in results[:visible]])
+            made = _adopt(results, targets, visible, ctx)
         for x in (*changed, *(targets or ())):
             x._written()
     else:

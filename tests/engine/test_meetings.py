@@ -11,9 +11,11 @@ import pytest
 
 import hybrid as mx
 from hybrid import autograd, gluon, native, nd
-from hybrid.core.error import MXNetError
+from hybrid.core.error import InternalError, MXNetError
+from hybrid.core.op import lookup
 from hybrid.execution.scheduler import ENGINE
 from tests.engine.test_deferred import deferred  # noqa: F401  a fixture
+from tests.engine.test_engine import forget_calls
 
 
 def broken(values: Any) -> nd.NDArray:
@@ -249,7 +251,7 @@ def test_devices_of_what_has_no_inputs_and_of_what_has() -> None:
 
 def test_results_laid_out_otherwise_are_laid_out_as_arrays_are(monkeypatch: pytest.MonkeyPatch) -> None:
     """An operator may give what NumPy keeps in another order, or part of something else, or read-only."""
-    op, x = type(mx.core.op.lookup("erfinv").bind()), np.array([[0.5, 0.25, -0.5], [0.1, 0.2, 0.3]], np.float32)
+    op, x = type(lookup("erfinv").bind()), np.array([[0.5, 0.25, -0.5], [0.1, 0.2, 0.3]], np.float32)
     for give in (
         lambda a: np.asfortranarray(a * 2), lambda a: np.repeat(a * 2, 2, axis=1)[:, ::2], lambda a: (a.T * 2).T,
         lambda a: np.frombuffer((a * 2).tobytes(), np.float32).reshape(a.shape), lambda a: a * 2,
@@ -260,3 +262,92 @@ def test_results_laid_out_otherwise_are_laid_out_as_arrays_are(monkeypatch: pyte
             assert y.reshape((3, 2)).asnumpy().tolist() == (x * 2).reshape(3, 2).tolist()
             y[1] = 7
             assert y.asnumpy()[1].tolist() == [7, 7, 7] and y._memory.flags.c_contiguous
+
+
+def test_waiting_to_write_is_waiting_for_readers_too() -> None:
+    x = nd.zeros((2,))
+    seen, timer = read_late(x)
+    x.wait_to_read()
+    assert not seen
+    timer.start()
+    x.wait_to_write()
+    assert len(seen) == 1
+    timer.join()
+
+
+def test_an_operator_that_breaks_its_word_is_found_out_at_its_first_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eagerly as in graphs; and one that raises is named, once."""
+    op = type(lookup("erfinv").bind())
+    for number, (give, error, said) in enumerate((
+        (lambda a: a[:, :1], MXNetError, r"computed float32\(1, ?1\) where inference said float32\(1, ?2\)"),
+        (lambda a: a.astype(np.float64), MXNetError, r"computed float64\(1, ?2\) where inference said float32\(1, ?2\)"),
+        (lambda a: 1 / 0, InternalError, r"ZeroDivisionError: division by zero \(inputs: float32\(1, ?2\)\)"),
+        (lambda a: [].index(a.tolist()), InternalError, "ValueError"),
+    )):  # fmt: skip
+        monkeypatch.setattr(op, "compute", lambda self, a, give=give: give(a))
+        forget_calls()
+        for _ in range(2):
+            with pytest.raises(error, match=rf"^Error in operator erfinv: \[erfinv\] {said}") as caught:
+                nd.erfinv(nd.array([[0.5, number]]))
+            assert str(caught.value).count("Error in operator") == 1
+    monkeypatch.setattr(op, "compute", lambda self, a: (a * 2,))
+    forget_calls()
+    for _ in range(2):
+        assert nd.erfinv(nd.array([[0.5, 3]])).asnumpy().tolist() == [[1, 6]]
+    monkeypatch.undo()
+    forget_calls()
+
+
+def test_numbers_of_inputs_and_targets() -> None:
+    x = nd.array(X)
+    for count in (1, 3):
+        with pytest.raises(MXNetError, match=f"Concat: got 2 inputs, wanted {count}"):
+            nd.concat(x, x, num_args=count)
+    out = nd.zeros((1, 3))
+    assert nd.contrib.boolean_mask(x, nd.array([0, 1]), out=out) is out
+    assert out.asnumpy().tolist() == [[4, 5, 6]]
+    for mask, wrong in (([1, 1], (1, 3)), ([0, 1], (2, 3)), ([0, 1], (3,)), ([0, 1], (1, 1, 3))):
+        with pytest.raises(MXNetError, match="wanted the same"):
+            nd.contrib.boolean_mask(x, nd.array(mask), out=nd.zeros(wrong))
+    with pytest.raises(MXNetError, match="wanted the same"):
+        nd.contrib.boolean_mask(x, nd.array([0, 1]), out=nd.zeros((1, 3), dtype="int32"))
+
+
+def test_parts_of_what_is_not_recorded_share_memory_while_recording() -> None:
+    x, leaf = nd.array(X), nd.array(X)
+    leaf.attach_grad()
+    with autograd.record():
+        part, row = x[1], x[0:1]
+        part[:] = 7
+        row[0, 2] = 9
+        recorded = leaf[1] * 2
+    assert x.asnumpy().tolist() == [[1, 2, 9], [7, 7, 7]]
+    recorded.backward()
+    assert leaf.grad.asnumpy().tolist() == [[0, 0, 0], [2, 2, 2]]
+
+
+@pytest.mark.parametrize("request_", ["write", "add"])
+def test_no_gradient_changes_no_sum_of_sparse_ones(request_: str) -> None:
+    x = nd.array(X).tostype("row_sparse")
+    x.attach_grad(request_)
+    for factor in (3, 0, 5):
+        with autograd.record():
+            y = (x * factor).sum() if factor else nd.BlockGrad(x).sum()
+        y.backward()
+    assert x.grad.stype == "row_sparse"
+    assert x.grad.asnumpy().tolist() == [[8, 8, 8], [8, 8, 8]] if request_ == "add" else [[5, 5, 5], [5, 5, 5]]
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "bool", "uint8"])
+def test_large_results_of_any_dtype(dtype: str) -> None:
+    """Memory of the compiled part, or NumPy's: whole graphs, eager calls, several outputs, views."""
+    values = np.arange(1 << 18).reshape(512, 512) % 97
+    x = nd.array(values, dtype=dtype)
+    data = mx.sym.var("x")
+    graph = mx.sym.Group([mx.sym.transpose(data), mx.sym.concat(data, data, dim=0)])
+    want = values.astype(bool) if dtype == "bool" else values
+    for outputs in (graph.eval(x=x), [x.T, nd.concat(x, x, dim=0)]):
+        turned, joined = (np.asarray(o.astype("float32").asnumpy()) for o in outputs)
+        assert [np.dtype(o.dtype).name for o in outputs] == [dtype] * 2
+        np.testing.assert_array_equal(turned, want.T)
+        np.testing.assert_array_equal(joined, np.concatenate([want, want]))

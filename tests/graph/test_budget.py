@@ -144,3 +144,72 @@ def test_the_budget_is_the_machines_unless_set() -> None:
     with pytest.raises(ValueError, match="-1"):
         mx.set_memory_budget(-1)
     assert issubclass(OutOfMemory, MXNetError)
+
+
+def test_the_edges_of_budgets(monkeypatch) -> None:
+    """A budget of nothing, one that is just enough, one byte less; steps likewise."""
+    assert mx.set_memory_budget(7) is None
+    try:
+        for size, before in ((0, 7), (1, 0), (100, 1)):
+            assert mx.set_memory_budget(size) == before
+            memory_budget.afford(size, "this")
+            with pytest.raises(
+                OutOfMemory, match=rf"this takes {size + 1} bytes, and the memory budget is {size} bytes; give"
+            ):
+                memory_budget.afford(size + 1, "this")
+    finally:
+        mx.set_memory_budget(None)
+    for wrong in (-1, -(10**9)):
+        with pytest.raises(ValueError, match="wanted 0 or more bytes, or None"):
+            mx.set_memory_budget(wrong)
+        with pytest.raises(ValueError, match="wanted 0 or more steps, or None"):
+            mx.set_step_budget(wrong)
+    memory_budget.afford_step(10**9, "loop")
+    assert mx.set_step_budget(0) is None
+    try:
+        with pytest.raises(MXNetError, match=r"loop: .*after 0 steps"):
+            memory_budget.afford_step(0, "loop")
+        assert mx.set_step_budget(2) == 0
+        memory_budget.afford_step(1, "loop")
+        for done in (2, 3):
+            with pytest.raises(MXNetError, match=f"after {done} steps"):
+                memory_budget.afford_step(done, "loop")
+    finally:
+        assert mx.set_step_budget(None) == 2
+    # without a budget nobody looks at the machine for little
+    monkeypatch.setattr(memory_budget, "memory_budget", lambda: 5)
+    memory_budget.afford(memory_budget.SMALL, "this")
+    with pytest.raises(OutOfMemory):
+        memory_budget.afford(memory_budget.SMALL + 1, "this")
+
+
+def test_the_least_of_what_the_machine_and_the_process_may_have(monkeypatch) -> None:
+    class Limits:
+        RLIMIT_AS, RLIM_INFINITY = 9, -1
+        allowed: int
+
+        def getrlimit(self, what: int) -> tuple[int, int]:
+            assert what == 9
+            return self.allowed, 1 << 50
+
+    limits = Limits()
+    monkeypatch.setattr(memory_budget, "resource", limits)
+    for machine, available, allowed, least in (
+        (300, 200, -1, 200), (200, 300, -1, 200), (300, 200, 100, 100), (300, 200, 250, 200), (200, 300, 250, 200),
+        (300, 200, 0, 0),
+    ):  # fmt: skip
+        monkeypatch.setattr(memory_budget, "_machine", lambda machine=machine: machine)
+        monkeypatch.setattr(memory_budget, "_available", lambda available=available: available)
+        limits.allowed = allowed
+        assert memory_budget.memory_budget() == least
+    monkeypatch.setattr(memory_budget, "resource", None)
+    assert memory_budget.memory_budget() == 200
+
+
+def test_bytes_as_people_say_them() -> None:
+    for size, text in (
+        (0, "0 bytes"), (999_999, "999,999 bytes"), (1_000_000, "1 MB"), (1_234_567, "1.23 MB"), (999_999_999, "1e+03 MB"),
+        (1_000_000_000, "1 GB"), (12_345_678_901, "12.3 GB"), (999 * 10**9, "999 GB"), (1000 * 10**9, "1,000 GB"),
+        (123_456 * 10**9 + 1, "123,456 GB"),
+    ):  # fmt: skip
+        assert memory_budget.amount(size) == text

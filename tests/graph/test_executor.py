@@ -642,3 +642,23 @@ def test_parts_of_several_concatenations() -> None:
             wants = Program(graph, stored, native=False).run(values)
             for got, want in zip(program.run(values), wants, strict=True):
                 np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4 * np.abs(want).max(), err_msg=name)
+
+
+@compiled
+@pytest.mark.parametrize("groups", [1, 16])
+def test_paddings_of_any_width(groups: int) -> None:
+    """Up to four cells around an image are kept in memory; beyond that they are not, and on each side as many as are wanted."""
+    rng = np.random.default_rng(5)
+    first = rng.standard_normal((16, 3, 1, 1)).astype(np.float32)
+    for pad in (*((p, 1) for p in range(7)), (1, 4), (2, 5), (5, 5)):
+        x = Entry(Node(None, "x"))
+        data = applied("Convolution", x, Entry(Node(None, "v")), name="a", kernel=(1, 1), num_filter=16, no_bias=True)
+        kernel = tuple(2 * p + 1 for p in pad)
+        attrs = {"kernel": kernel, "pad": pad, "num_filter": 16, "num_group": groups, "no_bias": True}
+        y = applied("Convolution", data, Entry(Node(None, "w")), name="b", **attrs)
+        graph = Graph([y, applied("Pooling", data, kernel=(2, 2), pad=(1, 1), pool_type="avg")])
+        params = {"v": first, "w": rng.standard_normal((16, 16 // groups, *kernel)).astype(np.float32)}
+        feeds = {"x": rng.standard_normal((1, 3, 6, 5)).astype(np.float32)}
+        wants = Program(graph, params, native=False).run(feeds)
+        for got, want in zip(Program(graph, params).run(feeds), wants, strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5 * np.abs(want).max(), err_msg=str(pad))

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from hybrid.core.error import OpError
+from hybrid.core.op import lookup
 from hybrid.execution.program import Program
-from hybrid.ir.differentiate import gradients
+from hybrid.ir import build
+from hybrid.ir.differentiate import gradients, rule
 from hybrid.ir.graph import Entry, Graph, Node
 from tests.graph.control import apply, choice, counting, foreach, growing, one, outputs, rank_one, two_of_each, variable
 
@@ -86,3 +88,35 @@ def test_a_body_without_derivative() -> None:
     graph = foreach(Graph([*outputs(node).outputs, state]), ["data", "state"], (0,), (1,))
     with pytest.raises(OpError, match="product: khatri_rao is non-differentiable"):
         gradients([(graph.outputs[0], None)], graph.variables())
+
+
+def test_what_a_body_changes_cannot_run_again() -> None:
+    data, state = variable("data-0"), variable("state-0")
+    stats = [variable(n) for n in ("g", "b", "m", "v")]
+    norm = one("BatchNorm", data, *stats, name="norm")
+    body = Graph([norm, one("elemwise_add", norm, state, name="sum")])
+    graph = foreach(body, ["data", "state", "g", "b", "m", "v"], (0,), (1,), (2, 3, 4, 5))
+    with pytest.raises(OpError, match=r"whose node norm \(BatchNorm\) changes its auxiliary states each time"):
+        gradients([(e, None) for e in graph.outputs], graph.variables())
+
+
+def test_rules_of_gradients_are_held_to_their_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many gradients as inputs, of functions that are given what they take."""
+    a, b = build.variable("a"), build.variable("b")
+    parts = build.F.SliceChannel(a, num_outputs=2)
+    assert len(parts) == 2 and len(build.F.exp(data=parts[1]).entries) == 1
+    for wrong, said in (
+        (lambda: build.F.exp(parts), "has 2 outputs, wanted a single one; index it"),
+        (lambda: build.F.exp(), "got inputs none, wanted data"),
+        (lambda: build.F.elemwise_add(a), "got inputs lhs, wanted lhs, rhs"),
+        (lambda: build.F.elemwise_add(lhs=a), "got inputs lhs, wanted"),
+        (lambda: build.F.exp(a, other=b), "got inputs data, other, wanted data"),
+    ):  # fmt: skip
+        with pytest.raises(OpError, match=said):
+            wrong()
+    add = lookup("elemwise_add").bind()
+    for given in ((a,), (a, a, a), a):
+        monkeypatch.setattr(type(add), "gradient", lambda self, F, dy, *arrays, given=given: given)  # noqa: N803
+        count = len(given) if isinstance(given, tuple) else 1
+        with pytest.raises(OpError, match=f"its gradient rule gave {count} gradients for 2 inputs"):
+            rule.__wrapped__(add)

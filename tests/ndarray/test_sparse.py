@@ -305,3 +305,197 @@ def test_sparse_arrays_that_are_written() -> None:
         rows[:] = nd.sparse.zeros("csr", (2, 2))
     again = pickle.loads(pickle.dumps(nd.array(A).tostype("csr")))
     same(again, A, "csr", "pickled")
+
+
+def test_what_is_stored_and_how() -> None:
+    """(expressions, storage type, dtype, shape, numbers, entries or rows that are stored), all asked of MXNet 1.9.1, but how many a
+    sum, difference or product of two csr arrays stores, of which it leaves some undefined."""
+    a, b = np.array(DENSE, np.float32), np.array([[0, 5, 0], [0, 0, 0], [7, 0, 6]], np.float32)
+    known = {"nd": nd, "sp": nd.sparse, "A": a, "d": nd.array([[2, 3, 4], [5, 6, 7], [8, 9, 1]]), "v": nd.array([[2, 3, 4]]),
+             "col": nd.array([[2], [3], [4]]), "one": nd.array([[3]]), "row": nd.array([1, 2, 3]), "wide": nd.ones((2, 3, 3)),
+             "idx": nd.array([2, 0])}  # fmt: skip
+    known |= {name + number: nd.array(values).tostype(stype) for name, stype in (("c", "csr"), ("r", "row_sparse"))
+              for number, values in (("", a), ("2", b))}  # fmt: skip
+    wrong = []
+    for texts, stype, dtype, shape, numbers, stored in (
+        ("c + c2; sp.add(c, c2); nd.elemwise_add(c, c2)", "csr", "float32", (3, 3), "1 5 2 0 0 0 4 4 6", 6),
+        ("c - c2; sp.subtract(c, c2); nd.elemwise_sub(c, c2)", "csr", "float32", (3, 3), "1 -5 2 0 0 0 -10 4 -6", 6),
+        ("c * c2", "csr", "float32", (3, 3), "0 0 0 0 0 0 -21 0 0", 1),
+        ("c / c2", "default", "float32", (3, 3), "inf 0 inf 0 0 0 -0.428571 inf 0", None),
+        ("r + r2; nd.elemwise_add(r, r2)", "row_sparse", "float32", (3, 3), "1 5 2 0 0 0 4 4 6", 2),
+        ("r - r2", "row_sparse", "float32", (3, 3), "1 -5 2 0 0 0 -10 4 -6", 2),
+        ("r * r2; nd.elemwise_mul(r, r2)", "row_sparse", "float32", (3, 3), "0 0 0 0 0 0 -21 0 0", 2),
+        ("c + r", "default", "float32", (3, 3), "2 0 4 0 0 0 -6 8 0", None),
+        ("c * r; r * c; c ** 2", "default", "float32", (3, 3), "1 0 4 0 0 0 9 16 0", None),
+        ("c * d; sp.multiply(d, c); sp.multiply(c, d); nd.elemwise_mul(c, d); nd.elemwise_mul(d, c); "
+         "nd.broadcast_mul(c, d)",
+         "csr", "float32", (3, 3), "2 0 8 0 0 0 -24 36 0", 4),
+        ("d * c; d * r", "default", "float32", (3, 3), "2 0 8 0 0 0 -24 36 0", None),
+        ("r * d; nd.elemwise_mul(r, d)", "row_sparse", "float32", (3, 3), "2 0 8 0 0 0 -24 36 0", 2),
+        ("r / d; sp.divide(c, d); nd.elemwise_div(c, d)",
+         "default", "float32", (3, 3), "0.5 0 0.5 0 0 0 -0.375 0.444444 0", None),
+        ("d / c", "default", "float32", (3, 3), "2 inf 2 inf inf inf -2.666667 2.25 inf", None),
+        ("c + d; d + r; sp.add(c, d); nd.add_n(c, d)", "default", "float32", (3, 3), "3 3 6 5 6 7 5 13 1", None),
+        ("c * v; nd.broadcast_mul(c, v)", "csr", "float32", (3, 3), "2 0 8 0 0 0 -6 12 0", 4),
+        ("c * col", "csr", "float32", (3, 3), "2 0 4 0 0 0 -12 16 0", 4),
+        ("c / v", "csr", "float32", (3, 3), "0.5 0 0.5 0 0 0 -1.5 1.333333 0", 4),
+        ("c / col; nd.broadcast_div(c, col)", "csr", "float32", (3, 3), "0.5 0 1 0 0 0 -0.75 1 0", 4),
+        ("c * one; c * 3; 3 * c; sp.multiply(c, 3); sp.multiply(3, c)",
+         "csr", "float32", (3, 3), "3 0 6 0 0 0 -9 12 0", 4),
+        ("v * c; r * v", "default", "float32", (3, 3), "2 0 8 0 0 0 -6 12 0", None),
+        ("c + v; nd.broadcast_add(c, v)", "default", "float32", (3, 3), "3 3 6 2 3 4 -1 7 4", None),
+        ("c + 0; c[:]; c.astype('float32', copy=False); sp.array(c); sp.csr_matrix(A); "
+         "sp.csr_matrix(A.tolist(), shape=(3, 3)); c.copy()",
+         "csr", "float32", (3, 3), "1 0 2 0 0 0 -3 4 0", 4),
+        ("c + 1", "default", "float32", (3, 3), "2 1 3 1 1 1 -2 5 1", None),
+        ("1 - c", "default", "float32", (3, 3), "0 1 -1 1 1 1 4 -3 1", None),
+        ("c / 2", "csr", "float32", (3, 3), "0.5 0 1 0 0 0 -1.5 2 0", 4),
+        ("2 / c", "default", "float32", (3, 3), "2 inf 1 inf inf inf -0.666667 0.5 inf", None),
+        ("r * 3", "row_sparse", "float32", (3, 3), "3 0 6 0 0 0 -9 12 0", 2),
+        ("r + 0; sp.array(r)", "row_sparse", "float32", (3, 3), "1 0 2 0 0 0 -3 4 0", 2),
+        ("r / 4", "row_sparse", "float32", (3, 3), "0.25 0 0.5 0 0 0 -0.75 1 0", 2),
+        ("nd.take(c, idx)", "csr", "float32", (2, 3), "-3 4 0 1 0 2", 4),
+        ("nd.take(c, idx, axis=1)", "default", "float32", (3, 2), "2 1 0 0 0 -3", None),
+        ("nd.concat(c, c2, dim=0)", "csr", "float32", (6, 3), "1 0 2 0 0 0 -3 4 0 0 5 0 0 0 0 7 0 6", 7),
+        ("nd.concat(c, c2, dim=1)", "default", "float32", (3, 6), "1 0 2 0 5 0 0 0 0 0 0 0 -3 4 0 7 0 6", None),
+        ("nd.concat(r, r2, dim=0)", "default", "float32", (6, 3), "1 0 2 0 0 0 -3 4 0 0 5 0 0 0 0 7 0 6", None),
+        ("nd.add_n(r, r2, r)", "row_sparse", "float32", (3, 3), "2 5 4 0 0 0 1 8 6", 2),
+        ("nd.add_n(c, c2)", "default", "float32", (3, 3), "1 5 2 0 0 0 4 4 6", None),
+        ("nd.slice(c, begin=(1, ), end=(3, )); c[1:3]", "csr", "float32", (2, 3), "0 0 0 -3 4 0", 2),
+        ("nd.slice(c, begin=(0, 1), end=(3, 3))", "csr", "float32", (3, 2), "0 2 0 0 4 0", 2),
+        ("nd.slice(r, begin=(1, ), end=(3, ))", "default", "float32", (2, 3), "0 0 0 -3 4 0", None),
+        ("c[-1]", "csr", "float32", (1, 3), "-3 4 0", 2),
+        ("nd._internal._square_sum(r, axis=1, keepdims=True)", "row_sparse", "float32", (3, 1), "5 0 25", 2),
+        ("nd._internal._square_sum(r, axis=1)", "default", "float32", (3,), "5 0 25", None),
+        ("nd._internal._square_sum(r, axis=0)", "default", "float32", (3,), "10 16 4", None),
+        ("nd._internal._square_sum(r, axis=0, keepdims=True)", "default", "float32", (1, 3), "10 16 4", None),
+        ("nd.zeros_like(c)", "csr", "float32", (3, 3), "0 0 0 0 0 0 0 0 0", 0),
+        ("nd.zeros_like(r)", "row_sparse", "float32", (3, 3), "0 0 0 0 0 0 0 0 0", 0),
+        ("nd.ones_like(c)", "default", "float32", (3, 3), "1 1 1 1 1 1 1 1 1", None),
+        ("nd.clip(c, -1, 2)", "csr", "float32", (3, 3), "1 0 2 0 0 0 -1 2 0", 4),
+        ("nd.clip(r, 0, 2)", "row_sparse", "float32", (3, 3), "1 0 2 0 0 0 0 2 0", 2),
+        ("nd.sum(c, axis=0)", "default", "float32", (3,), "-2 4 2", None),
+        ("nd.sum(c, axis=1)", "default", "float32", (3,), "3 0 1", None),
+        ("nd.square(c)", "csr", "float32", (3, 3), "1 0 4 0 0 0 9 16 0", 4),
+        ("nd.cast_storage(c, stype='default'); c.tostype('default')",
+         "default", "float32", (3, 3), "1 0 2 0 0 0 -3 4 0", None),
+        ("nd.cast_storage(d, stype='csr')", "csr", "float32", (3, 3), "2 3 4 5 6 7 8 9 1", 9),
+        ("nd.cast_storage(d, stype='row_sparse')", "row_sparse", "float32", (3, 3), "2 3 4 5 6 7 8 9 1", 3),
+        ("nd.dot(c, d)", "default", "float32", (3, 3), "18 21 6 0 0 0 14 15 16", None),
+        ("nd.dot(c, d, transpose_a=True)", "row_sparse", "float32", (3, 3), "-22 -24 1 32 36 4 4 6 8", 3),
+        ("nd.dot(d, c)", "csr", "float32", (3, 3), "-10 16 4 -16 28 10 5 4 16", 9),
+        ("nd.dot(c, r2)", "default", "float32", (3, 3), "14 5 12 0 0 0 0 -15 0", None),
+        ("nd.dot(c, r2, transpose_a=True)", "row_sparse", "float32", (3, 3), "-21 5 -18 28 0 24 0 10 0", 3),
+        ("c.astype('float64'); sp.array(c, dtype='float64'); sp.csr_matrix(c, dtype='float64')",
+         "csr", "float64", (3, 3), "1 0 2 0 0 0 -3 4 0", 4),
+        ("r.astype('int32')", "row_sparse", "int32", (3, 3), "1 0 2 0 0 0 -3 4 0", 2),
+        ("sp.retain(r, nd.array([2, 1]))", "row_sparse", "float32", (3, 3), "0 0 0 0 0 0 -3 4 0", 2),
+        ("sp.retain(r, nd.array([0]))", "row_sparse", "float32", (3, 3), "1 0 2 0 0 0 0 0 0", 1),
+        ("sp.array(r, dtype='float16')", "row_sparse", "float16", (3, 3), "1 0 2 0 0 0 -3 4 0", 2),
+        ("sp.csr_matrix((2, 3), dtype='int32')", "csr", "int32", (2, 3), "0 0 0 0 0 0", 0),
+        ("sp.row_sparse_array((2, 3), dtype='int32')", "row_sparse", "int32", (2, 3), "0 0 0 0 0 0", 0),
+        ("sp.row_sparse_array((2, 3, 4))",
+         "row_sparse", "float32", (2, 3, 4), "0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0", 0),
+        ("sp.zeros('csr', (2, 3), dtype='float64')", "csr", "float64", (2, 3), "0 0 0 0 0 0", 0),
+        ("sp.zeros('default', (2, 3), dtype='int32')", "default", "int32", (2, 3), "0 0 0 0 0 0", None),
+        ("sp.zeros('row_sparse', (2, 3))", "row_sparse", "float32", (2, 3), "0 0 0 0 0 0", 0),
+        ("c == 0", "default", "float32", (3, 3), "0 1 0 1 1 1 0 0 1", None),
+        ("c != 0", "csr", "float32", (3, 3), "1 0 1 0 0 0 1 1 0", 4),
+        ("c > 0", "csr", "float32", (3, 3), "1 0 1 0 0 0 0 1 0", 4),
+        ("c >= 0", "default", "float32", (3, 3), "1 1 1 1 1 1 0 1 1", None),
+        ("c < 0", "csr", "float32", (3, 3), "0 0 0 0 0 0 1 0 0", 4),
+        ("c <= 1", "default", "float32", (3, 3), "1 1 0 1 1 1 1 0 1", None),
+        ("c == c2", "default", "float32", (3, 3), "0 0 0 1 1 1 0 0 0", None),
+        ("wide * r", "default", "float32", (2, 3, 3), "1 0 2 0 0 0 -3 4 0 1 0 2 0 0 0 -3 4 0", None),
+        ("row * c", "default", "float32", (3, 3), "1 0 6 0 0 0 -3 8 0", None),
+        ("c + row", "default", "float32", (3, 3), "2 2 5 1 2 3 -2 6 3", None),
+        ("r - row", "default", "float32", (3, 3), "0 -2 -1 -1 -2 -3 -4 2 -3", None),
+        ("nd.maximum(c, 0)", "default", "float32", (3, 3), "1 0 2 0 0 0 0 4 0", None),
+        ("nd.sqrt(nd.abs(c))", "csr", "float32", (3, 3), "1 0 1.414214 0 0 0 1.732051 2 0", 4),
+        ("-c", "csr", "float32", (3, 3), "-1 0 -2 0 0 0 3 -4 0", 4),
+        ("abs(r)", "row_sparse", "float32", (3, 3), "1 0 2 0 0 0 3 4 0", 2),
+        ("c.sum()", "default", "float32", (1,), "4", None),
+        ("nd.norm(c)", "default", "float32", (1,), "5.477226", None),
+    ):  # fmt: skip
+        for text in texts.split("; "):
+            got = eval(text, dict(known))
+            values = np.nan_to_num(got.asnumpy().astype(np.float64).ravel(), posinf=np.inf, neginf=-np.inf)
+            same = np.allclose(values, [float(n) for n in numbers.split()], rtol=1e-5, atol=1e-6)
+            kept = None if got.stype == "default" else len(got.data)
+            if not same or (got.stype, np.dtype(got.dtype).name, got.shape, kept) != (stype, dtype, shape, stored):
+                wrong.append((text, got.stype, np.dtype(got.dtype).name, got.shape, kept, values.tolist()))
+            for name, values in (("c", a), ("r", a), ("c2", b), ("r2", b)):
+                assert (known[name].asnumpy() == values).all(), text
+    assert not wrong
+    for text, said in (
+        ("sp.csr_matrix(A, shape=(3, 4))", "Shape mismatch"), ("sp.row_sparse_array(A, shape=(3, 4))", "Shape mismatch"),
+        ("sp.csr_matrix((2, 3), shape=(2, 4))", "Shape mismatch"), ("sp.row_sparse_array((2, 3), shape=(2, 4))", "Shape mismatch"),
+        ("sp.csr_matrix(c, shape=(3, 4))", "Shape mismatch"), ("sp.csr_matrix(r)", "Unexpected input type"),
+        ("sp.row_sparse_array(c)", "Unexpected input type"), ("sp.csr_matrix((1, 2, 3, 4))", "Unexpected length"),
+        ("c.tostype('row_sparse')", "not supported"), ("r.tostype('csr')", "not supported"), ("c[::2]", "continuous slicing"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=said):
+            eval(text, dict(known))
+
+
+def test_sparse_arrays_elsewhere_and_of_others() -> None:
+    """On another device, as another dtype, of SciPy's matrices and of parts of what stands twice."""
+    a = np.array(DENSE, np.float32)
+    csr, rows = nd.array(a).tostype("csr"), nd.array(a).tostype("row_sparse")
+
+    class Foreign:
+        """As SciPy has a matrix of coordinates."""
+
+        def tocsr(self):
+            parts = {"data": np.array([1.5, 2, 3]), "indices": np.array([2, 0, 1]), "indptr": np.array([0, 1, 1, 3])}
+            return type("Rows", (), {**parts, "shape": (3, 4)})()
+
+    there = mx.cpu(2)
+    for made in (
+        nd.sparse.csr_matrix(csr, ctx=there), nd.sparse.row_sparse_array(rows, ctx=there), nd.sparse.array(csr, ctx=there),
+        nd.sparse.array(rows, ctx=there), nd.sparse.zeros("csr", (2, 3), ctx=there), nd.sparse.csr_matrix((2, 3), ctx=there),
+        nd.sparse.row_sparse_array((2, 3), ctx=there), nd.sparse.zeros("default", (2,), ctx=there),
+        nd.sparse.csr_matrix(a, ctx=there),
+        nd.sparse.row_sparse_array(a, ctx=there), nd.sparse.array(Foreign(), ctx=there), nd.sparse.csr_matrix(Foreign(), ctx=there),
+        nd.sparse.csr_matrix(nd.sparse.csr_matrix(csr, ctx=there)), nd.sparse.array(nd.sparse.array(rows, ctx=there)),
+    ):  # fmt: skip
+        assert made.context == there
+        assert made.copy().context == made.tostype("default").context == (made * 2).context == there
+    found = nd.sparse.csr_matrix(Foreign(), dtype="float64")
+    assert found.shape == (3, 4) and found.dtype is np.float64
+    assert found.asnumpy().tolist() == [[0, 0, 1.5, 0], [0, 0, 0, 0], [2, 3, 0, 0]]
+    assert nd.sparse.csr_matrix(Foreign(), shape=(3, 5)).shape == (3, 5)
+    assert csr.astype("float32", copy=False) is csr and csr.astype("float32") is not csr
+    assert rows.astype("float64", copy=False).dtype is np.float64
+    for wrong in (nd.array(a), a.tolist(), a):
+        with pytest.raises((ValueError, TypeError), match=r"sparse\.array: got"):
+            nd.sparse.array(wrong)
+    with pytest.raises(mx.MXNetError, match="retain: got a csr array"):
+        nd.sparse.retain(csr, nd.array([0]))
+
+
+def test_rows_that_are_retained_pass_gradients_on() -> None:
+    x = nd.array(DENSE).tostype("row_sparse")
+    x.attach_grad()
+    with autograd.record():
+        y = nd.sparse.retain(x, nd.array([2, 1])) * 3
+        z = y * y
+    z.backward()
+    assert x.grad.asnumpy().tolist() == [[0, 0, 0], [0, 0, 0], [-54, 72, 0]]
+
+
+def test_several_sparse_targets_and_states() -> None:
+    """Each target gets its result; a state that is sparse holds what an update has left in it."""
+    x = nd.array([[1, 0, 2, 0], [0, 0, 0, 3]])
+    targets = [nd.sparse.zeros("csr", (2, 2)), nd.sparse.zeros("row_sparse", (2, 2))]
+    assert nd.split(x, num_outputs=2, axis=1, out=targets) == targets
+    assert [t.asnumpy().tolist() for t in targets] == [[[1, 0], [0, 0]], [[2, 0], [0, 3]]]
+    mixed = [nd.zeros((2, 2)), nd.sparse.zeros("csr", (2, 2))]
+    nd.split(x, num_outputs=2, axis=1, out=tuple(mixed))
+    assert [t.asnumpy().tolist() for t in mixed] == [[[1, 0], [0, 0]], [[2, 0], [0, 3]]]
+    weight, grad = nd.array([[1.0, 2], [3, 4]]), nd.array([[10.0, 0], [0, 0]])
+    state = nd.sparse.zeros("row_sparse", (2, 2))
+    nd.sgd_mom_update(weight, grad, state, lr=0.5, momentum=0.5, out=weight)
+    nd.sgd_mom_update(weight, grad, state, lr=0.5, momentum=0.5, out=weight)
+    assert weight.asnumpy().tolist() == [[1 - 5 - 7.5, 2], [3, 4]]
+    assert state.stype == "row_sparse" and state.asnumpy().tolist() == [[-7.5, 0], [0, 0]]

@@ -404,3 +404,34 @@ def test_attributes_in_any_order_make_one_operator() -> None:
     )
     assert one == other and hash(one) == hash(other)
     assert one != lookup("Custom").bind(op_type="test_loss", scale="3")
+
+
+class Counting(mx.operator.CustomOp):
+    calls = 0
+
+    def forward(self, is_train: bool, req: Any, in_data: Any, out_data: Any, aux: Any) -> None:
+        Counting.calls += 1
+        self.assign(out_data[0], req[0], in_data[0] + Counting.calls)
+
+
+@mx.operator.register("test_counting")
+class CountingProp(mx.operator.CustomOpProp):
+    def create_operator(self, ctx: Any, in_shapes: Any, in_dtypes: Any) -> Counting:
+        return Counting()
+
+
+def test_each_call_of_an_operator_in_python_is_made() -> None:
+    """Equal ones of the same array too, and those of constants in every run: nobody knows what they do besides."""
+    data = nd.array([[10.0, 20]])
+    x = sym.var("x")
+    net = sym.Group([sym.Custom(x, op_type="test_counting", name=n) for n in ("one", "two")])
+    for run in range(3):
+        Counting.calls = 10 * run
+        found = sorted(y.asnumpy().tolist()[0] for y in net.eval(x=data))
+        assert found == [[11 + 10 * run, 21 + 10 * run], [12 + 10 * run, 22 + 10 * run]]
+    block = gluon.SymbolBlock(sym.relu(net[0] + net[1]) + sym.var("y"), [sym.var("y")])
+    block.collect_params()["x"]._load_init(data, mx.cpu())
+    block.hybridize()
+    for run in range(3):
+        Counting.calls = 10 * run
+        assert block(nd.array([[1.0, 2]])).asnumpy().tolist() == [[24 + 20 * run, 45 + 20 * run]]
