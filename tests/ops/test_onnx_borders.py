@@ -598,3 +598,24 @@ def test_boxes_are_suppressed_by_the_share_that_they_have_in_common() -> None:
     two = np.stack([boxes, boxes[::-1]]), X([[[0.9, 0.8, 0.7, 0.6]] * 2, [[0.6, 0.7, 0.8, 0.9]] * 2])
     (got,) = run("NonMaxSuppression", *two, whole(1), given=("max_output_boxes_per_class",))
     assert got.tolist() == [[0, 0, 0], [0, 1, 0], [1, 0, 3], [1, 1, 3]]
+
+
+def test_the_gradient_of_a_scale_is_linear_in_that_of_what_was_scaled() -> None:
+    x, zero, h = np.uint8([[5, 7, 2], [9, 1, 4]]), np.uint8([3, 1]), single(2, 3)
+    for scale, given, wanted in (
+        (X([2, 3]), ("x_zero_point",), (x.astype(float) - [[3], [1]]) * [[5], [7]]),
+        (X([2, 3]), (), x.astype(float) * [[5], [7]]),
+        (X(2), (), x.astype(float) * 5),
+    ):
+        scales, heads = nd.array(scale), nd.array(h)
+        for variable in (scales, heads):
+            variable.attach_grad()
+        with autograd.record():
+            more = [nd.array(zero, dtype="uint8")] * len(given)
+            y = nd._internal._onnx_DequantizeLinear(nd.array(x, dtype="uint8"), scales, *more, axis=0, given=given)
+            (first,) = autograd.grad(y, [scales], head_grads=heads, create_graph=True, retain_graph=True)
+        each = wanted * h / ([[5], [7]] if scale.ndim else 5)
+        np.testing.assert_allclose(first.asnumpy(), each.sum(1) if scale.ndim else each.sum(), rtol=1e-6)
+        first.backward(nd.array(X([5, 7]) if scale.ndim else X(5)))
+        assert heads.grad is not None
+        np.testing.assert_allclose(heads.grad.asnumpy(), wanted, rtol=1e-6)
