@@ -366,3 +366,19 @@ def test_small_things() -> None:
         with pytest.raises(ValueError, match="packed parameters"):
             fused(mx.init.InitDesc("p_weight"), nd.zeros(size))
     assert math.isnan(mx.metric.Loss().get()[1])
+
+
+def test_drawings_with_types_own_operators_and_weights() -> None:
+    pytest.importorskip("graphviz")
+    dense = sym.FullyConnected(sym.var("data"), num_hidden=2, name="fc")
+    typed = mx.viz.plot_network(sym.exp(dense, name="e"), shape={"data": (3, 4)}, dtype={"data": np.float16}).source
+    assert "2(float16)" in typed and "4(float16)" in typed and "fc_weight" not in typed
+    with_weights = mx.viz.plot_network(dense, hide_weights=False).source
+    assert "fc_weight" in with_weights and "fc_bias" in with_weights
+    own = sym.Custom(sym.var("a"), sym.var("b"), op_type="rare_doubled", name="named")
+    assert "label=rare_doubled" in mx.viz.plot_network(own).source
+    with pytest.raises((ValueError, MXNetError)):
+        mx.viz.plot_network(sym.var("x") + sym.var("y"), dtype={"nothing": np.float16})
+    several = sym.var("x") + sym.var("x") + sym.var("a") + sym.var("a")
+    with pytest.warns(RuntimeWarning, match="Repeated names: a,x"):
+        mx.viz.plot_network(several)
