@@ -168,7 +168,7 @@ def _(b, op, *inputs, bodies):
     data_scale = scale_of(b, data.dtype, given["min_data"], given["max_data"])
     if op.channel_wise_quantize:
         held = stored(given, "weight", "bias")
-        weights = weights_here(b, op, held["weight"], held.get("bias"), data_scale, True)
+        weights = weights_here(b, op, held["weight"], held.get("bias"), data_scale, op.each)
     else:
         weights = weights_given(b, op, given, data_scale)
     steps = weights.steps

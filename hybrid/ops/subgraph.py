@@ -386,10 +386,15 @@ class FusedFullyConnected(Fused):
     def in_whole(self, parts):
         return not (self.biased or self.in_float or self.calibrated or parts.act)
 
+    @property
+    def each(self) -> bool:
+        """Whether rows may have scales of their own: results in int32, which MXNet refuses here, have one range for all."""
+        return self.in_float or self.calibrated is not None
+
     def weights(self, given, parts, data_scale):
         weight, bias = given["weight"], given.get("bias")
         if self.channel_wise_quantize:
-            return quantised_here(weight, bias, data_scale, each=True)
+            return quantised_here(weight, bias, data_scale, each=self.each)
         most = reach(given["min_weight"], given["max_weight"])
         scale = scale_of(weight.dtype, -most, most)
         if bias is None:

@@ -3,6 +3,7 @@ left free, against the engine, or NumPy where a row says what is wanted; and by 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -10,11 +11,15 @@ import numpy as np
 import pytest
 
 import converters
+import hybrid as mx
+from converters.importer import import_model
 from hybrid.execution.program import Program
+from hybrid.ir.graph import Entry, Graph, Node
+from tests.graph.control import apply, foreach, one, outputs, variable
 from tests.grouped import run
 from tests.table.test_goldens import run_onnx
 
-from .agreement import same
+from .agreement import parsed, same
 from .test_detection_dynamic import graph_of
 from .test_import_table import floats, ints
 
@@ -239,6 +244,15 @@ def reduced() -> Iterator[Row]:
         yield row("add_n", *((X * n).astype(dtype) for n in (3, 5, 7)), num_args=3, want=lambda a, b, c: a + b + c)
 
 
+def dirichlet(x: np.ndarray, alpha: np.ndarray) -> np.ndarray:
+    scale = math.gamma(alpha.sum()) / np.prod([math.gamma(v) for v in alpha])
+    return np.float32(scale * np.prod(x ** (alpha - 1.0), -1)).reshape(x.shape[:-1] or (1,))
+
+
+def like_rows(x: np.ndarray, y: np.ndarray, axes: Sequence[int]) -> np.ndarray:
+    return x[: y.shape[0] if 0 in axes else None, : y.shape[1] if 1 in axes or -1 in axes else None]
+
+
 def histogram(x: np.ndarray, count: int, bounds: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
     counts, edges = np.histogram(x, count, bounds)
     return counts.astype(np.int64), edges.astype(np.float32)
@@ -258,7 +272,7 @@ def windows() -> Iterator[Row]:
                 yield row("Pooling", x, global_pool=True, kernel=(1, 1), free=free, **lay, **how)
                 yield row("Pooling", x, kernel=(3, 2), stride=(2, 3), pad=(1, 0), free=free, **lay, **how)
             for convention in ("valid", "full"):
-                for free in ({}, {0: "n.hw"}):
+                for free in ({}, {0: "n.hw"}) if kind in ("max", "avg") else ({},):
                     if not free or convention == "valid" or kind != "avg":  # how much is counted depends on the size
                         yield row("Pooling", image, kernel=(3, 2), stride=(2, 3), pad=(1, 1), pooling_convention=convention,
                                   free=free, **how)  # fmt: skip
@@ -408,10 +422,360 @@ def detected() -> Iterator[Row]:
             )
 
 
-TABLES = [made, placed, reduced, windows, pictures, detected]
+def products() -> Iterator[Row]:
+    """Pieces, parts, matrices and probabilities."""
+    for free in ({}, {0: "n.."}, {0: "nmk"}):
+        for squeeze in (False, True):
+            one = floats(2, 1, 4)
+            yield row("SliceChannel", one, num_outputs=1, axis=1, squeeze_axis=squeeze, free=free,
+                      want=lambda x, s=squeeze: x[:, 0] if s else x)  # fmt: skip
+            yield row("SliceChannel", floats(2, 3, 4), num_outputs=3, axis=-2, squeeze_axis=squeeze, free=free,
+                      want=lambda x, s=squeeze: tuple(x[:, i] if s else x[:, i : i + 1] for i in range(3)))  # fmt: skip
+            yield row("_split_v2", floats(2, 3, 4), indices=(0, 1, 2), axis=1, squeeze_axis=squeeze, free=free,
+                      want=lambda x, s=squeeze: tuple(x[:, i] if s else x[:, i : i + 1] for i in range(3)))  # fmt: skip
+    for turn in (-1, 0, 1, 2, 3, 5):
+        yield row("_npi_rot90", CUBE, k=turn, axes=(2, 0), want=lambda x, t=turn: np.rot90(x, t, (2, 0)))
+    yield row("_npi_flip", X, axis=(), want=lambda x: x)
+    for k in (-1, 0, 2):
+        yield row("_npi_tril", X[0], k=k, opset=17, want=lambda x, k=k: np.tril(np.broadcast_to(x, (4, 4)), k))
+    data1, data2 = floats(2, 3, 5, 6), floats(2, 3, 5, 6) + 1
+    for reach, pad, kernel, multiply in ((0, 0, 1, True), (0, 1, 1, False), (1, 0, 1, True), (1, 1, 3, True)):
+        yield row(
+            "Correlation",
+            data1,
+            data2,
+            kernel_size=kernel,
+            max_displacement=reach,
+            pad_size=pad,
+            is_multiply=multiply,
+            rtol=1e-5,
+        )
+    yield row("Correlation", data1, data2, kernel_size=1, max_displacement=0, pad_size=0, is_multiply=True, rtol=1e-5,
+              want=lambda a, b: (a * b).mean(1, keepdims=True))  # fmt: skip
+    grid = floats(2, 2, 3, 4)
+    for opset in (13, 15, 16, 19, 20, 21):
+        yield row(
+            "BilinearSampler", data1, grid, opset=opset, rtol=2e-5, holds="GridSample" if opset >= 16 else "-GridSample"
+        )
+    parameters = np.abs(floats(3)) + 0.5
+    sample = np.float32([0.2, 0.3, 0.5])
+    yield row("_random_pdf_dirichlet", sample, parameters, rtol=1e-4, want=dirichlet)
+    yield row("_random_pdf_dirichlet", np.stack([sample, sample[::-1]])[None], parameters[None],
+              rtol=1e-4, want=lambda x, a: dirichlet(x, a[0]))  # fmt: skip
+    chances = np.random.default_rng(11).permutation(12).reshape(3, 4)
+    for dtype in ("f4", "f8", "f2"):
+        for ascend in (False, True):
+            yield row("_contrib_bipartite_matching", chances.astype(dtype), threshold=5.0, is_ascend=ascend)
+            yield row(
+                "_contrib_bipartite_matching", chances.astype(dtype)[None], threshold=5.0, is_ascend=ascend, topk=2
+            )
+    wide = np.float64([[2**53 - 1, 2**53], [2**53 - 2, 2**53 - 3]])
+    yield row("_contrib_bipartite_matching", wide, threshold=1.0)
+    for name in ("_linalg_maketrian", "_linalg_extracttrian"):
+        for lower in (True, False):
+            x = np.arange(1, 13, dtype=np.float32).reshape(2, 6) if name == "_linalg_maketrian" else floats(2, 3, 3)
+            yield row(name, x, lower=lower)
+    square = floats(2, 3, 3) / 4 + np.eye(3, dtype=np.float32) * 2
+    for lower, transpose, rightside in (
+        (True, False, False),
+        (False, False, False),
+        (True, True, True),
+        (False, True, False),
+    ):
+        yield row(
+            "_linalg_trmm", square, floats(2, 3, 3), lower=lower, transpose=transpose, rightside=rightside, rtol=1e-5
+        )
+        yield row(
+            "_linalg_trsm", square, floats(2, 3, 3), lower=lower, transpose=transpose, rightside=rightside, rtol=1e-4
+        )
+    for begin, end, step in (
+        ((None, -2), (None, None), (1, 1)),
+        ((3, 0), (0, 4), (-2, 3)),
+        ((-9, 1), (None, 3), (-1, 1)),
+        ((-3, None), (None, 1), (-1, -1)),
+    ):
+        cuts = tuple(slice(*p) for p in zip(begin, end, step))
+        for free in ({}, {0: "nm"}):
+            yield row("slice", X, begin=begin, end=end, step=step, free=free, want=lambda x, c=cuts: x[c])
+    for axes in ((1,), (-1, 0), (0, 1), (1, 0)):
+        smaller = floats(2, 3)
+        for free in ({}, {1: "ab"}):
+            yield row("slice_like", X, smaller, axes=axes, free=free, want=lambda x, y, a=axes: like_rows(x, y, a))
+    for shape, codes, free in (
+        ((0, 6), (-1, 3), {}),
+        ((4, 6), (2, -1, 3), {0: "nm"}),
+        ((4, 6), (-4, 2, -1, 0), {0: "n."}),
+        ((4, 6), (-3,), {0: "nm"}),
+        ((4, 6, 2), (-3, 0), {0: "nmk"}),
+        ((4, 6, 2), (0, -3), {0: "nmk"}),
+        ((4, 6, 2), (-3, -3), {}),
+        ((2, 3, 4, 5), (-3, -3), {0: "nmkl"}),
+        ((2, 3, 4, 5), (-3, 2, -1), {0: "nmkl"}),
+    ):
+        x = floats(*shape)
+        if codes == (-3, -3) and len(shape) == 3:
+            continue
+        for opset in (13, 14):
+            yield row("Reshape", x, shape=codes, free=free, opset=opset)
+    for begin, end, first, last, lhs, rhs in (
+        (1, 2, 1, 3, (2, 6, 5), (7, 3, 2)),
+        (0, 1, 0, 2, (6, 5), (3, 2, 9)),
+        (1, 3, 0, 1, (2, 3, 4), (12, 5)),
+    ):
+        for free in ({}, {0: "abc"[: len(lhs)]}, {0: "abc"[: len(lhs)], 1: "def"[: len(rhs)]}):
+            wanted = (*lhs[:begin], *rhs[first:last], *lhs[end:])
+            yield row("reshape_like", floats(*lhs), floats(*rhs), lhs_begin=begin, lhs_end=end, rhs_begin=first, rhs_end=last,
+                      free=free, want=lambda x, y, z=wanted: x.reshape(z))  # fmt: skip
+    for op_shape, free in (((3, 1, 4, 1), {0: "n.m."}), ((3, 1, 4, 1), {})):
+        yield row("squeeze", floats(*op_shape), axis=(3, 1), free=free, want=lambda x: x[:, 0, :, 0])
+        yield row("squeeze", floats(*op_shape), axis=(-1,), free=free, want=lambda x: x[..., 0])
+    yield row("_npi_pinv_scalar_rcond", floats(2, 3, 4), rcond=0.01, rtol=2e-4, want=lambda x: np.linalg.pinv(x, 0.01))
+    for shape in ((0, 3), (3, 0), (2, 0, 3), (2, 3, 0)):
+        yield row("_npi_pinv_scalar_rcond", np.zeros(shape, np.float32), rcond=0.01, want=lambda x: x.swapaxes(-1, -2))
+    yield row("im2col", floats(2, 3, 5, 6), kernel=(2, 3), stride=(2, 1), pad=(1, 0))
+    for flatten in (True, False):
+        for shape in ((3, 4), (2, 3, 4)):
+            x, rows = floats(*shape), floats(5, 12 if flatten and len(shape) > 2 else 4)
+            yield row("FullyConnected", x, rows, num_hidden=5, no_bias=True, flatten=flatten, rtol=1e-5,
+                      want=lambda x, w, f=flatten: (x.reshape(len(x), -1) if f else x) @ w.T)  # fmt: skip
+    for left, right in (
+        ((3, 4), (4,)),
+        ((4,), (4,)),
+        ((4,), (4, 5)),
+        ((2, 3, 4), (4, 5)),
+        ((3, 4), (2, 4, 5)),
+        ((2, 3, 4), (4,)),
+        ((4,), (2, 4, 5)),
+    ):
+        yield row("_np_dot", floats(*left), floats(*right), rtol=1e-5, want=np.dot)
+
+
+def quantised() -> Iterator[Row]:
+    """Integers beside ranges that are stored or fed, with sizes that may be free."""
+    rng = np.random.default_rng(13)
+    both = lambda low, high: (np.float32([low]), np.float32([high]))  # noqa: E731
+    for kind in ("uint8", "int8"):
+        info = np.iinfo(kind)
+        image = rng.integers(info.min, info.max + 1, (2, 3, 4, 5)).astype(kind)
+        kernels = rng.integers(-128, 128, (6, 3, 2, 2)).astype(np.int8)
+        bias = rng.integers(-128, 128, 6).astype(np.int8)
+        for free in ({}, {1: "oikl"}):
+            yield row("_contrib_quantized_conv", image, kernels, bias, *both(-1, 2), *both(-0.5, 0.4), *both(-3, 0.2),
+                      kernel=(2, 2), num_filter=6, free=free, rtol=0)  # fmt: skip
+            rows, dense = image.reshape(8, 15), rng.integers(-128, 128, (6, 15)).astype(np.int8)
+            free = {1: "oi"} if free else {}
+            yield row("_contrib_quantized_fully_connected", rows, dense, bias, *both(-1, 2), *both(-0.5, 0.4), *both(-3, 0.2),
+                      num_hidden=6, free=free, rtol=0)  # fmt: skip
+        for height in (256, 257):  # whose sum float32 holds, and does not
+            large = rng.integers(info.max - 3, info.max + 1, (1, 2, height, 257)).astype(kind)
+            yield row("_contrib_quantized_pooling", large, *both(-1, 2), pool_type="avg", global_pool=True, rtol=0,
+                      holds="GlobalAveragePool" if height == 256 else "-GlobalAveragePool")  # fmt: skip
+        for free in ({0: "n.hw"}, {0: "n.h."}):
+            yield row(
+                "_contrib_quantized_pooling", image, *both(-1, 2), pool_type="avg", global_pool=True, free=free, rtol=0
+            )
+        yield row("_contrib_quantized_pooling", image, *both(-1, 2), pool_type="max", global_pool=True, rtol=0)
+    eights = [rng.integers(-128, 128, (2, n)).astype(np.int8) for n in (3, 4)]
+    shorter = rng.integers(0, 256, (2, 4)).astype(np.uint8)
+    for stored in ((2, 3, 4, 5), (), (2, 3)):
+        for second, kind in ((eights[1], "int8"), (shorter, "uint8")):
+            yield row(
+                "_contrib_quantized_concat",
+                eights[0],
+                second,
+                *both(-2, 1),
+                *both(-2, 1),
+                num_args=2,
+                dim=1,
+                stored=stored,
+                rtol=0,
+            )
+            yield row("_contrib_quantized_concat", eights[0], second, *both(-2, 1), *both(-1, 4), num_args=2, dim=-1, stored=stored,
+                      rtol=0)  # fmt: skip
+            assert second.dtype == kind
+    yield row(
+        "_contrib_quantized_concat",
+        eights[0],
+        *both(-2, 1),
+        num_args=1,
+        dim=1,
+        want=lambda x, a, b: (x, a * 0 - 2, b),
+        rtol=0,
+    )
+    parts = [floats(3), floats(3) + 1, floats(3) / 2, np.abs(floats(3)) + 0.5]
+    batch = rng.integers(-128, 128, (2, 3, 4)).astype(np.int8)
+    for stored in ((1, 2, 3, 4, 5, 6), (1, 2, 3, 4), (5, 6), (1, 2, 5, 6)):
+        for low, high in ((-3.0, 1.0), (-1.0, 3.0)):
+            yield row("_contrib_quantized_batch_norm", batch, *parts, *both(-2, 1), min_calib_range=low, max_calib_range=high,
+                      stored=stored, rtol=0)  # fmt: skip
+
+
+TABLES = [quantised, products, made, placed, reduced, windows, pictures, detected]
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda f: f.__name__)
 def test_written_operators_compute_the_same(table: Callable[[], Iterator[Row]]) -> None:
     rows = list(table())
     run([(f"{i} {r.name} {dict(r.attributes)} {dict(r.free)}", r) for i, r in enumerate(rows)], check)
+
+
+def test_conditions_may_be_truths_and_loops_of_one_result() -> None:
+    """A condition in bool, beside those in float32; a loop of states alone, and one of one state that a branch chooses."""
+    for relation, bound in (("_npi_greater_scalar", 0.5), ("_greater_scalar", 0.5)):
+        asked, a, b = variable("asked"), variable("a"), variable("b")
+        node = apply(
+            "_cond",
+            *map(variable, ("asked", "a", "b")),
+            name="choice",
+            bodies=(
+                Graph([one(relation, asked, scalar=bound)]),
+                Graph([one("elemwise_add", a, b)]),
+                Graph([one("elemwise_mul", a, b)]),
+            ),
+            num_args=6,
+            num_outputs=1,
+            cond_input_locs=(0,),
+            then_input_locs=(1, 2),
+            else_input_locs=(1, 2),
+        )
+        x, y = floats(3), floats(3) + 1
+        for number, want in ((1, x + y), (0, x * y)):
+            feeds = {"asked": np.float32([number]), "a": x, "b": y}
+            (got,) = run_onnx(converters.to_onnx(outputs(node), {}, feeds, 17), feeds)
+            np.testing.assert_allclose(got, want, rtol=1e-6)
+        i = variable("i-0")
+        loop = apply(
+            "_while_loop",
+            variable("i"),
+            name="loop",
+            bodies=(
+                Graph([one(relation.replace("greater", "less" if "npi" in relation else "lesser"), i, scalar=5)]),
+                Graph([one("_mul_scalar", i, scalar=2, name="twice")]),
+            ),
+            num_args=3,
+            num_outputs=1,
+            num_out_data=0,
+            max_iterations=6,
+            cond_input_locs=(0,),
+            func_input_locs=(0,),
+            func_var_locs=(0,),
+        )
+        for start, want in ((1, 8), (3, 6), (5, 5), (0.0625, 4)):
+            feeds = {"i": np.float32([start])}
+            (got,) = run_onnx(converters.to_onnx(outputs(loop), {}, feeds, 17), feeds)
+            assert got.tolist() == [want]
+
+
+def test_a_loop_of_no_known_rank_is_refused() -> None:
+    """What Scan stacks and what is filled up to the most steps has to have a rank."""
+    text = """<ir_version: 8, opset_import: ["" : 17]> main (float[n] x, int64[k] s) => (float[?] y) { y = Reshape (x, s) }"""
+    found = import_model(parsed(text))
+    d, state = variable("d-0"), variable("s-0")
+    body = Graph([one("elemwise_add", d, state), one("elemwise_mul", d, state, name="next")])
+    each = foreach(body, ["d", "s"], (0,), (1,))
+    data = found.graph.outputs[0]
+    node = each.outputs[0].node
+    joined = Node(node.op, node.name, [data, variable("z")], node.attrs, node.subgraphs)
+    with pytest.raises(converters.UnsupportedModel, match="rank"):
+        converters.to_onnx(
+            Graph([Entry(joined, 0)]),
+            {},
+            {"x": ("n",), "z": (2,), "s": converters.export.Spec(("k",), np.dtype("int64"))},
+            17,
+        )
+
+
+def test_sizes_that_readers_decide() -> None:
+    """Zeros of a size that follows from what reads them broadcast; ones need it known."""
+    x = mx.sym.var("x")
+    feeds = {"x": X}
+    for fill, known in ((mx.sym.zeros, False), (mx.sym.zeros, True), (mx.sym.ones, True)):
+        graph = (x + fill(shape=(0, 4))).graph
+        (got,) = run_onnx(converters.to_onnx(graph, {}, feeds if known else {"x": ("n", 4)}, 17), feeds)
+        np.testing.assert_array_equal(got, X if fill is mx.sym.zeros else X + 1)
+    for fill in (mx.sym.ones, lambda shape: mx.sym.full(shape, 2.5)):
+        with pytest.raises(converters.UnsupportedModel, match="the size is decided by readers and dynamic"):
+            converters.to_onnx((x + fill(shape=(0, 4))).graph, {}, {"x": ("n", 4)}, 17)
+
+
+def test_dropout_drops_whole_rows_of_the_axes_that_it_is_told() -> None:
+    """mode=always draws one number for all of the axes, negative ones too; what is kept is scaled by 1 / (1 - p)."""
+    x = np.abs(floats(12, 10, 8)) + 0.5
+    for axes, like in (((1, -1), (0,)), ((-3,), (1, 2)), ((0, 1), (2,)), ((), (0, 1, 2))):
+        graph = graph_of("Dropout", {"p": 0.25, "mode": "always", "axes": axes})
+        for said in (x, ("a", "b", "c")):
+            (got,) = run_onnx(converters.to_onnx(graph, {}, {"data": said}, 17), {"data": x})
+            kept = got != 0
+            np.testing.assert_allclose(got[kept], (x / 0.75)[kept], rtol=1e-6)
+            others = tuple(a for a in range(3) if a not in like)
+            assert (kept.all(others) | ~kept.any(others)).all()
+            assert len(set(kept.ravel())) == 2 or kept.mean(others).size <= 12
+    with pytest.raises(converters.UnsupportedModel, match="p=1 leaves nothing but NaN"):
+        converters.to_onnx(graph_of("Dropout", {"p": 1.0, "mode": "always"}), {}, {"data": x}, 17)
+
+
+def test_shuffles_and_draws_have_the_shapes_asked_for() -> None:
+    for shape, said in (((6, 2), ("n", 2)), ((6,), ("n",)), ((6, 2, 3), (6, 2, 3)), ((), ())):
+        x = np.arange(max(1, math.prod(shape)), dtype=np.float32).reshape(shape)
+        (got,) = run_onnx(converters.to_onnx(graph_of("_shuffle", {}), {}, {"data": said}, 17), {"data": x})
+        assert got.shape == shape
+        assert sorted(map(str, got.reshape(len(got), -1).tolist() if shape else [got.item()])) == sorted(
+            map(str, x.reshape(len(x), -1).tolist() if shape else [x.item()])
+        )
+    chances = np.zeros((2, 3, 4), np.float32)
+    chances[:, :, 2] = 1
+    chances[1, :, :3] = (0, 1, 0)
+    for said in ((2, 3, 4), ("a", "b", 4)):
+        for get_prob in (False, True):
+            graph = graph_of("_sample_multinomial", {"shape": (5,), "get_prob": get_prob})
+            for probabilities in (chances, chances[0], chances[1, 0]):
+                named = said[3 - probabilities.ndim :]
+                found = run_onnx(converters.to_onnx(graph, {}, {"data": named}, 17), {"data": probabilities})
+                want = np.broadcast_to(probabilities.argmax(-1)[..., None], (*probabilities.shape[:-1], 5))
+                np.testing.assert_array_equal(found[0], want)
+                assert len(found) == 1 + get_prob
+                if get_prob:
+                    np.testing.assert_array_equal(found[1], np.zeros(want.shape, np.float32))
+
+
+def test_what_is_not_written_says_why() -> None:
+    shorts, bytes_ = np.dtype("uint16"), np.dtype("uint8")
+    spec = converters.export.Spec
+    for name, attributes, said, message in (
+        (
+            "_image_resize",
+            {"size": (4,), "keep_ratio": True},
+            spec(("h", "w", 3), np.dtype("float32")),
+            "give the shape of the input",
+        ),
+        (
+            "_contrib_box_nms",
+            {},
+            spec((2, 5, "k"), np.dtype("float32")),
+            "needs the size of axis -1|rows of a known size",
+        ),
+        ("_cvimresize", {"h": 2, "w": 2, "interp": 3}, spec((34, 34, 1), shorts), "means of 289 uint16 pixels"),
+        (
+            "_random_randint",
+            {"low": 0, "high": 2**52 + 1, "shape": (3,), "dtype": "int64"},
+            None,
+            "cannot tell so many integers apart",
+        ),
+    ):
+        graph = graph_of(name, attributes)
+        inputs = {} if said is None else {graph.variables()[0].name: said}
+        with pytest.raises(converters.UnsupportedModel, match=message):
+            converters.to_onnx(graph, {}, inputs, 17)
+    rng = np.random.default_rng(2)
+    for dtype, size in ((shorts, 32), (bytes_, 34)):
+        picture = rng.integers(0, 250, (size, size, 1)).astype(dtype)
+        graph = graph_of("_cvimresize", {"h": 2, "w": 2, "interp": 3})
+        (got,) = run_onnx(
+            converters.to_onnx(graph, {}, {graph.variables()[0].name: picture}, 17),
+            {graph.variables()[0].name: picture},
+        )
+        means = picture.reshape(2, size // 2, 2, size // 2, 1).mean((1, 3))
+        assert np.abs(got - means).max() <= 0.5
+    converters.to_onnx(
+        graph_of("_random_randint", {"low": 0, "high": 2**52, "shape": (3,), "dtype": "int64"}), {}, {}, 17
+    )

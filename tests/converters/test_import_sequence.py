@@ -244,6 +244,7 @@ KNOWN = [
     ("s = SplitToSequence (v) r = SequenceLength (s)", "SplitToSequence SequenceLength"),
     ("s = SplitToSequence <axis = 1> (n) r = SequenceLength (s)", "SplitToSequence SequenceLength"),
     ("s = SplitToSequence (z, i) r = SequenceLength (s)", "SplitToSequence SequenceLength"),
+    ("s = SplitToSequence (any) r = SequenceLength (s)", "SplitToSequence SequenceLength"),
     ("s = SplitToSequence (most) r = SequenceLength (s)", ""),
     ("s = SplitToSequence (more) r = SequenceLength (s)", "SplitToSequence SequenceLength"),
 ]
@@ -318,6 +319,15 @@ def test_optionals() -> None:
     }"""
     want = [np.array(True), np.array(False), np.array(False), X, X]
     agree(text, {"x": X, "s": [X]}, wants=[want])
+
+
+def test_what_is_no_optional_is_its_own_element() -> None:
+    """As opset 18 says: a tensor, and a sequence."""
+    text = """<ir_version: 8, opset_import: ["" : 18]> main (float[N, 3] x, seq(float[N, 3]) s) => (float[N, 3] y, float[N, 3] z) {
+        e = OptionalGetElement (x) y = Neg (e)
+        t = OptionalGetElement (s) zero = Constant <value = int64 {0}> () z = SequenceAt (t, zero)
+    }"""
+    agree(text, {"x": X, "s": [X * 2]}, wants=[[-X, X * 2]])
 
 
 def test_optional_inputs() -> None:

@@ -610,7 +610,7 @@ def scanned() -> Iterator[Way]:
         yield way(own, op_type, 11, cube, axis=-1, dims={0: None})
         yield way(f"Reshape {own} reshape_like", op_type, 11, cube, axis=1, dims={0: None})
         yield way(own, op_type, 13, cube, axis=1, dims={0: None})
-    grid = floats(2, 3, 4, 2) * 0.7
+    grid, close = floats(2, 3, 4, 2) * 0.7, {"rtol": 1e-4}
     corners = {"align_corners": 1, "rtol": 1e-4}
     yield way("transpose BilinearSampler", "GridSample", 16, IMAGE, grid, **corners)
     yield way("_onnx_GridSample", "GridSample", 16, IMAGE, grid, rtol=1e-4)
@@ -625,6 +625,12 @@ def scanned() -> Iterator[Way]:
         mode="linear",
         **corners,
     )
+    square = floats(2, 3, 3)
+    determinant = lambda x: np.linalg.det(x.astype("f8")).astype(x.dtype)  # noqa: E731
+    yield way("_linalg_det", "Det", 11, square, **close, want=determinant)
+    yield way("_onnx_Det", "Det", 11, square[0], **close, want=determinant)
+    yield way("_onnx_Det", "Det", 11, square, dims={0: None}, **close, want=determinant)
+    yield way("_onnx_Det", "Det", 11, square.astype("f2"), want=determinant)
     m, n = floats(3, 4), floats(4, 5)
     yield way("dot", "MatMul", 13, m, n)
     yield way("dot", "MatMul", 13, cube, n)
@@ -743,6 +749,22 @@ def images() -> Iterator[Way]:
         # which nothing else reads
         yield way(own, "Resize", 13, small, part, None, ints(1, 2, 5, 7), stored=[1, 3], mode=mode,
                   coordinate_transformation_mode="asymmetric", **fine)  # fmt: skip
+    corner = floats(2, 3, 6, 7)
+    for border, end in (((1, 2, 0, 3), (slice(2, -3), slice(1, None))), ((1, 2, 3, 0), (slice(2, None), slice(1, -3))),
+                        ((0, 0, 0, 0), (slice(0, None), slice(0, None)))):  # fmt: skip
+        yield way("slice", "Crop", 1, corner, border=list(border), want=lambda x, e=end: x[(..., *e)])
+    filters, offset, mask = floats(3, 2, 2, 3), floats(2, 24, 2, 3) * 0.7, np.abs(floats(2, 12, 2, 3)) / 2
+    deformed = "_contrib_ModulatedDeformableConvolution"
+    image, close = floats(2, 2, 3, 5), {"rtol": 1e-4}
+    even = floats(4, 2, 2, 3)
+    for operators, weights, inputs, dims in (
+        (deformed, even, [None, mask], {}),
+        ("_onnx_DeformConv", filters, [None, mask], {}),
+        ("_onnx_DeformConv", even, [None, None], {}),
+        ("_onnx_DeformConv", even, [None, mask], {1: None}),
+        ("_onnx_DeformConv", even, [None, mask], {1: [4, 2, "a", "b"]}),
+    ):
+        yield way(operators, "DeformConv", 19, image, weights, offset, *inputs, offset_group=2, dims=dims, **close)
     deep = floats(2, 8, 3, 5)
     yield way("depth_to_space", "DepthToSpace", 13, deep, blocksize=2)
     yield way("Reshape Reshape transpose Reshape", "DepthToSpace", 13, deep, blocksize=2, mode="CRD")

@@ -14,7 +14,7 @@ from hybrid.contrib import quantization
 from hybrid.core.error import OpError
 from hybrid.core.op import Spec, lookup
 from hybrid.execution.program import Program
-from hybrid.ir.graph import Graph
+from hybrid.ir.graph import Entry, Graph, Node
 
 S = mx.sym
 
@@ -325,3 +325,52 @@ def test_sums_of_eight_bits(name: str) -> None:
     model = converters.convert(symbol.graph, {"weight": feeds["weight"]}, specs).proto()
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     assert (session.run(None, {n: feeds[n] for n in specs})[0] == got).all()
+
+
+@pytest.mark.parametrize("calib_mode", ["none", "naive"])
+@pytest.mark.parametrize("no_bias", [False, True])
+def test_dense_layers_with_a_scale_for_each_row(calib_mode: str, no_bias: bool) -> None:
+    """With rows of nothing and rows of little. Without calibration the results are int32, which have one range for all rows: they
+    are quantised by one scale (MXNet 1.9.1 refuses to make such a graph), with it each row is as near as the others."""
+    rng = np.random.default_rng(12)
+    sym = S.FullyConnected(S.var("data"), num_hidden=6, name="a", no_bias=no_bias)
+    arguments, states = parameters(sym, rng)
+    weight = arguments["a_weight"].asnumpy()
+    weight[0] = 0
+    weight[4] *= 1e-2
+    arguments["a_weight"] = mx.nd.array(weight)
+    if not no_bias:
+        arguments["a_bias"] = mx.nd.array([0.5, 0.0, -3.0, 2.0, 0.01, -0.25])
+    data = rng.normal(0, 1, SHAPE).astype(np.float32)
+    graph, params = quantised(sym, arguments, states, data, calib_mode, quantize_granularity="channel-wise")
+    assert any(n.op is not None and getattr(n.op, "channel_wise_quantize", None) for n in graph.nodes)
+    plain = {n: v.asnumpy() for n, v in arguments.items()}
+    (want,) = Program(sym.graph, plain).run({"data": data})
+    (got,) = Program(graph, params).run({"data": data})
+    assert np.abs(got - want).max() <= 0.05 * np.abs(want).max()
+    if calib_mode == "naive":
+        assert (np.abs(got - want).max(0) <= 0.06 * np.abs(want).max(0) + 1e-6).all()
+    for batch in (data, data[:1] * 3):
+        (ours,) = Program(graph, params).run({"data": batch})
+        np.testing.assert_allclose(onnx_answers(graph, params, {"data": batch})[0], ours, rtol=1e-6, atol=1e-6)
+
+
+def test_rows_give_up_digits_for_a_bias_that_data_at_run_time_make_large() -> None:
+    """Each row has a scale, the range of the data is fed: a bias that would not fit 32 bits takes digits from its row's weights."""
+    inner = S.FullyConnected(S.var("data"), S.var("weight"), S.var("bias"), num_hidden=4)
+    fused = lookup("_sg_mkldnn_fully_connected").bind(
+        num_args=5, quantized=True, channel_wise_quantize=True, enable_float_output=True
+    )
+    node = Node(fused, "node", [Entry(Node(None, n)) for n in fused.takes()], fused.dump(), [inner.graph])
+    graph = Graph([Entry(node)])
+    rng = np.random.default_rng(14)
+    weight = rng.normal(size=(4, 6)).astype(np.float32)
+    weight[3] = 0
+    params = {"weight": weight, "bias": np.float32([0, 1e6, -0.5, 0])}
+    for reach in (1.0, 1e-3, 30.0):
+        x = rng.integers(-127, 128, (3, 6)).astype(np.int8)
+        feeds = {"data": x, "min_data": np.float32([-reach]), "max_data": np.float32([reach / 2])}
+        want = x * np.float64(reach / 127) @ weight.T.astype(np.float64) + params["bias"]
+        (got,) = Program(graph, params).run(feeds)
+        np.testing.assert_allclose(got, want, rtol=0.01, atol=0.03 * reach)
+        np.testing.assert_allclose(onnx_answers(graph, params, feeds)[0], got, rtol=1e-6, atol=1e-6)
