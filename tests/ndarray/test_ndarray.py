@@ -714,3 +714,16 @@ def test_outputs_that_are_not_shown_need_no_target() -> None:
                       ([one, nd.zeros((2, 1), dtype="int32")], "wanted the same")):  # fmt: skip
         with pytest.raises(mx.MXNetError, match=said):
             nd.split(x, num_outputs=2, axis=1, out=out)
+
+
+def test_arrays_of_one_number_are_numbers_to_python() -> None:
+    one = nd.array([[2.5]]).asnumpy()
+    assert (complex(one), float(one), int(one), f"{float(one):.2f}") == (2.5 + 0j, 2.5, 2, "2.50")
+    assert (
+        one.shape == (1, 1)
+        and (one + 1).shape == (1, 1)
+        and one[0].shape == (1,)
+        and repr(one) == "array([[2.5]], dtype=float32)"
+    )
+    with pytest.raises(TypeError):
+        float(nd.array([1, 2]).asnumpy())

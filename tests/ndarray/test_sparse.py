@@ -316,6 +316,7 @@ def test_what_is_stored_and_how() -> None:
              "idx": nd.array([2, 0])}  # fmt: skip
     known |= {name + number: nd.array(values).tostype(stype) for name, stype in (("c", "csr"), ("r", "row_sparse"))
               for number, values in (("", a), ("2", b))}  # fmt: skip
+    known |= {name: nd.array(b[2:]).tostype(stype) for name, stype in (("cr", "csr"), ("rr", "row_sparse"))}
     wrong = []
     for texts, stype, dtype, shape, numbers, stored in (
         ("c + c2; sp.add(c, c2); nd.elemwise_add(c, c2)", "csr", "float32", (3, 3), "1 5 2 0 0 0 4 4 6", 6),
@@ -416,6 +417,31 @@ def test_what_is_stored_and_how() -> None:
         ("abs(r)", "row_sparse", "float32", (3, 3), "1 0 2 0 0 0 3 4 0", 2),
         ("c.sum()", "default", "float32", (1,), "4", None),
         ("nd.norm(c)", "default", "float32", (1,), "5.477226", None),
+        ("cr * c; c * cr", "default", "float32", (3, 3), "7 0 12 0 0 0 -21 0 0", None),
+        ("rr + r", "default", "float32", (3, 3), "8 0 8 7 0 6 4 4 6", None),
+        ("nd.elemwise_mul(c, r); nd.elemwise_mul(r, c)", "default", "float32", (3, 3), "1 0 4 0 0 0 9 16 0", None),
+        ("sp.csr_matrix((nd.array([1, 2]), nd.array([0, 2]), nd.array([0, 1, 2])), shape=(2, 3))",
+         "csr", "float32", (2, 3), "1 0 0 0 0 2", 2),
+        ("sp.row_sparse_array((nd.array([[1, 2]]), nd.array([1])), shape=(3, 2))",
+         "row_sparse", "float32", (3, 2), "0 0 1 2 0 0", 1),
+        ("sp.row_sparse_array(([[1, 2]], [1]), shape=(3, 2), dtype='float64')", "row_sparse", "float64", (3, 2), "0 0 1 2 0 0", 1),
+        ("nd.take(r, idx)", "default", "float32", (2, 3), "-3 4 0 1 0 2", None),
+        ("nd.concat(c, d, dim=0)", "default", "float32", (6, 3), "1 0 2 0 0 0 -3 4 0 2 3 4 5 6 7 8 9 1", None),
+        ("nd.add_n(r, d)", "default", "float32", (3, 3), "3 3 6 5 6 7 5 13 1", None),
+        ("nd.clip(c, 0, 0)", "csr", "float32", (3, 3), "0 0 0 0 0 0 0 0 0", 4),
+        ("nd.clip(r, -1, 0)", "row_sparse", "float32", (3, 3), "0 0 0 0 0 0 -1 0 0", 2),
+        ("sp.subtract(d, c)", "default", "float32", (3, 3), "1 3 2 5 6 7 11 5 1", None),
+        ("sp.add(c, 2)", "default", "float32", (3, 3), "3 2 4 2 2 2 -1 6 2", None),
+        # which MXNet refuses, or ends the process at, or takes the wrong way round
+        ("cr * d; nd.broadcast_mul(cr, d)", "default", "float32", (3, 3), "14 0 24 35 0 42 56 0 6", None),
+        ("cr / d", "default", "float32", (3, 3), "3.5 0 1.5 1.4 0 0.857143 0.875 0 6", None),
+        ("c * wide; nd.broadcast_mul(c, wide)", "default", "float32", (2, 3, 3), "1 0 2 0 0 0 -3 4 0 " * 2, None),
+        ("sp.csr_matrix((nd.array([1, 2]), (nd.array([0, 1]), nd.array([2, 0]))), shape=(2, 3))",
+         "csr", "float32", (2, 3), "0 0 1 2 0 0", 2),
+        ("nd.take(c, nd.array([[0, 2]]))", "default", "float32", (1, 2, 3), "1 0 2 -3 4 0", None),
+        ("c[0:3:1]; c[::1]", "csr", "float32", (3, 3), "1 0 2 0 0 0 -3 4 0", 4),
+        ("c[2:1]", "csr", "float32", (0, 3), "", 0),
+        ("sp.subtract(2, c)", "default", "float32", (3, 3), "1 2 0 2 2 2 5 -2 2", None),
     ):  # fmt: skip
         for text in texts.split("; "):
             got = eval(text, dict(known))
@@ -435,6 +461,9 @@ def test_what_is_stored_and_how() -> None:
         ("c.tostype('row_sparse')", "not supported"), ("r.tostype('csr')", "not supported"), ("c[::2]", "continuous slicing"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=said):
+            eval(text, dict(known))
+    for text in ("c + 'x'", "'x' * r", "c * None", "sp.add(c, [1])", "sp.multiply('x', c)"):
+        with pytest.raises(TypeError, match="not supported"):
             eval(text, dict(known))
 
 
@@ -499,3 +528,25 @@ def test_several_sparse_targets_and_states() -> None:
     nd.sgd_mom_update(weight, grad, state, lr=0.5, momentum=0.5, out=weight)
     assert weight.asnumpy().tolist() == [[1 - 5 - 7.5, 2], [3, 4]]
     assert state.stype == "row_sparse" and state.asnumpy().tolist() == [[-7.5, 0], [0, 0]]
+
+
+def test_what_a_sparse_array_says_of_its_parts_and_room_for_gradients() -> None:
+    for stype, count in (("csr", 2), ("row_sparse", 1)):
+        x = nd.array(DENSE).tostype(stype)
+        assert (x._num_aux, x._aux_types, x._aux_type(count - 1)) == (count, [np.int64] * count, np.int64)
+        assert x._data().asnumpy().tolist() == x.data.asnumpy().tolist()
+        for request_, asked, want in (
+            ("write", None, 3),
+            ("add", None, 6),
+            ("null", None, None),
+            ("write", "default", 3),
+        ):
+            x.attach_grad(request_, *([] if asked is None else [asked]))
+            for _ in range(2):
+                with autograd.record():
+                    y = (x * 3).sum()
+                y.backward()
+            if want is None:
+                assert x.grad is None
+            else:
+                assert x.grad.stype == (asked or stype) and x.grad.asnumpy().tolist() == [[want] * 3] * 3

@@ -553,3 +553,11 @@ def test_text_of_a_graph_with_several_outputs_and_attributes() -> None:
         "\tkernel=(3, 3)", "\tno_bias=True", "\tnum_filter=4", "-" * 20, "Op:SliceChannel, Name=s", "Inputs:", "\targ[0]=c(0)",
         "Attrs:", "\tnum_outputs=2",
     ]  # fmt: skip
+
+
+def test_attributes_around_are_texts_every_one() -> None:
+    with mx.AttrScope(__a__="1", __b__="2"):
+        assert sym.var("x").list_attr() == {"__a__": "1", "__b__": "2"}
+    for wrong in ({"__a__": "1", "__b__": 2}, {"__a__": 1, "__b__": "2"}, {"__a__": None}):
+        with pytest.raises(ValueError, match="string"):
+            mx.AttrScope(**wrong)
