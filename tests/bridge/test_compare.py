@@ -126,7 +126,12 @@ def test_whole_numbers_and_words() -> None:
     words = np.array(["a", "b"])
     assert compare("x", words, words).equal
     assert compare("x", np.array(["a", "c"]), words).reason == "1 of 2 differ"
-    for same, constant in ((np.array(["a", "a"]), False), (np.array([7, 7]), True), (np.array([7]), False), (yes & False, True)):
+    for same, constant in (
+        (np.array(["a", "a"]), False),
+        (np.array([7, 7]), True),
+        (np.array([7]), False),
+        (yes & False, True),
+    ):
         assert compare("x", same, same).constant == constant
     assert slices_over(3) == [(0, 2), (0, 1)] and slices_over(2) == [(0,)] and slices_over(5)[1] == (0, 1, 2, 3)
     for other, said in (
