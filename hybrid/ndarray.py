@@ -34,9 +34,9 @@ def _function(name: str) -> Any:
     def function(lhs: Any, rhs: Any) -> Any:
         for side in (lhs, rhs):
             if isinstance(side, NDArray) and side.stype != "default":
-                from .eager.sparse import _binary
+                from .eager.sparse import broadcast
 
-                return _binary(row, lhs, rhs)
+                return broadcast(row, lhs, rhs)
         return binary(row, lhs, rhs)
 
     function.__name__ = function.__qualname__ = name

@@ -397,21 +397,21 @@ def _kept(op: Any, inputs: Sequence[Any], result: NDArray) -> Arity | None:
         return found("csr")
     if name == "add_n" and {*kinds} == {"row_sparse"}:
         return found("row_sparse")
-    word = name.removeprefix("elemwise_").removeprefix("broadcast_")
-    if word == name or len(inputs) != 2:
+    family, _, word = name.partition("_")
+    if len(inputs) != 2 or family not in ("elemwise", "broadcast"):
         return None
-    if kinds[0] == kinds[1] and word in ("add", "sub", "mul") and inputs[0].shape == inputs[1].shape:
+    alike = inputs[0].shape == inputs[1].shape
+    if family == "broadcast":
+        keeps = word == "mul" or (word == "div" and not alike)
+        kept = keeps and kinds == ["csr", "default"] and result.shape == inputs[0].shape
+        return _like(inputs[0]._parts, result._values) if kept else None
+    if kinds[0] == kinds[1] and word in ("add", "sub", "mul") and alike:
         if first == "csr":
             return found(first)
         rows = np.union1d(*(x._parts.indices for x in inputs))
         return RowSparse(result._values[rows], rows, result.shape)
-    keeps = word == "mul" or (word == "div" and inputs[0].shape != inputs[1].shape)
-    if name.startswith("elemwise_"):
-        both = [x for x in inputs if x.stype != "default"]
-        return _like(both[0]._parts, result._values) if word == "mul" and len(both) == 1 else None
-    if keeps and kinds == ["csr", "default"] and result.shape == inputs[0].shape:
-        return _like(inputs[0]._parts, result._values)
-    return None
+    both = [x for x in inputs if x.stype != "default"]
+    return _like(both[0]._parts, result._values) if word == "mul" and len(both) == 1 else None
 
 
 def _kept_of_dot(op: Any, kinds: list[str], inputs: Sequence[Any], found: Callable[[str], Arity]) -> Arity | None:
@@ -425,14 +425,22 @@ def _kept_of_dot(op: Any, kinds: list[str], inputs: Sequence[Any], found: Callab
     return None if wanted == "default" else found(wanted)
 
 
+_ELEMWISE = {"add": "elemwise_add", "subtract": "elemwise_sub", "multiply": "elemwise_mul", "divide": "elemwise_div"}
+"""Operators of arrays of one shape, which keep more of them sparse than those that broadcast."""
+
+
 def _binary(row: functions.Binary, lhs: Any, rhs: Any) -> Any:
     """Python's operators, when one side at least is sparse."""
+    if isinstance(lhs, BaseSparseNDArray) and isinstance(rhs, NDArray) and lhs.shape == rhs.shape and row.name in _ELEMWISE:
+        return apply(lookup(_ELEMWISE[row.name]).bind(), [lhs, rhs])
+    return broadcast(row, lhs, rhs)
+
+
+def broadcast(row: functions.Binary, lhs: Any, rhs: Any) -> Any:
+    """The functions of mx.nd that broadcast, when one side at least is sparse."""
     if isinstance(lhs, NDArray) and isinstance(rhs, NDArray):
-        if row.name == "multiply" and lhs.shape == rhs.shape and lhs.stype != "default":
-            return apply(lookup("elemwise_mul").bind(), [lhs, rhs])
-        if lhs.ndim == rhs.ndim:
-            return apply(lookup(row.array).bind(), [lhs, rhs])
-        lhs, rhs = (x if x.ndim >= y.ndim else _widened(x, y.ndim) for x, y in ((lhs, rhs), (rhs, lhs)))
+        if lhs.ndim != rhs.ndim:
+            lhs, rhs = (x if x.ndim >= y.ndim else _widened(x, y.ndim) for x, y in ((lhs, rhs), (rhs, lhs)))
         return apply(lookup(row.array).bind(), [lhs, rhs])
     if isinstance(lhs, NDArray) and isinstance(rhs, int | float | np.number):
         return apply(lookup(row.scalar).bind(scalar=float(rhs)), [lhs])

@@ -1,6 +1,7 @@
 """Sparse arrays beyond the recorded calls: what repeated entries, writes and gradients do."""
 
 import itertools
+import operator
 import pickle
 
 import numpy as np
@@ -550,3 +551,41 @@ def test_what_a_sparse_array_says_of_its_parts_and_room_for_gradients() -> None:
                 assert x.grad is None
             else:
                 assert x.grad.stype == (asked or stype) and x.grad.asnumpy().tolist() == [[want] * 3] * 3
+
+
+def test_arithmetic_of_all_kinds_of_arrays() -> None:
+    """The kinds of MXNet 1.9.1's results by function, both sides and whether shapes are the same; all others are dense."""
+    same, alone = (
+        ("csr", "row_sparse"),
+        (("csr", "default"), ("row_sparse", "default"), ("default", "csr"), ("default", "row_sparse")),
+    )
+    kept = {
+        (way, name, k, k, True): k
+        for way in ("sparse", "operator")
+        for name in ("add", "subtract", "multiply")
+        for k in same
+    }
+    kept |= {("sparse", "multiply", one, other, True): one if other == "default" else other for one, other in alone}
+    kept |= {("operator", "multiply", one, other, True): one for one, other in alone[:2]}
+    for way in ("nd", "sparse", "operator"):
+        kept |= {(way, name, "csr", "default", False): "csr" for name in ("multiply", "divide")}
+    kept["nd", "multiply", "csr", "default", True] = "csr"
+    a, b = A[:, :3], (A - 2 * B)[:, 1:]
+    ways = {
+        "nd": lambda name: getattr(nd, name), "sparse": lambda name: getattr(nd.sparse, name),
+        "operator": lambda name: getattr(operator, "truediv" if name == "divide" else name[:3]),
+    }  # fmt: skip
+    for (way, find), name in itertools.product(ways.items(), ("add", "subtract", "multiply", "divide")):
+        for one, other, shape in itertools.product(
+            ("default", *same), ("default", *same), (b.shape, (1, 3), (len(b), 1))
+        ):
+            right = b[: shape[0], : shape[1]]
+            with np.errstate(all="ignore"):
+                wanted = getattr(np, name)(a, right)
+            found = find(name)(nd.array(a).tostype(one), nd.array(right).tostype(other))
+            case = way, name, one, other, shape == b.shape
+            assert found.stype == kept.get(case, "default"), case
+            zeros = (found.stype != "default") & (a == 0)  # a quotient 0 / 0 that is not stored
+            np.testing.assert_allclose(
+                np.where(zeros, 0, found.asnumpy()), np.where(zeros, 0, wanted), 1e-6, err_msg=str(case)
+            )
