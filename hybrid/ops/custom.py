@@ -140,7 +140,7 @@ class Custom(Op):
         return [*self._shapes(self._split(shapes)[0])[1], ()]
 
     def _types(self, arguments):
-        known = next((d for d in arguments if d is not None), None)
+        known: Any = next((d for d in arguments if d is not None), None)
         found = self._asked("infer_type", [(d or known).type for d in arguments])
         return [[None if d is None else np.dtype(d) for d in part] for part in found]
 

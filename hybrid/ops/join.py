@@ -317,7 +317,7 @@ class SliceChannel(Splitting):
         known = [o for o in outputs if o is not None]
         if not known:
             return shapes
-        piece = merge_all(known)
+        piece: Any = merge_all(known)
         axis = self.along(len(piece) + self.squeeze_axis)
         size = self.num_outputs if self.squeeze_axis else piece[axis] * self.num_outputs
         return [(*piece[:axis], size, *piece[axis + (not self.squeeze_axis) :])]

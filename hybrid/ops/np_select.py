@@ -322,7 +322,7 @@ class InsertTensor(Insert):
             raise self.fail(f"got obj of shape {show(obj)}, wanted at most 1 dimension")
         return math.prod(obj)
 
-    def where(self, obj):
+    def where(self, obj: Any) -> Any:
         return obj if obj.ndim else obj.item()
 
     @classmethod

@@ -169,6 +169,7 @@ class Update(Writer):
         for name, state in zip((n for n in self.mutates if n != "weight32"), states):
             given[name][...] = state
         if "weight32" in self.mutates:
+            assert master is not None
             master[...] = new
         return new.astype(arrays[0].dtype if self.keeps else np.float32, copy=False)
 
