@@ -172,15 +172,22 @@ def random_size_crop(
         area = kwargs.pop("min_area")
     if kwargs:
         raise AssertionError(f"unexpected keyword arguments for `random_size_crop`: {', '.join(kwargs)}")
+    return sized_crop(src, size, area, ratio, interp, random)
+
+
+def sized_crop(
+    src: NDArray, size: tuple[int, int], area: Any, ratio: tuple[float, float], interp: int, generator: Any
+) -> tuple[NDArray, Box]:
+    """random_size_crop with a generator of random numbers, Python's ``random`` or a ``random.Random``."""
     height, width = src.shape[:2]
     least, most = area if isinstance(area, tuple | list) else (area, 1.0)
     for _ in range(10):
-        wanted = random.uniform(least, most) * height * width
-        proportion = np.exp(random.uniform(np.log(ratio[0]), np.log(ratio[1])))
+        wanted = generator.uniform(least, most) * height * width
+        proportion = np.exp(generator.uniform(np.log(ratio[0]), np.log(ratio[1])))
         new_width, new_height = round(np.sqrt(wanted * proportion)), round(np.sqrt(wanted / proportion))
         if 0 < new_width <= width and 0 < new_height <= height:
-            x0 = random.randint(0, width - new_width)
-            y0 = random.randint(0, height - new_height)
+            x0 = generator.randint(0, width - new_width)
+            y0 = generator.randint(0, height - new_height)
             return fixed_crop(src, x0, y0, new_width, new_height, size, interp), (x0, y0, new_width, new_height)
     return center_crop(src, size, interp)
 

@@ -11,6 +11,7 @@ from .. import image, recordio
 from .. import ndarray as nd
 from ..core.error import FormatError, MXNetError
 from ..formats.files import named
+from ..image.image import sized_crop
 from ..ndarray import NDArray
 from .files import MXDataIter, _part, _shape
 
@@ -192,7 +193,7 @@ class ImageRecordIter(MXDataIter):
             picture = image.resize_short(picture, self._resize, self._method)
         if self._crops is not None:
             area, ratio = self._crops
-            picture = image.random_size_crop(picture, (width, height), area, ratio, self._method)[0]
+            picture = sized_crop(picture, (width, height), area, ratio, self._method, self._random)[0]
         else:
             if self._pad:
                 p = self._pad
