@@ -54,7 +54,7 @@ def test_suppression_leaves_the_form_of_rows_with_a_negative_first_coordinate():
         ("_contrib_Proposal", {"rpn_post_nms_top_n": 0}, "positive"),
         ("ROIPooling", {"pooled_size": (2,), "spatial_scale": 1}, "height, width"),
         ("SpatialTransformer", {"transform_type": "affine", "sampler_type": "bilinear"}, "both positive"),
-        ("Correlation", {"kernel_size": 2}, "odd kernel_size"),
+        ("Correlation", {"kernel_size": 2}, "kernel_size=2, wanted an odd one"),
     ],
 )
 def test_refuses_attributes_that_mean_nothing(name, attrs, message):
