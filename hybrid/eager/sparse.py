@@ -431,7 +431,12 @@ _ELEMWISE = {"add": "elemwise_add", "subtract": "elemwise_sub", "multiply": "ele
 
 def _binary(row: functions.Binary, lhs: Any, rhs: Any) -> Any:
     """Python's operators, when one side at least is sparse."""
-    if isinstance(lhs, BaseSparseNDArray) and isinstance(rhs, NDArray) and lhs.shape == rhs.shape and row.name in _ELEMWISE:
+    if (
+        isinstance(lhs, BaseSparseNDArray)
+        and isinstance(rhs, NDArray)
+        and lhs.shape == rhs.shape
+        and row.name in _ELEMWISE
+    ):
         return apply(lookup(_ELEMWISE[row.name]).bind(), [lhs, rhs])
     return broadcast(row, lhs, rhs)
 

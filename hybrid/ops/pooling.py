@@ -133,7 +133,8 @@ class Pooling(Op):
             return True
         # what a maximum over nothing, NaN or -inf starts from is the least number of the dtype, and infinite in a narrower one
         return dtype.kind in "iub" and (
-            self.global_pool or (self.pooling_convention == "valid" and all(p < k for p, k in zip(self.pads, self.kernel)))
+            self.global_pool
+            or (self.pooling_convention == "valid" and all(p < k for p, k in zip(self.pads, self.kernel)))
         )
 
     def compute(self, data):

@@ -388,7 +388,12 @@ def test_edges_of_texts_and_values() -> None:
     for wrong in (2, -1, 0.5, "2", "TRUE"):
         with pytest.raises(ValueError):
             flag.read(wrong)
-    for value, text in ((("a", "b"), "(a, b)"), (("a", "b c"), '["a", "b c"]'), (("", "b"), '["", "b"]'), (("a",), "(a,)")):
+    for value, text in (
+        (("a", "b"), "(a, b)"),
+        (("a", "b c"), '["a", "b c"]'),
+        (("", "b"), '["", "b"]'),
+        (("a",), "(a,)"),
+    ):
         assert words.write(value) == text
         assert words.read(text) == value
     assert numbers.read("()") == numbers.read("") == ()

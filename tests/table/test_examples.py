@@ -209,7 +209,8 @@ def beyond_floats(number: int, example: Example, dtype: str) -> tuple[Example, l
     """An example with odd numbers that no float holds for its floats, if all that comes of them are some of them, or truths."""
     rng, single = np.random.default_rng(number), np.dtype(np.float32)
     arrays = tuple(
-        np.array(FAR[dtype] + 2 * rng.integers(0, 9, a.shape), dtype) if a.dtype == single else a for a in example.arrays
+        np.array(FAR[dtype] + 2 * rng.integers(0, 9, a.shape), dtype) if a.dtype == single else a
+        for a in example.arrays
     )
     changed = Example(example.op, arrays)
     graph, feeds = graph_of(changed)
