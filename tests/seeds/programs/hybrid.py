@@ -8,7 +8,6 @@ from mxnet.gluon import nn
 
 mx.random.seed(42)
 
-
 class Net(gluon.HybridBlock):
     def __init__(self, **kwargs):
         super(Net, self).__init__(**kwargs)
@@ -23,7 +22,7 @@ class Net(gluon.HybridBlock):
             self.fc2 = nn.Dense(84)
             # You can use a Dense layer for fc3 but we do dot product manually
             # here for illustration purposes.
-            self.fc3_weight = self.params.get("fc3_weight", shape=(10, 84))
+            self.fc3_weight = self.params.get('fc3_weight', shape=(10, 84))
 
     def hybrid_forward(self, F, x, fc3_weight):
         # Here `F` can be either mx.nd or mx.sym, x is the input data,
@@ -39,8 +38,6 @@ class Net(gluon.HybridBlock):
         x = F.relu(self.fc2(x))
         x = F.dot(x, fc3_weight, transpose_b=True)
         return x
-
-
 # %%
 net = Net()
 net.initialize()
@@ -60,17 +57,15 @@ net.hybridize(static_alloc=True)
 net.hybridize(static_alloc=True, static_shape=True)
 # %%
 net(x)
-net.export("model", epoch=1)
+net.export('model', epoch=1)
 # %%
-net2 = gluon.SymbolBlock.imports("model-symbol.json", ["data"], "model-0001.params")
+net2 = gluon.SymbolBlock.imports('model-symbol.json', ['data'], 'model-0001.params')
 # %%
 import warnings
-
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
-    net2 = gluon.SymbolBlock.imports("model-symbol.json", ["data"], "model-0001.params")
+    net2 = gluon.SymbolBlock.imports('model-symbol.json', ['data'], 'model-0001.params')
 # %%
 # added: the page says that this is the network that was exported
 import numpy
-
 bool(numpy.abs(net2(x).asnumpy() - net(x).asnumpy()).max() < 1e-6)

@@ -5,15 +5,16 @@
 # %%
 from mxnet import nd
 from mxnet.gluon import nn
-
-
 # %%
 def get_net():
     net = nn.HybridSequential()
-    net.add(nn.Dense(256, activation="relu"), nn.Dense(128, activation="relu"), nn.Dense(2))
+    net.add(
+        nn.Dense(256, activation="relu"),
+        nn.Dense(128, activation="relu"),
+        nn.Dense(2)
+    )
     net.initialize()
     return net
-
 
 x = nd.random.normal(shape=(1, 512))
 net = get_net()
@@ -21,10 +22,8 @@ net(x)
 # %%
 net.hybridize()
 net(x)
-
-
-# > [[ 0.08827581 0.00505182]]
-# > <NDArray 1x2 @cpu(0)>
+#> [[ 0.08827581 0.00505182]]
+#> <NDArray 1x2 @cpu(0)>
 # %%
 class HybridNet(nn.HybridBlock):
     def __init__(self, **kwargs):
@@ -33,13 +32,11 @@ class HybridNet(nn.HybridBlock):
         self.output = nn.Dense(2)
 
     def hybrid_forward(self, F, x):
-        print("F: ", F)
-        print("x: ", x)
+        print('F: ', F)
+        print('x: ', x)
         x = F.relu(self.hidden(x))
-        print("hidden: ", x)
+        print('hidden: ', x)
         return self.output(x)
-
-
 # %%
 net = HybridNet()
 net.initialize()
@@ -48,12 +45,12 @@ net(x)
 # %%
 net.hybridize()
 net(x)
-# > F:  <module 'mxnet.symbol' from '/var/lib/jenkins/miniconda3/envs/gluon_zh_docs/lib/python3.6/site-packages/mxnet/symbol/__init__.py'>
-# > x:  <Symbol data>
-# > hidden:  <Symbol hybridnet0_relu0>
-# > [[ 0.00370749 0.00134991]]
-# > <NDArray 1x2 @cpu(0)>
+#> F:  <module 'mxnet.symbol' from '/var/lib/jenkins/miniconda3/envs/gluon_zh_docs/lib/python3.6/site-packages/mxnet/symbol/__init__.py'>
+#> x:  <Symbol data>
+#> hidden:  <Symbol hybridnet0_relu0>
+#> [[ 0.00370749 0.00134991]]
+#> <NDArray 1x2 @cpu(0)>
 # %%
 net(x)
-# > [[ 0.00370749 0.00134991]]
-# > <NDArray 1x2 @cpu(0)>
+#> [[ 0.00370749 0.00134991]]
+#> <NDArray 1x2 @cpu(0)>

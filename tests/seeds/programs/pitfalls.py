@@ -6,7 +6,7 @@ from mxnet import gluon
 
 
 def show(forward, *shapes):
-    Block = type("Block", (gluon.HybridBlock,), {"hybrid_forward": forward})
+    Block = type('Block', (gluon.HybridBlock,), {'hybrid_forward': forward})
     for hybrid in (False, True):
         block = Block()
         if hybrid:
@@ -15,109 +15,61 @@ def show(forward, *shapes):
             y = block(*[mx.nd.arange(6).reshape((2, 3)) + i for i in range(1)])
             print(y.asnumpy().tolist())
         except (AttributeError, NotImplementedError, mx.MXNetError) as error:
-            print(type(error).__name__, str(error).split("\n")[0] if isinstance(error, AttributeError) else "")
-
-
+            print(type(error).__name__, str(error).split('\n')[0] if isinstance(error, AttributeError) else '')
 # %%
 def hybrid_forward(self, F, x):
     # avoid writing: return x + F.ones((1, 1))
     return F.broadcast_add(x, F.ones((1, 1)))
-
-
 show(hybrid_forward)
-
-
 # %%
 def hybrid_forward(self, F, x):
     return x + F.ones((1, 1))
-
-
 show(hybrid_forward)
-
-
 # %%
 def hybrid_forward(self, F, x):
     print(x.shape)
     return x
-
-
 show(hybrid_forward)
-
-
-# > AttributeError 'Symbol' object has no attribute 'shape'
+#> AttributeError 'Symbol' object has no attribute 'shape'
 # %%
 def hybrid_forward(self, F, x):
     return x[0]
-
-
 show(hybrid_forward)
-
-
 # %%
 def hybrid_forward(self, F, x):
     x.asnumpy()
     return x
-
-
 show(hybrid_forward)
-
-
 # %%
 def hybrid_forward(self, F, x):
     return x + F.array([1, 2, 3])
-
-
 show(hybrid_forward)
-
-
 # %%
 def hybrid_forward(self, F, x):
     return F.broadcast_add(F.broadcast_add(x, F.zeros((1, 1))), F.full((1, 1), 2))
-
-
 show(hybrid_forward)
-
-
 # %%
 def hybrid_forward(self, F, x):
     x += x
     return x
-
-
 show(hybrid_forward)
-
-
 # %%
 def hybrid_forward(self, F, x):
     x -= x
     return x
-
-
 show(hybrid_forward)
-
-
 # %%
 def hybrid_forward(self, F, x):
     x *= x
     return x
-
-
 show(hybrid_forward)
-
-
 # %%
 def hybrid_forward(self, F, x):
     x /= x + 1
     return x
-
-
 show(hybrid_forward)
-
-
 # %%
 def hybrid_forward(self, F, x):
     x = x % 2
     return x
-
-
 show(hybrid_forward)
