@@ -50,6 +50,15 @@ def test_newest_parameters_are_found(lenet: Path) -> None:
     assert model.params_path.name == "model-0010.params"
 
 
+@pytest.mark.parametrize("name", ["resnet-v1.5", "a.b.c", ".hidden", "model.onnx.old", "v1.params"])
+def test_prefixes_with_dots(lenet: Path, name: str) -> None:
+    for end in ("-symbol.json", "-0000.params"):
+        lenet.with_name(f"model{end}").rename(lenet.with_name(f"{name}{end}"))
+    model = bridge.open_model(lenet.with_name(name))
+    assert model.name == name and model.path == lenet.with_name(f"{name}-symbol.json")
+    assert model.params_path == lenet.with_name(f"{name}-0000.params")
+
+
 def test_parameters_named_win(lenet: Path) -> None:
     hybrid.formats.params.save(lenet.with_name("model-0007.params"), {"arg:x": np.zeros(1, np.float32)})
     model = bridge.open_model(lenet, lenet.with_name("model-0000.params"))

@@ -356,6 +356,13 @@ def test_pieces_of_onnx_models() -> None:
         made = cut_out(proto, set(cut), given, names)
         return made, {i.name for i in made.graph.input}
 
+    own = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["": 17, "my": 1]>
+        m (float[2, 3] x) => (float[2, 3] y) { h = my.Twice (x) y = my.Twice (h) }
+        <domain: "my", opset_import: ["": 17]> Twice (a) => (b) { b = Add (a, a) }""")
+    made = cut_out(own, {"h"}, {"x": X, "h": Z}, ["y"])
+    (got,) = OnnxEngine(Model("twice", proto=made)).run_on({"h": Z}).values()
+    np.testing.assert_array_equal(got, Z * 2)
+
     made, takes = piece(["a"], {**one, "h": Z})
     assert (
         takes == {"h"}

@@ -433,6 +433,9 @@ def test_the_truth_is_float64_of_whichever_side_is_ours() -> None:
         np.testing.assert_array_equal(runs[0][name], feeds["x"] @ WANT[:2].T)
         errors = [np.abs(r[name] / exactly - 1).max() for r in runs]
         assert max(errors) < 1e-6 and len({r[name].tobytes() for r in runs}) == 3
+    bare = NativeEngine(bridge.open_model(mx.sym.var("x") * 3))
+    found = judge._truth(bare, bare, Case(feeds))  # what is fed is moved, where there are no parameters
+    assert found is not None and len({r.tobytes() for run in found[1] for r in run.values()}) == 3
 
 
 # -- fused nodes and nodes that round to whole numbers -------------------------------------------------------------------------

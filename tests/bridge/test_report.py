@@ -262,6 +262,8 @@ def test_benched(capsys: pytest.CaptureFixture[str]) -> None:
     ]
     assert lines(capsys, report.benched([result])) == wanted
     wrong = replace(result, equivalent=False, differences=(NEAR, FAR), steps=(), warnings=())
+    warned = replace(result, steps=(), warnings=("w2", "w3"))
+    assert lines(capsys, report.benched([warned]))[-2:] == ["note: w2", "note: w3"]  # without a profile too
     shown = lines(capsys, report.benched([wrong, replace(wrong, differences=(), model="m2")]))
     assert shown == [head, f"{measured} 5.0e-01 differs: 1 of 4 beyond", f"m2{measured[3:]} 0.0e+00 equal"]
 

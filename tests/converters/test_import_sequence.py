@@ -110,6 +110,17 @@ def test_pieces_have_to_add_up() -> None:
         agree(text.replace("SIZES", "1, 2"), {"x": np.arange(12, dtype=np.float32).reshape(3, 4)})
 
 
+@pytest.mark.parametrize("sizes", ["1, 2, 1", "2, 1, 1", "1, 3, 0", "0, 1, 3"])
+def test_pieces_of_several_sizes(sizes: str) -> None:
+    """Each by its place, of sizes that the model states and of an axis that is known."""
+    for place in range(3):
+        text = f"""main (float[2, 4] x) => (float[A, B] y) <int64[3] k = {{{sizes}}}, int64 i = {{{place}}}> {{
+            parts = SplitToSequence <axis = 1> (x, k)
+            y = SequenceAt (parts, i)
+        }}"""
+        agree(text, {"x": np.arange(8, dtype=np.float32).reshape(2, 4)})
+
+
 def test_split_without_the_axis_and_join_along_a_new_one() -> None:
     text = """main (float[N, 3] x) => (float[3, N] y, int64 n) {
         parts = SplitToSequence <axis = 0, keepdims = 0> (x)

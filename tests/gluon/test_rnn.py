@@ -194,6 +194,13 @@ def test_random_cells_in_training() -> None:
     first, second = outputs[0].asnumpy(), outputs[1].asnumpy()
     assert 0.3 < (first == 0).mean() < 0.7  # before the first step all outputs were zero
     assert 0.3 < (second == first).mean() < 0.7
+    outputs, _ = zoneout.unroll(6, x)
+    zoneout.reset()  # nothing of a sequence is in the next one
+    with mx.autograd.record():
+        again, _ = zoneout.unroll(6, x)
+    assert 0.3 < (again[0].asnumpy() == 0).mean() < 0.7 and zoneout._prev_output is not None
+    zoneout.reset()
+    assert zoneout._prev_output is None
     drop = filled(gluon.contrib.rnn.VariationalDropoutCell(rnn.RNNCell(50, input_size=4), drop_outputs=0.5))
     with mx.autograd.record():
         outputs, _ = drop.unroll(6, x, merge_outputs=True)

@@ -877,6 +877,21 @@ def test_depthwise_and_scaled_data_are_part_of_the_convolution_behind_them() -> 
     assert left == {"_fused_pack": 1, "_fused_separable": 2, "_fused_conv": 1, "_fused_concat": 1, "_fused_unpack": 1}
 
 
+def test_stages_keep_what_is_done_between_them() -> None:
+    """LeakyReLU, clip and nothing, after the first convolution and after the second."""
+    x, attrs = uniform(2, 32, 7, 7), {"kernel": (3, 3), "pad": (1, 1), "num_filter": 32, "num_group": 32}
+    params = {"v": uniform(32, 1, 3, 3), "c": uniform(32), "w": uniform(32, 32, 1, 1)}
+    ends = (
+        lambda y: apply("LeakyReLU", y, act_type="leaky", slope=0.3), lambda y: apply("clip", y, a_min=-0.2, a_max=0.4),
+        lambda y: apply("relu", y), lambda y: y,
+    )  # fmt: skip
+    for first, second in itertools.product(ends, ends):
+        graph = Graph([second(conv(first(apply("Convolution", var("x"), var("v"), var("c"), **attrs)), "w", 32, 1))])
+        assert counted(kept(graph, {"x": x}, params).main)["_fused_separable"] == 1
+        got, want = (Program(graph, params, native=native).run({"x": x})[0] for native in (True, False))
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
+
+
 def test_what_others_read_too_is_no_stage() -> None:
     wide = apply("Convolution", var("x"), var("v"), var("c"), kernel=(3, 3), pad=(1, 1), num_filter=32, num_group=32)
     params = {"v": uniform(32, 1, 3, 3), "c": uniform(32), "w": uniform(32, 32, 1, 1)}

@@ -313,3 +313,18 @@ def test_without_pillow(monkeypatch: pytest.MonkeyPatch) -> None:
     for call in (lambda: images.decode(b"x"), lambda: images.encode(np.zeros((2, 2), np.uint8))):
         with pytest.raises(mx.MXNetError, match=r"gluonnx\[image\]"):
             call()
+
+
+@pytest.mark.parametrize("height, width", [(9, 40), (40, 9), (12, 12), (2, 30), (30, 2)])
+def test_random_parts_lie_inside_of_long_pictures(height: int, width: int) -> None:
+    """Every part of so many, with the pixels of its place; they reach all ends."""
+    pixels = np.random.default_rng(0).integers(0, 256, (height, width, 3)).astype(np.uint8)
+    source, ends = nd.array(pixels, dtype="uint8"), set()
+    random.seed(7)
+    for turn in range(300):
+        x, y, w, h = image.random_size_crop(source, (4, 3), (0.05, 1.0), (0.2, 5.0), 0)[1]
+        assert x >= 0 and y >= 0 and w > 0 and h > 0 and x + w <= width and y + h <= height, turn
+        ends |= {(side, turn % 2) for side, at in (("left", x == 0), ("right", x + w == width), ("top", y == 0)) if at}
+        part, (x, y, w, h) = image.random_crop(source, (min(5, width), min(4, height)), 0)
+        np.testing.assert_array_equal(part.asnumpy(), pixels[y : y + h, x : x + w])
+    assert {side for side, _ in ends} == {"left", "right", "top"}

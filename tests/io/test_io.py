@@ -94,6 +94,17 @@ def test_ndarray_iter_refuses(arguments: Any, options: Any, error: type[Exceptio
         io.NDArrayIter(*arguments, **options)
 
 
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_what_the_first_array_has_no_examples_for_is_left_out(shuffle: bool) -> None:
+    """As MXNet takes labels of which there are more."""
+    labels = np.arange(100, 113)
+    batches = list(io.NDArrayIter(DATA, labels, 5, shuffle=shuffle))
+    rows = np.concatenate([b.data[0].asnumpy() for b in batches])
+    seen = np.concatenate([b.label[0].asnumpy() for b in batches])
+    assert len(batches) == 2 and sorted(seen.tolist()) == labels[:10].tolist()
+    np.testing.assert_array_equal(rows, DATA[seen.astype(int) - 100])
+
+
 def test_more_left_over_than_fills_a_batch() -> None:
     iterator = io.NDArrayIter(DATA, None, 25, last_batch_handle="roll_over")
     assert list(iterator) == []

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
 import pytest
 
+from converters import to_onnx
 from hybrid import autograd, cpu, nd, sym
 from hybrid.core.error import MXNetError
-from hybrid.core.op import lookup
+from hybrid.core.op import REGISTRY, lookup
 from hybrid.core.shapes import UNKNOWN
 from hybrid.eager.array import invoke
 from hybrid.execution.program import Program
@@ -17,6 +19,7 @@ from hybrid.ir.graph import Entry, Graph, Node
 from hybrid.ops.quantization import _smoothed
 from hybrid.ops.subgraph import homogeneous
 from tests.grouped import run
+from tests.table.goldens import run_onnx
 
 SELU = 1.0507009873554805
 Z = [[-1, 0, 2], [0, 0, 1]]
@@ -725,3 +728,47 @@ def test_padding_by_extremes_has_no_gradient() -> None:
         with pytest.raises(MXNetError, match="no gradient"):
             y.backward()
             data.grad.asnumpy()
+
+
+def test_attributes_that_go_first_by_position() -> None:
+    """MXNet's order where it is not that of the alphabet or of the table: what stands in ``leading`` comes first, in that order."""
+    seen = 0
+    for cls in {id(c): c for c in REGISTRY.values()}.values():
+        if cls.leading:
+            seen += 1
+            assert [*cls.fields][: len(cls.leading)] == [n for n in cls.leading if n in cls.fields], cls.name
+    assert seen >= 8
+    a, b, c = (nd.array(np.arange(4.0).reshape(2, 2) + k) for k in range(3))
+    found = nd.linalg.gemm(a, b, c, True, False, 2.0, -1.0).asnumpy()
+    np.testing.assert_allclose(found, 2 * a.asnumpy().T @ b.asnumpy() - c.asnumpy())
+
+
+def test_gradients_where_sizes_bend() -> None:
+    """Of sums of sizes, and of sizes, at 0: MXNet takes the sign, which is 0 there."""
+    values = np.array([[0, -2, 3], [0, 0, -1], [4, 0, 0]], np.float32)
+    for call, head in (
+        (lambda x: nd.norm(x, ord=1, axis=1), np.array([2, 3, -5], np.float32)), (lambda x: nd.abs(x), values + 1),
+        (lambda x: nd.norm(x, ord=1, axis=0, keepdims=True), np.array([[2, 3, -5]], np.float32)),
+        (lambda x: nd.norm(x, ord=1), np.array([7], np.float32)),
+    ):  # fmt: skip
+        x = nd.array(values)
+        x.attach_grad()
+        with autograd.record():
+            y = call(x)
+        y.backward(nd.array(head))
+        shaped = head[:, None] if head.shape == (3,) else head
+        np.testing.assert_array_equal(x.grad.asnumpy(), np.sign(values) * shaped)
+
+
+@pytest.mark.parametrize("opset", [13, 21])
+def test_places_of_extremes_of_vectors_in_onnx(opset: int) -> None:
+    """NumPy's functions give a scalar for a vector, MXNet's legacy ones one element."""
+    x = np.array([3, -7, 5, 5, -7], np.float32)
+    for name, keepdims in itertools.product(("argmax", "argmin", "_npi_argmax", "_npi_argmin"), (False, True)):
+        for axis in (0, -1, None):
+            node = Node(lookup(name).bind(axis=axis, keepdims=keepdims), "node", [Entry(Node(None, "x"))])
+            graph = Graph([Entry(node)])
+            want = Program(graph).run({"x": x})[0]
+            assert want.shape == (() if name[0] == "_" and not keepdims else (1,)), (name, axis)
+            (got,) = run_onnx(to_onnx(graph, {}, {"x": x}, opset), {"x": x})
+            assert (got.shape, got.tolist()) == (want.shape, want.tolist()), (name, axis, keepdims)

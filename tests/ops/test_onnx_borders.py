@@ -422,6 +422,14 @@ def test_shapes_are_values_where_they_are_known() -> None:
     assert size.infer_value([None], [(2, UNKNOWN)]) is None
 
 
+def test_characters_that_mean_something_in_patterns_mean_themselves_behind_a_backslash() -> None:
+    marks = ".*+?()[]{}|^$\\/-"
+    words = np.array([f"a{m}b" for m in marks] + ["ab", "axb", "aab"], object)
+    for place, mark in enumerate(marks):
+        for pattern in (f"a\\{mark}b", f"a\\x{{{ord(mark):x}}}b", f"a\\x{ord(mark):02x}b"):
+            same(run("RegexFullMatch", words, pattern=pattern)[0], np.arange(len(words)) == place)
+
+
 def test_patterns_that_python_reads_otherwise_are_refused() -> None:
     words = np.array(["ab", "AB", "a_b", "b", "B2"], object)
     for pattern, wanted in (
