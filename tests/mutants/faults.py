@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from . import fourth, third
+from . import fifth, fourth, third
 
 
 class Fault(NamedTuple):
@@ -1138,8 +1138,10 @@ SECOND = _area(
 
 THIRD = _area("third planting", "", "", third.ROWS)
 FOURTH = _area("fourth planting", "", "", fourth.ROWS)
+FIFTH = _area("fifth planting", "", "", fifth.ROWS)
 
 FAULTS = (
+    *FIFTH,
     *FOURTH,
     *THIRD,
     *SECOND,
