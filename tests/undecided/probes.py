@@ -86,14 +86,17 @@ def _matters(later: Sequence[Callable[[], Any]], value: Any, conjunction: bool) 
 
 
 def compared(site: int, name: str, left: Any, right: Any) -> Any:
-    """A comparison: true, false, and for an ordered one equal; arrays have all outcomes."""
+    """A comparison: true and false; an ordered one: less, equal, greater, without each of which two of ``< <= > >= == !=`` are one.
+    Arrays have both outcomes."""
     result = COMPARE[name](left, right)
-    if LEFT[site]:
-        one = result is True or result is False
-        seen(site, (1 if result else 2) if one else 3)
-        with contextlib.suppress(Exception):
-            if name in ORDERED and np.any(left == right):
-                seen(site, 4)
+    if LEFT[site] and name not in ORDERED:
+        seen(site, (1 if result else 2) if result is True or result is False else 3)
+    elif LEFT[site]:
+        try:
+            ways = left < right, left == right, left > right
+            seen(site, sum(bool(np.any(way)) << bit for bit, way in enumerate(ways)))
+        except Exception:
+            seen(site, ALL)
     return result
 
 
@@ -105,8 +108,9 @@ def member(site: int, negated: bool, value: Any, values: tuple[Any, ...]) -> boo
     return found is not negated
 
 
-def _parameters(function: Any) -> tuple[tuple[str, ...], dict[str, Any]] | None:
-    """Names of the positional parameters that a call gives, and defaults by name; None for what has none to look at."""
+def _parameters(function: Any) -> tuple[tuple[str, ...], dict[str, Any], tuple[str, ...]] | None:
+    """Names of the positional parameters that a call gives, defaults by name, and names that have none; None for what has no
+    parameters to look at."""
     bound = isinstance(function, types.MethodType | type)
     if isinstance(function, types.MethodType):
         function = function.__func__
@@ -114,10 +118,12 @@ def _parameters(function: Any) -> tuple[tuple[str, ...], dict[str, Any]] | None:
         function = function.__init__
     if not isinstance(function, types.FunctionType) or hasattr(function, "__wrapped__"):
         return None
-    names = function.__code__.co_varnames[: function.__code__.co_argcount]
+    code = function.__code__
+    names = code.co_varnames[: code.co_argcount]
     given = function.__defaults__ or ()
     defaults = dict(zip(names[len(names) - len(given) :], given)) | (function.__kwdefaults__ or {})
-    return names[bound:], defaults
+    every = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    return names[bound:], defaults, tuple(n for n in every if n not in defaults)
 
 
 def _same(value: Any, default: Any) -> bool:
@@ -126,19 +132,30 @@ def _same(value: Any, default: Any) -> bool:
     return False
 
 
+def _empty(value: Any) -> bool:
+    with contextlib.suppress(Exception):
+        return not value
+    return False
+
+
 def called(site: int, function: Any, positional: int, keywords: Sequence[str]) -> Any:
-    """A function about to be called: each argument that is not the default it would have anyway."""
+    """A function about to be called: each argument that is not the default it would have anyway; among those that the function
+    takes as ``**`` each that is not empty."""
     known = _parameters(function) if LEFT[site] else None
     if known is None:
         seen(site, ALL)
         return function
-    names, defaults = known
+    names, defaults, wanted = known
 
     def watched(*arguments: Any, **more: Any) -> Any:
         places = [*names[:positional], *[None] * (positional - len(names)), *keywords]
         values = [*arguments[:positional], *(more.get(k) for k in keywords)]
         for index, (name, value) in enumerate(zip(places, values)):
-            if name not in defaults or not _same(value, defaults[name]):
+            if name in defaults:
+                idle = _same(value, defaults[name])
+            else:
+                idle = name is not None and name not in wanted and _empty(value)
+            if not idle:
                 seen(site, 1 << index)
         return function(*arguments, **more)
 

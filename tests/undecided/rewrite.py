@@ -173,7 +173,7 @@ class Rewriter(ast.NodeTransformer):
         ):
             labels = ("none", *map(_text, right.elts))
             return self.probe("member", node, "in", labels, ast.Constant(name == "NotIn"), left, right)
-        labels = ("true", "false", "equal") if name in probes.ORDERED else ("true", "false")
+        labels = ("less", "equal", "greater") if name in probes.ORDERED else ("true", "false")
         return self.probe("compared", node, "compare", labels, ast.Constant(name), left, right)
 
     def visit_Call(self, node: ast.Call) -> ast.expr:

@@ -35,6 +35,12 @@ def walked(xs, d):
         xs = xs[1:]
     return sorted(found)[0], xs, d.get("k", 1), any(x > 2 for x in found), abs(found[0])
 
+def made(**more):
+    return len(more)
+
+def making(x):
+    return made(parts=x, whole=1)
+
 def handled(x):
     try:
         return scaled(x, 2, shift=1) // 4
@@ -82,15 +88,16 @@ def test_nothing_changes(program: dict[str, Any]) -> None:
 
 
 def test_what_is_not_decided_is_listed(program: dict[str, Any]) -> None:
-    program["scaled"](3), program["chosen"](0, 2, 3), program["guarded"](None)
+    program["scaled"](3), program["chosen"](0, 2, 3), program["guarded"](None), program["making"]([])
     found = left()
+    assert found["call made(parts=x, whole=1)"] == ["parts=x"]
     assert found["arithmetic x * by + shift"] == ["right"]  # a sum with 0
     assert "arithmetic x * by" not in found and "function scaled" not in found
     assert found["function handled"] == ["run"]
     assert found["bool a or (b and c)"] == ["a"]
     assert found["bool b and c"] == ["b"]  # the value is that of c
     assert found["bool x is not None and x.size > 3"] == ["x.size > 3"]
-    assert found["compare x is not None"] == ["true"] and found["compare x.size > 3"] == ["true", "false", "equal"]
+    assert found["compare x is not None"] == ["true"] and found["compare x.size > 3"] == ["less", "equal", "greater"]
 
 
 def test_what_calls_decide_is_listed_no_more(program: dict[str, Any]) -> None:
