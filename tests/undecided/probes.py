@@ -151,11 +151,8 @@ def called(site: int, function: Any, positional: int, keywords: Sequence[str]) -
         places = [*names[:positional], *[None] * (positional - len(names)), *keywords]
         values = [*arguments[:positional], *(more.get(k) for k in keywords)]
         for index, (name, value) in enumerate(zip(places, values)):
-            if name in defaults:
-                idle = _same(value, defaults[name])
-            else:
-                idle = name is not None and name not in wanted and _empty(value)
-            if not idle:
+            extra = name is not None and name not in wanted
+            if not (_same(value, defaults[name]) if name in defaults else extra and _empty(value)):
                 seen(site, 1 << index)
         return function(*arguments, **more)
 
