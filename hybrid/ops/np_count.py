@@ -104,6 +104,8 @@ class Histogram(Op):
             return "wants bin_cnt and range, or neither"
         if self.range is not None and (len(self.range) != 2 or self.range[0] > self.range[1]):
             return f"range={self.range} wants two numbers, the larger one last"
+        if self.range is not None and not all(map(math.isfinite, self.range)):
+            return f"range={self.range} wants finite numbers"
         return None
 
     def infer_shape(self, data, *bins):

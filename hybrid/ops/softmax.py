@@ -4,7 +4,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..core.attrs import DType
+from ..core.attrs import DType, is_float
 from ..core.op import WHOLE, Domain, Op, op
 from ..core.shapes import UNKNOWN, merge, show
 from .common import Elementwise, axis_of, narrow, part_of, want_rank, widen
@@ -83,6 +83,11 @@ class SoftmaxLike(Op):
     temperature: float | None = None
     dtype: DType | None = None
     use_length: bool | None = False
+
+    def check(self):
+        if self.dtype is not None and not is_float(self.dtype):
+            return f"got dtype={self.dtype}, wanted a floating-point dtype"
+        return super().check()
 
     def infer_shape(self, data):
         axis_of(self, self.axis, len(data))

@@ -63,7 +63,10 @@ ROWS: list[tuple[str, Attrs, list[Attrs], list[tuple[Attrs, str]]]] = [
     ("_histogram", {}, [{"bin_cnt": 4, "range": (1, 2)}, {"bin_cnt": 4, "range": (2, 2)}],
      [({"bin_cnt": 4}, "or neither"), ({"range": (1, 2)}, "or neither"),
       ({"bin_cnt": 4, "range": (2, 1.5)}, "larger one last"),
-      ({"bin_cnt": 4, "range": (1, 2, 3)}, "two numbers")]),
+      ({"bin_cnt": 4, "range": (1, 2, 3)}, "two numbers"),
+      *(({"bin_cnt": 4, "range": r}, "finite|larger") for r in ((-np.inf, 1), (1, np.inf), (np.nan, 1)))]),
+    *((name, {}, [{"dtype": "float16"}, {"dtype": "float64"}], [({"dtype": d}, "floating-point") for d in ("int64", "bool")])
+      for name in ("softmax", "log_softmax", "softmin")),
     ("_npi_percentile", {}, [{"q_scalar": 0}, {"q_scalar": 100}], [({"q_scalar": -0.1}, "0 to 100"),
       ({"q_scalar": 100.1}, "0 to 100")]),
     ("_npi_tensorinv", {}, [{"ind": 1}], [({"ind": 0}, "at least 1")]),

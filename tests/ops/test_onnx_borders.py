@@ -627,3 +627,16 @@ def test_the_gradient_of_a_scale_is_linear_in_that_of_what_was_scaled() -> None:
         first.backward(nd.array(X([5, 7]) if scale.ndim else X(5)))
         assert heads.grad is not None
         np.testing.assert_allclose(heads.grad.asnumpy(), wanted, rtol=1e-6)
+
+
+def test_what_a_transposed_convolution_may_add() -> None:
+    """Less than the stride or the dilation, whichever is more; onnxruntime says so."""
+    x, w = np.arange(8, dtype=np.float32).reshape(1, 2, 4), np.arange(18, dtype=np.float32).reshape(2, 3, 3)
+    for added, stride, dilation in ((0, 1, 1), (1, 2, 1), (2, 3, 1), (1, 1, 2)):
+        attrs = {"output_padding": (added,), "strides": (stride,), "dilations": (dilation,)}
+        assert run("ConvTranspose", x, w, **attrs)[0].shape == (1, 3, 3 * stride + 2 * dilation + 1 + added)
+        for wrong in (max(stride, dilation), -1, 2**62):
+            with pytest.raises(MXNetError, match="wanted less than strides or dilations"):
+                run("ConvTranspose", x, w, **{**attrs, "output_padding": (wrong,)})
+            with pytest.raises(MXNetError, match="wanted less than strides or dilations"):
+                run("ConvTranspose", x, w, **{**attrs, "output_padding": (wrong,), "output_shape": (6,)})
