@@ -358,6 +358,16 @@ class NativeEngine:
         return Program(Graph([Entry(copy, index)])).run(feeds)[0]
 
 
+def _every_node(proto: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
+    """The nodes of a model, of its functions, and of what bodies they have."""
+    waiting = [*proto.graph.node, *(n for f in proto.functions for n in f.node)]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        for attribute in node.attribute:
+            waiting += [n for g in (attribute.g, *attribute.graphs) for n in g.node]
+
+
 class OnnxEngine:
     """onnxruntime on an ONNX model: from its file where there is one, so that the weights are read once."""
 
@@ -433,7 +443,18 @@ class OnnxEngine:
 
     def run_on(self, feeds: Mapping[str, np.ndarray]) -> Arrays:
         """As run, with feeds that are not checked and may be too many."""
+        empty = [n for n, a in feeds.items() if not a.size]
+        if empty and self._recurrent:
+            raise EngineError(
+                f"onnxruntime {onnxruntime.__version__} would end this process: its LSTM and GRU take no inputs without elements; "
+                f"got {', '.join(f'{n} {show(feeds[n].shape)}' for n in empty)}"
+            )
         return self._run(self._session, feeds)
+
+    @functools.cached_property
+    def _recurrent(self) -> bool:
+        """Whether there is an LSTM or GRU that onnxruntime would run, in bodies and functions too."""
+        return any(n.op_type in ("LSTM", "GRU") for n in _every_node(self.proto))
 
     def walk(
         self, feeds: Mapping[str, np.ndarray], groups: Sequence[Sequence[str]], visit: Callable[[int, Arrays], None]
@@ -592,6 +613,10 @@ class ReferenceEngine(OnnxEngine):
     """The evaluator that the onnx package ships, for models that onnxruntime does not open."""
 
     label = "onnx's reference evaluator"
+
+    @functools.cached_property
+    def _recurrent(self) -> bool:
+        return False  # it ends no process
 
     def _open(self, source: str | bytes) -> Any:
         from onnx.reference import ReferenceEvaluator

@@ -1070,3 +1070,31 @@ def test_what_is_read_from_files_and_what_is_cut_from_itself(two: Path, tmp_path
     assert torn.inputs == {"x": {"shape": [4, 5], "dtype": None}, "z": {"shape": None, "dtype": None}}
     bare = bridge.inspect(mx.sym.broadcast_add(mx.sym.var("x"), mx.sym.var("z")), inputs={"x": (4, 5)})
     assert bare.checked == "operators" and bare.missing == ()
+
+
+@pytest.mark.parametrize("kind, rows", [("LSTM", 4), ("GRU", 3)])
+@pytest.mark.parametrize("place", ["graph", "body", "function"])
+def test_what_would_end_the_process_is_refused(kind: str, rows: int, place: str) -> None:
+    """onnxruntime 1.32 aborts at an LSTM or GRU of no examples."""
+    call = f"y = {kind} <hidden_size = 2> (x, w, r)"
+    if place == "body":
+        call = f"y = If (c) <then_branch = a () => (float[A, B, C, D] z) {{ z = {kind} <hidden_size = 2> (x, w, r) }}, " \
+            f"else_branch = b () => (float[A, B, C, D] z) {{ z = {kind} <hidden_size = 2> (x, w, r) }}>"  # fmt: skip
+    own = f"""<domain: "my", opset_import: ["": 17]> Own (x, w, r) => (y) {{ {call} }}""" if place == "function" else ""
+    text = f"""<ir_version: 8, opset_import: ["": 17, "my": 1]>
+        m (float[t, n, 3] x, bool c, float[1, {2 * rows}, 3] w, float[1, {2 * rows}, 2] r) => (float[A, B, C, D] y) {{
+            {"y = my.Own (x, w, r)" if own else call}
+        }} {own}"""
+    engine = OnnxEngine(Model("cells", proto=onnx.parser.parse_model(text)))
+    feeds = {
+        "c": np.array(True),
+        "w": np.ones((1, 2 * rows, 3), np.float32),
+        "r": np.ones((1, 2 * rows, 2), np.float32),
+    }
+    assert engine.run({**feeds, "x": np.ones((4, 5, 3), np.float32)})["y"].shape == (4, 1, 5, 2)
+    for shape in ((4, 0, 3), (0, 5, 3)):
+        with pytest.raises(EngineError, match=f"no inputs without elements; got x .{shape[0]}, {shape[1]}, 3"):
+            engine.run({**feeds, "x": np.ones(shape, np.float32)})
+    if place == "graph" and kind == "LSTM":
+        empty = ReferenceEngine(Model("cells", proto=onnx.parser.parse_model(text)))
+        assert empty.run({**feeds, "x": np.ones((4, 0, 3), np.float32)})["y"].shape == (4, 1, 0, 2)
