@@ -213,7 +213,9 @@ class ConvTranspose(_Convolved):
         added = self.output_padding or (0,) * rank
         room = [max(pair) for pair in zip(strides, self.along(rank, self.dilations), strict=True)]
         if len(added) != rank or any(not 0 <= a < r for a, r in zip(added, room)):
-            raise self.fail(f"got output_padding={show(added)}, wanted less than strides or dilations, {show(tuple(room))}")
+            raise self.fail(
+                f"got output_padding={show(added)}, wanted less than strides or dilations, {show(tuple(room))}"
+            )
         whole = [s * (n - 1) + a + r for s, n, a, r in zip(strides, spatial, added, self.reach(kernel), strict=True)]
         if self.output_shape:
             if len(self.output_shape) not in (rank, rank + 2):
