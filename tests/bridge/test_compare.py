@@ -70,6 +70,12 @@ def test_every_figure() -> None:
     assert (found.not_finite, found.misplaced, found.constant, found.saturated) == (0, 0, False, False)
     assert compare("x", got[0], want[0], Tolerance(1, 0)).top1 is None  # a vector has no rows
     assert compare("x", got[:, :1], want[:, :1], Tolerance(1, 0)).top1 is None
+    deep = np.arange(24.0).reshape(2, 3, 4)
+    turned = deep.copy()
+    turned[0, 1], turned[1, 2] = deep[0, 1, ::-1], deep[1, 2, ::-1]  # rows are along the last axis, whatever the rank
+    for dtype in (np.float64, np.float32, np.float16):
+        assert compare("x", turned.astype(dtype), deep.astype(dtype)).top1 == pytest.approx(4 / 6)
+    assert compare("x", deep[None], deep[None]).top1 == 1
     zeros = compare("x", np.full(3, 0.5), np.zeros(3))
     assert (zeros.max_abs, zeros.max_rel, zeros.cosine) == (0.5, 0.5, 0.0)
     assert compare("x", np.zeros(3), np.zeros(3)).cosine == 1.0
@@ -97,6 +103,8 @@ def test_what_says_little() -> None:
         ([0.0, 1.0], "is 0 or 1 everywhere, which hides differences of the scores"),
         ([0.0, 1e-10, 1.0], "is 0 or 1 everywhere, which hides differences of the scores"),
         ([0.0, 1e-3, 1.0], ""),
+        ([0.0, 0.0], "is one value everywhere"),
+        ([1.0, 0.0, 1.0], "is 0 or 1 everywhere, which hides differences of the scores"),
         ([0.0, -1.0], ""),
         ([], "is empty"),
     ]
@@ -197,6 +205,10 @@ def test_near_of_unusual_numbers() -> None:
         ([2], False, False),
         ([0, 1], False, True),
         ([0, 2], False, False),
+        ([0, 0], True, False),
+        ([1, 1], True, False),
+        ([1, 0, 1], False, True),
+        ([0, -1], False, False),
     ):
         array = np.array(values, np.float32)
         found = near("x", array, array, 0.0)

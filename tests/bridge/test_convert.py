@@ -573,3 +573,132 @@ def test_inputs_that_nothing_reads_any_more_are_left_out_of_what_is_verified(tmp
     fed = {"x": arrays["x"], "softmax_label": np.float32([2])}
     found = bridge.convert(head, {}, inputs=fed, output=tmp_path / "head.onnx", dynamic={"x": {0: "n"}})
     assert found.verified and list(found.inputs) == ["x"] and found.pruned == ("softmax_label",)
+
+
+# -- what is verified: how often, with what, under which name ----------------------------------------------------------------------
+
+
+def test_other_inputs_are_drawn_for_near_ties_only_and_each_draw_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three draws at most; a draw counts when it agrees throughout, and the first one has the reproduction."""
+    right, wrong = (compare("y", np.arange(4.0) + s, np.arange(4.0)) for s in (0, 1))
+    runs = ({"seed": 5},)
+
+    def found(verdict: str, operator: str = "argmax", note: str = "") -> VerifyResult:
+        at = None if verdict == "equivalent" else Divergence("t", "rank", operator, wrong, right, {})
+        return VerifyResult("", "", verdict, runs, (right,), at, warnings=(note,) if note else ())  # type: ignore[arg-type]
+
+    tie, other = found("not equivalent", note="tie"), found("not equivalent", "relu")
+    fine, little = found("equivalent", note="fine"), found("says little", note="little")
+    told = "with seed 5 near ties came in another order at rank, which is right by itself; seed {} agrees throughout"
+    for results, kept, asked in (
+        ((fine,), ("fine",), 1),
+        ((other,), None, 1),
+        ((tie, fine), (told.format(1005), "fine"), 2),
+        ((tie, tie, fine), (told.format(2005), "fine"), 3),
+        ((tie, little, fine), (told.format(2005), "fine"), 3),
+        ((tie, other, fine), (told.format(2005), "fine"), 3),
+        ((tie, tie, little), None, 3),
+    ):
+        waiting, seen = iter(results), []
+
+        def check(one, two, cases, *, waiting=waiting, seen=seen, **options):
+            seen.append(([c.seed for c in cases], options["repro"], options["tolerance"]))
+            return next(waiting)
+
+        monkeypatch.setattr(sys.modules["bridge.convert"], "check", check)
+        options = {"inputs": {"data": (1, 8)}, "also": [{"data": (2, 8)}], "seed": 5, "repro": "there"}
+        if kept is None:
+            with pytest.raises(bridge.NotEquivalent) as caught:
+                bridge.convert(ranking(), **options)
+            assert caught.value.result.warnings == results[0].warnings
+        else:
+            verification = bridge.convert(ranking(), **options).verification
+            assert verification is not None and verification.warnings == kept
+        seeds = [[5 + 1000 * i, 6 + 1000 * i] for i in range(asked)]
+        assert seen == [(s, None if i else "there", None) for i, s in enumerate(seeds)]
+
+
+def test_a_verification_bears_the_names_of_model_and_file_and_lasts_a_while(
+    lenet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for over in (64 << 20, 0):  # where the bytes of the file are mapped too
+        monkeypatch.setattr(sys.modules["bridge.convert"], "MAPPED_OVER", over)
+        for output, name in ((tmp_path / "other.onnx", "other.onnx"), (None, "model.onnx")):
+            found = bridge.convert(lenet, inputs={"data": shape_of("lenet")}, output=output).verification
+            assert found is not None
+            assert (found.a, found.b, found.seconds > 0) == ("model", name, True)
+
+
+def test_what_trains_is_verified_without_chance_at_its_own_opset(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = hybrid.sym.var("data")
+    layer = hybrid.sym.Dropout(hybrid.sym.FullyConnected(data, num_hidden=2, name="fc"), p=0.5)
+    net = hybrid.sym.SoftmaxOutput(layer, name="softmax")
+    params = {"fc_weight": np.float32([[1, 2, 3], [4, 5, -6]]), "fc_bias": np.float32([0.5, -0.5])}
+    seen = []
+    verify = sys.modules["bridge.convert"]._verify
+
+    def watched(model, path, written, *rest):
+        proto = onnx.load(path)
+        seen.append((proto.opset_import[0].version, written.opset, {n.op_type for n in proto.graph.node}))
+        return verify(model, path, written, *rest)
+
+    monkeypatch.setattr(sys.modules["bridge.convert"], "_verify", watched)
+    for opset in (14, 18):
+        found = bridge.convert(net, params, inputs={"data": (4, 3)}, training=True, opset=opset)
+        assert (found.opset, found.pruned, found.warnings) == (
+            opset, (), ("verified without what is random: Dropout left out, slopes of rrelu at their mean",),
+        )  # fmt: skip
+        assert found.inputs["softmax_label"] == {"shape": [4], "dtype": "float32"}
+        assert seen[-1][:2] == (opset, opset) and "Dropout" not in seen[-1][2]
+        assert found.operators["Dropout"] == 1
+
+
+def test_inputs_whose_values_nothing_reads_are_told_as_left_out() -> None:
+    """Not labels alone: where sizes are fixed, an input may be read for its shape only."""
+    net = hybrid.sym.broadcast_like(hybrid.sym.var("x"), hybrid.sym.var("y"))
+    found = bridge.convert(net, {}, inputs={"x": (1, 3), "y": (4, 3)})
+    assert (list(found.inputs), found.pruned) == (["x"], ("y",))
+    assert bridge.convert(hybrid.sym.sin(hybrid.sym.var("x")), {}, inputs={"x": (2,)}).pruned == ()
+
+
+def test_each_stage_has_its_own_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = iter([10.0, 10.5, 13.25, 13.25006])
+    monkeypatch.setattr("time.perf_counter", lambda: next(times))
+    clock = sys.modules["bridge.convert"].Clock()
+    for name in ("one", "two", "three"):
+        clock.lap(name)
+    assert clock.laps == {"one": 0.5, "two": 2.75, "three": 0.0001}
+
+
+def test_weights_that_go_beside_the_file_by_themselves_take_no_place_of_what_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That they do is known only when the model is written; external_data=True is looked at before."""
+    net, params = two_heads()
+    stored = tmp_path / "net.onnx.data"
+    hybrid.nd.save(str(stored), {n: hybrid.nd.array(a) for n, a in params.items()})
+    before = stored.read_bytes()
+    options = {"inputs": {"x": (2, 3)}, "output": tmp_path / "net.onnx"}
+    for external, limit in ((True, 2**31), (None, 0)):
+        monkeypatch.setattr("converters.writer.PROTOBUF_LIMIT", limit)
+        with pytest.raises(bridge.BadInput, match=r"net\.onnx\.data: read as well"):
+            bridge.convert(net, stored, external_data=external, verify=False, **options)
+        assert stored.read_bytes() == before and not (tmp_path / "net.onnx").exists()
+    monkeypatch.undo()
+    assert bridge.convert(net, stored, external_data=False, **options).files == (str(tmp_path / "net.onnx"),)
+
+
+def test_operators_are_told_in_the_order_of_how_often_they_occur(tmp_path: Path) -> None:
+    """The most frequent first; of equals the one that comes first."""
+    x = hybrid.sym.var("x")
+    for _ in range(3):
+        x = hybrid.sym.relu(hybrid.sym.sin(x))
+    net = hybrid.sym.negative(hybrid.sym.relu(hybrid.sym.tanh(x)))
+    target = tmp_path / "net.onnx"
+    made = bridge.convert(net, {}, inputs={"x": (2,)}, output=target, verify=False)
+    want = [("Relu", 4), ("Sin", 3), ("Tanh", 1), ("Neg", 1)]
+    assert list(made.operators.items()) == list(bridge.inspect(target).operators.items()) == want
+    ours = [("relu", 4), ("sin", 3), ("tanh", 1), ("negative", 1)]
+    assert list(bridge.inspect(net).operators.items()) == ours
+    back = bridge.import_onnx(target, verify=False).operators
+    assert list(back.items()) == [("Activation", 5), ("sin", 3), ("negative", 1)]

@@ -1,16 +1,19 @@
 """The two sides of a comparison: what they take and give, what they show of the inside, and what models are opened from."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 import onnx.parser
+import onnxruntime as ort
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import bridge
+import converters
 import hybrid as mx
 from bridge import BadInput, EngineError, cases, engines, exact, locate, models
 from bridge.cases import make_case, pair_outputs
@@ -18,9 +21,10 @@ from bridge.compare import compare
 from bridge.cut import cut_out, made_inside, widened_model
 from bridge.engines import NativeEngine, OnnxEngine, ReferenceEngine, opened_natively, tensors, unique
 from bridge.exact import Exact, widened
-from bridge.inputs import as_specs, draw, load_feeds, parse_dynamic, parse_inputs
+from bridge.inputs import as_specs, draw, load_feeds, parse_dynamic, parse_inputs, save_arrays
 from bridge.models import Model, describe, open_model, split_inputs, too_large
 from bridge.result import Case
+from converters.registry import EXPORT
 from hybrid.core.op import Domain, Spec
 from hybrid.core.shapes import UNKNOWN
 from hybrid.ir.graph import Entry
@@ -1098,3 +1102,151 @@ def test_what_would_end_the_process_is_refused(kind: str, rows: int, place: str)
     if place == "graph" and kind == "LSTM":
         empty = ReferenceEngine(Model("cells", proto=onnx.parser.parse_model(text)))
         assert empty.run({**feeds, "x": np.ones((4, 0, 3), np.float32)})["y"].shape == (4, 1, 0, 2)
+
+
+# -- what is seldom given --------------------------------------------------------------------------------------------------------
+
+
+def test_what_models_lack_may_be_fed_on_either_engine(tmp_path: Path) -> None:
+    """A weight of a symbol without parameters, and one that an ONNX model declares as an input; in a dtype of its own."""
+    x, w, b = mx.sym.var("x"), mx.sym.var("w"), mx.sym.var("b")
+    layer = mx.sym.FullyConnected(x, w, b, num_hidden=2, name="fc")
+    text = """<ir_version: 8, opset_import: ["": 17]> net (TYPE[2, 3] x, TYPE[2, 3] w, TYPE[2] b) => (TYPE[2, 2] y)
+    { y = Gemm <transB = 1> (x, w, b) }"""
+    weight, bias = np.array([[1, 2, -3], [0.5, -1, 4]]), np.array([3, -7.5])
+    for dtype, name in ((np.float32, "float"), (np.float64, "double")):
+        feeds = {"x": X.astype(dtype), "w": weight.astype(dtype), "b": bias.astype(dtype)}
+        want = (X @ weight.T + bias).astype(dtype)
+        path = tmp_path / "net.onnx"
+        onnx.save(onnx.parser.parse_model(text.replace("TYPE", name)), path)
+        for model in (layer, path):
+            for engine in (None, "native", "onnxruntime"):
+                (got,) = bridge.run(model, feeds, engine=engine).values()  # type: ignore[arg-type]
+                assert got.dtype == dtype
+                np.testing.assert_array_equal(got, want)
+        part = {k: v for k, v in feeds.items() if k != "w"}
+        with pytest.raises(BadInput, match="missing parameter w"):
+            bridge.run(layer, part)
+        held = bridge.run(layer, part, params={"w": feeds["w"]}, engine="onnxruntime")
+        np.testing.assert_array_equal(held["fc_output"], want)
+
+
+def test_what_is_made_for_onnxruntime_is_of_an_opset_that_it_opens(two: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """run, bench, convert and inspect alike; without a verification nothing need open it."""
+    seen: list[Any] = []
+    right = converters.convert
+
+    def watched(graph: Any, params: Any, inputs: Any, opset: Any = None, **options: Any) -> Any:
+        seen.append((opset, options.get("default"), options.get("newest")))
+        return right(graph, params, inputs, opset, **options)
+
+    monkeypatch.setattr(converters, "convert", watched)
+    for name in ("run", "bench", "convert", "inspect"):
+        module = sys.modules[f"bridge.{name}"]
+        monkeypatch.setattr(module, "newest", lambda: 16)
+        monkeypatch.setattr(module, "default_opset", lambda: 15)
+    net, params = symbol()
+    bridge.run(net, {"x": X}, params=params, engine="onnxruntime")
+    bridge.bench(net, params, inputs={"x": X}, seconds=0.001, rounds=1)
+    bridge.convert(net, params, inputs={"x": X})
+    bridge.convert(net, params, inputs={"x": X}, verify=False)
+    bridge.convert(net, params, inputs={"x": X}, opset=14)
+    assert seen == [(None, 15, 16), (None, 15, 16), (None, 15, 16), (None, 15, None), (14, 15, 16)]
+    assert (bridge.inspect(net, params).opset, bridge.inspect(net, params, opset=13).opset) == (15, 13)
+
+
+def test_the_opset_that_is_asked_for_is_the_one_that_a_model_is_tried_at() -> None:
+    """With shapes every node is translated at it, without its operators are looked up at it."""
+    net = mx.sym.linalg.trmm(mx.sym.var("a"), mx.sym.var("b"), name="late")
+    assert min(EXPORT["_linalg_trmm"]) == 14  # Trilu
+    for inputs, checked in ((None, "operators"), ({"a": (2, 2), "b": (2, 3)}, "whole")):
+        for opset, refused in ((13, ["late"]), (14, [])):
+            found = bridge.inspect(net, {}, inputs=inputs, opset=opset)
+            assert ([p.node for p in found.problems], found.checked, found.opset) == (refused, checked, opset)
+
+
+def test_tensors_past_the_budget_are_told_before_anything_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    net, params = symbol()
+    monkeypatch.setattr("bridge.models.memory_budget", lambda: 40)
+    monkeypatch.setattr(converters, "convert", lambda *_, **__: pytest.fail("tried"))
+    found = bridge.inspect(net, params, inputs={"x": (4, 3)})
+    assert [p.reason.split(" takes ")[0] for p in found.problems] == [
+        f"node {net.get_internals().list_outputs()[1].removesuffix('_output')} (_mul_scalar): (4, 3)",
+        "node neg (negative): (4, 3)",
+    ]
+    assert {(p.node, p.operator) for p in found.problems} == {(found.model, "")} and found.checked == "whole"
+
+
+def test_labels_that_are_made_up_have_shape_and_dtype_of_their_own() -> None:
+    for dtype in (np.float16, np.float32, np.float64):
+        engine = NativeEngine(open_model(mx.sym.LinearRegressionOutput(mx.sym.var("x"), name="head")))
+        made = engine.complete({"x": X.astype(dtype)})["head_label"]
+        assert (made.shape, made.dtype) == ((2, 3), dtype) and not made.any()
+    many = NativeEngine(open_model(mx.sym.SoftmaxOutput(mx.sym.var("x"), multi_output=True, name="head")))
+    assert many.complete({"x": np.ones((2, 3, 5, 7), np.float32)})["head_label"].shape == (2, 5, 7)
+
+
+def test_what_onnxruntime_is_asked_for() -> None:
+    """Threads, no copies of the weights for few runs, no fused nodes: as they are asked for and not otherwise."""
+    model = Model("m", proto=onnx.parser.parse_model(TWO))
+    fused = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
+    for options, threads, level, frugal in (
+        ({}, 0, fused, False),
+        ({"threads": 3}, 3, fused, False),
+        ({"plain": True}, 0, ort.GraphOptimizationLevel.ORT_DISABLE_ALL, False),
+        ({"frugal": True}, 0, fused, True),
+    ):
+        found = OnnxEngine(model, **options)._session.get_session_options()  # type: ignore[arg-type]
+        assert (found.intra_op_num_threads, found.graph_optimization_level) == (threads, level)
+        assert found.log_severity_level == 4
+        if frugal:
+            assert found.get_session_config_entry("session.disable_prepacking") == "1"
+
+
+def test_arrays_in_files_keep_their_names_whatever_they_are(tmp_path: Path) -> None:
+    arrays = {"a.b": X, "c.npy": Z, "file": X[0], "d/e:0": Z[:1], "f.npy.npz": np.int8([[3]])}
+    with open(tmp_path / "x.npz", "wb") as file:
+        save_arrays(file, arrays)
+    for found in (load_feeds(tmp_path / "x.npz", ["a.b"]), dict(np.load(tmp_path / "x.npz"))):
+        assert list(found) == list(arrays)
+        assert all(a.dtype == arrays[n].dtype and a.tolist() == arrays[n].tolist() for n, a in found.items())
+
+
+def test_numbers_like_others_are_drawn_from_all_of_them_in_the_dtype_that_is_asked_for() -> None:
+    """What is known of a domain comes first; of whole numbers of every width the same five, of words of nothing."""
+    like = {"x": np.arange(12, dtype=np.float32).reshape(3, 4) * 10}
+    for dtype in (np.float32, np.float16, np.int32, np.uint8):
+        found = draw({"x": Spec((20, 30), np.dtype(dtype))}, {}, 1, like)["x"]
+        assert found.dtype == dtype and set(np.unique(found).tolist()) == set(range(0, 120, 10))
+    small = draw({"x": Spec((500,))}, {"x": Domain(2, 3, True)}, 1, like)["x"]
+    assert small.dtype == np.float32 and set(small.tolist()) == {2, 3}
+    for kind in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"):
+        found = draw({"x": Spec((99,), np.dtype(kind))}, {})["x"]
+        assert found.dtype == kind and set(found.tolist()) == {0, 1, 2, 3, 4}, kind
+    for kind in ("float16", "float64"):
+        found = draw({"x": Spec((40, 50), np.dtype(kind))}, {})["x"]
+        assert found.dtype == kind and abs(float(found.mean())) < 0.1 and 0.9 < float(found.std()) < 1.1
+
+
+def test_a_folder_is_opened_by_its_one_symbol_file(tmp_path: Path) -> None:
+    net, _ = symbol()
+    for name in ("mysymbol.json", "net-symbol.json.old", "other.json"):
+        net.save(str(tmp_path / name))
+    with pytest.raises(BadInput, match=r"a folder with 0 -symbol\.json files"):
+        open_model(tmp_path)
+    net.save(str(tmp_path / "this-symbol.json"))
+    assert open_model(tmp_path).path == tmp_path / "this-symbol.json"
+
+
+def test_values_given_for_one_node_come_before_stored_ones() -> None:
+    net, params = symbol()
+    engine = NativeEngine(open_model(net, params))
+    first, tensor = engine.inside()[:2]
+    bias = np.float32([100, -200])
+    found = engine.alone(tensor, {first.name: X, "fc_bias": bias})
+    np.testing.assert_array_equal(found, X @ params["fc_weight"].T + bias)  # type: ignore[arg-type]
+    stored = {f"bn_{n}": np.ones(3, np.float32) for n in ("gamma", "beta", "moving_mean", "moving_var")}
+    normed = NativeEngine(open_model(mx.sym.BatchNorm(mx.sym.var("x"), name="bn", output_mean_var=True), stored))
+    # four stored vectors of three, once: with the first of the outputs
+    assert normed.sizes({"x": X})["bn_output"] == X.nbytes + 4 * 12
+    assert set(list(normed.sizes({"x": X}).values())[1:]) == {12}

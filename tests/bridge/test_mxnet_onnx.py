@@ -185,3 +185,59 @@ def test_what_cannot_be_written_is_refused_at_once_where_nothing_varies(tmp_path
             warnings.simplefilter("error")
             mx.onnx.export_model(noisy, {}, [(4, 4, 3)], onnx_file_path=target, **options)
     assert not target.exists()
+
+
+def test_each_input_has_its_own_type(tmp_path: Path) -> None:
+    """In the order of the inputs, which is that in which the symbol reads them; one type is for all."""
+    at, x, y = (mx.sym.var(n) for n in ("at", "x", "y"))
+    net = mx.sym.broadcast_add(mx.sym.Cast(mx.sym.take(x, at), dtype="float64"), y)
+    target = str(tmp_path / "net.onnx")
+    shapes, types = [(5, 3), (4,), (1, 3)], [np.float16, "int32", np.float64]
+    order = net.list_inputs()
+    assert order == ["x", "at", "y"]
+    for dynamic in (False, True):
+        options = {"dynamic": True, "dynamic_input_shapes": [(5, 3), ("n",), (1, 3)]} if dynamic else {}
+        mx.onnx.export_model(net, {}, shapes, types, target, **options)
+        kinds = {i.name: i.type.tensor_type for i in onnx.load(target).graph.input}
+        tensor = onnx.TensorProto
+        assert {n: k.elem_type for n, k in kinds.items()} == {
+            "x": tensor.FLOAT16,
+            "at": tensor.INT32,
+            "y": tensor.DOUBLE,
+        }
+        assert (kinds["at"].shape.dim[0].dim_param == "n") == dynamic
+        table, rows, more = np.arange(15).reshape(5, 3) / 4, np.array([4, 0, 2, 2]), np.array([[1, -2, 3]])
+        feeds = {"x": table.astype(np.float16), "at": rows.astype(np.int32), "y": more.astype(np.float64)}
+        (got,) = ort.InferenceSession(target, providers=["CPUExecutionProvider"]).run(None, feeds)
+        assert got.dtype == np.float64
+        np.testing.assert_array_equal(got, table[rows] + more)
+    whole = mx.sym.broadcast_sub(mx.sym.var("a"), mx.sym.var("b"))
+    for given, code in ((np.float64, tensor.DOUBLE), ("int32", tensor.INT32), (None, tensor.FLOAT)):
+        options = {} if given is None else {"in_types": given}
+        mx.onnx.export_model(whole, {}, [(2, 3), (2, 1)], onnx_file_path=target, **options)
+        assert [i.type.tensor_type.elem_type for i in onnx.load(target).graph.input] == [code, code]
+
+
+def test_blocks_of_onnx_files_take_inputs_in_the_order_of_the_file_and_compute_in_its_dtype(tmp_path: Path) -> None:
+    x, y = np.array([[1, 2, 4], [-3, 0.5, 8]]), np.array([[5, -1, 2], [0.25, 3, -6]])
+    w, k = np.array([[2, -1, 0.5]]), np.array([0.1, 10, -4])
+    for dtype, name in ((np.float32, "float"), (np.float64, "double"), (np.float16, "float16")):
+        text = f"""<ir_version: 8, opset_import: ["": 17]>
+        net ({name}[2, 3] first, {name}[2, 3] unread, {name}[2, 3] second) => ({name}[2, 3] out)
+        {{ a = Mul (second, w)  b = Sub (a, first)  out = Add (b, k) }}"""
+        proto = onnx.parser.parse_model(text)
+        stored = {"w": w.astype(dtype), "k": k.astype(dtype)}
+        proto.graph.initializer.extend(onnx.numpy_helper.from_array(a, n) for n, a in stored.items())
+        onnx.save(proto, tmp_path / "net.onnx")
+        want = (y.astype(dtype) * stored["w"] - x.astype(dtype)) + stored["k"]
+        for source in (str(tmp_path / "net.onnx"), tmp_path / "net.onnx"):
+            block = mx.contrib.onnx.import_to_gluon(source)
+            got = block(mx.nd.array(x, dtype=dtype), mx.nd.array(y, dtype=dtype))
+            assert got.dtype == dtype
+            np.testing.assert_array_equal(got.asnumpy(), want)
+            symbol, arguments, states = mx.contrib.onnx.import_model(source)
+            assert {n: a.dtype for n, a in arguments.items()} == {"w": dtype, "k": dtype} and states == {}
+            assert {n: a.asnumpy().tolist() for n, a in arguments.items()} == {n: a.tolist() for n, a in stored.items()}
+            assert set(symbol.list_inputs()) == {"first", "second", "w", "k"}
+        found = mx.contrib.onnx.get_model_metadata(tmp_path / "net.onnx")
+        assert [n for n, _ in found["input_tensor_data"]] == ["first", "unread", "second"]

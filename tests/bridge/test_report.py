@@ -83,6 +83,17 @@ def lines(capsys: pytest.CaptureFixture[str], shown: Any) -> list[str]:
     return [" ".join(line.split()) for line in capsys.readouterr().out.splitlines() if line.strip()]
 
 
+def test_every_way_to_be_equal_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    ways = ("float64", "tolerance", "node by node", "rounding of one node", "")
+    found = replace(FOUND, differences=tuple(replace(NEAR, name=f"y{i}", settled_by=w) for i, w in enumerate(ways)))
+    shown = lines(capsys, report.verified(found))
+    assert [line.split("50.00% ")[1] for line in shown[2:7]] == [f"equal by {w}" if w else "equal" for w in ways]
+    for inner in (1, 2):
+        told = f"{inner} tensors inside were computed by both from the same values"
+        assert told in lines(capsys, report.verified(replace(FOUND, inner=inner)))
+    assert not any("tensors inside" in line for line in lines(capsys, report.verified(replace(FOUND, inner=0))))
+
+
 def test_converted(capsys: pytest.CaptureFixture[str]) -> None:
     wanted = [
         "input x float32 n x 3",
