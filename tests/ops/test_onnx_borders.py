@@ -171,6 +171,11 @@ VALUES = [
                 "extrapolation_value": 9.0}, [X([1, 2, 4]), X([0, 0.5]), whole(3)], [X([1, 1.5, 2])]),
     ("Resize", {"given": ("roi", "sizes"), "mode": "linear", "coordinate_transformation_mode": "tf_crop_and_resize",
                 "extrapolation_value": 9.0}, [X([1, 2, 4]), X([-0.5, 1.5]), whole(3)], [X([9, 2, 9])]),
+    *(("Resize", {"given": ("roi", "sizes"), "mode": mode, "coordinate_transformation_mode": "tf_crop_and_resize",
+                  "extrapolation_value": beyond}, [np.array([1, 2, 4], kind), X([-0.5, 1.5]), whole(3)],
+       [np.array([held, 2, held], kind)])
+      for mode in ("nearest", "linear") for kind, beyond, held in (
+          ("uint8", -3.5, 0), ("uint8", 300.0, 255), ("uint8", 3.75, 3), ("int8", -3.5, -3), ("int8", -1e9, -128))),
     ("NonMaxSuppression", {}, [X([[[0, 0, 1, 1]]]), X([[[0.5]]])], [np.zeros((0, 3), np.int64)]),
     ("NonMaxSuppression", {"given": ("max_output_boxes_per_class",)}, [X([[[1, 1, 1, 1],
      [1, 1, 1, 1]]]), X([[[0.5, 0.75]]]), whole(5)],

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -232,8 +232,11 @@ class Resize(Standard):
             limits = np.iinfo(x.dtype)
             y = (np.rint(y) if self.antialias else y).clip(limits.min, limits.max)
         y = narrow(y, x.dtype)
+        beyond: Any = self.extrapolation_value
+        if x.dtype.kind in "iu" and outside:
+            beyond = int(np.clip(beyond, np.iinfo(x.dtype).min, np.iinfo(x.dtype).max))
         for axis, where in outside:
-            y[(*(slice(None),) * axis, where)] = self.extrapolation_value
+            y[(*(slice(None),) * axis, where)] = beyond
         return y
 
     def _along(self, x, line):
