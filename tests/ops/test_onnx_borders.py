@@ -176,6 +176,25 @@ VALUES = [
        [np.array([held, 2, held], kind)])
       for mode in ("nearest", "linear") for kind, beyond, held in (
           ("uint8", -3.5, 0), ("uint8", 300.0, 255), ("uint8", 3.75, 3), ("int8", -3.5, -3), ("int8", -1e9, -128))),
+    ("Resize", {"given": ("sizes",), "mode": "linear"}, [whole(2**40 + 1, 2**40 + 3), whole(4)],
+     [2**40 + whole(1, 1, 2, 3)]),
+    ("GridSample", {"mode": "nearest"}, [X([[[[7, 8], [9, 4]]]]), X([[[[NAN, -1], [-1, NAN], [0.5, INF], [0.5, 0.5]]]])],
+     [X([[[[0, 0, 0, 4]]]])]),
+    ("OneHot", {}, [X([1.75, -1, 2]), X(3), X([2, 9])], [X([[2, 9, 2], [2, 2, 9], [2, 2, 9]])]),
+    *(("EyeLike", {"k": k}, [X([[7, 8, 9, 5]] * 3)], [np.eye(3, 4, k, X)]) for k in (-5, -3, -2, 3, 4, 9)),
+    ("DequantizeLinear", {"given": ("x_zero_point",)}, [np.int32([-(2**31), 2**31 - 1]), X(0.5), np.int32(2**30)],
+     [X([-3 * 2.0**29, 2.0**29])]),
+    ("MaxPool", {"kernel_shape": (2, 1), "dilations": (2, 1), "pads": (1, 0, 0, 0), "num_outputs": 2},
+     [np.uint8([[[[5], [0], [3]]]])], [np.uint8([[[[0], [5]]]]), whole([[[1], [0]]])[None].reshape(1, 1, 2, 1)]),
+    *(("MaxPool", {"kernel_shape": (2, 3, 4), "num_outputs": 2, "storage_order": order},
+       [X(np.arange(24) == 14).reshape(1, 1, 2, 3, 4)], [X(1).reshape((1,) * 5), whole(at).reshape((1,) * 5)])
+      for order, at in ((0, 14), (1, 1 + 0 * 2 + 2 * 6))),
+    ("MaxPool", {"kernel_shape": (3,), "num_outputs": 2, "storage_order": 1}, [X([[[1, 5, 2, 7]]])],
+     [X([[[5, 7]]]), whole([[[1, 3]]]).reshape(1, 1, 2)]),
+    ("AveragePool", {"kernel_shape": (1,), "pads": (1, 2)}, [X([[[5]]])], [X([[[0, 5, 0, 0]]])]),
+    ("GlobalMaxPool", {}, [np.zeros((2, 3, 0), X)], [np.full((2, 3, 1), -INF, X)]),
+    ("RoiAlign", {}, [X([[[[1, 2], [4, 8]]]]), X([[1, 0, 0, 1], [0.5, 0.5, 1.5, 1.5]]), whole(0, 0)],
+     [X([0, 3.75]).reshape(2, 1, 1, 1)]),
     ("NonMaxSuppression", {}, [X([[[0, 0, 1, 1]]]), X([[[0.5]]])], [np.zeros((0, 3), np.int64)]),
     ("NonMaxSuppression", {"given": ("max_output_boxes_per_class",)}, [X([[[1, 1, 1, 1],
      [1, 1, 1, 1]]]), X([[[0.5, 0.75]]]), whole(5)],
@@ -339,6 +358,7 @@ BEYOND = [
     ("Resize", {}, [single(2, 3)], "got neither scales nor sizes"),
     ("Attention", {}, [single(1, 3, 2, 4), single(1, 2, 5, 4), single(1, 2, 5, 4)], "got 3 heads of Q and 2 of K"),
     ("Attention", {}, [single(1, 3, 2, 4), single(1, 0, 5, 4), single(1, 0, 5, 4)], "got 3 heads of Q and 0 of K"),
+    ("ml_DictVectorizer", {"string_vocabulary": np.array(["a", "b"], object)}, [hold({"b": 1.0, "c": 2.0})], "got key 'c'"),
 ]  # fmt: skip
 
 
@@ -425,6 +445,86 @@ def test_shapes_are_values_where_they_are_known() -> None:
     assert shape.infer_value([None], [(3, UNKNOWN)]) is shape.infer_value([None], [None]) is None
     same(size.infer_value([None], [(2, 3)]), 6)
     assert size.infer_value([None], [(2, UNKNOWN)]) is None
+
+
+def test_repeats_that_take_as_few_as_they_can_match_the_same_words() -> None:
+    words = np.array(["b", "ab", "aab", "aa", "a", "abb"], object)
+    for pattern, wanted in (
+        (r"a*?b", [1, 1, 1, 0, 0, 0]), (r"a+?b", [0, 1, 1, 0, 0, 0]), (r"a??b", [1, 1, 0, 0, 0, 0]),
+        (r"a{2}?b", [0, 0, 1, 0, 0, 0]),
+        (r"a{1,2}?b+?", [0, 1, 1, 0, 0, 1]), (r"a{1,}?b*?", [0, 1, 1, 1, 1, 1]), (r"\141+", [0, 0, 0, 1, 1, 0]),
+        (r"a\0?", [0, 0, 0, 0, 1, 0]), (r"[]a]+", [0, 0, 0, 1, 1, 0]), (r"[^]a]+", [1, 0, 0, 0, 0, 0]),
+    ):  # fmt: skip
+        same(run("RegexFullMatch", words, pattern=pattern)[0], np.array(wanted, bool))
+    for octal, word in ((r"\0", "\0"), (r"\01", "\1"), (r"\012", "\n"), (r"\101", "A"), (r"\0101", "\x081")):
+        assert run("RegexFullMatch", np.array([word], object), pattern=octal)[0].all(), octal
+    for pattern in ("a**", "a*?*", "a+?+", "a{2}?{3}", "a|*", "(*a)", "^*"):
+        with pytest.raises(OpError, match="nothing to repeat"):
+            lookup("_onnx_RegexFullMatch").bind(pattern=pattern)
+
+
+def test_words_without_anything_left_are_one_empty_word() -> None:
+    for shape, wanted in (((0,), (1,)), ((1, 0), (1, 1)), ((2,), (1,)), ((1, 2), (1, 1))):
+        op = lookup("_onnx_StringNormalizer").bind(stopwords=np.array(["a"], object))
+        found = op.compute(np.full(shape, "A", object))
+        assert found.shape == wanted and found.ravel().tolist() == [""]
+
+
+def test_maps_keep_the_precision_that_they_declare() -> None:
+    for dtype, values in (("float64", [0.1, 0.0]), ("int64", [2**53 + 1, 0]), ("float32", [0.5, 0])):
+        op = lookup("_onnx_ml_DictVectorizer").bind(string_vocabulary=np.array(["a", "b"], object), values=dtype)
+        found = op.compute(hold({"a": values[0]}))
+        assert (found.dtype.name, found.tolist()) == (dtype, [values])
+
+
+def test_activations_of_layers_have_the_parameters_of_their_descriptions() -> None:
+    """Those that are left out are the defaults, of the second activation too where only the first has some."""
+    formulas = {
+        "LeakyRelu": (lambda x, a, b: np.where(x >= 0, x, a * x), 0.01, 0.0),
+        "ThresholdedRelu": (lambda x, a, b: np.where(x >= a, x, 0), 1.0, 0.0),
+        "ScaledTanh": (lambda x, a, b: a * np.tanh(b * x), 1.0, 1.0),
+        "HardSigmoid": (lambda x, a, b: np.clip(a * x + b, 0, 1), 0.2, 0.5),
+        "Elu": (lambda x, a, b: np.where(x >= 0, x, a * np.expm1(x)), 1.0, 0.0),
+        "Affine": (lambda x, a, b: a * x + b, 1.0, 0.0),
+    }
+    x, w = np.array([[[1.5, -2.25]]]), np.array([[[1, 0], [0, 1], [0.25, 0.75]], [[1, 0], [0, 1], [0.25, 0.75]]])
+    for name, (value, alpha, beta) in formulas.items():
+        for alphas, betas in (((), ()), ((0.375,), ()), ((0.375,), (0.125,)), ((0.375, 0.625), (0.125, 0.875))):
+            op = lookup("_onnx_RNN").bind(
+                activations=(name, name), activation_alpha=alphas, activation_beta=betas, direction="bidirectional"
+            )
+            y = op.compute(x, w, np.zeros((2, 3, 3)))[0]
+            for way in range(2):
+                a = alphas[way] if way < len(alphas) else alpha
+                b = betas[way] if way < len(betas) else beta
+                np.testing.assert_allclose(
+                    y[0, way, 0], value(w[way] @ x[0, 0], a, b), err_msg=f"{name} {alphas} {betas}"
+                )
+
+
+def test_places_beside_the_axes_are_refused() -> None:
+    for name, attrs, shapes, said in (
+        ("OneHot", {"axis": -4}, [(2, 3), (), (2,)], "axis -4 for 3 dimensions"),
+        ("OneHot", {"axis": 3}, [(2, 3), (), (2,)], "axis 3 for 3 dimensions"),
+        ("GridSample", {"mode": "cubic"}, [(1, 2, 5), (1, 4, 1)], "mode=cubic for X of shape .1, 2, 5., wanted 4 axes"),
+        ("GridSample", {"mode": "cubic"}, [(1, 2, 5, 4, 3), (1, 4, 2, 2, 3)], "wanted 4 axes"),
+        ("MaxUnpool", {"kernel_shape": (2,), "given": ("output_shape",)}, [(1, 1, 3), (1, 1, 3), (4,)], "differ|4"),
+        ("MaxUnpool", {"kernel_shape": (2,)}, [(1, 1, 3), (1, 1, 2)], "differ|3"),
+        ("RNN", {"hidden_size": 4}, [(3, 2, 6), (1, 5, 6), (1, 5, 5)], "4.*5|differ"),
+        ("RNN", {"given": ("initial_h",)}, [(3, 2, 6), (1, 5, 6), (1, 5, 5), (1, 3, 5)], "initial_h"),
+        ("RNN", {"given": ("B",)}, [(3, 2, 6), (1, 5, 6), (1, 5, 5), (1, 11)], "B"),
+        ("LSTM", {"given": ("P",)}, [(3, 2, 6), (1, 20, 6), (1, 20, 5), (1, 14)], "P"),
+        ("LSTM", {"given": ("initial_c",)}, [(3, 2, 6), (1, 20, 6), (1, 20, 5), (2, 2, 5)], "initial_c"),
+    ):
+        op = lookup(f"_onnx_{name}").bind(**attrs)
+        with pytest.raises((OpError, ValueError), match=said):
+            op.infer_shape(*shapes)
+    for name, attrs, said in (
+        ("LRN", {"size": 0}, "got size=0, wanted at least 1"),
+        ("ms_QLinearConcat", {"axis": 0, "num_args": 6}, "wanted 2 and 3 for each array"),
+    ):
+        with pytest.raises(OpError, match=said):
+            lookup(f"_onnx_{name}").bind(**attrs)
 
 
 def test_characters_that_mean_something_in_patterns_mean_themselves_behind_a_backslash() -> None:

@@ -109,6 +109,13 @@ def test_scans_slice_and_stack_several_each_in_its_way() -> None:
     wanted = scanned(a, n, r.T, q[::-1], w)
     wanted[2] = wanted[2].T[::-1]
     same(op("Scan", **bare).compute(a, n, r, q, w, bodies=(scan_step,), specs=specs), wanted)
+    wanted = scanned(a, n, r.T, q, w)
+    for ways in ((0, 0), (0, 1), (1, 0), (1, 1)):
+        turned = bare | {"scan_input_directions": (0, 1), "scan_output_directions": ways}
+        rows, numbers = wanted[2].T[::-1], wanted[3]  # in the order of the steps
+        stacked = [rows[::-1] if ways[0] else rows, numbers[::-1] if ways[1] else numbers]
+        found = op("Scan", **turned).compute(a, n, r, q, w, bodies=(scan_step,), specs=specs)
+        same(found, [*wanted[:2], *stacked])
     with pytest.raises(OpError, match=r"got tensors of \[2, 3\] slices"):
         op("Scan", **bare).compute(a, n, r, q[:2], w, bodies=(scan_step,), specs=specs)
 
@@ -291,6 +298,9 @@ def test_sequences_are_gone_through_side_by_side() -> None:
     for given in ((factor, hold(other)), (hold(one), hold(other[:2])), (words, hold(other)), (alone, hold(other))):
         with pytest.raises(OpError, match="wanted a sequence first, and all sequences of one length"):
             op("SequenceMap", **MAP).compute(*given, factor, words, extra, bodies=(body,))
+    for count in (1, 2, 3):
+        several = op("SequenceMap", num_args=2, num_outputs=count, elems=("float64",), body_reads=(0,))
+        assert several.infer_type(OBJECT) == [OBJECT] * count and several.infer_shape(()) == [()] * count
     same(held(op("SequenceMap", **MAP).compute(hold([]), hold([]), factor, words, extra, bodies=(body,))[1]), [])
 
 

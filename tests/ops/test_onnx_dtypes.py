@@ -12,7 +12,8 @@ import numpy as np
 
 from hybrid.core.attrs import dtype as dtype_of
 from hybrid.core.error import MXNetError
-from hybrid.core.op import Example
+from hybrid.core.op import REGISTRY, Example
+from hybrid.ops.adjoint import Adjoint
 from tests.table.examples import examples, graph_of
 from tests.table.test_gradients import gradients_of, has_rule, run
 
@@ -150,3 +151,37 @@ def test_gradients_in_half_precision_are_those_of_double() -> None:
                         wrong.append(f"{op!r} {name}: {away:.3g} units of {HALVES[number % 2]} away")
     assert not wrong, "\n".join(wrong)
     assert len(seen) > 100
+
+
+def test_gradients_of_what_is_linear_are_transposes_in_double_precision() -> None:
+    """Of what an operator does with v, the product with dy is that of v with what comes back of dy: to the last digits, which
+    differences cannot tell."""
+    wrong, ran = [], 0
+    for number, example in enumerate(ALL):
+        op, names = example.op, example.op.takes()
+        back = REGISTRY.get(f"_backward_{op.name}")
+        if "B" in getattr(op, "given", ()):  # a bias, which is not multiplied
+            example = Example(type(op).bind(**{**op.dump(), "given": ()}), example.arrays[:2])
+            op, names = example.op, example.op.takes()
+        if back is None or not issubclass(back, Adjoint):
+            continue
+        rng = np.random.default_rng(number)
+        for of in back.linear_in or range(len(names)):
+            if of >= len(names) or example.arrays[of].dtype != np.float32:
+                continue
+            wide = {i for i in (back.linear_in or range(len(names))) if i < len(names)}
+            arrays = [
+                a.astype(float) if i in wide and a.dtype == np.float32 else a for i, a in enumerate(example.arrays)
+            ]
+            v, y = rng.uniform(-1, 1, arrays[of].shape), op.compute(*arrays)
+            moved = op.compute(*(a + v if i == of else a for i, a in enumerate(arrays)))
+            if isinstance(y, tuple) or y.dtype != np.float64:
+                continue
+            dy = rng.uniform(-1, 1, y.shape)
+            got = back.bind(**op.dump(), of=of).compute(dy, *arrays)
+            one, other, size = float(((moved - y) * dy).sum()), float((got * v).sum()), float(np.abs(got * v).sum())
+            ran += 1
+            if got.dtype != np.float64 or got.shape != v.shape or abs(one - other) > 1e-12 * (size + 1):
+                wrong.append(f"{op!r} of {names[of]}: {other}, wanted {one} ({got.dtype} {got.shape})")
+    assert not wrong, "\n".join(wrong)
+    assert ran > 150

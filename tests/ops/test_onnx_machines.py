@@ -78,6 +78,9 @@ def test_softmax_keeps_zeros_up_to_a_ten_millionth() -> None:
         )
         first = X(small) * np.exp(-1) if zero else np.exp(X(small) - 1.0)
         np.testing.assert_allclose(got, [first / (1 + first), 1 / (1 + first)], rtol=1e-6, atol=1e-12)
+    nothing = {"coefficients": X([1, -1, 2, 2, -3, 3]), "targets": 3, "post_transform": "SOFTMAX_ZERO"}
+    got = run("LinearRegressor", X([[0, 0], [1, 1]]), **nothing)  # as in onnx's evaluator; onnxruntime divides by 0
+    np.testing.assert_array_equal(got, [[0.5] * 3, [0, 1, 0]])
     np.testing.assert_array_equal(run("LinearRegressor", X([4, 3]), coefficients=X([1, -1]), intercepts=X([])), [[1]])
 
 
@@ -95,6 +98,7 @@ def test_support_vector_regressors() -> None:
         ({}, linear),
         ({"rho": X([])}, linear),
         ({"rho": X([0.5])}, linear + 0.5),
+        ({"post_transform": "LOGISTIC"}, 1 / (1 + np.exp(-linear))),  # which onnxruntime ignores
         ({"one_class": True}, [-1, 1, -1, -1]),  # 0 is not inside
         ({"one_class": True, "rho": X([0.25])}, [-1, 1, 1, -1]),
         ({"kernel_type": "RBF", "kernel_params": X([0.25, 7, 7])}, np.exp(-0.25 * near) @ WEIGHTS),
@@ -289,6 +293,47 @@ def test_trees_of_two_classes_decide_at_a_half_or_at_zero() -> None:
     assert got[0].tolist() == [1] * 4 and got[1].shape == (4, 2)
     got = run("TreeEnsembleClassifier", POINTS[2], **stump("class", [2, 3], (0, 2)))
     assert got[0].tolist() == [2] and got[1].tolist() == [[0, 0, 3]]
+
+
+def test_leaves_give_to_any_number_of_results() -> None:
+    """To none, one or several of them, also nothing that is still something; inner nodes give nothing."""
+    gives = {  # by leaf of the first tree (0: what is at most 0.25, then at most 0.5, then above), and of the second
+        (0, 0): {0: 3.0, 2: -1.0}, (0, 1): {1: 0.0}, (0, 2): {}, (1, 0): {0: -2.0, 1: 5.0, 2: 0.0}, (1, 1): {2: 4.0},
+    }  # fmt: skip
+    places = {(0, 0): 3, (0, 1): 4, (0, 2): 2, (1, 0): 1, (1, 1): 2}
+    entries = [(t, places[t, n], i, w) for (t, n), each in gives.items() for i, w in each.items()]
+    entries.append((0, 1, 1, 100.0))  # of an inner node
+    tree, node, ids, weights = (np.array(column) for column in zip(*entries[::-1]))
+    attrs = {
+        "nodes_treeids": whole(0, 0, 0, 0, 0, 1, 1, 1), "nodes_nodeids": whole(0, 1, 2, 3, 4, 0, 1, 2),
+        "nodes_featureids": whole(1, 1, 0, 0, 0, 0, 0, 0), "nodes_modes": np.array([0, 0, 7, 7, 7, 0, 7, 7], np.uint8),
+        "nodes_values": X([0.5, 0.25, 0, 0, 0, 1, 0, 0]), "nodes_truenodeids": whole(1, 3, 0, 0, 0, 1, 0, 0),
+        "nodes_falsenodeids": whole(2, 4, 0, 0, 0, 2, 0, 0),
+    }  # fmt: skip
+    rows = X([[0, 0.25], [2, 0.25], [0, 0.5], [2, 0.5], [0, 0.75], [2, 0.75]])
+    leaves = [((0, (y > 0.25) + int(y > 0.5)), (1, int(x > 1))) for x, y in rows.tolist()]
+    for base in (None, [0.5, -0.25, 2.0]):
+        given = [[[gives[leaf][i] for leaf in row if i in gives[leaf]] for i in range(3)] for row in leaves]
+        added = base or [0, 0, 0]
+        for name, of in (
+            *(("SUM", sum), ("AVERAGE", lambda v: sum(v) / 2)),
+            *(("MIN", lambda v: min(v, default=0)), ("MAX", lambda v: max(v, default=0))),
+        ):
+            wanted = [[of(v) + b for v, b in zip(row, added)] for row in given]
+            named = {f"target_{k}": v for k, v in (("treeids", tree), ("nodeids", node), ("ids", ids))}
+            named |= {"target_weights": X(weights), "n_targets": 3, "aggregate_function": name}
+            named |= {} if base is None else {"base_values": X(base)}
+            assert run("TreeEnsembleRegressor", rows, **attrs, **named).tolist() == wanted, (name, base)
+        named = {f"class_{k}": v for k, v in (("treeids", tree), ("nodeids", node), ("ids", ids))}
+        named |= {"class_weights": X(weights), "classlabels_strings": words("a", "b", "c")}
+        named |= {} if base is None else {"base_values": X(base)}
+        labels, scores = run("TreeEnsembleClassifier", rows, **attrs, **named)
+        wanted = [[sum(v) + b for v, b in zip(row, added)] for row in given]
+        assert scores.tolist() == wanted
+        best = [
+            max(range(3), key=lambda i: s[i] if row[i] or base else -np.inf) for row, s in zip(given, wanted)
+        ]  # of those that a leaf speaks of
+        assert labels.tolist() == ["abc"[i] for i in best]
 
 
 LATER = {

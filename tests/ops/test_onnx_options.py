@@ -695,6 +695,47 @@ def machines() -> Iterator[Row]:
             "ml_LinearClassifier",
             make(shares, classlabels_ints=make.array([4, 9], "int64"), post_transform=post, **weights),
         )
+    posts = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO")
+    named = {"classlabels_ints": make.array([3, 8, 5, 1], "int64")}
+    many = {"coefficients": make.uniform(16), "intercepts": make.array([0.1, 0.2, 0.15, -0.3])}
+    for post in posts:
+        yield "ml_LinearClassifier", make(x, post_transform=post, **many, **named)
+        yield (
+            "ml_LinearClassifier",
+            make(x, post_transform=post, **{**many, "intercepts": many["intercepts"] * 0}, **named),
+        )
+    make = maker("ml_SVMClassifier")  # of four classes there are six pairs
+    counts, vectors = make.array([2, 1, 3, 1], "int64"), make.uniform(7 * 4)
+    pairs = {
+        "vectors_per_class": counts,
+        "support_vectors": vectors,
+        "coefficients": make.uniform(21),
+        "rho": make.uniform(6),
+    }
+    chances = {"prob_a": make.uniform(6, low=-2, high=-0.5), "prob_b": make.uniform(6)}
+    curve = make.array([0.5, 0.3, 2])
+    for post in posts:
+        for kernel in ("LINEAR", "RBF", "POLY", "SIGMOID"):
+            attrs = {"kernel_type": kernel, "kernel_params": curve, "post_transform": post}
+            yield "ml_SVMClassifier", make(x, **pairs, **named, **attrs)
+            if kernel == "RBF":
+                yield "ml_SVMClassifier", make(x, **pairs, **chances, **named, **attrs)
+        linear = {
+            "coefficients": make.uniform(16),
+            "rho": make.uniform(4),
+            "post_transform": post,
+            "kernel_params": curve,
+        }
+        yield "ml_SVMClassifier", make(x, **linear, **named)
+    make = maker("ml_SVMRegressor")
+    for kernel in ("LINEAR", "RBF", "POLY", "SIGMOID"):
+        attrs = {"kernel_type": kernel, "kernel_params": curve, "rho": make.uniform(1)}
+        for one in (False, True):
+            supported = {"support_vectors": vectors, "n_supports": 7, "one_class": one}
+            yield "ml_SVMRegressor", make(x, coefficients=make.uniform(7), **supported, **attrs)
+    # without n_supports vectors do not count
+    attrs = {"rho": make.uniform(1), "kernel_params": curve}
+    yield "ml_SVMRegressor", make(x, coefficients=make.uniform(4), support_vectors=vectors[:12], **attrs)
     for name, norm in ((n, k) for n in ("ml_Normalizer",) for k in ("MAX", "L1", "L2")):
         make = maker(name)
         yield name, make(make.uniform(3, 5, low=-3, high=4), norm=norm)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from hybrid.core.error import MXNetError, OpError
-from hybrid.core.op import OPS, Example, Op
+from hybrid.core.op import OPS, Domain, Example, Op
 from hybrid.execution.program import Program
 from hybrid.ir.differentiate import gradients, rule
 from hybrid.ir.graph import Entry, Graph, Node
@@ -189,6 +189,9 @@ BY_DESIGN = {
         "is a loss, whatever follows",
     ),
     "_contrib_gradientmultiplier": "scales it",
+    "_contrib_box_iou": "lets none pass, in MXNet too",
+    "_contrib_box_nms": "lets that pass which belongs to what is kept, in MXNet too",
+    "_contrib_hawkesll": "ignores that of the states behind it, in MXNet too",
     "IdentityAttachKLSparseReg": "adds that of a penalty",
     "_contrib_round_ste": "passes it straight through",
     "_contrib_sign_ste": "passes it straight through",
@@ -196,7 +199,7 @@ BY_DESIGN = {
     "_contrib_MultiBoxTarget": "makes labels: it has none",
 }
 # Inputs that get no gradient, by design, where others do.
-FIXED = {"_contrib_count_sketch": ("s",)}
+FIXED = {"_contrib_count_sketch": ("s",), "_onnx_Resize": ("roi", "scales")}
 # Operators of symmetric matrices, of which they read one half: both halves change at once.
 SYMMETRIC = (
     "_linalg_potrf",
@@ -226,6 +229,11 @@ class Point(NamedTuple):
         return {f"head{i}": h for i, h in self.heads.items()}
 
 
+def counts(domain: Domain | None) -> bool:
+    """Whether the numbers of a domain are places, lengths or classes, by which nothing is differentiated."""
+    return domain is not None and domain.integer
+
+
 def point(example: Example) -> Point | None:
     """The example in float64; None when its outputs are not that precise, or nothing is differentiable in it."""
     op, names = example.op, example.op.takes()
@@ -235,7 +243,7 @@ def point(example: Example) -> Point | None:
     free = tuple(
         n
         for n, a in zip(names, example.arrays)
-        if a.dtype.kind == "f" and n not in (*op.mutates, *FIXED.get(op.name, ())) and op.domain(n, shapes) is None
+        if a.dtype.kind == "f" and n not in (*op.mutates, *FIXED.get(op.name, ())) and not counts(op.domain(n, shapes))
     )
     floats = tuple(n for n, a in zip(names, example.arrays) if a.dtype.kind == "f")
     for wide in ((*free, *op.mutates), floats):  # some want places in the dtype of the data, others never
