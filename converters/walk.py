@@ -471,7 +471,7 @@ class Importer:
         function = self.shared.functions.get((self.node.domain, name, getattr(self.node, "overload", "")))
         if function is not None:
             return self.expand(function, inputs)
-        opset = self.opsets.get(self.domain, self.shared.opsets.get(self.domain, 1))
+        opset = self.opsets.get(self.domain, 1)
         if not self.domain:
             inputs, attributes, opset = repair.amended(self, inputs, attributes, opset)
         reading = reading_of(self.domain, name, opset)

@@ -610,7 +610,47 @@ def quantised() -> Iterator[Row]:
                       stored=stored, rtol=0)  # fmt: skip
 
 
-TABLES = [quantised, products, made, placed, reduced, windows, pictures, detected]
+def regions() -> Iterator[Row]:
+    """Regions of three pictures that are wider than high, some over every border, one of no picture; at opsets with and without
+    operators of ONNX for them."""
+    rng = np.random.default_rng(17)
+    corners = [
+        [0, 1, 2, 13, 7],
+        [2, -3, -2, 9, 12],
+        [1, 6, 3, 25, 9],
+        [-1, 0, 0, 8, 8],
+        [2, 12, 1, 17, 5],
+        [1, 4, 4, 4, 4],
+    ]
+    boxes = np.float32(corners) + np.float32([0, 0.25, -0.125, 0.375, 0.25])
+    turned = np.concatenate([boxes[:, :3], np.abs(boxes[:, 3:]), np.float32([[30, -75, 90, 0, 10, 180]]).T], 1)
+    turned[5, 1:5] = (6, 4, 1.25, 0.5)  # less than a pixel, which counts as one
+    for dtype, opset, free in (("f4", 17, {}), ("f4", 22, {0: "n.hw"}), ("f2", 22, {}), ("f8", 22, {0: "n.hw"})):
+        rtol = {"f4": 2e-5, "f2": 4e-3, "f8": 1e-6}[dtype]
+        image, boxes_, turned_ = (
+            v.astype(dtype) for v in (rng.uniform(-2, 2, (3, 12, 5, 9)), boxes.astype(dtype), turned.astype(dtype))
+        )
+        how = {"opset": opset, "free": free, "rtol": rtol, "spatial_scale": 0.5}
+        yield row("ROIPooling", image, boxes_, pooled_size=(2, 3), **how)
+        for more in (
+            {"sample_ratio": 2},
+            {"sample_ratio": 3, "aligned": True},
+            {"aligned": True},
+            {},
+            {"sample_ratio": 2, "position_sensitive": True},
+        ):
+            yield row("_contrib_ROIAlign", image, boxes_, pooled_size=(2, 3), **more, **how)
+        for cells, groups in ((2, 2), (3, 2), (2, 0)):
+            yield row("_contrib_PSROIPooling", image, boxes_, output_dim=3, pooled_size=cells, group_size=groups, **how)
+        shifts = rng.uniform(-1, 1, (6, 2, 2, 2)).astype(dtype)
+        parts = {"output_dim": 3, "pooled_size": 3, "group_size": 2, "part_size": 2, "sample_per_part": 2}
+        yield row("_contrib_DeformablePSROIPooling", image, boxes_, shifts, **parts, trans_std=0.25, **how)
+        yield row("_contrib_DeformablePSROIPooling", image, boxes_, no_trans=True, **parts, **how)
+        for ratio in (2, -1):
+            yield row("_contrib_RROIAlign", image, turned_, pooled_size=(2, 3), sampling_ratio=ratio, **how)
+
+
+TABLES = [regions, quantised, products, made, placed, reduced, windows, pictures, detected]
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda f: f.__name__)

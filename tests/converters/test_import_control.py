@@ -6,6 +6,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import converters
+from bridge.onnx_backend import OnnxBackendRep
 from converters import UnsupportedModel
 from converters.importer import import_model
 from hybrid.core.error import MXNetError
@@ -671,3 +672,35 @@ def test_what_a_scan_of_lengths_cannot_be_written_as() -> None:
     found = import_model(scan8(True))
     with pytest.raises(UnsupportedModel, match="sequence_lens of opset 8"):
         converters.to_onnx(found.graph, found.params, {n: s for n, s in found.inputs.items()}, 21)
+
+
+def test_a_scan_of_lengths_may_go_backwards() -> None:
+    """Each array in its own direction: of each example its own length is turned, and what lies beyond it is not read."""
+    text = """<ir_version: 3, opset_import: ["" : 8]>
+        main (int64[B] n, float[B, 2] s, float[B, T, 2] x, float[B, T, 2] y) => (float[B, 2] last, float[B, T, 2] all) {
+        last, all = Scan <num_scan_inputs = 2, directions = [1, 0], body = step (float[2] a, float[2] c, float[2] d)
+            => (float[2] b, float[2] e) { f = Mul (a, c) b = Add (f, d) e = Sub (b, c) }> (n, s, x, y) }"""
+    rng = np.random.default_rng(8)
+    n, s = np.array([4, 3]), rng.uniform(-1, 1, (2, 2)).astype(np.float32)
+    x, y = rng.uniform(-1, 1, (2, 2, 4, 2)).astype(np.float32)
+    last, every = s.copy(), np.zeros_like(x)
+    for row, length in enumerate(n):
+        for step in range(length):
+            last[row] = last[row] * x[row, length - 1 - step] + y[row, step]
+            every[row, step] = last[row] - x[row, length - 1 - step]
+    found = OnnxBackendRep(import_model(parsed(text)))
+    got = found.run({"n": n, "s": s, "x": x, "y": y})
+    np.testing.assert_allclose(got[0], last, rtol=1e-5)
+    for row, length in enumerate(n):
+        np.testing.assert_allclose(got[1][row, :length], every[row, :length], rtol=1e-5)
+
+
+def test_a_sequence_map_over_elements_of_several_dtypes() -> None:
+    text = """main (seq(float[?]) s, seq(int64[?]) u, double[2] x) => (seq(double[?]) y, seq(int64[?]) z) {
+        y, z = SequenceMap <body = body (float[?] e, int64[?] f, double[2] g) => (double[?] r, int64[?] q) {
+            h = Cast <to = 11> (e) r = Mul (h, g) q = Neg (f) }> (s, u, x) }"""
+    feeds = {"s": [X[0, :2], X[1, 1:]], "u": [np.array([2**53 + 1, 5]), np.array([-7, 3])], "x": np.array([2.5, -3])}
+    want = [[a.astype(np.float64) * feeds["x"] for a in feeds["s"]], [-a for a in feeds["u"]]]
+    found = agree(text, feeds, wants=[want])
+    (node,) = [n for n in found.graph.nodes if n.op is not None]
+    assert node.op.elems == tuple(map(np.dtype, ("float32", "int64", "float64")))

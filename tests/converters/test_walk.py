@@ -482,3 +482,34 @@ def test_types_are_noted_of_what_nodes_make_alone() -> None:
     written = converters.to_onnx(read.graph, read.params, {"i": ()}, 17)
     declared = {i.name: kinds.text_of(i.type) for i in written.graph.input}
     assert declared == {"a": "seq(tensor(float)[2])", "b": "seq(tensor(int64)[2])", "i": "tensor(int64)[]"}
+
+
+def test_problems_within_bodies_and_functions_are_told_once() -> None:
+    """What follows from a node that cannot be read is no problem in a subgraph either, nor beyond it."""
+    text = """<ir_version: 8, opset_import: ["" : 18]> m (bool c, float[2] x, int64[2] i, int64[1] j) => (float[2] y) {
+        y = If (c) <
+            then_branch = yes () => (p) { a = Strange (x) b = Pad (a, i, , j) d = Neg (b) p = Odd (d) },
+            else_branch = no () => (q) { q = Neg (x) }
+        >
+    }"""
+    with pytest.raises(converters.UnsupportedModel) as caught:
+        import_model(parsed(text))
+    assert [p.node for p in caught.value.problems] == ["a", "p"]
+
+
+def test_functions_that_name_no_opset_go_by_the_models() -> None:
+    """Of the standard's own operators, and of a domain that only the model names; those they name themselves are theirs."""
+    x = np.stack([X, X[::-1] / 2])
+    for version, axes in ((11, (1, 2)), (17, 1)):
+        model = parsed(
+            f"""<ir_version: 10, opset_import: ["" : {version}, "local" : 1]>
+            main (float[2, 2, 3] x) => (float[] y) {{ y = local.f (x) }}
+            <domain: "local", opset_import: ["local" : 1]> f (x) => (y) {{ y = Softmax <axis = 1> (x) }}"""
+        )
+        want = np.exp(x) / np.exp(x).sum(axes, keepdims=True)
+        agree(model, {"x": x}, wants=[[want]], rtol=1e-5, again=None)
+    whole = """<ir_version: 10, opset_import: ["" : 11, "local" : 1]>
+        main (float[2, 3] x) => (float[] y) { y = local.f (x) }
+        <domain: "local", opset_import: ["local" : 1]> f (x) => (y) {
+            s = SequenceConstruct (x, x) y = ConcatFromSequence <axis = -1> (s) }"""
+    agree(whole, {"x": X}, wants=[[np.concatenate([X, X], -1)]], again=None)

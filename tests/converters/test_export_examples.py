@@ -1,0 +1,109 @@
+"""Operators' own examples written with every size left free, or in another dtype than theirs, wherever that is written otherwise
+than the example as it stands: onnxruntime computes what the engine does. No operator is named here but with a reason."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import onnx
+import pytest
+
+import converters
+from converters.export import Spec
+from converters.registry import EXPORT, STANDING
+from hybrid.core.error import MXNetError
+from hybrid.core.op import Example
+from hybrid.execution.program import Program
+from tests.grouped import run
+from tests.table.examples import examples, graph_of
+from tests.table.goldens import PARAMETERS, close
+from tests.table.test_goldens import run_onnx
+
+ALL = [e for e in examples() if e.op.name in EXPORT and e.op.name not in STANDING and e.op.name[:6] != "_onnx_"]
+DTYPES = ("float16", "float64", "int32")
+
+FLOATS_ALONE = ("_contrib_fft", "_contrib_ifft", "_linalg_gemm")
+"""What MXNet computes of floats alone: of whole numbers the engine and what is written round where they may."""
+INSIDE = "_contrib_interleaved_matmul_", "_sg_mkldnn_selfatt_", "_contrib_div_sqrt_dim"
+"""Scaled by the root of a size, which in whole numbers may be cut off before or after; MXNet multiplies floats alone."""
+
+
+def written(example: Example, opset: int | None = None, *, free: bool = False) -> onnx.ModelProto | None:
+    """The example with parameters stored; if free, every axis of every input by a name of its own but for those whose size has
+    to be known. None where it is refused."""
+    graph, feeds = graph_of(example)
+    stored = {k: v for k, v in feeds.items() if k in PARAMETERS}
+    dims = {k: [f"{k}_{a}" if free else n for a, n in enumerate(v.shape)] for k, v in feeds.items() if k not in stored}
+    while True:
+        try:
+            return converters.to_onnx(
+                graph, stored, {k: Spec(tuple(d), feeds[k].dtype) for k, d in dims.items()}, opset
+            )
+        except converters.UnsupportedModel as refusal:
+            wanted = re.search(r"needs the size of axis (-?\d+) of (\w+), which is dynamic", str(refusal))
+            if wanted is None or wanted[2] not in dims:
+                return None
+            axis, name = int(wanted[1]), wanted[2]
+            assert isinstance(dims[name][axis], str), refusal  # it is there
+            dims[name][axis] = feeds[name].shape[axis]
+
+
+def kinds(model: onnx.ModelProto) -> list[str]:
+    return [n.op_type for n in model.graph.node]
+
+
+def agrees(example: Example, model: onnx.ModelProto) -> None:
+    graph, feeds = graph_of(example)
+    try:
+        with np.errstate(all="ignore"):
+            wants = Program(graph).run(feeds)
+    except MXNetError:
+        return  # numbers that it does not take
+    narrow = np.float16 if any(v.dtype == np.float16 for v in feeds.values()) else np.float32
+    for got, want in zip(run_onnx(model, feeds), wants, strict=True):
+        if "rng" in example.op.uses:
+            assert (got.shape, got.dtype) == (want.shape, want.dtype)
+        else:
+            close(got, want, example.op, float(np.finfo(narrow).eps))
+
+
+def with_free_sizes() -> Iterator[tuple[str, Callable[[], None]]]:
+    for number, example in enumerate(ALL):
+        for opset in (None, *(since for since in EXPORT[example.op.name] if since > converters.default_opset())):
+            model = written(example, opset, free=True)
+            if model is not None and (opset or any(n in ("Shape", "Size", "NonZero") for n in kinds(model))):
+                yield f"{number} {example.op!r} {opset or ''}", lambda e=example, m=model: agrees(e, m)
+
+
+def in_other_dtypes() -> Iterator[tuple[str, Callable[[], None]]]:
+    """Dtypes take turns."""
+    for number, example in enumerate(ALL):
+        dtype = np.dtype(DTYPES[number % len(DTYPES)])
+        if not any(a.dtype == np.float32 for a in example.arrays):
+            continue
+        if dtype.kind == "i" and (example.op.name in FLOATS_ALONE or example.op.name.startswith(INSIDE)):
+            continue
+        with np.errstate(all="ignore"):
+            arrays = tuple(
+                (a if dtype.kind == "f" else np.round(a * 5)).astype(dtype) if a.dtype == np.float32 else a
+                for a in example.arrays
+            )
+        changed = Example(example.op, arrays)
+        try:
+            model = written(changed)
+        except (MXNetError, converters.ConversionError):
+            continue  # not for that dtype
+        before = written(example)
+        if model is not None and before is not None and kinds(model) != kinds(before):
+            yield f"{number} {example.op!r} {dtype}", lambda e=changed, m=model: agrees(e, m)
+
+
+@pytest.mark.parametrize(("rows", "least"), [(with_free_sizes, 90), (in_other_dtypes, 100)])
+def test_written_otherwise_and_the_same(
+    rows: Callable[[], Iterator[tuple[str, Callable[[], None]]]], least: int
+) -> None:
+    found = list(rows())
+    assert len(found) > least
+    run(found, lambda check: check())
