@@ -347,6 +347,124 @@ def test_pictures_of_records_by_hand(tmp_path: Path) -> None:
             first(data_shape=shape)
 
 
+def test_every_setting_of_record_iterators(tmp_path: Path) -> None:
+    """Settings alone and together, against what they say, done in NumPy to the pixels that were written."""
+    pytest.importorskip("PIL")
+    path, pixels = record_of_pictures(tmp_path, [0.5, 1.5, 2.5, 3.5, 4.5], 5, 7)
+    base = {"path_imgrec": path, "data_shape": (3, 5, 7), "batch_size": 2}
+    names = {"": mx.io.ImageRecordIter, "uint8": mx.io.ImageRecordUInt8Iter, "int8": mx.io.ImageRecordInt8Iter}
+
+    def made(kind: str = "", **more: Any) -> Any:
+        return names[kind](**{**base, **more})
+
+    def seeded(kind: str = "", seed: int = 5, **more: Any) -> np.ndarray:
+        iterator = made(kind, **more)
+        random.seed(seed)
+        np.random.seed(seed)
+        return next(iterator).data[0].asnumpy()
+
+    def labels(iterator: Any) -> list[list[float]]:
+        iterator.reset()
+        return [b.label[0].asnumpy().tolist() for b in iterator]
+
+    first = pixels[:2]
+    numbers = first.astype(np.int64)
+    gray = (numbers[:, 0] * 9797 + numbers[:, 1] * 19234 + numbers[:, 2] * 3737 >> 15)[:, None]  # OpenCV's, of PNG
+    means, by_channel = {"mean_r": 200, "mean_g": -100, "mean_b": 30}, np.array([200, -100, 30])[:, None, None]
+    for kind, more, dtype, want in (
+        ("", {"data_shape": (1, 5, 7), **means, "std_r": 4, "std_g": 3}, "float32", (gray - 200) / 4),
+        ("", {"mirror": True, "rand_mirror": True}, "float32", first[..., ::-1]),
+        ("", {"dtype": "float64", "scale": 0.5}, "float64", first / 2),
+        ("", {"std_r": 4, "std_b": 16, "mean_g": 8, "scale": 3}, "float32",
+         (first - [[[0]], [[8]], [[0]]]) * 3 / [[[4]], [[1]], [[16]]]),
+        ("uint8", {"mirror": True, "mean_r": 9, "std_g": 3, "scale": 4}, "uint8", first[..., ::-1]),
+        ("uint8", {"data_shape": (1, 5, 7)}, "uint8", gray),
+        ("int8", {**means, "std_r": 5, "scale": 9}, "int8", (first - by_channel).clip(-128, 127)),
+        ("int8", {"mean_r": 127.5, "mean_g": -0.5, "mean_b": 0.4}, "int8",
+         (first - [[[128]], [[-1]], [[0]]]).clip(-128, 127)),
+    ):  # fmt: skip
+        iterator = made(kind, **more)
+        got = next(iterator).data[0]
+        assert got.asnumpy().dtype == dtype, (kind, more)
+        np.testing.assert_allclose(got.asnumpy(), want, rtol=1e-6, atol=1e-4, err_msg=f"{kind} {more}")
+        assert [(tuple(d), np.dtype(d.dtype)) for d in iterator.provide_data] == [(("data", want.shape), dtype)]
+    for kind, dtypes in (("", ("uint8", "int8")), ("uint8", ("float32", "int8")), ("int8", ("float32", "uint8"))):
+        for dtype in dtypes:
+            with pytest.raises(MXNetError, match=f"got dtype={dtype}"):
+                made(kind, dtype=dtype)
+
+    # colors: by Python's generator, brightness before contrast before saturation, each picture by draws of its own
+    random.seed(5)
+    weights, want = np.array([0.299, 0.587, 0.114])[:, None, None], []
+    for picture in first.astype(np.float64):
+        picture = picture * (1 + random.uniform(-0.9, 0.9))
+        alpha = 1 + random.uniform(-0.7, 0.7)
+        picture = picture * alpha + (1 - alpha) * (picture * weights).sum(0).mean()
+        alpha = 1 + random.uniform(-0.5, 0.5)
+        want.append(picture * alpha + (1 - alpha) * (picture * weights).sum(0))
+    colors = {"brightness": 0.9, "contrast": 0.7, "saturation": 0.5}
+    np.testing.assert_allclose(seeded(**colors), want, rtol=1e-4, atol=1e-2)
+    random.seed(0)
+    factors = [1 + random.uniform(-0.9, 0.9) for _ in first]
+    bright = np.stack([p * f for p, f in zip(first, factors)])
+    assert bright.max() > 256  # what a byte cannot hold is the most that it can
+    assert np.abs(seeded("uint8", 0, brightness=0.9) - bright.clip(0, 255)).max() <= 1
+    lights = seeded(pca_noise=3.0) - first
+    for light in lights:  # one change of color for all of a picture
+        assert np.abs(light - light[:, :1, :1]).max() < 1e-3 and np.abs(light).min() > 1e-3
+    assert np.abs(lights[0] - lights[1]).max() > 1e-3
+
+    # sizes: the method is handed on to both ways of resizing
+    picture = nd.array(first[0].transpose(1, 2, 0), dtype="uint8")
+    for method in (0, 2, 3):
+        short = mx.image.resize_short(picture, 3, method).asnumpy().transpose(2, 0, 1)
+        got = next(made(data_shape=short.shape, resize=3, inter_method=method)).data[0].asnumpy()[0]
+        np.testing.assert_array_equal(got, short, err_msg=str(method))
+        whole = {"min_random_area": 1.0, "min_aspect_ratio": 7 / 5, "max_aspect_ratio": 7 / 5}
+        want = mx.image.imresize(picture, 4, 3, method).asnumpy().transpose(2, 0, 1)
+        got = next(made(data_shape=(3, 3, 4), random_resized_crop=True, inter_method=method, **whole)).data[0]
+        np.testing.assert_array_equal(got.asnumpy()[0], want, err_msg=str(method))
+    with pytest.raises(FormatError, match=r"\(5, 7\) against \(6, 7\)"):
+        made(data_shape=(3, 6, 7))
+
+    # at random: every part and both directions come, and nothing else
+    iterator, seen = made(data_shape=(3, 3, 6), rand_crop=True, rand_mirror=True, seed_aug=1), set()
+    for _ in range(25):
+        iterator.reset()
+        for batch in iterator:
+            for part, label in zip(batch.data[0].asnumpy(), batch.label[0].asnumpy()):
+                source = pixels[int(label)]
+                seen |= {
+                    (y, x, step)
+                    for y in range(3)
+                    for x in range(2)
+                    for step in (1, -1)
+                    if (source[:, y : y + 3, x : x + 6][..., ::step] == part).all()
+                }
+    assert seen == {(y, x, step) for y in range(3) for x in range(2) for step in (1, -1)}
+
+    # order: of the file, or by seed (not seed_aug) another in every epoch; what ends an epoch
+    assert labels(made()) == [[0.5, 1.5], [2.5, 3.5], [4.5, 0.5]]
+    again = made()
+    assert [labels(again), labels(again)][1] == [[1.5, 2.5], [3.5, 4.5]]  # behind what filled up the last batch
+    cut = made(round_batch=False)
+    assert [labels(cut), labels(cut)] == [[[0.5, 1.5], [2.5, 3.5], [4.5, 3.5]]] * 2
+    orders = [labels(made(shuffle=True, batch_size=5, seed=s, seed_aug=a)) for s, a in ((3, 1), (3, 2), (4, 1))]
+    assert orders[0] == orders[1] != orders[2] and sorted(orders[2][0]) == [0.5, 1.5, 2.5, 3.5, 4.5]
+    mixed = made(shuffle=True, batch_size=5, seed=3)
+    assert labels(mixed) != labels(mixed)
+    assert labels(made(num_parts=2, part_index=0)) == [[0.5, 1.5]]
+    assert labels(made(num_parts=2, part_index=1, batch_size=3)) == [[2.5, 3.5, 4.5]]
+
+    # labels: of one number a vector, also in batches of one; of more a table; a list goes by the pictures' numbers
+    assert labels(made(batch_size=1)) == [[0.5], [1.5], [2.5], [3.5], [4.5]]
+    assert tuple(made(batch_size=1).provide_label[0]) == ("softmax_label", (1,))
+    (tmp_path / "p.lst").write_text("".join(f"{n}\t{n}.25\t{-n}\tx.png\n" for n in (4, 2, 0, 3, 1)))
+    listed = made(path_imglist=str(tmp_path / "p.lst"), label_width=2, batch_size=5)
+    assert labels(listed) == [[[0.25, 0], [1.25, -1], [2.25, -2], [3.25, -3], [4.25, -4]]]
+    assert tuple(listed.provide_label[0]) == ("softmax_label", (5, 2))
+
+
 def test_iterators_of_several_arrays() -> None:
     """Two iterators together: names, order, pads, ends; reordering keeps all arrays in step."""
     x, y = np.arange(14.0).reshape(7, 2), np.arange(7.0)
