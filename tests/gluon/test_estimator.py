@@ -196,3 +196,58 @@ def test_a_loss_that_is_no_list_counts_its_examples() -> None:
     gradient = net[0].weight.grad().asnumpy()
     GradientUpdateHandler().batch_end(fitted, loss=loss)
     np.testing.assert_allclose(net[0].weight.data().asnumpy(), before - 0.5 * gradient / 4, rtol=1e-5, atol=1e-6)
+
+
+def test_handlers_begin_every_fit_anew(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Counters, what was best, and what is logged are in a second fit as they were in the first."""
+    net, data = network()
+    fitted = estimator(net)
+    scores, evaluated = [0.9, 0.9, 0.8, 0.3, 0.3, 0.2, 0], []
+
+    class Score(mx.metric.EvalMetric):
+        def update(self, labels, preds):
+            pass
+
+        def get(self):
+            return self.name, scores[0]
+
+    class Scored(EpochEnd):
+        priority = 1
+
+        def epoch_end(self, estimator, *args, **kwargs):
+            scores.pop(0)
+
+    score = Score("score")
+    handlers = [
+        Scored(),
+        ValidationHandler(data, lambda **kwargs: evaluated.append(kwargs), epoch_period=2, batch_period=5),
+        LoggingHandler(3, metrics=fitted.train_metrics),
+        CheckpointHandler(
+            str(tmp_path), "m", monitor=score, save_best=True, mode="max", epoch_period=3, batch_period=7
+        ),
+        EarlyStoppingHandler(score, patience=2, mode="max"),
+    ]
+    fitted._train_metrics.append(score)  # what handlers watch has to be known
+    seen = []
+    for _ in range(2):
+        capsys.readouterr()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            fitted.fit(data, epochs=9, event_handlers=handlers)
+        lines = [line.split(", training accuracy")[0] for line in capsys.readouterr().out.splitlines()]
+        lines = [line.split("time/interval")[0].split(" in ")[0].split(" total ")[0] for line in lines]
+        files = {path.name: path.unlink() for path in sorted(tmp_path.glob("m-*"))}
+        seen.append((lines, files, len(evaluated), handlers[-1].stopped_epoch))
+        evaluated.clear()
+    assert seen[0] == seen[1]
+    lines, files, evaluations, stopped = seen[0]
+    assert stopped == 2 and evaluations == 2 + 1  # after 5 and 10 of 12 batches, and after 2 epochs
+    assert list(files) == [
+        *("m-best.params", "m-best.states"),
+        *("m-epoch1batch6.params", "m-epoch1batch6.states", "m-epoch2batch12.params", "m-epoch2batch12.states"),
+        "m-symbol.json",
+    ]
+    assert [line for line in lines if "Batch" in line] == [
+        f"[Epoch {epoch}][Batch {batch}][Samples {samples}] "
+        for epoch, batch, samples in ((0, 0, 8), (0, 3, 32), (1, 0, 40), (1, 3, 64), (2, 0, 72), (2, 3, 96))
+    ]
