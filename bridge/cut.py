@@ -56,13 +56,19 @@ def cut_out(
     )
 
 
-def made_inside(node: onnx.NodeProto) -> Iterator[str]:
-    """Names of the tensors that the bodies of a node make."""
+def nodes_inside(node: onnx.NodeProto) -> Iterator[onnx.NodeProto]:
+    """The nodes of the bodies of a node, and of the bodies of those."""
     for attribute in node.attribute:
         for body in (attribute.g, *attribute.graphs):
             for inner in body.node:
-                yield from inner.output
-                yield from made_inside(inner)
+                yield inner
+                yield from nodes_inside(inner)
+
+
+def made_inside(node: onnx.NodeProto) -> Iterator[str]:
+    """Names of the tensors that the bodies of a node make."""
+    for inner in nodes_inside(node):
+        yield from inner.output
 
 
 Kinds = frozenset[int]

@@ -32,7 +32,7 @@ from hybrid.ir.graph import Entry, Graph, Node
 from hybrid.passes.strip_labels import label_names
 
 from .compare import Tolerance, coarsest, compare
-from .cut import MADE, cut_out, made_inside, widened_model
+from .cut import MADE, cut_out, made_inside, nodes_inside, widened_model
 from .exact import Exact, widened
 from .models import BadInput, Model, specs_of_onnx, split_inputs, too_large
 
@@ -358,16 +358,6 @@ class NativeEngine:
         return Program(Graph([Entry(copy, index)])).run(feeds)[0]
 
 
-def _every_node(proto: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
-    """The nodes of a model, of its functions, and of what bodies they have."""
-    waiting = [*proto.graph.node, *(n for f in proto.functions for n in f.node)]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        for attribute in node.attribute:
-            waiting += [n for g in (attribute.g, *attribute.graphs) for n in g.node]
-
-
 class OnnxEngine:
     """onnxruntime on an ONNX model: from its file where there is one, so that the weights are read once."""
 
@@ -454,7 +444,8 @@ class OnnxEngine:
     @functools.cached_property
     def _recurrent(self) -> bool:
         """Whether there is an LSTM or GRU that onnxruntime would run, in bodies and functions too."""
-        return any(n.op_type in ("LSTM", "GRU") for n in _every_node(self.proto))
+        nodes = [*self.proto.graph.node, *(n for f in self.proto.functions for n in f.node)]
+        return any(n.op_type in ("LSTM", "GRU") for node in nodes for n in (node, *nodes_inside(node)))
 
     def walk(
         self, feeds: Mapping[str, np.ndarray], groups: Sequence[Sequence[str]], visit: Callable[[int, Arrays], None]

@@ -228,13 +228,13 @@ class Resize(Standard):
                 outside.append((line.axis, line.outside))
         if y is x:
             y = x.copy()
-        if self.mode != "nearest" and x.dtype.kind in "iu":
-            limits = np.iinfo(x.dtype)
+        limits = np.iinfo(x.dtype) if x.dtype.kind in "iu" else None
+        if self.mode != "nearest" and limits:
             y = (np.rint(y) if self.antialias else y).clip(limits.min, limits.max)
         y = narrow(y, x.dtype)
         beyond: Any = self.extrapolation_value
-        if x.dtype.kind in "iu" and outside:
-            beyond = int(np.clip(beyond, np.iinfo(x.dtype).min, np.iinfo(x.dtype).max))
+        if limits and outside:
+            beyond = int(np.clip(beyond, limits.min, limits.max))
         for axis, where in outside:
             y[(*(slice(None),) * axis, where)] = beyond
         return y
