@@ -524,6 +524,44 @@ def test_grad_of_arrays_in_between() -> None:
         autograd.grad(y, x)
 
 
+class Spread(autograd.Function):
+    """So many outputs, output k (k + 1) times the sum of the inputs, of which there may be more or fewer."""
+
+    def __init__(self, outputs: int):
+        super().__init__()
+        self.outputs = outputs
+
+    def forward(self, *inputs: Any) -> Any:
+        self.inputs = len(inputs)
+        total = sum(inputs[1:], inputs[0])
+        made = [total * (k + 1) for k in range(self.outputs)]
+        return made if self.outputs > 1 else made[0]
+
+    def backward(self, *dys: Any) -> Any:
+        assert len(dys) == self.outputs
+        total = dys[0]
+        for k, dy in enumerate(dys[1:], 2):
+            total = total + dy * k
+        made = [total * (i + 1) for i in range(self.inputs)]  # no two the same, as no true gradient would be
+        return made if self.inputs > 1 else made[0]
+
+
+@pytest.mark.parametrize("outputs", [1, 2, 3, 4])
+@pytest.mark.parametrize("inputs", [1, 2, 3])
+def test_functions_have_as_many_outputs_as_they_give(inputs: int, outputs: int) -> None:
+    arrays = [nd.array([1.0 + i, 2.0]) for i in range(inputs)]
+    for x in arrays:
+        x.attach_grad()
+    for used in (range(outputs), [outputs - 1], [0]):
+        with autograd.record():
+            ys = Spread(outputs)(*arrays)
+            ys = [ys] if outputs == 1 else ys
+            loss = sum((ys[k] * (k + 5) for k in used), nd.zeros((2,)))
+        loss.backward()
+        want = sum((k + 5) * (k + 1) for k in used)
+        assert [x.grad.asnumpy().tolist() for x in arrays] == [[want * (i + 1)] * 2 for i in range(inputs)]
+
+
 class Swap(autograd.Function):
     """(a, b) to (2 b, a c) for a number c."""
 

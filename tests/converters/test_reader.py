@@ -294,6 +294,7 @@ def test_external_data(folder: Path) -> None:
         ("w.bin\0", {}, "inside the model's folder"),
         ("link.bin", {}, "a link out of the model's folder"),
         ("out/secret.bin", {}, "a link out of the model's folder"),
+        ("beside.bin", {}, "a link out of the model's folder"),
         ("loop", {}, "no such file|no regular file"),
         (".", {}, "no regular file"),
         ("pipe", {}, "no regular file"),
@@ -310,6 +311,10 @@ def test_external_data(folder: Path) -> None:
 def test_external_data_that_leaves_the_folder_or_the_file(folder: Path, location, entries, message: str) -> None:
     os.symlink("../secret.bin", folder / "link.bin")
     os.symlink("..", folder / "out")
+    other = folder.with_name(folder.name + "2")  # its name begins as the folder's does
+    other.mkdir()
+    (other / "secret.bin").write_bytes(bytes(64))
+    os.symlink(other / "secret.bin", folder / "beside.bin")
     os.symlink("loop", folder / "loop")
     os.mkfifo(folder / "pipe")
     (folder / "empty.bin").touch()

@@ -90,6 +90,52 @@ def test_options_of_pooling_stay_its_own_in_blocks(kind: str) -> None:
         assert counted(found.main)["_fused_pool"] == 1, (name, flat)
 
 
+def test_what_a_chain_on_blocks_reads_has_any_shape_that_broadcasts() -> None:
+    """Vectors, rows, columns, images of one channel: sizes are 16 everywhere, so that one taken for another still fits."""
+    for image in ((16, 16, 3, 16), (16, 16, 16)):
+        kernel = (3,) * (len(image) - 2)
+        weights = {"w": uniform(16, 16, *kernel), "v": uniform(16, 16, *kernel)}
+        ends = {image[i:] for i in range(len(image) + 1)}
+        shapes = {
+            tuple(d if keep >> i & 1 else 1 for i, d in enumerate(end)) for end in ends for keep in range(2 ** len(end))
+        }
+        for shape in sorted(shapes):
+            attrs: dict[str, Any] = {"kernel": kernel, "pad": (1,) * len(kernel), "num_filter": 16, "no_bias": True}
+            y = apply("sigmoid", apply("Convolution", var("x"), var("w"), **attrs))
+            y = apply("tanh", apply("broadcast_mul", y, var("r")))
+            y = apply("Convolution", y, var("v"), **attrs)
+            for given in ({}, {"r": uniform(*shape)}):
+                feeds = {"x": uniform(*image)} | ({} if given else {"r": uniform(*shape)})
+                kept(Graph([y]), feeds, weights | given)
+
+
+def test_blocks_of_an_image_are_not_those_of_another_shape_of_it() -> None:
+    """Reshaped with as many channels: height and width exchanged, in one row, split otherwise, batch and all."""
+    weights = {
+        "w": uniform(16, 3, 3, 3),
+        "v": uniform(16, 16, 3, 3),
+        "u": uniform(16, 16, 1, 1),
+        "s": uniform(16, 16, 3),
+    }
+    first = conv(var("x"), "w", 16)
+    for shape in (
+        (2, 16, 9, 4),
+        (2, 16, 1, 36),
+        (2, 16, 36, 1),
+        (2, 16, 3, 12),
+        (4, 16, 2, 9),
+        (1, 16, 8, 9),
+        (2, 16, 36),
+    ):
+        seen = apply("Reshape", first, shape=shape)
+        attrs: dict[str, Any] = {"kernel": (3,), "pad": (1,), "num_filter": 16, "no_bias": True}
+        second = apply("Convolution", seen, var("s"), **attrs) if len(shape) == 3 else conv(seen, "v", 16)
+        back = apply("Reshape", second, shape=(2, 16, 4, 9))
+        last = apply("elemwise_add", conv(first, "u", 16, 1), conv(back, "u", 16, 1))
+        for heads in ([last], [second, last], [apply("tanh", seen), last, first]):
+            kept(Graph(heads), {"x": uniform(2, 3, 4, 9)}, weights)
+
+
 # -- products ------------------------------------------------------------------------------------------------------------------
 
 

@@ -250,6 +250,29 @@ def test_flattened_at_every_axis(axis: int) -> None:
     np.testing.assert_array_equal(found, x.reshape(int(np.prod(x.shape[:axis])), -1), strict=True)
 
 
+@pytest.mark.parametrize("name", ["ScatterElements", "ScatterND"])
+def test_gradients_of_products_at_places(name: str) -> None:
+    """By the product rule, written out: also where one place takes several factors, and where some factor is 0."""
+    for factors in ([2.0, -3.0, 0.5, 4.0], [0.0, -3.0, 0.5, 4.0], [0.0, 0.0, 0.5, 0.0]):
+        places, dys = [1, 1, 2, 4], [1.5, -2.0, 3.0, 0.25, -0.75]
+        data, updates = nd.array([3.0, 5.0, -2.0, 7.0, 0.0]), nd.array(factors)
+        where = nd.array(places, dtype="int64")
+        where = where.reshape((4, 1)) if name == "ScatterND" else where
+        for array in (data, updates):
+            array.attach_grad()
+        with autograd.record():
+            y = invoke(lookup(f"_onnx_{name}").bind(reduction="mul"), [data, where, updates])
+        y.backward(nd.array(dys))
+        first = data.asnumpy()
+        own = [dys[i] * np.prod([f for f, p in zip(factors, places) if p == i]) for i in range(5)]
+        theirs = [
+            dys[p] * first[p] * np.prod([f for j, f in enumerate(factors) if places[j] == p and j != k])
+            for k, p in enumerate(places)
+        ]
+        np.testing.assert_allclose(data.grad.asnumpy(), own, rtol=1e-6)
+        np.testing.assert_allclose(updates.grad.asnumpy(), theirs, rtol=1e-6)
+
+
 @pytest.mark.parametrize(("reduction", "highest"), [("max", 3.0), ("min", -3.0)])
 @pytest.mark.parametrize("name", ["ScatterElements", "ScatterND"])
 def test_what_is_equally_large_shares_the_gradient(name: str, reduction: str, highest: float) -> None:

@@ -303,6 +303,9 @@ def test_functions_of_one(op_type, attributes):
 def test_products_with_floats_and_joining():
     parts = [small(0, 2, 3), scale(0.02), zero(3), small(1, 2, 5), scale(0.07), zero(9)]
     agree("QLinearConcat", [scale(0.05), zero(20), *parts], domain=MS, attributes={"axis": 1})
+    for axis, shapes in ((1, ((2, 3, 4), (2, 5, 4))), (-2, ((2, 3, 4), (2, 5, 4))), (-1, ((2, 3, 4), (2, 3, 7)))):
+        deep = [small(0, *shapes[0]), scale(0.02), zero(3), small(1, *shapes[1]), scale(0.07), zero(9)]
+        agree("QLinearConcat", [scale(0.05), zero(20), *deep], domain=MS, attributes={"axis": axis})
     a, b = small(2, 5, 7), small(3, 7, 9, kind="int8")
     rng = np.random.default_rng(0)
     bias, sizes = rng.random(9, np.float32), rng.random(9, np.float32)
