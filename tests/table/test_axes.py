@@ -1,0 +1,140 @@
+"""An axis counted from behind is the axis that it is, to every part of the product: inference, kernels, gradients, files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import converters
+from converters.registry import EXPORT, STANDING
+from hybrid.core.error import MXNetError
+from hybrid.core.op import OPS, Example
+from hybrid.core.shapes import UNKNOWN, MaybeShape
+from hybrid.execution.program import Program
+from hybrid.ir.infer import infer
+from tests.grouped import each
+from tests.table.examples import Maker, graph_of
+from tests.table.goldens import close
+from tests.table.test_examples import run_witness
+from tests.table.training import trained
+
+NAMES = ("axis", "axes", "dim", "dim1", "dim2", "axis1", "axis2", "lhs_axes", "rhs_axes")
+"""What attributes are called that number axes."""
+OF_THE_OUTPUT = ("stack", "_npi_stack", "expand_dims", "_onnx_OneHot")
+"""Operators whose output has one axis more, which the attribute places."""
+FROM_THE_FIRST = {
+    "_contrib_boolean_mask": "0 alone, as in MXNet",
+    "_contrib_getnnz": "None, 0 or 1, as in MXNet",
+    "_npi_tensordot_int_axes": "how many axes, not which",
+    "SequenceLast": "0 or 1, as in MXNet",
+    "SequenceMask": "0 or 1, as in MXNet",
+    "SequenceReverse": "0 alone, as in MXNet",
+}
+"""Operators that refuse to count from behind."""
+
+
+class Row(NamedTuple):
+    """An example, and an attribute of its operator that numbers so many axes."""
+
+    example: Example
+    name: str
+    rank: int
+
+    def bound(self, value: Any) -> Example:
+        """The example with this for the attribute."""
+        attrs = {k: v for k, v in self.example.op.dump().items() if k != self.name}
+        return Example(type(self.example.op).bind(**attrs, **{self.name: value}), self.example.arrays)
+
+    def values(self) -> list[tuple[Any, Any]]:
+        """What the attribute may be, as the same counted from the first axis and from behind the last."""
+        value = getattr(self.example.op, self.name)
+        if isinstance(value, tuple):
+            first = tuple(v % self.rank for v in value)
+            return [(first, tuple(v - self.rank for v in first))]
+        return [(v, v - self.rank) for v in range(self.rank)]
+
+
+def rows() -> Iterator[Row]:
+    """Each attribute of each operator that numbers axes, with the first example of each kind of inputs."""
+    for cls in OPS.values():
+        seen = set()
+        for example in cls.examples(Maker(cls)):
+            for name in NAMES:
+                value = getattr(example.op, name) if name in cls.fields else None
+                kind = (name, type(value), tuple(a.ndim for a in example.arrays))
+                if value is None or value == () or isinstance(value, str) or kind in seen:
+                    continue
+                seen.add(kind)
+                rank = example.arrays[name == "rhs_axes"].ndim + (cls.name in OF_THE_OUTPUT)
+                yield Row(example, name, rank)
+
+
+def computed(example: Example, native: bool) -> list[np.ndarray] | None:
+    """None where it is refused."""
+    graph, feeds = graph_of(example)
+    try:
+        return Program(graph, native=native).run(feeds)
+    except MXNetError:
+        return None
+
+
+def inferred(example: Example) -> list[MaybeShape]:
+    """The outputs' shapes with all sizes known, and with each size of the first input unknown."""
+    graph, feeds = graph_of(example)
+    shapes, dtypes = {k: v.shape for k, v in feeds.items()}, {k: v.dtype for k, v in feeds.items()}
+    (name, whole), found = next(iter(shapes.items())), []
+    for hidden in range(-1, len(whole)):
+        own = tuple(UNKNOWN if i == hidden else d for i, d in enumerate(whole))
+        result = infer(graph, {**shapes, name: own}, dtypes)
+        found += [result.spec(entry).shape for entry in graph.outputs]
+    return found
+
+
+def same(got: list[np.ndarray], want: list[np.ndarray]) -> bool:
+    return all(
+        a.shape == b.shape and np.array_equal(a, b, equal_nan=b.dtype.kind == "f")
+        for a, b in zip(got, want, strict=True)
+    )
+
+
+@each(rows(), lambda row: (row.example.op.name, f"{row.name} of {row.rank}"))
+def test_axes_counted_from_behind(row: Row) -> None:
+    """The same as counted from the first: shapes, numbers by NumPy and by kernels, gradients; and onnxruntime on the file."""
+    refusing = row.example.op.name in FROM_THE_FIRST
+    for first, behind in row.values():
+        try:
+            one = row.bound(first)
+        except MXNetError:
+            continue
+        want = computed(one, native=False)
+        if refusing or want is None:
+            try:
+                other = row.bound(behind)
+            except MXNetError:
+                continue
+            assert computed(other, native=False) is None, (first, behind)
+            assert computed(other, native=True) is None, (first, behind)
+            continue
+        other = row.bound(behind)
+        assert inferred(other) == inferred(one), (first, behind)
+        for native in (False, True):
+            found = computed(other, native)
+            assert found is not None, (first, behind, native)
+            assert same(found, computed(one, native) or []), (first, behind, native)
+        graph, feeds = graph_of(other)
+        if first == row.values()[-1][0] and any(a.dtype.kind == "f" for a in feeds.values()):
+            got, wanted = trained(graph, feeds), trained(graph_of(one)[0], feeds)
+            assert (got.error, got.arrays.keys()) == (wanted.error, wanted.arrays.keys())
+            assert same([*got.arrays.values()], [*wanted.arrays.values()]), (first, behind, "gradients")
+        if other.op.name in EXPORT:
+            try:
+                models = [converters.to_onnx(graph_of(e)[0], {}, feeds) for e in (other, one)]
+            except converters.UnsupportedModel:
+                continue
+            ran, plain = (run_witness(m, feeds, other) for m in models)
+            assert same(ran, plain), (first, behind, "exported")
+            if other.op.name not in STANDING:  # those have tests of their own against onnxruntime
+                for a, b in zip(ran, want, strict=True):
+                    close(a, b, other.op)
