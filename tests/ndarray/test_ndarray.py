@@ -543,6 +543,12 @@ def test_copies_between_dtypes_and_places() -> None:
         (lambda: x[np.array(["a"])], IndexError, "wanted integers"),
         (lambda: x[[0, 1], [0, 1, 2]], ValueError, "not broadcastable"),
         (
+            lambda: nd.zeros((2, 3, 4))[[0], [0, 1, 2], [0, 1, 2, 3]],
+            ValueError,
+            r"shape1=\(3,\) is not broadcastable to shape2=\(4,\)",
+        ),
+        (lambda: nd.zeros((2, 3, 4))[[[0], [1]], [0, 1, 2], [0, 1]], ValueError, r"shape1=\(2, 3\) .* shape2=\(2,\)"),
+        (
             lambda: nd.split(x, num_outputs=3, axis=1, out=[nd.zeros((2, 1))]),
             mx.MXNetError,
             "got 1 arrays in out, wanted 3",

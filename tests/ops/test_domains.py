@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -327,3 +328,60 @@ def test_a_matrix_without_an_answer_is_the_inputs_fault() -> None:
 def test_softmax_activation_wants_rows() -> None:
     with pytest.raises(OpError, match="wanted rows"):
         REGISTRY["SoftmaxActivation"].bind().infer_shape(())
+
+
+ROWS_OF = {"use_sequence_length": True}
+HELD: list[tuple[str, dict[str, Any], list[tuple[int, ...]], dict[str, tuple[float, float, bool]]]] = [
+    ("_random_pdf_poisson", {}, [(2, 3), (2,)], {"sample": (0, 5, True)}),
+    ("_random_pdf_negative_binomial", {}, [(2, 3), (2,), (2,)], {"sample": (0, 5, True)}),
+    ("_contrib_MultiBoxDetection", {}, [(2, 3, 8), (2, 32), (1, 8, 4)], {"cls_prob": (0, 1, False), "anchor": (0, 1, False)}),
+    ("_contrib_box_nms", {}, [(2, 6, 7)], {"data": (0, 1, False)}),
+    ("_contrib_box_iou", {}, [(2, 3, 4), (5, 4)], {"lhs": (0, 1, False), "rhs": (0, 1, False)}),
+    ("_contrib_hawkesll", {}, [(2, 3), (3,), (3,), (2, 3), (2, 7), (2, 7), (2,), (2,)],
+     {"lda": (0.1, 2, False), **dict.fromkeys(("alpha", "beta", "state", "lags"), (0, 1, False)), "marks": (0, 2, True),
+      "valid_length": (0, 7, True), "max_time": (50, 100, False)}),
+    ("take", {"axis": 1}, [(4, 6, 3), (2,)], {"indices": (0, 5, True)}),
+    ("take", {"axis": -3}, [(4, 6, 3), (2,)], {"indices": (0, 3, True)}),
+    ("Embedding", {"input_dim": 7, "output_dim": 4}, [(2, 3), (7, 4)], {"data": (0, 6, True)}),
+    ("_contrib_quantized_embedding", {"input_dim": 7, "output_dim": 4}, [(2, 3), (7, 4), (1,), (1,)], {"data": (0, 6, True)}),
+    ("batch_take", {}, [(3, 6), (3,)], {"indices": (0, 5, True)}),
+    ("pick", {"axis": 0}, [(3, 6), (6,)], {"index": (0, 2, True)}),
+    ("gather_nd", {}, [(7, 5, 2), (2, 5)], {"indices": (0, 4, True)}),
+    ("scatter_nd", {"shape": (4, 6)}, [(3,), (2, 3)], {"indices": (0, 3, True)}),
+    ("fill_element_0index", {}, [(3, 6), (3,), (3,)], {"rhs": (0, 5, True)}),
+    ("one_hot", {"depth": 6}, [(2, 3)], {"indices": (0, 5, True)}),
+    ("_unravel_index", {"shape": (3, 5)}, [(2,)], {"data": (0, 14, True)}),
+    ("_contrib_index_copy", {}, [(5, 3), (2,), (2, 3)], {"index_vector": (0, 4, True)}),
+    ("_contrib_boolean_mask", {}, [(4, 3), (4,)], {"index": (0, 1, True)}),
+    ("_contrib_box_encode", {}, [(1, 2), (1, 2), (1, 5, 4), (1, 7, 4), (4,), (4,)],
+     {"samples": (-1, 1, True), "matches": (0, 6, True)}),
+    ("_npi_delete", {"axis": 1}, [(4, 6), (2,)], {"obj": (0, 5, True)}),
+    ("_npi_percentile", {"axis": (0,)}, [(2, 3), (3,)], {"q": (0, 100, False)}),
+    ("softmax", {"use_length": True, "axis": 1}, [(3, 5, 2), (3, 2)], {"length": (1, 5, True)}),
+    ("softmax", {"use_length": True}, [(3, 5, 2), (3, 5)], {"length": (1, 2, True)}),
+    ("softmax_cross_entropy", {}, [(4, 6), (4,)], {"label": (0, 5, True)}),
+    ("SoftmaxOutput", {}, [(4, 6), (4,)], {"label": (0, 5, True)}),
+    ("SequenceMask", ROWS_OF, [(5, 2, 3), (2,)], {"sequence_length": (1, 5, True)}),
+    ("SequenceMask", {**ROWS_OF, "axis": 1}, [(2, 7, 3), (2,)], {"sequence_length": (1, 7, True)}),
+    ("SequenceLast", {**ROWS_OF, "axis": 1}, [(2, 7, 3), (2,)], {"sequence_length": (1, 7, True)}),
+    ("SequenceReverse", ROWS_OF, [(5, 2, 3), (2,)], {"sequence_length": (1, 5, True)}),
+    ("_contrib_count_sketch", {"out_dim": 5}, [(3, 6), (1, 6), (1, 6)], {"h": (0, 4, True)}),
+    ("BilinearSampler", {}, [(2, 3, 4, 5), (2, 2, 3, 3)], {"grid": (-1.2, 1.2, False)}),
+    ("_contrib_edge_id", {}, [(3, 3), (4,), (4,)], {"u": (0, 2, True), "v": (0, 2, True)}),
+    ("_sparse_retain", {}, [(5, 3), (2,)], {"indices": (0, 4, True)}),
+    *((name, {"spatial_scale": 1, **attrs}, [(n, 8, 9, 7), (6, 5)], {"rois": (0, 0, True)})
+      for name, attrs in (("ROIPooling", {"pooled_size": (2, 3)}), ("_contrib_ROIAlign", {"pooled_size": (2, 3)}),
+                          ("_contrib_PSROIPooling", {"output_dim": 2, "pooled_size": 2}))
+      for n in (1, 3)),
+]  # fmt: skip
+"""What the inputs of an operator may hold, from its definition: positions below a size, lengths up to one, shares, classes."""
+
+
+@pytest.mark.parametrize("row", HELD, ids=lambda row: row[0])
+def test_what_inputs_may_hold(row: Any) -> None:
+    name, attrs, shapes, wanted = row
+    one = REGISTRY[name].bind(**attrs)
+    found = {n: one.domain(n, shapes) for n in one.takes()}
+    assert {n: tuple(d) for n, d in found.items() if d is not None} == wanted
+    for n in wanted:  # nothing is said where nothing is known
+        assert one.domain(n, [None] * len(shapes)) in (None, found[n])

@@ -1,5 +1,7 @@
 """Symbol.infer_shape and infer_type: what they return and say. What is wanted was asked of MXNet 1.9.1."""
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -79,3 +81,34 @@ def test_types() -> None:
 def test_errors(call, error, match) -> None:
     with pytest.raises(error, match=match):
         call(network())
+
+
+def test_outputs_alone_do_not_make_shapes_known() -> None:
+    """The size of an output says nothing of what it is made of; in a group every argument has to be known."""
+    x, y = sym.var("x"), sym.var("y")
+    for net in (
+        sym.reshape_like(x, y) + y,
+        sym.Group([sym.one_hot(x, depth=3) * y, sym.relu(y)]),
+        sym.BatchNorm(sym.broadcast_to(x, shape=(2, 3)) * y, name="bn"),
+    ):
+        assert net.infer_shape_partial(y=(2, 3))[1] == [(2, 3)] * len(net.list_outputs())
+        with pytest.warns(UserWarning, match=r"\tx: \(\)"):
+            assert net.infer_shape(y=(2, 3)) == (None, None, None)
+
+
+def test_copies_have_attributes_of_their_own() -> None:
+    """What is set on a copy, on what was composed of it, or in the dict that was handed in, is set there alone."""
+    given = {"__mine__": "1"}
+    x = sym.var("x", attr=given)
+    net = sym.relu(x, name="r", attr=given)
+    given["__mine__"] = "2"
+    given["__other__"] = "3"
+    assert (x.list_attr(), net.list_attr()) == ({"__mine__": "1"}, {"__mine__": "1"})
+    x.list_attr()["__mine__"] = net.attr_dict()["r"]["__mine__"] = "4"
+    assert (x.attr("__mine__"), net.attr("__mine__")) == ("1", "1")
+    for twin in (copy.copy(net), copy.deepcopy(net), net(x=sym.var("z")), mx.sym.load_json(net.tojson())):
+        twin._set_attr(mine="5", __lr_mult__="6")
+        assert (twin.attr("mine"), twin.attr("__lr_mult__")) == ("5", "6")
+        assert (net.list_attr(), x.list_attr()) == ({"__mine__": "1"}, {"__mine__": "1"})
+    net._set_attr(mine="7")
+    assert net.get_internals()["r_output"].attr("mine") == "7"  # which is the node itself
