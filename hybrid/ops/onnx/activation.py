@@ -6,6 +6,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ...core.op import op
+from ...core.shapes import broadcast, merge
 from ..activation import sigmoid
 from ..casting import convert
 from ..common import axis_of, narrow, widen
@@ -206,12 +207,15 @@ class Shrink(Pointwise):
 
 
 @op("_onnx_PRelu")
-class PRelu(Pointwise):
+class PRelu(Standard):
     """X above 0, else slope * X. Shapes: any, one that broadcasts to it -> as X. Source: ONNX PRelu (opset 7 to newest); He et al.,
     "Delving Deep into Rectifiers", 2015."""
 
     inputs = ("X", "slope")
     types = {"X slope": PRECISE}
+
+    def shape(self, x, slope):
+        return merge(x, broadcast(x, slope))
 
     def meaning(self, x, slope):
         wide = widen(x)
