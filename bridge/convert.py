@@ -20,6 +20,7 @@ import converters
 from converters.kinds import code_of
 from converters.training import training_form
 from converters.writer import EXTERNAL_OVER, Converted
+from hybrid.core.attrs import is_float
 from hybrid.core.error import MXNetError
 from hybrid.core.op import OPS, Spec
 from hybrid.core.shapes import is_known
@@ -332,7 +333,7 @@ def _warnings(model: Model) -> list[str]:
     with np.errstate(all="ignore"):
         for name, array in model.params.items():
             # the sum is not finite when an element is not: one fast pass, and a closer look only then
-            if array.dtype.kind == "f" and not np.isfinite(array.sum()):
+            if is_float(array.dtype) and not np.isfinite(array.sum()):
                 count = int((~np.isfinite(array)).sum())
                 if count:
                     out.append(f"parameter {name} holds {count} NaN or infinite values")

@@ -7,6 +7,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+import onnx
+
 from .cases import make_case
 from .compare import Tolerance, as_tolerance
 from .engines import NativeEngine, engine_for
@@ -14,6 +16,15 @@ from .inputs import Inputs, as_specs
 from .judge import check
 from .models import open_model
 from .result import Progress, VerifyResult, named
+
+
+def _holds_its_own(model: Any) -> bool:
+    """Whether it is ONNX, whose parameters are part of it."""
+    return (
+        str(model).endswith(".onnx")
+        if isinstance(model, str | os.PathLike)
+        else isinstance(model, onnx.ModelProto | bytes)
+    )
 
 
 def verify(
@@ -38,7 +49,8 @@ def verify(
     Raises BadInput, EngineError, or hybrid's errors.
     """
     start = time.perf_counter()
-    first, second = open_model(a, params), open_model(b, params if not str(b).endswith(".onnx") else None)
+    both = _holds_its_own(a) and _holds_its_own(b)  # then opening them says that there is nothing to give params to
+    first, second = (open_model(m, None if _holds_its_own(m) and not both else params) for m in (a, b))
     if outputs:
         first, second = (m if m.is_onnx else m.select(list(outputs)) for m in (first, second))
     specs, arrays = as_specs(inputs)

@@ -45,15 +45,21 @@ def _added(kind):
 _sum, _prod = _added("Sum"), _added("Prod")
 
 
-def _has_none(b, x, axes):
-    """Whether it is known that there is nothing along one of the axes."""
-    return any(isinstance(s, int) and s == 0 for s in (b.size(x, a) for a in axes))
+def _has_some(b, x, axes):
+    """Whether there is something along each of the axes: True, False, or None where that shows when it runs."""
+    sizes = [b.size(x, a) for a in axes]
+    return False if 0 in [s for s in sizes if isinstance(s, int)] else all(isinstance(s, int) for s in sizes) or None
+
+
+def _shared(b, total, count):
+    """A sum over how many were added; over nothing NaN, or 0 of integers, by which onnxruntime refuses to divide."""
+    return b.Div(total, b.Max(count, 1) if is_whole(total) else count)
 
 
 def _mean(b, x, axes):
-    if not is_whole(x) and not _has_none(b, x, axes):
+    if not is_whole(x) and _has_some(b, x, axes):
         return _reduce(b, "Mean", x, axes)  # which is 0 over nothing, where MXNet's is NaN
-    return b.Div(_sum(b, x, axes), counted(b, x, axes))
+    return _shared(b, _sum(b, x, axes), counted(b, x, axes))
 
 
 def _extreme(kind):
@@ -93,10 +99,10 @@ def _variance(b, x, axes, ddof=0, dtype=None):
     """dtype: that in which the squares are added up and divided, if not their own."""
     difference = b.Sub(x, _mean(b, x, axes))
     square = b.Mul(difference, difference)
-    if not ddof and not is_whole(x) and not _has_none(b, x, axes):
+    if not ddof and not is_whole(x) and _has_some(b, x, axes):
         return _mean(b, square, axes)
     square, count = (y if dtype is None else b.cast(y, dtype) for y in (square, counted(b, x, axes)))
-    return b.Div(_sum(b, square, axes), b.Sub(count, ddof))
+    return _shared(b, _sum(b, square, axes), b.Sub(count, ddof) if ddof else count)
 
 
 KINDS = {
@@ -183,7 +189,7 @@ def _(b, op, data):
 def _np_reduction(b, op, a):
     axes = op.axes(a.rank)
     wanted = op.infer_type(a.dtype)
-    empty = _has_none(b, a, range(a.rank))
+    some = _has_some(b, a, range(a.rank))
     initial = getattr(op, "initial", None)
     if op.kind in ("max", "min"):
         x = b.cast(a, np.int32) if a.dtype.kind == "b" else a
@@ -200,13 +206,18 @@ def _np_reduction(b, op, a):
         y = _variance(b, a, axes, op.ddof, wanted if is_whole(a) and wanted.kind == "f" else None)
         if op.kind == "std":
             y = b.Sqrt(b.cast(y, np.float64) if is_whole(y) else y)
-    elif op.kind in ("mean", "prod") and empty:
-        y = _sum(b, b.cast(a, op.working(a.dtype)), axes)
+    elif op.kind in ("mean", "prod") and some is False:
+        y = _sum(b, b.cast(a, op.working(a.dtype)), axes)  # these of MXNet's are 0 over nothing
     elif op.kind == "mean" and wanted.kind in "iu" and not is_whole(a):
         total = b.to_integer(_sum(b, b.cast(a, op.working(a.dtype)), axes), wanted)
-        y = b.Div(total, b.cast(counted(b, a, axes), wanted))
+        y = _shared(b, total, b.cast(counted(b, a, axes), wanted))
+    elif op.kind == "mean" and op.working(a.dtype).kind == "f":
+        y = _reduce(b, "Mean", b.cast(a, op.working(a.dtype)), axes)
     else:
-        y = KINDS[op.kind](b, b.cast(a, op.working(a.dtype)), axes)
+        x = b.cast(a, op.working(a.dtype))
+        y = KINDS[op.kind](b, x, axes)
+        if op.kind == "prod" and some is None:
+            y = b.Where(b.Equal(counted(b, x, axes), 0), 0, y)
         if initial is not None:
             y = b.Add(y, initial) if op.kind == "sum" else b.Mul(y, initial)
     y = b.to_integer(y, wanted) if wanted.kind in "iu" and not is_whole(y) else b.cast(y, wanted)

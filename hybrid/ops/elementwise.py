@@ -3,6 +3,7 @@
 One Curve is the function; it may be several operators (``exp``, ``_npi_exp``), one line each in the tables below.
 """
 
+import math
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -361,13 +362,17 @@ class Quadratic(Elementwise):
 
 @op("_contrib_div_sqrt_dim")
 class DivSqrtDim(Elementwise):
-    """data divided by the square root of the size of its last axis."""
+    """data divided by the square root of the size of its last axis; integers by the whole number in it, towards zero."""
 
     def infer_shape(self, data):
         want_rank_from(self, data, 1)
         return data
 
     def compute(self, data):
+        if data.dtype.kind in "iu":
+            root = data.dtype.type(math.isqrt(data.shape[-1]) or 1)
+            below = data // root
+            return below + ((data < 0) & (below * root != data)).astype(data.dtype)
         x = widen(data)
         return (x / np.sqrt(x.dtype.type(data.shape[-1]))).astype(data.dtype, copy=False)
 

@@ -5,6 +5,7 @@ import shutil
 import sys
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import onnx
 import onnx.parser
@@ -428,12 +429,14 @@ def test_parameters_that_are_not_finite_are_counted() -> None:
         "b": huge,
         "c": np.array([1, 2]),
         "d": np.array([-np.inf], np.float16),
+        "e": np.array([np.nan, 1, np.inf, -np.inf], ml_dtypes.bfloat16),
     }
     model = bridge.models.Model("m", Graph([Entry(Node(None, "x"))]), params, cast=tuple("pqrs"))
     assert _warnings(model) == [
         "4 parameters were stored in another dtype than the graph computes in, and cast to it: p, q, r ...",
         "parameter a holds 2 NaN or infinite values",
         "parameter d holds 1 NaN or infinite values",
+        "parameter e holds 3 NaN or infinite values",
     ]
 
 

@@ -73,6 +73,17 @@ def test_onnx_against_onnx_names_the_node_too(converted: str) -> None:
     assert result.divergence.node == node
 
 
+def test_parameters_belong_to_the_symbol_on_whichever_side(converted: str) -> None:
+    """A file, a message or its bytes have their own; two of them have no use for any."""
+    symbol, params = mx.sym.load(f"{NETWORK.prefix}-symbol.json"), f"{NETWORK.prefix}-0000.params"
+    proto = onnx.load(converted)
+    for model in (converted, Path(converted), proto, proto.SerializeToString()):
+        for pair in ((symbol, model), (model, symbol)):
+            assert bridge.verify(*pair, params=params, inputs=INPUTS).equivalent
+    with pytest.raises(bridge.BadInput, match="an ONNX file holds its parameters"):
+        bridge.verify(converted, converted, params=params)
+
+
 def test_accumulated_error_is_told_from_local(converted: str) -> None:
     """Under a tolerance that rounding breaks somewhere, nodes that are right alone are not called wrong."""
     result = bridge.verify(NETWORK.prefix, converted, inputs=INPUTS, tolerance=(1e-9, 0))

@@ -26,7 +26,7 @@ DTYPES = ("float16", "float64", "int32")
 
 FLOATS_ALONE = ("_contrib_fft", "_contrib_ifft", "_linalg_gemm")
 """What MXNet computes of floats alone: of whole numbers the engine and what is written round where they may."""
-INSIDE = "_contrib_interleaved_matmul_", "_sg_mkldnn_selfatt_", "_contrib_div_sqrt_dim"
+INSIDE = "_contrib_interleaved_matmul_", "_sg_mkldnn_selfatt_"
 """Scaled by the root of a size, which in whole numbers may be cut off before or after; MXNet multiplies floats alone."""
 
 

@@ -180,6 +180,21 @@ def test_linear_classifiers(post: str) -> None:
     )
 
 
+def test_linear_classifiers_without_intercepts_are_written_with_some() -> None:
+    """The schema takes none for 0, onnxruntime refuses a file without."""
+    rng = np.random.default_rng(2)
+    for rows, labels in ((3, [4, 1, 7]), (2, [0, 1])):
+        weights = floats(rng, rows, 4)
+        bare = model("LinearClassifier", X, *LABELS, version=1, classlabels_ints=labels, coefficients=weights)
+        symbol, args, auxiliaries = converters.from_onnx(bare)
+        assert not args and not auxiliaries
+        written = converters.to_onnx(symbol.graph, {}, {"x": X})
+        found = by_onnxruntime(written, {"x": X})
+        scores = X @ np.float32(weights).reshape(rows, 4).T
+        np.testing.assert_array_equal(found[0], np.take(labels, scores.argmax(1)))
+        np.testing.assert_allclose(found[1], scores, rtol=1e-5)
+
+
 def test_linear_regressors() -> None:
     rng = np.random.default_rng(3)
     check("LinearRegressor", X, Y, version=1, coefficients=floats(rng, 2, 4), intercepts=floats(rng, 2), targets=2)

@@ -57,7 +57,10 @@ def _write(b, op, x):
     name = op.name.removeprefix("_onnx_ml_")
     if name in _NARROW:
         x = b.cast(x, np.float32)
-    return b.node(name, x, outputs=op.visible(), domain=ML, dtype=b.results[0].dtype, **attributes_of(op))
+    attributes = attributes_of(op)
+    if name == "LinearClassifier":  # onnxruntime and onnx want some, though the schema does not
+        attributes.setdefault("intercepts", [0.0] * (op.coefficients.size // op.features()))
+    return b.node(name, x, outputs=op.visible(), domain=ML, dtype=b.results[0].dtype, **attributes)
 
 
 models(*_NARROW)
