@@ -145,6 +145,20 @@ def test_pooling_of_other_sizes(level, shape, kind):
         close("Pooling", [uniform(*shape)], **attrs, **kind)
 
 
+@pytest.mark.parametrize("shape", [(2, 3, 5), (2, 3, 4, 6), (1, 2, 3, 5, 4)])
+@pytest.mark.parametrize("kind", TYPES[:5])
+def test_one_window_of_the_whole_image(level, shape, kind):
+    """With padding on no, one or all sides, which counts or does not."""
+    axes = len(shape) - 2
+    for pad in np.ndindex((3,) * axes):
+        attrs = {"kernel": tuple(n + 2 * p for n, p in zip(shape[2:], pad)), "pad": pad, **kind}
+        data = uniform(*shape)
+        close("Pooling", [data], threads=(1,), **attrs)
+        close("_backward_Pooling", back(data, attrs), within=6, threads=(1,), **attrs)
+        if axes == 2:
+            close("_fused_pool", [uniform(1, 2, *shape[2:], 16)], threads=(1,), **attrs)
+
+
 @pytest.mark.parametrize("kind", [*TYPES[:2], TYPES[3]])
 @pytest.mark.filterwarnings("ignore:Mean of empty slice", "ignore:invalid value")
 def test_pooling_of_nothing(level, kind):
