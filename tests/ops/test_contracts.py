@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 from hybrid.core.error import InternalError, OpError
-from hybrid.core.op import REGISTRY, Op, lookup
+from hybrid.core.op import REGISTRY, Op, Spec, lookup
+from hybrid.execution.apply import apply
 from hybrid.execution.program import Program
 from hybrid.ir.graph import Entry, Graph, Node
 from hybrid.ir.infer import infer
 from tests.fuzz import operators
+from tests.table.examples import examples
 
 
 def applied(name: str, shapes: list[tuple[int, ...]], **attrs: object) -> tuple[Graph, dict[str, np.ndarray]]:
@@ -120,6 +122,20 @@ def test_what_rules_stumbled_over_is_refused_in_words(name: str, shapes: list[tu
 def test_random_integers_are_integers() -> None:
     with pytest.raises(OpError, match="float64, wanted int32 or int64"):
         REGISTRY["_random_randint"].bind(low=0, high=3, dtype="float64")
+
+
+def test_no_operator_writes_to_its_inputs() -> None:
+    """But for those that say so, ``compute`` takes arrays that nobody can write to."""
+    checked = 0
+    for op, arrays in examples():
+        if op.mutates or {"bodies", "shape", "specs"} & set(op.uses):
+            continue
+        frozen = [np.array(a) for a in arrays]
+        for array in frozen:
+            array.flags.writeable = False
+        apply(op, frozen, [Spec(None, None)] * len(op.returns()), name="node")
+        checked += 1
+    assert checked > 900
 
 
 def test_changed_shapes_hold_the_contract() -> None:

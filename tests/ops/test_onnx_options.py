@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from statistics import NormalDist
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnx
 
@@ -938,6 +939,22 @@ def test_what_neither_onnxruntime_nor_the_evaluator_computes() -> None:
     (got,) = op.compute(q, k, v)
     np.testing.assert_allclose(got, shares @ v, rtol=0, atol=3e-4)
     assert np.abs(got - scores / scores.sum(-1, keepdims=True) @ v).max() > 1e-6
+    for precision in (np.float16, ml_dtypes.bfloat16):
+        op = OPS["_onnx_Attention"].bind(softmax_precision=np.dtype(precision), num_outputs=4, qk_matmul_output_mode=3)
+        outputs = op.compute(q, k, v)
+        rounded = outputs[3].astype(precision).astype(np.float32)
+        np.testing.assert_array_equal(outputs[3], rounded)
+        assert outputs[3].dtype == np.float32
+        np.testing.assert_allclose(outputs[3], scores / scores.sum(-1, keepdims=True), rtol=0.03)
+        np.testing.assert_allclose(outputs[0], rounded @ v, rtol=1e-6)
+    # neighbours of channels by even sizes, and by more than there are
+    for shape, size in (((2, 5, 3), 2), ((1, 5, 2, 3), 4), ((2, 3), 6), ((2, 3, 2), 7)):
+        x = single(*shape)
+        (got,) = computed("LRN", x, size=size, alpha=2.0, beta=0.6, bias=0.7)
+        for c in range(shape[1]):
+            near = x[:, max(0, c - (size - 1) // 2) : c + size // 2 + 1].astype(np.float64)
+            want = x[:, c] / (0.7 + 2.0 / size * np.square(near).sum(1)) ** 0.6
+            np.testing.assert_allclose(got[:, c], want, rtol=1e-5)
     # a mask for fewer keys than there are hides the others, and has a gradient of its own shape
     for count in (1, 2, 3, 4):
         mask = single(2, count)
@@ -953,6 +970,16 @@ def test_what_neither_onnxruntime_nor_the_evaluator_computes() -> None:
         found = computed("BatchNormalization", *arrays, num_outputs=count, **attrs)
         for got, wanted in zip(found, outputs[:count], strict=True):
             np.testing.assert_array_equal(got, wanted)
+    # mean and 1 / deviation in double precision, in which their gradients show
+    x, scale, shift = (rng.uniform(0.5, 2, s).astype(np.float32) for s in ((2, 3, 4), (3, 4), (4,)))
+    for axis, over, count in ((-1, (2,), 3), (-2, (1, 2), 2), (0, (0, 1, 2), 3), (1, (1, 2), 3)):
+        attrs = {"axis": axis, "stash_type": "float64", "epsilon": 0.05, "num_outputs": count}
+        outputs = computed("LayerNormalization", x, scale[-1:], shift, given=("B",), **attrs)
+        wide = x.astype(np.float64)
+        wanted = [wide.mean(over, keepdims=True), 1 / np.sqrt(wide.var(over, keepdims=True) + 0.05)]
+        for got, want in zip(outputs[1:], wanted):
+            assert got.dtype == np.float64
+            np.testing.assert_allclose(got, want, rtol=1e-12)
     # what a rule does not read has no influence
     numbers = single(2, 3, 4), single(2, 3, 4), single(2, 3, 6)
     attrs = {"q_num_heads": 2, "kv_num_heads": 2, "update_rule": "linear"}

@@ -206,8 +206,6 @@ class _FromAxis(Standard):
         """The mean over the axes as a function of symbols, whose rank is not known."""
         if self.axis < 0:
             return lambda v: F.mean(v, axis=tuple(range(self.axis, 0)), keepdims=True)
-        if not self.axis:
-            return lambda v: F.mean(v, keepdims=True)
         return lambda v: F.mean(v, axis=tuple(range(self.axis)), exclude=True, keepdims=True)
 
 
@@ -265,8 +263,6 @@ class LayerNormalization(_FromAxis):
         return [*found, F._backward_sum_like(heads[0], rest[0])] if self.given else found
 
     def _count(self, F, ones):
-        if not self.axis:
-            return F.sum(ones, keepdims=True)
         axes = (
             {"axis": tuple(range(self.axis, 0))}
             if self.axis < 0
