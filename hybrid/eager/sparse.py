@@ -373,6 +373,8 @@ def _kept(op: Any, inputs: Sequence[Any], result: NDArray) -> Arity | None:
         return None if stype == "default" else found(stype)
     if name == "dot":
         return _kept_of_dot(op, kinds, inputs, found)
+    if {*kinds} == {"default"}:  # it is the target of the result that is sparse
+        return None
     if name == "zeros_like":
         return zeros(first, result.shape, dtype=result.dtype)._parts
     if len(inputs) == 1:

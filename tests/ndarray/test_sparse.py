@@ -589,3 +589,71 @@ def test_arithmetic_of_all_kinds_of_arrays() -> None:
             np.testing.assert_allclose(
                 np.where(zeros, 0, found.asnumpy()), np.where(zeros, 0, wanted), 1e-6, err_msg=str(case)
             )
+
+
+def test_results_of_dense_arrays_are_written_to_sparse_ones() -> None:
+    """As MXNet 1.9.1 does, which calls it a fallback; whatever the operator makes of zeros."""
+    a = np.array(DENSE, np.float32)
+    x, calls = nd.array(a), {
+        "identity": (nd.identity, a), "abs": (nd.abs, abs(a)), "square": (nd.square, a * a), "exp": (nd.exp, np.exp(a)),
+        "zeros_like": (nd.zeros_like, 0 * a), "clip": (lambda x, out: nd.clip(x, -1, 2, out=out), a.clip(-1, 2)),
+        "_plus_scalar": (lambda x, out: nd._internal._plus_scalar(x, scalar=0, out=out), a),
+        "slice": (lambda x, out: nd.slice(x, begin=(0, 0), end=(3, 3), out=out), a),
+        "Concat": (lambda x, out: nd.concat(x, dim=0, out=out), a),
+        "add_n": (lambda x, out: nd.add_n(x, x, out=out), 2 * a),
+        "_square_sum": (lambda x, out: nd._internal._square_sum(x, axis=1, keepdims=True, out=out),
+                        (a * a).sum(1, keepdims=True)),
+        "elemwise_mul": (lambda x, out: nd.elemwise_mul(x, x + 1, out=out), a * (a + 1)),
+        "elemwise_add": (lambda x, out: nd.elemwise_add(x, x, out=out), 2 * a),
+        "broadcast_mul": (lambda x, out: nd.broadcast_mul(x, x[:1], out=out), a * a[:1]),
+        "dot": (lambda x, out: nd.dot(x, x, out=out), a @ a),
+    }  # fmt: skip
+    for name, (call, want) in calls.items():
+        for stype in ("csr", "row_sparse"):
+            out = nd.sparse.zeros(stype, want.shape)
+            assert call(x, out=out) is out
+            assert out.stype == stype
+            np.testing.assert_allclose(out.asnumpy(), want, rtol=1e-6, err_msg=f"{name} {stype}")
+
+
+def test_numbers_that_float32_does_not_hold_are_kept() -> None:
+    """However they come into a sparse array of their dtype, and out of it."""
+    for dtype, number in ((np.float64, 1 + 2.0**-40), (np.int64, 2**53 + 1), (np.int32, 2**31 - 1)):
+        want = np.zeros((3, 4), dtype)
+        want[0, 1], want[2, 0] = number, -number
+        dense, name = nd.array(want, dtype=dtype), np.dtype(dtype).name
+        values, places = np.array([number, -number], dtype), ([0, 2], [1, 0])
+        csr, rows = dense.tostype("csr"), dense.tostype("row_sparse")
+        made = {
+            "tostype": (csr, rows),
+            "of an array": (nd.sparse.csr_matrix(want), nd.sparse.row_sparse_array(want)),
+            "of lists": (
+                nd.sparse.csr_matrix(want.tolist(), dtype=dtype),
+                nd.sparse.row_sparse_array(want.tolist(), dtype=name),
+            ),
+            "of parts": (
+                nd.sparse.csr_matrix((values, [1, 0], [0, 1, 1, 2]), shape=(3, 4)),
+                nd.sparse.row_sparse_array((want[[0, 2]], [0, 2]), shape=(3, 4)),
+            ),
+            "of places": (nd.sparse.csr_matrix((values, places), shape=(3, 4)), rows.copy()),
+            "again": (nd.sparse.array(csr), nd.sparse.array(rows)),
+            "cast": (csr.astype(name), rows.astype(dtype)),
+            "pickled": tuple(pickle.loads(pickle.dumps(x)) for x in (csr, rows)),
+        }
+        for way, write in {
+            "= NumPy": lambda x, want=want: x.__setitem__(slice(None), want),
+            "= dense": lambda x, dense=dense: x.__setitem__(slice(None), dense),
+            "copyto": lambda x, dense=dense: dense.copyto(x),
+            "out": lambda x, dense=dense: nd.identity(dense, out=x),
+        }.items():
+            made[way] = tuple(nd.sparse.zeros(stype, (3, 4), dtype=dtype) for stype in ("csr", "row_sparse"))
+            for x in made[way]:
+                write(x)
+        for way, pair in made.items():
+            for x, stype in zip(pair, ("csr", "row_sparse"), strict=True):
+                same(x, want, stype, f"{way} {name}")
+                same(x.tostype("default"), want, "default", f"{way} {name} dense")
+                assert x.dtype is dtype and x.data.dtype is dtype, f"{way} {name}"
+        filled = nd.sparse.zeros("row_sparse", (2, 3), dtype=dtype)
+        filled[:] = number
+        same(filled, np.full((2, 3), number, dtype), "row_sparse", f"a number {name}")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
+from hybrid.core.attrs import Float
 from hybrid.core.error import MXNetError, OpError
 from hybrid.core.op import OPS, Domain, Example, Op
 from hybrid.execution.program import Program
@@ -18,6 +20,7 @@ from hybrid.ir.graph import Entry, Graph, Node
 from hybrid.ops.storage import OfStorage
 
 from ..grouped import each
+from ..grouped import run as grouped_run
 from .examples import Numbered, examples, graph_of, numbered
 from .goldens import Case, cases, close
 from .options import others
@@ -315,6 +318,38 @@ def check_derivatives(example: Example, directions: int = 3) -> None:
 @DERIVED
 def test_gradients_are_derivatives(row: Numbered) -> None:
     check_derivatives(row[1])
+
+
+def other_numbers() -> Iterator[tuple[str, list[Example]]]:
+    """Examples of ONNX's operators with each number among their attributes of the other sign and larger, or larger alone."""
+    seen = set()
+    for op, arrays in examples():
+        for name in (n for n, f in op.fields.items() if isinstance(f.kind, Float)) if op.name[:6] == "_onnx_" else ():
+            value, several = 1.5 * abs(getattr(op, name)) + 0.25, []
+            for other in (value, -value) if getattr(op, name) < 0 else (-value, value):
+                with contextlib.suppress(OpError):  # one that the operator refuses
+                    changed = type(op).bind(**{n: getattr(op, n) for n in op.fields} | {name: other})
+                    several.append(Example(changed, arrays))
+            if (op.name, name, value) not in seen and op.name not in {
+                *BY_DESIGN,
+                "_onnx_Celu",
+            }:  # which wants a positive one
+                seen.add((op.name, name, value))
+                yield f"{len(seen)} {op.name} {name}={value}", several
+
+
+def check_first_finite(several: Sequence[Example]) -> None:
+    for example in several:
+        at = point(example)
+        if at is None or all(np.isfinite(y).all() for y in run(at.graph, at.feeds)):
+            check_derivatives(example, directions=1)
+            return
+
+
+def test_gradients_are_derivatives_whatever_numbers_attributes_are() -> None:
+    rows = [*other_numbers()]
+    assert len(rows) > 50
+    grouped_run(rows, check_first_finite)
 
 
 def check_second_derivatives(example: Example) -> None:

@@ -199,7 +199,8 @@ class Shrink(Pointwise):
         return convert(y, x.dtype)
 
     def gradient(self, F, dy, x, y):
-        return dy * ((x > self.lambd) + (x < -self.lambd))
+        beyond = (x > self.lambd) + (x < -self.lambd)  # of a negative lambd both may hold
+        return dy * F._minimum_scalar(beyond, scalar=1)
 
     @classmethod
     def examples(cls, make):
