@@ -3,6 +3,7 @@
 Here by a sample; ``python -m tests.fuzz.operators`` changes dims, ranks, dtypes and attributes of all operators at random."""
 
 import random
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -150,3 +151,45 @@ def test_changed_shapes_hold_the_contract() -> None:
             except AssertionError as error:
                 found.append(str(error))
     assert not found, "\n".join(found)
+
+
+def computed(op: Op, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """What an operator's NumPy makes of arrays, when training."""
+    with np.errstate(all="ignore"):
+        found = op.compute(*arrays, **{"training": True} if "training" in op.uses else {})
+    return [np.array(one) for one in (found if isinstance(found, tuple | list) else (found,))]
+
+
+def apart(array: np.ndarray) -> np.ndarray:
+    """The same numbers with gaps between them in memory, the last axis backwards, not to be written to."""
+    steps = (*(slice(None, None, 2),) * (array.ndim - 1), slice(None, None, -2))
+    view = np.zeros([2 * n for n in array.shape], array.dtype)[steps if array.ndim else ...]
+    view[...] = array
+    view.flags.writeable = False
+    return view
+
+
+def test_what_is_only_read_is_not_written_to_and_may_lie_anywhere() -> None:
+    """Of all operators, those that gradient rules consist of included; states alone are written to."""
+    wrong, seen = [], 0
+    for name, attrs, arrays in (seed for group in operators.seeds() for seed in group):
+        op = REGISTRY[name].bind(**attrs)
+        if name.startswith("_onnx_") or not arrays or set(op.uses) - {"training"}:
+            continue
+        try:
+            wanted = computed(op, [a.copy() for a in arrays])
+        except ValueError:
+            continue  # what a sample of the fuzzer is given may be no values that it takes
+        seen += 1
+        states = op.takes() if op.writes else op.mutates
+        try:
+            given = [a.copy() if n in states else apart(a) for n, a in zip(op.takes(), arrays, strict=True)]
+            for one, want in zip(computed(op, given), wanted, strict=True):
+                eps = 64 * float(np.finfo(want.dtype).eps) if want.dtype.kind == "f" else 0
+                if not np.array_equal(one, want):  # sums may be taken in another order
+                    most = float(np.abs(want[np.isfinite(want)]).max(initial=0))
+                    np.testing.assert_allclose(one, want, rtol=0, atol=eps * most)
+        except Exception as error:
+            wrong.append(f"{op!r} {[a.shape for a in arrays]}: {type(error).__name__} {str(error)[:300]}")
+    assert seen > 2000
+    assert not wrong, "\n".join(wrong)
