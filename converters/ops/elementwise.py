@@ -273,7 +273,8 @@ def _(b, op, data):
         return b.Identity(data)
     if is_whole(data):
         wide, unit = b.cast(data, np.int64), 10**-op.decimals
-        return b.cast(b.Mul(b.Div(wide, unit), unit), data.dtype)
+        left = b.Mul(b.Div(wide, unit), unit) if unit < 2**63 else b.Sub(wide, wide)
+        return b.cast(left, data.dtype)
     factor = float(10**op.decimals)
     return b.Div(b.Round(b.Mul(data, factor)), factor)
 

@@ -400,8 +400,10 @@ class Around(Elementwise):
 
     def compute(self, data):
         if data.dtype.kind in "iu" and self.decimals < 0:
-            size = np.abs(data.astype(np.int64))
-            return (np.sign(data) * (size - size % 10**-self.decimals)).astype(data.dtype)
+            step = 10**-self.decimals
+            return (
+                data - np.fmod(data, data.dtype.type(step)) if step <= np.iinfo(data.dtype).max else np.zeros_like(data)
+            )
         return np.around(data, self.decimals)
 
     def gradient(self, F, dy, x, y):

@@ -113,6 +113,8 @@ class Histogram(Op):
             return [(self.bin_cnt,), (self.bin_cnt + 1,)]  # type: ignore[operator]  # check saw to that
         if len(bins[0]) != 1:
             raise self.fail(f"got bins of shape {show(bins[0])}, wanted 1 dimension")
+        if bins[0][0] is not UNKNOWN and bins[0][0] < 2:
+            raise self.fail(f"got {bins[0][0]} bounds of bins, wanted 2 at least")
         return [(bins[0][0] - 1,), bins[0]]
 
     def infer_type(self, data, *bins):

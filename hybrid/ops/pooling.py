@@ -47,6 +47,8 @@ class Pooling(Op):
     layout: Literal["NCDHW", "NCHW", "NCW", "NDHWC", "NHWC", "NWC"] | None = None
 
     larger: ClassVar[np.ufunc] = np.fmax
+    ranks_of_global: ClassVar[tuple[int, ...]] = (3, 4, 5)
+    """Which data one window may cover."""
     legacy = ("output_size",)
 
     @classmethod
@@ -108,7 +110,7 @@ class Pooling(Op):
         return (size + 2 * pad - kernel + up) // stride + 1
 
     def infer_shape(self, data):
-        want_rank(self, data, *((3, 4, 5) if self.global_pool else (len(self.kernel) + 2,)))
+        want_rank(self, data, *(self.ranks_of_global if self.global_pool else (len(self.kernel) + 2,)))
         where = self.spatial(len(data))
         if self.global_pool:
             steps = (1,) * (len(data) - 2)
@@ -211,6 +213,7 @@ class PoolingV1(Pooling):
     """
 
     larger = np.maximum
+    ranks_of_global = (4, 5)
 
     def check(self):
         problem = super().check()

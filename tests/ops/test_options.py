@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import hybrid as mx
+from converters import to_onnx
 from hybrid import autograd, nd
 from hybrid.core.error import MXNetError, OpError
 from hybrid.core.op import Op, lookup
@@ -22,6 +23,7 @@ from hybrid.ops.fused import CODE, EXACT
 from tests.grouped import run
 from tests.table.examples import examples
 from tests.table.options import others
+from tests.table.test_goldens import run_onnx
 
 RNG = np.random.default_rng(11)
 
@@ -394,6 +396,26 @@ def test_decimals_left_of_the_point_cut_integers_off() -> None:
                 np.testing.assert_array_equal(found, np.trunc(x.astype(float) / step) * step, f"{decimals} {dtype}")
         for found in both(op("_npi_around", decimals=decimals), data.astype(np.float32)):
             np.testing.assert_array_equal(found, np.rint(data / step) * step)
+    for dtype in ("int8", "uint8", "int32", "int64"):
+        limits = np.iinfo(dtype)
+        x = np.array([limits.min, limits.max, 123, limits.max - 101], dtype)
+        for decimals in (
+            -1,
+            -2,
+            -3,
+            -9,
+            -10,
+            -18,
+            -19,
+            -30,
+        ):  # int8 holds 100 and not 1000, int64 10**18 and not 10**19
+            step = 10**-decimals
+            wanted = [abs(n) // step * step * (1 if n > 0 else -1) for n in map(int, x)]
+            one = op("_npi_around", decimals=decimals)
+            node = Node(one, "node", [Entry(Node(None, "x"))], one.dump())
+            exported = run_onnx(to_onnx(Graph([Entry(node)]), {}, {"x": x}), {"x": x})
+            for found in (*both(one, x), *exported):
+                assert (found.dtype, found.tolist()) == (np.dtype(dtype), wanted), (dtype, decimals)
     for found in both(op("_npi_around", decimals=2), np.array([3, -7])):
         np.testing.assert_array_equal(found, [3, -7])
 
