@@ -103,6 +103,21 @@ VALUES: list[tuple[str, dict[str, Any], list[Any], list[Any]]] = [
      [np.zeros((0, 3, 4))] * 2),
     ("CTCLoss", {}, [np.zeros((3, 0, 4), np.float32), np.zeros((0, 2), np.float32)], [NONE]),
     ("CTCLoss", {}, [np.zeros((3, 2, 4), np.float32), np.zeros((2, 0), np.float32)], [[3 * np.log(4)] * 2]),
+    # MXNet 1.9.1 on these numbers: a topk of 0 is none, and pads may be wider than what a kernel adds
+    ("_contrib_bipartite_matching", {"threshold": 0.1, "topk": 0}, [[[0.9, 0.8, 0.2], [0.7, 0.6, 0.3]]], [[0, 1], [0, 1, -1]]),
+    ("Deconvolution", {"kernel": (2,), "pad": (2,), "num_filter": 1}, [[[[1, 2, 3, 4, 5, 6, 7, 8]]], [[[2, 3]]]],
+     [[[[12, 17, 22, 27, 32]]]]),
+    ("Deconvolution", {"kernel": (1, 2), "pad": (0, 2), "num_filter": 1},
+     [[[[[1, 2, 3, 4], [5, 6, 7, 8]]]], [[[[2, 3]]]]], [[[[[12], [32]]]]]),
+    # a probability below 1e-8 counts as that
+    ("softmax_cross_entropy", {}, [[[0, 40, 0], [1, 2, 3]], [0, 1]],
+     [[8 * np.log(10) + np.log(np.exp([-1, 0, 1]).sum())]]),
+    # what is narrowed is narrowed last: squares of 525 are more than float16 holds, 2**24 + 1 than float32 does
+    ("_npi_var", {"dtype": "float16"}, [np.array([600, 0, 0, 0, 0, 0, 0, 0], np.float64)], [np.float16(39375)]),
+    ("_npi_std", {"dtype": "float16"}, [np.array([600, 0, 0, 0, 0, 0, 0, 0], np.float64)], [np.float16(np.sqrt(39375))]),
+    ("_np_sum", {"dtype": "int32"}, [np.array([2**24 + 1, 2], np.float64)], [np.int32(2**24 + 3)]),
+    ("_np_prod", {"dtype": "int32"}, [np.array([2**24 + 1, 2], np.float64)], [np.int32(2**25 + 2)]),
+    ("_np_cumsum", {"dtype": "int32"}, [np.array([2**24 + 1, 2], np.float64)], [np.int32([2**24 + 1, 2**24 + 3])]),
     ("_arange", {"start": 1, "stop": 7, "step": 2, "infer_range": True}, [], [[1, 3, 5]]),
     ("_arange", {"start": 1, "stop": 4, "infer_range": True, "repeat": 2}, [], [[1, 1, 2, 2, 3, 3]]),
     ("_backward_clip", {"a_min": 1, "a_max": 6},
@@ -161,6 +176,12 @@ GRADIENTS: list[tuple[str, dict[str, Any], list[Any], Any, list[Any]]] = [
     ("LeakyReLU", {"act_type": "rrelu", "lower_bound": 0.25, "upper_bound": 0.25}, [Z], HEAD, [[[0.5, 0.75, 4],
      [1.25, 1.5, 7]]]),
     ("hard_sigmoid", {"alpha": 0.25}, [[-2, -3, 0, 2, 5]], [2, 3, 4, 5, 6], [[0, 0, 1, 0, 0]]),
+    # MXNet 1.9.1 on these numbers: of rank 3 without multi_output the first labels count, and all are counted
+    *(("SoftmaxOutput", {"normalization": "valid", "use_ignore": True, "ignore_label": ignored},
+       [np.zeros((2, 3, 4), np.float32), [[0, 1, 2], [1, 3, 1]]], np.zeros((2, 3, 4)),
+       [(np.arange(24).reshape(2, 3, 4) < 12) / 36 - np.eye(24)[0].reshape(2, 3, 4) / 3, None]) for ignored in (1, 1.5)),
+    # 2 to the power of a number that only infinity is beyond
+    ("_npi_ldexp_scalar", {"scalar": 5000.0}, [[0.5, -2]], [1, -3], [[INF, -INF]]),
     ("clip", {"a_min": -1, "a_max": 2}, [[-2, -1, 0, 2, 5]], [2, 3, 4, 5, 6], [[0, 3, 4, 5, 0]]),
     ("_npi_diff", {"n": 2}, [[1, 4]], np.zeros(0, np.float32), [[0, 0]]),
     ("_npi_diff", {"n": 2}, [[1, 4, 2]], [3], [[3, -6, 3]]),
