@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
+import time
+
 import numpy as np
 
 from .modules import examples, net, ready
@@ -254,3 +258,96 @@ def cells_that_are_held(mx, folder):
                 attempt(lambda inner=inner: inner.begin_state(2) and 0),  # held still
             ]
     return found
+
+
+@contextlib.contextmanager
+def _clock():
+    """A clock that a list holds, and the lines that are logged meanwhile as they are."""
+    now, lines, real, logger = [1000.0], [], time.time, logging.getLogger()
+
+    class Keeper(logging.Handler):
+        def emit(self, record):
+            lines.append(record.getMessage())
+
+    keeper, level = Keeper(), logger.level
+    logger.addHandler(keeper)
+    logger.setLevel(logging.INFO)
+    time.time = lambda: now[0]
+    try:
+        yield now, lines
+    finally:
+        time.time = real
+        logger.removeHandler(keeper)
+        logger.setLevel(level)
+
+
+@ask
+def times_that_are_told(mx, folder):
+    """Speeds and durations in what is logged, by a clock that goes on with every batch."""
+    found = {}
+
+    class Ticking(mx.io.NDArrayIter):
+        def next(self):
+            now[0] += 0.25
+            return super().next()
+
+    with _clock() as (now, lines):
+        data = Ticking(numbers(10, 5), (np.arange(10) * 7 % 3).astype(np.float32), 2)
+        module = mx.mod.Module(net(mx))
+        meters = [mx.callback.Speedometer(2, 2), mx.callback.Speedometer(2, 1, auto_reset=False)]
+        module.fit(
+            data,
+            data,
+            num_epoch=2,
+            batch_end_callback=meters,
+            initializer=mx.init.Constant(0.1),
+            eval_batch_end_callback=mx.callback.Speedometer(4, 3),
+        )
+        found["module"] = list(lines)
+        del lines[:]
+        meter = mx.callback.Speedometer(3, 2)
+        for batch, passed in ((0, 1), (1, 2), (2, 3), (3, 0.5), (4, 0.25), (0, 9), (1, 1), (2, 1)):
+            now[0] += passed
+            meter(mx.model.BatchEndParam(epoch=1, nbatch=batch, eval_metric=None, locals=None))
+        found["meter"] = list(lines)
+    e = mx.gluon.contrib.estimator
+    metrics = [mx.metric.Accuracy(name="training accuracy"), mx.metric.Loss(name="training loss")]
+    logger = logging.getLogger()
+    trainer = mx.gluon.Trainer(_filled(mx).collect_params(), "sgd", {"learning_rate": 0.125})
+    for interval in ("epoch", 1, 2):
+        for used in (metrics, [mx.metric.Accuracy(name="validation accuracy")], []):
+            with _clock() as (now, lines):
+                handler = e.LoggingHandler(interval, used)
+                for number, limits in enumerate(((2, None), (None, 5))):
+                    told = type(
+                        "Told",
+                        (),
+                        {"logger": logger, "trainer": trainer, "max_epoch": limits[0], "max_batch": limits[1]},
+                    )()
+                    now[0] += 7
+                    handler.train_begin(told)
+                    for epoch in range(2):
+                        now[0] += 3 + epoch
+                        handler.epoch_begin(told)
+                        for batch in range(3):
+                            now[0] += 0.5
+                            handler.batch_begin(told, batch=[numbers(4, 5)])
+                            now[0] += 0.25 + batch
+                            for m in used:
+                                m.reset()
+                                if "loss" not in m.name:
+                                    m.update([mx.nd.array([0, 1, 1])], [mx.nd.array([0, batch, 1])])
+                                else:
+                                    m.update(0, [mx.nd.array([0.5, batch, number])])
+                            handler.batch_end(told, batch=[mx.nd.array(numbers(4 + batch, 5))])
+                        handler.epoch_end(told)
+                    now[0] += 1.75
+                    handler.train_end(told)
+                found[f"estimator {interval} {len(used)} {[m.name for m in used][:1]}"] = list(lines)
+    return found
+
+
+def _filled(mx):
+    net = mx.gluon.nn.Dense(2, in_units=3)
+    net.initialize(mx.init.Constant(0.5))
+    return net
