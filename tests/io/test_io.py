@@ -201,8 +201,28 @@ def test_mnist_files_that_are_none(tmp_path: Path) -> None:
     (tmp_path / "huge").write_bytes(bytes([0, 0, 8, 3]) + b"\xff" * 12)
     with pytest.raises(FormatError, match="not as long as"):
         io.MNISTIter(image=tmp_path / "huge", label=labels)
-    one, two = (io.MNISTIter(image=images, label=labels, batch_size=5, seed=s, silent=True) for s in (1, 1))
-    assert (next(one).label[0].asnumpy() == next(two).label[0].asnumpy()).all()
+
+
+def test_mnist_is_shuffled_once_and_images_keep_their_labels() -> None:
+    files = {name: FIXTURES / f"data/train-{name}s-idx{n}-ubyte" for name, n in (("image", 3), ("label", 1))}
+
+    def epochs(**given: Any) -> list[list[tuple[float, float]]]:
+        found = io.MNISTIter(**files, batch_size=5, silent=True, **given)
+        read = []
+        for _ in range(2):
+            batches = [(b.data[0].asnumpy(), b.label[0].asnumpy()) for b in found]
+            read.append([(float(x.sum()), float(y)) for xs, ys in batches for x, y in zip(xs, ys)])
+            found.reset()
+        assert read[0] == read[1]
+        return read[0]
+
+    plain, one, again, other = (epochs(**g) for g in ({"shuffle": False}, {"seed": 1}, {"seed": 1}, {"seed": 2}))
+    assert one == again and len({tuple(found) for found in (plain, one, other, epochs())}) == 4
+    images, labels = (
+        np.frombuffer(files[name].read_bytes()[skip:], np.uint8) for name, skip in (("image", 16), ("label", 8))
+    )
+    whole = {(int(x.sum()) / 256, float(y)) for x, y in zip(images.reshape(10, -1).astype(int), labels)}
+    assert len(whole) == 10 and all(set(found) == whole for found in (plain, one, other))
 
 
 def test_image_record_iter_refuses() -> None:

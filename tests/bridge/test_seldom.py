@@ -1,0 +1,137 @@
+"""Seldom uses of what bridge is made of: names that are no text, labels that one side reads, where a fault lies."""
+
+import json
+import sys
+from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import bridge
+import hybrid as mx
+from bridge import cli, report
+from bridge.bench import BenchResult, Peak, StepTime
+from bridge.cases import make_case
+from bridge.engines import NativeEngine
+from bridge.exact import epsilon, moved
+from bridge.inspect import InspectResult, OperatorsResult
+from bridge.models import open_model
+from bridge.result import Divergence
+from converters import Problem
+from converters.coverage import Row
+from hybrid.core.op import Spec
+
+from .test_report import CONVERTED, FAR, FOUND, IMPORTED, NEAR
+
+HOSTILE = "\x1b[31m\u202e\n"
+KEPT = ("verdict", "kind", "checked", "shape")
+
+
+def hostile(value: Any) -> Any:
+    """A result in which every text begins with what moves the cursor, but those that are one of a few words."""
+    if isinstance(value, str):
+        return HOSTILE + value
+    if is_dataclass(value) and not isinstance(value, type):
+        given = {f.name: getattr(value, f.name) for f in fields(value)}
+        return replace(value, **{n: v if n in KEPT else hostile(v) for n, v in given.items()})
+    if isinstance(value, dict):
+        return {
+            k if k in KEPT or k in ("dtype", "median", "low", "high") else HOSTILE + k: hostile(v)
+            for k, v in value.items()
+        }
+    if isinstance(value, tuple):
+        items = [hostile(v) for v in value]
+        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    return value
+
+
+def test_no_report_shows_a_name_that_is_no_text(capsys: pytest.CaptureFixture[str]) -> None:
+    found = Divergence("t", "n", "Op", FAR, NEAR, {"x": {"shape": [2, 3], "dtype": "float32"}})
+    inspected = InspectResult(
+        "net", "symbol", {"x": {"shape": [2], "dtype": "float32"}}, {"y": {"shape": None, "dtype": None}}, ("label",), 3, 12,
+        {"float32": 2}, ("w",), ("v",), {"Op": 1}, 13, (Problem("n", "Op", "why"),), "whole", ("_onnx_A",), ("this",),
+    )  # fmt: skip
+    row = Row(**{**dict.fromkeys(Row._fields, "x"), "aliases": ("a",), "opsets": (), "refused": ("r",), "read": ("X",)})
+    times = {"median": 0.002, "low": 0.001, "high": 0.0035, "best": 0.0009, "samples": 5}
+    benched = BenchResult(
+        "net", {"x": (2, 3)}, 3, "v3", {"gluonnx": times}, 2.5, False, (NEAR, FAR),
+        (StepTime("n1", "Conv", "gemm", (2, 3), 1e-6, 0.25, 1.26, 2.5, 0.504),), Peak(1.5e11, 2.25e10), ("w1",),
+    )  # fmt: skip
+    shown = {
+        "converted": report.converted(hostile(CONVERTED)),
+        "imported": report.imported(hostile(IMPORTED)),
+        "verified": report.verified(hostile(replace(FOUND, divergence=found, repro="folder"))),
+        "inspected": report.inspected(hostile(inspected)),
+        "listed": report.listed(hostile(OperatorsResult((row,), {"z": "first"}))),
+        "benched": report.benched([hostile(benched)]),
+        "arrays": report.arrays({f"{HOSTILE}a": np.array([1.5, 2])}),
+    }
+    for name, what in shown.items():
+        report.show(what)
+        out = capsys.readouterr().out
+        assert not set(out) & {"\x1b", "\u202e"}, name
+        assert r"\x1b[31m\u202e\n" in out, name
+
+
+def test_how_fine_each_dtype_is() -> None:
+    kinds = {"float16": 2.0**-10, "float32": 2.0**-23, "float64": 2.0**-23, "bfloat16": 2.0**-7}
+    for name, step in kinds.items():
+        dtype = np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name)
+        assert epsilon(dtype) == step, name
+        array = np.linspace(1, 2, 7).astype(dtype)
+        far = np.abs(moved(array, 3.0, 5, "x") / array.astype(np.float64) - 1)
+        assert 0.5 * step < far.max() <= 3 * step, name
+
+
+def test_a_label_that_the_other_side_reads_is_fed_and_one_that_nobody_reads_is_not() -> None:
+    """The symbol's label is an input of the other model, which computes with it."""
+    data, label = mx.sym.var("x"), mx.sym.var("y")
+    scores = mx.sym.SoftmaxOutput(mx.sym.FullyConnected(data, num_hidden=3, name="fc"), label, name="out")
+    params = {
+        "fc_weight": np.linspace(-1, 1, 12).reshape(3, 4).astype(np.float32),
+        "fc_bias": np.float32([0.1, -0.2, 0.3]),
+    }
+    first, second = (
+        open_model(scores, params),
+        open_model(mx.sym.broadcast_add(data, mx.sym.reshape(label, shape=(-1, 1))), {}),
+    )
+    arrays = {"x": np.linspace(0, 2, 8).reshape(2, 4).astype(np.float32), "y": np.float32([2, 1])}
+    specs = {n: Spec(a.shape, a.dtype) for n, a in arrays.items()}
+    one, two = NativeEngine(first), NativeEngine(second)
+    for a, b in (((first, one), (second, two)), ((second, two), (first, one))):
+        case = make_case(*a, *b, specs, arrays, 3)
+        assert case.feeds["y"] is arrays["y"] and case.shapes == {"x": (2, 4), "y": (2,)} and case.seed is None
+        drawn = make_case(*a, *b, specs, {"x": arrays["x"]}, 3)
+        assert drawn.feeds["y"].shape == (2,) and drawn.seed == 3
+    alone = make_case(first, one, first, one, specs, arrays, 3)
+    assert alone.shapes == {"x": (2, 4)} and list(alone.feeds) == ["x"] and alone.seed is None
+    other = open_model(mx.sym.LinearRegressionOutput(data, mx.sym.var("z")), {})
+    more = {**specs, "z": specs["x"]}, {**arrays, "z": arrays["x"]}
+    both = [(first, one), (other, NativeEngine(other))]
+    for a, b in (both, both[::-1]):  # each has a label that the other does not know
+        assert list(make_case(*a, *b, *more, 3).feeds) == ["x"]
+
+
+def test_a_fault_of_ours_is_told_with_its_place_and_kept_with_its_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(sys, "argv", ["gluonnx", "inspect", "a model"])
+
+    def deep() -> None:
+        raise ZeroDivisionError("zero\x1b" + 300 * "x")
+
+    line = deep.__code__.co_firstlineno + 1
+    monkeypatch.setattr(bridge, "inspect", lambda *_, **__: deep())
+    found = CliRunner().invoke(cli.app, ["inspect", "a model", "--json"])
+    said = json.loads(found.stdout)["error"]
+    assert found.exit_code == 70 and f"({Path(__file__).name}, line {line})" in said
+    assert said.startswith(rf"internal error: ZeroDivisionError: zero\x1b{192 * 'x'} (")
+    (kept,) = tmp_path.glob("gluonnx-*.txt")
+    text = kept.read_text()
+    assert str(kept) in said and "gluonnx inspect 'a model'\n" in text and text.count("x" * 300) == 1
+    assert f"NumPy {np.__version__}" in text.splitlines()[0] and f"line {line}, in deep" in text
