@@ -472,11 +472,12 @@ def _legacy(parts: list[list[Any]]) -> tuple[Any, Any, Any]:
 
 
 def _without_amp(graph: Graph) -> Graph:
-    """The graph without the casts that MXNet's automatic mixed precision puts in; it writes files without them."""
+    """The graph without the casts that MXNet's automatic mixed precision puts in; it writes files without them, but for one that is
+    an output, whose dtype it decides."""
     names = ("amp_cast", "amp_multicast")
-    if not any(n.op is not None and n.op.name in names for n in graph.nodes):
-        return graph
-    return graph.rewrite(lambda node, inputs: inputs if node.op is not None and node.op.name in names else None)
+    heads = {id(entry.node) for entry in graph.outputs}
+    cast = {id(n) for n in graph.nodes if n.op is not None and n.op.name in names and id(n) not in heads}
+    return graph.rewrite(lambda node, inputs: inputs if id(node) in cast else None) if cast else graph
 
 
 def _binary(row: functions.Binary, lhs: Any, rhs: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+import onnx
 import pytest
 from typer.testing import CliRunner
 
@@ -16,7 +17,7 @@ import hybrid as mx
 from bridge import cli, report
 from bridge.bench import BenchResult, Peak, StepTime
 from bridge.cases import make_case
-from bridge.engines import NativeEngine
+from bridge.engines import NativeEngine, OnnxEngine
 from bridge.exact import epsilon, moved
 from bridge.inspect import InspectResult, OperatorsResult
 from bridge.models import open_model
@@ -135,3 +136,39 @@ def test_a_fault_of_ours_is_told_with_its_place_and_kept_with_its_way(
     text = kept.read_text()
     assert str(kept) in said and "gluonnx inspect 'a model'\n" in text and text.count("x" * 300) == 1
     assert f"NumPy {np.__version__}" in text.splitlines()[0] and f"line {line}, in deep" in text
+
+
+def engine(text: str) -> OnnxEngine:
+    return OnnxEngine(open_model(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {text}')))
+
+
+def test_bfloat16_goes_in_or_comes_out_alone_in_any_order_of_memory() -> None:
+    bf16 = np.dtype(ml_dtypes.bfloat16)
+    x = np.linspace(-3, 2, 12).reshape(3, 4).astype(np.float32)
+    out = engine("g (float[3, 4] x) => (bfloat16[3, 4] y, float[4, 3] z) { y = Cast <to = 16> (x) z = Transpose (x) }")
+    inside = engine("g (bfloat16[4, 3] x, float[4, 3] w) => (float[4, 3] y) { h = Cast <to = 1> (x) y = Add (h, w) }")
+    for array in (x, np.asfortranarray(x), np.linspace(-3, 2, 24).astype(np.float32).reshape(3, 8)[:, ::2]):
+        found = out.run({"x": array})
+        assert found["y"].dtype == bf16 and found["z"].dtype == np.float32
+        np.testing.assert_array_equal(found["y"].astype(np.float32), array.astype(bf16).astype(np.float32))
+        np.testing.assert_array_equal(found["z"], array.T)
+        turned = array.astype(bf16).T
+        np.testing.assert_array_equal(inside.run({"x": turned, "w": array.T})["y"], turned.astype(np.float32) + array.T)
+
+
+def test_arrays_of_another_rank_are_refused_before_they_run() -> None:
+    given = engine("g (float[2, n] x, int64 k) => (float[2, n] y) { h = Cast <to = 1> (k) y = Mul (x, h) }")
+    x, k = np.ones((2, 3), np.float32), np.array(2)
+    assert given.run({"x": x * 3, "k": k})["y"].tolist() == [[6.0] * 3] * 2
+    for feeds, told in (
+        ({"x": x[0], "k": k}, ["input x: got shape (3,), model wants (2, n)"]),
+        ({"x": x[..., None], "k": k}, ["input x: got shape (2, 3, 1), model wants (2, n)"]),
+        ({"x": x.T, "k": k[None]}, ["input x: got shape (3, 2), model wants (2, n)", "input k: got shape (1,), model wants ()"]),
+        ({"x": x.astype(np.float64), "k": k.astype(np.int32)}, ["input x: got float64", "input k: got int32"]),
+    ):  # fmt: skip
+        with pytest.raises(bridge.BadInput) as caught:
+            given.run(feeds)
+        assert len(caught.value.problems) == len(told), caught.value.problems
+        assert all(p.startswith(t.replace("model", "g")) for p, t in zip(caught.value.problems, told)), (
+            caught.value.problems
+        )
