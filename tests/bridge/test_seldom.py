@@ -172,3 +172,46 @@ def test_arrays_of_another_rank_are_refused_before_they_run() -> None:
         assert all(p.startswith(t.replace("model", "g")) for p, t in zip(caught.value.problems, told)), (
             caught.value.problems
         )
+
+
+def test_kernels_of_either_side_that_is_ours_are_looked_into(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, inputs = mx.sym.var("x"), {"x": np.linspace(-1, 2, 6).reshape(2, 3).astype(np.float32)}
+    (tmp_path / "onnx").mkdir()
+    bridge.convert(x * 3, {}, inputs=inputs, output=tmp_path / "third.onnx")
+    first, second = open_model(mx.sym.exp(x, name="out"), {}), open_model(mx.sym.sin(x, name="out"), {})
+    third = open_model(tmp_path / "third.onnx")
+    asked: list[int] = []
+
+    def fault(engine: NativeEngine, feeds: Any, tolerance: Any) -> str:
+        asked.append(id(engine.model))
+        return f"fault {len(asked)} at {tolerance}"
+
+    monkeypatch.setattr(NativeEngine, "kernels_at_fault", fault)
+    for one, two, ours in (
+        (first, second, [first, second]), (first, third, [first]), (third, second, [second]), (third, third, []),
+    ):  # fmt: skip
+        for limits in (None, (1e-3, 1e-2)):
+            asked.clear()
+            found = bridge.verify(one, two, inputs=inputs, tolerance=limits)
+            assert found.equivalent == (one is two) and asked == [id(m) for m in ours]
+            said = f"at {limits and f'Tolerance(atol={limits[0]}, rtol={limits[1]})'}"
+            assert [w for w in found.warnings if w.startswith("fault ")] == [
+                f"fault {i + 1} {said}" for i in range(len(ours))
+            ]
+
+
+def test_outputs_are_chosen_by_node_and_by_name_of_output() -> None:
+    parts = mx.sym.SliceChannel(mx.sym.var("x"), num_outputs=3, name="cut")
+    model = open_model(mx.sym.Group([parts[2] * 2, mx.sym.exp(parts[0], name="up")]), {})
+    x = np.linspace(-1, 1, 12).reshape(2, 6).astype(np.float32)
+    for chosen, want in (
+        (["cut"], [x[:, :2]]),
+        (["cut_output1"], [x[:, 2:4]]),
+        (["up", "cut_output2"], [np.exp(x[:, :2]), x[:, 4:]]),
+        (["cut", "x", "cut_output0"], [x[:, :2], x, x[:, :2]]),
+    ):
+        found = NativeEngine(model.select(chosen)).run({"x": x})
+        for got, wanted in zip(found.values(), want, strict=True):
+            np.testing.assert_allclose(got, wanted, rtol=1e-6)
+    with pytest.raises(bridge.BadInput, match=r"no output 'cut_output3' in the graph; did you mean cut_output"):
+        model.select(["cut", "cut_output3"])
