@@ -1,6 +1,6 @@
 """Seldom uses of blocks: parameters chosen by a pattern, hooks that come and go, inputs that are None, files of other dtypes."""
 
-# ruff: noqa: N803  F is MXNet's name
+# ruff: noqa: N803, N806  F is MXNet's name, P and D are classes
 from __future__ import annotations
 
 import json
@@ -81,6 +81,18 @@ def hooks_that_come_and_go(mx, folder):
         told.append("called without")
         with net.register_forward_hook(hook("inside")):
             net(x)
+        net(x)
+        for name in ("second", "last", "inner"):
+            handles[name].detach()
+        for _ in range(3):
+            net(x)
+        told.append("none left")
+        alone = net.register_forward_pre_hook(hook("alone before"))
+        net(x)
+        alone.detach()
+        alone = net.register_forward_hook(hook("alone after"))
+        net(x)
+        alone.detach()
         net(x)
         found[f"hybrid {hybrid}"] = told
     return found
@@ -241,3 +253,131 @@ def exports_with_casts(mx, folder):
         found[name] = [n["op"] for n in json.loads((folder / f"{name}-symbol.json").read_text())["nodes"]]
     found["files"] = sorted(p.name for p in folder.iterdir())
     return plain(found)
+
+
+@ask
+def parameters_again(mx, folder):
+    """Parameters made, shared, switched and loaded in rare ways."""
+    P, D, found = mx.gluon.Parameter, mx.gluon.ParameterDict, {}
+    for request in ("write", "add", "null", "else"):
+        p = P("p", grad_req="null", shape=(2, 3), differentiable=False)
+
+        def switch(p=p, request=request):
+            p.grad_req = request
+            p.initialize(mx.init.Constant(2))
+            p.grad_req = request
+            return [p.grad_req, attempt(p.grad), attempt(p.list_grad)]
+
+        found[f"not differentiable {request}"] = attempt(switch)
+        found[f"made {request}"] = attempt(
+            lambda request=request: P("p", request, (2, 3), differentiable=False).grad_req
+        )
+
+        def trained(request=request):
+            q = P("q", shape=(2, 3))
+            q.initialize(mx.init.Constant(0.5))
+            told = []
+            for now in ("write", request, "write", request):
+                q.grad_req = now
+
+                def step(q=q):
+                    with mx.autograd.record():
+                        y = (q.data() * q.data() * 3).sum()
+                    y.backward()
+
+                told.append([attempt(step), attempt(step), attempt(q.grad), q.grad_req])
+            return told
+
+        found[f"switched {request}"] = attempt(trained)
+    for known in ((0, 3), (2, 0), (-1, 3), (2, -1), (0, 0), (2, 3), None, (0,)):
+        for new in ((2, 3), (0, 3), (2, 4), (2,), (5, -1)):
+
+            def given(known=known, new=new):
+                p = P("p", shape=known, allow_deferred_init=True)
+                p.shape = new
+                return p.shape
+
+            found[f"shape {known} {new}"] = attempt(given)
+
+            def got(known=known, new=new):
+                d = D("d_")
+                first = d.get("w", shape=known, allow_deferred_init=True)
+                again = d.get("w", shape=new)
+                return [first is again, again.shape]
+
+            found[f"got {known} {new}"] = attempt(got)
+    for name, init in {"none": None, "one": mx.init.One(), "text": "zeros", "constant": mx.init.Constant(7)}.items():
+
+        def constant(init=init):
+            c = mx.gluon.Constant("c", numbers(2, 2))
+            c.initialize(init) if init is not None else c.initialize()
+            return [c.data(), c.grad_req, attempt(c.grad)]
+
+        found[f"constant {name}"] = attempt(constant)
+
+        def of_dict(init=init):
+            d = D("d_")
+            d.get_constant("c", numbers(2, 2))
+            d.get("w", shape=(2,), init="ones")
+            d.initialize(init or mx.init.Constant(3), force_reinit=True)
+            return {n: p.data() for n, p in d.items()}
+
+        found[f"constants of a dict {name}"] = attempt(of_dict)
+    d = D("net_")
+    for i, n in enumerate(("a", "b")):
+        p = d.get(n, shape=(2, 1 + i))
+        p.initialize()
+        p.set_data(mx.nd.array(numbers(2, 1 + i)))
+    d.save(str(folder / "full"))
+    d.save(str(folder / "bare"), strip_prefix="net_")
+    found["stripped"] = attempt(lambda: d.save(str(folder / "no"), strip_prefix="other_"))
+    for file in ("full", "bare"):
+        for prefix in ("", "net_", "other_", "net_a"):
+            for missing in (False, True):
+                for extra in (False, True):
+
+                    def load(file=file, prefix=prefix, missing=missing, extra=extra):
+                        e = D("net_")
+                        for i, n in enumerate(("a", "b")):
+                            e.get(n, shape=(2, 1 + i), init="zeros")
+                        e.initialize()
+                        e.load(str(folder / file), mx.cpu(), missing, extra, prefix)
+                        return {n: p.data() for n, p in e.items()}
+
+                    found[f"loaded {file} {prefix} {missing} {extra}"] = attempt(load)
+    return found
+
+
+@ask
+def stale_gradients(mx, folder):
+    """Steps after which a gradient has not come, on one device and two, updated here and in the store."""
+    found = {}
+    for devices in (1, 2):
+        for stored in (
+            (None, True, False) if devices == 2 else (None, False)
+        ):  # MXNet has no store for one device to hold it
+            for ignore in (False, True):
+
+                def train(devices=devices, stored=stored, ignore=ignore, late=False):
+                    contexts = [mx.cpu(i) for i in range(devices)]
+                    net = [mx.gluon.Parameter(n, shape=(2, 2)) for n in "ab"]
+                    for i, p in enumerate(net):
+                        p.initialize(mx.init.Constant(i + 1), ctx=contexts)
+                    trainer = mx.gluon.Trainer(
+                        net, "sgd", {"learning_rate": 0.25, "momentum": 0.5}, update_on_kvstore=stored
+                    )
+                    told = []
+                    for used in ((0,), (0, 1), (1,)) if late else ((0, 1), (0,), (0, 1), (1,), ()):
+                        with mx.autograd.record():
+                            losses = [
+                                sum(((net[i].data(c) * (k + 1 + i)) for i in used), mx.nd.zeros((2, 2), c)).sum()
+                                for k, c in enumerate(contexts)
+                            ]
+                        for y in losses if used else ():
+                            y.backward()
+                        told.append([attempt(lambda: trainer.step(2, ignore)), [p.data(contexts[-1]) for p in net]])
+                    return told
+
+                found[f"{devices} {stored} {ignore}"] = attempt(train)
+                found[f"{devices} {stored} {ignore} late"] = attempt(lambda train=train: train(late=True))
+    return found

@@ -260,3 +260,65 @@ def pictures_at_the_borders(mx, folder):
     whole = im.ImageIter(1, (3, 10, 12), path_imglist=str(folder / "w.lst"), dtype="int32", inter_method=1)
     found["whole"] = attempt(lambda: [plain(v[0]).tolist() for v in whole.imglist.values()])
     return found
+
+
+@ask
+def pictures_of_rare_settings(mx, folder):
+    """Areas that no part has, hues that turn backwards, labels of other kinds, images left over and dropped."""
+    im, found = mx.image, {}
+    x = mx.nd.array(picture(), dtype="uint8")
+    for area in ((0.9, 1.0), (1, 1), (2, 3)):
+        for ratio in ((1, 1), (0.01, 0.02), (50, 90)):
+            random.seed(5)
+            found[f"sized {area} {ratio}"] = attempt(
+                lambda area=area, ratio=ratio: [im.random_size_crop(x, (6, 5), area, ratio, 1), random.random()]
+            )
+    for given in (
+        {"hue": -0.2},
+        {"hue": 0.2},
+        {"saturation": 0.3},
+        {"std": True},
+        {"mean": np.array([7.0])},
+        {"contrast": 0.2, "pca_noise": 0},
+    ):
+        made = im.CreateAugmenter((3, 10, 12), inter_method=1, **given)
+        random.seed(3)
+        y = x
+        for augmenter in made:
+            y = augmenter(y)
+        found[f"made {sorted(given)} {given.get('hue')}"] = [[type(a).__name__ for a in made], y]
+    root = str(DATA)
+    names = ["a.bmp"] * 5
+    listed = {
+        "numbers": [[1.75 + i, n] for i, n in enumerate(names)],
+        "of numpy": [[np.float32(1.75 + i), n] for i, n in enumerate(names)],
+        "whole": [[np.int64(3 - i), n] for i, n in enumerate(names)],
+        "lists": [[[1.75 + i], n] for i, n in enumerate(names)],
+        "arrays": [[np.array([1.75 + i]), n] for i, n in enumerate(names)],
+    }
+    for name, rows in listed.items():
+        for kind in ("float32", "int32", "int64", "float64"):
+
+            def read(rows=rows, kind=kind):
+                made = im.ImageIter(
+                    2, (3, 4, 4), path_root=root, imglist=rows, dtype=kind, aug_list=[im.ForceResizeAug((4, 4))]
+                )
+                return [[b.label[0], b.pad] for b in made] + [made.num_image]
+
+            found[f"labels {name} {kind}"] = attempt(read)
+    for end in ("pad", "discard", "roll_over"):
+        for reset in ("reset", "hard_reset"):
+            made = im.ImageIter(
+                2,
+                (3, 4, 4),
+                path_root=root,
+                imglist=listed["numbers"],
+                last_batch_handle=end,
+                aug_list=[im.ForceResizeAug((4, 4))],
+            )
+            told = []
+            for _ in range(3):
+                told.append([[b.label[0], b.pad] for b in made])
+                getattr(made, reset)()
+            found[f"{end} {reset}"] = told
+    return found
