@@ -135,7 +135,7 @@ def _reduction(b, op, data):
 def _(b, op, data):
     axes = axes_of(op, op.axis, data.rank)
     dtype = op.infer_type(data.dtype)
-    x = b.Abs(b.cast(data, np.float64) if is_whole(data) else b.cast(data, dtype))
+    x = b.Abs(b.cast(data, np.float64 if is_whole(data) or dtype.kind in "iu" else dtype))
     if op.ord == 1:
         y = _sum(b, x, axes)
     else:

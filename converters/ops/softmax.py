@@ -8,7 +8,8 @@ from ..registry import from_onnx, to_onnx
 
 def _scaled(b, op, data):
     """data over the temperature, in the dtype to work in."""
-    x = data if op.dtype is None or op.dtype.itemsize < data.dtype.itemsize else b.cast(data, op.dtype)
+    narrower = op.dtype is not None and data.dtype.kind == "f" and op.dtype.itemsize < data.dtype.itemsize
+    x = data if op.dtype is None or narrower else b.cast(data, op.dtype)
     return x if op.temperature in (None, 1.0) else b.Div(x, op.temperature)
 
 

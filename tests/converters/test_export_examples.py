@@ -3,6 +3,7 @@ than the example as it stands: onnxruntime computes what the engine does. No ope
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterator
 
@@ -13,6 +14,7 @@ import pytest
 import converters
 from converters.export import Spec
 from converters.registry import EXPORT, STANDING
+from hybrid.core.attrs import DTypeKind
 from hybrid.core.error import MXNetError
 from hybrid.core.op import Example
 from hybrid.execution.program import Program
@@ -78,29 +80,56 @@ def with_free_sizes() -> Iterator[tuple[str, Callable[[], None]]]:
 
 
 def in_other_dtypes() -> Iterator[tuple[str, Callable[[], None]]]:
-    """Dtypes take turns."""
     for number, example in enumerate(ALL):
-        dtype = np.dtype(DTYPES[number % len(DTYPES)])
         if not any(a.dtype == np.float32 for a in example.arrays):
             continue
-        if dtype.kind == "i" and (example.op.name in FLOATS_ALONE or example.op.name.startswith(INSIDE)):
-            continue
-        with np.errstate(all="ignore"):
-            arrays = tuple(
-                (a if dtype.kind == "f" else np.round(a * 5)).astype(dtype) if a.dtype == np.float32 else a
-                for a in example.arrays
-            )
-        changed = Example(example.op, arrays)
-        try:
-            model = written(changed)
-        except (MXNetError, converters.ConversionError):
-            continue  # not for that dtype
         before = written(example)
-        if model is not None and before is not None and kinds(model) != kinds(before):
-            yield f"{number} {example.op!r} {dtype}", lambda e=changed, m=model: agrees(e, m)
+        for dtype in map(np.dtype, DTYPES if before is not None else ()):
+            if dtype.kind == "i" and (example.op.name in FLOATS_ALONE or example.op.name.startswith(INSIDE)):
+                continue
+            with np.errstate(all="ignore"):
+                arrays = tuple(
+                    np.asarray(a if dtype.kind == "f" else np.round(a * 5)).astype(dtype)
+                    if a.dtype == np.float32
+                    else a
+                    for a in example.arrays
+                )
+            changed = Example(example.op, arrays)
+            try:
+                model = written(changed)
+            except (MXNetError, converters.ConversionError):
+                continue  # not for that dtype
+            if model is not None and before is not None and kinds(model) != kinds(before):
+                yield f"{number} {example.op!r} {dtype}", lambda e=changed, m=model: agrees(e, m)
 
 
-@pytest.mark.parametrize(("rows", "least"), [(with_free_sizes, 90), (in_other_dtypes, 100)])
+def with_dtypes_asked_for() -> Iterator[tuple[str, Callable[[], None]]]:
+    """Every attribute that is a dtype, asked for with data of each."""
+    for number, example in enumerate(ALL):
+        op = example.op
+        for name in (n for n, f in op.fields.items() if isinstance(getattr(f.kind, "kind", f.kind), DTypeKind)):
+            own = ("float32",)
+            if any(a.dtype == np.float32 for a in example.arrays) and "rng" not in op.uses:
+                own = ("float32", *DTYPES)
+            for wanted, dtype in itertools.product((*DTYPES, "int8"), own):
+                arrays = tuple(
+                    np.asarray(np.round(a * 2) if dtype[0] == "i" else a * 1.7).astype(dtype)
+                    if a.dtype == np.float32
+                    else a
+                    for a in example.arrays
+                )
+                try:
+                    changed = Example(type(op).bind(**{**op.dump(), name: wanted}), arrays)
+                    model = written(changed)
+                except (MXNetError, converters.ConversionError):
+                    continue  # not for these
+                if model is not None:
+                    yield f"{number} {changed.op!r} of {dtype}", lambda e=changed, m=model: agrees(e, m)
+
+
+@pytest.mark.parametrize(
+    ("rows", "least"), [(with_free_sizes, 90), (in_other_dtypes, 400), (with_dtypes_asked_for, 400)]
+)
 def test_written_otherwise_and_the_same(
     rows: Callable[[], Iterator[tuple[str, Callable[[], None]]]], least: int
 ) -> None:
