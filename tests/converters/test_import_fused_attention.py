@@ -15,7 +15,7 @@ if onnx.defs.onnx_opset_version() < 24:
     pytest.skip("this onnx does not know the standard's Attention", allow_module_level=True)
 
 MS = "com.microsoft"
-B, N, D = 2, 4, 8
+B, N, D = 3, 4, 8
 RNG = np.random.default_rng(0)
 
 
@@ -101,7 +101,7 @@ def test_attention_of_one_input(causal: int) -> None:
     for run in runs:
         run["mask_index"][:, 0] = 1
     check("Attention", WHOLE, runs, stored, **attrs)
-    runs = [{"x": normal(B, t, 10), "mask_index": np.array([t, t - 1], np.int32)} for t in (5, 3)]
+    runs = [{"x": normal(B, t, 10), "mask_index": np.array([t, t - 1, t - 2], np.int32)} for t in (5, 3)]
     check("Attention", WHOLE, runs[:1] if causal else runs, stored, **({**attrs, "unidirectional": 0}))
     runs = [{"x": normal(B, t, 10), "past": normal(2, B, N, 2, D)} for t in (5, 3)]
     check("Attention", WHOLE, runs, stored, "y present", **attrs)
@@ -157,7 +157,7 @@ def test_attention_with_a_cache(rotary: int, packed: bool, window: int) -> None:
     size, attrs = 16, {"num_heads": N, "kv_num_heads": 2, "do_rotary": rotary, "local_window_size": window}
     caches = {"cos_cache": normal(9, size // 2), "sin_cache": normal(9, size // 2)} if rotary else {}
     runs = []
-    for count, past, ends in ((4, 0, [3, 3]), (1, 4, [4, 4]), (1, 4, [4, 2])):
+    for count, past, ends in ((4, 0, [3, 3, 3]), (1, 4, [4, 4, 4]), (1, 4, [4, 2, 3])):
         run = {"query": normal(B, count, (N + 4) * size)} if packed else {"query": normal(B, count, N * size)}
         if not packed:
             run |= {n: normal(B, count, 2 * size) for n in ("key", "value")}
@@ -225,9 +225,9 @@ def test_what_attention_has_to_be_told() -> None:
         ("MultiHeadAttention", cached, query | both | {"past_sequence_length": np.array([2], "i4")}, {}, {}, "shared cache"),
         ("MultiHeadAttention", cached, query | both | {"cache_indirection": np.zeros((B, 1, 5), "i4")}, {}, {}, "shared cache"),
         ("MultiHeadAttention", cached, query | heads, bias, {}, "a bias with key and value of 4 dimensions"),
-        ("MultiHeadAttention", cached, query | both | {"key_padding_mask": np.array([5, 4], "i4")}, {}, {},
+        ("MultiHeadAttention", cached, query | both | {"key_padding_mask": np.array([5, 4, 2], "i4")}, {}, {},
          "key_padding_mask of lengths"),
-        ("Attention", whole, x | {"mask_index": np.array([3, 2], "i4"), "past": normal(2, B, N, 2, D)}, weights, {},
+        ("Attention", whole, x | {"mask_index": np.array([3, 2, 1], "i4"), "past": normal(2, B, N, 2, D)}, weights, {},
          "mask_index of lengths with a past"),
         ("Attention", whole, x | {"mask_index": np.ones((B, 1, 8, 8), "i4")}, weights, {}, "mask_index of 4 dimensions"),
         ("RotaryEmbedding", "x position_ids cos_cache sin_cache", rows | places, turning, {"scale": 2.0}, "a scale"),
