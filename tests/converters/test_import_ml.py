@@ -31,8 +31,19 @@ def model(op_type: str, x: Any, *outputs: tuple[str, Any], version: int = 3, **a
 
 
 def check(op_type: str, x: np.ndarray, *outputs: Any, again: int | None = 21, **attrs: Any) -> None:
-    """The node at all rows and at some."""
-    agree(model(op_type, x, *outputs, **attrs), {"x": x}, {"x": x[:4]}, rtol=2e-5, again=again)
+    """The node at all rows and at some; what is written again says all that it said."""
+    proto = model(op_type, x, *outputs, **attrs)
+    found = agree(proto, {"x": x}, {"x": x[:4]}, rtol=2e-5, again=again)
+    written = converters.to_onnx(found.graph, found.params, found.inputs, again)
+    said = {a.name: helper.get_attribute_value(a) for n in proto.graph.node for a in n.attribute}
+    says = {
+        a.name: helper.get_attribute_value(a) for n in written.graph.node if n.op_type == op_type for a in n.attribute
+    }
+    if "keys_tensor" not in says and "classes_strings" not in said:  # tables have another form in each version
+        for name, value in said.items():
+            default = onnx.defs.get_schema(op_type, 5, ML).attributes[name].default_value
+            got = says.get(name, helper.get_attribute_value(default) if default.name else None)
+            assert got == value or str(got) == str(value), name
 
 
 def floats(rng: np.random.Generator, *shape: int) -> list[float]:
@@ -73,8 +84,9 @@ def trees(
         grow(tree, 3)
     found |= {f"nodes_{n}": list(v) for n, v in zip(node_names, zip(*nodes))}
     found |= {f"{leaf}_{n}": list(v) for n, v in zip(("treeids", "nodeids", "ids", "weights"), zip(*leaves))}
+    found["nodes_hitrates"] = floats(rng, len(nodes))
     if wide:
-        for name in ("nodes_values", f"{leaf}_weights"):
+        for name in ("nodes_values", f"{leaf}_weights", "nodes_hitrates"):
             found[f"{name}_as_tensor"] = numpy_helper.from_array(np.array(found.pop(name)))
     return found
 
@@ -146,6 +158,7 @@ def test_tree_ensembles_with_members() -> None:
         "nodes_modes": np.uint8([0, 6, 6]),
         "membership_values": np.float32([1, 2, np.nan, -1, 5, np.nan]),
         "leaf_weights": np.float32([1, 10, 100, 1000]),
+        "nodes_hitrates": np.float32([9, 4, 5]),
     }
     attrs = {n: numpy_helper.from_array(a) for n, a in tensors.items()}
     attrs |= {"tree_roots": [0], "nodes_featureids": [0, 1, 1], "n_targets": 2, "leaf_targetids": [0, 1, 0, 1]}
@@ -154,6 +167,7 @@ def test_tree_ensembles_with_members() -> None:
         "nodes_falsenodeids": [2, 1, 3],
         "nodes_trueleafs": [0, 1, 1],
         "nodes_falseleafs": [0, 1, 1],
+        "nodes_missing_value_tracks_true": [0, 1, 0],
     }
     x = np.float32([[0, 1], [0, 3], [0, 2], [1, -1], [1, 5], [1, 7]])
     check("TreeEnsemble", x, Y, version=5, again=23, **attrs)
@@ -241,6 +255,29 @@ def test_linear_support_vector_machines() -> None:
         rho=[0.3],
         **params,
     )
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.int32, np.int64])
+def test_models_that_reckon_in_float32_take_other_numbers(dtype: Any) -> None:
+    """As if they were cast before; so does onnxruntime what is written, which has kernels of float32 alone."""
+    rng, x = np.random.default_rng(8), np.array([[3, -2, 1, 4], [0, 5, -3, 2], [1, 1, 2, -4]], dtype)
+    x = x + (0.25 if dtype == np.float64 else 0)
+    params = {"kernel_type": "LINEAR", "kernel_params": [0.0, 0.0, 0.0], "rho": [0.3], "version": 1}
+    for op_type, outputs, attrs in (
+        ("LinearClassifier", LABELS, {"coefficients": floats(rng, 3, 4), "intercepts": floats(rng, 3), "classlabels_ints": [4, 1, 7]}),
+        ("LinearRegressor", [Y], {"coefficients": floats(rng, 2, 4), "intercepts": floats(rng, 2), "targets": 2}),
+        ("SVMClassifier", LABELS, {"coefficients": floats(rng, 3, 4), "classlabels_ints": [1, 2, 3], **params}),
+        ("SVMRegressor", [Y], {"coefficients": floats(rng, 4), **params}),
+    ):  # fmt: skip
+        attrs = {"version": 1, **attrs}
+        narrow = x.astype(np.float32)
+        wants = by_onnxruntime(model(op_type, narrow, *outputs, **attrs), {"x": narrow})
+        agree(model(op_type, x, *outputs, **attrs), {"x": x}, wants=[wants], rtol=2e-5)
+        found = import_model(model(op_type, x, *outputs, **attrs))
+        written = converters.to_onnx(found.graph, found.params, {"x": x})
+        for got, want in zip(by_onnxruntime(written, {"x": x}), wants, strict=True):
+            np.testing.assert_allclose(got, want, rtol=2e-5)
+            assert got.dtype == want.dtype
 
 
 # -- features --------------------------------------------------------------------------------------------------------------

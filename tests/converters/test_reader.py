@@ -11,6 +11,8 @@ import ml_dtypes
 import numpy as np
 import onnx
 import pytest
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import Message
 from hypothesis import given
 from hypothesis import strategies as st
 from onnx import SparseTensorProto, TensorProto, helper, numpy_helper
@@ -372,6 +374,42 @@ def test_names_that_are_not_text(name: bytes) -> None:
     for source in (damaged, onnx.ModelProto.FromString(damaged)):
         with pytest.raises(FormatError, match="not UTF-8"):
             read_model(source)
+
+
+def filled(message: Message, path: tuple[str, ...], words: dict[bytes, tuple[str, ...]]) -> None:
+    """Give every text and every message inside a message; words: what the texts are and where."""
+    for field in message.DESCRIPTOR.fields:
+        place, old = (*path, field.name), getattr(message, field.name)
+        many = hasattr(old, "extend")
+        if field.type == FieldDescriptor.TYPE_STRING:
+            word = f"<{len(words):04}>"
+            words[word.encode()] = place
+            old.append(word) if many else setattr(message, field.name, word)
+        elif field.type == FieldDescriptor.TYPE_MESSAGE and field.name not in path and len(path) < 5:
+            filled(old.add() if many else old, place, words)
+
+
+NOT_READ = {"doc_string", "metadata_props", "overload", "device_configurations"}
+
+
+def test_every_text_of_a_model_is_looked_at() -> None:
+    """But for descriptions, and what onnx has for others."""
+    model, words = onnx.ModelProto(), dict[bytes, tuple[str, ...]]()
+    filled(model, (), words)
+    whole, taken, tried = model.SerializeToString(), set(), set()
+    read_model(whole)
+    for word, place in words.items():
+        if word in whole and place[-3:] not in tried and (not NOT_READ.intersection(place) or len(place) < 3):
+            tried.add(place[-3:])
+            try:
+                read_model(whole.replace(word, b"<\xff" + word[2:]))
+            except FormatError as error:
+                assert "not UTF-8" in str(error)
+            else:
+                taken.add(place)
+    assert {("doc_string",), ("metadata_props", "key"), ("graph", "doc_string")} <= taken
+    assert all(NOT_READ.intersection(place) for place in taken)
+    assert len(tried) > 100
 
 
 WHOLE = model_of(
