@@ -536,6 +536,35 @@ def layers() -> Iterator[Case]:
             yield Case("DeformConv", 19, [floats(2, 4, 6, 7), weight, offset, *inputs], attrs, stored=[1, 3], rtol=1e-4)
 
 
+def along_the_middle() -> Iterator[Case]:
+    """Nodes that have an axis, along the middle one of three."""
+    x, at = floats(2, 7, 4), {"axis": 1}
+    for stored in ([], [1]):
+        yield Case("Split", 13, [x, ints(4, 1, 2)], at, outputs=3, stored=stored)
+        yield Case("Gather", 13, [x, ints(5, -2, 0)], at, stored=stored)
+        yield Case("GatherElements", 13, [x, ints(*range(8)).reshape(1, 2, 4) % 7], at, stored=stored)
+        yield Case("TopK", 11, [x, ints(3)], at, outputs=2, stored=stored)
+        places = ints(*range(0, 16, 2)).reshape(1, 2, 4) % 7
+        for op_type, opset in (("ScatterElements", 11), ("Scatter", 9)):
+            yield Case(op_type, opset, [x, places, floats(1, 2, 4) * 5], at, stored=stored)
+    yield Case("Split", 18, [x], {"num_outputs": 3, **at}, outputs=3)
+    yield Case("Split", 11, [x], {"split": [3, 4], **at}, outputs=2)
+    for op_type in ("Softmax", "LogSoftmax", "Hardmax"):
+        yield Case(op_type, 13, [x], at)
+    yield Case("ScatterElements", 18, [x, places, floats(1, 2, 4) * 5], {"reduction": "mul", **at})
+    yield Case("Concat", 13, [x, floats(2, 3, 4)], at)
+    yield Case("Compress", 11, [x, np.array([True, False, False, True, True, False, True])], at)
+    yield Case("ArgMin", 13, [x], at)
+    yield Case("LpNormalization", 1, [x], {"p": 1, "axis": -2})
+    yield Case("LayerNormalization", 17, [x, floats(7, 4), floats(7, 4) + 1], at, outputs=3)
+    steps, zeros = np.abs(floats(7)) + 0.1, ints(*range(7), dtype=np.uint8)
+    yield Case("QuantizeLinear", 13, [x * 9, steps, zeros], at)
+    yield Case("DequantizeLinear", 13, [np.uint8(x * 9 + 99), steps, zeros], at)
+    yield Case("QuantizeLinear", 13, [x * 9, steps, zeros], at, stored=[1, 2])
+    yield Case("DequantizeLinear", 13, [np.uint8(x * 9 + 99), steps, zeros], at, stored=[1, 2])
+    yield Case("OneHot", 11, [ints(1, 3, 2, 0, 5, 4).reshape(2, 3), ints(6), floats(2)], at, stored=[1])
+
+
 def pads_of(attrs: dict[str, Any]) -> list[int]:
     pads = attrs.get("pads", (0, 0, 0, 0))
     return [pads[0] + pads[2], pads[1] + pads[3]]
@@ -568,3 +597,21 @@ def resized(x: np.ndarray, mode: str) -> np.ndarray:
 def test_nodes_mean_what_they_meant(table: Callable[[], Iterator[Case]]) -> None:
     cases = list(table())
     run([(f"{i} {c.op_type} {c.opset} {c.attributes} {list(c.stored)}", (i, c)) for i, c in enumerate(cases)], check)
+
+
+def counted_from_the_other_end(case: Case) -> Case | None:
+    """The case with its axis counted from the other end; None where it has none, or that opset counts from the front alone."""
+    axis, rank = case.attributes.get("axis"), np.ndim(case.inputs[0]) + (case.op_type == "OneHot")
+    if not isinstance(axis, int) or not -rank <= axis < rank or (axis >= 0 and case.opset < 11):
+        return None
+    wants = wanted(case)
+    turned = {**case.attributes, "axis": axis - rank if axis >= 0 else axis + rank}
+    return case._replace(attributes=turned, want=lambda *_: tuple(wants), declared=("sizes",))
+
+
+def test_axes_count_from_either_end() -> None:
+    tables = elements, shapes, reductions, layers, along_the_middle
+    found = [counted_from_the_other_end(c) for table in tables for c in table()]
+    cases = [c for c in found if c is not None]
+    assert len(cases) > 50
+    run([(f"{i} {c.op_type} {c.opset} {c.attributes}", (i, c)) for i, c in enumerate(cases)], check)
