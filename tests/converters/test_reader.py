@@ -123,6 +123,7 @@ def test_strings() -> None:
     ("tensor", "message"),
     [
         (TensorProto(data_type=1, dims=[-1], raw_data=b"1234"), "none negative"),
+        (TensorProto(data_type=1, dims=[-1, 3, -2], raw_data=b"1234" * 6), "none negative"),
         (TensorProto(data_type=1, dims=[1 << 40, 1 << 40], raw_data=b"1234"), "got raw_data of length 4"),
         (TensorProto(data_type=1, dims=[1 << 40]), "got float_data of length 0"),
         (TensorProto(data_type=1, dims=[2], raw_data=b"1234"), "wanted length 8"),
@@ -239,6 +240,8 @@ def test_sparse() -> None:
         ([0, 1, 2], (-3, 4), "negative"),
         ([0, 1, 2], (1 << 40, 1 << 40), "at most"),
         ([0, 1, 2], (0, 1 << 62, 1 << 62), "got sparse dims"),
+        ([0, 1, 2], (4, -1), r"dims \(4, -1\), wanted none negative"),
+        ([0, 1, 2], (-2, 3, -5), r"dims \(-2, 3, -5\), wanted none negative"),
     ],
 )
 def test_sparse_tensors_that_contradict_themselves(indices, dims, message: str) -> None:
@@ -303,6 +306,7 @@ def test_external_data(folder: Path) -> None:
         ("", {}, "no location"),
         ("w.bin", {"offset": 12}, "wanted 8"),
         ("w.bin", {"length": 4}, "got 4 bytes"),
+        ("w.bin", {"length": 16}, "got 16 bytes"),
         ("w.bin", {"offset": -4}, "whole numbers"),
         ("w.bin", {"offset": "9" * 30}, "whole numbers"),
         ("w.bin", {"length": "٣"}, "whole numbers"),
