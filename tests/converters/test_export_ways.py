@@ -3,6 +3,7 @@ left free, against the engine, or NumPy where a row says what is wanted; and by 
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -128,6 +129,13 @@ def placed() -> Iterator[Row]:
                     size = X.shape[axis]
                     taken = lambda x, i, a=axis, n=size, f=move: x.take(f(i.astype(int), n), a)  # noqa: E731
                     yield row("take", X, where, axis=axis, mode=mode, free=free, want=taken)
+    for axis, free in itertools.product((0, 1, 2, -1, -2), ({}, {0: "nml"})):
+        for place in (np.array(-2), np.array([1]), np.array([2, -1])):
+            block = list(CUBE.shape)
+            block[axis] = 1 if place.size == 1 and place.ndim else 2
+            several = np.moveaxis(floats(*block), axis, 0) if not place.ndim else floats(*block)
+            into = lambda x, v, i, a=axis: np.insert(x, i if i.ndim else int(i), v, a)  # noqa: E731
+            yield row("_npi_insert_tensor", CUBE, several, place, axis=axis, free=free, want=into)
     nothing = np.zeros((0, 4), np.float32)
     for free in ({}, {0: "n."}):
         yield row("take", nothing, np.zeros((0,), "f4"), mode="wrap", free=free, want=lambda x, i: x)

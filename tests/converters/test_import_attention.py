@@ -132,7 +132,7 @@ def test_a_mask_shorter_than_the_keys() -> None:
 
 
 @pytest.mark.skipif(onnx.defs.get_schema("Attention").since_version < 25, reason="an older onnx knows no windows")
-@pytest.mark.parametrize(("left", "right"), [(1, -1), (-1, 0), (0, 1)])
+@pytest.mark.parametrize(("left", "right"), [(1, -1), (0, -1), (-1, 0), (-1, 2), (0, 1), (2, 0)])
 def test_windows(left: int, right: int) -> None:
     given = arrays(H, 2, "", False, 6)
     queries, keys = np.arange(S)[:, None] + 2, np.arange(T + 2)

@@ -9,7 +9,7 @@ import converters
 from bridge.onnx_backend import run_model
 from converters.importer import Imported
 
-from .agreement import agree
+from .agreement import agree, by_onnxruntime
 
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 C, H = 3, 5
@@ -106,6 +106,26 @@ def test_what_mxnet_has_no_word_for(kind: str, attrs: dict) -> None:
     model = layer(kind, begin=True, **attrs)
     found = agree(model, feeds(model, 4, 3), feeds(model, 6, 2), rtol=1e-5)
     assert f"_onnx_{kind}" in used(found)
+
+
+USUAL = {"RNN": ["Tanh"], "GRU": ["Sigmoid", "Tanh"], "LSTM": ["Sigmoid", "Tanh", "Tanh"]}
+
+
+@pytest.mark.parametrize("kind", USUAL)
+def test_one_thing_that_differs_makes_it_another_layer(kind: str) -> None:
+    """One activation of either direction, or one attribute: each alone."""
+    usual, plain = USUAL[kind] * 2, {"linear_before_reset": 1} if kind == "GRU" else {}
+    rows = [{"activations": [*usual[:i], "Softsign", *usual[i + 1 :]]} for i in range(len(usual))] + [{"clip": 0.3}]
+    rows += {"RNN": [], "GRU": [{"linear_before_reset": 0}], "LSTM": [{"input_forget": 1}, {"peepholes": True}]}[kind]
+    for attrs in rows:
+        model = layer(kind, begin=True, direction="bidirectional", **{**plain, **attrs})
+        found, given = converters.import_model(model), feeds(model, 4, 3)
+        assert f"_onnx_{kind}" in used(found), attrs
+        for got, want in zip(run_model(model, given), by_onnxruntime(model, given), strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6, err_msg=str(attrs))
+    for activations in (usual, [a.lower() for a in usual]):
+        model = layer(kind, direction="bidirectional", activations=activations, **plain)
+        assert "RNN" in used(converters.import_model(model))
 
 
 @pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])

@@ -560,6 +560,21 @@ def test_sparse_tensors_at_their_limits(monkeypatch: pytest.MonkeyPatch) -> None
     assert dense_of(sparse_of(values[:0], np.zeros((0, 1)), (0,))).shape == (0,)
 
 
+def test_numbers_below_zero_are_passed_over() -> None:
+    """They take ten bytes, wherever they stand beside weights that stay in the file."""
+    inner = helper.make_graph([], "inner", [], [], [raw("w", np.arange(-LARGE, 0, dtype="i8"))])
+    nodes = [helper.make_node("Loop", ["x"], ["z"], body=inner, at=-1, below=-(1 << 63), several=[-3, 5, -7])]
+    model = model_of(raw("v", np.arange(LARGE, dtype="f4")), nodes=nodes)
+    model.model_version = model.ir_version = -9
+    file = read_model(model.SerializeToString())
+    assert file.proto.ByteSize() < 2000
+    assert (file.proto.model_version, file.proto.ir_version) == (-9, -9)
+    node = file.proto.graph.node[0]
+    got = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+    assert [got["at"], got["below"], list(got["several"])] == [-1, -(1 << 63), [-3, 5, -7]]
+    assert same(file.array(got["body"].initializer[0]), np.arange(-LARGE, 0, dtype="i8"))
+
+
 def test_limits_of_messages(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """What protobuf takes, and what is left to it because it is small."""
     path = tmp_path / "model.onnx"
