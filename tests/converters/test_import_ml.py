@@ -264,7 +264,8 @@ def test_models_that_reckon_in_float32_take_other_numbers(dtype: Any) -> None:
     x = x + (0.25 if dtype == np.float64 else 0)
     params = {"kernel_type": "LINEAR", "kernel_params": [0.0, 0.0, 0.0], "rho": [0.3], "version": 1}
     for op_type, outputs, attrs in (
-        ("LinearClassifier", LABELS, {"coefficients": floats(rng, 3, 4), "intercepts": floats(rng, 3), "classlabels_ints": [4, 1, 7]}),
+        ("LinearClassifier", LABELS, {"coefficients": floats(rng, 3, 4), "intercepts": floats(rng, 3),
+                                      "classlabels_ints": [4, 1, 7]}),
         ("LinearRegressor", [Y], {"coefficients": floats(rng, 2, 4), "intercepts": floats(rng, 2), "targets": 2}),
         ("SVMClassifier", LABELS, {"coefficients": floats(rng, 3, 4), "classlabels_ints": [1, 2, 3], **params}),
         ("SVMRegressor", [Y], {"coefficients": floats(rng, 4), **params}),
