@@ -129,7 +129,7 @@ def _files(path: Any) -> list[str]:
 class CSVIter(MXDataIter):
     """Batches of the rows of CSV files (a file or a folder of them), each an example of data_shape.
 
-    label_csv: rows of label_shape; without it labels are 0. dtype: float32, int32 or int64 for both.
+    label_csv: rows of label_shape; without it each label is one 0. dtype: float32, int32 or int64 for both.
     Raises FormatError that names a row which does not fit, MXNetError for files that are not there or of another length."""
 
     def __init__(
@@ -149,13 +149,14 @@ class CSVIter(MXDataIter):
         self._data = _read_csv(data_csv, _shape(data_shape), dtype)
         label_shape = _shape(label_shape)
         if label_csv in (None, "NULL"):
-            self._label = np.zeros((len(self._data), *label_shape), dtype)
+            label_shape = ()  # one zero an example, whatever label_shape says, as in MXNet
+            self._label = np.zeros(len(self._data), dtype)
         else:
             self._label = _read_csv(label_csv, label_shape, dtype)
         if len(self._data) != len(self._label):
             raise MXNetError(f"CSVIter: {len(self._data)} rows of data, but {len(self._label)} of labels")
-        if label_shape == (1,):
-            self._label = self._label[:, 0]
+        if math.prod(label_shape) == 1:
+            self._label = self._label.reshape(-1)
         super().__init__(len(self._data), batch_size, round_batch, **kwargs)
 
     def _batch(self, places: np.ndarray) -> tuple[list[NDArray], list[NDArray]]:

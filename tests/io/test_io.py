@@ -570,3 +570,92 @@ def test_descriptions_and_batches_of_several() -> None:
         plain.getindex(),
         plain.getpad(),
     ) == (4, *[None] * 6)
+
+
+def test_examples_may_stand_along_any_axis() -> None:
+    """Batches are those of the same arrays with the examples first, moved."""
+    for layout, shape in (("TNC", (3, 7, 2)), ("TCN", (3, 2, 7)), ("CN", (3, 7))):
+        axis = layout.find("N")
+        data = {n: np.random.default_rng(i).normal(size=shape).astype(np.float32) for i, n in enumerate("ba")}
+        label = {"l": np.arange(7.0), **({"m": data["a"] * 2} if axis == 1 else {})}
+        first = (
+            {n: np.moveaxis(a, axis, 0) for n, a in data.items()},
+            {n: np.moveaxis(a, axis, 0) if n == "m" else a for n, a in label.items()},
+        )
+        for end in ("pad", "discard", "roll_over"):
+            for shuffle in (False, True):
+                for reset in ("reset", "hard_reset"):
+                    read = []
+                    for given, named in (((data, label), layout), (first, "N" + layout.replace("N", ""))):
+                        np.random.seed(8)
+                        made = io.NDArrayIter(*given, 3, shuffle, end, layout=named)
+                        epochs = []
+                        for _ in range(3):
+                            epochs.append(
+                                [([a.asnumpy() for a in b.data], [a.asnumpy() for a in b.label], b.pad) for b in made]
+                            )
+                            getattr(made, reset)()
+                        read.append(epochs)
+                        assert made.num_data == 7
+                    assert [len(e) for e in read[0]] == [len(e) for e in read[1]] and len(read[1][0]) == 2 + (
+                        end == "pad"
+                    )
+                    for got, want in zip((b for e in read[0] for b in e), (b for e in read[1] for b in e)):
+                        assert got[2] == want[2]
+                        for a, b in zip(got[0], want[0], strict=True):
+                            np.testing.assert_array_equal(a, np.moveaxis(b, 0, axis))
+                        np.testing.assert_array_equal(got[1][0], want[1][0])
+                        if axis == 1:
+                            np.testing.assert_array_equal(got[1][1], np.moveaxis(want[1][1], 0, axis))
+
+
+def test_rows_of_libsvm_keep_their_labels_in_every_part(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    data, label = (
+        np.where(rng.random((9, n)) < 0.5, rng.integers(1, 99, (9, n)) / 4, 0).astype(np.float32) for n in (5, 6)
+    )
+    for name, rows in (("d", data), ("l", label)):
+        lines = [f"{i}.5 " + " ".join(f"{j}:{v:g}" for j, v in enumerate(row) if v) for i, row in enumerate(rows)]
+        (tmp_path / name).write_text("\n".join(lines) + "\n")
+    for shape in ((6,), (2, 3)):
+        for parts in (1, 2, 4):
+            for part in range(parts):
+                size = 9 // parts
+                want = list(range(part * size, 9 if part == parts - 1 else (part + 1) * size))
+                made = io.LibSVMIter(tmp_path / "d", (5,), tmp_path / "l", shape, parts, part, batch_size=2)
+                batches = list(made)
+                chosen = [want[i % len(want)] for i in range(2 * len(batches))]
+                assert len(batches) == -(-len(want) // 2) and batches[-1].pad == len(chosen) - len(want)
+                for rows, got in ((data, [b.data[0] for b in batches]), (label, [b.label[0] for b in batches])):
+                    assert {a.stype for a in got} == {"csr"} and {a.shape for a in got} == {(2, rows.shape[1])}
+                    np.testing.assert_array_equal(np.concatenate([a.asnumpy() for a in got]), rows[chosen])
+                alone = io.LibSVMIter(tmp_path / "d", (5,), num_parts=parts, part_index=part, batch_size=1)
+                assert [float(b.label[0].asnumpy()[0]) for b in alone] == [i + 0.5 for i in want]
+
+
+def test_numbers_that_only_their_own_dtype_holds(tmp_path: Path) -> None:
+    texts = {"int64": "9007199254740993,-9223372036854775808", "int32": "2e9,-2.0", "float32": "1e400,-0.1"}
+    for kind, text in texts.items():
+        (tmp_path / kind).write_text(text + "\n")
+        made = next(io.CSVIter(tmp_path / kind, (2,), batch_size=1, dtype=kind)).data[0].asnumpy()[0]
+        want = (
+            [2**53 + 1, -(2**63)]
+            if kind == "int64"
+            else np.array([2e9, -2]).astype(kind)
+            if kind == "int32"
+            else np.float32([np.inf, -0.1])
+        )
+        assert made.dtype == kind and made.tolist() == list(want)
+    with pytest.raises(FormatError, match="got 9223372036854775808"):
+        (tmp_path / "more").write_text("9223372036854775808,1\n")
+        io.CSVIter(tmp_path / "more", (2,), batch_size=1, dtype="int64")
+
+
+def test_what_is_renamed_keeps_its_layout_and_dtype() -> None:
+    """MXNet forgets the layout."""
+    one = io.NDArrayIter({"x": np.zeros((3, 4, 2), np.float32)}, {"y": np.zeros((3, 4), np.float32)}, 2, layout="TNC")
+    made = io.PrefetchingIter([one], [{"x": "p"}], [{"y": "q"}])
+    assert [(d.name, d.shape, d.layout) for d in (*made.provide_data, *made.provide_label)] == [
+        ("p", (3, 2, 2), "TNC"),
+        ("q", (3, 2), "TNC"),
+    ]
