@@ -336,7 +336,9 @@ def test_nothing_is_written_when_no_output_is_asked_for(net: Path, tmp_path: Pat
 def test_a_default_of_the_file_can_be_replaced(tmp_path: Path) -> None:
     path = made(tmp_path, "net (float[2] x, float[2] b) => (float[2] y) <float[2] b = {1, 2}> { y = Add (x, b) }")
     feeds = {"x": np.array([1, 1], np.float32), "b": np.array([5, 5], np.float32)}
-    assert bridge.import_onnx(path, inputs=feeds).verified
+    found = bridge.import_onnx(path, inputs=feeds)
+    assert found.verified and found.verification is not None
+    assert found.verification.runs[0]["shapes"] == {"x": (2,), "b": (2,)} and found.verification.runs[0]["seed"] is None
     assert prepare(onnx.load(path)).run(feeds)[0].tolist() == [6, 6]
 
 

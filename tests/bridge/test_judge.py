@@ -232,6 +232,12 @@ def test_the_worst_of_each_output_is_told(monkeypatch: pytest.MonkeyPatch) -> No
     assert told.located[0][0] == 0 and (found.a, found.b) == ("one", "two")
     one, two = Played("one", outputs({}, {})), Played("two", outputs({"y": 0.01}, {"y": 1e-6}))
     assert not {d.name: d for d in tried(monkeypatch, one, two)[0].differences}["y"].equal
+    for order in (1, -1):  # NaN at one place, the rest exact: farther off is what differs, wherever it comes
+        given = outputs({"y": 4e-5}, {}, {"y": 3e-5})[::order]
+        given[1]["y"].flat[2] = np.nan
+        one, two = Played("one", outputs({}, {}, {})), Played("two", given)
+        (worst,) = [d for d in tried(monkeypatch, one, two)[0].differences if d.name == "y"]
+        assert (worst.equal, worst.misplaced, worst.max_rel) == (False, 1, 0)
 
 
 def parted(node: str, operator: str = "Conv") -> Divergence:

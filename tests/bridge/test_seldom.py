@@ -14,16 +14,20 @@ from typer.testing import CliRunner
 
 import bridge
 import hybrid as mx
-from bridge import cli, report
+from bridge import cli, exact, onnx_backend, report, timing
 from bridge.bench import BenchResult, Peak, StepTime
 from bridge.cases import make_case
+from bridge.cut import widened_model
 from bridge.engines import NativeEngine, OnnxEngine
-from bridge.exact import epsilon, moved
+from bridge.exact import Exact, epsilon, moved
+from bridge.importing import not_in_mxnet
+from bridge.inputs import as_specs
 from bridge.inspect import InspectResult, OperatorsResult
-from bridge.models import open_model
+from bridge.models import check_sizes, newest_params, open_model
 from bridge.result import Divergence
 from converters import Problem
 from converters.coverage import Row
+from hybrid.core.error import FormatError
 from hybrid.core.op import Spec
 
 from .test_report import CONVERTED, FAR, FOUND, IMPORTED, NEAR
@@ -215,3 +219,235 @@ def test_outputs_are_chosen_by_node_and_by_name_of_output() -> None:
             np.testing.assert_allclose(got, wanted, rtol=1e-6)
     with pytest.raises(bridge.BadInput, match=r"no output 'cut_output3' in the graph; did you mean cut_output"):
         model.select(["cut", "cut_output3"])
+
+
+def test_the_newest_parameters_are_those_of_the_model_itself(tmp_path: Path) -> None:
+    """Neighbours whose names only look alike do not count, and 10000 comes after 9999."""
+    symbol = tmp_path / "a.b+c-symbol.json"
+    symbol.write_text((mx.sym.var("x") * mx.sym.var("w_weight")).tojson())
+    for name in (
+        "axb+c-0009",
+        "a.b+c2-0009",
+        "a.b+c-symbol-0009",
+        "x-a.b+c-0009",
+        "a.bbc-0008",
+        "a.b+c-best",
+        "a.b+c-0009x",
+    ):
+        (tmp_path / f"{name}.params").touch()
+    for name in ("a.b+c-0009.params.bak", "a.b+c-0009.paramsx", "xa.b+c-0009.params"):
+        (tmp_path / name).touch()
+    assert newest_params(symbol) is None
+    (tmp_path / "a.b+c.params").touch()
+    assert newest_params(symbol) == tmp_path / "a.b+c.params"
+    for number in ("0000", "9999", "10000", "0012"):
+        (tmp_path / f"a.b+c-{number}.params").touch()
+        most = max(int(n) for n in ("0000", "9999", "10000", "0012") if (tmp_path / f"a.b+c-{n}.params").exists())
+        found = newest_params(symbol)
+        assert found is not None and found.name == f"a.b+c-{most:04d}.params"
+
+
+def test_every_output_of_a_node_is_held_to_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = mx.sym.split_v2(mx.sym.var("x"), (1,), axis=0)
+    model = open_model(mx.sym.Group([parts[0], mx.sym.mean(parts[1])]), {})
+    monkeypatch.setattr("bridge.models.memory_budget", lambda: 200)
+    inferred = model.infer({"x": Spec((30, 4), np.dtype(np.float32))})
+    (problem,) = check_sizes(model.graph, inferred)
+    assert "(_split_v2)" in problem and "(29, 4) takes 464 bytes, and the memory budget is 200 bytes" in problem
+
+
+def test_bytes_that_are_no_model_are_told_as_such() -> None:
+    for content in (b"garbage", b"\x08", b"PK\x03\x04", b"{}"):
+        with pytest.raises(FormatError, match=r"<\d bytes>: got .* wanted an? (whole )?ONNX model"):
+            open_model(content)
+
+
+def test_whole_numbers_stay_when_floats_are_cast_to_what_the_graph_computes_in() -> None:
+    x = mx.sym.Cast(mx.sym.var("x"), dtype="float16")
+    rows = mx.sym.take(mx.sym.FullyConnected(x, num_hidden=3, no_bias=True, name="fc"), mx.sym.var("places"))
+    stored = {
+        "fc_weight": np.linspace(-1, 1, 12).reshape(3, 4).astype(np.float32),
+        "places": np.array([1, 0, 1], np.int32),
+    }
+    model = open_model(rows, stored)
+    assert model.cast == ("fc_weight",) and {n: a.dtype.name for n, a in model.params.items()} == {
+        "fc_weight": "float16",
+        "places": "int32",
+    }
+
+
+def test_what_makes_up_further_sizes_keeps_dtypes_and_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inputs of any dtype with dynamic axes; the second size has values of the arrays; further inputs of the same sizes are no
+    second size, of others they are."""
+    net, real, seen = mx.sym.var("x") + mx.sym.var("y"), bridge.convert.__globals__["make_case"], []
+
+    def record(*given: Any) -> Any:
+        seen.append((given[7] if len(given) > 7 else None, real(*given)))
+        return seen[-1][1]
+
+    monkeypatch.setitem(bridge.convert.__globals__, "make_case", record)
+    for kind in ("float16", "float64", "int32", "float32"):
+        arrays = {n: (np.arange(6).reshape(2, 3) * (3 + i)).astype(kind) for i, n in enumerate("xy")}
+        axes = {n: {0: "n"} for n in "xy"}
+        seen.clear()
+        found = bridge.convert(net, {}, inputs=arrays, dynamic=axes)
+        assert {d["dtype"] for d in (*found.inputs.values(), *found.outputs.values())} == {kind}
+        assert [c.shapes["x"] for _, c in seen] == [(2, 3), (3, 3)]
+        assert seen[1][0] is not None and all(seen[1][0][n] is arrays[n] for n in "xy")
+        assert all(set(seen[1][1].feeds[n].ravel().tolist()) <= set(arrays[n].ravel().tolist()) for n in "xy")
+        for also, sizes in (
+            ([arrays], [2, 2, 3]),
+            ([{n: np.repeat(a, 2, axis=0) for n, a in arrays.items()}], [2, 4]),
+            ([arrays] * 2, [2, 2, 2, 3]),
+        ):
+            seen.clear()
+            bridge.convert(net, {}, inputs=arrays, dynamic=axes, also=also)
+            assert [c.shapes["x"][0] for _, c in seen] == sizes
+
+
+def test_strict_refuses_one_output_of_two_that_says_little(tmp_path: Path) -> None:
+    x = mx.sym.var("x")
+    net = mx.sym.Group([mx.sym.exp(x, name="much"), mx.sym.broadcast_greater(x * x, x * 0 - 1, name="little")])
+    target = tmp_path / "m.onnx"
+    for strict in (False, True):
+        given = {"inputs": {"x": (2, 3)}, "output": target, "strict": strict}
+        if not strict:
+            found = bridge.convert(net, {}, **given)
+            assert (
+                found.verification is not None
+                and found.verification.verdict == "equivalent"
+                and found.verification.little
+            )
+            assert target.exists()
+            target.unlink()
+            continue
+        with pytest.raises(bridge.NotEquivalent):
+            bridge.convert(net, {}, **given)
+        assert not target.exists()
+    found = bridge.convert(net, {}, inputs={"x": (2, 3)}, outputs=["little", "much"])
+    assert list(found.outputs) == ["little", "much"] or list(found.outputs) == ["little_output", "much_output"]
+
+
+def test_no_file_of_weights_takes_the_place_of_parameters_that_are_read(tmp_path: Path) -> None:
+    net = mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=3, name="fc")
+    (tmp_path / "m-symbol.json").write_text(net.tojson())
+    weights = {
+        "arg:fc_weight": mx.nd.array(np.linspace(-1, 1, 12).reshape(3, 4)),
+        "arg:fc_bias": mx.nd.array([1, 2, 3]),
+    }
+    stored = tmp_path / "m.onnx.data"
+    mx.nd.save(str(stored), weights)
+    before = stored.read_bytes()
+    with pytest.raises(bridge.BadInput, match=r"m\.onnx\.data: read as well"):
+        bridge.convert(
+            tmp_path / "m-symbol.json", stored, inputs={"x": (2, 4)}, output=tmp_path / "m.onnx", external_data=True
+        )
+    arrays = tmp_path / "x.npz"
+    np.savez(arrays, x=np.ones((2, 4), np.float32))
+    found = CliRunner().invoke(
+        cli.app, ["run", str(tmp_path / "m-symbol.json"), str(stored), "--inputs", str(arrays), "-o", str(stored)]
+    )
+    assert found.exit_code == 2 and "read as well" in found.stderr and stored.read_bytes() == before
+    (tmp_path / "m.onnx").unlink(missing_ok=True)
+    bridge.convert(tmp_path / "m-symbol.json", stored, inputs={"x": (2, 4)}, output=tmp_path / "n.onnx")
+    (tmp_path / "n-0000.params").write_bytes(b"mine")
+    found = CliRunner().invoke(cli.app, ["import", str(tmp_path / "n.onnx")])
+    assert found.exit_code == 2 and "n-0000.params: there already" in found.stderr
+    assert (tmp_path / "n-0000.params").read_bytes() == b"mine" and not (tmp_path / "n-symbol.json").exists()
+
+
+def test_what_mxnet_lacks_is_looked_for_in_bodies_and_in_every_dtype() -> None:
+    x = mx.sym.var("x")
+
+    def product() -> Any:
+        return mx.sym.onnx.CumProd(x, mx.sym.var("axis"))
+
+    outside = product()
+    once = mx.sym.contrib.cond(mx.sym.sum(x) > 0, lambda: outside + 1, lambda: outside + 2)
+    twice = mx.sym.contrib.cond(mx.sym.sum(x) > 0, product, lambda: product() * 2)
+    assert list(not_in_mxnet(once.graph, {})) == ["_onnx_CumProd"]
+    assert list(not_in_mxnet(twice.graph, {})) == ["_onnx_CumProd, 2 times"]
+    kinds = ("float32", "float64", "float16", "uint8", "int32", "int8", "int64", "bool")
+    kinds += ("int16", "uint16", "uint32", "uint64", "complex64")
+    params = {k: np.ones(2, k) for k in kinds}
+    params |= {"bfloat16": np.ones(2, ml_dtypes.bfloat16), "float8": np.ones(2, ml_dtypes.float8_e5m2)}
+    assert list(not_in_mxnet(x.graph, params)) == [
+        "parameter complex64 is complex64",
+        "parameter float8 is float8_e5m2",
+    ]
+
+
+def test_arrays_of_other_kinds_are_no_inputs() -> None:
+    for array in (np.ones(2, np.complex64), np.array(["a"]), np.array([None]), np.ones(2, "datetime64[s]")):
+        with pytest.raises(
+            bridge.BadInput, match=f"input x: got an array of {array.dtype}, wanted numbers".replace("[", r"\[")
+        ):
+            as_specs({"x": array})
+
+
+def test_half_precision_of_both_kinds_is_widened() -> None:
+    for code, kind in ((10, "FLOAT16"), (16, "BFLOAT16"), (1, "FLOAT")):
+        model = onnx.parser.parse_model(
+            f'<ir_version: 8, opset_import: ["" : 17]> g ({kind.lower()}[2] x) => ({kind.lower()}[2] y) '
+            f"{{ h = Cast <to = {code}> (x) y = Identity (h) }}"
+        )
+        for halved in (False, True):
+            wide = widened_model(model, halved)
+            want = onnx.TensorProto.DOUBLE if halved or code == 1 else code
+            found = [wide.graph.input[0].type.tensor_type.elem_type, wide.graph.output[0].type.tensor_type.elem_type]
+            assert [*found, wide.graph.node[0].attribute[0].i] == [want] * 3, (kind, halved)
+            assert model.graph.input[0].type.tensor_type.elem_type == code
+
+
+def test_operators_that_make_float32_make_float64_of_every_kind_of_dtype_argument() -> None:
+    third = np.array([1 / 3, 2 / 3, 1 / 7])
+    x = mx.sym.var("x")
+    for net in (
+        mx.sym.norm(x, out_dtype="float32"),
+        mx.sym.np.sum(x, dtype="float32") if hasattr(mx.sym, "np") else mx.sym.norm(x, out_dtype="float32"),
+        mx.sym.Cast(x, dtype="float32"),
+    ):
+        (op,) = [n.op for n in net.graph.nodes if n.op is not None][:1]
+        field = "out_dtype" if "out_dtype" in op.fields else "dtype"
+        assert (
+            str(np.dtype(getattr(exact._widened_op(op), field))) == "float64"
+            and str(np.dtype(getattr(op, field))) == "float32"
+        )
+        (got,) = Exact(net.graph, {}).run({"x": third})
+        want = third if got.size == 3 else third.sum() if "sum" in op.name else np.sqrt((third**2).sum())
+        np.testing.assert_allclose(got.reshape(np.shape(want)), want, rtol=1e-15)
+
+
+def test_one_absent_operator_has_its_table_and_scalars_count(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report.show(report.listed(OperatorsResult((), {"z": "first"})))
+    assert "1 are not here" in capsys.readouterr().out
+    text = "g (float[2] x) => (float[2] y) <float s = {3}, float[2, 3] w = {1, 2, 3, 4, 5, 6}> { h = Mul (x, s) y = Identity (h) }"
+    found = bridge.inspect(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {text}'))
+    assert (found.parameters, found.parameter_bytes) == (7, 28)
+    x = mx.sym.var("x")
+    net = mx.sym.contrib.cond(mx.sym.sum(x) > 0, lambda: mx.sym.exp(x), lambda: mx.sym.elemwise_add(x, x))
+    fields: dict[str, Any] = dict.fromkeys(Row._fields, "")
+    rows = [Row(**{**fields, "name": n}) for n in ("exp", "elemwise_add", "_cond", "sum", "sin", "_greater_scalar")]
+    monkeypatch.setattr(sys.modules["bridge.inspect"], "rows", lambda: rows)
+    listed = {row.name for row in bridge.operators(net).operators}
+    assert (
+        {"exp", "elemwise_add", "_cond", "sum"} <= listed and "sin" not in listed and not bridge.operators(net).absent
+    )
+    assert (
+        onnx_backend.supports_device("CPU:0")
+        and not onnx_backend.supports_device("CPUS")
+        and not onnx_backend.supports_device("")
+    )
+
+
+def test_calls_that_are_timed_together_count_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+
+    def call() -> None:
+        now[0] += 50e-6
+
+    monkeypatch.setattr("bridge.timing.time.perf_counter", lambda: now[0])
+    times = timing.block(call, 0.0021)
+    assert len(times) == 11 and np.allclose(times, 50e-6)
