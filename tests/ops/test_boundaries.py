@@ -118,6 +118,12 @@ VALUES: list[tuple[str, dict[str, Any], list[Any], list[Any]]] = [
     ("_np_sum", {"dtype": "int32"}, [np.array([2**24 + 1, 2], np.float64)], [np.int32(2**24 + 3)]),
     ("_np_prod", {"dtype": "int32"}, [np.array([2**24 + 1, 2], np.float64)], [np.int32(2**25 + 2)]),
     ("_np_cumsum", {"dtype": "int32"}, [np.array([2**24 + 1, 2], np.float64)], [np.int32([2**24 + 1, 2**24 + 3])]),
+    ("_scatter_set_nd", {"shape": (2, 5)}, [np.arange(10, dtype=np.float32).reshape(2, 5), [50, 60], [[1, 0], [4, -2]]],
+     [[[0, 1, 2, 60, 4], [5, 6, 7, 8, 50]]]),
+    # MXNet 1.9.1 on these numbers: no class twice in as many steps, and what lies behind the end of a label may be anything
+    ("CTCLoss", {}, [[[[0.5, -1, 2]], [[1, 0.3, -0.7]]], [[1, 1]]], [[0]]),
+    ("CTCLoss", {}, [[[[0.5, -1, 2]], [[1, 0.3, -0.7]]], [[1, 2]]], [[5.45967]]),
+    ("CTCLoss", {"use_label_lengths": True}, [np.zeros((3, 1, 3), np.float32), [[1, 99]], [1]], [[1.5040774]]),
     ("_arange", {"start": 1, "stop": 7, "step": 2, "infer_range": True}, [], [[1, 3, 5]]),
     ("_arange", {"start": 1, "stop": 4, "infer_range": True, "repeat": 2}, [], [[1, 1, 2, 2, 3, 3]]),
     ("_backward_clip", {"a_min": 1, "a_max": 6},
@@ -182,6 +188,9 @@ GRADIENTS: list[tuple[str, dict[str, Any], list[Any], Any, list[Any]]] = [
        [(np.arange(24).reshape(2, 3, 4) < 12) / 36 - np.eye(24)[0].reshape(2, 3, 4) / 3, None]) for ignored in (1, 1.5)),
     # 2 to the power of a number that only infinity is beyond
     ("_npi_ldexp_scalar", {"scalar": 5000.0}, [[0.5, -2]], [1, -3], [[INF, -INF]]),
+    ("CTCLoss", {}, [[[[0.5, -1, 2]], [[1, 0.3, -0.7]]], [[1, 1]]], [3], [np.zeros((2, 1, 3)), None]),
+    ("CTCLoss", {}, [[[[0.5, -1, 2]], [[1, 0.3, -0.7]]], [[1, 2]]], [1],
+     [[[[0.17529039, -0.96088743, 0.78559703]], [[0.59549725, 0.29571518, -0.89121246]]], None]),
     ("clip", {"a_min": -1, "a_max": 2}, [[-2, -1, 0, 2, 5]], [2, 3, 4, 5, 6], [[0, 3, 4, 5, 0]]),
     ("_npi_diff", {"n": 2}, [[1, 4]], np.zeros(0, np.float32), [[0, 0]]),
     ("_npi_diff", {"n": 2}, [[1, 4, 2]], [3], [[3, -6, 3]]),

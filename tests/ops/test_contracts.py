@@ -3,6 +3,7 @@
 Here by a sample; ``python -m tests.fuzz.operators`` changes dims, ranks, dtypes and attributes of all operators at random."""
 
 import random
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -191,5 +192,44 @@ def test_what_is_only_read_is_not_written_to_and_may_lie_anywhere() -> None:
                     np.testing.assert_allclose(one, want, rtol=0, atol=eps * most)
         except Exception as error:
             wrong.append(f"{op!r} {[a.shape for a in arrays]}: {type(error).__name__} {str(error)[:300]}")
+    assert seen > 2000
+    assert not wrong, "\n".join(wrong)
+
+
+# What rounds to float16 in between, as MXNet does.
+ROUNDED_BETWEEN = (
+    *("_backward_tanh", "_backward_sigmoid", "_backward_batch_normalization", "_npi_around", "add_n", "khatri_rao"),
+    *("_contrib_MultiBoxDetection", "_contrib_MultiBoxTarget", "_contrib_box_encode", "_multi_mp_lamb_update"),
+    *("multi_lars", "preloaded_multi_mp_sgd_mom_update", "preloaded_multi_mp_sgd_update"),
+)
+CONSTANTS = r"_?(npi_)?(degrees|radians|nan_to_num)|.*_scalar|.*BatchNorm.*|_fused_.*"
+"""Whose constants are numbers of the dtype, or whose eps is; and passes that put several operators in one."""
+
+
+def test_half_precision_is_rounded_once() -> None:
+    """Of numbers that float16 holds each operator gives what it gives of them as float32, rounded."""
+    wrong, seen = [], 0
+    for name, attrs, arrays in (seed for group in operators.seeds() for seed in group):
+        op = REGISTRY[name].bind(**attrs)
+        named = name in ROUNDED_BETWEEN or re.fullmatch(CONSTANTS, name) or name.startswith("_onnx_")
+        if named or set(op.uses) - {"training"} or not any(a.dtype.kind == "f" for a in arrays):
+            continue
+        with np.errstate(over="ignore"):
+            half = [a.astype(np.float16) if a.dtype.kind == "f" else a for a in arrays]
+        wide = [a.astype(np.float32) if a.dtype == np.float16 else a.copy() for a in half]
+        try:
+            dtypes = tuple(a.dtype for a in half)
+            op.infer_input_types(dtypes, (None,) * len(op.returns()))
+            op.want_dtype(dtypes)
+            op.infer_type(*dtypes)
+            pairs = list(zip(computed(op, [a.copy() for a in half]), computed(op, wide), strict=True))
+        except (ValueError, TypeError):  # it takes no float16 there
+            continue
+        seen += 1
+        with np.errstate(over="ignore"):
+            if not all(
+                a.dtype != np.float16 or np.array_equal(a, b.astype(np.float16), equal_nan=True) for a, b in pairs
+            ):
+                wrong.append(f"{op!r} {[a.shape for a in arrays]}: {pairs}"[:600])
     assert seen > 2000
     assert not wrong, "\n".join(wrong)

@@ -58,6 +58,8 @@ ROWS: list[tuple[str, Attrs, list[Attrs], list[tuple[Attrs, str]]]] = [
       ({"knorm": -np.inf}, "finite")]),
     ("_split_v2", {"indices": (0, 1)}, [{"indices": (), "sections": 1}], [({"indices": ()}, "one of indices and sections")]),
     ("UpSampling", {"scale": 2, "sample_type": "bilinear", "num_args": 2, "num_filter": 1}, [], [({"num_filter": 0}, "channels")]),
+    *((name, {}, [{"variances": (1, 2, 3, 4)}], [({"variances": v}, "four") for v in ((1, 2, 3), (1, 2, 3, 4, 5), ())])
+      for name in ("_contrib_MultiBoxTarget", "_contrib_MultiBoxDetection")),
     ("Dropout", {}, [{"p": 0}, {"p": 1}], [({"p": -0.01}, "p=-0.01"), ({"p": 1.01}, "0 to 1")]),
     ("_npi_diff", {}, [{"n": 0}, {"n": 3}], [({"n": -1}, "0 or more")]),
     ("_npi_bincount", {}, [{"minlength": 0}, {"minlength": 2**40 - 1}],

@@ -83,6 +83,9 @@ def test_zero_sizes_in_npx_reshape():
     assert shape_of("_npx_reshape", (0, 3), newshape=(3, 0)) == (3, 0)
     with pytest.raises(OpError, match="cannot tell -1"):
         shape_of("_npx_reshape", (0, 3), newshape=(0, -1))
+    for shape in ((UNKNOWN, 0, 3), (2, 0, UNKNOWN), (UNKNOWN, 0, UNKNOWN)):
+        with pytest.raises(OpError, match="cannot tell -1"):
+            shape_of("Reshape", shape, shape=(0, 0, -1))
 
 
 dims = st.lists(st.sampled_from([1, 2, 3, 4, 6]), min_size=1, max_size=4).map(tuple)
