@@ -325,11 +325,8 @@ class Scalar(Elementwise):
 
     def number(self, dtype: np.dtype) -> np.ndarray:
         """The number in that dtype, fractions cut off for an integer one."""
-        exact = int(self.scalar) if np.isfinite(self.scalar) and abs(self.scalar) < 2**63 else None
         if dtype.kind == "b":
             return np.asarray(self.scalar != 0)
-        if dtype.kind in "iu" and exact is not None and dtype.itemsize == 8:
-            return np.asarray(exact, np.int64).astype(dtype)
         return truncate(np.asarray(self.scalar), dtype) if dtype.kind in "iu" else np.asarray(self.scalar).astype(dtype)
 
     def infer_input_types(self, dtypes, outputs):

@@ -353,7 +353,7 @@ class Quadratic(Elementwise):
         return convert((a * x + b) * x + c, data.dtype)
 
     def gradient(self, F, dy, x, y):
-        return dy * (x * (2 * np.float32(self.a)) + np.float32(self.b))
+        return dy * (x * float(2 * np.float32(self.a)) + float(np.float32(self.b)))
 
     @classmethod
     def examples(cls, make):

@@ -251,7 +251,8 @@ class Eigh(ValuesAndVectors, SolvedSquare):
 
     def gradient(self, F, dy, a, values, vectors):
         turn = {"dim1": -1, "dim2": -2}
-        return F._backward__linalg_syevd(F.SwapAxis(dy[1], **turn), dy[0], F.SwapAxis(vectors, **turn), values)
+        found = F._backward__linalg_syevd(F.SwapAxis(dy[1], **turn), dy[0], F.SwapAxis(vectors, **turn), values)
+        return F._backward_cast_like(found, a)
 
     @classmethod
     def examples(cls, make):
@@ -319,7 +320,7 @@ class Eigenvalues(General):
 
     def gradient(self, F, dy, a, values):
         w, v = F._npi_eig(a)
-        return F._backward__npi_eig(dy, F.zeros_like(v), w, v)
+        return F._backward_cast_like(F._backward__npi_eig(dy, F.zeros_like(v), w, v), a)
 
 
 @op("_npi_eig")
@@ -332,7 +333,7 @@ class Eig(ValuesAndVectors, General):
         return self.real_parts(*np.linalg.eig(a))
 
     def gradient(self, F, dy, a, values, vectors):
-        return F._backward__npi_eig(*dy, values, vectors)
+        return F._backward_cast_like(F._backward__npi_eig(*dy, values, vectors), a)
 
 
 @op("_backward__npi_eig")
@@ -384,7 +385,7 @@ class Svd(Solved):
         return np.where((up != v).any(-1)[..., None, :], -u, u), values, up
 
     def gradient(self, F, dy, a, u, values, v):
-        return F._backward__npi_svd(*dy, u, values, v)
+        return F._backward_cast_like(F._backward__npi_svd(*dy, u, values, v), a)
 
     @classmethod
     def examples(cls, make):

@@ -118,6 +118,10 @@ VALUES: list[tuple[str, dict[str, Any], list[Any], list[Any]]] = [
     ("_np_sum", {"dtype": "int32"}, [np.array([2**24 + 1, 2], np.float64)], [np.int32(2**24 + 3)]),
     ("_np_prod", {"dtype": "int32"}, [np.array([2**24 + 1, 2], np.float64)], [np.int32(2**25 + 2)]),
     ("_np_cumsum", {"dtype": "int32"}, [np.array([2**24 + 1, 2], np.float64)], [np.int32([2**24 + 1, 2**24 + 3])]),
+    *(("_ravel_multi_index", {"shape": (5000, 5000)}, [np.array([[4999, 3], [4998, 7]], d)], [np.array([24999998, 15007], d)])
+      for d in ("int64", "int32", "float64")),
+    *(("_unravel_index", {"shape": (5000, 5000)}, [np.array([24999998, 15007], d)], [np.array([[4999, 3], [4998, 7]], d)])
+      for d in ("int64", "int32", "float64")),
     ("_scatter_set_nd", {"shape": (2, 5)}, [np.arange(10, dtype=np.float32).reshape(2, 5), [50, 60], [[1, 0], [4, -2]]],
      [[[0, 1, 2, 60, 4], [5, 6, 7, 8, 50]]]),
     # MXNet 1.9.1 on these numbers: no class twice in as many steps, and what lies behind the end of a label may be anything
@@ -276,6 +280,9 @@ def test_gradients_at_boundaries() -> None:
 # name, attributes, inputs, words of the error that the numbers raise
 REFUSED: list[tuple[str, dict[str, Any], list[Any], str]] = [
     ("_npi_svd", {}, [[[np.nan, 1], [1, 2]]], "no answer"),
+    *(("_contrib_dgl_csr_neighbor_non_uniform_sample", {"num_args": 3, "max_num_vertices": 2},
+       [np.array([[0, 1], [2, 0]], np.int64), chances, np.array([0], np.int64)], f"{len(chances)} probabilities for a graph of 2")
+      for chances in ([0.5], [0.5, 0.2, 0.3])),
     ("_contrib_box_encode", {}, [[[1]], [[2]], [[[0, 0, 1, 1]]], [[[0, 0, 1, 1], [0, 0, 2, 2]]], [0] * 4,
      [1] * 4], "2 to 2 of 2 boxes"),
     ("_contrib_box_encode", {}, [[[1]], [[-1]], [[[0, 0, 1, 1]]], [[[0, 0, 1, 1], [0, 0, 2, 2]]], [0] * 4,
@@ -802,3 +809,21 @@ def test_places_of_extremes_of_vectors_in_onnx(opset: int) -> None:
             assert want.shape == (() if name[0] == "_" and not keepdims else (1,)), (name, axis)
             (got,) = run_onnx(to_onnx(graph, {}, {"x": x}, opset), {"x": x})
             assert (got.shape, got.tolist()) == (want.shape, want.tolist()), (name, axis, keepdims)
+
+
+def test_constants_are_float32_in_gradients_of_double_too() -> None:
+    """As in MXNet 1.9.1, where they are parameters of type float."""
+    x, head = np.array([-0.7, 0.4, 1.9]), np.array([1.0, -3.0, 0.7])
+    single = {n: float(np.float32(v)) for n, v in {"a": 0.3, "b": 0.7, "alpha": 0.1, "low": -0.7, "high": 0.4}.items()}
+    for name, attrs, wanted in (
+        ("_contrib_quadratic", {"a": 0.3, "b": 0.7, "c": 9.0}, head * (2 * single["a"] * x + single["b"])),
+        ("hard_sigmoid", {"alpha": 0.1, "beta": 0.5}, head * single["alpha"]),
+        # -0.7 lies below the float32 that is nearest to it, and so does 0.4
+        ("clip", {"a_min": -0.7, "a_max": 0.4}, head * ((x >= single["low"]) & (x <= single["high"]))),
+    ):
+        data = nd.array(x, dtype="float64")
+        data.attach_grad()
+        with autograd.record():
+            y = invoke(lookup(name).bind(**attrs), [data])
+        y.backward(nd.array(head, dtype="float64"))
+        np.testing.assert_allclose(data.grad.asnumpy(), wanted, rtol=1e-15, err_msg=name)

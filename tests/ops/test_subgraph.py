@@ -1,5 +1,6 @@
 """Fused operators where goldens cannot say what is right, because MXNet is wrong or refuses: near float, and exactly as ONNX."""
 
+import itertools
 import json
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from hybrid.core.error import OpError
 from hybrid.core.op import Spec, lookup
 from hybrid.execution.program import Program
 from hybrid.ir.graph import Entry, Graph, Node
+from hybrid.ops.subgraph import Parts
 
 S = mx.sym
 
@@ -374,3 +376,21 @@ def test_rows_give_up_digits_for_a_bias_that_data_at_run_time_make_large() -> No
         (got,) = Program(graph, params).run(feeds)
         np.testing.assert_allclose(got, want, rtol=0.01, atol=0.03 * reach)
         np.testing.assert_allclose(onnx_answers(graph, params, feeds)[0], got, rtol=1e-6, atol=1e-6)
+
+
+def test_a_normalization_goes_into_weight_and_bias() -> None:
+    """gamma (x w + b - mean) / sqrt(var + eps) + beta as one product, with and without a bias, gamma fixed or not."""
+    rng = np.random.default_rng(4)
+    weight, x = rng.uniform(-1, 1, (3, 2, 1, 2)).astype(np.float32), rng.uniform(-1, 1, (2, 2, 3, 4)).astype(np.float32)
+    bias, gamma, beta, mean, var = (rng.uniform(0.3, 1.7, 3).astype(np.float32) for _ in range(5))
+    fused = lookup("_sg_mkldnn_conv").bind(num_args=7, with_bn=True)
+    for b, fixed in itertools.product((None, bias), (False, True)):
+        given = {"weight": weight, "gamma": gamma, "beta": beta, "moving_mean": mean, "moving_var": var}
+        given |= {} if b is None else {"bias": b}
+        parts = Parts(None, lookup("BatchNorm").bind(eps=0.05, fix_gamma=fixed), None, None)
+        one, more = fused.folded(given, parts)
+        plain = lookup("Convolution").bind(kernel=(1, 2), num_filter=3, no_bias=True)
+        y = plain.compute(x, weight) + (0 if b is None else b.reshape(3, 1, 1))
+        factor = (1 if fixed else gamma) / np.sqrt(var + 0.05)
+        wanted = (y - mean.reshape(3, 1, 1)) * factor.reshape(3, 1, 1) + beta.reshape(3, 1, 1)
+        np.testing.assert_allclose(plain.compute(x, one) + more.reshape(3, 1, 1), wanted, rtol=0, atol=1e-5)

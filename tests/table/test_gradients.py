@@ -13,10 +13,11 @@ import pytest
 
 from hybrid.core.attrs import Float
 from hybrid.core.error import MXNetError, OpError
-from hybrid.core.op import OPS, Domain, Example, Op
+from hybrid.core.op import OPS, Domain, Example, Op, Spec
 from hybrid.execution.program import Program
 from hybrid.ir.differentiate import gradients, rule
 from hybrid.ir.graph import Entry, Graph, Node
+from hybrid.ir.infer import infer
 from hybrid.ops.storage import OfStorage
 
 from ..grouped import each
@@ -402,6 +403,55 @@ ONCE: set[str] = {  # in MXNet too
     *("_onnx_RNN", "_onnx_GRU", "_onnx_LSTM", "_onnx_STFT"),
     *("_onnx_Attention", "_onnx_LinearAttention", "_onnx_RotaryEmbedding"),
 }
+
+
+# What computes with floats beside whole numbers, and says so when a gradient of these is asked for.
+OF_FLOATS = {
+    *("moments", "mish", *(f"_npi_{n}" for n in ("var", "std", "solve", "tensorinv", "tensorsolve", "eigvalsh"))),
+    *("_npi_pinv", "_npi_pinv_scalar_rcond"),
+}
+
+
+def kinds() -> Iterator[tuple[Op, list[tuple[int, ...]], list[np.dtype]]]:
+    """One example of each choice of attributes and ranks, with what is float32 in other dtypes that the operator takes."""
+    done = set()
+    for op, arrays in itertools.chain(examples(), others()):
+        kind = (op.name, *(a.ndim for a in arrays), *sorted(op.dump().items()))
+        if kind in done or {"bodies", "rng"} & set(op.uses) or op.name.startswith("_onnx_") or not has_rule(op):
+            continue
+        done.add(kind)
+        for dtype in map(np.dtype, ("float16", "int32")):
+            dtypes = [dtype if a.dtype == np.float32 else a.dtype for a in arrays]
+            with contextlib.suppress(ValueError, KeyError):  # it does not take them
+                op.infer_input_types(tuple(dtypes), (None,) * len(op.returns()))
+                op.want_dtype(dtypes)
+                op.infer_type(*dtypes)
+                yield op, [a.shape for a in arrays], dtypes
+
+
+def test_gradients_have_the_shapes_and_dtypes_of_their_inputs() -> None:
+    wrong, seen = [], 0
+    for op, shapes, dtypes in kinds():
+        ends, types = op.infer_shape(*shapes), op.infer_type(*dtypes)
+        ends = ends if isinstance(ends, list) else [ends]
+        types = types if isinstance(types, list) else [types] * len(ends)
+        known = dict(zip(op.takes(), zip(shapes, dtypes))) | {f"head{i}": e for i, e in enumerate(zip(ends, types))}
+        try:
+            have, graph = gradient_graph(op, op.takes(), range(op.visible()))
+            read = {n.name for n in graph.variables()}
+            found = infer(
+                graph, {n: known[n][0] for n in known if n in read}, {n: known[n][1] for n in known if n in read}
+            )
+        except OpError as error:
+            if op.name not in OF_FLOATS or dtypes[0].kind == "f":
+                wrong.append(f"{op!r} of {dtypes}: {error}")
+            continue
+        seen += 1
+        for name, end in zip(have, graph.outputs):
+            if str(found.spec(end)) != str(Spec(*known[name])):
+                wrong.append(f"{op!r}: that of {name} is {found.spec(end)}, not {known[name]}")
+    assert seen > 1000
+    assert not wrong, "\n".join(wrong)
 
 
 # -- all of them -----------------------------------------------------------------------------------------------------------
