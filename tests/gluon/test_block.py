@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import hybrid as mx
-from hybrid import gluon, nd, sym
+from hybrid import gluon, native, nd, sym
 from hybrid.core.attrs import dtype as read_dtype
+from hybrid.eager.cached_op import CachedOp
 from hybrid.gluon.utils import HookHandle
 from tests.gluon.stage import Stage, layers, network
 
@@ -283,6 +284,136 @@ def test_a_forward_of_its_own_is_never_passed_by() -> None:
             assert 0 < (drops(x).asnumpy() == 0).sum() < 64
     for _ in range(3):
         assert (drops(x).asnumpy() == 1).all()
+
+
+class Repeated:
+    """A network that is called again and again, and what it has to give by NumPy."""
+
+    def __init__(self) -> None:
+        rng = np.random.default_rng(5)
+        self.first, self.other = (rng.uniform(-2, 2, s).astype(np.float32) for s in ((4, 3), (5, 3)))
+        self.net = gluon.nn.HybridSequential()
+        self.net.add(gluon.nn.Dense(2, in_units=3), gluon.nn.BatchNorm(in_channels=2, momentum=1.0))
+        self.net.initialize()
+        self.weight = rng.uniform(-1, 1, (2, 3)).astype(np.float32)
+        self.net[0].weight.set_data(nd.array(self.weight))
+        self.net.hybridize()
+
+    def want(self, x: np.ndarray, training: bool = False) -> np.ndarray:
+        dense, norm = self.net[0], self.net[1]
+        y = x.astype(np.float64) @ dense.weight.data().asnumpy().T + dense.bias.data().asnumpy()
+        mean, var = (y.mean(0), y.var(0)) if training else (np.zeros(2), np.ones(2))
+        return (y - mean) / np.sqrt(var + 1e-5) * norm.gamma.data().asnumpy() + norm.beta.data().asnumpy()
+
+    def check(self, where: str, x: np.ndarray, training: bool = False, factor: float = 1) -> None:
+        found, want = self.net(nd.array(x)).asnumpy(), factor * self.want(x, training)
+        np.testing.assert_allclose(found, want, rtol=2e-5, atol=2e-5, err_msg=where)
+
+    def again(self, where: str) -> None:
+        for _ in range(3):
+            self.check(where, self.first)
+            self.check(where, self.other)
+
+    def outcome(self, x: nd.NDArray) -> Any:
+        try:
+            y = self.net(x)
+            return y.dtype, y.context, np.allclose(y.asnumpy(), self.want(x.asnumpy()), rtol=2e-5, atol=1e-5)
+        except Exception as error:
+            return type(error)
+
+
+def test_after_many_calls_modes_are_not_passed_over() -> None:
+    """Here and below: equal calls take a shorter way, which has to be left when anything else is asked for."""
+    made = Repeated()
+    made.again("at first")
+    with mx.autograd.train_mode():
+        made.check("training, not recorded", made.first, training=True)
+        made.check("of another shape", made.other, training=True)
+    made.again("after training")
+    for training in (True, False):
+        x = nd.array(made.first)
+        x.attach_grad()
+        with mx.autograd.record(train_mode=training):
+            y = made.net(x)
+        np.testing.assert_allclose(y.asnumpy(), made.want(made.first, training), rtol=2e-5, atol=1e-5)
+        y.backward(nd.array([[0, 1]] * 4))
+        slopes = x.grad.asnumpy()
+        if training:
+            assert abs(slopes.sum(0)).max() < 1e-5  # a shift of all rows changes nothing
+        else:
+            np.testing.assert_allclose(slopes, np.tile(made.weight[1] / np.sqrt(1 + 1e-5), (4, 1)), rtol=1e-5)
+        made.again("after recording")
+
+
+def test_after_many_calls_changed_parameters_and_kernels_count() -> None:
+    made = Repeated()
+    dense, norm = made.net
+    for name, change in {
+        "set_data": lambda: dense.weight.set_data(nd.array(made.weight * 2)),
+        "written in place": lambda: dense.bias.data().__setitem__(slice(None), nd.array([0.5, -3])),
+        "+=": lambda: norm.beta.data().__iadd__(3),
+        "initialized again": lambda: norm.gamma.initialize(mx.init.Constant(0.5), force_reinit=True),
+        "a part of it": lambda: dense.weight.data()[1:].__setitem__(slice(None), 7),
+        "of NumPy's": lambda: dense.weight.set_data(made.weight - 1),
+        "cast": lambda: (made.net.cast("float64"), made.net.cast("float32")),
+    }.items():
+        made.again(f"before {name}")
+        change()
+        made.again(name)
+    run = CachedOp.__call__
+    with pytest.MonkeyPatch.context() as patched:
+        slow: list[int] = []
+        patched.setattr(CachedOp, "__call__", lambda self, *args, **more: (slow.append(1), run(self, *args, **more))[1])
+        made.again("as before")
+        assert not slow
+        before = native.use(None)
+        made.again("without kernels")
+        native.use(before)
+        assert len(slow) == 6
+        made.again("with kernels")
+
+
+def test_after_many_calls_odd_inputs_are_what_they_were_before_any() -> None:
+    made, fresh = Repeated(), Repeated()
+    odd = [nd.array(made.first, dtype=dtype) for dtype in ("float64", "float16", "int32")]
+    odd += [nd.array(made.first, ctx=mx.cpu(1)), nd.array(made.first[:, :2])]
+    expected = [fresh.outcome(x) for x in odd]
+    assert [isinstance(e, type) for e in expected] == [True, True, True, False, True]
+    assert expected[3] == (np.float32, mx.cpu(1), True)
+    for x, want in zip(odd, expected):
+        made.again("before")
+        assert made.outcome(x) == want
+
+
+def test_after_many_calls_hooks_and_another_structure_count() -> None:
+    made = Repeated()
+    net, said = made.net, []
+    for register in (net.register_forward_pre_hook, net.register_forward_hook):
+        made.again("without a hook")
+        handle = register(lambda block, *given: said.append("hook"))
+        made.again("with a hook")
+        assert said == ["hook"] * 6
+        handle.detach()
+        said.clear()
+        made.again("without")
+        assert not said
+    called = []
+    dense = type(net[0])
+    with pytest.MonkeyPatch.context() as patched:
+        forward = dense.hybrid_forward
+        patched.setattr(dense, "hybrid_forward", lambda *args, **more: (called.append(1), forward(*args, **more))[1])
+        net.hybridize(False)
+        made.again("not hybridized")
+        assert len(called) == 6
+    net.hybridize()
+    made.again("hybridized again")
+    net.add(gluon.nn.HybridLambda(lambda F, x: x * 2))  # noqa: N803
+    for _ in range(3):
+        made.check("with one more", made.first, factor=2)
+    net.register_op_hook(lambda name, op, array: said.append(op))
+    for _ in range(3):
+        made.check("watched", made.first, factor=2)
+    assert len(said) == 3 * 3
 
 
 def test_hooks_are_called_in_order_and_see_every_output() -> None:

@@ -174,9 +174,10 @@ class Scaler(Pointwise):
         return FLOAT32
 
     def meaning(self, x):
-        y = x.astype(np.float32)
+        y = x if x.dtype == np.float64 else x.astype(np.float32)  # as onnxruntime: double is rounded at the end
         y = y if self.offset is None else y - self.offset.astype(np.float32)
-        return y if self.scale is None else y * self.scale.astype(np.float32)
+        y = y if self.scale is None else y * self.scale.astype(np.float32)
+        return y.astype(np.float32)
 
     def shape(self, x):
         for name in ("offset", "scale"):
