@@ -407,6 +407,16 @@ def test_after_many_calls_hooks_and_another_structure_count() -> None:
         assert len(called) == 6
     net.hybridize()
     made.again("hybridized again")
+    outer = gluon.nn.HybridSequential()
+    outer.add(net)
+    outer.hybridize()
+    for factor in (1, 2, 4):  # the block inside changes, which the outer one is told by nobody
+        for x in (made.first, made.other) * 3:
+            np.testing.assert_allclose(outer(nd.array(x)).asnumpy(), factor * made.want(x), rtol=2e-5, atol=5e-5)
+        net.add(gluon.nn.HybridLambda(lambda F, x: x * 2))  # noqa: N803
+    made = Repeated()
+    net = made.net
+    made.again("another")
     net.add(gluon.nn.HybridLambda(lambda F, x: x * 2))  # noqa: N803
     for _ in range(3):
         made.check("with one more", made.first, factor=2)

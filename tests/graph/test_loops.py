@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
+from hybrid import sym
 from hybrid.core.error import OpError
 from hybrid.core.op import lookup
 from hybrid.execution.program import Program
@@ -80,6 +81,19 @@ def test_what_cannot_run_again_is_refused() -> None:
     heads = [(e, None) for e in graph.outputs]
     with pytest.raises(OpError, match=r"whose node drop .* is random each time"):
         gradients(heads, graph.variables())
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_no_branch_may_be_random_or_change_states(first: bool) -> None:
+    x, p, *stats = map(sym.var, ("x", "p", "g", "b", "m", "v"))
+    for name, made, said in (
+        ("drop", lambda: sym.Dropout(x, name="drop"), "is random each time"),
+        ("norm", lambda: sym.BatchNorm(x, *stats, name="norm"), "changes its auxiliary states each time"),
+    ):
+        branches = (made, lambda: x * 2) if first else (lambda: x * 2, made)
+        graph = sym.contrib.cond(p, *branches).graph
+        with pytest.raises(OpError, match=rf"whose node {name} .* {said}"):
+            gradients([(e, None) for e in graph.outputs], graph.variables())
 
 
 def test_a_body_without_derivative() -> None:

@@ -146,6 +146,31 @@ def test_normalization_of_double_keeps_its_precision(name: str) -> None:
     np.testing.assert_allclose(y, want, rtol=1e-6)
 
 
+def test_what_is_given_in_single_precision_leaves_double_precision_alone() -> None:
+    """Numbers that both have give what they would in double precision."""
+    rng = np.random.default_rng(3)
+
+    def numbers(*shape: int) -> np.ndarray:
+        return rng.uniform(-1, 1, shape).astype(np.float16).astype(np.float64)
+
+    x, grid = numbers(2, 3, 4, 5), numbers(2, 3, 2, 2)
+    q, k, v, mask = numbers(1, 2, 3, 4), numbers(1, 2, 5, 4), numbers(1, 2, 5, 6), numbers(3, 5)
+    cases = [
+        ("GridSample", (x, grid), 1, {"mode": m, "padding_mode": p})
+        for m in ("linear", "cubic", "nearest")
+        for p in ("zeros", "border", "reflection")
+    ]
+    cases += [("Attention", (q, k, v, mask), place, {"given": ("attn_mask",)}) for place in (3,)]
+    cases += [("Pow", (abs(x) + 1, numbers(5)), 1, {})]
+    for name, arrays, place, attrs in cases:
+        (want,) = run(name, *arrays, **attrs)
+        for dtype in (np.float32, np.float16):
+            mixed = [a.astype(dtype) if i == place else a for i, a in enumerate(arrays)]
+            (got,) = run(name, *mixed, **attrs)
+            assert got.dtype == want.dtype == np.float64
+            np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-13, err_msg=f"{name} {attrs} {dtype}")
+
+
 def test_running_statistics_move_towards_those_of_the_batch() -> None:
     x = np.array([[[1, 3]], [[5, 7]]], np.float32)
     one = np.ones(1, np.float32)

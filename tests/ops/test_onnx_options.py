@@ -970,6 +970,19 @@ def test_what_neither_onnxruntime_nor_the_evaluator_computes() -> None:
         found = computed("BatchNormalization", *arrays, num_outputs=count, **attrs)
         for got, wanted in zip(found, outputs[:count], strict=True):
             np.testing.assert_array_equal(got, wanted)
+    # a class to ignore that counts from behind, or is none, is that number and no other
+    log_prob, weight = np.log(rng.dirichlet(np.ones(4), (3, 2)).transpose(0, 2, 1)).astype(np.float32), single(4) + 2
+    labels = np.array([[-1, 3], [0, -4], [2, -1]])
+    for ignored in (-1, 3, -4, -100):
+        for reduction in ("none", "sum", "mean"):
+            (got,) = computed(
+                "NegativeLogLikelihoodLoss", log_prob, labels, weight, given=("weight",), reduction=reduction,
+                ignore_index=ignored,
+            )  # fmt: skip
+            share = np.where(labels == ignored, 0, weight[labels])
+            want = -share * np.take_along_axis(log_prob, labels[:, None] % 4, 1)[:, 0]
+            want = want if reduction == "none" else want.sum() / (share.sum() if reduction == "mean" else 1)
+            np.testing.assert_allclose(got, want, rtol=2e-6, atol=1e-7, err_msg=f"{ignored} {reduction}")
     # mean and 1 / deviation in double precision, in which their gradients show
     x, scale, shift = (rng.uniform(0.5, 2, s).astype(np.float32) for s in ((2, 3, 4), (3, 4), (4,)))
     for axis, over, count in ((-1, (2,), 3), (-2, (1, 2), 2), (0, (0, 1, 2), 3), (1, (1, 2), 3)):

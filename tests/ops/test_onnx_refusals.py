@@ -263,6 +263,7 @@ def test_each_tensor_of_an_optimizer_has_a_gradient_and_states_of_its_shape(name
 
 
 U = UNKNOWN
+JOINED = {"num_args": 8}
 LINEAR = {"q_num_heads": 4, "kv_num_heads": 2, "update_rule": "linear"}
 GATED, DELTA = {"update_rule": "gated", "given": ("decay",)}, {"update_rule": "delta", "given": ("beta",)}
 QUERY = {"num_heads": 4, "kv_num_heads": 2}
@@ -367,6 +368,11 @@ NOT_FITTING = [
     ("ml_TreeEnsemble", TREE | {"nodes_featureids": np.array([3])}, [(2, 3)], {}, "ask for features 3 to 3"),
     ("ml_TreeEnsemble", TREE | {"nodes_featureids": np.array([-1])}, [(2, 3)], {}, "ask for features -1 to -1"),
     ("ml_FeatureVectorizer", {"num_args": 2}, [(2, 3), (4,)], {}, "rows"),
+    ("ms_QLinearConcat", JOINED | {"axis": 1}, [(), (), (2, 3, 4), (), (), (5, 3, 4), (), ()], {}, "differ"),
+    ("ms_QLinearConcat", JOINED | {"axis": -2}, [(), (), (2, 3, 4), (), (), (2, 3, 5), (), ()], {}, "differ"),
+    ("ms_QLinearConcat", JOINED | {"axis": 0}, [(), (), (2, 3, 4), (), (), (2, 3), (), ()], {}, "dimensions"),
+    ("ms_QLinearConcat", JOINED | {"axis": 3}, [(), (), (2, 3, 4), (), (), (2, 3, 4), (), ()], {}, "axis 3"),
+    ("ms_QLinearConcat", JOINED | {"axis": -4}, [(), (), (2, 3, 4), (), (), (2, 3, 4), (), ()], {}, "axis -4"),
 ]  # fmt: skip
 
 
@@ -458,6 +464,10 @@ JUST_FITTING = [
     ("Resize", {"given": ("scales", "sizes")}, [(2, 3), (0,), (2,)], {2: [], 3: [4, 5]}, (4, 5)),
     ("Resize", {"given": ("sizes",)}, [(U, 3), (2,)], {3: [4, 5]}, (4, 5)),
     ("Resize", {"given": ("scales",)}, [(U, 3), (2,)], {2: [1, 2]}, (U, 6)),
+    ("Resize", {"given": ("sizes",), "axes": (2, 0)}, [(U, 3, U), (2,)], {3: [4, 5]}, (5, 3, 4)),
+    ("Resize", {"given": ("scales",), "axes": (-1, 0)}, [(2, 3, U), (2,)], {2: [1, 1.5]}, (3, 3, U)),
+    ("ms_QLinearConcat", JOINED | {"axis": -2}, [(), (), (2, 3, U), (), (), (2, 5, 4), (), ()], {}, (2, 8, 4)),
+    ("ms_QLinearConcat", JOINED | {"axis": 2}, [(), (), (2, U, 3), (), (), (U, 5, 4), (), ()], {}, (2, 5, 7)),
     ("ml_LinearRegressor", {"coefficients": np.ones(4)}, [(4,)], {}, (1, 1)),
     ("ml_LinearRegressor", {"coefficients": np.ones(4), "targets": 2}, [(3, 2)], {}, (3, 2)),
     ("ml_SVMRegressor", {"coefficients": np.ones(4)}, [(4,)], {}, (1, 1)),

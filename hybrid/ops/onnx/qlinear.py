@@ -11,7 +11,7 @@ import numpy as np
 
 from ...core.attrs import Arity
 from ...core.op import op
-from ...core.shapes import broadcast, merge
+from ...core.shapes import broadcast, merge_all
 from ..common import axis_of, want_one, want_rank
 from ..softmax import softmax
 from .base import Standard
@@ -233,8 +233,8 @@ class QLinearConcat(Standard):
         axis = axis_of(self, self.axis, len(parts[0]))
         for part in parts[1:]:
             want_rank(self, part, len(parts[0]))
-            merge((*parts[0][:axis], *parts[0][axis + 1 :]), (*part[:axis], *part[axis + 1 :]))
-        return (*parts[0][:axis], sum(p[axis] for p in parts), *parts[0][axis + 1 :])
+        others = merge_all([(*p[:axis], *p[axis + 1 :]) for p in parts]) or ()
+        return (*others[:axis], sum(p[axis] for p in parts), *others[axis:])
 
     def dtype(self, *dtypes):
         return dtypes[1]

@@ -134,8 +134,6 @@ class Resize(Standard):
                 out[axis] = self.goals(known, scales, sizes)[axis][0]
             elif sizes is not None and sizes.size:
                 out[axis] = int(sizes[i])
-            elif float(scales[i]) != 1:
-                out[axis] = UNKNOWN
         return tuple(out)
 
     # -- where new elements lie ------------------------------------------------------------------------------------------
