@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from hybrid.core.attrs import Float
+from hybrid.core.attrs import Float, Optional
 from hybrid.core.error import MXNetError, OpError
 from hybrid.core.op import OPS, Domain, Example, Op, Spec
 from hybrid.execution.program import Program
@@ -321,20 +321,25 @@ def test_gradients_are_derivatives(row: Numbered) -> None:
     check_derivatives(row[1])
 
 
+def floats_of(op: Op) -> list[str]:
+    """Names of the attributes that are numbers, or None."""
+    kinds = {n: f.kind.kind if isinstance(f.kind, Optional) else f.kind for n, f in op.fields.items()}
+    return [n for n, kind in kinds.items() if isinstance(kind, Float)]
+
+
 def other_numbers() -> Iterator[tuple[str, list[Example]]]:
     """Examples of ONNX's operators with each number among their attributes of the other sign and larger, or larger alone."""
     seen = set()
     for op, arrays in examples():
-        for name in (n for n, f in op.fields.items() if isinstance(f.kind, Float)) if op.name[:6] == "_onnx_" else ():
-            value, several = 1.5 * abs(getattr(op, name)) + 0.25, []
-            for other in (value, -value) if getattr(op, name) < 0 else (-value, value):
+        for name in floats_of(op) if op.name[:6] == "_onnx_" else ():
+            own = getattr(op, name) or 0.0
+            value, several = 1.5 * abs(own) + 0.25, []
+            for other in (value, -value) if own < 0 else (-value, value):
                 with contextlib.suppress(OpError):  # one that the operator refuses
                     changed = type(op).bind(**{n: getattr(op, n) for n in op.fields} | {name: other})
                     several.append(Example(changed, arrays))
-            if (op.name, name, value) not in seen and op.name not in {
-                *BY_DESIGN,
-                "_onnx_Celu",
-            }:  # which wants a positive one
+            # Celu has a derivative for a positive alpha only
+            if (op.name, name, value) not in seen and op.name not in {*BY_DESIGN, "_onnx_Celu"}:
                 seen.add((op.name, name, value))
                 yield f"{len(seen)} {op.name} {name}={value}", several
 
