@@ -130,7 +130,7 @@ class Function:
         if self._used:
             raise MXNetError("Each Function instance can only be called once. Please create another instance.")
         self._used = True
-        with pause():
+        with pause(STATE.training):  # unrecorded, in whichever mode it is called
             outputs = self.forward(*inputs)
         if not is_recording():
             return outputs

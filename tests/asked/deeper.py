@@ -1,0 +1,233 @@
+"""What is seldom asked of executors, modules, functions with gradients of their own, and loops inside loops."""
+
+# ruff: noqa: B023  calls are made at once
+from __future__ import annotations
+
+import json
+
+from .modules import net, weights
+from .questions import ask, attempt, numbers, plain
+
+
+@ask
+def executors_again(mx, folder):
+    """Shared arrays, inputs of other shapes, gradients twice, modes that stay."""
+    sym, nd, found = mx.sym, mx.nd, {}
+    x = sym.var("x")
+    layer = sym.FullyConnected(x, num_hidden=3, name="fc")
+    for kind in ("float32", "float64"):
+        first = layer.simple_bind(mx.cpu(), x=(2, 4), type_dict={"x": kind})
+        first.arg_dict["fc_weight"][:] = numbers(3, 4)
+
+        def shared(kind=kind, first=first):
+            other = layer.simple_bind(
+                mx.cpu(),
+                x=(5, 4),
+                type_dict={"x": "float32"},
+                shared_exec=first,
+                shared_arg_names=["fc_weight"],
+                shared_buffer={},
+            )
+            return [other.arg_dict["fc_weight"], other.arg_dict["fc_bias"].shape]
+
+        if kind == "float32":
+            found["shared"] = attempt(shared)
+    executor = layer.simple_bind(mx.cpu(), x=(2, 4))
+    for name, array in executor.arg_dict.items():
+        array[:] = numbers(*array.shape, seed=len(name))
+    for shape in ((4, 2), (8,), (2, 2, 2), (1, 4), (2, 4)):
+        found[f"fed {shape}"] = attempt(lambda shape=shape: executor.forward(x=nd.array(numbers(*shape))))
+    found["unknown"] = attempt(lambda: executor.forward(y=nd.ones((2, 4))))
+    for request in ("write", "add"):
+        executor = layer.simple_bind(mx.cpu(), request, x=(2, 4))
+        for name, array in executor.arg_dict.items():
+            array[:] = numbers(*array.shape, seed=len(name))
+        with mx.autograd.record():
+            out = executor.forward(is_train=True)[0]
+            modes = [mx.autograd.is_recording(), mx.autograd.is_training()]
+        modes += [mx.autograd.is_recording(), mx.autograd.is_training()]
+        executor.backward([nd.ones((2, 3))])
+        executor.backward([nd.array(numbers(2, 3))])
+        found[f"twice {request}"] = [out, executor.grad_dict["fc_weight"], executor.grad_dict["x"], modes]
+    return plain(found)
+
+
+@ask
+def modules_again(mx, folder):
+    """Parameters that nobody has, outputs from some to some, batches that do not fit, labels along the second axis, files."""
+    found, symbol = {}, net(mx)
+    own, aux = weights(mx, symbol, data=(4, 5), softmax_label=(4,))
+    for extra in (False, True):
+
+        def given(extra=extra):
+            module = mx.mod.Module(symbol)
+            module.bind([("data", (4, 5))], [("softmax_label", (4,))])
+            module.init_params(
+                arg_params={**own, "more": mx.nd.ones(2)}, aux_params={**aux, "less": mx.nd.ones(3)}, allow_extra=extra
+            )
+            return sorted(module.get_params()[0])
+
+        found[f"extra {extra}"] = attempt(given)
+    for labels in (3, 5, 4):
+        found[f"labels {labels}"] = attempt(
+            lambda labels=labels: mx.mod.Module(symbol).bind([("data", (4, 5))], [("softmax_label", (labels,))])
+        )
+    module = mx.mod.Module(symbol)
+    module.bind([("data", (4, 5))], [("softmax_label", (4,))])
+    module.init_params(arg_params=own, aux_params=aux)
+    two = mx.sym.Group([mx.sym.var("a") * 2, mx.sym.var("b") * 3])
+    pair = mx.mod.Module(two, ["a", "b"], None)
+    pair.bind([("a", (2, 3)), ("b", (2, 3))])
+    pair.init_params()
+    found["too few"] = attempt(lambda: pair.forward(mx.io.DataBatch([mx.nd.ones((2, 3))], [])) and 0)
+    fixed = mx.mod.Module(symbol, fixed_param_names=["fc1_weight", "fc1_bias"])
+    fixed.bind([("data", (4, 5))], [("softmax_label", (4,))])
+    fixed.init_params(arg_params=own, aux_params=aux)
+    fixed.init_optimizer(optimizer_params={"learning_rate": 0.5})
+    fixed.forward_backward(mx.io.DataBatch([mx.nd.array(numbers(4, 5))], [mx.nd.array([0, 1, 2, 0])]))
+    fixed.update()
+    found["fixed"] = dict(sorted(plain(fixed.get_params()[0]).items()))
+    x = mx.sym.var("x")
+    layouts = ["TNC", "NTC", "TNC"]
+    outs = [x + 1, mx.sym.swapaxes(x * 2, dim1=0, dim2=1), x * 3]
+    group = mx.sym.Group(outs)
+    for i, layout in enumerate(layouts):
+        group[i]._set_attr(__layout__=layout)
+    for devices in (1, 2):
+        many = mx.mod.Module(group, ["x"], None, context=[mx.cpu(i) for i in range(devices)])
+        many.bind([mx.io.DataDesc("x", (3, 4, 2), layout="TNC")])
+        many.init_params()
+        many.forward(mx.io.DataBatch([mx.nd.array(numbers(3, 4, 2))], []), is_train=False)
+        for begin, end in ((0, None), (0, 2)) if devices == 2 else ((0, None), (1, None), (1, 2), (2, 3), (0, 2)):
+            found[f"outputs {devices} {begin} {end}"] = plain(many._exec_group.get_outputs(True, begin, end))
+    data = mx.sym.var("data")
+    scores = mx.sym.SoftmaxOutput(
+        mx.sym.reshape(data, shape=(-1, 3)), mx.sym.reshape(mx.sym.var("label"), shape=(-1,)), name="s"
+    )
+    for devices in (1, 2):
+        timed = mx.mod.Module(scores, ["data"], ["label"], context=[mx.cpu(i) for i in range(devices)])
+        timed.bind([mx.io.DataDesc("data", (2, 4, 3), layout="TNC")], [mx.io.DataDesc("label", (2, 4), layout="TN")])
+        timed.init_params()
+        batch = mx.io.DataBatch([mx.nd.array(numbers(2, 4, 3))], [mx.nd.array([[0, 1, 2, 0], [1, 1, 0, 2]])])
+        timed.forward(batch, is_train=False)
+        seen = []
+
+        def note(label, pred):
+            seen.append([label, pred])
+            return 0.0
+
+        timed.update_metric(mx.metric.CustomMetric(note, allow_extra_outputs=True), batch.label)
+        found[f"labels of {devices}"] = seen
+    cast = mx.sym.exp(mx.sym.amp_cast(mx.sym.var("data"), dtype="float32"))
+    plainly = mx.mod.Module(cast, label_names=None)
+    plainly.bind([("data", (2, 3))])
+    plainly.init_params()
+    for name, given in {"usual": {}, "kept": {"remove_amp_cast": False}}.items():
+        plainly.save_checkpoint(str(folder / name), 2, **given)
+        found[f"file {name}"] = [n["op"] for n in json.loads((folder / f"{name}-symbol.json").read_text())["nodes"]]
+    return found
+
+
+@ask
+def own_functions_again(mx, folder):
+    """autograd.Function of several inputs and outputs of other dtypes, some unused; what kind is given back; modes inside."""
+    nd, ag, found = mx.nd, mx.autograd, {}
+
+    class Mixed(ag.Function):
+        def __init__(self, kind):
+            super().__init__()
+            self.kind = kind
+
+        def forward(self, a, b):
+            self.save_for_backward(a, b)
+            told.append(["forward", ag.is_recording(), ag.is_training()])
+            return self.kind([a * b, a + 1, b.astype("float64") * 2])
+
+        def backward(self, p, q, r):
+            told.append(
+                ["backward", ag.is_recording(), ag.is_training(), *[[g.dtype.__name__, g.asnumpy()] for g in (p, q, r)]]
+            )
+            a, b = self.saved_tensors
+            return p * b + q, p * a + 2 * r.astype("float32")
+
+    for kind in (list, tuple):
+        for used in ((0, 1, 2), (0,), (2,), (1, 0)):
+            for training in (True, False):
+                told = []
+                a, b = nd.array(numbers(2, 3)), nd.array(numbers(2, 3, seed=4))
+                a.attach_grad()
+                b.attach_grad()
+                with ag.record(training):
+                    out = Mixed(kind)(a, b)
+                    loss = sum((out[i].astype("float32") * (i + 2)).sum() for i in used)
+                loss.backward(train_mode=training)
+                found[f"{kind.__name__} {used} {training}"] = [type(out).__name__, out, a.grad, b.grad, told]
+    for dtype in ("float32", "float64"):
+        x, y = nd.array(numbers(2, 2), dtype=dtype), nd.array(numbers(3), dtype=dtype)
+        x.attach_grad()
+        y.attach_grad()
+        with ag.record():
+            z = (x * x * x).sum()
+        found[f"grad {dtype}"] = attempt(lambda: [[g.dtype.__name__, g] for g in ag.grad([z], [x], retain_graph=True)])
+        found[f"after {dtype}"] = [attempt(lambda: z.backward()), x.grad, attempt(lambda: z.backward())]
+    one, two = nd.array(numbers(3)), nd.array(numbers(3, seed=1))
+    for argnum in (None, 0, 1, [1], [1, 0]):
+        both = mx.contrib.autograd.grad_and_loss(lambda p, q: p * p * q, argnum)
+        found[f"grad_and_loss {argnum}"] = list(both(one, two))
+        found[f"grad {argnum}"] = list(mx.contrib.autograd.grad(lambda p, q: p * p * q, argnum)(one, two))
+    return plain(found)
+
+
+@ask
+def loops_inside_loops(mx, folder):
+    """Loops that read several outputs of one node from outside, states in another order, loops inside loops."""
+    sym, nd, found = mx.sym, mx.nd, {}
+    x, w = numbers(3, 2, 4), numbers(2, 4, seed=7)
+
+    def run(made, inputs):
+        group = sym.Group(list(made)) if isinstance(made, (list, tuple)) else made
+        executor = group.bind(
+            mx.cpu(), {n: nd.array(a) for n, a in inputs.items()}, {n: nd.zeros(a.shape) for n, a in inputs.items()}
+        )
+        outs = executor.forward(is_train=True)
+        executor.backward([nd.array(numbers(*o.shape, seed=i)) for i, o in enumerate(outs)])
+        return [outs, {n: executor.grad_dict[n] for n in inputs}, sorted(group.list_arguments())]
+
+    def cut():
+        return sym.SliceChannel(sym.var("w"), num_outputs=2, axis=0, squeeze_axis=True)
+
+    def outside():
+        halves = cut()
+        outs, states = sym.contrib.foreach(
+            lambda p, s: (p * halves[1] + s, s + halves[0]), sym.var("x"), sym.zeros((2, 4))
+        )
+        return [outs, states]
+
+    def swapped():
+        halves = cut()
+        outs, states = sym.contrib.foreach(
+            lambda p, s: ([p + s[1], p * s[0]], [s[1] * 0.5, s[0] + p]),
+            sym.var("x"),
+            [halves[1] * sym.ones((2, 4)), halves[0] + sym.zeros((2, 4))],
+        )
+        return [*outs, *states]
+
+    def same():
+        outs, states = sym.contrib.foreach(
+            lambda p, s: ([p * 2 + s, s], [s, p + s]) and ([s * p, s * p], s * p), sym.var("x"), sym.var("w")
+        )
+        return [*outs, states]
+
+    def nested():
+        def row(p, s):
+            inner, last = sym.contrib.foreach(
+                lambda q, t: (q * t + s, t + q), p, sym.slice_axis(s, axis=0, begin=0, end=1).reshape((4,))
+            )
+            return inner, s + sym.broadcast_mul(inner, last.reshape((1, 4)))
+
+        outs, states = sym.contrib.foreach(row, sym.var("x"), sym.var("w"))
+        return [outs, states]
+
+    for make in (outside, swapped, same, nested):
+        found[make.__name__] = attempt(lambda make=make: run(make(), {"x": x, "w": w}))
+    return found

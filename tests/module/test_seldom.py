@@ -1,0 +1,183 @@
+"""Seldom uses of executors, modules and loops that MXNet does not take or does otherwise."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hybrid as mx
+from hybrid import nd, sym
+
+X = np.linspace(-1, 2, 24).reshape(3, 2, 4).astype(np.float32)
+W = np.linspace(0.5, -0.7, 8).reshape(2, 4).astype(np.float32)
+
+
+def test_monitors_see_each_output_of_a_node_under_its_own_name() -> None:
+    parts = sym.SliceChannel(sym.var("x"), num_outputs=3, name="cut")
+    both = sym.Group([sym.elemwise_mul(parts[2], parts[0], name="mul"), sym.exp(parts[1], name="up")])
+    x = np.linspace(-1, 1, 12).reshape(2, 6).astype(np.float32)
+    third = [x[:, :2], x[:, 2:4], x[:, 4:]]
+    made = {f"cut_output{i}": a for i, a in enumerate(third)} | {
+        "mul_output": third[2] * third[0],
+        "up_output": np.exp(third[1]),
+    }
+    read = {"x": x, "cut_data": x, "mul_lhs": third[2], "mul_rhs": third[0], "up_data": third[1]}
+    for everything in (False, True):
+        seen: dict[str, np.ndarray] = {}
+        executor = both.simple_bind(mx.cpu(), x=(2, 6))
+        executor.arg_dict["x"][:] = x
+        executor.set_monitor_callback(lambda name, array, seen=seen: seen.update({name: array.asnumpy()}), everything)
+        executor.forward()
+        want = {**made, **(read if everything else {})}
+        assert seen.keys() == want.keys()
+        for name, array in want.items():
+            np.testing.assert_allclose(seen[name], array, rtol=1e-6, err_msg=name)
+
+
+def test_arrays_are_shared_with_those_of_their_own_shape_and_dtype_only() -> None:
+    layer, names = sym.FullyConnected(sym.var("x"), num_hidden=3, name="fc"), ["fc_weight", "fc_bias"]
+
+    def bound(shape: tuple[int, int], kind: str, **shared: Any) -> Any:
+        return layer.simple_bind(mx.cpu(), x=shape, type_dict=dict.fromkeys(("x", *names), kind), **shared)
+
+    first = bound((2, 4), "float64")
+    for shape, kind in (((2, 4), "float32"), ((2, 5), "float64")):
+        with pytest.raises(mx.MXNetError, match=f"fc_weight is {kind}.*, but shared_exec has it as float64"):
+            bound(shape, kind, shared_exec=first, shared_arg_names=names, shared_buffer={})
+    other = bound((7, 4), "float64", shared_exec=first, shared_arg_names=names, shared_buffer={})
+    for name in names:
+        assert other.arg_dict[name] is first.arg_dict[name] and other.grad_dict[name] is first.grad_dict[name]
+    assert other.arg_dict["x"].shape == (7, 4)
+
+
+def test_outputs_from_some_on_are_joined_along_their_own_axes() -> None:
+    """MXNet takes the axes of the first."""
+    x = sym.var("x")
+    group = sym.Group([x + 1, sym.swapaxes(x * 2, dim1=0, dim2=1), x * 3])
+    for i, layout in enumerate(("TNC", "NTC", "TNC")):
+        group[i]._set_attr(__layout__=layout)
+    data = np.linspace(-1, 1, 24).reshape(3, 4, 2).astype(np.float32)
+    want = [data + 1, (data * 2).swapaxes(0, 1), data * 3]
+    for devices in (1, 2, 4):
+        module = mx.mod.Module(group, ["x"], None, context=[mx.cpu(i) for i in range(devices)])
+        module.bind([mx.io.DataDesc("x", (3, 4, 2), layout="TNC")])
+        module.init_params()
+        module.forward(mx.io.DataBatch([nd.array(data)], []), is_train=False)
+        for begin in range(3):
+            for end in (None, 1, 2, 3):
+                found = module._exec_group.get_outputs(True, begin, end)
+                for got, array in zip(found, want[begin:end], strict=True):
+                    np.testing.assert_allclose(got.asnumpy(), array, rtol=1e-6)
+
+
+def test_forward_leaves_the_modes_of_the_program_as_they_are() -> None:
+    executor = sym.Dropout(sym.var("x"), p=0.5).simple_bind(mx.cpu(), x=(2, 3))
+    for recording in (False, True):
+        for training in (False, True):
+            before = mx.autograd.set_recording(recording), mx.autograd.set_training(training)
+            for is_train in (False, True):
+                executor.forward(is_train=is_train, x=nd.ones((2, 3)))
+                assert (mx.autograd.is_recording(), mx.autograd.is_training()) == (recording, training)
+                assert executor.outputs[0]._node is None
+            mx.autograd.set_recording(before[0])
+            mx.autograd.set_training(before[1])
+
+
+def test_custom_operators_know_every_dtype_and_the_mode_that_they_run_in() -> None:
+    told: list[Any] = []
+
+    class Op(mx.operator.CustomOp):
+        def forward(self, is_train: bool, req: Any, in_data: Any, out_data: Any, aux: Any) -> None:
+            told.append((is_train, mx.autograd.is_training(), mx.autograd.is_recording()))
+            self.kept = in_data[0]
+            self.assign(out_data[0], "inplace", in_data[0] * 2)
+
+        def backward(self, req: Any, out_grad: Any, in_data: Any, out_data: Any, in_grad: Any, aux: Any) -> None:
+            told.append((self.kept.asnumpy().tolist(), mx.autograd.is_recording()))
+            self.assign(in_grad[0], req[0], out_grad[0] * self.kept)
+            self.assign(in_grad[1], req[1], 0)
+
+    @mx.operator.register("seldom_of_two")
+    class Prop(mx.operator.CustomOpProp):
+        def list_arguments(self) -> list[str]:
+            return ["a", "b"]
+
+        def infer_shape(self, in_shape: Any) -> Any:
+            return in_shape, [in_shape[0]], []
+
+        def infer_type(self, in_type: Any) -> Any:
+            return in_type, [in_type[0]], []
+
+        def create_operator(self, ctx: Any, in_shapes: Any, in_dtypes: Any) -> Any:
+            told.append((in_shapes, in_dtypes))
+            return Op()
+
+    for training in (True, False):
+        told.clear()
+        a, b = nd.array([[1, 2, 3]]), nd.array([4, 5], dtype="int32")
+        a.attach_grad()
+        with mx.autograd.record(training):
+            out = nd.Custom(a, b, op_type="seldom_of_two")
+        a[:] = 9  # what was read is kept as it was
+        out.backward(nd.array([[10, 20, 30]]))
+        assert out.asnumpy().tolist() == [[2, 4, 6]] and a.grad.asnumpy().tolist() == [[10, 40, 90]]
+        assert told == [([[1, 3], [2]], [0, 4]), (training, training, False), ([[1.0, 2.0, 3.0]], False)]
+
+
+def test_loops_of_symbols_give_what_they_give_of_arrays() -> None:
+    """Branches inside loops and loops over the second output of a node, which MXNet cannot bind."""
+
+    def halves(f: Any, w: Any) -> Any:
+        return f.SliceChannel(w, num_outputs=2, axis=0, squeeze_axis=True)
+
+    def branches(f: Any, x: Any, w: Any) -> Any:
+        def row(p: Any, s: Any) -> Any:
+            chosen = f.contrib.cond(f.sum(s) > 0, lambda: p * s, lambda: p - s)
+            return chosen, chosen * 0.5 + s
+
+        outs, states = f.contrib.foreach(row, x, w)
+        return [outs, states]
+
+    def counted(f: Any, x: Any, w: Any) -> Any:
+        a, b = halves(f, w)
+        outs, last = f.contrib.while_loop(
+            lambda i, s: i < 3, lambda i, s: ([s * b], [i + 1, s + a]), [f.zeros((1,)), b], max_iterations=5
+        )
+        return [f.slice_axis(outs[0], axis=0, begin=0, end=3), f.broadcast_add(last[1], f.sum(x) * 0)]
+
+    def outside(f: Any, x: Any, w: Any) -> Any:
+        a, b = halves(f, w)
+        outs, states = f.contrib.foreach(
+            lambda p, s: (
+                f.broadcast_mul(p, b.reshape((1, 4))) + s,
+                s + f.broadcast_mul(a.reshape((1, 4)), f.ones((2, 4))),
+            ),
+            x,
+            w * 2,
+        )
+        return [outs, states]
+
+    def twice(f: Any, x: Any, w: Any) -> Any:
+        outs, states = f.contrib.foreach(lambda p, s: ((q := s * p), [q, q][0]), x, w)
+        return [outs, states]
+
+    for make in (branches, counted, outside, twice):
+        x, w = nd.array(X), nd.array(W)
+        for array in (x, w):
+            array.attach_grad()
+        heads = []
+        with mx.autograd.record():
+            eager = make(nd, x, w)
+        heads = [nd.array(np.linspace(-1, 1, y.size).reshape(y.shape)) for y in eager]
+        mx.autograd.backward(eager, heads)
+        group = sym.Group(make(sym, sym.var("x"), sym.var("w")))
+        executor = group.bind(
+            mx.cpu(), {"x": nd.array(X), "w": nd.array(W)}, {"x": nd.zeros(X.shape), "w": nd.zeros(W.shape)}
+        )
+        for got, want in zip(executor.forward(is_train=True), eager, strict=True):
+            np.testing.assert_allclose(got.asnumpy(), want.asnumpy(), rtol=1e-5, atol=1e-6, err_msg=make.__name__)
+        executor.backward(heads)
+        for name, array in (("x", x), ("w", w)):
+            np.testing.assert_allclose(
+                executor.grad_dict[name].asnumpy(), array.grad.asnumpy(), rtol=1e-5, atol=1e-6, err_msg=make.__name__
+            )
