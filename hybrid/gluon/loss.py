@@ -336,7 +336,7 @@ class PoissonNLLLoss(Loss):
         loss = F.exp(pred) - target * pred if self._from_logits else pred - target * F.log(pred + epsilon)
         if self._compute_full:
             stirling = target * F.log(target) - target + 0.5 * F.log(2 * target * math.pi)
-            loss = loss + stirling * (target > 1)
+            loss = loss + F.where(target > 1, stirling, F.zeros_like(stirling))  # of 0 it is no number
         return F.mean(self._weighted(F, loss, sample_weight))
 
 

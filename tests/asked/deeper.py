@@ -1,6 +1,6 @@
 """What is seldom asked of executors, modules, functions with gradients of their own, and loops inside loops."""
 
-# ruff: noqa: B023  calls are made at once
+# ruff: noqa: B023, E501  calls are made at once
 from __future__ import annotations
 
 import json
@@ -230,4 +230,184 @@ def loops_inside_loops(mx, folder):
 
     for make in (outside, swapped, same, nested):
         found[make.__name__] = attempt(lambda make=make: run(make(), {"x": x, "w": w}))
+    return found
+
+
+@ask
+def losses_again(mx, folder):
+    """Losses with weights of nothing and None, other axes of batches and classes, weights of samples, inputs of another form."""
+    gl, nd, found = mx.gluon.loss, mx.nd, {}
+    p, q = nd.array(numbers(3, 4, 2)), nd.array(numbers(3, 4, 2, seed=5))
+    some = nd.array(abs(numbers(3, 1, 1, seed=2)))
+    logs, shares = nd.log_softmax(p, axis=1), nd.softmax(q, axis=1)
+    positive = nd.array(abs(numbers(2, seed=9)) + 0.5)
+    makes = {
+        "l2": (gl.L2Loss, (p, q)), "l1": (gl.L1Loss, (p, q)), "huber": (lambda **k: gl.HuberLoss(rho=0.3, **k), (p, q)),
+        "hinge": (lambda **k: gl.HingeLoss(margin=0.7, **k), (p, q > 0)), "squared": (lambda **k: gl.SquaredHingeLoss(margin=0.7, **k), (p, q)),
+        "logistic": (gl.LogisticLoss, (p, nd.sign(q))), "binary": (lambda **k: gl.LogisticLoss(label_format="binary", **k), (p, q > 0)),
+        "bce": (gl.SigmoidBCELoss, (p, q > 0)), "bce sure": (lambda **k: gl.SigmoidBCELoss(from_sigmoid=True, **k), (nd.sigmoid(p), nd.sigmoid(q))),
+        "ce": (lambda **k: gl.SoftmaxCELoss(axis=1, sparse_label=False, **k), (p, shares)),
+        "ce sparse": (lambda **k: gl.SoftmaxCELoss(axis=1, **k), (p, nd.array([[0, 1], [2, 3], [1, 0]]))),
+        "kl": (gl.KLDivLoss, (logs, shares)), "kl of scores": (lambda **k: gl.KLDivLoss(from_logits=False, axis=1, **k), (p, shares)),
+        "poisson": (gl.PoissonNLLLoss, (p, nd.array(abs(numbers(3, 4, 2, seed=7)) * 4))),
+    }  # fmt: skip
+    for name, (make, inputs) in makes.items():
+        for given in (
+            {},
+            {"weight": None} if name != "l2" else {},
+            {"weight": 0},
+            {"weight": 2.5},
+            {"batch_axis": 1},
+            {"batch_axis": 2, "weight": 0.5},
+        ):
+
+            def told(make=make, inputs=inputs, given=given, more=()):
+                for array in inputs[:1]:
+                    array.attach_grad()
+                with mx.autograd.record():
+                    out = make(**given)(*inputs, *more)
+                out.backward()
+                return [out, inputs[0].grad]
+
+            found[f"{name} {sorted(given.items())}"] = attempt(told)
+            if given in ({}, {"weight": 2.5}):
+                found[f"{name} {sorted(given.items())} weighted"] = attempt(lambda: told(more=(some,)))
+        if name.startswith("bce"):
+            found[f"{name} positive"] = attempt(lambda make=make, inputs=inputs: make()(*inputs, None, positive))
+    a, b, c = (nd.array(numbers(4, 3, seed=s)) for s in range(3))
+    label = nd.array([1, -1, 1, -1])
+    for given in ({}, {"margin": 0.3}, {"margin": -0.4, "weight": 2.0}):
+        found[f"cosine {sorted(given.items())}"] = attempt(
+            lambda given=given: gl.CosineEmbeddingLoss(**given)(a, b, label)
+        )
+        found[f"cosine flat {sorted(given.items())}"] = attempt(
+            lambda given=given: gl.CosineEmbeddingLoss(**given)(a.reshape((2, 6)), b, label)
+        )
+        found[f"triplet {sorted(given.items())}"] = attempt(lambda given=given: gl.TripletLoss(**given)(a, b, c))
+    found["triplet of columns"] = attempt(lambda: gl.TripletLoss(batch_axis=1)(a, b, c))
+    for given in ({}, {"smoothing_parameter": 0.1}):
+        found[f"sdml {sorted(given)}"] = attempt(lambda given=given: gl.SDMLLoss(**given)(a, b))
+    scores, classes = nd.array(numbers(2, 6, 4)), nd.array([[1, 0, 2], [2, 1, -1]])
+    for layout, turned in (("NTC", "NT"), ("TNC", "NT"), ("NTC", "TN"), ("TNC", "TN")):
+        made = gl.CTCLoss(layout, turned)
+        x = scores if layout == "NTC" else scores.transpose((1, 0, 2))
+        y = classes if turned == "NT" else classes.T
+        for lengths in (
+            (None, None),
+            (nd.array([6, 5]), None),
+            (None, nd.array([2, 1])),
+            (nd.array([4, 6]), nd.array([1, 2])),
+        ):
+            found[f"ctc {layout} {turned} {[length is None for length in lengths]}"] = attempt(
+                lambda: made(x, y, *lengths)
+            )
+    return found
+
+
+@ask
+def summaries_again(mx, folder):
+    """Tables of networks with joined, cut and grouped layers, for columns anywhere."""
+    import contextlib
+    import io
+
+    sym, found = mx.sym, {}
+    x = sym.var("x")
+    parts = sym.SliceChannel(x, num_outputs=2, name="cut")
+    joined = sym.Concat(parts[0], parts[1], x, dim=1, name="join")
+    conv = sym.Convolution(joined, kernel=(3, 2), num_filter=6, num_group=2, no_bias=True, name="conv")
+    pooled = sym.Pooling(sym.BatchNorm(conv, name="bn"), kernel=(2, 2), name="pool")
+    top = sym.FullyConnected(sym.Flatten(pooled, name="flat"), num_hidden=5, no_bias=True, name="fc")
+    both = sym.FullyConnected(
+        sym.Concat(top, sym.Flatten(x, name="all"), dim=1, name="both"), num_hidden=3, name="last"
+    )
+    table = sym.Embedding(sym.var("i"), input_dim=7, output_dim=4, name="table")
+    for name, symbol, shapes in (
+        ("both", both, {"x": (2, 4, 5, 6)}),
+        ("without shapes", top, None),
+        ("table", table, {"i": (2, 3)}),
+    ):
+        for given in (
+            {},
+            {"line_length": 60},
+            {"positions": [0.3, 0.6, 0.75, 1.0]},
+            {"positions": [30, 50, 60, 90], "line_length": 90},
+        ):
+            text = io.StringIO()
+
+            def shown(symbol=symbol, shapes=shapes, given=given, text=text):
+                with contextlib.redirect_stdout(text):
+                    mx.viz.print_summary(symbol, shapes, **given)
+                return text.getvalue().splitlines()
+
+            found[f"{name} {sorted(given.items())}"] = attempt(shown)
+    return found
+
+
+@ask
+def buckets_again(mx, folder):
+    """Buckets that come before they are asked for, predictions kept, totals over resets, optimizers of rare settings."""
+    nd, found = mx.nd, {}
+
+    def generate(key):
+        data = mx.sym.var("data")
+        layer = mx.sym.FullyConnected(mx.sym.sum(data, axis=1), num_hidden=3, name="fc")
+        return mx.sym.SoftmaxOutput(layer, name="softmax"), ("data",), ("softmax_label",)
+
+    def batch(key, seed=0):
+        return mx.io.DataBatch(
+            [nd.array(numbers(4, key, 5, seed=seed))], [nd.array([0, 1, 2, 1])], bucket_key=key,
+            provide_data=[mx.io.DataDesc("data", (4, key, 5))], provide_label=[mx.io.DataDesc("softmax_label", (4,))],
+        )  # fmt: skip
+
+    made = mx.mod.BucketingModule(generate, 6)
+    made.bind(batch(6).provide_data, batch(6).provide_label)
+    made.init_params(mx.init.Constant(0.1))
+    made.init_optimizer(optimizer_params={"learning_rate": 0.5})
+    told = []
+    made.forward(batch(6), is_train=True)
+    for key in (3, 6, 2):
+        made.prepare(batch(key))
+        told.append([made._curr_bucket_key, [list(d.shape) for d in made.data_shapes], sorted(made._buckets)])
+        made.backward()
+        made.update()
+        made.forward(batch(key), is_train=True)
+        told.append([made._curr_bucket_key, made.get_outputs()[0].asnumpy()])
+    found["prepared"] = plain(told)
+    found["after"] = dict(sorted(plain(made.get_params()[0]).items()))
+    simple = mx.mod.Module(mx.sym.var("data") * 2, label_names=None)
+    data = mx.io.NDArrayIter(numbers(5, 3), batch_size=2)
+    simple.bind(data.provide_data, for_training=False)
+    simple.init_params()
+    found["predicted"] = plain(
+        [simple.predict(data), simple.predict(data, merge_batches=False), simple.predict(data, always_output_list=True)]
+    )
+    found["of an array"] = plain(simple.predict(nd.array(numbers(2, 3))))
+    for rate, scheduler in ((0.1, 0.4), (0.4, 0.1), (None, 0.3), (0.2, None)):
+        plan = None if scheduler is None else mx.lr_scheduler.FactorScheduler(3, 0.5, base_lr=scheduler)
+        for clip in (None, 0.05, 0, -1):
+
+            def stepped(rate=rate, plan=plan, clip=clip):
+                made = (
+                    mx.optimizer.SGD(learning_rate=rate, lr_scheduler=plan, clip_gradient=clip)
+                    if rate is not None
+                    else mx.optimizer.SGD(lr_scheduler=plan, clip_gradient=clip)
+                )
+                updater, w = mx.optimizer.get_updater(made), nd.array(numbers(3))
+                for _ in range(2):
+                    updater(0, nd.array(numbers(3, seed=1)), w)
+                return [w, made.learning_rate]
+
+            found[f"sgd {rate} {scheduler} {clip}"] = attempt(stepped)
+    for kind in ("AdaGrad", "Adam", "DCASGD", "SGLD", "AdaDelta", "Nadam", "Ftrl"):
+        for clip in (0, 0.02):
+
+            def limited(kind=kind, clip=clip):
+                made = getattr(mx.optimizer, kind)(clip_gradient=clip, wd=0.01)
+                updater, w = mx.optimizer.get_updater(made), nd.array(numbers(4))
+                for i in range(2):
+                    updater(0, nd.array(numbers(4, seed=i)), w)
+                return w
+
+            if kind != "SGLD":
+                found[f"{kind} {clip}"] = attempt(limited)
     return found

@@ -1,5 +1,6 @@
 """Losses, against MXNet's recorded answers."""
 
+import numpy as np
 import pytest
 
 from hybrid import nd
@@ -55,3 +56,16 @@ def test_names() -> None:
     assert loss.SoftmaxCELoss is loss.SoftmaxCrossEntropyLoss
     assert loss.SigmoidBCELoss is loss.SigmoidBinaryCrossEntropyLoss
     assert repr(loss.L2Loss()) == "L2Loss(batch_axis=0, w=1.0)"
+
+
+def test_counts_of_none_and_one_have_no_approximation_of_their_factorial() -> None:
+    target = np.array([[0, 1, 2], [5, 0, 9]], np.float32)
+    pred = np.linspace(-1, 1, 6).reshape(2, 3).astype(np.float32)
+    some = np.where(target > 1, target, 2)
+    stirling = np.where(target > 1, some * np.log(some) - some + 0.5 * np.log(2 * some * np.pi), 0)
+    want = (np.exp(pred) - target * pred + stirling).mean()
+    for hybrid in (False, True):
+        made = loss.PoissonNLLLoss(compute_full=True)
+        if hybrid:
+            made.hybridize()
+        np.testing.assert_allclose(made(nd.array(pred), nd.array(target)).asnumpy(), want, rtol=1e-6)
