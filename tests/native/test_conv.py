@@ -152,6 +152,8 @@ WINOGRAD = {
     "wide pad": (conv(32, 32, (3, 3), pad=(2, 3)), 1, 22, 23),
     "deep": (conv(256, 256, (3, 3), pad=(1, 1), bias=True, residual=True, low=0), 1, 14, 14),
     "batch": (conv(128, 64, (3, 3), pad=(1, 1), residual=True), 5, 14, 14),
+    "high pad": (conv(256, 256, (3, 3), pad=(2, 0)), 1, 13, 15),
+    "broad pad": (conv(256, 256, (3, 3), pad=(0, 2), bias=True), 1, 15, 13),
 }
 
 

@@ -1,6 +1,7 @@
 """Products and convolutions of 8-bit numbers and what turns floats into them, against NumPy: they are exact."""
 
 import ctypes
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -150,6 +151,28 @@ def test_convolutions_quantised_again(level, data, weights, attrs, types):
         one = np.array(0.02, "float32"), np.array(3, types[1])
         equal(op.bind(**attrs), (x, *given, *one, *last), (3, 4, 5))
         equal(op.bind(given=("B",), **attrs), (x, *given, *each, *last, bias), (3, 4, 5, 8))
+
+
+@pytest.mark.parametrize("attrs", [{"group": 2, "pads": (1, 0, 2, 1)}, {"strides": (2, 1), "auto_pad": "SAME_UPPER"}])
+@pytest.mark.parametrize("types", TYPES)
+def test_any_operand_may_be_a_constant(level, attrs, types):
+    """Every subset of them: weights are packed once only where nothing else that packing reads can change."""
+    x, w = whole(1, 4, 6, 7, dtype=types[0]), whole(6, 4 // attrs.get("group", 1), 3, 2, dtype=types[1])
+    zeros = whole(len(w), dtype=types[1], seed=1)
+    sizes, bias = np.linspace(0.01, 0.05, len(w)).astype("float32"), np.arange(-3, 3, dtype="int32") * 999
+    y = np.array(0.3, "float32"), np.array(100, types[0])
+    sums = lookup("_onnx_ConvInteger").bind(given=("x_zero_point", "w_zero_point"), **attrs)
+    again = lookup("_onnx_QLinearConv").bind(given=("B",), **attrs)
+    for op, arrays, last in (
+        (sums, (x, w, np.array(77, types[0]), zeros), 4),
+        (again, (x, np.array(0.05, "float32"), np.array(7, types[0]), w, sizes, zeros, *y, bias), 6),
+    ):
+        (want, *_) = Single(op, arrays, constants=()).run(arrays)
+        np.testing.assert_array_equal(want, reference(op, arrays, Single(op, arrays).specs)[0])
+        for count in range(1, last):
+            for fixed in itertools.combinations(range(1, last), count):
+                (got, *_) = Single(op, arrays, constants=fixed).run(arrays)
+                np.testing.assert_array_equal(got, want, str(fixed))
 
 
 RANGES = [np.array([v], "float32") for v in (-1.5, 2, -0.5, 0.4, -0.1, 0.2)]
