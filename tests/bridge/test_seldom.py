@@ -14,17 +14,18 @@ from typer.testing import CliRunner
 
 import bridge
 import hybrid as mx
-from bridge import cli, exact, onnx_backend, report, timing
+from bridge import cli, exact, locate, onnx_backend, report, timing
 from bridge.bench import BenchResult, Peak, StepTime
 from bridge.cases import make_case
+from bridge.compare import Tolerance
 from bridge.cut import widened_model
-from bridge.engines import NativeEngine, OnnxEngine
+from bridge.engines import NativeEngine, OnnxEngine, Tensor
 from bridge.exact import Exact, epsilon, moved
 from bridge.importing import not_in_mxnet
 from bridge.inputs import as_specs
 from bridge.inspect import InspectResult, OperatorsResult
 from bridge.models import check_sizes, newest_params, open_model
-from bridge.result import Divergence
+from bridge.result import Case, Divergence
 from converters import Problem
 from converters.coverage import Row
 from hybrid.core.error import FormatError
@@ -451,3 +452,50 @@ def test_calls_that_are_timed_together_count_each(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("bridge.timing.time.perf_counter", lambda: now[0])
     times = timing.block(call, 0.0021)
     assert len(times) == 11 and np.allclose(times, 50e-6)
+
+
+def test_the_node_alone_is_held_against_the_first_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures are shares of what the first side gives."""
+
+    class Side:
+        def __init__(self, value: list[float]):
+            self.value = np.float32(value)
+
+        def expose(self, feeds: Any, names: Any) -> Any:
+            return {n: feeds[n] for n in names if n in feeds}
+
+        def alone(self, tensor: Any, given: Any) -> Any:
+            assert set(given) == {"x"}
+            return self.value
+
+    tensor = Tensor("t", "n", "Op", ("x", "x"))
+    case = Case({"x": np.float32([1, 2, 3]), "z": np.float32([4])})
+    found = locate._explain(Side([1, 2]), Side([3, 4]), case, tensor, tensor, FAR, None)  # type: ignore[arg-type]
+    assert found.local is not None and (found.local.max_abs, found.local.max_rel) == (2, 1) and found.accumulated is FAR
+    assert found.inputs == {"x": {"shape": [3], "dtype": "float32", "min": 1, "max": 3, "mean": 2, "nan": 0, "inf": 0}}
+    wide = Tolerance(0, 3)
+    assert locate._explain(Side([1, 2]), Side([3, 4]), case, tensor, tensor, FAR, wide).kind == "accumulated"  # type: ignore[arg-type]
+
+
+def test_nodes_of_other_families_are_run_at_opsets_of_their_own() -> None:
+    node = onnx.helper.make_node("Binarizer", ["x"], ["y"], domain="ai.onnx.ml", threshold=0.5)
+    x = np.float32([[0.25, 0.75], [0.5, 3]])
+    for opset in (1, 3):
+        (found,) = onnx_backend.run_node(node, [x], opset_version=opset)
+        assert found.tolist() == [[0, 1], [0, 1]]
+
+
+def test_labels_need_not_be_given_on_either_engine() -> None:
+    scores = mx.sym.SoftmaxOutput(
+        mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=3, name="fc"), mx.sym.var("y"), name="out"
+    )
+    weight, bias = np.linspace(-1, 1, 12).reshape(3, 4).astype(np.float32), np.float32([0.5, -1, 2])
+    x = np.linspace(0, 2, 8).reshape(2, 4).astype(np.float32)
+    logits = x @ weight.T + bias
+    want = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    for engine_ in ("native", "onnxruntime"):
+        for more in ({}, {"y": np.float32([1, 2])}):
+            (found,) = bridge.run(
+                scores, {"x": x, **more}, params={"fc_weight": weight, "fc_bias": bias}, engine=engine_
+            ).values()
+            np.testing.assert_allclose(found, want, rtol=1e-5)
