@@ -45,12 +45,12 @@ def test_which_formulas_are_layer_norm() -> None:
         _, centered, spread = layer_norm(x, **options)
         return torch_form(centered, spread, g, b)
 
-    def affine(build: Any) -> Entry:
-        """x * f + what build makes of (mean, f, another factor), f = gamma / sqrt(variance)."""
+    def affine(build: Any, source: Entry = x) -> Entry:
+        """source * f + what build makes of (mean of x, f, another factor), f = gamma / sqrt(variance of x)."""
         middle, _, spread = layer_norm(x)
         factor = apply("broadcast_mul", apply("rsqrt", spread), g)
         other = apply("broadcast_mul", apply("rsqrt", spread), var("h"))
-        return apply("broadcast_add", apply("broadcast_mul", x, factor), build(middle, factor, other))
+        return apply("broadcast_add", apply("broadcast_mul", source, factor), build(middle, factor, other))
 
     def minus(m: Entry, f: Entry) -> Entry:
         return apply("broadcast_mul", apply("negative", m), f)
@@ -90,6 +90,8 @@ def test_which_formulas_are_layer_norm() -> None:
         ("another factor subtracted", affine(lambda m, f, o: sub(b, mul(m, o))), False),
         ("another mean", affine(lambda m, f, o: add(minus(other_mean, f), b)), False),
         ("another mean subtracted", affine(lambda m, f, o: sub(b, mul(other_mean, f))), False),
+        ("of another, minus mean times factor", affine(lambda m, f, o: add(minus(m, f), b), z), False),
+        ("of another, beta less mean times factor", affine(lambda m, f, o: sub(b, mul(m, f)), z), False),
         ("beta alone", affine(lambda m, f, o: b), False),
     ]  # fmt: skip
     feeds, params = {"x": uniform(2, 3, 4), "z": uniform(2, 3, 4)}, {"g": uniform(4), "h": uniform(4), "b": uniform(4)}

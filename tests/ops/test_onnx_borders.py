@@ -3,6 +3,7 @@ by hand or written in NumPy; what lies beyond is refused."""
 
 from __future__ import annotations
 
+import string
 from typing import Any
 
 import ml_dtypes
@@ -73,6 +74,10 @@ VALUES = [
     ("Shrink", {"lambd": 1.5, "bias": 0.5}, [np.int32([-(2**24) - 1, -2, 1, 2**24 + 1])],
      [np.int32([-(2**24), -1, 0, 2**24])]),
     ("Shrink", {"lambd": 1.0, "bias": 2.0}, [np.int64([-(2**62) - 1, -1, 2**62 + 1])], [whole(2 - 2**62 - 1, 0, 2**62 - 1)]),
+    # two tensors of their own dtypes, the step in double precision where the tensor is
+    ("training_Momentum", {"num_args": 8, "alpha": 0.5, "beta": 2.0, "norm_coefficient": 0.0, "mode": "standard"},
+     [X(0.5), np.int64(0), X([1, 2]), np.float64([1 + 2.0**-40]), X([4, 8]), np.float64([4]), X([2, 6]), np.float64([2])],
+     [X([-1.5, -3.5]), np.float64([-1.5 + 2.0**-40]), X([5, 11]), np.float64([5])]),
     # onnxruntime subtracts in double precision from doubles, in single precision from whole numbers
     ("ml_Scaler", {"offset": X([1e9, 1, 3]), "scale": X([2, 1, 0.1])}, [np.float64([[1e9 + 1.5, 2**24 + 1, 7]])],
      [X([[3, 2**24, X(0.1) * 4]])]),
@@ -555,6 +560,42 @@ def test_characters_that_mean_something_in_patterns_mean_themselves_behind_a_bac
     for place, mark in enumerate(marks):
         for pattern in (f"a\\{mark}b", f"a\\x{{{ord(mark):x}}}b", f"a\\x{ord(mark):02x}b"):
             same(run("RegexFullMatch", words, pattern=pattern)[0], np.arange(len(words)) == place)
+
+
+def test_classes_of_characters_hold_what_re2_says() -> None:
+    """Those of POSIX and Perl, each character of ASCII and some beyond; only \\s has no vertical tab."""
+    chars = [chr(n) for n in range(1, 128)] + list("é٣ßДｚ\u00a0\u2028")
+    letters, digits = string.ascii_letters, string.digits
+    classes = {
+        "alnum": letters + digits, "alpha": letters, "ascii": "".join(chars[:127]), "blank": " \t", "digit": digits,
+        "cntrl": "".join(c for c in chars[:127] if ord(c) < 32 or ord(c) == 127), "graph": letters + digits + string.punctuation,
+        "lower": string.ascii_lowercase, "print": letters + digits + string.punctuation + " ", "punct": string.punctuation,
+        "space": " \t\n\v\f\r", "upper": string.ascii_uppercase, "word": letters + digits + "_", "xdigit": string.hexdigits,
+    }  # fmt: skip
+    patterns = {f"[[:{name}:]]": those for name, those in classes.items()}
+    patterns |= {
+        r"\d": digits,
+        r"\w": letters + digits + "_",
+        r"\s": " \t\n\f\r",
+        r"[\d_]": digits + "_",
+        r"[a\s]": "a \t\n\f\r",
+    }
+    words = np.array(chars, object)
+    for pattern, those in patterns.items():
+        want = np.array([c in those for c in chars])
+        same(run("RegexFullMatch", words, pattern=pattern)[0], want)
+        opposite = pattern.upper() if pattern[0] == "\\" else f"[^{pattern[1:]}"
+        same(run("RegexFullMatch", words, pattern=opposite)[0], ~want)
+    same(run("RegexFullMatch", words, pattern=".")[0], np.array([c != "\n" for c in chars]))
+    for name, char in zip("afnrtv", "\a\f\n\r\t\v"):
+        for pattern in (
+            f"\\{name}",
+            f"[\\{name}]",
+            f"\\{ord(char):03o}",
+            f"\\x{ord(char):02x}",
+            f"\\x{{{ord(char):x}}}",
+        ):
+            same(run("RegexFullMatch", words, pattern=pattern)[0], np.array([c == char for c in chars]))
 
 
 def test_patterns_that_python_reads_otherwise_are_refused() -> None:
