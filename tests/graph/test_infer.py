@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hybrid import sym
 from hybrid.core.error import FormatError, InternalError, OpError
 from hybrid.core.op import REGISTRY, lookup
 from hybrid.core.shapes import MOST_DIMS, UNKNOWN, identical, is_known, merge
@@ -353,3 +354,20 @@ def test_what_a_run_writes_to() -> None:
     outer = Graph([*loop.outputs, Entry(node("relu", "r", Node(None, "else")))])
     assert outer.written(False) == set()
     assert outer.written(True) >= {"m", "v"} and "else" not in outer.written(True)
+
+
+def test_labels_are_held_to_what_is_known_of_their_data() -> None:
+    """Each of several losses, whatever is open at the ones before it; 0 is a size that is not known."""
+    a, la, b, lb = map(sym.var, ("a", "la", "b", "lb"))
+    wrong, right = {"b": (0, 5), "lb": (4, 6)}, {"b": (4, 5), "lb": (0, 5)}
+    for head in (sym.LinearRegressionOutput, sym.SoftmaxOutput, sym.SVMOutput, sym.MAERegressionOutput):
+        both = sym.Group([head(a, la, name="first"), sym.LinearRegressionOutput(b, lb, name="second")])
+        fits = (4, 5) if "Regression" in head.__name__ else (4,)
+        for shapes, said in (
+            ({"a": (0, 5), "la": (4, 6)} | right, "first"), ({"a": (0, 5), "la": fits} | wrong, "second"),
+            ({"la": fits} | wrong, "second"), ({"a": (0, 5)} | wrong, "second"), (wrong, "second"),
+        ):  # fmt: skip
+            with pytest.raises(OpError, match=rf"operator {said}: .* got label of shape"):
+                both.infer_shape_partial(**shapes)
+        found = dict(zip(both.list_arguments(), both.infer_shape_partial(a=(0, 5), la=fits, **right)[0]))
+        assert found["la"] == fits and found["lb"] == (4, 5) and found["a"] in ((0, 5), (4, 5))
