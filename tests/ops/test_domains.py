@@ -296,6 +296,10 @@ def test_words_are_refused_but_by_what_moves_them() -> None:
             if words and not (cls.objects or cls.view or cls.moves):
                 with pytest.raises(OpError):
                     infer(graph_of(operators.Example(one.op, words))[0], {}, dict.fromkeys(one.op.takes(), "object"))
+                dtypes = {n: a.dtype for n, a in zip(one.op.takes(), one.arrays)}
+                for place in [*dtypes][1:]:
+                    with pytest.raises(OpError):
+                        infer(graph_of(one)[0], {}, dtypes | {place: "object"})
             else:
                 accepted.append(name)
             break
