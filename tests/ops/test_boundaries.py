@@ -122,6 +122,21 @@ VALUES: list[tuple[str, dict[str, Any], list[Any], list[Any]]] = [
       for d in ("int64", "int32", "float64")),
     *(("_unravel_index", {"shape": (5000, 5000)}, [np.array([24999998, 15007], d)], [np.array([[4999, 3], [4998, 7]], d)])
       for d in ("int64", "int32", "float64")),
+    # MXNet 1.9.1 on these numbers: places before the first are counted as C divides
+    ("_unravel_index", {"shape": (3, 4)}, [[-5, -1, -13, 14]], [[[-1, 0, -3, 3], [-1, -1, -1, 2]]]),
+    ("_unravel_index", {"shape": (2, 3, 4)}, [[-5, -14, 23]], [[[0, -1, 1], [-1, 0, 2], [-1, -2, 3]]]),
+    ("_ravel_multi_index", {"shape": (3, 4)}, [[[-1, 2], [5, -3]]], [[1, 5]]),
+    ("signsgd_update", {"lr": 0.5, "rescale_grad": -2.0, "clip_gradient": 0.1}, [[1, 2, 3], [2, -3, 0]], [[0.5, 2.5, 3]]),
+    ("Deconvolution", {"kernel": (2, 2), "stride": (2, 2), "num_filter": 1, "target_shape": (0, 0)},
+     [[[[[1, 2, 3], [4, 5, 6]]]], [[[[1, 2], [3, 4]]]]],
+     [[[[[1, 2, 2, 4, 3, 6], [3, 4, 6, 8, 9, 12], [4, 8, 5, 10, 6, 12], [12, 16, 15, 20, 18, 24]]]]]),
+    ("_npi_pad", {"pad_width": ((1, 0), (0, 0)), "constant_value": 2.7}, [np.array([[1, -1]], np.int32)],
+     [np.array([[2, 2], [1, -1]], np.int32)]),
+    # as NumPy counts, along axes in any order
+    ("_contrib_index_array", {"axes": (2, 0)}, [np.zeros((2, 1, 3), np.float32)],
+     [np.moveaxis(np.indices((2, 1, 3))[[2, 0]], 0, -1)]),
+    ("argmax_channel", {}, [np.arange(24, dtype=np.float32).reshape(2, 3, 4) % 7],
+     [np.argmax(np.arange(24).reshape(2, 3, 4) % 7, 1)]),
     ("_scatter_set_nd", {"shape": (2, 5)}, [np.arange(10, dtype=np.float32).reshape(2, 5), [50, 60], [[1, 0], [4, -2]]],
      [[[0, 1, 2, 60, 4], [5, 6, 7, 8, 50]]]),
     # MXNet 1.9.1 on these numbers: no class twice in as many steps, and what lies behind the end of a label may be anything

@@ -60,6 +60,16 @@ ROWS: list[tuple[str, Attrs, list[Attrs], list[tuple[Attrs, str]]]] = [
     ("UpSampling", {"scale": 2, "sample_type": "bilinear", "num_args": 2, "num_filter": 1}, [], [({"num_filter": 0}, "channels")]),
     *((name, {}, [{"variances": (1, 2, 3, 4)}], [({"variances": v}, "four") for v in ((1, 2, 3), (1, 2, 3, 4, 5), ())])
       for name in ("_contrib_MultiBoxTarget", "_contrib_MultiBoxDetection")),
+    ("Convolution", {"kernel": (1,) * 3, "num_filter": 2}, [{"layout": "NCDHW"}, {"layout": "NDHWC"}],
+     [({"layout": "NCHW"}, "5 letters"), ({"kernel": (1,) * 4}, "1 to 3"), ({"kernel": ()}, "1 to 3"),
+      ({"kernel": (1, 1), "layout": "NCDHW"}, "4 letters"), ({"kernel": (1,), "layout": "NCHW"}, "3 letters")]),
+    ("_contrib_boolean_mask", {}, [], [({"axis": v}, "wants 0") for v in (1, -1)]),
+    ("_image_adjust_lighting", {"alpha": (1, 2, 3)}, [], [({"alpha": v}, "3 numbers") for v in ((1, 2), (1, 2, 3, 4))]),
+    ("_sparse_adagrad_update", {"lr": 0.1}, [{"wd": 0}], [({"wd": v}, "wanted 0") for v in (0.1, -0.1)]),
+    *((name, {"num_tensors" if "lamb" in name else "num_weights": 2} | dict.fromkeys(lists, (1, 2)), [],
+       [({n: v}, f"{n}=.*wanted 2 numbers") for n in lists for v in ((1,), (1, 2, 3))]) for name, lists in (
+        ("multi_sgd_update", ("lrs", "wds")), ("multi_mp_sgd_mom_update", ("lrs", "wds")),
+        ("_multi_adamw_update", ("lrs", "wds", "etas")), ("_multi_mp_lamb_update", ("learning_rates", "wds", "step_count")))),
     ("Dropout", {}, [{"p": 0}, {"p": 1}], [({"p": -0.01}, "p=-0.01"), ({"p": 1.01}, "0 to 1")]),
     ("_npi_diff", {}, [{"n": 0}, {"n": 3}], [({"n": -1}, "0 or more")]),
     ("_npi_bincount", {}, [{"minlength": 0}, {"minlength": 2**40 - 1}],
