@@ -119,6 +119,7 @@ def others() -> Iterator[Example]:
     yield made("_npi_dsplit", (2, 1, 4), indices=(), sections=3)
     for text, shapes in (
         ("ij,jk,kl->il", [(2, 3), (3, 4), (4, 2)]), ("i...,...i->...", [(3, 2, 1), (4, 3)]), ("ij->", [(2, 3)]),
+        ("i,...i->...", [(3,), (2, 4, 3)]),
         ("iij,j", [(3, 3, 2), (2,)]), ("ij,ij->ji", [(1, 3), (2, 3)]),
     ):  # fmt: skip
         yield made("_npi_einsum", *shapes, subscripts=text)
