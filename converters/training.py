@@ -152,7 +152,8 @@ def _dtype(specs: Sequence[Spec]) -> np.dtype:
 def _wide(specs: Sequence[Spec], inputs: Sequence[Any]) -> list[Any]:
     """Inputs in the dtype of the first, in float32 where that has 16 bits: losses are sums."""
     dtype = _dtype(specs)
-    return [x if s.dtype in (None, dtype) else sym.Cast(x, dtype=dtype.name) for s, x in zip(specs, inputs)]
+    known = [dtype if s.dtype is None else s.dtype for s in specs]  # None == float64 is True in NumPy
+    return [x if d == dtype else sym.Cast(x, dtype=dtype.name) for d, x in zip(known, inputs)]
 
 
 def _rank(specs: Sequence[Spec], index: int = 0) -> int:

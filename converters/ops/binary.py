@@ -249,7 +249,9 @@ def _divided(g, a, b):
 
 
 def _power(g, x, y):
-    if holds_floats(x) and (x.dtype == y.dtype or (beside(x, y) is not None and not is_short(x))):
+    if holds_floats(x) and (
+        (y.dtype is not None and x.dtype == y.dtype) or (beside(x, y) is not None and not is_short(x))
+    ):
         return POWER(g, x, y)
     return g.apply("_onnx_Pow", x, y)
 

@@ -47,7 +47,7 @@ def _(b, op, data):
     rows, columns = (b.size(data, data.rank + i) for i in (-2, -1))
     limit = b.like(op.threshold, data)
     beyond = b.Less(data, limit) if op.is_ascend else b.Greater(data, limit)
-    wide = np.float64 if data.dtype.kind in "iu" or data.dtype.itemsize == 8 else np.float32
+    wide = np.float64 if data.dtype.itemsize == 8 else np.float32
     key = b.cast(data, wide)
     key = b.Where(beyond, b.Neg(key) if op.is_ascend else key, b.like(-np.inf, key))
     key = b.reshape(key, b.dims(-1, rows, columns))

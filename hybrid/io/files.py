@@ -233,7 +233,7 @@ class LibSVMIter(MXDataIter):
     ):
         if not round_batch:
             raise MXNetError("LibSVMIter: round_batch=False is not supported")
-        if dtype not in (None, "None", "float32", np.float32):
+        if dtype is not None and dtype not in ("None", "float32", np.float32):
             raise MXNetError(f"LibSVMIter: got dtype={dtype}, wanted float32")
         rows = _read_libsvm(data_libsvm, _shape(data_shape))
         self._labels: Any = None
@@ -323,7 +323,7 @@ class MNISTIter(MXDataIter):
         input_shape: Any = None,
         **kwargs: Any,
     ):
-        if dtype not in (None, "None", "float32", np.float32):
+        if dtype is not None and dtype not in ("None", "float32", np.float32):
             raise MXNetError(f"MNISTIter: got dtype={dtype}, wanted float32")
         images, labels = read_idx(_files(image)[0], 3), read_idx(_files(label)[0], 1)
         if len(images) != len(labels):

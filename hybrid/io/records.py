@@ -112,7 +112,7 @@ class ImageRecordIter(MXDataIter):
             )
         if not path_imgrec:
             raise MXNetError(f"{type(self).__name__}: Required parameter path_imgrec is not presented")
-        self._dtype = np.dtype(self.normal_dtype if dtype in (None, "None") else dtype)
+        self._dtype = np.dtype(self.normal_dtype if dtype is None or dtype == "None" else dtype)
         if self._dtype.name not in self.dtypes:
             raise MXNetError(f"{type(self).__name__}: got dtype={dtype}, wanted {' or '.join(self.dtypes)}")
         self._shape = _shape(data_shape)

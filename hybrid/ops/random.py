@@ -21,7 +21,7 @@ FLOAT32 = np.dtype("float32")
 
 def wrong_float(dtype: np.dtype | None) -> str | None:
     """What is wrong with the dtype of samples, if anything."""
-    return None if dtype in (None, *FLOATS) else f"got dtype {dtype}, wanted float16, float32 or float64"
+    return None if dtype is None or dtype in FLOATS else f"got dtype {dtype}, wanted float16, float32 or float64"
 
 
 class Parameter(NamedTuple):

@@ -509,6 +509,10 @@ def test_choices_are_mxnets_where_they_mean_the_same() -> None:
         runs = [{"c": np.full(() if condition == "bool c" else 1, on), **used} for on in (True, False)]
         found = agree(text, *runs)
         assert operators.split()[-1] in names(found), text
+        if "_onnx_" not in operators and "Abs" in text:  # a dtype that NumPy says is None
+            runs = [{n: a.astype(np.float64) if n != "c" else a for n, a in run.items()} for run in runs]
+            found = agree(text.replace("float", "double"), *runs, again=None)
+            assert operators.split()[-1] in names(found), text
 
 
 def test_a_stored_condition_is_one_truth() -> None:

@@ -480,3 +480,22 @@ def test_what_cannot_be_read_is_said() -> None:
                 opset_imports=[helper.make_opsetid("", 13)],
             )
         )
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_power_whose_exponent_has_no_known_dtype_may_be_whole(dtype: str) -> None:
+    """NumPy says that float64 equals None, which is what a dtype is that is not known."""
+    x, y = np.array([[1.5, 2.5, -3.0]], dtype), np.array([[2, -1, 3]])
+    proto = helper.make_model(
+        helper.make_graph(
+            [helper.make_node("Pow", ["x", "y"], ["z"])],
+            "g",
+            [helper.make_tensor_value_info("x", helper.np_dtype_to_tensor_dtype(x.dtype), [1, 3]),
+             helper.make_tensor_value_info("y", TensorProto.UNDEFINED, [1, 3])],
+            [helper.make_empty_tensor_value_info("z")],
+        ),
+        opset_imports=[helper.make_opsetid("", 15)],
+    )  # fmt: skip
+    (got,) = run_model(proto, [x, y])
+    assert got.dtype == x.dtype
+    np.testing.assert_allclose(got, x**y, rtol=1e-6)

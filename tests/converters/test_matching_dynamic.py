@@ -27,6 +27,9 @@ def test_matching(attrs, dtype, lead):
     for seed, sizes in enumerate([(5, 7), (9, 2), (1, 1)]):
         rng = np.random.default_rng(seed)
         check(graph, model, {"data": (rng.integers(-3, 10, (*lead, *sizes)) / 10).astype(dtype)})
+        if dtype == "float64":  # numbers that are one in float32, whole ones too
+            close = 2**24 + rng.permutation(np.prod(sizes)).reshape(sizes) % 11
+            check(graph, model, {"data": np.broadcast_to(close * (2.0**-24 if seed else 1.0), (*lead, *sizes)).copy()})
     special = np.array([[np.nan, np.inf, 0.5], [0.5, -np.inf, 0.25]])
     check(graph, model, {"data": np.broadcast_to(special, (*lead, 2, 3)).astype(dtype)})
 

@@ -16,6 +16,7 @@ from converters import training
 from converters.error import Unsupported
 from converters.training import training_form
 from hybrid import symbol
+from hybrid.core.error import MXNetError
 from hybrid.execution.program import Program
 from hybrid.ir.differentiate import gradients
 from hybrid.ir.graph import Entry, Graph
@@ -65,6 +66,34 @@ def test_losses_have_the_gradients_that_mxnet_starts_with(case: Case) -> None:
     model = converters.to_onnx(case.graph(), {}, feeds, 21, training=True)
     for result, value in zip(run_onnx(model, feeds), Program(graph).run(feeds), strict=True):
         np.testing.assert_allclose(result, value, rtol=1e-5, atol=1e-5 * max(1, float(np.abs(value).max(initial=0))))
+
+
+@pytest.mark.parametrize("operator", sorted(HEADS))
+def test_losses_of_other_dtypes(operator: str) -> None:
+    """A loss is what it is of the same numbers in float32: in float32 for data of 16 bits, else in the dtype of the data, whatever
+    the label is of."""
+    several = [p.values[0] for p in LOSSES if p.values[0].operator == operator]
+    several = [c for c in several if all(a.dtype == np.float32 for a in c.arrays())]
+    for case in several[:: -(-len(several) // 3)]:
+        feeds = {n: np.round(np.clip(a, -60, 60) * 8).astype(np.float32) / 8 for n, a in zip(case.names, case.arrays())}
+        want = Program(trained(case.graph(), feeds)).run(feeds)[-1]
+        for data, label in (
+            ("float16", "float32"),
+            ("float16", "float16"),
+            ("float64", "float32"),
+            ("float32", "float64"),
+        ):
+            given = {n: a.astype(data if n == "data" else label) for n, a in feeds.items()}
+            try:
+                graph = trained(case.graph(), given)
+            except MXNetError:
+                continue  # dtypes that have to be one
+            for got in (
+                Program(graph).run(given)[-1],
+                run_onnx(converters.to_onnx(case.graph(), {}, given, training=True), given)[-1],
+            ):
+                assert got.dtype == ("float32" if data == "float16" else data), case.id
+                np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5, err_msg=f"{case.id} {data} {label}")
 
 
 NORMS = [

@@ -44,6 +44,17 @@ def test_no_environment_variable_changes_behaviour() -> None:
             assert not reads or source.module in ENVIRONMENT, f"{source.path}:{node.lineno}"
 
 
+def test_no_dtype_is_looked_for_beside_none() -> None:
+    """``np.dtype("float64") == None`` is true, so ``dtype in (None, ...)`` takes float64 for a dtype that is not known."""
+    for source in sources():
+        for node in ast.walk(source.tree):
+            if not isinstance(node, ast.Compare) or isinstance(node.ops[0], ast.Is | ast.IsNot):
+                continue
+            several = getattr(node.comparators[0], "elts", [node.comparators[0]])
+            if any(isinstance(n, ast.Constant) and n.value is None for n in several):
+                assert "dtype" not in ast.unparse(node.left), f"{source.path}:{node.lineno}"
+
+
 def test_no_failure_is_swallowed() -> None:
     """An ``except`` that catches everything raises again, or hands the error on to whoever waits for a result."""
     for source in sources():

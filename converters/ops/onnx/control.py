@@ -69,7 +69,9 @@ def _(g, condition, *, then_branch, else_branch):
 def _is_cond(condition, bodies):
     """Whether MXNet's choice means the same: it has no arrays without dimension, and branches give the same shapes."""
     pairs = list(zip(*(body.results for body in bodies)))
-    plain = all(v.shape and is_known(v.shape) and v.dtype not in (None, OBJECT) for pair in pairs for v in pair)
+    plain = all(
+        v.shape and is_known(v.shape) and v.dtype is not None and v.dtype != OBJECT for pair in pairs for v in pair
+    )
     same = plain and all(a.shape == b.shape and a.dtype == b.dtype for a, b in pairs)
     return same and identical(condition.shape, (1,)) and all(body.captured for body in bodies)
 

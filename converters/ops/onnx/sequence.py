@@ -102,7 +102,7 @@ def _(g, sequence, position):
 @from_onnx("ConcatFromSequence", since=11)
 def _(g, sequence, *, axis, new_axis=0):
     parts = sequence.parts
-    if parts and all(v.shape is not None and v.dtype not in (None, OBJECT) for v in parts):
+    if parts and all(v.shape is not None and v.dtype is not None and v.dtype != OBJECT for v in parts):
         if not new_axis:
             concat = reading_of("", "Concat", g.opset)
             assert concat is not None
@@ -124,7 +124,7 @@ def _(g, data, split=None, *, axis=0, keepdims=1):
 def _pieces(g, data, split, axis, keepdims):
     """The pieces of a tensor where their sizes are known; None where not, and for what MXNet cannot slice."""
     shape = data.shape
-    if shape is None or data.dtype in (None, OBJECT) or not (split is None or split.fixed):
+    if shape is None or data.dtype is None or data.dtype == OBJECT or not (split is None or split.fixed):
         return None
     if not -len(shape) <= axis < len(shape) or len(shape) < 2 - bool(keepdims):
         return None
