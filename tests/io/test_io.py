@@ -240,6 +240,19 @@ def test_image_record_iter_refuses() -> None:
             io.ImageRecordIter(**{**good, **change})
 
 
+@pytest.mark.parametrize("form", [str, np.dtype, lambda name: getattr(np, name)], ids=["name", "dtype", "class"])
+def test_iterators_of_float32_refuse_float64(form: Any) -> None:
+    """Before they look for their files, which are missing."""
+    for make in (
+        lambda dtype: io.LibSVMIter(data_libsvm="gone", data_shape=(3,), batch_size=2, dtype=dtype),
+        lambda dtype: io.MNISTIter(image="gone", label="gone", batch_size=2, dtype=dtype),
+    ):
+        with pytest.raises(MXNetError, match=r"got dtype=.*float64.*wanted float32"):
+            make(form("float64"))
+        with pytest.raises(Exception, match="gone"):
+            make(form("float32"))
+
+
 def test_image_record_iter_at_random() -> None:
     pytest.importorskip("PIL")
     options: dict[str, Any] = {
@@ -395,6 +408,7 @@ def test_every_setting_of_record_iterators(tmp_path: Path) -> None:
         ("", {"data_shape": (1, 5, 7), **means, "std_r": 4, "std_g": 3}, "float32", (gray - 200) / 4),
         ("", {"mirror": True, "rand_mirror": True}, "float32", first[..., ::-1]),
         ("", {"dtype": "float64", "scale": 0.5}, "float64", first / 2),
+        ("", {"dtype": np.dtype("float64"), "scale": 0.5}, "float64", first / 2),  # which NumPy says equals None
         ("", {"std_r": 4, "std_b": 16, "mean_g": 8, "scale": 3}, "float32",
          (first - [[[0]], [[8]], [[0]]]) * 3 / [[[4]], [[1]], [[16]]]),
         ("uint8", {"mirror": True, "mean_r": 9, "std_g": 3, "scale": 4}, "uint8", first[..., ::-1]),
