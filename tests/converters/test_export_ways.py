@@ -797,6 +797,24 @@ def test_what_is_not_written_says_why() -> None:
             "give the shape of the input",
         ),
         (
+            "_image_resize",
+            {"size": (4, 5), "interp": 3},
+            spec((7, "w", 3), bytes_),
+            "images of unknown size; give the shape",
+        ),
+        (
+            "_image_resize",
+            {"size": (4, 5), "interp": 3},
+            spec(("h", 7, 3), bytes_),
+            "images of unknown size; give the shape",
+        ),
+        (
+            "_image_resize",
+            {"size": (4, 5), "interp": 2},
+            spec((7, "w", 3), np.dtype("float32")),
+            "interp=2 with images of unknown",
+        ),
+        (
             "_contrib_box_nms",
             {},
             spec((2, 5, "k"), np.dtype("float32")),

@@ -78,6 +78,21 @@ def test_multi_head_attention(causal: int) -> None:
     check("MultiHeadAttention", HEADS, runs, **attrs)
 
 
+@pytest.mark.parametrize("values", [(0, 1, 2, 5), (0, 1, -1, -3)], ids=str)
+def test_masks_of_numbers_beside_0_and_1(values: tuple[int, ...]) -> None:
+    counts = ((3, 5), (4, 2))
+    runs = [asked(*c, key_padding_mask=RNG.choice(values, (B, c[1])).astype(np.int32)) for c in counts]
+    stored = {"weights": normal(10, 3 * N * D), "bias": normal(3 * N * D)}
+    whole = [{"x": normal(B, t, 10), "mask_index": RNG.choice(values, (B, t)).astype(np.int32)} for t in (5, 3)]
+    square = [{"x": normal(B, t, 10), "mask_index": RNG.choice(values, (B, t, t)).astype(np.int32)} for t in (5, 3)]
+    for several in (runs, whole, square):
+        for run in several:
+            run["key_padding_mask" if "query" in run else "mask_index"][..., 0] = 1
+    check("MultiHeadAttention", HEADS, runs, num_heads=N)
+    check("Attention", WHOLE, whole, stored, num_heads=N)
+    check("Attention", WHOLE, square, stored, num_heads=N)
+
+
 def test_multi_head_attention_with_a_past() -> None:
     past = [{"past_key": normal(B, N, p, D), "past_value": normal(B, N, p, D)} for p in (4, 2)]
     runs = [{n: normal(B, 3, N * D) for n in ("query", "key", "value")} | p for p in past]

@@ -47,9 +47,9 @@ class _Spelling:
         return self.number(list(values), np.int64)
 
     def filtered(self, mask, axes, worst, queries):
-        """What is added to scores for a mask of whole numbers: nothing where it is not 0, else a very low number. The second axis
+        """What is added to scores for a mask of whole numbers: nothing where it is above 0, else a very low number. The second axis
         of queries is as long as there are queries: onnxruntime's Attention wants as many rows in a mask."""
-        kept = self.node("Cast", self.node("Cast", mask, to=9), to=code_of(self.dtype))
+        kept = self.node("Cast", self.node("Greater", mask, self.number(0, np.int32)), to=code_of(self.dtype))
         added = self.node("Mul", self.node("Sub", self.number(1), kept), self.number(worst))
         added = self.node("Unsqueeze", added, self.whole(*axes))
         count = self.node("Shape", queries, start=1, end=2)
