@@ -68,9 +68,9 @@ class Pooling(Op):
         rank = len(self.kernel)
         if not 1 <= rank <= 3 or min(self.kernel) < 1:
             return f"got kernel={show(self.kernel)}, wanted 1 to 3 positive sizes (or global_pool)"
-        if self.stride and (len(self.stride) != rank or min(self.stride) < 1):
+        if self.stride and len(self.stride) != rank:
             return f"got stride={show(self.stride)}, wanted {rank} positive sizes, as many as kernel has"
-        if self.pad and (len(self.pad) != rank or min(self.pad) < 0):
+        if self.pad and len(self.pad) != rank:
             return f"got pad={show(self.pad)}, wanted {rank} sizes of 0 or more"
         if self.pooling_convention == "same":
             return "pooling_convention=same is refused, as MXNet refuses to run it; give pad and valid"

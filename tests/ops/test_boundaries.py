@@ -151,7 +151,17 @@ VALUES: list[tuple[str, dict[str, Any], list[Any], list[Any]]] = [
      [np.array([100, -3], np.int8), np.array([27, 5], np.int8), [-1], [1], [-2], [2]], [None, [-3], [3]]),
     ("_contrib_quantized_elemwise_add", {"min_calib_range": -1.0},
      [np.array([100, -3], np.int8), np.array([27, 5], np.int8), [-1], [1], [-2], [2]], [None, [-3], [3]]),
+    # MXNet 1.9.1: ranges that do not hold 0 are widened to it
+    ("_contrib_quantized_concat", {"num_args": 2, "dim": 1},
+     [np.array([[1, -2], [3, 100]], np.int8), np.array([[5], [-7]], np.int8), [1], [2], [0.5], [3]],
+     [[[1, -1, 5], [2, 67, -7]], [0], [3]]),
     ("_sample_unique_zipfian", {"range_max": 5, "shape": (2, 0)}, [], [np.zeros((2, 0)), [0, 0]]),
+    # chances are logarithms of the data as given, whatever it sums to
+    ("_sample_multinomial", {"shape": (2,), "get_prob": True}, [[[0, 4, 0], [0, 0, 0.5]]],
+     [[[1, 1], [2, 2]], np.log([[4, 4], [0.5, 0.5]])]),
+    ("_contrib_allclose", {"rtol": 0.095, "atol": 0}, [[100], [110]], [1]),
+    ("_contrib_allclose", {"rtol": 0.095, "atol": 0}, [[110], [100]], [0]),
+    ("_contrib_allclose", {"rtol": 0, "atol": 1e-10}, [np.array([1.0]), np.array([1 + 1e-9])], [0]),
     ("ftrl_update", {"lr": 0.5, "lamda1": 2.0, "beta": 1.0}, [[0, 0, 0], [2, -2, 3], [0, 0, 0], [0, 0, 0]],
      [[0, 0, -1 / ((1 + 3) / 0.5)]]),
     ("_npi_insert_tensor", {"axis": 1}, [[[1, 2], [3, 4]], [[7], [8]], np.array(1)], [[[1, 7, 8, 2], [3, 7, 8, 4]]]),
@@ -193,6 +203,8 @@ def test_values_at_boundaries() -> None:
 
 # name, attributes, inputs, head, gradients of the inputs (None: not looked at)
 GRADIENTS: list[tuple[str, dict[str, Any], list[Any], Any, list[Any]]] = [
+    # places that float16 cannot hold
+    ("topk", {"ret_typ": "value", "dtype": "float16"}, [np.arange(3000, dtype=np.float32)], [2], [2.0 * (np.arange(3000) == 2999)]),
     # the first three: MXNet 1.9.1 on these numbers
     ("LeakyReLU", {"act_type": "elu", "slope": 0.3}, [Z], HEAD, [[[0.6 * E1, 0.9, 4], [1.5, 1.8, 7]]]),
     ("LeakyReLU", {"act_type": "leaky", "slope": 0.3}, [Z], HEAD, [[[0.6, 0.9, 4], [1.5, 1.8, 7]]]),

@@ -32,6 +32,8 @@ EDGES = [
          ({}, [(2, 3, 4), (3, 1)], "one slope a channel")]),
     Edge("_npi_solve", {}, ([(2, 3, 3), (2, 3, 4)], [(2, 3, 4)]), [({}, [(2, 3, 3), (3, 3, 4)], "differ"),
          ({}, [(2, 3, 3), (1, 3)], "differ")]),
+    *(Edge(name, {}, ([(2, 3, 3), (2, 3, 4)], [(2, 3, 4)]), [({}, [(5, 3, 3), (2, 3, 4)], ""), ({}, [(3, 3), (2, 3, 4)], "")])
+      for name in ("_linalg_trmm", "_linalg_trsm")),
     Edge("_contrib_DeformablePSROIPooling", {"output_dim": 2, "group_size": 2, "pooled_size": 2, "spatial_scale": 1.0},
          ([(1, 8, 5, 6), (3, 5), (3, 4, 2, 2)], [(3, 2, 2, 2)]),
          [({}, [(1, 8, 5, 6), (3, 5), (3, n, 2, 2)], "two a class") for n in (0, 3, 6)]),
