@@ -1026,6 +1026,21 @@ def test_shapes_that_are_computed_are_followed() -> None:
     run([(nodes, (inputs, nodes, name)) for inputs, nodes, name in COMPUTED], check_one)
 
 
+@pytest.mark.parametrize(
+    "inputs", ["float[k, 3] x, float[n, 3] z", "float[k, 1] x, float[n, 3] z", "float[k] x, float[n, k] z"]
+)
+def test_sizes_that_may_be_1_when_it_runs_are_expanded_by_onnx_itself(inputs: str) -> None:
+    """Neither of two sizes that only the run tells is known to be 1, or to be the other."""
+    shapes = (1, 5), (5, 5), (5, 1), (1, 1)
+    runs = []
+    for k, n in shapes:
+        x = floats(k) if inputs.startswith("float[k] ") else floats(k, 3 if "[k, 3]" in inputs else 1)
+        runs.append({"x": x, "z": floats(n, k if inputs.startswith("float[k] ") else 3)})
+    found = agree(f"{HEAD} main ({inputs}) => (float[?, ?] y) {{ s = Shape (z) y = Expand (x, s) }}", *runs)
+    kinds = [n.op.name for n in found.graph.nodes if n.op is not None]
+    assert "_onnx_Expand" in kinds
+
+
 REFUSED = [
     ("Gather", 13, [X, ints(0, 4)], {"axis": 1}, [1], "indices from 0 to 4 for axis 1 of size 4"),
     ("Gather", 13, [X, ints(-4, 1)], {"axis": 0}, [1], "indices from -4 to 1 for axis 0 of size 3"),
