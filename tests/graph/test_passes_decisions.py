@@ -8,6 +8,8 @@ import pytest
 
 from hybrid.core.error import MXNetError
 from hybrid.core.op import lookup
+from hybrid.execution.program import Program
+from hybrid.ir.differentiate import gradients
 from hybrid.ir.graph import Entry, Graph
 from hybrid.ops.fused import Chain
 from hybrid.passes import PASSES, optimize
@@ -432,3 +434,25 @@ def test_a_pass_that_changes_a_dtype_is_found(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setitem(PASSES, "values", lambda graph, context: Graph([context.make(cast, "c", graph.outputs[0])]))
     with pytest.raises(MXNetError, match=r"pass values made float64\(2, ?3\) of an output of float32\(2, ?3\)"):
         optimized(graph, {"x": uniform(2, 3)}, {})
+
+
+def test_reshapes_of_nothing_keep_their_sizes() -> None:
+    """0 is a size here, not the one that stays."""
+    for shape, axis in (((0, 3), 0), ((3, 0), 1), ((2, 0, 5), 0), ((4, 0), 0)):
+        y = apply("Flatten", apply("expand_dims", var("x"), axis=axis))
+        found = kept(Graph([y, apply("expand_dims", y, axis=1)]), {"x": np.zeros(shape, np.float32)}, {})
+        assert counted(found.main)["Reshape"] == 0
+
+
+@pytest.mark.parametrize("name", ["_npi_var", "_npi_std"])
+def test_spreads_divide_by_what_ddof_leaves(name: str) -> None:
+    """Also in their gradients, where shapes are known."""
+    x, dy = uniform(5, 4, 3).astype(np.float64), uniform(4).astype(np.float64)
+    for ddof in (0, 1, 2):
+        y = apply(name, var("x"), axis=(0, 2), ddof=ddof)
+        ((found,),) = [gradients([(y, var("dy"))], [n for n in Graph([y]).variables() if n.name == "x"])]
+        away = x - x.mean((0, 2), keepdims=True)
+        spread = x.std((0, 2), ddof=ddof, keepdims=True) if name == "_npi_std" else 0.5
+        want = dy[:, None] * away / (spread * (15 - ddof))
+        for one in (Program(Graph([found]), native=n).run({"x": x, "dy": dy})[0] for n in (False, True)):
+            np.testing.assert_allclose(one, want, rtol=1e-9, atol=1e-12)

@@ -12,6 +12,7 @@ from hybrid import autograd, native, nd, sym
 from hybrid.execution.program import Program
 from hybrid.gluon import nn
 from hybrid.gluon.model_zoo import vision
+from hybrid.ir.graph import Graph
 
 from .optimizing import apply, counted, optimized, var
 
@@ -119,6 +120,26 @@ def test_numbers_of_the_network_are_those_of_its_dtype() -> None:
 
 
 @compiled
+@pytest.mark.parametrize(
+    ("first", "attrs", "wanted"),
+    [
+        ("clip", {"a_min": -2, "a_max": 0.1}, lambda x: np.clip(x, -2, np.float16(0.1))),
+        ("clip", {"a_min": 0.3, "a_max": 2}, lambda x: np.clip(x, np.float16(0.3), 2)),
+        ("_maximum_scalar", {"scalar": 0.7}, lambda x: np.maximum(x, np.float16(0.7))),
+        ("_minimum_scalar", {"scalar": -0.3}, lambda x: np.minimum(x, np.float16(-0.3))),
+    ],
+)
+def test_limits_are_those_that_half_precision_has(first: str, attrs: dict[str, Any], wanted: Any) -> None:
+    """Seen where most of it is subtracted, without a rounding in between."""
+    x = half(4, 5)
+    limit = next(v for v in attrs.values() if abs(v) < 1)
+    near = float(np.float16(0.99 * limit))
+    y = apply("_mul_scalar", apply("_minus_scalar", apply(first, var("x"), **attrs), scalar=near), scalar=1024)
+    want = (wanted(x.astype(np.float32)) - np.float32(near)) * np.float32(1024)
+    (found,) = Program(Graph([y])).run({"x": x})
+    np.testing.assert_array_equal(found, want.astype(np.float16))
+
+
 def test_outputs_in_between_are_the_rounded_numbers() -> None:
     """What is both an output and an input of more is rounded for the user alone."""
     y = sym.exp(named("x"))
