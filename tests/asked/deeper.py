@@ -411,3 +411,77 @@ def buckets_again(mx, folder):
             if kind != "SGLD":
                 found[f"{kind} {clip}"] = attempt(limited)
     return found
+
+
+@ask
+def watching_again(mx, folder):
+    """Monitors that begin twice, statistics of every shape; updaters whose weights are named in bytes."""
+    nd, found = mx.nd, {}
+
+    def watched(interval, *shape):
+        monitor = mx.mon.Monitor(interval, stat_func=lambda a: a * 1, pattern="up_output")
+        executor = mx.sym.square(mx.sym.var("x"), name="up").simple_bind(mx.cpu(), x=shape)
+        monitor.install(executor)
+        return monitor, executor
+
+    for interval in (1, 2):
+        monitor, executor = watched(interval, 1)
+        told = []
+        for step in range(6):
+            monitor.tic()
+            executor.forward(x=nd.array([step]))[0].wait_to_read()
+            if step in (1, 4, 5):
+                told.append([[row[0], row[1], row[2].split()] for row in monitor.toc()])
+        found[f"begun twice {interval}"] = told
+    for shape in ((1,), (1, 1), (2,), (1, 2)):
+        monitor, executor = watched(1, *shape)
+        monitor.tic()
+        executor.forward(x=nd.ones(shape) * 0.5)[0].wait_to_read()
+        found[f"shape {shape}"] = [list(row) for row in monitor.toc()]
+    for names in (["a", "b"], [0, 1]):
+        updater = mx.optimizer.get_updater(mx.optimizer.SGD(momentum=0.5, learning_rate=0.25))
+        w = [nd.array(numbers(3)), nd.array(numbers(2, 2))]
+        for _ in range(2):
+            for i, name in enumerate(names):
+                updater(name.encode() if isinstance(name, str) else name, nd.array(numbers(*w[i].shape, seed=4)), w[i])
+        found[f"updated {names}"] = [w, sorted(map(str, updater.states))]
+    return plain(found)
+
+
+@ask
+def estimators_again(mx, folder):
+    """Checkpoints beside those of other models, initializers over two devices, metrics that validation does not share."""
+    e, found = mx.gluon.contrib.estimator, {}
+
+    def made(devices=1, initializer=None, metrics=None, prefix="n_"):
+        net = mx.gluon.nn.Dense(2, in_units=3, prefix=prefix)
+        return e.Estimator(
+            net,
+            mx.gluon.loss.L2Loss(),
+            train_metrics=metrics,
+            initializer=initializer,
+            context=[mx.cpu(i) for i in range(devices)],
+        )
+
+    for devices in (1, 2):
+        for name, initializer in (("constant", mx.init.Constant(0.25)), ("none", None)):
+            estimator = made(devices, initializer)
+            held = estimator.net.collect_params()["n_weight"]
+            values = [held.data(c) for c in held.list_ctx()] if initializer else []
+            found[f"initialized {devices} {name}"] = plain([[str(c) for c in held.list_ctx()], values])
+    both = mx.metric.CompositeEvalMetric([mx.metric.MSE(), mx.metric.MAE()])
+    estimator = made(metrics=[both, mx.metric.RMSE()])
+    estimator.net.initialize(mx.init.Constant(0.5), force_reinit=True)
+    for metric in estimator.train_metrics:
+        metric.update([mx.nd.array(numbers(4))], [mx.nd.array(numbers(4, seed=3))])
+    found["shared"] = [[m.name, m.get()] for m in (*estimator.train_metrics, *estimator.val_metrics)]
+    data = mx.gluon.data.DataLoader(mx.gluon.data.ArrayDataset(numbers(8, 3), numbers(8, 2)), 4)
+    for prefix, epochs in (("model", 2), ("model2", 4), ("a-model", 6)):
+        estimator = made(initializer=mx.init.Constant(0.25), metrics=[mx.metric.MSE()])
+        estimator.fit(data, epochs=epochs, event_handlers=[e.CheckpointHandler(str(folder), model_prefix=prefix)])
+    for prefix in ("model", "model2", "a-model", "other", "mode."):
+        estimator = made(initializer=mx.init.Constant(0.25), metrics=[mx.metric.MSE()])
+        handler = e.CheckpointHandler(str(folder), model_prefix=prefix, resume_from_checkpoint=True, max_checkpoints=3)
+        found[f"resumed {prefix}"] = attempt(lambda: estimator.fit(data, epochs=8, event_handlers=[handler]))
+        found[f"trained {prefix}"] = plain([handler.trained_epoch, estimator.net.weight.data()])
+    return found
