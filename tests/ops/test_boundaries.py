@@ -156,6 +156,9 @@ VALUES: list[tuple[str, dict[str, Any], list[Any], list[Any]]] = [
      [np.array([[1, -2], [3, 100]], np.int8), np.array([[5], [-7]], np.int8), [1], [2], [0.5], [3]],
      [[[1, -1, 5], [2, 67, -7]], [0], [3]]),
     ("_sample_unique_zipfian", {"range_max": 5, "shape": (2, 0)}, [], [np.zeros((2, 0)), [0, 0]]),
+    *(("_backward_Pooling" + end, {"kernel": (2, 2), "global_pool": True, "pool_type": "max"},
+       [[[[[1, 2], [4, 8]]]], [[[[3, 1], [3, 3]]]], [[[[3]]]]], [[[[[wanted]]]]])
+      for end, wanted in (("_pick", 1), ("_v1_pick", 13))),
     # chances are logarithms of the data as given, whatever it sums to
     ("_sample_multinomial", {"shape": (2,), "get_prob": True}, [[[0, 4, 0], [0, 0, 0.5]]],
      [[[1, 1], [2, 2]], np.log([[4, 4], [0.5, 0.5]])]),
@@ -854,3 +857,12 @@ def test_constants_are_float32_in_gradients_of_double_too() -> None:
             y = invoke(lookup(name).bind(**attrs), [data])
         y.backward(nd.array(head, dtype="float64"))
         np.testing.assert_allclose(data.grad.asnumpy(), wanted, rtol=1e-15, err_msg=name)
+
+
+def test_the_scale_of_regions_is_float32_in_double_too() -> None:
+    """The number is MXNet 1.9.1's."""
+    data, rois = np.arange(49.0).reshape(1, 1, 7, 7) ** 2, np.array([[0.0, 3, 5, 43, 51]])
+    for native in (False, True):
+        attrs = {"pooled_size": (1, 1), "spatial_scale": 0.1, "sample_ratio": 2}
+        found = computed("_contrib_ROIAlign", attrs, [data, rois], native)[0]
+        np.testing.assert_allclose(found, [[[[552.3600147897005]]]], rtol=1e-14)
