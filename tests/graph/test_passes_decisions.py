@@ -456,3 +456,5 @@ def test_spreads_divide_by_what_ddof_leaves(name: str) -> None:
         want = dy[:, None] * away / (spread * (15 - ddof))
         for one in (Program(Graph([found]), native=n).run({"x": x, "dy": dy})[0] for n in (False, True)):
             np.testing.assert_allclose(one, want, rtol=1e-9, atol=1e-12)
+        left = kept(Graph([found]), {"x": x.astype(np.float32), "dy": dy.astype(np.float32)}, {})
+        assert not counted(left.main)["_backward_over_count"]
