@@ -181,3 +181,23 @@ def test_loops_of_symbols_give_what_they_give_of_arrays() -> None:
             np.testing.assert_allclose(
                 executor.grad_dict[name].asnumpy(), array.grad.asnumpy(), rtol=1e-5, atol=1e-6, err_msg=make.__name__
             )
+
+
+def test_a_second_backward_is_of_the_same_forward() -> None:
+    """The same elements are dropped, and the same batch is normalized by."""
+    x = np.linspace(-1, 1, 60).reshape(6, 10).astype(np.float32)
+    for net in (sym.Dropout(sym.var("x"), p=0.5), sym.BatchNorm(sym.var("x"), fix_gamma=False, name="bn")):
+        executor = net.simple_bind(mx.cpu(), x=x.shape)
+        for name, array in executor.arg_dict.items():
+            array[:] = x if name == "x" else 2
+        out = executor.forward(is_train=True)[0].asnumpy()
+        found = []
+        for factor in (1, 1, 3):
+            executor.backward([nd.array(x * x * factor)])
+            found.append(executor.grad_dict["x"].asnumpy() / factor)
+        for again in found[1:]:
+            np.testing.assert_allclose(again, found[0], rtol=1e-4, atol=1e-6)
+        if net.name != "bn":
+            np.testing.assert_allclose(found[0], x * x * (out != 0) * 2, rtol=1e-6)
+        else:
+            assert abs(found[0].sum(axis=0)).max() < 1e-3 and abs(found[0]).max() > 0.1
