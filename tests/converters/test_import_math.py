@@ -499,3 +499,30 @@ def test_a_power_whose_exponent_has_no_known_dtype_may_be_whole(dtype: str) -> N
     (got,) = run_model(proto, [x, y])
     assert got.dtype == x.dtype
     np.testing.assert_allclose(got, x**y, rtol=1e-6)
+
+
+@pytest.mark.skipif(not hasattr(TensorProto, "FLOAT8E8M0"), reason="an older onnx has no such floats")
+@pytest.mark.parametrize(
+    ("to", "attrs", "want"),
+    [
+        ("FLOAT8E8M0", {"round_mode": "down"}, [2, 8]),
+        ("FLOAT8E8M0", {"round_mode": "nearest"}, [2, 8]),
+        ("FLOAT8E8M0", {"round_mode": "up"}, [4, 16]),
+        ("FLOAT8E8M0", {}, [4, 16]),
+        ("FLOAT8E4M3FN", {"saturate": 1}, [2.5, 448]),
+        ("FLOAT8E4M3FN", {"saturate": 0}, [2.5, np.nan]),
+        ("FLOAT8E4M3FN", {}, [2.5, 448]),
+    ],
+)
+def test_how_floats_of_8_bits_round_is_handed_on(to: str, attrs: dict[str, Any], want: list[float]) -> None:
+    x = np.float32([2.5, 9 if to == "FLOAT8E8M0" else 1000])
+    nodes = [
+        helper.make_node("Cast", ["x"], ["small"], to=getattr(TensorProto, to), **attrs),
+        helper.make_node("Cast", ["small"], ["y"], to=TensorProto.FLOAT),
+    ]
+    x_info, y_info = (helper.make_tensor_value_info(n, TensorProto.FLOAT, [2]) for n in "xy")
+    proto = helper.make_model(
+        helper.make_graph(nodes, "g", [x_info], [y_info]), opset_imports=[helper.make_opsetid("", 24)]
+    )
+    (got,) = run_model(proto, [x])
+    np.testing.assert_array_equal(got, np.float32(want))
