@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -10,13 +11,15 @@ import numpy as np
 import converters
 from converters.registry import EXPORT, STANDING
 from hybrid.core.error import MXNetError
-from hybrid.core.op import OPS, Example
+from hybrid.core.op import Example
 from hybrid.core.shapes import UNKNOWN, MaybeShape
 from hybrid.execution.program import Program
-from hybrid.ir.infer import infer
+from hybrid.ir.graph import Entry
+from hybrid.ir.infer import infer, node_shapes
 from tests.grouped import each
-from tests.table.examples import Maker, graph_of
+from tests.table.examples import examples, graph_of
 from tests.table.goldens import close
+from tests.table.options import others
 from tests.table.test_examples import run_witness
 from tests.table.training import trained
 
@@ -58,17 +61,16 @@ class Row(NamedTuple):
 
 def rows() -> Iterator[Row]:
     """Each attribute of each operator that numbers axes, with the first example of each kind of inputs."""
-    for cls in OPS.values():
-        seen = set()
-        for example in cls.examples(Maker(cls)):
-            for name in NAMES:
-                value = getattr(example.op, name) if name in cls.fields else None
-                kind = (name, type(value), tuple(a.ndim for a in example.arrays))
-                if value is None or value == () or isinstance(value, str) or kind in seen:
-                    continue
-                seen.add(kind)
-                rank = example.arrays[name == "rhs_axes"].ndim + (cls.name in OF_THE_OUTPUT)
-                yield Row(example, name, rank)
+    seen = set()
+    for op, arrays in itertools.chain(examples(), others()):
+        for name in NAMES:
+            value = getattr(op, name) if name in op.fields else None
+            kind = (op.name, name, type(value), tuple(a.ndim for a in arrays))
+            if value is None or value == () or isinstance(value, str) or not arrays or kind in seen:
+                continue
+            seen.add(kind)
+            rank = arrays[name == "rhs_axes"].ndim + (op.name in OF_THE_OUTPUT)
+            yield Row(Example(op, arrays), name, rank)
 
 
 def computed(example: Example, native: bool) -> list[np.ndarray] | None:
@@ -81,7 +83,7 @@ def computed(example: Example, native: bool) -> list[np.ndarray] | None:
 
 
 def inferred(example: Example) -> list[MaybeShape]:
-    """The outputs' shapes with all sizes known, and with each size of the first input unknown."""
+    """The outputs' shapes with all sizes known, and with each size of the first input unknown; and all from the outputs' alone."""
     graph, feeds = graph_of(example)
     shapes, dtypes = {k: v.shape for k, v in feeds.items()}, {k: v.dtype for k, v in feeds.items()}
     (name, whole), found = next(iter(shapes.items())), []
@@ -89,7 +91,9 @@ def inferred(example: Example) -> list[MaybeShape]:
         own = tuple(UNKNOWN if i == hidden else d for i, d in enumerate(whole))
         result = infer(graph, {**shapes, name: own}, dtypes)
         found += [result.spec(entry).shape for entry in graph.outputs]
-    return found
+    node = graph.outputs[0].node
+    outputs = [result.spec(Entry(node, i)).shape for i in range(len(node.outputs))]
+    return found + node_shapes(node, [None] * len(shapes), outputs)
 
 
 def same(got: list[np.ndarray], want: list[np.ndarray]) -> bool:
