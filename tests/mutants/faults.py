@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from . import fifth, fourth, third
+from . import fifth, fourth, sixth, third
 
 
 class Fault(NamedTuple):
@@ -1139,8 +1139,10 @@ SECOND = _area(
 THIRD = _area("third planting", "", "", third.ROWS)
 FOURTH = _area("fourth planting", "", "", fourth.ROWS)
 FIFTH = _area("fifth planting", "", "", fifth.ROWS)
+SIXTH = _area("sixth planting", "", "", sixth.ROWS)
 
 FAULTS = (
+    *SIXTH,
     *FIFTH,
     *FOURTH,
     *THIRD,
