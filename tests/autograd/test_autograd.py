@@ -791,3 +791,17 @@ def test_the_second_way_back_is_refused_unless_it_was_asked_for() -> None:
                 np.testing.assert_array_equal(x.grad.asnumpy(), before)
             with pytest.raises(mx.MXNetError, match=r"retain_graph|not in a computational graph"):
                 y.backward()
+
+
+def test_what_has_no_derivative_says_so_and_is_not_0() -> None:
+    """gammaln has two derivatives here, digamma and trigamma; that of the last is not known."""
+    x = nd.array([1.5, 3.0])
+    x.attach_grad()
+    with autograd.record():
+        (first,) = autograd.grad(nd.gammaln(x), [x], create_graph=True)
+        (second,) = autograd.grad(first, [x], create_graph=True)
+    np.testing.assert_allclose(
+        second.asnumpy(), [0.9348022, 0.3949341], rtol=1e-6
+    )  # trigamma, Abramowitz and Stegun 6.4
+    with pytest.raises(mx.MXNetError, match="non-differentiable: it has no gradient rule"):
+        second.backward()

@@ -749,6 +749,8 @@ def test_what_a_reproduction_holds_of_each_side(tmp_path: Path) -> None:
     np.testing.assert_array_equal(tripled, 3 * X)
     assert engine.alone(tensor, {}) is None
     looped = locate.Divergence(tensor.name, tensor.node, tensor.operator, compare("y", X, X), compare("y", X, X), {})
+    within = engine.forced(frozenset(t.name for t in engine.inside()), feeds, [tensor.name])
+    np.testing.assert_array_equal(within[tensor.name], 3 * X)
     folder = locate.write_repro(tmp_path / "loop", engine, engine, looped, Case(feeds))
     again = mx.sym.load(str(folder / "node-symbol.json"))
     assert json.loads((folder / "report.json").read_text())["local"]["equal"] is True

@@ -71,4 +71,7 @@ def test_counting_tokens():
     known = Counter({"a": 2})
     assert count_tokens_from_str("a b", counter_to_update=known) is known
     assert known == Counter({"a": 3, "b": 1})
+    empty: Counter[str] = Counter()
+    assert count_tokens_from_str("a b", counter_to_update=empty) is empty
+    assert empty == Counter({"a": 1, "b": 1})
     assert count_tokens_from_str("a.b|c", ".", "|") == Counter()

@@ -199,6 +199,31 @@ def test_iterators_name_the_image_they_cannot_read(tmp_path: Path) -> None:
         mx.image.ImageIter(1, (3, 4, 4), path_imglist=tmp_path / "x.lst")
 
 
+def test_no_augmenters_are_none_at_all(tmp_path: Path) -> None:
+    """An empty list is one, and not the default ones: images come as they are."""
+    pixels = np.random.default_rng(0).integers(0, 256, (4, 5, 3), np.uint8)
+    (tmp_path / "a.png").write_bytes(images.encode(pixels, ".png"))
+    for given, size in ((None, 4), ([], 5)):
+        iterator = mx.image.ImageIter(1, (3, 4, size), path_root=str(tmp_path), imglist=[[1, "a.png"]], aug_list=given)
+        found = next(iterator).data[0].asnumpy()[0].transpose(1, 2, 0)
+        assert len(iterator.auglist) == (0 if given == [] else 2)
+        assert np.isin(found, pixels).all() if given is None else (found == pixels).all()
+
+
+def test_a_record_behind_the_end_of_the_file_is_named(tmp_path: Path) -> None:
+    """As an index has it that was made of a longer file."""
+    writer = mx.recordio.MXIndexedRecordIO(tmp_path / "a.idx", tmp_path / "a.rec", "w")
+    writer.write_idx(0, mx.recordio.pack(mx.recordio.IRHeader(0, 1.0, 0, 0), b"x"))
+    end = writer.tell()
+    writer.close()
+    (tmp_path / "a.idx").write_text(f"7\t{end}\n")
+    iterator = mx.image.ImageIter(
+        1, (3, 4, 4), path_imgrec=str(tmp_path / "a.rec"), path_imgidx=str(tmp_path / "a.idx"), shuffle=True
+    )
+    with pytest.raises((FormatError, RuntimeError), match=r"a\.rec.*index: 7"):
+        next(iterator)
+
+
 def test_detection_labels_that_do_not_add_up() -> None:
     for label, message in (
         ([2, 5, 0, 0.1, 0.1], "Label shape is invalid"),

@@ -327,6 +327,26 @@ def test_thresholds_lie_on_one_side_where_nothing_is_negative() -> None:
         assert found == (0.0 if levels == 511 else -entropy(levels), entropy(levels)), (low, dtype)
 
 
+ENDS = {
+    15: [7, 11, 2, 6, 8, 3, 2, 1, 3, 0, 1, 1, 2, 1, 0, 0, 15, 11, 23, 39, 35, 37, 17, 3, 1, 1, 1, 3, 0, 3, 3, 3, 0, 1, 2, 1, 8,
+         16, 23, 8, 29],
+    21: [9, 7, 7, 8, 1, 5, 1, 1, 3, 0, 2, 1, 1, 3, 0, 1, 0, 0, 1, 2, 2, 1, 0, 3, 3, 0, 34, 27, 37, 19, 17, 34, 5, 12, 3, 0, 3, 0,
+         1, 3, 3, 0, 3, 3, 1, 1, 3, 3, 2, 1, 0, 3, 1, 2, 2, 0, 22, 23, 7, 11, 25],
+    7: [2, 4, 3, 4, 3, 8, 0, 2, 0, 2, 0, 3, 27, 40, 26, 17, 15, 42, 24, 9, 1, 2, 1, 3, 3, 1, 1, 2, 17, 14, 22, 22, 30],
+}  # fmt: skip
+"""Histograms with much at both ends and empty bins, by the number of quantized bins."""
+
+
+def test_divergences_where_much_lies_at_the_ends() -> None:
+    """What is added to an end does not make its bin a filled one; the numbers are MXNet 1.9.1's."""
+    for (bins, counts), wanted in zip(ENDS.items(), (0.17902588844299316, 0.21290260553359985, 0.1926005333662033)):
+        edges = np.linspace(-2, 2, len(counts) + 1).astype("float32")
+        found = mx.nd.contrib.calibrate_entropy(mx.nd.array(counts), mx.nd.array(edges), num_quantized_bins=bins)
+        threshold, divergence = (a.asscalar() for a in found)
+        assert threshold == 2
+        np.testing.assert_allclose(divergence, wanted, rtol=1e-6)
+
+
 def test_operators_that_mxnet_gets_wrong_are_named_each_for_its_reason() -> None:
     data = mx.sym.var("data")
     conv = mx.sym.Convolution(data, num_filter=2, kernel=(1, 1), no_bias=True, name="c")

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from . import fifth, fourth, sixth, third
+from . import fifth, fourth, seventh, sixth, third
 
 
 class Fault(NamedTuple):
@@ -1140,8 +1140,10 @@ THIRD = _area("third planting", "", "", third.ROWS)
 FOURTH = _area("fourth planting", "", "", fourth.ROWS)
 FIFTH = _area("fifth planting", "", "", fifth.ROWS)
 SIXTH = _area("sixth planting", "", "", sixth.ROWS)
+SEVENTH = _area("seventh planting", "", "", seventh.ROWS)
 
 FAULTS = (
+    *SEVENTH,
     *SIXTH,
     *FIFTH,
     *FOURTH,

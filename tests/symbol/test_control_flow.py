@@ -168,3 +168,17 @@ def test_adamw_takes_a_number_for_rescale_grad() -> None:
         mx.cpu(), {"w": nd.ones(2), "g": nd.ones(2)}, aux_states={"m": nd.zeros(2), "v": nd.zeros(2)}
     ).forward()
     np.testing.assert_allclose(y.asnumpy(), new.asnumpy())
+
+
+def test_bodies_read_several_outputs_of_a_node_outside() -> None:
+    """Each is its own."""
+    x, rows = sym.var("x"), sym.var("rows")
+    first, second, third = sym.SliceChannel(x, num_outputs=3, axis=0, squeeze_axis=True)
+    made, state = sym.contrib.foreach(
+        lambda row, s: (row * first - second, [s[0] + third * row]), rows, [sym.zeros_like(first)]
+    )
+    given = np.float32([[2, 3], [5, 7], [11, 13]]), np.float32([[1, -1], [4, 6]])
+    found = sym.Group([made, state[0]]).eval(x=mx.nd.array(given[0]), rows=mx.nd.array(given[1]))
+    want = given[1] * given[0][0] - given[0][1], (given[1].sum(0) * given[0][2])[None]
+    for got, wanted in zip(found, want, strict=True):
+        np.testing.assert_allclose(np.squeeze(got.asnumpy()), np.squeeze(wanted), rtol=1e-6)
