@@ -51,15 +51,16 @@ def _has_some(b, x, axes):
     return False if 0 in [s for s in sizes if isinstance(s, int)] else all(isinstance(s, int) for s in sizes) or None
 
 
-def _shared(b, total, count):
+def _shared(b, total, count, some):
     """A sum over how many were added; over nothing NaN, or 0 of integers, by which onnxruntime refuses to divide."""
-    return b.Div(total, b.Max(count, 1) if is_whole(total) else count)
+    return b.Div(total, count if some or not is_whole(total) else b.Max(count, 1))
 
 
 def _mean(b, x, axes):
-    if not is_whole(x) and _has_some(b, x, axes):
+    some = _has_some(b, x, axes)
+    if some and not is_whole(x):
         return _reduce(b, "Mean", x, axes)  # which is 0 over nothing, where MXNet's is NaN
-    return _shared(b, _sum(b, x, axes), counted(b, x, axes))
+    return _shared(b, _sum(b, x, axes), counted(b, x, axes), some)
 
 
 def _extreme(kind):
@@ -99,10 +100,12 @@ def _variance(b, x, axes, ddof=0, dtype=None):
     """dtype: that in which the squares are added up and divided, if not their own."""
     difference = b.Sub(x, _mean(b, x, axes))
     square = b.Mul(difference, difference)
-    if not ddof and not is_whole(x) and _has_some(b, x, axes):
+    some = _has_some(b, x, axes)
+    if some and not ddof and not is_whole(x):
         return _mean(b, square, axes)
     square, count = (y if dtype is None else b.cast(y, dtype) for y in (square, counted(b, x, axes)))
-    return _shared(b, _sum(b, square, axes), b.Sub(count, ddof) if ddof else count)
+    total = _sum(b, square, axes)
+    return _shared(b, total, b.Sub(count, ddof) if ddof else count, some)
 
 
 KINDS = {
@@ -210,7 +213,7 @@ def _np_reduction(b, op, a):
         y = _sum(b, b.cast(a, op.working(a.dtype)), axes)  # these of MXNet's are 0 over nothing
     elif op.kind == "mean" and wanted.kind in "iu" and not is_whole(a):
         total = b.to_integer(_sum(b, b.cast(a, op.working(a.dtype)), axes), wanted)
-        y = _shared(b, total, b.cast(counted(b, a, axes), wanted))
+        y = _shared(b, total, b.cast(counted(b, a, axes), wanted), _has_some(b, a, axes))
     elif op.kind == "mean" and op.working(a.dtype).kind == "f":
         y = _reduce(b, "Mean", b.cast(a, op.working(a.dtype)), axes)
     else:
