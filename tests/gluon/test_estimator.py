@@ -29,8 +29,9 @@ def network() -> tuple[gluon.nn.HybridSequential, gluon.data.DataLoader]:
     rng = np.random.RandomState(3)
     x = rng.randn(32, 5).astype("float32")
     data = gluon.data.DataLoader(gluon.data.ArrayDataset(x, (x.sum(1) > 0).astype("float32")), 8)
-    net = gluon.nn.HybridSequential()
-    net.add(gluon.nn.Dense(8, activation="relu", in_units=5), gluon.nn.Dense(2, in_units=8))
+    net = gluon.nn.HybridSequential(prefix="net_")
+    with net.name_scope():  # a Trainer sorts parameters by name, and dense9 comes behind dense10
+        net.add(gluon.nn.Dense(8, activation="relu", in_units=5), gluon.nn.Dense(2, in_units=8))
     net.initialize()
     net[0].weight.set_data(mx.nd.array(rng.randn(8, 5)))
     net[1].weight.set_data(mx.nd.array(rng.randn(2, 8)))
