@@ -89,7 +89,7 @@ def samplers(graph: Graph) -> Iterator[Node]:
     """Nodes that draw random numbers in inference too, those of bodies included."""
     for node in graph.everywhere():
         op = node.op
-        if op is not None and "rng" in op.uses and ("training" not in op.uses or getattr(op, "mode", "") == "always"):
+        if op is not None and "rng" in op.needs and ("training" not in op.needs or getattr(op, "mode", "") == "always"):
             yield node
 
 

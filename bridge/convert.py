@@ -17,7 +17,7 @@ import onnx
 import onnxruntime
 
 import converters
-from converters.kinds import code_of
+from converters.onnx_types import code_of
 from converters.training import training_form
 from converters.writer import EXTERNAL_OVER, Converted
 from hybrid.core.attrs import is_float
@@ -446,7 +446,7 @@ def _only_swapped(result: VerifyResult) -> bool:
     found = result.divergence
     if result.equivalent or found is None or found.kind != "accumulated" or found.operator not in OPS:
         return False
-    return OPS[found.operator].ranks and any(run["seed"] is not None for run in result.runs)
+    return OPS[found.operator].is_ordering and any(run["seed"] is not None for run in result.runs)
 
 
 def _other_sizes(specs: Mapping[str, Spec], dynamic: Mapping[str, Mapping[int, str]]) -> dict[str, Spec]:

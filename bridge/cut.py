@@ -8,8 +8,8 @@ import numpy as np
 import onnx
 from onnx import AttributeProto, TensorProto
 
-from converters.kinds import code_of
-from converters.nodes import reads
+from converters.onnx_types import code_of
+from converters.proto_nodes import reads
 
 MADE = "/made"
 """What stands after the name of a tensor that a piece of a model makes."""

@@ -19,8 +19,8 @@ from onnx.external_data_helper import load_external_data_for_model
 
 from converters.error import ConversionError
 from converters.importer import Imported, import_model
-from converters.kinds import code_of, dtype_of
-from converters.nodes import reads
+from converters.onnx_types import code_of, dtype_of
+from converters.proto_nodes import reads
 from hybrid import native
 from hybrid.core.error import MXNetError
 from hybrid.core.op import Spec
@@ -218,7 +218,9 @@ class NativeEngine:
                 dtype = inference.spec(Entry(node, i)).dtype
                 own = "" if dtype is None or node.op is None else dtype.name  # what is stored or fed is not rounded
                 found[id(node), i] = coarsest([own, *read])
-        inner = {self.name_of(Entry(n, i)): found[id(n), i] for n in self.graph.nodes for i in range(n.visible)}
+        inner = {
+            self.name_of(Entry(n, i)): found[id(n), i] for n in self.graph.nodes for i in range(n.num_visible_outputs)
+        }
         return inner | {name: found[id(e.node), e.index] for name, e in zip(self.outputs, self.graph.outputs)}
 
     def foreign(
@@ -293,7 +295,7 @@ class NativeEngine:
             Tensor(self.name_of(Entry(n, i)), n.name, n.op.name, tuple(map(self.name_of, n.inputs)))
             for n in self.graph.nodes
             if n.op is not None
-            for i in range(n.visible)
+            for i in range(n.num_visible_outputs)
         ]
 
     def expose(self, feeds: Mapping[str, np.ndarray], names: Iterable[str]) -> Arrays:

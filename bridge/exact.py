@@ -89,7 +89,7 @@ class Exact:
         assert node.op is not None
         found = [inference.spec(Entry(node, i)) for i in range(len(node.outputs))]
         # dtypes only where an operator asks: what computes float32 whatever it gets is widened afterwards
-        asks = "specs" in node.op.uses
+        asks = "specs" in node.op.needs
         specs = [Spec(s.shape, (DOUBLE if s.dtype == SINGLE else s.dtype) if asks else None) for s in found]
         bodies = [Body(g, self._through) for g in node.subgraphs]
         try:

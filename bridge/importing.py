@@ -18,7 +18,7 @@ import onnx
 import converters
 import hybrid.formats.params
 from converters.importer import Imported, import_model
-from converters.kinds import text_of
+from converters.onnx_types import text_of
 from converters.reader import OnnxFile, read_model
 from hybrid.core.error import MXNetError
 from hybrid.core.op import FAMILY, Spec
@@ -227,7 +227,7 @@ class _Check:
             except EngineError as error:
                 failures.append(error)
                 continue
-            if number or self.found.departs:
+            if number or self.found.changes_numerics:
                 notes.append(f"compared with {label}{f': {failures[0]}' if failures else ''}")
             result = named(result, self.ours.name, f"{self.original.name} in {label}", time.perf_counter() - start)
             return with_warnings(result, [*self.found.doubts, *notes]), label
@@ -240,7 +240,7 @@ class _Check:
 
     def _witnesses(self) -> Iterator[tuple[type[OnnxEngine], Model, str]]:
         found = self.found
-        if not found.departs:
+        if not found.changes_numerics:
             yield OnnxEngine, self.original, OnnxEngine.label
         model = self.original
         repaired = ""

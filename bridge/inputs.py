@@ -186,9 +186,9 @@ def domains(graph: Graph, shapes: Mapping[str, MaybeShape]) -> dict[str, Domain]
         if node.op is None:
             continue
         ins = [inference.spec(e).shape for e in node.inputs]
-        passed = found.get((id(node), 0)) if node.op.moves else None
+        passed = found.get((id(node), 0)) if node.op.only_moves_data else None
         for position, entry in enumerate(node.inputs):
-            name = node.op.takes()[position]
+            name = node.op.input_names()[position]
             domain = node.op.domain(name, ins) or (passed if position == 0 else None)
             if domain is not None:
                 key = (id(entry.node), entry.index)

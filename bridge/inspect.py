@@ -12,7 +12,7 @@ import numpy as np
 import converters
 from converters.coverage import Row, rows
 from converters.export import opsets_for, untranslatable
-from converters.kinds import dtype_of
+from converters.onnx_types import dtype_of
 from hybrid.core.error import MXNetError
 from hybrid.core.op import Spec, find
 from hybrid.core.shapes import is_known

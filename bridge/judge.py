@@ -18,8 +18,8 @@ from .compare import TOLERANCES, Difference, Tolerance, compare
 from .engines import Arrays, Engine, NativeEngine, OnnxEngine
 from .exact import Exact, moved
 from .locate import first_divergence, write_repro
+from .nodewise import Inner, coarse, node_by_node, rounds
 from .result import Case, Divergence, Progress, VerifyResult
-from .stepwise import Inner, coarse, node_by_node, rounds
 
 WITNESSED = 2  # runs in float32 with inputs and parameters moved by a unit in the last place
 FACTOR = 8.0  # how many times the error of such runs another float32 run may have

@@ -14,7 +14,7 @@ import numpy as np
 import onnx
 
 import hybrid.formats.params
-from converters.kinds import declared_spec
+from converters.onnx_types import declared_spec
 from converters.reader import read_model
 from hybrid.core.attrs import is_float
 from hybrid.core.error import MXNetError
@@ -241,7 +241,9 @@ def split_inputs(model: Model, named: Mapping[str, Any]) -> tuple[list[str], lis
         roles = []
         for reader, position in readers.get((id(nodes[name]), 0), ()):
             assert reader.op is not None
-            roles.append(position < len(reader.op.takes()) and reader.op.takes()[position] in reader.op.parameters)
+            roles.append(
+                position < len(reader.op.input_names()) and reader.op.input_names()[position] in reader.op.parameters
+            )
         (missing if roles and all(roles) and name not in named else inputs).append(name)
     return inputs, missing
 

@@ -19,9 +19,9 @@ from hybrid.core.attrs import DTypeKind, Kind, Optional
 from hybrid.core.op import Spec
 from hybrid.core.shapes import UNKNOWN, MaybeShape
 
-from . import kernels
+from . import ort_kernels
 from .error import Unsupported
-from .kinds import code_of, dtype_of
+from .onnx_types import code_of, dtype_of
 from .registry import ML, MS, TRAINING
 
 Number = bool | int | float
@@ -309,7 +309,7 @@ class Builder:
             other = (
                 None
                 if schema.heterogeneous or domain
-                else kernels.substitute(op_type, schema.version, variable, original)
+                else ort_kernels.substitute(op_type, schema.version, variable, original)
             )
             if other is not None and op_type not in _AS_GIVEN:
                 swapped[variable] = other
@@ -374,7 +374,7 @@ class Builder:
         while placed and placed[-1] is None:
             placed.pop()
         attrs.setdefault("dtype", self.results[0].dtype)
-        return self.node(op_type, *placed, outputs=op.visible(), domain=domain, **attrs)
+        return self.node(op_type, *placed, outputs=op.num_visible_outputs(), domain=domain, **attrs)
 
     # -- what many translations need ------------------------------------------------------------------------------------
 
@@ -502,7 +502,7 @@ class Builder:
             distinct = any(value.name in n.outputs for n in inner.nodes) and all(value.name != r.name for r in results)
             results.append(value if distinct else inner.renamed(value))
         for node in inner.nodes:
-            if kernels.is_lost(node.op_type, self.opset):
+            if ort_kernels.is_lost(node.op_type, self.opset):
                 raise Unsupported(f"onnxruntime has no kernel at opset {self.opset} for {node.op_type}")
             node.owner[0] = node.owner[0] or self.unique(f"{scope}/{node.op_type}")
 

@@ -24,8 +24,8 @@ from hybrid.ops.shape import Reshaping
 from hybrid.passes import elementwise_code
 
 from . import ops  # noqa: F401  fills EXPORT
-from .derived import HOLE, refusals, results
 from .registry import EXPORT, IMPORT, NOT_EXPORTED, NOT_IMPORTED
+from .static_support import HOLE, refusals, results
 
 YES, ZERO, NO, NONE = "yes", "zero", "no", "-"
 """Gradients: a rule; a rule that says that all are zero; none, asking for one is an error; nothing to have one for."""

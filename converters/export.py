@@ -15,15 +15,15 @@ from hybrid.core.op import OPS, Spec
 from hybrid.core.shapes import UNKNOWN, Undecided, is_known, show
 from hybrid.ir.graph import Body, Entry, Graph, Node
 from hybrid.ir.infer import Inference, infer
-from hybrid.ir.json import Foreign
+from hybrid.ir.json import UnknownOp
 from hybrid.passes.strip_labels import without_labels
 
-from . import kernels, ops  # noqa: F401  ops fills the registry
+from . import ops, ort_kernels  # noqa: F401  ops fills the registry
 from .builder import Builder, Value, beyond_schema, domain_opset
 from .error import ConversionError, Problem, Unsupported, UnsupportedModel
-from .kinds import KEY as KIND
-from .kinds import code_of, kind_of
-from .registry import EXPORT, NOT_EXPORTED, OLDEST, STANDING, handler_for
+from .onnx_types import KEY as KIND
+from .onnx_types import code_of, kind_of
+from .registry import EXPORT, NOT_EXPORTED, OLDEST, PASSTHROUGH, handler_for
 from .training import training_form
 from .writer import Converted, words_of
 
@@ -47,7 +47,7 @@ def newest_opset() -> int:
 
 def default_opset() -> int:
     """The opset written when none is asked for."""
-    return min(kernels.DEFAULT_OPSET, newest_opset())
+    return min(ort_kernels.DEFAULT_OPSET, newest_opset())
 
 
 def opsets_for(graph: Graph, default: int | None = None, newest: int | None = None) -> list[int]:
@@ -59,7 +59,7 @@ def opsets_for(graph: Graph, default: int | None = None, newest: int | None = No
         if node.op is None or node.op.name not in EXPORT:
             continue
         enough = max(enough, min(EXPORT[node.op.name]))
-        standing = STANDING.get(node.op.name)
+        standing = PASSTHROUGH.get(node.op.name)
         while standing is not None and best < newest_opset() and beyond_schema(*standing, node.op, best):
             best += 1
     return [o for o in dict.fromkeys((max(best, enough), enough)) if o <= newest] or [newest]
@@ -125,7 +125,7 @@ def untranslatable(graph: Graph, opset: int | None = None) -> list[Problem]:
 
 def _no_handler(node: Node, opset: int) -> Problem | None:
     assert node.op is not None
-    if isinstance(node.op, Foreign):
+    if isinstance(node.op, UnknownOp):
         return Problem(node.name, node.op.name, node.op.reason)
     if handler_for(node.op.name, opset) is None:
         reason = NOT_EXPORTED.get(node.op.name, f"no translation at opset {opset}")
@@ -235,7 +235,7 @@ class _Export:
             start = b.enter(node.name, specs)
             try:
                 bodies = [Body(graph, self._body) for graph in node.subgraphs]
-                options = {"bodies": bodies} if "bodies" in op.uses else {}
+                options = {"bodies": bodies} if "bodies" in op.needs else {}
                 made = handler(b, op, *(self.values[id(e.node), e.index] for e in node.inputs), **options)
                 made = list(made) if isinstance(made, tuple | list) else [made]
                 made = [v if s.dtype is None else b.cast(v, s.dtype) for v, s in zip(made, specs)]
@@ -314,7 +314,7 @@ class _Export:
     def _refuse_lost(self) -> None:
         lost = {}
         for node in self.builder.nodes:
-            if kernels.is_lost(node.op_type, self.opset):
+            if ort_kernels.is_lost(node.op_type, self.opset):
                 lost.setdefault(node.owner[0], node.op_type)
         if lost:
             what = "cannot run in onnxruntime"

@@ -1,4 +1,4 @@
-"""Reads an ONNX model as a graph of MXNet operators (walk.py), with its parameters, inputs and outputs."""
+"""Reads an ONNX model as a graph of MXNet operators (node_importer.py), with its parameters, inputs and outputs."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from hybrid.core.op import Spec
 from hybrid.core.shapes import UNKNOWN
 from hybrid.ir.graph import Entry, Graph, Node
 
-from . import ops, patterns, repair  # noqa: F401  ops fills the registry
+from . import legacy_fixes, ops, symbolic_shapes  # noqa: F401  ops fills the registry
 from .error import ConversionError, Problem, Unsupported, UnsupportedModel
-from .kinds import KEY as KIND
-from .kinds import declared_spec, known_dims, text_of
+from .import_state import Imported, Shared, Value, hidden
+from .node_importer import Importer
+from .onnx_types import KEY as KIND
+from .onnx_types import declared_spec, known_dims, text_of
 from .reader import OnnxFile, read_model
-from .values import Imported, Shared, Value, hidden
-from .walk import Importer
 
 
 def from_onnx(model: Any, *, folder: Any = None) -> tuple[Any, dict[str, Any], dict[str, Any]]:
@@ -72,7 +72,7 @@ class _Import(Importer):
                 self.shared.problems.append(Problem(info.name, "output", "no node makes it"))
                 continue
             outputs.append(value)
-            wrong = repair.contradiction(self, declared.shape, value)
+            wrong = legacy_fixes.contradiction(self, declared.shape, value)
             if wrong:
                 self.shared.problems.append(Problem(info.name, "output", wrong))
             entry = value.entry
@@ -95,7 +95,7 @@ class _Import(Importer):
             self.opset,
             kinds,
             tuple(dict.fromkeys(self.shared.doubts)),
-            self.shared.departs,
+            self.shared.changes_numerics,
         )
 
     def _take(self, info: onnx.ValueInfoProto) -> Spec:
@@ -109,9 +109,9 @@ class _Import(Importer):
             attrs["__shape__"] = str(tuple(0 if d is UNKNOWN else d for d in shape))
         entry = Entry(Node(None, info.name, (), attrs))
         value = self.scope[info.name] = Value(info.name, shape, spec.dtype, None, entry, kind=info.type)
-        value.dims = patterns.declared(info.name, spec.shape)
+        value.dims = symbolic_shapes.declared(info.name, spec.shape)
         for axis, size in enumerate(value.dims or ()):
-            if isinstance(size, patterns.Count):
+            if isinstance(size, symbolic_shapes.Count):
                 self.shared.sizes.setdefault(size, []).append((value, axis))
         return spec
 

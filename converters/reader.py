@@ -33,7 +33,7 @@ from hybrid.formats.files import finished, open_file
 from hybrid.formats.npz import view
 from hybrid.formats.params import describe, open_bytes
 
-from .kinds import KINDS, Kind
+from .onnx_types import KINDS, Kind
 from .writer import DATA_HEAD, DATA_KEY, PROTOBUF_LIMIT, tag, varint
 
 STAYS_BELOW = 4096  # bytes of content that a tensor keeps in the parsed message

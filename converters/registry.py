@@ -5,7 +5,7 @@ read them.
     def _(b, op, data):
         return b.Clip(data, op.a_min, op.a_max)
 
-``b`` is the Builder, ``op`` the typed operator, then one Value per input (op.takes()); the result is a Value or a tuple of
+``b`` is the Builder, ``op`` the typed operator, then one Value per input (op.input_names()); the result is a Value or a tuple of
 them, one per output (those after the visible ones may be left out). A translation that depends on the opset is
 registered once per ``since``; the newest not above the model's opset is taken. What ONNX cannot say has an entry in
 NOT_EXPORTED with the reason, or raises Unsupported for the attributes in question.
@@ -87,7 +87,7 @@ IMPORT: dict[tuple[str, str], dict[int, Reading]] = {}
 """By (domain, operator): the functions that read it, by the opset from which they hold."""
 NOT_IMPORTED: dict[tuple[str, str], str] = {}
 """Operators of the ONNX standard that are not read, with the reason."""
-STANDING: dict[str, tuple[str, str]] = {}
+PASSTHROUGH: dict[str, tuple[str, str]] = {}
 """Operators of the family by name: the (domain, operator) that they are."""
 
 
@@ -148,8 +148,8 @@ def itself(*names: str, since: int = 1, domain: str = "", read: bool = True, wri
         if read:
             from_onnx(name, since=since, domain=domain)(_keep)
         own = family_name(name, domain)
-        first = own not in STANDING
-        STANDING.setdefault(own, (domain, name))
+        first = own not in PASSTHROUGH
+        PASSTHROUGH.setdefault(own, (domain, name))
         if write and first:
             to_onnx(own, since=max(OLDEST, since if not domain else 1))(functools.partial(_write, domain, name))
 

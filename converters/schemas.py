@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import onnx
 
-from .kinds import KINDS
+from .onnx_types import KINDS
 
 _SPELT = {"float": "float32", "double": "float64", "string": "object"}
 _JUDGED = frozenset(k.dtype for k in KINDS.values() if k.bits >= 8 and not k.dtype.startswith("float8"))

@@ -102,7 +102,7 @@ def training_form(graph: Graph, inference: Inference, *, still: bool = False) ->
         count, momentum = len(forms[0].outputs), forms[0].momentum
         results, moved = entries[:count], entries[count:]
         for name, entry in zip(op.mutates, moved):
-            place = op.takes().index(name)
+            place = op.input_names().index(name)
             move = _Move(inputs[place], entry, momentum if sharing else None)
             moves.setdefault(node.inputs[place].name, []).append(move)
         if (id(node), 0) in shown:
@@ -120,7 +120,7 @@ def _moved(node: Node) -> list[str]:
     op = node.op
     if op is None or _form(op, False) is not _batch_norm:
         return []
-    return [node.inputs[op.takes().index(name)].name for name in op.mutates]
+    return [node.inputs[op.input_names().index(name)].name for name in op.mutates]
 
 
 def _after(state: str, moves: Sequence[_Move]) -> Entry:
@@ -185,7 +185,7 @@ def _form(op: Any, still: bool) -> _Form | None:
         return None if still else _rrelu
     if op.name == "RNN":
         return _layers if op.drops and not still else None
-    if "training" in op.uses:
+    if "training" in op.needs:
         return _refuse("it has no form in ONNX for training")
     return None
 
@@ -261,7 +261,7 @@ def _layers(op: Any, specs: Sequence[Spec], data: Any, parameters: Any, *others:
         rows = {"axis": 0, "begin": layer * op.directions, "end": (layer + 1) * op.directions}
         begin = [sym.slice_axis(s, **rows) for s in states]
         given = (_dropped(data, op.p) if layer else data, own, *begin, *lengths)
-        data = sym.RNN(**dict(zip(op.takes(), given)), **attrs)
+        data = sym.RNN(**dict(zip(op.input_names(), given)), **attrs)
         if op.state_outputs:
             data, *last = data
             ends.append(last)
@@ -273,7 +273,7 @@ def _rrelu(op: Any, specs: Sequence[Spec], data: Any) -> _Trained:
     return _Trained([sym.where(data > 0, data, data * slopes), slopes])
 
 
-# -- losses: their gradients are what hybrid/ops/output_backward.py gives data ----------------------------------------
+# -- losses: their gradients are what hybrid/ops/loss_heads_backward.py gives data ----------------------------------------
 
 
 def _may_exceed(labels: MaybeShape, shape: Sequence[Any]) -> bool:

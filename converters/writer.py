@@ -19,7 +19,7 @@ from onnx import TensorProto
 from hybrid.formats.files import replacing, replacing_all
 
 from .error import ConversionError
-from .kinds import code_of
+from .onnx_types import code_of
 
 PROTOBUF_LIMIT = 2**31 - 1
 EXTERNAL_OVER = 1024  # bytes; smaller tensors stay in the model file, where shape inference can read them

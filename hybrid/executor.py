@@ -174,7 +174,7 @@ class Executor:
         made: dict[tuple[int, int], NDArray] = {}
 
         def observe(node: Node, outputs: tuple[np.ndarray, ...]) -> None:
-            for entry, what in zip(node.inputs, node.op.takes()) if everything and node.op is not None else ():
+            for entry, what in zip(node.inputs, node.op.input_names()) if everything and node.op is not None else ():
                 if entry.node.is_variable and entry.node.name in feeds:
                     value = feeds[entry.node.name]
                     callback(entry.node.name, value)

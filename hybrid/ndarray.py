@@ -333,7 +333,7 @@ def Custom(*args: NDArray, op_type: str, out: Any = None, name: str | None = Non
     Raises OpError when inputs are missing or too many."""
     arrays = {k: v for k, v in kwargs.items() if isinstance(v, NDArray)}
     op = lookup("Custom").bind(op_type=op_type, **{k: v for k, v in kwargs.items() if k not in arrays})
-    wanted = op.takes()
+    wanted = op.input_names()
     given = {**dict(zip(wanted, args)), **arrays}
     if len(args) + len(arrays) != len(wanted) or set(given) != set(wanted):
         raise OpError(

@@ -182,7 +182,7 @@ def _watch() -> None:
         cls.compute = _timed(raw)  # type: ignore[method-assign]
     for cls in _ORIGINALS.keys() - own:
         _ORIGINALS[cls] = None
-    program.look_up_again(True)
+    program.invalidate_compute_cache(True)
 
 
 def _unwatch() -> None:
@@ -193,7 +193,7 @@ def _unwatch() -> None:
         else:
             cls.compute = raw
     _ORIGINALS.clear()
-    program.look_up_again(False)
+    program.invalidate_compute_cache(False)
 
 
 # -- results ----------------------------------------------------------------------------------------------------------------

@@ -229,7 +229,7 @@ def custom(hint: str, args: Sequence[Symbol], kwargs: dict[str, Any]) -> Symbol:
     symbols = {k: v for k, v in kwargs.items() if isinstance(v, Symbol)}
     given = {k: v for k, v in kwargs.items() if k not in symbols}
     cls = lookup("Custom")
-    wanted = cls.bind(**given).takes()
+    wanted = cls.bind(**given).input_names()
     if len(args) > len(wanted):
         raise OpError(f"Custom: got {len(args)} inputs, wanted {len(wanted)} ({', '.join(wanted)})")
     return create(cls, hint, {**dict(zip(wanted, args)), **symbols}, given, name, attr)

@@ -7,8 +7,8 @@ import numpy as np
 from hybrid.core.shapes import UNKNOWN
 from hybrid.ops.activation import SELU_ALPHA, SELU_SCALE
 
+from ..legacy_fixes import channel_slope
 from ..registry import from_onnx, to_onnx
-from ..repair import channel_slope
 from .elementwise import TRANSLATIONS, holds_floats
 
 

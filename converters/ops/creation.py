@@ -6,9 +6,9 @@ from hybrid.core.memory_budget import afford_array
 from hybrid.core.shapes import UNKNOWN, is_known
 
 from ..error import Unsupported
-from ..patterns import Count, numbers
+from ..import_state import FOLDED
 from ..registry import from_onnx, one_to_one, to_onnx
-from ..values import FOLDED
+from ..symbolic_shapes import Count, numbers
 from .elementwise import number
 
 one_to_one(shape_array="Shape")

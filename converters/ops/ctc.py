@@ -28,7 +28,7 @@ def _(b, op, data, label, *lengths):
     logs, label = b.LogSoftmax(b.wide(data), axis=2), b.cast(label, np.int64)
     steps, batch, classes = (_vector(b, b.size(data, axis)) for axis in range(3))
     blank, padding = (b.const([0]), 0) if op.blank_label == "first" else (b.Sub(classes, 1), -1)
-    given = {n: b.unsqueeze(b.cast(v, np.int64), [1]) for n, v in zip(op.takes()[2:], lengths)}  # (N, 1)
+    given = {n: b.unsqueeze(b.cast(v, np.int64), [1]) for n, v in zip(op.input_names()[2:], lengths)}  # (N, 1)
     sizes = given.get("label_lengths")
     if sizes is None:
         ended = b.CumSum(b.cast(b.Equal(label, padding), np.int64), b.const(1))

@@ -7,8 +7,8 @@ import numpy as np
 
 from hybrid.core.attrs import is_float
 from hybrid.core.op import OPS
-from hybrid.ops.curves import DEGREES, RADIANS
 from hybrid.ops.elementwise import Identity, Unary, UnaryPredicate
+from hybrid.ops.unary_functions import DEGREES, RADIANS
 
 from ..registry import from_onnx, to_onnx
 from . import special

@@ -6,8 +6,8 @@ from hybrid.core.shapes import UNKNOWN
 from hybrid.ops.shape import sizes_of
 
 from ..error import Unsupported
-from ..patterns import Count, dims, numbers
 from ..registry import from_onnx, to_onnx
+from ..symbolic_shapes import Count, dims, numbers
 from .shape import reshaped
 
 

@@ -8,7 +8,7 @@ from hybrid.ops.resample import LINEAR, LINEAR_EXACT, NEAREST, chosen, matrices
 
 from ..error import Unsupported
 from ..registry import from_onnx, not_exported, to_onnx
-from .picture import whole
+from .image_codec import whole
 
 
 def _wide(b, data):

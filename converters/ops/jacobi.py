@@ -113,7 +113,7 @@ def taken(b, rows, order, rank):
 
 
 def facing_up(b, rows, rank):
-    """Vectors of length 1, along the last axis, turned as hybrid.ops.linalg_more.facing_up turns them."""
+    """Vectors of length 1, along the last axis, turned as hybrid.ops.linalg_decompositions.facing_up turns them."""
     if any(d is not UNKNOWN and d == 0 for d in rows.shape[-2:]):
         return rows
     sizes = b.Abs(rows)

@@ -49,7 +49,7 @@ def _(b, op, data):
 
 def _equal(b, op, data, axis):
     """As many pieces as the operator has outputs, of sizes from run time; Split refuses what does not fill the axis."""
-    count = len(op.returns())
+    count = len(op.output_names())
     if count == 1:
         return (data,)
     if op.squeeze_axis:  # the pieces are of size 1, or MXNet refuses

@@ -5,8 +5,8 @@ import numpy as np
 from hybrid.core.shapes import UNKNOWN
 
 from ..error import Unsupported
+from ..legacy_fixes import batch_norm_spatial
 from ..registry import from_onnx, to_onnx
-from ..repair import batch_norm_spatial
 from .convolution import in_networks
 
 

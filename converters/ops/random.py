@@ -11,7 +11,7 @@ from hybrid.core.shapes import is_known
 from hybrid.ops.random import FLOATS
 
 from ..error import Unsupported
-from ..kinds import code_of, dtype_of
+from ..onnx_types import code_of, dtype_of
 from ..registry import from_onnx, not_exported, to_onnx
 from .elementwise import number
 from .solving import COUNTER, GOING

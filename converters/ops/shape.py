@@ -10,8 +10,8 @@ from hybrid.ops.shape import INFERRED, Size, sizes_of
 
 from ..builder import Builder, Value
 from ..error import Unsupported
-from ..patterns import codes, dims, target_dims, unmerged, whole_shape
 from ..registry import from_onnx, to_onnx
+from ..symbolic_shapes import codes, dims, target_dims, unmerged, whole_shape
 
 
 def reshaped(b: Builder, x: Value, sizes: Sequence[Size | Value | None]) -> Value:

@@ -144,7 +144,7 @@ def finish(b, op, parts, given, product, weights, data_scale):
 def _(b, op, *inputs, bodies):
     if not op.quantized:
         return bodies[0](b, inputs)
-    given, parts = dict(zip(op.takes(), inputs)), op.parts(bodies)
+    given, parts = dict(zip(op.input_names(), inputs)), op.parts(bodies)
     data, conv = given["data"], parts.product
     if given["min_data"].const is not None and (wrong := op.negative(data.dtype, given["min_data"].const.item())):
         raise Unsupported(wrong)
@@ -163,7 +163,7 @@ def _(b, op, *inputs, bodies):
 def _(b, op, *inputs, bodies):
     if not op.quantized:
         return bodies[0](b, inputs)
-    given, parts = dict(zip(op.takes(), inputs)), op.parts(bodies)
+    given, parts = dict(zip(op.input_names(), inputs)), op.parts(bodies)
     data = given["data"]
     data_scale = scale_of(b, data.dtype, given["min_data"], given["max_data"])
     if op.channel_wise_quantize:
@@ -201,7 +201,7 @@ def _(b, op, *inputs):
     t = b.size(qkv, 0)
     product = b.reshape(integer_product(b, queries, b.transpose(keys, [0, 1, 3, 2])), b.dims(-1, t, t))
     width = [0, 0, qkv.dim(2)]
-    return attention_result(b, op, product, dict(zip(op.takes(), inputs)), op.factor(width))
+    return attention_result(b, op, product, dict(zip(op.input_names(), inputs)), op.factor(width))
 
 
 @to_onnx("_sg_mkldnn_selfatt_valatt")
@@ -212,7 +212,7 @@ def _(b, op, *inputs):
     weights = b.reshape(attention, b.dims(-1, op.heads, b.size(attention, 1), b.size(attention, 2)))
     mixed = b.transpose(integer_product(b, weights, part(b, op, qkv, 3, 2)), [2, 0, 1, 3])
     product = b.reshape(mixed, [0, 0, qkv.dim(2) // 3])
-    return attention_result(b, op, product, dict(zip(op.takes(), inputs)), np.float32(1))
+    return attention_result(b, op, product, dict(zip(op.input_names(), inputs)), np.float32(1))
 
 
 def _in_float(b, op, *inputs):

@@ -252,7 +252,7 @@ def _remembering(
                 given = {**named, **kwargs} if fits else None
             if given is not None and all(k in cls.fields for k in given):
                 op = cls.bind(**attributes(cls, given, count))
-                if len(op.takes()) == count and op.storage() == "default":
+                if len(op.input_names()) == count and op.storage() == "default":
                     if len(known) >= 256:
                         known.clear()
                     known[key] = op
@@ -304,8 +304,8 @@ def attributes(cls: type[Op], given: dict[str, Any], inputs: int) -> dict[str, A
 
     Raises OpError for a keyword that is neither an attribute nor an input; an operator without attributes takes any, and
     ignores them, as in MXNet."""
-    unknown = [k for k in given if k not in cls.fields and k not in cls.legacy] if cls.fields else []
-    if unknown and not cls.anything:
+    unknown = [k for k in given if k not in cls.fields and k not in cls.ignored_attributes] if cls.fields else []
+    if unknown and not cls.accepts_any_attribute:
         raise OpError(
             f"{cls.name}: Cannot find argument {', '.join(map(repr, unknown))}; "
             f"its inputs are {', '.join(cls.inputs) or 'none'}, its attributes {', '.join(cls.fields) or 'none'}"

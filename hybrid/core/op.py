@@ -117,11 +117,11 @@ class Op:
     """Names of all inputs there can be, auxiliary states last. A single ``*name`` says that there may be any number."""
     mutates: ClassVar[tuple[str, ...]] = ()
     """Inputs that are auxiliary states: compute may write to them when training."""
-    writes: ClassVar[bool] = False
+    always_mutates: ClassVar[bool] = False
     """True when it writes to them whenever it runs, training or not."""
     initializers: ClassVar[dict[str, str]] = {}
     """How inputs want to be initialised, as the text that MXNet writes into ``__init__`` of variables it creates."""
-    uses: ClassVar[tuple[str, ...]] = ()
+    needs: ClassVar[tuple[str, ...]] = ()
     """Which keyword arguments compute wants from the executor, of "training", "rng", "shape" (the first output's, as
     inferred), "specs" (what is inferred of all outputs) and "bodies": one function per subgraph of the node, from the
     arrays that its variables hold to its outputs. The infer methods get bodies too, which give (what is inferred of the
@@ -135,23 +135,23 @@ class Op:
     """Names of inputs that inference does not read (the label of a loss head)."""
     count: ClassVar[str] = "num_args"
     """For ``*name`` inputs: the attribute that holds how many there are."""
-    leading: ClassVar[tuple[str, ...]] = ()
+    positional_first: ClassVar[tuple[str, ...]] = ()
     """Attributes that come first in positional calls, where that is not the order in which classes declare them."""
-    legacy: ClassVar[tuple[str, ...]] = ()
+    ignored_attributes: ClassVar[tuple[str, ...]] = ()
     """Attributes that other MXNet versions write and that change nothing: read and dropped."""
-    anything: ClassVar[bool] = False
+    accepts_any_attribute: ClassVar[bool] = False
     """True when it takes attributes of any name."""
-    unknown: ClassVar[int] = 0
+    internal_outputs: ClassVar[int] = 0
     """How many of the last outputs are this engine's own, which MXNet does not know of and files do not count."""
-    moves: ClassVar[bool] = False
+    only_moves_data: ClassVar[bool] = False
     """True when the output holds the values of the first input, moved or converted (Reshape, Cast)."""
     view: ClassVar[bool] = False
     """True when compute may return memory of its first input."""
-    into: ClassVar[bool] = False
+    supports_out: ClassVar[bool] = False
     """True when compute takes ``out=`` and writes its single result there."""
-    ranks: ClassVar[bool] = False
+    is_ordering: ClassVar[bool] = False
     """True when the output holds who is greatest (argmax, topk, suppression): rounding alone may swap near ties."""
-    data_decides: ClassVar[bool] = False
+    data_dependent_shape: ClassVar[bool] = False
     """True when the shape of an output depends on the values of the inputs."""
     objects: ClassVar[bool] = False
     """True when it only moves what it is given, or runs subgraphs: then that may be words and sequences, which MXNet has not."""
@@ -168,13 +168,13 @@ class Op:
     epsilon: ClassVar[float] = 0.0
     """The least epsilon that tolerance counts in: that of float32 where MXNet computes in float32 whatever the dtype."""
 
-    def takes(self) -> tuple[str, ...]:
+    def input_names(self) -> tuple[str, ...]:
         """Names of the inputs that this instance has, in order."""
         if self.inputs[:1] and self.inputs[0].startswith("*"):
             return tuple(f"arg{i}" for i in range(getattr(self, self.count)))
         return self.inputs
 
-    def returns(self) -> tuple[str, ...]:
+    def output_names(self) -> tuple[str, ...]:
         """Names of all outputs, those that only the engine sees included."""
         return ("output",)
 
@@ -182,9 +182,9 @@ class Op:
         """How an array of the result is stored though all inputs are dense: "default", or what an attribute says."""
         return "default"
 
-    def visible(self) -> int:
+    def num_visible_outputs(self) -> int:
         """How many of the outputs a user sees (BatchNorm computes three and shows one)."""
-        return len(self.returns())
+        return len(self.output_names())
 
     def infer_shape(self, *shapes: Any) -> Any:
         """Output shape (a tuple; a list of tuples for several outputs) from input shapes, all of known rank.
@@ -199,7 +199,12 @@ class Op:
     def infer_value(self, values: Sequence[np.ndarray | None], shapes: Sequence[MaybeShape]) -> np.ndarray | None:
         """The single output where it follows from what is known of the inputs before anything runs: all values, or for an
         operator that asks for nothing but the shape, the shapes. None where it does not."""
-        if set(self.uses) - {"values"} or self.mutates or len(self.returns()) != 1 or any(v is None for v in values):
+        if (
+            set(self.needs) - {"values"}
+            or self.mutates
+            or len(self.output_names()) != 1
+            or any(v is None for v in values)
+        ):
             return None
         return np.asarray(self.compute(*values))
 
@@ -209,7 +214,7 @@ class Op:
 
     def infer_type(self, *dtypes: np.dtype) -> Any:
         """Output dtype (a list for several outputs) from input dtypes, all known. Without inputs: from attributes."""
-        return dtypes[0] if len(self.returns()) == 1 else [dtypes[0]] * len(self.returns())
+        return dtypes[0] if len(self.output_names()) == 1 else [dtypes[0]] * len(self.output_names())
 
     def infer_input_types(
         self, dtypes: Sequence[np.dtype | None], outputs: Sequence[np.dtype | None]
@@ -229,7 +234,7 @@ class Op:
         if not self.refuses:
             return
         several = self.inputs[0].startswith("*")
-        for name, dtype in zip(self.takes(), dtypes if several else dtypes[:1]):
+        for name, dtype in zip(self.input_names(), dtypes if several else dtypes[:1]):
             if dtype is not None and dtype.kind in self.refuses:
                 wanted = "floats" if "i" in self.refuses else "numbers that are no bools"
                 raise self.fail(f"got {name} of dtype {dtype}, wanted {wanted}; cast it")
@@ -242,7 +247,7 @@ class Op:
         """The gradients of the inputs, as symbols: one for each input in order (the thing itself when there is one input).
 
         F makes operators of symbols (``F.exp``, ``F._backward_Pooling``); dy is the gradient of the output (a tuple, one for
-        each of ``returns()``, when there are several); arrays are the inputs, then the outputs. None stands for zeros; None
+        each of ``output_names()``, when there are several); arrays are the inputs, then the outputs. None stands for zeros; None
         alone says that all gradients are zero. Traced once per operator and then run, as graph or step by step, and
         differentiated in turn. Raises OpError when the operator has no derivative."""
         raise OpError(f"{self.name} is non-differentiable: it has no gradient rule")
@@ -251,11 +256,11 @@ class Op:
         """The meaning, in NumPy: one array, or a tuple for several outputs. Never writes to an input but ``mutates``."""
         raise NotImplementedError
 
-    def in_place(self, arrays: Sequence[np.ndarray], outs: Sequence[np.ndarray]) -> bool:
+    def compute_into(self, arrays: Sequence[np.ndarray], outs: Sequence[np.ndarray]) -> bool:
         """compute straight into outs, which may be inputs; False, and nothing done, where that cannot be."""
         return False
 
-    def compiles(self, dtype: np.dtype) -> bool:
+    def kernel_matches(self, dtype: np.dtype) -> bool:
         """Whether a compiled kernel of this operator gives what compute gives, for a first input of this dtype. Kernels know no
         float16: they get float32, and their results are rounded."""
         return True
@@ -271,7 +276,7 @@ class Op:
 
     def draws(self, training: bool) -> bool:
         """Whether it takes numbers from the generator when it runs."""
-        return "rng" in self.uses and (training or "training" not in self.uses)
+        return "rng" in self.needs and (training or "training" not in self.needs)
 
     @classmethod
     @functools.cache
@@ -313,7 +318,7 @@ class Op:
                 detail = f" ({error})" if str(error).startswith(("dtype", "wanted")) else ""
                 problems.append(f"attribute {field.name}={_shown(value)} is not {field.kind.label}{detail}")
         for unknown in attrs if self.fields else ():  # MXNet reads no attribute of an operator that has none
-            if unknown not in self.legacy:
+            if unknown not in self.ignored_attributes:
                 problems.append(f"unknown attribute {unknown[:100]}; it takes {', '.join(self.fields) or 'none'}")
         if problems:
             raise OpError(f"{self.name}: {'; '.join(problems)}")
@@ -412,7 +417,7 @@ def op(name: str, *aliases: str) -> Callable[[T], T]:
                     fields[attr] = Field(attr, kind, default if default is MISSING else kind.read(default))
                 except (TypeError, ValueError) as error:
                     raise TypeError(f"{cls.__name__}.{attr}: {error}") from None
-        fields = {attr: fields[attr] for attr in dict.fromkeys((*cls.leading, *fields))}
+        fields = {attr: fields[attr] for attr in dict.fromkeys((*cls.positional_first, *fields))}
         cls.name, cls.aliases, cls.fields = name, aliases, fields
         for known in (name, *aliases):
             if known in REGISTRY:

@@ -29,7 +29,7 @@ from ..execution.context import Context, resolve
 from ..execution.program import watched
 from ..execution.scheduler import ENGINE, Var
 from ..ir.differentiate import Rule, rule
-from .dispatch import Call, apart, array_dtype, check_targets, compiled, examine, prove
+from .dispatch import Call, apart, array_dtype, check_first_result, check_targets, compiled, specialize
 from .indexing import Index, gather, gather_numbers, put, read_key, slicing
 from .scalar_array import as_number
 from .tape import STATE, Node, OpStep, Variable
@@ -38,7 +38,7 @@ from .tape import STATE, Node, OpStep, Variable
 def invoke(op: Op, inputs: Sequence[NDArray], out: Any = None, *, name: str = "") -> Any:
     """Apply an operator: an NDArray, or a list of them when it has several visible outputs.
 
-    inputs in the order of ``op.takes()``. out: an NDArray or a list of them to write the results to. name: what errors call
+    inputs in the order of ``op.input_names()``. out: an NDArray or a list of them to write the results to. name: what errors call
     the operation. Raises OpError when inputs (or out) do not fit the operator, MXNetError when it fails."""
     arrays: Sequence[Any]
     count = len(inputs)
@@ -47,7 +47,7 @@ def invoke(op: Op, inputs: Sequence[NDArray], out: Any = None, *, name: str = ""
         if memory is not None and (var is None or (var.writer is None and var.error is None)):
             arrays, known, ready = (memory,), (memory.shape, memory.dtype), True
         else:
-            arrays, known, ready = _survey(inputs)
+            arrays, known, ready = _signature(inputs)
     elif count == 2:
         first, second = inputs
         memory, other = first._memory, second._memory
@@ -60,17 +60,17 @@ def invoke(op: Op, inputs: Sequence[NDArray], out: Any = None, *, name: str = ""
         ):
             arrays, known, ready = (memory, other), (memory.shape, memory.dtype, other.shape, other.dtype), True
         else:
-            arrays, known, ready = _survey(inputs)
+            arrays, known, ready = _signature(inputs)
     else:
-        arrays, known, ready = _survey(inputs)
-    call = op.calls.get(known) or examine(op, known)
+        arrays, known, ready = _signature(inputs)
+    call = op.calls.get(known) or specialize(op, known)
     if ready and call.simple and (out is None or _takes(out, call.specs[0])):
         try:
             result = QUIET.run(op.compute, *arrays)
         except Exception as error:
             raise failure(op, arrays, name or op.name, error) from error
         if not call.proven:
-            result = prove(op, name, result, call)
+            result = check_first_result(op, name, result, call)
         elif type(result) is tuple:
             (result,) = result
         if out is not None:
@@ -112,7 +112,7 @@ def _takes(out: Any, spec: Spec) -> bool:
     )
 
 
-def _survey(inputs: Sequence[NDArray]) -> tuple[list[Any], tuple[Any, ...], bool]:
+def _signature(inputs: Sequence[NDArray]) -> tuple[list[Any], tuple[Any, ...], bool]:
     """The inputs' memory, their shapes and dtypes in turns, and whether all hold their values."""
     arrays: list[Any] = []
     key: list[Any] = []
@@ -133,7 +133,7 @@ def _survey(inputs: Sequence[NDArray]) -> tuple[list[Any], tuple[Any, ...], bool
 
 def _invoke(op: Op, inputs: Sequence[NDArray], out: Any, call: Call, ready: bool, name: str) -> Any:
     """invoke for all but the simplest case."""
-    visible = op.visible()
+    visible = op.num_visible_outputs()
     targets: list[NDArray] | None = None
     if out is not None:
         targets = [out] if isinstance(out, NDArray) else list(out)
@@ -143,15 +143,17 @@ def _invoke(op: Op, inputs: Sequence[NDArray], out: Any, call: Call, ready: bool
     changed = [inputs[i] for i in call.changed]
     options = {
         "training": STATE.training,
-        "rng": rng.fork() if "rng" in op.uses and (inputs or not call.small) else None,
+        "rng": rng.fork() if "rng" in op.needs and (inputs or not call.small) else None,
     }
-    wait = not call.known or (call.small and ready and not any(_busy(x) for x in (*changed, *(targets or ()))))
+    wait = not call.known or (
+        call.small and ready and not any(_has_pending_work(x) for x in (*changed, *(targets or ())))
+    )
     ctx = targets[0]._ctx if targets else inputs[0]._ctx if inputs else resolve(None)
     if wait:
         for x in changed:
             x.wait_to_write()
         arrays = [x._values for x in inputs]
-        if targets and op.writes and op.in_place(arrays, [t._anew for t in targets]):
+        if targets and op.always_mutates and op.compute_into(arrays, [t._anew for t in targets]):
             made = targets
         else:
             results = _computed(op, call, inputs, arrays, name, options)
@@ -167,7 +169,7 @@ def _invoke(op: Op, inputs: Sequence[NDArray], out: Any, call: Call, ready: bool
 
         def run() -> None:
             arrays = [x._settled() for x in inputs]
-            if targets and op.writes and op.in_place(arrays, [t._settled() for t in targets]):
+            if targets and op.always_mutates and op.compute_into(arrays, [t._settled() for t in targets]):
                 return
             for y, result in zip(made, _computed(op, call, inputs, arrays, name, options)):
                 y._settle(result)
@@ -203,7 +205,7 @@ def _adopt(results: Sequence[np.ndarray], targets: list[NDArray] | None, visible
     return made
 
 
-def _busy(x: NDArray) -> bool:
+def _has_pending_work(x: NDArray) -> bool:
     """Whether something is still to be written to, or read from, its memory."""
     return x._var is not None and (x._var.writer is not None or bool(x._var.readers))
 
@@ -655,7 +657,7 @@ class NDArray:
         self._check_writable()
         whole = index is Ellipsis or all(p is Ellipsis or (type(p) is slice and p == _ALL) for p in index)
         waits = isinstance(value, NDArray) and value._var is not None and value._var.writer is not None
-        if not (waits or _busy(self)):
+        if not (waits or _has_pending_work(self)):
             put(self._anew if whole else self._array, index, value._values if isinstance(value, NDArray) else value)
             self._written()
             return
@@ -687,7 +689,7 @@ class NDArray:
     def _alias(self, op: Op) -> NDArray:
         """The array in the shape that an operator would give it, sharing memory."""
         key = (self.shape, self._dtype)
-        call = op.calls.get(key) or examine(op, key)
+        call = op.calls.get(key) or specialize(op, key)
         made = self._view(self._settled().reshape(call.specs[0].shape))  # type: ignore[arg-type]
         if STATE.recording:
             record(op, [self], [made], call.specs)

@@ -20,17 +20,17 @@ from ..core import rng as generators
 from ..core.error import MXNetError, OpError
 from ..execution import program as executor
 from ..execution.context import resolve
-from ..execution.program import Observer, Prepared, Program
+from ..execution.program import Observer, Program, Specialization
 from ..execution.scheduler import CLOCK, ENGINE
 from ..frontend.symbol import Symbol
 from ..ir.differentiate import gradients
 from ..ir.graph import Entry, Graph, Node
-from .array import NDArray, _busy, _pending, _survey, with_node
+from .array import NDArray, _has_pending_work, _pending, _signature, with_node
 from .dispatch import SMALL, apart
 from .tape import STATE, Step
 
 if TYPE_CHECKING:
-    from ..execution.lower import Lowered
+    from ..execution.lower import CompiledProgram
 
 
 class Backward(NamedTuple):
@@ -77,7 +77,7 @@ class CachedOp:
         self.states = tuple(i for i, n in enumerate(self.names) if n in states)
         self.derived = False
         """Whether this is the backward part of another."""
-        self.random = any(n.op is not None and ("rng" in n.op.uses or n.subgraphs) for n in self.graph.nodes)
+        self.random = any(n.op is not None and ("rng" in n.op.needs or n.subgraphs) for n in self.graph.nodes)
         self._programs: dict[bool, Program] = {}
         self._splits: dict[Any, Split] = {}
         self._backwards: dict[Any, Backward] = {}
@@ -184,7 +184,7 @@ class CachedOp:
             return out
         return made[0] if len(made) == 1 else made
 
-    def express(self, args: Sequence[NDArray], position: int, holders: Sequence[Any]) -> Express | None:
+    def express(self, args: Sequence[NDArray], position: int, holders: Sequence[Any]) -> FastCall | None:
         """What does such calls faster from now on, if anything can.
 
         args: those of a call that has been made, of which the one at ``position`` is the next call's to give; holders: of the
@@ -194,11 +194,11 @@ class CachedOp:
         if program is None or STATE.recording or STATE.training or self.random or len(self.graph.outputs) != 1:
             return None
         others = [a for i, a in enumerate(args) if i != position]
-        lowered = program.prepare(_survey(args)[1]).lowered
+        lowered = program.prepare(_signature(args)[1]).lowered
         if lowered is None or not lowered.direct or any(a._shared_var().foreign for a in others):
             return None
         number = lowered.packed([a._shared_var().version for a in args])
-        return None if number is None else Express(lowered, number, args[position], others, holders)
+        return None if number is None else FastCall(lowered, number, args[position], others, holders)
 
     def _run(self, args: Sequence[NDArray], observe: Observer | None = None) -> list[NDArray]:
         wanted = ()
@@ -216,14 +216,14 @@ class CachedOp:
         return made[:count]
 
 
-class Express:
+class FastCall:
     """A call like one that has been made: an array in, an array out, and straight into the compiled part.
 
     What such a call checks is compared at once: nothing is recorded, the array is ready and like the one before (on the same device
     too, as parameters are others elsewhere), the parameters are the same arrays with the same values, and these values are what
     the compiled part holds. Anything else is somebody else's business: the answer is None then.
 
-    number: under which the compiled part holds the values of the others, see Lowered.packed."""
+    number: under which the compiled part holds the values of the others, see CompiledProgram.packed."""
 
     __slots__ = (
         "_ctx",
@@ -241,7 +241,9 @@ class Express:
         "_versions",
     )
 
-    def __init__(self, lowered: Lowered, number: int, x: NDArray, others: Sequence[NDArray], holders: Sequence[Any]):
+    def __init__(
+        self, lowered: CompiledProgram, number: int, x: NDArray, others: Sequence[NDArray], holders: Sequence[Any]
+    ):
         memory = x._values
         self._number = number
         self._shape, self._dtype, self._ctx = memory.shape, memory.dtype, x._ctx
@@ -302,14 +304,14 @@ def launch(
     """The outputs of a program: at once when that is quick and everything is ready, else by the engine.
 
     args in the order of ``program.names``; observe: see Program.run."""
-    arrays, key, ready = _survey(args)
+    arrays, key, ready = _signature(args)
     prepared = program.prepare(key)
     ctx = args[0]._ctx if args else resolve(None)
     rng = generators.fork() if draws else None
     written = [args[i] for i in program.written]
     lowered = prepared.lowered
     quick = prepared.work <= SMALL or (lowered is not None and lowered.quick)
-    if ready and quick and observe is None and not any(map(_busy, written)):
+    if ready and quick and observe is None and not any(map(_has_pending_work, written)):
         with _writing(written):
             return [NDArray._own(r, ctx) for r in _run_once(program, prepared, arrays, rng, args)]
     if not prepared.known or observe is not None:
@@ -325,7 +327,7 @@ def launch(
             y._settle(result)
 
     if lowered is None:
-        native.mention()
+        native.warn_not_compiled()
     size = sum(math.prod(s.shape) * s.dtype.itemsize for s in prepared.outputs)  # type: ignore[arg-type,union-attr]
     ENGINE.push(run, [x._shared_var() for x in args], [y._shared_var() for y in (*made, *written)], size)
     return made
@@ -342,7 +344,7 @@ def _writing(written: Sequence[NDArray]) -> Iterator[None]:
 
 
 def _run_once(
-    program: Program, prepared: Prepared, arrays: Sequence[Any], rng: Any, args: Sequence[NDArray]
+    program: Program, prepared: Specialization, arrays: Sequence[Any], rng: Any, args: Sequence[NDArray]
 ) -> Sequence[np.ndarray]:
     """The results for the arrays of args, each in memory of its own."""
     if prepared.lowered is None:

@@ -20,7 +20,7 @@ from ..ir.graph import Entry, Graph, Node
 from ..ir.infer import infer
 
 if TYPE_CHECKING:
-    from ..execution.lower import Lowered
+    from ..execution.lower import CompiledProgram
 
 SMALL = 1 << 18
 """Elements that an operation may read and write in all to be done at once: less than a hand-over costs."""
@@ -48,13 +48,13 @@ class Call:
         """Whether compute has been seen to give what specs say."""
         self.work = 0
         """Elements that are read and written."""
-        self.compiled: dict[tuple[int, bool], Lowered | None] = {}
+        self.compiled: dict[tuple[int, bool], CompiledProgram | None] = {}
         """The operator as a program of the compiled part, by native.generation and whether it trains."""
 
 
-def examine(op: Op, key: tuple[Any, ...]) -> Call:
+def specialize(op: Op, key: tuple[Any, ...]) -> Call:
     """The Call for inputs of these shapes and dtypes, remembered. Raises OpError when they do not fit."""
-    wanted = op.takes()
+    wanted = op.input_names()
     if len(key) != 2 * len(wanted):
         raise OpError(f"{op.name}: got {len(key) // 2} inputs, wanted {len(wanted)} ({', '.join(wanted)})")
     specs = specs_of(op, key[::2], key[1::2])
@@ -62,13 +62,13 @@ def examine(op: Op, key: tuple[Any, ...]) -> Call:
     counts = [math.prod(s.shape) for s in specs] if known else []  # type: ignore[arg-type]
     size = sum(c * s.dtype.itemsize for c, s in zip(counts, specs))  # type: ignore[union-attr]
     afford(size, f"{op.name}: its output of shape {', '.join(show(s.shape) for s in specs)}")
-    work = sum(map(math.prod, key[::2])) + sum(counts[: op.visible()])
+    work = sum(map(math.prod, key[::2])) + sum(counts[: op.num_visible_outputs()])
     small = work <= SMALL
     call = Call(
         specs,
         known,
         small,
-        small and len(specs) == 1 and known and not op.uses and not op.mutates and not _heavy(op, work),
+        small and len(specs) == 1 and known and not op.needs and not op.mutates and not _heavy(op, work),
         size,
         tuple(i for i, n in enumerate(wanted) if n in op.mutates),
     )
@@ -88,15 +88,15 @@ def _heavy(op: Op, work: int) -> bool:
     return work >= HEAVY and op.name in native.names()
 
 
-def compiled(op: Op, call: Call, inputs: Sequence[Any], training: bool) -> Lowered | None:
+def compiled(op: Op, call: Call, inputs: Sequence[Any], training: bool) -> CompiledProgram | None:
     """The operator as a program of the compiled part for such calls; None where NumPy is as good, or all there is.
 
     inputs: what has the shapes and dtypes (``shape``, ``_dtype``)."""
     if (
         not call.known
         or op.mutates
-        or "rng" in op.uses
-        or "bodies" in op.uses
+        or "rng" in op.needs
+        or "bodies" in op.needs
         or (call.small and not _heavy(op, call.work))
     ):
         return None
@@ -119,7 +119,7 @@ def _forget_the_oldest(newest: Call) -> None:
         _compiled.popleft().compiled = {}
 
 
-def _compile(op: Op, inputs: Sequence[Any], training: bool) -> Lowered | None:
+def _compile(op: Op, inputs: Sequence[Any], training: bool) -> CompiledProgram | None:
     names = [str(i) for i in range(len(inputs))]
     node = Node(op, op.name, [Entry(Node(None, n)) for n in names])
     graph = Graph(Entry(node, i) for i in range(len(node.outputs)))
@@ -136,7 +136,7 @@ def specs_of(op: Op, shapes: Sequence[tuple[int, ...]], dtypes: Sequence[np.dtyp
     return tuple(map(result.spec, graph.outputs))
 
 
-def prove(op: Op, name: str, result: Any, call: Call) -> np.ndarray:
+def check_first_result(op: Op, name: str, result: Any, call: Call) -> np.ndarray:
     """The single result of a first call, if it is as inference said. Raises MXNetError otherwise."""
     (result,) = result if isinstance(result, tuple | list) else (result,)
     result, (spec,) = np.asarray(result), call.specs
@@ -164,7 +164,7 @@ def check_targets(op: Op, targets: Sequence[Any], specs: Sequence[Spec]) -> None
         target._check_writable()
 
 
-def owned(result: np.ndarray) -> np.ndarray:
+def contiguous_copy(result: np.ndarray) -> np.ndarray:
     """The result, or a copy where it is a view (of an input, say) or laid out otherwise than NDArrays are."""
     plain = result.base is None and result.flags.c_contiguous and result.flags.writeable
     return result if plain else np.array(result, order="C")
@@ -174,7 +174,7 @@ def apart(results: Sequence[np.ndarray], arrays: Sequence[np.ndarray] = ()) -> l
     """The results, each in memory of its own: neither that of one of arrays (the inputs) nor another result's."""
     taken = {id(a) for a in arrays}
     made = []
-    for result in map(owned, results):
+    for result in map(contiguous_copy, results):
         made.append(result.copy() if id(result) in taken else result)
         taken.add(id(result))
     return made

@@ -37,7 +37,7 @@ def call(cls: type[Op], name: str, inputs: dict[str, Any] | list[Any], given: di
             )
     op = cls.bind(**functions.attributes(cls, {**given, **arrays}, len(inputs)))
     if isinstance(inputs, dict):
-        wanted = op.takes()
+        wanted = op.input_names()
         missing = [n for n in wanted if n not in inputs]
         extra = [n for n in inputs if n not in wanted]
         if missing or extra:

@@ -19,7 +19,7 @@ from ..core.error import MXNetError, NotSupportedForSparseNDArray, OperandError,
 from ..core.op import lookup
 from ..execution.context import Context, resolve
 from ..formats.params import CSR, RowSparse
-from ..ops.storage import OfStorage, csr_of
+from ..ops.sparse_graph import OfStorage, csr_of
 from .array import NDArray, binary, invoke
 from .array import zeros as dense_zeros
 from .dispatch import array_dtype
@@ -327,7 +327,7 @@ def apply(op: Any, inputs: Sequence[NDArray], out: Any = None) -> Any:
     if isinstance(op, OfStorage) and out is None:
         return _of_storage(op, inputs)
     dense = invoke(op, inputs, out)
-    for x, name in zip(inputs, op.takes()):
+    for x, name in zip(inputs, op.input_names()):
         if name in op.mutates and isinstance(x, BaseSparseNDArray):
             x._become(NDArray(x._values))
     if out is not None or not isinstance(dense, NDArray):
@@ -350,7 +350,7 @@ def _of_storage(op: OfStorage, inputs: Sequence[Any]) -> Any:
             given.append(x.asnumpy())
         else:
             given.append(x._parts if isinstance(x, CSRNDArray) else csr_of(x.asnumpy()))
-    found = op.stored(*given, rng=rng.fork() if "rng" in op.uses else None)
+    found = op.stored(*given, rng=rng.fork() if "rng" in op.needs else None)
     made = [
         CSRNDArray(r, inputs[0]._ctx) if isinstance(r, CSR) else NDArray(r, inputs[0]._ctx, dtype=r.dtype)
         for r in found

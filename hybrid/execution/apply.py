@@ -50,16 +50,16 @@ def apply_tracked(
 ) -> tuple[tuple[np.ndarray, ...], bool]:
     """See apply; and whether compute handed out memory of an input, so that it had to be copied."""
     options: dict[str, Any] = {}
-    if op.uses:
-        if "training" in op.uses:
+    if op.needs:
+        if "training" in op.needs:
             options["training"] = training
-        if "rng" in op.uses:
+        if "rng" in op.needs:
             options["rng"] = rng or generators.generator()
-        if "shape" in op.uses:
+        if "shape" in op.needs:
             options["shape"] = specs[0].shape
-        if "specs" in op.uses:
+        if "specs" in op.needs:
             options["specs"] = specs
-        if "bodies" in op.uses:
+        if "bodies" in op.needs:
             options["bodies"] = bodies
     if out is not None:
         options["out"] = out
@@ -87,7 +87,7 @@ def apply_tracked(
                 raise type(misfit)(f"Error in operator {name}: {misfit}")
             # where values decide about it, or about its inputs, it is from its readers that inference knows the shape
             decided = (dtype is None or result.dtype == dtype) and (
-                op.data_decides or _foretold(op, arrays, results, name)
+                op.data_dependent_shape or _foretold(op, arrays, results, name)
             )
             blame = (
                 "the values do not fit the rest of the graph"
@@ -104,7 +104,7 @@ def apply_tracked(
 def _afford(op: Op, arrays: Sequence[np.ndarray], specs: Sequence[Spec], name: str) -> None:
     """Raise OutOfMemory where the results would take more than the budget, as far as that follows from inference or from the values
     of the inputs."""
-    if "values" in op.uses and not all(is_known(s.shape) for s in specs):
+    if "values" in op.needs and not all(is_known(s.shape) for s in specs):
         try:
             found = op.infer_shape(*(a.shape for a in arrays), values=arrays)  # type: ignore[call-arg]  # as those take that want them
         except Undecided:

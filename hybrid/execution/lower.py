@@ -25,7 +25,7 @@ from ..core.op import Op, Spec
 from ..core.shapes import is_known
 from ..ir.graph import Entry, Graph, Node
 from ..ir.infer import Inference
-from ..ops.fused import BLOCK, Chain, Conv, Join, Pack, Pool, Separable, Unpack
+from ..ops.fused import BLOCK, BlockedConcat, Chain, Conv, DepthwisePointwise, FromBlocked, Pool, ToBlocked
 from ..ops.shape import Reshaping
 from ..passes import Context, Optimized, optimize
 from .apply import evaluate
@@ -63,7 +63,7 @@ def lower(
     precise: bool = False,
     keep: bool = False,
     without: Collection[str] = (),
-) -> Lowered | None:
+) -> CompiledProgram | None:
     """The graph as a program of the compiled part; None when it has to stay with NumPy.
 
     names: the variables in the order in which arrays will come; fixed: those that rarely have other values; keep: whether the
@@ -74,7 +74,7 @@ def lower(
         for skipped in (tuple(without), (*without, "layout")):
             context = Context(inference, constants=fixed, training=training, native=native.names())
             options = {"training": training, "precise": precise, "keep": keep}
-            lowered = Lowered(optimize(graph, context, skipped), names, perform, **options)
+            lowered = CompiledProgram(optimize(graph, context, skipped), names, perform, **options)
             if not lowered.lost:
                 return lowered
     except Unsuited:
@@ -161,7 +161,7 @@ class _Packed(NamedTuple):
     """The fixed arrays: as long as they are held, no other array has the address of one."""
 
 
-class Lowered:
+class CompiledProgram:
     """A graph as one call. Safe for any number of threads at once.
 
     names: all variables, in the order in which ``run`` takes their arrays; fixed: those that rarely have other values."""
@@ -339,9 +339,9 @@ class Lowered:
 
 def _reads_blocks(op: Any, position: int) -> bool:
     """Whether an operator takes this input in blocks, whoever made it: a constant, say."""
-    if op.means(Conv, Separable):
-        return (position == 0 and op.blocked) or op.takes()[position] == "residual"
-    return op.means(Pool, Join, Unpack)
+    if op.means(Conv, DepthwisePointwise):
+        return (position == 0 and op.blocked) or op.input_names()[position] == "residual"
+    return op.means(Pool, BlockedConcat, FromBlocked)
 
 
 _PLAIN = 0x101
@@ -412,12 +412,12 @@ class _Build:
     def _is_blocked(self, node: Node) -> bool:
         if node.means(Chain):
             return any(self.tensor(e).blocked for e in node.inputs)
-        return node.means(Conv, Separable, Pack, Pool, Join)
+        return node.means(Conv, DepthwisePointwise, ToBlocked, Pool, BlockedConcat)
 
     def _join(self) -> None:
         """Concatenations of blocked data: inputs become parts of the result."""
         for node in self.nodes:
-            if not node.means(Join):
+            if not node.means(BlockedConcat):
                 continue
             offset = 0
             for entry in node.inputs:
@@ -430,7 +430,7 @@ class _Build:
     def _halos(self) -> None:
         for node in self.nodes:
             op: Any = node.op
-            if node.means(Conv, Separable) and op.blocked:
+            if node.means(Conv, DepthwisePointwise) and op.blocked:
                 root, _ = self.tensor(node.inputs[0]).root()
                 if root.storage.kind != ARENA:  # type: ignore[union-attr]
                     continue
@@ -524,13 +524,19 @@ class _Build:
         for node in self.nodes:
             op = node.op
             assert op is not None
-            in_place = node.means(Join) and all(self.tensor(e).whole is self.tensor(Entry(node)) for e in node.inputs)
+            in_place = node.means(BlockedConcat) and all(
+                self.tensor(e).whole is self.tensor(Entry(node)) for e in node.inputs
+            )
             if in_place and len(set(node.inputs)) == len(node.inputs):  # what is joined twice has to be copied once
                 continue
             ins = [number((id(e.node), e.index)) for e in node.inputs]
             outs = [number((id(node), i)) for i in range(len(node.outputs))]
             attrs = None
-            if node.inputs and native.takes(op.name, kind := self.tensor(node.inputs[0]).dtype) and op.compiles(kind):
+            if (
+                node.inputs
+                and native.takes(op.name, kind := self.tensor(node.inputs[0]).dtype)
+                and op.kernel_matches(kind)
+            ):
                 attrs = attributes(op, self.training)
             specs = [inference.spec(Entry(node, i)) for i in range(len(node.outputs))]
             self.hosts[len(self.steps)] = node, [self.tensor(e).dtype for e in node.inputs], specs
@@ -573,6 +579,6 @@ def attributes(op: Op, training: bool) -> dict[str, Any] | None:
         if value is not None and type(value) not in (bool, int, float, str, tuple):
             return None
         found[name] = value
-    if "training" in op.uses:
+    if "training" in op.needs:
         found["training"] = training
     return found

@@ -99,7 +99,7 @@ def make_plan(graph: Graph, inference: Inference, names: Sequence[str]) -> Plan:
         assert node.op is not None
         own = slot[id(node), 0]
         spec = inference.spec(Entry(node))
-        if node.op.into and own not in kept and _settled(spec):
+        if node.op.supports_out and own not in kept and _settled(spec):
             assert spec.shape is not None and spec.dtype is not None
             size = math.prod(spec.shape) * spec.dtype.itemsize
             if size:
@@ -123,8 +123,10 @@ def make_plan(graph: Graph, inference: Inference, names: Sequence[str]) -> Plan:
             buffers.append(Buffer(offsets[wanted[own]], specs[0].shape, specs[0].dtype))  # type: ignore[arg-type]
         outputs = tuple(slot[id(node), i] for i in range(len(node.outputs)))
         # what compute does, and whether it hands out memory of its inputs, is the same every time only for the same shapes
-        same = all(_settled(s) for s in (*specs, *map(inference.spec, node.inputs))) and not node.op.data_decides
-        plain = len(outputs) == 1 and same and not node.op.uses and not node.op.mutates
+        same = (
+            all(_settled(s) for s in (*specs, *map(inference.spec, node.inputs))) and not node.op.data_dependent_shape
+        )
+        plain = len(outputs) == 1 and same and not node.op.needs and not node.op.mutates
         inputs = tuple(slot_of(e) for e in node.inputs)
         steps.append(Step(node, node.op, inputs, outputs, specs, tuple(dying[index]), buffer, plain))
     variables = tuple((slot[id(n), 0], place_of[n.name]) for n in graph.nodes if n.is_variable)
@@ -147,7 +149,9 @@ def work_of(graph: Graph, inference: Inference) -> int:
     for node in graph.nodes:
         if node.op is not None:
             work += sum(sizes[id(e.node), e.index] for e in node.inputs)
-            work += sum(sizes[id(node), i] for i in range(node.op.visible()))  # the others are for its gradient
+            work += sum(
+                sizes[id(node), i] for i in range(node.op.num_visible_outputs())
+            )  # the others are for its gradient
     return work
 
 

@@ -21,7 +21,7 @@ from .apply import afford_all, apply_tracked, failure
 from .plan import Plan, Step, make_plan, work_of
 
 if TYPE_CHECKING:
-    from .lower import Lowered
+    from .lower import CompiledProgram
 
 Observer = Callable[[Node, tuple[np.ndarray, ...]], None]
 
@@ -36,7 +36,7 @@ def watched() -> bool:
     return _watched
 
 
-def look_up_again(exchanged: bool) -> None:
+def invalidate_compute_cache(exchanged: bool) -> None:
     """To be called when operators' ``compute`` has been exchanged (by the profiler), and when each is its own again: no run reuses
     what it had looked up."""
     global _exchanges, _watched
@@ -93,10 +93,10 @@ class _Instruction(NamedTuple):
     step: Step
 
 
-class Prepared:
+class Specialization:
     """A graph for inputs of certain shapes and dtypes: what inference says, and how it runs."""
 
-    def __init__(self, graph: Graph, inference: Inference, names: Sequence[str], lowered: Lowered | None):
+    def __init__(self, graph: Graph, inference: Inference, names: Sequence[str], lowered: CompiledProgram | None):
         self._graph, self._names = graph, names
         self.inference = inference
         self.lowered = lowered
@@ -160,7 +160,7 @@ class Program:
             for g in n.subgraphs
         }
         self.plans = plans
-        self._plans: dict[Any, Prepared] = {}
+        self._plans: dict[Any, Specialization] = {}
         self._lock = threading.Lock()
 
     def _bodies_of(self, node: Node) -> list[Body]:
@@ -202,7 +202,7 @@ class Program:
         versions = [(moment, id(a)) if n in feeds else None for n, a in zip(self.names, arrays)]
         return self.execute(self._prepared(arrays, feeds), arrays, observe, rng, versions)
 
-    def prepare(self, key: tuple[Any, ...], replaced: frozenset[str] = frozenset()) -> Prepared:
+    def prepare(self, key: tuple[Any, ...], replaced: frozenset[str] = frozenset()) -> Specialization:
         """The plan for inputs of such shapes and dtypes: shape, dtype, shape, ... in the order of ``names``.
 
         replaced: constants that have other values this time. Raises OpError when they do not fit the graph."""
@@ -213,7 +213,7 @@ class Program:
             values = {n: v for n, v in self.constants.items() if n not in replaced}
             inference = infer(self.graph, shapes, dtypes, values=values)
             afford_all(self.graph, inference)
-            found = Prepared(self.graph, inference, self.names, self._lowered(inference))
+            found = Specialization(self.graph, inference, self.names, self._lowered(inference))
             with self._lock:
                 self._plans[place] = found
                 if len(self._plans) > self.plans:
@@ -222,7 +222,7 @@ class Program:
 
     def execute(
         self,
-        prepared: Prepared,
+        prepared: Specialization,
         arrays: Sequence[np.ndarray],
         observe: Observer | None = None,
         rng: np.random.Generator | None = None,
@@ -255,7 +255,7 @@ class Program:
         arenas.append(arena)
         return outputs
 
-    def _lowered(self, inference: Inference) -> Lowered | None:
+    def _lowered(self, inference: Inference) -> CompiledProgram | None:
         """The graph as a program of the compiled part; None when there is no such part, or nothing in it for it to do."""
         if not self.native or native.level() is None:
             return None
@@ -346,7 +346,7 @@ class Program:
             problems += [f"unknown {', '.join(extra)}"] if extra else []
             raise MXNetError(f"inputs do not fit the graph: {'; '.join(problems)}; it takes {', '.join(self.inputs)}")
 
-    def _prepared(self, arrays: Sequence[np.ndarray], feeds: Mapping[str, np.ndarray]) -> Prepared:
+    def _prepared(self, arrays: Sequence[np.ndarray], feeds: Mapping[str, np.ndarray]) -> Specialization:
         key = tuple(x for a in arrays for x in (a.shape, a.dtype))
         return self.prepare(key, frozenset(n for n in feeds if n in self.constants))
 
@@ -357,7 +357,9 @@ def _fixed(graph: Graph) -> frozenset[str]:
     found = []
     for node in graph.variables():
         roles = readers.get((id(node), 0), ())
-        if roles and all(r.op is not None and i < len(n := r.op.takes()) and n[i] in r.op.parameters for r, i in roles):
+        if roles and all(
+            r.op is not None and i < len(n := r.op.input_names()) and n[i] in r.op.parameters for r, i in roles
+        ):
             found.append(node.name)
     return frozenset(found)
 

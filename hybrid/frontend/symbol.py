@@ -63,7 +63,7 @@ def create(
         else:
             texts.setdefault(key, value)
     op = cls.bind(**functions.attributes(cls, texts, len(inputs)))
-    wanted = op.takes()
+    wanted = op.input_names()
     named = dict(zip(wanted, inputs)) if not isinstance(inputs, Mapping) else dict(inputs)
     if not isinstance(inputs, Mapping) and len(inputs) > len(wanted):
         raise OpError(f"{op.name}: got {len(inputs)} inputs, wanted {len(wanted)}")
@@ -79,7 +79,7 @@ def create(
     filled = [entries.get(n) or Entry(symbol_json.made_variable(op, full_name, n, attrs)) for n in wanted]
     symbol_json.set_initial(op, filled)
     node = Node(op, full_name, filled, attrs, subgraphs)
-    return Symbol(Entry(node, i) for i in range(node.visible))
+    return Symbol(Entry(node, i) for i in range(node.num_visible_outputs))
 
 
 def _call(cls: type[Op], name: str, inputs: dict[str, Any] | list[Any], given: dict[str, Any]) -> Symbol:

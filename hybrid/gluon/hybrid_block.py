@@ -10,7 +10,7 @@ from typing import Any
 from .. import ndarray, symbol
 from ..core.error import MXNetError
 from ..core.shapes import is_known, to_legacy
-from ..eager.cached_op import CachedOp, Express
+from ..eager.cached_op import CachedOp, FastCall
 from ..eager.tape import STATE
 from ..formats import pairs
 from ..ir.graph import Entry
@@ -42,7 +42,7 @@ class HybridBlock(Block):
         self._cached_graph: Graph | tuple[()] = ()
         self._cached_op: CachedOp | None = None
         self._cached_op_args: list[tuple[bool, Any]] = []
-        self._express: dict[tuple[int, ...], Express | None] = {}
+        self._express: dict[tuple[int, ...], FastCall | None] = {}
         """What runs calls like those that have been made, by the shape of the input; None where nothing can."""
         self._traced: list[Any] = []
         self._seen_changes = -1

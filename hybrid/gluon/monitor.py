@@ -27,7 +27,7 @@ def run_watched(
             raise MXNetError(f"operator hooks cannot look into {node.name}: control flow runs as a whole")
         arrays = [results[id(e.node), e.index] for e in node.inputs]
         if monitor_all:
-            for name, array in zip(node.op.takes(), arrays):
+            for name, array in zip(node.op.input_names(), arrays):
                 callback(f"{node.name}_{name}", node.op.name, array)
         out = invoke(node.op, arrays)
         made = [out] if isinstance(out, NDArray) else out

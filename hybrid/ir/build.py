@@ -55,12 +55,12 @@ def _apply(cls: type[Op], name: str, inputs: dict[str, Any] | list[Any], given: 
     named = {k: given.pop(k) for k in list(given) if isinstance(given[k], Expression)}
     texts = {k: functions.attribute_text(v) for k, v in given.items()}
     op = cls.bind(**functions.attributes(cls, texts, len(inputs)))
-    wanted = op.takes()
+    wanted = op.input_names()
     found = {**inputs, **named} if isinstance(inputs, dict) else {**dict(zip(wanted, inputs, strict=True)), **named}
     if set(found) != set(wanted):
         raise OpError(f"{op.name}: got inputs {', '.join(found) or 'none'}, wanted {', '.join(wanted) or 'none'}")
     node = Node(op, name.lower(), [found[n].entry for n in wanted], texts)
-    return Expression(tuple(Entry(node, i) for i in range(node.visible)))
+    return Expression(tuple(Entry(node, i) for i in range(node.num_visible_outputs)))
 
 
 def _arithmetic(row: functions.Binary, lhs: Any, rhs: Any) -> Any:

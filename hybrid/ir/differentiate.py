@@ -38,9 +38,9 @@ class Rule(NamedTuple):
 @functools.lru_cache(maxsize=INSTANCES)
 def rule(op: Op) -> Rule:
     """The operator's gradient rule. Raises OpError when it has none."""
-    inputs = [build.variable(f"x{i}") for i in range(len(op.takes()))]
-    outputs = [build.variable(f"y{i}") for i in range(len(op.returns()))]
-    heads = [build.variable(f"dy{i}") for i in range(len(op.returns()))]
+    inputs = [build.variable(f"x{i}") for i in range(len(op.input_names()))]
+    outputs = [build.variable(f"y{i}") for i in range(len(op.output_names()))]
+    heads = [build.variable(f"dy{i}") for i in range(len(op.output_names()))]
     given = op.gradient(build.F, heads[0] if len(heads) == 1 else tuple(heads), *inputs, *outputs)
     if given is None:
         given = (None,) * len(inputs)
@@ -146,7 +146,7 @@ def _rule_through(node: Node) -> Rule:
     backs, reads, reaches = zip(*(_back(body) for body in bodies))
     fields = {name: getattr(op, name) for name in op.fields}
     back = lookup(BACKWARD + op.name).bind(**fields, reads=reads, reaches=reaches)
-    heads, inputs = [f"dy{i}" for i in range(len(op.returns()))], [f"x{i}" for i in range(len(op.takes()))]
+    heads, inputs = [f"dy{i}" for i in range(len(op.output_names()))], [f"x{i}" for i in range(len(op.input_names()))]
     made = Node(back, back.name, [Entry(Node(None, n)) for n in (*heads, *inputs)], {}, (*node.subgraphs, *backs))
     return Rule(
         Graph(Entry(made, i) for i in range(len(inputs))),
@@ -160,8 +160,8 @@ def _rule_through(node: Node) -> Rule:
 def _check(name: str, body: Graph) -> None:
     # the way back runs the body once more
     for node in body.everywhere():
-        if node.op is not None and ("rng" in node.op.uses or node.op.mutates):
-            what = "is random" if "rng" in node.op.uses else "changes its auxiliary states"
+        if node.op is not None and ("rng" in node.op.needs or node.op.mutates):
+            what = "is random" if "rng" in node.op.needs else "changes its auxiliary states"
             raise OpError(
                 f"{name}: the gradient runs the body again, whose node {node.name} ({node.op.name}) {what} each time; "
                 "take it out of the body"

@@ -43,11 +43,11 @@ class Node:
         """Names of all outputs, as MXNet derives them from the node's name; a variable's output is the variable."""
         if self.op is None:
             return (self.name,)
-        return tuple(f"{self.name}_{suffix}" for suffix in self.op.returns())
+        return tuple(f"{self.name}_{suffix}" for suffix in self.op.output_names())
 
     @property
-    def visible(self) -> int:
-        return 1 if self.op is None else self.op.visible()
+    def num_visible_outputs(self) -> int:
+        return 1 if self.op is None else self.op.num_visible_outputs()
 
     def means(self, *operators: type[Op]) -> bool:
         """Whether it applies one of these operators: see Op.means."""
@@ -121,7 +121,7 @@ class Graph:
             id(entry.node)
             for node in self.nodes
             if node.op is not None and node.op.mutates
-            for name, entry in zip(node.op.takes(), node.inputs)
+            for name, entry in zip(node.op.input_names(), node.inputs)
             if name in node.op.mutates and entry.node.is_variable
         }
 
@@ -153,8 +153,8 @@ class Graph:
             if node.op is None:
                 continue
             entries = []
-            if node.op.mutates and (training or node.op.writes):
-                entries = [e for n, e in zip(node.op.takes(), node.inputs) if n in node.op.mutates]
+            if node.op.mutates and (training or node.op.always_mutates):
+                entries = [e for n, e in zip(node.op.input_names(), node.inputs) if n in node.op.mutates]
             if any(body.written(training) for body in node.subgraphs):
                 entries = list(node.inputs)
             for entry in entries:
@@ -177,7 +177,7 @@ class Graph:
 
     def internals(self) -> Graph:
         """The graph whose outputs are all visible outputs of all nodes, variables included."""
-        return Graph(Entry(n, i) for n in self.nodes for i in range(n.visible))
+        return Graph(Entry(n, i) for n in self.nodes for i in range(n.num_visible_outputs))
 
     def uses(self) -> dict[tuple[int, int], list[tuple[Node, int]]]:
         """Who reads each output: (id of node, output index) -> [(reader, input position)]."""
@@ -202,7 +202,7 @@ class Graph:
 
 
 class Body:
-    """What an operator gets of a subgraph of its node (see Op.uses): a function through it, and the graph itself."""
+    """What an operator gets of a subgraph of its node (see Op.needs): a function through it, and the graph itself."""
 
     __slots__ = ("_through", "graph")
 

@@ -97,7 +97,7 @@ def _infer_shapes(
 ) -> None:
     memo = {} if memo is None else memo
     known = result.shapes
-    if any(n.op is not None and "values" in n.op.uses for n in result.graph.nodes):
+    if any(n.op is not None and "values" in n.op.needs for n in result.graph.nodes):
         result.values = {
             (id(n), 0): values[n.name] for n in result.graph.variables() if values and _small(values.get(n.name))
         }
@@ -247,7 +247,7 @@ def node_shapes(
         except Undecided:
             pass
         if all(s is not None for s in ins):
-            if "values" in op.uses:
+            if "values" in op.needs:
                 options["values"] = values or [None] * len(ins)
             try:
                 got = op.infer_shape(*ins, **options)
@@ -262,7 +262,7 @@ def node_shapes(
             return ruled(ins)
         except IndexError:
             # of an axis that is not there? Then these say so, and else it is raised again
-            names = (*op.takes(), *("input",) * len(ins))
+            names = (*op.input_names(), *("input",) * len(ins))
             return ruled([None if s is None else _Axes.of(n, s) for n, s in zip(names, ins)])
     except RAISED as error:
         raise _at(node, error, "input shapes", [show(s) for s in ins]) from error
@@ -367,7 +367,9 @@ def node_dtypes(node: Node, ins: Sequence[Any], outs: Sequence[Any], *, memo: Me
 
 def _takes_objects(op: Op) -> bool:
     """Whether an operator may be given what is no number; those of ONNX say for themselves."""
-    return op.objects or op.view or op.moves or op.name.removeprefix(BACKWARD).startswith((FAMILY, FAMILY[1:]))
+    return (
+        op.objects or op.view or op.only_moves_data or op.name.removeprefix(BACKWARD).startswith((FAMILY, FAMILY[1:]))
+    )
 
 
 def _with_bodies(
@@ -375,7 +377,7 @@ def _with_bodies(
 ) -> dict[str, Any]:
     """The keyword argument for operators with subgraphs: what inference through each says."""
     assert node.op is not None
-    if "bodies" not in node.op.uses:
+    if "bodies" not in node.op.needs:
         return {}
     seen: Memo = {} if memo is None else memo
 
@@ -418,7 +420,7 @@ def _at(node: Node, error: Exception, what: str, values: list[str]) -> MXNetErro
     else they raise is a bug of theirs."""
     assert node.op is not None
     text = str(error).removeprefix(f"{node.op.name}: ")
-    names = (*node.op.takes(), *("extra",) * len(values))
+    names = (*node.op.input_names(), *("extra",) * len(values))
     given = ", ".join(f"{name} {value}" for name, value in zip(names, values))
     where = f"Error in operator {node.name}: [{node.op.name}]"
     if isinstance(error, ValueError):

@@ -27,7 +27,7 @@ MOST_OUTPUTS = 1 << 16  # of one node: far beyond any network, and few enough to
 HIDDEN = ("ctx_group", "lr_mult", "wd_mult", "force_mirroring", "mirror_stage")
 
 
-class Foreign(Op):
+class UnknownOp(Op):
     """Stands for an operator that this engine cannot type, so that inspection can list all such nodes at once.
 
     ``reason`` says why: not known at all, or attributes that it does not take. It infers and computes nothing.
@@ -39,19 +39,19 @@ class Foreign(Op):
 
     def __init__(self, name: str, inputs: int, outputs: int, reason: str):
         self.__dict__.update(name=name, _inputs=inputs, _outputs=outputs, reason=reason)
-        self._seal((Foreign, id(self)))
+        self._seal((UnknownOp, id(self)))
 
-    def takes(self) -> tuple[str, ...]:
+    def input_names(self) -> tuple[str, ...]:
         return tuple(f"arg{i}" for i in range(self._inputs))
 
-    def returns(self) -> tuple[str, ...]:
+    def output_names(self) -> tuple[str, ...]:
         return ("output",) if self._outputs < 2 else tuple(f"output{i}" for i in range(self._outputs))
 
     def infer_shape(self, *shapes: Any) -> Any:
         raise OpError(self.reason)
 
     def infer_type(self, *dtypes: Any) -> Any:
-        return [None] * len(self.returns())
+        return [None] * len(self.output_names())
 
     def infer_input_types(self, dtypes: Any, outputs: Any) -> Any:
         return dtypes
@@ -63,7 +63,7 @@ class Foreign(Op):
 def loads(text: str | bytes, *, source: str = "symbol JSON", foreign: bool = False) -> Graph:
     """The graph of a Symbol JSON text.
 
-    With foreign, operators that cannot be typed become Foreign nodes instead of an error.
+    With foreign, operators that cannot be typed become UnknownOp nodes instead of an error.
     Raises FormatError for text that is no Symbol JSON; OpError listing every node that cannot be typed.
     """
     head = (text[:4096].encode(errors="replace") if isinstance(text, str) else text[:4096]).lstrip(
@@ -199,19 +199,21 @@ def _read_node(
         # before they are named one by one, for the number may be absurd; control flow counts its subgraphs too
         if declared > len(inputs) + len(subgraphs):
             raise OpError(f"{op.name}: got {len(inputs)} inputs, wanted {declared} ({cls.count})")
-        wanted = op.takes()
+        wanted = op.input_names()
         if len(inputs) > len(wanted):
             raise OpError(f"{op.name}: got {len(inputs)} inputs, wanted {len(wanted)} ({', '.join(wanted)})")
     except OpError as error:
         problems.append(f"node {name}: {error}")
         return Node(
-            Foreign(raw["op"], len(inputs), min(outputs, MOST_OUTPUTS), str(error)),
+            UnknownOp(raw["op"], len(inputs), min(outputs, MOST_OUTPUTS), str(error)),
             name,
             inputs,
             {**own, **hidden},
             subgraphs,
         )
-    own = {k: v for k, v in own.items() if k not in cls.legacy}  # 1.9.1 would refuse to read what other versions wrote
+    own = {
+        k: v for k, v in own.items() if k not in cls.ignored_attributes
+    }  # 1.9.1 would refuse to read what other versions wrote
     given = len(inputs)
     for missing in wanted[given:]:  # auxiliary states before 0.9, and what a writer left to the loader
         inputs.append(Entry(made_variable(op, name, missing, {**own, **hidden})))
@@ -235,7 +237,7 @@ def made_variable(op: Op, name: str, argument: str, attrs: Mapping[str, str]) ->
 
 def set_initial(op: Op, inputs: Iterable[Entry]) -> None:
     """Write on the variables among an operator's inputs how it wants them initialised, where they do not say themselves."""
-    for argument, entry in zip(op.takes(), inputs):
+    for argument, entry in zip(op.input_names(), inputs):
         if argument in op.initializers and entry.node.is_variable:
             entry.node.attrs.setdefault("__init__", op.initializers[argument])
 
@@ -324,10 +326,10 @@ def _write_graph(graph: Graph) -> dict[str, Any]:
 
     for node in nodes:
         changed = node.op.mutates if node.op is not None else ()
-        for name, source in zip(node.op.takes(), node.inputs) if node.op is not None and changed else ():
+        for name, source in zip(node.op.input_names(), node.inputs) if node.op is not None and changed else ():
             if name in changed and source.node.is_variable:
                 versions[id(source.node)] = versions.get(id(source.node), 0) + 1
-        rows.append(rows[-1] + len(node.outputs) - (0 if node.op is None else node.op.unknown))
+        rows.append(rows[-1] + len(node.outputs) - (0 if node.op is None else node.op.internal_outputs))
         entry: dict[str, Any] = {"op": "null" if node.op is None else node.op.name, "name": node.name}
         if node.attrs:
             entry["attrs"] = dict(sorted(node.attrs.items()))

@@ -152,7 +152,7 @@ def why_not() -> str | None:
 _mentioned = False
 
 
-def mention() -> None:
+def warn_not_compiled() -> None:
     """Say that the compiled part is missing, once in a process, in the log: for when something large is about to run.
 
     Says nothing when it is there and ``use(None)`` has put it aside."""

@@ -97,7 +97,7 @@ class OfOutput(Elementwise):
     """A derivative in terms of the function's output y, times the gradient dy of that."""
 
     inputs = ("dy", "y")
-    into = True
+    supports_out = True
 
 
 @op("_backward_relu")
@@ -166,7 +166,7 @@ class Activation(Elementwise):
 
     act_type: Literal["log_sigmoid", "mish", "relu", "sigmoid", "softrelu", "softsign", "tanh"]
 
-    into = True
+    supports_out = True
 
     def infer_type(self, data):
         if data.kind in "iub" and self.act_type != "relu":
@@ -233,7 +233,7 @@ class Slopes(Op):
 
     inputs = ("gamma", "data")
     view = True
-    moves = True
+    only_moves_data = True
 
     def infer_shape(self, gamma, data):
         return (*gamma, *(1,) * (len(data) - 2))
@@ -268,13 +268,13 @@ class LeakyReLU(Op):
     epsilon = float(np.finfo(np.float32).eps)
 
     @functools.cached_property
-    def uses(self):  # type: ignore[override]  # only one of them is random
+    def needs(self):  # type: ignore[override]  # only one of them is random
         return ("training", "rng") if self.act_type == "rrelu" else ()
 
-    def takes(self):
+    def input_names(self):
         return self.inputs if self.act_type == "prelu" else self.inputs[:1]
 
-    def returns(self):
+    def output_names(self):
         return ("output", "mask") if self.act_type == "rrelu" else ("output",)
 
     def infer_input_shapes(self, shapes, outputs):

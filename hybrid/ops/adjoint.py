@@ -39,8 +39,8 @@ class Adjoint(Op):
         """X with its attributes."""
         return self.forward.bind(**{name: getattr(self, name) for name in self.forward.fields})
 
-    def takes(self):
-        return ("dy", *self.original.takes())
+    def input_names(self):
+        return ("dy", *self.original.input_names())
 
     def infer_shape(self, dy, *shapes):
         return shapes[self.of]
@@ -49,7 +49,7 @@ class Adjoint(Op):
         return dtypes[self.of]
 
     def check(self):
-        inputs = range(len(self.original.takes()))
+        inputs = range(len(self.original.input_names()))
         places = [i for i in self.linear_in or inputs if i in inputs]
         return None if self.of in places else f"got of={self.of}, wanted one of {', '.join(map(str, places))}"
 
@@ -66,8 +66,8 @@ class Adjoint(Op):
         return [dy, *inputs]
 
     def compute(self, dy, *arrays):
-        if "values" in self.original.uses:  # that of the output is known now
-            want_answers(self, self.original, arrays, {"dy": (dy, self.original.returns()[0])})
+        if "values" in self.original.needs:  # that of the output is known now
+            want_answers(self, self.original, arrays, {"dy": (dy, self.original.output_names()[0])})
         wide = [widen(a) for a in (dy, *arrays)]
         result = self.original.adjoint(self.of, *wide)  # type: ignore[attr-defined]
         return np.asarray(result).astype(arrays[self.of].dtype, copy=False)
@@ -119,7 +119,7 @@ def linear(*inputs: int, jointly: bool = False, **homogeneous: Any) -> Callable[
         made.count = cls.count
 
         def gradient(self, F, dy, *arrays):
-            given = arrays[: len(self.takes())]
+            given = arrays[: len(self.input_names())]
             attrs = self.dump()
             if variadic:
                 attrs.setdefault(cls.count, str(len(given)))

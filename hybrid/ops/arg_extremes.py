@@ -15,7 +15,7 @@ class ArgExtreme(Op):
 
     NaN counts as more extreme than anything."""
 
-    ranks = True
+    is_ordering = True
 
     axis: int | None = None
     keepdims: bool = False
@@ -59,7 +59,7 @@ class ArgMin(ArgExtreme):
 class ArgMaxChannel(Op):
     """Where the largest along axis 1 is, as a number of the data's dtype. Shapes: (N, C, ...) -> (N, ...)."""
 
-    ranks = True
+    is_ordering = True
 
     def infer_shape(self, data):
         axis = axis_of(self, 1, len(data))

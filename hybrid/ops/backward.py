@@ -68,7 +68,7 @@ class ReshapeLike(FormOf):
     """data in the shape of like, which has as many elements. The dtype stays."""
 
     view = True
-    moves = True
+    only_moves_data = True
 
     def infer_shape(self, data, like):
         as_many(self, "data", data, like)
@@ -86,7 +86,7 @@ class CastLike(FormOf):
     """data in the dtype of like. Shapes: data, any -> data."""
 
     view = True
-    moves = True
+    only_moves_data = True
 
     def infer_shape(self, data, like):
         return data

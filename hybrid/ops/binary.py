@@ -91,7 +91,7 @@ class Arithmetic(NamedTuple):
     right: Derivative | None = None
     """and with rhs; None when it does not, or MXNet takes it so."""
     predicate: bool = False
-    into: bool = False
+    supports_out: bool = False
     """function takes ``out=``."""
     integers: bool = False
     """It means nothing to floats."""
@@ -143,9 +143,10 @@ def _on_floats(function: Callable[..., np.ndarray]) -> Callable[[np.ndarray, np.
 ARITHMETIC = {
     row.name: row
     for row in (
-        Arithmetic("add", "lhs + rhs", np.add, lambda dy, a, b, y: dy, lambda dy, a, b, y: dy, into=True),
-        Arithmetic("subtract", "lhs - rhs", np.subtract, lambda dy, a, b, y: dy, lambda dy, a, b, y: -dy, into=True, bools=False),
-        Arithmetic("multiply", "lhs * rhs", np.multiply, lambda dy, a, b, y: dy * b, lambda dy, a, b, y: dy * a, into=True),
+        Arithmetic("add", "lhs + rhs", np.add, lambda dy, a, b, y: dy, lambda dy, a, b, y: dy, supports_out=True),
+        Arithmetic("subtract", "lhs - rhs", np.subtract, lambda dy, a, b, y: dy, lambda dy, a, b, y: -dy, supports_out=True,
+                   bools=False),
+        Arithmetic("multiply", "lhs * rhs", np.multiply, lambda dy, a, b, y: dy * b, lambda dy, a, b, y: dy * a, supports_out=True),
         Arithmetic("divide", "lhs / rhs; integers are divided towards zero", _divide,
                    lambda dy, a, b, y: dy / b, lambda dy, a, b, y: -dy * (a / (b * b))),
         Arithmetic("quotient", "lhs / rhs; integers are divided as float32, then cut off", _on_floats(np.divide),
@@ -157,9 +158,9 @@ ARITHMETIC = {
         Arithmetic("hypot", "the hypotenuse sqrt(lhs**2 + rhs**2), without overflow in between", _on_floats(np.hypot),
                    lambda dy, a, b, y: dy * (a / y), lambda dy, a, b, y: dy * (b / y)),
         Arithmetic("maximum", "the larger of lhs and rhs; NaN if either is", np.maximum,
-                   lambda dy, a, b, y: dy * (a >= b), lambda dy, a, b, y: dy * (a < b), into=True),
+                   lambda dy, a, b, y: dy * (a >= b), lambda dy, a, b, y: dy * (a < b), supports_out=True),
         Arithmetic("minimum", "the smaller of lhs and rhs; NaN if either is", np.minimum,
-                   lambda dy, a, b, y: dy * (a <= b), lambda dy, a, b, y: dy * (a > b), into=True),
+                   lambda dy, a, b, y: dy * (a <= b), lambda dy, a, b, y: dy * (a > b), supports_out=True),
         Arithmetic("equal", "lhs == rhs", np.equal, predicate=True),
         Arithmetic("not_equal", "lhs != rhs", np.not_equal, predicate=True),
         Arithmetic("greater", "lhs > rhs", np.greater, predicate=True),
@@ -169,9 +170,9 @@ ARITHMETIC = {
         Arithmetic("logical_and", "whether lhs and rhs are both other than 0", np.logical_and, predicate=True),
         Arithmetic("logical_or", "whether lhs or rhs is other than 0", np.logical_or, predicate=True),
         Arithmetic("logical_xor", "whether exactly one of lhs and rhs is other than 0", np.logical_xor, predicate=True),
-        Arithmetic("bitwise_and", "the bits set in both lhs and rhs", np.bitwise_and, into=True, integers=True),
-        Arithmetic("bitwise_or", "the bits set in lhs or rhs", np.bitwise_or, into=True, integers=True),
-        Arithmetic("bitwise_xor", "the bits set in one of lhs and rhs", np.bitwise_xor, into=True, integers=True),
+        Arithmetic("bitwise_and", "the bits set in both lhs and rhs", np.bitwise_and, supports_out=True, integers=True),
+        Arithmetic("bitwise_or", "the bits set in lhs or rhs", np.bitwise_or, supports_out=True, integers=True),
+        Arithmetic("bitwise_xor", "the bits set in one of lhs and rhs", np.bitwise_xor, supports_out=True, integers=True),
         Arithmetic("lcm", "the least common multiple of lhs and rhs, 0 where either is", _lcm, integers=True),
         Arithmetic("ldexp", "lhs * 2**rhs", _on_floats(_ldexp), lambda dy, a, b, y: dy * Term(dy.F, 2.0) ** b,
                    lambda dy, a, b, y: dy * y * Term(dy.F, math.log(2))),
@@ -402,7 +403,7 @@ def _register(base: type[Any], arithmetic: str, *names: str, reflected: bool = F
         "__module__": __name__,
         "__doc__": f"{text[0].upper()}{text[1:]}.\n\n    {base.__doc__}",
         "arithmetic": row,
-        "into": row.into and issubclass(base, Pair | Scalar),
+        "supports_out": row.supports_out and issubclass(base, Pair | Scalar),
     }
     if reflected:
         members["reflected"] = True

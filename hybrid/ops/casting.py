@@ -22,7 +22,7 @@ class Cast(Elementwise):
     dtype: DType
 
     view = True
-    moves = True
+    only_moves_data = True
 
     def infer_input_types(self, dtypes, outputs):
         return dtypes
@@ -78,7 +78,7 @@ class AmpMulticast(Op):
     inputs = ("*data",)
     count = "num_outputs"
 
-    def returns(self):
+    def output_names(self):
         return tuple(f"output{i}" for i in range(self.num_outputs)) if self.num_outputs > 1 else ("output",)
 
     def infer_shape(self, *shapes):

@@ -188,14 +188,14 @@ def types_as_forward_wants(
 ) -> tuple[Sequence[np.dtype | None], Sequence[np.dtype | None]]:
     """Dtypes of an operator's inputs and outputs, each filled in from the others. Raises ValueError where they contradict."""
     filled = forward.infer_input_types(tuple(inputs), tuple(outputs))
-    inputs = [agree(forward, n, a, b) for n, a, b in zip(forward.takes(), inputs, filled, strict=True)]
+    inputs = [agree(forward, n, a, b) for n, a, b in zip(forward.input_names(), inputs, filled, strict=True)]
     forward.want_dtype(inputs)
     known = [d for d in inputs if d is not None]
     if len(known) < len(inputs):
         return inputs, outputs
     found = forward.infer_type(*known)
     found = found if isinstance(found, list) else [found]
-    return inputs, [agree(forward, n, a, b) for n, a, b in zip(forward.returns(), outputs, found)]
+    return inputs, [agree(forward, n, a, b) for n, a, b in zip(forward.output_names(), outputs, found)]
 
 
 def want_answers(
@@ -207,7 +207,7 @@ def want_answers(
         found = forward.infer_shape(*(a.shape for a in inputs), values=inputs)  # type: ignore[call-arg]
     except ValueError as error:
         raise op.fail(str(error).removeprefix(f"{forward.name}: ")) from None
-    ends = dict(zip(forward.returns(), found if isinstance(found, list) else [found]))
+    ends = dict(zip(forward.output_names(), found if isinstance(found, list) else [found]))
     for name, (array, end) in heads.items():
         if not fits(ends[end], array.shape):
             raise op.fail(
@@ -248,11 +248,11 @@ def part_of(forward: str, **heads: int | str) -> Callable[[T], T]:
         @functools.wraps(computed)
         def compute(self, *arrays, **options):
             first = forward_of(self, forward)
-            if "values" in first.uses:
-                named = dict(zip(self.takes(), arrays))
+            if "values" in first.needs:
+                named = dict(zip(self.input_names(), arrays))
                 ends = {n: end for n, p in heads.items() if n in named and (end := _end(first, p)) is not None}
                 want_answers(
-                    self, first, [named[n] for n in first.takes()], {n: (named[n], e) for n, e in ends.items()}
+                    self, first, [named[n] for n in first.input_names()], {n: (named[n], e) for n, e in ends.items()}
                 )
             return computed(self, *arrays, **options)
 
@@ -268,15 +268,15 @@ def _as_parts(
     self: Op, forward: str, heads: Mapping[str, int | str], given: Sequence[Any], join: Any, wants: Any
 ) -> list[Any]:
     """What is known of the inputs of a part of a gradient rule (shapes or dtypes), held to what the forward operator ``wants``."""
-    names, first = self.takes(), forward_of(self, forward)
+    names, first = self.input_names(), forward_of(self, forward)
     named = dict(zip(names, given))
-    ends: dict[str, Any] = dict.fromkeys(first.returns())
+    ends: dict[str, Any] = dict.fromkeys(first.output_names())
     places = {n: end for n, p in heads.items() if n in named and (end := _end(first, p)) is not None}
     for name, end in places.items():
         ends[end] = join(ends[end], named[name])
-    inputs, found = wants(first, [named.get(n) for n in first.takes()], list(ends.values()))
+    inputs, found = wants(first, [named.get(n) for n in first.input_names()], list(ends.values()))
     ends = dict(zip(ends, found))
-    named |= {n: s for n, s in zip(first.takes(), inputs) if n in named}
+    named |= {n: s for n, s in zip(first.input_names(), inputs) if n in named}
     named |= {n: ends[end] for n, end in places.items()}
     return [named[n] for n in names]
 
@@ -291,7 +291,7 @@ def forward_of(op: Op, name: str) -> Op:
 
 def _end(forward: Op, place: int | str) -> str | None:
     """The name of an output, by place or name; None where this instance has no such output."""
-    names = forward.returns()
+    names = forward.output_names()
     if isinstance(place, str):
         return place if place in names else None
     return names[place] if place < len(names) else None

@@ -1,6 +1,6 @@
 """Control flow: _foreach, _while_loop and _cond, whose bodies are subgraphs of their nodes.
 
-Rules get the subgraphs as ``bodies``, one function each (see Op.uses). A subgraph's inputs are its variables in order; the
+Rules get the subgraphs as ``bodies``, one function each (see Op.needs). A subgraph's inputs are its variables in order; the
 attributes called locations say what each of them is, so all that happens here is putting things in the right places.
 """
 
@@ -24,8 +24,8 @@ class ControlFlow(Op):
     num_outputs: Several
 
     inputs = ("*data",)
-    uses = ("bodies",)
-    data_decides = True
+    needs = ("bodies",)
+    data_dependent_shape = True
     count_bodies = 1
     """How many of the num_args are subgraphs, which are no inputs."""
     differentiated = (0,)
@@ -47,10 +47,10 @@ class ControlFlow(Op):
         wrong = [f"{n}={getattr(self, n)}" for n in names if not all(0 <= i < limit for i in getattr(self, n))]
         return f"got {' and '.join(wrong)} with {limit} to choose from" if wrong else None
 
-    def takes(self):
+    def input_names(self):
         return tuple(f"arg{i}" for i in range(self.num_args - self.count_bodies))
 
-    def returns(self):
+    def output_names(self):
         return ("output",) if self.num_outputs == 1 else tuple(f"output{i}" for i in range(self.num_outputs))
 
     def those(self, bodies):
@@ -308,13 +308,13 @@ class Backward(ControlFlow):
     reads: tuple[Locations, ...]
     reaches: tuple[Locations, ...]
 
-    data_decides = False
+    data_dependent_shape = False
 
-    def takes(self):
-        return (*(f"dy{i}" for i in range(self.num_outputs)), *super().takes())
+    def input_names(self):
+        return (*(f"dy{i}" for i in range(self.num_outputs)), *super().input_names())
 
-    def returns(self):
-        return tuple(f"d{name}" for name in super().takes())
+    def output_names(self):
+        return tuple(f"d{name}" for name in super().input_names())
 
     def infer_shape(self, *shapes, bodies=()):
         return list(shapes[self.num_outputs :])

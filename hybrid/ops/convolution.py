@@ -88,7 +88,7 @@ class Convolution(Windowed):
     layout: Literal["NCDHW", "NCHW", "NCW", "NDHWC", "NHWC"] | None = None
 
     inputs = ("data", "weight", "bias")
-    into = True
+    supports_out = True
 
     def check(self):
         problem = super().check() or _check_groups(self.num_filter, self.num_group)
@@ -102,7 +102,7 @@ class Convolution(Windowed):
     def channels_last(self) -> bool:
         return self.layout is not None and self.layout[-1] == "C"
 
-    def takes(self):
+    def input_names(self):
         return self.inputs[: 2 if self.no_bias else 3]
 
     def _split(self, shape):
@@ -186,9 +186,9 @@ class Convolution(Windowed):
 class _Product(Op):
     """One of the two other products of a convolution: (dy, the other factor, what the result is for) -> as the last."""
 
-    into = False
+    supports_out = False
 
-    def takes(self):
+    def input_names(self):
         return self.inputs
 
     def infer_input_shapes(self, shapes, outputs):
@@ -262,12 +262,12 @@ class Deconvolution(Windowed):
     layout: Literal["NCDHW", "NCHW", "NCW", "NDHWC", "NHWC"] | None = None
 
     inputs = ("data", "weight", "bias")
-    into = True
+    supports_out = True
 
     def check(self):
         return super().check() or _check_groups(self.num_filter, self.num_group)
 
-    def takes(self):
+    def input_names(self):
         return self.inputs[: 2 if self.no_bias else 3]
 
     def borders(self, spatial) -> tuple[tuple, tuple]:
@@ -440,7 +440,7 @@ class Col2Im(Windowed):
 
     output_size: Sizes
 
-    leading = ("output_size",)
+    positional_first = ("output_size",)
 
     def infer_shape(self, data):
         want_rank(self, data, 3)

@@ -22,7 +22,7 @@ class Filled(Op):
     dtype: DType = FLOAT32
 
     inputs = ()
-    uses = ("shape",)
+    needs = ("shape",)
 
     fill: ClassVar[Any]
 
@@ -140,7 +140,7 @@ class Range(Op):
     dtype: DType = FLOAT32
 
     inputs = ()
-    uses = ("shape",)
+    needs = ("shape",)
 
     def check(self):
         return "got step 0, wanted another" if self.step == 0 else None
@@ -203,7 +203,7 @@ class Linspace(Op):
     dtype: DType = FLOAT32
 
     inputs = ()
-    legacy = ("step", "repeat", "infer_range")  # listed by 1.9.1, which reads none of them
+    ignored_attributes = ("step", "repeat", "infer_range")  # listed by 1.9.1, which reads none of them
 
     def infer_shape(self):
         return (self.num,)

@@ -53,10 +53,10 @@ class Custom(Op):
 
     inputs = ("*data",)
     objects = True
-    writes = True  # nothing keeps a user's forward from it, whatever is_train says
-    uses = ("training",)
-    anything = True
-    unknown = 1
+    always_mutates = True  # nothing keeps a user's forward from it, whatever is_train says
+    needs = ("training",)
+    accepts_any_attribute = True
+    internal_outputs = 1
 
     def __init__(self, **attrs: Any):
         texts = {k: str(v) for k, v in attrs.items()}
@@ -92,13 +92,13 @@ class Custom(Op):
     def mutates(self):  # type: ignore[override]
         return self.adapter.states
 
-    def takes(self):
+    def input_names(self):
         return (*self.adapter.arguments, *self.adapter.states)
 
-    def returns(self):
+    def output_names(self):
         return (*self.adapter.outputs, "state")
 
-    def visible(self):
+    def num_visible_outputs(self):
         return len(self.adapter.outputs)
 
     def _split(self, values):
@@ -164,8 +164,8 @@ class Custom(Op):
         return (*outputs, kept)
 
     def gradient(self, F, dy, *arrays):
-        inputs, states = self._split(arrays[: len(self.takes())])
-        outputs = arrays[len(self.takes()) :]
+        inputs, states = self._split(arrays[: len(self.input_names())])
+        outputs = arrays[len(self.input_names()) :]
         heads = dy[:-1] if self.adapter.top else ()
         back = F._backward_Custom(
             *heads, *inputs, *outputs, *states,
@@ -187,13 +187,13 @@ class CustomBackward(Op):
 
     inputs = ("*data",)
     objects = True  # the hidden state
-    uses = ("training",)
+    needs = ("training",)
 
-    def takes(self):
+    def input_names(self):
         count = self.arguments + self.outputs * (1 + self.top) + 1 + self.states
         return tuple(f"arg{i}" for i in range(count))
 
-    def returns(self):
+    def output_names(self):
         return tuple(f"d{i}" for i in range(self.arguments)) if self.arguments > 1 else ("output",)
 
     def _parts(self, values):

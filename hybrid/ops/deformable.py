@@ -47,7 +47,7 @@ class Deformed(Windowed):
             return f"got num_filter={self.num_filter} and num_group={self.num_group}, wanted a positive multiple"
         return super().check()
 
-    def takes(self):
+    def input_names(self):
         return self.inputs[: len(self.inputs) - self.no_bias]
 
     def infer_input_shapes(self, shapes, outputs):
@@ -155,7 +155,7 @@ class Deformed(Windowed):
         return y.astype(data.dtype, copy=False)
 
     def gradient(self, F, dy, *arrays):
-        given = arrays[: len(self.takes())]
+        given = arrays[: len(self.input_names())]
         count = 3 + self.modulated
         found = getattr(F, f"_backward_{self.name}")(dy, *given[:count], **self.dump())
         db = [] if self.no_bias else [F.sum(dy, axis=(0, 2, 3))]
@@ -211,10 +211,10 @@ class ModulatedDeformableConvolution(Deformed):
 class DeformedBackward(Op):
     """Base: the gradients of data, offset, (mask) and weight of a deformed convolution, from that of its output."""
 
-    def takes(self):
+    def input_names(self):
         return self.inputs
 
-    def returns(self):
+    def output_names(self):
         return self.inputs[1:]
 
     def infer_shape(self, dy, *shapes):

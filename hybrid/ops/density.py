@@ -203,7 +203,7 @@ class DensityBackward(DensityOp):
     def gradient(self, F, dy, *arrays):
         return Op.gradient(self, F, dy, *arrays)  # none: differentiable once, as in MXNet
 
-    def returns(self):
+    def output_names(self):
         return tuple(f"output{i}" for i in range(1 + len(self.density.parameters)))
 
     def infer_input_shapes(self, shapes, outputs):

@@ -132,7 +132,7 @@ class MultiBoxDetection(Op):
 
     refuses = WHOLE
 
-    ranks = True
+    is_ordering = True
 
     clip: bool = True
     threshold: float = 0.01
@@ -233,7 +233,7 @@ class BoxNms(Op):
 
     refuses = WHOLE
 
-    ranks = True
+    is_ordering = True
 
     overlap_thresh: float = 0.5
     valid_thresh: float = 0.0
@@ -246,10 +246,10 @@ class BoxNms(Op):
     in_format: Literal["corner", "center"] = "corner"
     out_format: Literal["corner", "center"] = "corner"
 
-    def returns(self):
+    def output_names(self):
         return ("output0", "output1")
 
-    def visible(self):
+    def num_visible_outputs(self):
         return 1
 
     def infer_shape(self, data):

@@ -1,6 +1,6 @@
 """Functions of one element, conversions of dtype, and the few element-wise operators with attributes of their own.
 
-One Curve is the function; it may be several operators (``exp``, ``_npi_exp``), one line each in the tables below.
+One UnaryFunction is the function; it may be several operators (``exp``, ``_npi_exp``), one line each in the tables below.
 """
 
 import math
@@ -12,7 +12,7 @@ from ..core.attrs import Arity
 from ..core.op import BOOLS, WHOLE, Op, op
 from .casting import convert
 from .common import Elementwise, largest, narrow, want_rank_from, widen
-from .curves import CURVES, Curve
+from .unary_functions import CURVES, UnaryFunction
 
 # where the examples (and random tests) draw from, for functions that are not defined everywhere
 _RANGES = {
@@ -27,7 +27,7 @@ _RANGES = {
 class Unary(Elementwise):
     """The function is applied to every element; integers stay integers."""
 
-    curve: ClassVar[Curve]
+    curve: ClassVar[UnaryFunction]
 
     def infer_type(self, data):
         if data.kind in self.curve.refused and not self.curve.predicate:
@@ -65,7 +65,7 @@ class StraightThrough(Unary):
 class UnaryPredicate(Elementwise):
     """The result is bool."""
 
-    curve: ClassVar[Curve]
+    curve: ClassVar[UnaryFunction]
 
     def infer_input_types(self, dtypes, outputs):
         return dtypes
@@ -92,7 +92,7 @@ def _unary(curve: str, *names: str, base: type = Unary, argument: str = "data") 
         "__doc__": f"{row.text[0].upper()}{row.text[1:]}.\n\n    {base.__doc__}",
         "curve": row,
         "inputs": (argument,),
-        "into": row.into and base is Unary,
+        "supports_out": row.supports_out and base is Unary,
     }
     op(*names)(type(names[0].strip("_"), (base,), members))  # type: ignore[type-var]
 
@@ -150,7 +150,7 @@ class Identity(Elementwise):
     """The input as it is; operators that matter to gradients only."""
 
     view = True
-    moves = True
+    only_moves_data = True
 
     def compute(self, data):
         return data
@@ -179,7 +179,7 @@ class BlockGrad(Identity):
 class MakeLossOf(Identity):
     """data as a loss: its gradient is 1, whatever follows."""
 
-    def returns(self):
+    def output_names(self):
         return ("loss",)
 
     def gradient(self, F, dy, x, y):
@@ -224,7 +224,7 @@ class IdentityLike(Elementwise):
 
     inputs = ("lhs", "rhs")
     view = True
-    moves = True
+    only_moves_data = True
 
     def compute(self, lhs, rhs):
         return lhs
@@ -247,7 +247,7 @@ class Clip(Elementwise):
     a_min: float
     a_max: float
 
-    into = True
+    supports_out = True
 
     def bounds(self, dtype):
         """The two bounds in that dtype."""
@@ -283,7 +283,7 @@ class ClipBackward(Elementwise):
     a_max: float
 
     inputs = ("dy", "x")
-    into = True
+    supports_out = True
 
     def compute(self, dy, x, out=None):
         wide = x.astype(np.float32) if x.dtype.kind in "iub" else x

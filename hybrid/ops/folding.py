@@ -40,7 +40,7 @@ class Affine(_Folding):
 
     inputs = ("gamma", "beta", "mean", "var")
 
-    def returns(self):
+    def output_names(self):
         return ("scale", "shift")
 
     def check(self):
@@ -76,10 +76,10 @@ class Folded(_Folding):
 
     inputs = ("weight", "gamma", "beta", "mean", "var", "bias")
 
-    def takes(self):
+    def input_names(self):
         return self.inputs if self.bias else self.inputs[:-1]
 
-    def returns(self):
+    def output_names(self):
         return ("weight", "bias")
 
     def infer_shape(self, weight, gamma, *rest):

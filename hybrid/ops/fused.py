@@ -18,9 +18,9 @@ from .activation import gelu, softplus
 from .binary import ARITHMETIC
 from .common import want_rank
 from .convolution import Convolution
-from .curves import CURVES
 from .linear import FullyConnected
 from .pooling import Pooling
+from .unary_functions import CURVES
 
 BLOCK = 16
 """Width of a channel block."""
@@ -46,10 +46,10 @@ def unpack(data: np.ndarray, channels: int) -> np.ndarray:
 
 
 @op("_fused_pack")
-class Pack(Op):
+class ToBlocked(Op):
     """data (N, C, H, W) -> (N, ceil(C/16), H, W, 16)."""
 
-    moves = True
+    only_moves_data = True
 
     def infer_shape(self, data):
         want_rank(self, data, 4)
@@ -65,12 +65,12 @@ class Pack(Op):
 
 
 @op("_fused_unpack")
-class Unpack(Op):
+class FromBlocked(Op):
     """data (N, B, H, W, 16) -> (N, channels, H, W)."""
 
     channels: Count
 
-    moves = True
+    only_moves_data = True
 
     def infer_shape(self, data):
         want_rank(self, data, 5)
@@ -98,7 +98,7 @@ class _Finished(Op):
 
     inputs = ("data", "weight", "bias", "residual")
 
-    def takes(self):
+    def input_names(self):
         there = {"bias": self.bias, "residual": self.residual}
         return tuple(n for n in self.inputs if there.get(n, True))
 
@@ -198,7 +198,7 @@ class Conv(_Finished):
 
 
 @op("_fused_separable")
-class Separable(_Finished):
+class DepthwisePointwise(_Finished):
     """A convolution of each channel for itself, with what follows it, and one of 1 x 1 of what it gives, with what follows that.
 
     (data, first_weight, first_bias, weight, bias?, residual?) -> blocks. data and residual: blocks; first_weight (channels, 1,
@@ -315,13 +315,13 @@ class Pool(Pooling):
 
 
 @op("_fused_concat")
-class Join(Op):
+class BlockedConcat(Op):
     """Blocks side by side: each (N, B, H, W, 16) -> (N, sum of B, H, W, 16). The channels of all but the last fill their blocks."""
 
     num_args: Arity
 
     inputs = ("*data",)
-    into = True
+    supports_out = True
 
     def infer_shape(self, *shapes):
         for shape in shapes:
@@ -374,7 +374,7 @@ CODE: dict[str, tuple[int, Rule]] = {
     "where": (3, lambda c, x, y: np.where(c != 0, x, y)),
 }
 """What a chain can do: how many operands it takes from the stack, and its meaning, which is that of the operators in
-curves.py and binary.py. Comparisons and logic give 1 or 0 in the same dtype."""
+unary_functions.py and binary.py. Comparisons and logic give 1 or 0 in the same dtype."""
 EXACT = frozenset(
     (
         *("abs", "negative", "square", "relu", "sign", "not", "add", "sub", "mul", "max", "min", "leaky"),

@@ -51,7 +51,7 @@ class HawkesLL(Op):
     tolerance = 128.0
     epsilon = float(np.finfo(np.float32).eps)  # MXNet's exponential and logarithm
 
-    def returns(self):
+    def output_names(self):
         return ("output", "out_state")
 
     def infer_input_shapes(self, shapes, outputs):
@@ -126,7 +126,7 @@ class BackwardHawkesLL(Once):
 
     inputs = ("dy", *HawkesLL.inputs)
 
-    def returns(self):
+    def output_names(self):
         return ("lda", "alpha", "beta")
 
     def infer_shape(self, dy, lda, alpha, *rest):

@@ -146,7 +146,7 @@ class ImageCrop(Op):
     height: int
 
     inputs = ("data",)
-    moves = True
+    only_moves_data = True
 
     def check(self):
         if self.width < 1 or self.height < 1:
@@ -240,7 +240,7 @@ class ImageResize(Op):
 class Flip(Picture):
     """Base of flips."""
 
-    moves = True
+    only_moves_data = True
     axis = 0
 
     def compute(self, data):
@@ -272,7 +272,7 @@ class FlipTopBottom(Flip):
 class RandomFlip(Picture):
     """Base of flips that happen half of the time."""
 
-    uses = ("rng",)
+    needs = ("rng",)
     axis = 0
 
     def compute(self, data, *, rng: Any = None):
@@ -353,7 +353,7 @@ class RandomFactor(Picture):
     min_factor: float
     max_factor: float
 
-    uses = ("rng",)
+    needs = ("rng",)
 
     def check(self):
         if not 0 <= self.min_factor <= self.max_factor < np.inf:
@@ -418,7 +418,7 @@ class RandomColorJitter(Picture):
     saturation: float
     hue: float
 
-    uses = ("rng",)
+    needs = ("rng",)
 
     def check(self):
         amounts = self.brightness, self.contrast, self.saturation, self.hue
@@ -479,7 +479,7 @@ class RandomLighting(Picture):
 
     alpha_std: float = 0.05
 
-    uses = ("rng",)
+    needs = ("rng",)
 
     def check(self):
         return (

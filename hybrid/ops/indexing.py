@@ -603,7 +603,7 @@ class BooleanMask(Indexing):
     axis: int = 0
 
     inputs = ("data", "index")
-    data_decides = True
+    data_dependent_shape = True
 
     def check(self):
         return f"axis={self.axis} wants 0, as MXNet does" if self.axis != 0 else None

@@ -22,7 +22,7 @@ class Joining(Op):
 
     inputs = ("*data",)
     parts = ("joined_axis", "extended")
-    into = True
+    supports_out = True
 
     def joined_axis(self, rank: int) -> int:
         """The axis that inputs of this rank are joined along."""
@@ -84,7 +84,7 @@ class NumpyConcatenate(Joining):
 
     axis: int | None = 0
 
-    def returns(self):
+    def output_names(self):
         return ("out",)
 
     def joined_axis(self, rank):
@@ -160,7 +160,7 @@ class HorizontalStack(Extending):
     # listed by MXNet, which chooses the axis by the rank all the same
     dim: int = 1
 
-    def returns(self):
+    def output_names(self):
         return ("out",)
 
     def joined_axis(self, rank):
@@ -220,7 +220,7 @@ class Stacking(Op):
     axis: int = 0
 
     inputs = ("*data",)
-    into = True
+    supports_out = True
 
     def infer_shape(self, *shapes):
         common = merge_all(shapes)
@@ -304,7 +304,7 @@ class SliceChannel(Splitting):
     axis: int = 1
     squeeze_axis: bool = False
 
-    def returns(self):
+    def output_names(self):
         return tuple(f"output{i}" for i in range(self.num_outputs))
 
     def pieces(self, total):
@@ -343,7 +343,7 @@ class SplitAt(Splitting):
     def check(self):
         return "one of indices and sections is wanted" if not self.indices and self.sections < 1 else None
 
-    def returns(self):
+    def output_names(self):
         count = self.sections or len(self.indices)
         return ("output",) if count == 1 else tuple(f"output{i}" for i in range(count))
 

@@ -328,7 +328,7 @@ class SumLogDiag(Reduced):
 class Det(Reduced):
     """The determinant. Shapes: (..., N, N) -> (...); a single matrix gives (1,). MXNet's hidden outputs are left out."""
 
-    def returns(self):
+    def output_names(self):
         return ("output0",)
 
     def decomposed(self, a):

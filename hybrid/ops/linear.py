@@ -29,7 +29,7 @@ class FullyConnected(Op):
 
     inputs = ("data", "weight", "bias")
 
-    def takes(self):
+    def input_names(self):
         return self.inputs[: 2 if self.no_bias else 3]
 
     def infer_input_shapes(self, shapes, outputs):
@@ -244,7 +244,7 @@ class GemmPlus(Gemm):
     beta: float = 1.0
 
     inputs = ("A", "B", "C")
-    leading = ("transpose_a", "transpose_b", "alpha", "beta")
+    positional_first = ("transpose_a", "transpose_b", "alpha", "beta")
 
     def infer_input_shapes(self, shapes, outputs):
         a, b, c = shapes

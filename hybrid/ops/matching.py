@@ -36,7 +36,7 @@ class MultiBoxTarget(Op):
     def check(self):
         return None if len(self.variances) == 4 else f"got variances {self.variances}, wanted four numbers"
 
-    def returns(self):
+    def output_names(self):
         return ("loc_target", "loc_mask", "cls_target")
 
     def infer_shape(self, anchor, label, scores):
@@ -123,7 +123,7 @@ class BoxEncode(Op):
 
     inputs = ("samples", "matches", "anchors", "refs", "means", "stds")
 
-    def returns(self):
+    def output_names(self):
         return ("output0", "output1")
 
     def infer_input_shapes(self, shapes, outputs):
@@ -184,7 +184,7 @@ class BipartiteMatching(Op):
     threshold: float
     topk: int = -1
 
-    def returns(self):
+    def output_names(self):
         return ("output0", "output1")
 
     def infer_shape(self, data):

@@ -38,16 +38,16 @@ class _BatchNorm(Op):
     inputs = ("data", "gamma", "beta", "moving_mean", "moving_var")
     mutates = ("moving_mean", "moving_var")
     initializers = {"moving_mean": '["zero", {}]', "moving_var": '["one", {}]'}
-    uses = ("training",)
+    needs = ("training",)
     parts = ("axis", "plain_variance")
     axis = 1
     plain_variance: ClassVar[bool] = False
     """Whether the third output is the variance; else it is 1 / sqrt(var + eps), in spite of its name."""
 
-    def returns(self):
+    def output_names(self):
         return ("output", "mean", "var")
 
-    def visible(self):
+    def num_visible_outputs(self):
         return 3 if self.output_mean_var else 1
 
     def infer_input_shapes(self, shapes, outputs):
@@ -207,10 +207,10 @@ class LayerNorm(_Affine):
     eps: float = 9.99999975e-06
     output_mean_var: bool = False
 
-    def returns(self):
+    def output_names(self):
         return ("output", "mean", "std")
 
-    def visible(self):
+    def num_visible_outputs(self):
         return 3 if self.output_mean_var else 1
 
     def infer_input_shapes(self, shapes, outputs):
@@ -251,10 +251,10 @@ class InstanceNorm(_Affine):
 
     eps: float = 0.00100000005
 
-    def returns(self):
+    def output_names(self):
         return ("output", "mean", "var")
 
-    def visible(self):
+    def num_visible_outputs(self):
         return 1
 
     def infer_input_shapes(self, shapes, outputs):
@@ -294,10 +294,10 @@ class GroupNorm(_Affine):
     eps: float = 9.99999975e-06
     output_mean_var: bool = False
 
-    def returns(self):
+    def output_names(self):
         return ("output", "mean", "std")
 
-    def visible(self):
+    def num_visible_outputs(self):
         return 3 if self.output_mean_var else 1
 
     def infer_input_shapes(self, shapes, outputs):
@@ -342,10 +342,10 @@ class L2Normalization(Op):
     eps: float = 1.00000001e-10
     mode: Literal["channel", "instance", "spatial"] = "instance"
 
-    def returns(self):
+    def output_names(self):
         return ("output", "norm")
 
-    def visible(self):
+    def num_visible_outputs(self):
         return 1
 
     def axes(self, rank: int) -> tuple[int, ...]:
@@ -390,10 +390,10 @@ class LRN(Elementwise):
     knorm: float = 2.0
     nsize: Count
 
-    def returns(self):
+    def output_names(self):
         return ("output", "tmp_norm")
 
-    def visible(self):
+    def num_visible_outputs(self):
         return 1
 
     def check(self):
@@ -448,16 +448,16 @@ class Dropout(Op):
     axes: tuple[int, ...] = ()
     cudnn_off: bool | None = False
 
-    uses = ("training", "rng")
+    needs = ("training", "rng")
     view = True
 
     def check(self):
         return None if 0 <= self.p <= 1 else f"got p={self.p}, wanted 0 to 1"
 
-    def returns(self):
+    def output_names(self):
         return ("output", "mask")
 
-    def visible(self):
+    def num_visible_outputs(self):
         return 1
 
     def infer_input_shapes(self, shapes, outputs):

@@ -42,7 +42,7 @@ class _Backward(Op):
     fix_gamma: bool = False
     """Whether gamma counts as 1."""
 
-    uses = ("training",)
+    needs = ("training",)
 
     def check(self):
         if (self.fixed or self.fix_gamma) and self.over != "batch":
@@ -73,10 +73,10 @@ class _Backward(Op):
         return merge(gamma, (middle,))
 
     def infer_input_types(self, dtypes, outputs):
-        whole = [n for n, d in zip(self.takes(), dtypes) if d is not None and d.kind in "iub"]
+        whole = [n for n, d in zip(self.input_names(), dtypes) if d is not None and d.kind in "iub"]
         if whole:
             raise self.fail(f"got {', '.join(whole)} of whole numbers, wanted floats; cast them")
-        named = dict(zip(self.takes(), dtypes))
+        named = dict(zip(self.input_names(), dtypes))
         agree(self, "dy", named["dy"], named["data"])
         return dtypes
 
@@ -126,7 +126,7 @@ class BackwardNormalization(_Backward):
 
     inputs = ("dy", "data", "gamma", "mean", "spread")
 
-    def returns(self):
+    def output_names(self):
         return ("data", "gamma", "beta")
 
     def infer_shape(self, dy, data, gamma, mean, spread):
@@ -216,7 +216,7 @@ class BackwardNormalizationTwice(_Backward):
 
     inputs = ("gx", "ggamma", "gbeta", "dy", "data", "gamma", "mean", "spread")
 
-    def returns(self):
+    def output_names(self):
         return ("dy", "data", "gamma")
 
     def infer_shape(self, gx, ggamma, gbeta, dy, data, gamma, mean, spread):

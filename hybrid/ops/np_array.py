@@ -26,7 +26,7 @@ class AtLeast(Op):
     inputs = ("*arys",)
     rank: ClassVar[int]
 
-    def returns(self):
+    def output_names(self):
         return tuple(f"output{i}" for i in range(self.num_args)) if self.num_args > 1 else ("output",)
 
     def widened(self, shape: tuple) -> tuple:
@@ -238,7 +238,7 @@ class EDiff1D(Op):
 
     inputs = ("input1", "input2", "input3")
 
-    def takes(self):
+    def input_names(self):
         return self.inputs[: 1 + self.to_begin_arr_given + self.to_end_arr_given]
 
     def ends(self, arrays: tuple) -> tuple:
@@ -353,13 +353,13 @@ class Average(Op):
 
     inputs = ("a", "weights")
 
-    def takes(self):
+    def input_names(self):
         return self.inputs[: 1 + self.weighted]
 
-    def returns(self):
+    def output_names(self):
         return ("output0", "output1")
 
-    def visible(self):
+    def num_visible_outputs(self):
         return 1 + self.returned
 
     def whole(self, a: tuple, weights: tuple) -> bool:
@@ -427,7 +427,7 @@ class Along(Op):
 
     inputs = ("weights", "x")
     view = True
-    moves = True
+    only_moves_data = True
 
     def infer_input_types(self, dtypes, outputs):
         return dtypes

@@ -26,9 +26,9 @@ class BinCount(Op):
     has_weights: bool = False
 
     inputs = ("data", "weights")
-    data_decides = True
+    data_dependent_shape = True
 
-    def takes(self):
+    def input_names(self):
         return self.inputs[: 1 + self.has_weights]
 
     def check(self):
@@ -93,10 +93,10 @@ class Histogram(Op):
 
     inputs = ("data", "bins")
 
-    def takes(self):
+    def input_names(self):
         return self.inputs[: 1 if self.bin_cnt is not None else 2]
 
-    def returns(self):
+    def output_names(self):
         return ("output0", "output1")
 
     def check(self):
@@ -181,7 +181,7 @@ class Percentile(Op):
     inputs = ("a", "q")
     epsilon = float(np.finfo(np.float32).eps)
 
-    def takes(self):
+    def input_names(self):
         return self.inputs[: 1 + (self.q_scalar is None)]
 
     def infer_shape(self, a, *q):

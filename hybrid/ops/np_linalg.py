@@ -14,7 +14,7 @@ from ..core.op import Op, op
 from ..core.shapes import is_known, merge, show
 from .common import axis_of, forward_of, part_of, spread, widen
 from .linalg import Decomposed, DecompositionBackward, Potrf, Square, positive_definite
-from .linalg_more import facing_up, flip
+from .linalg_decompositions import facing_up, flip
 from .linear import want_at_least
 
 FLOAT64 = np.dtype("float64")
@@ -31,7 +31,7 @@ class Solved(Op):
     tolerance = Decomposed.tolerance
 
     def infer_type(self, *dtypes):
-        names = self.returns()
+        names = self.output_names()
         return real(dtypes[0]) if len(names) == 1 else [real(dtypes[0])] * len(names)
 
     def solved(self, *arrays: np.ndarray) -> Any:
@@ -205,7 +205,7 @@ class TensorSolveBackward(TensorSolve):
 
     inputs = ("dy", "a", "b", "x")
 
-    def returns(self):
+    def output_names(self):
         return ("output0", "output1")
 
     def infer_shape(self, dy, a, b, x):
@@ -228,7 +228,7 @@ class TensorSolveBackward(TensorSolve):
 class ValuesAndVectors(Square):
     """Base of operators that give eigenvalues (..., N) and eigenvectors (..., N, N)."""
 
-    def returns(self):
+    def output_names(self):
         return ("output0", "output1")
 
     def infer_shape(self, a):
@@ -369,7 +369,7 @@ class Svd(Solved):
 
     inputs = ("A",)
 
-    def returns(self):
+    def output_names(self):
         return ("output0", "output1", "output2")
 
     def infer_shape(self, a):

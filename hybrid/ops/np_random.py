@@ -41,7 +41,7 @@ class Bound(NamedTuple):
 ANY, SCALE, SHAPE = Bound(), Bound(0), Bound(0, above=True)
 
 
-class Law(NamedTuple):
+class Distribution(NamedTuple):
     """A distribution: standard(rng, size, dtype) draws, made(draw, *parameters) is the sample."""
 
     name: str
@@ -123,22 +123,24 @@ def _power(u, a):
 
 
 LOCATION = ("loc", ANY, None), ("scale", SCALE, None)
-LAWS = (
-    Law("uniform", (("low", ANY, None), ("high", ANY, None)), _uniform, _spread, None, True,
+DISTRIBUTIONS = (
+    Distribution("uniform", (("low", ANY, None), ("high", ANY, None)), _uniform, _spread, None, True,
         "Numbers from low (included) to high (excluded), all equally likely"),
-    Law("normal", LOCATION, _normal, _moved, _by_both, True,
+    Distribution("normal", LOCATION, _normal, _moved, _by_both, True,
         "Normally distributed numbers of mean loc and standard deviation scale"),
-    Law("gumbel", LOCATION, _gumbel, _moved, _by_both, False, "Numbers of Gumbel's distribution of mode loc and scale"),
-    Law("logistic", LOCATION, _logistic, _moved, _by_both, False, "Numbers of the logistic distribution of mean loc and scale"),
-    Law("exponential", (("scale", SCALE, 1.0),), _exponential, _stretched, _by_scale, False,
+    Distribution("gumbel", LOCATION, _gumbel, _moved, _by_both, False,
+        "Numbers of Gumbel's distribution of mode loc and scale"),
+    Distribution("logistic", LOCATION, _logistic, _moved, _by_both, False,
+        "Numbers of the logistic distribution of mean loc and scale"),
+    Distribution("exponential", (("scale", SCALE, 1.0),), _exponential, _stretched, _by_scale, False,
         "Exponentially distributed numbers of mean scale"),
-    Law("rayleigh", (("scale", SCALE, 1.0),), _rayleigh, _stretched, _by_scale, False,
+    Distribution("rayleigh", (("scale", SCALE, 1.0),), _rayleigh, _stretched, _by_scale, False,
         "Numbers of Rayleigh's distribution of mode scale"),
-    Law("weibull", (("a", SHAPE, None),), _exponential, _weibull, _by_weibull, False,
+    Distribution("weibull", (("a", SHAPE, None),), _exponential, _weibull, _by_weibull, False,
         "Numbers of Weibull's distribution of shape a and scale 1"),
-    Law("pareto", (("a", SHAPE, None),), _exponential, _pareto, _by_pareto, False,
+    Distribution("pareto", (("a", SHAPE, None),), _exponential, _pareto, _by_pareto, False,
         "Numbers of the Pareto II (Lomax) distribution of shape a, which begins at 0"),
-    Law("powerd", (("a", SHAPE, None),), _uniform, _power, None, False,
+    Distribution("powerd", (("a", SHAPE, None),), _uniform, _power, None, False,
         "Numbers in [0, 1] of density a x^(a - 1)"),
 )  # fmt: skip
 
@@ -154,13 +156,13 @@ class Sampler(Op):
     size: ClassVar[Shape | None]
 
     inputs = ("input1", "input2")
-    uses = ("rng",)
+    needs = ("rng",)
 
     def free(self) -> list[str]:
         """The parameters that are inputs."""
         return [n for n in self.names if getattr(self, n) is None]
 
-    def takes(self):
+    def input_names(self):
         return self.inputs[: len(self.free())]
 
     def given(self, arrays: Any) -> list[Any]:
@@ -181,7 +183,7 @@ class Sampler(Op):
 
     def infer_shape(self, *shapes):
         shape = self.sample_shape(*shapes)
-        return shape if len(self.returns()) == 1 else [shape] * len(self.returns())
+        return shape if len(self.output_names()) == 1 else [shape] * len(self.output_names())
 
     def gradient(self, F, dy, *arrays):
         return None
@@ -199,12 +201,12 @@ class Sampler(Op):
 class Drawn(Sampler):
     """Base of those that draw from a law."""
 
-    law: ClassVar[Law]
+    law: ClassVar[Distribution]
 
-    def returns(self):
+    def output_names(self):
         return ("output",) if self.law.slopes is None else ("output", "draw")
 
-    def visible(self):
+    def num_visible_outputs(self):
         return 1
 
     def check(self):
@@ -214,7 +216,7 @@ class Drawn(Sampler):
 
     def infer_type(self, *dtypes):
         dtype = np.dtype(getattr(self, "dtype", FLOAT32))
-        return dtype if len(self.returns()) == 1 else [dtype] * len(self.returns())
+        return dtype if len(self.output_names()) == 1 else [dtype] * len(self.output_names())
 
     def infer_input_types(self, dtypes, outputs):
         return super().infer_input_types(dtypes, [])  # the dtype of samples is not that of the parameters
@@ -276,7 +278,7 @@ class ParameterBackward(Op):
 Precision = Literal["float16", "float32", "float64"]
 
 
-def sampler(law: Law, name: str, **values: Any) -> Any:
+def sampler(law: Distribution, name: str, **values: Any) -> Any:
     """The class of operators that draw from a law."""
     kinds: dict[str, Any] = {n: float | None for n, _, _ in law.parameters} | {"size": Shape | None, "ctx": str}
     defaults: dict[str, Any] = {
@@ -294,7 +296,7 @@ def sampler(law: Law, name: str, **values: Any) -> Any:
     return op(name)(type(name, (Drawn,), members | defaults | values))
 
 
-for _law in LAWS:
+for _law in DISTRIBUTIONS:
     _doc = f"{_law.doc}.\n\n    Shapes: parameters that broadcast to size -> size, or without size what they make."
     sampler(_law, f"_npi_{_law.name}", __doc__=_doc)
     if _law.name in ("uniform", "normal"):
@@ -394,9 +396,9 @@ class Choice(Op):
     weighted: bool = False
 
     inputs = ("input1", "input2")
-    uses = ("rng",)
+    needs = ("rng",)
 
-    def takes(self):
+    def input_names(self):
         return self.inputs[: (self.a is None) + self.weighted]
 
     def check(self):
@@ -453,9 +455,9 @@ class Multinomial(Op):
     size: Sizes | None = None
 
     inputs = ("a",)
-    uses = ("rng",)
+    needs = ("rng",)
 
-    def takes(self):
+    def input_names(self):
         return () if self.pvals is not None else self.inputs
 
     def check(self):

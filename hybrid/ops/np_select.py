@@ -23,7 +23,7 @@ class NonZero(Op):
     Shapes: (d0, ..., dr) -> (how many, r), int64; of a scalar as of (1,). Source: mx.npx.nonzero."""
 
     inputs = ("x",)
-    data_decides = True
+    data_dependent_shape = True
 
     def infer_shape(self, x):
         return (UNKNOWN, max(len(x), 1))
@@ -57,9 +57,9 @@ class Unique(Op):
     return_counts: bool = False
     axis: int | None = None
 
-    data_decides = True
+    data_dependent_shape = True
 
-    def returns(self):
+    def output_names(self):
         count = 1 + self.return_index + self.return_inverse + self.return_counts
         return tuple(f"output{i}" for i in range(count)) if count > 1 else ("output",)
 
@@ -74,7 +74,7 @@ class Unique(Op):
         return shapes
 
     def infer_type(self, data):
-        return [data, *[INT64] * (len(self.returns()) - 1)]
+        return [data, *[INT64] * (len(self.output_names()) - 1)]
 
     def infer_input_types(self, dtypes, outputs):
         return [dtypes[0] or outputs[0]]
@@ -144,9 +144,9 @@ class Delete(Placed):
     Shapes: (..., n, ...) -> (..., what is left, ...)."""
 
     inputs = ("arr", "obj")
-    data_decides = True
+    data_dependent_shape = True
 
-    def takes(self):
+    def input_names(self):
         return self.inputs[: 1 if self.int_ind is not None or self.sliced else 2]
 
     @property
@@ -196,11 +196,11 @@ class Insert(Placed):
     Shapes: (..., n, ...) -> (..., n + how many, ...)."""
 
     val: float | None = None
-    leading = ("val",)
+    positional_first = ("val",)
 
     inputs = ("arr", "values")
 
-    def takes(self):
+    def input_names(self):
         return tuple(n for n in self.inputs if n != "values" or self.val is None)
 
     def given(self, others: tuple) -> tuple[Any, Any]:
@@ -374,7 +374,7 @@ class MaskAssignScalar(MaskAssign):
     value: float
     start_axis: int
 
-    leading = ("value", "start_axis")
+    positional_first = ("value", "start_axis")
 
     def compute(self, data, mask):
         return self.put(data, mask, np.asarray(self.value).astype(data.dtype))

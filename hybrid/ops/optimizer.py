@@ -127,11 +127,11 @@ KNOWN: dict[tuple[Any, int], dict[tuple[Any, ...], Any]] = {}
 class Writer(Op):
     """An operator that writes to its states whenever it runs."""
 
-    writes: ClassVar[bool] = True
+    always_mutates: ClassVar[bool] = True
 
     def __init__(self, **attrs: Any):
         super().__init__(**attrs)
-        self.__dict__["calls"] = KNOWN.setdefault((type(self), len(self.takes())), {})
+        self.__dict__["calls"] = KNOWN.setdefault((type(self), len(self.input_names())), {})
 
 
 class Update(Writer):
@@ -176,7 +176,7 @@ class Update(Writer):
     keeps: ClassVar[bool] = True
     """False when the output is a float32 step and not the new weight."""
 
-    def in_place(self, arrays, outs):
+    def compute_into(self, arrays, outs):
         known = next((n for n, r in updating.RULES.items() if r.meaning is getattr(type(self), "rule", None)), None)
         if known is None or self.inputs != ("weight", "grad", *updating.RULES[known].states):
             return False

@@ -34,10 +34,10 @@ class MultiUpdate(Writer):
         """How many weights there are."""
         return getattr(self, self.counter)
 
-    def takes(self):
+    def input_names(self):
         return (*(f"{n}_{i}" for i in range(self.weights) for n in self.block), *self.tail)
 
-    def returns(self):
+    def output_names(self):
         return ("output",) if self.weights == 1 else tuple(f"output{i}" for i in range(self.weights))
 
     @functools.cached_property
@@ -90,7 +90,7 @@ class MultiUpdate(Writer):
         """lr and wd of weight i."""
         return self.lrs[i], self.wds[i]  # type: ignore[attr-defined]
 
-    def in_place(self, arrays, outs):
+    def compute_into(self, arrays, outs):
         if not self.rule or self.block != ("weight", "grad", *updating.RULES[self.rule].states):
             return False
         tail = arrays[len(arrays) - len(self.tail) :]
@@ -381,9 +381,9 @@ class ResetArrays(Writer):
 
     @functools.cached_property
     def mutates(self):  # type: ignore[override]  # an instance knows how many arrays it has
-        return self.takes()
+        return self.input_names()
 
-    def returns(self):
+    def output_names(self):
         return tuple(f"output{i}" for i in range(self.num_arrays))
 
     def infer_shape(self, *shapes):

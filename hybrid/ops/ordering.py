@@ -71,17 +71,17 @@ class TopK(Ordering):
     ret_typ says what of them: value; indices (their positions, in dtype); both; mask (1 at their places, 0 elsewhere).
     """
 
-    ranks = True
+    is_ordering = True
 
     k: int = 1
     ret_typ: Literal["value", "indices", "mask", "both"] = "indices"
     is_ascend: bool = False
     dtype: DType = np.dtype("float32")
 
-    def returns(self):
+    def output_names(self):
         return ("output0", "output1") if self.ret_typ in ("value", "both") else ("output",)
 
-    def visible(self):
+    def num_visible_outputs(self):
         return 2 if self.ret_typ == "both" else 1
 
     def infer_shape(self, data):
@@ -94,7 +94,7 @@ class TopK(Ordering):
         if self.ret_typ == "mask":
             return data
         shape = (*flat[:axis], self.k if self.k > 0 else flat[axis], *flat[axis + 1 :])
-        return [shape, shape] if len(self.returns()) == 2 else shape
+        return [shape, shape] if len(self.output_names()) == 2 else shape
 
     def infer_type(self, data):
         kinds = {"value": [data, self.dtype], "both": [data, self.dtype], "indices": self.dtype, "mask": data}
@@ -133,10 +133,10 @@ class Sort(Ordering):
 
     is_ascend: bool = True
 
-    def returns(self):
+    def output_names(self):
         return ("output0", "output1")
 
-    def visible(self):
+    def num_visible_outputs(self):
         return 1
 
     def infer_shape(self, data):
@@ -236,7 +236,7 @@ class Taken(Positioned):
 class ArgSort(Ordering):
     """The positions of the numbers in order along axis, in dtype."""
 
-    ranks = True
+    is_ordering = True
 
     is_ascend: bool = True
     dtype: DType = np.dtype("float32")

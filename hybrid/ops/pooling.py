@@ -49,7 +49,7 @@ class Pooling(Op):
     larger: ClassVar[np.ufunc] = np.fmax
     ranks_of_global: ClassVar[tuple[int, ...]] = (3, 4, 5)
     """Which data one window may cover."""
-    legacy = ("output_size",)
+    ignored_attributes = ("output_size",)
 
     @classmethod
     def bind(cls, **attrs):
@@ -130,7 +130,7 @@ class Pooling(Op):
         """Where a maximum starts from."""
         return lowest(dtype) if dtype.kind in "iub" else -largest(dtype)
 
-    def compiles(self, dtype):
+    def kernel_matches(self, dtype):
         if dtype.itemsize >= 4 or self.pool_type != "max":
             return True
         # what a maximum over nothing, NaN or -inf starts from is the least number of the dtype, and infinite in a narrower one
@@ -225,7 +225,7 @@ class PoolingV1(Pooling):
     def least(dtype):
         return -np.inf
 
-    def compiles(self, dtype):
+    def kernel_matches(self, dtype):
         return True  # that is infinite in every dtype
 
     def _slide(self, x, axes, pads):

@@ -18,7 +18,7 @@ class _Proposals(Op):
     than wanted stay they are repeated in order. Corners are inclusive pixels. Source: MXNet Proposal, MultiProposal; Ren et
     al., Faster R-CNN, arXiv:1506.01497."""
 
-    ranks = True
+    is_ordering = True
 
     rpn_pre_nms_top_n: int = 6000
     rpn_post_nms_top_n: int = 300
@@ -37,10 +37,10 @@ class _Proposals(Op):
             return "needs scales, ratios and a positive rpn_post_nms_top_n"
         return None
 
-    def returns(self):
+    def output_names(self):
         return ("output", "score")
 
-    def visible(self):
+    def num_visible_outputs(self):
         return 2 if self.output_score else 1
 
     def infer_input_shapes(self, shapes, outputs):

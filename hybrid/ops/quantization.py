@@ -91,7 +91,7 @@ class Quantized(Op):
 
     refuses = ""
 
-    def returns(self):
+    def output_names(self):
         return ("output", "min_output", "max_output")
 
     def wants(self, name: str) -> tuple[np.dtype, ...]:
@@ -104,7 +104,7 @@ class Quantized(Op):
 
     def infer_input_types(self, dtypes, outputs):
         found = []
-        for name, dtype in zip(self.takes(), dtypes, strict=True):
+        for name, dtype in zip(self.input_names(), dtypes, strict=True):
             wanted = self.wants(name)
             if dtype is not None and wanted and dtype not in wanted:
                 raise self.fail(f"got {name} of dtype {dtype}, wanted {' or '.join(d.name for d in wanted)}")
@@ -119,7 +119,7 @@ class Quantized(Op):
         return dtypes[0]
 
     def infer_input_shapes(self, shapes, outputs):
-        return [(1,) if is_range(n) else s for n, s in zip(self.takes(), shapes, strict=True)]
+        return [(1,) if is_range(n) else s for n, s in zip(self.input_names(), shapes, strict=True)]
 
     def infer_shape(self, data, *others):
         return [data, (1,), (1,)]
@@ -168,7 +168,7 @@ class Quantize(Quantized):
     inputs = ("data", "min_range", "max_range")
     floats = ("data",)
 
-    def returns(self):
+    def output_names(self):
         return ("output0", "output1", "output2")
 
     def result(self, *dtypes):
@@ -196,9 +196,9 @@ class QuantizeV2(_Calibrated):
 
     out_type: Literal["auto", "int8", "uint8"] = "int8"
 
-    leading = ("out_type",)
+    positional_first = ("out_type",)
 
-    def returns(self):
+    def output_names(self):
         return ("output0", "output1", "output2")
 
     def wants(self, name):
@@ -237,7 +237,7 @@ class QuantizeAsym(_Calibrated):
 
     floats = ("data",)
 
-    def returns(self):
+    def output_names(self):
         return ("output", "scale", "shift")
 
     def result(self, *dtypes):
@@ -265,7 +265,7 @@ class Dequantize(Quantized):
     inputs = ("data", "min_range", "max_range")
     eight = ("data",)
 
-    def returns(self):
+    def output_names(self):
         return ("output",)
 
     def infer_type(self, *dtypes):
@@ -296,10 +296,10 @@ class Requantize(_Calibrated):
     out_type: Literal["auto", "int8", "uint8"] = "int8"
 
     inputs = ("data", "min_range", "max_range")
-    leading = ("out_type",)
+    positional_first = ("out_type",)
     whole = ("data",)
 
-    def returns(self):
+    def output_names(self):
         return ("output0", "output1", "output2")
 
     def result(self, *dtypes):
@@ -338,7 +338,7 @@ class CalibrateEntropy(Quantized):
     floats = inputs
     gradient = Op.gradient
 
-    def returns(self):
+    def output_names(self):
         return ("threshold", "divergence")
 
     def infer_type(self, *dtypes):

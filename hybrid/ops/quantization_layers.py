@@ -42,7 +42,7 @@ class _Weighted(Quantized):
 
     no_bias: bool = False
 
-    def takes(self):
+    def input_names(self):
         return self.inputs[:2] + self.inputs[3:7] if self.no_bias else self.inputs
 
     @property
@@ -63,7 +63,7 @@ class QuantizedConvolution(_Weighted, Convolution):
     """
 
     inputs = ("data", "weight", "bias", "min_data", "max_data", *RANGES)
-    into = False
+    supports_out = False
 
     def check(self):
         if self.layout not in (None, "NCW", "NCHW", "NCDHW"):
@@ -260,9 +260,9 @@ class QuantizedConcat(Quantized, Concat):
     Source: MXNet contrib.quantized_concat.
     """
 
-    into = False
+    supports_out = False
 
-    def takes(self):
+    def input_names(self):
         names = [f"arg{i}" for i in range(self.num_args)]
         return (*names, *(f"{name}_{end}" for name in names for end in ("min", "max")))
 
@@ -384,8 +384,8 @@ class QuantizedMultiply(_Pair):
 
     signed = ("lhs", "rhs")
 
-    def returns(self):
-        return ("output",) if self.enable_float_output else super().returns()
+    def output_names(self):
+        return ("output",) if self.enable_float_output else super().output_names()
 
     def result(self, *dtypes):
         return INT32 if self.calibrated is None else INT8
@@ -429,12 +429,12 @@ class QuantizedBatchNorm(Quantized, BatchNorm):
     inputs = ("data", "gamma", "beta", "moving_mean", "moving_var", "min_data", "max_data")
     eight = ("data",)
     floats = inputs[1:5]
-    uses = ()
+    needs = ()
 
-    def returns(self):
-        return Quantized.returns(self)
+    def output_names(self):
+        return Quantized.output_names(self)
 
-    def visible(self):
+    def num_visible_outputs(self):
         return 3
 
     def result(self, *dtypes):

@@ -30,9 +30,9 @@ class QuantizedRNN(Quantized, RNN):
 
     inputs = ("data", "parameters", "state", "state_cell", "min_data", "max_data")
     floats = inputs[1:4]
-    uses = ()
-    unknown = 0  # type: ignore[assignment]
-    legacy = ("quantized",)
+    needs = ()
+    internal_outputs = 0  # type: ignore[assignment]
+    ignored_attributes = ("quantized",)
     gradient = Op.gradient
 
     def check(self):
@@ -45,17 +45,17 @@ class QuantizedRNN(Quantized, RNN):
     def wants(self, name):
         return (UINT8,) if name == "data" else super().wants(name)
 
-    def takes(self):
+    def input_names(self):
         return self.inputs
 
-    def returns(self):
+    def output_names(self):
         return ("output", "state_output", "statecell_ouput")[: 3 if self.state_outputs else 1]
 
-    def visible(self):
-        return len(self.returns())
+    def num_visible_outputs(self):
+        return len(self.output_names())
 
     def infer_type(self, *dtypes):
-        return [FLOAT] * self.visible()
+        return [FLOAT] * self.num_visible_outputs()
 
     def infer_input_shapes(self, shapes, outputs):
         data, parameters, *states = shapes[:4]

@@ -43,7 +43,7 @@ class Parameter(NamedTuple):
         return f"got {self.name}={got:g}, wanted {'more than' if strict and self.above else 'at least'} {self.least:g}"
 
 
-class Law(NamedTuple):
+class Distribution(NamedTuple):
     """A distribution."""
 
     name: str
@@ -84,39 +84,39 @@ def _generalized_negative_binomial(rng, size, dtype, mu, alpha):
     return rng.poisson(np.where(certain, mu, rng.gamma(1 / alpha, mu * alpha, size)))
 
 
-LAWS = (
-    Law(
+DISTRIBUTIONS = (
+    Distribution(
         "uniform",
         (Parameter("low", 0.0), Parameter("high", 1.0)),
         _uniform,
         "Numbers from low (included) to high (excluded), all equally likely",
     ),
-    Law(
+    Distribution(
         "normal",
         (Parameter("loc", 0.0), Parameter("scale", 1.0, 0, above=True)),
         _normal,
         "Normally distributed numbers of mean loc and standard deviation scale",
     ),
-    Law(
+    Distribution(
         "gamma",
         (Parameter("alpha", 1.0, 0, above=True), Parameter("beta", 1.0, 0, above=True)),
         _gamma,
         "Numbers of the gamma distribution of shape alpha and scale beta",
     ),
-    Law(
+    Distribution(
         "exponential",
         (Parameter("lam", 1.0, 0, above=True),),
         _exponential,
         "Exponentially distributed numbers of rate lam",
     ),
-    Law("poisson", (Parameter("lam", 1.0, 0),), _poisson, "Counts of Poisson's distribution of mean lam"),
-    Law(
+    Distribution("poisson", (Parameter("lam", 1.0, 0),), _poisson, "Counts of Poisson's distribution of mean lam"),
+    Distribution(
         "negative_binomial",
         (Parameter("k", 1, 0, kind=int), Parameter("p", 1.0, 0, above=True)),
         _negative_binomial,
         "How many trials succeed before k have failed, each failing with probability p",
     ),
-    Law(
+    Distribution(
         "generalized_negative_binomial",
         (Parameter("mu", 1.0, 0), Parameter("alpha", 1.0, 0)),
         _generalized_negative_binomial,
@@ -128,8 +128,8 @@ LAWS = (
 class Sampler(Op):
     """Base of the operators that draw from a law. Samples have no derivative with regard to anything: zeros."""
 
-    law: ClassVar[Law]
-    uses = ("rng",)
+    law: ClassVar[Distribution]
+    needs = ("rng",)
 
     def gradient(self, F, dy, *arrays):
         return None
@@ -171,7 +171,7 @@ class Free(Scalars):
     dtype: ClassVar[np.dtype | None]
 
     inputs = ()
-    uses = ("rng", "shape")
+    needs = ("rng", "shape")
 
     def check(self):
         return wrong_float(self.dtype) or super().check()
@@ -268,7 +268,7 @@ ARRAY_NAMES = {"normal": ("mu", "sigma")}  # 1.9.1 calls them otherwise where th
 
 
 def sampler(
-    name: str, base: type[Sampler], law: Law, doc: str, fields: dict[str, tuple[Any, Any]], **values: Any
+    name: str, base: type[Sampler], law: Distribution, doc: str, fields: dict[str, tuple[Any, Any]], **values: Any
 ) -> Any:
     """A class of operators that draw from a law, with fields (kind, default) in MXNet's order."""
     kinds, defaults = {k: kind for k, (kind, _) in fields.items()}, {k: default for k, (_, default) in fields.items()}
@@ -276,7 +276,7 @@ def sampler(
     return type(name, (base,), made)
 
 
-for _law in LAWS:
+for _law in DISTRIBUTIONS:
     _scalars: dict[str, tuple[Any, Any]] = {p.name: (p.kind, p.default) for p in _law.parameters}
     _size: dict[str, tuple[Any, Any]] = {"shape": (Shape | None, None), "ctx": (str, ""), "dtype": (DType | None, None)}
     _doc, _name = f"{_law.doc}. Shapes: -> shape.", f"_random_{_law.name}"
@@ -299,7 +299,7 @@ class RandomInteger(Op):
     dtype: DType | None = None
 
     inputs = ()
-    uses = ("rng", "shape")
+    needs = ("rng", "shape")
 
     def check(self):
         if self.dtype is not None and self.dtype not in (
@@ -336,7 +336,7 @@ class RandomInteger(Op):
 class Shuffle(Elementwise):
     """data with its first axis in random order. Shapes: data -> as data."""
 
-    uses = ("rng",)
+    needs = ("rng",)
 
     def compute(self, data, rng: Any = None):
         return rng.permutation(data, axis=0) if data.ndim else data
@@ -359,9 +359,9 @@ class SampleMultinomial(Op):
     get_prob: bool = False
     dtype: Literal["float16", "float32", "float64", "int32", "uint8"] = "int32"
 
-    uses = ("rng",)
+    needs = ("rng",)
 
-    def returns(self):
+    def output_names(self):
         return ("output0", "output1") if self.get_prob else ("output",)
 
     def infer_shape(self, data):
@@ -448,9 +448,9 @@ class SampleUniqueZipfian(Op):
     shape: Sizes | None = None
 
     inputs = ()
-    uses = ("rng",)
+    needs = ("rng",)
 
-    def returns(self):
+    def output_names(self):
         return ("output0", "output1")
 
     def check(self):

@@ -81,7 +81,7 @@ class Restore(AlongAxes):
     """data, of the shape that reducing x gives, with the reduced axes as axes of size 1, so that it broadcasts with x."""
 
     view = True
-    moves = True
+    only_moves_data = True
 
     def infer_shape(self, data, x):
         shape = reduced(x, self.axes(len(x)), True)
@@ -341,7 +341,7 @@ class Moments(Op):
     def check(self):
         return None if self.axes else "got no axes, wanted all that are to go"
 
-    def returns(self):
+    def output_names(self):
         return ("output0", "output1")
 
     def infer_shape(self, data):

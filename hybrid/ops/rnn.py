@@ -42,7 +42,7 @@ class RNN(Op):
     use_sequence_length: bool = False
 
     inputs = ("data", "parameters", "state", "state_cell", "sequence_length")
-    uses = ("training", "rng")
+    needs = ("training", "rng")
 
     def check(self):
         if self.projection_size is not None and self.mode != "lstm":
@@ -72,7 +72,7 @@ class RNN(Op):
             return None
         return self.lstm_state_clip_min, self.lstm_state_clip_max
 
-    def takes(self):
+    def input_names(self):
         lengths = ("sequence_length",) if self.use_sequence_length else ()
         return ("data", "parameters", *self.kept, *lengths)
 
@@ -86,16 +86,16 @@ class RNN(Op):
         """Whether there is dropout, between layers. Its masks come from a seed, the last output, hidden too."""
         return self.p > 0 and self.num_layers > 1
 
-    def returns(self):
+    def output_names(self):
         states = ("state_output", "statecell_output")[: len(self.kept)] if self.state_outputs else ()
         return ("output", *states, "memory", *(("dropout_seed",) if self.drops else ()))
 
-    def visible(self):
+    def num_visible_outputs(self):
         return 1 + len(self.kept) * self.state_outputs
 
     @property
-    def unknown(self):  # type: ignore[override]
-        return len(self.returns()) - self.visible()
+    def internal_outputs(self):  # type: ignore[override]
+        return len(self.output_names()) - self.num_visible_outputs()
 
     def memory_count(self, steps: Any, batch: Any) -> Any:
         """Length of the hidden output that training leaves for the gradient: the outputs of all layers but the last, what
@@ -169,10 +169,10 @@ class RNN(Op):
         if other := [d for d in states if d != data]:
             raise self.fail(f"got data of dtype {data} and parameters or states of {other[0]}, wanted one; cast them")
         memory = widen(np.empty(0, data)).dtype
-        return [data] * self.visible() + [memory] + [np.dtype(np.int64)] * self.drops
+        return [data] * self.num_visible_outputs() + [memory] + [np.dtype(np.int64)] * self.drops
 
     def infer_input_types(self, dtypes, outputs):
-        given = (*dtypes[: len(dtypes) - self.use_sequence_length], *outputs[: self.visible()])
+        given = (*dtypes[: len(dtypes) - self.use_sequence_length], *outputs[: self.num_visible_outputs()])
         known = next((d for d in given if d is not None), None)
         lengths = dtypes[-1:] if self.use_sequence_length else ()
         return [known if d is None else d for d in dtypes[: len(dtypes) - len(lengths)]] + list(lengths)
@@ -242,10 +242,10 @@ class RNN(Op):
         return high(low(cell, self.clip[0]), self.clip[1]).astype(cell.dtype, copy=False)
 
     def gradient(self, F, dy, *arrays):
-        inputs, results = arrays[: len(self.takes())], arrays[len(self.takes()) :]
+        inputs, results = arrays[: len(self.input_names())], arrays[len(self.input_names()) :]
         heads = dy if isinstance(dy, tuple) else (dy,)
-        given = dict(zip(_HEADS, heads[: self.visible()])) | dict(zip(self.takes(), inputs))
-        given |= {"output": results[0], "memory": results[self.visible()]}
+        given = dict(zip(_HEADS, heads[: self.num_visible_outputs()])) | dict(zip(self.input_names(), inputs))
+        given |= {"output": results[0], "memory": results[self.num_visible_outputs()]}
         if self.drops:
             given["dropout_seed"] = results[-1]
         return [*F._backward_RNN(**given, **self.dump()), *(None,) * self.use_sequence_length]
@@ -280,21 +280,21 @@ class RNNBackward(RNN):
     parameters, state and state_cell. Without a memory (out of training) the layers run again."""
 
     inputs = (*_HEADS, *RNN.inputs, "output", "memory", "dropout_seed")
-    uses = ()
+    needs = ()
 
-    def takes(self):
+    def input_names(self):
         heads = _HEADS[: 1 + len(self.kept) * self.state_outputs]
-        return (*heads, *super().takes(), "output", "memory", *(("dropout_seed",) if self.drops else ()))
+        return (*heads, *super().input_names(), "output", "memory", *(("dropout_seed",) if self.drops else ()))
 
-    def returns(self):
+    def output_names(self):
         return ("data", "parameters", *self.kept)
 
-    def visible(self):
-        return len(self.returns())
+    def num_visible_outputs(self):
+        return len(self.output_names())
 
     def infer_shape(self, *shapes):
-        named = dict(zip(self.takes(), shapes))
-        return [named[n] for n in self.returns()]
+        named = dict(zip(self.input_names(), shapes))
+        return [named[n] for n in self.output_names()]
 
     def infer_type(self, *dtypes):
         return self.infer_shape(*dtypes)
@@ -306,7 +306,7 @@ class RNNBackward(RNN):
         return dtypes
 
     def compute(self, *arrays):
-        given = dict(zip(self.takes(), arrays))
+        given = dict(zip(self.input_names(), arrays))
         packed, x = widen(given["parameters"]), widen(given["data"])
         initial = [widen(given[n]) for n in self.kept]
         ends = [widen(given[f"dy_{n}"]) if self.state_outputs else np.zeros_like(s) for n, s in zip(self.kept, initial)]
@@ -331,7 +331,7 @@ class RNNBackward(RNN):
                     all_of_them[index] = one
             dy = self._dropped(dx, layer, seed)
         found = (dy, dpacked, *dinitial)
-        return tuple(a.astype(given[n].dtype, copy=False) for n, a in zip(self.returns(), found))
+        return tuple(a.astype(given[n].dtype, copy=False) for n, a in zip(self.output_names(), found))
 
 
 @linear(jointly=True)

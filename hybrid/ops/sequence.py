@@ -21,7 +21,7 @@ class Sequences(Op):
     inputs = ("data", "sequence_length")
     axes = (0, 1)
 
-    def takes(self):
+    def input_names(self):
         return self.inputs[: 2 if self.use_sequence_length else 1]
 
     def check(self):

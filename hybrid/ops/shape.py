@@ -68,7 +68,7 @@ class Reshaping(Op):
 
     parts = ("sizes",)
     view = True
-    moves = True
+    only_moves_data = True
 
     def sizes(self, *shapes: Any) -> list[Size]:
         """The result's dims, at most one of which is INFERRED. Raises OpError when the data does not fit."""
@@ -431,7 +431,7 @@ class Permutation(Op):
 
     parts = ("order",)
     view = True
-    moves = True
+    only_moves_data = True
 
     def order(self, rank: int) -> Sequence[int]:
         """For every axis of the result, the axis of data that it is."""

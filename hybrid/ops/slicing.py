@@ -56,7 +56,7 @@ class Slice(Sliced):
     """The part data[begin:end:step], with Python's meaning; axes after those given are kept whole."""
 
     view = True
-    moves = True
+    only_moves_data = True
 
     def infer_shape(self, data):
         return self.part(data)
@@ -103,7 +103,7 @@ class SliceAssignScalar(Sliced):
 
     scalar: float = 0.0
 
-    leading = ("scalar",)
+    positional_first = ("scalar",)
 
     def infer_shape(self, data):
         self.part(data)
@@ -134,7 +134,7 @@ class SliceAxis(Op):
     end: int | None
 
     view = True
-    moves = True
+    only_moves_data = True
 
     def infer_shape(self, data):
         axis = axis_of(self, self.axis, len(data))

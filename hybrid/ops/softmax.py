@@ -35,7 +35,7 @@ class SoftmaxBackward(Elementwise):
     axis: int = -1
 
     inputs = ("dy", "y")
-    into = True
+    supports_out = True
 
     def compute(self, dy, y, out=None):
         head, p = widen(dy), widen(y)
@@ -60,7 +60,7 @@ class LogSoftmaxBackward(Elementwise):
     axis: int = -1
 
     inputs = ("dy", "y")
-    into = True
+    supports_out = True
 
     def compute(self, dy, y, out=None):
         head, p = widen(dy), widen(y)
@@ -134,7 +134,7 @@ class Softmax(SoftmaxLike):
 
     inputs = ("data", "length")
 
-    def takes(self):
+    def input_names(self):
         return self.inputs if self.use_length else self.inputs[:1]
 
     def infer_shape(self, data, *length):

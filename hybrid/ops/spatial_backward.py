@@ -74,7 +74,7 @@ class BackwardBilinearSampler(Op):
 
     inputs = ("dy", "data", "grid")
 
-    def returns(self):
+    def output_names(self):
         return ("data", "grid")
 
     def infer_shape(self, dy, data, grid):
@@ -95,7 +95,7 @@ class BackwardSpatialTransformer(Once, SpatialTransformer):
 
     inputs = ("dy", "data", "loc")
 
-    def returns(self):
+    def output_names(self):
         return ("data", "loc")
 
     def infer_input_shapes(self, shapes, outputs):
@@ -120,7 +120,7 @@ class BackwardCorrelation(Once, Correlation):
 
     inputs = ("dy", "data1", "data2")
 
-    def returns(self):
+    def output_names(self):
         return ("data1", "data2")
 
     def infer_input_shapes(self, shapes, outputs):

@@ -113,8 +113,8 @@ class Fused(Op):
     num_args: Several = 0
 
     inputs = ("*data",)
-    uses = ("bodies",)
-    legacy = ("num_args",)  # counted when a file is read, and no attribute of MXNet's
+    needs = ("bodies",)
+    ignored_attributes = ("num_args",)  # counted when a file is read, and no attribute of MXNet's
     positive: ClassVar[tuple[str, ...]] = ()
     """What an activation is called whose results are uint8."""
 
@@ -156,7 +156,7 @@ class Fused(Op):
         """Whether results are float although the product is quantised."""
         return getattr(self, "enable_float_output", False)
 
-    def returns(self):
+    def output_names(self):
         return ("output",) if not self.quantized or self.in_float else ("output", "output_min", "output_max")
 
     def body(self, bodies):
@@ -202,7 +202,7 @@ class Fused(Op):
 
     def infer_shape(self, *shapes, bodies=()):
         (shape,) = self.body(bodies)(shapes[: len(shapes) - len(self.ranges())])[1]
-        return [shape, *((1,) for _ in self.returns()[1:])]
+        return [shape, *((1,) for _ in self.output_names()[1:])]
 
     def stored(self, name: str) -> np.dtype | None:
         """The dtype that an input has to have when quantised; None for those that may be int8 or uint8."""
@@ -211,20 +211,20 @@ class Fused(Op):
     def infer_input_types(self, dtypes, outputs, bodies=()):
         if not self.quantized:
             return self.body(bodies)(dtypes)[0]
-        for name, dtype in zip(self.takes(), dtypes):
+        for name, dtype in zip(self.input_names(), dtypes):
             if self.stored(name) is None and dtype is not None and dtype not in EIGHT:
                 raise self.fail(f"got {name} of {dtype}, wanted int8 or uint8, as _contrib_quantize_v2 makes it")
-        return [d if self.stored(n) is None else self.stored(n) for n, d in zip(self.takes(), dtypes)]
+        return [d if self.stored(n) is None else self.stored(n) for n, d in zip(self.input_names(), dtypes)]
 
     def infer_type(self, *dtypes, bodies=()):
         if not self.quantized:
             return self.body(bodies)(dtypes)[1]
-        return [self.result_type(self.parts(bodies)), *(FLOAT for _ in self.returns()[1:])]
+        return [self.result_type(self.parts(bodies)), *(FLOAT for _ in self.output_names()[1:])]
 
     def compute(self, *arrays, bodies=()):
         if not self.quantized:
             return self.body(bodies)(arrays)[0]
-        given, parts = dict(zip(self.takes(), arrays)), self.parts(bodies)
+        given, parts = dict(zip(self.input_names(), arrays)), self.parts(bodies)
         with np.errstate(all="ignore"):  # zeros alone have an infinite scale at first
             return self.quantised(given, parts)
 
@@ -300,7 +300,7 @@ class FusedConvolution(Fused):
         count = len(self.named())
         return count, count + 1
 
-    def takes(self):
+    def input_names(self):
         return self.named("bias") if self.biased else self.named()
 
     def folded(self, given, parts: Parts):
@@ -359,7 +359,7 @@ class FusedFullyConnected(Fused):
     fuses = "FullyConnected"
     positive = ("relu", "clip", "leaky", "abs")
 
-    def returns(self):
+    def output_names(self):
         return ("output",) if not self.quantized or self.in_float else ("output", "min_output", "max_output")
 
     def named(self, *bias: str) -> tuple[str, ...]:
@@ -370,12 +370,12 @@ class FusedFullyConnected(Fused):
         return own + tuple(f"{end}_{name}" for name in ranged for end in ("min", "max"))
 
     def ranges(self):
-        return tuple(n for n in self.takes() if n.startswith(("min_", "max_")))
+        return tuple(n for n in self.input_names() if n.startswith(("min_", "max_")))
 
     def counts(self):
         return len(self.named()), len(self.named("bias"))
 
-    def takes(self):
+    def input_names(self):
         return self.named("bias") if self.biased else self.named()
 
     def stored(self, name):
@@ -424,11 +424,11 @@ class FusedAttention(Attention):
     plain: ClassVar[tuple[str, ...]] = ()
     """Names of the inputs without ranges."""
 
-    def takes(self):
+    def input_names(self):
         ranges = (f"{end}_{name}" for name in self.plain for end in ("min", "max"))
         return (*self.plain, *ranges) if self.quantized else self.plain
 
-    def returns(self):
+    def output_names(self):
         return ("output",) if not self.quantized or self.enable_float_output else ("output", "min_output", "max_output")
 
     @property
@@ -439,10 +439,10 @@ class FusedAttention(Attention):
         return INT32 if self.min_calib_range is None or self.max_calib_range is None else INT8
 
     def infer_input_shapes(self, shapes, outputs):
-        return [*shapes[: len(self.plain)], *((1,) for _ in self.takes()[len(self.plain) :])]
+        return [*shapes[: len(self.plain)], *((1,) for _ in self.input_names()[len(self.plain) :])]
 
     def infer_shape(self, *shapes):
-        return [self.product_shape(*shapes[: len(self.plain)]), *((1,) for _ in self.returns()[1:])]
+        return [self.product_shape(*shapes[: len(self.plain)]), *((1,) for _ in self.output_names()[1:])]
 
     def product_shape(self, *shapes):
         """The shape of the product of inputs of these shapes."""
@@ -451,8 +451,8 @@ class FusedAttention(Attention):
     def infer_input_types(self, dtypes, outputs):
         if not self.quantized:
             return super().infer_input_types(dtypes, outputs)
-        wanted = [UINT8 if n == "attention" else INT8 if n in self.plain else FLOAT for n in self.takes()]
-        for name, got, want in zip(self.takes(), dtypes, wanted):
+        wanted = [UINT8 if n == "attention" else INT8 if n in self.plain else FLOAT for n in self.input_names()]
+        for name, got, want in zip(self.input_names(), dtypes, wanted):
             if got is not None and got != want:
                 raise self.fail(f"got {name} of {got}, wanted {want}")
         return wanted
@@ -460,12 +460,12 @@ class FusedAttention(Attention):
     def infer_type(self, *dtypes):
         if not self.quantized:
             return dtypes[0]
-        return [self.result_type, *(FLOAT for _ in self.returns()[1:])]
+        return [self.result_type, *(FLOAT for _ in self.output_names()[1:])]
 
     def compute(self, *arrays):
         if not self.quantized:
             return super().compute(*arrays)
-        given, plain = dict(zip(self.takes(), arrays)), self.plain
+        given, plain = dict(zip(self.input_names(), arrays)), self.plain
         ranges = [(given[f"min_{n}"], given[f"max_{n}"]) for n in (plain[0], plain[-1])]
         dtypes = [given[n].dtype for n in (plain[0], plain[-1])]
         scales = [scale_of(d, *r) for d, r in zip(dtypes, ranges)]

@@ -39,10 +39,10 @@ class FusedUpdate(Op):
 
     inputs: ClassVar[tuple[str, ...]] = ("weight", "grad", "*states", "numbers")
 
-    def takes(self):
+    def input_names(self):
         return ("weight", "grad", *RULES[self.rule].states, "numbers")
 
-    def returns(self):
+    def output_names(self):
         return ("weight", *RULES[self.rule].states)
 
     def infer_type(self, *dtypes):
@@ -54,7 +54,7 @@ class FusedUpdate(Op):
         *arrays, numbers = rest
         merge_all((weight, *arrays))
         merge(numbers, (len(NUMBERS),))
-        return [weight] * len(self.returns()) if len(self.returns()) > 1 else weight
+        return [weight] * len(self.output_names()) if len(self.output_names()) > 1 else weight
 
     def compute(self, weight, grad, *rest):
         *states, numbers = rest

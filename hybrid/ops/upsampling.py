@@ -38,8 +38,8 @@ class UpSampling(Op):
             return f"got num_filter={self.num_filter}, wanted the number of channels"
         return None
 
-    def takes(self):
-        return ("data", "weight") if self.sample_type == "bilinear" else super().takes()
+    def input_names(self):
+        return ("data", "weight") if self.sample_type == "bilinear" else super().input_names()
 
     @property
     def deconvolution(self) -> Op:
@@ -146,7 +146,7 @@ class BilinearResize2D(Op):
             return f"got height={self.height} and width={self.width}, wanted positive sizes"
         return None
 
-    def takes(self):
+    def input_names(self):
         return self.inputs if self.mode == "like" else self.inputs[:1]
 
     def sizes(self, height, width) -> tuple:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..ir.graph import Entry, Graph, Node
 from ..ops.common import axes_of
-from ..ops.fused import BLOCK, Chain, Conv, Join, Pack, Pool, blocks
+from ..ops.fused import BLOCK, BlockedConcat, Chain, Conv, Pool, ToBlocked, blocks
 from ..ops.join import Concat
 from ..ops.pooling import AdaptiveAvgPooling2D, Pooling
 from ..ops.reduce import Mean, NpMean
@@ -38,7 +38,7 @@ def spread_blocks(graph: Graph, context: Context) -> Graph:
     def change(node: Node, now: Callable[[Entry], Entry]) -> Entry | None:
         op: Any = node.op
         own = Entry(node)
-        if node.means(Pack):
+        if node.means(ToBlocked):
             return context.pack(now(node.inputs[0]))
         if _is_mean_of_images(node, context) and context.in_blocks(now(node.inputs[0])):
             mean = Pool.bind(global_pool=True, pool_type="avg")
@@ -75,7 +75,7 @@ def _wanted(graph: Graph, context: Context) -> set[Entry]:
     """What some convolution reads in the end."""
     found: set[Entry] = set()
     for node in reversed(graph.nodes):
-        if node.means(Pack) or (node.means(*_CARRIERS) and Entry(node) in found):
+        if node.means(ToBlocked) or (node.means(*_CARRIERS) and Entry(node) in found):
             found.update(e for e in node.inputs if not context.is_constant(e))
     return found
 
@@ -134,4 +134,4 @@ def _concat(node: Node, inputs: list[Entry], wanted: bool, context: Context) -> 
     there = list(map(context.in_blocks, inputs))
     if not (all(there) or (wanted and any(there))):
         return None
-    return context.make(Join.bind(num_args=len(inputs)), node.name, *map(context.pack, inputs))
+    return context.make(BlockedConcat.bind(num_args=len(inputs)), node.name, *map(context.pack, inputs))

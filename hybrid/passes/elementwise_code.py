@@ -22,9 +22,9 @@ from ..ops.activation import (
     TanhBackward,
 )
 from ..ops.binary import Pair, Scalar
-from ..ops.curves import DEGREES, RADIANS
 from ..ops.elementwise import AddN, Clip, DivSqrtDim, HardSigmoid, Quadratic, Unary
 from ..ops.fused import CODE, Chain
+from ..ops.unary_functions import DEGREES, RADIANS
 from ..ops.where import NpWhere, Where
 
 CURVES = {
@@ -36,7 +36,7 @@ CURVES = {
     "radians": f"$0 {RADIANS!s} mul",
     "softrelu": "$0 softplus",
 }
-"""Functions of one element, by the names of ops/curves.py and Activation, where the word is not the name."""
+"""Functions of one element, by the names of ops/unary_functions.py and Activation, where the word is not the name."""
 
 ARITHMETIC = {
     "add": "add",

@@ -26,7 +26,7 @@ def merge_duplicates(graph: Graph, context: Context) -> Graph:
         found = known.get(key)
         if found is None:
             same = all(a.node is b.node and a.index == b.index for a, b in zip(inputs, node.inputs))
-            outputs = range(len(node.op.returns()))
+            outputs = range(len(node.op.output_names()))
             kept = [Entry(node, i) for i in outputs] if same else context.with_inputs(node, inputs)
             known[key] = tuple(kept)
             return None if same else known[key]

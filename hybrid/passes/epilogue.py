@@ -14,7 +14,7 @@ from ..ops.elementwise import AddN, Clip, Unary
 from .rewriter import Context, Key
 
 
-class Finish(NamedTuple):
+class Epilogue(NamedTuple):
     """What follows a product, up to ``last``, and can be done in it: first residual is added, then negative values are multiplied
     by slope, then they are cut to low..high."""
 
@@ -37,11 +37,11 @@ class Finish(NamedTuple):
 
 def finish_of(
     product: Entry, readers: dict[Key, list[Node | None]], context: Context, taken: set[int] | None = None
-) -> Finish:
+) -> Epilogue:
     """All that follows the product in one line, each read by nobody but the next, and that can be done in the product.
 
     The residual never depends on the product: nobody else reads that. taken: nodes that are part of another product already."""
-    found = Finish(product)
+    found = Epilogue(product)
     while True:
         read = readers.get((id(found.last.node), found.last.index), ())
         node = read[0] if len(read) == 1 else None
@@ -64,7 +64,7 @@ def nodes_between(first: Node, last: Node, readers: dict[Key, list[Node | None]]
     return found
 
 
-def _with(found: Finish, node: Node, context: Context) -> Finish | None:
+def _with(found: Epilogue, node: Node, context: Context) -> Epilogue | None:
     """The finish with a node more; None when it cannot take that up."""
     op: Any = node.op
     own = Entry(node)

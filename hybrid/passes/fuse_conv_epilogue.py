@@ -8,7 +8,7 @@ from typing import Any
 from ..ir.graph import Entry, Graph, Node
 from ..ops.convolution import Convolution, ConvolutionV1
 from ..ops.fused import Conv
-from .epilogue import Finish, finish_of, nodes_between
+from .epilogue import Epilogue, finish_of, nodes_between
 from .rewriter import GONE, Context, as_image
 
 FEW = 4
@@ -25,7 +25,7 @@ def fuse_convolutions(graph: Graph, context: Context) -> Graph:
         return graph
     readers = context.readers(graph)
     taken: set[int] = set()
-    ends: dict[int, tuple[Node, Finish]] = {}
+    ends: dict[int, tuple[Node, Epilogue]] = {}
     for node in graph.nodes:
         if node.means(Convolution, ConvolutionV1) and _suits(node, context):
             finish = finish_of(Entry(node), readers, context, taken)
@@ -51,7 +51,7 @@ def _suits(node: Node, context: Context) -> bool:
     return all(0 not in context.shape(e) for e in (own, *node.inputs))
 
 
-def _fused(product: Node, inputs: list[Entry], finish: Finish, residual: Entry | None, context: Context) -> Entry:
+def _fused(product: Node, inputs: list[Entry], finish: Epilogue, residual: Entry | None, context: Context) -> Entry:
     """What stands for the convolution ``product`` with its finish."""
     op: Any = product.op
     wanted = context.shape(Entry(product))

@@ -9,7 +9,7 @@ from typing import Any
 from ..ir.graph import Entry, Graph, Node
 from ..ops.fused import Dense
 from ..ops.linear import FullyConnected
-from .epilogue import Finish, finish_of, nodes_between
+from .epilogue import Epilogue, finish_of, nodes_between
 from .rewriter import GONE, Context
 
 
@@ -23,7 +23,7 @@ def fuse_dense(graph: Graph, context: Context) -> Graph:
         return graph
     readers = context.readers(graph)
     taken: set[int] = set()
-    ends: dict[int, tuple[Node, Finish]] = {}
+    ends: dict[int, tuple[Node, Epilogue]] = {}
     for node in graph.nodes:
         if node.means(FullyConnected) and _suits(node, context):
             finish = finish_of(Entry(node), readers, context, taken)

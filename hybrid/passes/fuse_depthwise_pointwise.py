@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..ir.graph import Entry, Graph, Node
-from ..ops.fused import Chain, Conv, Separable
+from ..ops.fused import Chain, Conv, DepthwisePointwise
 from .rewriter import GONE, Context, Key
 
 SCALED = {"$0 $1 mul $2 add": None, "$0 $1 mul $2 add relu": 0.0}
@@ -20,7 +20,7 @@ def stage_convolutions(graph: Graph, context: Context) -> Graph:
     Before: ``conv(conv(x, v, c, num_group=channels), w, b)``, ``conv(chain(x, factor, summand), w, b)``, on blocks.
     After: ``separable(x, v, c, w, b)``. What is between them stays in a core's cache and is never written whole.
     """
-    if Separable.name not in context.native:
+    if DepthwisePointwise.name not in context.native:
         return graph
     readers = context.readers(graph)
     firsts: set[int] = set()
@@ -49,7 +49,7 @@ def stage_convolutions(graph: Graph, context: Context) -> Graph:
         attrs |= {
             name: getattr(op, name) for name in ("num_filter", "channels", "bias", "residual", "slope", "low", "high")
         }
-        return context.make(Separable.bind(**attrs), node.name, data, *rest, *map(now, node.inputs[1:]))
+        return context.make(DepthwisePointwise.bind(**attrs), node.name, data, *rest, *map(now, node.inputs[1:]))
 
     return context.rewrite(graph, change)
 

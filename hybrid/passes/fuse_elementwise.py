@@ -115,7 +115,7 @@ def chain(graph: Graph, context: Context) -> Graph:
 
 def _meaning(node: Node, context: Context) -> _Meaning | None:
     """What the node does to each element, if a chain can do that to its inputs."""
-    if node.op is None or not node.inputs or len(node.op.returns()) != 1:
+    if node.op is None or not node.inputs or len(node.op.output_names()) != 1:
         return None
     own = Entry(node)
     if context.dtype(own) != np.float32 or not context.known(own) or context.is_constant(own):

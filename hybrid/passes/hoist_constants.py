@@ -57,7 +57,7 @@ def hoist(graph: Graph, context: Context) -> Optimized:
 
     def change(node, now):
         if context.is_constant(Entry(node)):
-            return tuple(Entry(node, i) for i in range(len(node.op.returns())))
+            return tuple(Entry(node, i) for i in range(len(node.op.output_names())))
         if not any(e.node.op is not None and context.is_constant(e) for e in node.inputs):
             return None
         inputs = tuple(feed(e) if context.is_constant(e) else now(e) for e in node.inputs)

@@ -232,7 +232,7 @@ def chosen(graph: Graph, excluded: Collection[str], excluded_ops: Collection[str
 def kept_in_float(node: Node, position: int, each: bool) -> bool:
     """Whether an input of a node is not quantised; each: weights of fused dense layers are quantised by the operator."""
     assert node.op is not None
-    kind, name = node.op.name, node.op.takes()[position]
+    kind, name = node.op.name, node.op.input_names()[position]
     if kind == "_sg_mkldnn_conv":
         return name not in ("data", "sum")
     if kind == "_sg_mkldnn_fully_connected" and each:

@@ -11,7 +11,7 @@ from ..core.op import Op, Spec
 from ..core.shapes import is_known
 from ..ir.graph import Entry, Graph, Node
 from ..ir.infer import Inference
-from ..ops.fused import Pack, Unpack
+from ..ops.fused import FromBlocked, ToBlocked
 from ..ops.shape import Reshape, Reshaping
 
 Key = tuple[int, int]
@@ -92,14 +92,14 @@ class Context:
         """Whether the node gives the same from the same inputs, and does nothing else."""
         op = node.op
         assert op is not None
-        if op.mutates or op.anything or node.subgraphs or not _IMPURE.isdisjoint(op.uses):
+        if op.mutates or op.accepts_any_attribute or node.subgraphs or not _IMPURE.isdisjoint(op.needs):
             return False
-        return not (self.training and "training" in op.uses)
+        return not (self.training and "training" in op.needs)
 
     def _settled(self, node: Node) -> bool:
         """Whether the shapes are known, of the node alone too, without its readers."""
         assert node.op is not None
-        entries = [Entry(node, i) for i in range(len(node.op.returns()))]
+        entries = [Entry(node, i) for i in range(len(node.op.output_names()))]
         if not all(map(self.known, entries)) or any(self.dtype(e).hasobject for e in entries):  # type: ignore[union-attr]
             return False
         return bool(node.inputs) or is_known(node.op.infer_shape())
@@ -149,7 +149,7 @@ class Context:
         found = self._in_blocks(entry)
         if found is None:
             image = self.reshape(entry, as_image(self.shape(entry)))
-            found = self.make(Pack.bind(), f"{entry.node.name}_pack", image)
+            found = self.make(ToBlocked.bind(), f"{entry.node.name}_pack", image)
             self._blocks[id(entry.node), entry.index] = self._blocks[id(image.node), image.index] = found
         return found
 
@@ -161,7 +161,7 @@ class Context:
             if h * w == 1 and channels == b * width:  # no number has to move
                 plain = self.reshape(blocked, (n, channels, 1, 1))
             else:
-                plain = self.make(Unpack.bind(channels=channels), f"{blocked.node.name}_unpack", blocked)
+                plain = self.make(FromBlocked.bind(channels=channels), f"{blocked.node.name}_unpack", blocked)
             self._plain[key] = plain
             self._blocks[id(plain.node), plain.index] = blocked
             self._unpacked.add(id(plain.node))
@@ -232,7 +232,7 @@ class Context:
     def with_inputs(self, node: Node, inputs: tuple[Entry, ...]) -> list[Entry]:
         """The outputs of the node with other inputs, which hold what its own held."""
         assert node.op is not None
-        outputs = [Entry(node, i) for i in range(len(node.op.returns()))]
+        outputs = [Entry(node, i) for i in range(len(node.op.output_names()))]
         if id(node) in self._made:  # nobody else knows it: readers need not change
             node.inputs = inputs
             copy = node

@@ -21,7 +21,7 @@ def without_labels(graph: Graph) -> Graph:
             Entry(Node(None, f"{node.name}_{name}"))
             if name in node.op.ignored and not entry.node.is_variable
             else entry
-            for name, entry in zip(node.op.takes(), inputs)
+            for name, entry in zip(node.op.input_names(), inputs)
         ]
         new = Node(node.op, node.name, cut, node.attrs, node.subgraphs)
         return [Entry(new, i) for i in range(len(new.outputs))]
@@ -34,5 +34,5 @@ def label_names(graph: Graph) -> Iterator[str]:
     readers = graph.uses()
     for node in graph.variables():
         roles = readers.get((id(node), 0), ())
-        if roles and all(r.op is not None and r.op.takes()[i] in r.op.ignored for r, i in roles):
+        if roles and all(r.op is not None and r.op.input_names()[i] in r.op.ignored for r, i in roles):
             yield node.name

@@ -28,8 +28,8 @@ from ..ops.linear import (
     SelfAttentionScores,
     SelfAttentionValues,
 )
+from ..ops.loss_heads import SoftmaxOutput
 from ..ops.normalization import LRN, BatchNormWithReLU, GroupNorm, InstanceNorm, L2Normalization, LayerNorm, _BatchNorm
-from ..ops.output import SoftmaxOutput
 from ..ops.pooling import AdaptiveAvgPooling2D, Pooling
 from ..ops.reduce import Max, Mean, Min, NpMax, NpMean, NpMin, NpSum, Reduction
 from ..ops.shape import Permutation, Reshaping
@@ -62,7 +62,7 @@ _CURVES = frozenset(
     for word in line.split()
 )
 _ARITHMETIC = frozenset(("add", "subtract", "multiply", "divide", "power", "hypot", "maximum", "minimum"))
-"""Functions without steps, by the names of ops/curves.py and ops/binary.py."""
+"""Functions without steps, by the names of ops/unary_functions.py and ops/binary.py."""
 _FLOAT32 = np.dtype(np.float32)
 
 
@@ -91,13 +91,13 @@ def keep_wide(graph: Graph, context: Context) -> Graph:
 
     def change(node: Node, now: Callable[[Entry], Entry]) -> list[Entry] | None:
         assert node.op is not None
-        outputs = [Entry(node, i) for i in range(len(node.op.returns()))]
+        outputs = [Entry(node, i) for i in range(len(node.op.output_names()))]
         kinds = {context.dtype(e) for e in (*node.inputs, *outputs) if is_narrow(e)}
         if len(kinds) != 1 or not all(map(context.known, (*outputs, *node.inputs))):
             return None
         (dtype,) = kinds
         assert dtype is not None
-        bounded: Any = None if node.op.compiles(dtype) else node.op
+        bounded: Any = None if node.op.kernel_matches(dtype) else node.op
         if context.training and bounded is None:
             return None
         moves = node.means(*_MOVES) and any((id(e.node), e.index) in wide for e in node.inputs)

@@ -24,7 +24,7 @@ from onnx import AttributeProto, numpy_helper
 import converters
 from converters.error import ConversionError
 from converters.importer import import_model
-from converters.kinds import KEY as KIND
+from converters.onnx_types import KEY as KIND
 from hybrid.core.error import MXNetError
 from hybrid.core.memory_budget import set_step_budget
 from hybrid.core.op import Spec
@@ -109,7 +109,7 @@ def of_onnx(case: str, careful: bool) -> Answer:
         return found
     feeds = arrays_for({"feeds": {n: [dtypes[n].name, list(shapes[n])] for n in fed}})
     held = {n: a for n, a in params.items() if n in names}
-    if any(n.op is not None and n.op.data_decides for n in graph.everywhere()):
+    if any(n.op is not None and n.op.data_dependent_shape for n in graph.everywhere()):
         return found | {"ran": _ran(graph, feeds, held, careful)}
     return found | {"ran": _ran(graph, {**held, **feeds}, {}, careful)}
 

@@ -18,7 +18,7 @@ from bridge.compare import (
     slices_over,
     statistics,
 )
-from converters.kinds import dtype_of
+from converters.onnx_types import dtype_of
 
 LIMITS = Tolerance(0.5, 0.25)
 WANT = np.array([[4.0, -2.0, 1.0], [0.0, -3.0, 2.0]])

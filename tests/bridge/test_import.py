@@ -18,7 +18,7 @@ from bridge.cli import app
 from bridge.engines import OnnxEngine
 from bridge.onnx_backend import prepare
 from converters.importer import Imported, import_model
-from converters.kinds import kind_of
+from converters.onnx_types import kind_of
 from hybrid import native
 from hybrid.core.op import OPS, Spec
 

@@ -15,8 +15,8 @@ from bridge.cli import _status
 from bridge.compare import compare
 from bridge.engines import NativeEngine, OnnxEngine
 from bridge.inputs import domains, draw
+from bridge.nodewise import Inner, farthest
 from bridge.result import Case, Divergence, VerifyResult
-from bridge.stepwise import Inner, farthest
 from hybrid.core.op import Domain, Spec
 
 WANT = np.linspace(1, 2, 12, dtype=np.float32).reshape(3, 4)

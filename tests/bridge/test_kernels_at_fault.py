@@ -12,12 +12,12 @@ pytestmark = pytest.mark.skipif(not native.LEVELS, reason="there is no compiled 
 
 
 def test_a_wrong_kernel_is_named(monkeypatch, tmp_path):
-    right = lower.Lowered.run
+    right = lower.CompiledProgram.run
 
     def wrong(self, *arguments):
         return [y + np.float32(0.25) for y in right(self, *arguments)]
 
-    monkeypatch.setattr(lower.Lowered, "run", wrong)
+    monkeypatch.setattr(lower.CompiledProgram, "run", wrong)
     with pytest.raises(bridge.NotEquivalent) as caught:
         bridge.convert(
             ROOT / "fixtures/models/arcface/model", inputs={"data": (1, 3, 32, 32)}, output=tmp_path / "m.onnx"

@@ -93,9 +93,9 @@ ROWS = [
 def converted(row: Row) -> tuple[Graph, Any]:
     cls = REGISTRY[row.operator]
     op = cls.bind(**{k: str(v) for k, v in row.attrs.items()})
-    names = op.takes()
+    names = op.input_names()
     node = Node(op, "node", [Entry(Node(None, n)) for n in names], {})
-    graph = Graph(Entry(node, i) for i in range(node.visible))
+    graph = Graph(Entry(node, i) for i in range(node.num_visible_outputs))
     inputs = dict(zip(names, row.inputs, strict=True))
     return graph, converters.convert(graph, {}, inputs, default_dtype=np.dtype(row.dtype)).proto()
 
@@ -183,7 +183,7 @@ def test_the_label_is_no_input(operator: str) -> None:
 @pytest.mark.parametrize("length", ["int32", "int64"])
 def test_softmax_over_dynamic_lengths(length: str) -> None:
     op = REGISTRY["softmax"].bind(axis="1", use_length="True")
-    node = Node(op, "node", [Entry(Node(None, n)) for n in op.takes()], {})
+    node = Node(op, "node", [Entry(Node(None, n)) for n in op.input_names()], {})
     graph = Graph([Entry(node)])
     graph.variables()[0].attrs["__dtype__"] = "0"
     graph.variables()[1].attrs["__dtype__"] = {"int32": "4", "int64": "6"}[length]

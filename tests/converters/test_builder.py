@@ -9,7 +9,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import converters
-from converters import builder, export, kernels
+from converters import builder, export, ort_kernels
 from converters.builder import Builder, Value
 from converters.error import ConversionError, Problem, Unsupported, UnsupportedModel
 from converters.registry import EXPORT, ML, MS, TRAINING
@@ -220,7 +220,7 @@ def test_bodies() -> None:
     assert body.output[4].type.WhichOneof("value") is None
     assert all(n.name.startswith("loop/body/") for n in body.node)
     lost = Builder(22)
-    assert kernels.is_lost("GlobalLpPool", 22)
+    assert ort_kernels.is_lost("GlobalLpPool", 22)
     with pytest.raises(Unsupported, match="onnxruntime has no kernel at opset 22 for GlobalLpPool"):
         lost.body(lambda inner, x: [inner.GlobalLpPool(x)], F4)
     assert Builder(21).body(lambda inner, x: [inner.GlobalLpPool(x)], F4).node

@@ -19,10 +19,10 @@ from onnx.defs import OpSchema
 
 import converters
 import hybrid
-from converters import coverage, derived
-from converters.derived import HOLE, results
+from converters import coverage, static_support
 from converters.ops.onnx.ml_linear import TENSOR
 from converters.registry import IMPORT, NOT_IMPORTED, Reading, family_name, reading_of
+from converters.static_support import HOLE, results
 from hybrid import native
 from hybrid.core.error import MXNetError
 from hybrid.core.op import MISSING, OPS, REGISTRY, Op
@@ -273,12 +273,12 @@ def test_what_is_known_of_expressions() -> None:
         return a
 
     module = SimpleNamespace(f=f, word="inner", number=5)
-    scope = {"op": derived._Named("A"), "w": "word", "n": 5, "f": f, "g": g, "m": module}
+    scope = {"op": static_support._Named("A"), "w": "word", "n": 5, "f": f, "g": g, "m": module}
     made = {
         "both": [ast.parse(t, mode="eval").body for t in ("'x'", "'y'")],
         "loop": [ast.parse("loop", mode="eval").body],
     }
-    frame = derived._Frame(scope, made)
+    frame = static_support._Frame(scope, made)
     wrong = []
 
     def told(kind: str, text: str, want: Any) -> None:
@@ -337,7 +337,7 @@ return
 return eight
 """
     ).body
-    frame = derived._Frame(scope, {})
+    frame = static_support._Frame(scope, {})
     assert [ast.unparse(n) for n in frame.ends(body)] == ["one", "three", "four", "five", "six", "seven", "eight"]
     assert {n: [ast.unparse(e) for e in made] for n, made in frame.made.items()} == {
         "a": ["first"], "b": ["first"], "c": ["first"], "x": ["second"], "y": ["second"], "e": ["third"],

@@ -12,8 +12,8 @@ from tests.table.test_goldens import run_onnx
 
 def graph_of(name, attrs):
     op = REGISTRY[name].bind(**attrs)
-    node = Node(op, "node", [Entry(Node(None, n)) for n in op.takes()], op.dump())
-    return Graph(Entry(node, i) for i in range(node.visible))
+    node = Node(op, "node", [Entry(Node(None, n)) for n in op.input_names()], op.dump())
+    return Graph(Entry(node, i) for i in range(node.num_visible_outputs))
 
 
 def check(graph, model, feeds):

@@ -13,7 +13,7 @@ import pytest
 
 import converters
 from converters.export import Spec
-from converters.registry import EXPORT, STANDING
+from converters.registry import EXPORT, PASSTHROUGH
 from hybrid.core.attrs import DTypeKind
 from hybrid.core.error import MXNetError
 from hybrid.core.op import Example
@@ -23,7 +23,7 @@ from tests.table.examples import examples, graph_of
 from tests.table.goldens import PARAMETERS, close
 from tests.table.test_goldens import run_onnx
 
-ALL = [e for e in examples() if e.op.name in EXPORT and e.op.name not in STANDING and e.op.name[:6] != "_onnx_"]
+ALL = [e for e in examples() if e.op.name in EXPORT and e.op.name not in PASSTHROUGH and e.op.name[:6] != "_onnx_"]
 DTYPES = ("float16", "float64", "int32")
 
 FLOATS_ALONE = ("_contrib_fft", "_contrib_ifft", "_linalg_gemm")
@@ -65,7 +65,7 @@ def agrees(example: Example, model: onnx.ModelProto) -> None:
         return  # numbers that it does not take
     narrow = np.float16 if any(v.dtype == np.float16 for v in feeds.values()) else np.float32
     for got, want in zip(run_onnx(model, feeds), wants, strict=True):
-        if "rng" in example.op.uses:
+        if "rng" in example.op.needs:
             assert (got.shape, got.dtype) == (want.shape, want.dtype)
         else:
             close(got, want, example.op, float(np.finfo(narrow).eps))
@@ -109,7 +109,7 @@ def with_dtypes_asked_for() -> Iterator[tuple[str, Callable[[], None]]]:
         op = example.op
         for name in (n for n, f in op.fields.items() if isinstance(getattr(f.kind, "kind", f.kind), DTypeKind)):
             own = ("float32",)
-            if any(a.dtype == np.float32 for a in example.arrays) and "rng" not in op.uses:
+            if any(a.dtype == np.float32 for a in example.arrays) and "rng" not in op.needs:
                 own = ("float32", *DTYPES)
             for wanted, dtype in itertools.product((*DTYPES, "int8"), own):
                 arrays = tuple(

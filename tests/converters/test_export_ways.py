@@ -58,7 +58,7 @@ def row(
 def check(r: Row) -> None:
     graph = graph_of(r.name, r.attributes)
     names = [v.name for v in graph.variables()]
-    arrays = dict(zip(graph.outputs[0].node.op.takes(), r.inputs, strict=True))
+    arrays = dict(zip(graph.outputs[0].node.op.input_names(), r.inputs, strict=True))
     params = {n: arrays[n] for i, n in enumerate(names) if i in r.stored}
     feeds = {n: arrays[n] for n in names if n not in params}
     said = {}

@@ -8,9 +8,9 @@ import pytest
 from onnx import TensorProto, helper
 
 import converters
-from converters import kinds
+from converters import onnx_types
 from converters.importer import import_model
-from converters.kinds import kind_of, text_of
+from converters.onnx_types import kind_of, text_of
 from converters.writer import Converted
 from hybrid.core.shapes import UNKNOWN
 from hybrid.execution.program import Program
@@ -512,23 +512,23 @@ def test_types_hold_sizes_and_elements() -> None:
     assert [(d.dim_value, d.dim_param) for d in tensor.shape.dim] == [(2, ""), (0, "n"), (0, "")]
     assert tensor.elem_type == onnx.TensorProto.INT64
     assert not kind_of("tensor(float)").tensor_type.HasField("shape")
-    for wrap in (kinds.sequence_of, kinds.optional_of):
+    for wrap in (onnx_types.sequence_of, onnx_types.optional_of):
         assert wrap(None) is None
-        assert kinds.contained(wrap(kind_of("tensor(double)[3]"))) == kind_of("tensor(double)[3]")
-        assert kinds.element_dtype(wrap(kind_of("tensor(double)[3]"))) == np.float64
-    assert kinds.tensor_of(None) is None
-    assert kinds.tensor_of(np.dtype(np.int8)) == kind_of("tensor(int8)")
-    assert kinds.contained(kind_of("tensor(double)")) is None
-    assert kinds.element_dtype(None) is None
-    assert kinds.declared_spec(kind_of("tensor(int8)[2,n,?]")) == ((2, "n", "?"), np.int8)
-    assert kinds.declared_spec(kind_of("seq(tensor(int8))")) == ((), np.dtype(object))
-    assert kinds.declared_spec(kind_of("optional(tensor(int8)[2])")) == (None, None)
-    assert [kinds.known_dims(s) for s in (None, (2, "n", -1, 0))] == [None, (2, UNKNOWN, UNKNOWN, 0)]
+        assert onnx_types.contained(wrap(kind_of("tensor(double)[3]"))) == kind_of("tensor(double)[3]")
+        assert onnx_types.element_dtype(wrap(kind_of("tensor(double)[3]"))) == np.float64
+    assert onnx_types.tensor_of(None) is None
+    assert onnx_types.tensor_of(np.dtype(np.int8)) == kind_of("tensor(int8)")
+    assert onnx_types.contained(kind_of("tensor(double)")) is None
+    assert onnx_types.element_dtype(None) is None
+    assert onnx_types.declared_spec(kind_of("tensor(int8)[2,n,?]")) == ((2, "n", "?"), np.int8)
+    assert onnx_types.declared_spec(kind_of("seq(tensor(int8))")) == ((), np.dtype(object))
+    assert onnx_types.declared_spec(kind_of("optional(tensor(int8)[2])")) == (None, None)
+    assert [onnx_types.known_dims(s) for s in (None, (2, "n", -1, 0))] == [None, (2, UNKNOWN, UNKNOWN, 0)]
     for dtype in (np.dtype("datetime64[s]"), np.dtype("V3")):
         with pytest.raises(converters.error.Unsupported, match="for which ONNX has no element type"):
-            kinds.code_of(dtype)
+            onnx_types.code_of(dtype)
     with pytest.raises(converters.error.Unsupported, match="element type 99 is not known"):
-        kinds.dtype_of(99)
+        onnx_types.dtype_of(99)
 
 
 def test_weights_beside_a_model_that_is_given_as_bytes(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def test_one_model_serves_every_size(
     cls = REGISTRY[operator]
     op = cls.bind(**attrs, **({cls.count: len(inputs)} if cls.inputs[0].startswith("*") else {}))
     node = Node(op, "node", [Entry(Node(None, f"in{i}")) for i in range(len(inputs))], op.dump())
-    graph = Graph(Entry(node, i) for i in range(node.visible))
+    graph = Graph(Entry(node, i) for i in range(node.num_visible_outputs))
 
     def feeds(seed: int, sizes: dict[str, int]) -> dict[str, np.ndarray]:
         rng = np.random.default_rng(seed)

@@ -17,12 +17,12 @@ every = pytest.mark.parametrize("attrs", VARIANTS, ids=lambda a: "-".join(map(st
 
 
 def graph_of(op):
-    node = Node(op, "node", [Entry(Node(None, n)) for n in op.takes()], op.dump())
-    return Graph(Entry(node, i) for i in range(node.visible))
+    node = Node(op, "node", [Entry(Node(None, n)) for n in op.input_names()], op.dump())
+    return Graph(Entry(node, i) for i in range(node.num_visible_outputs))
 
 
 def feeds_of(op, arrays, seed=0):
-    feeds = dict(zip(op.takes(), arrays))
+    feeds = dict(zip(op.input_names(), arrays))
     if op.use_sequence_length:
         steps, batch, _ = arrays[0].shape
         feeds["sequence_length"] = np.random.default_rng(seed).integers(1, steps + 1, batch).astype(np.float32)

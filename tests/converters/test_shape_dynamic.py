@@ -197,7 +197,7 @@ def graph_of(r: Row) -> Graph:
         attrs[cls.count] = len(r.inputs)
     op = cls.bind(**attrs)
     node = Node(op, "node", [Entry(Node(None, f"in{i}")) for i in range(len(r.inputs))], op.dump())
-    return Graph(Entry(node, i) for i in range(node.visible))
+    return Graph(Entry(node, i) for i in range(node.num_visible_outputs))
 
 
 def feeds_of(r: Row, sizes: dict[str, int], seed: int) -> dict[str, np.ndarray]:

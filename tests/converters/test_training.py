@@ -452,11 +452,11 @@ def test_what_trains_as_it_infers() -> None:
         nodes = trained(layers[p], shapes, still=still).nodes
         counts.append([n.op.name for n in nodes if n.op is not None].count("RNN"))
     assert counts == [1, 1, 3]
-    form = training._form(SimpleNamespace(name="Custom", uses=("training",)), False)
+    form = training._form(SimpleNamespace(name="Custom", needs=("training",)), False)
     assert form is not None
     with pytest.raises(Unsupported, match="it has no form in ONNX for training"):
         form(None, [])
-    assert training._form(SimpleNamespace(name="sin", uses=()), False) is None
+    assert training._form(SimpleNamespace(name="sin", needs=()), False) is None
 
 
 def test_norms_along_the_last_axis_and_such_as_share_one_statistic() -> None:

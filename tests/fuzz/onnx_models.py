@@ -14,7 +14,7 @@ from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto,
 import converters
 from converters.error import ConversionError
 from converters.importer import import_model
-from converters.kinds import KEY as KIND
+from converters.onnx_types import KEY as KIND
 from hybrid.core.error import MXNetError
 from hybrid.core.memory_budget import set_step_budget
 from hybrid.core.op import Example, Spec
@@ -347,7 +347,7 @@ def _runs(found: Any) -> bool:
     doc = {"feeds": {n: [dtypes[n].name, list(shapes[n])] for n in names if n not in found.params}}
     feeds = {**found.params, **arrays_for(doc)}
     whole = Program(graph, {n: a for n, a in found.params.items() if n in names})
-    if any(n.op is not None and n.op.data_decides for n in graph.everywhere()):
+    if any(n.op is not None and n.op.data_dependent_shape for n in graph.everywhere()):
         whole.run(arrays_for(doc))
         return True
     return compared(graph, feeds, comparable(graph))

@@ -97,7 +97,7 @@ def seeds() -> list[tuple[Seed, ...]]:
         if name == cls.name:
             with contextlib.suppress(OpError):  # a part of a gradient rule inherits examples that are not its own
                 found[name] += [
-                    e for e in cls.examples(Maker(cls)) if _known(e.arrays) and len(e.arrays) == len(e.op.takes())
+                    e for e in cls.examples(Maker(cls)) if _known(e.arrays) and len(e.arrays) == len(e.op.input_names())
                 ]
     recorded: dict[str, int] = collections.Counter()
     for case in cases():
@@ -120,14 +120,16 @@ def _parts(example: Example) -> Iterator[Example]:
     # it differentiates when it is imported: not for every worker
     from tests.table.test_gradients import gradient_graph
 
-    op, names = example.op, example.op.takes()
+    op, names = example.op, example.op.input_names()
     feeds = dict(zip(names, example.arrays))
     found = []
     with contextlib.suppress(MXNetError):  # it has no gradient
-        forward = Graph(Entry(Node(op, "node", [Entry(Node(None, n)) for n in names]), i) for i in range(op.visible()))
+        forward = Graph(
+            Entry(Node(op, "node", [Entry(Node(None, n)) for n in names]), i) for i in range(op.num_visible_outputs())
+        )
         outputs = Program(forward, training=True, native=False).run({k: v.copy() for k, v in feeds.items()})
         heads = {f"head{i}": np.ones_like(o) for i, o in enumerate(outputs)}
-        _, graph = gradient_graph(op, names, range(op.visible()))
+        _, graph = gradient_graph(op, names, range(op.num_visible_outputs()))
         values = {(id(n), 0): (feeds | heads)[n.name].copy() for n in graph.variables()}
 
         def see(node: Node, results: Sequence[np.ndarray]) -> None:
@@ -138,7 +140,7 @@ def _parts(example: Example) -> Iterator[Example]:
                 found.append(Example(node.op, tuple(values[id(e.node), e.index].copy() for e in node.inputs)))
 
         Program(graph, training=True, native=False).run({n.name: values[id(n), 0] for n in graph.variables()}, see)
-    return iter([e for e in found if _known(e.arrays) and "bodies" not in e.op.uses])
+    return iter([e for e in found if _known(e.arrays) and "bodies" not in e.op.needs])
 
 
 # -- changes --------------------------------------------------------------------------------------------------------------
@@ -233,7 +235,7 @@ def mutate(source: random.Random, examples: Sequence[Seed]) -> Trial:
 def _bound(case: Trial) -> Example:
     """The operator and as many arrays as it then takes. Raises OpError where the attributes are refused."""
     op = REGISTRY[case.name].bind(**case.attrs)
-    arrays, takes = list(case.arrays), len(op.takes())
+    arrays, takes = list(case.arrays), len(op.input_names())
     if takes > MOST:
         raise OpError("more inputs than a trial has")
     arrays = [arrays[min(i, len(arrays) - 1)] if arrays else np.zeros((2, 3), np.float32) for i in range(takes)]
@@ -308,7 +310,7 @@ def verdict(case: Trial) -> tuple[str, Finding | None]:
     if isinstance(left, Exception):
         typed = _typed(left)
         open_ended = (
-            any(not is_known(s.shape) for s in specs) or "rng" in example.op.uses
+            any(not is_known(s.shape) for s in specs) or "rng" in example.op.needs
         )  # what is drawn is too large, say
         if not isinstance(typed, InternalError) and (example.arrays or open_ended):
             return "values", None
@@ -320,8 +322,8 @@ def verdict(case: Trial) -> tuple[str, Finding | None]:
             return found("not as inferred", f"{a.dtype}{a.shape} where inference said {spec}")
     floor = 64 * max((_largest(a) * _epsilon(a) for a in example.arrays), default=0.0)
     if (
-        "rng" not in example.op.uses
-        and not example.op.ranks
+        "rng" not in example.op.needs
+        and not example.op.is_ordering
         and not all(_alike(a, b, floor) for a, b in zip(left, right, strict=True))
     ):
         return found("differ in values", "")

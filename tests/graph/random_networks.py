@@ -79,7 +79,7 @@ class Network:
         shapes: Any = made.infer_shape(*map(self.shape, inputs))
         for entry, shape in zip(outputs, shapes if isinstance(shapes, list) else [shapes]):
             self.known[id(node), entry.index] = shape
-        for entry in outputs[1 : node.visible]:
+        for entry in outputs[1 : node.num_visible_outputs]:
             self.add(entry)
         return outputs[0]
 

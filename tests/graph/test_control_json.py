@@ -30,7 +30,7 @@ def test_every_body_is_read(graph: Graph) -> None:
     found = control(graph)
     assert {name: len(node.subgraphs) for name, node in found.items()} == {"_foreach": 1, "_while_loop": 2, "_cond": 3}
     for node in found.values():
-        assert len(node.inputs) == len(node.op.takes())
+        assert len(node.inputs) == len(node.op.input_names())
         assert len(node.outputs) == node.op.num_outputs
     loop = found["_foreach"]
     (body,) = loop.subgraphs

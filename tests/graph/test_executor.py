@@ -32,8 +32,8 @@ def step_by_step(graph: Graph, values: dict[str, np.ndarray]) -> list[np.ndarray
         if node.op is None:
             results[id(node), 0] = values[node.name].copy()
             continue
-        options = {"training": False} if "training" in node.op.uses else {}
-        if "rng" in node.op.uses:
+        options = {"training": False} if "training" in node.op.needs else {}
+        if "rng" in node.op.needs:
             options["rng"] = np.random.default_rng(0)
         made = node.op.compute(*(results[id(e.node), e.index].copy() for e in node.inputs), **options)
         for i, array in enumerate(made if isinstance(made, tuple | list) else (made,)):

@@ -316,7 +316,7 @@ def test_words_go_through_what_moves_them_alone() -> None:
             assert (
                 "got words or sequences, wanted numbers" in str(error)
                 and not REGISTRY[name].view
-                and not REGISTRY[name].moves
+                and not REGISTRY[name].only_moves_data
             )
     for name in ("relu", "sum", "_plus_scalar"):
         graph = Graph([Entry(node(name, "m", x, **({"scalar": 1} if name.startswith("_") else {})))])

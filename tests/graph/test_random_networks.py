@@ -38,6 +38,6 @@ def test_random_networks_hold_what_they_are_for() -> None:
             seen["open source"] += (
                 not node.is_variable and not node.inputs and set(attrs.get("shape", "1")) <= set("(0, )")
             )
-            seen["sampler"] += node.op is not None and "rng" in node.op.uses
+            seen["sampler"] += node.op is not None and "rng" in node.op.needs
             seen["states"] += node.op is not None and bool(node.op.mutates)
     assert min(seen.values()) > 0, seen

@@ -11,9 +11,9 @@ import bridge
 from bridge.compare import TOLERANCES, coarsest, compare
 from bridge.engines import NativeEngine, OnnxEngine, opened_natively
 from bridge.importing import remade
+from bridge.nodewise import node_by_node, rounds
 from bridge.onnx_backend import OnnxBackendRep
 from bridge.result import Case
-from bridge.stepwise import node_by_node, rounds
 from converters.importer import import_model
 from hybrid.execution.program import Program
 from tests.backend.again import same

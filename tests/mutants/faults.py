@@ -152,7 +152,7 @@ KERNELS = _area(
         ),
         (
             "ctc blank",
-            "output.py",
+            "loss_heads.py",
             "symbols = np.full((batch, 2 * label.shape[1] + 1), blank)",
             "symbols = np.full((batch, 2 * label.shape[1] + 1), 0)",
             f"{TABLE} ctc or CTC",
@@ -406,21 +406,21 @@ GRADIENTS = _area(
         ),
         (
             "mean absolute error sign",
-            "hybrid/ops/output_backward.py",
+            "hybrid/ops/loss_heads_backward.py",
             "np.where(y > label, 1, -1)",
             "np.where(y > label, -1, 1)",
             f"{TABLE} MAERegression",
         ),
         (
             "hinge squared",
-            "hybrid/ops/output_backward.py",
+            "hybrid/ops/loss_heads_backward.py",
             "1 if self.use_linear else 2 * short, 0",
             "1 if self.use_linear else short, 0",
             f"{TABLE} SVMOutput",
         ),
         (
             "loss heads by count",
-            "hybrid/ops/output_backward.py",
+            "hybrid/ops/loss_heads_backward.py",
             "count = max(1, int((data > data.dtype.type(self.valid_thresh)).sum()))",
             "count = max(1, data.size)",
             f"{TABLE} MakeLoss",
@@ -580,8 +580,8 @@ EXECUTOR = _area(
         (
             "outputs in the arena",
             "hybrid/execution/plan.py",
-            "if node.op.into and own not in kept and _settled(spec):",
-            "if node.op.into and _settled(spec):",
+            "if node.op.supports_out and own not in kept and _settled(spec):",
+            "if node.op.supports_out and _settled(spec):",
             "tests/graph",
         ),
         (
@@ -780,10 +780,10 @@ IMPORTS = _area(
         ("layout of recurrences", "rnn.py", "if not layout:", "if layout:", "tests/converters/test_import_rnn.py"),
         (
             "old padding counts",
-            "../repair.py",
+            "../legacy_fixes.py",
             'return inputs, {**attributes, "count_include_pad": 1}, max(opset, 7)',
             "return inputs, attributes, max(opset, 7)",
-            "tests/converters/test_repair.py",
+            "tests/converters/test_legacy_fixes.py",
         ),
     ],
 )
@@ -1080,8 +1080,8 @@ SECOND = _area(
         (
             "dropout that always draws",
             "bridge/cases.py",
-            'and ("training" not in op.uses or getattr(op, "mode", "") == "always"):',
-            'and "training" not in op.uses:',
+            'and ("training" not in op.needs or getattr(op, "mode", "") == "always"):',
+            'and "training" not in op.needs:',
             "tests/bridge",
         ),
         (

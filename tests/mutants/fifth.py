@@ -141,7 +141,7 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "sampled hops",
-        "hybrid/ops/storage.py",
+        "hybrid/ops/sparse_graph.py",
         "            if far[v] >= self.num_hops:",
         "            if far[v] > self.num_hops:",
         "tests/ndarray/test_storage.py -k test_as_many_neighbours_as_asked_for_are_drawn",
@@ -283,14 +283,14 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "moved regions axis",
-        "converters/ops/roi_moved.py",
+        "converters/ops/deformable_roi.py",
         "es = b.Gather(b.reshape(b.wide(trans), [0, classes, 2, op.parts, op.parts]), axis, axis=2)",
         "es = b.Gather(b.reshape(b.wide(trans), [0, classes, 2, op.parts, op.parts]), 1 - axis, axis=2)",
         "tests/table/test_beyond.py -k test_places_beyond_the_ends_mean_one_thing",
     ),
     (
         "cancelled terms",
-        "converters/patterns.py",
+        "converters/symbolic_shapes.py",
         "for key, f in terms.items() if f}\n    if not left:",
         "for key, f in terms.items()}\n    if not left:",
         "tests/converters/test_import_ways.py -k test_shapes_that_are_computed_are_followed",
@@ -458,7 +458,7 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "onehot encode rows not inferred",
-        "hybrid/ops/rest.py",
+        "hybrid/ops/legacy.py",
         "        return [rows, rhs]",
         "        return [lhs, rhs]",
         "tests/answers/test_answers.py -k test_answers_are_as_they_were",
@@ -550,8 +550,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "leading attributes last",
         "hybrid/core/op.py",
-        "dict.fromkeys((*cls.leading, *fields))}",
-        "dict.fromkeys((*fields, *cls.leading))}",
+        "dict.fromkeys((*cls.positional_first, *fields))}",
+        "dict.fromkeys((*fields, *cls.positional_first))}",
         "tests/ops/test_boundaries.py -k test_attributes_that_go_first",
     ),
     (
@@ -640,21 +640,21 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "parameters folded",
-        "converters/walk.py",
+        "converters/node_importer.py",
         "        if not inputs or any(v.const is None or v.weight for v in inputs):",
         "        if not inputs or any(v.const is None for v in inputs):",
         "tests/answers/test_answers.py -k test_answers_are_as_they_were",
     ),
     (
         "doubt overlooked",
-        "bridge/stepwise.py",
+        "bridge/nodewise.py",
         "        if not doubtful.any() and (part is None or part.operators <= LARGE):",
         "        if not doubtful.any() or part is None or part.operators <= LARGE:",
         "tests/bridge/test_faults.py -k test_faults_are_seen_from_either_side",
     ),
     (
         "exercise mixes values",
-        "bridge/stepwise.py",
+        "bridge/nodewise.py",
         "_other, {theirs.get(n, n): v for n, v in filled.items()}, [theirs[t.name] for t in layers]",
         "_other, {theirs.get(n, n): v for n, v in values.items()}, [theirs[t.name] for t in layers]",
         "tests/house/test_smoke.py -k test_converts_and_agrees",
@@ -668,7 +668,7 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "exercise what differs",
-        "bridge/stepwise.py",
+        "bridge/nodewise.py",
         "e([t for t in group if t.name in inner.compared and inner.compared[t.name].equal], values)",
         "e([t for t in group if t.name in inner.compared and not inner.compared[t.name].equal], values)",
         "tests/bridge/test_faults.py -k test_a_weight_that_only_meets_zeros_is_held_against_its_own",

@@ -78,14 +78,14 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "moves wanted by pooled size",
-        "hybrid/ops/roi_moved.py",
+        "hybrid/ops/deformable_roi.py",
         "moves = rois[0], UNKNOWN, self.parts, self.parts",
         "moves = rois[0], UNKNOWN, self.pooled_size, self.pooled_size",
         "tests/table/test_inside.py",
     ),
     (
         "ctc length flags swapped",
-        "hybrid/ops/output.py",
+        "hybrid/ops/loss_heads.py",
         "data_lengths else ()),\n            *(CTCLoss.inputs[3:] if self.use_label_lengths else ())",
         "label_lengths else ()),\n            *(CTCLoss.inputs[3:] if self.use_data_lengths else ())",
         "tests/table/test_goldens.py -k test_computes_what_mxnet_gave",
@@ -288,7 +288,7 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "optional type read as sequence",
-        "converters/kinds.py",
+        "converters/onnx_types.py",
         "return onnx.helper.make_optional_type_proto(kind_of(inner))",
         "return onnx.helper.make_sequence_type_proto(kind_of(inner))",
         "tests/converters/test_importer.py -k test_types_are_texts",
@@ -428,7 +428,7 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "rotated roi negative index",
-        "hybrid/ops/roi_moved.py",
+        "hybrid/ops/deformable_roi.py",
         "            if region[0] < 0:\n                continue\n",
         "",
         "tests/converters/test_roi_dynamic.py -k test_turned_regions",
@@ -449,7 +449,7 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "deformable roi gradient outside points",
-        "hybrid/ops/roi_moved.py",
+        "hybrid/ops/deformable_roi.py",
         "share = share[:, :, :, :, None, None] * inside[..., None]",
         "share = share[:, :, :, :, None, None]",
         "tests/table/test_gradients.py -k test_gradients_are_derivatives",
@@ -491,7 +491,7 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "roi pooling empty cells",
-        "hybrid/ops/roi_moved.py",
+        "hybrid/ops/deformable_roi.py",
         "return inside, np.maximum(inside.sum((-2, -1)), 1)",
         "return inside, inside.sum((-2, -1))",
         "tests/table/test_goldens.py -k test_computes_what_mxnet_gave",
@@ -610,10 +610,10 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "known division rounds down",
-        "converters/patterns.py",
+        "converters/symbolic_shapes.py",
         "if b == 0 else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)",
         "if b == 0 else a // b",
-        "tests/converters/test_patterns.py -k test_negative_numbers_reckoned_with_are_those_of_onnxruntime",
+        "tests/converters/test_symbolic_shapes.py -k test_negative_numbers_reckoned_with_are_those_of_onnxruntime",
     ),
     (
         "old resize shrinks by floor",
@@ -638,10 +638,10 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "stepwise exact without jitter",
-        "bridge/stepwise.py",
+        "bridge/nodewise.py",
         "found = self.source.exact(self.cut, values, tensor.name, jitter)",
         "found = self.source.exact(self.cut, values, tensor.name)",
-        "tests/bridge/test_stepwise.py -k test_float64_decides_beyond_that",
+        "tests/bridge/test_nodewise.py -k test_float64_decides_beyond_that",
     ),
     (
         "convert over its parameters",
@@ -659,15 +659,15 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "stepwise settles by wrong error",
-        "bridge/stepwise.py",
+        "bridge/nodewise.py",
         "            if errors[0] <= TOLERANCES[dtype.name].atol:",
         "            if errors[1] <= TOLERANCES[dtype.name].atol:",
-        "tests/bridge/test_stepwise.py -k test_float64_decides_beyond_that",
+        "tests/bridge/test_nodewise.py -k test_float64_decides_beyond_that",
     ),
     (
         "repaired import without its note",
         "bridge/importing.py",
-        "            if number or self.found.departs:",
+        "            if number or self.found.changes_numerics:",
         "            if number:",
         "tests/bridge/test_import.py -k test_a_repair_that_departs_from_the_file_says_what_it_was_compared_with",
     ),

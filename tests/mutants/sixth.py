@@ -80,7 +80,7 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "triangle places lower",
-        "hybrid/ops/linalg_more.py",
+        "hybrid/ops/linalg_decompositions.py",
         "if offset < 0 or (offset == 0 and lower):",
         "if offset < 0 or lower:",
         "tests/table/test_goldens.py -k test_exports_to_what_mxnet_gave",
@@ -101,14 +101,14 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "count sketch negative places",
-        "hybrid/ops/sketch.py",
+        "hybrid/ops/count_sketch.py",
         "if ((places < 0) | (places >= self.out_dim)).any():",
         "if (places >= self.out_dim).any():",
         "tests/answers/test_answers.py -k test_answers_are_as_they_were",
     ),
     (
         "np diag axes",
-        "hybrid/ops/mirror.py",
+        "hybrid/ops/flip_roll.py",
         "return self.k, 0, 1\n",
         "return self.k, 1, 0\n",
         "tests/table/test_gradients.py -k test_gradients_are_those_of_mxnet",
@@ -439,7 +439,7 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "deformable PSROI pooling: spread of samples",
-        "hybrid/ops/roi_moved.py",
+        "hybrid/ops/deformable_roi.py",
         "        inner = inner * step[:, axis, None]  # R, S",
         "        inner = inner * cell[:, axis, None]  # R, S",
         "tests/table/test_beyond.py -k test_places_beyond_the_ends_mean_one_thing",
@@ -635,10 +635,10 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "stepwise: names that are taken",
-        "bridge/stepwise.py",
+        "bridge/nodewise.py",
         "    taken = set(partner.values())",
         "    taken = set(partner)",
-        "tests/bridge/test_stepwise.py -k test_which_tensors_belong_together",
+        "tests/bridge/test_nodewise.py -k test_which_tensors_belong_together",
     ),
     (
         "exact: attributes as they were",
@@ -656,10 +656,10 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "stepwise: which side is spread",
-        "bridge/stepwise.py",
+        "bridge/nodewise.py",
         "want.shape and _spreads(got, want.shape):",
         "want.shape and _spreads(want, got.shape):",
-        "tests/bridge/test_stepwise.py -k test_shapes_and_dtypes_of_one_node",
+        "tests/bridge/test_nodewise.py -k test_shapes_and_dtypes_of_one_node",
     ),
     (
         "repro: names of inputs",

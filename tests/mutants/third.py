@@ -101,7 +101,7 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "one hop too many",
-        "hybrid/ops/storage.py",
+        "hybrid/ops/sparse_graph.py",
         "if far[v] >= self.num_hops:",
         "if far[v] > self.num_hops:",
         "tests/ndarray/test_storage.py",
@@ -122,7 +122,7 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "rows for columns of moves",
-        "hybrid/ops/roi_moved.py",
+        "hybrid/ops/deformable_roi.py",
         "for axis, slope in ((0, by_column), (1, by_row)):",
         "for axis, slope in ((0, by_row), (1, by_column)):",
         f"{TABLE} DeformablePSROIPooling",
@@ -157,7 +157,7 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "parts are cells",
-        "hybrid/ops/roi_moved.py",
+        "hybrid/ops/deformable_roi.py",
         "moves = rois[0], UNKNOWN, self.parts, self.parts",
         "moves = rois[0], UNKNOWN, self.pooled_size, self.pooled_size",
         f"{TABLE} DeformablePSROIPooling",
@@ -255,7 +255,7 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "a quarter the other way",
-        "converters/ops/mirror.py",
+        "converters/ops/flip_roll.py",
         "if turns == 1 else flipped(b, b.transpose(data, order), [two])",
         "if turns == 3 else flipped(b, b.transpose(data, order), [two])",
         f"{TABLE} rot90",
@@ -276,7 +276,7 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "opset of the caller",
-        "converters/walk.py",
+        "converters/node_importer.py",
         "{**self.opsets, **opsets}",
         "{**opsets, **self.opsets}",
         "tests/converters/test_importer.py tests/converters/test_import_control.py tests/converters/test_import_fused.py",
@@ -339,10 +339,10 @@ ROWS: list[tuple[str, ...]] = [
     ),
     (
         "blamed on the runtime",
-        "bridge/stepwise.py",
+        "bridge/nodewise.py",
         "if agree[0] and not whole:",
         "if not whole:",
-        "tests/bridge/test_stepwise.py tests/bridge/test_faults.py tests/bridge/test_kernels_at_fault.py",
+        "tests/bridge/test_nodewise.py tests/bridge/test_faults.py tests/bridge/test_kernels_at_fault.py",
     ),
     (
         "strict, and nothing said",

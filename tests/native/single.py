@@ -87,7 +87,7 @@ class Attributes:
     """An operator with other values of its attributes than it would take."""
 
     def __init__(self, op: Op, attrs: dict[str, Any]):
-        self.fields, self.count, self.uses = attrs, op.count, op.uses
+        self.fields, self.count, self.needs = attrs, op.count, op.needs
         self.__dict__ |= attrs
 
 
@@ -152,7 +152,7 @@ class Single:
     def run(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
         """The outputs. Raises what binding or running raises, and AssertionError for what the module says."""
         given = [i for i in range(len(arrays)) if i not in self.constants]
-        changes = {i for i, name in enumerate(self.op.takes()) if name in self.op.mutates}
+        changes = {i for i, name in enumerate(self.op.input_names()) if name in self.op.mutates}
         inputs = [Guarded(self._padded(arrays[i], INPUT, n), f"input {i}") for n, i in enumerate(given)]
         outs = [
             Guarded(self._padded(np.zeros(s.shape, s.dtype), OUTPUT, i), f"output {i}")

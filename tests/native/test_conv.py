@@ -9,7 +9,7 @@ import pytest
 
 from hybrid import native
 from hybrid.core.op import load_family
-from hybrid.ops.fused import BLOCK, Conv, Separable, pack, unpack
+from hybrid.ops.fused import BLOCK, Conv, DepthwisePointwise, pack, unpack
 
 from .single import OUTPUT, Single
 
@@ -166,8 +166,8 @@ def test_winograd(level, threads, case, halo):
     assert "winograd" in single.program.describe()[0]["how"]
 
 
-def separable(channels: int, filters: int, kernel: tuple[int, int], **attrs: Any) -> Separable:
-    return Separable.bind(channels=channels, num_filter=filters, kernel=kernel, bias=True, **attrs)
+def separable(channels: int, filters: int, kernel: tuple[int, int], **attrs: Any) -> DepthwisePointwise:
+    return DepthwisePointwise.bind(channels=channels, num_filter=filters, kernel=kernel, bias=True, **attrs)
 
 
 THREE = {"kernel": (3, 3), "pad": (1, 1)}
@@ -185,7 +185,7 @@ SEPARABLE = {
 }
 
 
-def separable_arrays(op: Separable, batch: int, height: int, width: int) -> list[np.ndarray]:
+def separable_arrays(op: DepthwisePointwise, batch: int, height: int, width: int) -> list[np.ndarray]:
     first, second = op.pair
     x, v, c = arrays_for(first, batch, height, width)
     _, w, *rest = arrays_for(second, batch, *first.infer_shape(x.shape, v.shape, c.shape)[2:4], seed=1)
@@ -270,7 +270,7 @@ SMALL = {n: c for n, c in (DIRECT | LANEWISE | WINOGRAD | SEPARABLE).items() if 
 def test_not_finite(level, case, value, halo):
     """By every algorithm NaN and infinities go where NumPy has them, and nowhere else."""
     op, batch, height, width = SMALL[case]
-    arrays = (separable_arrays if isinstance(op, Separable) else arrays_for)(op, batch, height, width)
+    arrays = (separable_arrays if isinstance(op, DepthwisePointwise) else arrays_for)(op, batch, height, width)
     x = arrays[0] if not op.blocked else unpack(arrays[0], op.channels)
     rng = np.random.default_rng(7)
     for n, c, h, w in rng.integers(0, (batch, op.channels, height, width), (2, 4)):
@@ -304,7 +304,7 @@ AMONG = {
 def test_operands_that_lie_apart(level, case):
     """The residual's rows are of another length than the output's, and those than the image's."""
     op, *sizes = SEPARABLE["odd"] if case == "odd separable" else AMONG[case]
-    separated = isinstance(op, Separable)
+    separated = isinstance(op, DepthwisePointwise)
     arrays = separable_arrays(op, *sizes) if separated else arrays_for(op, *sizes)
     check(op, arrays, 30, kind=Uneven, constants=range(1, 5 if separated else 2 + op.bias))
 

@@ -29,7 +29,7 @@ def compare(op: Any, *arrays: np.ndarray, epsilons: float = 2, threads: int = 1,
     single = Single(op, arrays, threads=threads, training=training)
     assert single.there
     wanted = reference(op, arrays, single.specs, training=training)
-    options = {"training": training} if "training" in op.uses else {}
+    options = {"training": training} if "training" in op.needs else {}
     for got, want, exact in zip(single.run(arrays), wanted, exactly(op, arrays, **options)):
         assert got.shape == want.shape
         assert got.dtype == want.dtype

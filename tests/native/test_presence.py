@@ -49,8 +49,8 @@ def test_the_command() -> None:
 def test_absence_is_mentioned_once(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     absent(monkeypatch)
     with caplog.at_level(logging.WARNING):
-        native.mention()
-        native.mention()
+        native.warn_not_compiled()
+        native.warn_not_compiled()
     (record,) = caplog.records
     assert "without its compiled part" in record.getMessage() and "python -m hybrid.native" in record.getMessage()
 
@@ -59,7 +59,7 @@ def test_absence_is_mentioned_once(monkeypatch: pytest.MonkeyPatch, caplog: pyte
 def test_nothing_is_said_when_it_was_put_aside(caplog: pytest.LogCaptureFixture) -> None:
     before = native.use(None)
     try:
-        native.mention()
+        native.warn_not_compiled()
     finally:
         native.use(before)
     assert not caplog.records

@@ -30,7 +30,7 @@ def close(op, arrays, *, constants=((), (1,)), training=False, within=16.0, thre
     """Hold the kernel against NumPy in float64: every output at most ``within`` epsilons of its scale."""
     wide = [a.astype("float64") for a in arrays]
     rng = np.random.default_rng(0)
-    options = {"training": training, "rng": rng} if op.uses else {}
+    options = {"training": training, "rng": rng} if op.needs else {}
     exact = op.compute(*wide, **options)
     for count in threads:
         native.set_num_threads(count)
@@ -126,8 +126,8 @@ def gradient_of(op, arrays, seed=1):
     back = lookup("_backward_RNN").bind(**op.dump())
     rng = np.random.default_rng(seed)
     results = op.compute(*(a.astype("float64") for a in arrays), training=True)
-    heads = [rng.uniform(-1, 1, r.shape) for r in results[: op.visible()]]
-    return back, [a.astype("float32") for a in (*heads, *arrays, results[0], results[op.visible()])]
+    heads = [rng.uniform(-1, 1, r.shape) for r in results[: op.num_visible_outputs()]]
+    return back, [a.astype("float32") for a in (*heads, *arrays, results[0], results[op.num_visible_outputs()])]
 
 
 @pytest.mark.parametrize("mode", MODES)

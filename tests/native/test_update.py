@@ -123,7 +123,7 @@ def test_what_stays_with_numpy(level, taken):
         mx.nd.waitall()
     memory = np.zeros(20, "float32")
     op = lookup("sgd_update").bind(lr=0.1)
-    assert not op.in_place([memory[:10], memory[5:15]], [memory[3:13]])
+    assert not op.compute_into([memory[:10], memory[5:15]], [memory[3:13]])
     assert not taken
 
 

@@ -36,9 +36,9 @@ def wide(values: Any) -> np.ndarray:
 def computed(name: str, attrs: dict[str, Any], arrays: list[Any], native: bool | None = None) -> list[np.ndarray]:
     """All outputs of one operator, by NumPy unless asked otherwise."""
     op = lookup(name).bind(**attrs)
-    names = op.takes()
+    names = op.input_names()
     node = Node(op, "node", [Entry(Node(None, n)) for n in names])
-    graph = Graph(Entry(node, i) for i in range(node.visible))
+    graph = Graph(Entry(node, i) for i in range(node.num_visible_outputs))
     return Program(graph, native=bool(native)).run(dict(zip(names, map(wide, arrays), strict=True)))
 
 
@@ -599,7 +599,7 @@ def test_what_does_not_lie_plainly_in_memory_is_not_updated_in_place() -> None:
         ("over each other", shared[:6], fresh(6), shared[3:9]),
     ):
         before = [a.copy() for a in (weight, grad, state)]
-        assert not one.in_place([weight, grad, state], [weight]), name
+        assert not one.compute_into([weight, grad, state], [weight]), name
         for a, b in zip((weight, grad, state), before):
             np.testing.assert_array_equal(a, b, err_msg=name)
         if name != "over each other" and weight.shape == grad.shape:
@@ -737,9 +737,9 @@ def test_what_an_operator_says_of_itself() -> None:
     assert rnn.domain("sequence_length", [None, *rest]) is None
     assert rnn.domain("data", [(5, 3, 2), *rest]) is None
     assert (
-        len(rnn.returns()) == len(lookup("RNN").bind(**{**recurrent, "num_layers": 1}).returns()) + 1
+        len(rnn.output_names()) == len(lookup("RNN").bind(**{**recurrent, "num_layers": 1}).output_names()) + 1
     )  # the seed of dropout
-    assert len(lookup("RNN").bind(**{**recurrent, "p": 0}).returns()) == len(rnn.returns()) - 1
+    assert len(lookup("RNN").bind(**{**recurrent, "p": 0}).output_names()) == len(rnn.output_names()) - 1
     bounds = {"lstm_state_clip_min": -0.25, "lstm_state_clip_max": 0.5}
     assert lookup("RNN").bind(**recurrent, **bounds).clip == (-0.25, 0.5)
     assert lookup("RNN").bind(**{**recurrent, **bounds, "mode": "gru"}).clip is None
@@ -754,10 +754,10 @@ def test_what_an_operator_says_of_itself() -> None:
         assert one.infer_type(eight, four, four)[0] == wanted
     for attrs, count in (({}, 1), ({"quantized": True}, 3), ({"quantized": True, "enable_float_output": True}, 1)):
         number = 6 if attrs else 2
-        assert len(lookup("_sg_mkldnn_fully_connected").bind(num_args=number, **attrs).returns()) == count, attrs
+        assert len(lookup("_sg_mkldnn_fully_connected").bind(num_args=number, **attrs).output_names()) == count, attrs
     for rule in ("sgd", "adam"):
         step = lookup("_fused_update").bind(rule=rule)
-        types = [np.dtype(np.float32)] * len(step.takes())
+        types = [np.dtype(np.float32)] * len(step.input_names())
         assert step.infer_type(*types)
         for at in range(len(types)):
             with pytest.raises(MXNetError, match="got float64, wanted float32"):
@@ -801,9 +801,11 @@ def test_attributes_that_go_first_by_position() -> None:
     """MXNet's order where it is not that of the alphabet or of the table: what stands in ``leading`` comes first, in that order."""
     seen = 0
     for cls in {id(c): c for c in REGISTRY.values()}.values():
-        if cls.leading:
+        if cls.positional_first:
             seen += 1
-            assert [*cls.fields][: len(cls.leading)] == [n for n in cls.leading if n in cls.fields], cls.name
+            assert [*cls.fields][: len(cls.positional_first)] == [n for n in cls.positional_first if n in cls.fields], (
+                cls.name
+            )
     assert seen >= 8
     a, b, c = (nd.array(np.arange(4.0).reshape(2, 2) + k) for k in range(3))
     found = nd.linalg.gemm(a, b, c, True, False, 2.0, -1.0).asnumpy()

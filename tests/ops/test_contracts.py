@@ -23,8 +23,8 @@ from tests.table.options import others
 def applied(name: str, shapes: list[tuple[int, ...]], **attrs: object) -> tuple[Graph, dict[str, np.ndarray]]:
     """One operator on zeros of these shapes."""
     op = lookup(name).bind(**attrs)
-    node = Node(op, "node", [Entry(Node(None, n)) for n in op.takes()])
-    return Graph([Entry(node)]), {n: np.zeros(s, np.float32) for n, s in zip(op.takes(), shapes, strict=True)}
+    node = Node(op, "node", [Entry(Node(None, n)) for n in op.input_names()])
+    return Graph([Entry(node)]), {n: np.zeros(s, np.float32) for n, s in zip(op.input_names(), shapes, strict=True)}
 
 
 MISFITS = [
@@ -131,12 +131,12 @@ def test_no_operator_writes_to_its_inputs() -> None:
     """But for those that say so, ``compute`` takes arrays that nobody can write to."""
     checked = 0
     for op, arrays in examples():
-        if op.mutates or {"bodies", "shape", "specs"} & set(op.uses):
+        if op.mutates or {"bodies", "shape", "specs"} & set(op.needs):
             continue
         frozen = [np.array(a) for a in arrays]
         for array in frozen:
             array.flags.writeable = False
-        apply(op, frozen, [Spec(None, None)] * len(op.returns()), name="node")
+        apply(op, frozen, [Spec(None, None)] * len(op.output_names()), name="node")
         checked += 1
     assert checked > 900
 
@@ -158,7 +158,7 @@ def test_changed_shapes_hold_the_contract() -> None:
 def computed(op: Op, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
     """What an operator's NumPy makes of arrays, when training."""
     with np.errstate(all="ignore"):
-        found = op.compute(*arrays, **{"training": True} if "training" in op.uses else {})
+        found = op.compute(*arrays, **{"training": True} if "training" in op.needs else {})
     return [np.array(one) for one in (found if isinstance(found, tuple | list) else (found,))]
 
 
@@ -176,16 +176,16 @@ def test_what_is_only_read_is_not_written_to_and_may_lie_anywhere() -> None:
     wrong, seen = [], 0
     for name, attrs, arrays in (seed for group in operators.seeds() for seed in group):
         op = REGISTRY[name].bind(**attrs)
-        if name.startswith("_onnx_") or not arrays or set(op.uses) - {"training"}:
+        if name.startswith("_onnx_") or not arrays or set(op.needs) - {"training"}:
             continue
         try:
             wanted = computed(op, [a.copy() for a in arrays])
         except ValueError:
             continue  # what a sample of the fuzzer is given may be no values that it takes
         seen += 1
-        states = op.takes() if op.writes else op.mutates
+        states = op.input_names() if op.always_mutates else op.mutates
         try:
-            given = [a.copy() if n in states else apart(a) for n, a in zip(op.takes(), arrays, strict=True)]
+            given = [a.copy() if n in states else apart(a) for n, a in zip(op.input_names(), arrays, strict=True)]
             for one, want in zip(computed(op, given), wanted, strict=True):
                 eps = 64 * float(np.finfo(want.dtype).eps) if want.dtype.kind == "f" else 0
                 if not np.array_equal(one, want):  # sums may be taken in another order
@@ -219,7 +219,7 @@ def test_half_precision_is_rounded_once() -> None:
     for name, attrs, arrays in [*seeds, *((e.op.name, e.op.dump(), list(e.arrays)) for e in others())]:
         op = REGISTRY[name].bind(**attrs)
         named = name in ROUNDED_BETWEEN or re.fullmatch(CONSTANTS, name) or "_onnx_" in name
-        if named or set(op.uses) - {"training"} or not any(a.dtype.kind == "f" for a in arrays):
+        if named or set(op.needs) - {"training"} or not any(a.dtype.kind == "f" for a in arrays):
             continue
         rng = np.random.default_rng(3)
         if name.startswith("_backward_"):  # of ones alone all sums are whole numbers
@@ -229,7 +229,7 @@ def test_half_precision_is_rounded_once() -> None:
         wide = [a.astype(np.float32) if a.dtype == np.float16 else a.copy() for a in half]
         try:
             dtypes = tuple(a.dtype for a in half)
-            op.infer_input_types(dtypes, (None,) * len(op.returns()))
+            op.infer_input_types(dtypes, (None,) * len(op.output_names()))
             op.want_dtype(dtypes)
             op.infer_type(*dtypes)
             pairs = list(zip(computed(op, [a.copy() for a in half]), computed(op, wide), strict=True))

@@ -236,7 +236,7 @@ def test_what_bodies_do_not_tell_stays_open() -> None:
 
 def test_counts_of_inputs_at_their_least() -> None:
     constants = {"num_outputs": 1, "cond_input_locs": (), "then_input_locs": (), "else_input_locs": ()}
-    assert op("_cond", num_args=3, **constants).takes() == ()
+    assert op("_cond", num_args=3, **constants).input_names() == ()
     with pytest.raises(OpError, match="num_args=2 and num_outputs=1 want 3 and 1 at least"):
         op("_cond", num_args=2, **constants)
     only = {

@@ -145,7 +145,7 @@ def test_sizes_and_ranks_without_an_answer_are_refused_when_inferring(name: str,
     op = REGISTRY[name].bind(**attrs)
     with pytest.raises(OpError) as caught:
         infer(graph_of(operators.Example(op, tuple(np.zeros(s, np.float32) for s in shapes)))[0],
-              dict(zip(op.takes(), shapes)), dict.fromkeys(op.takes(), "float32"))  # fmt: skip
+              dict(zip(op.input_names(), shapes)), dict.fromkeys(op.input_names(), "float32"))  # fmt: skip
     assert "does not take such inputs" not in str(caught.value), "that is how Python's own exceptions are told"
 
 
@@ -293,10 +293,12 @@ def test_words_are_refused_but_by_what_moves_them() -> None:
             continue
         for one in cls.examples(Maker(cls)):
             words = tuple(np.array(["a"] * a.size, object).reshape(a.shape) for a in one.arrays)
-            if words and not (cls.objects or cls.view or cls.moves):
+            if words and not (cls.objects or cls.view or cls.only_moves_data):
                 with pytest.raises(OpError):
-                    infer(graph_of(operators.Example(one.op, words))[0], {}, dict.fromkeys(one.op.takes(), "object"))
-                dtypes = {n: a.dtype for n, a in zip(one.op.takes(), one.arrays)}
+                    infer(
+                        graph_of(operators.Example(one.op, words))[0], {}, dict.fromkeys(one.op.input_names(), "object")
+                    )
+                dtypes = {n: a.dtype for n, a in zip(one.op.input_names(), one.arrays)}
                 for place in [*dtypes][1:]:
                     with pytest.raises(OpError):
                         infer(graph_of(one)[0], {}, dtypes | {place: "object"})
@@ -311,7 +313,7 @@ def test_words_are_refused_but_by_what_moves_them() -> None:
 )
 def test_updates_of_several_weights_refuse_integers(name: str) -> None:
     op = REGISTRY[name].bind(lrs=(0.1,), wds=(0.0,)) if name.startswith("multi_") else REGISTRY[name].bind()
-    count = len(op.takes())
+    count = len(op.input_names())
     with pytest.raises(OpError, match="wanted floats"):
         op.want_dtype([np.dtype("int64")] + [None] * (count - 1))
 
@@ -385,7 +387,7 @@ HELD: list[tuple[str, dict[str, Any], list[tuple[int, ...]], dict[str, tuple[flo
 def test_what_inputs_may_hold(row: Any) -> None:
     name, attrs, shapes, wanted = row
     one = REGISTRY[name].bind(**attrs)
-    found = {n: one.domain(n, shapes) for n in one.takes()}
+    found = {n: one.domain(n, shapes) for n in one.input_names()}
     assert {n: tuple(d) for n, d in found.items() if d is not None} == wanted
     for n in wanted:  # nothing is said where nothing is known
         assert one.domain(n, [None] * len(shapes)) in (None, found[n])

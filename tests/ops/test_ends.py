@@ -10,7 +10,7 @@ def test_the_ends_of_domains_are_taken() -> None:
     wrong, seen = [], 0
     for op, arrays in examples():
         shapes = [a.shape for a in arrays]
-        for place, name in enumerate(op.takes() if arrays and not set(op.uses) - {"training"} else ()):
+        for place, name in enumerate(op.input_names() if arrays and not set(op.needs) - {"training"} else ()):
             domain = op.domain(name, shapes)
             # numbers of a mask decide about another input's sizes, those of a region make up an area
             if domain is None or not domain.integer or domain.high > 1000 or name in ("mask", "rois"):

@@ -31,9 +31,9 @@ class Edge(NamedTuple):
 def answered(operator: str, attrs: dict[str, Any], shapes: Shapes, dtype: Any = F32) -> list[tuple[int, ...]]:
     """Shapes of the outputs. Raises OpError where the attributes, shapes or dtypes are refused."""
     op = lookup(operator).bind(**attrs)
-    names = op.takes()
+    names = op.input_names()
     node = Node(op, "node", [Entry(Node(None, n)) for n in names])
-    graph = Graph(Entry(node, i) for i in range(node.visible))
+    graph = Graph(Entry(node, i) for i in range(node.num_visible_outputs))
     dtypes = [np.dtype(d) for d in dtype] if isinstance(dtype, tuple) else [np.dtype(dtype)] * len(names)
     found = infer(graph, dict(zip(names, shapes, strict=True)), dict(zip(names, dtypes, strict=True)))
     return [found.spec(e).shape for e in graph.outputs]

@@ -19,7 +19,7 @@ from tests.house.source import sources
 
 load_family()
 CLASSES = sorted(set(REGISTRY.values()), key=lambda cls: cls.name)
-CLAIMS = ("view", "moves", "into", "ranks", "in_place", "infer_value")
+CLAIMS = ("view", "only_moves_data", "supports_out", "is_ordering", "compute_into", "infer_value")
 """What a class says of its compute, or does in its place."""
 
 
@@ -120,7 +120,7 @@ def operators_in(call: ast.Call, module: ModuleType) -> set[str]:
     return found - {"Op", *GROUPS}
 
 
-GROUPS = ("Foreign", "ControlFlow", "OfStorage")
+GROUPS = ("UnknownOp", "ControlFlow", "OfStorage")
 """Groups of operators by where they come from, which say nothing of what they compute."""
 
 

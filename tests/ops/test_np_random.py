@@ -25,16 +25,16 @@ def seeded() -> None:
 
 
 def graph_of(op: Op) -> Graph:
-    return Graph([Entry(Node(op, "node", [Entry(Node(None, n)) for n in op.takes()], op.dump()))])
+    return Graph([Entry(Node(op, "node", [Entry(Node(None, n)) for n in op.input_names()], op.dump()))])
 
 
 def by_engine(op: Op, *arrays: Any) -> np.ndarray:
-    return Program(graph_of(op)).run(dict(zip(op.takes(), arrays)))[0]
+    return Program(graph_of(op)).run(dict(zip(op.input_names(), arrays)))[0]
 
 
 def by_onnxruntime(op: Op, *arrays: Any) -> np.ndarray:
     ort.set_seed(5)
-    feeds = dict(zip(op.takes(), arrays))
+    feeds = dict(zip(op.input_names(), arrays))
     model = converters.to_onnx(graph_of(op), {}, feeds, 21)
     options = ort.SessionOptions()
     options.intra_op_num_threads = 1
@@ -262,13 +262,13 @@ def test_size_comes_before_the_shape_of_parameters_however_long_they_are() -> No
     for name in ("_npi_normal_n", "_npi_uniform_n"):
         for size in ((5,), (5, 2)):
             op = REGISTRY[name].bind(size=size, **dict.fromkeys(REGISTRY[name].names))
-            specs = {n: Spec(("n", 3), np.dtype(np.float32)) for n in op.takes()}
+            specs = {n: Spec(("n", 3), np.dtype(np.float32)) for n in op.input_names()}
             proto = converters.to_onnx(graph_of(op), {}, specs, 21)
             session = ort.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
             for count in (4, 1, 6):
                 first = np.arange(count * 3, dtype=np.float32).reshape(count, 3) * 10
                 second = np.full_like(first, 0.1) if name == "_npi_normal_n" else first + 1
-                feeds = dict(zip(op.takes(), (first, second)))
+                feeds = dict(zip(op.input_names(), (first, second)))
                 drawn = session.run(None, feeds)[0], Program(graph_of(op)).run(feeds)[0]
                 for got in drawn:
                     assert got.shape == (*size, count, 3), name

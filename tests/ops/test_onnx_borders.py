@@ -35,8 +35,10 @@ def whole(*numbers: Any) -> np.ndarray:
 def run(name: str, *arrays: Any, **attrs: Any) -> list[np.ndarray]:
     """The outputs of one operator as a graph, compiled, and where they differ from those of NumPy an error."""
     op = lookup(f"_onnx_{name}").bind(**attrs)
-    names, feeds = op.takes(), [np.asarray(a) for a in arrays]
-    graph = Graph(Entry(Node(op, "node", [Entry(Node(None, n)) for n in names]), i) for i in range(op.visible()))
+    names, feeds = op.input_names(), [np.asarray(a) for a in arrays]
+    graph = Graph(
+        Entry(Node(op, "node", [Entry(Node(None, n)) for n in names]), i) for i in range(op.num_visible_outputs())
+    )
     found = [Program(graph, native=native).run(dict(zip(names, feeds))) for native in (False, True)]
     for a, b in zip(*found, strict=True):
         assert (a.dtype, a.shape) == (b.dtype, b.shape)
@@ -393,7 +395,7 @@ BEYOND = [
 def test_what_the_inputs_hold_beyond_borders_is_refused(row: Any) -> None:
     name, attrs, arrays, words = row
     op = lookup(f"_onnx_{name}").bind(**attrs)
-    options = {"rng": np.random.default_rng(0)} if "rng" in op.uses else {}
+    options = {"rng": np.random.default_rng(0)} if "rng" in op.needs else {}
     if words is None:
         with pytest.raises(MXNetError, match="for a positive alpha only"):
             slopes(name, *arrays, **attrs)
@@ -709,7 +711,7 @@ def test_values_that_inputs_may_have_are_told_input_by_input() -> None:
         ("HannWindow", {}, [()], {"size": (1, 9, True)}),
     ):  # fmt: skip
         op = lookup(f"_onnx_{name}").bind(**attrs)
-        found = {n: op.domain(n, shapes) for n in op.takes()}
+        found = {n: op.domain(n, shapes) for n in op.input_names()}
         assert {n: tuple(d) for n, d in found.items() if d is not None} == wanted, name
 
 

@@ -35,7 +35,7 @@ def converted(example: Example, kind: str) -> Iterator[Example]:
     """The example with all its float32 numbers in a dtype, with those alone that have the dtype of its first input, and with all
     but those, as far as it takes them; whole numbers are four times as large, without signs where there are none."""
     op, arrays, dtype = example.op, example.arrays, dtype_of(kind)
-    names, shapes = op.takes(), [a.shape for a in arrays]
+    names, shapes = op.input_names(), [a.shape for a in arrays]
     floats = {n for n, a in zip(names, arrays) if a.dtype == np.float32 and op.domain(n, shapes) is None}
     first = next((set(g.split()) for g in op.types if names and names[0] in g.split()), set(names[:1]))
     for some in {frozenset(floats), frozenset(floats & first), frozenset(floats - first)} - {frozenset()}:
@@ -101,7 +101,7 @@ def test_numbers_are_those_of_double_precision_whatever_the_dtype() -> None:
     wrong, seen, ran = [], Counter[str](), Counter[str]()
     for example in ALL:
         op = example.op
-        if "rng" in op.uses or op.name in UNLIKE:
+        if "rng" in op.needs or op.name in UNLIKE:
             continue
         seen[op.name] += 1
         turn = WHOLE if seen[op.name] == 1 else WHOLE[seen[op.name] % len(WHOLE) :][:1]
@@ -123,8 +123,8 @@ def test_gradients_in_half_precision_are_those_of_double() -> None:
     """In the dtype of each input, also where the inputs have several."""
     wrong, seen = [], set()
     for number, example in enumerate(ALL):
-        op, names = example.op, example.op.takes()
-        if "rng" in op.uses or op.name in seen or not has_rule(op):
+        op, names = example.op, example.op.input_names()
+        if "rng" in op.needs or op.name in seen or not has_rule(op):
             continue
         seen.add(op.name)
         for made in converted(example, HALVES[number % 2]):
@@ -158,11 +158,11 @@ def test_gradients_of_what_is_linear_are_transposes_in_double_precision() -> Non
     differences cannot tell."""
     wrong, ran = [], 0
     for number, example in enumerate(ALL):
-        op, names = example.op, example.op.takes()
+        op, names = example.op, example.op.input_names()
         back = REGISTRY.get(f"_backward_{op.name}")
         if "B" in getattr(op, "given", ()):  # a bias, which is not multiplied
             example = Example(type(op).bind(**{**op.dump(), "given": ()}), example.arrays[:2])
-            op, names = example.op, example.op.takes()
+            op, names = example.op, example.op.input_names()
         if back is None or not issubclass(back, Adjoint):
             continue
         rng = np.random.default_rng(number)

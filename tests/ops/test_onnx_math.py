@@ -16,7 +16,7 @@ from hybrid.execution.apply import apply
 def run(name: str, *arrays: Any, **attrs: Any) -> Any:
     """The outputs of an operator of the family (the thing itself when there is one)."""
     op = lookup(f"_onnx_{name}").bind(**attrs)
-    found = apply(op, [np.asarray(a) for a in arrays], [Spec()] * len(op.returns()), name="node")
+    found = apply(op, [np.asarray(a) for a in arrays], [Spec()] * len(op.output_names()), name="node")
     return found[0] if len(found) == 1 else found
 
 

@@ -840,7 +840,7 @@ SINGLE |= {"ml_LinearRegressor", "ml_Scaler"}
 
 def check_in_single_precision(example: Example) -> None:
     """Fail unless gradients are those of differences wide enough to be seen in float32."""
-    op, names = example.op, example.op.takes()
+    op, names = example.op, example.op.input_names()
     free = [n for n, a in zip(names, example.arrays) if a.dtype == np.float32]
     graph, feeds = graph_of(example)
     rng, step = np.random.default_rng(4), 2.0**-6
@@ -863,7 +863,9 @@ def check_in_single_precision(example: Example) -> None:
 def test_options_mean_what_the_standard_says(row: tuple[str, str, Example]) -> None:
     example = row[2]
     computes_what_it_infers(example)
-    whole = {n for n, a in zip(example.op.takes(), example.arrays) if a.dtype.kind == "i" and len(example.arrays) > 1}
+    whole = {
+        n for n, a in zip(example.op.input_names(), example.arrays) if a.dtype.kind == "i" and len(example.arrays) > 1
+    }
     same_as_onnxruntime(example, whole)  # axes and sizes are stored: what comes of them is known
     if example.op.name[6:] in SINGLE and has_rule(example.op):
         check_in_single_precision(example)
@@ -895,7 +897,7 @@ def test_older_versions_of_an_operator_get_no_attribute_that_they_lack() -> None
                 continue
             seen += 1
             newest = converters.to_onnx(graph, stored, specs)
-            if model.graph.node == newest.graph.node or "rng" in op.uses:
+            if model.graph.node == newest.graph.node or "rng" in op.needs:
                 continue
             try:
                 for got, want in zip(run_witness(model, feeds, example), Program(graph).run(feeds), strict=True):
@@ -1002,7 +1004,7 @@ def test_what_neither_onnxruntime_nor_the_evaluator_computes() -> None:
         graph, feeds = graph_of(example)
         for got, wanted in zip(Program(graph).run(feeds), plain, strict=True):
             np.testing.assert_array_equal(got, wanted)
-        found = gradients_of(example.op, example.op.takes(), feeds, {0: np.ones_like(plain[0])})
+        found = gradients_of(example.op, example.op.input_names(), feeds, {0: np.ones_like(plain[0])})
         assert all(not found[n].any() and found[n].shape == feeds[n].shape for n in names)
     # positions of the first half of tf's nearest, which are those of the middles
     x = single(2, 5, 3)

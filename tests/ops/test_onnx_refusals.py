@@ -35,8 +35,10 @@ REGRESSOR = [
 def run(name, *arrays, **attrs):
     """The outputs of one operator as a graph, by NumPy and compiled, which say the same."""
     op = lookup(name).bind(**attrs)
-    names = op.takes()
-    graph = Graph(Entry(Node(op, "node", [Entry(Node(None, n)) for n in names]), i) for i in range(op.visible()))
+    names = op.input_names()
+    graph = Graph(
+        Entry(Node(op, "node", [Entry(Node(None, n)) for n in names]), i) for i in range(op.num_visible_outputs())
+    )
     found = [Program(graph, native=native).run(dict(zip(names, arrays))) for native in (False, True)]
     for a, b in zip(*found, strict=True):
         np.testing.assert_array_equal(a, b)
@@ -48,8 +50,8 @@ def infer(name, attrs, shapes, values):
     op = lookup(f"_onnx_{name}").bind(**attrs)
     known = [None] * len(shapes)
     for place, value in values.items():
-        known[op.takes().index(op.inputs[place])] = np.array(value)
-    return op.infer_shape(*shapes, **({"values": known} if "values" in op.uses else {}))
+        known[op.input_names().index(op.inputs[place])] = np.array(value)
+    return op.infer_shape(*shapes, **({"values": known} if "values" in op.needs else {}))
 
 
 def zeros(*shape: int, dtype: type = np.float32) -> np.ndarray:

@@ -169,9 +169,9 @@ def several() -> Iterator[tuple[str, Example, list[int]]]:
     number: Counter[str] = Counter()
     for example in examples():
         op, arrays = example
-        if op.name.startswith("_onnx_") and "bodies" not in op.uses:
+        if op.name.startswith("_onnx_") and "bodies" not in op.needs:
             number[op.name] += 1
-            counts = {i for i, a in enumerate(arrays) if i > 0 and "values" in op.uses and a.dtype.kind in "iu"}
+            counts = {i for i, a in enumerate(arrays) if i > 0 and "values" in op.needs and a.dtype.kind in "iu"}
             places = [i for i in range(len(arrays)) if i not in counts]
             if len(places) > 1:
                 yield f"{op.name.removeprefix('_onnx_')} {number[op.name]}", example, places
@@ -181,9 +181,9 @@ def inferred(example: Example) -> list[Any] | None:
     """The shapes of the outputs; None where those of the inputs are refused."""
     op, arrays = example
     shapes = [a.shape for a in arrays]
-    options = {"values": list(arrays)} if "values" in op.uses else {}
+    options = {"values": list(arrays)} if "values" in op.needs else {}
     try:
-        for shape, filled in zip(shapes, op.infer_input_shapes(tuple(shapes), [None] * len(op.returns()))):
+        for shape, filled in zip(shapes, op.infer_input_shapes(tuple(shapes), [None] * len(op.output_names()))):
             merge(shape, filled)
         found = op.infer_shape(*shapes, **options)
     except (MXNetError, ValueError):
@@ -230,7 +230,7 @@ def free(example: Example, place: int) -> Iterator[str]:
 
 
 def line(where: str, example: Example, places: Sequence[int]) -> str:
-    parts = (" ".join([example.op.takes()[i], *free(example, i)]) for i in places)
+    parts = (" ".join([example.op.input_names()[i], *free(example, i)]) for i in places)
     return f"{where}: {', '.join(parts)}"
 
 

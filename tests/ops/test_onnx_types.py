@@ -79,7 +79,7 @@ def test_other_dtypes_are_refused_by_name(name):
     for example in examples:
         dtypes = [a.dtype for a in example.arrays]
         example.op.infer_type(*dtypes)
-        for place, given in enumerate(example.op.takes()):
+        for place, given in enumerate(example.op.input_names()):
             kinds = next((k for group, k in cls.types.items() if given in group.split()), None)
             for other in ("bool", "uint8", "float16", "complex64", "int64"):
                 if kinds is None or other in kinds:

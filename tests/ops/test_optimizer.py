@@ -38,9 +38,9 @@ def array(values: np.ndarray) -> nd.NDArray:
 def test_updates_as_mxnet_does(case: dict[str, Any]) -> None:
     op = REGISTRY[case["operator"]].bind(**case["attrs"])
     inputs = [array(STORE[f"{case['id']}/in{i}"]) for i in range(case["inputs"])]
-    names = op.takes()
+    names = op.input_names()
     weights = [a for n, a in zip(names, inputs) if n.split("_")[0] == "weight"]
-    writes = getattr(op, "writes", False) and "phase1" not in op.name
+    writes = getattr(op, "always_mutates", False) and "phase1" not in op.name
     got = invoke(op, inputs, (weights if len(weights) > 1 else weights[0]) if writes else None)
     for i, result in enumerate(got if isinstance(got, list) else [got]):
         close(result.asnumpy(), STORE[f"{case['id']}/out{i}"])

@@ -38,7 +38,7 @@ def uniform(*shape: int, low: float = -2, high: float = 2) -> np.ndarray:
 
 def both(one: Op, *arrays: np.ndarray) -> list[np.ndarray]:
     """The first output by NumPy and compiled."""
-    names = one.takes()
+    names = one.input_names()
     graph = Graph([Entry(Node(one, "node", [Entry(Node(None, n)) for n in names]))])
     return [Program(graph, native=native).run(dict(zip(names, arrays, strict=True)))[0] for native in (False, True)]
 
@@ -61,7 +61,7 @@ def test_what_is_computed_into_an_array_is_what_is_computed_without_one() -> Non
 
     rows = []
     for number, (one, arrays) in enumerate(itertools.chain(examples(), others())):
-        if one.into and not one.name.startswith("_onnx"):
+        if one.supports_out and not one.name.startswith("_onnx"):
             for dtype in ("float32", "float16", "float64", ml_dtypes.bfloat16, "int32", "uint8"):
                 wide = [a.astype(dtype) if a.dtype == np.float32 else a for a in arrays]
                 rows.append((f"{number} {one} {np.dtype(dtype)}", (one, wide)))

@@ -23,13 +23,13 @@ LATE = {"_contrib_box_nms", "_npi_insert_tensor", "_npi_multinomial", "_onnx_Mul
 
 def told() -> list[Example]:
     """Examples whose inference asks for no more than shapes and dtypes."""
-    return [e for e in examples() if e.arrays and not {"bodies", "values", "shape"} & set(e.op.uses)]
+    return [e for e in examples() if e.arrays and not {"bodies", "values", "shape"} & set(e.op.needs)]
 
 
 def inferred(op: Op, shapes: Sequence[MaybeShape]) -> list[MaybeShape] | None:
     """What inference says of the outputs, if anything."""
     try:
-        known: list[MaybeShape] = [None] * len(op.returns())
+        known: list[MaybeShape] = [None] * len(op.output_names())
         filled = [merge(a, b) for a, b in zip(shapes, op.infer_input_shapes(shapes, known), strict=True)]
         found = None if any(s is None for s in filled) else op.infer_shape(*filled)
     except Undecided:
@@ -85,8 +85,8 @@ def test_a_size_that_is_not_known_leaves_open_what_depends_on_it_and_no_more() -
 def test_values_that_are_not_known_leave_open_what_depends_on_them() -> None:
     """Every subset of what an operator reads its outputs' sizes from: some constant, the rest known at run time only."""
     wrong, seen = [], 0
-    for op, arrays in ((e.op, e.arrays) for e in examples() if e.arrays and "values" in e.op.uses):
-        if {"bodies", "shape"} & set(op.uses):
+    for op, arrays in ((e.op, e.arrays) for e in examples() if e.arrays and "values" in e.op.needs):
+        if {"bodies", "shape"} & set(op.needs):
             continue
         shapes = [a.shape for a in arrays]
         whole = op.infer_shape(*shapes, values=list(arrays))
@@ -141,10 +141,10 @@ def parts_of_gradients() -> Iterator[Known]:
         ends = op.infer_shape(*shapes)
         ends, types = ends if isinstance(ends, list) else [ends], op.infer_type(*dtypes)
         types = types if isinstance(types, list) else [types] * len(ends)
-        specs = dict(zip(op.takes(), zip(shapes, dtypes)))
+        specs = dict(zip(op.input_names(), zip(shapes, dtypes)))
         specs |= {f"head{i}": e for i, e in enumerate(zip(ends, types))}
         try:
-            _, graph = gradient_graph(op, op.takes(), range(op.visible()))
+            _, graph = gradient_graph(op, op.input_names(), range(op.num_visible_outputs()))
             read = {n.name: specs[n.name] for n in graph.variables()}
             found = infer(graph, {n: s for n, (s, _) in read.items()}, {n: d for n, (_, d) in read.items()})
         except OpError:  # it has none, or none for this dtype
@@ -154,7 +154,7 @@ def parts_of_gradients() -> Iterator[Known]:
             if (
                 node.op is not None
                 and node.op.name.startswith(BACKWARD)
-                and not {"bodies", "shape"} & set(node.op.uses)
+                and not {"bodies", "shape"} & set(node.op.needs)
             ):
                 kind = (node.op.name, *(len(i.shape) for i in inputs), *node.op.dump())
                 if kind not in done and "_rnn_param_concat" not in node.op.name:
@@ -211,7 +211,7 @@ def test_parts_of_gradients_take_what_is_known() -> None:
             except Exception as error:
                 wrong.append(f"{op} of {hidden}: {error!r}")
         found = op.infer_type(*dtypes)
-        outputs = found if isinstance(found, list) else [found] * len(op.returns())
+        outputs = found if isinstance(found, list) else [found] * len(op.output_names())
         for at, only, ends in product(range(len(dtypes)), (True, False), (outputs, [None] * len(outputs))):
             given = [d if (i == at) is only else None for i, d in enumerate(dtypes)]
             filled = op.infer_input_types(tuple(given), tuple(ends))
@@ -228,7 +228,7 @@ def test_domains_ask_for_no_more_than_is_known() -> None:
     wrong, seen = [], 0
     for op, arrays in ((e.op, e.arrays) for e in examples() if e.arrays):
         shapes = [a.shape for a in arrays]
-        for name in op.takes():
+        for name in op.input_names():
             whole = op.domain(name, shapes)
             seen += whole is not None
             for at, known in product((*range(len(shapes)), None), LESS):
@@ -249,7 +249,7 @@ def test_dtypes_that_follow_from_others_go_with_them() -> None:
     for op, arrays in told():
         dtypes = [a.dtype for a in arrays]
         found = op.infer_type(*dtypes)
-        outputs = found if isinstance(found, list) else [found] * len(op.returns())
+        outputs = found if isinstance(found, list) else [found] * len(op.output_names())
         for at in (*range(len(dtypes)), None):
             for known in ([None] * len(outputs), outputs):
                 given = [None if at in (i, None) else d for i, d in enumerate(dtypes)]
@@ -313,7 +313,7 @@ def test_inputs_follow_from_others_as_in_mxnet() -> None:
         for name in names.split():
             for code, (op, shapes, dtypes) in zip(codes.split(" | "), by_name[name]):
                 first, rest, types = ([] if c == "-" else list(map(int, c)) for c in code.split())
-                known = [None] * len(op.returns())
+                known = [None] * len(op.output_names())
                 alone = op.infer_input_shapes([shapes[0], *[None] * (len(shapes) - 1)], known) if first else []
                 wrong += [f"{op}: input {i} is {alone[i]} by the first" for i in first if alone[i] != shapes[i]]
                 for i in rest:
@@ -355,7 +355,7 @@ def test_outputs_tell_of_inputs() -> None:
             if "ox_en" in name or "Multi" in name
             else shape
         )
-        outputs = [first, *[None] * (len(op.returns()) - 1)]
+        outputs = [first, *[None] * (len(op.output_names()) - 1)]
         found = [merge(a, b) for a, b in zip(given, op.infer_input_shapes(given, outputs))]
         assert str(found) == str(wanted), f"{op}: {found}, wanted {wanted}"
     for name, attrs, wanted in (
@@ -368,7 +368,7 @@ def test_outputs_tell_of_inputs() -> None:
         ("amp_cast", {"dtype": "float16"}, [None]), ("shape_array", {}, [None]), ("batch_take", {}, [half, np.dtype(np.int32)]),
     ):  # fmt: skip
         op = lookup(name).bind(**attrs)
-        found = list(op.infer_input_types((None,) * len(op.takes()), (half,)))
+        found = list(op.infer_input_types((None,) * len(op.input_names()), (half,)))
         assert found == wanted, f"{op}: {found}, wanted {wanted}"
     int8 = np.dtype(np.int8)
     for name, attrs, given, wanted in (
@@ -442,7 +442,7 @@ def test_sizes_that_follow_whatever_others_are() -> None:
         ("pick", {"axis": 0}, [(2, 3), (UNKNOWN,)], [None], [(2, 3), (3,)]),
     ):  # fmt: skip
         op = lookup(name).bind(**attrs)
-        outputs = [*outputs, *[None] * (len(op.returns()) - len(outputs))]
+        outputs = [*outputs, *[None] * (len(op.output_names()) - len(outputs))]
         found = [merge(a, b) for a, b in zip(given, op.infer_input_shapes(given, outputs), strict=True)]
         assert str(found) == str(wanted), f"{op} of {given} giving {outputs}: {found}"
     for name, attrs, given, outputs, words in (

@@ -15,9 +15,9 @@ Given = tuple[str, tuple[int, ...]]
 def applied(name: str, given: list[Given], attrs: dict[str, object]) -> tuple[Graph, dict[str, np.ndarray]]:
     """One operator on ones of these dtypes and shapes."""
     op = lookup(name).bind(**attrs)
-    node = Node(op, "node", [Entry(Node(None, n)) for n in op.takes()])
-    feeds = {n: np.ones(shape, dtype) for n, (dtype, shape) in zip(op.takes(), given, strict=True)}
-    return Graph(Entry(node, i) for i in range(len(op.returns()))), feeds
+    node = Node(op, "node", [Entry(Node(None, n)) for n in op.input_names()])
+    feeds = {n: np.ones(shape, dtype) for n, (dtype, shape) in zip(op.input_names(), given, strict=True)}
+    return Graph(Entry(node, i) for i in range(len(op.output_names()))), feeds
 
 
 F, L = "float32", "int64"

@@ -20,8 +20,8 @@ RANGES = ((-1.3, 0.7), (0.0, 3.3), (-1234.5, 90.0), (-0.00577, 0.001))
 def one(name: str, **attrs: Any) -> Graph:
     """A graph of one operator, its variables named as its inputs."""
     bound = lookup(name).bind(**attrs)
-    node = Node(bound, "node", [Entry(Node(None, n)) for n in bound.takes()], bound.dump())
-    return Graph(Entry(node, i) for i in range(node.visible))
+    node = Node(bound, "node", [Entry(Node(None, n)) for n in bound.input_names()], bound.dump())
+    return Graph(Entry(node, i) for i in range(node.num_visible_outputs))
 
 
 def by_onnxruntime(model: onnx.ModelProto, feeds: dict[str, np.ndarray]) -> Any:
@@ -233,7 +233,7 @@ def chain() -> tuple[Graph, dict[str, np.ndarray]]:
     def apply(op_name: str, name: str, *inputs: Entry, **attrs: Any) -> list[Entry]:
         bound = lookup(op_name).bind(**attrs)
         node = Node(bound, name, inputs, bound.dump())
-        return [Entry(node, i) for i in range(node.visible)]
+        return [Entry(node, i) for i in range(node.num_visible_outputs)]
 
     kernels, kernel_range = ranged("kernels", random("int8", 4, 3, 3, 3), 0.4)
     weight, weight_range = ranged("weight", random("int8", 5, 36), 0.3)

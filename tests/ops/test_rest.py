@@ -7,7 +7,7 @@ import pytest
 
 from hybrid.core.error import MXNetError, OpError
 from hybrid.core.op import REGISTRY
-from hybrid.ops.roi_moved import RROIAlign
+from hybrid.ops.deformable_roi import RROIAlign
 
 
 def op(name, **attrs):

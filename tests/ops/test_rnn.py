@@ -37,7 +37,7 @@ def test_lengths_mean_each_sequence_by_itself(mode):
         want = plain.compute(data[:length, i : i + 1], packed, *(s[:, i : i + 1] for s in states))
         np.testing.assert_allclose(got[0][:length, i : i + 1], want[0], atol=1e-6)
         assert not got[0][length:, i].any()
-        for state, wanted in zip(got[1 : op.visible()], want[1:]):
+        for state, wanted in zip(got[1 : op.num_visible_outputs()], want[1:]):
             np.testing.assert_allclose(state[:, i : i + 1], wanted, atol=1e-6)
 
 
@@ -105,13 +105,13 @@ def test_infers_parameters_and_states_from_data():
 )
 def test_gradients_are_slopes(attrs):
     op, arrays = make(**attrs)
-    feeds = {n: a.astype(np.float64) for n, a in zip(op.takes(), arrays)}
+    feeds = {n: a.astype(np.float64) for n, a in zip(op.input_names(), arrays)}
     variables = [Node(None, n) for n in feeds]
     if op.use_sequence_length:
         feeds["sequence_length"] = np.array([2, 5, 3], np.int32)
     inputs = [*variables, *([Node(None, "sequence_length")] if op.use_sequence_length else [])]
     node = Node(op, "node", map(Entry, inputs))
-    outputs = [Entry(node, i) for i in range(node.visible)]
+    outputs = [Entry(node, i) for i in range(node.num_visible_outputs)]
     forward, rng = Program(Graph(outputs), training=True), np.random.default_rng(0)
 
     def run(program, given):

@@ -363,7 +363,7 @@ def test_rows_give_up_digits_for_a_bias_that_data_at_run_time_make_large() -> No
     fused = lookup("_sg_mkldnn_fully_connected").bind(
         num_args=5, quantized=True, channel_wise_quantize=True, enable_float_output=True
     )
-    node = Node(fused, "node", [Entry(Node(None, n)) for n in fused.takes()], fused.dump(), [inner.graph])
+    node = Node(fused, "node", [Entry(Node(None, n)) for n in fused.input_names()], fused.dump(), [inner.graph])
     graph = Graph([Entry(node)])
     rng = np.random.default_rng(14)
     weight = rng.normal(size=(4, 6)).astype(np.float32)

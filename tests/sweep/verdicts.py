@@ -88,7 +88,7 @@ def _answer(family: str, point: Point) -> str | list[Any]:
 def case_of(point: Point, answer: list[Any] | None) -> Case:
     """The combination as a recorded case: with MXNet's outputs, where they are given."""
     case = Case(point.operator, point.key, point.attrs, tuple(map(str, range(len(point.inputs)))), {}, {}, False)
-    names = case.op().takes()
+    names = case.op().input_names()
     if len(names) != len(point.inputs):
         raise MXNetError(f"{point.operator}: takes {', '.join(names)}, was given {len(point.inputs)} arrays")
     known = {n: a for n, a in zip(names, point.inputs)}
@@ -121,8 +121,10 @@ def judge(family: str, point: Point, opsets: Sequence[int] = OPSETS) -> Verdict:
         got = _numpy(graph, feeds)
         for result, spec in zip(got, specs, strict=True):
             assert result.dtype == spec.dtype, f"dtype {result.dtype}, inferred {spec.dtype}"
-            assert OPS[point.operator].data_decides or result.shape == spec.shape, f"{result.shape} not {spec.shape}"
-        drawn = "rng" in op.uses and "training" not in op.uses
+            assert OPS[point.operator].data_dependent_shape or result.shape == spec.shape, (
+                f"{result.shape} not {spec.shape}"
+            )
+        drawn = "rng" in op.needs and "training" not in op.needs
         if drawn:  # whatever MXNet drew, and twice the same by chance
             assert witness is None or [(a.shape, a.dtype) for a in got] == [(a.shape, a.dtype) for a in witness]
             wants = [Anything(a.shape, a.dtype) for a in got]

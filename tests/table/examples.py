@@ -57,6 +57,6 @@ def numbered(row: Numbered) -> tuple[str, str]:
 
 def graph_of(example: Example) -> tuple[Graph, dict[str, np.ndarray]]:
     """The one-operator graph of an example, and its feeds."""
-    names = example.op.takes()
+    names = example.op.input_names()
     node = Node(example.op, "node", [Entry(Node(None, n)) for n in names], example.op.dump())
-    return Graph(Entry(node, i) for i in range(node.visible)), dict(zip(names, example.arrays, strict=True))
+    return Graph(Entry(node, i) for i in range(node.num_visible_outputs)), dict(zip(names, example.arrays, strict=True))

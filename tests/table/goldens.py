@@ -194,7 +194,7 @@ class Case(NamedTuple):
     def graph(self) -> Graph:
         """The one-operator graph, showing all visible outputs."""
         node = Node(self.op(), "node", [Entry(Node(None, n)) for n in self.names], self.attrs)
-        return Graph(Entry(node, i) for i in range(node.visible))
+        return Graph(Entry(node, i) for i in range(node.num_visible_outputs))
 
 
 @functools.cache

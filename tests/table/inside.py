@@ -25,7 +25,7 @@ class _Making:
 
     def variables(self, mark: str = "") -> list[Entry]:
         """Variables for all inputs; states are each node's own."""
-        names = [f"{n}{mark}" for n in self.op.takes()]
+        names = [f"{n}{mark}" for n in self.op.input_names()]
         self.feeds |= dict(zip(names, self.arrays, strict=True))
         return [Entry(Node(None, n)) for n in names]
 
@@ -39,7 +39,7 @@ class _Making:
     def results(self, inputs: list[Entry]) -> list[Entry]:
         """What the operator gives a user."""
         node = self.node(self.op, inputs)
-        return [Entry(node, i) for i in range(node.visible)]
+        return [Entry(node, i) for i in range(node.num_visible_outputs)]
 
     def before(self, inputs: list[Entry]) -> list[Entry]:
         """The inputs computed by something that keeps their values; states and what is no float stay variables."""
@@ -47,7 +47,7 @@ class _Making:
             self.apply("_mul_scalar", self.apply("_mul_scalar", e, scalar=2.0), scalar=0.5)
             if a.dtype.kind == "f" and n not in self.op.mutates
             else e
-            for n, e, a in zip(self.op.takes(), inputs, self.arrays, strict=True)
+            for n, e, a in zip(self.op.input_names(), inputs, self.arrays, strict=True)
         ]
 
     def joined(self, entry: Entry) -> Entry:
@@ -89,14 +89,14 @@ def _shared(m: _Making) -> list[Entry]:
 def _twice(m: _Making) -> list[Entry]:
     """Applied to the same arrays twice, and to copies of the first's; the states are different ones."""
     first = m.variables()
-    again = [e if n not in m.op.mutates else f for n, e, f in zip(m.op.takes(), first, m.variables("_again"))]
+    again = [e if n not in m.op.mutates else f for n, e, f in zip(m.op.input_names(), first, m.variables("_again"))]
     m.feeds = {e.node.name: m.feeds[e.node.name] for e in (*first, *again)}
     return [*(m.after(e) for e in m.results(first)), *(m.after(e, -2.0) for e in m.results(m.before(again)))]
 
 
 def _alike(m: _Making) -> list[Entry]:
     """The first input in the place of all that are like it."""
-    inputs, names = m.variables(), m.op.takes()
+    inputs, names = m.variables(), m.op.input_names()
     if not inputs:
         return []
     first = m.arrays[0]

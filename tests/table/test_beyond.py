@@ -19,7 +19,7 @@ FIRST = (0, 3, 5)
 def beyond(example: Example, first: int) -> Example | None:
     """The example with places right before, at and far beyond the ends of what is allowed, from the first of such a list on; None
     where nothing of it is a place."""
-    names, shapes = example.op.takes(), [a.shape for a in example.arrays]
+    names, shapes = example.op.input_names(), [a.shape for a in example.arrays]
     arrays, found = list(example.arrays), False
     for i, (name, array) in enumerate(zip(names, arrays)):
         domain = example.op.domain(name, shapes)

@@ -37,7 +37,7 @@ class Asked(NamedTuple):
         """Dtypes of inputs and outputs. Raises OpError."""
         variables = [Node(None, name) for name in self.inputs]
         node = Node(self.op, "node", [Entry(v) for v in variables])
-        graph = Graph(Entry(node, i) for i in range(self.op.visible()))
+        graph = Graph(Entry(node, i) for i in range(self.op.num_visible_outputs()))
         found = infer(graph, {}, {self.given: self.dtype, **more})
         dtypes = [found.spec(e).dtype for e in (*map(Entry, variables), *graph.outputs)]
         names = [None if d is None else d.name for d in dtypes]

@@ -10,7 +10,7 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 
 import converters
-from converters.registry import EXPORT, STANDING
+from converters.registry import EXPORT, PASSTHROUGH
 from hybrid.core.error import MXNetError
 from hybrid.core.op import Example
 from hybrid.core.shapes import UNKNOWN, MaybeShape, is_known, merge
@@ -113,7 +113,7 @@ def _part(rng: random.Random, shape: MaybeShape) -> MaybeShape:
 
 def run_witness(model: onnx.ModelProto, feeds: dict[str, np.ndarray], example: Example) -> list[np.ndarray]:
     """What onnxruntime computes; for operators of ONNX that it has no kernel for, what onnx's own evaluator does."""
-    standing = STANDING.get(example.op.name)
+    standing = PASSTHROUGH.get(example.op.name)
     if standing is None:
         return run_onnx(model, feeds)
     try:
@@ -138,7 +138,7 @@ def same_as_onnxruntime(example: Example, parameters: Container[str]) -> None:
     first, again = Program(graph).run(feeds), Program(graph).run(feeds)
     drawn = not all(np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in zip(first, again))
     random = drawn or (
-        "rng" in example.op.uses and "training" not in example.op.uses
+        "rng" in example.op.needs and "training" not in example.op.needs
     )  # two draws may be the same by chance
     for got, want in zip(run_witness(model, feeds, example), first, strict=True):
         if random:
@@ -195,7 +195,7 @@ def same_at_older_opsets(example: Example) -> None:
         assert [o.version for o in model.opset_import if not o.domain] == [opset]
         narrowed = any(n.op_type == "Cast" and n.attribute[0].i == onnx.TensorProto.FLOAT for n in model.graph.node)
         for got, want in zip(run_witness(model, feeds, example), wants, strict=True):
-            if "rng" in example.op.uses:
+            if "rng" in example.op.needs:
                 assert (got.shape, got.dtype) == (want.shape, want.dtype)
             else:
                 close(got, want, example.op, float(np.finfo(np.float32).eps) if narrowed else None)
@@ -227,7 +227,7 @@ def test_integers_that_floats_do_not_hold_are_written_as_they_are() -> None:
     """Operators that choose, move, compare or round: of int32 and int64, in onnxruntime to the last digit."""
     wrong, seen = [], set()
     for number, example in ALL:
-        if example.op.name not in EXPORT or example.op.name in STANDING or "rng" in example.op.uses:
+        if example.op.name not in EXPORT or example.op.name in PASSTHROUGH or "rng" in example.op.needs:
             continue
         if not any(a.dtype == np.float32 for a in example.arrays):
             continue

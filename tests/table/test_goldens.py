@@ -31,7 +31,7 @@ def test_infers_what_mxnet_gave(case: Case) -> None:
     for (shape, dtype), (want_shape, want_dtype) in zip(got, want, strict=True):
         assert dtype == want_dtype
         # an output whose shape the data decides may stay unknown
-        assert OPS[case.operator].data_decides or shape == want_shape
+        assert OPS[case.operator].data_dependent_shape or shape == want_shape
 
 
 @every
@@ -41,7 +41,7 @@ def test_computes_what_mxnet_gave(case: Case) -> None:
     wants, op = case.outputs(), case.op()
     for index, (result, want) in enumerate(zip(Program(case.graph()).run(feeds), wants, strict=True)):
         close(case.turned(index, result), want, op, case.eps)
-    if not op.uses and not op.mutates:
+    if not op.needs and not op.mutates:
         with np.errstate(all="ignore"):
             found = op.compute(*case.arrays())
         for index, (result, want) in enumerate(zip(found if isinstance(found, tuple | list) else [found], wants)):

@@ -18,7 +18,7 @@ from hybrid.execution.program import Program
 from hybrid.ir.differentiate import gradients, rule
 from hybrid.ir.graph import Entry, Graph, Node
 from hybrid.ir.infer import infer
-from hybrid.ops.storage import OfStorage
+from hybrid.ops.sparse_graph import OfStorage
 
 from ..grouped import each
 from ..grouped import run as grouped_run
@@ -240,8 +240,8 @@ def counts(domain: Domain | None) -> bool:
 
 def point(example: Example) -> Point | None:
     """The example in float64; None when its outputs are not that precise, or nothing is differentiable in it."""
-    op, names = example.op, example.op.takes()
-    if "rng" in op.uses or not has_rule(op):
+    op, names = example.op, example.op.input_names()
+    if "rng" in op.needs or not has_rule(op):
         return None
     shapes = [a.shape for a in example.arrays]
     free = tuple(
@@ -422,13 +422,13 @@ def kinds() -> Iterator[tuple[Op, list[tuple[int, ...]], list[np.dtype]]]:
     done = set()
     for op, arrays in itertools.chain(examples(), others()):
         kind = (op.name, *(a.ndim for a in arrays), *sorted(op.dump().items()))
-        if kind in done or {"bodies", "rng"} & set(op.uses) or op.name.startswith("_onnx_") or not has_rule(op):
+        if kind in done or {"bodies", "rng"} & set(op.needs) or op.name.startswith("_onnx_") or not has_rule(op):
             continue
         done.add(kind)
         for dtype in map(np.dtype, ("float16", "int32")):
             dtypes = [dtype if a.dtype == np.float32 else a.dtype for a in arrays]
             with contextlib.suppress(ValueError, KeyError):  # it does not take them
-                op.infer_input_types(tuple(dtypes), (None,) * len(op.returns()))
+                op.infer_input_types(tuple(dtypes), (None,) * len(op.output_names()))
                 op.want_dtype(dtypes)
                 op.infer_type(*dtypes)
                 yield op, [a.shape for a in arrays], dtypes
@@ -440,9 +440,11 @@ def test_gradients_have_the_shapes_and_dtypes_of_their_inputs() -> None:
         ends, types = op.infer_shape(*shapes), op.infer_type(*dtypes)
         ends = ends if isinstance(ends, list) else [ends]
         types = types if isinstance(types, list) else [types] * len(ends)
-        known = dict(zip(op.takes(), zip(shapes, dtypes))) | {f"head{i}": e for i, e in enumerate(zip(ends, types))}
+        known = dict(zip(op.input_names(), zip(shapes, dtypes))) | {
+            f"head{i}": e for i, e in enumerate(zip(ends, types))
+        }
         try:
-            have, graph = gradient_graph(op, op.takes(), range(op.visible()))
+            have, graph = gradient_graph(op, op.input_names(), range(op.num_visible_outputs()))
             read = {n.name for n in graph.variables()}
             found = infer(
                 graph, {n: known[n][0] for n in known if n in read}, {n: known[n][1] for n in known if n in read}

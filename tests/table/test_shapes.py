@@ -67,7 +67,7 @@ def asked() -> Iterator[tuple[Op, list[Shape], list[Shape] | None]]:
 
 def inferred(op: Op, shapes: list[Shape]) -> list[MaybeShape]:
     """The shapes of all outputs. Raises ValueError (or IndexError) where the inputs are refused."""
-    filled = op.infer_input_shapes(shapes, [None] * len(op.returns()))
+    filled = op.infer_input_shapes(shapes, [None] * len(op.output_names()))
     found = op.infer_shape(*(merge(a, b) for a, b in zip(shapes, filled, strict=True)))
     return found if isinstance(found, list) else [found]
 
@@ -82,7 +82,7 @@ def test_shapes_are_those_of_mxnet() -> None:
             narrower[op.name] += wanted is not None
             problem = str(error)
         else:
-            problem = f"{found[: op.visible()]}"
+            problem = f"{found[: op.num_visible_outputs()]}"
             if problem != str(wanted) and op.name not in WIDER:
                 wrong.append(f"{op!r} of {shapes}: {problem}, in MXNet {wanted}")
             continue

@@ -5,7 +5,7 @@ from onnx import TensorProto
 from hybrid.core.attrs import MXNET_DTYPES
 
 from ...error import Unsupported
-from ...kinds import dtype_of
+from ...onnx_types import dtype_of
 from ...registry import from_onnx, itself, to_onnx
 
 itself("BitCast", since=26)

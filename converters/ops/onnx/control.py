@@ -9,7 +9,7 @@ from hybrid.ops.onnx.base import BOOL, INT64, OBJECT
 from hybrid.ops.onnx.control import shared_dtype
 
 from ...error import Unsupported
-from ...kinds import contained, declared_spec, element_dtype, known_dims, sequence_of, tensor_of
+from ...onnx_types import contained, declared_spec, element_dtype, known_dims, sequence_of, tensor_of
 from ...registry import from_onnx, to_onnx
 
 # -- reading ----------------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...kinds import code_of
+from ...onnx_types import code_of
 from ...registry import itself, to_onnx
 
 itself("Range", since=11, read=False)

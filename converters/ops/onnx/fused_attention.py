@@ -6,7 +6,7 @@ import numpy as np
 from hybrid.core.shapes import UNKNOWN
 
 from ...error import Unsupported
-from ...kinds import code_of
+from ...onnx_types import code_of
 from ...registry import MS, from_onnx, itself
 from .fused import spelt
 

@@ -5,7 +5,7 @@ import onnx
 from onnx import numpy_helper
 
 from ...error import Unsupported
-from ...kinds import dtype_of
+from ...onnx_types import dtype_of
 from ...registry import ML, from_onnx, to_onnx
 from .ml_linear import attributes_of, fields_of, models
 

@@ -60,7 +60,7 @@ def _write(b, op, x):
     attributes = attributes_of(op)
     if name == "LinearClassifier":  # onnxruntime and onnx want some, though the schema does not
         attributes.setdefault("intercepts", [0.0] * (op.coefficients.size // op.features()))
-    return b.node(name, x, outputs=op.visible(), domain=ML, dtype=b.results[0].dtype, **attributes)
+    return b.node(name, x, outputs=op.num_visible_outputs(), domain=ML, dtype=b.results[0].dtype, **attributes)
 
 
 models(*_NARROW)

@@ -26,7 +26,7 @@ def _(b, op, x):
     if b.opset < 15 and any(n.endswith(TENSOR) for n in attributes):
         raise Unsupported("float64 numbers need opset 15")
     attributes["nodes_modes"] = [MODES[m] for m in op.nodes_modes]
-    return b.node(name, x, outputs=op.visible(), domain=ML, dtype=b.results[0].dtype, **attributes)
+    return b.node(name, x, outputs=op.num_visible_outputs(), domain=ML, dtype=b.results[0].dtype, **attributes)
 
 
 @from_onnx("TreeEnsemble", since=5, domain=ML)

@@ -1,7 +1,7 @@
 """Reductions and running sums. What MXNet has is read in converters/ops/reduce.py."""
 
 from ...error import Unsupported
-from ...registry import STANDING, itself, to_onnx
+from ...registry import PASSTHROUGH, itself, to_onnx
 
 REDUCTIONS = ("Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "LogSum", "LogSumExp", "SumSquare")
 
@@ -39,4 +39,4 @@ def _(b, op, data, axes=None):
     return b.node(name, data, axes=listed or None, keepdims=int(op.keepdims))
 
 
-STANDING.update({f"_onnx_Reduce{kind}": ("", f"Reduce{kind}") for kind in REDUCTIONS})
+PASSTHROUGH.update({f"_onnx_Reduce{kind}": ("", f"Reduce{kind}") for kind in REDUCTIONS})

@@ -1,9 +1,9 @@
 """Resize in the forms that MXNet lacks."""
 
 from ...error import Unsupported
-from ...registry import STANDING, to_onnx
+from ...registry import PASSTHROUGH, to_onnx
 
-STANDING["_onnx_Resize"] = "", "Resize"
+PASSTHROUGH["_onnx_Resize"] = "", "Resize"
 
 
 @to_onnx("_onnx_Resize")

@@ -7,7 +7,7 @@ import numpy as np
 from hybrid.core.shapes import UNKNOWN
 
 from ...error import Unsupported
-from ...kinds import (
+from ...onnx_types import (
     code_of,
     contained,
     declared_spec,

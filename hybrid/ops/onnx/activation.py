@@ -238,7 +238,7 @@ class Hardmax(Standard):
 
     axis: int = -1
 
-    ranks = True
+    is_ordering = True
     inputs = ("input",)
     types = {"input": FLOATS}
 

@@ -96,7 +96,7 @@ class Attention(Standard):
             return f"got softmax_precision={self.softmax_precision}, wanted a dtype of floats"
         return super().check()
 
-    def returns(self):
+    def output_names(self):
         return ("Y", "present_key", "present_value", "qk_matmul_output")[: self.num_outputs]
 
     def dtype(self, q, k, v, *rest):
@@ -212,10 +212,10 @@ class Attention(Standard):
 
     def gradient(self, F, dy, *arrays):
         heads = dy if isinstance(dy, tuple) else (dy,)
-        named = dict(zip(self.takes(), arrays)) | {f"d{n}": h for n, h in zip(self.returns(), heads)}
+        named = dict(zip(self.input_names(), arrays)) | {f"d{n}": h for n, h in zip(self.output_names(), heads)}
         found = F._backward__onnx_Attention(**named, **self.dump())
-        placed = dict(zip(_floating(self.takes()), found))
-        return [placed.get(n) for n in self.takes()]
+        placed = dict(zip(_floating(self.input_names()), found))
+        return [placed.get(n) for n in self.input_names()]
 
     @classmethod
     def examples(cls, make):
@@ -255,14 +255,14 @@ class AttentionBackward(Once, LikeInputs, Attention):
 
     inputs = ("dY", "dpresent_key", "dpresent_value", "dqk_matmul_output", *Attention.inputs)
 
-    def takes(self):
-        return (*self.inputs[: self.num_outputs], *super().takes()[4:])
+    def input_names(self):
+        return (*self.inputs[: self.num_outputs], *super().input_names()[4:])
 
-    def returns(self):
-        return _floating(self.takes()[self.num_outputs :])
+    def output_names(self):
+        return _floating(self.input_names()[self.num_outputs :])
 
     def compute(self, *arrays, **_options):
-        named = dict(zip(self.takes(), arrays))
+        named = dict(zip(self.input_names(), arrays))
         q, k, v, _, capped, _, shares, _ = self._attend(named)
         groups, scale = k.shape[1], self._scale(q)
         scores: list[Array | None] = [None] * 4
@@ -298,7 +298,7 @@ class AttentionBackward(Once, LikeInputs, Attention):
             found["attn_mask"] = summed_to(there, mask.shape)
         if named["Q"].ndim == 3:
             found |= {n: join_heads(found[n]) for n in ("Q", "K", "V")}
-        return tuple(narrow(found[n], named[n].dtype) for n in self.returns())
+        return tuple(narrow(found[n], named[n].dtype) for n in self.output_names())
 
 
 def _plus(a: Array, b: Array | None) -> Array:
@@ -395,7 +395,7 @@ class RotaryEmbeddingBackward(Once, RotaryEmbedding):
 
     inputs = ("dY", *RotaryEmbedding.inputs)
 
-    def returns(self):
+    def output_names(self):
         return ("X", "cos_cache", "sin_cache")
 
     def infer_shape(self, *shapes, **_options):
@@ -466,7 +466,7 @@ class LinearAttention(Standard):
             return f"update_rule={self.update_rule} wants {', '.join(missing)}"
         return super().check()
 
-    def returns(self):
+    def output_names(self):
         return ("output", "present_state")
 
     def dtype(self, query, key, value, state, *rest):
@@ -536,7 +536,7 @@ class LinearAttention(Standard):
         return narrow(out, dtypes[0]), narrow(state, dtypes[1])
 
     def gradient(self, F, dy, *arrays):
-        names = self.takes()
+        names = self.input_names()
         heads = dict(zip(("doutput", "dpresent_state"), dy))
         return list(F._backward__onnx_LinearAttention(**heads, **dict(zip(names, arrays)), **self.dump()))
 
@@ -558,8 +558,8 @@ class LinearAttentionBackward(Once, LinearAttention):
 
     inputs = ("doutput", "dpresent_state", *LinearAttention.inputs)
 
-    def returns(self):
-        return self.takes()[2:]
+    def output_names(self):
+        return self.input_names()[2:]
 
     def infer_shape(self, *shapes, **_options):
         return list(shapes[2:])
@@ -603,5 +603,5 @@ class LinearAttentionBackward(Once, LinearAttention):
         # decay and beta of rules that do not read them have no influence
         return tuple(
             narrow(named[n], given_arrays[n].dtype) if n in named else np.zeros_like(given_arrays[n])
-            for n in self.returns()
+            for n in self.output_names()
         )

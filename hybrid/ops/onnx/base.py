@@ -38,16 +38,16 @@ class Standard(Op):
             return f"got given={self.given}, wanted some of {', '.join(self.optional) or 'none'}"
         return None
 
-    def takes(self):
+    def input_names(self):
         if self.inputs[:1] and self.inputs[0].startswith("*"):
-            return super().takes()
+            return super().input_names()
         return tuple(n for n in self.inputs if n not in self.optional or n in self.given)
 
     def placed(self, values: Sequence[Any]) -> list[Any]:
-        """One value per entry of ``inputs``, from one per entry of ``takes()``."""
+        """One value per entry of ``inputs``, from one per entry of ``input_names()``."""
         if not self.optional:
             return list(values)
-        there = dict(zip(self.takes(), values))
+        there = dict(zip(self.input_names(), values))
         return [there.get(n) for n in self.inputs]
 
     numbers: ClassVar[tuple[str, ...]] = ()
@@ -72,7 +72,7 @@ class Standard(Op):
 
     def dtype(self, *dtypes: Any) -> Any:
         """See Op.infer_type; by default all outputs have the dtype of the first input."""
-        return dtypes[0] if len(self.returns()) == 1 else [dtypes[0]] * len(self.returns())
+        return dtypes[0] if len(self.output_names()) == 1 else [dtypes[0]] * len(self.output_names())
 
     def gives(self, *dtypes: Any) -> Any:
         """What ``dtype`` says, for operators that have an attribute of that name."""
@@ -84,9 +84,9 @@ class Standard(Op):
         return self.meaning(*self.placed(arrays), **options)
 
     def infer_shape(self, *shapes, **options):
-        if "values" in self.uses:
+        if "values" in self.needs:
             options["values"] = self.placed(options.get("values") or [None] * len(shapes))
-        named = dict(zip(self.takes(), shapes))
+        named = dict(zip(self.input_names(), shapes))
         for name in self.numbers:
             if name in named:
                 want_one(self, named[name], name)
@@ -99,9 +99,9 @@ class Standard(Op):
         return found
 
     def infer_type(self, *dtypes):
-        self.want_types(self.takes(), dtypes)
+        self.want_types(self.input_names(), dtypes)
         found = self.gives(*self.placed(dtypes))
-        self.want_types(self.returns(), found if isinstance(found, list) else [found])
+        self.want_types(self.output_names(), found if isinstance(found, list) else [found])
         return found
 
     def want_types(self, names: Sequence[str], dtypes: Sequence[np.dtype | None]) -> None:
@@ -139,11 +139,11 @@ class LikeInputs(Standard):
     """Base of operators whose outputs are gradients of inputs, which have the inputs' names, shapes and dtypes."""
 
     def infer_shape(self, *shapes, **_options):
-        named = dict(zip(self.takes(), shapes))
-        return [named[n] for n in self.returns()]
+        named = dict(zip(self.input_names(), shapes))
+        return [named[n] for n in self.output_names()]
 
     def infer_type(self, *dtypes):
-        self.want_types(self.takes(), dtypes)
+        self.want_types(self.input_names(), dtypes)
         return self.infer_shape(*dtypes)
 
 

@@ -17,7 +17,7 @@ class Converting(Standard):
     saturate: bool = True
     round_mode: Literal["up", "down", "nearest"] = "up"
 
-    moves = True
+    only_moves_data = True
 
     def shape(self, data, *_others):
         return data
@@ -89,7 +89,7 @@ class BitCast(Standard):
 
     inputs = ("input",)
     types = dict.fromkeys(("input", "output"), STORED - WORDS)
-    moves = True
+    only_moves_data = True
 
     def shape(self, data):
         return data

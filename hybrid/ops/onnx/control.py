@@ -86,7 +86,7 @@ class Repeated(ControlFlow):
     num_states: Several
     body_reads: Locations
 
-    uses = ("bodies", "specs")
+    needs = ("bodies", "specs")
 
     def placed(self, given, captured):
         """What the body's variables hold."""
@@ -210,7 +210,7 @@ class Loop(Repeated):
 class LoopBackward(Backward, Loop):
     """The gradients of the inputs of _onnx_Loop."""
 
-    uses = ("bodies",)
+    needs = ("bodies",)
 
     def back(self, dy, inputs, gradients, forward, backs):
         given, _, _ = self.steps(inputs, forward[0])
@@ -362,7 +362,7 @@ class Scan(Repeated):
 class ScanBackward(Backward, Scan):
     """The gradients of the inputs of _onnx_Scan."""
 
-    uses = ("bodies",)
+    needs = ("bodies",)
 
     def back(self, dy, inputs, gradients, forward, backs):
         if self.batched:

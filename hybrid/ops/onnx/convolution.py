@@ -406,8 +406,8 @@ class DeformConvBackward(Once, _Moved):
     inputs = ("dy", "X", "W", "offset", "mask")
     optional = ("mask",)
 
-    def returns(self):
-        return self.takes()[1:]
+    def output_names(self):
+        return self.input_names()[1:]
 
     def infer_shape(self, dy, *shapes):
         return list(shapes)
@@ -442,8 +442,8 @@ class Col2Im(Standard):
 
     inputs = ("input", "image_shape", "block_shape")
     types = {"input": TENSORS, "image_shape": {"int64"}, "block_shape": {"int64"}}
-    uses = ("values",)
-    data_decides = True
+    needs = ("values",)
+    data_dependent_shape = True
 
     def shape(self, columns, image, block, *, values):
         want_rank(self, columns, 3, what="input")

@@ -23,8 +23,8 @@ class Range(Standard):
     inputs = ("start", "limit", "delta")
     types = {"start limit delta": FLOATS | INDICES | {"int16"}}
     numbers = inputs
-    uses = ("values",)
-    data_decides = True
+    needs = ("values",)
+    data_dependent_shape = True
 
     def shape(self, start, limit, delta, *, values):
         if any(v is None for v in values):
@@ -96,8 +96,8 @@ class OneHot(Standard):
     types = {"indices": NUMBERS - {"bfloat16"}, "depth": NUMBERS - {"bfloat16"}, "values": TENSORS}
     numbers = ("depth",)
     named_axes = {"values": "2"}
-    uses = ("values",)
-    data_decides = True
+    needs = ("values",)
+    data_dependent_shape = True
 
     def shape(self, indices, depth, pair, *, values):
         axis = axis_of(self, self.axis, len(indices) + 1)
@@ -134,8 +134,8 @@ class OneHotBackward(OneHot):
     """The gradient of OneHot's values: sums of dy over the places of each. Shapes: dy, then those of OneHot -> (2,)."""
 
     inputs = ("dy", "indices", "depth", "values")
-    uses = ()
-    data_decides = False
+    needs = ()
+    data_dependent_shape = False
 
     def shape(self, dy, indices, depth, pair):
         return pair
@@ -160,8 +160,8 @@ class ConstantOfShape(Standard):
 
     inputs = ("input",)
     types = {"input": {"int64"}, "output": STORED - WORDS - COMPLEX}
-    uses = ("values",)
-    data_decides = True
+    needs = ("values",)
+    data_dependent_shape = True
 
     def check(self):
         if self.value.size != 1:

@@ -109,7 +109,7 @@ class Clip(Pointwise):
         bounds = bounds_and_y[:-1]
         placed = self.placed((x, *bounds))
         found = [dy * F._backward__onnx_clipped(*placed, given=self.given, where="inside")]
-        for name, bound in zip(self.takes()[1:], bounds):
+        for name, bound in zip(self.input_names()[1:], bounds):
             reached = F._backward__onnx_clipped(*placed, given=self.given, where=name)
             found.append(F._backward_sum_like(dy * reached, bound))
         return found

@@ -42,16 +42,16 @@ class GroupQueryAttention(Standard):
         "position_ids": {"int64"},
     }
     optional = ("key", "value", *CACHES)
-    uses = ("values",)
+    needs = ("values",)
     numbers = ("total_sequence_length",)
-    data_decides = True
+    data_dependent_shape = True
 
     def check(self):
         if self.do_rotary and not {"cos_cache", "sin_cache"} <= set(self.given):
             return "do_rotary wants cos_cache and sin_cache"
         return super().check()
 
-    def returns(self):
+    def output_names(self):
         return ("output", "present_key", "present_value")
 
     def dtype(self, query, *rest):

@@ -140,7 +140,7 @@ class SoftmaxCrossEntropyLoss(ClassLoss):
     types = {"scores weights": FLOATS, "labels": INDICES}
     optional = ("weights",)
 
-    def returns(self):
+    def output_names(self):
         return ("output", "log_prob")
 
     def shape(self, scores, labels, weights=None):

@@ -419,7 +419,7 @@ class CastMap(Collected):
 
     inputs = ("X",)
     types = {"X": WORDS}
-    data_decides = True
+    data_dependent_shape = True
 
     def shape(self, x):
         return (1, UNKNOWN if self.map_form == "DENSE" else self.max_map)

@@ -76,7 +76,7 @@ class Classifier(Standard):
     inputs = ("X",)
     types = {"X": FEATURES}
 
-    def returns(self):
+    def output_names(self):
         return ("Y", "Z")
 
     def labels(self) -> Array:

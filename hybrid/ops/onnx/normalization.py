@@ -69,7 +69,7 @@ class BatchNormalization(Standard):
             return f"got {self.num_outputs} outputs without training_mode, wanted one"
         return super().check()
 
-    def returns(self):
+    def output_names(self):
         return ("Y", "running_mean", "running_var")[: self.num_outputs]
 
     def shape(self, x, *rest):
@@ -223,7 +223,7 @@ class LayerNormalization(_FromAxis):
     optional = ("B",)
     spreads = ("Scale", "B")
 
-    def returns(self):
+    def output_names(self):
         return ("Y", "Mean", "InvStdDev")[: self.num_outputs]
 
     def shape(self, x, scale, b):

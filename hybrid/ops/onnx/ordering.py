@@ -21,14 +21,14 @@ class TopK(Standard):
     largest: bool = True
     sorted: bool = True
 
-    ranks = True
+    is_ordering = True
     inputs = ("X", "K")
     types = {"X": NUMBERS, "K": {"int64"}}
     numbers = ("K",)
-    uses = ("values",)
-    data_decides = True
+    needs = ("values",)
+    data_dependent_shape = True
 
-    def returns(self):
+    def output_names(self):
         return ("Values", "Indices")
 
     def shape(self, x, k, *, values):
@@ -71,9 +71,9 @@ class Unique(Standard):
 
     inputs = ("X",)
     types = {"X": TENSORS}
-    data_decides = True
+    data_dependent_shape = True
 
-    def returns(self):
+    def output_names(self):
         return ("Y", "indices", "inverse_indices", "counts")
 
     def shape(self, x):

@@ -161,7 +161,7 @@ class MaxPool(_MaxPool):
 
     types = {"X": FLOATS | BYTES}
 
-    def returns(self):
+    def output_names(self):
         return ("Y", "Indices")[: self.num_outputs]
 
     def shape(self, x):
@@ -393,8 +393,8 @@ class MaxUnpool(Standard):
     inputs = ("X", "I", "output_shape")
     types = {"X": FLOATS, "I output_shape": {"int64"}}
     optional = ("output_shape",)
-    uses = ("values",)
-    data_decides = True
+    needs = ("values",)
+    data_dependent_shape = True
 
     def domain(self, name, shapes):
         return Domain(0, 0, integer=True) if name == "I" else None

@@ -239,7 +239,7 @@ class DynamicQuantizeLinear(Standard):
     inputs = ("x",)
     types = {"x": {"float32"}}
 
-    def returns(self):
+    def output_names(self):
         return "y", "y_scale", "y_zero_point"
 
     def shape(self, x):

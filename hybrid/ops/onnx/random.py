@@ -30,7 +30,7 @@ class Sampler(Standard):
 
     seed: float | None = None
 
-    uses = ("rng",)
+    needs = ("rng",)
 
     def gradient(self, F, dy, *arrays):
         return None
@@ -200,9 +200,9 @@ class Dropout(Standard):
     types = {"data": FLOATS | FLOAT8, "ratio": FLOATS | FLOAT8, "training_mode": {"bool"}}
     optional = ("ratio", "training_mode")
     numbers = optional
-    uses = ("rng",)
+    needs = ("rng",)
 
-    def returns(self):
+    def output_names(self):
         return ("output", "mask")
 
     def shape(self, data, ratio=None, training_mode=None):
@@ -223,7 +223,7 @@ class Dropout(Standard):
 
     def gradient(self, F, dy, data, *others_and_ys):
         *others, _, mask = others_and_ys
-        given = {n: v for n, v in zip(self.takes()[1:], others)}
+        given = {n: v for n, v in zip(self.input_names()[1:], others)}
         ratio = given.get("ratio")
         passed = F._backward_cast_like(mask, data)
         if "training_mode" not in given:

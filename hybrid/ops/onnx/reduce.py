@@ -21,7 +21,7 @@ class AlongAxes(Standard):
     inputs = ("data", "axes")
     types = {"data": PRECISE, "axes": {"int64"}}
     optional = ("axes",)
-    uses = ("values",)
+    needs = ("values",)
 
     def along(self, axes: np.ndarray | None, rank: int) -> tuple[int, ...]:
         """The axes that go, counted from the front."""
@@ -34,7 +34,7 @@ class AlongAxes(Standard):
 class Reduction(AlongAxes):
     """Shapes: any, (n,) -> data's without the axes, or with keepdims with size 1 for each."""
 
-    data_decides = True
+    data_dependent_shape = True
     types = {"data": PRECISE, "axes": {"int64"}}
 
     def reduce(self, x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
@@ -81,7 +81,7 @@ class Restore(AlongAxes):
 
     inputs = ("dy", "data", "axes")
     view = True
-    moves = True
+    only_moves_data = True
 
     def shape(self, dy, data, axes=None, *, values):
         if axes is not None and values[2] is None:
@@ -261,7 +261,7 @@ class ArgExtreme(Standard):
     select_last_index: bool = False
 
     find: ClassVar[Any]
-    ranks = True
+    is_ordering = True
     types = {"data": NUMBERS}
 
     def infer_shape(self, data):

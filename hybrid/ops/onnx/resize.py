@@ -66,8 +66,8 @@ class Resize(Standard):
     inputs = ("X", "roi", "scales", "sizes")
     types = {"X": TENSORS, "roi": FLOATS - {"bfloat16"}, "scales": {"float32"}, "sizes": {"int64"}}
     optional = ("roi", "scales", "sizes")
-    uses = ("values",)
-    data_decides = True
+    needs = ("values",)
+    data_dependent_shape = True
 
     def domain(self, name, shapes):
         return None if name == "X" else Domain(1, 3, integer=name == "sizes")
@@ -263,7 +263,7 @@ class Resize(Standard):
         return out
 
     def adjoint(self, of, dy, x, *rest):
-        given = dict(zip(self.takes()[1:], rest))
+        given = dict(zip(self.input_names()[1:], rest))
         lines = list(self.lines(x.shape, *(given.get(n) for n in self.optional)))
         for line in lines:
             if line.outside is not None:

@@ -144,7 +144,7 @@ class Recurrent(Standard):
         found = [c._replace(clip=None) if i % size == 2 else c for i, c in enumerate(found)]
         return [found[i : i + size] for i in range(0, len(found), size)]
 
-    def returns(self):
+    def output_names(self):
         return ("Y", "Y_h", "Y_c")[: 1 + len(self.states)]
 
     def shape(self, x, w, r, *rest):
@@ -264,7 +264,7 @@ class Recurrent(Standard):
         return {"X": dx, **wanted}
 
     def gradient(self, F, dy, *arrays):
-        names, heads = self.takes(), [f"d{n}" for n in self.returns()]
+        names, heads = self.input_names(), [f"d{n}" for n in self.output_names()]
         rule = getattr(F, f"_backward_{self.name}")
         found = rule(**dict(zip(heads, dy)), **dict(zip(names, arrays)), **self.dump())
         floating = [n for n in names if n != "sequence_lens"]
@@ -275,13 +275,13 @@ class Recurrent(Standard):
 class Backward(LikeInputs, Recurrent):
     """The gradients of a recurrent layer's floating inputs. Shapes: the gradients of its outputs, then its inputs -> as those."""
 
-    def returns(self):
-        return tuple(n for n in self.takes()[1 + len(self.states) :] if n != "sequence_lens")
+    def output_names(self):
+        return tuple(n for n in self.input_names()[1 + len(self.states) :] if n != "sequence_lens")
 
     def compute(self, *arrays, **_options):
-        named = dict(zip(self.takes(), arrays))
+        named = dict(zip(self.input_names(), arrays))
         found = self.gradients(named, arrays[: 1 + len(self.states)])
-        return tuple(narrow(found[n], named[n].dtype) for n in self.returns())
+        return tuple(narrow(found[n], named[n].dtype) for n in self.output_names())
 
     gradient = Standard.gradient
 

@@ -22,7 +22,7 @@ class Compress(Standard):
 
     inputs = ("input", "condition")
     types = {"input": STORED, "condition": {"bool"}}
-    data_decides = True
+    data_dependent_shape = True
 
     def shape(self, data, condition):
         if self.axis is None:
@@ -72,7 +72,7 @@ class NonZero(Standard):
 
     inputs = ("X",)
     types = {"X": TENSORS}
-    data_decides = True
+    data_dependent_shape = True
 
     def shape(self, x):
         return (len(x), UNKNOWN)
@@ -117,8 +117,8 @@ class NonMaxSuppression(Standard):
     optional = ("max_output_boxes_per_class", "iou_threshold", "score_threshold")
     numbers = optional
     named_axes = {"boxes": "N M 4", "scores": "N C M"}
-    ranks = True
-    data_decides = True
+    is_ordering = True
+    data_dependent_shape = True
 
     def shape(self, boxes, scores, *limits):
         return (UNKNOWN, 3)
@@ -167,7 +167,7 @@ class NonMaxSuppression(Standard):
         return chosen
 
     def gradient(self, F, dy, *arrays):
-        return [None] * len(self.takes())
+        return [None] * len(self.input_names())
 
     @classmethod
     def examples(cls, make):

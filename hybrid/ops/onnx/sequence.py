@@ -16,7 +16,7 @@ from .types import INDICES, STORED, WORDS
 class Collection(Collected):
     """Base of operators that give a sequence or an optional."""
 
-    data_decides = True
+    data_dependent_shape = True
 
     def shape(self, *shapes, **options):
         return ()
@@ -30,7 +30,7 @@ class Element(Collected):
 
     elem: np.dtype | None = None
 
-    data_decides = True
+    data_dependent_shape = True
 
     def shape(self, *shapes, **options):
         return None
@@ -202,7 +202,7 @@ class Optional(Collected):
 
     inputs = ("input",)
     optional = ("input",)
-    data_decides = True
+    data_dependent_shape = True
 
     def shape(self, value):
         return value if self.given else ()

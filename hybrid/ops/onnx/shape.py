@@ -75,8 +75,8 @@ class Moving(Standard, Reshaping):
 
     keeps = True
 
-    uses = ("values",)
-    data_decides = True
+    needs = ("values",)
+    data_dependent_shape = True
     partial = True
     types = {"data": STORED, "axes": {"int64"}}
 
@@ -212,8 +212,8 @@ class Expand(Standard):
 
     inputs = ("input", "shape")
     types = {"input": STORED, "shape": {"int64"}}
-    uses = ("values",)
-    data_decides = True
+    needs = ("values",)
+    data_dependent_shape = True
     partial = True
 
     def shape(self, data, shape, *, values):
@@ -241,8 +241,8 @@ class Tile(Standard):
 
     inputs = ("input", "repeats")
     types = {"input": STORED, "repeats": {"int64"}}
-    uses = ("values",)
-    data_decides = True
+    needs = ("values",)
+    data_dependent_shape = True
     partial = True
 
     def shape(self, data, repeats, *, values):

@@ -60,8 +60,8 @@ class DFT(Standard):
     types = {"input": FLOATS, "dft_length": INDICES, "axis": {"int64"}}
     optional = ("dft_length", "axis")
     numbers = optional
-    uses = ("values",)
-    data_decides = True
+    needs = ("values",)
+    data_dependent_shape = True
 
     def _plan(self, shape: Sequence[Any], length: Any, axis: Any, given: bool) -> tuple[int, Any]:
         """(axis, length); length is UNKNOWN when it is given and not known. Raises OpError for what is no axis of a signal."""
@@ -105,7 +105,7 @@ class DFT(Standard):
         return _pairs(np.fft.ifft(x, length, axis), data.dtype)
 
     def gradient(self, F, dy, data, *more):
-        named = dict(zip(self.takes()[1:], more[:-1]))
+        named = dict(zip(self.input_names()[1:], more[:-1]))
         return [F._backward__onnx_DFT(dy=dy, input=data, **named, **self.dump()), *(None for _ in named)]
 
     @classmethod
@@ -123,8 +123,8 @@ class DFTBackward(DFT):
     """The gradient of DFT's input. Shapes: dy as its output, input, ... -> input. Its own is DFT again."""
 
     inputs = ("dy", *DFT.inputs)
-    uses = ()
-    data_decides = False
+    needs = ()
+    data_dependent_shape = False
 
     def infer_shape(self, *shapes, **_options):
         return shapes[1]
@@ -152,7 +152,7 @@ class DFTBackward(DFT):
         return _pairs(_resized(dx, own, axis), data.dtype, parts)
 
     def gradient(self, F, dy, *arrays):
-        named = dict(zip(self.takes()[2:], arrays[2:-1]))
+        named = dict(zip(self.input_names()[2:], arrays[2:-1]))
         return [F._onnx_DFT(input=dy, **named, **self.dump()), *(None for _ in arrays[1:-1])]
 
 
@@ -171,8 +171,8 @@ class STFT(Standard):
     optional = ("window", "frame_length")
     numbers = ("frame_step", "frame_length")
     named_axes = {"signal": "batch length parts", "window": "frame"}
-    uses = ("values",)
-    data_decides = True
+    needs = ("values",)
+    data_dependent_shape = True
 
     def shape(self, signal, step, window, *rest, values):
         if signal[2] is not UNKNOWN and signal[2] not in ((1,) if self.onesided else (1, 2)):
@@ -217,7 +217,7 @@ class STFT(Standard):
         return _pairs(transform(_numbers(signal)[:, places] * weights), signal.dtype)
 
     def gradient(self, F, dy, *arrays):
-        names = self.takes()
+        names = self.input_names()
         gradients = F._backward__onnx_STFT(dy=dy, **dict(zip(names, arrays)), **self.dump())
         found = {str(n): g for n, g in zip(("signal", "window"), gradients)}
         return [found.get(n) for n in names]
@@ -235,11 +235,11 @@ class STFTBackward(Once, LikeInputs, STFT):
     """The gradients of STFT's signal and, where it has one, window. Shapes: dy as its output, signal, ... -> as those."""
 
     inputs = ("dy", *STFT.inputs)
-    uses = ()
-    data_decides = False
+    needs = ()
+    data_dependent_shape = False
 
-    def returns(self):
-        return tuple(n for n in ("signal", "window") if n in self.takes())
+    def output_names(self):
+        return tuple(n for n in ("signal", "window") if n in self.input_names())
 
     def compute(self, *arrays, **_options):
         dy, signal, step, window, length = self.placed(arrays)
@@ -265,8 +265,8 @@ class Window(Standard):
 
     inputs = ("size",)
     types = {"size": INDICES, "output": NUMBERS}
-    uses = ("values",)
-    data_decides = True
+    needs = ("values",)
+    data_dependent_shape = True
     epsilon = float(np.finfo(np.float32).eps)  # of onnxruntime's factors, whatever the dtype
 
     cosines: ClassVar[tuple[float, ...]]
@@ -339,8 +339,8 @@ class MelWeightMatrix(Standard):
         "lower_edge_hertz upper_edge_hertz": FLOATS,
         "output": NUMBERS,
     }
-    uses = ("values",)
-    data_decides = True
+    needs = ("values",)
+    data_dependent_shape = True
 
     def shape(self, *shapes, values):
         bins, length = (v if v is None else (ints(v) or (None,))[0] for v in values[:2])

@@ -30,10 +30,10 @@ class Slice(Standard):
     inputs = ("data", "starts", "ends", "axes", "steps")
     types = {"data": STORED, "starts ends axes steps": INDICES}
     optional = ("axes", "steps")
-    uses = ("values",)
-    data_decides = True
+    needs = ("values",)
+    data_dependent_shape = True
     partial = True
-    moves = True
+    only_moves_data = True
 
     def parts(self, rank, starts, ends, axes, steps):
         """(axis, start, end, step) for every axis that is cut."""
@@ -98,11 +98,11 @@ class Split(Standard):
     inputs = ("input", "split")
     types = {"input": STORED, "split": {"int64"}}
     optional = ("split",)
-    uses = ("values",)
-    data_decides = True
-    moves = True
+    needs = ("values",)
+    data_dependent_shape = True
+    only_moves_data = True
 
-    def returns(self):
+    def output_names(self):
         return tuple(f"output{i}" for i in range(self.num_outputs))
 
     def pieces(self, total, split):
@@ -172,8 +172,8 @@ class Pad(Standard):
     types = {"data constant_value": STORED, "pads": {"int64"}, "axes": INDICES}
     optional = ("constant_value", "axes")
     numbers = ("constant_value",)
-    uses = ("values",)
-    data_decides = True
+    needs = ("values",)
+    data_dependent_shape = True
 
     def check(self):
         if "axes" in self.given and "constant_value" not in self.given:
@@ -265,8 +265,8 @@ class CenterCropPad(Standard):
 
     inputs = ("input_data", "shape")
     types = {"input_data": STORED, "shape": INDICES}
-    uses = ("values",)
-    data_decides = True
+    needs = ("values",)
+    data_dependent_shape = True
     partial = True
 
     def sizes(self, data, wanted):

@@ -147,7 +147,7 @@ class GridSampleBackward(Once, _Sampled):
 
     inputs = ("dy", "X", "grid")
 
-    def returns(self):
+    def output_names(self):
         return ("X", "grid")
 
     def shape(self, dy, x, grid):
@@ -187,8 +187,8 @@ class AffineGrid(Standard):
 
     inputs = ("theta", "size")
     types = {"theta": FLOATS, "size": {"int64"}}
-    uses = ("values",)
-    data_decides = True
+    needs = ("values",)
+    data_dependent_shape = True
 
     def shape(self, theta, size, *, values):
         sizes = ints(values[1])

@@ -50,7 +50,7 @@ class StringNormalizer(Standard):
 
     inputs = ("X",)
     types = {"X": WORDS}
-    data_decides = True
+    data_dependent_shape = True
 
     def check(self):
         if self.case_change_action not in ("NONE", "LOWER", "UPPER"):
@@ -89,9 +89,9 @@ class StringSplit(Standard):
 
     inputs = ("X",)
     types = {"X": WORDS}
-    data_decides = True
+    data_dependent_shape = True
 
-    def returns(self):
+    def output_names(self):
         return ("Y", "Z")
 
     def shape(self, x):
@@ -366,7 +366,7 @@ class ImageDecoder(Standard):
 
     inputs = ("encoded_stream",)
     types = {"encoded_stream": {"uint8"}}
-    data_decides = True
+    data_dependent_shape = True
 
     def check(self):
         if self.pixel_format not in ("RGB", "BGR", "Grayscale"):

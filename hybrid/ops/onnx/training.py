@@ -34,7 +34,7 @@ class Step(Standard):
         """How many tensors there are."""
         return (self.num_args - 2) // (2 + self.states)
 
-    def returns(self):
+    def output_names(self):
         return tuple(f"output{i}" for i in range(self.tensors * (1 + self.states)))
 
     def _results(self, given: Any) -> list[Any]:

@@ -146,7 +146,7 @@ class PlainRegression(Regression):
     """Gives data as it is."""
 
     view = True
-    moves = True
+    only_moves_data = True
 
     def compute(self, data, label):
         return data
@@ -182,7 +182,7 @@ class SVMOutput(LossHead):
     use_linear: bool = False
 
     view = True
-    moves = True
+    only_moves_data = True
 
     def label_shape(self, data):
         return data[:-1]
@@ -238,10 +238,10 @@ class CTCLoss(Op):
 
     inputs: ClassVar[tuple[str, ...]] = ("data", "label", "data_lengths", "label_lengths")
 
-    def returns(self):
+    def output_names(self):
         return ("output0",)  # MXNet's has a hidden second one, the gradient
 
-    def takes(self):
+    def input_names(self):
         return (
             *CTCLoss.inputs[:2],
             *(CTCLoss.inputs[2:3] if self.use_data_lengths else ()),
@@ -280,7 +280,7 @@ class CTCLoss(Op):
         """(log probabilities (T, N, C), symbols (N, 2L + 1), whether each may follow the one before the last directly, sizes
         of the labels (N,), numbers of steps (N,)). Symbols are the label with blanks around every class."""
         steps, batch, classes = data.shape
-        given = dict(zip(CTCLoss.takes(self)[2:], lengths))
+        given = dict(zip(CTCLoss.input_names(self)[2:], lengths))
         label = label.astype(np.intp)
         blank, padding = (0, 0) if self.blank_label == "first" else (classes - 1, -1)
         ended = np.cumsum(label == padding, 1) > 0
@@ -327,7 +327,7 @@ class CTCLoss(Op):
         return np.where(self.possible(lattice), loss, 0).astype(data.dtype)
 
     def gradient(self, F, dy, data, label, *rest):
-        lengths = dict(zip(self.takes()[2:], rest))
+        lengths = dict(zip(self.input_names()[2:], rest))
         return F._backward_CTCLoss(dy, data, label, **lengths, **self.dump()), None, *(None for _ in lengths)
 
     @classmethod

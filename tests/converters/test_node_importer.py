@@ -10,12 +10,12 @@ import pytest
 from onnx import TensorProto, helper
 
 import converters
-from converters import kernels, kinds, nodes, registry, walk
+from converters import node_importer, onnx_types, ort_kernels, proto_nodes, registry
 from converters.error import Unsupported
+from converters.import_state import Shared, Value
 from converters.importer import KIND, import_model
+from converters.node_importer import Importer
 from converters.reader import OnnxFile
-from converters.values import Shared, Value
-from converters.walk import Importer
 from hybrid.core.op import Spec
 from hybrid.core.shapes import UNKNOWN
 from hybrid.ir.graph import Entry, Node
@@ -129,13 +129,13 @@ def test_the_family_as_it_stands() -> None:
 
 def test_sizes_that_inputs_have() -> None:
     g = importer()
-    size = walk.patterns.Count.named("x:n")
+    size = node_importer.symbolic_shapes.Count.named("x:n")
     doubles, floats = unfed((UNKNOWN,), F8), unfed((3, UNKNOWN), F4)
     g.shared.sizes[size] = [(doubles, 0), (floats, 1)]
     assert g.sized(size, F4) == (floats, 1)
     assert g.sized(size, F8) == (doubles, 0)
     assert [g.sized(size, d) for d in (None, I8)] == [None, None]
-    assert g.sized(walk.patterns.Count.named("x:m"), F4) is None
+    assert g.sized(node_importer.symbolic_shapes.Count.named("x:m"), F4) is None
     assert Importer(g.shared, {"": 17}, g).sized(size, F4) is None
     assert Importer(g.shared, {"local": 3}).opset == 1
 
@@ -163,7 +163,7 @@ def test_names_are_given_once() -> None:
 
 def test_inputs_of_subgraphs_that_the_node_says_nothing_of() -> None:
     g = importer()
-    tensor, pair = helper.make_tensor_type_proto(1, [2, "n"]), kinds.kind_of("seq(tensor(int64))")
+    tensor, pair = helper.make_tensor_type_proto(1, [2, "n"]), onnx_types.kind_of("seq(tensor(int64))")
     inputs = [helper.make_value_info(n, t) for n, t in zip("abc", (tensor, tensor, tensor))]
     inputs += [onnx.ValueInfoProto(name="d"), onnx.ValueInfoProto(name="e")]
     outputs = [
@@ -281,18 +281,20 @@ def test_what_follows_from_a_problem_is_none_of_its_own() -> None:
 
 
 def test_types_that_definitions_depend_on() -> None:
-    assert walk._type_of(None) == onnx.TypeProto()
-    pair = kinds.kind_of("seq(tensor(int64))")
-    assert walk._type_of(Value("v", (), np.dtype(object), kind=pair)) == pair
-    assert walk._type_of(unfed((2, UNKNOWN, 3), F8)) == helper.make_tensor_type_proto(TensorProto.DOUBLE, [2, None, 3])
-    assert walk._type_of(unfed(None, I8)) == helper.make_tensor_type_proto(TensorProto.INT64, None)
+    assert node_importer._type_of(None) == onnx.TypeProto()
+    pair = onnx_types.kind_of("seq(tensor(int64))")
+    assert node_importer._type_of(Value("v", (), np.dtype(object), kind=pair)) == pair
+    assert node_importer._type_of(unfed((2, UNKNOWN, 3), F8)) == helper.make_tensor_type_proto(
+        TensorProto.DOUBLE, [2, None, 3]
+    )
+    assert node_importer._type_of(unfed(None, I8)) == helper.make_tensor_type_proto(TensorProto.INT64, None)
     with pytest.raises(Unsupported, match="the dtype of v is not known"):
-        walk._type_of(unfed((2,), None))
-    assert walk._reason(MemoryError("4 GB")) == "memory does not suffice: 4 GB"
-    assert walk._reason(KeyError("axis")) == (
+        node_importer._type_of(unfed((2,), None))
+    assert node_importer._reason(MemoryError("4 GB")) == "memory does not suffice: 4 GB"
+    assert node_importer._reason(KeyError("axis")) == (
         "cannot be read: its attributes and inputs do not go together (KeyError: 'axis')"
     )
-    assert walk._reason(Unsupported("no")) == "no"
+    assert node_importer._reason(Unsupported("no")) == "no"
 
 
 def test_files_without_an_opset() -> None:
@@ -344,7 +346,7 @@ def test_stored_tensors_of_every_form() -> None:
 
 def test_what_nodes_say() -> None:
     inner = parsed("m (float[2] x) => (float[2] y) { y = Neg (x) }")
-    assert list(nodes.reads(inner.graph.node[0])) == ["x"]
+    assert list(proto_nodes.reads(inner.graph.node[0])) == ["x"]
     sparse = helper.make_sparse_tensor(
         helper.make_tensor("own", 1, [1], [5]), helper.make_tensor("i", TensorProto.INT64, [1], [1]), [2]
     )
@@ -356,38 +358,38 @@ def test_what_nodes_say() -> None:
         bodies.append(body)
     both = helper.make_node("Both", ["a", "", "c"], ["y"])
     both.attribute.append(helper.make_attribute("bodies", bodies))
-    assert list(nodes.reads(both)) == ["a", "c", "p", "p2", "q", "q2"]
+    assert list(proto_nodes.reads(both)) == ["a", "c", "p", "p2", "q", "q2"]
     shared = importer().shared
     stored = helper.make_attribute("value", sparse)
-    assert nodes.attribute_of(stored, {}, shared.file).tolist() == [0, 5]
+    assert proto_nodes.attribute_of(stored, {}, shared.file).tolist() == [0, 5]
     graph = helper.make_attribute("body", bodies[0])
     reference = onnx.AttributeProto(name="then", ref_attr_name="body", type=onnx.AttributeProto.GRAPH)
     with pytest.raises(Unsupported, match="its subgraph then is an attribute of the function around it"):
-        nodes.attribute_of(reference, {"body": graph}, shared.file)
-    assert nodes.attribute_of(reference, {}, shared.file) is None
-    assert nodes.attribute_of(reference, {"body": helper.make_attribute("n", [3, 4])}, shared.file) == (3, 4)
+        proto_nodes.attribute_of(reference, {"body": graph}, shared.file)
+    assert proto_nodes.attribute_of(reference, {}, shared.file) is None
+    assert proto_nodes.attribute_of(reference, {"body": helper.make_attribute("n", [3, 4])}, shared.file) == (3, 4)
     circle = [
         helper.make_node("Neg", [f"a{(i + 1) % 12}"], [f"a{i}"], name="first" if i == 0 else "") for i in range(12)
     ]
     with pytest.raises(converters.ConversionError) as caught:
-        nodes.ordered(circle)
+        proto_nodes.ordered(circle)
     assert str(caught.value) == "broken model: a cycle through first, " + ", ".join(f"a{i}" for i in range(1, 10))
 
 
 def test_functions_of_the_standard() -> None:
     """Given whole, made for the types of the inputs, and none; attributes that are left out are the schema's."""
-    gelu = nodes.standard_of(
+    gelu = proto_nodes.standard_of(
         helper.make_node("Gelu", ["x"], ["y"]), "", 20, lambda: [helper.make_tensor_type_proto(1, [2])]
     )
     assert gelu is not None
     assert gelu.node[-1].op_type == "Mul"
-    norm = nodes.standard_of(helper.make_node("MeanVarianceNormalization", ["x"], ["y"]), "", 13, list)
+    norm = proto_nodes.standard_of(helper.make_node("MeanVarianceNormalization", ["x"], ["y"]), "", 13, list)
     assert norm is not None
     assert {n.op_type for n in norm.node} >= {"ReduceMean", "Sub", "Div"}
     (axes,) = norm.attribute_proto
     assert (axes.name, list(axes.ints)) == ("axes", [0, 2, 3])
     for name, domain in (("Neg", ""), ("Unheard", ""), ("Neg", "far.away")):
-        assert nodes.standard_of(helper.make_node(name, ["x"], ["y"]), domain, 17, list) is None
+        assert proto_nodes.standard_of(helper.make_node(name, ["x"], ["y"]), domain, 17, list) is None
 
 
 def test_registries_take_one_of_each() -> None:
@@ -409,18 +411,18 @@ def test_registries_take_one_of_each() -> None:
 
 
 def test_types_of_every_kind() -> None:
-    text = kinds.text_of(onnx.TypeProto(tensor_type=onnx.TypeProto.Tensor()))
+    text = onnx_types.text_of(onnx.TypeProto(tensor_type=onnx.TypeProto.Tensor()))
     assert text == "tensor()"
-    assert kinds.kind_of(text).tensor_type.elem_type == 0
-    assert kinds.declared_spec(onnx.TypeProto(tensor_type=onnx.TypeProto.Tensor())) == Spec()
-    assert kinds.declared_spec(kinds.kind_of("optional(seq(tensor(float)))")) == ((), np.dtype(object))
-    assert kinds.declared_spec(onnx.TypeProto()) == Spec()
+    assert onnx_types.kind_of(text).tensor_type.elem_type == 0
+    assert onnx_types.declared_spec(onnx.TypeProto(tensor_type=onnx.TypeProto.Tensor())) == Spec()
+    assert onnx_types.declared_spec(onnx_types.kind_of("optional(seq(tensor(float)))")) == ((), np.dtype(object))
+    assert onnx_types.declared_spec(onnx.TypeProto()) == Spec()
     strange = onnx.TypeProto(tensor_type=onnx.TypeProto.Tensor(elem_type=99))
-    odd = onnx.TypeProto(map_type=onnx.TypeProto.Map(key_type=98, value_type=kinds.kind_of("tensor(float)")))
+    odd = onnx.TypeProto(map_type=onnx.TypeProto.Map(key_type=98, value_type=onnx_types.kind_of("tensor(float)")))
     with pytest.raises(Unsupported, match="element type 99 is not known"):
-        kinds.text_of(strange)
+        onnx_types.text_of(strange)
     with pytest.raises(Unsupported, match="element type 98 is not known to onnx"):
-        kinds.text_of(odd)
+        onnx_types.text_of(odd)
     model = parsed("m (float[2] x, float[2] w) => (float[2] y) { y = Neg (x) }")
     model.graph.input[1].type.CopyFrom(strange)
     with pytest.raises(converters.UnsupportedModel) as caught:
@@ -430,7 +432,7 @@ def test_types_of_every_kind() -> None:
 
 def test_what_registries_note(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every name, each once; what is read and what is written as asked."""
-    for name in ("EXPORT", "IMPORT", "STANDING"):
+    for name in ("EXPORT", "IMPORT", "PASSTHROUGH"):
         monkeypatch.setattr(registry, name, {})
     registry.one_to_one(sin="Sin", cos="Cos")
     assert {n: list(v) for n, v in registry.EXPORT.items()} == {"sin": [13], "cos": [13]}
@@ -444,7 +446,7 @@ def test_what_registries_note(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {k: list(v) for k, v in registry.IMPORT.items()} == {
         ("", "A"): [15, 20], ("", "B"): [15], ("", "C"): [1], ("ai.onnx.ml", "E"): [5],
     }  # fmt: skip
-    assert {f"_onnx_{n}": ("", n) for n in "ABCD"} | {"_onnx_ml_E": ("ai.onnx.ml", "E")} == registry.STANDING
+    assert {f"_onnx_{n}": ("", n) for n in "ABCD"} | {"_onnx_ml_E": ("ai.onnx.ml", "E")} == registry.PASSTHROUGH
     assert registry.handler_for("_onnx_A", 14) is None and registry.handler_for("_onnx_A", 15) is not None
     assert registry.reading_of("", "A", 14) is None and registry.reading_of("", "A", 20) is registry.IMPORT["", "A"][20]
 
@@ -452,23 +454,23 @@ def test_what_registries_note(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_which_kernels_a_version_has(monkeypatch: pytest.MonkeyPatch) -> None:
     """From the first of a span to its last, which is the first where none is told."""
     spans = [[7, 12, {"T": ["float32"]}], [13, None, {"T": ["float64"], "S": []}]]
-    monkeypatch.setattr(kernels, "_table", lambda: {"types": {"MadeUp": spans}, "lost": {"MadeUp": [14]}})
-    found = {v: kernels.runs_on.__wrapped__("MadeUp", v, "T") for v in (6, 7, 8, 12, 13, 14)}
+    monkeypatch.setattr(ort_kernels, "_table", lambda: {"types": {"MadeUp": spans}, "lost": {"MadeUp": [14]}})
+    found = {v: ort_kernels.runs_on.__wrapped__("MadeUp", v, "T") for v in (6, 7, 8, 12, 13, 14)}
     single, double = frozenset(("float32", "float16")), frozenset(("float64", "float16"))
     assert found == {6: None, 7: single, 8: single, 12: single, 13: double, 14: None}
-    assert kernels.runs_on.__wrapped__("MadeUp", 13, "S") == {"float16"}
-    assert kernels.runs_on.__wrapped__("MadeUp", 13, "U") is None
-    assert kernels.runs_on.__wrapped__("Other", 13, "T") is None
-    assert [kernels.is_lost("MadeUp", v) for v in (13, 14)] == [False, True]
+    assert ort_kernels.runs_on.__wrapped__("MadeUp", 13, "S") == {"float16"}
+    assert ort_kernels.runs_on.__wrapped__("MadeUp", 13, "U") is None
+    assert ort_kernels.runs_on.__wrapped__("Other", 13, "T") is None
+    assert [ort_kernels.is_lost("MadeUp", v) for v in (13, 14)] == [False, True]
 
 
 def test_dtypes_that_are_not_installed_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(name: str) -> np.dtype:
         raise ValueError(f"{name} is not here")
 
-    monkeypatch.setattr(kinds, "named_dtype", missing)
+    monkeypatch.setattr(onnx_types, "named_dtype", missing)
     with pytest.raises(Unsupported, match="float32 is not here"):
-        kinds.dtype_of(1)
+        onnx_types.dtype_of(1)
 
 
 def test_types_are_noted_of_what_nodes_make_alone() -> None:
@@ -480,7 +482,7 @@ def test_types_are_noted_of_what_nodes_make_alone() -> None:
     }"""
     read = import_model(parsed(two))
     written = converters.to_onnx(read.graph, read.params, {"i": ()}, 17)
-    declared = {i.name: kinds.text_of(i.type) for i in written.graph.input}
+    declared = {i.name: onnx_types.text_of(i.type) for i in written.graph.input}
     assert declared == {"a": "seq(tensor(float)[2])", "b": "seq(tensor(int64)[2])", "i": "tensor(int64)[]"}
 
 

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
 import converters
-from converters import patterns
+from converters import symbolic_shapes
+from converters.import_state import Value
 from converters.importer import import_model
-from converters.patterns import Count
-from converters.values import Value
+from converters.symbolic_shapes import Count
 from hybrid.core.op import REGISTRY
 from hybrid.core.shapes import UNKNOWN, Undecided
 from hybrid.execution.program import Program
@@ -433,14 +433,14 @@ def test_counts_divide_where_nothing_is_left_and_are_kept_as_quotients_elsewhere
 
 
 def test_declared_dims_are_numbers_or_sizes_of_that_input() -> None:
-    found = patterns.declared("x", (3, 0, "n", "?", "?", -1, "n"))
+    found = symbolic_shapes.declared("x", (3, 0, "n", "?", "?", -1, "n"))
     assert found is not None
     assert found[:3] == (3, 0, Count.named("x:n"))
     assert found[6] == found[2]
     free = found[3:6]
     assert all(isinstance(n, Count) and n.is_size and "x:" not in repr(n) for n in free)
     assert len({*free, found[2]}) == 4
-    assert patterns.declared("x", None) is None
+    assert symbolic_shapes.declared("x", None) is None
 
 
 def test_codes_of_a_reshape() -> None:
@@ -463,7 +463,7 @@ def test_codes_of_a_reshape() -> None:
     ]
     wrong = []
     for own, target, allowzero, want in cases:
-        got = patterns.codes(
+        got = symbolic_shapes.codes(
             tensor(own), tensor((len(target),) if isinstance(target, list) else (), target), allowzero=allowzero
         )
         if got != want:
@@ -483,8 +483,8 @@ def test_dims_of_a_reshape() -> None:
     ]
     for own, target, want in cases:
         shape = tensor((len(target),) if isinstance(target, list) else (), target)
-        assert patterns.target_dims(shape, tensor(own)) == want, (own, target)
-    nothing, open_ = patterns.target_dims(tensor((2,), [0, -1]), tensor((0, A))) or ()
+        assert symbolic_shapes.target_dims(shape, tensor(own)) == want, (own, target)
+    nothing, open_ = symbolic_shapes.target_dims(tensor((2,), [0, -1]), tensor((0, A))) or ()
     assert nothing == 0
     assert isinstance(open_, Count)
     assert open_ not in (A, 0 * A)
@@ -507,10 +507,10 @@ def test_merged_dims_are_found_among_the_sizes_of_an_input() -> None:
         def sized(size: Count, dtype: object, other: Value = other, theirs: object = theirs) -> tuple[Value, int]:
             return other, list(theirs or (A,)).index(size)
 
-        found = patterns.unmerged(tensor(own), tensor((len(target),), list(target)), sized)
+        found = symbolic_shapes.unmerged(tensor(own), tensor((len(target),), list(target)), sized)
         assert (found and found[1:]) == want, (own, target, theirs)
         assert found is None or found[0] is other
-    assert patterns.unmerged(tensor((A * B,)), tensor((2,), [A, B]), lambda size, dtype: None) is None
+    assert symbolic_shapes.unmerged(tensor((A * B,)), tensor((2,), [A, B]), lambda size, dtype: None) is None
 
 
 def test_whole_shapes_are_those_that_came_from_shape_array() -> None:
@@ -520,15 +520,15 @@ def test_whole_shapes_are_those_that_came_from_shape_array() -> None:
         return found
 
     shape = made("shape_array", [A, 3])
-    like = patterns.whole_shape(shape, np.dtype(np.float16))
+    like = symbolic_shapes.whole_shape(shape, np.dtype(np.float16))
     assert (like.shape, like.dims, like.dtype) == ((UNKNOWN, 3), (A, 3), np.float16)
     assert like.entry is shape.entry.node.inputs[0]
-    assert patterns.whole_shape(made("negative", [A, 3]), None) is None
-    assert patterns.whole_shape(made("shape_array", None), None) is None
-    assert patterns.whole_shape(tensor((2,), [A, 3]), None) is None
+    assert symbolic_shapes.whole_shape(made("negative", [A, 3]), None) is None
+    assert symbolic_shapes.whole_shape(made("shape_array", None), None) is None
+    assert symbolic_shapes.whole_shape(tensor((2,), [A, 3]), None) is None
     variable = tensor((2,), [A, 3])
     variable.entry = Entry(Node(None, "t"))
-    assert patterns.whole_shape(variable, None) is None
+    assert symbolic_shapes.whole_shape(variable, None) is None
 
 
 def test_what_nodes_make_of_sizes() -> None:
@@ -581,15 +581,15 @@ def test_what_nodes_make_of_sizes() -> None:
     ]  # fmt: skip
     wrong = []
     for name, inputs, attributes, shape, want in cases:
-        found = patterns.follow(name, inputs, attributes, tensor(shape))
+        found = symbolic_shapes.follow(name, inputs, attributes, tensor(shape))
         if (None if found is None else found.tolist()) != want:
             wrong.append(f"{name} {[None if v is None else v.partial for v in inputs]}: {found}, wanted {want}")
     assert not wrong, "\n".join(wrong)
     floats = tensor((2,))
     floats.dtype = np.dtype(np.float32)
-    assert patterns.follow("Cast", [pair], none, floats) is None
+    assert symbolic_shapes.follow("Cast", [pair], none, floats) is None
     floats.dtype = np.dtype(bool)
-    assert patterns.follow("Cast", [pair], none, floats) is None
+    assert symbolic_shapes.follow("Cast", [pair], none, floats) is None
 
 
 def test_dims_that_come_from_numbers() -> None:
@@ -608,14 +608,14 @@ def test_dims_that_come_from_numbers() -> None:
     ]
     for name, inputs, shape, want in cases:
         result = Value("v", shape, np.dtype(np.int64))
-        patterns.shaped(name, inputs, result)
+        symbolic_shapes.shaped(name, inputs, result)
         assert result.dims == want, (name, [v.partial for v in inputs])
 
 
 class Rule:
     """An operator of a shape rule, as far as patterns ask it."""
 
-    data_decides, uses = False, ()
+    data_dependent_shape, needs = False, ()
 
     def __init__(self, infer_shape: object, partial: bool = False):
         self.infer_shape, self.partial = infer_shape, partial
@@ -646,7 +646,7 @@ def test_dims_go_through_shape_rules() -> None:
         return shape
 
     one, two = outputs((UNKNOWN, UNKNOWN), (UNKNOWN, 2))
-    patterns.through(Rule(doubled), [tensor((A, B))], [one, two])
+    symbolic_shapes.through(Rule(doubled), [tensor((A, B))], [one, two])
     assert (one.dims, two.dims) == ((A, B), (A, 2))
 
     cases = [
@@ -659,5 +659,5 @@ def test_dims_go_through_shape_rules() -> None:
     ]
     for name, rule, inputs, shape in cases:
         (found,) = outputs(shape)
-        patterns.through(rule, inputs, [found])
+        symbolic_shapes.through(rule, inputs, [found])
         assert found.dims is None, name

@@ -1,4 +1,4 @@
-"""What onnxruntime's CPU kernels can run, from kernels.json (made by fixtures/make/kernels.py from onnxruntime itself)."""
+"""What onnxruntime's CPU kernels can run, from ort_kernels.json (made by fixtures/make/kernels.py from onnxruntime itself)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _WIDER = {
 
 @functools.lru_cache(maxsize=1)
 def _table() -> dict:
-    return json.loads(Path(__file__).with_name("kernels.json").read_text())
+    return json.loads(Path(__file__).with_name("ort_kernels.json").read_text())
 
 
 def is_lost(onnx_op: str, opset: int) -> bool:

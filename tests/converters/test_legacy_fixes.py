@@ -9,9 +9,9 @@ import onnxruntime as ort
 import pytest
 
 from bridge.onnx_backend import OnnxBackendRep
-from converters import UnsupportedModel, repair
+from converters import UnsupportedModel, legacy_fixes
+from converters.import_state import Value
 from converters.importer import Imported, import_model
-from converters.values import Value
 from hybrid.core.shapes import UNKNOWN
 
 MXNET = "mxnet_converted_model"
@@ -44,7 +44,7 @@ X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 def test_attributes_of_an_older_opset(opset: int, operator: str, want: np.ndarray) -> None:
     found = read(f"(float[2, 3, 4] x) => (float y) {{ y = {operator} }}".replace("float y", "float[] y"), opset, "any")
     assert "belongs to an older opset" in found.repairs[0]
-    assert not found.departs
+    assert not found.changes_numerics
     np.testing.assert_array_equal(result(found, X), want)
 
 
@@ -63,7 +63,7 @@ def test_cast_by_name(name: str) -> None:
 def test_softmax_is_along_one_axis_in_files_of_mxnet_only() -> None:
     text = "(float[2, 3, 4] x) => (float[2, 3, 4] y) { y = Softmax <axis = 1> (x) }"
     theirs, others = read(text), read(text, 8, "any")
-    assert theirs.departs
+    assert theirs.changes_numerics
     assert theirs.doubts
     assert not others.repairs
     np.testing.assert_allclose(result(theirs, X).sum(1), 1, rtol=1e-5)
@@ -129,7 +129,7 @@ def test_padding_counts_in_averages_of_mxnet_unless_the_file_says_otherwise(opse
     np.testing.assert_allclose(result(theirs, x), meant(1), rtol=1e-5)
     np.testing.assert_allclose(result(others, x), meant(0), rtol=1e-5)
     padded = "1" in pads
-    assert (theirs.departs, bool(theirs.doubts), bool(others.repairs)) == (padded, padded, False)
+    assert (theirs.changes_numerics, bool(theirs.doubts), bool(others.repairs)) == (padded, padded, False)
     for count in (0, 1) if opset > 6 else ():
         said = read(text(f"count_include_pad = {count}, "), opset)
         np.testing.assert_allclose(result(said, x), meant(count), rtol=1e-5)
@@ -438,7 +438,7 @@ def repairs() -> list[tuple[str, str, int, str, np.ndarray, list[str], bool, lis
 
 def test_what_is_repaired_is_said_and_nothing_beside_it() -> None:
     wrong = []
-    for name, text, opset, whose, want, repaired, departs, doubts in repairs():
+    for name, text, opset, whose, want, repaired, changes_numerics, doubts in repairs():
         try:
             found = read(text, opset, whose)
             got = result(found, U)
@@ -447,7 +447,7 @@ def test_what_is_repaired_is_said_and_nothing_beside_it() -> None:
             for said, wanted in ((found.repairs, repaired), (found.doubts, doubts)):
                 assert len(said) == len(wanted), said
                 assert all(w in s for w, s in zip(wanted, said)), said
-            assert found.departs == departs, found.repairs
+            assert found.changes_numerics == changes_numerics, found.repairs
         except Exception as error:
             wrong.append(f"{name}: {type(error).__name__}: {error}")
     assert not wrong, "\n".join(wrong)
@@ -467,8 +467,8 @@ class Read:
         self.shared = SimpleNamespace(file=SimpleNamespace(proto=onnx.ModelProto(graph=onnx.GraphProto(name=name))))
         self.said: list[str] = []
 
-    def repaired(self, what: str, *, departs: bool = False) -> None:
-        self.said.append(f"{departs}: {what}")
+    def note_fix(self, what: str, *, changes_numerics: bool = False) -> None:
+        self.said.append(f"{changes_numerics}: {what}")
 
 
 def test_what_shapes_decide_of_statistics_and_slopes() -> None:
@@ -485,7 +485,7 @@ def test_what_shapes_decide_of_statistics_and_slopes() -> None:
     ]
     for x, mean, flag, want, said in spatial:
         g = Read("any")
-        got = repair.batch_norm_spatial(g, flag, Value("x", x), Value("m", mean))
+        got = legacy_fixes.batch_norm_spatial(g, flag, Value("x", x), Value("m", mean))
         if (got, bool(g.said)) != (want, said):
             wrong.append(f"statistics {mean} of {x}, spatial={flag}: {got}, {g.said}")
     slopes = [
@@ -504,7 +504,7 @@ def test_what_shapes_decide_of_statistics_and_slopes() -> None:
     for x, slope, others, mine in slopes:
         for name, want in (("any", others), (MXNET, mine)):
             g = Read(name)
-            got = repair.channel_slope(g, Value("x", x), Value("s", slope))
+            got = legacy_fixes.channel_slope(g, Value("x", x), Value("s", slope))
             if got != want or [s[:24] for s in g.said] != ["True: slopes of shape (C"] * want:
                 wrong.append(f"slopes {slope} of {x}, {name}: {got}, {g.said}")
     assert not wrong, "\n".join(wrong)

@@ -255,7 +255,7 @@ class SlogDet(Decompositions):
 
     Shapes: (..., N, N) -> (...) both; a single matrix gives (1,). MXNet's hidden outputs are left out."""
 
-    def returns(self):
+    def output_names(self):
         return ("output0", "output1")
 
     def infer_shape(self, a):
@@ -281,7 +281,7 @@ class Syevd(Decompositions):
     Only the lower triangle of A is read; the largest element of every eigenvector is positive.
     Shapes: (..., N, N) -> as A, (..., N)."""
 
-    def returns(self):
+    def output_names(self):
         return ("output0", "output1")
 
     def infer_shape(self, a):
@@ -328,7 +328,7 @@ class Gelqf(Decompositions):
 
     inputs = ("A",)
 
-    def returns(self):
+    def output_names(self):
         return ("output0", "output1")
 
     def infer_shape(self, a):

@@ -223,7 +223,7 @@ def through(op: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
     partial = getattr(op, "partial", False)
     if all(v.shape is None or is_known(v.shape) for v in outputs) or any(v.shape is None for v in inputs):
         return
-    if (op.data_decides or op.uses) and not partial:
+    if (op.data_dependent_shape or op.needs) and not partial:
         return
     given = [dims(v) for v in inputs]
     try:

@@ -21,15 +21,15 @@ from hybrid.core.shapes import UNKNOWN, identical, is_known
 from hybrid.execution.apply import apply
 from hybrid.ir.graph import Entry, Graph, Node
 from hybrid.ir.infer import node_dtypes, node_shapes
-from hybrid.ir.json import Foreign
+from hybrid.ir.json import UnknownOp
 
-from . import patterns, repair
+from . import legacy_fixes, symbolic_shapes
 from .error import Problem, Unsupported
-from .kinds import code_of, declared_spec, dtype_of, known_dims
-from .nodes import attribute_of, ordered, standard_of
+from .import_state import FOLDED, INLINE, Body, Shared, Value, hidden
+from .onnx_types import code_of, declared_spec, dtype_of, known_dims
+from .proto_nodes import attribute_of, ordered, standard_of
 from .registry import FAMILY, NOT_IMPORTED, earlier_reading_of, family_name, reading_of
 from .schemas import misfit
-from .values import FOLDED, INLINE, Body, Shared, Value, hidden
 
 DEPTH = 32
 """Functions within functions, at most."""
@@ -101,13 +101,13 @@ class Importer:
         found = self.shared.sizes.get(size, ()) if self.outer is None else ()
         return next(((value, axis) for value, axis in found if dtype is not None and value.dtype == dtype), None)
 
-    def repaired(self, what: str, *, departs: bool = False) -> None:
+    def note_fix(self, what: str, *, changes_numerics: bool = False) -> None:
         """Note that something in the file was wrong, and how it was put right. departs: runtimes may compute other numbers from the
         file as it stands."""
         self.shared.repairs.append(f"{self.label}: {what}")
-        self.shared.departs |= departs
+        self.shared.changes_numerics |= changes_numerics
 
-    def doubted(self, what: str) -> None:
+    def note_ambiguity(self, what: str) -> None:
         """Note that the file leaves something open, and how it was read."""
         self.shared.doubts.append(f"{self.label}: {what}")
 
@@ -172,7 +172,7 @@ class Importer:
         if found is None or found.const is not None or self.inline:
             return found
         inside = Value(name, found.shape, found.dtype, None, self._capture(found), kind=found.kind)
-        inside.partial, inside.dims = found.partial, patterns.dims(found)
+        inside.partial, inside.dims = found.partial, symbolic_shapes.dims(found)
         self.scope[name] = (
             inside  # by the name asked for: inside a function it is called otherwise than where it was made
         )
@@ -212,11 +212,13 @@ class Importer:
         if cls.inputs[:1] and cls.inputs[0].startswith("*") and cls.count in cls.fields:
             attrs.setdefault(cls.count, len(inputs) + len(bodies))
         op = cls.bind(**attrs)
-        if len(op.takes()) != len(inputs):
-            raise Unsupported(f"{name} takes {len(op.takes())} inputs ({', '.join(op.takes())}), got {len(inputs)}")
+        if len(op.input_names()) != len(inputs):
+            raise Unsupported(
+                f"{name} takes {len(op.input_names())} inputs ({', '.join(op.input_names())}), got {len(inputs)}"
+            )
         folded = None if bodies else self._fold(op, inputs)
         if folded is not None:
-            return folded[0] if op.visible() == 1 else tuple(folded[: op.visible()])
+            return folded[0] if op.num_visible_outputs() == 1 else tuple(folded[: op.num_visible_outputs()])
         family = name.startswith(FAMILY)
         node = Node(
             op, self.label, [self.entry(v, family=family) for v in inputs], op.dump(), [b.graph for b in bodies]
@@ -224,8 +226,8 @@ class Importer:
         self._made.append(node)
         specs = self._infer(node, inputs)
         results = [Value("", s.shape, s.dtype, None, Entry(node, i)) for i, s in enumerate(specs)]
-        patterns.through(op, inputs, results)
-        return results[0] if op.visible() == 1 else tuple(results[: op.visible()])
+        symbolic_shapes.through(op, inputs, results)
+        return results[0] if op.num_visible_outputs() == 1 else tuple(results[: op.num_visible_outputs()])
 
     def adopt(self, graph: Graph, known: Iterable[Node], likes: Iterable[Value]) -> list[Value]:
         """The outputs of a graph that was made otherwise than by apply, each with the shape and dtype of a value. Its nodes that
@@ -235,7 +237,7 @@ class Importer:
         return [Value("", v.shape, v.dtype, None, e) for e, v in zip(graph.outputs, likes)]
 
     def _fold(self, op: Op, inputs: Sequence[Value]) -> list[Value] | None:
-        if (op.uses and set(op.uses) - {"values", "training"}) or op.mutates:
+        if (op.needs and set(op.needs) - {"values", "training"}) or op.mutates:
             return None
         if not inputs or any(v.const is None or v.weight for v in inputs):
             return self._from_shapes(op, inputs)
@@ -244,7 +246,7 @@ class Importer:
         shapes = self._infer(Node(op, self.label, [Entry(Node(None, "")) for _ in inputs]), inputs)
         if any(s.shape is not None and is_known(s.shape) and np.prod(s.shape, dtype=float) > FOLDED for s in shapes):
             return None
-        blank = [Spec()] * len(op.returns())
+        blank = [Spec()] * len(op.output_names())
         arrays = apply(op, [v.const for v in inputs if v.const is not None], blank, name=self.label)
         if any(a.dtype.kind == "O" and not a.ndim and not isinstance(a[()], str) for a in arrays):
             return None  # a sequence is no constant
@@ -264,7 +266,7 @@ class Importer:
             dtypes = node_dtypes(node, [v.dtype for v in inputs], [None] * count)[len(inputs) :]
             known = [v.const if v.const is not None and v.const.size <= INLINE else None for v in inputs]
             if getattr(node.op, "partial", False):
-                known = [patterns.with_unknown(v) if k is None else k for k, v in zip(known, inputs)]
+                known = [symbolic_shapes.with_unknown(v) if k is None else k for k, v in zip(known, inputs)]
             shapes = node_shapes(node, [v.shape for v in inputs], [None] * count, known)[len(inputs) :]
         except MXNetError as error:
             raise Unsupported(str(error)) from error
@@ -410,7 +412,7 @@ class Importer:
             follows = isinstance(error, _Reported) or any(map(self._is_stand_in, proto.input))
             if isinstance(error, Unread) or not follows:
                 self.shared.problems.append(Problem(self.label, proto.op_type, _reason(error)))
-            foreign = Foreign(proto.op_type, 0, len(proto.output), str(error))
+            foreign = UnknownOp(proto.op_type, 0, len(proto.output), str(error))
             node = Node(foreign, self.label)
             results = [Value(n, None, None, None, Entry(node, i)) for i, n in enumerate(proto.output)]
             self.shared.unread[id(node)] = node
@@ -425,11 +427,11 @@ class Importer:
         first = results[0] if results else None
         if self.domain or first is None or first.const is not None:
             return
-        patterns.shaped(self.node.op_type, inputs, first)
-        found = patterns.follow(self.node.op_type, inputs, attributes, first)
+        symbolic_shapes.shaped(self.node.op_type, inputs, first)
+        found = symbolic_shapes.follow(self.node.op_type, inputs, attributes, first)
         if found is not None:
             first.partial = found
-            if not any(isinstance(n, patterns.Count) for n in found.reshape(-1)):
+            if not any(isinstance(n, symbolic_shapes.Count) for n in found.reshape(-1)):
                 array = found.astype(first.dtype)
                 results[0] = Value("", array.shape, array.dtype, array)
 
@@ -473,7 +475,7 @@ class Importer:
             return self.expand(function, inputs)
         opset = self.opsets.get(self.domain, 1)
         if not self.domain:
-            inputs, attributes, opset = repair.amended(self, inputs, attributes, opset)
+            inputs, attributes, opset = legacy_fixes.amended(self, inputs, attributes, opset)
         reading = reading_of(self.domain, name, opset)
         if reading is None:
             standard = standard_of(
@@ -492,7 +494,7 @@ class Importer:
         if unknown and not reading.everything:
             earlier = earlier_reading_of(self.domain, name, opset, attributes)
             if earlier is not None:
-                self.repaired(f"attribute {', '.join(unknown)} belongs to an older opset than {opset}: read as there")
+                self.note_fix(f"attribute {', '.join(unknown)} belongs to an older opset than {opset}: read as there")
                 reading, unknown = earlier, []
         if unknown and not reading.everything:
             known = ", ".join(sorted(reading.attributes)) or "none"
@@ -507,7 +509,7 @@ class Importer:
             problems.append(wrong)
         if problems:
             raise Unsupported("; ".join(problems))
-        return repair.finished(self, reading.handler(self, *inputs, **attributes))
+        return legacy_fixes.finished(self, reading.handler(self, *inputs, **attributes))
 
     def expand(self, function: onnx.FunctionProto, inputs: Sequence[Value | None]) -> list[Value | None]:
         """The outputs of a function's nodes, read in a scope of their own that belongs to this graph."""

@@ -15,7 +15,7 @@ class Mirroring(Op):
     axis: Shape
 
     view = True
-    moves = True
+    only_moves_data = True
 
     def infer_shape(self, data):
         self.along(len(data))
@@ -258,7 +258,7 @@ class Rot90(Op):
     axes: Shape | None = (0, 1)
 
     view = True
-    moves = True
+    only_moves_data = True
 
     def plane(self, rank: int) -> tuple[int, int]:
         """The two axes, from the front."""

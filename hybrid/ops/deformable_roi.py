@@ -64,7 +64,7 @@ class DeformablePSROIPooling(Regions):
             return f"got group_size={self.group_size}, wanted at least 1"
         return super().check()
 
-    def takes(self):
+    def input_names(self):
         return self.inputs[: 2 if self.no_trans else 3]
 
     @property
@@ -186,10 +186,10 @@ class BackwardDeformablePSROIPooling(Once, DeformablePSROIPooling):
 
     inputs = ("dy", "data", "rois", "trans")
 
-    def takes(self):
+    def input_names(self):
         return self.inputs[: 3 if self.no_trans else 4]
 
-    def returns(self):
+    def output_names(self):
         return ("data",) if self.no_trans else ("data", "trans")
 
     def infer_input_shapes(self, shapes, outputs):

@@ -119,7 +119,7 @@ class CvImDecode(Op):
     to_rgb: bool = True
 
     inputs = ("buf",)
-    data_decides = True
+    data_dependent_shape = True
 
     def check(self):
         return None if self.flag in (0, 1) else f"got flag={self.flag}, wanted 0 for gray or 1 for color"

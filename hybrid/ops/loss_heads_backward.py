@@ -8,7 +8,7 @@ from ..core.op import op
 from ..core.shapes import is_known, merge, show
 from .backward import Once
 from .common import narrow, part_of, widen
-from .output import CTCLoss, LinearRegressionOutput, MakeLoss, SoftmaxOutput, SVMOutput
+from .loss_heads import CTCLoss, LinearRegressionOutput, MakeLoss, SoftmaxOutput, SVMOutput
 from .softmax import softmax
 
 
@@ -47,7 +47,7 @@ class BackwardSoftmaxOutput(_OfHead, SoftmaxOutput):
 
     inputs = ("y", "label", "dy")
 
-    def takes(self):
+    def input_names(self):
         return self.inputs if self.out_grad else self.inputs[:2]
 
     def infer_type(self, y, label, dy=None):
@@ -97,7 +97,7 @@ class BackwardSoftmaxOutput(_OfHead, SoftmaxOutput):
 class _OfRegression(_OfHead, LinearRegressionOutput):
     """(y, label) -> as y: what the loss of each element changes by, times grad_scale over the elements of one example."""
 
-    view = moves = False
+    view = only_moves_data = False
 
     def compute(self, y, label):
         out, want = widen(y), label.reshape(y.shape).astype(widen(y).dtype)
@@ -129,7 +129,7 @@ class BackwardSVMOutput(_OfHead, SVMOutput):
     """(y, label) -> as y: in each row along the last axis a class counts when its score is within
     margin of the wrong side; linearly or, else, squared."""
 
-    view = moves = False
+    view = only_moves_data = False
 
     def misfit(self, y, label):
         rows = math.prod(y[:-1])
@@ -151,7 +151,7 @@ class BackwardMakeLoss(MakeLoss):
 
     An array of one dimension is one row."""
 
-    view = moves = False
+    view = only_moves_data = False
 
     def gradient(self, F, g, data, dx):
         return None
@@ -172,8 +172,8 @@ class BackwardCTCLoss(Once, CTCLoss):
 
     inputs = ("dy", *CTCLoss.inputs)
 
-    def takes(self):
-        return ("dy", *CTCLoss.takes(self))
+    def input_names(self):
+        return ("dy", *CTCLoss.input_names(self))
 
     def infer_input_shapes(self, shapes, outputs):
         return shapes

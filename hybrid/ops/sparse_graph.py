@@ -153,7 +153,7 @@ class OfGraphs(OfStorage):
     def infer_type(self, *dtypes):
         if any(d != INT64 for d in dtypes):
             raise self.fail(f"got dtypes {', '.join(map(str, dtypes))}, wanted int64")
-        return [INT64] * len(self.returns())
+        return [INT64] * len(self.output_names())
 
 
 @op("_contrib_dgl_subgraph")
@@ -165,7 +165,7 @@ class Subgraph(OfGraphs):
 
     return_mapping: bool
 
-    def returns(self):
+    def output_names(self):
         return tuple(f"output{i}" for i in range((self.num_args - 1) * (1 + self.return_mapping)))
 
     def infer_shape(self, graph, *vertices):
@@ -220,7 +220,7 @@ class GraphCompact(OfGraphs):
     def graphs(self):
         return len(self.graph_sizes)
 
-    def returns(self):
+    def output_names(self):
         return tuple(f"output{i}" for i in range(self.graphs() * (1 + self.return_mapping)))
 
     def infer_shape(self, *shapes):
@@ -272,7 +272,7 @@ class _Sample(OfStorage):
     max_num_vertices: int = 100
 
     inputs = ("*arrays",)
-    uses = ("rng",)
+    needs = ("rng",)
     ahead = 1
     """How many inputs come before the seeds."""
 
@@ -286,7 +286,7 @@ class _Sample(OfStorage):
             want_rank(self, shape, 1, what="seeds and probability")
         return [(most + 1,)] * seeds + [(most, graph[1])] * seeds + [(most,)] * (seeds * self.ahead)
 
-    def returns(self):
+    def output_names(self):
         return tuple(f"output{i}" for i in range((self.num_args - self.ahead) * (2 + self.ahead)))
 
     def want_whole(self, *dtypes: np.dtype) -> None:

@@ -9,10 +9,10 @@ import onnx.parser
 import pytest
 
 import bridge
-from bridge import stepwise
+from bridge import nodewise
 from bridge.engines import NativeEngine, OnnxEngine, Part, Tensor, opened_natively
+from bridge.nodewise import node_by_node, rounds
 from bridge.result import Case
-from bridge.stepwise import node_by_node, rounds
 from hybrid.core.op import OPS
 from hybrid.ir.graph import Graph
 from tests.models.onnx_networks import FOLDER, OnnxNetwork
@@ -114,7 +114,7 @@ def part(operators: int = 1, tolerance: float = 0.0) -> Part:
 
 def local(source: Known, other: Known, got: Any, want: Any, rounded: str = "", values: Any = None) -> Any:
     sides: Any = (source, other)
-    judge = stepwise._Judge(*sides, frozenset(), frozenset(), {"t": "u", "a": "b"})
+    judge = nodewise._Judge(*sides, frozenset(), frozenset(), {"t": "u", "a": "b"})
     return judge.local(NODE, got, want, values or {"a": np.zeros(1)}, rounded)
 
 
@@ -269,16 +269,16 @@ def test_measures_of_one_node() -> None:
     truth = np.array([1.5, 1.6, nan, 1.0, inf, most, most * 0.98, most, -most, 0.0, 0.0, nan])
     wanted = [True, False, True, False, True, True, False, False, False, True, False, False]
     allowed = np.array([0.5] * 8 + [0.0] * 4)
-    assert stepwise._within(got, truth, allowed).tolist() == wanted
+    assert nodewise._within(got, truth, allowed).tolist() == wanted
     array = np.array([[1.0, -8.0], [2.0, 4.0], [nan, inf]])
-    assert stepwise._slices(array).tolist() == [[2, 8], [2, 8], [2, 8]]
+    assert nodewise._slices(array).tolist() == [[2, 8], [2, 8], [2, 8]]
     cube = np.arange(24.0).reshape(2, 3, 4) - 12
     by_hand = np.minimum(np.abs(cube).max((0, 2), keepdims=True), np.abs(cube).max((0, 1), keepdims=True))
-    assert np.array_equal(stepwise._slices(cube), np.broadcast_to(by_hand, cube.shape))
-    assert stepwise._slices(np.zeros((0, 2))).shape == (0, 2)
-    assert (stepwise._scale(array), stepwise._scale(np.zeros(2)), stepwise._scale(np.array([nan]))) == (8, 1, 1)
-    assert stepwise._same_kind(np.array([nan, inf, 1]), np.array([nan, 1, -inf]))
-    assert not stepwise._same_kind(np.array([nan, 1]), np.array([1, nan]))
+    assert np.array_equal(nodewise._slices(cube), np.broadcast_to(by_hand, cube.shape))
+    assert nodewise._slices(np.zeros((0, 2))).shape == (0, 2)
+    assert (nodewise._scale(array), nodewise._scale(np.zeros(2)), nodewise._scale(np.array([nan]))) == (8, 1, 1)
+    assert nodewise._same_kind(np.array([nan, inf, 1]), np.array([nan, 1, -inf]))
+    assert not nodewise._same_kind(np.array([nan, 1]), np.array([1, nan]))
     for shape, spreads in (
         ((2, 3), True),
         ((1, 3), True),
@@ -287,30 +287,30 @@ def test_measures_of_one_node() -> None:
         ((3,), False),
         ((2, 2), False),
     ):
-        assert stepwise._spreads(np.zeros(shape), (2, 3)) == spreads, shape
-    said = stepwise._counted(
+        assert nodewise._spreads(np.zeros(shape), (2, 3)) == spreads, shape
+    said = nodewise._counted(
         np.array([[True, False], [True, False]]), np.array([[1.0, 9], [3, 0]]), np.array([[0.5, 0], [1, 5]]), "off"
     )
     assert said == "2 of 4 off, the worst at (1, 0): 3 for 1"
-    said = stepwise._counted(np.array([True, True]), np.array([nan, 9]), np.array([1.0, 1]), "off")
+    said = nodewise._counted(np.array([True, True]), np.array([nan, 9]), np.array([1.0, 1]), "off")
     assert said == "2 of 2 off, the worst at (0,): nan for 1"
 
 
 def test_zeros_are_filled_with_other_values_of_the_same() -> None:
     array = np.array([[0.0, 3.0, 0.0], [-2.0, np.inf, 0.0]], np.float32)
-    found = stepwise.without_zeros(array, "x")
+    found = nodewise.without_zeros(array, "x")
     kept = array != 0
     assert np.array_equal(found[kept], array[kept]) and array[0, 0] == 0
     assert set(found[~kept].tolist()) <= {3.0, -2.0}
-    assert np.array_equal(found, stepwise.without_zeros(array, "x"))
+    assert np.array_equal(found, nodewise.without_zeros(array, "x"))
     many = np.where(np.arange(64) % 2, np.arange(64.0), 0)
-    assert len(set(stepwise.without_zeros(many, "x")[::2].tolist())) > 15
-    assert not np.array_equal(stepwise.without_zeros(many, "x"), stepwise.without_zeros(many, "y"))
-    drawn = stepwise.without_zeros(np.zeros(500, np.float16), "x")
+    assert len(set(nodewise.without_zeros(many, "x")[::2].tolist())) > 15
+    assert not np.array_equal(nodewise.without_zeros(many, "x"), nodewise.without_zeros(many, "y"))
+    drawn = nodewise.without_zeros(np.zeros(500, np.float16), "x")
     assert drawn.dtype == np.float16 and (drawn != 0).all() and abs(float(drawn.mean())) < 0.3 < float(drawn.std())
     for same in (np.zeros(1, np.float32), np.array([1.0, 2]), np.zeros(3, np.int32)):
-        assert stepwise.without_zeros(same, "x") is same
-    assert stepwise.without_zeros(np.array([0.0, 5.0]), "x").tolist() == [5, 5]
+        assert nodewise.without_zeros(same, "x") is same
+    assert nodewise.without_zeros(np.array([0.0, 5.0]), "x").tolist() == [5, 5]
 
 
 class Inside:
@@ -329,7 +329,7 @@ def test_which_tensors_belong_together() -> None:
     two: Any = Inside("c", "twice", "b", "a", "z", "y", "b2")
 
     def pairs(*given: Any, only: bool = False) -> list[tuple[str, str]]:
-        return [(x.name, y.name) for x, y in stepwise._pairs(one, two, given, only)]
+        return [(x.name, y.name) for x, y in nodewise._pairs(one, two, given, only)]
 
     assert pairs() == [("a", "a"), ("b", "b"), ("c", "c"), ("y", "y")]
     assert pairs(("y", "z")) == [("a", "a"), ("b", "b"), ("c", "c"), ("y", "z")]
@@ -347,7 +347,7 @@ def test_which_operators_round_to_whole_numbers() -> None:
     ):  # fmt: skip
         graph = onnx.helper.make_graph([onnx.helper.make_node(n, ["x"], ["y"]) for n in ("Relu", name)], "g", [], [])
         model = onnx.helper.make_model(graph)
-        assert (rounds(model), stepwise.coarse(model)) == both, name
+        assert (rounds(model), nodewise.coarse(model)) == both, name
 
 
 # -- whole models ----------------------------------------------------------------------------------------------------------------
@@ -419,7 +419,7 @@ def test_why_nothing_inside_was_compared() -> None:
     assert met(Acted({"a": A}), Acted({"b": A})).problem == "no tensor goes by the same name in both"
     for error in (
         bridge.EngineError("refused\nat length"),
-        stepwise.MXNetError("refused\nat length"),
+        nodewise.MXNetError("refused\nat length"),
         KeyError("refused"),
     ):
         inner = met(Acted({"a": A, "y": A}), Acted({"a": A, "z": A}, error), ("y", "z"))
@@ -477,7 +477,7 @@ def test_what_a_runtime_computes_badly_is_noted() -> None:
 
 
 def test_groups_hold_as_many_bytes_as_may_be_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stepwise, "EXPOSED_BYTES", 640)
+    monkeypatch.setattr(nodewise, "EXPOSED_BYTES", 640)
     names = ["a", "b", "c", "d"]
     reads = {"b": ("a",), "d": ("c", "a", "x")}
     for sizes, want in (
@@ -579,4 +579,4 @@ def test_float64_where_little_is_known() -> None:
     whole = np.array([3, 1, 2, 5], np.int32)
     found, _ = local(Known(None), Known(None), whole.astype(np.float32), whole)
     assert not found.equal and "dtype float32, wanted int32" in found.reason
-    assert not stepwise._spreads(np.zeros(2), (2, 3)) and not stepwise._spreads(np.zeros((2, 3)), (2,))
+    assert not nodewise._spreads(np.zeros(2), (2, 3)) and not nodewise._spreads(np.zeros((2, 3)), (2,))

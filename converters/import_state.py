@@ -14,9 +14,9 @@ from hybrid.core.op import Spec
 from hybrid.core.shapes import MaybeShape
 from hybrid.ir.graph import Entry, Graph, Node
 
-from . import patterns
+from . import symbolic_shapes
 from .error import ConversionError, Problem, Unsupported
-from .nodes import reads
+from .proto_nodes import reads
 from .reader import OnnxFile
 
 FOLDED = 4096
@@ -30,7 +30,7 @@ class Value:
 
     shape: dims with UNKNOWN for those only known at run time; None when the rank is not known. const: the array, when it is known
     now. weight: whether that is a parameter, which training changes, and not a number that belongs to the model's structure.
-    dims: the shape with Counts for what is not known, which say what it depends on (patterns.py); partial: likewise for
+    dims: the shape with Counts for what is not known, which say what it depends on (symbolic_shapes.py); partial: likewise for
     what is in a small tensor of whole numbers, as an object array. Either is None when nobody has asked or nothing is
     known. kind: the declared type of what is no tensor. parts: the elements of a sequence that is made within the graph.
     """
@@ -107,7 +107,7 @@ class Imported(NamedTuple):
     """The declared types of inputs and outputs."""
     doubts: tuple[str, ...] = ()
     """What the file leaves open although the numbers depend on it, and how it was read."""
-    departs: bool = False
+    changes_numerics: bool = False
     """Whether repairs change numbers that a runtime computes from the file as it stands."""
 
 
@@ -119,7 +119,7 @@ class Shared:
         self.file = file
         self.repairs: list[str] = []
         self.doubts: list[str] = []
-        self.departs = False
+        self.changes_numerics = False
         self.dense: set[str] = set()
         """Outputs of dense layers whose data were repaired to be whole images."""
         self.problems: list[Problem] = []
@@ -144,7 +144,7 @@ class Shared:
         """What the model gives."""
         self.expanded = 0
         """Nodes of functions that have been read."""
-        self.sizes: dict[patterns.Count, list[tuple[Value, int]]] = {}
+        self.sizes: dict[symbolic_shapes.Count, list[tuple[Value, int]]] = {}
         """Inputs of the model, with an axis, by the sizes that only the run will tell."""
         self.stored: dict[int, str] = {}
         """Names of the model's own initializers, by the id of the array."""

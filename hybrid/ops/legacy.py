@@ -28,7 +28,7 @@ class IdentityAttachKLSparseReg(Op):
     mutates = ("moving_avg",)
     parameters = frozenset({"moving_avg"})
     view = True
-    moves = True
+    only_moves_data = True
 
     def check(self):
         for name in ("sparseness_target", "momentum"):
@@ -63,8 +63,8 @@ class BackwardKLSparseReg(Once, IdentityAttachKLSparseReg):
     """What data gets: (dy, data, moving_avg) -> as data. Moves moving_avg."""
 
     inputs = ("dy", "data", "moving_avg")
-    writes = True
-    view = moves = False
+    always_mutates = True
+    view = only_moves_data = False
 
     def infer_input_shapes(self, shapes, outputs):
         return shapes

@@ -11,7 +11,7 @@ from onnx import TensorProto
 from hybrid.core.shapes import UNKNOWN, is_known, show
 
 from .error import Unsupported
-from .kinds import code_of, declared_spec
+from .onnx_types import code_of, declared_spec
 
 MXNET_GRAPH = "mxnet_converted_model"
 """What MXNet's own exporter calls every graph; it says nothing else of itself."""
@@ -29,7 +29,7 @@ def batch_norm_spatial(g: Any, spatial: int, x: Any, mean: Any) -> bool:
     if spatial:
         return False
     if mean.shape is not None and len(mean.shape) == 1 and (x.shape is None or len(x.shape) > 2):
-        g.repaired("spatial=0 with one mean for each channel: read as spatial=1, which MXNet's exporter meant")
+        g.note_fix("spatial=0 with one mean for each channel: read as spatial=1, which MXNet's exporter meant")
         return False
     return True
 
@@ -45,8 +45,9 @@ def channel_slope(g: Any, x: Any, slope: Any) -> bool:
     count, channels, last = slope.shape[0], x.shape[1], x.shape[-1]
     if not from_mxnet(g) and (last is UNKNOWN or last == count or channels is UNKNOWN or channels != count):
         return False
-    g.repaired(
-        "slopes of shape (C,): read as (C, 1, ...), one for each channel, which MXNet's exporter meant", departs=True
+    g.note_fix(
+        "slopes of shape (C,): read as (C, 1, ...), one for each channel, which MXNet's exporter meant",
+        changes_numerics=True,
     )
     return True
 
@@ -59,7 +60,7 @@ def amended(g: Any, inputs: list[Any], attributes: dict[str, Any], opset: int) -
     name = g.node.op_type
     if name == "Cast" and opset >= 6 and isinstance(attributes.get("to"), str):
         attributes = {**attributes, "to": _code(attributes["to"])}
-        g.repaired("to is a name: read as the dtype of that name")
+        g.note_fix("to is a name: read as the dtype of that name")
     if from_mxnet(g) and name in _MXNET:
         return _MXNET[name](g, inputs, attributes, opset)
     return inputs, attributes, opset
@@ -79,7 +80,7 @@ def finished(g: Any, found: Any) -> Any:
     readers = [n for n in graph.node if name in n.input]
     if all(n.op_type == "Cast" for n in readers) and all(o.name != name for o in graph.output):
         return found  # 1.9.1 writes it right
-    g.repaired("MXNet gives float32 here and its exporter declares that: cast", departs=True)
+    g.note_fix("MXNet gives float32 here and its exporter declares that: cast", changes_numerics=True)
     return g.Cast(found, dtype=np.dtype(np.float32))
 
 
@@ -116,7 +117,7 @@ def _scalar(g: Any, inputs: list[Any], attributes: dict[str, Any], opset: int) -
     if not numbers or not others or any(v.dtype == np.float64 for v in others):
         return inputs, attributes, opset
     wanted = others[0].dtype or np.dtype(np.float32)
-    g.repaired(f"a float64 number beside {wanted}: read as {wanted}")
+    g.note_fix(f"a float64 number beside {wanted}: read as {wanted}")
     cast = [g.const(v.const.astype(wanted), name=v.name) if any(v is n for n in numbers) else v for v in inputs]
     return cast, attributes, opset
 
@@ -131,18 +132,18 @@ def _dense(g: Any, inputs: list[Any], attributes: dict[str, Any], opset: int) ->
         and bias[0].dtype is not None
         and bias[0].dtype.kind == "i"
     ):
-        g.repaired(f"a bias of {bias[0].dtype}: read as {'no bias' if not bias[0].const.any() else 'floats'}")
+        g.note_fix(f"a bias of {bias[0].dtype}: read as {'no bias' if not bias[0].const.any() else 'floats'}")
         bias = (
             [g.const(bias[0].const.astype(data.dtype or np.float32), name=bias[0].name)] if bias[0].const.any() else []
         )
     image = _before_rows(g)
     if image is not None and _columns(image) == (weight.shape or (None,))[attributes.get("transB", 0)]:
         # 1.9.1 took a dense layer without the attribute flatten for one with flatten=False
-        g.repaired("rows of another length than the weights': the whole of each image, which MXNet's dense layers take")
+        g.note_fix("rows of another length than the weights': the whole of each image, which MXNet's dense layers take")
         g.shared.dense.add(g.node.output[0])
         data = image
     if data.shape is not None and len(data.shape) > 2:
-        g.repaired(f"data of rank {len(data.shape)}: flattened, which MXNet's dense layers do")
+        g.note_fix(f"data of rank {len(data.shape)}: flattened, which MXNet's dense layers do")
         data = g.Flatten(data)
     return [data, weight, *bias], attributes, opset
 
@@ -179,11 +180,12 @@ def _softmax(
     last = axis == -1 or (shape is not None and axis % len(shape) == len(shape) - 1)
     if opset >= 13 or last:
         return inputs, attributes, opset
-    g.repaired(
-        f"read as {g.node.op_type} along axis {axis} alone, which is MXNet's, not over all from there on", departs=True
+    g.note_fix(
+        f"read as {g.node.op_type} along axis {axis} alone, which is MXNet's, not over all from there on",
+        changes_numerics=True,
     )
     if axis == 1:
-        g.doubted(
+        g.note_ambiguity(
             "the file does not tell softmax(axis=1), as which it is read, from SoftmaxOutput over several axes at once"
         )
     return inputs, {**attributes, "axis": axis}, 13
@@ -200,10 +202,15 @@ def _extreme(
         declared = declared_spec(info.type).shape
         if info.name == g.node.output[0] and declared is not None:
             if len(declared) == len(shape) - 1:
-                g.repaired("keepdims=1, but the output is declared without that axis: read as keepdims=0", departs=True)
+                g.note_fix(
+                    "keepdims=1, but the output is declared without that axis: read as keepdims=0",
+                    changes_numerics=True,
+                )
                 return inputs, {**attributes, "keepdims": 0}, opset
             return inputs, attributes, opset
-    g.doubted("keepdims=1 is what MXNet 1.3 wrote also where the symbol leaves keepdims out, which means 0 in MXNet")
+    g.note_ambiguity(
+        "keepdims=1 is what MXNet 1.3 wrote also where the symbol leaves keepdims out, which means 0 in MXNet"
+    )
     return inputs, attributes, opset
 
 
@@ -213,8 +220,10 @@ def _average(
     """1.3 to 1.6 never wrote count_include_pad, which is on in MXNet unless asked otherwise, and off in ONNX."""
     if "count_include_pad" in attributes or not any(attributes.get("pads") or ()):
         return inputs, attributes, opset
-    g.repaired("padding counts in the averages, which is MXNet's default", departs=True)
-    g.doubted("MXNet's exporter did not write count_include_pad: read as True; wrong if the layer was made with False")
+    g.note_fix("padding counts in the averages, which is MXNet's default", changes_numerics=True)
+    g.note_ambiguity(
+        "MXNet's exporter did not write count_include_pad: read as True; wrong if the layer was made with False"
+    )
     return inputs, {**attributes, "count_include_pad": 1}, max(opset, 7)
 
 
@@ -223,7 +232,7 @@ def _batch_norm(
 ) -> tuple[list[Any], dict[str, Any], int]:
     gamma = inputs[1].const
     if gamma is not None and (gamma != 1).any():
-        g.doubted(
+        g.note_ambiguity(
             "MXNet's exporter did not write fix_gamma: gamma is read as stored; wrong if it was True (gamma counts as 1 then)"
         )
     return inputs, attributes, opset
@@ -250,7 +259,7 @@ def _product(
             "convert MXNet's own symbol file instead"
         )
     if ours:
-        g.doubted("MXNet's exporter did not write alpha of linalg_gemm2 with a transposed side: read as 1")
+        g.note_ambiguity("MXNet's exporter did not write alpha of linalg_gemm2 with a transposed side: read as 1")
     return inputs, attributes, opset
 
 

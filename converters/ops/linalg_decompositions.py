@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hybrid.ops.linalg_more import places
+from hybrid.ops.linalg_decompositions import places
 
 from ..registry import to_onnx
 from .jacobi import eigenvalues
