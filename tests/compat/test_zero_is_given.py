@@ -1,0 +1,147 @@
+"""Arguments that are 0, False, "" or empty are given: they do not mean the default, which None does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bridge.cli
+import hybrid as mx
+from hybrid import autograd, gluon, image, nd
+from hybrid.core.op import lookup
+from hybrid.formats import images
+from hybrid.gluon.contrib.estimator import EarlyStoppingHandler
+from hybrid.gluon.data.vision import transforms
+
+
+def test_prefixes_of_cells() -> None:
+    """Without a prefix parameters have the bare names."""
+    cells: list[Any] = [
+        mx.rnn.LSTMCell(3, prefix=""),
+        mx.rnn.FusedRNNCell(3, mode="gru", prefix=""),
+        mx.rnn.ConvLSTMCell((1, 2, 4, 4), 3, prefix=""),
+    ]
+    outputs = [
+        cells[0](mx.sym.var("x"), cells[0].begin_state())[0],
+        cells[1].unroll(2, mx.sym.var("x"), layout="TNC")[0],
+        cells[2](mx.sym.var("x"), cells[2].begin_state())[0],
+    ]
+    names = [{n for n in y.list_arguments() if n.endswith(("weight", "parameters"))} for y in outputs]
+    assert names == [{"i2h_weight", "h2h_weight"}, {"parameters"}, {"i2h_weight", "h2h_weight"}]
+
+
+def test_a_vocabulary_that_is_empty() -> None:
+    """It is one, which knows no word; another is not made."""
+    with pytest.raises(AssertionError, match="Unknown token a"):
+        mx.rnn.encode_sentences([["a"]], vocab={})
+    given: dict[str, int] = {}
+    coded, found = mx.rnn.encode_sentences([["a", "b"]], vocab=given, unknown_token="?", start_label=4)
+    assert found is given
+    assert (found, coded) == ({"?": 5}, [[4, 5]])
+
+
+def test_tolerances_and_densities() -> None:
+    tools = mx.test_utils
+    assert (tools.get_atol(0), tools.get_rtol(0), tools.get_etol(0)) == (0, 0, 0)
+    assert (tools.get_atol(0.0, np.dtype("float16")), tools.get_rtol(0.0, np.dtype("float16"))) == (0, 0)
+    with pytest.raises(AssertionError):
+        tools.assert_almost_equal(np.float32([1]), np.float32([1 + 1e-6]), rtol=0, atol=0)
+    for stype in ("csr", "row_sparse"):
+        assert not tools.rand_sparse_ndarray((9, 7), stype, density=0)[0].asnumpy().any()
+    usual = bridge.TOLERANCES["float32"]
+    assert bridge.cli._tolerance(0.0, None) == (0, usual.rtol)
+    assert bridge.cli._tolerance(None, 0.0) == (usual.atol, 0)
+    assert bridge.cli._tolerance(0.0, 0.0) == (0, 0)
+
+
+def test_what_a_gradient_keeps() -> None:
+    """retain_graph=False is said; without it create_graph decides."""
+    x = nd.array([2.0])
+    x.attach_grad()
+    for options, again in (({}, False), ({"retain_graph": False}, False), ({"retain_graph": True}, True)):
+        with autograd.record():
+            y = x * x * x
+        (first,) = autograd.grad(y, [x], **options)
+        assert first.asscalar() == 12
+        if again:
+            y.backward()
+        else:
+            with pytest.raises(mx.MXNetError, match="retain_graph"):
+                y.backward()
+
+
+@pytest.mark.parametrize("training", [True, False, None])
+def test_how_a_module_runs(training: bool | None) -> None:
+    """Bound for training it may be told to infer, and the other way round."""
+    drop = mx.sym.Dropout(mx.sym.var("data"), p=0.5)
+    for bound in (True, False):
+        module = mx.mod.Module(drop, label_names=None)
+        module.bind([("data", (20, 30))], for_training=bound)
+        module.init_params()
+        module.forward(mx.io.DataBatch([nd.ones((20, 30))]), is_train=training)
+        values = {*np.unique(module.get_outputs()[0].asnumpy()).tolist()}
+        assert values == ({0, 2} if (bound if training is None else training) else {1}), (bound, training)
+
+
+def test_steps_that_are_left_apart() -> None:
+    """merge_outputs=False gives the steps, whatever the form of the input."""
+    for cell in (gluon.rnn.LSTMCell(3, input_size=4), gluon.rnn.ZoneoutCell(gluon.rnn.RNNCell(3, input_size=4), 0.5),
+                 gluon.rnn.ResidualCell(gluon.rnn.RNNCell(4, input_size=4)),
+                 gluon.rnn.BidirectionalCell(gluon.rnn.RNNCell(3, input_size=4), gluon.rnn.RNNCell(2, input_size=4))):  # fmt: skip
+        cell.initialize()
+        width = {"ResidualCell": 4, "BidirectionalCell": 5}.get(type(cell).__name__, 3)
+        for merge, kind in ((False, list), (True, nd.NDArray)):
+            given = nd.ones((2, 5, 4)) if not merge else [nd.ones((2, 4)) for _ in range(5)]
+            outputs, _ = cell.unroll(5, given, merge_outputs=merge)
+            assert isinstance(outputs, kind), (cell, merge)
+            assert len(outputs) == (5 if not merge else 2)
+            assert (outputs[0] if not merge else outputs).shape == ((2, width) if not merge else (2, 5, width))
+            cell.reset()
+
+
+def test_numbers_of_operators() -> None:
+    assert lookup("_npi_eye").bind(N=3, M=0).compute().shape == (3, 0)
+    assert lookup("_npi_eye").bind(N=3).compute().shape == (3, 3)
+    odd = np.float32([np.nan, np.inf, -np.inf, 5])
+    assert lookup("_npi_nan_to_num").bind(nan=2.0, posinf=0.0, neginf=0.0).compute(odd).tolist() == [2, 0, 0, 5]
+    assert lookup("_npi_nan_to_num").bind(nan=0.0, posinf=0.0).compute(odd).tolist()[:2] == [0, 0]
+    rows = np.arange(12, dtype="float32").reshape(3, 4)
+    with pytest.raises(mx.MXNetError, match="begin=0 and end=0"):
+        lookup("slice_axis").bind(axis=1, begin=0, end=0).infer_shape((3, 4))
+    assert nd.slice(nd.array(rows), begin=(2, 3), end=(0, 0), step=(-1, -1)).asnumpy().tolist() == [
+        [11, 10, 9],
+        [7, 6, 5],
+    ]
+
+
+def test_a_checkpoint_of_epoch_0(tmp_path: Path) -> None:
+    with pytest.warns(DeprecationWarning):
+        model = mx.model.FeedForward(mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="fc"), num_epoch=7)
+    model.arg_params, model.aux_params = {"fc_weight": nd.ones((2, 3)), "fc_bias": nd.zeros(2)}, {}
+    model.save(str(tmp_path / "m"), epoch=0)
+    model.save(str(tmp_path / "m"))
+    assert sorted(p.name for p in tmp_path.glob("*.params")) == ["m-0000.params", "m-0007.params"]
+
+
+def test_a_baseline_of_0() -> None:
+    metric = mx.metric.Accuracy()
+    assert EarlyStoppingHandler(metric, baseline=0, mode="max").best == 0
+    assert EarlyStoppingHandler(metric, baseline=0.0, mode="min").best == 0
+    assert EarlyStoppingHandler(metric, mode="max").best == -np.inf
+
+
+def test_no_augmenters_and_no_interpolation(tmp_path: Path) -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (4, 6, 3), np.uint8)
+    (tmp_path / "a.png").write_bytes(images.encode(pixels, ".png"))
+    label = [2, 5, 1, 0.1, 0.2, 0.5, 0.6]
+    given: dict[str, Any] = {"path_root": str(tmp_path), "imglist": [[label, "a.png"]]}
+    iterator = image.ImageDetIter(1, (3, 4, 6), aug_list=[], **given)
+    np.testing.assert_array_equal(next(iterator).data[0].asnumpy()[0].transpose(1, 2, 0), pixels)
+    assert iterator.auglist == []
+    nearest = transforms.CropResize(1, 0, 4, 4, (8, 8), interpolation=0)(nd.array(pixels, dtype="uint8")).asnumpy()
+    np.testing.assert_array_equal(nearest, pixels[:, 1:5].repeat(2, 0).repeat(2, 1))
+    smooth = transforms.CropResize(1, 0, 4, 4, (8, 8))(nd.array(pixels, dtype="uint8")).asnumpy()
+    assert (smooth != nearest).any()
