@@ -1,4 +1,4 @@
-"""What a model is while it is read: its tensors, its subgraphs, what the walks through it have in common; and what comes of it."""
+"""The state of an import: the tensors and subgraphs of the model, what the walks through it share; and the result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Broken forms in which older exporters, MXNet's own above all, wrote operators, and what they are read as."""
+"""Fixes for broken forms in which older exporters, MXNet's own above all, wrote operators."""
 
 from __future__ import annotations
 

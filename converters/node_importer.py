@@ -1,4 +1,4 @@
-"""The walk through a model: every node through its reading, all problems collected.
+"""Imports the nodes of a model: each through its reading, all problems collected.
 
 What is known when reading - shapes, dtypes, values that follow from constants and static shapes - is known to the readings, so that
 axes and shapes which arrive as tensors become attributes of MXNet's own operators wherever they are constant. Where they are not,

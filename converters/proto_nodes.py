@@ -1,4 +1,4 @@
-"""What the nodes of a file say: what they read and in which order, their attributes, and what the standard defines them as."""
+"""The nodes of a file: order, inputs, attributes, and the functions that the standard defines them as."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chains that compute shapes: what they compute, in terms of the sizes of the model's inputs.
+"""Symbolic shapes: what chains of nodes that compute shapes give, in terms of the sizes of the model's inputs.
 
 Exporters write ``x.view(x.size(0), -1)`` as Shape, Gather, Unsqueeze, Concat and Reshape. With a dynamic batch none
 of these is a constant, but all that they compute is known: the batch, and -1. A Count is such a number, a polynomial

@@ -1,4 +1,4 @@
-"""What is no tensor, as the executor carries it: an array of no dimension that holds it (docs/decisions/0011)."""
+"""Boxes for values that are no tensors (sequences, maps, optionals): object arrays of no dimension (docs/decisions/0011)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The way back through the tape: gradients of what was recorded, by the rules of the operators (ir/differentiate.py).
+"""Reverse-mode differentiation of the tape: gradients of what was recorded, by the operators' rules (ir/differentiate.py).
 
 A rule is traced once per operator and run as operators are, so that it can be recorded too: with ``create_graph`` gradients have
 gradients, to any order.

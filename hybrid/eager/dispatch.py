@@ -1,4 +1,4 @@
-"""What is known of an eager call before and after it runs: shapes, dtypes, and whether its results are as they should be."""
+"""Dispatch of eager calls: what is known of one before and after it runs: shapes, dtypes, whether its results are right."""
 
 from __future__ import annotations
 

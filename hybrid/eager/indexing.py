@@ -1,4 +1,4 @@
-"""What stands in the brackets of ``x[...]``: keys as MXNet reads them, for NumPy and for the operators that gradients need."""
+"""Index parsing: the key of ``x[...]`` as MXNet reads it, for NumPy and for the operators that gradients need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a graph to a program of the compiled part: what is a step, where each tensor lives, who has a kernel.
+"""Lowers a graph to a program of the compiled part: what is a step, where each tensor lives, who has a kernel.
 
 The passes have rewritten the graph by then (passes/). Here nothing is computed differently any more: nodes become steps in order,
 renamings of memory (Reshape) become nothing, and tensors get places:

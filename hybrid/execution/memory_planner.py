@@ -1,4 +1,4 @@
-"""Where in one arena each short-lived tensor of a plan lives, so that two that are alive together never overlap."""
+"""The memory planner: where in one arena each short-lived tensor of a plan lives, so that no two alive at once overlap."""
 
 from __future__ import annotations
 

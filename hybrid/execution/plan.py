@@ -1,4 +1,4 @@
-"""What to do in which order for one set of input shapes: steps over numbered slots, when slots die, who gets which buffer."""
+"""Plans for one set of input shapes: steps in order over numbered slots, when slots die, who gets which buffer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs work later, in the order that what it reads and writes demands, and in parallel where it does not.
+"""The scheduler: runs work later, in the order that its reads and writes demand, and in parallel where they do not.
 
 A Var stands for a piece of memory. ``push`` hands over a function with the Vars it reads and those it writes; it runs
 when everything before it that writes what it reads, or touches what it writes, has finished. An error stays with the

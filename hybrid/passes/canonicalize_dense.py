@@ -1,4 +1,4 @@
-"""Products with a constant matrix as dense layers."""
+"""Rewrite products with a constant matrix as dense layers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compute nothing twice."""
+"""Eliminate common subexpressions."""
 
 from __future__ import annotations
 

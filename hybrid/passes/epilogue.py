@@ -1,4 +1,4 @@
-"""What products can do to their results before they store them."""
+"""Epilogues: what products and convolutions apply to their results before they store them."""
 
 from __future__ import annotations
 

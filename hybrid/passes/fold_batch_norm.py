@@ -1,4 +1,4 @@
-"""Let weights take up the constant factors and summands of the channels that they make."""
+"""Fold batch normalization, and other constant factors and summands of channels, into the weights before it."""
 
 from __future__ import annotations
 

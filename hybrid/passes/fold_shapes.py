@@ -1,4 +1,4 @@
-"""Replace what follows from shapes alone by the values."""
+"""Fold what follows from shapes alone into constants."""
 
 from __future__ import annotations
 

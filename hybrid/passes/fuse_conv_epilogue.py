@@ -1,4 +1,4 @@
-"""Convolutions that do what follows them, on data in blocks of channels."""
+"""Fuse convolutions with the element-wise operators behind them, on data in blocks of channels."""
 
 from __future__ import annotations
 

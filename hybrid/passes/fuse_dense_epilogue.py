@@ -1,4 +1,4 @@
-"""Dense layers that do what follows them."""
+"""Fuse dense layers with the element-wise operators behind them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Convolutions of 1 x 1 that are given what they read a few rows at a time."""
+"""Fuse depthwise and pointwise convolutions, tiled by rows."""
 
 from __future__ import annotations
 

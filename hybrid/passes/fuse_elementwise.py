@@ -1,4 +1,4 @@
-"""Element-wise operators one after the other, in one pass over memory."""
+"""Fuse element-wise operators into chains, each one pass over memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find normalization that exporters have written out."""
+"""Fuse layer normalization that exporters have written out."""
 
 from __future__ import annotations
 

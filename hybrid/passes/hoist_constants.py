@@ -1,4 +1,4 @@
-"""Take out of a graph what is the same in every run."""
+"""Hoist constant subgraphs: what is the same in every run is evaluated once per version of the parameters."""
 
 from __future__ import annotations
 

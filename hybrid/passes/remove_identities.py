@@ -1,4 +1,4 @@
-"""Remove what passes its input on."""
+"""Remove identities."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What asks another array for its shape or dtype alone asks no more: both are known."""
+"""Replace *_like operators by their static form where shape and dtype are known."""
 
 from __future__ import annotations
 

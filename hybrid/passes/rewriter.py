@@ -1,4 +1,4 @@
-"""What passes know of a graph, and how they make another of it."""
+"""The rewriter: what passes know of a graph (shapes, dtypes, constants, layouts), and how they make another of it."""
 
 from __future__ import annotations
 
