@@ -48,7 +48,7 @@ def test_tolerances_and_densities() -> None:
     assert (tools.get_atol(0), tools.get_rtol(0), tools.get_etol(0)) == (0, 0, 0)
     assert (tools.get_atol(0.0, np.dtype("float16")), tools.get_rtol(0.0, np.dtype("float16"))) == (0, 0)
     with pytest.raises(AssertionError):
-        tools.assert_almost_equal(np.float32([1]), np.float32([1 + 1e-6]), rtol=0, atol=0)
+        tools.assert_almost_equal(np.ones(1, np.float32), np.full(1, 1 + 1e-6, np.float32), rtol=0, atol=0)
     for stype in ("csr", "row_sparse"):
         assert not tools.rand_sparse_ndarray((9, 7), stype, density=0)[0].asnumpy().any()
     usual = bridge.TOLERANCES["float32"]
@@ -95,7 +95,7 @@ def test_steps_that_are_left_apart() -> None:
         width = {"ResidualCell": 4, "BidirectionalCell": 5}.get(type(cell).__name__, 3)
         for merge, kind in ((False, list), (True, nd.NDArray)):
             given = nd.ones((2, 5, 4)) if not merge else [nd.ones((2, 4)) for _ in range(5)]
-            outputs, _ = cell.unroll(5, given, merge_outputs=merge)
+            outputs: Any = cell.unroll(5, given, merge_outputs=merge)[0]
             assert isinstance(outputs, kind), (cell, merge)
             assert len(outputs) == (5 if not merge else 2)
             assert (outputs[0] if not merge else outputs).shape == ((2, width) if not merge else (2, 5, width))
@@ -105,7 +105,7 @@ def test_steps_that_are_left_apart() -> None:
 def test_numbers_of_operators() -> None:
     assert lookup("_npi_eye").bind(N=3, M=0).compute().shape == (3, 0)
     assert lookup("_npi_eye").bind(N=3).compute().shape == (3, 3)
-    odd = np.float32([np.nan, np.inf, -np.inf, 5])
+    odd = np.array([np.nan, np.inf, -np.inf, 5], np.float32)
     assert lookup("_npi_nan_to_num").bind(nan=2.0, posinf=0.0, neginf=0.0).compute(odd).tolist() == [2, 0, 0, 5]
     assert lookup("_npi_nan_to_num").bind(nan=0.0, posinf=0.0).compute(odd).tolist()[:2] == [0, 0]
     rows = np.arange(12, dtype="float32").reshape(3, 4)
@@ -136,7 +136,7 @@ def test_a_baseline_of_0() -> None:
 def test_no_augmenters_and_no_interpolation(tmp_path: Path) -> None:
     pixels = np.random.default_rng(0).integers(0, 256, (4, 6, 3), np.uint8)
     (tmp_path / "a.png").write_bytes(images.encode(pixels, ".png"))
-    label = [2, 5, 1, 0.1, 0.2, 0.5, 0.6]
+    label: Any = [2, 5, 1, 0.1, 0.2, 0.5, 0.6]
     given: dict[str, Any] = {"path_root": str(tmp_path), "imglist": [[label, "a.png"]]}
     iterator = image.ImageDetIter(1, (3, 4, 6), aug_list=[], **given)
     np.testing.assert_array_equal(next(iterator).data[0].asnumpy()[0].transpose(1, 2, 0), pixels)
