@@ -96,9 +96,9 @@ def test_steps_that_are_left_apart() -> None:
         for merge, kind in ((False, list), (True, nd.NDArray)):
             given = nd.ones((2, 5, 4)) if not merge else [nd.ones((2, 4)) for _ in range(5)]
             outputs: Any = cell.unroll(5, given, merge_outputs=merge)[0]
-            assert isinstance(outputs, kind), (cell, merge)
-            assert len(outputs) == (5 if not merge else 2)
-            assert (outputs[0] if not merge else outputs).shape == ((2, width) if not merge else (2, 5, width))
+            first: Any = outputs if merge else outputs[0]
+            assert first.shape == ((2, 5, width) if merge else (2, width))
+            assert (isinstance(outputs, kind), len(outputs)) == (True, 2 if merge else 5), (cell, merge)
             cell.reset()
 
 
