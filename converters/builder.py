@@ -206,6 +206,7 @@ class Builder:
         self.nodes: list[OnnxNode] = []
         self.initializers: dict[str, np.ndarray] = {}
         self._taken: set[str] = set()
+        self._numbered: dict[str, int] = {}
         self._constants: dict[Any, Value] = {}
         self._casts: dict[tuple[str, str], Value] = {}
         self._scope = ""
@@ -220,10 +221,11 @@ class Builder:
 
     def unique(self, name: str) -> str:
         """The name, or the name with a number when it is taken."""
-        candidate, count = name, 1
+        candidate, count = name, self._numbered.get(name, 1)
         while candidate in self._taken or not candidate:
             candidate, count = f"{name}_{count}", count + 1
         self._taken.add(candidate)
+        self._numbered[name] = count
         return candidate
 
     def enter(self, node_name: str, results: Sequence[Spec] = ()) -> int:
@@ -492,7 +494,8 @@ class Builder:
         inputs: the dtype of each, or its Spec (Loop insists on the shapes of its counter and condition). It may read values
         of the graph around it; its constants are stored there."""
         inner = Builder(self.opset)
-        inner.initializers, inner._taken, inner._constants = self.initializers, self._taken, self._constants
+        inner.initializers, inner._constants = self.initializers, self._constants
+        inner._taken, inner._numbered = self._taken, self._numbered
         inner._scope = scope = f"{self._scope}/body"
         specs = [i if isinstance(i, Spec) else Spec(None, np.dtype(i)) for i in inputs]
         given = [Value(self.unique(f"{inner._scope}/input"), *spec) for spec in specs]

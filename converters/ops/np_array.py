@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from hybrid.core.op import Spec
 from hybrid.core.shapes import UNKNOWN, is_known
 from hybrid.ops.common import np_axes_of
 
@@ -81,10 +82,21 @@ def _(b, op, data, *arrays):
     return b.Concat(*parts, axis=0) if len(parts) > 1 else parts[0]
 
 
+UNROLLED = 64
+"""How many coefficients of a polynomial have nodes of their own; more are gone through by a Scan."""
+
+
 @to_onnx("_npi_polyval")
 def _(b, op, p, x):
     coefficients, at = b.wide(p), b.wide(x)
     total = b.Expand(b.like(0, at), b.Shape(x))
+    if p.dim(0) > UNROLLED:
+
+        def step(inner, total, coefficient):
+            return [inner.Add(inner.Mul(total, at), coefficient)]
+
+        body = b.body(step, Spec(x.shape, at.dtype), Spec((), at.dtype))
+        return b.cast(b.Scan(total, coefficients, body=body, num_scan_inputs=1), x.dtype)
     for i in range(p.dim(0)):
         total = b.Add(b.Mul(total, at), b.Gather(coefficients, b.const(i), axis=0))
     return b.cast(total, x.dtype)

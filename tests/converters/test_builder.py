@@ -285,3 +285,21 @@ def test_inputs_and_outputs_that_little_is_known_of() -> None:
     with pytest.raises(ConversionError, match="cannot tell the type of the outputs a; give the shapes of all inputs"):
         export._types(nodes, inputs, {}, opsets, ["a", "b"])
     assert export.unexplained() == set()
+
+
+def test_many_names_of_one_kind_are_found_at_once() -> None:
+    """Each by one look: numbers that were given are not tried again, in bodies neither."""
+    builder = Builder(17)
+    looked = 0
+
+    class Counted(set[str]):
+        def __contains__(self, name: object) -> bool:
+            nonlocal looked
+            looked += 1
+            return super().__contains__(name)
+
+    builder._taken = Counted(["x_3"])
+    assert [builder.unique("x") for _ in range(6)] == ["x", "x_1", "x_2", "x_4", "x_5", "x_6"]
+    names = {builder.unique("y") for _ in range(2000)}
+    assert (len(names), looked < 2 * 2010 + 20) == (2000, True)
+    builder.body(lambda inner, v: [inner.Neg(v)] if inner.unique("y") == "y_2000" else [], np.float32)

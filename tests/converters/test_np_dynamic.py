@@ -47,6 +47,7 @@ ROWS: list[tuple[str, tuple[Input, ...], dict[str, Any]]] = [
     ("_npi_diff", (real("n", "t"),), {"n": 4, "axis": 0}),
     ("_npi_ediff1d", (real("n", "t"), real("n")), {"to_begin_arr_given": True, "to_end_scalar": 3.0}),
     ("_npi_polyval", (real(4), real("n", "t")), {}),
+    ("_npi_polyval", (real(65), real("n", "t")), {}),
     ("_npi_average", (real("n", "t"), real("n", "t", low=0.1)), {"axis": 1, "returned": True}),
     ("_npi_average", (real("n", "t"), real("t", low=0.1)), {"axis": -1, "returned": True}),
     ("_npi_average", (real("n", "t"),), {"weighted": False, "returned": True}),
@@ -118,3 +119,23 @@ def test_one_model_serves_every_size(
         given = feeds(seed, sizes)
         for got, expected in zip(run_onnx(model, given), Program(graph).run(given), strict=True):
             close(got, expected, op)
+
+
+@pytest.mark.parametrize("count", [64, 65, 3000])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int32"])
+def test_polynomials_of_many_coefficients(count: int, dtype: str) -> None:
+    """Few have nodes of their own, many are gone through by one; points of any rank."""
+    rng = np.random.default_rng(count)
+    for shape in ((2, 3), (5,)):
+        p, x = rng.uniform(-1, 1, count), rng.uniform(-0.9, 0.9, shape)
+        if dtype == "int32":
+            p, x = np.arange(count) % 5 - 2, rng.integers(-1, 2, shape)
+        arrays = [p.astype(dtype), x.astype(dtype)]
+        node = Node(REGISTRY["_npi_polyval"].bind(), "node", [Entry(Node(None, n)) for n in ("p", "x")])
+        graph, feeds = Graph([Entry(node)]), dict(zip(("p", "x"), arrays))
+        (want,) = Program(graph).run(feeds)
+        for stored in ({}, {"p": arrays[0]}):
+            model = converters.to_onnx(graph, stored, {k: v for k, v in feeds.items() if k not in stored})
+            assert len(model.graph.node) < (300 if count == 64 else 20)
+            (got,) = run_onnx(model, {k: v for k, v in feeds.items() if k not in stored})
+            close(got, want, node.op)

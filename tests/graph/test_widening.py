@@ -140,6 +140,7 @@ def test_limits_are_those_that_half_precision_has(first: str, attrs: dict[str, A
     np.testing.assert_array_equal(found, want.astype(np.float16))
 
 
+@compiled
 def test_outputs_in_between_are_the_rounded_numbers() -> None:
     """What is both an output and an input of more is rounded for the user alone."""
     y = sym.exp(named("x"))
