@@ -21,6 +21,7 @@ from hybrid.core.shapes import UNKNOWN, MaybeShape
 
 from . import ort_kernels
 from .error import Unsupported
+from .names import Names
 from .onnx_types import code_of, dtype_of
 from .registry import ML, MS, TRAINING
 
@@ -205,8 +206,7 @@ class Builder:
         self.opset = opset
         self.nodes: list[OnnxNode] = []
         self.initializers: dict[str, np.ndarray] = {}
-        self._taken: set[str] = set()
-        self._numbered: dict[str, int] = {}
+        self.names = Names()
         self._constants: dict[Any, Value] = {}
         self._casts: dict[tuple[str, str], Value] = {}
         self._scope = ""
@@ -221,12 +221,7 @@ class Builder:
 
     def unique(self, name: str) -> str:
         """The name, or the name with a number when it is taken."""
-        candidate, count = name, self._numbered.get(name, 1)
-        while candidate in self._taken or not candidate:
-            candidate, count = f"{name}_{count}", count + 1
-        self._taken.add(candidate)
-        self._numbered[name] = count
-        return candidate
+        return self.names.unique(name)
 
     def enter(self, node_name: str, results: Sequence[Spec] = ()) -> int:
         """Begin the translation of an MXNet node; gives the position from which its ONNX nodes start.
@@ -494,8 +489,7 @@ class Builder:
         inputs: the dtype of each, or its Spec (Loop insists on the shapes of its counter and condition). It may read values
         of the graph around it; its constants are stored there."""
         inner = Builder(self.opset)
-        inner.initializers, inner._constants = self.initializers, self._constants
-        inner._taken, inner._numbered = self._taken, self._numbered
+        inner.initializers, inner.names, inner._constants = self.initializers, self.names, self._constants
         inner._scope = scope = f"{self._scope}/body"
         specs = [i if isinstance(i, Spec) else Spec(None, np.dtype(i)) for i in inputs]
         given = [Value(self.unique(f"{inner._scope}/input"), *spec) for spec in specs]

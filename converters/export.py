@@ -218,7 +218,7 @@ class _Export:
 
     def _name(self, name: str) -> str:
         """A variable's name, kept; two variables of one name are one tensor, as in MXNet's binding."""
-        self.builder._taken.add(name)
+        self.builder.names.taken.add(name)
         return name
 
     def _operator(self, node: Node) -> None:

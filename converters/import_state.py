@@ -16,6 +16,7 @@ from hybrid.ir.graph import Entry, Graph, Node
 
 from . import symbolic_shapes
 from .error import ConversionError, Problem, Unsupported
+from .names import Names
 from .proto_nodes import reads
 from .reader import OnnxFile
 
@@ -149,9 +150,7 @@ class Shared:
         self.stored: dict[int, str] = {}
         """Names of the model's own initializers, by the id of the array."""
         names = (t.name for t in (*proto.graph.initializer, *proto.graph.input))
-        self.numbered: dict[str, int] = {}
-        """The next number to try for a name that is taken."""
-        self.taken = {*names, *(s.values.name for s in proto.graph.sparse_initializer)}
+        self.names = Names((*names, *(s.values.name for s in proto.graph.sparse_initializer)))
 
     @functools.cached_property
     def reads(self) -> dict[str, int]:
@@ -166,12 +165,7 @@ class Shared:
 
     def unique(self, name: str) -> str:
         """The name, or the name with a number when it is taken."""
-        candidate, count = name, self.numbered.get(name, 1)
-        while candidate in self.taken or not candidate:
-            candidate, count = f"{name}_{count}", count + 1
-        self.taken.add(candidate)
-        self.numbered[name] = count
-        return candidate
+        return self.names.unique(name)
 
 
 def hidden(dtype: np.dtype | None) -> dict[str, str]:

@@ -260,8 +260,9 @@ def _(b, op, data):
 def _(b, op, data):
     size = b.size(data, -1)
     if is_whole(data):  # whose root is cut off first; 1 where there is nothing to divide
-        root = math.isqrt(size) or 1 if isinstance(size, int) else b.Max(b.Sqrt(b.cast(size, np.float32)), 1.0)
-        return b.Div(data, root if isinstance(root, int) else b.cast(root, data.dtype))
+        if isinstance(size, int):
+            return b.Div(data, math.isqrt(size) or 1)
+        return b.Div(data, b.cast(b.Max(b.Sqrt(b.cast(size, np.float32)), 1.0), data.dtype))
     if isinstance(size, int):
         return b.Div(data, math.sqrt(size))
     return b.Div(data, b.Sqrt(b.cast(size, data.dtype)))

@@ -47,8 +47,10 @@ _sum, _prod = _added("Sum"), _added("Prod")
 
 def _has_some(b, x, axes):
     """Whether there is something along each of the axes: True, False, or None where that shows when it runs."""
-    sizes = [b.size(x, a) for a in axes]
-    return False if 0 in [s for s in sizes if isinstance(s, int)] else all(isinstance(s, int) for s in sizes) or None
+    sizes = [UNKNOWN if x.shape is None else x.shape[a] for a in axes]
+    if any(s is not UNKNOWN and s == 0 for s in sizes):
+        return False
+    return None if any(s is UNKNOWN for s in sizes) else True
 
 
 def _shared(b, total, count, some):

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..core.op import Op, op
 from ..core.shapes import broadcast
-from .common import Elementwise, truncate, widen
+from .common import Elementwise, divide, truncate, widen
 
 
 class Term:
@@ -99,14 +99,6 @@ class Arithmetic(NamedTuple):
     """It means something to bools."""
 
 
-def _divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Quotient; of integers towards zero, as in C. An integer by zero, which ends MXNet's process, is 0."""
-    if a.dtype.kind not in "iub":
-        return np.divide(a, b)
-    quotient, rest = np.divmod(a, b)
-    return quotient + ((rest != 0) & ((a < 0) != (b < 0)))
-
-
 def _mod(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Rest with the sign of the divisor, as Python's %; 0 where the divisor is 0 (floats too)."""
     return np.where(b == 0, np.zeros((), a.dtype), np.mod(a, b))
@@ -147,7 +139,7 @@ ARITHMETIC = {
         Arithmetic("subtract", "lhs - rhs", np.subtract, lambda dy, a, b, y: dy, lambda dy, a, b, y: -dy, supports_out=True,
                    bools=False),
         Arithmetic("multiply", "lhs * rhs", np.multiply, lambda dy, a, b, y: dy * b, lambda dy, a, b, y: dy * a, supports_out=True),
-        Arithmetic("divide", "lhs / rhs; integers are divided towards zero", _divide,
+        Arithmetic("divide", "lhs / rhs; integers are divided towards zero", divide,
                    lambda dy, a, b, y: dy / b, lambda dy, a, b, y: -dy * (a / (b * b))),
         Arithmetic("quotient", "lhs / rhs; integers are divided as float32, then cut off", _on_floats(np.divide),
                    lambda dy, a, b, y: dy / b, lambda dy, a, b, y: -dy * (a / (b * b))),

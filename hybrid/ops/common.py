@@ -106,6 +106,14 @@ def largest(dtype: np.dtype) -> float:
     return float(ml_dtypes.finfo(dtype).max)
 
 
+def divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Quotient; of integers towards zero, as in C. An integer by zero, which ends MXNet's process, is 0."""
+    if a.dtype.kind not in "iub":
+        return np.divide(a, b)
+    quotient, rest = np.divmod(a, b)
+    return quotient + ((rest != 0) & ((a < 0) != (b < 0)))
+
+
 def truncate(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Floats as integers of dtype the way C compiled for x86 casts them, on any machine.
 

@@ -11,7 +11,7 @@ import numpy as np
 from ..core.attrs import Arity
 from ..core.op import BOOLS, WHOLE, Op, op
 from .casting import convert
-from .common import Elementwise, largest, narrow, want_rank_from, widen
+from .common import Elementwise, divide, largest, narrow, want_rank_from, widen
 from .unary_functions import CURVES, UnaryFunction
 
 # where the examples (and random tests) draw from, for functions that are not defined everywhere
@@ -370,9 +370,7 @@ class DivSqrtDim(Elementwise):
 
     def compute(self, data):
         if data.dtype.kind in "iu":
-            root = data.dtype.type(math.isqrt(data.shape[-1]) or 1)
-            below = data // root
-            return below + ((data < 0) & (below * root != data)).astype(data.dtype)
+            return divide(data, data.dtype.type(math.isqrt(data.shape[-1]) or 1))
         x = widen(data)
         return (x / np.sqrt(x.dtype.type(data.shape[-1]))).astype(data.dtype, copy=False)
 

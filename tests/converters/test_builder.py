@@ -298,7 +298,7 @@ def test_many_names_of_one_kind_are_found_at_once() -> None:
             looked += 1
             return super().__contains__(name)
 
-    builder._taken = Counted(["x_3"])
+    builder.names.taken = Counted(["x_3"])
     assert [builder.unique("x") for _ in range(6)] == ["x", "x_1", "x_2", "x_4", "x_5", "x_6"]
     names = {builder.unique("y") for _ in range(2000)}
     assert (len(names), looked < 2 * 2010 + 20) == (2000, True)

@@ -335,7 +335,7 @@ def test_stored_tensors_of_every_form() -> None:
     assert found.params["b"].astype(np.float32).tolist() == [1.5, -2]
     assert all("__grad_req__" not in n.attrs for n in found.graph.variables())
     shared = Shared(OnnxFile(model, "m"))
-    assert shared.taken == {"x", "b", "v", "w"}
+    assert shared.names.taken == {"x", "b", "v", "w"}
     string = parsed("m (int64[1] x) => (string[3] y) { y = Identity (s) }")
     stored = sparse("s", [b"one", b"two"], [2, 0], TensorProto.STRING)  # type: ignore[list-item]
     stored.dims[:] = [3]
