@@ -19,6 +19,7 @@ from onnx.external_data_helper import load_external_data_for_model
 
 from converters.error import ConversionError
 from converters.importer import Imported, import_model
+from converters.names import Names
 from converters.onnx_types import code_of, dtype_of
 from converters.proto_nodes import reads
 from hybrid import native
@@ -690,10 +691,5 @@ def engine_for(model: Model, named: Mapping[str, Any] | None = None) -> Engine:
 
 def unique(names: Iterable[str]) -> tuple[str, ...]:
     """Names with a number after those that come again, as the converter names such outputs."""
-    taken: dict[str, int] = {}
-    out = []
-    for name in names:
-        count = taken.get(name, 0)
-        taken[name] = count + 1
-        out.append(f"{name}_{count}" if count else name)
-    return tuple(out)
+    taken = Names()
+    return tuple(map(taken.unique, names))

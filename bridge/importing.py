@@ -18,6 +18,7 @@ import onnx
 import converters
 import hybrid.formats.params
 from converters.importer import Imported, import_model
+from converters.names import Names
 from converters.onnx_types import text_of
 from converters.reader import OnnxFile, read_model
 from hybrid.core.error import MXNetError
@@ -185,16 +186,17 @@ def remade(found: Imported, opset: int | None = None, specs: Mapping[str, Spec] 
     Raises converters.UnsupportedModel listing every node that cannot be written."""
     read = {n.name for n in found.graph.variables()}
     known = {n: s if s.shape is not None else (specs or {}).get(n, s) for n, s in found.inputs.items() if n in read}
-    return converters.convert(
-        found.graph, found.params, {n: _with_names(n, s) for n, s in known.items()}, opset
-    ).proto()
+    taken = Names(d for s in known.values() for d in s.shape or () if isinstance(d, str))
+    named = {n: _with_names(n, s, taken) for n, s in known.items()}
+    return converters.convert(found.graph, found.params, named, opset).proto()
 
 
-def _with_names(name: str, spec: Spec) -> Spec:
+def _with_names(name: str, spec: Spec, taken: Names) -> Spec:
     """The spec, with a name of its own for each axis that has none."""
     if spec.shape is None:
         return spec
-    return Spec(tuple(f"{name}_{i}" if d == "?" else d for i, d in enumerate(spec.shape)), spec.dtype)
+    dims = (taken.unique(f"{name}_{i}") if d == "?" else d for i, d in enumerate(spec.shape))
+    return Spec(tuple(dims), spec.dtype)
 
 
 @dataclass

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from converters import UnsupportedModel
+from converters.names import Names
 from converters.registry import EXPORT, OLDEST
 from hybrid.core.attrs import dtype as read_dtype
 from hybrid.core.op import Spec
@@ -87,10 +88,11 @@ def _inputs_of(model: Model) -> list[str]:
 def _axes(specs: Mapping[str, Spec], given: Sequence[Sequence[Any]] | None) -> dict[str, dict[int, str]]:
     """Names of the sizes that may vary: all of them, or those that are None (or named) in given."""
     axes: dict[str, dict[int, str]] = {}
+    names = Names(dim for dims in given or () for dim in dims if isinstance(dim, str))
     for i, (name, spec) in enumerate(specs.items()):
         dims = given[i] if given is not None else [None] * len(spec.shape or ())
         axes[name] = {
-            axis: dim if isinstance(dim, str) else f"{name}_{axis}"
+            axis: dim if isinstance(dim, str) else names.unique(f"{name}_{axis}")
             for axis, dim in enumerate(dims)
             if dim is None or isinstance(dim, str)
         }

@@ -159,6 +159,9 @@ class _Export:
             known = None if shape is None else tuple(UNKNOWN if isinstance(d, str) else d for d in shape)
             self.given[name] = Spec(known, dtype)
         self.builder = Builder(opset)
+        self.builder.names.taken |= (
+            names  # which variables keep, those too that come after a node whose output is called so
+        )
         self.values: dict[tuple[int, int], Value] = {}
         self.read = _read(graph)
         self.problems: list[Problem] = []
@@ -209,17 +212,13 @@ class _Export:
             raise ConversionError(str(error)) from error
 
     def _variable(self, node: Node) -> None:
+        """It keeps its name; two variables of one name are one tensor, as in MXNet's binding."""
         spec = self.inference.spec(Entry(node))
         if node.name in self.params:
             array = self.params[node.name]
-            self.values[id(node), 0] = Value(self._name(node.name), array.shape, array.dtype, array)
+            self.values[id(node), 0] = Value(node.name, array.shape, array.dtype, array)
         else:
-            self.values[id(node), 0] = Value(self._name(node.name), spec.shape, spec.dtype)
-
-    def _name(self, name: str) -> str:
-        """A variable's name, kept; two variables of one name are one tensor, as in MXNet's binding."""
-        self.builder.names.taken.add(name)
-        return name
+            self.values[id(node), 0] = Value(node.name, spec.shape, spec.dtype)
 
     def _operator(self, node: Node) -> None:
         op, b = node.op, self.builder

@@ -131,6 +131,8 @@ def test_parts_of_what_is_no_tensor() -> None:
         "y": 5, "s[2]": 2, "s[0]": [1.0], "s[1]['a']": [3], "s[1]['b']": 2, "m[1]": 0.5, "m[2]": 1.5, "e[0]": 0,
     }  # fmt: skip
     assert unique(["a", "b", "a", "a", "b"]) == ("a", "b", "a_1", "a_2", "b_1")
+    for names in (["a", "a", "a_1"], ["a_1", "a", "a"], ["a", "a_1", "a", "a_1", "a_1_1"]):
+        assert len(set(unique(names))) == len(names), names
 
 
 def test_the_inside_of_a_symbol() -> None:

@@ -18,6 +18,7 @@ from bridge.cli import app
 from bridge.engines import OnnxEngine
 from bridge.onnx_backend import prepare
 from converters.importer import Imported, import_model
+from converters.names import Names
 from converters.onnx_types import kind_of
 from hybrid import native
 from hybrid.core.op import OPS, Spec
@@ -481,8 +482,12 @@ def test_sizes_for_axes_that_are_open() -> None:
     assert [importing._sized(n, other, {}, 2, 8).shape for n in other.inputs] == [(2, 8, 2), (2, 3)]
     assert importing._given_sizes(other, {"b": Spec((6, 3)), "unknown": Spec((1,))}) == {"w": 6}
     assert importing._sized("a", other, {"b": Spec((6, 3))}, 2, 8).shape == (2, 8, 6)
-    assert importing._with_names("x", Spec(("?", 3, "n", "?"), f4)) == Spec(("x_0", 3, "n", "x_3"), f4)
-    assert importing._with_names("x", Spec(None, f4)) == Spec(None, f4)
+    apart = imported("m (float[x_1, ?] x, float[?, x_2, ?] y) => (float[a, b] z) { z = Add (x, x)  w = Neg (y) }")
+    dims = importing.remade(apart).graph.input[0].type.tensor_type.shape.dim
+    assert len({d.dim_param for d in dims}) == 2 and dims[0].dim_param == "x_1"
+    taken = Names(("x_3",))
+    assert importing._with_names("x", Spec(("?", 3, "n", "?"), f4), taken) == Spec(("x_0", 3, "n", "x_3_1"), f4)
+    assert importing._with_names("x", Spec(None, f4), taken) == Spec(None, f4)
 
 
 def test_everything_that_an_import_tells(net: Path, tmp_path: Path) -> None:

@@ -12,8 +12,9 @@ import onnxruntime as ort
 import pytest
 
 import hybrid as mx
-from bridge import BadInput
+from bridge import BadInput, mxnet_onnx
 from converters import UnsupportedModel
+from hybrid.core.op import Spec
 from tests.house.docs import ROOT
 
 FOLDER = ROOT / "fixtures" / "models" / "alexnet"
@@ -154,6 +155,10 @@ def test_which_sizes_vary(tmp_path: Path) -> None:
 
     assert dims(dynamic_input_shapes=[("n", 3), ("n", 2)]) == [["n", 3], ["n", 2]]
     assert dims(dynamic_input_shapes=[(4, 3), (4, 2)]) == [[4, 3], [4, 2]]
+    # a name that is made up is none of those given: axes of one name have one size
+    free = mxnet_onnx._axes({n: Spec((4, 3)) for n in ("x", "y")}, [("y_1", None), ("x_1", None)])
+    assert free["x"][0] == "y_1" and free["y"][0] == "x_1"
+    assert len({free[n][axis] for n in free for axis in (0, 1)}) == 4
     with pytest.warns(UserWarning, match="not all sizes of .* can vary, so only the first does"):
         assert dims() == [["batch", 3], ["batch", 2]]
     whole = str(tmp_path / "all.onnx")

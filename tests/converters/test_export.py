@@ -161,6 +161,38 @@ def test_variables_of_one_name_are_one_input() -> None:
     np.testing.assert_array_equal(by_onnxruntime(model, {"x": x})[0], np.float32([1, -2, 9]))
 
 
+def test_no_two_tensors_go_by_one_name() -> None:
+    """Inputs and parameters may be called as nodes, what these make and what is made on the way, before them and after."""
+    x, other = np.float32([[1, -2, 3]]), np.float32([[4, 5, -6]])
+    names = ("a", "a_output", "a_output_1", "b_output", "b_output_1", "parts", "parts_output0", "parts_output2", "total",
+             "total_output", "a/Mul_output", "b/const", "a/const", "const/const", "parts/Split")  # fmt: skip
+    wrong = []
+    for name in names:
+        mine = sym.var(name)
+        a = sym.LeakyReLU(sym.var("x") * 2.5, slope=0.5, name="a")
+        b = sym.broadcast_sub(a * 3, mine, name="b")
+        parts = sym.SliceChannel(b, num_outputs=3, axis=1, name="parts")
+        total = sym.broadcast_add(parts[0], parts[2], name="total")
+        first = np.where(x > 0, x, x / 2) * np.float32(2.5)
+        second = first * 3 - other
+        late = [total, a, a, parts[1], mine]
+        want = [second[:, :1] + second[:, 2:], first, first, second[:, 1:2], other]
+        for turned, stored in ((False, False), (True, False), (False, True), (True, True)):
+            group = sym.Group(late[::-1] if turned else late)
+            feeds = {"x": x} if stored else {"x": x, name: other}
+            try:
+                model = converters.to_onnx(group, {name: other} if stored else {}, feeds)
+                made = [o for n in model.graph.node for o in n.output]
+                held = [v.name for v in (*model.graph.input, *model.graph.initializer)]
+                assert len({*made, *held}) == len(made) + len(held), (made, held)
+                assert name in held
+                for got, right in zip(by_onnxruntime(model, feeds), want[::-1] if turned else want, strict=True):
+                    np.testing.assert_allclose(got, right, rtol=1e-6)
+            except Exception as error:
+                wrong.append(f"{name}, {turned=}, {stored=}: {error}")
+    assert not wrong, "\n".join(wrong)
+
+
 def test_what_names_no_input_or_no_size_is_told() -> None:
     total = sym.FullyConnected(sym.var("x"), num_hidden=2, name="fc") + sym.var("y")
     params = {"fc_weight": WEIGHTS["fc_weight"][:2], "fc_bias": np.float32([1, 2])}
