@@ -145,12 +145,24 @@ class Shared:
         """What the model gives."""
         self.expanded = 0
         """Nodes of functions that have been read."""
+        self._expansions: dict[tuple[str, str, str], int] = {}
         self.sizes: dict[symbolic_shapes.Count, list[tuple[Value, int]]] = {}
         """Inputs of the model, with an axis, by the sizes that only the run will tell."""
         self.stored: dict[int, str] = {}
         """Names of the model's own initializers, by the id of the array."""
         names = (t.name for t in (*proto.graph.initializer, *proto.graph.input))
         self.names = Names((*names, *(s.values.name for s in proto.graph.sparse_initializer)))
+
+    def expansion(self, function: onnx.FunctionProto, depth: int) -> int:
+        """How many nodes a function becomes with what it calls to this depth, before any is read; those of
+        subgraphs, which may never be read, do not count."""
+        key = function.domain, function.name, getattr(function, "overload", "")
+        if key not in self._expansions:
+            self._expansions[key] = 0  # one that calls itself has an error of its own
+            called = (self.functions.get((n.domain, n.op_type, getattr(n, "overload", ""))) for n in function.node)
+            inside = (self.expansion(f, depth - 1) for f in called if f is not None and depth)
+            self._expansions[key] = len(function.node) + sum(inside)
+        return self._expansions[key]
 
     @functools.cached_property
     def reads(self) -> dict[str, int]:

@@ -526,7 +526,7 @@ class Importer:
         if inner.depth > DEPTH:
             raise Unsupported(f"functions call each other deeper than {DEPTH}")
         self.shared.expanded += len(function.node)
-        if self.shared.expanded > EXPANDED:
+        if self.shared.expanded > EXPANDED or self.shared.expansion(function, DEPTH) > EXPANDED:
             raise Unsupported(f"the model's functions expand to more than {EXPANDED} nodes")
         references = {a.name: a for a in function.attribute_proto}
         for attribute in self.node.attribute:

@@ -186,6 +186,7 @@ def script(*arguments: object, code: int = 0) -> list[dict]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+@pytest.mark.slow
 def test_the_script_measures_a_network(tmp_path: Path) -> None:
     rows = script("--networks", "mlp", "--batch", 1, 2, "--threads", 1, "--cache", tmp_path)
     assert [r["section"] for r in rows] == ["machine", *["networks"] * 4]
@@ -200,6 +201,7 @@ def test_the_script_measures_a_network(tmp_path: Path) -> None:
     assert [i.name for i in made.graph.input] == ["data"]
 
 
+@pytest.mark.slow
 def test_the_script_fails_when_engines_differ_or_fail(tmp_path: Path) -> None:
     wanted = ("--networks", "mlp", "--threads", 1, "--batch", 1, 2, "--cache", tmp_path)
     script(*wanted)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
-
-import pytest
 
 from tests.house.docs import ROOT
 
@@ -69,20 +68,36 @@ def test_a_module_runs_too(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (5, "1.9.1 ['a']\n")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "status", "text"),
-    [
-        ((), 2, "usage"),
-        (("--help",), 0, "usage"),
-        (("missing.py",), 2, "missing.py"),
-        (("-m",), 2, "-m needs"),
-        *((("-m", name), 2, f"no module named '{name}'") for name in ("nomod", "json.nomod", "os.nomod")),
-    ],
-)
-def test_the_command_line(tmp_path: Path, arguments: tuple[str, ...], status: int, text: str) -> None:
-    done = python("-m", "hybrid", *arguments, cwd=tmp_path)
-    assert done.returncode == status
-    assert text in done.stdout + done.stderr
+COMMANDS: list[tuple[tuple[str, ...], int, str]] = [
+    ((), 2, "usage"),
+    (("--help",), 0, "usage"),
+    (("missing.py",), 2, "missing.py"),
+    (("-m",), 2, "-m needs"),
+    *((("-m", name), 2, f"no module named '{name}'") for name in ("nomod", "json.nomod", "os.nomod")),
+]
+SEVERAL = """
+import contextlib, io, json, sys
+from hybrid.__main__ import main
+rows = []
+for arguments in json.loads(sys.argv[1]):
+    with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.redirect_stderr(said):
+        rows.append((main(arguments), said.getvalue()))
+print(json.dumps(rows))
+"""
+
+
+def test_the_command_line(tmp_path: Path) -> None:
+    """All in one process: starting one takes longer than what it does."""
+    done = python("-c", SEVERAL, json.dumps([c[0] for c in COMMANDS]), cwd=tmp_path)
+    assert not done.stderr
+    for (arguments, status, text), (found, said) in zip(COMMANDS, json.loads(done.stdout), strict=True):
+        assert found == status, arguments
+        assert text in said, arguments
+
+
+def test_the_status_is_the_process_own(tmp_path: Path) -> None:
+    done = python("-m", "hybrid", "missing.py", cwd=tmp_path)
+    assert done.returncode == 2 and "missing.py" in done.stderr
 
 
 def test_errors_of_the_script_are_its_own(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from onnx import helper, numpy_helper
 
 from bridge.importing import remade
 from bridge.onnx_backend import OnnxBackendRep
+from converters import node_importer
 from converters.error import ConversionError
 from converters.importer import import_model
 from hybrid.core.error import MXNetError
@@ -188,11 +189,25 @@ def test_broken_is_said(name):
         OnnxBackendRep(import_model(BROKEN[name])).run([np.ones(2, np.float32)])
 
 
-def test_functions_that_double_are_refused():
-    """A few hundred bytes that would become millions of nodes."""
+def test_functions_that_double_are_refused(monkeypatch):
+    """A few hundred bytes that would become millions of nodes: before any is read; those in subgraphs while they are."""
     functions = [_calls(level) for level in range(25)]
     proto = model([helper.make_node("F24", ["x"], ["y"], domain="own")], [X], functions=functions)
-    with pytest.raises(ConversionError, match="expand to more than"):
+    with pytest.raises(ConversionError, match="expand to more than 200000 "):
+        import_model(proto)
+    branches = {
+        f"{which}_branch": helper.make_graph(
+            [helper.make_node("F4", ["x"], ["z"], domain="own")], which, [], [helper.make_empty_tensor_value_info("z")]
+        )
+        for which in ("then", "else")
+    }
+    node = helper.make_node("If", ["c"], ["y"], **branches)
+    chosen = helper.make_function("own", "Chosen", ["x", "c"], ["y"], [node], functions[0].opset_import)
+    call = helper.make_node("Chosen", ["x", "c"], ["y"], domain="own")
+    proto = model([call], [X, ("c", onnx.TensorProto.BOOL, [])], functions=[*functions[:5], chosen])
+    import_model(proto)
+    monkeypatch.setattr(node_importer, "EXPANDED", 92)  # a node, and 46 in each branch
+    with pytest.raises(ConversionError, match="expand to more than 92 "):
         import_model(proto)
 
 

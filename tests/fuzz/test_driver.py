@@ -47,6 +47,7 @@ def judge(case):
     return REFUSED if case[-1] % 2 else RIGHT
 
 
+@pytest.mark.slow
 def test_each_outcome_is_counted_and_kept(tmp_path):
     here = sys.modules[__name__]
     count = 48
@@ -71,6 +72,7 @@ def test_an_error_that_is_its_own_cause_has_a_name():
     assert worker.kind_of(error).startswith("ValueError-")
 
 
+@pytest.mark.slow
 def test_a_process_that_waits_for_ever_is_killed(tmp_path, monkeypatch):
     monkeypatch.setattr(driver, "START", 2)
     monkeypatch.setenv("TOY_WAITS", "1")
@@ -79,6 +81,7 @@ def test_a_process_that_waits_for_ever_is_killed(tmp_path, monkeypatch):
     assert +found.outcomes == {driver.ENDLESS: 1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", surfaces())
 def test_cases_follow_from_seed_and_number(name):
     module = surfaces()[name]

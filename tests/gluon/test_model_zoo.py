@@ -118,7 +118,13 @@ def fill(net: gluon.Block) -> None:
 
 
 @pytest.mark.parametrize("hybridize", [False, True], ids=["imperative", "hybrid"])
-@pytest.mark.parametrize("name", sorted({name.split("/")[0] for name in OUTPUTS}))
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(n, marks=[pytest.mark.slow] * (n == "densenet121"))  # 120 layers take seconds
+        for n in sorted({name.split("/")[0] for name in OUTPUTS})
+    ],
+)
 def test_outputs_and_gradients(name: str, hybridize: bool) -> None:
     with mx.name.NameManager():
         net = vision.get_model(name, classes=10)

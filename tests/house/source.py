@@ -59,8 +59,12 @@ def imports(source: Source, typing: bool = False) -> Iterator[Import]:
     yield from _imports(source, source.tree, False, typing)
 
 
+def _is_for_type_checkers(test: ast.expr) -> bool:
+    return any("TYPE_CHECKING" in (getattr(n, "id", ""), getattr(n, "attr", "")) for n in ast.walk(test))
+
+
 def _imports(source: Source, node: ast.AST, deferred: bool, typing: bool) -> Iterator[Import]:
-    if not typing and isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+    if not typing and isinstance(node, ast.If) and _is_for_type_checkers(node.test):
         return
     if isinstance(node, ast.Import):
         for alias in node.names:

@@ -51,6 +51,7 @@ def execute(part: Block, folder: Path, environment: dict[str, str]) -> None:
         run(["bash", "-euc", part.text], folder, **environment)
 
 
+@pytest.mark.slow
 def test_readme_blocks_run(tmp_path: Path) -> None:
     copy(tmp_path, *PACKAGES, "fixtures/models", "fixtures/onnx/torch_cnn_legacy")
     environment = with_command(tmp_path)
@@ -91,6 +92,7 @@ def apply(part: Block, folder: Path) -> None:
         (folder / name).write_text("".join([*lines[: position + 1], part.text, *lines[position + 1 :]]))
 
 
+@pytest.mark.slow
 def test_adding_an_operator_as_described(tmp_path: Path) -> None:
     """The recipe's blocks, applied to a copy of the packages, pass the tests that are generated for them."""
     copy(tmp_path, *PACKAGES, "tests/__init__.py", "tests/grouped.py", "tests/table", "pyproject.toml")

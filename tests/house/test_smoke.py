@@ -104,7 +104,10 @@ class Squares(gluon.data.Dataset):
         return nd.dot(nd.ones((300, 300)), nd.ones((300, 300)))[0, :2] * idx, idx
 
 
-@pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
+@pytest.mark.parametrize(
+    "method",
+    [pytest.param(m, marks=[pytest.mark.slow] * (m != "fork")) for m in multiprocessing.get_all_start_methods()],
+)
 def test_workers_load_data(method: str) -> None:
     """However processes are started, while the engine of this one is at work."""
     before = multiprocessing.get_start_method()

@@ -40,7 +40,8 @@ def test_no_file_turns_data_into_code() -> None:
 def test_no_environment_variable_changes_behaviour() -> None:
     for source in sources():
         for node in ast.walk(source.tree):
-            reads = isinstance(node, ast.Attribute) and ast.unparse(node) in ("os.environ", "os.getenv")
+            named = isinstance(node, ast.Attribute) and node.attr in ("environ", "getenv")
+            reads = named and ast.unparse(node) in ("os.environ", "os.getenv")
             assert not reads or source.module in ENVIRONMENT, f"{source.path}:{node.lineno}"
 
 
@@ -75,8 +76,10 @@ def test_everything_public_is_documented() -> None:
         for node in source.tree.body:
             if not isinstance(node, ast.FunctionDef | ast.ClassDef) or node.name.startswith("_"):
                 continue
+            if ast.get_docstring(node):
+                continue
             text = ast.unparse(node)
-            if not (ast.get_docstring(node) or "__doc__ = " in text or text.startswith("@overload")):
+            if not ("__doc__ = " in text or text.startswith("@overload")):
                 missing.append(f"{source.path}:{node.lineno} {node.name}")
     assert not missing, "\n".join(missing)
 
