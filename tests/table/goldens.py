@@ -126,7 +126,7 @@ class Recorded(Mapping[str, Mapping[str, np.ndarray]]):
         return len(self.names)
 
 
-@functools.lru_cache(maxsize=2)  # one test reads one file, and a few operators share theirs
+@functools.cache  # all files together hold 4 MB of numbers, and take seconds to read
 def _arrays(path: Path) -> dict[str, np.ndarray]:
     with np.load(path) as stored:
         return dict(stored)
@@ -191,9 +191,9 @@ class Case(NamedTuple):
             attrs.setdefault(cls.count, str(len(self.names)))
         return cls.bind(**attrs)
 
-    def graph(self) -> Graph:
-        """The one-operator graph, showing all visible outputs."""
-        node = Node(self.op(), "node", [Entry(Node(None, n)) for n in self.names], self.attrs)
+    def graph(self, suffix: str = "") -> Graph:
+        """The one-operator graph, showing all visible outputs; all names end with the suffix."""
+        node = Node(self.op(), f"node{suffix}", [Entry(Node(None, n + suffix)) for n in self.names], self.attrs)
         return Graph(Entry(node, i) for i in range(node.num_visible_outputs))
 
 

@@ -1,5 +1,7 @@
 """Every recorded case against every witness: inference, NumPy, and onnxruntime on the exported node."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import onnx
 import pytest
@@ -8,6 +10,7 @@ import converters
 from converters.registry import EXPORT, NOT_EXPORTED
 from hybrid.core.op import OPS
 from hybrid.execution.program import Program
+from hybrid.ir.graph import Entry, Graph
 from hybrid.ir.infer import infer
 
 from ..grouped import each
@@ -18,6 +21,7 @@ ALL = list(cases())
 every = each(ALL, Case.label)
 EXPORTED = [c for c in ALL if c.operator in EXPORT and not c.beyond_onnx]
 exported = each(EXPORTED, Case.label)
+OPSET = 21
 
 
 @every
@@ -88,9 +92,25 @@ def check_export(case: Case, opset: int, parameters: set[str]) -> None:
         close(result, want, case.op(), max(case.eps, float(np.finfo(np.float32).eps) if narrowed else 0))
 
 
-@exported
+def check_export_together(some: Sequence[Case]) -> None:
+    """As check_export, all cases in one model: to make a session takes ten times as long as to run it."""
+    outputs: list[Entry] = []
+    params: dict[str, np.ndarray] = {}
+    inputs: dict[str, np.ndarray] = {}
+    for number, case in enumerate(some):
+        outputs += case.graph(f"_{number}").outputs
+        for name, array in zip(case.names, case.arrays()):
+            (params if name in PARAMETERS else inputs)[f"{name}_{number}"] = array
+    model = converters.to_onnx(Graph(outputs), params, inputs, OPSET)
+    results = iter(run_onnx(model, params | inputs))
+    for case in some:
+        for want in case.outputs():
+            close(next(results), want, case.op(), case.eps)
+
+
+@each(EXPORTED, Case.label, check_export_together)
 def test_exports_to_what_mxnet_gave(case: Case) -> None:
-    check_export(case, 21, PARAMETERS)
+    check_export(case, OPSET, PARAMETERS)
 
 
 @exported
