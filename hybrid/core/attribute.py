@@ -22,6 +22,8 @@ class AttrScope(Scope):
             raise ValueError("Attributes need to be string")
         self._own = kwargs
         self._attr = dict(kwargs)
+        self._before: list[dict[str, str]] = []
+        """What was in force in the blocks around, of those that this scope is in once more."""
 
     @staticmethod
     def subgraph_name(name: str) -> str:
@@ -42,8 +44,14 @@ class AttrScope(Scope):
         return _Clean()
 
     def __enter__(self) -> AttrScope:
+        self._before.append(self._attr)
         self._attr = {**AttrScope.current._attr, **self._own}
         return super().__enter__()
+
+    def __exit__(self, *exception: object) -> None:
+        super().__exit__(*exception)
+        if self._before:
+            self._attr = self._before.pop()
 
 
 class _Clean(AttrScope):

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
@@ -352,7 +352,7 @@ class Op:
     @classmethod
     def bind(cls, **attrs: Any) -> Op:
         """The instance with these attributes (texts or values); equal calls give the same object."""
-        if any(type(v) is float and v == 0.0 and math.copysign(1, v) < 0 for v in attrs.values()):
+        if _has_negative_zero(attrs.values()):
             return _share(cls(**attrs))  # the memo holds 0.0, which it knows, and -0.0 for equal
         try:
             return _bind(cls, tuple(sorted(attrs.items())))
@@ -367,6 +367,14 @@ class Op:
             if field.default is MISSING or field.kind.write(value) != field.kind.write(field.default):
                 out[field.name] = field.kind.write(value)
         return out
+
+
+def _has_negative_zero(values: Iterable[Any]) -> bool:
+    """Whether a value, or an element of one, is -0.0."""
+    for v in values:
+        if (type(v) is float and v == 0.0 and math.copysign(1, v) < 0) or (type(v) is tuple and _has_negative_zero(v)):
+            return True
+    return False
 
 
 def _shown(value: Any) -> str:

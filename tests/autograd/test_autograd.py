@@ -171,6 +171,16 @@ def test_mark_variables() -> None:
     assert x.grad is g
     with pytest.raises(ValueError, match="1 variables, 2 gradients"):
         autograd.mark_variables([x], [g, g])
+    several = [nd.array([i + 1.0]) for i in range(3)]
+    places = [nd.array([100.0]) for _ in several]
+    for wrong in (["write"], ["write"] * 4, []):
+        with pytest.raises(ValueError, match=f"{len(wrong)} grad_reqs"):
+            autograd.mark_variables(several, places, wrong)
+    autograd.mark_variables(several, places, ("add", "null", "write"))
+    with autograd.record():
+        y = sum(v * v for v in several)
+    y.backward()
+    assert [place.asscalar() for place in places] == [102, 100, 6]
 
 
 def test_in_place_is_refused_while_recording() -> None:

@@ -309,6 +309,22 @@ def test_histograms_of_numbers_that_just_fit_and_after_zeros() -> None:
     assert (edges[0], edges[-1], *ends) == (-2, 2, -2, 2, 2)
 
 
+def test_ranges_are_those_of_all_batches_in_any_order() -> None:
+    """So is which dtype they mean: the least number decides whether the levels are on one side."""
+    for first in (-0.25, 0.25):
+        batches = [np.array(b) for b in ([first, 0.5], [1, 0.75], [0.125, 0.5])]
+        for order in itertools.permutations(batches):
+            plain, counted = quantization._LayerOutputMinMaxCollector(), quantization._LayerHistogramCollector(1001)
+            for batch in order:
+                plain.collect("y", batch)
+                counted.collect("y", batch)
+            ends = min(first, 0.125), 1
+            assert plain.min_max_dict == {"y": ends}
+            assert counted.hist_dict["y"][2:4] == ends and counted.hist_dict["y"][0].sum() == 6
+            (least, _) = quantization._thresholds(counted.hist_dict, "auto")["y"]
+            assert (least < 0) == (first < 0)
+
+
 def test_thresholds_lie_on_one_side_where_nothing_is_negative() -> None:
     values = np.abs(np.random.default_rng(0).normal(size=4000))
     most = values.max()

@@ -618,6 +618,26 @@ def test_new_axes_behind_index_arrays() -> None:
                 x[key]
 
 
+def test_equal_numbers_that_are_not_the_same() -> None:
+    """0.0 and -0.0, in turns, alone and in tuples: what is remembered of calls with the one is not used for the other."""
+    x, zero = nd.array([[-1.0, 2]]), nd.zeros((1, 1, 2))
+    calls = (
+        lambda v: nd.clip(-abs(x), v, 1),
+        lambda v: nd.clip(-abs(x), a_min=v, a_max=1),
+        lambda v: nd.pad(x.reshape((1, 1, 1, 2)), "constant", (0, 0, 0, 0, 0, 0, 0, 1), v)[:, :, :, 2:],
+        lambda v: nd.one_hot(nd.array([9.0]), 2, off_value=v),
+        lambda v: nd.full((2,), v),
+        lambda v: nd.maximum(x * -0.0, v)[:, 1:],
+        lambda v: abs(x) * v,
+        lambda v: nd.image.normalize(nd.negative(zero), mean=(-v,), std=(1.0,)),
+        lambda v: nd.image.normalize(nd.negative(zero), (-v,), (1.0,)),
+    )
+    for number, call in enumerate(calls):
+        for value in (0.0, -0.0, 0.0, -0.0):
+            assert np.signbit(call(value).asnumpy()).all() == np.signbit(value), (number, value)
+            assert np.signbit(call(value).asnumpy()).any() == np.signbit(value), (number, value)
+
+
 def test_attributes_by_position_and_by_name() -> None:
     x = nd.array([[1, 2, 3], [4, 5, 6]])
     for clipped in (nd.clip(x, 2, 5), nd.clip(x, 2, a_max=5), nd.clip(x, a_min=2, a_max=5), nd.clip(data=x, a_max=5, a_min=2),

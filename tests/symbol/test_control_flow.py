@@ -170,6 +170,36 @@ def test_adamw_takes_a_number_for_rescale_grad() -> None:
     np.testing.assert_allclose(y.asnumpy(), new.asnumpy())
 
 
+def test_updates_of_lists_take_their_numbers_in_order() -> None:
+    """As they are called by name; MXNet 1.9.1 has them in this order. How many arrays there are may be said."""
+    order = {
+        "multi_adamw_update": ("rescale_grad", "lrs", "wds", "etas"),
+        "multi_mp_adamw_update": ("rescale_grad", "lrs", "wds", "etas"),
+        "multi_lamb_update": ("step_count", "lrs", "wds"),
+        "multi_mp_lamb_update": ("step_count", "lrs", "wds"),
+    }
+    numbers = {"rescale_grad": 0.5, "lrs": [0.1, 0.2], "wds": [0.01, 0.3], "etas": [1.0, 0.25], "step_count": [1, 3]}
+    for name, names in order.items():
+        counter = {"num_tensors": 2} if "lamb" in name else {"size": 2}
+        made = []
+        for more in ({}, counter, None):
+            half = "float16" if "mp" in name else "float32"
+            lists = [
+                [(nd.arange(3) / 4 + i + 0.25 * j).astype("float32" if j > 1 else half) for i in range(2)]
+                for j in range(5 if "mp" in name else 4)
+            ]
+            given = [numbers[n] for n in names]
+            function = getattr(nd.contrib, name)
+            if more is None:
+                function(*lists, out=lists[0], **dict(zip(names, given)))
+            else:
+                function(*lists, *given, out=lists[0], **more)
+            made.append([a.asnumpy() for arrays in lists for a in arrays])
+        for other in made[:2]:
+            for a, b in zip(other, made[2], strict=True):
+                np.testing.assert_array_equal(a, b, name)
+
+
 def test_bodies_read_several_outputs_of_a_node_outside() -> None:
     """Each is its own."""
     x, rows = sym.var("x"), sym.var("rows")

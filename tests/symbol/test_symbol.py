@@ -5,6 +5,7 @@ import json
 import operator
 import pickle
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -553,6 +554,68 @@ def test_text_of_a_graph_with_several_outputs_and_attributes() -> None:
         "\tkernel=(3, 3)", "\tno_bias=True", "\tnum_filter=4", "-" * 20, "Op:SliceChannel, Name=s", "Inputs:", "\targ[0]=c(0)",
         "Attrs:", "\tnum_outputs=2",
     ]  # fmt: skip
+
+
+def test_scopes_may_be_entered_again() -> None:
+    """One object, in other surroundings and within itself: what was in force comes back each time, and nothing of what was around
+    it before stays in it."""
+    autograd = mx.autograd
+
+    def modes() -> tuple[bool, bool]:
+        return autograd.is_recording(), autograd.is_training()
+
+    def attributes() -> dict[str, str]:
+        return sym.var("x").list_attr()
+
+    def name() -> str:
+        return sym.exp(sym.var("x")).name
+
+    surroundings = (
+        (modes, [autograd.record(), autograd.pause(), autograd.train_mode()]),
+        (attributes, [mx.AttrScope(__a__="1"), mx.AttrScope(__b__="2"), mx.AttrScope(__a__="3")]),
+        (mx.current_context, [mx.cpu(1), mx.cpu(2)]),
+    )  # fmt: skip
+    scope: Any
+    for ask, scopes in surroundings:
+        alone = []
+        for scope in scopes:
+            with scope:
+                alone.append(ask())
+        outside = ask()
+        for scope, own in zip(scopes, alone):
+            for other, around in zip(scopes, alone):
+                with other:
+                    assert ask() == around
+                    with scope:
+                        inside = ask()
+                        with other, scope:
+                            pass
+                        assert ask() == inside, (ask, scope, other)
+                    assert ask() == around, (ask, scope, other)
+                assert ask() == outside
+            with scope:
+                assert ask() == own, (ask, scope)
+            assert ask() == outside
+    one = mx.AttrScope(__a__="1")
+    with mx.AttrScope(__b__="1"), one, mx.AttrScope(__b__="2"), one:
+        assert attributes() == {"__a__": "1", "__b__": "2"}
+    for section, within in ((mx.contrib.autograd.train_section(), True), (mx.contrib.autograd.test_section(), False)):
+        for around in (autograd.pause(), autograd.record(), autograd.pause(), autograd.record()):
+            with around:
+                before = modes()
+                with section:
+                    assert modes() == (within, within)
+                assert modes() == before
+    names, prefixed = mx.name.NameManager(), mx.name.Prefix("p_")
+    with names:
+        first = name()
+        with prefixed:
+            assert name() == "p_exp0" and sym.exp(sym.var("x"), name="v").name == "p_v"
+            with names:
+                second = name()
+            assert name() == "p_exp1"
+        third = name()
+    assert (first, second, third) == ("exp0", "exp1", "exp2")
 
 
 def test_attributes_around_are_texts_every_one() -> None:
