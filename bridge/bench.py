@@ -14,8 +14,10 @@ import numpy as np
 import converters
 import hybrid
 from hybrid import native
+from hybrid.core.error import MXNetError
 from hybrid.core.op import Spec
 from hybrid.gluon import SymbolBlock
+from hybrid.ir.graph import Entry
 from hybrid.symbol import Symbol
 
 from .cases import make_case, pair_outputs
@@ -170,10 +172,23 @@ def _both(
             raise BadInput(*(f"unknown input {n}: the model takes {', '.join(declared)}" for n in unknown))
         wanted = {n: _sized(specs.get(n, s), batch, s) for n, s in declared.items()}
         return opened_natively(opened), opened, wanted
-    wanted = settle_inputs(opened, {n: _sized(s, batch, s) for n, s in specs.items()}, {})
+    given = _told(opened, specs) if batch is not None else specs
+    wanted = settle_inputs(opened, {n: _sized(s, batch, s) for n, s in given.items()}, {})
     made = converters.convert(opened.graph, opened.params, wanted, default=default_opset(), newest=newest())
     path = made.save(folder / "model.onnx")[0]
     return opened, Model(opened.name, proto=made.model, path=path), wanted
+
+
+def _told(model: Model, specs: dict[str, Spec]) -> dict[str, Spec]:
+    """The specs, with those of inputs whose variables say their shape; what follows from these follows from other sizes too."""
+    assert model.graph is not None
+    free = set(model.variables())
+    try:
+        inferred = model.infer(specs)
+    except MXNetError:
+        return specs  # who settles the inputs says what is wrong
+    stored = [n for n in model.graph.variables() if n.name in free and n.attrs.get("__shape__")]
+    return specs | {n.name: inferred.spec(Entry(n)) for n in stored}
 
 
 def _sized(spec: Spec, batch: int | None, declared: Spec) -> Spec:

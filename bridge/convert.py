@@ -154,6 +154,7 @@ def convert(
         f"dynamic {name}: got {axes!r}, wanted labels by axis, such as {{0: 'batch'}}"
         for name, axes in (dynamic or {}).items()
         if not isinstance(axes, Mapping)
+        or not all(isinstance(a, int | np.integer) and isinstance(label, str) for a, label in axes.items())
     ]
     if problems:
         raise BadInput(*problems)

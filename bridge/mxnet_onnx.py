@@ -58,6 +58,10 @@ def export_model(
         raise BadInput(
             f"export_model: got {got}, wanted one of each for the inputs {', '.join(names) or '(there are none)'}"
         )
+    if dynamic and dynamic_input_shapes is not None and len(dynamic_input_shapes) != len(names):
+        raise BadInput(
+            f"export_model: got {len(dynamic_input_shapes)} dynamic_input_shapes, wanted one for each of {', '.join(names)}"
+        )
     specs = {n: Spec(tuple(s), read_dtype(t)) for n, s, t in zip(names, shapes, listed)}
     target = os.fspath(onnx_file_path)
     axes = _axes(specs, dynamic_input_shapes) if dynamic else {}

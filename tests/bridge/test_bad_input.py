@@ -225,7 +225,8 @@ def test_an_import_does_not_replace_its_model(net: Path) -> None:
 
 
 def test_dynamic_axes_without_labels(net: Path) -> None:
-    assert "dynamic data: got [0], wanted labels by axis" in refused(net, dynamic={"data": [0]})
+    for axes in ([0], {"0": "n"}, {0: 5}, {0: None}, {0.5: "n"}):
+        assert f"dynamic data: got {axes!r}, wanted labels by axis" in refused(net, dynamic={"data": axes})
 
 
 def test_a_reproduction_that_cannot_be_written_hides_no_verdict(net: Path) -> None:

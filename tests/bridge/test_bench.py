@@ -81,6 +81,21 @@ def test_the_batch_is_the_first_size_of_every_input() -> None:
     result = bridge.bench(MODEL, inputs={"data": SHAPE}, batch=3, **QUICK)
     assert result.inputs == {"data": (3, *SHAPE[1:])}
     assert result.differences[0].shape[0] == 3
+    # what the symbol itself says of its inputs is resized too, and what follows from that
+    x, layer = (
+        mx.sym.var("x", shape=(2, 3)),
+        mx.sym.FullyConnected(mx.sym.var("x", shape=(0, 3)), num_hidden=2, name="fc"),
+    )
+    params = {"fc_weight": np.ones((2, 3), np.float32), "fc_bias": np.ones(2, np.float32)}
+    for symbol, inputs, batch, want in (
+        (mx.sym.relu(x), {}, 4, {"x": (4, 3)}),
+        (mx.sym.relu(x), {}, None, {"x": (2, 3)}),
+        (mx.sym.relu(x) + mx.sym.var("y"), {}, 4, {"x": (4, 3), "y": (4, 3)}),
+        (mx.sym.relu(x) + mx.sym.var("y"), {"x": (1, 3)}, 5, {"x": (5, 3), "y": (5, 3)}),
+        (mx.sym.relu(x) + mx.sym.var("y"), {"x": Spec(None, np.dtype(np.float16))}, 5, {"x": (5, 3), "y": (5, 3)}),
+        (layer, {}, 4, {"x": (4, 3)}),
+    ):
+        assert bridge.bench(symbol, params, inputs=inputs, batch=batch, seconds=0.001, rounds=1).inputs == want
 
 
 def test_a_batch_that_an_onnx_model_leaves_open_is_one(tmp_path: Path) -> None:

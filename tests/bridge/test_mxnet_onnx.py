@@ -77,6 +77,11 @@ def test_operator_support() -> None:
 def test_wrong_shapes_are_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="inputs data"):
         mx.onnx.export_model(*FILES, [(1, 3), (2, 3)], np.float32, str(tmp_path / "a.onnx"))
+    for vary in ([], [("n",)] * 2):
+        with pytest.raises(BadInput, match=f"got {len(vary)} dynamic_input_shapes, wanted one for each of data"):
+            mx.onnx.export_model(
+                *FILES, [data().shape], np.float32, str(tmp_path / "a.onnx"), dynamic=True, dynamic_input_shapes=vary
+            )
     assert not list(tmp_path.iterdir())
     with pytest.raises(BadInput, match="no ONNX model"):
         mx.contrib.onnx.get_model_metadata(FILES[0])
