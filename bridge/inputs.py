@@ -224,6 +224,8 @@ def draw(
             raise BadInput(f"input {name}: there is no number that the model could take; give another shape")
         if domain is not None and domain.integer:
             values = rng.integers(int(domain.low), int(domain.high) + 1, shape)
+            # float16 has no odd numbers past 2048, and 29,999 becomes 30,000, which no table of so many rows has
+            values = np.where(values.astype(dtype).astype(np.float64) > domain.high, int(domain.low), values)
         elif domain is not None:
             values = rng.uniform(domain.low, domain.high, shape)
         elif like and name in like and like[name].size:

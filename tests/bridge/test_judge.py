@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnx
 import pytest
@@ -111,6 +112,18 @@ def test_every_number_of_a_domain_is_drawn_and_no_other(low: int, high: int, dty
     drawn = draw({"x": Spec((40, 10), np.dtype(dtype))}, known, seed=3)["x"]
     assert drawn.dtype == dtype
     assert np.unique(drawn).tolist() == list(range(low, high + 1))
+
+
+def test_no_number_is_rounded_out_of_its_domain() -> None:
+    """Dtypes of few bits do not have every whole number."""
+    for dtype, low, others in (
+        (np.float16, 4096, []),
+        (ml_dtypes.bfloat16, 296, [298]),
+        (np.float32, 2**24, [2**24 + 2]),
+    ):
+        drawn = draw({"x": Spec((200,), np.dtype(dtype))}, {"x": Domain(low, low + 3, integer=True)}, seed=3)["x"]
+        assert drawn.dtype == dtype
+        assert np.unique(drawn.astype(np.float64)).tolist() == [low, *others], dtype
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.0, 0.0), (0.25, 0.5), (-3.0, 2.0)])

@@ -351,6 +351,7 @@ def test_kernels_of_a_package_without_its_sources(monkeypatch: pytest.MonkeyPatc
         ("sin", "float64"),
         ("sin", "float32"),
         ("transpose", "opaque1"),
+        ("transpose", "float32"),
         ("transpose", "opaque4"),
         ("dot", "int8"),
     }

@@ -9,7 +9,7 @@ from onnx import TensorProto, helper
 
 import converters
 from converters import onnx_types
-from converters.importer import import_model
+from converters.importer import KIND, import_model
 from converters.onnx_types import kind_of, text_of
 from converters.writer import Converted
 from hybrid.core.shapes import UNKNOWN
@@ -80,7 +80,27 @@ def test_inputs_of_functions_that_are_left_out() -> None:
         <domain: "local", opset_import: ["" : 17]> clip (x, low, high) => (y) { y = Clip (x, low, high) }"""
     )
     feeds = {"x": X, "low": np.float32(1)}
-    agree(text, feeds, wants=[[np.minimum(X, 1), np.maximum(X, 1)]])
+    want = [np.minimum(X, 1), np.maximum(X, 1)]
+    agree(text, feeds, wants=[want])
+    # what a call leaves out is left out of the calls within it too, and what those leave out themselves
+    passed = """<domain: "local", opset_import: ["" : 17, "local" : 1]>"""
+    head, _, inner = text.partition(passed.replace(', "local" : 1', ""))
+    deeper = f"""{head}
+        {passed} clip (x, low, high) => (y) {{ y = local.second (low, x, high) }}
+        {passed} second (low, x, high) => (y) {{ y = local.third (x, , high, low) }}
+        {passed} third (x, nothing, high, low) => (y) {{
+            yes = Constant <value = bool {{1}}> ()
+            y = If (yes) <then_branch = a () => (p) {{ p = Clip (x, low, high) }}, else_branch = b () => (q) {{ q = Neg (x) }}>
+        }}"""
+    assert inner
+    agree(deeper, feeds, wants=[want])
+    agree(deeper.replace("bool {1}", "bool {0}"), feeds, wants=[[-X, -X]])
+    apart = deeper.replace(
+        "yes = Constant <value = bool {1}> ()",
+        "yes = Less (x, x) some = ReduceMax <keepdims = 0> (x) on = Less (some, some)",
+    )
+    apart = apart.replace("yes = Less (x, x) ", "").replace("If (yes)", "If (on)")
+    agree(apart, feeds, wants=[[-X, -X]])
 
 
 def test_an_input_left_out_is_so_in_bodies_too() -> None:
@@ -219,6 +239,38 @@ def test_outputs_that_are_inputs_or_stored() -> None:
         wants=[[X, np.arange(1, 7, dtype="f4").reshape(2, 3), -X, np.arange(1, 7, dtype="f4").reshape(2, 3)]],
     )
     assert found.outputs == ("x", "w", "y", "w2")
+
+
+def test_what_is_kept_of_each_input_and_output() -> None:
+    """Types as the inputs declare them; shapes but for sizes of 0, which MXNet reads as not known; of each output its own type."""
+    text = """m (string[3] w, float[2, n] a, float[0, 3] b, float c, float[] d, seq(float[2]) s) => (string[] w, float[2, n] y, float[] z) {
+        y = Relu (a) z = Relu (d)
+    }"""
+    found = import_model(parsed(text))
+    told = {"w": "string)[3]", "a": "float)[2,n]", "b": "float)[0,3]", "c": "float)[]", "d": "float)"}
+    assert {n: text_of(k) for n, k in found.kinds.items() if n in told} == {n: f"tensor({t}" for n, t in told.items()}
+    every = import_model(parsed(text.replace("z = Relu (d)", "z = Sum (d, c, b, a)")))
+    attrs = {n.name: n.attrs for n in every.graph.variables()}
+    assert {n: attrs[n].get("__shape__") for n in "abcd"} == {"a": "(2, 0)", "b": None, "c": None, "d": None}
+    both = """m (bool c, float[] x, int64[] i) => (float[] p, int64[] q) {
+        p, q = If (c) <then_branch = a () => (float[] p1, int64[] q1) { p1 = Relu (x) q1 = Neg (i) },
+                       else_branch = b () => (float[] p2, int64[] q2) { p2 = Neg (x) q2 = Abs (i) }>
+    }"""
+    kept = [e.node.attrs.get(KIND) for e in import_model(parsed(both)).graph.outputs]
+    assert kept == ["tensor(float)"] * 2  # of the node, whose first output that is
+
+
+def test_doubts_and_repairs_are_each_told_once_and_all() -> None:
+    text = """<ir_version: 4, opset_import: ["" : 9]> mxnet_converted_model (float[2, 3, 4, 4] x, float[2, 3] r) => (float[2, 3] y, float[2, 3, k, l] z, float[2, 3, k, l] v) {
+        e = Softmax <axis = 1> (r) f = Softmax <axis = 1> (e) y = Neg (f)
+        [one] z = AveragePool <kernel_shape = [2, 2], pads = [1, 1, 1, 1]> (x)
+        [two] v = AveragePool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (x)
+    }"""
+    found = import_model(parsed(text))
+    for said in (found.repairs, found.doubts):
+        for name in ("one", "two"):
+            assert len([s for s in said if s.startswith(f"{name}: ")]) == 1, said
+    assert len(found.repairs) == len(found.doubts) == 2
 
 
 def test_outputs_listed_twice_and_not_at_all() -> None:

@@ -10,6 +10,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import converters
+from bridge.onnx_backend import prepare
 from converters import node_importer, onnx_types, ort_kernels, proto_nodes, registry
 from converters.error import Unsupported
 from converters.import_state import Shared, Value
@@ -180,6 +181,24 @@ def test_inputs_of_subgraphs_that_the_node_says_nothing_of() -> None:
     short = g.body(graph)
     assert [(v.shape, v.dtype) for v in short.results] == [((2, UNKNOWN), F4)] * 2 + [(None, None)]
     assert short.results[2].kind == pair
+    # each of several goes by its own type, which the caller knows or the subgraph says of what it gives
+    texts = (
+        "seq(tensor(int64))",
+        "optional(tensor(float))",
+        "map(int64,tensor(float))",
+        "optional(seq(tensor(string)))",
+    )
+    types = [onnx_types.kind_of(t) for t in texts]
+    untold = [onnx.ValueInfoProto(name=n) for n in "wxyz"]
+    told = [helper.make_value_info(n, t) for n, t in zip("wxyz", types)]
+    for graph, kinds in (
+        (helper.make_graph([], "known", untold, untold), types),
+        (helper.make_graph([], "declared", untold, told), ()),
+        (helper.make_graph([], "turned", untold, told[::-1]), ()),
+        (helper.make_graph([], "of inputs", told, untold), ()),
+    ):
+        results = {v.name: v.kind for v in importer().body(graph, (), kinds).results}
+        assert results == dict(zip("wxyz", types)), graph.name
 
 
 def chained(depth: int, last: str = "y = Neg (x)") -> str:
@@ -336,6 +355,25 @@ def test_stored_tensors_of_every_form() -> None:
     assert all("__grad_req__" not in n.attrs for n in found.graph.variables())
     shared = Shared(OnnxFile(model, "m"))
     assert shared.names.taken == {"x", "b", "v", "w"}
+    inside = parsed(
+        """m (bool c, float[2, 3] x) => (float[2, 3] y, float[2, 3] z) {
+            y = If (c) <then_branch = a () => (float[2, 3] p) { p = Add (x, v) },
+                        else_branch = b () => (float[2, 3] q) { q = Mul (x, v) }>
+            n = Constant <value = int64 {2}> () yes = Constant <value = bool {1}> ()
+            z = Loop (n, yes, x) <body = l (int64 i, bool go, float[2, 3] s) => (bool on, float[2, 3] t) {
+                on = Identity (go) r = Add (s, v) t = Mul (r, w)
+            }>
+        }"""
+    )
+    for attribute in (a for n in inside.graph.node for a in n.attribute if a.g.node):
+        again = {"a": [sparse("v", [5, 7], [1, 5])], "b": [sparse("v", [2, 3, 4], [0, 1, 5])]}
+        again["l"] = [again["a"][0], sparse("w", [2, 3, 4], [0, 1, 5])]
+        attribute.g.sparse_initializer.extend(again[attribute.g.name])
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    for c, first in ((True, x + v), (False, x * w)):
+        got = prepare(inside).run({"c": np.array(c), "x": x})
+        np.testing.assert_array_equal(got[0], first)
+        np.testing.assert_array_equal(got[1], ((x + v) * w + v) * w)
     string = parsed("m (int64[1] x) => (string[3] y) { y = Identity (s) }")
     stored = sparse("s", [b"one", b"two"], [2, 0], TensorProto.STRING)  # type: ignore[list-item]
     stored.dims[:] = [3]
