@@ -243,7 +243,8 @@ def test_outputs_that_are_inputs_or_stored() -> None:
 
 def test_what_is_kept_of_each_input_and_output() -> None:
     """Types as the inputs declare them; shapes but for sizes of 0, which MXNet reads as not known; of each output its own type."""
-    text = """m (string[3] w, float[2, n] a, float[0, 3] b, float c, float[] d, seq(float[2]) s) => (string[] w, float[2, n] y, float[] z) {
+    text = """m (string[3] w, float[2, n] a, float[0, 3] b, float c, float[] d, seq(float[2]) s)
+    => (string[] w, float[2, n] y, float[] z) {
         y = Relu (a) z = Relu (d)
     }"""
     found = import_model(parsed(text))
@@ -261,7 +262,8 @@ def test_what_is_kept_of_each_input_and_output() -> None:
 
 
 def test_doubts_and_repairs_are_each_told_once_and_all() -> None:
-    text = """<ir_version: 4, opset_import: ["" : 9]> mxnet_converted_model (float[2, 3, 4, 4] x, float[2, 3] r) => (float[2, 3] y, float[2, 3, k, l] z, float[2, 3, k, l] v) {
+    text = """<ir_version: 4, opset_import: ["" : 9]> mxnet_converted_model (float[2, 3, 4, 4] x, float[2, 3] r)
+    => (float[2, 3] y, float[2, 3, k, l] z, float[2, 3, k, l] v) {
         e = Softmax <axis = 1> (r) f = Softmax <axis = 1> (e) y = Neg (f)
         [one] z = AveragePool <kernel_shape = [2, 2], pads = [1, 1, 1, 1]> (x)
         [two] v = AveragePool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (x)
