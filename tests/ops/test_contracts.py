@@ -162,6 +162,15 @@ def computed(op: Op, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [np.array(one) for one in (found if isinstance(found, tuple | list) else (found,))]
 
 
+def taken(op: Op, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """What is computed of dtypes that inference takes. Raises ValueError or TypeError for others."""
+    dtypes = tuple(a.dtype for a in arrays)
+    op.infer_input_types(dtypes, (None,) * len(op.output_names()))
+    op.want_dtype(dtypes)
+    op.infer_type(*dtypes)
+    return computed(op, arrays)
+
+
 def apart(array: np.ndarray) -> np.ndarray:
     """The same numbers with gaps between them in memory, the last axis backwards, not to be written to."""
     steps = (*(slice(None, None, 2),) * (array.ndim - 1), slice(None, None, -2))
@@ -228,11 +237,7 @@ def test_half_precision_is_rounded_once() -> None:
             half = [a.astype(np.float16) if a.dtype.kind == "f" else a for a in arrays]
         wide = [a.astype(np.float32) if a.dtype == np.float16 else a.copy() for a in half]
         try:
-            dtypes = tuple(a.dtype for a in half)
-            op.infer_input_types(dtypes, (None,) * len(op.output_names()))
-            op.want_dtype(dtypes)
-            op.infer_type(*dtypes)
-            pairs = list(zip(computed(op, [a.copy() for a in half]), computed(op, wide), strict=True))
+            pairs = list(zip(taken(op, [a.copy() for a in half]), computed(op, wide), strict=True))
         except (ValueError, TypeError):  # it takes no float16 there
             continue
         seen += 1
@@ -242,4 +247,100 @@ def test_half_precision_is_rounded_once() -> None:
             ):
                 wrong.append(f"{op!r} {[a.shape for a in arrays]}: {pairs}"[:600])
     assert seen > 2000
+    assert not wrong, "\n".join(wrong)
+
+
+# Numbers among attributes that become whole with integers, as MXNet's do, so that they are others than those of floats.
+SCALARS = ("scalar", "alpha", "beta")
+BY_COUNTS = {
+    "_histogram": "edges of bins are whole numbers too",
+    "mp_lamb_update_phase1": "weights of integers are no masters",
+}
+
+
+def bound_apart(op: Op, dtype: np.dtype, arrays: Sequence[np.ndarray]) -> bool:
+    """Whether attributes or numbers of the example are others in that dtype."""
+    numbers = [v for n in op.fields if isinstance(v := getattr(op, n), int | float) and not isinstance(v, bool)]
+    broken = any(isinstance(v := getattr(op, n, None), float) and v != int(v) for n in SCALARS)
+    below = any(a.size and a.min() < 0 for a in arrays) or any(v < 0 for v in numbers)
+    return broken or (dtype.kind == "u" and below)
+
+
+def test_whole_numbers_are_those_of_floats() -> None:
+    """Of small whole numbers each operator gives, in all dtypes that hold them, what it gives in float64 where that is whole."""
+    wrong, seen, done = [], 0, set()
+    for name, attrs, arrays in (seed for group in operators.seeds() for seed in group):
+        op, kind = REGISTRY[name].bind(**attrs), (name, *sorted(attrs.items()), *(a.ndim for a in arrays))
+        if (
+            kind in done
+            or set(op.needs) - {"training"}
+            or name in BY_COUNTS
+            or not arrays
+            or re.match("_fused_|.*_onnx_", name)
+        ):
+            continue
+        done.add(kind)
+        rng = np.random.default_rng(5)
+        free = [a.dtype == np.float32 and bool(np.isfinite(a).all()) for a in arrays]
+        # what holds whole numbers already may be places or lengths
+        given = [rng.integers(1, 6, a.shape) if f and (a != np.rint(a)).any() else a for a, f in zip(arrays, free)]
+
+        for dtype in map(np.dtype, ("int8", "uint8", "int32", "int64")):
+            if bound_apart(op, dtype, given):
+                continue
+            try:
+                both = [[a.astype(d) if f else a.copy() for a, f in zip(given, free)] for d in (dtype, np.float64)]
+                pairs = list(zip(*(taken(op, mine) for mine in both), strict=True))
+            except (ValueError, TypeError):  # it takes no integers there
+                continue
+            seen += 1
+            for found, want in pairs:
+                if found.dtype.kind in "iu":
+                    limits = np.iinfo(found.dtype)
+                    whole = (want == np.rint(want)) & (want >= limits.min) & (want <= limits.max)
+                    same = found.shape == want.shape and np.array_equal(found[whole], want[whole])
+                else:
+                    same = np.allclose(found, want, 2e-3 if found.dtype == np.float16 else 1e-5, 1e-5, equal_nan=True)
+                if not same:
+                    wrong.append(f"{op!r} {dtype} {[a.shape for a in arrays]}: {found}, not {want}"[:400])
+    assert seen > 6000
+    assert not wrong, "\n".join(wrong)
+
+
+def refused(op: Op, arrays: Sequence[np.ndarray]) -> bool:
+    """Whether inference refuses these shapes and dtypes."""
+    shapes, dtypes, none = [a.shape for a in arrays], tuple(a.dtype for a in arrays), [None] * len(op.output_names())
+    try:
+        op.infer_input_shapes(shapes, none)
+        op.infer_input_types(dtypes, none)
+        op.want_dtype(dtypes)
+        op.infer_type(*dtypes)
+        op.infer_shape(*shapes)
+    except (ValueError, IndexError):
+        return True
+    return False
+
+
+def test_of_many_inputs_all_are_looked_at() -> None:
+    """Another rank, size or dtype of one of four inputs is taken or refused whichever of those behind the first has it."""
+    wrong, seen = [], set()
+    for op, arrays in examples():
+        cls = type(op)
+        several = cls.inputs[:1] and cls.inputs[0].startswith("*") and cls.count in cls.fields
+        if not several or op.name in seen or set(op.needs) - {"training"}:
+            continue
+        try:
+            four = cls.bind(**{k: v for k, v in op.dump().items() if k != cls.count}, **{cls.count: 4})
+        except OpError:  # other attributes say how many there are
+            continue
+        one = arrays[0]
+        if refused(four, [one] * 4):
+            continue
+        seen.add(op.name)
+        sizes = [np.concatenate([one, one], axis) for axis in range(one.ndim)]
+        for other in (one[None], one[..., None], *sizes, *map(one.astype, ("int32", "float64", "float16"))):
+            verdicts = [refused(four, [other if i == at else one for i in range(4)]) for at in (1, 2, 3)]
+            if len({*verdicts}) > 1:
+                wrong.append(f"{four!r} of {one.shape}, one {other.dtype} {other.shape}: {verdicts}")
+    assert len(seen) > 20
     assert not wrong, "\n".join(wrong)
