@@ -67,6 +67,12 @@ for _schema in SCHEMAS:
     ATTRIBUTES[_schema.domain, _schema.name].update(_schema.attributes)
 
 
+@functools.cache
+def rows() -> tuple[coverage.Row, ...]:
+    """The table, made once."""
+    return tuple(coverage.rows())
+
+
 def served() -> list[tuple[OpSchema, Reading]]:
     """Every version of every operator that is read, with what reads it."""
     found = ((s, reading_of(s.domain, s.name, s.since_version)) for s in SCHEMAS)
@@ -117,7 +123,7 @@ def test_the_table_is_up_to_date() -> None:
 
 
 def test_every_row_has_a_translation_or_a_reason() -> None:
-    assert not [row.name for row in coverage.rows() if bool(row.opsets) == bool(row.reason)]
+    assert not [row.name for row in rows() if bool(row.opsets) == bool(row.reason)]
 
 
 @pytest.mark.parametrize("name", [n for n, cls in OPS.items() if cls.inputs and not issubclass(cls, ControlFlow)])
@@ -135,14 +141,14 @@ def test_gradients_are_what_the_rules_say(name: str) -> None:
 
 
 def test_kernels_that_are_compiled_are_listed() -> None:
-    said = {row.name for row in coverage.rows() if row.kernel not in ("", "chain", "nothing to do")}
+    said = {row.name for row in rows() if row.kernel not in ("", "chain", "nothing to do")}
     assert {n for n, _ in native.kernels() if n in OPS} <= said
 
 
 @pytest.mark.slow
 def test_refusals_of_recorded_cases_are_listed() -> None:
     """What the table says that a translation refuses is what it refuses, in other words than of dynamic sizes and opsets."""
-    said = {row.name: row.refused for row in coverage.rows()}
+    said = {row.name: row.refused for row in rows()}
     seen = set()
     for case in cases():
         name = REGISTRY[case.operator].name
@@ -160,7 +166,7 @@ def test_refusals_of_recorded_cases_are_listed() -> None:
 
 def test_refusals_are_those_of_the_operator() -> None:
     """Several operators may share a translation that refuses something to one of them."""
-    said = {row.name: row.refused for row in coverage.rows()}
+    said = {row.name: row.refused for row in rows()}
     assert any("pooling_convention=full" in text for text in said["Pooling_v1"])
     assert not any("pooling_convention=full" in text for text in said["Pooling"])
     assert any(HOLE in text for text in said["_random_randint"])
@@ -177,7 +183,7 @@ def test_refusals_are_those_of_the_operator() -> None:
     ],
 )
 def test_readings_are_followed_to_what_they_end_in(onnx_name: str, operators: set[str]) -> None:
-    read = {row.name: row.read for row in coverage.rows()}
+    read = {row.name: row.read for row in rows()}
     assert all(onnx_name in read[name] for name in operators)
 
 
