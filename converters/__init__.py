@@ -3,9 +3,7 @@
 from .error import ConversionError, Problem, Unsupported, UnsupportedModel
 from .export import convert, default_opset, newest_opset, to_onnx
 from .importer import from_onnx, import_model
-from .registry import OLDEST, itself, not_exported, one_to_one
-from .registry import from_onnx as reads
-from .registry import to_onnx as translates
+from .registry import OLDEST, exports, imports, not_exported, one_to_one, passthrough
 
 __all__ = [
     "OLDEST",
@@ -15,13 +13,13 @@ __all__ = [
     "UnsupportedModel",
     "convert",
     "default_opset",
+    "exports",
     "from_onnx",
     "import_model",
-    "itself",
+    "imports",
     "newest_opset",
     "not_exported",
     "one_to_one",
-    "reads",
+    "passthrough",
     "to_onnx",
-    "translates",
 ]

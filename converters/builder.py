@@ -351,7 +351,7 @@ class Builder:
             bound.setdefault(variable, made.dtype)
         return made
 
-    def itself(self, domain: str, op_type: str, op: Any, inputs: Sequence[Value]) -> Any:
+    def passthrough(self, domain: str, op_type: str, op: Any, inputs: Sequence[Value]) -> Any:
         """An operator of the family ``_onnx_`` as the ONNX operator that it is: fields are attributes, optional inputs keep their
         places. Raises Unsupported when the opset does not know an attribute that is not at its default."""
         if domain != MS:

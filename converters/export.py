@@ -23,7 +23,7 @@ from .builder import Builder, Value, beyond_schema, domain_opset
 from .error import ConversionError, Problem, Unsupported, UnsupportedModel
 from .onnx_types import KEY as KIND
 from .onnx_types import code_of, kind_of
-from .registry import EXPORT, NOT_EXPORTED, OLDEST, PASSTHROUGH, handler_for
+from .registry import EXPORT, NOT_EXPORTED, OLDEST, PASSTHROUGH, export_handler
 from .training import training_form
 from .writer import Converted, words_of
 
@@ -127,7 +127,7 @@ def _no_handler(node: Node, opset: int) -> Problem | None:
     assert node.op is not None
     if isinstance(node.op, UnknownOp):
         return Problem(node.name, node.op.name, node.op.reason)
-    if handler_for(node.op.name, opset) is None:
+    if export_handler(node.op.name, opset) is None:
         reason = NOT_EXPORTED.get(node.op.name, f"no translation at opset {opset}")
         return Problem(node.name, node.op.name, reason)
     return None
@@ -229,7 +229,7 @@ class _Export:
         if missing:
             self.problems.append(missing)
         else:
-            handler = handler_for(op.name, self.opset)
+            handler = export_handler(op.name, self.opset)
             assert handler is not None
             start = b.enter(node.name, specs)
             try:

@@ -28,7 +28,7 @@ from .error import Problem, Unsupported
 from .import_state import FOLDED, INLINE, Body, Shared, Value, hidden
 from .onnx_types import code_of, declared_spec, dtype_of, known_dims
 from .proto_nodes import attribute_of, ordered, standard_of
-from .registry import FAMILY, NOT_IMPORTED, earlier_reading_of, family_name, reading_of
+from .registry import FAMILY, NOT_IMPORTED, earlier_import_handler, family_name, import_handler
 from .schemas import misfit
 
 DEPTH = 32
@@ -272,7 +272,7 @@ class Importer:
             raise Unsupported(str(error)) from error
         return [Spec(s, d) for s, d in zip(shapes, dtypes)]
 
-    def itself(self, *inputs: Value | None, **attributes: Any) -> Any:
+    def passthrough(self, *inputs: Value | None, **attributes: Any) -> Any:
         """The node as it stands: the operator of the family by its name, with these inputs and ONNX attributes."""
         name = family_name(self.node.op_type, self.domain)
         cls = REGISTRY[name]
@@ -476,7 +476,7 @@ class Importer:
         opset = self.opsets.get(self.domain, 1)
         if not self.domain:
             inputs, attributes, opset = legacy_fixes.amended(self, inputs, attributes, opset)
-        reading = reading_of(self.domain, name, opset)
+        reading = import_handler(self.domain, name, opset)
         if reading is None:
             standard = standard_of(
                 self.node, self.domain, opset, lambda: [_type_of(self._input(n)) for n in self.node.input]
@@ -485,14 +485,14 @@ class Importer:
                 return self.expand(standard, inputs)
             reason = NOT_IMPORTED.get((self.domain, name))
             where = f" of domain {self.domain}" if self.domain else ""
-            hint = f"register one with converters.reads({name!r}), see CONTRIBUTING.md"
+            hint = f"register one with converters.imports({name!r}), see CONTRIBUTING.md"
             raise Unread(reason or f"no reading for {name}{where} at opset {opset}; {hint}")
         while inputs and inputs[-1] is None:
             inputs.pop()
         problems = []
         unknown = [a for a in attributes if a not in reading.attributes]
         if unknown and not reading.everything:
-            earlier = earlier_reading_of(self.domain, name, opset, attributes)
+            earlier = earlier_import_handler(self.domain, name, opset, attributes)
             if earlier is not None:
                 self.note_fix(f"attribute {', '.join(unknown)} belongs to an older opset than {opset}: read as there")
                 reading, unknown = earlier, []

@@ -1,8 +1,8 @@
-"""Who translates what: from MXNet operators to the functions that write them as ONNX, and from ONNX operators to those that
-read them.
+"""Operator -> converter registry: from MXNet operators to the functions that write them as ONNX, and from ONNX operators to those
+that read them. Functions are named for what they convert, so that they can be searched for and show in tracebacks.
 
-    @to_onnx("clip")
-    def _(b, op, data):
+    @exports("clip")
+    def export_clip(b, op, data):
         return b.Clip(data, op.a_min, op.a_max)
 
 ``b`` is the Builder, ``op`` the typed operator, then one Value per input (op.input_names()); the result is a Value or a tuple of
@@ -10,15 +10,15 @@ them, one per output (those after the visible ones may be left out). A translati
 registered once per ``since``; the newest not above the model's opset is taken. What ONNX cannot say has an entry in
 NOT_EXPORTED with the reason, or raises Unsupported for the attributes in question.
 
-    @from_onnx("Clip", since=11)
-    def _(g, x, min=None, max=None):
+    @imports("Clip", since=11)
+    def import_clip(g, x, min=None, max=None):
         ...
         return g.clip(x, a_min=..., a_max=...)
 
 ``g`` is the Importer; then one Value per input, None for those left out; keyword-only parameters are the ONNX attributes by name,
 with ONNX's defaults (those without a default are required). The newest ``since`` not above the model's opset is taken.
 
-``itself("Gelu", since=20)`` says both for an operator of the family ``_onnx_``: it is read as it stands, and written as it stands.
+``passthrough("Gelu", since=20)`` says both for an operator of the family ``_onnx_``: it is read and written as it stands.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ EXPORT: dict[str, dict[int, Handler]] = {}
 NOT_EXPORTED: dict[str, str] = {}
 
 
-def to_onnx(*names: str, since: int = OLDEST) -> Callable[[Handler], Handler]:
+def exports(*names: str, since: int = OLDEST) -> Callable[[Handler], Handler]:
     """Register a translation for MXNet operators (canonical names), valid from an opset on."""
 
     def register(handler: Handler) -> Handler:
@@ -55,7 +55,7 @@ def to_onnx(*names: str, since: int = OLDEST) -> Callable[[Handler], Handler]:
 def one_to_one(**pairs: str) -> None:
     """Operators whose ONNX counterpart takes the same inputs and no attributes: MXNet name = ONNX name."""
     for name, onnx_name in pairs.items():
-        to_onnx(name)(_same(onnx_name))
+        exports(name)(_same(onnx_name))
 
 
 def _same(onnx_name: str) -> Handler:
@@ -71,7 +71,7 @@ def not_exported(reason: str, *names: str) -> None:
         NOT_EXPORTED[name] = reason
 
 
-def handler_for(name: str, opset: int) -> Handler | None:
+def export_handler(name: str, opset: int) -> Handler | None:
     """The translation of an operator at an opset; None when there is none (never an older meaning by accident)."""
     versions = [v for v in EXPORT.get(name, {}) if v <= opset]
     return EXPORT[name][max(versions)] if versions else None
@@ -83,7 +83,7 @@ ML, TRAINING, MS = "ai.onnx.ml", "ai.onnx.preview.training", "com.microsoft"
 """The domains beside the standard's own; the last is onnxruntime's, of which onnx has no schemas."""
 _FAMILIES = {"": FAMILY, ML: "_onnx_ml_", TRAINING: "_onnx_training_", MS: "_onnx_ms_"}
 
-IMPORT: dict[tuple[str, str], dict[int, Reading]] = {}
+IMPORT: dict[tuple[str, str], dict[int, ImportHandler]] = {}
 """By (domain, operator): the functions that read it, by the opset from which they hold."""
 NOT_IMPORTED: dict[tuple[str, str], str] = {}
 """Operators of the ONNX standard that are not read, with the reason."""
@@ -91,7 +91,7 @@ PASSTHROUGH: dict[str, tuple[str, str]] = {}
 """Operators of the family by name: the (domain, operator) that they are."""
 
 
-class Reading(NamedTuple):
+class ImportHandler(NamedTuple):
     """A function that reads an ONNX operator, and what its signature says."""
 
     handler: Handler
@@ -106,7 +106,7 @@ class Reading(NamedTuple):
     """and at most; None for any number."""
 
     @classmethod
-    def of(cls, handler: Handler) -> Reading:
+    def of(cls, handler: Handler) -> ImportHandler:
         parameters = list(inspect.signature(handler).parameters.values())[1:]
         named = [p for p in parameters if p.kind is p.KEYWORD_ONLY]
         positional = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
@@ -121,11 +121,11 @@ class Reading(NamedTuple):
         )
 
 
-def from_onnx(*names: str, since: int = 1, domain: str = "") -> Callable[[Handler], Handler]:
+def imports(*names: str, since: int = 1, domain: str = "") -> Callable[[Handler], Handler]:
     """Register a function that reads ONNX operators of a domain, valid from an opset (of that domain) on."""
 
     def register(handler: Handler) -> Handler:
-        reading = Reading.of(handler)
+        reading = ImportHandler.of(handler)
         for name in names:
             versions = IMPORT.setdefault((domain, name), {})
             if since in versions:
@@ -141,25 +141,25 @@ def family_name(name: str, domain: str = "") -> str:
     return _FAMILIES.get(domain, f"{FAMILY}{domain.replace('.', '_')}_") + name
 
 
-def itself(*names: str, since: int = 1, domain: str = "", read: bool = True, write: bool = True) -> None:
+def passthrough(*names: str, since: int = 1, domain: str = "", read: bool = True, write: bool = True) -> None:
     """Operators of the family that are read, from an opset on, as they stand, and written so (unless ``read`` or ``write`` is off
     because a translation of its own is registered)."""
     for name in names:
         if read:
-            from_onnx(name, since=since, domain=domain)(_keep)
+            imports(name, since=since, domain=domain)(_keep)
         own = family_name(name, domain)
         first = own not in PASSTHROUGH
         PASSTHROUGH.setdefault(own, (domain, name))
         if write and first:
-            to_onnx(own, since=max(OLDEST, since if not domain else 1))(functools.partial(_write, domain, name))
+            exports(own, since=max(OLDEST, since if not domain else 1))(functools.partial(_write, domain, name))
 
 
 def _keep(g: Any, *inputs: Any, **attributes: Any) -> Any:
-    return g.itself(*inputs, **attributes)
+    return g.passthrough(*inputs, **attributes)
 
 
 def _write(domain: str, name: str, b: Any, op: Any, *inputs: Any) -> Any:
-    return b.itself(domain, name, op, inputs)
+    return b.passthrough(domain, name, op, inputs)
 
 
 def not_imported(reason: str, *names: str, domain: str = "") -> None:
@@ -168,13 +168,13 @@ def not_imported(reason: str, *names: str, domain: str = "") -> None:
         NOT_IMPORTED[domain, name] = reason
 
 
-def reading_of(domain: str, name: str, opset: int) -> Reading | None:
+def import_handler(domain: str, name: str, opset: int) -> ImportHandler | None:
     """What reads an ONNX operator at an opset; None when there is nothing (never an older meaning by accident)."""
     versions = [v for v in IMPORT.get((domain, name), {}) if v <= opset]
     return IMPORT[domain, name][max(versions)] if versions else None
 
 
-def earlier_reading_of(domain: str, name: str, opset: int, attributes: Iterable[str]) -> Reading | None:
+def earlier_import_handler(domain: str, name: str, opset: int, attributes: Iterable[str]) -> ImportHandler | None:
     """What read an ONNX operator with these attributes at an older opset, the newest of such; None when nothing did."""
     readings = IMPORT.get((domain, name), {})
     fitting = [v for v, reading in readings.items() if v < opset and reading.attributes.issuperset(attributes)]

@@ -177,7 +177,7 @@ class _Reading:
         target = call.func
         if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "g":
             names = frame.words(call.args[0]) if target.attr == "apply" else [target.attr]
-            known = (find(self.own if n == "itself" else n) for n in names)
+            known = (find(self.own if n == "passthrough" else n) for n in names)
             yield from (cls.name for cls in known if cls is not None)
             return
         values = [frame.value(a) for a in call.args]

@@ -8,16 +8,16 @@ from hybrid.core.shapes import UNKNOWN
 from hybrid.ops.activation import SELU_ALPHA, SELU_SCALE
 
 from ..legacy_fixes import channel_slope
-from ..registry import from_onnx, to_onnx
+from ..registry import exports, imports
 from .elementwise import TRANSLATIONS, holds_floats
 
 
-@to_onnx("Activation")
-def _(b, op, data):
+@exports("Activation")
+def export_activation(b, op, data):
     return b.Softplus(data) if op.act_type == "softrelu" else TRANSLATIONS[op.act_type](b, data)
 
 
-@to_onnx("LeakyReLU")
+@exports("LeakyReLU")
 def _leaky_relu(b, op, data, gamma=None):
     if op.act_type == "leaky":
         return b.LeakyRelu(data, alpha=op.slope)
@@ -35,8 +35,8 @@ def _leaky_relu(b, op, data, gamma=None):
     return b.Mul(half, b.Add(b.Erf(b.Mul(data, math.sqrt(0.5))), 1.0))
 
 
-@to_onnx("LeakyReLU", since=20)
-def _(b, op, data, gamma=None):
+@exports("LeakyReLU", since=20)
+def export_leaky_re_lu(b, op, data, gamma=None):
     """Gelu is new. onnxruntime has it for float32 (and so for float16) only."""
     if op.act_type == "gelu" and data.dtype in (np.float32, np.float16):
         return b.Gelu(data)
@@ -56,21 +56,21 @@ def _activation(act_type):
 
 
 for _name, _act_type in {"Sigmoid": "sigmoid", "Tanh": "tanh", "Softplus": "softrelu", "Softsign": "softsign"}.items():
-    from_onnx(_name)(_activation(_act_type))
+    imports(_name)(_activation(_act_type))
 
 
-@from_onnx("Relu")
-def _(g, x):
+@imports("Relu")
+def import_relu(g, x):
     return g.Activation(x, act_type="relu") if holds_floats(x) else g.relu(x)
 
 
-@from_onnx("LeakyRelu")
-def _(g, x, *, alpha=LEAKY_ALPHA):
+@imports("LeakyRelu")
+def import_leaky_relu(g, x, *, alpha=LEAKY_ALPHA):
     return g.LeakyReLU(x, act_type="leaky", slope=alpha)
 
 
-@from_onnx("Elu")
-def _(g, x, *, alpha=1.0):
+@imports("Elu")
+def import_elu(g, x, *, alpha=1.0):
     return g.LeakyReLU(x, act_type="elu", slope=alpha)
 
 
@@ -80,13 +80,13 @@ def _selu(g, x, alpha, gamma):
     return g.apply("_onnx_Selu", x, alpha=alpha, gamma=gamma)
 
 
-@from_onnx("Selu")
-def _(g, x, *, alpha=OLD_SELU[0], gamma=OLD_SELU[1]):
+@imports("Selu")
+def import_selu_first(g, x, *, alpha=OLD_SELU[0], gamma=OLD_SELU[1]):
     return _selu(g, x, alpha, gamma)
 
 
-@from_onnx("Selu", since=6)
-def _(g, x, *, alpha=SELU[0], gamma=SELU[1]):
+@imports("Selu", since=6)
+def import_selu_since_6(g, x, *, alpha=SELU[0], gamma=SELU[1]):
     return _selu(g, x, alpha, gamma)
 
 
@@ -105,28 +105,28 @@ def _per_channel(g, x, slope):
     return slope if len(slope.shape) == 1 else g.Reshape(slope, shape=(-1,))
 
 
-@from_onnx("PRelu")
-def _(g, x, slope):
+@imports("PRelu")
+def import_p_relu_first(g, x, slope):
     if slope.shape is None or len(slope.shape) != 1:
         slope = g.Reshape(slope, shape=(-1,))
     return g.LeakyReLU(x, slope, act_type="prelu")
 
 
-@from_onnx("PRelu", since=7)
-def _(g, x, slope):
+@imports("PRelu", since=7)
+def import_p_relu_since_7(g, x, slope):
     if holds_floats(x) and channel_slope(g, x, slope):
         return g.LeakyReLU(x, slope, act_type="prelu")
     gamma = _per_channel(g, x, slope) if holds_floats(x) else None
-    return g.itself(x, slope) if gamma is None else g.LeakyReLU(x, gamma, act_type="prelu")
+    return g.passthrough(x, slope) if gamma is None else g.LeakyReLU(x, gamma, act_type="prelu")
 
 
-@from_onnx("Gelu", since=20)
-def _(g, x, *, approximate="none"):
+@imports("Gelu", since=20)
+def import_gelu(g, x, *, approximate="none"):
     if approximate == "none" and holds_floats(x):
         return g.LeakyReLU(x, act_type="gelu")
-    return g.itself(x, approximate=approximate)
+    return g.passthrough(x, approximate=approximate)
 
 
-@from_onnx("HardSigmoid")
-def _(g, x, *, alpha=HARD_SIGMOID_ALPHA, beta=0.5):
+@imports("HardSigmoid")
+def import_hard_sigmoid(g, x, *, alpha=HARD_SIGMOID_ALPHA, beta=0.5):
     return g.hard_sigmoid(x, alpha=alpha, beta=beta)

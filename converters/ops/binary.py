@@ -13,7 +13,7 @@ from hybrid.core.op import OPS, Spec
 from hybrid.core.shapes import identical, is_known
 from hybrid.ops.binary import Mixed, Pair, Scalar, TrueDivide, common_dtype, quotient_dtype
 
-from ..registry import from_onnx, to_onnx
+from ..registry import exports, imports
 from .elementwise import holds_floats, is_short, is_whole, number
 
 
@@ -185,9 +185,9 @@ def _scalar(b, op, data):
 
 for _name, _cls in OPS.items():
     if _cls.means(Pair):
-        to_onnx(_name)(_pair)
+        exports(_name)(_pair)
     elif _cls.means(Scalar):
-        to_onnx(_name)(_scalar)
+        exports(_name)(_scalar)
 
 
 # -- reading -------------------------------------------------------------------------------------------------------------
@@ -269,15 +269,15 @@ def _both_forms(name, read):
     def old(g, a, b, *, broadcast=0, axis=None):
         return read(g, a, aligned(g, a, b, broadcast, axis))
 
-    from_onnx(name)(old)
-    from_onnx(name, since=7)(lambda g, a, b: read(g, a, b))
+    imports(name)(old)
+    imports(name, since=7)(lambda g, a, b: read(g, a, b))
 
 
 ARITHMETIC_READ = {"Add": ADD, "Sub": SUBTRACT, "Mul": MULTIPLY, "Div": _divided, "Pow": _power}
 for _name, _read in (ARITHMETIC_READ | {n: _compared(n) for n in COMPARISONS} | LOGIC).items():
     _both_forms(_name, _read)
 for _name in ("And", "Or", "Xor"):
-    from_onnx(f"Bitwise{_name}", since=18)(lambda g, a, b, form=LOGIC[_name]: form(g, a, b))
+    imports(f"Bitwise{_name}", since=18)(lambda g, a, b, form=LOGIC[_name]: form(g, a, b))
 
 
 def _one_by_one(form):
@@ -288,12 +288,12 @@ def _one_by_one(form):
 
 
 _total = _one_by_one(ADD)
-from_onnx("Max")(_one_by_one(MAXIMUM))
-from_onnx("Min")(_one_by_one(MINIMUM))
+imports("Max")(_one_by_one(MAXIMUM))
+imports("Min")(_one_by_one(MINIMUM))
 
 
-@from_onnx("Sum")
-def _(g, first, *others):
+@imports("Sum")
+def import_sum(g, first, *others):
     if len(others) > 1 and is_short(first):
         return g.apply("_onnx_Sum", first, *others)
     equal = is_known(first.shape) and all(identical(first.shape, a.shape) for a in others)
@@ -302,16 +302,16 @@ def _(g, first, *others):
     return _total(g, first, *others)
 
 
-@from_onnx("Mean")
-def _(g, first, *others):
+@imports("Mean")
+def import_mean(g, first, *others):
     if others and is_short(first):
         return g.apply("_onnx_Mean", first, *others)
     y = _total(g, first, *others)
     return g.apply("_div_scalar", y, scalar=float(1 + len(others))) if others else y
 
 
-@from_onnx("Mod", since=10)
-def _(g, a, b, *, fmod=0):
+@imports("Mod", since=10)
+def import_mod(g, a, b, *, fmod=0):
     if not fmod and a.dtype is not None and a.dtype.kind in "iu":
         return g.broadcast_mod(a, b)
-    return g.itself(a, b, fmod=bool(fmod))
+    return g.passthrough(a, b, fmod=bool(fmod))

@@ -1,10 +1,10 @@
 """Conversions of dtype."""
 
-from ..registry import to_onnx
+from ..registry import exports
 
 
-@to_onnx("Cast", "amp_cast")
-def _(b, op, data):
+@exports("Cast", "amp_cast")
+def export_cast(b, op, data):
     return _convert(b, data, op.infer_type(data.dtype))
 
 
@@ -14,6 +14,6 @@ def _convert(b, data, dtype):
     return b.to_integer(data, dtype) if dtype.kind in "iu" and data.dtype.kind not in "iub" else b.cast(data, dtype)
 
 
-@to_onnx("amp_multicast")
-def _(b, op, *arrays):
+@exports("amp_multicast")
+def export_amp_multicast(b, op, *arrays):
     return tuple(_convert(b, x, d) for x, d in zip(arrays, op.infer_type(*(x.dtype for x in arrays))))

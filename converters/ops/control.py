@@ -8,11 +8,11 @@ import numpy as np
 from hybrid.core.op import Spec
 
 from ..error import Unsupported
-from ..registry import not_exported, to_onnx
+from ..registry import exports, not_exported
 
 
-@to_onnx("_foreach")
-def _(b, op, *inputs, bodies):
+@exports("_foreach")
+def export_foreach(b, op, *inputs, bodies):
     (body,) = bodies
     if any(result.shape is None for result in b.results):  # Scan does not take it
         raise Unsupported("a state or an output of the body has no known rank; give the shapes of all inputs")
@@ -36,8 +36,8 @@ def _truth(b, condition):
     return b.reshape(holds, [])
 
 
-@to_onnx("_while_loop")
-def _(b, op, *inputs, bodies):
+@exports("_while_loop")
+def export_while_loop(b, op, *inputs, bodies):
     condition, body = bodies
     ends = b.results[op.num_out_data :]
 
@@ -68,8 +68,8 @@ def _filled(b, op, rows, result):
     return b.Pad(rows, b.dims(0, *none, missing, *none))
 
 
-@to_onnx("_cond")
-def _(b, op, *inputs, bodies):
+@exports("_cond")
+def export_cond(b, op, *inputs, bodies):
     asked, *held = op.placed(inputs)
     (condition,) = bodies[0](b, asked)
     condition = _truth(b, condition)
@@ -79,6 +79,6 @@ def _(b, op, *inputs, bodies):
 
 not_exported(
     "its code is Python, which no ONNX operator holds; register a translation of your own with "
-    'converters.registry.to_onnx("Custom"), which gets the operator with its op_type',
+    'converters.registry.exports("Custom"), which gets the operator with its op_type',
     "Custom",
 )

@@ -7,7 +7,7 @@ import numpy as np
 from hybrid.core.shapes import UNKNOWN, is_known
 
 from ..error import Unsupported
-from ..registry import from_onnx, to_onnx
+from ..registry import exports, imports
 
 
 def attributes(op) -> dict:
@@ -21,8 +21,8 @@ def attributes(op) -> dict:
     }
 
 
-@to_onnx("Convolution", "Convolution_v1")
-def _(b, op, data, weight, bias=None):
+@exports("Convolution", "Convolution_v1")
+def export_convolution(b, op, data, weight, bias=None):
     attrs = attributes(op)
     if not op.channels_last:
         return b.Conv(data, weight, bias, **attrs)
@@ -32,7 +32,7 @@ def _(b, op, data, weight, bias=None):
     return b.transpose(y, last)
 
 
-@to_onnx("Deconvolution")
+@exports("Deconvolution")
 def deconvolution(b, op, data, weight, bias=None):
     """Deconvolution as ConvTranspose; bilinear UpSampling is one too."""
     needs_sizes = any(op.target_shape)
@@ -64,8 +64,8 @@ def _one_hot_kernels(b, op, data, channels):
     return b.like(np.tile(np.eye(taps), (channels, 1)).reshape(channels * taps, 1, *op.kernel), data)
 
 
-@to_onnx("im2col")
-def _(b, op, data):
+@exports("im2col")
+def export_im2col(b, op, data):
     # by position, so that infinities and NaN stay where they are
     channels, *spatial = (data.dim(a) for a in range(1, data.rank))
     steps = op.steps(spatial)
@@ -83,8 +83,8 @@ def _(b, op, data):
     return b.reshape(picked, [0, channels * math.prod(op.kernel), math.prod(steps)])
 
 
-@to_onnx("col2im")
-def _(b, op, data):
+@exports("col2im")
+def export_col2im(b, op, data):
     channels = data.dim(1) // math.prod(op.kernel)
     steps = op.steps(op.output_size)
     # what the windows do not reach at the far end is zero
@@ -101,8 +101,8 @@ def _(b, op, data):
     )
 
 
-@to_onnx("col2im", since=18)
-def _(b, op, data):
+@exports("col2im", since=18)
+def export_col2im_since_18(b, op, data):
     return b.Col2Im(
         data,
         list(op.output_size),
@@ -154,8 +154,10 @@ def _of_mxnet(x, w, b):
     return w.shape is not None and is_known(w.shape) and 3 <= len(w.shape) <= 5 and in_networks(x, w, b)
 
 
-@from_onnx("Conv")
-def _(g, x, w, b=None, *, auto_pad="NOTSET", dilations=None, group=1, kernel_shape=None, pads=None, strides=None):
+@imports("Conv")
+def import_conv(
+    g, x, w, b=None, *, auto_pad="NOTSET", dilations=None, group=1, kernel_shape=None, pads=None, strides=None
+):
     attrs = {
         "auto_pad": auto_pad,
         "dilations": dilations,
@@ -165,14 +167,14 @@ def _(g, x, w, b=None, *, auto_pad="NOTSET", dilations=None, group=1, kernel_sha
         "strides": strides,
     }
     if not _of_mxnet(x, w, b):
-        return g.itself(x, w, b, **attrs)
+        return g.passthrough(x, w, b, **attrs)
     kernel = w.shape[2:]
     rank = len(kernel)
     steps, gaps = strides or (1,) * rank, dilations or (1,) * rank
     edges = window(x, rank, auto_pad, steps, gaps, kernel, pads)
     fits = kernel_shape is None or tuple(kernel_shape) == kernel
     if edges is None or not fits or min(*edges[0], *edges[1]) < 0 or (rank == 1 and edges[0] != edges[1]):
-        return g.itself(x, w, b, **attrs)
+        return g.passthrough(x, w, b, **attrs)
     before, after = edges
     if before != after:
         x, before = padded(g, x, before, after), (0,) * rank
@@ -188,8 +190,8 @@ def _(g, x, w, b=None, *, auto_pad="NOTSET", dilations=None, group=1, kernel_sha
     return g.Convolution(*parts, **how, no_bias=b is None)
 
 
-@from_onnx("ConvTranspose")
-def _(
+@imports("ConvTranspose")
+def import_conv_transpose(
     g, x, w, b=None, *, auto_pad="NOTSET", dilations=None, group=1, kernel_shape=None, output_padding=None, output_shape=None,
     pads=None, strides=None,
 ):  # fmt: skip
@@ -211,7 +213,7 @@ def _(
             and (kernel_shape is None or tuple(kernel_shape) == kernel)
         )
     if not plain or edges is None:
-        return g.itself(x, w, b, **attrs)
+        return g.passthrough(x, w, b, **attrs)
     parts = (x, w) if b is None else (x, w, b)
     how = {
         "kernel": kernel,
@@ -224,8 +226,8 @@ def _(
     return g.Deconvolution(*parts, **how, num_group=group, no_bias=b is None)
 
 
-@from_onnx("Col2Im", since=18)
-def _(g, x, image_shape, block_shape, *, dilations=None, pads=None, strides=None):
+@imports("Col2Im", since=18)
+def import_col2_im(g, x, image_shape, block_shape, *, dilations=None, pads=None, strides=None):
     fixed = image_shape.fixed and block_shape.fixed
     if (
         fixed
@@ -236,4 +238,4 @@ def _(g, x, image_shape, block_shape, *, dilations=None, pads=None, strides=None
         how = {"stride": strides, "dilate": dilations, "pad": None if pads is None else pads[: len(kernel)]}
         how = {k: v for k, v in how.items() if v is not None}
         return g.col2im(x, output_size=tuple(image_shape.ints()), kernel=kernel, **how)
-    return g.itself(x, image_shape, block_shape, dilations=dilations, pads=pads, strides=strides)
+    return g.passthrough(x, image_shape, block_shape, dilations=dilations, pads=pads, strides=strides)

@@ -3,11 +3,11 @@ as products with their matrices; count sketches as products too."""
 
 import numpy as np
 
-from ..registry import to_onnx
+from ..registry import exports
 
 
-@to_onnx("_contrib_count_sketch")
-def _(b, op, data, h, s):
+@exports("_contrib_count_sketch")
+def export_contrib_count_sketch(b, op, data, h, s):
     places = b.reshape(b.cast(h, np.int64), [-1, 1])
     signs = b.wide(b.cast(b.reshape(s, [-1, 1]), data.dtype))
     matrix = b.Where(b.Equal(places, b.const(np.arange(op.out_dim))), signs, 0)
@@ -20,31 +20,31 @@ def _waves(count):
     return np.cos(turns), np.sin(turns)
 
 
-@to_onnx("_contrib_fft")
-def _(b, op, data):
+@exports("_contrib_fft")
+def export_contrib_fft(b, op, data):
     x = b.wide(data)
     cosine, sine = _waves(data.dim(-1))
     matrix = np.stack([cosine, -sine], -1).reshape(len(cosine), -1)
     return b.MatMul(x, b.like(matrix, x))
 
 
-@to_onnx("_contrib_fft", since=17)
-def _(b, op, data):
+@exports("_contrib_fft", since=17)
+def export_contrib_fft_since_17(b, op, data):
     last = b.size(data, data.rank - 1)
     pairs = _transformed(b, b.unsqueeze(b.cast(data, np.float64), [data.rank]), data.rank - 1, inverse=0)
     return b.reshape(b.cast(pairs, data.dtype), [*[0] * (data.rank - 1), 2 * last if isinstance(last, int) else -1])
 
 
-@to_onnx("_contrib_ifft")
-def _(b, op, data):
+@exports("_contrib_ifft")
+def export_contrib_ifft(b, op, data):
     x = b.wide(data)
     cosine, sine = _waves(data.dim(-1) // 2)
     matrix = np.stack([cosine, -sine], 1).reshape(-1, len(cosine))
     return b.MatMul(x, b.like(matrix, x))
 
 
-@to_onnx("_contrib_ifft", since=17)
-def _(b, op, data):
+@exports("_contrib_ifft", since=17)
+def export_contrib_ifft_since_17(b, op, data):
     pairs = b.reshape(b.cast(data, np.float64), b.dims(*[0] * (data.rank - 1), -1, 2))
     real = b.Gather(_transformed(b, pairs, data.rank - 1, inverse=1), 0, axis=data.rank)
     count = b.size(data, data.rank - 1)

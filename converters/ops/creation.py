@@ -7,15 +7,15 @@ from hybrid.core.shapes import UNKNOWN, is_known
 
 from ..error import Unsupported
 from ..import_state import FOLDED
-from ..registry import from_onnx, one_to_one, to_onnx
+from ..registry import exports, imports, one_to_one
 from ..symbolic_shapes import Count, numbers
 from .elementwise import number
 
 one_to_one(shape_array="Shape")
 
 
-@to_onnx("_zeros", "_npi_zeros", "_zeros_without_dtype", "_ones", "_npi_ones", "_full", "_npi_identity")
-def _(b, op):
+@exports("_zeros", "_npi_zeros", "_zeros_without_dtype", "_ones", "_npi_ones", "_full", "_npi_identity")
+def export_zeros(b, op):
     shape = b.results[0].shape
     if is_known(shape):
         return b.const(op.compute(shape))
@@ -28,31 +28,31 @@ def _(b, op):
     return b.const(np.zeros([1 if d is UNKNOWN else d for d in shape], b.results[0].dtype))
 
 
-@to_onnx("_arange", "_npi_arange")
-def _(b, op):
+@exports("_arange", "_npi_arange")
+def export_arange(b, op):
     shape = b.results[0].shape
     if not is_known(shape):
         raise Unsupported("infer_range=True with a dynamic size; give stop")
     return b.const(op.compute(shape))
 
 
-@to_onnx(
+@exports(
     "_linspace", "_eye", "_npi_eye", "_npi_hanning", "_npi_hamming", "_npi_blackman", "_npi_indices", "_npi_logspace"
 )
-def _(b, op):
+def export_linspace(b, op):
     afford_array(op.infer_shape(), op.infer_type(), op.name)
     return b.const(op.compute())
 
 
-@to_onnx("zeros_like", "ones_like", "_npi_full_like")
-def _(b, op, data):
+@exports("zeros_like", "ones_like", "_npi_full_like")
+def export_zeros_like(b, op, data):
     fill = getattr(op, "fill_value", None)
     value = b.const(np.asarray(op.fill if fill is None else fill).astype(b.results[0].dtype))
     return b.Expand(value, b.Shape(data))
 
 
-@to_onnx("_contrib_arange_like")
-def _(b, op, data):
+@exports("_contrib_arange_like")
+def export_contrib_arange_like(b, op, data):
     whole = op.axis is None
     if is_known(data.shape):
         return b.const(op.compute(np.empty(data.shape, data.dtype)))
@@ -65,16 +65,16 @@ def _(b, op, data):
     return b.Reshape(values, b.Shape(data)) if whole else values
 
 
-@to_onnx("size_array")
-def _(b, op, data):
+@exports("size_array")
+def export_size_array(b, op, data):
     return b.reshape(b.Size(data), [1])
 
 
 # -- reading -------------------------------------------------------------------------------------------------------------
 
 
-@from_onnx("ConstantOfShape", since=9)
-def _(g, shape, *, value=None):
+@imports("ConstantOfShape", since=9)
+def import_constant_of_shape(g, shape, *, value=None):
     fill = np.zeros(1, np.float32) if value is None else value
     dims = shape.ints() if shape.fixed else []
     if (
@@ -84,11 +84,11 @@ def _(g, shape, *, value=None):
         and np.prod(dims, dtype=float) > FOLDED
     ):
         return g.apply("_full", shape=tuple(dims), value=float(fill.reshape(())), dtype=fill.dtype)
-    return g.itself(shape, value=fill)
+    return g.passthrough(shape, value=fill)
 
 
-@from_onnx("OneHot", since=9)
-def _(g, indices, depth, values, *, axis=-1):
+@imports("OneHot", since=9)
+def import_one_hot(g, indices, depth, values, *, axis=-1):
     """Before opset 11 a negative index is nowhere, as in MXNet."""
     last = axis in (-1, len(indices.shape)) if indices.shape is not None else axis == -1
     off, on = (number(g.const(v)) for v in values.const.reshape(-1)) if values.fixed else (None, None)
@@ -98,11 +98,11 @@ def _(g, indices, depth, values, *, axis=-1):
     nowhere = g.apply(
         "_npi_where", g.apply("_npi_less_scalar", whole, scalar=0), g.Cast(depth, dtype=np.dtype(np.int64)), whole
     )
-    return g.itself(nowhere, depth, values, axis=axis)
+    return g.passthrough(nowhere, depth, values, axis=axis)
 
 
-@from_onnx("Range", since=11)
-def _(g, start, limit, delta):
+@imports("Range", since=11)
+def import_range_since_11(g, start, limit, delta):
     """As many whole numbers as an input of the model is long are counted along it."""
     found = numbers(limit)
     if found is not None and start.dtype is not None and start.fixed and delta.fixed and delta.const.item() == 1:
@@ -110,10 +110,10 @@ def _(g, start, limit, delta):
         owner = g.sized(size, start.dtype) if isinstance(size, Count) and start.dtype.kind in "iu" else None
         if owner is not None:
             return g.apply("_contrib_arange_like", owner[0], start=float(start.const.item()), axis=owner[1])
-    return g.itself(start, limit, delta)
+    return g.passthrough(start, limit, delta)
 
 
-@from_onnx("Range", since=27)
-def _(g, start, limit, delta, *, stash_type=1):
+@imports("Range", since=27)
+def import_range_since_27(g, start, limit, delta, *, stash_type=1):
     """stash_type: in what halves are computed, which the family does in float32 in any case."""
-    return g.itself(start, limit, delta, stash_type=stash_type)
+    return g.passthrough(start, limit, delta, stash_type=stash_type)

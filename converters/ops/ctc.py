@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..registry import to_onnx
+from ..registry import exports
 
 
 def _log_sum(b, *terms):
@@ -23,8 +23,8 @@ def _vector(b, size):
     return b.const([size]) if isinstance(size, int) else size
 
 
-@to_onnx("CTCLoss")
-def _(b, op, data, label, *lengths):
+@exports("CTCLoss")
+def export_ctc_loss(b, op, data, label, *lengths):
     logs, label = b.LogSoftmax(b.wide(data), axis=2), b.cast(label, np.int64)
     steps, batch, classes = (_vector(b, b.size(data, axis)) for axis in range(3))
     blank, padding = (b.const([0]), 0) if op.blank_label == "first" else (b.Sub(classes, 1), -1)

@@ -7,13 +7,13 @@ import numpy as np
 
 from hybrid.core.shapes import is_known
 
-from ..registry import from_onnx, to_onnx
+from ..registry import exports, imports
 from .convolution import in_networks, padded
 from .sampling import interpolated, neighbours, pixels, product
 
 
-@to_onnx("_contrib_ModulatedDeformableConvolution", since=19)
-def _(b, op, data, offset, mask, weight, bias=None):
+@exports("_contrib_ModulatedDeformableConvolution", since=19)
+def export_contrib_modulated_deformable_convolution_since_19(b, op, data, offset, mask, weight, bias=None):
     return b.DeformConv(
         data,
         weight,
@@ -29,13 +29,13 @@ def _(b, op, data, offset, mask, weight, bias=None):
     )
 
 
-@to_onnx("_contrib_DeformableConvolution")
-def _(b, op, data, offset, weight, bias=None):
+@exports("_contrib_DeformableConvolution")
+def export_contrib_deformable_convolution(b, op, data, offset, weight, bias=None):
     return _gathered(b, op, data, offset, None, weight, bias)
 
 
-@to_onnx("_contrib_ModulatedDeformableConvolution")
-def _(b, op, data, offset, mask, weight, bias=None):
+@exports("_contrib_ModulatedDeformableConvolution")
+def export_contrib_modulated_deformable_convolution(b, op, data, offset, mask, weight, bias=None):
     return _gathered(b, op, data, offset, mask, weight, bias)
 
 
@@ -71,8 +71,8 @@ def _grid(b, op, axis, steps):
     return b.reshape(b.Expand(b.Add(b.const(tap), step), b.dims(*op.kernel, *steps)), [math.prod(op.kernel), -1])
 
 
-@from_onnx("DeformConv", since=19)
-def _(
+@imports("DeformConv", since=19)
+def import_deform_conv(
     g,
     x,
     w,
@@ -90,7 +90,7 @@ def _(
     shape = w.shape if is_known(w.shape) and len(w.shape) == 4 else None
     if mask is None or shape is None or shape[0] % offset_group or not in_networks(x):
         attrs = {"dilations": dilations, "group": group, "kernel_shape": kernel_shape, "offset_group": offset_group}
-        return g.itself(x, w, offset, b, mask, **attrs, pads=pads, strides=strides)
+        return g.passthrough(x, w, offset, b, mask, **attrs, pads=pads, strides=strides)
     before, after = (pads[:2], pads[2:]) if pads else ((0, 0), (0, 0))
     if before != after:
         x, before = padded(g, x, before, after), (0, 0)

@@ -5,14 +5,14 @@ import numpy as np
 from hybrid.core.op import Spec
 
 from ..builder import Value
-from ..registry import to_onnx
+from ..registry import exports
 from .detection import halves
 from .roi import asked_for, one_more, regions
 from .sampling import interpolated, neighbours, pixels, product
 
 
-@to_onnx("_contrib_DeformablePSROIPooling")
-def _(b, op, data, rois, trans=None):
+@exports("_contrib_DeformablePSROIPooling")
+def export_contrib_deformable_psroi_pooling(b, op, data, rois, trans=None):
     cells, groups, samples = op.pooled_size, op.group_size, op.sample_per_part
     classes = 1 if trans is None else trans.dim(1) // 2
     maps, places = b.wide(data), b.wide(rois)
@@ -53,8 +53,8 @@ def _(b, op, data, rois, trans=None):
     return b.Where(real, b.reshape(means, [0, op.output_dim, cells, cells]), 0)
 
 
-@to_onnx("_contrib_RROIAlign")
-def _(b, op, data, rois):
+@exports("_contrib_RROIAlign")
+def export_contrib_rroi_align(b, op, data, rois):
     channels, places = data.dim(1), b.wide(rois)
     maps = pixels(b, b.wide(data), channels)
     sizes = b.size(data, 2), b.size(data, 3)

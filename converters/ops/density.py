@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ..registry import to_onnx
+from ..registry import exports
 from .special import gammaln
 
 
@@ -18,23 +18,23 @@ def finished(b, op, log):
     return log if op.is_log else b.Exp(log)
 
 
-@to_onnx("_random_pdf_uniform")
-def _(b, op, sample, low, high):
+@exports("_random_pdf_uniform")
+def export_random_pdf_uniform(b, op, sample, low, high):
     low, high = spread(b, sample, low, high)
     width = b.Add(b.Sub(high, low), b.Mul(sample, b.like(0.0, sample)))  # in the shape of the samples
     return b.Neg(b.Log(width)) if op.is_log else b.Reciprocal(width)
 
 
-@to_onnx("_random_pdf_normal")
-def _(b, op, sample, mu, sigma):
+@exports("_random_pdf_normal")
+def export_random_pdf_normal(b, op, sample, mu, sigma):
     mu, sigma = spread(b, sample, mu, sigma)
     u = b.Div(b.Sub(sample, mu), sigma)
     scale = b.Log(b.Mul(sigma, b.like(math.sqrt(2 * math.pi), sample)))
     return finished(b, op, b.Sub(b.Mul(b.Mul(u, u), b.like(-0.5, sample)), scale))
 
 
-@to_onnx("_random_pdf_exponential")
-def _(b, op, sample, lam):
+@exports("_random_pdf_exponential")
+def export_random_pdf_exponential(b, op, sample, lam):
     (lam,) = spread(b, sample, lam)
     return finished(b, op, b.Sub(b.Log(lam), b.Mul(lam, sample)))
 
@@ -49,8 +49,8 @@ def wide(b, op, sample, *parameters):
     return b.cast(sample, np.float64), *values
 
 
-@to_onnx("_random_pdf_gamma")
-def _(b, op, sample, alpha, beta):
+@exports("_random_pdf_gamma")
+def export_random_pdf_gamma(b, op, sample, alpha, beta):
     x, alpha, beta = wide(b, op, sample, alpha, beta)
     powers = b.Add(b.Mul(alpha, b.Log(beta)), b.Mul(b.Sub(alpha, b.like(1, x)), b.Log(x)))
     return finished(b, op, b.Sub(b.Sub(powers, b.Mul(beta, x)), gammaln(b, alpha)))
@@ -61,8 +61,8 @@ def ways(b, x):
     return gammaln(b, b.Add(x, b.like(1, x)))
 
 
-@to_onnx("_random_pdf_poisson")
-def _(b, op, sample, lam):
+@exports("_random_pdf_poisson")
+def export_random_pdf_poisson(b, op, sample, lam):
     x, lam = wide(b, op, sample, lam)
     return finished(b, op, b.Sub(b.Sub(b.Mul(x, b.Log(lam)), ways(b, x)), lam))
 
@@ -73,21 +73,21 @@ def negative_binomial(b, x, k, p):
     return b.Add(b.Sub(b.Sub(gammaln(b, b.Add(x, k)), ways(b, x)), gammaln(b, k)), chances)
 
 
-@to_onnx("_random_pdf_negative_binomial")
-def _(b, op, sample, k, p):
+@exports("_random_pdf_negative_binomial")
+def export_random_pdf_negative_binomial(b, op, sample, k, p):
     x, k, p = wide(b, op, sample, k, p)
     return finished(b, op, negative_binomial(b, x, k, p))
 
 
-@to_onnx("_random_pdf_generalized_negative_binomial")
-def _(b, op, sample, mu, alpha):
+@exports("_random_pdf_generalized_negative_binomial")
+def export_random_pdf_generalized_negative_binomial(b, op, sample, mu, alpha):
     x, mu, alpha = wide(b, op, sample, mu, alpha)
     p = b.Reciprocal(b.Add(b.Mul(mu, alpha), b.like(1, x)))
     return finished(b, op, negative_binomial(b, x, b.Reciprocal(alpha), p))
 
 
-@to_onnx("_random_pdf_dirichlet")
-def _(b, op, sample, alpha):
+@exports("_random_pdf_dirichlet")
+def export_random_pdf_dirichlet(b, op, sample, alpha):
     x, alpha = wide(b, op, sample, alpha)
     terms = b.Sub(b.Mul(b.Sub(alpha, b.like(1, x)), b.Log(x)), gammaln(b, alpha))
     last = sample.rank - 1

@@ -3,13 +3,13 @@
 import numpy as np
 
 from ..error import Unsupported
-from ..registry import to_onnx
+from ..registry import exports
 
 _END = np.iinfo(np.int64).max
 
 
-@to_onnx("_contrib_MultiBoxPrior")
-def _(b, op, data):
+@exports("_contrib_MultiBoxPrior")
+def export_contrib_multi_box_prior(b, op, data):
     height, width = b.size(data, 2), b.size(data, 3)
     if isinstance(height, int) and isinstance(width, int):
         return b.const(op.anchors(height, width))
@@ -100,8 +100,8 @@ def surviving(b, boxes, alive, same, threshold, *, inclusive=False, form="corner
     return b.cast(b.ScatterND(none, b.Gather(picked, [0, 2], axis=1), marks), np.bool_)
 
 
-@to_onnx("_contrib_MultiBoxDetection")
-def _(b, op, scores, offsets, anchor):
+@exports("_contrib_MultiBoxDetection")
+def export_contrib_multi_box_detection(b, op, scores, offsets, anchor):
     classes = scores.dim(1) - 1
     if classes < 1:
         raise Unsupported("cls_prob holds the background only: nothing can be detected")
@@ -148,8 +148,8 @@ def _(b, op, scores, offsets, anchor):
     return b.Concat(out, b.slice(past, size, [_END], [1]), axis=1)
 
 
-@to_onnx("_contrib_box_nms")
-def _(b, op, data):
+@exports("_contrib_box_nms")
+def export_contrib_box_nms(b, op, data):
     if op.topk == 0 or any(isinstance(n, int) and n == 0 for n in data.shape or ()):
         return b.Identity(data)
     if not (b.size(data, -1) == data.dim(-1) and data.rank >= 2):
@@ -222,8 +222,8 @@ def overlaps(b, lhs, rhs, form="corner"):
     return b.Where(b.IsNaN(iou), b.like(0, lhs), iou)
 
 
-@to_onnx("_contrib_box_iou")
-def _(b, op, lhs, rhs):
+@exports("_contrib_box_iou")
+def export_contrib_box_iou(b, op, lhs, rhs):
     rows = b.unsqueeze(lhs, [1]) if lhs.rank == 2 else b.reshape(lhs, [-1, 1, 4])  # -1 cannot stand for 0
     columns = b.unsqueeze(rhs, [0]) if rhs.rank == 2 else b.reshape(rhs, [1, -1, 4])
     iou = overlaps(b, rows, columns, op.format)
@@ -231,6 +231,6 @@ def _(b, op, lhs, rhs):
     return iou if lhs.rank == rhs.rank == 2 else b.reshape(iou, b.dims(*sizes))
 
 
-@to_onnx("_contrib_box_decode")
-def _(b, op, data, anchors):
+@exports("_contrib_box_decode")
+def export_contrib_box_decode(b, op, data, anchors):
     return _decode(b, data, anchors, op.stds, op.format, op.clip)

@@ -10,7 +10,7 @@ from hybrid.core.op import OPS
 from hybrid.ops.elementwise import Identity, Unary, UnaryPredicate
 from hybrid.ops.unary_functions import DEGREES, RADIANS
 
-from ..registry import from_onnx, to_onnx
+from ..registry import exports, imports
 from . import special
 
 
@@ -212,16 +212,16 @@ def _identity(b, op, data, *rest):
 _cls: Any
 for _name, _cls in OPS.items():
     if _cls.means(Unary) and _cls.curve.name in TRANSLATIONS:
-        to_onnx(_name)(_unary)
+        exports(_name)(_unary)
     elif _cls.means(UnaryPredicate):
-        to_onnx(_name)(_predicate)
+        exports(_name)(_predicate)
     elif _cls.means(Identity):
-        to_onnx(_name)(_identity)
-to_onnx("_identity_with_attr_like_rhs")(_identity)
+        exports(_name)(_identity)
+exports("_identity_with_attr_like_rhs")(_identity)
 
 
-@to_onnx("clip")
-def _(b, op, data):
+@exports("clip")
+def export_clip(b, op, data):
     low, high = (b.const(v) for v in op.bounds(data.dtype))
     if not is_whole(data) and op.a_min <= op.a_max:
         return b.Clip(data, low, high)
@@ -230,8 +230,8 @@ def _(b, op, data):
     return b.Where(over, high, b.Where(under, low, data))
 
 
-@to_onnx("smooth_l1")
-def _(b, op, data):
+@exports("smooth_l1")
+def export_smooth_l1(b, op, data):
     x = b.cast(data, np.float64) if is_whole(data) else data
     with np.errstate(all="ignore"):
         half, bound, shift = (float(v) for v in (0.5 * op.squared, 1 / op.squared, 0.5 / op.squared))
@@ -240,24 +240,24 @@ def _(b, op, data):
     return b.to_integer(y, data.dtype) if is_whole(data) else y
 
 
-@to_onnx("hard_sigmoid")
-def _(b, op, data):
+@exports("hard_sigmoid")
+def export_hard_sigmoid(b, op, data):
     if data.dtype in (np.float32, np.float16):  # onnxruntime has it for float32 (and so for float16) only
         return b.HardSigmoid(data, alpha=op.alpha, beta=op.beta)
     y = b.Add(b.Mul(data, float(np.float32(op.alpha))), float(np.float32(op.beta)))
     return b.Clip(y, 0, 1)
 
 
-@to_onnx("_contrib_quadratic")
-def _(b, op, data):
+@exports("_contrib_quadratic")
+def export_contrib_quadratic(b, op, data):
     x = b.cast(data, np.float32) if is_whole(data) else data
     a, slope, c = (float(np.float32(v)) for v in (op.a, op.b, op.c))
     y = b.Add(b.Mul(b.Add(b.Mul(x, a), slope), x), c)
     return b.to_integer(y, data.dtype) if is_whole(data) else y
 
 
-@to_onnx("_contrib_div_sqrt_dim")
-def _(b, op, data):
+@exports("_contrib_div_sqrt_dim")
+def export_contrib_div_sqrt_dim(b, op, data):
     size = b.size(data, -1)
     if is_whole(data):  # whose root is cut off first; 1 where there is nothing to divide
         if isinstance(size, int):
@@ -268,8 +268,8 @@ def _(b, op, data):
     return b.Div(data, b.Sqrt(b.cast(size, data.dtype)))
 
 
-@to_onnx("_npi_around")
-def _(b, op, data):
+@exports("_npi_around")
+def export_npi_around(b, op, data):
     if is_whole(data) and op.decimals >= 0:
         return b.Identity(data)
     if is_whole(data):
@@ -280,8 +280,8 @@ def _(b, op, data):
     return b.Div(b.Round(b.Mul(data, factor)), factor)
 
 
-@to_onnx("add_n")
-def _(b, op, *arrays):
+@exports("add_n")
+def export_add_n(b, op, *arrays):
     if len(arrays) == 1:
         return b.Identity(arrays[0])
     if not is_whole(arrays[0]):
@@ -292,8 +292,8 @@ def _(b, op, *arrays):
     return y
 
 
-@to_onnx("_npi_nan_to_num")
-def _(b, op, data):
+@exports("_npi_nan_to_num")
+def export_npi_nan_to_num(b, op, data):
     if is_whole(data):
         return b.Identity(data)
     nan, high, low = op.replacements(data.dtype)
@@ -301,8 +301,8 @@ def _(b, op, data):
     return b.Where(b.IsNaN(data), nan, y)
 
 
-@to_onnx("all_finite", "multi_all_finite")
-def _(b, op, *arrays):
+@exports("all_finite", "multi_all_finite")
+def export_all_finite(b, op, *arrays):
     bad = [b.reduce("Max", b.cast(b.Not(_finite(b, x)), np.float32), None, keepdims=False) for x in arrays]
     worst = bad[0] if len(bad) == 1 else b.Max(*bad)
     return b.unsqueeze(b.Sub(1, worst), [0])
@@ -347,23 +347,23 @@ _OTHERS = {
 for _name, _own in (
     {n: n.lower() for n in _SAME_NAME} | {n: f"arc{n[1:].lower()}" for n in _INVERSE} | _OTHERS
 ).items():
-    from_onnx(_name)(_reads_as(_own))
+    imports(_name)(_reads_as(_own))
 
 
-@from_onnx("IsInf", since=10)
-def _(g, x, *, detect_negative=1, detect_positive=1):
+@imports("IsInf", since=10)
+def import_is_inf(g, x, *, detect_negative=1, detect_positive=1):
     if detect_negative and detect_positive:
         return g.apply("_npi_isinf", x)
     if detect_negative or detect_positive:
         return g.apply("_npi_isneginf" if detect_negative else "_npi_isposinf", x)
-    return g.itself(x, detect_negative=False, detect_positive=False)
+    return g.passthrough(x, detect_negative=False, detect_positive=False)
 
 
 LARGEST = {"float16": 65504.0, "float32": float(np.finfo(np.float32).max)}
 
 
-@from_onnx("Clip")
-def _(g, x, *, min=-LARGEST["float32"], max=LARGEST["float32"]):
+@imports("Clip")
+def import_clip_first(g, x, *, min=-LARGEST["float32"], max=LARGEST["float32"]):
     return _clipped(g, x, min, max)
 
 
@@ -375,13 +375,13 @@ def _clipped(g, x, low, high):
     return g.apply("_onnx_Clip", x, *bounds, given=("min", "max"))
 
 
-@from_onnx("Clip", since=11)
-def _(g, x, min=None, max=None):
+@imports("Clip", since=11)
+def import_clip_since_11(g, x, min=None, max=None):
     largest = LARGEST.get(x.dtype.name if holds_floats(x) else "")
     if largest is None:
-        return g.itself(x, min, max)
+        return g.passthrough(x, min, max)
     # a bound that is missing is the largest number there is: infinity is cut too
     low, high = -largest if min is None else number(min), largest if max is None else number(max)
     if low is None or high is None or math.isnan(low) or math.isnan(high):
-        return g.itself(x, min, max)
+        return g.passthrough(x, min, max)
     return _clipped(g, x, low, high)

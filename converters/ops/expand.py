@@ -6,34 +6,34 @@ from hybrid.core.shapes import UNKNOWN
 from hybrid.ops.shape import sizes_of
 
 from ..error import Unsupported
-from ..registry import from_onnx, to_onnx
+from ..registry import exports, imports
 from ..symbolic_shapes import Count, dims, numbers
 from .shape import reshaped
 
 
-@to_onnx("broadcast_to", "_npi_broadcast_to", "broadcast_axis")
-def _(b, op, data):
+@exports("broadcast_to", "_npi_broadcast_to", "broadcast_axis")
+def export_broadcast_to(b, op, data):
     # Expand leaves an axis alone that is asked to have size 1
     return b.Expand(data, [1 if size is None else size for size in op.wanted(data.rank)])
 
 
-@to_onnx("broadcast_like")
-def _(b, op, lhs, rhs):
+@exports("broadcast_like")
+def export_broadcast_like(b, op, lhs, rhs):
     sizes = [1] * lhs.rank
     for a, like in op.pairs(lhs.rank, rhs.rank):
         sizes[a] = b.size(rhs, like)
     return b.Expand(lhs, b.dims(*sizes))
 
 
-@to_onnx("tile")
-def _(b, op, data):
+@exports("tile")
+def export_tile(b, op, data):
     reps = op.aligned(data.rank)
     data = b.unsqueeze(data, range(len(reps) - data.rank))
     return b.Tile(data, list(reps)) if reps else b.Identity(data)
 
 
-@to_onnx("repeat")
-def _(b, op, data):
+@exports("repeat")
+def export_repeat(b, op, data):
     if op.repeats == 0:
         return b.Identity(b.const(np.empty((0,), data.dtype)))
     if data.rank == 0:
@@ -48,15 +48,15 @@ def _(b, op, data):
     return reshaped(b, wide, [*own[:axis], own[axis].times(own[axis + 1]), *own[axis + 2 :]])
 
 
-@to_onnx("Pad")
-def _(b, op, data):
+@exports("Pad")
+def export_pad(b, op, data):
     before, after = zip(*op.pairs())
     value = op.constant_value if op.mode == "constant" and op.constant_value else None
     return b.Pad(data, [*before, *after], value, mode=op.mode)
 
 
-@to_onnx("_npi_pad")
-def _(b, op, data):
+@exports("_npi_pad")
+def export_npi_pad(b, op, data):
     # ONNX reflects no more than an axis holds; where its size is only known at run time, so does what is written
     far = any(d is not UNKNOWN and max(pair) >= d for d, pair in zip(data.shape or (), op.pad_width) if any(pair))
     if op.mode in ("constant", "edge") or (op.mode == "reflect" and not far):
@@ -80,8 +80,8 @@ def _(b, op, data):
     return b.Identity(data) if not any(map(any, op.pad_width)) else data
 
 
-@from_onnx("Expand", since=8)
-def _(g, x, shape):
+@imports("Expand", since=8)
+def import_expand(g, x, shape):
     if not shape.fixed or x.shape is None:
         return expand_computed(g, x, shape)
     wanted = shape.ints()
@@ -102,20 +102,20 @@ def expand_computed(g, x, shape):
     and an input of the model has those of the sizes that only the run will tell."""
     target, own = numbers(shape), dims(x)
     if target is None or not own or len(target) < len(own):
-        return g.itself(x, shape)
+        return g.passthrough(x, shape)
     new = len(target) - len(own)
     sizes, like = [], {}
     for axis, (size, have) in enumerate(zip(target, (1,) * new + own)):
         sizes.append(0 if isinstance(size, Count) or size == 1 else size)
         if not isinstance(size, Count):
             if size == 0:
-                return g.itself(x, shape)
+                return g.passthrough(x, shape)
             continue
         if have == size or (not isinstance(have, Count) and have != 1):
             continue  # the size is the one that there is, or 1
         owner = (x, own.index(size)) if size in own else g.sized(size, x.dtype)
         if owner is None or isinstance(have, Count):
-            return g.itself(x, shape)
+            return g.passthrough(x, shape)
         like.setdefault(owner[0], []).append((axis, owner[1]))
     out = x
     for _ in range(len(target) - x.rank):
@@ -128,8 +128,8 @@ def expand_computed(g, x, shape):
     return g.apply("_copy", x) if out is x else out
 
 
-@from_onnx("Tile")
-def _(g, x, tiles, axis):
+@imports("Tile")
+def import_tile_first(g, x, tiles, axis):
     if tiles.const is None or axis.const is None:  # in the dtype of the data
         raise Unsupported("tiles and axis are only known at run time, wanted constants; convert the model to opset 6")
     reps = [1] * x.rank
@@ -137,28 +137,28 @@ def _(g, x, tiles, axis):
     return g.tile(x, reps=tuple(reps))
 
 
-@from_onnx("Tile", since=6)
-def _(g, x, repeats):
-    return g.tile(x, reps=tuple(repeats.ints())) if repeats.fixed else g.itself(x, repeats)
+@imports("Tile", since=6)
+def import_tile_since_6(g, x, repeats):
+    return g.tile(x, reps=tuple(repeats.ints())) if repeats.fixed else g.passthrough(x, repeats)
 
 
-@from_onnx("Pad")
-def _(g, data, *, paddings, mode="constant", value=0.0):
+@imports("Pad")
+def import_pad_first(g, data, *, paddings, mode="constant", value=0.0):
     return pad(g, data, paddings, mode, value)
 
 
-@from_onnx("Pad", since=2)
-def _(g, data, *, pads, mode="constant", value=0.0):
+@imports("Pad", since=2)
+def import_pad_since_2(g, data, *, pads, mode="constant", value=0.0):
     return pad(g, data, pads, mode, value)
 
 
-@from_onnx("Pad", since=11)
-def _(g, data, pads, constant_value=None, *, mode="constant"):
+@imports("Pad", since=11)
+def import_pad_since_11(g, data, pads, constant_value=None, *, mode="constant"):
     return padded(g, data, pads, constant_value, None, mode)
 
 
-@from_onnx("Pad", since=18)
-def _(g, data, pads, constant_value=None, axes=None, *, mode="constant"):
+@imports("Pad", since=18)
+def import_pad_since_18(g, data, pads, constant_value=None, axes=None, *, mode="constant"):
     return padded(g, data, pads, constant_value, axes, mode)
 
 

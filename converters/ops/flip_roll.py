@@ -5,7 +5,7 @@ import numpy as np
 from hybrid.ops.shape import number, sizes_of
 
 from ..builder import Builder, Value
-from ..registry import to_onnx
+from ..registry import exports
 from .shape import reshaped
 
 INT64 = np.iinfo(np.int64)
@@ -16,14 +16,14 @@ def flipped(b: Builder, x: Value, axes: list[int]) -> Value:
     return b.slice(x, [-1] * len(axes), [INT64.min] * len(axes), axes, [-1] * len(axes)) if axes else x
 
 
-@to_onnx("reverse", "_npi_flip")
-def _(b, op, data):
+@exports("reverse", "_npi_flip")
+def export_reverse(b, op, data):
     axes = op.along(data.rank)
     return flipped(b, data, axes) if axes else b.Identity(data)
 
 
-@to_onnx("_npi_rot90")
-def _(b, op, data):
+@exports("_npi_rot90")
+def export_npi_rot90(b, op, data):
     one, two = op.plane(data.rank)
     turns = op.k % 4
     if turns in (0, 2):
@@ -33,8 +33,8 @@ def _(b, op, data):
     return b.transpose(flipped(b, data, [two]), order) if turns == 1 else flipped(b, b.transpose(data, order), [two])
 
 
-@to_onnx("_np_roll")
-def _(b, op, data):
+@exports("_np_roll")
+def export_np_roll(b, op, data):
     if op.axis is None:
         places = np.roll(np.arange(np.prod(data.static, dtype=int)), op.shift)
         return b.reshape(b.Gather(b.reshape(data, [-1]), b.const(places), axis=0), data.static)
@@ -44,21 +44,21 @@ def _(b, op, data):
     return x
 
 
-@to_onnx("_npi_tril", since=14)
-def _(b, op, data):
+@exports("_npi_tril", since=14)
+def export_npi_tril(b, op, data):
     if data.rank == 1:
         return _tril(b, op, data)
     return b.Trilu(data, b.const(np.array(op.k, np.int64)), upper=0)
 
 
-@to_onnx("_npi_tril")
+@exports("_npi_tril")
 def _tril(b, op, data):
     rows, columns = data.dim(-2 if data.rank > 1 else -1), data.dim(-1)
     return b.Where(b.const(np.tril(np.ones((rows, columns), bool), op.k)), data, b.const(np.zeros((), data.dtype)))
 
 
-@to_onnx("diag", "_np_diag", "_np_diagonal")
-def _(b, op, data):
+@exports("diag", "_np_diag", "_np_diagonal")
+def export_diag(b, op, data):
     k = op.place()[0]
     if data.rank == 1:
         size = data.dim(0)

@@ -5,11 +5,11 @@ import numpy as np
 from hybrid.core.op import Spec
 
 from ..builder import Value
-from ..registry import to_onnx
+from ..registry import exports
 
 
-@to_onnx("_contrib_hawkesll")
-def _(b, op, *inputs):
+@exports("_contrib_hawkesll")
+def export_contrib_hawkesll(b, op, *inputs):
     inputs = [b.wide(x) for x in inputs]
     lda, alpha, beta, state, lags, marks, valid, until = inputs
     kinds, dtype = b.counting(lda.dim(1)), lda.dtype

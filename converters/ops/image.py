@@ -7,7 +7,7 @@ from hybrid.ops.image import LIGHT
 from hybrid.ops.resample import LINEAR, LINEAR_EXACT, NEAREST, chosen, matrices
 
 from ..error import Unsupported
-from ..registry import from_onnx, not_exported, to_onnx
+from ..registry import exports, imports, not_exported
 from .image_codec import whole
 
 
@@ -15,34 +15,34 @@ def _wide(b, data):
     return data if data.dtype == np.float64 else b.cast(data, np.float32)
 
 
-@to_onnx("_image_to_tensor")
-def _(b, op, data):
+@exports("_image_to_tensor")
+def export_image_to_tensor(b, op, data):
     order = (2, 0, 1) if data.rank == 3 else (0, 3, 1, 2)
     return b.Div(b.Transpose(b.cast(data, np.float32), perm=order), 255)
 
 
-@to_onnx("_image_normalize")
-def _(b, op, data):
+@exports("_image_normalize")
+def export_image_normalize(b, op, data):
     mean, std = op.columns()
     x = _wide(b, data)
     y = b.Div(b.Sub(x, b.const(mean.astype(x.dtype))), b.const(std.astype(x.dtype)))
     return b.cast(y if data.dtype.kind == "f" else b.cast(y, np.int64), data.dtype)  # by way of int64 they wrap round
 
 
-@to_onnx("_image_crop")
-def _(b, op, data):
+@exports("_image_crop")
+def export_image_crop(b, op, data):
     axes = [data.rank - 3, data.rank - 2]
     starts = [op.y, op.x]
     return b.Slice(data, b.const(starts), b.const([op.y + op.height, op.x + op.width]), b.const(axes))
 
 
-@to_onnx("_image_flip_left_right")
-def _(b, op, data):
+@exports("_image_flip_left_right")
+def export_image_flip_left_right(b, op, data):
     return _flipped(b, data, 1)
 
 
-@to_onnx("_image_flip_top_bottom")
-def _(b, op, data):
+@exports("_image_flip_top_bottom")
+def export_image_flip_top_bottom(b, op, data):
     return _flipped(b, data, 0)
 
 
@@ -50,8 +50,8 @@ def _flipped(b, data, axis):
     return b.Slice(data, b.const([-1]), b.const([np.iinfo(np.int64).min]), b.const([axis]), b.const([-1]))
 
 
-@to_onnx("_image_adjust_lighting")
-def _(b, op, data):
+@exports("_image_adjust_lighting")
+def export_image_adjust_lighting(b, op, data):
     if data.shape[2] == 1:
         return b.Identity(data)
     x = _wide(b, data)
@@ -60,8 +60,8 @@ def _(b, op, data):
     return b.cast(y if data.dtype.kind == "f" else b.cast(y, np.int64), data.dtype)
 
 
-@to_onnx("_image_resize")
-def _(b, op, data):
+@exports("_image_resize")
+def export_image_resize(b, op, data):
     """Nearest and linear are ONNX's Resize; the others two matrices, which need known sizes."""
     sizes = op.infer_shape(data.shape)[-3:-1]
     if not is_known(sizes):
@@ -106,16 +106,16 @@ not_exported(
 # -- reading: experimental operators that left the standard with opset 9 -------------------------------------------------------
 
 
-@from_onnx("ImageScaler")
-def _(g, x, *, bias=(), scale=1.0):
+@imports("ImageScaler")
+def import_image_scaler(g, x, *, bias=(), scale=1.0):
     y = x if scale == 1 else g.apply("_mul_scalar", x, scalar=scale)
     if not len(bias):
         return y if y is not x else g.identity(x)
     return g.broadcast_add(y, g.const(np.reshape(bias, (1, -1, 1, 1)), x.dtype or np.float32))
 
 
-@from_onnx("Crop")
-def _(g, x, *, border=(0, 0, 0, 0), scale=None):
+@imports("Crop")
+def import_crop(g, x, *, border=(0, 0, 0, 0), scale=None):
     left, top, right, bottom = border
     lower, outer = (top + scale[0], left + scale[1]) if scale else (-bottom or None, -right or None)
     return g.slice(x, begin=(None, None, top, left), end=(None, None, lower, outer))

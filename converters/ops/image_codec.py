@@ -17,11 +17,11 @@ from hybrid.ops.resample import (
 )
 
 from ..error import Unsupported
-from ..registry import not_exported, to_onnx
+from ..registry import exports, not_exported
 
 
-@to_onnx("_cvimresize")
-def _(b, op, src):
+@exports("_cvimresize")
+def export_cvimresize(b, op, src):
     old, new = (src.dim(0), src.dim(1)), (op.h, op.w)
     method = chosen(old, new, op.method(*old))
     if method == NEAREST:
@@ -98,8 +98,8 @@ def _matrix(places, weights, size):
     return out
 
 
-@to_onnx("_cvcopyMakeBorder")
-def _(b, op, src):
+@exports("_cvcopyMakeBorder")
+def export_cvcopy_make_border(b, op, src):
     if op.type:
         rows, columns = (op.places(src.dim(axis), axis) for axis in (0, 1))
         return b.Gather(b.Gather(src, rows, axis=0), columns, axis=1)

@@ -6,7 +6,7 @@ from hybrid.core.shapes import UNKNOWN, is_known
 
 from ..builder import Builder, Value
 from ..error import Unsupported
-from ..registry import from_onnx, to_onnx
+from ..registry import exports, imports
 
 
 def positions(b: Builder, x: Value) -> Value:
@@ -29,27 +29,27 @@ def inside(b: Builder, where: Value, data: Value, axis: int, mode: str) -> Value
     return b.Max(b.Min(where, b.Sub(size, b.const(1) if where.shape == () else [1])), 0)
 
 
-@to_onnx("take")
-def _(b, op, a, indices):
+@exports("take")
+def export_take(b, op, a, indices):
     axis = op.axis if a.shape is None else op.axis % a.rank
     return b.Gather(a, inside(b, positions(b, indices), a, axis, op.mode), axis=axis)
 
 
-@to_onnx("Embedding", "_contrib_SparseEmbedding")
-def _(b, op, data, weight):
+@exports("Embedding", "_contrib_SparseEmbedding")
+def export_embedding(b, op, data, weight):
     return b.Gather(weight, b.Clip(positions(b, data), 0, op.input_dim - 1), axis=0)
 
 
-@to_onnx("pick")
-def _(b, op, data, index):
+@exports("pick")
+def export_pick(b, op, data, index):
     axis = op.along(data.rank)
     where = inside(b, positions(b, index), data, axis, op.mode)
     picked = b.GatherElements(data, where if index.rank == data.rank else b.unsqueeze(where, [axis]), axis=axis)
     return picked if op.keepdims or data.rank == 1 else b.squeeze(picked, [axis])
 
 
-@to_onnx("batch_take")
-def _(b, op, a, indices):
+@exports("batch_take")
+def export_batch_take(b, op, a, indices):
     where = b.unsqueeze(inside(b, positions(b, indices), a, 1, "clip"), [1])
     return b.squeeze(b.GatherElements(a, where, axis=1), [1])
 
@@ -59,47 +59,47 @@ def columns(b: Builder, indices: Value) -> Value:
     return b.transpose(positions(b, indices), [*range(1, indices.rank), 0])
 
 
-@to_onnx("gather_nd")
-def _(b, op, data, indices):
+@exports("gather_nd")
+def export_gather_nd(b, op, data, indices):
     return b.GatherND(data, columns(b, indices))
 
 
-@to_onnx("scatter_nd")
-def _(b, op, data, indices):
+@exports("scatter_nd")
+def export_scatter_nd(b, op, data, indices):
     return b.ScatterND(b.const(np.zeros(op.shape, data.dtype)), columns(b, indices), data)
 
 
-@to_onnx("_scatter_set_nd")
-def _(b, op, lhs, rhs, indices):
+@exports("_scatter_set_nd")
+def export_scatter_set_nd(b, op, lhs, rhs, indices):
     return b.ScatterND(lhs, columns(b, indices), rhs)
 
 
-@to_onnx("fill_element_0index")
-def _(b, op, lhs, mhs, rhs):
+@exports("fill_element_0index")
+def export_fill_element_0index(b, op, lhs, mhs, rhs):
     return b.ScatterElements(lhs, b.unsqueeze(positions(b, rhs), [1]), b.unsqueeze(mhs, [1]), axis=1)
 
 
-@to_onnx("_contrib_index_copy")
-def _(b, op, old, index, new):
+@exports("_contrib_index_copy")
+def export_contrib_index_copy(b, op, old, index, new):
     return b.ScatterND(old, b.unsqueeze(positions(b, index), [1]), new)
 
 
-@to_onnx("one_hot")
-def _(b, op, indices):
+@exports("one_hot")
+def export_one_hot(b, op, indices):
     # not OneHot: it counts negative positions from behind
     hit = b.Equal(b.unsqueeze(positions(b, indices), [indices.rank]), b.const(np.arange(op.depth)))
     on, off = np.array([op.on_value, op.off_value]).astype(op.dtype)
     return b.Where(hit, b.const(on), b.const(off))
 
 
-@to_onnx("_ravel_multi_index")
-def _(b, op, data):
+@exports("_ravel_multi_index")
+def export_ravel_multi_index(b, op, data):
     steps = b.Mul(positions(b, data), b.const(np.array(op.strides())[:, None]))
     return b.reduce("Sum", steps, [0], keepdims=False)
 
 
-@to_onnx("_unravel_index")
-def _(b, op, data):
+@exports("_unravel_index")
+def export_unravel_index(b, op, data):
     left, out = positions(b, data), []
     for size in op.shape[:0:-1]:
         shorter = b.Div(left, size)
@@ -108,8 +108,8 @@ def _(b, op, data):
     return b.Concat(*(b.unsqueeze(x, [0]) for x in (left, *out[::-1])), axis=0)
 
 
-@to_onnx("_contrib_index_array")
-def _(b, op, data):
+@exports("_contrib_index_array")
+def export_contrib_index_array(b, op, data):
     chosen = op.chosen(data.rank)
     if all(d is not UNKNOWN for d in data.shape):
         grid = np.indices(data.shape)[chosen]
@@ -121,13 +121,13 @@ def _(b, op, data):
     return b.reshape(b.Gather(places, b.const(chosen), axis=1), b.dims(shape, len(chosen)))
 
 
-@to_onnx("_contrib_boolean_mask")
-def _(b, op, data, index):
+@exports("_contrib_boolean_mask")
+def export_contrib_boolean_mask(b, op, data, index):
     return b.Compress(data, b.cast(index, np.bool_), axis=0)
 
 
-@to_onnx("_np_cumsum")
-def _(b, op, a):
+@exports("_np_cumsum")
+def export_np_cumsum(b, op, a):
     x = b.cast(a, op.infer_type(a.dtype))
     if op.axis is None:
         x = b.reshape(x, [-1])
@@ -135,8 +135,8 @@ def _(b, op, a):
     return b.cast(y, x.dtype)
 
 
-@from_onnx("Gather")
-def _(g, data, indices, *, axis=0):
+@imports("Gather")
+def import_gather(g, data, indices, *, axis=0):
     if not indices.fixed or data.shape is None:
         # negative positions count from behind, which is what going round and round does with them
         return g.take(data, indices, axis=axis, mode="wrap")
@@ -155,14 +155,14 @@ def _(g, data, indices, *, axis=0):
     return g.take(data, g.const(where), axis=at, mode="wrap")
 
 
-@from_onnx("GatherND", since=11)
-def _(g, data, indices):
+@imports("GatherND", since=11)
+def import_gather_nd_since_11(g, data, indices):
     return gather_nd(g, data, indices)
 
 
-@from_onnx("GatherND", since=12)
-def _(g, data, indices, *, batch_dims=0):
-    return g.itself(data, indices, batch_dims=batch_dims) if batch_dims else gather_nd(g, data, indices)
+@imports("GatherND", since=12)
+def import_gather_nd_since_12(g, data, indices, *, batch_dims=0):
+    return g.passthrough(data, indices, batch_dims=batch_dims) if batch_dims else gather_nd(g, data, indices)
 
 
 def gather_nd(g, data, indices):
@@ -173,9 +173,9 @@ def gather_nd(g, data, indices):
     return g.gather_nd(data, turned)
 
 
-@from_onnx("Compress", since=9)
-def _(g, data, condition, *, axis=None):
+@imports("Compress", since=9)
+def import_compress(g, data, condition, *, axis=None):
     rows, marks = (x.shape[0] if x.shape else UNKNOWN for x in (data, condition))
     if data.shape and axis in (0, -data.rank) and is_known((rows, marks)) and rows == marks:
         return g.apply("_contrib_boolean_mask", data, condition)
-    return g.itself(data, condition, axis=axis)  # MXNet's takes rows, and a mark for each of them
+    return g.passthrough(data, condition, axis=axis)  # MXNet's takes rows, and a mark for each of them

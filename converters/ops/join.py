@@ -5,36 +5,36 @@ import numpy as np
 from hybrid.core.shapes import UNKNOWN
 
 from ..error import Unsupported
-from ..registry import from_onnx, to_onnx
+from ..registry import exports, imports
 
 
-@to_onnx("Concat")
-def _(b, op, *data):
+@exports("Concat")
+def export_concat(b, op, *data):
     known = next((x for x in data if x.shape is not None), None)
     return b.Concat(*data, axis=op.dim if known is None else op.joined_axis(known.rank))
 
 
-@to_onnx("_npi_concatenate")
-def _(b, op, *data):
+@exports("_npi_concatenate")
+def export_npi_concatenate(b, op, *data):
     if op.axis is None:
         data = tuple(b.reshape(x, [-1]) for x in data)
     return b.Concat(*data, axis=0 if op.axis is None else op.joined_axis(data[0].rank))
 
 
-@to_onnx("_npi_hstack", "_npi_vstack", "_npi_column_stack", "_npi_dstack")
-def _(b, op, *data):
+@exports("_npi_hstack", "_npi_vstack", "_npi_column_stack", "_npi_dstack")
+def export_npi_hstack(b, op, *data):
     wide = [b.unsqueeze(x, op.new_axes(x.rank)) for x in data]
     return b.Concat(*wide, axis=op.joined_axis(data[0].rank + len(op.new_axes(data[0].rank))))
 
 
-@to_onnx("stack", "_npi_stack")
-def _(b, op, *data):
+@exports("stack", "_npi_stack")
+def export_stack(b, op, *data):
     axis = op.axis % (data[0].rank + 1)
     return b.Concat(*(b.unsqueeze(x, [axis]) for x in data), axis=axis)
 
 
-@to_onnx("SliceChannel", "_split_v2", "_npi_hsplit", "_npi_dsplit")
-def _(b, op, data):
+@exports("SliceChannel", "_split_v2", "_npi_hsplit", "_npi_dsplit")
+def export_slice_channel(b, op, data):
     axis = op.along(data.rank)
     total = data.shape[axis]
     if total is not UNKNOWN:
@@ -62,40 +62,40 @@ def _equal(b, op, data, axis):
     return b.Split(data, sizes, axis=axis, outputs=count)
 
 
-@from_onnx("Concat")
-def _(g, *inputs, axis=1):
+@imports("Concat")
+def import_concat_first(g, *inputs, axis=1):
     return g.Concat(*inputs, dim=axis)
 
 
-@from_onnx("Concat", since=4)
-def _(g, *inputs, axis):
+@imports("Concat", since=4)
+def import_concat_since_4(g, *inputs, axis):
     return g.Concat(*inputs, dim=axis)
 
 
-@from_onnx("Split")
-def _(g, x, sizes=None, *, axis=0, split=None):
+@imports("Split")
+def import_split_first(g, x, sizes=None, *, axis=0, split=None):
     if sizes is not None and sizes.const is None:  # it has the dtype of the data
         sizes = g.Cast(sizes, dtype="int64")
         return g.apply("_onnx_Split", x, sizes, axis=axis, num_outputs=g.outputs, given=("split",))
     return cut(g, x, axis, split if sizes is None else sizes.ints())
 
 
-@from_onnx("Split", since=13)
-def _(g, x, split=None, *, axis=0):
+@imports("Split", since=13)
+def import_split_since_13(g, x, split=None, *, axis=0):
     if split is not None and not split.fixed:
-        return g.itself(x, split, axis=axis)
+        return g.passthrough(x, split, axis=axis)
     return cut(g, x, axis, None if split is None else split.ints())
 
 
-@from_onnx("Split", since=18)
-def _(g, x, split=None, *, axis=0, num_outputs=None):
+@imports("Split", since=18)
+def import_split_since_18(g, x, split=None, *, axis=0, num_outputs=None):
     if num_outputs is not None and num_outputs != g.outputs:
         raise Unsupported(f"got {g.outputs} outputs, wanted num_outputs={num_outputs}")
     if split is not None:
-        return cut(g, x, axis, split.ints()) if split.fixed else g.itself(x, split, axis=axis)
+        return cut(g, x, axis, split.ints()) if split.fixed else g.passthrough(x, split, axis=axis)
     total = UNKNOWN if x.shape is None else x.shape[axis]
     if total is UNKNOWN:  # the last piece may be a smaller one
-        return g.itself(x, axis=axis)
+        return g.passthrough(x, axis=axis)
     each = -(-total // g.outputs)
     return cut(g, x, axis, [*[each] * (g.outputs - 1), total - each * (g.outputs - 1)])
 

@@ -2,22 +2,22 @@
 
 import numpy as np
 
-from ..registry import to_onnx
+from ..registry import exports
 
 
-@to_onnx("IdentityAttachKLSparseReg")
-def _(b, op, data, moving_avg):
+@exports("IdentityAttachKLSparseReg")
+def export_identity_attach_kl_sparse_reg(b, op, data, moving_avg):
     return b.Identity(data)
 
 
-@to_onnx("_onehot_encode")
-def _(b, op, lhs, rhs):
+@exports("_onehot_encode")
+def export_onehot_encode(b, op, lhs, rhs):
     places = b.counting(b.size(rhs, 1))
     return b.cast(b.Equal(b.unsqueeze(b.cast(lhs, np.int64), [1]), places), rhs.dtype)
 
 
-@to_onnx("_contrib_allclose")
-def _(b, op, a, c):
+@exports("_contrib_allclose")
+def export_contrib_allclose(b, op, a, c):
     x, y = (b.wide(v) if v.dtype.kind == "f" else b.cast(v, np.float32) for v in (a, c))
     limit = b.Add(b.Mul(b.Abs(y), op.rtol), op.atol)
     near = b.Or(b.LessOrEqual(b.Abs(b.Sub(x, y)), limit), b.Equal(x, y))

@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from ..registry import from_onnx, to_onnx
+from ..registry import exports, imports
 from .elementwise import is_short
 from .linear import contract, einsum, exchanged
 from .solving import cholesky, eliminated, floating, identity, solved
 
 
-@to_onnx("_npi_einsum")
-def _(b, op, *arrays):
+@exports("_npi_einsum")
+def export_npi_einsum(b, op, *arrays):
     terms, right = op.terms()
     # ONNX wants every ellipsis to stand for as many axes
     rest = [x.rank - len(t.replace("...", "")) if "..." in t else None for t, x in zip(terms, arrays)]
@@ -21,13 +21,13 @@ def _(b, op, *arrays):
     return einsum(b, ",".join(terms) + "->" + right, *arrays)
 
 
-@to_onnx("_npi_tensordot", "_npi_tensordot_int_axes")
-def _(b, op, lhs, rhs):
+@exports("_npi_tensordot", "_npi_tensordot_int_axes")
+def export_npi_tensordot(b, op, lhs, rhs):
     return contract(b, lhs, rhs, *op.pairs(lhs.rank, rhs.rank))
 
 
-@to_onnx("_linalg_syrk")
-def _(b, op, a):
+@exports("_linalg_syrk")
+def export_linalg_syrk(b, op, a):
     y = b.MatMul(exchanged(b, a, op.transpose), exchanged(b, a, not op.transpose))
     return y if op.alpha == 1 else b.Mul(y, op.alpha)
 
@@ -45,8 +45,8 @@ def pad_front_back(b, a, before, after):
     return b.Pad(a, [*[0] * (a.rank - 1), before, *[0] * (a.rank - 1), after]) if before or after else a
 
 
-@to_onnx("_linalg_makediag")
-def _(b, op, a):
+@exports("_linalg_makediag")
+def export_linalg_makediag(b, op, a):
     # element i of A goes to row i + max(-offset, 0), which the padding puts it at
     padded = pad_front_back(b, a, max(-op.offset, 0), max(op.offset, 0))
     size = b.size(a, -1)
@@ -64,8 +64,8 @@ def extracted(b, a, offset):
     return b.slice(rows, [start], [end], [a.rank - 2])
 
 
-@to_onnx("_linalg_extractdiag")
-def _(b, op, a):
+@exports("_linalg_extractdiag")
+def export_linalg_extractdiag(b, op, a):
     return extracted(b, a, op.offset)
 
 
@@ -73,13 +73,13 @@ def _per_matrix(b, a, y):
     return b.reshape(y, [1]) if a.rank == 2 else y
 
 
-@to_onnx("_linalg_sumlogdiag")
-def _(b, op, a):
+@exports("_linalg_sumlogdiag")
+def export_linalg_sumlogdiag(b, op, a):
     return _per_matrix(b, a, b.reduce("Sum", b.Log(extracted(b, a, 0)), [-1], keepdims=False))
 
 
-@to_onnx("_linalg_det")
-def _(b, op, a):
+@exports("_linalg_det")
+def export_linalg_det(b, op, a):
     if a.dtype != np.float64:
         return _per_matrix(b, a, b.Det(a))
     upper, _, signs = eliminated(b, a)  # onnxruntime's Det is for float32
@@ -87,27 +87,27 @@ def _(b, op, a):
     return _per_matrix(b, a, b.Mul(product, b.squeeze(signs, [a.rank - 2, a.rank - 1])))
 
 
-@to_onnx("_linalg_inverse")
-def _(b, op, a):
+@exports("_linalg_inverse")
+def export_linalg_inverse(b, op, a):
     x = floating(b, a)
     return solved(b, x, identity(b, x))
 
 
-@to_onnx("_linalg_potrf")
-def _(b, op, a):
+@exports("_linalg_potrf")
+def export_linalg_potrf(b, op, a):
     return cholesky(b, floating(b, a))
 
 
 # -- reading -------------------------------------------------------------------------------------------------------------
 
 
-@from_onnx("Einsum", since=12)
-def _(g, *arrays, equation):
+@imports("Einsum", since=12)
+def import_einsum(g, *arrays, equation):
     return g.apply("_npi_einsum", *arrays, subscripts=equation.replace(" ", ""))
 
 
-@from_onnx("Det", since=11)
-def _(g, x):
+@imports("Det", since=11)
+def import_det(g, x):
     if x.shape is not None and len(x.shape) > 2 and not is_short(x):  # of one matrix MXNet gives (1,)
         return g.apply("_linalg_det", x)
-    return g.itself(x)
+    return g.passthrough(x)

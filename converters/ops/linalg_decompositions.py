@@ -4,7 +4,7 @@ import numpy as np
 
 from hybrid.ops.linalg_decompositions import places
 
-from ..registry import to_onnx
+from ..registry import exports
 from .jacobi import eigenvalues
 from .linalg import extracted
 from .linear import exchanged
@@ -12,16 +12,16 @@ from .np_linalg import symmetric
 from .solving import eliminated, flipped, floating, identity, row_space, substituted
 
 
-@to_onnx("_linalg_extracttrian")
-def _(b, op, a):
+@exports("_linalg_extracttrian")
+def export_linalg_extracttrian(b, op, a):
     size = a.static[-1]
     rows, columns = places(size, op.offset, op.lower)
     flat = b.reshape(a, [*a.static[:-2], size * size])
     return b.Gather(flat, b.const(rows * size + columns), axis=a.rank - 2)
 
 
-@to_onnx("_linalg_maketrian")
-def _(b, op, a):
+@exports("_linalg_maketrian")
+def export_linalg_maketrian(b, op, a):
     size = op.infer_shape(a.static)[-1]
     table = np.zeros((size, size), np.int64)  # 0: the zero in front
     table[places(size, op.offset, op.lower)] = np.arange(1, a.static[-1] + 1)
@@ -29,15 +29,15 @@ def _(b, op, a):
     return b.Gather(padded, b.const(table), axis=a.rank - 1)
 
 
-@to_onnx("_linalg_trmm", since=14)
-def _(b, op, a, lhs):
+@exports("_linalg_trmm", since=14)
+def export_linalg_trmm(b, op, a, lhs):
     t = b.Trilu(exchanged(b, a, op.transpose), upper=int(op.lower == op.transpose))
     y = b.MatMul(lhs, t) if op.rightside else b.MatMul(t, lhs)
     return y if op.alpha == 1 else b.Mul(y, op.alpha)
 
 
-@to_onnx("_linalg_trsm")
-def _(b, op, a, rhs):
+@exports("_linalg_trsm")
+def export_linalg_trsm(b, op, a, rhs):
     t, right = floating(b, a), floating(b, rhs)
     # X T = B is T^T X^T = B^T
     turned = op.transpose != op.rightside
@@ -51,15 +51,15 @@ def _(b, op, a, rhs):
     return y if op.alpha == 1 else b.Mul(y, op.alpha)
 
 
-@to_onnx("_linalg_potri")
-def _(b, op, a):
+@exports("_linalg_potri")
+def export_linalg_potri(b, op, a):
     t = floating(b, a)
     inverse = substituted(b, t, identity(b, t), lower=True)
     return b.MatMul(flipped(b, inverse), inverse)
 
 
-@to_onnx("_linalg_slogdet")
-def _(b, op, a):
+@exports("_linalg_slogdet")
+def export_linalg_slogdet(b, op, a):
     upper, _, signs = eliminated(b, floating(b, a))
     diagonal = extracted(b, upper, 0)
     last = a.rank - 2
@@ -68,12 +68,12 @@ def _(b, op, a):
     return (b.reshape(sign, [1]), b.reshape(log, [1])) if a.rank == 2 else (sign, log)
 
 
-@to_onnx("_linalg_syevd")
-def _(b, op, a):
+@exports("_linalg_syevd")
+def export_linalg_syevd(b, op, a):
     values, rows = eigenvalues(b, symmetric(b, a, "L"))
     return rows, values
 
 
-@to_onnx("_linalg_gelqf")
-def _(b, op, a):
+@exports("_linalg_gelqf")
+def export_linalg_gelqf(b, op, a):
     return row_space(b, floating(b, a))

@@ -5,13 +5,13 @@ import math
 from hybrid.core.shapes import UNKNOWN, is_known
 
 from ..error import Unsupported
-from ..registry import from_onnx, one_to_one, to_onnx
+from ..registry import exports, imports, one_to_one
 from .binary import ADD, MULTIPLY
 from .elementwise import holds_floats, is_short
 
 
-@to_onnx("FullyConnected")
-def _(b, op, data, weight, bias=None):
+@exports("FullyConnected")
+def export_fully_connected(b, op, data, weight, bias=None):
     if data.rank == 2:
         return b.Gemm(data, weight, bias, transB=1)
     if op.flatten:
@@ -42,15 +42,15 @@ def contract(b, lhs, rhs, left_axes, right_axes):
     return einsum(b, f"{''.join(left)},{''.join(right)}->{''.join(out)}", lhs, rhs)
 
 
-@to_onnx("dot")
-def _(b, op, lhs, rhs):
+@exports("dot")
+def export_dot(b, op, lhs, rhs):
     i, j = op.axes(lhs.rank, rhs.rank)
     y = contract(b, lhs, rhs, [i], [j])
     return b.reshape(y, [1]) if lhs.rank == rhs.rank == 1 else y
 
 
-@to_onnx("_np_dot")
-def _(b, op, lhs, rhs):
+@exports("_np_dot")
+def export_np_dot(b, op, lhs, rhs):
     if not lhs.rank or not rhs.rank:
         return b.Mul(lhs, rhs)
     return contract(b, lhs, rhs, [lhs.rank - 1], [max(0, rhs.rank - 2)])
@@ -61,16 +61,16 @@ def exchanged(b, x, swap):
     return b.transpose(x, [*range(x.rank - 2), x.rank - 1, x.rank - 2]) if swap else x
 
 
-@to_onnx("batch_dot")
-def _(b, op, lhs, rhs):
+@exports("batch_dot")
+def export_batch_dot(b, op, lhs, rhs):
     return b.MatMul(exchanged(b, lhs, op.transpose_a), exchanged(b, rhs, op.transpose_b))
 
 
 one_to_one(_npi_matmul="MatMul")
 
 
-@to_onnx("_linalg_gemm", "_linalg_gemm2")
-def _(b, op, lhs, rhs, plus=None):
+@exports("_linalg_gemm", "_linalg_gemm2")
+def export_linalg_gemm(b, op, lhs, rhs, plus=None):
     row, last = op.axis % lhs.rank, lhs.rank - 1
     front = [i for i in range(last) if i != row]
     rows, columns = ([row, last], [last, row])
@@ -85,8 +85,8 @@ def _(b, op, lhs, rhs, plus=None):
     return y if plus is None else b.Add(y, plus if op.beta == 1 else b.Mul(plus, op.beta))
 
 
-@to_onnx("khatri_rao")
-def _(b, op, first, *others):
+@exports("khatri_rao")
+def export_khatri_rao(b, op, first, *others):
     out = first
     for other in others:
         product = b.Mul(b.unsqueeze(out, [1]), b.unsqueeze(other, [0]))
@@ -113,34 +113,34 @@ def attention_values(b, op, attention, values, width):
     return b.reshape(mixed, [0, 0, width])
 
 
-@to_onnx("_contrib_interleaved_matmul_selfatt_qk")
-def _(b, op, qkv):
+@exports("_contrib_interleaved_matmul_selfatt_qk")
+def export_contrib_interleaved_matmul_selfatt_qk(b, op, qkv):
     queries = b.Div(part(b, op, qkv, 3, 0), math.sqrt(qkv.dim(2) // (op.heads * 3)))
     t = b.size(qkv, 0)
     return attention_scores(b, op, queries, part(b, op, qkv, 3, 1), t, t)
 
 
-@to_onnx("_contrib_interleaved_matmul_selfatt_valatt")
-def _(b, op, qkv, attention):
+@exports("_contrib_interleaved_matmul_selfatt_valatt")
+def export_contrib_interleaved_matmul_selfatt_valatt(b, op, qkv, attention):
     return attention_values(b, op, attention, part(b, op, qkv, 3, 2), qkv.dim(2) // 3)
 
 
-@to_onnx("_contrib_interleaved_matmul_encdec_qk")
-def _(b, op, queries, keys_values):
+@exports("_contrib_interleaved_matmul_encdec_qk")
+def export_contrib_interleaved_matmul_encdec_qk(b, op, queries, keys_values):
     scaled = b.Div(part(b, op, queries, 1, 0), math.sqrt(queries.dim(2) // op.heads))
     return attention_scores(b, op, scaled, part(b, op, keys_values, 2, 0), b.size(queries, 0), b.size(keys_values, 0))
 
 
-@to_onnx("_contrib_interleaved_matmul_encdec_valatt")
-def _(b, op, keys_values, attention):
+@exports("_contrib_interleaved_matmul_encdec_valatt")
+def export_contrib_interleaved_matmul_encdec_valatt(b, op, keys_values, attention):
     return attention_values(b, op, attention, part(b, op, keys_values, 2, 1), keys_values.dim(2) // 2)
 
 
 # -- reading -------------------------------------------------------------------------------------------------------------
 
 
-@from_onnx("MatMul")
-def _(g, a, b):
+@imports("MatMul")
+def import_mat_mul(g, a, b):
     if a.shape is not None and b.shape is not None:
         if len(a.shape) >= 2 and len(b.shape) == 2:
             return g.dot(a, b)
@@ -168,11 +168,11 @@ def _gemm(g, a, b, c, alpha, beta, left, right):
     return ADD(g, y, c if beta == 1 else MULTIPLY(g, c, g.const(beta, a.dtype)))
 
 
-@from_onnx("Gemm")
-def _(g, a, b, c, *, alpha=1.0, beta=1.0, broadcast=0, transA=0, transB=0):  # noqa: N803  ONNX's names
+@imports("Gemm")
+def import_gemm_first(g, a, b, c, *, alpha=1.0, beta=1.0, broadcast=0, transA=0, transB=0):  # noqa: N803  ONNX's names
     return _gemm(g, a, b, c, alpha, beta, bool(transA), bool(transB))
 
 
-@from_onnx("Gemm", since=7)
-def _(g, a, b, c=None, *, alpha=1.0, beta=1.0, transA=0, transB=0):  # noqa: N803
+@imports("Gemm", since=7)
+def import_gemm_since_7(g, a, b, c=None, *, alpha=1.0, beta=1.0, transA=0, transB=0):  # noqa: N803
     return _gemm(g, a, b, c, alpha, beta, bool(transA), bool(transB))

@@ -1,21 +1,21 @@
 """Loss heads as their predictions; the label is read by nothing, so it is no input of the model."""
 
-from ..registry import to_onnx
+from ..registry import exports
 
 
-@to_onnx("SoftmaxOutput")
-def _(b, op, data, label):
+@exports("SoftmaxOutput")
+def export_softmax_output(b, op, data, label):
     axis = op.axis(data.rank)
     if axis is not None:
         return b.Softmax(data, axis=axis)
     return b.Reshape(b.Softmax(b.Flatten(data), axis=1), b.Shape(data))
 
 
-@to_onnx("LogisticRegressionOutput")
-def _(b, op, data, label):
+@exports("LogisticRegressionOutput")
+def export_logistic_regression_output(b, op, data, label):
     return b.Sigmoid(data)
 
 
-@to_onnx("LinearRegressionOutput", "MAERegressionOutput", "SVMOutput")
-def _(b, op, data, label):
+@exports("LinearRegressionOutput", "MAERegressionOutput", "SVMOutput")
+def export_linear_regression_output(b, op, data, label):
     return b.Identity(data)

@@ -4,7 +4,7 @@ import numpy as np
 
 from hybrid.core.op import Spec
 
-from ..registry import to_onnx
+from ..registry import exports
 from .detection import centred, overlaps, take_rows
 
 
@@ -42,8 +42,8 @@ def greedy(b, key, rows, columns, limit=0):
     return to_column, to_row
 
 
-@to_onnx("_contrib_bipartite_matching")
-def _(b, op, data):
+@exports("_contrib_bipartite_matching")
+def export_contrib_bipartite_matching(b, op, data):
     rows, columns = (b.size(data, data.rank + i) for i in (-2, -1))
     limit = b.like(op.threshold, data)
     beyond = b.Less(data, limit) if op.is_ascend else b.Greater(data, limit)
@@ -63,8 +63,8 @@ def _encode(b, anchors, boxes):
     return b.Concat(moves, b.Log(b.Div(sides, anchor_sides)), axis=-1)
 
 
-@to_onnx("_contrib_box_encode")
-def _(b, op, samples, matches, anchors, refs, means, stds):
+@exports("_contrib_box_encode")
+def export_contrib_box_encode(b, op, samples, matches, anchors, refs, means, stds):
     chosen = b.Greater(samples, 0.5)
     rows = b.cast(b.Where(chosen, matches, b.like(0, matches)), np.int64)  # of others it may be anything
     raw = _encode(b, anchors, take_rows(b, refs, rows))
@@ -73,8 +73,8 @@ def _(b, op, samples, matches, anchors, refs, means, stds):
     return targets, b.Expand(b.cast(valid, samples.dtype), b.Shape(raw))
 
 
-@to_onnx("_contrib_MultiBoxTarget")
-def _(b, op, anchor, label, scores):
+@exports("_contrib_MultiBoxTarget")
+def export_contrib_multi_box_target(b, op, anchor, label, scores):
     kinds = b.Gather(label, 0, axis=2)  # (N, M)
     ended = b.CumSum(b.cast(b.Equal(kinds, -1), np.int32), b.const(1))
     real = b.unsqueeze(b.Equal(ended, 0), [1])  # (N, 1, M)

@@ -6,7 +6,7 @@ from hybrid.core.shapes import UNKNOWN
 
 from ..error import Unsupported
 from ..legacy_fixes import batch_norm_spatial
-from ..registry import from_onnx, to_onnx
+from ..registry import exports, imports
 from .convolution import in_networks
 
 
@@ -27,8 +27,8 @@ def _moments(b, x, axes):
     return centered, mean, b.reduce("Mean", b.Mul(centered, centered), axes, keepdims=True)
 
 
-@to_onnx("BatchNorm", "BatchNorm_v1", "_contrib_BatchNormWithReLU", "_contrib_SyncBatchNorm")
-def _(b, op, data, gamma, beta, mean, var):
+@exports("BatchNorm", "BatchNorm_v1", "_contrib_BatchNormWithReLU", "_contrib_SyncBatchNorm")
+def export_batch_norm(b, op, data, gamma, beta, mean, var):
     rank, axis = data.rank, op.axis % data.rank
     x = b.wide(data)
     if op.fix_gamma:
@@ -49,7 +49,7 @@ def _(b, op, data, gamma, beta, mean, var):
     return y, mean, b.Reciprocal(b.Sqrt(b.Add(var, float(op.eps))))
 
 
-@to_onnx("LayerNorm")
+@exports("LayerNorm")
 def _layer_norm(b, op, data, gamma, beta):
     rank, axis = data.rank, op.axis % data.rank
     centered, mean, var = _moments(b, b.wide(data), [axis])
@@ -59,21 +59,21 @@ def _layer_norm(b, op, data, gamma, beta):
     return (y, mean, std) if op.output_mean_var else y
 
 
-@to_onnx("LayerNorm", since=17)
-def _(b, op, data, gamma, beta):
+@exports("LayerNorm", since=17)
+def export_layer_norm(b, op, data, gamma, beta):
     last = op.axis % data.rank == data.rank - 1
     if not last or op.output_mean_var or data.dtype == np.float64:  # whose mean would be taken in float32
         return _layer_norm(b, op, data, gamma, beta)
     return b.LayerNormalization(*(b.wide(v) for v in (data, gamma, beta)), axis=-1, epsilon=op.eps)
 
 
-@to_onnx("InstanceNorm")
-def _(b, op, data, gamma, beta):
+@exports("InstanceNorm")
+def export_instance_norm(b, op, data, gamma, beta):
     return b.InstanceNormalization(data, gamma, beta, epsilon=op.eps)
 
 
-@to_onnx("GroupNorm")
-def _(b, op, data, gamma, beta):
+@exports("GroupNorm")
+def export_group_norm(b, op, data, gamma, beta):
     # gamma and beta belong to groups, so that this is InstanceNormalization with groups for channels
     x = b.wide(data)
     groups = b.reshape(x, [0, op.num_groups, -1])
@@ -85,8 +85,8 @@ def _(b, op, data, gamma, beta):
     return y, b.squeeze(mean, [2]), b.squeeze(b.Sqrt(b.Add(var, float(np.float32(op.eps)))), [2])
 
 
-@to_onnx("L2Normalization")
-def _(b, op, data):
+@exports("L2Normalization")
+def export_l2_normalization(b, op, data):
     x = b.wide(data)
     squares, axes = b.Mul(x, x), op.axes(data.rank)
     if axes:  # with rank 1 there is nothing to sum over
@@ -94,14 +94,14 @@ def _(b, op, data):
     return b.Div(x, b.Sqrt(b.Add(squares, float(np.float32(op.eps)))))
 
 
-@to_onnx("LRN")
-def _(b, op, data):
+@exports("LRN")
+def export_lrn(b, op, data):
     size = 2 * op.reach + 1  # ONNX divides alpha by the size, MXNet by nsize even where that is even
     return b.LRN(data, size=size, alpha=op.alpha * size / op.nsize, beta=op.beta, bias=op.knorm)
 
 
-@to_onnx("Dropout")
-def _(b, op, data):
+@exports("Dropout")
+def export_dropout(b, op, data):
     if op.mode == "training" or op.p == 0:
         return data
     if op.p == 1:
@@ -165,8 +165,10 @@ def _old_batch_norm(g, x, scale, b, mean, var, *, epsilon, momentum, spatial, tr
     return tuple(results) if len(results) > 1 else results[0]
 
 
-@from_onnx("BatchNormalization")
-def _(g, x, scale, b, mean, var, *, epsilon=EPSILON, is_test=0, momentum=MOMENTUM, spatial=1):
+@imports("BatchNormalization")
+def import_batch_normalization_first(
+    g, x, scale, b, mean, var, *, epsilon=EPSILON, is_test=0, momentum=MOMENTUM, spatial=1
+):
     # without further outputs it is in test mode, whatever is_test says
     training = not is_test and g.outputs > 1
     return _old_batch_norm(
@@ -174,8 +176,8 @@ def _(g, x, scale, b, mean, var, *, epsilon=EPSILON, is_test=0, momentum=MOMENTU
     )
 
 
-@from_onnx("BatchNormalization", since=7)
-def _(g, x, scale, b, mean, var, *, epsilon=EPSILON, momentum=MOMENTUM, spatial=1):
+@imports("BatchNormalization", since=7)
+def import_batch_normalization_since_7(g, x, scale, b, mean, var, *, epsilon=EPSILON, momentum=MOMENTUM, spatial=1):
     # MXNet's exporter wrote spatial in files of opset 9 and later too, which do not have it
     training = g.outputs > 1
     return _old_batch_norm(
@@ -183,20 +185,22 @@ def _(g, x, scale, b, mean, var, *, epsilon=EPSILON, momentum=MOMENTUM, spatial=
     )
 
 
-@from_onnx("BatchNormalization", since=14)
-def _(g, x, scale, b, mean, var, *, epsilon=EPSILON, momentum=MOMENTUM, training_mode=0):
+@imports("BatchNormalization", since=14)
+def import_batch_normalization_since_14(
+    g, x, scale, b, mean, var, *, epsilon=EPSILON, momentum=MOMENTUM, training_mode=0
+):
     return _batch_norm(g, x, scale, b, mean, var, epsilon=epsilon, momentum=momentum, training_mode=bool(training_mode))
 
 
-@from_onnx("InstanceNormalization")
-def _(g, x, scale, b, *, epsilon=EPSILON):
+@imports("InstanceNormalization")
+def import_instance_normalization(g, x, scale, b, *, epsilon=EPSILON):
     if in_networks(x, scale, b) and x.shape is not None and len(x.shape) >= 3:
         return g.InstanceNorm(x, scale, b, eps=epsilon)
-    return g.itself(x, scale, b, epsilon=epsilon)
+    return g.passthrough(x, scale, b, epsilon=epsilon)
 
 
-@from_onnx("LayerNormalization", since=17)
-def _(g, x, scale, b=None, *, axis=-1, epsilon=EPSILON, stash_type=1):
+@imports("LayerNormalization", since=17)
+def import_layer_normalization(g, x, scale, b=None, *, axis=-1, epsilon=EPSILON, stash_type=1):
     rank = None if x.shape is None else len(x.shape)
     last = axis == -1 or axis + 1 == rank
     if (
@@ -211,7 +215,7 @@ def _(g, x, scale, b=None, *, axis=-1, epsilon=EPSILON, stash_type=1):
         size = x.shape[-1]
         if all(v.shape is not None and len(v.shape) == 1 and _same(v.shape[0], size, v) for v in (scale, b)):
             return g.LayerNorm(x, scale, b, axis=-1, eps=epsilon)
-    return g.itself(x, scale, b, axis=axis, epsilon=epsilon, stash_type=stash_type, num_outputs=max(1, g.outputs))
+    return g.passthrough(x, scale, b, axis=axis, epsilon=epsilon, stash_type=stash_type, num_outputs=max(1, g.outputs))
 
 
 def _same(count, size, value):
@@ -219,8 +223,8 @@ def _same(count, size, value):
     return count is not UNKNOWN and (count == size if size is not UNKNOWN else value.const is not None and count > 1)
 
 
-@from_onnx("GroupNormalization", since=18)
-def _(g, x, scale, bias, *, epsilon=EPSILON, num_groups):
+@imports("GroupNormalization", since=18)
+def import_group_normalization(g, x, scale, bias, *, epsilon=EPSILON, num_groups):
     if in_networks(x, scale, bias) and x.shape is not None and len(x.shape) >= 3:
         return g.GroupNorm(x, scale, bias, num_groups=num_groups, eps=epsilon)
     if x.shape is None or len(x.shape) < 2 or x.shape[1] is UNKNOWN:
@@ -228,13 +232,13 @@ def _(g, x, scale, bias, *, epsilon=EPSILON, num_groups):
             "the number of channels is not known, which version 18 (one scale for each group) needs; wanted it declared"
         )
     each = x.shape[1] // num_groups
-    return g.itself(
+    return g.passthrough(
         x, *(g.repeat(v, repeats=each, axis=0) for v in (scale, bias)), epsilon=epsilon, num_groups=num_groups
     )
 
 
-@from_onnx("LRN")
-def _(g, x, *, alpha=9.999999747378752e-05, beta=0.75, bias=1.0, size):
+@imports("LRN")
+def import_lrn(g, x, *, alpha=9.999999747378752e-05, beta=0.75, bias=1.0, size):
     if size % 2 and in_networks(x) and x.shape is not None and len(x.shape) == 4:
         return g.LRN(x, alpha=alpha, beta=beta, knorm=bias, nsize=size)
-    return g.itself(x, alpha=alpha, beta=beta, bias=bias, size=size)
+    return g.passthrough(x, alpha=alpha, beta=beta, bias=bias, size=size)

@@ -8,7 +8,7 @@ from hybrid.core.op import Spec
 from hybrid.core.shapes import UNKNOWN, is_known
 from hybrid.ops.common import np_axes_of
 
-from ..registry import not_exported, to_onnx
+from ..registry import exports, not_exported
 from .elementwise import is_whole
 from .linalg import diagonal_mask, pad_front_back
 from .reduce import KINDS, counted
@@ -19,8 +19,8 @@ not_exported(
 )
 
 
-@to_onnx("_np_atleast_1d", "_np_atleast_2d", "_np_atleast_3d")
-def _(b, op, *arrays):
+@exports("_np_atleast_1d", "_np_atleast_2d", "_np_atleast_3d")
+def export_np_atleast_1d(b, op, *arrays):
     made = []
     for x in arrays:
         new = [a for a, d in enumerate(op.widened(("own",) * x.rank)) if d == 1]
@@ -28,8 +28,8 @@ def _(b, op, *arrays):
     return tuple(made)
 
 
-@to_onnx("_np_diagflat")
-def _(b, op, data):
+@exports("_np_diagflat")
+def export_np_diagflat(b, op, data):
     flat = b.reshape(data, [-1])
     flat.shape = (UNKNOWN,)
     whole = is_known(data.shape)
@@ -38,8 +38,8 @@ def _(b, op, data):
     return b.Where(diagonal_mask(b, size, op.k), b.unsqueeze(padded, [1]), 0)
 
 
-@to_onnx("_np_trace")
-def _(b, op, data):
+@exports("_np_trace")
+def export_np_trace(b, op, data):
     first, second = op.axes(data.rank)
     rows = b.Add(b.counting(b.size(data, first)), op.offset)
     columns = b.counting(b.size(data, second))
@@ -49,8 +49,8 @@ def _(b, op, data):
     return b.squeeze(KINDS["sum"](b, kept, (first, second)), [first, second])
 
 
-@to_onnx("_npi_diag_indices_from")
-def _(b, op, data):
+@exports("_npi_diag_indices_from")
+def export_npi_diag_indices_from(b, op, data):
     places = b.unsqueeze(b.counting(b.size(data, 0)), [0])
     return b.Tile(places, [data.rank, 1])
 
@@ -60,16 +60,16 @@ def neighbours(b, x, axis):
     return b.slice(x, [1], [np.iinfo(np.int64).max], [axis]), b.slice(x, [0], [-1], [axis])
 
 
-@to_onnx("_npi_diff")
-def _(b, op, a):
+@exports("_npi_diff")
+def export_npi_diff(b, op, a):
     x = b.wide(a)
     for _ in range(op.n):
         x = b.Sub(*neighbours(b, x, op.axis % a.rank))
     return b.cast(x, a.dtype) if op.n else b.Identity(a)
 
 
-@to_onnx("_npi_ediff1d")
-def _(b, op, data, *arrays):
+@exports("_npi_ediff1d")
+def export_npi_ediff1d(b, op, data, *arrays):
     begin, end = op.ends(arrays)
     flat = b.reshape(data, [-1])
 
@@ -86,8 +86,8 @@ UNROLLED = 64
 """How many coefficients of a polynomial have nodes of their own; more are gone through by a Scan."""
 
 
-@to_onnx("_npi_polyval")
-def _(b, op, p, x):
+@exports("_npi_polyval")
+def export_npi_polyval(b, op, p, x):
     coefficients, at = b.wide(p), b.wide(x)
     total = b.Expand(b.like(0, at), b.Shape(x))
     if p.dim(0) > UNROLLED:
@@ -102,8 +102,8 @@ def _(b, op, p, x):
     return b.cast(total, x.dtype)
 
 
-@to_onnx("_npi_average")
-def _(b, op, a, *weights):
+@exports("_npi_average")
+def export_npi_average(b, op, a, *weights):
     axes, wide, add = np_axes_of(op, op.axis, a.rank), b.wide(a), KINDS["sum"]
     if weights:
         scale, whole = b.wide(weights[0]), weights[0].rank == a.rank
@@ -123,8 +123,8 @@ def _(b, op, a, *weights):
     return b.squeeze(mean, axes), count
 
 
-@to_onnx("_npx_constraint_check")
-def _(b, op, input):
+@exports("_npx_constraint_check")
+def export_npx_constraint_check(b, op, input):
     # nothing in ONNX raises: where the check fails, the answer is False
     each = b.Concat(b.reshape(b.cast(input, np.int32), [-1]), b.const(np.ones(1, np.int32)), axis=0)
     least = b.reduce("Min", each, [0], keepdims=False)

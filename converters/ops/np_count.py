@@ -4,13 +4,13 @@ import numpy as np
 
 from hybrid.ops.common import np_axes_of
 
-from ..registry import to_onnx
+from ..registry import exports
 from .elementwise import is_whole
 from .np_select import END
 
 
-@to_onnx("_npi_bincount")
-def _(b, op, data, *weights):
+@exports("_npi_bincount")
+def export_npi_bincount(b, op, data, *weights):
     whole = b.cast(data, np.int64)
     size = b.Add(b.reduce("Max", b.Concat(whole, b.const([op.minlength - 1]), axis=0), [0], keepdims=True), 1)
     hit = b.Equal(b.unsqueeze(b.counting(size), [1]), b.unsqueeze(whole, [0]))
@@ -22,8 +22,8 @@ def _(b, op, data, *weights):
     return b.cast(sums, weights[0].dtype)
 
 
-@to_onnx("_histogram")
-def _(b, op, data, *bins):
+@exports("_histogram")
+def export_histogram(b, op, data, *bins):
     edges = bins[0] if bins else b.const(op.edges(data.dtype))
     column = b.unsqueeze(b.reshape(data, [-1]), [1])
     starts, end = b.slice(edges, [0], [-1], [0]), b.slice(edges, [-1], [END], [0])
@@ -38,8 +38,8 @@ def _(b, op, data, *bins):
     return b.Sub(beyond, after), b.renamed(edges)
 
 
-@to_onnx("_npi_percentile")
-def _(b, op, a, *q):
+@exports("_npi_percentile")
+def export_npi_percentile(b, op, a, *q):
     axes, dtype = np_axes_of(op, op.axis, a.rank), op.infer_type(a.dtype)
     kept = [i for i in range(a.rank) if i not in axes]
     last = len(kept)

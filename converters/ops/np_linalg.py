@@ -2,19 +2,19 @@
 
 import math
 
-from ..registry import not_exported, to_onnx
+from ..registry import exports, not_exported
 from .jacobi import eigenvalues, facing_up, singular
 from .linalg import extracted
 from .solving import cholesky, flipped, floating, identity, known, row_space, solved
 
 
-@to_onnx("_npi_cholesky")
-def _(b, op, a):
+@exports("_npi_cholesky")
+def export_npi_cholesky(b, op, a):
     return cholesky(b, floating(b, a))
 
 
-@to_onnx("_npi_solve")
-def _(b, op, a, rhs):
+@exports("_npi_solve")
+def export_npi_solve(b, op, a, rhs):
     right = floating(b, rhs)
     if rhs.rank == a.rank:
         return solved(b, floating(b, a), right)
@@ -30,14 +30,14 @@ def square(b, a, size):
     return made
 
 
-@to_onnx("_npi_tensorinv")
-def _(b, op, a):
+@exports("_npi_tensorinv")
+def export_npi_tensorinv(b, op, a):
     matrix = square(b, a, math.prod(a.static[: op.ind]))
     return b.reshape(solved(b, matrix, identity(b, matrix)), list(op.infer_shape(a.static)))
 
 
-@to_onnx("_npi_tensorsolve")
-def _(b, op, a, rhs):
+@exports("_npi_tensorsolve")
+def export_npi_tensorsolve(b, op, a, rhs):
     size = math.prod(rhs.static)
     matrix = square(b, b.transpose(a, op.order(a.rank)), size)
     column = b.reshape(floating(b, rhs), [size, 1])
@@ -54,13 +54,13 @@ def symmetric(b, a, letter):
     return known(b.Where(own, x, flipped(b, x)), a)
 
 
-@to_onnx("_npi_eigvalsh")
-def _(b, op, a):
+@exports("_npi_eigvalsh")
+def export_npi_eigvalsh(b, op, a):
     return eigenvalues(b, symmetric(b, a, op.UPLO))[0]
 
 
-@to_onnx("_npi_eigh")
-def _(b, op, a):
+@exports("_npi_eigh")
+def export_npi_eigh(b, op, a):
     values, rows = eigenvalues(b, symmetric(b, a, op.UPLO))
     return values, flipped(b, rows)
 
@@ -73,8 +73,8 @@ not_exported(
 )
 
 
-@to_onnx("_npi_svd")
-def _(b, op, a):
+@exports("_npi_svd")
+def export_npi_svd(b, op, a):
     u, values, w = singular(b, floating(b, a))
     # rows of w are orthogonal: made orthonormal by reflections they keep their directions, and those of length 0 get one
     v, lengths = row_space(b, w)
@@ -105,11 +105,11 @@ def pseudo_inverse(b, a, rcond):
     return flipped(b, y) if tall else y
 
 
-@to_onnx("_npi_pinv")
-def _(b, op, a, rcond):
+@exports("_npi_pinv")
+def export_npi_pinv(b, op, a, rcond):
     return pseudo_inverse(b, a, b.unsqueeze(b.cast(rcond, floating(b, a).dtype), [rcond.rank]))
 
 
-@to_onnx("_npi_pinv_scalar_rcond")
-def _(b, op, a):
+@exports("_npi_pinv_scalar_rcond")
+def export_npi_pinv_scalar_rcond(b, op, a):
     return pseudo_inverse(b, a, op.rcond)

@@ -1,12 +1,12 @@
 """Norms of vectors and matrices as sums and singular values."""
 
-from ..registry import to_onnx
+from ..registry import exports
 from .jacobi import singular
 from .solving import floating
 
 
-@to_onnx("_npi_norm")
-def _(b, op, data):
+@exports("_npi_norm")
+def export_npi_norm(b, op, data):
     kind, axes = op.kind(data.rank), op.axes(data.rank)
     x = floating(b, data)
     if kind == "root":

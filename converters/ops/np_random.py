@@ -9,7 +9,7 @@ from hybrid.core.shapes import is_known
 from hybrid.ops.np_random import Drawn
 
 from ..error import Unsupported
-from ..registry import to_onnx
+from ..registry import exports
 from .random import DOUBLE, between, exponential, shuffled, standard_gamma
 
 
@@ -89,18 +89,18 @@ def _drawn(b, op, *arrays):
 
 for _name, _cls in list(OPS.items()):
     if issubclass(_cls, Drawn):
-        to_onnx(_name)(_drawn)
+        exports(_name)(_drawn)
 
 
-@to_onnx("_npi_gamma")
-def _(b, op, *arrays):
+@exports("_npi_gamma")
+def export_npi_gamma(b, op, *arrays):
     shape, scale = parameters(b, op, arrays)
     size = b.shape_of(target(b, op, [shape, scale]))
     return b.Mul(standard_gamma(b, b.Expand(shape, size)), scale)
 
 
-@to_onnx("_npi_bernoulli")
-def _(b, op, *arrays):
+@exports("_npi_bernoulli")
+def export_npi_bernoulli(b, op, *arrays):
     (p,) = parameters(b, op, arrays)
     u = b.RandomUniformLike(target(b, op, [p]), dtype=DOUBLE)
     if op.is_logit:
@@ -114,8 +114,8 @@ def counted(b, u, ends):
     return b.reduce("Sum", b.cast(passed, np.int64), [u.rank], keepdims=False)
 
 
-@to_onnx("_npi_choice")
-def _(b, op, *arrays):
+@exports("_npi_choice")
+def export_npi_choice(b, op, *arrays):
     count = b.size(arrays[0], 0) if op.a is None else op.a
     size = list(op.size or ())
     wanted = math.prod(size)
@@ -139,8 +139,8 @@ def _(b, op, *arrays):
     return b.cast(b.Floor(b.Mul(u, b.cast(many, np.float64))), np.int64)
 
 
-@to_onnx("_npi_multinomial")
-def _(b, op, *arrays):
+@exports("_npi_multinomial")
+def export_npi_multinomial(b, op, *arrays):
     p = b.cast(arrays[0], np.float64) if arrays else b.const(op.pvals, np.float64)
     size = list(op.size or ())
     rank = len(size)

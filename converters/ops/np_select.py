@@ -7,21 +7,21 @@ import numpy as np
 from hybrid.core.shapes import is_known
 from hybrid.ops.np_select import InsertScalar
 
-from ..registry import to_onnx
+from ..registry import exports
 from .elementwise import is_whole
 
 END = np.iinfo(np.int64).max
 
 
-@to_onnx("_npx_nonzero")
-def _(b, op, x):
+@exports("_npx_nonzero")
+def export_npx_nonzero(b, op, x):
     # not as it is: cast to what there is a kernel for, a double may become 0
     places = b.NonZero(b.cast(b.reshape(x, [1]) if x.rank == 0 else x, np.bool_))
     return b.Transpose(places, perm=[1, 0])
 
 
-@to_onnx("_npi_unique")
-def _(b, op, data):
+@exports("_npi_unique")
+def export_npi_unique(b, op, data):
     x = data
     if data.dtype not in (np.float32, np.float64, np.int64, np.int8):  # which onnxruntime has kernels for
         x = b.cast(data, np.int64 if is_whole(data) else np.float32)
@@ -47,8 +47,8 @@ def sliced(b, part, x):
     return b.slice(x, [start], [stop], [0], [step])
 
 
-@to_onnx("_npi_delete")
-def _(b, op, arr, *obj):
+@exports("_npi_delete")
+def export_npi_delete(b, op, arr, *obj):
     data, axis, size = located(b, op, arr)
     if op.int_ind is not None:
         before = b.slice(data, [0], [op.int_ind], [axis])
@@ -72,8 +72,8 @@ def whole_places(b, op, size, obj):
     return b.Where(b.Less(where, 0), b.Add(where, size), where)
 
 
-@to_onnx("_npi_insert_scalar", "_npi_insert_slice", "_npi_insert_tensor")
-def _(b, op, arr, *others):
+@exports("_npi_insert_scalar", "_npi_insert_slice", "_npi_insert_tensor")
+def export_npi_insert_scalar(b, op, arr, *others):
     values, obj = op.given(others)
     data, axis, size = located(b, op, arr)
     rank = 1 if op.axis is None else arr.rank
@@ -99,15 +99,15 @@ def _(b, op, arr, *others):
     return b.Gather(b.Concat(data, values, axis=axis), order, axis=axis)
 
 
-@to_onnx("_npi_boolean_mask_assign_scalar")
-def _(b, op, data, mask):
+@exports("_npi_boolean_mask_assign_scalar")
+def export_npi_boolean_mask_assign_scalar(b, op, data, mask):
     chosen = b.cast(mask, np.bool_)
     chosen = b.unsqueeze(chosen, range(mask.rank, data.rank - op.start_axis))
     return b.Where(chosen, b.const(np.asarray(op.value).astype(data.dtype)), data)
 
 
-@to_onnx("_npi_boolean_mask_assign_tensor")
-def _(b, op, data, mask, value):
+@exports("_npi_boolean_mask_assign_tensor")
+def export_npi_boolean_mask_assign_tensor(b, op, data, mask, value):
     lead, trail = range(op.start_axis), range(op.start_axis + mask.rank, data.rank)
     places = b.NonZero(b.cast(mask, np.bool_))
     count = b.shape_of(places, 1)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..builder import Builder, Value
-from ..registry import from_onnx, to_onnx
+from ..registry import exports, imports
 
 
 def ordered(b: Builder, op, data: Value, ascending: bool, count: int = 0) -> tuple[Value, Value]:
@@ -15,8 +15,8 @@ def ordered(b: Builder, op, data: Value, ascending: bool, count: int = 0) -> tup
     return b.TopK(data, size, axis=axis, largest=int(not ascending), outputs=2)
 
 
-@to_onnx("topk")
-def _(b, op, data):
+@exports("topk")
+def export_topk(b, op, data):
     values, places = ordered(b, op, data, op.is_ascend, op.k)
     if op.ret_typ == "mask":
         shape = b.shape_of(data)
@@ -28,28 +28,28 @@ def _(b, op, data):
     return places if op.ret_typ == "indices" else (values, places)
 
 
-@to_onnx("sort")
-def _(b, op, data):
+@exports("sort")
+def export_sort(b, op, data):
     return ordered(b, op, data, op.is_ascend)
 
 
-@to_onnx("argsort")
-def _(b, op, data):
+@exports("argsort")
+def export_argsort(b, op, data):
     return ordered(b, op, data, op.is_ascend)[1]
 
 
-@from_onnx("TopK")
-def _(g, x, *, axis=-1, k):
+@imports("TopK")
+def import_top_k_first(g, x, *, axis=-1, k):
     return top(g, x, g.const(np.array([k], np.int64)), axis=axis)
 
 
-@from_onnx("TopK", since=10)
-def _(g, x, k, *, axis=-1):
+@imports("TopK", since=10)
+def import_top_k_since_10(g, x, k, *, axis=-1):
     return top(g, x, k, axis=axis)
 
 
-@from_onnx("TopK", since=11)
-def _(g, x, k, *, axis=-1, largest=1, sorted=1):
+@imports("TopK", since=11)
+def import_top_k_since_11(g, x, k, *, axis=-1, largest=1, sorted=1):
     return top(g, x, k, axis=axis, largest=bool(largest), sorted=bool(sorted))
 
 

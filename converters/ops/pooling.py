@@ -13,7 +13,7 @@ import numpy as np
 from hybrid.core.shapes import UNKNOWN
 
 from ..error import Unsupported
-from ..registry import from_onnx, to_onnx
+from ..registry import exports, imports
 from .convolution import in_networks, padded, window
 
 
@@ -122,8 +122,8 @@ def _root(b, op, x):
     return b.Sqrt(x) if op.power == 2 else x
 
 
-@to_onnx("Pooling", "Pooling_v1")
-def _(b, op, data):
+@exports("Pooling", "Pooling_v1")
+def export_pooling(b, op, data):
     rank = data.rank
     if op.global_pool and op.pool_type == "lp" and op.power == 2 and not op.channels_last:
         return b.GlobalLpPool(data, p=2)
@@ -158,8 +158,8 @@ def maxima(b, op, w, x):
     return w.max(b, x, w.pads, w.ends, least)
 
 
-@to_onnx("_contrib_AdaptiveAvgPooling2D")
-def _(b, op, data):
+@exports("_contrib_AdaptiveAvgPooling2D")
+def export_contrib_adaptive_avg_pooling2_d(b, op, data):
     if op.grid == (1, 1):
         return b.GlobalAveragePool(data)
     sizes = [data.dim(2), data.dim(3)]
@@ -219,27 +219,29 @@ def _pooling(g: Any, x: Any, kind: str, attrs: dict[str, Any], **own: Any) -> An
     return g.Pooling(x, kernel=kernel, stride=strides, pad=edges[0], pool_type=kind, **own, **whole)
 
 
-@from_onnx("MaxPool")
-def _(g, x, *, auto_pad="NOTSET", ceil_mode=0, dilations=None, kernel_shape, pads=None, storage_order=0, strides=None):
+@imports("MaxPool")
+def import_max_pool(
+    g, x, *, auto_pad="NOTSET", ceil_mode=0, dilations=None, kernel_shape, pads=None, storage_order=0, strides=None
+):
     attrs = _windows(auto_pad, ceil_mode, dilations, kernel_shape, pads, strides)
     made = None if g.wants(1) else _pooling(g, x, "max", attrs)
-    return g.itself(x, **attrs, storage_order=storage_order, num_outputs=1 + g.wants(1)) if made is None else made
+    return g.passthrough(x, **attrs, storage_order=storage_order, num_outputs=1 + g.wants(1)) if made is None else made
 
 
-@from_onnx("AveragePool")
-def _(
+@imports("AveragePool")
+def import_average_pool(
     g, x, *, auto_pad="NOTSET", ceil_mode=0, count_include_pad=0, dilations=None, kernel_shape, pads=None, strides=None
 ):
     attrs = _windows(auto_pad, ceil_mode, dilations, kernel_shape, pads, strides)
     made = _pooling(g, x, "avg", attrs, count_include_pad=bool(count_include_pad))
-    return g.itself(x, **attrs, count_include_pad=count_include_pad) if made is None else made
+    return g.passthrough(x, **attrs, count_include_pad=count_include_pad) if made is None else made
 
 
-@from_onnx("LpPool")
-def _(g, x, *, auto_pad="NOTSET", ceil_mode=0, dilations=None, kernel_shape, p=2, pads=None, strides=None):
+@imports("LpPool")
+def import_lp_pool(g, x, *, auto_pad="NOTSET", ceil_mode=0, dilations=None, kernel_shape, p=2, pads=None, strides=None):
     attrs = _windows(auto_pad, ceil_mode, dilations, kernel_shape, pads, strides)
     made = _pooling(g, x, "lp", attrs, p_value=2) if p == 2 else None  # of others MXNet keeps the signs
-    return g.itself(x, **attrs, p=_whole(p)) if made is None else made
+    return g.passthrough(x, **attrs, p=_whole(p)) if made is None else made
 
 
 def _whole(p):
@@ -255,16 +257,16 @@ def _overall(g, x, kind, **attrs):
     return g.Pooling(x, global_pool=True, pool_type=kind, **attrs)
 
 
-@from_onnx("GlobalAveragePool")
-def _(g, x):
-    return _overall(g, x, "avg") or g.itself(x)
+@imports("GlobalAveragePool")
+def import_global_average_pool(g, x):
+    return _overall(g, x, "avg") or g.passthrough(x)
 
 
-@from_onnx("GlobalMaxPool")
-def _(g, x):
-    return _overall(g, x, "max") or g.itself(x)
+@imports("GlobalMaxPool")
+def import_global_max_pool(g, x):
+    return _overall(g, x, "max") or g.passthrough(x)
 
 
-@from_onnx("GlobalLpPool")
-def _(g, x, *, p=2):
-    return (_overall(g, x, "lp", p_value=2) if p == 2 else None) or g.itself(x, p=_whole(p))
+@imports("GlobalLpPool")
+def import_global_lp_pool(g, x, *, p=2):
+    return (_overall(g, x, "lp", p_value=2) if p == 2 else None) or g.passthrough(x, p=_whole(p))

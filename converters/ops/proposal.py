@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from ..registry import to_onnx
+from ..registry import exports
 from .detection import at_most, halves, surviving, take_rows
 
 
-@to_onnx("_contrib_Proposal", "_contrib_MultiProposal")
-def _(b, op, scores, offsets, info):
+@exports("_contrib_Proposal", "_contrib_MultiProposal")
+def export_contrib_proposal(b, op, scores, offsets, info):
     count, wanted = len(op.ratios) * len(op.scales), op.rpn_post_nms_top_n
     height, width = b.size(scores, 2), b.size(scores, 3)
     least = b.like(-1, scores)

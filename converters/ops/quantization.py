@@ -12,7 +12,7 @@ import numpy as np
 from hybrid.ops.quantization import FLOAT, GREATEST, INT8, INT32, LEVELS, PLAIN_LEVELS, UINT8
 
 from ..builder import Value
-from ..registry import not_exported, to_onnx
+from ..registry import exports, not_exported
 
 FOLDED = {
     "Abs": np.abs,
@@ -121,15 +121,15 @@ def observed(b, data):
     return [b.reshape(x, [1]) for x in found]
 
 
-@to_onnx("_contrib_quantize")
-def _(b, op, data, low, high):
+@exports("_contrib_quantize")
+def export_contrib_quantize(b, op, data, low, high):
     dtype, reach = np.dtype(op.out_type), largest(b, low, high)
     y = whole(b, b.Mul(data, fold(b, "Div", PLAIN_LEVELS[dtype], reach)), dtype, nan=True)
     return y, *(around_zero(b, reach) if dtype == INT8 else (low, high))
 
 
-@to_onnx("_contrib_quantize_v2")
-def _(b, op, data):
+@exports("_contrib_quantize_v2")
+def export_contrib_quantize_v2(b, op, data):
     dtype = op.target(op.out_type)
     if data.dtype != FLOAT:
         levels = LEVELS[data.dtype]
@@ -141,22 +141,22 @@ def _(b, op, data):
     return y, *(around_zero(b, reach) if dtype == INT8 else (end(b, low), end(b, high)))
 
 
-@to_onnx("_contrib_quantize_asym")
-def _(b, op, data):
+@exports("_contrib_quantize_asym")
+def export_contrib_quantize_asym(b, op, data):
     low, high = op.calibrated or observed(b, data)
     scale = fold(b, "Div", PLAIN_LEVELS[UINT8], fold(b, "Sub", high, low))
     shift = fold(b, "Sub", PLAIN_LEVELS[UINT8], fold(b, "Mul", high, scale))
     return whole(b, b.Add(b.Mul(data, scale), shift), UINT8, nan=True), end(b, scale), end(b, shift)
 
 
-@to_onnx("_contrib_dequantize")
-def _(b, op, data, low, high):
+@exports("_contrib_dequantize")
+def export_contrib_dequantize(b, op, data, low, high):
     scale = fold(b, "Div", largest(b, low, high), LEVELS[data.dtype])
     return b.Mul(b.cast(data, FLOAT), scale)
 
 
-@to_onnx("_contrib_requantize")
-def _(b, op, data, low, high):
+@exports("_contrib_requantize")
+def export_contrib_requantize(b, op, data, low, high):
     dtype, given = op.target(op.out_type), fold(b, "Div", largest(b, low, high), PLAIN_LEVELS[INT32])
     if op.calibrated is not None:
         reach = largest(b, *op.calibrated)

@@ -10,7 +10,7 @@ from hybrid.ops.common import truncate
 from hybrid.ops.quantization import FLOAT, INT8, INT32, LEVELS, UINT8
 
 from ..builder import Value
-from ..registry import to_onnx
+from ..registry import exports
 from .convolution import attributes
 from .indexing import positions
 from .pooling import Window, maxima, means
@@ -52,8 +52,8 @@ def through_float(b, total, summand, most):
     return whole(b, y, INT32)
 
 
-@to_onnx("_contrib_quantized_conv")
-def _(b, op, data, weight, *others):
+@exports("_contrib_quantized_conv")
+def export_contrib_quantized_conv(b, op, data, weight, *others):
     bias, ranges = (None, others) if op.no_bias else (others[0], others[1:])
     attrs = attributes(op)
     total = integer_convolution(b, data, weight, **attrs)
@@ -64,8 +64,8 @@ def _(b, op, data, weight, *others):
     return y, *product_range(b, INT8, largest(b, *ranges[:2]), largest(b, *ranges[2:4]))
 
 
-@to_onnx("_contrib_quantized_fully_connected")
-def _(b, op, data, weight, *others):
+@exports("_contrib_quantized_fully_connected")
+def export_contrib_quantized_fully_connected(b, op, data, weight, *others):
     bias, ranges = (None, others) if op.no_bias else (others[0], others[1:])
     x = b.Flatten(data) if op.flatten and data.rank > 2 else data
     total = integer_product(b, x, b.transpose(weight, [1, 0]))
@@ -83,18 +83,18 @@ def _(b, op, data, weight, *others):
     return y, *product_range(b, data.dtype, *reaches[:2])
 
 
-@to_onnx("_contrib_quantized_act")
-def _(b, op, data, low, high):
+@exports("_contrib_quantized_act")
+def export_contrib_quantized_act(b, op, data, low, high):
     return b.cast(data if data.dtype == UINT8 else b.Max(data, np.int8(0)), INT8), low, high
 
 
-@to_onnx("_contrib_quantized_flatten")
-def _(b, op, data, low, high):
+@exports("_contrib_quantized_flatten")
+def export_contrib_quantized_flatten(b, op, data, low, high):
     return b.Flatten(data), low, high
 
 
-@to_onnx("_contrib_quantized_pooling")
-def _(b, op, data, low, high):
+@exports("_contrib_quantized_pooling")
+def export_contrib_quantized_pooling(b, op, data, low, high):
     return _pooled(b, op.plain, data), low, high
 
 
@@ -122,8 +122,8 @@ def _pooled(b, op, data):
     return whole(b, y, data.dtype)
 
 
-@to_onnx("_contrib_quantized_concat")
-def _(b, op, *inputs):
+@exports("_contrib_quantized_concat")
+def export_contrib_quantized_concat(b, op, *inputs):
     n = op.num_args
     data, ranges = inputs[:n], list(zip(inputs[n::2], inputs[n + 1 :: 2]))
     low = high = np.float32(0)
@@ -140,8 +140,8 @@ def _(b, op, *inputs):
     return y, end(b, low), end(b, high)
 
 
-@to_onnx("_contrib_quantized_elemwise_add")
-def _(b, op, lhs, rhs, *ranges):
+@exports("_contrib_quantized_elemwise_add")
+def export_contrib_quantized_elemwise_add(b, op, lhs, rhs, *ranges):
     kinds = lhs.dtype, rhs.dtype
     dtype = op.result(*kinds)
     reaches = [largest(b, *ranges[i : i + 2]) for i in (0, 2)]
@@ -165,8 +165,8 @@ def _(b, op, lhs, rhs, *ranges):
     return whole(b, b.Add(*parts), dtype, nan=not settled), *found
 
 
-@to_onnx("_contrib_quantized_elemwise_mul")
-def _(b, op, lhs, rhs, *ranges):
+@exports("_contrib_quantized_elemwise_mul")
+def export_contrib_quantized_elemwise_mul(b, op, lhs, rhs, *ranges):
     product = b.Mul(b.cast(lhs, INT32), b.cast(rhs, INT32))
     reaches = [largest(b, *ranges[i : i + 2]) for i in (0, 2)]
     scales = [fold(b, "Div", LEVELS[INT8], r) for r in reaches]
@@ -181,8 +181,8 @@ def _(b, op, lhs, rhs, *ranges):
     return cut(b, b.Mul(b.cast(product, FLOAT), scale), INT8), *(end(b, np.float32(v)) for v in op.calibrated)
 
 
-@to_onnx("_contrib_quantized_batch_norm")
-def _(b, op, data, gamma, beta, mean, var, low, high):
+@exports("_contrib_quantized_batch_norm")
+def export_contrib_quantized_batch_norm(b, op, data, gamma, beta, mean, var, low, high):
     x = b.cast(data, FLOAT)
     if data.dtype == UINT8:
         x = b.cast(whole(b, b.Mul(x, LEVELS[INT8] / LEVELS[UINT8]), INT8), FLOAT)
@@ -209,6 +209,6 @@ def _factors(b, op, gamma, beta, mean, var, reach):
     return b.Div(factor, np.sqrt(np.float32(1) + np.float32(op.eps))), summand
 
 
-@to_onnx("_contrib_quantized_embedding")
-def _(b, op, data, weight, low, high):
+@exports("_contrib_quantized_embedding")
+def export_contrib_quantized_embedding(b, op, data, weight, low, high):
     return b.Gather(weight, b.Clip(positions(b, data), 0, op.input_dim - 1), axis=0), low, high

@@ -7,14 +7,14 @@ from hybrid.ops.quantization import FLOAT, INT32, UINT8
 
 from ..builder import Value
 from ..error import Unsupported
-from ..registry import to_onnx
+from ..registry import exports
 from .quantization import integer_product, whole
 
 DOUBLE = np.dtype(np.float64)
 
 
-@to_onnx("_contrib_quantized_rnn")
-def _(b, op, data, parameters, state, state_cell, scale, shift):
+@exports("_contrib_quantized_rnn")
+def export_contrib_quantized_rnn(b, op, data, parameters, state, state_cell, scale, shift):
     if parameters.const is None:
         raise Unsupported("parameters: quantised by the operator, and no parameter; give its values")
     packed, features = parameters.const, data.dim(2)

@@ -12,7 +12,7 @@ from hybrid.ops.random import FLOATS
 
 from ..error import Unsupported
 from ..onnx_types import code_of, dtype_of
-from ..registry import from_onnx, not_exported, to_onnx
+from ..registry import exports, imports, not_exported
 from .elementwise import number
 from .solving import COUNTER, GOING
 
@@ -101,20 +101,20 @@ def poisson(b, lam):
     return until(b, step, start, start)[1]
 
 
-@to_onnx("_random_uniform", "_random_uniform_like")
-def _(b, op, *data):
+@exports("_random_uniform", "_random_uniform_like")
+def export_random_uniform(b, op, *data):
     shape = like(b, *data) if data else blank(b)
     return b.RandomUniformLike(shape, dtype=shape.dtype, low=op.low, high=op.high)
 
 
-@to_onnx("_random_normal", "_random_normal_like")
-def _(b, op, *data):
+@exports("_random_normal", "_random_normal_like")
+def export_random_normal(b, op, *data):
     shape = like(b, *data) if data else blank(b)
     return b.RandomNormalLike(shape, dtype=shape.dtype, mean=op.loc, scale=op.scale)
 
 
-@to_onnx("_random_exponential", "_random_exponential_like")
-def _(b, op, *data):
+@exports("_random_exponential", "_random_exponential_like")
+def export_random_exponential(b, op, *data):
     drawn = exponential(b, like(b, *data) if data else blank(b))
     return b.Div(drawn, b.like(op.lam, drawn))
 
@@ -167,8 +167,8 @@ def _built_of_arrays(b, op, *parameters):
 
 
 for _name in BUILT:
-    to_onnx(f"_random_{_name}", f"_random_{_name}_like")(_built_of_numbers)
-    to_onnx(f"_sample_{_name}")(_built_of_arrays)
+    exports(f"_random_{_name}", f"_random_{_name}_like")(_built_of_numbers)
+    exports(f"_sample_{_name}")(_built_of_arrays)
 
 
 def spread(b, op, *parameters):
@@ -178,26 +178,26 @@ def spread(b, op, *parameters):
     return made, *(b.unsqueeze(b.cast(p, made.dtype), axes) for p in parameters)
 
 
-@to_onnx("_sample_uniform")
-def _(b, op, low, high):
+@exports("_sample_uniform")
+def export_sample_uniform(b, op, low, high):
     shape, low, high = spread(b, op, low, high)
     return b.Add(low, b.Mul(b.Sub(high, low), b.RandomUniformLike(shape, dtype=shape.dtype)))
 
 
-@to_onnx("_sample_normal")
-def _(b, op, mu, sigma):
+@exports("_sample_normal")
+def export_sample_normal(b, op, mu, sigma):
     shape, mu, sigma = spread(b, op, mu, sigma)
     return b.Add(mu, b.Mul(sigma, b.RandomNormalLike(shape, dtype=shape.dtype)))
 
 
-@to_onnx("_sample_exponential")
-def _(b, op, lam):
+@exports("_sample_exponential")
+def export_sample_exponential(b, op, lam):
     shape, lam = spread(b, op, lam)
     return b.Div(exponential(b, shape), b.cast(lam, np.float64))
 
 
-@to_onnx("_random_randint")
-def _(b, op):
+@exports("_random_randint")
+def export_random_randint(b, op):
     if op.high - op.low > 2**52:
         raise Unsupported(f"low={op.low}, high={op.high}: a float64 sample cannot tell so many integers apart")
     shape = b.cast(blank(b), np.float64)
@@ -206,8 +206,8 @@ def _(b, op):
     return b.Add(step, b.const(op.low))
 
 
-@to_onnx("_sample_multinomial")
-def _(b, op, data):
+@exports("_sample_multinomial")
+def export_sample_multinomial(b, op, data):
     rows = b.Log(b.cast(b.reshape(data, [-1, data.dim(-1)]), np.float32))
     drawn = b.Multinomial(rows, sample_size=math.prod(op.shape), dtype=np.int32)
     if data.rank > 2:
@@ -227,8 +227,8 @@ def shuffled(b, count):
     return b.TopK(keys, dims, axis=0, outputs=2)[1]
 
 
-@to_onnx("_shuffle")
-def _(b, op, data):
+@exports("_shuffle")
+def export_shuffle(b, op, data):
     return b.Gather(data, shuffled(b, b.size(data, 0)), axis=0) if data.rank else data
 
 
@@ -246,41 +246,41 @@ def _seeded(seed):
     return {} if seed is None else {"seed": seed}
 
 
-@from_onnx("RandomNormal")
-def _(g, *, shape, dtype=1, mean=0.0, scale=1.0, seed=None):
+@imports("RandomNormal")
+def import_random_normal(g, *, shape, dtype=1, mean=0.0, scale=1.0, seed=None):
     wanted = dtype_of(dtype)
     if seed is None and wanted in FLOATS and shape and all(shape) and scale > 0:
         return g.apply("_random_normal", loc=mean, scale=scale, shape=shape, dtype=wanted)
-    return g.itself(shape=shape, dtype=wanted, mean=mean, scale=scale, **_seeded(seed))
+    return g.passthrough(shape=shape, dtype=wanted, mean=mean, scale=scale, **_seeded(seed))
 
 
-@from_onnx("RandomUniform")
-def _(g, *, shape, dtype=1, low=0.0, high=1.0, seed=None):
+@imports("RandomUniform")
+def import_random_uniform(g, *, shape, dtype=1, low=0.0, high=1.0, seed=None):
     wanted = dtype_of(dtype)
     if seed is None and wanted in FLOATS and shape and all(shape) and low <= high:
         return g.apply("_random_uniform", low=low, high=high, shape=shape, dtype=wanted)
-    return g.itself(shape=shape, dtype=wanted, low=low, high=high, **_seeded(seed))
+    return g.passthrough(shape=shape, dtype=wanted, low=low, high=high, **_seeded(seed))
 
 
-@from_onnx("RandomNormalLike")
-def _(g, x, *, dtype=None, mean=0.0, scale=1.0, seed=None):
+@imports("RandomNormalLike")
+def import_random_normal_like(g, x, *, dtype=None, mean=0.0, scale=1.0, seed=None):
     wanted = x.dtype if dtype is None else dtype_of(dtype)
     if seed is None and x.dtype in FLOATS and wanted == x.dtype and scale > 0:
         return g.apply("_random_normal_like", x, loc=mean, scale=scale)
-    return g.itself(x, dtype=wanted, mean=mean, scale=scale, **_seeded(seed))
+    return g.passthrough(x, dtype=wanted, mean=mean, scale=scale, **_seeded(seed))
 
 
-@from_onnx("RandomUniformLike")
-def _(g, x, *, dtype=None, low=0.0, high=1.0, seed=None):
+@imports("RandomUniformLike")
+def import_random_uniform_like(g, x, *, dtype=None, low=0.0, high=1.0, seed=None):
     wanted = x.dtype if dtype is None else dtype_of(dtype)
     if seed is None and x.dtype in FLOATS and wanted == x.dtype and low <= high:
         return g.apply("_random_uniform_like", x, low=low, high=high)
-    return g.itself(x, dtype=wanted, low=low, high=high, **_seeded(seed))
+    return g.passthrough(x, dtype=wanted, low=low, high=high, **_seeded(seed))
 
 
-@from_onnx("Multinomial", since=7)
-def _(g, x, *, dtype=6, sample_size=1, seed=None):
-    return g.itself(x, dtype=dtype_of(dtype), sample_size=sample_size, **_seeded(seed))
+@imports("Multinomial", since=7)
+def import_multinomial(g, x, *, dtype=6, sample_size=1, seed=None):
+    return g.passthrough(x, dtype=dtype_of(dtype), sample_size=sample_size, **_seeded(seed))
 
 
 def _dropout(g, x, ratio, mask_dtype):
@@ -291,27 +291,27 @@ def _dropout(g, x, ratio, mask_dtype):
     return y, mask if mask_dtype is None else g.Cast(mask, dtype=mask_dtype)
 
 
-@from_onnx("Dropout")
-def _(g, x, *, is_test=0, ratio=0.5):
+@imports("Dropout")
+def import_dropout_first(g, x, *, is_test=0, ratio=0.5):
     return _dropout(g, x, ratio, x.dtype)
 
 
-@from_onnx("Dropout", since=7)
-def _(g, x, *, ratio=0.5):
+@imports("Dropout", since=7)
+def import_dropout_since_7(g, x, *, ratio=0.5):
     return _dropout(g, x, ratio, x.dtype)
 
 
-@from_onnx("Dropout", since=10)
-def _(g, x, *, ratio=0.5):
+@imports("Dropout", since=10)
+def import_dropout_since_10(g, x, *, ratio=0.5):
     return _dropout(g, x, ratio, None)
 
 
-@from_onnx("Dropout", since=12)
-def _(g, x, ratio=None, training_mode=None, *, seed=None):
+@imports("Dropout", since=12)
+def import_dropout_since_12(g, x, ratio=None, training_mode=None, *, seed=None):
     share = 0.5 if ratio is None else number(ratio)
     known = training_mode is None or training_mode.fixed
     if known and share is not None and 0 <= share <= 1 and not g.wants(1):
         on = training_mode is not None and bool(training_mode.const.reshape(()))
         if not on or seed is None:
             return g.Dropout(x, p=share, mode="always" if on else "training")
-    return g.itself(x, ratio, training_mode, **_seeded(seed))
+    return g.passthrough(x, ratio, training_mode, **_seeded(seed))

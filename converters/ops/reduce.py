@@ -8,7 +8,7 @@ from hybrid.ops.arg_extremes import ArgExtreme, NpArgExtreme
 from hybrid.ops.common import axes_of
 from hybrid.ops.reduce import NpReduction, Reduction
 
-from ..registry import from_onnx, to_onnx
+from ..registry import exports, imports
 from .elementwise import holds_floats, is_short, is_whole
 
 
@@ -136,8 +136,8 @@ def _reduction(b, op, data):
     return _drop(b, KINDS[op.kind](b, data, axes), axes, data.rank, op.keepdims)
 
 
-@to_onnx("norm")
-def _(b, op, data):
+@exports("norm")
+def export_norm(b, op, data):
     axes = axes_of(op, op.axis, data.rank)
     dtype = op.infer_type(data.dtype)
     x = b.Abs(b.cast(data, np.float64 if is_whole(data) or dtype.kind in "iu" else dtype))
@@ -155,14 +155,14 @@ def _(b, op, data):
     return _drop(b, y, axes, data.rank, op.keepdims)
 
 
-@to_onnx("moments")
-def _(b, op, data):
+@exports("moments")
+def export_moments(b, op, data):
     axes = axes_of(op, op.axes, data.rank)
     return tuple(_drop(b, f(b, data, axes), axes, data.rank, op.keepdims) for f in (_mean, _variance))
 
 
-@to_onnx("multi_sum_sq")
-def _(b, op, *arrays):
+@exports("multi_sum_sq")
+def export_multi_sum_sq(b, op, *arrays):
     sums = [b.reshape(b.reduce("SumSquare", b.cast(x, np.float32), None, keepdims=False), [1]) for x in arrays]
     return b.Concat(*sums, axis=0)
 
@@ -186,8 +186,8 @@ def _arg(b, op, data):
     return b.reshape(y, [1] * data.rank) if op.keepdims else y if legacy else b.squeeze(y, [0])
 
 
-@to_onnx("argmax_channel")
-def _(b, op, data):
+@exports("argmax_channel")
+def export_argmax_channel(b, op, data):
     return _drop(b, _arg_extreme(b, data, 1, largest=True), [1], data.rank, False)
 
 
@@ -231,11 +231,11 @@ def _np_reduction(b, op, a):
 
 for _name, _cls in OPS.items():
     if issubclass(_cls, Reduction):
-        to_onnx(_name)(_reduction)
+        exports(_name)(_reduction)
     elif issubclass(_cls, NpReduction):
-        to_onnx(_name)(_np_reduction)
+        exports(_name)(_np_reduction)
     elif issubclass(_cls, ArgExtreme):
-        to_onnx(_name)(_arg)
+        exports(_name)(_arg)
 
 
 # -- reading -------------------------------------------------------------------------------------------------------------
@@ -293,22 +293,22 @@ _POINTWISE = {"L1": "abs", "L2": "abs", "LogSum": "log", "SumSquare": "square"}
 
 
 def _register(kind, since):
-    @from_onnx(f"Reduce{kind}")
-    def _(g, x, *, axes=(), keepdims=1):
+    @imports(f"Reduce{kind}")
+    def import_reduction_with_axes_as_attribute(g, x, *, axes=(), keepdims=1):
         return _read_reduction(kind, g, x, axes, keepdims)
 
-    @from_onnx(f"Reduce{kind}", since=since)
-    def _(g, x, axes=None, *, keepdims=1, noop_with_empty_axes=0):
+    @imports(f"Reduce{kind}", since=since)
+    def import_reduction(g, x, axes=None, *, keepdims=1, noop_with_empty_axes=0):
         if axes is not None and not axes.fixed:
             nothing = axes.shape is not None and is_known(axes.shape) and axes.shape == (0,)
             if x.dtype is None or not nothing:
-                return g.itself(x, axes, keepdims=bool(keepdims), noop_with_empty_axes=bool(noop_with_empty_axes))
+                return g.passthrough(x, axes, keepdims=bool(keepdims), noop_with_empty_axes=bool(noop_with_empty_axes))
             axes = None
         listed = () if axes is None else axes.ints()
         if listed or not noop_with_empty_axes:
             return _read_reduction(kind, g, x, listed, keepdims)
         if kind == "LogSumExp" or (kind == "LogSum" and not holds_floats(x)):
-            return g.itself(x, keepdims=bool(keepdims), noop_with_empty_axes=True)
+            return g.passthrough(x, keepdims=bool(keepdims), noop_with_empty_axes=True)
         return g.apply(_POINTWISE.get(kind, "identity"), x)
 
 
@@ -317,16 +317,16 @@ for _kind in ("Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "LogSum", "LogSum
 
 
 def _read_place(name):
-    @from_onnx(name)
-    def _(g, x, *, axis=0, keepdims=1):
+    @imports(name)
+    def import_name_first(g, x, *, axis=0, keepdims=1):
         if not x.shape:
             return g.apply(f"_onnx_{name}", x, axis=axis, keepdims=bool(keepdims))
         return g.apply(f"_npi_{name.lower()}", x, axis=axis, keepdims=bool(keepdims))
 
-    @from_onnx(name, since=12)
-    def _(g, x, *, axis=0, keepdims=1, select_last_index=0):
+    @imports(name, since=12)
+    def import_name_since_12(g, x, *, axis=0, keepdims=1, select_last_index=0):
         if select_last_index or not x.shape:
-            return g.itself(x, axis=axis, keepdims=bool(keepdims), select_last_index=bool(select_last_index))
+            return g.passthrough(x, axis=axis, keepdims=bool(keepdims), select_last_index=bool(select_last_index))
         return g.apply(f"_npi_{name.lower()}", x, axis=axis, keepdims=bool(keepdims))
 
 
@@ -334,8 +334,8 @@ for _name in ("ArgMax", "ArgMin"):
     _read_place(_name)
 
 
-@from_onnx("CumSum", since=11)
-def _(g, x, axis, *, exclusive=0, reverse=0):
+@imports("CumSum", since=11)
+def import_cum_sum(g, x, axis, *, exclusive=0, reverse=0):
     if axis.fixed and not exclusive and not reverse and x.dtype is not None and not is_short(x):
         return g.apply("_np_cumsum", x, axis=axis.ints()[0])
-    return g.itself(x, axis, exclusive=bool(exclusive), reverse=bool(reverse))
+    return g.passthrough(x, axis, exclusive=bool(exclusive), reverse=bool(reverse))

@@ -7,14 +7,14 @@ import numpy as np
 
 from hybrid.core.shapes import UNKNOWN
 
-from ..registry import from_onnx, to_onnx
+from ..registry import exports, imports
 
 # MXNet's gates in ONNX's order: LSTM i f g o -> i o f c, GRU r z n -> z r h
 _ORDER = {"rnn_relu": [0], "rnn_tanh": [0], "lstm": [0, 3, 1, 2], "gru": [1, 0, 2]}
 
 
-@to_onnx("RNN")
-def _(b, op, data, parameters, state, *rest):
+@exports("RNN")
+def export_rnn(b, op, data, parameters, state, *rest):
     cells = op.cells(data.dim(2))
     states = [state, *rest[: op.mode == "lstm"]]
     lengths = b.cast(rest[-1], np.int32) if op.use_sequence_length else None
@@ -154,8 +154,8 @@ def _lstm_step(op, part):
     return step
 
 
-@to_onnx("_rnn_param_concat")
-def _(b, op, *data):
+@exports("_rnn_param_concat")
+def export_rnn_param_concat(b, op, *data):
     if all(x.const is not None for x in data):
         return b.const(np.concatenate([x.const for x in data], axis=op.dim), name=f"{b.scope}/parameters")
     return b.Concat(*data, axis=op.dim)
@@ -166,8 +166,8 @@ def _(b, op, *data):
 _DIRECTIONS = {"foward": "forward"}  # the default that the first version of GRU names
 
 
-@from_onnx("RNN")
-def _(
+@imports("RNN")
+def import_rnn(
     g,
     x,
     w,
@@ -194,8 +194,8 @@ def _(
     return _layer(g, mode if plain else "", (x, w, r, b, sequence_lens, initial_h), attrs, layout)
 
 
-@from_onnx("GRU")
-def _(
+@imports("GRU")
+def import_gru(
     g,
     x,
     w,
@@ -224,8 +224,8 @@ def _(
     return _layer(g, "gru" if plain else "", (x, w, r, b, sequence_lens, initial_h), attrs, layout)
 
 
-@from_onnx("LSTM")
-def _(
+@imports("LSTM")
+def import_lstm(
     g,
     x,
     w,
@@ -274,7 +274,7 @@ def _layer(g, mode, inputs, attrs: dict[str, Any], layout):
     if mode and stored and known and lengths is None and attrs.get("clip") is None:  # MXNet refuses lengths on the CPU
         results = _of_mxnet(g, mode, x, w, r, b, states[: 1 + (mode == "lstm")], direction == "reverse")
     else:
-        results = g.itself(x, w, r, b, lengths, *states, **attrs)
+        results = g.passthrough(x, w, r, b, lengths, *states, **attrs)
     if not layout:
         return results
     y, *last = results

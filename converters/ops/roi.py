@@ -7,7 +7,7 @@ import numpy as np
 from hybrid.core.op import Spec
 
 from ..builder import Value
-from ..registry import from_onnx, to_onnx
+from ..registry import exports, imports
 from .detection import halves
 from .sampling import neighbours
 
@@ -29,16 +29,16 @@ def asked_for(b, y):
     return b.slice(y, [0], [-1], [0])
 
 
-@to_onnx("ROIPooling")
-def _(b, op, data, rois):
+@exports("ROIPooling")
+def export_roi_pooling(b, op, data, rois):
     index, real, corners = regions(b, rois)
     boxes = b.Concat(b.cast(b.unsqueeze(index, [1]), rois.dtype), corners, axis=1)
     y = b.MaxRoiPool(data, boxes, pooled_shape=list(op.pooled_size), spatial_scale=op.spatial_scale)
     return b.Where(real, y, 0)
 
 
-@to_onnx("ROIPooling", since=22)
-def _(b, op, data, rois):
+@exports("ROIPooling", since=22)
+def export_roi_pooling_since_22(b, op, data, rois):
     maps, channels = b.wide(data), data.dim(1)
     sizes = b.size(data, 2), b.size(data, 3)
     index, real, corners = regions(b, b.wide(one_more(b, rois)))
@@ -62,8 +62,8 @@ def _(b, op, data, rois):
     return asked_for(b, b.Where(real, b.Scan(index, *masks, body=body, num_scan_inputs=3), 0))
 
 
-@to_onnx("_contrib_ROIAlign")
-def _(b, op, data, rois):
+@exports("_contrib_ROIAlign")
+def export_contrib_roi_align(b, op, data, rois):
     if op.aligned and b.opset < 16:  # RoiAlign has no half-pixel centres
         return _aligned(b, op, data, rois)
     index, real, corners = regions(b, rois)
@@ -85,7 +85,7 @@ def _(b, op, data, rois):
     return b.Where(real, _own_cells(b, op, y), 0)
 
 
-@to_onnx("_contrib_ROIAlign", since=22)
+@exports("_contrib_ROIAlign", since=22)
 def _aligned(b, op, data, rois):
     """Region by region: two matrices that interpolate and average, along rows and along columns."""
     maps, channels = b.wide(data), data.dim(1)
@@ -147,8 +147,8 @@ def belonging(b, low, steps, axis, cells, size, *, whole=False):
     return b.And(b.GreaterOrEqual(pixels, ends[0]), b.Less(pixels, ends[1]))
 
 
-@to_onnx("_contrib_PSROIPooling")
-def _(b, op, data, rois):
+@exports("_contrib_PSROIPooling")
+def export_contrib_psroi_pooling(b, op, data, rois):
     cells, groups = op.pooled_size, op.group_size or op.pooled_size
     sizes = b.size(data, 2), b.size(data, 3)
     maps = b.wide(data)
@@ -176,12 +176,12 @@ def _(b, op, data, rois):
     return asked_for(b, b.Scan(index, *masks, body=body, num_scan_inputs=3))
 
 
-@from_onnx("MaxRoiPool")
-def _(g, x, rois, *, pooled_shape, spatial_scale=1.0):
+@imports("MaxRoiPool")
+def import_max_roi_pool(g, x, rois, *, pooled_shape, spatial_scale=1.0):
     return g.ROIPooling(x, rois, pooled_size=pooled_shape, spatial_scale=spatial_scale)
 
 
-@from_onnx("RoiAlign", since=10)
-def _(g, x, rois, batch_indices, **attrs):
+@imports("RoiAlign", since=10)
+def import_roi_align(g, x, rois, batch_indices, **attrs):
     # before version 16 pixels count from their corners
-    return g.itself(x, rois, batch_indices, **attrs, coordinate_transformation_mode="output_half_pixel")
+    return g.passthrough(x, rois, batch_indices, **attrs, coordinate_transformation_mode="output_half_pixel")

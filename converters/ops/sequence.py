@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from ..registry import from_onnx, to_onnx
+from ..registry import exports, imports
 from .indexing import positions
 
 
-@to_onnx("SequenceMask")
-def _(b, op, data, *lengths):
+@exports("SequenceMask")
+def export_sequence_mask(b, op, data, *lengths):
     if not lengths:
         return b.Identity(data)
     steps, ends = b.counting(b.size(data, op.axis)), positions(b, lengths[0])
@@ -17,8 +17,8 @@ def _(b, op, data, *lengths):
     return b.Where(alive, data, b.const(np.array(op.value).astype(data.dtype)))
 
 
-@to_onnx("SequenceLast")
-def _(b, op, data, *lengths):
+@exports("SequenceLast")
+def export_sequence_last(b, op, data, *lengths):
     if not lengths:
         return b.Gather(data, b.const(np.array(-1)), axis=op.axis)
     swap = [1, 0, *range(2, data.rank)] if op.axis == 0 else list(range(data.rank))
@@ -26,16 +26,16 @@ def _(b, op, data, *lengths):
     return b.GatherND(b.transpose(data, swap), b.unsqueeze(last, [1]), batch_dims=1)
 
 
-@to_onnx("SequenceReverse")
-def _(b, op, data, *lengths):
+@exports("SequenceReverse")
+def export_sequence_reverse(b, op, data, *lengths):
     if not lengths:
         return b.slice(data, [-1], [np.iinfo(np.int64).min], [0], [-1])
     ends = b.Max(b.Min(positions(b, lengths[0]), b.shape_of(data, 0)), 0)
     return b.ReverseSequence(data, ends, time_axis=0, batch_axis=1)
 
 
-@from_onnx("ReverseSequence", since=10)
-def _(g, x, lengths, *, batch_axis=1, time_axis=0):
+@imports("ReverseSequence", since=10)
+def import_reverse_sequence(g, x, lengths, *, batch_axis=1, time_axis=0):
     if (batch_axis, time_axis) == (1, 0):
         return g.SequenceReverse(x, lengths, use_sequence_length=True)
-    return g.itself(x, lengths, batch_axis=batch_axis, time_axis=time_axis)
+    return g.passthrough(x, lengths, batch_axis=batch_axis, time_axis=time_axis)

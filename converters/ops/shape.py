@@ -10,7 +10,7 @@ from hybrid.ops.shape import INFERRED, Size, sizes_of
 
 from ..builder import Builder, Value
 from ..error import Unsupported
-from ..registry import from_onnx, to_onnx
+from ..registry import exports, imports
 from ..symbolic_shapes import codes, dims, target_dims, unmerged, whole_shape
 
 
@@ -63,8 +63,8 @@ def run_time_size(b: Builder, x: Value, size: Size) -> int | Value:
     return out if size.factor.denominator == 1 else b.Div(out, [size.factor.denominator])
 
 
-@to_onnx("Reshape", "_np_reshape", "_npx_reshape")
-def _(b, op, data):
+@exports("Reshape", "_np_reshape", "_npx_reshape")
+def export_reshape(b, op, data):
     return reshaped(b, data, op.sizes(_shape(data)))
 
 
@@ -73,8 +73,8 @@ def _shape(x: Value) -> tuple:
     return () if x.rank == 0 else x.shape  # type: ignore[return-value]  # rank says that it is known
 
 
-@to_onnx("reshape_like")
-def _(b, op, lhs, rhs):
+@exports("reshape_like")
+def export_reshape_like(b, op, lhs, rhs):
     begin, end = op.span(lhs.rank, op.lhs_begin, op.lhs_end, "lhs")
     first, last = op.span(rhs.rank, op.rhs_begin, op.rhs_end, "rhs")
     sizes = op.sizes(lhs.shape, rhs.shape)
@@ -85,18 +85,18 @@ def _(b, op, lhs, rhs):
     return reshaped(b, lhs, sizes)
 
 
-@to_onnx("Flatten")
-def _(b, op, data):
+@exports("Flatten")
+def export_flatten(b, op, data):
     return b.Flatten(data) if data.rank > 1 else reshaped(b, data, op.sizes(_shape(data)))
 
 
-@to_onnx("expand_dims")
-def _(b, op, data):
+@exports("expand_dims")
+def export_expand_dims(b, op, data):
     return b.unsqueeze(data, [op.axis % (data.rank + 1)])
 
 
-@to_onnx("squeeze", "_np_squeeze")
-def _(b, op, data):
+@exports("squeeze", "_np_squeeze")
+def export_squeeze(b, op, data):
     if op.axis is None and not is_known(data.shape):
         if not op.keeps_one:
             return b.Squeeze(data)
@@ -108,27 +108,27 @@ def _(b, op, data):
     return b.squeeze(data, sorted(axes)) if axes else b.Identity(data)
 
 
-@to_onnx("transpose", "_np_transpose", "SwapAxis", "_np_moveaxis")
-def _(b, op, data):
+@exports("transpose", "_np_transpose", "SwapAxis", "_np_moveaxis")
+def export_transpose(b, op, data):
     if data.shape is None and op.name in ("transpose", "_np_transpose"):
         return b.Transpose(data, perm=list(op.axes or ()) or None)
     return b.transpose(data, op.order(data.rank))
 
 
-@from_onnx("Shape")
-def _(g, data):
+@imports("Shape")
+def import_shape_first(g, data):
     return shape_of(g, data)
 
 
-@from_onnx("Shape", since=15)
-def _(g, data, *, start=0, end=None):
+@imports("Shape", since=15)
+def import_shape_since_15(g, data, *, start=0, end=None):
     return shape_of(g, data, start, end)
 
 
 def shape_of(g, data, start=0, end=None):
     """The sizes of data as an int64 tensor, cut as Python does."""
     if data.shape is None:
-        return g.itself(data, start=start, end=end) if start or end is not None else g.shape_array(data)
+        return g.passthrough(data, start=start, end=end) if start or end is not None else g.shape_array(data)
     begin, end, _ = slice(start, end).indices(data.rank)
     sizes = g.shape_array(data)
     if begin >= end:
@@ -136,23 +136,23 @@ def shape_of(g, data, start=0, end=None):
     return sizes if (begin, end) == (0, data.rank) else g.slice_axis(sizes, axis=0, begin=begin, end=end)
 
 
-@from_onnx("Identity")
-def _(g, x):
+@imports("Identity")
+def import_identity(g, x):
     return x if x.const is not None else g.apply("_copy", x)
 
 
-@from_onnx("Reshape")
-def _(g, data, *, shape=None):
+@imports("Reshape")
+def import_reshape_first(g, data, *, shape=None):
     return reshape(g, data, [0] if shape is None else list(shape))
 
 
-@from_onnx("Reshape", since=5)
-def _(g, data, shape):
+@imports("Reshape", since=5)
+def import_reshape_since_5(g, data, shape):
     return reshape(g, data, shape.ints()) if shape.fixed else reshape_computed(g, data, shape)
 
 
-@from_onnx("Reshape", since=14)
-def _(g, data, shape, *, allowzero=0):
+@imports("Reshape", since=14)
+def import_reshape_since_14(g, data, shape, *, allowzero=0):
     if not shape.fixed:
         return reshape_computed(g, data, shape, allowzero=bool(allowzero))
     return reshape(g, data, shape.ints(), allowzero=bool(allowzero))
@@ -174,7 +174,7 @@ def reshape_computed(g, data, shape, **attributes):
     if other is not None:
         result = g.reshape_like(data, other)
     else:
-        result = g.itself(data, shape, **attributes) if found is None else g.Reshape(data, shape=found)
+        result = g.passthrough(data, shape, **attributes) if found is None else g.Reshape(data, shape=found)
     if sizes is not None and result.shape is not None:
         result.dims = tuple(s if d is UNKNOWN else d for d, s in zip(result.shape, sizes))
     return result
@@ -196,10 +196,10 @@ def reshape(g, data, shape, *, allowzero=False):
     return g.Reshape(data, shape=tuple(shape))
 
 
-@from_onnx("Flatten")
-def _(g, x, *, axis=1):
+@imports("Flatten")
+def import_flatten(g, x, *, axis=1):
     if x.shape is None:
-        return g.itself(x, axis=axis) if axis != 1 else g.Flatten(x)
+        return g.passthrough(x, axis=axis) if axis != 1 else g.Flatten(x)
     if axis == 1 and x.rank:
         return g.Flatten(x)
     at = axis + x.rank if axis < 0 else axis
@@ -211,23 +211,23 @@ def _(g, x, *, axis=1):
     for sizes in ([before, -1], [-1, after]):
         if not any(d is UNKNOWN or d == 0 for d in sizes):
             return reshape(g, x, sizes)
-    return g.itself(x, axis=axis)
+    return g.passthrough(x, axis=axis)
 
 
-@from_onnx("Transpose")
-def _(g, data, *, perm=()):
+@imports("Transpose")
+def import_transpose(g, data, *, perm=()):
     return g.transpose(data, axes=tuple(perm))
 
 
-@from_onnx("Squeeze")
-def _(g, data, *, axes=None):
+@imports("Squeeze")
+def import_squeeze_first(g, data, *, axes=None):
     return squeeze(g, data, axes)
 
 
-@from_onnx("Squeeze", since=13)
-def _(g, data, axes=None):
+@imports("Squeeze", since=13)
+def import_squeeze_since_13(g, data, axes=None):
     if axes is not None and not axes.fixed:
-        return g.itself(data, axes)
+        return g.passthrough(data, axes)
     return squeeze(g, data, None if axes is None else axes.ints())
 
 
@@ -243,14 +243,14 @@ def squeeze(g, data, axes):
     return g.apply(name, data, axis=None if axes is None else tuple(axes))
 
 
-@from_onnx("Unsqueeze")
-def _(g, data, *, axes):
+@imports("Unsqueeze")
+def import_unsqueeze_first(g, data, *, axes):
     return unsqueeze(g, data, axes)
 
 
-@from_onnx("Unsqueeze", since=13)
-def _(g, data, axes):
-    return unsqueeze(g, data, axes.ints()) if axes.fixed else g.itself(data, axes)
+@imports("Unsqueeze", since=13)
+def import_unsqueeze_since_13(g, data, axes):
+    return unsqueeze(g, data, axes.ints()) if axes.fixed else g.passthrough(data, axes)
 
 
 def unsqueeze(g, data, axes):

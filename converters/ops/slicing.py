@@ -9,13 +9,13 @@ from hybrid.ops.casting import convert
 from hybrid.ops.onnx.slicing import cut
 
 from ..error import Unsupported
-from ..registry import from_onnx, to_onnx
+from ..registry import exports, imports
 
 INT64 = np.iinfo(np.int64)
 
 
-@to_onnx("slice")
-def _(b, op, data):
+@exports("slice")
+def export_slice(b, op, data):
     starts, ends, axes, steps = [], [], [], []
     for axis, part in enumerate(op.slices(data.rank)):
         step = 1 if part.step is None else part.step
@@ -36,19 +36,19 @@ def _(b, op, data):
     return b.slice(data, starts, b.dims(*ends), axes, steps) if axes else b.Identity(data)
 
 
-@to_onnx("slice_axis")
-def _(b, op, data):
+@exports("slice_axis")
+def export_slice_axis(b, op, data):
     return b.slice(data, [op.begin], [INT64.max if op.end is None else op.end], [op.axis % data.rank])
 
 
-@to_onnx("slice_like")
-def _(b, op, data, like):
+@exports("slice_like")
+def export_slice_like(b, op, data, like):
     axes = sorted(set(op.along(data.rank, like.rank)))
     return b.slice(data, [0] * len(axes), b.dims(*(b.size(like, a) for a in axes)), axes)
 
 
-@to_onnx("Crop")
-def _(b, op, data, *like):
+@exports("Crop")
+def export_crop(b, op, data, *like):
     starts, ends = [], []
     for axis in (0, 1):
         window = b.size(like[0], 2 + axis) if like else op.h_w[axis]
@@ -68,15 +68,15 @@ def _(b, op, data, *like):
     return b.slice(data, b.dims(*starts), b.dims(*ends), [2, 3])
 
 
-@to_onnx("_slice_assign")
-def _(b, op, lhs, rhs):
+@exports("_slice_assign")
+def export_slice_assign(b, op, lhs, rhs):
     places = np.arange(np.prod(lhs.static)).reshape(lhs.static)[op.slices(lhs.rank)]
     flat = b.ScatterElements(b.reshape(lhs, [-1]), b.const(places.ravel()), b.reshape(rhs, [-1]), axis=0)
     return b.reshape(flat, lhs.static)
 
 
-@to_onnx("_slice_assign_scalar")
-def _(b, op, data):
+@exports("_slice_assign_scalar")
+def export_slice_assign_scalar(b, op, data):
     inside = np.zeros(data.static, bool)
     inside[op.slices(data.rank)] = True
     return b.Where(b.const(inside), b.const(convert(np.asarray(op.scalar), data.dtype)), data)
@@ -86,18 +86,18 @@ FAR = np.iinfo(np.int32).max
 """From here on a number says: to the end."""
 
 
-@from_onnx("Slice")
-def _(g, data, *, starts, ends, axes=None):
+@imports("Slice")
+def import_slice_first(g, data, *, starts, ends, axes=None):
     return sliced(g, data, starts, ends, axes)
 
 
-@from_onnx("Slice", since=10)
-def _(g, data, starts, ends, axes=None, steps=None):
+@imports("Slice", since=10)
+def import_slice_since_10(g, data, starts, ends, axes=None, steps=None):
     inputs = (starts, ends, axes, steps)
     if not all(x is None or x.fixed for x in inputs):
-        return g.itself(data, *inputs)
+        return g.passthrough(data, *inputs)
     if data.shape is None:
-        return g.itself(data, *inputs)
+        return g.passthrough(data, *inputs)
     return sliced(g, data, *(None if x is None else x.ints() for x in inputs))
 
 
@@ -126,7 +126,9 @@ def sliced(g, data, starts, ends, axes=None, steps=None):
         elif step > 0:
             parts[axis] = (start if start > -FAR and start != 0 else None, end if end < FAR else None, step)
         elif start < -1:
-            return g.itself(data, *(g.const(n, np.int64) for n in (starts, ends, axes, steps)))  # depends on the size
+            return g.passthrough(
+                data, *(g.const(n, np.int64) for n in (starts, ends, axes, steps))
+            )  # depends on the size
         else:
             parts[axis] = (start if start < FAR else None, end if end > -FAR else None, step)
     while parts and parts[-1] == (None, None, 1):
@@ -137,14 +139,14 @@ def sliced(g, data, starts, ends, axes=None, steps=None):
     return g.slice(data, begin=begin, end=end, step=() if set(step) == {1} else step)
 
 
-@from_onnx("CenterCropPad", since=18)
-def _(g, data, shape, *, axes=None):
-    return g.itself(data, shape, axes=axes)
+@imports("CenterCropPad", since=18)
+def import_center_crop_pad(g, data, shape, *, axes=None):
+    return g.passthrough(data, shape, axes=axes)
 
 
-@from_onnx("Trilu", since=14)
-def _(g, x, k=None, *, upper=1):
+@imports("Trilu", since=14)
+def import_trilu(g, x, k=None, *, upper=1):
     lower = not upper and (k is None or k.fixed) and x.shape is not None and x.rank > 1
     if not lower:
-        return g.itself(x, k, upper=upper)
+        return g.passthrough(x, k, upper=upper)
     return g.apply("_npi_tril", x, k=0 if k is None else min(max(k.ints()[0], -FAR // 2), FAR // 2))  # MXNet adds to it

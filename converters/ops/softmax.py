@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..error import Unsupported
-from ..registry import from_onnx, to_onnx
+from ..registry import exports, imports
 
 
 def _scaled(b, op, data):
@@ -13,8 +13,8 @@ def _scaled(b, op, data):
     return x if op.temperature in (None, 1.0) else b.Div(x, op.temperature)
 
 
-@to_onnx("softmax")
-def _(b, op, data, length=None):
+@exports("softmax")
+def export_softmax(b, op, data, length=None):
     x = _scaled(b, op, data)
     if length is None:
         return b.Softmax(x, axis=op.axis)
@@ -26,23 +26,23 @@ def _(b, op, data, length=None):
     return b.Where(inside, y, 0)
 
 
-@to_onnx("log_softmax")
-def _(b, op, data):
+@exports("log_softmax")
+def export_log_softmax(b, op, data):
     return b.LogSoftmax(_scaled(b, op, data), axis=op.axis)
 
 
-@to_onnx("softmin")
-def _(b, op, data):
+@exports("softmin")
+def export_softmin(b, op, data):
     return b.Softmax(b.Neg(_scaled(b, op, data)), axis=op.axis)
 
 
-@to_onnx("SoftmaxActivation")
-def _(b, op, data):
+@exports("SoftmaxActivation")
+def export_softmax_activation(b, op, data):
     return b.Softmax(data, axis=1 if op.mode == "channel" else -1)
 
 
-@to_onnx("softmax_cross_entropy")
-def _(b, op, data, label):
+@exports("softmax_cross_entropy")
+def export_softmax_cross_entropy(b, op, data, label):
     last = b.size(data, 1)
     last = b.const(last - 1) if isinstance(last, int) else b.Sub(last, 1)
     chosen = b.Max(b.Min(b.cast(label, np.int64), last), 0)
@@ -78,6 +78,6 @@ def _along(own):
 
 
 for _name, _own in {"Softmax": "softmax", "LogSoftmax": "log_softmax", "Hardmax": "_onnx_Hardmax"}.items():
-    from_onnx(_name)(_by_groups(_own))
+    imports(_name)(_by_groups(_own))
 for _name, _own in {"Softmax": "softmax", "LogSoftmax": "log_softmax"}.items():
-    from_onnx(_name, since=13)(_along(_own))
+    imports(_name, since=13)(_along(_own))

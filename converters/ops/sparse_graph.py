@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from ..registry import not_exported, to_onnx
+from ..registry import exports, not_exported
 
 
-@to_onnx("_sparse_retain")
-def _(b, op, data, indices):
+@exports("_sparse_retain")
+def export_sparse_retain(b, op, data, indices):
     rows = b.unsqueeze(b.cast(indices, np.int64), [1])
     none = b.Expand(b.const([0], np.int32), b.shape_of(data, 0))
     kept = b.ScatterND(none, rows, b.Expand(b.const([1], np.int32), b.shape_of(indices, 0)))

@@ -5,7 +5,7 @@ import numpy as np
 from hybrid.ops.spatial import affine_base
 
 from ..error import Unsupported
-from ..registry import from_onnx, to_onnx
+from ..registry import exports, imports
 
 _END = np.iinfo(np.int64).max
 
@@ -47,8 +47,8 @@ def _gather(b, data, grid):
     return b.transpose(b.Sum(*terms), [0, 3, 1, 2])
 
 
-@to_onnx("GridGenerator")
-def _(b, op, data):
+@exports("GridGenerator")
+def export_grid_generator(b, op, data):
     if op.transform_type == "affine":
         return b.transpose(_affine_grid(b, data, *op.target_shape), [0, 3, 1, 2])
     ends, halves = [], []
@@ -65,13 +65,13 @@ def _(b, op, data):
     return b.Sub(b.Concat(*moved, axis=1), 1)
 
 
-@to_onnx("BilinearSampler")
-def _(b, op, data, grid):
+@exports("BilinearSampler")
+def export_bilinear_sampler(b, op, data, grid):
     return _sample(b, data, b.transpose(grid, [0, 2, 3, 1]))
 
 
-@to_onnx("SpatialTransformer")
-def _(b, op, data, loc):
+@exports("SpatialTransformer")
+def export_spatial_transformer(b, op, data, loc):
     if 1 in op.target_shape:
         raise Unsupported(
             f"target_shape={op.target_shape}: a grid of one row or column is 0 / 0 wide; wanted sizes of 2 or more"
@@ -79,8 +79,8 @@ def _(b, op, data, loc):
     return _sample(b, data, _affine_grid(b, loc, *op.target_shape))
 
 
-@to_onnx("Correlation")
-def _(b, op, data1, data2):
+@exports("Correlation")
+def export_correlation(b, op, data1, data2):
     reach, pad = op.max_displacement, op.pad_size
     if pad:
         data1, data2 = (b.Pad(x, [0, 0, pad, pad] * 2) for x in (data1, data2))
@@ -119,10 +119,10 @@ def _coordinates_first(g, grid):
     return g.transpose(grid, axes=(0, 3, 1, 2))
 
 
-@from_onnx("GridSample", since=16)
-def _(g, x, grid, *, align_corners=0, mode="bilinear", padding_mode="zeros"):
+@imports("GridSample", since=16)
+def import_grid_sample(g, x, grid, *, align_corners=0, mode="bilinear", padding_mode="zeros"):
     mode = {"bilinear": "linear", "bicubic": "cubic"}.get(mode, mode)
     images = x.shape is not None and len(x.shape) == 4 and x.dtype == grid.dtype == np.float32
     if images and align_corners and mode == "linear" and padding_mode == "zeros":
         return g.BilinearSampler(x, _coordinates_first(g, grid))
-    return g.itself(x, grid, align_corners=align_corners, mode=mode, padding_mode=padding_mode)
+    return g.passthrough(x, grid, align_corners=align_corners, mode=mode, padding_mode=padding_mode)

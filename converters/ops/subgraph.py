@@ -13,7 +13,7 @@ from hybrid.ops.subgraph import MOST_BIAS, MOST_SCALE, Weights, homogeneous, qua
 
 from ..builder import Value
 from ..error import Unsupported
-from ..registry import handler_for, to_onnx
+from ..registry import export_handler, exports
 from .linear import part
 from .quantization import fold, integer_convolution, integer_product, largest, product_range, whole
 
@@ -104,7 +104,7 @@ def follow(b, act, y, scale):
     """An activation of y, which counts in steps of 1 / scale."""
     if act is None:
         return y
-    handler = handler_for(act.name, b.opset)
+    handler = export_handler(act.name, b.opset)
     assert handler is not None
     y.shape = b.results[0].shape
     return handler(b, act, y) if homogeneous(act) else b.Mul(handler(b, act, b.Div(y, scale)), scale)
@@ -140,8 +140,8 @@ def finish(b, op, parts, given, product, weights, data_scale):
     return whole(b, b.Min(y, most) if op.calibrated and most < np.inf else y, dtype), *ranges
 
 
-@to_onnx("_sg_mkldnn_conv")
-def _(b, op, *inputs, bodies):
+@exports("_sg_mkldnn_conv")
+def export_sg_mkldnn_conv(b, op, *inputs, bodies):
     if not op.quantized:
         return bodies[0](b, inputs)
     given, parts = dict(zip(op.input_names(), inputs)), op.parts(bodies)
@@ -159,8 +159,8 @@ def _(b, op, *inputs, bodies):
     return finish(b, op, parts, given, product, weights, data_scale)
 
 
-@to_onnx("_sg_mkldnn_fully_connected")
-def _(b, op, *inputs, bodies):
+@exports("_sg_mkldnn_fully_connected")
+def export_sg_mkldnn_fully_connected(b, op, *inputs, bodies):
     if not op.quantized:
         return bodies[0](b, inputs)
     given, parts = dict(zip(op.input_names(), inputs)), op.parts(bodies)
@@ -192,8 +192,8 @@ def attention_result(b, op, product, given, factor):
     return (whole(b, y, dtype), *(b.const(np.reshape(e, 1)) for e in ends)) if ends else y
 
 
-@to_onnx("_sg_mkldnn_selfatt_qk")
-def _(b, op, *inputs):
+@exports("_sg_mkldnn_selfatt_qk")
+def export_sg_mkldnn_selfatt_qk(b, op, *inputs):
     if not op.quantized:
         return _in_float(b, op, *inputs)
     qkv = inputs[0]
@@ -204,8 +204,8 @@ def _(b, op, *inputs):
     return attention_result(b, op, product, dict(zip(op.input_names(), inputs)), op.factor(width))
 
 
-@to_onnx("_sg_mkldnn_selfatt_valatt")
-def _(b, op, *inputs):
+@exports("_sg_mkldnn_selfatt_valatt")
+def export_sg_mkldnn_selfatt_valatt(b, op, *inputs):
     if not op.quantized:
         return _in_float(b, op, *inputs)
     qkv, attention = inputs[:2]
@@ -216,6 +216,6 @@ def _(b, op, *inputs):
 
 
 def _in_float(b, op, *inputs):
-    handler = handler_for(op.name.replace("_sg_mkldnn_", "_contrib_interleaved_matmul_"), b.opset)
+    handler = export_handler(op.name.replace("_sg_mkldnn_", "_contrib_interleaved_matmul_"), b.opset)
     assert handler is not None
     return handler(b, op, *inputs)

@@ -5,12 +5,12 @@ import numpy as np
 from hybrid.core.shapes import UNKNOWN, is_known
 
 from ..builder import Value
-from ..registry import from_onnx, to_onnx
+from ..registry import exports, imports
 from .convolution import deconvolution, in_networks
 
 
-@to_onnx("UpSampling")
-def _(b, op, data, *others):
+@exports("UpSampling")
+def export_up_sampling(b, op, data, *others):
     if op.sample_type == "bilinear":
         return deconvolution(b, op.deconvolution, data, *others)
     factors = op.factors([x.shape for x in (data, *others)])
@@ -53,8 +53,8 @@ def _over(b, size, divisor):
     return b.Div(size, divisor) if isinstance(size, Value) or isinstance(divisor, Value) else size // divisor
 
 
-@to_onnx("_contrib_BilinearResize2D")
-def _(b, op, data, like=None):
+@exports("_contrib_BilinearResize2D")
+def export_contrib_bilinear_resize2_d(b, op, data, like=None):
     if like is not None:
         sizes = [b.size(like, 2), b.size(like, 3)]
     else:
@@ -79,8 +79,8 @@ def _size(b, op, data, axis, scale):
     return b.Add(old, change) if op.mode.endswith("up") else b.Sub(old, change)
 
 
-@to_onnx("depth_to_space")
-def _(b, op, data):
+@exports("depth_to_space")
+def export_depth_to_space(b, op, data):
     if data.dtype != np.int64:
         return b.DepthToSpace(data, blocksize=op.block_size, mode="DCR")
     # onnxruntime has none for these; floats would round them
@@ -90,8 +90,8 @@ def _(b, op, data):
     return b.reshape(apart, b.dims(n, c, _times(b, h, block), _times(b, w, block)))
 
 
-@to_onnx("space_to_depth")
-def _(b, op, data):
+@exports("space_to_depth")
+def export_space_to_depth(b, op, data):
     if data.dtype != np.int64:
         return b.SpaceToDepth(data, blocksize=op.block_size)
     n, c, h, w = (b.size(data, axis) for axis in range(4))
@@ -100,13 +100,13 @@ def _(b, op, data):
     return b.reshape(apart, b.dims(n, _times(b, c, block**2), h, w))
 
 
-@from_onnx("DepthToSpace")
-def _(g, x, *, blocksize):
+@imports("DepthToSpace")
+def import_depth_to_space_first(g, x, *, blocksize):
     return g.depth_to_space(x, block_size=blocksize)
 
 
-@from_onnx("DepthToSpace", since=11)
-def _(g, x, *, blocksize, mode="DCR"):
+@imports("DepthToSpace", since=11)
+def import_depth_to_space_since_11(g, x, *, blocksize, mode="DCR"):
     if mode == "DCR":
         return g.depth_to_space(x, block_size=blocksize)
     # channels are the slower index here: (n, c, b, b, h, w) -> (n, c, h, b, w, b), by MXNet's codes for splitting and merging axes
@@ -114,8 +114,8 @@ def _(g, x, *, blocksize, mode="DCR"):
     return g.Reshape(g.transpose(split, axes=(0, 1, 4, 2, 5, 3)), shape=(0, 0, -3, -3))
 
 
-@from_onnx("SpaceToDepth")
-def _(g, x, *, blocksize, mode="DCR"):
+@imports("SpaceToDepth")
+def import_space_to_depth(g, x, *, blocksize, mode="DCR"):
     if mode == "DCR":
         return g.space_to_depth(x, block_size=blocksize)
     # (n, c, h, b, w, b) -> (n, c, b, b, h, w)
@@ -218,31 +218,31 @@ def _asymmetric(g, x, scales, mode):
     return _resize(g, x, None, down, None, nearest_mode="ceil", **attrs)
 
 
-@from_onnx("Upsample")
-def _(g, x, *, height_scale, mode="nearest", width_scale):
+@imports("Upsample")
+def import_upsample_first(g, x, *, height_scale, mode="nearest", width_scale):
     return _asymmetric(g, x, g.const([1, 1, height_scale, width_scale], np.float32), _MODES.get(mode, mode))
 
 
-@from_onnx("Upsample", since=7)
-def _(g, x, *, mode="nearest", scales):
+@imports("Upsample", since=7)
+def import_upsample_since_7(g, x, *, mode="nearest", scales):
     return _asymmetric(g, x, g.const(scales, np.float32), _MODES.get(mode, mode))
 
 
-@from_onnx("Upsample", since=9)
-def _(g, x, scales, *, mode="nearest"):
+@imports("Upsample", since=9)
+def import_upsample_since_9(g, x, scales, *, mode="nearest"):
     return _asymmetric(g, x, scales, _MODES.get(mode, mode))
 
 
-@from_onnx("Resize", since=10)
-def _(g, x, scales, *, mode="nearest"):
+@imports("Resize", since=10)
+def import_resize_since_10(g, x, scales, *, mode="nearest"):
     return _asymmetric(g, x, scales, mode)
 
 
 _MODES = {"bilinear": "linear"}  # as version 1 says
 
 
-@from_onnx("Resize", since=11)
-def _(
+@imports("Resize", since=11)
+def import_resize_since_11(
     g, x, roi=None, scales=None, sizes=None, *, coordinate_transformation_mode="half_pixel", cubic_coeff_a=-0.75, exclude_outside=0,
     extrapolation_value=0.0, mode="nearest", nearest_mode="round_prefer_floor",
 ):  # fmt: skip
@@ -252,8 +252,8 @@ def _(
     )  # fmt: skip
 
 
-@from_onnx("Resize", since=18)
-def _(
+@imports("Resize", since=18)
+def import_resize_since_18(
     g, x, roi=None, scales=None, sizes=None, *, antialias=0, axes=None, coordinate_transformation_mode="half_pixel",
     cubic_coeff_a=-0.75, exclude_outside=0, extrapolation_value=0.0, keep_aspect_ratio_policy="stretch", mode="nearest",
     nearest_mode="round_prefer_floor",

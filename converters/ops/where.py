@@ -4,40 +4,40 @@ import numpy as np
 
 from hybrid.ops.casting import convert
 
-from ..registry import from_onnx, to_onnx
+from ..registry import exports, imports
 from .binary import beside
 from .elementwise import holds_floats
 
 
-@to_onnx("where")
-def _(b, op, condition, x, y):
+@exports("where")
+def export_where(b, op, condition, x, y):
     if condition.rank == 1 and x.rank > 1:
         condition = b.unsqueeze(condition, range(1, x.rank))
     return b.Where(b.cast(condition, np.bool_), x, y)
 
 
-@to_onnx("_npi_where")
-def _(b, op, condition, x, y):
+@exports("_npi_where")
+def export_npi_where(b, op, condition, x, y):
     return b.Where(b.cast(condition, np.bool_), x, y)
 
 
-@to_onnx("_npi_where_lscalar")
-def _(b, op, condition, x):
+@exports("_npi_where_lscalar")
+def export_npi_where_lscalar(b, op, condition, x):
     return b.Where(b.cast(condition, np.bool_), b.const(convert(np.asarray(op.scalar), x.dtype)), x)
 
 
-@to_onnx("_npi_where_rscalar")
-def _(b, op, condition, y):
+@exports("_npi_where_rscalar")
+def export_npi_where_rscalar(b, op, condition, y):
     return b.Where(b.cast(condition, np.bool_), y, b.const(convert(np.asarray(op.scalar), y.dtype)))
 
 
-@to_onnx("_npi_where_scalar2")
-def _(b, op, condition):
+@exports("_npi_where_scalar2")
+def export_npi_where_scalar2(b, op, condition):
     return b.Where(b.cast(condition, np.bool_), b.const(op.x, np.float32), b.const(op.y, np.float32))
 
 
-@from_onnx("Where", since=9)
-def _(g, condition, x, y):
+@imports("Where", since=9)
+def import_where(g, condition, x, y):
     first, second = (beside(condition, v) if holds_floats(v) else None for v in (x, y))
     if first is not None and second is None:
         return g.apply("_npi_where_lscalar", condition, y, scalar=first)

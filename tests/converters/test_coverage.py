@@ -21,7 +21,7 @@ import converters
 import hybrid
 from converters import coverage, static_support
 from converters.ops.onnx.ml_linear import TENSOR
-from converters.registry import IMPORT, NOT_IMPORTED, Reading, family_name, reading_of
+from converters.registry import IMPORT, NOT_IMPORTED, ImportHandler, family_name, import_handler
 from converters.static_support import HOLE, results
 from hybrid import native
 from hybrid.core.error import MXNetError
@@ -73,9 +73,9 @@ def rows() -> tuple[coverage.Row, ...]:
     return tuple(coverage.rows())
 
 
-def served() -> list[tuple[OpSchema, Reading]]:
+def served() -> list[tuple[OpSchema, ImportHandler]]:
     """Every version of every operator that is read, with what reads it."""
-    found = ((s, reading_of(s.domain, s.name, s.since_version)) for s in SCHEMAS)
+    found = ((s, import_handler(s.domain, s.name, s.since_version)) for s in SCHEMAS)
     return [(s, reading) for s, reading in found if reading is not None]
 
 
@@ -83,7 +83,7 @@ def operator(schema: OpSchema) -> type[Op] | None:
     return OPS.get(family_name(schema.name, schema.domain))
 
 
-def taken(schema: OpSchema, reading: Reading) -> dict[str, Any]:
+def taken(schema: OpSchema, reading: ImportHandler) -> dict[str, Any]:
     """The attributes that a reading takes, with its defaults; MISSING for those without."""
     found: dict[str, Any] = {}
     if reading.everything:  # the operator of the family has them
@@ -204,7 +204,7 @@ def test_every_onnx_operator_is_read_or_refused_with_a_reason() -> None:
 
 def test_every_version_has_a_reading() -> None:
     unread = [
-        s for s in SCHEMAS if s.since_version >= OLDEST_READ and not reading_of(s.domain, s.name, s.since_version)
+        s for s in SCHEMAS if s.since_version >= OLDEST_READ and not import_handler(s.domain, s.name, s.since_version)
     ]
     assert not [f"{s.domain} {s.name} {s.since_version}" for s in unread]
 
@@ -264,7 +264,7 @@ def test_readings_take_as_many_inputs_as_every_version_has() -> None:
 @pytest.mark.parametrize("name", ["Softmax", "LogSoftmax", "Hardmax"])
 def test_a_file_cannot_choose_the_operator(name: str) -> None:
     """Seen: what a handler kept for itself in a keyword was an attribute."""
-    reading = reading_of("", name, 13 if name == "Softmax" else 11)
+    reading = import_handler("", name, 13 if name == "Softmax" else 11)
     assert reading is not None
     assert reading.attributes == {"axis"}
 

@@ -119,13 +119,13 @@ def test_what_is_computed_when_reading() -> None:
 def test_the_family_as_it_stands() -> None:
     g = importer("m (float[2] x) => (float[2] y) { y = Gelu (x) }")
     x = unfed((2, 3))
-    made = g.itself(x, None, approximate="tanh")
+    made = g.passthrough(x, None, approximate="tanh")
     assert (made.shape, made.dtype, made.entry.node.op.approximate) == ((2, 3), F4, "tanh")
     with pytest.raises(Unsupported, match="attribute exact is not known to Gelu; it takes "):
-        g.itself(x, exact=1)
+        g.passthrough(x, exact=1)
     for inputs in ((), (x, x), (None,)):
         with pytest.raises(Unsupported, match=rf"got {len([i for i in inputs if i])} inputs, wanted "):
-            g.itself(*inputs)
+            g.passthrough(*inputs)
 
 
 def test_sizes_that_inputs_have() -> None:
@@ -434,16 +434,16 @@ def test_registries_take_one_of_each() -> None:
     """A second translation from the same opset on is a mistake; the others stand."""
     before = {n: dict(v) for n, v in registry.EXPORT.items()}
     with pytest.raises(TypeError, match="clip: exported twice since opset 13"):
-        registry.to_onnx("clip")(lambda b, op, x: x)
+        registry.exports("clip")(lambda b, op, x: x)
     with pytest.raises(TypeError, match="Neg: imported twice since opset 1"):
-        registry.from_onnx("Neg")(lambda g, x: x)
+        registry.imports("Neg")(lambda g, x: x)
     assert before == registry.EXPORT
     assert registry.family_name("Neg") == "_onnx_Neg"
     assert registry.family_name("Scaler", "ai.onnx.ml") == "_onnx_ml_Scaler"
     assert registry.family_name("Thing", "far.away") == "_onnx_far_away_Thing"
-    assert registry.earlier_reading_of("", "NoSuch", 17, ["axes"]) is None
-    assert registry.earlier_reading_of("", "ReduceSum", 1, ["axes"]) is None
-    found = registry.earlier_reading_of("", "ReduceSum", 13, ["axes"])
+    assert registry.earlier_import_handler("", "NoSuch", 17, ["axes"]) is None
+    assert registry.earlier_import_handler("", "ReduceSum", 1, ["axes"]) is None
+    found = registry.earlier_import_handler("", "ReduceSum", 13, ["axes"])
     assert found is not None
     assert "axes" in found.attributes
 
@@ -474,19 +474,22 @@ def test_what_registries_note(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(registry, name, {})
     registry.one_to_one(sin="Sin", cos="Cos")
     assert {n: list(v) for n, v in registry.EXPORT.items()} == {"sin": [13], "cos": [13]}
-    registry.itself("A", "B", since=15)
-    registry.itself("A", since=20)
-    registry.itself("C", write=False)
-    registry.itself("D", since=9, read=False)
-    registry.itself("E", since=5, domain="ai.onnx.ml")
+    registry.passthrough("A", "B", since=15)
+    registry.passthrough("A", since=20)
+    registry.passthrough("C", write=False)
+    registry.passthrough("D", since=9, read=False)
+    registry.passthrough("E", since=5, domain="ai.onnx.ml")
     written = {n: list(v) for n, v in registry.EXPORT.items() if n.startswith("_")}
     assert written == {"_onnx_A": [15], "_onnx_B": [15], "_onnx_D": [13], "_onnx_ml_E": [13]}
     assert {k: list(v) for k, v in registry.IMPORT.items()} == {
         ("", "A"): [15, 20], ("", "B"): [15], ("", "C"): [1], ("ai.onnx.ml", "E"): [5],
     }  # fmt: skip
     assert {f"_onnx_{n}": ("", n) for n in "ABCD"} | {"_onnx_ml_E": ("ai.onnx.ml", "E")} == registry.PASSTHROUGH
-    assert registry.handler_for("_onnx_A", 14) is None and registry.handler_for("_onnx_A", 15) is not None
-    assert registry.reading_of("", "A", 14) is None and registry.reading_of("", "A", 20) is registry.IMPORT["", "A"][20]
+    assert registry.export_handler("_onnx_A", 14) is None and registry.export_handler("_onnx_A", 15) is not None
+    assert (
+        registry.import_handler("", "A", 14) is None
+        and registry.import_handler("", "A", 20) is registry.IMPORT["", "A"][20]
+    )
 
 
 def test_which_kernels_a_version_has(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import converters
-from converters.registry import EXPORT, handler_for
+from converters.registry import EXPORT, export_handler
 from hybrid.core.error import MXNetError
 from hybrid.ir.graph import Graph
 
@@ -59,7 +59,7 @@ def told(graph: Graph, feeds: Mapping[str, np.ndarray], operator: str, attrs: Ma
         pass  # a refusal takes steps too
     finally:
         sys.settrace(None)
-    handler = handler_for(operator, 21)
+    handler = export_handler(operator, 21)
     while isinstance(handler, functools.partial):
         handler = handler.func
     return steps | {(getattr(handler, "__code__", handler), n, str(v)) for n, v in attrs.items()}

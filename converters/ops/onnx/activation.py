@@ -5,25 +5,25 @@ import math
 
 import numpy as np
 
-from ...registry import itself, to_onnx
+from ...registry import exports, passthrough
 
-itself("Swish", since=24)
-itself("SwiGLU", since=28)
-itself("HardSwish", since=14)
-itself("Celu", since=12, write=False)
-itself("ThresholdedRelu", since=10)
-itself("Shrink", since=9)
-itself("Hardmax", since=13)
-itself("PRelu", since=7, read=False)
-itself("Selu", since=6, read=False)
-itself("Gelu", since=20, read=False)
+passthrough("Swish", since=24)
+passthrough("SwiGLU", since=28)
+passthrough("HardSwish", since=14)
+passthrough("Celu", since=12, write=False)
+passthrough("ThresholdedRelu", since=10)
+passthrough("Shrink", since=9)
+passthrough("Hardmax", since=13)
+passthrough("PRelu", since=7, read=False)
+passthrough("Selu", since=6, read=False)
+passthrough("Gelu", since=20, read=False)
 
 
 def _made_of(name):
     """Registers what an operator of the family is made of; floats of 16 bits are rounded once, at the end."""
 
     def register(function):
-        @to_onnx(name)
+        @exports(name)
         def write(b, op, *inputs):
             wide = [b.wide(x) for x in inputs]
             return b.cast(function(b, op, *wide), inputs[0].dtype)
@@ -44,7 +44,7 @@ _made_of("_onnx_HardSwish")(lambda b, op, x: b.Mul(x, b.Clip(b.Add(b.Mul(x, 1 / 
 
 
 @_made_of("_onnx_Gelu")
-def _(b, op, x):
+def export_gelu(b, op, x):
     half = b.Mul(x, 0.5)
     if op.approximate == "none":
         return b.Mul(half, b.Add(1, b.Erf(b.Mul(x, math.sqrt(0.5)))))
@@ -52,11 +52,11 @@ def _(b, op, x):
     return b.Mul(half, b.Add(1, b.Tanh(b.Mul(b.Add(x, b.Mul(cubed, 0.044715)), math.sqrt(2 / math.pi)))))
 
 
-@to_onnx("_onnx_Celu")
-def _(b, op, x):
+@exports("_onnx_Celu")
+def export_onnx_celu(b, op, x):
     """Below opset 28 it takes float32 only."""
     if x.dtype == np.float32 or b.opset >= 28:
-        return b.itself("", "Celu", op, [x])
+        return b.passthrough("", "Celu", op, [x])
     wide = b.wide(x)
     below = b.Mul(b.Sub(b.Exp(b.Div(b.Min(wide, 0), op.alpha)), 1), op.alpha)
     return b.cast(b.Add(b.Max(wide, 0), below), x.dtype)

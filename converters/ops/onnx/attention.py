@@ -5,11 +5,11 @@ import math
 import numpy as np
 
 from ...error import Unsupported
-from ...registry import itself, to_onnx
+from ...registry import exports, passthrough
 
-itself("Attention", since=23, write=False)
-itself("RotaryEmbedding", since=23)
-itself("LinearAttention", since=27)
+passthrough("Attention", since=23, write=False)
+passthrough("RotaryEmbedding", since=23)
+passthrough("LinearAttention", since=27)
 
 
 def _split(b, x, heads):
@@ -21,14 +21,14 @@ def _join(b, x):
     return b.reshape(b.transpose(x, [0, 2, 1, 3]), [0, 0, -1])
 
 
-@to_onnx("_onnx_Attention", since=23)
-def _(b, op, *inputs):
+@exports("_onnx_Attention", since=23)
+def export_onnx_attention(b, op, *inputs):
     windows = op.left_window_size >= 0 or op.right_window_size >= 0
     since = 25 if windows else 24 if "nonpad_kv_seqlen" in op.given else 23
-    return b.itself("", "Attention", op, inputs) if b.opset >= since else _taken_apart(b, op, *inputs)
+    return b.passthrough("", "Attention", op, inputs) if b.opset >= since else _taken_apart(b, op, *inputs)
 
 
-@to_onnx("_onnx_Attention")
+@exports("_onnx_Attention")
 def _taken_apart(b, op, *inputs):
     given = dict(zip(op.inputs, op.placed(inputs)))
     q, k, v = (given[n] for n in ("Q", "K", "V"))
@@ -98,8 +98,8 @@ def _bias(b, op, given, count, keys):
     return bias
 
 
-@to_onnx("_onnx_RotaryEmbedding")
-def _(b, op, *inputs):
+@exports("_onnx_RotaryEmbedding")
+def export_onnx_rotary_embedding(b, op, *inputs):
     x, cos, sin, positions = op.placed(inputs)
     if x.dtype == np.dtype("bfloat16"):
         raise Unsupported("bfloat16 needs opset 23")

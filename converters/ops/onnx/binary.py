@@ -1,9 +1,9 @@
 """Arithmetic and comparison. What MXNet has is read in converters/ops/binary.py."""
 
-from ...registry import itself
+from ...registry import passthrough
 
-itself("BitShift", since=11)
-itself("Sum", "Mean", since=8, read=False)
-itself("Pow", since=7, read=False)
-itself("Mod", since=10, read=False)
-itself("Equal", since=19, read=False)
+passthrough("BitShift", since=11)
+passthrough("Sum", "Mean", since=8, read=False)
+passthrough("Pow", since=7, read=False)
+passthrough("Mod", since=10, read=False)
+passthrough("Equal", since=19, read=False)

@@ -6,10 +6,10 @@ from hybrid.core.attrs import MXNET_DTYPES
 
 from ...error import Unsupported
 from ...onnx_types import dtype_of
-from ...registry import from_onnx, itself, to_onnx
+from ...registry import exports, imports, passthrough
 
-itself("BitCast", since=26)
-itself("CastLike", since=15)
+passthrough("BitCast", since=26)
+passthrough("CastLike", since=15)
 
 
 def _by_mxnet(source, target):
@@ -22,16 +22,16 @@ def _by_mxnet(source, target):
     return target.name != "uint64" or source.kind in "iub"
 
 
-@from_onnx("Cast")
-def _(g, x, *, to):
+@imports("Cast")
+def import_cast_first(g, x, *, to):
     code = dict(TensorProto.DataType.items()).get(to)
     if code is None:
         raise Unsupported(f"got to={to!r}, wanted the name of an element type")
     return _cast(g, x, code)
 
 
-@from_onnx("Cast", since=6)
-def _(g, x, *, to, saturate=1, round_mode="up"):
+@imports("Cast", since=6)
+def import_cast_since_6(g, x, *, to, saturate=1, round_mode="up"):
     return _cast(g, x, to, saturate, round_mode)
 
 
@@ -42,6 +42,6 @@ def _cast(g, x, to, saturate=1, round_mode="up"):
     return g.apply("_onnx_Cast", x, to=target, saturate=bool(saturate), round_mode=round_mode)
 
 
-@to_onnx("_onnx_Cast")
-def _(b, op, x):
-    return b.itself("", "Cast", op, [x])
+@exports("_onnx_Cast")
+def export_onnx_cast(b, op, x):
+    return b.passthrough("", "Cast", op, [x])

@@ -3,11 +3,11 @@
 import numpy as np
 
 from ...error import Unsupported
-from ...registry import from_onnx, to_onnx
+from ...registry import exports, imports
 
 
-@from_onnx("Constant")
-def _(
+@imports("Constant")
+def import_constant(
     g,
     *,
     value=None,
@@ -38,6 +38,6 @@ def _(
     return g.const(found[0])
 
 
-@to_onnx("_onnx_Constant")
-def _(b, op):
+@exports("_onnx_Constant")
+def export_onnx_constant(b, op):
     return b.const(op.value, name=f"{b.scope}_output")

@@ -10,7 +10,7 @@ from hybrid.ops.onnx.control import shared_dtype
 
 from ...error import Unsupported
 from ...onnx_types import contained, declared_spec, element_dtype, known_dims, sequence_of, tensor_of
-from ...registry import from_onnx, to_onnx
+from ...registry import exports, imports
 
 # -- reading ----------------------------------------------------------------------------------------------------------
 
@@ -23,8 +23,8 @@ def _named(results, bodies, skip=0):
     return results
 
 
-@from_onnx("If")
-def _(g, condition, *, then_branch, else_branch):
+@imports("If")
+def import_if(g, condition, *, then_branch, else_branch):
     if condition.fixed:
         if condition.const.size != 1:
             raise Unsupported(f"got a condition of shape {condition.shape}, wanted one element")
@@ -97,8 +97,8 @@ def _repeated(g, proto, first, states, last, kinds=()):
         specs = widened
 
 
-@from_onnx("Loop")
-def _(g, most=None, condition=None, *states, body):
+@imports("Loop")
+def import_loop(g, most=None, condition=None, *states, body):
     states = list(states)
     missing = [i for i, v in enumerate(states) if v is None]
     if missing:
@@ -126,8 +126,8 @@ def _(g, most=None, condition=None, *states, body):
     return _named(results, [found], 1)
 
 
-@from_onnx("Scan", since=9)
-def _(
+@imports("Scan", since=9)
+def import_scan_since_9(
     g,
     *inputs,
     body,
@@ -159,8 +159,8 @@ def _(
     )
 
 
-@from_onnx("Scan", since=8)
-def _(g, lengths, *inputs, body, num_scan_inputs, directions=None):
+@imports("Scan", since=8)
+def import_scan_since_8(g, lengths, *inputs, body, num_scan_inputs, directions=None):
     count = len(inputs) - num_scan_inputs
     _fits(body, inputs, count)
     states = [Spec(_without(v.shape, 0), v.dtype) for v in inputs[:count]]
@@ -253,8 +253,8 @@ def _foreach(g, found, states, data, stacked):
     return results[stacked:] + results[:stacked]
 
 
-@from_onnx("SequenceMap", since=17)
-def _(g, first, *others, body):
+@imports("SequenceMap", since=17)
+def import_sequence_map(g, first, *others, body):
     inputs = [first, *others]
     if any(v is None for v in inputs) or len(body.input) != len(inputs):
         raise Unsupported(f"got {len(inputs)} inputs with a body of {len(body.input)}, wanted as many")
@@ -290,15 +290,15 @@ def _typed(b, made):
     return made
 
 
-@to_onnx("_onnx_If")
-def _(b, op, condition, *rest, bodies):
+@exports("_onnx_If")
+def export_onnx_if(b, op, condition, *rest, bodies):
     held = op.placed((condition, *rest))
     graphs = [b.body(lambda inner, make=make, h=h: make(inner, h)) for make, h in zip(bodies, held)]
     return _typed(b, b.If(condition, then_branch=graphs[0], else_branch=graphs[1], outputs=op.num_outputs))
 
 
-@to_onnx("_onnx_Loop")
-def _(b, op, *inputs, bodies):
+@exports("_onnx_Loop")
+def export_onnx_loop(b, op, *inputs, bodies):
     (body,) = bodies
     most, condition, states, captured = op.split(inputs)
 
@@ -310,8 +310,8 @@ def _(b, op, *inputs, bodies):
     return _typed(b, b.Loop(most, condition, *states, body=graph, outputs=op.num_outputs))
 
 
-@to_onnx("_onnx_Scan")
-def _(b, op, *inputs, bodies):
+@exports("_onnx_Scan")
+def export_onnx_scan(b, op, *inputs, bodies):
     (body,) = bodies
     lengths, states, data, captured = op.split(inputs)
     if lengths is not None:
@@ -349,8 +349,8 @@ def _batched(b, op, states, data, captured, body):
     return b.Scan(*states, *data, outputs=op.num_outputs, body=graph, num_scan_inputs=len(states) + len(data))
 
 
-@to_onnx("_onnx_SequenceMap", since=17)
-def _(b, op, *inputs, bodies):
+@exports("_onnx_SequenceMap", since=17)
+def export_onnx_sequence_map(b, op, *inputs, bodies):
     (body,) = bodies
     given, captured = inputs[: len(op.elems)], inputs[len(op.elems) :]
 

@@ -1,7 +1,7 @@
 """Convolutions in the forms that MXNet lacks."""
 
-from ...registry import itself
+from ...registry import passthrough
 
-itself("Conv", "ConvTranspose", read=False)
-itself("DeformConv", since=19, read=False)
-itself("Col2Im", since=18, read=False)
+passthrough("Conv", "ConvTranspose", read=False)
+passthrough("DeformConv", since=19, read=False)
+passthrough("Col2Im", since=18, read=False)

@@ -3,7 +3,7 @@
 from onnx import helper
 
 from ...error import Unsupported
-from ...registry import MS, from_onnx
+from ...registry import MS, imports
 
 OPSET = 23
 """The standard's opset that the nodes below are of."""
@@ -25,26 +25,26 @@ def spelt(g, inputs, outputs, *nodes):
     return g.expand(helper.make_function(MS, g.node.op_type, list(there), outputs, made, opsets), list(there.values()))
 
 
-@from_onnx("Gelu", domain=MS)
-def _(g, x):
+@imports("Gelu", domain=MS)
+def import_gelu(g, x):
     return spelt(g, {"X": x}, ["Y"], ("Gelu", ["X"], ["Y"], {}))
 
 
-@from_onnx("BiasGelu", domain=MS)
-def _(g, a, b):
+@imports("BiasGelu", domain=MS)
+def import_bias_gelu(g, a, b):
     return spelt(g, {"A": a, "B": b}, ["C"], ("Add", ["A", "B"], ["sum"], {}), ("Gelu", ["sum"], ["C"], {}))
 
 
-@from_onnx("FastGelu", domain=MS)
-def _(g, x, bias=None):
+@imports("FastGelu", domain=MS)
+def import_fast_gelu(g, x, bias=None):
     added = [] if bias is None else [("Add", ["X", "bias"], ["sum"], {})]
     return spelt(
         g, {"X": x, "bias": bias}, ["Y"], *added, ("Gelu", ["sum" if added else "X"], ["Y"], {"approximate": "tanh"})
     )
 
 
-@from_onnx("QuickGelu", domain=MS)
-def _(g, x, *, alpha=1.702):
+@imports("QuickGelu", domain=MS)
+def import_quick_gelu(g, x, *, alpha=1.702):
     """x * sigmoid(alpha * x)."""
     if x.dtype is None:
         raise Unsupported("the dtype of X is not known")
@@ -57,8 +57,8 @@ def _(g, x, *, alpha=1.702):
     return spelt(g, inputs, ["Y"], *nodes)
 
 
-@from_onnx("FusedMatMul", "TransposeMatMul", domain=MS)
-def _(g, a, b, *, alpha=1.0, transA=0, transB=0, transBatchA=0, transBatchB=0):  # noqa: N803  ONNX's names
+@imports("FusedMatMul", "TransposeMatMul", domain=MS)
+def import_fused_mat_mul(g, a, b, *, alpha=1.0, transA=0, transB=0, transBatchA=0, transBatchB=0):  # noqa: N803  ONNX's names
     if transBatchA or transBatchB:
         raise Unsupported("got transBatchA or transBatchB, wanted neither; export without onnxruntime's optimisation")
     inputs, nodes = {"A": a, "B": b}, []
@@ -86,8 +86,8 @@ def _ending(activation, parameters, read, made):
     return activation, [read], [made], dict(zip(ACTIVATIONS[activation], parameters))
 
 
-@from_onnx("FusedConv", domain=MS)
-def _(g, x, w, b=None, z=None, *, activation="", activation_params=(), **attributes):
+@imports("FusedConv", domain=MS)
+def import_fused_conv(g, x, w, b=None, z=None, *, activation="", activation_params=(), **attributes):
     inputs = {"X": x, "W": w, "B": b, "Z": z}
     nodes = [("Conv", ["X", "W", "" if b is None else "B"], ["product"], attributes)]
     if z is not None:
@@ -95,8 +95,8 @@ def _(g, x, w, b=None, z=None, *, activation="", activation_params=(), **attribu
     return spelt(g, inputs, ["Y"], *nodes, _ending(activation, activation_params, nodes[-1][2][0], "Y"))
 
 
-@from_onnx("FusedGemm", domain=MS)
-def _(
+@imports("FusedGemm", domain=MS)
+def import_fused_gemm(
     g, a, b, c=None, *, activation="", activation_alpha=None, activation_beta=None, activation_gamma=None, **attributes
 ):
     given = [v for v in (activation_alpha, activation_beta, activation_gamma) if v is not None]
@@ -116,24 +116,24 @@ def _skipped(g, x, skip, bias, normalised, more, inputs):
     return [found[0], *(found[1:-1] if more else [None, None]), found[-1]]
 
 
-@from_onnx("SkipLayerNormalization", domain=MS)
-def _(g, x, skip, gamma, beta=None, bias=None, *, epsilon=1e-12):
+@imports("SkipLayerNormalization", domain=MS)
+def import_skip_layer_normalization(g, x, skip, gamma, beta=None, bias=None, *, epsilon=1e-12):
     reads = ["gamma"] if beta is None else ["gamma", "beta"]
     more = ["mean", "deviation"] if g.wants(1) or g.wants(2) else []
     normalised = "LayerNormalization", reads, {"epsilon": epsilon}
     return _skipped(g, x, skip, bias, normalised, more, {"gamma": gamma, "beta": beta})
 
 
-@from_onnx("SkipSimplifiedLayerNormalization", domain=MS)
-def _(g, x, skip, gamma, bias=None, *, epsilon=1e-12):
+@imports("SkipSimplifiedLayerNormalization", domain=MS)
+def import_skip_simplified_layer_normalization(g, x, skip, gamma, bias=None, *, epsilon=1e-12):
     if g.wants(1) or g.wants(2):
         raise Unsupported("mean and inv_std_var are wanted, which only training reads")
     return _skipped(g, x, skip, bias, ("RMSNormalization", ["gamma"], {"epsilon": epsilon}), [], {"gamma": gamma})
 
 
-@from_onnx("SimplifiedLayerNormalization")
-@from_onnx("SimplifiedLayerNormalization", domain=MS)
-def _(g, x, scale, *, axis=-1, epsilon=1e-5, stash_type=1):
+@imports("SimplifiedLayerNormalization")
+@imports("SimplifiedLayerNormalization", domain=MS)
+def import_simplified_layer_normalization(g, x, scale, *, axis=-1, epsilon=1e-5, stash_type=1):
     """Written by onnxruntime into the standard's own domain."""
     attributes = {"axis": axis, "epsilon": epsilon, "stash_type": stash_type}
     return spelt(g, {"X": x, "scale": scale}, ["Y"], ("RMSNormalization", ["X", "scale"], ["Y"], attributes))

@@ -7,10 +7,10 @@ from hybrid.core.shapes import UNKNOWN
 
 from ...error import Unsupported
 from ...onnx_types import code_of
-from ...registry import MS, from_onnx, itself
+from ...registry import MS, imports, passthrough
 from .fused import spelt
 
-itself("GroupQueryAttention", domain=MS)
+passthrough("GroupQueryAttention", domain=MS)
 
 
 def _size(value, axis, what):
@@ -71,8 +71,8 @@ def _known(query):
         raise Unsupported("the shape or dtype of its first input is not known")
 
 
-@from_onnx("MultiHeadAttention", domain=MS)
-def _(
+@imports("MultiHeadAttention", domain=MS)
+def import_multi_head_attention(
     g,
     query,
     key=None,
@@ -127,8 +127,8 @@ def _(
     return s.run([y, *more])[: g.outputs]
 
 
-@from_onnx("Attention", domain=MS)
-def _(
+@imports("Attention", domain=MS)
+def import_attention(
     g,
     x,
     weights,
@@ -179,8 +179,8 @@ def _(
     return s.run([y, s.node("Concat", *parts, axis=0)])
 
 
-@from_onnx("RotaryEmbedding", domain=MS)
-def _(
+@imports("RotaryEmbedding", domain=MS)
+def import_rotary_embedding(
     g,
     x,
     position_ids,
@@ -205,8 +205,8 @@ def _(
     return s.run([s.node("RotaryEmbedding", *reads, **attributes)])
 
 
-@from_onnx("EmbedLayerNormalization", domain=MS)
-def _(
+@imports("EmbedLayerNormalization", domain=MS)
+def import_embed_layer_normalization(
     g,
     input_ids,
     segment_ids,

@@ -1,14 +1,14 @@
 """Taking and placing by position."""
 
-from ...registry import from_onnx, itself
+from ...registry import imports, passthrough
 
-itself("GatherElements", since=11)
-itself("GatherND", read=False)
-itself("ScatterElements", "ScatterND", since=11)
-itself("TensorScatter", since=24)
-itself("ReverseSequence", read=False)
+passthrough("GatherElements", since=11)
+passthrough("GatherND", read=False)
+passthrough("ScatterElements", "ScatterND", since=11)
+passthrough("TensorScatter", since=24)
+passthrough("ReverseSequence", read=False)
 
 
-@from_onnx("Scatter", since=9)
-def _(g, data, indices, updates, *, axis=0):
+@imports("Scatter", since=9)
+def import_scatter(g, data, indices, updates, *, axis=0):
     return g.apply("_onnx_ScatterElements", data, indices, updates, axis=axis)

@@ -1,6 +1,6 @@
 """Products of quantised numbers."""
 
-from ...registry import MS, itself
+from ...registry import MS, passthrough
 
-itself("MatMulInteger", "QLinearMatMul", "ConvInteger", "QLinearConv", since=10)
-itself("MatMulIntegerToFloat", "DynamicQuantizeMatMul", "QGemm", domain=MS)
+passthrough("MatMulInteger", "QLinearMatMul", "ConvInteger", "QLinearConv", since=10)
+passthrough("MatMulIntegerToFloat", "DynamicQuantizeMatMul", "QGemm", domain=MS)

@@ -6,7 +6,7 @@ from onnx import numpy_helper
 
 from ...error import Unsupported
 from ...onnx_types import dtype_of
-from ...registry import ML, from_onnx, to_onnx
+from ...registry import ML, exports, imports
 from .ml_linear import attributes_of, fields_of, models
 
 models("CategoryMapper", "OneHotEncoder", "Binarizer", "Scaler", "Normalizer", "Imputer", "ZipMap", "CastMap")
@@ -23,8 +23,8 @@ def _one(what, **given):
     return found[0].reshape(-1)
 
 
-@from_onnx("LabelEncoder", since=2, domain=ML)
-def _(
+@imports("LabelEncoder", since=2, domain=ML)
+def import_label_encoder_since_2(
     g,
     x,
     *,
@@ -55,21 +55,21 @@ def _(
         default = np.array(
             [default_string if kind == "O" else default_float if kind == "f" else default_int64], values.dtype
         )
-    return g.itself(x, keys_tensor=keys, values_tensor=values, default_tensor=default)
+    return g.passthrough(x, keys_tensor=keys, values_tensor=values, default_tensor=default)
 
 
-@from_onnx("LabelEncoder", domain=ML)
-def _(g, x, *, classes_strings, default_int64=-1, default_string="_Unused"):
+@imports("LabelEncoder", domain=ML)
+def import_label_encoder_first(g, x, *, classes_strings, default_int64=-1, default_string="_Unused"):
     if x.dtype is None:
         raise Unsupported(f"needs to know whether {x.name} holds words or numbers")
     words, places = np.array(classes_strings, object), np.arange(len(classes_strings))
     if x.dtype == np.dtype(object):
-        return g.itself(x, keys_tensor=words, values_tensor=places, default_tensor=np.array([default_int64]))
-    return g.itself(x, keys_tensor=places, values_tensor=words, default_tensor=np.array([default_string], object))
+        return g.passthrough(x, keys_tensor=words, values_tensor=places, default_tensor=np.array([default_int64]))
+    return g.passthrough(x, keys_tensor=places, values_tensor=words, default_tensor=np.array([default_string], object))
 
 
-@to_onnx("_onnx_ml_LabelEncoder")
-def _(b, op, x):
+@exports("_onnx_ml_LabelEncoder")
+def export_onnx_ml_label_encoder(b, op, x):
     attributes = {}
     for name, array in (("keys", op.keys_tensor), ("values", op.values_tensor), ("default", op.default_tensor)):
         kind = _LISTS.get(array.dtype.name)
@@ -84,37 +84,37 @@ def _(b, op, x):
     return b.node("LabelEncoder", x, domain=ML, dtype=op.values_tensor.dtype, **attributes)
 
 
-@from_onnx("FeatureVectorizer", domain=ML)
-def _(g, *inputs, inputdimensions=()):
-    return g.itself(*inputs, inputdimensions=inputdimensions)
+@imports("FeatureVectorizer", domain=ML)
+def import_feature_vectorizer(g, *inputs, inputdimensions=()):
+    return g.passthrough(*inputs, inputdimensions=inputdimensions)
 
 
-@to_onnx("_onnx_ml_FeatureVectorizer")
-def _(b, op, *inputs):
+@exports("_onnx_ml_FeatureVectorizer")
+def export_onnx_ml_feature_vectorizer(b, op, *inputs):
     return b.node("FeatureVectorizer", *inputs, domain=ML, inputdimensions=list(op.inputdimensions) or None)
 
 
-@from_onnx("ArrayFeatureExtractor", domain=ML)
-def _(g, x, y):
-    return g.itself(x, y)
+@imports("ArrayFeatureExtractor", domain=ML)
+def import_array_feature_extractor(g, x, y):
+    return g.passthrough(x, y)
 
 
-@to_onnx("_onnx_ml_ArrayFeatureExtractor")
-def _(b, op, x, y):
+@exports("_onnx_ml_ArrayFeatureExtractor")
+def export_onnx_ml_array_feature_extractor(b, op, x, y):
     return b.node("ArrayFeatureExtractor", x, y, domain=ML)
 
 
-@from_onnx("DictVectorizer", domain=ML)
-def _(g, x, **attributes):
+@imports("DictVectorizer", domain=ML)
+def import_dict_vectorizer(g, x, **attributes):
     if x.kind is None or x.kind.WhichOneof("value") != "map_type":
         raise Unsupported(f"needs to know what the map {x.name} holds")
     code = x.kind.map_type.value_type.tensor_type.elem_type
     values = object if code == onnx.TensorProto.STRING else dtype_of(code)
-    return g.itself(x, values=values, **fields_of(attributes))
+    return g.passthrough(x, values=values, **fields_of(attributes))
 
 
-@to_onnx("_onnx_ml_DictVectorizer")
-def _(b, op, x):
+@exports("_onnx_ml_DictVectorizer")
+def export_onnx_ml_dict_vectorizer(b, op, x):
     attributes = attributes_of(op)
     del attributes["values"]
     return b.node("DictVectorizer", x, domain=ML, dtype=op.values, **attributes)

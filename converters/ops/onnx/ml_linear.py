@@ -3,7 +3,7 @@
 import numpy as np
 from onnx import numpy_helper
 
-from ...registry import ML, from_onnx, to_onnx
+from ...registry import ML, exports, imports
 
 TENSOR = "_as_tensor"
 """How the names of attributes end that are tensors, where there are lists too."""
@@ -41,8 +41,8 @@ def attributes_of(op):
 
 def models(*names):
     """Operators of ai.onnx.ml whose fields are their attributes, but for the names of tensors."""
-    from_onnx(*names, domain=ML)(_read)
-    to_onnx(*(f"_onnx_ml_{n}" for n in names))(_write)
+    imports(*names, domain=ML)(_read)
+    exports(*(f"_onnx_ml_{n}" for n in names))(_write)
 
 
 _NARROW = ("LinearClassifier", "LinearRegressor", "SVMClassifier", "SVMRegressor")
@@ -50,7 +50,7 @@ _NARROW = ("LinearClassifier", "LinearRegressor", "SVMClassifier", "SVMRegressor
 
 
 def _read(g, x, **attributes):
-    return g.itself(x, **fields_of(attributes))
+    return g.passthrough(x, **fields_of(attributes))
 
 
 def _write(b, op, x):

@@ -6,20 +6,22 @@ from onnx import numpy_helper
 from hybrid.ops.onnx.ml_tree import MODES
 
 from ...error import Unsupported
-from ...registry import ML, from_onnx, to_onnx
+from ...registry import ML, exports, imports
 from .ml_linear import TENSOR, attributes_of, fields_of
 
 
-@from_onnx("TreeEnsembleClassifier", "TreeEnsembleRegressor", domain=ML)
-def _(g, x, *, nodes_modes=(), **attributes):
+@imports("TreeEnsembleClassifier", "TreeEnsembleRegressor", domain=ML)
+def import_tree_ensemble_classifier(g, x, *, nodes_modes=(), **attributes):
     unknown = sorted(set(nodes_modes) - set(MODES))
     if unknown:
         raise Unsupported(f"got nodes_modes {', '.join(unknown)}, wanted {', '.join(MODES)}")
-    return g.itself(x, nodes_modes=np.array([MODES.index(m) for m in nodes_modes], np.uint8), **fields_of(attributes))
+    return g.passthrough(
+        x, nodes_modes=np.array([MODES.index(m) for m in nodes_modes], np.uint8), **fields_of(attributes)
+    )
 
 
-@to_onnx("_onnx_ml_TreeEnsembleClassifier", "_onnx_ml_TreeEnsembleRegressor")
-def _(b, op, x):
+@exports("_onnx_ml_TreeEnsembleClassifier", "_onnx_ml_TreeEnsembleRegressor")
+def export_onnx_ml_tree_ensemble_classifier(b, op, x):
     if b.opset >= 22:
         raise Unsupported("ai.onnx.ml has dropped it in the version that goes with opset 22; choose opset 21")
     name, attributes = op.name.removeprefix("_onnx_ml_"), attributes_of(op)
@@ -29,13 +31,13 @@ def _(b, op, x):
     return b.node(name, x, outputs=op.num_visible_outputs(), domain=ML, dtype=b.results[0].dtype, **attributes)
 
 
-@from_onnx("TreeEnsemble", since=5, domain=ML)
-def _(g, x, **attributes):
-    return g.itself(x, **fields_of(attributes))
+@imports("TreeEnsemble", since=5, domain=ML)
+def import_tree_ensemble(g, x, **attributes):
+    return g.passthrough(x, **fields_of(attributes))
 
 
-@to_onnx("_onnx_ml_TreeEnsemble", since=22)
-def _(b, op, x):
+@exports("_onnx_ml_TreeEnsemble", since=22)
+def export_onnx_ml_tree_ensemble(b, op, x):
     attributes = {}
     for name in op.fields:
         value = getattr(op, name)

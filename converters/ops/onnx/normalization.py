@@ -1,8 +1,8 @@
 """Normalizations in the forms that MXNet lacks."""
 
-from ...registry import itself
+from ...registry import passthrough
 
-itself("BatchNormalization", "InstanceNormalization", "LRN", read=False)
-itself("LayerNormalization", since=17, read=False)
-itself("GroupNormalization", since=21)
-itself("RMSNormalization", since=23)
+passthrough("BatchNormalization", "InstanceNormalization", "LRN", read=False)
+passthrough("LayerNormalization", since=17, read=False)
+passthrough("GroupNormalization", since=21)
+passthrough("RMSNormalization", since=23)

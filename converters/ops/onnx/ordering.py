@@ -1,6 +1,6 @@
 """TopK and Unique."""
 
-from ...registry import itself
+from ...registry import passthrough
 
-itself("TopK", read=False)
-itself("Unique", since=11)
+passthrough("TopK", read=False)
+passthrough("Unique", since=11)

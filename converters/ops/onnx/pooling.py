@@ -1,6 +1,6 @@
 """Pooling in the forms that MXNet lacks."""
 
-from ...registry import itself
+from ...registry import passthrough
 
-itself("MaxPool", "AveragePool", "LpPool", "GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool", read=False)
-itself("MaxUnpool", since=9)
+passthrough("MaxPool", "AveragePool", "LpPool", "GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool", read=False)
+passthrough("MaxUnpool", since=9)

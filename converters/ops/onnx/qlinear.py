@@ -1,8 +1,8 @@
 """What onnxruntime's quantiser writes in its format of operators."""
 
-from ...registry import MS, itself, not_imported
+from ...registry import MS, not_imported, passthrough
 
-itself(
+passthrough(
     "QLinearAdd",
     "QLinearAveragePool",
     "QLinearConcat",

@@ -1,8 +1,8 @@
 """Samplers and Dropout. What MXNet has is read in converters/ops/random.py."""
 
-from ...registry import itself
+from ...registry import passthrough
 
-itself("Bernoulli", since=15)
-itself("Multinomial", since=7, read=False)
-itself("RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", read=False)
-itself("Dropout", since=12, read=False)
+passthrough("Bernoulli", since=15)
+passthrough("Multinomial", since=7, read=False)
+passthrough("RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", read=False)
+passthrough("Dropout", since=12, read=False)

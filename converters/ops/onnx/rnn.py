@@ -1,8 +1,8 @@
 """Recurrent layers that MXNet's RNN cannot say. Those that it can, and all reading: converters/ops/rnn.py."""
 
-from ...registry import to_onnx
+from ...registry import exports
 
 
-@to_onnx("_onnx_RNN", "_onnx_GRU", "_onnx_LSTM")
-def _(b, op, *inputs):
-    return b.itself("", op.name.removeprefix("_onnx_"), op, inputs)
+@exports("_onnx_RNN", "_onnx_GRU", "_onnx_LSTM")
+def export_onnx_rnn(b, op, *inputs):
+    return b.passthrough("", op.name.removeprefix("_onnx_"), op, inputs)

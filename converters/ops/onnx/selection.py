@@ -1,7 +1,7 @@
 """Operators that select what the numbers themselves decide."""
 
-from ...registry import itself
+from ...registry import passthrough
 
-itself("Compress", read=False)
-itself("NonZero", since=9)
-itself("NonMaxSuppression", since=10)
+passthrough("Compress", read=False)
+passthrough("NonZero", since=9)
+passthrough("NonMaxSuppression", since=10)

@@ -19,11 +19,11 @@ from ...onnx_types import (
     tensor_of,
     text_of,
 )
-from ...registry import from_onnx, itself, reading_of, to_onnx
+from ...registry import exports, import_handler, imports, passthrough
 
 OBJECT = np.dtype(object)
 
-itself("OptionalHasElement", since=15)
+passthrough("OptionalHasElement", since=15)
 
 MOST_PARTS = 256
 """Pieces up to which a tensor that is split is one tensor for each within the graph."""
@@ -45,23 +45,23 @@ def _place(position, length):
     return index % length if -length <= index < length else None
 
 
-@from_onnx("SequenceConstruct", since=11)
-def _(g, *inputs):
-    made = g.itself(*inputs)
+@imports("SequenceConstruct", since=11)
+def import_sequence_construct(g, *inputs):
+    made = g.passthrough(*inputs)
     made.kind, made.parts = sequence_of(_kind(inputs[0])), inputs
     return made
 
 
-@from_onnx("SequenceEmpty", since=11)
-def _(g, *, dtype=1):
-    made = g.itself(elem=dtype)
+@imports("SequenceEmpty", since=11)
+def import_sequence_empty(g, *, dtype=1):
+    made = g.passthrough(elem=dtype)
     made.kind, made.parts = sequence_of(tensor_of(dtype_of(dtype))), ()
     return made
 
 
-@from_onnx("SequenceInsert", since=11)
-def _(g, sequence, tensor, position=None):
-    made = g.itself(sequence, tensor, position)
+@imports("SequenceInsert", since=11)
+def import_sequence_insert(g, sequence, tensor, position=None):
+    made = g.passthrough(sequence, tensor, position)
     made.kind = sequence.kind or sequence_of(_kind(tensor))
     if sequence.parts is not None:
         length = len(sequence.parts)
@@ -72,9 +72,9 @@ def _(g, sequence, tensor, position=None):
     return made
 
 
-@from_onnx("SequenceErase", since=11)
-def _(g, sequence, position=None):
-    made = g.itself(sequence, position)
+@imports("SequenceErase", since=11)
+def import_sequence_erase(g, sequence, position=None):
+    made = g.passthrough(sequence, position)
     made.kind = sequence.kind
     if sequence.parts:
         index = len(sequence.parts) - 1 if position is None else _place(position, len(sequence.parts))
@@ -83,40 +83,40 @@ def _(g, sequence, position=None):
     return made
 
 
-@from_onnx("SequenceLength", since=11)
-def _(g, sequence):
-    return g.itself(sequence) if sequence.parts is None else g.const(len(sequence.parts), np.int64)
+@imports("SequenceLength", since=11)
+def import_sequence_length(g, sequence):
+    return g.passthrough(sequence) if sequence.parts is None else g.const(len(sequence.parts), np.int64)
 
 
-@from_onnx("SequenceAt", since=11)
-def _(g, sequence, position):
+@imports("SequenceAt", since=11)
+def import_sequence_at(g, sequence, position):
     parts = sequence.parts or ()
     index = _place(position, len(parts))
     if index is not None:
         return parts[index]
-    made = g.itself(sequence, position, elem=element_dtype(sequence.kind))
+    made = g.passthrough(sequence, position, elem=element_dtype(sequence.kind))
     made.kind = contained(sequence.kind)
     return made
 
 
-@from_onnx("ConcatFromSequence", since=11)
-def _(g, sequence, *, axis, new_axis=0):
+@imports("ConcatFromSequence", since=11)
+def import_concat_from_sequence(g, sequence, *, axis, new_axis=0):
     parts = sequence.parts
     if parts and all(v.shape is not None and v.dtype is not None and v.dtype != OBJECT for v in parts):
         if not new_axis:
-            concat = reading_of("", "Concat", g.opset)
+            concat = import_handler("", "Concat", g.opset)
             assert concat is not None
             return concat.handler(g, *parts, axis=axis)
         if all(v.rank for v in parts):  # MXNet has no arrays without dimension
             return g.stack(*parts, axis=axis)
-    made = g.itself(sequence, axis=axis, new_axis=new_axis, elem=element_dtype(sequence.kind))
+    made = g.passthrough(sequence, axis=axis, new_axis=new_axis, elem=element_dtype(sequence.kind))
     made.kind = contained(sequence.kind)
     return made
 
 
-@from_onnx("SplitToSequence", since=11)
-def _(g, data, split=None, *, axis=0, keepdims=1):
-    made = g.itself(data, split, axis=axis, keepdims=keepdims)
+@imports("SplitToSequence", since=11)
+def import_split_to_sequence(g, data, split=None, *, axis=0, keepdims=1):
+    made = g.passthrough(data, split, axis=axis, keepdims=keepdims)
     made.kind, made.parts = sequence_of(_kind(data)), _pieces(g, data, split, axis, keepdims or split is not None)
     return made
 
@@ -144,20 +144,20 @@ def _pieces(g, data, split, axis, keepdims):
     return tuple(made if keepdims else [g.squeeze(v, axis=(axis,)) for v in made])
 
 
-@from_onnx("Optional", since=15)
-def _(g, value=None, *, type=None):
+@imports("Optional", since=15)
+def import_optional(g, value=None, *, type=None):
     if value is None and type is None:
         raise Unsupported("got neither an input nor a type, wanted one")
-    made = g.itself(value, kind="" if type is None else text_of(type))
+    made = g.passthrough(value, kind="" if type is None else text_of(type))
     made.kind = optional_of(type if value is None else _kind(value))
     return made
 
 
-@from_onnx("OptionalGetElement", since=15)
-def _(g, value):
+@imports("OptionalGetElement", since=15)
+def import_optional_get_element(g, value):
     inside = contained(value.kind) if value.kind is not None and value.kind.HasField("optional_type") else value.kind
     elem = None if inside is None else declared_spec(inside).dtype
-    made = g.itself(value, elem=elem)
+    made = g.passthrough(value, elem=elem)
     made.kind, made.dtype = inside, made.dtype or elem
     return made
 
@@ -165,52 +165,52 @@ def _(g, value):
 # -- writing ----------------------------------------------------------------------------------------------------------
 
 
-@to_onnx("_onnx_SequenceConstruct", "_onnx_SequenceErase")
-def _(b, op, *inputs):
+@exports("_onnx_SequenceConstruct", "_onnx_SequenceErase")
+def export_onnx_sequence_construct(b, op, *inputs):
     return b.node(op.name.removeprefix("_onnx_"), *inputs, dtype=OBJECT)
 
 
-@to_onnx("_onnx_SequenceEmpty")
-def _(b, op):
+@exports("_onnx_SequenceEmpty")
+def export_onnx_sequence_empty(b, op):
     made = b.node("SequenceEmpty", dtype=OBJECT)
     b.nodes[-1].attrs["dtype"] = code_of(op.elem)
     return made
 
 
-@to_onnx("_onnx_SequenceLength")
-def _(b, op, sequence):
+@exports("_onnx_SequenceLength")
+def export_onnx_sequence_length(b, op, sequence):
     return b.node("SequenceLength", sequence)
 
 
-@to_onnx("_onnx_SequenceInsert")
-def _(b, op, sequence, tensor, position=None):
+@exports("_onnx_SequenceInsert")
+def export_onnx_sequence_insert(b, op, sequence, tensor, position=None):
     return b.node("SequenceInsert", sequence, tensor, position, dtype=OBJECT)
 
 
-@to_onnx("_onnx_SequenceAt")
-def _(b, op, sequence, position):
+@exports("_onnx_SequenceAt")
+def export_onnx_sequence_at(b, op, sequence, position):
     return b.node("SequenceAt", sequence, position, dtype=op.elem)
 
 
-@to_onnx("_onnx_ConcatFromSequence")
-def _(b, op, sequence):
+@exports("_onnx_ConcatFromSequence")
+def export_onnx_concat_from_sequence(b, op, sequence):
     return b.node("ConcatFromSequence", sequence, axis=op.axis, new_axis=int(op.new_axis), dtype=op.elem)
 
 
-@to_onnx("_onnx_SplitToSequence")
-def _(b, op, data, split=None):
+@exports("_onnx_SplitToSequence")
+def export_onnx_split_to_sequence(b, op, data, split=None):
     return b.node("SplitToSequence", data, split, axis=op.axis, keepdims=int(op.keepdims), dtype=OBJECT)
 
 
-@to_onnx("_onnx_Optional", since=15)
-def _(b, op, value=None):
+@exports("_onnx_Optional", since=15)
+def export_onnx_optional(b, op, value=None):
     made = b.node("Optional", value, type=kind_of(op.kind) if op.kind else None, dtype=OBJECT)
     made.dtype = b.results[0].dtype
     return made
 
 
-@to_onnx("_onnx_OptionalGetElement", since=15)
-def _(b, op, value):
+@exports("_onnx_OptionalGetElement", since=15)
+def export_onnx_optional_get_element(b, op, value):
     made = b.node("OptionalGetElement", value)
     made.dtype = b.results[0].dtype
     return made

@@ -1,6 +1,6 @@
 """Shapes that are only known at run time. What reads these operators is in converters/ops/shape.py and expand.py."""
 
-from ...registry import itself
+from ...registry import passthrough
 
-itself("Size")
-itself("Shape", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Expand", "Tile", read=False)
+passthrough("Size")
+passthrough("Shape", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Expand", "Tile", read=False)

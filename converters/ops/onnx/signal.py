@@ -1,19 +1,19 @@
 """Fourier transforms, windows and the mel scale."""
 
 from ...error import Unsupported
-from ...registry import from_onnx, itself, to_onnx
+from ...registry import exports, imports, passthrough
 
-itself("STFT", "HannWindow", "HammingWindow", "BlackmanWindow", "MelWeightMatrix", since=17)
-itself("DFT", since=20)
-
-
-@from_onnx("DFT", since=17)
-def _(g, x, dft_length=None, *, axis=1, inverse=0, onesided=0):
-    return g.itself(x, dft_length, g.const(axis), inverse=inverse, onesided=onesided)
+passthrough("STFT", "HannWindow", "HammingWindow", "BlackmanWindow", "MelWeightMatrix", since=17)
+passthrough("DFT", since=20)
 
 
-@to_onnx("_onnx_DFT", since=17)
-def _(b, op, *inputs):
+@imports("DFT", since=17)
+def import_dft(g, x, dft_length=None, *, axis=1, inverse=0, onesided=0):
+    return g.passthrough(x, dft_length, g.const(axis), inverse=inverse, onesided=onesided)
+
+
+@exports("_onnx_DFT", since=17)
+def export_onnx_dft(b, op, *inputs):
     data, length, axis = op.placed(inputs)
     if axis is None:
         axis = data.rank - 2

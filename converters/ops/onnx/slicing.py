@@ -2,14 +2,14 @@
 and expand.py."""
 
 from ...error import Unsupported
-from ...registry import itself, to_onnx
+from ...registry import exports, passthrough
 
-itself("Slice", "Trilu", read=False)
-itself("CenterCropPad", since=18, read=False)
+passthrough("Slice", "Trilu", read=False)
+passthrough("CenterCropPad", since=18, read=False)
 
 
-@to_onnx("_onnx_Split")
-def _(b, op, data, split=None):
+@exports("_onnx_Split")
+def export_onnx_split(b, op, data, split=None):
     outputs = op.num_outputs
     if split is not None:
         made = b.Split(data, split, axis=op.axis, outputs=outputs)
@@ -20,8 +20,8 @@ def _(b, op, data, split=None):
     return made
 
 
-@to_onnx("_onnx_Pad")
-def _(b, op, *inputs):
+@exports("_onnx_Pad")
+def export_onnx_pad(b, op, *inputs):
     data, pads, value, axes = op.placed(inputs)
     if (op.mode == "wrap" and b.opset < 19) or (axes is not None and b.opset < 18):
         raise Unsupported(f"ONNX Pad has neither axes nor mode wrap at opset {b.opset}; choose opset 19 or newer")

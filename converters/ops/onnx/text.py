@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from ...registry import from_onnx, itself, to_onnx
+from ...registry import exports, imports, passthrough
 
-itself("StringConcat", "StringSplit", "RegexFullMatch", "ImageDecoder", since=20)
+passthrough("StringConcat", "StringSplit", "RegexFullMatch", "ImageDecoder", since=20)
 
 
-@from_onnx("StringNormalizer", since=10)
-def _(g, x, *, case_change_action="NONE", is_case_sensitive=0, locale="", stopwords=()):
-    return g.itself(
+@imports("StringNormalizer", since=10)
+def import_string_normalizer(g, x, *, case_change_action="NONE", is_case_sensitive=0, locale="", stopwords=()):
+    return g.passthrough(
         x,
         case_change_action=case_change_action,
         is_case_sensitive=is_case_sensitive,
@@ -18,8 +18,8 @@ def _(g, x, *, case_change_action="NONE", is_case_sensitive=0, locale="", stopwo
     )
 
 
-@to_onnx("_onnx_StringNormalizer")
-def _(b, op, x):
+@exports("_onnx_StringNormalizer")
+def export_onnx_string_normalizer(b, op, x):
     return b.node(
         "StringNormalizer",
         x,
@@ -34,13 +34,13 @@ def _(b, op, x):
 _POOLS = {"pool_int64s": np.int64, "pool_strings": object, "ngram_indexes": np.int64, "weights": np.float32}
 
 
-@from_onnx("TfIdfVectorizer", since=9)
-def _(g, x, **attributes):
-    return g.itself(x, **{n: np.array(v, _POOLS[n]) if n in _POOLS else v for n, v in attributes.items()})
+@imports("TfIdfVectorizer", since=9)
+def import_tf_idf_vectorizer(g, x, **attributes):
+    return g.passthrough(x, **{n: np.array(v, _POOLS[n]) if n in _POOLS else v for n, v in attributes.items()})
 
 
-@to_onnx("_onnx_TfIdfVectorizer")
-def _(b, op, x):
+@exports("_onnx_TfIdfVectorizer")
+def export_onnx_tf_idf_vectorizer(b, op, x):
     attributes = {name: getattr(op, name) for name in op.fields if name != "given"}
     attributes = {n: v.tolist() if isinstance(v, np.ndarray) else v for n, v in attributes.items()}
     return b.node("TfIdfVectorizer", x, dtype=np.dtype(np.float32), **attributes)

@@ -4,13 +4,13 @@ from hybrid.ir.differentiate import gradients
 from hybrid.ir.graph import Entry, Graph, Node
 
 from ...error import Unsupported
-from ...registry import TRAINING, from_onnx, itself
+from ...registry import TRAINING, imports, passthrough
 
-itself("Adagrad", "Adam", "Momentum", domain=TRAINING)
+passthrough("Adagrad", "Adam", "Momentum", domain=TRAINING)
 
 
-@from_onnx("Gradient", domain=TRAINING)
-def _(g, *inputs, xs, y, zs=()):
+@imports("Gradient", domain=TRAINING)
+def import_gradient(g, *inputs, xs, y, zs=()):
     """The derivative of y by xs, all tensors of the graph by name, at the inputs: those of xs, then of zs, which stay."""
     found = [g.find(name) for name in (*xs, *zs, y)]
     missing = [n for n, value in zip((*xs, *zs, y), found) if value is None]
