@@ -163,15 +163,15 @@ class Program:
         self._plans: dict[Any, Specialization] = {}
         self._lock = threading.Lock()
 
-    def _bodies_of(self, node: Node) -> list[Body]:
+    def _bodies_of(self, node: Node, rng: np.random.Generator | None) -> list[Body]:
         """The subgraphs of a node for one application of its operator, which writes to no array that it holds more than once: what
-        has the same address all through it has the same values."""
+        has the same address all through it has the same values. rng: where they draw from, as in run."""
         if not node.subgraphs:
             return []
         moment = next(_moments)
 
         def through(graph: Graph, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-            return self._bodies[id(graph)].run(graph.feeds(arrays), moment=moment)
+            return self._bodies[id(graph)].run(graph.feeds(arrays), rng=rng, moment=moment)
 
         return [Body(g, through) for g in node.subgraphs]
 
@@ -276,14 +276,14 @@ class Program:
     ) -> Sequence[np.ndarray]:
         """A step that has no kernel."""
         assert node.op is not None
-        bodies = self._bodies_of(node)
+        bodies = self._bodies_of(node, rng)
         return apply_tracked(node.op, arrays, specs, node.name, self.training, None, bodies, rng)[0]
 
     def _apply(
         self, step: Step, arena: _Arena, values: list[Any], rng: np.random.Generator | None
     ) -> tuple[tuple[np.ndarray, ...], bool]:
         """Run a step with all checks: its results, and whether they had to be copied out of its inputs."""
-        inputs, bodies = [values[i] for i in step.inputs], self._bodies_of(step.node)
+        inputs, bodies = [values[i] for i in step.inputs], self._bodies_of(step.node, rng)
         results, copied = apply_tracked(
             step.op, inputs, step.specs, step.node.name, self.training, arena.outs(step), bodies, rng
         )

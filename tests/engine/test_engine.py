@@ -6,6 +6,7 @@ import gc
 import multiprocessing
 import threading
 import time
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -13,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hybrid as mx
-from hybrid import autograd, native, nd
+from hybrid import autograd, native, nd, sym
 from hybrid.core.op import Op
+from hybrid.eager.cached_op import CachedOp
 from hybrid.execution import scheduler
 from hybrid.execution.scheduler import ENGINE, Engine, Var
 
@@ -224,6 +226,58 @@ def test_results_do_not_depend_on_who_computes(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.undo()
     forget_calls()
     native.use(before)
+
+
+def test_random_numbers_do_not_depend_on_who_computes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The thread that waits, another one, or the caller at once: numbers are decided when they are asked for, and so are those that
+    come after. Everything is handed over here, as if it were large."""
+    x, p = nd.array(np.arange(1, 13).reshape(3, 4)), nd.array([[0.25, 0.25, 0.5]])
+    data = sym.var("x")
+    dropped = CachedOp(sym.Dropout(data, p=0.5) + sym.random.uniform(shape=(3, 4)))
+    looped = CachedOp(sym.contrib.foreach(lambda row, s: (sym.Dropout(row, p=0.5), s + 1), data, sym.sum(data))[0])
+    calls: dict[str, Callable[[], nd.NDArray]] = {
+        "from nothing": lambda: nd.random.normal(shape=(3, 4)),
+        "from arrays": lambda: nd.random.gamma(x, x, shape=5),
+        "dropout": lambda: nd.Dropout(x, p=0.5),
+        "shuffled": lambda: nd.random.shuffle(x),
+        "chosen": lambda: nd.random.multinomial(p, shape=20),
+        "like": lambda: nd.random.uniform_like(x),
+        "to a place": lambda: nd.random.uniform(shape=(3, 4), out=nd.zeros((3, 4))),
+        "a graph": lambda: dropped(x),
+        "a body": lambda: looped(x),
+    }
+
+    def drawn(call: Callable[[], nd.NDArray], who: str) -> list[np.ndarray]:
+        mx.random.seed(11)
+        with autograd.train_mode():
+            y = call()
+            if who == "other":
+                until = time.monotonic() + 20
+                while y._var is not None and y._var.writer is not None and time.monotonic() < until:
+                    time.sleep(0.0005)
+            elif who == "waiting":
+                y.wait_to_read()
+            after = nd.random.uniform(shape=(2,))
+            second = call()
+        return [a.asnumpy() for a in (y, after, second)]
+
+    for module in ("hybrid.eager.dispatch", "hybrid.eager.cached_op"):
+        monkeypatch.setattr(f"{module}.SMALL", -1)
+    monkeypatch.setattr("hybrid.execution.lower.QUICK", -1)
+    forget_calls()
+    try:
+        for name, call in calls.items():
+            drawn(call, "other")  # what is called first is computed by the caller
+            scheduler.set_engine_type("NaiveEngine")
+            wanted = drawn(call, "waiting")
+            scheduler.set_engine_type("ThreadedEngine")
+            for who in ("other", "waiting", "later"):
+                for got, want in zip(drawn(call, who), wanted, strict=True):
+                    np.testing.assert_array_equal(got, want, f"{name}, {who}")
+    finally:
+        scheduler.set_engine_type("ThreadedEngine")
+        monkeypatch.undo()
+        forget_calls()
 
 
 def _child(queue) -> None:

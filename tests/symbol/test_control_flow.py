@@ -200,6 +200,64 @@ def test_updates_of_lists_take_their_numbers_in_order() -> None:
                 np.testing.assert_array_equal(a, b, name)
 
 
+class Drops(gluon.HybridBlock):
+    """What the bodies of control flow drop, beside what is dropped outside of them."""
+
+    def __init__(self, kind: str):
+        super().__init__(prefix="drops_")
+        self.kind = kind
+
+    def hybrid_forward(self, F: Any, x: Any, s: Any) -> Any:  # noqa: N803
+        def drop(a: Any) -> Any:
+            return F.Dropout(a, p=0.5)
+
+        def chosen(a: Any) -> Any:
+            return F.contrib.cond(F.sum(a) > 0, lambda: drop(a), lambda: a * 1)
+
+        if self.kind == "foreach":
+            return F.contrib.foreach(lambda row, t: (drop(row), t + drop(row)), x, s)[0]
+        if self.kind == "state":
+            return F.contrib.foreach(lambda row, t: (row, t * 1 + drop(row)), x, s)[1] - 3 * s
+        if self.kind == "while":
+            found = F.contrib.while_loop(
+                lambda a, b: F.sum(b) < 1e9,
+                lambda a, b: ([F.broadcast_add(drop(a), 0 * F.sum(x))], [a * 1, b * 1]),
+                [s, s * 1],
+                3,
+            )
+            return found[0][0]
+        if self.kind == "cond":
+            return F.broadcast_add(chosen(s), 0 * F.sum(x))
+        return F.contrib.foreach(lambda row, t: (chosen(row), t * 1), x, s)[0]
+
+
+def test_bodies_run_in_the_mode_of_the_call() -> None:
+    """Training or not by turns, recorded or not, as MXNet 1.9.1 has it; what they draw is the same under the same seed."""
+    x, s = nd.ones((3, 40)), nd.ones((40,))
+    for kind in ("foreach", "state", "while", "cond", "nested"):
+        for hybridized in (False, True):
+            net = Drops(kind)
+            net.hybridize(hybridized)
+            drawn = []
+            for training in (False, True, False) if hybridized else (True, False):
+                for scope in (
+                    autograd.record(train_mode=training),
+                    autograd.train_mode() if training else autograd.predict_mode(),
+                ):
+                    mx.random.seed(7)
+                    with scope:
+                        y = net(x, s).asnumpy()
+                        again = net(x, s).asnumpy()
+                    if training:
+                        drawn.append(y)
+                        assert (y != again).any() and (y == 0).any() and (y == 2).any(), (kind, hybridized)
+                    else:
+                        np.testing.assert_array_equal(y, again, kind)
+                        assert len(np.unique(y)) == 1, (kind, hybridized)
+            for other in drawn[1:]:
+                np.testing.assert_array_equal(other, drawn[0], kind)
+
+
 def test_bodies_read_several_outputs_of_a_node_outside() -> None:
     """Each is its own."""
     x, rows = sym.var("x"), sym.var("rows")
