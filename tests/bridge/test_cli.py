@@ -190,7 +190,36 @@ def test_arrays_that_are_read_are_not_written(net: Path, tmp_path: Path) -> None
         assert "would destroy it" in call(*arguments, "-o", arrays, code=2).stderr
     more = ("convert", net, "--input", f"data:{SHAPE}", "--also", arrays, "-o", arrays)
     assert "would destroy it" in call(*more, code=2).stderr
-    assert arrays.read_bytes() == before
+    # nor where the weights would go, by whatever name they are read
+    beside = tmp_path / "out.onnx.data"
+    arrays.rename(beside)
+    arrays.symlink_to(beside)
+    other = tmp_path / "other.npz"
+    other.write_bytes(before)
+    for read in (("--inputs", arrays), ("--inputs", beside), ("--inputs", other, "--also", other, "--also", arrays)):
+        told = call("convert", net, *read, "-o", tmp_path / "out.onnx", "--external-data", code=2).stderr
+        assert f"{beside}: read as well" in told.replace("\n", "")
+    assert beside.read_bytes() == before
+
+
+def test_parameters_that_are_given_are_those_of_every_symbol(tmp_path: Path) -> None:
+    """And of no ONNX file, on whichever side; without them there are none."""
+    layer = mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=2, name="fc")
+    for name, symbol in (("a", layer * 2), ("b", layer + layer)):
+        symbol.save(str(tmp_path / f"{name}-symbol.json"))
+    stored = tmp_path / "their.params"
+    mx.nd.save(
+        str(stored), {"arg:fc_weight": mx.nd.array([[1, -2, 3], [4, 5, -6]]), "arg:fc_bias": mx.nd.array([1, 2])}
+    )
+    a, b, out = tmp_path / "a", tmp_path / "b", tmp_path / "c.onnx"
+    shape = ("--input", "x:4,3")
+    call("convert", a, stored, *shape, "-o", out)
+    for pair in ((a, b), (b, a), (a, out), (out, b)):
+        call("verify", *pair, "--params", stored, *shape)
+    call("verify", out, out, "--params", stored, *shape)
+    for pair in ((a, b), (out, b), (b, out)):
+        assert "missing parameter" in call("verify", *pair, *shape, code=2).stderr
+    call("bench", a, out, b, "--params", stored, *shape, "--seconds", 0.001)
 
 
 def test_labels_are_no_inputs_of_files(tmp_path: Path) -> None:

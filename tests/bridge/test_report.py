@@ -94,6 +94,21 @@ def test_every_way_to_be_equal_is_told(capsys: pytest.CaptureFixture[str]) -> No
     assert not any("tensors inside" in line for line in lines(capsys, report.verified(replace(FOUND, inner=0))))
 
 
+def test_measures_of_nothing_are_shown_and_those_that_are_none_are_not(capsys: pytest.CaptureFixture[str]) -> None:
+    zero = replace(NEAR, max_abs=0.0, max_rel=0.0, cosine=0.0, top1=0.0)
+    apart = replace(zero, compared=False, equal=False, reason="shape (2,), wanted (3,)")
+    found = replace(FOUND, differences=(zero, replace(zero, top1=None), apart))
+    assert lines(capsys, report.verified(found))[2:5] == [
+        "y 0.00e+00 0.00e+00 0.0000000 0.00% equal",
+        "y 0.00e+00 0.00e+00 0.0000000 equal",
+        "y shape (2,), wanted (3,)",
+    ]
+    told = lines(capsys, report.converted(replace(CONVERTED, parameters=0, seconds={"read": 0.0}, opset=0)))
+    assert {"parameters 0", "seconds read 0.00", "opset 0"} <= set(told)
+    shown = {"none": np.zeros((0, 2), np.float32), "one": np.float32(0), "flags": np.array([False])}
+    assert lines(capsys, report.arrays(shown)) == ["none float32 0 x 2", "one float32 scalar, 0 to 0", "flags bool 1"]
+
+
 def test_converted(capsys: pytest.CaptureFixture[str]) -> None:
     wanted = [
         "input x float32 n x 3",
