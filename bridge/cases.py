@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
-from hybrid.core.op import Spec
+from hybrid.core.op import Domain, Spec
 from hybrid.core.shapes import MaybeShape
 from hybrid.ir.graph import Graph, Node
 from hybrid.passes.strip_labels import label_names
 
 from .engines import Engine, NativeEngine, OnnxEngine
-from .inputs import domains, draw
+from .inputs import both, domains, draw
 from .models import BadInput, Model
 from .result import Case
 
@@ -37,7 +36,7 @@ def make_case(
 
     Labels that neither reads may be among the arrays; they are left out."""
     wanted: dict[str, Spec] = {}
-    known: dict[str, Any] = {}
+    known: dict[str, Domain] = {}
     labels: set[str] = set()
     for model, engine in ((first, one), (second, two)):
         if isinstance(engine, OnnxEngine):
@@ -74,7 +73,8 @@ def make_case(
     for model in (first, second):
         if model.graph is not None:
             given = {**{k: v.shape for k, v in model.params.items()}, **shapes}
-            known |= domains(model.graph, given)
+            found = domains(model.graph, given)
+            known |= {n: both(known[n], d) if n in known else d for n, d in found.items()}
     drawn = draw({n: s for n, s in wanted.items() if n not in arrays}, known, seed, like)
     return Case({**drawn, **arrays}, None if not drawn else seed)
 

@@ -193,11 +193,12 @@ def domains(graph: Graph, shapes: Mapping[str, MaybeShape]) -> dict[str, Domain]
             if domain is not None:
                 key = (id(entry.node), entry.index)
                 have = found.get(key)
-                found[key] = domain if have is None else _both(have, domain)
+                found[key] = domain if have is None else both(have, domain)
     return {n.name: found[id(n), 0] for n in graph.variables() if (id(n), 0) in found}
 
 
-def _both(a: Domain, b: Domain) -> Domain:
+def both(a: Domain, b: Domain) -> Domain:
+    """What lies in both."""
     return Domain(max(a.low, b.low), min(a.high, b.high), a.integer or b.integer)
 
 

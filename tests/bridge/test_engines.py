@@ -618,8 +618,20 @@ def test_cases(two: Path) -> None:
     assert (
         caught.value.problems[-2:] == ("two takes x, z", "model takes x") or "takes x, z" in caught.value.problems[-2]
     )
+    for sides in ((opened, one, other, NativeEngine(other)), (other, NativeEngine(other), opened, one)):
+        with pytest.raises(BadInput) as caught:
+            make_case(*sides, {}, {}, 0)
+        assert set(caught.value.problems[-2:]) == {"two takes x, z", "model takes x"}
     with pytest.raises(BadInput, match=r"got 2 outputs \(s, p\) against 1 \(y\)"):
         pair_outputs(["s", "p"], ["y"])
+    # what is drawn suits both sides, whichever is first and whether or not the other minds
+    places = mx.sym.var("x")
+    tables = [mx.sym.Embedding(places, input_dim=n, output_dim=2) for n in (7, 4)]
+    rows = [open_model(t, {f"{t.name}_weight": np.ones((n, 2), np.float32)}) for t, n in zip(tables, (7, 4))]
+    free = open_model(places * 2, {})
+    for (a, b), most in ((rows, 3), (rows[::-1], 3), ((rows[0], free), 6), ((free, rows[0]), 6)):
+        drawn = make_case(a, NativeEngine(a), b, NativeEngine(b), {"x": Spec((200,))}, {}, 0).feeds["x"]
+        assert np.unique(drawn).tolist() == list(range(most + 1))
 
 
 # -- verify --------------------------------------------------------------------------------------------------------------------

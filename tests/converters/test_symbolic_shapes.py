@@ -552,6 +552,8 @@ def test_what_nodes_make_of_sizes() -> None:
         ("Max", [tensor((3,), [A, A, 4]), tensor((3,), [B, A, 9])], none, (3,), [Count.made("max", A, B), A, 9]),
         ("Equal", [tensor((4,), [A, A, A, 2]), tensor((4,), [A, -1, 4, 2])], none, (4,),
          [True, False, Count.made("equal", A, 4), True]),
+        ("Equal", [tensor((4,), [-1, A + 1, A, 4]), tensor((4,), [A, A, A + 1, A])], none, (4,),
+         [False, False, False, Count.made("equal", 4, A)]),
         ("Where", [tensor((4,), [A, A, 0, 1]), tensor((4,), [B, B, 1, 2]), tensor((4,), [B, C, 3, 4])], none, (4,),
          [B, Count.made("where", A, B, C), 3, 2]),
         ("Gather", [pair, tensor((1,), const=[-1])], none, (1,), [3]),

@@ -122,6 +122,26 @@ def test_weights_mapped_from_the_file_that_holds_them(tmp_path: Path) -> None:
         assert content[start : start + length] == want.astype(want.dtype.newbyteorder("<")).tobytes()
 
 
+def test_weights_lie_behind_halves_of_bytes_where_they_are_said_to(tmp_path: Path) -> None:
+    """Elements of 4 bits take half of what NumPy holds them in; whole and cut off within a byte, large and small, in any place."""
+    floats = np.linspace(-1, 1, 300).astype(np.float32)
+    halves = {f"half{n}": (np.arange(n) % 16).astype(ml_dtypes.uint4) for n in (4001, 7, 3000)}
+    arrays = {"first": floats, "half4001": halves["half4001"], "second": -floats, "half7": halves["half7"], "third": floats[:9],
+              "half3000": halves["half3000"], "last": floats * 2}  # fmt: skip
+    for external in (False, True):
+        converted = stored(arrays)
+        paths = converted.save(tmp_path / "m.onnx", external=external)
+        models = [read_model(paths[0])]
+        if not external:
+            models.append(read_model(converted.mapped("m.onnx"), folder=tmp_path))
+        for found in models:
+            for tensor in found.proto.graph.initializer:
+                np.testing.assert_array_equal(
+                    found.array(tensor), arrays[tensor.name], err_msg=f"{tensor.name} {external}"
+                )
+            assert [t.name for t in found.proto.graph.initializer] == list(arrays)
+
+
 def test_weights_beside_start_at_pages_and_are_named_by_their_digest(tmp_path: Path) -> None:
     model_path, data = stored(weights()).save(tmp_path / "m.onnx", external=True)
     assert (model_path.name, data.name) == ("m.onnx", "m.onnx.data")
