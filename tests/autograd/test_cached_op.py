@@ -253,17 +253,20 @@ def test_what_calls_are_refused_for_by_name() -> None:
 
 
 def test_variables_may_be_called_as_residuals_are() -> None:
-    """Names of its own stay apart from those of the graph."""
-    names = ("_residual0", "_head0", "__head1")
-    graph = sym.tanh(sym.var(names[0]) * sym.var(names[1])) * sym.var(names[2])
-    args = arrays((2, 3), (2, 3), (2, 3))
-    with autograd.record():
-        y = CachedOp(graph)(*args)
-    y.backward()
-    a, b, c = (v.asnumpy() for v in args)
-    slope = (1 - np.tanh(a * b) ** 2) * c
-    for array, want in zip(args, (slope * b, slope * a, np.tanh(a * b))):
-        np.testing.assert_allclose(array.grad.asnumpy(), want, rtol=2e-5, atol=1e-6)
+    """Names of its own stay apart from those of the graph, whichever of them a graph has."""
+    for names in (
+        ("_residual0", "_head0", "__head1"), ("_head0", "a", "b"), ("a", "_residual0", "b"), ("a", "b", "_head0"),
+        ("_head0", "__head0", "___residual0"), ("_residual0_quantized", "a", "_heads"),
+    ):  # fmt: skip
+        graph = sym.tanh(sym.var(names[0]) * sym.var(names[1])) * sym.var(names[2])
+        args = arrays((2, 3), (2, 3), (2, 3))
+        with autograd.record():
+            y = CachedOp(graph)(*args)
+        y.backward()
+        a, b, c = (v.asnumpy() for v in args)
+        slope = (1 - np.tanh(a * b) ** 2) * c
+        for array, want in zip(args, (slope * b, slope * a, np.tanh(a * b))):
+            np.testing.assert_allclose(array.grad.asnumpy(), want, rtol=2e-5, atol=1e-6, err_msg=str(names))
 
 
 def test_states_that_have_a_gradient_are_no_inputs_of_it() -> None:

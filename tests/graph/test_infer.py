@@ -366,6 +366,7 @@ def test_labels_are_held_to_what_is_known_of_their_data() -> None:
         for shapes, said in (
             ({"a": (0, 5), "la": (4, 6)} | right, "first"), ({"a": (0, 5), "la": fits} | wrong, "second"),
             ({"la": fits} | wrong, "second"), ({"a": (0, 5)} | wrong, "second"), (wrong, "second"),
+            ({"a": (4, 0), "la": fits} | wrong, "second"), ({"a": (4, 0), "la": (4,)} | wrong, "second"),
         ):  # fmt: skip
             with pytest.raises(OpError, match=rf"operator {said}: .* got label of shape"):
                 both.infer_shape_partial(**shapes)
