@@ -262,3 +262,16 @@ def test_not_equivalent_says_that_nothing_was_written(net: Path, tmp_path: Path)
         "nothing was written" in call("convert", net, "-o", target, "--input", f"data:{SHAPE}", *tight, code=1).stderr
     )
     assert not target.exists()
+
+
+def test_seeds_are_of_any_size(net: Path, tmp_path: Path) -> None:
+    """As the library takes them."""
+    drawn = []
+    for seed in (0, 2**31, 2**40):
+        target = tmp_path / f"{seed}.onnx"
+        call("convert", net, "-o", target, "--input", f"data:{SHAPE}", "--seed", seed)
+        drawn.append(target.exists())
+    assert all(drawn)
+    assert (
+        "0" in call("convert", net, "-o", tmp_path / "x.onnx", "--input", f"data:{SHAPE}", "--seed", -1, code=2).stderr
+    )

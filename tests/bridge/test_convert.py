@@ -705,3 +705,18 @@ def test_operators_are_told_in_the_order_of_how_often_they_occur(tmp_path: Path)
     assert list(bridge.inspect(net).operators.items()) == ours
     back = bridge.import_onnx(target, verify=False).operators
     assert list(back.items()) == [("Activation", 5), ("sin", 3), ("negative", 1)]
+
+
+@needs_opset(23)
+def test_the_opset_that_is_told_is_the_file_s(lenet: Path, tmp_path: Path) -> None:
+    """Asked for, the default, or the first that has what the network needs."""
+    newer = hybrid.sym.onnx.RMSNormalization(hybrid.sym.var("x"), hybrid.sym.var("scale"))
+    for model, given, params, opset in (
+        (lenet, {"data": shape_of("lenet")}, None, None),
+        (lenet, {"data": shape_of("lenet")}, None, 15),
+        (newer, {"x": (2, 3)}, {"scale": np.ones(3, np.float32)}, None),
+    ):
+        found = bridge.convert(model, params, inputs=given, output=tmp_path / "m.onnx", opset=opset)
+        assert found.opset == onnx.load(tmp_path / "m.onnx").opset_import[0].version
+        if opset is not None:
+            assert found.opset == opset

@@ -123,6 +123,27 @@ def test_what_run_refuses(two: Path, tmp_path: Path) -> None:
         bridge.run(net, {"x": X[:, :2]}, params=params)
 
 
+def test_a_variable_that_is_made_twice_is_one_input() -> None:
+    """Symbols that build their data anew at every use have several variables of its name."""
+    net = mx.sym.Group([mx.sym.var("data") + mx.sym.var("other"), mx.sym.var("data") * 2])
+    model = open_model(net)
+    assert model.variables() == ["data", "other"]
+    for array in bridge.run(net, {"data": X, "other": X}).values():
+        np.testing.assert_array_equal(array, X * 2)
+
+
+def test_parts_of_one_cut_and_then_of_another() -> None:
+    """What stands between tensors depends on which are cut."""
+    n = mx.sym.negative(mx.sym.var("x"), name="n")
+    net = mx.sym.identity(mx.sym.square(n, name="s") + 1, name="t")
+    native = NativeEngine(open_model(net))
+    assert native.model.graph is not None
+    called = {node.name: native.name_of(Entry(node)) for node in native.model.graph.nodes}
+    for cut, reads, operators in (("nst", "s", 2), ("t", "x", 4), ("nt", "n", 3), ("t", "x", 4)):
+        part = native.part(frozenset(called[c] for c in cut), [called["t"]])
+        assert (part.reads, part.operators) == ((called[reads],), operators), cut
+
+
 def test_parts_of_what_is_no_tensor() -> None:
     box = np.empty((), object)
     box[()] = [np.array([1.0]), {"b": 2, "a": np.array([3])}]

@@ -1,12 +1,16 @@
 """Small modules that programs import names from."""
 
+import importlib
 import logging
 from collections import Counter
+from pathlib import Path
+from types import FunctionType
 
 import numpy as np
 import pytest
 
 import hybrid as mx
+from tests.house.test_arrows import ROOMS
 
 
 def test_numpy_mode_is_refused() -> None:
@@ -88,3 +92,36 @@ def test_old_autograd() -> None:
         with autograd.test_section():
             assert not mx.autograd.is_recording()
     assert not mx.autograd.is_recording() and not mx.autograd.is_training()
+
+
+NOT_BY_STARS = {
+    "callback": {"BatchEndParam"},
+    "contrib.quantization": {"Collector"},
+    "gluon.contrib.estimator.event_handler": {"EventHandler", "check_event_handlers"},
+    "gluon.contrib.rnn.rnn_cell": {"dynamic_unroll"},
+    "gluon.model_zoo.model_store": {"load_pretrained", "short_hash"},
+    "gluon.model_zoo.vision.densenet": {"get_densenet"},
+    "gluon.model_zoo.vision.mobilenet": {"LinearBottleneck", "RELU6"},
+    "gluon.model_zoo.vision.squeezenet": {"get_squeezenet"},
+    "gluon.utils": {"HookHandle", "shape_is_known"},
+    "rnn.rnn_cell": {"gru_step", "lstm_step"},
+}
+"""What ``from mxnet.MODULE import *`` does not bring, though the module defines it: neither does it in MXNet, where it has it."""
+
+
+def test_stars_import_what_a_module_defines() -> None:
+    found = {}
+    for path in sorted(Path(mx.__path__[0]).rglob("*.py")):
+        parts = path.relative_to(mx.__path__[0]).with_suffix("").parts
+        if parts[0] in ROOMS or parts[-1] == "__main__":
+            continue
+        name = ".".join(("hybrid", *(p for p in parts if p != "__init__")))
+        module = importlib.import_module(name)
+        left = {
+            n
+            for n, value in vars(module).items()
+            if isinstance(value, FunctionType | type) and f"{value.__module__}.".startswith(f"{name}.") and n[0] != "_"
+        }
+        if name != "hybrid" and hasattr(module, "__all__") and not left <= {*module.__all__}:
+            found[name.removeprefix("hybrid.")] = left - {*module.__all__}
+    assert found == NOT_BY_STARS

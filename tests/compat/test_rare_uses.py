@@ -382,3 +382,38 @@ def test_drawings_with_types_own_operators_and_weights() -> None:
     several = sym.var("x") + sym.var("x") + sym.var("a") + sym.var("a")
     with pytest.warns(RuntimeWarning, match="Repeated names: a,x"):
         mx.viz.plot_network(several)
+
+
+def test_numbers_of_words_pass_over_the_number_of_padding() -> None:
+    """As MXNet 1.9.1 numbers them."""
+    sentences = [["a", "b"], ["c", "a"]]
+    for invalid, want in ((0, [[1, 2], [3, 1]]), (1, [[0, 2], [3, 0]]), (-1, [[0, 1], [2, 0]])):
+        coded, vocab = mx.rnn.encode_sentences(sentences, invalid_label=invalid, start_label=0)
+        assert coded == want and vocab["\n"] == invalid and len(set(vocab.values())) == 4
+
+
+def test_parameters_without_kinds_are_told_by_the_symbol(tmp_path: Path) -> None:
+    """Files of names alone, such as Gluon's, go with a symbol that says which are states."""
+    net = sym.FullyConnected(sym.BatchNorm(sym.var("data"), name="bn"), num_hidden=2, name="fc")
+    (tmp_path / "m-symbol.json").write_text(net.tojson())
+    names = [n for n in net.list_inputs() if n != "data"]
+    nd.save(str(tmp_path / "m-0003.params"), {n: nd.full((2,), i) for i, n in enumerate(names)})
+    _, arguments, states = mx.model.load_checkpoint(str(tmp_path / "m"), 3)
+    assert [*states] == net.list_auxiliary_states() and [*arguments] == net.list_arguments()[1:]
+    assert states["bn_moving_var"].asnumpy().tolist() == [names.index("bn_moving_var")] * 2
+
+
+def test_names_with_colons_survive_modules(tmp_path: Path) -> None:
+    net = sym.FullyConnected(sym.var("data"), sym.var("dense:0"), sym.var("dense:1:b"), num_hidden=2, name="fc")
+    first, second = (mx.mod.Module(net, ["data"], None) for _ in range(2))
+    for module in (first, second):
+        module.bind([("data", (1, 3))], for_training=False)
+    want = {"dense:0": nd.array(values(2, 3)), "dense:1:b": nd.array(values(2, seed=1))}
+    first.init_params(arg_params=want)
+    first.save_params(str(tmp_path / "x.params"))
+    second.init_params(arg_params={n: nd.zeros(v.shape) for n, v in want.items()})
+    second.load_params(str(tmp_path / "x.params"))
+    got = second.get_params()[0]
+    assert [*got] == [*want]
+    for name in want:
+        np.testing.assert_array_equal(got[name].asnumpy(), want[name].asnumpy())

@@ -81,6 +81,9 @@ def test_layer_normalisation():
     x, skip, gamma, beta, bias = normal(3, 5, 8), normal(3, 5, 8), normal(8), normal(8), normal(8)
     agree("SkipLayerNormalization", x, skip, gamma, beta, bias, epsilon=1e-5)
     agree("SkipLayerNormalization", x, skip, gamma)
+    agree("SkipLayerNormalization", x, skip, gamma, beta)
+    agree("SkipLayerNormalization", x, skip, gamma, None, bias)
+    agree("SkipLayerNormalization", x, skip, gamma, None, bias, outputs=4)
     agree("SkipLayerNormalization", x, skip, gamma, beta, bias, outputs=4)
     agree("SkipSimplifiedLayerNormalization", x, skip, gamma, epsilon=1e-5)
     if not OLD_RUNTIME:  # which passes over the bias

@@ -307,7 +307,7 @@ def test_the_code_is_not_recorded() -> None:
 
 def test_not_exported_to_onnx_with_a_way_out() -> None:
     net = sym.Custom(sym.var("data"), op_type="test_sigmoid", name="mine")
-    with pytest.raises(Exception, match=r'converters\.registry\.to_onnx\("Custom"\)'):
+    with pytest.raises(Exception, match=r'converters\.registry\.exports\("Custom"\)'):
         export.to_onnx(net, {}, {"data": (1, 3)})
 
 
@@ -435,3 +435,23 @@ def test_each_call_of_an_operator_in_python_is_made() -> None:
     for run in range(3):
         Counting.calls = 10 * run
         assert block(nd.array([[1.0, 2]])).asnumpy().tolist() == [[24 + 20 * run, 45 + 20 * run]]
+
+
+@pytest.mark.parametrize("needed", [False, True])
+def test_old_operators_are_asked_whether_they_need_gradients_of_outputs(needed: bool) -> None:
+    """By a method that they may have of their own."""
+
+    class Loss(Square):
+        def need_top_grad(self) -> bool:
+            return needed
+
+        def backward(self, out_grad: Any, in_data: Any, out_data: Any, in_grad: Any) -> None:
+            in_grad[0][:] = 3
+            in_grad[1][:] = 4
+
+    with pytest.warns(UserWarning, match="deprecated"):
+        net = Loss(need_top_grad=not needed)(sym.var("x"), sym.var("y"))
+    executor = net.bind(mx.cpu(), [nd.array(X), nd.array(X)], [nd.zeros((1, 3)), nd.zeros((1, 3))])
+    executor.forward(is_train=True)
+    executor.backward(nd.ones((1, 3)) if needed else None)
+    assert executor.grad_arrays[1].asnumpy().tolist() == [[4, 4, 4]]

@@ -66,6 +66,8 @@ def test_inputs_have_the_dtypes_of_the_schema(name):
             together.setdefault(formal.type_str, set()).add(group)
     if name != "_onnx_CastLike":
         assert all(len(groups) == 1 for groups in together.values()), together
+        shared = [v for v, groups in together.items() if any(groups & g for w, g in together.items() if w != v)]
+        assert not shared, f"{shared} may be of different dtypes"
 
 
 @pytest.mark.parametrize(

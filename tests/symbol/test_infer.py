@@ -112,3 +112,27 @@ def test_copies_have_attributes_of_their_own() -> None:
         assert (net.list_attr(), x.list_attr()) == ({"__mine__": "1"}, {"__mine__": "1"})
     net._set_attr(mine="7")
     assert net.get_internals()["r_output"].attr("mine") == "7"  # which is the node itself
+
+
+def test_what_is_given_in_order_belongs_to_arguments_alone() -> None:
+    """States stand between the arguments among the inputs: shapes and dtypes in order pass over them."""
+    x = mx.sym.BatchNorm(mx.sym.var("d"), name="bn")
+    y = mx.sym.FullyConnected(x, num_hidden=2, name="fc")
+    assert y.list_inputs().index("fc_weight") != y.list_arguments().index("fc_weight")
+    shapes = [(3, 6), (6,), (6,), (2, 6), (2,)]
+    assert y.infer_shape(*shapes) == (shapes, [(3, 2)], [(6,), (6,)])
+    assert y.infer_shape_partial(None, None, None, (2, 6))[0][3:] == [(2, 6), (2,)]
+    wide = [np.float64] * 5
+    assert y.infer_type(*wide) == (wide, [np.float64], [np.float64] * 2)
+    assert y.infer_type_partial(None, None, None, np.float16)[0][3] is np.float16
+
+
+@pytest.mark.parametrize("mode", ["rnn_tanh", "lstm", "gru"])
+def test_layers_whose_batch_is_not_known_have_their_parameters(mode: str) -> None:
+    """As in MXNet 1.9.1: the features say how many there are."""
+    more = [mx.sym.var("c")] if mode == "lstm" else []
+    net = mx.sym.RNN(*map(mx.sym.var, "dps"), *more, mode=mode, state_size=4, num_layers=1)
+    count = {"rnn_tanh": 36, "gru": 108, "lstm": 144}[mode]
+    for d in ((5, 0, 3), (0, 0, 3), (0, 2, 3)):
+        arguments, (out,), _ = net.infer_shape_partial(d=d)
+        assert arguments == [d, (count,), *[(1, d[1], 4)] * (1 + len(more))] and out == (*d[:2], 4)
