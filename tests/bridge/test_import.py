@@ -538,6 +538,15 @@ def test_models_that_come_without_a_file(net: Path) -> None:
             assert found.verification is not None
             runs = [(r["seed"], r["shapes"]["x"]) for r in found.verification.runs]
             assert runs == [(4, (2, 4)), (5, (3, 4)), (6, (5, 4)), (7, (6, 4))]
+    # weights that are left in the bytes when these are read
+    large = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 17]> m (float[3, 2000] x) => (float[3, 2000] y) { y = Mul (x, w) }'
+    )
+    weights = np.linspace(-1, 1, 2000).astype(np.float32)
+    large.graph.initializer.append(onnx.numpy_helper.from_array(weights, "w"))
+    for source in (large, large.SerializeToString()):
+        found = bridge.import_onnx(source)
+        assert (found.verified, found.witness, found.parameters) == (True, "onnxruntime", 2000)
     with pytest.raises(bridge.BadInput) as caught:
         bridge.import_onnx(net, inputs={"p": (2,)}, also=[{"x": (5, 4), "q": (1,)}, {"r": (1,)}])
     assert caught.value.problems == tuple(f"unknown input {n}: the model takes x" for n in "pqr")
