@@ -305,3 +305,41 @@ def test_random_numbers_are_no_integers() -> None:
 
 def test_json_of_all_is_json() -> None:
     assert json.loads(init.FusedRNN(init.Xavier(), 3, 2, "lstm").dumps())[1]["init"] == init.Xavier().dumps()
+
+
+def test_settings_of_random_initializers() -> None:
+    """Each against what it says, made of the same random numbers with NumPy."""
+
+    def drawn(initializer: Any, shape: tuple[int, ...]) -> np.ndarray:
+        mx.random.seed(3)
+        array = nd.zeros(shape)
+        initializer._init_weight("x_weight", array)
+        return array.asnumpy()
+
+    wrong = []
+    for shape in ((4, 6), (6, 4), (5, 5), (3, 2, 3, 1), (1, 4)):
+        area = math.prod(shape[2:])
+        fans = {"in": shape[1] * area, "out": shape[0] * area, "avg": (shape[0] + shape[1]) * area / 2}
+        mx.random.seed(3)
+        normal = nd.random.normal(0, 1, shape).asnumpy()
+        for factor, fan in fans.items():
+            for slope in (0, 0.25, 1):
+                got = drawn(init.MSRAPrelu(factor, slope), shape)
+                if not np.allclose(got, normal * math.sqrt(2 / (1 + slope**2) / fan), rtol=1e-5):
+                    wrong.append(("MSRAPrelu", shape, factor, slope))
+            for magnitude in (0.5, 2.5):
+                got = drawn(init.Xavier("gaussian", factor, magnitude), shape)
+                if not np.allclose(got, normal * math.sqrt(magnitude / fan), rtol=1e-5):
+                    wrong.append(("Xavier", shape, factor, magnitude))
+        flat = (shape[0], shape[1] * area)
+        for kind, draw in (
+            ("uniform", lambda s: nd.random.uniform(-1, 1, s)),
+            ("normal", lambda s: nd.random.normal(0, 1, s)),
+        ):
+            mx.random.seed(3)
+            left, _, right = np.linalg.svd(draw(flat).asnumpy(), full_matrices=False)
+            want = left if flat[0] >= flat[1] else right  # of a square the left ones, as MXNet takes
+            for scale in (0, 1.414):
+                if not np.allclose(drawn(init.Orthogonal(scale, kind), shape), scale * want.reshape(shape), atol=1e-6):
+                    wrong.append(("Orthogonal", shape, kind, scale))
+    assert not wrong

@@ -409,7 +409,7 @@ class FtrlUpdate(Update):
         z = z + grad - (np.sqrt(total) - np.sqrt(n)) * weight / lr
         bound = single(self.lamda1)
         new = (np.sign(z) * bound - z) / ((single(self.beta) + np.sqrt(total)) / lr + wd)
-        return np.where(np.abs(z) > bound, new, 0).astype(weight.dtype), z, total
+        return (new * (np.abs(z) > bound)).astype(weight.dtype), z, total  # a product: what is NaN stays seen
 
 
 @op("ftml_update")

@@ -8,6 +8,7 @@ import random
 import numpy as np
 
 from .fitting import silent
+from .optimizers import trained
 from .questions import ask, attempt, numbers, plain
 
 
@@ -328,3 +329,138 @@ def orders_of_handlers(mx, folder):
     fitted, calls[:] = list(calls), []  # lists of handlers are copied: MXNet adds its own to them
     silent(lambda: made.evaluate(data, event_handlers=list(handlers)))
     return [fitted, list(calls)]
+
+
+@ask
+def optimizers_of_zeros(mx, folder):
+    """Every number of every optimizer as 0, which is not what it is when it is left out."""
+    found = {}
+    own = {
+        "sgd": ("momentum",), "nag": ("momentum",), "signum": ("momentum", "wd_lh"), "ftml": ("beta1", "beta2", "epsilon"),
+        "lars": ("momentum", "eta", "eps"), "lbsgd": ("warmup_epochs", "updates_per_epoch"), "dcasgd": ("lamda",),
+        "lamb": ("beta1", "beta2", "epsilon", "lower_bound", "upper_bound"), "adam": ("beta1", "beta2", "epsilon"),
+        "adagrad": ("eps",), "rmsprop": ("gamma1", "epsilon", "clip_weights"), "adadelta": ("rho", "epsilon"),
+        "ftrl": ("lamda1", "beta"), "adamax": ("beta1", "beta2"), "nadam": ("beta1", "beta2", "epsilon", "schedule_decay"),
+    }  # fmt: skip
+    for name, settings in own.items():
+        rate = {} if name == "adadelta" else {"learning_rate": 0.3}
+        shared = ("learning_rate", "wd", "clip_gradient", *(("rescale_grad",) if name != "lars" else ()))
+        for setting in (*shared, *settings):  # MXNet's LARS divides by the norm of what rescale_grad=0 leaves
+            found[f"{name} {setting}"] = attempt(lambda: trained(mx, name, {**rate, setting: 0}, 2))
+    found["clip_weights centered"] = attempt(lambda: trained(mx, "rmsprop", {"centered": True, "clip_weights": 0}, 2))
+    for rate in (0, 0.0, None):
+        schedule = mx.lr_scheduler.FactorScheduler(2, 0.5, base_lr=0.4)
+        optimizer = mx.optimizer.SGD(learning_rate=rate, lr_scheduler=schedule)
+        found[f"scheduled {rate}"] = [optimizer.learning_rate, schedule.base_lr]
+    for name, made in {
+        "factor": lambda: mx.lr_scheduler.FactorScheduler(1, 0, stop_factor_lr=0, base_lr=0.4),
+        "floor": lambda: mx.lr_scheduler.FactorScheduler(1, 0.1, stop_factor_lr=0, base_lr=1e-7),
+        "base": lambda: mx.lr_scheduler.FactorScheduler(1, 0.5, base_lr=0),
+        "many": lambda: mx.lr_scheduler.MultiFactorScheduler([1, 3], 0, base_lr=0.4),
+        "power": lambda: mx.lr_scheduler.PolyScheduler(4, 0.4, pwr=0, final_lr=0.1),
+        "warm": lambda: mx.lr_scheduler.CosineScheduler(
+            4, 0.4, warmup_steps=2, warmup_begin_lr=0, warmup_mode="constant"
+        ),
+    }.items():
+        found[f"schedule {name}"] = attempt(lambda: [(lambda s: [s(i) for i in range(7)])(made())])
+    return plain(found)
+
+
+@ask
+def nothing_given(mx, folder):
+    """Arguments of the other classes that are 0, empty or False."""
+    m, g, found = mx.metric, mx.gluon, {}
+    x = mx.nd.array(numbers(4, 3))
+    from collections import Counter
+
+    counter = Counter({"a": 3, "b": 1})
+    for given in (
+        {"most_freq_count": 0}, {"reserved_tokens": []}, {"unknown_token": ""}, {"counter": Counter()}, {"min_freq": 0},
+        {"reserved_tokens": [""], "unknown_token": 0},
+    ):  # fmt: skip
+
+        def vocabulary(given=given):
+            made = mx.contrib.text.vocab.Vocabulary(**{"counter": counter, **given})
+            return [made.idx_to_token, made.reserved_tokens, made.unknown_token, made.to_indices(["a", "none"])]
+
+        found[f"vocabulary {sorted(given.items())}"] = attempt(vocabulary)
+    counted = Counter()
+    mx.contrib.text.utils.count_tokens_from_str("a b\na", counter_to_update=counted)
+    found["counted"] = dict(counted)
+    labels, preds = mx.nd.array([0, 1, 0, 2]), mx.nd.softmax(x)
+    for key, make in {
+        "no outputs": lambda: m.Accuracy(output_names=[]),
+        "no labels": lambda: m.Accuracy(label_names=[]),
+        "neither": lambda: m.Accuracy(output_names=[], label_names=[]),
+        "no name": lambda: m.Accuracy(name=""),
+        "own without name": lambda: m.CustomMetric(lambda a, b: 0, name=""),
+        "own of None": lambda: m.CustomMetric(lambda a, b: (0, 0)),
+        "ignored 0": lambda: m.Perplexity(0),
+        "none ignored": lambda: m.Perplexity(None),
+        "eps 0": lambda: m.CrossEntropy(eps=0),
+        "axis 0": lambda: m.Accuracy(axis=0),
+        "none": lambda: m.CompositeEvalMetric([]),
+        "composed": lambda: m.CompositeEvalMetric([m.Loss()], output_names=[]),
+    }.items():
+
+        def measured(make=make):
+            made = make()
+            made.update_dict({"l": labels if key != "axis 0" else labels[:3]}, {"p": preds})
+            return [made.name, *made.get(), *made.get_global()]
+
+        found[key] = attempt(measured)
+    data = g.data
+    array = data.ArrayDataset(list(range(5)))
+    for key, call in {
+        "taken 0": lambda: list(array.take(0)),
+        "taken None": lambda: list(array.take(None)),
+        "sharded": lambda: list(array.shard(1, 0)),
+        "no batches": lambda: list(data.DataLoader(array, batch_sampler=[])),
+        "batches of none": lambda: list(data.DataLoader(array, batch_sampler=[[]])),
+        "size 0": lambda: list(data.DataLoader(array, batch_size=0)),
+        "last of no name": lambda: len(data.DataLoader(array, 2, last_batch="")),
+        "sampler of nothing": lambda: len(data.DataLoader(array, 2, sampler=[])),
+        "length 0": lambda: list(data.SequentialSampler(0, 3)),
+        "empty set": lambda: list(data.DataLoader(data.ArrayDataset([]), 2)),
+        "workers": lambda: [b.asnumpy() for b in data.DataLoader(array, 2, num_workers=0, prefetch=0)],
+        "loop": lambda: mx.nd.contrib.while_loop(lambda a: a > 0, lambda a: (a, [a - 1]), [mx.nd.array([3.0])], 0),
+        "data of no name": lambda: [
+            list(d) for d in mx.io.NDArrayIter(numbers(4, 2), numbers(4), 2, data_name="", label_name="").provide_data
+        ],
+        "no label": lambda: mx.io.NDArrayIter(numbers(4, 2), [], 2).provide_label,
+        "no label in a dict": lambda: mx.io.NDArrayIter(numbers(4, 2), {}, 2).provide_label,
+        "no batch": lambda: mx.io.NDArrayIter(numbers(4, 2), batch_size=0).provide_data,
+        "resized to 0": lambda: [b.pad for b in mx.io.ResizeIter(mx.io.NDArrayIter(numbers(4, 2), batch_size=2), 0)],
+        "no augmenters": lambda: (
+            mx.image.ImageIter(1, (3, 4, 4), imglist=[[1, "a"]], path_root="", aug_list=[]).auglist
+        ),
+        "augmenters": lambda: [
+            a.dumps()
+            for a in mx.image.CreateAugmenter(
+                (3, 4, 4), resize=0, mean=None, std=None, brightness=0, hue=0, pca_noise=0, rand_gray=0, inter_method=0
+            )
+        ],
+        "nothing to normalize": lambda: mx.image.color_normalize(x.copy(), 0, None),
+        "no scale": lambda: mx.image.color_normalize(x.copy(), None, 0),
+        "child of no name": lambda: (
+            lambda b: [b.register_child(g.nn.Dense(1, prefix="d_"), ""), list(b._children)][1]
+        )(g.nn.HybridSequential()),
+        "states of none": lambda: [
+            g.rnn.SequentialRNNCell().begin_state(),
+            g.rnn.SequentialRNNCell().unroll(2, mx.nd.ones((2, 2, 3)), begin_state=[]),
+        ],
+        "sums": lambda: mx.test_utils.np_reduce(numbers(2, 3), 0, True, np.sum),
+        "all sums": lambda: mx.test_utils.np_reduce(numbers(2, 3), (), False, np.sum),
+        "kept": lambda: mx.nd.Dropout(x, p=0, mode="always"),
+        "repeated": lambda: g.data.vision.transforms.RandomLighting(0)(x.expand_dims(2).tile((1, 1, 3))),
+    }.items():
+        found[key] = attempt(call)
+    for number in (0, 1):
+        net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="fc")
+        bucketing = mx.mod.BucketingModule(lambda key: (net, ["data"], []), default_bucket_key=number)
+        bucketing.bind([("data", (2, 3))], None, for_training=False)
+        bucketing.init_params(mx.init.One())
+        batch = mx.io.DataBatch([x[:2]], bucket_key=0, provide_data=[("data", (2, 3))], provide_label=None)
+        bucketing.forward(batch)
+        found[f"bucket {number}"] = bucketing.get_outputs()
+    return plain(found)

@@ -106,6 +106,8 @@ def test_what_cells_and_blocks_refuse(tmp_path: Path) -> None:
         ("stepped", lambda: stack(x[:, 0], []), AssertionError, "cannot be stepped"),
         ("stepped symbols", lambda: old(sym.var("x"), []), AssertionError, "cannot be stepped"),
         ("unfused", clipped._unfuse, AssertionError, "clipping"),
+        ("unfused at 0", rnn.LSTM(2, state_clip_min=0)._unfuse, AssertionError, "clipping"),  # MXNet forgets the clipping
+        ("unfused to 0", rnn.LSTM(2, state_clip_max=0)._unfuse, AssertionError, "clipping"),
         ("length of symbols", lambda: rnn.RNNCell(2).unroll(None, sym.var("x")), AssertionError, "length"),
         ("length of a list", lambda: rnn.RNNCell(2).unroll(2, [x[:, 0]]), AssertionError, "list of 1 steps"),
         ("kind of inputs", lambda: rnn.RNNCell(2).unroll(2, 3), ValueError, "NDArrays or Symbols"),

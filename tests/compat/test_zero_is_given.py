@@ -145,3 +145,80 @@ def test_no_augmenters_and_no_interpolation(tmp_path: Path) -> None:
     np.testing.assert_array_equal(nearest, pixels[:, 1:5].repeat(2, 0).repeat(2, 1))
     smooth = transforms.CropResize(1, 0, 4, 4, (8, 8))(nd.array(pixels, dtype="uint8")).asnumpy()
     assert (smooth != nearest).any()
+
+
+def test_seeds_of_0(tmp_path: Path) -> None:
+    """seed_aug=0 alone says what is drawn; without it seed does."""
+    pytest.importorskip("PIL")
+    path = str(tmp_path / "p.rec")
+    record = mx.recordio.MXRecordIO(path, "w")
+    pixels = np.random.default_rng(0).integers(0, 256, (30, 30, 3), np.uint8)
+    for i in range(3):
+        record.write(mx.recordio.pack_img((0, float(i), i, 0), pixels, img_fmt=".png"))
+    record.close()
+
+    def drawn(**seeds: int) -> bytes:
+        given: dict[str, Any] = {"path_imgrec": path, "data_shape": (3, 4, 5), "batch_size": 3, "rand_crop": True}
+        return next(mx.io.ImageRecordIter(**given, **seeds)).data[0].asnumpy().tobytes()
+
+    assert drawn(seed=5, seed_aug=0) == drawn(seed=9, seed_aug=0) == drawn(seed=0)
+    assert drawn(seed=5) == drawn(seed=9, seed_aug=5) != drawn(seed=9)
+
+
+def test_forget_gates_of_0() -> None:
+    """A forget_bias of 0 is filled in, whatever the initializer of the other biases says."""
+
+    class Sevens(mx.init.Initializer):
+        def _init_weight(self, name: Any, arr: nd.NDArray) -> None:
+            arr[:] = 7
+
+        _init_bias = _init_weight
+
+    for bias in (0.0, 2.0):
+        packed = nd.zeros(4 * 2 * (3 + 2 + 2))
+        mx.init.FusedRNN(Sevens(), 2, 1, "lstm", forget_bias=bias)._init_weight(mx.init.InitDesc("parameters"), packed)
+        gates = packed.asnumpy()[-16:].reshape(2, 4, 2)  # input and hidden; i, f, c, o
+        assert (gates == np.array([7, bias, 7, 7])[:, None]).all(), bias
+
+
+def test_batches_that_are_not_made_ahead() -> None:
+    """prefetch=0 takes from the sampler what is asked for and no more, and a pass begun meanwhile stays the next one."""
+
+    class Counting(gluon.data.SequentialSampler):
+        taken = begun = 0
+
+        def __iter__(self) -> Any:
+            self.begun += 1
+            for i in super().__iter__():
+                self.taken += 1
+                yield [i]
+
+    for prefetch, ahead in ((0, 0), (None, 4), (3, 3)):
+        sampler = Counting(9)
+        loader = gluon.data.DataLoader(
+            list(range(9)), batch_sampler=sampler, num_workers=2, prefetch=prefetch, thread_pool=True
+        )
+        loader.refresh()
+        assert sampler.taken == ahead, prefetch
+        batches = iter(loader)
+        next(batches)
+        assert sampler.taken == ahead + 1, prefetch
+    sampler = Counting(3)
+    loader = gluon.data.DataLoader(list(range(3)), batch_sampler=sampler, auto_reload=True)
+    for number, _ in enumerate(loader):
+        if number == 1:
+            loader.refresh()
+            begun = loader._iter
+    assert loader._iter is begun
+
+
+def test_no_epochs_and_names_of_nothing() -> None:
+    network = mx.sym.SoftmaxOutput(mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="fc"), name="softmax")
+    with pytest.warns(DeprecationWarning):
+        model = mx.model.FeedForward(network, num_epoch=0, numpy_batch_size=2)
+    model.fit(np.ones((4, 3), np.float32), np.zeros(4))
+    assert model.arg_params is None  # no epoch has ended
+    with pytest.warns(DeprecationWarning):
+        bare = mx.model.FeedForward(mx.sym.exp(mx.sym.var("data")), arg_params={})
+    np.testing.assert_allclose(bare.predict(np.zeros((2, 3), np.float32)), 1)
+    assert bare.predict(np.zeros((2, 3), np.float32), num_batch=0) == []

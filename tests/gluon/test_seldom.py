@@ -174,3 +174,17 @@ def test_an_area_in_which_no_pixel_lies_gives_the_middle() -> None:
     for area in ((0, 1e-6), (0.0, 0.0)):
         found, where = image.random_size_crop(picture, (6, 5), area, (1, 1), 1)
         assert where == box and (found.asnumpy() == middle.asnumpy()).all()
+
+
+def test_gradients_that_are_added_up_are_trained(capsys: pytest.CaptureFixture[str]) -> None:
+    """Only "null" is not to be trained, for a summary and in a graph's attributes."""
+    net = gluon.nn.Dense(2, in_units=3)
+    net.initialize()
+    for requested, trained in (("add", 8), ("write", 8), ("null", 0)):
+        net.collect_params().setattr("grad_req", requested)
+        net.summary(nd.ones((1, 3)))
+        assert f"   Trainable params: {trained}\n" in capsys.readouterr().out
+        x, w = mx.sym.var("x"), mx.sym.var("w")
+        w._set_attr(__grad_req__=requested)
+        block = gluon.SymbolBlock(x * w, [x])
+        assert block.params["w"].grad_req == ("null" if requested == "null" else "write")
