@@ -349,6 +349,31 @@ def test_outputs_are_paired_by_name_and_by_place(monkeypatch: pytest.MonkeyPatch
         one.rested = 0
         found, _ = tried(monkeypatch, one, Played("two", [there]))
         assert (found.verdict == "equivalent") == equal
+    # a sequence has as many parts as the inputs of each run decide: more, fewer, and a wrong one in the last
+    for last, equal in ((WANT * 4, True), (WANT * 5, False)):
+        parts = [{f"s[{i}]": WANT * (i + 2) for i in range(count)} for count in (2, 1, 3)]
+        theirs = [{n.replace("s", "t"): a for n, a in run.items()} for run in parts]
+        theirs[2]["t[2]"] = last
+        found, _ = tried(monkeypatch, Played("one", parts), Played("two", theirs))
+        assert (found.verdict == "equivalent") == equal
+        assert {d.name for d in found.differences} == {"s[0]", "s[1]", "s[2]"}
+        assert [len(run["differences"]) for run in found.runs] == [2, 1, 3]
+
+
+def test_the_truth_is_asked_of_the_reference_where_that_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the other side where the reference cannot be evaluated in NumPy."""
+    one, two = (Played(n, [{"y": WANT}], {}) for n in ("one", "two"))
+    far = compare("y", WANT * 2, WANT)
+    for reference, able, asked in (
+        (one, {one, two}, (one, two)), (two, {one, two}, (two, two)), (two, {one}, (one, two)), (one, {two}, (one, two)),
+    ):  # fmt: skip
+        seen: list[tuple[Any, Any]] = []
+        monkeypatch.setattr(judge, "_native", lambda side, able=able: side if side in able else None)
+        monkeypatch.setattr(judge, "_truth", lambda a, b, _case, seen=seen: seen.append((a, b)))
+        trial = judge._Trial(one, two, CASES[:1], reference, None, None, lambda _text: None)
+        trial.pairs = [("y", "y")]
+        assert trial._by_float64(CASES[0], [far], {"y": WANT}, {"y": WANT * 2}) == [far]
+        assert seen == [asked]
 
 
 # -- float64 -----------------------------------------------------------------------------------------------------------------
