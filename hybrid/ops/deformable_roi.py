@@ -208,7 +208,7 @@ class BackwardDeformablePSROIPooling(Once, DeformablePSROIPooling):
         classes, width = rows.first.shape[1], data.shape[3]
         inside, count = self.counted(rows, columns, rois)
         listed, start = self.listed(data, classes), self.starts(data, rois, classes)
-        cells = dy.reshape(len(dy), classes, -1, *dy.shape[2:])
+        cells = dy.reshape(len(dy), classes, dy.shape[1] // classes, *dy.shape[2:])
         share = np.moveaxis(cells, 2, -1) / count[..., None].astype(dy.dtype)  # R, classes, P, P, channels
         share = share[:, :, :, :, None, None] * inside[..., None]
         dx, by_row, by_column = np.zeros_like(listed), 0, 0

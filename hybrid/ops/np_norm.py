@@ -118,7 +118,9 @@ class NormBackward(Norm):
         x, axes, kind = widen(data), self.axes(data.ndim), self.kind(data.ndim)
         kept = [1 if i in axes else d for i, d in enumerate(x.shape)]
         head, norm = widen(dy).reshape(kept), widen(y).reshape(kept)
-        if kind == "root":
+        if not x.size:
+            out = x
+        elif kind == "root":
             out = head * x / norm
         elif kind == "vector":
             out = head * self._along(x, norm)
@@ -140,8 +142,6 @@ class NormBackward(Norm):
         return np.where(np.arange(x.shape[-1]) == found[..., None, None], np.sign(x), 0)
 
     def _of_singular(self, x: np.ndarray, kind: str) -> np.ndarray:
-        if not x.size:
-            return x
         u, _, v = np.linalg.svd(x, full_matrices=False)
         if kind == "nuclear":
             return u @ v

@@ -11,10 +11,11 @@ import converters
 import hybrid as mx
 from hybrid import autograd, nd
 from hybrid.core.error import OpError
-from hybrid.core.op import REGISTRY, Op, Spec
+from hybrid.core.op import OPS, REGISTRY, Op, Spec
 from hybrid.eager.array import invoke
 from hybrid.execution.program import Program
 from hybrid.ir.graph import Entry, Graph, Node
+from hybrid.ops.np_random import Sampler
 
 from .test_random import DISCRETE, N, assert_frequencies, erf, furthest
 
@@ -273,3 +274,21 @@ def test_size_comes_before_the_shape_of_parameters_however_long_they_are() -> No
                 for got in drawn:
                     assert got.shape == (*size, count, 3), name
                     assert (np.abs(got - first - 0.5) < 1.5).all(), name
+
+
+def test_one_number_is_a_size_too() -> None:
+    """``size=()`` is no size left out: as in NumPy, parameters that are arrays do not broadcast to it; in front it adds nothing."""
+    wrong, seen = [], 0
+    for cls in (c for c in OPS.values() if issubclass(c, Sampler) and c.name != "_npi_bernoulli"):
+        op = cls.bind(**dict.fromkeys(cls.names), size=())
+        shapes = [(3,)] * len(op.input_names())
+        seen += 1
+        try:
+            found = op.infer_shape(*shapes)
+        except OpError as error:
+            found = "broadcast" if "do not broadcast" in str(error) else str(error)
+        first = found[0] if isinstance(found, list) else found
+        if first != ((3,) if cls.in_front else "broadcast"):
+            wrong.append(f"{op}: {found}")
+    assert seen > 10
+    assert not wrong, "\n".join(wrong)

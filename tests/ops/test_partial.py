@@ -452,3 +452,16 @@ def test_sizes_that_follow_whatever_others_are() -> None:
     ):
         with pytest.raises(MXNetError, match=words):
             lookup(name).bind(**attrs).infer_input_shapes(given, outputs)
+
+
+def test_what_is_held_for_each_channel_is_as_long_as_any_of_it() -> None:
+    """Of data whose channels are not known, or without data: one of the parameters, or of the statistics given out, tells."""
+    wrong = []
+    for name, data in product(("BatchNorm", "BatchNorm_v1", "_contrib_BatchNormWithReLU"), (None, (UNKNOWN,) * 4)):
+        op = lookup(name).bind(output_mean_var=True)
+        for at in range(1, 7 if data is None else 5):
+            known: list[MaybeShape] = [data, *((3,) if i == at else None for i in range(1, 7))]
+            found = op.infer_input_shapes(known[:5], [None, *known[5:]])
+            if [*found][1:] != [(3,)] * 4:
+                wrong.append(f"{op} of {known}: {found}")
+    assert not wrong, "\n".join(wrong)

@@ -1,13 +1,19 @@
 """Parts of gradient rules take what their forward operators took and answered, and nothing else: shapes, dtypes and values."""
 
+import itertools
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 
-from hybrid.core.error import OpError
-from hybrid.core.op import lookup
+from hybrid.core.error import InternalError, MXNetError, OpError
+from hybrid.core.op import Op, lookup
 from hybrid.execution.program import Program
 from hybrid.ir.graph import Entry, Graph, Node
 from hybrid.ir.infer import infer
+from tests.table.examples import examples
+from tests.table.options import others
+from tests.table.test_gradients import gradient_graph, has_rule
 
 Given = tuple[str, tuple[int, ...]]
 
@@ -162,6 +168,66 @@ def test_nothing_has_a_gradient_of_nothing(name: str, given: list[Given], attrs:
     graph, feeds = applied(name, given, attrs)
     (dx,) = Program(graph, training=True, native=native).run(feeds)
     assert dx.shape == given[1][1]
+
+
+LOSSES = {"SoftmaxOutput", "SVMOutput", *(f"{n}RegressionOutput" for n in ("Linear", "Logistic", "MAE"))}
+"""Which look at labels in the backward pass alone, and refuse there what is no label for the data."""
+
+
+def without_elements(shapes: list[tuple[int, ...]]) -> Iterator[list[tuple[int, ...]]]:
+    """Shapes of which one axis has no elements, or all axes of one size have none."""
+    for at, axis in ((i, a) for i, s in enumerate(shapes) for a in range(len(s))):
+        yield [(*s[:axis], 0, *s[axis + 1 :]) if i == at else s for i, s in enumerate(shapes)]
+    for size in {d for s in shapes for d in s}:
+        yield [tuple(0 if d == size else d for d in s) for s in shapes]
+
+
+def nothing_in(op: Op, arrays: list[np.ndarray], names: list[str], graph: Graph) -> str:
+    """What is wrong with the gradients of an operator where some of its inputs are empty."""
+    feeds = dict(zip(op.input_names(), arrays, strict=True))
+    node = Node(op, "node", [Entry(Node(None, n)) for n in feeds])
+    forward = Graph(Entry(node, i) for i in range(op.num_visible_outputs()))
+    try:
+        outputs = Program(forward, training=True, native=False).run({n: a.copy() for n, a in feeds.items()})
+    except InternalError as error:
+        return f"{error}"
+    except MXNetError:  # what only values show
+        return ""
+    given = feeds | {f"head{i}": np.ones_like(y) for i, y in enumerate(outputs)}
+    read = {n.name: given[n.name].copy() for n in graph.variables()}
+    try:
+        found = Program(graph, training=True, native=False).run(read)
+    except MXNetError as error:
+        return f"{error}"
+    wrong = [n for n, g in zip(names, found) if g.shape != feeds[n].shape]
+    if all(not y.size for y in outputs):
+        wrong += [n for n, g in zip(names, found) if (g != 0).any()]
+    return f"those of {wrong}" if wrong else ""
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # a mean of nothing is no number, and NumPy says so
+def test_gradients_where_there_is_nothing() -> None:
+    """Of every operator: an axis without elements is one to its gradients too, and no result gives no gradient."""
+    wrong, seen, done = [], 0, set[tuple[object, ...]]()
+    for op, arrays in itertools.chain(examples(), others()):
+        kind = (op.name, *(a.ndim for a in arrays), *sorted(op.dump()))
+        floats = arrays and arrays[0].dtype != np.uint8  # pictures in whole numbers have none
+        if kind in done or op.name in LOSSES or {"bodies", "rng"} & set(op.needs) or not floats or not has_rule(op):
+            continue
+        done.add(kind)
+        names, graph = gradient_graph(op, op.input_names(), range(op.num_visible_outputs()))
+        for shapes in without_elements([a.shape for a in arrays]):
+            given = [np.resize(a, s).astype(a.dtype) for a, s in zip(arrays, shapes)]
+            try:
+                op.infer_shape(*shapes, **({"values": given} if "values" in op.needs else {}))
+            except (ValueError, IndexError):
+                continue
+            seen += 1
+            problem = nothing_in(op, given, names, graph)
+            if problem:
+                wrong.append(f"{op!r} of {shapes}: {problem}"[:300])
+    assert seen > 2500
+    assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.parametrize(

@@ -174,7 +174,7 @@ class Attention(Standard):
         return added.astype(dtype, copy=False)
 
     def _scale(self, q: Array) -> float:
-        return 1 / math.sqrt(q.shape[3]) if self.scale is None else self.scale
+        return 1 / math.sqrt(max(q.shape[3], 1)) if self.scale is None else self.scale
 
     def _attend(self, named: dict[str, Any]) -> Attended:
         q = split_heads(widen(named["Q"]), self.q_num_heads)

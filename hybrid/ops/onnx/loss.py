@@ -35,10 +35,17 @@ class ClassLoss(Standard):
     def loss_shape(self, labels):
         return labels if self.reduction == "none" else ()
 
-    def shares(self, labels: np.ndarray, weights: np.ndarray | None, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
-        """Of each element the class, 0 for those that do not count, and what its loss is multiplied by (but for the mean)."""
+    def shares(
+        self, labels: np.ndarray, weights: np.ndarray | None, size: int, dtype: np.dtype
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Of each element the class of ``size``, 0 for those that do not count, and what its loss is multiplied by (but for the
+        mean)."""
         counts = np.ones(labels.shape, bool) if self.ignore_index is None else labels != self.ignore_index
         classes = np.where(counts, labels, 0)
+        if ((classes < -size) | (classes >= size)).any():
+            raise self.fail(
+                f"got class {classes.max() if (classes >= size).any() else classes.min()}, wanted 0 to {size - 1}"
+            )
         share = counts.astype(dtype)
         return classes, share if weights is None else share * weights[classes]
 
@@ -49,12 +56,7 @@ class ClassLoss(Standard):
     def loss(self, log_prob: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
         """The loss, of log probabilities in float32 or wider."""
         wide = None if weights is None else widen(weights)
-        classes, share = self.shares(labels, wide, log_prob.dtype)
-        size = log_prob.shape[1]
-        if ((classes < -size) | (classes >= size)).any():
-            raise self.fail(
-                f"got class {classes.max() if (classes >= size).any() else classes.min()}, wanted 0 to {size - 1}"
-            )
+        classes, share = self.shares(labels, wide, log_prob.shape[1], log_prob.dtype)
         picked = np.take_along_axis(log_prob, np.expand_dims(classes, 1), 1).squeeze(1)
         each = np.where(share == 0, share.dtype.type(0), -picked * share)
         return each if self.reduction == "none" else np.asarray(each.sum() / self.total(share))

@@ -21,7 +21,8 @@ def _projected(F, v, h, mean: Callable[[Any], Any]):
 
 def _planes(F, x):
     """(N, C, ...) as (N, C, everything else)."""
-    return F.reshape(x, shape=(0, 0, -1))
+    flat = F.Flatten(F.reshape(x, shape=(-3, -2)))  # of no elements -1 could not be told
+    return F.reshape_like(flat, x, lhs_begin=0, lhs_end=1, rhs_begin=0, rhs_end=2)
 
 
 def _column(F, v, like):
@@ -347,12 +348,12 @@ class GroupNormalization(Standard):
 
     def gradient(self, F, dy, x, scale, bias, y):
         def grouped(v):
-            return F.reshape(v, shape=(0, self.num_groups, -1))
+            return F.reshape(F.reshape(v, shape=(0, -4, self.num_groups, -1, 0)), shape=(0, 0, -3))
 
         def average(v):
             return F.mean(v, axis=2, keepdims=True)
 
-        x3, g3 = grouped(x), _planes(F, dy)
+        x3, g3 = grouped(_planes(F, x)), _planes(F, dy)
         away = F.broadcast_sub(x3, average(x3))
         inverse = F.rsqrt(average(away * away) + self.epsilon)
         h = F.broadcast_mul(away, inverse)

@@ -143,7 +143,7 @@ class RoiAlignBackward(Once, _Aligned):
         dx = np.zeros(x.shape, wide.dtype)
         channels = np.arange(x.shape[1])[:, None, None]
         for head, index, (rows, columns, down, across) in zip(widen(dy), indices, self.regions(x.shape, widen(rois))):
-            if not down * across:
+            if not down * across * len(channels):
                 continue
             corners = list(self.corners(rows, columns))
             if self.mode == "avg":
