@@ -180,10 +180,13 @@ def _read_node(
     attrs = {k: _text(v) for key in ("param", "attrs", "attr") for k, v in (raw.get(key) or {}).items()}
     inputs = [Entry(nodes[ref[0]], ref[1]) for ref in raw.get("inputs", ())]
     name = raw["name"]
+    for key in HIDDEN:
+        if (
+            key in attrs
+        ):  # of both spellings MXNet takes the old one in files of before 1.9.1, which it brings to its own form
+            value, modern = attrs.pop(key), f"__{key}__"
+            attrs[modern] = value if version < VERSION else attrs.get(modern, value)
     if raw["op"] == "null":
-        for key in HIDDEN:
-            if key in attrs:
-                attrs.setdefault(f"__{key}__", attrs.pop(key))
         return Node(None, name, (), attrs)
     own, hidden = _split_hidden(attrs)
     if version < 905 and raw["op"] in ("argmax", "argmin") and own.get("axis") == "-1":
@@ -248,12 +251,10 @@ def is_hidden(key: str) -> bool:
 
 
 def _split_hidden(attrs: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """The operator's own attributes, and the others in their modern spelling."""
+    """The operator's own attributes, and the others."""
     own, hidden = {}, {}
     for key, value in attrs.items():
-        if key in HIDDEN:
-            hidden[f"__{key}__"] = value
-        elif is_hidden(key) or key.endswith(tuple(f"_{h}" for h in HIDDEN)):
+        if is_hidden(key) or key.endswith(tuple(f"_{h}" for h in HIDDEN)):
             hidden[key] = value
         else:
             own[key] = value

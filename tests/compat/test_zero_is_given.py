@@ -33,6 +33,14 @@ def test_prefixes_of_cells() -> None:
     assert names == [{"i2h_weight", "h2h_weight"}, {"parameters"}, {"i2h_weight", "h2h_weight"}]
 
 
+def test_what_a_variable_says_of_itself() -> None:
+    for zero in (0, 0.0, False):
+        said = mx.sym.var("x", lr_mult=zero, wd_mult=zero).list_attr()
+        assert said["__lr_mult__"] == said["__wd_mult__"] == str(zero)
+    said = mx.sym.var("x", shape=(), init="", stype="default", dtype="float32").list_attr()
+    assert said == {"__shape__": "()", "__init__": "", "__storage_type__": "0", "__dtype__": "0"}
+
+
 def test_a_vocabulary_that_is_empty() -> None:
     """It is one, which knows no word; another is not made."""
     with pytest.raises(AssertionError, match="Unknown token a"):

@@ -108,6 +108,23 @@ def test_attributes_under_any_of_their_names() -> None:
         assert net.eval(x=mx.nd.array([[1, 5, 2], [9, 0, 3]]))[0].asnumpy().tolist() == [1, 0]
 
 
+def test_of_two_spellings_the_old_one_counts_in_old_files() -> None:
+    """In either order, of variables and of operators, as MXNet 1.9.1 answered for each version."""
+    for version, wanted in ((None, "3"), (800, "3"), (905, "3"), (10100, "3"), (10901, "2")):
+        for name in ("lr_mult", "wd_mult", "ctx_group"):
+            both = [(name, "3"), (f"__{name}__", "2")]
+            for pairs in (both, both[::-1]):
+                attrs = "attrs" if (version or 0) > 1000 else "attr"
+                nodes = [
+                    {"op": "null", "name": "x", attrs: dict(pairs), "inputs": []},
+                    {"op": "exp", "name": "e", attrs: dict(pairs), "inputs": [[0, 0]]},
+                ]
+                data = {"nodes": nodes, "arg_nodes": [0], "heads": [[1, 0]]}
+                data |= {} if version is None else {"attrs": {"mxnet_version": ["int", version]}}
+                found = mx.sym.load_json(json.dumps(data)).attr_dict()
+                assert [found[n][f"__{name}__"] for n in "xe"] == [wanted] * 2, (version, pairs)
+
+
 def test_the_last_axis_was_none_before_0_9_5() -> None:
     for op, axis, version, want in (
         ("argmax", "-1", 904, [3]), ("argmax", "-1", None, [3]), ("argmin", "-1", 904, [4]), ("argmax", "-1", 905, [1, 0]),

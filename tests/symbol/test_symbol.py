@@ -4,6 +4,7 @@ import copy
 import json
 import operator
 import pickle
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -616,6 +617,11 @@ def test_scopes_may_be_entered_again() -> None:
             assert name() == "p_exp1"
         third = name()
     assert (first, second, third) == ("exp0", "exp1", "exp2")
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.extend((mx.name.Prefix.current, mx.name.NameManager.current)))
+    thread.start()  # in a thread of its own, which nobody has asked for a name before
+    thread.join()
+    assert found[0] is found[1] and type(found[0]) is mx.name.NameManager
 
 
 def test_attributes_around_are_texts_every_one() -> None:
