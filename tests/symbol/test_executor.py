@@ -216,6 +216,15 @@ def test_backward_needs_no_forward_and_may_be_asked_twice() -> None:
     assert still.grad_arrays == [None]
 
 
+def test_gradients_are_those_of_the_last_forward_in_either_mode() -> None:
+    x = sym.var("x")
+    executor = (x * x).simple_bind(mx.cpu(), x=(2,))
+    for number, training in enumerate((True, False, True, True, False, False, True), 1):
+        executor.forward(is_train=training, x=nd.array([number, -2 * number]))
+        executor.backward(nd.ones(2))
+        assert executor.grad_dict["x"].asnumpy().tolist() == [2 * number, -4 * number], (number, training)
+
+
 def test_what_may_not_be_bound() -> None:
     net = two_outputs()
     arrays = [nd.array(X), nd.array(W)]
