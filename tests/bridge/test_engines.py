@@ -650,6 +650,10 @@ def test_cases(two: Path) -> None:
         assert set(caught.value.problems[-2:]) == {"two takes x, z", "model takes x"}
     with pytest.raises(BadInput, match=r"got 2 outputs \(s, p\) against 1 \(y\)"):
         pair_outputs(["s", "p"], ["y"])
+    for few, many in ((["a"], ["a", "b"]), (["b", "a"], ["a", "c", "b"])):
+        for sides in ((few, many), (many, few)):  # one output too few is no match, though all names are there
+            with pytest.raises(BadInput, match=f"got {len(sides[0])} outputs .* against {len(sides[1])} "):
+                pair_outputs(*sides)
     # what is drawn suits both sides, whichever is first and whether or not the other minds
     places = mx.sym.var("x")
     tables = [mx.sym.Embedding(places, input_dim=n, output_dim=2) for n in (7, 4)]
