@@ -219,6 +219,7 @@ def _remembering(
     operators that take any number of inputs."""
     array, invoke = fast
     known: dict[Any, Op] = {}
+    zeros: dict[Any, Op] = {}  # as known, of calls with 0, which is equal to -0.0
     plain: dict[int, Op] = {}  # by how many inputs, for calls with nothing else
     slow = {*cls.inputs, *tail, "ctx"}
 
@@ -239,6 +240,8 @@ def _remembering(
             op = known.get(key)
         except TypeError:  # a list among the attributes
             return function(*args, **kwargs) if out is None else function(*args, **kwargs, out=out)
+        if op is None and zeros and not any(map(_varies, (*args[count:], *kwargs.values()))):
+            op = zeros.get(key)
         if op is not None:
             return invoke(op, args[:count], out)
         if count and slow.isdisjoint(kwargs) and not any(_varies(v) for v in (*args[count:], *kwargs.values())):
@@ -253,9 +256,10 @@ def _remembering(
             if given is not None and all(k in cls.fields for k in given):
                 op = cls.bind(**attributes(cls, given, count))
                 if len(op.input_names()) == count and op.storage() == "default":
-                    if len(known) >= 256:
-                        known.clear()
-                    known[key] = op
+                    table = zeros if any(map(_is_zero, given.values())) else known
+                    if len(table) >= 256:
+                        table.clear()
+                    table[key] = op
                     if not given:
                         plain[count] = op
                     return invoke(op, args[:count], out)
@@ -269,6 +273,11 @@ def _varies(value: Any) -> bool:
     if type(value) is tuple:
         return any(map(_varies, value))
     return not (value is None or type(value) in (str, int, bool, type) or (type(value) is float and value != 0.0))
+
+
+def _is_zero(value: Any) -> bool:
+    """Whether a plain constant is 0 or False, or a tuple that holds one."""
+    return any(map(_is_zero, value)) if type(value) is tuple else type(value) in (int, bool) and not value
 
 
 def signature(cls: type[Op], tail: tuple[str, ...]) -> inspect.Signature:

@@ -619,7 +619,7 @@ def test_new_axes_behind_index_arrays() -> None:
 
 
 def test_equal_numbers_that_are_not_the_same() -> None:
-    """0.0 and -0.0, in turns, alone and in tuples: what is remembered of calls with the one is not used for the other."""
+    """0.0 and -0.0, in turns, alone and in tuples, and 0: what is remembered of calls with the one is not used for the other."""
     x, zero = nd.array([[-1.0, 2]]), nd.zeros((1, 1, 2))
     calls = (
         lambda v: nd.clip(-abs(x), v, 1),
@@ -629,11 +629,11 @@ def test_equal_numbers_that_are_not_the_same() -> None:
         lambda v: nd.full((2,), v),
         lambda v: nd.maximum(x * -0.0, v)[:, 1:],
         lambda v: abs(x) * v,
-        lambda v: nd.image.normalize(nd.negative(zero), mean=(-v,), std=(1.0,)),
-        lambda v: nd.image.normalize(nd.negative(zero), (-v,), (1.0,)),
+        lambda v: nd.image.normalize(nd.negative(zero), mean=(-float(v),), std=(1.0,)),
+        lambda v: nd.image.normalize(nd.negative(zero), (-float(v),), (1.0,)),
     )
     for number, call in enumerate(calls):
-        for value in (0.0, -0.0, 0.0, -0.0):
+        for value in (0.0, -0.0, 0, -0.0, 0.0, False, -0.0):
             assert np.signbit(call(value).asnumpy()).all() == np.signbit(value), (number, value)
             assert np.signbit(call(value).asnumpy()).any() == np.signbit(value), (number, value)
 
