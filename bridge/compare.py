@@ -93,7 +93,7 @@ class Difference:
     def size(self) -> int:
         return math.prod(self.shape)
 
-    def settled(self, by: str) -> Difference:
+    def accepted(self, by: str) -> Difference:
         """The same difference, found to be none."""
         return replace(self, equal=True, reason="", settled_by=by)
 

@@ -126,7 +126,7 @@ class _Trial:
         if not self.inner[index].agrees or not all(d.compared for d in differences):
             return differences
         self.tell("asking float64")
-        return self._settled(index, differences, want, got)
+        return self._accept_rounding(index, differences, want, got)
 
     def _inspect(self, index: int) -> None:
         """Compare a case node by node."""
@@ -140,7 +140,9 @@ class _Trial:
     def _faults(self, index: int) -> list[Divergence]:
         return self.inner[index].faults if index in self.inner else []
 
-    def _settled(self, index: int, differences: list[Difference], want: Arrays, got: Arrays) -> list[Difference]:
+    def _accept_rounding(
+        self, index: int, differences: list[Difference], want: Arrays, got: Arrays
+    ) -> list[Difference]:
         """Differences of outputs though every node is right by itself: rounding that has grown, or what a runtime fuses."""
         case = self.cases[index]
         out = self._by_float64(case, differences, want, got)
@@ -153,7 +155,7 @@ class _Trial:
                 f"the model rounds to whole numbers inside, which magnifies rounding ({worst.name}: {worst.reason}); each of its "
                 f"{len(self.inner[index].compared)} tensors is the same when computed from the same inputs"
             )
-            return [d if d.equal else d.settled("node by node") for d in out]
+            return [d if d.equal else d.accepted("node by node") for d in out]
         if any(isinstance(e, OnnxEngine) and not e.plain for e in (self.one, self.two)):
             self.tell("comparing without fused nodes")
             plain = [OnnxEngine(e.model, plain=True) if isinstance(e, OnnxEngine) else e for e in (self.one, self.two)]
@@ -205,10 +207,10 @@ class _Trial:
             )
             if usual < BLUNT * scale:
                 self.warnings.append(f"rounding grows in this network: {far}")
-                out.append(d.settled("float64"))
+                out.append(d.accepted("float64"))
             else:
                 self.warnings.append(f"rounding alone decides here: {far}; every node is right by itself")
-                out.append(d.settled("node by node"))
+                out.append(d.accepted("node by node"))
         return out
 
     # -- the whole --------------------------------------------------------------------------------------------------

@@ -283,7 +283,7 @@ class _Judge:
         if truth is None or truth.shape != got.shape:
             tolerance = TOLERANCES.get(dtype.name)
             found = compare(tensor.name, got, want, tolerance)
-            return (found.settled("tolerance") if found.equal else found), ""
+            return (found.accepted("tolerance") if found.equal else found), ""
         moved = np.zeros_like(truth)
         whole = plain.dtype.startswith(("int", "uint", "bool"))
         for seed in range(DRAWS):
@@ -300,7 +300,7 @@ class _Judge:
         sharp = (1 if halved else SHARP) * epsilon(dtype) * _slices(truth)
         doubtful = ~_within(got, truth, np.minimum(allowed, sharp))
         if not doubtful.any() and (part is None or part.operators <= LARGE):
-            return plain.settled("float64"), ""
+            return plain.accepted("float64"), ""
         # float64 does not round as half precision does, so that models which are the same agree as well there as in float32
         reach = response * (epsilon(np.dtype(np.float32)) / epsilon(dtype))
         apart = 2 * np.minimum(reach, sharp) + half
@@ -310,18 +310,18 @@ class _Judge:
             found.append(self._read(tensor, values))
             agree.append(_same(found[1], truth, apart))
         if not wrong.any() and any(agree):
-            return plain.settled("float64"), ""
+            return plain.accepted("float64"), ""
         if agree[0] and not whole:
             scale = _scale(truth)
             errors = [farthest(x, truth) / scale for x in (got, want)]
             if errors[0] <= TOLERANCES[dtype.name].atol:
-                return plain.settled("float64"), ""
+                return plain.accepted("float64"), ""
             if errors[0] <= RUNTIME:
                 note = (
                     f"{self.other.label} is inexact at {tensor.node} ({tensor.operator}): {errors[0]:.1e} of its scale from "
                     f"float64, {self.source.label} {errors[1]:.1e}; in float64 the models agree"
                 )
-                return plain.settled("float64"), note
+                return plain.accepted("float64"), note
         # who evaluates the other model may err (onnx's evaluator reads no sequence lengths): it counts if its runtime comes near
         against = [w for w, yes in zip(found, agree) if w is not None and not yes and w.shape == truth.shape]
         for w in against:
@@ -333,7 +333,7 @@ class _Judge:
         if doubtful.any():
             what = "beyond a sure tolerance, and float64 does not confirm it"
             return plain.refused(_counted(doubtful, got, truth, what)), ""
-        return plain.settled("float64"), ""
+        return plain.accepted("float64"), ""
 
     def _exact(self, tensor: Tensor, values: Arrays, jitter: tuple[float, int] | None = None) -> np.ndarray | None:
         found = self.source.exact(self.cut, values, tensor.name, jitter)

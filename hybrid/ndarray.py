@@ -95,7 +95,7 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> A
             made = source_array.copy() if wanted == source_array._dtype else source_array.astype(wanted)
             made._ctx = resolve(ctx)
             return made
-        memory: Any = source_array._values
+        memory: Any = source_array._read()
     else:
         wanted = array_dtype(dtype)
         try:
@@ -115,7 +115,7 @@ def from_numpy(ndarray: np.ndarray, zero_copy: bool = True) -> NDArray:
     if zero_copy and not (ndarray.flags.c_contiguous and ndarray.flags.writeable):
         raise ValueError("from_numpy: only C-contiguous, writable arrays can be shared; use zero_copy=False")
     if zero_copy:
-        return NDArray._own(ndarray, resolve(None))._share()
+        return NDArray._own(ndarray, resolve(None))._mark_external()
     return NDArray._own(np.array(ndarray, order="C"), resolve(None))
 
 

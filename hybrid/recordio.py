@@ -61,7 +61,7 @@ class MXRecordIO:
             self._file.seek(0)
         self._lock = threading.Lock()
         if self.writable:  # who never calls close finds the file at the end of the program all the same, as with MXNet
-            weakref.finalize(self, _settle, self._made)
+            weakref.finalize(self, _publish, self._made)
         self.pid = os.getpid()
         self.is_open = True
 
@@ -71,7 +71,7 @@ class MXRecordIO:
             return
         self.is_open, self.pid = False, None
         if self.writable:
-            _settle(self._made)
+            _publish(self._made)
         else:
             self._file.close()
 
@@ -177,7 +177,7 @@ class MXRecordIO:
         return FormatError(f"Invalid RecordIO File {self.uri!r}: at byte {position} it {what}")
 
 
-def _settle(made: list[Replacement]) -> None:
+def _publish(made: list[Replacement]) -> None:
     """Put what was written in its place, unless this is a fork of the process that wrote it."""
     if made and made[0].pid == os.getpid():
         publish(*made)

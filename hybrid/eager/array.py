@@ -29,7 +29,7 @@ from ..execution.context import Context, resolve
 from ..execution.program import watched
 from ..execution.scheduler import ENGINE, Var
 from ..ir.differentiate import Rule, rule
-from .dispatch import Call, apart, array_dtype, check_first_result, check_targets, compiled, specialize
+from .dispatch import Call, array_dtype, check_first_result, check_targets, compiled, specialize, without_aliasing
 from .indexing import Index, gather, gather_numbers, put, read_key, slicing
 from .scalar_array import as_number
 from .tape import STATE, Node, OpStep, Variable
@@ -64,12 +64,12 @@ def invoke(op: Op, inputs: Sequence[NDArray], out: Any = None, *, name: str = ""
     else:
         arrays, known, ready = _signature(inputs)
     call = op.calls.get(known) or specialize(op, known)
-    if ready and call.simple and (out is None or _takes(out, call.specs[0])):
+    if ready and call.fast_path and (out is None or _takes(out, call.specs[0])):
         try:
             result = QUIET.run(op.compute, *arrays)
         except Exception as error:
             raise failure(op, arrays, name or op.name, error) from error
-        if not call.proven:
+        if not call.validated:
             result = check_first_result(op, name, result, call)
         elif type(result) is tuple:
             (result,) = result
@@ -145,19 +145,19 @@ def _invoke(op: Op, inputs: Sequence[NDArray], out: Any, call: Call, ready: bool
         "training": STATE.training,
         "rng": rng.fork() if "rng" in op.needs and (inputs or not call.small) else None,
     }
-    wait = not call.known or (
+    wait = not call.static_shapes or (
         call.small and ready and not any(_has_pending_work(x) for x in (*changed, *(targets or ())))
     )
     ctx = targets[0]._ctx if targets else inputs[0]._ctx if inputs else resolve(None)
     if wait:
         for x in changed:
             x.wait_to_write()
-        arrays = [x._values for x in inputs]
-        if targets and op.always_mutates and op.compute_into(arrays, [t._anew for t in targets]):
+        arrays = [x._read() for x in inputs]
+        if targets and op.always_mutates and op.compute_into(arrays, [t._overwrite() for t in targets]):
             made = targets
         else:
             results = _computed(op, call, inputs, arrays, name, options)
-            if targets and not call.known:  # only now is it known
+            if targets and not call.static_shapes:  # only now is it known
                 check_targets(op, targets, [Spec(r.shape, r.dtype) for r in results[:visible]])
             made = _adopt(results, targets, visible, ctx)
         for x in (*changed, *(targets or ())):
@@ -168,11 +168,11 @@ def _invoke(op: Op, inputs: Sequence[NDArray], out: Any, call: Call, ready: bool
             made[:visible] = targets
 
         def run() -> None:
-            arrays = [x._settled() for x in inputs]
-            if targets and op.always_mutates and op.compute_into(arrays, [t._settled() for t in targets]):
+            arrays = [x._storage() for x in inputs]
+            if targets and op.always_mutates and op.compute_into(arrays, [t._storage() for t in targets]):
                 return
             for y, result in zip(made, _computed(op, call, inputs, arrays, name, options)):
-                y._settle(result)
+                y._fulfil(result)
 
         writes = [y._shared_var() for y in (*made, *changed)]
         ENGINE.push(run, [x._shared_var() for x in inputs], writes, call.size)
@@ -190,7 +190,7 @@ def _computed(
     lowered = None if watched() else compiled(op, call, inputs, options["training"])
     if lowered is not None:
         return lowered.run(arrays)
-    return apart(apply(op, arrays, call.specs, name=name, **options), arrays)
+    return without_aliasing(apply(op, arrays, call.specs, name=name, **options), arrays)
 
 
 def _adopt(results: Sequence[np.ndarray], targets: list[NDArray] | None, visible: int, ctx: Context) -> list[NDArray]:
@@ -198,7 +198,7 @@ def _adopt(results: Sequence[np.ndarray], targets: list[NDArray] | None, visible
     made = []
     for i, result in enumerate(results):
         if targets is not None and i < visible:
-            targets[i]._anew[...] = result
+            targets[i]._overwrite()[...] = result
             made.append(targets[i])
         else:
             made.append(NDArray._own(result, ctx))
@@ -239,8 +239,8 @@ def record(op: Op, inputs: Sequence[NDArray], outputs: Sequence[NDArray], specs:
     if isinstance(found, OpError):
         step = OpStep(op, parents, {}, {}, specs)
     else:
-        kept = {i: inputs[i]._kept() for _, i in found.reads}
-        step = OpStep(op, parents, kept, {i: outputs[i]._kept() for _, i in found.results}, specs)
+        kept = {i: inputs[i]._detached_alias() for _, i in found.reads}
+        step = OpStep(op, parents, kept, {i: outputs[i]._detached_alias() for _, i in found.results}, specs)
     for i, y in enumerate(outputs):
         y._node = (step, i)
 
@@ -256,7 +256,7 @@ def with_node(array: NDArray, node: Node) -> NDArray:
     """The array with its history."""
     if array._node is node:
         return array
-    alias = array._view(array._settled())
+    alias = array._view(array._storage())
     alias._node = node
     return alias
 
@@ -305,24 +305,21 @@ class NDArray:
 
     # -- memory -------------------------------------------------------------------------------------------------------
 
-    @property
-    def _values(self) -> np.ndarray:
+    def _read(self) -> np.ndarray:
         """The memory once it holds its values, to be read. Raises what kept it from that."""
         if self._var is not None:
             ENGINE.wait(self._var)
         return self._memory  # type: ignore[return-value]
 
-    @property
-    def _array(self) -> np.ndarray:
+    def _write(self) -> np.ndarray:
         """The memory once nobody else has to read it or write to it. Raises what kept it from being written."""
         if self._var is not None:
             ENGINE.wait(self._var, write=True)
         return self._memory  # type: ignore[return-value]
 
-    @property
-    def _anew(self) -> np.ndarray:
-        """_array, all of which is to be written: what kept it from being written so far is forgotten."""
-        memory = self._settled()
+    def _overwrite(self) -> np.ndarray:
+        """_write, for all of the memory: what kept it from being written so far is forgotten."""
+        memory = self._storage()
         if self._var is not None:
             ENGINE.wait(self._var, write=True, whole=self._is_all_of(memory))
         return memory
@@ -344,13 +341,13 @@ class NDArray:
         if self._var is not None:
             self._var.written()
 
-    def _share(self) -> NDArray:
+    def _mark_external(self) -> NDArray:
         """The array itself, known from now on as one that others may write to unseen."""
-        self._shared_var().foreign = True
+        self._shared_var().external = True
         self._written()
         return self
 
-    def _settled(self) -> np.ndarray:
+    def _storage(self) -> np.ndarray:
         """The memory, where it will be, whether it holds its values or not."""
         if self._memory is None:
             assert self._var is not None
@@ -359,7 +356,7 @@ class NDArray:
                     self._memory = np.empty(self._var.shape, self._var.dtype)
         return self._memory  # type: ignore[return-value]
 
-    def _settle(self, result: np.ndarray) -> None:
+    def _fulfil(self, result: np.ndarray) -> None:
         """Take over what an operator has computed, in memory of its own."""
         if self._memory is None:
             with ENGINE.lock:
@@ -374,7 +371,7 @@ class NDArray:
         made._var = self._shared_var()
         return made
 
-    def _kept(self) -> NDArray:
+    def _detached_alias(self) -> NDArray:
         """The same values for the tape: without history, so that no array keeps itself."""
         return self if self._memory is None else self._view(self._memory)
 
@@ -421,14 +418,14 @@ class NDArray:
         return self.shape[0]
 
     def __repr__(self) -> str:
-        return f"\n{self._values!s}\n<{type(self).__name__} {'x'.join(map(str, self.shape))} @{self._ctx}>"
+        return f"\n{self._read()!s}\n<{type(self).__name__} {'x'.join(map(str, self.shape))} @{self._ctx}>"
 
     def __bool__(self) -> bool:
         if self.size != 1:
             if self.size == 0:
                 return False
             raise ValueError("The truth value of an NDArray with multiple elements is ambiguous.")
-        return bool(self._values.reshape(())[()])
+        return bool(self._read().reshape(())[()])
 
     def __hash__(self) -> int:
         return id(self) // 16
@@ -472,7 +469,7 @@ class NDArray:
 
     def detach(self) -> NDArray:
         """The same memory without history."""
-        return self._view(self._settled())
+        return self._view(self._storage())
 
     # -- to and fro ---------------------------------------------------------------------------------------------------
 
@@ -480,18 +477,18 @@ class NDArray:
         """A NumPy array with a copy of the values, which it waits for.
 
         One of a single element is a number to ``float``, ``int`` and formatting under any NumPy (single.py)."""
-        return as_number(self._values.copy())
+        return as_number(self._read().copy())
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if copy is False:
             raise ValueError("an NDArray gives its values as a copy only")
-        return np.array(self._values, dtype=dtype)
+        return np.array(self._read(), dtype=dtype)
 
     def asscalar(self) -> Any:
         """The only value. Raises ValueError when there is not exactly one."""
         if self.size != 1:
             raise ValueError("The current array is not a scalar")
-        return self._values.reshape(())[()]
+        return self._read().reshape(())[()]
 
     item = asscalar
 
@@ -560,8 +557,8 @@ class NDArray:
     # -- DLPack: memory shared with other libraries ---------------------------------------------------------------------
 
     def __dlpack__(self, **options: Any) -> Any:
-        self._share()
-        return self._array.__dlpack__(**{k: v for k, v in options.items() if v is not None})
+        self._mark_external()
+        return self._write().__dlpack__(**{k: v for k, v in options.items() if v is not None})
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return 1, 0
@@ -570,13 +567,13 @@ class NDArray:
         """A DLPack capsule of the memory once it holds its values, to be read.
 
         Nothing keeps who takes it from writing (``from_dlpack`` gives an array like any other), so it counts as shared."""
-        self._share()
-        return self._values.__dlpack__()
+        self._mark_external()
+        return self._read().__dlpack__()
 
     def to_dlpack_for_write(self) -> Any:
         """A DLPack capsule of the memory once nobody else has to read it, to be written to."""
-        self._share()
-        return self._array.__dlpack__()
+        self._mark_external()
+        return self._write().__dlpack__()
 
     def wait_to_read(self) -> None:
         """Return when the values are there. Raises what kept them from being computed."""
@@ -590,10 +587,10 @@ class NDArray:
 
     def _stored(self) -> Any:
         """What params.save writes."""
-        return self._values
+        return self._read()
 
     def __reduce__(self) -> Any:
-        return type(self), (self._values, self._ctx)
+        return type(self), (self._read(), self._ctx)
 
     def __setstate__(self, state: Any) -> None:
         """Become what MXNet pickled: ``handle`` is a record as in parameter files."""
@@ -615,7 +612,7 @@ class NDArray:
         index, basic = ((key, ...), True) if type(key) is int else read_key(key, self.ndim, NDArray)
         if STATE.recording and self._node is not None:
             return self._recorded(index, basic)
-        memory = self._settled() if basic else self._values
+        memory = self._storage() if basic else self._read()
         part = memory[index] if basic else gather(memory, index)
         if part.ndim == 0 and self.ndim:
             part = part.reshape(1)  # MXNet has no 0-d arrays outside of its NumPy mode
@@ -631,7 +628,7 @@ class NDArray:
             return invoke(lookup("take").bind(axis=0, mode="clip"), [self.reshape((-1,)), places])
         found = slicing(index, self.shape)
         if found is None:
-            return NDArray._own(self._values[index].copy(), self._ctx)
+            return NDArray._own(self._read()[index].copy(), self._ctx)
         sliced = invoke(lookup("slice").bind(**found[0]), [self])
         return sliced if sliced.shape == found[1] else sliced._alias(lookup("_np_reshape").bind(newshape=found[1]))
 
@@ -658,17 +655,21 @@ class NDArray:
         whole = index is Ellipsis or all(p is Ellipsis or (type(p) is slice and p == _ALL) for p in index)
         waits = isinstance(value, NDArray) and value._var is not None and value._var.writer is not None
         if not (waits or _has_pending_work(self)):
-            put(self._anew if whole else self._array, index, value._values if isinstance(value, NDArray) else value)
+            put(
+                self._overwrite() if whole else self._write(),
+                index,
+                value._read() if isinstance(value, NDArray) else value,
+            )
             self._written()
             return
         source = value if isinstance(value, NDArray) else np.array(value)
         reads = [value._shared_var()] if isinstance(value, NDArray) else []
         own = self._shared_var()
-        target = self._settled()
+        target = self._storage()
         np.broadcast_to(np.empty(()), np.broadcast_shapes(target[index].shape, source.shape))  # raises at the call
 
         def run() -> None:
-            put(target, index, source._settled() if isinstance(source, NDArray) else source)
+            put(target, index, source._storage() if isinstance(source, NDArray) else source)
 
         ENGINE.push(run, reads if whole and self._is_all_of(target) else [*reads, own], [own])
 
@@ -690,7 +691,7 @@ class NDArray:
         """The array in the shape that an operator would give it, sharing memory."""
         key = (self.shape, self._dtype)
         call = op.calls.get(key) or specialize(op, key)
-        made = self._view(self._settled().reshape(call.specs[0].shape))  # type: ignore[arg-type]
+        made = self._view(self._storage().reshape(call.specs[0].shape))  # type: ignore[arg-type]
         if STATE.recording:
             record(op, [self], [made], call.specs)
         return made

@@ -26,7 +26,7 @@ from ..frontend.symbol import Symbol
 from ..ir.differentiate import gradients
 from ..ir.graph import Entry, Graph, Node
 from .array import NDArray, _has_pending_work, _pending, _signature, with_node
-from .dispatch import SMALL, apart
+from .dispatch import SMALL, without_aliasing
 from .tape import STATE, Step
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ class CachedOp:
             return None
         others = [a for i, a in enumerate(args) if i != position]
         lowered = program.prepare(_signature(args)[1]).lowered
-        if lowered is None or not lowered.direct or any(a._shared_var().foreign for a in others):
+        if lowered is None or not lowered.direct or any(a._shared_var().external for a in others):
             return None
         number = lowered.packed([a._shared_var().version for a in args])
         return None if number is None else FastCall(lowered, number, args[position], others, holders)
@@ -244,7 +244,7 @@ class FastCall:
     def __init__(
         self, lowered: CompiledProgram, number: int, x: NDArray, others: Sequence[NDArray], holders: Sequence[Any]
     ):
-        memory = x._values
+        memory = x._read()
         self._number = number
         self._shape, self._dtype, self._ctx = memory.shape, memory.dtype, x._ctx
         self._run = lowered.core.run_one
@@ -318,13 +318,13 @@ def launch(
         for x in written:
             x.wait_to_write()
         with _writing(written):
-            results = program.execute(prepared, [x._values for x in args], observe, rng)
-        return [NDArray._own(r, ctx) for r in apart(results)]
+            results = program.execute(prepared, [x._read() for x in args], observe, rng)
+        return [NDArray._own(r, ctx) for r in without_aliasing(results)]
     made = [_pending(s, ctx) for s in prepared.outputs]
 
     def run() -> None:
-        for y, result in zip(made, _run_once(program, prepared, [x._settled() for x in args], rng, args)):
-            y._settle(result)
+        for y, result in zip(made, _run_once(program, prepared, [x._storage() for x in args], rng, args)):
+            y._fulfil(result)
 
     if lowered is None:
         native.warn_not_compiled()
@@ -348,9 +348,9 @@ def _run_once(
 ) -> Sequence[np.ndarray]:
     """The results for the arrays of args, each in memory of its own."""
     if prepared.lowered is None:
-        return apart(program.execute(prepared, arrays, None, rng))
+        return without_aliasing(program.execute(prepared, arrays, None, rng))
     results = program.execute(prepared, arrays, None, rng, [x._shared_var().seen() for x in args])
-    return apart(results) if executor.watched() else results
+    return without_aliasing(results) if executor.watched() else results
 
 
 class _CachedStep(Step):
@@ -370,8 +370,8 @@ class _CachedStep(Step):
     ):
         super().__init__(parents, outputs)
         self.op, self.split, self.wanted = op, split, wanted
-        self.args: list[NDArray] | None = [x._kept() for x in args]
-        self.residuals: list[NDArray] | None = [r._kept() for r in residuals]
+        self.args: list[NDArray] | None = [x._detached_alias() for x in args]
+        self.residuals: list[NDArray] | None = [r._detached_alias() for r in residuals]
 
     def release(self) -> None:
         self.args = self.residuals = None

@@ -29,22 +29,28 @@ SMALL = 1 << 18
 class Call:
     """What is known of calls of an operator with inputs of certain shapes and dtypes."""
 
-    __slots__ = ("changed", "compiled", "known", "proven", "simple", "size", "small", "specs", "work")
+    __slots__ = ("changed", "compiled", "fast_path", "size", "small", "specs", "static_shapes", "validated", "work")
 
     def __init__(
-        self, specs: tuple[Spec, ...], known: bool, small: bool, simple: bool, size: int, changed: tuple[int, ...]
+        self,
+        specs: tuple[Spec, ...],
+        static_shapes: bool,
+        small: bool,
+        fast_path: bool,
+        size: int,
+        changed: tuple[int, ...],
     ):
         self.specs = specs
-        self.known = known
+        self.static_shapes = static_shapes
         """Whether all shapes are; else the data decides."""
         self.small = small
-        self.simple = simple
+        self.fast_path = fast_path
         """One output, small, and compute wants nothing but arrays."""
         self.size = size
         """Bytes of the outputs."""
         self.changed = changed
         """Which inputs are written to."""
-        self.proven = False
+        self.validated = False
         """Whether compute has been seen to give what specs say."""
         self.work = 0
         """Elements that are read and written."""
@@ -93,7 +99,7 @@ def compiled(op: Op, call: Call, inputs: Sequence[Any], training: bool) -> Compi
 
     inputs: what has the shapes and dtypes (``shape``, ``_dtype``)."""
     if (
-        not call.known
+        not call.static_shapes
         or op.mutates
         or "rng" in op.needs
         or "bodies" in op.needs
@@ -145,7 +151,7 @@ def check_first_result(op: Op, name: str, result: Any, call: Call) -> np.ndarray
             f"Error in operator {name or op.name}: [{op.name}] computed {result.dtype}{show(result.shape)} where "
             f"inference said {spec.dtype}{show(spec.shape)}; this is a bug in the operator, please report it"
         )
-    call.proven = True
+    call.validated = True
     return result
 
 
@@ -170,7 +176,7 @@ def contiguous_copy(result: np.ndarray) -> np.ndarray:
     return result if plain else np.array(result, order="C")
 
 
-def apart(results: Sequence[np.ndarray], arrays: Sequence[np.ndarray] = ()) -> list[np.ndarray]:
+def without_aliasing(results: Sequence[np.ndarray], arrays: Sequence[np.ndarray] = ()) -> list[np.ndarray]:
     """The results, each in memory of its own: neither that of one of arrays (the inputs) nor another result's."""
     taken = {id(a) for a in arrays}
     made = []

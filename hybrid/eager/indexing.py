@@ -23,7 +23,7 @@ def read_key(key: Any, ndim: int, array: type) -> tuple[Index, bool]:
         if part is None or part is Ellipsis or isinstance(part, slice):
             index.append(part)
         elif isinstance(part, array | np.ndarray | list):
-            numbers = np.asarray(part._values if isinstance(part, array) else part)  # type: ignore[attr-defined]
+            numbers = np.asarray(part._read() if isinstance(part, array) else part)  # type: ignore[attr-defined]
             if numbers.dtype.kind not in "iufb":
                 raise IndexError(f"index array of dtype {numbers.dtype}, wanted integers")
             arrays.append(numbers.astype(np.int64))

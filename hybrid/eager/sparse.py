@@ -118,7 +118,7 @@ class BaseSparseNDArray(NDArray):
             return self
         if stype in ("csr", "row_sparse"):
             raise ValueError(f"cast_storage from {self.stype} to {stype} is not supported")
-        dense = from_dense(NDArray(self._values, self._ctx), stype)
+        dense = from_dense(NDArray(self._read(), self._ctx), stype)
         dense._node = self._node
         return dense
 
@@ -193,7 +193,7 @@ class BaseSparseNDArray(NDArray):
         found: Any = source if source.stype == self.stype else from_dense(source, self.stype)
         parts = _with_data(found._parts, found._parts.data.astype(self._dtype))
         if self._dense is not None:  # where others may look at it
-            self._array[...] = parts.todense()
+            self._write()[...] = parts.todense()
         self._parts = parts
 
     def _inplace(self, name: str, other: Any) -> NDArray:
@@ -329,7 +329,7 @@ def apply(op: Any, inputs: Sequence[NDArray], out: Any = None) -> Any:
     dense = invoke(op, inputs, out)
     for x, name in zip(inputs, op.input_names()):
         if name in op.mutates and isinstance(x, BaseSparseNDArray):
-            x._become(NDArray(x._values))
+            x._become(NDArray(x._read()))
     if out is not None or not isinstance(dense, NDArray):
         return dense
     parts = _kept(op, inputs, dense)
@@ -385,7 +385,7 @@ def _kept(op: Any, inputs: Sequence[Any], result: NDArray) -> Arity | None:
             or (name == "clip" and op.a_min <= 0 <= op.a_max)
         )
         if alone:
-            return _like(inputs[0]._parts, result._values)
+            return _like(inputs[0]._parts, result._read())
         if (
             name == "_square_sum"
             and first == "row_sparse"
@@ -406,14 +406,14 @@ def _kept(op: Any, inputs: Sequence[Any], result: NDArray) -> Arity | None:
     if family == "broadcast":
         keeps = word == "mul" or (word == "div" and not alike)
         kept = keeps and kinds == ["csr", "default"] and result.shape == inputs[0].shape
-        return _like(inputs[0]._parts, result._values) if kept else None
+        return _like(inputs[0]._parts, result._read()) if kept else None
     if kinds[0] == kinds[1] and word in ("add", "sub", "mul") and alike:
         if first == "csr":
             return found(first)
         rows = np.union1d(*(x._parts.indices for x in inputs))
-        return RowSparse(result._values[rows], rows, result.shape)
+        return RowSparse(result._read()[rows], rows, result.shape)
     both = [x for x in inputs if x.stype != "default"]
-    return _like(both[0]._parts, result._values) if word == "mul" and len(both) == 1 else None
+    return _like(both[0]._parts, result._read()) if word == "mul" and len(both) == 1 else None
 
 
 def _kept_of_dot(op: Any, kinds: list[str], inputs: Sequence[Any], found: Callable[[str], Arity]) -> Arity | None:
@@ -486,9 +486,9 @@ def retain(data: NDArray, indices: NDArray) -> RowSparseNDArray:
     if not isinstance(data, RowSparseNDArray):
         raise MXNetError(f"retain: got a {data.stype} array, wanted a row_sparse one")
     rows = indices.asnumpy().astype(np.int64)
-    made = RowSparseNDArray(RowSparse(data._values[rows], rows, data.shape), data._ctx)
+    made = RowSparseNDArray(RowSparse(data._read()[rows], rows, data.shape), data._ctx)
     if data._node is not None:
-        mask = np.zeros((len(data._values), *[1] * (data.ndim - 1)), data._dtype)
+        mask = np.zeros((len(data._read()), *[1] * (data.ndim - 1)), data._dtype)
         mask[rows] = 1
         made._node = invoke(lookup("broadcast_mul").bind(), [data, NDArray(mask)])._node
     return made

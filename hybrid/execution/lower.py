@@ -256,7 +256,7 @@ class CompiledProgram:
             packed = self._refresh(arrays, state)
         outs = [make(shape, dtype) for make, shape, dtype in self.makers]
         targets = [o for i, o in enumerate(outs) if i not in self._copies] if self._copies else outs
-        inputs = [_settled(arrays[i]) for i in self._inputs]
+        inputs = [_contiguous(arrays[i]) for i in self._inputs]
         for i in self._odd_inputs:
             inputs[i] = _bits(inputs[i])
         host = None if self._all else lambda step, ins, results: self._host(step, ins, results, rng)
@@ -287,7 +287,7 @@ class CompiledProgram:
                 values = dict(given)
                 if graph is not None:
                     values |= zip(computed, evaluate(graph, self.optimized.inference, given), strict=True)
-                batch = {i: _settled(values[self._fixed[i]]) for i in numbers}
+                batch = {i: _contiguous(values[self._fixed[i]]) for i in numbers}
                 some = [_bits(batch[i]) if i in batch else None for i in range(len(held))]
                 known_by = number if batch_number == len(self._batches) else -1
                 for i in copied.intersection(batch).union(self.core.set_constants(some, numbers, known_by)):
@@ -348,7 +348,7 @@ _PLAIN = 0x101
 """NumPy's flags C_CONTIGUOUS and ALIGNED."""
 
 
-def _settled(array: np.ndarray) -> np.ndarray:
+def _contiguous(array: np.ndarray) -> np.ndarray:
     """The array as a kernel reads it: without gaps, aligned."""
     return array if array.flags.num & _PLAIN == _PLAIN else np.array(array, order="C")
 

@@ -99,7 +99,7 @@ def make_plan(graph: Graph, inference: Inference, names: Sequence[str]) -> Plan:
         assert node.op is not None
         own = slot[id(node), 0]
         spec = inference.spec(Entry(node))
-        if node.op.supports_out and own not in kept and _settled(spec):
+        if node.op.supports_out and own not in kept and _is_static(spec):
             assert spec.shape is not None and spec.dtype is not None
             size = math.prod(spec.shape) * spec.dtype.itemsize
             if size:
@@ -124,7 +124,7 @@ def make_plan(graph: Graph, inference: Inference, names: Sequence[str]) -> Plan:
         outputs = tuple(slot[id(node), i] for i in range(len(node.outputs)))
         # what compute does, and whether it hands out memory of its inputs, is the same every time only for the same shapes
         same = (
-            all(_settled(s) for s in (*specs, *map(inference.spec, node.inputs))) and not node.op.data_dependent_shape
+            all(_is_static(s) for s in (*specs, *map(inference.spec, node.inputs))) and not node.op.data_dependent_shape
         )
         plain = len(outputs) == 1 and same and not node.op.needs and not node.op.mutates
         inputs = tuple(slot_of(e) for e in node.inputs)
@@ -155,6 +155,6 @@ def work_of(graph: Graph, inference: Inference) -> int:
     return work
 
 
-def _settled(spec: Spec) -> bool:
+def _is_static(spec: Spec) -> bool:
     """Whether shape and dtype are known before anything runs."""
     return is_known(spec.shape) and spec.dtype is not None

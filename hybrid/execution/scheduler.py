@@ -52,9 +52,9 @@ class Var:
     """A piece of memory: who writes it, who reads it, and which error kept it from being written.
 
     shape and dtype are those of an array that has no memory yet. version: another number after every write, and for every
-    Var; ``foreign`` memory may be written to by somebody that the engine does not know, so that no version says anything."""
+    Var; ``external`` memory may be written to by somebody that the engine does not know, so that no version says anything."""
 
-    __slots__ = ("dtype", "error", "foreign", "readers", "shape", "version", "writer")
+    __slots__ = ("dtype", "error", "external", "readers", "shape", "version", "writer")
 
     def __init__(self, shape: Any = None, dtype: Any = None):
         self.shape, self.dtype = shape, dtype
@@ -62,7 +62,7 @@ class Var:
         self.readers: list[Task] = []
         self.error: BaseException | None = None
         self.version = next(_versions)
-        self.foreign = False
+        self.external = False
 
     def written(self) -> None:
         """To be called when the memory is about to be written to, or has been, otherwise than by a task."""
@@ -70,7 +70,7 @@ class Var:
 
     def seen(self) -> int:
         """A number that is the same as long as the memory holds the same values."""
-        return next(_versions) if self.foreign else self.version
+        return next(_versions) if self.external else self.version
 
 
 class Task:
@@ -265,14 +265,14 @@ class Engine:
 ENGINE = Engine(max(2, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1))
 
 
-def _settle() -> None:
+def _stop_before_fork() -> None:
     """Finish and stop: a fork copies this thread only, and what others hold stays held in the child."""
     ENGINE.drain()
     ENGINE.stop()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_settle, after_in_child=ENGINE._reset)
+    os.register_at_fork(before=_stop_before_fork, after_in_child=ENGINE._reset)
 atexit.register(ENGINE.drain)
 
 

@@ -449,7 +449,7 @@ def encoded(data: Any) -> list[Any]:
     else:
         values = list(data) if isinstance(data, (list, tuple)) else [data]
     labels = [repr(name) for name in names] or [f"number {index}" for index in range(len(values))]
-    arrays = [_settle(value, label) for value, label in zip(values, labels, strict=True)]
+    arrays = [_storable(value, label) for value, label in zip(values, labels, strict=True)]
     magic = V3 if any(isinstance(array, np.ndarray) and not (array.ndim and array.size) for array in arrays) else V2
     chunks: list[Any] = [struct.pack("<QQQ", LIST_MAGIC, 0, len(arrays))]
     for array, label in zip(arrays, labels, strict=True):
@@ -483,7 +483,7 @@ def _sparse_chunks(array: RowSparse | CSR) -> list[Any]:
     return [*chunks, _bytes(array.data), *map(_bytes, parts)]
 
 
-def _settle(value: Any, label: str) -> np.ndarray | RowSparse | CSR:
+def _storable(value: Any, label: str) -> np.ndarray | RowSparse | CSR:
     """A value as what the format can say: little-endian, C order, of a dtype with a flag."""
     if isinstance(value, RowSparse):
         data, indices = (_numbers(part, label) for part in (value.data, value.indices))

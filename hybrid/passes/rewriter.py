@@ -86,7 +86,7 @@ class Context:
     def _decided(self, node: Node) -> bool:
         if node.op is None:
             return node.name in self.constants
-        return all(map(self.is_constant, node.inputs)) and self.repeats(node) and self._settled(node)
+        return all(map(self.is_constant, node.inputs)) and self.repeats(node) and self._has_static_shapes(node)
 
     def repeats(self, node: Node) -> bool:
         """Whether the node gives the same from the same inputs, and does nothing else."""
@@ -96,7 +96,7 @@ class Context:
             return False
         return not (self.training and "training" in op.needs)
 
-    def _settled(self, node: Node) -> bool:
+    def _has_static_shapes(self, node: Node) -> bool:
         """Whether the shapes are known, of the node alone too, without its readers."""
         assert node.op is not None
         entries = [Entry(node, i) for i in range(len(node.op.output_names()))]

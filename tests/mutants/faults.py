@@ -580,8 +580,8 @@ EXECUTOR = _area(
         (
             "outputs in the arena",
             "hybrid/execution/plan.py",
-            "if node.op.supports_out and own not in kept and _settled(spec):",
-            "if node.op.supports_out and _settled(spec):",
+            "if node.op.supports_out and own not in kept and _is_static(spec):",
+            "if node.op.supports_out and _is_static(spec):",
             "tests/graph",
         ),
         (
