@@ -280,7 +280,7 @@ def run(
         if inputs is None:
             raise BadInput(f"give --inputs FILE.npz with arrays named {', '.join(names)}")
         if output is not None:
-            check_target(output, inputs, opened.path, opened.params_path)
+            check_target(output, inputs, *opened.files())
         tell(f"running {opened.name}")
         results = bridge.run(opened, load_feeds(inputs, names), engine=engine, outputs=outputs)  # type: ignore[arg-type]  # run checks it
         if output is not None:

@@ -147,9 +147,9 @@ def convert(
         raise BadInput(f"{model.name} is ONNX already; convert takes an MXNet symbol")
     target = Path(output) if output is not None else None
     if target is not None:
-        check_target(target, model.path, model.params_path)
+        check_target(target, *model.files())
         if external_data:
-            check_target(target.with_name(f"{target.name}.data"), model.path, model.params_path)
+            check_target(target.with_name(f"{target.name}.data"), *model.files())
     problems = [
         f"dynamic {name}: got {axes!r}, wanted labels by axis, such as {{0: 'batch'}}"
         for name, axes in (dynamic or {}).items()
@@ -201,7 +201,7 @@ def convert(
             if target is not None:
                 files = [target.with_name(f.name) for f in prepared]
                 for file in files[1:]:  # whether there are weights in a file of their own may only be known by now
-                    check_target(file, model.path, model.params_path)
+                    check_target(file, *model.files())
                 move(*zip(prepared, files))
     unused = model.extra_params()
     return ConvertResult(

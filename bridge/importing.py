@@ -20,7 +20,7 @@ import hybrid.formats.params
 from converters.importer import Imported, import_model
 from converters.names import Names
 from converters.onnx_types import text_of
-from converters.reader import OnnxFile, read_model
+from converters.reader import OnnxFile, data_files, read_model
 from hybrid.core.error import MXNetError
 from hybrid.core.op import FAMILY, Spec
 from hybrid.formats import pairs
@@ -98,8 +98,9 @@ def import_onnx(
     targets = (
         [] if prefix is None else [prefix.with_name(f"{prefix.name}{end}") for end in ("-symbol.json", "-0000.params")]
     )
+    reads = [Path(model), *data_files(file.proto, Path(model).parent)] if isinstance(model, str | os.PathLike) else []
     for target in targets:
-        check_target(target, Path(model) if isinstance(model, str | os.PathLike) else None)
+        check_target(target, *reads)
     clock.lap("read")
     tell("importing")
     found = import_model(file)

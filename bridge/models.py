@@ -15,7 +15,7 @@ import onnx
 
 import hybrid.formats.params
 from converters.onnx_types import declared_spec
-from converters.reader import read_model
+from converters.reader import data_files, read_model
 from hybrid.core.attrs import is_float
 from hybrid.core.error import MXNetError
 from hybrid.core.memory_budget import amount, memory_budget, size_of
@@ -60,6 +60,13 @@ class Model:
     @property
     def kind(self) -> str:
         return "onnx" if self.is_onnx else "symbol"
+
+    def files(self) -> list[Path]:
+        """Those that it is read from; of an ONNX model also those with its weights."""
+        found = [path for path in (self.path, self.params_path) if path is not None]
+        if self.path is not None and self.proto is not None:
+            found += data_files(self.proto, self.path.parent)
+        return found
 
     def variables(self) -> list[str]:
         """Names of the graph's variables that no parameter fills, in order."""

@@ -300,6 +300,21 @@ class OnnxFile:
         return self._files[path]
 
 
+def data_files(proto: onnx.ModelProto, folder: Path) -> list[Path]:
+    """The files of external data that a model in a folder names, wherever in it; whether they are there or not."""
+    return sorted(folder / place for place in _locations(proto))
+
+
+def _locations(message: Message) -> set[str]:
+    if isinstance(message, TensorProto):
+        return {entry.value for entry in message.external_data if entry.key == "location"}
+    found: set[str] = set()
+    for field, value in message.ListFields():
+        if field.type == FieldDescriptor.TYPE_MESSAGE:
+            found.update(*map(_locations, [value] if isinstance(value, Message) else value))
+    return found
+
+
 def _starts(path: str, wanted: bytes) -> bool:
     with open_file(path) as file:
         return file.read(len(wanted)) == wanted

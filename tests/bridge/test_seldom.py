@@ -329,6 +329,48 @@ def test_strict_refuses_one_output_of_two_that_says_little(tmp_path: Path) -> No
     assert list(found.outputs) == ["little", "much"] or list(found.outputs) == ["little_output", "much_output"]
 
 
+@pytest.mark.parametrize("where", ["initializer", "constant", "body"])
+def test_nothing_takes_the_place_of_weights_beside_an_onnx_model(tmp_path: Path, where: str) -> None:
+    """They are part of what is read, wherever in the model they stand, and by whatever name the file is called."""
+    weight = onnx.numpy_helper.from_array(np.arange(2048, dtype=np.float32), "w")
+    held = "w" if where == "initializer" else "c"
+    make, float_ = onnx.helper, onnx.TensorProto.FLOAT
+    constant = make.make_node("Constant", [], ["c"], value=weight)
+    add = make.make_node("Add", ["x", held], ["y"])
+    info = [make.make_tensor_value_info(n, float_, [2048]) for n in "xyz"]
+    nodes = [add] if where == "initializer" else [constant, add]
+    if where == "body":
+        body = make.make_graph(nodes, "body", [], info[1:2])
+        cond = make.make_node("Constant", [], ["q"], value=onnx.numpy_helper.from_array(np.array(True)))
+        nodes = [cond, make.make_node("If", ["q"], ["z"], then_branch=body, else_branch=body)]
+    graph = make.make_graph(nodes, "net", info[:1], info[2:] if where == "body" else info[1:2])
+    if where == "initializer":
+        graph.initializer.append(weight)
+    model = make.make_model(graph, opset_imports=[make.make_opsetid("", 17)], ir_version=8)
+    path, beside, arrays = tmp_path / "m.onnx", tmp_path / "net-0000.params", tmp_path / "x.npz"
+    onnx.save(
+        model, path, save_as_external_data=True, location=beside.name, convert_attribute=True, size_threshold=1024
+    )
+    np.savez(arrays, x=np.ones(2048, np.float32))
+    before = beside.read_bytes()
+    (tmp_path / "link.npz").symlink_to(beside)
+    tried = [
+        *(
+            ["run", path, "--inputs", arrays, "--engine", "native", "-o", to]
+            for to in (beside, tmp_path / "link.npz", path)
+        ),
+        ["import", path, "-o", tmp_path / "net"],
+    ]
+    for arguments in tried:
+        found = CliRunner().invoke(cli.app, [str(a) for a in arguments])
+        assert found.exit_code == 2 and "read as well" in found.stderr, (arguments, found.stderr)
+        assert beside.read_bytes() == before and not (tmp_path / "net-symbol.json").exists()
+    found = CliRunner().invoke(cli.app, ["run", str(path), "--inputs", str(arrays), "-o", str(tmp_path / "out.npz")])
+    assert found.exit_code == 0
+    (out,) = np.load(tmp_path / "out.npz").values()
+    np.testing.assert_array_equal(out, np.arange(2048) + 1)
+
+
 def test_no_file_of_weights_takes_the_place_of_parameters_that_are_read(tmp_path: Path) -> None:
     net = mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=3, name="fc")
     (tmp_path / "m-symbol.json").write_text(net.tojson())
