@@ -158,7 +158,7 @@ def _parameters(graph: Graph, params: Mapping[str, NDArray]) -> dict[str, NDArra
         stem = node.name.removesuffix("_quantize")
         if node.name in params:
             found[node.name] = params[node.name]
-        elif stem in params and stem != node.name:
+        elif stem in params:
             values = params[stem].asnumpy()
             low, high = (
                 (values.min(), values.max()) if values.any() else (-1, 1)

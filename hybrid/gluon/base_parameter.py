@@ -79,7 +79,7 @@ class Parameter:
         self._deferred_init: _Deferred | None = None
         self._differentiable = differentiable
         self._allow_deferred_init = allow_deferred_init
-        self._grad_req: str | None = None
+        self._grad_req = ""
         self._shape = (shape,) if isinstance(shape, int) else shape
         self.name = name
         self._dtype = dtype
@@ -101,7 +101,7 @@ class Parameter:
     @property
     def grad_req(self) -> str:
         """How gradients arrive: "write", "add", or "null" for not at all."""
-        return self._grad_req or "null"
+        return self._grad_req
 
     @grad_req.setter
     def grad_req(self, req: str) -> None:
@@ -116,7 +116,7 @@ class Parameter:
             self._data = [array.detach() for array in self._data or []]
             tick()
         elif self._data is not None:
-            self._init_grad()
+            self._init_grad(self._data)
 
     @property
     def dtype(self) -> Any:
@@ -210,14 +210,14 @@ class Parameter:
         own = adopt and data.context == self._ctx_list[0]
         self._data = [data if own and i == 0 else data.copyto(ctx) for i, ctx in enumerate(self._ctx_list)]
         tick()
-        self._init_grad()
+        self._init_grad(self._data)
 
-    def _init_grad(self) -> None:
-        if self.grad_req == "null" or self._data is None:
+    def _init_grad(self, arrays: list[NDArray]) -> None:
+        if self.grad_req == "null":
             self._grad = None
             return
-        self._grad = [NDArray._own(untouched_zeros(a.shape, a._dtype), a.context) for a in self._data]
-        autograd.mark_variables(self._data, self._grad, self.grad_req)
+        self._grad = [NDArray._own(untouched_zeros(a.shape, a._dtype), a.context) for a in arrays]
+        autograd.mark_variables(arrays, self._grad, self.grad_req)
 
     def _load_init(
         self, data: NDArray, ctx: Any, cast_dtype: bool = False, dtype_source: str = "current", adopt: bool = False

@@ -85,8 +85,7 @@ def added(values: list[NDArray]) -> NDArray:
     total: Any = values[0]
     for value in values[1:]:
         total = total + value.as_in_context(values[0].context)
-    kinds = {v.stype for v in values}
-    return total.tostype(kinds.pop()) if len(kinds) == 1 and total.stype not in kinds else total
+    return total
 
 
 @KVStoreBase.register

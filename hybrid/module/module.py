@@ -272,9 +272,9 @@ class Module(BaseModule):
         """DataDescs of inputs and labels. Raises ValueError (labels: warns) when their names are others than the Module's."""
         data, labels = descriptions(data_shapes) or [], descriptions(label_shapes)
         for kind, described, names in (("data", data, self._data_names), ("label", labels, self._label_names)):
-            if described is None and kind == "label":
+            if described is None:  # labels only
                 continue
-            if sorted(d.name for d in described or ()) != sorted(names):
+            if sorted(d.name for d in described) != sorted(names):
                 text = f"Data provided by {kind}_shapes don't match names specified by {kind}_names ({described} vs. {names})"
                 if kind == "data":
                     raise ValueError(text)

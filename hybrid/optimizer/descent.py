@@ -291,7 +291,7 @@ class LBSGD(_Momentum):
         warm, most = self.warmup_epochs * self.updates_per_epoch, float(self.batch_scale)
         if nup >= warm:
             return most
-        if warm <= 1 or self.warmup_strategy not in ("linear", "power2", "sqrt"):
+        if self.warmup_strategy not in ("linear", "power2", "sqrt"):
             return 1.0
         exponent = {"linear": 1.0, "power2": 2.0, "sqrt": 0.5}[self.warmup_strategy]
         return 1.0 + (most - 1) * (nup / warm) ** exponent
@@ -304,7 +304,7 @@ class LBSGD(_Momentum):
     def _cumulate(self, index: Any, grad: Array) -> dict[str, Any]:
         """The gradients of an index added up so far, and how many they are."""
         held = self.cumgrads.get(index)
-        if held and held["num_cums"] > 0:
+        if held:
             held = {"cum_grad": held["cum_grad"] + grad, "num_cums": held["num_cums"] + 1}
         else:
             held = {"cum_grad": grad.copy(), "num_cums": self.init_updates + 1}

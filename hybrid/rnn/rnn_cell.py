@@ -402,7 +402,7 @@ class BidirectionalCell(_Group):
             after.append(new)
         if merge_outputs is None:
             merge_outputs = all(isinstance(o, Symbol) for o in outputs)
-            outputs = [sequence(None if merge_outputs else length, o, layout, merge_outputs)[0] for o in outputs]
+            outputs = [sequence(length, o, layout, merge_outputs)[0] for o in outputs]
         left, right = outputs
         if merge_outputs:
             right = symbol.reverse(right, axis=axis)

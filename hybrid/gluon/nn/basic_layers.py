@@ -185,14 +185,14 @@ class _BatchNorm(HybridBlock):
         if in_channels != 0:
             self.in_channels = in_channels
 
-        def parameter(name: str, init: Any, learnt: bool, state: bool = False) -> Any:
+        def parameter(name: str, init: Any, learnt: bool) -> Any:
             return self.params.get(
                 name,
                 grad_req="write" if learnt else "null",
                 shape=(in_channels,),
                 init=init,
                 allow_deferred_init=True,
-                differentiable=learnt and not state,
+                differentiable=learnt,
             )
 
         self.gamma = parameter("gamma", gamma_initializer, scale)
