@@ -17,7 +17,7 @@ import numpy as np
 
 from .attrs import dtype as read_dtype
 from .error import OpError
-from .op import FAMILY, MISSING, REGISTRY, Op, find, load_family, lookup
+from .op import DENSE, FAMILY, MISSING, REGISTRY, Op, find, load_family, lookup
 
 SUBMODULES = {
     "op": "",
@@ -255,7 +255,7 @@ def _remembering(
                 given = {**named, **kwargs} if fits else None
             if given is not None and all(k in cls.fields for k in given):
                 op = cls.bind(**attributes(cls, given, count))
-                if len(op.input_names()) == count and op.storage() == "default":
+                if len(op.input_names()) == count and op.infer_storage() is DENSE:
                     table = zeros if any(map(_is_zero, given.values())) else known
                     if len(table) >= 256:
                         table.clear()

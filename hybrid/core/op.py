@@ -21,14 +21,14 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
 from .attrs import Kind, kind_of
 from .error import OpError
-from .shapes import MaybeShape
+from .shapes import MaybeShape, Shape
 
 if TYPE_CHECKING:
     from typing_extensions import dataclass_transform
@@ -62,6 +62,17 @@ class Spec(NamedTuple):
 
     shape: MaybeShape = None
     dtype: np.dtype | None = None
+
+
+class Storage(NamedTuple):
+    """How a result is stored: its type, and the numbers of the inputs whose stored places it has, together; where there are
+    none those places whose values are not 0."""
+
+    stype: str
+    like: tuple[int, ...] = ()
+
+
+DENSE = Storage("default")
 
 
 class Field(NamedTuple):
@@ -178,9 +189,10 @@ class Op:
         """Names of all outputs, those that only the engine sees included."""
         return ("output",)
 
-    def storage(self) -> str:
-        """How an array of the result is stored though all inputs are dense: "default", or what an attribute says."""
-        return "default"
+    def infer_storage(self, stypes: tuple[str, ...] = (), shapes: Sequence[Shape] = (), result: Shape = ()) -> Storage:
+        """Storage of the result where inputs are stored as stypes say and have these shapes, its own being result; without stypes
+        all inputs are dense. Source: MXNet's FInferStorageType."""
+        return DENSE
 
     def num_visible_outputs(self) -> int:
         """How many of the outputs a user sees (BatchNorm computes three and shows one)."""
@@ -352,7 +364,7 @@ class Op:
     @classmethod
     def bind(cls, **attrs: Any) -> Op:
         """The instance with these attributes (texts or values); equal calls give the same object."""
-        if _has_negative_zero(attrs.values()):
+        if any(map(_has_negative_zero, attrs.values())):
             return _share(cls(**attrs))  # the memo holds 0.0, which it knows, and -0.0 for equal
         try:
             return _bind(cls, tuple(sorted(attrs.items())))
@@ -369,12 +381,11 @@ class Op:
         return out
 
 
-def _has_negative_zero(values: Iterable[Any]) -> bool:
-    """Whether a value, or an element of one, is -0.0."""
-    for v in values:
-        if (type(v) is float and v == 0.0 and math.copysign(1, v) < 0) or (type(v) is tuple and _has_negative_zero(v)):
-            return True
-    return False
+def _has_negative_zero(value: Any) -> bool:
+    """Whether it is -0.0, or a tuple that holds one."""
+    if type(value) is float:
+        return value == 0.0 and math.copysign(1, value) < 0
+    return type(value) is tuple and any(map(_has_negative_zero, value))  # pyright: ignore[reportUnknownArgumentType]
 
 
 def _shown(value: Any) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..core import functions
 from ..core.error import OperandError, OpError
-from ..core.op import Op
+from ..core.op import DENSE, Op
 from ..execution.context import resolve
 from .array import NDArray, invoke
 
@@ -45,7 +45,7 @@ def call(cls: type[Op], name: str, inputs: dict[str, Any] | list[Any], given: di
             problems += [f"{', '.join(extra)} not taken with these attributes"] if extra else []
             raise OpError(f"{op.name}: {'; '.join(problems)}; its inputs are {', '.join(wanted) or 'none'}")
         values = [inputs[n] for n in wanted]
-    odd = sparse or (out is not None and type(out) is not NDArray) or op.storage() != "default"
+    odd = sparse or (out is not None and type(out) is not NDArray) or op.infer_storage() is not DENSE
     result = _sparsely(op, values, out) if odd else invoke(op, values, out)
     return result.as_in_context(resolve(ctx)) if ctx else result
 
@@ -53,7 +53,7 @@ def call(cls: type[Op], name: str, inputs: dict[str, Any] | list[Any], given: di
 def _sparsely(op: Op, values: Sequence[Any], out: Any) -> Any:
     """invoke for inputs or an ``out`` that may be sparse, or for a result that is to be."""
     given = [] if out is None else [out] if isinstance(out, NDArray) else list(out)
-    if op.storage() != "default" or any(x.stype != "default" for x in (*values, *given)):
+    if op.infer_storage() is not DENSE or any(x.stype != "default" for x in (*values, *given)):
         from . import sparse  # which most programs never need
 
         return sparse.apply(op, values, out)

@@ -2,11 +2,12 @@
 
 They hold their parts, which is what files and slices are made of. Operators compute with their dense values, which are made
 when the first one asks for them: an array that is loaded and saved takes the memory of its parts, whatever its shape.
-Results are sparse where MXNet's are (``_kept``).
+Results are sparse where MXNet's are (``Op.infer_storage``).
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
 import operator
 from collections.abc import Callable, Sequence
@@ -297,24 +298,6 @@ def from_dense(array: NDArray, stype: str) -> NDArray:
 
 # -- operators ------------------------------------------------------------------------------------------------------------
 
-_ZERO_STAYS = frozenset(
-    word
-    for line in (
-        "abs sign rint ceil floor trunc fix square sqrt cbrt log1p expm1 sin tan arcsin arctan sinh tanh arcsinh arctanh",
-        "degrees radians relu negative BlockGrad make_loss round _copy _mul_scalar _div_scalar",
-    )
-    for word in line.split()
-)
-"""Operators of one array that leave zeros alone, by canonical name: results are stored as their input is."""
-_COMPARE: dict[str, Callable[[Any, Any], Any]] = {
-    "_equal_scalar": operator.eq,
-    "_not_equal_scalar": operator.ne,
-    "_greater_scalar": operator.gt,
-    "_greater_equal_scalar": operator.ge,
-    "_lesser_scalar": operator.lt,
-    "_lesser_equal_scalar": operator.le,
-}
-
 
 def apply(op: Any, inputs: Sequence[NDArray], out: Any = None) -> Any:
     """invoke, for inputs or an output of which some are sparse; the result is sparse where it is in MXNet."""
@@ -360,71 +343,17 @@ def _of_storage(op: OfStorage, inputs: Sequence[Any]) -> Any:
 
 def _kept(op: Any, inputs: Sequence[Any], result: NDArray) -> Arity | None:
     """The parts to store of an operator's result; None for all of it, as a dense array."""
-    name = op.name
-    kinds = [x.stype for x in inputs]
-    first = kinds[0]
-
-    def found(stype: str) -> Arity:
-        sparse: Any = from_dense(result, stype)
-        return sparse._parts
-
-    if name == "cast_storage":
-        stype = op.stype
-        return None if stype == "default" else found(stype)
-    if name == "dot":
-        return _kept_of_dot(op, kinds, inputs, found)
-    if {*kinds} == {"default"}:  # it is the target of the result that is sparse
+    storage = op.infer_storage(tuple(x.stype for x in inputs), [x.shape for x in inputs], result.shape)
+    if storage.stype == "default":
         return None
-    if name == "zeros_like":
-        return zeros(first, result.shape, dtype=result.dtype)._parts
-    if len(inputs) == 1:
-        alone = (
-            name in _ZERO_STAYS
-            or (name in ("_plus_scalar", "_minus_scalar") and op.scalar == 0)
-            or (name in _COMPARE and not _COMPARE[name](0, op.scalar))
-            or (name == "clip" and op.a_min <= 0 <= op.a_max)
-        )
-        if alone:
-            return _like(inputs[0]._parts, result._read())
-        if (
-            name == "_square_sum"
-            and first == "row_sparse"
-            and result.ndim == 2
-            and result.shape[0] == inputs[0].shape[0]
-        ):
-            return found(first)
-    if name == "slice" or (name == "take" and op.axis == 0):
-        return found("csr") if first == "csr" and result.ndim == 2 else None
-    if name == "Concat" and op.dim == 0 and {*kinds} == {"csr"}:
-        return found("csr")
-    if name == "add_n" and {*kinds} == {"row_sparse"}:
-        return found("row_sparse")
-    family, _, word = name.partition("_")
-    if len(inputs) != 2 or family not in ("elemwise", "broadcast"):
-        return None
-    alike = inputs[0].shape == inputs[1].shape
-    if family == "broadcast":
-        keeps = word == "mul" or (word == "div" and not alike)
-        kept = keeps and kinds == ["csr", "default"] and result.shape == inputs[0].shape
-        return _like(inputs[0]._parts, result._read()) if kept else None
-    if kinds[0] == kinds[1] and word in ("add", "sub", "mul") and alike:
-        if first == "csr":
-            return found(first)
-        rows = np.union1d(*(x._parts.indices for x in inputs))
+    like = [inputs[i]._parts for i in storage.like]
+    if len(like) == 1:
+        return _like(like[0], result._read())
+    if like:
+        rows = functools.reduce(np.union1d, (parts.indices for parts in like))
         return RowSparse(result._read()[rows], rows, result.shape)
-    both = [x for x in inputs if x.stype != "default"]
-    return _like(both[0]._parts, result._read()) if word == "mul" and len(both) == 1 else None
-
-
-def _kept_of_dot(op: Any, kinds: list[str], inputs: Sequence[Any], found: Callable[[str], Arity]) -> Arity | None:
-    wanted = getattr(op, "forward_stype", None)
-    if wanted is None:
-        wanted = "default"
-        if kinds[0] == "csr" and op.transpose_a and not op.transpose_b and kinds[1] in ("default", "row_sparse"):
-            wanted = "row_sparse"
-        elif kinds == ["default", "csr"] and not op.transpose_a:
-            wanted = "csr"
-    return None if wanted == "default" else found(wanted)
+    made: Any = from_dense(result, storage.stype)
+    return made._parts
 
 
 _ELEMWISE = {"add": "elemwise_add", "subtract": "elemwise_sub", "multiply": "elemwise_mul", "divide": "elemwise_div"}

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..core.op import Op, op
+from ..core.op import DENSE, Op, Storage, op
 from ..core.shapes import broadcast
 from .common import Elementwise, divide, truncate, widen
 
@@ -195,6 +195,8 @@ class Pair(Op):
     parts = ("fitted",)
 
     arithmetic: ClassVar[Arithmetic]
+    sparse: ClassVar[bool]
+    """True where MXNet implements it for sparse arrays."""
     inputs = ("lhs", "rhs")
 
     def infer_type(self, *dtypes):
@@ -221,9 +223,27 @@ class Pair(Op):
 class Same(Elementwise, Pair):
     """Shapes: both and the result are equal."""
 
+    def infer_storage(self, stypes=(), shapes=(), result=()):
+        sparse = [i for i, s in enumerate(stypes) if s != "default"]
+        word = self.arithmetic.name
+        if not self.sparse or not sparse:
+            return DENSE
+        if len(sparse) == 1:
+            return Storage(stypes[sparse[0]], (sparse[0],)) if word == "multiply" else DENSE
+        if stypes[0] != stypes[1] or word == "divide":
+            return DENSE
+        return Storage("csr") if stypes[0] == "csr" else Storage("row_sparse", (0, 1))
+
 
 class Broadcast(Pair):
     """Shapes broadcast, aligned at the right."""
+
+    def infer_storage(self, stypes=(), shapes=(), result=()):
+        if not self.sparse or stypes != ("csr", "default") or result != shapes[0]:
+            return DENSE
+        alike = shapes[0] == shapes[1]
+        kept = self.arithmetic.name == "multiply" or (self.arithmetic.name == "divide" and not alike)
+        return Storage("csr", (0,)) if kept else DENSE
 
     def infer_shape(self, lhs, rhs):
         return broadcast(lhs, rhs)
@@ -307,6 +327,14 @@ class Scalar(Elementwise):
     arithmetic: ClassVar[Arithmetic]
     reflected: ClassVar[bool] = False
     """The number is lhs, the array rhs."""
+    sparse: ClassVar[bool]
+    """True where MXNet stores results of sparse arrays as sparse when 0 stays 0."""
+
+    def infer_storage(self, stypes=(), shapes=(), result=()):
+        if not self.sparse or not stypes:
+            return DENSE
+        kept = self.arithmetic.name in ("multiply", "divide") or not self.arithmetic.function(0.0, self.scalar)
+        return Storage(stypes[0], (0,)) if kept else DENSE
 
     def common(self, data: np.dtype) -> np.dtype:
         """The dtype in which data and the number are combined."""
@@ -385,7 +413,7 @@ class DividedBy(Scalar):
 # -- the tables ---------------------------------------------------------------------------------------------------------
 
 
-def _register(base: type[Any], arithmetic: str, *names: str, reflected: bool = False) -> None:
+def _register(base: type[Any], arithmetic: str, *names: str, reflected: bool = False, sparse: bool = False) -> None:
     """The operator names[0], also called names[1:], that applies the arithmetic in the form of base."""
     row = ARITHMETIC[arithmetic]
     text = row.text.replace("lhs", "scalar").replace("rhs", "data") if reflected else row.text
@@ -396,16 +424,17 @@ def _register(base: type[Any], arithmetic: str, *names: str, reflected: bool = F
         "__doc__": f"{text[0].upper()}{text[1:]}.\n\n    {base.__doc__}",
         "arithmetic": row,
         "supports_out": row.supports_out and issubclass(base, Pair | Scalar),
+        "sparse": sparse,
     }
     if reflected:
         members["reflected"] = True
     op(*names)(type(names[0].strip("_"), (base,), members))  # type: ignore[type-var]
 
 
-_register(Same, "add", "elemwise_add", "_add", "_plus", "_Plus", "_sparse_elemwise_add")
-_register(Same, "subtract", "elemwise_sub", "_sub", "_minus", "_Minus", "_sparse_elemwise_sub")
-_register(Same, "multiply", "elemwise_mul", "_mul", "_Mul", "_sparse_elemwise_mul")
-_register(Same, "divide", "elemwise_div", "_div", "_Div", "_sparse_elemwise_div")
+_register(Same, "add", "elemwise_add", "_add", "_plus", "_Plus", "_sparse_elemwise_add", sparse=True)
+_register(Same, "subtract", "elemwise_sub", "_sub", "_minus", "_Minus", "_sparse_elemwise_sub", sparse=True)
+_register(Same, "multiply", "elemwise_mul", "_mul", "_Mul", "_sparse_elemwise_mul", sparse=True)
+_register(Same, "divide", "elemwise_div", "_div", "_Div", "_sparse_elemwise_div", sparse=True)
 _register(Same, "add", "_grad_add")
 _register(Same, "divide", "_scatter_elemwise_div")
 _register(Same, "mod", "_mod", "_Mod")
@@ -425,8 +454,8 @@ _register(Same, "logical_xor", "_logical_xor", "_Logical_Xor")
 
 _register(Broadcast, "add", "broadcast_add", "broadcast_plus", "_sparse_broadcast_add", "_sparse_broadcast_plus")
 _register(Broadcast, "subtract", "broadcast_sub", "broadcast_minus", "_sparse_broadcast_sub", "_sparse_broadcast_minus")
-_register(Broadcast, "multiply", "broadcast_mul", "_sparse_broadcast_mul")
-_register(Broadcast, "divide", "broadcast_div", "_sparse_broadcast_div")
+_register(Broadcast, "multiply", "broadcast_mul", "_sparse_broadcast_mul", sparse=True)
+_register(Broadcast, "divide", "broadcast_div", "_sparse_broadcast_div", sparse=True)
 _register(Broadcast, "mod", "broadcast_mod")
 _register(Broadcast, "power", "broadcast_power")
 _register(Broadcast, "hypot", "broadcast_hypot")
@@ -460,17 +489,17 @@ for _name in ("equal", "not_equal", "greater", "greater_equal", "less", "less_eq
     _register(Mixed, _name, f"_npi_{_name}")
     _register(Predicate, _name, f"_npi_{_name}_scalar")
 
-_register(Scalar, "add", "_plus_scalar", "_PlusScalar")
+_register(Scalar, "add", "_plus_scalar", "_PlusScalar", sparse=True)
 _register(Scalar, "add", "_scatter_plus_scalar")
 _register(Scalar, "add", "_npi_add_scalar")
-_register(Scalar, "subtract", "_minus_scalar", "_MinusScalar")
+_register(Scalar, "subtract", "_minus_scalar", "_MinusScalar", sparse=True)
 _register(Scalar, "subtract", "_scatter_minus_scalar")
 _register(Scalar, "subtract", "_npi_subtract_scalar")
 _register(Scalar, "subtract", "_rminus_scalar", "_RMinusScalar", reflected=True)
 _register(Scalar, "subtract", "_npi_rsubtract_scalar", reflected=True)
-_register(Scalar, "multiply", "_mul_scalar", "_MulScalar")
+_register(Scalar, "multiply", "_mul_scalar", "_MulScalar", sparse=True)
 _register(Scalar, "multiply", "_npi_multiply_scalar")
-_register(Scalar, "divide", "_div_scalar", "_DivScalar")
+_register(Scalar, "divide", "_div_scalar", "_DivScalar", sparse=True)
 _register(DividedBy, "divide", "_npi_true_divide_scalar")
 _register(Scalar, "quotient", "_rdiv_scalar", "_RDivScalar", reflected=True)
 _register(DividedBy, "divide", "_npi_rtrue_divide_scalar", reflected=True)
@@ -485,12 +514,12 @@ _register(Scalar, "power", "_npi_rpower_scalar", reflected=True)
 _register(Scalar, "hypot", "_hypot_scalar", "_HypotScalar", "_npi_hypot_scalar")
 _register(Scalar, "maximum", "_maximum_scalar", "_MaximumScalar", "_npi_maximum_scalar")
 _register(Scalar, "minimum", "_minimum_scalar", "_MinimumScalar", "_npi_minimum_scalar")
-_register(Scalar, "equal", "_equal_scalar", "_EqualScalar")
-_register(Scalar, "not_equal", "_not_equal_scalar", "_NotEqualScalar")
-_register(Scalar, "greater", "_greater_scalar", "_GreaterScalar")
-_register(Scalar, "greater_equal", "_greater_equal_scalar", "_GreaterEqualScalar")
-_register(Scalar, "less", "_lesser_scalar", "_LesserScalar")
-_register(Scalar, "less_equal", "_lesser_equal_scalar", "_LesserEqualScalar")
+_register(Scalar, "equal", "_equal_scalar", "_EqualScalar", sparse=True)
+_register(Scalar, "not_equal", "_not_equal_scalar", "_NotEqualScalar", sparse=True)
+_register(Scalar, "greater", "_greater_scalar", "_GreaterScalar", sparse=True)
+_register(Scalar, "greater_equal", "_greater_equal_scalar", "_GreaterEqualScalar", sparse=True)
+_register(Scalar, "less", "_lesser_scalar", "_LesserScalar", sparse=True)
+_register(Scalar, "less_equal", "_lesser_equal_scalar", "_LesserEqualScalar", sparse=True)
 _register(Scalar, "logical_and", "_logical_and_scalar", "_LogicalAndScalar")
 _register(Scalar, "logical_or", "_logical_or_scalar", "_LogicalOrScalar")
 _register(Scalar, "logical_xor", "_logical_xor_scalar", "_LogicalXorScalar")

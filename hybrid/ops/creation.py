@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..core.attrs import Count, DType, Shape, Size
-from ..core.op import Op, op
+from ..core.op import DENSE, Op, Storage, op
 from ..core.shapes import UNKNOWN, is_known, show
 from .casting import convert
 from .common import Elementwise, axis_of
@@ -96,6 +96,9 @@ class Like(Elementwise):
 @op("zeros_like", "_sparse_zeros_like", "_npi_zeros_like")
 class ZerosLike(Like):
     """Zeros in the shape and dtype of data."""
+
+    def infer_storage(self, stypes=(), shapes=(), result=()):
+        return Storage(stypes[0]) if stypes else DENSE
 
 
 @op("ones_like", "_npi_ones_like")

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from ..core.attrs import Arity
-from ..core.op import BOOLS, WHOLE, Op, op
+from ..core.op import BOOLS, DENSE, WHOLE, Op, Storage, op
 from .casting import convert
 from .common import Elementwise, divide, largest, narrow, want_rank_from, widen
 from .unary_functions import CURVES, UnaryFunction
@@ -28,6 +28,14 @@ class Unary(Elementwise):
     """The function is applied to every element; integers stay integers."""
 
     curve: ClassVar[UnaryFunction]
+    sparse: ClassVar[bool]
+    """True where MXNet implements it for sparse arrays: the result is sparse where 0 stays 0."""
+
+    def infer_storage(self, stypes=(), shapes=(), result=()):
+        if not stypes or not self.sparse:
+            return DENSE
+        with np.errstate(all="ignore"):
+            return DENSE if self.curve(np.zeros(1)).any() else Storage(stypes[0], (0,))
 
     def infer_type(self, data):
         if data.kind in self.curve.refused and not self.curve.predicate:
@@ -84,6 +92,10 @@ class UnaryPredicate(Elementwise):
         yield make(make.uniform(3, 4))
 
 
+SPARSE = "_sparse_"
+"""Aliases of operators that MXNet implements for sparse arrays begin so."""
+
+
 def _unary(curve: str, *names: str, base: type = Unary, argument: str = "data") -> None:
     """The operator names[0], also called names[1:], that applies the curve."""
     row = CURVES[curve]
@@ -93,6 +105,7 @@ def _unary(curve: str, *names: str, base: type = Unary, argument: str = "data") 
         "curve": row,
         "inputs": (argument,),
         "supports_out": row.supports_out and base is Unary,
+        "sparse": any(n.startswith(SPARSE) for n in names),
     }
     op(*names)(type(names[0].strip("_"), (base,), members))  # type: ignore[type-var]
 
@@ -152,6 +165,9 @@ class Identity(Elementwise):
     view = True
     only_moves_data = True
 
+    def infer_storage(self, stypes=(), shapes=(), result=()):
+        return Storage(stypes[0], (0,)) if stypes else DENSE
+
     def compute(self, data):
         return data
 
@@ -210,8 +226,8 @@ class CastStorage(Identity):
 
     stype: Literal["csr", "default", "row_sparse"]
 
-    def storage(self):
-        return self.stype
+    def infer_storage(self, stypes=(), shapes=(), result=()):
+        return DENSE if self.stype == "default" else Storage(self.stype)
 
     @classmethod
     def examples(cls, make):
@@ -248,6 +264,9 @@ class Clip(Elementwise):
     a_max: float
 
     supports_out = True
+
+    def infer_storage(self, stypes=(), shapes=(), result=()):
+        return Storage(stypes[0], (0,)) if stypes and self.a_min <= 0 <= self.a_max else DENSE
 
     def bounds(self, dtype):
         """The two bounds in that dtype."""
@@ -419,6 +438,9 @@ class AddN(Elementwise):
     num_args: Arity
 
     inputs = ("*args",)
+
+    def infer_storage(self, stypes=(), shapes=(), result=()):
+        return Storage("row_sparse") if {*stypes} == {"row_sparse"} else DENSE
 
     def compute(self, *arrays):
         y = arrays[0].copy()

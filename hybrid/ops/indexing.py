@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..core.attrs import Count, DType, Shape
-from ..core.op import Domain, Op, op
+from ..core.op import DENSE, Domain, Op, Storage, op
 from ..core.shapes import UNKNOWN, is_known, merge, show
 from .adjoint import added_up, linear
 from .common import axis_of, truncate, want_some
@@ -67,6 +67,9 @@ class Take(Indexing):
     mode: Literal["clip", "wrap", "raise"] = "clip"
 
     inputs = ("a", "indices")
+
+    def infer_storage(self, stypes=(), shapes=(), result=()):
+        return Storage("csr") if stypes[:1] == ("csr",) and self.axis == 0 and len(result) == 2 else DENSE
 
     def infer_shape(self, a, indices):
         axis = axis_of(self, self.axis, len(a))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..core.attrs import Arity, Several, Shape
-from ..core.op import Op, op
+from ..core.op import DENSE, Op, Storage, op
 from ..core.shapes import UNKNOWN, merge, merge_all, show
 from .adjoint import linear
 from .common import axis_of
@@ -65,6 +65,9 @@ class Concat(Joining):
     """The inputs one after another along the axis dim."""
 
     dim: int = 1
+
+    def infer_storage(self, stypes=(), shapes=(), result=()):
+        return Storage("csr") if {*stypes} == {"csr"} and self.dim == 0 else DENSE
 
     def joined_axis(self, rank):
         return axis_of(self, self.dim, rank)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..core.attrs import Arity, Count
-from ..core.op import Op, op
+from ..core.op import DENSE, Op, Storage, op
 from ..core.shapes import UNKNOWN, Shape, broadcast, merge, merge_all, show
 from .adjoint import linear
 from .backward import SumLike
@@ -107,8 +107,13 @@ class Dot(Products):
     transpose_b: bool = False
     forward_stype: Literal["csr", "default", "row_sparse"] | None = None
 
-    def storage(self):
-        return self.forward_stype or "default"
+    def infer_storage(self, stypes=(), shapes=(), result=()):
+        wanted = self.forward_stype
+        if wanted is None and stypes[:1] == ("csr",) and self.transpose_a and not self.transpose_b:
+            wanted = "row_sparse" if stypes[1] != "csr" else None
+        elif wanted is None and stypes == ("default", "csr") and not self.transpose_a:
+            wanted = "csr"
+        return DENSE if wanted in (None, "default") else Storage(wanted)
 
     def axes(self, lhs_rank: int, rhs_rank: int) -> tuple[int, int]:
         """The axes that are summed over."""

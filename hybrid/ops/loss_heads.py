@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from ..core.op import WHOLE, Domain, Op, op
+from ..core.op import DENSE, WHOLE, Domain, Op, op
 from ..core.shapes import UNKNOWN, Undecided, compatible, is_known, merge, show
 from .common import want_rank, want_rank_from, widen
 from .elementwise import CURVES, Identity
@@ -211,6 +211,9 @@ class MakeLoss(Identity):
     grad_scale: float = 1.0
     valid_thresh: float = 0.0
     normalization: Literal["batch", "null", "valid"] = "null"
+
+    def infer_storage(self, stypes=(), shapes=(), result=()):
+        return DENSE
 
     def gradient(self, F, dy, data, y):
         return F._backward_MakeLoss(data, **self.dump())

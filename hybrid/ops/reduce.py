@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..core.attrs import Arity, DType
-from ..core.op import BOOLS, Op, op
+from ..core.op import BOOLS, DENSE, Op, Storage, op
 from ..core.shapes import UNKNOWN, show
 from .common import as_many, axes_of, np_axes_of, truncate, widen
 
@@ -272,6 +272,10 @@ class SquareSum(Reduction):
     """The sum of squares along axes."""
 
     kind = "square_sum"
+
+    def infer_storage(self, stypes=(), shapes=(), result=()):
+        kept = stypes == ("row_sparse",) and len(result) == 2 and result[0] == shapes[0][0]
+        return Storage("row_sparse") if kept else DENSE
 
     function = staticmethod(lambda x, axes: _sum(x * x, axes))
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ..core.attrs import Arity, OptionalInts, Shape
-from ..core.op import Op, op
+from ..core.op import DENSE, Op, Storage, op
 from ..core.shapes import UNKNOWN, merge, show
 from .adjoint import linear
 from .casting import convert
@@ -57,6 +57,9 @@ class Slice(Sliced):
 
     view = True
     only_moves_data = True
+
+    def infer_storage(self, stypes=(), shapes=(), result=()):
+        return Storage("csr") if stypes == ("csr",) and len(result) == 2 else DENSE
 
     def infer_shape(self, data):
         return self.part(data)

@@ -657,3 +657,15 @@ def test_numbers_that_float32_does_not_hold_are_kept() -> None:
         filled = nd.sparse.zeros("row_sparse", (2, 3), dtype=dtype)
         filled[:] = number
         same(filled, np.full((2, 3), number, dtype), "row_sparse", f"a number {name}")
+
+
+def test_straight_through_and_identities_keep_what_is_stored():
+    """As MXNet 1.9.1 stores them; MakeLoss it makes dense."""
+    dense = nd.array([[0, 1.4], [0, 0]])
+    for stype in ("csr", "row_sparse"):
+        x = dense.tostype(stype)
+        c = nd.contrib
+        for y in (c.round_ste(x), c.sign_ste(x), c.gradientmultiplier(x, scalar=3.0), nd.make_loss(x), nd.identity(x)):
+            assert y.stype == stype and np.count_nonzero(y.asnumpy()) == 1
+        assert nd.MakeLoss(x).stype == nd.softsign(x).stype == nd.exp(x).stype == "default"
+        assert nd.sign(x).indices.asnumpy().tolist() == x.indices.asnumpy().tolist()
