@@ -42,8 +42,8 @@ class Loss(HybridBlock):
         """The loss of each sample. Raises NotImplementedError: a loss must define it."""
         raise NotImplementedError(f"{type(self).__name__} must define hybrid_forward")
 
-    def _weighted(self, F: Any, loss: Any, sample_weight: Any, weight: float | None = None) -> Any:  # noqa: N803
-        return _apply_weighting(F, loss, self._weight if weight is None else weight, sample_weight)
+    def _weighted(self, F: Any, loss: Any, sample_weight: Any) -> Any:  # noqa: N803
+        return _apply_weighting(F, loss, self._weight, sample_weight)
 
     def _mean(self, F: Any, loss: Any) -> Any:  # noqa: N803
         return F.mean(loss, axis=self._batch_axis, exclude=True)

@@ -223,23 +223,20 @@ class BucketingModule(BaseModule):
         """Make the module of the default bucket; the others come as they are needed."""
         if shared_module is not None:
             raise AssertionError("shared_module for BucketingModule is not supported")
-        kept = self.get_params() if self.params_initialized and self.binded else self._loaded
-        if force_rebind:
-            self.binded = False
-            self._buckets = {}
-            self._curr_module = self._curr_bucket_key = None
-        if self.binded:
+        if self.binded and not force_rebind:
             self.logger.warning("Already bound, ignoring bind()")
             return
-        self.for_training, self.inputs_need_grad = for_training, inputs_need_grad
-        self._grad_req = grad_req
+        kept = self.get_params() if self.params_initialized and self.binded else self._loaded
         module = self._made(*self._generate(self._default_bucket_key))
         module.bind(data_shapes, label_shapes, for_training, inputs_need_grad, grad_req=grad_req)
+        # only now: what it was bound to stays, with its parameters, where it cannot be bound to this
+        self.for_training, self.inputs_need_grad = for_training, inputs_need_grad
+        self._grad_req = grad_req
         self._curr_module, self._curr_bucket_key = module, self._default_bucket_key
-        self._buckets[self._default_bucket_key] = module
+        self._buckets = {self._default_bucket_key: module}
         self.binded = True
-        if self.params_initialized and kept is not None:
-            self.set_params(*kept)  # type: ignore[arg-type]
+        if self.params_initialized:
+            self.set_params(*kept)  # type: ignore[misc]
 
     def switch_bucket(self, bucket_key: Any, data_shapes: Any, label_shapes: Any = None) -> None:
         """Go on with another bucket, bound to such inputs if it is not yet."""

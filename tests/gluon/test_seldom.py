@@ -188,3 +188,159 @@ def test_gradients_that_are_added_up_are_trained(capsys: pytest.CaptureFixture[s
         w._set_attr(__grad_req__=requested)
         block = gluon.SymbolBlock(x * w, [x])
         assert block.params["w"].grad_req == ("null" if requested == "null" else "write")
+
+
+def test_what_is_kept_beside_the_children(recwarn: pytest.WarningsRecorder) -> None:
+    """Blocks in lists are warned of, unless the name begins with two underscores; options and hooks of hybridize."""
+    net = nn.HybridSequential()
+    net.add(nn.Dense(2, in_units=3))
+    net.__kept = [nn.Dense(1)]
+    net.collect_params()
+    assert not recwarn
+    net.layers = [nn.Dense(1)]
+    net.collect_params()
+    assert "layers" in str(recwarn.pop().message)
+    del net.layers
+    net.initialize()
+    net.hybridize(some=3)
+    assert net._backend_opts == {"some": 3} and not recwarn
+    handle = net.register_forward_pre_hook(lambda *_: None)
+    net.hybridize()
+    assert "hook" in str(recwarn.pop().message)
+    net.hybridize(False)
+    handle.detach()
+    net.hybridize()
+    assert not recwarn
+
+
+def test_options_of_optimize_for_are_those_of_hybridize(recwarn: pytest.WarningsRecorder) -> None:
+    net = nn.Dense(2, in_units=3)
+    net.initialize()
+    x = nd.array(X)
+    want = net(x).asnumpy()
+    plain = {"static_alloc": False, "static_shape": False, "inline_limit": 2}
+    for given in (
+        {}, {"static_alloc": True}, {"static_shape": True}, {"inline_limit": 7}, {"forward_bulk_size": 3},
+        {"backward_bulk_size": 4},
+    ):  # fmt: skip
+        net.optimize_for(x, backend="any", **given)
+        assert dict(net._flags) == {**plain, **given} and net._active
+        np.testing.assert_allclose(net(x).asnumpy(), want, rtol=1e-6)
+    net.hybridize(False)
+    net.optimize_for(mx.sym.var("x"), backend="any")
+    assert net._active and net._cached_op is not None
+    container = nn.Sequential()
+    container.add(net)
+    container.hybridize(False)
+    assert not net._active
+
+
+def test_a_block_is_quick_for_eight_shapes_at_most() -> None:
+    net = nn.Dense(2, in_units=3)
+    net.initialize()
+    net.hybridize()
+    weight, bias = net.weight.data().asnumpy(), net.bias.data().asnumpy()
+    for turn in range(2):
+        for rows in range(1, 12):
+            x = np.random.RandomState(rows).rand(rows, 3).astype(np.float32)
+            for _ in range(3):
+                np.testing.assert_allclose(net(nd.array(x)).asnumpy(), x @ weight.T + bias, rtol=1e-5)
+            assert (rows, 3) in net._express and len(net._express) <= 8, (turn, rows)
+            if rows == 8 and not turn:
+                assert len(net._express) == 8
+
+
+def test_nested_lists_are_put_together_as_they_were_taken_apart() -> None:
+    regroup: Any = gluon.block._regroup
+    assert regroup([1, None, 2, 3], [0, [-1, 2]]) == [1, [None, [2, 3]]]
+    with pytest.raises(ValueError, match="traced with None"):
+        regroup([1, 2], [0, -1])
+
+
+def test_sequences_of_nothing_and_of_one_step() -> None:
+    with pytest.raises(ValueError, match="NDArrays or Symbols"):
+        gluon.rnn.RNNCell(2).unroll(0, [])
+    cell = gluon.rnn.RNNCell(2, input_size=3)
+    cell.initialize()
+    x = nd.array(X.reshape(2, 1, 3))
+    outs, _ = cell.unroll(1, x, merge_outputs=False)
+    want, _ = cell(x[:, 0], cell.begin_state(2))
+    np.testing.assert_array_equal(outs[0].asnumpy(), want.asnumpy())
+    symbols, _ = cell.unroll(1, mx.sym.var("x"), merge_outputs=False)
+    assert len(outs) == len(symbols) == 1
+    given = {n: p.data() for n, p in cell.collect_params().items()}
+    start = {n: nd.zeros((2, 2)) for n in symbols[0].list_arguments() if n != "x" and n not in given}
+    np.testing.assert_allclose(symbols[0].eval(x=x, **given, **start)[0].asnumpy(), want.asnumpy(), rtol=1e-6)
+
+
+def test_states_that_are_no_numbers_are_clipped_where_it_is_asked_for() -> None:
+    """Of zero weights the state is half of what it was."""
+    for keep, want in ((False, [0.0, 0.1, np.nan, -0.05]), (True, [0.0, 0.1, -0.05, -0.05])):
+        lstm = gluon.rnn.LSTM(4, input_size=3, state_clip_min=-0.05, state_clip_max=0.1, state_clip_nan=keep)
+        lstm.initialize(mx.init.Zero())
+        held = nd.array([[[0.0, 0.9, np.nan, -0.4]]])
+        out, (_, state) = lstm(nd.zeros((1, 1, 3)), [nd.zeros((1, 1, 4)), held])
+        np.testing.assert_allclose(state.asnumpy()[0, 0], want, rtol=1e-6)
+        np.testing.assert_allclose(out.asnumpy()[0, 0], np.tanh(want) / 2, rtol=1e-6)
+
+
+def test_similarity_along_another_axis() -> None:
+    loss: Any = gluon.loss.CosineEmbeddingLoss()
+    other = X[::-1] ** 2
+    want = (X * other).sum(0) / np.sqrt((X**2).sum(0) * (other**2).sum(0))
+    got = loss._cosine_similarity(nd, nd.array(X), nd.array(other), axis=0).asnumpy()
+    np.testing.assert_allclose(got, want.reshape(3, 1), rtol=1e-5)
+
+
+def test_states_dropped_through_a_stack_of_cells() -> None:
+    single = gluon.rnn.SequentialRNNCell()
+    single.add(gluon.rnn.RNNCell(2))
+    with pytest.raises(ValueError, match="must also be HybridBlock"):
+        gluon.contrib.rnn.VariationalDropoutCell(single, drop_states=0.5)
+    stack = gluon.rnn.HybridSequentialRNNCell()
+    stack.add(gluon.rnn.RNNCell(2, input_size=3))
+    stack.add(gluon.rnn.RNNCell(2, input_size=2))
+    stack.initialize()
+    x = nd.array(np.linspace(-1, 1, 12).reshape(2, 2, 3))
+    want, _ = stack.unroll(2, x, merge_outputs=True)
+    dropped = gluon.contrib.rnn.VariationalDropoutCell(stack, drop_states=0.5)
+    got, _ = dropped.unroll(2, x, merge_outputs=True)
+    np.testing.assert_allclose(got.asnumpy(), want.asnumpy(), rtol=1e-6)
+
+
+def test_names_that_a_module_has_not() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = gluon.contrib.nothing
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = mx.contrib.nothing
+    with pytest.raises(AssertionError, match="not found in symbol/ndarray"):
+        nn.HybridLambda("save")
+    for given in ({"adj": 1}, {"layout": "NHWC"}):
+        for kind in ("DeformableConvolution", "ModulatedDeformableConvolution"):
+            with pytest.raises(mx.MXNetError, match=f"{kind}: got layout=.*only NCHW"):
+                getattr(gluon.contrib.cnn, kind)(2, op_name=kind, **given)
+    for given in (
+        {"target_dtype": "bfloat16"},
+        {"target_precision_ops": []},
+        {"fp32_ops": [], "conditional_fp32_ops": []},
+    ):
+        with pytest.raises(mx.MXNetError, match=f"switched to {given.get('target_dtype', 'float16')}"):
+            mx.contrib.amp.init(**given)
+    with pytest.raises(NotImplementedError, match="state_info"):
+        gluon.rnn.RecurrentCell().state_info(batch_size=3)
+    mode = mx.autograd.is_training()
+    mx.contrib.autograd.TrainingStateScope(not mode).__exit__(None, None, None)  # never entered
+    assert mx.autograd.is_training() is mode
+    with pytest.raises(mx.MXNetError):
+        gluon.utils.download("http://x/nothing", verify_ssl=False)
+
+
+def test_what_an_import_lacks_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module that is there, but needs one that is not, is no missing attribute."""
+
+    def fail(path: str) -> Any:
+        raise ModuleNotFoundError("No module named 'onnx'", name="onnx")
+
+    monkeypatch.setattr(mx.contrib.importlib, "import_module", fail)
+    with pytest.raises(ModuleNotFoundError, match="onnx"):
+        mx.contrib.__getattr__("onnx")

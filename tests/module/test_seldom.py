@@ -201,3 +201,119 @@ def test_a_second_backward_is_of_the_same_forward() -> None:
             np.testing.assert_allclose(found[0], x * x * (out != 0) * 2, rtol=1e-6)
         else:
             assert abs(found[0].sum(axis=0)).max() < 1e-3 and abs(found[0]).max() > 0.1
+
+
+def lengths(key: int) -> tuple[Any, list[str], list[str]]:
+    summed = sym.sum(sym.var("data"), axis=1, keepdims=True)
+    hidden = sym.BatchNorm(sym.FullyConnected(summed, num_hidden=2, name="fc"), name="bn")
+    return sym.LinearRegressionOutput(hidden, sym.var("y"), name="out"), ["data"], ["y"]
+
+
+def test_a_bucketing_module_that_cannot_be_bound_anew_stays_as_it_was() -> None:
+    """MXNet forgets what it was bound to."""
+    module = mx.mod.BucketingModule(lengths, default_bucket_key=4)
+    shapes = {"data_shapes": [("data", (3, 4))], "label_shapes": [("y", (3, 2))]}
+    module.bind(**shapes)
+    module.init_params(mx.init.Normal(1))
+    module.init_optimizer(optimizer_params={"learning_rate": 0.1})
+    batch = mx.io.DataBatch(
+        [nd.ones((3, 4))], [nd.ones((3, 2))], bucket_key=4, provide_data=shapes["data_shapes"],
+        provide_label=shapes["label_shapes"],
+    )  # fmt: skip
+    module.forward_backward(batch)
+    module.update()
+    held = {n: a.asnumpy() for n, a in module.get_params()[0].items()}
+    module.forward_backward(batch)
+    module.update()
+    trained = {n: a.asnumpy() for n, a in module.get_params()[0].items()}
+    assert any((held[n] != trained[n]).any() for n in held)
+    with pytest.raises(ValueError, match="don't match names"):
+        module.bind([("other", (3, 4))], None, for_training=False, force_rebind=True)
+    assert module.binded and module.for_training and module.data_shapes[0].name == "data"
+    module.bind([("data", (5, 4))], [("y", (5, 2))], force_rebind=True)
+    assert module.data_shapes[0].shape == (5, 4) and list(module._buckets) == [4]
+    for name, value in module.get_params()[0].items():
+        np.testing.assert_array_equal(value.asnumpy(), trained[name])
+
+
+def test_bucketing_modules_of_parameters_need_the_states_too() -> None:
+    own = {
+        "fc_weight": nd.array([[1], [-2]]),
+        "fc_bias": nd.zeros(2),
+        "bn_gamma": nd.ones(2),
+        "bn_beta": nd.array([0, 3]),
+    }
+    states = {"bn_moving_mean": nd.array([1, 2]), "bn_moving_var": nd.array([4, 9])}
+    for given in (states, {}, None):
+        module = mx.mod.BucketingModule.load_dict(
+            sym_gen=lengths, default_bucket_key=4, arg_params=own, aux_params=given
+        )
+        if not given:
+            with pytest.raises(RuntimeError, match="bn_moving"):
+                module.bind([("data", (1, 4))], [("y", (1, 2))])
+            continue
+        module.bind([("data", (1, 4))], [("y", (1, 2))])
+        batch = mx.io.DataBatch(
+            [nd.array([[1, 2, 3, 4]])], None, bucket_key=4, provide_data=[("data", (1, 4))], provide_label=None
+        )
+        module.forward(batch, is_train=False)
+        want = (np.array([10, -20]) - [1, 2]) / np.sqrt(np.array([4, 9]) + 1e-3) + [0, 3]
+        np.testing.assert_allclose(module.get_outputs()[0].asnumpy()[0], want, rtol=1e-5)
+
+
+def test_lists_of_batches_whose_examples_stand_along_the_second_axis() -> None:
+    """MXNet counts them along the first."""
+    product = sym.broadcast_mul(sym.var("data"), sym.reshape(sym.var("w_weight", shape=(3,)), shape=(1, 1, 3)))
+    product._set_attr(__layout__="TNC")
+    module = mx.mod.Module(product, label_names=None, context=[mx.cpu(0), mx.cpu(1)])
+    module.bind([mx.io.DataDesc("data", (2, 4, 3), layout="TNC")])
+    module.init_params(arg_params={"w_weight": nd.array([1, 2, 3])})
+    data = np.random.RandomState(1).rand(2, 6, 3).astype(np.float32)
+    module.forward([mx.io.DataBatch([nd.array(part)], []) for part in (data[:, :3], data[:, 3:])], is_train=False)
+    np.testing.assert_allclose(module.get_outputs()[0].asnumpy(), data * [1, 2, 3], rtol=1e-6)
+    assert module.data_shapes[0].shape == (2, 6, 3)
+
+
+def test_what_bases_leave_to_their_classes() -> None:
+    """They take what MXNet's take, and do nothing of it; modules of Python take it, too."""
+    base, store, python = mx.mod.BaseModule(), mx.kvstore.KVStoreBase(), mx.mod.PythonLossModule()
+    for call in (
+        lambda: base.init_params(arg_params={}, aux_params={}, allow_missing=True, force_init=True, allow_extra=True),
+        lambda: base.forward(None, is_train=True),
+        lambda: base.backward(out_grads=[]),
+        lambda: base.get_outputs(merge_multi_context=False),
+        lambda: base.get_input_grads(merge_multi_context=False),
+        lambda: base.update_metric(None, [], pre_sliced=True),
+        lambda: base.bind([], [], False, True, force_rebind=True, shared_module=base, grad_req="add"),
+        lambda: base.init_optimizer(kvstore=None, optimizer="adam", force_init=True),
+        lambda: store.broadcast(1, None, None, priority=1),
+        lambda: store.pushpull(1, None, out=[], priority=1),
+        lambda: store.save_optimizer_states("x", dump_optimizer=True),
+    ):
+        with pytest.raises(NotImplementedError):
+            call()
+    base.prepare(None, sparse_row_id_fn=lambda batch: {})
+    with pytest.raises(AssertionError, match="bind"):
+        base.get_states(merge_multi_context=False)
+    base.binded = base.params_initialized = True
+    assert base.get_states(merge_multi_context=False) == []
+    python.bind([("data", (2, 3))], [("softmax_label", (2,))], shared_module=base)
+    python.init_params(allow_missing=True)
+    python.init_optimizer(kvstore=None, optimizer="adam", force_init=True)
+    assert python.binded and python.params_initialized and python.optimizer_initialized
+    for names in (None, [], ["a", "b"]):
+        with pytest.raises(AssertionError, match="one input and one label"):
+            mx.mod.PythonLossModule(label_names=names)
+
+
+def test_a_batch_may_be_loaded_without_its_labels() -> None:
+    module = mx.mod.Module(lengths(4)[0], label_names=["y"])
+    module.bind([("data", (1, 4))], [("y", (1, 2))])
+    module.init_params()
+    group = module._exec_group
+    batch = mx.io.DataBatch([nd.array([[1, 2, 3, 4]])], [nd.array([[5, 6]])])
+    for labels, want in ((False, [[0, 0]]), (True, [[5, 6]])):
+        group.execs[0].arg_dict["y"][:] = 0
+        group.load(batch, labels=labels)
+        assert group.execs[0].arg_dict["y"].asnumpy().tolist() == want
+        assert group.execs[0].arg_dict["data"].asnumpy().tolist() == [[1, 2, 3, 4]]

@@ -25,7 +25,7 @@ def functions_of(inputs: Steps) -> Any:
 def split(F: Any, data: Any, count: int, axis: int) -> list[Any]:  # noqa: N803  MXNet's name for "nd or sym"
     """The steps of an array, without its axis of time."""
     parts = F.split(data, axis=axis, num_outputs=count, squeeze_axis=1)
-    return [parts] if count == 1 and isinstance(parts, NDArray) else list(parts)
+    return [parts] if count == 1 else list(parts)
 
 
 def _format_sequence(
